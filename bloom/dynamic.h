@@ -38,6 +38,7 @@
 #include "bloom/core/bits.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/shape.h"
+#include "bloom/core/status.h"
 #include "bloom/filter.h"
 #include "bloom/filters/parts.h"
 #include "bloom/filters/rows.h"
@@ -76,16 +77,14 @@ class DynamicFilter {
   // Loads the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
   // unknown, InvalidArgument if they are a filter of another kind or with other rows.
   static absl::StatusOr<DynamicFilter> Load(std::string_view bytes) {
-    const absl::StatusOr<ParsedFilter> parsed = ParseAs<DynamicFilter>(bytes);
-    if (!parsed.ok()) return parsed.status();
-    absl::StatusOr<std::vector<Row>> rows =
-        LoadRows<Row>(parsed->header, ReadParts(parsed->payload).value());
-    if (!rows.ok()) return rows.status();
-    if (absl::Status status = CheckEqualRows(*rows); !status.ok()) return status;
-    if (absl::Status status = CheckKeyCount(parsed->header, *rows); !status.ok()) return status;
-    if (rows->front().target_fpp() != parsed->header.target_fpp)
+    TRELLIS_ASSIGN_OR_RETURN(const ParsedFilter parsed, ParseAs<DynamicFilter>(bytes));
+    TRELLIS_ASSIGN_OR_RETURN(std::vector<Row> rows,
+                             LoadRows<Row>(parsed.header, ReadParts(parsed.payload).value()));
+    TRELLIS_RETURN_IF_ERROR(CheckEqualRows(rows));
+    TRELLIS_RETURN_IF_ERROR(CheckKeyCount(parsed.header, rows));
+    if (rows.front().target_fpp() != parsed.header.target_fpp)
       return RowLoss(0, "has another target than its filter");
-    return DynamicFilter(parsed->header, *std::move(rows));
+    return DynamicFilter(parsed.header, std::move(rows));
   }
 
   Digest DigestOf(std::string_view key) const { return bloom::DigestOf(key, header_.seed); }
@@ -131,17 +130,14 @@ class DynamicFilter {
   // difference, unless capacity, target, seed and row shape agree; ResourceExhausted without
   // memory.  On an error nothing changes.
   absl::Status Merge(const DynamicFilter& other) {
-    if (absl::Status status =
-            CheckRowsMergeable(header_, other.header_, rows_[0].shape(), other.rows_[0].shape());
-        !status.ok())
-      return status;
-    absl::StatusOr<std::vector<Row>> copies = CopyRows(other.rows_);
-    if (!copies.ok()) return copies.status();
+    TRELLIS_RETURN_IF_ERROR(
+        CheckRowsMergeable(header_, other.header_, rows_[0].shape(), other.rows_[0].shape()));
+    TRELLIS_ASSIGN_OR_RETURN(std::vector<Row> copies, CopyRows(other.rows_));
     SkipFullRows();
     // A full row fits only into an empty one.  Rows here never lose keys, so one pass looks for the
     // empty ones.
     size_t maybe_empty = with_room_;
-    for (Row& row : *copies) {
+    for (Row& row : copies) {
       if (row.added_count() == 0) continue;
       const bool is_full = row.added_count() == row_capacity();
       const size_t at = FindRoom(rows_, is_full ? maybe_empty : with_room_, rows_.size(),
@@ -208,7 +204,7 @@ class DynamicFilter {
   }
 
   static absl::StatusOr<DynamicFilter> From(uint64_t row_capacity, absl::StatusOr<Row> first) {
-    if (!first.ok()) return first.status();
+    TRELLIS_RETURN_IF_ERROR(first.status());
     const Shape shape = {row_capacity, first->shape().probes, Row::kTag};
     const FilterHeader header = HeaderFor<DynamicFilter>(shape, first->seed(), first->target_fpp());
     std::vector<Row> rows;

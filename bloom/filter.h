@@ -31,6 +31,7 @@
 #include "bloom/core/filter_format.h"
 #include "bloom/core/shape.h"
 #include "bloom/core/sizing.h"
+#include "bloom/core/status.h"
 #include "bloom/core/stored_bits.h"
 #include "bloom/hash.h"
 
@@ -47,9 +48,8 @@ class Filter {
   // different false positives; draw the seed at random if untrusted users choose keys.
   // InvalidArgument for a bad count or FPP, ResourceExhausted without memory.
   static absl::StatusOr<Filter> Make(uint64_t key_count, double target_fpp, uint64_t seed = 0) {
-    absl::StatusOr<Shape> shape = Layout::ShapeFor(key_count, target_fpp);
-    if (!shape.ok()) return shape.status();
-    return MakeOfShape(*shape, target_fpp, seed);
+    TRELLIS_ASSIGN_OR_RETURN(Shape shape, Layout::ShapeFor(key_count, target_fpp));
+    return MakeOfShape(shape, target_fpp, seed);
   }
 
   // Makes a filter with a given size and number of probes (bloom/parameters.h helps to choose), for
@@ -57,11 +57,11 @@ class Filter {
   // above, and InvalidArgument for a shape that the layout cannot have.
   static absl::StatusOr<Filter> MakeOfShape(const Shape& shape, double target_fpp,
                                             uint64_t seed = 0) {
-    if (absl::Status status = CheckTargetFpp(target_fpp); !status.ok()) return status;
-    absl::StatusOr<StoredBits> stored =
-        StoredBits::Zeros<Layout>(shape, Layout::PayloadBytes(shape), seed, target_fpp);
-    if (!stored.ok()) return stored.status();
-    return Filter(*std::move(stored));
+    TRELLIS_RETURN_IF_ERROR(CheckTargetFpp(target_fpp));
+    TRELLIS_ASSIGN_OR_RETURN(
+        StoredBits stored,
+        StoredBits::Zeros<Layout>(shape, Layout::PayloadBytes(shape), seed, target_fpp));
+    return Filter(std::move(stored));
   }
 
   // Loads the bytes of Serialize, or of a FilterBuilder of the same kind.  DataLoss if they are
@@ -72,9 +72,8 @@ class Filter {
   // Query a filter that was built from digests by digests.  Add and MayContain hash keys under
   // seed(), and would deny keys whose digests were made under another one.
   static absl::StatusOr<Filter> Load(std::string_view bytes) {
-    absl::StatusOr<StoredBits> stored = StoredBits::Load<Layout>(bytes);
-    if (!stored.ok()) return stored.status();
-    return Filter(*std::move(stored));
+    TRELLIS_ASSIGN_OR_RETURN(StoredBits stored, StoredBits::Load<Layout>(bytes));
+    return Filter(std::move(stored));
   }
 
   Filter(Filter&&) = default;
@@ -145,12 +144,11 @@ class Filter {
     }
     Shape half = shape();
     half.size /= 2;
-    absl::StatusOr<AlignedBytes> bits = ZerosFor(Layout::PayloadBytes(half));
-    if (!bits.ok()) return bits.status();
-    Layout::FoldInHalf(stored_.bits.data(), shape(), bits->data());
+    TRELLIS_ASSIGN_OR_RETURN(AlignedBytes bits, ZerosFor(Layout::PayloadBytes(half)));
+    Layout::FoldInHalf(stored_.bits.data(), shape(), bits.data());
     FilterHeader header = stored_.header;
     header.shape = half;
-    *this = Filter(StoredBits{header, *std::move(bits)});
+    *this = Filter(StoredBits{header, std::move(bits)});
     return absl::OkStatus();
   }
 

@@ -25,6 +25,7 @@
 #include "bloom/core/concepts.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/shape.h"
+#include "bloom/core/status.h"
 #include "bloom/hash.h"
 
 namespace bloom::inline TRELLIS_ABI {
@@ -65,7 +66,7 @@ class PayloadFilter {
   // outlive the filter.  DataLoss if no filter has this shape and this payload.
   static absl::StatusOr<PayloadFilter> Over(std::span<uint8_t> payload, const Shape& shape,
                                             uint64_t seed = 0) {
-    if (absl::Status status = CheckDetail<Layout>(shape); !status.ok()) return status;
+    TRELLIS_RETURN_IF_ERROR(CheckDetail<Layout>(shape));
     if (const std::string problem = Layout::Problem(shape, payload); !problem.empty())
       return absl::DataLossError("payload: " + problem);
     return PayloadFilter(payload, shape, seed);

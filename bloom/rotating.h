@@ -46,6 +46,7 @@
 #include "bloom/core/fetch_ahead.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/shape.h"
+#include "bloom/core/status.h"
 #include "bloom/filter.h"
 #include "bloom/filters/parts.h"
 #include "bloom/filters/rows.h"
@@ -95,18 +96,17 @@ class RotatingFilter {
   static absl::StatusOr<RotatingFilter> MakeWithGenerations(uint64_t key_count, double target_fpp,
                                                             uint32_t generations,
                                                             uint64_t seed = 0) {
-    const absl::StatusOr<RotatingPlan> plan = PlanRotating(key_count, target_fpp, generations);
-    if (!plan.ok()) return plan.status();
-    absl::StatusOr<Row> row = Row::Make(plan->capacity, plan->target_fpp, seed);
+    TRELLIS_ASSIGN_OR_RETURN(const RotatingPlan plan,
+                             PlanRotating(key_count, target_fpp, generations));
+    absl::StatusOr<Row> row = Row::Make(plan.capacity, plan.target_fpp, seed);
     if (!row.ok()) return OfFirstRow(row.status());
-    const Shape shape = {plan->capacity, row->shape().probes,
+    const Shape shape = {plan.capacity, row->shape().probes,
                          Row::kTag | uint64_t{generations} << 8};
     std::vector<Row> rows;
     rows.push_back(*std::move(row));
     while (rows.size() < generations) {
-      row = Row::MakeOfShape(rows[0].shape(), plan->target_fpp, seed);
-      if (!row.ok()) return row.status();
-      rows.push_back(*std::move(row));
+      TRELLIS_ASSIGN_OR_RETURN(Row next, Row::MakeOfShape(rows[0].shape(), plan.target_fpp, seed));
+      rows.push_back(std::move(next));
     }
     return RotatingFilter(HeaderFor<RotatingFilter>(shape, seed, target_fpp), std::move(rows));
   }
@@ -114,19 +114,17 @@ class RotatingFilter {
   // Loads the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
   // unknown, InvalidArgument if they are a filter of another kind or with other rows.
   static absl::StatusOr<RotatingFilter> Load(std::string_view bytes) {
-    const absl::StatusOr<ParsedFilter> parsed = ParseAs<RotatingFilter>(bytes);
-    if (!parsed.ok()) return parsed.status();
-    absl::StatusOr<std::vector<Row>> rows =
-        LoadRows<Row>(parsed->header, ReadParts(parsed->payload).value());
-    if (!rows.ok()) return rows.status();
-    if (absl::Status status = CheckEqualRows(*rows); !status.ok()) return status;
-    if (AddedTo(*rows) > parsed->header.key_count)
+    TRELLIS_ASSIGN_OR_RETURN(const ParsedFilter parsed, ParseAs<RotatingFilter>(bytes));
+    TRELLIS_ASSIGN_OR_RETURN(std::vector<Row> rows,
+                             LoadRows<Row>(parsed.header, ReadParts(parsed.payload).value()));
+    TRELLIS_RETURN_IF_ERROR(CheckEqualRows(rows));
+    if (AddedTo(rows) > parsed.header.key_count)
       return absl::DataLossError("filter: its generations have more keys than were ever added");
-    const Row& row = rows->front();
-    if (row.PredictedFpp(parsed->header.shape.size) > 1.01 * row.target_fpp() ||
-        row.target_fpp() > parsed->header.target_fpp)
+    const Row& row = rows.front();
+    if (row.PredictedFpp(parsed.header.shape.size) > 1.01 * row.target_fpp() ||
+        row.target_fpp() > parsed.header.target_fpp)
       return absl::DataLossError("filter: its generations are too small for what it says of them");
-    return RotatingFilter(parsed->header, *std::move(rows));
+    return RotatingFilter(parsed.header, std::move(rows));
   }
 
   Digest DigestOf(std::string_view key) const { return bloom::DigestOf(key, header_.seed); }
@@ -191,10 +189,8 @@ class RotatingFilter {
     if (generations() != other.generations())
       return CannotMerge("generations", std::to_string(generations()),
                          std::to_string(other.generations()));
-    if (absl::Status status =
-            CheckRowsMergeable(header_, other.header_, rows_[0].shape(), other.rows_[0].shape());
-        !status.ok())
-      return status;
+    TRELLIS_RETURN_IF_ERROR(
+        CheckRowsMergeable(header_, other.header_, rows_[0].shape(), other.rows_[0].shape()));
     for (uint32_t age = 0; age < generations(); ++age) {
       const uint64_t mine = OfAge(age).added_count(), theirs = other.OfAge(age).added_count();
       if (mine > generation_capacity() || theirs > generation_capacity() - mine)
@@ -202,7 +198,7 @@ class RotatingFilter {
     }
     const uint64_t additions = other.header_.key_count;
     for (uint32_t age = 0; age < generations(); ++age) {
-      if (absl::Status status = OfAge(age).Merge(other.OfAge(age)); !status.ok()) return status;
+      TRELLIS_RETURN_IF_ERROR(OfAge(age).Merge(other.OfAge(age)));
     }
     header_.CountKeys(additions);
     return absl::OkStatus();

@@ -36,6 +36,7 @@
 #include "bloom/core/bits.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/shape.h"
+#include "bloom/core/status.h"
 #include "bloom/filter.h"
 #include "bloom/filters/parts.h"
 #include "bloom/filters/rows.h"
@@ -105,11 +106,11 @@ class ScalableFilter {
   static absl::StatusOr<ScalableFilter> MakeWithGrowth(uint64_t key_count, double target_fpp,
                                                        const ScalableGrowth& growth,
                                                        uint64_t seed = 0) {
-    const absl::StatusOr<ScalablePlan> plan = ScalablePlan::Make(key_count, target_fpp, growth);
-    if (!plan.ok()) return plan.status();
-    absl::StatusOr<Row> row = Row::Make(key_count, plan->TargetOf(0), seed);
+    TRELLIS_ASSIGN_OR_RETURN(const ScalablePlan plan,
+                             ScalablePlan::Make(key_count, target_fpp, growth));
+    absl::StatusOr<Row> row = Row::Make(key_count, plan.TargetOf(0), seed);
     if (!row.ok()) return OfFirstRow(row.status());
-    const Shape shape = {key_count, row->shape().probes, plan->Detail(Row::kTag)};
+    const Shape shape = {key_count, row->shape().probes, plan.Detail(Row::kTag)};
     std::vector<Row> rows;
     rows.push_back(*std::move(row));
     return ScalableFilter(HeaderFor<ScalableFilter>(shape, seed, target_fpp), std::move(rows),
@@ -119,15 +120,13 @@ class ScalableFilter {
   // Loads the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
   // unknown, InvalidArgument if they are a filter of another kind or with other rows.
   static absl::StatusOr<ScalableFilter> Load(std::string_view bytes) {
-    const absl::StatusOr<ParsedFilter> parsed = ParseAs<ScalableFilter>(bytes);
-    if (!parsed.ok()) return parsed.status();
-    const std::vector<std::string_view> parts = ReadParts(parsed->payload).value();
-    absl::StatusOr<std::vector<Row>> rows =
-        LoadRows<Row>(parsed->header, std::span(parts).subspan(1));
-    if (!rows.ok()) return rows.status();
-    if (absl::Status status = CheckKeyCount(parsed->header, *rows); !status.ok()) return status;
-    ScalableFilter filter(parsed->header, *std::move(rows), std::string(parts[0]));
-    if (absl::Status status = filter.CheckRows(); !status.ok()) return status;
+    TRELLIS_ASSIGN_OR_RETURN(const ParsedFilter parsed, ParseAs<ScalableFilter>(bytes));
+    const std::vector<std::string_view> parts = ReadParts(parsed.payload).value();
+    TRELLIS_ASSIGN_OR_RETURN(std::vector<Row> rows,
+                             LoadRows<Row>(parsed.header, std::span(parts).subspan(1)));
+    TRELLIS_RETURN_IF_ERROR(CheckKeyCount(parsed.header, rows));
+    ScalableFilter filter(parsed.header, std::move(rows), std::string(parts[0]));
+    TRELLIS_RETURN_IF_ERROR(filter.CheckRows());
     return filter;
   }
 
@@ -156,12 +155,11 @@ class ScalableFilter {
   // naming the difference, unless parameters and seed agree; ResourceExhausted without memory.  On
   // an error nothing changes.
   absl::Status Merge(const ScalableFilter& other) {
-    if (absl::Status status = CheckMerge(other); !status.ok()) return status;
-    absl::StatusOr<std::vector<Row>> copies = CopyRows(other.rows_);
-    if (!copies.ok()) return copies.status();
+    TRELLIS_RETURN_IF_ERROR(CheckMerge(other));
+    TRELLIS_ASSIGN_OR_RETURN(std::vector<Row> copies, CopyRows(other.rows_));
     const std::string levels = other.levels_;
     for (size_t i = 0; i < levels.size(); ++i) {
-      Row& row = (*copies)[i];
+      Row& row = copies[i];
       const uint32_t level = static_cast<uint8_t>(levels[i]);
       const size_t end = LevelEnd(level);
       const size_t begin = level == 0 ? 0 : LevelEnd(level - 1);
@@ -275,10 +273,8 @@ class ScalableFilter {
     if (growth.tightening != others.tightening)
       return CannotMerge("tightenings", Exactly(growth.tightening), Exactly(others.tightening));
     for (size_t mine = 0, theirs = 0; mine < rows_.size() && theirs < other.rows_.size();) {
-      if (absl::Status status = CheckRowsMergeable(header_, other.header_, rows_[mine].shape(),
-                                                   other.rows_[theirs].shape());
-          !status.ok())
-        return status;
+      TRELLIS_RETURN_IF_ERROR(CheckRowsMergeable(header_, other.header_, rows_[mine].shape(),
+                                                 other.rows_[theirs].shape()));
       const uint32_t level = LevelOf(mine);
       mine = LevelEnd(level);
       theirs = other.LevelEnd(level);

@@ -36,7 +36,7 @@ absl::Status OfOpenStore(const absl::Status& status) {
 
 absl::StatusOr<std::unique_ptr<DB>> DB::Open(const std::string& directory, const Options& options) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<std::unique_ptr<DB>> {
-    LSM_ASSIGN_OR_RETURN(std::shared_ptr<Engine> engine, Engine::Open(directory, options));
+    TRELLIS_ASSIGN_OR_RETURN(std::shared_ptr<Engine> engine, Engine::Open(directory, options));
     return std::unique_ptr<DB>(new DB(std::move(engine)));
   });
 }
@@ -51,7 +51,7 @@ DB::~DB() {
 }
 
 absl::Status DB::Close() {
-  LSM_RETURN_IF_ERROR(engine_->CheckProcess());
+  TRELLIS_RETURN_IF_ERROR(engine_->CheckProcess());
   return engine_->Close();
 }
 
@@ -158,9 +158,9 @@ absl::StatusOr<CopyReport> DB::Backup(const std::string& directory, const std::s
 absl::StatusOr<CopyReport> DB::Restore(const std::string& backup, const std::string& directory,
                                        const Options& options, const Pace& pace) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<CopyReport> {
-    LSM_RETURN_IF_ERROR(ValidateOptions(options));
+    TRELLIS_RETURN_IF_ERROR(ValidateOptions(options));
     // Opening checks the options, before anything is created.
-    LSM_RETURN_IF_ERROR(Open(backup, OptionsOfCopy(options)).status());
+    TRELLIS_RETURN_IF_ERROR(Open(backup, OptionsOfCopy(options)).status());
     return RestoreStore(backup, directory, options, pace);
   });
 }

@@ -17,6 +17,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tests/support/source_directory.h"
@@ -261,6 +262,22 @@ Complaints NothingIsPutOff(const Tree& tree) {
   return complaints;
 }
 
+// Where two ways lead to the same end, one is ours.
+Complaints ThereIsOneWay(const Tree& tree) {
+  static const std::vector<std::pair<std::string, std::string>> others = {
+      {Spelt("Str", "Cat("), "Concat (bloom/core/concat.h)"},
+      {Spelt("Str", "Append("), "Concat (bloom/core/concat.h)"},
+      {Spelt("; !status.ok()) ", "return status;"), "TRELLIS_RETURN_IF_ERROR"}};
+  Complaints complaints;
+  ForEachLine(tree, IsCode, [&](const std::string& path, size_t i, std::string_view line) {
+    if (IsExample(path)) return;  // includes public headers alone
+    for (const auto& [other, ours] : others) {
+      if (Contains(line, other)) complaints.push_back(At(path, i) + "write " + ours);
+    }
+  });
+  return complaints;
+}
+
 Complaints HeaderGuardsMatchPaths(const Tree& tree) {
   Complaints complaints;
   for (const auto& [path, text] : tree) {
@@ -443,6 +460,12 @@ std::vector<Rule> RulesOfSources() {
         {{"tests/a_test.cc", "  // TEST(A, B) {\n"}},
         {{"tests/CMakeLists.txt", "# trellis_test(a SRCS a_test.cc)\n"}},
         {{"lsm/a.cc", "#if 0\n#endif\n"}}}},
+      {"ThereIsOneWay",
+       ThereIsOneWay,
+       {{{"bloom/a.cc", "  text = absl::" + Spelt("Str", "Cat(\"a\", 1);\n")}},
+        {{"tests/a.cc", "  absl::" + Spelt("Str", "Append(&text, 1);\n")}},
+        {{"bloom/a.cc",
+          "  if (absl::Status status = F(); " + Spelt("!status.ok()) ", "return status;\n")}}}},
       {"HeaderGuardsMatchPaths",
        HeaderGuardsMatchPaths,
        {{{"lsm/a.h", "#pragma once\n"}},

@@ -78,15 +78,16 @@ class Trial {
   }
 
   absl::StatusOr<StyleResult> Run() {
-    LSM_RETURN_IF_ERROR(lsm::DB::Destroy(path_, options_));
+    TRELLIS_RETURN_IF_ERROR(lsm::DB::Destroy(path_, options_));
     options_.mode = lsm::OpenMode::kMustNotExist;
-    LSM_ASSIGN_OR_RETURN(db_, lsm::DB::Open(path_, options_));
+    TRELLIS_ASSIGN_OR_RETURN(db_, lsm::DB::Open(path_, options_));
     progress_.Announce(name_ + ": loads");
-    for (const uint64_t key : Shuffled(config_.keys, config_.seed)) LSM_RETURN_IF_ERROR(Write(key));
-    LSM_RETURN_IF_ERROR(FlushAndWait());
+    for (const uint64_t key : Shuffled(config_.keys, config_.seed))
+      TRELLIS_RETURN_IF_ERROR(Write(key));
+    TRELLIS_RETURN_IF_ERROR(FlushAndWait());
     progress_.Announce(name_ + ": overwrites and looks up");
     const lsm::Statistics before = db_->GetStatistics();
-    LSM_RETURN_IF_ERROR(Overwrite());
+    TRELLIS_RETURN_IF_ERROR(Overwrite());
     Account(before);
     return std::move(result_);
   }
@@ -94,17 +95,18 @@ class Trial {
   // Bytes of tables that hold each key once, measured on a copy.
   absl::StatusOr<uint64_t> CompactedBytes() {
     const std::string copy_path = path_ + "-compacted";
-    LSM_RETURN_IF_ERROR(lsm::DB::Destroy(copy_path, options_));
-    LSM_RETURN_IF_ERROR(db_->Checkpoint(copy_path));
+    TRELLIS_RETURN_IF_ERROR(lsm::DB::Destroy(copy_path, options_));
+    TRELLIS_RETURN_IF_ERROR(db_->Checkpoint(copy_path));
     lsm::Options options = options_;
     options.mode = lsm::OpenMode::kMustExist;
     uint64_t bytes = 0;
     {
-      LSM_ASSIGN_OR_RETURN(const std::unique_ptr<lsm::DB> copy, lsm::DB::Open(copy_path, options));
-      LSM_RETURN_IF_ERROR(copy->CompactRange());
+      TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<lsm::DB> copy,
+                               lsm::DB::Open(copy_path, options));
+      TRELLIS_RETURN_IF_ERROR(copy->CompactRange());
       bytes = copy->GetStatistics().total.table_bytes;
     }
-    LSM_RETURN_IF_ERROR(lsm::DB::Destroy(copy_path, options_));
+    TRELLIS_RETURN_IF_ERROR(lsm::DB::Destroy(copy_path, options_));
     return bytes;
   }
 
@@ -118,7 +120,7 @@ class Trial {
     ++written_;
     const bool flushes = written_ % results_.flush_entries == 0;
     if (flushes || batch_.count() == kEntriesPerBatch) {
-      LSM_RETURN_IF_ERROR(db_->Write(batch_));
+      TRELLIS_RETURN_IF_ERROR(db_->Write(batch_));
       batch_.Clear();
     }
     progress_.Advance(1);
@@ -126,11 +128,11 @@ class Trial {
   }
 
   absl::Status FlushAndWait() {
-    LSM_RETURN_IF_ERROR(config_.CheckStop());
-    LSM_RETURN_IF_ERROR(db_->Write(batch_));
+    TRELLIS_RETURN_IF_ERROR(config_.CheckStop());
+    TRELLIS_RETURN_IF_ERROR(db_->Write(batch_));
     batch_.Clear();
-    LSM_RETURN_IF_ERROR(db_->Flush());
-    LSM_RETURN_IF_ERROR(db_->WaitForBackgroundWork());
+    TRELLIS_RETURN_IF_ERROR(db_->Flush());
+    TRELLIS_RETURN_IF_ERROR(db_->WaitForBackgroundWork());
     progress_.Show(name_);
     return absl::OkStatus();
   }
@@ -146,12 +148,12 @@ class Trial {
       for (uint64_t i = 0; i < results_.flush_entries; ++i) {
         const uint64_t number = dice_.Below(config_.keys);
         ++versions_[static_cast<size_t>(number)];
-        LSM_RETURN_IF_ERROR(Write(number));
+        TRELLIS_RETURN_IF_ERROR(Write(number));
       }
       result_.user_bytes += results_.flush_entries * (kKeyBytes + config_.value_bytes);
       if (flush * config_.moments / flushes == moments) continue;
       ++moments;
-      LSM_RETURN_IF_ERROR(Measure());
+      TRELLIS_RETURN_IF_ERROR(Measure());
     }
     return absl::OkStatus();
   }
@@ -160,8 +162,8 @@ class Trial {
     const lsm::Statistics statistics = db_->GetStatistics();
     result_.table_bytes.push_back(statistics.total.table_bytes);
     result_.runs.push_back(statistics.total.runs);
-    LSM_RETURN_IF_ERROR(LookUp(/*present=*/true, &result_.present));
-    LSM_RETURN_IF_ERROR(LookUp(/*present=*/false, &result_.absent));
+    TRELLIS_RETURN_IF_ERROR(LookUp(/*present=*/true, &result_.present));
+    TRELLIS_RETURN_IF_ERROR(LookUp(/*present=*/false, &result_.absent));
     return db_->WaitForBackgroundWork();  // read-triggered compactions too
   }
 
@@ -171,7 +173,7 @@ class Trial {
       // Numbers from config_.keys on belong to keys that are never written.
       const uint64_t number = dice_.Below(config_.keys) + (present ? 0 : config_.keys);
       const std::string key = KeyOf(number);
-      LSM_ASSIGN_OR_RETURN(const std::optional<std::string> value, db_->Get(key));
+      TRELLIS_ASSIGN_OR_RETURN(const std::optional<std::string> value, db_->Get(key));
       const bool is_right =
           value.has_value() == present &&
           (!present || values_.Matches(key, *value, versions_[static_cast<size_t>(number)]));
@@ -229,10 +231,10 @@ absl::Status RunTrials(Results* results, Progress* progress) {
     }
     for (const lsm::CompactionStyle style : config.styles) {
       Trial trial(*results, style, goal, progress);
-      LSM_ASSIGN_OR_RETURN(StyleResult result, trial.Run());
+      TRELLIS_ASSIGN_OR_RETURN(StyleResult result, trial.Run());
       // All stores hold the same data, so the first one is enough.
       if (results->styles.empty()) {
-        LSM_ASSIGN_OR_RETURN(results->compacted_bytes, trial.CompactedBytes());
+        TRELLIS_ASSIGN_OR_RETURN(results->compacted_bytes, trial.CompactedBytes());
       }
       results->styles.push_back(std::move(result));
     }
@@ -270,14 +272,14 @@ absl::StatusOr<Results> CompareStyles(const Config& config) {
   Results results;
   results.config = config;
   ChooseShape(&results);
-  LSM_RETURN_IF_ERROR(MakeOutputDirectory(config.out + (config.on_disk ? "/stores" : "")));
+  TRELLIS_RETURN_IF_ERROR(MakeOutputDirectory(config.out + (config.on_disk ? "/stores" : "")));
   results.conditions = DescribeMachine(config.out);
   results.conditions.push_back({"Store", lsm::BuildInfo()});
   Progress progress(static_cast<double>(config.keys) * (1 + config.overwrites) *
                     static_cast<double>(2 * config.styles.size()));
   const absl::Status status = RunTrials(&results, &progress);
   results.interrupted = absl::IsCancelled(status) && !results.styles.empty();
-  if (!results.interrupted) LSM_RETURN_IF_ERROR(status);
+  if (!results.interrupted) TRELLIS_RETURN_IF_ERROR(status);
   results.seconds = progress.elapsed_seconds();
   return results;
 }

@@ -251,7 +251,7 @@ Report ReportOf(const Results& results) {
 }
 
 absl::StatusOr<Report> Run(const Config& config) {
-  LSM_ASSIGN_OR_RETURN(const Results results, CompareStyles(config));
+  TRELLIS_ASSIGN_OR_RETURN(const Results results, CompareStyles(config));
   return ReportOf(results);
 }
 

@@ -26,14 +26,14 @@ int FlushOutput(const RunOptions& options) {
 absl::Status WriteReport(Report report, const RunOptions& options) {
   const std::string json =
       report.page.data.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-  LSM_RETURN_IF_ERROR(WriteWhole(options.out + "/report.json", json));
+  TRELLIS_RETURN_IF_ERROR(WriteWhole(options.out + "/report.json", json));
   if (!options.chart_js.empty()) {
-    LSM_ASSIGN_OR_RETURN(report.page.chart_js, ReadWhole(options.chart_js));
+    TRELLIS_ASSIGN_OR_RETURN(report.page.chart_js, ReadWhole(options.chart_js));
   }
-  LSM_RETURN_IF_ERROR(WriteWhole(options.out + "/report.html", RenderPage(report.page)));
+  TRELLIS_RETURN_IF_ERROR(WriteWhole(options.out + "/report.html", RenderPage(report.page)));
   if (report.interrupted) return absl::OkStatus();
   for (const auto& [name, markdown] : report.excerpts)
-    LSM_RETURN_IF_ERROR(WriteWhole(options.out + "/excerpt-" + name + ".md", markdown));
+    TRELLIS_RETURN_IF_ERROR(WriteWhole(options.out + "/excerpt-" + name + ".md", markdown));
   return absl::OkStatus();
 }
 

@@ -36,8 +36,8 @@ void Show(const std::string& text) {
 absl::Status PrintFamilyRows(const LabConfig& config) {
   std::printf("%s", std::string(kFamilyTableHead).c_str());
   for (const Variant* variant : VariantsNamed(config.variants)) {
-    LSM_RETURN_IF_ERROR(config.CheckStop());
-    LSM_ASSIGN_OR_RETURN(const FamilyRow row, FamilyRowOf(*variant, kFamilyRowQueries));
+    TRELLIS_RETURN_IF_ERROR(config.CheckStop());
+    TRELLIS_ASSIGN_OR_RETURN(const FamilyRow row, FamilyRowOf(*variant, kFamilyRowQueries));
     std::printf("%s%s\n", row.fixed.c_str(), row.measured.c_str());
     std::fflush(stdout);
   }
@@ -83,7 +83,7 @@ absl::StatusOr<LabResults> RunLab(const LabConfig& config, void (*show)(const st
         experiment.run(config, Steps(&config, &progress, experiment.seconds(config)));
     results.interrupted = absl::IsCancelled(outcome.status()) && !results.outcomes.empty();
     if (results.interrupted) break;
-    LSM_RETURN_IF_ERROR(outcome.status());
+    TRELLIS_RETURN_IF_ERROR(outcome.status());
     progress.Clear();
     show(TextOf(experiment, *outcome));
     results.outcomes.emplace_back(experiment.name, *std::move(outcome));
@@ -131,11 +131,11 @@ Report ReportOf(const LabResults& results) {
 
 absl::StatusOr<Report> Run(const LabConfig& config) {
   if (config.family_rows) {
-    LSM_RETURN_IF_ERROR(PrintFamilyRows(config));
+    TRELLIS_RETURN_IF_ERROR(PrintFamilyRows(config));
     return Report{};
   }
-  LSM_RETURN_IF_ERROR(MakeOutputDirectory(config.out));
-  LSM_ASSIGN_OR_RETURN(const LabResults results, RunLab(config, &Show));
+  TRELLIS_RETURN_IF_ERROR(MakeOutputDirectory(config.out));
+  TRELLIS_ASSIGN_OR_RETURN(const LabResults results, RunLab(config, &Show));
   return ReportOf(results);
 }
 

@@ -25,7 +25,7 @@ absl::StatusOr<Rate> MeasureShape(const bloom::Shape& shape, uint64_t keys, uint
   rate.predicted = Layout::PredictedFpp(shape, keys);
   const uint64_t queries = (QueriesFor(*rate.predicted, queries_max) + filters - 1) / filters;
   for (uint64_t i = 0; i < filters; ++i) {
-    LSM_ASSIGN_OR_RETURN(auto filter, bloom::Filter<Layout>::MakeOfShape(shape, 0.5, seed + i));
+    TRELLIS_ASSIGN_OR_RETURN(auto filter, bloom::Filter<Layout>::MakeOfShape(shape, 0.5, seed + i));
     for (uint64_t key = 0; key < keys; ++key) filter.AddDigest(LabDigest(key, seed + i));
     uint64_t passing = 0;
     for (uint64_t query = 0; query < queries; ++query)

@@ -61,7 +61,7 @@ void AddNanos(const QueryNanos& nanos, nlohmann::ordered_json* row) {
 
 absl::StatusOr<AlignedFilter> Align(std::string_view encoded) {
   AlignedFilter aligned;
-  LSM_ASSIGN_OR_RETURN(aligned.bytes, bloom::ZerosFor(encoded.size()));
+  TRELLIS_ASSIGN_OR_RETURN(aligned.bytes, bloom::ZerosFor(encoded.size()));
   std::copy(encoded.begin(), encoded.end(), aligned.bytes.data());
   aligned.reader = bloom::FilterReader::Open(
       {reinterpret_cast<const char*>(aligned.bytes.data()), encoded.size()});

@@ -58,11 +58,11 @@ Variant CatalogVariant() {
   return {std::string(K::kName), K::kTag,
           [](uint64_t keys, double target_fpp, uint64_t seed,
              uint64_t queries) -> absl::StatusOr<VariantSample> {
-            LSM_ASSIGN_OR_RETURN(const auto policy, bloom::PolicyFromName(K::kName));
+            TRELLIS_ASSIGN_OR_RETURN(const auto policy, bloom::PolicyFromName(K::kName));
             const std::unique_ptr<bloom::FilterBuilder> builder =
                 policy->NewBuilder({.target_fpp = target_fpp, .seed = seed});
             for (uint64_t i = 0; i < keys; ++i) builder->Add(LabDigest(i, seed));
-            LSM_ASSIGN_OR_RETURN(const std::string bytes, builder->Finish());
+            TRELLIS_ASSIGN_OR_RETURN(const std::string bytes, builder->Finish());
             const bloom::FilterReader reader = bloom::FilterReader::Open(bytes);
             return Ask(K::kName, reader, keys, seed, queries, reader.predicted_fpp());
           }};
@@ -91,11 +91,11 @@ Variant VariantOf(std::type_identity<bloom::SpatialFilter>) {
           [](uint64_t keys, double target_fpp, uint64_t seed,
              uint64_t queries) -> absl::StatusOr<VariantSample> {
             constexpr uint32_t kAreas = 3;
-            LSM_ASSIGN_OR_RETURN(
+            TRELLIS_ASSIGN_OR_RETURN(
                 bloom::SpatialFilter filter,
                 bloom::SpatialFilter::Make(keys, target_fpp, {.areas = kAreas, .seed = seed}));
             for (uint64_t i = 0; i < keys; ++i) {
-              LSM_RETURN_IF_ERROR(
+              TRELLIS_RETURN_IF_ERROR(
                   filter.AddDigest(LabDigest(i, seed), 1 + static_cast<uint32_t>(i % kAreas)));
             }
             return Ask(filter.kName, filter, keys, seed, queries, filter.PredictedFpp(keys));
@@ -109,7 +109,7 @@ Variant VariantOf(std::type_identity<bloom::ShiftingAssociationFilter>) {
   return {std::string(Filter::kName), Filter::kTag,
           [](uint64_t keys, double target_fpp, uint64_t seed,
              uint64_t queries) -> absl::StatusOr<VariantSample> {
-            LSM_ASSIGN_OR_RETURN(Filter filter, Filter::Make(keys, target_fpp, seed));
+            TRELLIS_ASSIGN_OR_RETURN(Filter filter, Filter::Make(keys, target_fpp, seed));
             for (uint64_t i = 0; i < keys; ++i)
               filter.AddDigest(LabDigest(i, seed), i % 3 != 0, i % 3 != 1);
             const uint64_t asked = std::min(queries, keys);
@@ -134,9 +134,10 @@ Variant VariantOf(std::type_identity<bloom::ShiftingMultiplicityFilter>) {
           [](uint64_t keys, double target_fpp, uint64_t seed,
              uint64_t queries) -> absl::StatusOr<VariantSample> {
             constexpr uint32_t kMaxCount = 20;
-            LSM_ASSIGN_OR_RETURN(Filter filter, Filter::Make(keys, kMaxCount, target_fpp, seed));
+            TRELLIS_ASSIGN_OR_RETURN(Filter filter,
+                                     Filter::Make(keys, kMaxCount, target_fpp, seed));
             for (uint64_t i = 0; i < keys; ++i) {
-              LSM_RETURN_IF_ERROR(
+              TRELLIS_RETURN_IF_ERROR(
                   filter.AddDigest(LabDigest(i, seed), 1 + static_cast<uint32_t>(i % kMaxCount)));
             }
             uint64_t counted = 0;
@@ -168,7 +169,7 @@ Variant VariantOf(std::type_identity<bloom::ParquetFilter>) {
   return {"parquet", 0,
           [](uint64_t keys, double target_fpp, uint64_t seed,
              uint64_t queries) -> absl::StatusOr<VariantSample> {
-            LSM_ASSIGN_OR_RETURN(auto filter, bloom::ParquetFilter::Make(keys, target_fpp));
+            TRELLIS_ASSIGN_OR_RETURN(auto filter, bloom::ParquetFilter::Make(keys, target_fpp));
             const auto value = [seed](uint64_t i) {
               return static_cast<int64_t>(LabDigest(i, seed));
             };
@@ -189,7 +190,7 @@ Variant VariantOf(std::type_identity<bloom::PrefixFilter>) {
   return {std::string(Filter::kName), Filter::kTag,
           [](uint64_t keys, double target_fpp, uint64_t seed,
              uint64_t queries) -> absl::StatusOr<VariantSample> {
-            LSM_ASSIGN_OR_RETURN(
+            TRELLIS_ASSIGN_OR_RETURN(
                 Filter filter,
                 Filter::Make(keys, target_fpp, {.extractor = "fixed:16", .seed = seed}));
             for (uint64_t i = 0; i < keys; ++i) filter.Add(SyntheticKey(i, seed) + "/key");
@@ -207,7 +208,7 @@ Variant VariantOf(std::type_identity<bloom::VectorFilter<T, Base>>) {
           [](uint64_t keys, double target_fpp, uint64_t seed,
              uint64_t queries) -> absl::StatusOr<VariantSample> {
             constexpr uint32_t kDimension = 8;
-            LSM_ASSIGN_OR_RETURN(
+            TRELLIS_ASSIGN_OR_RETURN(
                 Filter filter,
                 Filter::Make(keys, target_fpp, {.dimension = kDimension, .seed = seed}));
             std::array<int32_t, kDimension> vector{};
@@ -217,7 +218,7 @@ Variant VariantOf(std::type_identity<bloom::VectorFilter<T, Base>>) {
               vector[5] = static_cast<int32_t>(digest >> 32);
               return std::span<const int32_t>(vector);
             };
-            for (uint64_t i = 0; i < keys; ++i) LSM_RETURN_IF_ERROR(filter.Add(made(i)));
+            for (uint64_t i = 0; i < keys; ++i) TRELLIS_RETURN_IF_ERROR(filter.Add(made(i)));
             return AskByNumber(filter, keys, queries,
                                [&](uint64_t i) { return filter.MayContain(made(i)); });
           }};
@@ -273,8 +274,8 @@ absl::StatusOr<VariantSample> MeasureVariant(const Variant& variant, uint64_t ke
                                              uint64_t queries) {
   VariantSample sum;
   for (uint64_t i = 0; i < filters; ++i) {
-    LSM_ASSIGN_OR_RETURN(const VariantSample sample,
-                         variant.measure(keys, target_fpp, seed + i, queries / filters));
+    TRELLIS_ASSIGN_OR_RETURN(const VariantSample sample,
+                             variant.measure(keys, target_fpp, seed + i, queries / filters));
     sum.rate.predicted = sample.rate.predicted;
     sum.rate.Add(sample.rate.hits, sample.rate.queries);
     sum.size_bits = sample.size_bits;
@@ -283,9 +284,9 @@ absl::StatusOr<VariantSample> MeasureVariant(const Variant& variant, uint64_t ke
 }
 
 absl::StatusOr<FamilyRow> FamilyRowOf(const Variant& variant, uint64_t queries) {
-  LSM_ASSIGN_OR_RETURN(const VariantSample sample,
-                       MeasureVariant(variant, kFamilyRowKeys, kFamilyRowFpp, 1,
-                                      queries == 0 ? 1 : kFamilyRowFilters, queries));
+  TRELLIS_ASSIGN_OR_RETURN(const VariantSample sample,
+                           MeasureVariant(variant, kFamilyRowKeys, kFamilyRowFpp, 1,
+                                          queries == 0 ? 1 : kFamilyRowFilters, queries));
   const double bits_per_key =
       static_cast<double>(sample.size_bits) / static_cast<double>(kFamilyRowKeys);
   return FamilyRow{

@@ -41,15 +41,16 @@ class Experiment {
     StoreResult result;
     result.config = config;
     const std::string directory = config_.out + "/stores/" + config.name;
-    LSM_ASSIGN_OR_RETURN(const std::unique_ptr<Store> store,
-                         config.is_rocksdb ? MakeRocksDb(directory, config, shape_)
-                                           : MakeTrellis(directory, config, shape_, config_.seed));
-    LSM_RETURN_IF_ERROR(Load(store.get(), &result));
-    LSM_ASSIGN_OR_RETURN(result.levels, store->Levels());
-    LSM_RETURN_IF_ERROR(store->HoldShape());
-    LSM_RETURN_IF_ERROR(AskAbsent(store.get(), &result));
-    LSM_RETURN_IF_ERROR(config_.CheckStop());
-    LSM_RETURN_IF_ERROR(AskBottom(store.get(), &result));
+    TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<Store> store,
+                             config.is_rocksdb
+                                 ? MakeRocksDb(directory, config, shape_)
+                                 : MakeTrellis(directory, config, shape_, config_.seed));
+    TRELLIS_RETURN_IF_ERROR(Load(store.get(), &result));
+    TRELLIS_ASSIGN_OR_RETURN(result.levels, store->Levels());
+    TRELLIS_RETURN_IF_ERROR(store->HoldShape());
+    TRELLIS_RETURN_IF_ERROR(AskAbsent(store.get(), &result));
+    TRELLIS_RETURN_IF_ERROR(config_.CheckStop());
+    TRELLIS_RETURN_IF_ERROR(AskBottom(store.get(), &result));
     progress_.Advance(1);
     return result;
   }
@@ -64,11 +65,11 @@ class Experiment {
     for (uint64_t i = 0; i < config_.keys; ++i) {
       const std::string key = KeyOf(i);
       values_.Make(key, &value);
-      LSM_RETURN_IF_ERROR(store->Write(key, value));
+      TRELLIS_RETURN_IF_ERROR(store->Write(key, value));
       if ((i + 1) % shape_.entries_per_flush != 0 && i + 1 != config_.keys) continue;
-      LSM_RETURN_IF_ERROR(config_.CheckStop());
-      LSM_RETURN_IF_ERROR(store->Settle());
-      LSM_RETURN_IF_ERROR(NoteMemory(store, result));
+      TRELLIS_RETURN_IF_ERROR(config_.CheckStop());
+      TRELLIS_RETURN_IF_ERROR(store->Settle());
+      TRELLIS_RETURN_IF_ERROR(NoteMemory(store, result));
       progress_.Show(lsm::ReadableCount(i + 1) + " keys");
     }
     result->load_seconds = SecondsSince(from);
@@ -78,7 +79,7 @@ class Experiment {
   absl::Status NoteMemory(Store* store, StoreResult* result) {
     const lsm::FilterGoal& goal = result->config.filter_goal;
     StoreResult now;
-    LSM_ASSIGN_OR_RETURN(now.levels, store->Levels());
+    TRELLIS_ASSIGN_OR_RETURN(now.levels, store->Levels());
     double allowed = 0;
     if (goal.kind() == lsm::FilterGoal::Kind::kBytes) allowed = goal.value();
     if (goal.kind() == lsm::FilterGoal::Kind::kBitsPerKey)
@@ -95,7 +96,7 @@ class Experiment {
     std::string value;
     for (uint64_t i = 0; i < config_.absent_lookups; ++i) {
       const std::string key = KeyOf(config_.keys + i);
-      LSM_ASSIGN_OR_RETURN(const bool found, store->Get(key, &value));
+      TRELLIS_ASSIGN_OR_RETURN(const bool found, store->Get(key, &value));
       if (found) return WrongAnswer(*result, key, "is there, and never was");
     }
     result->absent = {config_.absent_lookups, store->wasted_reads() - before};
@@ -110,7 +111,7 @@ class Experiment {
     for (const uint64_t number : Shuffled(config_.keys, config_.seed + 1)) {
       if (keys.size() >= config_.bottom_lookups) break;
       std::string key = KeyOf(number);
-      LSM_ASSIGN_OR_RETURN(const std::optional<int> level, store->LevelOf(key));
+      TRELLIS_ASSIGN_OR_RETURN(const std::optional<int> level, store->LevelOf(key));
       if (!level.has_value()) return WrongAnswer(result, key, "is in no level, and was stored");
       if (*level == bottom) keys.push_back(std::move(key));
     }
@@ -119,11 +120,11 @@ class Experiment {
 
   absl::Status AskBottom(Store* store, StoreResult* result) {
     progress_.Announce("asking " + result->config.name + " for keys of its deepest level");
-    LSM_ASSIGN_OR_RETURN(const std::vector<std::string> keys, KeysOfTheBottom(store, *result));
+    TRELLIS_ASSIGN_OR_RETURN(const std::vector<std::string> keys, KeysOfTheBottom(store, *result));
     const uint64_t before = store->wasted_reads();
     std::string value;
     for (const std::string& key : keys) {
-      LSM_ASSIGN_OR_RETURN(const bool found, store->Get(key, &value));
+      TRELLIS_ASSIGN_OR_RETURN(const bool found, store->Get(key, &value));
       if (!found || !values_.Matches(key, value))
         return WrongAnswer(*result, key, found ? "has another value" : "is not there");
     }
@@ -226,13 +227,13 @@ absl::Status MeasureAll(Results* results) {
 }  // namespace
 
 absl::StatusOr<Results> Measure(const Config& config) {
-  LSM_RETURN_IF_ERROR(MakeOutputDirectory(config.out + "/stores"));
+  TRELLIS_RETURN_IF_ERROR(MakeOutputDirectory(config.out + "/stores"));
   Results results;
   results.config = config;
   results.conditions = DescribeMachine(config.out);
   const absl::Status status = MeasureAll(&results);
   results.interrupted = absl::IsCancelled(status) && !results.stores.empty();
-  if (!results.interrupted) LSM_RETURN_IF_ERROR(status);
+  if (!results.interrupted) TRELLIS_RETURN_IF_ERROR(status);
   return results;
 }
 

@@ -70,7 +70,7 @@ Report ReportOf(const Results& results) {
 }
 
 absl::StatusOr<Report> Run(const Config& config) {
-  LSM_ASSIGN_OR_RETURN(const Results results, Measure(config));
+  TRELLIS_ASSIGN_OR_RETURN(const Results results, Measure(config));
   return ReportOf(results);
 }
 

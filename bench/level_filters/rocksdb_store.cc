@@ -32,7 +32,7 @@ class RocksDbStore : public Store {
   absl::Status Open(const std::string& directory, const ComparedStore& config,
                     const StoreShape& shape) {
     rocksdb::Options options;
-    LSM_RETURN_IF_ERROR(ToAbsl(rocksdb::DestroyDB(directory, options)));
+    TRELLIS_RETURN_IF_ERROR(ToAbsl(rocksdb::DestroyDB(directory, options)));
     rocksdb::BlockBasedTableOptions table;
     table.no_block_cache = true;
     table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(config.bits_per_key));
@@ -58,7 +58,7 @@ class RocksDbStore : public Store {
   // Each property may miss a job that starts just after it was read.  Reading all takes a while, so
   // they must agree several times.
   absl::Status Settle() override {
-    LSM_RETURN_IF_ERROR(ToAbsl(db_->Flush({})));
+    TRELLIS_RETURN_IF_ERROR(ToAbsl(db_->Flush({})));
     constexpr int kQuietLooks = 3;
     for (int quiet = 0; quiet < kQuietLooks; ++quiet) {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -106,7 +106,7 @@ class RocksDbStore : public Store {
 
   absl::StatusOr<std::vector<LevelRow>> Levels() override {
     rocksdb::TablePropertiesCollection tables;
-    LSM_RETURN_IF_ERROR(ToAbsl(db_->GetPropertiesOfAllTables(&tables)));
+    TRELLIS_RETURN_IF_ERROR(ToAbsl(db_->GetPropertiesOfAllTables(&tables)));
     std::map<std::string, const rocksdb::TableProperties*> by_name;
     for (const auto& [path, properties] : tables)
       by_name[std::filesystem::path(path).filename().string()] = properties.get();
@@ -141,7 +141,7 @@ absl::StatusOr<std::unique_ptr<Store>> MakeRocksDb(const std::string& directory,
                                                    const ComparedStore& config,
                                                    const StoreShape& shape) {
   auto store = std::make_unique<RocksDbStore>();
-  LSM_RETURN_IF_ERROR(store->Open(directory, config, shape));
+  TRELLIS_RETURN_IF_ERROR(store->Open(directory, config, shape));
   return store;
 }
 

@@ -28,13 +28,13 @@ class SkewExperiment {
 
   absl::Status Load() {
     progress_->Announce("loading the store that skewed lookups are asked of");
-    LSM_ASSIGN_OR_RETURN(std::unique_ptr<Store> store,
-                         MakeTrellis(directory_, store_config_, shape_, config_.seed));
+    TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<Store> store,
+                             MakeTrellis(directory_, store_config_, shape_, config_.seed));
     for (uint64_t i = 0; i < config_.keys; ++i) {
-      LSM_RETURN_IF_ERROR(Write(store.get(), i, 1));
+      TRELLIS_RETURN_IF_ERROR(Write(store.get(), i, 1));
       if ((i + 1) % shape_.entries_per_flush != 0 && i + 1 != config_.keys) continue;
-      LSM_RETURN_IF_ERROR(config_.CheckStop());
-      LSM_RETURN_IF_ERROR(store->Settle());
+      TRELLIS_RETURN_IF_ERROR(config_.CheckStop());
+      TRELLIS_RETURN_IF_ERROR(store->Settle());
     }
     return absl::OkStatus();
   }
@@ -42,7 +42,8 @@ class SkewExperiment {
   absl::StatusOr<SkewResult> Measure(const RangeWorkload& workload) {
     SkewResult result{workload.name(), workload.how(), workload.best(), {}};
     result.rounds.resize(static_cast<size_t>(config_.rounds));
-    for (const bool forgets : {false, true}) LSM_RETURN_IF_ERROR(Run(workload, forgets, &result));
+    for (const bool forgets : {false, true})
+      TRELLIS_RETURN_IF_ERROR(Run(workload, forgets, &result));
     return result;
   }
 
@@ -61,25 +62,25 @@ class SkewExperiment {
     std::filesystem::remove_all(name, error);
     std::filesystem::copy(directory_, name, std::filesystem::copy_options::recursive, error);
     if (error) return absl::UnavailableError(name + ": " + error.message());
-    LSM_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, Open(name));
+    TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, Open(name));
     Random lookups(config_.seed + 7), writes(config_.seed + 8);
     const size_t rounds = result->rounds.size();
     for (size_t round = 0; round < rounds; ++round) {
-      LSM_RETURN_IF_ERROR(config_.CheckStop());
+      TRELLIS_RETURN_IF_ERROR(config_.CheckStop());
       progress_->Show(lsm::Concat("round ", round));
       SkewRound& row = result->rounds[round];
       row.written = static_cast<double>(round) * config_.written_a_round;
-      LSM_ASSIGN_OR_RETURN((forgets ? row.forgetful : row.learning),
-                           Ask(store.get(), workload, round >= rounds / 2, &lookups));
+      TRELLIS_ASSIGN_OR_RETURN((forgets ? row.forgetful : row.learning),
+                               Ask(store.get(), workload, round >= rounds / 2, &lookups));
       // The lookups may have triggered a compaction of level 0.
-      LSM_RETURN_IF_ERROR(store->Settle());
-      LSM_ASSIGN_OR_RETURN((forgets ? row.forgetful_bits : row.learning_bits),
-                           BitsPerKey(store.get()));
+      TRELLIS_RETURN_IF_ERROR(store->Settle());
+      TRELLIS_ASSIGN_OR_RETURN((forgets ? row.forgetful_bits : row.learning_bits),
+                               BitsPerKey(store.get()));
       if (forgets) {
         store.reset();
-        LSM_ASSIGN_OR_RETURN(store, Open(name));
+        TRELLIS_ASSIGN_OR_RETURN(store, Open(name));
       }
-      LSM_RETURN_IF_ERROR(WriteRound(store.get(), &writes, round + 2));
+      TRELLIS_RETURN_IF_ERROR(WriteRound(store.get(), &writes, round + 2));
     }
     return absl::OkStatus();
   }
@@ -94,8 +95,8 @@ class SkewExperiment {
     const auto count =
         static_cast<uint64_t>(config_.written_a_round * static_cast<double>(config_.keys));
     for (uint64_t i = 0; i < count; ++i) {
-      LSM_RETURN_IF_ERROR(Write(store, random->Below(config_.keys), version));
-      if ((i + 1) % shape_.entries_per_flush == 0) LSM_RETURN_IF_ERROR(store->Settle());
+      TRELLIS_RETURN_IF_ERROR(Write(store, random->Below(config_.keys), version));
+      if ((i + 1) % shape_.entries_per_flush == 0) TRELLIS_RETURN_IF_ERROR(store->Settle());
     }
     return store->Settle();
   }
@@ -106,7 +107,7 @@ class SkewExperiment {
     std::string value;
     for (uint64_t i = 0; i < config_.skewed_lookups; ++i) {
       const std::string key = workload.Draw(random, moved);
-      LSM_ASSIGN_OR_RETURN(const bool found, store->Get(key, &value));
+      TRELLIS_ASSIGN_OR_RETURN(const bool found, store->Get(key, &value));
       if (found) return absl::InternalError("key " + key + " is there, and never was");
     }
     return static_cast<double>(store->wasted_reads() - before) /
@@ -114,7 +115,7 @@ class SkewExperiment {
   }
 
   static absl::StatusOr<double> BitsPerKey(Store* store) {
-    LSM_ASSIGN_OR_RETURN(const std::vector<LevelRow> levels, store->Levels());
+    TRELLIS_ASSIGN_OR_RETURN(const std::vector<LevelRow> levels, store->Levels());
     double keys = 0, bytes = 0;
     for (const LevelRow& level : levels) {
       keys += static_cast<double>(level.keys);
@@ -177,9 +178,9 @@ std::vector<RangeWorkload> RangeWorkloads(uint64_t seed) {
 absl::Status MeasureSkew(const Config& config, const StoreShape& shape, Progress* progress,
                          std::vector<SkewResult>* results) {
   SkewExperiment experiment(config, shape, progress);
-  LSM_RETURN_IF_ERROR(experiment.Load());
+  TRELLIS_RETURN_IF_ERROR(experiment.Load());
   for (const RangeWorkload& workload : RangeWorkloads(config.seed)) {
-    LSM_ASSIGN_OR_RETURN(SkewResult result, experiment.Measure(workload));
+    TRELLIS_ASSIGN_OR_RETURN(SkewResult result, experiment.Measure(workload));
     results->push_back(std::move(result));
     progress->Advance(1);
   }

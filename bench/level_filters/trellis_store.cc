@@ -25,8 +25,8 @@ class TrellisStore : public Store {
     options_.table_bytes = shape.table_bytes;
     options_.level1_bytes = shape.level1_bytes;
     options_.environment.random = &random_;
-    if (is_new) LSM_RETURN_IF_ERROR(lsm::DB::Destroy(directory, options_));
-    LSM_ASSIGN_OR_RETURN(db_, lsm::DB::Open(directory, options_));
+    if (is_new) TRELLIS_RETURN_IF_ERROR(lsm::DB::Destroy(directory, options_));
+    TRELLIS_ASSIGN_OR_RETURN(db_, lsm::DB::Open(directory, options_));
     return absl::OkStatus();
   }
 
@@ -36,8 +36,8 @@ class TrellisStore : public Store {
   }
 
   absl::Status Settle() override {
-    LSM_RETURN_IF_ERROR(WriteBatch());
-    LSM_RETURN_IF_ERROR(db_->Flush());
+    TRELLIS_RETURN_IF_ERROR(WriteBatch());
+    TRELLIS_RETURN_IF_ERROR(db_->Flush());
     return db_->WaitForBackgroundWork();
   }
 
@@ -45,12 +45,12 @@ class TrellisStore : public Store {
   absl::Status HoldShape() override {
     db_ = nullptr;
     options_.mode = lsm::OpenMode::kReadOnly;
-    LSM_ASSIGN_OR_RETURN(db_, lsm::DB::Open(directory_, options_));
+    TRELLIS_ASSIGN_OR_RETURN(db_, lsm::DB::Open(directory_, options_));
     return absl::OkStatus();
   }
 
   absl::StatusOr<bool> Get(std::string_view key, std::string* value) override {
-    LSM_ASSIGN_OR_RETURN(std::optional<std::string> found, db_->Get(key));
+    TRELLIS_ASSIGN_OR_RETURN(std::optional<std::string> found, db_->Get(key));
     if (found.has_value()) *value = *std::move(found);
     return found.has_value();
   }
@@ -58,7 +58,7 @@ class TrellisStore : public Store {
   uint64_t wasted_reads() override { return db_->GetStatistics().total.wasted_reads; }
 
   absl::StatusOr<std::optional<int>> LevelOf(std::string_view key) override {
-    LSM_ASSIGN_OR_RETURN(const lsm::Explanation explanation, db_->Explain(key));
+    TRELLIS_ASSIGN_OR_RETURN(const lsm::Explanation explanation, db_->Explain(key));
     if (!explanation.found || explanation.tables.empty()) return std::nullopt;
     return explanation.tables.back().level;
   }
@@ -80,7 +80,7 @@ class TrellisStore : public Store {
 
  private:
   absl::Status WriteBatch() {
-    LSM_RETURN_IF_ERROR(db_->Write(batch_));
+    TRELLIS_RETURN_IF_ERROR(db_->Write(batch_));
     batch_.Clear();
     return absl::OkStatus();
   }
@@ -98,7 +98,7 @@ absl::StatusOr<std::unique_ptr<Store>> MakeTrellis(const std::string& directory,
                                                    const ComparedStore& config,
                                                    const StoreShape& shape, uint64_t seed) {
   auto store = std::make_unique<TrellisStore>(config, seed);
-  LSM_RETURN_IF_ERROR(store->Open(directory, config, shape, /*is_new=*/true));
+  TRELLIS_RETURN_IF_ERROR(store->Open(directory, config, shape, /*is_new=*/true));
   return store;
 }
 
@@ -106,7 +106,7 @@ absl::StatusOr<std::unique_ptr<Store>> OpenTrellis(const std::string& directory,
                                                    const ComparedStore& config,
                                                    const StoreShape& shape, uint64_t seed) {
   auto store = std::make_unique<TrellisStore>(config, seed);
-  LSM_RETURN_IF_ERROR(store->Open(directory, config, shape, /*is_new=*/false));
+  TRELLIS_RETURN_IF_ERROR(store->Open(directory, config, shape, /*is_new=*/false));
   return store;
 }
 

@@ -104,7 +104,7 @@ double Comparison::GuessSeconds() const {
 
 absl::Status Comparison::Run() {
   progress_ = std::make_unique<Progress>(GuessSeconds());
-  LSM_RETURN_IF_ERROR(MakeOutputDirectory(config_.out + "/stores"));
+  TRELLIS_RETURN_IF_ERROR(MakeOutputDirectory(config_.out + "/stores"));
   results_.conditions = DescribeMachine(config_.out);
   absl::Status status;
   for (const DataSize& size : Sizes()) {
@@ -127,27 +127,27 @@ absl::Status Comparison::RunSize(const DataSize& size) {
   }
   for (const Cell& cell : CellsOf(size, State::kFilling, std::nullopt)) {
     const bool is_random = cell.task->task == Task::kFillRandom;
-    LSM_RETURN_IF_ERROR(Rounds(cell, [&](Store* store, int) {
+    TRELLIS_RETURN_IF_ERROR(Rounds(cell, [&](Store* store, int) {
       store->is_filled = is_random;
       return FillOnce(store, cell, is_random ? orders_.random : InTurn(size.keys));
     }));
-    LSM_RETURN_IF_ERROR(MeasureLoop(cell));
+    TRELLIS_RETURN_IF_ERROR(MeasureLoop(cell));
   }
-  LSM_RETURN_IF_ERROR(FillTheRest(size));
+  TRELLIS_RETURN_IF_ERROR(FillTheRest(size));
   if (!CellsOf(size, State::kFresh, std::nullopt).empty())
-    LSM_RETURN_IF_ERROR(LookInto(size, State::kFresh));
+    TRELLIS_RETURN_IF_ERROR(LookInto(size, State::kFresh));
   const bool opens = !CellsOf(size, State::kTables, std::nullopt).empty();
-  if (opens) LSM_RETURN_IF_ERROR(OpenMany(size));
+  if (opens) TRELLIS_RETURN_IF_ERROR(OpenMany(size));
   const bool reads_compacted = !CellsOf(size, State::kCompacted, std::nullopt).empty();
   const bool changes = !CellsOf(size, State::kChanged, std::nullopt).empty();
   if (opens && (reads_compacted || changes)) {
     // A store that is one run already keeps its tables, whatever table size the others get.
     for (Store& store : stores_) store.is_filled = store.peer->is_variant() && store.is_filled;
-    LSM_RETURN_IF_ERROR(FillTheRest(size));
+    TRELLIS_RETURN_IF_ERROR(FillTheRest(size));
   }
-  if (reads_compacted || changes) LSM_RETURN_IF_ERROR(Compact(size, 0));
-  if (reads_compacted) LSM_RETURN_IF_ERROR(LookInto(size, State::kCompacted));
-  if (changes) LSM_RETURN_IF_ERROR(Change(size));
+  if (reads_compacted || changes) TRELLIS_RETURN_IF_ERROR(Compact(size, 0));
+  if (reads_compacted) TRELLIS_RETURN_IF_ERROR(LookInto(size, State::kCompacted));
+  if (changes) TRELLIS_RETURN_IF_ERROR(Change(size));
   return Close();
 }
 
@@ -162,7 +162,7 @@ absl::Status Comparison::FillTheRest(const DataSize& size) {
   for (Store* store : StoresFor(cells)) {
     if (store->is_filled) continue;
     progress_->Announce(lsm::Concat("fill, ", size.name(), ", ", store->peer->name()));
-    LSM_RETURN_IF_ERROR(FillOnce(store, fill, orders_.random).status());
+    TRELLIS_RETURN_IF_ERROR(FillOnce(store, fill, orders_.random).status());
     store->is_filled = true;
   }
   return absl::OkStatus();
@@ -187,14 +187,14 @@ absl::Status Comparison::LookInto(const DataSize& size, State state) {
       if (cache == Cache::kDirect && !store->peer->has_direct_reads()) continue;
       progress_->Announce(lsm::Concat("warm, ", size.name(), ", ", NameOf(state), ", cache ",
                                       NameOf(cache), ", ", store->peer->name()));
-      LSM_RETURN_IF_ERROR(Reopen(store, SettingsFor(size, cache)));
-      LSM_RETURN_IF_ERROR(Warm(store, cache));
+      TRELLIS_RETURN_IF_ERROR(Reopen(store, SettingsFor(size, cache)));
+      TRELLIS_RETURN_IF_ERROR(Warm(store, cache));
     }
-    if (!std::exchange(is_noted, true)) LSM_RETURN_IF_ERROR(NoteShape(size, state));
+    if (!std::exchange(is_noted, true)) TRELLIS_RETURN_IF_ERROR(NoteShape(size, state));
     for (const Cell& cell : cells) {
-      LSM_RETURN_IF_ERROR(
+      TRELLIS_RETURN_IF_ERROR(
           Rounds(cell, [&](Store* store, int round) { return ReadOnce(store, cell, round); }));
-      LSM_RETURN_IF_ERROR(MeasureLoop(cell));
+      TRELLIS_RETURN_IF_ERROR(MeasureLoop(cell));
     }
   }
   return NoteRunsAfter(size, state);
@@ -204,12 +204,12 @@ absl::Status Comparison::Compact(const DataSize& size, uint64_t table_bytes) {
   PeerSettings settings = SettingsFor(size, Cache::kAll);
   settings.table_bytes = table_bytes;
   for (Store& store : stores_) {
-    LSM_RETURN_IF_ERROR(store.peer->Close());
+    TRELLIS_RETURN_IF_ERROR(store.peer->Close());
     if (store.peer->is_variant()) continue;
     progress_->Announce(lsm::Concat("compact, ", size.name(), ", ", store.peer->name()));
-    LSM_RETURN_IF_ERROR(Reopen(&store, settings));
-    LSM_RETURN_IF_ERROR(store.peer->CompactAll());
-    LSM_RETURN_IF_ERROR(store.peer->WaitUntilQuiet());
+    TRELLIS_RETURN_IF_ERROR(Reopen(&store, settings));
+    TRELLIS_RETURN_IF_ERROR(store.peer->CompactAll());
+    TRELLIS_RETURN_IF_ERROR(store.peer->WaitUntilQuiet());
   }
   return absl::OkStatus();
 }
@@ -218,11 +218,11 @@ absl::Status Comparison::OpenMany(const DataSize& size) {
   PeerSettings settings = config_.settings;
   settings.table_bytes = ManyTablesBytes(size.user_bytes());
   settings.block_cache_bytes = kOpeningCacheBytes;
-  LSM_RETURN_IF_ERROR(Compact(size, settings.table_bytes));
-  LSM_RETURN_IF_ERROR(NoteShape(size, State::kTables));
-  LSM_RETURN_IF_ERROR(Close());
+  TRELLIS_RETURN_IF_ERROR(Compact(size, settings.table_bytes));
+  TRELLIS_RETURN_IF_ERROR(NoteShape(size, State::kTables));
+  TRELLIS_RETURN_IF_ERROR(Close());
   for (const Cell& cell : CellsOf(size, State::kTables, std::nullopt)) {
-    LSM_RETURN_IF_ERROR(Rounds(cell, [&](Store* store, int round) {
+    TRELLIS_RETURN_IF_ERROR(Rounds(cell, [&](Store* store, int round) {
       return TimeOpenings(*cell.task, store->directory, settings, store->peer.get(),
                           store->contents.get(), orders_,
                           {config_.seed + static_cast<uint64_t>(round), 0});
@@ -234,14 +234,14 @@ absl::Status Comparison::OpenMany(const DataSize& size) {
 absl::Status Comparison::Change(const DataSize& size) {
   for (Store& store : stores_) {
     if (store.peer->is_variant()) continue;
-    LSM_RETURN_IF_ERROR(Reopen(&store, SettingsFor(size, Cache::kAll)));
-    LSM_RETURN_IF_ERROR(Warm(&store, Cache::kAll));
+    TRELLIS_RETURN_IF_ERROR(Reopen(&store, SettingsFor(size, Cache::kAll)));
+    TRELLIS_RETURN_IF_ERROR(Warm(&store, Cache::kAll));
     // Room for keys that the workload inserts.
     store.contents->Diversify(size.keys +
                               YcsbOperations(size) * static_cast<uint64_t>(config_.rounds));
   }
   for (const Cell& cell : CellsOf(size, State::kChanged, std::nullopt)) {
-    LSM_RETURN_IF_ERROR(
+    TRELLIS_RETURN_IF_ERROR(
         Rounds(cell, [&](Store* store, int round) { return ChangeOnce(store, cell, round); }));
   }
   return absl::OkStatus();
@@ -263,8 +263,8 @@ absl::Status Comparison::Rounds(const Cell& cell, const Body& body) {
       // Each round begins with another store.
       const size_t at = (i + static_cast<size_t>(round)) % stores_.size();
       if (!CanDo(*stores_[at].peer, cell)) continue;
-      LSM_RETURN_IF_ERROR(config_.CheckStop());
-      LSM_ASSIGN_OR_RETURN(Sample sample, body(&stores_[at], round));
+      TRELLIS_RETURN_IF_ERROR(config_.CheckStop());
+      TRELLIS_ASSIGN_OR_RETURN(Sample sample, body(&stores_[at], round));
       result.samples[at].push_back(std::move(sample));
       progress_->Advance(TurnSeconds(cell));
     }
@@ -275,12 +275,13 @@ absl::Status Comparison::Rounds(const Cell& cell, const Body& body) {
 
 absl::StatusOr<Sample> Comparison::FillOnce(Store* store, const Cell& cell, const Numbers& order) {
   Peer* peer = store->peer.get();
-  LSM_RETURN_IF_ERROR(peer->Close());
-  LSM_RETURN_IF_ERROR(
+  TRELLIS_RETURN_IF_ERROR(peer->Close());
+  TRELLIS_RETURN_IF_ERROR(
       peer->Open(store->directory, SettingsFor(cell.size, Cache::kAll), Peer::Begin::kAnew));
   store->contents->Clear();
-  LSM_ASSIGN_OR_RETURN(const Sample sample,
-                       WriteOnce(store, NewPutLoop({peer, nullptr, store->contents.get()}, order)));
+  TRELLIS_ASSIGN_OR_RETURN(
+      const Sample sample,
+      WriteOnce(store, NewPutLoop({peer, nullptr, store->contents.get()}, order)));
   store->contents->FillUpTo(cell.size.keys);
   return sample;
 }
@@ -291,9 +292,9 @@ absl::StatusOr<Sample> Comparison::WriteOnce(Store* store, std::unique_ptr<Loop>
   const auto begin = std::chrono::steady_clock::now();
   std::vector<std::unique_ptr<Loop>> loops;
   loops.push_back(std::move(loop));
-  LSM_ASSIGN_OR_RETURN(const Measured measured, Measure(loops, std::nullopt));
+  TRELLIS_ASSIGN_OR_RETURN(const Measured measured, Measure(loops, std::nullopt));
   // Background work must not run during the next store's turn.
-  LSM_RETURN_IF_ERROR(store->peer->WaitUntilQuiet());
+  TRELLIS_RETURN_IF_ERROR(store->peer->WaitUntilQuiet());
   const std::chrono::duration<double> until_quiet = std::chrono::steady_clock::now() - begin;
   const double operations = static_cast<double>(measured.operations);
   Sample sample;
@@ -324,12 +325,13 @@ absl::StatusOr<Sample> Comparison::ReadOnce(Store* store, const Cell& cell, int 
     // The processor's caches still hold the previous store's data; and a cache that does not hold
     // everything must first hold what this workload reads often.
     const double seconds = cell.cache == Cache::kTenth ? config_.seconds / 2 : config_.seconds / 20;
-    LSM_RETURN_IF_ERROR(Measure(loops_from(seed + 1000), seconds).status());
+    TRELLIS_RETURN_IF_ERROR(Measure(loops_from(seed + 1000), seconds).status());
   }
   const std::optional<uint64_t> blocks_begin = store->peer->data_block_reads();
-  LSM_ASSIGN_OR_RETURN(const Measured measured,
-                       Measure(loops_from(seed),
-                               cell.task->scans() ? std::nullopt : std::optional(config_.seconds)));
+  TRELLIS_ASSIGN_OR_RETURN(
+      const Measured measured,
+      Measure(loops_from(seed),
+              cell.task->scans() ? std::nullopt : std::optional(config_.seconds)));
   const std::optional<uint64_t> blocks_end = store->peer->data_block_reads();
   Sample sample;
   sample.micros = measured.micros();
@@ -340,7 +342,7 @@ absl::StatusOr<Sample> Comparison::ReadOnce(Store* store, const Cell& cell, int 
       sample.block_reads = static_cast<double>(*blocks_end - *blocks_begin) / operations;
     sample.device_bytes = static_cast<double>(measured.device_bytes) / operations;
   }
-  LSM_RETURN_IF_ERROR(store->peer->WaitUntilQuiet());
+  TRELLIS_RETURN_IF_ERROR(store->peer->WaitUntilQuiet());
   return sample;
 }
 
@@ -355,12 +357,12 @@ absl::StatusOr<Sample> Comparison::ChangeOnce(Store* store, const Cell& cell, in
       std::vector<std::unique_ptr<Loop>> loops;
       loops.push_back(NewGetBesideWriterLoop(subject, orders_, begin));
       const absl::StatusOr<Measured> measured = Measure(loops, config_.seconds);
-      LSM_RETURN_IF_ERROR(writer.Stop());
-      LSM_RETURN_IF_ERROR(measured.status());
+      TRELLIS_RETURN_IF_ERROR(writer.Stop());
+      TRELLIS_RETURN_IF_ERROR(measured.status());
       Sample sample;
       sample.micros = measured->micros();
       sample.cpu_micros = measured->cpu_micros();
-      LSM_RETURN_IF_ERROR(store->peer->WaitUntilQuiet());
+      TRELLIS_RETURN_IF_ERROR(store->peer->WaitUntilQuiet());
       return sample;
     }
     case Task::kOverwrite: {
@@ -370,9 +372,9 @@ absl::StatusOr<Sample> Comparison::ChangeOnce(Store* store, const Cell& cell, in
     }
     case Task::kOverload: {
       Histogram nanos;
-      LSM_ASSIGN_OR_RETURN(Sample sample,
-                           WriteOnce(store, NewTimedPutLoop(subject, orders_.random,
-                                                            OverloadPasses(cell.size), &nanos)));
+      TRELLIS_ASSIGN_OR_RETURN(
+          Sample sample, WriteOnce(store, NewTimedPutLoop(subject, orders_.random,
+                                                          OverloadPasses(cell.size), &nanos)));
       for (const double share : kLatencyShares)
         sample.latencies.push_back(static_cast<double>(nanos.Percentile(share)) / 1000);
       return sample;
@@ -412,8 +414,8 @@ PeerSettings Comparison::SettingsFor(const DataSize& size, Cache cache) const {
 }
 
 absl::Status Comparison::Reopen(Store* store, const PeerSettings& settings) {
-  LSM_RETURN_IF_ERROR(store->peer->Close());
-  LSM_RETURN_IF_ERROR(store->peer->Open(store->directory, settings, Peer::Begin::kAsItIs));
+  TRELLIS_RETURN_IF_ERROR(store->peer->Close());
+  TRELLIS_RETURN_IF_ERROR(store->peer->Open(store->directory, settings, Peer::Begin::kAsItIs));
   return store->peer->WaitUntilQuiet();
 }
 
@@ -424,7 +426,7 @@ absl::Status Comparison::Warm(Store* store, Cache cache) {
   loops.push_back(NewReadLoop(TaskInfo{"", Task::kScanForward, 1, Draw::kUniform, 0},
                               {store->peer.get(), reader.get(), store->contents.get()}, orders_,
                               {config_.seed, 0}));
-  LSM_RETURN_IF_ERROR(Measure(loops, std::nullopt).status());
+  TRELLIS_RETURN_IF_ERROR(Measure(loops, std::nullopt).status());
   return store->peer->WaitUntilQuiet();
 }
 
@@ -434,7 +436,7 @@ absl::Status Comparison::NoteShape(const DataSize& size, State state) {
   for (Store& store : stores_) {
     PeerFigures& figures = shape.figures.emplace_back();
     if (std::find(there.begin(), there.end(), &store) == there.end()) continue;
-    LSM_ASSIGN_OR_RETURN(figures, store.peer->Figures());
+    TRELLIS_ASSIGN_OR_RETURN(figures, store.peer->Figures());
   }
   results_.shapes.push_back(std::move(shape));
   return absl::OkStatus();
@@ -446,7 +448,7 @@ absl::Status Comparison::NoteRunsAfter(const DataSize& size, State state) {
   for (Store& store : stores_) {
     std::optional<uint64_t>& runs = shape.runs_after.emplace_back();
     if (std::find(there.begin(), there.end(), &store) == there.end()) continue;
-    LSM_ASSIGN_OR_RETURN(const PeerFigures figures, store.peer->Figures());
+    TRELLIS_ASSIGN_OR_RETURN(const PeerFigures figures, store.peer->Figures());
     runs = figures.sorted_runs;
   }
   return absl::OkStatus();
@@ -476,7 +478,7 @@ absl::Status Comparison::MeasureLoop(const Cell& cell) {
                            : NewReadLoop(*cell.task, subject, orders_, {config_.seed, 0});
     const auto begin = std::chrono::steady_clock::now();
     for (size_t done = 0; done < kKept;) {
-      LSM_ASSIGN_OR_RETURN(const uint64_t step, loop->Step());
+      TRELLIS_ASSIGN_OR_RETURN(const uint64_t step, loop->Step());
       done += static_cast<size_t>(step);
     }
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
@@ -489,7 +491,7 @@ absl::Status Comparison::MeasureLoop(const Cell& cell) {
 }
 
 absl::Status Comparison::Close() {
-  for (Store& store : stores_) LSM_RETURN_IF_ERROR(store.peer->Close());
+  for (Store& store : stores_) TRELLIS_RETURN_IF_ERROR(store.peer->Close());
   return absl::OkStatus();
 }
 

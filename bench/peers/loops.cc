@@ -96,7 +96,7 @@ class GetLoop : public Loop {
 
   absl::StatusOr<uint64_t> Step() override {
     for (uint64_t i = 0; i < kGroup; ++i)
-      LSM_RETURN_IF_ERROR(CheckedGet(subject_, questions_.Next()));
+      TRELLIS_RETURN_IF_ERROR(CheckedGet(subject_, questions_.Next()));
     return kGroup;
   }
 
@@ -116,7 +116,7 @@ class MultiGetLoop : public Loop {
       asked_[i] = questions_.Next();
       keys_[i] = asked_[i].key;
     }
-    LSM_RETURN_IF_ERROR(subject_.reader->MultiGet(keys_, &values_));
+    TRELLIS_RETURN_IF_ERROR(subject_.reader->MultiGet(keys_, &values_));
     for (size_t i = 0; i < kMultiGetKeys; ++i) {
       if (values_[i].has_value() != asked_[i].present)
         return Wrong(*subject_.peer, values_[i] ? "found what is not there" : "did not find it",
@@ -139,7 +139,7 @@ class MultiGetLoop : public Loop {
 absl::Status CheckAt(const Subject& subject, Cursor* cursor, uint64_t number) {
   const DigitKey key = DigitKey::Present(number);
   if (!cursor->Valid()) {
-    LSM_RETURN_IF_ERROR(cursor->status());
+    TRELLIS_RETURN_IF_ERROR(cursor->status());
     return Wrong(*subject.peer, "a cursor ends before it", key);
   }
   if (cursor->key() != std::string_view(key))
@@ -163,7 +163,7 @@ class SeekLoop : public Loop {
       cursor->Seek(DigitKey::Present(number));
       for (uint64_t at = number; at <= number + kNexts; ++at) {
         if (at > number) cursor->Next();
-        LSM_RETURN_IF_ERROR(CheckAt(subject_, cursor.get(), at));
+        TRELLIS_RETURN_IF_ERROR(CheckAt(subject_, cursor.get(), at));
       }
     }
     return kSeeks;
@@ -189,7 +189,7 @@ class ScanLoop : public Loop {
     }
     const uint64_t count = std::min(kEntries, left_);
     const uint64_t size = subject_.contents->size();
-    LSM_RETURN_IF_ERROR(CheckAt(subject_, cursor_.get(), forward_ ? size - left_ : left_ - 1));
+    TRELLIS_RETURN_IF_ERROR(CheckAt(subject_, cursor_.get(), forward_ ? size - left_ : left_ - 1));
     size_t bytes = 0;
     for (uint64_t i = 0; i < count && cursor_->Valid(); ++i) {
       bytes += cursor_->key().size() + cursor_->value().size();
@@ -198,7 +198,7 @@ class ScanLoop : public Loop {
     value_bytes_ += bytes;
     left_ -= count;
     if (left_ > 0) return count;
-    LSM_RETURN_IF_ERROR(cursor_->status());
+    TRELLIS_RETURN_IF_ERROR(cursor_->status());
     if (cursor_->Valid()) return Wrong(*subject_.peer, "more than there is", cursor_->key());
     if (value_bytes_ != size * (kKeyBytes + subject_.contents->value_bytes()))
       return Wrong(*subject_.peer, "keys or values of another length in a scan", "");
@@ -223,7 +223,7 @@ class PutLoop : public Loop {
     for (; at_ < end; ++at_) {
       const uint64_t number = order_[at_];
       subject_.contents->MakeNext(number, &value_);
-      LSM_RETURN_IF_ERROR(subject_.peer->Put(DigitKey::Present(number), value_));
+      TRELLIS_RETURN_IF_ERROR(subject_.peer->Put(DigitKey::Present(number), value_));
     }
     return end - begin;
   }
@@ -248,7 +248,7 @@ class TimedPutLoop : public Loop {
       const uint64_t number = order_[at_];
       subject_.contents->MakeNext(number, &value_);
       const auto before = std::chrono::steady_clock::now();
-      LSM_RETURN_IF_ERROR(subject_.peer->Put(DigitKey::Present(number), value_));
+      TRELLIS_RETURN_IF_ERROR(subject_.peer->Put(DigitKey::Present(number), value_));
       nanos_.Record(static_cast<uint64_t>((std::chrono::steady_clock::now() - before).count()));
       subject_.contents->Wrote(number);
     }
@@ -274,7 +274,7 @@ class DeleteLoop : public Loop {
     for (; at_ < order_.size() && done < kGroup; ++at_) {
       const uint64_t number = order_[at_];
       if (number % parts_ != part_) continue;
-      LSM_RETURN_IF_ERROR(subject_.peer->Delete(DigitKey::Present(number)));
+      TRELLIS_RETURN_IF_ERROR(subject_.peer->Delete(DigitKey::Present(number)));
       subject_.contents->Removed(number);
       ++done;
     }
@@ -330,7 +330,7 @@ class YcsbLoop : public Loop {
 
   absl::StatusOr<uint64_t> Step() override {
     const uint64_t count = std::min(kGroup, left_);
-    for (uint64_t i = 0; i < count; ++i) LSM_RETURN_IF_ERROR(One());
+    for (uint64_t i = 0; i < count; ++i) TRELLIS_RETURN_IF_ERROR(One());
     left_ -= count;
     return count;
   }
@@ -351,7 +351,7 @@ class YcsbLoop : public Loop {
         return dice < 0.95 ? Scan(circle_.Next()) : Write(subject_.contents->size());
       default: {
         const uint64_t number = circle_.Next();
-        LSM_RETURN_IF_ERROR(Read(number));
+        TRELLIS_RETURN_IF_ERROR(Read(number));
         return dice < 0.5 ? absl::OkStatus() : Write(number);
       }
     }
@@ -363,7 +363,7 @@ class YcsbLoop : public Loop {
 
   absl::Status Write(uint64_t number) {
     subject_.contents->MakeNext(number, &value_);
-    LSM_RETURN_IF_ERROR(subject_.peer->Put(DigitKey::Present(number), value_));
+    TRELLIS_RETURN_IF_ERROR(subject_.peer->Put(DigitKey::Present(number), value_));
     subject_.contents->Wrote(number);
     return absl::OkStatus();
   }
@@ -375,7 +375,7 @@ class YcsbLoop : public Loop {
     cursor->Seek(DigitKey::Present(number));
     for (uint64_t at = number; at < end; ++at) {
       if (at > number) cursor->Next();
-      LSM_RETURN_IF_ERROR(CheckAt(subject_, cursor.get(), at));
+      TRELLIS_RETURN_IF_ERROR(CheckAt(subject_, cursor.get(), at));
     }
     return absl::OkStatus();
   }

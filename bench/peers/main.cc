@@ -23,7 +23,7 @@ std::vector<std::unique_ptr<bench::peers::Peer>> PeersOf(const std::vector<std::
 
 absl::StatusOr<bench::Report> Run(const bench::peers::ComparisonConfig& config) {
   bench::peers::Comparison comparison(config, PeersOf(config.stores));
-  LSM_RETURN_IF_ERROR(comparison.Run());
+  TRELLIS_RETURN_IF_ERROR(comparison.Run());
   return bench::peers::ReportOf(comparison.results());
 }
 

@@ -85,7 +85,7 @@ absl::StatusOr<Measured> Measure(const std::vector<std::unique_ptr<Loop>>& loops
   measured.cpu_seconds = CpuSeconds() - cpu_begin;
   measured.device_bytes = ReadIoBytes().read_from_devices - bytes_begin;
   for (const Outcome& outcome : outcomes) {
-    LSM_RETURN_IF_ERROR(outcome.status);
+    TRELLIS_RETURN_IF_ERROR(outcome.status);
     measured.operations += outcome.operations;
   }
   if (measured.operations == 0) return absl::InternalError("a measurement without operations");

@@ -24,7 +24,7 @@ absl::Status AskFirst(Peer* peer, Contents* contents, const Orders& orders, cons
   const std::unique_ptr<Loop> loop = NewReadLoop(TaskInfo{"", Task::kGet, 1, Draw::kUniform, 0},
                                                  {peer, reader.get(), contents}, orders, start);
   for (uint64_t asked = 0; asked < kFirstGets;) {
-    LSM_ASSIGN_OR_RETURN(const uint64_t step, loop->Step());
+    TRELLIS_ASSIGN_OR_RETURN(const uint64_t step, loop->Step());
     asked += step;
   }
   return absl::OkStatus();
@@ -46,16 +46,16 @@ absl::StatusOr<Sample> TimeOpenings(const TaskInfo& task, const std::string& dir
     const IoBytes io_begin = ReadIoBytes();
     const double cpu_begin = CpuSeconds();
     const auto begin = std::chrono::steady_clock::now();
-    LSM_RETURN_IF_ERROR(peer->Open(directory, settings, Peer::Begin::kAsItIs));
+    TRELLIS_RETURN_IF_ERROR(peer->Open(directory, settings, Peer::Begin::kAsItIs));
     if (task.asks_first())
-      LSM_RETURN_IF_ERROR(
+      TRELLIS_RETURN_IF_ERROR(
           AskFirst(peer, contents, orders, {start.seed + static_cast<uint64_t>(i), start.thread}));
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
     const double cpu = CpuSeconds() - cpu_begin;
     const IoBytes io_end = ReadIoBytes();
     const uint64_t bytes_read = peer->table_bytes_read().value_or(io_end.read - io_begin.read);
-    LSM_RETURN_IF_ERROR(peer->WaitUntilQuiet());
-    LSM_RETURN_IF_ERROR(peer->Close());
+    TRELLIS_RETURN_IF_ERROR(peer->WaitUntilQuiet());
+    TRELLIS_RETURN_IF_ERROR(peer->Close());
     if (i == 0) continue;
     micros.push_back(taken.count() * 1e6);
     cpu_micros.push_back(cpu * 1e6);

@@ -32,7 +32,7 @@ absl::Status PacedWriter::Write() {
     for (; done < due && !stopping_.load(std::memory_order_relaxed); ++done) {
       const uint64_t number = order_[done % order_.size()];
       subject_.contents->MakeNext(number, &value);
-      LSM_RETURN_IF_ERROR(subject_.peer->Put(DigitKey::Present(number), value));
+      TRELLIS_RETURN_IF_ERROR(subject_.peer->Put(DigitKey::Present(number), value));
       subject_.contents->Wrote(number);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -46,7 +46,7 @@ class TrellisReader : public Reader {
     answers_ = db_.MultiGet(keys);
     values->clear();
     for (const absl::StatusOr<std::optional<std::string>>& answer : answers_) {
-      LSM_RETURN_IF_ERROR(answer.status());
+      TRELLIS_RETURN_IF_ERROR(answer.status());
       values->push_back(*answer);
     }
     return absl::OkStatus();
@@ -83,7 +83,7 @@ class TrellisPeer : public Peer {
   absl::Status Open(const std::string& directory, const PeerSettings& settings,
                     Begin begin) override {
     lsm::Options options;
-    if (begin == Begin::kAnew) LSM_RETURN_IF_ERROR(lsm::DB::Destroy(directory, options));
+    if (begin == Begin::kAnew) TRELLIS_RETURN_IF_ERROR(lsm::DB::Destroy(directory, options));
     options.mode = begin == Begin::kAnew ? lsm::OpenMode::kMustNotExist : lsm::OpenMode::kMustExist;
     options.write_buffer_bytes = settings.write_buffer_bytes;
     options.block_cache_bytes = settings.block_cache_bytes;
@@ -97,7 +97,7 @@ class TrellisPeer : public Peer {
       options.filter_kind = "blocked";
       options.target_fpp = settings.target_fpp;
     }
-    LSM_ASSIGN_OR_RETURN(db_, lsm::DB::Open(directory, options));
+    TRELLIS_ASSIGN_OR_RETURN(db_, lsm::DB::Open(directory, options));
     return absl::OkStatus();
   }
 

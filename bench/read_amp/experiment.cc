@@ -69,19 +69,19 @@ absl::StatusOr<Results> Experiment::Run() {
   const double measured = stores * static_cast<double>(config_.caches.size()) * config_.rounds;
   progress_ =
       std::make_unique<Progress>(stores * (LoadGuess() + CheckGuess()) + measured * StoreGuess());
-  LSM_RETURN_IF_ERROR(MakeOutputDirectory(config_.out + "/stores"));
-  LSM_RETURN_IF_ERROR(CheckRoom());
+  TRELLIS_RETURN_IF_ERROR(MakeOutputDirectory(config_.out + "/stores"));
+  TRELLIS_RETURN_IF_ERROR(CheckRoom());
   results_.conditions = DescribeMachine(config_.out);
   results_.conditions.push_back({"Store", lsm::BuildInfo()});
-  LSM_RETURN_IF_ERROR(LoadStores());
-  LSM_RETURN_IF_ERROR(CheckStores());
-  LSM_RETURN_IF_ERROR(ChooseCaches());
+  TRELLIS_RETURN_IF_ERROR(LoadStores());
+  TRELLIS_RETURN_IF_ERROR(CheckStores());
+  TRELLIS_RETURN_IF_ERROR(ChooseCaches());
   MakeStreams();
   MakeCells();
   const absl::Status status = MeasureRounds();
   std::erase_if(results_.cells, [](const Cell& cell) { return cell.rounds.empty(); });
   results_.interrupted = absl::IsCancelled(status) && !results_.cells.empty();
-  if (!results_.interrupted) LSM_RETURN_IF_ERROR(status);
+  if (!results_.interrupted) TRELLIS_RETURN_IF_ERROR(status);
   NoteFill();
   LookForTrouble();
   results_.seconds = progress_->elapsed_seconds();
@@ -115,7 +115,7 @@ absl::Status Experiment::LoadStores() {
       progress_->Show("load " + name + ", " + lsm::ReadableCount(entries) + " keys");
       return config_.CheckStop();
     };
-    LSM_RETURN_IF_ERROR(
+    TRELLIS_RETURN_IF_ERROR(
         AtStore(LoadStore(directory, store.config, results_.shape, config_, keys_, on_progress),
                 directory));
     store.load_seconds = SecondsSince(begin);
@@ -126,18 +126,18 @@ absl::Status Experiment::LoadStores() {
 absl::Status Experiment::CheckStores() {
   progress_->Announce("check every answer, and count what the filters let pass");
   for (StoreResult& store : results_.stores) {
-    LSM_RETURN_IF_ERROR(config_.CheckStop());
+    TRELLIS_RETURN_IF_ERROR(config_.CheckStop());
     progress_->Show("check " + store.config.name());
-    LSM_RETURN_IF_ERROR(AtStore(CheckStore(&store), DirectoryOf(store.config)));
+    TRELLIS_RETURN_IF_ERROR(AtStore(CheckStore(&store), DirectoryOf(store.config)));
     progress_->Advance(CheckGuess());
   }
   return absl::OkStatus();
 }
 
 absl::Status Experiment::CheckStore(StoreResult* result) {
-  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<lsm::DB> db,
-                       OpenStore(DirectoryOf(result->config), result->config, results_.shape,
-                                 2 * results_.user_bytes + (uint64_t{16} << 20), false));
+  TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<lsm::DB> db,
+                           OpenStore(DirectoryOf(result->config), result->config, results_.shape,
+                                     2 * results_.user_bytes + (uint64_t{16} << 20), false));
   result->shape = db->GetStatistics();
   if (result->shape.total.entries != results_.stored_keys) {
     return absl::InternalError(lsm::Concat("WRONG: ", results_.stored_keys,
@@ -149,7 +149,7 @@ absl::Status Experiment::CheckStore(StoreResult* result) {
     const KeyList& list = present ? keys_.stored : keys_.absent;
     const size_t count = static_cast<size_t>(std::min<uint64_t>(list.size(), kCheckedKeysMax));
     for (size_t i = 0; i < count; ++i) {
-      LSM_RETURN_IF_ERROR(CheckedGet(db.get(), {list[i], present}, values_, &value));
+      TRELLIS_RETURN_IF_ERROR(CheckedGet(db.get(), {list[i], present}, values_, &value));
     }
   }
   value.Reset();
@@ -207,7 +207,7 @@ void Experiment::MakeCells() {
 }
 
 absl::Status Experiment::MeasureRounds() {
-  for (int round = 0; round < config_.rounds; ++round) LSM_RETURN_IF_ERROR(MeasureRound(round));
+  for (int round = 0; round < config_.rounds; ++round) TRELLIS_RETURN_IF_ERROR(MeasureRound(round));
   return absl::OkStatus();
 }
 
@@ -220,7 +220,7 @@ absl::Status Experiment::MeasureRound(int round) {
       // Every second round runs backwards, so that a machine whose speed changes favours no store.
       const size_t at = round % 2 == 0 ? i : stores - 1 - i;
       const std::string directory = DirectoryOf(store(at));
-      LSM_RETURN_IF_ERROR(AtStore(MeasureStore(round, cache, at), directory));
+      TRELLIS_RETURN_IF_ERROR(AtStore(MeasureStore(round, cache, at), directory));
       progress_->Advance(StoreGuess());
       progress_->Show(lsm::Concat("round ", round + 1, " of ", config_.rounds, ", cache ",
                                   NameOf(results_.caches[cache].size), ", ", store(at).name()));
@@ -231,32 +231,32 @@ absl::Status Experiment::MeasureRound(int round) {
 
 absl::StatusOr<std::unique_ptr<lsm::DB>> Experiment::OpenWarm(size_t cache, size_t at) {
   const CacheResult& wanted = results_.caches[cache];
-  LSM_ASSIGN_OR_RETURN(
+  TRELLIS_ASSIGN_OR_RETURN(
       std::unique_ptr<lsm::DB> db,
       OpenStore(DirectoryOf(store(at)), store(at), results_.shape, wanted.bytes, wanted.direct));
   // Filled by a scan, because lookups of absent keys rarely read a block.
   if (wanted.size != CacheSize::kNone) {
-    LSM_RETURN_IF_ERROR(WarmByScan(db.get(), wanted.size == CacheSize::kFits ? 1 : kFilled));
+    TRELLIS_RETURN_IF_ERROR(WarmByScan(db.get(), wanted.size == CacheSize::kFits ? 1 : kFilled));
   }
   return db;
 }
 
 absl::Status Experiment::MeasureStore(int round, size_t cache, size_t at) {
-  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<lsm::DB> db, OpenWarm(cache, at));
+  TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<lsm::DB> db, OpenWarm(cache, at));
   const Budget budget = {config_.seconds, config_.lookups};
   // All stores begin here; how far each gets in its time varies.
   const uint64_t place = config_.seed + static_cast<uint64_t>(round);
   CacheResult* const cached = &results_.caches[cache];
   for (size_t w = 0; w < streams_.size(); ++w) {
-    LSM_RETURN_IF_ERROR(config_.CheckStop());
+    TRELLIS_RETURN_IF_ERROR(config_.CheckStop());
     QueryStream* stream = &streams_[w];
     if (cached->size == CacheSize::kTenth) {
       stream->Restart(place);
-      LSM_RETURN_IF_ERROR(WarmByLookups(db.get(), stream, values_, budget.Part(kWarmShare)));
+      TRELLIS_RETURN_IF_ERROR(WarmByLookups(db.get(), stream, values_, budget.Part(kWarmShare)));
     }
     cached->least_fill = std::min(cached->least_fill, CacheFill(db.get()));
     stream->Restart(place, kWarmKeys);
-    LSM_ASSIGN_OR_RETURN(Measurement measurement, Measure(db.get(), stream, values_, budget));
+    TRELLIS_ASSIGN_OR_RETURN(Measurement measurement, Measure(db.get(), stream, values_, budget));
     const size_t cell = (cache * streams_.size() + w) * results_.stores.size() + at;
     results_.cells[cell].rounds.push_back(std::move(measurement));
   }

@@ -50,11 +50,11 @@ struct Lines {
 absl::StatusOr<Lines> ReadLines(const std::vector<std::string>& paths, uint64_t* empty_lines) {
   Lines all;
   for (const std::string& path : paths) {
-    LSM_ASSIGN_OR_RETURN(std::string bytes, ReadWhole(path));
+    TRELLIS_ASSIGN_OR_RETURN(std::string bytes, ReadWhole(path));
     all.files.push_back(std::move(bytes));
   }
   for (size_t i = 0; i < paths.size(); ++i) {
-    LSM_RETURN_IF_ERROR(AddLines(paths[i], all.files[i], &all.lines, empty_lines));
+    TRELLIS_RETURN_IF_ERROR(AddLines(paths[i], all.files[i], &all.lines, empty_lines));
   }
   return all;
 }
@@ -90,8 +90,8 @@ uint64_t KeepInside(const std::vector<std::string_view>& stored,
 absl::Status MakeFromFiles(const Config& config, KeySet* set) {
   KeyReport& report = set->report;
   report.source = Joined(config.key_files);
-  LSM_ASSIGN_OR_RETURN(Lines stored, ReadLines(config.key_files, &report.empty_lines));
-  LSM_ASSIGN_OR_RETURN(Lines absent, ReadLines(config.absent_key_files, &report.empty_lines));
+  TRELLIS_ASSIGN_OR_RETURN(Lines stored, ReadLines(config.key_files, &report.empty_lines));
+  TRELLIS_ASSIGN_OR_RETURN(Lines absent, ReadLines(config.absent_key_files, &report.empty_lines));
   KeyIndex stored_index, absent_index;
   report.duplicates = RemoveDuplicates(&stored.lines, &stored_index);
   if (stored.lines.empty()) {
@@ -144,7 +144,7 @@ absl::StatusOr<KeySet> MakeKeySet(const Config& config) {
   if (config.synthetic > 0) {
     MakeSynthetic(config, &set);
   } else {
-    LSM_RETURN_IF_ERROR(MakeFromFiles(config, &set));
+    TRELLIS_RETURN_IF_ERROR(MakeFromFiles(config, &set));
   }
   if (set.stored.empty() || set.absent.empty()) {
     const KeyReport& report = set.report;

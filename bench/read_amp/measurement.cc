@@ -39,7 +39,7 @@ class Phase {
   // Looks up in groups, and reads the clock between groups.
   absl::Status RunUntimed(const Budget& budget) {
     return Run(budget, [this](uint64_t group) -> absl::Status {
-      for (uint64_t i = 0; i < group; ++i) LSM_RETURN_IF_ERROR(Lookup());
+      for (uint64_t i = 0; i < group; ++i) TRELLIS_RETURN_IF_ERROR(Lookup());
       return absl::OkStatus();
     });
   }
@@ -49,7 +49,7 @@ class Phase {
     return Run(budget, [this, histogram](uint64_t group) -> absl::Status {
       SteadyClock::time_point before = SteadyClock::now();
       for (uint64_t i = 0; i < group; ++i) {
-        LSM_RETURN_IF_ERROR(Lookup());
+        TRELLIS_RETURN_IF_ERROR(Lookup());
         const SteadyClock::time_point after = SteadyClock::now();
         histogram->Record(static_cast<uint64_t>(NanosBetween(before, after)));
         before = after;
@@ -67,7 +67,7 @@ class Phase {
     const SteadyClock::time_point begin = SteadyClock::now();
     do {
       const uint64_t left = budget.lookups > 0 ? budget.lookups - lookups_ : kGroup;
-      LSM_RETURN_IF_ERROR(group(std::min(kGroup, left)));
+      TRELLIS_RETURN_IF_ERROR(group(std::min(kGroup, left)));
       lookups_ += std::min(kGroup, left);
       nanos_ = NanosBetween(begin, SteadyClock::now());
     } while (budget.lookups > 0 ? lookups_ < budget.lookups : nanos_ < budget.seconds * 1e9);
@@ -122,17 +122,17 @@ absl::StatusOr<Measurement> Measure(lsm::DB* db, QueryStream* stream, const Valu
   const auto histogram = std::make_unique<Histogram>();
   std::vector<double> trials;
   for (int i = 0; i < kTrialGroups; ++i) {
-    LSM_RETURN_IF_ERROR(phase.RunUntimed({0, kGroup}));
+    TRELLIS_RETURN_IF_ERROR(phase.RunUntimed({0, kGroup}));
     trials.push_back(phase.nanos());
   }
   const lsm::LevelStatistics before = db->GetStatistics().total;
   if (LookupsAreSlow(std::move(trials)) || budget.lookups == 1) {
-    LSM_RETURN_IF_ERROR(phase.RunTimed(budget, histogram.get()));
+    TRELLIS_RETURN_IF_ERROR(phase.RunTimed(budget, histogram.get()));
   } else {
     const Budget timed = budget.Part(kTimedShare);
-    LSM_RETURN_IF_ERROR(phase.RunTimed(timed, histogram.get()));
+    TRELLIS_RETURN_IF_ERROR(phase.RunTimed(timed, histogram.get()));
     result.lookups = phase.lookups();
-    LSM_RETURN_IF_ERROR(
+    TRELLIS_RETURN_IF_ERROR(
         phase.RunUntimed({budget.seconds - timed.seconds, budget.lookups - timed.lookups}));
   }
   result.lookups += phase.lookups();

@@ -156,8 +156,8 @@ Report ReportOf(const Results& results) {
 }
 
 absl::StatusOr<Report> Run(const Config& config) {
-  LSM_ASSIGN_OR_RETURN(KeySet keys, MakeKeySet(config));
-  LSM_ASSIGN_OR_RETURN(const Results results, Experiment(config, std::move(keys)).Run());
+  TRELLIS_ASSIGN_OR_RETURN(KeySet keys, MakeKeySet(config));
+  TRELLIS_ASSIGN_OR_RETURN(const Results results, Experiment(config, std::move(keys)).Run());
   return ReportOf(results);
 }
 

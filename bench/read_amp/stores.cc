@@ -79,9 +79,9 @@ absl::Status LoadStore(const std::string& directory, const StoreConfig& store,
   lsm::Options options = OptionsOf(store, shape);
   SeededRandom random(config.seed, store.name());
   options.environment.random = &random;
-  LSM_RETURN_IF_ERROR(lsm::DB::Destroy(directory, options));
+  TRELLIS_RETURN_IF_ERROR(lsm::DB::Destroy(directory, options));
   options.mode = lsm::OpenMode::kMustNotExist;
-  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<lsm::DB> db, lsm::DB::Open(directory, options));
+  TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<lsm::DB> db, lsm::DB::Open(directory, options));
   const ValueMaker values(static_cast<size_t>(config.value_bytes));
   std::string value;
   lsm::WriteBatch batch;
@@ -92,12 +92,12 @@ absl::Status LoadStore(const std::string& directory, const StoreConfig& store,
     batch.Put(key, value);
     const bool part_ends = (i + 1) % shape.entries_per_flush == 0 || i + 1 == entries;
     if (batch.count() < kEntriesPerBatch && batch.size_bytes() < kMiB && !part_ends) continue;
-    LSM_RETURN_IF_ERROR(db->Write(batch));
+    TRELLIS_RETURN_IF_ERROR(db->Write(batch));
     batch.Clear();
     if (!part_ends) continue;
-    LSM_RETURN_IF_ERROR(db->Flush());
-    LSM_RETURN_IF_ERROR(db->WaitForBackgroundWork());
-    LSM_RETURN_IF_ERROR(on_progress(i + 1));
+    TRELLIS_RETURN_IF_ERROR(db->Flush());
+    TRELLIS_RETURN_IF_ERROR(db->WaitForBackgroundWork());
+    TRELLIS_RETURN_IF_ERROR(on_progress(i + 1));
   }
   return absl::OkStatus();
 }

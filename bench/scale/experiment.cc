@@ -58,25 +58,25 @@ class Growth {
   }
 
   absl::Status Begin() {
-    LSM_RETURN_IF_ERROR(lsm::DB::Destroy(path_, options_));
+    TRELLIS_RETURN_IF_ERROR(lsm::DB::Destroy(path_, options_));
     return Open(options_.block_cache_bytes, lsm::OpenMode::kMustNotExist);
   }
 
   absl::StatusOr<Point> GrowTo(uint64_t keys) {
-    LSM_RETURN_IF_ERROR(Fill(keys));
+    TRELLIS_RETURN_IF_ERROR(Fill(keys));
     Say("opens");
-    LSM_RETURN_IF_ERROR(MeasureOpening(/*cold=*/false, &point_.warm_opening));
-    LSM_RETURN_IF_ERROR(MeasureOpening(/*cold=*/true, &point_.cold_opening));
+    TRELLIS_RETURN_IF_ERROR(MeasureOpening(/*cold=*/false, &point_.warm_opening));
+    TRELLIS_RETURN_IF_ERROR(MeasureOpening(/*cold=*/true, &point_.cold_opening));
     const uint64_t user_bytes = keys * (kKeyBytes + config_.value_bytes);
     Close();  // so that the next store does not inherit its cache
     const double wanted = kCachedBytes * static_cast<double>(user_bytes);
     point_.all.reset();
     if (wanted <= kMemoryShare * static_cast<double>(AvailableMemoryBytes())) {
-      LSM_RETURN_IF_ERROR(MeasureLookups("all cached", 4 * user_bytes + (uint64_t{64} << 20),
-                                         &point_.all.emplace()));
+      TRELLIS_RETURN_IF_ERROR(MeasureLookups("all cached", 4 * user_bytes + (uint64_t{64} << 20),
+                                             &point_.all.emplace()));
     }
     point_.tenth = {};
-    LSM_RETURN_IF_ERROR(MeasureLookups("a tenth cached", user_bytes / 10, &point_.tenth));
+    TRELLIS_RETURN_IF_ERROR(MeasureLookups("a tenth cached", user_bytes / 10, &point_.tenth));
     return point_;
   }
 
@@ -90,7 +90,7 @@ class Growth {
     Close();
     options_.mode = mode;
     options_.block_cache_bytes = static_cast<size_t>(cache_bytes);
-    LSM_ASSIGN_OR_RETURN(db_, lsm::DB::Open(path_, options_));
+    TRELLIS_ASSIGN_OR_RETURN(db_, lsm::DB::Open(path_, options_));
     return absl::OkStatus();
   }
 
@@ -118,7 +118,7 @@ class Growth {
   absl::Status Fill(uint64_t keys) {
     // Keeps all filters and indexes whole, as the laws assume: larger ones than the cache would be
     // partitioned.
-    LSM_RETURN_IF_ERROR(Open(std::max<uint64_t>(uint64_t{64} << 20, 8 * keys)));
+    TRELLIS_RETURN_IF_ERROR(Open(std::max<uint64_t>(uint64_t{64} << 20, 8 * keys)));
     const uint64_t begin_keys = std::exchange(point_.keys, keys);
     Say("fills");
     const auto begin = SteadyClock::now();
@@ -129,21 +129,21 @@ class Growth {
       values_.Make(key, &value);
       batch.Put(key, value);
       if (batch.count() < kEntriesPerBatch && number + 1 < keys) continue;
-      LSM_RETURN_IF_ERROR(db_->Write(batch));
+      TRELLIS_RETURN_IF_ERROR(db_->Write(batch));
       progress_.Advance(kFillSeconds * static_cast<double>(batch.count()));
       batch.Clear();
       if (number % (100 * kEntriesPerBatch) == kEntriesPerBatch - 1) {
         progress_.Show(lsm::Concat("fills: ", Short(static_cast<double>(number)), " keys"));
-        LSM_RETURN_IF_ERROR(config_.CheckStop());
+        TRELLIS_RETURN_IF_ERROR(config_.CheckStop());
       }
     }
     // Otherwise each opening would replay the log.
-    LSM_RETURN_IF_ERROR(db_->Flush());
-    LSM_RETURN_IF_ERROR(db_->WaitForBackgroundWork());
+    TRELLIS_RETURN_IF_ERROR(db_->Flush());
+    TRELLIS_RETURN_IF_ERROR(db_->WaitForBackgroundWork());
     point_.fill_seconds = SecondsSince(begin);
     point_.shape = db_->GetStatistics();
     Close();
-    LSM_ASSIGN_OR_RETURN(point_.stored_bytes, StoredBytes());
+    TRELLIS_ASSIGN_OR_RETURN(point_.stored_bytes, StoredBytes());
     return config_.CheckStop();
   }
 
@@ -165,7 +165,7 @@ class Growth {
       if (cold) ForgetFilesIn(path_);
       const uint64_t device_bytes_before = ReadIoBytes().read_from_devices;
       const auto begin = SteadyClock::now();
-      LSM_RETURN_IF_ERROR(Open(uint64_t{64} << 20));
+      TRELLIS_RETURN_IF_ERROR(Open(uint64_t{64} << 20));
       const double seconds = SecondsSince(begin);
       const uint64_t device_bytes_after = ReadIoBytes().read_from_devices;
       if (i == 0) continue;  // the first warm opening only brings the files in
@@ -174,7 +174,7 @@ class Growth {
       // io_uring.
       read_bytes += db_->GetStatistics().opening_bytes_read;
       device_bytes += device_bytes_after - device_bytes_before;
-      LSM_RETURN_IF_ERROR(config_.CheckStop());
+      TRELLIS_RETURN_IF_ERROR(config_.CheckStop());
     }
     openings->read_bytes = Ratio(read_bytes, millis.size());
     openings->device_bytes = Ratio(device_bytes, millis.size());
@@ -186,14 +186,14 @@ class Growth {
     Say(what);
     // Read-only: lookups could trigger a compaction of level 0, but the laws describe the shape
     // after the fill.
-    LSM_RETURN_IF_ERROR(Open(cache_bytes, lsm::OpenMode::kReadOnly));
-    LSM_RETURN_IF_ERROR(Scan());
+    TRELLIS_RETURN_IF_ERROR(Open(cache_bytes, lsm::OpenMode::kReadOnly));
+    TRELLIS_RETURN_IF_ERROR(Scan());
     for (const bool present : {false, true}) {
       Lookups* lookups = present ? &cached->present : &cached->absent;
       // Warms up: a cache that does not hold everything must first hold what is read often.
-      LSM_RETURN_IF_ERROR(LookUp(present, config_.seconds / 2, lookups));
+      TRELLIS_RETURN_IF_ERROR(LookUp(present, config_.seconds / 2, lookups));
       *lookups = {};
-      LSM_RETURN_IF_ERROR(LookUp(present, config_.seconds, lookups));
+      TRELLIS_RETURN_IF_ERROR(LookUp(present, config_.seconds, lookups));
     }
     const lsm::Statistics statistics = db_->GetStatistics();
     cached->capacity_bytes = statistics.block_cache_capacity_bytes;
@@ -207,9 +207,9 @@ class Growth {
     const std::unique_ptr<lsm::Iterator> iterator = db_->NewIterator();
     uint64_t entries = 0;
     for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next()) {
-      if (++entries % (uint64_t{1} << 20) == 0) LSM_RETURN_IF_ERROR(config_.CheckStop());
+      if (++entries % (uint64_t{1} << 20) == 0) TRELLIS_RETURN_IF_ERROR(config_.CheckStop());
     }
-    LSM_RETURN_IF_ERROR(iterator->status());
+    TRELLIS_RETURN_IF_ERROR(iterator->status());
     if (entries == point_.keys) return absl::OkStatus();
     return absl::DataLossError(
         lsm::Concat(path_, ": a scan finds ", entries, " keys of ", point_.keys));
@@ -221,9 +221,9 @@ class Growth {
     const uint64_t device_before = ReadIoBytes().read_from_devices;
     const auto begin = SteadyClock::now();
     while (micros.size() < 3 || SecondsSince(begin) < seconds) {
-      LSM_ASSIGN_OR_RETURN(const double group_seconds, LookUpGroup(present));
+      TRELLIS_ASSIGN_OR_RETURN(const double group_seconds, LookUpGroup(present));
       micros.push_back(group_seconds * 1e6 / static_cast<double>(kGroup));
-      LSM_RETURN_IF_ERROR(config_.CheckStop());
+      TRELLIS_RETURN_IF_ERROR(config_.CheckStop());
     }
     const lsm::LevelStatistics counted = db_->GetStatistics().total.Since(before);
     const uint64_t count = micros.size() * kGroup;
@@ -247,7 +247,7 @@ class Growth {
     found_.reserve(kGroup * static_cast<size_t>(config_.value_bytes));
     const auto begin = SteadyClock::now();
     for (const std::string& key : keys_) {
-      LSM_ASSIGN_OR_RETURN(const bool is_there, db_->Get(key, &value_));
+      TRELLIS_ASSIGN_OR_RETURN(const bool is_there, db_->Get(key, &value_));
       if (is_there != present) {
         return absl::DataLossError(
             lsm::Concat(path_, present ? ": did not find " : ": found, but never wrote, ", key));
@@ -303,8 +303,8 @@ double Point::space_amplification() const { return Ratio(stored_bytes, user_byte
 absl::StatusOr<Results> Grow(const Config& config) {
   Results results;
   results.config = config;
-  LSM_RETURN_IF_ERROR(MakeOutputDirectory(config.out));
-  LSM_RETURN_IF_ERROR(CheckRoom(config));
+  TRELLIS_RETURN_IF_ERROR(MakeOutputDirectory(config.out));
+  TRELLIS_RETURN_IF_ERROR(CheckRoom(config));
   results.conditions = DescribeMachine(config.out);
   results.conditions.push_back({"Store", lsm::BuildInfo()});
   if (!config.note.empty()) results.conditions.push_back({"Note", config.note});
@@ -320,8 +320,8 @@ absl::StatusOr<Results> Grow(const Config& config) {
   if (results.interrupted)
     results.conditions.emplace_back("Interrupted", "larger sizes were not measured");
   const absl::Status ended = growth.End();
-  LSM_RETURN_IF_ERROR(results.interrupted ? absl::OkStatus() : status);
-  LSM_RETURN_IF_ERROR(ended);
+  TRELLIS_RETURN_IF_ERROR(results.interrupted ? absl::OkStatus() : status);
+  TRELLIS_RETURN_IF_ERROR(ended);
   results.seconds = progress.elapsed_seconds();
   return results;
 }

@@ -377,7 +377,7 @@ Report ReportOf(const Results& results) {
 }
 
 absl::StatusOr<Report> Run(const Config& config) {
-  LSM_ASSIGN_OR_RETURN(const Results results, Grow(config));
+  TRELLIS_ASSIGN_OR_RETURN(const Results results, Grow(config));
   return ReportOf(results);
 }
 

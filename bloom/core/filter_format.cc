@@ -3,9 +3,10 @@
 #include <bit>
 #include <charconv>
 
-#include "absl/strings/str_cat.h"
 #include "bloom/core/bits.h"
+#include "bloom/core/concat.h"
 #include "bloom/core/sizing.h"
+#include "bloom/core/status.h"
 #include "bloom/hash.h"
 
 namespace bloom::inline TRELLIS_ABI {
@@ -75,7 +76,7 @@ ParsedFilter ParseFilter(std::string_view bytes) {
   ParsedFilter parsed;
   if (bytes.size() < kFilterHeaderBytes) {
     parsed.problem =
-        absl::StrCat("has ", bytes.size(), " bytes, its header alone has ", kFilterHeaderBytes);
+        Concat("has ", bytes.size(), " bytes, its header alone has ", kFilterHeaderBytes);
     return parsed;
   }
   if (!bytes.starts_with(kMagic)) {
@@ -91,7 +92,7 @@ ParsedFilter ParseFilter(std::string_view bytes) {
   }
   parsed.state = FilterState::kUnknown;
   if (parsed.header.hash_id != kHashXxh3Remixed) {
-    parsed.problem = absl::StrCat("hash id ", parsed.header.hash_id, " is unknown");
+    parsed.problem = Concat("hash id ", parsed.header.hash_id, " is unknown");
   } else if (!IsZero(bytes.substr(kFirstZerosAt, kSeedAt - kFirstZerosAt))) {
     parsed.problem = kReservedInUse;
   } else {
@@ -102,7 +103,7 @@ ParsedFilter ParseFilter(std::string_view bytes) {
 
 std::string ProbesProblem(const Shape& shape) {
   if (shape.probes >= 1 && shape.probes <= kMaxProbes) return "";
-  return absl::StrCat("has ", shape.probes, " probes, not 1 to ", kMaxProbes);
+  return Concat("has ", shape.probes, " probes, not 1 to ", kMaxProbes);
 }
 
 void Judge(const KindRules& rules, ParsedFilter& parsed) {
@@ -110,7 +111,7 @@ void Judge(const KindRules& rules, ParsedFilter& parsed) {
   const FilterHeader& header = parsed.header;
   if (header.version != rules.version) {
     parsed.state = FilterState::kUnknown;
-    parsed.problem = absl::StrCat("version ", header.version,
+    parsed.problem = Concat("version ", header.version,
                                   " of its kind is unknown, this library reads ", rules.version);
     return;
   }
@@ -120,13 +121,13 @@ void Judge(const KindRules& rules, ParsedFilter& parsed) {
     return;
   }
   if (header.line_bytes_log2 != rules.line_bytes_log2) {
-    parsed.problem = absl::StrCat("has lines of 2^", header.line_bytes_log2, " bytes, not 2^",
+    parsed.problem = Concat("has lines of 2^", header.line_bytes_log2, " bytes, not 2^",
                                   rules.line_bytes_log2);
   } else if (absl::Status status = CheckTargetFpp(header.target_fpp); !status.ok()) {
-    parsed.problem = std::string(status.message());
+    parsed.problem = std::string(MessageOf(status));
   } else if (header.shape.size == 0 && header.key_count != 0) {
     // Without bits, the filter would deny its keys as the empty filter does.
-    parsed.problem = absl::StrCat("has no bits for its ", header.key_count, " keys");
+    parsed.problem = Concat("has no bits for its ", header.key_count, " keys");
   } else {
     parsed.problem = rules.problem(header.shape, parsed.payload);
   }
@@ -135,7 +136,7 @@ void Judge(const KindRules& rules, ParsedFilter& parsed) {
 
 absl::Status CheckIsKind(const KindRules& rules, uint8_t tag, ParsedFilter& parsed) {
   if (parsed.state == FilterState::kUsable && parsed.header.kind != tag) {
-    return absl::InvalidArgumentError(absl::StrCat("filter is of kind ", parsed.header.kind,
+    return absl::InvalidArgumentError(Concat("filter is of kind ", parsed.header.kind,
                                                    ", not ", tag, " (", std::string(rules.name),
                                                    ")"));
   }
@@ -144,16 +145,16 @@ absl::Status CheckIsKind(const KindRules& rules, uint8_t tag, ParsedFilter& pars
     case FilterState::kUsable:
       return absl::OkStatus();
     case FilterState::kUnknown:
-      return absl::UnimplementedError(absl::StrCat("filter: ", parsed.problem));
+      return absl::UnimplementedError(Concat("filter: ", parsed.problem));
     case FilterState::kDamaged:
       break;
   }
-  return absl::DataLossError(absl::StrCat("filter: ", parsed.problem));
+  return absl::DataLossError(Concat("filter: ", parsed.problem));
 }
 
 absl::Status CannotMerge(std::string_view what, const std::string& a, const std::string& b) {
   return absl::InvalidArgumentError(
-      absl::StrCat("filters cannot be merged: ", std::string(what), " ", a, " and ", b, " differ"));
+      Concat("filters cannot be merged: ", what, " ", a, " and ", b, " differ"));
 }
 
 std::string Exactly(double number) {

@@ -39,6 +39,7 @@
 #include "bloom/core/bits.h"
 #include "bloom/core/concepts.h"
 #include "bloom/core/shape.h"
+#include "bloom/core/status.h"
 
 namespace bloom::inline TRELLIS_ABI {
 
@@ -125,7 +126,7 @@ absl::Status CheckIsKind(const KindRules& rules, uint8_t tag, ParsedFilter& pars
 template <class K>
 absl::StatusOr<ParsedFilter> ParseAs(std::string_view bytes) {
   ParsedFilter parsed = ParseFilter(bytes);
-  if (absl::Status status = CheckIsKind(kRulesOf<K>, K::kTag, parsed); !status.ok()) return status;
+  TRELLIS_RETURN_IF_ERROR(CheckIsKind(kRulesOf<K>, K::kTag, parsed));
   return parsed;
 }
 

@@ -1,7 +1,8 @@
 #include "bloom/core/packed.h"
 
-#include "absl/strings/str_cat.h"
+#include "bloom/core/concat.h"
 #include "bloom/core/shape.h"
+#include "bloom/core/status.h"
 
 namespace bloom::inline TRELLIS_ABI {
 namespace {
@@ -18,7 +19,7 @@ uint64_t PackedBytes(uint64_t count, uint32_t width) {
 std::string PackedProblem(uint64_t count, uint32_t width, std::span<const uint8_t> bytes) {
   if (count == 0) return "has no cells";
   if (PackedBytes(count, width) != bytes.size()) {
-    return absl::StrCat("has ", bytes.size(), " bytes for ", count, " numbers of ", width, " bits");
+    return Concat("has ", bytes.size(), " bytes for ", count, " numbers of ", width, " bits");
   }
   const uint64_t used = count * width % 8;  // bits of the last byte
   if (used != 0 && bytes.back() >> used != 0) return "has ones behind its last number";
@@ -29,12 +30,11 @@ absl::StatusOr<PackedArray> PackedArray::Zeros(uint64_t count, uint32_t width) {
   assert(width >= 1 && width <= kMaxPackedBits);
   const uint64_t size = PackedBytes(count, width);
   if (size == UINT64_MAX) {
-    return absl::InvalidArgumentError(absl::StrCat(
+    return absl::InvalidArgumentError(Concat(
         count, " numbers of ", width, " bits need more than the 2^56 bits that a filter may have"));
   }
-  absl::StatusOr<AlignedBytes> bits = ZerosFor(size + kSlackBytes);
-  if (!bits.ok()) return bits.status();
-  return PackedArray(count, width, *std::move(bits));
+  TRELLIS_ASSIGN_OR_RETURN(AlignedBytes bits, ZerosFor(size + kSlackBytes));
+  return PackedArray(count, width, std::move(bits));
 }
 
 absl::StatusOr<PackedArray> PackedArray::From(uint64_t count, uint32_t width,

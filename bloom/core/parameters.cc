@@ -5,22 +5,23 @@
 #include <initializer_list>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "bloom/core/capacity.h"
+#include "bloom/core/concat.h"
 #include "bloom/core/sizing.h"
+#include "bloom/core/status.h"
 
 namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 absl::Status CheckBits(uint64_t bits) {
   if (bits >= 1 && bits <= kMaxSizeBits) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("bits must lie in [1, 2^56], is ", bits));
+  return absl::InvalidArgumentError(Concat("bits must lie in [1, 2^56], is ", bits));
 }
 
 absl::Status CheckProbes(uint32_t probes) {
   if (probes >= 1 && probes <= kMaxProbes) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("probes must lie in [1, ", kMaxProbes, "], is ", probes));
+      Concat("probes must lie in [1, ", kMaxProbes, "], is ", probes));
 }
 
 absl::Status CheckKeyCount(uint64_t key_count) {
@@ -48,10 +49,8 @@ double TableRate(uint32_t bits_per_key, uint32_t probes) {
 }  // namespace
 
 absl::StatusOr<StandardRates> StandardRatesOf(uint64_t bits, uint32_t probes, uint64_t key_count) {
-  if (absl::Status status =
-          FirstError({CheckBits(bits), CheckProbes(probes), CheckKeyCount(key_count)});
-      !status.ok())
-    return status;
+  TRELLIS_RETURN_IF_ERROR(
+      FirstError({CheckBits(bits), CheckProbes(probes), CheckKeyCount(key_count)}));
   const double throws = static_cast<double>(probes) * static_cast<double>(key_count);
   return StandardRates{
       .approximate = std::pow(-std::expm1(-throws / static_cast<double>(bits)), probes),
@@ -60,30 +59,25 @@ absl::StatusOr<StandardRates> StandardRatesOf(uint64_t bits, uint32_t probes, ui
 }
 
 absl::StatusOr<uint32_t> BestProbesFor(uint64_t bits, uint64_t key_count) {
-  const absl::StatusOr<double> best = RealProbesFor(bits, key_count);
-  if (!best.ok()) return best.status();
-  const auto low = static_cast<uint32_t>(std::clamp<double>(std::floor(*best), 1, kMaxProbes));
+  TRELLIS_ASSIGN_OR_RETURN(const double best, RealProbesFor(bits, key_count));
+  const auto low = static_cast<uint32_t>(std::clamp<double>(std::floor(best), 1, kMaxProbes));
   const uint32_t high = std::min(low + 1, kMaxProbes);
   return ClassicFpp(bits, high, key_count) < ClassicFpp(bits, low, key_count) ? high : low;
 }
 
 absl::StatusOr<double> RealProbesFor(uint64_t bits, uint64_t key_count) {
-  if (absl::Status status = FirstError({CheckBits(bits), CheckKeyCount(key_count)}); !status.ok())
-    return status;
+  TRELLIS_RETURN_IF_ERROR(FirstError({CheckBits(bits), CheckKeyCount(key_count)}));
   return static_cast<double>(bits) / static_cast<double>(key_count) * std::log(2.0);
 }
 
 absl::StatusOr<double> RateAtRealProbes(uint64_t bits, uint64_t key_count) {
-  const absl::StatusOr<double> probes = RealProbesFor(bits, key_count);
-  if (!probes.ok()) return probes.status();
-  return std::exp2(-*probes);
+  TRELLIS_ASSIGN_OR_RETURN(const double probes, RealProbesFor(bits, key_count));
+  return std::exp2(-probes);
 }
 
 absl::StatusOr<uint64_t> KeyCapacityOf(uint64_t bits, uint32_t probes, double target_fpp) {
-  if (absl::Status status =
-          FirstError({CheckBits(bits), CheckProbes(probes), CheckTargetFpp(target_fpp)});
-      !status.ok())
-    return status;
+  TRELLIS_RETURN_IF_ERROR(
+      FirstError({CheckBits(bits), CheckProbes(probes), CheckTargetFpp(target_fpp)}));
   if (bits == 1) return uint64_t{0};  // one key fills it
   // The exact rate is never below the classic one, but near 1 rounding may make its sum smaller.
   return MostKeysWithin(target_fpp, [&](uint64_t keys) {
@@ -94,27 +88,26 @@ absl::StatusOr<uint64_t> KeyCapacityOf(uint64_t bits, uint32_t probes, double ta
 absl::StatusOr<double> OverfilledFpp(uint64_t planned_key_count, double target_fpp, double times) {
   if (planned_key_count == 0)
     return absl::InvalidArgumentError("planned_key_count must be at least 1");
-  const absl::StatusOr<Shape> shape = StandardShapeFor(planned_key_count, target_fpp);
-  if (!shape.ok()) return shape.status();
+  TRELLIS_ASSIGN_OR_RETURN(const Shape shape, StandardShapeFor(planned_key_count, target_fpp));
   const double keys = times * static_cast<double>(planned_key_count);
   if (!(keys >= 0 && keys < 0x1p63)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("times must make a number of keys from 0 to 2^63, is ", times));
+        Concat("times must make a number of keys from 0 to 2^63, is ", times));
   }
-  return StandardFpp(shape->size, shape->probes, static_cast<uint64_t>(std::round(keys)));
+  return StandardFpp(shape.size, shape.probes, static_cast<uint64_t>(std::round(keys)));
 }
 
 absl::StatusOr<double> RateInTable(uint32_t bits_per_key, uint32_t probes) {
   if (bits_per_key < kTableBitsMin || bits_per_key > kTableBitsMax) {
-    return absl::InvalidArgumentError(absl::StrCat("bits_per_key must lie in [", kTableBitsMin,
-                                                   ", ", kTableBitsMax, "], is ", bits_per_key));
+    return absl::InvalidArgumentError(Concat("bits_per_key must lie in [", kTableBitsMin, ", ",
+                                             kTableBitsMax, "], is ", bits_per_key));
   }
-  if (absl::Status status = CheckProbes(probes); !status.ok()) return status;
+  TRELLIS_RETURN_IF_ERROR(CheckProbes(probes));
   return TableRate(bits_per_key, probes);
 }
 
 absl::StatusOr<TableChoice> ChooseFromTable(double target_fpp) {
-  if (absl::Status status = CheckTargetFpp(target_fpp); !status.ok()) return status;
+  TRELLIS_RETURN_IF_ERROR(CheckTargetFpp(target_fpp));
   for (uint32_t bits = kTableBitsMin; bits <= kTableBitsMax; ++bits) {
     // Fewer probes first.  Beyond the best number the rates only rise.
     for (uint32_t probes = 1; probes <= bits; ++probes) {
@@ -123,9 +116,9 @@ absl::StatusOr<TableChoice> ChooseFromTable(double target_fpp) {
       if (Rounded(fpp) <= target_fpp * (1 + 1e-12)) return TableChoice{bits, probes, fpp};
     }
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("target_fpp ", target_fpp, " is below all rates of the table, which ends with ",
-                   kTableBitsMax, " bits a key"));
+  return absl::InvalidArgumentError(Concat("target_fpp ", target_fpp,
+                                           " is below all rates of the table, which ends with ",
+                                           kTableBitsMax, " bits a key"));
 }
 
 }  // namespace bloom

@@ -5,8 +5,9 @@
 #include <cmath>
 #include <string>
 
-#include "absl/strings/str_cat.h"
+#include "bloom/core/concat.h"
 #include "bloom/core/occupancy.h"
+#include "bloom/core/status.h"
 
 namespace bloom::inline TRELLIS_ABI {
 namespace {
@@ -166,13 +167,13 @@ class LineSearch {
 absl::Status CheckTargetFpp(double target_fpp) {
   if (target_fpp >= kMinTargetFpp && target_fpp < 1) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("target_fpp must lie in [", kMinTargetFpp, ", 1), is ", target_fpp));
+      Concat("target_fpp must lie in [", kMinTargetFpp, ", 1), is ", target_fpp));
 }
 
 absl::Status TooLarge(uint64_t key_count, double rate, std::string_view rate_name) {
   return absl::InvalidArgumentError(
-      absl::StrCat("key_count ", key_count, " at ", std::string(rate_name), " ", rate,
-                   " needs more than the 2^56 bits that a filter may have"));
+      Concat("key_count ", key_count, " at ", rate_name, " ", rate,
+             " needs more than the 2^56 bits that a filter may have"));
 }
 
 double ClassicFpp(uint64_t bits, uint32_t probes, uint64_t key_count) {
@@ -188,7 +189,7 @@ double StandardFpp(uint64_t bits, uint32_t probes, uint64_t key_count) {
 }
 
 absl::StatusOr<Shape> StandardShapeFor(uint64_t key_count, double target_fpp) {
-  if (absl::Status status = CheckRequest(key_count, target_fpp); !status.ok()) return status;
+  TRELLIS_RETURN_IF_ERROR(CheckRequest(key_count, target_fpp));
   constexpr auto kMost = static_cast<double>(kMaxSizeBits);
   std::array<double, kMaxProbes + 1> classic;  // by probes; never enough or just enough
   classic[0] = HUGE_VAL;
@@ -225,12 +226,11 @@ double BlockedFpp(uint64_t lines, uint32_t probes, uint64_t key_count) {
 }
 
 absl::StatusOr<Shape> BlockedShapeFor(uint64_t key_count, double target_fpp) {
-  absl::StatusOr<Shape> classic = StandardShapeFor(key_count, target_fpp);
-  if (!classic.ok()) return classic.status();
+  TRELLIS_ASSIGN_OR_RETURN(Shape classic, StandardShapeFor(key_count, target_fpp));
   const LineSearch search(&BlockedFpp, key_count, target_fpp);
   // Uneven lines need more bits than the classic filter, but at most its probes, log2(1 / e).
   const auto most_probes = std::min(static_cast<uint32_t>(-std::log2(target_fpp)) + 1, kMaxProbes);
-  const uint64_t guess = classic->size / kLineBits + classic->size / (16 * kLineBits) + 1;
+  const uint64_t guess = classic.size / kLineBits + classic.size / (16 * kLineBits) + 1;
   Shape best;
   best.probes = std::max(most_probes - most_probes / 4, 1u);
   best.size = search.Fewest(best.probes, guess);
@@ -253,20 +253,19 @@ double SplitBlockFpp(uint64_t lines, uint64_t key_count) {
 }
 
 absl::StatusOr<Shape> SplitBlockShapeFor(uint64_t key_count, double target_fpp) {
-  const absl::StatusOr<Shape> classic = StandardShapeFor(key_count, target_fpp);
-  if (!classic.ok()) return classic.status();
+  TRELLIS_ASSIGN_OR_RETURN(const Shape classic, StandardShapeFor(key_count, target_fpp));
   constexpr double kLineOfWords = kSplitBlockWords * kSplitBlockWordBits;
   const auto fpp_of = [](uint64_t lines, uint32_t, uint64_t keys) {
     return SplitBlockFpp(lines, keys);
   };
-  const double guess = static_cast<double>(classic->size) / kLineOfWords * 1.1;
+  const double guess = static_cast<double>(classic.size) / kLineOfWords * 1.1;
   const Shape shape{LineSearch(fpp_of, key_count, target_fpp)
                         .Fewest(kSplitBlockWords, static_cast<uint64_t>(guess) + 1),
                     kSplitBlockWords};
   if (shape.size <= kMaxSplitBlockLines) return shape;
   return absl::InvalidArgumentError(
-      absl::StrCat("key_count ", key_count, " at target_fpp ", target_fpp, " needs ", shape.size,
-                   " lines, a split-block filter can have ", kMaxSplitBlockLines));
+      Concat("key_count ", key_count, " at target_fpp ", target_fpp, " needs ", shape.size,
+             " lines, a split-block filter can have ", kMaxSplitBlockLines));
 }
 
 double StandardKeyCountFromFill(uint64_t bits, uint32_t probes, double fill) {

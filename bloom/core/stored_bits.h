@@ -18,6 +18,7 @@
 #include "bloom/core/bits.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/shape.h"
+#include "bloom/core/status.h"
 
 namespace bloom::inline TRELLIS_ABI {
 
@@ -30,32 +31,29 @@ struct StoredBits {
   template <class F>
   static absl::StatusOr<StoredBits> Zeros(const Shape& shape, uint64_t bytes, uint64_t seed,
                                           double target_fpp) {
-    if (absl::Status status = CheckDetail<F>(shape); !status.ok()) return status;
+    TRELLIS_RETURN_IF_ERROR(CheckDetail<F>(shape));
     if (bytes > kMaxSizeBits / 8)
       return absl::InvalidArgumentError("shape: more than the 2^56 bits that a filter may have");
-    absl::StatusOr<AlignedBytes> zeros = ZerosFor(bytes);
-    if (!zeros.ok()) return zeros.status();
-    if (const std::string problem = F::Problem(shape, zeros->span()); !problem.empty())
+    TRELLIS_ASSIGN_OR_RETURN(AlignedBytes zeros, ZerosFor(bytes));
+    if (const std::string problem = F::Problem(shape, zeros.span()); !problem.empty())
       return absl::InvalidArgumentError("shape: " + problem);
-    return StoredBits{HeaderFor<F>(shape, seed, target_fpp), *std::move(zeros)};
+    return StoredBits{HeaderFor<F>(shape, seed, target_fpp), std::move(zeros)};
   }
 
   // Loads the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
   // unknown, InvalidArgument if they are a filter of another kind.
   template <class F>
   static absl::StatusOr<StoredBits> Load(std::string_view bytes) {
-    const absl::StatusOr<ParsedFilter> parsed = ParseAs<F>(bytes);
-    if (!parsed.ok()) return parsed.status();
-    return Copy(parsed->header, parsed->payload);
+    TRELLIS_ASSIGN_OR_RETURN(const ParsedFilter parsed, ParseAs<F>(bytes));
+    return Copy(parsed.header, parsed.payload);
   }
 
   // ResourceExhausted without memory.
   static absl::StatusOr<StoredBits> Copy(const FilterHeader& header,
                                          std::span<const uint8_t> bits) {
-    absl::StatusOr<AlignedBytes> copy = ZerosFor(bits.size());
-    if (!copy.ok()) return copy.status();
-    std::memcpy(copy->data(), bits.data(), bits.size());
-    return StoredBits{header, *std::move(copy)};
+    TRELLIS_ASSIGN_OR_RETURN(AlignedBytes copy, ZerosFor(bits.size()));
+    std::memcpy(copy.data(), bits.data(), bits.size());
+    return StoredBits{header, std::move(copy)};
   }
 
   std::string Serialize() const { return EncodeFilter(header, bits.span()); }
@@ -63,8 +61,7 @@ struct StoredBits {
   // Ors the bits of `other`.  InvalidArgument, naming the difference, unless shape and seed agree;
   // then nothing changes.
   absl::Status Merge(const StoredBits& other, std::string_view detail_name = "details") {
-    if (absl::Status status = CheckMergeable(header, other.header, detail_name); !status.ok())
-      return status;
+    TRELLIS_RETURN_IF_ERROR(CheckMergeable(header, other.header, detail_name));
     for (size_t i = 0; i < bits.size(); ++i) bits.data()[i] |= other.bits.data()[i];
     header.CountKeys(other.header.key_count);
     return absl::OkStatus();
@@ -72,7 +69,7 @@ struct StoredBits {
 
   // Keeps only ones that `other` also has.  Errors as for Merge.
   absl::Status Intersect(const StoredBits& other) {
-    if (absl::Status status = CheckMergeable(header, other.header); !status.ok()) return status;
+    TRELLIS_RETURN_IF_ERROR(CheckMergeable(header, other.header));
     for (size_t i = 0; i < bits.size(); ++i) bits.data()[i] &= other.bits.data()[i];
     header.key_count = std::min(header.key_count, other.header.key_count);
     return absl::OkStatus();

@@ -2,27 +2,26 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
+#include "bloom/core/concat.h"
+#include "bloom/core/status.h"
 
 namespace bloom::inline TRELLIS_ABI {
 
 absl::Status StoredCounters::CheckCounterBits(uint32_t counter_bits, uint32_t most) {
   if (counter_bits >= 1 && counter_bits <= most) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("counter_bits must lie in [1, ", most, "], is ", counter_bits));
+      Concat("counter_bits must lie in [1, ", most, "], is ", counter_bits));
 }
 
 absl::Status StoredCounters::Merge(const StoredCounters& other) {
-  if (absl::Status status = CheckMergeable(header, other.header, "counter_bits"); !status.ok())
-    return status;
+  TRELLIS_RETURN_IF_ERROR(CheckMergeable(header, other.header, "counter_bits"));
   for (uint64_t i = 0; i < counters.size(); ++i) counters.AddSaturating(i, other.counters.Get(i));
   header.CountKeys(other.header.key_count);
   return absl::OkStatus();
 }
 
 absl::Status StoredCounters::Intersect(const StoredCounters& other) {
-  if (absl::Status status = CheckMergeable(header, other.header, "counter_bits"); !status.ok())
-    return status;
+  TRELLIS_RETURN_IF_ERROR(CheckMergeable(header, other.header, "counter_bits"));
   for (uint64_t i = 0; i < counters.size(); ++i)
     counters.Set(i, std::min(counters.Get(i), other.counters.Get(i)));
   header.key_count = std::min(header.key_count, other.header.key_count);

@@ -20,6 +20,7 @@
 #include "bloom/core/filter_format.h"
 #include "bloom/core/packed.h"
 #include "bloom/core/shape.h"
+#include "bloom/core/status.h"
 
 namespace bloom::inline TRELLIS_ABI {
 
@@ -35,23 +36,22 @@ struct StoredCounters {
   template <class F>
   static absl::StatusOr<StoredCounters> Zeros(const Shape& shape, uint64_t seed,
                                               double target_fpp) {
-    absl::StatusOr<PackedArray> zeros =
-        PackedArray::Zeros(F::CellsOf(shape), static_cast<uint32_t>(shape.detail));
-    if (!zeros.ok()) return zeros.status();
-    return StoredCounters{HeaderFor<F>(shape, seed, target_fpp), *std::move(zeros)};
+    TRELLIS_ASSIGN_OR_RETURN(
+        PackedArray zeros,
+        PackedArray::Zeros(F::CellsOf(shape), static_cast<uint32_t>(shape.detail)));
+    return StoredCounters{HeaderFor<F>(shape, seed, target_fpp), std::move(zeros)};
   }
 
   // Loads the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
   // unknown, InvalidArgument if they are a filter of another kind.
   template <class F>
   static absl::StatusOr<StoredCounters> Load(std::string_view bytes) {
-    const absl::StatusOr<ParsedFilter> parsed = ParseAs<F>(bytes);
-    if (!parsed.ok()) return parsed.status();
-    const Shape& shape = parsed->header.shape;
-    absl::StatusOr<PackedArray> counters =
-        PackedArray::From(F::CellsOf(shape), static_cast<uint32_t>(shape.detail), parsed->payload);
-    if (!counters.ok()) return counters.status();
-    return StoredCounters{parsed->header, *std::move(counters)};
+    TRELLIS_ASSIGN_OR_RETURN(const ParsedFilter parsed, ParseAs<F>(bytes));
+    const Shape& shape = parsed.header.shape;
+    TRELLIS_ASSIGN_OR_RETURN(
+        PackedArray counters,
+        PackedArray::From(F::CellsOf(shape), static_cast<uint32_t>(shape.detail), parsed.payload));
+    return StoredCounters{parsed.header, std::move(counters)};
   }
 
   std::string Serialize() const { return EncodeFilter(header, counters.bytes()); }

@@ -26,6 +26,7 @@
 #include "bloom/core/concepts.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/shape.h"
+#include "bloom/core/status.h"
 
 namespace bloom::inline TRELLIS_ABI {
 
@@ -59,17 +60,15 @@ struct Unwrapped {
 // if outer or inner filter is of another kind.
 template <class Outer, KeyFilter Base>
 absl::StatusOr<Unwrapped<Base>> Unwrap(std::string_view bytes) {
-  const absl::StatusOr<ParsedFilter> parsed = ParseAs<Outer>(bytes);
-  if (!parsed.ok()) return parsed.status();
-  const FilterHeader& header = parsed->header;
+  TRELLIS_ASSIGN_OR_RETURN(const ParsedFilter parsed, ParseAs<Outer>(bytes));
+  const FilterHeader& header = parsed.header;
   const std::string_view payload = bytes.substr(kFilterHeaderBytes);
-  absl::StatusOr<Base> base = Base::Load(payload.substr(0, header.shape.size));
-  if (!base.ok()) return base.status();
-  if (base->seed() != header.seed || base->added_count() != header.key_count ||
-      base->target_fpp() != header.target_fpp || base->shape().probes != header.shape.probes) {
+  TRELLIS_ASSIGN_OR_RETURN(Base base, Base::Load(payload.substr(0, header.shape.size)));
+  if (base.seed() != header.seed || base.added_count() != header.key_count ||
+      base.target_fpp() != header.target_fpp || base.shape().probes != header.shape.probes) {
     return absl::DataLossError("filter: its header is not that of the filter inside");
   }
-  return Unwrapped<Base>{*std::move(base), header.shape.detail, payload.substr(header.shape.size)};
+  return Unwrapped<Base>{std::move(base), header.shape.detail, payload.substr(header.shape.size)};
 }
 
 }  // namespace bloom

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <vector>
 
+#include "bloom/core/status.h"
+
 namespace bloom::inline TRELLIS_ABI {
 namespace {
 
@@ -72,12 +74,10 @@ struct ConcurrentFilter::LineMask {
 };
 
 absl::StatusOr<ConcurrentFilter> ConcurrentFilter::MakeFrom(StoredBits stored) {
-  absl::StatusOr<AlignedBytes> claims = ZerosFor(kClaimCount * 8);
-  if (!claims.ok()) return claims.status();
-  absl::StatusOr<AlignedBytes> counts = ZerosFor((kCountLines + 1) * kWordsPerCount * 8);
-  if (!counts.ok()) return counts.status();
-  ConcurrentFilter filter(stored.header, std::move(stored.bits), *std::move(claims),
-                          *std::move(counts));
+  TRELLIS_ASSIGN_OR_RETURN(AlignedBytes claims, ZerosFor(kClaimCount * 8));
+  TRELLIS_ASSIGN_OR_RETURN(AlignedBytes counts, ZerosFor((kCountLines + 1) * kWordsPerCount * 8));
+  ConcurrentFilter filter(stored.header, std::move(stored.bits), std::move(claims),
+                          std::move(counts));
   filter.CountMany(stored.header.key_count);
   filter.header_.key_count = 0;
   return filter;
@@ -85,18 +85,16 @@ absl::StatusOr<ConcurrentFilter> ConcurrentFilter::MakeFrom(StoredBits stored) {
 
 absl::StatusOr<ConcurrentFilter> ConcurrentFilter::Make(uint64_t key_count, double target_fpp,
                                                         uint64_t seed) {
-  const absl::StatusOr<Shape> shape = Blocked::ShapeFor(key_count, target_fpp);
-  if (!shape.ok()) return shape.status();
-  absl::StatusOr<StoredBits> stored =
-      StoredBits::Zeros<Blocked>(*shape, Blocked::PayloadBytes(*shape), seed, target_fpp);
-  if (!stored.ok()) return stored.status();
-  return MakeFrom(*std::move(stored));
+  TRELLIS_ASSIGN_OR_RETURN(const Shape shape, Blocked::ShapeFor(key_count, target_fpp));
+  TRELLIS_ASSIGN_OR_RETURN(
+      StoredBits stored,
+      StoredBits::Zeros<Blocked>(shape, Blocked::PayloadBytes(shape), seed, target_fpp));
+  return MakeFrom(std::move(stored));
 }
 
 absl::StatusOr<ConcurrentFilter> ConcurrentFilter::Load(std::string_view bytes) {
-  absl::StatusOr<StoredBits> stored = StoredBits::Load<Blocked>(bytes);
-  if (!stored.ok()) return stored.status();
-  return MakeFrom(*std::move(stored));
+  TRELLIS_ASSIGN_OR_RETURN(StoredBits stored, StoredBits::Load<Blocked>(bytes));
+  return MakeFrom(std::move(stored));
 }
 
 void ConcurrentFilter::SetBitsOf(uint64_t hash) {
@@ -165,7 +163,7 @@ bool ConcurrentFilter::MayContainDigest(Digest digest) const {
 }
 
 absl::Status ConcurrentFilter::Merge(const ConcurrentFilter& other) {
-  if (absl::Status status = CheckMergeable(header_, other.header_); !status.ok()) return status;
+  TRELLIS_RETURN_IF_ERROR(CheckMergeable(header_, other.header_));
   for (uint64_t i = 0; i < bits_.size() / 8; ++i) {
     const uint64_t theirs = WordOf(other.bits_, i).load(std::memory_order_relaxed);
     if (theirs != 0) WordOf(bits_, i).fetch_or(theirs, std::memory_order_relaxed);

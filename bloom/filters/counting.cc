@@ -4,10 +4,11 @@
 #include <cmath>
 #include <new>
 
-#include "absl/strings/str_cat.h"
 #include "bloom/core/bits.h"
+#include "bloom/core/concat.h"
 #include "bloom/core/probe.h"
 #include "bloom/core/sizing.h"
+#include "bloom/core/status.h"
 #include "bloom/variants/standard.h"
 
 namespace bloom::inline TRELLIS_ABI {
@@ -16,11 +17,11 @@ namespace {
 std::string ShapeProblem(const Shape& shape) {
   if (std::string problem = ProbesProblem(shape); !problem.empty()) return problem;
   if (shape.detail < 1 || shape.detail > CountingFilter::kMaxCounterBits) {
-    return absl::StrCat("has counters of ", shape.detail, " bits, not 1 to ",
-                        CountingFilter::kMaxCounterBits);
+    return Concat("has counters of ", shape.detail, " bits, not 1 to ",
+                  CountingFilter::kMaxCounterBits);
   }
   if (shape.size < 1 || shape.size > kMaxSizeBits / shape.detail)
-    return absl::StrCat("has ", shape.size, " counters, not 1 to 2^56 bits of them");
+    return Concat("has ", shape.size, " counters, not 1 to 2^56 bits of them");
   return "";
 }
 
@@ -30,32 +31,27 @@ absl::StatusOr<CountingFilter> CountingFilter::MakeWithCounters(uint64_t key_cou
                                                                 double target_fpp,
                                                                 uint32_t counter_bits,
                                                                 uint64_t seed) {
-  if (absl::Status status = StoredCounters::CheckCounterBits(counter_bits, kMaxCounterBits);
-      !status.ok())
-    return status;
-  absl::StatusOr<Shape> shape = StandardShapeFor(key_count, target_fpp);
-  if (!shape.ok()) return shape.status();
-  shape->detail = counter_bits;
-  if (PackedBytes(CellsOf(*shape), counter_bits) == UINT64_MAX)
+  TRELLIS_RETURN_IF_ERROR(StoredCounters::CheckCounterBits(counter_bits, kMaxCounterBits));
+  TRELLIS_ASSIGN_OR_RETURN(Shape shape, StandardShapeFor(key_count, target_fpp));
+  shape.detail = counter_bits;
+  if (PackedBytes(CellsOf(shape), counter_bits) == UINT64_MAX)
     return TooLarge(key_count, target_fpp);
-  return MakeOfShape(*shape, target_fpp, seed);
+  return MakeOfShape(shape, target_fpp, seed);
 }
 
 absl::StatusOr<CountingFilter> CountingFilter::MakeOfShape(const Shape& shape, double target_fpp,
                                                            uint64_t seed) {
-  if (absl::Status status = CheckTargetFpp(target_fpp); !status.ok()) return status;
+  TRELLIS_RETURN_IF_ERROR(CheckTargetFpp(target_fpp));
   if (const std::string problem = ShapeProblem(shape); !problem.empty())
     return absl::InvalidArgumentError("shape: " + problem);
-  absl::StatusOr<StoredCounters> stored =
-      StoredCounters::Zeros<CountingFilter>(shape, seed, target_fpp);
-  if (!stored.ok()) return stored.status();
-  return CountingFilter(*std::move(stored));
+  TRELLIS_ASSIGN_OR_RETURN(StoredCounters stored,
+                           StoredCounters::Zeros<CountingFilter>(shape, seed, target_fpp));
+  return CountingFilter(std::move(stored));
 }
 
 absl::StatusOr<CountingFilter> CountingFilter::Load(std::string_view bytes) {
-  absl::StatusOr<StoredCounters> stored = StoredCounters::Load<CountingFilter>(bytes);
-  if (!stored.ok()) return stored.status();
-  return CountingFilter(*std::move(stored));
+  TRELLIS_ASSIGN_OR_RETURN(StoredCounters stored, StoredCounters::Load<CountingFilter>(bytes));
+  return CountingFilter(std::move(stored));
 }
 
 std::string CountingFilter::Problem(const Shape& shape, std::span<const uint8_t> payload) {
@@ -86,15 +82,14 @@ bool CountingFilter::MayContainDigest(Digest digest) const {
 absl::StatusOr<std::string> CountingFilter::SerializeAsStandard() const {
   FilterHeader header = HeaderFor<Standard>({shape().size, shape().probes}, seed(), target_fpp());
   header.key_count = added_count();
-  absl::StatusOr<AlignedBytes> bits = ZerosFor(Standard::PayloadBytes(header.shape));
-  if (!bits.ok()) return bits.status();
+  TRELLIS_ASSIGN_OR_RETURN(AlignedBytes bits, ZerosFor(Standard::PayloadBytes(header.shape)));
   for (uint64_t i = 0; i < stored_.counters.size(); ++i) {
-    if (stored_.counters.Get(i) != 0) SetBit(bits->data(), i);
+    if (stored_.counters.Get(i) != 0) SetBit(bits.data(), i);
   }
   try {
-    return EncodeFilter(header, bits->span());
+    return EncodeFilter(header, bits.span());
   } catch (const std::bad_alloc&) {
-    return NoMemoryFor(kFilterHeaderBytes + bits->size());
+    return NoMemoryFor(kFilterHeaderBytes + bits.size());
   }
 }
 

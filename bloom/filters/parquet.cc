@@ -4,9 +4,10 @@
 #include <bit>
 #include <cstring>
 
-#include "absl/strings/str_cat.h"
+#include "bloom/core/concat.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/sizing.h"
+#include "bloom/core/status.h"
 #include "bloom/hash.h"
 
 namespace bloom::inline TRELLIS_ABI {
@@ -133,33 +134,30 @@ absl::Status NoFilter(std::string_view why) {
 
 absl::Status CheckFirst(const char* what, int64_t id) {
   if (id == 1) return absl::OkStatus();
-  if (id == 0) return NoFilter(absl::StrCat("its header does not say which ", what));
+  if (id == 0) return NoFilter(Concat("its header does not say which ", what));
   return absl::UnimplementedError(
-      absl::StrCat("Bloom filter of Parquet: ", what, " ", id, " is unknown"));
+      Concat("Bloom filter of Parquet: ", what, " ", id, " is unknown"));
 }
 
 }  // namespace
 
 absl::StatusOr<ParquetFilter> ParquetFilter::Make(uint64_t value_count, double target_fpp) {
   if (value_count == 0) return absl::InvalidArgumentError("value_count must be at least 1");
-  if (absl::Status status = CheckTargetFpp(target_fpp); !status.ok()) return status;
+  TRELLIS_RETURN_IF_ERROR(CheckTargetFpp(target_fpp));
   if (value_count > 8 * kMaxBytes) {  // even one bit per value is too much
-    return absl::InvalidArgumentError(absl::StrCat("value_count ", value_count,
-                                                   " needs more than the ", kMaxBytes,
-                                                   " bytes that readers take"));
+    return absl::InvalidArgumentError(Concat("value_count ", value_count, " needs more than the ",
+                                             kMaxBytes, " bytes that readers take"));
   }
-  absl::StatusOr<Shape> shape = SplitBlockShapeFor(value_count, target_fpp);
-  if (!shape.ok()) return shape.status();
-  shape->size = std::bit_ceil(shape->size);
-  const uint64_t size = SplitBlock::PayloadBytes(*shape);
+  TRELLIS_ASSIGN_OR_RETURN(Shape shape, SplitBlockShapeFor(value_count, target_fpp));
+  shape.size = std::bit_ceil(shape.size);
+  const uint64_t size = SplitBlock::PayloadBytes(shape);
   if (size > kMaxBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("value_count ", value_count, " at target_fpp ",
-                                                   target_fpp, " needs ", size,
-                                                   " bytes, readers take ", kMaxBytes));
+    return absl::InvalidArgumentError(Concat("value_count ", value_count, " at target_fpp ",
+                                             target_fpp, " needs ", size, " bytes, readers take ",
+                                             kMaxBytes));
   }
-  absl::StatusOr<AlignedBytes> bits = ZerosFor(size);
-  if (!bits.ok()) return bits.status();
-  return ParquetFilter(*shape, *std::move(bits));
+  TRELLIS_ASSIGN_OR_RETURN(AlignedBytes bits, ZerosFor(size));
+  return ParquetFilter(shape, std::move(bits));
 }
 
 absl::StatusOr<ParquetFilter> ParquetFilter::Load(std::string_view bytes) {
@@ -185,15 +183,14 @@ absl::StatusOr<ParquetFilter> ParquetFilter::Load(std::string_view bytes) {
   }
   const uint64_t wanted = static_cast<uint64_t>(size);
   if (size <= 0 || wanted % SplitBlock::kLineBytes != 0)
-    return NoFilter(absl::StrCat("its header says ", size, " bytes, which are no lines of 32"));
+    return NoFilter(Concat("its header says ", size, " bytes, which are no lines of 32"));
   if (wanted > reader.rest().size()) {
-    return NoFilter(absl::StrCat("has ", reader.rest().size(), " bytes of the ", size,
-                                 " that its header says"));
+    return NoFilter(
+        Concat("has ", reader.rest().size(), " bytes of the ", size, " that its header says"));
   }
-  absl::StatusOr<AlignedBytes> bits = ZerosFor(wanted);
-  if (!bits.ok()) return bits.status();
-  std::memcpy(bits->data(), reader.rest().data(), wanted);
-  return ParquetFilter({wanted / SplitBlock::kLineBytes, SplitBlock::kProbes}, *std::move(bits));
+  TRELLIS_ASSIGN_OR_RETURN(AlignedBytes bits, ZerosFor(wanted));
+  std::memcpy(bits.data(), reader.rest().data(), wanted);
+  return ParquetFilter({wanted / SplitBlock::kLineBytes, SplitBlock::kProbes}, std::move(bits));
 }
 
 uint64_t ParquetFilter::HashOf(std::string_view value) { return Xxh64Of(value); }

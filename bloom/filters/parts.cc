@@ -3,8 +3,8 @@
 #include <cstddef>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "bloom/core/bits.h"
+#include "bloom/core/concat.h"
 
 namespace bloom::inline TRELLIS_ABI {
 namespace {
@@ -26,13 +26,13 @@ absl::StatusOr<std::vector<std::string_view>> ReadParts(std::span<const uint8_t>
   while (!rest.empty()) {
     if (rest.size() < kLengthBytes) {
       return absl::DataLossError(
-          absl::StrCat("has ", rest.size(), " bytes behind its part ", parts.size()));
+          Concat("has ", rest.size(), " bytes behind its part ", parts.size()));
     }
     const uint64_t length = Load64(rest.data());
     rest.remove_prefix(kLengthBytes);
     if (length > rest.size()) {
       return absl::DataLossError(
-          absl::StrCat("has ", rest.size(), " bytes for its part ", parts.size(), " of ", length));
+          Concat("has ", rest.size(), " bytes for its part ", parts.size(), " of ", length));
     }
     parts.push_back(rest.substr(0, length));
     rest.remove_prefix(length);

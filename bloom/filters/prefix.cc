@@ -2,7 +2,8 @@
 
 #include <charconv>
 
-#include "absl/strings/str_cat.h"
+#include "bloom/core/concat.h"
+#include "bloom/core/status.h"
 #include "bloom/core/wrapped.h"
 
 namespace bloom::inline TRELLIS_ABI {
@@ -44,9 +45,9 @@ absl::StatusOr<PrefixExtractor> PrefixExtractor::FromName(std::string_view name)
     if (count > 0) return PrefixExtractor(Rule::kDelimiter, delimiter, count);
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("extractor must be fixed:N, delimiter:C or delimiter:C:COUNT with numbers from "
-                   "1 to ",
-                   kMaxCount, ", is '", std::string(name), "'"));
+      Concat("extractor must be fixed:N, delimiter:C or delimiter:C:COUNT with numbers from "
+             "1 to ",
+             kMaxCount, ", is '", name, "'"));
 }
 
 std::string PrefixExtractor::name() const {
@@ -72,28 +73,26 @@ std::optional<std::string_view> PrefixExtractor::PrefixOf(std::string_view key) 
 
 absl::StatusOr<PrefixFilter> PrefixFilter::Make(uint64_t key_count, double target_fpp,
                                                 const PrefixOptions& options) {
-  const absl::StatusOr<PrefixExtractor> parsed = PrefixExtractor::FromName(options.extractor);
-  if (!parsed.ok()) return parsed.status();
-  absl::StatusOr<Filter<Blocked>> filter =
-      Filter<Blocked>::Make(key_count, target_fpp, options.seed);
-  if (!filter.ok()) return filter.status();
-  return PrefixFilter(*parsed, options.whole_keys, *std::move(filter));
+  TRELLIS_ASSIGN_OR_RETURN(const PrefixExtractor parsed,
+                           PrefixExtractor::FromName(options.extractor));
+  TRELLIS_ASSIGN_OR_RETURN(Filter<Blocked> filter,
+                           Filter<Blocked>::Make(key_count, target_fpp, options.seed));
+  return PrefixFilter(parsed, options.whole_keys, std::move(filter));
 }
 
 absl::StatusOr<PrefixFilter> PrefixFilter::Load(std::string_view bytes) {
-  absl::StatusOr<Unwrapped<Filter<Blocked>>> parts = Unwrap<PrefixFilter, Filter<Blocked>>(bytes);
-  if (!parts.ok()) return parts.status();
-  const absl::StatusOr<PrefixExtractor> extractor = PrefixExtractor::FromName(parts->tail);
-  if (!extractor.ok() || extractor->name() != parts->tail) {
-    return absl::UnimplementedError(
-        absl::StrCat("filter: its extractor '", std::string(parts->tail), "' is unknown"));
+  TRELLIS_ASSIGN_OR_RETURN(Unwrapped<Filter<Blocked>> parts,
+                           (Unwrap<PrefixFilter, Filter<Blocked>>(bytes)));
+  const absl::StatusOr<PrefixExtractor> extractor = PrefixExtractor::FromName(parts.tail);
+  if (!extractor.ok() || extractor->name() != parts.tail) {
+    return absl::UnimplementedError(Concat("filter: its extractor '", parts.tail, "' is unknown"));
   }
-  return PrefixFilter(*extractor, parts->detail != 0 ? WholeKeys::kToo : WholeKeys::kLeftOut,
-                      std::move(parts->base));
+  return PrefixFilter(*extractor, parts.detail != 0 ? WholeKeys::kToo : WholeKeys::kLeftOut,
+                      std::move(parts.base));
 }
 
 std::string PrefixFilter::Problem(const Shape& shape, std::span<const uint8_t> payload) {
-  if (shape.detail > 1) return absl::StrCat("has whole keys ", shape.detail, " times, not 0 or 1");
+  if (shape.detail > 1) return Concat("has whole keys ", shape.detail, " times, not 0 or 1");
   return WrappedProblem(shape, payload);
 }
 

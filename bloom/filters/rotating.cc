@@ -1,7 +1,8 @@
 #include "bloom/rotating.h"
 
-#include "absl/strings/str_cat.h"
+#include "bloom/core/concat.h"
 #include "bloom/core/sizing.h"
+#include "bloom/core/status.h"
 
 namespace bloom::inline TRELLIS_ABI {
 namespace {
@@ -17,10 +18,10 @@ bool IsNumberOfGenerations(uint64_t generations) {
 
 absl::StatusOr<RotatingPlan> PlanRotating(uint64_t key_count, double target_fpp,
                                           uint32_t generations) {
-  if (absl::Status status = CheckTargetFpp(target_fpp); !status.ok()) return status;
+  TRELLIS_RETURN_IF_ERROR(CheckTargetFpp(target_fpp));
   if (!IsNumberOfGenerations(generations)) {
-    return absl::InvalidArgumentError(absl::StrCat("generations must lie in [", kMinGenerations,
-                                                   ", ", kMaxGenerations, "], is ", generations));
+    return absl::InvalidArgumentError(Concat("generations must lie in [", kMinGenerations, ", ",
+                                             kMaxGenerations, "], is ", generations));
   }
   const uint64_t with_window = generations - 1;
   RotatingPlan plan;
@@ -28,8 +29,8 @@ absl::StatusOr<RotatingPlan> PlanRotating(uint64_t key_count, double target_fpp,
   plan.target_fpp = -std::expm1(std::log1p(-target_fpp) / generations);
   if (plan.target_fpp < kMinTargetFpp) {
     return absl::InvalidArgumentError(
-        absl::StrCat("target_fpp ", target_fpp, " is too low for ", generations,
-                     " generations, of which none has less than ", kMinTargetFpp));
+        Concat("target_fpp ", target_fpp, " is too low for ", generations,
+               " generations, of which none has less than ", kMinTargetFpp));
   }
   return plan;
 }
@@ -40,9 +41,9 @@ uint32_t GenerationsOf(uint64_t detail) {
 }
 
 absl::Status GenerationTooFull(uint32_t age, uint64_t mine, uint64_t theirs, uint64_t capacity) {
-  return absl::InvalidArgumentError(absl::StrCat("filters cannot be merged: the ", mine, " and ",
-                                                 theirs, " keys of age ", age,
-                                                 " have no room in a generation of ", capacity));
+  return absl::InvalidArgumentError(Concat("filters cannot be merged: the ", mine, " and ", theirs,
+                                           " keys of age ", age,
+                                           " have no room in a generation of ", capacity));
 }
 
 }  // namespace bloom

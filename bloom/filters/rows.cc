@@ -1,6 +1,7 @@
 #include "bloom/filters/rows.h"
 
-#include "absl/strings/str_cat.h"
+#include "bloom/core/concat.h"
+#include "bloom/core/status.h"
 
 namespace bloom::inline TRELLIS_ABI {
 
@@ -9,10 +10,10 @@ std::string RowsProblem(const Shape& shape, std::span<const uint8_t> payload, ui
   if (std::string problem = ProbesProblem(shape); !problem.empty()) return problem;
   if (shape.size == 0) return "has no room for any key";
   const absl::StatusOr<std::vector<std::string_view>> parts = ReadParts(payload);
-  if (!parts.ok()) return std::string(parts.status().message());
+  if (!parts.ok()) return std::string(MessageOf(parts.status()));
   if (parts->size() < parts_min || parts->size() > parts_max) {
-    return absl::StrCat("has ", parts->size(), " parts, not ", parts_min,
-                        parts_max == parts_min ? "" : " or more");
+    return Concat("has ", parts->size(), " parts, not ", parts_min,
+                  parts_max == parts_min ? "" : " or more");
   }
   return "";
 }
@@ -20,22 +21,22 @@ std::string RowsProblem(const Shape& shape, std::span<const uint8_t> payload, ui
 absl::Status CheckRowKind(const FilterHeader& header, uint8_t tag) {
   const uint8_t found = RowTagOf(header.shape.detail);
   if (found == tag) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("filter has rows of kind ", found, ", not ", tag));
+  return absl::InvalidArgumentError(Concat("filter has rows of kind ", found, ", not ", tag));
 }
 
 absl::Status RowError(size_t row, const absl::Status& status) {
-  const std::string message = absl::StrCat("filter: row ", row, ": ", status.message());
+  const std::string message = Concat("filter: row ", row, ": ", MessageOf(status));
   if (absl::IsUnimplemented(status) || absl::IsResourceExhausted(status))
     return absl::Status(status.code(), message);
   return absl::DataLossError(message);
 }
 
 absl::Status OfFirstRow(const absl::Status& status) {
-  return absl::Status(status.code(), absl::StrCat("first row: ", std::string(status.message())));
+  return absl::Status(status.code(), Concat("first row: ", MessageOf(status)));
 }
 
 absl::Status RowLoss(size_t row, std::string_view what) {
-  return absl::DataLossError(absl::StrCat("filter: row ", row, " ", std::string(what)));
+  return absl::DataLossError(Concat("filter: row ", row, " ", what));
 }
 
 absl::Status CheckRowsMergeable(FilterHeader a, FilterHeader b, const Shape& row_of_a,
@@ -45,7 +46,7 @@ absl::Status CheckRowsMergeable(FilterHeader a, FilterHeader b, const Shape& row
     return CannotMerge("row capacities", std::to_string(a.shape.size),
                        std::to_string(b.shape.size));
   }
-  if (absl::Status status = CheckMergeable(a, b); !status.ok()) return status;
+  TRELLIS_RETURN_IF_ERROR(CheckMergeable(a, b));
   if (a.target_fpp != b.target_fpp)
     return CannotMerge("target_fpp", Exactly(a.target_fpp), Exactly(b.target_fpp));
   a.shape = row_of_a;

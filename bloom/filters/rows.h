@@ -30,6 +30,7 @@
 #include "bloom/core/concepts.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/shape.h"
+#include "bloom/core/status.h"
 #include "bloom/filters/parts.h"
 #include "bloom/hash.h"
 
@@ -153,10 +154,9 @@ absl::StatusOr<std::vector<Row>> CopyRows(const std::vector<Row>& rows) {
   std::vector<Row> copies;
   copies.reserve(rows.size());
   for (const Row& row : rows) {
-    absl::StatusOr<Row> copy = Row::MakeOfShape(row.shape(), row.target_fpp(), row.seed());
-    if (!copy.ok()) return copy.status();
-    if (absl::Status status = copy->Merge(row); !status.ok()) return status;
-    copies.push_back(*std::move(copy));
+    TRELLIS_ASSIGN_OR_RETURN(Row copy, Row::MakeOfShape(row.shape(), row.target_fpp(), row.seed()));
+    TRELLIS_RETURN_IF_ERROR(copy.Merge(row));
+    copies.push_back(std::move(copy));
   }
   return copies;
 }
@@ -166,7 +166,7 @@ absl::StatusOr<std::vector<Row>> CopyRows(const std::vector<Row>& rows) {
 template <RowFilter Row>
 absl::StatusOr<std::vector<Row>> LoadRows(const FilterHeader& header,
                                           std::span<const std::string_view> parts) {
-  if (absl::Status status = CheckRowKind(header, Row::kTag); !status.ok()) return status;
+  TRELLIS_RETURN_IF_ERROR(CheckRowKind(header, Row::kTag));
   std::vector<Row> rows;
   for (const std::string_view part : parts) {
     absl::StatusOr<Row> row = Row::Load(part);

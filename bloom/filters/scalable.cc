@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <bit>
 
-#include "absl/strings/str_cat.h"
+#include "bloom/core/concat.h"
 #include "bloom/core/sizing.h"
+#include "bloom/core/status.h"
 
 namespace bloom::inline TRELLIS_ABI {
 namespace {
@@ -29,19 +30,19 @@ ScalableGrowth GrowthOf(uint64_t detail) {
 
 absl::StatusOr<ScalablePlan> ScalablePlan::Make(uint64_t first_capacity, double target_fpp,
                                                 const ScalableGrowth& growth) {
-  if (absl::Status status = CheckTargetFpp(target_fpp); !status.ok()) return status;
+  TRELLIS_RETURN_IF_ERROR(CheckTargetFpp(target_fpp));
   if (!IsGrowthFactor(growth.factor)) {
-    return absl::InvalidArgumentError(absl::StrCat("growth factor must lie in [", kMinGrowth, ", ",
-                                                   kMaxGrowth, "], is ", growth.factor));
+    return absl::InvalidArgumentError(Concat("growth factor must lie in [", kMinGrowth, ", ",
+                                             kMaxGrowth, "], is ", growth.factor));
   }
   if (!IsTightening(growth.tightening)) {
-    return absl::InvalidArgumentError(absl::StrCat("tightening must lie in [", kMinTightening, ", ",
-                                                   kMaxTightening, "], is ", growth.tightening));
+    return absl::InvalidArgumentError(Concat("tightening must lie in [", kMinTightening, ", ",
+                                             kMaxTightening, "], is ", growth.tightening));
   }
   if (target_fpp * (1 - static_cast<double>(growth.tightening)) < kMinTargetFpp) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "target_fpp ", target_fpp, " is too low: rows have a part of it, and none has ",
-        "less than ", kMinTargetFpp));
+    return absl::InvalidArgumentError(Concat("target_fpp ", target_fpp,
+                                             " is too low: rows have a part of it, and none has ",
+                                             "less than ", kMinTargetFpp));
   }
   return ScalablePlan(first_capacity, target_fpp, growth);
 }
@@ -52,9 +53,9 @@ ScalablePlan ScalablePlan::Of(const FilterHeader& header) {
 
 std::string ScalablePlan::Problem(uint64_t detail) {
   const ScalableGrowth growth = GrowthOf(detail);
-  if (!IsGrowthFactor(growth.factor)) return absl::StrCat("grows by a factor of ", growth.factor);
+  if (!IsGrowthFactor(growth.factor)) return Concat("grows by a factor of ", growth.factor);
   if (!IsTightening(growth.tightening))
-    return absl::StrCat("tightens by a factor of ", growth.tightening);
+    return Concat("tightens by a factor of ", growth.tightening);
   if ((detail >> 16 & 0xffff) != 0) return "has a detail that no such filter has";
   return "";
 }
@@ -82,13 +83,12 @@ double ScalablePlan::TargetOf(uint32_t level) const {
 }
 
 std::string LevelsProblem(std::string_view levels, size_t rows) {
-  if (levels.size() != rows)
-    return absl::StrCat("has ", rows, " rows and the levels of ", levels.size());
+  if (levels.size() != rows) return Concat("has ", rows, " rows and the levels of ", levels.size());
   uint8_t level = 0;
   for (size_t i = 0; i < rows; ++i) {
     const auto next = static_cast<uint8_t>(levels[i]);
     if (next != level && (i == 0 || next != level + 1))
-      return absl::StrCat("has the level ", next, " at row ", i, ", behind ", level);
+      return Concat("has the level ", next, " at row ", i, ", behind ", level);
     level = next;
   }
   return "";

@@ -5,10 +5,11 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "bloom/core/bits.h"
+#include "bloom/core/concat.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/shape.h"
+#include "bloom/core/status.h"
 
 namespace bloom::inline TRELLIS_ABI {
 namespace {
@@ -24,15 +25,14 @@ absl::StatusOr<DigestsByBit> DigestsByBit::Make(uint64_t bits, uint32_t probes, 
   if (bits == 0) return absl::InvalidArgumentError("bits must be positive");
   if (std::string problem = ProbesProblem({bits, probes}); !problem.empty())
     return absl::InvalidArgumentError(problem);
-  absl::StatusOr<PackedArray> heads = PackedArray::Zeros(bits, kHeadBits);
-  if (!heads.ok()) return heads.status();
-  return DigestsByBit(*std::move(heads), probes, seed);
+  TRELLIS_ASSIGN_OR_RETURN(PackedArray heads, PackedArray::Zeros(bits, kHeadBits));
+  return DigestsByBit(std::move(heads), probes, seed);
 }
 
 absl::Status DigestsByBit::Reserve(uint64_t members) {
   if (members > kMostMembers) {
     return absl::ResourceExhaustedError(
-        absl::StrCat(members, " digests are more than the ", kMostMembers, " that lists hold"));
+        Concat(members, " digests are more than the ", kMostMembers, " that lists hold"));
   }
   try {
     digests_.reserve(members);

@@ -6,11 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "bloom/core/bits.h"
+#include "bloom/core/concat.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/probe.h"
 #include "bloom/core/sizing.h"
+#include "bloom/core/status.h"
 #include "bloom/variants/standard.h"
 
 namespace bloom::inline TRELLIS_ABI {
@@ -28,8 +29,7 @@ DistinctProbes BitsOf(const FilterHeader& header, Digest digest) {
 
 absl::Status CheckScheme(ClearingScheme scheme) {
   if (scheme <= ClearingScheme::kRatio) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("scheme ", static_cast<int>(scheme), " is unknown"));
+  return absl::InvalidArgumentError(Concat("scheme ", static_cast<int>(scheme), " is unknown"));
 }
 
 absl::Status NoBookkeeping() {
@@ -70,11 +70,11 @@ class StoredDigests {
   // count; empty if nothing is.
   std::string TakeFrom(std::span<const uint8_t>* bytes) {
     if (bytes->size() < kNumberBytes)
-      return absl::StrCat("has ", bytes->size(), " bytes for a number of digests");
+      return Concat("has ", bytes->size(), " bytes for a number of digests");
     const uint64_t count = Load64(bytes->data());
     *bytes = bytes->subspan(kNumberBytes);
     if (count > bytes->size() / kNumberBytes)
-      return absl::StrCat("has ", bytes->size(), " bytes for ", count, " digests");
+      return Concat("has ", bytes->size(), " bytes for ", count, " digests");
     bytes_ = bytes->first(kNumberBytes * count);
     *bytes = bytes->subspan(bytes_.size());
     return "";
@@ -114,12 +114,12 @@ struct Parts {
     if (shape.detail == 0) return "";
     const uint64_t bit_bytes = (shape.size + 7) / 8;
     if (payload.size() < bit_bytes)
-      return absl::StrCat("has ", payload.size(), " bytes for ", shape.size, " bits");
+      return Concat("has ", payload.size(), " bytes for ", shape.size, " bits");
     bits = payload.first(bit_bytes);
     payload = payload.subspan(bit_bytes);
     if (std::string problem = keys.TakeFrom(&payload); !problem.empty()) return problem;
     if (std::string problem = false_positives.TakeFrom(&payload); !problem.empty()) return problem;
-    if (!payload.empty()) return absl::StrCat("has ", payload.size(), " bytes behind its digests");
+    if (!payload.empty()) return Concat("has ", payload.size(), " bytes behind its digests");
     return "";
   }
   // Describes what is wrong with the digests; empty if nothing is.
@@ -145,50 +145,42 @@ RetouchedFilter::RetouchedFilter(StoredBits stored)
 
 absl::StatusOr<RetouchedFilter> RetouchedFilter::Make(uint64_t key_count, double target_fpp,
                                                       uint64_t seed) {
-  absl::StatusOr<Shape> shape = StandardShapeFor(key_count, target_fpp);
-  if (!shape.ok()) return shape.status();
-  shape->detail = 1;
-  absl::StatusOr<AlignedBytes> bits = ZerosFor(Standard::PayloadBytes(*shape));
-  if (!bits.ok()) return bits.status();
-  absl::StatusOr<DigestsByBit> digests = DigestsByBit::Make(shape->size, shape->probes, seed);
-  if (!digests.ok()) return digests.status();
+  TRELLIS_ASSIGN_OR_RETURN(Shape shape, StandardShapeFor(key_count, target_fpp));
+  shape.detail = 1;
+  TRELLIS_ASSIGN_OR_RETURN(AlignedBytes bits, ZerosFor(Standard::PayloadBytes(shape)));
+  TRELLIS_ASSIGN_OR_RETURN(DigestsByBit digests,
+                           DigestsByBit::Make(shape.size, shape.probes, seed));
   RetouchedFilter filter(
-      StoredBits{HeaderFor<RetouchedFilter>(*shape, seed, target_fpp), *std::move(bits)});
-  filter.digests_ = *std::move(digests);
+      StoredBits{HeaderFor<RetouchedFilter>(shape, seed, target_fpp), std::move(bits)});
+  filter.digests_ = std::move(digests);
   return filter;
 }
 
 absl::StatusOr<RetouchedFilter> RetouchedFilter::Load(std::string_view bytes) {
-  const absl::StatusOr<ParsedFilter> parsed = ParseAs<RetouchedFilter>(bytes);
-  if (!parsed.ok()) return parsed.status();
-  const FilterHeader& header = parsed->header;
+  TRELLIS_ASSIGN_OR_RETURN(const ParsedFilter parsed, ParseAs<RetouchedFilter>(bytes));
+  const FilterHeader& header = parsed.header;
   Parts parts;
-  parts.TakeFrom(header.shape, parsed->payload);
+  parts.TakeFrom(header.shape, parsed.payload);
   if (parts.keys.size() > header.key_count) {
-    return absl::DataLossError(absl::StrCat("filter: has ", parts.keys.size(), " keys of ",
-                                            header.key_count, " that were added"));
+    return absl::DataLossError(Concat("filter: has ", parts.keys.size(), " keys of ",
+                                      header.key_count, " that were added"));
   }
-  absl::StatusOr<StoredBits> stored = StoredBits::Copy(header, parts.bits);
-  if (!stored.ok()) return stored.status();
-  RetouchedFilter filter(*std::move(stored));
+  TRELLIS_ASSIGN_OR_RETURN(StoredBits stored, StoredBits::Copy(header, parts.bits));
+  RetouchedFilter filter(std::move(stored));
   if (!filter.has_bookkeeping()) return filter;
-  absl::StatusOr<DigestsByBit> digests =
-      DigestsByBit::Make(header.shape.size, header.shape.probes, header.seed);
-  if (!digests.ok()) return digests.status();
-  if (absl::Status status = digests->Reserve(parts.keys.size() + parts.false_positives.size());
-      !status.ok())
-    return status;
-  for (uint64_t i = 0; i < parts.keys.size(); ++i) digests->PutNew(parts.keys.at(i), Kind::kKey);
+  TRELLIS_ASSIGN_OR_RETURN(DigestsByBit digests,
+                           DigestsByBit::Make(header.shape.size, header.shape.probes, header.seed));
+  TRELLIS_RETURN_IF_ERROR(digests.Reserve(parts.keys.size() + parts.false_positives.size()));
+  for (uint64_t i = 0; i < parts.keys.size(); ++i) digests.PutNew(parts.keys.at(i), Kind::kKey);
   for (uint64_t i = 0; i < parts.false_positives.size(); ++i)
-    digests->PutNew(parts.false_positives.at(i), Kind::kFalsePositive);
-  filter.digests_ = *std::move(digests);
+    digests.PutNew(parts.false_positives.at(i), Kind::kFalsePositive);
+  filter.digests_ = std::move(digests);
   return filter;
 }
 
 std::string RetouchedFilter::Problem(const Shape& shape, std::span<const uint8_t> payload) {
-  if (shape.detail > 1) return absl::StrCat("has a detail of ", shape.detail, ", not 0 or 1");
-  if (shape.size == 0 || shape.size > kMaxSizeBits)
-    return absl::StrCat("has ", shape.size, " bits");
+  if (shape.detail > 1) return Concat("has a detail of ", shape.detail, ", not 0 or 1");
+  if (shape.size == 0 || shape.size > kMaxSizeBits) return Concat("has ", shape.size, " bits");
   Parts parts;
   if (std::string problem = parts.TakeFrom(shape, payload); !problem.empty()) return problem;
   if (std::string problem = parts.Problem(); !problem.empty()) return problem;
@@ -206,8 +198,8 @@ absl::StatusOr<bool> RetouchedFilter::AddFalsePositiveDigest(Digest digest) {
   if (!MayContainDigest(digest) || digests_.Find(digest).has_value()) return false;
   if (digests_.PutNew(digest, Kind::kFalsePositive)) return true;
   return absl::ResourceExhaustedError(
-      absl::StrCat("no room for another false positive beside ", digests_.Count(Kind::kKey),
-                   " keys and ", digests_.Count(Kind::kFalsePositive), " known false positives"));
+      Concat("no room for another false positive beside ", digests_.Count(Kind::kKey), " keys and ",
+             digests_.Count(Kind::kFalsePositive), " known false positives"));
 }
 
 void RetouchedFilter::ForgetFalsePositive(Digest digest) {
@@ -236,7 +228,7 @@ uint64_t RetouchedFilter::ChooseBit(Digest digest, ClearingScheme scheme) const 
 
 absl::StatusOr<bool> RetouchedFilter::SelectiveClearingDigest(Digest digest,
                                                               ClearingScheme scheme) {
-  if (absl::Status status = CheckScheme(scheme); !status.ok()) return status;
+  TRELLIS_RETURN_IF_ERROR(CheckScheme(scheme));
   if (scheme != ClearingScheme::kRandom && !has_bookkeeping()) return NoBookkeeping();
   const bool passes = MayContainDigest(digest);
   if (passes) ClearBit(stored_.bits.data(), ChooseBit(digest, scheme));
@@ -245,7 +237,7 @@ absl::StatusOr<bool> RetouchedFilter::SelectiveClearingDigest(Digest digest,
 }
 
 absl::StatusOr<uint64_t> RetouchedFilter::ClearKnownFalsePositives(ClearingScheme scheme) {
-  if (absl::Status status = CheckScheme(scheme); !status.ok()) return status;
+  TRELLIS_RETURN_IF_ERROR(CheckScheme(scheme));
   if (!has_bookkeeping()) return NoBookkeeping();
   std::vector<Digest> known;
   try {
@@ -255,16 +247,15 @@ absl::StatusOr<uint64_t> RetouchedFilter::ClearKnownFalsePositives(ClearingSchem
   }
   uint64_t cleared = 0;
   for (const Digest digest : known) {
-    const absl::StatusOr<bool> one = SelectiveClearingDigest(digest, scheme);
-    if (!one.ok()) return one.status();
-    cleared += *one;
+    TRELLIS_ASSIGN_OR_RETURN(const bool one, SelectiveClearingDigest(digest, scheme));
+    cleared += one;
   }
   return cleared;
 }
 
 absl::StatusOr<uint64_t> RetouchedFilter::RandomClearing(double share, uint64_t random_seed) {
   if (!(share >= 0 && share <= 1))
-    return absl::InvalidArgumentError(absl::StrCat("share must lie in [0, 1], is ", share));
+    return absl::InvalidArgumentError(Concat("share must lie in [0, 1], is ", share));
   uint64_t ones_left = CountOnes();
   const auto cleared = static_cast<uint64_t>(std::llround(share * static_cast<double>(ones_left)));
   // Visits the ones in order, and clears each with the probability that makes all sets of `cleared`
@@ -279,16 +270,11 @@ absl::StatusOr<uint64_t> RetouchedFilter::RandomClearing(double share, uint64_t 
 }
 
 absl::Status RetouchedFilter::Merge(const RetouchedFilter& other) {
-  if (absl::Status status = CheckMergeable(stored_.header, other.stored_.header, "bookkeeping");
-      !status.ok())
-    return status;
+  TRELLIS_RETURN_IF_ERROR(CheckMergeable(stored_.header, other.stored_.header, "bookkeeping"));
   // Allocates all memory before it changes anything.
-  if (absl::Status status =
-          digests_.Reserve(digests_.Count(Kind::kKey) + other.digests_.Count(Kind::kKey));
-      !status.ok())
-    return status;
-  if (absl::Status status = stored_.Merge(other.stored_, "bookkeeping"); !status.ok())
-    return status;
+  TRELLIS_RETURN_IF_ERROR(
+      digests_.Reserve(digests_.Count(Kind::kKey) + other.digests_.Count(Kind::kKey)));
+  TRELLIS_RETURN_IF_ERROR(stored_.Merge(other.stored_, "bookkeeping"));
   digests_.RemoveAll(Kind::kFalsePositive);
   other.digests_.ForEach(Kind::kKey, [this](Digest digest) { digests_.Put(digest, Kind::kKey); });
   return absl::OkStatus();

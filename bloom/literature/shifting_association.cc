@@ -3,11 +3,12 @@
 #include <cmath>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "bloom/core/bits.h"
+#include "bloom/core/concat.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/probe.h"
 #include "bloom/core/sizing.h"
+#include "bloom/core/status.h"
 #include "bloom/variants/shifted_bits.h"
 
 namespace bloom::inline TRELLIS_ABI {
@@ -31,7 +32,7 @@ absl::Status CheckUnclearRate(double rate) {
   constexpr double kLeast = 2 * kMinTargetFpp;
   if (rate >= kLeast && rate < 1) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("unclear_rate must lie in [", kLeast, ", 1), is ", rate));
+      Concat("unclear_rate must lie in [", kLeast, ", 1), is ", rate));
 }
 
 // The rates if each region that is not the key's passes with that probability.
@@ -48,7 +49,7 @@ ShiftingAssociationFilter::Rates RatesOf(double passes) {
 absl::StatusOr<ShiftingAssociationFilter> ShiftingAssociationFilter::Make(uint64_t key_count,
                                                                           double unclear_rate,
                                                                           uint64_t seed) {
-  if (absl::Status status = CheckUnclearRate(unclear_rate); !status.ok()) return status;
+  TRELLIS_RETURN_IF_ERROR(CheckUnclearRate(unclear_rate));
   // Solves unclear_rate = 1 - (1 - f)^2 for f.
   const double passes = unclear_rate / (1 + std::sqrt(1 - unclear_rate));
   const absl::StatusOr<Shape> shape = StandardShapeFor(key_count, passes);
@@ -59,17 +60,16 @@ absl::StatusOr<ShiftingAssociationFilter> ShiftingAssociationFilter::Make(uint64
 
 absl::StatusOr<ShiftingAssociationFilter> ShiftingAssociationFilter::MakeOfShape(
     const Shape& shape, double unclear_rate, uint64_t seed) {
-  if (absl::Status status = CheckUnclearRate(unclear_rate); !status.ok()) return status;
-  absl::StatusOr<StoredBits> stored = StoredBits::Zeros<ShiftingAssociationFilter>(
-      shape, ShiftedBytes(shape.size), seed, unclear_rate);
-  if (!stored.ok()) return stored.status();
-  return ShiftingAssociationFilter(*std::move(stored));
+  TRELLIS_RETURN_IF_ERROR(CheckUnclearRate(unclear_rate));
+  TRELLIS_ASSIGN_OR_RETURN(StoredBits stored,
+                           StoredBits::Zeros<ShiftingAssociationFilter>(
+                               shape, ShiftedBytes(shape.size), seed, unclear_rate));
+  return ShiftingAssociationFilter(std::move(stored));
 }
 
 absl::StatusOr<ShiftingAssociationFilter> ShiftingAssociationFilter::Load(std::string_view bytes) {
-  absl::StatusOr<StoredBits> stored = StoredBits::Load<ShiftingAssociationFilter>(bytes);
-  if (!stored.ok()) return stored.status();
-  return ShiftingAssociationFilter(*std::move(stored));
+  TRELLIS_ASSIGN_OR_RETURN(StoredBits stored, StoredBits::Load<ShiftingAssociationFilter>(bytes));
+  return ShiftingAssociationFilter(std::move(stored));
 }
 
 std::string ShiftingAssociationFilter::Problem(const Shape& shape,

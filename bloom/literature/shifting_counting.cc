@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
+#include "bloom/core/concat.h"
 #include "bloom/core/probe.h"
 #include "bloom/core/sizing.h"
+#include "bloom/core/status.h"
 #include "bloom/variants/shifted_bits.h"
 
 namespace bloom::inline TRELLIS_ABI {
@@ -14,12 +15,12 @@ namespace {
 std::string ShapeProblem(const Shape& shape) {
   if (std::string problem = PairsProblem(shape); !problem.empty()) return problem;
   if (shape.detail < 1 || shape.detail > ShiftingCountingFilter::kMaxCounterBits) {
-    return absl::StrCat("has counters of ", shape.detail, " bits, not 1 to ",
-                        ShiftingCountingFilter::kMaxCounterBits);
+    return Concat("has counters of ", shape.detail, " bits, not 1 to ",
+                  ShiftingCountingFilter::kMaxCounterBits);
   }
   if (shape.size == 0) return "has no bases";
   if (shape.size > kMaxSizeBits / shape.detail)
-    return absl::StrCat("has ", shape.size, " bases, which is more than 2^56 bits of counters");
+    return Concat("has ", shape.size, " bases, which is more than 2^56 bits of counters");
   return "";
 }
 
@@ -27,33 +28,30 @@ std::string ShapeProblem(const Shape& shape) {
 
 absl::StatusOr<ShiftingCountingFilter> ShiftingCountingFilter::MakeWithCounters(
     uint64_t key_count, double target_fpp, uint32_t counter_bits, uint64_t seed) {
-  if (absl::Status status = StoredCounters::CheckCounterBits(counter_bits, kMaxCounterBits);
-      !status.ok())
-    return status;
-  absl::StatusOr<Shape> shape = ShiftingShapeFor(key_count, target_fpp, OffsetsFor(counter_bits));
-  if (!shape.ok()) return shape.status();
-  shape->detail = counter_bits;
-  if (PackedBytes(CellsOf(*shape), counter_bits) == UINT64_MAX)
+  TRELLIS_RETURN_IF_ERROR(StoredCounters::CheckCounterBits(counter_bits, kMaxCounterBits));
+  TRELLIS_ASSIGN_OR_RETURN(Shape shape,
+                           ShiftingShapeFor(key_count, target_fpp, OffsetsFor(counter_bits)));
+  shape.detail = counter_bits;
+  if (PackedBytes(CellsOf(shape), counter_bits) == UINT64_MAX)
     return TooLarge(key_count, target_fpp);
-  return MakeOfShape(*shape, target_fpp, seed);
+  return MakeOfShape(shape, target_fpp, seed);
 }
 
 absl::StatusOr<ShiftingCountingFilter> ShiftingCountingFilter::MakeOfShape(const Shape& shape,
                                                                            double target_fpp,
                                                                            uint64_t seed) {
-  if (absl::Status status = CheckTargetFpp(target_fpp); !status.ok()) return status;
+  TRELLIS_RETURN_IF_ERROR(CheckTargetFpp(target_fpp));
   if (const std::string problem = ShapeProblem(shape); !problem.empty())
     return absl::InvalidArgumentError("shape: " + problem);
-  absl::StatusOr<StoredCounters> stored =
-      StoredCounters::Zeros<ShiftingCountingFilter>(shape, seed, target_fpp);
-  if (!stored.ok()) return stored.status();
-  return ShiftingCountingFilter(*std::move(stored));
+  TRELLIS_ASSIGN_OR_RETURN(StoredCounters stored,
+                           StoredCounters::Zeros<ShiftingCountingFilter>(shape, seed, target_fpp));
+  return ShiftingCountingFilter(std::move(stored));
 }
 
 absl::StatusOr<ShiftingCountingFilter> ShiftingCountingFilter::Load(std::string_view bytes) {
-  absl::StatusOr<StoredCounters> stored = StoredCounters::Load<ShiftingCountingFilter>(bytes);
-  if (!stored.ok()) return stored.status();
-  return ShiftingCountingFilter(*std::move(stored));
+  TRELLIS_ASSIGN_OR_RETURN(StoredCounters stored,
+                           StoredCounters::Load<ShiftingCountingFilter>(bytes));
+  return ShiftingCountingFilter(std::move(stored));
 }
 
 std::string ShiftingCountingFilter::Problem(const Shape& shape, std::span<const uint8_t> payload) {

@@ -2,6 +2,7 @@
 
 #include "bloom/core/probe.h"
 #include "bloom/core/sizing.h"
+#include "bloom/core/status.h"
 #include "bloom/variants/shifted_bits.h"
 #include "bloom/variants/shifting.h"
 #include "bloom/variants/standard.h"
@@ -35,24 +36,22 @@ absl::StatusOr<ShiftingDoubleFilter> ShiftingDoubleFilter::Make(uint64_t key_cou
   const absl::StatusOr<Shape> shape = FewestBasesFor(
       key_count, target_fpp,
       [key_count](uint64_t bases, uint32_t probes) { return RateOf(bases, probes, key_count); });
-  if (!shape.ok()) return shape.status();
+  TRELLIS_RETURN_IF_ERROR(shape.status());
   return MakeOfShape(*shape, target_fpp, seed);
 }
 
 absl::StatusOr<ShiftingDoubleFilter> ShiftingDoubleFilter::MakeOfShape(const Shape& shape,
                                                                        double target_fpp,
                                                                        uint64_t seed) {
-  if (absl::Status status = CheckTargetFpp(target_fpp); !status.ok()) return status;
-  absl::StatusOr<StoredBits> stored =
-      StoredBits::Zeros<ShiftingDoubleFilter>(shape, BytesOf(shape), seed, target_fpp);
-  if (!stored.ok()) return stored.status();
-  return ShiftingDoubleFilter(*std::move(stored));
+  TRELLIS_RETURN_IF_ERROR(CheckTargetFpp(target_fpp));
+  TRELLIS_ASSIGN_OR_RETURN(StoredBits stored, StoredBits::Zeros<ShiftingDoubleFilter>(
+                                                  shape, BytesOf(shape), seed, target_fpp));
+  return ShiftingDoubleFilter(std::move(stored));
 }
 
 absl::StatusOr<ShiftingDoubleFilter> ShiftingDoubleFilter::Load(std::string_view bytes) {
-  absl::StatusOr<StoredBits> stored = StoredBits::Load<ShiftingDoubleFilter>(bytes);
-  if (!stored.ok()) return stored.status();
-  return ShiftingDoubleFilter(*std::move(stored));
+  TRELLIS_ASSIGN_OR_RETURN(StoredBits stored, StoredBits::Load<ShiftingDoubleFilter>(bytes));
+  return ShiftingDoubleFilter(std::move(stored));
 }
 
 std::string ShiftingDoubleFilter::Problem(const Shape& shape, std::span<const uint8_t> payload) {

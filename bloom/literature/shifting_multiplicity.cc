@@ -5,11 +5,12 @@
 #include <cmath>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "bloom/core/bits.h"
+#include "bloom/core/concat.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/probe.h"
 #include "bloom/core/sizing.h"
+#include "bloom/core/status.h"
 
 namespace bloom::inline TRELLIS_ABI {
 namespace {
@@ -21,8 +22,7 @@ bool IsMaxCount(uint64_t count) {
 absl::Status CheckErrorRate(double rate, uint64_t max_count) {
   const double least = static_cast<double>(max_count) * kMinTargetFpp;
   if (rate >= least && rate < 1) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("error_rate must lie in [", least, ", 1), is ", rate));
+  return absl::InvalidArgumentError(Concat("error_rate must lie in [", least, ", 1), is ", rate));
 }
 
 }  // namespace
@@ -33,9 +33,9 @@ absl::StatusOr<ShiftingMultiplicityFilter> ShiftingMultiplicityFilter::Make(uint
                                                                             uint64_t seed) {
   if (!IsMaxCount(max_count)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("max_count must lie in [1, ", kMaxCount, "], is ", max_count));
+        Concat("max_count must lie in [1, ", kMaxCount, "], is ", max_count));
   }
-  if (absl::Status status = CheckErrorRate(error_rate, max_count); !status.ok()) return status;
+  TRELLIS_RETURN_IF_ERROR(CheckErrorRate(error_rate, max_count));
   const double passes = -std::expm1(std::log1p(-error_rate) / max_count);  // 1 - (1 - f)^c
   absl::StatusOr<Shape> shape = StandardShapeFor(key_count, passes);
   if (!shape.ok())
@@ -46,32 +46,31 @@ absl::StatusOr<ShiftingMultiplicityFilter> ShiftingMultiplicityFilter::Make(uint
 
 absl::StatusOr<ShiftingMultiplicityFilter> ShiftingMultiplicityFilter::MakeOfShape(
     const Shape& shape, double error_rate, uint64_t seed) {
-  if (absl::Status status = CheckErrorRate(error_rate, 1); !status.ok()) return status;
-  absl::StatusOr<StoredBits> stored = StoredBits::Zeros<ShiftingMultiplicityFilter>(
-      shape, ShiftedBytes(shape.size), seed, error_rate);
-  if (!stored.ok()) return stored.status();
-  return ShiftingMultiplicityFilter(*std::move(stored));
+  TRELLIS_RETURN_IF_ERROR(CheckErrorRate(error_rate, 1));
+  TRELLIS_ASSIGN_OR_RETURN(StoredBits stored,
+                           StoredBits::Zeros<ShiftingMultiplicityFilter>(
+                               shape, ShiftedBytes(shape.size), seed, error_rate));
+  return ShiftingMultiplicityFilter(std::move(stored));
 }
 
 absl::StatusOr<ShiftingMultiplicityFilter> ShiftingMultiplicityFilter::Load(
     std::string_view bytes) {
-  absl::StatusOr<StoredBits> stored = StoredBits::Load<ShiftingMultiplicityFilter>(bytes);
-  if (!stored.ok()) return stored.status();
-  return ShiftingMultiplicityFilter(*std::move(stored));
+  TRELLIS_ASSIGN_OR_RETURN(StoredBits stored, StoredBits::Load<ShiftingMultiplicityFilter>(bytes));
+  return ShiftingMultiplicityFilter(std::move(stored));
 }
 
 std::string ShiftingMultiplicityFilter::Problem(const Shape& shape,
                                                 std::span<const uint8_t> payload) {
   if (std::string problem = ProbesProblem(shape); !problem.empty()) return problem;
   if (!IsMaxCount(shape.detail))
-    return absl::StrCat("has counts up to ", shape.detail, ", not 1 to ", kMaxCount);
+    return Concat("has counts up to ", shape.detail, ", not 1 to ", kMaxCount);
   return ShiftedProblem(shape.size, static_cast<uint32_t>(shape.detail) - 1, payload);
 }
 
 absl::Status ShiftingMultiplicityFilter::AddDigest(Digest digest, uint32_t count) {
   if (count < 1 || count > max_count()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("count must lie in [1, ", max_count(), "], is ", count));
+        Concat("count must lie in [1, ", max_count(), "], is ", count));
   }
   Probes bases(Remix(digest, seed()), shape().size);
   for (uint32_t i = 0; i < shape().probes; ++i)

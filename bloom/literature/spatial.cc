@@ -4,9 +4,10 @@
 #include <bit>
 #include <cmath>
 
-#include "absl/strings/str_cat.h"
+#include "bloom/core/concat.h"
 #include "bloom/core/probe.h"
 #include "bloom/core/sizing.h"
+#include "bloom/core/status.h"
 
 namespace bloom::inline TRELLIS_ABI {
 namespace {
@@ -17,55 +18,52 @@ uint32_t LabelBitsFor(uint64_t areas) { return static_cast<uint32_t>(std::bit_wi
 
 absl::StatusOr<SpatialFilter> SpatialFilter::Make(uint64_t key_count, double target_fpp,
                                                   const SpatialOptions& options) {
-  absl::StatusOr<Shape> shape = StandardShapeFor(key_count, target_fpp);
-  if (!shape.ok()) return shape.status();
-  shape->detail = options.areas;
-  return MakeOfShape(*shape, target_fpp, options.seed);
+  TRELLIS_ASSIGN_OR_RETURN(Shape shape, StandardShapeFor(key_count, target_fpp));
+  shape.detail = options.areas;
+  return MakeOfShape(shape, target_fpp, options.seed);
 }
 
 absl::StatusOr<SpatialFilter> SpatialFilter::MakeOfShape(const Shape& shape, double target_fpp,
                                                          uint64_t seed) {
-  if (absl::Status status = CheckTargetFpp(target_fpp); !status.ok()) return status;
+  TRELLIS_RETURN_IF_ERROR(CheckTargetFpp(target_fpp));
   if (shape.detail < 1 || shape.detail > kMaxAreas) {
     return absl::InvalidArgumentError(
-        absl::StrCat("areas must lie in [1, ", kMaxAreas, "], is ", shape.detail));
+        Concat("areas must lie in [1, ", kMaxAreas, "], is ", shape.detail));
   }
   if (shape.size > kMaxSizeBits / LabelBitsFor(shape.detail))
     return absl::InvalidArgumentError("shape: more than the 2^56 bits that a filter may have");
-  absl::StatusOr<PackedArray> labels = PackedArray::Zeros(shape.size, LabelBitsFor(shape.detail));
-  if (!labels.ok()) return labels.status();
-  if (const std::string problem = Problem(shape, labels->bytes()); !problem.empty())
+  TRELLIS_ASSIGN_OR_RETURN(PackedArray labels,
+                           PackedArray::Zeros(shape.size, LabelBitsFor(shape.detail)));
+  if (const std::string problem = Problem(shape, labels.bytes()); !problem.empty())
     return absl::InvalidArgumentError("shape: " + problem);
-  return SpatialFilter(HeaderFor<SpatialFilter>(shape, seed, target_fpp), *std::move(labels));
+  return SpatialFilter(HeaderFor<SpatialFilter>(shape, seed, target_fpp), std::move(labels));
 }
 
 absl::StatusOr<SpatialFilter> SpatialFilter::Load(std::string_view bytes) {
-  const absl::StatusOr<ParsedFilter> parsed = ParseAs<SpatialFilter>(bytes);
-  if (!parsed.ok()) return parsed.status();
-  const Shape& shape = parsed->header.shape;
-  absl::StatusOr<PackedArray> labels =
-      PackedArray::From(shape.size, LabelBitsFor(shape.detail), parsed->payload);
-  if (!labels.ok()) return labels.status();
-  for (uint64_t i = 0; i < labels->size(); ++i) {
-    if (labels->Get(i) > shape.detail) {
+  TRELLIS_ASSIGN_OR_RETURN(const ParsedFilter parsed, ParseAs<SpatialFilter>(bytes));
+  const Shape& shape = parsed.header.shape;
+  TRELLIS_ASSIGN_OR_RETURN(
+      PackedArray labels,
+      PackedArray::From(shape.size, LabelBitsFor(shape.detail), parsed.payload));
+  for (uint64_t i = 0; i < labels.size(); ++i) {
+    if (labels.Get(i) > shape.detail) {
       return absl::DataLossError(
-          absl::StrCat("filter: has a label ", labels->Get(i), " with ", shape.detail, " areas"));
+          Concat("filter: has a label ", labels.Get(i), " with ", shape.detail, " areas"));
     }
   }
-  return SpatialFilter(parsed->header, *std::move(labels));
+  return SpatialFilter(parsed.header, std::move(labels));
 }
 
 std::string SpatialFilter::Problem(const Shape& shape, std::span<const uint8_t> payload) {
   if (std::string problem = ProbesProblem(shape); !problem.empty()) return problem;
   if (shape.detail < 1 || shape.detail > kMaxAreas)
-    return absl::StrCat("has ", shape.detail, " areas, not 1 to ", kMaxAreas);
+    return Concat("has ", shape.detail, " areas, not 1 to ", kMaxAreas);
   return PackedProblem(shape.size, LabelBitsFor(shape.detail), payload);
 }
 
 absl::Status SpatialFilter::AddDigest(Digest digest, uint32_t area) {
   if (area < 1 || area > areas()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("area must lie in [1, ", areas(), "], is ", area));
+    return absl::InvalidArgumentError(Concat("area must lie in [1, ", areas(), "], is ", area));
   }
   Probes cells(Remix(digest, header_.seed), header_.shape.size);
   for (uint32_t i = 0; i < header_.shape.probes; ++i) {
@@ -85,8 +83,7 @@ uint32_t SpatialFilter::AreaOfDigest(Digest digest) const {
 }
 
 absl::Status SpatialFilter::Merge(const SpatialFilter& other) {
-  if (absl::Status status = CheckMergeable(header_, other.header_, "areas"); !status.ok())
-    return status;
+  TRELLIS_RETURN_IF_ERROR(CheckMergeable(header_, other.header_, "areas"));
   for (uint64_t i = 0; i < labels_.size(); ++i)
     labels_.Set(i, std::max(labels_.Get(i), other.labels_.Get(i)));
   header_.CountKeys(other.header_.key_count);
@@ -106,7 +103,7 @@ absl::StatusOr<std::vector<AreaRates>> SpatialFilter::PredictedAreas(
     std::span<const uint64_t> keys_per_area) const {
   if (keys_per_area.size() != areas()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("keys_per_area must have ", areas(), " counts, has ", keys_per_area.size()));
+        Concat("keys_per_area must have ", areas(), " counts, has ", keys_per_area.size()));
   }
   const auto cells = static_cast<double>(header_.shape.size);
   // x = ln q^(kn), so that e^x is the share of cells that n keys do not touch.  Without keys that

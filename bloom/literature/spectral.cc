@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "absl/strings/str_cat.h"
 #include "bloom/core/bits.h"
+#include "bloom/core/concat.h"
 #include "bloom/core/occupancy.h"
 #include "bloom/core/sizing.h"
+#include "bloom/core/status.h"
 
 namespace bloom::inline TRELLIS_ABI {
 namespace {
@@ -98,41 +99,36 @@ absl::StatusOr<SpectralFilter> SpectralFilter::Make(uint64_t key_count, double t
                                                     const SpectralOptions& options) {
   if (options.method > SpectralMethod::kRecurringMinimum) {
     return absl::InvalidArgumentError(
-        absl::StrCat("method ", static_cast<int>(options.method), " is unknown"));
+        Concat("method ", static_cast<int>(options.method), " is unknown"));
   }
   if (options.counter_bits < kMinCounterBits || options.counter_bits > kMaxCounterBits) {
-    return absl::InvalidArgumentError(absl::StrCat("counter_bits must lie in [", kMinCounterBits,
-                                                   ", ", kMaxCounterBits, "], is ",
-                                                   options.counter_bits));
+    return absl::InvalidArgumentError(Concat("counter_bits must lie in [", kMinCounterBits, ", ",
+                                             kMaxCounterBits, "], is ", options.counter_bits));
   }
-  absl::StatusOr<Shape> shape = StandardShapeFor(key_count, target_fpp);
-  if (!shape.ok()) return shape.status();
-  if (PackedBytes(shape->size, options.counter_bits) == UINT64_MAX)
+  TRELLIS_ASSIGN_OR_RETURN(Shape shape, StandardShapeFor(key_count, target_fpp));
+  if (PackedBytes(shape.size, options.counter_bits) == UINT64_MAX)
     return TooLarge(key_count, target_fpp);
-  shape->detail = options.counter_bits | static_cast<uint64_t>(options.method) << kMethodShift;
-  return Of(HeaderFor<SpectralFilter>(*shape, options.seed, target_fpp), {});
+  shape.detail = options.counter_bits | static_cast<uint64_t>(options.method) << kMethodShift;
+  return Of(HeaderFor<SpectralFilter>(shape, options.seed, target_fpp), {});
 }
 
 absl::StatusOr<SpectralFilter> SpectralFilter::Load(std::string_view bytes) {
-  const absl::StatusOr<ParsedFilter> parsed = ParseAs<SpectralFilter>(bytes);
-  if (!parsed.ok()) return parsed.status();
-  return Of(parsed->header, parsed->payload);
+  TRELLIS_ASSIGN_OR_RETURN(const ParsedFilter parsed, ParseAs<SpectralFilter>(bytes));
+  return Of(parsed.header, parsed.payload);
 }
 
 absl::StatusOr<SpectralFilter> SpectralFilter::Of(const FilterHeader& header,
                                                   std::span<const uint8_t> payload) {
   const Shape& shape = header.shape;
   const Parts parts = Cut(shape, payload);
-  absl::StatusOr<PackedArray> counters = ArrayOf(shape.size, CounterBitsOf(shape), parts.counters);
-  if (!counters.ok()) return counters.status();
-  SpectralFilter filter(header, *std::move(counters));
+  TRELLIS_ASSIGN_OR_RETURN(PackedArray counters,
+                           ArrayOf(shape.size, CounterBitsOf(shape), parts.counters));
+  SpectralFilter filter(header, std::move(counters));
   if (MethodOf(shape) == SpectralMethod::kRecurringMinimum) {
-    absl::StatusOr<PackedArray> moved =
-        ArrayOf(MovedSizeOf(shape.size), CounterBitsOf(shape), parts.moved);
-    if (!moved.ok()) return moved.status();
-    absl::StatusOr<PackedArray> marks = ArrayOf(shape.size, 1, parts.marks);
-    if (!marks.ok()) return marks.status();
-    filter.moved_ = Moved{*std::move(moved), *std::move(marks)};
+    TRELLIS_ASSIGN_OR_RETURN(PackedArray moved,
+                             ArrayOf(MovedSizeOf(shape.size), CounterBitsOf(shape), parts.moved));
+    TRELLIS_ASSIGN_OR_RETURN(PackedArray marks, ArrayOf(shape.size, 1, parts.marks));
+    filter.moved_ = Moved{std::move(moved), std::move(marks)};
   }
   return filter;
 }
@@ -142,12 +138,12 @@ std::string SpectralFilter::Problem(const Shape& shape, std::span<const uint8_t>
   if (shape.size == 0) return "has no cells";
   const uint32_t bits = CounterBitsOf(shape);
   if (bits < kMinCounterBits || bits > kMaxCounterBits) {
-    return absl::StrCat("has counters of ", bits, " bits, not ", kMinCounterBits, " to ",
-                        kMaxCounterBits);
+    return Concat("has counters of ", bits, " bits, not ", kMinCounterBits, " to ",
+                  kMaxCounterBits);
   }
   const uint64_t method = shape.detail >> kMethodShift;
   if (method > static_cast<uint64_t>(SpectralMethod::kRecurringMinimum))
-    return absl::StrCat("has method ", method, ", which is unknown");
+    return Concat("has method ", method, ", which is unknown");
   if (MethodOf(shape) != SpectralMethod::kRecurringMinimum)
     return PackedProblem(shape.size, bits, payload);
 
@@ -156,8 +152,8 @@ std::string SpectralFilter::Problem(const Shape& shape, std::span<const uint8_t>
   if (counters > payload.size() ||
       counters + PackedBytes(MovedSizeOf(shape.size), bits) + PackedBytes(shape.size, 1) !=
           payload.size()) {
-    return absl::StrCat("has ", payload.size(), " bytes for two filters of ", shape.size,
-                        " counters of ", bits, " bits and half as many");
+    return Concat("has ", payload.size(), " bytes for two filters of ", shape.size, " counters of ",
+                  bits, " bits and half as many");
   }
   const Parts parts = Cut(shape, payload);
   std::string problem = PackedProblem(shape.size, bits, parts.counters);
@@ -244,7 +240,7 @@ absl::Status SpectralFilter::Merge(const SpectralFilter& other) {
     return CannotMerge("counter_bits", std::to_string(counter_bits()),
                        std::to_string(other.counter_bits()));
   }
-  if (absl::Status status = CheckMergeable(header_, other.header_); !status.ok()) return status;
+  TRELLIS_RETURN_IF_ERROR(CheckMergeable(header_, other.header_));
   for (uint64_t i = 0; i < counters_.size(); ++i)
     counters_.AddSaturating(i, other.counters_.Get(i));
   if (moved_.has_value()) moved_->Clear();

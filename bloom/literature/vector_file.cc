@@ -3,7 +3,8 @@
 #include <bit>
 #include <cstring>
 
-#include "absl/strings/str_cat.h"
+#include "bloom/core/concat.h"
+#include "bloom/core/status.h"
 
 namespace bloom::inline TRELLIS_ABI {
 namespace {
@@ -18,20 +19,20 @@ uint32_t Load32(const char* from) {
 }
 
 absl::Status Damaged(uint64_t record, uint64_t offset, const std::string& what) {
-  return absl::DataLossError(absl::StrCat("vectors: record ", record, " at offset ", offset, what));
+  return absl::DataLossError(Concat("vectors: record ", record, " at offset ", offset, what));
 }
 
 // The dimension of the record at the start of `bytes`, which may be cut off after it.
 absl::StatusOr<uint32_t> DimensionOf(std::string_view bytes, uint64_t record, uint64_t offset) {
   if (bytes.size() < kDimensionBytes) {
     return Damaged(record, offset,
-                   absl::StrCat(" has ", bytes.size(), " bytes, its dimension alone has 4"));
+                   Concat(" has ", bytes.size(), " bytes, its dimension alone has 4"));
   }
   const auto dimension = static_cast<int32_t>(Load32(bytes.data()));
   if (dimension >= 1 && dimension <= int32_t{kMaxVectorDimension})
     return static_cast<uint32_t>(dimension);
   return Damaged(record, offset,
-                 absl::StrCat(" has dimension ", dimension, ", not 1 to ", kMaxVectorDimension));
+                 Concat(" has dimension ", dimension, ", not 1 to ", kMaxVectorDimension));
 }
 
 template <VectorComponent T>
@@ -49,23 +50,21 @@ void Append(std::string_view bytes, std::vector<T>& components) {
 
 template <VectorComponent T>
 absl::StatusOr<VectorList<T>> ParseVectors(std::string_view bytes) {
-  const absl::StatusOr<uint32_t> dimension = DimensionOf(bytes, 0, 0);
-  if (!dimension.ok()) return dimension.status();
-  const size_t record_bytes = kDimensionBytes + size_t{*dimension} * sizeof(T);
-  VectorList<T> vectors(*dimension);
+  TRELLIS_ASSIGN_OR_RETURN(const uint32_t dimension, DimensionOf(bytes, 0, 0));
+  const size_t record_bytes = kDimensionBytes + size_t{dimension} * sizeof(T);
+  VectorList<T> vectors(dimension);
   vectors.Reserve(bytes.size() / record_bytes);
   std::vector<T> vector;
   for (uint64_t offset = 0; offset < bytes.size(); offset += record_bytes) {
     const std::string_view rest = bytes.substr(offset);
-    const absl::StatusOr<uint32_t> own = DimensionOf(rest, vectors.size(), offset);
-    if (!own.ok()) return own.status();
-    if (*own != *dimension) {
+    TRELLIS_ASSIGN_OR_RETURN(const uint32_t own, DimensionOf(rest, vectors.size(), offset));
+    if (own != dimension) {
       return Damaged(vectors.size(), offset,
-                     absl::StrCat(" has dimension ", *own, ", record 0 has ", *dimension));
+                     Concat(" has dimension ", own, ", record 0 has ", dimension));
     }
     if (rest.size() < record_bytes) {
       return Damaged(vectors.size(), offset,
-                     absl::StrCat(" has ", rest.size(), " bytes of ", record_bytes));
+                     Concat(" has ", rest.size(), " bytes of ", record_bytes));
     }
     vector.clear();
     Append(rest.substr(kDimensionBytes, record_bytes - kDimensionBytes), vector);

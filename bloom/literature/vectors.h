@@ -27,6 +27,7 @@
 #include "bloom/core/abi.h"
 #include "bloom/core/concepts.h"
 #include "bloom/core/shape.h"
+#include "bloom/core/status.h"
 #include "bloom/core/wrapped.h"
 #include "bloom/filter.h"
 #include "bloom/hash.h"
@@ -64,9 +65,8 @@ class VectorFilter {
   // FPP, ResourceExhausted without memory.
   static absl::StatusOr<VectorFilter> Make(uint64_t vector_count, double target_fpp,
                                            const VectorOptions& options = {}) {
-    absl::StatusOr<Base> base = Base::Make(vector_count, target_fpp, options.seed);
-    if (!base.ok()) return base.status();
-    return VectorFilter(options.dimension, *std::move(base));
+    TRELLIS_ASSIGN_OR_RETURN(Base base, Base::Make(vector_count, target_fpp, options.seed));
+    return VectorFilter(options.dimension, std::move(base));
   }
 
   // Loads the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
@@ -74,18 +74,17 @@ class VectorFilter {
   // type of component, or another dimension than the given one.
   static absl::StatusOr<VectorFilter> Load(std::string_view bytes,
                                            std::optional<uint32_t> dimension = std::nullopt) {
-    absl::StatusOr<Unwrapped<Base>> parts = Unwrap<VectorFilter, Base>(bytes);
-    if (!parts.ok()) return parts.status();
-    if (TypeIn(parts->detail) != kVectorTypeOf<T>) {
-      return absl::InvalidArgumentError("filter is of " + NameIn(parts->detail) +
+    TRELLIS_ASSIGN_OR_RETURN(Unwrapped<Base> parts, (Unwrap<VectorFilter, Base>(bytes)));
+    if (TypeIn(parts.detail) != kVectorTypeOf<T>) {
+      return absl::InvalidArgumentError("filter is of " + NameIn(parts.detail) +
                                         " vectors, not of " + NameIn(DetailOf(0)));
     }
-    const auto own = static_cast<uint32_t>(parts->detail);
+    const auto own = static_cast<uint32_t>(parts.detail);
     if (dimension.has_value() && *dimension != own) {
       return absl::InvalidArgumentError("filter is of vectors of dimension " + DimensionName(own) +
                                         ", not " + DimensionName(*dimension));
     }
-    return VectorFilter(own, std::move(parts->base));
+    return VectorFilter(own, std::move(parts.base));
   }
 
   // For callers that use it more than once, and for AddDigest and MayContainDigest.

@@ -3,7 +3,7 @@
 #include <array>
 #include <type_traits>
 
-#include "absl/strings/str_cat.h"
+#include "bloom/core/concat.h"
 
 namespace bloom::inline TRELLIS_ABI {
 namespace {
@@ -37,9 +37,8 @@ const KindEntry* FindKind(uint8_t tag) {
 
 std::string KeyedKindNames() {
   std::string names;
-  KeyedKinds::ForEach([&names]<StaticKind K>(K) {
-    absl::StrAppend(&names, names.empty() ? "" : ", ", std::string(K::kName));
-  });
+  KeyedKinds::ForEach(
+      [&names]<StaticKind K>(K) { names += Concat(names.empty() ? "" : ", ", K::kName); });
   return names;
 }
 
@@ -51,7 +50,7 @@ OpenedFilter OpenFilter(std::string_view bytes) {
   if (parsed.state != FilterState::kUsable) return opened;
   if (opened.kind == nullptr) {
     parsed.state = FilterState::kUnknown;
-    parsed.problem = absl::StrCat("kind ", parsed.header.kind, " is unknown");
+    parsed.problem = Concat("kind ", parsed.header.kind, " is unknown");
     return opened;
   }
   Judge(opened.kind->rules, parsed);

@@ -2,16 +2,16 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "bloom/catalog.h"
+#include "bloom/core/concat.h"
 #include "bloom/policy/kind_builder.h"
 
 namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 absl::Status NoSuchKind(std::string_view name) {
-  return absl::InvalidArgumentError(absl::StrCat("no filter kind is called \"", std::string(name),
-                                                 "\"; there are: ", KeyedKindNames()));
+  return absl::InvalidArgumentError(
+      Concat("no filter kind is called \"", name, "\"; there are: ", KeyedKindNames()));
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ uint64_t FilterReader::size_bits() const {
 }
 
 std::string FilterReader::kind_name() const {
-  return kind_ != nullptr ? std::string(kind_->name) : absl::StrCat("kind ", tag_);
+  return kind_ != nullptr ? std::string(kind_->name) : Concat("kind ", tag_);
 }
 
 double FilterReader::predicted_fpp() const {

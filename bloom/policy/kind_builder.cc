@@ -1,17 +1,28 @@
 #include "bloom/policy/kind_builder.h"
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
+#include <string>
 
-#include "absl/strings/str_cat.h"
+#include "bloom/core/concat.h"
 
 namespace bloom::inline TRELLIS_ABI {
+
+namespace {
+
+std::string HexOf(Digest digest) {
+  char digits[16];
+  char* const end = std::to_chars(std::begin(digits), std::end(digits), digest, 16).ptr;
+  return std::string(digits, end);
+}
+
+}  // namespace
 
 absl::Status CheckHasAll(std::string_view filter, std::span<const Digest> digests) {
   const FilterReader reader = FilterReader::Open(filter);
   if (reader.state() != FilterState::kUsable) {
-    return absl::InternalError(
-        absl::StrCat("a filter that was just built ", reader.Describe().problem));
+    return absl::InternalError(Concat("a filter that was just built ", reader.Describe().problem));
   }
   bool results[256];
   while (!digests.empty()) {
@@ -20,8 +31,8 @@ absl::Status CheckHasAll(std::string_view filter, std::span<const Digest> digest
     reader.MayContainBatch(group, results);
     const bool* missed = std::find(results, results + group.size(), false);
     if (missed != results + group.size()) {
-      return absl::InternalError(absl::StrCat("a filter that was just built misses the digest ",
-                                              absl::Hex(group[missed - results]), " of a key"));
+      return absl::InternalError(Concat("a filter that was just built misses the digest ",
+                                        HexOf(group[missed - results]), " of a key"));
     }
     digests = digests.subspan(group.size());
   }
@@ -30,7 +41,7 @@ absl::Status CheckHasAll(std::string_view filter, std::span<const Digest> digest
 
 absl::Status NoMemoryBeyond(uint64_t digests) {
   return absl::ResourceExhaustedError(
-      absl::StrCat("no memory for more than ", digests, " digests of keys"));
+      Concat("no memory for more than ", digests, " digests of keys"));
 }
 
 }  // namespace bloom

@@ -15,6 +15,7 @@
 #include "bloom/catalog.h"
 #include "bloom/core/abi.h"
 #include "bloom/core/bits.h"
+#include "bloom/core/status.h"
 #include "bloom/filter_policy.h"
 
 namespace bloom::inline TRELLIS_ABI {
@@ -30,30 +31,25 @@ absl::Status NoMemoryBeyond(uint64_t digests);
 template <StaticKind K>
 absl::StatusOr<std::string> BuildFilter(const FilterContext& context,
                                         std::span<const Digest> digests) {
-  absl::StatusOr<Shape> shape = K::ShapeFor(digests.size(), context.target_fpp);
-  if (!shape.ok()) return shape.status();
-  absl::StatusOr<AlignedBytes> payload = ZerosFor(K::PayloadBytes(*shape));
-  if (!payload.ok()) return payload.status();
+  TRELLIS_ASSIGN_OR_RETURN(Shape shape, K::ShapeFor(digests.size(), context.target_fpp));
+  TRELLIS_ASSIGN_OR_RETURN(AlignedBytes payload, ZerosFor(K::PayloadBytes(shape)));
   if constexpr (SolvedKind<K>) {
-    if (absl::Status status = K::Solve(payload->data(), *shape, context.seed, digests);
-        !status.ok())
-      return status;
+    TRELLIS_RETURN_IF_ERROR(K::Solve(payload.data(), shape, context.seed, digests));
   } else if constexpr (BitLayout<K>) {
-    K::Build(payload->data(), *shape, context.seed, digests);
+    K::Build(payload.data(), shape, context.seed, digests);
   }
-  FilterHeader header = HeaderFor<K>(*shape, context.seed, context.target_fpp);
+  FilterHeader header = HeaderFor<K>(shape, context.seed, context.target_fpp);
   header.key_count = digests.size();
-  return EncodeFilter(header, payload->span());
+  return EncodeFilter(header, payload.span());
 }
 
 // Whether K, a solved kind, is no smaller than a standard filter for that few keys at that FPP,
 // because of its padding.
 template <SolvedKind K>
 absl::StatusOr<bool> StandardIsAsSmall(uint64_t key_count, double target_fpp) {
-  const absl::StatusOr<Shape> standard = Standard::ShapeFor(key_count, target_fpp);
-  if (!standard.ok()) return standard.status();
+  TRELLIS_ASSIGN_OR_RETURN(const Shape standard, Standard::ShapeFor(key_count, target_fpp));
   const absl::StatusOr<Shape> shape = K::ShapeFor(key_count, target_fpp);
-  return !shape.ok() || K::SizeBits(*shape) >= Standard::SizeBits(*standard);
+  return !shape.ok() || K::SizeBits(*shape) >= Standard::SizeBits(standard);
 }
 
 // As BuildFilter, but builds a standard filter if K has no solution or is no smaller.
@@ -61,9 +57,9 @@ template <StaticKind K>
 absl::StatusOr<std::string> BuildBest(const FilterContext& context,
                                       std::span<const Digest> digests) {
   if constexpr (SolvedKind<K>) {
-    const absl::StatusOr<bool> as_small = StandardIsAsSmall<K>(digests.size(), context.target_fpp);
-    if (!as_small.ok()) return as_small.status();
-    if (!*as_small) {
+    TRELLIS_ASSIGN_OR_RETURN(const bool as_small,
+                             StandardIsAsSmall<K>(digests.size(), context.target_fpp));
+    if (!as_small) {
       absl::StatusOr<std::string> filter = BuildFilter<K>(context, digests);
       if (!absl::IsAborted(filter.status())) return filter;
     }
@@ -76,19 +72,16 @@ absl::StatusOr<std::string> BuildBest(const FilterContext& context,
 // Size of the result of BuildFilter.
 template <StaticKind K>
 absl::StatusOr<FilterSize> SizeOf(uint64_t key_count, double target_fpp) {
-  const absl::StatusOr<Shape> shape = K::ShapeFor(key_count, target_fpp);
-  if (!shape.ok()) return shape.status();
-  return FilterSize{kFilterHeaderBytes + K::PayloadBytes(*shape),
-                    K::PredictedFpp(*shape, key_count)};
+  TRELLIS_ASSIGN_OR_RETURN(const Shape shape, K::ShapeFor(key_count, target_fpp));
+  return FilterSize{kFilterHeaderBytes + K::PayloadBytes(shape), K::PredictedFpp(shape, key_count)};
 }
 
 // Size of the result of BuildBest, if there is a solution.
 template <StaticKind K>
 absl::StatusOr<FilterSize> SizeOfBest(uint64_t key_count, double target_fpp) {
   if constexpr (SolvedKind<K>) {
-    const absl::StatusOr<bool> as_small = StandardIsAsSmall<K>(key_count, target_fpp);
-    if (!as_small.ok()) return as_small.status();
-    if (*as_small) return SizeOf<Standard>(key_count, target_fpp);
+    TRELLIS_ASSIGN_OR_RETURN(const bool as_small, StandardIsAsSmall<K>(key_count, target_fpp));
+    if (as_small) return SizeOf<Standard>(key_count, target_fpp);
   }
   return SizeOf<K>(key_count, target_fpp);
 }
@@ -115,8 +108,8 @@ class KindBuilder final : public FilterBuilder {
     try {
       absl::StatusOr<std::string> filter = digests_.empty() ? BuildFilter<Empty>(context_, digests_)
                                                             : BuildBest<K>(context_, digests_);
-      if (!filter.ok()) return filter;
-      if (absl::Status status = CheckHasAll(*filter, digests_); !status.ok()) return status;
+      TRELLIS_RETURN_IF_ERROR(filter.status());
+      TRELLIS_RETURN_IF_ERROR(CheckHasAll(*filter, digests_));
       return filter;
     } catch (const std::bad_alloc&) {  // for the bytes, or while solving
       return NoMemoryForDigests(digests_.size());

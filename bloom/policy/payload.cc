@@ -1,17 +1,17 @@
 #include "bloom/payload.h"
 
-#include "absl/strings/str_cat.h"
 #include "bloom/catalog.h"
 #include "bloom/core/bits.h"
+#include "bloom/core/concat.h"
 
 namespace bloom::inline TRELLIS_ABI {
 
 absl::StatusOr<PayloadParts> RemoveHeader(std::string_view bytes) {
   const ParsedFilter parsed = OpenFilter(bytes).parsed;
   if (parsed.state == FilterState::kUnknown)
-    return absl::UnimplementedError(absl::StrCat("filter: ", parsed.problem));
+    return absl::UnimplementedError(Concat("filter: ", parsed.problem));
   if (parsed.state == FilterState::kDamaged)
-    return absl::DataLossError(absl::StrCat("filter: ", parsed.problem));
+    return absl::DataLossError(Concat("filter: ", parsed.problem));
   const FilterHeader& header = parsed.header;
   return PayloadParts{{header.kind, header.shape, header.seed, header.key_count, header.target_fpp},
                       bytes.substr(kFilterHeaderBytes)};
@@ -21,7 +21,7 @@ absl::StatusOr<std::string> AddHeader(const PayloadParameters& parameters,
                                       std::string_view payload) {
   const KindEntry* const kind = FindKind(parameters.kind);
   if (kind == nullptr) {
-    return absl::UnimplementedError(absl::StrCat("filter: kind ", parameters.kind, " is unknown"));
+    return absl::UnimplementedError(Concat("filter: kind ", parameters.kind, " is unknown"));
   }
   ParsedFilter filter;
   filter.state = FilterState::kUsable;
@@ -35,7 +35,7 @@ absl::StatusOr<std::string> AddHeader(const PayloadParameters& parameters,
   filter.payload = BytesOf(payload);
   Judge(kind->rules, filter);
   if (filter.state != FilterState::kUsable)
-    return absl::DataLossError(absl::StrCat("filter: ", filter.problem));
+    return absl::DataLossError(Concat("filter: ", filter.problem));
   return EncodeFilter(filter.header, filter.payload);
 }
 

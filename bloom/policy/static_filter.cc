@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "bloom/core/bits.h"
+#include "bloom/core/concat.h"
+#include "bloom/core/status.h"
 #include "bloom/filter.h"
 #include "bloom/variants/standard.h"
 
@@ -23,10 +24,10 @@ constexpr size_t kFewDigests = 10'000;
 // (Whang, Vander-Zanden, Taylor 1990).  Takes a twentieth of the time of sorting.
 absl::StatusOr<bool> MayRepeat(std::span<const Digest> digests) {
   if (digests.size() <= kFewDigests) return true;
-  absl::StatusOr<Filter<Standard>> seen = Filter<Standard>::MakeOfShape({digests.size(), 1}, 0.5);
-  if (!seen.ok()) return seen.status();
-  seen->AddDigests(digests);
-  return seen->EstimatedKeyCount() < 0.98 * static_cast<double>(digests.size());
+  TRELLIS_ASSIGN_OR_RETURN(Filter<Standard> seen,
+                           Filter<Standard>::MakeOfShape({digests.size(), 1}, 0.5));
+  seen.AddDigests(digests);
+  return seen.EstimatedKeyCount() < 0.98 * static_cast<double>(digests.size());
 }
 
 absl::StatusOr<std::string> BuildFrom(const FilterPolicy& policy, const FilterContext& context,
@@ -61,36 +62,33 @@ absl::StatusOr<StaticFilter> StaticFilter::OfKeys(std::string_view kind,
 absl::StatusOr<StaticFilter> StaticFilter::OfDigests(std::string_view kind,
                                                      std::span<const Digest> digests,
                                                      double target_fpp, uint64_t seed) {
-  const absl::StatusOr<std::shared_ptr<const FilterPolicy>> policy = PolicyFromName(kind);
-  if (!policy.ok()) return policy.status();
-  const absl::StatusOr<bool> may_repeat = MayRepeat(digests);
-  if (!may_repeat.ok()) return may_repeat.status();
+  TRELLIS_ASSIGN_OR_RETURN(const std::shared_ptr<const FilterPolicy> policy, PolicyFromName(kind));
+  TRELLIS_ASSIGN_OR_RETURN(const bool may_repeat, MayRepeat(digests));
   const FilterContext context{.target_fpp = target_fpp, .seed = seed};
   absl::StatusOr<std::string> bytes;
   try {
-    bytes = *may_repeat ? BuildFrom(**policy, context, Sorted(digests))
-                        : BuildFrom(**policy, context, digests);
+    bytes = may_repeat ? BuildFrom(*policy, context, Sorted(digests))
+                       : BuildFrom(*policy, context, digests);
   } catch (const std::bad_alloc&) {
     return NoMemoryForDigests(digests.size());
   }
-  if (!bytes.ok()) return bytes.status();
+  TRELLIS_RETURN_IF_ERROR(bytes.status());
   return Load(*bytes);
 }
 
 absl::StatusOr<StaticFilter> StaticFilter::Load(std::string_view bytes) {
-  absl::StatusOr<AlignedBytes> copy = ZerosFor(bytes.size());
-  if (!copy.ok()) return copy.status();
-  if (!bytes.empty()) std::memcpy(copy->data(), bytes.data(), bytes.size());
-  StaticFilter filter(*std::move(copy));
+  TRELLIS_ASSIGN_OR_RETURN(AlignedBytes copy, ZerosFor(bytes.size()));
+  if (!bytes.empty()) std::memcpy(copy.data(), bytes.data(), bytes.size());
+  StaticFilter filter(std::move(copy));
   switch (filter.reader_.state()) {
     case FilterState::kUsable:
       return filter;
     case FilterState::kUnknown:
-      return absl::UnimplementedError(absl::StrCat("filter: ", filter.Describe().problem));
+      return absl::UnimplementedError(Concat("filter: ", filter.Describe().problem));
     case FilterState::kDamaged:
       break;
   }
-  return absl::DataLossError(absl::StrCat("filter: ", filter.Describe().problem));
+  return absl::DataLossError(Concat("filter: ", filter.Describe().problem));
 }
 
 }  // namespace bloom

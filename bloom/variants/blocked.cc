@@ -3,7 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "bloom/core/concat.h"
 #include "bloom/core/fetch_ahead.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/variants/blocked_avx2.h"
@@ -210,7 +210,7 @@ std::string Blocked::Problem(const Shape& shape, std::span<const uint8_t> payloa
   if (std::string problem = ProbesProblem(shape); !problem.empty()) return problem;
   if (shape.size == 0) return "has no lines";
   if (SizeBits(shape) > kMaxSizeBits || PayloadBytes(shape) != payload.size()) {
-    return absl::StrCat("has ", payload.size(), " bytes for ", shape.size, " lines");
+    return Concat("has ", payload.size(), " bytes for ", shape.size, " lines");
   }
   return "";
 }

@@ -15,6 +15,7 @@
 #include "bloom/core/abi.h"
 #include "bloom/core/shape.h"
 #include "bloom/core/sizing.h"
+#include "bloom/core/status.h"
 
 namespace bloom::inline TRELLIS_ABI {
 
@@ -26,7 +27,7 @@ struct Empty {
 
   static absl::StatusOr<Shape> ShapeFor(uint64_t key_count, double target_fpp) {
     if (key_count != 0) return absl::InvalidArgumentError("the empty filter holds no keys");
-    if (absl::Status status = CheckTargetFpp(target_fpp); !status.ok()) return status;
+    TRELLIS_RETURN_IF_ERROR(CheckTargetFpp(target_fpp));
     return Shape{};
   }
   static double PredictedFpp(const Shape&, uint64_t) { return 0; }

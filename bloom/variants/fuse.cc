@@ -11,13 +11,14 @@
 #include <type_traits>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "bloom/core/bits.h"
+#include "bloom/core/concat.h"
 #include "bloom/core/fetch_ahead.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/packed.h"
 #include "bloom/core/probe.h"
 #include "bloom/core/sizing.h"
+#include "bloom/core/status.h"
 
 namespace bloom::inline TRELLIS_ABI {
 namespace {
@@ -193,12 +194,11 @@ struct SlotList {
 };
 
 absl::Status NoMemoryToSolve(uint64_t keys) {
-  return absl::ResourceExhaustedError(
-      absl::StrCat("no memory to solve a filter of ", keys, " keys"));
+  return absl::ResourceExhaustedError(Concat("no memory to solve a filter of ", keys, " keys"));
 }
 
 absl::Status NoSolution(uint64_t keys) {
-  return absl::AbortedError(absl::StrCat("no solution for a filter of ", keys, " keys"));
+  return absl::AbortedError(Concat("no solution for a filter of ", keys, " keys"));
 }
 
 // Solves by peeling.  If a key is the only one in a slot, that slot can always be set so that the
@@ -409,8 +409,8 @@ double FewestSegments(double keys, double segment) {
 
 template <uint32_t kArity>
 absl::StatusOr<Shape> Fuse<kArity>::ShapeFor(uint64_t key_count, double target_fpp) {
-  const absl::StatusOr<Shape> standard = StandardShapeFor(key_count, target_fpp);
-  if (!standard.ok()) return standard.status();  // checks the arguments
+  TRELLIS_RETURN_IF_ERROR(
+      StandardShapeFor(key_count, target_fpp).status());  // checks the arguments
   const double keys = std::max<double>(static_cast<double>(key_count), 2);
   FuseDetail detail;
   detail.segment_log2 = SegmentLog2For<kArity>(keys);
@@ -450,18 +450,18 @@ uint64_t Fuse<kArity>::SizeBits(const Shape& shape) {
 template <uint32_t kArity>
 std::string Fuse<kArity>::Problem(const Shape& shape, std::span<const uint8_t> payload) {
   const FuseDetail detail = FuseDetail::Of(shape.detail);
-  if (shape.probes != kArity) return absl::StrCat("has ", shape.probes, " probes, not ", kArity);
+  if (shape.probes != kArity) return Concat("has ", shape.probes, " probes, not ", kArity);
   if (shape.detail != detail.Packed()) return "has a detail beyond its bits";
   if (detail.segment_log2 > kMaxSegmentLog2) {
-    return absl::StrCat("has segments of 2^", detail.segment_log2, " slots");
+    return Concat("has segments of 2^", detail.segment_log2, " slots");
   }
   if (detail.remainder_bits < 1 || detail.remainder_bits > kMaxRemainderBits) {
-    return absl::StrCat("has remainders of ", detail.remainder_bits, " bits, not 1 to ",
-                        kMaxRemainderBits);
+    return Concat("has remainders of ", detail.remainder_bits, " bits, not 1 to ",
+                  kMaxRemainderBits);
   }
   const uint64_t segments = shape.size >> detail.segment_log2;
   if (segments < kArity || segments << detail.segment_log2 != shape.size) {
-    return absl::StrCat("has ", shape.size, " slots in segments of 2^", detail.segment_log2);
+    return Concat("has ", shape.size, " slots in segments of 2^", detail.segment_log2);
   }
   if (payload.size() < kFuseSlackBytes) return "has no bytes";
   const std::span<const uint8_t> slack = payload.last(kFuseSlackBytes);
@@ -476,7 +476,7 @@ template <uint32_t kArity>
 absl::Status Fuse<kArity>::Solve(uint8_t* payload, Shape& shape, uint64_t seed,
                                  std::span<const Digest> digests) {
   FuseSolver<kArity> solver(shape, digests);
-  if (absl::Status status = solver.Allocate(); !status.ok()) return status;
+  TRELLIS_RETURN_IF_ERROR(solver.Allocate());
   FuseDetail detail = FuseDetail::Of(shape.detail);
   for (detail.attempt = 0; detail.attempt < kAttempts; ++detail.attempt) {
     shape.detail = detail.Packed();

@@ -6,12 +6,13 @@
 #include <cmath>
 #include <cstddef>
 
-#include "absl/strings/str_cat.h"
 #include "bloom/core/bits.h"
+#include "bloom/core/concat.h"
 #include "bloom/core/fetch_ahead.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/probe.h"
 #include "bloom/core/sizing.h"
+#include "bloom/core/status.h"
 #include "bloom/variants/ribbon_equation.h"
 
 #if defined(__x86_64__)
@@ -280,8 +281,8 @@ FilterFunctions Avx2Functions(uint32_t columns) {
 }  // namespace
 
 absl::StatusOr<Shape> Ribbon::ShapeFor(uint64_t key_count, double target_fpp) {
-  absl::StatusOr<Shape> standard = StandardShapeFor(key_count, target_fpp);
-  if (!standard.ok()) return standard.status();
+  TRELLIS_RETURN_IF_ERROR(
+      StandardShapeFor(key_count, target_fpp).status());  // checks the arguments
   uint32_t shards_log2 = 0;
   while (key_count >> shards_log2 > kMaxShardKeys) ++shards_log2;
   const auto scale = static_cast<int>(shards_log2);
@@ -300,8 +301,8 @@ absl::StatusOr<Shape> Ribbon::ShapeFor(uint64_t key_count, double target_fpp) {
   shape.detail = lower << kLowerAt | uint64_t{shards_log2} << kShardsLog2At;
   if (SizeBits(shape) <= kMaxSizeBits) return shape;
   return absl::InvalidArgumentError(
-      absl::StrCat("key_count ", key_count, " at target_fpp ", target_fpp,
-                   " needs more than the 2^56 bits that a filter may have"));
+      Concat("key_count ", key_count, " at target_fpp ", target_fpp,
+             " needs more than the 2^56 bits that a filter may have"));
 }
 
 double Ribbon::PredictedFpp(const Shape& shape, uint64_t) {
@@ -323,9 +324,9 @@ uint64_t Ribbon::SizeBits(const Shape& shape) {
 std::string Ribbon::Problem(const Shape& shape, std::span<const uint8_t> payload) {
   if (std::string problem = ProbesProblem(shape); !problem.empty()) return problem;
   if (SizeBits(shape) > kMaxSizeBits || PayloadBytes(shape) != payload.size()) {
-    return absl::StrCat("has ", payload.size(), " bytes for ", shape.size, " slots, of which ",
-                        LowerIn(shape.detail), " blocks are lower, in 2^",
-                        ShardsLog2In(shape.detail), " shards");
+    return Concat("has ", payload.size(), " bytes for ", shape.size, " slots, of which ",
+                  LowerIn(shape.detail), " blocks are lower, in 2^", ShardsLog2In(shape.detail),
+                  " shards");
   }
   return "";
 }

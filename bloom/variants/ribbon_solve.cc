@@ -9,10 +9,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "bloom/core/bits.h"
+#include "bloom/core/concat.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/probe.h"
+#include "bloom/core/status.h"
 #include "bloom/variants/ribbon.h"
 #include "bloom/variants/ribbon_equation.h"
 
@@ -66,11 +67,9 @@ class Band {
  public:
   // ResourceExhausted without memory.
   static absl::StatusOr<Band> Make(uint64_t slots, uint64_t most_keys) {
-    absl::StatusOr<AlignedBytes> rows = ZerosFor(slots * sizeof(Row));
-    if (!rows.ok()) return rows.status();
-    absl::StatusOr<AlignedBytes> hashes = ZerosFor(std::max<uint64_t>(most_keys, 1) * 8);
-    if (!hashes.ok()) return hashes.status();
-    return Band(slots, *std::move(rows), *std::move(hashes));
+    TRELLIS_ASSIGN_OR_RETURN(AlignedBytes rows, ZerosFor(slots * sizeof(Row)));
+    TRELLIS_ASSIGN_OR_RETURN(AlignedBytes hashes, ZerosFor(std::max<uint64_t>(most_keys, 1) * 8));
+    return Band(slots, std::move(rows), std::move(hashes));
   }
 
   // Adds the equations of the keys with these x, for one attempt; false if they contradict each
@@ -227,7 +226,7 @@ uint64_t CountDifferent(std::span<const uint64_t> xs) {
 
 absl::Status NoSolution(uint64_t keys, uint64_t slots, uint32_t attempts) {
   return absl::AbortedError(
-      absl::StrCat(keys, " keys in ", slots, " slots: no solution in ", attempts, " attempts"));
+      Concat(keys, " keys in ", slots, " slots: no solution in ", attempts, " attempts"));
 }
 
 }  // namespace
@@ -235,17 +234,16 @@ absl::Status NoSolution(uint64_t keys, uint64_t slots, uint32_t attempts) {
 absl::Status Ribbon::Solve(uint8_t* payload, Shape& shape, uint64_t seed,
                            std::span<const Digest> digests, Simd simd) {
   const uint32_t shards_log2 = ShardsLog2In(shape.detail);
-  absl::StatusOr<AlignedBytes> x_bytes = ZerosFor(std::max<uint64_t>(digests.size(), 1) * 8);
-  if (!x_bytes.ok()) return x_bytes.status();
-  auto* const xs = reinterpret_cast<uint64_t*>(x_bytes->data());
+  TRELLIS_ASSIGN_OR_RETURN(AlignedBytes x_bytes,
+                           ZerosFor(std::max<uint64_t>(digests.size(), 1) * 8));
+  auto* const xs = reinterpret_cast<uint64_t*>(x_bytes.data());
   std::vector<uint64_t> ends(uint64_t{1} << shards_log2);
   Distribute(
       digests, [seed](Digest digest) { return Remix(digest, seed); },
       [shards_log2](uint64_t x) { return ShardOf(x, shards_log2); }, xs, ends);
   uint64_t most_keys = ends[0];
   for (size_t i = 1; i < ends.size(); ++i) most_keys = std::max(most_keys, ends[i] - ends[i - 1]);
-  absl::StatusOr<Band> band = Band::Make(ShardSlots(shape), most_keys);
-  if (!band.ok()) return band.status();
+  TRELLIS_ASSIGN_OR_RETURN(Band band, Band::Make(ShardSlots(shape), most_keys));
 
   const BackSubstituteFn back_substitute = ChooseBackSubstitute(shape.probes, simd);
   const uint64_t all_columns = (uint64_t{1} << shape.probes) - 1;
@@ -255,19 +253,19 @@ absl::Status Ribbon::Solve(uint8_t* payload, Shape& shape, uint64_t seed,
     const std::span<const uint64_t> of_shard(xs + begin, ends[shard] - begin);
     // A shard with more keys than slots cannot be solved, and each attempt would take as long as
     // all keys.
-    if (of_shard.size() > band->slots() && CountDifferent(of_shard) > band->slots())
-      return NoSolution(of_shard.size(), band->slots(), 0);
+    if (of_shard.size() > band.slots() && CountDifferent(of_shard) > band.slots())
+      return NoSolution(of_shard.size(), band.slots(), 0);
     uint32_t attempt = 0;
-    while (attempt < kMaxAttempts && !band->Fill(of_shard, attempt, all_columns)) ++attempt;
+    while (attempt < kMaxAttempts && !band.Fill(of_shard, attempt, all_columns)) ++attempt;
     if (attempt == kMaxAttempts) {
-      return NoSolution(of_shard.size(), band->slots(), attempt);
+      return NoSolution(of_shard.size(), band.slots(), attempt);
     }
     if (shards_log2 == 0) {
       shape.detail |= attempt;
     } else {
       payload[WordsOf(shape) * kWordBytes + shard] = static_cast<uint8_t>(attempt);
     }
-    back_substitute(*band, shape, shard * shard_blocks, payload);
+    back_substitute(band, shape, shard * shard_blocks, payload);
   }
   return absl::OkStatus();
 }

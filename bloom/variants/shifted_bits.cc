@@ -5,10 +5,11 @@
 #include <bit>
 #include <cmath>
 
-#include "absl/strings/str_cat.h"
+#include "bloom/core/concat.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/occupancy.h"
 #include "bloom/core/sizing.h"
+#include "bloom/core/status.h"
 
 namespace bloom::inline TRELLIS_ABI {
 namespace {
@@ -212,7 +213,7 @@ uint64_t FewestBases(uint64_t guess, const std::function<bool(uint64_t)>& passes
 std::string ShiftedProblem(uint64_t bases, uint32_t longest, std::span<const uint8_t> payload) {
   if (bases == 0) return "has no bases";
   if (ShiftedBytes(bases) != payload.size())
-    return absl::StrCat("has ", payload.size(), " bytes for ", bases, " bases");
+    return Concat("has ", payload.size(), " bytes for ", bases, " bases");
   if (CountOnesBetween(payload.data(), bases + longest, 8 * payload.size()) != 0)
     return "has ones behind its last bit";
   return "";
@@ -231,7 +232,7 @@ std::vector<double> FillByOffset(std::span<const uint8_t> bits, uint64_t bases, 
 std::string PairsProblem(const Shape& shape) {
   if (std::string problem = ProbesProblem(shape); !problem.empty()) return problem;
   if (shape.probes % 2 == 0) return "";
-  return absl::StrCat("has ", shape.probes, " probes, which do not make pairs");
+  return Concat("has ", shape.probes, " probes, which do not make pairs");
 }
 
 DistinctPairs::DistinctPairs(uint64_t hash, const Shape& shape, uint32_t offsets) {
@@ -258,14 +259,13 @@ double ShiftingFpp(uint64_t bases, uint32_t probes, uint64_t key_count, uint32_t
 
 absl::StatusOr<Shape> FewestBasesFor(uint64_t key_count, double target_fpp,
                                      const RateOfShape& rate) {
-  const absl::StatusOr<Shape> standard = StandardShapeFor(key_count, target_fpp);
-  if (!standard.ok()) return standard.status();
+  TRELLIS_ASSIGN_OR_RETURN(const Shape standard, StandardShapeFor(key_count, target_fpp));
   const auto fewest = [&](uint32_t probes, uint64_t guess) {
     return FewestBases(guess, [&](uint64_t bases) { return rate(bases, probes) <= target_fpp; });
   };
   Shape best;
-  best.probes = std::clamp(standard->probes / 2 * 2, 2u, kMaxProbes);
-  best.size = fewest(best.probes, standard->size);
+  best.probes = std::clamp(standard.probes / 2 * 2, 2u, kMaxProbes);
+  best.size = fewest(best.probes, standard.size);
   for (uint32_t probes = 2; probes <= kMaxProbes && best.size > kMinShiftingBases; probes += 2) {
     if (rate(best.size - 1, probes) <= target_fpp) best = {fewest(probes, best.size - 1), probes};
   }

@@ -1,6 +1,6 @@
 #include "bloom/variants/split_block.h"
 
-#include "absl/strings/str_cat.h"
+#include "bloom/core/concat.h"
 #include "bloom/core/fetch_ahead.h"
 #include "bloom/variants/split_block_avx2.h"
 
@@ -92,11 +92,11 @@ double SplitBlock::CurrentFpp(const FilterView& view) {
 
 std::string SplitBlock::Problem(const Shape& shape, std::span<const uint8_t> payload) {
   if (shape.probes != kProbes) {
-    return absl::StrCat("has ", shape.probes, " probes, not ", kProbes);
+    return Concat("has ", shape.probes, " probes, not ", kProbes);
   }
   if (shape.size == 0) return "has no lines";
   if (shape.size > kMaxLines || PayloadBytes(shape) != payload.size()) {
-    return absl::StrCat("has ", payload.size(), " bytes for ", shape.size, " lines");
+    return Concat("has ", payload.size(), " bytes for ", shape.size, " lines");
   }
   return "";
 }

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "absl/strings/str_cat.h"
+#include "bloom/core/concat.h"
 #include "bloom/core/fetch_ahead.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/core/staged_query.h"
@@ -54,7 +54,7 @@ std::string Standard::Problem(const Shape& shape, std::span<const uint8_t> paylo
   if (std::string problem = ProbesProblem(shape); !problem.empty()) return problem;
   if (shape.size == 0) return "has no bits";
   if (shape.size > kMaxSizeBits || PayloadBytes(shape) != payload.size()) {
-    return absl::StrCat("has ", payload.size(), " bytes for ", shape.size, " bits");
+    return Concat("has ", payload.size(), " bytes for ", shape.size, " bits");
   }
   if (shape.size % 8 != 0 && payload.back() >> (shape.size % 8) != 0) {
     return "has ones behind its last bit";

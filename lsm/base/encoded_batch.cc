@@ -59,8 +59,8 @@ absl::Status EncodedBatch::ForEach(std::string_view encoded, Handler* handler) {
   for (uint32_t i = 0; i < count; ++i) {
     Entry entry;
     if (const char* wrong = TakeEntry(&rest, &entry)) return BatchDamage(encoded, rest, wrong);
-    LSM_RETURN_IF_ERROR(entry.kind == EntryKind::kPut ? handler->Put(entry.key, entry.value)
-                                                      : handler->Delete(entry.key));
+    TRELLIS_RETURN_IF_ERROR(entry.kind == EntryKind::kPut ? handler->Put(entry.key, entry.value)
+                                                          : handler->Delete(entry.key));
   }
   if (!rest.empty()) return BatchDamage(encoded, rest, "more bytes than the entries counted");
   return absl::OkStatus();

@@ -64,13 +64,13 @@ absl::Status CheckOptions(const EventLogOptions& options) {
 class EventLog::Files {
  public:
   static absl::StatusOr<std::unique_ptr<Files>> Open(const EventLogOptions& options) {
-    LSM_RETURN_IF_ERROR(CheckOptions(options));
+    TRELLIS_RETURN_IF_ERROR(CheckOptions(options));
     FileSystem& file_system =
         options.file_system != nullptr ? *options.file_system : PosixFileSystem();
     auto files = std::make_unique<Files>(options, &file_system);
     MutexLock lock(&files->mutex_);
-    LSM_RETURN_IF_ERROR(files->OpenDirectory());
-    LSM_RETURN_IF_ERROR(files->Rotate());
+    TRELLIS_RETURN_IF_ERROR(files->OpenDirectory());
+    TRELLIS_RETURN_IF_ERROR(files->Rotate());
     return files;
   }
 
@@ -110,13 +110,13 @@ class EventLog::Files {
       absl::Status status = Rotate();
       // Unavailable means that the directory itself was removed.
       if (absl::IsUnavailable(status)) {
-        LSM_RETURN_IF_ERROR(OpenDirectory());
+        TRELLIS_RETURN_IF_ERROR(OpenDirectory());
         status = Rotate();
       }
-      LSM_RETURN_IF_ERROR(status);
+      TRELLIS_RETURN_IF_ERROR(status);
     }
     // Does not rotate: if lines cannot be written, that would replace old files by empty ones.
-    if (is_torn_) LSM_RETURN_IF_ERROR(file_->Append("\n"));
+    if (is_torn_) TRELLIS_RETURN_IF_ERROR(file_->Append("\n"));
     const uint64_t before = file_->size_bytes();
     is_torn_ = true;  // until Append returns, since it may throw
     const absl::Status status = file_->Append(line);
@@ -132,8 +132,8 @@ class EventLog::Files {
   }
 
   absl::Status OpenDirectory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    LSM_ASSIGN_OR_RETURN(directory_,
-                         file_system_->OpenDirectory(options_.directory, /*create=*/true));
+    TRELLIS_ASSIGN_OR_RETURN(directory_,
+                             file_system_->OpenDirectory(options_.directory, /*create=*/true));
     return absl::OkStatus();
   }
 
@@ -152,7 +152,7 @@ class EventLog::Files {
       status = directory_->Rename(name_of(age - 1), name_of(age));
     // Why the first name could not be freed.
     if (!status.ok() && !absl::IsNotFound(status)) return status;
-    LSM_ASSIGN_OR_RETURN(file_, directory_->CreateExclusive(options_.name));
+    TRELLIS_ASSIGN_OR_RETURN(file_, directory_->CreateExclusive(options_.name));
     is_torn_ = false;
     return absl::OkStatus();
   }
@@ -207,7 +207,7 @@ class EventLog::Line {
 
 absl::StatusOr<std::shared_ptr<EventLog>> EventLog::Open(const EventLogOptions& options) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<std::shared_ptr<EventLog>> {
-    LSM_ASSIGN_OR_RETURN(std::unique_ptr<Files> files, Files::Open(options));
+    TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<Files> files, Files::Open(options));
     return std::shared_ptr<EventLog>(new EventLog(std::move(files)));
   });
 }

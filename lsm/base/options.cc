@@ -34,13 +34,13 @@ absl::Status CheckGoal(const Options& options) {
     case FilterGoal::Kind::kNone:
       return absl::OkStatus();
     case FilterGoal::Kind::kBitsPerKey:
-      LSM_RETURN_IF_ERROR(check("BitsPerKey", 0.1, 64, "in [0.1, 64]"));
+      TRELLIS_RETURN_IF_ERROR(check("BitsPerKey", 0.1, 64, "in [0.1, 64]"));
       break;
     case FilterGoal::Kind::kBytes:
-      LSM_RETURN_IF_ERROR(check("Bytes", 1024, 0x1p44, "in [1 KiB, 16 TiB]"));
+      TRELLIS_RETURN_IF_ERROR(check("Bytes", 1024, 0x1p44, "in [1 KiB, 16 TiB]"));
       break;
     case FilterGoal::Kind::kWastedReads:
-      LSM_RETURN_IF_ERROR(check("WastedReads", 0.000001, 100, "in [0.000001, 100]"));
+      TRELLIS_RETURN_IF_ERROR(check("WastedReads", 0.000001, 100, "in [0.000001, 100]"));
       break;
   }
   if (options.filter_kind != "none") return absl::OkStatus();
@@ -107,10 +107,10 @@ absl::Status ValidateOptions(const Options& options) {
     return Refuse("mode", Concat(static_cast<int>(options.mode)),
                   "OpenMode::kOpenOrCreate, kMustExist, kMustNotExist or kReadOnly");
   }
-  LSM_RETURN_IF_ERROR(CheckFilter(options));
-  LSM_RETURN_IF_ERROR(
+  TRELLIS_RETURN_IF_ERROR(CheckFilter(options));
+  TRELLIS_RETURN_IF_ERROR(
       CheckBytes("write_buffer_bytes", options.write_buffer_bytes, 64 * kKiB, 4 * kGiB));
-  LSM_RETURN_IF_ERROR(CheckBytes("block_bytes", options.block_bytes, 256, kMiB));
+  TRELLIS_RETURN_IF_ERROR(CheckBytes("block_bytes", options.block_bytes, 256, kMiB));
   if (options.block_restart_interval < 1 || options.block_restart_interval > 1024) {
     return Refuse("block_restart_interval", Concat(options.block_restart_interval), "in [1, 1024]");
   }
@@ -127,14 +127,14 @@ absl::Status ValidateOptions(const Options& options) {
     return Refuse("scrub_seconds", Concat(options.scrub_seconds), "0, or in [60, 1000000000]");
   }
   if (options.reserve_bytes && *options.reserve_bytes != 0)
-    LSM_RETURN_IF_ERROR(
+    TRELLIS_RETURN_IF_ERROR(
         CheckBytes("reserve_bytes", *options.reserve_bytes, 64 * kKiB, 1024 * kGiB));
   if (options.file_access > FileAccess::kAll) {
     return Refuse("file_access", Concat(static_cast<int>(options.file_access)),
                   "FileAccess::kOwner, kGroup or kAll");
   }
-  LSM_RETURN_IF_ERROR(CheckBytes("table_bytes", options.table_bytes, 64 * kKiB, 2 * kGiB));
-  LSM_RETURN_IF_ERROR(CheckBytes("level1_bytes", options.level1_bytes, 64 * kKiB, 1024 * kGiB));
+  TRELLIS_RETURN_IF_ERROR(CheckBytes("table_bytes", options.table_bytes, 64 * kKiB, 2 * kGiB));
+  TRELLIS_RETURN_IF_ERROR(CheckBytes("level1_bytes", options.level1_bytes, 64 * kKiB, 1024 * kGiB));
   return CheckLevel0(options);
 }
 

@@ -52,7 +52,7 @@ void WriteBatch::Add(EntryKind kind, std::string_view key, std::string_view valu
   if (!status_.ok()) return;
   const size_t size_before = bytes_.size();
   status_ = CatchOutOfMemory([&]() -> absl::Status {
-    LSM_RETURN_IF_ERROR(CheckRoomFor(key, value));
+    TRELLIS_RETURN_IF_ERROR(CheckRoomFor(key, value));
     // Reserves exactly for the first entry, so that the batch of a single put takes one allocation;
     // doubles afterwards.
     const size_t needed_bytes = bytes_.size() + kEntryFramingBytesMax + key.size() + value.size();

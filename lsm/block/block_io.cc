@@ -61,7 +61,7 @@ absl::StatusOr<BlockHandle> WriteLargeBlock(AppendFile* file, uint64_t file_id,
   absl::Status status = file->Append(stored);
   if (status.ok()) status = file->Append(TrailerOf(stored, compression, file_id, handle.offset));
   GiveBackPages(room.data(), room.size());
-  LSM_RETURN_IF_ERROR(status);
+  TRELLIS_RETURN_IF_ERROR(status);
   return handle;
 }
 
@@ -82,7 +82,7 @@ absl::StatusOr<BlockHandle> WriteBlock(AppendFile* file, uint64_t file_id, std::
   const BlockHandle handle{file->size_bytes(), scratch->size()};
   scratch->push_back(static_cast<char>(compression));
   AppendFixed64(scratch, Checksum(*scratch, file_id, handle.offset));
-  LSM_RETURN_IF_ERROR(file->Append(*scratch));
+  TRELLIS_RETURN_IF_ERROR(file->Append(*scratch));
   return handle;
 }
 
@@ -158,7 +158,7 @@ absl::StatusOr<size_t> BytesToRead(const ReadFile& file, BlockHandle handle) {
   const uint64_t bytes = handle.stored_bytes + kBlockTrailerBytes;
   // A block in a hole of a sparse file costs neither memory nor time.
   if (bytes > kAskedForHolesBytesMin) {
-    LSM_ASSIGN_OR_RETURN(const uint64_t data, file.NextData(handle.offset));
+    TRELLIS_ASSIGN_OR_RETURN(const uint64_t data, file.NextData(handle.offset));
     if (data >= handle.offset && data - handle.offset >= bytes)
       return DamageAt(file.path(), handle.offset,
                       Concat("a block of ", handle.stored_bytes, " bytes is a hole"));
@@ -171,8 +171,8 @@ absl::StatusOr<size_t> BytesToRead(const ReadFile& file, BlockHandle handle) {
 absl::StatusOr<std::string_view> OpenStored(std::string_view stored_with_trailer,
                                             BlockHandle handle, uint64_t file_id,
                                             std::string_view file, BlockRoom* expanded) {
-  LSM_ASSIGN_OR_RETURN(const Compression compression,
-                       VerifyBlock(stored_with_trailer, handle, file_id, file));
+  TRELLIS_ASSIGN_OR_RETURN(const Compression compression,
+                           VerifyBlock(stored_with_trailer, handle, file_id, file));
   const std::string_view stored =
       stored_with_trailer.substr(0, static_cast<size_t>(handle.stored_bytes));
   if (compression == Compression::kNone) return stored;
@@ -183,10 +183,10 @@ absl::StatusOr<std::string_view> ReadBlock(const ReadFile& file, uint64_t file_i
                                            BlockHandle handle, BlockRooms* rooms) {
   using Bytes = absl::StatusOr<std::string_view>;
   return CatchOutOfMemoryAt(file.path(), handle.offset, [&]() -> Bytes {
-    LSM_ASSIGN_OR_RETURN(const size_t wanted_bytes, BytesToRead(file, handle));
+    TRELLIS_ASSIGN_OR_RETURN(const size_t wanted_bytes, BytesToRead(file, handle));
     char* const stored = rooms->stored.Give(wanted_bytes);
-    LSM_ASSIGN_OR_RETURN(const size_t read_bytes,
-                         file.ReadAt(handle.offset, {stored, wanted_bytes}));
+    TRELLIS_ASSIGN_OR_RETURN(const size_t read_bytes,
+                             file.ReadAt(handle.offset, {stored, wanted_bytes}));
     return OpenStored({stored, read_bytes}, handle, file_id, file.path(), &rooms->expanded);
   });
 }
@@ -199,12 +199,12 @@ absl::StatusOr<BlockBuffer> ReadPlainBlock(const ReadFile& file, uint64_t file_i
                            bytes_max, " can be"));
   }
   return CatchOutOfMemoryAt(file.path(), handle.offset, [&]() -> absl::StatusOr<BlockBuffer> {
-    LSM_ASSIGN_OR_RETURN(const size_t wanted_bytes, BytesToRead(file, handle));
+    TRELLIS_ASSIGN_OR_RETURN(const size_t wanted_bytes, BytesToRead(file, handle));
     BlockBuffer stored(wanted_bytes);
-    LSM_ASSIGN_OR_RETURN(const size_t read_bytes,
-                         file.ReadAt(handle.offset, {stored.data(), wanted_bytes}));
+    TRELLIS_ASSIGN_OR_RETURN(const size_t read_bytes,
+                             file.ReadAt(handle.offset, {stored.data(), wanted_bytes}));
     stored.Truncate(read_bytes);
-    LSM_RETURN_IF_ERROR(OpenPlainBlock(stored.view(), handle, file_id, file.path()).status());
+    TRELLIS_RETURN_IF_ERROR(OpenPlainBlock(stored.view(), handle, file_id, file.path()).status());
     stored.Truncate(static_cast<size_t>(handle.stored_bytes));
     return stored;
   });
@@ -213,8 +213,8 @@ absl::StatusOr<BlockBuffer> ReadPlainBlock(const ReadFile& file, uint64_t file_i
 absl::StatusOr<std::string_view> OpenPlainBlock(std::string_view stored_with_trailer,
                                                 BlockHandle handle, uint64_t file_id,
                                                 std::string_view file) {
-  LSM_ASSIGN_OR_RETURN(const Compression compression,
-                       VerifyBlock(stored_with_trailer, handle, file_id, file));
+  TRELLIS_ASSIGN_OR_RETURN(const Compression compression,
+                           VerifyBlock(stored_with_trailer, handle, file_id, file));
   if (compression == Compression::kNone)
     return stored_with_trailer.substr(0, static_cast<size_t>(handle.stored_bytes));
   return DamageAt(file, handle.offset, "the block is compressed, as only data blocks are");

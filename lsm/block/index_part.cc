@@ -34,7 +34,7 @@ std::string_view IndexReader::last_fence() const {
 absl::Status IndexReader::Add(std::string_view bytes, uint64_t offset) {
   Block block;
   if (!block.Init(bytes)) return DamageAt(path_, offset, "the index block is malformed");
-  LSM_RETURN_IF_ERROR(MakeRoom(block, offset));
+  TRELLIS_RETURN_IF_ERROR(MakeRoom(block, offset));
   BlockIterator entry(block, /*internal_keys=*/false);
   for (entry.SeekToFirst(); entry.Valid(); entry.Next()) {
     // Data blocks are adjacent, up to the next part of the file.
@@ -59,7 +59,7 @@ absl::Status IndexReader::Add(std::string_view bytes, uint64_t offset) {
 // Reserves exactly what the block needs, after checking that it is within the bounds.
 absl::Status IndexReader::MakeRoom(const Block& block, uint64_t offset) {
   const Block::Extent extent = block.Measure();
-  LSM_RETURN_IF_ERROR(
+  TRELLIS_RETURN_IF_ERROR(
       CheckIndexExtent(block.bytes().size(), keys_.size(), extent.key_bytes, path_, offset));
   if (!keys_.empty()) return absl::OkStatus();  // not the first block: let the vectors grow
   keys_.reserve(extent.key_bytes);

@@ -3,9 +3,6 @@
 // lsm/db.h lists the status codes for embedders.  One distinction is internal: functions that open
 // a single file (Table::Open, LogReader::Open) return InvalidArgument if it is not a Trellis file,
 // since the caller chose it.  If the store's own files refer to it, it is damage (AsDamage).
-//
-// Debian 12's absl::string_view is a type of its own and does not convert to std::string_view.
-// ToStd converts it, with any version of Abseil.
 #ifndef TRELLIS_LSM_BYTES_STATUS_H_
 #define TRELLIS_LSM_BYTES_STATUS_H_
 
@@ -13,33 +10,17 @@
 #include <new>
 #include <string>
 #include <string_view>
-#include <type_traits>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "bloom/core/abi.h"
+#include "bloom/core/concat.h"
+#include "bloom/core/status.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
-inline std::string_view ToStd(absl::string_view text) { return {text.data(), text.size()}; }
-
-// Concatenates pieces; numbers become decimal.  Concat("offset ", 12) == "offset 12".
-namespace concat_internal {
-inline void Append(std::string& out, std::string_view piece) { out.append(piece); }
-inline void Append(std::string& out, char piece) { out.push_back(piece); }
-template <typename Number>
-requires std::is_arithmetic_v<Number>
-void Append(std::string& out, Number piece) { out.append(std::to_string(piece)); }
-}  // namespace concat_internal
-
-template <typename... Pieces>
-std::string Concat(const Pieces&... pieces) {
-  std::string out;
-  (concat_internal::Append(out, pieces), ...);
-  return out;
-}
+using bloom::Concat;
+using bloom::MessageOf;
 
 // DataLoss: "FILE: offset N: what".
 absl::Status DamageAt(std::string_view file, uint64_t offset, std::string_view what);
@@ -100,29 +81,10 @@ auto CatchOutOfMemoryAt(std::string_view file, uint64_t offset, const Call& call
   }
 }
 
-inline std::string_view MessageOf(const absl::Status& status) { return ToStd(status.message()); }
-
 }  // namespace lsm
 
-#define LSM_CONCAT_INNER(a, b) a##b
-#define LSM_CONCAT(a, b) LSM_CONCAT_INNER(a, b)
-
-// Returns the status of the expression from the calling function, unless it is OK.
-#define LSM_RETURN_IF_ERROR(expression)      \
-  do {                                       \
-    absl::Status lsm_status_ = (expression); \
-    if (!lsm_status_.ok()) [[unlikely]]      \
-      return lsm_status_;                    \
-  } while (false)
-
-// Assigns the value of a StatusOr to `target` (which it may declare), or returns its error from the
-// calling function.
-#define LSM_ASSIGN_OR_RETURN(target, expression) \
-  LSM_ASSIGN_OR_RETURN_INNER(LSM_CONCAT(lsm_status_or_, __LINE__), target, expression)
-#define LSM_ASSIGN_OR_RETURN_INNER(temporary, target, expression) \
-  auto temporary = (expression);                                  \
-  if (!temporary.ok()) [[unlikely]]                               \
-    return temporary.status();                                    \
-  target = std::move(temporary).value()
+// Older names.
+#define LSM_RETURN_IF_ERROR TRELLIS_RETURN_IF_ERROR
+#define LSM_ASSIGN_OR_RETURN TRELLIS_ASSIGN_OR_RETURN
 
 #endif  // TRELLIS_LSM_BYTES_STATUS_H_

@@ -171,17 +171,17 @@ absl::StatusOr<TableFilter> FilterOf(const FilterShare& share, int step, const F
   filter.reason = ExplanationOf(WithHotness(share.reason, step), goal);
   if (share.kind.empty()) return filter;
   filter.target_fpp = share.target_fpp;
-  LSM_ASSIGN_OR_RETURN(filter.policy, bloom::PolicyFromName(share.kind));
+  TRELLIS_ASSIGN_OR_RETURN(filter.policy, bloom::PolicyFromName(share.kind));
   return filter;
 }
 
 }  // namespace
 
 absl::Status ChooseFilters(const Options& options, JobContext* context) {
-  LSM_ASSIGN_OR_RETURN(context->filter_choice, FilterChoice::Of(options.filter_kind));
+  TRELLIS_ASSIGN_OR_RETURN(context->filter_choice, FilterChoice::Of(options.filter_kind));
   if (options.filter_goal.is_none()) return absl::OkStatus();
-  LSM_ASSIGN_OR_RETURN(context->filter_allocator,
-                       FilterAllocator::Of(options.filter_kind, options.filter_goal));
+  TRELLIS_ASSIGN_OR_RETURN(context->filter_allocator,
+                           FilterAllocator::Of(options.filter_kind, options.filter_goal));
   return absl::OkStatus();
 }
 
@@ -224,8 +224,9 @@ absl::StatusOr<OutputFilters> KindsAndTargets(const JobContext& context, const V
   std::vector<OutputFilters::Choice> choices;
   for (size_t i = 0; i < after.output.parts.size(); ++i) {
     const int step = after.output_steps[i];
-    LSM_ASSIGN_OR_RETURN(TableFilter filter, FilterOf(allocation.shares[after.output.parts[i].run],
-                                                      step, allocator.goal()));
+    TRELLIS_ASSIGN_OR_RETURN(
+        TableFilter filter,
+        FilterOf(allocation.shares[after.output.parts[i].run], step, allocator.goal()));
     choices.push_back({step, std::move(filter)});
   }
   return OutputFilters(std::move(choices), std::move(input_reads), reads.scale(),
@@ -236,14 +237,14 @@ absl::StatusOr<OutputFilters> KindsAndTargets(const JobContext& context, const V
 
 absl::StatusOr<TableFilter> PlanFlush(const JobContext& context, const Version& version,
                                       uint64_t keys) {
-  LSM_ASSIGN_OR_RETURN(TableFilter filter, KindAndTarget(context, version, keys));
+  TRELLIS_ASSIGN_OR_RETURN(TableFilter filter, KindAndTarget(context, version, keys));
   filter.partition_bytes = PlanPartitions(*context.options, version, {}, filter, keys, 0, 1);
   return filter;
 }
 
 absl::StatusOr<OutputFilters> PlanFilters(const JobContext& context, const Version& version,
                                           const CompactionPlan& plan) {
-  LSM_ASSIGN_OR_RETURN(OutputFilters filters, KindsAndTargets(context, version, plan));
+  TRELLIS_ASSIGN_OR_RETURN(OutputFilters filters, KindsAndTargets(context, version, plan));
   const PlannedOutput output = OutputOf(plan);
   filters.set_partition_bytes(PlanPartitions(*context.options, version, TablesTakenBy(plan),
                                              filters.For(""), output.keys, output.bytes,

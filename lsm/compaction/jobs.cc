@@ -78,11 +78,11 @@ absl::StatusOr<JobResult> WriteVisible(Iterator& entries, const std::optional<st
       ++result.entries_dropped;
       continue;
     }
-    LSM_RETURN_IF_ERROR(output.Add(entries.key(), entries.value()));
+    TRELLIS_RETURN_IF_ERROR(output.Add(entries.key(), entries.value()));
   }
   // An input that failed must not be taken for one that ended: its remaining keys would be lost.
-  LSM_RETURN_IF_ERROR(entries.status());
-  LSM_ASSIGN_OR_RETURN(result.outputs, output.Finish());
+  TRELLIS_RETURN_IF_ERROR(entries.status());
+  TRELLIS_ASSIGN_OR_RETURN(result.outputs, output.Finish());
   result.bytes_written = output.bytes_written();
   return result;
 }
@@ -95,8 +95,8 @@ absl::StatusOr<JobResult> RunMerge(const JobContext& context, Iterator& entries,
   TableOutput output(context, filter, level, /*run=*/0, table_bytes_max, {});
   VisibilityFilter visible(snapshots, [](std::string_view) { return false; });
   entries.SeekToFirst();
-  LSM_ASSIGN_OR_RETURN(JobResult result,
-                       WriteVisible(entries, std::nullopt, visible, output, [] { return false; }));
+  TRELLIS_ASSIGN_OR_RETURN(
+      JobResult result, WriteVisible(entries, std::nullopt, visible, output, [] { return false; }));
   result.output_level = level;
   return result;
 }
@@ -123,7 +123,7 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
   for (const TableSpan run : RunsAmong(plan.overlapped))
     inputs.push_back(NewRunIterator(run, scan));
   const std::unique_ptr<Iterator> merged = NewMergingIterator(std::move(inputs));
-  LSM_ASSIGN_OR_RETURN(OutputFilters filters, PlanFilters(context, version, plan));
+  TRELLIS_ASSIGN_OR_RETURN(OutputFilters filters, PlanFilters(context, version, plan));
   TableOutput output(context, std::move(filters), plan.output_level, plan.output_run,
                      plan.table_bytes != 0 ? plan.table_bytes : context.options->table_bytes,
                      plan.grandparents, plan.staying);
@@ -131,8 +131,8 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
     return !version.MayExistBelow(plan.output_level, plan.output_run, user_key);
   });
   SeekBeyond(plan.after, merged.get());
-  LSM_ASSIGN_OR_RETURN(JobResult result,
-                       WriteVisible(*merged, plan.through, visible, output, stop));
+  TRELLIS_ASSIGN_OR_RETURN(JobResult result,
+                           WriteVisible(*merged, plan.through, visible, output, stop));
   result.output_level = plan.output_level;
   result.bytes_read = BytesTakenBy(plan);
   return result;

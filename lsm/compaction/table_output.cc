@@ -59,10 +59,10 @@ bool TableOutput::ShouldEndBefore(std::string_view user_key) {
 
 absl::Status TableOutput::Add(std::string_view internal_key, std::string_view value) {
   if (ShouldEndBefore(UserKeyOf(internal_key))) {
-    LSM_RETURN_IF_ERROR(EndTable());
+    TRELLIS_RETURN_IF_ERROR(EndTable());
   }
   if (builder_ == nullptr) {
-    LSM_RETURN_IF_ERROR(BeginTable(UserKeyOf(internal_key)));
+    TRELLIS_RETURN_IF_ERROR(BeginTable(UserKeyOf(internal_key)));
   }
   builder_->Add(internal_key, value);
   return builder_->status();
@@ -70,8 +70,8 @@ absl::Status TableOutput::Add(std::string_view internal_key, std::string_view va
 
 absl::Status TableOutput::BeginTable(std::string_view user_key) {
   const uint64_t number = context_.new_file_number();
-  LSM_ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file,
-                       context_.directory->CreateExclusive(TableFileName(number)));
+  TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file,
+                           context_.directory->CreateExclusive(TableFileName(number)));
   number_ = number;
   const Options& options = *context_.options;
   TableBuildOptions build;
@@ -93,7 +93,7 @@ absl::Status TableOutput::BeginTable(std::string_view user_key) {
 }
 
 absl::Status TableOutput::EndTable() {
-  LSM_ASSIGN_OR_RETURN(TableSummary summary, builder_->Finish());
+  TRELLIS_ASSIGN_OR_RETURN(TableSummary summary, builder_->Finish());
   TableMeta meta;
   meta.number = number_;
   meta.file_id = summary.file_id;
@@ -102,7 +102,7 @@ absl::Status TableOutput::EndTable() {
   meta.smallest = std::move(summary.smallest);
   meta.largest = std::move(summary.largest);
   meta.run = run_;
-  LSM_ASSIGN_OR_RETURN(
+  TRELLIS_ASSIGN_OR_RETURN(
       std::shared_ptr<const OpenTable> table,
       OpenTableFile(*context_.directory, meta, TableReadMode(*context_.options),
                     context_.table_context,
@@ -116,10 +116,10 @@ absl::Status TableOutput::EndTable() {
 
 absl::StatusOr<OpenTables> TableOutput::Finish() {
   if (builder_ != nullptr) {
-    LSM_RETURN_IF_ERROR(EndTable());
+    TRELLIS_RETURN_IF_ERROR(EndTable());
   }
   if (!finished_.empty()) {
-    LSM_RETURN_IF_ERROR(context_.directory->Sync());
+    TRELLIS_RETURN_IF_ERROR(context_.directory->Sync());
   }
   done_ = true;
   return std::move(finished_);

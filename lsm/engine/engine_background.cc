@@ -237,8 +237,8 @@ absl::Status Engine::FlushOldest() {
     next_log = memtable_logs_[1].number;
   }
   const std::shared_ptr<const Memtable> memtable = start.view->sealed.back();  // the oldest
-  LSM_ASSIGN_OR_RETURN(const TableFilter filter,
-                       PlanFlush(job_context_, *start.view->version, memtable->entry_count()));
+  TRELLIS_ASSIGN_OR_RETURN(const TableFilter filter,
+                           PlanFlush(job_context_, *start.view->version, memtable->entry_count()));
   start.view.reset();  // holds tables that a compaction may make superfluous meanwhile
   return WithFlushEvents(
       events_.get(), store_.environment.clock, reason, *memtable, [&](JobResult* result) {
@@ -252,13 +252,13 @@ absl::Status Engine::FlushMemtable(const Memtable& memtable, const TableFilter& 
   const uint64_t from = store_.environment.clock->MonotonicNanos();
   const std::unique_ptr<Iterator> entries = memtable.NewIterator();
   // The manifest will demand that the next log is there.
-  LSM_RETURN_IF_ERROR(logs_.SyncNames());
-  LSM_ASSIGN_OR_RETURN(*result, RunFlush(job_context_, *entries, filter, snapshots));
+  TRELLIS_RETURN_IF_ERROR(logs_.SyncNames());
+  TRELLIS_ASSIGN_OR_RETURN(*result, RunFlush(job_context_, *entries, filter, snapshots));
   VersionEdit edit;
   edit.oldest_log = next_log;
   edit.last_sequence = last_sequence;
   for (const auto& table : result->outputs) edit.added.push_back({0, table->meta});
-  LSM_RETURN_IF_ERROR(ApplyEdit(std::move(edit), result->outputs, [&](ReadView* view) {
+  TRELLIS_RETURN_IF_ERROR(ApplyEdit(std::move(edit), result->outputs, [&](ReadView* view) {
     view->sealed.pop_back();
     // A caller that waits for the flush is woken by the view, and must find it counted.
     counters_.Add(Counter::kFlushes, 1);
@@ -342,8 +342,8 @@ absl::Status Engine::CompactPlan(const Version& version, const CompactionPlan& p
   }
   const uint64_t from = store_.environment.clock->MonotonicNanos();
   const auto stop = [this] { return closing_.load(std::memory_order_relaxed); };
-  LSM_ASSIGN_OR_RETURN(*result, RunCompaction(job_context_, version, plan, snapshots, stop));
-  LSM_RETURN_IF_ERROR(ApplyCompaction(plan, *result, nullptr));
+  TRELLIS_ASSIGN_OR_RETURN(*result, RunCompaction(job_context_, version, plan, snapshots, stop));
+  TRELLIS_RETURN_IF_ERROR(ApplyCompaction(plan, *result, nullptr));
   counters_.Add(Counter::kCompactions, 1);
   counters_.Add(Counter::kCompactionsForReaders, plan.for_readers);
   counters_.Add(Counter::kCompactionNanos, store_.environment.clock->MonotonicNanos() - from);
@@ -355,7 +355,7 @@ absl::Status Engine::ApplyCompaction(const CompactionPlan& plan, const JobResult
   ObsoleteFiles::Tables superseded;
   for (const auto& table : TablesRemovedBy(plan))
     superseded.emplace_back(table->meta.number, table);
-  LSM_RETURN_IF_ERROR(ApplyEdit(EditOf(plan, &result), result.outputs, change));
+  TRELLIS_RETURN_IF_ERROR(ApplyEdit(EditOf(plan, &result), result.outputs, change));
   obsolete_.Add(std::move(superseded));
   counters_.Add(Counter::kCompactionBytesRead, result.bytes_read);
   counters_.Add(Counter::kCompactionBytesWritten, result.bytes_written);
@@ -368,7 +368,7 @@ absl::Status Engine::ApplyEdit(VersionEdit edit, const OpenTables& outputs,
   for (const auto& table : outputs)
     made.Add(store_.directory.get(), TableFileName(table->meta.number));
   MutexLock manifest_lock(manifest_.mutex());
-  LSM_RETURN_IF_ERROR(manifest_.status());
+  TRELLIS_RETURN_IF_ERROR(manifest_.status());
   std::shared_ptr<const Version> base;
   {
     MutexLock lock(&mutex_);
@@ -377,7 +377,7 @@ absl::Status Engine::ApplyEdit(VersionEdit edit, const OpenTables& outputs,
   edit.next_file_number = manifest_.next_file_number();
   std::shared_ptr<const Version> version = base;
   if (!edit.added.empty() || !edit.removed.empty()) {
-    LSM_ASSIGN_OR_RETURN(version, Version::Create(LevelsAfter(*base, edit, outputs)));
+    TRELLIS_ASSIGN_OR_RETURN(version, Version::Create(LevelsAfter(*base, edit, outputs)));
   }
   if (version == base && change == nullptr) return manifest_.Record(edit);
   // What is recorded must become visible, so the view has its memory beforehand.
@@ -389,7 +389,7 @@ absl::Status Engine::ApplyEdit(VersionEdit edit, const OpenTables& outputs,
     prepared = view_.Prepare(view);
   }
   made.Keep();
-  LSM_RETURN_IF_ERROR(manifest_.Record(edit));
+  TRELLIS_RETURN_IF_ERROR(manifest_.Record(edit));
   MutexLock lock(&mutex_);
   // Only a holder of the manifest's mutex changes the version.  A writer may have sealed a memtable
   // meanwhile, but no more than one as long as none is removed.
@@ -425,16 +425,16 @@ absl::Status Engine::RequestRange(CompactionSchedule::Request* request) {
     scheduler_->Wait(&mutex_, &work_done_);
   }
   // Close ended it early, or before it was begun.
-  LSM_RETURN_IF_ERROR(CheckOpen());
+  TRELLIS_RETURN_IF_ERROR(CheckOpen());
   return request->status;
 }
 
 absl::Status Engine::CompactRange(std::optional<std::string_view> from,
                                   std::optional<std::string_view> to) {
-  LSM_RETURN_IF_ERROR(events_->CheckMayWait("DB::CompactRange"));
+  TRELLIS_RETURN_IF_ERROR(events_->CheckMayWait("DB::CompactRange"));
   const Call call(this);
-  LSM_RETURN_IF_ERROR(call.status());
-  LSM_RETURN_IF_ERROR(Flush());
+  TRELLIS_RETURN_IF_ERROR(call.status());
+  TRELLIS_RETURN_IF_ERROR(Flush());
   if (from && to && *from >= *to) return absl::OkStatus();
   const auto deepest_level = [this] {
     const EpochGuard guard;
@@ -443,7 +443,7 @@ absl::Status Engine::CompactRange(std::optional<std::string_view> from,
   for (int level = 0; level < kLevels; ++level) {
     // The last level has nothing to go down to: what is in it is rewritten where it is.
     CompactionSchedule::Request request{level, from, to};
-    LSM_RETURN_IF_ERROR(RequestRange(&request));
+    TRELLIS_RETURN_IF_ERROR(RequestRange(&request));
     // Looked at afterwards: while the request waited, another job may have moved it down.
     if (level > 0 && level >= deepest_level()) break;
   }
@@ -451,9 +451,9 @@ absl::Status Engine::CompactRange(std::optional<std::string_view> from,
 }
 
 absl::Status Engine::WaitForBackgroundWork() {
-  LSM_RETURN_IF_ERROR(events_->CheckMayWait("DB::WaitForBackgroundWork"));
+  TRELLIS_RETURN_IF_ERROR(events_->CheckMayWait("DB::WaitForBackgroundWork"));
   const Call call(this);
-  LSM_RETURN_IF_ERROR(call.status());
+  TRELLIS_RETURN_IF_ERROR(call.status());
   MutexLock lock(&mutex_);
   while (flush_scheduled_ || compactions_ > 0) scheduler_->Wait(&mutex_, &work_done_);
   return failures_.First();

@@ -30,9 +30,9 @@ constexpr uint64_t kScrubPauseNanos = 50'000'000;
 }  // namespace
 
 absl::StatusOr<VerifyReport> Engine::Verify(const Pace& pace) {
-  LSM_RETURN_IF_ERROR(events_->CheckMayWait("DB::Verify"));
+  TRELLIS_RETURN_IF_ERROR(events_->CheckMayWait("DB::Verify"));
   const Call call(this);
-  LSM_RETURN_IF_ERROR(call.status());
+  TRELLIS_RETURN_IF_ERROR(call.status());
   // Tables that a compaction makes superfluous meanwhile need not be verified, nor kept.
   std::vector<PlacedTable> tables;
   uint64_t bytes_total = 0;
@@ -47,8 +47,8 @@ absl::StatusOr<VerifyReport> Engine::Verify(const Pace& pace) {
     LetGo(std::move(view));
   }
   const Pace until_closed = UntilClosed(pace);
-  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<Pacer> pacer,
-                       Pacer::Create(until_closed, store_.environment, bytes_total));
+  TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<Pacer> pacer,
+                           Pacer::Create(until_closed, store_.environment, bytes_total));
   VerifyReport report;
   absl::Status status = VerifyRecords(&report);
   for (size_t i = 0; i < tables.size() && status.ok(); ++i)
@@ -56,8 +56,8 @@ absl::StatusOr<VerifyReport> Engine::Verify(const Pace& pace) {
   // What is not as it was written cannot be compared.
   if (status.ok() && report.problems.empty()) status = VerifyKeyOrder(pacer.get(), &report);
   NoteVerified(report);
-  if (!status.ok()) LSM_RETURN_IF_ERROR(CheckOpen());
-  LSM_RETURN_IF_ERROR(status);
+  if (!status.ok()) TRELLIS_RETURN_IF_ERROR(CheckOpen());
+  TRELLIS_RETURN_IF_ERROR(status);
   return report;
 }
 
@@ -240,12 +240,12 @@ absl::Status Engine::ScrubOne() {
   VerifyReport report;
   if (step.number == 0) {
     counters_.Add(Counter::kScrubs, 1);
-    LSM_RETURN_IF_ERROR(VerifyRecords(&report));
+    TRELLIS_RETURN_IF_ERROR(VerifyRecords(&report));
   } else {
     const Pace pace{step.bytes_per_second, [&](const Progress&) { return !is_closing(); }};
-    LSM_ASSIGN_OR_RETURN(const std::unique_ptr<Pacer> pacer,
-                         Pacer::Create(pace, store_.environment, 0));
-    LSM_RETURN_IF_ERROR(VerifyIfThere(step.table, pacer.get(), &report));
+    TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<Pacer> pacer,
+                             Pacer::Create(pace, store_.environment, 0));
+    TRELLIS_RETURN_IF_ERROR(VerifyIfThere(step.table, pacer.get(), &report));
   }
   NoteVerified(report);
   return absl::OkStatus();
@@ -255,37 +255,37 @@ absl::Status Engine::ScrubOne() {
 
 absl::StatusOr<CopyReport> Engine::CopyTo(const std::string& path, bool link,
                                           const std::string& base, const Pace& pace) {
-  LSM_RETURN_IF_ERROR(events_->CheckMayWait("a copy of the store"));
+  TRELLIS_RETURN_IF_ERROR(events_->CheckMayWait("a copy of the store"));
   const Call call(this);
-  LSM_RETURN_IF_ERROR(call.status());
+  TRELLIS_RETURN_IF_ERROR(call.status());
   if (options_.mode == OpenMode::kReadOnly) {
     return absl::FailedPreconditionError(
         Concat(store_.directory->path(), ": the store is open for reading only"));
   }
-  LSM_RETURN_IF_ERROR(CheckIsOutside(store_, path));
+  TRELLIS_RETURN_IF_ERROR(CheckIsOutside(store_, path));
   const Options of_copy = OptionsOfCopy(options_);
   StoreDirectory base_store;
   ManifestContents base_contents;
   if (!base.empty()) {
-    LSM_ASSIGN_OR_RETURN(base_store, StoreDirectory::Open(base, of_copy));
+    TRELLIS_ASSIGN_OR_RETURN(base_store, StoreDirectory::Open(base, of_copy));
     absl::StatusOr<ManifestContents> contents = ReadManifest(*base_store.directory);
     if (absl::IsNotFound(contents.status())) return NoStore(base);
-    LSM_ASSIGN_OR_RETURN(base_contents, std::move(contents));
+    TRELLIS_ASSIGN_OR_RETURN(base_contents, std::move(contents));
   }
-  LSM_ASSIGN_OR_RETURN(const StoreDirectory store, OpenForCopy(path, of_copy));
-  LSM_RETURN_IF_ERROR(Flush());
+  TRELLIS_ASSIGN_OR_RETURN(const StoreDirectory store, OpenForCopy(path, of_copy));
+  TRELLIS_RETURN_IF_ERROR(Flush());
   ManifestState state;
   std::shared_ptr<const Version> version;  // keeps the files
   {
     MutexLock manifest_lock(manifest_.mutex());
-    LSM_RETURN_IF_ERROR(manifest_.status());
+    TRELLIS_RETURN_IF_ERROR(manifest_.status());
     state = manifest_.state();
     MutexLock lock(&mutex_);
     version = current_view_->version;
   }
   const Pace until_closed = UntilClosed(pace);
-  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<Pacer> pacer,
-                       Pacer::Create(until_closed, store_.environment, version->bytes()));
+  TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<Pacer> pacer,
+                           Pacer::Create(until_closed, store_.environment, version->bytes()));
   CopyReport report;
   NewFiles made;
   absl::Status status = BringTables({store_.directory.get(), &state}, link,
@@ -293,12 +293,12 @@ absl::StatusOr<CopyReport> Engine::CopyTo(const std::string& path, bool link,
                                     TableReadMode(options_), pacer.get(), &made, &report);
   version.reset();
   CollectGarbage();
-  if (!status.ok()) LSM_RETURN_IF_ERROR(CheckOpen());
+  if (!status.ok()) TRELLIS_RETURN_IF_ERROR(CheckOpen());
   // NotFound and AlreadyExists would speak of the backup.
   if (absl::IsNotFound(status) || absl::IsAlreadyExists(status))
     return absl::Status(absl::StatusCode::kUnavailable, status.message());
-  LSM_RETURN_IF_ERROR(status);
-  LSM_RETURN_IF_ERROR(FoundStore(store, std::nullopt, &state, &made).status());
+  TRELLIS_RETURN_IF_ERROR(status);
+  TRELLIS_RETURN_IF_ERROR(FoundStore(store, std::nullopt, &state, &made).status());
   return report;
 }
 

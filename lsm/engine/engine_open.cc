@@ -36,12 +36,12 @@ absl::Status CheckMode(const std::string& path, OpenMode mode, bool exists) {
 
 // What can be refused before the lock makes a file where nothing is.
 absl::Status LookFirst(const std::string& path, const Options& options) {
-  LSM_ASSIGN_OR_RETURN(const StoreDirectory there, StoreDirectory::Peek(path, options));
-  if (there.directory != nullptr) LSM_RETURN_IF_ERROR(CheckCurrentIsOurs(*there.directory));
+  TRELLIS_ASSIGN_OR_RETURN(const StoreDirectory there, StoreDirectory::Peek(path, options));
+  if (there.directory != nullptr) TRELLIS_RETURN_IF_ERROR(CheckCurrentIsOurs(*there.directory));
   if (options.mode == OpenMode::kReadOnly) return absl::OkStatus();  // makes nothing
   bool exists = false;
   if (there.directory != nullptr) {
-    LSM_ASSIGN_OR_RETURN(exists, HoldsFiles(*there.directory));
+    TRELLIS_ASSIGN_OR_RETURN(exists, HoldsFiles(*there.directory));
   }
   if (options.mode == OpenMode::kMustExist) return CheckMode(path, options.mode, exists);
   // Where no opening has come so far as to the lock, none can have left these logs.
@@ -65,7 +65,7 @@ absl::Status CheckDirectReads(Directory& directory) {
 
 absl::StatusOr<std::shared_ptr<Engine>> Engine::Open(const std::string& directory,
                                                      const Options& options) {
-  LSM_RETURN_IF_ERROR(ValidateOptions(options));
+  TRELLIS_RETURN_IF_ERROR(ValidateOptions(options));
   Clock* const clock = CompleteEnvironment(options.environment, options.file_access).clock;
   const auto events = std::make_shared<EventQueue>(options.listener, clock, directory);
   const uint64_t from = clock->MonotonicNanos();
@@ -105,15 +105,15 @@ absl::StatusOr<std::shared_ptr<Engine>> Engine::OpenOnce(const std::string& dire
                                                          const Options& options,
                                                          std::shared_ptr<EventQueue> events,
                                                          bool* released) {
-  LSM_RETURN_IF_ERROR(LookFirst(directory, options));
-  LSM_ASSIGN_OR_RETURN(StoreDirectory store, StoreDirectory::Open(directory, options));
+  TRELLIS_RETURN_IF_ERROR(LookFirst(directory, options));
+  TRELLIS_ASSIGN_OR_RETURN(StoreDirectory store, StoreDirectory::Open(directory, options));
   if (events->on()) {
     store.directory = WatchDirectory(std::move(store.directory), events.get());
     if (store.own_log_directory != nullptr)
       store.own_log_directory = WatchDirectory(std::move(store.own_log_directory), events.get());
   }
   if (options.mode != OpenMode::kReadOnly)
-    LSM_RETURN_IF_ERROR(store.StartScheduler(options.scrub_seconds > 0));
+    TRELLIS_RETURN_IF_ERROR(store.StartScheduler(options.scrub_seconds > 0));
   std::shared_ptr<Engine> engine(new Engine(options, std::move(store), std::move(events)));
   // Relaxed: no other thread has it.  The attempt that released the reserve told the listener.
   engine->told_refused_.store(*released, std::memory_order_relaxed);
@@ -121,7 +121,7 @@ absl::StatusOr<std::shared_ptr<Engine>> Engine::OpenOnce(const std::string& dire
   // While it still has the lock.
   *released =
       options.mode != OpenMode::kReadOnly && IsDiskFull(started) && engine->ReleaseReserves();
-  LSM_RETURN_IF_ERROR(started);
+  TRELLIS_RETURN_IF_ERROR(started);
   return engine;
 }
 
@@ -171,7 +171,7 @@ Engine::Call::~Call() {
 }
 
 absl::Status Engine::Close() {
-  LSM_RETURN_IF_ERROR(events_->CheckMayWait("DB::Close"));
+  TRELLIS_RETURN_IF_ERROR(events_->CheckMayWait("DB::Close"));
   const uint64_t from = store_.environment.clock->MonotonicNanos();
   if (!BeginClosing()) {
     MutexLock lock(&mutex_);
@@ -253,8 +253,8 @@ absl::Status Engine::ReleaseStore() {
 
 absl::Status Engine::Start() {
   Directory& directory = *store_.directory;
-  LSM_ASSIGN_OR_RETURN(const ManifestContents contents, LoadOrBegin());
-  if (options_.direct_reads) LSM_RETURN_IF_ERROR(CheckDirectReads(directory));
+  TRELLIS_ASSIGN_OR_RETURN(const ManifestContents contents, LoadOrBegin());
+  if (options_.direct_reads) TRELLIS_RETURN_IF_ERROR(CheckDirectReads(directory));
   digest_seed_ = contents.state.digest_seed;
 
   job_context_.options = &options_;
@@ -267,16 +267,16 @@ absl::Status Engine::Start() {
   job_context_.table_context.digest_seed = digest_seed_;
   job_context_.table_context.partitions_on_demand = true;
   job_context_.new_file_number = [this] { return manifest_.NewFileNumber(); };
-  LSM_RETURN_IF_ERROR(ChooseFilters(options_, &job_context_));
+  TRELLIS_RETURN_IF_ERROR(ChooseFilters(options_, &job_context_));
 
   if (options_.mode != OpenMode::kReadOnly) {
-    LSM_ASSIGN_OR_RETURN(const uint64_t next, NextFileNumber(directory, store_.log_directory(),
-                                                             contents.state.next_file_number));
+    TRELLIS_ASSIGN_OR_RETURN(const uint64_t next, NextFileNumber(directory, store_.log_directory(),
+                                                                 contents.state.next_file_number));
     manifest_.SetNextFileNumber(next);
     MutexLock lock(&mutex_);
     schedule_.Reserve(static_cast<size_t>(compactions_max_));
   }
-  LSM_ASSIGN_OR_RETURN(
+  TRELLIS_ASSIGN_OR_RETURN(
       auto levels, OpenTablesOf(*store_.environment.file_system, directory, contents.state,
                                 TableReadMode(options_), job_context_.table_context, scheduler_));
   std::vector<std::shared_ptr<const Memtable>> held;
@@ -291,8 +291,8 @@ absl::Status Engine::Start() {
   replayed.last_sequence = contents.state.last_sequence;
   const bool is_new = contents.current_bytes.empty();
   if (!is_new) {
-    LSM_ASSIGN_OR_RETURN(replayed, ReplayLogs(store_.log_directory(), contents.state,
-                                              options_.write_buffer_bytes, sink));
+    TRELLIS_ASSIGN_OR_RETURN(replayed, ReplayLogs(store_.log_directory(), contents.state,
+                                                  options_.write_buffer_bytes, sink));
   }
   recovery_ = std::move(replayed.report);
   {
@@ -305,10 +305,10 @@ absl::Status Engine::Start() {
     return StartReading(std::move(held), std::move(levels));
   }
   // The lock's name before a log's: it tells a later opening that the log may be this store's.
-  if (is_new && store_.own_log_directory != nullptr) LSM_RETURN_IF_ERROR(directory.Sync());
+  if (is_new && store_.own_log_directory != nullptr) TRELLIS_RETURN_IF_ERROR(directory.Sync());
   std::optional<std::string_view> expected_current;
   if (!is_new) expected_current = contents.current_bytes;
-  LSM_RETURN_IF_ERROR(StartWriting(contents.state, expected_current, std::move(levels), &made));
+  TRELLIS_RETURN_IF_ERROR(StartWriting(contents.state, expected_current, std::move(levels), &made));
   BuildReserves(Reserve::Effort::kInsist);
   if (options_.scrub_seconds == 0) return absl::OkStatus();
   MutexLock lock(&mutex_);
@@ -320,9 +320,9 @@ absl::StatusOr<ManifestContents> Engine::LoadOrBegin() {
   const absl::StatusOr<FileInfo> current = directory.Stat(kCurrentFileName);
   if (!current.ok() && !absl::IsNotFound(current.status())) return current.status();
   if (!current.ok()) {
-    LSM_RETURN_IF_ERROR(CheckNoStore(directory, store_.log_directory()));
+    TRELLIS_RETURN_IF_ERROR(CheckNoStore(directory, store_.log_directory()));
   }
-  LSM_RETURN_IF_ERROR(CheckMode(directory.path(), options_.mode, current.ok()));
+  TRELLIS_RETURN_IF_ERROR(CheckMode(directory.path(), options_.mode, current.ok()));
   if (current.ok()) {
     absl::StatusOr<ManifestContents> contents = ReadManifest(directory);
     if (contents.ok() && options_.filter_hash == bloom::DigestHash::kSipHash &&
@@ -348,13 +348,13 @@ absl::Status Engine::FlushTo(const Memtable& memtable, FlushReason reason,
     MutexLock lock(&mutex_);
     snapshots = snapshots_.List();
   }
-  LSM_ASSIGN_OR_RETURN(const std::shared_ptr<const Version> version, Version::Create(*levels));
-  LSM_ASSIGN_OR_RETURN(const TableFilter filter,
-                       PlanFlush(job_context_, *version, memtable.entry_count()));
+  TRELLIS_ASSIGN_OR_RETURN(const std::shared_ptr<const Version> version, Version::Create(*levels));
+  TRELLIS_ASSIGN_OR_RETURN(const TableFilter filter,
+                           PlanFlush(job_context_, *version, memtable.entry_count()));
   JobResult result;
-  LSM_RETURN_IF_ERROR(WithFlushEvents(
+  TRELLIS_RETURN_IF_ERROR(WithFlushEvents(
       events_.get(), store_.environment.clock, reason, memtable, [&](JobResult* flushed) {
-        LSM_ASSIGN_OR_RETURN(*flushed, RunFlush(job_context_, *entries, filter, snapshots));
+        TRELLIS_ASSIGN_OR_RETURN(*flushed, RunFlush(job_context_, *entries, filter, snapshots));
         result = *flushed;
         return absl::OkStatus();
       }));
@@ -379,7 +379,7 @@ absl::Status Engine::StartWriting(ManifestState state,
   // together.
   const auto view = std::make_shared<ReadView>();
   view->memtable = std::make_shared<Memtable>();
-  LSM_ASSIGN_OR_RETURN(view->version, Version::Create(std::move(levels)));
+  TRELLIS_ASSIGN_OR_RETURN(view->version, Version::Create(std::move(levels)));
   absl::Status status;
   MutexLock manifest_lock(manifest_.mutex());
   try {
@@ -399,10 +399,10 @@ absl::Status Engine::SwitchFiles(ManifestState state,
                                  const std::shared_ptr<ReadView>& view, NewFiles* made) {
   log_seed_ = store_.environment.random->Next();
   const uint64_t log_number = manifest_.NewFileNumber();
-  LSM_RETURN_IF_ERROR(made->AddMade(&store_.log_directory(), LogFileName(log_number), [&] {
+  TRELLIS_RETURN_IF_ERROR(made->AddMade(&store_.log_directory(), LogFileName(log_number), [&] {
     return logs_.Start(log_number, LogFileId(log_seed_, log_number));
   }));
-  LSM_RETURN_IF_ERROR(logs_.SyncNames());
+  TRELLIS_RETURN_IF_ERROR(logs_.SyncNames());
   state.oldest_log = log_number;
   state.log_seed = log_seed_;
   state.log_directory = store_.own_log_path;
@@ -415,8 +415,8 @@ absl::Status Engine::SwitchFiles(ManifestState state,
   }
   std::vector<MemtableLog> memtable_logs = {{log_number}};
   ReadViewCell::Prepared prepared = view_.Prepare(view);
-  LSM_ASSIGN_OR_RETURN(const uint64_t manifest_number,
-                       manifest_.Begin(std::move(state), expected_current, made));
+  TRELLIS_ASSIGN_OR_RETURN(const uint64_t manifest_number,
+                           manifest_.Begin(std::move(state), expected_current, made));
   // With DB::Resume there may be readers.
   RemoveOrphans(*store_.directory, store_.log_directory(), manifest_.state(), manifest_number,
                 [this](uint64_t table) { return obsolete_.Has(table); });
@@ -438,7 +438,7 @@ absl::Status Engine::StartReading(std::vector<std::shared_ptr<const Memtable>> m
   view->memtable = std::make_shared<Memtable>();
   // The view wants the newest first.
   view->sealed.assign(memtables.rbegin(), memtables.rend());
-  LSM_ASSIGN_OR_RETURN(view->version, Version::Create(std::move(levels)));
+  TRELLIS_ASSIGN_OR_RETURN(view->version, Version::Create(std::move(levels)));
   ReadViewCell::Prepared prepared = view_.Prepare(view);
   MutexLock lock(&mutex_);
   visible_sequence_.store(last_sequence_, std::memory_order_release);

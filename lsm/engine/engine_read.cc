@@ -101,7 +101,7 @@ absl::StatusOr<bool> Engine::Get(std::string_view key, const ReadOptions& option
       explanation->tables_by_level.push_back(view->version->level(i).size());
   }
   Find(*view, {options.fill_cache, sink.pins}, counters, lookups, &lookup);
-  LSM_RETURN_IF_ERROR(std::move(lookup.status));
+  TRELLIS_RETURN_IF_ERROR(std::move(lookup.status));
   const bool found = lookup.result.answer == TableAnswer::kFound;
   if (explanation != nullptr) {
     explanation->found = found;
@@ -247,7 +247,7 @@ bool Engine::RetireView(std::shared_ptr<const ReadView>* view) {
   ReadViewCell::Prepared last;
   const absl::Status prepared = CatchOutOfMemory([&] {
     // In a forked child the lock may be held by a thread that is not here.
-    LSM_RETURN_IF_ERROR(CheckProcess());
+    TRELLIS_RETURN_IF_ERROR(CheckProcess());
     last = view_.Prepare(*view);
     return absl::OkStatus();
   });

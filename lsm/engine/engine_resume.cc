@@ -28,17 +28,17 @@ absl::Status Engine::Refusal(const absl::Status& failure) {
 
 absl::Status Engine::GetFailure() {
   MutexLock lock(&mutex_);
-  LSM_RETURN_IF_ERROR(CheckOpen());
+  TRELLIS_RETURN_IF_ERROR(CheckOpen());
   return failures_.First();
 }
 
 absl::Status Engine::Resume() {
-  LSM_RETURN_IF_ERROR(events_->CheckMayWait("DB::Resume"));
-  LSM_RETURN_IF_ERROR(CheckOpen());
+  TRELLIS_RETURN_IF_ERROR(events_->CheckMayWait("DB::Resume"));
+  TRELLIS_RETURN_IF_ERROR(CheckOpen());
   if (options_.mode == OpenMode::kReadOnly) return absl::OkStatus();  // nothing was written
   Writer resume{Writer::Task::kResume, nullptr, false, false, {}, {}};
   const Call call(this);
-  LSM_RETURN_IF_ERROR(call.status());
+  TRELLIS_RETURN_IF_ERROR(call.status());
   const absl::Status status = Enqueue(&resume);
   // Also where nothing had failed: there may be space again.
   if (status.ok()) BuildReserves(Reserve::Effort::kInsist);
@@ -84,16 +84,16 @@ absl::Status Engine::RecoverFromFailures() {
 absl::Status Engine::StartOver(const ReadView& view, absl::Status* forgotten) {
   forgotten->Update(store_.directory->ForgetFailedSync());
   forgotten->Update(store_.log_directory().ForgetFailedSync());
-  LSM_ASSIGN_OR_RETURN(const Current current, ReadCurrent(*store_.directory, kCurrentFileName));
+  TRELLIS_ASSIGN_OR_RETURN(const Current current, ReadCurrent(*store_.directory, kCurrentFileName));
   ManifestState state;
   state.digest_seed = digest_seed_;
   std::array<OpenTables, kLevels> levels;
   for (int i = 0; i < kLevels; ++i) levels[static_cast<size_t>(i)] = view.version->level(i);
   NewFiles made;
   for (auto sealed = view.sealed.rbegin(); sealed != view.sealed.rend(); ++sealed)
-    LSM_RETURN_IF_ERROR(FlushTo(**sealed, FlushReason::kResume, &levels, &made));
+    TRELLIS_RETURN_IF_ERROR(FlushTo(**sealed, FlushReason::kResume, &levels, &made));
   if (!view.memtable->empty())
-    LSM_RETURN_IF_ERROR(FlushTo(*view.memtable, FlushReason::kResume, &levels, &made));
+    TRELLIS_RETURN_IF_ERROR(FlushTo(*view.memtable, FlushReason::kResume, &levels, &made));
   return StartWriting(std::move(state), current.Encode(), std::move(levels), &made);
 }
 

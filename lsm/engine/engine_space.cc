@@ -59,7 +59,7 @@ absl::Status Engine::CheckMayPut(uint64_t batch_bytes) {
     WaitForReserve([&] { BuildReserves(Reserve::Effort::kNoWait, batch_bytes); });
     mutex_.Lock();
   }
-  LSM_RETURN_IF_ERROR(reserve_.CheckMayPut());
+  TRELLIS_RETURN_IF_ERROR(reserve_.CheckMayPut());
   return log_reserve_ != nullptr ? log_reserve_->CheckMayPut() : absl::OkStatus();
 }
 

@@ -25,7 +25,7 @@ absl::Status Engine::CompactInSteps(Compaction* compaction, JobResult* result) {
   compaction->version.reset();
   PlanLeft left = AllOf(*compaction->plan);
   while (!left.plan.inputs.empty()) {
-    LSM_RETURN_IF_ERROR(TakeStep(compaction, &left, result));
+    TRELLIS_RETURN_IF_ERROR(TakeStep(compaction, &left, result));
     CollectPatiently();
   }
   result->output_level = left.plan.output_level;
@@ -45,8 +45,8 @@ absl::Status Engine::TakeStep(Compaction* compaction, PlanLeft* left, JobResult*
   start.view.reset();
   const CompactionPlan step = NextStep(*version, *left, options_.table_bytes).value();
   const auto stop = [this] { return closing_.load(std::memory_order_relaxed); };
-  LSM_ASSIGN_OR_RETURN(const JobResult result,
-                       RunCompaction(job_context_, *version, step, start.snapshots, stop));
+  TRELLIS_ASSIGN_OR_RETURN(const JobResult result,
+                           RunCompaction(job_context_, *version, step, start.snapshots, stop));
   PlanLeft next = LeftAfter(*left, step, result.outputs);
   const auto plan = std::make_shared<const CompactionPlan>(next.plan);
   // With the view, so that no other compaction is chosen for the outputs before.
@@ -54,7 +54,7 @@ absl::Status Engine::TakeStep(Compaction* compaction, PlanLeft* left, JobResult*
     if (level0_plan_ == compaction->plan.get()) level0_plan_ = plan.get();
     schedule_.Replace(compaction, plan);
   };
-  LSM_RETURN_IF_ERROR(ApplyCompaction(step, result, replace));
+  TRELLIS_RETURN_IF_ERROR(ApplyCompaction(step, result, replace));
   *left = std::move(next);
   total->bytes_read += result.bytes_read;
   total->bytes_written += result.bytes_written;

@@ -70,11 +70,11 @@ absl::Status CheckWritable(const Options& options) {
 }  // namespace
 
 absl::Status Engine::Write(const WriteBatch& batch, const WriteOptions& options) {
-  LSM_RETURN_IF_ERROR(batch.status());
-  LSM_RETURN_IF_ERROR(CheckWritable(options_));
-  LSM_RETURN_IF_ERROR(CheckProcess());
-  LSM_RETURN_IF_ERROR(CheckOpen());
-  LSM_RETURN_IF_ERROR(events_->CheckMayWait("a write"));
+  TRELLIS_RETURN_IF_ERROR(batch.status());
+  TRELLIS_RETURN_IF_ERROR(CheckWritable(options_));
+  TRELLIS_RETURN_IF_ERROR(CheckProcess());
+  TRELLIS_RETURN_IF_ERROR(CheckOpen());
+  TRELLIS_RETURN_IF_ERROR(events_->CheckMayWait("a write"));
   if (batch.count() == 0 && !options.sync) return absl::OkStatus();
   const Counters::Here counters(&counters_);
   const bool is_timed = counters.Of(Counter::kWrites) % kWritesPerTime == 0;
@@ -89,7 +89,7 @@ absl::Status Engine::Write(const WriteBatch& batch, const WriteOptions& options)
     LookForSpace(batch.size_bytes());
     status = write();
   }
-  LSM_RETURN_IF_ERROR(status);
+  TRELLIS_RETURN_IF_ERROR(status);
   if (is_timed) counters_.AddTime(Timed::kWrite, store_.environment.clock->MonotonicNanos() - from);
   counters.Add(Counter::kWrites, 1);
   counters.Add(Counter::kWriteEntries, batch.count());
@@ -100,7 +100,7 @@ absl::Status Engine::Write(const WriteBatch& batch, const WriteOptions& options)
 absl::Status Engine::Enqueue(Writer* writer) {
   {
     MutexLock lock(&mutex_);
-    LSM_RETURN_IF_ERROR(CheckOpen());
+    TRELLIS_RETURN_IF_ERROR(CheckOpen());
     writers_.push_back(writer);
     while (!writer->done && writers_.front() != writer) scheduler_->Wait(&mutex_, &writer->wake);
     // Unless another one led the group that this was part of.
@@ -207,7 +207,7 @@ Engine::Writer* Engine::BuildGroup(Writer* leader, bool* sync) {
 }
 
 absl::Status Engine::PrepareGroup(Memtable* memtable) {
-  LSM_RETURN_IF_ERROR(memtable->PrepareBatch(group_bytes_));
+  TRELLIS_RETURN_IF_ERROR(memtable->PrepareBatch(group_bytes_));
   logs_.Reserve(group_bytes_.size());
   return absl::OkStatus();
 }
@@ -215,17 +215,17 @@ absl::Status Engine::PrepareGroup(Memtable* memtable) {
 absl::Status Engine::CommitGroup(Memtable* memtable, bool sync) {
   // A group without entries only asks for a sync.
   if (EncodedBatch::CountOf(group_bytes_) > 0) {
-    LSM_ASSIGN_OR_RETURN(const uint64_t log_bytes, logs_.Append(group_bytes_));
+    TRELLIS_ASSIGN_OR_RETURN(const uint64_t log_bytes, logs_.Append(group_bytes_));
     const Counters::Here counters(&counters_);
     counters.Add(Counter::kWriteGroups, 1);
     counters.Add(Counter::kLogBytesWritten, log_bytes);
   }
   if (sync) {
-    LSM_ASSIGN_OR_RETURN(const std::vector<uint64_t> first_time, logs_.Sync());
+    TRELLIS_ASSIGN_OR_RETURN(const std::vector<uint64_t> first_time, logs_.Sync());
     if (!first_time.empty()) {
       VersionEdit edit;
       edit.synced_logs = first_time;
-      LSM_RETURN_IF_ERROR(ApplyEdit(std::move(edit), {}, nullptr));
+      TRELLIS_RETURN_IF_ERROR(ApplyEdit(std::move(edit), {}, nullptr));
     }
     counters_.Add(Counter::kLogSyncs, 1);
   }
@@ -281,7 +281,7 @@ absl::Status Engine::MakeRoom(bool seal_now) {
   for (;;) {
     if (const absl::Status failure = failures_.OfLogOrManifest(); !failure.ok())
       return Refusal(failure);
-    LSM_RETURN_IF_ERROR(CheckOpen());  // no job makes room any more
+    TRELLIS_RETURN_IF_ERROR(CheckOpen());  // no job makes room any more
     const ReadView& view = *current_view_;
     const size_t level0_tables = view.version->level(0).size();
     const uint64_t slowdown_nanos = seal_now || delayed ? 0 : NanosToWait();
@@ -313,7 +313,7 @@ absl::Status Engine::MakeRoom(bool seal_now) {
       WaitStalled(StallCause::kLog, &stall, &log_stall_counted);
     } else {
       const FlushReason reason = seal_now ? FlushReason::kRequest : FlushReason::kMemtable;
-      LSM_RETURN_IF_ERROR(SealMemtable(reason, &stall, &log_stall_counted));
+      TRELLIS_RETURN_IF_ERROR(SealMemtable(reason, &stall, &log_stall_counted));
       seal_now = false;
     }
   }
@@ -328,7 +328,7 @@ absl::Status Engine::SealMemtable(FlushReason reason, StallEvents* stall, bool* 
   ReadViewCell::Prepared prepared = view_.Prepare(view);
   std::optional<uint64_t> log_number = logs_.StartPrepared();
   if (!log_number) {
-    LSM_ASSIGN_OR_RETURN(log_number, StartLog(stall, counted));
+    TRELLIS_ASSIGN_OR_RETURN(log_number, StartLog(stall, counted));
   }
   next_log_ = NextLog::kNotBegun;
   view->sealed.push_back(current_view_->memtable);
@@ -363,10 +363,10 @@ absl::StatusOr<uint64_t> Engine::StartLog(StallEvents* stall, bool* counted) {
 }
 
 absl::Status Engine::Flush() {
-  LSM_RETURN_IF_ERROR(events_->CheckMayWait("DB::Flush"));
-  LSM_RETURN_IF_ERROR(CheckWritable(options_));
+  TRELLIS_RETURN_IF_ERROR(events_->CheckMayWait("DB::Flush"));
+  TRELLIS_RETURN_IF_ERROR(CheckWritable(options_));
   const Call call(this);
-  LSM_RETURN_IF_ERROR(call.status());
+  TRELLIS_RETURN_IF_ERROR(call.status());
   // Before this call's turn, so that no writer waits for the log.
   PrepareLog(/*seal_is_near=*/true);
   {
@@ -374,13 +374,13 @@ absl::Status Engine::Flush() {
     while (next_log_ == NextLog::kBeingMade) scheduler_->Wait(&mutex_, &work_done_);
   }
   Writer seal{Writer::Task::kSealMemtable, nullptr, false, false, {}, {}};
-  LSM_RETURN_IF_ERROR(Enqueue(&seal));
+  TRELLIS_RETURN_IF_ERROR(Enqueue(&seal));
   const auto failure = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return failures_.FirstOf({FailureKind::kLog, FailureKind::kManifest, FailureKind::kFlush});
   };
   MutexLock lock(&mutex_);
   while (!current_view_->sealed.empty() && failure().ok()) {
-    LSM_RETURN_IF_ERROR(CheckOpen());
+    TRELLIS_RETURN_IF_ERROR(CheckOpen());
     scheduler_->Wait(&mutex_, &work_done_);
   }
   return current_view_->sealed.empty() ? absl::OkStatus() : failure();

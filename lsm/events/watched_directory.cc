@@ -45,7 +45,7 @@ class WatchedDirectory final : public ForwardingDirectory {
       : ForwardingDirectory(std::move(directory)), events_(*events) {}
 
   absl::StatusOr<std::unique_ptr<AppendFile>> CreateExclusive(std::string_view name) override {
-    LSM_ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, directory().CreateExclusive(name));
+    TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, directory().CreateExclusive(name));
     const std::optional<FileName> parsed = ParseFileName(name);
     if (parsed && (parsed->kind == FileKind::kTable || parsed->kind == FileKind::kReserve))
       return std::make_unique<WatchedFile>(std::move(file), &events_);
@@ -55,7 +55,7 @@ class WatchedDirectory final : public ForwardingDirectory {
 
   absl::Status Remove(std::string_view name) override {
     const absl::StatusOr<FileInfo> info = CatchOutOfMemory([&] { return directory().Stat(name); });
-    LSM_RETURN_IF_ERROR(directory().Remove(name));
+    TRELLIS_RETURN_IF_ERROR(directory().Remove(name));
     events_.AddMade([&] {
       FileRemoved event;
       event.path = Concat(path(), "/", name);

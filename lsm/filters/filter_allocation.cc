@@ -138,7 +138,7 @@ std::string ExplanationOf(FilterReason reason, const FilterGoal& goal) {
 
 absl::StatusOr<std::unique_ptr<FilterAllocator>> FilterAllocator::Of(std::string_view filter_kind,
                                                                      const FilterGoal& goal) {
-  LSM_ASSIGN_OR_RETURN(const FilterChoice choice, FilterChoice::Of(filter_kind));
+  TRELLIS_ASSIGN_OR_RETURN(const FilterChoice choice, FilterChoice::Of(filter_kind));
   const auto name_of = [&choice](int level) {
     const auto& policy = choice.ForLevel(level);
     return policy == nullptr ? std::string_view() : policy->name();

@@ -18,7 +18,7 @@ absl::StatusOr<FilterChoice> FilterChoice::Of(std::string_view filter_kind) {
   }
   choice.upper_ = choice.lower_ = *std::move(upper);
   if (by_level) {
-    LSM_ASSIGN_OR_RETURN(choice.lower_, bloom::PolicyFromName(kCompactKind));
+    TRELLIS_ASSIGN_OR_RETURN(choice.lower_, bloom::PolicyFromName(kCompactKind));
   }
   return choice;
 }

@@ -22,7 +22,7 @@ absl::Status AppendFile::Allocate(uint64_t bytes) {
   const std::string zeros(std::min(bytes, kChunkBytes), '\0');
   for (uint64_t left = bytes; left > 0;) {
     const uint64_t chunk = std::min(left, kChunkBytes);
-    LSM_RETURN_IF_ERROR(Append(std::string_view(zeros).substr(0, chunk)));
+    TRELLIS_RETURN_IF_ERROR(Append(std::string_view(zeros).substr(0, chunk)));
     left -= chunk;
   }
   return Sync();
@@ -58,15 +58,15 @@ void FileSystem::ReadMany(std::span<ReadRequest> requests,
 
 absl::StatusOr<std::string> ReadWholeFile(Directory& directory, std::string_view name,
                                           uint64_t size_max_bytes) {
-  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<ReadFile> file,
-                       directory.OpenRead(name, ReadMode::kBuffered));
-  LSM_ASSIGN_OR_RETURN(const uint64_t size, file->Size());
+  TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<ReadFile> file,
+                           directory.OpenRead(name, ReadMode::kBuffered));
+  TRELLIS_ASSIGN_OR_RETURN(const uint64_t size, file->Size());
   if (size > size_max_bytes) {
     return absl::ResourceExhaustedError(
         Concat(file->path(), ": ", size, " bytes, more than the ", size_max_bytes, " expected"));
   }
   std::string bytes(size, '\0');
-  LSM_ASSIGN_OR_RETURN(const size_t bytes_read, file->ReadAt(0, bytes));
+  TRELLIS_ASSIGN_OR_RETURN(const size_t bytes_read, file->ReadAt(0, bytes));
   bytes.resize(bytes_read);
   return bytes;
 }

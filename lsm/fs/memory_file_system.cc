@@ -38,7 +38,7 @@ class MemoryReadFile final : public ReadFile {
 
   absl::StatusOr<size_t> ReadAt(uint64_t offset, std::span<char> buffer) const override {
     MutexLock lock(&machine_->mutex);
-    LSM_RETURN_IF_ERROR(machine_->Begin(epoch_, FileOperation::kReadAt, path_));
+    TRELLIS_RETURN_IF_ERROR(machine_->Begin(epoch_, FileOperation::kReadAt, path_));
     const std::string& bytes = file_->bytes();
     if (offset >= bytes.size()) return 0;
     return bytes.copy(buffer.data(), buffer.size(), offset);
@@ -46,7 +46,7 @@ class MemoryReadFile final : public ReadFile {
 
   absl::StatusOr<uint64_t> Size() const override {
     MutexLock lock(&machine_->mutex);
-    LSM_RETURN_IF_ERROR(machine_->Begin(epoch_, FileOperation::kSize, path_));
+    TRELLIS_RETURN_IF_ERROR(machine_->Begin(epoch_, FileOperation::kSize, path_));
     return file_->bytes().size();
   }
 
@@ -183,7 +183,7 @@ class MemoryDirectory final : public Directory {
 
   absl::Status Begin(FileOperation operation, const std::string& path)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(machine_->mutex) {
-    LSM_RETURN_IF_ERROR(machine_->Begin(epoch_, operation, path));
+    TRELLIS_RETURN_IF_ERROR(machine_->Begin(epoch_, operation, path));
     return node_->removed ? NotFoundAt(path_) : absl::OkStatus();
   }
 
@@ -221,10 +221,10 @@ class MemoryDirectory final : public Directory {
 
 absl::StatusOr<std::unique_ptr<ReadFile>> MemoryDirectory::OpenRead(std::string_view name,
                                                                     ReadMode /*mode*/) {
-  LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
+  TRELLIS_RETURN_IF_ERROR(CheckBareName(path_, name));
   std::string path = PathOf(name);
   MutexLock lock(&machine_->mutex);
-  LSM_RETURN_IF_ERROR(Begin(FileOperation::kOpenRead, path));
+  TRELLIS_RETURN_IF_ERROR(Begin(FileOperation::kOpenRead, path));
   FilePointer file = Find(name);
   if (file == nullptr) return MissingAt(name);
   return std::make_unique<MemoryReadFile>(machine_, epoch_, std::move(path), std::move(file));
@@ -232,10 +232,10 @@ absl::StatusOr<std::unique_ptr<ReadFile>> MemoryDirectory::OpenRead(std::string_
 
 absl::StatusOr<std::unique_ptr<AppendFile>> MemoryDirectory::CreateExclusive(
     std::string_view name) {
-  LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
+  TRELLIS_RETURN_IF_ERROR(CheckBareName(path_, name));
   std::string path = PathOf(name);
   MutexLock lock(&machine_->mutex);
-  LSM_RETURN_IF_ERROR(machine_->Begin(epoch_, FileOperation::kCreate, path));
+  TRELLIS_RETURN_IF_ERROR(machine_->Begin(epoch_, FileOperation::kCreate, path));
   if (node_->removed) return absl::UnavailableError(Concat(path, ": the directory was removed"));
   if (IsDirectory(name)) return AlreadyExistsAt(path);
   const auto [place, is_new] = node_->current.try_emplace(std::string(name));
@@ -248,28 +248,28 @@ absl::StatusOr<std::unique_ptr<AppendFile>> MemoryDirectory::CreateExclusive(
 
 absl::StatusOr<std::vector<std::string>> MemoryDirectory::List() {
   MutexLock lock(&machine_->mutex);
-  LSM_RETURN_IF_ERROR(Begin(FileOperation::kList, path_));
+  TRELLIS_RETURN_IF_ERROR(Begin(FileOperation::kList, path_));
   std::vector<std::string> names;
   for (const auto& [name, file] : node_->current) names.push_back(name);
   return names;
 }
 
 absl::StatusOr<FileInfo> MemoryDirectory::Stat(std::string_view name) {
-  LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
+  TRELLIS_RETURN_IF_ERROR(CheckBareName(path_, name));
   const std::string path = PathOf(name);
   MutexLock lock(&machine_->mutex);
-  LSM_RETURN_IF_ERROR(Begin(FileOperation::kStat, path));
+  TRELLIS_RETURN_IF_ERROR(Begin(FileOperation::kStat, path));
   const FilePointer file = Find(name);
   if (file == nullptr) return MissingAt(name);
   return FileInfo{file->bytes().size()};
 }
 
 absl::Status MemoryDirectory::Rename(std::string_view from, std::string_view to) {
-  LSM_RETURN_IF_ERROR(CheckBareName(path_, from));
-  LSM_RETURN_IF_ERROR(CheckBareName(path_, to));
+  TRELLIS_RETURN_IF_ERROR(CheckBareName(path_, from));
+  TRELLIS_RETURN_IF_ERROR(CheckBareName(path_, to));
   const std::string path = PathOf(from);
   MutexLock lock(&machine_->mutex);
-  LSM_RETURN_IF_ERROR(Begin(FileOperation::kRename, path));
+  TRELLIS_RETURN_IF_ERROR(Begin(FileOperation::kRename, path));
   const FilePointer file = Find(from);
   if (file == nullptr) return NotFoundAt(path);
   if (IsDirectory(to)) return IsDirectoryAt(PathOf(to));
@@ -284,7 +284,7 @@ absl::Status MemoryDirectory::Rename(std::string_view from, std::string_view to)
 
 absl::Status MemoryDirectory::Link(std::string_view name, Directory& to,
                                    std::string_view new_name) {
-  LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
+  TRELLIS_RETURN_IF_ERROR(CheckBareName(path_, name));
   auto* const other = dynamic_cast<MemoryDirectory*>(&to);
   if (other == nullptr || other->machine_ != machine_) return Directory::Link(name, to, new_name);
   return other->Adopt(name, *this, new_name);
@@ -292,10 +292,10 @@ absl::Status MemoryDirectory::Link(std::string_view name, Directory& to,
 
 absl::Status MemoryDirectory::Adopt(std::string_view name, const MemoryDirectory& from,
                                     std::string_view new_name) {
-  LSM_RETURN_IF_ERROR(CheckBareName(path_, new_name));
+  TRELLIS_RETURN_IF_ERROR(CheckBareName(path_, new_name));
   const std::string path = PathOf(new_name);
   MutexLock lock(&machine_->mutex);
-  LSM_RETURN_IF_ERROR(Begin(FileOperation::kLink, path));
+  TRELLIS_RETURN_IF_ERROR(Begin(FileOperation::kLink, path));
   const auto file = from.node_->current.find(name);
   if (file == from.node_->current.end()) return NotFoundAt(from.PathOf(name));
   if (IsDirectory(new_name)) return AlreadyExistsAt(path);
@@ -307,10 +307,10 @@ absl::Status MemoryDirectory::Adopt(std::string_view name, const MemoryDirectory
 }
 
 absl::Status MemoryDirectory::Remove(std::string_view name) {
-  LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
+  TRELLIS_RETURN_IF_ERROR(CheckBareName(path_, name));
   const std::string path = PathOf(name);
   MutexLock lock(&machine_->mutex);
-  LSM_RETURN_IF_ERROR(Begin(FileOperation::kRemove, path));
+  TRELLIS_RETURN_IF_ERROR(Begin(FileOperation::kRemove, path));
   const auto place = node_->current.find(name);
   if (place == node_->current.end()) return NotFoundAt(path);
   node_->Touch(name);
@@ -321,7 +321,7 @@ absl::Status MemoryDirectory::Remove(std::string_view name) {
 
 absl::StatusOr<uint64_t> MemoryDirectory::FreeBytes() {
   MutexLock lock(&machine_->mutex);
-  LSM_RETURN_IF_ERROR(Begin(FileOperation::kFreeBytes, path_));
+  TRELLIS_RETURN_IF_ERROR(Begin(FileOperation::kFreeBytes, path_));
   return machine_->free_bytes;
 }
 
@@ -355,14 +355,15 @@ absl::Status MemoryDirectory::CheckReplace(std::string_view name, std::string_vi
 absl::Status MemoryDirectory::AtomicReplace(std::string_view name, std::string_view bytes,
                                             std::optional<std::string_view> expected,
                                             const std::function<void()>& before_swap) {
-  LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
+  TRELLIS_RETURN_IF_ERROR(CheckBareName(path_, name));
   const std::string path = PathOf(name);
   MutexLock lock(&machine_->mutex);
-  LSM_RETURN_IF_ERROR(CheckReplace(name, bytes, expected));
+  TRELLIS_RETURN_IF_ERROR(CheckReplace(name, bytes, expected));
   // A fault may report a failure after the operation was done.
   if (before_swap != nullptr) before_swap();
-  LSM_RETURN_IF_ERROR(Begin(FileOperation::kAtomicReplace, path));
-  LSM_RETURN_IF_ERROR(CheckReplace(name, bytes, expected));  // another thread may have come first
+  TRELLIS_RETURN_IF_ERROR(Begin(FileOperation::kAtomicReplace, path));
+  TRELLIS_RETURN_IF_ERROR(
+      CheckReplace(name, bytes, expected));  // another thread may have come first
   auto file = std::make_shared<MemoryFile>();
   file->Set(std::string(bytes));
   file->taken_bytes = 0;
@@ -379,11 +380,11 @@ absl::Status MemoryDirectory::AtomicReplace(std::string_view name, std::string_v
 
 absl::StatusOr<std::unique_ptr<FileLock>> MemoryDirectory::Lock(std::string_view name,
                                                                 LockKind kind) {
-  LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
+  TRELLIS_RETURN_IF_ERROR(CheckBareName(path_, name));
   const bool exclusive = kind == LockKind::kExclusive;
   const std::string path = PathOf(name);
   MutexLock lock(&machine_->mutex);
-  LSM_RETURN_IF_ERROR(Begin(FileOperation::kLock, path));
+  TRELLIS_RETURN_IF_ERROR(Begin(FileOperation::kLock, path));
   FilePointer file = Find(name);
   if (file == nullptr) {
     if (!exclusive) return NotFoundAt(path);
@@ -460,7 +461,8 @@ absl::StatusOr<std::unique_ptr<Directory>> MemoryFileSystem::OpenDirectory(const
   std::string normalized = NormalizedPath(path);
   if (normalized.empty()) return absl::InvalidArgumentError("the path of a directory is empty");
   MutexLock lock(&machine_->mutex);
-  LSM_RETURN_IF_ERROR(machine_->Begin(machine_->epoch, FileOperation::kOpenDirectory, normalized));
+  TRELLIS_RETURN_IF_ERROR(
+      machine_->Begin(machine_->epoch, FileOperation::kOpenDirectory, normalized));
   std::shared_ptr<MemoryDirectoryNode> node;
   const auto place = machine_->directories.find(normalized);
   if (place != machine_->directories.end()) {
@@ -479,7 +481,7 @@ absl::StatusOr<std::unique_ptr<Directory>> MemoryFileSystem::OpenDirectory(const
 absl::Status MemoryFileSystem::RemoveDirectory(const std::string& path) {
   const std::string normalized = NormalizedPath(path);
   MutexLock lock(&machine_->mutex);
-  LSM_RETURN_IF_ERROR(
+  TRELLIS_RETURN_IF_ERROR(
       machine_->Begin(machine_->epoch, FileOperation::kRemoveDirectory, normalized));
   const auto place = machine_->directories.find(normalized);
   if (place == machine_->directories.end()) return NotFoundAt(normalized);

@@ -20,7 +20,7 @@ class PosixAppendFile final : public AppendFile {
       : file_(std::move(file)), path_(std::move(path)) {}
 
   absl::Status Append(std::string_view bytes) override {
-    LSM_RETURN_IF_ERROR(process_.Check(path_));
+    TRELLIS_RETURN_IF_ERROR(process_.Check(path_));
     while (!bytes.empty()) {
       const ssize_t length =
           Uninterrupted([&] { return ::write(file_.get(), bytes.data(), bytes.size()); });
@@ -32,7 +32,7 @@ class PosixAppendFile final : public AppendFile {
   }
 
   absl::Status Allocate(uint64_t bytes) override {
-    LSM_RETURN_IF_ERROR(process_.Check(path_));
+    TRELLIS_RETURN_IF_ERROR(process_.Check(path_));
     if (bytes == 0) return absl::OkStatus();  // fallocate would fail
     // Not posix_fallocate, which writes into each block if the file system does not support it.
     const int failed = Uninterrupted([&] {
@@ -52,7 +52,7 @@ class PosixAppendFile final : public AppendFile {
     // After a failed fdatasync the kernel marks the lost pages as clean, so the next call would
     // falsely succeed.  Keeps the first error.
     if (!sync_status_.ok()) return sync_status_;
-    LSM_RETURN_IF_ERROR(process_.Check(path_));
+    TRELLIS_RETURN_IF_ERROR(process_.Check(path_));
     if (Uninterrupted([&] { return ::fdatasync(file_.get()); }) != 0) {
       sync_status_ = CatchOutOfMemory([&] { return PosixError(errno, path_, "sync"); });
     }
@@ -92,7 +92,7 @@ absl::StatusOr<std::unique_ptr<AppendFile>> CreatePosixAppendFile(int directory_
                                                                   std::string_view name,
                                                                   std::string path,
                                                                   mode_t file_mode) {
-  LSM_ASSIGN_OR_RETURN(
+  TRELLIS_ASSIGN_OR_RETURN(
       Descriptor file,
       OpenRegularAt(directory_fd, name, O_WRONLY | O_CREAT | O_EXCL, path, file_mode));
   return std::make_unique<PosixAppendFile>(std::move(file), std::move(path));

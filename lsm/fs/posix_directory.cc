@@ -64,12 +64,12 @@ class PosixDirectory final : public Directory {
 
   absl::StatusOr<std::unique_ptr<ReadFile>> OpenRead(std::string_view name,
                                                      ReadMode mode) override {
-    LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
+    TRELLIS_RETURN_IF_ERROR(CheckBareName(path_, name));
     return WithSpares(name, [&] { return OpenPosixReadFile(fd_.get(), name, PathOf(name), mode); });
   }
 
   absl::StatusOr<std::unique_ptr<AppendFile>> CreateExclusive(std::string_view name) override {
-    LSM_RETURN_IF_ERROR(CheckMayChange(name));
+    TRELLIS_RETURN_IF_ERROR(CheckMayChange(name));
     spare_.Refill(fd_.get());  // not earlier: a reader needs none
     absl::StatusOr<std::unique_ptr<AppendFile>> file = WithSpares(
         name, [&] { return CreatePosixAppendFile(fd_.get(), name, PathOf(name), file_mode_); });
@@ -90,7 +90,7 @@ class PosixDirectory final : public Directory {
   absl::Status Sync() override {
     // As for a file: after a failed fsync, a second one may falsely succeed.  Keeps the first
     // error, so that no running job believes that names are durable.
-    LSM_RETURN_IF_ERROR(process_.Check(path_));
+    TRELLIS_RETURN_IF_ERROR(process_.Check(path_));
     MutexLock lock(&sync_mutex_);
     if (sync_status_.ok())
       sync_status_ = CatchOutOfMemory([&] { return SyncDirectory(fd_.get(), path_); });
@@ -108,7 +108,7 @@ class PosixDirectory final : public Directory {
   absl::StatusOr<bool> Contains(const std::string& path) override;
 
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(std::string_view name, LockKind kind) override {
-    LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
+    TRELLIS_RETURN_IF_ERROR(CheckBareName(path_, name));
     return LockPosixFile(fd_.get(), name, PathOf(name), kind, file_mode_);
   }
 
@@ -128,7 +128,7 @@ class PosixDirectory final : public Directory {
   }
 
   absl::Status CheckMayChange(std::string_view name) const {
-    LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
+    TRELLIS_RETURN_IF_ERROR(CheckBareName(path_, name));
     return process_.Check(path_);
   }
   absl::Status CheckExpected(std::string_view name, std::optional<std::string_view> expected);
@@ -171,7 +171,7 @@ absl::StatusOr<std::vector<std::string>> PosixDirectory::List() {
 }
 
 absl::StatusOr<FileInfo> PosixDirectory::Stat(std::string_view name) {
-  LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
+  TRELLIS_RETURN_IF_ERROR(CheckBareName(path_, name));
   struct stat info {};
   if (::fstatat(fd_.get(), std::string(name).c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
     return PosixError(errno, PathOf(name), "stat");
@@ -181,8 +181,8 @@ absl::StatusOr<FileInfo> PosixDirectory::Stat(std::string_view name) {
 }
 
 absl::Status PosixDirectory::Rename(std::string_view from, std::string_view to) {
-  LSM_RETURN_IF_ERROR(CheckMayChange(from));
-  LSM_RETURN_IF_ERROR(CheckBareName(path_, to));
+  TRELLIS_RETURN_IF_ERROR(CheckMayChange(from));
+  TRELLIS_RETURN_IF_ERROR(CheckBareName(path_, to));
   if (::renameat(fd_.get(), std::string(from).c_str(), fd_.get(), std::string(to).c_str()) != 0) {
     return PosixError(errno, PathOf(from), Concat("rename to ", to));
   }
@@ -190,10 +190,10 @@ absl::Status PosixDirectory::Rename(std::string_view from, std::string_view to) 
 }
 
 absl::Status PosixDirectory::Link(std::string_view name, Directory& to, std::string_view new_name) {
-  LSM_RETURN_IF_ERROR(CheckBareName(path_, name));
+  TRELLIS_RETURN_IF_ERROR(CheckBareName(path_, name));
   const auto* const other = dynamic_cast<PosixDirectory*>(&to);
   if (other == nullptr) return Directory::Link(name, to, new_name);
-  LSM_RETURN_IF_ERROR(other->CheckMayChange(new_name));
+  TRELLIS_RETURN_IF_ERROR(other->CheckMayChange(new_name));
   if (::linkat(fd_.get(), std::string(name).c_str(), other->fd_.get(),
                std::string(new_name).c_str(), 0) == 0)
     return absl::OkStatus();
@@ -205,7 +205,7 @@ absl::Status PosixDirectory::Link(std::string_view name, Directory& to, std::str
 }
 
 absl::Status PosixDirectory::Remove(std::string_view name) {
-  LSM_RETURN_IF_ERROR(CheckMayChange(name));
+  TRELLIS_RETURN_IF_ERROR(CheckMayChange(name));
   if (::unlinkat(fd_.get(), std::string(name).c_str(), 0) != 0) {
     return PosixError(errno, PathOf(name), "remove");
   }
@@ -237,16 +237,16 @@ absl::Status PosixDirectory::CheckExpected(std::string_view name,
   if (!expected) return absl::AbortedError(Concat(PathOf(name), ": exists already"));
   // One byte more than expected, to detect a longer file.
   std::string found(expected->size() + 1, '\0');
-  LSM_ASSIGN_OR_RETURN(const size_t found_bytes, (*file)->ReadAt(0, found));
+  TRELLIS_ASSIGN_OR_RETURN(const size_t found_bytes, (*file)->ReadAt(0, found));
   found.resize(found_bytes);
   if (found == *expected) return absl::OkStatus();
   return absl::AbortedError(Concat(PathOf(name), ": does not hold what it is expected to hold"));
 }
 
 absl::Status PosixDirectory::WriteSynced(std::string_view name, std::string_view bytes) {
-  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<AppendFile> file, CreateExclusive(name));
-  LSM_RETURN_IF_ERROR(file->Append(bytes));
-  LSM_RETURN_IF_ERROR(file->Sync());
+  TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<AppendFile> file, CreateExclusive(name));
+  TRELLIS_RETURN_IF_ERROR(file->Append(bytes));
+  TRELLIS_RETURN_IF_ERROR(file->Sync());
   return file->Close();
 }
 
@@ -254,7 +254,7 @@ absl::Status PosixDirectory::AtomicReplace(std::string_view name, std::string_vi
                                            std::optional<std::string_view> expected,
                                            const std::function<void()>& before_swap) {
   MutexLock lock(&replace_mutex_);
-  LSM_RETURN_IF_ERROR(CheckExpected(name, expected));
+  TRELLIS_RETURN_IF_ERROR(CheckExpected(name, expected));
   const std::string temporary = Concat(name, kTemporarySuffix);
   const absl::Status removed = Remove(temporary);  // left by a crash
   if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
@@ -274,7 +274,7 @@ bool IsSameInode(const struct stat& a, const struct stat& b) {
 
 // Walks up to the root.  A directory that may not be searched counts as a different one.
 absl::StatusOr<bool> PosixDirectory::Contains(const std::string& path) {
-  LSM_ASSIGN_OR_RETURN(Descriptor at, FindNearestDirectory(path));
+  TRELLIS_ASSIGN_OR_RETURN(Descriptor at, FindNearestDirectory(path));
   struct stat own {
   }, here{}, above{};
   if (::fstat(fd_.get(), &own) != 0) return PosixError(errno, path_, "stat");

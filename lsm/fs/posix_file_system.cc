@@ -80,7 +80,7 @@ absl::Status SyncParentOf(const std::string& path, bool was_there) {
 absl::Status MakeDirectory(const std::string& path, mode_t mode) {
   int result = ::mkdir(path.c_str(), mode);
   if (result != 0 && errno == ENOENT && ParentOf(path) != path) {
-    LSM_RETURN_IF_ERROR(MakeDirectory(ParentOf(path), mode));
+    TRELLIS_RETURN_IF_ERROR(MakeDirectory(ParentOf(path), mode));
     result = ::mkdir(path.c_str(), mode);
   }
   // If it exists, another process came first.
@@ -108,14 +108,14 @@ class PosixFileSystemImpl final : public FileSystem {
 
   absl::StatusOr<std::unique_ptr<Directory>> OpenDirectory(const std::string& path,
                                                            bool create) override {
-    LSM_RETURN_IF_ERROR(CheckPath(path));
+    TRELLIS_RETURN_IF_ERROR(CheckPath(path));
     const std::string directory_path = WithoutTrailingSlashes(path);
     absl::StatusOr<Descriptor> fd = OpenPath(directory_path);
     if (create && fd.ok()) {
       // The process that created it may have been killed before it synced the parent.
-      LSM_RETURN_IF_ERROR(SyncParentOf(directory_path, /*was_there=*/true));
+      TRELLIS_RETURN_IF_ERROR(SyncParentOf(directory_path, /*was_there=*/true));
     } else if (create && absl::IsNotFound(fd.status())) {
-      LSM_RETURN_IF_ERROR(MakeDirectory(directory_path, DirectoryModeOf(access_)));
+      TRELLIS_RETURN_IF_ERROR(MakeDirectory(directory_path, DirectoryModeOf(access_)));
       fd = OpenPath(directory_path);
     }
     if (!fd.ok()) return fd.status();
@@ -123,7 +123,7 @@ class PosixFileSystemImpl final : public FileSystem {
   }
 
   absl::Status RemoveDirectory(const std::string& path) override {
-    LSM_RETURN_IF_ERROR(CheckPath(path));
+    TRELLIS_RETURN_IF_ERROR(CheckPath(path));
     const std::string directory_path = WithoutTrailingSlashes(path);
     if (::rmdir(directory_path.c_str()) == 0) return absl::OkStatus();
     const absl::Status status = PosixError(errno, directory_path, "remove directory");
@@ -143,7 +143,7 @@ class PosixFileSystemImpl final : public FileSystem {
 }  // namespace
 
 absl::StatusOr<Descriptor> FindNearestDirectory(const std::string& path) {
-  LSM_RETURN_IF_ERROR(CheckPath(path));
+  TRELLIS_RETURN_IF_ERROR(CheckPath(path));
   // O_PATH: the directories need not be readable.
   constexpr int kFlags = O_PATH | O_DIRECTORY | O_CLOEXEC;
   Descriptor nearest(::open(path.front() == '/' ? "/" : ".", kFlags));

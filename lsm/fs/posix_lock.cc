@@ -118,7 +118,8 @@ absl::StatusOr<std::unique_ptr<FileLock>> LockPosixFile(int directory_fd, std::s
                                                         mode_t file_mode) {
   const bool exclusive = kind == LockKind::kExclusive;
   const int flags = exclusive ? O_RDWR | O_CREAT : O_RDONLY;
-  LSM_ASSIGN_OR_RETURN(Descriptor file, OpenRegularAt(directory_fd, name, flags, path, file_mode));
+  TRELLIS_ASSIGN_OR_RETURN(Descriptor file,
+                           OpenRegularAt(directory_fd, name, flags, path, file_mode));
   struct stat info {};
   struct stat directory {};
   if (::fstat(file.get(), &info) != 0 || ::fstat(directory_fd, &directory) != 0)

@@ -103,7 +103,7 @@ class DirectReadFile final : public PosixReadFile {
       if (static_cast<size_t>(length) == wanted) continue;
       // A short read: either the file ends here, or the device returned less.  In the second case,
       // continue at the last whole block.
-      LSM_ASSIGN_OR_RETURN(const uint64_t size, Size());
+      TRELLIS_ASSIGN_OR_RETURN(const uint64_t size, Size());
       if (read_end >= size) break;
       if (RoundDown(offset + done) == start) return ReadError(EIO, path(), read_end);
     }
@@ -144,7 +144,7 @@ absl::StatusOr<uint64_t> PosixReadFile::NextData(uint64_t offset) const {
 absl::StatusOr<std::unique_ptr<ReadFile>> OpenPosixReadFile(int directory_fd, std::string_view name,
                                                             std::string path, ReadMode mode) {
   if (mode == ReadMode::kDirect) return OpenDirect(directory_fd, name, std::move(path));
-  LSM_ASSIGN_OR_RETURN(Descriptor file, OpenRegularAt(directory_fd, name, O_RDONLY, path));
+  TRELLIS_ASSIGN_OR_RETURN(Descriptor file, OpenRegularAt(directory_fd, name, O_RDONLY, path));
   return std::make_unique<BufferedReadFile>(std::move(file), std::move(path));
 }
 

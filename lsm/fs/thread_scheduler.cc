@@ -106,7 +106,7 @@ int CompactionsOfMachine() {
 absl::StatusOr<std::unique_ptr<Scheduler>> NewThreadScheduler(const ThreadCounts& counts) {
   assert(counts.compactions >= 1 && counts.scrubs <= 1);
   auto scheduler = std::make_unique<ThreadScheduler>(counts);
-  LSM_RETURN_IF_ERROR(scheduler->Start());
+  TRELLIS_RETURN_IF_ERROR(scheduler->Start());
   return scheduler;
 }
 

@@ -48,14 +48,14 @@ LogReader::LogReader(std::unique_ptr<ReadFile> file) : file_(std::move(file)) {}
 absl::StatusOr<std::unique_ptr<LogReader>> LogReader::Open(std::unique_ptr<ReadFile> file,
                                                            LogKind kind) {
   std::unique_ptr<LogReader> reader(new LogReader(std::move(file)));
-  LSM_RETURN_IF_ERROR(reader->ReadLogHeader(kind));
+  TRELLIS_RETURN_IF_ERROR(reader->ReadLogHeader(kind));
   return reader;
 }
 
 absl::Status LogReader::ReadLogHeader(LogKind kind) {
-  LSM_ASSIGN_OR_RETURN(size_bytes_, file_->Size());
+  TRELLIS_ASSIGN_OR_RETURN(size_bytes_, file_->Size());
   const auto head_bytes = static_cast<size_t>(std::min<uint64_t>(size_bytes_, kLogHeaderBytes));
-  LSM_ASSIGN_OR_RETURN(const std::string_view bytes, BytesAt(0, head_bytes));
+  TRELLIS_ASSIGN_OR_RETURN(const std::string_view bytes, BytesAt(0, head_bytes));
   LogHeader header;
   if (head_bytes < kLogHeaderBytes || !LoadLogHeader(bytes, &header)) {
     return JudgeLogHeader(std::string(bytes));
@@ -96,7 +96,7 @@ absl::Status LogReader::JudgeLogHeader(const std::string& head) {
 }
 
 absl::StatusOr<bool> LogReader::Next(Record* record) {
-  LSM_RETURN_IF_ERROR(damage_);
+  TRELLIS_RETURN_IF_ERROR(damage_);
   if (end_ != LogEnd::kNotYet) return false;
   if (offset_ == size_bytes_) {
     end_ = LogEnd::kOpen;
@@ -122,8 +122,8 @@ absl::StatusOr<bool> LogReader::ReadRecord(Record* record) {
   const uint64_t at = AfterTag(offset_);
   if (size_bytes_ < at + kRecordHeaderBytes)
     return DamagedOrTorn(offset_, "the file ends in a record's header", false);
-  LSM_ASSIGN_OR_RETURN(Piece piece, BeginPiece(offset_, kRecordHeaderBytes));
-  LSM_ASSIGN_OR_RETURN(const std::string_view bytes, BytesAt(at, kRecordHeaderBytes));
+  TRELLIS_ASSIGN_OR_RETURN(Piece piece, BeginPiece(offset_, kRecordHeaderBytes));
+  TRELLIS_ASSIGN_OR_RETURN(const std::string_view bytes, BytesAt(at, kRecordHeaderBytes));
   RecordHeader header;
   piece.is_sound = LoadRecordHeader(bytes, file_id_, at, &header);
   if (!piece.is_sound || !piece.has_right_tag) return Judge(piece, "a record's header is damaged");
@@ -135,7 +135,7 @@ absl::StatusOr<bool> LogReader::ReadRecord(Record* record) {
   }
   // The header is sound, so the length is right, and the file lost its end.
   if (end > size_bytes_) return DamagedOrTorn(offset_, "the file ends in a record", false);
-  LSM_ASSIGN_OR_RETURN(const bool is_sound, ReadPayload(header, end));
+  TRELLIS_ASSIGN_OR_RETURN(const bool is_sound, ReadPayload(header, end));
   if (!is_sound) return false;
 
   durable_offset_ = std::max(durable_offset_, header.durable_offset);
@@ -159,9 +159,9 @@ absl::StatusOr<bool> LogReader::ReadPayload(const RecordHeader& header, uint64_t
     const size_t chunk_bytes =
         kChunkFramingBytes +
         ChunkPayloadBytes(AfterTag(at), header.payload_bytes - payload_.size());
-    LSM_ASSIGN_OR_RETURN(Piece piece, BeginPiece(at, chunk_bytes));
+    TRELLIS_ASSIGN_OR_RETURN(Piece piece, BeginPiece(at, chunk_bytes));
     at = AfterTag(at);
-    LSM_ASSIGN_OR_RETURN(const std::string_view bytes, BytesAt(at, chunk_bytes));
+    TRELLIS_ASSIGN_OR_RETURN(const std::string_view bytes, BytesAt(at, chunk_bytes));
     std::string_view chunk;
     piece.is_sound = LoadChunk(bytes, file_id_, at, &chunk);
     if (!piece.is_sound || !piece.has_right_tag)
@@ -169,7 +169,8 @@ absl::StatusOr<bool> LogReader::ReadPayload(const RecordHeader& header, uint64_t
     payload_.append(chunk);
     at += chunk_bytes;
   }
-  LSM_ASSIGN_OR_RETURN(const std::string_view padding, BytesAt(at, static_cast<size_t>(end - at)));
+  TRELLIS_ASSIGN_OR_RETURN(const std::string_view padding,
+                           BytesAt(at, static_cast<size_t>(end - at)));
   // The same sector has sound bytes before it, which were written with it.  So it is damaged, not
   // torn.
   if (padding.find_first_not_of('\0') != padding.npos) {
@@ -191,7 +192,7 @@ absl::StatusOr<LogReader::Piece> LogReader::BeginPiece(uint64_t offset, size_t b
   const uint64_t at = AfterTag(offset);
   Piece piece{.at = offset, .end = at + bytes};
   if (at == offset) return piece;
-  LSM_ASSIGN_OR_RETURN(const std::string_view tag, BytesAt(offset, kSectorTagBytes));
+  TRELLIS_ASSIGN_OR_RETURN(const std::string_view tag, BytesAt(offset, kSectorTagBytes));
   piece.has_right_tag = LoadSectorTag(tag, file_id_) == offset;
   return piece;
 }
@@ -201,7 +202,7 @@ absl::StatusOr<bool> LogReader::Judge(const Piece& piece, std::string_view what)
   // The sector was written.  If the write stopped in this piece, only zeros follow from the seal
   // on.
   const uint64_t seal = piece.end - 1;
-  LSM_ASSIGN_OR_RETURN(
+  TRELLIS_ASSIGN_OR_RETURN(
       const std::string_view rest,
       BytesAt(seal, static_cast<size_t>(std::min<uint64_t>(SectorRoom(seal), size_bytes_ - seal))));
   return DamagedOrTorn(piece.at, what,
@@ -210,7 +211,7 @@ absl::StatusOr<bool> LogReader::Judge(const Piece& piece, std::string_view what)
 
 absl::StatusOr<bool> LogReader::DamagedOrTorn(uint64_t from, std::string_view what,
                                               bool is_overwritten) {
-  LSM_ASSIGN_OR_RETURN(std::string proof, FindProof(from));
+  TRELLIS_ASSIGN_OR_RETURN(std::string proof, FindProof(from));
   if (proof.empty() && is_overwritten) proof = "overwritten, not torn";
   return proof.empty() ? absl::StatusOr<bool>(Torn()) : Damage(Concat(what, " (", proof, ")"));
 }
@@ -225,25 +226,26 @@ absl::StatusOr<std::string> LogReader::FindProof(uint64_t from) {
     if (stray_.at >= from && stray_.at > 0)
       return Concat("what was written at offset ", stray_.home, " stands at offset ", stray_.at);
     if (searched_to_ >= size_bytes_) return "";
-    LSM_RETURN_IF_ERROR(SearchSector());
+    TRELLIS_RETURN_IF_ERROR(SearchSector());
   }
 }
 
 absl::Status LogReader::SearchSector() {
-  LSM_ASSIGN_OR_RETURN(const uint64_t at, SkipHole(search_window_, searched_to_));
+  TRELLIS_ASSIGN_OR_RETURN(const uint64_t at, SkipHole(search_window_, searched_to_));
   if (at >= size_bytes_) {
     searched_to_ = size_bytes_;
     return absl::OkStatus();
   }
   const uint64_t end = std::min(at + SectorRoom(at), size_bytes_);
   if (at % kSectorBytes == 0) {
-    LSM_ASSIGN_OR_RETURN(const std::string_view bytes,
-                         BytesFrom(&search_window_, at, static_cast<size_t>(end - at)));
+    TRELLIS_ASSIGN_OR_RETURN(const std::string_view bytes,
+                             BytesFrom(&search_window_, at, static_cast<size_t>(end - at)));
     const std::optional<uint64_t> home = HomeOf(bytes.substr(0, static_cast<size_t>(end - at)));
     if (home.has_value() && *home != at) stray_ = {at, *home};
   }
   for (uint64_t from = at; from < end;) {
-    LSM_ASSIGN_OR_RETURN(const std::optional<Found> found, FindHeader(&search_window_, from, end));
+    TRELLIS_ASSIGN_OR_RETURN(const std::optional<Found> found,
+                             FindHeader(&search_window_, from, end));
     if (!found.has_value()) break;
     if (found->header.durable_offset > witness_.header.durable_offset) witness_ = *found;
     from = AfterTag(found->offset) + kRecordHeaderBytes;
@@ -274,8 +276,8 @@ bool LogReader::Torn() {
 
 absl::StatusOr<bool> LogReader::SkipDamage() {
   if (damage_.ok()) return false;
-  LSM_ASSIGN_OR_RETURN(const std::optional<Found> next,
-                       FindHeader(&window_, damage_end_, size_bytes_));
+  TRELLIS_ASSIGN_OR_RETURN(const std::optional<Found> next,
+                           FindHeader(&window_, damage_end_, size_bytes_));
   if (!next.has_value()) return false;
   damage_ = absl::OkStatus();
   offset_ = next->offset;
@@ -286,11 +288,11 @@ absl::StatusOr<bool> LogReader::SkipDamage() {
 absl::StatusOr<std::optional<LogReader::Found>> LogReader::FindHeader(Window* window, uint64_t from,
                                                                       uint64_t to) {
   while (from < to) {
-    LSM_ASSIGN_OR_RETURN(from, SkipHole(*window, from));
+    TRELLIS_ASSIGN_OR_RETURN(from, SkipHole(*window, from));
     if (from >= to) break;
     // A header never spans two sectors.
     const auto count = static_cast<size_t>(std::min<uint64_t>(SectorRoom(from), to - from));
-    LSM_ASSIGN_OR_RETURN(std::string_view bytes, BytesFrom(window, from, count));
+    TRELLIS_ASSIGN_OR_RETURN(std::string_view bytes, BytesFrom(window, from, count));
     bytes = bytes.substr(0, count);
     for (size_t mark = FindMark(bytes, 0); mark != bytes.npos; mark = FindMark(bytes, mark + 1)) {
       const uint64_t at = from + mark;
@@ -306,7 +308,7 @@ absl::StatusOr<std::optional<LogReader::Found>> LogReader::FindHeader(Window* wi
 // A hole has no headers and no tags, and need not be read.
 absl::StatusOr<uint64_t> LogReader::SkipHole(const Window& window, uint64_t from) const {
   if (IsIn(window, from, 1)) return from;
-  LSM_ASSIGN_OR_RETURN(const uint64_t data, file_->NextData(from));
+  TRELLIS_ASSIGN_OR_RETURN(const uint64_t data, file_->NextData(from));
   return std::max(from, data - data % kSectorBytes);
 }
 
@@ -335,7 +337,7 @@ absl::StatusOr<std::string_view> LogReader::BytesFrom(Window* window, uint64_t o
 }
 
 absl::StatusOr<std::string_view> LogReader::BytesAt(uint64_t offset, size_t count) {
-  LSM_ASSIGN_OR_RETURN(const std::string_view bytes, BytesFrom(&window_, offset, count));
+  TRELLIS_ASSIGN_OR_RETURN(const std::string_view bytes, BytesFrom(&window_, offset, count));
   return bytes.substr(0, count);
 }
 

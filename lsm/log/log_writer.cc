@@ -31,8 +31,8 @@ absl::StatusOr<std::unique_ptr<LogWriter>> LogWriter::Create(std::unique_ptr<App
   std::unique_ptr<LogWriter> writer(new LogWriter(std::move(file), file_id));
   char header[kLogHeaderBytes];
   StoreLogHeader(header, {.version = kLogVersion, .kind = kind, .file_id = file_id});
-  LSM_RETURN_IF_ERROR(writer->AppendBytes({header, sizeof(header)}));
-  LSM_RETURN_IF_ERROR(writer->Sync());
+  TRELLIS_RETURN_IF_ERROR(writer->AppendBytes({header, sizeof(header)}));
+  TRELLIS_RETURN_IF_ERROR(writer->Sync());
   return writer;
 }
 
@@ -52,7 +52,7 @@ void LogWriter::Reserve(size_t payload_bytes) {
 }
 
 absl::Status LogWriter::AppendRecord(RecordType type, std::string_view payload) {
-  LSM_RETURN_IF_ERROR(status_);
+  TRELLIS_RETURN_IF_ERROR(status_);
   const uint64_t start = size_bytes();
   const uint64_t end = RecordEnd(start, payload.size());
   if (next_ordinal_ == std::numeric_limits<uint32_t>::max() || end > kLogBytesMax) {
@@ -83,7 +83,7 @@ absl::Status LogWriter::AppendRecord(RecordType type, std::string_view payload) 
     at += kChunkFramingBytes + piece_bytes;
   }
   std::memset(place(), 0, static_cast<size_t>(end - at));
-  LSM_RETURN_IF_ERROR(AppendBytes(scratch_));
+  TRELLIS_RETURN_IF_ERROR(AppendBytes(scratch_));
   ++next_ordinal_;
   if (scratch_.capacity() > kScratchBytesKept) std::string().swap(scratch_);
   return absl::OkStatus();
@@ -101,7 +101,7 @@ absl::Status LogWriter::AppendBytes(std::string_view bytes) {
 }
 
 absl::Status LogWriter::Sync() {
-  LSM_RETURN_IF_ERROR(status_);
+  TRELLIS_RETURN_IF_ERROR(status_);
   if (!has_unsynced()) return absl::OkStatus();
   status_ = CatchOutOfMemory([&] { return file_->Sync(); });
   if (status_.ok()) durable_offset_ = size_bytes();

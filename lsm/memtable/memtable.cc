@@ -83,7 +83,7 @@ absl::Status Memtable::PrepareBatch(std::string_view encoded) {
     return DamageAt("write batch", encoded.size(), "shorter than its header");
   }
   EntryMaker maker(&skiplist_, EncodedBatch::FirstSequenceOf(encoded), &prepared_);
-  LSM_RETURN_IF_ERROR(EncodedBatch::ForEach(encoded, &maker));
+  TRELLIS_RETURN_IF_ERROR(EncodedBatch::ForEach(encoded, &maker));
   skiplist_.Reserve(prepared_.size());
   return absl::OkStatus();
 }

@@ -19,16 +19,16 @@ namespace {
 // store, whose other files may be damaged in any way.  If none is, the files belong to another
 // product.
 absl::Status LookFirst(const std::string& path, const Options& options) {
-  LSM_ASSIGN_OR_RETURN(const StoreDirectory there, StoreDirectory::Peek(path, options));
+  TRELLIS_ASSIGN_OR_RETURN(const StoreDirectory there, StoreDirectory::Peek(path, options));
   if (there.directory == nullptr) return NoStore(path);
-  LSM_RETURN_IF_ERROR(CheckCurrentIsOurs(*there.directory));
-  LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, there.directory->List());
+  TRELLIS_RETURN_IF_ERROR(CheckCurrentIsOurs(*there.directory));
+  TRELLIS_ASSIGN_OR_RETURN(const std::vector<std::string> names, there.directory->List());
   bool found = false;
   std::string foreign;
   for (const std::string& name : names) {
     const std::optional<FileName> parsed = ParseFileName(name);
     if (!parsed || parsed->kind == FileKind::kLock || parsed->kind == FileKind::kReserve) continue;
-    LSM_ASSIGN_OR_RETURN(const Origin origin, OriginOf(*there.directory, name, parsed->kind));
+    TRELLIS_ASSIGN_OR_RETURN(const Origin origin, OriginOf(*there.directory, name, parsed->kind));
     if (origin == Origin::kStore) return absl::OkStatus();
     if (origin == Origin::kForeign && foreign.empty()) foreign = name;
     found = true;
@@ -40,12 +40,12 @@ absl::Status LookFirst(const std::string& path, const Options& options) {
 }  // namespace
 
 absl::StatusOr<RepairReport> RepairStore(const std::string& path, const Options& options) {
-  LSM_RETURN_IF_ERROR(ValidateOptions(options));
-  LSM_RETURN_IF_ERROR(LookFirst(path, options));
+  TRELLIS_RETURN_IF_ERROR(ValidateOptions(options));
+  TRELLIS_RETURN_IF_ERROR(LookFirst(path, options));
   Options open = options;
   open.mode = OpenMode::kMustExist;
   open.direct_reads = false;  // everything is read once, and some file systems do not support it
-  LSM_ASSIGN_OR_RETURN(StoreDirectory store, StoreDirectory::Open(path, open));
+  TRELLIS_ASSIGN_OR_RETURN(StoreDirectory store, StoreDirectory::Open(path, open));
   const auto run = [&]() -> absl::StatusOr<RepairReport> {
     store.directory = WithWholeReads(std::move(store.directory));
     if (store.own_log_directory != nullptr)
@@ -55,7 +55,7 @@ absl::StatusOr<RepairReport> RepairStore(const std::string& path, const Options&
   absl::StatusOr<RepairReport> report = run();
   if (!IsDiskFull(report.status())) return report;
   // Tries again with the space of the reserve.
-  LSM_ASSIGN_OR_RETURN(store, StoreDirectory::Open(path, open));
+  TRELLIS_ASSIGN_OR_RETURN(store, StoreDirectory::Open(path, open));
   bool removed = RemoveReserve(*store.directory);
   if (store.own_log_directory != nullptr)
     removed = RemoveReserve(*store.own_log_directory) || removed;

@@ -28,7 +28,7 @@ absl::Status RepairJob::PlaceTables() {
     LeaveOut(Concat(directory_.path(), ": entries have sequences up to ", largest,
                     ", which leave no room for later writes: all are numbered again"));
   }
-  LSM_ASSIGN_OR_RETURN(const std::string disorder, FindDisorder());
+  TRELLIS_ASSIGN_OR_RETURN(const std::string disorder, FindDisorder());
   if (!disorder.empty()) {
     LeaveOut(Concat(directory_.path(), ": ", disorder,
                     ": the levels are not believed; all tables become one run, in which the "
@@ -41,7 +41,7 @@ absl::Status RepairJob::PlaceTables() {
     }
   }
   if (!loose_tables_.empty()) {
-    LSM_ASSIGN_OR_RETURN(const Tables merged, Merge(loose_tables_, 1, renumbers));
+    TRELLIS_ASSIGN_OR_RETURN(const Tables merged, Merge(loose_tables_, 1, renumbers));
     Place(1, merged);
     loose_tables_.clear();
   }
@@ -117,9 +117,9 @@ absl::StatusOr<std::string> RepairJob::FindDisorderOfKeys() {
     disorder = problem;
     return false;
   };
-  LSM_RETURN_IF_ERROR(CompareRuns(directory_, context_.table_context, TablesToCompare(runs),
-                                  /*from=*/"", UINT64_MAX, calls)
-                          .status());
+  TRELLIS_RETURN_IF_ERROR(CompareRuns(directory_, context_.table_context, TablesToCompare(runs),
+                                      /*from=*/"", UINT64_MAX, calls)
+                              .status());
   return disorder;
 }
 
@@ -142,7 +142,7 @@ absl::StatusOr<RepairJob::Tables> RepairJob::Merge(const Tables& tables, int lev
   }
   RunsReader reader(&directory_, context_.table_context);
   for (auto& [largest, run] : runs) reader.AddRun(std::move(run));
-  LSM_RETURN_IF_ERROR(reader.Start());
+  TRELLIS_RETURN_IF_ERROR(reader.Start());
   TableOutput output(context_, UsualFilter(context_, level), level, /*run=*/0,
                      level == 0 ? UINT64_MAX : options_.table_bytes, {});
   std::string key;  // of the last added entry
@@ -154,11 +154,11 @@ absl::StatusOr<RepairJob::Tables> RepairJob::Merge(const Tables& tables, int lev
         key.resize(key.size() - kInternalKeySuffixBytes);
         AppendFixed64(&key, PackSuffix(1, kind));
       }
-      LSM_RETURN_IF_ERROR(output.Add(key, reader.value()));
+      TRELLIS_RETURN_IF_ERROR(output.Add(key, reader.value()));
     }
-    LSM_RETURN_IF_ERROR(reader.Next());
+    TRELLIS_RETURN_IF_ERROR(reader.Next());
   }
-  LSM_ASSIGN_OR_RETURN(const OpenTables outputs, output.Finish());
+  TRELLIS_ASSIGN_OR_RETURN(const OpenTables outputs, output.Finish());
   return Written(outputs);
 }
 

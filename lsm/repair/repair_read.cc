@@ -23,31 +23,32 @@ RepairJob::RepairJob(const Options& options, StoreDirectory store)
       logs_(store_.log_directory()) {}
 
 absl::StatusOr<RepairReport> RepairJob::Run() {
-  LSM_RETURN_IF_ERROR(Prepare());
+  TRELLIS_RETURN_IF_ERROR(Prepare());
   if (levels_known_) {
-    LSM_RETURN_IF_ERROR(SalvageLevels());
+    TRELLIS_RETURN_IF_ERROR(SalvageLevels());
   } else {
-    LSM_RETURN_IF_ERROR(SalvageLooseTables());
+    TRELLIS_RETURN_IF_ERROR(SalvageLooseTables());
   }
-  LSM_RETURN_IF_ERROR(SalvageLogs());
-  LSM_RETURN_IF_ERROR(PlaceTables());
-  LSM_RETURN_IF_ERROR(CheckOutcome());
-  LSM_RETURN_IF_ERROR(KeepDamagedFiles());
-  LSM_RETURN_IF_ERROR(WriteManifest());
+  TRELLIS_RETURN_IF_ERROR(SalvageLogs());
+  TRELLIS_RETURN_IF_ERROR(PlaceTables());
+  TRELLIS_RETURN_IF_ERROR(CheckOutcome());
+  TRELLIS_RETURN_IF_ERROR(KeepDamagedFiles());
+  TRELLIS_RETURN_IF_ERROR(WriteManifest());
   RemoveDamagedFiles();
   return std::move(report_);
 }
 
 absl::Status RepairJob::Prepare() {
-  LSM_RETURN_IF_ERROR(FindManifest());
+  TRELLIS_RETURN_IF_ERROR(FindManifest());
   if (levels_known_) {
     needed_logs_ = state_.NeededLogs();
   } else {
-    LSM_RETURN_IF_ERROR(FindDigestSeed());
+    TRELLIS_RETURN_IF_ERROR(FindDigestSeed());
   }
   // The numbers of existing files decide, since a manifest may claim anything.
   if (state_.next_file_number > kFileNumberMax / 2) state_.next_file_number = 1;
-  LSM_ASSIGN_OR_RETURN(next_number_, NextFileNumber(directory_, logs_, state_.next_file_number));
+  TRELLIS_ASSIGN_OR_RETURN(next_number_,
+                           NextFileNumber(directory_, logs_, state_.next_file_number));
   context_.options = &options_;
   context_.directory = &directory_;
   context_.clock = store_.environment.clock;
@@ -58,7 +59,7 @@ absl::Status RepairJob::Prepare() {
     made_.Add(&directory_, TableFileName(next_number_));
     return next_number_++;
   };
-  LSM_RETURN_IF_ERROR(ChooseFilters(options_, &context_));
+  TRELLIS_RETURN_IF_ERROR(ChooseFilters(options_, &context_));
   return absl::OkStatus();
 }
 
@@ -75,7 +76,7 @@ absl::Status RepairJob::ReadCurrent() {
     LeaveOut(Concat(directory_.path(), "/", kCurrentFileName, ": the file is missing"));
     return absl::OkStatus();
   }
-  LSM_RETURN_IF_ERROR(bytes.status());
+  TRELLIS_RETURN_IF_ERROR(bytes.status());
   current_bytes_ = *std::move(bytes);
   const absl::StatusOr<Current> decoded =
       Current::Decode(*current_bytes_, Concat(directory_.path(), "/", kCurrentFileName));
@@ -91,13 +92,13 @@ absl::Status RepairJob::ReadCurrent() {
 
 // Finds the manifest that CURRENT names, or the newest one that is readable and fits.
 absl::Status RepairJob::FindManifest() {
-  LSM_RETURN_IF_ERROR(ReadCurrent());
-  if (current_) LSM_RETURN_IF_ERROR(TryManifest(current_->manifest_number));
-  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers,
-                       NumbersOf(directory_, FileKind::kManifest));
+  TRELLIS_RETURN_IF_ERROR(ReadCurrent());
+  if (current_) TRELLIS_RETURN_IF_ERROR(TryManifest(current_->manifest_number));
+  TRELLIS_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers,
+                           NumbersOf(directory_, FileKind::kManifest));
   for (auto number = numbers.rbegin(); !levels_known_ && number != numbers.rend(); ++number) {
     if (current_ && *number == current_->manifest_number) continue;
-    LSM_RETURN_IF_ERROR(TryManifest(*number));
+    TRELLIS_RETURN_IF_ERROR(TryManifest(*number));
   }
   if (!levels_known_) {
     LeaveOut(
@@ -113,16 +114,16 @@ absl::Status RepairJob::TryManifest(uint64_t number) {
   absl::StatusOr<ManifestContents> contents = ReadManifestNumber(number);
   if (contents.ok()) {
     if (is_named) {
-      LSM_RETURN_IF_ERROR(store_.own_log_path
-                              ? CheckLogsAreNotElsewhere(store_, contents->state)
-                              : contents->state.CheckLogsAreWithTables(directory_.path()));
+      TRELLIS_RETURN_IF_ERROR(store_.own_log_path
+                                  ? CheckLogsAreNotElsewhere(store_, contents->state)
+                                  : contents->state.CheckLogsAreWithTables(directory_.path()));
     }
     // A separate log directory may be another store's.  Then its logs do not fit.
     if (is_named && store_.own_log_directory != nullptr) {
-      LSM_RETURN_IF_ERROR(CheckLogsBelong(logs_, contents->state));
+      TRELLIS_RETURN_IF_ERROR(CheckLogsBelong(logs_, contents->state));
       logs_are_ours_ = true;
     }
-    LSM_ASSIGN_OR_RETURN(levels_known_, FitsTheFiles(contents->state, number));
+    TRELLIS_ASSIGN_OR_RETURN(levels_known_, FitsTheFiles(contents->state, number));
     if (levels_known_) {
       log_ids_known_ = is_named;
       state_ = std::move(contents->state);
@@ -132,8 +133,8 @@ absl::Status RepairJob::TryManifest(uint64_t number) {
     return contents.status();
   } else {
     // The file that CURRENT names was Trellis's, whatever its content is now.
-    LSM_ASSIGN_OR_RETURN(const bool foreign,
-                         is_named ? false : IsForeign(directory_, name, FileKind::kManifest));
+    TRELLIS_ASSIGN_OR_RETURN(const bool foreign,
+                             is_named ? false : IsForeign(directory_, name, FileKind::kManifest));
     if (foreign) return absl::OkStatus();
     LeaveOut(std::string(MessageOf(contents.status())));
   }
@@ -144,10 +145,10 @@ absl::Status RepairJob::TryManifest(uint64_t number) {
 absl::StatusOr<ManifestContents> RepairJob::ReadManifestNumber(uint64_t number) {
   if (current_ && current_->manifest_number == number) return ReadManifestOf(directory_, *current_);
   // Reads it as if CURRENT named it.
-  LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
-                       directory_.OpenRead(ManifestFileName(number), ReadMode::kBuffered));
-  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<LogReader> log,
-                       LogReader::Open(std::move(file), LogKind::kManifest));
+  TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
+                           directory_.OpenRead(ManifestFileName(number), ReadMode::kBuffered));
+  TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<LogReader> log,
+                           LogReader::Open(std::move(file), LogKind::kManifest));
   return ReadManifestOf(directory_, {number, log->file_id()});
 }
 
@@ -156,8 +157,8 @@ absl::StatusOr<ManifestContents> RepairJob::ReadManifestNumber(uint64_t number) 
 // all files exist that it needs, since a job removes files only after its edit is durable.
 // Otherwise their state is unknown.
 absl::StatusOr<bool> RepairJob::FitsTheFiles(const ManifestState& state, uint64_t number) {
-  LSM_ASSIGN_OR_RETURN(std::set<uint64_t> unknown, NumbersOf(directory_, FileKind::kTable));
-  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> logs, NumbersOf(logs_, FileKind::kLog));
+  TRELLIS_ASSIGN_OR_RETURN(std::set<uint64_t> unknown, NumbersOf(directory_, FileKind::kTable));
+  TRELLIS_ASSIGN_OR_RETURN(const std::set<uint64_t> logs, NumbersOf(logs_, FileKind::kLog));
   std::string missing;
   for (const auto& level : state.levels) {
     for (const auto& [table, meta] : level) {
@@ -171,7 +172,7 @@ absl::StatusOr<bool> RepairJob::FitsTheFiles(const ManifestState& state, uint64_
   if (is_named && missing.empty()) return true;
   for (const uint64_t table : unknown) {
     const std::string name = TableFileName(table);
-    LSM_ASSIGN_OR_RETURN(const Origin origin, OriginOf(directory_, name, FileKind::kTable));
+    TRELLIS_ASSIGN_OR_RETURN(const Origin origin, OriginOf(directory_, name, FileKind::kTable));
     if (origin != Origin::kStore) continue;
     LeaveOut(Concat(directory_.path(), "/", ManifestFileName(number), ": it does not know ", name,
                     missing.empty() ? ", and CURRENT does not name it"
@@ -184,7 +185,8 @@ absl::StatusOr<bool> RepairJob::FitsTheFiles(const ManifestState& state, uint64_
 // Takes the seed of the tables, so that their filters stay usable.
 absl::Status RepairJob::FindDigestSeed() {
   state_.digest_seed = NewDigestSeed(options_.filter_hash, *store_.environment.random);
-  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(directory_, FileKind::kTable));
+  TRELLIS_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers,
+                           NumbersOf(directory_, FileKind::kTable));
   for (const uint64_t number : numbers) {
     const absl::StatusOr<std::unique_ptr<Table>> table = OpenAnyTable(number, std::nullopt);
     if (!table.ok() && !IsDamage(table.status())) return table.status();
@@ -199,8 +201,8 @@ absl::Status RepairJob::FindDigestSeed() {
 
 absl::StatusOr<std::unique_ptr<Table>> RepairJob::OpenAnyTable(uint64_t number,
                                                                std::optional<uint64_t> file_id) {
-  LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
-                       directory_.OpenRead(TableFileName(number), ReadMode::kBuffered));
+  TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
+                           directory_.OpenRead(TableFileName(number), ReadMode::kBuffered));
   TableContext context;
   context.file_id = file_id;
   context.partitions_on_demand = true;  // a damaged partition does not affect others
@@ -209,7 +211,7 @@ absl::StatusOr<std::unique_ptr<Table>> RepairJob::OpenAnyTable(uint64_t number,
 
 absl::StatusOr<bool> RepairJob::IsForeign(Directory& directory, const std::string& name,
                                           FileKind kind) {
-  LSM_ASSIGN_OR_RETURN(const Origin origin, OriginOf(directory, name, kind));
+  TRELLIS_ASSIGN_OR_RETURN(const Origin origin, OriginOf(directory, name, kind));
   if (origin != Origin::kForeign) return false;
   LeaveOut(Concat(directory.path(), "/", name,
                   ": offset 0: not a file of Trellis; it stays where it is"));

@@ -36,14 +36,14 @@ absl::Status RepairJob::SalvageLevels() {
         Keep(*table, &kept);
         continue;
       }
-      LSM_ASSIGN_OR_RETURN(const Tables rescued,
-                           Rescue(number, meta.file_id, level, meta.run, table.status()));
+      TRELLIS_ASSIGN_OR_RETURN(const Tables rescued,
+                               Rescue(number, meta.file_id, level, meta.run, table.status()));
       rescued_any = rescued_any || !rescued.empty();
       kept.insert(kept.end(), rescued.begin(), rescued.end());
     }
     // Level 0 is ordered by table number, which a rewritten table does not keep.
     if (level == 0 && rescued_any) {
-      LSM_ASSIGN_OR_RETURN(kept, Merge(kept, 0, /*renumbers=*/false));
+      TRELLIS_ASSIGN_OR_RETURN(kept, Merge(kept, 0, /*renumbers=*/false));
     }
     Place(level, kept);
   }
@@ -51,17 +51,19 @@ absl::Status RepairJob::SalvageLevels() {
 }
 
 absl::Status RepairJob::SalvageLooseTables() {
-  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(directory_, FileKind::kTable));
+  TRELLIS_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers,
+                           NumbersOf(directory_, FileKind::kTable));
   for (const uint64_t number : numbers) {
-    LSM_ASSIGN_OR_RETURN(const bool foreign,
-                         IsForeign(directory_, TableFileName(number), FileKind::kTable));
+    TRELLIS_ASSIGN_OR_RETURN(const bool foreign,
+                             IsForeign(directory_, TableFileName(number), FileKind::kTable));
     if (foreign) continue;
     const absl::StatusOr<SalvagedTable> table = ReadTable(number, std::nullopt, kLevels - 1);
     if (table.ok()) {
       Keep(*table, &loose_tables_);
       continue;
     }
-    LSM_ASSIGN_OR_RETURN(const Tables rescued, Rescue(number, std::nullopt, 0, 0, table.status()));
+    TRELLIS_ASSIGN_OR_RETURN(const Tables rescued,
+                             Rescue(number, std::nullopt, 0, 0, table.status()));
     loose_tables_.insert(loose_tables_.end(), rescued.begin(), rescued.end());
   }
   return absl::OkStatus();
@@ -72,10 +74,11 @@ absl::StatusOr<RepairJob::SalvagedTable> RepairJob::ReadTable(uint64_t number,
                                                               int level) {
   absl::StatusOr<std::unique_ptr<ReadFile>> file =
       directory_.OpenRead(TableFileName(number), ReadMode::kBuffered);
-  LSM_RETURN_IF_ERROR(file.status());
+  TRELLIS_RETURN_IF_ERROR(file.status());
   TableContext context = context_.table_context;
   context.file_id = file_id;
-  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<Table> table, Table::Open(*std::move(file), context));
+  TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<Table> table,
+                           Table::Open(*std::move(file), context));
   absl::Status problem;  // the first one
   TableCheckCalls calls;
   calls.problem = [&](const absl::Status& status) {
@@ -83,7 +86,7 @@ absl::StatusOr<RepairJob::SalvagedTable> RepairJob::ReadTable(uint64_t number,
     return false;
   };
   const TableFacts facts = CheckTable(*table, calls);
-  LSM_RETURN_IF_ERROR(problem);
+  TRELLIS_RETURN_IF_ERROR(problem);
   if (facts.entries == 0) return DamageAt(table->path(), 0, "the table has no entries");
   SalvagedTable salvaged;
   TableMeta& meta = salvaged.meta;
@@ -95,9 +98,9 @@ absl::StatusOr<RepairJob::SalvagedTable> RepairJob::ReadTable(uint64_t number,
   meta.largest = facts.largest;
   salvaged.smallest_sequence = facts.smallest_sequence;
   salvaged.largest_sequence = facts.largest_sequence;
-  LSM_RETURN_IF_ERROR(
+  TRELLIS_RETURN_IF_ERROR(
       CheckClaims(*table, {meta.entries, UserKeyOf(meta.smallest), UserKeyOf(meta.largest)}));
-  LSM_RETURN_IF_ERROR(CheckPlace(*table, {level, facts.largest_sequence}));
+  TRELLIS_RETURN_IF_ERROR(CheckPlace(*table, {level, facts.largest_sequence}));
   return salvaged;
 }
 
@@ -134,7 +137,7 @@ absl::StatusOr<RepairJob::Tables> RepairJob::Rescue(uint64_t number,
   const absl::StatusOr<std::unique_ptr<Table>> table = OpenAnyTable(number, file_id);
   if (!table.ok() && !IsDamage(table.status())) return table.status();
   if (table.ok()) {
-    LSM_ASSIGN_OR_RETURN(rescued, RescueBlocks(**table, level, run));
+    TRELLIS_ASSIGN_OR_RETURN(rescued, RescueBlocks(**table, level, run));
   }
   // Otherwise its blocks have been reported.
   if (lines_left_out() == lines_before) LeaveOut(std::string(MessageOf(damage)));
@@ -168,13 +171,13 @@ absl::StatusOr<RepairJob::Tables> RepairJob::RescueBlocks(const Table& table, in
       continue;
     }
     for (size_t i = index->begin(); i < index->end(); ++i)
-      LSM_RETURN_IF_ERROR(RescueBlock(table, *index, i, &rescued));
+      TRELLIS_RETURN_IF_ERROR(RescueBlock(table, *index, i, &rescued));
   }
-  LSM_RETURN_IF_ERROR(FlushStrays(&rescued));
+  TRELLIS_RETURN_IF_ERROR(FlushStrays(&rescued));
   if (rescued.entries == 0) return Tables();
   ++report_.tables_rewritten;
   report_.entries_saved += rescued.entries;
-  LSM_ASSIGN_OR_RETURN(const OpenTables outputs, rescued.output.Finish());
+  TRELLIS_ASSIGN_OR_RETURN(const OpenTables outputs, rescued.output.Finish());
   Tables tables = Written(outputs);
   tables.insert(tables.end(), rescued.stray_tables.begin(), rescued.stray_tables.end());
   return tables;
@@ -205,10 +208,10 @@ absl::Status RepairJob::RescueBlock(const Table& table, const IndexPart& index, 
     if (!rescued->last_key.empty() && CompareInternalKeys(rescued->last_key, entries->key()) >= 0) {
       rescued->strays->Add(parsed.sequence, parsed.kind, parsed.user_key, entries->value());
       if (rescued->strays->memory_bytes() >= options_.write_buffer_bytes)
-        LSM_RETURN_IF_ERROR(FlushStrays(rescued));
+        TRELLIS_RETURN_IF_ERROR(FlushStrays(rescued));
       continue;
     }
-    LSM_RETURN_IF_ERROR(rescued->output.Add(entries->key(), entries->value()));
+    TRELLIS_RETURN_IF_ERROR(rescued->output.Add(entries->key(), entries->value()));
     rescued->last_key.assign(entries->key());
   }
   return entries->status().ok() ? absl::OkStatus() : leave_out(entries->status());
@@ -218,7 +221,7 @@ absl::Status RepairJob::FlushStrays(Rescued* rescued) {
   const std::unique_ptr<Memtable> strays =
       std::exchange(rescued->strays, std::make_unique<Memtable>());
   if (strays->empty()) return absl::OkStatus();
-  LSM_ASSIGN_OR_RETURN(Tables tables, Flush(*strays));
+  TRELLIS_ASSIGN_OR_RETURN(Tables tables, Flush(*strays));
   for (SalvagedTable& table : tables) {
     table.meta.run = rescued->run;
     rescued->stray_tables.push_back(std::move(table));
@@ -229,7 +232,7 @@ absl::Status RepairJob::FlushStrays(Rescued* rescued) {
 // --- logs ---
 
 absl::Status RepairJob::SalvageLogs() {
-  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(logs_, FileKind::kLog));
+  TRELLIS_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(logs_, FileKind::kLog));
   for (const uint64_t number : needed_logs_) {
     if (numbers.contains(number)) continue;
     LeaveOut(std::string(MessageOf(MissingLog(logs_, number))));
@@ -242,10 +245,10 @@ absl::Status RepairJob::SalvageLogs() {
     const bool is_obsolete = levels_known_ && number < state_.oldest_log;
     in_tables_to_ = is_obsolete ? state_.last_sequence : 0;
     if (is_obsolete && has_oldest) {
-      LSM_RETURN_IF_ERROR(PassOverLog(number));
+      TRELLIS_RETURN_IF_ERROR(PassOverLog(number));
     } else {
-      LSM_RETURN_IF_ERROR(CatchOutOfMemoryFor(Concat(logs_.path(), "/", LogFileName(number)),
-                                              [&] { return SalvageLog(number); }));
+      TRELLIS_RETURN_IF_ERROR(CatchOutOfMemoryFor(Concat(logs_.path(), "/", LogFileName(number)),
+                                                  [&] { return SalvageLog(number); }));
     }
   }
   return absl::OkStatus();
@@ -255,7 +258,7 @@ absl::Status RepairJob::SalvageLogs() {
 absl::Status RepairJob::PassOverLog(uint64_t number) {
   if (!MayBeAnothers()) return absl::OkStatus();
   const std::string name = LogFileName(number);
-  LSM_ASSIGN_OR_RETURN(const bool foreign, IsForeign(logs_, name, FileKind::kLog));
+  TRELLIS_ASSIGN_OR_RETURN(const bool foreign, IsForeign(logs_, name, FileKind::kLog));
   if (foreign) return absl::OkStatus();
   LeaveOut(Concat(logs_.path(), "/", name, ": no manifest says whose log this is: it is kept"));
   damaged_logs_.insert(name);
@@ -265,10 +268,11 @@ absl::Status RepairJob::PassOverLog(uint64_t number) {
 absl::Status RepairJob::SalvageLog(uint64_t number) {
   const std::string name = LogFileName(number);
   if (!needed_logs_.contains(number)) {
-    LSM_ASSIGN_OR_RETURN(const bool foreign, IsForeign(logs_, name, FileKind::kLog));
+    TRELLIS_ASSIGN_OR_RETURN(const bool foreign, IsForeign(logs_, name, FileKind::kLog));
     if (foreign) return absl::OkStatus();
   }
-  LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file, logs_.OpenRead(name, ReadMode::kBuffered));
+  TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
+                           logs_.OpenRead(name, ReadMode::kBuffered));
   const absl::StatusOr<std::unique_ptr<LogReader>> log =
       LogReader::Open(std::move(file), LogKind::kWriteAhead);
   if (!log.ok()) {
@@ -290,7 +294,7 @@ absl::Status RepairJob::SalvageLog(uint64_t number) {
     damaged_logs_.insert(name);
   }
   const uint64_t saved_before = report_.entries_saved;
-  LSM_RETURN_IF_ERROR(SalvageRecords(log->get(), number));
+  TRELLIS_RETURN_IF_ERROR(SalvageRecords(log->get(), number));
   if (report_.entries_saved != saved_before) ++report_.logs_converted;
   return absl::OkStatus();
 }
@@ -302,10 +306,10 @@ absl::Status RepairJob::SalvageRecords(LogReader* log, uint64_t number) {
       [this](const std::shared_ptr<const Memtable>& memtable) { return FlushMemtable(*memtable); });
   for (uint64_t records = 0;; ++records) {
     LogReader::Record record;
-    LSM_RETURN_IF_ERROR(filler.MakeRoomForNext(log));
+    TRELLIS_RETURN_IF_ERROR(filler.MakeRoomForNext(log));
     const absl::StatusOr<bool> more = log->Next(&record);
     if (more.ok() && *more) {
-      LSM_RETURN_IF_ERROR(SalvageRecord(record, name, log, &filler));
+      TRELLIS_RETURN_IF_ERROR(SalvageRecord(record, name, log, &filler));
       continue;
     }
     if (more.ok()) {
@@ -314,7 +318,7 @@ absl::Status RepairJob::SalvageRecords(LogReader* log, uint64_t number) {
     }
     if (!absl::IsDataLoss(more.status())) return more.status();
     DamagedLog(name, std::string(MessageOf(more.status())));
-    LSM_ASSIGN_OR_RETURN(const bool skipped, log->SkipDamage());
+    TRELLIS_ASSIGN_OR_RETURN(const bool skipped, log->SkipDamage());
     if (!skipped) return filler.HandOver();
   }
 }
@@ -355,8 +359,8 @@ absl::Status RepairJob::SalvageRecord(const LogReader::Record& record, const std
 
 absl::StatusOr<RepairJob::Tables> RepairJob::Flush(const Memtable& memtable) {
   const std::unique_ptr<Iterator> entries = memtable.NewIterator();
-  LSM_ASSIGN_OR_RETURN(const JobResult result,
-                       RunFlush(context_, *entries, UsualFilter(context_, 0), {}));
+  TRELLIS_ASSIGN_OR_RETURN(const JobResult result,
+                           RunFlush(context_, *entries, UsualFilter(context_, 0), {}));
   return Written(result.outputs);
 }
 
@@ -364,7 +368,7 @@ absl::StatusOr<RepairJob::Tables> RepairJob::Flush(const Memtable& memtable) {
 // unknown.
 absl::Status RepairJob::FlushMemtable(const Memtable& memtable) {
   report_.entries_saved += memtable.entry_count();
-  LSM_ASSIGN_OR_RETURN(const Tables written, Flush(memtable));
+  TRELLIS_ASSIGN_OR_RETURN(const Tables written, Flush(memtable));
   if (levels_known_) {
     Place(0, written);
   } else {

@@ -20,11 +20,11 @@ absl::StatusOr<bool> IsBeginOf(const ReadFile& file, const ReadFile& other) {
   std::string bytes(kReadBytes, '\0'), others(kReadBytes, '\0');
   for (uint64_t offset = 0;; offset += kReadBytes) {
     // Holes in both files are equal.
-    LSM_ASSIGN_OR_RETURN(const uint64_t data, file.NextData(offset));
-    LSM_ASSIGN_OR_RETURN(const uint64_t other_data, other.NextData(offset));
+    TRELLIS_ASSIGN_OR_RETURN(const uint64_t data, file.NextData(offset));
+    TRELLIS_ASSIGN_OR_RETURN(const uint64_t other_data, other.NextData(offset));
     offset = std::min(data, other_data);
-    LSM_ASSIGN_OR_RETURN(const size_t length, file.ReadAt(offset, bytes));
-    LSM_ASSIGN_OR_RETURN(const size_t other_length, other.ReadAt(offset, others));
+    TRELLIS_ASSIGN_OR_RETURN(const size_t length, file.ReadAt(offset, bytes));
+    TRELLIS_ASSIGN_OR_RETURN(const size_t other_length, other.ReadAt(offset, others));
     if (other_length < length || std::memcmp(bytes.data(), others.data(), length) != 0)
       return false;
     if (length < kReadBytes) return true;
@@ -40,10 +40,10 @@ absl::StatusOr<std::string> FreeNameFor(Directory& directory, const std::string&
     const absl::StatusOr<std::unique_ptr<ReadFile>> kept =
         directory.OpenRead(kept_name, ReadMode::kBuffered);
     if (absl::IsNotFound(kept.status())) return kept_name;
-    LSM_RETURN_IF_ERROR(kept.status());
-    LSM_ASSIGN_OR_RETURN(const bool is_begin, IsBeginOf(**kept, file));
+    TRELLIS_RETURN_IF_ERROR(kept.status());
+    TRELLIS_ASSIGN_OR_RETURN(const bool is_begin, IsBeginOf(**kept, file));
     if (!is_begin) continue;
-    LSM_RETURN_IF_ERROR(directory.Remove(kept_name));
+    TRELLIS_RETURN_IF_ERROR(directory.Remove(kept_name));
     return kept_name;
   }
 }
@@ -52,8 +52,8 @@ absl::Status KeepCopy(Directory& directory, const std::string& name, NewFiles* m
   const absl::StatusOr<std::unique_ptr<ReadFile>> from =
       directory.OpenRead(name, ReadMode::kBuffered);
   if (absl::IsNotFound(from.status())) return absl::OkStatus();  // missing: nothing to keep
-  LSM_RETURN_IF_ERROR(from.status());
-  LSM_ASSIGN_OR_RETURN(const std::string copy_name, FreeNameFor(directory, name, **from));
+  TRELLIS_RETURN_IF_ERROR(from.status());
+  TRELLIS_ASSIGN_OR_RETURN(const std::string copy_name, FreeNameFor(directory, name, **from));
   // A second name takes neither time nor space, whatever the size of the file.
   const absl::Status linked = made->AddMade(
       &directory, copy_name, [&] { return directory.Link(name, directory, copy_name); });
@@ -65,10 +65,12 @@ absl::Status KeepCopy(Directory& directory, const std::string& name, NewFiles* m
 
 absl::Status RepairJob::KeepDamagedFiles() {
   if (current_is_damaged_)
-    LSM_RETURN_IF_ERROR(KeepCopy(directory_, std::string(kCurrentFileName), &made_));
-  for (const std::string& name : damaged_) LSM_RETURN_IF_ERROR(KeepCopy(directory_, name, &made_));
-  for (const std::string& name : damaged_logs_) LSM_RETURN_IF_ERROR(KeepCopy(logs_, name, &made_));
-  LSM_RETURN_IF_ERROR(directory_.Sync());
+    TRELLIS_RETURN_IF_ERROR(KeepCopy(directory_, std::string(kCurrentFileName), &made_));
+  for (const std::string& name : damaged_)
+    TRELLIS_RETURN_IF_ERROR(KeepCopy(directory_, name, &made_));
+  for (const std::string& name : damaged_logs_)
+    TRELLIS_RETURN_IF_ERROR(KeepCopy(logs_, name, &made_));
+  TRELLIS_RETURN_IF_ERROR(directory_.Sync());
   return logs_.Sync();
 }
 
@@ -77,27 +79,27 @@ absl::Status RepairJob::CheckOutcome() {
   state_.levels = {};
   for (size_t level = 0; level < new_levels_.size(); ++level) {
     for (const SalvagedTable& table : new_levels_[level]) {
-      LSM_ASSIGN_OR_RETURN(
+      TRELLIS_ASSIGN_OR_RETURN(
           const std::shared_ptr<const OpenTable> open,
           OpenTableFile(directory_, table.meta, ReadMode::kBuffered, context_.table_context));
-      LSM_RETURN_IF_ERROR(
+      TRELLIS_RETURN_IF_ERROR(
           CheckPlace(*open->table, {static_cast<int>(level), state_.last_sequence}));
       state_.levels[level].emplace(table.meta.number, table.meta);
     }
   }
   state_.next_file_number = next_number_;
   const std::string manifest = Concat(directory_.path(), "/the new manifest");
-  LSM_ASSIGN_OR_RETURN(const VersionEdit snapshot,
-                       VersionEdit::Decode(state_.ToSnapshot().Encode(), manifest, 0));
+  TRELLIS_ASSIGN_OR_RETURN(const VersionEdit snapshot,
+                           VersionEdit::Decode(state_.ToSnapshot().Encode(), manifest, 0));
   return ManifestState().Apply(snapshot, manifest, 0);
 }
 
 absl::Status RepairJob::WriteManifest() {
   // It is too large to be compared when it is swapped.
   if (current_is_damaged_ && !current_bytes_)
-    LSM_RETURN_IF_ERROR(directory_.Remove(kCurrentFileName));
-  LSM_ASSIGN_OR_RETURN(const uint64_t manifest_number,
-                       FoundStore(store_, current_bytes_, &state_, &made_));
+    TRELLIS_RETURN_IF_ERROR(directory_.Remove(kCurrentFileName));
+  TRELLIS_ASSIGN_OR_RETURN(const uint64_t manifest_number,
+                           FoundStore(store_, current_bytes_, &state_, &made_));
   RemoveOrphans(directory_, logs_, state_, manifest_number);
   return absl::OkStatus();
 }

@@ -15,7 +15,7 @@ class WholeReadFile final : public ReadFile {
       : file_(std::move(file)), size_bytes_(size_bytes) {}
 
   absl::StatusOr<size_t> ReadAt(uint64_t offset, std::span<char> buffer) const override {
-    LSM_ASSIGN_OR_RETURN(const size_t bytes_read, file_->ReadAt(offset, buffer));
+    TRELLIS_ASSIGN_OR_RETURN(const size_t bytes_read, file_->ReadAt(offset, buffer));
     if (bytes_read < buffer.size() && offset < size_bytes_ && bytes_read < size_bytes_ - offset) {
       return absl::UnavailableError(Concat(path(), ": the read of ", buffer.size(),
                                            " bytes at offset ", offset, " ended after ", bytes_read,
@@ -40,8 +40,8 @@ class WholeReadsDirectory final : public ForwardingDirectory {
 
   absl::StatusOr<std::unique_ptr<ReadFile>> OpenRead(std::string_view name,
                                                      ReadMode mode) override {
-    LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file, directory().OpenRead(name, mode));
-    LSM_ASSIGN_OR_RETURN(const uint64_t size_bytes, file->Size());
+    TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file, directory().OpenRead(name, mode));
+    TRELLIS_ASSIGN_OR_RETURN(const uint64_t size_bytes, file->Size());
     return std::make_unique<WholeReadFile>(std::move(file), size_bytes);
   }
 };

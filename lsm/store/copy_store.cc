@@ -56,7 +56,7 @@ absl::StatusOr<bool> IsSoundIn(const TableSource& base, const TableMeta& meta,
                                const bloom::DigestSeed& digest_seed, Pacer* pacer) {
   if (base.directory == nullptr || !Has(*base.state, meta)) return false;
   VerifyReport verified;
-  LSM_RETURN_IF_ERROR(
+  TRELLIS_RETURN_IF_ERROR(
       VerifyUncounted(*base.directory, meta, place, wished, digest_seed, pacer, &verified));
   return verified.problems.empty();
 }
@@ -69,8 +69,8 @@ absl::StatusOr<bool> Link(const TableSource& source, const TableMeta& meta, Dire
       made->AddMade(&to, name, [&] { return source.directory->Link(name, to, name); });
   if (absl::IsUnimplemented(linked)) return false;
   if (absl::IsNotFound(linked))
-    LSM_RETURN_IF_ERROR(OpenFileOfTable(*source.directory, meta, ReadMode::kBuffered).status());
-  LSM_RETURN_IF_ERROR(linked);
+    TRELLIS_RETURN_IF_ERROR(OpenFileOfTable(*source.directory, meta, ReadMode::kBuffered).status());
+  TRELLIS_RETURN_IF_ERROR(linked);
   return true;
 }
 
@@ -80,11 +80,11 @@ absl::Status CopyTable(const TableSource& from, const TableMeta& meta, const Tab
   const std::string name = TableFileName(meta.number);
   const std::string path = Concat(from.directory->path(), "/", name);
   // A file may claim more bytes than there is room for.
-  LSM_RETURN_IF_ERROR(OpenFileOfTable(*from.directory, meta, ReadMode::kBuffered).status());
-  LSM_RETURN_IF_ERROR(CopyFile(*from.directory, name, to, name, made,
-                               [&](uint64_t bytes) { return pacer->Take(path, bytes); }));
+  TRELLIS_RETURN_IF_ERROR(OpenFileOfTable(*from.directory, meta, ReadMode::kBuffered).status());
+  TRELLIS_RETURN_IF_ERROR(CopyFile(*from.directory, name, to, name, made,
+                                   [&](uint64_t bytes) { return pacer->Take(path, bytes); }));
   VerifyReport verified;
-  LSM_RETURN_IF_ERROR(
+  TRELLIS_RETURN_IF_ERROR(
       VerifyUncounted(to, meta, place, wished, from.state->digest_seed, pacer, &verified));
   if (!verified.problems.empty()) {
     return absl::DataLossError(
@@ -114,7 +114,7 @@ absl::Status CheckIsOutside(const StoreDirectory& store, const std::string& path
   for (Directory* each :
        {store.directory.get(), logs_are_there ? store.own_log_directory.get() : nullptr}) {
     if (each == nullptr) continue;
-    LSM_ASSIGN_OR_RETURN(const bool is_inside, each->Contains(path));
+    TRELLIS_ASSIGN_OR_RETURN(const bool is_inside, each->Contains(path));
     if (!is_inside) continue;
     return absl::InvalidArgumentError(
         Concat(path, ": a copy must not be inside the store's own directory, ", each->path()));
@@ -125,8 +125,8 @@ absl::Status CheckIsOutside(const StoreDirectory& store, const std::string& path
 absl::StatusOr<StoreDirectory> OpenForCopy(const std::string& path, const Options& options) {
   Options there = options;
   there.mode = OpenMode::kMustNotExist;
-  LSM_ASSIGN_OR_RETURN(StoreDirectory store, StoreDirectory::Open(path, there));
-  LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, store.directory->List());
+  TRELLIS_ASSIGN_OR_RETURN(StoreDirectory store, StoreDirectory::Open(path, there));
+  TRELLIS_ASSIGN_OR_RETURN(const std::vector<std::string> names, store.directory->List());
   const bool is_whole = std::find(names.begin(), names.end(), kCurrentFileName) != names.end();
   for (const std::string& name : names) {
     const std::optional<FileName> parsed = ParseFileName(name);
@@ -138,7 +138,7 @@ absl::StatusOr<StoreDirectory> OpenForCopy(const std::string& path, const Option
                           "it), or of a store that lost it (DB::Repair repairs it)"));
   }
   if (store.own_log_directory != nullptr)
-    LSM_RETURN_IF_ERROR(CheckLogDirectoryIsFree(*store.own_log_directory));
+    TRELLIS_RETURN_IF_ERROR(CheckLogDirectoryIsFree(*store.own_log_directory));
   return store;
 }
 
@@ -150,19 +150,19 @@ absl::Status BringTables(const TableSource& from, bool link, const TableSource& 
     const TablePlace place{level, from.state->last_sequence};
     for (const auto& [number, meta] : from.state->levels[static_cast<size_t>(level)]) {
       report->entries += meta.entries;
-      LSM_ASSIGN_OR_RETURN(bool linked,
-                           IsSoundIn(base, meta, place, wished, from.state->digest_seed, pacer));
+      TRELLIS_ASSIGN_OR_RETURN(
+          bool linked, IsSoundIn(base, meta, place, wished, from.state->digest_seed, pacer));
       if (linked) {
-        LSM_ASSIGN_OR_RETURN(linked, Link(base, meta, to, made));
+        TRELLIS_ASSIGN_OR_RETURN(linked, Link(base, meta, to, made));
       }
       if (!linked && link) {
-        LSM_ASSIGN_OR_RETURN(linked, Link(from, meta, to, made));
+        TRELLIS_ASSIGN_OR_RETURN(linked, Link(from, meta, to, made));
       }
       if (linked) {
         ++report->tables_linked;
         pacer->Count(meta.file_bytes);
       } else {
-        LSM_RETURN_IF_ERROR(CopyTable(from, meta, place, to, wished, pacer, made, report));
+        TRELLIS_RETURN_IF_ERROR(CopyTable(from, meta, place, to, wished, pacer, made, report));
       }
     }
   }
@@ -179,55 +179,57 @@ absl::StatusOr<uint64_t> FoundStore(const StoreDirectory& store,
   state->synced_logs.clear();
   state->closed_logs.clear();
   state->started = true;  // by the snapshot that the manifest begins with
-  LSM_RETURN_IF_ERROR(made->AddMade(&store.log_directory(), LogFileName(state->oldest_log), [&] {
-    return log.Start(state->oldest_log, LogFileId(*state->log_seed, state->oldest_log));
-  }));
+  TRELLIS_RETURN_IF_ERROR(
+      made->AddMade(&store.log_directory(), LogFileName(state->oldest_log), [&] {
+        return log.Start(state->oldest_log, LogFileId(*state->log_seed, state->oldest_log));
+      }));
   // It is not closed: without an end record and records, a manifest that does not know it takes it
   // for what an opening left that failed.
-  LSM_RETURN_IF_ERROR(log.SyncNames());
+  TRELLIS_RETURN_IF_ERROR(log.SyncNames());
   const uint64_t manifest_number = state->next_file_number++;
-  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<ManifestWriter> manifest,
-                       CreateManifest(store, manifest_number, *state, expected_current, made));
+  TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<ManifestWriter> manifest,
+                           CreateManifest(store, manifest_number, *state, expected_current, made));
   (void)manifest->Close();  // what counts is durable
   return manifest_number;
 }
 
 absl::StatusOr<CopyReport> RestoreStore(const std::string& backup, const std::string& path,
                                         const Options& options, const Pace& pace) {
-  LSM_ASSIGN_OR_RETURN(const StoreDirectory source,
-                       StoreDirectory::Open(backup, OptionsOfCopy(options)));
+  TRELLIS_ASSIGN_OR_RETURN(const StoreDirectory source,
+                           StoreDirectory::Open(backup, OptionsOfCopy(options)));
   const absl::StatusOr<ManifestContents> contents = ReadManifest(*source.directory);
   if (absl::IsNotFound(contents.status())) return NoStore(backup);
-  LSM_RETURN_IF_ERROR(contents.status());
-  LSM_RETURN_IF_ERROR(CheckIsOutside(source, path));
+  TRELLIS_RETURN_IF_ERROR(contents.status());
+  TRELLIS_RETURN_IF_ERROR(CheckIsOutside(source, path));
   const Environment to = CompleteEnvironment(options.environment, options.file_access);
   if (!options.log_directory.empty() && to.log_file_system == source.environment.file_system)
-    LSM_RETURN_IF_ERROR(CheckIsOutside(source, options.log_directory));
+    TRELLIS_RETURN_IF_ERROR(CheckIsOutside(source, options.log_directory));
   ManifestState state = contents->state;
 
-  LSM_ASSIGN_OR_RETURN(const StoreDirectory store, OpenForCopy(path, options));
-  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<Pacer> pacer,
-                       Pacer::Create(pace, store.environment, BytesOf(state)));
+  TRELLIS_ASSIGN_OR_RETURN(const StoreDirectory store, OpenForCopy(path, options));
+  TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<Pacer> pacer,
+                           Pacer::Create(pace, store.environment, BytesOf(state)));
   CopyReport report;
   NewFiles made;
-  LSM_RETURN_IF_ERROR(BringTables({source.directory.get(), &state}, /*link=*/false, {}, store,
-                                  TableReadMode(options), pacer.get(), &made, &report));
-  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> logs, NumbersOf(*source.directory, FileKind::kLog));
+  TRELLIS_RETURN_IF_ERROR(BringTables({source.directory.get(), &state}, /*link=*/false, {}, store,
+                                      TableReadMode(options), pacer.get(), &made, &report));
+  TRELLIS_ASSIGN_OR_RETURN(const std::set<uint64_t> logs,
+                           NumbersOf(*source.directory, FileKind::kLog));
   for (auto number = logs.lower_bound(state.oldest_log); number != logs.end(); ++number) {
     const std::string name = LogFileName(*number);
-    LSM_RETURN_IF_ERROR(CopyFile(*source.directory, name, store.log_directory(), name, &made));
-    LSM_ASSIGN_OR_RETURN(const bool holds_writes, HoldsWrites(store.log_directory(), name));
+    TRELLIS_RETURN_IF_ERROR(CopyFile(*source.directory, name, store.log_directory(), name, &made));
+    TRELLIS_ASSIGN_OR_RETURN(const bool holds_writes, HoldsWrites(store.log_directory(), name));
     report.logs_copied += holds_writes;
   }
-  LSM_RETURN_IF_ERROR(CheckLogs(store.log_directory(), state).status());
-  LSM_RETURN_IF_ERROR(store.log_directory().Sync());
-  LSM_ASSIGN_OR_RETURN(
+  TRELLIS_RETURN_IF_ERROR(CheckLogs(store.log_directory(), state).status());
+  TRELLIS_RETURN_IF_ERROR(store.log_directory().Sync());
+  TRELLIS_ASSIGN_OR_RETURN(
       const uint64_t manifest_number,
       NextFileNumber(*store.directory, store.log_directory(), state.next_file_number));
   state.next_file_number = manifest_number + 1;
   state.log_directory = store.own_log_path;
-  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<ManifestWriter> manifest,
-                       CreateManifest(store, manifest_number, state, std::nullopt, &made));
+  TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<ManifestWriter> manifest,
+                           CreateManifest(store, manifest_number, state, std::nullopt, &made));
   (void)manifest->Close();  // what counts is durable
   return report;
 }

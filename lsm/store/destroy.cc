@@ -23,17 +23,17 @@ bool IsOfStore(FileKind kind, bool is_log_directory) {
 
 // The lock goes last: as long as it is there, so is something to destroy.
 absl::Status RemoveLock(Directory& directory) {
-  LSM_RETURN_IF_ERROR(directory.Remove(kLockFileName));
+  TRELLIS_RETURN_IF_ERROR(directory.Remove(kLockFileName));
   return directory.Sync();
 }
 
 // Of a directory of logs alone: one after the other, each durably.  Without the oldest that it
 // needs a store does not open, so that no part of its logs is taken for all of them.
 absl::Status RemoveLogs(Directory& log_directory) {
-  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> logs, NumbersOf(log_directory, FileKind::kLog));
+  TRELLIS_ASSIGN_OR_RETURN(const std::set<uint64_t> logs, NumbersOf(log_directory, FileKind::kLog));
   for (const uint64_t log : logs) {
-    LSM_RETURN_IF_ERROR(log_directory.Remove(LogFileName(log)));
-    LSM_RETURN_IF_ERROR(log_directory.Sync());
+    TRELLIS_RETURN_IF_ERROR(log_directory.Remove(LogFileName(log)));
+    TRELLIS_RETURN_IF_ERROR(log_directory.Sync());
   }
   (void)RemoveReserve(log_directory);
   return RemoveLock(log_directory);
@@ -42,25 +42,25 @@ absl::Status RemoveLogs(Directory& log_directory) {
 // CURRENT goes first, durably: of what a crash leaves no table can be missing from a store that
 // could be opened.
 absl::Status RemoveStoreFiles(Directory& directory) {
-  LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
+  TRELLIS_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
   const absl::Status current = directory.Remove(kCurrentFileName);
   if (!current.ok() && !absl::IsNotFound(current)) return current;
-  if (current.ok()) LSM_RETURN_IF_ERROR(directory.Sync());
+  if (current.ok()) TRELLIS_RETURN_IF_ERROR(directory.Sync());
   for (const std::string& name : names) {
     const std::optional<FileName> parsed = ParseFileName(name);
     if (!parsed || parsed->kind == FileKind::kCurrent || parsed->kind == FileKind::kLock) continue;
-    LSM_RETURN_IF_ERROR(directory.Remove(name));
+    TRELLIS_RETURN_IF_ERROR(directory.Remove(name));
   }
   return RemoveLock(directory);
 }
 
 // FailedPrecondition if a file that would be removed is not ours.
 absl::Status CheckFilesAreOurs(Directory& directory, bool is_log_directory) {
-  LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
+  TRELLIS_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
   for (const std::string& name : names) {
     const std::optional<FileName> parsed = ParseFileName(name);
     if (!parsed || !IsOfStore(parsed->kind, is_log_directory)) continue;
-    LSM_ASSIGN_OR_RETURN(const Origin origin, OriginOf(directory, name, parsed->kind));
+    TRELLIS_ASSIGN_OR_RETURN(const Origin origin, OriginOf(directory, name, parsed->kind));
     if (origin == Origin::kForeign) return ForeignFile(directory, name);
   }
   return absl::OkStatus();
@@ -72,9 +72,11 @@ absl::Status CheckLogsAreOurs(Directory& directory, Directory& log_directory) {
   if (contents.ok()) return CheckLogsBelong(log_directory, contents->state);
   const bool says_nothing = IsDamage(contents.status()) || absl::IsUnimplemented(contents.status());
   if (!says_nothing) return contents.status();
-  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(log_directory, FileKind::kLog));
+  TRELLIS_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers,
+                           NumbersOf(log_directory, FileKind::kLog));
   for (const uint64_t number : numbers) {
-    LSM_ASSIGN_OR_RETURN(const bool holds_writes, HoldsWrites(log_directory, LogFileName(number)));
+    TRELLIS_ASSIGN_OR_RETURN(const bool holds_writes,
+                             HoldsWrites(log_directory, LogFileName(number)));
     if (!holds_writes) continue;
     return absl::FailedPreconditionError(
         Concat(log_directory.path(), "/", LogFileName(number),
@@ -95,10 +97,11 @@ absl::Status CheckLogsAreHere(const StoreDirectory& there) {
 
 // FailedPrecondition if there are logs, but no store.
 absl::Status CheckNoLogsAreLeft(const std::string& path, Directory& log_directory) {
-  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(log_directory, FileKind::kLog));
+  TRELLIS_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers,
+                           NumbersOf(log_directory, FileKind::kLog));
   for (const uint64_t number : numbers) {
     const std::string name = LogFileName(number);
-    LSM_ASSIGN_OR_RETURN(const Origin origin, OriginOf(log_directory, name, FileKind::kLog));
+    TRELLIS_ASSIGN_OR_RETURN(const Origin origin, OriginOf(log_directory, name, FileKind::kLog));
     if (origin == Origin::kForeign) continue;
     return absl::FailedPreconditionError(
         Concat(log_directory.path(), "/", name, ": a log, but there is no store in ", path,
@@ -112,19 +115,19 @@ absl::Status CheckNoLogsAreLeft(const std::string& path, Directory& log_director
 absl::StatusOr<bool> LookFirst(const std::string& path, const StoreDirectory& there) {
   bool is_store = false;
   if (there.directory != nullptr) {
-    LSM_ASSIGN_OR_RETURN(is_store, HoldsFiles(*there.directory));
+    TRELLIS_ASSIGN_OR_RETURN(is_store, HoldsFiles(*there.directory));
   }
   Directory* const logs = there.own_log_directory.get();
   if (!is_store) {
-    if (logs != nullptr) LSM_RETURN_IF_ERROR(CheckNoLogsAreLeft(path, *logs));
+    if (logs != nullptr) TRELLIS_RETURN_IF_ERROR(CheckNoLogsAreLeft(path, *logs));
     return false;
   }
-  LSM_RETURN_IF_ERROR(CheckFilesAreOurs(*there.directory, false));
+  TRELLIS_RETURN_IF_ERROR(CheckFilesAreOurs(*there.directory, false));
   if (logs != nullptr) {
-    LSM_RETURN_IF_ERROR(CheckFilesAreOurs(*logs, true));
-    LSM_RETURN_IF_ERROR(CheckLogsAreOurs(*there.directory, *logs));
+    TRELLIS_RETURN_IF_ERROR(CheckFilesAreOurs(*logs, true));
+    TRELLIS_RETURN_IF_ERROR(CheckLogsAreOurs(*there.directory, *logs));
   }
-  LSM_RETURN_IF_ERROR(CheckLogsAreHere(there));
+  TRELLIS_RETURN_IF_ERROR(CheckLogsAreHere(there));
   return true;
 }
 
@@ -137,8 +140,8 @@ absl::Status RemoveIfEmpty(FileSystem& file_system, Directory& directory) {
 }  // namespace
 
 absl::Status DestroyStore(const std::string& path, const Options& options) {
-  LSM_ASSIGN_OR_RETURN(const StoreDirectory there, StoreDirectory::Peek(path, options));
-  LSM_ASSIGN_OR_RETURN(const bool is_store, LookFirst(path, there));
+  TRELLIS_ASSIGN_OR_RETURN(const StoreDirectory there, StoreDirectory::Peek(path, options));
+  TRELLIS_ASSIGN_OR_RETURN(const bool is_store, LookFirst(path, there));
   if (!is_store) {
     return there.directory == nullptr
                ? absl::OkStatus()
@@ -147,14 +150,14 @@ absl::Status DestroyStore(const std::string& path, const Options& options) {
   // Makes what an earlier call, cut short, has removed: the lock, the directory of the logs.
   Options open = options;
   open.mode = OpenMode::kOpenOrCreate;
-  LSM_ASSIGN_OR_RETURN(const StoreDirectory store, StoreDirectory::Open(path, open));
+  TRELLIS_ASSIGN_OR_RETURN(const StoreDirectory store, StoreDirectory::Open(path, open));
   // The logs first, for whether there is anything to destroy is seen by the store's own directory.
   if (store.own_log_directory != nullptr) {
-    LSM_RETURN_IF_ERROR(RemoveLogs(*store.own_log_directory));
-    LSM_RETURN_IF_ERROR(
+    TRELLIS_RETURN_IF_ERROR(RemoveLogs(*store.own_log_directory));
+    TRELLIS_RETURN_IF_ERROR(
         RemoveIfEmpty(*store.environment.log_file_system, *store.own_log_directory));
   }
-  LSM_RETURN_IF_ERROR(RemoveStoreFiles(*store.directory));
+  TRELLIS_RETURN_IF_ERROR(RemoveStoreFiles(*store.directory));
   return RemoveIfEmpty(*store.environment.file_system, *store.directory);
 }
 

@@ -20,10 +20,10 @@ absl::Status NoteClosed(uint64_t number, const LogWriter& log,
 }  // namespace
 
 absl::Status LogSet::Make(uint64_t number, uint64_t file_id, Logs* made) {
-  LSM_ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file,
-                       directory_->CreateExclusive(LogFileName(number)));
-  LSM_ASSIGN_OR_RETURN(std::unique_ptr<LogWriter> writer,
-                       LogWriter::Create(std::move(file), LogKind::kWriteAhead, file_id));
+  TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file,
+                           directory_->CreateExclusive(LogFileName(number)));
+  TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<LogWriter> writer,
+                           LogWriter::Create(std::move(file), LogKind::kWriteAhead, file_id));
   made->emplace(number, Log{std::move(writer)});
   return absl::OkStatus();
 }
@@ -32,7 +32,7 @@ void LogSet::StartLast() { newest_ = logs_.rbegin()->second.writer.get(); }
 
 absl::Status LogSet::Start(uint64_t number, uint64_t file_id) {
   Logs made;
-  LSM_RETURN_IF_ERROR(Make(number, file_id, &made));
+  TRELLIS_RETURN_IF_ERROR(Make(number, file_id, &made));
   MutexLock lock(&mutex_);
   logs_.merge(prepared_);  // of before the store was resumed
   assert(logs_.empty() || logs_.rbegin()->first < number);
@@ -53,7 +53,7 @@ std::optional<uint64_t> LogSet::StartPrepared() {
 
 absl::Status LogSet::Prepare(uint64_t number, uint64_t file_id) {
   Logs made;
-  LSM_RETURN_IF_ERROR(Make(number, file_id, &made));
+  TRELLIS_RETURN_IF_ERROR(Make(number, file_id, &made));
   MutexLock lock(&mutex_);
   assert(prepared_.empty() && (logs_.empty() || logs_.rbegin()->first < number));
   prepared_.merge(made);
@@ -64,7 +64,7 @@ void LogSet::Reserve(size_t payload_bytes) { newest_->Reserve(payload_bytes); }
 
 absl::StatusOr<uint64_t> LogSet::Append(std::string_view payload) {
   const uint64_t before = newest_->size_bytes();
-  LSM_RETURN_IF_ERROR(newest_->Append(payload));
+  TRELLIS_RETURN_IF_ERROR(newest_->Append(payload));
   return newest_->size_bytes() - before;
 }
 
@@ -75,11 +75,11 @@ absl::StatusOr<std::vector<uint64_t>> LogSet::Sync() {
     if (!log.writer->has_unsynced()) continue;
     // Usually the flush that began with this log has synced the name (SyncNames).
     if (!log.name_is_durable) {
-      LSM_RETURN_IF_ERROR(directory_->Sync());
+      TRELLIS_RETURN_IF_ERROR(directory_->Sync());
       for (auto& [of_name, named] : logs_) named.name_is_durable = true;
     }
     if (!log.synced_once) first_time.push_back(number);
-    LSM_RETURN_IF_ERROR(log.writer->Sync());
+    TRELLIS_RETURN_IF_ERROR(log.writer->Sync());
     log.synced_once = true;
   }
   return first_time;
@@ -93,7 +93,7 @@ absl::Status LogSet::SyncNames() {
     if (!prepared_.empty()) last = prepared_.rbegin()->first;
   }
   // Without the lock: appends to the next log wait for it.
-  LSM_RETURN_IF_ERROR(directory_->Sync());
+  TRELLIS_RETURN_IF_ERROR(directory_->Sync());
   MutexLock lock(&mutex_);
   for (Logs* logs : {&logs_, &prepared_}) {
     for (auto& [number, log] : *logs) log.name_is_durable = log.name_is_durable || number <= last;

@@ -15,8 +15,8 @@ absl::StatusOr<uint64_t> ManifestKeeper::Begin(ManifestState state,
                                                NewFiles* made) {
   const uint64_t number = NewFileNumber();
   state.next_file_number = next_file_number();
-  LSM_ASSIGN_OR_RETURN(std::unique_ptr<ManifestWriter> writer,
-                       CreateManifest(store_, number, state, expected_current, made));
+  TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<ManifestWriter> writer,
+                           CreateManifest(store_, number, state, expected_current, made));
   Adopt(std::move(writer));
   state_ = std::move(state);
   status_ = absl::OkStatus();
@@ -24,7 +24,7 @@ absl::StatusOr<uint64_t> ManifestKeeper::Begin(ManifestState state,
 }
 
 absl::Status ManifestKeeper::Record(const VersionEdit& edit) {
-  LSM_RETURN_IF_ERROR(status_);
+  TRELLIS_RETURN_IF_ERROR(status_);
   absl::Status status;
   try {
     status = Write(edit);
@@ -41,8 +41,8 @@ void ManifestKeeper::Fail(const absl::Status& status) {
 }
 
 absl::Status ManifestKeeper::Write(const VersionEdit& edit) {
-  LSM_RETURN_IF_ERROR(writer_->Append(edit));
-  LSM_RETURN_IF_ERROR(state_.Apply(edit, "the manifest being written", writer_->size_bytes()));
+  TRELLIS_RETURN_IF_ERROR(writer_->Append(edit));
+  TRELLIS_RETURN_IF_ERROR(state_.Apply(edit, "the manifest being written", writer_->size_bytes()));
   return writer_->size_bytes() > bytes_max_ ? Rotate() : absl::OkStatus();
 }
 
@@ -58,8 +58,8 @@ absl::Status ManifestKeeper::Rotate() {
   state_.next_file_number = std::max(state_.next_file_number, number + 1);
   const std::string current = writer_->current_bytes();
   NewFiles made;
-  LSM_ASSIGN_OR_RETURN(std::unique_ptr<ManifestWriter> next,
-                       CreateManifest(store_, number, state_, current, &made));
+  TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<ManifestWriter> next,
+                           CreateManifest(store_, number, state_, current, &made));
   (void)writer_->Close();
   Adopt(std::move(next));
   (void)store_.directory->Remove(ManifestFileName(old_number));  // or at the next opening

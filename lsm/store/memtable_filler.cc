@@ -39,7 +39,7 @@ class MemtableFiller::Handler : public EncodedBatch::Handler {
     const size_t room = std::max(most / 2, most - std::min(most, payload_.size() - done));
     if (memtable != nullptr && memtable->memory_bytes() + key.size() + value.size() > room) {
       log_.GiveBackPayload(done);
-      LSM_RETURN_IF_ERROR(filler_.HandOver());
+      TRELLIS_RETURN_IF_ERROR(filler_.HandOver());
     }
     if (memtable == nullptr) memtable = std::make_shared<Memtable>();
     memtable->Add(next_++, kind, key, value);
@@ -63,7 +63,7 @@ absl::Status MemtableFiller::MakeRoomForNext(LogReader* log) {
 
 absl::Status MemtableFiller::Add(std::string_view payload, LogReader* log) {
   Handler handler(this, payload, log);
-  LSM_RETURN_IF_ERROR(EncodedBatch::ForEach(payload, &handler));
+  TRELLIS_RETURN_IF_ERROR(EncodedBatch::ForEach(payload, &handler));
   log->GiveBackPayload(payload.size());
   return absl::OkStatus();
 }

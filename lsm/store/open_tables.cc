@@ -166,7 +166,7 @@ class Opening {
     const TableMeta& meta = *metas_[number];
     std::unique_ptr<ReadFile> file;
     const absl::Status opened = CatchOutOfMemory([&]() -> absl::Status {
-      LSM_ASSIGN_OR_RETURN(file, OpenFileOfTable(directory_, meta, mode_));
+      TRELLIS_ASSIGN_OR_RETURN(file, OpenFileOfTable(directory_, meta, mode_));
       return absl::OkStatus();
     });
     if (!opened.ok()) return Note(number, opened);
@@ -250,7 +250,7 @@ absl::StatusOr<std::array<OpenTables, kLevels>> OpenTablesOf(
     for (size_t j = 0; j < state.levels[i].size(); ++j) {
       Opening::Outcome& outcome = outcomes[next++];
       if (!outcome.ok()) return AsDamage(outcome.status());
-      LSM_RETURN_IF_ERROR(
+      TRELLIS_RETURN_IF_ERROR(
           CheckPlace(*(*outcome)->table, {static_cast<int>(i), state.last_sequence}));
       levels[i].push_back(*std::move(outcome));
     }

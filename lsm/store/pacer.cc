@@ -16,7 +16,7 @@ absl::StatusOr<std::unique_ptr<Pacer>> Pacer::Create(const Pace& pace,
                                                      uint64_t bytes_total) {
   std::unique_ptr<Pacer> pacer(new Pacer(pace, environment, bytes_total));
   if (pacer->scheduler_ == nullptr && pace.bytes_per_second > 0) {
-    LSM_ASSIGN_OR_RETURN(pacer->own_scheduler_, NewThreadScheduler({}));
+    TRELLIS_ASSIGN_OR_RETURN(pacer->own_scheduler_, NewThreadScheduler({}));
     pacer->scheduler_ = pacer->own_scheduler_.get();
   }
   return pacer;

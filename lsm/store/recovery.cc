@@ -34,17 +34,17 @@ class Replay {
   absl::Status LogUnguarded(uint64_t number) {
     const bool was_durable =
         state_.synced_logs.contains(number) || state_.closed_logs.contains(number);
-    LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
-                         directory_.OpenRead(LogFileName(number), ReadMode::kBuffered));
+    TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
+                             directory_.OpenRead(LogFileName(number), ReadMode::kBuffered));
     absl::StatusOr<std::unique_ptr<LogReader>> opened =
         LogReader::Open(std::move(file), LogKind::kWriteAhead);
     if (absl::IsInvalidArgument(opened.status())) {
-      LSM_ASSIGN_OR_RETURN(const FileInfo info, directory_.Stat(LogFileName(number)));
+      TRELLIS_ASSIGN_OR_RETURN(const FileInfo info, directory_.Stat(LogFileName(number)));
       if (state_.HoldsNoRecord(number, info.size_bytes)) return absl::OkStatus();
     }
     if (!opened.ok()) return AsDamage(opened.status());
     const std::unique_ptr<LogReader> reader = *std::move(opened);
-    LSM_RETURN_IF_ERROR(
+    TRELLIS_RETURN_IF_ERROR(
         state_.CheckLogId(number, reader->path(), reader->file_id(), reader->size_bytes()));
     ++result_.report.logs;
     LogReader::Record record;
@@ -52,16 +52,16 @@ class Replay {
     uint64_t replayed_to = 0;  // where the part ends that was replayed
     for (;; ++records) {
       if (!gap_ || records == 0) replayed_to = reader->offset();
-      LSM_RETURN_IF_ERROR(filler_.MakeRoomForNext(reader.get()));
-      LSM_ASSIGN_OR_RETURN(const bool more, reader->Next(&record));
+      TRELLIS_RETURN_IF_ERROR(filler_.MakeRoomForNext(reader.get()));
+      TRELLIS_ASSIGN_OR_RETURN(const bool more, reader->Next(&record));
       if (!more) break;
-      LSM_RETURN_IF_ERROR(Apply(record, reader.get(), was_durable));
+      TRELLIS_RETURN_IF_ERROR(Apply(record, reader.get(), was_durable));
       if (gap_) ++records_dropped;
     }
-    LSM_RETURN_IF_ERROR(state_.CheckClosedLog(number, reader->path(), reader->end(),
-                                              reader->size_bytes(), reader->torn_bytes()));
-    LSM_RETURN_IF_ERROR(CheckAllIsThere(number, *reader));
-    LSM_RETURN_IF_ERROR(state_.CheckSyncedLog(number, reader->path(), records));
+    TRELLIS_RETURN_IF_ERROR(state_.CheckClosedLog(number, reader->path(), reader->end(),
+                                                  reader->size_bytes(), reader->torn_bytes()));
+    TRELLIS_RETURN_IF_ERROR(CheckAllIsThere(number, *reader));
+    TRELLIS_RETURN_IF_ERROR(state_.CheckSyncedLog(number, reader->path(), records));
     const bool was_synced = was_durable || reader->durable_offset() > kLogHeaderBytes;
     if (records_dropped > 0 || reader->torn_bytes() > 0) {
       result_.report.dropped.push_back({.path = reader->path(),
@@ -80,7 +80,7 @@ class Replay {
   }
 
   absl::StatusOr<ReplayedLogs> Finish() {
-    LSM_RETURN_IF_ERROR(filler_.HandOver());
+    TRELLIS_RETURN_IF_ERROR(filler_.HandOver());
     return std::move(result_);
   }
 
@@ -110,9 +110,9 @@ class Replay {
       gap_ = true;  // all that follows was never synced, and goes with what was lost before it
       return absl::OkStatus();
     }
-    LSM_RETURN_IF_ERROR(WithContext(CheckBatch(record.payload),
-                                    Concat(path, ": record at offset ", record.offset)));
-    LSM_RETURN_IF_ERROR(filler_.Add(record.payload, reader));
+    TRELLIS_RETURN_IF_ERROR(WithContext(CheckBatch(record.payload),
+                                        Concat(path, ": record at offset ", record.offset)));
+    TRELLIS_RETURN_IF_ERROR(filler_.Add(record.payload, reader));
     result_.last_sequence += count;
     ++result_.report.records;
     result_.report.writes += count;
@@ -128,13 +128,14 @@ class Replay {
 };
 
 absl::Status ReplayAll(Directory& log_directory, const ManifestState& state, Replay* replay) {
-  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(log_directory, FileKind::kLog));
+  TRELLIS_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers,
+                           NumbersOf(log_directory, FileKind::kLog));
   // Their names were durable before the manifest stated them.
   for (const uint64_t number : state.NeededLogs()) {
     if (!numbers.contains(number)) return MissingLog(log_directory, number);
   }
   for (auto number = numbers.lower_bound(state.oldest_log); number != numbers.end(); ++number) {
-    LSM_RETURN_IF_ERROR(replay->Log(*number));
+    TRELLIS_RETURN_IF_ERROR(replay->Log(*number));
   }
   return absl::OkStatus();
 }
@@ -148,14 +149,14 @@ absl::Status MissingLog(const Directory& directory, uint64_t number) {
 }
 
 absl::StatusOr<bool> HoldsWrites(Directory& log_directory, const std::string& name) {
-  LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
-                       log_directory.OpenRead(name, ReadMode::kBuffered));
-  LSM_ASSIGN_OR_RETURN(const uint64_t file_bytes, file->Size());
+  TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
+                           log_directory.OpenRead(name, ReadMode::kBuffered));
+  TRELLIS_ASSIGN_OR_RETURN(const uint64_t file_bytes, file->Size());
   if (file_bytes <= kLogHeaderBytes) return false;
   absl::StatusOr<std::unique_ptr<LogReader>> reader =
       LogReader::Open(std::move(file), LogKind::kWriteAhead);
   if (IsDamage(reader.status()) || absl::IsUnimplemented(reader.status())) return true;
-  LSM_RETURN_IF_ERROR(reader.status());
+  TRELLIS_RETURN_IF_ERROR(reader.status());
   LogReader::Record record;
   const absl::StatusOr<bool> more = (*reader)->Next(&record);
   if (!more.ok() && !IsDamage(more.status())) return more.status();
@@ -165,10 +166,11 @@ absl::StatusOr<bool> HoldsWrites(Directory& log_directory, const std::string& na
 namespace {
 
 absl::StatusOr<bool> HoldsLogs(Directory& log_directory) {
-  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(log_directory, FileKind::kLog));
+  TRELLIS_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers,
+                           NumbersOf(log_directory, FileKind::kLog));
   for (const uint64_t number : numbers) {
-    LSM_ASSIGN_OR_RETURN(const Origin origin,
-                         OriginOf(log_directory, LogFileName(number), FileKind::kLog));
+    TRELLIS_ASSIGN_OR_RETURN(const Origin origin,
+                             OriginOf(log_directory, LogFileName(number), FileKind::kLog));
     if (origin == Origin::kStore) return true;
   }
   return false;
@@ -177,12 +179,13 @@ absl::StatusOr<bool> HoldsLogs(Directory& log_directory) {
 }  // namespace
 
 absl::Status CheckLogsBelong(Directory& log_directory, const ManifestState& state) {
-  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(log_directory, FileKind::kLog));
+  TRELLIS_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers,
+                           NumbersOf(log_directory, FileKind::kLog));
   const std::set<uint64_t> needed = state.NeededLogs();
   bool any_is_ours = false;
   for (auto number = numbers.lower_bound(state.oldest_log); number != numbers.end(); ++number) {
-    LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
-                         log_directory.OpenRead(LogFileName(*number), ReadMode::kBuffered));
+    TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
+                             log_directory.OpenRead(LogFileName(*number), ReadMode::kBuffered));
     const absl::StatusOr<std::unique_ptr<LogReader>> reader =
         LogReader::Open(std::move(file), LogKind::kWriteAhead);
     // A damaged one does not say whose it is.
@@ -190,7 +193,7 @@ absl::Status CheckLogsBelong(Directory& log_directory, const ManifestState& stat
       any_is_ours |= needed.contains(*number);
       continue;
     }
-    LSM_RETURN_IF_ERROR(reader.status());
+    TRELLIS_RETURN_IF_ERROR(reader.status());
     const absl::Status id =
         state.CheckLogId(*number, (*reader)->path(), (*reader)->file_id(), (*reader)->size_bytes());
     if (!id.ok())
@@ -203,7 +206,7 @@ absl::Status CheckLogsBelong(Directory& log_directory, const ManifestState& stat
   // Lower ones are of earlier openings, whose seeds are unknown now.
   for (const uint64_t number : numbers) {
     const std::string name = LogFileName(number);
-    LSM_ASSIGN_OR_RETURN(const Origin origin, OriginOf(log_directory, name, FileKind::kLog));
+    TRELLIS_ASSIGN_OR_RETURN(const Origin origin, OriginOf(log_directory, name, FileKind::kLog));
     if (origin != Origin::kStore) continue;
     return absl::FailedPreconditionError(Concat(
         log_directory.path(), "/", name,
@@ -217,14 +220,14 @@ absl::Status CheckLogsAreNotElsewhere(const StoreDirectory& there, const Manifes
   if (!there.own_log_path || !state.log_directory || *there.own_log_path == *state.log_directory)
     return absl::OkStatus();
   if (there.own_log_directory != nullptr) {
-    LSM_ASSIGN_OR_RETURN(const bool holds_logs, HoldsLogs(*there.own_log_directory));
+    TRELLIS_ASSIGN_OR_RETURN(const bool holds_logs, HoldsLogs(*there.own_log_directory));
     if (holds_logs) return absl::OkStatus();
   }
   const absl::StatusOr<std::unique_ptr<Directory>> recorded =
       there.environment.log_file_system->OpenDirectory(*state.log_directory, /*create=*/false);
   if (absl::IsNotFound(recorded.status())) return absl::OkStatus();
-  LSM_RETURN_IF_ERROR(recorded.status());
-  LSM_ASSIGN_OR_RETURN(const bool holds_logs, HoldsLogs(**recorded));
+  TRELLIS_RETURN_IF_ERROR(recorded.status());
+  TRELLIS_ASSIGN_OR_RETURN(const bool holds_logs, HoldsLogs(**recorded));
   // Another store's are not this one's.
   if (!holds_logs || absl::IsFailedPrecondition(CheckLogsBelong(**recorded, state)))
     return absl::OkStatus();
@@ -238,7 +241,7 @@ absl::Status CheckLogsAreNotElsewhere(const StoreDirectory& there, const Manifes
 absl::StatusOr<ReplayedLogs> ReplayLogs(Directory& log_directory, const ManifestState& state,
                                         size_t memtable_bytes_max, const MemtableSink& sink) {
   Replay replay(log_directory, state, memtable_bytes_max, sink, {});
-  LSM_RETURN_IF_ERROR(ReplayAll(log_directory, state, &replay));
+  TRELLIS_RETURN_IF_ERROR(ReplayAll(log_directory, state, &replay));
   return replay.Finish();
 }
 
@@ -247,20 +250,20 @@ absl::StatusOr<RecoveryReport> CheckLogs(Directory& log_directory, const Manifes
   constexpr size_t kMemtableBytesMax = size_t{1} << 20;
   const MemtableSink drop = [](const std::shared_ptr<const Memtable>&) { return absl::OkStatus(); };
   Replay replay(log_directory, state, kMemtableBytesMax, drop, std::move(bytes_written));
-  LSM_RETURN_IF_ERROR(ReplayAll(log_directory, state, &replay));
-  LSM_RETURN_IF_ERROR(replay.CheckAllWereMet());
-  LSM_ASSIGN_OR_RETURN(ReplayedLogs replayed, replay.Finish());
+  TRELLIS_RETURN_IF_ERROR(ReplayAll(log_directory, state, &replay));
+  TRELLIS_RETURN_IF_ERROR(replay.CheckAllWereMet());
+  TRELLIS_ASSIGN_OR_RETURN(ReplayedLogs replayed, replay.Finish());
   return std::move(replayed.report);
 }
 
 absl::Status CheckNoStore(Directory& directory, Directory& log_directory) {
   for (Directory* each : {&directory, &log_directory}) {
-    LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, each->List());
+    TRELLIS_ASSIGN_OR_RETURN(const std::vector<std::string> names, each->List());
     for (const std::string& name : names) {
       const std::optional<FileName> parsed = ParseFileName(name);
       bool of_store = parsed && parsed->kind == FileKind::kTable;
       if (parsed && parsed->kind == FileKind::kLog) {
-        LSM_ASSIGN_OR_RETURN(of_store, HoldsWrites(*each, name));
+        TRELLIS_ASSIGN_OR_RETURN(of_store, HoldsWrites(*each, name));
       }
       if (of_store) {
         return absl::DataLossError(Concat(directory.path(), "/", kCurrentFileName,
@@ -273,10 +276,11 @@ absl::Status CheckNoStore(Directory& directory, Directory& log_directory) {
 }
 
 absl::Status CheckLogDirectoryIsFree(Directory& log_directory) {
-  LSM_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers, NumbersOf(log_directory, FileKind::kLog));
+  TRELLIS_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers,
+                           NumbersOf(log_directory, FileKind::kLog));
   for (const uint64_t number : numbers) {
     const std::string name = LogFileName(number);
-    LSM_ASSIGN_OR_RETURN(const Origin origin, OriginOf(log_directory, name, FileKind::kLog));
+    TRELLIS_ASSIGN_OR_RETURN(const Origin origin, OriginOf(log_directory, name, FileKind::kLog));
     if (origin == Origin::kForeign) continue;  // it will stay
     return absl::AlreadyExistsError(
         Concat(log_directory.path(), "/", name,
@@ -308,7 +312,7 @@ void RemoveOrphans(Directory& directory, Directory& log_directory, const Manifes
   };
   const auto remove_from = [&](Directory* each) -> absl::Status {
     const bool logs_alone = each != &directory;
-    LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, each->List());
+    TRELLIS_ASSIGN_OR_RETURN(const std::vector<std::string> names, each->List());
     for (const std::string& name : names) {
       const std::optional<FileName> parsed = ParseFileName(name);
       if (!parsed || !is_orphan(*parsed)) continue;

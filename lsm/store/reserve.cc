@@ -24,8 +24,8 @@ absl::StatusOr<std::optional<uint64_t>> FindReserve(Directory& directory) {
   const std::string name(kReserveFileName);
   const absl::StatusOr<FileInfo> info = directory.Stat(name);
   if (absl::IsNotFound(info.status())) return std::optional<uint64_t>();
-  LSM_RETURN_IF_ERROR(info.status());
-  LSM_ASSIGN_OR_RETURN(const Origin origin, OriginOf(directory, name, FileKind::kReserve));
+  TRELLIS_RETURN_IF_ERROR(info.status());
+  TRELLIS_ASSIGN_OR_RETURN(const Origin origin, OriginOf(directory, name, FileKind::kReserve));
   if (origin == Origin::kForeign) return ForeignFile(directory, name);
   return info->size_bytes;
 }
@@ -51,7 +51,7 @@ uint64_t ReserveBytesFor(uint64_t table_bytes, uint64_t memtable_bytes) {
 
 bool RemoveReserve(Directory& directory) {
   return CatchOutOfMemory([&]() -> absl::Status {
-           LSM_ASSIGN_OR_RETURN(const std::optional<uint64_t> bytes, FindReserve(directory));
+           TRELLIS_ASSIGN_OR_RETURN(const std::optional<uint64_t> bytes, FindReserve(directory));
            if (!bytes) return absl::NotFoundError("");
            return directory.Remove(kReserveFileName);
          })
@@ -74,15 +74,15 @@ void Reserve::Build(uint64_t wanted_bytes, uint64_t least_bytes, Effort effort) 
 }
 
 absl::Status Reserve::BuildIfSmall(uint64_t bytes, Effort effort) {
-  LSM_RETURN_IF_ERROR(LookForFile());
+  TRELLIS_RETURN_IF_ERROR(LookForFile());
   const uint64_t held = held_bytes();
   if (held >= bytes && held <= bytes_max_ && *is_there_ == (bytes_max_ > 0))
     return absl::OkStatus();
   uint64_t free = 0;
   if (held < bytes) {
-    LSM_ASSIGN_OR_RETURN(free, CheckSpaceFor(bytes, bytes - held, effort == Effort::kInsist));
+    TRELLIS_ASSIGN_OR_RETURN(free, CheckSpaceFor(bytes, bytes - held, effort == Effort::kInsist));
   }
-  LSM_RETURN_IF_ERROR(RemoveFile());
+  TRELLIS_RETURN_IF_ERROR(RemoveFile());
   if (bytes == 0) return absl::OkStatus();
   const absl::Status status = Make(bytes, effort);
   free_bytes_ = status.ok() ? 0 : free;
@@ -100,7 +100,7 @@ absl::Status Reserve::BuildIfSmall(uint64_t bytes, Effort effort) {
 absl::StatusOr<uint64_t> Reserve::CheckSpaceFor(uint64_t bytes, uint64_t more_bytes, bool insist) {
   const uint64_t needed = more_bytes + std::min(bytes, kFreeBytes);
   needed_bytes_.store(needed, std::memory_order_relaxed);
-  LSM_ASSIGN_OR_RETURN(const uint64_t free, directory_.FreeBytes());
+  TRELLIS_ASSIGN_OR_RETURN(const uint64_t free, directory_.FreeBytes());
   if (free < needed) return DiskFull("too little is free for the reserve");
   if (insist || free > free_bytes_ || std::has_single_bit(++attempts_)) return free;
   // For the reason for which it failed before.
@@ -110,14 +110,14 @@ absl::StatusOr<uint64_t> Reserve::CheckSpaceFor(uint64_t bytes, uint64_t more_by
 
 absl::Status Reserve::Make(uint64_t bytes, Effort effort) {
   NewFiles made;
-  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<AppendFile> file,
-                       made.AddMade(&directory_, std::string(kReserveFileName), [this] {
-                         return directory_.CreateExclusive(kReserveFileName);
-                       }));
-  LSM_RETURN_IF_ERROR(file->Append(kReserveMagic));
-  LSM_RETURN_IF_ERROR(file->Allocate(bytes - kReserveMagic.size()));
-  if (effort != Effort::kNoWait) LSM_RETURN_IF_ERROR(file->Sync());
-  LSM_RETURN_IF_ERROR(file->Close());
+  TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<AppendFile> file,
+                           made.AddMade(&directory_, std::string(kReserveFileName), [this] {
+                             return directory_.CreateExclusive(kReserveFileName);
+                           }));
+  TRELLIS_RETURN_IF_ERROR(file->Append(kReserveMagic));
+  TRELLIS_RETURN_IF_ERROR(file->Allocate(bytes - kReserveMagic.size()));
+  if (effort != Effort::kNoWait) TRELLIS_RETURN_IF_ERROR(file->Sync());
+  TRELLIS_RETURN_IF_ERROR(file->Close());
   made.Keep();
   is_there_ = true;
   held_bytes_.store(bytes, std::memory_order_relaxed);
@@ -127,7 +127,7 @@ absl::Status Reserve::Make(uint64_t bytes, Effort effort) {
 
 absl::Status Reserve::RemoveFile() {
   if (!*is_there_) return absl::OkStatus();
-  LSM_RETURN_IF_ERROR(directory_.Remove(kReserveFileName));
+  TRELLIS_RETURN_IF_ERROR(directory_.Remove(kReserveFileName));
   is_there_ = false;
   held_bytes_.store(0, std::memory_order_relaxed);
   return absl::OkStatus();
@@ -135,7 +135,7 @@ absl::Status Reserve::RemoveFile() {
 
 absl::Status Reserve::LookForFile() {
   if (is_there_) return absl::OkStatus();
-  LSM_ASSIGN_OR_RETURN(const std::optional<uint64_t> bytes, FindReserve(directory_));
+  TRELLIS_ASSIGN_OR_RETURN(const std::optional<uint64_t> bytes, FindReserve(directory_));
   is_there_ = bytes.has_value();
   held_bytes_.store(bytes.value_or(0), std::memory_order_relaxed);
   return absl::OkStatus();
@@ -145,7 +145,7 @@ bool Reserve::Release() {
   MutexLock lock(&mutex_);
   const absl::Status status =
       CatchOutOfMemory([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS -> absl::Status {
-        LSM_RETURN_IF_ERROR(LookForFile());
+        TRELLIS_RETURN_IF_ERROR(LookForFile());
         if (held_bytes() == 0) return absl::NotFoundError("there is no reserve");
         return RemoveFile();
       });

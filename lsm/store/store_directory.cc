@@ -40,7 +40,7 @@ bool HasOwnLogDirectory(const std::string& path, const Environment& environment,
 
 // What is wrong where there is no directory for the logs, and none may be made.
 absl::Status NoLogDirectory(Directory& directory, const Options& options) {
-  LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
+  TRELLIS_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
   const bool is_store = std::any_of(names.begin(), names.end(), [](const std::string& name) {
     const std::optional<FileName> parsed = ParseFileName(name);
     return parsed && parsed->kind != FileKind::kLock;
@@ -90,14 +90,15 @@ absl::StatusOr<StoreDirectory> StoreDirectory::Peek(const std::string& path,
                                                     const Options& options) {
   StoreDirectory store;
   store.environment = CompleteEnvironment(options.environment, options.file_access);
-  LSM_RETURN_IF_ERROR(CheckLogFileSystem(store.environment, options));
-  LSM_ASSIGN_OR_RETURN(store.directory, OpenIfThere(*store.environment.file_system, path));
+  TRELLIS_RETURN_IF_ERROR(CheckLogFileSystem(store.environment, options));
+  TRELLIS_ASSIGN_OR_RETURN(store.directory, OpenIfThere(*store.environment.file_system, path));
   if (HasOwnLogDirectory(path, store.environment, options)) {
     store.own_log_path = options.log_directory;
-    LSM_ASSIGN_OR_RETURN(store.own_log_directory,
-                         OpenIfThere(*store.environment.log_file_system, options.log_directory));
+    TRELLIS_ASSIGN_OR_RETURN(
+        store.own_log_directory,
+        OpenIfThere(*store.environment.log_file_system, options.log_directory));
     if (store.own_log_directory != nullptr)
-      LSM_RETURN_IF_ERROR(CheckHoldsNoStore(*store.own_log_directory));
+      TRELLIS_RETURN_IF_ERROR(CheckHoldsNoStore(*store.own_log_directory));
   }
   return store;
 }
@@ -106,21 +107,21 @@ absl::StatusOr<StoreDirectory> StoreDirectory::Open(const std::string& path,
                                                     const Options& options) {
   StoreDirectory store;
   store.environment = CompleteEnvironment(options.environment, options.file_access);
-  LSM_RETURN_IF_ERROR(CheckLogFileSystem(store.environment, options));
+  TRELLIS_RETURN_IF_ERROR(CheckLogFileSystem(store.environment, options));
   const bool create =
       options.mode == OpenMode::kOpenOrCreate || options.mode == OpenMode::kMustNotExist;
   const auto open = [create](FileSystem& file_system, const std::string& at) {
     return create ? OpenOrCreate(file_system, at) : file_system.OpenDirectory(at, /*create=*/false);
   };
-  LSM_ASSIGN_OR_RETURN(store.directory, open(*store.environment.file_system, path));
-  LSM_ASSIGN_OR_RETURN(store.lock, LockFor(*store.directory, options.mode));
+  TRELLIS_ASSIGN_OR_RETURN(store.directory, open(*store.environment.file_system, path));
+  TRELLIS_ASSIGN_OR_RETURN(store.lock, LockFor(*store.directory, options.mode));
   if (HasOwnLogDirectory(path, store.environment, options)) {
     store.own_log_path = options.log_directory;
     absl::StatusOr<std::unique_ptr<Directory>> logs =
         open(*store.environment.log_file_system, options.log_directory);
     if (absl::IsNotFound(logs.status())) return NoLogDirectory(*store.directory, options);
-    LSM_ASSIGN_OR_RETURN(store.own_log_directory, std::move(logs));
-    LSM_RETURN_IF_ERROR(CheckHoldsNoStore(*store.own_log_directory));
+    TRELLIS_ASSIGN_OR_RETURN(store.own_log_directory, std::move(logs));
+    TRELLIS_RETURN_IF_ERROR(CheckHoldsNoStore(*store.own_log_directory));
     absl::StatusOr<std::unique_ptr<FileLock>> lock =
         LockFor(*store.own_log_directory, options.mode);
     if (absl::IsFailedPrecondition(lock.status())) {
@@ -129,15 +130,15 @@ absl::StatusOr<StoreDirectory> StoreDirectory::Open(const std::string& path,
                  " (Options::log_directory: each store needs one of its own, and that must not be "
                  "the store's directory by another path)"));
     }
-    LSM_ASSIGN_OR_RETURN(store.log_lock, std::move(lock));
+    TRELLIS_ASSIGN_OR_RETURN(store.log_lock, std::move(lock));
   }
   return store;
 }
 
 absl::Status StoreDirectory::StartScheduler(bool with_scrub) {
   if (environment.scheduler != nullptr) return absl::OkStatus();
-  LSM_ASSIGN_OR_RETURN(own_scheduler,
-                       NewThreadScheduler({CompactionsOfMachine(), with_scrub ? 1 : 0}));
+  TRELLIS_ASSIGN_OR_RETURN(own_scheduler,
+                           NewThreadScheduler({CompactionsOfMachine(), with_scrub ? 1 : 0}));
   environment.scheduler = own_scheduler.get();
   return absl::OkStatus();
 }

@@ -44,10 +44,10 @@ constexpr uint64_t kFileNumbersLeftMin = uint64_t{1} << 40;
 
 absl::StatusOr<Origin> OriginOf(Directory& directory, const std::string& name, FileKind kind) {
   if (kind == FileKind::kLock) return Origin::kUnknown;
-  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<ReadFile> file,
-                       directory.OpenRead(name, ReadMode::kBuffered));
+  TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<ReadFile> file,
+                           directory.OpenRead(name, ReadMode::kBuffered));
   char buffer[kHeadBytes];
-  LSM_ASSIGN_OR_RETURN(const size_t bytes_read, file->ReadAt(0, buffer));
+  TRELLIS_ASSIGN_OR_RETURN(const size_t bytes_read, file->ReadAt(0, buffer));
   const std::string_view head(buffer, bytes_read);
   const std::string_view magic = MagicOf(kind);
   if (BeginsWithMagic(head, magic)) return Origin::kStore;
@@ -59,9 +59,9 @@ absl::Status CheckCurrentIsOurs(Directory& directory) {
   const absl::StatusOr<std::unique_ptr<ReadFile>> file =
       directory.OpenRead(kCurrentFileName, ReadMode::kBuffered);
   if (absl::IsNotFound(file.status())) return absl::OkStatus();
-  LSM_RETURN_IF_ERROR(file.status());
+  TRELLIS_RETURN_IF_ERROR(file.status());
   char head[kHead.size()];
-  LSM_ASSIGN_OR_RETURN(const size_t bytes_read, (*file)->ReadAt(0, head));
+  TRELLIS_ASSIGN_OR_RETURN(const size_t bytes_read, (*file)->ReadAt(0, head));
   if (std::string_view(head, bytes_read) != kHead) return absl::OkStatus();
   return ForeignFile(directory, std::string(kCurrentFileName));
 }
@@ -74,13 +74,13 @@ absl::Status ForeignFile(const Directory& directory, const std::string& name) {
 }
 
 absl::StatusOr<bool> HoldsFiles(Directory& directory) {
-  LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
+  TRELLIS_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
   return std::any_of(names.begin(), names.end(),
                      [](const std::string& name) { return ParseFileName(name).has_value(); });
 }
 
 absl::StatusOr<std::set<uint64_t>> NumbersOf(Directory& directory, FileKind kind) {
-  LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
+  TRELLIS_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
   std::set<uint64_t> numbers;
   for (const std::string& name : names) {
     const std::optional<FileName> parsed = ParseFileName(name);
@@ -94,7 +94,7 @@ absl::StatusOr<uint64_t> NextFileNumber(Directory& directory, Directory& log_dir
   uint64_t next = at_least;
   std::string highest = "the manifest";
   for (Directory* each : {&directory, &log_directory}) {
-    LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, each->List());
+    TRELLIS_ASSIGN_OR_RETURN(const std::vector<std::string> names, each->List());
     for (const std::string& name : names) {
       const std::optional<FileName> parsed = ParseFileName(name);
       if (!parsed || parsed->number < next) continue;
@@ -114,13 +114,13 @@ bloom::DigestSeed NewDigestSeed(bloom::DigestHash hash, RandomSource& random) {
 }
 
 absl::Status CheckHoldsNoStore(Directory& log_directory) {
-  LSM_ASSIGN_OR_RETURN(const std::vector<std::string> names, log_directory.List());
+  TRELLIS_ASSIGN_OR_RETURN(const std::vector<std::string> names, log_directory.List());
   for (const std::string& name : names) {
     const std::optional<FileName> parsed = ParseFileName(name);
     if (!parsed) continue;
     bool of_store = parsed->kind == FileKind::kCurrent;
     if (parsed->kind == FileKind::kTable || parsed->kind == FileKind::kManifest) {
-      LSM_ASSIGN_OR_RETURN(const Origin origin, OriginOf(log_directory, name, parsed->kind));
+      TRELLIS_ASSIGN_OR_RETURN(const Origin origin, OriginOf(log_directory, name, parsed->kind));
       of_store = origin == Origin::kStore;
     }
     if (!of_store) continue;
@@ -140,21 +140,22 @@ absl::Status CopyFile(Directory& from, const std::string& name, Directory& to,
                       const std::string& new_name, NewFiles* made,
                       const std::function<absl::Status(uint64_t bytes)>& before_read) {
   constexpr size_t kChunkBytes = size_t{1} << 20;
-  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<ReadFile> source,
-                       from.OpenRead(name, ReadMode::kBuffered));
-  LSM_ASSIGN_OR_RETURN(const uint64_t size, source->Size());
-  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<AppendFile> copy,
-                       made->AddMade(&to, new_name, [&] { return to.CreateExclusive(new_name); }));
+  TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<ReadFile> source,
+                           from.OpenRead(name, ReadMode::kBuffered));
+  TRELLIS_ASSIGN_OR_RETURN(const uint64_t size, source->Size());
+  TRELLIS_ASSIGN_OR_RETURN(
+      const std::unique_ptr<AppendFile> copy,
+      made->AddMade(&to, new_name, [&] { return to.CreateExclusive(new_name); }));
   std::string buffer(std::min<uint64_t>(size, kChunkBytes), '\0');
   for (uint64_t offset = 0; offset < size;) {
     const uint64_t wanted = std::min<uint64_t>(size - offset, buffer.size());
-    if (before_read != nullptr) LSM_RETURN_IF_ERROR(before_read(wanted));
-    LSM_ASSIGN_OR_RETURN(const size_t bytes, source->ReadAt(offset, {buffer.data(), wanted}));
+    if (before_read != nullptr) TRELLIS_RETURN_IF_ERROR(before_read(wanted));
+    TRELLIS_ASSIGN_OR_RETURN(const size_t bytes, source->ReadAt(offset, {buffer.data(), wanted}));
     if (bytes == 0) return DamageAt(source->path(), offset, "the file ends before its former end");
-    LSM_RETURN_IF_ERROR(copy->Append({buffer.data(), bytes}));
+    TRELLIS_RETURN_IF_ERROR(copy->Append({buffer.data(), bytes}));
     offset += bytes;
   }
-  LSM_RETURN_IF_ERROR(copy->Sync());
+  TRELLIS_RETURN_IF_ERROR(copy->Sync());
   return copy->Close();
 }
 
@@ -164,8 +165,8 @@ NewFiles::~NewFiles() {
 }
 
 absl::Status TryDirectRead(Directory& directory, std::string_view name) {
-  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<ReadFile> file,
-                       directory.OpenRead(name, ReadMode::kDirect));
+  TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<ReadFile> file,
+                           directory.OpenRead(name, ReadMode::kDirect));
   char byte = 0;
   return file->ReadAt(0, {&byte, 1}).status();
 }

@@ -28,7 +28,7 @@ void CompareEnd(const Table& table, std::string_view which, const std::string& s
 // With whatever its properties say, so that all of it can be compared.
 absl::StatusOr<std::unique_ptr<Table>> Open(Directory& directory, const TableMeta& meta,
                                             ReadMode mode, const TableContext& context) {
-  LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file, OpenFileOfTable(directory, meta, mode));
+  TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file, OpenFileOfTable(directory, meta, mode));
   return Table::Open(std::move(file), context);
 }
 
@@ -38,7 +38,7 @@ absl::Status VerifyTable(Directory& directory, const TableMeta& meta, const Tabl
                          ReadMode mode, const bloom::DigestSeed& digest_seed, Pacer* pacer,
                          VerifyReport* report) {
   const std::string path = Concat(directory.path(), "/", TableFileName(meta.number));
-  LSM_RETURN_IF_ERROR(pacer->Take(path, 0));
+  TRELLIS_RETURN_IF_ERROR(pacer->Take(path, 0));
   TableContext context;
   context.digest_seed = digest_seed;
   context.file_id = meta.file_id;
@@ -54,7 +54,7 @@ absl::Status VerifyTable(Directory& directory, const TableMeta& meta, const Tabl
   uint64_t bytes_opening = table.file_bytes();
   for (size_t i = 0; i < table.block_count(); ++i)
     bytes_opening -= table.block_handle(i).stored_bytes + kBlockTrailerBytes;
-  LSM_RETURN_IF_ERROR(pacer->Take(path, bytes_opening));  // what comes next waits for it
+  TRELLIS_RETURN_IF_ERROR(pacer->Take(path, bytes_opening));  // what comes next waits for it
   const size_t before = report->problems.size();
   absl::Status ended;
   TableCheckCalls calls;
@@ -71,7 +71,7 @@ absl::Status VerifyTable(Directory& directory, const TableMeta& meta, const Tabl
     return ended.ok();
   };
   const TableFacts facts = CheckTable(table, calls);
-  LSM_RETURN_IF_ERROR(ended);
+  TRELLIS_RETURN_IF_ERROR(ended);
   report->blocks += facts.blocks;
   report->entries += facts.entries;
   report->keys += facts.keys;

@@ -54,7 +54,7 @@ absl::Status PartitionBuilder::EndPartition() {
   finished.index_bytes = index_.Finish();
   index_bytes_ += finished.index_bytes.size();
   if (filter_ != nullptr) {
-    LSM_ASSIGN_OR_RETURN(finished.filter_bytes, filter_->Finish());
+    TRELLIS_ASSIGN_OR_RETURN(finished.filter_bytes, filter_->Finish());
     filter_bytes_ += finished.filter_bytes.size();
     filtered_keys_ += key_count_;
     expected_fpp_sum_ += static_cast<double>(key_count_) *
@@ -67,13 +67,13 @@ absl::Status PartitionBuilder::EndPartition() {
 
 absl::Status PartitionBuilder::Write(AppendFile* file, std::string* scratch, Footer* footer,
                                      TableProperties* properties) {
-  if (entry_.data_blocks > 0) LSM_RETURN_IF_ERROR(EndPartition());
+  if (entry_.data_blocks > 0) TRELLIS_RETURN_IF_ERROR(EndPartition());
   const auto write = [&](std::string_view bytes) {
     return WriteBlock(file, footer->file_id, bytes, Compression::kNone, scratch);
   };
   if (filter_policy_ != nullptr) {
     for (Finished& partition : finished_) {
-      LSM_ASSIGN_OR_RETURN(partition.entry.filter, write(partition.filter_bytes));
+      TRELLIS_ASSIGN_OR_RETURN(partition.entry.filter, write(partition.filter_bytes));
       partition.filter_bytes = std::string();
     }
     const BlockHandle last = finished_.back().entry.filter;
@@ -84,7 +84,7 @@ absl::Status PartitionBuilder::Write(AppendFile* file, std::string* scratch, Foo
   footer->index_partitions = file->size_bytes();
   BlockBuilder top_level(kIndexRestartInterval);
   for (Finished& partition : finished_) {
-    LSM_ASSIGN_OR_RETURN(partition.entry.index, write(partition.index_bytes));
+    TRELLIS_ASSIGN_OR_RETURN(partition.entry.index, write(partition.index_bytes));
     partition.index_bytes = std::string();
     top_level.Add(partition.fence, partition.entry.Encode());
   }
@@ -94,7 +94,7 @@ absl::Status PartitionBuilder::Write(AppendFile* file, std::string* scratch, Foo
                                                " bytes; a table may have one of ", kIndexBytesMax,
                                                " (too many versions of one key?)"));
   }
-  LSM_ASSIGN_OR_RETURN(footer->index, write(bytes));
+  TRELLIS_ASSIGN_OR_RETURN(footer->index, write(bytes));
   properties->filter_bytes = filter_bytes_;
   properties->index_bytes = index_bytes_;
   properties->partitions = finished_.size();

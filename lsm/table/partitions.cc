@@ -42,7 +42,7 @@ absl::StatusOr<std::unique_ptr<Partitions>> Partitions::Read(std::string_view by
   if (!block.Init(bytes)) return DamageAt(path, offset, "the top-level index is malformed");
   std::unique_ptr<Partitions> read(new Partitions);
   const Block::Extent extent = block.Measure();
-  LSM_RETURN_IF_ERROR(CheckIndexExtent(bytes.size(), 0, extent.key_bytes, path, offset));
+  TRELLIS_RETURN_IF_ERROR(CheckIndexExtent(bytes.size(), 0, extent.key_bytes, path, offset));
   std::string keys;
   std::vector<uint64_t> key_ends{0};
   keys.reserve(extent.key_bytes);
@@ -63,11 +63,11 @@ absl::StatusOr<std::unique_ptr<Partitions>> Partitions::Read(std::string_view by
     keys.append(at.key());
     key_ends.push_back(keys.size());
   }
-  LSM_RETURN_IF_ERROR(at.status(Concat(path, ": offset ", offset, ": top-level index")));
+  TRELLIS_RETURN_IF_ERROR(at.status(Concat(path, ": offset ", offset, ": top-level index")));
   if (blocks != footer.data_blocks)
     return DamageAt(path, offset, "the top-level index does not list all data blocks");
   read->data_end_ = footer.data_end();
-  LSM_RETURN_IF_ERROR(read->Check(footer, path));
+  TRELLIS_RETURN_IF_ERROR(read->Check(footer, path));
   for (const PartitionEntry& entry : read->entries_) {
     read->index_bytes_ += entry.index.stored_bytes;
     read->filter_bytes_ += entry.filter.stored_bytes;

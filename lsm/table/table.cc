@@ -32,18 +32,18 @@ absl::StatusOr<std::unique_ptr<Table>> Table::OpenUnguarded(std::unique_ptr<Read
                                                             const TableContext& context,
                                                             std::string_view end) {
   std::unique_ptr<Table> table(new Table(std::move(file), context));
-  LSM_ASSIGN_OR_RETURN(const uint64_t file_bytes, table->file_->Size());
+  TRELLIS_ASSIGN_OR_RETURN(const uint64_t file_bytes, table->file_->Size());
   TableTail tail(*table->file_, file_bytes);
   // The file may have been truncated since its end was read.
   if (end.size() < std::min(file_bytes, kEndBytes) || end.size() > file_bytes) {
-    LSM_RETURN_IF_ERROR(tail.Read());
+    TRELLIS_RETURN_IF_ERROR(tail.Read());
   } else {
     tail.Take(end);
   }
-  LSM_RETURN_IF_ERROR(table->ReadEnds(file_bytes, &tail));
-  LSM_RETURN_IF_ERROR(table->ReadProperties(&tail));
+  TRELLIS_RETURN_IF_ERROR(table->ReadEnds(file_bytes, &tail));
+  TRELLIS_RETURN_IF_ERROR(table->ReadProperties(&tail));
   tail.Extend(table->opening_offset());
-  LSM_RETURN_IF_ERROR(table->ReadIndex(&tail));
+  TRELLIS_RETURN_IF_ERROR(table->ReadIndex(&tail));
   table->ReadFilter(&tail);
   if (context.counters != nullptr) {
     context.counters->Add(Counter::kOpeningReads, tail.reads());
@@ -57,22 +57,22 @@ absl::Status Table::ReadEnds(uint64_t file_bytes, TableTail* tail) {
   if (file_bytes < kTableHeaderBytes)
     return DamageAt(path, 0, Concat("a file of ", file_bytes, " bytes is too short for a table"));
   if (file_bytes < kTableHeaderBytes + kFooterBytes) {
-    LSM_ASSIGN_OR_RETURN(const std::string header, tail->Bytes(0, kTableHeaderBytes));
-    LSM_RETURN_IF_ERROR(DecodeTableHeader(header, path).status());
+    TRELLIS_ASSIGN_OR_RETURN(const std::string header, tail->Bytes(0, kTableHeaderBytes));
+    TRELLIS_RETURN_IF_ERROR(DecodeTableHeader(header, path).status());
     return DamageAt(path, file_bytes, Concat("the table ends after ", file_bytes, " bytes"));
   }
   const uint64_t footer_offset = file_bytes - kFooterBytes;
-  LSM_ASSIGN_OR_RETURN(const std::string end, tail->Bytes(footer_offset, kFooterBytes));
+  TRELLIS_ASSIGN_OR_RETURN(const std::string end, tail->Bytes(footer_offset, kFooterBytes));
   absl::StatusOr<Footer> footer = Footer::Decode(end, file_bytes, path);
   if (absl::IsInvalidArgument(footer.status())) {
-    LSM_ASSIGN_OR_RETURN(const std::string header, tail->Bytes(0, kTableHeaderBytes));
+    TRELLIS_ASSIGN_OR_RETURN(const std::string header, tail->Bytes(0, kTableHeaderBytes));
     if (header.starts_with(kTableMagic)) {
       return DamageAt(
           path, footer_offset,
           "begins like a table, but its end is not a table's: it is cut off or damaged");
     }
   }
-  LSM_RETURN_IF_ERROR(footer.status());
+  TRELLIS_RETURN_IF_ERROR(footer.status());
   footer_ = *footer;
   if (!context_.file_id.has_value()) return CheckHeader(tail);
   if (*context_.file_id != footer_.file_id) {
@@ -85,12 +85,12 @@ absl::Status Table::ReadEnds(uint64_t file_bytes, TableTail* tail) {
 
 absl::Status Table::CheckHeader(TableTail* tail) const {
   const std::string& path = file_->path();
-  LSM_ASSIGN_OR_RETURN(const std::string header, tail->Bytes(0, kTableHeaderBytes));
+  TRELLIS_ASSIGN_OR_RETURN(const std::string header, tail->Bytes(0, kTableHeaderBytes));
   const absl::StatusOr<uint64_t> header_id = DecodeTableHeader(header, path);
   if (absl::IsInvalidArgument(header_id.status())) {
     return DamageAt(path, 0, "ends like a table, but does not begin like one");
   }
-  LSM_RETURN_IF_ERROR(header_id.status());
+  TRELLIS_RETURN_IF_ERROR(header_id.status());
   if (*header_id != footer_.file_id)
     return DamageAt(path, 0, "header and footer are of different tables");
   return absl::OkStatus();
@@ -102,10 +102,10 @@ absl::Status Table::CheckHeader() const {
 }
 
 absl::Status Table::ReadProperties(TableTail* tail) {
-  LSM_ASSIGN_OR_RETURN(const std::string_view bytes,
-                       tail->Block(footer_.file_id, footer_.properties, kPropertiesBytesMax));
-  LSM_ASSIGN_OR_RETURN(properties_,
-                       TableProperties::Decode(bytes, file_->path(), footer_.properties.offset));
+  TRELLIS_ASSIGN_OR_RETURN(const std::string_view bytes,
+                           tail->Block(footer_.file_id, footer_.properties, kPropertiesBytesMax));
+  TRELLIS_ASSIGN_OR_RETURN(
+      properties_, TableProperties::Decode(bytes, file_->path(), footer_.properties.offset));
   if (properties_.IsStated("smallest_sequence")) sequences_.first = properties_.smallest_sequence;
   if (properties_.IsStated("largest_sequence")) sequences_.second = properties_.largest_sequence;
   states_smallest_key_ = properties_.IsStated("smallest_key");
@@ -115,13 +115,13 @@ absl::Status Table::ReadProperties(TableTail* tail) {
 
 absl::Status Table::ReadIndex(TableTail* tail) {
   const BlockHandle at = footer_.index;
-  LSM_ASSIGN_OR_RETURN(const std::string_view bytes,
-                       tail->Block(footer_.file_id, at, kIndexBytesMax));
+  TRELLIS_ASSIGN_OR_RETURN(const std::string_view bytes,
+                           tail->Block(footer_.file_id, at, kIndexBytesMax));
   if (footer_.is_partitioned()) {
-    LSM_RETURN_IF_ERROR(ReadPartitions(bytes));
+    TRELLIS_RETURN_IF_ERROR(ReadPartitions(bytes));
   } else {
     IndexReader reader(file_->path(), 0, kTableHeaderBytes, footer_.data_end());
-    LSM_RETURN_IF_ERROR(reader.Add(bytes, at.offset));
+    TRELLIS_RETURN_IF_ERROR(reader.Add(bytes, at.offset));
     if (reader.next_block() != footer_.data_blocks || reader.next_offset() != footer_.data_end())
       return DamageAt(file_->path(), at.offset, "the index does not list all data blocks");
     index_ = reader.Finish();
@@ -150,8 +150,8 @@ absl::StatusOr<TableAnswer> Table::GetFrom(FirstBlock first, const TableLookup& 
   for (size_t i = first.ordinal; i < slots_.size(); ++i) {
     if (i == index->end()) [[unlikely]] {
       // The versions of a key continue in the next partition.
-      LSM_ASSIGN_OR_RETURN(next_index,
-                           IndexPartition(partitions_->With(i), lookup.fill_cache, counts, step));
+      TRELLIS_ASSIGN_OR_RETURN(
+          next_index, IndexPartition(partitions_->With(i), lookup.fill_cache, counts, step));
       index = next_index.part;
     }
     CachedBlock* block = std::exchange(first.block, nullptr);
@@ -162,7 +162,7 @@ absl::StatusOr<TableAnswer> Table::GetFrom(FirstBlock first, const TableLookup& 
       from_cache = block != nullptr;
     }
     if (block == nullptr) {
-      LSM_ASSIGN_OR_RETURN(hit->pin, ReadIntoCache(*index, i, lookup.fill_cache));
+      TRELLIS_ASSIGN_OR_RETURN(hit->pin, ReadIntoCache(*index, i, lookup.fill_cache));
       block = hit->pin.get();
     }
     if (counts != nullptr) {
@@ -211,8 +211,8 @@ absl::StatusOr<BlockRef> Table::ReadIntoCache(const IndexPart& index, size_t ord
                                               bool fill_cache) const {
   const BlockHandle handle = index.handle(ordinal);
   BlockRooms rooms;
-  LSM_ASSIGN_OR_RETURN(const std::string_view bytes,
-                       ReadBlock(*file_, footer_.file_id, handle, &rooms));
+  TRELLIS_ASSIGN_OR_RETURN(const std::string_view bytes,
+                           ReadBlock(*file_, footer_.file_id, handle, &rooms));
   return CatchOutOfMemoryAt(file_->path(), handle.offset,
                             [&] { return IntoCache(index, ordinal, bytes, fill_cache); });
 }
@@ -223,7 +223,7 @@ absl::StatusOr<BlockRef> Table::AdmitBlock(const IndexPart& index, size_t ordina
   const BlockHandle handle = index.handle(ordinal);
   return CatchOutOfMemoryAt(file_->path(), handle.offset, [&]() -> absl::StatusOr<BlockRef> {
     BlockRooms rooms;
-    LSM_ASSIGN_OR_RETURN(
+    TRELLIS_ASSIGN_OR_RETURN(
         const std::string_view bytes,
         OpenStored(stored_with_trailer, handle, footer_.file_id, file_->path(), &rooms.expanded));
     return IntoCache(index, ordinal, bytes, fill_cache);
@@ -235,7 +235,7 @@ absl::StatusOr<BlockRef> Table::IntoCache(const IndexPart& index, size_t ordinal
   Block block;
   if (!block.Init(bytes)) return DamagedBlock(index.handle(ordinal), "a data block is malformed");
   SignpostPlan plan;
-  LSM_RETURN_IF_ERROR(InspectBlock(index, ordinal, block, &plan));
+  TRELLIS_RETURN_IF_ERROR(InspectBlock(index, ordinal, block, &plan));
   const bool stays = fill_cache && context_.block_cache != nullptr &&
                      context_.block_cache->Fits(CachedBlock::ChargeBytes(block, plan.heads.size()));
   BlockRef cached(CachedBlock::New(block, plan, stays));
@@ -281,8 +281,8 @@ uint64_t Table::index_memory_bytes() const {
 
 absl::StatusOr<std::string> Table::ReadDataBlock(BlockHandle handle) const {
   BlockRooms rooms;
-  LSM_ASSIGN_OR_RETURN(const std::string_view bytes,
-                       ReadBlock(*file_, footer_.file_id, handle, &rooms));
+  TRELLIS_ASSIGN_OR_RETURN(const std::string_view bytes,
+                           ReadBlock(*file_, footer_.file_id, handle, &rooms));
   return std::string(bytes);
 }
 

@@ -167,9 +167,9 @@ void TableBuilder::FlushDataBlock(std::string_view next_user_key) {
 
 absl::Status TableBuilder::WriteFilter(Footer* footer) {
   if (filter_ == nullptr) return absl::OkStatus();
-  LSM_ASSIGN_OR_RETURN(const std::string bytes, filter_->Finish());
-  LSM_ASSIGN_OR_RETURN(footer->filter, WriteBlock(file_.get(), options_.file_id, bytes,
-                                                  Compression::kNone, &scratch_));
+  TRELLIS_ASSIGN_OR_RETURN(const std::string bytes, filter_->Finish());
+  TRELLIS_ASSIGN_OR_RETURN(footer->filter, WriteBlock(file_.get(), options_.file_id, bytes,
+                                                      Compression::kNone, &scratch_));
   properties_.filter_bytes = bytes.size();
   properties_.expected_fpp = bloom::FilterReader::Open(bytes).predicted_fpp();
   return absl::OkStatus();
@@ -183,17 +183,17 @@ absl::Status TableBuilder::WriteIndex(Footer* footer) {
                                                " (too many versions of one key?)"));
   }
   properties_.index_bytes = bytes.size();
-  LSM_ASSIGN_OR_RETURN(footer->index, WriteBlock(file_.get(), options_.file_id, bytes,
-                                                 Compression::kNone, &scratch_));
+  TRELLIS_ASSIGN_OR_RETURN(footer->index, WriteBlock(file_.get(), options_.file_id, bytes,
+                                                     Compression::kNone, &scratch_));
   return absl::OkStatus();
 }
 
 absl::StatusOr<TableSummary> TableBuilder::Finish() {
-  LSM_RETURN_IF_ERROR(status_);
+  TRELLIS_RETURN_IF_ERROR(status_);
   if (properties_.entries == 0)
     return absl::InternalError(Concat(file_->path(), ": a table without entries"));
   FlushDataBlock(UserKeyOf(last_key_));
-  LSM_RETURN_IF_ERROR(status_);
+  TRELLIS_RETURN_IF_ERROR(status_);
   properties_.smallest_key = UserKeyOf(smallest_);
   properties_.largest_key = UserKeyOf(last_key_);
 
@@ -212,17 +212,17 @@ absl::StatusOr<TableSummary> TableBuilder::Finish() {
     status_ = WriteFilter(&footer);
     if (status_.ok()) status_ = WriteIndex(&footer);
   }
-  LSM_RETURN_IF_ERROR(status_);
+  TRELLIS_RETURN_IF_ERROR(status_);
   absl::StatusOr<BlockHandle> properties = WriteBlock(
       file_.get(), options_.file_id, properties_.Encode(), Compression::kNone, &scratch_);
   status_ = properties.status();
-  LSM_RETURN_IF_ERROR(status_);
+  TRELLIS_RETURN_IF_ERROR(status_);
   footer.properties = *properties;
   footer.file_bytes = file_->size_bytes() + kFooterBytes;
   status_ = file_->Append(footer.Encode());
   if (status_.ok()) status_ = file_->Sync();
   if (status_.ok()) status_ = file_->Close();
-  LSM_RETURN_IF_ERROR(status_);
+  TRELLIS_RETURN_IF_ERROR(status_);
   return TableSummary{.file_id = options_.file_id,
                       .file_bytes = footer.file_bytes,
                       .smallest = smallest_,

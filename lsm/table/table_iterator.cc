@@ -52,8 +52,8 @@ absl::Status TableIterator::EnterPartition(size_t number) {
   LevelCounts counts;
   // A scan of the whole table does not fill the cache with its index.
   const bool fill_cache = options_.fill_cache && options_.readahead_bytes == 0;
-  LSM_ASSIGN_OR_RETURN(Table::PartitionRef found,
-                       table_.PinPartition(PartitionKind::kIndex, number, fill_cache, &counts));
+  TRELLIS_ASSIGN_OR_RETURN(Table::PartitionRef found,
+                           table_.PinPartition(PartitionKind::kIndex, number, fill_cache, &counts));
   Count(Counter::kScanBytesFromFile, counts[LevelCounts::kPartitionBytesFromFile]);
   index_ = &found.partition->index();
   partition_ = std::move(found.pin);
@@ -72,7 +72,7 @@ absl::Status TableIterator::FindBlock(std::string_view user_key, size_t* ordinal
       *ordinal = table_.block_count();
       return absl::OkStatus();
     }
-    LSM_RETURN_IF_ERROR(EnterPartition(number));
+    TRELLIS_RETURN_IF_ERROR(EnterPartition(number));
   }
   *ordinal = index_->LowerBound(user_key, awaited_);
   return absl::OkStatus();
@@ -116,7 +116,7 @@ absl::Status TableIterator::LoadThroughCache(size_t ordinal, ptrdiff_t step, Blo
   } else if (found = PinCached(ordinal, step); found) {
     Count(Counter::kScanBlocksFromCache, 1);
   } else {
-    LSM_ASSIGN_OR_RETURN(found, ReadMissing(ordinal, step));
+    TRELLIS_ASSIGN_OR_RETURN(found, ReadMissing(ordinal, step));
   }
   cached_ = std::move(found);
   *block = cached_->block();
@@ -141,7 +141,8 @@ absl::StatusOr<BlockRef> TableIterator::ReadMissing(size_t ordinal, ptrdiff_t st
     // Reads the block alone again: the fault may not be in the file.
     stretch_begin_ = stretch_end_ = 0;
   }
-  LSM_ASSIGN_OR_RETURN(BlockRef read, table_.ReadIntoCache(*index_, ordinal, options_.fill_cache));
+  TRELLIS_ASSIGN_OR_RETURN(BlockRef read,
+                           table_.ReadIntoCache(*index_, ordinal, options_.fill_cache));
   CountRead(ordinal, ordinal + 1);
   return read;
 }
@@ -201,8 +202,8 @@ absl::Status TableIterator::ReadStretch(const Stretch& stretch, size_t bytes_max
   stretch_begin_ = stretch_end_ = 0;
   const size_t size_bytes = end - begin;
   if (stretch_.size() < size_bytes) stretch_ = BlockBuffer(std::max<size_t>(size_bytes, bytes_max));
-  LSM_ASSIGN_OR_RETURN(const size_t read_bytes,
-                       table_.file_->ReadAt(begin, {stretch_.data(), size_bytes}));
+  TRELLIS_ASSIGN_OR_RETURN(const size_t read_bytes,
+                           table_.file_->ReadAt(begin, {stretch_.data(), size_bytes}));
   if (read_bytes != size_bytes) {
     return DamageAt(table_.path(), begin,
                     Concat("the file ends after ", read_bytes, " of ", size_bytes, " bytes"));
@@ -224,17 +225,17 @@ absl::Status TableIterator::LoadFromStretch(size_t ordinal, Block* block) {
   if (!IsInStretch(ordinal)) {
     ordinal_ = kNoBlock;  // its bytes may be in the stretch that is released
     const Stretch stretch = StretchFrom(ordinal, 1, options_.readahead_bytes);
-    LSM_RETURN_IF_ERROR(CatchOutOfMemoryAt(table_.path(), stretch.begin, [&] {
+    TRELLIS_RETURN_IF_ERROR(CatchOutOfMemoryAt(table_.path(), stretch.begin, [&] {
       return ReadStretch(stretch, options_.readahead_bytes);
     }));
   }
   const BlockHandle handle = index_->handle(ordinal);
   ordinal_ = kNoBlock;  // its bytes may be in `expanded_`
-  LSM_ASSIGN_OR_RETURN(const std::string_view bytes,
-                       CatchOutOfMemoryAt(table_.path(), handle.offset, [&] {
-                         return OpenStored(StoredInStretch(ordinal), handle, table_.footer_.file_id,
-                                           table_.path(), &expanded_);
-                       }));
+  TRELLIS_ASSIGN_OR_RETURN(const std::string_view bytes,
+                           CatchOutOfMemoryAt(table_.path(), handle.offset, [&] {
+                             return OpenStored(StoredInStretch(ordinal), handle,
+                                               table_.footer_.file_id, table_.path(), &expanded_);
+                           }));
   if (!block->Init(bytes)) return table_.DamagedBlock(handle, "a data block is malformed");
   return absl::OkStatus();
 }

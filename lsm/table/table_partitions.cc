@@ -7,11 +7,11 @@
 namespace lsm::inline TRELLIS_ABI {
 
 absl::Status Table::ReadPartitions(std::string_view top_level_bytes) {
-  LSM_ASSIGN_OR_RETURN(partitions_, Partitions::Read(top_level_bytes, footer_, file_->path()));
+  TRELLIS_ASSIGN_OR_RETURN(partitions_, Partitions::Read(top_level_bytes, footer_, file_->path()));
   if (context_.partitions_on_demand) return absl::OkStatus();
   IndexReader reader(file_->path(), 0, kTableHeaderBytes, footer_.data_end());
   for (size_t i = 0; i < partitions_->count(); ++i)
-    LSM_RETURN_IF_ERROR(AddIndexPartition(i, &reader));
+    TRELLIS_RETURN_IF_ERROR(AddIndexPartition(i, &reader));
   index_ = reader.Finish();
   return absl::OkStatus();
 }
@@ -34,9 +34,9 @@ void Table::ReadFilterPartitions() {
 
 absl::Status Table::AddIndexPartition(size_t number, IndexReader* reader) const {
   const PartitionEntry& entry = partitions_->entry(number);
-  LSM_ASSIGN_OR_RETURN(const BlockBuffer bytes,
-                       ReadPlainBlock(*file_, footer_.file_id, entry.index, kIndexBytesMax));
-  LSM_RETURN_IF_ERROR(reader->Add(bytes.view(), entry.index.offset));
+  TRELLIS_ASSIGN_OR_RETURN(const BlockBuffer bytes,
+                           ReadPlainBlock(*file_, footer_.file_id, entry.index, kIndexBytesMax));
+  TRELLIS_RETURN_IF_ERROR(reader->Add(bytes.view(), entry.index.offset));
   if (reader->next_block() != partitions_->first_block(number) + entry.data_blocks ||
       reader->next_offset() != partitions_->data_end(number) ||
       reader->last_fence() != partitions_->fence(number)) {
@@ -50,7 +50,7 @@ absl::StatusOr<IndexPart> Table::ReadIndexPartition(size_t number) const {
   IndexReader reader(file_->path(), partitions_->first_block(number),
                      partitions_->entry(number).data_offset, partitions_->data_end(number),
                      number == 0 ? std::string_view() : partitions_->fence(number - 1));
-  LSM_RETURN_IF_ERROR(AddIndexPartition(number, &reader));
+  TRELLIS_RETURN_IF_ERROR(AddIndexPartition(number, &reader));
   return reader.Finish();
 }
 
@@ -72,7 +72,7 @@ absl::StatusOr<BlockRef> Table::ReadPartitionIntoCache(PartitionKind kind, size_
     const absl::Status& status = partition->filter().status;
     fill_cache &= status.ok() || absl::IsDataLoss(status);
   } else {
-    LSM_ASSIGN_OR_RETURN(IndexPart part, ReadIndexPartition(number));
+    TRELLIS_ASSIGN_OR_RETURN(IndexPart part, ReadIndexPartition(number));
     partition = std::make_unique<CachedPartition>(std::move(part));
   }
   BlockRef read(partition.release());
@@ -90,7 +90,7 @@ absl::StatusOr<Table::PartitionRef> Table::FindPartition(PartitionKind kind, siz
   if (from_cache) {
     cached->MarkUsed();
   } else {
-    LSM_ASSIGN_OR_RETURN(found.pin, ReadPartitionIntoCache(kind, number, fill_cache));
+    TRELLIS_ASSIGN_OR_RETURN(found.pin, ReadPartitionIntoCache(kind, number, fill_cache));
     cached = found.pin.get();
   }
   found.partition = static_cast<CachedPartition*>(cached);
@@ -120,7 +120,7 @@ absl::StatusOr<Table::PartitionRef> Table::PinPartition(PartitionKind kind, size
   found.pin = PinCachedPartition(kind, number);
   const bool from_cache = static_cast<bool>(found.pin);
   if (!from_cache) {
-    LSM_ASSIGN_OR_RETURN(found.pin, ReadPartitionIntoCache(kind, number, fill_cache));
+    TRELLIS_ASSIGN_OR_RETURN(found.pin, ReadPartitionIntoCache(kind, number, fill_cache));
   }
   CountPartition(kind, number, from_cache, counts);
   found.partition = static_cast<CachedPartition*>(found.pin.get());
@@ -172,9 +172,9 @@ Table::FilterAnswer Table::AskFilter(const TableLookup& lookup) const {
 
 absl::StatusOr<Table::IndexRef> Table::IndexPartition(size_t number, bool fill_cache,
                                                       LevelCounts* counts, TableStep* step) const {
-  LSM_ASSIGN_OR_RETURN(PartitionRef found,
-                       FindPartition(PartitionKind::kIndex, number, fill_cache, counts,
-                                     step == nullptr ? nullptr : &step->partitions));
+  TRELLIS_ASSIGN_OR_RETURN(PartitionRef found,
+                           FindPartition(PartitionKind::kIndex, number, fill_cache, counts,
+                                         step == nullptr ? nullptr : &step->partitions));
   return IndexRef{&found.partition->index(), std::move(found.pin)};
 }
 
@@ -194,8 +194,8 @@ absl::StatusOr<Table::IndexRef> Table::IndexFor(std::string_view user_key, bool 
 
 absl::StatusOr<TableAnswer> Table::GetPartitioned(const TableLookup& lookup, TableHit* hit) const {
   const std::string_view user_key = lookup.key.user_key();
-  LSM_ASSIGN_OR_RETURN(const IndexRef index,
-                       IndexFor(user_key, lookup.fill_cache, lookup.counts, lookup.step));
+  TRELLIS_ASSIGN_OR_RETURN(const IndexRef index,
+                           IndexFor(user_key, lookup.fill_cache, lookup.counts, lookup.step));
   const size_t ordinal = index.part == nullptr ? block_count() : index.part->LowerBound(user_key);
   return GetFrom({index.part, ordinal, nullptr, false}, lookup, hit);
 }

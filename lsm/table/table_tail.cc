@@ -12,8 +12,8 @@ namespace lsm::inline TRELLIS_ABI {
 absl::Status TableTail::Read() {
   offset_ = file_bytes_ - std::min(file_bytes_, Table::kEndBytes);
   BlockBuffer bytes(static_cast<size_t>(file_bytes_ - offset_));
-  LSM_ASSIGN_OR_RETURN(const size_t read_bytes,
-                       file_.ReadAt(offset_, {bytes.data(), bytes.size()}));
+  TRELLIS_ASSIGN_OR_RETURN(const size_t read_bytes,
+                           file_.ReadAt(offset_, {bytes.data(), bytes.size()}));
   ++reads_;
   read_bytes_ += read_bytes;
   if (read_bytes != bytes.size()) {
@@ -53,7 +53,8 @@ absl::StatusOr<std::string> TableTail::Bytes(uint64_t offset, size_t size_bytes)
     return std::string(At(offset, size_bytes));
   std::string bytes(size_bytes, '\0');
   ++reads_;
-  LSM_ASSIGN_OR_RETURN(const size_t read_bytes, file_.ReadAt(offset, {bytes.data(), bytes.size()}));
+  TRELLIS_ASSIGN_OR_RETURN(const size_t read_bytes,
+                           file_.ReadAt(offset, {bytes.data(), bytes.size()}));
   read_bytes_ += read_bytes;
   if (read_bytes == size_bytes) return bytes;
   return DamageAt(file_.path(), offset,
@@ -67,7 +68,7 @@ absl::StatusOr<std::string_view> TableTail::Block(uint64_t file_id, BlockHandle 
                           file_id, file_.path());
   }
   ++reads_;
-  LSM_ASSIGN_OR_RETURN(block_, ReadPlainBlock(file_, file_id, handle, bytes_max));
+  TRELLIS_ASSIGN_OR_RETURN(block_, ReadPlainBlock(file_, file_id, handle, bytes_max));
   read_bytes_ += handle.stored_bytes + kBlockTrailerBytes;
   return block_.view();
 }

@@ -135,19 +135,19 @@ absl::StatusOr<std::optional<std::string>> CompareRuns(Directory& directory,
     }
     if (!tables.empty()) reader.AddRun(std::move(tables));
   }
-  LSM_RETURN_IF_ERROR(reader.Start(from));
+  TRELLIS_RETURN_IF_ERROR(reader.Start(from));
   Comparison comparison(reader);
   uint64_t bytes = 0, told_bytes = 0;
   while (reader.Valid()) {
     if (bytes >= bytes_max && comparison.IsNewKey()) return std::string(UserKeyOf(reader.key()));
     if (bytes >= told_bytes && calls.before_bytes != nullptr) {
       told_bytes = bytes + kBytesBetweenCalls;
-      LSM_RETURN_IF_ERROR(calls.before_bytes(kBytesBetweenCalls));
+      TRELLIS_RETURN_IF_ERROR(calls.before_bytes(kBytesBetweenCalls));
     }
     if (const std::string problem = comparison.Meet(); !problem.empty() && !calls.problem(problem))
       return std::nullopt;
     bytes += reader.key().size() + reader.value().size();
-    LSM_RETURN_IF_ERROR(reader.Next());
+    TRELLIS_RETURN_IF_ERROR(reader.Next());
   }
   return std::nullopt;
 }

@@ -82,12 +82,13 @@ absl::StatusOr<Current> Current::Decode(std::string_view bytes, std::string_view
 
 absl::StatusOr<Current> ReadCurrent(Directory& directory, std::string_view name) {
   const std::string path = Concat(directory.path(), "/", name);
-  LSM_ASSIGN_OR_RETURN(const FileInfo info, directory.Stat(name));
+  TRELLIS_ASSIGN_OR_RETURN(const FileInfo info, directory.Stat(name));
   if (info.size_bytes > kCurrentBytesMax) {
     return DamageAt(path, 0,
                     Concat("the file has ", info.size_bytes, " bytes instead of ", kCurrentBytes));
   }
-  LSM_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(directory, name, kCurrentBytesMax));
+  TRELLIS_ASSIGN_OR_RETURN(const std::string bytes,
+                           ReadWholeFile(directory, name, kCurrentBytesMax));
   return Current::Decode(bytes, path);
 }
 
@@ -120,11 +121,12 @@ absl::Status ManifestState::Apply(const VersionEdit& edit, std::string_view file
   if (started && edit.log_directory && edit.log_directory != log_directory)
     return damage("the log directory changes");
   if (edit.log_directory) log_directory = edit.log_directory;
-  LSM_RETURN_IF_ERROR(advance(edit.next_file_number, "the next file number", &next_file_number));
+  TRELLIS_RETURN_IF_ERROR(
+      advance(edit.next_file_number, "the next file number", &next_file_number));
   if (next_file_number > kFileNumberMax + 1)
     return damage(Concat("the next file number, ", next_file_number, ", is beyond the largest"));
-  LSM_RETURN_IF_ERROR(advance(edit.last_sequence, "the last sequence", &last_sequence));
-  LSM_RETURN_IF_ERROR(advance(edit.oldest_log, "the oldest log", &oldest_log));
+  TRELLIS_RETURN_IF_ERROR(advance(edit.last_sequence, "the last sequence", &last_sequence));
+  TRELLIS_RETURN_IF_ERROR(advance(edit.oldest_log, "the oldest log", &oldest_log));
   synced_logs.insert(edit.synced_logs.begin(), edit.synced_logs.end());
   synced_logs.erase(synced_logs.begin(), synced_logs.lower_bound(oldest_log));
   for (const auto& [number, file_bytes] : edit.closed_logs) {
@@ -237,8 +239,8 @@ absl::Status ManifestState::CheckLogsAreWithTables(std::string_view directory) c
 
 absl::StatusOr<ManifestContents> ReadManifest(
     Directory& directory, const std::function<void(uint64_t offset, const VersionEdit&)>& on_edit) {
-  LSM_ASSIGN_OR_RETURN(const Current current, ReadCurrent(directory, kCurrentFileName));
-  LSM_ASSIGN_OR_RETURN(ManifestContents contents, ReadManifestOf(directory, current, on_edit));
+  TRELLIS_ASSIGN_OR_RETURN(const Current current, ReadCurrent(directory, kCurrentFileName));
+  TRELLIS_ASSIGN_OR_RETURN(ManifestContents contents, ReadManifestOf(directory, current, on_edit));
   contents.current_bytes = current.Encode();  // the encoding is unique
   return contents;
 }
@@ -251,15 +253,15 @@ absl::StatusOr<ManifestContents> ReadEdits(
   ManifestContents contents;
   contents.current = current;
   contents.file_name = ManifestFileName(contents.current.manifest_number);
-  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<LogReader> log,
-                       OpenManifest(directory, contents.current, contents.file_name));
+  TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<LogReader> log,
+                           OpenManifest(directory, contents.current, contents.file_name));
   LogReader::Record record;
   while (true) {
-    LSM_ASSIGN_OR_RETURN(const bool more, log->Next(&record));
+    TRELLIS_ASSIGN_OR_RETURN(const bool more, log->Next(&record));
     if (!more) break;
-    LSM_ASSIGN_OR_RETURN(const VersionEdit edit,
-                         VersionEdit::Decode(record.payload, log->path(), record.offset));
-    LSM_RETURN_IF_ERROR(contents.state.Apply(edit, log->path(), record.offset));
+    TRELLIS_ASSIGN_OR_RETURN(const VersionEdit edit,
+                             VersionEdit::Decode(record.payload, log->path(), record.offset));
+    TRELLIS_RETURN_IF_ERROR(contents.state.Apply(edit, log->path(), record.offset));
     contents.edit_count += 1;
     if (on_edit) on_edit(record.offset, edit);
   }
@@ -284,22 +286,22 @@ absl::StatusOr<ManifestContents> ReadManifestOf(
 absl::StatusOr<std::unique_ptr<ManifestWriter>> ManifestWriter::Create(
     Directory& directory, uint64_t number, uint64_t file_id, const VersionEdit& snapshot,
     std::optional<std::string_view> expected_current, const std::function<void()>& before_current) {
-  LSM_ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file,
-                       directory.CreateExclusive(ManifestFileName(number)));
-  LSM_ASSIGN_OR_RETURN(std::unique_ptr<LogWriter> log,
-                       LogWriter::Create(std::move(file), LogKind::kManifest, file_id));
-  LSM_RETURN_IF_ERROR(log->Append(snapshot.Encode()));
-  LSM_RETURN_IF_ERROR(log->Sync());
+  TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file,
+                           directory.CreateExclusive(ManifestFileName(number)));
+  TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<LogWriter> log,
+                           LogWriter::Create(std::move(file), LogKind::kManifest, file_id));
+  TRELLIS_RETURN_IF_ERROR(log->Append(snapshot.Encode()));
+  TRELLIS_RETURN_IF_ERROR(log->Sync());
   // The name must be durable before CURRENT refers to it.
-  LSM_RETURN_IF_ERROR(directory.Sync());
+  TRELLIS_RETURN_IF_ERROR(directory.Sync());
   const std::string current_bytes = Current{number, file_id}.Encode();
-  LSM_RETURN_IF_ERROR(
+  TRELLIS_RETURN_IF_ERROR(
       directory.AtomicReplace(kCurrentFileName, current_bytes, expected_current, before_current));
   return std::unique_ptr<ManifestWriter>(new ManifestWriter(number, std::move(log), current_bytes));
 }
 
 absl::Status ManifestWriter::Append(const VersionEdit& edit) {
-  LSM_RETURN_IF_ERROR(log_->Append(edit.Encode()));
+  TRELLIS_RETURN_IF_ERROR(log_->Append(edit.Encode()));
   return log_->Sync();
 }
 

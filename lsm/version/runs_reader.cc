@@ -14,7 +14,7 @@ void RunsReader::AddRun(std::vector<TableMeta> tables) {
 }
 
 absl::Status RunsReader::Start(std::string_view from) {
-  for (size_t run = 0; run < runs_.size(); ++run) LSM_RETURN_IF_ERROR(Enter(run, from));
+  for (size_t run = 0; run < runs_.size(); ++run) TRELLIS_RETURN_IF_ERROR(Enter(run, from));
   return absl::OkStatus();
 }
 
@@ -39,12 +39,13 @@ absl::Status RunsReader::Enter(size_t number, std::string_view from) {
   for (; run.at < run.tables.size(); ++run.at) {
     if (run.iterator == nullptr) {
       const TableMeta& meta = run.tables[run.at];
-      LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
-                           directory_.OpenRead(TableFileName(meta.number), ReadMode::kBuffered));
+      TRELLIS_ASSIGN_OR_RETURN(
+          std::unique_ptr<ReadFile> file,
+          directory_.OpenRead(TableFileName(meta.number), ReadMode::kBuffered));
       TableContext context = context_;
       context.file_id = meta.file_id;
       context.partitions_on_demand = true;
-      LSM_ASSIGN_OR_RETURN(run.table, Table::Open(std::move(file), context));
+      TRELLIS_ASSIGN_OR_RETURN(run.table, Table::Open(std::move(file), context));
       Table::ScanOptions scan;
       scan.fill_cache = false;
       scan.readahead_bytes = std::clamp(kBytes / runs_.size(), kBytesMin, kBytesMax);
@@ -53,7 +54,7 @@ absl::Status RunsReader::Enter(size_t number, std::string_view from) {
       if (!from.empty()) AppendInternalKey(&first, from, kSequenceMax, EntryKind::kPut);
       from.empty() ? run.iterator->SeekToFirst() : run.iterator->Seek(first);
     }
-    LSM_RETURN_IF_ERROR(run.iterator->status());
+    TRELLIS_RETURN_IF_ERROR(run.iterator->status());
     if (run.iterator->Valid()) {
       heap_.push_back(number);
       std::push_heap(heap_.begin(), heap_.end(),

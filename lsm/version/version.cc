@@ -178,9 +178,9 @@ absl::StatusOr<std::unique_ptr<ReadFile>> OpenFileOfTable(Directory& directory,
                                       ": the manifest names this table, but there is no such "
                                       "file"));
   }
-  LSM_RETURN_IF_ERROR(opened.status());
+  TRELLIS_RETURN_IF_ERROR(opened.status());
   std::unique_ptr<ReadFile> file = *std::move(opened);
-  LSM_ASSIGN_OR_RETURN(const uint64_t file_bytes, file->Size());
+  TRELLIS_ASSIGN_OR_RETURN(const uint64_t file_bytes, file->Size());
   if (file_bytes != meta.file_bytes) {
     return DamageAt(
         file->path(), file_bytes,
@@ -193,7 +193,7 @@ absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableFile(Directory& direct
                                                                const TableMeta& meta, ReadMode mode,
                                                                const TableContext& context,
                                                                const WastedReads& inherited) {
-  LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file, OpenFileOfTable(directory, meta, mode));
+  TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file, OpenFileOfTable(directory, meta, mode));
   return OpenTableIn(std::move(file), meta, context, {}, inherited);
 }
 
@@ -204,8 +204,9 @@ absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableIn(std::unique_ptr<Rea
                                                              const WastedReads& inherited) {
   TableContext with_id = context;
   with_id.file_id = meta.file_id;
-  LSM_ASSIGN_OR_RETURN(std::unique_ptr<Table> table, Table::Open(std::move(file), with_id, end));
-  LSM_RETURN_IF_ERROR(
+  TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<Table> table,
+                           Table::Open(std::move(file), with_id, end));
+  TRELLIS_RETURN_IF_ERROR(
       CheckClaims(*table, {meta.entries, UserKeyOf(meta.smallest), UserKeyOf(meta.largest)}));
   const uint64_t lookups =
       context.counters == nullptr ? 0 : context.counters->SumOf(Counter::kLookups);
@@ -247,10 +248,10 @@ absl::StatusOr<std::shared_ptr<const Version>> Version::Create(
       std::sort(tables.begin(), tables.end(),
                 [](const auto& a, const auto& b) { return a->meta.number > b->meta.number; });
       for (const auto& table : tables) level.runs.push_back(TableSpan(&table, 1));
-      LSM_RETURN_IF_ERROR(CheckAges(tables));
+      TRELLIS_RETURN_IF_ERROR(CheckAges(tables));
       continue;
     }
-    LSM_RETURN_IF_ERROR(version->FindRuns(i));
+    TRELLIS_RETURN_IF_ERROR(version->FindRuns(i));
     if (!tables.empty()) version->deepest_level_ = i;
   }
   version->ListCandidates();

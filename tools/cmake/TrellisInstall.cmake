@@ -86,8 +86,7 @@ trellis_install(bloom HEADERS ${bloom_headers})
 trellis_pkg_config(trellis-bloom
   DESCRIPTION "Bloom filters sized from a target false-positive probability"
   LIBRARY -ltrellis_bloom
-  REQUIRES absl_status absl_statusor
-  STATIC_REQUIRES absl_strings)
+  REQUIRES absl_status absl_statusor)
 trellis_install_pages(LICENSE README.md bloom/README.md bloom/USES.md)
 trellis_install_examples(bloom/examples)
 set(trellis_components bloom)

@@ -46,8 +46,8 @@ absl::StatusOr<AccuracyRow> MeasureRow(const LabConfig& config, const Variant& v
   // Different keys for each row, so that rows do not share the same chance.
   const uint64_t seed =
       bloom::DigestOf(lsm::Concat(variant.name, " ", keys, " ", target_fpp), config.seed);
-  LSM_ASSIGN_OR_RETURN(const VariantSample sample,
-                       MeasureVariant(variant, keys, target_fpp, seed, row.filters, queries));
+  TRELLIS_ASSIGN_OR_RETURN(const VariantSample sample,
+                           MeasureVariant(variant, keys, target_fpp, seed, row.filters, queries));
   row.bits_per_key = static_cast<double>(sample.size_bits) / static_cast<double>(keys);
   row.rate = sample.rate;
   return row;
@@ -128,16 +128,16 @@ absl::StatusOr<AccuracyResults> RunAccuracy(const LabConfig& config, Steps steps
   const std::vector<const Variant*> variants = VariantsNamed(config.variants);
   steps.Plan(std::max<size_t>(1, 2 * variants.size()));
   for (const Variant* variant : variants) {
-    LSM_RETURN_IF_ERROR(steps.Begin(variant->name + " over the target"));
+    TRELLIS_RETURN_IF_ERROR(steps.Begin(variant->name + " over the target"));
     for (const double target : TargetsOf(config)) {
-      LSM_ASSIGN_OR_RETURN(AccuracyRow row,
-                           MeasureRow(config, *variant, KeysOverTargets(config), target));
+      TRELLIS_ASSIGN_OR_RETURN(AccuracyRow row,
+                               MeasureRow(config, *variant, KeysOverTargets(config), target));
       results.over_targets.push_back(std::move(row));
     }
     steps.Done();
-    LSM_RETURN_IF_ERROR(steps.Begin(variant->name + " over the keys"));
+    TRELLIS_RETURN_IF_ERROR(steps.Begin(variant->name + " over the keys"));
     for (const uint64_t keys : KeyCountsOf(config)) {
-      LSM_ASSIGN_OR_RETURN(AccuracyRow row, MeasureRow(config, *variant, keys, kFppOverKeys));
+      TRELLIS_ASSIGN_OR_RETURN(AccuracyRow row, MeasureRow(config, *variant, keys, kFppOverKeys));
       results.over_keys.push_back(std::move(row));
     }
     steps.Done();

@@ -23,11 +23,11 @@ absl::StatusOr<BitsTableResults> RunBitsTable(const LabConfig& config, Steps ste
   const std::vector<PublishedRate> published = PublishedTable();
   steps.Plan(published.size());
   for (const PublishedRate& entry : published) {
-    LSM_RETURN_IF_ERROR(steps.Begin(lsm::Concat("table: ", entry.bits_per_key, " bits a key")));
+    TRELLIS_RETURN_IF_ERROR(steps.Begin(lsm::Concat("table: ", entry.bits_per_key, " bits a key")));
     // Different keys for each entry; otherwise neighbours would deviate alike.
     const uint64_t seed = config.seed + 1000 * entry.bits_per_key + 10 * entry.probes;
-    LSM_ASSIGN_OR_RETURN(const Rate rate,
-                         MeasureShape<bloom::Standard>(
+    TRELLIS_ASSIGN_OR_RETURN(
+        const Rate rate, MeasureShape<bloom::Standard>(
                              {entry.bits_per_key * results.keys, entry.probes}, results.keys, seed,
                              config.Choose<uint64_t>(100'000, 20'000'000, 200'000'000)));
     results.rows.push_back({entry.bits_per_key, entry.probes, entry.fpp, rate});
@@ -35,10 +35,10 @@ absl::StatusOr<BitsTableResults> RunBitsTable(const LabConfig& config, Steps ste
   }
   for (const BitsTableRow& row : results.rows) {
     const uint64_t bits = uint64_t{row.bits_per_key} * results.keys;
-    LSM_ASSIGN_OR_RETURN(const uint32_t best, bloom::BestProbesFor(bits, results.keys));
+    TRELLIS_ASSIGN_OR_RETURN(const uint32_t best, bloom::BestProbesFor(bits, results.keys));
     if (row.probes != best) continue;
-    LSM_ASSIGN_OR_RETURN(const double real_probes, bloom::RealProbesFor(bits, results.keys));
-    LSM_ASSIGN_OR_RETURN(const double real_rate, bloom::RateAtRealProbes(bits, results.keys));
+    TRELLIS_ASSIGN_OR_RETURN(const double real_probes, bloom::RealProbesFor(bits, results.keys));
+    TRELLIS_ASSIGN_OR_RETURN(const double real_rate, bloom::RateAtRealProbes(bits, results.keys));
     results.best.push_back({row.bits_per_key, real_probes, real_rate, best, row.rate});
   }
   return results;

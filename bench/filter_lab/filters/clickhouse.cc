@@ -59,12 +59,12 @@ absl::StatusOr<ChoiceResults> RunChoice(const LabConfig& config, Steps steps) {
   const std::vector<double> targets = TargetsOf(config);
   steps.Plan(targets.size());
   for (const double target : targets) {
-    LSM_RETURN_IF_ERROR(steps.Begin("ClickHouse's choice at " + Plain(target)));
+    TRELLIS_RETURN_IF_ERROR(steps.Begin("ClickHouse's choice at " + Plain(target)));
     for (ChoiceRow& row : Choices(target, results.keys)) {
       if (row.refusal.empty()) {
         const auto bits =
             static_cast<uint64_t>(row.bits_per_key * static_cast<double>(results.keys) + 0.5);
-        LSM_ASSIGN_OR_RETURN(
+        TRELLIS_ASSIGN_OR_RETURN(
             row.rate, MeasureShape<bloom::Standard>({bits, row.probes}, results.keys, config.seed,
                                                     config.Choose<uint64_t>(1e5, 2e7, 2e8)));
       }

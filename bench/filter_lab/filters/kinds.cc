@@ -22,7 +22,7 @@ absl::StatusOr<KindRow> MeasureKind(const LabConfig& config, std::string_view ki
                                     double target_fpp) {
   const int repeats = config.Choose(2, 5, 9);
   const int builds = keys > 1'000'000 ? 1 : config.Choose(1, 3, 5);
-  LSM_ASSIGN_OR_RETURN(const auto policy, bloom::PolicyFromName(kind));
+  TRELLIS_ASSIGN_OR_RETURN(const auto policy, bloom::PolicyFromName(kind));
   KindRow row;
   row.keys = keys;
   row.target_fpp = target_fpp;
@@ -35,8 +35,8 @@ absl::StatusOr<KindRow> MeasureKind(const LabConfig& config, std::string_view ki
     status = bytes.status();
     if (bytes.ok()) encoded = *std::move(bytes);
   });
-  LSM_RETURN_IF_ERROR(status);
-  LSM_ASSIGN_OR_RETURN(const AlignedFilter filter, Align(encoded));
+  TRELLIS_RETURN_IF_ERROR(status);
+  TRELLIS_ASSIGN_OR_RETURN(const AlignedFilter filter, Align(encoded));
   encoded = std::string();  // frees the second copy of a large filter
   const bloom::FilterReader& reader = filter.reader;
   row.kind = reader.kind_name();  // "standard" if the kind would be no smaller
@@ -84,10 +84,10 @@ absl::StatusOr<KindResults> RunKinds(const LabConfig& config, Steps steps) {
   steps.Plan(sizes.size() * kinds.size());
   for (const Size& size : sizes) {
     for (const std::string& kind : kinds) {
-      LSM_RETURN_IF_ERROR(
+      TRELLIS_RETURN_IF_ERROR(
           steps.Begin(lsm::Concat(kind, ", ", Short(static_cast<double>(size.keys)), " keys")));
       for (const double target : size.targets) {
-        LSM_ASSIGN_OR_RETURN(KindRow row, MeasureKind(config, kind, size.keys, target));
+        TRELLIS_ASSIGN_OR_RETURN(KindRow row, MeasureKind(config, kind, size.keys, target));
         results.rows.push_back(std::move(row));
       }
       steps.Done();

@@ -22,14 +22,14 @@ using Json = nlohmann::ordered_json;
 template <class Filter>
 absl::Status Overfill(const LabConfig& config, double target_fpp, Steps steps,
                       OverfillResults* results) {
-  LSM_RETURN_IF_ERROR(steps.Begin(lsm::Concat("overfill: ", Filter::kName)));
+  TRELLIS_RETURN_IF_ERROR(steps.Begin(lsm::Concat("overfill: ", Filter::kName)));
   const uint64_t planned = results->planned_keys;
   std::vector<OverfillRow> rows;
   for (int half = 1; half <= 10; ++half)
     rows.push_back({std::string(Filter::kName), target_fpp, 0.5 * half, 0, {}});
   constexpr uint64_t kFilters = 5;
   for (uint64_t seed = config.seed; seed < config.seed + kFilters; ++seed) {
-    LSM_ASSIGN_OR_RETURN(Filter filter, Filter::Make(planned, target_fpp, seed));
+    TRELLIS_ASSIGN_OR_RETURN(Filter filter, Filter::Make(planned, target_fpp, seed));
     uint64_t keys = 0;
     for (OverfillRow& row : rows) {
       const auto wanted =
@@ -62,11 +62,11 @@ absl::StatusOr<OverfillResults> RunOverfill(const LabConfig& config, Steps steps
   steps.Plan(5);
   using Standard = bloom::Filter<bloom::Standard>;
   using Blocked = bloom::Filter<bloom::Blocked>;
-  LSM_RETURN_IF_ERROR(Overfill<Standard>(config, 0.01, steps, &results));
-  LSM_RETURN_IF_ERROR(Overfill<Standard>(config, 0.001, steps, &results));
-  LSM_RETURN_IF_ERROR(Overfill<Blocked>(config, 0.01, steps, &results));
-  LSM_RETURN_IF_ERROR(Overfill<bloom::DynamicFilter<>>(config, 0.01, steps, &results));
-  LSM_RETURN_IF_ERROR(Overfill<bloom::ScalableFilter<>>(config, 0.01, steps, &results));
+  TRELLIS_RETURN_IF_ERROR(Overfill<Standard>(config, 0.01, steps, &results));
+  TRELLIS_RETURN_IF_ERROR(Overfill<Standard>(config, 0.001, steps, &results));
+  TRELLIS_RETURN_IF_ERROR(Overfill<Blocked>(config, 0.01, steps, &results));
+  TRELLIS_RETURN_IF_ERROR(Overfill<bloom::DynamicFilter<>>(config, 0.01, steps, &results));
+  TRELLIS_RETURN_IF_ERROR(Overfill<bloom::ScalableFilter<>>(config, 0.01, steps, &results));
   return results;
 }
 

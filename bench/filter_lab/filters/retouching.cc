@@ -34,8 +34,8 @@ struct Subject {
 };
 
 absl::StatusOr<Subject> MakeSubject(uint64_t keys, uint64_t queries, uint64_t seed) {
-  LSM_ASSIGN_OR_RETURN(bloom::RetouchedFilter filter,
-                       bloom::RetouchedFilter::Make(keys, kTarget, seed));
+  TRELLIS_ASSIGN_OR_RETURN(bloom::RetouchedFilter filter,
+                           bloom::RetouchedFilter::Make(keys, kTarget, seed));
   for (uint64_t i = 0; i < keys; ++i) filter.AddDigest(LabDigest(i, seed));
   Subject subject{std::move(filter), {}, 0};
   for (uint64_t i = 0; i < queries; ++i) {
@@ -73,12 +73,12 @@ absl::StatusOr<RetouchResults> RunRetouch(const LabConfig& config, Steps steps) 
                                      0.8};  // as a share of all false positives
   steps.Plan(shares.size() + std::size(kSchemes) * known.size());
   for (const double share : shares) {
-    LSM_RETURN_IF_ERROR(steps.Begin("retouching: any ones"));
-    LSM_ASSIGN_OR_RETURN(Subject subject, MakeSubject(results.keys, queries, config.seed));
+    TRELLIS_RETURN_IF_ERROR(steps.Begin("retouching: any ones"));
+    TRELLIS_ASSIGN_OR_RETURN(Subject subject, MakeSubject(results.keys, queries, config.seed));
     results.false_positives = subject.false_positives.size();
     RetouchRow row;
     row.scheme = "any ones";
-    LSM_ASSIGN_OR_RETURN(row.cleared, subject.filter.RandomClearing(share, config.seed));
+    TRELLIS_ASSIGN_OR_RETURN(row.cleared, subject.filter.RandomClearing(share, config.seed));
     const double lost = 1 - std::pow(1 - static_cast<double>(row.cleared) / subject.ones,
                                      subject.filter.shape().probes);
     row.removed.predicted = row.denied.predicted = lost;
@@ -88,17 +88,17 @@ absl::StatusOr<RetouchResults> RunRetouch(const LabConfig& config, Steps steps) 
   }
   for (const Scheme& scheme : kSchemes) {
     for (const double share : known) {
-      LSM_RETURN_IF_ERROR(steps.Begin(lsm::Concat("retouching: ", scheme.name)));
-      LSM_ASSIGN_OR_RETURN(Subject subject, MakeSubject(results.keys, queries, config.seed));
+      TRELLIS_RETURN_IF_ERROR(steps.Begin(lsm::Concat("retouching: ", scheme.name)));
+      TRELLIS_ASSIGN_OR_RETURN(Subject subject, MakeSubject(results.keys, queries, config.seed));
       RetouchRow row;
       row.scheme = scheme.name;
       row.known =
           static_cast<uint64_t>(share * static_cast<double>(subject.false_positives.size()));
       for (uint64_t i = 0; i < row.known; ++i) {
-        LSM_RETURN_IF_ERROR(
+        TRELLIS_RETURN_IF_ERROR(
             subject.filter.AddFalsePositiveDigest(subject.false_positives[i]).status());
       }
-      LSM_ASSIGN_OR_RETURN(row.cleared, subject.filter.ClearKnownFalsePositives(scheme.scheme));
+      TRELLIS_ASSIGN_OR_RETURN(row.cleared, subject.filter.ClearKnownFalsePositives(scheme.scheme));
       if (scheme.scheme == bloom::ClearingScheme::kRandom) {
         // The cleared bits are as likely as any others to belong to a key; the known false
         // positives are removed in any case.

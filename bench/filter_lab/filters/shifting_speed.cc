@@ -21,11 +21,12 @@ template <class Layout>
 absl::StatusOr<QueryNanos> Time(const bloom::Shape& shape, uint64_t keys, const LabConfig& config) {
   std::string encoded;
   {
-    LSM_ASSIGN_OR_RETURN(auto filter, bloom::Filter<Layout>::MakeOfShape(shape, 0.5, config.seed));
+    TRELLIS_ASSIGN_OR_RETURN(auto filter,
+                             bloom::Filter<Layout>::MakeOfShape(shape, 0.5, config.seed));
     for (uint64_t i = 0; i < keys; ++i) filter.AddDigest(LabDigest(i, config.seed));
     encoded = filter.Serialize();
   }
-  LSM_ASSIGN_OR_RETURN(const AlignedFilter filter, Align(encoded));
+  TRELLIS_ASSIGN_OR_RETURN(const AlignedFilter filter, Align(encoded));
   encoded = std::string();  // frees the second copy in the cache
   return TimeQueries(filter.reader, keys, config.seed, config.Choose(2, 5, 9));
 }
@@ -38,8 +39,8 @@ absl::StatusOr<ShiftingRow> Measure(const LabConfig& config, uint64_t keys, uint
   row.probes = probes;
   row.cells = static_cast<uint64_t>(std::ceil(probes * static_cast<double>(keys) / std::log(2.0)));
   const bloom::Shape shape = {row.cells, probes};
-  LSM_ASSIGN_OR_RETURN(row.nanos, Time<Layout>(shape, keys, config));
-  LSM_ASSIGN_OR_RETURN(
+  TRELLIS_ASSIGN_OR_RETURN(row.nanos, Time<Layout>(shape, keys, config));
+  TRELLIS_ASSIGN_OR_RETURN(
       row.rate, MeasureShape<Layout>(shape, keys, config.seed,
                                      config.Choose<uint64_t>(100'000, 10'000'000, 100'000'000)));
   return row;
@@ -60,10 +61,10 @@ absl::StatusOr<ShiftingResults> RunShifting(const LabConfig& config, Steps steps
   steps.Plan(sizes.size() * probes.size());
   for (const uint64_t keys : sizes) {
     for (const uint32_t k : probes) {
-      LSM_RETURN_IF_ERROR(
+      TRELLIS_RETURN_IF_ERROR(
           steps.Begin(lsm::Concat("shifting, ", k, " probes, ", Short(static_cast<double>(keys)))));
-      LSM_ASSIGN_OR_RETURN(ShiftingRow standard, Measure<bloom::Standard>(config, keys, k));
-      LSM_ASSIGN_OR_RETURN(ShiftingRow shifting, Measure<bloom::Shifting>(config, keys, k));
+      TRELLIS_ASSIGN_OR_RETURN(ShiftingRow standard, Measure<bloom::Standard>(config, keys, k));
+      TRELLIS_ASSIGN_OR_RETURN(ShiftingRow shifting, Measure<bloom::Shifting>(config, keys, k));
       results.rows.push_back(std::move(standard));
       results.rows.push_back(std::move(shifting));
       steps.Done();

@@ -54,10 +54,10 @@ absl::StatusOr<SpectralRow> Measure(const LabConfig& config, const std::string& 
   const uint64_t filters = config.Choose<uint64_t>(2, 3, 5);
   for (uint64_t i = 0; i < filters; ++i) {
     const uint64_t seed = config.seed + i;
-    LSM_ASSIGN_OR_RETURN(bloom::SpectralFilter filter,
-                         bloom::SpectralFilter::Make(
-                             truth.size(), target_fpp,
-                             {.method = method, .counter_bits = kCounterBits, .seed = seed}));
+    TRELLIS_ASSIGN_OR_RETURN(bloom::SpectralFilter filter,
+                             bloom::SpectralFilter::Make(
+                                 truth.size(), target_fpp,
+                                 {.method = method, .counter_bits = kCounterBits, .seed = seed}));
     for (const uint32_t key : AdditionsOf(truth, seed)) filter.AddDigest(LabDigest(key, seed));
     uint64_t wrong = 0;
     for (uint64_t key = 0; key < truth.size(); ++key) {
@@ -90,10 +90,10 @@ absl::StatusOr<SpectralResults> RunSpectral(const LabConfig& config, Steps steps
     if (counts == "zipf")
       results.additions = std::accumulate(truth.begin(), truth.end(), uint64_t{0});
     for (const double target : targets) {
-      LSM_RETURN_IF_ERROR(
+      TRELLIS_RETURN_IF_ERROR(
           steps.Begin(lsm::Concat("spectral, ", counts, " counts at ", Plain(target))));
       for (const bloom::SpectralMethod method : kMethods) {
-        LSM_ASSIGN_OR_RETURN(SpectralRow row, Measure(config, counts, method, target, truth));
+        TRELLIS_ASSIGN_OR_RETURN(SpectralRow row, Measure(config, counts, method, target, truth));
         results.rows.push_back(std::move(row));
       }
       steps.Done();

@@ -124,7 +124,7 @@ absl::StatusOr<DistributionResults> RunDistributions(const LabConfig& config, St
   DistributionResults results;
   steps.Plan(std::size(kDistributions));
   for (const Distribution distribution : kDistributions) {
-    LSM_RETURN_IF_ERROR(steps.Begin(lsm::Concat("drawing: ", NameOf(distribution))));
+    TRELLIS_RETURN_IF_ERROR(steps.Begin(lsm::Concat("drawing: ", NameOf(distribution))));
     results.rows.push_back(DescribeStream(distribution, StreamSizeOf(config).rows));
     steps.Done();
   }

@@ -30,8 +30,8 @@ uint64_t Whole(double count) { return static_cast<uint64_t>(count + 0.5); }
 template <class Layout>
 absl::StatusOr<StreamFilter> LayoutFilter(std::string name, uint64_t cells, uint32_t probes,
                                           uint64_t seed) {
-  LSM_ASSIGN_OR_RETURN(auto made,
-                       bloom::Filter<Layout>::MakeOfShape({cells, probes}, kAnyFpp, seed));
+  TRELLIS_ASSIGN_OR_RETURN(auto made,
+                           bloom::Filter<Layout>::MakeOfShape({cells, probes}, kAnyFpp, seed));
   const auto filter = std::make_shared<bloom::Filter<Layout>>(std::move(made));
   StreamFilter result{std::move(name), false, probes, cells, filter->size_bits(), {}, {}, {}};
   result.run = [filter](const StreamChunk& chunk, std::span<bool> passes) {
@@ -46,7 +46,7 @@ absl::StatusOr<StreamFilter> LayoutFilter(std::string name, uint64_t cells, uint
 absl::StatusOr<StreamFilter> ShiftingDoubleStreamFilter(uint64_t cells, uint32_t probes,
                                                         uint64_t seed) {
   using Filter = bloom::ShiftingDoubleFilter;
-  LSM_ASSIGN_OR_RETURN(Filter made, Filter::MakeOfShape({cells, probes}, kAnyFpp, seed));
+  TRELLIS_ASSIGN_OR_RETURN(Filter made, Filter::MakeOfShape({cells, probes}, kAnyFpp, seed));
   const auto filter = std::make_shared<Filter>(std::move(made));
   StreamFilter result{std::string(Filter::kName), false, probes, cells,
                       filter->size_bits(),        {},    {},     {}};
@@ -69,8 +69,8 @@ absl::StatusOr<StreamFilter> ShiftingDoubleStreamFilter(uint64_t cells, uint32_t
 //   an old row of area i is denied with B(N_(i+1)), the rate of the rows of higher areas alone.
 absl::StatusOr<StreamFilter> SpatialStreamFilter(uint64_t cells, uint32_t probes, uint64_t seed) {
   using Filter = bloom::SpatialFilter;
-  LSM_ASSIGN_OR_RETURN(Filter made,
-                       Filter::MakeOfShape({cells, probes, kStreamAreas}, kAnyFpp, seed));
+  TRELLIS_ASSIGN_OR_RETURN(Filter made,
+                           Filter::MakeOfShape({cells, probes, kStreamAreas}, kAnyFpp, seed));
   const auto filter = std::make_shared<Filter>(std::move(made));
   StreamFilter result{std::string(Filter::kName), false, probes, cells,
                       filter->size_bits(),        {},    {},     {}};
@@ -121,17 +121,17 @@ absl::StatusOr<StreamFilter> StandardStreamFilter(std::string name, uint64_t cel
 absl::StatusOr<std::vector<StreamFilter>> SoundStreamFilters(uint64_t cells, uint32_t probes,
                                                              uint64_t seed) {
   std::vector<StreamFilter> filters;
-  LSM_ASSIGN_OR_RETURN(StreamFilter standard,
-                       StandardStreamFilter("standard", cells, probes, seed));
+  TRELLIS_ASSIGN_OR_RETURN(StreamFilter standard,
+                           StandardStreamFilter("standard", cells, probes, seed));
   filters.push_back(std::move(standard));
   if (probes % 2 == 0) {
-    LSM_ASSIGN_OR_RETURN(StreamFilter shifting,
-                         LayoutFilter<bloom::Shifting>("shifting", cells, probes, seed));
+    TRELLIS_ASSIGN_OR_RETURN(StreamFilter shifting,
+                             LayoutFilter<bloom::Shifting>("shifting", cells, probes, seed));
     filters.push_back(std::move(shifting));
-    LSM_ASSIGN_OR_RETURN(StreamFilter doubled, ShiftingDoubleStreamFilter(cells, probes, seed));
+    TRELLIS_ASSIGN_OR_RETURN(StreamFilter doubled, ShiftingDoubleStreamFilter(cells, probes, seed));
     filters.push_back(std::move(doubled));
   }
-  LSM_ASSIGN_OR_RETURN(StreamFilter spatial, SpatialStreamFilter(cells, probes, seed));
+  TRELLIS_ASSIGN_OR_RETURN(StreamFilter spatial, SpatialStreamFilter(cells, probes, seed));
   filters.push_back(std::move(spatial));
   return filters;
 }

@@ -82,10 +82,10 @@ absl::StatusOr<StreamProbesResults> RunStreamProbes(const LabConfig& config, Ste
   steps.Plan(std::size(kDistributions) * counts.size());
   for (const Distribution distribution : kDistributions) {
     for (const uint32_t probes : counts) {
-      LSM_RETURN_IF_ERROR(
+      TRELLIS_RETURN_IF_ERROR(
           steps.Begin(lsm::Concat("stream: ", NameOf(distribution), ", ", probes, " probes")));
-      LSM_ASSIGN_OR_RETURN(std::vector<StreamFilter> filters,
-                           SoundStreamFilters(size.cells, probes, config.seed));
+      TRELLIS_ASSIGN_OR_RETURN(std::vector<StreamFilter> filters,
+                               SoundStreamFilters(size.cells, probes, config.seed));
       for (StreamRun& run : RunStream(distribution, size.rows, config.seed, std::move(filters)))
         results.rows.push_back(std::move(run));
       steps.Done();

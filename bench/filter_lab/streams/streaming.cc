@@ -145,11 +145,11 @@ absl::StatusOr<StreamingResults> RunStreaming(const LabConfig& config, Steps ste
   results.is_full = size.rows == kSourceRows;
   steps.Plan(std::size(kDistributions));
   for (const Distribution distribution : kDistributions) {
-    LSM_RETURN_IF_ERROR(steps.Begin(lsm::Concat("stream: ", NameOf(distribution))));
-    LSM_ASSIGN_OR_RETURN(std::vector<StreamFilter> filters,
-                         SoundStreamFilters(size.cells, kProbes, config.seed));
+    TRELLIS_RETURN_IF_ERROR(steps.Begin(lsm::Concat("stream: ", NameOf(distribution))));
+    TRELLIS_ASSIGN_OR_RETURN(std::vector<StreamFilter> filters,
+                             SoundStreamFilters(size.cells, kProbes, config.seed));
     if (distribution == Distribution::kUniform) {
-      LSM_ASSIGN_OR_RETURN(
+      TRELLIS_ASSIGN_OR_RETURN(
           StreamFilter larger,
           StandardStreamFilter("standard, 2 m", 2 * size.cells, kProbes, config.seed));
       filters.push_back(std::move(larger));

@@ -40,7 +40,7 @@ absl::StatusOr<HdbfRow> Measure(const LabConfig& config, const VectorSet& set, d
               0,
               Rate{0, 0, subject->predicted}};
   // Adding the vectors again sets no new bit, so the filter does not change.
-  LSM_RETURN_IF_ERROR(AddAll(set.base, subject));
+  TRELLIS_RETURN_IF_ERROR(AddAll(set.base, subject));
   row.rate.Add(subject->count_passing(set.queries, queries), queries);
   const int repeats = config.Choose(1, 3, 5);
   const uint64_t timed = std::min<uint64_t>(queries, 20'000);
@@ -63,10 +63,10 @@ absl::Status MeasureAll(const LabConfig& config, uint64_t keys, double target_fp
   const uint64_t seed = config.seed + keys + static_cast<uint64_t>(1 / target_fpp);
   const VectorSet set =
       MakeUpVectors(kDimension, keys, config.Choose<uint64_t>(5000, 100'000, 200'000), seed);
-  LSM_ASSIGN_OR_RETURN(std::vector<VectorSubject> subjects,
-                       VectorSubjects(keys, target_fpp, kDimension, seed));
+  TRELLIS_ASSIGN_OR_RETURN(std::vector<VectorSubject> subjects,
+                           VectorSubjects(keys, target_fpp, kDimension, seed));
   for (VectorSubject& subject : subjects) {
-    LSM_ASSIGN_OR_RETURN(HdbfRow row, Measure(config, set, target_fpp, &subject));
+    TRELLIS_ASSIGN_OR_RETURN(HdbfRow row, Measure(config, set, target_fpp, &subject));
     rows->push_back(std::move(row));
   }
   return absl::OkStatus();
@@ -121,14 +121,14 @@ absl::StatusOr<HdbfResults> RunHdbf(const LabConfig& config, Steps steps) {
   const std::vector<double> targets = Targets(config);
   steps.Plan(counts.size() + targets.size());
   for (const uint64_t keys : counts) {
-    LSM_RETURN_IF_ERROR(
+    TRELLIS_RETURN_IF_ERROR(
         steps.Begin(lsm::Concat("BF and HDBF, ", lsm::ReadableCount(keys), " vectors")));
-    LSM_RETURN_IF_ERROR(MeasureAll(config, keys, kFppOverKeys, &results.over_keys));
+    TRELLIS_RETURN_IF_ERROR(MeasureAll(config, keys, kFppOverKeys, &results.over_keys));
     steps.Done();
   }
   for (const double target : targets) {
-    LSM_RETURN_IF_ERROR(steps.Begin("BF and HDBF, target " + Plain(target)));
-    LSM_RETURN_IF_ERROR(
+    TRELLIS_RETURN_IF_ERROR(steps.Begin("BF and HDBF, target " + Plain(target)));
+    TRELLIS_RETURN_IF_ERROR(
         MeasureAll(config, config.Choose<uint64_t>(2000, kKeysOverTargets, kKeysOverTargets),
                    target, &results.over_targets));
     steps.Done();

@@ -53,8 +53,8 @@ template <class Base>
 absl::StatusOr<VectorSubject> LibrarySubject(std::string name, uint64_t keys, double target_fpp,
                                              uint32_t dimension, uint64_t seed) {
   using Filter = bloom::VectorFilter<int32_t, Base>;
-  LSM_ASSIGN_OR_RETURN(Filter made,
-                       Filter::Make(keys, target_fpp, {.dimension = dimension, .seed = seed}));
+  TRELLIS_ASSIGN_OR_RETURN(Filter made,
+                           Filter::Make(keys, target_fpp, {.dimension = dimension, .seed = seed}));
   const auto filter = std::make_shared<Filter>(std::move(made));
   VectorSubject subject;
   subject.name = std::move(name);
@@ -78,17 +78,17 @@ absl::StatusOr<std::vector<VectorSubject>> VectorSubjects(uint64_t keys, double 
       SaxSubject<uint8_t>("SAX of bytes, k hashes", keys, target_fpp, SaxProbes::kSeeded));
   subjects.push_back(
       SaxSubject<uint32_t>("SAX of components, k hashes", keys, target_fpp, SaxProbes::kSeeded));
-  LSM_ASSIGN_OR_RETURN(VectorSubject blocked,
-                       LibrarySubject<bloom::Filter<bloom::Blocked>>("vectors, blocked", keys,
-                                                                     target_fpp, dimension, seed));
+  TRELLIS_ASSIGN_OR_RETURN(VectorSubject blocked,
+                           LibrarySubject<bloom::Filter<bloom::Blocked>>(
+                               "vectors, blocked", keys, target_fpp, dimension, seed));
   subjects.push_back(std::move(blocked));
-  LSM_ASSIGN_OR_RETURN(VectorSubject standard,
-                       LibrarySubject<bloom::Filter<bloom::Standard>>("vectors, standard", keys,
-                                                                      target_fpp, dimension, seed));
+  TRELLIS_ASSIGN_OR_RETURN(VectorSubject standard,
+                           LibrarySubject<bloom::Filter<bloom::Standard>>(
+                               "vectors, standard", keys, target_fpp, dimension, seed));
   subjects.push_back(std::move(standard));
-  LSM_ASSIGN_OR_RETURN(VectorSubject counting,
-                       LibrarySubject<bloom::CountingFilter>("vectors, counting", keys, target_fpp,
-                                                             dimension, seed));
+  TRELLIS_ASSIGN_OR_RETURN(VectorSubject counting,
+                           LibrarySubject<bloom::CountingFilter>("vectors, counting", keys,
+                                                                 target_fpp, dimension, seed));
   subjects.push_back(std::move(counting));
   return subjects;
 }

@@ -48,7 +48,7 @@ class QueryCollector {
 };
 
 absl::StatusOr<bloom::VectorList<int32_t>> ReadWholeNumbers(const std::string& path) {
-  LSM_ASSIGN_OR_RETURN(const std::string bytes, ReadWhole(path));
+  TRELLIS_ASSIGN_OR_RETURN(const std::string bytes, ReadWhole(path));
   const absl::StatusOr<bloom::VectorList<float>> floats = bloom::ParseVectors<float>(bytes);
   if (!floats.ok()) return lsm::WithContext(floats.status(), path);
   bloom::VectorList<int32_t> whole(floats->dimension());
@@ -78,7 +78,7 @@ absl::StatusOr<VectorRow> Measure(const LabConfig& config, const VectorSet& set,
   row.memory_bytes = (subject->size_bits + 7) / 8;
   row.left_out = set.left_out;
   row.rate.predicted = subject->predicted;
-  LSM_RETURN_IF_ERROR(AddAll(set.base, subject));
+  TRELLIS_RETURN_IF_ERROR(AddAll(set.base, subject));
   row.rate.Add(subject->count_passing(set.queries, set.queries.size()), set.queries.size());
   const size_t most = std::min<size_t>(set.queries.size(), config.Choose(2000, 20'000, 20'000));
   for (const size_t part : {20, 10, 4, 2, 1}) {
@@ -125,14 +125,15 @@ VectorSet MakeUpVectors(uint32_t dimension, uint64_t base_count, uint64_t query_
 }
 
 absl::StatusOr<VectorSet> ReadSift(const std::string& folder) {
-  LSM_ASSIGN_OR_RETURN(bloom::VectorList<int32_t> base,
-                       ReadWholeNumbers(folder + "/siftsmall_base.fvecs"));
+  TRELLIS_ASSIGN_OR_RETURN(bloom::VectorList<int32_t> base,
+                           ReadWholeNumbers(folder + "/siftsmall_base.fvecs"));
   VectorSet set(base.dimension());
   set.origin = folder;
   set.base = std::move(base);
   QueryCollector collector(&set);
   for (const char* name : {"/siftsmall_learn.fvecs", "/siftsmall_query.fvecs"}) {
-    LSM_ASSIGN_OR_RETURN(const bloom::VectorList<int32_t> queries, ReadWholeNumbers(folder + name));
+    TRELLIS_ASSIGN_OR_RETURN(const bloom::VectorList<int32_t> queries,
+                             ReadWholeNumbers(folder + name));
     if (queries.dimension() != set.base.dimension()) {
       return absl::InvalidArgumentError(
           lsm::Concat(folder, name, ": dimension ", queries.dimension(),
@@ -153,24 +154,25 @@ absl::StatusOr<VectorResults> RunVectors(const LabConfig& config, Steps steps) {
   const bool with_files = !config.sift.empty();
   steps.Plan(sizes.size() + with_files);
   const auto measure = [&](const VectorSet& set) -> absl::Status {
-    LSM_ASSIGN_OR_RETURN(
+    TRELLIS_ASSIGN_OR_RETURN(
         std::vector<VectorSubject> subjects,
         VectorSubjects(set.base.size(), kTarget, set.base.dimension(), config.seed));
     for (VectorSubject& subject : subjects) {
-      LSM_ASSIGN_OR_RETURN(VectorRow row, Measure(config, set, &subject));
+      TRELLIS_ASSIGN_OR_RETURN(VectorRow row, Measure(config, set, &subject));
       results.rows.push_back(std::move(row));
     }
     steps.Done();
     return absl::OkStatus();
   };
   for (const Size& size : sizes) {
-    LSM_RETURN_IF_ERROR(steps.Begin(lsm::Concat("vectors of dimension ", size.dimension)));
-    LSM_RETURN_IF_ERROR(measure(MakeUpVectors(size.dimension, keys, size.queries, config.seed)));
+    TRELLIS_RETURN_IF_ERROR(steps.Begin(lsm::Concat("vectors of dimension ", size.dimension)));
+    TRELLIS_RETURN_IF_ERROR(
+        measure(MakeUpVectors(size.dimension, keys, size.queries, config.seed)));
   }
   if (with_files) {
-    LSM_RETURN_IF_ERROR(steps.Begin("vectors of " + config.sift));
-    LSM_ASSIGN_OR_RETURN(const VectorSet set, ReadSift(config.sift));
-    LSM_RETURN_IF_ERROR(measure(set));
+    TRELLIS_RETURN_IF_ERROR(steps.Begin("vectors of " + config.sift));
+    TRELLIS_ASSIGN_OR_RETURN(const VectorSet set, ReadSift(config.sift));
+    TRELLIS_RETURN_IF_ERROR(measure(set));
   }
   return results;
 }

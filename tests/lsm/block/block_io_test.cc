@@ -41,8 +41,8 @@ class BlockIoTest : public ::testing::Test {
   absl::StatusOr<std::string> Read(BlockHandle handle) {
     file_ = FileOf(written_->bytes);
     BlockRooms rooms;
-    LSM_ASSIGN_OR_RETURN(const std::string_view bytes,
-                         ReadBlock(CountingReadFile(file_), kFileId, handle, &rooms));
+    TRELLIS_ASSIGN_OR_RETURN(const std::string_view bytes,
+                             ReadBlock(CountingReadFile(file_), kFileId, handle, &rooms));
     EXPECT_EQ(reinterpret_cast<uintptr_t>(bytes.data()) % 64, 0u);
     return std::string(bytes);
   }

@@ -53,7 +53,7 @@ TEST(StatusTest, AnExceptionForOutOfMemoryBecomesAStatus) {
 
 TEST(StatusTest, ReturnsTheFirstErrorAndNothingElse) {
   const auto pass_on = [](const absl::Status& status) -> absl::Status {
-    LSM_RETURN_IF_ERROR(status);
+    TRELLIS_RETURN_IF_ERROR(status);
     return absl::UnknownError("went on");
   };
   EXPECT_THAT(pass_on(absl::DataLossError("x")), StatusIs(absl::StatusCode::kDataLoss, "x"));
@@ -63,7 +63,7 @@ TEST(StatusTest, ReturnsTheFirstErrorAndNothingElse) {
 TEST(StatusTest, AssignsValuesThatCanOnlyBeMoved) {
   using Pointer = std::unique_ptr<int>;
   const auto take = [](absl::StatusOr<Pointer> from) -> absl::StatusOr<int> {
-    LSM_ASSIGN_OR_RETURN(const Pointer pointer, std::move(from));
+    TRELLIS_ASSIGN_OR_RETURN(const Pointer pointer, std::move(from));
     return *pointer;
   };
   ASSERT_OK_AND_ASSIGN(const int value, take(std::make_unique<int>(7)));

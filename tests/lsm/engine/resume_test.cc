@@ -317,7 +317,7 @@ TEST(ResumeOnDiskTest, AFileSizeLimitIsAFullDiskIfItsSignalIsIgnored) {
                 failed = (*db)->Put(Concat("key", 1000 + acknowledged), value, {.sync = true});
               if (failed.ok()) return "nothing failed";
               --acknowledged;
-              if (ToStd(failed.message()).find("ulimit -f") == std::string_view::npos)
+              if (MessageOf(failed).find("ulimit -f") == std::string_view::npos)
                 return failed.ToString();
               const absl::Status failure = (*db)->GetFailure();
               if (!absl::IsResourceExhausted(failure)) return failure.ToString();

@@ -83,7 +83,7 @@ inline absl::StatusOr<Contents> ReadAll(DB& db, const ReadOptions& options = {})
   for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next()) {
     contents.emplace(iterator->key(), iterator->value());
   }
-  LSM_RETURN_IF_ERROR(iterator->status());
+  TRELLIS_RETURN_IF_ERROR(iterator->status());
   return contents;
 }
 

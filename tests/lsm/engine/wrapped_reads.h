@@ -25,7 +25,7 @@ class WrappedReads final : public FileSystem {
 
   absl::StatusOr<std::unique_ptr<Directory>> OpenDirectory(const std::string& path,
                                                            bool create) override {
-    LSM_ASSIGN_OR_RETURN(std::unique_ptr<Directory> base, base_->OpenDirectory(path, create));
+    TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<Directory> base, base_->OpenDirectory(path, create));
     return std::make_unique<WrappedDirectory>(std::move(base), open_);
   }
   absl::Status RemoveDirectory(const std::string& path) override {

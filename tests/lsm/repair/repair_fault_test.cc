@@ -197,8 +197,8 @@ TEST_F(RepairFaultTest, BytesThatCouldNotBeReadAreNotGivenUp) {
     WrappedReads halves(world_.files.get(),
                         [ending](Directory& directory, std::string_view name,
                                  ReadMode mode) -> absl::StatusOr<std::unique_ptr<ReadFile>> {
-                          LSM_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
-                                               directory.OpenRead(name, mode));
+                          TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
+                                                   directory.OpenRead(name, mode));
                           if (!name.ends_with(ending)) return file;
                           return std::make_unique<HalfReadFile>(std::move(file));
                         });

@@ -41,7 +41,7 @@ class RealDiskTest : public testing::Test {
 
   absl::Status Open() {
     db_ = nullptr;
-    LSM_ASSIGN_OR_RETURN(db_, DB::Open(scratch_.path_of("store"), options_));
+    TRELLIS_ASSIGN_OR_RETURN(db_, DB::Open(scratch_.path_of("store"), options_));
     return absl::OkStatus();
   }
   static std::string Key(int i) { return Concat("k", 100'000 + i); }

@@ -176,7 +176,7 @@ class FaultyAppendFile final : public AppendFile {
       done = done.substr(0, room - std::min(taken, room));
     }
     if (!done.empty()) {
-      LSM_RETURN_IF_ERROR(inner_->Append(done));
+      TRELLIS_RETURN_IF_ERROR(inner_->Append(done));
       shared_->sizes[path()] += done.size();
       shared_->taken_bytes_max = std::max(shared_->taken_bytes_max, taken + done.size());
     }
@@ -186,7 +186,7 @@ class FaultyAppendFile final : public AppendFile {
     return shared_->Do(Operation::kAllocate, path(), [&]() -> absl::Status {
       const uint64_t taken = shared_->Taken(), room = shared_->room_bytes;
       const uint64_t done = std::min(bytes, room - std::min(taken, room));
-      LSM_RETURN_IF_ERROR(inner_->Allocate(done));
+      TRELLIS_RETURN_IF_ERROR(inner_->Allocate(done));
       shared_->sizes[path()] += done;
       shared_->taken_bytes_max = std::max(shared_->taken_bytes_max, taken + done);
       if (done == bytes) return absl::OkStatus();
@@ -199,7 +199,7 @@ class FaultyAppendFile final : public AppendFile {
     const std::optional<FaultKind> failure = shared_->FailureOf(Operation::kSyncFile, path());
     if (!failure) {
       if (lies_) return absl::OkStatus();
-      LSM_RETURN_IF_ERROR(inner_->Sync());
+      TRELLIS_RETURN_IF_ERROR(inner_->Sync());
       synced_bytes_ = inner_->size_bytes();
       return absl::OkStatus();
     }
@@ -238,7 +238,7 @@ class FaultyDirectory final : public Directory {
     const std::string path = PathOf(name);
     if (const auto failure = shared_->FailureOf(Operation::kOpenRead, path))
       return Shared::Error(*failure, Operation::kOpenRead, path);
-    LSM_ASSIGN_OR_RETURN(std::unique_ptr<lsm::ReadFile> file, inner_->OpenRead(name, mode));
+    TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<lsm::ReadFile> file, inner_->OpenRead(name, mode));
     return std::make_unique<FaultyReadFile>(std::move(file), shared_);
   }
   absl::StatusOr<std::unique_ptr<AppendFile>> CreateExclusive(std::string_view name) override {
@@ -247,7 +247,7 @@ class FaultyDirectory final : public Directory {
       if (failure == FaultKind::kIoButDone) (void)inner_->CreateExclusive(name);
       return Shared::Error(*failure, Operation::kCreate, path);
     }
-    LSM_ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, inner_->CreateExclusive(name));
+    TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, inner_->CreateExclusive(name));
     return std::make_unique<FaultyAppendFile>(std::move(file), shared_);
   }
   absl::StatusOr<std::vector<std::string>> List() override {
@@ -258,7 +258,7 @@ class FaultyDirectory final : public Directory {
   }
   absl::Status Rename(std::string_view from, std::string_view to) override {
     return shared_->Do(Operation::kRename, PathOf(from), [&]() -> absl::Status {
-      LSM_RETURN_IF_ERROR(inner_->Rename(from, to));
+      TRELLIS_RETURN_IF_ERROR(inner_->Rename(from, to));
       shared_->sizes[PathOf(to)] = std::exchange(shared_->sizes[PathOf(from)], 0);
       return absl::OkStatus();
     });
@@ -270,7 +270,7 @@ class FaultyDirectory final : public Directory {
   }
   absl::Status Remove(std::string_view name) override {
     return shared_->Do(Operation::kRemove, PathOf(name), [&]() -> absl::Status {
-      LSM_RETURN_IF_ERROR(inner_->Remove(name));
+      TRELLIS_RETURN_IF_ERROR(inner_->Remove(name));
       shared_->sizes.erase(PathOf(name));
       return absl::OkStatus();
     });
@@ -309,7 +309,7 @@ class FaultyDirectory final : public Directory {
         shared_->CountFailure(Operation::kAtomicReplace, path);
         return Shared::Error(FaultKind::kSpace, Operation::kAtomicReplace, path);
       }
-      LSM_RETURN_IF_ERROR(inner_->AtomicReplace(name, bytes, expected, before_swap));
+      TRELLIS_RETURN_IF_ERROR(inner_->AtomicReplace(name, bytes, expected, before_swap));
       shared_->sizes[path] = bytes.size();
       shared_->taken_bytes_max = std::max(shared_->taken_bytes_max, taken + bytes.size());
       return absl::OkStatus();
@@ -374,8 +374,8 @@ absl::StatusOr<std::unique_ptr<Directory>> FaultyFiles::OpenDirectory(const std:
                                                                       bool create) {
   if (const auto failure = shared_->FailureOf(Operation::kOpenDirectory, path))
     return Shared::Error(*failure, Operation::kOpenDirectory, path);
-  LSM_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
-                       shared_->inner->OpenDirectory(path, create));
+  TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
+                           shared_->inner->OpenDirectory(path, create));
   return std::make_unique<FaultyDirectory>(std::move(directory), shared_);
 }
 

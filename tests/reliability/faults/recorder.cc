@@ -53,7 +53,7 @@ class RecordingDirectory final : public lsm::ForwardingDirectory {
       : ForwardingDirectory(std::move(inner)), shared_(std::move(shared)) {}
 
   absl::StatusOr<std::unique_ptr<AppendFile>> CreateExclusive(std::string_view name) override {
-    LSM_ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, directory().CreateExclusive(name));
+    TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, directory().CreateExclusive(name));
     const uint32_t number = NoteCreate(name);
     return std::make_unique<RecordingFile>(std::move(file), number, shared_);
   }
@@ -86,7 +86,7 @@ class RecordingDirectory final : public lsm::ForwardingDirectory {
                              std::optional<std::string_view> expected,
                              const std::function<void()>& before_swap) override {
     const std::string temporary = lsm::Concat(name, lsm::kTemporarySuffix);
-    if (directory().Stat(temporary).ok()) LSM_RETURN_IF_ERROR(Remove(temporary));
+    if (directory().Stat(temporary).ok()) TRELLIS_RETURN_IF_ERROR(Remove(temporary));
     const absl::Status status = directory().AtomicReplace(name, bytes, expected, before_swap);
     if (!status.ok()) return status;
     const uint32_t file = NoteCreate(temporary);
@@ -147,7 +147,8 @@ Recorder::~Recorder() = default;
 
 absl::StatusOr<std::unique_ptr<Directory>> Recorder::OpenDirectory(const std::string& path,
                                                                    bool create) {
-  LSM_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory, inner_->OpenDirectory(path, create));
+  TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory,
+                           inner_->OpenDirectory(path, create));
   return std::make_unique<RecordingDirectory>(std::move(directory), shared_);
 }
 

@@ -107,13 +107,13 @@ class SparedDirectory final : public lsm::Directory {
 
   absl::StatusOr<std::unique_ptr<lsm::ReadFile>> OpenRead(std::string_view name,
                                                           lsm::ReadMode mode) override {
-    LSM_ASSIGN_OR_RETURN(std::unique_ptr<lsm::ReadFile> file,
-                         AtTheBorder([&] { return inner_->OpenRead(name, mode); }));
+    TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<lsm::ReadFile> file,
+                             AtTheBorder([&] { return inner_->OpenRead(name, mode); }));
     return Wrapped<SparedReadFile>(std::move(file));
   }
   absl::StatusOr<std::unique_ptr<lsm::AppendFile>> CreateExclusive(std::string_view name) override {
-    LSM_ASSIGN_OR_RETURN(std::unique_ptr<lsm::AppendFile> file,
-                         AtTheBorder([&] { return inner_->CreateExclusive(name); }));
+    TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<lsm::AppendFile> file,
+                             AtTheBorder([&] { return inner_->CreateExclusive(name); }));
     return Wrapped<SparedAppendFile>(std::move(file));
   }
   absl::StatusOr<std::vector<std::string>> List() override {
@@ -146,8 +146,8 @@ class SparedDirectory final : public lsm::Directory {
   }
   absl::StatusOr<std::unique_ptr<lsm::FileLock>> Lock(std::string_view name,
                                                       lsm::LockKind kind) override {
-    LSM_ASSIGN_OR_RETURN(std::unique_ptr<lsm::FileLock> lock,
-                         AtTheBorder([&] { return inner_->Lock(name, kind); }));
+    TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<lsm::FileLock> lock,
+                             AtTheBorder([&] { return inner_->Lock(name, kind); }));
     return Wrapped<SparedLock>(std::move(lock));
   }
   const std::string& path() const override { return inner_->path(); }
@@ -160,8 +160,8 @@ class SparedDirectory final : public lsm::Directory {
 
 absl::StatusOr<std::unique_ptr<lsm::Directory>> SparedFiles::OpenDirectory(const std::string& path,
                                                                            bool create) {
-  LSM_ASSIGN_OR_RETURN(std::unique_ptr<lsm::Directory> directory,
-                       AtTheBorder([&] { return inner_->OpenDirectory(path, create); }));
+  TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<lsm::Directory> directory,
+                           AtTheBorder([&] { return inner_->OpenDirectory(path, create); }));
   return Wrapped<SparedDirectory>(std::move(directory));
 }
 

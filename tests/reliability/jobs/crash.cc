@@ -99,9 +99,9 @@ class Witnessed {
       case Step::kBackground:
         if (step.kind == Step::kWrite) {
           history_.Add(step.commit);
-          LSM_RETURN_IF_ERROR(Carry(step, *db_));
+          TRELLIS_RETURN_IF_ERROR(Carry(step, *db_));
         } else {
-          LSM_RETURN_IF_ERROR(CarryOnFullDisk(step));
+          TRELLIS_RETURN_IF_ERROR(CarryOnFullDisk(step));
         }
         all_durable = step.MakesDurable();
         break;
@@ -109,7 +109,7 @@ class Witnessed {
         const uint64_t from = journal().size();
         const CopyPlan plan =
             copies_.Next(OptionsOn(world_, &recorder_, options_, options_.seed), history_.size());
-        LSM_RETURN_IF_ERROR(Carry(plan, *db_));
+        TRELLIS_RETURN_IF_ERROR(Carry(plan, *db_));
         copies_.Note(plan, true);
         if (plan.kind == CopyPlan::kDestroy) {
           for (CopyEvents& events : copy_events_) {
@@ -123,7 +123,7 @@ class Witnessed {
         break;
       }
       case Step::kVerify: {
-        LSM_ASSIGN_OR_RETURN(const lsm::VerifyReport report, db_->Verify());
+        TRELLIS_ASSIGN_OR_RETURN(const lsm::VerifyReport report, db_->Verify());
         if (!report.problems.empty()) return absl::InternalError(report.problems.front());
         break;
       }
@@ -135,9 +135,9 @@ class Witnessed {
         // A closed store loses nothing.
         if (step.kind == Step::kReopen)
           promises_.push_back({journal().size(), history_.size(), history_.size()});
-        LSM_ASSIGN_OR_RETURN(db_, lsm::DB::Open(kPath, OptionsOn(world_, &recorder_, options_,
-                                                                 options_.seed + openings_++)));
-        LSM_ASSIGN_OR_RETURN(const size_t count, CountCommits(*db_, history_));
+        TRELLIS_ASSIGN_OR_RETURN(db_, lsm::DB::Open(kPath, OptionsOn(world_, &recorder_, options_,
+                                                                     options_.seed + openings_++)));
+        TRELLIS_ASSIGN_OR_RETURN(const size_t count, CountCommits(*db_, history_));
         if (count != history_.size())
           return absl::InternalError(Concat("has ", count, " of ", history_.size(), " commits"));
         all_durable = true;  // who has seen it may rely on it

@@ -127,7 +127,7 @@ class TrellisStore final : public Store {
     options.environment.clock = &clock_;
     options.environment.scheduler = &scheduler_;
     options.environment.random = &random_;
-    LSM_ASSIGN_OR_RETURN(db_, lsm::DB::Open(kDirectory, options));
+    TRELLIS_ASSIGN_OR_RETURN(db_, lsm::DB::Open(kDirectory, options));
     return absl::OkStatus();
   }
   void Close() override {

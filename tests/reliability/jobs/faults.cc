@@ -245,7 +245,7 @@ class Trial {
 
   absl::Status Verify(bool had_failure) {
     const uint64_t failed_before = files_.failed();
-    LSM_ASSIGN_OR_RETURN(const lsm::VerifyReport report, db_->Verify());
+    TRELLIS_ASSIGN_OR_RETURN(const lsm::VerifyReport report, db_->Verify());
     if (!report.problems.empty() && !had_failure && files_.failed() == failed_before)
       Fail(Concat("Verify finds what is not there: ", report.problems.front()));
     return absl::OkStatus();
@@ -350,7 +350,7 @@ class Trial {
     const std::unique_ptr<lsm::Iterator> iterator = db_->NewIterator();
     for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next())
       contents.emplace(iterator->key(), iterator->value());
-    LSM_RETURN_IF_ERROR(iterator->status());
+    TRELLIS_RETURN_IF_ERROR(iterator->status());
     return contents;
   }
 

@@ -423,7 +423,7 @@ class Theatre {
       options.compaction_style = StyleOf(opening);
       options.level0_stop_tables = opening % 4 == 3 ? 4 : 200;  // mostly no delays
       options.block_cache_bytes = opening % 2 == 0 ? 16 << 10 : 0;
-      LSM_ASSIGN_OR_RETURN(db_, DB::Open(lsm::kStorePath, options));
+      TRELLIS_ASSIGN_OR_RETURN(db_, DB::Open(lsm::kStorePath, options));
     }
     if (number % kWithSameKeys == 0) values_.assign(4 + Dice(seed_ + number).Roll(3), kAbsent);
     return absl::OkStatus();

@@ -173,18 +173,18 @@ class Victim {
     options.level0_compaction_tables = 2;
     options.compaction_style = StyleOf(dice_.Next());
     if (logs_apart_) options.log_directory = path_ + kLogsSuffix;
-    LSM_ASSIGN_OR_RETURN(db_, DB::Open(path_, options));
+    TRELLIS_ASSIGN_OR_RETURN(db_, DB::Open(path_, options));
     return absl::OkStatus();
   }
 
   // Holds everything that the store says against what it must hold.
   absl::Status LookThrough() {
     std::vector<Contents> found(kWriters);
-    LSM_RETURN_IF_ERROR(Walk(&found));
+    TRELLIS_RETURN_IF_ERROR(Walk(&found));
     Message message{Message::kOpened, 0, {}};
     for (size_t writer = 0; writer < kWriters; ++writer) {
-      LSM_RETURN_IF_ERROR(LookUp(writer, found[writer]));
-      LSM_RETURN_IF_ERROR(Settle(writer, found[writer]));
+      TRELLIS_RETURN_IF_ERROR(LookUp(writer, found[writer]));
+      TRELLIS_RETURN_IF_ERROR(Settle(writer, found[writer]));
       message.counts[writer] = tracks_[writer].count;
     }
     Say(message);
@@ -207,7 +207,7 @@ class Victim {
   absl::Status LookUp(size_t writer, const Contents& found) {
     for (size_t i = 0; i < kKeysPerWriter; ++i) {
       const std::string key = KeyOf(writer, i);
-      LSM_ASSIGN_OR_RETURN(const std::optional<std::string> value, db_->Get(key));
+      TRELLIS_ASSIGN_OR_RETURN(const std::optional<std::string> value, db_->Get(key));
       const auto place = found.find(key);
       if (value != (place == found.end() ? std::nullopt : std::optional(place->second)))
         return Wrong(Concat("an iterator and Get do not say the same of ", key));

@@ -126,7 +126,7 @@ absl::Status Make(const Step& step, const std::string& path, bool logs_apart,
   // kKill is for a process to do.
   if (step.kind != Step::kReopen && step.kind != Step::kKill) return Carry(step, **db);
   *db = nullptr;
-  LSM_ASSIGN_OR_RETURN(*db, DB::Open(path, SmallOptions(path, logs_apart)));
+  TRELLIS_ASSIGN_OR_RETURN(*db, DB::Open(path, SmallOptions(path, logs_apart)));
   return absl::OkStatus();
 }
 

@@ -57,8 +57,8 @@ std::optional<lsm::FileName> NameOf(const std::string& path) {
 absl::StatusOr<std::unique_ptr<lsm::ReadFile>> OpenFile(lsm::MemoryFileSystem& files,
                                                         const std::string& path) {
   const size_t slash = path.rfind('/');
-  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<lsm::Directory> directory,
-                       files.OpenDirectory(path.substr(0, slash), /*create=*/false));
+  TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<lsm::Directory> directory,
+                           files.OpenDirectory(path.substr(0, slash), /*create=*/false));
   return directory->OpenRead(path.substr(slash + 1), lsm::ReadMode::kBuffered);
 }
 
@@ -240,9 +240,9 @@ class Repairer {
 
  private:
   static absl::StatusOr<lsm::ManifestState> StateOf(lsm::MemoryFileSystem& files) {
-    LSM_ASSIGN_OR_RETURN(const std::unique_ptr<lsm::Directory> directory,
-                         files.OpenDirectory(Specimen::kPath, /*create=*/false));
-    LSM_ASSIGN_OR_RETURN(lsm::ManifestContents contents, lsm::ReadManifest(*directory));
+    TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<lsm::Directory> directory,
+                             files.OpenDirectory(Specimen::kPath, /*create=*/false));
+    TRELLIS_ASSIGN_OR_RETURN(lsm::ManifestContents contents, lsm::ReadManifest(*directory));
     return std::move(contents.state);
   }
 

@@ -99,14 +99,14 @@ class FilledStore {
         by_compaction_(options.by_compaction) {}
 
   absl::Status Fill() {
-    LSM_RETURN_IF_ERROR(Open());
+    TRELLIS_RETURN_IF_ERROR(Open());
     for (int flushes = 1; ManifestBytes() + kEditBytes < kManifestBytesMax; ++flushes) {
-      LSM_RETURN_IF_ERROR(Write({{LongKey(), Concat(flushes)}}, false));
-      LSM_RETURN_IF_ERROR(db_->Flush());
+      TRELLIS_RETURN_IF_ERROR(Write({{LongKey(), Concat(flushes)}}, false));
+      TRELLIS_RETURN_IF_ERROR(db_->Flush());
       promises_.Synced();
       // So that few tables are left.
       if (flushes % 10 == 0 && ManifestBytes() + 4 * kEditBytes < kManifestBytesMax)
-        LSM_RETURN_IF_ERROR(db_->CompactRange());
+        TRELLIS_RETURN_IF_ERROR(db_->CompactRange());
     }
     manifest_ = Manifest();
     // Acknowledged, and not synced.
@@ -119,7 +119,7 @@ class FilledStore {
 
   absl::Status Open() {
     db_ = nullptr;
-    LSM_ASSIGN_OR_RETURN(db_, DB::Open(kPath, Options()));
+    TRELLIS_ASSIGN_OR_RETURN(db_, DB::Open(kPath, Options()));
     return absl::OkStatus();
   }
 

@@ -212,12 +212,12 @@ absl::StatusOr<size_t> CountCommits(lsm::DB& db, const History& history) {
   const std::unique_ptr<lsm::Iterator> iterator = db.NewIterator();
   for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next())
     digest.Add(iterator->key(), iterator->value());
-  LSM_RETURN_IF_ERROR(iterator->status());
+  TRELLIS_RETURN_IF_ERROR(iterator->status());
   // Point lookups go another way, through the filters.
   ContentsDigest looked_up;
   std::string value;
   for (const std::string& key : history.keys()) {
-    LSM_ASSIGN_OR_RETURN(const bool found, db.Get(key, &value));
+    TRELLIS_ASSIGN_OR_RETURN(const bool found, db.Get(key, &value));
     if (found) looked_up.Add(key, value);
   }
   if (looked_up.value() != digest.value())

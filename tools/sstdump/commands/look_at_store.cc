@@ -67,8 +67,8 @@ class Look {
     absl::StatusOr<lsm::ManifestContents> manifest = lsm::ReadManifest(*tables_);
     files.manifest_status = manifest.status();
     if (manifest.ok()) files.manifest = std::move(manifest).value();
-    LSM_RETURN_IF_ERROR(OpenLogDirectory(world, &files));
-    LSM_RETURN_IF_ERROR(List(&files));
+    TRELLIS_RETURN_IF_ERROR(OpenLogDirectory(world, &files));
+    TRELLIS_RETURN_IF_ERROR(List(&files));
     if (files.has_state()) Pin(&files);
     return files;
   }
@@ -112,9 +112,9 @@ class Look {
   }
 
   absl::Status List(StoreFiles* files) {
-    LSM_ASSIGN_OR_RETURN(files->names, tables_->List());
+    TRELLIS_ASSIGN_OR_RETURN(files->names, tables_->List());
     std::sort(files->names.begin(), files->names.end());
-    LSM_ASSIGN_OR_RETURN(const std::vector<std::string> log_names, logs_->List());
+    TRELLIS_ASSIGN_OR_RETURN(const std::vector<std::string> log_names, logs_->List());
     for (const std::string& name : log_names) {
       const std::optional<lsm::FileName> parsed = lsm::ParseFileName(name);
       if (parsed && parsed->kind == lsm::FileKind::kLog) files->logs.push_back(parsed->number);
@@ -171,7 +171,7 @@ absl::StatusOr<StoreFiles> LookAtStore(const World& world, const Request& reques
   constexpr int kLooksMax = 20;
   for (int i = 0; i < kLooksMax; ++i) {
     Look look(request, world.pinned_files_max);
-    LSM_ASSIGN_OR_RETURN(StoreFiles files, look.Take(world, directory));
+    TRELLIS_ASSIGN_OR_RETURN(StoreFiles files, look.Take(world, directory));
     if (!look.IsOfOneMoment(files)) continue;
     if (files.has_state()) {
       std::erase_if(files.logs, [&](uint64_t number) {

@@ -199,8 +199,8 @@ void ShowState(const ManifestWalk& walk, Session* session) {
 
 // The manifest that CURRENT names.
 absl::StatusOr<Target> FollowCurrent(const Target& target) {
-  LSM_ASSIGN_OR_RETURN(const lsm::Current current,
-                       lsm::ReadCurrent(*target.directory, lsm::kCurrentFileName));
+  TRELLIS_ASSIGN_OR_RETURN(const lsm::Current current,
+                           lsm::ReadCurrent(*target.directory, lsm::kCurrentFileName));
   return FindTargetIn(target.directory, lsm::ManifestFileName(current.manifest_number));
 }
 

@@ -33,8 +33,8 @@ PinnedDirectory::~PinnedDirectory() = default;
 
 absl::Status PinnedDirectory::Pin(const std::string& name) {
   if (pinned_.contains(name)) return absl::OkStatus();
-  LSM_ASSIGN_OR_RETURN(std::unique_ptr<lsm::ReadFile> file,
-                       directory_->OpenRead(name, lsm::ReadMode::kBuffered));
+  TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<lsm::ReadFile> file,
+                           directory_->OpenRead(name, lsm::ReadMode::kBuffered));
   pinned_.emplace(name, std::move(file));
   return absl::OkStatus();
 }
@@ -49,7 +49,7 @@ absl::StatusOr<std::unique_ptr<lsm::ReadFile>> PinnedDirectory::OpenRead(std::st
 absl::StatusOr<lsm::FileInfo> PinnedDirectory::Stat(std::string_view name) {
   const auto pinned = pinned_.find(name);
   if (pinned == pinned_.end()) return directory_->Stat(name);
-  LSM_ASSIGN_OR_RETURN(const uint64_t size_bytes, pinned->second->Size());
+  TRELLIS_ASSIGN_OR_RETURN(const uint64_t size_bytes, pinned->second->Size());
   return lsm::FileInfo{size_bytes};
 }
 

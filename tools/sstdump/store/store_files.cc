@@ -121,10 +121,10 @@ absl::StatusOr<std::shared_ptr<const lsm::OpenTable>> OpenPlaced(const StoreFile
   const lsm::ManifestState& state = files.manifest.state;
   lsm::TableContext context;
   context.digest_seed = state.digest_seed;
-  LSM_ASSIGN_OR_RETURN(
+  TRELLIS_ASSIGN_OR_RETURN(
       std::shared_ptr<const lsm::OpenTable> open,
       lsm::OpenTableFile(*files.directory, table.meta, lsm::ReadMode::kBuffered, context));
-  LSM_RETURN_IF_ERROR(lsm::CheckPlace(*open->table, {table.level, state.last_sequence}));
+  TRELLIS_RETURN_IF_ERROR(lsm::CheckPlace(*open->table, {table.level, state.last_sequence}));
   return open;
 }
 

@@ -28,11 +28,11 @@ absl::Status CheckSize(const std::string& path, std::string_view what,
 absl::Status CheckSizes(const lsm::ReadFile& file) {
   const absl::StatusOr<lsm::Footer> footer = ReadFooter(file);
   if (!footer.ok()) return absl::OkStatus();  // Table::Open reports it better
-  LSM_RETURN_IF_ERROR(CheckSize(file.path(), "filter", footer->filter, lsm::kFilterBytesMax));
-  LSM_RETURN_IF_ERROR(CheckSize(file.path(), "index", footer->index, lsm::kIndexBytesMax));
+  TRELLIS_RETURN_IF_ERROR(CheckSize(file.path(), "filter", footer->filter, lsm::kFilterBytesMax));
+  TRELLIS_RETURN_IF_ERROR(CheckSize(file.path(), "index", footer->index, lsm::kIndexBytesMax));
   if (footer->is_partitioned()) {
     const uint64_t bytes = footer->index.offset - footer->index_partitions;
-    LSM_RETURN_IF_ERROR(
+    TRELLIS_RETURN_IF_ERROR(
         CheckSize(file.path(), "index", {footer->index_partitions, bytes}, lsm::kIndexBytesMax));
   }
   return absl::OkStatus();
@@ -41,29 +41,29 @@ absl::Status CheckSizes(const lsm::ReadFile& file) {
 }  // namespace
 
 absl::StatusOr<lsm::Footer> ReadFooter(const lsm::ReadFile& file) {
-  LSM_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
+  TRELLIS_ASSIGN_OR_RETURN(const uint64_t file_bytes, file.Size());
   if (file_bytes < lsm::kTableHeaderBytes + lsm::kFooterBytes)
     return lsm::DamageAt(file.path(), file_bytes, "the file is too short for a table");
   std::string bytes(lsm::kFooterBytes, '\0');
-  LSM_ASSIGN_OR_RETURN(const size_t read_bytes,
-                       file.ReadAt(file_bytes - lsm::kFooterBytes, {bytes.data(), bytes.size()}));
+  TRELLIS_ASSIGN_OR_RETURN(const size_t read_bytes, file.ReadAt(file_bytes - lsm::kFooterBytes,
+                                                                {bytes.data(), bytes.size()}));
   if (read_bytes != bytes.size())
     return lsm::DamageAt(file.path(), file_bytes, "the file ends before its former end");
   return lsm::Footer::Decode(bytes, file_bytes, file.path());
 }
 
 absl::StatusOr<std::unique_ptr<lsm::Table>> OpenTable(const Target& target) {
-  LSM_ASSIGN_OR_RETURN(std::unique_ptr<lsm::ReadFile> file, OpenTarget(target));
-  LSM_RETURN_IF_ERROR(CheckSizes(*file));
+  TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<lsm::ReadFile> file, OpenTarget(target));
+  TRELLIS_RETURN_IF_ERROR(CheckSizes(*file));
   absl::StatusOr<std::unique_ptr<lsm::Table>> table = lsm::Table::Open(std::move(file), {});
   if (!table.ok()) return lsm::AsDamage(table.status());
   return table;
 }
 
 absl::StatusOr<std::unique_ptr<lsm::Table>> OpenTableByFooter(const Target& target) {
-  LSM_ASSIGN_OR_RETURN(std::unique_ptr<lsm::ReadFile> file, OpenTarget(target));
-  LSM_ASSIGN_OR_RETURN(const lsm::Footer footer, ReadFooter(*file));
-  LSM_RETURN_IF_ERROR(CheckSizes(*file));
+  TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<lsm::ReadFile> file, OpenTarget(target));
+  TRELLIS_ASSIGN_OR_RETURN(const lsm::Footer footer, ReadFooter(*file));
+  TRELLIS_RETURN_IF_ERROR(CheckSizes(*file));
   lsm::TableContext context;
   context.file_id = footer.file_id;
   return lsm::Table::Open(std::move(file), context);

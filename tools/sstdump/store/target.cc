@@ -118,7 +118,8 @@ void Classify(std::string_view head, std::string_view tail, Target* target) {
 absl::StatusOr<std::string> ReadSome(const lsm::ReadFile& file, uint64_t offset,
                                      size_t size_bytes) {
   std::string bytes(size_bytes, '\0');
-  LSM_ASSIGN_OR_RETURN(const size_t read_bytes, file.ReadAt(offset, {bytes.data(), bytes.size()}));
+  TRELLIS_ASSIGN_OR_RETURN(const size_t read_bytes,
+                           file.ReadAt(offset, {bytes.data(), bytes.size()}));
   bytes.resize(read_bytes);
   return bytes;
 }
@@ -194,12 +195,12 @@ absl::StatusOr<Target> FindTargetIn(const std::shared_ptr<lsm::Directory>& direc
   target.directory = directory;
   target.name = name;
   target.path = OpenedPath(target);
-  LSM_ASSIGN_OR_RETURN(const std::unique_ptr<lsm::ReadFile> file, OpenTarget(target));
-  LSM_ASSIGN_OR_RETURN(target.size_bytes, file->Size());
-  LSM_ASSIGN_OR_RETURN(const std::string head, ReadSome(*file, 0, kHeadBytes));
+  TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<lsm::ReadFile> file, OpenTarget(target));
+  TRELLIS_ASSIGN_OR_RETURN(target.size_bytes, file->Size());
+  TRELLIS_ASSIGN_OR_RETURN(const std::string head, ReadSome(*file, 0, kHeadBytes));
   const uint64_t tail_offset =
       target.size_bytes - std::min<uint64_t>(target.size_bytes, kMagicBytes);
-  LSM_ASSIGN_OR_RETURN(const std::string tail, ReadSome(*file, tail_offset, kMagicBytes));
+  TRELLIS_ASSIGN_OR_RETURN(const std::string tail, ReadSome(*file, tail_offset, kMagicBytes));
   Classify(head, tail, &target);
   return target;
 }
@@ -208,7 +209,7 @@ absl::StatusOr<Target> FindTarget(const World& world, const std::string& path) {
   if (path.empty()) return absl::InvalidArgumentError("the path is empty");
   std::string resolved = path;
   if (world.resolve) {
-    LSM_ASSIGN_OR_RETURN(resolved, world.resolve(path));
+    TRELLIS_ASSIGN_OR_RETURN(resolved, world.resolve(path));
   }
   absl::StatusOr<std::unique_ptr<lsm::Directory>> directory =
       world.file_system->OpenDirectory(resolved, /*create=*/false);
@@ -222,8 +223,8 @@ absl::StatusOr<Target> FindTarget(const World& world, const std::string& path) {
   // Only "not a directory" means that it may be a file.
   const SplitPath split = Split(resolved);
   if (!absl::IsInvalidArgument(directory.status()) || split.name.empty()) return directory.status();
-  LSM_ASSIGN_OR_RETURN(std::shared_ptr<lsm::Directory> parent,
-                       world.file_system->OpenDirectory(split.directory, /*create=*/false));
+  TRELLIS_ASSIGN_OR_RETURN(std::shared_ptr<lsm::Directory> parent,
+                           world.file_system->OpenDirectory(split.directory, /*create=*/false));
   absl::StatusOr<Target> target = FindTargetIn(parent, split.name);
   if (!target.ok()) return Renamed(target.status(), Concat(parent->path(), "/", split.name), path);
   target->path = path;
