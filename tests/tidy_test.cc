@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <ostream>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -34,6 +35,7 @@ namespace fs = std::filesystem;
 constexpr size_t kFileLinesMax = 700;
 constexpr size_t kFunctionLinesMax = 80;
 constexpr size_t kOptionsMax = 24;
+constexpr size_t kTestNameMax = 60;
 
 // --- rules ---
 
@@ -278,6 +280,21 @@ Complaints ThereIsOneWay(const Tree& tree) {
   return complaints;
 }
 
+// Names of tests are short phrases: "DropsTornTail", not "WhatIsTornIsDropped".
+Complaints TestNamesArePlain(const Tree& tree) {
+  static const std::regex name(R"(^\s*(?:TYPED_)?TEST(?:_[FP])?\(\w+, (\w+)\))");
+  static const std::regex stilted("What|Who[A-Z]|^Whose|Behind|InVain|Anew");
+  Complaints complaints;
+  ForEachLine(tree, IsSource, [&](const std::string& path, size_t i, std::string_view line) {
+    std::match_results<std::string_view::const_iterator> match;
+    if (!std::regex_search(line.begin(), line.end(), match, name)) return;
+    const std::string test = match[1].str();
+    if (test.size() > kTestNameMax || std::regex_search(test, stilted))
+      complaints.push_back(At(path, i) + test + " is no short phrase");
+  });
+  return complaints;
+}
+
 Complaints HeaderGuardsMatchPaths(const Tree& tree) {
   Complaints complaints;
   for (const auto& [path, text] : tree) {
@@ -466,6 +483,11 @@ std::vector<Rule> RulesOfSources() {
         {{"tests/a.cc", "  absl::" + Spelt("Str", "Append(&text, 1);\n")}},
         {{"bloom/a.cc",
           "  if (absl::Status status = F(); " + Spelt("!status.ok()) ", "return status;\n")}}}},
+      {"TestNamesArePlain",
+       TestNamesArePlain,
+       {{{"tests/a_test.cc", "TEST(A, WhatIsTornIsDropped) {\n"}},
+        {{"tests/a_test.cc", "TEST_F(A, StopsWhoComesLast) {\n"}},
+        {{"tests/a_test.cc", "TEST_P(A, " + std::string(kTestNameMax + 1, 'A') + ") {\n"}}}},
       {"HeaderGuardsMatchPaths",
        HeaderGuardsMatchPaths,
        {{{"lsm/a.h", "#pragma once\n"}},
@@ -620,7 +642,7 @@ TEST_P(TidyTest, HoldsInTheTree) {
   EXPECT_THAT(GetParam().complaints(tree), testing::IsEmpty());
 }
 
-TEST_P(TidyTest, IsBrokenByBadTrees) {
+TEST_P(TidyTest, RejectsBadTrees) {
   for (const Tree& tree : GetParam().broken) {
     std::string shown;
     for (const auto& [path, text] : tree) shown += path + ":\n" + text.substr(0, 200) + "\n";

@@ -37,7 +37,7 @@ class CompactionStylesBenchTest : public testing::Test {
   Config config_;
 };
 
-TEST_F(CompactionStylesBenchTest, StylesCostWhatTheirShapesSay) {
+TEST_F(CompactionStylesBenchTest, StylesHaveThePredictedCost) {
   ASSERT_OK_AND_ASSIGN(const Results results, CompareStyles(config_));
   ASSERT_EQ(results.styles.size(), 6u);
   const StyleResult& leveled = results.styles[0];
@@ -63,7 +63,7 @@ TEST_F(CompactionStylesBenchTest, StylesCostWhatTheirShapesSay) {
   }
 }
 
-TEST_F(CompactionStylesBenchTest, AGoalSpendsTheSameMemoryBetter) {
+TEST_F(CompactionStylesBenchTest, GoalsUseTheSameMemoryBetter) {
   config_.keys = 10000;
   config_.filter_kind = "standard";
   config_.styles = {lsm::CompactionStyle::kLazyLeveled};
@@ -104,7 +104,7 @@ TEST_F(CompactionStylesBenchTest, FiguresRepeatWithTheSeed) {
   EXPECT_EQ(first.compacted_bytes, second.compacted_bytes);
 }
 
-TEST_F(CompactionStylesBenchTest, TextJsonAndPageTellTheSame) {
+TEST_F(CompactionStylesBenchTest, TextJsonAndPageAgree) {
   config_.overwrites = 1;
   config_.command = "compaction_styles <of a test>";
   ASSERT_OK_AND_ASSIGN(const Results results, CompareStyles(config_));
@@ -134,14 +134,14 @@ TEST_F(CompactionStylesBenchTest, TextJsonAndPageTellTheSame) {
   EXPECT_EQ(nlohmann::ordered_json::parse(written), json);
 }
 
-TEST_F(CompactionStylesBenchTest, StopsBeforeTheFirstStyleEnds) {
+TEST_F(CompactionStylesBenchTest, StopsDuringTheFirstStyle) {
   const std::atomic<bool> stop = true;
   config_.stop = &stop;
   EXPECT_THAT(CompareStyles(config_),
               StatusIs(absl::StatusCode::kCancelled, HasSubstr("interrupted")));
 }
 
-TEST_F(CompactionStylesBenchTest, WhatCannotBeDoneIsSaid) {
+TEST_F(CompactionStylesBenchTest, ReportsImpossibleRequests) {
   config_.filter_kind = "bloomy";
   EXPECT_THAT(CompareStyles(config_),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("bloomy")));
@@ -154,7 +154,7 @@ Parsed<Config> Parse(std::vector<std::string> arguments) {
   return ParseCommandLine(static_cast<int>(pointers.size()), pointers.data());
 }
 
-TEST(CompactionStylesCommandTest, StylesAndNumbersAreTaken) {
+TEST(CompactionStylesCommandTest, AcceptsStylesAndNumbers) {
   const Parsed<Config> parsed =
       Parse({"--styles", "lazy-leveled,leveled,lazy-leveled", "--keys", "5000", "--chart-js", ""});
   EXPECT_EQ(parsed.exit_code, std::nullopt);
@@ -165,7 +165,7 @@ TEST(CompactionStylesCommandTest, StylesAndNumbersAreTaken) {
   EXPECT_EQ(Parse({}).config.styles.size(), 3u);
 }
 
-TEST(CompactionStylesCommandTest, MistakesEndWithTwo) {
+TEST(CompactionStylesCommandTest, ExitsWithTwoAfterMistakes) {
   EXPECT_EQ(Parse({"--styles", "universal"}).exit_code, 2);
   EXPECT_EQ(Parse({"--keys", "1"}).exit_code, 2);
   EXPECT_EQ(Parse({"--runs", "1"}).exit_code, 2);

@@ -5,7 +5,7 @@
 namespace bench {
 namespace {
 
-TEST(CountTest, ThousandsAndMillionsHaveLetters) {
+TEST(CountTest, AbbreviatesThousandsAndMillions) {
   EXPECT_EQ(ParseCount("20M"), 20000000u);
   EXPECT_EQ(ParseCount("3k"), 3000u);
   EXPECT_EQ(ParseCount("17"), 17u);
@@ -13,7 +13,7 @@ TEST(CountTest, ThousandsAndMillionsHaveLetters) {
     EXPECT_EQ(ParseCount(text), std::nullopt) << text;
 }
 
-TEST(CountTest, WhatIsShortenedIsReadAgain) {
+TEST(CountTest, ReadsItsAbbreviations) {
   EXPECT_EQ(ShortCount(20000000), "20M");
   EXPECT_EQ(ShortCount(1500000), "1500k");
   EXPECT_EQ(ShortCount(1234), "1234");

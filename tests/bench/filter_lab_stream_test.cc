@@ -27,7 +27,7 @@ using testing::ElementsAre;
 
 // --- rows and filters ---
 
-TEST(LabStreamTest, TheStreamsAreThoseOfTheSource) {
+TEST(LabStreamTest, StreamsMatchTheSource) {
   const auto first = [](Distribution distribution) {
     ValueStream stream(distribution);
     std::vector<int64_t> values;
@@ -63,7 +63,7 @@ TEST(LabStreamTest, TheStreamsAreThoseOfTheSource) {
   EXPECT_NEAR(waits / kDraws, 1e5, 1500);  // a mean of 0.01, times 10^7
 }
 
-TEST(LabStreamTest, WhatCameBeforeIsKnownExactly) {
+TEST(LabStreamTest, KnowsEarlierElementsExactly) {
   for (const Distribution distribution : kDistributions) {
     RowStream rows(distribution, 1);
     ValueStream values(distribution);
@@ -86,7 +86,7 @@ TEST(LabStreamTest, WhatCameBeforeIsKnownExactly) {
   }
 }
 
-TEST(LabStreamTest, ValuesOnBothSidesOfZeroAndFarOutAreToldApart) {
+TEST(LabStreamTest, TellsNegativeAndLargeValuesApart) {
   SeenValues seen;
   for (const int64_t value : {0ll, -1ll, 1ll, 63ll, 64ll, -64ll, 1'048'575ll, 1'048'576ll,
                               -1'048'576ll, 20'000'000'000ll, -20'000'000'000ll}) {
@@ -105,7 +105,7 @@ StreamFilter Answering(std::function<bool(const StreamChunk&, size_t)> answer) {
   return filter;
 }
 
-TEST(LabStreamTest, WrongAnswersAreCountedByTheirKind) {
+TEST(LabStreamTest, CountsWrongAnswersByKind) {
   std::vector<StreamFilter> filters;
   filters.push_back(
       Answering([](const StreamChunk& chunk, size_t i) { return chunk.seen[i] != 0; }));
@@ -136,7 +136,7 @@ TEST(LabStreamTest, WrongAnswersAreCountedByTheirKind) {
 }
 
 // Filters as full as the source's, with the errors of both kinds.
-TEST(LabStreamTest, SoundFiltersAreWrongAsOftenAsTheirTheorySays) {
+TEST(LabStreamTest, SoundFiltersMatchTheirTheory) {
   constexpr uint64_t kRows = 1'000'000;
   // Few values come twice in the first, most do in the second.
   const std::map<Distribution, uint64_t> cells = {{Distribution::kUniform, 3'000'000},
@@ -154,7 +154,7 @@ TEST(LabStreamTest, SoundFiltersAreWrongAsOftenAsTheirTheorySays) {
 }
 
 // As `filter_lab --only streaming --full` measured it.
-TEST(LabStreamTest, WhatTheSourceShouldHaveSeenIsWhatItsStreamInFullShows) {
+TEST(LabStreamTest, FullStreamsMatchTheTheory) {
   const std::map<std::string, double> measured = {{"standard", 0.34945},
                                                   {"shifting", 0.34954},
                                                   {"shifting-double", 0.12398},
@@ -166,7 +166,7 @@ TEST(LabStreamTest, WhatTheSourceShouldHaveSeenIsWhatItsStreamInFullShows) {
   EXPECT_EQ(runs.size(), measured.size());
 }
 
-TEST(LabStreamTest, VerdictsGoByTheory) {
+TEST(LabStreamTest, VerdictsFollowTheTheory) {
   const auto run = [](const std::string& filter, bool is_source, uint64_t size_bits,
                       double theory) {
     StreamRun made;
@@ -225,7 +225,7 @@ double SourceFpp(uint64_t cells, uint32_t probes, double key_count) {
   return rate;
 }
 
-TEST(LabSourceHashTest, TheHashIsAPolynomialModuloAPrime) {
+TEST(LabSourceHashTest, HashIsAPolynomialModuloAPrime) {
   EXPECT_EQ(SourceHash(""), 0u);
   EXPECT_EQ(SourceHash("a"), 97u);
   EXPECT_EQ(SourceHash("ab"), 97u * 131 + 98);
@@ -238,7 +238,7 @@ TEST(LabSourceHashTest, TheHashIsAPolynomialModuloAPrime) {
   }
 }
 
-TEST(LabSourceHashTest, TheBaselineIsAsBadAsItsTheorySays) {
+TEST(LabSourceHashTest, BaselineMatchesItsTheory) {
   constexpr uint64_t kCells = 2'000'000, kQueries = 20'000;
   // With half the keys that such a filter should have, and with all.
   for (const uint64_t keys : {100'000, 200'000}) {

@@ -61,7 +61,7 @@ void ExpectIn(const std::string& path, const std::string& text) {
 
 // --- rates ---
 
-TEST(LabRateTest, TheErrorIsThatOfTheNumberOfQueries) {
+TEST(LabRateTest, ErrorFollowsFromTheNumberOfQueries) {
   Rate rate{12, 1000, 0.01};
   EXPECT_DOUBLE_EQ(rate.measured(), 0.012);
   EXPECT_NEAR(rate.standard_error(), std::sqrt(0.01 * 0.99 / 1000), 1e-12);
@@ -81,7 +81,7 @@ TEST(LabRateTest, TheErrorIsThatOfTheNumberOfQueries) {
 
 // --- the published table ---
 
-TEST(LabPublishedTest, EveryEntryIsTheFormulaToThreeDigits) {
+TEST(LabPublishedTest, EntriesMatchTheFormulaToThreeDigits) {
   std::map<uint32_t, uint32_t> probes_of_row;
   for (const PublishedRate& entry : PublishedTable()) {
     const double formula = bloom::RateInTable(entry.bits_per_key, entry.probes).value();
@@ -93,7 +93,7 @@ TEST(LabPublishedTest, EveryEntryIsTheFormulaToThreeDigits) {
   EXPECT_EQ(probes_of_row.rbegin()->first, 20u);
 }
 
-TEST(LabPublishedTest, ClickHouseChoosesAsItDoes) {
+TEST(LabPublishedTest, ClickHouseChoicesMatch) {
   const auto choice = [](double fpp) {
     const PublishedRate rate = ClickHouseChoice(fpp);
     return std::vector<uint32_t>{rate.bits_per_key, rate.probes};
@@ -128,7 +128,7 @@ std::vector<int32_t> Components(const bloom::VectorList<int32_t>& list, size_t i
   return {list[i].begin(), list[i].end()};
 }
 
-TEST(LabVectorTest, NoQueryIsAStoredVectorOrComesTwice) {
+TEST(LabVectorTest, QueriesAreNewAndDistinct) {
   const VectorSet set = MakeUpVectors(16, 500, 3000, 1);
   std::set<std::vector<int32_t>> seen;
   for (size_t i = 0; i < set.base.size(); ++i) seen.insert(Components(set.base, i));
@@ -157,7 +157,7 @@ class LabSiftTest : public testing::Test {
   const testing_support::ScratchDir scratch_;
 };
 
-TEST_F(LabSiftTest, IsReadAndRidOfWhatIsStored) {
+TEST_F(LabSiftTest, ReadsQueriesWithoutStoredVectors) {
   ASSERT_OK_AND_ASSIGN(const VectorSet set, ReadSift(scratch_.path()));
   ASSERT_EQ(set.base.size(), 2u);
   EXPECT_THAT(Components(set.base, 1), ElementsAre(3, 4, 5));
@@ -167,7 +167,7 @@ TEST_F(LabSiftTest, IsReadAndRidOfWhatIsStored) {
   EXPECT_EQ(set.left_out, 3u);
 }
 
-TEST_F(LabSiftTest, WhatIsWrongIsNamed) {
+TEST_F(LabSiftTest, NamesErrors) {
   const auto refused = [this](const char* what) {
     const absl::StatusOr<VectorSet> set = ReadSift(scratch_.path());
     ASSERT_FALSE(set.ok());
@@ -222,7 +222,7 @@ LabResults* LabRunTest::results_ = nullptr;
 Json LabRunTest::json_;
 std::string LabRunTest::text_;
 
-TEST_F(LabRunTest, EveryExperimentIsInTheJsonAndOnTheTerminal) {
+TEST_F(LabRunTest, ShowsEveryExperiment) {
   EXPECT_EQ(json_["benchmark"], "filter_lab");
   EXPECT_EQ(json_["settings"]["effort"], "quick");
   for (const LabExperiment& experiment : LabExperiments()) {
@@ -238,7 +238,7 @@ TEST_F(LabRunTest, EveryExperimentIsInTheJsonAndOnTheTerminal) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 130u) << line;
 }
 
-TEST_F(LabRunTest, EveryRateHasItsPredictionItsQueriesAndItsError) {
+TEST_F(LabRunTest, RatesHavePredictionQueriesAndError) {
   ForEachRate(json_["experiments"], [](const Json& row) {
     ASSERT_TRUE(row.contains("predicted") && row.contains("queries") &&
                 row.contains("standard_error"))
@@ -254,7 +254,7 @@ TEST_F(LabRunTest, EveryRateHasItsPredictionItsQueriesAndItsError) {
   });
 }
 
-TEST_F(LabRunTest, WhatWasMeasuredIsWhatWasPredicted) {
+TEST_F(LabRunTest, MeasurementsMatchPredictions) {
   int rates = 0;
   ForEachSoundRate(json_["experiments"], [&rates](const Json& row) {
     if (row["predicted"].is_null()) return;
@@ -268,7 +268,7 @@ TEST_F(LabRunTest, WhatWasMeasuredIsWhatWasPredicted) {
   EXPECT_GT(rates, 200);
 }
 
-TEST_F(LabRunTest, PredictionsAreTheLibrarys) {
+TEST_F(LabRunTest, PredictionsComeFromTheLibrary) {
   const Json& experiments = json_["experiments"];
   for (const Json& row : experiments["accuracy"]["over_targets"]) {
     if (row["variant"] != "standard") continue;
@@ -308,7 +308,7 @@ TEST_F(LabRunTest, PredictionsAreTheLibrarys) {
   }
 }
 
-TEST_F(LabRunTest, StreamsAreCountedTenthByTenthAndPredictedRowByRow) {
+TEST_F(LabRunTest, CountsTenthsAndPredictsRows) {
   const Json& streaming = json_["experiments"]["streaming"];
   int checked = 0;
   for (const Json& run : streaming["runs"]) {
@@ -339,7 +339,7 @@ TEST_F(LabRunTest, StreamsAreCountedTenthByTenthAndPredictedRowByRow) {
 }
 
 // 1 - e^(-n/m), whatever k is, where one hash is taken k times.
-TEST_F(LabRunTest, TheStudysFiltersOfVectorsHaveTheRateOfOneProbe) {
+TEST_F(LabRunTest, FiltersOfTheStudyHaveTheRateOfOneProbe) {
   int studied = 0;
   for (const Json& row : json_["experiments"]["vectors"]["rows"]) {
     const double bits_per_key = 8 * row["memory_bytes"].get<double>() / row["keys"].get<double>();
@@ -357,7 +357,7 @@ TEST_F(LabRunTest, TheStudysFiltersOfVectorsHaveTheRateOfOneProbe) {
 }
 
 // Over the keys and over the target alike; and HDBF is the faster one, by what its hash saves.
-TEST_F(LabRunTest, BfAndHdbfDifferInSpeedAlone) {
+TEST_F(LabRunTest, BfAndHdbfDifferOnlyInSpeed) {
   const Json& hdbf = json_["experiments"]["hdbf"];
   for (const char* part : {"over_keys", "over_targets"}) {
     std::map<std::string, std::map<std::string, Json>> rows;  // by keys and target, by filter
@@ -375,7 +375,7 @@ TEST_F(LabRunTest, BfAndHdbfDifferInSpeedAlone) {
   }
 }
 
-TEST_F(LabRunTest, StreamsAreDrawnFromTheirDistributions) {
+TEST_F(LabRunTest, StreamsFollowTheirDistributions) {
   std::map<std::string, Json> rows;
   for (const Json& row : json_["experiments"]["distributions"]["rows"])
     rows[row["distribution"]] = row;
@@ -402,7 +402,7 @@ TEST_F(LabRunTest, StreamsAreDrawnFromTheirDistributions) {
     EXPECT_EQ(run["distinct"], rows[run["distribution"]]["tenths"][9]["distinct"]);
 }
 
-TEST_F(LabRunTest, ProbesAreVariedOnEveryStream) {
+TEST_F(LabRunTest, VariesProbesOnEveryStream) {
   std::map<std::string, std::set<int>> probes;
   for (const Json& run : json_["experiments"]["stream-probes"]["rows"])
     probes[run["distribution"]].insert(run["probes"].get<int>());
@@ -411,7 +411,7 @@ TEST_F(LabRunTest, ProbesAreVariedOnEveryStream) {
 }
 
 // Holds for every stream, not only for the uniform one.
-TEST_F(LabRunTest, TotalTimesAreShownOfAllStreams) {
+TEST_F(LabRunTest, ShowsTotalTimesOfAllStreams) {
   const size_t at = text_.find("Processor time of all rows of each stream");
   ASSERT_NE(at, text_.npos);
   const std::string table = text_.substr(at, text_.find("\n\n", at) - at);
@@ -424,7 +424,7 @@ TEST_F(LabRunTest, TotalTimesAreShownOfAllStreams) {
 }
 
 // The program that the experiment is from found shifting more accurate than standard.
-TEST_F(LabRunTest, TheSourcesHashLetsFarMorePassThanASoundOne) {
+TEST_F(LabRunTest, HashOfTheSourcePassesFarMoreKeys) {
   std::map<std::string, double> wrong;
   for (const Json& run : json_["experiments"]["streaming"]["runs"]) {
     if (run["distribution"] != "uniform") continue;
@@ -436,7 +436,7 @@ TEST_F(LabRunTest, TheSourcesHashLetsFarMorePassThanASoundOne) {
   EXPECT_LT(wrong["standard, 2 m/sound"], 0.1 * wrong["standard/sound"]);
 }
 
-TEST_F(LabRunTest, ThePageHoldsEverySectionItsTablesAndItsPlots) {
+TEST_F(LabRunTest, PageHoldsSectionsTablesAndPlots) {
   const std::string html = RenderPage(PageWithPlots(ReportOf(*results_)));
   const std::string script = kFilterLabJs;
   int plots = 0;
@@ -466,7 +466,7 @@ TEST_F(LabRunTest, ThePageHoldsEverySectionItsTablesAndItsPlots) {
   EXPECT_THAT(html, HasSubstr("this run was a quick one"));
 }
 
-TEST_F(LabRunTest, EveryMemberOfTheJsonIsInTheReadme) {
+TEST_F(LabRunTest, ReadmeDescribesTheJson) {
   Json json = json_;
   json.erase("conditions");  // their names are for people to read
   std::set<std::string> members;
@@ -483,7 +483,7 @@ TEST_F(LabRunTest, EveryMemberOfTheJsonIsInTheReadme) {
 
 // --- the table of bloom/README.md ---
 
-TEST(LabFamilyTest, ItsRowsInTheReadmeAreTrue) {
+TEST(LabFamilyTest, ReadmeRowsAreTrue) {
   ExpectIn("bloom/README.md", std::string(kFamilyTableHead));
   for (const Variant& variant : Variants()) {
     ASSERT_OK_AND_ASSIGN(const FamilyRow row, FamilyRowOf(variant, 0));
@@ -517,7 +517,7 @@ class LabCommandTest : public testing::Test {
   const testing_support::ScratchDir scratch_;
 };
 
-TEST_F(LabCommandTest, WritesTheFilesThatItWasAskedFor) {
+TEST_F(LabCommandTest, WritesTheRequestedFiles) {
   const std::string folder = scratch_.path_of("lab");
   const Outcome outcome = Run("--quick --only overfill,clickhouse --out " + folder);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -530,7 +530,7 @@ TEST_F(LabCommandTest, WritesTheFilesThatItWasAskedFor) {
   EXPECT_THAT(ReadAll(folder + "/report.html"), HasSubstr("</html>"));
 }
 
-TEST_F(LabCommandTest, TheSameSeedCountsTheSameAgain) {
+TEST_F(LabCommandTest, SeedsRepeatTheCounts) {
   const auto rows = [this](int seed) {
     const std::string folder = scratch_.path_of("lab");
     EXPECT_EQ(Run("--quick --only overfill --seed " + std::to_string(seed) + " --out " + folder)
@@ -543,7 +543,7 @@ TEST_F(LabCommandTest, TheSameSeedCountsTheSameAgain) {
   EXPECT_NE(first, rows(6));
 }
 
-TEST_F(LabCommandTest, WrongArgumentsAreNamed) {
+TEST_F(LabCommandTest, NamesWrongArguments) {
   const std::pair<const char*, std::vector<const char*>> wrong[] = {
       {"--only streams", {"--only", "streams"}},
       {"--variants bloomier", {"--variants", "bloomier"}},

@@ -7,7 +7,7 @@
 namespace bench {
 namespace {
 
-TEST(InterruptTest, FirstOneStopsSecondEnds) {
+TEST(InterruptTest, FirstInterruptStopsSecondEnds) {
   EXPECT_EXIT(
       {
         const std::atomic<bool>& stopped = StopOnInterrupt("program");

@@ -75,7 +75,7 @@ TEST(LevelFiltersResultsTest, FiguresFollowFromCounts) {
   EXPECT_EQ(results.TimesFewer(StoreResult(), &StoreResult::absent), 0);
 }
 
-TEST(LevelFiltersResultsTest, RoundsTellWhenItLearnedAndWhatAChangeCosts) {
+TEST(LevelFiltersResultsTest, RoundsShowLearningAndItsCost) {
   const SkewResult skew = TwoStores().skew[0];
   EXPECT_DOUBLE_EQ(skew.TimesFewer(), 0.01 / 0.004);
   EXPECT_EQ(skew.Learned(), 0.2);
@@ -85,7 +85,7 @@ TEST(LevelFiltersResultsTest, RoundsTellWhenItLearnedAndWhatAChangeCosts) {
   EXPECT_EQ(SkewResult().Learned(), std::nullopt);
 }
 
-TEST(LevelFiltersResultsTest, LookupsGoWhereTheyShould) {
+TEST(LevelFiltersResultsTest, LookupsFollowTheSkew) {
   const std::vector<RangeWorkload> workloads = RangeWorkloads(1);
   ASSERT_EQ(workloads.size(), 3u);
   EXPECT_NEAR(workloads[0].best(), 1, 1e-9);
@@ -105,7 +105,7 @@ TEST(LevelFiltersResultsTest, LookupsGoWhereTheyShould) {
   }
 }
 
-TEST(LevelFiltersResultsTest, TableJsonAndPageTellTheSame) {
+TEST(LevelFiltersResultsTest, TableJsonAndPageAgree) {
   const Results results = TwoStores();
   EXPECT_THAT(ToMarkdown(results), HasSubstr("| per-level | how | 8.80 | 0.0160 | 2.50x | "));
   EXPECT_THAT(ToText(LevelsTable(results)), HasSubstr("share: of something"));
@@ -123,7 +123,7 @@ TEST(LevelFiltersResultsTest, TableJsonAndPageTellTheSame) {
   EXPECT_THAT(page.script, HasSubstr("level_filters"));
 }
 
-TEST(LevelFiltersResultsTest, EveryMemberOfTheJsonIsInTheReadme) {
+TEST(LevelFiltersResultsTest, ReadmeDescribesTheJson) {
   const std::string readme = ReadAll(testing_support::SourceDirectory() / "bench/report/JSON.md");
   const size_t begin = readme.find("## level_filters"), end = readme.find("## filter_lab");
   ASSERT_LT(begin, end);
@@ -145,7 +145,7 @@ TEST(LevelFiltersResultsTest, EveryMemberOfTheJsonIsInTheReadme) {
 }
 
 // `tools/dev excerpt levels` puts them there.
-TEST(LevelFiltersResultsTest, TheReadmeShowsAllStoresAndThatTheGoalsAreReached) {
+TEST(LevelFiltersResultsTest, ReadmeShowsAllStoresAndReachedGoals) {
   const std::string readme = ReadAll(testing_support::SourceDirectory() / "bench/README.md");
   const size_t begin = readme.find("<!-- tools/dev excerpt levels -->");
   const std::string shown =
@@ -189,7 +189,7 @@ class LevelFiltersCommandTest : public testing::Test {
                                                  : std::filesystem::temp_directory_path().string()};
 };
 
-TEST_F(LevelFiltersCommandTest, ASmallRunShowsTheGain) {
+TEST_F(LevelFiltersCommandTest, SmallRunsShowTheGain) {
   const std::string out = scratch_.path_of("out");
   ASSERT_EQ(Run("--keys 120000 --absent 60000 --bottom 20000 --value-bytes 20 "
                 "--skewed 20000 --rounds 8 --out " +
@@ -243,7 +243,7 @@ TEST_F(LevelFiltersCommandTest, WrongUsageExitsWithTwo) {
   EXPECT_EQ(Run("--help"), 0);
 }
 
-TEST_F(LevelFiltersCommandTest, AnOutputThatCannotBeMadeIsNamed) {
+TEST_F(LevelFiltersCommandTest, NamesOutputsThatCannotBeCreated) {
   std::ofstream(scratch_.path_of("file")) << "x";
   EXPECT_EQ(Run("--out " + scratch_.path_of("file")), 1);
   EXPECT_THAT(ReadAll(scratch_.path_of("stderr")), HasSubstr(scratch_.path_of("file")));

@@ -20,7 +20,7 @@ namespace {
 using IntSpan = std::span<const int32_t>;
 using ByteSpan = std::span<const uint8_t>;
 
-TEST(SaxHashTest, IsTheOneOfTheStudy) {
+TEST(SaxHashTest, MatchesTheStudy) {
   EXPECT_EQ(SaxHash(ByteSpan()), 0u);
   const uint8_t abc[] = {'a', 'b', 'c'};
   // By hand: 97; 97 ^ (3104 + 24 + 98) = 3323; 3323 ^ (106336 + 830 + 99).
@@ -32,7 +32,7 @@ TEST(SaxHashTest, IsTheOneOfTheStudy) {
   EXPECT_EQ(SaxHash(IntSpan(negative)), 0xffffffffu);
 }
 
-TEST(SaxHashTest, TheKnownBadFormDropsTheLastElementAndTheHighestBit) {
+TEST(SaxHashTest, BadFormDropsLastElementAndHighestBit) {
   for (const size_t dimension : {1, 2, 16, 128}) {
     std::vector<int32_t> vector(dimension, 3), other = vector;
     other.back() = 4;
@@ -93,7 +93,7 @@ Rates MeasureRates(double target_fpp, uint64_t collections, uint64_t queries) {
 }
 
 // 1 - e^(-n/m), whatever the number of probes.
-TEST(SaxHashTest, TheSameHashAgainAndAgainLetsTenTimesAsManyPass) {
+TEST(SaxHashTest, RepeatedHashPassesTenTimesAsMany) {
   const Rates rates = MeasureRates(0.01, 5, 120'000);
   EXPECT_NEAR(rates.same_again / 0.0991, 1, 0.04);
   EXPECT_NEAR(rates.seeded / 0.01, 1, 0.06);

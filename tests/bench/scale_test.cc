@@ -57,7 +57,7 @@ TEST(ScaleLawTest, LevelsFillFromAbove) {
   EXPECT_DOUBLE_EQ(Runs(design, 2000), 1.5 + 5.0 / 6 + 1 + 0.45);
 }
 
-TEST(ScaleLawTest, WritesAreTheSumOverAllThatCame) {
+TEST(ScaleLawTest, WritesSumOverAllLevels) {
   const Design design = SmallDesign();
   for (const double keys : {30.0, 90.0, 150.0, 500.0, 1500.0, 40000.0}) {
     // Byte by byte, as the header derives it.
@@ -79,7 +79,7 @@ TEST(ScaleLawTest, WritesAreTheSumOverAllThatCame) {
   }
 }
 
-TEST(ScaleLawTest, MemoryIsLinearAndWaitsGrowWithIt) {
+TEST(ScaleLawTest, MemoryIsLinearAndStallsGrow) {
   const Design design = SmallDesign();
   EXPECT_DOUBLE_EQ(FilterBytes(design, 20), 25);
   EXPECT_DOUBLE_EQ(FilterBytes(design, 1000), (115 * 10 + 885 * 7) / 8.0);
@@ -95,7 +95,7 @@ TEST(ScaleLawTest, MemoryIsLinearAndWaitsGrowWithIt) {
   EXPECT_NEAR(PresentWaits(design, 1e9, 0.1) - AbsentWaits(design, 1e9, 0.1), 4 + 9, 0.001);
 }
 
-TEST(ScaleLawTest, LinesAreFitted) {
+TEST(ScaleLawTest, FitsLines) {
   const Line exact = FitLine({{1, 5}, {2, 7}, {10, 23}}, false);
   EXPECT_THAT(exact.a, DoubleNear(3, 1e-9));
   EXPECT_THAT(exact.b, DoubleNear(2, 1e-9));
@@ -160,7 +160,7 @@ TEST_F(ScaleBenchTest, OneStoreGrows) {
   EXPECT_FALSE(std::filesystem::exists(config_.out + "/store/CURRENT"));
 }
 
-TEST_F(ScaleBenchTest, WhatIsComputedHoldsOfWhatIsThere) {
+TEST_F(ScaleBenchTest, LawMatchesTheStore) {
   ASSERT_OK_AND_ASSIGN(const Results results, Grow(config_));
   const std::vector<Curve> curves = CurvesOf(results);
   for (const Curve& curve : curves) {
@@ -179,7 +179,7 @@ TEST_F(ScaleBenchTest, WhatIsComputedHoldsOfWhatIsThere) {
   EXPECT_EQ(curves.size(), 14u);
 }
 
-TEST_F(ScaleBenchTest, TextJsonAndPageTellTheSame) {
+TEST_F(ScaleBenchTest, TextJsonAndPageAgree) {
   ASSERT_OK_AND_ASSIGN(Results results, Grow(config_));
   results.points[2].all.reset();  // as where there is no room for it
   const std::string text = ToText(results);
@@ -216,7 +216,7 @@ TEST_F(ScaleBenchTest, TextJsonAndPageTellTheSame) {
   EXPECT_EQ(nlohmann::ordered_json::parse(written), json);
 }
 
-TEST_F(ScaleBenchTest, WhatWasMeasuredBeforeAnInterruptStays) {
+TEST_F(ScaleBenchTest, InterruptKeepsMeasurements) {
   config_.sizes = {1000, 20000000};
   std::atomic<bool> stop = false;
   config_.stop = &stop;
@@ -244,7 +244,7 @@ TEST_F(ScaleBenchTest, WhatWasMeasuredBeforeAnInterruptStays) {
   EXPECT_THAT(Grow(config_), StatusIs(absl::StatusCode::kCancelled, HasSubstr("interrupted")));
 }
 
-TEST_F(ScaleBenchTest, WhatCannotBeDoneIsSaid) {
+TEST_F(ScaleBenchTest, ReportsImpossibleRequests) {
   config_.sizes = {1000, 1000000000000};
   EXPECT_THAT(Grow(config_), StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("--out")));
   config_.out = "/proc/nothing";
@@ -258,14 +258,14 @@ Parsed<Config> Parse(std::vector<std::string> arguments) {
   return ParseCommandLine(static_cast<int>(pointers.size()), pointers.data());
 }
 
-TEST(ScaleCommandTest, SizesAreTakenInOrder) {
+TEST(ScaleCommandTest, AcceptsSizesInOrder) {
   EXPECT_THAT(Parse({"--sizes", "2M,1k,2M"}).config.sizes, ElementsAre(1000u, 2000000u));
   EXPECT_EQ(Parse({}).config.sizes.back(), 50000000u);
   EXPECT_EQ(Parse({"--full"}).config.sizes.back(), 100000000u);
   EXPECT_EQ(Parse({"--note", "all is quiet"}).config.note, "all is quiet");
 }
 
-TEST(ScaleCommandTest, MistakesEndWithTwo) {
+TEST(ScaleCommandTest, ExitsWithTwoAfterMistakes) {
   EXPECT_EQ(Parse({"--sizes", "10"}).exit_code, 2);
   EXPECT_EQ(Parse({"--sizes", "many"}).exit_code, 2);
   EXPECT_EQ(Parse({"--full", "--sizes", "1M"}).exit_code, 2);

@@ -81,7 +81,7 @@ TEST(SiftLikeTest, LooksLikeDescriptors) {
   }
 }
 
-TEST(SiftLikeTest, IsTheSameNumbersInEachType) {
+TEST(SiftLikeTest, TypesHaveTheSameNumbers) {
   const SiftLike source(10, 1);
   std::vector<uint8_t> bytes(128);
   source.Base(3, bytes);

@@ -12,7 +12,7 @@ Table Small() {
           {{"one, two", "1"}, {}, {"say \"\u00b5s\"", "12345"}}};
 }
 
-TEST(TableTest, TextLinesUpColumnsByWhatATerminalShows) {
+TEST(TableTest, TextAlignsColumnsByTerminalWidth) {
   EXPECT_EQ(ToText(Small()),
             "name          n\n"
             "one, two      1\n"
@@ -20,14 +20,14 @@ TEST(TableTest, TextLinesUpColumnsByWhatATerminalShows) {
             "say \"\u00b5s\"  12345\n");
 }
 
-TEST(TableTest, CsvQuotesWhatItMustAndHasNoGaps) {
+TEST(TableTest, CsvQuotesCellsAndHasNoGaps) {
   EXPECT_EQ(ToCsv(Small()),
             "name,number of <things>\r\n"
             "\"one, two\",1\r\n"
             "\"say \"\"\u00b5s\"\"\",12345\r\n");
 }
 
-TEST(TableTest, HtmlIsEscaped) {
+TEST(TableTest, EscapesHtml) {
   const std::string html = ToHtml(Small());
   EXPECT_NE(html.find("number of &lt;things&gt;"), std::string::npos);
   EXPECT_NE(html.find("say &quot;\u00b5s&quot;"), std::string::npos);

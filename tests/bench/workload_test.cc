@@ -16,7 +16,7 @@ KeyList ListOf(const std::string& prefix, int count) {
   return list;
 }
 
-TEST(WorkloadTest, SyntheticKeysAreDistinctAndFollowFromTheSeed) {
+TEST(WorkloadTest, SyntheticKeysAreDistinctAndRepeatable) {
   std::set<std::string> keys;
   for (uint64_t i = 0; i < 10000; ++i) keys.insert(SyntheticKey(i, 1));
   EXPECT_EQ(keys.size(), 10000u);
@@ -37,7 +37,7 @@ TEST(WorkloadTest, ShuffledHoldsEachNumberOnce) {
   EXPECT_NE(order, Shuffled(1000, 4));
 }
 
-TEST(WorkloadTest, ValuesAreCheckedToTheLastByte) {
+TEST(WorkloadTest, ChecksValuesToTheLastByte) {
   for (const size_t bytes : {0, 1, 2, 7, 8, 15, 16, 17, 100, 1000}) {
     const ValueMaker values(bytes);
     std::string value;
@@ -56,7 +56,7 @@ TEST(WorkloadTest, ValuesAreCheckedToTheLastByte) {
   }
 }
 
-TEST(WorkloadTest, AStreamAsksForEachKeyOnceBeforeAnyComesAgain) {
+TEST(WorkloadTest, StreamsVisitEachKeyBeforeRepeating) {
   const KeyList present = ListOf("p", 50), absent = ListOf("a", 30);
   QueryStream stream(Workload::kAbsent, present, absent, 0.5, 1000, 1);
   EXPECT_EQ(stream.length(), 30u);
@@ -71,7 +71,7 @@ TEST(WorkloadTest, AStreamAsksForEachKeyOnceBeforeAnyComesAgain) {
   }
 }
 
-TEST(WorkloadTest, AMixedStreamKeepsItsShareAndSaysWhichKeysArePresent) {
+TEST(WorkloadTest, MixedStreamsKeepTheirShare) {
   const KeyList present = ListOf("p", 50000), absent = ListOf("a", 50000);
   QueryStream stream(Workload::kMixed, present, absent, 0.2, 50000, 1);
   int found = 0;
@@ -83,7 +83,7 @@ TEST(WorkloadTest, AMixedStreamKeepsItsShareAndSaysWhichKeysArePresent) {
   EXPECT_NEAR(found, 10000, 500);  // five standard deviations are 450
 }
 
-TEST(WorkloadTest, ARestartedStreamGoesToTheSamePlace) {
+TEST(WorkloadTest, RestartedStreamsRepeat) {
   const KeyList present = ListOf("p", 1000);
   QueryStream stream(Workload::kPresent, present, KeyList(), 1, 1000, 1);
   stream.Restart(9);
@@ -93,7 +93,7 @@ TEST(WorkloadTest, ARestartedStreamGoesToTheSamePlace) {
   EXPECT_EQ(stream.Next().key, first);
 }
 
-TEST(WorkloadTest, ARestartCanBeginAShareOfTheKeysFurtherOn) {
+TEST(WorkloadTest, RestartsCanSkipKeys) {
   const KeyList present = ListOf("p", 1000);
   QueryStream stream(Workload::kPresent, present, KeyList(), 1, 1000, 1);
   for (uint64_t seed = 0; seed < 20; ++seed) {

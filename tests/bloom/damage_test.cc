@@ -125,7 +125,7 @@ TEST_P(DamageTest, ZerosInPlaceOfThePayloadAreNoticed) {
   ExpectMaybe(damaged, FilterState::kDamaged, "checksum");
 }
 
-TEST_P(DamageTest, WhatANewerLibraryWroteIsUnknown) {
+TEST_P(DamageTest, NewerVersionsAreUnknown) {
   const auto with = [this](size_t at, int value) {
     std::string bytes = filter_;
     bytes[at] = static_cast<char>(value);
@@ -143,7 +143,7 @@ TEST_P(DamageTest, WhatANewerLibraryWroteIsUnknown) {
   EXPECT_EQ(Ask(with(8, 77)).description.kind, "kind 77");
 }
 
-TEST_P(DamageTest, GeometryThatCannotBeIsDamage) {
+TEST_P(DamageTest, ImpossibleGeometryIsDamage) {
   const auto with_byte = [this](size_t at, int value) {
     std::string bytes = filter_;
     bytes[at] = static_cast<char>(value);
@@ -251,7 +251,7 @@ TEST(NoFilterTest, AnAbsentFilterSaysMaybe) {
   EXPECT_EQ(CountPassing(reader, 0, 100), 100u);
 }
 
-TEST(StandardTest, OnesBehindTheLastBitAreDamage) {
+TEST(StandardTest, OnesAfterTheLastBitAreDamage) {
   std::string bytes = BuildFilter("standard", {.target_fpp = 0.01}, DigestsOfKeys(0, 1001));
   const uint64_t bits = FilterReader::Open(bytes).size_bits();
   ASSERT_NE(bits % 8, 0u) << "choose another number of keys";

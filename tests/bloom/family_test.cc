@@ -77,13 +77,13 @@ TYPED_TEST(FamilyTest, NeverDeniesAKeyThatWasAdded) {
   }
 }
 
-TYPED_TEST(FamilyTest, KeepsKeysWhenThereAreMoreThanPlanned) {
+TYPED_TEST(FamilyTest, KeepsMoreKeysThanPlanned) {
   const TypeParam filter = this->WithKeys(0, 5000, 1000);
   const uint64_t held = Promises<TypeParam>::kHoldsAllKeys ? 5000 : 1000;
   EXPECT_EQ(this->CountPassing(filter, 5000 - held, 5000), held);
 }
 
-TYPED_TEST(FamilyTest, LetsAsManyAbsentKeysPassAsPredictedAndNoMoreThanAskedFor) {
+TYPED_TEST(FamilyTest, MeetsItsTargetAndItsPrediction) {
   constexpr uint64_t kKeys = 100'000;
   for (const double fpp : {0.1, 0.01}) {
     double sum = 0, predicted = 0;
@@ -106,7 +106,7 @@ TYPED_TEST(FamilyTest, LetsAsManyAbsentKeysPassAsPredictedAndNoMoreThanAskedFor)
 }
 
 // The same at 0.001: of all seeds together, a standard error of 1 %; of one, 2.2 %.
-TYPED_TEST(FamilyTest, LetsAsFewPassAsPredictedWhereFewDo) {
+TYPED_TEST(FamilyTest, LowRatesMatchThePrediction) {
   constexpr uint64_t kKeys = 100'000, kSeeds = 5, kQueries = 2'000'000;
   double sum = 0, predicted = 0;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
@@ -140,7 +140,7 @@ TYPED_TEST(FamilyTest, OverfillingRaisesTheRateAsPredicted) {
   }
 }
 
-TYPED_TEST(FamilyTest, CapacityIsThePlannedNumberOfKeysOrALittleMore) {
+TYPED_TEST(FamilyTest, CapacityIsAtLeastThePlannedKeys) {
   if constexpr (requires(const TypeParam& f) { f.KeyCapacity(); }) {
     for (const double fpp : {0.1, 0.01, 0.0001}) {
       for (const uint64_t planned : {10'000, 100'000}) {
@@ -175,7 +175,7 @@ TYPED_TEST(FamilyTest, CountsItsOnes) {
   }
 }
 
-TYPED_TEST(FamilyTest, EstimatesTheNumberOfKeysWhereItSaysSo) {
+TYPED_TEST(FamilyTest, EstimatesTheNumberOfKeys) {
   if constexpr (requires(const TypeParam& f) { f.EstimatedKeyCount(); }) {
     for (const uint64_t keys : {0, 10'000, 50'000, 100'000}) {
       if (keys > 50'000 && !Promises<TypeParam>::kHoldsAllKeys) continue;
@@ -186,7 +186,7 @@ TYPED_TEST(FamilyTest, EstimatesTheNumberOfKeysWhereItSaysSo) {
   }
 }
 
-TYPED_TEST(FamilyTest, TakesKeysInPlaceOfDigests) {
+TYPED_TEST(FamilyTest, TakesKeysAndDigests) {
   TypeParam filter = TypeParam::Make(100, 1e-6, 5).value();
   filter.Add("apple");
   EXPECT_TRUE(filter.MayContain("apple"));
@@ -229,7 +229,7 @@ TYPED_TEST(FamilyTest, NoFilterReaderDeniesAKeyByItsBytes) {
   for (uint64_t i = 0; i < 300; ++i) EXPECT_TRUE(reader.MayContain(DigestOfKey(i)));
 }
 
-TYPED_TEST(FamilyTest, MergingGivesTheKeysOfBoth) {
+TYPED_TEST(FamilyTest, MergeKeepsTheKeysOfBoth) {
   TypeParam left = this->WithKeys(0, 3000, 30'000);
   ASSERT_THAT(left.Merge(this->WithKeys(3000, 7000, 30'000)), IsOk());
   EXPECT_EQ(this->CountPassing(left, 0, 7000), 7000u);
@@ -237,7 +237,7 @@ TYPED_TEST(FamilyTest, MergingGivesTheKeysOfBoth) {
   EXPECT_EQ(left.Serialize(), this->WithKeys(0, 7000, 30'000).Serialize());
 }
 
-TYPED_TEST(FamilyTest, MergingWhatDoesNotFitIsRefusedByNameAndChangesNothing) {
+TYPED_TEST(FamilyTest, RefusesToMergeDifferentFilters) {
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   TypeParam filter = this->WithKeys(0, 1000, 10'000);
   const std::string before = filter.Serialize();
@@ -296,7 +296,7 @@ TYPED_TEST(FamilyTest, EveryFlippedBitAndEveryTruncationIsDataLoss) {
   ASSERT_THAT(LoadAndUse<TypeParam>(bytes + '\0'), StatusIs(kLoss));
 }
 
-TYPED_TEST(FamilyTest, OtherKindsAndNewerVersionsAreRefusedByName) {
+TYPED_TEST(FamilyTest, RefusesOtherKindsAndNewerVersions) {
   std::string bytes = this->WithKeys(0, 100, 100).Serialize();
   const auto with = [&bytes](size_t at, uint8_t value) {
     std::string changed = bytes;
@@ -314,7 +314,7 @@ TYPED_TEST(FamilyTest, OtherKindsAndNewerVersionsAreRefusedByName) {
 
 // Bytes that nobody but a forger writes.  Whatever they say, to load them ends, and touches and
 // allocates nothing beyond what they are.
-TYPED_TEST(FamilyTest, ForgedBytesWithRightChecksumsDoNoHarm) {
+TYPED_TEST(FamilyTest, ForgedBytesAreHarmless) {
   const std::string sound = this->WithKeys(0, 50, 50, 0.05).Serialize();
   std::mt19937_64 random(20'220'101);
   const uint64_t edges[] = {0,

@@ -114,7 +114,7 @@ Mean RateOf(F& filter, uint64_t keys) {
   return mean;
 }
 
-TYPED_TEST(FewKeysTest, PassWhatTheyPredictAndNoMoreThanAskedFor) {
+TYPED_TEST(FewKeysTest, MeetTheirTargetAndTheirPrediction) {
   std::vector<uint64_t> few(std::begin(kFew), std::end(kFew));
   if (kHasPairs<TypeParam>)
     few.insert(few.end(), std::begin(kLeavingLeastSize), std::end(kLeavingLeastSize));
@@ -135,7 +135,7 @@ TYPED_TEST(FewKeysTest, PassWhatTheyPredictAndNoMoreThanAskedFor) {
 
 // The wider the counters, the fewer the offsets: 6, 3, 2 and 1.  Stored keys share that of more
 // queries.
-TEST(FewKeysOfWideCountersTest, PassWhatTheyPredictAndNoMoreThanAskedFor) {
+TEST(FewKeysOfWideCountersTest, MeetTheirTargetAndTheirPrediction) {
   for (const uint32_t counter_bits : {8u, 12u, 16u, 28u}) {
     for (const double fpp : {1e-5, 1e-8}) {
       for (const uint64_t keys : {1, 5, 20, 27, 30, 40, 100}) {
@@ -152,7 +152,7 @@ TEST(FewKeysOfWideCountersTest, PassWhatTheyPredictAndNoMoreThanAskedFor) {
   }
 }
 
-TEST(FewKeysInAreasTest, PassWhatTheyPredictAndNoMoreThanAskedFor) {
+TEST(FewKeysInAreasTest, MeetTheirTargetAndTheirPrediction) {
   for (const double fpp : kTargets) {
     for (const uint64_t keys : {1, 5, 20, 100}) {
       auto filter = bloom::SpatialFilter::Make(keys, fpp, {.areas = 3, .seed = 3}).value();
@@ -193,7 +193,7 @@ void FillRegions(Association& filter, uint64_t keys, uint64_t space, uint64_t sp
   }
 }
 
-TEST(FewKeysInTwoSetsTest, PassAtMostWhatTheyPredict) {
+TEST(FewKeysInTwoSetsTest, PassAtMostThePredictedRate) {
   for (const double rate : {0.1, 0.01, 1e-3, 1e-5}) {
     for (const uint64_t keys : {1, 5, 20, 100, 2000}) {
       auto filter = Association::Make(keys, rate, 3).value();
@@ -216,7 +216,7 @@ TEST(FewKeysInTwoSetsTest, PassAtMostWhatTheyPredict) {
 }
 
 // None of a key's own bits lies where the same probe asks for another region.
-TEST(FewKeysInTwoSetsTest, AreClearerThanTheirBitsSay) {
+TEST(FewKeysInTwoSetsTest, AreClearerThanTheBitsPredict) {
   for (const uint64_t keys : {2, 20}) {
     auto filter = Association::Make(keys, 0.1, 3).value();
     ASSERT_EQ(filter.shape().probes, 1u);
@@ -233,7 +233,7 @@ TEST(FewKeysInTwoSetsTest, AreClearerThanTheirBitsSay) {
   }
 }
 
-TEST(FewKeysWithCountsTest, PassAtMostWhatTheyPredict) {
+TEST(FewKeysWithCountsTest, PassAtMostThePredictedRate) {
   for (const uint32_t most : {1u, 20u, 57u}) {
     for (const double rate : {0.1, 0.01, 1e-3, 1e-5}) {
       for (const uint64_t keys : {1, 5, 20, 100, 2000}) {
@@ -262,7 +262,7 @@ TEST(FewKeysWithCountsTest, PassAtMostWhatTheyPredict) {
 }
 
 // The bits of a filter tell the rate of real questions.
-TYPED_TEST(FewKeysTest, QuestionsMeetTheBitsAsTheRateOfTheBitsSays) {
+TYPED_TEST(FewKeysTest, MeasuredRatesMatchTheBits) {
   for (const double fpp : {0.1, 0.01, 1e-3}) {
     for (const uint64_t keys : {1, 3, 10, 40, 100}) {
       TypeParam filter = TypeParam::Make(keys, fpp, 3).value();
@@ -290,7 +290,7 @@ TYPED_TEST_SUITE(FewKeysSolvedTest, testing_support::SolvedKindTypes, testing_su
 // A policy makes a standard filter of so few keys.  Made by the kind itself, they pass 2^-r too,
 // however few slots a key touches.  (A rate of 10^-8 cannot be measured here.  It is the chance
 // that r random bits agree, and higher rates test the same bits.)
-TYPED_TEST(FewKeysSolvedTest, PassWhatTheyPredictAndNoMoreThanAskedFor) {
+TYPED_TEST(FewKeysSolvedTest, MeetTheirTargetAndTheirPrediction) {
   for (const double fpp : {0.1, 0.01, 1e-3, 1e-5}) {
     for (const uint64_t keys : kFew) {
       if (fpp < 1e-3 && keys != 3 && keys != 40) continue;

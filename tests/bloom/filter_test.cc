@@ -56,7 +56,7 @@ TYPED_TEST(FilterTest, HoldsItsKeysAndFewOthers) {
   EXPECT_EQ(filter.target_fpp(), 0.01);
 }
 
-TYPED_TEST(FilterTest, TakesDigestsInPlaceOfKeys) {
+TYPED_TEST(FilterTest, TakesDigestsAndKeys) {
   Filter<TypeParam> filter = this->Make(1000, 0.01);
   filter.AddDigest(filter.DigestOf("apple"));
   EXPECT_TRUE(filter.MayContain("apple"));
@@ -95,7 +95,7 @@ TYPED_TEST(FilterTest, DigestsAddedOneByOneAndTogetherMakeTheSameFilter) {
 
 // In a filter that stays in a near cache and in one that does not, one of them overfilled, so that
 // many digests that are new pass.
-TYPED_TEST(FilterTest, AddsWhatIsAbsentAsAskingAndAddingDoes) {
+TYPED_TEST(FilterTest, AddIfAbsentEqualsAskingAndAdding) {
   for (const uint64_t planned : {1000, 400'000}) {
     Filter<TypeParam> together = this->Make(planned, 0.01, 3), apart = this->Make(planned, 0.01, 3);
     Filter<TypeParam> in_batches = this->Make(planned, 0.01, 3);
@@ -132,7 +132,7 @@ TYPED_TEST(FilterTest, AddsWhatIsAbsentAsAskingAndAddingDoes) {
   EXPECT_TRUE(filter.MayContain("apple"));
 }
 
-TYPED_TEST(FilterTest, TellsHowFarItIsOverfilled) {
+TYPED_TEST(FilterTest, ReportsOverfilling) {
   const Filter<TypeParam> filter = this->WithKeys(0, 20'000, 10'000);
   EXPECT_NEAR(filter.CurrentFpp() / filter.PredictedFpp(20'000), 1, 0.05);
   EXPECT_GT(filter.CurrentFpp(), 0.1);
@@ -160,7 +160,7 @@ TYPED_TEST(FilterTest, IsReadByFilterReaderToo) {
   }
 }
 
-TYPED_TEST(FilterTest, LoadsWhatABuilderBuilt) {
+TYPED_TEST(FilterTest, LoadsTheBytesOfABuilder) {
   const auto digests = DigestsOfKeys(0, 1000);
   const std::string bytes = testing_support::BuildFilter(TypeParam::kName, {.seed = 12}, digests);
   const auto filter = Filter<TypeParam>::Load(bytes);
@@ -191,7 +191,7 @@ TYPED_TEST(FilterTest, MergingGivesTheBitsOfBothSetsOfKeys) {
   EXPECT_EQ(left.Serialize(), this->WithKeys(0, 7000).Serialize());
 }
 
-TYPED_TEST(FilterTest, MergingFiltersThatDoNotAgreeIsRefusedAndChangesNothing) {
+TYPED_TEST(FilterTest, RefusesToMergeDifferentFilters) {
   Filter<TypeParam> filter = this->WithKeys(0, 1000);
   const std::string before = filter.Serialize();
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
@@ -200,7 +200,7 @@ TYPED_TEST(FilterTest, MergingFiltersThatDoNotAgreeIsRefusedAndChangesNothing) {
   EXPECT_EQ(filter.Serialize(), before);
 }
 
-TYPED_TEST(FilterTest, AnIntersectionHoldsWhatBothHold) {
+TYPED_TEST(FilterTest, IntersectionHoldsSharedKeys) {
   Filter<TypeParam> filter = this->WithKeys(0, 6000);
   const Filter<TypeParam> left = this->WithKeys(0, 6000), right = this->WithKeys(4000, 10'000);
   EXPECT_THAT(filter.Intersect(right), IsOk());
@@ -220,7 +220,7 @@ TYPED_TEST(FilterTest, AnIntersectionHoldsWhatBothHold) {
   EXPECT_EQ(filter.added_count(), 6000u);
 }
 
-TYPED_TEST(FilterTest, IntersectingFiltersThatDoNotAgreeIsRefusedAndChangesNothing) {
+TYPED_TEST(FilterTest, RefusesToIntersectDifferentFilters) {
   Filter<TypeParam> filter = this->WithKeys(0, 1000);
   const std::string before = filter.Serialize();
   EXPECT_THAT(filter.Intersect(this->Make(20'000, 0.01, 3)),
@@ -253,7 +253,7 @@ TYPED_TEST(FilterTest, FoldedItIsTheFilterOfHalfTheSize) {
   }
 }
 
-TYPED_TEST(FilterTest, AShapeThatCannotBeIsRefusedByName) {
+TYPED_TEST(FilterTest, RefusesImpossibleShapes) {
   constexpr uint32_t kProbes = kSomeProbes<TypeParam>;
   const auto refused = [](const char* what) {
     return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what));
@@ -265,7 +265,7 @@ TYPED_TEST(FilterTest, AShapeThatCannotBeIsRefusedByName) {
   EXPECT_THAT(Filter<TypeParam>::MakeOfShape({100, kProbes}, 1), refused("target_fpp"));
 }
 
-TYPED_TEST(FilterTest, WhatCanBeMadeCanBeLoaded) {
+TYPED_TEST(FilterTest, LoadsEveryFilterThatCanBeMade) {
   constexpr uint32_t kProbes = kSomeProbes<TypeParam>;
   for (const uint64_t detail : {uint64_t{0}, uint64_t{4}, UINT64_MAX}) {
     const auto filter = Filter<TypeParam>::MakeOfShape({100, kProbes, detail}, 0.01);

@@ -62,14 +62,14 @@ void ExpectTheLibrarysBitsAndAnswers(const Shape& shape) {
   EXPECT_GE(denied, 1000u);
 }
 
-TEST(InlinedTest, SplitBlockIsThatOfTheLibrary) {
+TEST(InlinedTest, SplitBlockMatchesTheLibrary) {
   for (const uint64_t lines : {1, 3, 64, 20'001}) {
     SCOPED_TRACE(lines);
     ExpectTheLibrarysBitsAndAnswers<SplitBlock>({lines, SplitBlock::kProbes});
   }
 }
 
-TEST(InlinedTest, BlockedIsThatOfTheLibrary) {
+TEST(InlinedTest, BlockedMatchesTheLibrary) {
   for (const uint64_t lines : {1, 3, 2001}) {
     for (uint32_t probes = 1; probes <= bloom::kMaxProbes; ++probes) {
       SCOPED_TRACE(testing::Message() << lines << " lines, " << probes << " probes");

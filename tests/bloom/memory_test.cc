@@ -74,7 +74,7 @@ int FailuresOf(Make make) {
   }
 }
 
-TEST(MemoryTest, ABuilderTellsThatItHadNone) {
+TEST(MemoryTest, BuildersReportMissingMemory) {
   const auto digests = testing_support::DigestsOfKeys(0, kKeys);
   bloom::KeyedKinds::ForEach([&]<class Kind>(Kind) {
     const auto policy = bloom::PolicyFromName(Kind::kName).value();
@@ -88,7 +88,7 @@ TEST(MemoryTest, ABuilderTellsThatItHadNone) {
   });
 }
 
-TEST(MemoryTest, ABuilderThatHadItForTheDigestsLacksItForTheRest) {
+TEST(MemoryTest, BuildersReportMissingMemoryInFinish) {
   auto different = testing_support::DigestsOfKeys(0, 300'000);
   auto repeated = different;
   for (size_t i = 10; i < repeated.size(); ++i) repeated[i] = repeated[i - 10];
@@ -103,7 +103,7 @@ TEST(MemoryTest, ABuilderThatHadItForTheDigestsLacksItForTheRest) {
   });
 }
 
-TEST(MemoryTest, AStaticFilterAndACountingOnesBitsTellIt) {
+TEST(MemoryTest, StaticAndCountingFiltersReportMissingMemory) {
   const auto digests = testing_support::DigestsOfKeys(0, kKeys);
   const std::vector<std::string_view> keys(kKeys, "apple");
   EXPECT_GE(FailuresOf([&] { return StaticFilter::OfKeys("ribbon", keys, 0.01).status(); }), 7);
@@ -113,7 +113,7 @@ TEST(MemoryTest, AStaticFilterAndACountingOnesBitsTellIt) {
   EXPECT_GE(FailuresOf([&] { return counting.SerializeAsStandard().status(); }), 4);
 }
 
-TEST(MemoryTest, ARetouchedFilterAddsKeysAllTheSame) {
+TEST(MemoryTest, RetouchedFiltersAddKeysWithoutMemory) {
   auto filter = bloom::RetouchedFilter::Make(kKeys, 0.01).value();
   const auto digests = testing_support::DigestsOfKeys(0, kKeys);
   for (size_t i = 0; i < kKeys; ++i) {
@@ -138,7 +138,7 @@ TEST(MemoryTest, ARetouchedFilterAddsKeysAllTheSame) {
 }
 
 // Refused is what needs more than they have, and nothing else.
-TEST(MemoryTest, ListsOfDigestsHoldAsManyAsThereIsRoomFor) {
+TEST(MemoryTest, DigestListsFillTheirRoom) {
   using Kind = bloom::DigestsByBit::Kind;
   using Digests = std::vector<bloom::Digest>;
   auto lists = bloom::DigestsByBit::Make(50, 3, 7).value();
@@ -174,7 +174,7 @@ TEST(MemoryTest, ListsOfDigestsHoldAsManyAsThereIsRoomFor) {
 }
 
 // Whichever of its allocations fails.
-TEST(MemoryTest, ARetouchedFilterIsMergedOrIsAsItWas) {
+TEST(MemoryTest, RetouchedFiltersMergeOrStayUnchanged) {
   auto other = bloom::RetouchedFilter::Make(1000, 0.01).value();
   for (const bloom::Digest digest : testing_support::DigestsOfKeys(1000, 3000))
     other.AddDigest(digest);
@@ -198,7 +198,7 @@ TEST(MemoryTest, ARetouchedFilterIsMergedOrIsAsItWas) {
   EXPECT_EQ(failures, 3u);  // of digests, of what they are, of links
 }
 
-TEST(MemoryTest, ARetouchedFilterTellsThatItCannotKnowAFalsePositive) {
+TEST(MemoryTest, RetouchedFiltersReportMissingMemory) {
   // So overfilled that it passes everything.
   auto filter = bloom::RetouchedFilter::Make(10, 0.01).value();
   for (const bloom::Digest digest : testing_support::DigestsOfKeys(0, 3000))

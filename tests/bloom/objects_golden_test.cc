@@ -110,7 +110,7 @@ std::string LinesOfAll(bloom::ObjectList<Filters...>) {
   return text;
 }
 
-TEST(ObjectsGoldenTest, TheirBytesAreFrozen) {
+TEST(ObjectsGoldenTest, BytesAreFrozen) {
   testing_support::ExpectGolden("bloom/objects.golden",
                                 FamilyLines(bloom::Family()) + LinesOfAll(bloom::OtherFilters()));
 }

@@ -73,7 +73,7 @@ std::optional<Records> ReadByState(std::string_view text) {
   return records;
 }
 
-TEST(CsvTest, AllShortTextsAreReadAsTheGrammarHasThem) {
+TEST(CsvTest, ReadsShortTextsByTheGrammar) {
   constexpr std::string_view kLetters = "a,\"\r\n";
   int sound = 0, count = 0;
   for (size_t length = 0; length <= (testing_support::kIsSanitized ? 5 : 7); ++length) {
@@ -107,7 +107,7 @@ TEST(CsvTest, RecordsKnowTheirBytesAndTheirLine) {
 
 class BloomJoinTest : public testing_support::ProgramsTest {};
 
-TEST_F(BloomJoinTest, JoinsWhatIsEqualWhole) {
+TEST_F(BloomJoinTest, JoinsOnlyEqualKeys) {
   Save("customers", "id,name\r\n1,\"Smith, Ann\"\r\n\"2\",\"say \"\"hi\"\"\r\nthere\"\r\n3,Bo");
   Save("orders", "order,who\n10,2\n11,1\n12,\"1\"\n13,4\n14,\n");
   const std::string joined = "1,\"Smith, Ann\",11,1\n1,\"Smith, Ann\",12,\"1\"\n";
@@ -123,7 +123,7 @@ TEST_F(BloomJoinTest, JoinsWhatIsEqualWhole) {
 }
 
 // Keys of any bytes that a field may have, several to a value, on both sides.
-TEST_F(BloomJoinTest, IsTheJoinOfNestedLoops) {
+TEST_F(BloomJoinTest, MatchesNestedLoops) {
   std::mt19937_64 random(3);
   const std::vector<std::string> keys = {
       "",   "a",  "A", "\"a,\"", "\"a\"\"b\"",    "é",     "\"\r\n\"", "\"\n\"",
@@ -158,7 +158,7 @@ TEST_F(BloomJoinTest, IsTheJoinOfNestedLoops) {
 }
 
 // 2000 keys, of which 1000 are in the other file, once each; 100,000 rows there are of nobody.
-TEST_F(BloomJoinTest, TellsWhatNeedNotBeMoved) {
+TEST_F(BloomJoinTest, ReportsRowsThatStay) {
   std::string left = "id\n", right = "id,text\n";
   for (int i = 0; i < 2000; ++i) left += std::to_string(10'000'000 + i) + "\n";
   for (int i = 0; i < 101'000; ++i) right += std::to_string(10'001'000 + i) + ",xyz\n";
@@ -195,7 +195,7 @@ TEST_F(BloomJoinTest, TellsWhatNeedNotBeMoved) {
   }
 }
 
-TEST_F(BloomJoinTest, WhatCannotBeDoneIsSaid) {
+TEST_F(BloomJoinTest, ReportsImpossibleRequests) {
   Save("a", "id,x\n1,2\n");
   Save("ragged", "id,x\n1,\"2\n\"\n3\n");
   Save("open", "id\n1\n\"2\n3\n");

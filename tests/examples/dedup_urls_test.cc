@@ -42,7 +42,7 @@ TEST_F(DedupUrlsTest, PrintsALineOnce) {
 }
 
 // Lines of which some come again at once, some later and some after they were forgotten.
-TEST_F(DedupUrlsTest, RemembersTheWindowAndForgetsWhatIsFarBehindIt) {
+TEST_F(DedupUrlsTest, RemembersOnlyTheWindow) {
   constexpr size_t kWindow = 300;
   std::mt19937_64 random(9);
   std::string text;
@@ -94,7 +94,7 @@ TEST_F(DedupUrlsTest, RemembersTheWindowAndForgetsWhatIsFarBehindIt) {
   EXPECT_EQ(pieces, whole);
 }
 
-TEST_F(DedupUrlsTest, ASmallShareOfNewLinesIsLost) {
+TEST_F(DedupUrlsTest, LosesASmallShareOfNewLines) {
   const std::string out = OutputOf("seq 300000 | dedup_urls --window 20000 --fpp 0.01 --seed 2");
   const auto lines = static_cast<double>(std::count(out.begin(), out.end(), '\n'));
   // g - 1 of g generations are full and the newest fills: on average (g - 1/2) / g of the target.
@@ -102,7 +102,7 @@ TEST_F(DedupUrlsTest, ASmallShareOfNewLinesIsLost) {
   EXPECT_NE(OutputOf("seq 300000 | dedup_urls --window 20000 --fpp 0.01"), out);  // another seed
 }
 
-TEST_F(DedupUrlsTest, LinesArePrintedAsTheyComeAndASignalEndsItInOrder) {
+TEST_F(DedupUrlsTest, PrintsLinesAtOnceAndEndsOnSignals) {
   for (const int signal : {SIGTERM, SIGINT}) {
     RunningProgram program("dedup_urls", {"--state", PathOf("seen"), "--window", "100"}, "",
                            PathOf("errors"));
@@ -120,7 +120,7 @@ TEST_F(DedupUrlsTest, LinesArePrintedAsTheyComeAndASignalEndsItInOrder) {
   }
 }
 
-TEST_F(DedupUrlsTest, ASignalIsSeenAlsoWhereInputNeverRunsOut) {
+TEST_F(DedupUrlsTest, SignalsInterruptEndlessInput) {
   RunningProgram program("dedup_urls", {}, "/dev/urandom", PathOf("errors"));
   ASSERT_TRUE(program.ReadLine().has_value());
   program.Signal(SIGTERM);
@@ -130,7 +130,7 @@ TEST_F(DedupUrlsTest, ASignalIsSeenAlsoWhereInputNeverRunsOut) {
   EXPECT_EQ(program.Wait(), 0);
 }
 
-TEST_F(DedupUrlsTest, TheStateIsKeptFromTimeToTimeAndNeverAheadOfWhatWasPrinted) {
+TEST_F(DedupUrlsTest, SavedStateNeverRunsAheadOfTheOutput) {
   std::string many;
   for (int i = 100; i < 600; ++i) many += "line " + std::to_string(i) + "\n";
   std::string printed;
@@ -156,7 +156,7 @@ TEST_F(DedupUrlsTest, TheStateIsKeptFromTimeToTimeAndNeverAheadOfWhatWasPrinted)
   EXPECT_THAT(LinesOf(printed), testing::Not(testing::Contains("a")));
 }
 
-TEST_F(DedupUrlsTest, WhoIsKilledLosesNoLine) {
+TEST_F(DedupUrlsTest, KillingItLosesNoLine) {
   std::mt19937_64 random(4);
   std::string text;
   std::set<std::string> all, printed;
@@ -189,7 +189,7 @@ TEST_F(DedupUrlsTest, WhoIsKilledLosesNoLine) {
   EXPECT_EQ(OutputOf("dedup_urls --state seen < lines" + options), "");
 }
 
-TEST_F(DedupUrlsTest, WhatCannotBeDoneIsSaid) {
+TEST_F(DedupUrlsTest, ReportsImpossibleRequests) {
   const auto expect = [this](const std::string& command, int code, const std::string& message) {
     const Outcome outcome = Shell(command);
     EXPECT_EQ(outcome.code, code) << command;

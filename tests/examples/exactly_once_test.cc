@@ -60,7 +60,7 @@ class ExactlyOnceTest : public testing_support::ProgramsTest {
   }
 };
 
-TEST_F(ExactlyOnceTest, AnIdHasItsEffectOnce) {
+TEST_F(ExactlyOnceTest, IdsTakeEffectOnce) {
   Save("records", "a,5\nb,7\na,5\nc d,-20\nb,7\n");
   const Outcome first = Shell("exactly_once store < records");
   EXPECT_EQ(first.code, 0);
@@ -79,7 +79,7 @@ TEST_F(ExactlyOnceTest, AnIdHasItsEffectOnce) {
       "synced 1 times\n");
 }
 
-TEST_F(ExactlyOnceTest, WhatIsNoRecordIsRefusedAndTheOthersAreTaken) {
+TEST_F(ExactlyOnceTest, RefusesOnlyMalformedRecords) {
   const std::string long_id(1025, 'x');
   Save("records", "a,5\n\nb\n,4\nc,\nc,1.5\nc,9223372036854775808\na,6\n" + long_id +
                       ",1\nd,9223372036854775807\nd,1 \nd,1\r\r\nd,9,9\ne,2\nf,12");
@@ -99,7 +99,7 @@ TEST_F(ExactlyOnceTest, WhatIsNoRecordIsRefusedAndTheOthersAreTaken) {
   EXPECT_EQ(contents.total, 7);
 }
 
-TEST_F(ExactlyOnceTest, RecordsOfOtherSystemsAreRead) {
+TEST_F(ExactlyOnceTest, ReadsRecordsOfOtherSystems) {
   Save("records",
        "\xEF\xBB\xBF"
        "a,5\r\nb,7\r\na,5\n");
@@ -107,7 +107,7 @@ TEST_F(ExactlyOnceTest, RecordsOfOtherSystemsAreRead) {
 }
 
 // The point of the filter: of new ids, one in a hundred asks the store.
-TEST_F(ExactlyOnceTest, NewIdsHardlyAskTheStore) {
+TEST_F(ExactlyOnceTest, NewIdsRarelyReadTheStore) {
   std::string records;
   for (int i = 0; i < 20'000; ++i) records += std::to_string(i) + ",1\n";
   Save("records", records);
@@ -126,7 +126,7 @@ TEST_F(ExactlyOnceTest, NewIdsHardlyAskTheStore) {
 
 // A source that sends again whatever was not acknowledged, and more; a program that is killed over
 // and over, at moments that nobody chose.
-TEST_F(ExactlyOnceTest, NothingIsLostOrDoneTwiceHoweverOftenItIsKilled) {
+TEST_F(ExactlyOnceTest, KillingItLosesAndRepeatsNothing) {
   std::mt19937_64 random(20'261);
   std::vector<std::pair<std::string, int64_t>> all;
   std::map<std::string, int64_t> oracle;
@@ -198,7 +198,7 @@ TEST_F(ExactlyOnceTest, NothingIsLostOrDoneTwiceHoweverOftenItIsKilled) {
 }
 
 // A write that fails may be on the disk all the same, so the filter that lacks it must not be kept.
-TEST_F(ExactlyOnceTest, AFailedWriteLeavesNoFilterBehind) {
+TEST_F(ExactlyOnceTest, FailedWritesLeaveNoFilter) {
   std::string records;
   std::map<std::string, int64_t> oracle;
   for (int i = 0; i < 3000; ++i) {
@@ -223,7 +223,7 @@ TEST_F(ExactlyOnceTest, AFailedWriteLeavesNoFilterBehind) {
 }
 
 // As DB::Repair may bring it back.
-TEST_F(ExactlyOnceTest, AnOldFilterIsNotUsed) {
+TEST_F(ExactlyOnceTest, IgnoresOldFilters) {
   OutputOf("echo a,1 | exactly_once store");
   const Contents before = Look("store");
   ASSERT_TRUE(before.filter.has_value());
@@ -245,7 +245,7 @@ TEST_F(ExactlyOnceTest, AnOldFilterIsNotUsed) {
   EXPECT_THAT(Shell("echo b,2 | exactly_once store").err, HasSubstr("made from the store: 2 ids"));
 }
 
-TEST_F(ExactlyOnceTest, WhatCannotBeDoneIsSaid) {
+TEST_F(ExactlyOnceTest, ReportsImpossibleRequests) {
   Save("list", "a,1\n");
   EXPECT_EQ(Shell("exactly_once < list").code, 2);
   EXPECT_EQ(Shell("exactly_once store --fpp 1 < list").code, 2);

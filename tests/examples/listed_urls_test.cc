@@ -36,7 +36,7 @@ TEST_F(ListedUrlsTest, FindsPagesFoldersAndHosts) {
 }
 
 // Every entry, and the neighbours of each, however many false positives there are.
-TEST_F(ListedUrlsTest, AnswersAsTheListDoes) {
+TEST_F(ListedUrlsTest, MatchesTheList) {
   std::mt19937_64 random(5);
   for (const char* fpp : {"0.9", "0.01"}) {
     std::set<std::string> entries;
@@ -58,7 +58,7 @@ TEST_F(ListedUrlsTest, AnswersAsTheListDoes) {
   }
 }
 
-TEST_F(ListedUrlsTest, SearchesTheListForFewOthers) {
+TEST_F(ListedUrlsTest, RarelySearchesTheListForOthers) {
   std::string list, urls;
   for (int i = 10'000; i < 20'000; ++i) list += "host" + std::to_string(i) + "/\n";
   for (int i = 20'000; i < 60'000; ++i) urls += "host" + std::to_string(i) + "\n";
@@ -71,7 +71,7 @@ TEST_F(ListedUrlsTest, SearchesTheListForFewOthers) {
   EXPECT_NEAR(std::stoi(outcome.err.substr(at + 17)), 400, 80);
 }
 
-TEST_F(ListedUrlsTest, NamesWhatIsWrong) {
+TEST_F(ListedUrlsTest, NamesErrors) {
   const auto expect = [this](const std::string& command, int code, const std::string& message) {
     const Outcome outcome = Shell(command);
     EXPECT_EQ(outcome.code, code) << command;

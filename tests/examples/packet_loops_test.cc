@@ -72,7 +72,7 @@ TEST_F(PacketLoopsTest, TellsLoopsFromPaths) {
 }
 
 // Under another number the same path has other false positives.
-TEST_F(PacketLoopsTest, DropsAsManyAsPredicted) {
+TEST_F(PacketLoopsTest, DropsThePredictedShare) {
   constexpr int kRouters = 20, kPackets = 400;
   SavePath(kRouters);
   const std::string out =
@@ -89,7 +89,7 @@ TEST_F(PacketLoopsTest, DropsAsManyAsPredicted) {
   EXPECT_THAT(Shell("packet_loops routes 0 end --tries 50").err, HasSubstr("arrived, try "));
 }
 
-TEST_F(PacketLoopsTest, NamesWhatIsWrong) {
+TEST_F(PacketLoopsTest, NamesErrors) {
   const auto expect = [this](const std::string& command, int code, const std::string& message) {
     const Outcome outcome = Shell("packet_loops " + command);
     EXPECT_EQ(outcome.code, code) << command;

@@ -30,7 +30,7 @@ class PenetrationGuardTest : public testing_support::ProgramsTest {
   }
 };
 
-TEST_F(PenetrationGuardTest, KeepsLookupsOfAbsentIdsFromTheStore) {
+TEST_F(PenetrationGuardTest, SparesTheStoreAbsentIds) {
   const std::string out =
       OutputOf("penetration_guard store --ids 20000 --lookups 200000 --new 0 --seed 5");
   EXPECT_THAT(out, testing::StartsWith("20000 ids; filter rebuilt, 24"));
@@ -51,7 +51,7 @@ TEST_F(PenetrationGuardTest, KeepsLookupsOfAbsentIdsFromTheStore) {
   EXPECT_EQ(OutputOf("penetration_guard again --ids 20000 --lookups 200000 --new 0 --seed 5"), out);
 }
 
-TEST_F(PenetrationGuardTest, AStoreWithoutFiltersIsSparedItsBlocks) {
+TEST_F(PenetrationGuardTest, SparesStoresWithoutFiltersTheirBlocks) {
   const std::string out = OutputOf(
       "penetration_guard store --ids 5000 --lookups 50000 --absent 100 --new 0 --seed 5 "
       "--fpp 0.001 --table-filters none");
@@ -62,7 +62,7 @@ TEST_F(PenetrationGuardTest, AStoreWithoutFiltersIsSparedItsBlocks) {
   EXPECT_EQ(with.for_nothing, with.reached);
 }
 
-TEST_F(PenetrationGuardTest, NewIdsAreNeverDenied) {
+TEST_F(PenetrationGuardTest, NeverDeniesNewIds) {
   const std::string first =
       OutputOf("penetration_guard store --ids 1000 --lookups 1000 --new 20000");
   EXPECT_THAT(first, HasSubstr("\n20000 ids written meanwhile, 0 of them denied\n"));
@@ -74,7 +74,7 @@ TEST_F(PenetrationGuardTest, NewIdsAreNeverDenied) {
 
 // The store's log cannot grow beyond a limit, so that a write fails and the run ends without saving
 // its filter, though the last one before it had saved one.
-TEST_F(PenetrationGuardTest, AFilterThatLacksIdsIsNeverUsed) {
+TEST_F(PenetrationGuardTest, NeverUsesIncompleteFilters) {
   OutputOf("penetration_guard store --ids 1000 --lookups 10 --new 10");
   const Outcome failed = Shell(
       "trap '' XFSZ; ulimit -f 64; penetration_guard store --lookups 1000 --new 5000 "
@@ -91,7 +91,7 @@ TEST_F(PenetrationGuardTest, AFilterThatLacksIdsIsNeverUsed) {
   EXPECT_EQ(with.reached, 50'000u);
 }
 
-TEST_F(PenetrationGuardTest, WhatCannotBeDoneIsSaid) {
+TEST_F(PenetrationGuardTest, ReportsImpossibleRequests) {
   const auto expect = [this](const std::string& command, int code, const std::string& message) {
     const Outcome outcome = Shell(command);
     EXPECT_EQ(outcome.code, code) << command;

@@ -26,12 +26,12 @@ class SpellingTest : public testing_support::ProgramsTest {
   }
 };
 
-TEST_F(SpellingTest, PrintsWhatIsNotInTheListAndWhere) {
+TEST_F(SpellingTest, PrintsUnknownWordsAndTheirPlaces) {
   EXPECT_EQ(Check("the\ncat\nsat\n", "The cat satt\n\n  teh cat, THE-cat.\nxyz"),
             "1:9 satt\n3:3 teh\n4:1 xyz\n");
 }
 
-TEST_F(SpellingTest, ApostrophesBelongToWordsThatTheyStandIn) {
+TEST_F(SpellingTest, KeepsInnerApostrophes) {
   EXPECT_EQ(Check("don't\ncats\n'\n", "don't 'cats' don\u2019t cats' 'don'x ' ''\n"),
             "1:27 don'x\n");
   EXPECT_EQ(Check("a\n", "don\u2019t"), "1:1 don\u2019t\n");
@@ -43,16 +43,16 @@ TEST_F(SpellingTest, ColumnsCountCharacters) {
             "1:19 \u00e9a\n1:22 \u00dcber\n");
 }
 
-TEST_F(SpellingTest, WordsWithDigitsAreLeftAlone) {
+TEST_F(SpellingTest, SkipsWordsWithDigits) {
   EXPECT_EQ(Check("a\n", "3rd x86 a1b 42 1' b\n"), "1:19 b\n");
 }
 
-TEST_F(SpellingTest, ListsOfOtherSystemsAreRead) {
+TEST_F(SpellingTest, ReadsListsOfOtherSystems) {
   EXPECT_EQ(Check("the\r\n\r\ncat", "the cat dog"), "1:9 dog\n");
   EXPECT_EQ(Check("\xEF\xBB\xBFthe\ncat", "\xEF\xBB\xBFthe cat dog\nthe"), "1:9 dog\n");
 }
 
-TEST_F(SpellingTest, AnyBytesAreText) {
+TEST_F(SpellingTest, AcceptsAnyBytes) {
   std::mt19937_64 random(1);
   std::string text;
   for (int i = 0; i < 50'000; ++i) text += static_cast<char>(random());
@@ -62,7 +62,7 @@ TEST_F(SpellingTest, AnyBytesAreText) {
   EXPECT_EQ(Check("a\n", "a \xFC\x62\x65r a"), "1:3 \xFC\x62\x65r\n");  // of Latin-1
 }
 
-TEST_F(SpellingTest, EveryWordOfTheListPassesAndAShareOfOthersDoes) {
+TEST_F(SpellingTest, PassesListedWordsAndAShareOfOthers) {
   std::mt19937_64 random(7);
   const auto some_word = [&](size_t letters) {
     std::string word;
@@ -91,7 +91,7 @@ TEST_F(SpellingTest, EveryWordOfTheListPassesAndAShareOfOthersDoes) {
   EXPECT_EQ(OutputOf("cat others | spelling <(cat list) --fpp 0.01"), wrong);
 }
 
-TEST_F(SpellingTest, ADamagedFilterIsNotUsed) {
+TEST_F(SpellingTest, IgnoresDamagedFilters) {
   auto filter = bloom::Filter<bloom::Standard>::Make(50, 0.01).value();
   filter.Add("cat");
   const std::string bytes = filter.Serialize();
@@ -110,7 +110,7 @@ TEST_F(SpellingTest, ADamagedFilterIsNotUsed) {
   EXPECT_EQ(Shell("spelling --load kept <<< cat").code, 2);  // sound, but of another kind
 }
 
-TEST_F(SpellingTest, WhatCannotBeDoneIsSaid) {
+TEST_F(SpellingTest, ReportsImpossibleRequests) {
   Save("list", "cat\n");
   Save("empty", "\n\n");
   const auto expect = [this](const std::string& command, int code, const std::string& message) {

@@ -14,7 +14,7 @@ namespace {
 
 class UsesPageTest : public testing_support::ProgramsTest {};
 
-TEST_F(UsesPageTest, ShowsWhatIsPrinted) {
+TEST_F(UsesPageTest, ShowsTheOutput) {
   const std::filesystem::path root = testing_support::SourceDirectory();
   std::filesystem::copy(root / "tests/testdata/examples", PathOf(""));
   std::stringstream readme;

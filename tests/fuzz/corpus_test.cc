@@ -50,7 +50,7 @@ TEST_P(CorpusTest, EverySeedIsLoadedAndSurvivesRepair) {
   }
 }
 
-TEST_P(CorpusTest, PartsOfASeedMakeTheSeed) {
+TEST_P(CorpusTest, SeedsEqualTheirParts) {
   if (GetParam().take_apart == nullptr) return;
   for (const std::string& seed : GetParam().seeds())
     EXPECT_EQ(GetParam().put_together(GetParam().take_apart(seed)), seed);
@@ -63,7 +63,7 @@ std::string NameOf(const testing::TestParamInfo<fuzz::Loader>& loader) {
 }
 INSTANTIATE_TEST_SUITE_P(Loaders, CorpusTest, testing::ValuesIn(fuzz::Loaders()), NameOf);
 
-TEST(CorporaTest, NoneIsLeftOver) {
+TEST(CorporaTest, NoInputsAreLeftOver) {
   std::set<std::string> names;
   for (const fuzz::Loader& loader : fuzz::Loaders()) {
     EXPECT_TRUE(names.insert(loader.name + ".corpus").second) << loader.name << " stands twice";

@@ -59,7 +59,7 @@ TEST_F(MutateTest, ReplacesQuotedCode) {
             "void F() {\n  if ((::reliability::active_mutant == 1)) return;\n\n}\n");
 }
 
-TEST_F(MutateTest, LayoutDoesNotCount) {
+TEST_F(MutateTest, IgnoresLayout) {
   for (const char* source :
        {"if(!log.Sync(a,b))return;", "  if (!log\n           .Sync(a,\n  b))\n    return ;",
         "x(); if (!log.Sync(a, b)) return; y();"}) {
@@ -70,7 +70,7 @@ TEST_F(MutateTest, LayoutDoesNotCount) {
   }
 }
 
-TEST_F(MutateTest, KeepsWhatSharesALineWithTheQuote) {
+TEST_F(MutateTest, KeepsTheRestOfALine) {
   EXPECT_EQ(Code("x(); if (!log.Sync(a, b)) return; y();\n", kEdit),
             "x(); if ((::reliability::active_mutant == 1)) return;\n y();\n");
 }
@@ -80,7 +80,7 @@ TEST_F(MutateTest, LinesKeepTheirNumbers) {
               HasSubstr("#line 3 \"a.cc\"\n\nb\n"));
 }
 
-TEST_F(MutateTest, CommentsCountOnlyWhereTheyAreQuoted) {
+TEST_F(MutateTest, ComparesOnlyQuotedComments) {
   Mutate("if (!log.Sync(a, b))  // or else\n  return;\n", kEdit);
   EXPECT_EQ(exit_code_, 0);
   const std::string source = "f();  // the first of\n      // the two\nf();  // the second\n";
@@ -90,14 +90,14 @@ TEST_F(MutateTest, CommentsCountOnlyWhereTheyAreQuoted) {
             "f();  // the first of\n      // the two\ng((::reliability::active_mutant == 1));\n\n");
 }
 
-TEST_F(MutateTest, ASplitStringIsOneString) {
+TEST_F(MutateTest, JoinsSplitStrings) {
   EXPECT_EQ(Code("f(\"a (\"\n  \"b\");\n", "- f(\"a (b\");\n+ g(MUTANT(bug));\n"),
             "g((::reliability::active_mutant == 1));\n\n");
   Mutate("f(\"a  b\");\n", "- f(\"a b\");\n+ g(MUTANT(bug));\n");
   EXPECT_EQ(exit_code_, 1) << "white space within a string counts";
 }
 
-TEST_F(MutateTest, WordsAndStringsAreNotDivided) {
+TEST_F(MutateTest, DoesNotDivideWordsAndStrings) {
   for (const char* source :
        {"if (!blog.Sync(a, b)) return;", "if (!log.Sync(a, b)) returned;",
         "s = \"if (!log.Sync(a, b)) return;\";", "// if (!log.Sync(a, b)) return;",
@@ -107,21 +107,21 @@ TEST_F(MutateTest, WordsAndStringsAreNotDivided) {
   }
 }
 
-TEST_F(MutateTest, NamesAQuoteThatMatchesNothing) {
+TEST_F(MutateTest, NamesQuotesWithoutAMatch) {
   EXPECT_THAT(Mutate("if (!log.Sync(a, c)) return;\n", kEdit),
               AllOf(HasSubstr("mutants.txt:3:"), HasSubstr("0 times"),
                     HasSubstr("if (!log.Sync(a, b)) return;")));
   EXPECT_EQ(exit_code_, 1);
 }
 
-TEST_F(MutateTest, NamesAQuoteThatMatchesTwice) {
+TEST_F(MutateTest, NamesQuotesWithTwoMatches) {
   EXPECT_THAT(Mutate("if (!log.Sync(a, b)) return;\nif (!log.Sync(a,\n  b)) return;\n", kEdit),
               AllOf(HasSubstr("mutants.txt:3:"), HasSubstr("2 times"), HasSubstr("lines 1, 2"),
                     HasSubstr("if (!log.Sync(a, b)) return;")));
   EXPECT_EQ(exit_code_, 1);
 }
 
-TEST_F(MutateTest, NamesEveryQuoteThatFails) {
+TEST_F(MutateTest, NamesEveryFailedQuote) {
   EXPECT_THAT(Mutate("x();\n", "- y();\n+ MUTANT(bug);\n- z();\n+ z();\n"),
               AllOf(HasSubstr("mutants.txt:3:"), HasSubstr("mutants.txt:5:")));
 }

@@ -10,7 +10,7 @@
 namespace tools {
 namespace {
 
-TEST(CharactersTest, PrintableOnesStay) {
+TEST(CharactersTest, KeepsPrintableCharacters) {
   for (const std::string text :
        {"décolletage", "Größe", "ключ", "キー", "键", "🔑", "א", "…", "│"}) {
     EXPECT_EQ(EscapeAllButPlain(text), text);
@@ -18,7 +18,7 @@ TEST(CharactersTest, PrintableOnesStay) {
   EXPECT_EQ(EscapeAllButPlain("a\\b\n\x7f"), "a\\\\b\\x0a\\x7f");
 }
 
-TEST(CharactersTest, WhatIsNotWhatItSeemsIsEscaped) {
+TEST(CharactersTest, EscapesDeceptiveCharacters) {
   for (const std::string text :
        {"\u0080", "\u009b", "\u00a0", "\u00ad", "e\u0301",    "\u200b",    "\u200d",
         "\u200e", "\u202e", "\u2066", "\u2028", "\u2029",     "\u3000",    "\u2800",
@@ -28,7 +28,7 @@ TEST(CharactersTest, WhatIsNotWhatItSeemsIsEscaped) {
   }
 }
 
-TEST(CharactersTest, InvalidUtf8IsEscaped) {
+TEST(CharactersTest, EscapesInvalidUtf8) {
   for (const std::string bytes : {"\xff", "\xc3", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80",
                                   "\xf4\x90\x80\x80", "\xe2\x82", "\x80", "\xf0\x82\x82\xac"}) {
     EXPECT_EQ(EscapeAllButPlain(bytes), lsm::Escape(bytes)) << lsm::Escape(bytes);
@@ -51,7 +51,7 @@ TEST(CharactersTest, UnescapeUndoesIt) {
   }
 }
 
-TEST(CharactersTest, ColumnsAreThoseOfATerminal) {
+TEST(CharactersTest, CountsTerminalColumns) {
   EXPECT_EQ(ColumnsOf("abc"), 3u);
   EXPECT_EQ(ColumnsOf("é…▁"), 3u);
   EXPECT_EQ(ColumnsOf("キー"), 4u);

@@ -29,7 +29,7 @@ class CommandLineTest : public testing::Test {
   lsm::MemoryFileSystem files_;
 };
 
-TEST_F(CommandLineTest, EveryCommandHasHelpWithAnExample) {
+TEST_F(CommandLineTest, CommandsHaveHelpWithAnExample) {
   for (const Command& entry : Commands()) {
     const std::string command = entry.name;
     for (const std::vector<std::string>& arguments :
@@ -44,7 +44,7 @@ TEST_F(CommandLineTest, EveryCommandHasHelpWithAnExample) {
   }
 }
 
-TEST_F(CommandLineTest, TheHelpListsEveryCommand) {
+TEST_F(CommandLineTest, HelpListsEveryCommand) {
   const RunResult result = Run({"--help"});
   EXPECT_EQ(result.code, 0);
   for (const Command& command : Commands())
@@ -52,14 +52,14 @@ TEST_F(CommandLineTest, TheHelpListsEveryCommand) {
   EXPECT_THAT(result.out, HasSubstr("Exit code"));
 }
 
-TEST_F(CommandLineTest, TheVersionSaysWhatCanBeRead) {
+TEST_F(CommandLineTest, VersionStatesReadableFormats) {
   const RunResult result = Run({"--version"});
   EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.out,
               AllOf(HasSubstr("sstdump "), HasSubstr("standard, blocked"), HasSubstr("lz4")));
 }
 
-TEST_F(CommandLineTest, WrongUseIsTwoAndGoesToTheStandardError) {
+TEST_F(CommandLineTest, WrongUsageExitsWithTwoAndExplainsItself) {
   const std::vector<std::vector<std::string>> wrong = {
       {},
       {"info"},
@@ -88,7 +88,7 @@ TEST_F(CommandLineTest, WrongUseIsTwoAndGoesToTheStandardError) {
   }
 }
 
-TEST_F(CommandLineTest, MessagesSayWhatToDo) {
+TEST_F(CommandLineTest, MessagesAdvise) {
   EXPECT_THAT(Run({"filter", "--probes", "99999999999", "x"}).err,
               HasSubstr("99999999999 is more than 1,000,000,000"));
   EXPECT_THAT(Run({"info", "-dash"}).err, HasSubstr("a KEY or PATH like -dash comes after --"));
@@ -114,7 +114,7 @@ TEST_F(CommandLineTest, KeyComesAfterThePaths) {
   }
 }
 
-TEST_F(CommandLineTest, AMistypedCommandIsGuessed) {
+TEST_F(CommandLineTest, GuessesMistypedCommands) {
   EXPECT_THAT(Run({"inof", "x"}).err, HasSubstr("did you mean \"info\"?"));
   EXPECT_THAT(Run({"--json", "lvels", "x"}).err, HasSubstr("did you mean \"levels\"?"));
   EXPECT_THAT(Run({"prop", "x"}).err, HasSubstr("did you mean \"properties\"?"));
@@ -124,7 +124,7 @@ TEST_F(CommandLineTest, AMistypedCommandIsGuessed) {
   EXPECT_THAT(Run({"s"}).err, HasSubstr("did you mean \"sstdump info s\"?"));
 }
 
-TEST(NearestTest, IsTheWordWithFewestEdits) {
+TEST(NearestTest, FindsTheWordWithFewestEdits) {
   EXPECT_EQ(Nearest("sacn", {"scan", "wal"}), "scan");
   EXPECT_EQ(Nearest("wla", {"scan", "wal"}), "wal");
   EXPECT_EQ(Nearest("", {"scan", "wal"}), "");
@@ -138,7 +138,7 @@ TEST_F(CommandLineTest, OptionsMayStandAnywhere) {
   EXPECT_EQ(Run({"info", "--color", "always", "s"}).out, Run({"--color=always", "info", "s"}).out);
 }
 
-TEST_F(CommandLineTest, AValueMayBeEmpty) {
+TEST_F(CommandLineTest, ValuesMayBeEmpty) {
   MakeTinyStore(files_, "s");
   const RunResult all = Run({"scan", "s"});
   ASSERT_EQ(all.code, 0);
@@ -155,7 +155,7 @@ TEST_F(CommandLineTest, AValueMayBeEmpty) {
 }
 
 // Every member of every document is explained where people look for it.
-TEST_F(CommandLineTest, EveryMemberOfTheJsonIsInTheReadme) {
+TEST_F(CommandLineTest, ReadmeDescribesTheJson) {
   MakeSampleStore(files_, "s");
   files_.SetFileBytes("s/000003.table", files_.FileBytes("s/000003.table").substr(0, 1000));
   std::ifstream file(testing_support::SourceDirectory() / "tools/README.md");

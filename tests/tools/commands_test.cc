@@ -27,7 +27,7 @@ using testing::StartsWith;
 
 // --- info ---
 
-TEST_F(CommandsTest, InfoKnowsFilesByTheirContent) {
+TEST_F(CommandsTest, InfoRecognizesContents) {
   auto directory = files_.OpenDirectory("s", false).value();
   ASSERT_TRUE(directory->Rename("000002.table", "holiday.jpg").ok());
   ASSERT_TRUE(directory->Rename("000007.log", "000002.table").ok());
@@ -38,7 +38,7 @@ TEST_F(CommandsTest, InfoKnowsFilesByTheirContent) {
   EXPECT_EQ(Result({"info", "s"}, 1)["kind"], "directory") << "it names the log that is missing";
 }
 
-TEST_F(CommandsTest, InfoOfATableCountsWhatIsInIt) {
+TEST_F(CommandsTest, InfoCountsTheEntriesOfATable) {
   const json table = Result({"info", "s/000002.table"});
   EXPECT_EQ(table["entries"], 600);
   EXPECT_EQ(table["distinct_keys"], 600);
@@ -53,7 +53,7 @@ TEST_F(CommandsTest, InfoOfATableCountsWhatIsInIt) {
   EXPECT_EQ(table["file_id"], "0xabcd000000000002");
 }
 
-TEST_F(CommandsTest, InfoOfAStoreSumsItUp) {
+TEST_F(CommandsTest, InfoSumsUpAStore) {
   const json store = Result({"info", "s"});
   EXPECT_EQ(store["tables"], 5);
   EXPECT_EQ(store["deepest_level"], 2);
@@ -65,7 +65,7 @@ TEST_F(CommandsTest, InfoOfAStoreSumsItUp) {
   EXPECT_EQ(store["unused_files"], json({"000009.table"}));
 }
 
-TEST_F(CommandsTest, InfoOfALogAndAManifestCountsRecords) {
+TEST_F(CommandsTest, InfoCountsRecordsOfLogsAndManifests) {
   const json log = Result({"info", "s/000008.log"});
   EXPECT_EQ(log["records"], 2);
   EXPECT_EQ(log["puts"], 2);
@@ -99,7 +99,7 @@ TEST_F(CommandsTest, PropertiesHaveTypes) {
 }
 
 // Identifiers are texts, whatever their size; so are quantities that a double would round.
-TEST_F(CommandsTest, NoNumberIsBeyondWhatADoubleHolds) {
+TEST_F(CommandsTest, NumbersFitADouble) {
   auto directory = files_.OpenDirectory("d", true).value();
   const uint64_t sequence = lsm::kSequenceMax - 5;
   MakeTable(*directory, {.digest_seed = uint64_t{0xfedcba9876543210}},
@@ -135,7 +135,7 @@ TEST_F(CommandsTest, BlocksListEveryBlockWithoutGaps) {
   EXPECT_EQ(offset + 112, files_.FileBytes("s/000002.table").size());
 }
 
-TEST_F(CommandsTest, BlocksOfADirectoryAreThoseOfItsTablesInTheOrderOfALookup) {
+TEST_F(CommandsTest, BlocksFollowTheOrderOfALookup) {
   std::vector<std::string> paths;
   const json document = Document({"blocks", "s"});
   for (const json& result : document["results"]) paths.push_back(result["path"]);
@@ -143,13 +143,13 @@ TEST_F(CommandsTest, BlocksOfADirectoryAreThoseOfItsTablesInTheOrderOfALookup) {
                                  "s/000004.table", "s/000002.table"));
 }
 
-TEST_F(CommandsTest, BlocksAreCutToALimit) {
+TEST_F(CommandsTest, LimitsBlocks) {
   EXPECT_EQ(Result({"blocks", "--limit", "3", "s/000002.table"})["blocks"].size(), 3u);
 }
 
 // --- filter ---
 
-TEST_F(CommandsTest, FilterIsDescribedAndMeasured) {
+TEST_F(CommandsTest, DescribesAndMeasuresFilters) {
   for (const char* name : {"s/000002.table", "s/000003.table"}) {
     const json filter = Result({"filter", name});
     EXPECT_EQ(filter["state"], "usable");
@@ -168,7 +168,7 @@ TEST_F(CommandsTest, FilterIsDescribedAndMeasured) {
   }
 }
 
-TEST_F(CommandsTest, FilterIsMeasuredWithAsManyKeysAsAskedFor) {
+TEST_F(CommandsTest, MeasuresFiltersWithTheRequestedKeys) {
   EXPECT_EQ(Result({"filter", "--probes", "1234", "s/000002.table"})["measured"]["absent_keys"],
             1234);
   const json unmeasured = Result({"filter", "--probes", "0", "s/000002.table"});
@@ -176,7 +176,7 @@ TEST_F(CommandsTest, FilterIsMeasuredWithAsManyKeysAsAskedFor) {
   EXPECT_FALSE(unmeasured["measured"].contains("fpp"));
 }
 
-TEST_F(CommandsTest, AFilterThatWasSolvedIsShownWithoutItsFill) {
+TEST_F(CommandsTest, ShowsSolvedFiltersWithoutFill) {
   auto directory = files_.OpenDirectory("solved", true).value();
   uint64_t number = 0;
   for (const char* kind : {"fuse3", "fuse4"}) {
@@ -208,12 +208,12 @@ TEST_F(CommandsTest, AFilterThatWasSolvedIsShownWithoutItsFill) {
   }
 }
 
-TEST_F(CommandsTest, ATableWithoutAFilterSaysSo) {
+TEST_F(CommandsTest, ReportsTablesWithoutFilter) {
   EXPECT_EQ(Result({"filter", "s/000004.table"})["state"], "absent");
   EXPECT_THAT(Run({"filter", "s/000004.table"}).out, HasSubstr("no filter"));
 }
 
-TEST_F(CommandsTest, ATableOfOneKeyHasNoRoomForAbsentOnes) {
+TEST_F(CommandsTest, TablesOfOneKeyHaveNoAbsentKeys) {
   auto directory = files_.OpenDirectory("one", true).value();
   MakeTable(*directory, {}, {{"only", 1, false, "v"}});
   const json filter = Result({"filter", "one/000001.table"});
@@ -243,7 +243,7 @@ TEST_F(CommandsTest, WalShowsRecordsAndWrites) {
   EXPECT_EQ(Document({"wal", "s"})["results"].size(), 2u);
 }
 
-TEST_F(CommandsTest, ATornTailIsNoDamage) {
+TEST_F(CommandsTest, TornTailsAreNoDamage) {
   const std::string log = files_.FileBytes("s/000008.log");
   files_.SetFileBytes("s/000008.log", log.substr(0, log.size() - 5));
   const json torn = Result({"wal", "s/000008.log"})["entries"];
@@ -253,7 +253,7 @@ TEST_F(CommandsTest, ATornTailIsNoDamage) {
   EXPECT_THAT(Run({"verify", "s/000008.log"}).out, HasSubstr("torn"));
 }
 
-TEST_F(CommandsTest, DroppedLogEndIsNamed) {
+TEST_F(CommandsTest, NamesDroppedLogEnds) {
   const std::string log = files_.FileBytes("s/000008.log");
   const uint64_t offset = Result({"wal", "s/000008.log"})["entries"][1]["offset"];
   files_.SetFileBytes("s/000008.log", log.substr(0, log.size() - 5));
@@ -308,7 +308,7 @@ TEST_F(CommandsTest, ManifestLimitsTablesToo) {
   EXPECT_THAT(Run({"manifest", "s"}).out, Not(HasSubstr("more table")));
 }
 
-TEST_F(CommandsTest, LevelsOfAStoreWithAGoalSayWhatWasChosenAndWhy) {
+TEST_F(CommandsTest, LevelsExplainChoicesForAGoal) {
   MakeGoalStore(files_, "goal");
   const json tree = Result({"levels", "goal"});
   EXPECT_EQ(tree["levels"][0]["filter_reason"], "share: its share of 8.00 bits a key");
@@ -323,7 +323,7 @@ TEST_F(CommandsTest, LevelsOfAStoreWithAGoalSayWhatWasChosenAndWhy) {
   EXPECT_THAT(Run({"levels", "goal"}).out, HasSubstr("why"));
 }
 
-TEST_F(CommandsTest, RunsAreToldApartAndTheNewestIsAskedFirst) {
+TEST_F(CommandsTest, ShowsRunsNewestFirst) {
   MakeStoreOfRuns(files_, "r");
   const json tree = Result({"levels", "r"});
   EXPECT_EQ(tree["levels"][1]["tables"], 6);
@@ -385,7 +385,7 @@ TEST_F(CommandsTest, LevelsShowTheTree) {
   EXPECT_THAT(Run({"levels", "--tables", "s"}).out, HasSubstr("000005.table"));
 }
 
-TEST_F(CommandsTest, LogsMayBeElsewhere) {
+TEST_F(CommandsTest, FindsLogsElsewhere) {
   auto directory = files_.OpenDirectory("s", false).value();
   for (const char* name : {"000007.log", "000008.log"}) {
     files_.SetFileBytes(std::string("logs/") + name, files_.FileBytes(std::string("s/") + name));
@@ -402,7 +402,7 @@ TEST_F(CommandsTest, LogsMayBeElsewhere) {
 }
 
 // The manifest records where Options::log_directory was.
-TEST_F(CommandsTest, LogsAreLookedForWhereTheManifestSays) {
+TEST_F(CommandsTest, FindsLogsByTheManifest) {
   auto directory = files_.OpenDirectory("r", true).value();
   lsm::VersionEdit snapshot;
   snapshot.next_file_number = 3;
@@ -430,7 +430,7 @@ TEST_F(CommandsTest, LogsAreLookedForWhereTheManifestSays) {
   EXPECT_EQ(Result({"info", "r"})["log_directory"], "its logs");
 }
 
-TEST_F(CommandsTest, ScreensShowTheBeginningAndTheLengthOfLongKeys) {
+TEST_F(CommandsTest, CutsLongKeysAndShowsTheirLength) {
   auto directory = files_.OpenDirectory("l", true).value();
   const std::string key = std::string("\x01") + std::string(59'999, 'k');
   lsm::VersionEdit snapshot;
@@ -470,7 +470,7 @@ TEST_F(CommandsTest, VerifyFindsASoundStoreSound) {
     EXPECT_EQ(Run({"verify", "s/" + name}).code, 0) << name;
 }
 
-TEST_F(CommandsTest, VerifyGoesOnBehindDamage) {
+TEST_F(CommandsTest, VerifyContinuesAfterDamage) {
   std::string table = files_.FileBytes("s/000002.table");
   for (const size_t at : {size_t{100}, size_t{2000}, size_t{9000}})
     table[at] = static_cast<char>(table[at] ^ 1);
@@ -484,7 +484,7 @@ TEST_F(CommandsTest, VerifyGoesOnBehindDamage) {
   EXPECT_EQ(Result({"verify", "s"}, 1)["problems"].size(), 3u);
 }
 
-TEST_F(CommandsTest, InfoCutsLongKeysAndSaysHowLongTheyAre) {
+TEST_F(CommandsTest, InfoCutsLongKeysAndShowsTheirLength) {
   auto directory = files_.OpenDirectory("k", true).value();
   MakeTable(*directory, {}, {{std::string(65'536, 'a'), 1, false, ""}, {"b", 2, false, ""}});
   const std::string cut = std::string(99, 'a') + "… (65,536 bytes) .. b\n";
@@ -495,7 +495,7 @@ TEST_F(CommandsTest, InfoCutsLongKeysAndSaysHowLongTheyAre) {
 }
 
 // Other products have empty logs of that name too.
-TEST_F(CommandsTest, InfoOfAnEmptyLogDoesNotGuess) {
+TEST_F(CommandsTest, InfoDoesNotGuessFromAnEmptyLog) {
   files_.SetFileBytes("r/000012.log", "");
   const RunResult result = Run({"info", "r/000012.log"});
   EXPECT_EQ(result.code, 0);
@@ -504,7 +504,7 @@ TEST_F(CommandsTest, InfoOfAnEmptyLogDoesNotGuess) {
               HasSubstr("empty: its header was never written"));
 }
 
-TEST_F(CommandsTest, AStoreWithoutTablesSaysSo) {
+TEST_F(CommandsTest, ReportsStoresWithoutTables) {
   const auto directory = MakeStoreOfALog("l", {{{"a", 1, false, "logged"}}});
   for (const std::string command : {"filter", "blocks", "properties", "scan"}) {
     const RunResult result = Run({command, "l"});
@@ -520,7 +520,7 @@ TEST_F(CommandsTest, AStoreWithoutTablesSaysSo) {
 
 // --- what does not fit ---
 
-TEST_F(CommandsTest, ACommandThatDoesNotFitNamesTheOneThatDoes) {
+TEST_F(CommandsTest, NamesTheFittingCommand) {
   const RunResult log = Run({"scan", "s/000007.log"});
   EXPECT_EQ(log.code, 2);
   EXPECT_THAT(log.err, AllOf(HasSubstr("write-ahead log"), HasSubstr("sstdump wal")));
@@ -530,7 +530,7 @@ TEST_F(CommandsTest, ACommandThatDoesNotFitNamesTheOneThatDoes) {
 }
 
 // A crash may leave nothing of a file but its name.
-TEST_F(CommandsTest, WhereNothingIsWrittenTheNameTells) {
+TEST_F(CommandsTest, RecognizesUnwrittenFilesByName) {
   for (const std::string& bytes : {std::string(), std::string(40, '\0'), std::string("TRL")}) {
     files_.SetFileBytes("e/000001.log", bytes);
     files_.SetFileBytes("e/000002.table", bytes);
@@ -550,7 +550,7 @@ TEST_F(CommandsTest, WhereNothingIsWrittenTheNameTells) {
   EXPECT_EQ(Run({"verify", "s"}).code, 0);
 }
 
-TEST_F(CommandsTest, ACutOffTableIsNamedAsSuch) {
+TEST_F(CommandsTest, NamesTruncatedTables) {
   const std::string table = files_.FileBytes("s/000002.table");
   files_.SetFileBytes("s/000002.table", table.substr(0, table.size() / 2));
   const RunResult result = Run({"info", "s/000002.table"});
@@ -559,7 +559,7 @@ TEST_F(CommandsTest, ACutOffTableIsNamedAsSuch) {
 }
 
 // Nothing is said twice, and what cannot be looked at at all is a message and no data.
-TEST_F(CommandsTest, ProblemsAreSaidOnce) {
+TEST_F(CommandsTest, ReportsProblemsOnce) {
   for (const std::string path : {"s/nothing", "f/text"}) {
     files_.SetFileBytes("f/text", "text");
     const RunResult result = Run({"verify", path});
@@ -588,7 +588,7 @@ TEST_F(CommandsTest, ProblemsAreSaidOnce) {
   EXPECT_THAT(Run({"scan", "s"}).err, HasSubstr("may be out of date"));
 }
 
-TEST_F(CommandsTest, ACurrentThatIsTooLongIsDamageForAllCommands) {
+TEST_F(CommandsTest, LongCurrentIsDamageForAllCommands) {
   files_.SetFileBytes("s/CURRENT", files_.FileBytes("s/CURRENT") + std::string(5000, 'x'));
   for (const std::string command : {"info", "verify", "manifest"}) {
     const RunResult result = Run({command, "s/CURRENT"});
@@ -597,7 +597,7 @@ TEST_F(CommandsTest, ACurrentThatIsTooLongIsDamageForAllCommands) {
   }
 }
 
-TEST_F(CommandsTest, OfSeveralPathsTheWorstCounts) {
+TEST_F(CommandsTest, WorstPathDeterminesTheExitCode) {
   EXPECT_EQ(Run({"info", "s/000002.table", "s/000003.table"}).code, 0);
   EXPECT_EQ(Run({"info", "s/000002.table", "nowhere", "s/000003.table"}).code, 3);
   EXPECT_THAT(Run({"info", "nowhere", "s/000003.table"}).out, HasSubstr("s/000003.table: table"));

@@ -69,7 +69,7 @@ TEST_F(ContentsTest, KeysAndValuesCanBeHexOrRaw) {
 }
 
 // Headings and what is left out are no data.
-TEST_F(ContentsTest, ScanOfSeveralTablesSaysWhichIsWhich) {
+TEST_F(ContentsTest, ScanNamesEachTable) {
   const RunResult result = Run({"scan", "--limit", "1", "--keys-only", "s"});
   EXPECT_THAT(Lines(result.out),
               ElementsAre("key000006", "", "key000000", "key000900", "key000000"));
@@ -82,7 +82,7 @@ TEST_F(ContentsTest, ScanOfSeveralTablesSaysWhichIsWhich) {
 }
 
 // A long output can be read line by line.
-TEST_F(ContentsTest, JsonOfScanHasAnObjectALine) {
+TEST_F(ContentsTest, ScanJsonHasAnObjectPerLine) {
   const RunResult result = Run({"scan", "--json", "--limit", "1", "s/000005.table", "nowhere"});
   EXPECT_EQ(result.err, "");
   const std::vector<std::string> lines = Lines(result.out);
@@ -95,7 +95,7 @@ TEST_F(ContentsTest, JsonOfScanHasAnObjectALine) {
   EXPECT_EQ(json::parse(lines[3]), json::parse(R"({"command": "scan", "exit_code": 3})"));
 }
 
-TEST_F(ContentsTest, PrefixIsARange) {
+TEST_F(ContentsTest, PrefixesAreRanges) {
   EXPECT_THAT(Lines(Run({"scan", "--keys-only", "--prefix", "key00000", "s/000005.table"}).out),
               ElementsAre("key000003", "key000009", "key000009", "key000009"));
   EXPECT_THAT(Lines(Run({"scan", "--keys-only", "--prefix", "\\xc3\\xa4", "s/000005.table"}).out),
@@ -113,7 +113,7 @@ TEST_F(ContentsTest, PrefixIsARange) {
 
 // --- dump ---
 
-TEST_F(ContentsTest, DumpShowsWhatTheStoreHolds) {
+TEST_F(ContentsTest, DumpMatchesTheStore) {
   const RunResult all = Run({"dump", "s"});
   EXPECT_EQ(all.code, 0);
   EXPECT_EQ(all.err, "");
@@ -151,7 +151,7 @@ TEST_F(ContentsTest, DumpKeepsToItsBounds) {
   EXPECT_EQ(Run({"dump", "s/000002.table"}).code, 2);
 }
 
-TEST_F(ContentsTest, DumpShowsAStoreThatIsAllInItsLog) {
+TEST_F(ContentsTest, DumpShowsStoresInTheirLog) {
   MakeStoreOfALog("l", {{{"a", 1, false, "old"}, {"b", 2, false, "2"}}, {{"a", 3, false, "1"}}});
   EXPECT_EQ(Run({"dump", "l"}).out, "a\t1\nb\t2\n");
 }
@@ -186,7 +186,7 @@ TEST_F(ContentsTest, DumpDoesNotGuess) {
 }
 
 // A manifest that lost its last edits, or was forged: the store would not open.
-TEST_F(ContentsTest, TablesBeyondTheLastSequenceAreNotBelieved) {
+TEST_F(ContentsTest, RefusesTablesBeyondTheLastSequence) {
   auto directory = files_.OpenDirectory("f", true).value();
   lsm::VersionEdit snapshot;
   snapshot.next_file_number = 3;
@@ -207,7 +207,7 @@ TEST_F(ContentsTest, TablesBeyondTheLastSequenceAreNotBelieved) {
 
 // --- get ---
 
-TEST_F(ContentsTest, GetTellsWhatEachStepSays) {
+TEST_F(ContentsTest, GetExplainsEachStep) {
   const json found = Result({"get", "s/000002.table", "key000300"});
   EXPECT_EQ(found["answer"], "put");
   EXPECT_EQ(found["value"], std::string(20, 'w'));
@@ -229,7 +229,7 @@ TEST_F(ContentsTest, GetShowsAllVersionsNewestFirst) {
   EXPECT_EQ(versions[2]["value_bytes"], 6);
 }
 
-TEST_F(ContentsTest, GetTakesAnyBytesAsAKey) {
+TEST_F(ContentsTest, GetAcceptsAnyBytes) {
   EXPECT_EQ(Result({"get", "s/000005.table", ""})["value"], "of the empty key");
   EXPECT_EQ(Result({"get", "s/000005.table", "\\x00\\x01\\x1b[31m"})["answer"], "put");
   EXPECT_EQ(Result({"get", "--hex", "s/000005.table", "00011b5b33316d"})["answer"], "put");
@@ -239,7 +239,7 @@ TEST_F(ContentsTest, GetTakesAnyBytesAsAKey) {
   }
 }
 
-TEST_F(ContentsTest, GetLooksIntoLogsToo) {
+TEST_F(ContentsTest, GetSearchesLogs) {
   const json log = Result({"get", "s/000008.log", "key000015"});
   EXPECT_EQ(log["value"], "from the last log");
   // In the order in which a lookup asks, without a log that is not needed any more.
@@ -265,13 +265,13 @@ TEST_F(ContentsTest, GetNamesTablesOutOfRangeInOneLine) {
   EXPECT_EQ(result["out_of_range"], json({"000006.table", "000004.table"}));
 }
 
-TEST_F(ContentsTest, RawGetWritesTheValueAndNothingElse) {
+TEST_F(ContentsTest, RawGetWritesOnlyTheValue) {
   EXPECT_EQ(Run({"get", "--raw", "s/000005.table", "key000009"}).out, "newest");
   EXPECT_EQ(Run({"get", "--raw", "s/000005.table", "key000010"}).out, "");
 }
 
 // The newest version of all logs and levels decides, as in a lookup.
-TEST_F(ContentsTest, RawGetOfAStoreWritesTheAnswerOfTheStore) {
+TEST_F(ContentsTest, RawGetMatchesTheStore) {
   const auto answer = [this](const std::string& key) {
     const RunResult result = Run({"get", "--raw", "s", key});
     EXPECT_EQ(result.code, 0) << result.err;
@@ -290,7 +290,7 @@ TEST_F(ContentsTest, RawGetOfAStoreWritesTheAnswerOfTheStore) {
 }
 
 // A value that may be out of date is worse than none.
-TEST_F(ContentsTest, RawGetOfAStoreDoesNotGuess) {
+TEST_F(ContentsTest, RawGetDoesNotGuess) {
   const std::string table = files_.FileBytes("s/000006.table");
   files_.SetFileBytes("s/000006.table", table.substr(0, table.size() / 2));
   RunResult result = Run({"get", "--raw", "s", "key000012"});
@@ -322,7 +322,7 @@ TEST_F(ContentsTest, RawGetOfAStoreDoesNotGuess) {
 }
 
 // Behind a gap in the numbers of writes that were never synced, the store uses no log.
-TEST_F(ContentsTest, ALookupStopsAtAGapOfTheLogs) {
+TEST_F(ContentsTest, LookupsStopAtLogGaps) {
   auto directory = files_.OpenDirectory("s", false).value();
   ASSERT_TRUE(directory->Remove("000008.log").ok());
   MakeLog(*directory, 8, {{{"key000015", 1020, false, "behind the gap"}}}, LogState::kOpen);
@@ -335,7 +335,7 @@ TEST_F(ContentsTest, ALookupStopsAtAGapOfTheLogs) {
 
 // --- explain ---
 
-TEST_F(ContentsTest, ExplainFollowsTheWayOfALookup) {
+TEST_F(ContentsTest, ExplainFollowsTheLookup) {
   const json from_log = Result({"explain", "s", "key000015"})["explanation"];
   EXPECT_EQ(from_log["answered_by"], "000008.log");
   EXPECT_EQ(from_log["value_bytes"], 17);
@@ -355,7 +355,7 @@ TEST_F(ContentsTest, ExplainFollowsTheWayOfALookup) {
 }
 
 // A table that may hold the key decides the answer only if the lookup comes to it first.
-TEST_F(ContentsTest, ExplainIsUnknownWithoutATableThatMayHoldTheKey) {
+TEST_F(ContentsTest, ExplainIsUnknownWithoutANeededTable) {
   auto directory = files_.OpenDirectory("s", false).value();
   ASSERT_TRUE(directory->Remove("000003.table").ok());
   for (const char* key : {"key000301", "key000300"}) {  // absent, and in level 2
@@ -403,7 +403,7 @@ TEST_F(ContentsTest, CommandsThatShowLogsReportAMissingOne) {
   EXPECT_THAT(Run({"scan", "s"}).err, HasSubstr("writes in 2 logs are left out"));
 }
 
-TEST_F(ContentsTest, ExplainShowsKeysInTheFormThatWasAskedFor) {
+TEST_F(ContentsTest, ExplainShowsKeysInTheRequestedForm) {
   const json explanation = Result({"explain", "--hex", "s", "c3a4ff"})["explanation"];
   EXPECT_EQ(explanation["key"], "c3a4ff");
   EXPECT_EQ(explanation["tables"][0]["smallest_key"], "");
@@ -443,7 +443,7 @@ std::vector<std::string> OfStore(const std::string& command) {
 }
 
 // Another process replaces a table, and the manifest, after the one that names it was read.
-TEST_F(ContentsTest, AStoreThatMovesOnIsLookedAtAgain) {
+TEST_F(ContentsTest, ReadsChangedStoresAgain) {
   DropTable(files_, 6, 11);
   for (const Command& command : Commands()) {
     lsm::MemoryFileSystem files;
@@ -465,7 +465,7 @@ TEST_F(ContentsTest, AStoreThatMovesOnIsLookedAtAgain) {
 }
 
 // Once looked at, files stay readable, whatever another process removes.
-TEST_F(ContentsTest, AStoreThatMovesOnLaterIsShownAsItWas) {
+TEST_F(ContentsTest, ShowsStoresAsOpened) {
   for (const Command& command : Commands()) {
     lsm::MemoryFileSystem files;
     MakeSampleStore(files, "s");
@@ -488,7 +488,7 @@ TEST_F(ContentsTest, AStoreThatMovesOnLaterIsShownAsItWas) {
 }
 
 // A process may open a limited number of files.
-TEST_F(ContentsTest, ALargeStoreIsNotHeldOpenAsAWhole) {
+TEST_F(ContentsTest, DoesNotHoldLargeStoresOpen) {
   const auto run_with = [](lsm::FileSystem& files, const std::string& command, size_t files_max) {
     return RunIn(files, {}, [&](const World& world) {
       World few = world;
@@ -523,7 +523,7 @@ TEST_F(ContentsTest, ALargeStoreIsNotHeldOpenAsAWhole) {
   }
 }
 
-TEST_F(ContentsTest, AStoreThatNeverStaysIsUnreadableAfterManyLooks) {
+TEST_F(ContentsTest, GivesUpOnStoresThatKeepChanging) {
   uint64_t number = 100;
   bool is_ours = false;  // what the other process does is not looked at
   files_.SetFault([&](lsm::FileOperation operation, const std::string& path, uint64_t) {

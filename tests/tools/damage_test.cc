@@ -102,7 +102,7 @@ TEST_F(DamageTest, VerifyFindsEveryFlippedBitOfEveryFile) {
 }
 
 // The footer says whose blocks they are, too.
-TEST_F(DamageTest, ADamagedHeaderLeavesTheBlocksReadable) {
+TEST_F(DamageTest, DamagedHeadersLeaveBlocksReadable) {
   const std::string path = "s/000002.table";
   const std::string whole = files_.FileBytes(path);
   constexpr size_t kHeaderBit = 8 * 10;
@@ -120,7 +120,7 @@ TEST_F(DamageTest, ADamagedHeaderLeavesTheBlocksReadable) {
   EXPECT_THAT(offsets(), ElementsAre(0, lsm::kTableHeaderBytes));
 }
 
-TEST_F(DamageTest, VerifyOfAStoreNamesTheFileThatIsDamaged) {
+TEST_F(DamageTest, VerifyNamesDamagedFiles) {
   for (const std::string name : {"000002.table", "000003.log", "000001.manifest", "CURRENT"}) {
     const std::string path = "s/" + name;
     const std::string whole = files_.FileBytes(path);
@@ -140,7 +140,7 @@ TEST_F(DamageTest, VerifyOfAStoreNamesTheFileThatIsDamaged) {
 
 // Without a manifest that can be read, each file is looked at by itself: that this one cannot be
 // read is then no second problem.
-TEST_F(DamageTest, VerifyOfAStoreTellsOfADamagedManifestOnce) {
+TEST_F(DamageTest, VerifyReportsDamagedManifestsOnce) {
   const std::string path = "s/000001.manifest";
   const std::string whole = files_.FileBytes(path);
   for (size_t bit = 0; bit < 8 * whole.size(); bit += 3) {
@@ -162,7 +162,7 @@ TEST_F(DamageTest, VerifyOfAStoreTellsOfADamagedManifestOnce) {
   files_.SetFileBytes(path, whole);
 }
 
-TEST_F(DamageTest, VerifyOfAStoreFindsEveryFileThatIsMissing) {
+TEST_F(DamageTest, VerifyFindsMissingFiles) {
   for (const std::string name : {"000002.table", "000003.log", "000001.manifest", "CURRENT"}) {
     lsm::MemoryFileSystem files;
     MakeTinyStore(files, "s");
@@ -175,7 +175,7 @@ TEST_F(DamageTest, VerifyOfAStoreFindsEveryFileThatIsMissing) {
 
 // A log or manifest that was cut between two records looks like one that was not closed: the store
 // as a whole notices.
-TEST_F(DamageTest, EveryTruncationOfATableIsFound) {
+TEST_F(DamageTest, FindsEveryTruncationOfATable) {
   const std::string whole = files_.FileBytes("s/000002.table");
   for (size_t length = 0; length < whole.size(); ++length) {
     files_.SetFileBytes("s/000002.table", whole.substr(0, length));
@@ -184,7 +184,7 @@ TEST_F(DamageTest, EveryTruncationOfATableIsFound) {
   }
 }
 
-TEST_F(DamageTest, NoTruncationOfAFileIsTakenForTheWhole) {
+TEST_F(DamageTest, NoTruncatedFileIsAccepted) {
   for (const std::string name : {"000003.log", "000001.manifest", "CURRENT"}) {
     const std::string path = "s/" + name;
     const std::string whole = files_.FileBytes(path);
@@ -278,7 +278,7 @@ TEST_F(ForgedTableTest, NoFooterCrashesAnyCommand) {
 }
 
 // Checks that no checksum makes: what the writer got wrong would pass them all.
-TEST_F(ForgedTableTest, VerifyFindsWhatChecksumsCannot) {
+TEST_F(ForgedTableTest, VerifyFindsForgedContents) {
   const auto problems_after = [this](const std::function<void(std::string*)>& forge) {
     std::string bytes = table_;
     forge(&bytes);
@@ -313,7 +313,7 @@ TEST_F(ForgedTableTest, VerifyFindsWhatChecksumsCannot) {
 }
 
 // What a writer leaves out is no damage; nothing can be held against it.
-TEST_F(ForgedTableTest, AMissingPropertyIsNotedAndNoDamage) {
+TEST_F(ForgedTableTest, NotesMissingProperties) {
   std::string properties =
       table_.substr(footer_.properties.offset, footer_.properties.stored_bytes);
   const std::string entries("\7entries\1\3", 10);
@@ -337,7 +337,7 @@ TEST_F(ForgedTableTest, AMissingPropertyIsNotedAndNoDamage) {
 }
 
 // A key that the filter denies is lost to every lookup: the worst that can be in a table.
-TEST_F(ForgedTableTest, AFalseNegativeIsDamageForGetFilterAndVerify) {
+TEST_F(ForgedTableTest, FalseNegativesAreDamage) {
   const std::vector<lsm::BlockHandle> blocks = DataBlocks();
   std::string bytes = table_;
   bytes[blocks[0].offset + 3] = '0';  // still within the block's place in the index
@@ -353,7 +353,7 @@ TEST_F(ForgedTableTest, AFalseNegativeIsDamageForGetFilterAndVerify) {
 }
 
 // A damaged block may hold the key or not.
-TEST_F(ForgedTableTest, GetOfAKeyInADamagedBlockDoesNotSayAbsent) {
+TEST_F(ForgedTableTest, GetDoesNotCallKeysOfDamagedBlocksAbsent) {
   const std::vector<lsm::BlockHandle> blocks = DataBlocks();
   std::string bytes = table_;
   bytes[blocks[2].offset] ^= 1;
@@ -368,7 +368,7 @@ TEST_F(ForgedTableTest, GetOfAKeyInADamagedBlockDoesNotSayAbsent) {
   EXPECT_THAT(Run({"get", kPath, "a"}).out, HasSubstr("answer  put"));
 }
 
-TEST_F(DamageTest, GetOfAKeyInADamagedLogDoesNotAnswer) {
+TEST_F(DamageTest, GetDoesNotAnswerFromDamagedLogs) {
   auto directory = files_.OpenDirectory("l", true).value();
   MakeLog(*directory, 1, {{{"a", 1, false, "old"}}, {{"b", 2, false, "other"}}}, LogState::kClosed);
   std::string bytes = files_.FileBytes("l/000001.log");
@@ -386,7 +386,7 @@ TEST_F(DamageTest, GetOfAKeyInADamagedLogDoesNotAnswer) {
   EXPECT_EQ(document["results"][0]["versions"].size(), 1u);
 }
 
-TEST_F(DamageTest, AFilterOfUnknownKindIsNotedAndNoDamage) {
+TEST_F(DamageTest, NotesUnknownFilterKinds) {
   std::string bytes = files_.FileBytes("s/000002.table");
   const lsm::Footer footer =
       lsm::Footer::Decode(std::string_view(bytes).substr(bytes.size() - lsm::kFooterBytes),
@@ -440,7 +440,7 @@ TEST_F(DamageTest, VerifyComparesTablesWithTheManifest) {
 }
 
 // What the manifest says is a table or a log must be one.
-TEST_F(DamageTest, AForeignFileInAStoreIsDamage) {
+TEST_F(DamageTest, ForeignFilesInAStoreAreDamage) {
   for (const std::string name : {"000002.table", "000003.log", "000001.manifest", "CURRENT"}) {
     for (const std::string& bytes : {std::string(), std::string(4096, '\0'), std::string(5000, 'x'),
                                      std::string(15, 'x'), std::string(32, 'x')}) {
@@ -454,7 +454,7 @@ TEST_F(DamageTest, AForeignFileInAStoreIsDamage) {
   }
 }
 
-TEST_F(DamageTest, VerifyFindsAHoleBeforeASyncedLog) {
+TEST_F(DamageTest, VerifyFindsHolesBeforeSyncedLogs) {
   lsm::MemoryFileSystem files;
   MakeSampleStore(files, "s");
   auto directory = files.OpenDirectory("s", false).value();
@@ -471,7 +471,7 @@ TEST_F(DamageTest, VerifyFindsAHoleBeforeASyncedLog) {
   EXPECT_THAT(result.out, HasSubstr("000007.log: the log begins with sequence 1013"));
 }
 
-TEST_F(DamageTest, VerifyNamesContentsThatContradictEachOther) {
+TEST_F(DamageTest, VerifyNamesContradictions) {
   const auto verify = [](const std::function<void(lsm::StoreForger*)>& forge) {
     lsm::MemoryFileSystem files;
     MakeSampleStore(files, "s");
@@ -505,7 +505,7 @@ TEST_F(DamageTest, VerifyNamesContentsThatContradictEachOther) {
 }
 
 // The manifest knows with how many bytes a log was closed.
-TEST_F(DamageTest, VerifyFindsAClosedLogThatIsCutBetweenTwoRecords) {
+TEST_F(DamageTest, VerifyFindsTruncatedClosedLogs) {
   auto directory = files_.OpenDirectory("c", true).value();
   MakeLog(*directory, 3, {{{"a", 1, false, "one"}}, {{"b", 2, false, "two"}}}, LogState::kClosed);
   const std::string log = files_.FileBytes("c/000003.log");
@@ -537,7 +537,7 @@ TEST_F(DamageTest, VerifyFindsAClosedLogThatIsCutBetweenTwoRecords) {
   EXPECT_EQ(Run({"verify", "c"}).code, 1);
 }
 
-TEST_F(DamageTest, AnErrorOfTheFileSystemIsNoDamage) {
+TEST_F(DamageTest, FileSystemErrorsAreNoDamage) {
   files_.SetFault([](lsm::FileOperation operation, const std::string& path, uint64_t) {
     const bool fails = operation == lsm::FileOperation::kReadAt && path.ends_with(".table");
     return fails ? absl::UnavailableError(path + ": EIO") : absl::OkStatus();
@@ -575,7 +575,7 @@ TEST_F(DamageTest, EveryReadMayFail) {
   }
 }
 
-TEST_F(DamageTest, AnyBytesAtAllGiveAMessage) {
+TEST_F(DamageTest, AnyBytesGiveAMessage) {
   const uint64_t seed = 31;
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
@@ -593,7 +593,7 @@ TEST_F(DamageTest, AnyBytesAtAllGiveAMessage) {
   }
 }
 
-TEST_F(DamageTest, DamageWithoutEndIsCutOff) {
+TEST_F(DamageTest, LimitsReportedDamage) {
   auto directory = files_.OpenDirectory("big", true).value();
   MakeTable(*directory, {.number = 1, .block_bytes = 1}, NumberedEntries(400, 1));
   std::string bytes = files_.FileBytes("big/000001.table");

@@ -26,7 +26,7 @@ std::unique_ptr<lsm::Table> MakeAndOpen(lsm::MemoryFileSystem& files, const Tabl
       .value();
 }
 
-TEST(AbsentKeysTest, AreStrictlyBetweenTheTwo) {
+TEST(AbsentKeysTest, LieStrictlyBetweenTheTwo) {
   const uint64_t seed = 5;
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
@@ -55,7 +55,7 @@ TEST(AbsentKeysTest, AreStrictlyBetweenTheTwo) {
   EXPECT_GT(extended, 10000);
 }
 
-TEST(AbsentKeysTest, AreFoundBetweenNeighboursThatLeaveRoom) {
+TEST(AbsentKeysTest, LieBetweenKeysWithRoom) {
   AbsentKeys absent_keys(1);
   std::string key;
   EXPECT_TRUE(absent_keys.Extend("key000003", "key000004", &key));
@@ -67,7 +67,7 @@ TEST(AbsentKeysTest, AreFoundBetweenNeighboursThatLeaveRoom) {
   EXPECT_FALSE(absent_keys.Extend("a", std::string("a\0", 2), &key));
 }
 
-TEST(WilsonIntervalTest, IsThatOfTheTextbook) {
+TEST(WilsonIntervalTest, MatchesTheTextbook) {
   // 10 of 100: 0.0552 to 0.1744 (Newcombe 1998, method 3).
   const lsm::Interval ten = lsm::WilsonInterval(10, 100);
   EXPECT_NEAR(ten.low, 0.0552, 0.0001);
@@ -82,7 +82,7 @@ TEST(WilsonIntervalTest, IsThatOfTheTextbook) {
 
 // The true rate of a filter with that many bits is close to its prediction, so the interval should
 // hold the prediction about 95 times of 100; fewer than 80 would be a wrong measure.
-TEST(MeasureFilterTest, TheIntervalMostlyHoldsTheRate) {
+TEST(MeasureFilterTest, IntervalMostlyHoldsTheRate) {
   for (const char* kind : {"standard", "blocked"}) {
     int held = 0;
     constexpr int kTables = 30;
@@ -105,13 +105,13 @@ TEST(MeasureFilterTest, TheIntervalMostlyHoldsTheRate) {
   }
 }
 
-TEST(MeasureFilterTest, TheSameTableGivesTheSameFigures) {
+TEST(MeasureFilterTest, RepeatsItsFigures) {
   lsm::MemoryFileSystem files;
   const auto table = MakeAndOpen(files, {}, NumberedEntries(500, 1));
   EXPECT_EQ(MeasureFilter(*table, 50'000).passed, MeasureFilter(*table, 50'000).passed);
 }
 
-TEST(MeasureFilterTest, VersionsOfAKeyAreOneKey) {
+TEST(MeasureFilterTest, CountsVersionsOfAKeyOnce) {
   lsm::MemoryFileSystem files;
   const auto table = MakeAndOpen(
       files, {.block_bytes = 1},

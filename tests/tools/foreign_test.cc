@@ -31,7 +31,7 @@ class ForeignTest : public testing::Test {
   lsm::MemoryFileSystem files_;
 };
 
-TEST_F(ForeignTest, TablesOfOtherStoresAreNamed) {
+TEST_F(ForeignTest, NamesTablesOfOtherStores) {
   const auto with_magic = [](uint64_t magic) {
     std::string bytes(200, 'x');
     for (int i = 0; i < 8; ++i) bytes.push_back(static_cast<char>(magic >> (8 * i)));
@@ -66,7 +66,7 @@ TEST_F(ForeignTest, TablesOfOtherStoresAreNamed) {
 }
 
 // Its CURRENT and its logs have the names of ours.
-TEST_F(ForeignTest, ADirectoryOfAnotherStoreIsNamedAndNotDamaged) {
+TEST_F(ForeignTest, NamesDirectoriesOfOtherStores) {
   files_.SetFileBytes("ldb/CURRENT", "MANIFEST-000002\n");
   files_.SetFileBytes("ldb/MANIFEST-000002", std::string(200, 'm'));
   files_.SetFileBytes("ldb/000003.log", std::string(3000, 'w'));
@@ -105,7 +105,7 @@ TEST_F(ForeignTest, ADirectoryOfAnotherStoreIsNamedAndNotDamaged) {
   EXPECT_EQ(Run({"info", "ldb"}).code, 3);
 }
 
-TEST_F(ForeignTest, AForeignCurrentInAStoreOfOursIsDamage) {
+TEST_F(ForeignTest, ForeignCurrentIsDamage) {
   files_.SetFileBytes("s/CURRENT", "not the one that was here");
   EXPECT_EQ(Run({"verify", "s"}).code, 1);
   EXPECT_EQ(Run({"info", "s"}).code, 1);
@@ -114,7 +114,7 @@ TEST_F(ForeignTest, AForeignCurrentInAStoreOfOursIsDamage) {
 }
 
 // Sound, but of version 9.
-TEST_F(ForeignTest, ANewerVersionIsNotCheckedAndNotDamaged) {
+TEST_F(ForeignTest, NewerVersionsAreNoDamage) {
   std::string log = files_.FileBytes("s/000003.log");
   lsm::StoreLogHeader(log.data(), {.version = 9, .kind = lsm::LogKind::kWriteAhead, .file_id = 1});
   files_.SetFileBytes("s/000003.log", log);

@@ -102,7 +102,7 @@ TEST_F(GoldenTest, Lookups) {
 }
 
 // What tools/README.md shows of a run stands in these files.
-TEST(ReadmeTest, ShowsWhatIsPrinted) {
+TEST(ReadmeTest, ShowsTheOutput) {
   const std::filesystem::path root = testing_support::SourceDirectory();
   std::string goldens;
   for (const auto& entry : std::filesystem::directory_iterator(root / "tests/testdata/sstdump")) {

@@ -184,7 +184,7 @@ class HostileTest : public testing::Test {
 
 // Calls, allocated bytes and comparisons of strings stand for time: all are in proportion to the
 // manifest.
-TEST_F(HostileTest, AManifestOfManyMissingFilesIsReadTwice) {
+TEST_F(HostileTest, ManifestsOfMissingFilesAreReadTwice) {
   for (const bool of_logs : {false, true}) {
     const auto cost_of = [&](uint64_t count, const std::string& command) {
       const std::string path = lsm::Concat("m", count, of_logs);
@@ -228,7 +228,7 @@ TEST_F(HostileTest, AManifestOfManyMissingFilesIsReadTwice) {
 }
 
 // The keys are written out once, in as much memory as they take.
-TEST_F(HostileTest, AnIndexTakesTheMemoryOfItsKeysAndNoMore) {
+TEST_F(HostileTest, IndexesTakeTheMemoryOfTheirKeys) {
   constexpr size_t kBlocks = 1024;
   Store(lsm::WithLongFences(kBlocks));
   const size_t file_bytes = files_.FileBytes(kPath).size();
@@ -249,7 +249,7 @@ TEST_F(HostileTest, RefusesAnOversizedIndexInBoundedMemory) {
 }
 
 // A sound store may have more filters than memory has room for.
-TEST_F(HostileTest, ALookupHoldsTheFiltersOfThoseTablesAloneThatMayHoldTheKey) {
+TEST_F(HostileTest, LookupsHoldOnlyNeededFilters) {
   auto directory = files_.OpenDirectory("s", true).value();
   constexpr uint64_t kTables = 12;
   lsm::VersionEdit edit;
@@ -294,7 +294,7 @@ TEST_F(HostileTest, VerifyNamesNewerEntriesBelowOlderOnes) {
                                 HasSubstr("s: 60 problems")));
 }
 
-TEST_F(HostileTest, ABlockBeforeItsPlaceInTheIndexIsDamage) {
+TEST_F(HostileTest, MisplacedBlocksAreDamage) {
   Forgery forgery;
   forgery.filter_bytes = FilterOf({"b", "c", "e"});
   forgery.data_blocks = {{SoundBlock("c")}, {SoundBlock("b")}, {SoundBlock("e")}};
@@ -312,7 +312,7 @@ TEST_F(HostileTest, ABlockBeforeItsPlaceInTheIndexIsDamage) {
   EXPECT_THAT(got.err, HasSubstr("before the block's place in the index"));
 }
 
-TEST_F(HostileTest, ABlockThatBeginsBeforeTheLastKeyIsDamage) {
+TEST_F(HostileTest, OverlappingBlocksAreDamage) {
   for (const std::string second : {"b", "c"}) {  // c: the very entry of the block before
     Forgery forgery;
     forgery.filter_bytes = FilterOf({"b", "c", "e"});
@@ -340,7 +340,7 @@ TEST_F(HostileTest, ABlockThatBeginsBeforeTheLastKeyIsDamage) {
   }
 }
 
-TEST_F(HostileTest, AKeyLongerThanAnyIsDamageInBoundedMemory) {
+TEST_F(HostileTest, OversizedKeysAreDamage) {
   // 2 MiB each, in 8 KiB of the file: a key or two of each block would be 80 MiB.
   Forgery forgery;
   const Forgery::Stored block =
@@ -361,7 +361,7 @@ TEST_F(HostileTest, AKeyLongerThanAnyIsDamageInBoundedMemory) {
   }
 }
 
-TEST_F(HostileTest, GetReadsNoMoreBlocksThanMayHoldTheKey) {
+TEST_F(HostileTest, GetReadsOnlyNeededBlocks) {
   // Each fence is the key that is looked for, so any block might go on with it.
   const auto reads_with = [this](const std::function<std::string(int)>& user_key) {
     Forgery forgery;
@@ -378,7 +378,7 @@ TEST_F(HostileTest, GetReadsNoMoreBlocksThanMayHoldTheKey) {
   EXPECT_LT(reads_with([&](int i) { return "k" + std::to_string(1000 + i) + tail; }), 12u);
 }
 
-TEST_F(HostileTest, EntriesThatShareALongKeyCostNoCopyOfIt) {
+TEST_F(HostileTest, SharedLongKeysAreNotCopied) {
   const std::string prefix(lsm::kKeyBytesMax - 3, 'a');
   constexpr uint32_t kEntries = 4000;
   const auto tail = [](uint32_t i) {
@@ -425,7 +425,7 @@ TEST_F(HostileTest, EntriesThatShareALongKeyCostNoCopyOfIt) {
   }
 }
 
-TEST_F(HostileTest, TheLastKeyOfADamagedBlockIsTheLastThatCanBeRead) {
+TEST_F(HostileTest, ShowsTheLastReadableKeyOfADamagedBlock) {
   const std::string first = Entry(0, Key("a"), "") + Entry(0, Key("b"), "");
   Forgery forgery;
   forgery.data_blocks = {{BlockOf(first + Entry(0, Key("a"), "") + Entry(0, Key("c"), ""), {0})}};
@@ -453,7 +453,7 @@ class LongKeysTest : public HostileTest {
   }
 };
 
-TEST_F(LongKeysTest, AreAskedUpToABoundInBytesEvenlyOverTheTable) {
+TEST_F(LongKeysTest, SampledEvenlyWithinAByteLimit) {
   const auto directory = files_.OpenDirectory("h", false).value();
   const auto table =
       lsm::Table::Open(directory->OpenRead("000001.table", lsm::ReadMode::kBuffered).value(), {})
@@ -468,7 +468,7 @@ TEST_F(LongKeysTest, AreAskedUpToABoundInBytesEvenlyOverTheTable) {
   EXPECT_EQ(MeasureFilter(*table, 300, 50 * kMiB).probes, 300u);
 }
 
-TEST_F(LongKeysTest, HowManyWereAskedIsToldAndWhy) {
+TEST_F(LongKeysTest, ReportsTheSample) {
   const Cost cost = CostOf({"filter", kPath});
   EXPECT_EQ(cost.result.code, 0);
   EXPECT_THAT(cost.result.out, HasSubstr(" of 17,89"));

@@ -81,7 +81,7 @@ TEST(ManPage, StatesVersionAndExitCodes) {
   EXPECT_THAT(page, HasSubstr("shown with \\xHH for bytes that cannot be printed and \\\\ for"));
 }
 
-TEST(ManPage, TakesNoTextForARequest) {
+TEST(ManPage, EscapesRoffRequests) {
   CommandLineText text = DescribeCommandLine();
   text.introduction = ".SH in front\n'quoted'\n.";
   std::istringstream page(ManPage(text));

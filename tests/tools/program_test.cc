@@ -108,7 +108,7 @@ class ProgramTest : public testing::Test {
   testing_support::ScratchDir scratch_;
 };
 
-TEST_F(ProgramTest, ExitCodesAreThoseOfTheHelp) {
+TEST_F(ProgramTest, ExitCodesMatchTheHelp) {
   EXPECT_EQ(Shell("sstdump verify store").code, 0);
   EXPECT_EQ(
       Shell(
@@ -126,7 +126,7 @@ TEST_F(ProgramTest, DataGoesToTheStandardOutputAndMessagesToTheStandardError) {
   EXPECT_THAT(result.err, AllOf(HasSubstr("sstdump: nothing: "), Not(HasSubstr("000002"))));
 }
 
-TEST_F(ProgramTest, AClosedPipeEndsItQuietly) {
+TEST_F(ProgramTest, EndsQuietlyWithAClosedPipe) {
   const ShellResult result = Shell(
       "for i in 1 2 3 4 5 6 7 8; do cat store/000002.table > t$i; done; "
       "sstdump scan t1 t2 t3 t4 t5 t6 t7 t8 t1 t2 t3 t4 | head -1; echo ${PIPESTATUS[0]}");
@@ -135,7 +135,7 @@ TEST_F(ProgramTest, AClosedPipeEndsItQuietly) {
 }
 
 // At this rate, reading everything would take hours.  The rest may be damaged: it is not fine.
-TEST_F(ProgramTest, AClosedPipeEndsASlowVerify) {
+TEST_F(ProgramTest, ClosedPipesEndASlowVerify) {
   for (const std::string arguments :
        {"--threads 1 store", "--threads 3 store", "store/000002.table", "--json store"}) {
     const ShellResult result = Shell("timeout 20 \"$program\" verify --rate 1 " + arguments +
@@ -146,7 +146,7 @@ TEST_F(ProgramTest, AClosedPipeEndsASlowVerify) {
 }
 
 // Its output is longer than a pipe holds, so that it is cut short by a write.
-TEST_F(ProgramTest, AClosedPipeEndsALongVerify) {
+TEST_F(ProgramTest, ClosedPipesEndALongVerify) {
   const ShellResult result = Shell(
       "paths=$(for i in {1..3000}; do echo store/000002.table; done); "
       "sstdump verify $paths | head -1; echo ${PIPESTATUS[0]}");
@@ -155,13 +155,13 @@ TEST_F(ProgramTest, AClosedPipeEndsALongVerify) {
   EXPECT_EQ(Shell("sstdump verify store | cat; exit ${PIPESTATUS[0]}").code, 0);
 }
 
-TEST_F(ProgramTest, AFullDiskIsAnError) {
+TEST_F(ProgramTest, FullDisksAreErrors) {
   const ShellResult result = Shell("sstdump scan store > /dev/full");
   EXPECT_EQ(result.code, 3);
   EXPECT_THAT(result.err, HasSubstr("cannot write"));
 }
 
-TEST_F(ProgramTest, LinksTypedByTheUserAreFollowedAndOthersAreNot) {
+TEST_F(ProgramTest, FollowsOnlyLinksOnTheCommandLine) {
   EXPECT_EQ(Shell("ln -s store/000002.table link && sstdump info link").code, 0);
   EXPECT_EQ(Shell("ln -s store dirlink && sstdump verify dirlink dirlink/").code, 0);
   EXPECT_EQ(
@@ -171,7 +171,7 @@ TEST_F(ProgramTest, LinksTypedByTheUserAreFollowedAndOthersAreNot) {
       3);
 }
 
-TEST_F(ProgramTest, NothingButRegularFilesIsOpened) {
+TEST_F(ProgramTest, OpensOnlyRegularFiles) {
   EXPECT_EQ(Shell("sstdump info /dev/null").code, 3);
   EXPECT_EQ(Shell("mkfifo fifo && sstdump info fifo").code, 3);
   EXPECT_EQ(Shell("sstdump info fifo").err, "sstdump: fifo: is a FIFO, not a regular file\n");
@@ -180,7 +180,7 @@ TEST_F(ProgramTest, NothingButRegularFilesIsOpened) {
   EXPECT_EQ(Shell("sstdump info ''").err, "sstdump: the path is empty\n");
 }
 
-TEST_F(ProgramTest, ALinkToAnOpenFileIsNamedByItsKind) {
+TEST_F(ProgramTest, NamesLinksToOpenFilesByKind) {
   const ShellResult pipe = Shell("cat store/000002.table | sstdump scan /dev/stdin");
   EXPECT_EQ(pipe.code, 3);
   EXPECT_EQ(pipe.err,
@@ -194,7 +194,7 @@ TEST_F(ProgramTest, ALinkToAnOpenFileIsNamedByItsKind) {
               HasSubstr("No such file"));
 }
 
-TEST_F(ProgramTest, TheStoreIsLeftAsItIs) {
+TEST_F(ProgramTest, LeavesTheStoreUnchanged) {
   const std::string list = "ls -l --time-style=full-iso store && cat store/* | md5sum";
   const std::string before = Shell(list).out;
   Shell(
@@ -205,14 +205,14 @@ TEST_F(ProgramTest, TheStoreIsLeftAsItIs) {
 }
 
 // A store's lock is its writer's; a reader takes none.
-TEST_F(ProgramTest, ALockedStoreCanBeLookedAt) {
+TEST_F(ProgramTest, ReadsLockedStores) {
   auto directory = lsm::PosixFileSystem().OpenDirectory(scratch_.path_of("store"), false).value();
   const auto lock = directory->Lock("LOCK", lsm::LockKind::kExclusive);
   ASSERT_TRUE(lock.ok());
   EXPECT_EQ(Shell("sstdump verify store").code, 0);
 }
 
-TEST_F(ProgramTest, ATerminalGetsColourAndLinesThatFit) {
+TEST_F(ProgramTest, TerminalsGetColourAndFittedLines) {
   const std::string path = scratch_.path_of("store/000005.table");
   for (const unsigned short columns : {60, 100}) {
     const std::string out = OnTerminal(columns, {"scan", path});
@@ -235,7 +235,7 @@ TEST_F(ProgramTest, JsonIsOneDocument) {
 }
 
 // A file of 8 TiB of holes, whose sound footer says that all of it is a filter.
-TEST_F(ProgramTest, AForgedFooterDoesNotMakeItAllocate) {
+TEST_F(ProgramTest, ForgedFootersAllocateNothing) {
   const std::string path = scratch_.path_of("forged");
   const std::string whole = ReadFile(scratch_.path_of("store/000005.table"));
   const lsm::Footer real =
@@ -268,7 +268,7 @@ TEST_F(ProgramTest, AForgedFooterDoesNotMakeItAllocate) {
 }
 
 // What a table of the usual size takes, at most; where memory is checked everything takes more.
-TEST_F(ProgramTest, ATableOf64MebibytesIsLookedAtWith128) {
+TEST_F(ProgramTest, ReadsA64MebibyteTableIn128Mebibytes) {
   const char* const limit = testing_support::kIsSanitized ? "unlimited" : "131072";
   const auto directory =
       lsm::PosixFileSystem().OpenDirectory(scratch_.path_of("large"), /*create=*/true).value();
@@ -296,7 +296,7 @@ TEST_F(ProgramTest, VerifyWithTooManyThreadsDoesNotCrash) {
   }
 }
 
-TEST_F(ProgramTest, FlippedBitsAreFoundThroughTheProgramToo) {
+TEST_F(ProgramTest, FindsFlippedBits) {
   const std::string path = scratch_.path_of("store/000006.table");
   const std::string whole = ReadFile(path);
   for (size_t at = 0; at < whole.size(); at += 41) {

@@ -89,7 +89,7 @@ class StoreTest : public testing::TestWithParam<std::string> {
 };
 
 // Looked at while it is open, and after it was closed.
-TEST_P(StoreTest, IsSoundAndAsTheEngineSays) {
+TEST_P(StoreTest, IsSoundAndMatchesTheEngine) {
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<lsm::DB> db, lsm::DB::Open("s", Options()));
   Fill(*db, 11);
   EXPECT_EQ(Document({"verify", "s"})["results"][0]["problems"].size(), 0u);
@@ -147,7 +147,7 @@ TEST_P(StoreTest, ScanAndWalShowEveryWrite) {
 }
 
 // Merged, the newest version of each key, with what is still in the logs.
-TEST_P(StoreTest, DumpIsWhatTheStoreHolds) {
+TEST_P(StoreTest, DumpMatchesTheStore) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<lsm::DB> db, lsm::DB::Open("s", Options()));
   Fill(*db, 15);
   std::map<std::string, std::string> found;
@@ -162,7 +162,7 @@ TEST_P(StoreTest, DumpIsWhatTheStoreHolds) {
   EXPECT_EQ(tools::Run(files_, {"dump", "--prefix", "key30", "s"}).out, range);
 }
 
-TEST_P(StoreTest, ExplainAndRawGetGiveTheAnswerOfTheStore) {
+TEST_P(StoreTest, ExplainAndRawGetMatchTheStore) {
   {
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<lsm::DB> db, lsm::DB::Open("s", Options()));
     Fill(*db, 13);
@@ -182,7 +182,7 @@ TEST_P(StoreTest, ExplainAndRawGetGiveTheAnswerOfTheStore) {
 }
 
 // Whole or in partitions, a table's filter, index and blocks are shown and asked.
-TEST_P(StoreTest, EachTableShowsWhatItIsMadeOf) {
+TEST_P(StoreTest, TablesShowTheirParts) {
   {
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<lsm::DB> db, lsm::DB::Open("s", Options()));
     Fill(*db, 14);
@@ -226,7 +226,7 @@ TEST_P(StoreTest, EachTableShowsWhatItIsMadeOf) {
 }
 
 // Flushes and compactions take files away under every command.
-TEST(BusyStoreTest, CanBeLookedAtAllTheTime) {
+TEST(BusyStoreTest, IsReadableAtAnyTime) {
   const testing_support::ScratchDir scratch;
   const std::string path = scratch.path_of("busy");
   lsm::Options options;

@@ -172,7 +172,7 @@ TEST_F(WideStoreTest, EveryLineOfEveryCommandFits) {
   }
 }
 
-TEST_F(WideStoreTest, TheHelpFits) {
+TEST_F(WideStoreTest, HelpFits) {
   std::vector<std::string> commands = {""};
   for (const Command& command : Commands()) commands.push_back(command.name);
   for (const std::string& command : commands) {
@@ -188,7 +188,7 @@ TEST_F(WideStoreTest, TheHelpFits) {
   }
 }
 
-TEST_F(WideStoreTest, ATableWithoutRoomSaysWhatItLeftOut) {
+TEST_F(WideStoreTest, CutTablesNameTheirOmissions) {
   const Terminal narrow{.is_terminal = true, .columns = 60, .allows_color = false};
   EXPECT_THAT(Run({"levels", store_}, narrow).out, HasSubstr("  no room for target, b/key, size"));
   const Terminal wide{.is_terminal = true, .columns = 132, .allows_color = false};
@@ -203,13 +203,13 @@ TEST_F(TerminalTest, LevelsKeepBitsPerKeyOnEightyColumns) {
   EXPECT_THAT(narrow, testing::AllOf(HasSubstr("b/key"), HasSubstr("no room for target\n")));
 }
 
-TEST_F(WideStoreTest, InfoOfAStoreWithManyUnusedFilesIsOneScreen) {
+TEST_F(WideStoreTest, InfoWithManyUnusedFilesFitsOneScreen) {
   const RunResult result = Run({"info", store_});
   EXPECT_LE(Lines(result.out).size(), 10u);
   EXPECT_THAT(result.out, HasSubstr(" and 192 more"));
 }
 
-TEST_F(TerminalTest, LinesOfASampleFitAndAreWholeInAPipe) {
+TEST_F(TerminalTest, LinesFitTerminalsAndAreWholeInPipes) {
   for (const size_t columns : {size_t{60}, size_t{80}}) {
     const Terminal terminal{.is_terminal = true, .columns = columns, .allows_color = false};
     for (const std::vector<std::string>& arguments :
@@ -236,7 +236,7 @@ TEST_F(TerminalTest, LinesOfASampleFitAndAreWholeInAPipe) {
 }
 
 // A cut leaves no half of an escape, which would be read as another key.
-TEST_F(TerminalTest, KeysAreNotCutWithinAnEscape) {
+TEST_F(TerminalTest, CutsKeysBetweenEscapes) {
   auto directory = files_.OpenDirectory("e", true).value();
   MakeTable(*directory, {}, {{std::string(200, '\\'), 1, false, ""}});
   for (size_t columns = 40; columns < 60; ++columns) {
@@ -249,7 +249,7 @@ TEST_F(TerminalTest, KeysAreNotCutWithinAnEscape) {
 }
 
 // Printable characters are, where they can be; a pipe gets what any program can read.
-TEST_F(TerminalTest, KeysAreShownAsCharacters) {
+TEST_F(TerminalTest, ShowsKeysAsCharacters) {
   auto directory = files_.OpenDirectory("u", true).value();
   MakeTable(*directory, {},
             {{"d\xc3\xa9"
@@ -295,14 +295,14 @@ TEST_F(TerminalTest, WideCharactersFit) {
   }
 }
 
-TEST_F(TerminalTest, RawBytesAreNotCut) {
+TEST_F(TerminalTest, DoesNotCutRawBytes) {
   const Terminal narrow{.is_terminal = true, .columns = 60};
   EXPECT_EQ(Run({"get", "--raw", "s", "\\xc3\\xa4\\xff"}, narrow).out, std::string(300, 'v'));
   EXPECT_THAT(Run({"scan", "--raw", "s/000005.table"}, narrow).out,
               HasSubstr(std::string(300, 'v')));
 }
 
-TEST_F(TerminalTest, ColourComesOnlyWhereItIsWanted) {
+TEST_F(TerminalTest, UsesColourOnlyOnRequest) {
   const auto has_color = [](const RunResult& result) {
     return result.out.find('\x1b') != std::string::npos;
   };
@@ -314,7 +314,7 @@ TEST_F(TerminalTest, ColourComesOnlyWhereItIsWanted) {
   EXPECT_FALSE(has_color(Run({"verify", "s"}, {.is_terminal = true, .allows_color = false})));
 }
 
-TEST_F(TerminalTest, WithoutUtf8BarsAreAscii) {
+TEST_F(TerminalTest, DrawsAsciiBarsWithoutUtf8) {
   const RunResult result = Run({"filter", "s/000002.table"}, {.has_utf8 = false});
   for (const char c : result.out) ASSERT_GT(c, 0);
   EXPECT_THAT(result.out, HasSubstr("####"));

@@ -65,7 +65,7 @@ TEST_F(VerifyPaceTest, RateHoldsForAllThreadsTogether) {
   EXPECT_LT(Run({"verify", "--rate", "1M", "many"}).nanos, kSecond);
 }
 
-TEST_F(VerifyPaceTest, ATerminalSeesHowFarItIs) {
+TEST_F(VerifyPaceTest, TerminalsShowProgress) {
   const Terminal terminal{.is_terminal = true, .columns = 80, .allows_color = false};
   for (const std::string threads : {"1", "3"}) {
     const std::vector<std::string> slow = {"verify", "--rate", "5K", "--threads", threads, "many"};
@@ -79,7 +79,7 @@ TEST_F(VerifyPaceTest, ATerminalSeesHowFarItIs) {
   EXPECT_EQ(Run({"verify", "many"}, terminal).err, "");  // too fast to be worth a line
 }
 
-TEST_F(VerifyPaceTest, WrongArgumentsAreNamed) {
+TEST_F(VerifyPaceTest, NamesWrongArguments) {
   for (const std::string rate : {"", "0", "0K", "K", "1k", "-1", "1.5M", "1KiB", "12345678901"}) {
     const RunResult result = Run({"verify", "--rate=" + rate, "s"});
     EXPECT_EQ(result.code, 2) << rate;

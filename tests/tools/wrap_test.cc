@@ -8,7 +8,7 @@
 namespace tools {
 namespace {
 
-TEST(WrapTest, ColumnsAreThoseOfATerminal) {
+TEST(WrapTest, CountsTerminalColumns) {
   EXPECT_EQ(ColumnsShown(""), 0u);
   EXPECT_EQ(ColumnsShown("abc"), 3u);
   EXPECT_EQ(ColumnsShown("▄▅…"), 3u);
@@ -18,7 +18,7 @@ TEST(WrapTest, ColumnsAreThoseOfATerminal) {
   EXPECT_EQ(WidthOf("a\nlong\nbc"), 4u);
 }
 
-TEST(WrapTest, LinesAreBrokenAtBlanks) {
+TEST(WrapTest, BreaksLinesAtBlanks) {
   EXPECT_EQ(Wrapped("one two three\n", 13, 2), "one two three\n");
   EXPECT_EQ(Wrapped("one two three\n", 12, 2), "one two\n  three\n");
   EXPECT_EQ(Wrapped("one two three\nfour\n", 5, 2), "one\n  two\n  thr\n  ee\nfour\n");
@@ -26,18 +26,18 @@ TEST(WrapTest, LinesAreBrokenAtBlanks) {
   EXPECT_EQ(Wrapped("one two", 3, 0), "one\ntwo");
 }
 
-TEST(WrapTest, TheIndentIsNoPlaceToBreakALine) {
+TEST(WrapTest, DoesNotBreakLinesInTheIndent) {
   EXPECT_EQ(Wrapped("  abcdef", 6, 0), "  abcd\nef");
   EXPECT_EQ(Wrapped("  ab cdef", 6, 4), "  ab\n   cde\n   f");  // hanging by half of it at most
 }
 
-TEST(WrapTest, ColourTakesNoRoomAndIsNotLost) {
+TEST(WrapTest, ColourTakesNoColumns) {
   EXPECT_EQ(Wrapped("\x1b[31mone two\x1b[0m", 7, 0), "\x1b[31mone two\x1b[0m");
   EXPECT_EQ(Wrapped("\x1b[31mone two\x1b[0m", 6, 0), "\x1b[31mone\ntwo\x1b[0m");
   EXPECT_EQ(Fitted("\x1b[31ma\tb\x1b[0m c", 4, true), "\x1b[31ma…\x1b[0m");
 }
 
-TEST(WrapTest, FittedLinesHangAndTablesAreCut) {
+TEST(WrapTest, WrapsLinesAndCutsTables) {
   EXPECT_EQ(Fitted("  one two\n", 7, true), "  one\n   two\n");
   EXPECT_EQ(Fitted("  one two three four\n", 14, true), "  one two\n      three\n      four\n");
   EXPECT_EQ(Fitted("key\tvalue\tmore", 12, true), "key\tval…");
@@ -46,7 +46,7 @@ TEST(WrapTest, FittedLinesHangAndTablesAreCut) {
 }
 
 // Whatever the text: each line fits, and but for blanks nothing is lost.
-TEST(WrapTest, EveryLineFitsAndNothingIsLost) {
+TEST(WrapTest, LinesFitAndLoseNothing) {
   const uint64_t seed = 80;
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);

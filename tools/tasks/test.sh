@@ -141,7 +141,7 @@ run_under_valgrind() {
     grep -vE '/(bloom_memory|bloom_inlined|symbols|[a-z_]*concurrent|store_damage|store_memory|bloom_rates)_test$' |
     LC_ALL=C sort | xargs -P "$(nproc)" -I{} sh -c \
     'valgrind -q --error-exitcode=9 --suppressions="$1" {} --gtest_brief=1 \
-      --gtest_filter=-*NamesTheLimitWhenDescriptorsRunOut:*WithoutDescriptorsWritesGoOnUntilTablesAreNeeded:*SolvingTakes* &&
+      --gtest_filter=-*NamesTheLimitWhenDescriptorsRunOut:*WritesContinueWithoutDescriptors:*SolvingTakes* &&
       echo "sound: {}" || { echo "FAILED: {}"; exit 1; }' sh "$root/tests/valgrind.supp"
 }
 

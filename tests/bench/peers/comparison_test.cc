@@ -46,7 +46,7 @@ class ComparisonTest : public testing::Test {
   std::vector<std::unique_ptr<Peer>> peers_;
 };
 
-TEST_F(ComparisonTest, AStoreIsLeftQuietBeforeTheNextOneIsTimed) {
+TEST_F(ComparisonTest, StoresAreQuietBeforeTheNextIsTimed) {
   Comparison comparison(config_, std::move(peers_));
   ASSERT_OK(comparison.Run());
   std::string busy;
@@ -65,7 +65,7 @@ TEST_F(ComparisonTest, AStoreIsLeftQuietBeforeTheNextOneIsTimed) {
   EXPECT_EQ(busy, "");
 }
 
-TEST_F(ComparisonTest, EveryCellIsMeasuredForEveryStoreInEveryRound) {
+TEST_F(ComparisonTest, MeasuresEveryCellInEveryRound) {
   second()->has_all = false;
   Comparison comparison(config_, std::move(peers_));
   ASSERT_OK(comparison.Run());
@@ -108,7 +108,7 @@ TEST_F(ComparisonTest, EveryCellIsMeasuredForEveryStoreInEveryRound) {
   EXPECT_TRUE(loops.contains("fillrandom, 1k x 20 B"));
 }
 
-TEST_F(ComparisonTest, OnlyWhatIsAskedForIsDone) {
+TEST_F(ComparisonTest, RunsOnlyRequestedCells) {
   std::erase_if(config_.cells, [](const Cell& cell) {
     return cell.state != State::kFresh || cell.task->task != Task::kGet || cell.threads > 1;
   });
@@ -120,7 +120,7 @@ TEST_F(ComparisonTest, OnlyWhatIsAskedForIsDone) {
 }
 
 // A store that has merged all into one run would keep the tables that it was given for openings.
-TEST_F(ComparisonTest, CompactedStoresAreFilledAgainAfterOpenings) {
+TEST_F(ComparisonTest, RefillsCompactedStoresAfterOpenings) {
   std::erase_if(config_.cells, [](const Cell& cell) {
     return cell.task->task != Task::kGet && !cell.task->opens();
   });
@@ -133,7 +133,7 @@ TEST_F(ComparisonTest, CompactedStoresAreFilledAgainAfterOpenings) {
   EXPECT_EQ(std::count(log_.begin(), log_.end(), "B 2.0 put"), 2);
 }
 
-TEST_F(ComparisonTest, AVariantIsMeasuredBesideAndComparedWithNone) {
+TEST_F(ComparisonTest, MeasuresVariantsWithoutComparingThem) {
   auto variant = std::make_unique<FakePeer>("A by level", &log_);
   FakePeer* const fake = variant.get();
   fake->variant = true;
@@ -166,7 +166,7 @@ TEST_F(ComparisonTest, AVariantIsMeasuredBesideAndComparedWithNone) {
   EXPECT_DOUBLE_EQ(result.Ratio()->median, 0.5);
 }
 
-TEST_F(ComparisonTest, OpeningsAreOfManyTablesAndNotInTheWorkAfterThem) {
+TEST_F(ComparisonTest, OpeningsHaveManyTables) {
   const FakePeer* const first = static_cast<FakePeer*>(peers_[0].get());
   std::erase_if(config_.cells, [](const Cell& cell) {
     return !cell.task->opens() && cell.task->task != Task::kDelete;
@@ -185,7 +185,7 @@ TEST_F(ComparisonTest, OpeningsAreOfManyTablesAndNotInTheWorkAfterThem) {
   EXPECT_EQ(ManyTablesBytes(1000), uint64_t{64} << 10);
 }
 
-TEST_F(ComparisonTest, OfLargeDataWhatPassesOverAllHasOneRound) {
+TEST_F(ComparisonTest, FullScansOfLargeDataHaveOneRound) {
   config_.cells = AllCells({{1000, 20}, {1000, 10}});
   config_.single_round_bytes = 36000;
   Comparison comparison(config_, std::move(peers_));
@@ -199,7 +199,7 @@ TEST_F(ComparisonTest, OfLargeDataWhatPassesOverAllHasOneRound) {
   }
 }
 
-TEST_F(ComparisonTest, RoundsBeginAtOneKeyForAllStoresAndAtAnotherOneEachTime) {
+TEST_F(ComparisonTest, RoundsBeginAtTheSameKeyInAllStores) {
   std::erase_if(config_.cells, [](const Cell& cell) {
     return cell.state != State::kCompacted || cell.cache != Cache::kAll || cell.threads > 1 ||
            std::string_view(cell.task->name) != "get present";
@@ -218,7 +218,7 @@ TEST_F(ComparisonTest, RoundsBeginAtOneKeyForAllStoresAndAtAnotherOneEachTime) {
   EXPECT_NE(keys[1], keys[5]);
 }
 
-TEST_F(ComparisonTest, AWrongValueEndsIt) {
+TEST_F(ComparisonTest, EndsAtAWrongValue) {
   class Forgetful : public FakePeer {
    public:
     using FakePeer::FakePeer;
@@ -243,7 +243,7 @@ void CollectMembers(const nlohmann::json& json, std::set<std::string>* members) 
   }
 }
 
-TEST_F(ComparisonTest, EveryMemberOfTheJsonIsInTheReadme) {
+TEST_F(ComparisonTest, ReadmeDescribesTheJson) {
   const auto section_of = [](const char* file) {
     std::stringstream text;
     text << std::ifstream(testing_support::SourceDirectory() / file).rdbuf();
@@ -261,7 +261,7 @@ TEST_F(ComparisonTest, EveryMemberOfTheJsonIsInTheReadme) {
   for (const TaskInfo& task : kTasks) EXPECT_THAT(readme, HasSubstr(task.name));
 }
 
-TEST_F(ComparisonTest, TheReportHasEveryTable) {
+TEST_F(ComparisonTest, ReportHasEveryTable) {
   Comparison comparison(config_, std::move(peers_));
   ASSERT_OK(comparison.Run());
   const Results& results = comparison.results();
@@ -304,7 +304,7 @@ Results ResultsOf(const std::vector<std::pair<Cell, std::vector<std::vector<doub
   return results;
 }
 
-TEST(ResultsTest, ARatioIsToTheBestOfTheOthersRoundByRound) {
+TEST(ResultsTest, RatiosCompareWithTheBestPeerOfEachRound) {
   const Cell cell = Goals()[0].cell;
   const Results results = ResultsOf({{cell, {{1, 2, 30}, {2, 10, 10}, {4, 5, 40}}}});
   EXPECT_DOUBLE_EQ(results.cells[0].Ratio()->median, 0.5);  // of 1/2, 2/5, 30/10
@@ -312,7 +312,7 @@ TEST(ResultsTest, ARatioIsToTheBestOfTheOthersRoundByRound) {
   EXPECT_FALSE(ResultsOf({{cell, {{1, 2, 3}, {}, {}}}}).cells[0].Ratio().has_value());
 }
 
-TEST(ResultsTest, WhatMissesItsGoalByMostStandsFirst) {
+TEST(ResultsTest, WorstMissedGoalsComeFirst) {
   const auto with_ratio = [](const Goal& goal, double factor) {
     const double micros = goal.ratio * factor;
     return std::pair<Cell, std::vector<std::vector<double>>>{goal.cell, {{micros}, {1}, {2}}};
@@ -327,7 +327,7 @@ TEST(ResultsTest, WhatMissesItsGoalByMostStandsFirst) {
   EXPECT_EQ(table.rows[2].back(), "reached");
 }
 
-TEST(ResultsTest, EveryGoalIsACellThatCanBeMeasured) {
+TEST(ResultsTest, GoalsAreMeasurableCells) {
   const std::vector<Cell> cells = AllCells({{2000000, 100}, {20000000, 100}});
   for (const Goal& goal : Goals()) {
     EXPECT_EQ(std::count(cells.begin(), cells.end(), goal.cell), 1) << goal.cell.task->name;
@@ -335,7 +335,7 @@ TEST(ResultsTest, EveryGoalIsACellThatCanBeMeasured) {
   }
 }
 
-TEST(DataSizeTest, IsReadAsItIsMeant) {
+TEST(DataSizeTest, ReadsSizes) {
   EXPECT_EQ(ParseDataSize("20M:100"), (DataSize{20000000, 100}));
   EXPECT_EQ(ParseDataSize("1500:1k"), (DataSize{1500, 1000}));
   EXPECT_EQ((DataSize{2000000, 100}).name(), "2M x 100 B");

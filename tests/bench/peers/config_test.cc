@@ -17,7 +17,7 @@ Parsed<ComparisonConfig> Parse(std::vector<std::string> arguments) {
   return ParseCommandLine(static_cast<int>(argv.size()), argv.data());
 }
 
-TEST(PeersConfigTest, WithoutOptionsWhatHasAGoalIsMeasured) {
+TEST(PeersConfigTest, MeasuresCellsWithGoalsByDefault) {
   const Parsed<ComparisonConfig> parsed = Parse({});
   ASSERT_EQ(parsed.exit_code, std::nullopt);
   // Lookups of two threads, cold lookups, and openings are measured too.
@@ -26,7 +26,7 @@ TEST(PeersConfigTest, WithoutOptionsWhatHasAGoalIsMeasured) {
   for (const Goal& goal : Goals()) EXPECT_THAT(parsed.config.cells, testing::Contains(goal.cell));
 }
 
-TEST(PeersConfigTest, OptionsChooseFromEverything) {
+TEST(PeersConfigTest, OptionsChooseAnyCell) {
   EXPECT_EQ(Parse({"--full"}).config.cells.size(),
             AllCells({{2000000, 100}, {20000000, 100}, {1000000, 1024}}).size());
   EXPECT_EQ(Parse({"--full"}).config.seconds, 0.5);
@@ -47,7 +47,7 @@ TEST(PeersConfigTest, OptionsChooseFromEverything) {
   }
 }
 
-TEST(PeersConfigTest, MistakesEndWithTwo) {
+TEST(PeersConfigTest, ExitsWithTwoAfterMistakes) {
   for (const std::vector<std::string>& arguments :
        std::vector<std::vector<std::string>>{{"--sizes", "many"},
                                              {"--states", "wet"},

@@ -11,14 +11,14 @@
 namespace bench::peers {
 namespace {
 
-TEST(DigitKeyTest, IsTheNumberInSixteenDigits) {
+TEST(DigitKeyTest, HasSixteenDigits) {
   for (const uint64_t number : {uint64_t{0}, uint64_t{7}, uint64_t{123456}, uint64_t{4294967295}}) {
     EXPECT_EQ(std::string_view(DigitKey::Present(number)), DecimalKey(2 * number));
     EXPECT_EQ(std::string_view(DigitKey::Absent(number)), DecimalKey(2 * number + 1));
   }
 }
 
-TEST(NumbersTest, RandomOrderHasEachOnce) {
+TEST(NumbersTest, RandomOrderHasEachNumberOnce) {
   const Numbers order = InRandomOrder(1000, 1);
   EXPECT_NE(order, InTurn(1000));
   EXPECT_NE(order, InRandomOrder(1000, 2));
@@ -28,7 +28,7 @@ TEST(NumbersTest, RandomOrderHasEachOnce) {
 }
 
 // Against the definition: the r-th most popular has 1 / (r^theta zeta) of the draws.
-TEST(NumbersTest, ZipfianHasItsFrequencies) {
+TEST(NumbersTest, ZipfianFollowsItsFrequencies) {
   constexpr uint64_t kNumbers = 1000;
   constexpr size_t kDraws = 400000;
   std::vector<double> counts(kNumbers, 0);
@@ -52,7 +52,7 @@ TEST(NumbersTest, ZipfianHasItsFrequencies) {
   EXPECT_NEAR(first_hundred, expected, 0.02);
 }
 
-TEST(ContentsTest, KnowsWhichVersionIsThere) {
+TEST(ContentsTest, KnowsTheCurrentVersion) {
   Contents contents(100);
   EXPECT_EQ(contents.VersionOf(3), 0);
   std::string first, second, third;

@@ -81,7 +81,7 @@ class LoopsTest : public testing::Test {
   std::unique_ptr<Reader> reader_;
 };
 
-TEST_F(LoopsTest, RightAnswersAreFine) {
+TEST_F(LoopsTest, AcceptsRightAnswers) {
   for (const TaskInfo& task : kTasks) {
     if (!task.reads()) continue;
     EXPECT_OK(Read(task.name)) << task.name;
@@ -92,26 +92,26 @@ TEST_F(LoopsTest, RightAnswersAreFine) {
 const std::vector<const char*> kPresent = {"get present", "get mixed", "get present, zipfian",
                                            "multiget present", "seek + 10 next"};
 
-TEST_F(LoopsTest, AWrongValueIsSeen) {
+TEST_F(LoopsTest, DetectsWrongValues) {
   for (auto& [key, value] : peer_.entries) value.back() ^= 1;
   ExpectAllSee("another value", kPresent);
   ExpectAllSee("another value", {"scan forward", "scan backward"});
 }
 
-TEST_F(LoopsTest, AMissingKeyIsSeen) {
+TEST_F(LoopsTest, DetectsMissingKeys) {
   for (uint64_t number = 0; number < kKeys; number += 3)
     peer_.entries.erase(std::string(std::string_view(DigitKey::Present(number))));
   ExpectAllSee("did not find", {"get present", "get mixed", "multiget present"});
   ExpectAllSee("another key", {"seek + 10 next", "scan forward"});
 }
 
-TEST_F(LoopsTest, OneKeyThatIsMissingInAScanIsSeen) {
+TEST_F(LoopsTest, DetectsMissingKeysInScans) {
   peer_.entries.erase(std::string(std::string_view(DigitKey::Present(kKeys / 2 + 1))));
   EXPECT_FALSE(Read("scan forward").ok());
   EXPECT_FALSE(Read("scan backward").ok());
 }
 
-TEST_F(LoopsTest, AKeyThatShouldNotBeThereIsSeen) {
+TEST_F(LoopsTest, DetectsUnexpectedKeys) {
   for (uint64_t number = 0; number + 1 < kKeys; number += 2) {
     std::string value;
     contents_.Make(number, &value);
@@ -131,7 +131,7 @@ TEST_F(LoopsTest, AbsentKeysLieWithinTheRange) {
   EXPECT_LT(last, std::string_view(DigitKey::Absent(kKeys - 1)));
 }
 
-TEST_F(LoopsTest, WritesAreNoted) {
+TEST_F(LoopsTest, NotesWrites) {
   contents_.Diversify(2 * kKeys);
   Histogram nanos;
   EXPECT_OK(RunToItsEnd(NewTimedPutLoop(subject(), orders_.random, 3, &nanos).get()));
@@ -145,7 +145,7 @@ TEST_F(LoopsTest, WritesAreNoted) {
   EXPECT_TRUE(peer_.entries.empty());
 }
 
-TEST_F(LoopsTest, YcsbDoesAndChecksItsOperations) {
+TEST_F(LoopsTest, YcsbRunsAndChecksItsOperations) {
   constexpr uint64_t kOperations = 1000;
   contents_.Diversify(kKeys + 2 * kOperations);
   for (const char letter : {'A', 'B', 'C', 'D', 'E', 'F'}) {
@@ -173,7 +173,7 @@ TEST_F(LoopsTest, YcsbDoesAndChecksItsOperations) {
   }
 }
 
-TEST_F(LoopsTest, BesideAWriterOnlyWhatMayBeThereIsRight) {
+TEST_F(LoopsTest, ChecksReadsBesideAWriter) {
   contents_.Diversify(kKeys);
   const auto loop = NewGetBesideWriterLoop(subject(), orders_, {1, 0});
   EXPECT_OK(RunToItsEnd(loop.get()));
@@ -184,7 +184,7 @@ TEST_F(LoopsTest, BesideAWriterOnlyWhatMayBeThereIsRight) {
               StatusIs(absl::StatusCode::kInternal, HasSubstr("another value")));
 }
 
-TEST_F(LoopsTest, APacedWriterKeepsItsPace) {
+TEST_F(LoopsTest, PacedWritersKeepTheirPace) {
   contents_.Diversify(kKeys);
   PacedWriter writer(subject(), orders_.random, 1e5);
   while (contents_.VersionOf(orders_.random[kKeys - 1]) < 2) {
@@ -214,7 +214,7 @@ TEST_F(LoopsTest, ThreadsShareAMeasurement) {
   EXPECT_GT(two.seconds, 0);
 }
 
-TEST_F(LoopsTest, NothingAnswersRightly) {
+TEST_F(LoopsTest, EmptyPeerAnswersRightly) {
   const std::unique_ptr<Peer> nothing = NewNothingPeer(&contents_, 2 * kGroup);
   const std::unique_ptr<Reader> reader = nothing->NewReader();
   for (int time = 0; time < 3; ++time) {

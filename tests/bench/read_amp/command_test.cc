@@ -50,7 +50,7 @@ class ReadAmpCommandTest : public testing::Test {
   const std::string out_ = scratch_.path_of("out");
 };
 
-TEST_F(ReadAmpCommandTest, ASmallRunWritesBothReportsAndATable) {
+TEST_F(ReadAmpCommandTest, SmallRunsWriteReportsAndATable) {
   const Outcome outcome =
       Run("--synthetic 3000 --lookups 2000 --rounds 2 --fpp 0.01 --out " + out_);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -86,7 +86,7 @@ TEST_F(ReadAmpCommandTest, ASmallRunWritesBothReportsAndATable) {
 }
 
 // The same keys, lookups and filters; only the times are others.
-TEST_F(ReadAmpCommandTest, TheSameSeedCountsTheSameAgain) {
+TEST_F(ReadAmpCommandTest, SeedsRepeatTheCounts) {
   const auto counts = [this](const std::string& name, int seed) {
     const std::string out = scratch_.path_of(name);
     const Outcome outcome =
@@ -120,7 +120,7 @@ TEST_F(ReadAmpCommandTest, WrongUsageExitsWithTwo) {
   EXPECT_EQ(Run("--help").exit_code, 0);
 }
 
-TEST_F(ReadAmpCommandTest, AnOutputThatCannotBeMadeIsNamed) {
+TEST_F(ReadAmpCommandTest, NamesOutputsThatCannotBeCreated) {
   std::ofstream(scratch_.path_of("file")) << "x";
   const Outcome outcome = Run("--synthetic 1000 --out " + scratch_.path_of("file"));
   EXPECT_EQ(outcome.exit_code, 1);
@@ -128,7 +128,7 @@ TEST_F(ReadAmpCommandTest, AnOutputThatCannotBeMadeIsNamed) {
 }
 
 // The first byte of /proc/self/mem cannot be read, not even by root.
-TEST_F(ReadAmpCommandTest, APageThatCannotBeMadeCostsNoFigures) {
+TEST_F(ReadAmpCommandTest, FailedPagesKeepTheFigures) {
   const Outcome outcome =
       Run("--synthetic 1000 --lookups 100 --rounds 1 --filters none --caches fits "
           "--chart-js /proc/self/mem --out " +
@@ -151,7 +151,7 @@ TEST_F(ReadAmpCommandTest, InterruptBeforeMeasurementsWritesNoReport) {
   EXPECT_FALSE(std::filesystem::exists(out_ + "/report.html"));
 }
 
-TEST_F(ReadAmpCommandTest, InterruptReportsWhatWasMeasured) {
+TEST_F(ReadAmpCommandTest, InterruptReportsFinishedMeasurements) {
   const std::string err = scratch_.path_of("stderr");
   EXPECT_EQ(
       RunInterrupted(TRELLIS_READ_AMP,

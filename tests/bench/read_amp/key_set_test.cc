@@ -35,7 +35,7 @@ class KeySetTest : public testing::Test {
   Config config_;
 };
 
-TEST_F(KeySetTest, LinesAreSortedOutAndCounted) {
+TEST_F(KeySetTest, SortsAndCountsLines) {
   config_.key_files = {Write("keys", "beta\r\ndelta\n\nbeta\nomega\nlast line")};
   config_.absent_key_files = {Write("absent", "gamma\nalpha\ngamma\n\nbeta\nzzz\nkappa\n")};
   ASSERT_OK_AND_ASSIGN(const KeySet set, MakeKeySet(config_));
@@ -48,7 +48,7 @@ TEST_F(KeySetTest, LinesAreSortedOutAndCounted) {
   EXPECT_EQ(set.report.absent_outside, 2u);  // alpha, zzz
 }
 
-TEST_F(KeySetTest, SeveralFilesAreOneSet) {
+TEST_F(KeySetTest, MergesSeveralFiles) {
   config_.key_files = {Write("one", "a\nm\n"), Write("two", "m\nz\n")};
   config_.absent_key_files = {Write("absent", "b\n")};
   ASSERT_OK_AND_ASSIGN(const KeySet set, MakeKeySet(config_));
@@ -56,7 +56,7 @@ TEST_F(KeySetTest, SeveralFilesAreOneSet) {
   EXPECT_EQ(set.report.duplicates, 1u);
 }
 
-TEST_F(KeySetTest, WithoutAbsentKeysAFifthIsLeftOut) {
+TEST_F(KeySetTest, HoldsBackAFifthWithoutAbsentKeys) {
   std::string lines;
   for (int i = 0; i < 10000; ++i) lines += std::to_string(i) + "\n";
   config_.key_files = {Write("keys", lines)};
@@ -79,7 +79,7 @@ TEST_F(KeySetTest, SyntheticAbsentKeysLieBetweenStoredOnes) {
   }
 }
 
-TEST_F(KeySetTest, NothingLeftToAskForIsAnErrorThatSaysWhy) {
+TEST_F(KeySetTest, ExplainsWhyNoKeysAreLeft) {
   config_.key_files = {Write("keys", "a\nb\n")};
   config_.absent_key_files = {Write("absent", "a\nz\n")};
   EXPECT_THAT(MakeKeySet(config_), StatusIs(absl::StatusCode::kInvalidArgument,
@@ -89,7 +89,7 @@ TEST_F(KeySetTest, NothingLeftToAskForIsAnErrorThatSaysWhy) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no keys in it")));
 }
 
-TEST_F(KeySetTest, AFileThatCannotBeReadOrALineTooLongIsNamed) {
+TEST_F(KeySetTest, NamesUnreadableFilesAndLongLines) {
   config_.key_files = {scratch_.path_of("is not there")};
   EXPECT_THAT(MakeKeySet(config_),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("is not there")));

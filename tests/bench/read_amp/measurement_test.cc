@@ -43,7 +43,7 @@ class MeasurementTest : public testing::Test {
   KeyList present_, absent_;
 };
 
-TEST_F(MeasurementTest, CountsWhatWasAskedFor) {
+TEST_F(MeasurementTest, CountsRequestedLookups) {
   ASSERT_OK_AND_ASSIGN(const Measurement measurement, MeasureAll(Workload::kPresent, 1000));
   EXPECT_EQ(measurement.lookups, 1000u);
   EXPECT_EQ(measurement.counted.lookups, measurement.lookups);
@@ -53,7 +53,7 @@ TEST_F(MeasurementTest, CountsWhatWasAskedFor) {
   EXPECT_LE(measurement.latency_us[0], measurement.latency_us[3]);
 }
 
-TEST_F(MeasurementTest, AsksForAsManyAsItWasTold) {
+TEST_F(MeasurementTest, LooksUpTheRequestedNumber) {
   for (const uint64_t lookups : {1, 2, 15, 16, 17, 100, 1001}) {
     ASSERT_OK_AND_ASSIGN(const Measurement measurement, MeasureAll(Workload::kMixed, lookups));
     EXPECT_EQ(measurement.lookups, lookups);
@@ -63,20 +63,20 @@ TEST_F(MeasurementTest, AsksForAsManyAsItWasTold) {
   }
 }
 
-TEST(LookupsAreSlowTest, AGroupOrTwoThatWereInterruptedDecideNothing) {
+TEST(LookupsAreSlowTest, InterruptedGroupsDecideNothing) {
   constexpr double kFast = 16 * 400, kSlow = 16 * 100000.0;
   EXPECT_FALSE(LookupsAreSlow({kFast, kFast, kFast, kFast, kFast}));
   EXPECT_FALSE(LookupsAreSlow({kSlow, kFast, kFast, kSlow, kFast}));
   EXPECT_TRUE(LookupsAreSlow({kFast, kSlow, kSlow, kSlow, kSlow}));
 }
 
-TEST(TimedLookupsForTest, TwoLieBeyondThePercentile) {
+TEST(TimedLookupsForTest, TwoLookupsLieBeyondThePercentile) {
   EXPECT_EQ(TimedLookupsFor(0.5), 4u);
   EXPECT_EQ(TimedLookupsFor(0.99), 200u);
   EXPECT_EQ(TimedLookupsFor(0.999), 2000u);
 }
 
-TEST(WarmByScanTest, FillsASmallCacheAndNoMoreThanAsked) {
+TEST(WarmByScanTest, FillsTheRequestedCache) {
   const testing_support::ScratchDir scratch;
   lsm::Options options;
   options.block_cache_bytes = size_t{4} << 20;
@@ -99,21 +99,21 @@ TEST(WarmByScanTest, FillsASmallCacheAndNoMoreThanAsked) {
   EXPECT_GE(CacheFill(db.get()), 0.9);
 }
 
-TEST_F(MeasurementTest, AStoredKeyThatIsNotFoundIsAnError) {
+TEST_F(MeasurementTest, MissingStoredKeysAreErrors) {
   ASSERT_OK(db_->Delete(DecimalKey(84)));
   EXPECT_THAT(MeasureAll(Workload::kPresent, 1000),
               StatusIs(absl::StatusCode::kInternal, HasSubstr("0000000000000084")));
   EXPECT_OK(MeasureAll(Workload::kAbsent, 1000));
 }
 
-TEST_F(MeasurementTest, AnAbsentKeyThatIsFoundIsAnError) {
+TEST_F(MeasurementTest, FoundAbsentKeysAreErrors) {
   ASSERT_OK(db_->Put(DecimalKey(85), ""));
   EXPECT_THAT(MeasureAll(Workload::kAbsent, 1000),
               StatusIs(absl::StatusCode::kInternal, HasSubstr("0000000000000085")));
   EXPECT_OK(MeasureAll(Workload::kPresent, 1000));
 }
 
-TEST_F(MeasurementTest, AWrongValueIsAnError) {
+TEST_F(MeasurementTest, WrongValuesAreErrors) {
   std::string value;
   values_.Make(DecimalKey(84), &value);
   value.back() ^= 1;

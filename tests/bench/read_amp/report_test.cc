@@ -55,7 +55,7 @@ std::string Headline(const std::vector<CacheSize>& caches) {
   return page.lead.size() < 2 ? "" : page.lead[1];
 }
 
-TEST(ReportTest, TheHeadlineUsesTheLeastCacheWhereverItStands) {
+TEST(ReportTest, HeadlineUsesTheSmallestCache) {
   for (const auto& caches : std::vector<std::vector<CacheSize>>{
            {CacheSize::kFits, CacheSize::kTenth, CacheSize::kNone},
            {CacheSize::kNone, CacheSize::kFits},
@@ -70,7 +70,7 @@ TEST(ReportTest, TheHeadlineUsesTheLeastCacheWhereverItStands) {
               HasSubstr("reads 3.60 data blocks without filters"));
 }
 
-TEST(ReportTest, WhereNothingIsReadTheHeadlineSpeaksOfNoIo) {
+TEST(ReportTest, HeadlineOmitsIoWithoutReads) {
   const std::string text = Headline({CacheSize::kFits});
   EXPECT_THAT(text, HasSubstr("looks into 4.00 data blocks without filters and 0.0400"));
   EXPECT_THAT(text, HasSubstr("99.00 % fewer"));
@@ -78,7 +78,7 @@ TEST(ReportTest, WhereNothingIsReadTheHeadlineSpeaksOfNoIo) {
   EXPECT_THAT(text, Not(HasSubstr("reads")));
 }
 
-TEST(ReportTest, WithoutTheDefaultFilterTheHeadlineTakesTheLastOne) {
+TEST(ReportTest, HeadlineFallsBackToTheLastFilter) {
   Results results = WithCaches({CacheSize::kNone});
   results.stores[2].config.target_fpp = 0.001;
   EXPECT_THAT(ReportOf(results).page.lead.at(1), HasSubstr("with blocked-0.001"));
@@ -98,7 +98,7 @@ std::vector<std::string> LinesOf(const std::string& text) {
 
 // `tools/dev excerpt demo` puts the demo's excerpt into the README.  It must be there, look like
 // what is printed today, and have a row for each store of the demo.
-TEST(ReportTest, TheReadmeShowsTheDemo) {
+TEST(ReportTest, ReadmeShowsTheDemo) {
   std::ifstream file(testing_support::SourceDirectory() / "bench/README.md");
   std::stringstream readme;
   readme << file.rdbuf();
@@ -125,7 +125,7 @@ TEST(ReportTest, TheReadmeShowsTheDemo) {
 }
 
 // Every member is explained where people look for it.
-TEST(ReportTest, EveryMemberOfTheJsonIsInTheReadme) {
+TEST(ReportTest, ReadmeDescribesTheJson) {
   std::ifstream file(testing_support::SourceDirectory() / "bench/report/JSON.md");
   std::stringstream readme;
   readme << file.rdbuf();

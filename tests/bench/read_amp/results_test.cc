@@ -30,7 +30,7 @@ TEST(ResultsTest, SpreadsHaveMedians) {
   EXPECT_EQ(SpreadOf({1, 2, 3}).percent(), 50);
 }
 
-TEST(ResultsTest, APercentileNeedsLookupsBeyondItInEveryRound) {
+TEST(ResultsTest, PercentilesNeedLookupsBeyondThem) {
   Cell cell;
   cell.rounds.resize(2);
   for (Measurement& round : cell.rounds) {
@@ -46,26 +46,26 @@ TEST(ResultsTest, APercentileNeedsLookupsBeyondItInEveryRound) {
   EXPECT_TRUE(cell.latency_us(2).has_value());
 }
 
-TEST(ResultsTest, AvoidedIoComparesBlocksReadWithThoseOfTheStoreWithoutFilters) {
+TEST(ResultsTest, AvoidedIoComparesWithTheStoreWithoutFilters) {
   const Results results = TwoStores(CacheSize::kNone);
   EXPECT_FALSE(results.AvoidedIo(results.cells[0]).has_value());
   EXPECT_DOUBLE_EQ(results.ComparedBlocks(results.cells[0]), 2);
   EXPECT_DOUBLE_EQ(results.AvoidedIo(results.cells[1]).value(), 75);
 }
 
-TEST(ResultsTest, WhereAllIsCachedBlocksLookedIntoAreCompared) {
+TEST(ResultsTest, CachedStoresCompareSearchedBlocks) {
   const Results results = TwoStores(CacheSize::kFits);
   EXPECT_DOUBLE_EQ(results.ComparedBlocks(results.cells[0]), 4);
   EXPECT_DOUBLE_EQ(results.AvoidedIo(results.cells[1]).value(), 50);
 }
 
-TEST(ResultsTest, NothingIsAvoidedWhereNothingWouldHaveBeenRead) {
+TEST(ResultsTest, AvoidsNothingWithoutReads) {
   Results results = TwoStores(CacheSize::kNone);
   for (Measurement& round : results.cells[0].rounds) round.counted.blocks_from_file = 0;
   EXPECT_FALSE(results.AvoidedIo(results.cells[1]).has_value());
 }
 
-TEST(ResultsTest, SmallStoresGetSeveralLevelsAndLargeOnesLargeFlushes) {
+TEST(ResultsTest, SmallStoresGetLevelsAndLargeOnesLargeFlushes) {
   const StoreShape small = ShapeFor(350000, 350000 * 109);
   EXPECT_EQ(small.flushes % 4, 2u);
   EXPECT_GE(small.flushes * small.entries_per_flush, 350000u);

@@ -55,7 +55,7 @@ size_t CountOf(const std::string& text, const std::string& part) {
   return count;
 }
 
-TEST(PageTest, WhatIsPutInCannotBreakOut) {
+TEST(PageTest, EmbeddedTextCannotBreakOut) {
   const std::string html = RenderPage(HostilePage());
   EXPECT_THAT(html, Not(HasSubstr("<img")));
   EXPECT_THAT(html, Not(HasSubstr("<script>alert")));
@@ -64,7 +64,7 @@ TEST(PageTest, WhatIsPutInCannotBreakOut) {
   EXPECT_EQ(CountOf(html, "</SCRIPT"), 0u);
 }
 
-TEST(PageTest, TheJsonInsideParsesAndIsWhatWentIn) {
+TEST(PageTest, EmbeddedJsonReadsBack) {
   const std::string html = RenderPage(HostilePage());
   const std::string text =
       ElementText(html, "<script type=\"application/json\" id=\"data\">", "</script>");
@@ -74,7 +74,7 @@ TEST(PageTest, TheJsonInsideParsesAndIsWhatWentIn) {
 }
 
 // An address in the text of a comment loads nothing; what loads is listed here.
-TEST(PageTest, ThePageLoadsNothing) {
+TEST(PageTest, PageLoadsNothing) {
   Page page = HostilePage();
   page.chart_js.clear();
   const std::string html = RenderPage(page);
@@ -96,7 +96,7 @@ TEST(PageTest, ThePageLoadsNothing) {
   EXPECT_THAT(no_namespace, Not(HasSubstr("https://")));
 }
 
-TEST(PageTest, TablesAreThereWithoutScripts) {
+TEST(PageTest, ShowsTablesWithoutScripts) {
   Page page = HostilePage();
   page.sections[0].tables[0].rows = {{"forty-two"}};
   const std::string html = RenderPage(page);
@@ -104,14 +104,14 @@ TEST(PageTest, TablesAreThereWithoutScripts) {
   EXPECT_THAT(html, HasSubstr("<td>forty-two</td>"));
 }
 
-TEST(PageTest, WithoutChartJsThereIsNoPlaceForPlots) {
+TEST(PageTest, OmitsPlotsWithoutChartJs) {
   Page page = HostilePage();
   EXPECT_THAT(RenderPage(page), HasSubstr("class=\"plot\""));
   page.chart_js.clear();
   EXPECT_THAT(RenderPage(page), Not(HasSubstr("class=\"plot\"")));
 }
 
-TEST(PageTest, FilesAreWrittenWholeOrNotAtAll) {
+TEST(PageTest, WritesFilesWholeOrNotAtAll) {
   const testing_support::ScratchDir scratch;
   const std::string path = scratch.path_of("report.html");
   EXPECT_OK(WriteWhole(path, "first"));
@@ -124,7 +124,7 @@ TEST(PageTest, FilesAreWrittenWholeOrNotAtAll) {
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("no/such/folder")));
 }
 
-TEST(PageTest, FilesAreReadWholeOrNotAtAll) {
+TEST(PageTest, ReadsFilesWholeOrNotAtAll) {
   const testing_support::ScratchDir scratch;
   const std::string path = scratch.path_of("file");
   std::string bytes;

@@ -17,7 +17,7 @@ bool AllZero(const AlignedBytes& bytes) {
 }
 
 // Below and above the size from which on huge pages are asked for.
-TEST(AlignedBytesTest, AreZerosOfEverySizeAndAligned) {
+TEST(AlignedBytesTest, ZeroedAndAligned) {
   constexpr size_t kMiB = size_t{1} << 20;
   for (const size_t size : {size_t{1}, size_t{63}, size_t{64}, size_t{65}, kMiB, 8 * kMiB - 1,
                             8 * kMiB, 8 * kMiB + 1, 9 * kMiB, 33 * kMiB + 5}) {
@@ -33,14 +33,14 @@ TEST(AlignedBytesTest, AreZerosOfEverySizeAndAligned) {
   }
 }
 
-TEST(AlignedBytesTest, NoneForNothingAndForMoreThanThereIs) {
+TEST(AlignedBytesTest, EmptyForZeroBytesAndWithoutMemory) {
   EXPECT_EQ(AlignedBytes::Zeros(0).data(), nullptr);
   EXPECT_EQ(AlignedBytes::Zeros(SIZE_MAX).data(), nullptr);
   EXPECT_EQ(AlignedBytes::Zeros(SIZE_MAX / 2 + 2).size(), 0u);
   EXPECT_TRUE(absl::IsResourceExhausted(bloom::ZerosFor(uint64_t{1} << 62).status()));
 }
 
-TEST(AlignedBytesTest, MovingLeavesNothingBehind) {
+TEST(AlignedBytesTest, MovedFromIsEmpty) {
   AlignedBytes from = AlignedBytes::Zeros(100);
   const uint8_t* const data = from.data();
   AlignedBytes to = std::move(from);

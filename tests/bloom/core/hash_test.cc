@@ -29,7 +29,7 @@ TEST(HashTest, DigestIsXxh3AsPublished) {
 
 // Hashes of the bytes 00, 01, ... under the key 00, 01, ... 0f, from OpenSSL's SIPHASH with 8
 // bytes. For 15 bytes it is the example of the paper's appendix A.
-TEST(HashTest, SipHashIsThatOfThePaper) {
+TEST(HashTest, SipHashMatchesThePaper) {
   constexpr uint64_t kLow = 0x0706050403020100, kHigh = 0x0f0e0d0c0b0a0908;
   constexpr uint64_t kExpected[] = {
       0x726fdb47dd0e0e31, 0x74f839c593dc67fd, 0x0d6c8009d9a94f5a, 0x85676696d7fb7e2d,
@@ -86,7 +86,7 @@ TEST(HashTest, RemixCarriesEveryBitIntoEveryOther) {
   }
 }
 
-TEST(HashTest, RemixOfManyIsThatOfEach) {
+TEST(HashTest, RemixAllMatchesRemix) {
   // Tries every length around the lanes of a vector.  Nothing is written after the last digest.
   constexpr uint64_t kUntouched = 0x7e57;
   for (const bloom::Simd simd : {bloom::Simd::kPortable, bloom::BestSimd()}) {

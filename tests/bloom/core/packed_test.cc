@@ -18,7 +18,7 @@ using bloom::PackedBytes;
 using bloom::PackedProblem;
 using testing::HasSubstr;
 
-TEST(PackedTest, EveryNumberOfEveryWidthStaysWhereItWasPut) {
+TEST(PackedTest, StoresNumbersOfEveryWidth) {
   std::mt19937_64 random(5);
   for (uint32_t width = 1; width <= kMaxPackedBits; ++width) {
     PackedArray array = PackedArray::Zeros(101, width).value();
@@ -40,7 +40,7 @@ TEST(PackedTest, EveryNumberOfEveryWidthStaysWhereItWasPut) {
   }
 }
 
-TEST(PackedTest, TheLayoutIsTheOneDrawn) {
+TEST(PackedTest, BytesMatchTheDrawing) {
   PackedArray array = PackedArray::Zeros(3, 12).value();
   array.Set(0, 0xabc);
   array.Set(1, 0xdef);
@@ -62,7 +62,7 @@ TEST(PackedTest, AdditionStopsAtTheMaximum) {
   EXPECT_EQ(array.Get(0) + array.Get(2), 0u);
 }
 
-TEST(PackedTest, BytesThatCannotBeTheArrayAreNamed) {
+TEST(PackedTest, NamesImpossibleBytes) {
   const std::vector<uint8_t> bytes = {0xff, 0x0f};
   EXPECT_EQ(PackedProblem(3, 4, bytes), "");
   EXPECT_EQ(PackedProblem(4, 3, bytes), "");

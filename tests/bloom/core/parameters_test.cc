@@ -53,7 +53,7 @@ TEST(OccupancyTest, MomentsAgreeWithTheDistributionOfOccupiedCells) {
   }
 }
 
-TEST(OccupancyTest, BothWaysOfComputingAgreeWhereTheyMeet) {
+TEST(OccupancyTest, BothFormulasAgreeWhereTheyMeet) {
   constexpr uint64_t kBorder = uint64_t{1} << 20;
   for (const uint32_t probes : {1u, 7u, 20u, kMaxProbes}) {
     for (const double load : {1.1, 3.0}) {
@@ -77,7 +77,7 @@ TEST(OccupancyTest, BothWaysOfComputingAgreeWhereTheyMeet) {
 }
 
 // As good as all throws meet cells of their own then.
-TEST(OccupancyTest, NothingCancelsInWhatIsNearlyEmpty) {
+TEST(OccupancyTest, NearlyEmptyFiltersCancelNothing) {
   struct Case {
     uint64_t cells;
     uint32_t probes;
@@ -94,7 +94,7 @@ TEST(OccupancyTest, NothingCancelsInWhatIsNearlyEmpty) {
   }
 }
 
-TEST(ParametersTest, TheThreeFormulasStandInTheirOrder) {
+TEST(ParametersTest, TheThreeRatesAreOrdered) {
   // Bose et al.: the classic formula is too low, the approximate one lower still.
   for (const uint64_t bits : {100ull, 1000ull, 100'000ull, 10'000'000ull}) {
     for (const uint32_t probes : {2u, 7u, 10u}) {
@@ -112,7 +112,7 @@ TEST(ParametersTest, TheThreeFormulasStandInTheirOrder) {
   EXPECT_NEAR(one.exact, one.classic, 1e-13);
 }
 
-TEST(ParametersTest, RatesHoldBeyondTwoToThe32Bits) {
+TEST(ParametersTest, RatesAreExactBeyondTwoToThe32Bits) {
   const uint64_t bits = uint64_t{1} << 40;
   const StandardRates rates = StandardRatesOf(bits, 7, bits / 10).value();
   EXPECT_NEAR(rates.exact / 0.00819, 1, 0.005);
@@ -208,7 +208,7 @@ TEST(ParametersTest, TheTableIsThePublishedOne) {
   }
 }
 
-TEST(ParametersTest, ChoicesAreThoseThatClickHouseMakesWhereItsTableReaches) {
+TEST(ParametersTest, ChoosesAsClickHouseDoes) {
   const struct {
     double fpp;
     uint32_t bits_per_key, probes;
@@ -226,7 +226,7 @@ TEST(ParametersTest, ChoicesAreThoseThatClickHouseMakesWhereItsTableReaches) {
   EXPECT_EQ(ChooseFromTable(0.9).value(), (TableChoice{2, 1, RateInTable(2, 1).value()}));
 }
 
-TEST(ParametersTest, WhatTheTableCannotMeetIsAnError) {
+TEST(ParametersTest, TargetsOutsideTheTableAreErrors) {
   EXPECT_THAT(ChooseFromTable(6.7e-5), Names("below all rates of the table"));
   EXPECT_THAT(ChooseFromTable(1e-9), Names("target_fpp 1e-09"));
 }

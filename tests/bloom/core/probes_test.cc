@@ -71,7 +71,7 @@ TYPED_TEST_SUITE(ProbesTest, FreeKinds, testing_support::KindNames);
 // A filter of 2^40 bits takes no memory as long as only positions are looked at.  Where one probe
 // has too few values, keys meet in it that should not: one of 2^32 values would let 8 pairs meet
 // here.
-TYPED_TEST(ProbesTest, KeysMeetInAProbeAsSeldomAsInIndependentOnes) {
+TYPED_TEST(ProbesTest, KeysCollideAsRarelyAsIndependentOnes) {
   constexpr uint64_t kBits = uint64_t{1} << 40;
   constexpr uint64_t kKeys = 1 << 18;  // 2^35 pairs: 1/32 expected to meet in a probe, 1 in all
   uint64_t all = 0;
@@ -86,7 +86,7 @@ TYPED_TEST(ProbesTest, KeysMeetInAProbeAsSeldomAsInIndependentOnes) {
   EXPECT_LE(all, 7u);
 }
 
-TYPED_TEST(ProbesTest, ProbesMeetOtherProbesAsSeldomAsIndependentOnes) {
+TYPED_TEST(ProbesTest, ProbesCollideAsRarelyAsIndependentOnes) {
   constexpr uint64_t kBits = uint64_t{1} << 40;
   constexpr uint64_t kKeys = 1 << 16;  // 2^21 positions, 2^41 pairs: two expected to meet
   std::vector<uint64_t> positions;
@@ -118,7 +118,7 @@ TEST(StandardProbesTest, EveryProbeHasAsManyValuesAsTheLargestFilterHasBits) {
 // Few keys are where it shows that probes depend on each other: in double hashing half as many keys
 // again would pass here.  Measured against the share of ones, filter by filter, so that their
 // different shares are no noise.
-TEST(StandardProbesTest, InFiltersOfFewKeysAbsentKeysPassAsOftenAsTheOnesSay) {
+TEST(StandardProbesTest, FewKeysPassAtTheRateOfTheOnes) {
   constexpr uint64_t kKeys = 40;
   constexpr uint64_t kFilters = 2000;
   constexpr uint64_t kQueries = 20'000;

@@ -86,7 +86,7 @@ TEST(StandardSizingTest, OverfillingRaisesTheRateAsPublished) {
 }
 
 // 20 keys at 10^-6 would pass 9 % more often than asked for, 40 at 0.001 1.9 %.
-TEST(StandardSizingTest, FewKeysKeepLowTargetsWhereTheClassicFormulaMissesThem) {
+TEST(StandardSizingTest, FewKeysMeetLowTargets) {
   for (const double fpp : {0.001, 1e-6, 1e-8}) {
     for (const uint32_t keys : {10u, 20u, 40u, 100u}) {
       const Shape shape = StandardShapeFor(keys, fpp).value();
@@ -122,7 +122,7 @@ std::vector<double> ExactLineFpp(uint32_t probes, uint32_t most_keys) {
   return ExactFpp(kLineBits, probes, most_keys);
 }
 
-TEST(StandardSizingTest, ClassicRatesAreAsFarBelowTheExactOnesAsTheHeaderSays) {
+TEST(StandardSizingTest, ClassicRatesAreLowByTheStatedShare) {
   struct Case {
     uint32_t bits;
     uint32_t probes;
@@ -174,7 +174,7 @@ TEST(BlockedSizingTest, RatesAgreeWithTheExactOccupancy) {
   }
 }
 
-TEST(BlockedSizingTest, ASingleLineHoldsAllKeys) {
+TEST(BlockedSizingTest, OneLineHoldsAllKeys) {
   const std::vector<double> exact = ExactLineFpp(5, 60);
   for (const uint32_t keys : {1u, 5u, 50u, 60u}) {
     EXPECT_NEAR(BlockedFpp(1, 5, keys) / exact[keys], 1, 0.01) << keys;
@@ -204,7 +204,7 @@ TEST(BlockedSizingTest, TextbookSizeWouldMissTheTarget) {
   EXPECT_EQ(blocked.probes, 9u);
 }
 
-TEST(BlockedSizingTest, SizesBesideThoseOfTheStandardKind) {
+TEST(BlockedSizingTest, SizesComparedWithStandard) {
   const auto times_standard = [](double fpp) {
     return static_cast<double>(BlockedShapeFor(kMany, fpp).value().size) * kLineBits /
            static_cast<double>(StandardShapeFor(kMany, fpp).value().size);

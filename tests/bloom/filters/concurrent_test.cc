@@ -86,7 +86,7 @@ TEST(ConcurrentTest, HasTheBytesOfTheBlockedKindAndReadsThem) {
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("kind 2, not 3")));
 }
 
-TEST(ConcurrentTest, AddIfAbsentSaysNewToWhatWouldNotHavePassed) {
+TEST(ConcurrentTest, AddIfAbsentAgreesWithMayContain) {
   ConcurrentFilter filter = MakeShared(1000, 0.1);
   Sequential sequential = Sequential::Make(1000, 0.1, 3).value();
   std::mt19937_64 random(1);
@@ -108,7 +108,7 @@ TEST(ConcurrentTest, AddIfAbsentSaysNewToWhatWouldNotHavePassed) {
   EXPECT_EQ(filter.Serialize(), sequential.Serialize());
 }
 
-TEST(ConcurrentTest, WhatWasClearedIsNewAgain) {
+TEST(ConcurrentTest, ClearedKeysAreNewAgain) {
   ConcurrentFilter filter = MakeShared(100, 1e-6);
   for (int round = 0; round < 3; ++round) {
     EXPECT_TRUE(filter.AddIfAbsent("apple"));
@@ -121,7 +121,7 @@ TEST(ConcurrentTest, WhatWasClearedIsNewAgain) {
 
 // --- many threads ---
 
-TEST(ConcurrentTest, AllThreadsTogetherSetTheBitsThatOneWould) {
+TEST(ConcurrentTest, ThreadsSetTheSameBitsAsOne) {
   constexpr uint64_t kKeys = kIsSanitized ? 4000 : 100'000;
   // The lines are few, so that threads meet in them, and then more than the caches hold.
   for (const uint64_t planned : {uint64_t{50}, kKeys}) {
@@ -142,7 +142,7 @@ TEST(ConcurrentTest, AllThreadsTogetherSetTheBitsThatOneWould) {
 }
 
 // One key after the other, all threads at the same one: the shortest race of all.
-TEST(ConcurrentTest, OfAllWhoAddAKeyAtOnceOneIsToldThatItWasNew) {
+TEST(ConcurrentTest, OneThreadIsToldThatAKeyIsNew) {
   constexpr uint64_t kKeys = kIsSanitized ? 3000 : 60'000;
   ConcurrentFilter filter = MakeShared(kKeys, 1e-9);
   std::vector<std::atomic<int>> told_new(kKeys);
@@ -169,7 +169,7 @@ std::vector<Digest> DigestsOfOneClaim(uint64_t count, uint64_t seed) {
   return digests;
 }
 
-TEST(ConcurrentTest, OneIsToldWhereKeysShareAClaimToo) {
+TEST(ConcurrentTest, OneThreadIsToldWhenKeysShareAClaim) {
   constexpr uint64_t kKeys = 60;
   const int rounds = kIsSanitized ? 60 : 500;
   const std::vector<Digest> keys = DigestsOfOneClaim(kKeys, 3);
@@ -190,7 +190,7 @@ TEST(ConcurrentTest, OneIsToldWhereKeysShareAClaimToo) {
 
 // If other threads set bits at the same time, a key may pass that was never added.  At most one
 // caller is told that a key is new; if none is, other keys have set all of its bits.
-TEST(ConcurrentTest, AddIfAbsentMissesOnlyKeysWhoseBitsOthersSet) {
+TEST(ConcurrentTest, AddIfAbsentMissesOnlyFalsePositives) {
   constexpr uint64_t kKeys = 120;
   const int rounds = kIsSanitized ? 60 : 500;
   const std::vector<Digest> keys = DigestsOfOneClaim(kKeys, 3);
@@ -225,7 +225,7 @@ TEST(ConcurrentTest, AddIfAbsentMissesOnlyKeysWhoseBitsOthersSet) {
   EXPECT_GT(untold, 0u);  // it does happen
 }
 
-TEST(ConcurrentTest, ReadersFindAllThatWasAddedBeforeTheyAsked) {
+TEST(ConcurrentTest, ReadersSeeEarlierAdditions) {
   constexpr uint64_t kKeys = kIsSanitized ? 4000 : 60'000;
   ConcurrentFilter filter = MakeShared(kKeys);
   std::atomic<uint64_t> added{0};
@@ -287,7 +287,7 @@ TEST(ConcurrentTest, IsSavedAndMergedWhileOthersAdd) {
   EXPECT_EQ(whole.Serialize(), filter.Serialize());
 }
 
-TEST(ConcurrentTest, TheCountStopsAtTheMostThatItHolds) {
+TEST(ConcurrentTest, TheCountSaturates) {
   ConcurrentFilter filter = MakeShared(100);
   filter.AddDigest(DigestOfKey(1));
   for (int i = 0; i < 64; ++i) ASSERT_THAT(filter.Merge(filter), IsOk());
@@ -302,7 +302,7 @@ TEST(ConcurrentTest, TheCountStopsAtTheMostThatItHolds) {
   EXPECT_EQ(loaded.added_count(), 0u);
 }
 
-TEST(ConcurrentTest, MergingLosesNoKeyThatIsAddedMeanwhile) {
+TEST(ConcurrentTest, MergeLosesNoConcurrentKey) {
   constexpr int kRounds = kIsSanitized ? 3 : 200;
   for (int round = 0; round < kRounds; ++round) {
     ConcurrentFilter filter = MakeShared(2000), other = MakeShared(2000);
@@ -353,7 +353,7 @@ TEST(ConcurrentTest, CountsAllAdditions) {
 }
 
 // A claim from before Clear would be the same as one that came after it.
-TEST(ConcurrentTest, OneIsToldAfterClearToo) {
+TEST(ConcurrentTest, OneThreadIsToldAfterClear) {
   constexpr int kRounds = kIsSanitized ? 1000 : 40'000;
   ConcurrentFilter filter = MakeShared(10, 1e-9);
   std::atomic<int> begun{0}, ended{0}, told_new{0};

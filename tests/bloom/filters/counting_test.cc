@@ -30,7 +30,7 @@ CountingFilter MakeCounting(uint64_t keys, double fpp = 0.01, uint32_t bits = 4,
   return CountingFilter::MakeWithCounters(keys, fpp, bits, seed).value();
 }
 
-TEST(CountingTest, ForgetsWhatIsRemoved) {
+TEST(CountingTest, ForgetsRemovedKeys) {
   CountingFilter filter = MakeCounting(10'000);
   for (uint64_t i = 0; i < 10'000; ++i) filter.AddDigest(DigestOfKey(i));
   for (uint64_t i = 0; i < 5000; ++i) EXPECT_TRUE(filter.RemoveDigest(DigestOfKey(i)));
@@ -42,7 +42,7 @@ TEST(CountingTest, ForgetsWhatIsRemoved) {
   EXPECT_EQ(filter.CountSaturated(), 0u);
 }
 
-TEST(CountingTest, RemovingAllThatWasAddedLeavesANewFilter) {
+TEST(CountingTest, RemovingAllKeysLeavesAnEmptyFilter) {
   for (const uint32_t bits : {3, 4, 5, 8, 16, 32}) {
     CountingFilter filter = MakeCounting(1000, 0.01, bits);
     const std::string empty = filter.Serialize();
@@ -53,7 +53,7 @@ TEST(CountingTest, RemovingAllThatWasAddedLeavesANewFilter) {
   }
 }
 
-TEST(CountingTest, RemovingWhatIsNotThereIsRefusedAndChangesNothing) {
+TEST(CountingTest, RefusesToRemoveAbsentKeys) {
   CountingFilter filter = MakeCounting(1000, 1e-6);
   EXPECT_FALSE(filter.Remove("apple"));
   filter.Add("pear");
@@ -66,7 +66,7 @@ TEST(CountingTest, RemovingWhatIsNotThereIsRefusedAndChangesNothing) {
 }
 
 // In so small a filter keys share cells, have one twice, and fill counters to the brim.
-TEST(CountingTest, CountersAreThoseOfTheOracle) {
+TEST(CountingTest, CountersMatchTheOracle) {
   std::mt19937_64 random(11);
   for (const uint32_t bits : {1, 2, 4, 7}) {
     // 512 cells with one probe at 0.1 and 3 keys; made small by a shape of its own.
@@ -107,7 +107,7 @@ TEST(CountingTest, CountersAreThoseOfTheOracle) {
   }
 }
 
-TEST(CountingTest, AFullCounterStaysForEver) {
+TEST(CountingTest, FullCountersStayFull) {
   CountingFilter filter = MakeCounting(100, 0.01, 4);
   for (int i = 0; i < 20; ++i) filter.Add("apple");
   EXPECT_GT(filter.CountSaturated(), 0u);
@@ -172,7 +172,7 @@ TEST(CountingTest, AUnionAddsAndStopsAtTheMaximum) {
 }
 
 // Bit by bit, 1 and 2 have nothing in common.
-TEST(CountingTest, AnIntersectionHoldsWhatBothHold) {
+TEST(CountingTest, IntersectionHoldsSharedKeys) {
   CountingFilter left = MakeCounting(1000), right = MakeCounting(1000);
   for (uint64_t i = 0; i < 600; ++i) left.AddDigest(DigestOfKey(i));
   for (uint64_t i = 400; i < 1000; ++i) {
@@ -201,13 +201,13 @@ TEST(CountingTest, AsAStandardFilterItHasTheBitsOfItsKeys) {
   EXPECT_EQ(counting.SerializeAsStandard().value(), standard.Serialize());
 }
 
-TEST(CountingTest, MoreCountersThanThereMayBeAreRefusedByTheNumberOfKeys) {
+TEST(CountingTest, RefusesTooManyCounters) {
   EXPECT_THAT(CountingFilter::MakeWithCounters(uint64_t{1} << 52, 0.01, 8),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("key_count 4503599627370496 at target_fpp 0.01 needs more than")));
 }
 
-TEST(CountingTest, WidthsThatNoCounterHasAreRefusedByName) {
+TEST(CountingTest, RefusesWrongCounterWidths) {
   for (const uint32_t bits : {0, 33, 64, 1000}) {
     EXPECT_THAT(CountingFilter::MakeWithCounters(10, 0.01, bits),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("counter_bits")));

@@ -62,7 +62,7 @@ class DynamicTest : public testing::Test {};
 using DynamicRows = testing::Types<BlockedRow, StandardRow, CountingFilter>;
 TYPED_TEST_SUITE(DynamicTest, DynamicRows, testing_support::KindNames);
 
-TYPED_TEST(DynamicTest, GetsARowWheneverItsRowsAreFull) {
+TYPED_TEST(DynamicTest, AddsARowWhenRowsAreFull) {
   auto filter = MakeDynamic<TypeParam>(0, 1000, 1000);
   EXPECT_EQ(RowCounts(filter), std::vector<uint64_t>({1000}));
   const uint64_t row_bits = filter.size_bits();
@@ -75,7 +75,7 @@ TYPED_TEST(DynamicTest, GetsARowWheneverItsRowsAreFull) {
   EXPECT_EQ(filter.added_count(), 3500u);
 }
 
-TYPED_TEST(DynamicTest, LetsAsManyAbsentKeysPassAsTheFormulaSays) {
+TYPED_TEST(DynamicTest, PassesAbsentKeysAtThePredictedRate) {
   constexpr uint64_t kCapacity = 20'000;
   constexpr uint64_t kKeys = 110'000;
   constexpr uint64_t kQueries = 250'000;  // more than 10^4 that pass
@@ -100,7 +100,7 @@ TYPED_TEST(DynamicTest, LetsAsManyAbsentKeysPassAsTheFormulaSays) {
 
 // Both filters have rows that are full and rows that are not.  No row gets more than its share, and
 // rows with room take the next keys.
-TYPED_TEST(DynamicTest, AMergeFillsWhatHasRoomAndOverfillsNothing) {
+TYPED_TEST(DynamicTest, MergeFillsRoomAndOverfillsNothing) {
   auto left = MakeDynamic<TypeParam>(0, 2600, 1000);
   ASSERT_THAT(left.Merge(MakeDynamic<TypeParam>(2600, 3900, 1000)), IsOk());
   EXPECT_EQ(RowCounts(left), std::vector<uint64_t>({1000, 1000, 900, 1000}));
@@ -116,7 +116,7 @@ TYPED_TEST(DynamicTest, AMergeFillsWhatHasRoomAndOverfillsNothing) {
   EXPECT_THAT(DynamicFilter<TypeParam>::Load(left.Serialize()), IsOk());
 }
 
-TYPED_TEST(DynamicTest, AMergeWithItselfOrWithNothingHarmsNothing) {
+TYPED_TEST(DynamicTest, MergesWithItselfAndWithAnEmptyFilter) {
   auto filter = MakeDynamic<TypeParam>(0, 1700, 1000);
   const std::string before = filter.Serialize();
   ASSERT_THAT(filter.Merge(MakeDynamic<TypeParam>(0, 0, 1000)), IsOk());
@@ -146,7 +146,7 @@ TYPED_TEST(DynamicTest, MergesManyRowsIntoTheFirstWithRoom) {
   EXPECT_EQ(RowCounts(empty), RowCounts(filter));
 }
 
-TYPED_TEST(DynamicTest, MergesOfWhatDiffersAreRefusedByName) {
+TYPED_TEST(DynamicTest, RefusesToMergeDifferentFilters) {
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   auto filter = MakeDynamic<TypeParam>(0, 1500, 1000);
   const std::string before = filter.Serialize();
@@ -201,7 +201,7 @@ TYPED_TEST(DynamicTest, DamageInARowIsDataLossThatNamesTheRow) {
   }
 }
 
-TYPED_TEST(DynamicTest, RowsThatDoNotBelongTogetherAreDataLoss) {
+TYPED_TEST(DynamicTest, MismatchedRowsAreDataLoss) {
   using Filter = DynamicFilter<TypeParam>;
   const std::string sound = MakeDynamic<TypeParam>(0, 50, 20, 0.1).Serialize();
   const std::vector<std::string> parts = PartsOf(sound);
@@ -245,12 +245,12 @@ TYPED_TEST(DynamicTest, RowsThatDoNotBelongTogetherAreDataLoss) {
               StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("row 2")));
 }
 
-TYPED_TEST(DynamicTest, RowsThatLieUnderRightChecksumsDoNoHarm) {
+TYPED_TEST(DynamicTest, ForgedRowsAreHarmless) {
   const std::string sound = MakeDynamic<TypeParam>(0, 50, 20, 0.1).Serialize();
   EXPECT_GT(testing_support::LoadWithForgedParts<DynamicFilter<TypeParam>>(sound, 5, 3000), 0);
 }
 
-TEST(DynamicRowsTest, RowsOfAnotherKindAreRefusedByName) {
+TEST(DynamicRowsTest, RefusesRowsOfAnotherKind) {
   const std::string bytes = MakeDynamic<StandardRow>(0, 50, 20).Serialize();
   EXPECT_THAT(DynamicFilter<BlockedRow>::Load(bytes),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("rows of kind 2, not 3")));
@@ -259,7 +259,7 @@ TEST(DynamicRowsTest, RowsOfAnotherKindAreRefusedByName) {
               StatusIs(kDynamicLoss, HasSubstr("row 0")));
 }
 
-TEST(DynamicRowsTest, TheBytesAreAsTheyAreDrawn) {
+TEST(DynamicRowsTest, BytesMatchTheDrawing) {
   const auto filter = MakeDynamic<StandardRow>(0, 50, 20);
   const std::string bytes = filter.Serialize();
   EXPECT_EQ(bytes[8], 71);
@@ -323,7 +323,7 @@ TEST(DynamicRowsTest, TheFormulaGivesThePublishedRates) {
 
 // The same keys in another order lie in other rows.  To intersect row by row denies most of them;
 // hence there is no such thing.
-TEST(DynamicRowsTest, AnIntersectionRowByRowWouldDenyKeysThatBothHave) {
+TEST(DynamicRowsTest, IntersectingRowsWouldDenySharedKeys) {
   static_assert(!CanIntersect<DynamicFilter<>> && CanIntersect<BlockedRow>);
   constexpr uint64_t kKeys = 2000;
   std::vector<BlockedRow> here, there;
@@ -341,7 +341,7 @@ TEST(DynamicRowsTest, AnIntersectionRowByRowWouldDenyKeysThatBothHave) {
   EXPECT_LT(passing, kKeys / 10);
 }
 
-TEST(DynamicRowsTest, WithoutMemoryForARowItOverfillsTheLastAndLosesNothing) {
+TEST(DynamicRowsTest, OverfillsTheLastRowWithoutMemory) {
   ScarceRow::rows_left = 2;
   auto filter = DynamicFilter<ScarceRow>::Make(1000, 0.01, 3).value();
   AddKeys(filter, 0, 2500);
@@ -370,7 +370,7 @@ TEST(DynamicRowsTest, WithoutMemoryForARowItOverfillsTheLastAndLosesNothing) {
 
 using CountingRows = DynamicFilter<CountingFilter>;
 
-TEST(DynamicCountingTest, RemovesWhatLiesInExactlyOneRow) {
+TEST(DynamicCountingTest, RemovesKeysOfExactlyOneRow) {
   auto filter = MakeDynamic<CountingFilter>(0, 3000, 1000, 1e-6);
   for (uint64_t i = 500; i < 2500; ++i) ASSERT_TRUE(filter.RemoveDigest(DigestOfKey(i)));
   EXPECT_EQ(CountKeys(filter, 500, 2500), 0u);
@@ -383,7 +383,7 @@ TEST(DynamicCountingTest, RemovesWhatLiesInExactlyOneRow) {
   EXPECT_EQ(CountKeys(filter, 5000, 6600), 1600u);
 }
 
-TEST(DynamicCountingTest, RefusesWhatIsNotThereAndWhatMayLieInTwoRows) {
+TEST(DynamicCountingTest, RefusesAbsentAndAmbiguousKeys) {
   auto filter = CountingRows::Make(2, 1e-6, 3).value();
   filter.Add("apple");
   filter.Add("pear");
@@ -421,7 +421,7 @@ TEST(DynamicCountingTest, RefusesAsManyRemovalsAsItSays) {
   EXPECT_NEAR(refused / (2 * kCapacity) / predicted, 1, 0.08);  // a standard error of 2.2 %
 }
 
-TEST(DynamicCountingTest, NoKeyIsDeniedForTheRemovalOfOthers) {
+TEST(DynamicCountingTest, RemovalsDenyNoOtherKey) {
   auto filter = MakeDynamic<CountingFilter>(0, 30'000, 1000, 0.02);
   for (uint64_t i = 0; i < 30'000; i += 2) filter.RemoveDigest(DigestOfKey(i));
   for (uint64_t i = 1; i < 30'000; i += 2)
@@ -429,7 +429,7 @@ TEST(DynamicCountingTest, NoKeyIsDeniedForTheRemovalOfOthers) {
   EXPECT_LT(filter.row_count() * 1000, 31'000u);
 }
 
-TEST(DynamicTest, TheSameKeyAgainAndAgainTakesNoRoomWhereItIsAskedFor) {
+TEST(DynamicTest, RepeatedKeysTakeNoRoom) {
   auto filter = DynamicFilter<>::Make(10, 0.01).value();
   EXPECT_TRUE(filter.AddIfAbsent("the same key"));
   for (int i = 0; i < 1000; ++i) ASSERT_FALSE(filter.AddIfAbsent("the same key"));

@@ -39,7 +39,7 @@ const std::vector<int> kIntegers = {24,  130, 24, 8,  134, 8,   68, 6,   2,  101
                                     10,  64,  2,  38, 78,  114, 1,  64,  38, 1,   192,
                                     194, 152, 64, 70, 0,   36,  56, 121, 64, 0};
 
-TEST(ParquetTest, ReadsWhatOthersWrite) {
+TEST(ParquetTest, ReadsFiltersOfOtherWriters) {
   const auto strings = ParquetFilter::Load(BytesOf(kHeaderOf32) + BytesOf(kStrings));
   ASSERT_THAT(strings, IsOk());
   const auto integers = ParquetFilter::Load(BytesOf(kHeaderOf32) + BytesOf(kIntegers) + "more");
@@ -58,7 +58,7 @@ TEST(ParquetTest, ReadsWhatOthersWrite) {
   EXPECT_EQ(strings->size_bytes(), 32u);
 }
 
-TEST(ParquetTest, WritesBitForBitWhatOthersWrite) {
+TEST(ParquetTest, WritesTheBytesOfOtherWriters) {
   ParquetFilter strings = ParquetFilter::Make(5, 0.01).value();
   ParquetFilter integers = ParquetFilter::Make(5, 0.01).value();
   ASSERT_EQ(strings.size_bytes(), 32u);
@@ -79,7 +79,7 @@ TEST(ParquetTest, NumbersAreHashedByTheirPlainEncoding) {
   EXPECT_NE(ParquetFilter::HashOf(int32_t{1}), ParquetFilter::HashOf(int64_t{1}));
 }
 
-TEST(ParquetTest, KeepsItsPromise) {
+TEST(ParquetTest, MeetsItsTarget) {
   // Its hash has no seed, so that other filters are those of other values.
   constexpr int64_t kValues = 100'000, kFilters = 5;
   for (const double fpp : {0.1, 0.01, 0.001}) {
@@ -107,7 +107,7 @@ TEST(ParquetTest, KeepsItsPromise) {
   }
 }
 
-TEST(ParquetTest, SizesThatReadersDoNotTakeAreRefused) {
+TEST(ParquetTest, RefusesSizesThatReadersReject) {
   EXPECT_THAT(ParquetFilter::Make(0, 0.01),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("value_count")));
   EXPECT_THAT(ParquetFilter::Make(10, 1),
@@ -124,7 +124,7 @@ absl::StatusOr<ParquetFilter> LoadWithHeader(const std::vector<int>& header) {
   return ParquetFilter::Load({exact.get(), bytes.size()});
 }
 
-TEST(ParquetTest, HeadersOfNewerVersionsAreSkippedOrRefusedByName) {
+TEST(ParquetTest, SkipsOrRefusesNewerHeaders) {
   // Fields 5 to 9 behind the known ones: a bool, a byte, a double, a string, a struct in a struct.
   std::vector<int> longer = kHeaderOf32;
   longer.pop_back();
@@ -146,7 +146,7 @@ TEST(ParquetTest, HeadersOfNewerVersionsAreSkippedOrRefusedByName) {
               unknown("compression 4"));
 }
 
-TEST(ParquetTest, WhatIsNoFilterIsDataLoss) {
+TEST(ParquetTest, OtherBytesAreDataLoss) {
   const auto lost = [](const char* what) {
     return StatusIs(absl::StatusCode::kDataLoss, HasSubstr(what));
   };
@@ -175,7 +175,7 @@ TEST(ParquetTest, WhatIsNoFilterIsDataLoss) {
   EXPECT_THAT(LoadWithHeader(std::vector<int>(1000, 0x1c)), lost("cannot be read"));  // too deep
 }
 
-TEST(ParquetTest, AnyBytesEndInAFilterOrAnError) {
+TEST(ParquetTest, AnyBytesAreReadOrRefused) {
   std::mt19937_64 random(3);
   const std::string sound = BytesOf(kHeaderOf32) + BytesOf(kStrings);
   int loaded = 0;
@@ -195,7 +195,7 @@ TEST(ParquetTest, AnyBytesEndInAFilterOrAnError) {
   EXPECT_GT(loaded, 1000);
 }
 
-TEST(ParquetTest, MergedItHasTheValuesOfBoth) {
+TEST(ParquetTest, MergeKeepsTheValuesOfBoth) {
   auto left = ParquetFilter::Make(1000, 0.01).value(),
        right = ParquetFilter::Make(1000, 0.01).value();
   auto both = ParquetFilter::Make(1000, 0.01).value();
@@ -220,14 +220,14 @@ TEST(ParquetTest, IntegersOfOneSizeAreOneType) {
   EXPECT_NE(ParquetFilter::HashOf(42), ParquetFilter::HashOf(int64_t{42}));
 }
 
-TEST(ParquetTest, TooManyValuesAreRefusedByName) {
+TEST(ParquetTest, RefusesTooManyValues) {
   for (const uint64_t count : {uint64_t{0}, uint64_t{1} << 40, UINT64_MAX}) {
     EXPECT_THAT(ParquetFilter::Make(count, 0.01),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("value_count")));
   }
 }
 
-TEST(ParquetTest, FieldsWithIdsThatNoneHasAreDataLoss) {
+TEST(ParquetTest, UnknownFieldIdsAreDataLoss) {
   // A bool with the id INT64_MAX, and one behind it; ids 0 and -1.
   for (const std::string_view head :
        {std::string_view("\x05\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00\x15\x00", 14),

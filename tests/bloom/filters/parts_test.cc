@@ -27,7 +27,7 @@ absl::StatusOr<std::vector<std::string>> PartsOfCopy(std::string_view bytes) {
   return std::vector<std::string>(parts->begin(), parts->end());
 }
 
-TEST(PartsTest, WhatIsAppendedIsRead) {
+TEST(PartsTest, ReadsAppendedParts) {
   const std::vector<std::string> parts = {"apple", "", std::string(300, '\0'), "pear"};
   std::string payload;
   for (const std::string& part : parts) bloom::AppendPart(part, payload);
@@ -37,7 +37,7 @@ TEST(PartsTest, WhatIsAppendedIsRead) {
   EXPECT_TRUE(PartsOfCopy("").value().empty());
 }
 
-TEST(PartsTest, LengthsThatDoNotFitAreDataLoss) {
+TEST(PartsTest, WrongLengthsAreDataLoss) {
   std::string payload;
   bloom::AppendPart("apple", payload);
   bloom::AppendPart("pear", payload);

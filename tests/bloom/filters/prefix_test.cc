@@ -59,7 +59,7 @@ TEST(PrefixExtractorTest, FixedTakesTheFirstBytes) {
   EXPECT_EQ(PrefixBy("fixed:65535", std::string(65'534, 'x')), std::nullopt);
 }
 
-TEST(PrefixExtractorTest, DelimiterTakesAllUpToItAndItself) {
+TEST(PrefixExtractorTest, DelimiterEndsThePrefix) {
   EXPECT_EQ(PrefixBy("delimiter:/", "a/b/c"), "a/");
   EXPECT_EQ(PrefixBy("delimiter:/", "/"), "/");
   EXPECT_EQ(PrefixBy("delimiter:/", "abc"), std::nullopt);
@@ -82,7 +82,7 @@ TEST(PrefixExtractorTest, NamesAreReadAndWritten) {
   EXPECT_EQ(PrefixExtractor::FromName("fixed:007").value().name(), "fixed:7");
 }
 
-TEST(PrefixExtractorTest, OtherNamesAreRefusedByName) {
+TEST(PrefixExtractorTest, RefusesOtherNames) {
   for (const std::string name : {"",
                                  "fixed",
                                  "fixed:",
@@ -114,7 +114,7 @@ TEST(PrefixExtractorTest, OtherNamesAreRefusedByName) {
 
 // --- questions ---
 
-TEST(PrefixTest, AnswersForPrefixesAndWhatBeginsWithThem) {
+TEST(PrefixTest, AnswersForPrefixesAndLongerKeys) {
   PrefixFilter filter = MakePrefix("fixed:3");
   filter.Add("abcdef");
   filter.Add("ab");  // out of the domain
@@ -131,7 +131,7 @@ TEST(PrefixTest, AnswersForPrefixesAndWhatBeginsWithThem) {
   EXPECT_EQ(filter.added_count(), 1u);
 }
 
-TEST(PrefixTest, AnswersForRangesWithinOnePrefixAlone) {
+TEST(PrefixTest, AnswersOnlyRangesWithinOnePrefix) {
   PrefixFilter filter = MakePrefix("delimiter:/");
   filter.Add("fruit/apple");
   EXPECT_TRUE(filter.MayMatchRange("fruit/x", "fruit/z"));
@@ -150,7 +150,7 @@ TEST(PrefixTest, AnswersForRangesWithinOnePrefixAlone) {
   EXPECT_FALSE(filter.MayMatchRange("nuts/", "nuts/z", RangeEnd::kExcluded));
 }
 
-TEST(PrefixTest, WhatComesFirstAfterAPrefixOfHighBytesIsKnown) {
+TEST(PrefixTest, FindsTheSuccessorOfHighBytes) {
   PrefixFilter filter = MakePrefix("fixed:2");
   const auto denies = [&](std::string_view low, std::string_view high) {
     return !filter.MayMatchRange(low, high, RangeEnd::kExcluded);
@@ -173,7 +173,7 @@ std::string RandomPrefixedKey(std::mt19937_64& random) {
   return key;
 }
 
-TEST(PrefixTest, NoRangeThatHoldsAKeyIsDenied) {
+TEST(PrefixTest, DeniesNoRangeWithAKey) {
   std::mt19937_64 random(1);
   uint64_t empty = 0, denied = 0, decidable = 0;
   for (const char* name :
@@ -232,7 +232,7 @@ std::vector<std::string> ShortStringsOf(const std::string& letters) {
 }
 
 // By a filter without keys, which says "no" wherever it can.
-TEST(PrefixTest, ExactlyTheRangesWithinOnePrefixAreDecided) {
+TEST(PrefixTest, DecidesExactlyTheRangesWithinOnePrefix) {
   const std::vector<std::string> bounds = ShortStringsOf("./0\xfe\xff");
   // The letter after each of those too: so what comes behind a prefix is among them.
   const std::vector<std::string> all = ShortStringsOf("./01\xfe\xff");
@@ -261,7 +261,7 @@ TEST(PrefixTest, ExactlyTheRangesWithinOnePrefixAreDecided) {
 
 // --- whole keys ---
 
-TEST(PrefixTest, WholeKeysAreToldApartIfTheyAreIn) {
+TEST(PrefixTest, TellsWholeKeysApart) {
   PrefixFilter filter = MakePrefix("fixed:2", 1000, 1e-9, WholeKeys::kToo);
   for (const char* key : {"a", "ab", "abc", "abd", "abd", "b", "xyz"}) filter.Add(key);
   // The keys, less "ab" and the second "abd", and the prefixes ab and xy.
@@ -283,7 +283,7 @@ std::string NumberedPrefix(uint64_t i) {
   return key;
 }
 
-TEST(PrefixTest, LetsAsManyAbsentPrefixesPassAsPredicted) {
+TEST(PrefixTest, PassesAbsentPrefixesAtThePredictedRate) {
   constexpr uint64_t kPrefixes = 100'000, kQueries = 1'000'000;
   double sum = 0, predicted = 0;
   for (uint64_t seed = 1; seed <= 5; ++seed) {
@@ -319,7 +319,7 @@ TEST(PrefixTest, HoldsTheBitsOfItsPrefixes) {
   EXPECT_EQ(filter.Serialize().substr(64), blocked.Serialize() + "delimiter:/");
 }
 
-TEST(PrefixTest, MergesWhatFitsAndRefusesTheRestByName) {
+TEST(PrefixTest, MergesOnlyMatchingFilters) {
   PrefixFilter left = MakePrefix("fixed:2"), right = MakePrefix("fixed:2");
   left.Add("aa1");
   right.Add("bb1");
@@ -338,7 +338,7 @@ TEST(PrefixTest, MergesWhatFitsAndRefusesTheRestByName) {
   EXPECT_EQ(left.Serialize(), before);
 }
 
-TEST(PrefixTest, WhatWasClearedCanBeAddedAgain) {
+TEST(PrefixTest, ClearedKeysCanBeAddedAgain) {
   PrefixFilter filter = MakePrefix("fixed:2", 1000, 1e-6, WholeKeys::kToo);
   const std::string before = filter.Serialize();
   filter.Add("abc");
@@ -422,7 +422,7 @@ TEST(PrefixTest, AllDamageIsDataLoss) {
   testing_support::ExpectWrappedDamageIsDataLoss(SoundPrefixBytes(), LoadAndUsePrefix);
 }
 
-TEST(PrefixTest, OtherKindsVersionsAndExtractorsAreRefusedByName) {
+TEST(PrefixTest, RefusesOtherKindsVersionsAndExtractors) {
   testing_support::ExpectOtherWrappedAreRefusedByName(SoundPrefixBytes(), LoadAndUsePrefix);
   const auto with_tail = [](const std::string& tail) {
     std::string bytes = SoundPrefixBytes("delimiter:/");
@@ -443,7 +443,7 @@ TEST(PrefixTest, OtherKindsVersionsAndExtractorsAreRefusedByName) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("whole keys 2")));
 }
 
-TEST(PrefixTest, ForgedBytesWithRightChecksumsDoNoHarm) {
+TEST(PrefixTest, ForgedBytesAreHarmless) {
   testing_support::ExpectForgedWrappedDoNoHarm(SoundPrefixBytes(), 20'000, LoadAndUsePrefix);
 }
 

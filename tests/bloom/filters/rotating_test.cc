@@ -60,7 +60,7 @@ using RotatingRows = testing::Types<BlockedRow, StandardRow>;
 TYPED_TEST_SUITE(RotatingTest, RotatingRows, testing_support::KindNames);
 
 // After each single addition: the window is there, and what is older than all generations is not.
-TYPED_TEST(RotatingTest, RemembersTheWindowAndForgetsWhatIsOlder) {
+TYPED_TEST(RotatingTest, RemembersOnlyTheWindow) {
   for (const uint32_t generations : {2, 3, 4, 8}) {
     auto filter = MakeRotating<TypeParam>(0, 0, 210, 1e-7, generations);
     const uint64_t capacity = filter.generation_capacity();
@@ -91,7 +91,7 @@ TYPED_TEST(RotatingTest, NeverGrows) {
   EXPECT_LE(filter.remembered_count(), 4 * filter.generation_capacity());
 }
 
-TYPED_TEST(RotatingTest, LetsAsManyAbsentKeysPassAsTheFormulaSaysAndMeetsTheTargetAtItsWorst) {
+TYPED_TEST(RotatingTest, MeetsItsTargetAtTheWorstFill) {
   constexpr uint64_t kWindow = 60'000;
   constexpr double kTarget = 0.05;
   constexpr uint64_t kQueries = 250'000;
@@ -168,7 +168,7 @@ TYPED_TEST(RotatingTest, DeduplicatesAStreamAsTheOracleDoes) {
 
 // A key that comes again within each window is never taken for new; one that is only asked for
 // ages.
-TYPED_TEST(RotatingTest, ASteadyKeyNeverAgesOut) {
+TYPED_TEST(RotatingTest, RepeatedKeysNeverAgeOut) {
   auto filter = MakeRotating<TypeParam>(0, 0, 300, 1e-6);
   EXPECT_TRUE(filter.AddIfAbsent("steady"));
   EXPECT_TRUE(filter.AddIfAbsent("asked"));
@@ -230,7 +230,7 @@ TYPED_TEST(RotatingTest, SavingKeepsTheAges) {
   }
 }
 
-TYPED_TEST(RotatingTest, MergesAgeByAgeWhereThereIsRoom) {
+TYPED_TEST(RotatingTest, MergesGenerationsWithRoom) {
   auto left = MakeRotating<TypeParam>(0, 0, 3000, 1e-6);
   auto right = MakeRotating<TypeParam>(0, 0, 3000, 1e-6);
   for (uint64_t age = 4; age-- > 0;) {
@@ -249,7 +249,7 @@ TYPED_TEST(RotatingTest, MergesAgeByAgeWhereThereIsRoom) {
   }
 }
 
-TYPED_TEST(RotatingTest, AMergeThatWouldOverfillAGenerationIsRefused) {
+TYPED_TEST(RotatingTest, RefusesMergesThatOverfillAGeneration) {
   auto left = MakeRotating<TypeParam>(0, 1500, 3000);
   const std::string before = left.Serialize();
   EXPECT_THAT(left.Merge(MakeRotating<TypeParam>(0, 1001, 3000)),
@@ -265,7 +265,7 @@ TYPED_TEST(RotatingTest, AMergeThatWouldOverfillAGenerationIsRefused) {
   EXPECT_EQ(left.Serialize(), full);
 }
 
-TYPED_TEST(RotatingTest, MergesOfWhatDiffersAreRefusedByName) {
+TYPED_TEST(RotatingTest, RefusesToMergeDifferentFilters) {
   auto filter = MakeRotating<TypeParam>(0, 100, 3000);
   const std::string before = filter.Serialize();
   const auto refused = [&](const RotatingFilter<TypeParam>& other, const char* what) {
@@ -293,7 +293,7 @@ TYPED_TEST(RotatingTest, DamageInARowIsDataLossThatNamesTheRow) {
   }
 }
 
-TYPED_TEST(RotatingTest, RowsThatDoNotBelongTogetherAreDataLoss) {
+TYPED_TEST(RotatingTest, MismatchedRowsAreDataLoss) {
   using Filter = RotatingFilter<TypeParam>;
   const std::string sound = MakeRotating<TypeParam>(0, 50, 30, 0.1).Serialize();
   const std::vector<std::string> parts = PartsOf(sound);
@@ -319,7 +319,7 @@ TYPED_TEST(RotatingTest, RowsThatDoNotBelongTogetherAreDataLoss) {
   EXPECT_THAT(Filter::Load(WithNumberAt(sound, 48, detail + 0x100)), loss("4 parts, not 5"));
 }
 
-TYPED_TEST(RotatingTest, RowsThatLieUnderRightChecksumsDoNoHarm) {
+TYPED_TEST(RotatingTest, ForgedRowsAreHarmless) {
   const std::string sound = MakeRotating<TypeParam>(0, 50, 30, 0.1).Serialize();
   EXPECT_GT(testing_support::LoadWithForgedParts<RotatingFilter<TypeParam>>(sound, 7, 3000), 0);
 }
@@ -350,7 +350,7 @@ TYPED_TEST(RotatingTest, BatchesAnswerAsSingleQuestionsDo) {
 }
 
 // With turns in between: repetitions within a batch, keys remembered by an old generation.
-TYPED_TEST(RotatingTest, AddsBatchesAsItDoesKeysOneByOne) {
+TYPED_TEST(RotatingTest, BatchesAddAsSingleKeysDo) {
   std::mt19937_64 random(8);
   for (const uint64_t window : {50, 200'000}) {
     auto in_batches = MakeRotating<TypeParam>(0, 0, window),
@@ -374,12 +374,12 @@ TYPED_TEST(RotatingTest, AddsBatchesAsItDoesKeysOneByOne) {
   }
 }
 
-TEST(RotatingPlanTest, TakesTheBitsAKeyThatTheReadmeSays) {
+TEST(RotatingPlanTest, TakesTheStatedBitsPerKey) {
   const auto filter = RotatingFilter<>::Make(100'000, 0.01).value();
   EXPECT_NEAR(static_cast<double>(filter.size_bits()) / 100'000, 17.6, 0.05);
 }
 
-TEST(RotatingPlanTest, TheBytesAreAsTheyAreDrawn) {
+TEST(RotatingPlanTest, BytesMatchTheDrawing) {
   const auto filter = MakeRotating<StandardRow>(0, 52, 30);  // generations of 10
   const std::string bytes = filter.Serialize();
   EXPECT_EQ(bytes[8], 74);
@@ -396,12 +396,12 @@ TEST(RotatingPlanTest, TheBytesAreAsTheyAreDrawn) {
   }
 }
 
-TEST(RotatingPlanTest, RowsOfAnotherKindAreRefusedByName) {
+TEST(RotatingPlanTest, RefusesRowsOfAnotherKind) {
   EXPECT_THAT(RotatingFilter<BlockedRow>::Load(MakeRotating<StandardRow>(0, 50, 20).Serialize()),
               StatusIs(kRotatingInvalid, HasSubstr("rows of kind 2, not 3")));
 }
 
-TEST(RotatingPlanTest, NeedsMemoryForAllGenerationsAtOnceAndNoneLater) {
+TEST(RotatingPlanTest, AllocatesAllGenerationsAtOnce) {
   ScarceRow::rows_left = 3;
   EXPECT_THAT(RotatingFilter<ScarceRow>::Make(100, 0.01),
               StatusIs(absl::StatusCode::kResourceExhausted));

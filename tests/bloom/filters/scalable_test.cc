@@ -96,7 +96,7 @@ TYPED_TEST(ScalableTest, KeepsItsTargetForEver) {
 
 // A filter that was planned for all keys is smaller: by the tightening, and by what of the last row
 // is not in use yet.
-TYPED_TEST(ScalableTest, TakesAsManyBitsAKeyAsItsRowsDo) {
+TYPED_TEST(ScalableTest, TakesTheBitsOfItsRows) {
   constexpr uint64_t kFirst = 1000;
   for (const uint64_t rows : {1, 2, 4, 6}) {
     const uint64_t keys = kFirst * ((uint64_t{1} << rows) - 1);
@@ -117,7 +117,7 @@ TYPED_TEST(ScalableTest, TakesAsManyBitsAKeyAsItsRowsDo) {
   }
 }
 
-TYPED_TEST(ScalableTest, AddIfAbsentTellsWhatIsNewAndUsesNoRoomForTheRest) {
+TYPED_TEST(ScalableTest, AddIfAbsentStoresOnlyNewKeys) {
   auto filter = MakeScalable<TypeParam>(0, 0, 1000);
   for (uint64_t i = 0; i < 900; ++i) filter.AddDigestIfAbsent(DigestOfKey(i));
   for (int round = 0; round < 20; ++round) {
@@ -130,7 +130,7 @@ TYPED_TEST(ScalableTest, AddIfAbsentTellsWhatIsNewAndUsesNoRoomForTheRest) {
 }
 
 // Rows then hold keys alone that no row before them let pass, which changes nothing that matters.
-TYPED_TEST(ScalableTest, KeepsItsTargetWithAddIfAbsentToo) {
+TYPED_TEST(ScalableTest, KeepsItsTargetWithAddIfAbsent) {
   constexpr uint64_t kKeys = 150'000;
   constexpr double kTarget = 0.05;
   double sum = 0, expected = 0;
@@ -148,7 +148,7 @@ TYPED_TEST(ScalableTest, KeepsItsTargetWithAddIfAbsentToo) {
   EXPECT_NEAR(sum / expected, 1, 0.02);
 }
 
-TYPED_TEST(ScalableTest, OtherGrowthsKeepTheTargetToo) {
+TYPED_TEST(ScalableTest, OtherGrowthsKeepTheTarget) {
   for (const ScalableGrowth& growth : {ScalableGrowth{2, 0.9f}, {4, 0.8f}, {64, 0.1f}, {3, 0.5f}}) {
     constexpr uint64_t kKeys = 60'000;
     auto filter = ScalableFilter<TypeParam>::MakeWithGrowth(1000, 0.05, growth, 7).value();
@@ -161,7 +161,7 @@ TYPED_TEST(ScalableTest, OtherGrowthsKeepTheTargetToo) {
   }
 }
 
-TYPED_TEST(ScalableTest, PredictsRowsThatAreNotThereYet) {
+TYPED_TEST(ScalableTest, PredictsFutureRows) {
   const auto filter = MakeScalable<TypeParam>(0, 0, 1000);
   EXPECT_EQ(filter.PredictedFpp(0), 0);
   const double now = filter.PredictedFpp(1000), later = filter.PredictedFpp(50'000);
@@ -172,7 +172,7 @@ TYPED_TEST(ScalableTest, PredictsRowsThatAreNotThereYet) {
   EXPECT_LE(filter.PredictedFpp(UINT64_MAX), 0.01);
 }
 
-TYPED_TEST(ScalableTest, AMergeFillsRowsOfTheSameLevelAndOverfillsNone) {
+TYPED_TEST(ScalableTest, MergeFillsRowsOfOneLevel) {
   auto left = MakeScalable<TypeParam>(0, 1700, 1000);                          // 1000, 700
   ASSERT_THAT(left.Merge(MakeScalable<TypeParam>(1700, 3200, 1000)), IsOk());  // 1000, 500
   EXPECT_EQ(LevelCounts(left), std::vector<uint64_t>({1000, 1000, 1200}));
@@ -192,7 +192,7 @@ TYPED_TEST(ScalableTest, AMergeFillsRowsOfTheSameLevelAndOverfillsNone) {
   EXPECT_EQ(CountKeys(left, 0, 12'000), 12'000u);
 }
 
-TYPED_TEST(ScalableTest, AfterAMergeRowsBehindFullOnesAreFilledToo) {
+TYPED_TEST(ScalableTest, MergedRowsAfterFullOnesAreFilled) {
   auto left = MakeScalable<TypeParam>(0, 3500, 1000);  // 1000, 2000, 500
   const double predicted = left.PredictedFpp(7000);
   ASSERT_THAT(left.Merge(MakeScalable<TypeParam>(3500, 4100, 1000)), IsOk());
@@ -202,7 +202,7 @@ TYPED_TEST(ScalableTest, AfterAMergeRowsBehindFullOnesAreFilledToo) {
   EXPECT_EQ(left.PredictedFpp(7000), predicted);
 }
 
-TYPED_TEST(ScalableTest, AMergeWithItselfOrWithNothingHarmsNothing) {
+TYPED_TEST(ScalableTest, MergesWithItselfAndWithAnEmptyFilter) {
   auto filter = MakeScalable<TypeParam>(0, 1700, 1000);
   const std::string before = filter.Serialize();
   ASSERT_THAT(filter.Merge(MakeScalable<TypeParam>(0, 0, 1000)), IsOk());
@@ -215,7 +215,7 @@ TYPED_TEST(ScalableTest, AMergeWithItselfOrWithNothingHarmsNothing) {
   EXPECT_EQ(CountKeys(filter, 0, 1700), 1700u);
 }
 
-TYPED_TEST(ScalableTest, MergesOfWhatDiffersAreRefusedByName) {
+TYPED_TEST(ScalableTest, RefusesToMergeDifferentFilters) {
   auto filter = MakeScalable<TypeParam>(0, 1700, 1000);
   const std::string before = filter.Serialize();
   const auto refused = [&](uint64_t first, double fpp, const ScalableGrowth& growth, uint64_t seed,
@@ -253,7 +253,7 @@ TYPED_TEST(ScalableTest, DamageInARowIsDataLossThatNamesTheRow) {
   }
 }
 
-TYPED_TEST(ScalableTest, RowsThatDoNotBelongTogetherAreDataLoss) {
+TYPED_TEST(ScalableTest, MismatchedRowsAreDataLoss) {
   using Filter = ScalableFilter<TypeParam>;
   const std::string sound = MakeScalable<TypeParam>(0, 25, 10, 0.1).Serialize();
   const std::vector<std::string> parts = PartsOf(sound);
@@ -297,12 +297,12 @@ TYPED_TEST(ScalableTest, RowsThatDoNotBelongTogetherAreDataLoss) {
   EXPECT_THAT(Filter::Load(WithParts(sound, {})), loss("0 parts"));
 }
 
-TYPED_TEST(ScalableTest, RowsThatLieUnderRightChecksumsDoNoHarm) {
+TYPED_TEST(ScalableTest, ForgedRowsAreHarmless) {
   const std::string sound = MakeScalable<TypeParam>(0, 50, 10, 0.1).Serialize();
   EXPECT_GT(testing_support::LoadWithForgedParts<ScalableFilter<TypeParam>>(sound, 6, 3000), 0);
 }
 
-TEST(ScalablePlanTest, TakesTheBitsAKeyThatTheReadmeSays) {
+TEST(ScalablePlanTest, TakesTheStatedBitsPerKey) {
   const auto bits_per_key = [](uint64_t keys) {
     return static_cast<double>(MakeScalable<BlockedRow>(0, keys, 10'000).size_bits()) /
            static_cast<double>(keys);
@@ -314,7 +314,7 @@ TEST(ScalablePlanTest, TakesTheBitsAKeyThatTheReadmeSays) {
   EXPECT_NEAR(static_cast<double>(planned.size_bits()) / 310'000, 10, 0.5);
 }
 
-TEST(ScalablePlanTest, TheBytesAreAsTheyAreDrawn) {
+TEST(ScalablePlanTest, BytesMatchTheDrawing) {
   const auto filter = MakeScalable<StandardRow>(0, 50, 10, 0.1);
   const std::string bytes = filter.Serialize();
   EXPECT_EQ(bytes[8], 72);
@@ -327,12 +327,12 @@ TEST(ScalablePlanTest, TheBytesAreAsTheyAreDrawn) {
   EXPECT_EQ(PartsOf(bytes), parts);
 }
 
-TEST(ScalablePlanTest, RowsOfAnotherKindAreRefusedByName) {
+TEST(ScalablePlanTest, RefusesRowsOfAnotherKind) {
   EXPECT_THAT(ScalableFilter<BlockedRow>::Load(MakeScalable<StandardRow>(0, 50, 20).Serialize()),
               StatusIs(kScalableInvalid, HasSubstr("rows of kind 2, not 3")));
 }
 
-TEST(ScalablePlanTest, WithoutMemoryForARowItOverfillsTheLastAndLosesNothing) {
+TEST(ScalablePlanTest, OverfillsTheLastRowWithoutMemory) {
   ScarceRow::rows_left = 2;
   auto filter = ScalableFilter<ScarceRow>::Make(1000, 0.01, 3).value();
   AddKeys(filter, 0, 3500);
@@ -362,7 +362,7 @@ TEST(ScalablePlanTest, BadGrowthsAreNamed) {
 }
 
 // All targets sum up to that of the filter, and capacities do not overflow.
-TEST(ScalablePlanTest, TargetsSumUpToThatOfTheFilter) {
+TEST(ScalablePlanTest, RowTargetsSumToTheFiltersTarget) {
   for (const ScalableGrowth& growth : {ScalableGrowth{}, {2, 0.9f}, {3, 0.5f}, {64, 0.1f}}) {
     const auto plan = ScalablePlan::Make(1, 0.01, growth).value();
     double sum = 0;

@@ -86,7 +86,7 @@ TEST(DigestsByBitTest, IsAMapWithAListForEachBit) {
 }
 
 // Come and go as often as they like: there is room for those that are there, and no more.
-TEST(DigestsByBitTest, WhatIsRemovedTakesNoMemory) {
+TEST(DigestsByBitTest, RemovedDigestsTakeNoMemory) {
   DigestsByBit lists = DigestsByBit::Make(1000, 7, kListSeed).value();
   for (Digest digest = 0; digest < 100; ++digest) lists.Put(digest, Kind::kKey);
   const uint64_t before = lists.size_bytes();
@@ -99,20 +99,20 @@ TEST(DigestsByBitTest, WhatIsRemovedTakesNoMemory) {
   EXPECT_EQ(lists.size_bytes(), before);
 }
 
-TEST(DigestsByBitTest, NoMoreAreReservedThanLinksTellApart) {
+TEST(DigestsByBitTest, ReservesAtMostTheLargestLink) {
   EXPECT_THAT(DigestsByBit::Make(50, 32, 1).value().Reserve(DigestsByBit::kMostMembers + 1),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        HasSubstr("4294967296 digests are more than the 4294967295")));
 }
 
-TEST(DigestsByBitTest, ShapesThatCannotBeAreNamed) {
+TEST(DigestsByBitTest, NamesImpossibleShapes) {
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   EXPECT_THAT(DigestsByBit::Make(0, 1, 1), StatusIs(kInvalid, HasSubstr("bits")));
   EXPECT_THAT(DigestsByBit::Make(100, 0, 1), StatusIs(kInvalid, HasSubstr("0 probes")));
   EXPECT_THAT(DigestsByBit::Make(100, 33, 1), StatusIs(kInvalid, HasSubstr("33 probes")));
 }
 
-TEST(DigestsByBitTest, WithoutBitsItKnowsNothing) {
+TEST(DigestsByBitTest, EmptyWithoutBits) {
   DigestsByBit none;
   none.Clear();
   EXPECT_EQ(none.Find(1), std::nullopt);

@@ -192,7 +192,7 @@ struct RetouchedTwins {
       0;  // choices that would be others if all keys and false positives weighed
 };
 
-TEST(RetouchedChoiceTest, ChoosesTheBitThatTheSchemeSays) {
+TEST(RetouchedChoiceTest, ChoosesTheBitOfTheScheme) {
   for (const ClearingScheme scheme : kClearingSchemes) {
     RetouchedTwins twins(RetouchedFilter::Make(500, 0.1, 1).value());
     for (uint64_t i = 0; i < 500; ++i) twins.Add(DigestOfKey(i));
@@ -255,7 +255,7 @@ void TakeAnyStep(ClearingScheme scheme, std::mt19937_64& random, RetouchedTwins&
   }
 }
 
-TEST(RetouchedChoiceTest, ChoosesAsTheOracleAfterWhateverWasDone) {
+TEST(RetouchedChoiceTest, ChoosesAsTheOracle) {
   for (const ClearingScheme scheme : kClearingSchemes) {
     uint64_t choices = 0, of_all_differ = 0;
     for (uint64_t seed = 1; seed <= 4; ++seed) {
@@ -282,7 +282,7 @@ TEST(RetouchedChoiceTest, ChoosesAsTheOracleAfterWhateverWasDone) {
 
 // The keys at the bit that had most of them are given up, by other bits of theirs: now it costs
 // least.  They are added again: it costs what it did.
-TEST(RetouchedChoiceTest, AKeyThatIsGivenUpWeighsNothingUntilItPassesAgain) {
+TEST(RetouchedChoiceTest, LostKeysWeighNothingUntilTheyPassAgain) {
   constexpr auto kScheme = ClearingScheme::kMinimumFn;
   int tried = 0;
   const std::string bytes = MakeRetouched(500, 0.03).Serialize();
@@ -322,7 +322,7 @@ TEST(RetouchedChoiceTest, AKeyThatIsGivenUpWeighsNothingUntilItPassesAgain) {
 }
 
 // Nor does a key weigh more because it was added more often.
-TEST(RetouchedChoiceTest, AKeyThatIsAddedTwiceIsOneKey) {
+TEST(RetouchedChoiceTest, KeysAddedTwiceCountOnce) {
   RetouchedFilter once = MakeRetouched(500, 0.1), often = MakeRetouched(500, 0.1);
   for (uint64_t i = 0; i < 500; ++i)
     for (uint64_t times = i % 3; times > 0; --times) often.AddDigest(DigestOfKey(i));
@@ -354,7 +354,7 @@ TEST(RetouchedChoiceTest, WeightsHaveNoMaximum) {
 
 // A known fault starts the ratio at 0 and leaves it there where a weight is 0, so that bits without
 // any known false positive win.
-TEST(RetouchedChoiceTest, ABitWithoutFalsePositivesIsNoBargain) {
+TEST(RetouchedChoiceTest, BitsWithoutFalsePositivesAreNotCheap) {
   RetouchedFilter filter = MakeRetouched(2000, 0.1);
   const std::vector<uint64_t> found = FalsePositivesFrom(filter, 10'000, 2000);
   // A pair that shares a bit: the other is known, the one is asked.
@@ -380,7 +380,7 @@ TEST(RetouchedChoiceTest, ABitWithoutFalsePositivesIsNoBargain) {
 }
 
 // A known fault throws if no false positive was registered at all, and then there is no best one.
-TEST(RetouchedChoiceTest, WithoutKnownFalsePositivesTheFewestKeysDecide) {
+TEST(RetouchedChoiceTest, TheFewestKeysDecideWithoutFalsePositives) {
   const RetouchedFilter filter = MakeRetouched(2000, 0.1);
   const std::string bytes = filter.Serialize();
   for (const uint64_t i : FalsePositivesFrom(filter, 10'000, 50)) {
@@ -422,7 +422,7 @@ TEST(RetouchedChoiceTest, RandomClearingRemovesAsManyFalsePositivesAsKeys) {
   EXPECT_NEAR(removed / denied, 1, 0.05);
 }
 
-TEST(RetouchedChoiceTest, SelectiveClearingIsWorthMoreAndTheBetterTheChoiceTheMore) {
+TEST(RetouchedChoiceTest, BetterChoicesRemoveMore) {
   constexpr uint64_t kKeys = 20'000;
   double chi[4] = {}, cleared[4] = {}, chi_of_strangers[4] = {};
   constexpr uint64_t kSeeds = 3;
@@ -458,7 +458,7 @@ TEST(RetouchedChoiceTest, SelectiveClearingIsWorthMoreAndTheBetterTheChoiceTheMo
 }
 
 // As bloom/README.md says.
-TEST(RetouchedChoiceTest, TheBestChoiceGivesUpTheShareOfKeysThatTheReadmeSays) {
+TEST(RetouchedChoiceTest, TheBestChoiceLosesTheStatedShareOfKeys) {
   constexpr uint64_t kKeys = 20'000;
   constexpr std::pair<double, double> kShares[] = {
       {0.001, 0.22}, {0.01, 0.27}, {1 / 32.0, 0.31}, {0.1, 0.39}};

@@ -34,7 +34,7 @@ using testing_support::RetouchedBits;
 using testing_support::ShareDenied;
 using testing_support::StatusIs;
 
-TEST(RetouchedTest, BeforeItIsRetouchedItIsAStandardFilter) {
+TEST(RetouchedTest, EqualsAStandardFilterBeforeClearing) {
   static_assert(bloom::kMayDeny<RetouchedFilter> &&
                 !bloom::kMayDeny<bloom::Filter<bloom::Standard>>);
   const RetouchedFilter filter = MakeRetouched(1000);
@@ -91,7 +91,7 @@ TEST(RetouchedTest, RandomChoosesEachOfTheKeysBitsAlike) {
 
 // --- bookkeeping ---
 
-TEST(RetouchedTest, KnowsAFalsePositiveOnceAndNoneThatDoesNotPass) {
+TEST(RetouchedTest, KnowsEachFalsePositiveOnce) {
   RetouchedFilter filter = MakeRetouched(1000);
   const uint64_t i = FalsePositivesFrom(filter, 10'000, 1)[0];
   uint64_t absent = 10'000;
@@ -122,7 +122,7 @@ TEST(RetouchedTest, KnowsAFalsePositiveOnceAndNoneThatDoesNotPass) {
   EXPECT_EQ(filter.Serialize(), other.Serialize());
 }
 
-TEST(RetouchedTest, AKeyThatWasGivenUpCanBeAddedAgain) {
+TEST(RetouchedTest, LostKeysCanBeAddedAgain) {
   RetouchedFilter filter = MakeRetouched(1000);
   EXPECT_EQ(filter.RandomClearing(0.5, 9).status(), absl::OkStatus());
   EXPECT_GT(ShareDenied(filter, 1000), 0.5);
@@ -161,7 +161,7 @@ TEST(RetouchedTest, TheSameStepsGiveTheSameBytes) {
   EXPECT_EQ(steps(1), steps(1));
 }
 
-TEST(RetouchedTest, WithBookkeepingItGoesOnAsTheOneThatWasSaved) {
+TEST(RetouchedTest, LoadingKeepsTheBookkeeping) {
   RetouchedFilter filter = MakeRetouched(2000, 0.1);
   const std::vector<uint64_t> found = FalsePositivesFrom(filter, 10'000, 300);
   for (const uint64_t i : found) filter.AddFalsePositiveDigest(DigestOfKey(i)).value();
@@ -177,7 +177,7 @@ TEST(RetouchedTest, WithBookkeepingItGoesOnAsTheOneThatWasSaved) {
   EXPECT_EQ(loaded.Serialize(), filter.Serialize());
 }
 
-TEST(RetouchedTest, WithoutBookkeepingItHasItsBitsAlone) {
+TEST(RetouchedTest, LoadsBitsWithoutBookkeeping) {
   constexpr auto kFailed = absl::StatusCode::kFailedPrecondition;
   RetouchedFilter whole = MakeRetouched(2000);
   whole.RandomClearing(0.1, 1).value();
@@ -219,7 +219,7 @@ TEST(RetouchedTest, WithoutBookkeepingItHasItsBitsAlone) {
 }
 
 // A false positive here may be a key there.
-TEST(RetouchedTest, AUnionSetsWhatOneClearedAndKnowsNoFalsePositives) {
+TEST(RetouchedTest, UnionForgetsClearingAndFalsePositives) {
   RetouchedFilter left = MakeRetouched(2000), right = MakeRetouched(0 + 2000);
   const uint64_t i = FalsePositivesFrom(left, 10'000, 1)[0];
   left.AddFalsePositiveDigest(DigestOfKey(i)).value();
@@ -248,7 +248,7 @@ TEST(RetouchedTest, AUnionHasTheKeysOfBothOnce) {
   EXPECT_EQ(left.Serialize().substr(64), both.Serialize().substr(64));
 }
 
-TEST(RetouchedTest, ForgedBookkeepingIsRefusedOrDoesNoHarm) {
+TEST(RetouchedTest, ForgedBookkeepingIsHarmless) {
   constexpr auto kLoss = absl::StatusCode::kDataLoss;
   RetouchedFilter filter = MakeRetouched(50, 0.2);
   for (const uint64_t i : FalsePositivesFrom(filter, 1000, 5))
@@ -307,7 +307,7 @@ TEST(RetouchedTest, ForgedBookkeepingIsRefusedOrDoesNoHarm) {
   EXPECT_THAT(load(old), StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("version 1")));
 }
 
-TEST(RetouchedTest, BitsAndDigestsThatLieDoNoHarm) {
+TEST(RetouchedTest, ForgedBitsAndDigestsAreHarmless) {
   RetouchedFilter filter = MakeRetouched(100, 0.03);
   for (const uint64_t i : FalsePositivesFrom(filter, 1000, 5))
     filter.AddFalsePositiveDigest(DigestOfKey(i)).value();
@@ -340,7 +340,7 @@ TEST(RetouchedTest, BitsAndDigestsThatLieDoNoHarm) {
   EXPECT_GT(loaded_count, 500);
 }
 
-TEST(RetouchedTest, TheBytesAreAsTheyAreDrawn) {
+TEST(RetouchedTest, BytesMatchTheDrawing) {
   RetouchedFilter filter = RetouchedFilter::Make(10, 0.2, 5).value();
   const size_t m = filter.shape().size;
   for (const uint64_t key : {3, 1, 4, 1, 5, 9, 2, 6, 5}) filter.AddDigest(DigestOfKey(key));
@@ -367,7 +367,7 @@ TEST(RetouchedTest, TheBytesAreAsTheyAreDrawn) {
 }
 
 // Equal sets have equal bytes, in whatever order they came.
-TEST(RetouchedTest, TheBytesGoByTheSetsAlone) {
+TEST(RetouchedTest, BytesDependOnlyOnTheSets) {
   RetouchedFilter forwards = MakeRetouched(500, 0.1);
   RetouchedFilter backwards = RetouchedFilter::Make(500, 0.1, 1).value();
   for (uint64_t i = 500; i-- > 0;) backwards.AddDigest(DigestOfKey(i));
@@ -381,7 +381,7 @@ TEST(RetouchedTest, TheBytesGoByTheSetsAlone) {
   EXPECT_EQ(backwards.Serialize(), forwards.Serialize());
 }
 
-TEST(RetouchedTest, TakesKeysInPlaceOfDigests) {
+TEST(RetouchedTest, TakesKeysAndDigests) {
   RetouchedFilter filter = RetouchedFilter::Make(10, 0.01, 5).value();
   filter.Add("apple");
   EXPECT_FALSE(filter.AddFalsePositive("pear").value());
@@ -390,7 +390,7 @@ TEST(RetouchedTest, TakesKeysInPlaceOfDigests) {
   EXPECT_FALSE(filter.MayContain("apple"));
 }
 
-TEST(RetouchedTest, ASchemeThatIsNoneIsRefused) {
+TEST(RetouchedTest, RefusesUnknownSchemes) {
   RetouchedFilter filter = MakeRetouched(100);
   const std::string before = filter.Serialize();
   const auto none = static_cast<ClearingScheme>(9);

@@ -94,7 +94,7 @@ TEST(ShiftingAssociationTest, TheRegionOfAKeyIsAlwaysInTheAnswer) {
 }
 
 // m = kn / ln 2, where half of the bits are ones.
-TEST(ShiftingAssociationTest, AnswersAreAsClearAsPredictedAtTheBestFill) {
+TEST(ShiftingAssociationTest, AnswersAreAsClearAsPredicted) {
   constexpr uint64_t kKeys = 200'000;
   for (const uint32_t probes : {2, 4, 6}) {
     const auto bases = static_cast<uint64_t>(probes * kKeys / std::log(2.0));
@@ -126,7 +126,7 @@ TEST(ShiftingAssociationTest, AnswersAreAsClearAsPredictedAtTheBestFill) {
   }
 }
 
-TEST(ShiftingAssociationTest, ItIsSizedForTheRateOfUnclearAnswersAndKnowsOtherFillsToo) {
+TEST(ShiftingAssociationTest, SizedForTheRateOfUnclearAnswers) {
   constexpr uint64_t kKeys = 300'000;
   for (const double rate : {0.3, 0.05}) {
     const Association filter = MakeAssociated(0, kKeys, kKeys, rate);
@@ -147,7 +147,7 @@ TEST(ShiftingAssociationTest, ItIsSizedForTheRateOfUnclearAnswersAndKnowsOtherFi
   }
 }
 
-TEST(ShiftingAssociationTest, HowKeysSpreadOverTheRegionsDoesNotMatter) {
+TEST(ShiftingAssociationTest, AnySpreadOverTheRegionsIsFine) {
   constexpr uint64_t kKeys = 200'000;
   for (const uint32_t region : kRegions) {
     Association filter = Association::Make(kKeys, 0.1, 9).value();
@@ -162,7 +162,7 @@ TEST(ShiftingAssociationTest, HowKeysSpreadOverTheRegionsDoesNotMatter) {
 }
 
 // A filter of one base shows how far behind it a key has its bit.
-TEST(ShiftingAssociationTest, OffsetsAreThoseOfThePaper) {
+TEST(ShiftingAssociationTest, OffsetsMatchThePaper) {
   constexpr int kKeys = 28 * 28 * 50;
   std::array<int, 57> first{}, both{}, second{};
   Association filter = Association::MakeOfShape({1, 1}, 0.5, 1).value();
@@ -203,7 +203,7 @@ TEST(ShiftingAssociationTest, SurvivesSavingAndLoading) {
   EXPECT_TRUE(reader.MayContain(DigestOfKey(1'000'000)));
 }
 
-TEST(ShiftingAssociationTest, MergesWhatBothWereTold) {
+TEST(ShiftingAssociationTest, MergeKeepsTheSetsOfBoth) {
   Association left = MakeAssociated(0, 3000, 10'000);
   ASSERT_THAT(left.Merge(MakeAssociated(2000, 7000, 10'000)), IsOk());
   EXPECT_EQ(AskAssociated(left, 7000, 0).wrong, 0u);
@@ -249,7 +249,7 @@ absl::Status UseAssociation(std::string_view bytes) {
   return absl::OkStatus();
 }
 
-TEST(ShiftingAssociationTest, BytesFromAnywhereDoNoHarm) {
+TEST(ShiftingAssociationTest, AnyBytesAreHarmless) {
   const std::string sound = MakeAssociated(0, 100, 100, 0.1).Serialize();
   testing_support::ExpectAllDamageIsDataLoss(sound, &UseAssociation);
   testing_support::ExpectOthersAreRefusedByName(sound, &UseAssociation);
@@ -262,7 +262,7 @@ TEST(ShiftingAssociationTest, BytesFromAnywhereDoNoHarm) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("behind its last bit")));
 }
 
-TEST(ShiftingAssociationTest, ItsKeysAreCountedByItsBits) {
+TEST(ShiftingAssociationTest, CountsKeysByItsBits) {
   Association filter = Association::Make(100'000, 0.01).value();
   EXPECT_EQ(filter.EstimatedKeyCount(), 0);
   EXPECT_EQ(filter.CountOnes(), 0u);

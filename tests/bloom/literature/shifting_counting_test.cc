@@ -31,7 +31,7 @@ ShiftingCountingFilter MakeShifting(uint64_t keys, double fpp = 0.01, uint32_t b
   return ShiftingCountingFilter::MakeWithCounters(keys, fpp, bits, seed).value();
 }
 
-TEST(ShiftingCountingTest, ForgetsWhatIsRemoved) {
+TEST(ShiftingCountingTest, ForgetsRemovedKeys) {
   ShiftingCountingFilter filter = MakeShifting(10'000);
   for (uint64_t i = 0; i < 10'000; ++i) filter.AddDigest(DigestOfKey(i));
   for (uint64_t i = 0; i < 5000; ++i) EXPECT_TRUE(filter.RemoveDigest(DigestOfKey(i)));
@@ -43,7 +43,7 @@ TEST(ShiftingCountingTest, ForgetsWhatIsRemoved) {
   EXPECT_EQ(filter.CountSaturated(), 0u);
 }
 
-TEST(ShiftingCountingTest, EveryWidthKeepsItsKeysAndLosesThemAgain) {
+TEST(ShiftingCountingTest, EveryWidthAddsAndRemovesKeys) {
   for (uint32_t bits = 1; bits <= 28; ++bits) {
     ShiftingCountingFilter filter = MakeShifting(300, 0.01, bits);
     const std::string empty = filter.Serialize();
@@ -57,7 +57,7 @@ TEST(ShiftingCountingTest, EveryWidthKeepsItsKeysAndLosesThemAgain) {
   }
 }
 
-TEST(ShiftingCountingTest, RemovingWhatIsNotThereIsRefusedAndChangesNothing) {
+TEST(ShiftingCountingTest, RefusesToRemoveAbsentKeys) {
   ShiftingCountingFilter filter = MakeShifting(1000, 1e-6);
   EXPECT_FALSE(filter.Remove("apple"));
   filter.Add("pear");
@@ -70,7 +70,7 @@ TEST(ShiftingCountingTest, RemovingWhatIsNotThereIsRefusedAndChangesNothing) {
 }
 
 // In so small a filter keys share cells, have one twice, and fill counters to the brim.
-TEST(ShiftingCountingTest, CountersAreThoseOfTheOracle) {
+TEST(ShiftingCountingTest, CountersMatchTheOracle) {
   std::mt19937_64 random(11);
   for (const uint32_t bits : {1, 2, 4, 7}) {
     const uint64_t bases = 150;
@@ -117,7 +117,7 @@ TEST(ShiftingCountingTest, CountersAreThoseOfTheOracle) {
   }
 }
 
-TEST(ShiftingCountingTest, AFullCounterStaysForEver) {
+TEST(ShiftingCountingTest, FullCountersStayFull) {
   ShiftingCountingFilter filter = MakeShifting(100, 0.01, 4);
   for (int i = 0; i < 20; ++i) filter.Add("apple");
   EXPECT_GT(filter.CountSaturated(), 0u);
@@ -150,7 +150,7 @@ TEST(ShiftingCountingTest, AUnionAddsAndStopsAtTheMaximum) {
   EXPECT_TRUE(left.MayContain("pear"));
 }
 
-TEST(ShiftingCountingTest, AnIntersectionHoldsWhatBothHold) {
+TEST(ShiftingCountingTest, IntersectionHoldsSharedKeys) {
   ShiftingCountingFilter left = MakeShifting(1000), right = MakeShifting(1000);
   for (uint64_t i = 0; i < 600; ++i) left.AddDigest(DigestOfKey(i));
   for (uint64_t i = 400; i < 1000; ++i) {
@@ -175,7 +175,7 @@ TEST(ShiftingCountingTest, AnIntersectionHoldsWhatBothHold) {
 }
 
 // Counters of six bits leave eight offsets, the paper's w = 9: here its formula is 16 % too high.
-TEST(ShiftingCountingTest, FewOffsetsCostWhatTheCorrectedFormulaSays) {
+TEST(ShiftingCountingTest, FewOffsetsCostThePredictedRate) {
   constexpr uint64_t kKeys = 1400, kBases = 22'008, kQueries = 1'000'000;
   double passed = 0, asked = 0, current = 0;
   for (uint64_t seed = 1; passed < 12'000; ++seed) {
@@ -198,7 +198,7 @@ TEST(ShiftingCountingTest, FewOffsetsCostWhatTheCorrectedFormulaSays) {
   EXPECT_GT(papers / measured, 1.12);
 }
 
-TEST(ShiftingCountingTest, ItIsLargerThanTheCountingFilterByAsMuchAsTheHeaderSays) {
+TEST(ShiftingCountingTest, LargerThanCountingByTheStatedShare) {
   const auto larger_by = [](double fpp) {
     return static_cast<double>(bloom::ShiftingShapeFor(1'000'000, fpp, 13)->size) /
                static_cast<double>(bloom::StandardShapeFor(1'000'000, fpp)->size) -
@@ -215,7 +215,7 @@ TEST(ShiftingCountingTest, ItIsLargerThanTheCountingFilterByAsMuchAsTheHeaderSay
   }
 }
 
-TEST(ShiftingCountingTest, ShapesThatCannotBeAreRefusedByName) {
+TEST(ShiftingCountingTest, RefusesImpossibleShapes) {
   const auto refused = [](const char* what) {
     return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what));
   };

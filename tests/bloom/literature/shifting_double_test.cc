@@ -36,7 +36,7 @@ double MeasureDoubled(F filter, uint64_t keys, uint64_t queries) {
   return passed / static_cast<double>(queries);
 }
 
-TEST(ShiftingDoubleTest, ItsFirstArrayIsTheShiftingFilterAndItsSecondHasOneBitAKey) {
+TEST(ShiftingDoubleTest, HasAShiftingFilterAndASecondArray) {
   const Shape shape{5003, 6};
   ShiftingDoubleFilter filter = ShiftingDoubleFilter::MakeOfShape(shape, 0.01, 7).value();
   Filter<Shifting> first = Filter<Shifting>::MakeOfShape(shape, 0.01, 7).value();
@@ -57,7 +57,7 @@ TEST(ShiftingDoubleTest, ItsFirstArrayIsTheShiftingFilterAndItsSecondHasOneBitAK
   EXPECT_EQ(filter.size_bits(), 5003u + 56 + 5003);
 }
 
-TEST(ShiftingDoubleTest, ItsRateIsTheProductOfBothArrays) {
+TEST(ShiftingDoubleTest, RateIsTheProductOfBothArrays) {
   EXPECT_NEAR(ShiftingDoubleFilter::MakeOfShape({100'000, 10}, 0.01)->PredictedFpp(10'000) /
                   (bloom::ShiftingFpp(100'000, 10, 10'000, 56) * (1 - std::exp(-0.1))),
               1, 1e-4);
@@ -89,7 +89,7 @@ TEST(ShiftingDoubleTest, NoFewerBitsKeepTheTarget) {
 }
 
 // What is said of it in its header and in bloom/README.md.
-TEST(ShiftingDoubleTest, ThePlainFilterWinsWithTheSameMemory) {
+TEST(ShiftingDoubleTest, StandardFiltersAreBetterWithTheSameMemory) {
   // 10^8 bases, 10^7 keys, k = 10: predicted.
   const double doubled = bloom::ShiftingFpp(100'000'000, 10, 10'000'000, 56) * (1 - std::exp(-0.1));
   EXPECT_NEAR(doubled, 1.0e-3, 0.05e-3);
@@ -117,7 +117,7 @@ TEST(ShiftingDoubleTest, ThePlainFilterWinsWithTheSameMemory) {
   EXPECT_NEAR(of_standard, 0.00387, 0.00015);
 }
 
-TEST(ShiftingDoubleTest, ShapesAndBytesThatCannotBeAreRefusedByName) {
+TEST(ShiftingDoubleTest, RefusesImpossibleShapesAndBytes) {
   const auto refused = [](const char* what) {
     return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what));
   };

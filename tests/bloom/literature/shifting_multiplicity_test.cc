@@ -32,7 +32,7 @@ Multiplicity MakeCounted(uint64_t from, uint64_t to, uint64_t planned, double ra
   return filter;
 }
 
-TEST(ShiftingMultiplicityTest, TellsHowOftenAKeyIsThere) {
+TEST(ShiftingMultiplicityTest, ReportsTheCountOfAKey) {
   Multiplicity filter = Multiplicity::Make(100, 57, 1e-6, 5).value();
   for (uint32_t count = 1; count <= 57; ++count)
     ASSERT_THAT(filter.Add("key " + std::to_string(count), count), IsOk());
@@ -53,7 +53,7 @@ TEST(ShiftingMultiplicityTest, TellsHowOftenAKeyIsThere) {
   EXPECT_EQ(filter.Count("key 9"), 40u);
 }
 
-TEST(ShiftingMultiplicityTest, NeverReportsLessThanWasAdded) {
+TEST(ShiftingMultiplicityTest, NeverReportsTooLowACount) {
   for (const uint32_t most : {1, 2, 3, 8, 20, 56, 57}) {
     for (const uint64_t keys : {1, 10, 100, 1000, 10'000}) {
       for (const double rate : {0.9, 0.1, 1e-5}) {
@@ -70,7 +70,7 @@ TEST(ShiftingMultiplicityTest, NeverReportsLessThanWasAdded) {
 }
 
 // Six probes in a filter of half ones: f = 1/64, and (1 - f)^19 = 0.741.
-TEST(ShiftingMultiplicityTest, HigherCountsDoHarmAndLowerOnesDoNot) {
+TEST(ShiftingMultiplicityTest, OnlyHigherCountsCauseErrors) {
   constexpr uint64_t kKeys = 100'000;
   constexpr uint32_t kMost = 20;
   const auto bases = static_cast<uint64_t>(6 * kKeys / std::log(2.0));
@@ -108,7 +108,7 @@ TEST(ShiftingMultiplicityTest, HigherCountsDoHarmAndLowerOnesDoNot) {
   EXPECT_NEAR(paper(kMost), 0.741, 0.001);
 }
 
-TEST(ShiftingMultiplicityTest, ItIsSizedForTheErrorsOfAbsentKeysAndKnowsOtherFillsToo) {
+TEST(ShiftingMultiplicityTest, SizedForTheErrorsOfAbsentKeys) {
   constexpr uint64_t kKeys = 200'000;
   for (const uint32_t most : {1, 20, 57}) {
     for (const double rate : {0.2, 0.02}) {
@@ -134,7 +134,7 @@ TEST(ShiftingMultiplicityTest, ItIsSizedForTheErrorsOfAbsentKeysAndKnowsOtherFil
   }
 }
 
-TEST(ShiftingMultiplicityTest, ACountsBitsLieThatFarBehindTheBases) {
+TEST(ShiftingMultiplicityTest, CountsAreOffsetsFromTheBases) {
   for (uint32_t count = 1; count <= 57; ++count) {  // of one base
     Multiplicity filter = Multiplicity::MakeOfShape({1, 3, 57}, 0.5, 1).value();
     ASSERT_THAT(filter.Add("apple", count), IsOk());
@@ -186,7 +186,7 @@ TEST(ShiftingMultiplicityTest, AMergedFilterReportsTheHigherCount) {
   EXPECT_EQ(left.CurrentCorrectRate(0), 1);
 }
 
-TEST(ShiftingMultiplicityTest, BadParametersAreNamedErrorsAndChangeNothing) {
+TEST(ShiftingMultiplicityTest, BadParametersAreNamedErrors) {
   const auto refused = [](const char* what) {
     return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what));
   };
@@ -228,7 +228,7 @@ absl::Status UseMultiplicity(std::string_view bytes) {
   return absl::OkStatus();
 }
 
-TEST(ShiftingMultiplicityTest, BytesFromAnywhereDoNoHarm) {
+TEST(ShiftingMultiplicityTest, AnyBytesAreHarmless) {
   const std::string sound = MakeCounted(0, 40, 40).Serialize();
   testing_support::ExpectAllDamageIsDataLoss(sound, &UseMultiplicity);
   testing_support::ExpectOthersAreRefusedByName(sound, &UseMultiplicity);
@@ -241,7 +241,7 @@ TEST(ShiftingMultiplicityTest, BytesFromAnywhereDoNoHarm) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("behind its last bit")));
 }
 
-TEST(ShiftingMultiplicityTest, ItsKeysAreCountedByItsBits) {
+TEST(ShiftingMultiplicityTest, CountsKeysByItsBits) {
   Multiplicity filter = Multiplicity::Make(100'000, 20, 0.01).value();
   EXPECT_EQ(filter.CountOnes(), 0u);
   AddCounted(filter, 0, 50'000, 20);

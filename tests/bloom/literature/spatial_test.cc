@@ -136,7 +136,7 @@ TEST(SpatialTest, CellsHoldTheHighestLabelOfTheirKeys) {
   }
 }
 
-TEST(SpatialTest, TheOrderOfAdditionsMakesNoDifference) {
+TEST(SpatialTest, OrderOfAdditionsIsIrrelevant) {
   std::vector<std::pair<uint64_t, uint32_t>> additions;
   for (uint64_t key = 0; key < 3000; ++key) additions.emplace_back(key, 1 + key % 5);
   for (uint64_t key = 0; key < 300; ++key) additions.emplace_back(key, 1 + key % 4);
@@ -162,7 +162,7 @@ void ExpectAbout(double counted, double expected) {
 }
 
 // What was published and simulated before: 40,000 cells, k = 5, keys in four areas.
-TEST(SpatialRatesTest, AreThoseOfTheFormulas) {
+TEST(SpatialRatesTest, RatesMatchTheFormulas) {
   constexpr uint64_t kCells = 40'000;
   const KeysPerArea keys = {2000, 2000, 1000, 500};
   const uint64_t total = TotalOf(keys);
@@ -207,7 +207,7 @@ TEST(SpatialRatesTest, AreThoseOfTheFormulas) {
   EXPECT_NEAR(cells[0] / kSeeds, kCells - all_cells, 0.002 * kCells);
 }
 
-TEST(SpatialRatesTest, OfManyKeysAreThosePredictedAndThoseOfTheCells) {
+TEST(SpatialRatesTest, RatesMatchPredictionAndCells) {
   const KeysPerArea keys = {50'000, 30'000, 20'000};
   for (const double fpp : {0.1, 0.01}) {
     const auto queries = static_cast<uint64_t>(1e4 / fpp);
@@ -241,7 +241,7 @@ TEST(SpatialRatesTest, OfManyKeysAreThosePredictedAndThoseOfTheCells) {
   }
 }
 
-TEST(SpatialRatesTest, ArePredictedForAllCountsThatFit) {
+TEST(SpatialRatesTest, PredictsRatesForAllCounts) {
   const SpatialFilter filter = SpatialFilter::Make(100, 0.01, {.areas = 2}).value();
   for (const KeysPerArea& keys : {KeysPerArea{}, KeysPerArea{1}, KeysPerArea{1, 2, 3}}) {
     EXPECT_THAT(filter.PredictedAreas(keys),
@@ -260,7 +260,7 @@ TEST(SpatialRatesTest, ArePredictedForAllCountsThatFit) {
 
 // --- merging ---
 
-TEST(SpatialTest, AMergeIsTheFilterOfAllKeys) {
+TEST(SpatialTest, MergeEqualsTheFilterOfAllKeys) {
   SpatialFilter left = SpatialFilter::Make(3000, 0.05, {.areas = 6, .seed = 3}).value();
   SpatialFilter right = SpatialFilter::Make(3000, 0.05, {.areas = 6, .seed = 3}).value();
   SpatialFilter joint = SpatialFilter::Make(3000, 0.05, {.areas = 6, .seed = 3}).value();
@@ -280,7 +280,7 @@ TEST(SpatialTest, AMergeIsTheFilterOfAllKeys) {
   EXPECT_EQ(left.Serialize(), joint.Serialize());
 }
 
-TEST(SpatialTest, MergingWhatDoesNotFitIsRefusedByNameAndChangesNothing) {
+TEST(SpatialTest, RefusesToMergeDifferentFilters) {
   SpatialFilter filter = WithAreas({10, 10, 10}, 1000, 0.01, 1);
   const std::string before = filter.Serialize();
   const auto refused = [](const char* what) {
@@ -315,7 +315,7 @@ TEST(SpatialTest, BadArgumentsAreNamedAndChangeNothing) {
   EXPECT_EQ(filter.Serialize(), empty);
 }
 
-TEST(SpatialTest, TakesAShapeThatTheCallerChose) {
+TEST(SpatialTest, TakesTheCallersShape) {
   SpatialFilter filter = SpatialFilter::MakeOfShape({1000, 7, 255}, 0.01, 3).value();
   EXPECT_EQ(filter.shape(), (bloom::Shape{1000, 7, 255}));
   EXPECT_EQ(filter.size_bits(), 8000u);
@@ -367,7 +367,7 @@ TEST(SpatialTest, SurvivesSavingClearingAndMoving) {
 }
 
 // A filter on a disk somewhere has these bytes.
-TEST(SpatialTest, TheBytesAreFrozen) {
+TEST(SpatialTest, BytesAreFrozen) {
   SpatialFilter filter = SpatialFilter::MakeOfShape({816, 6, 5}, 0.02, 0xfedcba9876543210).value();
   AddAreas({40, 30, 20, 10, 5}, filter);
   EXPECT_EQ(bloom::ChecksumOf("", filter.Serialize()), 3790763267946083605u);
@@ -406,7 +406,7 @@ TEST(SpatialTest, AllDamageIsDataLoss) {
                                              LoadSpatial);
 }
 
-TEST(SpatialTest, ForgeriesDoNoHarm) {
+TEST(SpatialTest, ForgedBytesAreHarmless) {
   for (const uint64_t areas : {1, 5, 7})
     testing_support::ExpectForgeriesDoNoHarm(
         WithAreas(KeysPerArea(areas, 20), 100, 0.03).Serialize(), areas, 3000, LoadSpatial);
@@ -453,7 +453,7 @@ TEST(SpatialTest, ImpossibleContentsAreDataLoss) {
   EXPECT_THAT(LoadSpatial(one_cell), IsOk());
 }
 
-TEST(SpatialTest, ItsKeysAreCountedByItsCells) {
+TEST(SpatialTest, CountsKeysByItsCells) {
   auto filter = SpatialFilter::Make(100'000, 0.01, {.areas = 3}).value();
   for (uint64_t i = 0; i < 50'000; ++i)
     ASSERT_THAT(filter.AddDigest(DigestOfKey(i), static_cast<uint32_t>(1 + i % 3)), IsOk());

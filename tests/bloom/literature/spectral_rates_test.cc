@@ -80,7 +80,7 @@ CountErrors ErrorsOf(const SpectralFilter& filter, const Multiplicities& truth) 
 
 // The promise of the paper's section on minimal increase, key by key; recurring minimum is only
 // held not to be above minimum selection.
-TEST(SpectralBoundsTest, MinimalIncreaseLiesBetweenTheTruthAndMinimumSelection) {
+TEST(SpectralBoundsTest, MinimalIncreaseIsBounded) {
   constexpr uint64_t kKeys = 10'000;
   const std::pair<const char*, Multiplicities> multisets[] = {
       {"equal", EqualCounts(kKeys, 5)},
@@ -112,7 +112,7 @@ TEST(SpectralBoundsTest, MinimalIncreaseLiesBetweenTheTruthAndMinimumSelection) 
 // Gives the shape of the published example: k = 5, kn/m = 0.7.
 constexpr double kPaperFpp = 0.0323;
 
-TEST(SpectralRatesTest, AsManyCountsAreWrongAsPredicted) {
+TEST(SpectralRatesTest, WrongCountsMatchThePrediction) {
   constexpr uint64_t kKeys = 100'000, kSeeds = 5;
   for (const double fpp : {0.1, kPaperFpp}) {
     double sum = 0, predicted = 0;
@@ -138,7 +138,7 @@ TEST(SpectralRatesTest, AsManyCountsAreWrongAsPredicted) {
 
 // A count is wrong where the *other* keys take all cells of its key.  In a filter of few keys that
 // shows: the rate of absent keys, which all keys work against, does not fit.
-TEST(SpectralRatesTest, AKeyIsNotInItsOwnWay) {
+TEST(SpectralRatesTest, KeysDoNotCollideWithThemselves) {
   constexpr uint64_t kPlanned = 36, kKeys = 2 * kPlanned, kFilters = 8000;
   double wrong = 0, passing = 0;
   for (uint64_t seed = 1; seed <= kFilters; ++seed) {
@@ -188,7 +188,7 @@ Gain GainOf(bloom::SpectralMethod method, const Multiplicities& truth, bool all_
 
 // Figures of bloom/README.md.  What is measured, with room for other seeds; the ratios that were
 // published are no law, for all depends on how often keys are added, and in which order.
-TEST(SpectralRatesTest, MinimalIncreaseErrsLessAndMuchLessFar) {
+TEST(SpectralRatesTest, MinimalIncreaseErrsLess) {
   constexpr uint64_t kKeys = 3000;
   const Gain uniform = GainOf(kIncreaseMethod, UniformCounts(kKeys, 100, 9), false);
   EXPECT_NEAR(uniform.mean, 6, 0.5);
@@ -202,7 +202,7 @@ TEST(SpectralRatesTest, MinimalIncreaseErrsLessAndMuchLessFar) {
   EXPECT_NEAR(at_once.mean, 3.25, 0.2);
 }
 
-TEST(SpectralRatesTest, RecurringMinimumErrsLessFarTheMoreOftenKeysAreAdded) {
+TEST(SpectralRatesTest, RecurringMinimumErrsLessForFrequentKeys) {
   constexpr uint64_t kKeys = 3000;
   const Gain uniform = GainOf(kRecurringMethod, UniformCounts(kKeys, 100, 9), false);
   EXPECT_NEAR(uniform.mean, 20, 2);
@@ -220,7 +220,7 @@ TEST(SpectralRatesTest, RecurringMinimumErrsLessFarTheMoreOftenKeysAreAdded) {
 }
 
 // What it costs, spent on more cells of minimum selection.
-TEST(SpectralRatesTest, MinimumSelectionInAsManyBitsAsRecurringMinimumIsSeldomerWrong) {
+TEST(SpectralRatesTest, MinimumSelectionIsRarerWrongInEqualBits) {
   constexpr uint64_t kKeys = 80'000;
   const SpectralFilter selection = SpectralOf(kKeys * 13 / 8, kPaperFpp, kSelectionMethod, 8);
   const SpectralFilter recurring = SpectralOf(kKeys, kPaperFpp, kRecurringMethod, 8);
@@ -229,7 +229,7 @@ TEST(SpectralRatesTest, MinimumSelectionInAsManyBitsAsRecurringMinimumIsSeldomer
   EXPECT_NEAR(kPaperFpp / selection.PredictedErrorRate(kKeys), 6.2, 0.3);
 }
 
-TEST(SpectralRatesTest, RecurringMinimumIsTooLowAsSeldomAsItSays) {
+TEST(SpectralRatesTest, RecurringMinimumIsRarelyTooLow) {
   constexpr uint64_t kKeys = 100'000;
   const Multiplicities truth = UniformCounts(kKeys, 3, 2);
   for (uint64_t seed = 1; seed <= 3; ++seed) {

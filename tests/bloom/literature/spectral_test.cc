@@ -143,7 +143,7 @@ INSTANTIATE_TEST_SUITE_P(Methods, SpectralTest, testing::ValuesIn(kAllMethods), 
 // Additions of many at once, removals that are granted and refused, full counters: in filters of
 // their planned keys, and of many more, where each key shares cells and some have one twice; in
 // short histories, where few keys were moved, and long ones, where most were.
-TEST_P(SpectralTest, CountsAreThoseOfTheOracle) {
+TEST_P(SpectralTest, CountsMatchTheOracle) {
   uint64_t refused = 0, granted = 0, saturated = 0;
   const auto try_out = [&](uint32_t bits, double fpp, uint64_t load, uint64_t additions_per_key,
                            uint64_t seed) {
@@ -191,7 +191,7 @@ TEST_P(SpectralTest, CountsAreThoseOfTheOracle) {
   EXPECT_TRUE(!CanRemove() || std::min(refused, granted) > 1000u);
 }
 
-TEST_P(SpectralTest, AddingManyAtOnceIsAddingOneManyTimes) {
+TEST_P(SpectralTest, AddingManyEqualsAddingOneOften) {
   SpectralFilter at_once = MakeSpectral(2000, 0.04, GetParam());
   SpectralFilter one_by_one = MakeSpectral(2000, 0.04, GetParam());
   for (uint64_t key = 0; key < 3000; ++key) {
@@ -212,7 +212,7 @@ class SpectralRemovalTest : public SpectralTest {};
 INSTANTIATE_TEST_SUITE_P(Methods, SpectralRemovalTest, testing::Values(kSelection, kRecurring),
                          MethodNameOf);
 
-TEST_P(SpectralRemovalTest, WhatIsRemovedIsForgottenAndTheRestIsNot) {
+TEST_P(SpectralRemovalTest, RemovesOnlyTheRemovedKeys) {
   constexpr uint64_t kKeys = 5000;
   SpectralFilter filter = MakeSpectral(kKeys, 0.02, GetParam());
   const std::string empty = filter.Serialize();
@@ -246,7 +246,7 @@ TEST_P(SpectralRemovalTest, WhatIsRemovedIsForgottenAndTheRestIsNot) {
   }
 }
 
-TEST_P(SpectralRemovalTest, RemovingMoreThanIsThereIsRefusedAndChangesNothing) {
+TEST_P(SpectralRemovalTest, RefusesToRemoveMoreThanWasAdded) {
   SpectralFilter filter = MakeSpectral(1000, 1e-6, GetParam());
   EXPECT_FALSE(filter.Remove("apple").value());
   filter.Add("apple", 3);
@@ -263,7 +263,7 @@ TEST_P(SpectralRemovalTest, RemovingMoreThanIsThereIsRefusedAndChangesNothing) {
   EXPECT_EQ(filter.added_count(), 2u);
 }
 
-TEST(SpectralNoRemovalTest, MinimalIncreaseRefusesItByName) {
+TEST(SpectralNoRemovalTest, MinimalIncreaseRefusesRemovals) {
   SpectralFilter filter = MakeSpectral(1000, 0.01, kIncrease);
   filter.Add("apple", 3);
   const std::string before = filter.Serialize();
@@ -274,7 +274,7 @@ TEST(SpectralNoRemovalTest, MinimalIncreaseRefusesItByName) {
 
 // --- full counters ---
 
-TEST_P(SpectralTest, ACountAtTheMaximumMeansAtLeast) {
+TEST_P(SpectralTest, FullCountersMeanAtLeast) {
   SpectralFilter filter = MakeSpectral(1000, 1e-6, GetParam(), 8);
   EXPECT_EQ(filter.max_count(), 255u);
   filter.Add("apple", 254);
@@ -335,7 +335,7 @@ TEST_P(SpectralTest, MergingAddsUp) {
   check();
 }
 
-TEST_P(SpectralTest, MergingWhatDoesNotFitIsRefusedByNameAndChangesNothing) {
+TEST_P(SpectralTest, RefusesToMergeDifferentFilters) {
   SpectralFilter filter = MakeSpectral(1000, 0.01, GetParam(), 8, 1);
   filter.Add("apple", 3);
   const std::string before = filter.Serialize();
@@ -374,7 +374,7 @@ TEST(SpectralMakeTest, BadArgumentsAreNamed) {
   }
 }
 
-TEST_P(SpectralTest, IsAsLargeAsItSays) {
+TEST_P(SpectralTest, HasTheStatedSize) {
   for (const uint32_t bits : {4, 8, 16, 32}) {
     const SpectralFilter filter = MakeSpectral(100'003, 0.01, GetParam(), bits, 9);
     EXPECT_EQ(filter.method(), GetParam());
@@ -417,7 +417,7 @@ TEST_P(SpectralTest, SurvivesSavingAndLoading) {
 }
 
 // A filter on a disk somewhere has these bytes.
-TEST_P(SpectralTest, TheBytesAreFrozen) {
+TEST_P(SpectralTest, BytesAreFrozen) {
   SpectralFilter filter = MakeSpectral(100, 0.02, GetParam(), 12, 0xfedcba9876543210);
   for (uint64_t key = 0; key < 150; ++key) filter.AddDigest(DigestOfKey(key), 1 + key % 5);
   const uint64_t expected[] = {1870953105948074125u, 8951311904474888516u, 1465491148022761453u};
@@ -454,7 +454,7 @@ TEST_P(SpectralTest, AllDamageIsDataLoss) {
   testing_support::ExpectAllDamageIsDataLoss(filter.Serialize(), LoadSpectral);
 }
 
-TEST_P(SpectralTest, ForgeriesDoNoHarm) {
+TEST_P(SpectralTest, ForgedBytesAreHarmless) {
   SpectralFilter filter = MakeSpectral(80, 0.03, GetParam(), 5);
   for (uint64_t key = 0; key < 80; ++key) filter.AddDigest(DigestOfKey(key));
   testing_support::ExpectForgeriesDoNoHarm(filter.Serialize(), 65, 3000, LoadSpectral);

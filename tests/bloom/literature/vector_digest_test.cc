@@ -69,7 +69,7 @@ TYPED_TEST(VectorDigestTest, OrderCounts) {
   }
 }
 
-TYPED_TEST(VectorDigestTest, LengthCountsWhatZerosStandAtItsEndToo) {
+TYPED_TEST(VectorDigestTest, TrailingZerosCount) {
   for (const uint64_t seed : {0, 7}) {
     std::set<Digest> digests;
     std::vector<TypeParam> zeros, ones;
@@ -93,7 +93,7 @@ TYPED_TEST(VectorDigestTest, SeedsMakeOtherDigests) {
   }
 }
 
-TYPED_TEST(VectorDigestTest, IsThatOfTheLittleEndianBytes) {
+TYPED_TEST(VectorDigestTest, DigestsTheLittleEndianBytes) {
   for (const size_t dimension : {0, 1, 2, 7, 128, 1000}) {
     const std::vector<TypeParam> vector = this->RandomVector(dimension, 3);
     const uint64_t type = std::is_same_v<TypeParam, int32_t> ? 1
@@ -106,7 +106,7 @@ TYPED_TEST(VectorDigestTest, IsThatOfTheLittleEndianBytes) {
   }
 }
 
-TEST(VectorDigestTypesTest, EqualBytesOfAnotherTypeAreAnotherVector) {
+TEST(VectorDigestTypesTest, TellsTypesApart) {
   const std::vector<uint8_t> bytes = {0, 0, 128, 63, 0, 0, 0, 64};
   const std::vector<float> floats = {1, 2};
   const std::vector<int32_t> ints = {0x3f800000, 0x40000000};

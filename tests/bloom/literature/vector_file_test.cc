@@ -51,7 +51,7 @@ class VectorFileTest : public testing::Test {};
 using VectorFileTypes = testing::Types<int32_t, float, uint8_t>;
 TYPED_TEST_SUITE(VectorFileTest, VectorFileTypes);
 
-TYPED_TEST(VectorFileTest, ReadsWhatItWrote) {
+TYPED_TEST(VectorFileTest, ReadsItsOwnFiles) {
   for (const uint32_t dimension : {1, 2, 3, 4, 128, 961}) {
     for (const size_t count : {1, 2, 17}) {
       const VectorList<TypeParam> vectors = CountingVectors<TypeParam>(dimension, count);
@@ -145,7 +145,7 @@ TYPED_TEST(VectorFileTest, AnyBytesAreReadOrRefused) {
   EXPECT_GT(parsed, 0);
 }
 
-TEST(VectorFileFormatTest, TheRecordsAreAsDrawn) {
+TEST(VectorFileFormatTest, RecordsMatchTheDrawing) {
   VectorList<float> floats(2);
   floats.Add(std::vector<float>{1, -2});
   EXPECT_EQ(EncodeVectors(floats), std::string("\2\0\0\0\0\0\x80\x3f\0\0\0\xc0", 12));
@@ -159,7 +159,7 @@ TEST(VectorFileFormatTest, TheRecordsAreAsDrawn) {
 }
 
 // As it would be with fvecs taken for bvecs: the second dimension is not where it should be.
-TEST(VectorFileFormatTest, FilesOfAnotherTypeAreNotTakenForVectors) {
+TEST(VectorFileFormatTest, RefusesFilesOfAnotherType) {
   const std::string fvecs = EncodeVectors(CountingVectors<float>(16, 10));
   EXPECT_THAT(ParseExactly<uint8_t>(fvecs),
               StatusIs(kVectorLoss, AllOf(HasSubstr("record 1 at offset 20"))));

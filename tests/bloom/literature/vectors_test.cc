@@ -82,7 +82,7 @@ TYPED_TEST(VectorFilterTest, HoldsTheDigestsOfItsVectors) {
   EXPECT_EQ(filter.target_fpp(), 0.01);
 }
 
-TYPED_TEST(VectorFilterTest, LetsAsManyAbsentVectorsPassAsPredicted) {
+TYPED_TEST(VectorFilterTest, PassesAbsentVectorsAtThePredictedRate) {
   constexpr uint64_t kVectors = 100'000, kQueries = 1'000'000, kSeeds = 5;
   std::vector<typename TypeParam::Filter> filters;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed)
@@ -172,7 +172,7 @@ TYPED_TEST(VectorFilterTest, SurvivesSavingAndLoading) {
   }
 }
 
-TYPED_TEST(VectorFilterTest, OtherTypesAndDimensionsAreRefusedByName) {
+TYPED_TEST(VectorFilterTest, RefusesOtherTypesAndDimensions) {
   using T = typename TypeParam::Component;
   using Base = typename TypeParam::Base;
   using F = typename TypeParam::Filter;
@@ -197,7 +197,7 @@ TYPED_TEST(VectorFilterTest, OtherTypesAndDimensionsAreRefusedByName) {
   expect_refused((VectorFilter<uint8_t, Base>::Load(bytes).status()), "uint8");
 }
 
-TEST(VectorsTest, BitsAndCountersAreNotTakenForEachOther) {
+TEST(VectorsTest, TellsBitsAndCountersApart) {
   const std::string bits = VectorFilter<float, Bits>::Make(10, 0.1).value().Serialize();
   const std::string standard = VectorFilter<float, StandardBits>::Make(10, 0.1).value().Serialize();
   const std::string counters =
@@ -213,7 +213,7 @@ TEST(VectorsTest, BitsAndCountersAreNotTakenForEachOther) {
   EXPECT_TRUE(reader.MayContain(1) && reader.MayContain(2));
 }
 
-TYPED_TEST(VectorFilterTest, MergesWhatFitsAndRefusesTheRestByName) {
+TYPED_TEST(VectorFilterTest, MergesOnlyMatchingFilters) {
   using F = typename TypeParam::Filter;
   F left = this->WithVectors(100, 300),
     right = F::Make(300, 0.01, {.dimension = 8, .seed = 3}).value();

@@ -46,7 +46,7 @@ TEST(PolicyFromNameTest, AnyOtherNameIsAnErrorThatListsTheNames) {
 }
 
 // Also where it becomes a standard filter, and down to a single key.
-TEST(SizeOfFilterTest, IsThatOfWhatIsBuilt) {
+TEST(SizeOfFilterTest, MatchesTheBuiltFilter) {
   bloom::KeyedKinds::ForEach([]<class Kind>(Kind) {
     for (const uint64_t keys : {1, 60, 700, 9000}) {
       for (const double target_fpp : {0.9, 0.3, 0.01, 0.00003}) {
@@ -63,7 +63,7 @@ TEST(SizeOfFilterTest, IsThatOfWhatIsBuilt) {
   });
 }
 
-TEST(SizeOfFilterTest, WhatCannotBeIsAnError) {
+TEST(SizeOfFilterTest, ImpossibleRequestsAreErrors) {
   EXPECT_THAT(bloom::SizeOfFilter("x", 10, 0.01),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("standard, blocked")));
   EXPECT_THAT(bloom::SizeOfFilter("ribbon", 0, 0.01), StatusIs(absl::StatusCode::kInvalidArgument));
@@ -85,7 +85,7 @@ TEST(FilterBuilderTest, SizesTheFilterFromTheActualNumberOfKeys) {
   }
 }
 
-TEST(FilterBuilderTest, NoKeysMakeTheEmptyFilterWhichDeniesAll) {
+TEST(FilterBuilderTest, NoKeysMakeTheEmptyFilter) {
   for (const char* kind : {"standard", "blocked", "fuse3", "fuse4"}) {
     const std::string bytes = BuildFilter(kind, {.seed = 5}, {});
     EXPECT_EQ(bytes.size(), bloom::kFilterHeaderBytes);
@@ -104,7 +104,7 @@ TEST(FilterBuilderTest, NoKeysMakeTheEmptyFilterWhichDeniesAll) {
   }
 }
 
-TEST(FilterBuilderTest, ABadTargetIsAnErrorOfFinish) {
+TEST(FilterBuilderTest, FinishReportsABadTarget) {
   for (const double fpp : {0.0, 1.0, -1.0, 2.0, 1e-20, std::nan("")}) {
     for (const char* kind : {"standard", "blocked", "fuse3", "fuse4"}) {
       const auto builder = NewBuilder(kind, {.target_fpp = fpp});
@@ -117,7 +117,7 @@ TEST(FilterBuilderTest, ABadTargetIsAnErrorOfFinish) {
   }
 }
 
-TEST(FilterReaderTest, DescribesWhatItReads) {
+TEST(FilterReaderTest, DescribesItsFilter) {
   const std::string bytes =
       BuildFilter("standard", {.target_fpp = 0.02, .seed = 77}, DigestsOfKeys(0, 10'000));
   const FilterReader reader = FilterReader::Open(bytes);

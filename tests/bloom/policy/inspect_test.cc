@@ -28,7 +28,7 @@ std::string FilterOf(const std::vector<uint8_t>& payload, uint64_t bits) {
                              payload);
 }
 
-TEST(InspectTest, CountsOnesStretchByStretch) {
+TEST(InspectTest, CountsOnesPartByPart) {
   const std::string bytes = FilterOf({0xff, 0x00, 0x0f, 0x01}, 32);
   const FilterReader reader = FilterReader::Open(bytes);
   EXPECT_THAT(FillByPart(reader, 1), ElementsAre(13 / 32.0));
@@ -38,7 +38,7 @@ TEST(InspectTest, CountsOnesStretchByStretch) {
   EXPECT_EQ(reader.Describe().fill, 13 / 32.0);
 }
 
-TEST(InspectTest, StretchesNeedNotFallOnBytes) {
+TEST(InspectTest, PartsNeedNotAlignToBytes) {
   const std::string bytes = FilterOf({0b11111111, 0b11}, 10);
   const FilterReader reader = FilterReader::Open(bytes);
   EXPECT_THAT(FillByPart(reader, 3), ElementsAre(1, 1, 1));
@@ -48,7 +48,7 @@ TEST(InspectTest, StretchesNeedNotFallOnBytes) {
   EXPECT_THAT(FillByPart(FilterReader::Open(end), 3), ElementsAre(1, 1, 3 / 4.0));
 }
 
-TEST(InspectTest, ThereAreNoMorePartsThanBits) {
+TEST(InspectTest, AtMostOnePartPerBit) {
   const std::string bytes = FilterOf({0b101}, 3);
   const FilterReader reader = FilterReader::Open(bytes);
   EXPECT_THAT(FillByPart(reader, 100), ElementsAre(1, 0, 1));
@@ -61,7 +61,7 @@ TEST(InspectTest, FiltersWithoutBitsHaveNoParts) {
   EXPECT_THAT(FillByPart(FilterReader::Open(empty), 5), IsEmpty());
 }
 
-TEST(InspectTest, WhereKeysAreSolvedForTheFillTellsNothing) {
+TEST(InspectTest, SolvedKindsHaveNoFill) {
   const std::string bytes =
       BuildFilter("fuse3", {.target_fpp = testing_support::kFewKeysFpp}, DigestsOfKeys(0, 5000));
   const FilterReader reader = FilterReader::Open(bytes);

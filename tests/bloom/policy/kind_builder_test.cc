@@ -39,7 +39,7 @@ absl::StatusOr<std::string> Build(const std::vector<Digest>& digests) {
   return builder.Finish();
 }
 
-TEST(KindBuilderTest, AFilterThatMissesADigestIsNotGivenOut) {
+TEST(KindBuilderTest, RefusesFiltersThatMissADigest) {
   for (const uint64_t keys : {2, 255, 256, 257, 1000}) {
     const std::vector<Digest> digests = DigestsOfKeys(0, keys);
     EXPECT_OK(Build<bloom::Standard>(digests));
@@ -51,7 +51,7 @@ TEST(KindBuilderTest, AFilterThatMissesADigestIsNotGivenOut) {
   }
 }
 
-TEST(KindBuilderTest, AFilterThatCannotBeReadIsNotGivenOut) {
+TEST(KindBuilderTest, RefusesUnreadableFilters) {
   EXPECT_THAT(Build<Unreadable>(DigestsOfKeys(0, 100)),
               StatusIs(absl::StatusCode::kInternal, HasSubstr("a filter that was just built")));
 }

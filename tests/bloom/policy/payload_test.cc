@@ -97,7 +97,7 @@ TEST(PayloadTest, UnknownKindsAndDamageAreNamed) {
 }
 
 // Parameters and payloads from a stranger: refused, or a filter that any reader takes.
-TYPED_TEST(HeaderlessTest, ForgedParametersAndPayloadsDoNoHarm) {
+TYPED_TEST(HeaderlessTest, ForgedParametersAndPayloadsAreHarmless) {
   const std::string bytes = testing_support::BuildFilter(
       TypeParam::kName, {.target_fpp = testing_support::kFewKeysFpp, .seed = 7},
       DigestsOfKeys(0, testing_support::kFewKeys));

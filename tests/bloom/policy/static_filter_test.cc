@@ -28,7 +28,7 @@ std::vector<std::string> StaticKindNames() {
   return names;
 }
 
-TEST(StaticFilterTest, OfEveryKindItHasItsKeysAndFewOthers) {
+TEST(StaticFilterTest, EveryKindHasItsKeysAndFewOthers) {
   std::vector<std::string> texts;
   for (int i = 0; i < 110'000; ++i) texts.push_back("key " + std::to_string(i));
   const std::vector<std::string_view> keys(texts.begin(), texts.begin() + 10'000);
@@ -73,7 +73,7 @@ TEST(StaticFilterTest, FewKeysAndNoneMakeOtherKinds) {
   EXPECT_FALSE(none.MayContain("apple"));
 }
 
-TEST(StaticFilterTest, KeysThatStandThereAgainAndAgainCountOnce) {
+TEST(StaticFilterTest, ManyRepeatedKeysCountOnce) {
   for (const uint64_t different : {uint64_t{10}, uint64_t{50'000}}) {
     auto digests = DigestsOfKeys(0, different);
     const uint64_t bits = StaticFilter::OfDigests("blocked", digests, 0.01).value().size_bits();
@@ -86,7 +86,7 @@ TEST(StaticFilterTest, KeysThatStandThereAgainAndAgainCountOnce) {
   }
 }
 
-TEST(StaticFilterTest, FewThatStandThereTwiceMakeItAsMuchLarger) {
+TEST(StaticFilterTest, FewRepeatedKeysEnlargeTheFilter) {
   auto digests = DigestsOfKeys(0, 100'000);
   digests.insert(digests.end(), digests.begin(), digests.begin() + 1000);
   const auto filter = StaticFilter::OfDigests("blocked", digests, 0.01).value();

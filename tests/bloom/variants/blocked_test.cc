@@ -67,7 +67,7 @@ TEST_P(BlockedTest, TheFastPathGivesTheSameAnswersAsThePortableOne) {
 }
 
 // Filters of one shape are asked together as they are one by one, on every path.
-TEST_P(BlockedTest, SiblingsAreAskedAsOneByOne) {
+TEST_P(BlockedTest, SiblingsAnswerAsSingleFilters) {
   for (const uint64_t lines : {1, 64, 5001}) {
     const Shape shape{lines, GetParam()};
     std::vector<AlignedBytes> filters;
@@ -99,7 +99,7 @@ TEST_P(BlockedTest, SiblingsAreAskedAsOneByOne) {
 }
 
 // Every single bit counts: a line of ones with one hole denies just those keys that probe the hole.
-TEST_P(BlockedTest, EveryPathLooksAtEveryBitOfALine) {
+TEST_P(BlockedTest, EveryPathChecksEveryBitOfALine) {
   const Shape shape{1, GetParam()};
   const auto digests = DigestsOfKeys(0, 200);
   for (uint32_t hole = 0; hole < bloom::kLineBits; ++hole) {

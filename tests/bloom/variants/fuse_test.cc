@@ -136,7 +136,7 @@ TYPED_TEST(FuseTest, NeverDeniesAKeyAtAnyWidth) {
   }
 }
 
-TYPED_TEST(FuseTest, LetsAbsentKeysPassAtTwoToTheMinusWidth) {
+TYPED_TEST(FuseTest, PassesAbsentKeysAtTwoToTheMinusWidth) {
   constexpr uint64_t kKeys = 100'000;
   for (const uint32_t width : {1, 5, 8}) {
     double mean = 0;
@@ -155,7 +155,7 @@ TYPED_TEST(FuseTest, LetsAbsentKeysPassAtTwoToTheMinusWidth) {
 }
 
 // Where places are few, absent keys often share all of their slots with a present one.
-TYPED_TEST(FuseTest, LetsAsFewPassWhereKeysAreFew) {
+TYPED_TEST(FuseTest, FewKeysPassAsRarely) {
   for (const uint32_t width : {4, 8}) {
     for (const uint64_t keys : {1, 2, 5, 14, 60}) {
       constexpr uint64_t kFilters = 400;
@@ -198,7 +198,7 @@ TYPED_TEST(FuseTest, SumsOfAbsentKeysAreSpreadEvenlyOverAllBits) {
   }
 }
 
-TYPED_TEST(FuseTest, TheBytesAreAsDrawn) {
+TYPED_TEST(FuseTest, BytesMatchTheDrawing) {
   constexpr uint64_t kKeys = 700;
   for (uint32_t width = 1; width <= kWidths; ++width) {
     const SolvedFuse<TypeParam> filter(DigestsOfKeys(0, kKeys), width);
@@ -280,7 +280,7 @@ TYPED_TEST(FuseTest, TakesAsMuchSpaceAsPublished) {
   }
 }
 
-TYPED_TEST(FuseTest, TheWidthIsTheLeastThatMeetsTheTarget) {
+TYPED_TEST(FuseTest, TheWidthIsTheSmallestForTheTarget) {
   const auto width = [](double fpp) {
     return FuseDetail::Of(TypeParam::ShapeFor(1000, fpp).value().detail).remainder_bits;
   };
@@ -380,7 +380,7 @@ TYPED_TEST(FuseTest, NoNumberOfKeysIsHardToSolve) {
   EXPECT_LT(static_cast<double>(all), 0.1 * static_cast<double>(kBuilds * failed.size()));
 }
 
-TYPED_TEST(FuseTest, WhatHasNoSolutionIsAborted) {
+TYPED_TEST(FuseTest, UnsolvableKeysAreAborted) {
   // Three keys for two slots.
   Shape shape = TypeParam::ShapeFor(2000, 0.01).value();
   AlignedBytes payload = AlignedBytes::Zeros(TypeParam::PayloadBytes(shape));
@@ -401,7 +401,7 @@ TYPED_TEST(FuseTest, SolvingTakesTwentyBytesAKey) {
   EXPECT_LE(taken / kKeys, 20.5);
 }
 
-TYPED_TEST(FuseTest, WithoutMemoryNothingIsSolved) {
+TYPED_TEST(FuseTest, SolvingWithoutMemoryFails) {
   if (testing_support::kIsSanitized) return;  // which end the program where there is no memory
   Shape shape{uint64_t{1} << 50, TypeParam::kTag - 3u, FuseDetail{18, 1, 0}.Packed()};
   EXPECT_THAT(TypeParam::Solve(nullptr, shape, 1, DigestsOfKeys(0, 10)),
@@ -425,7 +425,7 @@ Digest Unmix(uint64_t hash, uint64_t salt) {
   return hash ^ salt;
 }
 
-TYPED_TEST(FuseTest, KeysThatNoAttemptSolvesMakeAStandardFilter) {
+TYPED_TEST(FuseTest, UnsolvableKeysMakeAStandardFilter) {
   constexpr uint64_t kSeed = 0x5eed;
   constexpr double kFpp = 1.0 / 1024;
   constexpr uint64_t kKeys = std::is_same_v<TypeParam, Fuse3> ? 3000 : 2000;
@@ -464,7 +464,7 @@ TYPED_TEST(FuseTest, KeysThatNoAttemptSolvesMakeAStandardFilter) {
 
 // --- bytes from anywhere ---
 
-TYPED_TEST(FuseTest, ShapesThatNoFilterHasAreProblems) {
+TYPED_TEST(FuseTest, ImpossibleShapesAreProblems) {
   constexpr uint32_t kArity = TypeParam::kTag - 3u;
   const std::vector<uint8_t> payload(8 * 16 + 7, 0);  // 128 slots of 8 bits
   const auto problem = [&payload](uint64_t size, uint32_t probes, FuseDetail detail) {
@@ -515,7 +515,7 @@ TYPED_TEST(FuseTest, ShapesThatNoFilterHasAreProblems) {
   }
 }
 
-TYPED_TEST(FuseTest, OnesBehindTheLastNumberAreDamage) {
+TYPED_TEST(FuseTest, OnesAfterTheLastNumberAreDamage) {
   for (const uint32_t width : {1, 3, 8}) {
     const SolvedFuse<TypeParam> filter(DigestsOfKeys(0, 2), width);
     const uint64_t used = filter.shape.size * width;

@@ -65,7 +65,7 @@ TYPED_TEST(KindsTest, NeverDeniesAKeyThatWasAdded) {
   }
 }
 
-TYPED_TEST(KindsTest, LetsAsManyAbsentKeysPassAsPredictedAndNoMoreThanAskedFor) {
+TYPED_TEST(KindsTest, MeetsItsTargetAndItsPrediction) {
   constexpr uint64_t kKeys = 100'000;
   for (const double fpp : {0.1, 0.01, 0.001}) {
     double sum = 0;
@@ -91,7 +91,7 @@ TYPED_TEST(KindsTest, LetsAsManyAbsentKeysPassAsPredictedAndNoMoreThanAskedFor) 
   }
 }
 
-TYPED_TEST(KindsTest, KeepsItsPromiseForFewKeysToo) {
+TYPED_TEST(KindsTest, FewKeysMeetTheTarget) {
   // For fewer keys, a policy makes a standard filter instead of a solved one.
   const std::vector<uint64_t> few = bloom::SolvedKind<TypeParam>
                                         ? std::vector<uint64_t>{testing_support::kFewKeys}
@@ -257,7 +257,7 @@ TYPED_TEST(SolvedKindsTest, SolvesAnyNumberOfKeysAndAnyTarget) {
   }
 }
 
-TYPED_TEST(SolvedKindsTest, EqualDigestsAreNoObstacle) {
+TYPED_TEST(SolvedKindsTest, SolvesEqualDigests) {
   for (const uint64_t different : {1, 2, 50, 3000}) {
     for (const uint64_t times : {2, 3, 100}) {
       std::vector<Digest> digests;
@@ -273,7 +273,7 @@ TYPED_TEST(SolvedKindsTest, EqualDigestsAreNoObstacle) {
   }
 }
 
-TYPED_TEST(SolvedKindsTest, APolicyMakesAStandardFilterWhereThatIsNoLarger) {
+TYPED_TEST(SolvedKindsTest, PoliciesPreferSmallerStandardFilters) {
   int standard = 0, own = 0;
   for (const uint64_t keys : {1, 2, 10, 60, 200, 1000, 3000, 10'000}) {
     for (const double fpp : {0.6, 0.3, 0.1, 0.01, 0.001, 1e-6}) {
@@ -301,7 +301,7 @@ TYPED_TEST(SolvedKindsTest, APolicyMakesAStandardFilterWhereThatIsNoLarger) {
   EXPECT_GT(own, 10);
 }
 
-TYPED_TEST(SolvedKindsTest, ItIsDescribedWithoutAFill) {
+TYPED_TEST(SolvedKindsTest, DescriptionsHaveNoFill) {
   const std::string bytes =
       BuildFilter(TypeParam::kName, {.target_fpp = 0.001, .seed = 77}, DigestsOfKeys(0, 10'000));
   const FilterReader reader = FilterReader::Open(bytes);
@@ -320,7 +320,7 @@ TYPED_TEST(SolvedKindsTest, ItIsDescribedWithoutAFill) {
   EXPECT_EQ(bloom::FillByPart(reader, 10), std::vector<double>());
 }
 
-TYPED_TEST(KindsTest, ItsRowsInTheReadmeAreTrue) {
+TYPED_TEST(KindsTest, ReadmeRowsAreTrue) {
   std::ifstream file(testing_support::SourceDirectory() / "bloom/README.md");
   const std::string readme((std::istreambuf_iterator<char>(file)),
                            std::istreambuf_iterator<char>());
@@ -338,7 +338,7 @@ TYPED_TEST(KindsTest, ItsRowsInTheReadmeAreTrue) {
   }
 }
 
-TYPED_TEST(BitKindsTest, ShapesThatNoFilterHasAreProblems) {
+TYPED_TEST(BitKindsTest, ImpossibleShapesAreProblems) {
   constexpr uint32_t kProbes = testing_support::kSomeProbes<TypeParam>;
   const uint64_t size =
       TypeParam::kLineBytesLog2 == 0 ? 1024 : 1024 >> (TypeParam::kLineBytesLog2 + 3);

@@ -141,7 +141,7 @@ bool PassesByDefinition(const FilterView& view, Digest digest) {
 
 // --- what it promises ---
 
-TEST(RibbonTest, NeverDeniesAKeyHoweverManyThereAre) {
+TEST(RibbonTest, NeverDeniesAKeyAtAnySize) {
   for (const uint64_t keys : {1,   2,   3,   63,  64,  65,  127,  128,  129,  150,
                               185, 191, 192, 193, 250, 500, 1000, 1500, 4096, 10'007}) {
     for (const double fpp : {0.99, 0.7, 0.5, 0.3, 0.1, 0.01, 0.0012, 1e-4, 1e-6, 0x1p-32}) {
@@ -164,7 +164,7 @@ TEST(RibbonTest, NeverDeniesAKeyHoweverManyThereAre) {
   }
 }
 
-TEST(RibbonTest, LetsAsManyAbsentKeysPassAsPredicted) {
+TEST(RibbonTest, PassesAbsentKeysAtThePredictedRate) {
   constexpr uint64_t kKeys = 100'000;
   // Mixes of 1 and 2, 3 and 4, 6 and 7, 8 and 9 columns, and 7 alone.
   for (const double fpp : {0.4, 0.1, 0.01, 0x1p-7, 0.002}) {
@@ -182,7 +182,7 @@ TEST(RibbonTest, LetsAsManyAbsentKeysPassAsPredicted) {
   }
 }
 
-TEST(RibbonTest, LetsAsManyAbsentKeysPassAsPredictedWhateverTheGeometry) {
+TEST(RibbonTest, PassesAbsentKeysAtThePredictedRateInAnyGeometry) {
   struct Case {
     uint64_t keys;
     double fpp;
@@ -204,7 +204,7 @@ TEST(RibbonTest, LetsAsManyAbsentKeysPassAsPredictedWhateverTheGeometry) {
   }
 }
 
-TEST(RibbonTest, KeysOfLowerBlocksPassTwiceAsOftenAndOnlyThey) {
+TEST(RibbonTest, LowerBlocksPassTwiceAsOften) {
   // Two blocks in three lower, of 1, 2 and 3 columns.
   const Shape shape{64 * 303, 2, DetailOf(200, 0)};
   const RibbonFilter filter = RibbonFilter::Of(shape, 1, DigestsOfKeys(0, 18'000));
@@ -224,7 +224,7 @@ TEST(RibbonTest, KeysOfLowerBlocksPassTwiceAsOftenAndOnlyThey) {
   EXPECT_DOUBLE_EQ(Ribbon::PredictedFpp(shape, 18'000), (1 + 200.0 / 301) / 4);
 }
 
-TEST(RibbonTest, TakesFewBitsMoreThanTheLeast) {
+TEST(RibbonTest, TakesFewBitsMoreThanTheLimit) {
   // Bits for each key over log2(1 / FPP): slots over keys where the FPP is a power of two, and what
   // the mix of two numbers of columns costs elsewhere.
   const auto over = [](uint64_t keys, double fpp) {
@@ -286,7 +286,7 @@ TEST(RibbonTest, TheFirstAttemptSucceedsMoreThanNineTimesInTen) {
 
 // --- builds ---
 
-TEST(RibbonTest, ShardsThatNeedMoreAttemptsKeepTheirKeysToo) {
+TEST(RibbonTest, ShardsWithMoreAttemptsKeepTheirKeys) {
   // So few slots that about every other attempt fails.
   constexpr uint64_t kKeys = 8 * 7990;
   const Shape shape{8 * 8192, 6, DetailOf(250, 3)};
@@ -374,7 +374,7 @@ TEST(RibbonTest, PathsForDifferentCpusGiveTheSameBits) {
 
 class RibbonQueryTest : public testing::TestWithParam<uint32_t> {};
 
-TEST_P(RibbonQueryTest, EveryPathAnswersAsDefined) {
+TEST_P(RibbonQueryTest, EveryPathMatchesTheDefinition) {
   std::mt19937_64 random(GetParam());
   for (const uint64_t shards_log2 : {0, 1, 2}) {
     for (const uint64_t shard_blocks : {3, 4, 7}) {
@@ -407,7 +407,7 @@ TEST_P(RibbonQueryTest, EveryPathAnswersAsDefined) {
 
 // Random bits pass too seldom to tell paths apart where columns are many: keys with one bit of the
 // payload wrong tell.
-TEST_P(RibbonQueryTest, EveryPathLooksAtEveryColumn) {
+TEST_P(RibbonQueryTest, EveryPathChecksEveryColumn) {
   const Shape shape{64 * 5, GetParam(), DetailOf(2, 0)};
   const std::vector<Digest> digests = DigestsOfKeys(0, 200);
   RibbonFilter filter = RibbonFilter::Of(shape, 3, digests);
@@ -484,7 +484,7 @@ TEST(RibbonTest, AlignmentOfTheBytesDoesNotMatter) {
 
 // --- shapes ---
 
-TEST(RibbonTest, ShapesAreSoundAndKeepWhatWasAskedFor) {
+TEST(RibbonTest, ShapesAreSoundAndMeetTheTarget) {
   for (const double fpp : {0.999999, 0.9, 0.75, 0.5, 0.3, 0.125, 0.01, 1e-5, 0x1.8p-31, 0x1p-32}) {
     for (uint64_t keys = 1; keys < uint64_t{1} << 50; keys += keys / 3 + 1) {
       const absl::StatusOr<Shape> shape = Ribbon::ShapeFor(keys, fpp);
@@ -499,7 +499,7 @@ TEST(RibbonTest, ShapesAreSoundAndKeepWhatWasAskedFor) {
   }
 }
 
-TEST(RibbonTest, WhatCannotBeIsAnInvalidArgument) {
+TEST(RibbonTest, ImpossibleRequestsAreInvalidArguments) {
   EXPECT_THAT(Ribbon::ShapeFor(0, 0.01).status().ToString(), HasSubstr("key_count"));
   for (const double fpp : {0.0, 1.0, -1.0, 0x1p-33, std::nan("")}) {
     EXPECT_THAT(Ribbon::ShapeFor(10, fpp).status().ToString(), HasSubstr("target_fpp"));
@@ -513,7 +513,7 @@ TEST(RibbonTest, WhatCannotBeIsAnInvalidArgument) {
   }
 }
 
-TEST(RibbonTest, ShapesThatNoFilterHasAreProblems) {
+TEST(RibbonTest, ImpossibleShapesAreProblems) {
   const Shape good{2 * 192, 5, DetailOf(3, 1)};
   const std::vector<uint8_t> payload(8 * (6 * 5 - 3) + 2);
   ASSERT_EQ(Ribbon::PayloadBytes(good), payload.size());

@@ -64,7 +64,7 @@ std::pair<double, double> BestOf(double (*rate)(double, double, double), double 
 
 // --- rates ---
 
-TEST(ShiftingRateTest, ItsBestProbesAndRateAreThoseOfTheCorrectedFormula) {
+TEST(ShiftingRateTest, BestProbesMatchTheCorrectedFormula) {
   const auto [probes, rate] = BestOf(&CorrectedRate, 56);
   EXPECT_NEAR(probes, 0.6970, 0.0005);
   EXPECT_NEAR(rate, 0.6198, 0.00005);
@@ -110,7 +110,7 @@ Simulated Simulate(uint64_t bases, uint32_t probes, uint64_t keys, uint32_t offs
   return mean;
 }
 
-TEST(ShiftingRateTest, RatesAndFillsAreThoseOfASimulation) {
+TEST(ShiftingRateTest, RatesAndFillsMatchASimulation) {
   struct Case {
     uint64_t bases;
     uint32_t probes;
@@ -134,7 +134,7 @@ TEST(ShiftingRateTest, RatesAndFillsAreThoseOfASimulation) {
 }
 
 // 4096 keys by each number of them that have the query's offset, 4097 by their mean.
-TEST(ShiftingRateTest, ManyKeysByTheMeanHaveTheRateThatTheyHaveOneByOne) {
+TEST(ShiftingRateTest, TheMeanOfManyKeysIsAccurate) {
   for (const uint32_t probes : {2, 6, 10, 26}) {
     const auto bases = static_cast<uint64_t>(4096 * 1.45 * probes);
     const double below = ShiftingFpp(bases, probes, 4095, 56),
@@ -170,7 +170,7 @@ TEST(ShiftingRateTest, RatesAndKeyCountsAtTheEdges) {
 
 // The paper's own setting.  Its formula is high by 2 to 5 %, and that of independent bits low by as
 // much.
-TEST(ShiftingRateTest, FiltersPassWhatTheCorrectedFormulaSaysAndNotWhatThePapersDoes) {
+TEST(ShiftingRateTest, FiltersMatchTheCorrectedFormula) {
   constexpr uint64_t kBases = 22'008;
   constexpr uint32_t kProbes = 8;
   const auto x = [](uint64_t keys) { return static_cast<double>(kProbes * keys) / kBases; };
@@ -197,7 +197,7 @@ TEST(ShiftingRateTest, FiltersPassWhatTheCorrectedFormulaSaysAndNotWhatThePapers
 }
 
 // The bits alone show which formula is right: PairedFpp counts what a query meets.
-TEST(ShiftingRateTest, BitsSayThatThePapersFormulaIsHighAndThatOfIndependentBitsLow) {
+TEST(ShiftingRateTest, BitsRefuteBothSimplerFormulas) {
   constexpr uint64_t kBases = 22'008;
   constexpr uint32_t kProbes = 8;
   for (const uint64_t keys : {1000, 1200, 1400}) {
@@ -216,7 +216,7 @@ TEST(ShiftingRateTest, BitsSayThatThePapersFormulaIsHighAndThatOfIndependentBits
   }
 }
 
-TEST(ShiftingRateTest, ThePairsThatPassAreCountedOneByOne) {
+TEST(ShiftingRateTest, CountsPassingPairsOneByOne) {
   std::mt19937_64 random(3);
   for (const uint64_t bases : {1, 7, 63, 64, 65, 128, 1000, 1027}) {
     for (const uint32_t offsets : {1, 13, 56}) {
@@ -258,7 +258,7 @@ TEST(ShiftingRateTest, TheFillAtEachOffsetIsCountedBitByBit) {
   }
 }
 
-TEST(ShiftingRateTest, OfALargeFilterAnEvenSampleIsCounted) {
+TEST(ShiftingRateTest, LargeFiltersAreSampledEvenly) {
   for (const uint64_t bases : {uint64_t{1} << 24, (uint64_t{1} << 24) + 64, uint64_t{1} << 40}) {
     uint64_t asked = 0, highest = 0;
     const double rate = bloom::PairedFpp(bases, 4, 56, [&](uint64_t i) {
@@ -276,7 +276,7 @@ TEST(ShiftingRateTest, OfALargeFilterAnEvenSampleIsCounted) {
   }
 }
 
-TEST(ShiftingRateTest, ItIsNeverMoreAccurateThanTheStandardFilterOfItsSize) {
+TEST(ShiftingRateTest, NeverBeatsTheStandardFilterOfItsSize) {
   for (const uint64_t keys : {100, 10'000, 1'000'000}) {
     for (const double bits_per_key : {2, 5, 10, 15, 25}) {
       const auto bases = static_cast<uint64_t>(bits_per_key * static_cast<double>(keys));
@@ -324,7 +324,7 @@ TEST(ShiftingSizingTest, NoOtherShapeIsSmaller) {
   }
 }
 
-TEST(ShiftingSizingTest, ItIsLargerThanTheStandardFilterByAsMuchAsTheHeaderSays) {
+TEST(ShiftingSizingTest, LargerThanStandardByTheStatedShare) {
   const auto larger_by = [](double fpp) {
     return static_cast<double>(ShiftingShapeFor(kMillion, fpp, 56)->size) /
                static_cast<double>(StandardShapeFor(kMillion, fpp)->size) -
@@ -347,7 +347,7 @@ TEST(ShiftingSizingTest, ItIsLargerThanTheStandardFilterByAsMuchAsTheHeaderSays)
   EXPECT_NEAR(std::log(0.6185) / std::log(0.6204), 1.006, 0.0005);
 }
 
-TEST(ShiftingSizingTest, BadRequestsAreNamedErrorsAndAllOthersAreServed) {
+TEST(ShiftingSizingTest, OnlyBadRequestsAreErrors) {
   const auto refused = [](const char* what) {
     return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what));
   };
@@ -407,7 +407,7 @@ TEST(ShiftingKindTest, AllOffsetsAreAsLikely) {
 
 // One in 56 pairs of keys that meet in a base has one offset.  If that does not depend on the
 // bases, as many keys pass filters of few keys as the bits say.
-TEST(ShiftingKindTest, InFiltersOfFewKeysAbsentKeysPassAsOftenAsTheBitsSay) {
+TEST(ShiftingKindTest, FewKeysPassAtTheRateOfTheBits) {
   constexpr uint64_t kKeys = 100, kFilters = 1500, kQueries = 20'000;
   const Shape shape = Shifting::ShapeFor(kKeys, 0.001).value();
   const std::unique_ptr<bool[]> answers(new bool[kQueries]);
@@ -424,7 +424,7 @@ TEST(ShiftingKindTest, InFiltersOfFewKeysAbsentKeysPassAsOftenAsTheBitsSay) {
   EXPECT_NEAR(passed / expected, 1, 0.02);  // a standard error of 0.006
 }
 
-TEST(ShiftingKindTest, OddProbesAndOnesBehindTheLastBitAreRefusedByName) {
+TEST(ShiftingKindTest, RefusesOddProbesAndExtraOnes) {
   std::vector<uint8_t> payload(Shifting::PayloadBytes({1001, 4}), 0);
   EXPECT_EQ(Shifting::Problem({1001, 4}, payload), "");
   for (const uint32_t probes : {1, 3, 5, 31})

@@ -56,7 +56,7 @@ TEST(SplitBlockTest, PathsForDifferentCpusAreOneFilter) {
 }
 
 // Every single bit counts: a line of ones with one hole denies just those keys that probe the hole.
-TEST(SplitBlockTest, EveryPathLooksAtEveryBitOfALine) {
+TEST(SplitBlockTest, EveryPathChecksEveryBitOfALine) {
   const Shape shape{1, SplitBlock::kProbes};
   const auto digests = DigestsOfKeys(0, 300);
   for (uint32_t hole = 0; hole < 256; ++hole) {
@@ -107,7 +107,7 @@ TEST(SplitBlockSizingTest, RatesAgreeWithTheMixAndWithMeasurementsOfOthers) {
   EXPECT_NEAR(SplitBlockFpp(1, 40), std::pow(1 - std::pow(31.0 / 32, 40), 8) + 40 * 0x1p-32, 1e-12);
 }
 
-TEST(SplitBlockSizingTest, TheFewestLinesThatDoAreFound) {
+TEST(SplitBlockSizingTest, FindsTheFewestLines) {
   for (const double fpp : {0.9, 0.1, 0.01, 0.001, 1e-6, 1e-9}) {
     for (const uint64_t keys : {1, 5, 77, 5000, 100'000}) {
       const Shape shape = SplitBlockShapeFor(keys, fpp).value();
@@ -119,7 +119,7 @@ TEST(SplitBlockSizingTest, TheFewestLinesThatDoAreFound) {
   }
 }
 
-TEST(SplitBlockSizingTest, SizesBesideThoseOfTheBlockedKind) {
+TEST(SplitBlockSizingTest, SizesComparedWithBlocked) {
   const auto times_blocked = [](double fpp) {
     return static_cast<double>(SplitBlockShapeFor(1'000'000, fpp).value().size) * 256 /
            (static_cast<double>(bloom::BlockedShapeFor(1'000'000, fpp).value().size) * 512);
@@ -140,7 +140,7 @@ TEST(SplitBlockSizingTest, ParquetsFormulaWouldMissTheTarget) {
   EXPECT_NEAR(static_cast<double>(shape.size) * 256 / 1e6, 10.53, 0.01);
 }
 
-TEST(SplitBlockSizingTest, MoreLinesThanItsNumbersReachAreRefused) {
+TEST(SplitBlockSizingTest, RefusesTooManyLines) {
   EXPECT_THAT(SplitBlockShapeFor(uint64_t{1} << 40, 0.01),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("4294967295")));
   EXPECT_THAT(SplitBlockShapeFor(uint64_t{1} << 36, 0.01), testing_support::IsOk());

@@ -15,7 +15,7 @@
 namespace lsm {
 namespace {
 
-TEST(CountersTest, BeginWithZerosEverywhere) {
+TEST(CountersTest, BeginAtZero) {
   Counters counters;
   Statistics statistics;
   counters.SumInto(&statistics);
@@ -34,7 +34,7 @@ std::string EnumeratorOf(std::string_view member) {
 }
 
 // The values differ, so two that change places show.
-TEST(CountersTest, EachCounterLandsInTheMemberOfItsName) {
+TEST(CountersTest, CountersFillTheirMembers) {
 #define LSM_NAMES(enumerator, member) {Counter::enumerator, #enumerator, #member},
   constexpr struct {
     Counter counter;
@@ -55,7 +55,7 @@ TEST(CountersTest, EachCounterLandsInTheMemberOfItsName) {
   for (const auto& [counter, enumerator, member] : kCounters) EXPECT_EQ(json[member], ++value);
 }
 
-TEST(CountersTest, OneCounterIsTheSumOfAllThreads) {
+TEST(CountersTest, SumsAllThreads) {
   Counters counters;
   EXPECT_EQ(counters.SumOf(Counter::kLookups), 0u);
   counters.Add(Counter::kLookups, 3);
@@ -63,7 +63,7 @@ TEST(CountersTest, OneCounterIsTheSumOfAllThreads) {
   EXPECT_EQ(counters.SumOf(Counter::kLookups), 7u);
 }
 
-TEST(CountersTest, LevelsAndTheirSumAreFilled) {
+TEST(CountersTest, FillsLevelsAndTheirSum) {
   LevelCounts counts;
   for (uint32_t i = 0; i < LevelCounts::kFieldCount; ++i) counts.values[i] = 10 + i;
   Counters counters;
@@ -98,7 +98,7 @@ TEST(CountersTest, LevelsAndTheirSumAreFilled) {
   EXPECT_EQ(statistics.total.lookups, 70u);
 }
 
-TEST(CountersTest, SummingAgainOverwritesWhatWasCountedAndNothingElse) {
+TEST(CountersTest, SummingAgainOverwritesOnlyCounts) {
   Counters counters;
   counters.Add(Counter::kWrites, 5);
   Statistics statistics;
@@ -151,7 +151,7 @@ TEST(CountersTest, SinceSubtractsEveryCountAndLeavesTheState) {
 }
 
 // The earlier figures are from before the store was opened again.
-TEST(CountersTest, SinceSubtractsNothingAfterAReopening) {
+TEST(CountersTest, SinceSubtractsNothingAfterReopening) {
   Counters many, few;
   CountAll(1000, &many);
   CountAll(70, &few);
@@ -185,7 +185,7 @@ TEST(CountersTest, SinceIsNeverNegative) {
 
 // More threads at once than there are stripes, so some share one; and twice, so numbers of threads
 // are used again.
-TEST(CountersTest, NothingIsLostWhenManyThreadsCount) {
+TEST(CountersTest, ThreadsLoseNoCount) {
   constexpr int kThreads = 80;
   constexpr uint64_t kRounds = 500;
   Counters counters;

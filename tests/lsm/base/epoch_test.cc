@@ -27,7 +27,7 @@ struct Object {
 };
 void Free(void* object) { delete static_cast<Object*>(object); }
 
-TEST(EpochTest, WithoutGuardsEverythingIsFreedAtOnce) {
+TEST(EpochTest, FreesAtOnceWithoutGuards) {
   std::atomic<int> freed{0};
   RetireList list;
   for (int i = 0; i < 3; ++i) list.Retire(new Object(&freed), &Free);
@@ -37,7 +37,7 @@ TEST(EpochTest, WithoutGuardsEverythingIsFreedAtOnce) {
   EXPECT_EQ(freed, 3);
 }
 
-TEST(EpochTest, WhatMayGoIsTakenOutOneByOneInItsOrder) {
+TEST(EpochTest, TakesFreeableObjectsInOrder) {
   std::atomic<int> freed{0};
   RetireList list;
   list.Reserve(3);
@@ -56,7 +56,7 @@ TEST(EpochTest, WhatMayGoIsTakenOutOneByOneInItsOrder) {
   EXPECT_EQ(freed, 3);
 }
 
-TEST(EpochTest, AGuardKeepsWhatIsRetiredAfterItWasEntered) {
+TEST(EpochTest, GuardsKeepLaterRetiredObjects) {
   std::atomic<int> freed{0};
   RetireList list;
   auto guard = std::make_unique<EpochGuard>();
@@ -69,7 +69,7 @@ TEST(EpochTest, AGuardKeepsWhatIsRetiredAfterItWasEntered) {
   EXPECT_EQ(freed, 1);
 }
 
-TEST(EpochTest, AGuardThatIsEnteredLaterKeepsNothing) {
+TEST(EpochTest, LaterGuardsKeepNothing) {
   std::atomic<int> freed{0};
   RetireList list;
   auto early = std::make_unique<EpochGuard>();
@@ -81,7 +81,7 @@ TEST(EpochTest, AGuardThatIsEnteredLaterKeepsNothing) {
   EXPECT_EQ(freed, 1);
 }
 
-TEST(EpochTest, ALineOfReadersWithoutAGapDoesNotKeepThingsForEver) {
+TEST(EpochTest, OverlappingReadersDoNotBlockFreeing) {
   std::atomic<int> freed{0};
   RetireList list;
   std::atomic<bool> stop{false};
@@ -122,7 +122,7 @@ TEST(EpochTest, GuardsNest) {
   EXPECT_EQ(list.Drain(), 0u);
 }
 
-TEST(EpochTest, TheOldestGuardIsKnown) {
+TEST(EpochTest, KnowsTheOldestGuard) {
   EXPECT_EQ(EpochDomain::OldestEntered(), kNone);
   const uint64_t now = EpochDomain::current();
   const EpochGuard guard;
@@ -132,7 +132,7 @@ TEST(EpochTest, TheOldestGuardIsKnown) {
   EXPECT_EQ(EpochDomain::OldestEntered(), now);
 }
 
-TEST(EpochTest, AGuardOfAnotherThreadCounts) {
+TEST(EpochTest, GuardsOfOtherThreadsCount) {
   std::atomic<int> freed{0};
   RetireList list;
   std::atomic<bool> entered{false};
@@ -150,7 +150,7 @@ TEST(EpochTest, AGuardOfAnotherThreadCounts) {
   EXPECT_EQ(list.Drain(), 0u);
 }
 
-TEST(EpochTest, AListThatEndsWaitsForItsGuards) {
+TEST(EpochTest, DestructionWaitsForGuards) {
   std::atomic<int> freed{0};
   std::atomic<bool> entered{false};
   std::atomic<bool> left{false};
@@ -171,7 +171,7 @@ TEST(EpochTest, AListThatEndsWaitsForItsGuards) {
   reader.join();
 }
 
-TEST(EpochTest, ThreadsThatEndedLeaveTheirSlotsToOthers) {
+TEST(EpochTest, EndedThreadsFreeTheirSlots) {
   std::set<EpochDomain::Slot*> slots;
   for (int i = 0; i < 20; ++i) {
     EpochDomain::Slot* slot = nullptr;
@@ -186,7 +186,7 @@ TEST(EpochTest, ThreadsThatEndedLeaveTheirSlotsToOthers) {
 
 // Readers follow a pointer that a writer keeps replacing.  An object freed too early is read after
 // it was poisoned; the sanitizers see it, too.
-TEST(EpochTest, ReadersNeverSeeWhatWasFreed) {
+TEST(EpochTest, ReadersNeverSeeFreedObjects) {
   struct Node {
     std::atomic<uint64_t> alive{1};
     ~Node() { alive.store(0, std::memory_order_relaxed); }
@@ -227,7 +227,7 @@ TEST(EpochTest, ReadersNeverSeeWhatWasFreed) {
 // pointer is some nanoseconds wide.  So it is tried often, with nodes that are never given back but
 // marked.  With a release store in EpochGuard instead of a sequentially consistent one this fails
 // in some runs, if both threads have a core of their own.
-TEST(EpochTest, AGuardIsSeenBeforeWhatItsReaderLoads) {
+TEST(EpochTest, GuardsAreVisibleBeforeLoads) {
   constexpr int kTries = 300'000;
   struct Node {
     std::atomic<bool> freed{false};
@@ -258,7 +258,7 @@ TEST(EpochTest, AGuardIsSeenBeforeWhatItsReaderLoads) {
   EXPECT_EQ(freed_too_early, 0u);
 }
 
-TEST(ThreadIndexTest, IsConstantForAThreadAndDifferentAmongThoseThatRun) {
+TEST(ThreadIndexTest, IsConstantAndDistinct) {
   constexpr int kThreads = 8;
   const size_t own = ThreadIndex();
   std::vector<size_t> indexes(kThreads);
@@ -278,7 +278,7 @@ TEST(ThreadIndexTest, IsConstantForAThreadAndDifferentAmongThoseThatRun) {
   EXPECT_EQ(ThreadIndex(), own);
 }
 
-TEST(ThreadIndexTest, NumbersOfThreadsThatEndedAreUsedAgain) {
+TEST(ThreadIndexTest, ReusesNumbersOfEndedThreads) {
   size_t highest = 0;
   for (int i = 0; i < 50; ++i) {
     std::thread([&] { highest = std::max(highest, ThreadIndex()); }).join();
@@ -295,7 +295,7 @@ struct AtThreadEnd {
   }
 };
 
-TEST(ThreadIndexTest, IsThereForWhatIsDestroyedAtTheThreadsEnd) {
+TEST(ThreadIndexTest, WorksInDestructorsOfThreads) {
   size_t at_end = 0;
   size_t other = 0;
   std::thread([&] {

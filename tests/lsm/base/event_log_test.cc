@@ -139,7 +139,7 @@ TEST_F(EventLogTest, CountsLostLines) {
 }
 
 // As logrotate does, or a person.
-TEST_F(EventLogTest, BeginsAnotherFileIfItsOwnIsGone) {
+TEST_F(EventLogTest, BeginsAnotherFileIfItsOwnIsMissing) {
   Open();
   const auto directory = files_.OpenDirectory("/logs", false).value();
   Write("first");
@@ -170,7 +170,7 @@ TEST_F(EventLogTest, NoticesAFileOfTheSameSizeOneLineLater) {
   EXPECT_EQ(log_->lines_lost(), 0u);
 }
 
-TEST_F(EventLogTest, BeginsAnotherFileIfItsDirectoryIsGone) {
+TEST_F(EventLogTest, BeginsAnotherFileIfItsDirectoryIsMissing) {
   const testing_support::ScratchDir scratch;
   const std::string directory = scratch.path_of("logs");
   options_ = {.directory = directory};
@@ -256,7 +256,7 @@ TEST_F(EventLogTest, RefusesBadOptions) {
   EXPECT_THAT(refusal(options_), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-TEST_F(EventLogTest, TakesLinesOfSeveralThreads) {
+TEST_F(EventLogTest, AcceptsLinesOfSeveralThreads) {
   options_.file_bytes_max = uint64_t{1} << 20;
   Open();
   std::vector<std::thread> threads;

@@ -49,7 +49,7 @@ Explanation ExampleExplanation() {
   return explanation;
 }
 
-TEST(ExplanationTest, TextTellsTheWholeWay) {
+TEST(ExplanationTest, TextShowsEveryStep) {
   EXPECT_EQ(ExampleExplanation().ToText(),
             "key k\\x0a\\xff\n"
             "  digest 0x00000000deadbeef, as of sequence 42\n"
@@ -67,7 +67,7 @@ TEST(ExplanationTest, TextTellsTheWholeWay) {
             "  found, 1,234 bytes; answered by table 4 at level 2\n");
 }
 
-TEST(ExplanationTest, LevelsBehindTheAnswerAreNotReached) {
+TEST(ExplanationTest, LevelsBelowTheAnswerAreNotReached) {
   Explanation explanation = ExampleExplanation();
   explanation.tables_by_level = {2, 0, 5, 1};
   EXPECT_THAT(explanation.ToText(), HasSubstr("  level 3: 1 table, not reached\n"));
@@ -78,7 +78,7 @@ TEST(ExplanationTest, LevelsBehindTheAnswerAreNotReached) {
                                               "  level 2: 5 tables, not reached\n"));
 }
 
-TEST(ExplanationTest, LevelsBehindAFailureAreNotReached) {
+TEST(ExplanationTest, LevelsBelowAFailureAreNotReached) {
   Explanation explanation = ExampleExplanation();
   explanation.tables[0].outcome = "failed";
   explanation.tables[0].false_positive = false;
@@ -95,7 +95,7 @@ TEST(ExplanationTest, LevelsBehindAFailureAreNotReached) {
   EXPECT_EQ(json::parse(explanation.ToJson())["error"], "no luck");
 }
 
-TEST(ExplanationTest, AVersionThatIsTooNewIsNoFalsePositive) {
+TEST(ExplanationTest, NewerVersionsAreNoFalsePositives) {
   Explanation explanation = ExampleExplanation();
   explanation.tables[0].false_positive = false;
   EXPECT_THAT(explanation.ToText(), HasSubstr("table 9 [a .. z]: filter says maybe\n"));
@@ -116,14 +116,14 @@ TEST(ExplanationTest, JsonHoldsEveryStep) {
   EXPECT_EQ(parsed["value_bytes"], 1234);
 }
 
-TEST(ExplanationTest, ALongKeyIsCutInTextAndWholeInJson) {
+TEST(ExplanationTest, CutsLongKeysInTextOnly) {
   Explanation explanation;
   explanation.key.assign(1000, 'x');
   EXPECT_THAT(explanation.ToText(), HasSubstr("(1000 bytes)"));
   EXPECT_EQ(json::parse(explanation.ToJson())["key"].get<std::string>().size(), 1000u);
 }
 
-TEST(ExplanationTest, EveryVerdictHasAName) {
+TEST(ExplanationTest, VerdictsHaveNames) {
   for (const FilterVerdict verdict :
        {FilterVerdict::kAbsent, FilterVerdict::kNo, FilterVerdict::kMaybe, FilterVerdict::kDamaged,
         FilterVerdict::kUnknown}) {

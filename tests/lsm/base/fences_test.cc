@@ -56,7 +56,7 @@ void ExpectFindsAsASearchOverKeys(std::vector<std::string> keys,
   }
 }
 
-TEST(FencesTest, NoneIsThereToBeFound) {
+TEST(FencesTest, FindsNothingInNone) {
   const Fences fences;
   EXPECT_TRUE(fences.empty());
   EXPECT_EQ(fences.LowerBound("a"), 0u);
@@ -65,7 +65,7 @@ TEST(FencesTest, NoneIsThereToBeFound) {
   EXPECT_EQ(of_none.size(), 0u);
 }
 
-TEST(FencesTest, AnyKeysAreFoundAsByASearchOverThem) {
+TEST(FencesTest, FindsKeysAsABinarySearchDoes) {
   using std::string_view_literals::operator""sv;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(seed);
@@ -88,13 +88,13 @@ TEST(FencesTest, AnyKeysAreFoundAsByASearchOverThem) {
   }
 }
 
-TEST(FencesTest, OneKeyIsAllPrefix) {
+TEST(FencesTest, SingleKeyIsAllPrefix) {
   ExpectFindsAsASearchOverKeys({"only"}, {"", "o", "onl", "only", "onlya", "onlz", "p"});
   ExpectFindsAsASearchOverKeys({""}, {"", "a"});
   ExpectFindsAsASearchOverKeys({"same", "same", "same"}, {"sam", "same", "samea", "z"});
 }
 
-TEST(FencesTest, StretchesOfEveryLengthAreSearched) {
+TEST(FencesTest, SearchesRangesOfEveryLength) {
   for (const size_t count : {1, 2, 63, 64, 65, 127, 128, 129, 1000, 4096}) {
     std::vector<std::string> keys;
     for (size_t i = 0; i < count; ++i) {
@@ -112,7 +112,7 @@ TEST(FencesTest, StretchesOfEveryLengthAreSearched) {
   }
 }
 
-TEST(FencesTest, ARightGuessIsKnownWhereHeadsTell) {
+TEST(FencesTest, HeadsConfirmRightGuesses) {
   std::vector<std::string> keys;
   for (int i = 0; i < 200; ++i) keys.push_back("prefix" + std::to_string(1002 + 2 * i));
   const Fences fences(std::vector<std::string_view>(keys.begin(), keys.end()));
@@ -127,7 +127,7 @@ TEST(FencesTest, ARightGuessIsKnownWhereHeadsTell) {
   EXPECT_FALSE(Fences().IsFoundAt(0, "a"));
 }
 
-TEST(FencesTest, MemoryIsCounted) {
+TEST(FencesTest, CountsMemory) {
   const std::vector<std::string_view> keys(1000, "0123456789");
   const Fences fences(keys);
   EXPECT_GE(fences.memory_bytes(), 1000u * (10 + 8 + 8));
@@ -155,7 +155,7 @@ TEST(KeyHeadTest, ComparesAsTheKeysDo) {
   EXPECT_EQ(KeyHead("a\xff", 1), 0xff00000000000000u);
 }
 
-TEST(KeyHeadTest, CountsThoseBelow) {
+TEST(KeyHeadTest, CountsSmallerHeads) {
   for (size_t count = 0; count < 40; ++count) {
     std::vector<uint64_t> heads;
     for (size_t i = 0; i < count; ++i) heads.push_back(10 * (i / 2));
@@ -167,7 +167,7 @@ TEST(KeyHeadTest, CountsThoseBelow) {
   }
 }
 
-TEST(SharedPrefixTest, IsTheNumberOfBytesThatBothBeginWith) {
+TEST(SharedPrefixTest, CountsCommonFirstBytes) {
   for (size_t size_bytes = 0; size_bytes < 40; ++size_bytes) {
     const std::string a(size_bytes, 'a');
     EXPECT_EQ(SharedPrefixBytes(a, a), size_bytes);

@@ -14,7 +14,7 @@ namespace {
 
 using Histogram = BasicHistogram<7>;
 
-TEST(HistogramTest, NothingRecordedGivesZeros) {
+TEST(HistogramTest, EmptyHistogramGivesZeros) {
   const Histogram histogram;
   EXPECT_EQ(histogram.count(), 0u);
   EXPECT_EQ(histogram.Percentile(0.5), 0u);
@@ -30,7 +30,7 @@ TEST(HistogramTest, SmallValuesAreExact) {
   EXPECT_EQ(histogram.Percentile(1), 99u);
 }
 
-TEST(HistogramTest, ARankBetweenTwoValuesIsTheUpperOne) {
+TEST(HistogramTest, RanksRoundUp) {
   Histogram histogram;
   for (const uint64_t value : {10, 20, 30}) histogram.Record(value);
   EXPECT_EQ(histogram.Percentile(0.5), 20u);
@@ -55,7 +55,7 @@ TEST(HistogramTest, PercentilesAreWithinABucketOfTheSortedValues) {
   }
 }
 
-TEST(HistogramTest, BucketsHoldTheValuesUpToTheirLargest) {
+TEST(HistogramTest, BucketsHoldValuesUpToTheirLargest) {
   Histogram histogram;
   EXPECT_TRUE(histogram.Buckets().empty());
   EXPECT_EQ(histogram.sum(), 0);
@@ -69,14 +69,14 @@ TEST(HistogramTest, BucketsHoldTheValuesUpToTheirLargest) {
   EXPECT_EQ(largest.Buckets().back().largest, UINT64_MAX);
 }
 
-TEST(HistogramTest, TheLargestValueHasABucket) {
+TEST(HistogramTest, LargestValueHasABucket) {
   Histogram histogram;
   histogram.Record(UINT64_MAX);
   histogram.Record(0);
   EXPECT_GT(histogram.Percentile(1), UINT64_MAX / 256 * 255);
 }
 
-TEST(HistogramTest, EveryBucketHoldsItsMiddle) {
+TEST(HistogramTest, BucketsHoldTheirMiddle) {
   uint64_t before = 0;
   for (size_t bucket = 0; bucket < LatencyHistogram::kBuckets; ++bucket) {
     LatencyHistogram histogram;
@@ -102,7 +102,7 @@ TEST(HistogramTest, MergesAndSubtracts) {
   EXPECT_EQ(first.Since(LatencyHistogram()).max(), first.max());
 }
 
-TEST(HistogramTest, SubtractingMoreThanThereIsGivesZero) {
+TEST(HistogramTest, SubtractionStopsAtZero) {
   LatencyHistogram more;
   more.Record(5);
   more.Record(9);
@@ -127,7 +127,7 @@ TEST(HistogramTest, IsAtLeastItsEarlierCopy) {
   EXPECT_FALSE(LatencyHistogram().IsAtLeast(before));
 }
 
-TEST(HistogramTest, SharesOutOfRangeAreTheNearestOne) {
+TEST(HistogramTest, ClampsShares) {
   Histogram histogram;
   for (const uint64_t value : {10, 20, 30}) histogram.Record(value);
   EXPECT_EQ(histogram.Percentile(std::nan("")), 10u);

@@ -28,7 +28,7 @@ TEST(InternalKeyTest, UserKeysCompareByBytes) {
   }
 }
 
-TEST(InternalKeyTest, OfOneUserKeyTheNewestIsFirst) {
+TEST(InternalKeyTest, NewestVersionComesFirst) {
   std::string newer, older, other;
   AppendInternalKey(&newer, "key", 8, EntryKind::kDelete);
   AppendInternalKey(&older, "key", 7, EntryKind::kPut);

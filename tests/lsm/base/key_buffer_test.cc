@@ -14,7 +14,7 @@ TEST(KeyBufferTest, IsEmptyAtFirst) {
   EXPECT_EQ(key.view(), "");
 }
 
-TEST(KeyBufferTest, PiecesOfEveryLengthAreCopiedWholeAndNothingElseIs) {
+TEST(KeyBufferTest, CopiesExactlyEachPiece) {
   const std::string source = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
   for (size_t kept = 0; kept <= 20; ++kept) {
     for (size_t count = 0; count <= source.size(); ++count) {

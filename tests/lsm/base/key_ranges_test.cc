@@ -23,12 +23,12 @@ std::vector<size_t> With(const KeyRanges& ranges, std::string_view key) {
   return {found.begin(), found.end()};
 }
 
-TEST(KeyRangesTest, NoneHoldsNothing) {
+TEST(KeyRangesTest, NoRangesHoldNothing) {
   EXPECT_THAT(With(KeyRanges(), ""), IsEmpty());
   EXPECT_THAT(With(KeyRanges(), "a"), IsEmpty());
 }
 
-TEST(KeyRangesTest, EndsAreInTheRangeAndTheOrderIsKept) {
+TEST(KeyRangesTest, IncludesEndsAndKeepsOrder) {
   const std::vector<KeyRanges::Range> ends = {
       {"key20", "key40"}, {"key10", "key30"}, {"key30", "key30"}};
   const KeyRanges ranges(ends);
@@ -47,7 +47,7 @@ TEST(KeyRangesTest, EndsAreInTheRangeAndTheOrderIsKept) {
 
 // Few letters, zero bytes among them, and lengths around the eight bytes of a head, so that heads
 // are often equal where keys are not.
-TEST(KeyRangesTest, AnyRangesHoldWhatComparisonsOfKeysSay) {
+TEST(KeyRangesTest, MatchesKeyComparisons) {
   std::mt19937_64 random(1);
   const auto word = [&](std::string_view prefix) {
     std::string made(prefix);

@@ -121,7 +121,7 @@ struct Inputs {
   }
 };
 
-TEST(MergingIteratorTest, NoInputsMakeAnEmptyOne) {
+TEST(MergingIteratorTest, NoInputsMakeAnEmptyIterator) {
   const std::unique_ptr<Iterator> merged = NewMergingIterator({});
   merged->SeekToFirst();
   EXPECT_FALSE(merged->Valid());
@@ -133,7 +133,7 @@ TEST(MergingIteratorTest, IsNotValidBeforeASeek) {
   EXPECT_FALSE(Inputs(random, 3, 10).Merge()->Valid());
 }
 
-TEST(MergingIteratorTest, WalksLikeASortedVectorWhateverTheMoves) {
+TEST(MergingIteratorTest, WalksLikeASortedVector) {
   for (uint64_t seed = 0; seed < 600; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
@@ -210,7 +210,7 @@ TEST(MergingIteratorTest, TurnsAroundPastCopies) {
 
 // The k-th move of any input fails, for every k: what comes out until then is right, and the error
 // is seen.
-TEST(MergingIteratorTest, TheFirstInputThatFailsFailsTheWhole) {
+TEST(MergingIteratorTest, FailsWithItsFirstFailedInput) {
   std::mt19937_64 random(2);
   const Inputs inputs(random, 4, 30);
   for (const bool forward : {true, false}) {
@@ -236,7 +236,7 @@ TEST(MergingIteratorTest, TheFirstInputThatFailsFailsTheWhole) {
   }
 }
 
-TEST(MergingIteratorTest, AFailureWhileTurningAroundFailsTheWhole) {
+TEST(MergingIteratorTest, FailsIfTurningAroundFails) {
   std::mt19937_64 random(3);
   const Inputs inputs(random, 4, 30);
   for (int fail_at = 0; fail_at < 4; ++fail_at) {
@@ -262,7 +262,7 @@ TEST(EmptyIteratorTest, HasNoEntriesAndItsStatus) {
   EXPECT_THAT(failed->status(), StatusIs(absl::StatusCode::kDataLoss));
 }
 
-TEST(MergingIteratorTest, InputsTakeEachStepOfLoadingAheadTogether) {
+TEST(MergingIteratorTest, InputsLoadAheadTogether) {
   std::vector<std::pair<std::string, int>> prefetches;
   std::vector<std::unique_ptr<Iterator>> inputs;
   for (int i = 0; i < 2; ++i) {

@@ -18,7 +18,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing_support::StatusIs;
 
-TEST(OptionsTest, TheDefaultsAreAllowed) { EXPECT_OK(ValidateOptions(Options())); }
+TEST(OptionsTest, AcceptsDefaults) { EXPECT_OK(ValidateOptions(Options())); }
 
 struct Case {
   std::string name;
@@ -84,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"level0_compaction_tables", [](Options* o) { o->level0_stop_tables = 3; }},
         Case{"level0_compaction_tables", [](Options* o) { o->level0_stop_tables = 1001; }}));
 
-TEST(OptionsTest, TheEndsOfTheRangesAreAllowed) {
+TEST(OptionsTest, AcceptsEndsOfRanges) {
   Options options;
   options.target_fpp = 0.000001;
   options.filter_kind = "none";
@@ -111,7 +111,7 @@ TEST(OptionsTest, TheEndsOfTheRangesAreAllowed) {
   EXPECT_OK(ValidateOptions(options));
 }
 
-TEST(OptionsTest, AWrongValueIsShownWithTheAllowedRange) {
+TEST(OptionsTest, ShowsWrongValuesWithTheirRange) {
   Options options;
   options.block_bytes = 100;
   EXPECT_THAT(ValidateOptions(options),
@@ -125,7 +125,7 @@ TEST(OptionsTest, AWrongValueIsShownWithTheAllowedRange) {
                              HasSubstr("\"none\""))));
 }
 
-TEST(OptionsTest, GoalsFromEndToEndOfTheirRangesAreAllowed) {
+TEST(OptionsTest, AcceptsGoalsWithinTheirRanges) {
   Options options;
   for (const FilterGoal& goal :
        {FilterGoal(), FilterGoal::BitsPerKey(0.1), FilterGoal::BitsPerKey(64),
@@ -136,7 +136,7 @@ TEST(OptionsTest, GoalsFromEndToEndOfTheirRangesAreAllowed) {
   }
 }
 
-TEST(OptionsTest, AWrongGoalIsShownWithItsNameAndRange) {
+TEST(OptionsTest, ShowsWrongGoalsWithNameAndRange) {
   Options options;
   options.filter_goal = FilterGoal::BitsPerKey(100);
   EXPECT_THAT(ValidateOptions(options),
@@ -149,7 +149,7 @@ TEST(OptionsTest, AWrongGoalIsShownWithItsNameAndRange) {
                        AllOf(HasSubstr("1.00 MiB of filters"), HasSubstr("filter_kind"))));
 }
 
-TEST(FilterGoalTest, IsAValueWithAText) {
+TEST(FilterGoalTest, HasAText) {
   EXPECT_EQ(FilterGoal(), FilterGoal());
   EXPECT_TRUE(FilterGoal().is_none());
   EXPECT_NE(FilterGoal::BitsPerKey(1), FilterGoal::WastedReads(1));
@@ -159,7 +159,7 @@ TEST(FilterGoalTest, IsAValueWithAText) {
   EXPECT_EQ(FilterGoal().ToText(), "none");
 }
 
-TEST(OptionsTest, EveryKindOfFilterIsAllowed) {
+TEST(OptionsTest, AcceptsEveryFilterKind) {
   Options options;
   std::vector<std::string> kinds = {"by-level", "none"};
   bloom::KeyedKinds::ForEach([&]<class Kind>(Kind) { kinds.emplace_back(Kind::kName); });
@@ -170,7 +170,7 @@ TEST(OptionsTest, EveryKindOfFilterIsAllowed) {
   }
 }
 
-TEST(FilterChoiceTest, LevelsOfOneKindAndOfTwo) {
+TEST(FilterChoiceTest, ReadsOneKindAndTwo) {
   const FilterChoice blocked = FilterChoice::Of("blocked").value();
   const FilterChoice by_level = FilterChoice::Of("by-level").value();
   const FilterChoice none = FilterChoice::Of("none").value();

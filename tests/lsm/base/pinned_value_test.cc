@@ -34,7 +34,7 @@ TEST(PinnedValueTest, ReleasesItsPinOnce) {
   EXPECT_EQ(pin.released, 1);
 }
 
-TEST(PinnedValueTest, ReleasesWhenItIsDestroyedOrAssignedTo) {
+TEST(PinnedValueTest, ReleasesOnDestructionAndAssignment) {
   Pin first;
   Pin second;
   {
@@ -53,7 +53,7 @@ TEST(PinnedValueTest, ReleasesWhenItIsDestroyedOrAssignedTo) {
   EXPECT_EQ(value.view(), "copy");
 }
 
-TEST(PinnedValueTest, APinMovesAlong) {
+TEST(PinnedValueTest, MovesItsPin) {
   Pin pin;
   PinnedValue a;
   a.AssignPinned("bytes", &pin, &Pin::Release);
@@ -69,7 +69,7 @@ TEST(PinnedValueTest, APinMovesAlong) {
   EXPECT_EQ(pin.released, 1);
 }
 
-TEST(PinnedValueTest, ACopyMovesAlong) {
+TEST(PinnedValueTest, MovesItsCopy) {
   for (const std::string& bytes : {std::string(), std::string("short"), std::string(1000, 'l')}) {
     PinnedValue a;
     a.AssignCopy(bytes);
@@ -87,7 +87,7 @@ TEST(PinnedValueTest, ACopyMovesAlong) {
   }
 }
 
-TEST(PinnedValueTest, AnEmptyOneMovesAlong) {
+TEST(PinnedValueTest, MovesWhenEmpty) {
   PinnedValue a;
   a.AssignCopy("used before");
   a.Reset();
@@ -95,7 +95,7 @@ TEST(PinnedValueTest, AnEmptyOneMovesAlong) {
   EXPECT_EQ(b.view(), "");
 }
 
-TEST(PinnedValueTest, AssigningItToItselfChangesNothing) {
+TEST(PinnedValueTest, SelfAssignmentChangesNothing) {
   PinnedValue value;
   value.AssignCopy("bytes");
   PinnedValue& same = value;
@@ -103,7 +103,7 @@ TEST(PinnedValueTest, AssigningItToItselfChangesNothing) {
   EXPECT_EQ(value.view(), "bytes");
 }
 
-TEST(PinnedValueTest, AnEmptyValueCanBePinned) {
+TEST(PinnedValueTest, PinsEmptyValues) {
   Pin pin;
   PinnedValue value;
   value.AssignPinned({}, &pin, &Pin::Release);

@@ -65,7 +65,7 @@ Statistics ExampleStatistics() {
   return statistics;
 }
 
-TEST(StatisticsTest, ObservedFppIsOfQuestionsAboutAbsentKeysAlone) {
+TEST(StatisticsTest, ObservedFppCountsOnlyAbsentKeys) {
   EXPECT_EQ(LevelStatistics().observed_fpp(), 0);
   EXPECT_DOUBLE_EQ(ExampleStatistics().levels[0].observed_fpp(), 8.0 / 80);
   // Reads in tables without a filter say nothing about filters.
@@ -74,7 +74,7 @@ TEST(StatisticsTest, ObservedFppIsOfQuestionsAboutAbsentKeysAlone) {
   EXPECT_EQ(without_filters.observed_fpp(), 0);
 }
 
-TEST(StatisticsTest, WhatWasCountedSinceLeavesOutWhatIsThere) {
+TEST(StatisticsTest, SinceLeavesOutTheState) {
   const LevelStatistics before = ExampleStatistics().levels[0];
   LevelStatistics after = before;
   after.tables = 9;
@@ -90,7 +90,7 @@ TEST(StatisticsTest, WhatWasCountedSinceLeavesOutWhatIsThere) {
   EXPECT_EQ(since.bytes_from_file, 4096u);
 }
 
-TEST(StatisticsTest, FppsOfASumAreWeighedByKeys) {
+TEST(StatisticsTest, SumsWeighFppsByKeys) {
   const Statistics statistics = ExampleStatistics();
   EXPECT_DOUBLE_EQ(statistics.total.target_fpp, (0.01 * 100 + 0.05 * 300) / 400);
   EXPECT_DOUBLE_EQ(statistics.total.predicted_fpp, (0.009 * 100 + 0.049 * 300) / 400);
@@ -118,7 +118,7 @@ TEST(StatisticsTest, AmplificationsComeFromBytes) {
   EXPECT_DOUBLE_EQ(statistics.space_amplification(), 1);  // all in level 0
 }
 
-TEST(StatisticsTest, JsonHasEveryFieldUnderItsName) {
+TEST(StatisticsTest, JsonHasEveryField) {
   Statistics statistics = ExampleStatistics();
   statistics.stall_nanos = UINT64_MAX;
   const json parsed = json::parse(statistics.ToJson());
@@ -146,7 +146,7 @@ TEST(StatisticsTest, JsonHasEveryFieldUnderItsName) {
   EXPECT_EQ(parsed.size(), fields(sizeof(Statistics) - structs, 1) + 9);
 }
 
-TEST(StatisticsTest, ShowsPercentilesOfCallsThatWereTimed) {
+TEST(StatisticsTest, ShowsPercentilesOfTimedCalls) {
   Statistics statistics;
   EXPECT_THAT(statistics.ToText(), testing::Not(HasSubstr("Latency")));
   for (uint64_t i = 1; i <= 1000; ++i) statistics.get_times.Record(i * 1000);
@@ -168,7 +168,7 @@ TEST(StatisticsTest, ShowsPercentilesOfCallsThatWereTimed) {
   EXPECT_GE(last, 1'000'000u);
 }
 
-TEST(StatisticsTest, TextIsOneScreenAndNamesLevelsThatHoldSomething) {
+TEST(StatisticsTest, TextFitsOneScreenAndNamesFilledLevels) {
   const std::string text = ExampleStatistics().ToText();
   EXPECT_THAT(text, HasSubstr("observed FPP"));
   EXPECT_THAT(text, HasSubstr("\n  0    "));

@@ -44,14 +44,14 @@ std::vector<std::string> EntriesOf(const WriteBatch& batch) {
   return recorder.entries;
 }
 
-TEST(WriteBatchTest, ANewBatchIsEmpty) {
+TEST(WriteBatchTest, NewBatchesAreEmpty) {
   WriteBatch batch;
   EXPECT_EQ(batch.count(), 0u);
   EXPECT_EQ(batch.size_bytes(), EncodedBatch::kHeaderBytes);
   EXPECT_TRUE(EntriesOf(batch).empty());
 }
 
-TEST(WriteBatchTest, EntriesComeBackInOrder) {
+TEST(WriteBatchTest, ReturnsEntriesInOrder) {
   WriteBatch batch;
   batch.Put("b", "1");
   batch.Delete("a");
@@ -65,7 +65,7 @@ TEST(WriteBatchTest, EntriesComeBackInOrder) {
   EXPECT_TRUE(EntriesOf(batch).empty());
 }
 
-TEST(WriteBatchTest, TheEncodingIsAsDrawn) {
+TEST(WriteBatchTest, EncodingMatchesTheDrawing) {
   WriteBatch batch;
   EncodedBatch::SetFirstSequence(&batch, 0x0102030405);
   batch.Put("key", "value");
@@ -79,7 +79,7 @@ TEST(WriteBatchTest, TheEncodingIsAsDrawn) {
   EXPECT_EQ(EncodedBatch::CountOf(EncodedBatch::Of(batch)), 2u);
 }
 
-TEST(WriteBatchTest, AppendAddsAllEntriesOfTheOther) {
+TEST(WriteBatchTest, AppendAddsAllEntries) {
   WriteBatch batch, other;
   batch.Put("a", "1");
   EncodedBatch::SetFirstSequence(&batch, 7);
@@ -107,13 +107,13 @@ TEST(WriteBatchTest, KnowsWhetherItHasPuts) {
   EXPECT_FALSE(batch.has_puts());
 }
 
-TEST(WriteBatchTest, KeysAndValuesUpToTheirLimitsAreTaken) {
+TEST(WriteBatchTest, AcceptsKeysAndValuesUpToTheirLimits) {
   WriteBatch batch;
   batch.Put(std::string(kKeyBytesMax, 'k'), std::string(kValueBytesMax, 'v'));
   EXPECT_EQ(EntriesOf(batch).size(), 1u);
 }
 
-TEST(WriteBatchTest, WhatIsBeyondALimitSpoilsTheBatch) {
+TEST(WriteBatchTest, EntriesBeyondALimitSpoilTheBatch) {
   WriteBatch batch;
   batch.Put("a", "1");
   batch.Put(std::string(kKeyBytesMax + 1, 'k'), "v");
@@ -140,7 +140,7 @@ TEST(WriteBatchTest, WhatIsBeyondALimitSpoilsTheBatch) {
                                        HasSubstr("a value of 67108865 bytes; at most 67108864")));
 }
 
-TEST(WriteBatchTest, ABatchHasALimitOfItsOwn) {
+TEST(WriteBatchTest, BatchesHaveASizeLimit) {
   WriteBatch batch;
   const std::string value(kValueBytesMax - 100, 'v');
   for (int i = 0; i < 4; ++i) batch.Put("k", value);
@@ -157,7 +157,7 @@ TEST(WriteBatchTest, ABatchHasALimitOfItsOwn) {
   EXPECT_LE(batch.size_bytes(), kBatchBytesMax);
 }
 
-TEST(WriteBatchTest, TheHandlersErrorEndsTheWalk) {
+TEST(WriteBatchTest, HandlerErrorsEndTheWalk) {
   WriteBatch batch;
   for (int i = 0; i < 5; ++i) batch.Put("k", "v");
   Recorder recorder;
@@ -190,7 +190,7 @@ std::string Encoded(Sequence sequence, uint32_t count, std::string_view entries)
   return bytes.append(entries);
 }
 
-TEST(WriteBatchTest, WhatNoBatchHoldsIsDamage) {
+TEST(WriteBatchTest, ImpossibleBatchesAreDamage) {
   const std::string_view put = "\x01\x01k\x01v";
   const auto walk = [](const std::string& encoded) {
     Recorder recorder;

@@ -51,7 +51,7 @@ class BlockIoTest : public ::testing::Test {
   std::shared_ptr<FileState> file_;
 };
 
-TEST_F(BlockIoTest, WhatIsWrittenIsReadWithOneRead) {
+TEST_F(BlockIoTest, ReadsBlocksWithOneRead) {
   for (const Compression compression : {Compression::kNone, Compression::kLz4}) {
     for (const size_t size_bytes :
          {0, 1, 8, 100, 4096, 8183, 8184, 8192, 8193, 16'000, 17'000, 100'000, 5'000'000}) {
@@ -66,7 +66,7 @@ TEST_F(BlockIoTest, WhatIsWrittenIsReadWithOneRead) {
   }
 }
 
-TEST_F(BlockIoTest, CompressionIsKeptOnlyIfItSavesAnEighth) {
+TEST_F(BlockIoTest, KeepsCompressionThatSavesAnEighth) {
   Rng rng(3);
   std::string noise(4096, '\0');
   for (char& byte : noise) byte = static_cast<char>(rng());
@@ -87,7 +87,7 @@ TEST_F(BlockIoTest, CompressionIsKeptOnlyIfItSavesAnEighth) {
   EXPECT_GT(stored_compressed, 5u);
 }
 
-TEST_F(BlockIoTest, TheTrailerIsAsDrawn) {
+TEST_F(BlockIoTest, TrailerMatchesTheDrawing) {
   const BlockHandle first = Write("first", Compression::kNone);
   const BlockHandle second = Write("second", Compression::kNone);
   EXPECT_EQ(first, (BlockHandle{0, 5}));
@@ -100,7 +100,7 @@ TEST_F(BlockIoTest, TheTrailerIsAsDrawn) {
   EXPECT_EQ(written_->bytes, expected);
 }
 
-TEST_F(BlockIoTest, BytesOfAnotherPlaceOrFileAreDamage) {
+TEST_F(BlockIoTest, BlocksOfOtherPlacesAreDamage) {
   const BlockHandle first = Write("same", Compression::kNone);
   const BlockHandle second = Write("same", Compression::kNone);
   const std::string& bytes = written_->bytes;
@@ -121,7 +121,7 @@ TEST_F(BlockIoTest, BytesOfAnotherPlaceOrFileAreDamage) {
               StatusIs(absl::StatusCode::kDataLoss));
 }
 
-TEST_F(BlockIoTest, AHandleBeyondTheFileIsDamage) {
+TEST_F(BlockIoTest, HandlesBeyondTheFileAreDamage) {
   const BlockHandle handle = Write("block", Compression::kNone);
   for (const BlockHandle wrong :
        {BlockHandle{handle.offset + 1, 5}, BlockHandle{1000, 5}, BlockHandle{0, 6},
@@ -132,7 +132,7 @@ TEST_F(BlockIoTest, AHandleBeyondTheFileIsDamage) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("larger than can be")));
 }
 
-TEST_F(BlockIoTest, WhatARoomHeldBeforeIsNotTakenForTheBlock) {
+TEST_F(BlockIoTest, IgnoresOldBytesOfARoom) {
   for (const size_t size_bytes : {100, 100'000}) {
     const BlockHandle handle = Write(Compressible(size_bytes), Compression::kNone);
     BlockRooms rooms;
@@ -147,7 +147,7 @@ TEST_F(BlockIoTest, WhatARoomHeldBeforeIsNotTakenForTheBlock) {
   }
 }
 
-TEST_F(BlockIoTest, AFailedReadOrWriteIsReturnedAsItIs) {
+TEST_F(BlockIoTest, ReturnsErrorsOfReadsAndWrites) {
   const BlockHandle handle = Write("block", Compression::kNone);
   file_ = FileOf(written_->bytes);
   file_->fault = absl::UnavailableError("EIO");
@@ -162,7 +162,7 @@ TEST_F(BlockIoTest, AFailedReadOrWriteIsReturnedAsItIs) {
               StatusIs(absl::StatusCode::kResourceExhausted, "ENOSPC"));
 }
 
-TEST(BlockRoomTest, IsOfWhatWasLentAsFarAsThatGoes) {
+TEST(BlockRoomTest, UsesLentMemoryFirst) {
   alignas(64) std::array<char, 128> lent;
   BlockRoom room(lent);
   EXPECT_EQ(room.Give(128), lent.data());
@@ -176,7 +176,7 @@ TEST(BlockRoomTest, IsOfWhatWasLentAsFarAsThatGoes) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(without.Give(4096)) % 64, 0u);
 }
 
-TEST_F(BlockIoTest, ABlockOfUsualSizeIsReadWithoutTheHeap) {
+TEST_F(BlockIoTest, ReadsUsualBlocksWithoutTheHeap) {
   if (kHasAddressSanitizer) return;
   const BlockHandle raw = Write(Compressible(8183), Compression::kNone);
   const BlockHandle larger = Write(Compressible(8184), Compression::kNone);

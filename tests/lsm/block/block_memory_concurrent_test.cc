@@ -23,7 +23,7 @@ struct Label {
   uint8_t fill;
 };
 
-TEST(BlockMemoryConcurrentTest, PiecesKeepApartWhicheverThreadFreesThem) {
+TEST(BlockMemoryConcurrentTest, PiecesNeverOverlapAcrossThreads) {
   BlockMemory memory;
   std::array<std::atomic<Label*>, 500> shared{};
   const auto free = [&memory](Label* label) {

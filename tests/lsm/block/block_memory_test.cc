@@ -135,7 +135,7 @@ void ExpectNoMoreThanIsKept(const BlockMemory& memory) {
   EXPECT_LE(memory.resident_bytes(), 2 * kHugePageBytes);
 }
 
-TEST(BlockMemoryTest, PiecesOfAllSizesKeepApartWhateverComesAndGoes) {
+TEST(BlockMemoryTest, PiecesOfAllSizesNeverOverlap) {
   for (uint64_t seed = 0; seed < 4; ++seed) {
     BlockMemory memory;
     Rng rng(seed);
@@ -154,7 +154,7 @@ TEST(BlockMemoryTest, PiecesOfAllSizesKeepApartWhateverComesAndGoes) {
   }
 }
 
-TEST(BlockMemoryTest, SpansAndRegionsAreUsedToTheirEnds) {
+TEST(BlockMemoryTest, UsesWholeSpansAndRegions) {
   BlockMemory memory;
   Rng rng(1);
   Pieces pieces(&memory);
@@ -167,7 +167,7 @@ TEST(BlockMemoryTest, SpansAndRegionsAreUsedToTheirEnds) {
   ExpectNoMoreThanIsKept(memory);
 }
 
-TEST(BlockMemoryTest, APieceTakesLittleMoreThanItsSize) {
+TEST(BlockMemoryTest, PiecesTakeLittleMoreThanTheirSize) {
   size_t before = 0;
   for (size_t size_bytes = 0; size_bytes < (size_t{3} << 20); size_bytes += size_bytes / 500 + 1) {
     const size_t taken_bytes = BlockMemory::TakenBytes(size_bytes);
@@ -187,7 +187,7 @@ TEST(BlockMemoryTest, APieceTakesLittleMoreThanItsSize) {
   }
 }
 
-TEST(BlockMemoryTest, ASmallCacheCostsLittleMoreThanItsBlocks) {
+TEST(BlockMemoryTest, SmallCachesCostLittleMoreThanTheirBlocks) {
   BlockMemory memory;
   Rng rng(1);
   Pieces pieces(&memory);
@@ -207,7 +207,7 @@ TEST(BlockMemoryTest, ASmallCacheCostsLittleMoreThanItsBlocks) {
   EXPECT_LE(memory.resident_bytes(), bound_bytes() + kHugePageBytes);
 }
 
-TEST(BlockMemoryTest, FiltersStandCloseTogether) {
+TEST(BlockMemoryTest, PacksFiltersClosely) {
   BlockMemory memory;
   Pieces pieces(&memory);
   for (size_t i = 0; i < 100; ++i) EXPECT_EQ(pieces.Add(722'000 + i), Origin::kRegion);
@@ -215,7 +215,7 @@ TEST(BlockMemoryTest, FiltersStandCloseTogether) {
   EXPECT_LE(memory.resident_bytes(), pieces.taken_bytes() * 105 / 100 + kHugePageBytes);
 }
 
-TEST(BlockMemoryTest, MemoryGoesBackAsPiecesDo) {
+TEST(BlockMemoryTest, ReturnsMemoryWithItsPieces) {
   BlockMemory memory;
   Rng rng(1);
   Pieces pieces(&memory);
@@ -233,7 +233,7 @@ TEST(BlockMemoryTest, MemoryGoesBackAsPiecesDo) {
   }
 }
 
-TEST(BlockMemoryTest, TheSystemGetsItBack) {
+TEST(BlockMemoryTest, ReturnsMemoryToTheSystem) {
   BlockMemory memory;
   Pieces pieces(&memory);
   constexpr size_t kBytes = size_t{100} << 20;
@@ -244,7 +244,7 @@ TEST(BlockMemoryTest, TheSystemGetsItBack) {
   EXPECT_LT(ResidentBytes() + kBytes / 2, before_bytes);
 }
 
-TEST(BlockMemoryTest, AHugePageIsNotKeptLongerThanItsRegion) {
+TEST(BlockMemoryTest, FreesHugePagesWithTheirRegion) {
   BlockMemory memory;
   Pieces first(&memory), second(&memory);
   while (memory.run_bytes() < size_t{30} << 20) first.Add(2 << 20);
@@ -263,7 +263,7 @@ TEST(BlockMemoryTest, AHugePageIsNotKeptLongerThanItsRegion) {
   ExpectNoMoreThanIsKept(memory);
 }
 
-TEST(BlockMemoryTest, WhatBecomesFreeIsUsedAgain) {
+TEST(BlockMemoryTest, ReusesFreedMemory) {
   BlockMemory memory;
   Rng rng(1);
   Pieces pieces(&memory);
@@ -281,7 +281,7 @@ TEST(BlockMemoryTest, WhatBecomesFreeIsUsedAgain) {
   }
 }
 
-TEST(BlockMemoryTest, WithoutMemoryForRegionsPiecesComeFromTheHeap) {
+TEST(BlockMemoryTest, UsesTheHeapWithoutMemoryForRegions) {
   BlockMemory memory;
   {
     Pieces pieces(&memory);
@@ -303,7 +303,7 @@ TEST(BlockMemoryTest, WithoutMemoryForRegionsPiecesComeFromTheHeap) {
   ExpectNoMoreThanIsKept(memory);
 }
 
-TEST(BlockMemoryTest, WithoutAnyMemoryItSaysSoAndStaysAsItWas) {
+TEST(BlockMemoryTest, ReportsMissingMemoryAndStaysUnchanged) {
   BlockMemory memory;
   Pieces pieces(&memory);
   refused_alignment = 1;
@@ -315,7 +315,7 @@ TEST(BlockMemoryTest, WithoutAnyMemoryItSaysSoAndStaysAsItWas) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(pieces.Add(4200), Origin::kRegion);
 }
 
-TEST(BlockMemoryTest, WithoutRegionsEachPieceIsFromTheHeap) {
+TEST(BlockMemoryTest, UsesTheHeapWithoutRegions) {
   BlockMemory memory(/*has_regions=*/false);
   Pieces pieces(&memory);
   for (const size_t size_bytes : {size_t{300}, size_t{100'000}, size_t{5} << 20})

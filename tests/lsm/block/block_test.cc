@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(All, BlockModelTest,
                          ::testing::Combine(::testing::ValuesIn(kKeyShapes),
                                             ::testing::Values(1, 2, 16, 1000)));
 
-TEST_P(BlockModelTest, LookupsWithAndWithoutSignpostsAnswerAsTheModelDoes) {
+TEST_P(BlockModelTest, LookupsMatchTheModel) {
   const auto [shape, restart_interval] = GetParam();
   for (uint64_t seed = 0; seed < 8; ++seed) {
     Rng rng(seed);
@@ -81,7 +81,7 @@ TEST_P(BlockModelTest, LookupsWithAndWithoutSignpostsAnswerAsTheModelDoes) {
   }
 }
 
-TEST_P(BlockModelTest, IteratorsSeekAsTheModelDoes) {
+TEST_P(BlockModelTest, SeeksMatchTheModel) {
   const auto [shape, restart_interval] = GetParam();
   Rng rng(99);
   const Model model = RandomModel(shape, shape == KeyShape::kHuge ? 10 : 100, 3, 20, &rng);
@@ -107,7 +107,7 @@ TEST_P(BlockModelTest, IteratorsSeekAsTheModelDoes) {
   }
 }
 
-TEST_P(BlockModelTest, SignpostsLeadToTheFirstEntryAtOrAfterAKey) {
+TEST_P(BlockModelTest, SignpostsFindTheLowerBound) {
   const auto [shape, restart_interval] = GetParam();
   Rng rng(7);
   const Model model = RandomModel(shape, shape == KeyShape::kHuge ? 20 : 300, 2, 60, &rng);
@@ -132,7 +132,7 @@ TEST_P(BlockModelTest, SignpostsLeadToTheFirstEntryAtOrAfterAKey) {
   EXPECT_FALSE(beyond.has_value()) << "there is no such entry";
 }
 
-TEST_P(BlockModelTest, IteratorsThatSeekBySignpostsGoOnEitherWay) {
+TEST_P(BlockModelTest, SignpostSeeksContinueBothWays) {
   const auto [shape, restart_interval] = GetParam();
   for (uint64_t seed = 0; seed < 4; ++seed) {
     Rng rng(seed);
@@ -170,7 +170,7 @@ TEST_P(BlockModelTest, IteratorsThatSeekBySignpostsGoOnEitherWay) {
   }
 }
 
-TEST(BlockTest, BytesAreAsDrawn) {
+TEST(BlockTest, BytesMatchTheDrawing) {
   BlockBuilder builder(2);
   builder.Add("apple", "1");
   builder.Add("apply", "22");
@@ -190,7 +190,7 @@ TEST(BlockTest, BytesAreAsDrawn) {
             "\x02\x00\x00\x00"sv);
 }
 
-TEST(BlockTest, ABuilderCanBeUsedAgain) {
+TEST(BlockTest, BuildersCanBeReused) {
   BlockBuilder builder(16);
   builder.Add("a", "1");
   const std::string first(builder.Finish());
@@ -200,7 +200,7 @@ TEST(BlockTest, ABuilderCanBeUsedAgain) {
   EXPECT_EQ(builder.Finish(), first);
 }
 
-TEST(BlockTest, TheEstimateIsTheSize) {
+TEST(BlockTest, EstimateEqualsTheSize) {
   BlockBuilder builder(3);
   for (int i = 0; i < 20; ++i) {
     builder.Add(std::string(1 + static_cast<size_t>(i), 'k'), "value");
@@ -210,7 +210,7 @@ TEST(BlockTest, TheEstimateIsTheSize) {
   }
 }
 
-TEST(BlockTest, KeysThatAreNotInternalOnesMayBeEqual) {
+TEST(BlockTest, PlainKeysMayBeEqual) {
   BlockBuilder builder(16);
   for (const char* key : {"", "a", "a", "b"}) builder.Add(key, key);
   const std::string bytes(builder.Finish());
@@ -224,7 +224,7 @@ TEST(BlockTest, KeysThatAreNotInternalOnesMayBeEqual) {
   EXPECT_OK(iterator->status());
 }
 
-TEST(BlockTest, AnErrorSaysWhere) {
+TEST(BlockTest, ErrorsNameTheirPlace) {
   BlockBuilder builder(16);
   builder.Add("b", "");
   builder.Add("a", "");
@@ -243,7 +243,7 @@ TEST(BlockTest, AnErrorSaysWhere) {
   EXPECT_OK(iterator->status());
 }
 
-TEST(BlockTest, AKeyThatSharesBytesOfAnothersSuffixIsFoundWithItsOwn) {
+TEST(BlockTest, FindsKeysThatShareSuffixBytes) {
   // "a" of sequence 1 is 61 | 01 01 00 ..., and "a\x01" of sequence 1 is 61 01 | 01 01 00 ...: all
   // but the last bytes of the second key's suffix come from the first key's.
   Model model;
@@ -271,7 +271,7 @@ TEST(BlockTest, AKeyThatSharesBytesOfAnothersSuffixIsFoundWithItsOwn) {
   EXPECT_EQ(AskBlock(block, "a\x01", 0), Answer());
 }
 
-TEST(BlockTest, SignpostsAreOfNoUseToAKeyWithoutTheirPrefix) {
+TEST(BlockTest, SignpostsSkipKeysWithoutTheirPrefix) {
   Model model;
   for (int i = 100; i < 200; ++i)
     model.emplace(InternalKey("pppp" + std::to_string(i), 1), std::string(50, 'v'));

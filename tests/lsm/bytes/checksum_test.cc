@@ -26,14 +26,14 @@ TEST(ChecksumTest, KeepsItsGoldenValues) {
   EXPECT_EQ(Checksum(Pattern(5000), 0x0123456789abcdef, uint64_t{1} << 40), 0x3236a54485825f81u);
 }
 
-TEST(ChecksumTest, IsBoundToTheFile) {
+TEST(ChecksumTest, DependsOnTheFile) {
   const std::string block = Pattern(4096);
   std::set<uint64_t> seen;
   for (uint64_t file_id = 0; file_id < 1000; ++file_id) seen.insert(Checksum(block, file_id, 0));
   EXPECT_EQ(seen.size(), 1000u);
 }
 
-TEST(ChecksumTest, IsBoundToTheOffset) {
+TEST(ChecksumTest, DependsOnTheOffset) {
   // Also for blocks of no bytes, and of few, where a hash has special cases.
   for (const size_t length : {0, 1, 3, 4, 8, 9, 16, 17, 128, 129, 240, 241, 4096}) {
     const std::string block = Pattern(length);
@@ -43,7 +43,7 @@ TEST(ChecksumTest, IsBoundToTheOffset) {
   }
 }
 
-TEST(ChecksumTest, DoesNotTakeOneFilesOffsetForAnothers) {
+TEST(ChecksumTest, TellsOffsetsOfFilesApart) {
   // Neighbouring ids and offsets must not cancel out.
   std::set<uint64_t> seen;
   for (uint64_t file_id = 0; file_id < 64; ++file_id) {
@@ -52,7 +52,7 @@ TEST(ChecksumTest, DoesNotTakeOneFilesOffsetForAnothers) {
   EXPECT_EQ(seen.size(), 64u * 64u);
 }
 
-TEST(ChecksumTest, SeesEveryFlippedBitAndEveryCut) {
+TEST(ChecksumTest, DetectsFlippedBitsAndTruncations) {
   for (const size_t length : {1, 5, 13, 33, 150, 300, 1100}) {
     std::string block = Pattern(length);
     const uint64_t whole = Checksum(block, 3, 5);

@@ -31,7 +31,7 @@ TEST(CodingTest, WritesFixedIntegersLowByteFirst) {
   EXPECT_EQ(LoadFixed64(out.data() + 4), 0x0c0b0a0908070605u);
 }
 
-TEST(CodingTest, WritesVarintsSevenBitsAByteLowOnesFirst) {
+TEST(CodingTest, WritesVarintsLowBitsFirst) {
   std::string out;
   AppendVarint32(&out, 0);
   AppendVarint32(&out, 127);
@@ -44,7 +44,7 @@ TEST(CodingTest, WritesVarintsSevenBitsAByteLowOnesFirst) {
                              21));
 }
 
-TEST(CodingTest, ReadsBackWhatItWrote) {
+TEST(CodingTest, ReadsBackItsBytes) {
   std::string out;
   for (const uint64_t number : InterestingNumbers()) {
     AppendFixed32(&out, static_cast<uint32_t>(number));
@@ -68,7 +68,7 @@ TEST(CodingTest, ReadsBackWhatItWrote) {
   EXPECT_TRUE(input.empty());
 }
 
-TEST(CodingTest, AVarintTakesNoMoreThanItMay) {
+TEST(CodingTest, VarintsKeepTheirLengthLimit) {
   for (const uint64_t number : InterestingNumbers()) {
     std::string out;
     AppendVarint64(&out, number);
@@ -79,7 +79,7 @@ TEST(CodingTest, AVarintTakesNoMoreThanItMay) {
   }
 }
 
-TEST(CodingTest, RefusesWhatIsCutOffAndLeavesTheInputAlone) {
+TEST(CodingTest, RefusesTruncatedInputAndKeepsIt) {
   const auto refuses_every_cut = [](const std::string& whole, auto take) {
     for (size_t length = 0; length < whole.size(); ++length) {
       // Memory of exactly this length, so that a sanitizer sees a read beyond it.
@@ -108,7 +108,7 @@ TEST(CodingTest, RefusesWhatIsCutOffAndLeavesTheInputAlone) {
   EXPECT_EQ(bytes, "hello");
 }
 
-TEST(CodingTest, RefusesVarintsThatAreTooLongOrTooLarge) {
+TEST(CodingTest, RefusesLongAndLargeVarints) {
   uint32_t small = 0;
   uint64_t large = 0;
   for (const std::string_view bad : {"\xff\xff\xff\xff\x10", "\xff\xff\xff\xff\x1f",
@@ -155,7 +155,7 @@ TEST(CodingTest, KeepsLengthPrefixedBytesOfAnyKind) {
   EXPECT_TRUE(input.empty());
 }
 
-TEST(CodingTest, LoadsNothingFromNothing) {
+TEST(CodingTest, LoadsZeroFromEmptyInput) {
   uint32_t small = 0;
   EXPECT_EQ(LoadVarint32(nullptr, nullptr, &small), nullptr);
 }

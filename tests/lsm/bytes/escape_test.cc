@@ -8,20 +8,20 @@
 namespace lsm {
 namespace {
 
-TEST(EscapeTest, ShowsPrintableBytesAsTheyAreAndTheRestInHex) {
+TEST(EscapeTest, EscapesUnprintableBytesInHex) {
   EXPECT_EQ(Escape("key 1~!"), "key 1~!");
   EXPECT_EQ(Escape("a\\b"), "a\\\\b");
   EXPECT_EQ(Escape(std::string("\0\n\x1b[31m\x7f\xff", 9)), "\\x00\\x0a\\x1b[31m\\x7f\\xff");
   EXPECT_EQ(Escape(""), "");
 }
 
-TEST(EscapeTest, CutsWhatIsTooLongAndSaysHowLongItWas) {
+TEST(EscapeTest, CutsLongTextsAndStatesTheirLength) {
   EXPECT_EQ(Escape("abcdef", 4), "abcd… (6 bytes)");
   EXPECT_EQ(Escape("abcdef", 6), "abcdef");
   EXPECT_EQ(Escape("\n\n\n", 2), "\\x0a\\x0a… (3 bytes)");
 }
 
-TEST(EscapeTest, IsUndoneForEveryByte) {
+TEST(EscapeTest, UnescapesEveryByte) {
   std::string all;
   for (int byte = 0; byte < 256; ++byte) all.push_back(static_cast<char>(byte));
   all += "\\x41\\";

@@ -41,13 +41,13 @@ TEST(JsonWriterTest, WritesNestedValues) {
             R"({"name":"x","list":[1,-2,true,{},[]],"half":0.5,"yes":true})");
 }
 
-TEST(JsonWriterTest, StringsAreEscaped) {
+TEST(JsonWriterTest, EscapesStrings) {
   EXPECT_EQ(Quoted("a\"b\\c\n\t\x01\x1f\x7f"), R"("a\"b\\c\n\t\u0001\u001f\u007f")");
   EXPECT_EQ(Quoted(std::string_view("\0", 1)), R"("\u0000")");
   EXPECT_EQ(Quoted("é €, 𝄞"), "\"é €, 𝄞\"");
 }
 
-TEST(JsonWriterTest, WhatIsNotUtf8BecomesTheReplacementCharacter) {
+TEST(JsonWriterTest, ReplacesInvalidUtf8) {
   const std::string replacement = "\xef\xbf\xbd";
   EXPECT_EQ(Quoted("\xff"), "\"" + replacement + "\"");
   EXPECT_EQ(Quoted("\xc3"), "\"" + replacement + "\"");                    // cut off
@@ -57,7 +57,7 @@ TEST(JsonWriterTest, WhatIsNotUtf8BecomesTheReplacementCharacter) {
   EXPECT_EQ(Quoted("\xf4\x90\x80\x80").size(), 2 + 4 * replacement.size());  // above U+10FFFF
 }
 
-TEST(JsonWriterTest, AnyBytesMakeAStringThatAnotherParserReads) {
+TEST(JsonWriterTest, AnyBytesMakeAReadableString) {
   const uint64_t seed = 20240711;
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
@@ -92,7 +92,7 @@ TEST(JsonWriterTest, NumbersReadBackTheSame) {
 }
 
 // Most readers of JSON hold numbers as doubles, which round integers beyond 2^53.
-TEST(JsonWriterTest, LargeIntegersAreTexts) {
+TEST(JsonWriterTest, WritesLargeIntegersAsTexts) {
   JsonWriter writer;
   writer.BeginArray();
   writer.Number(uint64_t{1} << 53);
@@ -108,7 +108,7 @@ TEST(JsonWriterTest, LargeIntegersAreTexts) {
             R"("-9223372036854775808",-5,7])");
 }
 
-TEST(JsonWriterTest, ALongDocumentCanBeTakenPieceByPiece) {
+TEST(JsonWriterTest, LongDocumentsCanBeTakenInPieces) {
   JsonWriter writer;
   writer.BeginArray();
   writer.Number(1);
@@ -121,7 +121,7 @@ TEST(JsonWriterTest, ALongDocumentCanBeTakenPieceByPiece) {
   EXPECT_EQ(text, R"([1,{"a":2},3])");
 }
 
-TEST(JsonWriterTest, WhatJsonCannotSayIsNull) {
+TEST(JsonWriterTest, UnsupportedNumbersAreNull) {
   JsonWriter writer;
   writer.BeginArray();
   writer.Number(std::numeric_limits<double>::quiet_NaN());

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kMagic = "MAGIC!";
 
-TEST(MagicTest, OneByteOfItMayBeAnother) {
+TEST(MagicTest, AcceptsOneWrongByte) {
   EXPECT_TRUE(BeginsWithMagic(kMagic, kMagic));
   EXPECT_TRUE(BeginsWithMagic("MAGIC! and more", kMagic));
   for (size_t i = 0; i < kMagic.size(); ++i) {
@@ -27,7 +27,7 @@ TEST(MagicTest, OneByteOfItMayBeAnother) {
   EXPECT_FALSE(BeginsWithMagic("", kMagic));
 }
 
-TEST(MagicTest, APieceOfItMayHaveZerosBehind) {
+TEST(MagicTest, AcceptsAPrefixBeforeZeros) {
   for (size_t piece = 0; piece <= kMagic.size(); ++piece) {
     for (const size_t zeros : {0, 1, 20}) {
       const std::string bytes = std::string(kMagic.substr(0, piece)) + std::string(zeros, '\0');

@@ -8,7 +8,7 @@
 namespace lsm {
 namespace {
 
-TEST(ReadableTest, CountsAreGrouped) {
+TEST(ReadableTest, GroupsDigitsOfCounts) {
   EXPECT_EQ(ReadableCount(0), "0");
   EXPECT_EQ(ReadableCount(999), "999");
   EXPECT_EQ(ReadableCount(1000), "1,000");

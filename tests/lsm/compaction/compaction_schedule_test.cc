@@ -68,7 +68,7 @@ TEST_F(CompactionScheduleTest, OneJobChoosesAtATime) {
   EXPECT_TRUE(schedule_.MayChoose());
 }
 
-TEST_F(CompactionScheduleTest, AfterNothingWasFoundOnlyAChangeHelps) {
+TEST_F(CompactionScheduleTest, ChoosesAgainOnlyAfterAChange) {
   FindNothing();
   EXPECT_FALSE(schedule_.MayChoose());
   schedule_.NoteChange();
@@ -79,7 +79,7 @@ TEST_F(CompactionScheduleTest, AfterNothingWasFoundOnlyAChangeHelps) {
   EXPECT_TRUE(schedule_.MayChoose());
 }
 
-TEST_F(CompactionScheduleTest, AChangeDuringTheChoiceIsNotMissed) {
+TEST_F(CompactionScheduleTest, NoticesChangesDuringTheChoice) {
   Job job = Start();
   schedule_.NoteChange();
   job.found_nothing = true;
@@ -88,7 +88,7 @@ TEST_F(CompactionScheduleTest, AChangeDuringTheChoiceIsNotMissed) {
   EXPECT_TRUE(schedule_.MayChoose());
 }
 
-TEST_F(CompactionScheduleTest, TheEndOfACompactionIsAChange) {
+TEST_F(CompactionScheduleTest, EndedCompactionsAreChanges) {
   Job job = StartWith(PlanOf(1));
   FindNothing();
   EXPECT_FALSE(schedule_.MayChoose());
@@ -110,7 +110,7 @@ TEST_F(CompactionScheduleTest, PlansRunUntilTheirJobEnds) {
   EXPECT_THAT(Running(), IsEmpty());
 }
 
-TEST_F(CompactionScheduleTest, TellsWhenMoreRunAtOnceThanEver) {
+TEST_F(CompactionScheduleTest, ReportsNewMaximumOfConcurrentJobs) {
   Job first = Start();
   first.plan = PlanOf(1);
   EXPECT_TRUE(schedule_.Begin(&first));
@@ -123,7 +123,7 @@ TEST_F(CompactionScheduleTest, TellsWhenMoreRunAtOnceThanEver) {
   EXPECT_TRUE(schedule_.Begin(&third));
 }
 
-TEST_F(CompactionScheduleTest, StepsReplaceThePlanUntilNothingIsLeft) {
+TEST_F(CompactionScheduleTest, StepsReplaceThePlan) {
   const auto whole = PlanOf(1), rest = PlanOf(2);
   Job job = StartWith(whole);
   schedule_.Replace(&job, rest);
@@ -136,7 +136,7 @@ TEST_F(CompactionScheduleTest, StepsReplaceThePlanUntilNothingIsLeft) {
   schedule_.End(&job, absl::OkStatus());
 }
 
-TEST_F(CompactionScheduleTest, RequestsAreDueAndCarriedOutInOrder) {
+TEST_F(CompactionScheduleTest, RunsRequestsInOrder) {
   EXPECT_FALSE(schedule_.IsDue(*version_, options_));
   Request first, second;
   schedule_.Add(&first);
@@ -159,7 +159,7 @@ TEST_F(CompactionScheduleTest, RequestsAreDueAndCarriedOutInOrder) {
   EXPECT_EQ(second.status, absl::OkStatus());
 }
 
-TEST_F(CompactionScheduleTest, ARequestThatConflictsWaits) {
+TEST_F(CompactionScheduleTest, ConflictingRequestsWait) {
   Request request;
   schedule_.Add(&request);
   Job job = Start();
@@ -173,7 +173,7 @@ TEST_F(CompactionScheduleTest, ARequestThatConflictsWaits) {
   EXPECT_FALSE(schedule_.IsDue(*version_, options_));
 }
 
-TEST_F(CompactionScheduleTest, AJobThatCouldNotChooseFailsItsRequest) {
+TEST_F(CompactionScheduleTest, FailedChoicesFailTheirRequest) {
   Request request;
   schedule_.Add(&request);
   Job job = Start();
@@ -184,7 +184,7 @@ TEST_F(CompactionScheduleTest, AJobThatCouldNotChooseFailsItsRequest) {
   EXPECT_TRUE(schedule_.MayChoose());
 }
 
-TEST_F(CompactionScheduleTest, KnowsWhatOnlyReadersNeed) {
+TEST_F(CompactionScheduleTest, KnowsReadTriggeredWork) {
   auto for_readers = std::make_shared<CompactionPlan>(*PlanOf(1));
   for_readers->for_readers = true;
   Job job = StartWith(for_readers);

@@ -84,7 +84,7 @@ class FilterPlanTest : public testing::Test {
   uint64_t number_ = 0;
 };
 
-TEST_F(FilterPlanTest, WithoutAGoalKindAndTargetAreTheOptions) {
+TEST_F(FilterPlanTest, UsesTheOptionsWithoutAGoal) {
   options_.filter_goal = FilterGoal();
   options_.filter_kind = "by-level";
   options_.target_fpp = 0.03;
@@ -99,7 +99,7 @@ TEST_F(FilterPlanTest, WithoutAGoalKindAndTargetAreTheOptions) {
   EXPECT_EQ(FlushOf(10).policy, nullptr);
 }
 
-TEST_F(FilterPlanTest, TheFirstFlushGetsTheWholeGoal) {
+TEST_F(FilterPlanTest, FirstFlushGetsTheWholeGoal) {
   SetLevels({});
   const TableFilter filter = FlushOf(10'000);
   EXPECT_EQ(filter.policy->name(), "standard");
@@ -108,7 +108,7 @@ TEST_F(FilterPlanTest, TheFirstFlushGetsTheWholeGoal) {
   EXPECT_THAT(filter.reason, HasSubstr("10.0 bits a key"));
 }
 
-TEST_F(FilterPlanTest, TheSmallerTheLevelTheLowerTheFpp) {
+TEST_F(FilterPlanTest, SmallerLevelsHaveLowerFpps) {
   SetLevels({OpenTables{Table(0, 100)}, OpenTables{Table(0, 1'000)}, OpenTables{Table(0, 10'000)}});
   const double flush = FlushOf(100).target_fpp, upper = Compaction(0).target_fpp,
                lower = Compaction(1).target_fpp;
@@ -118,7 +118,7 @@ TEST_F(FilterPlanTest, TheSmallerTheLevelTheLowerTheFpp) {
 }
 
 // The sizes are those after the job: what it merges is gone.
-TEST_F(FilterPlanTest, ACompactionOfEverythingHasTheStoreForItself) {
+TEST_F(FilterPlanTest, FullCompactionsGetTheWholeBudget) {
   SetLevels({OpenTables{Table(0, 1'000)}, OpenTables{Table(0, 9'000)}});
   EXPECT_NEAR(Compaction(0).target_fpp, 0.0082, 0.0006);
 }
@@ -133,7 +133,7 @@ TEST_F(FilterPlanTest, EachRunOfALevelHasItsShare) {
   EXPECT_GT(FlushOf(2'000).target_fpp, 0.012);
 }
 
-TEST_F(FilterPlanTest, AnOutputThatBeginsARunIsNoPartOfTheOthersOfItsLevel) {
+TEST_F(FilterPlanTest, NewRunsAreSeparateFromTheirLevel) {
   SetLevels({OpenTables{Table(0, 200)}, ThreeRuns(2'000)});
   CompactionPlan plan;
   plan.output_level = 1;
@@ -145,7 +145,7 @@ TEST_F(FilterPlanTest, AnOutputThatBeginsARunIsNoPartOfTheOthersOfItsLevel) {
   EXPECT_LT(alone, as_part_of_the_oldest / 5);
 }
 
-TEST_F(FilterPlanTest, RunsThatAreMergedBecomeOne) {
+TEST_F(FilterPlanTest, MergedRunsBecomeOne) {
   SetLevels({OpenTables{}, ThreeRuns(2'000)});
   CompactionPlan plan;
   plan.level = 1;
@@ -157,7 +157,7 @@ TEST_F(FilterPlanTest, RunsThatAreMergedBecomeOne) {
   }
 }
 
-TEST_F(FilterPlanTest, TablesThatStayAndHaveTooMuchLeaveLess) {
+TEST_F(FilterPlanTest, OversizedRemainingTablesLeaveLess) {
   SetLevels({OpenTables{Table(0, 1'000)}, OpenTables{},
              OpenTables{Table(0, 5'000), Table(5'000, 5'000)}});
   const double usual = FlushOf(1'000).target_fpp;
@@ -168,7 +168,7 @@ TEST_F(FilterPlanTest, TablesThatStayAndHaveTooMuchLeaveLess) {
   EXPECT_THAT(filter.reason, StartsWith("less: "));
 }
 
-TEST_F(FilterPlanTest, WhereAFilterDoesNotPayThereIsNone) {
+TEST_F(FilterPlanTest, LeavesOutFiltersThatDoNotPay) {
   options_.filter_goal = FilterGoal::BitsPerKey(0.2);
   SetLevels({OpenTables{Table(0, 100)}, OpenTables{Table(0, 20'000)}});
   const TableFilter filter = Compaction(0);
@@ -176,7 +176,7 @@ TEST_F(FilterPlanTest, WhereAFilterDoesNotPayThereIsNone) {
   EXPECT_THAT(filter.reason, StartsWith("does not pay: "));
 }
 
-TEST_F(FilterPlanTest, AMoveIsNoneWhereAFilterTooLargeWouldComeToStandInALargeLevel) {
+TEST_F(FilterPlanTest, RewritesTablesWithTooLargeFilters) {
   const auto small = Table(0, 2'000, 0.00001);
   SetLevels({OpenTables{}, OpenTables{small}, OpenTables{Table(5'000, 5'000)}});
   EXPECT_TRUE(MoveKeepsTooMuchOf(1));
@@ -195,7 +195,7 @@ TEST_F(FilterPlanTest, AMoveIsNoneWhereAFilterTooLargeWouldComeToStandInALargeLe
 }
 
 // A lazily leveled store moves the run at the bottom like this.
-TEST_F(FilterPlanTest, AMoveOfAWholeRunIsMeasuredByAllItsFilters) {
+TEST_F(FilterPlanTest, MeasuresMovedRunsByAllTheirFilters) {
   CompactionPlan plan;
   plan.level = 1;
   plan.output_level = 2;
@@ -209,7 +209,7 @@ TEST_F(FilterPlanTest, AMoveOfAWholeRunIsMeasuredByAllItsFilters) {
   EXPECT_TRUE(keeps_too_much(0.00001));
 }
 
-TEST(PartitionBytesTest, FollowFromTheCacheAndTheStoresFilters) {
+TEST(PartitionBytesTest, FollowCacheAndFilterSizes) {
   constexpr uint64_t kKiB = 1024;
   const struct {
     uint64_t cache_bytes, store_bytes, table_bytes;
@@ -231,7 +231,7 @@ TEST(PartitionBytesTest, FollowFromTheCacheAndTheStoresFilters) {
   }
 }
 
-TEST_F(FilterPlanTest, TablesArePartitionedWhereTheStoreOutgrowsItsCache) {
+TEST_F(FilterPlanTest, PartitionsTablesOfStoresLargerThanTheCache) {
   options_.filter_goal = FilterGoal();
   // 4,000 keys, a filter of about 5 KB; a compaction of both levels writes as much.
   SetLevels({OpenTables{Table(0, 1'000)}, OpenTables{Table(0, 3'000)}});
@@ -254,7 +254,7 @@ TEST_F(FilterPlanTest, TablesArePartitionedWhereTheStoreOutgrowsItsCache) {
   EXPECT_EQ(UsualFilter(Context(), 2).partition_bytes, 0u);
 }
 
-TEST_F(FilterPlanTest, ARepairSaysThatItDidNotLookAtTheLevels) {
+TEST_F(FilterPlanTest, RepairsIgnoreTheLevels) {
   const TableFilter filter = UsualFilter(Context(), 3);
   EXPECT_EQ(filter.policy->name(), "standard");
   EXPECT_EQ(filter.target_fpp, 0.01);

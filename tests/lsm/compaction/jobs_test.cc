@@ -81,13 +81,13 @@ class JobsTest : public testing::Test, protected JobWorld {
 
 // --- what is kept ---
 
-TEST_F(JobsTest, OfSeveralVersionsTheNewestStays) {
+TEST_F(JobsTest, KeepsTheNewestVersion) {
   EXPECT_THAT(
       Flush({PutOf("a", 3, "new"), PutOf("a", 2, "mid"), PutOf("a", 1, "old"), PutOf("b", 4)}, {}),
       ElementsAre(PutOf("a", 3, "new"), PutOf("b", 4)));
 }
 
-TEST_F(JobsTest, ASnapshotKeepsTheVersionThatItSees) {
+TEST_F(JobsTest, KeepsVersionsOfSnapshots) {
   const std::vector<Entry> entries = {PutOf("a", 9), PutOf("a", 7), PutOf("a", 5), PutOf("a", 3)};
   EXPECT_THAT(Flush(entries, {2}), ElementsAre(PutOf("a", 9)));
   EXPECT_THAT(Flush(entries, {3}), ElementsAre(PutOf("a", 9), PutOf("a", 3)));
@@ -100,14 +100,14 @@ TEST_F(JobsTest, ASnapshotKeepsTheVersionThatItSees) {
   EXPECT_THAT(Flush(entries, {20}), ElementsAre(PutOf("a", 9)));
 }
 
-TEST_F(JobsTest, AFlushKeepsTombstonesForWhatIsBelow) {
+TEST_F(JobsTest, FlushesKeepTombstones) {
   EXPECT_THAT(Flush({DeleteOf("a", 3), PutOf("a", 2), PutOf("b", 1)}, {}),
               ElementsAre(DeleteOf("a", 3), PutOf("b", 1)));
   EXPECT_THAT(Flush({DeleteOf("a", 3), PutOf("a", 2)}, {2}),
               ElementsAre(DeleteOf("a", 3), PutOf("a", 2)));
 }
 
-TEST_F(JobsTest, ATombstoneGoesWhereNothingIsBelow) {
+TEST_F(JobsTest, DropsTombstonesAboveNothing) {
   // Neither the tombstone nor what it hides.
   EXPECT_THAT(Compacted({{{maker_.Make(9, {DeleteOf("a", 9), PutOf("b", 8)})},
                           {maker_.Make(1, {PutOf("a", 1), PutOf("c", 2)})}}},
@@ -115,14 +115,14 @@ TEST_F(JobsTest, ATombstoneGoesWhereNothingIsBelow) {
               ElementsAre(PutOf("b", 8), PutOf("c", 2)));
 }
 
-TEST_F(JobsTest, ATombstoneStaysWhereItsKeyMayBeBelow) {
+TEST_F(JobsTest, KeepsTombstonesAboveTheirKey) {
   const OpenTables below = {maker_.Make(1, {PutOf("a", 1), PutOf("c", 2)})};
   EXPECT_THAT(
       Compacted({{{maker_.Make(9, {DeleteOf("b", 9), DeleteOf("d", 10)})}, {}, below}}, 0, {}),
       ElementsAre(DeleteOf("b", 9)));  // within the range of the table below; "d" is not
 }
 
-TEST_F(JobsTest, ATombstoneStaysWhereItsKeyMayBeInAnOlderRunOfItsOutputsLevel) {
+TEST_F(JobsTest, KeepsTombstonesAboveOlderRuns) {
   options_.compaction_style = CompactionStyle::kTiered;
   options_.level0_compaction_tables = 2;
   version_ = Version::Create({{{maker_.Make(9, {DeleteOf("b", 9), DeleteOf("x", 10)}),
@@ -143,7 +143,7 @@ TEST_F(JobsTest, ATombstoneStaysWhereItsKeyMayBeInAnOlderRunOfItsOutputsLevel) {
   EXPECT_EQ(result->outputs[0]->meta.run, 0u);
 }
 
-TEST_F(JobsTest, RunsOfALevelAreMergedAsOneInput) {
+TEST_F(JobsTest, MergesRunsAsOneInput) {
   version_ = Version::Create(
                  {{{},
                    {maker_.Make(9, {PutOf("a", 9, "new"), DeleteOf("c", 8)}, 0, /*run=*/2),
@@ -164,7 +164,7 @@ TEST_F(JobsTest, RunsOfALevelAreMergedAsOneInput) {
   EXPECT_EQ(edit.added[0].table.run, 4u);
 }
 
-TEST_F(JobsTest, ATombstoneStaysForASnapshotBeforeIt) {
+TEST_F(JobsTest, KeepsTombstonesForOlderSnapshots) {
   const auto tree = [&](uint64_t number) -> std::array<OpenTables, kLevels> {
     return {{{maker_.Make(number, {DeleteOf("a", 9)})},
              {maker_.Make(number + 1, {PutOf("a", 5, "old"), PutOf("a", 3, "older")})}}};
@@ -175,7 +175,7 @@ TEST_F(JobsTest, ATombstoneStaysForASnapshotBeforeIt) {
   EXPECT_THAT(Compacted(tree(40), 0, {2}), ElementsAre(DeleteOf("a", 9)));
 }
 
-TEST_F(JobsTest, APutBehindADroppedTombstoneDoesNotComeBack) {
+TEST_F(JobsTest, DroppedTombstonesReviveNoPut) {
   EXPECT_THAT(Compacted({{{maker_.Make(9, {PutOf("a", 9, "new"), DeleteOf("a", 8), PutOf("a", 7)}),
                            maker_.Make(8, {DeleteOf("b", 6), PutOf("b", 5)})},
                           {maker_.Make(1, {PutOf("a", 1), PutOf("b", 2)})}}},
@@ -183,7 +183,7 @@ TEST_F(JobsTest, APutBehindADroppedTombstoneDoesNotComeBack) {
               ElementsAre(PutOf("a", 9, "new")));
 }
 
-TEST_F(JobsTest, ARewriteOfTheDeepestLevelDropsWhatSnapshotsHeld) {
+TEST_F(JobsTest, RewritesDropVersionsOfOldSnapshots) {
   EXPECT_THAT(
       Compacted({{{}, {maker_.Make(1, {PutOf("a", 9), PutOf("a", 3), DeleteOf("b", 4)})}}}, 1, {}),
       ElementsAre(PutOf("a", 9)));
@@ -192,7 +192,7 @@ TEST_F(JobsTest, ARewriteOfTheDeepestLevelDropsWhatSnapshotsHeld) {
 
 // --- outcome and edit ---
 
-TEST_F(JobsTest, AnEditTakesInputsAwayAndAddsOutputs) {
+TEST_F(JobsTest, EditsRemoveInputsAndAddOutputs) {
   const absl::StatusOr<JobResult> result =
       Compact({{{maker_.Make(9, {PutOf("b", 9)}), maker_.Make(8, {PutOf("a", 8), PutOf("c", 7)})},
                 {maker_.Make(1, {PutOf("a", 1), PutOf("b", 2)}), maker_.Make(2, {PutOf("x", 3)})}}},
@@ -208,7 +208,7 @@ TEST_F(JobsTest, AnEditTakesInputsAwayAndAddsOutputs) {
   EXPECT_THAT(edit.added, ElementsAre(VersionEdit::Added{1, result->outputs[0]->meta}));
 }
 
-TEST_F(JobsTest, AMoveIsAnEditAlone) {
+TEST_F(JobsTest, MovesOnlyEdit) {
   CompactionPlan plan;
   plan.level = 2;
   plan.output_level = 3;
@@ -219,7 +219,7 @@ TEST_F(JobsTest, AMoveIsAnEditAlone) {
   EXPECT_THAT(edit.added, ElementsAre(VersionEdit::Added{3, plan.inputs[0]->meta}));
 }
 
-TEST_F(JobsTest, ACompactionAsksTheFiltersOfItsInputsForTheirKeys) {
+TEST_F(JobsTest, CompactionsCheckFiltersOfTheirInputs) {
   std::vector<Entry> entries;
   for (int i = 100; i < 400; ++i) entries.push_back(PutOf(Concat("k", i), 1000 - i));
   const auto denied = [this] {
@@ -243,7 +243,7 @@ TEST_F(JobsTest, ACompactionAsksTheFiltersOfItsInputsForTheirKeys) {
   }
 }
 
-TEST_F(JobsTest, AnInputThatCannotBeReadFailsTheJobAndLeavesNoFiles) {
+TEST_F(JobsTest, UnreadableInputsFailTheJobWithoutFiles) {
   std::vector<Entry> entries;
   for (int i = 1000; i < 4000; ++i)
     entries.push_back(PutOf(Concat("k", i), 1, std::string(800, 'x')));
@@ -260,7 +260,7 @@ TEST_F(JobsTest, AnInputThatCannotBeReadFailsTheJobAndLeavesNoFiles) {
 }
 
 // For example, if the filters of the run have too many bits for their new level.
-TEST_F(JobsTest, AWholeRunThatIsRewrittenKeepsItsNumber) {
+TEST_F(JobsTest, RewrittenRunsKeepTheirNumber) {
   const auto first = maker_.Make(1, {PutOf("a", 10), DeleteOf("b", 11), PutOf("b", 5)}, 0, 2);
   const auto second = maker_.Make(2, {PutOf("c", 12)}, 0, 2);
   version_ = Version::Create({{{maker_.Make(9, {PutOf("b", 90)})}, {first, second}}}).value();
@@ -280,7 +280,7 @@ TEST_F(JobsTest, AWholeRunThatIsRewrittenKeepsItsNumber) {
   EXPECT_EQ(edit.added[0].table.run, 2u);
 }
 
-TEST_F(JobsTest, AJobStopsWhenTold) {
+TEST_F(JobsTest, StopsOnRequest) {
   std::vector<Entry> entries;
   for (int i = 1000; i < 4000; ++i) entries.push_back(PutOf(Concat("k", i), 1));
   version_ = Version::Create({{{}, {maker_.Make(1, entries)}, {maker_.Make(2, {PutOf("k2", 1)})}}})
@@ -293,7 +293,7 @@ TEST_F(JobsTest, AJobStopsWhenTold) {
   EXPECT_EQ(FileCount(), files);
 }
 
-TEST_F(JobsTest, EveryOperationOfAFlushThatFailsFailsItAndLeavesNoFiles) {
+TEST_F(JobsTest, FailedOperationsFailTheFlushWithoutFiles) {
   Memtable memtable;
   for (int i = 1000; i < 1100; ++i)
     memtable.Add(static_cast<Sequence>(i), EntryKind::kPut, Concat("k", i), std::string(100, 'x'));
@@ -365,7 +365,7 @@ TEST_F(TableOutputTest, TablesEndAtTheirSize) {
 }
 
 // Readers do not believe an index of any size.
-TEST_F(TableOutputTest, ATableEndsBeforeItsIndexIsTooLarge) {
+TEST_F(TableOutputTest, TablesEndBeforeTheIndexLimit) {
   TableOutput output(context_, FilterOf(1), 1, /*run=*/0, ~uint64_t{0}, {});
   // A block for each key.  Two that differ in their last byte alone have a whole one between them
   // in the index, which shares nothing with the next pair's.
@@ -387,7 +387,7 @@ TEST_F(TableOutputTest, ATableEndsBeforeItsIndexIsTooLarge) {
 }
 
 // An index whose keys share nearly all bytes is small as stored, and large in memory.
-TEST_F(TableOutputTest, ATableEndsBeforeTheKeysOfItsIndexTakeTooMuch) {
+TEST_F(TableOutputTest, TablesEndBeforeTheIndexKeyLimit) {
   TableOutput output(context_, FilterOf(1), 1, /*run=*/0, ~uint64_t{0}, {});
   constexpr uint64_t kKeys = kIndexBytesMax / 4 / kKeyBytesMax * 5 / 4;
   for (uint64_t i = 0; i < kKeys; ++i) {
@@ -405,13 +405,13 @@ TEST_F(TableOutputTest, ATableEndsBeforeTheKeysOfItsIndexTakeTooMuch) {
   }
 }
 
-TEST_F(TableOutputTest, AUserKeyIsNeverSplit) {
+TEST_F(TableOutputTest, NeverSplitsAUserKey) {
   // 100 KB of "b" alone, within tables of 64.
   EXPECT_THAT(Split({{"a", 1}, {"b", 100}, {"c", 1}}, {}),
               ElementsAre(ElementsAre("a", "b"), ElementsAre("c")));
 }
 
-TEST_F(TableOutputTest, ATableEndsBeforeItCoversTooMuchOfTheNextLevel) {
+TEST_F(TableOutputTest, TablesEndBeforeTheOverlapLimit) {
   // Tables of the next level that are as large as a full one each: more than ten are too many.
   OpenTables grandparents;
   for (uint64_t i = 0; i < 30; ++i) {
@@ -437,7 +437,7 @@ TEST_F(TableOutputTest, GrandparentsBeforeTheFirstKeyDoNotCount) {
               ElementsAre(ElementsAre("k1", "k2", "k3")));
 }
 
-TEST_F(TableOutputTest, TheLevelChoosesTheFilter) {
+TEST_F(TableOutputTest, LevelsChooseTheFilter) {
   context_.filter_choice = FilterChoice::Of("by-level").value();
   for (const int level : {0, 1, 2, 3, kLevels - 1}) {
     TableOutput output(context_, FilterOf(level), level, /*run=*/0, uint64_t{1} << 30, {});
@@ -453,7 +453,7 @@ TEST_F(TableOutputTest, TheLevelChoosesTheFilter) {
   }
 }
 
-TEST_F(TableOutputTest, NothingAddedIsNoTable) {
+TEST_F(TableOutputTest, WritesNoEmptyTable) {
   const size_t files = FileCount();
   TableOutput output(context_, FilterOf(1), 1, /*run=*/0, options_.table_bytes, {});
   ASSERT_OK_AND_ASSIGN(const OpenTables tables, output.Finish());
@@ -461,7 +461,7 @@ TEST_F(TableOutputTest, NothingAddedIsNoTable) {
   EXPECT_EQ(FileCount(), files);
 }
 
-TEST_F(TableOutputTest, WhatIsAbandonedIsRemoved) {
+TEST_F(TableOutputTest, RemovesAbandonedFiles) {
   const size_t files = FileCount();
   {
     TableOutput output(context_, FilterOf(1), 1, /*run=*/0, options_.table_bytes, {});
@@ -474,7 +474,7 @@ TEST_F(TableOutputTest, WhatIsAbandonedIsRemoved) {
   EXPECT_EQ(FileCount(), files);
 }
 
-TEST_F(TableOutputTest, NamesAreDurableWhenItIsFinished) {
+TEST_F(TableOutputTest, FinishMakesNamesDurable) {
   TableOutput output(context_, FilterOf(1), 1, /*run=*/0, options_.table_bytes, {});
   const Entry entry = PutOf("k", 1);
   ASSERT_OK(output.Add(InternalKey(entry), entry.value));

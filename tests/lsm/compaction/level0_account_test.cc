@@ -63,7 +63,7 @@ TEST_F(Level0AccountTest, CountsReadsOfLevel0Alone) {
   EXPECT_EQ(reads.seeks, 7u);
 }
 
-TEST_F(Level0AccountTest, IsPaidOnceReadersHavePaidThePrice) {
+TEST_F(Level0AccountTest, BecomesDueAtThePrice) {
   const Level0Reads half = ReadsFor(price_ / 2);
   EXPECT_FALSE(Add(half));
   EXPECT_FALSE(IsPaid());
@@ -108,7 +108,7 @@ TEST_F(Level0AccountTest, ReadsDuringAMergeAreFree) {
   EXPECT_FALSE(IsPaid(running));
 }
 
-TEST_F(Level0AccountTest, AMergeTakesItsPrice) {
+TEST_F(Level0AccountTest, MergesDeductTheirPrice) {
   Add(ReadsFor(2 * price_));
   CompactionPlan small = *Merge();
   small.inputs.pop_back();
@@ -119,7 +119,7 @@ TEST_F(Level0AccountTest, AMergeTakesItsPrice) {
   EXPECT_EQ(account_.paid_bytes(), 0u);
 }
 
-TEST_F(Level0AccountTest, AfterAFailureReadersPayAgain) {
+TEST_F(Level0AccountTest, FailuresRestoreThePrice) {
   Add(ReadsFor(price_));
   account_.Forfeit();
   EXPECT_EQ(account_.paid_bytes(), 0u);

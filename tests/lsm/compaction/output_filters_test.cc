@@ -77,7 +77,7 @@ class OutputFiltersTest : public testing::Test, protected JobWorld {
   CompactionPlan plan_;
 };
 
-TEST_F(OutputFiltersTest, WithoutCountsAllAreAlike) {
+TEST_F(OutputFiltersTest, TreatsTablesAlikeWithoutCounts) {
   const OutputFilters filters = Plan();
   for (int i = 0; i < kTables; ++i) {
     const TableFilter& filter = filters.For(KeyOf(i * kKeysOfTable));
@@ -86,7 +86,7 @@ TEST_F(OutputFiltersTest, WithoutCountsAllAreAlike) {
   }
 }
 
-TEST_F(OutputFiltersTest, WhereLookupsAskThereIsTheMemory) {
+TEST_F(OutputFiltersTest, HotRangesGetTheMemory) {
   const double usual = Plan().For(KeyOf(0)).target_fpp;
   CountLookups();
   const OutputFilters filters = Plan();
@@ -104,7 +104,7 @@ TEST_F(OutputFiltersTest, WhereLookupsAskThereIsTheMemory) {
   EXPECT_THAT(cold.reason, StartsWith("cold: "));
 }
 
-TEST_F(OutputFiltersTest, AGoalIsKeptToAndCountsArePassedOn) {
+TEST_F(OutputFiltersTest, MeetsTheGoalAndPassesCountsOn) {
   const double usual = Plan().For(KeyOf(0)).target_fpp;
   CountLookups();
   ASSERT_OK_AND_ASSIGN(const JobResult result,
@@ -126,7 +126,7 @@ TEST_F(OutputFiltersTest, AGoalIsKeptToAndCountsArePassedOn) {
   EXPECT_LT(by_lookups / inherited, usual / 1.6);
 }
 
-TEST_F(OutputFiltersTest, AHotTableMayMoveWithTheMemoryThatItsKeysAreWorth) {
+TEST_F(OutputFiltersTest, HotTablesMoveWithTheirMemory) {
   std::vector<Entry> entries;
   for (int i = 0; i < kKeysOfTable; ++i)
     entries.push_back(PutOf(KeyOf(kTables * kKeysOfTable + i), 1));
@@ -146,7 +146,7 @@ TEST_F(OutputFiltersTest, AHotTableMayMoveWithTheMemoryThatItsKeysAreWorth) {
 }
 
 // The more so if it moves with one that is not.
-TEST_F(OutputFiltersTest, TablesThatMoveHaveTheSharesOfTheirHotness) {
+TEST_F(OutputFiltersTest, MovedTablesGetTheShareOfTheirHotness) {
   plan_.level = 2;
   plan_.output_level = 3;
   plan_.inputs = lower_;
@@ -167,7 +167,7 @@ TEST_F(OutputFiltersTest, TablesThatMoveHaveTheSharesOfTheirHotness) {
 // --- StoreReads and InputReads ---
 
 // A filter that errs more often tells of fewer lookups with each error.
-TEST_F(OutputFiltersTest, WhatWasSeenIsMeasuredByTheFpp) {
+TEST_F(OutputFiltersTest, FppScalesObservedReads) {
   std::vector<Entry> entries;
   for (int i = 0; i < kKeysOfTable; ++i)
     entries.push_back(PutOf(KeyOf(kTables * kKeysOfTable + i), 1));
@@ -184,7 +184,7 @@ TEST_F(OutputFiltersTest, WhatWasSeenIsMeasuredByTheFpp) {
   for (const auto& table : tables) EXPECT_EQ(store.StepOf(*table), 0);
 }
 
-TEST_F(OutputFiltersTest, RangesHaveTheirPartsOfWhatWasCounted) {
+TEST_F(OutputFiltersTest, RangesGetTheirPartOfTheCounts) {
   CountLookups();
   const StoreReads store(*version_, &maker_.counters);
   OpenTables inputs = lower_;

@@ -232,7 +232,7 @@ class Simulation : private JobWorld {
   std::set<std::pair<int, int>> levels_at_once_;  // of a job that runs, and of one that begins
 };
 
-TEST(ParallelCompactionTest, NothingIsLostOrComesBackWhateverEndsFirst) {
+TEST(ParallelCompactionTest, LosesAndRevivesNothingInAnyOrder) {
   size_t most_at_once = 0, for_readers = 0, steps = 0;
   std::set<std::pair<int, int>> levels_at_once;
   for (uint64_t seed = 1; seed <= 200; ++seed) {

@@ -111,7 +111,7 @@ class PickerTable {
 
 class PickerTableTest : public testing::TestWithParam<const char*> {};
 
-TEST_P(PickerTableTest, ChoosesWhatTheTableSays) {
+TEST_P(PickerTableTest, MatchesTheTables) {
   PickerTable table;
   testing_support::RunTextTable(std::string("tests/lsm/compaction/picker_") + GetParam() + ".txt",
                                 [&](const TextCase& one) { return table.Run(one); });

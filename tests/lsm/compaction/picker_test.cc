@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kKiB = 1024;
 
-TEST(PickerTest, LevelsHoldTenTimesTheBytesOfTheOneAbove) {
+TEST(PickerTest, LevelsHoldTenTimesTheLevelAbove) {
   Options options;
   options.level1_bytes = 64 * kKiB;
   EXPECT_EQ(LevelBytesMax(options, 1), 64 * kKiB);
@@ -24,7 +24,7 @@ TEST(PickerTest, LevelsHoldTenTimesTheBytesOfTheOneAbove) {
   EXPECT_EQ(LevelBytesMax(options, 2), std::numeric_limits<uint64_t>::max());
 }
 
-TEST(PickerTest, ReadersPayByWhatTheyDo) {
+TEST(PickerTest, ReadersPayByTheirReads) {
   EXPECT_EQ(BytesPaidBy({}), 0u);
   EXPECT_EQ(BytesPaidBy({.asks = 1000}), 4000u);
   EXPECT_EQ(BytesPaidBy({.reads = 1000}), 64000u);
@@ -32,7 +32,7 @@ TEST(PickerTest, ReadersPayByWhatTheyDo) {
   EXPECT_EQ(BytesPaidBy({1, 1, 1}), 100u);
 }
 
-TEST(PickerTest, PlansForOneLevelConflictByTheirKeysAlone) {
+TEST(PickerTest, PlansOfALevelConflictByKeys) {
   TextTables tables(/*kib=*/10);
   const auto version = Version::Create(tables.Levels({"L0 9[q r] 8[c p]", "L1 3[n z]"})).value();
   const auto first =

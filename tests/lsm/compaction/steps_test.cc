@@ -70,7 +70,7 @@ class StepsTest : public testing::Test, protected Stepper {
   StepsTest() : Stepper(1) {}
 };
 
-TEST_F(StepsTest, TakesOneTargetAndThePartOfTheSourceBesideIt) {
+TEST_F(StepsTest, TakesOneTargetAndItsSources) {
   const auto a = TableOf({PutOf("b", 9), PutOf("e", 9), PutOf("f", 9), PutOf("k", 9)});
   const auto left = TableOf({PutOf("a", 1)}), first = TableOf({PutOf("a1", 1), PutOf("e", 1)}),
              second = TableOf({PutOf("f", 1), PutOf("h", 1)}), right = TableOf({PutOf("l", 1)});
@@ -113,7 +113,7 @@ TEST_F(StepsTest, TakesTheOldestTableOfLevelZeroFirst) {
   EXPECT_THAT(EntriesIn(version_->level(1)), ElementsAre(PutOf("a", 5), PutOf("z", 6)));
 }
 
-TEST_F(StepsTest, TakesNewerRunsBelowBeforeWhatIsAbove) {
+TEST_F(StepsTest, TakesNewerRunsBelowFirst) {
   const auto above = TableOf({PutOf("a", 9), PutOf("z", 9)}, 4),
              newest = TableOf({PutOf("c", 5)}, 7), middle = TableOf({PutOf("b", 3)}, 6),
              oldest = TableOf({PutOf("a", 1), PutOf("z", 1)}, 5);
@@ -139,7 +139,7 @@ TEST_F(StepsTest, RewritesInPlaceTableByTable) {
   EXPECT_EQ(version_->level(1).size(), 3u);
 }
 
-TEST_F(StepsTest, AllVersionsOfAKeyGoInOneStep) {
+TEST_F(StepsTest, StepsKeepVersionsTogether) {
   snapshots_ = {5, 7, 8};
   const auto a = TableOf({PutOf("k", 9), PutOf("k", 8), PutOf("k", 7), PutOf("x", 6)});
   const auto b = TableOf({PutOf("j", 1), PutOf("k", 4)}), c = TableOf({PutOf("x", 1)});
@@ -151,7 +151,7 @@ TEST_F(StepsTest, AllVersionsOfAKeyGoInOneStep) {
 }
 
 // It hides what a reader might otherwise find, until the table goes that has it.
-TEST_F(StepsTest, ATombstoneStaysAboveUntilItsTableGoes) {
+TEST_F(StepsTest, TombstonesStayUntilTheirTableGoes) {
   const auto a = TableOf({DeleteOf("b", 9), PutOf("e", 8)});
   Plan({{{a}, {TableOf({PutOf("b", 1)}), TableOf({PutOf("e", 2)})}}}, 0);
   EXPECT_THAT(Take(Next().value()), IsEmpty());
@@ -160,7 +160,7 @@ TEST_F(StepsTest, ATombstoneStaysAboveUntilItsTableGoes) {
   EXPECT_THAT(version_->level(0), IsEmpty());
 }
 
-TEST_F(StepsTest, KeepsNoTableOpenThatItDoesNotTake) {
+TEST_F(StepsTest, OpensOnlyItsTables) {
   Plan({{{TableOf({PutOf("a", 9), PutOf("z", 9)})},
          {TableOf({PutOf("b", 2)}), TableOf({PutOf("y", 2)})},
          {TableOf({PutOf("c", 1)}), TableOf({PutOf("x", 1)})}}},

@@ -44,7 +44,7 @@ class BackgroundTest : public StoreTest {
 
 // --- what happens by itself ---
 
-TEST_F(BackgroundTest, AFullMemtableIsFlushedInTheBackground) {
+TEST_F(BackgroundTest, FlushesFullMemtables) {
   Open();
   FillMemtable();
   EXPECT_EQ(Levels(), "");  // sealed, and waits for its turn
@@ -55,7 +55,7 @@ TEST_F(BackgroundTest, AFullMemtableIsFlushedInTheBackground) {
   EXPECT_EQ(db_->GetStatistics().stalls_memtable, 0u);
 }
 
-TEST_F(BackgroundTest, AWriteWaitsWhileBothMemtablesAreFull) {
+TEST_F(BackgroundTest, WritesWaitForTheFlush) {
   Open();
   FillMemtable();
   FillMemtable();
@@ -67,7 +67,7 @@ TEST_F(BackgroundTest, AWriteWaitsWhileBothMemtablesAreFull) {
 }
 
 // Its memtables and tables take long to free.
-TEST_F(BackgroundTest, TheLastIteratorOfAViewLeavesTheFreeingToAJob) {
+TEST_F(BackgroundTest, IteratorsLeaveFreeingToAJob) {
   Open();
   Put("a", "1");
   Flush();
@@ -86,7 +86,7 @@ TEST_F(BackgroundTest, TheLastIteratorOfAViewLeavesTheFreeingToAJob) {
   EXPECT_LT(world_.FilesOf(FileKind::kTable).size(), tables);
 }
 
-TEST_F(BackgroundTest, Level0IsCompactedAtItsLimit) {
+TEST_F(BackgroundTest, CompactsLevel0AtItsLimit) {
   options_.level0_compaction_tables = 3;
   Open();
   FlushedTable("a");
@@ -100,7 +100,7 @@ TEST_F(BackgroundTest, Level0IsCompactedAtItsLimit) {
   EXPECT_EQ(world_.FilesOf(FileKind::kTable).size(), 1u);
 }
 
-TEST_F(BackgroundTest, TablesThatOverlapNothingAreMoved) {
+TEST_F(BackgroundTest, MovesTablesWithoutOverlap) {
   options_.level0_compaction_tables = 1;
   Open();
   FlushedTable("a");
@@ -120,7 +120,7 @@ TEST_F(BackgroundTest, TablesThatOverlapNothingAreMoved) {
   EXPECT_EQ(Scan(), "a=v b=v");
 }
 
-TEST_F(BackgroundTest, ALevelBeyondItsBytesIsCompactedDownwards) {
+TEST_F(BackgroundTest, CompactsOverfullLevels) {
   options_.compression = Compression::kNone;
   options_.level0_compaction_tables = 2;
   Open();
@@ -135,7 +135,7 @@ TEST_F(BackgroundTest, ALevelBeyondItsBytesIsCompactedDownwards) {
   EXPECT_EQ(ReadAll(*db_)->size(), 96u);
 }
 
-TEST_F(BackgroundTest, WritesAreDelayedAndThenStoppedByLevel0) {
+TEST_F(BackgroundTest, Level0DelaysThenStopsWrites) {
   options_.compression = Compression::kNone;
   options_.level0_compaction_tables = 4;
   options_.level0_stop_tables = 4;
@@ -164,7 +164,7 @@ class PatientScheduler : public testing_support::SingleThreadScheduler {
   uint64_t last_pause_nanos = 0;
 };
 
-TEST_F(BackgroundTest, DelaysBeginHalfWayToTheStopAndGrow) {
+TEST_F(BackgroundTest, DelaysGrowTowardsTheStop) {
   PatientScheduler scheduler;
   options_.environment.scheduler = &scheduler;
   options_.compression = Compression::kNone;
@@ -186,7 +186,7 @@ TEST_F(BackgroundTest, DelaysBeginHalfWayToTheStopAndGrow) {
   db_ = nullptr;  // before the scheduler
 }
 
-TEST_F(BackgroundTest, WritesAreDelayedBesideAFlushTheMoreTheLessRoomIsLeft) {
+TEST_F(BackgroundTest, FlushesDelayWritesAsRoomShrinks) {
   PatientScheduler scheduler;
   options_.environment.scheduler = &scheduler;
   Open();
@@ -217,7 +217,7 @@ TEST_F(BackgroundTest, WritesAreDelayedBesideAFlushTheMoreTheLessRoomIsLeft) {
   db_ = nullptr;  // before the scheduler
 }
 
-TEST_F(BackgroundTest, AMemtableIsNotSealedWhileLevel0IsFull) {
+TEST_F(BackgroundTest, SealsNoMemtableWhileLevel0IsFull) {
   PatientScheduler scheduler;
   options_.environment.scheduler = &scheduler;
   options_.level0_compaction_tables = 3;
@@ -238,7 +238,7 @@ TEST_F(BackgroundTest, AMemtableIsNotSealedWhileLevel0IsFull) {
 
 // --- failures ---
 
-TEST_F(BackgroundTest, AfterAFailedFlushReadsGoOnAndWritesSayWhy) {
+TEST_F(BackgroundTest, FailedFlushesStopWritesAndNotReads) {
   Open();
   Put("a", "1");
   Fail(FileOperation::kCreate, ".table");
@@ -266,7 +266,7 @@ TEST_F(BackgroundTest, AfterAFailedFlushReadsGoOnAndWritesSayWhy) {
   EXPECT_EQ(db_->GetStatistics().background_errors, 0u);
 }
 
-TEST_F(BackgroundTest, WhereLogsNamesCannotBeSyncedAFlushLeavesNoTable) {
+TEST_F(BackgroundTest, FailedNameSyncsLeaveNoTable) {
   options_.log_directory = "/logs";
   Open();
   Put("a", "1");
@@ -286,7 +286,7 @@ TEST_F(BackgroundTest, WhereLogsNamesCannotBeSyncedAFlushLeavesNoTable) {
   EXPECT_EQ(Scan(), "a=1");
 }
 
-TEST_F(BackgroundTest, AFailedCompactionFailsWhoAskedForIt) {
+TEST_F(BackgroundTest, FailedCompactionsFailTheirCaller) {
   Open();
   FlushedTable("a", "1");
   FlushedTable("a", "2");
@@ -320,7 +320,7 @@ class RestlessScheduler : public Scheduler {
   std::unique_ptr<Scheduler> threads_ = NewThreadScheduler({}).value();
 };
 
-TEST_F(BackgroundTest, AFailedCompactionFailsAlsoWhoDoesNotWaitForItsEnd) {
+TEST_F(BackgroundTest, FailedCompactionsFailEarlyCallers) {
   RestlessScheduler scheduler;
   options_.environment.scheduler = &scheduler;
   Open();
@@ -352,7 +352,7 @@ TEST_F(BackgroundTest, AFailedCompactionFailsAlsoWhoDoesNotWaitForItsEnd) {
   db_ = nullptr;  // before the scheduler
 }
 
-TEST_F(BackgroundTest, AFullDiskLosesNothingThatWasAcknowledged) {
+TEST_F(BackgroundTest, FullDisksLoseNoAcknowledgedWrite) {
   options_.compression = Compression::kNone;
   for (uint64_t room = 0; room < 300'000; room += 3'701) {
     World world(room);
@@ -408,7 +408,7 @@ TEST_F(BackgroundTest, AFullDiskLosesNothingThatWasAcknowledged) {
   }
 }
 
-TEST_F(BackgroundTest, ClosingDoesNotWaitForAllThatIsDue) {
+TEST_F(BackgroundTest, CloseDoesNotWaitForDueWork) {
   options_.level0_compaction_tables = 1;
   Open();
   for (int i = 0; i < 3; ++i) {
@@ -429,7 +429,7 @@ TEST_F(BackgroundTest, ClosingDoesNotWaitForAllThatIsDue) {
   EXPECT_EQ(*ReadAll(*db_), expected);
 }
 
-TEST_F(BackgroundTest, AnEmptyRangeIsNotCompacted) {
+TEST_F(BackgroundTest, EmptyRangesAreNotCompacted) {
   Open();
   Put("a", "1");
   FlushedTable("z", "1");
@@ -440,7 +440,7 @@ TEST_F(BackgroundTest, AnEmptyRangeIsNotCompacted) {
   EXPECT_EQ(Levels(), "0 1");
 }
 
-TEST_F(BackgroundTest, AFileThatCannotBeRemovedIsRemovedLater) {
+TEST_F(BackgroundTest, RetriesFailedRemovals) {
   Open();
   FlushedTable("a", "1");
   FlushedTable("a", "2");
@@ -456,7 +456,7 @@ TEST_F(BackgroundTest, AFileThatCannotBeRemovedIsRemovedLater) {
 }
 
 // By a year, forward and back: nothing waits for a moment of its own.
-TEST_F(BackgroundTest, AClockThatJumpsStopsNothing) {
+TEST_F(BackgroundTest, ClockJumpsStopNothing) {
   class JumpingClock : public Clock {
    public:
     uint64_t MonotonicNanos() override { return Jump(); }

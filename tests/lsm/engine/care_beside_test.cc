@@ -42,7 +42,7 @@ class CareBesideTest : public StoreTest {
   }
 };
 
-TEST_F(CareBesideTest, VerifyingFindsNoDamageWhileFilesAreSwitched) {
+TEST_F(CareBesideTest, VerifyFindsNoDamageDuringSwitches) {
   Fill();
   FailToFlush();
   std::thread verifying;
@@ -72,7 +72,7 @@ TEST_F(CareBesideTest, VerifyingFindsNoDamageWhileFilesAreSwitched) {
 }
 
 // Logs may be long, and no pace is kept with them.
-TEST_F(CareBesideTest, AFlushDoesNotWaitForTheVerificationOfLogs) {
+TEST_F(CareBesideTest, FlushesDoNotWaitForVerify) {
   Fill();
   Put("key1001", "newer");
   std::thread flushing;
@@ -97,7 +97,7 @@ TEST_F(CareBesideTest, AFlushDoesNotWaitForTheVerificationOfLogs) {
 
 // The table that is being verified, or copied, is replaced, and then all is removed that the new
 // manifest does not know.
-TEST_F(CareBesideTest, WhatIsBeingReadIsNotRemoved) {
+TEST_F(CareBesideTest, FilesInUseAreNotRemoved) {
   for (const bool copies : {false, true}) {
     world_.files = std::make_unique<MemoryFileSystem>();
     options_.environment.file_system = world_.files.get();

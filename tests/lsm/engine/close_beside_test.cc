@@ -75,7 +75,7 @@ class HoldsUntilClose final : public EventListener {
   std::atomic<bool> has_begun{false};
 };
 
-TEST(CloseBesideTest, ACompactionThatItEndsIsRefused) {
+TEST(CloseBesideTest, RefusesInterruptedCompactions) {
   testing_support::ScratchDir scratch;
   const auto listener = std::make_shared<HoldsUntilClose>();
   Options options;
@@ -92,7 +92,7 @@ TEST(CloseBesideTest, ACompactionThatItEndsIsRefused) {
   EXPECT_THAT(compacted, StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("closed")));
 }
 
-TEST(CloseBesideTest, MayComeBetweenTwoStepsOfACompaction) {
+TEST(CloseBesideTest, MayComeBetweenCompactionSteps) {
   World world;
   Options options = world.SmallOptions();
   options.environment.scheduler = nullptr;  // threads

@@ -19,7 +19,7 @@ using testing_support::StatusIs;
 
 class CloseTest : public StoreTest {};
 
-TEST_F(CloseTest, MakesAllDurableAndFreesTheDirectory) {
+TEST_F(CloseTest, MakesWritesDurableAndFreesTheDirectory) {
   Open();
   Put("a", "1");
   EXPECT_OK(db_->Close());
@@ -30,7 +30,7 @@ TEST_F(CloseTest, MakesAllDurableAndFreesTheDirectory) {
   EXPECT_EQ(Get("a"), "1");
 }
 
-TEST_F(CloseTest, EveryLaterCallIsRefused) {
+TEST_F(CloseTest, RefusesLaterCalls) {
   Open();
   Put("a", "1");
   const std::unique_ptr<const Snapshot> snapshot = db_->GetSnapshot();
@@ -63,7 +63,7 @@ TEST_F(CloseTest, EveryLaterCallIsRefused) {
   EXPECT_NE(db_->GetSnapshot(), nullptr);
 }
 
-TEST_F(CloseTest, IteratorsAndSnapshotsOutliveIt) {
+TEST_F(CloseTest, IteratorsAndSnapshotsSurvive) {
   Open();
   Put("a", "1");
   Flush();
@@ -101,7 +101,7 @@ TEST_F(CloseTest, ReportsAnUnrecordedEnd) {
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr(".manifest: broken")));
 }
 
-TEST_F(CloseTest, ReportsAnEarlierFailureOfTheLog) {
+TEST_F(CloseTest, ReportsEarlierLogFailures) {
   Open();
   Put("a", "1");
   Fail(FileOperation::kAppend, ".log");
@@ -110,7 +110,7 @@ TEST_F(CloseTest, ReportsAnEarlierFailureOfTheLog) {
   EXPECT_THAT(db_->Close(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr(".log: broken")));
 }
 
-TEST_F(CloseTest, AFailedFlushIsNoFailureOfIt) {
+TEST_F(CloseTest, SucceedsAfterAFailedFlush) {
   Open();
   Put("a", "1");
   Fail(FileOperation::kCreate, ".table");

@@ -99,7 +99,7 @@ TEST_F(CompactionStepsTest, NeedTheSpaceOfTwoTables) {
   CheckAll();
 }
 
-TEST_F(CompactionStepsTest, AWholeCompactionFailsInTheSameSpace) {
+TEST_F(CompactionStepsTest, WholeCompactionsFailInTheSameSpace) {
   options_.reserve_bytes = 0;
   Open();
   FillLevels();
@@ -112,7 +112,7 @@ TEST_F(CompactionStepsTest, AWholeCompactionFailsInTheSameSpace) {
   CheckAll();
 }
 
-TEST_F(CompactionStepsTest, DeletesGiveSpaceBack) {
+TEST_F(CompactionStepsTest, DeletesFreeSpace) {
   Open();
   FillLevels();
   FillDisk();

@@ -91,7 +91,7 @@ class CompactionStylesTest : public StoreTest {
   Contents model_;
 };
 
-TEST_F(CompactionStylesTest, TiersFillAndGoDownTogether) {
+TEST_F(CompactionStylesTest, TiersMergeTogether) {
   OpenAs(CompactionStyle::kTiered);
   std::string shapes;
   for (int i = 0; i < 13; ++i) {
@@ -109,7 +109,7 @@ TEST_F(CompactionStylesTest, TiersFillAndGoDownTogether) {
   Check();
 }
 
-TEST_F(CompactionStylesTest, ALazilyLeveledStoreHasOneRunAtTheBottom) {
+TEST_F(CompactionStylesTest, LazyLevelingKeepsOneBottomRun) {
   value_bytes_ = 3000;  // all keys take about three times what level 1 may hold
   OpenAs(CompactionStyle::kLazyLeveled);
   std::string shapes;
@@ -123,7 +123,7 @@ TEST_F(CompactionStylesTest, ALazilyLeveledStoreHasOneRunAtTheBottom) {
   Check();
 }
 
-TEST_F(CompactionStylesTest, AStoreMayBeOpenedWithAnyStyleAfterAnyOther) {
+TEST_F(CompactionStylesTest, StoresOpenWithAnyStyle) {
   for (const CompactionStyle from : kStyles) {
     for (const CompactionStyle to : kStyles) {
       SCOPED_TRACE(Concat(NameOf(from), " to ", NameOf(to)));
@@ -137,7 +137,7 @@ TEST_F(CompactionStylesTest, AStoreMayBeOpenedWithAnyStyleAfterAnyOther) {
   }
 }
 
-TEST_F(CompactionStylesTest, SnapshotsSeeWhatTheySawInAllStyles) {
+TEST_F(CompactionStylesTest, SnapshotsStayTrueInAllStyles) {
   for (const CompactionStyle style : kStyles) {
     SCOPED_TRACE(NameOf(style));
     OpenAs(style);
@@ -159,7 +159,7 @@ TEST_F(CompactionStylesTest, SnapshotsSeeWhatTheySawInAllStyles) {
   }
 }
 
-TEST_F(CompactionStylesTest, ACompactionOfEverythingLeavesOneRunWithoutGarbage) {
+TEST_F(CompactionStylesTest, FullCompactionsLeaveOneCleanRun) {
   for (const CompactionStyle style : kStyles) {
     SCOPED_TRACE(NameOf(style));
     OpenAs(style);
@@ -177,7 +177,7 @@ TEST_F(CompactionStylesTest, ACompactionOfEverythingLeavesOneRunWithoutGarbage) 
   }
 }
 
-TEST_F(CompactionStylesTest, ATombstoneGoesOnlyWithTheLastVersionOfItsKey) {
+TEST_F(CompactionStylesTest, TombstonesGoWithTheLastVersion) {
   OpenAs(CompactionStyle::kTiered);
   // Three tables a run: "a" is in the oldest run of level 1, its tombstone in the next one.
   for (const char* put : {"a", "b", "c"}) {

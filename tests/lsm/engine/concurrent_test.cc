@@ -194,7 +194,7 @@ class ConcurrentTest : public testing::Test {
   std::unique_ptr<DB> db_;
 };
 
-TEST_F(ConcurrentTest, ReadersSeeBatchesWholeAndNeverGoBack) {
+TEST_F(ConcurrentTest, ReadersSeeWholeBatchesInOrder) {
   const int rounds = 40 * kScale;
   Open();
   std::atomic<bool> done{false};
@@ -240,7 +240,7 @@ TEST_F(ConcurrentTest, ReadersSeeBatchesWholeAndNeverGoBack) {
   CheckEnd(rounds);
 }
 
-TEST_F(ConcurrentTest, WhatAGroupAcknowledgedWithSyncSurvivesACrash) {
+TEST_F(ConcurrentTest, SyncedGroupsSurviveCrashes) {
   Open();
   constexpr int kThreads = 4;
   std::atomic<int> acknowledged[kThreads] = {};
@@ -280,7 +280,7 @@ TEST_F(ConcurrentTest, WhatAGroupAcknowledgedWithSyncSurvivesACrash) {
 // read no other job comes that would remove them.
 // Each table counts the reads that were wasted on it, while compactions ask for the counts and hand
 // them on to the tables that they make.
-TEST_F(ConcurrentTest, WastedReadsAreCountedWhileTablesCountAndGo) {
+TEST_F(ConcurrentTest, CountsWastedReadsWhileTablesChange) {
   options_.filter_goal = FilterGoal::BitsPerKey(2);
   Open();
   std::atomic<bool> done{false};
@@ -309,7 +309,7 @@ TEST_F(ConcurrentTest, WastedReadsAreCountedWhileTablesCountAndGo) {
   EXPECT_GT(db_->GetStatistics().total.false_positives, 0u);
 }
 
-TEST_F(ConcurrentTest, ReadersPayForMergesWhileTablesComeAndGo) {
+TEST_F(ConcurrentTest, ReadersPayWhileTablesChange) {
   options_.level0_compaction_tables = 100;  // by itself nothing is due
   Open();
   std::atomic<bool> stop = false;
@@ -343,7 +343,7 @@ TEST_F(ConcurrentTest, ReadersPayForMergesWhileTablesComeAndGo) {
   EXPECT_EQ(ReadAll(*db_)->size(), 2u);
 }
 
-TEST_F(ConcurrentTest, IteratorsThatHavePaidGoWhileTheStoreIsClosed) {
+TEST_F(ConcurrentTest, PaidIteratorsEndDuringClose) {
   options_.level0_compaction_tables = 100;
   for (int round = 0; round < 10; ++round) {
     Open();
@@ -363,7 +363,7 @@ TEST_F(ConcurrentTest, IteratorsThatHavePaidGoWhileTheStoreIsClosed) {
   }
 }
 
-TEST_F(ConcurrentTest, FilesThatBecameObsoleteDoNotStayInAStoreThatIsRead) {
+TEST_F(ConcurrentTest, ReadStoresRemoveObsoleteFiles) {
   Open();
   std::atomic<bool> done{false};
   std::vector<std::thread> readers;
@@ -389,7 +389,7 @@ TEST_F(ConcurrentTest, FilesThatBecameObsoleteDoNotStayInAStoreThatIsRead) {
   for (std::thread& reader : readers) reader.join();
 }
 
-TEST_F(ConcurrentTest, FilesGoAlsoWhereALookupTakesLongerThanAJobWaits) {
+TEST_F(ConcurrentTest, LongLookupsDoNotKeepObsoleteFiles) {
   Open();
   const auto work = [&] {
     EXPECT_OK(db_->Put("k", "v"));
@@ -427,7 +427,7 @@ TEST_F(ConcurrentTest, StatisticsKeepNoFiles) {
   }
 }
 
-TEST_F(ConcurrentTest, WritersBehindAFailedOneAllFail) {
+TEST_F(ConcurrentTest, WritersAfterAFailedOneFail) {
   Open();
   std::atomic<bool> broken{false};
   world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
@@ -463,7 +463,7 @@ TEST_F(ConcurrentTest, WritersBehindAFailedOneAllFail) {
   check(/*exactly=*/false);
 }
 
-TEST_F(ConcurrentTest, OpenedAndClosedInTheMidstOfWork) {
+TEST_F(ConcurrentTest, OpensAndClosesDuringWork) {
   Contents expected;
   Dice dice(5);
   for (int round = 0; round < 15 * kScale && !HasFailure(); ++round) {
@@ -482,7 +482,7 @@ TEST_F(ConcurrentTest, OpenedAndClosedInTheMidstOfWork) {
 }
 
 // Its directory may be another store's then, which uses the same numbers.
-TEST_F(ConcurrentTest, AStoreThatIsClosedRemovesNothingAnyMore) {
+TEST_F(ConcurrentTest, ClosedStoresRemoveNothing) {
   Open();
   for (int i = 0; i < 100; ++i) ASSERT_OK(db_->Put(std::to_string(i), "value"));
   ASSERT_OK(db_->Flush());
@@ -505,7 +505,7 @@ TEST_F(ConcurrentTest, AStoreThatIsClosedRemovesNothingAnyMore) {
   EXPECT_EQ(world_.FilesOf(FileKind::kTable).size(), 1u);
 }
 
-TEST_F(ConcurrentTest, TwoStoresAtOnceShareASchedulerAndNothingElse) {
+TEST_F(ConcurrentTest, StoresShareOnlyAScheduler) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Scheduler> scheduler, NewThreadScheduler({}));
   options_.environment.scheduler = scheduler.get();
   {
@@ -538,7 +538,7 @@ TEST_F(ConcurrentTest, TwoStoresAtOnceShareASchedulerAndNothingElse) {
   }
 }
 
-TEST_F(ConcurrentTest, CompactionsOfDistantKeysRunAtOnce) {
+TEST_F(ConcurrentTest, CompactionsOfDistantKeysRunConcurrently) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Scheduler> scheduler,
                        NewThreadScheduler({.compactions = 2}));
   options_.environment.scheduler = scheduler.get();
@@ -580,7 +580,7 @@ TEST_F(ConcurrentTest, CompactionsOfDistantKeysRunAtOnce) {
 }
 
 // A range that is asked for waits for the compactions that it conflicts with, and then all is done.
-TEST_F(ConcurrentTest, ARangeWaitsForACompactionThatHasItsTables) {
+TEST_F(ConcurrentTest, RangesWaitForCompactionsOfTheirTables) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Scheduler> scheduler,
                        NewThreadScheduler({.compactions = 2}));
   options_.environment.scheduler = scheduler.get();
@@ -614,7 +614,7 @@ TEST_F(ConcurrentTest, ARangeWaitsForACompactionThatHasItsTables) {
   db_ = nullptr;  // before the scheduler
 }
 
-TEST_F(ConcurrentTest, OldIteratorsAndSnapshotsStayTrueWhileOthersWrite) {
+TEST_F(ConcurrentTest, IteratorsAndSnapshotsStayTrueDuringWrites) {
   Open();
   WriteRounds(0, 1);
   WriteRounds(1, 1);

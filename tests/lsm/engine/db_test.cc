@@ -50,7 +50,7 @@ class DbTest : public StoreTest {
   }
 };
 
-TEST_F(DbTest, WhatWasPutIsThere) {
+TEST_F(DbTest, FindsPutKeys) {
   Put("a", "1");
   Put("b", "2");
   Put("a", "3");
@@ -63,7 +63,7 @@ TEST_F(DbTest, WhatWasPutIsThere) {
   });
 }
 
-TEST_F(DbTest, WhatWasDeletedIsGone) {
+TEST_F(DbTest, DoesNotFindDeletedKeys) {
   Put("a", "1");
   Put("b", "2");
   Delete("a");
@@ -76,7 +76,7 @@ TEST_F(DbTest, WhatWasDeletedIsGone) {
   Everywhere([&] { EXPECT_EQ(Scan(), "a=back b=2"); });
 }
 
-TEST_F(DbTest, ADeleteInAHigherLevelHidesAPutInALowerOne) {
+TEST_F(DbTest, DeletesHidePutsInLowerLevels) {
   Put("a", "1");
   Put("b", "2");
   CompactAll();
@@ -84,7 +84,7 @@ TEST_F(DbTest, ADeleteInAHigherLevelHidesAPutInALowerOne) {
   Everywhere([&] { EXPECT_EQ(Scan(), "b=2"); });
 }
 
-TEST_F(DbTest, AnyBytesAreAKeyAndAValue) {
+TEST_F(DbTest, KeysAndValuesMayBeAnyBytes) {
   const std::vector<std::string> all = {"",
                                         std::string(1, '\0'),
                                         std::string(3, '\0'),
@@ -144,7 +144,7 @@ TEST_F(DbTest, KeysAndValuesHaveLimits) {
   Put("k", "a failed call spoils nothing");
 }
 
-TEST_F(DbTest, TheLongestValueComesBackWhole) {
+TEST_F(DbTest, ReadsTheLongestValue) {
   std::string longest(kValueBytesMax, 'v');
   longest.front() = 'a';
   longest.back() = 'z';
@@ -156,7 +156,7 @@ TEST_F(DbTest, TheLongestValueComesBackWhole) {
   EXPECT_TRUE(Get("k") == longest);
 }
 
-TEST_F(DbTest, ABatchIsAppliedInItsOrder) {
+TEST_F(DbTest, AppliesBatchesInOrder) {
   WriteBatch batch;
   batch.Put("a", "1");
   batch.Put("b", "2");
@@ -173,7 +173,7 @@ TEST_F(DbTest, ABatchIsAppliedInItsOrder) {
   EXPECT_EQ(Scan(), "b=2 c=4 d=5");
 }
 
-TEST_F(DbTest, AnEmptyBatchIsWritten) {
+TEST_F(DbTest, AcceptsEmptyBatches) {
   Put("a", "1");
   EXPECT_OK(db_->Write(WriteBatch()));
   EXPECT_OK(db_->Write(WriteBatch(), {.sync = true}));  // makes what came before durable
@@ -184,7 +184,7 @@ TEST_F(DbTest, AnEmptyBatchIsWritten) {
   EXPECT_EQ(Scan(), "a=1");
 }
 
-TEST_F(DbTest, ASpoiltBatchIsRefusedWhole) {
+TEST_F(DbTest, RefusesSpoiltBatchesWhole) {
   WriteBatch batch;
   batch.Put("a", "1");
   batch.Put(std::string(kKeyBytesMax + 1, 'k'), "2");
@@ -193,7 +193,7 @@ TEST_F(DbTest, ASpoiltBatchIsRefusedWhole) {
   EXPECT_EQ(Scan(), "");
 }
 
-TEST_F(DbTest, GetIntoAStringUsesItsMemory) {
+TEST_F(DbTest, GetReusesTheString) {
   Put("a", "value");
   std::string value(100, 'x');
   const char* const memory = value.data();
@@ -207,7 +207,7 @@ TEST_F(DbTest, GetIntoAStringUsesItsMemory) {
 
 // --- pinned values ---
 
-TEST_F(DbTest, APinnedValueStaysThroughFlushCompactionAndEviction) {
+TEST_F(DbTest, PinnedValuesSurviveFlushCompactionAndEviction) {
   options_.block_cache_bytes = 4 << 10;
   for (const bool cached : {false, true}) {
     for (const bool flushed : {false, true}) {
@@ -238,7 +238,7 @@ TEST_F(DbTest, APinnedValueStaysThroughFlushCompactionAndEviction) {
   }
 }
 
-TEST_F(DbTest, APinnedValueNeedsNoCache) {
+TEST_F(DbTest, PinnedValuesNeedNoCache) {
   options_.block_cache_bytes = 0;
   Open();
   Put("a", "value");
@@ -252,7 +252,7 @@ TEST_F(DbTest, APinnedValueNeedsNoCache) {
 
 // --- several at once ---
 
-TEST_F(DbTest, MultiGetAnswersEachKeyInItsPlace) {
+TEST_F(DbTest, MultiGetKeepsTheOrder) {
   Put("a", "1");
   CompactAll();
   Put("b", "2");
@@ -269,7 +269,7 @@ TEST_F(DbTest, MultiGetAnswersEachKeyInItsPlace) {
   EXPECT_TRUE(db_->MultiGet({}).empty());
 }
 
-TEST_F(DbTest, MultiGetFailsOnlyTheKeysThatItCannotRead) {
+TEST_F(DbTest, MultiGetFailsOnlyUnreadableKeys) {
   Put("a", "1");
   CompactAll();
   Put("m", "2");
@@ -287,7 +287,7 @@ TEST_F(DbTest, MultiGetFailsOnlyTheKeysThatItCannotRead) {
 
 // --- snapshots ---
 
-TEST_F(DbTest, ASnapshotSeesItsMoment) {
+TEST_F(DbTest, SnapshotsSeeTheirMoment) {
   Put("a", "1");
   Put("b", "1");
   const auto first = db_->GetSnapshot();
@@ -316,7 +316,7 @@ TEST_F(DbTest, ASnapshotSeesItsMoment) {
   check();
 }
 
-TEST_F(DbTest, VersionsThatNoSnapshotSeesAreDropped) {
+TEST_F(DbTest, DropsInvisibleVersions) {
   Put("a", "1");
   auto snapshot = db_->GetSnapshot();
   Put("a", "2");
@@ -331,7 +331,7 @@ TEST_F(DbTest, VersionsThatNoSnapshotSeesAreDropped) {
   EXPECT_EQ(Get("a"), "3");
 }
 
-TEST_F(DbTest, TwoSnapshotsOfOneMomentAreTwo) {
+TEST_F(DbTest, SnapshotsOfOneMomentAreSeparate) {
   Put("a", "1");
   auto one = db_->GetSnapshot();
   const auto other = db_->GetSnapshot();
@@ -342,7 +342,7 @@ TEST_F(DbTest, TwoSnapshotsOfOneMomentAreTwo) {
   EXPECT_EQ(Get("a", {.snapshot = other.get()}), "1");
 }
 
-TEST_F(DbTest, ASnapshotOfAnEmptyStoreSeesNothing) {
+TEST_F(DbTest, SnapshotsOfEmptyStoresSeeNothing) {
   const auto snapshot = db_->GetSnapshot();
   Put("a", "1");
   CompactAll();
@@ -350,7 +350,7 @@ TEST_F(DbTest, ASnapshotOfAnEmptyStoreSeesNothing) {
   EXPECT_EQ(Scan({.snapshot = snapshot.get()}), "");
 }
 
-TEST_F(DbTest, RefusesASnapshotOfAnotherDb) {
+TEST_F(DbTest, RefusesSnapshotsOfOtherStores) {
   Put("key", "value");
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> other, DB::Open("/other", options_));
   std::unique_ptr<const Snapshot> snapshots[] = {other->GetSnapshot(), db_->GetSnapshot()};
@@ -374,7 +374,7 @@ TEST_F(DbTest, RefusesASnapshotOfAnotherDb) {
 
 // --- upkeep ---
 
-TEST_F(DbTest, FlushMovesTheMemtableIntoATable) {
+TEST_F(DbTest, FlushWritesATable) {
   Flush();
   EXPECT_EQ(Levels(), "");  // nothing to write
   Put("a", "1");
@@ -388,7 +388,7 @@ TEST_F(DbTest, FlushMovesTheMemtableIntoATable) {
   EXPECT_EQ(Levels(), "2");  // a tombstone is data
 }
 
-TEST_F(DbTest, CompactRangeLeavesOneRunWithoutGarbage) {
+TEST_F(DbTest, CompactRangeLeavesOneCleanRun) {
   for (int i = 0; i < 10; ++i) Put(Concat("k", i), "old");
   Flush();
   for (int i = 0; i < 10; i += 2) Delete(Concat("k", i));
@@ -423,7 +423,7 @@ TEST_F(DbTest, CompactRangeLeavesOtherRangesAlone) {
   EXPECT_EQ(Scan(), "a=1 b=1 x=1 y=1");
 }
 
-TEST_F(DbTest, CompactRangeRewritesAroundATableThatStays) {
+TEST_F(DbTest, CompactRangeKeepsTheSpanningTable) {
   options_.level0_compaction_tables = 1;
   Open();
   // Tables side by side, each moved down as it is flushed; the one in the middle has no garbage.
@@ -443,7 +443,7 @@ TEST_F(DbTest, CompactRangeRewritesAroundATableThatStays) {
   EXPECT_EQ(Scan(), "a1=1 b=2 m1=1 m2=1 x1=1");
 }
 
-TEST_F(DbTest, CompactRangeAfterASnapshotIsGone) {
+TEST_F(DbTest, CompactRangeDropsVersionsOfReleasedSnapshots) {
   options_.compression = Compression::kNone;
   options_.table_bytes = 64 << 10;
   Open();

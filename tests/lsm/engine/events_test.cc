@@ -124,7 +124,7 @@ class EventsTest : public StoreTest {
   const std::shared_ptr<Recorder> recorder_ = std::make_shared<Recorder>();
 };
 
-TEST_F(EventsTest, CallbacksAndTheirTimeAreCounted) {
+TEST_F(EventsTest, CountsCallbacksAndTheirTime) {
   Open();
   const Statistics before = db_->GetStatistics();
   const size_t lines_before = recorder_->lines.size();
@@ -144,7 +144,7 @@ TEST_F(EventsTest, CallbacksAndTheirTimeAreCounted) {
   EXPECT_EQ(db_->GetStatistics().listener_calls, 0u);
 }
 
-TEST_F(EventsTest, TellsOfOpeningAndClosing) {
+TEST_F(EventsTest, ReportsOpeningAndClosing) {
   Open();
   const std::vector<std::string> opened = recorder_->Take();
   ASSERT_GE(opened.size(), 2u);
@@ -156,7 +156,7 @@ TEST_F(EventsTest, TellsOfOpeningAndClosing) {
   EXPECT_EQ(closed.back(), "close ok");
 }
 
-TEST_F(EventsTest, TellsOfAFailedOpening) {
+TEST_F(EventsTest, ReportsFailedOpenings) {
   options_.mode = OpenMode::kMustExist;
   EXPECT_THAT(OpenStatus(), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(recorder_->Take(), ElementsAre("open begin", HasSubstr("open end NOT_FOUND")));
@@ -170,7 +170,7 @@ TEST_F(EventsTest, TellsOfAFailedOpening) {
   EXPECT_EQ(recorder_->files, FilesThere());
 }
 
-TEST_F(EventsTest, TellsOfAFlush) {
+TEST_F(EventsTest, ReportsFlushes) {
   Open();
   Put("a", "1");
   Put("b", "2");
@@ -187,7 +187,7 @@ TEST_F(EventsTest, TellsOfAFlush) {
   EXPECT_EQ(end.outputs[0].target_fpp, 0.01);
 }
 
-TEST_F(EventsTest, TellsAFullMemtableFromARequest) {
+TEST_F(EventsTest, TellsFullMemtablesFromRequests) {
   Open();
   recorder_->Take();
   for (int i = 0; i < 100; ++i) Put(Concat("key", i), std::string(1000, 'v'));
@@ -206,7 +206,7 @@ TEST_F(EventsTest, TellsAFullMemtableFromARequest) {
   }
 }
 
-TEST_F(EventsTest, TellsOfFlushesAtAnOpening) {
+TEST_F(EventsTest, ReportsFlushesDuringOpening) {
   Open();
   Put("a", "1");
   Open();
@@ -216,7 +216,7 @@ TEST_F(EventsTest, TellsOfFlushesAtAnOpening) {
   EXPECT_THAT(recorder_->recovery.dropped, IsEmpty());
 }
 
-TEST_F(EventsTest, TellsWhatAnOpeningDropped) {
+TEST_F(EventsTest, ReportsDroppedLogEnds) {
   Open();
   Put("a", "1");
   Put("b", "2");
@@ -234,7 +234,7 @@ TEST_F(EventsTest, TellsWhatAnOpeningDropped) {
             db_->GetStatistics().recovery.dropped[0].Describe());
 }
 
-TEST_F(EventsTest, TellsOfCompactions) {
+TEST_F(EventsTest, ReportsCompactions) {
   Open();
   Put("a", "1");
   Put("b", "1");
@@ -258,7 +258,7 @@ TEST_F(EventsTest, TellsOfCompactions) {
   EXPECT_EQ(end.bytes_written, end.outputs[0].bytes);
 }
 
-TEST_F(EventsTest, TellsOfMoves) {
+TEST_F(EventsTest, ReportsMoves) {
   Open();
   for (const char* key : {"a", "b", "c", "d"}) {  // no table overlaps another
     Put(key, "1");
@@ -271,7 +271,7 @@ TEST_F(EventsTest, TellsOfMoves) {
             recorder_->compaction_end.outputs[0].number);
 }
 
-TEST_F(EventsTest, TellsOfFailuresAndOfResuming) {
+TEST_F(EventsTest, ReportsFailuresAndResuming) {
   Open();
   Put("a", "1");
   Fail(FileOperation::kCreate, ".table");
@@ -294,7 +294,7 @@ TEST_F(EventsTest, TellsOfFailuresAndOfResuming) {
   EXPECT_THAT(recorder_->Take(), ElementsAre(HasSubstr("failure log stops writes UNAVAILABLE")));
 }
 
-TEST_F(EventsTest, TellsOfDamage) {
+TEST_F(EventsTest, ReportsDamage) {
   Open();
   Put("a", "1");
   Flush();
@@ -309,7 +309,7 @@ TEST_F(EventsTest, TellsOfDamage) {
   EXPECT_THAT(recorder_->Take(), IsEmpty());
 }
 
-TEST_F(EventsTest, TellsOfEveryFile) {
+TEST_F(EventsTest, ReportsEveryFile) {
   Open();
   Dice dice(7);
   for (int i = 0; i < 3000; ++i) {
@@ -341,7 +341,7 @@ TEST_F(EventsTest, PairsStalls) {
   }
 }
 
-TEST_F(EventsTest, AWriterThatMakesItsLogIsStalled) {
+TEST_F(EventsTest, CreatingALogIsAStall) {
   Open();
   bool has_failed = false;  // making it ahead of time
   world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
@@ -371,7 +371,7 @@ TEST_F(EventsTest, DestroyingTheDBInACallbackLeavesTheStoreOpen) {
 }
 
 // A lock that a callback could wait for would stop this test.
-TEST_F(EventsTest, CallbacksMayReadAndAskButNotWait) {
+TEST_F(EventsTest, CallbacksMayReadButNotWait) {
   Open();
   int calls = 0;
   recorder_->during = [&] {
@@ -407,7 +407,7 @@ TEST_F(EventsTest, CallbacksMayReadAndAskButNotWait) {
   recorder_->during = nullptr;
 }
 
-TEST_F(EventsTest, CopiesTellNothing) {
+TEST_F(EventsTest, CopiesReportNothing) {
   Open();
   Put("a", "1");
   Flush();
@@ -417,7 +417,7 @@ TEST_F(EventsTest, CopiesTellNothing) {
   EXPECT_THAT(recorder_->Take(), testing::Each(Not(HasSubstr("copy"))));
 }
 
-TEST(EventQueueTest, CountsWhatIsLost) {
+TEST(EventQueueTest, CountsLostEvents) {
   testing_support::ManualClock clock;
   const auto recorder = std::make_shared<Recorder>();
   EventQueue queue(recorder, &clock, kStorePath);
@@ -445,7 +445,7 @@ TEST(EventQueueTest, CountsEventsWithoutMemoryAsLost) {
   EXPECT_EQ(recorder->lost, 1u);
 }
 
-TEST(EventQueueTest, TheEndsOfAnOpeningAndOfAStoreAreNotLost) {
+TEST(EventQueueTest, KeepsEndsOfOpeningAndClosing) {
   testing_support::ManualClock clock;
   const auto recorder = std::make_shared<Recorder>();
   EventQueue queue(recorder, &clock, kStorePath);

@@ -127,7 +127,7 @@ class FilterGoalTest : public StoreTest {
   static constexpr auto kTenBits = [](uint64_t keys) { return static_cast<double>(keys) * 1.25; };
 };
 
-TEST_F(FilterGoalTest, WithoutOneNothingIsSaidAndEveryTableHasTheTarget) {
+TEST_F(FilterGoalTest, UsesTheTargetWithoutAGoal) {
   Load();
   EXPECT_THAT(Reasons(), Each(IsEmpty()));
   const Statistics now = db_->GetStatistics();
@@ -161,7 +161,7 @@ TEST_F(FilterGoalTest, TheSameMemoryWastesFewerReads) {
   for (uint64_t i = 0; i < kGoalKeys; i += 7) EXPECT_EQ(Get(KeyOf(i)), "a value of some bytes");
 }
 
-TEST_F(FilterGoalTest, EachTableSaysWhyItsFilterIsWhatItIs) {
+TEST_F(FilterGoalTest, TablesExplainTheirFilter) {
   options_.filter_goal = FilterGoal::BitsPerKey(10);
   Load();
   EXPECT_THAT(Reasons(), Each(HasSubstr("10.0 bits a key")));
@@ -175,14 +175,14 @@ TEST_F(FilterGoalTest, EachTableSaysWhyItsFilterIsWhatItIs) {
   }
 }
 
-TEST_F(FilterGoalTest, KeysInOrderDoNotKeepTheFiltersOfSmallLevels) {
+TEST_F(FilterGoalTest, OrderedKeysDropFiltersOfSmallLevels) {
   options_.filter_goal = FilterGoal::BitsPerKey(10);
   // Their tables are moved down as they are, but for those whose filters have too much.
   EXPECT_LE(MostOfMemory(InOrder, kTenBits), 1.12);
   EXPECT_GT(db_->GetStatistics().trivial_moves, 10u);
 }
 
-TEST_F(FilterGoalTest, AFixedBudgetIsKeptToWhileTheStoreGrows) {
+TEST_F(FilterGoalTest, GrowingStoresKeepAFixedBudget) {
   // So many keys that a flush is a small part of them.
   constexpr uint64_t kManyKeys = 4 * kGoalKeys;
   constexpr double kBudget = kManyKeys * 1.25;
@@ -193,7 +193,7 @@ TEST_F(FilterGoalTest, AFixedBudgetIsKeptToWhileTheStoreGrows) {
   EXPECT_GE(static_cast<double>(db_->GetStatistics().total.filter_bytes), 0.85 * kBudget);
 }
 
-TEST_F(FilterGoalTest, WastedReadsAreWhatWasAskedFor) {
+TEST_F(FilterGoalTest, WastedReadsMeetTheGoal) {
   options_.filter_goal = FilterGoal::WastedReads(0.05);
   Load();
   const double expected = db_->GetStatistics().total.expected_wasted_reads;
@@ -201,7 +201,7 @@ TEST_F(FilterGoalTest, WastedReadsAreWhatWasAskedFor) {
   EXPECT_LT(CountedWaste(), 0.06);
 }
 
-TEST_F(FilterGoalTest, TooLittleMemoryLeavesTheLargestLevelWithoutFilters) {
+TEST_F(FilterGoalTest, LittleMemoryLeavesTheLargestLevelWithoutFilters) {
   options_.filter_goal = FilterGoal::BitsPerKey(0.3);
   Load();
   const Statistics now = db_->GetStatistics();
@@ -211,7 +211,7 @@ TEST_F(FilterGoalTest, TooLittleMemoryLeavesTheLargestLevelWithoutFilters) {
   EXPECT_LT(now.levels[1].expected_wasted_reads, 0.5);
 }
 
-TEST_F(FilterGoalTest, AnotherGoalHoldsForWhatIsWrittenFromThenOn) {
+TEST_F(FilterGoalTest, NewGoalsApplyToNewTables) {
   Load();
   const double before = db_->GetStatistics().total.target_fpp;
   options_.filter_goal = FilterGoal::BitsPerKey(20);
@@ -223,7 +223,7 @@ TEST_F(FilterGoalTest, AnotherGoalHoldsForWhatIsWrittenFromThenOn) {
   EXPECT_THAT(Reasons(), Not(Contains(IsEmpty())));
 }
 
-TEST_F(FilterGoalTest, WhatLogsHeldWhenItIsOpenedIsGivenItsShare) {
+TEST_F(FilterGoalTest, RecoveredTablesGetTheirShare) {
   options_.filter_goal = FilterGoal::BitsPerKey(10);
   Open();
   Put("a", "1");
@@ -233,7 +233,7 @@ TEST_F(FilterGoalTest, WhatLogsHeldWhenItIsOpenedIsGivenItsShare) {
   EXPECT_EQ(Reasons().size(), 1u);
 }
 
-TEST_F(FilterGoalTest, ARepairWritesFiltersOfTheTarget) {
+TEST_F(FilterGoalTest, RepairsWriteFiltersOfTheTarget) {
   options_.filter_goal = FilterGoal::BitsPerKey(10);
   Open();
   Put("a", "1");
@@ -247,7 +247,7 @@ TEST_F(FilterGoalTest, ARepairWritesFiltersOfTheTarget) {
 
 // --- styles of compaction ---
 
-TEST_F(FilterGoalTest, RunsShareTheGoalInAllStyles) {
+TEST_F(FilterGoalTest, AllStylesShareTheGoalAmongRuns) {
   for (const CompactionStyle style : {CompactionStyle::kTiered, CompactionStyle::kLazyLeveled}) {
     SCOPED_TRACE(NameOf(style));
     options_.compaction_style = style;
@@ -303,7 +303,7 @@ TEST_F(FilterGoalTest, RewritesAMovedBottomRunWithTooLargeFilters) {
   }
 }
 
-TEST_F(FilterGoalTest, KindsFollowFromSizes) {
+TEST_F(FilterGoalTest, KindsFollowSizes) {
   options_.filter_kind = "by-level";
   options_.filter_goal = FilterGoal::BitsPerKey(10);
   Load();
@@ -346,7 +346,7 @@ TEST_F(FilterGoalTest, FiltersFollowTheLookups) {
 }
 
 // One FPP for all is what was asked for.
-TEST_F(FilterGoalTest, WithoutAGoalNothingFollowsTheLookups) {
+TEST_F(FilterGoalTest, FiltersIgnoreLookupsWithoutAGoal) {
   Load();
   AskUnevenly(true);
   CompactAll();

@@ -36,7 +36,7 @@ class FilterHashTest : public StoreTest {
   }
 };
 
-TEST_F(FilterHashTest, StaysWhatTheStoreWasMadeWith) {
+TEST_F(FilterHashTest, StaysAsCreated) {
   options_.filter_hash = DigestHash::kSipHash;
   Open();
   Fill();
@@ -53,7 +53,7 @@ TEST_F(FilterHashTest, StaysWhatTheStoreWasMadeWith) {
     EXPECT_THAT(world_.files->FileBytes(path), HasSubstr("siphash-2-4"));
 }
 
-TEST_F(FilterHashTest, IsNotTakenToBeThereWhereItIsNot) {
+TEST_F(FilterHashTest, RefusesAnotherOption) {
   Open();
   Fill();
   db_ = nullptr;
@@ -65,7 +65,7 @@ TEST_F(FilterHashTest, IsNotTakenToBeThereWhereItIsNot) {
   ExpectFiltersAnswer();
 }
 
-TEST_F(FilterHashTest, OutlivesARepairWithoutAManifest) {
+TEST_F(FilterHashTest, SurvivesARepairWithoutAManifest) {
   options_.filter_hash = DigestHash::kSipHash;
   Open();
   Fill();
@@ -94,7 +94,7 @@ TEST_F(FilterHashTest, DrawsAllOfItsKeyAtRandom) {
 
 // An attacker who knows a store's seed can choose keys that all pass its filter.  Under the seed of
 // another store they pass as often as any other keys.
-TEST(ForgedKeysTest, AreOfNoUseUnderAnotherSeed) {
+TEST(ForgedKeysTest, AreUselessUnderAnotherSeed) {
   constexpr double kFpp = 0.1;
   constexpr int kForged = 20'000;
   for (const DigestHash hash : {DigestHash::kXxh3, DigestHash::kSipHash}) {

@@ -54,7 +54,7 @@ class IteratorTest : public StoreTest {
       "b=level 2 c=level 1 d=active e=sealed f=sealed g=level 0 i=level 1 k=active l=level 2";
 };
 
-TEST_F(IteratorTest, MergesAllPlacesInBothDirections) {
+TEST_F(IteratorTest, MergesAllSourcesInBothDirections) {
   FillAllPlaces();
   EXPECT_EQ(db_->GetStatistics().levels[0].tables, 2u);
   EXPECT_EQ(db_->GetStatistics().flushes, 2u);  // so one memtable is sealed and waits
@@ -96,7 +96,7 @@ TEST_F(IteratorTest, TurnsRoundAtEveryEntry) {
   }
 }
 
-TEST_F(IteratorTest, SeeksToTheNearestOnEitherSide) {
+TEST_F(IteratorTest, SeeksToTheNearestKey) {
   FillAllPlaces();
   const std::unique_ptr<Iterator> iterator = db_->NewIterator({.upper_bound = "z"});
   const auto at = [&] { return iterator->Valid() ? std::string(iterator->key()) : "none"; };
@@ -213,7 +213,7 @@ TEST_F(IteratorTest, DoesNotSeeLaterWrites) {
   EXPECT_OK(iterator->status());
 }
 
-TEST_F(IteratorTest, ManyHiddenVersionsArePassed) {
+TEST_F(IteratorTest, SkipsManyHiddenVersions) {
   Open();
   Put("a", "first");
   for (int i = 0; i < 300; ++i) {
@@ -229,7 +229,7 @@ TEST_F(IteratorTest, ManyHiddenVersionsArePassed) {
 
 // Against a map, with keys that have so many versions that a step seeks past them, some of which a
 // snapshot does not see, and with walks that turn round anywhere.
-TEST_F(IteratorTest, KeysOfManyVersionsAreWalkedAsAnyOther) {
+TEST_F(IteratorTest, WalksKeysOfManyVersions) {
   for (const uint64_t seed : {1, 2, 3, 4, 5}) {
     db_ = nullptr;
     ASSERT_OK(DB::Destroy(kStorePath, options_));
@@ -340,7 +340,7 @@ class DbIteratorTest : public testing::Test {
   Sequence sequence = 0;
 };
 
-TEST_F(DbIteratorTest, AMoveThatFailsOnTheWayHidesNothing) {
+TEST_F(DbIteratorTest, FailedMovesHideNothing) {
   const std::vector<std::string> keys = {"a", "c", "d"};
   for (const bool forward : {true, false}) {
     for (int failing = 0;; ++failing) {
@@ -366,7 +366,7 @@ TEST_F(DbIteratorTest, AMoveThatFailsOnTheWayHidesNothing) {
   }
 }
 
-TEST_F(DbIteratorTest, AStepPassesManyVersionsInFewMoves) {
+TEST_F(DbIteratorTest, SkipsManyVersionsInFewMoves) {
   // The newest of b is a tombstone; as of before, nothing of the last three is to be seen.
   for (const Sequence as_of : {sequence, kVersions * 3 - 1}) {
     int moves = 0;
@@ -383,7 +383,7 @@ TEST_F(DbIteratorTest, AStepPassesManyVersionsInFewMoves) {
   }
 }
 
-TEST_F(IteratorTest, FilesStayForAsLongAsAnIteratorNeedsThem) {
+TEST_F(IteratorTest, IteratorsKeepTheirFiles) {
   options_.block_cache_bytes = 0;
   Open();
   for (int i = 0; i < 50; ++i) Put(Concat("k", 10 + i), std::string(200, 'a'));
@@ -413,7 +413,7 @@ TEST_F(IteratorTest, FilesStayForAsLongAsAnIteratorNeedsThem) {
   EXPECT_NE(after[0], before[1]);
 }
 
-TEST_F(IteratorTest, AnIteratorHoldsTheMemtableThatItWalks) {
+TEST_F(IteratorTest, IteratorsKeepTheirMemtable) {
   Open();
   for (int i = 0; i < 50; ++i) Put(Concat("k", 10 + i), "v");
   const auto iterator = db_->NewIterator();
@@ -427,7 +427,7 @@ TEST_F(IteratorTest, AnIteratorHoldsTheMemtableThatItWalks) {
   EXPECT_EQ(seen, 50);
 }
 
-TEST_F(IteratorTest, AnErrorEndsTheWalkAndStandsInTheStatus) {
+TEST_F(IteratorTest, ErrorsEndTheWalk) {
   options_.block_cache_bytes = 0;
   Open();
   for (int i = 0; i < 100; ++i) Put(Concat("k", 100 + i), std::string(100, 'v'));
@@ -452,7 +452,7 @@ TEST_F(IteratorTest, AnErrorEndsTheWalkAndStandsInTheStatus) {
   EXPECT_OK(iterator->status());
 }
 
-TEST_F(IteratorTest, AnErrorBehindAKeyBackwardDoesNotShowAnOlderVersion) {
+TEST_F(IteratorTest, BackwardErrorsShowNoOlderVersion) {
   // Walking back, the older version of "m" is met before the newer one, which lies in a block that
   // cannot be read.
   options_.block_cache_bytes = 0;
@@ -479,7 +479,7 @@ TEST_F(IteratorTest, AnErrorBehindAKeyBackwardDoesNotShowAnOlderVersion) {
 }
 
 // Another opening may change everything meanwhile.
-TEST_F(IteratorTest, WhatReadersHoldOutlivesTheDb) {
+TEST_F(IteratorTest, ReadersOutliveTheDb) {
   options_.block_cache_bytes = 1 << 20;
   Open();
   for (int i = 0; i < 500; ++i) Put(Concat("key", 1000 + i), std::string(100, 'v'));

@@ -115,14 +115,14 @@ class LockFreeReadTest : public testing::Test {
   std::unique_ptr<DB> db_;
 };
 
-TEST_F(LockFreeReadTest, ReadsGoOnWhileTheEnginesMutexIsHeld) {
+TEST_F(LockFreeReadTest, ReadsContinueWhileTheMutexIsHeld) {
   Gate gate;
   scheduler_.StopNextAt(&gate);
   ReadWhile(&gate, [this] { EXPECT_OK(db_->Flush()); });
 }
 
 // Now and then one looks whether readers have paid for a merge of level 0, which takes the mutex.
-TEST_F(LockFreeReadTest, NorDoesOneWaitOfVeryMany) {
+TEST_F(LockFreeReadTest, ManyReadersDoNotWait) {
   Gate gate;
   scheduler_.StopNextAt(&gate);
   const auto read = [this] {
@@ -138,7 +138,7 @@ TEST_F(LockFreeReadTest, NorDoesOneWaitOfVeryMany) {
   EXPECT_GT(db_->GetStatistics().compactions_for_readers, 0u);
 }
 
-TEST_F(LockFreeReadTest, ReadsGoOnWhileAnEditIsBeingWritten) {
+TEST_F(LockFreeReadTest, ReadsContinueDuringAnEdit) {
   Gate gate;
   std::atomic<bool> stopped = false;
   world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
@@ -151,7 +151,7 @@ TEST_F(LockFreeReadTest, ReadsGoOnWhileAnEditIsBeingWritten) {
   world_.files->SetFault(nullptr);
 }
 
-TEST_F(LockFreeReadTest, ReadsGoOnWhileALogIsBeingSynced) {
+TEST_F(LockFreeReadTest, ReadsContinueDuringASync) {
   Gate gate;
   std::atomic<bool> stopped = false;
   world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
@@ -163,7 +163,7 @@ TEST_F(LockFreeReadTest, ReadsGoOnWhileALogIsBeingSynced) {
   world_.files->SetFault(nullptr);
 }
 
-TEST_F(LockFreeReadTest, ReadsGoOnWhileAFileIsBeingRemoved) {
+TEST_F(LockFreeReadTest, ReadsContinueDuringARemoval) {
   Gate gate;
   std::atomic<bool> stopped = false;
   // An iterator holds a table that a compaction makes obsolete, so that there are such all along.

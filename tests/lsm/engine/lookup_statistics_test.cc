@@ -41,7 +41,7 @@ class LookupStatisticsTest : public StoreTest {
   Statistics Now() { return db_->GetStatistics(); }
 };
 
-TEST_F(LookupStatisticsTest, ALookupInTheMemtableLooksAtNoTable) {
+TEST_F(LookupStatisticsTest, MemtableLookupsReadNoTable) {
   MakeTree();
   EXPECT_EQ(Get("memtable"), "in it");
   Delete("gone");
@@ -54,7 +54,7 @@ TEST_F(LookupStatisticsTest, ALookupInTheMemtableLooksAtNoTable) {
   EXPECT_EQ(now.total.tables_considered, 0u);
 }
 
-TEST_F(LookupStatisticsTest, AUsefulReadEndsTheLookup) {
+TEST_F(LookupStatisticsTest, UsefulReadsEndTheLookup) {
   MakeTree();
   EXPECT_EQ(Get("c"), "newer");
   Statistics now = Now();
@@ -92,7 +92,7 @@ TEST_F(LookupStatisticsTest, FiltersAvoidReadsOnTheWayDown) {
   EXPECT_EQ(now.total.observed_fpp(), 0.0);
 }
 
-TEST_F(LookupStatisticsTest, AbsentKeysWithinAndBeyondRanges) {
+TEST_F(LookupStatisticsTest, CountsAbsentKeysInsideAndOutsideRanges) {
   MakeTree();
   EXPECT_EQ(Get("h"), "absent");   // within g-s and a-m
   EXPECT_EQ(Get("c5"), "absent");  // within c-d and a-m
@@ -111,7 +111,7 @@ TEST_F(LookupStatisticsTest, AbsentKeysWithinAndBeyondRanges) {
   EXPECT_EQ(now.total.blocks_from_file, 0u);
 }
 
-TEST_F(LookupStatisticsTest, WithoutFiltersEveryTableIsRead) {
+TEST_F(LookupStatisticsTest, ReadsEveryTableWithoutFilters) {
   options_.filter_kind = "none";
   MakeTree();
   EXPECT_EQ(Get("h"), "absent");
@@ -127,7 +127,7 @@ TEST_F(LookupStatisticsTest, WithoutFiltersEveryTableIsRead) {
   EXPECT_EQ(now.total.filter_bytes, 0u);
 }
 
-TEST_F(LookupStatisticsTest, AStoreWhoseTablesHaveFiltersOfSeveralKindsReadsAll) {
+TEST_F(LookupStatisticsTest, ReadsFiltersOfSeveralKinds) {
   std::vector<std::string> kinds = {"none", "by-level"};
   bloom::KeyedKinds::ForEach([&]<class Kind>(Kind) { kinds.emplace_back(Kind::kName); });
   for (const std::string& kind : kinds) {
@@ -145,7 +145,7 @@ TEST_F(LookupStatisticsTest, AStoreWhoseTablesHaveFiltersOfSeveralKindsReadsAll)
   EXPECT_EQ(Now().total.filters_damaged, 0u);
 }
 
-TEST_F(LookupStatisticsTest, FalsePositivesAreCountedAndNearThePrediction) {
+TEST_F(LookupStatisticsTest, FalsePositivesMatchThePrediction) {
   options_.target_fpp = 0.1;
   options_.write_buffer_bytes = 8 << 20;
   Open();
@@ -160,7 +160,7 @@ TEST_F(LookupStatisticsTest, FalsePositivesAreCountedAndNearThePrediction) {
   EXPECT_LE(now.total.predicted_fpp, 0.105);
 }
 
-TEST_F(LookupStatisticsTest, ADamagedFilterIsCountedAndAsksTheTable) {
+TEST_F(LookupStatisticsTest, DamagedFiltersAreCountedAndPass) {
   MakeTree();
   CompactAll();  // one table
   db_ = nullptr;
@@ -190,7 +190,7 @@ TEST_F(LookupStatisticsTest, ADamagedFilterIsCountedAndAsksTheTable) {
   EXPECT_EQ(Now().total.filters_damaged, 3u);
 }
 
-TEST_F(LookupStatisticsTest, ATableThatHoldsOnlyNewerVersionsIsNoFalsePositive) {
+TEST_F(LookupStatisticsTest, NewerVersionsAreNoFalsePositives) {
   options_.target_fpp = 0.000001;
   // One version a block, so that the newer ones lie in a block before the one that is reached.
   options_.block_bytes = 256;
@@ -216,7 +216,7 @@ TEST_F(LookupStatisticsTest, ATableThatHoldsOnlyNewerVersionsIsNoFalsePositive) 
   EXPECT_EQ(now.total.reads_avoided, 1u);
 }
 
-TEST_F(LookupStatisticsTest, OneLookupInManyDoubtsTheFilters) {
+TEST_F(LookupStatisticsTest, FewLookupsDoubtTheFilters) {
   MakeTree();
   constexpr int kOneIn = 65'537;
   for (int i = 1; i < kOneIn; ++i) Get("h");
@@ -255,7 +255,7 @@ TEST_F(LookupStatisticsTest, MultiGetCountsEachKey) {
   EXPECT_EQ(now.total.reads_avoided, 2u);
 }
 
-TEST_F(LookupStatisticsTest, WhatIsThereIsDescribed) {
+TEST_F(LookupStatisticsTest, DescribesTheState) {
   MakeTree();
   const Statistics now = Now();
   EXPECT_EQ(now.levels[0].tables, 2u);
@@ -279,7 +279,7 @@ TEST_F(LookupStatisticsTest, WhatIsThereIsDescribed) {
   EXPECT_GT(Now().block_cache_bytes, 0u);
 }
 
-TEST_F(LookupStatisticsTest, WritesAreCounted) {
+TEST_F(LookupStatisticsTest, CountsWrites) {
   Open();
   Put("ab", "cde");  // 5 bytes
   WriteBatch batch;
@@ -312,7 +312,7 @@ TEST_F(LookupStatisticsTest, WritesAreCounted) {
   EXPECT_GT(Now().write_amplification(), 1.0);
 }
 
-TEST_F(LookupStatisticsTest, IteratorsAreCountedApart) {
+TEST_F(LookupStatisticsTest, CountsIteratorsSeparately) {
   MakeTree();
   Put("c", "newest");
   CompactAll();
@@ -329,7 +329,7 @@ TEST_F(LookupStatisticsTest, IteratorsAreCountedApart) {
 
 // --- Explain ---
 
-TEST_F(LookupStatisticsTest, AnExplanationOfALookupThatFailsTellsHowFarItCame) {
+TEST_F(LookupStatisticsTest, ExplainsFailedLookupsUpToTheFailure) {
   MakeTree();
   const std::string broken = world_.FilesOf(FileKind::kTable)[0];
   Fail(FileOperation::kReadAt, broken);
@@ -344,7 +344,7 @@ TEST_F(LookupStatisticsTest, AnExplanationOfALookupThatFailsTellsHowFarItCame) {
   EXPECT_THAT(explanation.ToJson(), HasSubstr("\"error\""));
 }
 
-TEST_F(LookupStatisticsTest, AnExplanationTellsTheWholeWay) {
+TEST_F(LookupStatisticsTest, ExplainsEveryStep) {
   MakeTree();
   ASSERT_OK_AND_ASSIGN(Explanation explanation, db_->Explain("m"));
   EXPECT_EQ(explanation.key, "m");
@@ -396,7 +396,7 @@ TEST_F(LookupStatisticsTest, ExplainNamesMemtablesTombstonesAndMissingKeys) {
   EXPECT_THAT(explanation.ToText(), AllOf(HasSubstr("memtable"), HasSubstr("put")));
 }
 
-TEST_F(LookupStatisticsTest, AnExplanationNamesSealedMemtables) {
+TEST_F(LookupStatisticsTest, ExplainNamesSealedMemtables) {
   Open();
   Put("k", "v");
   Put("fill", std::string(64 << 10, 'x'));

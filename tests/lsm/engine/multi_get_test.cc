@@ -62,7 +62,7 @@ class MultiGetTest : public StoreTest {
   uint64_t reads_ = 0;
 };
 
-TEST_F(MultiGetTest, AnswersAsGetDoes) {
+TEST_F(MultiGetTest, MatchesGet) {
   for (const size_t cache_bytes : {size_t{0}, size_t{8} << 10, size_t{1} << 20}) {
     options_.block_cache_bytes = cache_bytes;
     snapshot_ = nullptr;
@@ -89,7 +89,7 @@ TEST_F(MultiGetTest, AnswersAsGetDoes) {
 }
 
 // All that is counted of lookups, where no block is cached; each block once, though.
-TEST_F(MultiGetTest, CountsAsGetDoes) {
+TEST_F(MultiGetTest, CountsLikeGet) {
   options_.block_cache_bytes = 0;
   Open();
   Fill(3);
@@ -119,7 +119,7 @@ TEST_F(MultiGetTest, CountsAsGetDoes) {
   EXPECT_GT(together.total.Since(one_by_one.total).useful_reads, 100u);
 }
 
-TEST_F(MultiGetTest, ABlockThatSeveralKeysNeedIsReadOnce) {
+TEST_F(MultiGetTest, ReadsSharedBlocksOnce) {
   Open();
   for (int i = 0; i < 100; ++i) Put(Concat("k", 100 + i), "v");
   CompactAll();
@@ -140,7 +140,7 @@ TEST_F(MultiGetTest, ABlockThatSeveralKeysNeedIsReadOnce) {
   EXPECT_EQ(now.total.blocks_from_cache - before.total.blocks_from_cache, 60 - blocks);
 }
 
-TEST_F(MultiGetTest, WhatIsReadIsCachedUnlessItIsNotToBe) {
+TEST_F(MultiGetTest, CachesBlocksUnlessTold) {
   Open();
   for (int i = 0; i < 100; ++i) Put(Concat("k", 100 + i), "v");
   CompactAll();
@@ -156,7 +156,7 @@ TEST_F(MultiGetTest, WhatIsReadIsCachedUnlessItIsNotToBe) {
 }
 
 // One read of several that fails, or gives what is damaged, is the matter of its keys alone.
-TEST_F(MultiGetTest, EachReadFailsForItself) {
+TEST_F(MultiGetTest, ReadsFailSeparately) {
   Open();
   for (int i = 0; i < 400; ++i) Put(Concat("k", 100 + i), std::string(100, 'v'));
   CompactAll();

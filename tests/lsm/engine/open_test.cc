@@ -64,7 +64,7 @@ TEST_F(OpenTest, CreatesANewStoreUnlessItMustExist) {
   EXPECT_OK(OpenAs(OpenMode::kReadOnly));
 }
 
-TEST_F(OpenTest, AStoreThatIsThereIsOpenedUnlessItMustNotExist) {
+TEST_F(OpenTest, OpensAnExistingStoreUnlessItMustNotExist) {
   MakeStore();
   EXPECT_THAT(OpenAs(OpenMode::kMustNotExist),
               StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr(kStorePath)));
@@ -74,7 +74,7 @@ TEST_F(OpenTest, AStoreThatIsThereIsOpenedUnlessItMustNotExist) {
   EXPECT_EQ(Scan(), "log=2 table=1");
 }
 
-TEST_F(OpenTest, ADirectoryWithoutAStoreIsNoStore) {
+TEST_F(OpenTest, DirectoriesWithoutAStoreAreRefused) {
   ASSERT_OK(world_.files->OpenDirectory(kStorePath, /*create=*/true));
   world_.files->SetFileBytes("/store/README", "not ours");
   EXPECT_THAT(OpenAs(OpenMode::kMustExist), StatusIs(absl::StatusCode::kNotFound));
@@ -83,13 +83,13 @@ TEST_F(OpenTest, ADirectoryWithoutAStoreIsNoStore) {
   EXPECT_EQ(world_.files->FileBytes("/store/README"), "not ours");
 }
 
-TEST_F(OpenTest, WhereMustExistFindsNothingItLeavesNothing) {
+TEST_F(OpenTest, FailedMustExistLeavesNothing) {
   ASSERT_OK(world_.files->OpenDirectory(kStorePath, /*create=*/true));
   EXPECT_THAT(OpenAs(OpenMode::kMustExist), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(Names(), IsEmpty());
 }
 
-TEST_F(OpenTest, ABadOptionIsNamedAndNothingIsMade) {
+TEST_F(OpenTest, NamesBadOptionsAndCreatesNothing) {
   const std::vector<std::pair<std::string, std::function<void(Options*)>>> bad = {
       {"target_fpp", [](Options* o) { o->target_fpp = 0; }},
       {"target_fpp", [](Options* o) { o->target_fpp = std::numeric_limits<double>::quiet_NaN(); }},
@@ -115,7 +115,7 @@ TEST_F(OpenTest, ABadOptionIsNamedAndNothingIsMade) {
   EXPECT_THAT(Names(), IsEmpty());
 }
 
-TEST_F(OpenTest, ASecondOpenInTheSameProcessIsRefused) {
+TEST_F(OpenTest, RefusesASecondOpen) {
   Open();
   EXPECT_THAT(OpenAs(OpenMode::kOpenOrCreate),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("/store/LOCK")));
@@ -127,7 +127,7 @@ TEST_F(OpenTest, ASecondOpenInTheSameProcessIsRefused) {
   EXPECT_OK(OpenAs(OpenMode::kOpenOrCreate));
 }
 
-TEST_F(OpenTest, AFailedOpenGivesTheLockBack) {
+TEST_F(OpenTest, FailedOpensReleaseTheLock) {
   MakeStore();
   const std::string current = world_.files->FileBytes("/store/CURRENT");
   world_.files->SetFileBytes("/store/CURRENT", "damaged");
@@ -148,7 +148,7 @@ TEST_F(OpenTest, ReadersShareAStoreAndKeepWritersOut) {
   EXPECT_THAT(OpenAs(OpenMode::kOpenOrCreate), StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST_F(OpenTest, ForReadingNothingIsWritten) {
+TEST_F(OpenTest, ReadersWriteNothing) {
   MakeStore();
   const std::vector<std::string> names = Names();
   std::vector<std::string> before;
@@ -187,7 +187,7 @@ TEST_F(OpenTest, ForReadingNothingIsWritten) {
   EXPECT_OK(db_->Explain("log"));
 }
 
-TEST_F(OpenTest, AReaderSeesAllThatSeveralLogsHold) {
+TEST_F(OpenTest, ReadersSeeSeveralLogs) {
   Open();
   for (int i = 0; i < 30; ++i)
     Put(Concat("k", 10 + i), std::string(4000, static_cast<char>('a' + i % 26)));
@@ -205,7 +205,7 @@ TEST_F(OpenTest, AReaderSeesAllThatSeveralLogsHold) {
 
 // --- places ---
 
-TEST_F(OpenTest, TheLogsMayLiveElsewhere) {
+TEST_F(OpenTest, LogsMayLiveElsewhere) {
   options_.log_directory = "/fast/logs";
   MakeStore();
   EXPECT_THAT(world_.FilesOf(FileKind::kLog), IsEmpty());
@@ -221,7 +221,7 @@ TEST_F(OpenTest, TheLogsMayLiveElsewhere) {
   EXPECT_EQ(Scan(), "log=2 table=1");
 }
 
-TEST_F(OpenTest, ALogDirectoryIsOfOneStore) {
+TEST_F(OpenTest, LogDirectoriesBelongToOneStore) {
   options_.log_directory = "/logs";
   const auto refused = [&] {
     EXPECT_THAT(DB::Open("/other", options_),
@@ -257,7 +257,7 @@ TEST_F(OpenTest, ALogDirectoryIsOfOneStore) {
   EXPECT_EQ(killed.files->FileBytes("/var/log/202311.log"), "notes");
 }
 
-TEST_F(OpenTest, AnOpeningThatFailsIsNoObstacleToTheNext) {
+TEST_F(OpenTest, FailedOpensDoNotBlockTheNext) {
   options_.log_directory = "/logs";
   for (uint64_t at = 0;; ++at) {
     SCOPED_TRACE(Concat("operation ", at, " fails"));
@@ -276,7 +276,7 @@ TEST_F(OpenTest, AnOpeningThatFailsIsNoObstacleToTheNext) {
   }
 }
 
-TEST_F(OpenTest, TheDirectoryOfAnothersLogsIsNoPlaceForAStore) {
+TEST_F(OpenTest, RefusesAnothersLogDirectory) {
   options_.log_directory = "/logs";
   Open();
   db_ = nullptr;  // its log is closed and holds nothing
@@ -287,7 +287,7 @@ TEST_F(OpenTest, TheDirectoryOfAnothersLogsIsNoPlaceForAStore) {
   Open();
 }
 
-TEST_F(OpenTest, TheLogsMayLiveInAnotherFileSystem) {
+TEST_F(OpenTest, LogsMayLiveInAnotherFileSystem) {
   MemoryFileSystem other;
   options_.environment.log_file_system = &other;
   EXPECT_THAT(OpenStatus(),
@@ -302,7 +302,7 @@ TEST_F(OpenTest, TheLogsMayLiveInAnotherFileSystem) {
   EXPECT_THAT(other.OpenDirectory("/logs", false), StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST_F(OpenTest, ALogDirectoryThatIsTheStoresOwnIsThat) {
+TEST_F(OpenTest, LogDirectoryMayBeTheStores) {
   options_.log_directory = kStorePath;
   MakeStore();
   options_.log_directory = "";
@@ -310,7 +310,7 @@ TEST_F(OpenTest, ALogDirectoryThatIsTheStoresOwnIsThat) {
   EXPECT_EQ(Scan(), "log=2 table=1");
 }
 
-TEST_F(OpenTest, AStoreWhoseSequenceNumbersEndCanBeReadOnly) {
+TEST_F(OpenTest, ExhaustedSequenceNumbersAllowOnlyReads) {
   // A manifest by hand: two more writes, and the numbers are used up.
   MakeStore();
   {
@@ -339,7 +339,7 @@ TEST_F(OpenTest, AStoreWhoseSequenceNumbersEndCanBeReadOnly) {
   EXPECT_THAT(db_->Put("z", "1"), StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
-TEST_F(OpenTest, NumbersOfLeftOverFilesAreNotUsedAgain) {
+TEST_F(OpenTest, DoesNotReuseNumbersOfLeftoverFiles) {
   MakeStore();
   world_.files->SetFileBytes("/store/000500.table", "TRLSTBL\nleft over");
   world_.files->SetFileBytes("/store/000600.log", "");
@@ -367,7 +367,7 @@ TEST_F(OpenTest, DestroyRemovesTheStoreAndItsDirectory) {
   EXPECT_EQ(Scan(), "");
 }
 
-TEST_F(OpenTest, DestroyLeavesWhatIsNotTheStores) {
+TEST_F(OpenTest, DestroyKeepsForeignFiles) {
   MakeStore();
   world_.files->SetFileBytes("/store/notes.txt", "keep");
   ASSERT_OK(DB::Destroy(kStorePath, options_));
@@ -376,7 +376,7 @@ TEST_F(OpenTest, DestroyLeavesWhatIsNotTheStores) {
   EXPECT_THAT(Names(), testing::ElementsAre("notes.txt"));
 }
 
-TEST_F(OpenTest, ADestructionCutShortCanBeMadeAgain) {
+TEST_F(OpenTest, InterruptedDestroysCanBeRepeated) {
   options_.log_directory = "/logs";
   MakeStore();
   const std::unique_ptr<MemoryFileSystem> before = world_.files->Clone();
@@ -414,7 +414,7 @@ TEST_F(OpenTest, DestroyRemovesAnEmptyDirectory) {
   EXPECT_EQ(world_.files->FileBytes("/other/readme.txt"), "not a store");
 }
 
-TEST_F(OpenTest, DestroyTakesNothingThatIsNotOurs) {
+TEST_F(OpenTest, DestroyRefusesForeignStores) {
   options_.log_directory = "/logs";
   MakeStore();
   for (const char* path :
@@ -430,7 +430,7 @@ TEST_F(OpenTest, DestroyTakesNothingThatIsNotOurs) {
   EXPECT_THAT(Names(), IsEmpty());
 }
 
-TEST_F(OpenTest, DestroyTakesFilesThatAreOursAndDamaged) {
+TEST_F(OpenTest, DestroyRemovesDamagedFiles) {
   MakeStore();
   for (const FileKind kind :
        {FileKind::kTable, FileKind::kLog, FileKind::kManifest, FileKind::kCurrent}) {
@@ -465,7 +465,7 @@ TEST_F(OpenTest, RefusesUnsupportedDirectReads) {
   EXPECT_EQ(Scan(), "log=2 table=1");
 }
 
-TEST_F(OpenTest, ARepairDoesNotNeedDirectReads) {
+TEST_F(OpenTest, RepairDoesNotNeedDirectReads) {
   MakeStore();
   const std::string table = world_.FilesOf(FileKind::kTable)[0];
   std::string bytes = world_.files->FileBytes(table);
@@ -480,7 +480,7 @@ TEST_F(OpenTest, ARepairDoesNotNeedDirectReads) {
 
 // --- on a real file system ---
 
-TEST(RealOpenTest, ASecondProcessIsRefused) {
+TEST(RealOpenTest, RefusesASecondProcess) {
   const ScratchDir scratch;
   const std::string path = scratch.path_of("store");
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<DB> db, DB::Open(path));
@@ -504,7 +504,7 @@ TEST(RealOpenTest, ASecondProcessIsRefused) {
 
 // A program that forks to start another one, and fails to, calls exit, which destroys what is
 // global.
-TEST(RealOpenTest, AForkedChildChangesNothing) {
+TEST(RealOpenTest, ForkedChildrenChangeNothing) {
   const ScratchDir scratch;
   const std::string path = scratch.path_of("store");
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<DB> db, DB::Open(path));
@@ -528,7 +528,7 @@ TEST(RealOpenTest, AForkedChildChangesNothing) {
   EXPECT_EQ(*db->Get("c"), "3");
 }
 
-TEST(RealOpenTest, AnotherProcessKeepsThisOneOut) {
+TEST(RealOpenTest, OtherProcessesKeepThisOneOut) {
   const ScratchDir scratch;
   const std::string path = scratch.path_of("store");
   int to_child[2], from_child[2];
@@ -557,7 +557,7 @@ TEST(RealOpenTest, AnotherProcessKeepsThisOneOut) {
   for (const int end : {to_child[0], to_child[1], from_child[0], from_child[1]}) ::close(end);
 }
 
-TEST(RealOpenTest, WorksOnFilesOfTheSystemFromEndToEnd) {
+TEST(RealOpenTest, WorksOnRealFiles) {
   const ScratchDir scratch;
   Options options;
   options.write_buffer_bytes = 64 << 10;
@@ -585,7 +585,7 @@ TEST(RealOpenTest, WorksOnFilesOfTheSystemFromEndToEnd) {
   EXPECT_NE(::access(options.log_directory.c_str(), F_OK), 0);
 }
 
-TEST(RealOpenTest, TheOptionSaysWhoMayReadTheFiles) {
+TEST(RealOpenTest, SetsTheFileMode) {
   const ScratchDir scratch;
   for (const auto& [access, may_read] :
        {std::pair(FileAccess::kOwner, 0u), {FileAccess::kGroup, 040u}, {FileAccess::kAll, 044u}}) {
@@ -612,7 +612,7 @@ TEST(RealOpenTest, TheOptionSaysWhoMayReadTheFiles) {
 }
 
 // NotFound would say that the mode demands a store.
-TEST(RealOpenTest, ADirectoryThatCannotBeCreatedIsUnavailable) {
+TEST(RealOpenTest, UncreatableDirectoriesAreUnavailable) {
   const ScratchDir scratch;
   const std::string dangling = scratch.path_of("dangling");
   std::filesystem::create_directory_symlink(scratch.path_of("nowhere"), dangling);
@@ -633,7 +633,7 @@ TEST(RealOpenTest, ADirectoryThatCannotBeCreatedIsUnavailable) {
   }
 }
 
-TEST(RealOpenTest, DestroyThroughALinkLeavesLinkAndDirectory) {
+TEST(RealOpenTest, DestroyKeepsALinkAndItsDirectory) {
   const ScratchDir scratch;
   const std::string path = scratch.path_of("store"), link = scratch.path_of("link");
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<DB> db, DB::Open(path));
@@ -653,7 +653,7 @@ TEST(RealOpenTest, DestroyThroughALinkLeavesLinkAndDirectory) {
   EXPECT_OK(DB::Destroy(link));  // which leads nowhere
 }
 
-TEST(RealOpenTest, DirectReadsReadTheSameOrAreRefusedByName) {
+TEST(RealOpenTest, DirectReadsMatchOrAreRefused) {
   // The system's temporary files may lie where there is no O_DIRECT; the working directory's file
   // system is mostly another one.
   for (const std::string& parent : {std::string("/tmp"), std::string(".")}) {

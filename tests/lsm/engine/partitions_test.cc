@@ -62,7 +62,7 @@ class PartitionsTest : public StoreTest {
   }
 };
 
-TEST_F(PartitionsTest, AStoreThatOutgrowsItsCacheWritesPartitions) {
+TEST_F(PartitionsTest, StoresLargerThanTheCacheWritePartitions) {
   Load();
   EXPECT_THAT(PartitionedFiles(), Not(IsEmpty()));
   const Statistics now = Now();
@@ -80,7 +80,7 @@ TEST_F(PartitionsTest, AStoreThatOutgrowsItsCacheWritesPartitions) {
   EXPECT_GT(after.total.reads_avoided, static_cast<uint64_t>(kKeys / 7));
 }
 
-TEST_F(PartitionsTest, AStoreWithRoomOrWithoutACacheWritesNone) {
+TEST_F(PartitionsTest, OtherStoresWriteNoPartitions) {
   for (const size_t cache_bytes : {size_t{8} << 20, size_t{0}}) {
     SCOPED_TRACE(cache_bytes);
     options_.block_cache_bytes = cache_bytes;
@@ -93,7 +93,7 @@ TEST_F(PartitionsTest, AStoreWithRoomOrWithoutACacheWritesNone) {
   }
 }
 
-TEST_F(PartitionsTest, WhatWasWrittenIsReadWithAnyCacheAndRewrittenAsThatWants) {
+TEST_F(PartitionsTest, TablesAreReadableWithAnyCache) {
   Load();
   for (const size_t cache_bytes : {size_t{0}, size_t{1}, size_t{8} << 20}) {
     SCOPED_TRACE(cache_bytes);
@@ -106,7 +106,7 @@ TEST_F(PartitionsTest, WhatWasWrittenIsReadWithAnyCacheAndRewrittenAsThatWants) 
   ExpectAllThere();
 }
 
-TEST_F(PartitionsTest, OpeningLeavesPartitionsInTheFiles) {
+TEST_F(PartitionsTest, OpeningLoadsNoPartitions) {
   Load();
   const Statistics loaded = Now();
   Open();
@@ -118,7 +118,7 @@ TEST_F(PartitionsTest, OpeningLeavesPartitionsInTheFiles) {
   EXPECT_GT(now.opening_bytes_read, 0u);
 }
 
-TEST_F(PartitionsTest, ManyKeysAtOnceAndWalks) {
+TEST_F(PartitionsTest, SupportsMultiGetAndIterators) {
   Load();
   Open();
   std::vector<std::string> keys;
@@ -147,7 +147,7 @@ TEST_F(PartitionsTest, ManyKeysAtOnceAndWalks) {
   }
 }
 
-TEST_F(PartitionsTest, AnExplanationNamesThePartitions) {
+TEST_F(PartitionsTest, ExplainNamesPartitions) {
   Load();
   Open();
   ASSERT_OK_AND_ASSIGN(const Explanation first, db_->Explain(KeyOf(1000)));
@@ -158,7 +158,7 @@ TEST_F(PartitionsTest, AnExplanationNamesThePartitions) {
   EXPECT_TRUE(again.tables.back().partitions.back().from_cache);
 }
 
-TEST_F(PartitionsTest, VerifyCopyAndRepairTakeThemAsTheyAre) {
+TEST_F(PartitionsTest, VerifyCopyAndRepairAcceptPartitions) {
   Load();
   ASSERT_OK_AND_ASSIGN(const VerifyReport report, db_->Verify());
   EXPECT_THAT(report.problems, IsEmpty());
@@ -174,7 +174,7 @@ TEST_F(PartitionsTest, VerifyCopyAndRepairTakeThemAsTheyAre) {
   ExpectAllThere();
 }
 
-TEST_F(PartitionsTest, ADamagedFilterPartitionCostsReadsAndIsFoundAndRebuilt) {
+TEST_F(PartitionsTest, RebuildsDamagedFilterPartitions) {
   Load();
   const std::string path = PartitionedFiles().back();
   const PartitionEntry entry = OpenFile(path)->partitions().entry(0);
@@ -195,7 +195,7 @@ TEST_F(PartitionsTest, ADamagedFilterPartitionCostsReadsAndIsFoundAndRebuilt) {
   EXPECT_EQ(Now().total.filters_damaged, 0u);
 }
 
-TEST_F(PartitionsTest, ADamagedIndexPartitionIsAnErrorForItsKeysAlone) {
+TEST_F(PartitionsTest, DamagedIndexPartitionsFailOnlyTheirKeys) {
   Load();
   const std::string path = PartitionedFiles().back();
   const PartitionEntry entry = OpenFile(path)->partitions().entry(0);

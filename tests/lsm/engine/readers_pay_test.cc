@@ -62,7 +62,7 @@ class ReadersPayTest : public StoreTest {
   uint64_t ForReaders() { return db_->GetStatistics().compactions_for_readers; }
 };
 
-TEST_F(ReadersPayTest, WastedProbesPayForAMerge) {
+TEST_F(ReadersPayTest, WastedReadsPayForAMerge) {
   MakeTree(1000, 2);
   GetOften("m", 9 * kLookups - 1);
   EXPECT_EQ(LevelsInTheEnd(), "2 1");
@@ -75,7 +75,7 @@ TEST_F(ReadersPayTest, WastedProbesPayForAMerge) {
   EXPECT_EQ(Get("m"), "absent");
 }
 
-TEST_F(ReadersPayTest, EachTableThatIsAskedIsPaidFor) {
+TEST_F(ReadersPayTest, EachProbedTablePays) {
   MakeTree(2 * kPaidByLookups - 4000, 1);
   GetOften("m", 17 * kLookups);
   EXPECT_EQ(LevelsInTheEnd(), "1 1");
@@ -88,7 +88,7 @@ TEST_F(ReadersPayTest, EachTableThatIsAskedIsPaidFor) {
   EXPECT_EQ(LevelsInTheEnd(), "0 1");
 }
 
-TEST_F(ReadersPayTest, AMergePaysForNothingButItself) {
+TEST_F(ReadersPayTest, MergesPayOnlyForThemselves) {
   MakeTree(2 * kPaidByLookups - 4000, 1);
   GetOften("m", 50 * kLookups);  // 18 would have done; the merge begins when somebody waits
   EXPECT_EQ(LevelsInTheEnd(), "0 1");
@@ -109,7 +109,7 @@ TEST_F(ReadersPayTest, AMergePaysForNothingButItself) {
   EXPECT_EQ(ForReaders(), 2u);
 }
 
-TEST_F(ReadersPayTest, WhatLevel0AnswersCostsNothing) {
+TEST_F(ReadersPayTest, AnswersOfLevel0CostNothing) {
   MakeTree(1000, 1);
   GetOften("a", 18 * kLookups);
   EXPECT_EQ(LevelsInTheEnd(), "1 1");
@@ -131,7 +131,7 @@ TEST_F(ReadersPayTest, KeysOfMultiGetPayAsLookups) {
   EXPECT_EQ(LevelsInTheEnd(), "0 1");
 }
 
-TEST_F(ReadersPayTest, SeeksPayWhenTheirIteratorIsGone) {
+TEST_F(ReadersPayTest, SeeksPayAtTheIteratorsEnd) {
   MakeTree(1000, 2);
   SeekOften(17 * kSeeks - 1);
   EXPECT_EQ(LevelsInTheEnd(), "2 1");
@@ -174,7 +174,7 @@ TEST_F(ReadersPayTest, StepsPayNothing) {
   EXPECT_EQ(db_->GetStatistics().level0_seeks, 200u);
 }
 
-TEST_F(ReadersPayTest, AStoreThatIsReadOnlyStaysAsItIs) {
+TEST_F(ReadersPayTest, ReadOnlyStoresStayUnchanged) {
   MakeTree(1000, 2);
   options_.mode = OpenMode::kReadOnly;
   Open();
@@ -184,7 +184,7 @@ TEST_F(ReadersPayTest, AStoreThatIsReadOnlyStaysAsItIs) {
   EXPECT_EQ(world_.scheduler.queued_count(), 0u);
 }
 
-TEST_F(ReadersPayTest, AnIteratorMayOutliveTheStore) {
+TEST_F(ReadersPayTest, IteratorsMayOutliveTheStore) {
   MakeTree(1000, 2);
   const std::unique_ptr<Iterator> iterator = db_->NewIterator();
   db_ = nullptr;
@@ -265,7 +265,7 @@ TEST_F(ReadersPayTest, DamageIsAFailureOfTheStore) {
   EXPECT_EQ(db_->GetStatistics().background_errors, 1u);
 }
 
-TEST_F(ReadersPayTest, WhereThereIsNoMemoryToBeginItTheNextOneTries) {
+TEST_F(ReadersPayTest, NextReadRetriesWithoutMemory) {
   NarrowScheduler scheduler;
   options_.environment.scheduler = &scheduler;
   MakeTree(1000, 2);
@@ -280,7 +280,7 @@ TEST_F(ReadersPayTest, WhereThereIsNoMemoryToBeginItTheNextOneTries) {
 }
 
 // Nobody needs it: what is there goes on as it did.
-TEST_F(ReadersPayTest, AMergeThatFailsIsNoFailureOfTheStore) {
+TEST_F(ReadersPayTest, FailedMergesDoNotFailTheStore) {
   MakeTree(1000, 2);
   world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
     return operation == FileOperation::kCreate && path.ends_with(".table")

@@ -22,7 +22,7 @@ using testing_support::ResidentBytes;
 using testing_support::ScratchDir;
 
 // Iterators hold views, and so memtables, which come and go between other memory of the heap.
-TEST(ResidentMemoryTest, GoesBackOnceIteratorsAreGone) {
+TEST(ResidentMemoryTest, FallsAfterIteratorsEnd) {
   if (testing_support::kIsSanitized) return;  // sanitizers keep freed memory
   constexpr size_t kBufferBytes = size_t{4} << 20;
   constexpr size_t kIterators = 300;  // at a time

@@ -55,7 +55,7 @@ TEST_F(ResumeTest, RecoversFromAFailedFlush) {
 
 // The log that an attempt began is removed when it fails, so nothing may be acknowledged that went
 // into it.
-TEST_F(ResumeTest, AfterAnAttemptThatFailedHalfWayWritesWaitForTheNext) {
+TEST_F(ResumeTest, HalfFailedAttemptsKeepWritesWaiting) {
   Open();
   Put("a", "1");
   bool log_was_made = false;
@@ -80,7 +80,7 @@ TEST_F(ResumeTest, AfterAnAttemptThatFailedHalfWayWritesWaitForTheNext) {
 }
 
 // The manifest does not know the log that the attempt began; closing must leave it empty.
-TEST_F(ResumeTest, AfterAnAttemptThatFailedHalfWayTheStoreCanBeOpened) {
+TEST_F(ResumeTest, HalfFailedAttemptsLeaveAnOpenableStore) {
   Open();
   Put("a", "1");
   world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
@@ -97,7 +97,7 @@ TEST_F(ResumeTest, AfterAnAttemptThatFailedHalfWayTheStoreCanBeOpened) {
 }
 
 // What the log holds of the write is not trusted: it is gone with the log.
-TEST_F(ResumeTest, BeginsANewLogWhereOneFailed) {
+TEST_F(ResumeTest, BeginsANewLogAfterAFailedOne) {
   for (const FileOperation fails : {FileOperation::kAppend, FileOperation::kSyncFile}) {
     Open();
     Put("a", "1");
@@ -124,7 +124,7 @@ TEST_F(ResumeTest, BeginsANewLogWhereOneFailed) {
 }
 
 // It is unknown which manifest is the current one, and both must stay good until that is known.
-TEST_F(ResumeTest, FindsOutWhichManifestCurrentNames) {
+TEST_F(ResumeTest, ReadsCurrentAgain) {
   Open();
   Put("a", "1");
   Flush();
@@ -160,7 +160,7 @@ TEST_F(ResumeTest, FindsOutWhichManifestCurrentNames) {
   EXPECT_EQ(Scan(), "a=2 b=3");
 }
 
-TEST_F(ResumeTest, KeepsWhatSnapshotsAndIteratorsSee) {
+TEST_F(ResumeTest, SnapshotsAndIteratorsStayTrue) {
   Open();
   Put("a", "1");
   const std::unique_ptr<const Snapshot> snapshot = db_->GetSnapshot();
@@ -182,7 +182,7 @@ TEST_F(ResumeTest, KeepsWhatSnapshotsAndIteratorsSee) {
 }
 
 // Whoever lets a sync of names try again relies on none of those before: a log's own may be lost.
-TEST_F(ResumeTest, AfterAnAttemptThatFailedNoLogIsBelievedWhoseNameMayBeLost) {
+TEST_F(ResumeTest, FailedAttemptsDistrustUnsyncedLogNames) {
   Open();
   ASSERT_OK(db_->Put("a", "1", {.sync = true}));
   const auto fail = [&](FileOperation what) {
@@ -208,7 +208,7 @@ TEST_F(ResumeTest, AfterAnAttemptThatFailedNoLogIsBelievedWhoseNameMayBeLost) {
 
 // An error would say that nothing was recovered: what the writes before it came to is settled,
 // though.
-TEST_F(ResumeTest, WhatFailsBehindItIsANewFailure) {
+TEST_F(ResumeTest, LaterFailuresAreNew) {
   NarrowScheduler scheduler;
   scheduler.has_memory = false;
   options_.environment.scheduler = &scheduler;
@@ -238,7 +238,7 @@ TEST_F(ResumeTest, WhatFailsBehindItIsANewFailure) {
 }
 
 // Only what an attempt has made is taken back.
-TEST_F(ResumeTest, AForeignFileInItsWayStays) {
+TEST_F(ResumeTest, KeepsForeignFilesInItsWay) {
   Open();
   Put("a", "1");
   const std::string notes = "somebody's notes";
@@ -263,7 +263,7 @@ TEST_F(ResumeTest, AForeignFileInItsWayStays) {
 }
 
 // No such call is asked for a store that may be missing, so none says that something is not found.
-TEST(ResumeOnDiskTest, ADirectoryRemovedUnderAnOpenStoreIsUnavailable) {
+TEST(ResumeOnDiskTest, RemovedDirectoriesAreUnavailable) {
   for (const bool flushed : {false, true}) {
     const testing_support::ScratchDir scratch;
     const std::string path = scratch.path_of("store");
@@ -296,7 +296,7 @@ TEST(ResumeOnDiskTest, ADirectoryRemovedUnderAnOpenStoreIsUnavailable) {
 }
 
 // The process limits itself: its parent may raise no limit again.
-TEST(ResumeOnDiskTest, AFileSizeLimitIsAFullDiskIfItsSignalIsIgnored) {
+TEST(ResumeOnDiskTest, FileSizeLimitsCountAsFullDisks) {
   const testing_support::ScratchDir scratch;
   const std::string path = scratch.path_of("store");
   const auto set_limit = [](rlim_t bytes) {
@@ -340,7 +340,7 @@ TEST(ResumeOnDiskTest, AFileSizeLimitIsAFullDiskIfItsSignalIsIgnored) {
 }
 
 // The log of the next memtable gets a descriptor that was kept back for it.
-TEST(ResumeOnDiskTest, WithoutDescriptorsWritesGoOnUntilTablesAreNeeded) {
+TEST(ResumeOnDiskTest, WritesContinueWithoutDescriptors) {
   const testing_support::ScratchDir scratch;
   const std::string result = testing_support::InChild([&]() -> std::string {
     const rlimit limit{64, 64};

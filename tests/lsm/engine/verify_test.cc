@@ -56,7 +56,7 @@ class VerifyTest : public StoreTest {
   }
 };
 
-TEST_F(VerifyTest, ASoundStoreIsGoneThroughAndFoundSound) {
+TEST_F(VerifyTest, FindsASoundStoreSound) {
   Fill();
   const VerifyReport report = Verify();
   EXPECT_THAT(report.problems, IsEmpty());
@@ -74,7 +74,7 @@ TEST_F(VerifyTest, ASoundStoreIsGoneThroughAndFoundSound) {
   EXPECT_THAT(db_->GetDamage(), IsEmpty());
 }
 
-TEST_F(VerifyTest, AStoreThatIsOpenForReadingIsVerifiedToo) {
+TEST_F(VerifyTest, VerifiesReadOnlyStores) {
   Fill();
   db_ = nullptr;
   options_.mode = OpenMode::kReadOnly;
@@ -85,7 +85,7 @@ TEST_F(VerifyTest, AStoreThatIsOpenForReadingIsVerifiedToo) {
 }
 
 // Also where the open table has sound bytes in memory.
-TEST_F(VerifyTest, EveryByteOfATableCounts) {
+TEST_F(VerifyTest, ChecksEveryByteOfATable) {
   Fill();
   const std::string path = world_.FilesOf(FileKind::kTable)[0];
   const std::string bytes = world_.files->FileBytes(path);
@@ -99,7 +99,7 @@ TEST_F(VerifyTest, EveryByteOfATableCounts) {
   EXPECT_GT(db_->GetStatistics().damage_found, 3u);
 }
 
-TEST_F(VerifyTest, CurrentManifestAndLogCount) {
+TEST_F(VerifyTest, ChecksCurrentManifestAndLogs) {
   Fill();
   for (const FileKind kind : {FileKind::kManifest, FileKind::kLog}) {
     const std::string path = world_.FilesOf(kind)[0];
@@ -118,7 +118,7 @@ TEST_F(VerifyTest, CurrentManifestAndLogCount) {
 }
 
 // Whoever has the store open knows which logs there are.
-TEST_F(VerifyTest, ADamagedManifestHidesNoDamagedLog) {
+TEST_F(VerifyTest, DamagedManifestsHideNoDamagedLog) {
   Fill();
   for (const OpenMode mode : {OpenMode::kOpenOrCreate, OpenMode::kReadOnly}) {
     db_ = nullptr;
@@ -143,7 +143,7 @@ TEST_F(VerifyTest, ADamagedManifestHidesNoDamagedLog) {
 }
 
 // The report says that the records of the failed log were not checked.
-TEST_F(VerifyTest, WhatIsLeftOutAfterAFailureIsSaid) {
+TEST_F(VerifyTest, ReportsOmissionsAfterAFailure) {
   Fill();
   EXPECT_FALSE(Verify().records_left_out);
   world_.files->SetFault(
@@ -161,7 +161,7 @@ TEST_F(VerifyTest, WhatIsLeftOutAfterAFailureIsSaid) {
 }
 
 // An opening would take it for what a crash leaves; the store knows what it wrote.
-TEST_F(VerifyTest, ALogThatLostItsEndIsNoticed) {
+TEST_F(VerifyTest, DetectsTruncatedLogs) {
   Fill();
   for (int i = 0; i < 5; ++i) Put(Concat("key", 2000 + i), "in the log too");
   const std::string path = world_.FilesOf(FileKind::kLog)[0];
@@ -179,7 +179,7 @@ TEST_F(VerifyTest, ALogThatLostItsEndIsNoticed) {
 }
 
 // Sound of itself, and not what was written.
-TEST_F(VerifyTest, AnOlderManifestIsNoticed) {
+TEST_F(VerifyTest, DetectsOlderManifests) {
   Fill();
   const std::string path = world_.FilesOf(FileKind::kManifest)[0];
   const std::string older = world_.files->FileBytes(path);
@@ -189,7 +189,7 @@ TEST_F(VerifyTest, AnOlderManifestIsNoticed) {
               ElementsAre(AllOf(StartsWith(path), HasSubstr("does not say what was written"))));
 }
 
-TEST_F(VerifyTest, AFileThatCannotBeReadIsNamed) {
+TEST_F(VerifyTest, NamesUnreadableFiles) {
   Fill();
   Fail(FileOperation::kReadAt, ".table");
   EXPECT_THAT(Verify().problems,
@@ -197,7 +197,7 @@ TEST_F(VerifyTest, AFileThatCannotBeReadIsNamed) {
 }
 
 // What the process lacks is no damage to a file.
-TEST_F(VerifyTest, WithoutDescriptorsNothingIsCalledDamaged) {
+TEST_F(VerifyTest, MissingDescriptorsAreNoDamage) {
   Fill();
   for (const char* suffix : {".table", ".manifest", ".log", "CURRENT"}) {
     world_.files->SetFault([suffix](FileOperation operation, const std::string& path, uint64_t) {
@@ -220,7 +220,7 @@ TEST_F(VerifyTest, WithoutDescriptorsNothingIsCalledDamaged) {
   EXPECT_THAT(Verify().problems, IsEmpty());
 }
 
-TEST_F(VerifyTest, ADamageIsNotedOnce) {
+TEST_F(VerifyTest, NotesDamageOnce) {
   Fill();
   const std::string path = world_.FilesOf(FileKind::kTable)[1];
   FlipByte(path, 100);
@@ -231,7 +231,7 @@ TEST_F(VerifyTest, ADamageIsNotedOnce) {
   EXPECT_EQ(db_->GetStatistics().damage_found, 1u);
 }
 
-TEST_F(VerifyTest, MoreDamageThanIsListedIsCountedOnceToo) {
+TEST_F(VerifyTest, CountsUnlistedDamageOnce) {
   options_.block_bytes = 256;
   options_.write_buffer_bytes = 1 << 20;
   Open();
@@ -250,7 +250,7 @@ TEST_F(VerifyTest, MoreDamageThanIsListedIsCountedOnceToo) {
   EXPECT_EQ(db_->GetDamage().size(), 100u);
 }
 
-TEST_F(VerifyTest, ProgressIsToldAndMayEndIt) {
+TEST_F(VerifyTest, ProgressMayEndIt) {
   Fill();
   uint64_t last = 0, calls = 0, total = 0;
   Pace pace;
@@ -273,7 +273,7 @@ TEST_F(VerifyTest, ProgressIsToldAndMayEndIt) {
   EXPECT_EQ(calls, 5u);
 }
 
-TEST_F(VerifyTest, ProgressMayReadAndMustNotWait) {
+TEST_F(VerifyTest, ProgressMayReadButNotWait) {
   Fill();
   uint64_t calls = 0;
   Pace pace;
@@ -319,7 +319,7 @@ TEST_F(VerifyTest, ProgressMayReadAndMustNotWait) {
   EXPECT_OK(db_->Close());
 }
 
-TEST_F(VerifyTest, WhatTheManifestSaysOfATableIsHeldAgainstIt) {
+TEST_F(VerifyTest, VerifiesTablesAgainstTheManifest) {
   Fill();
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Directory> directory,
                        world_.files->OpenDirectory(kStorePath, /*create=*/false));
@@ -349,7 +349,7 @@ TEST_F(VerifyTest, WhatTheManifestSaysOfATableIsHeldAgainstIt) {
   EXPECT_THAT(problems_of(meta), ElementsAre(HasSubstr(".table: ")));
 }
 
-TEST_F(VerifyTest, AClockThatJumpsBackDoesNotStopVerify) {
+TEST_F(VerifyTest, ClockJumpsDoNotStopVerify) {
   class JumpingClock : public Clock {
    public:
     uint64_t MonotonicNanos() override { return nanos_ -= uint64_t{1} << 40; }
@@ -367,7 +367,7 @@ TEST_F(VerifyTest, AClockThatJumpsBackDoesNotStopVerify) {
   EXPECT_LE(scheduler.longest_nanos, 500'000'000u);
 }
 
-TEST_F(VerifyTest, ThePaceIsKept) {
+TEST_F(VerifyTest, KeepsThePace) {
   CountingScheduler scheduler(&world_.clock);
   options_.environment.scheduler = &scheduler;
   Fill();
@@ -381,7 +381,7 @@ TEST_F(VerifyTest, ThePaceIsKept) {
   db_ = nullptr;
 }
 
-TEST_F(VerifyTest, ScrubbingGoesThroughAllTablesInItsTimeAndFindsDamage) {
+TEST_F(VerifyTest, ScrubbingFindsDamageInItsTime) {
   CountingScheduler scheduler(&world_.clock);
   options_.environment.scheduler = &scheduler;
   options_.scrub_seconds = 60;
@@ -404,7 +404,7 @@ TEST_F(VerifyTest, ScrubbingGoesThroughAllTablesInItsTimeAndFindsDamage) {
 }
 
 // Tables that are made meanwhile wait for the next round, or this one would never end.
-TEST_F(VerifyTest, ScrubbingComesRoundHoweverMuchIsWritten) {
+TEST_F(VerifyTest, ScrubbingFinishesDuringWrites) {
   CountingScheduler scheduler(&world_.clock);
   options_.environment.scheduler = &scheduler;
   options_.scrub_seconds = 60;
@@ -422,7 +422,7 @@ TEST_F(VerifyTest, ScrubbingComesRoundHoweverMuchIsWritten) {
   db_ = nullptr;
 }
 
-TEST_F(VerifyTest, WithThreadsAStoreThatIsScrubbedIsClosedSoon) {
+TEST_F(VerifyTest, ClosesSoonDuringScrubbing) {
   options_.environment.scheduler = nullptr;
   options_.environment.clock = nullptr;
   options_.scrub_seconds = 1'000'000'000;

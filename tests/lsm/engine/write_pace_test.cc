@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kMillisecond = 1'000'000;
 
-TEST(RoomMakerTest, GuessesFromTheJobsBefore) {
+TEST(RoomMakerTest, EstimatesFromEarlierJobs) {
   RoomMaker maker;
   EXPECT_EQ(maker.NanosToGo(1), 0);  // none runs
   maker.Begin(1000, 1'000'000);
@@ -38,7 +38,7 @@ TEST(RoomMakerTest, GuessesFromTheJobsBefore) {
   EXPECT_LE(maker.NanosFor(1), 1000);
 }
 
-TEST(RoomMakerTest, AFlushOfAFewEntriesDoesNotSpoilTheGuess) {
+TEST(RoomMakerTest, SmallFlushesKeepTheEstimate) {
   RoomMaker maker;
   for (int i = 0; i < 10; ++i) {
     maker.Begin(0, 64 << 20);
@@ -51,7 +51,7 @@ TEST(RoomMakerTest, AFlushOfAFewEntriesDoesNotSpoilTheGuess) {
   EXPECT_NEAR(maker.NanosFor(64 << 20), guess, guess / 20);
 }
 
-TEST(RoomMakerTest, AJobThatTakesLongerIsNotExpectedToEndAtOnce) {
+TEST(RoomMakerTest, LateJobsAreNotExpectedAtOnce) {
   RoomMaker maker;
   maker.Begin(0, 1'000'000);
   const double guess = maker.NanosFor(1'000'000);
@@ -60,7 +60,7 @@ TEST(RoomMakerTest, AJobThatTakesLongerIsNotExpectedToEndAtOnce) {
   EXPECT_DOUBLE_EQ(maker.NanosToGo(static_cast<uint64_t>(8 * guess)), 2 * guess);
 }
 
-TEST(WritePaceTest, WithEnoughRoomNoWriterWaits) {
+TEST(WritePaceTest, WritersDoNotWaitWithEnoughRoom) {
   WritePace pace;
   for (uint64_t now = 0; now < 100; ++now) {
     EXPECT_EQ(pace.Begin(now, 0), 0u);
@@ -83,7 +83,7 @@ double RateOf(double nanos_per_byte, uint64_t own_nanos, uint64_t* longest) {
   return static_cast<double>(now - 1'000'000) / kWrites;
 }
 
-TEST(WritePaceTest, WritesComeAtThePaceThatIsAskedForInShortWaits) {
+TEST(WritePaceTest, WritesKeepThePaceInShortWaits) {
   uint64_t longest = 0;
   EXPECT_NEAR(RateOf(20, 2'000, &longest), 20'000, 200);
   EXPECT_LT(longest, 2 * WritePace::kWaitNanosMin);
@@ -91,13 +91,13 @@ TEST(WritePaceTest, WritesComeAtThePaceThatIsAskedForInShortWaits) {
   EXPECT_LT(longest, 500'000u);
 }
 
-TEST(WritePaceTest, WhoIsSlowerThanThatWaitsForNothing) {
+TEST(WritePaceTest, SlowWritersNeverWait) {
   uint64_t longest = 0;
   EXPECT_DOUBLE_EQ(RateOf(20, 25'000, &longest), 25'000);
   EXPECT_EQ(longest, 0u);
 }
 
-TEST(WritePaceTest, NoWriteWaitsForLong) {
+TEST(WritePaceTest, WritesNeverWaitLong) {
   WritePace pace;
   uint64_t now = 1000;
   EXPECT_EQ(pace.Begin(now, 1e300), 0u);

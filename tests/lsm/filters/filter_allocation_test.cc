@@ -47,14 +47,14 @@ void ExpectSums(const FilterAllocation& allocation, const Runs& runs) {
   EXPECT_NEAR(allocation.bytes, bytes, 1e-3);
 }
 
-TEST(FilterAllocationTest, AnEmptyStoreHasNoFilters) {
+TEST(FilterAllocationTest, EmptyStoresHaveNoFilters) {
   const FilterAllocation allocation = Allocate("standard", FilterGoal::BitsPerKey(10), {});
   EXPECT_TRUE(allocation.shares.empty());
   EXPECT_EQ(allocation.bytes, 0);
   EXPECT_EQ(allocation.wasted_reads, 0);
 }
 
-TEST(FilterAllocationTest, ARunWithoutKeysGetsNothingAndWastesNothing) {
+TEST(FilterAllocationTest, EmptyRunsGetAndWasteNothing) {
   const Runs runs = {{0, 1, 0}, {1'000, 1, 1}};
   const FilterAllocation allocation = Allocate("standard", FilterGoal::BitsPerKey(10), runs);
   EXPECT_EQ(allocation.shares[0].bytes, 0);
@@ -71,7 +71,7 @@ TEST(FilterAllocationTest, OneRunGetsAllTheMemory) {
   EXPECT_EQ(allocation.shares[0].reason, FilterReason::kShare);
 }
 
-TEST(FilterAllocationTest, ABitIsSpentWhereItCostsLeast) {
+TEST(FilterAllocationTest, SpendsBitsWhereTheyPayMost) {
   const FilterAllocation allocation =
       Allocate("standard", FilterGoal::BitsPerKey(10), FourLevels());
   ExpectSums(allocation, FourLevels());
@@ -120,7 +120,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, FilterAllocationOfKindTest,
                          testing::Values("standard", "blocked", "ribbon", "fuse3"),
                          [](const auto& kind) { return std::string(kind.param); });
 
-TEST_P(FilterAllocationOfKindTest, NoChoiceOfPointsDoesBetterWithinTheMemory) {
+TEST_P(FilterAllocationOfKindTest, NoChoiceWithinTheMemoryIsBetter) {
   // What is not of any size cannot use up its memory to the last step.
   const double usual_slack = GetParam() == std::string("fuse3") ? 1.8 : 1.002;
   for (const Runs& runs : {Runs{{3'000, 1, 0}, {40'000, 3, 1}, {300'000, 20, 9}},
@@ -142,7 +142,7 @@ TEST_P(FilterAllocationOfKindTest, NoChoiceOfPointsDoesBetterWithinTheMemory) {
   }
 }
 
-TEST_P(FilterAllocationOfKindTest, NoChoiceOfPointsReachesTheReadsWithLess) {
+TEST_P(FilterAllocationOfKindTest, NoChoiceForTheReadsIsSmaller) {
   const double slack = GetParam() == std::string("fuse3") ? 1.2 : 1.005;
   for (const Runs& runs :
        {Runs{{3'000, 1, 0}, {40'000, 3, 1}, {300'000, 20, 9}},
@@ -173,7 +173,7 @@ TEST_P(FilterAllocationOfKindTest, MoreMemoryMakesNoLevelWorse) {
 
 // e to the divergence of the keys' distribution from the lookups': 0.1 ln(0.1 / 0.9) +
 // 0.9 ln(0.9 / 0.1) = 1.76.
-TEST(FilterAllocationTest, WhatLookupsAskForGetsTheMemory) {
+TEST(FilterAllocationTest, HotRunsGetTheMemory) {
   const FilterGoal goal = FilterGoal::BitsPerKey(10);
   const double alike = Allocate("standard", goal, {{1'000'000, 100, 9}}).wasted_reads;
   const Runs runs = {{100'000, 10, 9, 0.9}, {900'000, 90, 9, 0.1, true}};
@@ -184,7 +184,7 @@ TEST(FilterAllocationTest, WhatLookupsAskForGetsTheMemory) {
   EXPECT_NEAR(allocation.shares[1].fpp / allocation.shares[0].fpp, 81, 15);
 }
 
-TEST(FilterAllocationTest, PartsThatAreAskedAlikeAreAsOneRun) {
+TEST(FilterAllocationTest, EquallyHotPartsActAsOneRun) {
   const Runs whole = FourLevels();
   Runs parts(whole.begin(), whole.end() - 1);
   parts.push_back({1'000'000, 100, 100, 0.25});
@@ -198,7 +198,7 @@ TEST(FilterAllocationTest, PartsThatAreAskedAlikeAreAsOneRun) {
   }
 }
 
-TEST(FilterAllocationTest, AFilterThatDoesNotPayIsLeftOut) {
+TEST(FilterAllocationTest, LeavesOutFiltersThatDoNotPay) {
   const FilterAllocation allocation =
       Allocate("standard", FilterGoal::BitsPerKey(0.2), FourLevels());
   EXPECT_EQ(allocation.shares[4].kind, "");
@@ -214,7 +214,7 @@ TEST(FilterAllocationTest, MoreReadsThanRunsNeedNoFilters) {
   EXPECT_EQ(allocation.wasted_reads, 5);
 }
 
-TEST(FilterAllocationTest, FiltersEndAtTheLeastFpp) {
+TEST(FilterAllocationTest, FiltersStopAtTheLowestFpp) {
   for (const FilterGoal& goal : {FilterGoal::BitsPerKey(64), FilterGoal::WastedReads(0.000001)}) {
     const FilterAllocation allocation = Allocate("standard", goal, FourLevels());
     for (const FilterShare& share : allocation.shares) {
@@ -225,7 +225,7 @@ TEST(FilterAllocationTest, FiltersEndAtTheLeastFpp) {
   }
 }
 
-TEST(FilterAllocationTest, HeadersOfManySmallTablesCount) {
+TEST(FilterAllocationTest, CountsHeadersOfSmallTables) {
   const FilterAllocation allocation =
       Allocate("standard", FilterGoal::Bytes(180'000), {{600'000, 1'000, 1}});
   EXPECT_GT(allocation.bytes, 175'000);
@@ -234,7 +234,7 @@ TEST(FilterAllocationTest, HeadersOfManySmallTablesCount) {
   EXPECT_EQ(Allocate("standard", FilterGoal::Bytes(64'000), {{600'000, 1'000, 1}}).bytes, 0);
 }
 
-TEST(FilterAllocationTest, CompactKindsStandWhereTheyPay) {
+TEST(FilterAllocationTest, UsesCompactKindsWhereTheyPay) {
   const Runs runs = FourLevels();
   const FilterAllocation by_level = Allocate("by-level", FilterGoal::BitsPerKey(10), runs);
   EXPECT_EQ(by_level.shares[0].kind, "blocked");
@@ -253,12 +253,12 @@ TEST(FilterAllocationTest, CompactKindsStandWhereTheyPay) {
   }
 }
 
-TEST(FilterAllocationTest, AnUnknownKindIsNamed) {
+TEST(FilterAllocationTest, NamesUnknownKinds) {
   EXPECT_THAT(FilterAllocator::Of("cuckoo", FilterGoal::BitsPerKey(10)),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("cuckoo")));
 }
 
-TEST(FilterAllocationTest, EachReasonSaysWhichGoal) {
+TEST(FilterAllocationTest, ReasonsNameTheGoal) {
   for (int i = 0; i <= static_cast<int>(FilterReason::kCold); ++i) {
     const auto reason = static_cast<FilterReason>(i);
     const std::string text = ExplanationOf(reason, FilterGoal::BitsPerKey(10));
@@ -280,7 +280,7 @@ double SharesBut(const FilterAllocation& allocation, size_t run, double part) {
   return allocation.bytes - part * allocation.shares[run].bytes;
 }
 
-TEST(FilterOutputTest, AStoreThatKeepsToItsBudgetGivesEachJobItsShare) {
+TEST(FilterOutputTest, JobsGetTheirShareWithinTheBudget) {
   const Runs runs = FourLevels();
   const auto allocator = Allocator("standard", FilterGoal::BitsPerKey(10));
   const FilterAllocation all = allocator->Allocate(runs);
@@ -292,7 +292,7 @@ TEST(FilterOutputTest, AStoreThatKeepsToItsBudgetGivesEachJobItsShare) {
   }
 }
 
-TEST(FilterOutputTest, OlderTablesWithMoreThanTheirsLeaveLess) {
+TEST(FilterOutputTest, OversizedOlderTablesLeaveLess) {
   const Runs runs = FourLevels();
   const auto allocator = Allocator("standard", FilterGoal::BitsPerKey(10));
   const FilterAllocation all = allocator->Allocate(runs);
@@ -314,7 +314,7 @@ TEST(FilterOutputTest, OlderTablesWithMoreThanTheirsLeaveLess) {
   }
 }
 
-TEST(FilterOutputTest, AJobThatCanMeetTheBudgetMeetsIt) {
+TEST(FilterOutputTest, JobsMeetTheBudgetIfTheyCan) {
   const Runs runs = FourLevels();
   const auto allocator = Allocator("standard", FilterGoal::BitsPerKey(10));
   const FilterAllocation all = allocator->Allocate(runs);
@@ -328,7 +328,7 @@ TEST(FilterOutputTest, AJobThatCanMeetTheBudgetMeetsIt) {
   }
 }
 
-TEST(FilterOutputTest, ReadsAreMadeUpForToo) {
+TEST(FilterOutputTest, JobsCorrectReadsToo) {
   const Runs runs = FourLevels();
   const auto allocator = Allocator("standard", FilterGoal::WastedReads(0.02));
   const FilterAllocation all = allocator->Allocate(runs);
@@ -343,7 +343,7 @@ TEST(FilterOutputTest, ReadsAreMadeUpForToo) {
 
 // Tables of the deepest level were made when the store was smaller; a budget that does not grow
 // leaves room for what it grows by.
-TEST(FilterOutputTest, OfAFixedBudgetSomeIsLeftForGrowth) {
+TEST(FilterOutputTest, FixedBudgetsLeaveRoomForGrowth) {
   const Runs runs = {{100'000, 10, 10}, {900'000, 90, 90}};
   const auto bytes = Allocator("standard", FilterGoal::Bytes(1'250'000));
   const FilterAllocation all = bytes->Allocate(runs);
@@ -360,7 +360,7 @@ TEST(FilterOutputTest, OfAFixedBudgetSomeIsLeftForGrowth) {
 }
 
 // A job that writes keys of several hotnesses makes up for the others with all of them.
-TEST(FilterOutputTest, ThePartsOfAnOutputMeetTheGoalTogether) {
+TEST(FilterOutputTest, PartsOfAnOutputMeetTheGoalTogether) {
   const Runs runs = {{100'000, 10, 10}, {90'000, 9, 90, 0.9}, {810'000, 81, 90, 0.1, true}};
   const FilterOutput output = {{{1, 80'000}, {2, 720'000}}, 0, 0};
   for (const FilterGoal& goal : {FilterGoal::BitsPerKey(10), FilterGoal::WastedReads(0.01)}) {
@@ -391,7 +391,7 @@ TEST(FilterOutputTest, ThePartsOfAnOutputMeetTheGoalTogether) {
   }
 }
 
-TEST(FilterOutputTest, TheFirstFlushOfAStoreGetsTheWholeGoal) {
+TEST(FilterOutputTest, FirstFlushGetsTheWholeGoal) {
   const Runs runs = {{1'000, 1, 0}};
   EXPECT_NEAR(
       ForOutput(*Allocator("standard", FilterGoal::BitsPerKey(10)), runs, {{{0, 1'000}}, 0, 0})

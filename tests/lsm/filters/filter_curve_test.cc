@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, FilterCurveTest, testing::ValuesIn(Kinds()), [](
 });
 
 // The curves are measured, not believed: by building what they speak of.
-TEST_P(FilterCurveTest, IsWhatFiltersMeasure) {
+TEST_P(FilterCurveTest, MatchesMeasuredFilters) {
   constexpr uint64_t kKeys = 24'576;
   const FilterCurve curve(GetParam(), kKeys);
   for (const double bits : {1.0, 2.5, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0}) {
@@ -86,7 +86,7 @@ TEST_P(FilterCurveTest, FallsFromFewBitsToMany) {
   }
 }
 
-TEST_P(FilterCurveTest, BitsAndFppLeadToEachOther) {
+TEST_P(FilterCurveTest, BitsAndFppConvertBothWays) {
   const FilterCurve curve(GetParam(), 100'000);
   for (const double fpp : {0.6, 0.1, 0.013, 0.001, 0.00002}) {
     const FilterCurve::Point reached = curve.Reaching(fpp);
@@ -99,7 +99,7 @@ TEST_P(FilterCurveTest, BitsAndFppLeadToEachOther) {
   EXPECT_EQ(curve.At(1000).fpp, curve.points().back().fpp);
 }
 
-TEST_P(FilterCurveTest, TooFewBitsAreNoFilter) {
+TEST_P(FilterCurveTest, TooFewBitsMakeNoFilter) {
   const FilterCurve curve(GetParam(), 100'000);
   for (const double bits : {-5.0, 0.0, 0.1}) {
     EXPECT_EQ(curve.At(bits).fpp, 1) << bits;
@@ -107,7 +107,7 @@ TEST_P(FilterCurveTest, TooFewBitsAreNoFilter) {
   }
 }
 
-TEST(FilterCurvesTest, FiltersOfAboutTheSameSizeShareOne) {
+TEST(FilterCurvesTest, SimilarSizesShareACurve) {
   FilterCurves curves;
   const FilterCurve& curve = curves.Of("ribbon", 20'000);
   EXPECT_EQ(&curves.Of("ribbon", 30'000), &curve);
@@ -119,7 +119,7 @@ TEST(FilterCurvesTest, FiltersOfAboutTheSameSizeShareOne) {
 
 // What they share must do for all of them: within 3 % of the bits where tables are not tiny, but
 // for fuse filters, whose segments double.
-TEST(FilterCurvesTest, WhatTheyShareFitsEachOfThem) {
+TEST(FilterCurvesTest, SharedCurvesFitEachSize) {
   FilterCurves curves;
   for (const std::string& kind : Kinds()) {
     const double tolerance = kind.starts_with("fuse") ? 0.12 : 0.03;

@@ -22,7 +22,7 @@ TEST(HotnessTest, WithoutCountsNothingIsHot) {
   EXPECT_NEAR(scale.HotnessOf({0, 5}), 1, 1e-5);
 }
 
-TEST(HotnessTest, FewCountsSayLittleAndManySayAll) {
+TEST(HotnessTest, ManyCountsWeighMore) {
   // 90 % of the lookups in a tenth of the keys.
   for (const double expected : {0.1, 1.0, 10.0, 1000.0}) {
     const WastedReads hot{9 * expected, expected}, cold{expected, 9 * expected};
@@ -41,7 +41,7 @@ TEST(HotnessTest, FewCountsSayLittleAndManySayAll) {
   }
 }
 
-TEST(HotnessTest, ItIsWhatTheHeaderSays) {
+TEST(HotnessTest, MatchesTheHeader) {
   // The scale is 1: both were seen as often as expected.
   const HotnessScale scale = HotnessScale::Of(Parts{{1, {20, 20}}, {1, {20, 20}}});
   EXPECT_NEAR(scale.HotnessOf({30, 10}), (30 + kPseudo) / (10 + kPseudo), 1e-4);
@@ -50,7 +50,7 @@ TEST(HotnessTest, ItIsWhatTheHeaderSays) {
 
 // If most lookups find their key in the upper levels, the lower levels see few.  That does not make
 // a new table hot.
-TEST(HotnessTest, WhatAllTablesLackIsNoHotness) {
+TEST(HotnessTest, MissingCountsAreNoHotness) {
   Parts parts;
   for (int i = 0; i < 20; ++i) parts.push_back({1, {10, 100}});
   parts.push_back({1, {}});
@@ -60,7 +60,7 @@ TEST(HotnessTest, WhatAllTablesLackIsNoHotness) {
   EXPECT_NEAR(scale.HotnessOf({100, 100}), 104.0 / 14, 0.1);
 }
 
-TEST(HotnessTest, ItHasBounds) {
+TEST(HotnessTest, IsBounded) {
   const HotnessScale scale;
   EXPECT_EQ(scale.HotnessOf({1e6, 0}), HotnessScale::kMost);
   EXPECT_EQ(scale.HotnessOf({0, 1e6}), HotnessScale::kLeast);
@@ -68,7 +68,7 @@ TEST(HotnessTest, ItHasBounds) {
 
 // FPPs by the inverse of hotness waste e to the mean of log hotness, less the log of its mean, as
 // often as even ones.
-TEST(HotnessTest, ChanceAloneCostsLittle) {
+TEST(HotnessTest, RandomCountsCostLittle) {
   std::mt19937_64 random(1);
   constexpr int kTables = 2000;
   for (const double expected : {0.3, 1.0, 4.0, 20.0, 300.0}) {
@@ -105,7 +105,7 @@ TEST(WastedReadsTest, SharesAddUp) {
   EXPECT_EQ(reads.expected, 13);
 }
 
-TEST(WastedReadsTest, ATableKnowsWhatItInheritedAndWhatCameSince) {
+TEST(WastedReadsTest, TablesSeparateInheritedAndNewCounts) {
   WastedReadCounter counter({3, 5}, /*lookups=*/100);
   counter.Add();
   const WastedReads reads = counter.Get(/*lookups=*/300, /*expected=*/0.01);

@@ -18,7 +18,7 @@ namespace {
 using testing::ElementsAre;
 using Lane = lsm::Scheduler::Lane;
 
-TEST(SingleThreadSchedulerTest, RunsNothingWithinScheduleAndOneJobAWait) {
+TEST(SingleThreadSchedulerTest, RunsOneJobPerWait) {
   std::vector<std::string> log;
   SingleThreadScheduler scheduler;
   lsm::Mutex mutex;
@@ -48,7 +48,7 @@ TEST(SingleThreadSchedulerTest, RunsNothingWithinScheduleAndOneJobAWait) {
   scheduler.Pause(1);  // nothing to run, and no reason to stop
 }
 
-TEST(SingleThreadSchedulerTest, RunsOtherLanesWhileAJobWaitsButNeverItsOwn) {
+TEST(SingleThreadSchedulerTest, RunsOtherLanesWhileAJobWaits) {
   std::vector<std::string> log;
   SingleThreadScheduler scheduler;
   scheduler.Schedule(Lane::kFlush, [&] {
@@ -63,7 +63,7 @@ TEST(SingleThreadSchedulerTest, RunsOtherLanesWhileAJobWaitsButNeverItsOwn) {
   EXPECT_THAT(log, ElementsAre("flush begins", "compaction", "flush ends", "next flush"));
 }
 
-TEST(SingleThreadSchedulerTest, RunsWhatIsLeftAtItsEnd) {
+TEST(SingleThreadSchedulerTest, RunsRemainingJobsAtItsEnd) {
   std::vector<std::string> log;
   {
     SingleThreadScheduler scheduler;
@@ -86,7 +86,7 @@ TEST(SingleThreadSchedulerDeathTest, EndsTheProgramIfAWaitCannotEnd) {
   EXPECT_DEATH(wait_for_ever(), "deadlock");
 }
 
-TEST(ManualClockTest, MovesOnlyWhenReadOrTold) {
+TEST(ManualClockTest, ClockMovesOnlyWhenReadOrTold) {
   ManualClock clock;
   EXPECT_EQ(clock.MonotonicNanos(), 1000u);
   EXPECT_EQ(clock.MonotonicNanos(), 2000u);

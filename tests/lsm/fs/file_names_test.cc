@@ -9,7 +9,7 @@
 namespace lsm {
 namespace {
 
-TEST(FileNamesTest, AreMadeFromNumbersOfSixDigitsOrMore) {
+TEST(FileNamesTest, HaveSixDigitsOrMore) {
   EXPECT_EQ(TableFileName(7), "000007.table");
   EXPECT_EQ(LogFileName(123456), "123456.log");
   EXPECT_EQ(ManifestFileName(1234567), "1234567.manifest");
@@ -32,7 +32,7 @@ TEST(FileNamesTest, AreReadBack) {
   EXPECT_EQ(ParseFileName("000007.manifest.tmp")->kind, FileKind::kTemporary);
 }
 
-TEST(FileNamesTest, OfOthersAreNotTheStores) {
+TEST(FileNamesTest, RefusesOtherNames) {
   for (const char* name : {"",
                            ".",
                            "..",

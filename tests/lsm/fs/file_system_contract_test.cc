@@ -79,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(
                     BackendFactory{"Memory", [] { return std::make_unique<MemoryBackend>(); }}),
     [](const auto& instance) { return instance.param.name; });
 
-TEST_P(FileSystemContractTest, ReadsWhatWasAppended) {
+TEST_P(FileSystemContractTest, ReadsAppendedBytes) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> file, directory_->CreateExclusive("a"));
   EXPECT_EQ(file->path(), path() + "/a");
   EXPECT_EQ(file->size_bytes(), 0u);
@@ -106,12 +106,12 @@ TEST_P(FileSystemContractTest, AllocatesZerosAndAppendsAfterThem) {
   EXPECT_EQ(directory_->Stat("a")->size_bytes, 5u);
 }
 
-TEST_P(FileSystemContractTest, KnowsWhatIsFree) {
+TEST_P(FileSystemContractTest, KnowsItsFreeSpace) {
   ASSERT_OK_AND_ASSIGN(const uint64_t free, directory_->FreeBytes());
   EXPECT_GT(free, 0u);
 }
 
-TEST_P(FileSystemContractTest, ReadsAreShortOnlyWhereTheFileEnds) {
+TEST_P(FileSystemContractTest, ReadsAreShortOnlyAtTheEnd) {
   Write("a", "0123456789");
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ReadFile> file,
                        directory_->OpenRead("a", ReadMode::kBuffered));
@@ -131,14 +131,14 @@ TEST_P(FileSystemContractTest, ReadsAreShortOnlyWhereTheFileEnds) {
   EXPECT_EQ(read(0, 0), "");
 }
 
-TEST_P(FileSystemContractTest, CreatesOnlyWhatIsNotThere) {
+TEST_P(FileSystemContractTest, CreatesOnlyNewFiles) {
   Write("a", "old");
   EXPECT_THAT(directory_->CreateExclusive("a"),
               StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr(path() + "/a")));
   EXPECT_EQ(Read("a"), "old");
 }
 
-TEST_P(FileSystemContractTest, SaysByNameWhatIsMissing) {
+TEST_P(FileSystemContractTest, NamesMissingFiles) {
   const auto names_the_file = StatusIs(absl::StatusCode::kNotFound, HasSubstr(path() + "/none"));
   EXPECT_THAT(directory_->OpenRead("none", ReadMode::kBuffered), names_the_file);
   EXPECT_THAT(directory_->OpenRead("none", ReadMode::kDirect), names_the_file);
@@ -149,7 +149,7 @@ TEST_P(FileSystemContractTest, SaysByNameWhatIsMissing) {
   EXPECT_THAT(List(), IsEmpty());
 }
 
-TEST_P(FileSystemContractTest, RefusesNamesThatLeadElsewhere) {
+TEST_P(FileSystemContractTest, RefusesNamesOutsideTheDirectory) {
   Write("a", "x");
   const std::string too_long(256, 'n');
   for (const std::string& name :
@@ -182,7 +182,7 @@ TEST_P(FileSystemContractTest, ListsFilesAndNotDirectories) {
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("directory")));
 }
 
-TEST_P(FileSystemContractTest, RenamesOverWhatIsThereAndKeepsHandlesGood) {
+TEST_P(FileSystemContractTest, RenamesOverFilesAndKeepsHandles) {
   Write("a", "new");
   Write("b", "old");
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ReadFile> old_file,
@@ -227,7 +227,7 @@ TEST_P(FileSystemContractTest, LinksIntoNoOtherFileSystem) {
   EXPECT_THAT(directory_->Link("a", *other, "a"), StatusIs(absl::StatusCode::kUnimplemented));
 }
 
-TEST_P(FileSystemContractTest, RemovesTheNameButNotWhatIsOpen) {
+TEST_P(FileSystemContractTest, RemovesNamesOfOpenFiles) {
   Write("a", "bytes");
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ReadFile> file,
                        directory_->OpenRead("a", ReadMode::kBuffered));
@@ -239,7 +239,7 @@ TEST_P(FileSystemContractTest, RemovesTheNameButNotWhatIsOpen) {
   EXPECT_EQ(buffer, "bytes");
 }
 
-TEST_P(FileSystemContractTest, ReplacesAtOnceIfTheOldBytesAreAsExpected) {
+TEST_P(FileSystemContractTest, ReplacesExpectedBytesAtomically) {
   ASSERT_OK(directory_->AtomicReplace("CURRENT", "one", std::nullopt));
   EXPECT_EQ(Read("CURRENT"), "one");
   ASSERT_OK(directory_->AtomicReplace("CURRENT", "number two", "one"));
@@ -250,7 +250,7 @@ TEST_P(FileSystemContractTest, ReplacesAtOnceIfTheOldBytesAreAsExpected) {
   EXPECT_THAT(List(), UnorderedElementsAre("CURRENT"));
 }
 
-TEST_P(FileSystemContractTest, ReplacesNothingIfTheOldBytesAreOthers) {
+TEST_P(FileSystemContractTest, RefusesToReplaceUnexpectedBytes) {
   const auto aborted = StatusIs(absl::StatusCode::kAborted, HasSubstr(path() + "/CURRENT"));
   EXPECT_THAT(directory_->AtomicReplace("CURRENT", "x", ""), aborted);
   EXPECT_THAT(List(), IsEmpty());
@@ -280,7 +280,7 @@ TEST_P(FileSystemContractTest, LocksExclusivelyOnlyOnce) {
   EXPECT_OK(again->Lock("LOCK", LockKind::kExclusive));
 }
 
-TEST_P(FileSystemContractTest, SharesALockThatManyOnlyRead) {
+TEST_P(FileSystemContractTest, ReadersShareTheLock) {
   Write("LOCK", "");
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<FileLock> first,
                        directory_->Lock("LOCK", LockKind::kShared));
@@ -338,7 +338,7 @@ TEST_P(FileSystemContractTest, RemovesOnlyEmptyDirectories) {
   EXPECT_THAT(directory_->Stat("b"), StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST_P(FileSystemContractTest, KnowsWhichPathsLeadIntoADirectory) {
+TEST_P(FileSystemContractTest, KnowsPathsInsideADirectory) {
   for (const std::string end : {"", "/", "/.", "/below", "/not/yet/there"}) {
     ASSERT_OK_AND_ASSIGN(const bool is_inside, directory_->Contains(path() + end));
     EXPECT_TRUE(is_inside) << end;
@@ -349,7 +349,7 @@ TEST_P(FileSystemContractTest, KnowsWhichPathsLeadIntoADirectory) {
   }
 }
 
-TEST_P(FileSystemContractTest, ReadsManyAtOnceEachWithItsOwnOutcome) {
+TEST_P(FileSystemContractTest, ReadsManyWithSeparateOutcomes) {
   Write("a", "0123456789");
   Write("b", std::string(100'000, 'b'));
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ReadFile> a,
@@ -384,7 +384,7 @@ TEST_P(FileSystemContractTest, ReadsManyAtOnceEachWithItsOwnOutcome) {
   file_system().ReadMany({});
 }
 
-TEST_P(FileSystemContractTest, ReadsNoMoreThanItIsAllowedTo) {
+TEST_P(FileSystemContractTest, KeepsTheReadLimit) {
   Write("a", "0123456789");
   ASSERT_OK_AND_ASSIGN(const std::string exact, ReadWholeFile(*directory_, "a", 10));
   EXPECT_EQ(exact, "0123456789");
@@ -392,7 +392,7 @@ TEST_P(FileSystemContractTest, ReadsNoMoreThanItIsAllowedTo) {
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr(path() + "/a")));
 }
 
-TEST_P(FileSystemContractTest, ADirectoryKnowsItsPath) { EXPECT_EQ(directory_->path(), path()); }
+TEST_P(FileSystemContractTest, DirectoriesKnowTheirPath) { EXPECT_EQ(directory_->path(), path()); }
 
 TEST_P(FileSystemContractTest, KeepsLargeAppendsWhole) {
   std::string large(3'000'000, '\0');

@@ -37,7 +37,7 @@ std::string FlagsOf(const char* place) {
   return "";
 }
 
-TEST(HugePagesTest, TheKernelIsToldOfWholeOnes) {
+TEST(HugePagesTest, AdvisesWholeHugePages) {
   // Where it has none, or does not tell, nothing can be seen.
   if (!std::filesystem::exists("/sys/kernel/mm/transparent_hugepage")) return;
   const Memory memory = HugePages(16);
@@ -49,7 +49,7 @@ TEST(HugePagesTest, TheKernelIsToldOfWholeOnes) {
   }
 }
 
-TEST(HugePagesTest, WhatIsGivenBackCanBeUsedAgain) {
+TEST(HugePagesTest, ReturnedMemoryCanBeReused) {
   const Memory memory = HugePages(3);
   std::memset(memory.get(), 'a', 3 * kHugePageBytes);
   GiveBackPages(memory.get() + kHugePageBytes, kHugePageBytes);

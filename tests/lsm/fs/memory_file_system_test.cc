@@ -61,7 +61,7 @@ class MemoryFileSystemTest : public testing::Test {
   std::unique_ptr<Directory> directory_;
 };
 
-TEST_F(MemoryFileSystemTest, LosesBytesThatWereNotSynced) {
+TEST_F(MemoryFileSystemTest, LosesUnsyncedBytes) {
   CreateSynced("other", "x");
   const std::unique_ptr<AppendFile> file = Create("a", "synced");
   ASSERT_OK(file->Sync());
@@ -72,7 +72,7 @@ TEST_F(MemoryFileSystemTest, LosesBytesThatWereNotSynced) {
   EXPECT_THAT(Contents(), ElementsAre("a=synced", "other=x"));
 }
 
-TEST_F(MemoryFileSystemTest, KeepsBytesThatWereNotSyncedWhenAskedTo) {
+TEST_F(MemoryFileSystemTest, KeepsUnsyncedBytesOnRequest) {
   const std::unique_ptr<AppendFile> file = Create("a", "one");
   Restart(Unsynced::kKept);
   EXPECT_THAT(Contents(), ElementsAre("a=one"));
@@ -81,20 +81,20 @@ TEST_F(MemoryFileSystemTest, KeepsBytesThatWereNotSyncedWhenAskedTo) {
   EXPECT_THAT(Contents(), ElementsAre("a=one"));
 }
 
-TEST_F(MemoryFileSystemTest, LosesTheNameOfASyncedFileIfTheDirectoryWasNotSynced) {
+TEST_F(MemoryFileSystemTest, LosesNamesOfUnsyncedDirectories) {
   ASSERT_OK(Create("a", "bytes")->Sync());
   Restart(Unsynced::kLost);
   EXPECT_THAT(Contents(), IsEmpty());
 }
 
-TEST_F(MemoryFileSystemTest, KeepsTheNameOfAFileWhoseBytesAreLost) {
+TEST_F(MemoryFileSystemTest, KeepsNamesOfFilesThatLostTheirBytes) {
   Create("a", "bytes");
   ASSERT_OK(directory_->Sync());
   Restart(Unsynced::kLost);
   EXPECT_THAT(Contents(), ElementsAre("a="));
 }
 
-TEST_F(MemoryFileSystemTest, BringsBackANameWhoseRemovalWasNotSynced) {
+TEST_F(MemoryFileSystemTest, RestoresNamesAfterUnsyncedRemovals) {
   CreateSynced("a", "bytes");
   ASSERT_OK(directory_->Remove("a"));
   EXPECT_THAT(Contents(), IsEmpty());
@@ -106,7 +106,7 @@ TEST_F(MemoryFileSystemTest, BringsBackANameWhoseRemovalWasNotSynced) {
   EXPECT_THAT(Contents(), IsEmpty());
 }
 
-TEST_F(MemoryFileSystemTest, BringsBackTheRemovedFileAndNotItsSuccessor) {
+TEST_F(MemoryFileSystemTest, RestoresTheRemovedFileNotItsSuccessor) {
   CreateSynced("a", "old");
   ASSERT_OK(directory_->Remove("a"));
   ASSERT_OK(Create("a", "new")->Sync());
@@ -114,7 +114,7 @@ TEST_F(MemoryFileSystemTest, BringsBackTheRemovedFileAndNotItsSuccessor) {
   EXPECT_THAT(Contents(), ElementsAre("a=old"));
 }
 
-TEST_F(MemoryFileSystemTest, RollsBackARenameThatWasNotSynced) {
+TEST_F(MemoryFileSystemTest, RollsBackUnsyncedRenames) {
   CreateSynced("a", "new");
   CreateSynced("b", "old");
   ASSERT_OK(directory_->Rename("a", "b"));
@@ -127,7 +127,7 @@ TEST_F(MemoryFileSystemTest, RollsBackARenameThatWasNotSynced) {
   EXPECT_THAT(Contents(), ElementsAre("b=new"));
 }
 
-TEST_F(MemoryFileSystemTest, LosesBytesAddedToAFileAfterItsDirectoryWasSynced) {
+TEST_F(MemoryFileSystemTest, LosesBytesAppendedAfterTheDirectorySync) {
   const std::unique_ptr<AppendFile> file = Create("a", "");
   ASSERT_OK(directory_->Sync());
   ASSERT_OK(file->Append("one"));
@@ -138,7 +138,7 @@ TEST_F(MemoryFileSystemTest, LosesBytesAddedToAFileAfterItsDirectoryWasSynced) {
   EXPECT_THAT(Contents(), ElementsAre("a=one"));
 }
 
-TEST_F(MemoryFileSystemTest, ReplacesDurablyAndNothingElseWithIt) {
+TEST_F(MemoryFileSystemTest, ReplaceMakesNothingElseDurable) {
   Create("unsynced", "x");
   ASSERT_OK(directory_->AtomicReplace("CURRENT", "one", std::nullopt));
   Restart(Unsynced::kLost);
@@ -221,7 +221,7 @@ TEST_F(MemoryFileSystemTest, StopsAtTheGivenOperationAndStaysStopped) {
   EXPECT_THAT(Contents(), ElementsAre("a=synced"));
 }
 
-TEST_F(MemoryFileSystemTest, InvalidatesHandlesFromBeforeACrash) {
+TEST_F(MemoryFileSystemTest, CrashesInvalidateHandles) {
   const std::unique_ptr<AppendFile> writer = Create("a", "bytes");
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ReadFile> reader,
                        directory_->OpenRead("a", ReadMode::kBuffered));
@@ -250,7 +250,7 @@ TEST_F(MemoryFileSystemTest, InvalidatesHandlesFromBeforeACrash) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST_F(MemoryFileSystemTest, FailsWhereAFaultSaysSoWithoutAnyEffect) {
+TEST_F(MemoryFileSystemTest, FaultsFailWithoutEffect) {
   CreateSynced("a", "bytes");
   const std::vector<std::string> before = Contents();
   files_.SetFault([](FileOperation operation, const std::string& path, uint64_t) {
@@ -268,7 +268,7 @@ TEST_F(MemoryFileSystemTest, FailsWhereAFaultSaysSoWithoutAnyEffect) {
   EXPECT_EQ(Contents(), before);
 }
 
-TEST_F(MemoryFileSystemTest, MakesNothingDurableWhenASyncFailsAndTriesNoSecondTime) {
+TEST_F(MemoryFileSystemTest, FailedSyncsAreFinal) {
   const std::unique_ptr<AppendFile> file = Create("a", "bytes");
   ASSERT_OK(directory_->Sync());
   files_.SetFault([](FileOperation operation, const std::string&, uint64_t) {
@@ -283,7 +283,7 @@ TEST_F(MemoryFileSystemTest, MakesNothingDurableWhenASyncFailsAndTriesNoSecondTi
   EXPECT_THAT(Contents(), ElementsAre("a="));
 }
 
-TEST_F(MemoryFileSystemTest, KeepsNamesUndurableWhenASyncOfTheDirectoryFails) {
+TEST_F(MemoryFileSystemTest, FailedDirectorySyncsKeepNamesUndurable) {
   CreateSynced("a", "x");
   ASSERT_OK(directory_->Remove("a"));
   files_.SetFault([](FileOperation operation, const std::string&, uint64_t) {
@@ -295,7 +295,7 @@ TEST_F(MemoryFileSystemTest, KeepsNamesUndurableWhenASyncOfTheDirectoryFails) {
   EXPECT_THAT(Contents(), ElementsAre("a=x"));
 }
 
-TEST_F(MemoryFileSystemTest, SyncsNoDroppedNameUntilItIsCreatedAgain) {
+TEST_F(MemoryFileSystemTest, SyncsNoDroppedNameBeforeItIsRecreated) {
   CreateSynced("removed", "x");
   CreateSynced("stays", "y");
   ASSERT_OK(Create("dropped", "1")->Sync());
@@ -314,7 +314,7 @@ TEST_F(MemoryFileSystemTest, SyncsNoDroppedNameUntilItIsCreatedAgain) {
   EXPECT_THAT(Contents(), ElementsAre("later=4", "made again=3", "removed=x", "stays=y"));
 }
 
-TEST_F(MemoryFileSystemTest, KeepsHalfOfAnAppendThatFails) {
+TEST_F(MemoryFileSystemTest, KeepsHalfOfAFailedAppend) {
   const std::unique_ptr<AppendFile> file = Create("a", "");
   files_.SetFault([](FileOperation operation, const std::string&, uint64_t) {
     return operation == FileOperation::kAppend ? absl::UnavailableError("EIO") : absl::OkStatus();
@@ -333,7 +333,7 @@ TEST_F(MemoryFileSystemTest, LetsAFaultUseTheFileSystem) {
   EXPECT_OK(directory_->CreateExclusive("a"));
 }
 
-TEST_F(MemoryFileSystemTest, IsFullAfterAsManyBytesAsAreFree) {
+TEST_F(MemoryFileSystemTest, FillsUp) {
   files_.SetFreeBytes(10);
   const std::unique_ptr<AppendFile> file = Create("a", "123456");
   EXPECT_THAT(directory_->AtomicReplace("CURRENT", "12345", std::nullopt),
@@ -399,7 +399,7 @@ TEST_F(MemoryFileSystemTest, FreesSpaceAppendedAfterARemoval) {
   EXPECT_EQ(directory_->FreeBytes().value(), 10u);
 }
 
-TEST_F(MemoryFileSystemTest, AllocatesAsFarAsThereIsRoom) {
+TEST_F(MemoryFileSystemTest, AllocatesAvailableSpace) {
   files_.SetFreeBytes(10);
   const std::unique_ptr<AppendFile> file = Create("a", "123");
   ASSERT_OK(file->Allocate(4));
@@ -411,7 +411,7 @@ TEST_F(MemoryFileSystemTest, AllocatesAsFarAsThereIsRoom) {
   EXPECT_EQ(directory_->FreeBytes().value(), 10u);
 }
 
-TEST_F(MemoryFileSystemTest, ClonesGoTheirOwnWay) {
+TEST_F(MemoryFileSystemTest, ClonesAreIndependent) {
   CreateSynced("a", "old");
   const std::unique_ptr<AppendFile> file = Create("b", "open");
   ASSERT_OK(directory_->Remove("a"));
@@ -454,7 +454,7 @@ TEST_F(MemoryFileSystemTest, ClonesHaveNoFaultsLocksOrCrash) {
   EXPECT_OK(directory->Lock("LOCK", LockKind::kExclusive));
 }
 
-TEST_F(MemoryFileSystemTest, DamageIsSeenThroughOpenFilesAndSurvivesCrashes) {
+TEST_F(MemoryFileSystemTest, DamageShowsInOpenFilesAndSurvivesCrashes) {
   CreateSynced("a", "sound");
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ReadFile> reader,
                        directory_->OpenRead("a", ReadMode::kBuffered));
@@ -468,7 +468,7 @@ TEST_F(MemoryFileSystemTest, DamageIsSeenThroughOpenFilesAndSurvivesCrashes) {
   EXPECT_EQ(files_.FileBytes("/db/none"), "");
 }
 
-TEST_F(MemoryFileSystemTest, GoesOnAppendingToAFileWhoseBytesWereReplaced) {
+TEST_F(MemoryFileSystemTest, AppendsAfterBytesWereReplaced) {
   const std::unique_ptr<AppendFile> file = Create("a", "sound");
   files_.SetFileBytes("/db/a", "damaged");
   ASSERT_OK(file->Append(" more"));

@@ -65,7 +65,7 @@ TEST_F(PosixCallsTest, HandsEachAppendToTheKernelAtOnce) {
                                    "fsync store"));
 }
 
-TEST_F(PosixCallsTest, ReplacesByRenameOfASyncedFileAndSyncOfTheDirectory) {
+TEST_F(PosixCallsTest, ReplacesByRenameOfASyncedFile) {
   ASSERT_OK(directory_->AtomicReplace("CURRENT", "old", std::nullopt));
   Watch();
   ASSERT_OK(directory_->AtomicReplace("CURRENT", "new", "old"));
@@ -76,7 +76,7 @@ TEST_F(PosixCallsTest, ReplacesByRenameOfASyncedFileAndSyncOfTheDirectory) {
                           "rename CURRENT.tmp CURRENT", "fsync store"));
 }
 
-TEST_F(PosixCallsTest, KeepsTheOldBytesWhateverCallOfAReplaceFails) {
+TEST_F(PosixCallsTest, FailedReplacesKeepTheOldBytes) {
   ASSERT_OK(directory_->AtomicReplace("CURRENT", "old", std::nullopt));
   for (const char* call : {"open", "pread", "unlink", "create", "write", "fdatasync", "rename"}) {
     Watch();
@@ -100,7 +100,7 @@ TEST_F(PosixCallsTest, KeepsTheOldBytesWhateverCallOfAReplaceFails) {
       StatusIs(absl::StatusCode::kUnavailable, HasSubstr(path() + ": sync of the directory")));
 }
 
-TEST_F(PosixCallsTest, DoesNotTakeALackOfDescriptorsForOtherBytes) {
+TEST_F(PosixCallsTest, TellsMissingDescriptorsFromOtherBytes) {
   ASSERT_OK(directory_->AtomicReplace("CURRENT", "old", std::nullopt));
   for (const char* call : {"open", "create"}) {
     Watch();
@@ -112,7 +112,7 @@ TEST_F(PosixCallsTest, DoesNotTakeALackOfDescriptorsForOtherBytes) {
 }
 
 // Three are kept back for what no write can do without.
-TEST_F(PosixCallsTest, LogsManifestsAndCurrentTakeASpareDescriptor) {
+TEST_F(PosixCallsTest, ImportantFilesUseASpareDescriptor) {
   ASSERT_OK(directory_->AtomicReplace("CURRENT", "old", std::nullopt));
   for (const char* name : {"000001.log", "000002.manifest", "CURRENT.tmp"}) {
     Watch();
@@ -129,7 +129,7 @@ TEST_F(PosixCallsTest, LogsManifestsAndCurrentTakeASpareDescriptor) {
 }
 
 // Another thread of the process, which wants one too, may be faster.
-TEST_F(PosixCallsTest, ASpareDescriptorThatIsSnatchedIsFollowedByTheNext) {
+TEST_F(PosixCallsTest, TakesTheNextSpareDescriptor) {
   ASSERT_OK(directory_->AtomicReplace("CURRENT", "old", std::nullopt));
   for (const bool creates : {true, false}) {
     Watch();
@@ -170,7 +170,7 @@ TEST_F(PosixCallsTest, AllocatesWithoutWriting) {
   EXPECT_GE(info.st_blocks * 512, 1 << 20);  // it is not sparse
 }
 
-TEST_F(PosixCallsTest, WritesZerosWhereTheFileSystemCannotAllocate) {
+TEST_F(PosixCallsTest, WritesZerosWithoutAllocation) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> file, directory_->CreateExclusive("a"));
   Watch();
   script_.fail["fallocate"] = {EOPNOTSUPP};
@@ -190,7 +190,7 @@ TEST_F(PosixCallsTest, TellsAFullDiskFromOtherLimits) {
   }
 }
 
-TEST_F(PosixCallsTest, ReportsThatFreeSpaceIsNotKnown) {
+TEST_F(PosixCallsTest, ReportsUnknownFreeSpace) {
   Watch();
   script_.fail["fstatvfs"] = {EINTR, EIO};
   EXPECT_THAT(directory_->FreeBytes(),
@@ -199,7 +199,7 @@ TEST_F(PosixCallsTest, ReportsThatFreeSpaceIsNotKnown) {
   EXPECT_OK(directory_->FreeBytes());
 }
 
-TEST_F(PosixCallsTest, CountsWhatWasWrittenBeforeAWriteFailed) {
+TEST_F(PosixCallsTest, CountsBytesBeforeAFailedWrite) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> file, directory_->CreateExclusive("a"));
   Watch();
   script_.fail["write"] = {0, ENOSPC};
@@ -228,7 +228,7 @@ TEST_F(PosixCallsTest, ReadsAllBytesThroughInterruptionsAndShortReads) {
   }
 }
 
-TEST_F(PosixCallsTest, ReportsAReadThatFailsWithItsPlace) {
+TEST_F(PosixCallsTest, ReportsFailedReadsWithTheirOffset) {
   Write("a", std::string(20'000, 'x'));
   for (const ReadMode mode : {ReadMode::kBuffered, ReadMode::kDirect}) {
     absl::StatusOr<std::unique_ptr<ReadFile>> file = directory_->OpenRead("a", mode);
@@ -245,7 +245,7 @@ TEST_F(PosixCallsTest, ReportsAReadThatFailsWithItsPlace) {
   }
 }
 
-TEST_F(PosixCallsTest, DoesNotTakeAnEndlesslyShortDirectReadForTheEnd) {
+TEST_F(PosixCallsTest, TellsShortDirectReadsFromTheEnd) {
   Write("a", std::string(20'000, 'x'));
   absl::StatusOr<std::unique_ptr<ReadFile>> file = directory_->OpenRead("a", ReadMode::kDirect);
   if (absl::IsInvalidArgument(file.status())) return;  // no direct I/O here
@@ -256,7 +256,7 @@ TEST_F(PosixCallsTest, DoesNotTakeAnEndlesslyShortDirectReadForTheEnd) {
   EXPECT_THAT((*file)->ReadAt(0, buffer), StatusIs(absl::StatusCode::kUnavailable));
 }
 
-TEST_F(PosixCallsTest, StartsWritebackInWholeStepsAndLeavesErrorsToSync) {
+TEST_F(PosixCallsTest, StartsWritebackInSteps) {
   Watch();
   script_.fail["sync_file_range"] = {EIO};
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> file, directory_->CreateExclusive("a"));
@@ -271,7 +271,7 @@ TEST_F(PosixCallsTest, StartsWritebackInWholeStepsAndLeavesErrorsToSync) {
                                    "sync_file_range a", "fdatasync a"));
 }
 
-TEST_F(PosixCallsTest, SyncsNeverAgainOnceASyncHasFailed) {
+TEST_F(PosixCallsTest, NeverSyncsAgainAfterAFailedSync) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> file, directory_->CreateExclusive("a"));
   ASSERT_OK(file->Append("x"));
   Watch();
@@ -283,7 +283,7 @@ TEST_F(PosixCallsTest, SyncsNeverAgainOnceASyncHasFailed) {
   EXPECT_THAT(Calls(), ElementsAre("fdatasync a"));
 }
 
-TEST_F(PosixCallsTest, TakesAnInterruptedSyncForNoFailure) {
+TEST_F(PosixCallsTest, RetriesInterruptedSyncs) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> file, directory_->CreateExclusive("a"));
   Watch();
   script_.fail["fdatasync"] = {EINTR};
@@ -293,7 +293,7 @@ TEST_F(PosixCallsTest, TakesAnInterruptedSyncForNoFailure) {
   EXPECT_THAT(Calls(), ElementsAre("fdatasync a", "fdatasync a", "fsync store", "fsync store"));
 }
 
-TEST_F(PosixCallsTest, ReportsACloseThatFailsAndClosesOnlyOnce) {
+TEST_F(PosixCallsTest, ReportsFailedClosesAndClosesOnce) {
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<AppendFile> file, directory_->CreateExclusive("a"));
   Watch();
   script_.fail["close"] = {EIO};
@@ -317,7 +317,7 @@ TEST_F(PosixCallsTest, MakesDirectoriesDurableFromTheTopDown) {
 }
 
 // The kernel tells of a failed sync once: another attempt must not take the name for durable.
-TEST_F(PosixCallsTest, ADirectoryWhoseNameIsNotDurableIsNotThere) {
+TEST_F(PosixCallsTest, DirectoriesWithoutDurableNamesAreMissing) {
   const auto open = [&] { return PosixFileSystem().OpenDirectory(path() + "/x", /*create=*/true); };
   for (int attempt = 0; attempt < 2; ++attempt) {
     Watch();
@@ -339,7 +339,7 @@ TEST_F(PosixCallsTest, ADirectoryWhoseNameIsNotDurableIsNotThere) {
 }
 
 // The caller then copies instead, which must not hide other errors.
-TEST_F(PosixCallsTest, AFileSystemWithoutLinksSaysSo) {
+TEST_F(PosixCallsTest, ReportsMissingLinkSupport) {
   ASSERT_OK(directory_->CreateExclusive("a"));
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Directory> other,
                        PosixFileSystem(FileAccess::kOwner).OpenDirectory(path() + "/other", true));

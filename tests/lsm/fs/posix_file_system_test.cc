@@ -64,7 +64,7 @@ TEST_F(PosixFileSystemTest, ContainsFollowsPathsThroughMissingDirectories) {
   }
 }
 
-TEST_F(PosixFileSystemTest, GivesAccessToThoseWhomItIsTold) {
+TEST_F(PosixFileSystemTest, SetsTheRequestedMode) {
   struct Modes {
     FileSystem& files;
     std::string top;
@@ -119,7 +119,7 @@ TEST_F(PosixFileSystemTest, FollowsNoSymbolicLink) {
   EXPECT_EQ(outside, "secret");
 }
 
-TEST_F(PosixFileSystemTest, OpensNoSpecialFileAndDoesNotWaitForOne) {
+TEST_F(PosixFileSystemTest, OpensNoSpecialFiles) {
   ASSERT_EQ(::mkfifo(path_of("fifo").c_str(), 0600), 0);
   const auto is_a_fifo =
       StatusIs(absl::StatusCode::kUnavailable, path_of("fifo") + ": is a FIFO, not a regular file");
@@ -133,7 +133,7 @@ TEST_F(PosixFileSystemTest, OpensNoSpecialFileAndDoesNotWaitForOne) {
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("/dev/zero: is a device")));
 }
 
-TEST_F(PosixFileSystemTest, HandsNoDescriptorToOtherPrograms) {
+TEST_F(PosixFileSystemTest, KeepsDescriptorsFromOtherPrograms) {
   Write("file", "x");
   ASSERT_OK_AND_ASSIGN(const auto reader, directory_->OpenRead("file", ReadMode::kBuffered));
   ASSERT_OK_AND_ASSIGN(const auto writer, directory_->CreateExclusive("other"));
@@ -150,7 +150,7 @@ TEST_F(PosixFileSystemTest, HandsNoDescriptorToOtherPrograms) {
   EXPECT_EQ(ours, 4 + 3);  // spare ones
 }
 
-TEST_F(PosixFileSystemTest, StaysInItsDirectoryWhenThatIsRenamed) {
+TEST_F(PosixFileSystemTest, FollowsItsRenamedDirectory) {
   Write("a", "mine");
   std::filesystem::rename(path(), scratch_.path_of("elsewhere"));
   std::filesystem::create_directory(path());
@@ -166,7 +166,7 @@ TEST_F(PosixFileSystemTest, ListsLinksAndSpecialFilesAsFiles) {
   EXPECT_THAT(names, UnorderedElementsAre("a", "link", "fifo"));
 }
 
-TEST_F(PosixFileSystemTest, RemovesWhatAnInterruptedReplaceLeftBehind) {
+TEST_F(PosixFileSystemTest, RemovesFilesOfInterruptedReplaces) {
   Write("CURRENT.tmp", "half of someth");
   ASSERT_OK(directory_->AtomicReplace("CURRENT", "whole", std::nullopt));
   EXPECT_EQ(Read("CURRENT"), "whole");
@@ -217,7 +217,7 @@ TEST_F(PosixFileSystemTest, ReadsDirectlyFromFilesOfAnyLength) {
   }
 }
 
-TEST_F(PosixFileSystemTest, SaysWhereDirectReadsDoNotWork) {
+TEST_F(PosixFileSystemTest, ReportsUnsupportedDirectReads) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Directory> process,
                        PosixFileSystem().OpenDirectory("/proc/self", /*create=*/false));
   EXPECT_OK(process->OpenRead("status", ReadMode::kBuffered));
@@ -226,7 +226,7 @@ TEST_F(PosixFileSystemTest, SaysWhereDirectReadsDoNotWork) {
                        testing::AllOf(HasSubstr("direct I/O"), HasSubstr("/proc/self/status"))));
 }
 
-TEST_F(PosixFileSystemTest, RefusesOffsetsThatTheSystemCannotCount) {
+TEST_F(PosixFileSystemTest, RefusesOffsetsBeyondTheSystem) {
   Write("a", "x");
   for (const ReadMode mode : {ReadMode::kBuffered, ReadMode::kDirect}) {
     absl::StatusOr<std::unique_ptr<ReadFile>> file = directory_->OpenRead("a", mode);
@@ -263,7 +263,7 @@ TEST_F(PosixFileSystemTest, NamesTheLimitWhenDescriptorsRunOut) {
   EXPECT_THAT(result, HasSubstr("may have 20 open"));
 }
 
-TEST_F(PosixFileSystemTest, ReportsAFileThatMayNotGrow) {
+TEST_F(PosixFileSystemTest, ReportsFileSizeLimits) {
   const std::string result = InChild([&]() -> std::string {
     ::signal(SIGXFSZ, SIG_IGN);
     const rlimit limit{10'000, 10'000};
@@ -315,7 +315,7 @@ TEST_F(PosixFileSystemTest, ReportsAFullDiskAndKeepsTheOldPointer) {
             "OK\nOK\n");
 }
 
-TEST_F(PosixFileSystemTest, ReportsWhatIsForbidden) {
+TEST_F(PosixFileSystemTest, ReportsForbiddenAccess) {
   if (::geteuid() == 0) {
     // Root may do everything; a child that gives up its rights may not.
     ASSERT_EQ(::chmod(scratch_.path().c_str(), 0755), 0);
@@ -331,7 +331,7 @@ TEST_F(PosixFileSystemTest, ReportsWhatIsForbidden) {
   }
 }
 
-TEST(PosixEnvironmentTest, HasAClockThatNeverRunsBackwards) {
+TEST(PosixEnvironmentTest, ClockNeverRunsBackwards) {
   uint64_t last = SystemClock().MonotonicNanos();
   for (int i = 0; i < 1000; ++i) {
     const uint64_t now = SystemClock().MonotonicNanos();
@@ -341,7 +341,7 @@ TEST(PosixEnvironmentTest, HasAClockThatNeverRunsBackwards) {
   EXPECT_GT(SystemClock().WallMicros(), 1'600'000'000'000'000u);  // after September 2020
 }
 
-TEST(PosixEnvironmentTest, HasRandomNumbersThatDiffer) {
+TEST(PosixEnvironmentTest, RandomNumbersDiffer) {
   const uint64_t first = SystemRandom().Next();
   EXPECT_NE(SystemRandom().Next(), first);
 }

@@ -122,7 +122,7 @@ TEST_F(PosixLockTest, EndsWithItsHolder) {
   EXPECT_OK(directory_->Lock("LOCK", LockKind::kExclusive));
 }
 
-TEST_F(PosixLockTest, IsNotLostWhenAForkedChildDropsItsCopy) {
+TEST_F(PosixLockTest, SurvivesAForkedChildThatCloses) {
   OtherProcess other(*directory_, LockKind::kExclusive);
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<FileLock> lock,
                        directory_->Lock("LOCK", LockKind::kExclusive));
@@ -134,7 +134,7 @@ TEST_F(PosixLockTest, IsNotLostWhenAForkedChildDropsItsCopy) {
   EXPECT_THAT(other.Lock(), HasSubstr("locked by another process"));
 }
 
-TEST_F(PosixLockTest, IsNotKeptByAForkedChildThatLivesOn) {
+TEST_F(PosixLockTest, EndsAlthoughAForkedChildLives) {
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<FileLock> lock,
                        directory_->Lock("LOCK", LockKind::kExclusive));
   int hold[2];

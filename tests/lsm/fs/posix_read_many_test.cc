@@ -241,7 +241,7 @@ TEST_F(PosixReadManyTest, SubmitsABatchTogetherAndKeepsItsRing) {
   EXPECT_EQ(InFreshProcess(0, 0, [&] { return ReadAndCompare(*file_, {}, 500); }), "");
 }
 
-TEST_F(PosixReadManyTest, WhatThePageCacheHasNeedsNoRing) {
+TEST_F(PosixReadManyTest, CachedPagesNeedNoRing) {
   const int all = static_cast<int>(few_.size());
   EXPECT_EQ(WithCache(ReadAll, all, 0), "");
   // Some: the others are asked for all the same.
@@ -273,7 +273,7 @@ TEST_F(PosixReadManyTest, WhatThePageCacheHasNeedsNoRing) {
             "");
 }
 
-TEST_F(PosixReadManyTest, APageCacheThatCannotBeAskedLeavesAllToTheRing) {
+TEST_F(PosixReadManyTest, ReadsAllByRingWithoutCacheQueries) {
   const int all = static_cast<int>(few_.size());
   for (const int error : {EOPNOTSUPP, ENOSYS, EPERM, EINVAL, EIO}) {
     const auto fail = [&](int, const iovec& place, off_t) {
@@ -298,7 +298,7 @@ TEST_F(PosixReadManyTest, APageCacheThatCannotBeAskedLeavesAllToTheRing) {
             "");
 }
 
-TEST_F(PosixReadManyTest, ReadsDirectlyWhateverTheAlignment) {
+TEST_F(PosixReadManyTest, ReadsDirectlyAtAnyAlignment) {
   if (direct_ == nullptr) return;
   const uint64_t end = bytes_.size();
   for (const size_t length : {1, 4096, 4097, 12'289, 100'000}) {
@@ -311,7 +311,7 @@ TEST_F(PosixReadManyTest, ReadsDirectlyWhateverTheAlignment) {
   }
 }
 
-TEST_F(PosixReadManyTest, LeavesWhatIsNotReadInFullToReadAt) {
+TEST_F(PosixReadManyTest, CompletesShortReadsByReadAt) {
   const uint64_t end = bytes_.size();
   const std::vector<uint64_t> ends = {0,
                                       end - 499,
@@ -339,7 +339,7 @@ TEST_F(PosixReadManyTest, LeavesWhatIsNotReadInFullToReadAt) {
   }
 }
 
-TEST_F(PosixReadManyTest, TellsAnErrorOfTheDeviceAsReadAtDoes) {
+TEST_F(PosixReadManyTest, ReportsDeviceErrorsAsReadAtDoes) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Directory> process,
                        PosixFileSystem().OpenDirectory("/proc/self", /*create=*/false));
   // The memory of a process has nothing at address 0.
@@ -357,7 +357,7 @@ TEST_F(PosixReadManyTest, TellsAnErrorOfTheDeviceAsReadAtDoes) {
   EXPECT_EQ(second, bytes_.substr(0, 10));
 }
 
-TEST_F(PosixReadManyTest, DoesWithoutARingWhereThereIsNone) {
+TEST_F(PosixReadManyTest, WorksWithoutARing) {
   const auto twice = [&](int error) {
     open_error = error;
     std::string wrong = ReadAndCompare(*file_, few_, 500);
@@ -374,7 +374,7 @@ TEST_F(PosixReadManyTest, DoesWithoutARingWhereThereIsNone) {
   EXPECT_EQ(InFreshProcess(2, 0, [&] { return twice(EINVAL); }), "");
 }
 
-TEST_F(PosixReadManyTest, GoesOnWhenASubmissionFails) {
+TEST_F(PosixReadManyTest, SurvivesFailedSubmissions) {
   const auto twice = [&](const ReadFile& file,
                          const std::function<int(io_uring*, unsigned)>& fail) {
     next_submission = fail;
@@ -406,7 +406,7 @@ TEST_F(PosixReadManyTest, GoesOnWhenASubmissionFails) {
   }
 }
 
-TEST_F(PosixReadManyTest, GoesOnWhenAPartCannotBeHandedOver) {
+TEST_F(PosixReadManyTest, SurvivesPartialSubmissions) {
   std::vector<uint64_t> offsets;
   for (uint64_t i = 0; i < 60; ++i) offsets.push_back(i * 3331 % 900'000);
   for (const ReadFile* file : {file_.get(), direct_.get()}) {
@@ -430,7 +430,7 @@ TEST_F(PosixReadManyTest, GoesOnWhenAPartCannotBeHandedOver) {
   }
 }
 
-TEST_F(PosixReadManyTest, AForkedChildHasRingsOfItsOwn) {
+TEST_F(PosixReadManyTest, ForkedChildrenHaveTheirOwnRings) {
   const auto often = [&] {
     std::string wrong;
     for (int i = 0; i < 50; ++i) wrong += ReadAndCompare(*file_, few_, 500);
@@ -450,7 +450,7 @@ TEST_F(PosixReadManyTest, AForkedChildHasRingsOfItsOwn) {
             "");
 }
 
-TEST_F(PosixReadManyTest, HasNoMoreRingsThanItIsWorth) {
+TEST_F(PosixReadManyTest, LimitsTheNumberOfRings) {
   constexpr int kThreads = 60, kRingsMax = 32;
   if (!KernelHasRings()) return;
   EXPECT_EQ(InFreshProcess(kRingsMax, kRingsMax,

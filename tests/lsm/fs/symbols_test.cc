@@ -105,7 +105,7 @@ TEST(SymbolsTest, OnlyTheSeamCallsTheSystem) {
   EXPECT_GT(of_seam, 50u);
 }
 
-TEST(SymbolsTest, WhatTheSeamCallsWouldBeNoticedElsewhere) {
+TEST(SymbolsTest, NoticesTheCallsOfTheSeam) {
   const std::set<std::string> symbols = UndefinedSymbols(TRELLIS_LSM_ARCHIVE);
   for (const char* call :
        {"posix_call.cc.o openat", "posix_append_file.cc.o write", "posix_call.cc.o fsync",

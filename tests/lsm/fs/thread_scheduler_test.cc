@@ -17,7 +17,7 @@ namespace {
 
 using Lane = Scheduler::Lane;
 
-TEST(ThreadSchedulerTest, RunsTheJobsOfALaneInOrderOnAThreadOfItsOwn) {
+TEST(ThreadSchedulerTest, RunsALaneInOrderOnOneThread) {
   std::vector<int> order;
   std::vector<std::thread::id> threads;
   {
@@ -51,7 +51,7 @@ TEST(ThreadSchedulerTest, RunsLanesAtOnce) {
   flush_runs.wait();
 }
 
-TEST(ThreadSchedulerTest, RunsAsManyCompactionsAtOnceAsItIsTold) {
+TEST(ThreadSchedulerTest, RunsTheRequestedNumberOfCompactions) {
   std::latch all_here(3);
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Scheduler> scheduler,
                        NewThreadScheduler({.compactions = 3}));
@@ -62,7 +62,7 @@ TEST(ThreadSchedulerTest, RunsAsManyCompactionsAtOnceAsItIsTold) {
   EXPECT_LE(CompactionsOfMachine(), 4);
 }
 
-TEST(ThreadSchedulerTest, EndsOnlyWhenAllJobsAreDoneAlsoThoseThatJobsSchedule) {
+TEST(ThreadSchedulerTest, EndsAfterAllJobsAndTheirJobs) {
   std::atomic<int> done = 0;
   {
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Scheduler> scheduler, NewThreadScheduler({}));
@@ -84,7 +84,7 @@ TEST(ThreadSchedulerTest, EndsOnlyWhenAllJobsAreDoneAlsoThoseThatJobsSchedule) {
 TEST(ThreadSchedulerTest, EndsAtOnceWithoutJobs) { EXPECT_OK(NewThreadScheduler({})); }
 
 #ifdef __GLIBC__
-TEST(ThreadSchedulerTest, IsNotMadeWhereThereAreNoThreads) {
+TEST(ThreadSchedulerTest, FailsWithoutThreads) {
   pthread_attr_t usual, impossible;
   ASSERT_EQ(::pthread_getattr_default_np(&usual), 0);
   ASSERT_EQ(::pthread_attr_init(&impossible), 0);

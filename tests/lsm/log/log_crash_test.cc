@@ -127,7 +127,7 @@ TEST(LogCrashTest, SectorsOfAnotherLogInTheTailAreATornTail) {
   }
 }
 
-TEST(LogCrashTest, ALogThatWasBeingMadeIsEmpty) {
+TEST(LogCrashTest, HalfCreatedLogsAreEmpty) {
   const std::string header = Script().bytes();
   for (size_t size = 0; size < header.size(); ++size) {
     for (const bool zeros : {false, true}) {
@@ -143,7 +143,7 @@ TEST(LogCrashTest, ALogThatWasBeingMadeIsEmpty) {
 }
 
 // Somebody's file under a log's name is not taken for one, and removed, for being short.
-TEST(LogCrashTest, AShortFileThatDoesNotBeginAsALogIsNone) {
+TEST(LogCrashTest, ShortFilesWithoutAHeaderAreNoLogs) {
   std::vector<std::string> others;
   for (const size_t size : {1, 15, 31, 32}) others.emplace_back(size, 'x');
   others.emplace_back(32, '\0').back() = 'x';
@@ -157,7 +157,7 @@ TEST(LogCrashTest, AShortFileThatDoesNotBeginAsALogIsNone) {
   EXPECT_EQ(ReadLog("TRLSLOG\r and more").end, LogEnd::kTorn);
 }
 
-TEST(LogCrashTest, ARecordInsideAPayloadIsNotTakenForALaterOne) {
+TEST(LogCrashTest, IgnoresRecordsInsidePayloads) {
   // The payload holds a whole log whose records are sound there.
   Script inner;
   inner.Append("x").Sync().Append("y");

@@ -31,20 +31,20 @@ void ExpectEveryFlipIsDamage(const Script& script) {
   }
 }
 
-TEST(LogDamageTest, EveryFlippedBitIsReportedWhereEachRecordWasSynced) {
+TEST(LogDamageTest, ReportsFlippedBitsWithEachRecordSynced) {
   Script script;
   script.Append(Text(20)).Sync().Append("").Sync().Append(Text(500)).Sync();
   ExpectEveryFlipIsDamage(script);
 }
 
-TEST(LogDamageTest, EveryFlippedBitIsReportedWhereOneSyncCameLast) {
+TEST(LogDamageTest, ReportsFlippedBitsBeforeOneLastSync) {
   Script script;
   script.Append(Text(100)).Append(Text(280)).Append("").Append(Sparse(600, 512)).Sync();
   ASSERT_EQ(script.bytes()[511], '\0') << "there is padding in it";
   ExpectEveryFlipIsDamage(script);
 }
 
-TEST(LogDamageTest, EveryFlippedBitIsReportedWhereTheLogWasClosed) {
+TEST(LogDamageTest, ReportsFlippedBitsInClosedLogs) {
   for (const bool sync : {false, true}) {
     Script script;
     script.Append(Text(30)).Append(Text(332)).Close(sync);
@@ -53,12 +53,12 @@ TEST(LogDamageTest, EveryFlippedBitIsReportedWhereTheLogWasClosed) {
   }
 }
 
-TEST(LogDamageTest, EveryFlippedBitIsReportedInALogWithoutRecords) {
+TEST(LogDamageTest, ReportsFlippedBitsInEmptyLogs) {
   ExpectEveryFlipIsDamage(Script());
   ExpectEveryFlipIsDamage(Script().Close());
 }
 
-TEST(LogDamageTest, FlippedBitsAreReportedInLongLogs) {
+TEST(LogDamageTest, ReportsFlippedBitsInLongLogs) {
   Script script;
   script.Append(Text(200000)).Append(Text(100)).Sync().Append(Text(150000)).Append("x").Sync();
   std::mt19937_64 random(5);
@@ -102,7 +102,7 @@ void ExpectEveryOverwrittenByteIsDamage(const Script& script, size_t stride) {
   }
 }
 
-TEST(LogDamageTest, EveryOverwrittenByteIsReported) {
+TEST(LogDamageTest, ReportsEveryOverwrittenByte) {
   for (const bool sync : {true, false}) {
     Script script;
     script.Append(Text(20));
@@ -113,7 +113,7 @@ TEST(LogDamageTest, EveryOverwrittenByteIsReported) {
   }
 }
 
-TEST(LogDamageTest, EveryOverwrittenByteIsReportedWhateverThePayload) {
+TEST(LogDamageTest, ReportsOverwrittenBytesWithAnyPayload) {
   ExpectEveryOverwrittenByteIsDamage(Script(), 1);
   ExpectEveryOverwrittenByteIsDamage(Script().Close(), 1);
   ExpectEveryOverwrittenByteIsDamage(Script().Append(""), 1);
@@ -124,7 +124,7 @@ TEST(LogDamageTest, EveryOverwrittenByteIsReportedWhateverThePayload) {
   ExpectEveryOverwrittenByteIsDamage(Script().Append(Text(410)), 23);
 }
 
-TEST(LogDamageTest, AnyValueOfAnOverwrittenByteIsReported) {
+TEST(LogDamageTest, ReportsAnyOverwrittenValue) {
   const Script script = [] {
     Script one;
     one.Append("a");
@@ -143,7 +143,7 @@ TEST(LogDamageTest, AnyValueOfAnOverwrittenByteIsReported) {
   }
 }
 
-TEST(LogDamageTest, ALostHeaderWithRecordsBehindItIsDamage) {
+TEST(LogDamageTest, LostHeaderBeforeRecordsIsDamage) {
   Script script;
   script.Append("a");
   std::string image = script.bytes();
@@ -155,7 +155,7 @@ TEST(LogDamageTest, ALostHeaderWithRecordsBehindItIsDamage) {
 }
 
 // Whatever happened to them, if a later record states that they were synced.
-TEST(LogDamageTest, EveryLostSectorBeforeAStatedDurableOffsetIsDamage) {
+TEST(LogDamageTest, LostSectorsBeforeTheDurableOffsetAreDamage) {
   std::mt19937_64 random(4);
   Script script;
   script.Append(Text(700)).Append(Text(100)).Append(Text(1900)).Sync().Append("later");
@@ -174,7 +174,7 @@ TEST(LogDamageTest, EveryLostSectorBeforeAStatedDurableOffsetIsDamage) {
   }
 }
 
-TEST(LogDamageTest, ADurableOffsetThatEndsWithTheLostRecordIsEnough) {
+TEST(LogDamageTest, DurableOffsetAtTheLostRecordIsEnough) {
   Script script;
   script.Append("short").Sync().Append("later");
   std::string image = script.bytes();
@@ -193,7 +193,7 @@ std::string WithSwappedSectors(const std::string& bytes, size_t a, size_t b) {
 }
 
 // One of them ends with the chunk of a long record, and is the last of the file.
-TEST(LogDamageTest, SwappedSectorsAreDamageWhereverTheLogEnds) {
+TEST(LogDamageTest, SwappedSectorsAreDamageAtAnyEnd) {
   for (size_t last_bytes = 400; last_bytes < 1600; last_bytes += 3) {
     Script script;
     script.Append(Text(700)).Append(Text(100)).Append(Text(2000)).Sync().Append(Text(last_bytes));
@@ -275,7 +275,7 @@ TEST(LogDamageTest, OverwrittenBytesInASectorAreDamage) {
 
 // A piece of it may stand in a value, in the sector whose end was lost: what is sound at the
 // sector's beginning says that it is in its place.
-TEST(LogDamageTest, AHeaderInAValueMakesNoDamageOfATornWrite) {
+TEST(LogDamageTest, HeadersInValuesKeepTornWritesHarmless) {
   Script script;
   script.Append("first");
   const std::string header = script.bytes().substr(kLogHeaderBytes, kRecordHeaderBytes);
@@ -323,7 +323,7 @@ TEST(LogDamageTest, SwappedSectorsAreDamage) {
 }
 
 // In a log that was never synced, where nothing else tells of it.
-TEST(LogDamageTest, ASectorInAnotherPlaceSaysFromWhere) {
+TEST(LogDamageTest, MisplacedSectorsNameTheirOrigin) {
   Script script;
   for (int i = 0; i < 20; ++i) script.Append(Text(100 * static_cast<size_t>(i % 7)));
   script.Append(Text(3000));
@@ -345,7 +345,7 @@ TEST(LogDamageTest, ASectorInAnotherPlaceSaysFromWhere) {
 }
 
 // The reader looks for it in windows of 64 KiB; it may lie in two.
-TEST(LogDamageTest, ARecordFarBehindStatesADurableOffset) {
+TEST(LogDamageTest, DistantRecordsStateADurableOffset) {
   for (size_t payload_bytes = 64200; payload_bytes < 64500; ++payload_bytes) {
     Script script;
     script.Append(std::string(payload_bytes, 'p')).Sync().Append("later");
@@ -355,7 +355,7 @@ TEST(LogDamageTest, ARecordFarBehindStatesADurableOffset) {
   }
 }
 
-TEST(LogDamageTest, EveryLostSectorOfAClosedLogIsDamage) {
+TEST(LogDamageTest, LostSectorsOfAClosedLogAreDamage) {
   Script script;
   script.Append(Text(700)).Append(Text(100)).Append(Text(1500)).Close();
   for (size_t from = kLogHeaderBytes; from < script.end_of(2); from += 64) {
@@ -365,14 +365,14 @@ TEST(LogDamageTest, EveryLostSectorOfAClosedLogIsDamage) {
   }
 }
 
-TEST(LogDamageTest, BytesBehindAnEndRecordAreDamage) {
+TEST(LogDamageTest, BytesAfterAnEndRecordAreDamage) {
   Script script;
   script.Append("a").Close();
   EXPECT_THAT(ReadLog(script.bytes() + "x").status,
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("1 bytes stand behind")));
 }
 
-TEST(LogDamageTest, ASoundRecordInAnotherPlaceIsNotBelieved) {
+TEST(LogDamageTest, RefusesMisplacedRecords) {
   // Two records of the same size, in the same place of two sectors.
   Script script;
   script.Append(std::string(441, 'a')).Append(std::string(465, 'b')).Append(std::string(465, 'c'));
@@ -394,7 +394,7 @@ TEST(LogDamageTest, ASoundRecordInAnotherPlaceIsNotBelieved) {
   EXPECT_THAT(ReadLog(swapped).status, StatusIs(absl::StatusCode::kDataLoss));
 }
 
-TEST(LogDamageTest, ARecordOfAnotherLogInTheSamePlaceIsNotBelieved) {
+TEST(LogDamageTest, RefusesRecordsOfOtherLogs) {
   Script ours(1), theirs(2);
   ours.Append("aaa").Append("bbb");
   theirs.Append("xxx").Append("yyy");
@@ -412,7 +412,7 @@ TEST(LogDamageTest, ARecordOfAnotherLogInTheSamePlaceIsNotBelieved) {
   EXPECT_EQ(contents.end, LogEnd::kTorn);
 }
 
-TEST(LogDamageTest, ARecordThatWasLeftOutIsDamage) {
+TEST(LogDamageTest, OmittedRecordsAreDamage) {
   std::string bytes = Script(9).Append("a").bytes();
   char header[kRecordHeaderBytes];
   StoreRecordHeader(header, {.type = RecordType::kData, .ordinal = 2}, 9, bytes.size());
@@ -441,7 +441,7 @@ std::vector<std::string> ReadSkipping(const std::string& bytes, int* damages, Lo
   return payloads;
 }
 
-TEST(LogDamageTest, RepairGoesOnBehindDamage) {
+TEST(LogDamageTest, RepairContinuesAfterDamage) {
   Script script;
   for (int i = 0; i < 6; ++i) script.Append("record " + std::to_string(i) + Text(100)).Sync();
   const std::vector<std::string>& all = script.payloads();
@@ -488,7 +488,7 @@ uint64_t BytesReadSkipping(const std::string& bytes, size_t* records, int* damag
   return bytes_read;
 }
 
-TEST(LogDamageTest, HowOftenALogIsReadDoesNotDependOnTheDamage) {
+TEST(LogDamageTest, DamageDoesNotRepeatReads) {
   Script script;
   for (int i = 0; i < 20000; ++i) script.Append(Text(20));  // none of them synced
   const std::string& whole = script.bytes();
@@ -522,7 +522,7 @@ TEST(LogDamageTest, HowOftenALogIsReadDoesNotDependOnTheDamage) {
   EXPECT_EQ(damages, 200);
 }
 
-TEST(LogDamageTest, RepairHasNothingToSkipWithoutDamage) {
+TEST(LogDamageTest, RepairSkipsNothingWithoutDamage) {
   auto reader = LogReader::Open(std::make_unique<StringReadFile>(Script().Append("a").bytes()),
                                 LogKind::kWriteAhead)
                     .value();
@@ -592,7 +592,7 @@ class SparseReadFile : public ReadFile {
   const std::string path_ = "sparse";
 };
 
-TEST(LogDamageTest, AStatedLengthAsksForNoMemory) {
+TEST(LogDamageTest, StatedLengthsAllocateNothing) {
   std::string bytes = Script(9).bytes();
   char header[kRecordHeaderBytes];
   StoreRecordHeader(header, {.type = RecordType::kData, .payload_bytes = 300u << 20}, 9,
@@ -669,7 +669,7 @@ TEST(LogDamageTest, ReadsOnlyTheStoredPartsOfASparseLog) {
   }
 }
 
-TEST(LogDamageTest, ALengthBeyondAllLimitsIsNotSound) {
+TEST(LogDamageTest, RefusesLengthsBeyondAllLimits) {
   std::string bytes = Script(9).bytes();
   char header[kRecordHeaderBytes];
   StoreRecordHeader(header, {.type = RecordType::kData, .payload_bytes = ~0u}, 9, bytes.size());

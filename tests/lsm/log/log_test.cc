@@ -44,7 +44,7 @@ std::string RandomBytes(std::mt19937_64& random, size_t size) {
   return bytes;
 }
 
-TEST_F(LogTest, ANewLogHasNoRecordsAndIsOpen) {
+TEST_F(LogTest, NewLogsAreEmptyAndOpen) {
   Start();
   const LogContents contents = ReadLog(bytes());
   EXPECT_OK(contents.status);
@@ -59,7 +59,7 @@ TEST_F(LogTest, StartsWritebackEvery256KiB) {
   EXPECT_EQ(state_->syncs, 1) << "that of the header";
 }
 
-TEST_F(LogTest, AClosedLogEndsWithAnEndRecord) {
+TEST_F(LogTest, ClosedLogsEndWithAnEndRecord) {
   for (const bool sync : {false, true}) {
     state_ = std::make_shared<AppendFileState>();
     Start();
@@ -74,7 +74,7 @@ TEST_F(LogTest, AClosedLogEndsWithAnEndRecord) {
   }
 }
 
-TEST_F(LogTest, RecordsOfEverySizeComeBackFromEveryPlaceInASector) {
+TEST_F(LogTest, ReadsRecordsOfEverySizeAndPlace) {
   std::mt19937_64 random(1);
   std::vector<size_t> sizes{0,   1,   2,   9,   10,  494,  495,  496,
                             503, 504, 989, 990, 991, 1979, 1980, 1981};
@@ -97,7 +97,7 @@ TEST_F(LogTest, RecordsOfEverySizeComeBackFromEveryPlaceInASector) {
   }
 }
 
-TEST_F(LogTest, LargeRecordsComeBack) {
+TEST_F(LogTest, ReadsLargeRecords) {
   std::mt19937_64 random(2);
   std::vector<std::string> payloads;
   for (const size_t size : {65536u, 65536u - 512u, 70001u, 3u << 20, (5u << 20) + 1, 7u}) {
@@ -111,7 +111,7 @@ TEST_F(LogTest, LargeRecordsComeBack) {
   EXPECT_EQ(contents.end, LogEnd::kOpen);
 }
 
-TEST_F(LogTest, ARecordSaysWhereItIsAndWhatWasDurableBeforeIt) {
+TEST_F(LogTest, RecordsStateTheirOffsetAndDurability) {
   Start();
   Append("a");
   const uint64_t behind_first = writer_->size_bytes();
@@ -140,7 +140,7 @@ TEST_F(LogTest, ARecordSaysWhereItIsAndWhatWasDurableBeforeIt) {
   ASSERT_FALSE(reader->Next(&record).value()) << "the end stays the end";
 }
 
-TEST_F(LogTest, ClosingWithSyncMakesTheEndRecordVouchForAllBeforeIt) {
+TEST_F(LogTest, EndRecordsVouchForSyncedRecords) {
   Start();
   Append("not synced");
   const uint64_t end_record = writer_->size_bytes();
@@ -153,7 +153,7 @@ TEST_F(LogTest, ClosingWithSyncMakesTheEndRecordVouchForAllBeforeIt) {
 }
 
 // The drawing in log_format.h, byte by byte.
-TEST_F(LogTest, TheBytesAreAsDrawn) {
+TEST_F(LogTest, BytesMatchTheDrawing) {
   Start(LogKind::kManifest);
   Append("hi");
   std::string expected = "TRLSLOG\n";
@@ -185,7 +185,7 @@ TEST_F(LogTest, TheBytesAreAsDrawn) {
   EXPECT_EQ(bytes().substr(1024, kSectorTagBytes), tag);
 }
 
-TEST_F(LogTest, APieceEndsWithItsSectorAndPaddingFillsWhatIsTooSmallForARecord) {
+TEST_F(LogTest, PiecesEndWithTheirSector) {
   Start();
   // 441 bytes: the chunk ends at 512 exactly, and needs no padding.
   Append(std::string(441, 'x'));
@@ -207,7 +207,7 @@ TEST_F(LogTest, APieceEndsWithItsSectorAndPaddingFillsWhatIsTooSmallForARecord) 
   EXPECT_EQ(ReadLog(bytes()).payloads.size(), 5u);
 }
 
-TEST_F(LogTest, ARecordIsOneWriteToTheFile) {
+TEST_F(LogTest, WritesARecordAtOnce) {
   Start();
   EXPECT_EQ(state_->appends, 1);
   EXPECT_EQ(state_->syncs, 1);
@@ -218,7 +218,7 @@ TEST_F(LogTest, ARecordIsOneWriteToTheFile) {
   EXPECT_EQ(state_->syncs, 2) << "there was nothing to sync the second time";
 }
 
-TEST_F(LogTest, ATooLongRecordIsRefusedAndLeavesTheLogAsItWas) {
+TEST_F(LogTest, RefusesLongRecordsAndStaysUnchanged) {
   Start();
   Append("a");
   const std::string_view too_long(bytes().data(), kRecordBytesMax + 1);  // never looked at
@@ -228,13 +228,13 @@ TEST_F(LogTest, ATooLongRecordIsRefusedAndLeavesTheLogAsItWas) {
   EXPECT_EQ(ReadLog(bytes()).payloads, (std::vector<std::string>{"a", "b"}));
 }
 
-TEST_F(LogTest, AFileThatHasBytesIsNotTakenForANewLog) {
+TEST_F(LogTest, RefusesFilesWithBytesForNewLogs) {
   state_->bytes = "x";
   EXPECT_THAT(LogWriter::Create(std::make_unique<StringAppendFile>(state_), LogKind::kManifest, 1),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("dir/000001.log")));
 }
 
-TEST_F(LogTest, AFailedAppendIsFinal) {
+TEST_F(LogTest, FailedAppendsAreFinal) {
   Start();
   Append("a");
   state_->next_append = absl::ResourceExhaustedError("full");
@@ -250,7 +250,7 @@ TEST_F(LogTest, AFailedAppendIsFinal) {
   EXPECT_EQ(ReadLog(bytes()).payloads, std::vector<std::string>{"a"});
 }
 
-TEST_F(LogTest, AFailedSyncIsFinalAndNotTriedAgain) {
+TEST_F(LogTest, FailedSyncsAreFinal) {
   Start();
   Append("a");
   state_->next_sync = absl::UnavailableError("EIO");
@@ -263,13 +263,13 @@ TEST_F(LogTest, AFailedSyncIsFinalAndNotTriedAgain) {
   EXPECT_EQ(state_->closes, 1);
 }
 
-TEST_F(LogTest, AFailedCloseIsReported) {
+TEST_F(LogTest, ReportsFailedCloses) {
   Start();
   state_->next_close = absl::UnavailableError("EIO");
   EXPECT_THAT(writer_->Close(false), StatusIs(absl::StatusCode::kUnavailable));
 }
 
-TEST_F(LogTest, FailuresWhileTheLogIsMadeAreReported) {
+TEST_F(LogTest, ReportsFailedCreation) {
   state_->next_append = absl::ResourceExhaustedError("full");
   EXPECT_THAT(LogWriter::Create(std::make_unique<StringAppendFile>(state_), LogKind::kManifest, 1),
               StatusIs(absl::StatusCode::kResourceExhausted));
@@ -279,7 +279,7 @@ TEST_F(LogTest, FailuresWhileTheLogIsMadeAreReported) {
               StatusIs(absl::StatusCode::kUnavailable));
 }
 
-TEST_F(LogTest, AFailedReadPassesAndIsTriedAgain) {
+TEST_F(LogTest, RetriesFailedReads) {
   Start();
   Append("a");
   Append(std::string(100000, 'b'));
@@ -300,7 +300,7 @@ TEST_F(LogTest, AFailedReadPassesAndIsTriedAgain) {
   EXPECT_EQ(reader->end(), LogEnd::kOpen);
 }
 
-TEST_F(LogTest, OtherKindsVersionsAndFilesAreRefusedByName) {
+TEST_F(LogTest, RefusesOtherKindsVersionsAndFiles) {
   Start(LogKind::kManifest);
   Append("a");
   EXPECT_THAT(ReadLog(bytes(), LogKind::kWriteAhead).status,
@@ -324,7 +324,7 @@ TEST_F(LogTest, OtherKindsVersionsAndFilesAreRefusedByName) {
 }
 
 // A later release may give them a meaning, which this one must not read past.
-TEST_F(LogTest, ReservedBytesOfTheHeaderAreRefusedByName) {
+TEST_F(LogTest, RefusesReservedBytesOfTheHeader) {
   Start();
   Append("a");
   for (size_t at = 20; at < 23; ++at) {

@@ -54,7 +54,7 @@ TEST(ArenaTest, PiecesDoNotOverlap) {
 }
 
 // Blocks have grown since it was reserved.
-TEST(ArenaTest, WhatDoesNotFitIntoTheReservedBlockGetsAnother) {
+TEST(ArenaTest, LargePiecesGetTheirOwnBlock) {
   Arena arena;
   std::vector<Piece> pieces;
   const auto allocate = [&](size_t size) {
@@ -71,7 +71,7 @@ TEST(ArenaTest, WhatDoesNotFitIntoTheReservedBlockGetsAnother) {
 }
 
 // Reservations are for the worst case, and mostly little of them is used.
-TEST(ArenaTest, WhatIsReservedAndNotUsedIsNotCounted) {
+TEST(ArenaTest, CountsOnlyUsedMemory) {
   Arena arena;
   std::vector<Piece> pieces;
   arena.Reserve(size_t{64} << 20);
@@ -89,7 +89,7 @@ TEST(ArenaTest, WhatIsReservedAndNotUsedIsNotCounted) {
 
 // Blocks that stay, like those of iterators, lie between the freed ones: the heap alone would keep
 // all of them.
-TEST(ArenaTest, GivesItsPagesBackToTheSystem) {
+TEST(ArenaTest, ReturnsPagesToTheSystem) {
   if (testing_support::kIsSanitized) return;  // whose heap keeps what was freed
   std::vector<std::unique_ptr<char[]>> others;
   others.reserve(100'000);

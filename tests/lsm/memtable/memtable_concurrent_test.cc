@@ -134,7 +134,7 @@ TEST(MemtableConcurrentTest, ReadersSeeRunsOfInsertions) {
   Race([](uint64_t i) { return Digits(i % 10 * kEntries + i / 10); }).Run();
 }
 
-TEST(MemtableConcurrentTest, ReadersSeeInsertionsWhoseHintsAreEqual) {
+TEST(MemtableConcurrentTest, ReadersSeeInsertionsWithEqualHints) {
   // Two families with long prefixes: the hints of one of them tell nothing.
   Race([](uint64_t i) {
     return (i % 2 ? "a long prefix of its own/" : "another prefix, as long/") +
@@ -143,7 +143,7 @@ TEST(MemtableConcurrentTest, ReadersSeeInsertionsWhoseHintsAreEqual) {
 }
 
 // The shortest race of all: slots of the first leaf are used again while it is searched.
-TEST(MemtableConcurrentTest, ReadersSeeWhatWasInALeafThatIsSplit) {
+TEST(MemtableConcurrentTest, ReadersSeeEntriesOfSplitLeaves) {
   constexpr uint64_t kCount = 100000;
   Memtable memtable;
   std::atomic<uint64_t> added{0};

@@ -127,7 +127,7 @@ std::string Digits(uint64_t number) {
   return std::string(16 - digits.size(), '0') + digits;
 }
 
-TEST(MemtableTest, ANewOneIsEmptyAndSmall) {
+TEST(MemtableTest, NewMemtablesAreEmptyAndSmall) {
   Twins twins;
   EXPECT_TRUE(twins.memtable().empty());
   twins.ExpectSameGet("", kSequenceMax);
@@ -140,7 +140,7 @@ TEST(MemtableTest, ANewOneIsEmptyAndSmall) {
   EXPECT_FALSE(iterator->Valid());
 }
 
-TEST(MemtableTest, GivesTheNewestVersionThatAReaderMaySee) {
+TEST(MemtableTest, ReturnsTheNewestVisibleVersion) {
   Memtable memtable;
   memtable.Add(5, EntryKind::kPut, "k", "five");
   memtable.Add(7, EntryKind::kDelete, "k", "");
@@ -207,7 +207,7 @@ std::vector<Workload> Workloads() {
   };
 }
 
-TEST(MemtableTest, HoldsWhatAMapHolds) {
+TEST(MemtableTest, MatchesAMap) {
   for (const Workload& workload : Workloads()) {
     // With the last one the directory of leaves is made three times.
     for (const uint64_t count : {1, 14, 15, 16, 17, 40, 400, 4000, 16'000}) {
@@ -242,7 +242,7 @@ TEST(MemtableTest, HoldsWhatAMapHolds) {
 }
 
 // An iterator that stands still while all around it changes goes on where it stood.
-TEST(MemtableTest, AnIteratorOutlivesInsertionsAroundIt) {
+TEST(MemtableTest, IteratorsSurviveInsertions) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
@@ -289,7 +289,7 @@ TEST(MemtableTest, AnIteratorOutlivesInsertionsAroundIt) {
   }
 }
 
-TEST(MemtableTest, TakesKeysAndValuesUpToTheirLimits) {
+TEST(MemtableTest, AcceptsKeysAndValuesUpToTheirLimits) {
   Twins twins;
   twins.Add(std::string(kKeyBytesMax, 'k'), EntryKind::kPut, std::string(1 << 20, 'v'));
   twins.Add(std::string(kKeyBytesMax, 'l'), EntryKind::kPut, std::string(kValueBytesMax, 'v'));
@@ -299,7 +299,7 @@ TEST(MemtableTest, TakesKeysAndValuesUpToTheirLimits) {
   twins.ExpectSameGet(std::string(kKeyBytesMax, 'k'), kSequenceMax);
 }
 
-TEST(MemtableTest, ReportsTheMemoryThatItTakes) {
+TEST(MemtableTest, ReportsItsMemory) {
   constexpr uint64_t kCount = 50000;
   const std::string value(100, 'v');
   for (const Workload& workload : Workloads()) {
@@ -336,7 +336,7 @@ TEST(MemtableTest, LargeValuesWasteNoBlocks) {
 }
 
 // What a batch may need in the worst case is given back once it is added.
-TEST(MemtableTest, ALargeBatchTakesNoMoreMemoryThanSingleEntries) {
+TEST(MemtableTest, LargeBatchesTakeTheMemoryOfSingleEntries) {
   constexpr int kEntries = 20'000;
   Memtable singly, at_once;
   WriteBatch batch;
@@ -366,7 +366,7 @@ TEST(MemtableTest, RunsFromBothSidesFillLeaves) {
   }
 }
 
-TEST(MemtableTest, AddsABatchFromTheSequenceNumberThatItStates) {
+TEST(MemtableTest, AddsBatchesFromTheirSequenceNumber) {
   WriteBatch batch;
   batch.Put("a", "1");
   batch.Delete("b");
@@ -385,7 +385,7 @@ TEST(MemtableTest, AddsABatchFromTheSequenceNumberThatItStates) {
   EXPECT_EQ(memtable.Get(LookupKey("b", 12, 0), &value), MemtableAnswer::kDeleted);
 }
 
-TEST(MemtableTest, WhatIsPreparedIsThereOnceItIsAdded) {
+TEST(MemtableTest, PreparedEntriesAppearWhenAdded) {
   Memtable memtable;
   Sequence sequence = 0;
   for (int round = 0; round < 50; ++round) {

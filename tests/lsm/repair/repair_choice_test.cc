@@ -52,7 +52,7 @@ class RepairChoiceTest : public StoreTest {
 
 // --- several values of a key ---
 
-TEST_F(RepairChoiceTest, WhatLogsHoldIsAboveWhatTablesHold) {
+TEST_F(RepairChoiceTest, EntriesOfLogsLieAboveTables) {
   Open();
   for (int i = 0; i < 50; ++i) Put(Concat("k", 100 + i), "table");
   CompactAll();
@@ -69,7 +69,7 @@ TEST_F(RepairChoiceTest, WhatLogsHoldIsAboveWhatTablesHold) {
   check();
 }
 
-TEST_F(RepairChoiceTest, LogsThatTheManifestIsPastAreLeftAlone) {
+TEST_F(RepairChoiceTest, LeavesObsoleteLogsAlone) {
   Open();
   Put("a", "old");
   const std::string log = world_.FilesOf(FileKind::kLog)[0];
@@ -84,7 +84,7 @@ TEST_F(RepairChoiceTest, LogsThatTheManifestIsPastAreLeftAlone) {
   EXPECT_EQ(Get("a"), "new");
 }
 
-TEST_F(RepairChoiceTest, WritesAfterARepairAreAboveWhatItSaved) {
+TEST_F(RepairChoiceTest, LaterWritesLieAboveRepairedEntries) {
   // With a manifest, and without one; rescued, from tables and from logs.
   for (const bool with_manifest : {true, false}) {
     SCOPED_TRACE(with_manifest);
@@ -115,7 +115,7 @@ TEST_F(RepairChoiceTest, WritesAfterARepairAreAboveWhatItSaved) {
   }
 }
 
-TEST_F(RepairChoiceTest, LogsElsewhereAreSavedTooAndNothingElseIsTouchedThere) {
+TEST_F(RepairChoiceTest, SavesLogsElsewhereAndNothingElse) {
   options_.log_directory = "/logs";
   Open();
   Put("table", "1");
@@ -168,7 +168,7 @@ TEST_F(RepairChoiceTest, LogsLargerThanAMemtableBecomeSeveralTables) {
   }
 }
 
-TEST_F(RepairChoiceTest, ATableThatHoldsLessThanItSaysIsNamed) {
+TEST_F(RepairChoiceTest, NamesTablesWithMissingEntries) {
   Open();
   Put("a", "1");
   Put("b", "2");
@@ -247,7 +247,7 @@ TEST_F(RepairChoiceTest, AStaleManifestThatKnowsAllTablesKeepsTheLevels) {
   EXPECT_EQ(Levels(), "1 1");
 }
 
-TEST_F(RepairChoiceTest, AManifestThatLostItsEndDoesNotMakeTablesObsolete) {
+TEST_F(RepairChoiceTest, TruncatedManifestsDoNotMakeTablesObsolete) {
   Open();
   Put("a", "1");
   Flush();
@@ -268,7 +268,7 @@ TEST_F(RepairChoiceTest, AManifestThatLostItsEndDoesNotMakeTablesObsolete) {
   EXPECT_EQ(*ReadAll(*db), (Contents{{"a", "1"}, {"b", "1"}}));
 }
 
-TEST_F(RepairChoiceTest, TablesThatASoundManifestDoesNotKnowAreObsolete) {
+TEST_F(RepairChoiceTest, UnlistedTablesAreObsolete) {
   Open();
   Put("a", "1");
   Flush();
@@ -284,7 +284,7 @@ TEST_F(RepairChoiceTest, TablesThatASoundManifestDoesNotKnowAreObsolete) {
   EXPECT_EQ(Bytes(table), "");
 }
 
-TEST_F(RepairChoiceTest, WithoutCurrentTheNewestManifestIsTaken) {
+TEST_F(RepairChoiceTest, UsesTheNewestManifestWithoutCurrent) {
   Open();
   Put("a", "1");
   CompactAll();
@@ -300,7 +300,7 @@ TEST_F(RepairChoiceTest, WithoutCurrentTheNewestManifestIsTaken) {
 
 // --- what is not known ---
 
-TEST_F(RepairChoiceTest, FilesOfANewerVersionEndTheRepair) {
+TEST_F(RepairChoiceTest, NewerVersionsEndTheRepair) {
   Open();
   Put("a", "1");
   Flush();

@@ -138,12 +138,12 @@ class RepairFaultTest : public StoreTest {
   Contents expected_;    // after that
 };
 
-TEST_F(RepairFaultTest, OfASoundStore) {
+TEST_F(RepairFaultTest, SoundStore) {
   MakeStore();
   FailEach();
 }
 
-TEST_F(RepairFaultTest, OfADamagedTableAndADamagedLog) {
+TEST_F(RepairFaultTest, DamagedTableAndDamagedLog) {
   MakeStore();
   Flip(world_.FilesOf(FileKind::kTable)[1], 700);
   const std::string log = world_.FilesOf(FileKind::kLog, "/logs").back();
@@ -151,20 +151,20 @@ TEST_F(RepairFaultTest, OfADamagedTableAndADamagedLog) {
   FailEach();
 }
 
-TEST_F(RepairFaultTest, OfADamagedCurrent) {
+TEST_F(RepairFaultTest, DamagedCurrent) {
   MakeStore();
   world_.files->SetFileBytes("/store/CURRENT", "nonsense");
   FailEach();
 }
 
-TEST_F(RepairFaultTest, OfAStoreWithoutAManifest) {
+TEST_F(RepairFaultTest, StoreWithoutAManifest) {
   MakeStore();
   Flip(world_.FilesOf(FileKind::kManifest)[0], 40);
   Flip(world_.FilesOf(FileKind::kTable)[1], 700);
   FailEach();
 }
 
-TEST_F(RepairFaultTest, ADiskThatIsFullLeavesNothingOfTheRepair) {
+TEST_F(RepairFaultTest, FullDisksLeaveNothingOfTheRepair) {
   MakeStore();
   Flip(world_.FilesOf(FileKind::kTable)[1], 700);
   const Files before = FilesOf(*world_.files);
@@ -190,7 +190,7 @@ class HalfReadFile final : public ReadFile {
   const std::unique_ptr<ReadFile> file_;
 };
 
-TEST_F(RepairFaultTest, BytesThatCouldNotBeReadAreNotGivenUp) {
+TEST_F(RepairFaultTest, KeepsUnreadableBytes) {
   MakeStore();
   const Files before = FilesOf(*world_.files);
   for (const char* ending : {".table", ".log", ".manifest"}) {

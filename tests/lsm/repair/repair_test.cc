@@ -110,7 +110,7 @@ class RepairTest : public testing::Test {
   Options options_;
 };
 
-TEST_F(RepairTest, ASoundStoreKeepsEverything) {
+TEST_F(RepairTest, SoundStoresKeepEverything) {
   MakeStore();
   ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair(kStore, options_));
   EXPECT_THAT(report.left_out, IsEmpty());
@@ -120,18 +120,18 @@ TEST_F(RepairTest, ASoundStoreKeepsEverything) {
   EXPECT_EQ(Present().size(), 250);
 }
 
-TEST_F(RepairTest, ADirectoryWithoutAStoreIsNotFound) {
+TEST_F(RepairTest, DirectoriesWithoutAStoreAreNotFound) {
   ASSERT_OK(files_.OpenDirectory(kStore, true));
   EXPECT_THAT(DB::Repair(kStore, options_), StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST_F(RepairTest, AnOpenStoreIsRefused) {
+TEST_F(RepairTest, RefusesOpenStores) {
   MakeStore();
   const std::unique_ptr<DB> db = Open();
   EXPECT_THAT(DB::Repair(kStore, options_), StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST_F(RepairTest, AnotherProductsStoreIsRefusedAndNotTouched) {
+TEST_F(RepairTest, RefusesStoresOfOtherProducts) {
   for (const char* what : {"LevelDB", "RocksDB without CURRENT", "somebody's logs"}) {
     SCOPED_TRACE(what);
     MemoryFileSystem files;
@@ -161,7 +161,7 @@ TEST_F(RepairTest, AnotherProductsStoreIsRefusedAndNotTouched) {
   }
 }
 
-TEST_F(RepairTest, ALevelDbCurrentAmongFilesOfOursIsRefused) {
+TEST_F(RepairTest, RefusesALevelDbCurrent) {
   MakeStore();
   files_.SetFileBytes("/store/CURRENT", "MANIFEST-000002\n");
   EXPECT_THAT(DB::Repair(kStore, options_),
@@ -169,7 +169,7 @@ TEST_F(RepairTest, ALevelDbCurrentAmongFilesOfOursIsRefused) {
   EXPECT_EQ(files_.FileBytes("/store/CURRENT"), "MANIFEST-000002\n");
 }
 
-TEST_F(RepairTest, FilesThatAreNotOursStay) {
+TEST_F(RepairTest, KeepsForeignFiles) {
   MakeStore();
   files_.SetFileBytes("/store/202311.log", "my notes");
   files_.SetFileBytes("/store/202312.table", std::string(500, 'x'));
@@ -183,7 +183,7 @@ TEST_F(RepairTest, FilesThatAreNotOursStay) {
   EXPECT_EQ(files_.FileBytes("/store/202313.manifest"), std::string(500, 'x'));
 }
 
-TEST_F(RepairTest, FilesThatAreNotOursStayWhereNoManifestCanBeRead) {
+TEST_F(RepairTest, KeepsForeignFilesWithoutAManifest) {
   MakeStore();
   files_.SetFileBytes("/store/CURRENT", "nonsense");
   for (const std::string& manifest : FilesOf(FileKind::kManifest)) Flip(manifest, 40);
@@ -198,7 +198,7 @@ TEST_F(RepairTest, FilesThatAreNotOursStayWhereNoManifestCanBeRead) {
   }
 }
 
-TEST_F(RepairTest, AFileOfTheStoreThatIsOverwrittenIsKeptAsDamaged) {
+TEST_F(RepairTest, KeepsOverwrittenFilesAsDamaged) {
   MakeStore();
   const std::string table = FilesOf(FileKind::kTable)[0];
   const std::string log = FilesOf(FileKind::kLog).back();
@@ -215,7 +215,7 @@ TEST_F(RepairTest, AFileOfTheStoreThatIsOverwrittenIsKeptAsDamaged) {
   EXPECT_OK(DB::Destroy(kStore, options_));  // nothing foreign is left under a name of the store's
 }
 
-TEST_F(RepairTest, ALogThatIsMissingIsNamed) {
+TEST_F(RepairTest, NamesMissingLogs) {
   {
     const std::unique_ptr<DB> db = Open();
     ASSERT_OK(db->Put(Key(1), Value(1)));
@@ -229,7 +229,7 @@ TEST_F(RepairTest, ALogThatIsMissingIsNamed) {
   EXPECT_THAT(Present(), IsEmpty());
 }
 
-TEST_F(RepairTest, WithoutTheirDirectoryTheLogsAreNamed) {
+TEST_F(RepairTest, NamesLogsWithoutTheirDirectory) {
   options_.log_directory = "/logs";
   {
     const std::unique_ptr<DB> db = Open();
@@ -253,7 +253,7 @@ TEST_F(RepairTest, WithoutTheirDirectoryTheLogsAreNamed) {
   EXPECT_THAT(Present(), IsEmpty());
 }
 
-TEST_F(RepairTest, AnEmptyDirectoryDoesNotTakeTheLogsOfAnotherStore) {
+TEST_F(RepairTest, EmptyDirectoriesTakeNoLogsOfOtherStores) {
   options_.log_directory = "/logs";
   MakeStore();
   ASSERT_OK(files_.OpenDirectory("/other", true));
@@ -261,7 +261,7 @@ TEST_F(RepairTest, AnEmptyDirectoryDoesNotTakeTheLogsOfAnotherStore) {
   EXPECT_EQ(Present().size(), 250u);
 }
 
-TEST_F(RepairTest, ASyncedLogThatIsEmptyIsNamed) {
+TEST_F(RepairTest, NamesEmptySyncedLogs) {
   MakeStore();
   const std::string log = FilesOf(FileKind::kLog).back();
   files_.SetFileBytes(log, "");
@@ -270,7 +270,7 @@ TEST_F(RepairTest, ASyncedLogThatIsEmptyIsNamed) {
   EXPECT_EQ(Present().size(), 200u);
 }
 
-TEST_F(RepairTest, OnlyTheDamagedBlockOfATableIsLeftOut) {
+TEST_F(RepairTest, LeavesOutOnlyDamagedBlocks) {
   MakeStore();
   const std::string table = FilesOf(FileKind::kTable)[0];
   Flip(table, 700);  // in its second block
@@ -320,7 +320,7 @@ TEST_F(RepairTest, NamesAndRebuildsADamagedHeader) {
   EXPECT_THAT(verified.problems, IsEmpty());
 }
 
-TEST_F(RepairTest, WhatIsSavedBehindAGapIsSaidToBeBehindOne) {
+TEST_F(RepairTest, ReportsEntriesSavedAfterAGap) {
   options_.write_buffer_bytes = 64 << 10;
   {
     // Two logs whose memtables are in no table, and the first loses its end.
@@ -347,7 +347,7 @@ TEST_F(RepairTest, WhatIsSavedBehindAGapIsSaidToBeBehindOne) {
                                                  HasSubstr("the writes before it are missing"))));
 }
 
-TEST_F(RepairTest, ATableWithoutItsFooterIsLeftOutWhole) {
+TEST_F(RepairTest, LeavesOutTablesWithoutFooter) {
   MakeStore();
   const std::string table = FilesOf(FileKind::kTable)[0];
   files_.SetFileBytes(table, files_.FileBytes(table).substr(0, 2000));
@@ -357,7 +357,7 @@ TEST_F(RepairTest, ATableWithoutItsFooterIsLeftOutWhole) {
   EXPECT_EQ(Present().size(), 150u);
 }
 
-TEST_F(RepairTest, ADamagedRecordOfALogIsLeftOutAlone) {
+TEST_F(RepairTest, LeavesOutOnlyDamagedRecords) {
   MakeStore();
   const std::string log = FilesOf(FileKind::kLog).back();
   Flip(log, files_.FileBytes(log).size() / 2);
@@ -367,7 +367,7 @@ TEST_F(RepairTest, ADamagedRecordOfALogIsLeftOutAlone) {
   EXPECT_EQ(Present().size(), 249u);
 }
 
-TEST_F(RepairTest, ALostCurrentIsMadeAgainFromTheManifest) {
+TEST_F(RepairTest, RebuildsCurrentFromTheManifest) {
   MakeStore();
   files_.SetFileBytes(Concat(kStore, "/CURRENT"), "nonsense");
   EXPECT_THAT(DB::Open(kStore, options_), Not(IsOk()));
@@ -378,7 +378,7 @@ TEST_F(RepairTest, ALostCurrentIsMadeAgainFromTheManifest) {
   EXPECT_EQ(Present().size(), 250u);
 }
 
-TEST_F(RepairTest, WhatEarlierRepairsKeptIsKept) {
+TEST_F(RepairTest, KeepsFilesOfEarlierRepairs) {
   MakeStore();
   const std::string current = "/store/CURRENT";
   for (const char* damaged : {"first", "second", "second and more", "second"}) {
@@ -392,7 +392,7 @@ TEST_F(RepairTest, WhatEarlierRepairsKeptIsKept) {
   EXPECT_EQ(Present().size(), 250);
 }
 
-TEST_F(RepairTest, UntilTheSwapNothingThatWasThereIsChanged) {
+TEST_F(RepairTest, ChangesNothingBeforeTheSwap) {
   MakeStore();
   files_.SetFileBytes("/store/CURRENT", "nonsense");
   Flip(FilesOf(FileKind::kTable)[0], 700);
@@ -410,7 +410,7 @@ TEST_F(RepairTest, UntilTheSwapNothingThatWasThereIsChanged) {
     EXPECT_EQ(files_.FileBytes(Concat(kStore, "/", name)), bytes) << name;
 }
 
-TEST_F(RepairTest, WithoutAManifestTheSequenceNumbersDecide) {
+TEST_F(RepairTest, SequenceNumbersDecideWithoutAManifest) {
   {
     const std::unique_ptr<DB> db = Open();
     for (int round = 0; round < 4; ++round) {
@@ -428,7 +428,7 @@ TEST_F(RepairTest, WithoutAManifestTheSequenceNumbersDecide) {
   EXPECT_EQ(Present().size(), 250u);
 }
 
-TEST_F(RepairTest, ARescuedTableOfLevel0KeepsItsPlaceInTime) {
+TEST_F(RepairTest, RescuedTablesOfLevel0KeepTheirAge) {
   {
     const std::unique_ptr<DB> db = Open();
     for (int i = 0; i < 250; ++i) ASSERT_OK(db->Put(Key(i), "old"));
@@ -441,7 +441,7 @@ TEST_F(RepairTest, ARescuedTableOfLevel0KeepsItsPlaceInTime) {
   EXPECT_EQ(Present().size(), 250u);
 }
 
-TEST_F(RepairTest, ARepairCutShortAnywhereCanBeMadeAgain) {
+TEST_F(RepairTest, InterruptedRepairsCanBeRepeated) {
   MakeStore();
   Flip(FilesOf(FileKind::kTable)[0], 700);
   const std::unique_ptr<MemoryFileSystem> before = files_.Clone();

@@ -126,7 +126,7 @@ TEST_F(ContradictionTest, EntriesWithTheLastOfAllSequences) {
   EXPECT_THAT(Repair(), Contains(HasSubstr("numbered again")));
 }
 
-TEST_F(ContradictionTest, SequencesThatThePropertiesDoNotState) {
+TEST_F(ContradictionTest, SequencesOutsideTheProperties) {
   MakeStore();
   Forger().ChangeSequences(high_, [](Sequence sequence) { return sequence + 1000; });
   Forger().ChangeProperties(high_, [](TableProperties* properties, Footer*) {
@@ -173,7 +173,7 @@ TEST_F(ContradictionTest, OverlappingTablesInLevelOne) {
   EXPECT_THAT(Repair(), ElementsAre(HasSubstr("overlap")));
 }
 
-TEST_F(ContradictionTest, LevelAboveTheOneThatATableWasMadeFor) {
+TEST_F(ContradictionTest, LevelAboveTheTablesOwn) {
   MakeStore();
   Forger().ChangeRecord(low_, [](VersionEdit::Added* added) { added->level = 0; });
   Refuses(low_, "the properties say level 1, the manifest says level 0");
@@ -264,7 +264,7 @@ TEST_F(ContradictionTest, RunsAreComparedInPieces) {
   }
 }
 
-TEST_F(ContradictionTest, OldestLogThatIsMissing) {
+TEST_F(ContradictionTest, MissingOldestLog) {
   MakeStore();
   Open();
   Put("z", "in the log");
@@ -309,7 +309,7 @@ TEST_F(ContradictionTest, RangesOfTheManifest) {
 }
 
 // Properties and manifest agree, and the entries say otherwise.
-TEST_F(ContradictionTest, RangeThatPropertiesAndManifestShare) {
+TEST_F(ContradictionTest, RangeOfPropertiesAndManifest) {
   MakeStore();
   Forger().ChangeProperties(
       low_, [](TableProperties* properties, Footer*) { properties->largest_key = "l"; });
@@ -327,7 +327,7 @@ TEST_F(ContradictionTest, RangeThatPropertiesAndManifestShare) {
 
 // --- properties ---
 
-TEST_F(ContradictionTest, EachPropertyThatFooterOrIndexRefute) {
+TEST_F(ContradictionTest, PropertiesThatFooterOrIndexRefute) {
   struct Case {
     const char* name;
     std::function<void(TableProperties*)> change;

@@ -69,7 +69,7 @@ class CopyTest : public StoreTest {
   }
 };
 
-TEST_F(CopyTest, ACheckpointHoldsWhatTheStoreHeld) {
+TEST_F(CopyTest, CheckpointsHoldTheStore) {
   Fill();
   const Contents before = ReadAll(*db_).value();
   ASSERT_OK(db_->Checkpoint(kCopyPath));
@@ -82,12 +82,12 @@ TEST_F(CopyTest, ACheckpointHoldsWhatTheStoreHeld) {
   EXPECT_EQ(ContentsOf(kCopyPath), before);
 }
 
-TEST_F(CopyTest, ACheckpointLinksItsTables) {
+TEST_F(CopyTest, CheckpointsLinkTables) {
   Fill();
   EXPECT_EQ(OperationsOf(FileOperation::kLink), 3u);
 }
 
-TEST_F(CopyTest, WhereTablesCannotBeLinkedTheyAreCopied) {
+TEST_F(CopyTest, CopiesTablesThatCannotBeLinked) {
   Fill();
   const Contents before = ReadAll(*db_).value();
   world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
@@ -98,7 +98,7 @@ TEST_F(CopyTest, WhereTablesCannotBeLinkedTheyAreCopied) {
   EXPECT_EQ(ContentsOf(kCopyPath), before);
 }
 
-TEST_F(CopyTest, ACheckpointIsMadeWhereNothingIs) {
+TEST_F(CopyTest, RefusesUsedTargetsAndReadOnlyStores) {
   Fill();
   ASSERT_OK(db_->Checkpoint(kCopyPath));
   EXPECT_THAT(db_->Checkpoint(kCopyPath),
@@ -125,7 +125,7 @@ TEST_F(CopyTest, RefusesACopyInsideTheStore) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("/store2/again")));
 }
 
-TEST_F(CopyTest, TheLogsDirectoryStaysWhereItIs) {
+TEST_F(CopyTest, LogDirectoryStays) {
   options_.log_directory = "/logs";
   Fill();
   const Contents before = ReadAll(*db_).value();
@@ -134,7 +134,7 @@ TEST_F(CopyTest, TheLogsDirectoryStaysWhereItIs) {
   EXPECT_EQ(ReadAll(*db_).value(), before);
 }
 
-TEST_F(CopyTest, ABackupIsCopiedVerifiedAndRestored) {
+TEST_F(CopyTest, BackupsAreVerifiedAndRestored) {
   Fill();
   const Contents before = ReadAll(*db_).value();
   ASSERT_OK_AND_ASSIGN(const CopyReport report, db_->Backup(kCopyPath));
@@ -152,7 +152,7 @@ TEST_F(CopyTest, ABackupIsCopiedVerifiedAndRestored) {
   EXPECT_EQ(ContentsOf(kCopyPath), before);
 }
 
-TEST_F(CopyTest, ABackupTakesFromTheLastOneWhatIsThere) {
+TEST_F(CopyTest, BackupsReuseTheLastOne) {
   Fill();
   ASSERT_OK(db_->Backup(kCopyPath));
   const Contents first = ReadAll(*db_).value();
@@ -166,7 +166,7 @@ TEST_F(CopyTest, ABackupTakesFromTheLastOneWhatIsThere) {
   EXPECT_EQ(ContentsOf(kSecondPath), second);
 }
 
-TEST_F(CopyTest, WhatTheLastOneHasDamagedOrLostIsCopiedAgain) {
+TEST_F(CopyTest, BackupsReplaceDamagedFilesOfTheLastOne) {
   Fill();
   ASSERT_OK(db_->Backup(kCopyPath));
   const Contents before = ReadAll(*db_).value();
@@ -184,7 +184,7 @@ TEST_F(CopyTest, WhatTheLastOneHasDamagedOrLostIsCopiedAgain) {
 }
 
 // Each table is read twice, at the pace, and counted once; so is one that a base has damaged.
-TEST_F(CopyTest, WhatIsReadBackIsKeptToThePaceAndNotCounted) {
+TEST_F(CopyTest, ReadingBackKeepsThePace) {
   CountingScheduler scheduler(&world_.clock);
   options_.environment.scheduler = &scheduler;
   Fill();
@@ -223,7 +223,7 @@ TEST_F(CopyTest, WhatIsReadBackIsKeptToThePaceAndNotCounted) {
 }
 
 // What was written is read back from the disk, as far as its file system can.
-TEST_F(CopyTest, CopiesAreReadBackPastThePageCache) {
+TEST_F(CopyTest, ReadsCopiesBackPastThePageCache) {
   std::vector<std::string> asked;
   bool copies_can = true;
   WrappedReads files = DirectReads(world_.files.get(), [&](const std::string& path) {
@@ -249,7 +249,7 @@ TEST_F(CopyTest, CopiesAreReadBackPastThePageCache) {
 }
 
 // A store's numbers say nothing about another one's.
-TEST_F(CopyTest, AnotherStoresBackupIsNoBase) {
+TEST_F(CopyTest, RefusesBackupsOfOtherStoresAsBase) {
   Fill();
   ASSERT_OK(db_->Backup(kCopyPath));
   db_ = nullptr;
@@ -260,7 +260,7 @@ TEST_F(CopyTest, AnotherStoresBackupIsNoBase) {
   EXPECT_EQ(ContentsOf(kSecondPath), ReadAll(*db_).value());
 }
 
-TEST_F(CopyTest, ADamagedTableIsNotBackedUp) {
+TEST_F(CopyTest, RefusesToBackUpDamagedTables) {
   Fill();
   const std::string path = world_.FilesOf(FileKind::kTable)[0];
   std::string bytes = world_.files->FileBytes(path);
@@ -273,7 +273,7 @@ TEST_F(CopyTest, ADamagedTableIsNotBackedUp) {
   EXPECT_OK(db_->Backup(kCopyPath));
 }
 
-TEST_F(CopyTest, WhereNoBackupIsNoneIsTaken) {
+TEST_F(CopyTest, RefusesBasesWithoutABackup) {
   Fill();
   ASSERT_OK(world_.files->OpenDirectory("/empty", /*create=*/true));
   for (const char* base : {"/nowhere", "/empty"}) {
@@ -286,7 +286,7 @@ TEST_F(CopyTest, WhereNoBackupIsNoneIsTaken) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("there is no store")));
 }
 
-TEST_F(CopyTest, ADamagedBackupIsNotRestored) {
+TEST_F(CopyTest, RefusesDamagedBackups) {
   Fill();
   ASSERT_OK(db_->Backup(kCopyPath));
   for (const FileKind kind : {FileKind::kTable, FileKind::kManifest}) {
@@ -307,7 +307,7 @@ TEST_F(CopyTest, ADamagedBackupIsNotRestored) {
 }
 
 // Nor does it take room: a file may stand for more bytes than it has.
-TEST_F(CopyTest, ATableOfAnotherSizeOrNoneIsDamageBeforeItIsCopied) {
+TEST_F(CopyTest, DetectsWrongSizesBeforeCopying) {
   Fill();
   ASSERT_OK(db_->Backup(kCopyPath));
   const std::string path = world_.FilesOf(FileKind::kTable, kCopyPath)[0];
@@ -330,7 +330,7 @@ TEST_F(CopyTest, ATableOfAnotherSizeOrNoneIsDamageBeforeItIsCopied) {
   EXPECT_THAT(restored(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path)));
 }
 
-TEST_F(CopyTest, AMissingTableIsNamedByItsPathInTheStore) {
+TEST_F(CopyTest, NamesMissingTablesByPath) {
   Fill();
   Flush();
   const std::string table = world_.FilesOf(FileKind::kTable)[0];
@@ -343,7 +343,7 @@ TEST_F(CopyTest, AMissingTableIsNamedByItsPathInTheStore) {
 }
 
 // Each of its files is sound, and they do not go together.
-TEST_F(CopyTest, ABackupThatCannotBeOpenedIsNotRestored) {
+TEST_F(CopyTest, RefusesUnopenableBackups) {
   Fill();
   ASSERT_OK(db_->Backup(kCopyPath));
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Directory> directory,
@@ -360,7 +360,7 @@ TEST_F(CopyTest, ABackupThatCannotBeOpenedIsNotRestored) {
 }
 
 // Not only a backup: its logs come with it.
-TEST_F(CopyTest, AnyClosedStoreCanBeCopied) {
+TEST_F(CopyTest, CopiesAnyClosedStore) {
   Fill();
   const Contents before = ReadAll(*db_).value();
   EXPECT_THAT(DB::Restore(kStorePath, kCopyPath, options_),
@@ -375,7 +375,7 @@ TEST_F(CopyTest, AnyClosedStoreCanBeCopied) {
   EXPECT_EQ(ReadAll(*copy).value(), before);
 }
 
-TEST_F(CopyTest, NothingIsRestoredFromNothingOrOverSomething) {
+TEST_F(CopyTest, RefusesEmptySourcesAndUsedTargets) {
   Fill();
   EXPECT_THAT(DB::Restore("/nowhere", kCopyPath, options_),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("/nowhere")));
@@ -388,7 +388,7 @@ TEST_F(CopyTest, NothingIsRestoredFromNothingOrOverSomething) {
 }
 
 // Its name alone makes no file the copy's, to be removed when the attempt fails.
-TEST_F(CopyTest, WhatStandsInTheLogsDirectoryStays) {
+TEST_F(CopyTest, KeepsFilesOfTheLogDirectory) {
   Fill();
   const std::string log = world_.FilesOf(FileKind::kLog)[0];
   db_ = nullptr;
@@ -441,7 +441,7 @@ TEST(CopyOnDiskTest, RefusesToRestoreIntoTheBackupByAnyPath) {
 }
 
 // NotFound would say that there is no store to copy.
-TEST(CopyOnDiskTest, ATargetThatCannotBeCreatedIsUnavailable) {
+TEST(CopyOnDiskTest, UncreatableTargetsAreUnavailable) {
   const testing_support::ScratchDir scratch;
   const std::string store = scratch.path_of("store"), dangling = scratch.path_of("dangling");
   std::filesystem::create_directory_symlink(scratch.path_of("nowhere"), dangling);

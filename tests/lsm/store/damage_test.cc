@@ -219,20 +219,20 @@ class DamageTest : public testing::Test {
 
 // But one byte: of the last record of a log without end, the last seal as a zero is what a crash
 // leaves of a write that was not synced.
-TEST_F(DamageTest, NoOverwrittenByteOfALogOfAKilledStoreGoesUnnoticed) {
+TEST_F(DamageTest, DetectsOverwrittenLogBytesOfKilledStores) {
   MakeStore(/*closed=*/false);
   OverwriteBytes(logs_[0], /*looks_torn=*/true);
   OverwriteBytes(manifests_[0], /*looks_torn=*/true);
 }
 
-TEST_F(DamageTest, NoOverwrittenByteOfALogOfAClosedStoreGoesUnnoticed) {
+TEST_F(DamageTest, DetectsOverwrittenLogBytesOfClosedStores) {
   MakeStore(/*closed=*/true);
   OverwriteBytes(logs_[0], /*looks_torn=*/false);
   EXPECT_EQ(tally_.right, 0u);
   OverwriteBytes(manifests_[0], /*looks_torn=*/false);
 }
 
-TEST_F(DamageTest, NoOverwrittenSectorOfALogOfAClosedStoreGoesUnnoticed) {
+TEST_F(DamageTest, DetectsOverwrittenLogSectorsOfClosedStores) {
   MakeStore(/*closed=*/true);
   OverwriteSectors(logs_[0], image_->FileBytes(logs_[0]).size());
   EXPECT_EQ(tally_.failed_to_open, tally_.cases);
@@ -241,7 +241,7 @@ TEST_F(DamageTest, NoOverwrittenSectorOfALogOfAClosedStoreGoesUnnoticed) {
 }
 
 // All but the last one are followed by a record that states that they were synced.
-TEST_F(DamageTest, NoOverwrittenSectorBeforeTheLastRecordOfAKilledStoreGoesUnnoticed) {
+TEST_F(DamageTest, DetectsOverwrittenLogSectorsOfKilledStores) {
   MakeStore(/*closed=*/false);
   const std::string bytes = image_->FileBytes(logs_[0]);
   ASSERT_GT(bytes.size(), 2 * kSectorBytes);
@@ -249,7 +249,7 @@ TEST_F(DamageTest, NoOverwrittenSectorBeforeTheLastRecordOfAKilledStoreGoesUnnot
   EXPECT_EQ(tally_.failed_to_open, tally_.cases);
 }
 
-TEST_F(DamageTest, AFilterWithAFlippedBitCostsReadsAndNotAnswers) {
+TEST_F(DamageTest, FlippedFilterBitsCostOnlyReads) {
   MakeStore(/*closed=*/true);
   World look(4, image_->Clone());
   // Where the filter lies, by the table's own footer.
@@ -273,7 +273,7 @@ TEST_F(DamageTest, AFilterWithAFlippedBitCostsReadsAndNotAnswers) {
   EXPECT_EQ(tally_.filters_damaged, tally_.cases);
 }
 
-TEST_F(DamageTest, AMissingFileIsNamed) {
+TEST_F(DamageTest, NamesMissingFiles) {
   MakeStore(/*closed=*/true);
   std::vector<std::string> paths = tables_;
   paths.push_back(logs_[0]);
@@ -298,7 +298,7 @@ TEST_F(DamageTest, AMissingFileIsNamed) {
   }
 }
 
-TEST_F(DamageTest, SwappedFilesAreNoticed) {
+TEST_F(DamageTest, DetectsSwappedFiles) {
   MakeStore(/*closed=*/true);
   std::vector<std::string> paths = tables_;
   paths.push_back(logs_[0]);
@@ -320,7 +320,7 @@ TEST_F(DamageTest, SwappedFilesAreNoticed) {
   EXPECT_EQ(tally_.failed_to_open, tally_.cases);
 }
 
-TEST_F(DamageTest, AForeignFileIsNamed) {
+TEST_F(DamageTest, NamesForeignFiles) {
   MakeStore(/*closed=*/true);
   std::vector<std::string> paths = tables_;
   paths.push_back(logs_[0]);
@@ -353,7 +353,7 @@ TEST_F(DamageTest, AForeignFileIsNamed) {
   }
 }
 
-TEST_F(DamageTest, AFileOfANewerVersionIsNotCalledDamaged) {
+TEST_F(DamageTest, NewerVersionsAreNoDamage) {
   MakeStore(/*closed=*/true);
   const std::string table = tables_[0];
   std::string footer = image_->FileBytes(table);
@@ -376,7 +376,7 @@ TEST_F(DamageTest, AFileOfANewerVersionIsNotCalledDamaged) {
 }
 
 // The manifest knows how long it was.
-TEST_F(DamageTest, ALogOfAClosedStoreCutAnywhereIsNamed) {
+TEST_F(DamageTest, NamesTruncatedLogsOfClosedStores) {
   for (const bool apart : {false, true}) {
     logs_apart_ = apart;
     MakeStore(/*closed=*/true);
@@ -398,7 +398,7 @@ TEST_F(DamageTest, ALogOfAClosedStoreCutAnywhereIsNamed) {
   }
 }
 
-TEST_F(DamageTest, RepairNamesAClosedLogThatWasCut) {
+TEST_F(DamageTest, RepairNamesTruncatedClosedLogs) {
   MakeStore(/*closed=*/true);
   const std::string bytes = image_->FileBytes(logs_[0]);
   for (size_t length = 0; length < bytes.size(); length += 41) {
@@ -414,7 +414,7 @@ TEST_F(DamageTest, RepairNamesAClosedLogThatWasCut) {
   }
 }
 
-TEST_F(DamageTest, AStoreThatIsOnlyOpenedAndClosedLosesNothing) {
+TEST_F(DamageTest, OpeningAndClosingLosesNothing) {
   MakeStore(/*closed=*/true);
   World world(3, image_->Clone());
   for (int round = 0; round < 4; ++round) {
@@ -434,7 +434,7 @@ TEST_F(DamageTest, AStoreThatIsOnlyOpenedAndClosedLosesNothing) {
   }
 }
 
-TEST_F(DamageTest, ACutLogLosesNoWriteBeforeTheCut) {
+TEST_F(DamageTest, TruncatedLogsKeepEarlierWrites) {
   MakeStore(/*closed=*/false);
   // Where a log ends that was not closed, only its own bytes know: what is cut off is as if it was
   // never written.  What is before the cut stays.

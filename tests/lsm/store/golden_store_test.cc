@@ -146,7 +146,7 @@ TEST_P(GoldenStoreTest, IsRead) {
 }
 
 // Logs and manifests of format 1: no release has promised to read them.
-TEST(OldGoldenStoreTest, Version1IsRefusedByName) {
+TEST(OldGoldenStoreTest, RefusesVersion1) {
   World world;
   ASSERT_NO_FATAL_FAILURE(Load("version1_closed.golden", &world));
   EXPECT_THAT(DB::Open(kStorePath, world.SmallOptions()),

@@ -47,7 +47,7 @@ class MissingFilesTest : public StoreTest {
 };
 
 // Were the time quadratic, this would take hours.
-TEST_F(MissingFilesTest, ARepairIsLinearAndItsReportBounded) {
+TEST_F(MissingFilesTest, RepairsAreLinearWithBoundedReports) {
   for (const bool of_logs : {false, true}) {
     RepairReport of_few, of_many;
     constexpr uint64_t kFew = 1000, kMany = 300'000;
@@ -63,7 +63,7 @@ TEST_F(MissingFilesTest, ARepairIsLinearAndItsReportBounded) {
   }
 }
 
-TEST_F(MissingFilesTest, AnOpeningNamesTheFirst) {
+TEST_F(MissingFilesTest, OpeningNamesTheFirst) {
   const auto directory = world_.files->OpenDirectory("/store", /*create=*/true).value();
   MakeStoreOfMissingFiles(*directory, 0, 20'000);
   EXPECT_THAT(OpenStatus(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("/store/000002.log")));
@@ -217,7 +217,7 @@ class SparseFilesTest : public testing::Test {
   const std::string path_ = scratch_.path_of("store");
 };
 
-TEST_F(SparseFilesTest, AHugeLogIsRecoveredVerifiedAndRepaired) {
+TEST_F(SparseFilesTest, RecoversVerifiesAndRepairsHugeLogs) {
   MakeHuge(FileOf(".log"));
   const uint64_t before = BytesReadSoFar();
   {
@@ -233,7 +233,7 @@ TEST_F(SparseFilesTest, AHugeLogIsRecoveredVerifiedAndRepaired) {
   EXPECT_LE(BytesReadSoFar() - before, kReadBytesMax);
 }
 
-TEST_F(SparseFilesTest, AnyHugeFileIsRepairedAndKeptWithoutACopy) {
+TEST_F(SparseFilesTest, RepairsHugeFilesWithoutACopy) {
   for (const std::string end : {"/CURRENT", ".manifest", ".table"}) {
     SCOPED_TRACE(end);
     const std::string file = FileOf(end);

@@ -65,7 +65,7 @@ class LogDirectoryTest : public StoreTest {
   }
 };
 
-TEST_F(LogDirectoryTest, ThatOfAnotherStoreIsRefusedAndLeftAsItIs) {
+TEST_F(LogDirectoryTest, RefusesDirectoriesOfOtherStores) {
   MakeStore("/a", "");
   MakeStore("/b", "");
   const auto a = FilesIn("/a"), b = FilesIn("/b");
@@ -85,7 +85,7 @@ TEST_F(LogDirectoryTest, ThatOfAnotherStoreIsRefusedAndLeftAsItIs) {
   ExpectStore("/b", "");
 }
 
-TEST_F(LogDirectoryTest, EachFileOfAStoreTellsThatThereIsOne) {
+TEST_F(LogDirectoryTest, AnyFileOfAStoreIdentifiesIt) {
   MakeStore("/a", "/logs of a");
   MakeStore("/b", "");
   const auto b = FilesIn("/b");
@@ -112,7 +112,7 @@ TEST_F(LogDirectoryTest, EachFileOfAStoreTellsThatThereIsOne) {
   EXPECT_EQ(FilesIn("/logs of a").size(), 3u);
 }
 
-TEST_F(LogDirectoryTest, TheLogsOfAnotherStoreAreKnownAndLeftAsTheyAre) {
+TEST_F(LogDirectoryTest, KeepsLogsOfOtherStores) {
   // Also where the other one began as a copy, so that numbers and sequences are the same.
   MakeStore("/a", "/logs of a");
   Copy("/a", "/b");
@@ -145,7 +145,7 @@ TEST_F(LogDirectoryTest, TheLogsOfAnotherStoreAreKnownAndLeftAsTheyAre) {
   ExpectStore("/b", "/logs of b");
 }
 
-TEST_F(LogDirectoryTest, LogsWithLowerNumbersThanTheStoresAreNotTakenForItsOwn) {
+TEST_F(LogDirectoryTest, RefusesForeignLogsWithLowerNumbers) {
   MakeStore("/a", "/logs of a");
   for (int i = 0; i < 5; ++i) ExpectStore("/a", "/logs of a");  // each opening takes a new number
   MakeStore("/b", "/logs of b");
@@ -168,7 +168,7 @@ TEST_F(LogDirectoryTest, LogsWithLowerNumbersThanTheStoresAreNotTakenForItsOwn) 
   EXPECT_EQ(logs_of("/logs of a").size(), 1u);
 }
 
-TEST_F(LogDirectoryTest, AnotherStoresLogsDoNotMakeARepairDoubtItsManifest) {
+TEST_F(LogDirectoryTest, RepairTrustsItsManifestBesideForeignLogs) {
   MakeStore("/a", "/logs of a");
   MakeStore("/b", "/logs of b");
   ExpectStore("/b", "/logs of b");  // so that its log has another number
@@ -184,7 +184,7 @@ TEST_F(LogDirectoryTest, AnotherStoresLogsDoNotMakeARepairDoubtItsManifest) {
   ExpectStore("/b", "/logs of b");
 }
 
-TEST_F(LogDirectoryTest, WhereNoManifestSaysWhoseLogsTheyAreTheyAreKept) {
+TEST_F(LogDirectoryTest, KeepsLogsWithoutAManifest) {
   MakeStore("/a", "/logs of a");
   const std::string log = world_.FilesOf(FileKind::kLog, "/logs of a")[0];
   const std::string bytes = world_.files->FileBytes(log);
@@ -202,7 +202,7 @@ TEST_F(LogDirectoryTest, WhereNoManifestSaysWhoseLogsTheyAreTheyAreKept) {
   ExpectStore("/a", "/logs of a");
 }
 
-TEST_F(LogDirectoryTest, WhereCurrentNamesNoManifestOldLogsAreKeptToo) {
+TEST_F(LogDirectoryTest, KeepsOldLogsWithoutANamedManifest) {
   MakeStore("/a", "/logs of a");
   for (int i = 0; i < 5; ++i) ExpectStore("/a", "/logs of a");
   MakeStore("/b", "/logs of b");
@@ -214,7 +214,7 @@ TEST_F(LogDirectoryTest, WhereCurrentNamesNoManifestOldLogsAreKeptToo) {
   EXPECT_EQ(world_.files->FileBytes(log_of_b + ".damaged"), bytes);
 }
 
-TEST_F(LogDirectoryTest, LogsThatTheManifestKnowsAreNotSaidToBeAnyones) {
+TEST_F(LogDirectoryTest, KnownLogsAreNotReportedAsForeign) {
   MakeStore("/a", "/logs of a");
   // The manifest is sound, and what it needs is not there: another table is.
   const std::string table = world_.FilesOf(FileKind::kTable, "/a")[0];
@@ -226,7 +226,7 @@ TEST_F(LogDirectoryTest, LogsThatTheManifestKnowsAreNotSaidToBeAnyones) {
   ExpectStore("/a", "/logs of a");
 }
 
-TEST_F(LogDirectoryTest, WithoutTheLogsTheirStoreCanStillBeDestroyed) {
+TEST_F(LogDirectoryTest, DestroysStoresWithoutTheirLogs) {
   MakeStore("/a", "/logs of a");
   for (const std::string& manifest : world_.FilesOf(FileKind::kManifest, "/a"))
     world_.files->SetFileBytes(manifest, "");
@@ -236,7 +236,7 @@ TEST_F(LogDirectoryTest, WithoutTheLogsTheirStoreCanStillBeDestroyed) {
   EXPECT_EQ(FilesIn("/logs of a"), logs);
 }
 
-TEST_F(LogDirectoryTest, ItsStoreIsNeitherDestroyedNorRepairedWithoutIt) {
+TEST_F(LogDirectoryTest, DestroyAndRepairNeedTheDirectory) {
   MakeStore("/a", "/logs of a");
   const auto a = FilesIn("/a"), logs = FilesIn("/logs of a");
   const auto refused = StatusIs(absl::StatusCode::kFailedPrecondition,
@@ -266,7 +266,7 @@ TEST_F(LogDirectoryTest, CopiesRecordNoLogDirectory) {
   EXPECT_OK(DB::Destroy("/b", WithLogs("/logs of b")));
 }
 
-TEST_F(LogDirectoryTest, RefusesAWrongOneWhileTheLogsAreWhereTheyWere) {
+TEST_F(LogDirectoryTest, RefusesAWrongDirectoryWhileLogsRemain) {
   MakeStore("/a", "/logs of a");
   ASSERT_OK(world_.files->OpenDirectory("/empty", /*create=*/true));
   const auto a = FilesIn("/a"), logs = FilesIn("/logs of a");
@@ -283,7 +283,7 @@ TEST_F(LogDirectoryTest, RefusesAWrongOneWhileTheLogsAreWhereTheyWere) {
   ExpectStore("/a", "/logs of a");
 }
 
-TEST_F(LogDirectoryTest, AcceptsAnotherOnceTheLogsAreGone) {
+TEST_F(LogDirectoryTest, AcceptsAnotherDirectoryWithoutLogs) {
   MakeStore("/a", "/logs of a");
   for (const auto& [name, bytes] : FilesIn("/logs of a"))
     ASSERT_OK((*world_.files->OpenDirectory("/logs of a", false))->Remove(name));
@@ -299,7 +299,7 @@ TEST_F(LogDirectoryTest, AcceptsAnotherOnceTheLogsAreGone) {
   ExpectStore("/b", "/logs");
 }
 
-TEST_F(LogDirectoryTest, LogsWithoutAStoreAreNotDestroyedUnlessTheirDirectoryIsNamed) {
+TEST_F(LogDirectoryTest, DestroysOrphanedLogsOnlyOnRequest) {
   MakeStore("/a", "/logs of a");
   for (const auto& [name, bytes] : FilesIn("/a"))
     ASSERT_OK((*world_.files->OpenDirectory("/a", false))->Remove(name));
@@ -318,7 +318,7 @@ TEST_F(LogDirectoryTest, LogsWithoutAStoreAreNotDestroyedUnlessTheirDirectoryIsN
 
 // A log without the one before it would be a store that lost writes without a word; so the oldest
 // is gone for good before the next one goes.
-TEST_F(LogDirectoryTest, ADestroyThatIsCutShortLeavesAStoreThatDoesNotOpenOrAllOfIt) {
+TEST_F(LogDirectoryTest, InterruptedDestroysLeaveAllOrNoStore) {
   options_.log_directory = "/logs";
   Open();
   Put("old", std::string(30'000, 'x'));
@@ -359,7 +359,7 @@ TEST_F(LogDirectoryTest, ADestroyThatIsCutShortLeavesAStoreThatDoesNotOpenOrAllO
   db_ = nullptr;
 }
 
-TEST_F(LogDirectoryTest, OneThatIsNotThereIsALossAndNotTheLackOfAStore) {
+TEST_F(LogDirectoryTest, MissingDirectoriesAreALoss) {
   MakeStore("/a", "/logs of a");
   Options options = WithLogs("/gone");
   const auto lost = StatusIs(absl::StatusCode::kDataLoss,
@@ -381,7 +381,7 @@ TEST_F(LogDirectoryTest, OneThatIsNotThereIsALossAndNotTheLackOfAStore) {
   EXPECT_EQ(*ReadAll(*db), (Contents{{"table", "/a"}}));
 }
 
-TEST_F(LogDirectoryTest, TheSamePathOnAnotherFileSystemIsAnotherDirectory) {
+TEST_F(LogDirectoryTest, SamePathOnAnotherFileSystemDiffers) {
   MemoryFileSystem fast;
   options_.environment.log_file_system = &fast;
   EXPECT_THAT(DB::Open("/a", options_),
@@ -396,7 +396,7 @@ TEST_F(LogDirectoryTest, TheSamePathOnAnotherFileSystemIsAnotherDirectory) {
   EXPECT_THAT(fast.OpenDirectory("/a", false), StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST_F(LogDirectoryTest, AnotherStoresLogAmongTheStoresOwnFilesIsNamedAndKeptAside) {
+TEST_F(LogDirectoryTest, KeepsForeignLogsAside) {
   MakeStore("/a", "");
   MakeStore("/b", "");
   std::string name;
@@ -415,7 +415,7 @@ TEST_F(LogDirectoryTest, AnotherStoresLogAmongTheStoresOwnFilesIsNamedAndKeptAsi
   EXPECT_EQ(*ReadAll(*db), (Contents{{"table", "/a"}}));
 }
 
-TEST_F(LogDirectoryTest, LeftOverLogsAreRemovedWhereTheLogsAre) {
+TEST_F(LogDirectoryTest, RemovesLeftoverLogsFromTheirDirectory) {
   options_.log_directory = "/logs";
   Open();
   Put("a", "1");
@@ -425,7 +425,7 @@ TEST_F(LogDirectoryTest, LeftOverLogsAreRemovedWhereTheLogsAre) {
   EXPECT_EQ(world_.FilesOf(FileKind::kLog, "/logs").size(), 1u);
 }
 
-TEST_F(LogDirectoryTest, ALogThatTheManifestKnowsHasAHeader) {
+TEST_F(LogDirectoryTest, KnownLogsHaveAHeader) {
   Open();
   Put("table", "1");
   Flush();

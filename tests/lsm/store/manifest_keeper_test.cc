@@ -80,7 +80,7 @@ TEST_F(ManifestKeeperTest, RecordsEditsInOrder) {
   EXPECT_THAT(failures_, IsEmpty());
 }
 
-TEST_F(ManifestKeeperTest, AFailedBeginLeavesNoFile) {
+TEST_F(ManifestKeeperTest, FailedBeginsLeaveNoFile) {
   FailSyncs(true);
   EXPECT_THAT(Begin(), StatusIs(absl::StatusCode::kUnavailable));
   FailSyncs(false);
@@ -89,7 +89,7 @@ TEST_F(ManifestKeeperTest, AFailedBeginLeavesNoFile) {
   EXPECT_THAT(Record(5), StatusIs(absl::StatusCode::kUnavailable));
 }
 
-TEST_F(ManifestKeeperTest, TheFirstFailureStaysUntilAManifestBegins) {
+TEST_F(ManifestKeeperTest, FirstFailureStaysUntilAManifestBegins) {
   ASSERT_OK(Begin());
   ASSERT_OK(Record(5));
   FailSyncs(true);
@@ -108,14 +108,14 @@ TEST_F(ManifestKeeperTest, TheFirstFailureStaysUntilAManifestBegins) {
   EXPECT_EQ(OnDisk().state.last_sequence, 8u);
 }
 
-TEST_F(ManifestKeeperTest, AnEditThatDoesNotFitIsAFailure) {
+TEST_F(ManifestKeeperTest, ConflictingEditsFail) {
   ASSERT_OK(Begin());
   ASSERT_OK(Record(5));
   EXPECT_THAT(Record(4), StatusIs(absl::StatusCode::kDataLoss));
   EXPECT_EQ(failures_.size(), 1u);
 }
 
-TEST_F(ManifestKeeperTest, ALongManifestIsReplaced) {
+TEST_F(ManifestKeeperTest, ReplacesLongManifests) {
   keeper_.SetNextFileNumber(10'000);
   ASSERT_OK(Begin());
   const auto number = [this] {

@@ -64,7 +64,7 @@ class ManifestRotationTest : public StoreTest {
   int flushed_ = 0;
 };
 
-TEST_F(ManifestRotationTest, TheNewOneHoldsTheSameAndTheOldOneGoes) {
+TEST_F(ManifestRotationTest, ReplacesTheOldManifest) {
   FillManifest();
   const std::string before = Manifest();
   const uint64_t tables = db_->GetStatistics().total.tables;
@@ -78,7 +78,7 @@ TEST_F(ManifestRotationTest, TheNewOneHoldsTheSameAndTheOldOneGoes) {
   EXPECT_EQ(Get(kLongKey), Concat(flushed_));
 }
 
-TEST_F(ManifestRotationTest, ASnapshotLongerThanTheLimitIsNotWrittenAgainAtEachEdit) {
+TEST_F(ManifestRotationTest, LongSnapshotsAreNotRewrittenPerEdit) {
   // All of it lives: tables of one long key each, whose ends the manifest states.
   options_.table_bytes = 64 << 10;
   options_.compression = Compression::kNone;
@@ -94,7 +94,7 @@ TEST_F(ManifestRotationTest, ASnapshotLongerThanTheLimitIsNotWrittenAgainAtEachE
   EXPECT_EQ(Manifest(), after);
 }
 
-TEST_F(ManifestRotationTest, NoEditFollowsARotationThatFailedAfterItTookEffect) {
+TEST_F(ManifestRotationTest, NoEditFollowsAHalfFailedRotation) {
   // A compaction rotates the manifest.  CURRENT is replaced, and the call fails all the same, as it
   // may when the directory cannot be synced.  A flush that is ready by then must not go to the old
   // manifest: its log would be removed, which the new manifest needs.

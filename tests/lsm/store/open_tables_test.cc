@@ -81,7 +81,7 @@ class OpenTablesTest : public testing::Test {
   Options options_;
 };
 
-TEST_F(OpenTablesTest, ThreadsOpenWhatIsThere) {
+TEST_F(OpenTablesTest, ThreadsOpenAllTables) {
   Make(kTables);
   options_.environment.scheduler = nullptr;  // threads
   for (int round = 0; round < 5; ++round) {
@@ -91,7 +91,7 @@ TEST_F(OpenTablesTest, ThreadsOpenWhatIsThere) {
   }
 }
 
-TEST_F(OpenTablesTest, ManyAreOpenedByAllThatAreThere) {
+TEST_F(OpenTablesTest, AllThreadsOpenManyTables) {
   Make(kTables);
   options_.environment.scheduler = nullptr;
   // Nobody opens a second table before three threads have come for their first.
@@ -113,7 +113,7 @@ TEST_F(OpenTablesTest, ManyAreOpenedByAllThatAreThere) {
   ExpectAllThere(**db, kTables);
 }
 
-TEST_F(OpenTablesTest, OfSeveralErrorsTheFirstIsNamed) {
+TEST_F(OpenTablesTest, NamesTheFirstError) {
   Make(kTables);
   options_.environment.scheduler = nullptr;
   const std::vector<std::string> tables = world_.FilesOf(FileKind::kTable);
@@ -150,7 +150,7 @@ TEST_F(OpenTablesTest, DoesNotWaitForLateHelpers) {
   world_.scheduler.RunAll();  // finds nothing to do, and nothing of the store's
 }
 
-TEST_F(OpenTablesTest, FewNeedNoHelpers) {
+TEST_F(OpenTablesTest, FewTablesNeedNoHelpers) {
   Make(static_cast<int>(kTablesForHelp) - 1);
   world_.scheduler.RunAll();
   absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
@@ -159,7 +159,7 @@ TEST_F(OpenTablesTest, FewNeedNoHelpers) {
   ExpectAllThere(**db, static_cast<int>(kTablesForHelp) - 1);
 }
 
-TEST_F(OpenTablesTest, AReaderOpensThemAlone) {
+TEST_F(OpenTablesTest, ReadersOpenTablesAlone) {
   Make(kTables);
   options_.mode = OpenMode::kReadOnly;
   options_.environment.scheduler = nullptr;
@@ -178,7 +178,7 @@ TEST_F(OpenTablesTest, AReaderOpensThemAlone) {
   ExpectAllThere(**db, kTables);
 }
 
-TEST_F(OpenTablesTest, OneReadBringsWhatIsNeededOfATableLikeTheOneBefore) {
+TEST_F(OpenTablesTest, OneReadOpensASimilarTable) {
   const std::vector<int> keys(kTables, 4000);
   MakeOf(keys);
   absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
@@ -194,7 +194,7 @@ TEST_F(OpenTablesTest, OneReadBringsWhatIsNeededOfATableLikeTheOneBefore) {
   ExpectAllThere(**db, keys);
 }
 
-TEST_F(OpenTablesTest, TablesThatAreUnlikeAreOpenedToo) {
+TEST_F(OpenTablesTest, OpensDissimilarTables) {
   std::vector<int> keys;
   for (int i = 0; i < kTables; ++i) keys.push_back(i % 5 == 0 ? 1 : i % 3 == 0 ? 40 : 4000);
   MakeOf(keys);
@@ -211,7 +211,7 @@ TEST_F(OpenTablesTest, TablesThatAreUnlikeAreOpenedToo) {
   }
 }
 
-TEST_F(OpenTablesTest, AnEndThatCannotBeReadIsNamed) {
+TEST_F(OpenTablesTest, NamesUnreadableEnds) {
   const std::vector<int> keys(kTables, 2000);
   MakeOf(keys);
   const std::vector<std::string> tables = world_.FilesOf(FileKind::kTable);

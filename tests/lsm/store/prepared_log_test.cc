@@ -76,7 +76,7 @@ class PreparedLogTest : public StoreTest {
   Contents written_;
 };
 
-TEST_F(PreparedLogTest, WhoSealsAMemtableCallsTheFileSystemForItsOwnRecordAlone) {
+TEST_F(PreparedLogTest, SealingWritesOnlyItsOwnRecord) {
   OpenAndPrepare();
   for (int i = 0; i < 3; ++i) {
     const std::string prepared = Logs().back();
@@ -99,7 +99,7 @@ TEST_F(PreparedLogTest, WhoSealsAMemtableCallsTheFileSystemForItsOwnRecordAlone)
   ExpectAllThere(*db_);
 }
 
-TEST_F(PreparedLogTest, AStoreThatIsOpenedForLittleMakesNone) {
+TEST_F(PreparedLogTest, ShortUsePreparesNone) {
   int logs = 0;
   world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
     logs += operation == FileOperation::kCreate && path.ends_with(".log");
@@ -126,7 +126,7 @@ TEST_F(PreparedLogTest, ClosingRemovesIt) {
   ExpectAllThere(*db_);
 }
 
-TEST_F(PreparedLogTest, AFailureToPrepareFailsNoWrite) {
+TEST_F(PreparedLogTest, FailedPreparationFailsNoWrite) {
   for (const FileOperation fails :
        {FileOperation::kCreate, FileOperation::kAppend, FileOperation::kSyncFile}) {
     Open();
@@ -145,7 +145,7 @@ TEST_F(PreparedLogTest, AFailureToPrepareFailsNoWrite) {
   }
 }
 
-TEST_F(PreparedLogTest, WhoNeedsItIsToldWhyThereIsNone) {
+TEST_F(PreparedLogTest, WritersLearnOfTheFailedPreparation) {
   Open();
   PutUntil([&] { return world_.scheduler.queued_count() > 0; });
   int tried = 0;
@@ -167,7 +167,7 @@ TEST_F(PreparedLogTest, WhoNeedsItIsToldWhyThereIsNone) {
   ExpectAllThere(*db_);
 }
 
-TEST_F(PreparedLogTest, AProcessThatEndsLeavesALogThatHoldsNothing) {
+TEST_F(PreparedLogTest, EndedProcessesLeaveAnEmptyLog) {
   OpenAndPrepare();
   ASSERT_OK(PutNext(/*sync=*/true));
   const absl::StatusOr<VerifyReport> report = db_->Verify();
@@ -201,7 +201,7 @@ TEST_F(PreparedLogTest, AProcessThatEndsLeavesALogThatHoldsNothing) {
 }
 
 // From before the next log is made until the one behind it is there.
-TEST_F(PreparedLogTest, ACrashAtAnyMomentLosesNothingThatWasSynced) {
+TEST_F(PreparedLogTest, CrashesLoseNoSyncedWrites) {
   const auto run = [&] {
     written_.clear();
     absl::Status status;
@@ -241,7 +241,7 @@ TEST_F(PreparedLogTest, ACrashAtAnyMomentLosesNothingThatWasSynced) {
 }
 
 // Its id is that of the logs before, and its number below theirs.
-TEST_F(PreparedLogTest, AResumedStoreDoesNotUseTheOneOfBefore) {
+TEST_F(PreparedLogTest, ResumedStoresUseANewLog) {
   OpenAndPrepare();
   const std::string prepared = Logs().back();
   FailLogs(FileOperation::kAppend);
@@ -263,7 +263,7 @@ TEST_F(PreparedLogTest, AResumedStoreDoesNotUseTheOneOfBefore) {
 }
 
 // While the next log is being made the memtable takes up to twice its size.
-TEST_F(PreparedLogTest, WritesGoOnWhileItIsBeingMade) {
+TEST_F(PreparedLogTest, WritesContinueDuringPreparation) {
   Open();
   PutUntil([&] { return world_.scheduler.queued_count() > 0; });
   const std::vector<std::string> used = Logs();
@@ -294,7 +294,7 @@ TEST_F(PreparedLogTest, WritesGoOnWhileItIsBeingMade) {
   ExpectAllThere(*db_);
 }
 
-TEST_F(PreparedLogTest, WritesGoOnWhileFlushMakesIt) {
+TEST_F(PreparedLogTest, WritesContinueWhileFlushPrepares) {
   Open();
   Put("a", "1");
   bool is_made = false;
@@ -373,7 +373,7 @@ class SlowLogTest : public PreparedLogTest {
   }};
 };
 
-TEST_F(SlowLogTest, AWriterWaitsForTheRestAloneAndIsCounted) {
+TEST_F(SlowLogTest, WritersWaitOnlyForTheRest) {
   Open();
   SlowDown();
   for (; !is_open_; bytes_ += 1000) {
@@ -391,7 +391,7 @@ TEST_F(SlowLogTest, AWriterWaitsForTheRestAloneAndIsCounted) {
 
 // --- the set alone ---
 
-TEST(LogSetTest, APreparedLogTakesRecordsOnceItIsStarted) {
+TEST(LogSetTest, StartedLogsAcceptRecords) {
   MemoryFileSystem files;
   const auto directory = files.OpenDirectory("/logs", /*create=*/true).value();
   const auto bytes_of = [&](int number) {
@@ -450,7 +450,7 @@ TEST(LogSetTest, DurableNamesAreNotSyncedAgain) {
   EXPECT_EQ(syncs, 2);
 }
 
-TEST(LogSetTest, OneThatIsOvertakenIsAnOlderOneWithoutRecords) {
+TEST(LogSetTest, OvertakenLogsAreEmpty) {
   MemoryFileSystem files;
   const auto directory = files.OpenDirectory("/logs", /*create=*/true).value();
   LogSet logs(directory.get());

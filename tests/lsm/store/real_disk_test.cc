@@ -90,7 +90,7 @@ TEST_F(RealDiskTest, LogsMayHaveASmallPartition) {
 }
 
 // A compaction may free a little space after a put has failed.  Sooner or later it cannot.
-TEST_F(RealDiskTest, AStoreWithoutAReserveIsStuck) {
+TEST_F(RealDiskTest, StoresWithoutAReserveAreStuck) {
   if (!is_mounted_) return;
   options_.reserve_bytes = 0;
   ASSERT_OK(Open());
@@ -105,7 +105,7 @@ TEST_F(RealDiskTest, AStoreWithoutAReserveIsStuck) {
   EXPECT_THAT(opened, StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
-TEST_F(RealDiskTest, AStoreWithAReserveDeletesItsWayOut) {
+TEST_F(RealDiskTest, StoresWithAReserveCanDelete) {
   if (!is_mounted_) return;
   for (const bool resumes : {true, false}) {
     ASSERT_OK(Open());

@@ -212,7 +212,7 @@ TEST_F(LongReplayTest, DamageAfterManyTablesLeavesNothing) {
   EXPECT_EQ(Names(&world), names);
 }
 
-TEST_F(LongReplayTest, FaultOrCrashAnywhereChangesNothing) {
+TEST_F(LongReplayTest, FaultsAndCrashesChangeNothing) {
   uint64_t operations = 0;
   {
     World world(4, image_->Clone());

@@ -58,7 +58,7 @@ class RecoveryTest : public StoreTest {
   absl::Status status_;
 };
 
-TEST_F(RecoveryTest, WhatFollowsAGapThatACrashMadeIsDropped) {
+TEST_F(RecoveryTest, DropsRecordsAfterACrashGap) {
   TwoLogs(/*sync=*/false);
   db_ = nullptr;
   // The machine kept the second log and lost the end of the first.
@@ -141,7 +141,7 @@ TEST_P(DroppedEndTest, VerifyOfAReadOnlyStoreNamesIt) {
 
 INSTANTIATE_TEST_SUITE_P(Sync, DroppedEndTest, testing::Bool());
 
-TEST_F(RecoveryTest, AGapBeforeSyncedWritesIsDamage) {
+TEST_F(RecoveryTest, GapsBeforeSyncedWritesAreDamage) {
   TwoLogs(/*sync=*/true);
   db_ = nullptr;
   image_->SetFileBytes(logs_[0], image_->FileBytes(logs_[0]).substr(0, sizes_[9]));
@@ -150,7 +150,7 @@ TEST_F(RecoveryTest, AGapBeforeSyncedWritesIsDamage) {
                                 AllOf(HasSubstr(logs_[1]), HasSubstr("missing"))));
 }
 
-TEST_F(RecoveryTest, ALogWithSyncedWritesThatIsGoneIsNamed) {
+TEST_F(RecoveryTest, NamesMissingSyncedLogs) {
   TwoLogs(/*sync=*/true);
   db_ = nullptr;
   for (const std::string& log : logs_) {
@@ -169,7 +169,7 @@ TEST_F(RecoveryTest, ALogWithSyncedWritesThatIsGoneIsNamed) {
   EXPECT_OK(status_);
 }
 
-TEST_F(RecoveryTest, ANewestLogThatWasNeverSyncedMayBeGone) {
+TEST_F(RecoveryTest, NewestUnsyncedLogMayBeMissing) {
   TwoLogs(/*sync=*/false);
   db_ = nullptr;
   const auto directory = image_->OpenDirectory(kStorePath, false);
@@ -194,7 +194,7 @@ TEST_F(RecoveryTest, LogsLargerThanAMemtableBecomeSeveralTables) {
   EXPECT_EQ(*ReadAll(*db_), expected);
 }
 
-TEST_F(RecoveryTest, ARecordThatIsNoBatchIsDamage) {
+TEST_F(RecoveryTest, RecordsWithoutABatchAreDamage) {
   Open();
   Put("a", "1");
   db_ = nullptr;
@@ -219,7 +219,7 @@ TEST_F(RecoveryTest, ARecordThatIsNoBatchIsDamage) {
   }
 }
 
-TEST_F(RecoveryTest, LeftOverFilesAreRemovedAndForeignOnesStay) {
+TEST_F(RecoveryTest, RemovesLeftoversAndKeepsForeignFiles) {
   Open();
   Put("a", "1");
   Flush();
@@ -272,7 +272,7 @@ TEST_F(RecoveryTest, NamesAndKeepsAForeignLog) {
 
 // What a crash may leave of a log that was being made: its header was not synced, so there was no
 // record behind it.
-TEST_F(RecoveryTest, GarbageWhereALogWasBeingMadeIsPassedOverAndNotRemoved) {
+TEST_F(RecoveryTest, KeepsGarbageOfHalfCreatedLogs) {
   for (const std::string& bytes : {std::string("notes"), std::string(32, 'x')}) {
     Open();
     Put("a", "1");
@@ -296,7 +296,7 @@ TEST_F(RecoveryTest, GarbageWhereALogWasBeingMadeIsPassedOverAndNotRemoved) {
   }
 }
 
-TEST_F(RecoveryTest, TablesThatDoNotGoTogetherAreFoundBeforeAnythingIsChanged) {
+TEST_F(RecoveryTest, DetectsMismatchedTablesBeforeChanges) {
   options_.level0_compaction_tables = 100;
   options_.level0_stop_tables = 100;
   Open();
@@ -325,7 +325,7 @@ TEST_F(RecoveryTest, TablesThatDoNotGoTogetherAreFoundBeforeAnythingIsChanged) {
   EXPECT_EQ(list(), names);
 }
 
-TEST_F(RecoveryTest, AnOpeningThatFailsOnAFullDiskLeavesAsMuchRoomAsItFound) {
+TEST_F(RecoveryTest, FailedOpeningsUseNoSpace) {
   options_.compression = Compression::kNone;
   options_.write_buffer_bytes = 1 << 20;
   Open();
@@ -349,7 +349,7 @@ TEST_F(RecoveryTest, AnOpeningThatFailsOnAFullDiskLeavesAsMuchRoomAsItFound) {
 }
 
 // Also if it fails in the manifest, which nothing leads to yet.
-TEST_F(RecoveryTest, AnOpeningThatFillsTheDiskLeavesNothing) {
+TEST_F(RecoveryTest, OpeningsThatFillTheDiskLeaveNothing) {
   Open();
   Put("a", "1");
   World world(2, world_.files->Clone());
@@ -371,7 +371,7 @@ TEST_F(RecoveryTest, AnOpeningThatFillsTheDiskLeavesNothing) {
   EXPECT_EQ(ReadAll(*db)->size(), 1u);
 }
 
-TEST_F(RecoveryTest, NumbersOfFilesDoNotRunOut) {
+TEST_F(RecoveryTest, FileNumbersDoNotRunOut) {
   Open();
   Put("a", "1");
   Flush();

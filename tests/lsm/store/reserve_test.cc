@@ -76,7 +76,7 @@ class ReserveTest : public StoreTest {
   int puts_ = 0;
 };
 
-TEST_F(ReserveTest, IsMadeWithTheStore) {
+TEST_F(ReserveTest, IsCreatedWithTheStore) {
   Open();
   EXPECT_EQ(reserve_bytes(), kReserveBytesMin);
   Open();
@@ -154,7 +154,7 @@ TEST_F(ReserveTest, TakesAQuarterOfALogPartitionAtMost) {
 }
 
 // Without a wait for the device; what it takes is counted.
-TEST_F(ReserveTest, APutThatBuildsItIsAStall) {
+TEST_F(ReserveTest, BuildingItIsAStall) {
   Open();
   int syncs = 0;
   world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
@@ -218,7 +218,7 @@ TEST_F(ReserveTest, IsBuiltByResume) {
 }
 
 // The memtable must fit into it.
-TEST_F(ReserveTest, FlushesEarlyWhereItCannotGrow) {
+TEST_F(ReserveTest, FlushesEarlyIfItCannotGrow) {
   options_.write_buffer_bytes = 4 << 20;
   Open();
   world_.files->SetFreeBytes(180'000);
@@ -264,7 +264,7 @@ TEST_F(ReserveTest, IsOptional) {
   EXPECT_THAT(world_.FilesOf(FileKind::kReserve), IsEmpty());
 }
 
-TEST_F(ReserveTest, LeadsAResumedStoreOutOfAFullDisk) {
+TEST_F(ReserveTest, FreesAResumedStoreOnAFullDisk) {
   Open();
   EXPECT_FALSE(Fill(400'000).ok());
   ASSERT_OK(db_->Resume());
@@ -278,7 +278,7 @@ TEST_F(ReserveTest, LeadsAResumedStoreOutOfAFullDisk) {
   EXPECT_EQ(Get(Key(puts_ - 1)), Value());
 }
 
-TEST_F(ReserveTest, LeadsAnOpenedStoreOutOfAFullDisk) {
+TEST_F(ReserveTest, FreesAnOpenedStoreOnAFullDisk) {
   Open();
   EXPECT_FALSE(Fill(400'000).ok());
   db_ = nullptr;
@@ -307,7 +307,7 @@ TEST_F(ReserveTest, LetsAFlushSucceed) {
   ExpectPutIsRefused();
 }
 
-TEST_F(ReserveTest, AFullDiskIsADeadEndWithoutIt) {
+TEST_F(ReserveTest, FullDisksAreDeadEndsWithoutIt) {
   options_.reserve_bytes = 0;
   Open();
   EXPECT_FALSE(Fill(400'000).ok());
@@ -316,7 +316,7 @@ TEST_F(ReserveTest, AFullDiskIsADeadEndWithoutIt) {
   EXPECT_THAT(OpenStatus(), StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
-TEST_F(ReserveTest, RefusesPutsOfMixedBatchesAndTakesSyncs) {
+TEST_F(ReserveTest, RefusesMixedBatchesAndAcceptsSyncs) {
   Open();
   EXPECT_FALSE(Fill(400'000).ok());
   ASSERT_OK(db_->Resume());
@@ -374,7 +374,7 @@ TEST_F(ReserveTest, IsReleasedByRepair) {
   Open();
 }
 
-TEST_F(ReserveTest, IsAlsoKeptInALogDirectory) {
+TEST_F(ReserveTest, IsKeptInALogDirectoryToo) {
   options_.log_directory = "/logs";
   Open();
   EXPECT_EQ(reserve_bytes("/logs"), kReserveBytesMin);

@@ -93,7 +93,7 @@ size_t HeldBytes() { return heap_bytes + BlockMemory::OfProcess().run_bytes(); }
 
 const size_t kCharge = NewBlock(0)->charge_bytes();
 
-TEST(BlockCacheTest, ABlockIsFoundInItsSlotUntilItIsErased) {
+TEST(BlockCacheTest, FindsBlocksUntilErased) {
   BlockCache cache(1 << 20);
   {
     Slots slots(&cache, 3);
@@ -105,7 +105,7 @@ TEST(BlockCacheTest, ABlockIsFoundInItsSlotUntilItIsErased) {
   EXPECT_EQ(cache.used_bytes(), 0u);
 }
 
-TEST(BlockCacheTest, WhoComesSecondGetsTheFirstOnesBlock) {
+TEST(BlockCacheTest, SecondInsertionGetsTheFirstBlock) {
   BlockCache cache(1 << 20);
   Slots slots(&cache, 1);
   const BlockRef first = cache.Insert(slots[0], NewBlock(1));
@@ -114,7 +114,7 @@ TEST(BlockCacheTest, WhoComesSecondGetsTheFirstOnesBlock) {
   EXPECT_EQ(cache.used_bytes(), first->charge_bytes());
 }
 
-TEST(BlockCacheTest, AReferenceOutlivesTheCachesOwn) {
+TEST(BlockCacheTest, ReferencesOutliveTheCache) {
   BlockRef kept;
   {
     BlockCache cache(1 << 20);
@@ -124,7 +124,7 @@ TEST(BlockCacheTest, AReferenceOutlivesTheCachesOwn) {
   EXPECT_EQ(NumberOf(*kept.get()), 5);
 }
 
-TEST(BlockCacheTest, NeverHoldsMoreThanItMay) {
+TEST(BlockCacheTest, KeepsItsCapacity) {
   for (const size_t capacity_bytes :
        {size_t{0}, size_t{500}, kCharge, 10 * kCharge, size_t{5} << 20}) {
     BlockCache cache(capacity_bytes);
@@ -140,7 +140,7 @@ TEST(BlockCacheTest, NeverHoldsMoreThanItMay) {
   }
 }
 
-TEST(BlockCacheTest, LargeBlocksThatWereEvictedDoNotPileUp) {
+TEST(BlockCacheTest, EvictedLargeBlocksDoNotPileUp) {
   constexpr size_t kCapacityBytes = size_t{32} << 20;
   for (const size_t block_bytes : {size_t{100} << 10, size_t{900} << 10, size_t{1900} << 10}) {
     const size_t blocks = 4 * kCapacityBytes / block_bytes;
@@ -160,7 +160,7 @@ TEST(BlockCacheTest, LargeBlocksThatWereEvictedDoNotPileUp) {
   }
 }
 
-TEST(BlockCacheTest, ABlockLargerThanItsShareIsNotKept) {
+TEST(BlockCacheTest, KeepsNoOversizedBlocks) {
   BlockCache cache(1 << 20);
   Slots slots(&cache, 2);
   EXPECT_EQ(NumberOf(*cache.Insert(slots[0], NewBlock(1, 2 << 20)).get()), 1);
@@ -186,7 +186,7 @@ TEST(BlockCacheTest, BlocksInUseGetASecondChance) {
   EXPECT_EQ(slots.Filled(), (std::vector<size_t>{2, 5, 6, 7}));
 }
 
-TEST(BlockCacheTest, AScanDoesNotDriveOutWhatIsUsed) {
+TEST(BlockCacheTest, ScansEvictNoUsedBlocks) {
   BlockCache cache(20 * kCharge + 100);
   Slots hot(&cache, 10);
   Slots scanned(&cache, 1000);
@@ -201,7 +201,7 @@ TEST(BlockCacheTest, AScanDoesNotDriveOutWhatIsUsed) {
   }
 }
 
-TEST(BlockCacheTest, AnEvictedBlockStaysForTheGuardsThatMayHaveSeenIt) {
+TEST(BlockCacheTest, GuardsKeepEvictedBlocks) {
   BlockCache cache(2 * kCharge + 100);
   Slots slots(&cache, 100);
   cache.Insert(slots[0], NewBlock(0));
@@ -213,7 +213,7 @@ TEST(BlockCacheTest, AnEvictedBlockStaysForTheGuardsThatMayHaveSeenIt) {
   EXPECT_EQ(NumberOf(*seen), 0);
 }
 
-TEST(BlockCacheTest, WhatABlockIsChargedIsTheMemoryThatItTakes) {
+TEST(BlockCacheTest, ChargesTheMemoryOfBlocks) {
   for (const size_t block_bytes : {size_t{700}, size_t{4150}, size_t{16500}, size_t{70000}}) {
     constexpr size_t kCapacityBytes = size_t{32} << 20;
     constexpr size_t kSpanBytesMax = size_t{256} << 10;
@@ -232,7 +232,7 @@ TEST(BlockCacheTest, WhatABlockIsChargedIsTheMemoryThatItTakes) {
   }
 }
 
-TEST(BlockCacheTest, ErasingTakesOnlyItsOwnSlots) {
+TEST(BlockCacheTest, EraseTakesOnlyItsOwnSlots) {
   BlockCache cache(1 << 20);
   Slots kept(&cache, 50);
   for (size_t i = 0; i < 50; ++i) cache.Insert(kept[i], NewBlock(1));

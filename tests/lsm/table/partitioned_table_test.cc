@@ -113,7 +113,7 @@ TEST_F(PartitionedTableTest, OpeningLoadsNoPartition) {
   EXPECT_EQ(opened_.cache->used_bytes(), 0u);
 }
 
-TEST_F(PartitionedTableTest, ALookupReadsThePartitionsThatItNeedsOnce) {
+TEST_F(PartitionedTableTest, ReadsNeededPartitionsOnce) {
   Open(1 << 20);
   const Cost first = Lookup(1000);
   EXPECT_EQ(first.answer, TableAnswer::kFound);
@@ -139,7 +139,7 @@ TEST_F(PartitionedTableTest, ALookupReadsThePartitionsThatItNeedsOnce) {
   EXPECT_GT(filters_only, 45);
 }
 
-TEST_F(PartitionedTableTest, WithoutACacheEachLookupReads) {
+TEST_F(PartitionedTableTest, LookupsReadWithoutACache) {
   Open(std::nullopt);
   for (int i = 0; i < 3; ++i) {
     const Cost cost = Lookup(1000);
@@ -165,7 +165,7 @@ TEST_F(PartitionedTableTest, PartitionsAreChargedAndEvicted) {
   EXPECT_EQ(opened_.cache->used_bytes(), 0u);
 }
 
-TEST_F(PartitionedTableTest, ADamagedFilterPartitionSaysMaybeAndIsReadOnce) {
+TEST_F(PartitionedTableTest, DamagedFilterPartitionsPassAndAreReadOnce) {
   Open(1 << 20);
   const PartitionEntry& entry = table().partitions().entry(3);
   opened_.file->bytes[entry.filter.offset + 10] ^= 1;
@@ -184,7 +184,7 @@ TEST_F(PartitionedTableTest, ADamagedFilterPartitionSaysMaybeAndIsReadOnce) {
   EXPECT_EQ(table().AskFilter({lookup}).presence, FilterPresence::kUsable);
 }
 
-TEST_F(PartitionedTableTest, AFilterPartitionThatCannotBeReadIsReadAgain) {
+TEST_F(PartitionedTableTest, RetriesUnreadableFilterPartitions) {
   Open(1 << 20);
   opened_.file->fault = absl::UnavailableError("EIO");
   const LookupKey key(NumberKey(1000), kSequenceMax, kTestSeed);
@@ -197,7 +197,7 @@ TEST_F(PartitionedTableTest, AFilterPartitionThatCannotBeReadIsReadAgain) {
   EXPECT_EQ(table().AskFilter({key}).presence, FilterPresence::kUsable);
 }
 
-TEST_F(PartitionedTableTest, ADamagedIndexPartitionIsNamedByItsOffset) {
+TEST_F(PartitionedTableTest, NamesDamagedIndexPartitionsByOffset) {
   Open(1 << 20);
   const PartitionEntry& entry = table().partitions().entry(3);
   opened_.file->bytes[entry.index.offset + 10] ^= 1;
@@ -212,7 +212,7 @@ TEST_F(PartitionedTableTest, ADamagedIndexPartitionIsNamedByItsOffset) {
 
 // --- what a builder makes, and what a check finds ---
 
-TEST(PartitionsTest, AKeyThatGoesOverAnEndIsInBothFilters) {
+TEST(PartitionsTest, KeysAcrossPartitionsAreInBothFilters) {
   Model model = EvenModel();
   // Versions of one key that fill several partitions.
   for (Sequence sequence = 2; sequence < 900; ++sequence)
@@ -233,7 +233,7 @@ TEST(PartitionsTest, AKeyThatGoesOverAnEndIsInBothFilters) {
   EXPECT_EQ(opened.table->filter_partition(first + 1).filter.Describe().key_count, 1u);
 }
 
-TEST(PartitionsTest, TheirSizesAreAboutWhatWasAskedFor) {
+TEST(PartitionsTest, PartitionsHaveTheRequestedSize) {
   for (const size_t partition_bytes : {100, 300}) {
     TableBuildOptions options = PartitionedOptions();
     options.partition_bytes = partition_bytes;
@@ -249,7 +249,7 @@ TEST(PartitionsTest, TheirSizesAreAboutWhatWasAskedFor) {
   }
 }
 
-TEST(PartitionsTest, ACheckAsksEachFilterForItsKeys) {
+TEST(PartitionsTest, ChecksEachFilterForItsKeys) {
   TableBuildOptions options = PartitionedOptions();
   EXPECT_THAT(ProblemsOf(BuildTable(options, EvenModel())), IsEmpty());
   options.filter_policy = std::make_shared<ForgetfulPolicy>();
@@ -321,7 +321,7 @@ TEST(PartitionsTest, ForgedTopLevelEntriesAreDamage) {
   }
 }
 
-TEST(PartitionsTest, BlocksThatNoIndexCouldListTakeNoMemory) {
+TEST(PartitionsTest, ImpossibleBlockCountsTakeNoMemory) {
   const std::string bytes = BuildTable(PartitionedOptions(), EvenModel());
   constexpr uint64_t kMore = uint64_t{1} << 50;
   const std::string forged = WithEntries(
@@ -330,7 +330,7 @@ TEST(PartitionsTest, BlocksThatNoIndexCouldListTakeNoMemory) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("top-level")));
 }
 
-TEST(PartitionsTest, AnIndexPartitionIsHeldAgainstItsEntry) {
+TEST(PartitionsTest, VerifiesIndexPartitionsAgainstTheirEntry) {
   const std::string bytes = BuildTable(PartitionedOptions(), EvenModel());
   using Entries = std::vector<PartitionEntry>;
   // Each lies where it can be, and is of other blocks than it says.

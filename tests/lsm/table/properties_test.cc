@@ -49,7 +49,7 @@ TableProperties Full() {
   return properties;
 }
 
-TEST(TablePropertiesTest, WhatIsEncodedIsDecoded) {
+TEST(TablePropertiesTest, DecodesItsEncoding) {
   for (const TableProperties& properties : {TableProperties(), Full()}) {
     ASSERT_OK_AND_ASSIGN(const TableProperties decoded,
                          TableProperties::Decode(properties.Encode(), "f", 0));
@@ -59,7 +59,7 @@ TEST(TablePropertiesTest, WhatIsEncodedIsDecoded) {
   }
 }
 
-TEST(TablePropertiesTest, EveryFieldHasAName) {
+TEST(TablePropertiesTest, FieldsHaveNames) {
   const auto map = Full().ToMap();
   EXPECT_EQ(map.size(), 24u);
   EXPECT_THAT(map, Contains(Pair("target_fpp", "0.01")));
@@ -68,7 +68,7 @@ TEST(TablePropertiesTest, EveryFieldHasAName) {
   EXPECT_THAT(map, Contains(Pair("level", "6")));
 }
 
-TEST(TablePropertiesTest, AnotherHashIsStatedAndTheCommonOneIsNot) {
+TEST(TablePropertiesTest, StatesOnlyAnUncommonHash) {
   constexpr bloom::DigestSeed kSeed(bloom::DigestHash::kSipHash, 5, UINT64_MAX);
   TableProperties properties = Full();
   EXPECT_EQ(properties.digest_seed_and_hash(), bloom::DigestSeed(0x8000000000000001));
@@ -91,7 +91,7 @@ TEST(TablePropertiesTest, AnotherHashIsStatedAndTheCommonOneIsNot) {
 }
 
 // Files of stores without a goal are what they were before there was one.
-TEST(TablePropertiesTest, AReasonIsStatedWhereThereIsOne) {
+TEST(TablePropertiesTest, StatesExistingReasons) {
   TableProperties properties = Full();
   EXPECT_THAT(properties.Encode(), Not(HasSubstr("filter_reason")));
   ASSERT_OK_AND_ASSIGN(TableProperties decoded,
@@ -104,7 +104,7 @@ TEST(TablePropertiesTest, AReasonIsStatedWhereThereIsOne) {
   EXPECT_THAT(decoded.ToMap(), Contains(Pair("filter_reason", properties.filter_reason)));
 }
 
-TEST(TablePropertiesTest, EveryShorterEncodingIsDamageOrLacksNamesAtTheEnd) {
+TEST(TablePropertiesTest, TruncationsAreDamageOrLackLastFields) {
   const std::string bytes = Full().Encode();
   size_t sound = 0;
   for (size_t size_bytes = 0; size_bytes < bytes.size(); ++size_bytes) {
@@ -120,7 +120,7 @@ TEST(TablePropertiesTest, EveryShorterEncodingIsDamageOrLacksNamesAtTheEnd) {
   EXPECT_EQ(sound, 16u);  // at the end of each that follows digest_seed, but the last
 }
 
-TEST(TableFormatTest, FooterAndHeaderAreDecodedAsEncoded) {
+TEST(TableFormatTest, DecodesFooterAndHeader) {
   Footer footer;
   footer.filter = {100, 50};
   footer.index = {159, 30};

@@ -79,7 +79,7 @@ class ReadAheadTest : public testing::Test {
   uint64_t reads_ = 0, read_bytes_ = 0;
 };
 
-TEST_F(ReadAheadTest, AWalkReadsTwiceAsMuchEachTimeAndNothingTwice) {
+TEST_F(ReadAheadTest, WalksDoubleTheirReads) {
   const std::string bytes = TableOfEvery(1, 0);
   for (const bool forward : {true, false}) {
     Open(bytes);
@@ -105,7 +105,7 @@ TEST_F(ReadAheadTest, AWalkReadsTwiceAsMuchEachTimeAndNothingTwice) {
   }
 }
 
-TEST_F(ReadAheadTest, WhoGoesOnToTheNextBlockOnlyReadsThatOne) {
+TEST_F(ReadAheadTest, SingleStepsReadOneBlock) {
   Open(TableOfEvery(1, 0));
   for (const bool forward : {true, false}) {
     iterator_ = table().NewIterator({.fill_cache = false});
@@ -130,7 +130,7 @@ TEST_F(ReadAheadTest, WhoGoesOnToTheNextBlockOnlyReadsThatOne) {
   }
 }
 
-TEST_F(ReadAheadTest, AWalkFromACachedBlockStartsOverToo) {
+TEST_F(ReadAheadTest, WalksRestartAtCachedBlocks) {
   const std::string bytes = TableOfEvery(1, 0);
   for (const bool forward : {true, false}) {
     Open(bytes);
@@ -146,7 +146,7 @@ TEST_F(ReadAheadTest, AWalkFromACachedBlockStartsOverToo) {
   }
 }
 
-TEST_F(ReadAheadTest, AStretchEndsWhereABlockIsCached) {
+TEST_F(ReadAheadTest, ReadAheadStopsAtCachedBlocks) {
   const std::string bytes = TableOfEvery(1, 0);
   for (const bool forward : {true, false}) {
     Open(bytes);
@@ -169,7 +169,7 @@ TEST_F(ReadAheadTest, AStretchEndsWhereABlockIsCached) {
   }
 }
 
-TEST_F(ReadAheadTest, DamageAheadIsMetWhereItIs) {
+TEST_F(ReadAheadTest, ReportsDamageAheadAtItsPlace) {
   Open(TableOfEvery(1, 0));
   const size_t damaged = table().block_count() / 2;
   const uint64_t offset = table().block_handle(damaged).offset;
@@ -189,7 +189,7 @@ TEST_F(ReadAheadTest, DamageAheadIsMetWhereItIs) {
   }
 }
 
-TEST_F(ReadAheadTest, AStretchThatIsDamagedOnTheWayIsReadAgain) {
+TEST_F(ReadAheadTest, RetriesStretchesDamagedInTransit) {
   Open(TableOfEvery(1, 0));
   const size_t damaged = table().FirstBlockFor(NumberKey(kEntries / 2)) + 4;  // within a stretch
   char& byte = opened_.file->bytes[static_cast<size_t>(table().block_handle(damaged).offset)];
@@ -206,7 +206,7 @@ TEST_F(ReadAheadTest, AStretchThatIsDamagedOnTheWayIsReadAgain) {
   EXPECT_OK(iterator_->status());
 }
 
-TEST_F(ReadAheadTest, AStretchEndsWithItsIndexPartition) {
+TEST_F(ReadAheadTest, ReadAheadStopsAtTheIndexPartition) {
   Open(TableOfEvery(1, 0, /*partition_bytes=*/500), /*partitions_on_demand=*/true);
   ASSERT_GT(table().partitions().count(), 5u);
   for (const bool forward : {true, false}) {
@@ -278,7 +278,7 @@ class SeekReadsTest : public testing::Test {
   std::unique_ptr<Iterator> merged_;
 };
 
-TEST_F(SeekReadsTest, BlocksThatAreNotCachedAreReadTogether) {
+TEST_F(SeekReadsTest, ReadsUncachedBlocksTogether) {
   Open();
   const uint64_t before = reads();
   merged_->Seek(Target(1000));
@@ -335,7 +335,7 @@ TEST_F(SeekReadsTest, EachBlockCountsAsReadOnce) {
   EXPECT_EQ(counted(), std::tuple(6u, bytes_before, cached_before + 3));
 }
 
-TEST_F(SeekReadsTest, OnlyThoseAndOneAloneAsAlways) {
+TEST_F(SeekReadsTest, ReadsOnlyUncachedBlocks) {
   Open();
   const auto load = [&](size_t table, int number) {
     tables_[table].table->NewIterator({})->Seek(Target(number));
@@ -352,7 +352,7 @@ TEST_F(SeekReadsTest, OnlyThoseAndOneAloneAsAlways) {
   EXPECT_EQ(reads(), before + 1);
 }
 
-TEST_F(SeekReadsTest, WithoutTheCacheEachSeekReadsAgain) {
+TEST_F(SeekReadsTest, SeeksReadAgainWithoutTheCache) {
   Open();
   MakeIterator(/*fill_cache=*/false);
   for (int round = 0; round < 2; ++round) {
@@ -365,7 +365,7 @@ TEST_F(SeekReadsTest, WithoutTheCacheEachSeekReadsAgain) {
   for (const OpenedTable& opened : tables_) EXPECT_EQ(opened.cache->used_bytes(), 0u);
 }
 
-TEST_F(SeekReadsTest, ADamagedBlockIsTheErrorOfTheSeekThatLooksIntoIt) {
+TEST_F(SeekReadsTest, DamagedBlocksFailOnlyTheirSeek) {
   Open();
   const Table& table = *tables_[1].table;
   const size_t damaged = table.FirstBlockFor(NumberKey(1000));
@@ -379,7 +379,7 @@ TEST_F(SeekReadsTest, ADamagedBlockIsTheErrorOfTheSeekThatLooksIntoIt) {
   ExpectAt(2 * kEntries);
 }
 
-TEST_F(SeekReadsTest, ABlockThatCouldNotBeReadIsReadAgain) {
+TEST_F(SeekReadsTest, RetriesUnreadableBlocks) {
   Open();
   tables_[1].file->fault = absl::UnavailableError("a loose cable");
   merged_->Seek(Target(0));
@@ -390,7 +390,7 @@ TEST_F(SeekReadsTest, ABlockThatCouldNotBeReadIsReadAgain) {
   for (int i = 0; i < 100; ++i, merged_->Next()) ExpectAt(i);
 }
 
-TEST_F(SeekReadsTest, OfPartitionedTablesWhoseIndexPartitionsAreCached) {
+TEST_F(SeekReadsTest, UsesCachedIndexPartitions) {
   Open(/*partition_bytes=*/500);
   merged_->Seek(Target(1000));
   ExpectAt(1000);

@@ -30,7 +30,7 @@ class TableBuilderTest : public ::testing::Test {
   std::shared_ptr<WrittenState> written_;
 };
 
-TEST_F(TableBuilderTest, KeysOutOfOrderAreNotWritten) {
+TEST_F(TableBuilderTest, RefusesKeysOutOfOrder) {
   const std::vector<std::pair<std::string, std::string>> pairs = {
       {InternalKey("b", 5), InternalKey("a", 5)},
       {InternalKey("a", 5), InternalKey("a", 5)},
@@ -50,7 +50,7 @@ TEST_F(TableBuilderTest, KeysOutOfOrderAreNotWritten) {
   }
 }
 
-TEST_F(TableBuilderTest, MalformedKeysAreNotWritten) {
+TEST_F(TableBuilderTest, RefusesMalformedKeys) {
   for (const std::string& key :
        {std::string(), std::string("1234567"), std::string("a") + std::string(8, '\x02')}) {
     auto builder = NewBuilder();
@@ -59,19 +59,19 @@ TEST_F(TableBuilderTest, MalformedKeysAreNotWritten) {
   }
 }
 
-TEST_F(TableBuilderTest, ATableHasAnEntry) {
+TEST_F(TableBuilderTest, RefusesEmptyTables) {
   EXPECT_THAT(NewBuilder()->Finish(),
               StatusIs(absl::StatusCode::kInternal, HasSubstr("without entries")));
 }
 
-TEST_F(TableBuilderTest, AnEntryLargerThanABlockMayBeIsRefused) {
+TEST_F(TableBuilderTest, RefusesEntriesLargerThanABlock) {
   auto builder = NewBuilder();
   builder->Add(InternalKey("a", 1), std::string(kBlockBytesMax, 'v'));
   EXPECT_THAT(builder->Finish(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("at most")));
 }
 
-TEST_F(TableBuilderTest, AnEntryOfTheLargestKeyAndValueFits) {
+TEST_F(TableBuilderTest, AcceptsTheLargestEntry) {
   const std::string user_key(kKeyBytesMax, 'k');
   Model model;
   model.emplace(InternalKey("a", 1), std::string(1000, 'v'));
@@ -84,7 +84,7 @@ TEST_F(TableBuilderTest, AnEntryOfTheLargestKeyAndValueFits) {
   EXPECT_EQ(answer.value.size(), kValueBytesMax);
 }
 
-TEST_F(TableBuilderTest, TheFirstErrorOfTheFileSticks) {
+TEST_F(TableBuilderTest, KeepsTheFirstError) {
   Rng rng(1);
   const Model model = RandomModel(KeyShape::kDecimal, 100, 1, 100, &rng);
   TableBuildOptions options;
@@ -132,7 +132,7 @@ class BrokenPolicy : public bloom::FilterPolicy {
   }
 };
 
-TEST_F(TableBuilderTest, AFilterThatCannotBeBuiltFailsTheTable) {
+TEST_F(TableBuilderTest, FailedFiltersFailTheTable) {
   TableBuildOptions options;
   options.filter_policy = std::make_shared<BrokenPolicy>();
   auto builder = NewBuilder(options);
@@ -164,7 +164,7 @@ class RecordingPolicy : public bloom::FilterPolicy {
   mutable std::vector<bloom::Digest> digests;
 };
 
-TEST_F(TableBuilderTest, TheFilterGetsOneDigestForEachUserKey) {
+TEST_F(TableBuilderTest, AddsOneDigestPerUserKey) {
   const auto policy = std::make_shared<RecordingPolicy>();
   TableBuildOptions options;
   options.filter_policy = policy;
@@ -192,14 +192,14 @@ TEST_F(TableBuilderTest, TheFilterGetsOneDigestForEachUserKey) {
   EXPECT_EQ(summary.properties.level, 3);
 }
 
-TEST_F(TableBuilderTest, ATableSaysWhichReleaseWroteIt) {
+TEST_F(TableBuilderTest, RecordsTheRelease) {
   auto builder = NewBuilder();
   builder->Add(InternalKey("a", 1), "v");
   ASSERT_OK_AND_ASSIGN(const TableSummary summary, builder->Finish());
   EXPECT_EQ(summary.properties.created_by, "trellis " TRELLIS_VERSION_STRING);
 }
 
-TEST_F(TableBuilderTest, TheSameEntriesMakeTheSameBytes) {
+TEST_F(TableBuilderTest, BytesAreReproducible) {
   Rng rng(2);
   const Model model = RandomModel(KeyShape::kBinary, 300, 2, 100, &rng);
   TableBuildOptions options;
@@ -207,7 +207,7 @@ TEST_F(TableBuilderTest, TheSameEntriesMakeTheSameBytes) {
   EXPECT_EQ(BuildTable(options, model), BuildTable(options, model));
 }
 
-TEST_F(TableBuilderTest, IndexKeysAreAsShortAsTheyCanBe) {
+TEST_F(TableBuilderTest, IndexKeysAreShortest) {
   using std::string_literals::operator""s;
   struct Case {
     std::string last, next, separator;
@@ -242,7 +242,7 @@ TEST_F(TableBuilderTest, IndexKeysAreAsShortAsTheyCanBe) {
   }
 }
 
-TEST_F(TableBuilderTest, TheEstimateIsNearTheSize) {
+TEST_F(TableBuilderTest, EstimateIsNearTheSize) {
   Rng rng(4);
   const Model model = RandomModel(KeyShape::kDecimal, 5000, 1, 100, &rng);
   TableBuildOptions options;
@@ -259,7 +259,7 @@ TEST_F(TableBuilderTest, TheEstimateIsNearTheSize) {
               0.05 * static_cast<double>(summary.file_bytes));
 }
 
-TEST_F(TableBuilderTest, ABlockEndsAtTheSizeAskedFor) {
+TEST_F(TableBuilderTest, BlocksEndAtTheRequestedSize) {
   Rng rng(4);
   const Model model = RandomModel(KeyShape::kDecimal, 3000, 1, 50, &rng);
   for (const size_t block_bytes : {256, 1000, 4096}) {

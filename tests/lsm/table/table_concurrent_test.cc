@@ -64,7 +64,7 @@ class OneTableView {
 class TableConcurrentTest : public ::testing::TestWithParam<size_t> {};
 INSTANTIATE_TEST_SUITE_P(PartitionBytes, TableConcurrentTest, ::testing::Values(0, 100));
 
-TEST_P(TableConcurrentTest, LookupsAreRightWhileBlocksAndTablesGo) {
+TEST_P(TableConcurrentTest, LookupsAreRightDuringEviction) {
   for (const size_t cache_bytes : {size_t{4000}, size_t{20'000}, size_t{1} << 20}) {
     BlockCache cache(cache_bytes);
     OneTableView view(TableBytes(1, GetParam()), &cache);

@@ -120,7 +120,7 @@ INSTANTIATE_TEST_SUITE_P(All, TableFlipTest,
                          ::testing::Values(std::tuple(Compression::kNone, "standard"),
                                            std::tuple(Compression::kLz4, "blocked")));
 
-TEST_P(TableFlipTest, NoFlippedBitGivesAWrongAnswer) {
+TEST_P(TableFlipTest, FlippedBitsGiveNoWrongAnswer) {
   Build(std::get<0>(GetParam()), std::get<1>(GetParam()));
   const uint64_t filter_end =
       footer_.filter.offset + footer_.filter.stored_bytes + kBlockTrailerBytes;
@@ -146,7 +146,7 @@ TEST_P(TableFlipTest, NoFlippedBitGivesAWrongAnswer) {
   }
 }
 
-TEST_F(TableDamageTest, NoFlippedBitOfAPartitionedTableGivesAWrongAnswer) {
+TEST_F(TableDamageTest, FlippedBitsOfPartitionedTablesGiveNoWrongAnswer) {
   Build(Compression::kLz4, "blocked", /*partition_bytes=*/64);
   const uint64_t filter_end =
       footer_.filter.offset + footer_.filter.stored_bytes + kBlockTrailerBytes;
@@ -174,7 +174,7 @@ TEST_F(TableDamageTest, NoFlippedBitOfAPartitionedTableGivesAWrongAnswer) {
   }
 }
 
-TEST_P(TableFlipTest, NoShorterFileIsTakenForTheTable) {
+TEST_P(TableFlipTest, RefusesTruncatedTables) {
   Build(std::get<0>(GetParam()), std::get<1>(GetParam()));
   for (size_t size_bytes = 0; size_bytes < bytes_.size() && !HasFailure(); ++size_bytes) {
     const auto opened = OpenTable(bytes_.substr(0, size_bytes));
@@ -183,7 +183,7 @@ TEST_P(TableFlipTest, NoShorterFileIsTakenForTheTable) {
   }
 }
 
-TEST_P(TableFlipTest, BytesBehindTheEndAreNoticed) {
+TEST_P(TableFlipTest, DetectsBytesAfterTheEnd) {
   Build(std::get<0>(GetParam()), std::get<1>(GetParam()));
   for (const size_t more : {1, 8, 112, 4096}) {
     EXPECT_FALSE(OpenTable(bytes_ + std::string(more, '\0')).ok()) << more;
@@ -192,7 +192,7 @@ TEST_P(TableFlipTest, BytesBehindTheEndAreNoticed) {
   }
 }
 
-TEST_P(TableFlipTest, NoStretchOfZerosGivesAWrongAnswer) {
+TEST_P(TableFlipTest, ZeroedRangesGiveNoWrongAnswer) {
   Build(std::get<0>(GetParam()), std::get<1>(GetParam()));
   for (size_t offset = 0; offset < bytes_.size() && !HasFailure(); offset += 37) {
     std::string bytes = bytes_;
@@ -205,7 +205,7 @@ TEST_P(TableFlipTest, NoStretchOfZerosGivesAWrongAnswer) {
   }
 }
 
-TEST_F(TableDamageTest, SwappedBlocksOfOneSizeAreNoticed) {
+TEST_F(TableDamageTest, DetectsSwappedBlocks) {
   // Equal entries make equal sizes.
   for (int i = 0; i < 64; ++i) {
     char key[16];
@@ -238,7 +238,7 @@ TEST_F(TableDamageTest, SwappedBlocksOfOneSizeAreNoticed) {
   EXPECT_GT(swaps, 20);
 }
 
-TEST_F(TableDamageTest, ABlockOfAnotherFileIsNoticed) {
+TEST_F(TableDamageTest, DetectsBlocksOfOtherFiles) {
   Build(Compression::kNone, "blocked");
   Rng rng(5);
   Model other_model = RandomModel(KeyShape::kDecimal, 60, 2, 30, &rng);
@@ -262,7 +262,7 @@ TEST_F(TableDamageTest, ABlockOfAnotherFileIsNoticed) {
   EXPECT_EQ(Examine(bytes, "the filter of another file").filter, FilterPresence::kDamaged);
 }
 
-TEST_F(TableDamageTest, AHeaderOfAnotherFileIsNoticed) {
+TEST_F(TableDamageTest, DetectsHeadersOfOtherFiles) {
   Build(Compression::kLz4, "blocked");
   std::string bytes = bytes_;
   bytes.replace(0, kTableHeaderBytes, EncodeTableHeader(0x1235));
@@ -271,7 +271,7 @@ TEST_F(TableDamageTest, AHeaderOfAnotherFileIsNoticed) {
 }
 
 // Where the id is known the header answers nothing, and is read by whoever verifies.
-TEST_F(TableDamageTest, ADamagedHeaderIsNoticedWhereTheIdIsUnknownOrTheTableIsVerified) {
+TEST_F(TableDamageTest, DetectsDamagedHeadersWithoutAnId) {
   Build(Compression::kLz4, "blocked");
   TableContext context;
   context.digest_seed = kTestSeed;
@@ -302,7 +302,7 @@ TEST_F(TableDamageTest, ADamagedHeaderIsNoticedWhereTheIdIsUnknownOrTheTableIsVe
   EXPECT_OK(sound->CheckHeader());
 }
 
-TEST_F(TableDamageTest, ATableUnderAnothersNameIsNoticed) {
+TEST_F(TableDamageTest, DetectsRenamedTables) {
   Build(Compression::kLz4, "blocked");
   TableContext context;
   context.file_id = 0x1235;
@@ -312,7 +312,7 @@ TEST_F(TableDamageTest, ATableUnderAnothersNameIsNoticed) {
   EXPECT_OK(Table::Open(std::make_unique<CountingReadFile>(FileOf(bytes_)), context).status());
 }
 
-TEST_F(TableDamageTest, AForeignFileIsNoTable) {
+TEST_F(TableDamageTest, RefusesForeignFiles) {
   for (const size_t size_bytes : {200, 24, 136, 5000}) {
     EXPECT_THAT(OpenTable(std::string(size_bytes, 'x')).status(),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not a table of Trellis")))
@@ -320,7 +320,7 @@ TEST_F(TableDamageTest, AForeignFileIsNoTable) {
   }
 }
 
-TEST_F(TableDamageTest, FailedReadsAreErrorsAndNoAbsence) {
+TEST_F(TableDamageTest, FailedReadsAreErrors) {
   Build(Compression::kLz4, "blocked");
   ASSERT_OK_AND_ASSIGN(OpenedTable opened, OpenTable(bytes_, /*cache_bytes=*/0));
   opened.file->fault = absl::UnavailableError("EIO");

@@ -126,7 +126,7 @@ void ExpectHoldsTheModel(const Table& table) {
   EXPECT_EQ(table.properties().level, 2);
 }
 
-TEST(TableGoldenTest, TheBytesOfATableAreThoseOfVersion1) {
+TEST(TableGoldenTest, BytesMatchVersion1) {
   // Without compression: LZ4 may come to compress in another way.
   for (const char* filter : {"standard", "blocked"}) {
     const std::string bytes = BuildTable(GoldenOptions(Compression::kNone, filter), GoldenModel());
@@ -134,7 +134,7 @@ TEST(TableGoldenTest, TheBytesOfATableAreThoseOfVersion1) {
   }
 }
 
-TEST(TableGoldenTest, TheBytesOfAPartitionedTableAreThoseOfVersion2) {
+TEST(TableGoldenTest, PartitionedBytesMatchVersion2) {
   TableBuildOptions options = GoldenOptions(Compression::kNone, "blocked");
   options.partition_bytes = 40;
   const std::string bytes = BuildTable(options, GoldenModel());
@@ -143,7 +143,7 @@ TEST(TableGoldenTest, TheBytesOfAPartitionedTableAreThoseOfVersion2) {
   ExpectHoldsTheModel(*opened.table);
 }
 
-TEST(TableGoldenTest, ATableThatVersion1WroteIsRead) {
+TEST(TableGoldenTest, ReadsTablesOfVersion1) {
   const std::filesystem::path path =
       testing_support::SourceDirectory() / "tests/testdata/table/version1_lz4.table";
   if (std::getenv("TRELLIS_REWRITE_GOLDEN") != nullptr && !std::filesystem::exists(path)) {
@@ -163,7 +163,7 @@ TEST(TableGoldenTest, ATableThatVersion1WroteIsRead) {
             opened.table->properties().uncompressed_data_bytes);
 }
 
-TEST(TableGoldenTest, AGoldenTableHoldsWhatWasPutIn) {
+TEST(TableGoldenTest, GoldenTablesHoldTheirEntries) {
   ASSERT_OK_AND_ASSIGN(
       const OpenedTable opened,
       OpenTable(BuildTable(GoldenOptions(Compression::kNone, "standard"), GoldenModel())));

@@ -59,7 +59,7 @@ void ExpectDamagedBlock(const std::string& bytes, std::string_view what = "") {
   }
 }
 
-TEST(HostileTableTest, ASoundForgeryIsATable) {
+TEST(HostileTableTest, SoundForgeriesAreTables) {
   Forgery forgery;
   forgery.data_blocks = {{SoundBlock("a")}, {SoundBlock("c")}};
   ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(forgery.Make()));
@@ -67,7 +67,7 @@ TEST(HostileTableTest, ASoundForgeryIsATable) {
   EXPECT_EQ(answer.value, "value");
 }
 
-TEST(HostileTableTest, RestartArraysThatCannotBeAreDamage) {
+TEST(HostileTableTest, ImpossibleRestartArraysAreDamage) {
   const std::string entry = Entry(0, Key("a"), "value");
   const auto size = static_cast<uint32_t>(entry.size());
   for (const std::vector<uint32_t>& restarts :
@@ -85,7 +85,7 @@ TEST(HostileTableTest, RestartArraysThatCannotBeAreDamage) {
     ExpectDamagedBlock(WithBlock(std::string(size_bytes, '\0')));
 }
 
-TEST(HostileTableTest, ARestartAmidAnEntryIsDamage) {
+TEST(HostileTableTest, RestartsInsideAnEntryAreDamage) {
   const std::string entries =
       Entry(0, Key("a"), std::string("value")) + Entry(0, Key("b"), "value");
   for (uint32_t restart = 1; restart < entries.size(); ++restart) {
@@ -98,7 +98,7 @@ TEST(HostileTableTest, ARestartAmidAnEntryIsDamage) {
       WithBlock(BlockOf(first + Entry(1, Key("b"), ""), {0, static_cast<uint32_t>(first.size())})));
 }
 
-TEST(HostileTableTest, ARestartThatLeadsToAnEntryWithinAValueIsDamage) {
+TEST(HostileTableTest, RestartsInsideAValueAreDamage) {
   // What it leads to looks like an entry in every way, but is part of the first one's value.
   const std::string inner = Entry(0, Key("aa"), "never written");
   const std::string outer = Entry(0, Key("a"), inner);
@@ -137,7 +137,7 @@ TEST(HostileTableTest, LengthsBeyondTheBlockAreDamage) {
   ExpectDamagedBlock(WithBlock(BlockOf("\x80", {0})));
 }
 
-TEST(HostileTableTest, SharedLengthsThatCannotBeAreDamage) {
+TEST(HostileTableTest, ImpossibleSharedLengthsAreDamage) {
   const std::string first = Entry(0, Key("a"), "");
   ExpectDamagedBlock(WithBlock(BlockOf(Entry(1, Key("a"), ""), {0})));
   ExpectDamagedBlock(WithBlock(BlockOf(Entry(~0u, Key("a"), ""), {0})));
@@ -146,7 +146,7 @@ TEST(HostileTableTest, SharedLengthsThatCannotBeAreDamage) {
   }
 }
 
-TEST(HostileTableTest, KeysThatAreNoInternalKeysAreDamage) {
+TEST(HostileTableTest, MalformedKeysAreDamage) {
   ExpectDamagedBlock(WithBlock(BlockOf(Entry(0, "", ""), {0})));
   ExpectDamagedBlock(WithBlock(BlockOf(Entry(0, "1234567", ""), {0})), "too short");
   ExpectDamagedBlock(WithBlock(BlockOf(Entry(0, Key("a"), "") + Entry(2, "12345", ""), {0})));
@@ -157,7 +157,7 @@ TEST(HostileTableTest, KeysThatAreNoInternalKeysAreDamage) {
 }
 
 // However much of the key before is shared, within the user key or also of what is behind it.
-TEST(HostileTableTest, OrderIsThatOfWholeKeysWhateverIsShared) {
+TEST(HostileTableTest, OrderIgnoresSharing) {
   const uint64_t seed = 7;
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
@@ -214,7 +214,7 @@ TEST(HostileTableTest, KeysOutOfOrderAreDamage) {
   ExpectDamagedBlock(WithBlock(BlockOf(Entry(0, old_key, "") + a, {0})), "order");
 }
 
-TEST(HostileTableTest, KeysOutsideWhatTheIndexSaysAreDamage) {
+TEST(HostileTableTest, KeysOutsideTheirIndexEntryAreDamage) {
   // The index key of the first block is "b", that of the second "d".
   for (const auto& [first, second, asked] :
        {std::tuple("bb", "c", "a"), std::tuple("a", "aa", "c"), std::tuple("a", "e", "c"),
@@ -236,7 +236,7 @@ TEST(HostileTableTest, KeysOutsideWhatTheIndexSaysAreDamage) {
   }
 }
 
-TEST(HostileTableTest, ABlocksEndThatRepeatsAVersionIsDamage) {
+TEST(HostileTableTest, RepeatedVersionsAcrossBlocksAreDamage) {
   // Both blocks hold the same version of "b", which is the first one's index key: only walking over
   // both tells.
   Forgery forgery;
@@ -253,7 +253,7 @@ TEST(HostileTableTest, ABlocksEndThatRepeatsAVersionIsDamage) {
   EXPECT_THAT(iterator->status(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("order")));
 }
 
-TEST(HostileTableTest, Lz4BlocksThatLieAreDamageAndTakeNoMemory) {
+TEST(HostileTableTest, ForgedLz4BlocksTakeNoMemory) {
   const std::string block = SoundBlock() + std::string(1000, 'x');
   std::string payload(2000, '\0');
   payload.resize(static_cast<size_t>(LZ4_compress_default(block.data(), payload.data(),
@@ -279,7 +279,7 @@ TEST(HostileTableTest, Lz4BlocksThatLieAreDamageAndTakeNoMemory) {
   ExpectDamagedBlock(WithBlock(stored(1000, std::string(40, '\xff')), 1));
 }
 
-TEST(HostileTableTest, AnUnknownCompressionIsNamed) {
+TEST(HostileTableTest, NamesUnknownCompressions) {
   ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(WithBlock(SoundBlock(), 7)));
   EXPECT_THAT(AskTable(*opened.table, "a", kSequenceMax),
               StatusIs(absl::StatusCode::kUnimplemented,
@@ -333,7 +333,7 @@ TEST(HostileTableTest, OnlyDataBlocksAreCompressed) {
   EXPECT_THAT(opened.table->filter_status(), refused);
 }
 
-TEST(HostileTableTest, IndexHandlesThatCannotBeAreDamage) {
+TEST(HostileTableTest, ImpossibleIndexHandlesAreDamage) {
   const uint64_t size = SoundBlock().size();
   const BlockHandle first{24, size};
   const uint64_t second = 24 + size + kBlockTrailerBytes;
@@ -363,7 +363,7 @@ TEST(HostileTableTest, IndexHandlesThatCannotBeAreDamage) {
   }
 }
 
-TEST(HostileTableTest, IndexBlocksThatCannotBeAreDamage) {
+TEST(HostileTableTest, ImpossibleIndexBlocksAreDamage) {
   const uint64_t size = SoundBlock().size();
   std::string handle;
   AppendVarint64(&handle, 24);
@@ -385,7 +385,7 @@ TEST(HostileTableTest, IndexBlocksThatCannotBeAreDamage) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("order")));
 }
 
-TEST(HostileTableTest, AnIndexThatExpandsWithoutBoundIsDamage) {
+TEST(HostileTableTest, UnboundedIndexesAreDamage) {
   // 20,000 keys of 60,000 bytes in 300 KB.
   Forgery forgery;
   std::string entries;
@@ -403,7 +403,7 @@ TEST(HostileTableTest, AnIndexThatExpandsWithoutBoundIsDamage) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("share more")));
 }
 
-TEST(HostileTableTest, FootersThatCannotBeAreDamage) {
+TEST(HostileTableTest, ImpossibleFootersAreDamage) {
   const auto expect_damage = [](const std::function<void(Footer*)>& change) {
     Forgery forgery;
     forgery.data_blocks = {{SoundBlock()}};
@@ -429,7 +429,7 @@ TEST(HostileTableTest, FootersThatCannotBeAreDamage) {
   expect_damage([](Footer* footer) { footer->index = footer->properties; });
 }
 
-TEST(HostileTableTest, VersionsAndFlagsOfLaterReleasesAreNamed) {
+TEST(HostileTableTest, NamesLaterVersionsAndFlags) {
   const auto open = [](size_t at, uint32_t value) {
     Forgery forgery;
     forgery.data_blocks = {{SoundBlock()}};
@@ -446,7 +446,7 @@ TEST(HostileTableTest, VersionsAndFlagsOfLaterReleasesAreNamed) {
   EXPECT_THAT(open(88, 1), StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("flags")));
 }
 
-TEST(HostileTableTest, PropertiesThatCannotBeAreDamage) {
+TEST(HostileTableTest, ImpossiblePropertiesAreDamage) {
   const auto open = [](const std::string& properties) {
     Forgery forgery;
     forgery.data_blocks = {{SoundBlock()}};
@@ -512,7 +512,7 @@ class SparseFile final : public ReadFile {
 };
 
 // Files may be mostly holes, so that it costs nothing to ask for memory.
-TEST(HostileTableTest, WhatIsLargerThanCanBeIsNotLoaded) {
+TEST(HostileTableTest, RefusesOversizedParts) {
   struct Part {
     BlockHandle Footer::*handle;
     uint64_t bytes_max;
@@ -567,7 +567,7 @@ TEST(HostileTableTest, WhatIsLargerThanCanBeIsNotLoaded) {
 
 // --- filters ---
 
-TEST(HostileTableTest, AFilterOfUnknownBytesAnswersMaybeAndIsSeen) {
+TEST(HostileTableTest, UnknownFiltersPassAndAreReported) {
   for (const std::string& filter :
        {std::string("?"), std::string(64, '\0'), std::string(1000, 'x')}) {
     Forgery forgery;
@@ -581,7 +581,7 @@ TEST(HostileTableTest, AFilterOfUnknownBytesAnswersMaybeAndIsSeen) {
   }
 }
 
-TEST(HostileTableTest, AnEmptyFilterOfATableThatHasKeysDeniesNone) {
+TEST(HostileTableTest, EmptyFiltersOfFullTablesDenyNone) {
   Forgery forgery;
   forgery.data_blocks = {{SoundBlock()}};
   forgery.filter_bytes = FilterOf({});
@@ -594,7 +594,7 @@ TEST(HostileTableTest, AnEmptyFilterOfATableThatHasKeysDeniesNone) {
   EXPECT_EQ(answer.kind, TableAnswer::kFound);
 }
 
-TEST(HostileTableTest, AFilterUnderAnotherSeedAnswersMaybeAndIsSeen) {
+TEST(HostileTableTest, FiltersOfOtherSeedsPassAndAreReported) {
   Forgery forgery;
   forgery.data_blocks = {{SoundBlock()}};
   forgery.filter_bytes = FilterOf({"a"});
@@ -613,7 +613,7 @@ TEST(HostileTableTest, AFilterUnderAnotherSeedAnswersMaybeAndIsSeen) {
 
 // --- anything ---
 
-TEST(HostileTableTest, RandomContentsUnderRightChecksumsNeverYieldKeysOutOfOrder) {
+TEST(HostileTableTest, ForgedContentsNeverYieldKeysOutOfOrder) {
   const uint64_t seed = 20240501;
   Rng rng(seed);
   const auto below = [&](size_t bound) { return static_cast<size_t>(rng() % bound); };

@@ -53,7 +53,7 @@ class TableLookupTest : public ::testing::Test {
   std::string bytes_;
 };
 
-TEST_F(TableLookupTest, ABlockIsReadOnceAndThenComesFromTheCache) {
+TEST_F(TableLookupTest, CachesBlocks) {
   Build("blocked");
   ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes_));
   const uint64_t reads = opened.file->reads;
@@ -80,7 +80,7 @@ TEST_F(TableLookupTest, ABlockIsReadOnceAndThenComesFromTheCache) {
   EXPECT_FALSE(second.pin);
 }
 
-TEST_F(TableLookupTest, ALookupThatMayNotFillTheCacheDoesNot) {
+TEST_F(TableLookupTest, LookupsFillTheCacheOnRequest) {
   Build(nullptr);
   ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes_));
   for (int i = 0; i < 3; ++i) {
@@ -93,7 +93,7 @@ TEST_F(TableLookupTest, ALookupThatMayNotFillTheCacheDoesNot) {
   EXPECT_EQ(opened.cache->used_bytes(), 0u);
 }
 
-TEST_F(TableLookupTest, WithoutACacheEveryLookupReadsItsBlock) {
+TEST_F(TableLookupTest, LookupsReadTheirBlockWithoutACache) {
   Build(nullptr);
   for (const std::optional<size_t> cache_bytes :
        {std::optional<size_t>(), std::optional<size_t>(0)}) {
@@ -106,7 +106,7 @@ TEST_F(TableLookupTest, WithoutACacheEveryLookupReadsItsBlock) {
   }
 }
 
-TEST_F(TableLookupTest, APinnedValueOutlivesGuardAndCache) {
+TEST_F(TableLookupTest, PinnedValuesOutliveGuardAndCache) {
   Build(nullptr);
   TableHit hit;
   for (const bool cached_before : {false, true}) {
@@ -123,7 +123,7 @@ TEST_F(TableLookupTest, APinnedValueOutlivesGuardAndCache) {
   }
 }
 
-TEST_F(TableLookupTest, APinIsOfTheBlockThatHoldsTheValueOrOfNone) {
+TEST_F(TableLookupTest, PinsHoldTheBlockOfTheValue) {
   Build(nullptr);
   ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes_));
   TableHit hit;
@@ -144,7 +144,7 @@ TEST_F(TableLookupTest, APinIsOfTheBlockThatHoldsTheValueOrOfNone) {
   EXPECT_FALSE(hit.pin);
 }
 
-TEST_F(TableLookupTest, AbsentKeysThatTheFilterDeniesCostNoRead) {
+TEST_F(TableLookupTest, DeniedKeysCostNoRead) {
   for (const char* filter : {"standard", "blocked"}) {
     model_.clear();
     Build(filter);
@@ -160,7 +160,7 @@ TEST_F(TableLookupTest, AbsentKeysThatTheFilterDeniesCostNoRead) {
   }
 }
 
-TEST_F(TableLookupTest, AFalsePositiveIsOfATableWithoutAnyVersionOfTheKey) {
+TEST_F(TableLookupTest, FalsePositivesHaveNoVersionOfTheKey) {
   Build("blocked");
   ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes_));
   const auto expect = [&](int number, Sequence sequence, bool is_false_positive) {
@@ -176,7 +176,7 @@ TEST_F(TableLookupTest, AFalsePositiveIsOfATableWithoutAnyVersionOfTheKey) {
   EXPECT_FALSE(Get(*opened.table, NumberKey(100)).step.false_positive);
 }
 
-TEST_F(TableLookupTest, WithoutAFilterAnAbsentKeyCostsOneReadAndNeverTwo) {
+TEST_F(TableLookupTest, AbsentKeysWithoutAFilterCostOneRead) {
   Build(nullptr);
   ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes_, 0));
   // Also between the last key of a block and its index key, where the search runs past the block's
@@ -194,7 +194,7 @@ TEST_F(TableLookupTest, WithoutAFilterAnAbsentKeyCostsOneReadAndNeverTwo) {
   EXPECT_LT(Get(*opened.table, std::string()).counts[LevelCounts::kBlocksFromFile], 2u);
 }
 
-TEST_F(TableLookupTest, VersionsThatGoOverABlocksEndAreFollowed) {
+TEST_F(TableLookupTest, FollowsVersionsAcrossBlocks) {
   for (Sequence sequence = 300; sequence > 0; --sequence) {
     model_.emplace(InternalKey("m", sequence), std::string(100, 'v'));
   }
@@ -240,7 +240,7 @@ TEST_F(TableLookupTest, IteratorsCountTheirBlocks) {
   EXPECT_EQ(scan(10'000), std::tuple(0, blocks, bytes));
 }
 
-TEST_F(TableLookupTest, AReadaheadScanReadsBigStretchesAndLeavesTheCacheAlone) {
+TEST_F(TableLookupTest, ReadaheadScansBypassTheCache) {
   Build(nullptr);
   ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes_));
   const uint64_t data_bytes = opened.table->properties().data_bytes;
@@ -255,7 +255,7 @@ TEST_F(TableLookupTest, AReadaheadScanReadsBigStretchesAndLeavesTheCacheAlone) {
   EXPECT_EQ(opened.cache->used_bytes(), 0u);
 }
 
-TEST_F(TableLookupTest, AnIteratorKeepsItsBlockWhenTheCacheDropsIt) {
+TEST_F(TableLookupTest, IteratorsKeepEvictedBlocks) {
   Build(nullptr);
   ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes_, size_t{12} << 10));
   auto iterator = opened.table->NewIterator({});
@@ -268,7 +268,7 @@ TEST_F(TableLookupTest, AnIteratorKeepsItsBlockWhenTheCacheDropsIt) {
   EXPECT_EQ(UserKeyOf(iterator->key()), NumberKey(202));
 }
 
-TEST_F(TableLookupTest, ATableTakesItsBlocksOutOfTheCacheWhenItGoes) {
+TEST_F(TableLookupTest, ClosedTablesEraseTheirBlocks) {
   Build(nullptr);
   BlockCache cache(size_t{1} << 20);
   TableContext context;
@@ -283,7 +283,7 @@ TEST_F(TableLookupTest, ATableTakesItsBlocksOutOfTheCacheWhenItGoes) {
   EXPECT_EQ(cache.used_bytes(), 0u);
 }
 
-TEST_F(TableLookupTest, MemoryIsReported) {
+TEST_F(TableLookupTest, ReportsMemory) {
   Build("blocked");
   ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes_));
   EXPECT_EQ(opened.table->filter_memory_bytes(), opened.table->footer().filter.stored_bytes);

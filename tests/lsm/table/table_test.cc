@@ -113,7 +113,7 @@ class TableModelTest : public ::testing::TestWithParam<size_t> {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, TableModelTest, ::testing::Range<size_t>(0, std::size(kShapes)));
 
-TEST_P(TableModelTest, EveryVersionIsFoundAsOfEverySequence) {
+TEST_P(TableModelTest, FindsEveryVersionAtEverySequence) {
   ForEachSubject([](Subject& subject) {
     for (const auto& [key, value] : subject.model) {
       const Sequence sequence = SequenceOf(SuffixOf(key));
@@ -127,7 +127,7 @@ TEST_P(TableModelTest, EveryVersionIsFoundAsOfEverySequence) {
   });
 }
 
-TEST_P(TableModelTest, AnyKeyAsOfAnySequenceIsAnsweredAsByTheModel) {
+TEST_P(TableModelTest, LookupsMatchTheModel) {
   ForEachSubject([](Subject& subject) {
     for (int i = 0; i < 2000; ++i) {
       const std::string probe = RandomProbe(subject.shape.keys, subject.model, &subject.rng);
@@ -142,7 +142,7 @@ TEST_P(TableModelTest, AnyKeyAsOfAnySequenceIsAnsweredAsByTheModel) {
   });
 }
 
-TEST_P(TableModelTest, WalksInBothDirectionsMeetEveryEntry) {
+TEST_P(TableModelTest, WalksVisitEveryEntry) {
   ForEachSubject([](Subject& subject) {
     for (const size_t readahead_bytes : {size_t{0}, subject.options.readahead_bytes}) {
       auto iterator = subject.opened.table->NewIterator(
@@ -163,7 +163,7 @@ TEST_P(TableModelTest, WalksInBothDirectionsMeetEveryEntry) {
   });
 }
 
-TEST_P(TableModelTest, RandomWalksGoAsTheModelGoes) {
+TEST_P(TableModelTest, RandomWalksMatchTheModel) {
   ForEachSubject([](Subject& subject) {
     auto iterator = subject.opened.table->NewIterator(
         {.fill_cache = false, .readahead_bytes = subject.options.readahead_bytes});
@@ -202,7 +202,7 @@ TEST_P(TableModelTest, RandomWalksGoAsTheModelGoes) {
   });
 }
 
-TEST_P(TableModelTest, TheSummaryAndThePropertiesSayWhatIsInIt) {
+TEST_P(TableModelTest, SummaryAndPropertiesMatchTheEntries) {
   ForEachSubject([](Subject& subject) {
     const TableProperties& properties = subject.opened.table->properties();
     uint64_t deletions = 0;
@@ -283,7 +283,7 @@ TEST_P(TableModelTest, IndexKeysSeparateTheBlocks) {
   });
 }
 
-TEST_P(TableModelTest, WhatTheCallerHasReadIsNotReadAgain) {
+TEST_P(TableModelTest, DoesNotRepeatTheCallersRead) {
   ForEachSubject([](Subject& subject) {
     const Table& whole = *subject.opened.table;
     const std::string bytes = subject.opened.file->bytes;
@@ -312,7 +312,7 @@ TEST_P(TableModelTest, WhatTheCallerHasReadIsNotReadAgain) {
   });
 }
 
-TEST_P(TableModelTest, AKeyBeyondTheLastOneCostsNoRead) {
+TEST_P(TableModelTest, KeysBeyondTheLastCostNoRead) {
   ForEachSubject([](Subject& subject) {
     const uint64_t reads = subject.opened.file->reads;
     LevelCounts counts;
@@ -328,7 +328,7 @@ TEST_P(TableModelTest, AKeyBeyondTheLastOneCostsNoRead) {
   });
 }
 
-TEST_P(TableModelTest, ApproximateOffsetsAscendToTheEndOfTheData) {
+TEST_P(TableModelTest, ApproximateOffsetsAscend) {
   ForEachSubject([](Subject& subject) {
     uint64_t last = 0;
     for (const auto& [key, value] : subject.model) {

@@ -244,7 +244,7 @@ class EditTable {
 
 class EditTableTest : public testing::TestWithParam<const char*> {};
 
-TEST_P(EditTableTest, DoesWhatTheTableSays) {
+TEST_P(EditTableTest, MatchesTheTables) {
   EditTable table;
   testing_support::RunTextTable(std::string("tests/lsm/version/edits_") + GetParam() + ".txt",
                                 [&](const TextCase& one) { return table.Run(one); });

@@ -124,14 +124,14 @@ TEST_F(ManifestTest, ReadsBackTheSumOfItsEdits) {
   EXPECT_EQ(contents.state.closed_logs, (std::map<uint64_t, uint64_t>{{6, 500}}));
 }
 
-TEST_F(ManifestTest, AWriterThatWasNotClosedLosesNothing) {
+TEST_F(ManifestTest, UnclosedWritersLoseNothing) {
   WriteScript(/*close=*/false);
   ASSERT_OK_AND_ASSIGN(const ManifestContents contents, ReadManifest(*directory_));
   EXPECT_EQ(contents.end, LogEnd::kOpen);
   EXPECT_TRUE(SameState(contents.state, StateAfter(Script().size())));
 }
 
-TEST_F(ManifestTest, ASnapshotStandsForAllEditsBeforeIt) {
+TEST_F(ManifestTest, SnapshotsReplaceEarlierEdits) {
   WriteScript(/*close=*/true);
   ASSERT_OK_AND_ASSIGN(const ManifestContents first, ReadManifest(*directory_));
   ASSERT_OK_AND_ASSIGN(const auto writer,
@@ -145,7 +145,7 @@ TEST_F(ManifestTest, ASnapshotStandsForAllEditsBeforeIt) {
   EXPECT_TRUE(SameState(second.state, first.state));
 }
 
-TEST_F(ManifestTest, CurrentIsNotReplacedIfItIsNotWhatWasExpected) {
+TEST_F(ManifestTest, KeepsAnUnexpectedCurrent) {
   WriteScript(/*close=*/true);
   EXPECT_THAT(ManifestWriter::Create(*directory_, 9, kFileId, EmptyStore(), "something else"),
               StatusIs(absl::StatusCode::kAborted));
@@ -155,7 +155,7 @@ TEST_F(ManifestTest, CurrentIsNotReplacedIfItIsNotWhatWasExpected) {
   EXPECT_EQ(contents.current.manifest_number, 1u);
 }
 
-TEST_F(ManifestTest, OnlyAMissingCurrentMeansThatThereIsNoStore) {
+TEST_F(ManifestTest, OnlyAMissingCurrentMeansNoStore) {
   EXPECT_THAT(ReadManifest(*directory_),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("CURRENT")));
   WriteScript(/*close=*/true);
@@ -165,7 +165,7 @@ TEST_F(ManifestTest, OnlyAMissingCurrentMeansThatThereIsNoStore) {
                        AllOf(HasSubstr(manifest_path_), HasSubstr("no such file"))));
 }
 
-TEST_F(ManifestTest, AManifestWithoutAnEditIsDamage) {
+TEST_F(ManifestTest, ManifestsWithoutEditsAreDamage) {
   WriteScript(/*close=*/true);
   const std::string whole = files_.FileBytes(manifest_path_);
   for (const size_t length : {size_t{0}, size_t{7}, kLogHeaderBytes}) {
@@ -176,7 +176,7 @@ TEST_F(ManifestTest, AManifestWithoutAnEditIsDamage) {
   }
 }
 
-TEST_F(ManifestTest, AnotherFileUnderItsNameIsDamage) {
+TEST_F(ManifestTest, OtherFilesUnderItsNameAreDamage) {
   WriteScript(/*close=*/true);
   const std::string manifest = files_.FileBytes(manifest_path_);
   // Another manifest: CURRENT names the id of this one.
@@ -282,7 +282,7 @@ TEST_F(ManifestTest, EveryTruncationIsANamedErrorOrAnEarlierState) {
 
 // What was never synced may be there in part: the edits before it count, and the torn one is
 // reported.
-TEST_F(ManifestTest, ATornLastEditIsDropped) {
+TEST_F(ManifestTest, DropsATornLastEdit) {
   const std::vector<VersionEdit> script = Script();
   ASSERT_OK_AND_ASSIGN(const auto writer,
                        ManifestWriter::Create(*directory_, 1, kFileId, script[0], std::nullopt));
@@ -299,7 +299,7 @@ TEST_F(ManifestTest, ATornLastEditIsDropped) {
   }
 }
 
-TEST_F(ManifestTest, AnErrorOfTheFileSystemPasses) {
+TEST_F(ManifestTest, FileSystemErrorsPass) {
   WriteScript(/*close=*/true);
   files_.SetFault([](FileOperation operation, const std::string& path, uint64_t) {
     const bool fails = operation == FileOperation::kReadAt && path.ends_with(".manifest");
@@ -310,7 +310,7 @@ TEST_F(ManifestTest, AnErrorOfTheFileSystemPasses) {
 
 // Whatever operation fails while a manifest is made, CURRENT names the old one or the new one, and
 // that one is whole.
-TEST_F(ManifestTest, AFailureWhileOneIsMadeLeavesAReadableStore) {
+TEST_F(ManifestTest, FailedCreationLeavesAReadableStore) {
   WriteScript(/*close=*/true);
   const ManifestState before = StateAfter(Script().size());
   const std::string current = files_.FileBytes(current_path_);
@@ -337,7 +337,7 @@ TEST_F(ManifestTest, AFailureWhileOneIsMadeLeavesAReadableStore) {
   }
 }
 
-TEST_F(ManifestTest, AfterAFailedAppendEveryLaterOneFails) {
+TEST_F(ManifestTest, FailedAppendsAreFinal) {
   ASSERT_OK_AND_ASSIGN(const auto writer,
                        ManifestWriter::Create(*directory_, 1, kFileId, EmptyStore(), std::nullopt));
   files_.SetFault([](FileOperation operation, const std::string&, uint64_t) {
@@ -348,7 +348,7 @@ TEST_F(ManifestTest, AfterAFailedAppendEveryLaterOneFails) {
   EXPECT_THAT(writer->Append(FlushOf(5, 3)), StatusIs(absl::StatusCode::kUnavailable));
 }
 
-TEST(CurrentTest, BytesAreThoseOfTheFormat) {
+TEST(CurrentTest, BytesMatchTheFormat) {
   const std::string bytes = Current{0x0102, 0x0304}.Encode();
   ASSERT_EQ(bytes.size(), kCurrentBytes);
   EXPECT_EQ(bytes.substr(0, 32), std::string("TRLSCUR\n"
@@ -359,7 +359,7 @@ TEST(CurrentTest, BytesAreThoseOfTheFormat) {
   EXPECT_EQ(LoadFixed64(bytes.data() + 32), Checksum(bytes.substr(0, 32), 0, 0));
 }
 
-TEST(CurrentTest, AnotherVersionIsRefusedByName) {
+TEST(CurrentTest, RefusesOtherVersions) {
   std::string bytes = Current{1, 2}.Encode();
   bytes[8] = 2;
   StoreFixed64(bytes.data() + 32, Checksum(bytes.substr(0, 32), 0, 0));
@@ -368,7 +368,7 @@ TEST(CurrentTest, AnotherVersionIsRefusedByName) {
                        AllOf(HasSubstr("dir/CURRENT"), HasSubstr("version 2"))));
 }
 
-TEST(CurrentTest, ReservedBytesAreRefusedByName) {
+TEST(CurrentTest, RefusesReservedBytes) {
   std::string bytes = Current{1, 2}.Encode();
   bytes[13] = 2;
   StoreFixed64(bytes.data() + 32, Checksum(bytes.substr(0, 32), 0, 0));
@@ -385,7 +385,7 @@ class ManifestStateTest : public testing::Test {
   ManifestState state_;
 };
 
-TEST_F(ManifestStateTest, TheSeedOfTheLogsTellsTheirIds) {
+TEST_F(ManifestStateTest, SeedDeterminesLogIds) {
   EXPECT_OK(state_.CheckLogId(3, "dir/000003.log", 1, 500)) << "without a seed any may be right";
   VersionEdit edit = EmptyStore();
   edit.log_seed = 5;

@@ -69,7 +69,7 @@ class PartitionedVersionTest : public testing::Test {
   std::shared_ptr<const Version> version_;
 };
 
-TEST_F(PartitionedVersionTest, AnswersAreThoseOfWholeTables) {
+TEST_F(PartitionedVersionTest, AnswersMatchWholeTables) {
   for (const std::optional<size_t> cache_bytes :
        {std::optional<size_t>(), std::optional<size_t>(0), std::optional<size_t>(4000),
         std::optional<size_t>(1 << 20)}) {
@@ -93,7 +93,7 @@ TEST_F(PartitionedVersionTest, AnswersAreThoseOfWholeTables) {
   }
 }
 
-TEST_F(PartitionedVersionTest, TablesBehindTheAnswerAreNotReadFor) {
+TEST_F(PartitionedVersionTest, ReadsNoTablesBelowTheAnswer) {
   MakeVersion();
   EXPECT_EQ(Find(5), "top");
   Statistics statistics;
@@ -116,7 +116,7 @@ TEST_F(PartitionedVersionTest, TablesBehindTheAnswerAreNotReadFor) {
   EXPECT_LT(statistics.levels[2].observed_fpp(), 0.05);
 }
 
-TEST_F(PartitionedVersionTest, ADamagedPartitionOfAFilterIsCountedAndNoFalsePositive) {
+TEST_F(PartitionedVersionTest, DamagedFilterPartitionsAreNoFalsePositives) {
   MakeVersion();
   const Table& table = *version_->level(2)[0]->table;
   std::string bytes = maker_.files.FileBytes(table.path());

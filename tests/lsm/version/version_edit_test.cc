@@ -41,7 +41,7 @@ absl::StatusOr<VersionEdit> Decode(std::string_view bytes) {
   return VersionEdit::Decode(bytes, "dir/M", 77);
 }
 
-TEST(VersionEditTest, ReadsBackWhatWasWritten) {
+TEST(VersionEditTest, ReadsBackItsBytes) {
   VersionEdit edit = FullEdit();
   ASSERT_OK_AND_ASSIGN(VersionEdit decoded, Decode(edit.Encode()));
   EXPECT_EQ(decoded, edit);

@@ -62,7 +62,7 @@ class VersionTest : public testing::Test {
   TableMaker maker_;
 };
 
-TEST_F(VersionTest, TheNewestLevelThatKnowsAKeyAnswers) {
+TEST_F(VersionTest, NewestLevelWithTheKeyAnswers) {
   const auto version = VersionOf(
       {{{maker_.Make(5, {PutOf("b", 50, "L0")})},
         {maker_.Make(3, {PutOf("a", 30, "L1"), PutOf("b", 31, "L1")})},
@@ -73,7 +73,7 @@ TEST_F(VersionTest, TheNewestLevelThatKnowsAKeyAnswers) {
   EXPECT_EQ(Get(*version, "d"), "absent");
 }
 
-TEST_F(VersionTest, InLevel0TheHighestNumberIsTheNewestWhateverTheOrderGiven) {
+TEST_F(VersionTest, OrdersLevel0ByNumber) {
   const auto version = VersionOf(
       {{{maker_.Make(7, {PutOf("k", 70, "seven")}), maker_.Make(9, {PutOf("k", 90, "nine")}),
          maker_.Make(8, {PutOf("k", 80, "eight")})}}});
@@ -102,7 +102,7 @@ TEST_F(VersionTest, RefusesNewerEntriesUnderALowerNumber) {
 
 // Keys in ascending order, after one write of a key that comes last: the second table begins with a
 // newer sequence than the first one ends with, the third one has an old one.
-TEST_F(VersionTest, TablesOfOneFlushMayHaveAnySequences) {
+TEST_F(VersionTest, TablesOfAFlushMayHaveAnySequences) {
   VersionOf(
       {{{maker_.Make(1, {PutOf("a", 12), PutOf("b", 13)}),
          maker_.Make(2, {PutOf("c", 14), PutOf("d", 15)}),
@@ -111,7 +111,7 @@ TEST_F(VersionTest, TablesOfOneFlushMayHaveAnySequences) {
 }
 
 // Tables of several flushes that look like those of one.
-TEST_F(VersionTest, RefusesAnOlderEntryAfterTablesWhoseKeysGoOn) {
+TEST_F(VersionTest, RefusesOlderEntriesAfterSplitKeys) {
   const auto first = maker_.Make(1, {PutOf("a", 5)});
   const auto second = maker_.Make(2, {PutOf("c", 8)});
   const auto again = maker_.Make(3, {PutOf("b", 9)});
@@ -121,14 +121,14 @@ TEST_F(VersionTest, RefusesAnOlderEntryAfterTablesWhoseKeysGoOn) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("newer writes")));
 }
 
-TEST_F(VersionTest, ATombstoneHidesWhatIsBelow) {
+TEST_F(VersionTest, TombstonesHideOlderVersions) {
   const auto version = VersionOf(
       {{{maker_.Make(5, {DeleteOf("k", 50)})}, {maker_.Make(3, {PutOf("k", 30, "old")})}}});
   EXPECT_EQ(Get(*version, "k"), "deleted");
   EXPECT_EQ(Get(*version, "k", 49), "old");
 }
 
-TEST_F(VersionTest, OnlyTablesWhoseRangeHoldsTheKeyAreConsidered) {
+TEST_F(VersionTest, ConsidersOnlyTablesWithTheKeyInRange) {
   const auto version = VersionOf({{{maker_.Make(9, {PutOf("c", 90), PutOf("e", 91)}),
                                     maker_.Make(8, {PutOf("a", 80), PutOf("b", 81)})},
                                    {maker_.Make(3, {PutOf("a", 30), PutOf("c", 31)}),
@@ -161,7 +161,7 @@ TEST_F(VersionTest, OnlyTablesWhoseRangeHoldsTheKeyAreConsidered) {
   EXPECT_THAT(considered, ElementsAre(9));
 }
 
-TEST_F(VersionTest, FiltersKeepTablesFromBeingRead) {
+TEST_F(VersionTest, FiltersAvoidReads) {
   std::vector<Entry> entries;
   for (int i = 100; i < 200; ++i) entries.push_back(PutOf(Concat(i), 1));
   const auto with = VersionOf({{{maker_.Make(1, entries)}}});
@@ -184,7 +184,7 @@ TEST_F(VersionTest, FiltersKeepTablesFromBeingRead) {
   EXPECT_EQ(after.total.false_positives, counted.total.false_positives);
 }
 
-TEST_F(VersionTest, ALookupThatDoubtsFiltersFindsWhatTheyDeny) {
+TEST_F(VersionTest, DoubtingLookupsFindDeniedKeys) {
   std::vector<Entry> entries;
   for (int i = 100; i < 400; ++i)
     entries.push_back(i % 2 == 0 ? PutOf(Concat(i), 7) : DeleteOf(Concat(i), 7));
@@ -254,7 +254,7 @@ class BreakingFile final : public ReadFile {
 };
 
 // It was not to read anything.
-TEST_F(VersionTest, WhatKeepsADoubtFromBeingSettledIsNoMatterOfTheLookup) {
+TEST_F(VersionTest, FailedDoubtsDoNotFailTheLookup) {
   const TableMeta meta = maker_.WriteFile(1, {PutOf("1", 7), PutOf("9", 7)});
   auto file = maker_.directory->OpenRead(TableFileName(1), ReadMode::kBuffered);
   ASSERT_OK(file);
@@ -276,7 +276,7 @@ TEST_F(VersionTest, WhatKeepsADoubtFromBeingSettledIsNoMatterOfTheLookup) {
   EXPECT_EQ(Counted().filter_denials_checked, 1u);
 }
 
-TEST_F(VersionTest, LevelsAreDescribedWithWhatTheirFiltersLeaveToExpect) {
+TEST_F(VersionTest, DescribesLevelsWithExpectedReads) {
   maker_.filter_reason = "share: of something";
   const auto level0_new = maker_.Make(9, {PutOf("a", 90), PutOf("z", 91)});
   maker_.filter_reason = "";
@@ -306,7 +306,7 @@ TEST_F(VersionTest, LevelsAreDescribedWithWhatTheirFiltersLeaveToExpect) {
       statistics.levels[0].expected_wasted_reads + statistics.levels[2].expected_wasted_reads);
 }
 
-TEST_F(VersionTest, ALevel0OfManyTablesIsSearchedWhole) {
+TEST_F(VersionTest, SearchesALargeLevel0) {
   OpenTables level0;
   for (uint64_t i = 1; i <= 100; ++i)
     level0.push_back(
@@ -318,7 +318,7 @@ TEST_F(VersionTest, ALevel0OfManyTablesIsSearchedWhole) {
   EXPECT_EQ(Counted().total.tables_considered, 100u * 101u / 2 + 100u);
 }
 
-TEST_F(VersionTest, AFileThatCannotBeReadIsAnErrorAndNotAnAbsentKey) {
+TEST_F(VersionTest, UnreadableFilesAreErrors) {
   const auto version = VersionOf(
       {{{maker_.Make(5, {PutOf("k", 50, "new")})}, {maker_.Make(3, {PutOf("k", 30, "old")})}}});
   maker_.files.SetFault([](FileOperation, const std::string& path, uint64_t) {
@@ -328,7 +328,7 @@ TEST_F(VersionTest, AFileThatCannotBeReadIsAnErrorAndNotAnAbsentKey) {
   EXPECT_THAT(Get(*version, "k"), HasSubstr("000005.table: broken"));
 }
 
-TEST_F(VersionTest, TablesOfADeeperLevelMustNotShareAUserKey) {
+TEST_F(VersionTest, DeeperTablesMustNotShareAUserKey) {
   EXPECT_THAT(Version::Create({{{},
                                 {maker_.Make(3, {PutOf("a", 30), PutOf("c", 31)}),
                                  maker_.Make(4, {PutOf("b", 32), PutOf("d", 33)})}}}),
@@ -342,7 +342,7 @@ TEST_F(VersionTest, TablesOfADeeperLevelMustNotShareAUserKey) {
 
 // --- runs ---
 
-TEST_F(VersionTest, ANewerRunOfALevelAnswersBeforeAnOlderOne) {
+TEST_F(VersionTest, NewerRunsAnswerFirst) {
   const auto version =
       VersionOf({{{},
                   {OfRun(0, 1, {PutOf("a", 10, "oldest"), PutOf("k", 11, "oldest")}),
@@ -367,7 +367,7 @@ TEST_F(VersionTest, ANewerRunOfALevelAnswersBeforeAnOlderOne) {
   EXPECT_THAT(considered, ElementsAre(8, 1));  // one of a run, as their ranges say
 }
 
-TEST_F(VersionTest, ManyKeysTogetherFindWhatEachFindsAloneInRuns) {
+TEST_F(VersionTest, MultiLookupsMatchSingleLookupsInRuns) {
   std::array<OpenTables, kLevels> levels;
   uint64_t number = 1;
   for (const uint32_t run : {0u, 1u, 2u}) {
@@ -393,7 +393,7 @@ TEST_F(VersionTest, ManyKeysTogetherFindWhatEachFindsAloneInRuns) {
   }
 }
 
-TEST_F(VersionTest, IteratorsGoOverEachRun) {
+TEST_F(VersionTest, IteratorsCoverEachRun) {
   const auto version =
       VersionOf({{{maker_.Make(9, {PutOf("x", 90)})},
                   {OfRun(1, 7, {PutOf("b", 70)}), OfRun(0, 1, {PutOf("a", 10), PutOf("b", 11)}),
@@ -409,7 +409,7 @@ TEST_F(VersionTest, IteratorsGoOverEachRun) {
   EXPECT_THAT(EntriesOf(*iterators[3]), ElementsAre(PutOf("a", 1)));
 }
 
-TEST_F(VersionTest, TablesOfOneRunMustNotShareAUserKeyAndThoseOfTwoMay) {
+TEST_F(VersionTest, OnlyTablesOfDifferentRunsMayShareAUserKey) {
   const auto ac = std::vector<Entry>{PutOf("a", 30), PutOf("c", 31)};
   const auto bd = std::vector<Entry>{PutOf("b", 32), PutOf("d", 33)};
   EXPECT_OK(Version::Create({{{}, {OfRun(0, 1, ac), OfRun(1, 2, bd)}}}));
@@ -419,7 +419,7 @@ TEST_F(VersionTest, TablesOfOneRunMustNotShareAUserKeyAndThoseOfTwoMay) {
                              HasSubstr("000004.table"))));
 }
 
-TEST_F(VersionTest, OlderRunsCountAmongWhatMayExistBelow) {
+TEST_F(VersionTest, OlderRunsCountAsBelow) {
   const auto version = VersionOf({{{maker_.Make(9, {PutOf("a", 90)})},
                                    {OfRun(3, 5, {PutOf("a", 50)}), OfRun(1, 4, {PutOf("b", 40)})},
                                    {maker_.Make(1, {PutOf("c", 1)})}}});
@@ -436,7 +436,7 @@ TEST_F(VersionTest, OlderRunsCountAmongWhatMayExistBelow) {
   EXPECT_TRUE(version->MayExistBelow(0, 0, "a"));
 }
 
-TEST_F(VersionTest, StatisticsTellRuns) {
+TEST_F(VersionTest, StatisticsShowRuns) {
   const auto version =
       VersionOf({{{maker_.Make(9, {PutOf("a", 90)}), maker_.Make(8, {PutOf("a", 80)})},
                   {OfRun(2, 5, {PutOf("a", 50)}), OfRun(1, 4, {PutOf("b", 40)}),
@@ -454,7 +454,7 @@ TEST_F(VersionTest, StatisticsTellRuns) {
   EXPECT_EQ(statistics.levels[3].runs, 0u);
 }
 
-TEST_F(VersionTest, EachRunIsExpectedToWasteReads) {
+TEST_F(VersionTest, ExpectsWastedReadsForEachRun) {
   const auto filtered = OfRun(2, 5, {PutOf("a", 50), PutOf("b", 51), PutOf("c", 52)});
   const double fpp = filtered->table->properties().expected_fpp;
   const auto beside_it = OfRun(1, 4, {PutOf("a", 40), PutOf("b", 41), PutOf("c", 42)});
@@ -490,7 +490,7 @@ TEST_F(VersionTest, OverlappingAndMayExistBelowCountTheEnds) {
   EXPECT_EQ(VersionOf({})->deepest_level(), 0);
 }
 
-TEST_F(VersionTest, ApproximateBytesGoWithTheRange) {
+TEST_F(VersionTest, ApproximateBytesFollowTheRange) {
   std::vector<Entry> entries;
   for (int i = 1000; i < 2000; ++i) entries.push_back(PutOf(Concat(i), 1, std::string(100, 'x')));
   const auto version = VersionOf({{{}, {maker_.Make(1, entries)}}});
@@ -508,7 +508,7 @@ TEST_F(VersionTest, ApproximateBytesGoWithTheRange) {
   EXPECT_THAT(static_cast<double>(version->ApproximateBytes("", "1100")), about(0.1));
 }
 
-TEST_F(VersionTest, WhatATableFileIsIsHeldAgainstTheManifest) {
+TEST_F(VersionTest, VerifiesTablesAgainstTheManifest) {
   TableMeta meta = maker_.WriteFile(1, {PutOf("a", 1)});
   const auto open = [&](const TableMeta& with) {
     return OpenTableFile(*maker_.directory, with, ReadMode::kBuffered, maker_.context);
@@ -595,7 +595,7 @@ TEST_F(RunIteratorTest, SeeksEveryPlaceBetweenItsEntries) {
   }
 }
 
-TEST_F(RunIteratorTest, StopsAtATableThatCannotBeReadAndSaysWhich) {
+TEST_F(RunIteratorTest, StopsAtUnreadableTablesAndNamesThem) {
   const std::unique_ptr<Iterator> iterator = NewRunIterator(tables_, {.fill_cache = false});
   const auto break_table = [&](std::string_view name) {
     maker_.files.SetFault([name](FileOperation, const std::string& path, uint64_t) {
@@ -623,7 +623,7 @@ TEST_F(RunIteratorTest, StopsAtATableThatCannotBeReadAndSaysWhich) {
   EXPECT_OK(iterator->status());
 }
 
-TEST_F(RunIteratorTest, OverNoTablesHasNothing) {
+TEST_F(RunIteratorTest, IsEmptyWithoutTables) {
   const OpenTables none;
   const std::unique_ptr<Iterator> iterator = NewRunIterator(none, {});
   iterator->SeekToFirst();

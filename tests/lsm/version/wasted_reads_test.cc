@@ -62,7 +62,7 @@ class WastedReadsTest : public testing::Test {
   TableMaker maker_;
 };
 
-TEST_F(WastedReadsTest, EachIsCountedOnceHoweverKeysAreLookedUp) {
+TEST_F(WastedReadsTest, CountsEachOnceInAnyLookup) {
   maker_.target_fpp = 0.2;
   const auto upper = Table(1, 5);
   maker_.target_fpp = 0.05;
@@ -96,7 +96,7 @@ TEST_F(WastedReadsTest, WithoutAFilterEveryWastedReadCounts) {
 
 // A key that the filter rightly knows is absent for a reader of an older state: no filter could
 // have spared that read.
-TEST_F(WastedReadsTest, AVersionThatIsTooNewIsNoFaultOfTheFilter) {
+TEST_F(WastedReadsTest, NewerVersionsAreNotWasted) {
   const auto table = Table(1, /*sequence=*/9);
   const auto version = Version::Create({OpenTables{}, {table}}).value();
   for (int i = 0; i < 200; ++i)
@@ -116,7 +116,7 @@ TEST_F(WastedReadsTest, DoubtsDoNotCount) {
   EXPECT_EQ(SeenBy(*table), Counted(1));
 }
 
-TEST_F(WastedReadsTest, ATableBeginsWithWhatItInheritedAndCountsFromThereOn) {
+TEST_F(WastedReadsTest, TablesContinueInheritedCounts) {
   const TableMeta meta = Table(1)->meta;
   maker_.counters.Add(Counter::kLookups, 1000);
   ASSERT_OK_AND_ASSIGN(const auto table, OpenTableFile(*maker_.directory, meta, ReadMode::kBuffered,

@@ -15,7 +15,7 @@ namespace reliability {
 namespace {
 
 // Flushes many stores, each time with another allocation that fails.
-TEST(ListenerMemoryTest, AFlushThatIsDoneHasNotFailed) {
+TEST(ListenerMemoryTest, FinishedFlushesDoNotFail) {
   ShortMemory& memory = ShortMemory::OfThisThread();
   int done_without_memory = 0;
   for (uint64_t number = 0;; ++number) {

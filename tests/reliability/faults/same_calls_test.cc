@@ -144,7 +144,7 @@ std::vector<std::string> ChangesOnPosix(uint64_t seed, bool logs_apart,
   return changes;
 }
 
-TEST(SameCallsTest, PosixMakesTheChangesThatAreEnumeratedInMemory) {
+TEST(SameCallsTest, PosixMakesTheChangesOfMemory) {
   int64_t links = 0;
   for (uint64_t seed = 1; seed <= 8; ++seed) {
     WorkloadShape shape;

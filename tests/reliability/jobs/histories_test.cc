@@ -39,7 +39,7 @@ bool IsLinearizable(const Calls& calls, const std::vector<uint64_t>& initial = k
   return judgement.verdict == Verdict::kLinearizable;
 }
 
-TEST(LinearizabilityTest, OneCallAfterAnother) {
+TEST(LinearizabilityTest, AcceptsSequentialCalls) {
   EXPECT_TRUE(IsLinearizable({}));
   EXPECT_TRUE(IsLinearizable({Read(0, 1, 2, {{0, kAbsent}, {1, kAbsent}})}));
   EXPECT_TRUE(IsLinearizable({Read(0, 1, 2, {{0, 7}})}, {7, kAbsent}));
@@ -48,7 +48,7 @@ TEST(LinearizabilityTest, OneCallAfterAnother) {
                               Write(0, 5, 6, {{0, kAbsent}}), Read(1, 7, 8, {{0, kAbsent}})}));
 }
 
-TEST(LinearizabilityTest, AStaleReadIsRejected) {
+TEST(LinearizabilityTest, RejectsStaleReads) {
   EXPECT_FALSE(IsLinearizable({Write(0, 1, 2, {{0, 5}}), Read(1, 3, 4, {{0, kAbsent}})}));
   EXPECT_FALSE(IsLinearizable(
       {Write(0, 1, 2, {{0, 5}}), Write(0, 3, 4, {{0, 6}}), Read(1, 5, 6, {{0, 5}})}));
@@ -61,7 +61,7 @@ TEST(LinearizabilityTest, AStaleReadIsRejected) {
       {Write(0, 1, 6, {{0, 5}}), Read(1, 2, 3, {{0, 5}}), Read(2, 4, 5, {{0, kAbsent}})}));
 }
 
-TEST(LinearizabilityTest, ALostUpdateIsRejected) {
+TEST(LinearizabilityTest, RejectsLostUpdates) {
   // Both were acknowledged before the reads, which see the first alone, or first one and then the
   // other.
   const Calls writes = {Write(0, 1, 4, {{0, 5}}), Write(1, 2, 3, {{0, 6}, {1, 7}})};
@@ -76,7 +76,7 @@ TEST(LinearizabilityTest, ALostUpdateIsRejected) {
   EXPECT_FALSE(IsLinearizable(calls));
 }
 
-TEST(LinearizabilityTest, ATornBatchIsRejected) {
+TEST(LinearizabilityTest, RejectsTornBatches) {
   const TimedCall batch = Write(0, 1, 6, {{0, 5}, {1, 6}});
   EXPECT_TRUE(IsLinearizable({batch, Read(1, 2, 3, {{0, 5}, {1, 6}})}));
   EXPECT_FALSE(IsLinearizable({batch, Read(1, 2, 3, {{0, 5}, {1, kAbsent}})}));
@@ -86,7 +86,7 @@ TEST(LinearizabilityTest, ATornBatchIsRejected) {
   EXPECT_FALSE(IsLinearizable({batch, Read(1, 2, 3, {{0, 5}}), Read(1, 4, 5, {{1, kAbsent}})}));
 }
 
-TEST(LinearizabilityTest, ATornSnapshotIsRejected) {
+TEST(LinearizabilityTest, RejectsTornSnapshots) {
   // The first write was there before the second one began.
   const Calls writes = {Write(0, 1, 2, {{0, 5}}), Write(0, 4, 5, {{1, 6}})};
   const auto with = [&](Entries found) {
@@ -101,12 +101,12 @@ TEST(LinearizabilityTest, ATornSnapshotIsRejected) {
   EXPECT_FALSE(IsLinearizable({Read(0, 1, 2, {{0, 5}}), Write(0, 3, 4, {{0, 5}})}));
 }
 
-TEST(LinearizabilityTest, RejectsAValueThatWasNeverWritten) {
+TEST(LinearizabilityTest, RejectsUnwrittenValues) {
   EXPECT_FALSE(IsLinearizable({Write(0, 1, 4, {{0, 5}}), Read(1, 2, 3, {{0, 6}})}));
   EXPECT_FALSE(IsLinearizable({Write(0, 1, 4, {{0, 5}}), Read(1, 2, 3, {{1, 5}})}));
 }
 
-TEST(LinearizabilityTest, ReadersWhoDisagreeAboutAnOrderAreRejected) {
+TEST(LinearizabilityTest, RejectsReadersThatDisagreeOnTheOrder) {
   const Calls writes = {Write(0, 1, 20, {{0, 5}}), Write(1, 2, 21, {{1, 6}})};
   const auto with = [&](std::pair<uint64_t, uint64_t> first, std::pair<uint64_t, uint64_t> second) {
     Calls calls = writes;
@@ -133,7 +133,7 @@ TEST(LinearizabilityTest, WritesOfOneThreadKeepTheirOrder) {
   EXPECT_FALSE(IsLinearizable(backward));
 }
 
-TEST(LinearizabilityTest, GivesUpWhereThereAreTooManyOrders) {
+TEST(LinearizabilityTest, GivesUpOnTooManyOrders) {
   Calls calls;
   const uint64_t count = 16;
   for (uint64_t i = 0; i < count; ++i)
@@ -195,7 +195,7 @@ Calls AnyCalls(lsm::Dice* dice) {
   return calls;
 }
 
-TEST(LinearizabilityTest, AgreesWithOneThatTriesAllOrders) {
+TEST(LinearizabilityTest, AgreesWithAnExhaustiveSearch) {
   lsm::Dice dice(1);
   const size_t rounds = testing_support::kIsSanitized ? 4000 : 40'000;
   size_t linearizable = 0;
@@ -216,7 +216,7 @@ TEST(LinearizabilityTest, AgreesWithOneThatTriesAllOrders) {
   EXPECT_GT(rounds - linearizable, rounds / 20);
 }
 
-TEST(LinearizabilityTest, TheEssenceIsWhatMatters) {
+TEST(LinearizabilityTest, ReducesToTheEssence) {
   Calls calls;
   for (uint64_t i = 0; i < 50; ++i) {
     calls.push_back(Write(0, 10 * i + 1, 10 * i + 3, {{i % 2, i + 1}}));
@@ -230,13 +230,13 @@ TEST(LinearizabilityTest, TheEssenceIsWhatMatters) {
   EXPECT_THAT(essence, SizeIs(3));  // either value's write, and this read
 }
 
-TEST(LinearizabilityTest, CallsAreNamed) {
+TEST(LinearizabilityTest, NamesCalls) {
   EXPECT_EQ(TextOf(Write(2, 17, 20, {{0, 5}, {1, kAbsent}})),
             "thread 2, 17 to 20: write k0 = 5, k1 = -");
   EXPECT_EQ(TextOf(Read(0, 1, 2, {{1, 6}})), "thread 0, 1 to 2: read k1 is 6");
 }
 
-TEST(HistoriesTest, OfASoundStoreAreLinearizable) {
+TEST(HistoriesTest, SoundStoresAreLinearizable) {
   const HistoryReport report = CheckHistories(/*seed=*/7, /*histories=*/40);
   EXPECT_THAT(report.finding, IsEmpty());
   EXPECT_EQ(report.histories, 40u);

@@ -29,7 +29,7 @@ std::vector<Step> SixtySteps() {
 }
 
 // A bug that takes two writes and a flush behind them.
-TEST(ReduceTest, LeavesWhatTheFindingNeeds) {
+TEST(ReduceTest, KeepsNecessaryOperations) {
   const std::string text =
       WithFewestSteps("lost", SixtySteps(), 10'000, [](const std::vector<Step>& steps) -> Look {
         const bool flushes = std::any_of(
@@ -53,7 +53,7 @@ TEST(ReduceTest, EndsWhenItsEffortIsSpent) {
 }
 
 // A finding that comes and goes is told as it was.
-TEST(ReduceTest, KeepsAFindingThatDoesNotComeAgain) {
+TEST(ReduceTest, KeepsFindingsThatDoNotRepeat) {
   EXPECT_THAT(WithFewestSteps("lost once", SixtySteps(), 1000,
                               [](const std::vector<Step>&) -> Look {
                                 return {"", 1};
