@@ -89,7 +89,7 @@ struct KindEntry {
 // Null if this library has no kind with that tag.
 const KindEntry* FindKind(uint8_t tag);
 
-// Names of the kinds that a policy can choose, e.g.  "standard, blocked".
+// Names of the kinds that a policy can choose, e.g. "standard, blocked".
 std::string KeyedKindNames();
 
 // The result of OpenFilter.

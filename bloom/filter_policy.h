@@ -70,7 +70,7 @@ class FilterPolicy {
  public:
   virtual ~FilterPolicy();
 
-  // The name for PolicyFromName, e.g.  "blocked".  Lives as long as the program.
+  // The name for PolicyFromName, e.g. "blocked".  Lives as long as the program.
   virtual std::string_view name() const = 0;
 
   virtual std::unique_ptr<FilterBuilder> NewBuilder(const FilterContext& context) const = 0;

@@ -62,7 +62,7 @@
 //
 // A full disk.  The store keeps a file in reserve (Options::reserve_bytes) and gives it up when the
 // disk is full.  A put then returns ResourceExhausted and says how many bytes must become free.  To
-// make room:
+// make space:
 //
 //   1. If writes return Aborted or Unknown, call Resume or open the store again.
 //   2. Delete keys.
@@ -372,7 +372,7 @@ class DB {
   const std::shared_ptr<Engine> engine_;
 };
 
-// Describes this build, e.g.  "trellis 0.1.0, filters standard, blocked (AVX2), compression lz4".
+// Describes this build, e.g. "trellis 0.1.0, filters standard, blocked (AVX2), compression lz4".
 // lsm/release.h has the version alone, for the preprocessor.
 std::string BuildInfo();
 

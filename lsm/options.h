@@ -1,6 +1,6 @@
 // Options for opening, reading and writing a store.  The comment of an option states its effect,
-// unit, default and range, in the form "default; [range]".  If a value is out of range, DB::Open
-// returns InvalidArgument, which names the option and the range.
+// unit, default and range, as "Default D; [range]" or "Default D; the values".  If a value is out
+// of range, DB::Open returns InvalidArgument, which names the option and the range.
 #ifndef TRELLIS_LSM_OPTIONS_H_
 #define TRELLIS_LSM_OPTIONS_H_
 
@@ -37,7 +37,7 @@ enum class Compression : uint8_t { kNone = 0, kLz4 = 1 };
 // "none", "lz4".
 const char* NameOf(Compression compression);
 
-// How the tables of a level are organised. lsm/README.md compares the costs.
+// How the tables of a level are organised.  lsm/README.md compares the costs.
 enum class CompactionStyle : uint8_t {
   kLeveled,      // one sorted run per level
   kTiered,       // several runs per level, which are merged into the next level together
@@ -47,19 +47,19 @@ enum class CompactionStyle : uint8_t {
 const char* NameOf(CompactionStyle style);
 
 struct Options {
-  // Whether to create a store or require one, and whether to write. kOpenOrCreate.
+  // Whether to create a store or require one, and whether to write.  Default kOpenOrCreate.
   OpenMode mode = OpenMode::kOpenOrCreate;
 
   // --- filters ---
 
-  // Target probability that a lookup reads a table that does not hold its key. 0.01; [0.000001,
-  // 0.5].  A lower one takes more memory: about 1.05 log2(1/fpp) bits/key for `ribbon`, 1.44
-  // log2(1/fpp) for `standard`, and somewhat more for `blocked`.  Ignored if there is a
+  // Target probability that a lookup reads a table that does not hold its key.  Default 0.01;
+  // [0.000001, 0.5].  A lower one takes more memory: about 1.05 log2(1/fpp) bits/key for `ribbon`,
+  // 1.44 log2(1/fpp) for `standard`, and somewhat more for `blocked`.  Ignored if there is a
   // filter_goal.
   double target_fpp = 0.01;
 
   // A goal for all filters of the store together.  Replaces target_fpp, which treats all tables
-  // alike.  FilterGoal(), which is none.
+  // alike.  Default FilterGoal(), which is none.
   //
   //   BitsPerKey    memory in bits/key, spent so that wasted reads are fewest; [0.1, 64]
   //   Bytes         memory in bytes, likewise; [1 KiB, 16 TiB]
@@ -74,8 +74,8 @@ struct Options {
   // filter (block_cache_bytes) counts in full, whether in memory or not.
   FilterGoal filter_goal = {};
 
-  // Kind of filter for new tables.  "by-level".  Existing filters of any kind are read, whatever
-  // this says.
+  // Kind of filter for new tables.  Default "by-level".  Existing filters of any kind are read,
+  // whatever this says.
   //
   // "by-level"  "blocked" in levels 0 and 1, whose tables are short-lived, and "ribbon" below;
   //             with a filter_goal, "ribbon" wherever its smaller size is worth its build time
@@ -85,9 +85,9 @@ struct Options {
   // others      any kind that bloom/README.md lists
   std::string filter_kind = "by-level";
 
-  // Hash of keys for filters. kXxh3; kXxh3, kSipHash.  Both use a seed that the store draws at
-  // random.  Applies to new stores.  An existing store keeps its hash; opening one with kSipHash
-  // that does not use it returns InvalidArgument.
+  // Hash of keys for filters.  Default kXxh3; kXxh3, kSipHash.  Both use a seed that the store
+  // draws at random.  Applies to new stores.  An existing store keeps its hash.  Opening it with
+  // kSipHash returns InvalidArgument if it uses another one.
   //
   // Choose kSipHash if untrusted users choose keys and can time lookups: finding keys that pass the
   // filters then tells them nothing about other keys.  It takes about 10 ns more for a key of 16
@@ -96,13 +96,14 @@ struct Options {
 
   // --- memory ---
 
-  // Size at which the memtable is sealed and flushed. 64 MiB; [64 KiB, 4 GiB].  There are at most
-  // two memtables.  One may grow to twice this size while the disk is slow to create the next log.
-  // So memtables take at most three times this size.
+  // Size at which the memtable is sealed and flushed.  Default 64 MiB; [64 KiB, 4 GiB].  There are
+  // at most two memtables.  One may grow to twice this size while the disk is slow to create the
+  // next log.  So memtables take at most three times this size.
   size_t write_buffer_bytes = size_t{64} << 20;
 
-  // Budget of the block cache, which holds uncompressed data blocks. 64 MiB; 0 (no cache) or more.
-  // Filters and indexes of open tables are held in addition; Statistics reports their bytes.
+  // Budget of the block cache, which holds uncompressed data blocks.  Default 64 MiB; 0 (no cache)
+  // or more.  Filters and indexes of open tables are held in addition; Statistics reports their
+  // bytes.
   //
   // If the filters and indexes of all tables would exceed this budget (and it is not 0), new tables
   // get partitioned ones.  Lookups read partitions through this cache, within its budget.  A table
@@ -112,33 +113,34 @@ struct Options {
 
   // --- tables ---
 
-  // Uncompressed size at which a data block ends. 4 KiB; [256 B, 1 MiB].
+  // Uncompressed size at which a data block ends.  Default 4 KiB; [256 B, 1 MiB].
   size_t block_bytes = 4096;
 
-  // Entries between restart points, where a key is stored in full. 16; [1, 1024].  Lower values
-  // make seeks faster, higher ones make tables smaller.
+  // Entries between restart points, where a key is stored in full.  Default 16; [1, 1024].  Lower
+  // values make seeks faster, higher ones make tables smaller.
   int block_restart_interval = 16;
 
   // Compression of data blocks.  A block that shrinks by less than an eighth is stored
-  // uncompressed. kLz4; kNone, kLz4.
+  // uncompressed.  Default kLz4; kNone, kLz4.
   Compression compression = Compression::kLz4;
 
-  // Size at which a compaction begins the next table. 64 MiB; [64 KiB, 2 GiB].  Each table of an
-  // open store takes a file descriptor: 1024 of them (`ulimit -n`) suffice for about 60 GiB in
-  // tables of 64 MiB.
+  // Size at which a compaction begins the next table.  Default 64 MiB; [64 KiB, 2 GiB].  Each table
+  // of an open store takes a file descriptor: 1024 of them (`ulimit -n`) suffice for about 60 GiB
+  // in tables of 64 MiB.
   uint64_t table_bytes = uint64_t{64} << 20;
 
   // --- shape of the tree ---
 
-  // Organisation of the levels below level 0. kLeveled; kLeveled, kTiered, kLazyLeveled.  For
-  // random writes kLazyLeveled writes less than half as much as kLeveled.  In return, lookups read
-  // somewhat more, and merging the deepest level takes more temporary space. kTiered trades further
-  // in that direction.  A store may be opened with a different style than before: background work
-  // converts it.
+  // Organisation of the levels below level 0.  Default kLeveled; kLeveled, kTiered, kLazyLeveled.
+  // For random writes kLazyLeveled writes less than half as much as kLeveled.  In return, lookups
+  // read somewhat more, and merging the deepest level takes more temporary space. kTiered trades
+  // further in that direction.  A store may be opened with a different style than before:
+  // background work converts it.
   CompactionStyle compaction_style = CompactionStyle::kLeveled;
 
-  // Limit of level 1 in bytes; each level below may hold 10 times as much. 256 MiB; [64 KiB, 1
-  // TiB].  In lazily leveled stores it limits only the deepest level, in tiered ones no level.
+  // Limit of level 1 in bytes; each level below may hold 10 times as much.  Default 256 MiB; [64
+  // KiB, 1 TiB].  In lazily leveled stores it limits only the deepest level, in tiered ones no
+  // level.
   uint64_t level1_bytes = uint64_t{256} << 20;
 
   // The number of tables in level 0 at which they are compacted into level 1 (default 4), and the
@@ -158,26 +160,26 @@ struct Options {
   // --- care ---
 
   // Period of background scrubbing, in seconds.  Within it the store reads and verifies every table
-  // once, then CURRENT, the manifest and the logs; then it starts again. 0, which is off; 0, or
-  // [60, 1000000000].  Statistics counts the damage found, and DB::GetDamage lists it.  Not in a
-  // store that is open for reading only.
+  // once, then CURRENT, the manifest and the logs; then it starts again.  Default 0, which is off;
+  // 0, or [60, 1000000000].  Statistics counts the damage found, and DB::GetDamage lists it.  Not
+  // in a store that is open for reading only.
   uint64_t scrub_seconds = 0;
 
   // Receives flushes, compactions, stalls, failures, openings and files as events
-  // (lsm/event_listener.h).  Null, which is none.  The store keeps it until the DB, its iterators
-  // and its snapshots are destroyed.  No callback if an option is invalid.  Repair, Destroy and
-  // copies do not use it.
+  // (lsm/event_listener.h).  Default null, which is none.  The store keeps it until the DB, its
+  // iterators and its snapshots are destroyed.  No callback if an option is invalid.  Repair,
+  // Destroy and copies do not use it.
   std::shared_ptr<EventListener> listener = nullptr;
 
   // --- files ---
 
-  // Reads data blocks past the page cache (O_DIRECT).  False.  DB::Open tries it, and returns
-  // InvalidArgument if the file system does not support it.
+  // Reads data blocks past the page cache (O_DIRECT).  Default false.  DB::Open tries it, and
+  // returns InvalidArgument if the file system does not support it.
   bool direct_reads = false;
 
   // Largest size of the reserve for a full disk (the file RESERVE).  On a full disk the store gives
   // the reserve up.  It then still opens, deletes and compacts, and refuses puts
-  // (ResourceExhausted) until there is space again.  Unset; 0, or [64 KiB, 1 TiB].
+  // (ResourceExhausted) until there is space again.  Default unset; 0, or [64 KiB, 1 TiB].
   //
   //   unset   two write buffers, two tables and 1 MiB: 257 MiB with the other options' defaults
   //   0       no reserve: on a full disk the store may neither open nor delete
@@ -186,19 +188,19 @@ struct Options {
   // systems that compress, copy on write or keep snapshots may not give the space back.
   std::optional<uint64_t> reserve_bytes = std::nullopt;
 
-  // Directory for the write-ahead logs of this store only.  Empty, which is the store's directory.
-  // Always open, repair and destroy a store with the same one.  Refused are:
+  // Directory for the write-ahead logs of this store only.  Default empty, which is the store's
+  // directory.  Always open, repair and destroy a store with the same one.  Refused are:
   //
   //   - another store's logs, for a new store (AlreadyExists) and for an existing one (DataLoss);
   //   - a directory that holds a store (FailedPrecondition).
   std::string log_directory = {};
 
   // Users, besides the owner, who may read new files and directories of the store: none (kOwner:
-  // modes 0600 and 0700), the group (kGroup) or all (kAll).  Existing files keep their mode.
-  // Ignored if `environment` has a file system.
+  // modes 0600 and 0700), the group (kGroup) or all (kAll).  Default kOwner.  Existing files keep
+  // their mode.  Ignored if `environment` has a file system.
   FileAccess file_access = FileAccess::kOwner;
 
-  // File system, clock, scheduler and randomness (lsm/environment.h).  The system's own.
+  // File system, clock, scheduler and randomness (lsm/environment.h).  Default: the system's own.
   Environment environment = {};
 };
 
@@ -206,11 +208,12 @@ struct Options {
 absl::Status ValidateOptions(const Options& options);
 
 struct ReadOptions {
-  // The moment that reads see.  Null: now.  InvalidArgument if the snapshot belongs to another DB.
+  // The moment that reads see.  Default null: now.  InvalidArgument if the snapshot belongs to
+  // another DB.
   const Snapshot* snapshot = nullptr;
 
-  // Whether to put blocks that are read from files into the block cache.  True.  Set it to false
-  // for a scan that will not be repeated.
+  // Whether to put blocks that are read from files into the block cache.  Default true.  Set it to
+  // false for a scan that will not be repeated.
   bool fill_cache = true;
 
   // Bounds of an iterator: from lower_bound (inclusive) to upper_bound (exclusive).  NewIterator
@@ -223,6 +226,7 @@ struct ReadOptions {
 struct WriteOptions {
   // True: return only when the write survives a crash of the machine.  False: the write survives
   // the end of the process, but a crash of the machine may lose it together with all later writes.
+  // Default false.
   bool sync = false;
 };
 

@@ -56,7 +56,7 @@ enum class FilterReason : uint8_t {
 // "target", "share", "floor", "does not pay", "less", "more", "hot", "cold".
 std::string_view NameOf(FilterReason reason);
 
-// Value of a table's property `filter_reason`, e.g.  "share: its share of 10 bits a key".  The part
+// Value of a table's property `filter_reason`, e.g. "share: its share of 10 bits a key".  The part
 // before the colon is the reason's name.
 std::string ExplanationOf(FilterReason reason, const FilterGoal& goal);
 

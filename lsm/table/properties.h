@@ -42,7 +42,7 @@ struct TableProperties {
   std::string filter_kind;  // "blocked", …; "none"
   double target_fpp = 0;    // 0: no filter
   double expected_fpp = 0;  // predicted by the filter's layout and size
-  // Why that kind and target, or why no filter, e.g.  "share: its share of 10 bits a key".  Empty,
+  // Why that kind and target, or why no filter, e.g. "share: its share of 10 bits a key".  Empty,
   // and not in the file, if the store had no Options::filter_goal.
   std::string filter_reason;
   // Seed of the digests of keys.  The next two are in files only if the hash is not "xxh3";
