@@ -134,7 +134,7 @@ absl::StatusOr<std::string_view> ExpandLz4(std::string_view stored, uint64_t off
   uint32_t size_bytes = 0;
   if (!TakeVarint32(&payload, &size_bytes) || size_bytes > kBlockBytesMax ||
       size_bytes > kLz4RatioMax * payload.size() || payload.size() > LZ4_MAX_INPUT_SIZE) {
-    return DamageAt(file, offset, "the block says an expanded size that cannot be");
+    return DamageAt(file, offset, "the block states an impossible expanded size");
   }
   char* const bytes = room->Give(size_bytes);
   const int expanded = LZ4_decompress_safe(payload.data(), bytes, static_cast<int>(payload.size()),
@@ -153,7 +153,7 @@ constexpr uint64_t kAskedForHolesBytesMin = uint64_t{2} << 20;
 // Size of the block with its trailer.
 absl::StatusOr<size_t> BytesToRead(const ReadFile& file, BlockHandle handle) {
   if (handle.stored_bytes > std::numeric_limits<size_t>::max() - kBlockTrailerBytes) {
-    return DamageAt(file.path(), handle.offset, "a block is larger than can be");
+    return DamageAt(file.path(), handle.offset, "a block is too large");
   }
   const uint64_t bytes = handle.stored_bytes + kBlockTrailerBytes;
   // A block in a hole of a sparse file costs neither memory nor time.
@@ -195,8 +195,8 @@ absl::StatusOr<BlockBuffer> ReadPlainBlock(const ReadFile& file, uint64_t file_i
                                            BlockHandle handle, uint64_t bytes_max) {
   if (handle.stored_bytes > bytes_max) {
     return DamageAt(file.path(), handle.offset,
-                    Concat("a block of ", handle.stored_bytes, " bytes stands where at most ",
-                           bytes_max, " can be"));
+                    Concat("a block of ", handle.stored_bytes, " bytes, but at most ", bytes_max,
+                           " are allowed"));
   }
   return CatchOutOfMemoryAt(file.path(), handle.offset, [&]() -> absl::StatusOr<BlockBuffer> {
     TRELLIS_ASSIGN_OR_RETURN(const size_t wanted_bytes, BytesToRead(file, handle));

@@ -81,7 +81,7 @@ bool BlockIterator::ParseNext() {
   BlockEntry entry;
   const char* const begin = block_.bytes().data();
   if (!ReadBlockEntry(begin + current_, begin + block_.entries_bytes(), &entry)) {
-    Fail("an entry reaches beyond its block");
+    Fail("an entry extends beyond its block");
     return false;
   }
   if (current_ >= next_restart_offset_) {
@@ -93,7 +93,7 @@ bool BlockIterator::ParseNext() {
     }
   }
   if (entry.shared > (first_in_run_ ? 0 : key_.size())) {
-    Fail("an entry shares more of its key than there is");
+    Fail("an entry shares more bytes than the key before it has");
     return false;
   }
   if (internal_keys_ && entry.shared + entry.key_tail.size() < kInternalKeySuffixBytes) {
@@ -103,7 +103,7 @@ bool BlockIterator::ParseNext() {
   // Checked before the key is built: with shared bytes, small blocks can hold many huge keys.
   if (entry.shared + entry.key_tail.size() >
       (internal_keys_ ? kInternalKeyBytesMax : kKeyBytesMax)) {
-    Fail("a key is longer than any can be");
+    Fail("a key is longer than the limit");
     return false;
   }
   if (!first_in_run_ && !InOrder(entry.shared, entry.key_tail)) {
@@ -112,7 +112,7 @@ bool BlockIterator::ParseNext() {
   }
   key_.Splice(entry.shared, entry.key_tail);
   if (internal_keys_ && (SuffixOf(key_) & 0xff) > static_cast<uint8_t>(kEntryKindMax)) {
-    Fail("an entry is of a kind that there is not");
+    Fail("an entry has an unknown kind");
     return false;
   }
   value_ = entry.value;

@@ -108,7 +108,7 @@ absl::StatusOr<Footer> Footer::Decode(std::string_view bytes, uint64_t file_byte
       EndsAt(footer.index, kTableHeaderBytes, footer.properties.offset) &&
       filter_end >= kTableHeaderBytes && filter_end <= footer.index.offset &&
       (footer.filter.is_null() || EndsAt(footer.filter, kTableHeaderBytes, filter_end));
-  if (!sound) return DamageAt(file, footer_offset, "the footer's block handles cannot be");
+  if (!sound) return DamageAt(file, footer_offset, "the footer's block handles are impossible");
   return footer;
 }
 

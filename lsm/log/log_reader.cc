@@ -181,7 +181,7 @@ absl::StatusOr<bool> LogReader::ReadPayload(const RecordHeader& header, uint64_t
 
 absl::StatusOr<bool> LogReader::FinishLog(uint64_t end) {
   if (end != size_bytes_) {
-    return Damage(Concat(size_bytes_ - end, " bytes stand behind the end record"));
+    return Damage(Concat(size_bytes_ - end, " bytes follow the end record"));
   }
   offset_ = end;
   end_ = LogEnd::kClosed;
@@ -224,7 +224,7 @@ absl::StatusOr<std::string> LogReader::FindProof(uint64_t from) {
     if (witness_.header.durable_offset > offset_)
       return Concat("the record at offset ", witness_.offset, " states that it was synced");
     if (stray_.at >= from && stray_.at > 0)
-      return Concat("what was written at offset ", stray_.home, " stands at offset ", stray_.at);
+      return Concat("the bytes written at offset ", stray_.home, " are at offset ", stray_.at);
     if (searched_to_ >= size_bytes_) return "";
     TRELLIS_RETURN_IF_ERROR(SearchSector());
   }

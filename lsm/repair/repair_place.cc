@@ -31,7 +31,7 @@ absl::Status RepairJob::PlaceTables() {
   TRELLIS_ASSIGN_OR_RETURN(const std::string disorder, FindDisorder());
   if (!disorder.empty()) {
     LeaveOut(Concat(directory_.path(), ": ", disorder,
-                    ": the levels are not believed; all tables become one run, in which the "
+                    ": the levels are ignored; all tables become one run, in which the "
                     "sequences decide"));
   }
   if (renumbers || !disorder.empty()) {

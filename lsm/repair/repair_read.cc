@@ -102,8 +102,8 @@ absl::Status RepairJob::FindManifest() {
   }
   if (!levels_known_) {
     LeaveOut(
-        "no manifest can be relied on: every table and log in the directory is taken, also such as "
-        "were obsolete, so that old values and deleted keys may come back");
+        "no manifest is reliable: every table and log in the directory is taken, also obsolete "
+        "ones, so old values and deleted keys may come back");
   }
   return absl::OkStatus();
 }
@@ -176,7 +176,7 @@ absl::StatusOr<bool> RepairJob::FitsTheFiles(const ManifestState& state, uint64_
     if (origin != Origin::kStore) continue;
     LeaveOut(Concat(directory_.path(), "/", ManifestFileName(number), ": it does not know ", name,
                     missing.empty() ? ", and CURRENT does not name it"
-                                    : Concat(", and what it needs is missing: ", missing)));
+                                    : Concat(", and files that it needs are missing: ", missing)));
     return false;
   }
   return true;

@@ -201,7 +201,7 @@ absl::Status RepairJob::RescueBlock(const Table& table, const IndexPart& index, 
   for (entries->SeekToFirst(); entries->Valid(); entries->Next()) {
     ParsedKey parsed;
     if (!ParseInternalKey(entries->key(), &parsed) || parsed.user_key.size() > kKeyBytesMax) {
-      (void)leave_out(DamageAt(table.path(), handle.offset, "an entry has a key that cannot be"));
+      (void)leave_out(DamageAt(table.path(), handle.offset, "an entry has an invalid key"));
       continue;
     }
     ++rescued->entries;

@@ -90,7 +90,7 @@ class Replay {
     const uint64_t end = reader.size_bytes() - reader.torn_bytes();
     if (written.empty() || end >= written.mapped()) return absl::OkStatus();
     return DamageAt(reader.path(), end,
-                    Concat("what can be read of the log ends here; ", written.mapped(),
+                    Concat("the readable part of the log ends here; ", written.mapped(),
                            " bytes were written to it"));
   }
 

@@ -112,7 +112,7 @@ absl::Status Partitions::Check(const Footer& footer, std::string_view path) cons
   sound &= filters == footer.index_partitions && indexes == footer.index.offset;
   if (sound) return absl::OkStatus();
   return DamageAt(path, footer.index.offset,
-                  "the top-level index says of its partitions where they cannot be");
+                  "the top-level index gives its partitions impossible places");
 }
 
 size_t Partitions::With(size_t ordinal) const {

@@ -216,8 +216,7 @@ absl::StatusOr<TableProperties> TableProperties::Decode(std::string_view bytes,
       continue;
     }
     if (!Assign(value, property->member, &properties)) {
-      return DamageAt(file, offset,
-                      Concat("the property \"", name, "\" has a value that it cannot have"));
+      return DamageAt(file, offset, Concat("the property \"", name, "\" has an invalid value"));
     }
     seen.set(static_cast<size_t>(property - kProperties));
   }

@@ -69,9 +69,9 @@ class TableChecker {
     } else if (facts.entries == 0) {
       Damage(offset_, "a data block without entries");
     } else if (facts.last_key > table_.block_fence(ordinal)) {
-      Damage(offset_, Concat("key ", QuotedKey(facts.last_key),
-                             " is behind the block's place in the index, ",
-                             QuotedKey(table_.block_fence(ordinal))));
+      Damage(offset_,
+             Concat("key ", QuotedKey(facts.last_key), " is after the block's place in the index, ",
+                    QuotedKey(table_.block_fence(ordinal))));
     }
   }
 

@@ -106,7 +106,7 @@ BlockFacts TableWalk::WalkUnguarded(size_t ordinal, const EntryVisitor& visit) {
   Block block;
   if (!block.Init(bytes)) {
     return fail(
-        DamageAt(table_.path(), facts.handle.offset, "the block's restart points cannot be"));
+        DamageAt(table_.path(), facts.handle.offset, "the block's restart points are impossible"));
   }
   facts.restarts = block.restart_count();
   WalkEntries(block, visit, &facts);

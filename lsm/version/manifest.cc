@@ -217,7 +217,7 @@ absl::Status ManifestState::CheckClosedLog(uint64_t number, std::string_view fil
   if (end == LogEnd::kClosed && file_bytes == closed->second) return absl::OkStatus();
   return DamageAt(
       file, file_bytes - torn_bytes,
-      Concat("what can be read of the log ends here, and the file has ", file_bytes,
+      Concat("the readable part of the log ends here, and the file has ", file_bytes,
              " bytes; the manifest says that it was closed in order with ", closed->second));
 }
 

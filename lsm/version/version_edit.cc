@@ -90,7 +90,7 @@ Problem TakeAdded(std::string_view input, VersionEdit::Added* added) {
     return problem;
   if (!input.empty()) return "an added table is too long";
   if (CompareInternalKeys(table.smallest, table.largest) > 0) {
-    return Concat("table ", table.number, " has its smallest key behind its largest");
+    return Concat("table ", table.number, " has a smallest key above its largest key");
   }
   return "";
 }
@@ -119,13 +119,13 @@ Problem TakeClosedLog(std::string_view input, std::map<uint64_t, uint64_t>* logs
   if (!TakeVarint64(&input, &number) || !TakeVarint64(&input, &file_bytes) || !input.empty())
     return "a closed log is not two numbers";
   if (!logs->emplace(number, file_bytes).second)
-    return Concat("closed log ", number, " stands twice");
+    return Concat("closed log ", number, " occurs twice");
   return "";
 }
 
 Problem TakeVarintOnce(std::string_view input, std::string_view name,
                        std::optional<uint64_t>* value) {
-  if (value->has_value()) return Concat(name, " stands twice");
+  if (value->has_value()) return Concat(name, " occurs twice");
   uint64_t number = 0;
   if (!TakeVarint64(&input, &number) || !input.empty()) return Concat(name, " is no number");
   *value = number;
@@ -134,7 +134,7 @@ Problem TakeVarintOnce(std::string_view input, std::string_view name,
 
 Problem TakeDigestSeedOnce(std::string_view input, bloom::DigestHash hash,
                            std::optional<bloom::DigestSeed>* seed) {
-  if (seed->has_value()) return "digest seed stands twice";
+  if (seed->has_value()) return "digest seed occurs twice";
   bloom::DigestSeed taken;
   taken.hash = hash;
   if (!TakeFixed64(&input, &taken.low)) return "digest seed is not 8 bytes";
@@ -147,7 +147,7 @@ Problem TakeDigestSeedOnce(std::string_view input, bloom::DigestHash hash,
 
 Problem TakeSeedOnce(std::string_view input, std::string_view name,
                      std::optional<uint64_t>* value) {
-  if (value->has_value()) return Concat(name, " stands twice");
+  if (value->has_value()) return Concat(name, " occurs twice");
   uint64_t seed = 0;
   if (!TakeFixed64(&input, &seed) || !input.empty()) return Concat(name, " is not 8 bytes");
   *value = seed;
@@ -178,7 +178,7 @@ Problem TakeField(uint32_t tag, std::string_view field, VersionEdit* edit) {
       return TakeRemoved(field, &edit->removed.emplace_back());
     case kSnapshot:
       if (!field.empty() || edit->is_snapshot)
-        return "the snapshot mark is not empty, or stands twice";
+        return "the snapshot mark is not empty, or occurs twice";
       edit->is_snapshot = true;
       return "";
     case kSyncedLog:
@@ -191,7 +191,7 @@ Problem TakeField(uint32_t tag, std::string_view field, VersionEdit* edit) {
       return TakeSeedOnce(field, "log seed", &edit->log_seed);
     case kLogDirectory:
       if (field.empty() || edit->log_directory)
-        return "the log directory is empty, or stands twice";
+        return "the log directory is empty, or occurs twice";
       edit->log_directory = std::string(field);
       return "";
     default:

@@ -297,7 +297,7 @@ TEST_F(ForgedTableTest, VerifyFindsForgedContents) {
   };
   EXPECT_THAT(problems_after(set_key(1, 'a')), HasSubstr("is not after the one before it"));
   EXPECT_THAT(problems_after(set_key(1, '0')), HasSubstr("before the block's place in the index"));
-  EXPECT_THAT(problems_after(set_key(0, 'b')), HasSubstr("behind the block's place in the index"));
+  EXPECT_THAT(problems_after(set_key(0, 'b')), HasSubstr("after the block's place in the index"));
   EXPECT_THAT(problems_after(set_key(2, 'x')), HasSubstr("largest_key"));
   EXPECT_THAT(problems_after(set_key(2, 'x')), HasSubstr("the filter says no to the key \"x\""));
   EXPECT_THAT(problems_after([&](std::string* bytes) {

@@ -129,7 +129,7 @@ TEST_F(BlockIoTest, HandlesBeyondTheFileAreDamage) {
     EXPECT_THAT(Read(wrong), StatusIs(absl::StatusCode::kDataLoss, HasSubstr(kTablePath)));
   }
   EXPECT_THAT(Read({0, ~uint64_t{0}}),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("larger than can be")));
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("a block is too large")));
 }
 
 TEST_F(BlockIoTest, IgnoresOldBytesOfARoom) {

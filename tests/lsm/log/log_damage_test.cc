@@ -332,7 +332,7 @@ TEST(LogDamageTest, MisplacedSectorsNameTheirOrigin) {
   std::copy_n(&image[3 * kDiskSectorBytes], kDiskSectorBytes, &image[last * kDiskSectorBytes]);
   EXPECT_THAT(ReadLog(image).status,
               StatusIs(absl::StatusCode::kDataLoss,
-                       HasSubstr("what was written at offset 1536 stands at offset")));
+                       HasSubstr("the bytes written at offset 1536 are at offset")));
   // A chunk that fills its sector.
   image = script.bytes();
   const size_t full = script.start_of(20) / kDiskSectorBytes + 2;
@@ -341,7 +341,7 @@ TEST(LogDamageTest, MisplacedSectorsNameTheirOrigin) {
   std::fill(image.begin() + static_cast<int64_t>(full * kDiskSectorBytes), image.end(), '\0');
   EXPECT_THAT(ReadLog(image).status,
               StatusIs(absl::StatusCode::kDataLoss,
-                       HasSubstr(std::to_string(full * kDiskSectorBytes) + " stands at")));
+                       HasSubstr(std::to_string(full * kDiskSectorBytes) + " are at")));
 }
 
 // The reader looks for it in windows of 64 KiB; it may lie in two.
@@ -369,7 +369,7 @@ TEST(LogDamageTest, BytesAfterAnEndRecordAreDamage) {
   Script script;
   script.Append("a").Close();
   EXPECT_THAT(ReadLog(script.bytes() + "x").status,
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("1 bytes stand behind")));
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("1 bytes follow the end record")));
 }
 
 TEST(LogDamageTest, RefusesMisplacedRecords) {

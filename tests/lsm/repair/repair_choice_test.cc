@@ -219,7 +219,7 @@ TEST_F(RepairChoiceTest, AStaleManifestDoesNotMakeNewerTablesObsolete) {
   Flip(newest, 60);
   EXPECT_THAT(Repair().left_out,
               ElementsAre(HasSubstr(newest), AllOf(HasSubstr(stale[0]), HasSubstr("does not know")),
-                          HasSubstr("no manifest can be relied on")));
+                          HasSubstr("no manifest is reliable")));
   EXPECT_NE(Bytes(newest + ".damaged"), "");
   EXPECT_EQ(Bytes(stale[0] + ".damaged"), bytes[0]);
   Open();
@@ -263,7 +263,7 @@ TEST_F(RepairChoiceTest, TruncatedManifestsDoNotMakeTablesObsolete) {
   EXPECT_THAT(DB::Open(kStorePath, options),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("is missing")));
   ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair(kStorePath, options));
-  EXPECT_THAT(report.left_out, Contains(AllOf(HasSubstr(manifest), HasSubstr("is missing: "))));
+  EXPECT_THAT(report.left_out, Contains(AllOf(HasSubstr(manifest), HasSubstr("are missing: "))));
   ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(kStorePath, options));
   EXPECT_EQ(*ReadAll(*db), (Contents{{"a", "1"}, {"b", "1"}}));
 }

@@ -424,7 +424,7 @@ TEST_F(RepairTest, SequenceNumbersDecideWithoutAManifest) {
   for (const std::string& manifest : FilesOf(FileKind::kManifest)) Flip(manifest, 40);
   EXPECT_THAT(DB::Open(kStore, options_), StatusIs(absl::StatusCode::kDataLoss));
   ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair(kStore, options_));
-  EXPECT_THAT(report.left_out, Contains(HasSubstr("no manifest can be relied on")));
+  EXPECT_THAT(report.left_out, Contains(HasSubstr("no manifest is reliable")));
   EXPECT_EQ(Present().size(), 250u);
 }
 

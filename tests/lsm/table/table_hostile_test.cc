@@ -271,7 +271,7 @@ TEST(HostileTableTest, ForgedLz4BlocksTakeNoMemory) {
   // These are refused before memory is asked for.
   for (const uint64_t claimed : {255 * payload.size() + 1, kBlockBytesMax, kBlockBytesMax + 1,
                                  uint64_t{0xffffffff}, uint64_t{1} << 32, kMax}) {
-    ExpectDamagedBlock(WithBlock(stored(claimed, payload), 1), "size that cannot be");
+    ExpectDamagedBlock(WithBlock(stored(claimed, payload), 1), "impossible expanded size");
   }
   ExpectDamagedBlock(WithBlock(stored(size, payload.substr(0, payload.size() / 2)), 1));
   ExpectDamagedBlock(WithBlock(stored(size, ""), 1));
@@ -550,8 +550,8 @@ TEST(HostileTableTest, RefusesOversizedParts) {
     footer.file_bytes = offset + kFooterBytes;
     file->Put(offset, footer.Encode());
     const absl::StatusOr<std::unique_ptr<Table>> table = Table::Open(std::move(file), {});
-    const std::string said = Concat("a block of ", large.bytes_max + 1,
-                                    " bytes stands where at most ", large.bytes_max, " can be");
+    const std::string said = Concat("a block of ", large.bytes_max + 1, " bytes, but at most ",
+                                    large.bytes_max, " are allowed");
     if (large.handle == &Footer::filter) {  // the table's answers do not need it
       ASSERT_OK(table);
       EXPECT_EQ((*table)->filter_presence(), FilterPresence::kDamaged);
