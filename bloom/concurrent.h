@@ -15,8 +15,8 @@
 // before it sets the key's bits:
 //
 //     claims: | 1024 words of 64 bits |   hash = Remix(digest, seed)
-//     word (hash & 1023):  | 54 high bits of the hash | state: 10 bits | state 1: the bits are
-//                          being set, 2: they are set; zero word: no claim yet
+//     word (hash & 1023):  | 54 high bits of the hash | state: 10 bits |
+//                          state 1: the bits are being set, 2: they are set; a zero word: no claim
 //
 // A thread that finds bits missing
 //

@@ -70,7 +70,7 @@
 //
 // Puts succeed again as soon as there is space for the reserve.  Statistics::puts_refused and
 // EventListener::OnSpaceChange report the state.  A checkpoint keeps the space of its tables in
-// use. Repair gives the reserve up too, and creates no new one.
+// use.  Repair gives the reserve up too, and creates no new one.
 //
 // Memory.  The time and memory that a file costs are bounded by its size, not by what it claims;
 // the bounds are in lsm/RELIABILITY.md.  If a table, a log or the manifest needs more memory than

@@ -154,7 +154,8 @@ class Directory {
   // Renames a file, replacing any file of the new name.  Open handles stay usable.
   virtual absl::Status Rename(std::string_view from, std::string_view to) = 0;
 
-  // Gives a file that is no longer appended to a second name, in `to`, which may be this directory.
+  // Gives a complete file, which is no longer appended to, a second name in `to` (perhaps this
+  // directory).
   // The two names are one file.  AlreadyExists if the new name exists.  Unimplemented if the file
   // system cannot link (`to` is on another one, or it has no links); so does the default.
   virtual absl::Status Link(std::string_view name, Directory& to, std::string_view new_name);

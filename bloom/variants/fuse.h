@@ -1,10 +1,10 @@
-// Binary fuse filters (Graf, Lemire 2022).  A table of small numbers; a key passes if the numbers
-// in its slots sum up to the key's remainder.  Solved for all keys together; no key can be added
-// later.
+// Binary fuse filters (Graf, Lemire 2022).  A table of small numbers; a key passes if the xor of
+// the numbers in its slots is the key's remainder.  Solved for all keys together; no key can be
+// added later.
 //
 //     n keys, a = 3 or 4 slots per key (the arity: "fuse3", "fuse4"), r bits per remainder
-//     S slots in segments of L, a power of two;  a key has one slot in each of a consecutive
-//     segments
+//     S slots in segments of L, a power of two;  a key has one slot in each of its a segments,
+//     which are consecutive
 //
 //     h = Remix(digest, seed + detail)       (mod 2^64, as all sums and products here but slot 0)
 //     g = h * 0x9e3779b97f4a7c15
@@ -34,7 +34,7 @@
 //
 // The 64 bits of h suffice for any r.  h determines the slots and the remainder, but a remainder
 // determined by the slots does harm only if an absent key shares all of its slots with a present
-// key. There are S L^(a-1) places, so the share of such absent keys is n / (S L^(a-1)).  If it is
+// key.  There are S L^(a-1) places, so the share of such absent keys is n / (S L^(a-1)).  If it is
 // not far below 2^-32, places are few and leave h enough free bits (n = 1000, a = 3: 2^-14, and 40
 // bits free).
 //
