@@ -22,7 +22,7 @@ std::string FileSystemOf(const std::string& path);
 // "AMD EPYC (family 25, model 1), 2 cores, 32 MiB of last-level cache, with AVX2"
 std::string DescribeCpu();
 
-// Of the first CPU, in bytes; 0 if the system does not tell.
+// Cache size of the first CPU in bytes; 0 if the system does not tell.
 uint64_t LastLevelCacheBytes();
 
 // The machine's memory, free or not.

@@ -77,7 +77,7 @@ class ConcurrentFilter {
   // Adds the key, and returns whether it was new.  Afterwards the filter contains the key in any
   // case.
   //
-  // Of all calls with the same key, in any threads and at any times, at most one returns true.
+  // At most one of all calls with the same key, in any threads and at any times, returns true.
   // None does if the key's bits were already set: by Add, Merge or Load, or by other keys (with the
   // probability of a false positive).  The call that claims the key first returns true; it need not
   // be the call that began first.  No thread ever waits for another.

@@ -92,7 +92,7 @@ struct FilterSize {
 absl::StatusOr<FilterSize> SizeOfFilter(std::string_view name, uint64_t key_count,
                                         double target_fpp);
 
-// What the bytes of a filter say about it.  Figures are 0 unless the state is kUsable.
+// A description of a filter, from its bytes.  Figures are 0 unless the state is kUsable.
 struct FilterDescription {
   FilterState state = FilterState::kDamaged;
   std::string kind;          // "standard", "blocked", …, "empty", or "kind 77" if unknown

@@ -26,7 +26,7 @@ struct StandardRates {
 absl::StatusOr<StandardRates> StandardRatesOf(uint64_t bits, uint32_t probes, uint64_t key_count);
 
 // The whole k with the lowest classic rate for these bits and keys: one of the two next to (m/n) ln
-// 2, within 1 to kMaxProbes.  Of equal ones the smaller, which is faster.
+// 2, within 1 to kMaxProbes.  If both are equal, the smaller, which is faster.
 absl::StatusOr<uint32_t> BestProbesFor(uint64_t bits, uint64_t key_count);
 
 // The real k of the textbook, (m/n) ln 2; and the rate there, 0.5^k = 0.6185^(m/n).  No whole k has

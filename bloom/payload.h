@@ -30,7 +30,7 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-// What the header of a filter states and its bits do not.
+// The parameters of a filter that its header states, and its bits do not.
 struct PayloadParameters {
   uint8_t kind = 0;  // tag; one of bloom/catalog.h
   Shape shape;

@@ -48,7 +48,7 @@ const char* NameOf(FileOperation operation);
 
 class MemoryFileSystem : public FileSystem {
  public:
-  // What a crash does with the state that is not synced.
+  // The effect of a crash on unsynced state.
   enum class Unsynced { kLost, kKept };
 
   // Called before each operation with its number, counted from 0 since the last ResetCounts.  OK

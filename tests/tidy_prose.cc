@@ -107,6 +107,12 @@ bool IsWritten(std::string_view path) {
 // examples.)
 bool IsRewritten(std::string_view path) { return IsDocument(path) || !path.starts_with("tests/"); }
 
+// Comments of the other folders are not rewritten yet.
+bool HasPlainComments(std::string_view path) {
+  return IsRewritten(path) && !path.starts_with("lsm/engine/") && !path.starts_with("lsm/store/") &&
+         !path.starts_with("lsm/compaction/");
+}
+
 // Calls `visit(path, index, prose)` for each line of prose, in lower case, with a blank at each
 // end.
 template <typename Visit>
@@ -155,16 +161,27 @@ Complaints SentencesAreShort(const Tree& tree) {
 
 Complaints SentencesHaveSubjects(const Tree& tree) {
   Complaints complaints;
+  const auto lacks_subject = [](std::string_view word) {
+    return word == "What" || word == "Whatever" || word == "Of";
+  };
   for (const auto& [path, text] : tree) {
     if (!IsDocument(path)) continue;
     for (const Passage& passage : Passages(text)) {
       for (const Sentence& sentence : SentencesOf(passage.text)) {
         const std::string& word = sentence.first_word;
-        if (!sentence.is_question && (word == "What" || word == "Whatever" || word == "Of"))
+        if (!sentence.is_question && lacks_subject(word))
           complaints.push_back(At(path, passage.line) + "a sentence begins with \"" + word + "\"");
       }
     }
   }
+  ForEachLine(tree, IsCode, [&](const std::string& path, size_t i, std::string_view line) {
+    if (!HasPlainComments(path) || !Trimmed(line).starts_with("// ")) return;
+    const std::string_view comment = CommentOf(path, line);
+    const std::string_view word = comment.substr(0, comment.find(' '));
+    if (lacks_subject(word) && !Contains(comment, "?"))
+      complaints.push_back(At(path, i) + "a comment's line begins with \"" + std::string(word) +
+                           "\"");
+  });
   return complaints;
 }
 

@@ -10,7 +10,8 @@ namespace tidy {
 // headings are left out; a list item begins a sentence; `code` counts as one word.
 Complaints SentencesAreShort(const Tree& tree);
 
-// No sentence of a document but a question begins with "What" or "Of": it names its subject.
+// No sentence of a document begins with "What" or "Of", and no line of a comment, except questions:
+// it names its subject.
 Complaints SentencesHaveSubjects(const Tree& tree);
 
 // No clause in a document or a comment begins with "who" and lacks the person that it tells of.

@@ -33,7 +33,7 @@ struct Lookups {
 struct StyleResult {
   lsm::CompactionStyle style = lsm::CompactionStyle::kLeveled;
   lsm::FilterGoal filter_goal;
-  // Of the overwrites:
+  // During the overwrites:
   uint64_t user_bytes = 0;                                        // keys and values
   uint64_t log_bytes = 0, flush_bytes = 0, compaction_bytes = 0;  // written
   uint64_t compactions = 0, moves = 0;

@@ -27,7 +27,7 @@ struct Measured {
 absl::StatusOr<Measured> Measure(const std::vector<std::unique_ptr<Loop>>& loops,
                                  std::optional<double> seconds);
 
-// Of all threads, in user space and in the kernel.
+// Processor time of all threads, in user space and in the kernel.
 double CpuSeconds();
 
 }  // namespace bench::peers

@@ -11,7 +11,7 @@
 
 namespace bench {
 
-// What happened to the lines of the files.
+// Counts of the files' lines that were left out, and why.
 struct KeyReport {
   std::string source;  // "words.txt", "synthetic, 16 bytes"
   std::string absent_source;

@@ -15,7 +15,7 @@
 namespace bloom::inline TRELLIS_ABI {
 
 // How many digests to fetch ahead in batch queries, and in additions that access one line each:
-// about as many as a core has misses in flight.  Of 16, 32, 64 and 96 it was as fast as any, for
+// about as many as a core has misses in flight.  Among 16, 32, 64 and 96 it was as fast as any, for
 // kinds with one line per key and with several.
 inline constexpr size_t kBatchGroup = 32;
 

@@ -1,5 +1,4 @@
-// What both libraries need to pass errors on: macros instead of returns by hand, and messages as
-// std::string_view.
+// Error handling of both libraries: macros that return errors, and messages as std::string_view.
 #ifndef TRELLIS_BLOOM_CORE_STATUS_H_
 #define TRELLIS_BLOOM_CORE_STATUS_H_
 
@@ -12,8 +11,8 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-// Works with any Abseil; that of Debian 12 has a string_view that does not convert to the standard
-// one.
+// Works with any version of Abseil.  That of Debian 12 has its own string_view, which does not
+// convert to the standard one.
 inline std::string_view MessageOf(const absl::Status& status) {
   return {status.message().data(), status.message().size()};
 }

@@ -236,8 +236,7 @@ Block::Answer Block::Find(const LookupKey& key, const Signposts& signposts, Hit*
     if (entry.key_tail.size() >= kInternalKeySuffixBytes) [[likely]] {
       suffix = SuffixOf(entry.key_tail);
     } else if (suffix_known) {
-      // Of two versions of a key, the later entry shares the beginning of its suffix with the one
-      // before.
+      // The later of two versions of a key shares the beginning of its suffix with the one before.
       char bytes[kInternalKeySuffixBytes];
       StoreFixed64(bytes, suffix);
       entry.key_tail.copy(bytes + sizeof(bytes) - entry.key_tail.size(), entry.key_tail.size());

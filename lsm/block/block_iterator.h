@@ -51,7 +51,7 @@ class BlockIterator {
   std::string_view key() const { return key_; }
   std::string_view value() const { return value_; }
 
-  // What is wrong with the block; empty if nothing was found.
+  // Describes what is wrong with the block; empty if nothing was found.
   std::string_view problem() const { return problem_; }
   // The problem as DataLoss, with `context` (file and offset) before it.
   absl::Status status(std::string_view context) const;

@@ -116,7 +116,7 @@ struct Skiplist::Leaf {
   };
 
   // All atomics here are loaded with acquire and stored with release, except that the writer reads
-  // with relaxed what only it changes.  What this guarantees a reader:
+  // with relaxed what only it changes.  This guarantees a reader:
   //
   //   - it sees the contents of an entry or a leaf that it finds;
   //   - if it sees the order without the upper entries, it sees the link to the leaf that has them;

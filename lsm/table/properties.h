@@ -1,5 +1,5 @@
-// What a table states about itself, for tools, statistics and compaction.  These are claims: a
-// store checks them against all other sources (table_claims.h), and checks blocks against them.
+// The statements of a table about itself, for tools, statistics and compaction.  These are claims:
+// a store checks them against all other sources (table_claims.h), and checks blocks against them.
 //
 // Encoding: a list, sorted by name, of length-prefixed name, u8 type (1 varint64, 2 fixed64 bits of
 // a double, 3 bytes), and value (bytes are length-prefixed).  Readers keep unknown names in

@@ -1,4 +1,4 @@
-// What the user asked for on the command line.
+// The request of a user, parsed from the command line.
 #ifndef TRELLIS_TOOLS_SSTDUMP_REQUEST_H_
 #define TRELLIS_TOOLS_SSTDUMP_REQUEST_H_
 

@@ -162,7 +162,7 @@ class Session {
 
   bool has_progress_ = false;  // is on the terminal now
 
-  // Of the current result.
+  // State of the current result.
   std::string path_, kind_;
   Outcome outcome_ = Outcome::kFine;
   std::vector<Problem> problems_;  // only those shown

@@ -1,5 +1,4 @@
-// What a path leads to.  Its content decides, not its name, except where a crash left only the
-// name.
+// Identifies a file or directory by its content, not its name, unless a crash left only the name.
 #ifndef TRELLIS_TOOLS_SSTDUMP_STORE_TARGET_H_
 #define TRELLIS_TOOLS_SSTDUMP_STORE_TARGET_H_
 
