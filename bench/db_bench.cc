@@ -243,7 +243,7 @@ void BM_Scan(benchmark::State& state, bool forward) {
   for (auto _ : state) {
     if (!iterator->Valid()) {
       if (count != kKeys) [[unlikely]] {
-        state.SkipWithError("an entry was left out, or came twice");
+        state.SkipWithError("an entry is missing or repeated");
         break;
       }
       count = 0;

@@ -463,7 +463,7 @@ void RegisterAll(FilterTypes<Filters...>) {
 int main(int argc, char** argv) {
 #if defined(__AVX2__)
   if (bloom::BestSimd() != bloom::Simd::kAvx2) {
-    std::fprintf(stderr, "%s: is compiled for CPUs with AVX2, which this one lacks\n", argv[0]);
+    std::fprintf(stderr, "%s: compiled for CPUs with AVX2, which this one lacks\n", argv[0]);
     return 1;
   }
 #endif

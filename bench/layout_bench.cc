@@ -295,9 +295,9 @@ void PrintTables(const bench::ItemTimes& times) {
     for (const int64_t ppm : {100'000, 10'000, 1'000}) PrintInCacheRow<K>(times, ppm);
   });
   std::printf(
-      "\nThe same at an FPP of 0.01 with %ld million keys, %ld MiB and more, which is at least\n"
-      "four times the last-level cache; a kind that is solved has as many of these keys as can be\n"
-      "solved in half of %ld GiB of memory:\n\n",
+      "\nThe same at an FPP of 0.01 with %ld million keys, %ld MiB and more, which is at "
+      "least\nfour times the last-level cache. A solved kind has as many of these keys as half "
+      "of\n%ld GiB of memory can solve:\n\n",
       OutOfCacheKeys() / 1'000'000, static_cast<long>(OutOfCacheBytes() >> 20),
       static_cast<long>(bench::MemoryBytes() >> 30));
   std::printf("| kind | million keys | MiB |%s|---|---|---|---|---|---|---|---|---|\n", kTimeHeads);

@@ -34,8 +34,8 @@ Parsed<Config> ParseCommandLine(int argc, char** argv) {
   std::vector<std::string> styles;
   for (const lsm::CompactionStyle style : config.styles) styles.emplace_back(NameOf(style));
   CommandLine line("compaction_styles",
-                   "Measures what each compaction style writes, reads and occupies.", kExamples,
-                   &config);
+                   "Measures write, read and space amplification of each compaction style.",
+                   kExamples, &config);
   line.Group("The stores");
   line.AddList("--styles", &styles, "Compaction styles to compare")
       ->check(CLI::IsMember(kStyleNames));
@@ -50,8 +50,8 @@ Parsed<Config> ParseCommandLine(int argc, char** argv) {
   line.Add("--fpp", &config.target_fpp, "Target false-positive probability")
       ->check(CLI::Range(0.000001, 0.5));
   line.Add("--goal-bits", &config.goal_bits,
-           "Bits per key of the filter goal of each style's second store; 0: what the filters of "
-           "the first store took")
+           "Bits per key of the filter goal of each style's second store; 0: as many as the first "
+           "store's filters took")
       ->check(CLI::Range(0.0, 64.0));
   line.AddFlag("--on-disk", &config.on_disk,
                "Keeps the stores in DIR/stores; otherwise they are in memory");

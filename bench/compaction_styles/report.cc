@@ -32,7 +32,7 @@ std::string GoalClause(const StyleResult* lazy) {
   if (lazy == nullptr) return "";
   return lsm::Concat(", or ", lsm::ReadableNumber(lazy->absent.PerLookup(&Lookups::blocks)),
                      " where a goal of ", lazy->filter_goal.ToText(),
-                     " spreads the filters' memory over its runs");
+                     " spreads its filter memory over its runs");
 }
 
 // The most important figures in a sentence; empty if one of the two styles is missing.
@@ -42,15 +42,15 @@ std::string Headline(const Results& results) {
   const StyleResult* lazy_goal = Find(results, lsm::CompactionStyle::kLazyLeveled, true);
   if (leveled == nullptr || lazy == nullptr) return "";
   return lsm::Concat(
-      "For a byte of the user's, the lazily leveled store writes ",
-      lsm::ReadableNumber(lazy->write_amplification()), " bytes of tables and the leveled one ",
+      "Per user byte the lazily leveled store writes ",
+      lsm::ReadableNumber(lazy->write_amplification()), " table bytes, the leveled one ",
       lsm::ReadableNumber(leveled->write_amplification()), "; a lookup of a present key reads ",
-      lsm::ReadableNumber(lazy->present.PerLookup(&Lookups::blocks)), " data blocks against ",
-      lsm::ReadableNumber(leveled->present.PerLookup(&Lookups::blocks)), ", one of an absent key ",
-      lsm::ReadableNumber(lazy->absent.PerLookup(&Lookups::blocks)), " against ",
-      lsm::ReadableNumber(leveled->absent.PerLookup(&Lookups::blocks)), GoalClause(lazy_goal),
-      "; the tables take ", lsm::ReadableNumber(results.SpaceMean(*lazy)),
-      " times the bytes that are needed, against ",
+      lsm::ReadableNumber(lazy->present.PerLookup(&Lookups::blocks)), " data blocks instead of ",
+      lsm::ReadableNumber(leveled->present.PerLookup(&Lookups::blocks)),
+      ", a lookup of an absent key ", lsm::ReadableNumber(lazy->absent.PerLookup(&Lookups::blocks)),
+      " against ", lsm::ReadableNumber(leveled->absent.PerLookup(&Lookups::blocks)),
+      GoalClause(lazy_goal), "; its tables take ", lsm::ReadableNumber(results.SpaceMean(*lazy)),
+      " times the bytes without old versions, instead of ",
       lsm::ReadableNumber(results.SpaceMean(*leveled)), ".");
 }
 
@@ -58,20 +58,20 @@ Table RunTable(const Results& results) {
   const Config& config = results.config;
   Conditions pairs;
   pairs.push_back({"Keys", lsm::Concat(lsm::ReadableCount(config.keys), " of 16 bytes, values of ",
-                                       config.value_bytes, ", of which a compressor finds half")});
+                                       config.value_bytes, ", half compressible")});
   pairs.push_back({"Overwrites", lsm::Concat(lsm::ReadableNumber(config.overwrites),
                                              " times the keys, at random; flushed every ",
                                              lsm::ReadableCount(results.flush_entries),
-                                             ", each time until no compaction is due")});
-  pairs.push_back(
-      {"Lookups", lsm::Concat(lsm::ReadableCount(config.lookups), " present and as many absent at ",
-                              config.moments, " moments, no block cache")});
+                                             ", each time followed by all due compactions")});
+  pairs.push_back({"Lookups", lsm::Concat(lsm::ReadableCount(config.lookups),
+                                          " present and as many absent keys at ", config.moments,
+                                          " moments, no block cache")});
   pairs.push_back(
       {"Settings",
-       lsm::Concat("a level goes down at ", config.runs, " tables or runs; tables of ",
-                   lsm::ReadableBytes(results.table_bytes), ", level 1 of ",
-                   lsm::ReadableBytes(results.level1_bytes), "; filters ", config.filter_kind,
-                   " at ", lsm::ReadableNumber(config.target_fpp))});
+       lsm::Concat("a level is compacted into the next at ", config.runs,
+                   " tables or runs; tables of ", lsm::ReadableBytes(results.table_bytes),
+                   ", level 1 of ", lsm::ReadableBytes(results.level1_bytes), "; filters ",
+                   config.filter_kind, " at ", lsm::ReadableNumber(config.target_fpp))});
   if (!results.styles.empty() && !results.styles.back().filter_goal.is_none())
     pairs.push_back({"Filter goal", results.styles.back().filter_goal.ToText()});
   pairs.push_back({"Where", config.on_disk ? "on disk" : "in memory"});
@@ -124,22 +124,21 @@ Json StyleJson(const Results& results, const StyleResult& style) {
 
 Page PageOf(const Results& results) {
   Page page;
-  page.title = "Trellis compaction_styles: what each style writes, reads and takes";
+  page.title = "Trellis compaction_styles: write, read and space costs of each style";
   page.lead.push_back(lsm::Concat(
-      "The same random overwrites to two stores of each style of compaction, at the same settings: "
-      "one with the same target FPP for all filters, and one with a goal for all of them together. "
-      "Every answer was checked; all figures but the seconds repeat with the seed."));
+      "The same random overwrites to two stores of each compaction style with the same settings: "
+      "one with the same target FPP for all filters, one with a goal for all filters together. "
+      "Every answer was checked. All figures but the seconds repeat with the seed."));
   const std::string headline = Headline(results);
   if (!headline.empty()) page.lead.push_back(headline);
-  page.sections = {
-      {"Amplification",
-       "Write: bytes of tables written for a byte of keys and values. Read: filters asked and data "
-       "blocks read for a lookup, means over moments between the writes. Space: bytes of tables "
-       "for a byte of tables without old versions.",
-       "amplification",
-       {AmplificationTable(results)}},
-      {"The stores at the end", "", "", {ShapeTable(results)}},
-      {"Conditions", "", "", {RunTable(results)}}};
+  page.sections = {{"Amplification",
+                    "Write: table bytes written per byte of keys and values. Read: filters asked "
+                    "and data blocks read per lookup, means over moments between the writes. "
+                    "Space: table bytes per byte of tables without old versions.",
+                    "amplification",
+                    {AmplificationTable(results)}},
+                   {"The stores at the end", "", "", {ShapeTable(results)}},
+                   {"Conditions", "", "", {RunTable(results)}}};
   page.data_name = "compaction_styles";
   page.data = ToJson(results);
   page.script = kCompactionStylesJs;
@@ -150,19 +149,19 @@ Page PageOf(const Results& results) {
 
 Table AmplificationTable(const Results& results) {
   Table table{"amplification",
-              "What each style writes, reads and takes",
+              "Costs of each style",
               {{"style", "", false},
                {"filters", "", false},
-               {"write", "bytes of tables written for a byte of the user's"},
+               {"write", "table bytes written per user byte"},
                {"+ log", "the same with the log"},
                {"filters +", "filters asked, present key"},
                {"blocks +", "data blocks read, present key"},
                {"filters -", "filters asked, absent key"},
                {"blocks -", "data blocks read, absent key"},
-               {"space", "bytes of tables for a byte without old versions, mean"},
+               {"space", "table bytes per byte without old versions, mean"},
                {"most", "the same, most"},
                {"runs", "runs, mean"},
-               {"b/key", "filter bits a key"},
+               {"b/key", "filter bits per key"},
                {"s", "seconds of flushes and compactions"}},
               {}};
   for (const StyleResult& style : results.styles) {
@@ -190,7 +189,7 @@ Table ShapeTable(const Results& results) {
                {"tables", ""},
                {"size", ""},
                {"keys", ""},
-               {"b/key", "filter bits a key"}},
+               {"b/key", "filter bits per key"}},
               {}};
   for (const StyleResult& style : results.styles) {
     if (!table.rows.empty()) table.rows.emplace_back();

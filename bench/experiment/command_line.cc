@@ -56,9 +56,9 @@ CommandLine::CommandLine(const char* program, const std::string& summary, const 
   options->chart_js = SystemChartJs();
   app_.footer(footer + (footer.empty() ? "" : "\n\n") +
               "Writes DIR/report.html and DIR/report.json.  The first Ctrl-C ends the run after "
-              "the current\nmeasurement and reports what there is, the second ends it at once.  "
-              "bench/README.md explains the\nfigures.  Exit codes: 0 done, 1 failed (a wrong "
-              "answer, an I/O error), 2 wrong usage, 130 interrupted.");
+              "the current\nmeasurement and reports the results so far; the second ends it at "
+              "once.  bench/README.md explains\nthe figures.  Exit codes: 0 done, 1 failed (a "
+              "wrong answer, an I/O error), 2 wrong usage,\n130 interrupted.");
   app_.failure_message(FailureMessage);
 }
 

@@ -45,18 +45,18 @@ const char* NameOf(Effort effort) {
 Parsed<LabConfig> ParseLabCommandLine(int argc, char** argv) {
   LabConfig config;
   bool quick = false, full = false;
-  CommandLine line("filter_lab", "Measures the filters of Trellis against their theory.", kExamples,
-                   &config);
-  line.Group("What is measured");
+  CommandLine line("filter_lab", "Measures Trellis's filters and compares them with theory.",
+                   kExamples, &config);
+  line.Group("Measurements");
   line.AddList("--only", &config.only, "Experiments to run; default: all")
       ->check(CLI::IsMember(ExperimentNames()));
   line.AddList("--variants", &config.variants,
                "Filters of the experiment `accuracy` and of --family-rows; default: all")
       ->check(CLI::IsMember(VariantNames()));
   line.AddFlag("--full", &full, "An hour: streams of 10^8 rows, more keys and queries")
-      ->excludes(line.AddFlag("--quick", &quick, "Seconds: checks that everything works"));
+      ->excludes(line.AddFlag("--quick", &quick, "Seconds: only checks that everything works"));
   line.Add("--sift", &config.sift,
-           "Folder with siftsmall_base.fvecs, siftsmall_learn.fvecs and siftsmall_query.fvecs; "
+           "Directory with siftsmall_base.fvecs, siftsmall_learn.fvecs and siftsmall_query.fvecs; "
            "default: similar vectors are generated")
       ->check(CLI::ExistingDirectory)
       ->type_name("DIR");

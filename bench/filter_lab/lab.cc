@@ -46,15 +46,14 @@ absl::Status PrintFamilyRows(const LabConfig& config) {
 
 Page PageOf(const LabResults& results) {
   Page page;
-  page.title = "Trellis filter_lab: filters measured against their theory";
+  page.title = "Trellis filter_lab: measured filters and their theory";
   page.lead.push_back(
-      "Each filter of the library beside its prediction, and earlier comparisons of such filters, "
-      "repeated with sound code. A rate is of keys that were certainly "
-      "never added. Every row names the queries behind it and the standard error that follows from "
-      "their number alone.");
+      "Each filter of the library with its prediction, and earlier comparisons of such filters "
+      "repeated with sound code. Rates are over keys that were certainly never added. Every row "
+      "has its number of queries and the standard error that follows from that number alone.");
   if (results.config.effort == Effort::kQuick) {
     page.warnings.push_back(
-        "this run was a quick one, to see that all of it works: its figures say little.");
+        "this was a quick run, which only checks that everything works: its figures mean little.");
   }
   for (const auto& [name, outcome] : results.outcomes)
     page.sections.insert(page.sections.end(), outcome.sections.begin(), outcome.sections.end());

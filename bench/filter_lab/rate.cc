@@ -40,8 +40,8 @@ void AddRate(const Rate& rate, nlohmann::ordered_json* row) {
 void AddRateColumns(Table* table) {
   table->columns.push_back({"measured", "", true});
   table->columns.push_back({"predicted", "", true});
-  table->columns.push_back({"off by", "off by, % of the predicted", true});
-  table->columns.push_back({"+-", "standard error, % of the predicted", true});
+  table->columns.push_back({"off by", "deviation, % of the prediction", true});
+  table->columns.push_back({"+-", "standard error, % of the prediction", true});
   table->columns.push_back({"queries", "", true});
 }
 

@@ -14,8 +14,8 @@ constexpr char kExamples[] = R"(Examples:
 Parsed<Config> ParseCommandLine(int argc, char** argv) {
   Config config;
   CommandLine line("level_filters",
-                   "Measures the wasted reads that filters of the same memory leave, spread over "
-                   "the levels in different ways.",
+                   "Measures the wasted reads of stores whose filters take the same memory, spread "
+                   "over the levels in different ways.",
                    kExamples, &config);
   line.Group("The stores");
   line.Add("--keys", &config.keys, "Generated keys in each store")
@@ -27,7 +27,7 @@ Parsed<Config> ParseCommandLine(int argc, char** argv) {
   line.Group("The lookups");
   line.Add("--absent", &config.absent_lookups, "Lookups of absent keys in each store")
       ->check(Between(1000, uint64_t{1} << 40));
-  line.Add("--bottom", &config.bottom_lookups, "Lookups of keys of the deepest level, at most")
+  line.Add("--bottom", &config.bottom_lookups, "Most lookups of keys in the deepest level")
       ->check(Between(1000, uint64_t{1} << 32));
   line.Add("--skewed", &config.skewed_lookups,
            "Skewed lookups of absent keys in each round of the stores that learn")

@@ -97,7 +97,7 @@ class Experiment {
     for (uint64_t i = 0; i < config_.absent_lookups; ++i) {
       const std::string key = KeyOf(config_.keys + i);
       TRELLIS_ASSIGN_OR_RETURN(const bool found, store->Get(key, &value));
-      if (found) return WrongAnswer(*result, key, "is there, and never was");
+      if (found) return WrongAnswer(*result, key, "was found, but never stored");
     }
     result->absent = {config_.absent_lookups, store->wasted_reads() - before};
     return absl::OkStatus();
@@ -112,7 +112,7 @@ class Experiment {
       if (keys.size() >= config_.bottom_lookups) break;
       std::string key = KeyOf(number);
       TRELLIS_ASSIGN_OR_RETURN(const std::optional<int> level, store->LevelOf(key));
-      if (!level.has_value()) return WrongAnswer(result, key, "is in no level, and was stored");
+      if (!level.has_value()) return WrongAnswer(result, key, "was stored, but no level has it");
       if (*level == bottom) keys.push_back(std::move(key));
     }
     return keys;
@@ -180,21 +180,21 @@ std::vector<ComparedStore> StoresOf(const Config& config, double same_reads) {
        fpp_of("standard")},
       {"uniform-by-level", "blocked filters above, ribbon below, one FPP", false, "by-level",
        fpp_of("ribbon")},
-      {"per-level", "standard filters, bits a key as goal", false, "standard", 0,
+      {"per-level", "standard filters, goal: bits per key", false, "standard", 0,
        Goal::BitsPerKey(bits)},
-      {"per-level-bytes", "standard filters, bytes in all as goal", false, "standard", 0,
+      {"per-level-bytes", "standard filters, goal: bytes in all", false, "standard", 0,
        Goal::Bytes(bytes)},
-      {"per-level-kinds", "blocked and ribbon filters, bits a key as goal", false, "by-level", 0,
+      {"per-level-kinds", "blocked and ribbon filters, goal: bits per key", false, "by-level", 0,
        Goal::BitsPerKey(bits)},
   };
   if (same_reads > 0) {
-    stores.push_back({"per-level-reads", "standard filters, the first store's waste as goal", false,
+    stores.push_back({"per-level-reads", "standard filters, goal: the first store's waste", false,
                       "standard", 0, Goal::WastedReads(same_reads)});
   }
   if (HasRocksDb()) {
     ComparedStore rocksdb;
     rocksdb.name = "rocksdb";
-    rocksdb.how = "RocksDB, its Bloom filters of as many bits a key";
+    rocksdb.how = "RocksDB, Bloom filters with the same bits per key";
     rocksdb.is_rocksdb = true;
     rocksdb.bits_per_key = bits;
     stores.push_back(rocksdb);

@@ -19,7 +19,7 @@ Table RunTable(const Results& results) {
 
 Page PageOf(const Results& results) {
   Page page;
-  page.title = "Trellis level_filters: filter memory where it spares the most reads";
+  page.title = "Trellis level_filters: filter memory where it saves the most reads";
   page.lead.push_back(lsm::Concat(
       lsm::ReadableCount(results.config.keys),
       " keys in four levels, written to every store in the same order; ",
@@ -28,22 +28,19 @@ Page PageOf(const Results& results) {
       "answer was checked."));
   page.sections = {
       {"Wasted reads",
-       "Tables that a lookup reads although they do not have its key: of keys that are not there, "
-       "and of keys that the deepest level holds, which the levels above are asked for first.",
+       "Tables that a lookup reads although they do not hold its key, for two kinds of keys: "
+       "absent keys, and keys in the deepest level, for which the levels above are asked first.",
        "wasted",
        {StoresTable(results)}},
-      {"What the levels got",
-       "Small levels get low FPPs, which cost little there, so that the sum over the levels is the "
-       "least that the memory buys.",
+      {"Filters by level",
+       "Small levels get low FPPs, which cost little there. So the sum over the levels is the "
+       "smallest that the memory can buy.",
        "levels",
        {LevelsTable(results)}},
-      {"Where lookups ask",
-       "Keys that are not there, asked for in some ranges of keys more than in others, while the "
-       "store goes on being written, everywhere alike: wasted reads of a store that counts them "
-       "and "
-       "gives what it writes its filters by that, and of one that forgets.  At half-time the "
-       "ranges "
-       "change.",
+      {"Skewed lookups",
+       "Lookups of absent keys that prefer some key ranges, while evenly spread writes go on. One "
+       "store counts its lookups and sizes new filters accordingly; the other one forgets its "
+       "counts. The figures are wasted reads. Half-way the ranges change.",
        "skew",
        {SkewTable(results), RoundsTable(results)}},
       {"Conditions", "", "", {RunTable(results)}},

@@ -161,16 +161,16 @@ std::optional<double> SkewResult::LearnedAgain() const {
 
 Table SkewTable(const Results& results) {
   Table table{"skew",
-              "Absent keys of some ranges more than of others",
+              "Skewed lookups of absent keys",
               {{"lookups", "", false},
-               {"forgetful", "wasted reads a lookup, in a store that forgets what it counted"},
-               {"learning", "wasted reads a lookup, in one that learns"},
+               {"forgetful", "wasted reads per lookup, store that forgets its counts"},
+               {"learning", "wasted reads per lookup, store that learns"},
                {"fewer", "times fewer, before the ranges change"},
-               {"at best", "times fewer that theory allows"},
-               {"bits/key", "bits a key of the store that learns, mean of its rounds"},
-               {"learned", "part of the keys that was written until it wasted 1.5 times fewer"},
-               {"worst", "the most that it wasted after the ranges changed, by the other's"},
-               {"again", "written from then until it wasted 1.5 times fewer again"}},
+               {"at best", "times fewer, limit of theory"},
+               {"bits/key", "bits per key of the store that learns, mean of the rounds"},
+               {"learned", "share of the keys written until it wasted 1.5 times fewer"},
+               {"worst", "its most wasted reads after the change, divided by the other's"},
+               {"again", "share written from the change until 1.5 times fewer again"}},
               {}};
   for (const SkewResult& skew : results.skew) {
     const size_t from = skew.rounds.size() / 4, to = skew.rounds.size() / 2;
@@ -188,9 +188,9 @@ Table RoundsTable(const Results& results) {
   Table table{"rounds",
               "Round by round",
               {{"lookups", "", false},
-               {"written", "keys since the load, by the keys that there are"},
-               {"forgetful", "wasted reads a lookup"},
-               {"learning", "wasted reads a lookup"},
+               {"written", "keys written since the load, divided by all keys"},
+               {"forgetful", "wasted reads per lookup"},
+               {"learning", "wasted reads per lookup"},
                {"fewer", "times fewer in the store that learns"},
                {"bits/key", "of the store that forgets"},
                {"bits/key", "of the store that learns"}},
@@ -213,13 +213,13 @@ Table StoresTable(const Results& results) {
               "Wasted reads at the same memory",
               {{"store", "", false},
                {"filters", "filters in memory"},
-               {"bits/key", "bits a key of all tables"},
-               {"expected", "wasted reads to expect of an absent key"},
-               {"absent", "wasted reads a lookup of an absent key"},
+               {"bits/key", "filter bits per key, all tables"},
+               {"expected", "expected wasted reads per absent key"},
+               {"absent", "wasted reads per lookup of an absent key"},
                {"fewer", "times fewer than the first store, absent keys"},
-               {"bottom", "wasted reads a lookup of a key that the deepest level holds"},
-               {"fewer", "times fewer than the first store, keys of the deepest level"},
-               {"most", "most memory while loading, by what was allowed"},
+               {"bottom", "wasted reads per lookup of a key in the deepest level"},
+               {"fewer", "times fewer than the first store, keys in the deepest level"},
+               {"most", "most memory while loading, divided by the limit"},
                {"load s", "seconds to load"}},
               {}};
   for (const StoreResult& store : results.stores) {
@@ -237,15 +237,15 @@ Table StoresTable(const Results& results) {
 
 Table LevelsTable(const Results& results) {
   Table table{"levels",
-              "What each level got, and why",
+              "Filters of each level, and why",
               {{"store", "", false},
                {"level", ""},
                {"tables", ""},
-               {"keys", "keys of all its tables"},
+               {"keys", "keys in all its tables"},
                {"kind", "kind of the newest table's filter", false},
-               {"bits/key", "bits a key"},
-               {"target", "target FPP, mean by keys"},
-               {"expected", "wasted reads to expect of an absent key"},
+               {"bits/key", "bits per key"},
+               {"target", "target FPP, mean weighted by keys"},
+               {"expected", "expected wasted reads per absent key"},
                {"why", "why the newest table has that filter", false}},
               {}};
   for (const StoreResult& store : results.stores) {
@@ -265,7 +265,7 @@ Table LevelsTable(const Results& results) {
 std::string ToMarkdown(const Results& results) {
   std::string text =
       lsm::Concat(lsm::ReadableCount(results.config.keys), " keys, ",
-                  lsm::ReadableNumber(results.config.bits_per_key), " bits a key, ",
+                  lsm::ReadableNumber(results.config.bits_per_key), " bits per key, ",
                   lsm::ReadableCount(results.stores.empty() ? 0 : results.stores[0].absent.lookups),
                   " absent keys:\n\n| store | how | bits/key | absent | times fewer "
                   "| bottom | times fewer | most memory |\n"
@@ -281,9 +281,9 @@ std::string ToMarkdown(const Results& results) {
   }
   if (results.skew.empty()) return text;
   text += lsm::Concat(
-      "\n", lsm::ReadableCount(results.config.skewed_lookups), " absent keys a round, ",
+      "\n", lsm::ReadableCount(results.config.skewed_lookups), " absent keys per round, ",
       PercentOrDash(results.config.written_a_round),
-      " of the keys written between two rounds, wasted reads a lookup:\n\n"
+      " of the keys written between two rounds, wasted reads per lookup:\n\n"
       "| lookups | how | forgetful | learning | times fewer | at best | learned after | worst "
       "after a change | learned again after |\n|---|---|---|---|---|---|---|---|---|\n");
   const Table table = SkewTable(results);

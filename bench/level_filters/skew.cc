@@ -27,7 +27,7 @@ class SkewExperiment {
   }
 
   absl::Status Load() {
-    progress_->Announce("loading the store that skewed lookups are asked of");
+    progress_->Announce("loading the store for skewed lookups");
     TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<Store> store,
                              MakeTrellis(directory_, store_config_, shape_, config_.seed));
     for (uint64_t i = 0; i < config_.keys; ++i) {
@@ -108,7 +108,7 @@ class SkewExperiment {
     for (uint64_t i = 0; i < config_.skewed_lookups; ++i) {
       const std::string key = workload.Draw(random, moved);
       TRELLIS_ASSIGN_OR_RETURN(const bool found, store->Get(key, &value));
-      if (found) return absl::InternalError("key " + key + " is there, and never was");
+      if (found) return absl::InternalError("key " + key + " was found, but never stored");
     }
     return static_cast<double>(store->wasted_reads() - before) /
            static_cast<double>(config_.skewed_lookups);
@@ -172,7 +172,7 @@ std::vector<RangeWorkload> RangeWorkloads(uint64_t seed) {
   for (size_t i = 0; i < zipf.size(); ++i) zipf[i] = 1 / static_cast<double>(1 + ranks[i]);
   return {{"even", "all ranges alike", even},
           {"90-10", "90 % of the lookups in a tenth of the keys", tenth},
-          {"zipf", "100 ranges, the i-th most popular of them 1/i as much as the first", zipf}};
+          {"zipf", "100 ranges, the i-th most popular 1/i times as often as the first", zipf}};
 }
 
 absl::Status MeasureSkew(const Config& config, const StoreShape& shape, Progress* progress,

@@ -37,9 +37,10 @@ std::string CheckSize(const std::string& text) {
 }
 
 void AddChoices(CommandLine* line, RawArguments* raw) {
-  line->AddFlag("--full", &raw->full,
-                "Everything.  Unless --seconds and --rounds are given, lookups take half a second, "
-                "and tasks that visit all keys have one round if the data is a gigabyte or more");
+  line->AddFlag(
+      "--full", &raw->full,
+      "All measurements.  Unless --seconds and --rounds are given, lookups take half a second, and "
+      "tasks that visit all keys have one round if the data is a gigabyte or more");
   line->AddList("--sizes", &raw->sizes, "KEYS:VALUE_BYTES; k and M are thousands and millions")
       ->check(CheckSize);
   line->AddList("--states", &raw->states, "filling, fresh, tables, compacted, changed")
@@ -88,9 +89,9 @@ Parsed<ComparisonConfig> ParseCommandLine(int argc, char** argv) {
   CommandLine line("peers_bench", "Runs the same work on Trellis, LevelDB and RocksDB.", kExamples,
                    &config);
   config.out = "peers_out";
-  line.Group("What is measured");
+  line.Group("Measurements");
   AddChoices(&line, &raw);
-  line.AddList("--stores", &config.stores, "The first is compared with the others")
+  line.AddList("--stores", &config.stores, "Stores; the first is compared with the others")
       ->check(CLI::IsMember({"trellis", "leveldb", "rocksdb", "trellis-by-level"}));
   line.Group("The work");
   line.Add("--rounds", &config.rounds, "Repetitions of each measurement")->check(Between(1, 1000));
@@ -103,7 +104,7 @@ Parsed<ComparisonConfig> ParseCommandLine(int argc, char** argv) {
     if (raw.full && !line.Has("--seconds")) config.seconds = kFullSeconds;
     if (raw.full && !line.Has("--rounds")) config.single_round_bytes = kSingleRoundBytes;
     if (!config.cells.empty()) return "";
-    return "--states, --caches, --threads, --workloads: no measurement fits all of them";
+    return "--states, --caches, --threads, --workloads: no measurement matches all of them";
   });
   return {config, exit_code};
 }

@@ -129,9 +129,9 @@ class LevelDbPeer : public Peer {
   }
 
   std::string details() const override {
-    return "Snappy; Bloom filter by bits a key; tables of 2 MiB (its default); a filter for each "
-           "2 KiB, asked after the index; a table is opened when it is first read, and closed "
-           "again when there are 990 more";
+    return "Snappy; Bloom filter set in bits per key; tables of 2 MiB (its default); a filter for "
+           "each 2 KiB, asked after the index; tables are opened when first read, and closed when "
+           "990 others are open";
   }
 
   bool has_direct_reads() const override { return false; }

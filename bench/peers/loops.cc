@@ -20,7 +20,7 @@ absl::Status Wrong(const Peer& peer, const char* what, std::string_view key) {
 }
 
 absl::Status WrongValue(const Peer& peer, std::string_view key) {
-  return Wrong(peer, "another value than was written", key);
+  return Wrong(peer, "wrong value", key);
 }
 
 // Repeats a list of numbers, from a position that depends on where the loop starts.
@@ -82,11 +82,11 @@ absl::Status CheckedGet(const Subject& subject, const Questions::Question& quest
   if (answer == Reader::Answer::kFound) {
     if (question.present && subject.contents->Matches(question.number, value)) return {};
     return question.present ? WrongValue(*subject.peer, question.key)
-                            : Wrong(*subject.peer, "found what is not there", question.key);
+                            : Wrong(*subject.peer, "found an absent key", question.key);
   }
   if (answer == Reader::Answer::kError) return subject.reader->error();
   if (!question.present) return absl::OkStatus();
-  return Wrong(*subject.peer, "did not find what is there", question.key);
+  return Wrong(*subject.peer, "did not find a present key", question.key);
 }
 
 class GetLoop : public Loop {
@@ -119,8 +119,8 @@ class MultiGetLoop : public Loop {
     TRELLIS_RETURN_IF_ERROR(subject_.reader->MultiGet(keys_, &values_));
     for (size_t i = 0; i < kMultiGetKeys; ++i) {
       if (values_[i].has_value() != asked_[i].present)
-        return Wrong(*subject_.peer, values_[i] ? "found what is not there" : "did not find it",
-                     keys_[i]);
+        return Wrong(*subject_.peer,
+                     values_[i] ? "found an absent key" : "did not find a present key", keys_[i]);
       if (values_[i] && !subject_.contents->Matches(asked_[i].number, *values_[i]))
         return WrongValue(*subject_.peer, keys_[i]);
     }
@@ -140,10 +140,10 @@ absl::Status CheckAt(const Subject& subject, Cursor* cursor, uint64_t number) {
   const DigitKey key = DigitKey::Present(number);
   if (!cursor->Valid()) {
     TRELLIS_RETURN_IF_ERROR(cursor->status());
-    return Wrong(*subject.peer, "a cursor ends before it", key);
+    return Wrong(*subject.peer, "a cursor ends too early", key);
   }
   if (cursor->key() != std::string_view(key))
-    return Wrong(*subject.peer, "a cursor stands at another key", key);
+    return Wrong(*subject.peer, "a cursor is at the wrong key", key);
   if (!subject.contents->Matches(number, cursor->value())) return WrongValue(*subject.peer, key);
   return absl::OkStatus();
 }
@@ -199,9 +199,10 @@ class ScanLoop : public Loop {
     left_ -= count;
     if (left_ > 0) return count;
     TRELLIS_RETURN_IF_ERROR(cursor_->status());
-    if (cursor_->Valid()) return Wrong(*subject_.peer, "more than there is", cursor_->key());
+    if (cursor_->Valid())
+      return Wrong(*subject_.peer, "a scan returns too many keys", cursor_->key());
     if (value_bytes_ != size * (kKeyBytes + subject_.contents->value_bytes()))
-      return Wrong(*subject_.peer, "keys or values of another length in a scan", "");
+      return Wrong(*subject_.peer, "wrong length of a key or value in a scan", "");
     return count;
   }
 
@@ -305,7 +306,7 @@ class GetBesideWriterLoop : public Loop {
             return WrongValue(*subject_.peer, key);
           break;
         case Reader::Answer::kAbsent:
-          return Wrong(*subject_.peer, "did not find what is there", key);
+          return Wrong(*subject_.peer, "did not find a present key", key);
         case Reader::Answer::kError:
           return subject_.reader->error();
       }

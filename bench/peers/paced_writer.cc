@@ -38,8 +38,8 @@ absl::Status PacedWriter::Write() {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   if (due >= kPutsToJudge && done < due / 2)
-    return absl::ResourceExhaustedError(lsm::Concat(subject_.peer->name(), " takes ", done,
-                                                    " puts where ", due, " were to be done"));
+    return absl::ResourceExhaustedError(
+        lsm::Concat(subject_.peer->name(), " took only ", done, " of ", due, " puts"));
   return absl::OkStatus();
 }
 

@@ -18,31 +18,31 @@ std::vector<Section> Sections(const Results& results) {
       sections.push_back({std::move(title), std::move(text), std::move(plot), std::move(tables)});
   };
   add("Goals",
-      "The first store's time by that of the best of the others, in the same round. What misses "
-      "its goal by most stands first.",
+      "The first store's time divided by the best other store's in the same round. Cells that miss "
+      "their goal by most come first.",
       "goals", {GoalsTable(results)});
   std::vector<Table> times;
   for (const Place& place : PlacesOf(results))
     times.push_back(TimesTable(results, place.size, place.state, place.cache));
   add("Times",
-      "Microseconds an operation of one thread, or of two together; of a scan, an entry. Until "
-      "quiet: until no work in the background was running or due any more.",
+      "Microseconds per operation of one thread, or of two together; for a scan, per entry. Until "
+      "quiet: until no background work was running or due.",
       "times", std::move(times));
-  add("What is read",
-      "Of operations where the cache does not hold everything: data blocks read from files, and "
-      "what came from devices.",
+  add("Reads",
+      "Per operation, for caches that do not hold everything: data blocks read from files, and "
+      "bytes from devices.",
       "reads", {ReadsTable(results)});
   add("Filters",
-      "What the filters of the fresh stores take, and what that spares. The variant has as much "
+      "Filter memory of the fresh stores, and the reads that it saves. The variant has as much "
       "memory as RocksDB, spread over its levels.",
       "", {FiltersTable(results)});
   add("Openings",
-      "Of a store of about a thousand tables in one run, files in the page cache or (cold) not. "
-      "LevelDB opens tables when they are first read.",
+      "A store of about a thousand tables in one run, with its files in the page cache or (cold) "
+      "not. LevelDB opens tables when they are first read.",
       "openings", {OpeningsTable(results)});
-  add("Stalls", "How long single puts took while each followed the one before it at once.",
+  add("Stalls", "Latency of single puts under full load: each follows the previous one at once.",
       "latency", {LatencyTable(results)});
-  add("Two threads", "Operations a second of two threads by those of one.", "",
+  add("Two threads", "Operations per second of two threads, divided by those of one.", "",
       {ThreadsTable(results)});
   add("The stores", "", "", {ShapesTable(results)});
   add("Conditions", "", "", {ConditionsTable(results)});
@@ -51,13 +51,13 @@ std::vector<Section> Sections(const Results& results) {
 
 Page PageOf(const Results& results) {
   Page page;
-  page.title = "Trellis peers_bench: the same work, store by store";
+  page.title = "Trellis peers_bench: the same work on several stores";
   std::string names;
   for (const auto& [name, details] : results.stores) names += (names.empty() ? "" : ", ") + name;
-  page.lead.push_back(lsm::Concat(
-      names, ": medians of ", results.rounds,
-      results.rounds == 1 ? " round" : " rounds, in each of which the stores took turns",
-      ". Every answer was checked."));
+  page.lead.push_back(
+      lsm::Concat(names, ": medians of ", results.rounds,
+                  results.rounds == 1 ? " round" : " rounds; the stores took turns in each",
+                  ". Every answer was checked."));
   page.sections = Sections(results);
   page.data_name = "peers";
   page.data = ToJson(results);

@@ -102,10 +102,10 @@ std::vector<Place> PlacesOf(const Results& results) {
 }
 
 Table GoalsTable(const Results& results) {
-  Table table{"goals", "Goals: the first store's time by the best of the others'", {}, {}};
-  table.columns = {{"us an operation", "", false}, {"stores", "", false}};
+  Table table{"goals", "Goals: the first store's time divided by the best other's", {}, {}};
+  table.columns = {{"us/op", "", false}, {"stores", "", false}};
   AddStores(results, "us", false, &table);
-  table.columns.push_back({"ratio", "first store / best of the others, median of rounds", true});
+  table.columns.push_back({"ratio", "first store / best other, median of the rounds", true});
   table.columns.push_back({"+-%", "half the range of the ratio, %", true});
   table.columns.push_back({"goal", "", true});
   table.columns.push_back({"", "reached", false});
@@ -134,9 +134,9 @@ Table TimesTable(const Results& results, const DataSize& size, State state, Cach
       lsm::Concat(size.name(), ", ", NameOf(state), ", cache ", NameOf(cache));
   std::string id = lsm::Concat("times-", size.keys, "-", size.value_bytes, "-", NameOf(state), "-",
                                NameOf(cache));
-  Table table{std::move(id), place, {{"us an operation", "", false}}, {}};
+  Table table{std::move(id), place, {{"us/op", "", false}}, {}};
   AddStores(results, "us", true, &table);
-  table.columns.push_back({"ratio", "first store / best of the others, median of rounds", true});
+  table.columns.push_back({"ratio", "first store / best other, median of the rounds", true});
   const auto add = [&](const CellResult& result, const std::string& label,
                        std::optional<double> Sample::*member) {
     std::vector<std::string> row = {label};
@@ -168,7 +168,7 @@ Table TimesTable(const Results& results, const DataSize& size, State state, Cach
 }
 
 Table ReadsTable(const Results& results) {
-  Table table{"reads", "Data blocks read from files an operation, and KiB from devices", {}, {}};
+  Table table{"reads", "Data blocks read from files per operation, and KiB from devices", {}, {}};
   table.columns = {{"operation", "", false}, {"stores", "", false}};
   for (const auto& [name, details] : results.stores) {
     table.columns.push_back({name, name + ", data blocks", true});
@@ -199,10 +199,10 @@ Table OpeningsTable(const Results& results) {
        {"ms", "", true},
        {"+-%", "half the range of the rounds, %", true},
        {"CPU ms", "of all threads", true},
-       {"read", "MiB through read calls; of tables, by its own count, of who reads through a ring",
+       {"read", "MiB by read calls; for stores that use io_uring, table bytes by their own count",
         true},
        {"device", "MiB from devices", true},
-       {"ratio", "first store's time by this one's, median of rounds", true}},
+       {"ratio", "first store's time / this one's, median of the rounds", true}},
       {}};
   for (const CellResult& result : results.cells) {
     if (!result.cell.task->opens()) continue;
@@ -234,17 +234,18 @@ Table OpeningsTable(const Results& results) {
 }
 
 Table FiltersTable(const Results& results) {
-  Table table{"filters",
-              "Filters of the fresh stores: the same bits a key, and once the same spread by level",
-              {{"stores", "", false},
-               {"store", "", false},
-               {"filters", "bytes of filters", true},
-               {"bits/key", "filter bits a key", true},
-               {"blocks -", "data blocks read from files, absent key, no cache", true},
-               {"direct us", "get absent, no cache, us", true},
-               {"all us", "get absent, all cached, us", true},
-               {"present us", "get present, all cached, us", true}},
-              {}};
+  Table table{
+      "filters",
+      "Filters of the fresh stores: the same bits per key; the variant spreads them by level",
+      {{"stores", "", false},
+       {"store", "", false},
+       {"filters", "bytes of filters", true},
+       {"bits/key", "filter bits per key", true},
+       {"blocks -", "data blocks read from files, absent key, no cache", true},
+       {"direct us", "get absent, no cache, us", true},
+       {"all us", "get absent, all cached, us", true},
+       {"present us", "get present, all cached, us", true}},
+      {}};
   for (const Shape& shape : results.shapes) {
     if (shape.state != State::kFresh) continue;
     for (size_t store = 0; store < results.stores.size(); ++store) {
@@ -278,7 +279,7 @@ Table FiltersTable(const Results& results) {
 }
 
 Table LatencyTable(const Results& results) {
-  Table table{"latency", "Single puts under a steady overload, us, medians of the rounds", {}, {}};
+  Table table{"latency", "Single puts under full load, us, medians of the rounds", {}, {}};
   table.columns = {{"stores", "", false}, {"store", "", false}, {"p50", "", true},
                    {"p99", "", true},     {"p99.9", "", true},  {"p99.99", "", true},
                    {"longest", "", true}};
@@ -298,7 +299,7 @@ Table LatencyTable(const Results& results) {
 }
 
 Table ThreadsTable(const Results& results) {
-  Table table{"threads", "Operations a second of two threads by those of one", {}, {}};
+  Table table{"threads", "Operations per second of two threads, divided by those of one", {}, {}};
   table.columns = {{"operation", "", false}, {"stores", "", false}};
   AddStores(results, "times as many", false, &table);
   for (const CellResult& result : results.cells) {
@@ -320,15 +321,15 @@ Table ThreadsTable(const Results& results) {
 }
 
 Table ShapesTable(const Results& results) {
-  Table table{"shapes", "The stores when they were looked into", {}, {}};
+  Table table{"shapes", "Shapes of the stores during the reads", {}, {}};
   table.columns = {{"stores", "", false},
                    {"store", "", false},
                    {"sorted runs", "", true},
-                   {"after", "sorted runs when all of the measurements had been made", true},
+                   {"after", "sorted runs after all measurements", true},
                    {"files", "tables", true},
                    {"tables", "bytes of tables", true},
                    {"filters", "bytes of filters", true},
-                   {"bits/key", "filter bits a key", true}};
+                   {"bits/key", "filter bits per key", true}};
   for (const Shape& shape : results.shapes) {
     for (size_t store = 0; store < results.stores.size(); ++store) {
       const PeerFigures& figures = shape.figures[store];
@@ -363,12 +364,12 @@ Table ConditionsTable(const Results& results) {
   const bool has_single = results.single_round_bytes != UINT64_MAX;
   pairs.push_back(
       {"Rounds", std::to_string(results.rounds) +
-                     (has_single ? "; one of tasks that visit all keys of " +
+                     (has_single ? "; one for tasks that visit all keys of " +
                                        lsm::ReadableBytes(results.single_round_bytes) + " or more"
                                  : "")});
   for (const auto& [name, micros] : results.loop_micros) {
-    pairs.push_back({"Loop of " + name,
-                     lsm::ReadableNumber(micros) + " us of each figure are the loop itself"});
+    pairs.push_back(
+        {"Loop of " + name, lsm::ReadableNumber(micros) + " us of each figure are the loop's own"});
   }
   return bench::ConditionsTable(results.conditions, pairs, results.options, results.seconds);
 }

@@ -130,7 +130,7 @@ class RocksDbPeer : public Peer {
   }
 
   std::string details() const override {
-    return "LZ4; full Bloom filter by bits a key, resident; all tables open from the opening on "
+    return "LZ4; full Bloom filter set in bits per key, resident; keeps all tables open "
            "(max_open_files -1); Debian's package has no AVX2 code";
   }
 

@@ -71,10 +71,10 @@ class TrellisPeer : public Peer {
 
   std::string details() const override {
     if (by_level_)
-      return "the same, but for a filter goal: as many bits a key as the others have, spread over "
-             "the levels, blocked or ribbon by level; lookups of the fresh store alone";
+      return "the same with a filter goal: as many bits per key as the others, spread over the "
+             "levels, blocked or ribbon by level; only lookups of the fresh store";
     return lsm::BuildInfo() +
-           "; LZ4; filter blocked, by target FPP; checksums verified on each read";
+           "; LZ4; filter blocked, set by target FPP; checksums verified on each read";
   }
 
   bool has_direct_reads() const override { return true; }

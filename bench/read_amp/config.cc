@@ -34,8 +34,8 @@ void AddOptions(CommandLine* line, Config* config, RawArguments* raw) {
           ->check(CLI::ExistingFile)
           ->type_name("FILE");
   line->Add("--absent-keys", &config->absent_key_files,
-            "Files with keys to look up that are not stored; stored keys and keys outside the "
-            "stored range are left out and counted")
+            "Files with absent keys to look up; stored keys and keys outside the stored range are "
+            "left out and counted")
       ->check(CLI::ExistingFile)
       ->type_name("FILE")
       ->needs(files);
@@ -46,7 +46,7 @@ void AddOptions(CommandLine* line, Config* config, RawArguments* raw) {
       ->default_str("");
   line->Add("--value-bytes", &config->value_bytes, "Bytes per value, half compressible")
       ->check(Between(0, uint64_t{1} << 20));
-  line->Group("What is compared");
+  line->Group("Comparison");
   line->AddList("--filters", &config->filters,
                 "Filter kinds to compare with a store without filters")
       ->check(CLI::IsMember({"none", "standard", "blocked"}));
@@ -115,7 +115,7 @@ Parsed<Config> ParseCommandLine(int argc, char** argv) {
   Config config;
   RawArguments raw;
   CommandLine line("read_amp",
-                   "Measures what the filters of a Trellis store do to point lookups: reads "
+                   "Measures the effect of a Trellis store's filters on point lookups: reads "
                    "avoided, latency, memory.",
                    kExamples, &config);
   AddOptions(&line, &config, &raw);

@@ -124,7 +124,7 @@ absl::Status Experiment::LoadStores() {
 }
 
 absl::Status Experiment::CheckStores() {
-  progress_->Announce("check every answer, and count what the filters let pass");
+  progress_->Announce("checks every answer, and counts how often filters pass");
   for (StoreResult& store : results_.stores) {
     TRELLIS_RETURN_IF_ERROR(config_.CheckStop());
     progress_->Show("check " + store.config.name());
@@ -166,8 +166,8 @@ absl::Status Experiment::ChooseCaches() {
     cache.size = size;
     if (size == CacheSize::kFits) {
       cache.bytes = 2 * data + (uint64_t{16} << 20);
-      cache.note =
-          lsm::ReadableBytes(cache.bytes) + ", twice the data, and every block is in it beforehand";
+      cache.note = lsm::ReadableBytes(cache.bytes) +
+                   ", twice the data, and holds every block from the start";
     } else if (size == CacheSize::kTenth) {
       cache.bytes = data / 10;
       cache.note =
@@ -178,10 +178,9 @@ absl::Status Experiment::ChooseCaches() {
           OpenStore(DirectoryOf(store(0)), store(0), results_.shape, 0, true);
       if (!db.ok() && !absl::IsInvalidArgument(db.status())) return db.status();
       cache.direct = db.ok();
-      cache.note = cache.direct
-                       ? "none, direct I/O: every block comes from the device"
-                       : "none, and NO direct I/O, which this file system does not do: blocks "
-                         "come from the page cache";
+      cache.note = cache.direct ? "none, direct I/O: every block comes from the device"
+                                : "none, and NO direct I/O, which this file system lacks: blocks "
+                                  "come from the page cache";
     }
     results_.caches.push_back(std::move(cache));
   }
@@ -269,7 +268,7 @@ void Experiment::NoteFill() {
     // Rounded down, because it is a guarantee.
     const int percent = static_cast<int>(100 * cache.least_fill);
     cache.note +=
-        lsm::Concat(", ", percent, " % full or more beforehand; misses go to the page cache");
+        lsm::Concat(", ", percent, " % full or more at the start; misses go to the page cache");
   }
 }
 
@@ -288,12 +287,12 @@ void Experiment::LookForRepeats() {
       }
       const auto keys = static_cast<double>(streams_[w].length());
       if (static_cast<double>(most) <= (1 - kWarmKeys) * keys) continue;
-      results_.warnings.push_back(
-          lsm::Concat("cache tenth, ", NameOf(config_.workloads[w]), ": up to ",
-                      lsm::ReadableCount(most), " lookups a round, and half as many before it, of ",
-                      lsm::ReadableCount(streams_[w].length()),
-                      " keys: what a filter let pass once is in the cache the next time; give more "
-                      "keys"));
+      results_.warnings.push_back(lsm::Concat("cache tenth, ", NameOf(config_.workloads[w]),
+                                              ": up to ", lsm::ReadableCount(most),
+                                              " lookups per round, and half as many before it, of ",
+                                              lsm::ReadableCount(streams_[w].length()),
+                                              " keys: a key that passed a filter once has its "
+                                              "block cached the next time; give more keys"));
     }
   }
 }
@@ -328,7 +327,7 @@ void Experiment::LookForTrouble() {
   }
   for (const CacheResult& cache : results_.caches) {
     if (cache.size == CacheSize::kNone && !cache.direct) {
-      results_.warnings.push_back("cache none: the file system does no direct I/O");
+      results_.warnings.push_back("cache none: the file system has no direct I/O");
     }
   }
 }

@@ -104,7 +104,7 @@ absl::Status MakeFromFiles(const Config& config, KeySet* set) {
       (random.Below(kHeldOut) == 0 ? absent.lines : kept).push_back(key);
     }
     stored.lines = std::move(kept);
-    report.absent_source = "a fifth of the keys, drawn at random and left out of the stores";
+    report.absent_source = "a random fifth of the keys, not stored";
   } else {
     report.absent_source = Joined(config.absent_key_files);
     report.absent_duplicates = RemoveDuplicates(&absent.lines, &absent_index);
@@ -119,7 +119,7 @@ absl::Status MakeFromFiles(const Config& config, KeySet* set) {
 
 void MakeSynthetic(const Config& config, KeySet* set) {
   set->report.source = "synthetic, 16 bytes";
-  set->report.absent_source = "as many other synthetic ones";
+  set->report.absent_source = "the same number of other synthetic keys";
   std::string least(1, 'g'), greatest;  // every key lies between "" and "g"
   for (uint64_t i = 0; i < config.synthetic; ++i) {
     const std::string key = SyntheticKey(i, config.seed);

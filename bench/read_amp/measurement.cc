@@ -110,7 +110,7 @@ absl::Status CheckedGet(lsm::DB* db, const QueryStream::Query& query, const Valu
                                                 : "it is not stored, and was found");
   }
   if (query.present && !values.Matches(query.key, value->view())) [[unlikely]] {
-    return WrongAnswer(query.key, "its value is not the one that was stored");
+    return WrongAnswer(query.key, "its value differs from the stored one");
   }
   return absl::OkStatus();
 }

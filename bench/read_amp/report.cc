@@ -51,7 +51,7 @@ std::string Headline(const Results& results) {
       lsm::ReadableNumber(results.ComparedBlocks(*cell)), " with ", store.config.name(), ": ",
       saved, all_cached ? " fewer" : " of the I/O is avoided", ", for ",
       lsm::ReadableNumber(store.filter_bits_per_key()),
-      " bits a key (block cache: ", all_cached ? "everything fits" : NameOf(cache), ").");
+      " bits per key (block cache: ", all_cached ? "everything fits" : NameOf(cache), ").");
 }
 
 Table RunTable(const Results& results) {
@@ -66,7 +66,7 @@ Table RunTable(const Results& results) {
                                            " duplicates, ", report.absent_stored, " stored, ",
                                            report.absent_outside, " outside of the stored range")});
   pairs.push_back({"Values", lsm::Concat(results.config.value_bytes,
-                                         " bytes each, of which a compressor finds half")});
+                                         " bytes each, half of them compressible")});
   pairs.push_back({"Keys and values", lsm::ReadableBytes(results.user_bytes)});
   pairs.push_back({"Shape", results.shape.Describe(" ")});
   for (const CacheResult& cache : results.caches) {
@@ -77,46 +77,45 @@ Table RunTable(const Results& results) {
 }
 
 std::string FppText() {
-  return lsm::Concat(
-      "Stored and absent keys were asked for once (up to ", lsm::ReadableCount(kCheckedKeysMax),
-      " of each); each question that a filter got about a key that its table does not hold counts. "
-      "The bars are Wilson's 95 % intervals, and hold for the filters of this run: other seeds "
-      "give filters that lie a little higher or lower. The prediction is the filters' own, from "
-      "their layout and their actual number of keys.");
+  return lsm::Concat("Stored and absent keys were looked up once (up to ",
+                     lsm::ReadableCount(kCheckedKeysMax),
+                     " of each). Every query to a filter for a key that its table does not hold "
+                     "counts. The bars are Wilson's 95 % intervals for the filters of this run; "
+                     "other seeds give filters with slightly higher or lower rates. Filters "
+                     "predict their FPP from their layout and their actual number of keys.");
 }
 
 std::vector<Section> Sections(const Results& results) {
   return {
       {"Avoided I/O",
-       "Per cent of the data blocks that the store without filters needs for lookups from the same "
-       "sequence with the same cache. Where everything fits into the cache, blocks looked into "
-       "count instead of blocks read.",
+       "The share of data blocks avoided, in per cent of those that the store without filters "
+       "needs for the same lookups with the same cache. If everything fits into the cache, blocks "
+       "touched count instead of blocks read.",
        "avoided",
        {AvoidedTable(results)}},
-      {"Data blocks a lookup",
-       "Data blocks read from files for one lookup; where everything fits into the cache, blocks "
-       "looked into.",
+      {"Data blocks per lookup",
+       "Data blocks read from files per lookup; blocks touched if everything fits into the cache.",
        "blocks",
        {BlocksTable(results)}},
       {"Latency",
-       "Percentiles of single lookups, medians of the rounds. With a cache that does not hold "
-       "everything, a line for absent keys steps up where lookups had to read blocks; so does any "
-       "line where the machine took the processor away.",
+       "Percentiles of single lookups, as medians of the rounds. With a cache that does not hold "
+       "everything, the line of absent keys steps up at the share of lookups that read blocks. Any "
+       "line also steps up where the process lost the processor.",
        "latency",
        {LatencyTable(results)}},
       {"False positives", FppText(), "fpp", {FilterTable(results)}},
       {"Throughput",
-       "Lookups a second of one thread. Where everything fits into the cache, lookups cost "
-       "processor time alone.",
+       "Lookups per second of one thread. If everything fits into the cache, they cost only "
+       "processor time.",
        "rate",
        {RateTable(results)}},
-      {"What memory buys",
-       "Reads of tables that did not hold the key, against the memory that the filters take.",
+      {"Filter memory and wasted reads",
+       "Reads of tables that did not hold the key, by filter memory.",
        "memory",
        {MemoryTable(results)}},
       {"The stores",
-       "All hold the same keys, written alike; but for a table or two they differ in their filters "
-       "alone.",
+       "All stores hold the same keys, written in the same order. But for a table or two they "
+       "differ only in their filters.",
        "",
        {ShapeTable(results)}},
       {"All figures", "bench/README.md explains every column.", "", {FullTable(results)}},
@@ -126,7 +125,7 @@ std::vector<Section> Sections(const Results& results) {
 
 Page PageOf(const Results& results) {
   Page page;
-  page.title = "Trellis read_amp: what filters do to point lookups";
+  page.title = "Trellis read_amp: the effect of filters on point lookups";
   page.lead.push_back(
       lsm::Concat(lsm::ReadableCount(results.stored_keys), " stored keys (",
                   results.key_report.source, "), ", lsm::ReadableCount(results.absent_keys),

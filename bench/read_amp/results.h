@@ -34,7 +34,7 @@ struct CacheResult {
   CacheSize size = CacheSize::kFits;
   uint64_t bytes = 0;
   bool direct = false;
-  std::string note;       // "64.0 MiB, twice the data, and every block is in it beforehand"
+  std::string note;       // "64.0 MiB, twice the data, and holds every block from the start"
   double least_fill = 1;  // used share of its bytes when a measurement began; 0 without a cache
 };
 

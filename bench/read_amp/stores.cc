@@ -69,7 +69,7 @@ StoreShape ShapeFor(uint64_t entries, uint64_t user_bytes) {
 std::string StoreShape::Describe(const std::string& between) const {
   return lsm::Concat(
       "written in random order, ", flushes, " flushes of ", lsm::ReadableCount(entries_per_flush),
-      " keys,", between, "each with the compactions that it calls for; tables of ",
+      " keys,", between, "each followed by the compactions due; tables of ",
       lsm::ReadableBytes(table_bytes), ", level 1 of ", lsm::ReadableBytes(level1_bytes));
 }
 

@@ -181,8 +181,8 @@ Table FilterTable(const Results& results) {
                    {"predicted", "predicted FPP", true},
                    {"observed", "observed FPP", true},
                    {"95% interval", "95 % interval of the observed FPP", true},
-                   {"questions", "questions to filters about keys that are not there", true},
-                   {"bits/key", "filter bits a key", true},
+                   {"questions", "filter queries for absent keys", true},
+                   {"bits/key", "filter bits per key", true},
                    {"in memory", "filter bytes in memory", true}};
   for (const StoreResult& store : results.stores) {
     if (!HasFilter(store)) continue;
@@ -224,12 +224,12 @@ Table AvoidedTable(const Results& results) {
 }
 
 Table BlocksTable(const Results& results) {
-  return Pivot(results, "blocks", "Data blocks a lookup",
+  return Pivot(results, "blocks", "Data blocks per lookup",
                [&](const Cell& cell) { return lsm::ReadableNumber(results.ComparedBlocks(cell)); });
 }
 
 Table RateTable(const Results& results) {
-  return Pivot(results, "rate", "Lookups a second: median of the rounds, and half their range",
+  return Pivot(results, "rate", "Lookups per second: median of the rounds, and half their range",
                [](const Cell& cell) {
                  const Spread rate = cell.lookups_per_second();
                  return Short(rate.median) + Format(" \u00b1%.0f %%", rate.percent());
@@ -237,13 +237,13 @@ Table RateTable(const Results& results) {
 }
 
 Table MemoryTable(const Results& results) {
-  Table table{"memory", "Filter memory beside wasted reads", {}, {}};
+  Table table{"memory", "Filter memory and wasted reads", {}, {}};
   table.columns = {{"filter", "", false},
-                   {"bits/key", "filter bits a key", true},
+                   {"bits/key", "filter bits per key", true},
                    {"bytes", "filter bytes in memory", true}};
   for (const Workload workload : results.config.workloads) {
     table.columns.push_back(
-        {NameOf(workload), lsm::Concat("wasted reads a lookup, ", NameOf(workload)), true});
+        {NameOf(workload), lsm::Concat("wasted reads per lookup, ", NameOf(workload)), true});
   }
   for (size_t i = 0; i < results.stores.size(); ++i) {
     const StoreResult& store = results.stores[i];
@@ -265,7 +265,7 @@ Table LatencyTable(const Results& results) {
   table.columns = {{"cache", "", false},  {"keys", "", false},
                    {"filter", "", false}, {"p50", "", true},
                    {"p95", "", true},     {"p99", "", true},
-                   {"p99.9", "", true},   {"timed", "timed lookups, least round", true}};
+                   {"p99.9", "", true},   {"timed", "timed lookups, lowest round", true}};
   AddCellRows(results, &table, [](const Cell& cell) {
     std::vector<std::string> figures;
     for (size_t p = 0; p < kPercentiles.size(); ++p) {
@@ -284,19 +284,19 @@ Table FullTable(const Results& results) {
                    {"filter", "", false},
                    {"lookups", "", true},
                    {"lookups/s", "lookups/s, median", true},
-                   {"least", "lookups/s, least round", true},
-                   {"most", "lookups/s, best round", true},
+                   {"least", "lookups/s, slowest round", true},
+                   {"most", "lookups/s, fastest round", true},
                    {"p50", "p50, us", true},
                    {"p95", "p95, us", true},
                    {"p99", "p99, us", true},
                    {"p99.9", "p99.9, us", true},
-                   {"touched", "blocks looked into a lookup", true},
-                   {"read", "blocks read from files a lookup", true},
-                   {"bytes", "bytes read from files a lookup", true},
-                   {"tables", "tables considered a lookup", true},
-                   {"avoided", "reads avoided a lookup", true},
-                   {"wasted", "wasted reads a lookup", true},
-                   {"useful", "useful reads a lookup", true},
+                   {"touched", "blocks touched per lookup", true},
+                   {"read", "blocks read from files per lookup", true},
+                   {"bytes", "bytes read from files per lookup", true},
+                   {"tables", "tables considered per lookup", true},
+                   {"avoided", "reads avoided per lookup", true},
+                   {"wasted", "wasted reads per lookup", true},
+                   {"useful", "useful reads per lookup", true},
                    {"saved", "avoided I/O, %", true}};
   AddCellRows(results, &table, [&](const Cell& cell) {
     const Spread rate = cell.lookups_per_second();
@@ -321,7 +321,7 @@ Table FullTable(const Results& results) {
 
 std::string RenderText(const Results& results) {
   const Config& config = results.config;
-  std::string out = "\nread_amp: what filters do to point lookups\n\n" + KeysText(results) +
+  std::string out = "\nread_amp: the effect of filters on point lookups\n\n" + KeysText(results) +
                     "Shape   " + results.shape.Describe("\n        ") + "\n";
   out += lsm::Concat("Rounds  ", config.rounds, ", medians of them; +-% is half their range; ",
                      config.lookups > 0 ? lsm::ReadableCount(config.lookups) + " lookups"
@@ -334,9 +334,11 @@ std::string RenderText(const Results& results) {
     for (const Workload workload : config.workloads)
       out += "\n" + WorkloadText(results, cache, workload);
   }
-  out += "\nFigures are for one lookup.  blocks: data blocks ";
-  out += "read from files (cache fits: looked into); tables: considered;\n";
-  out += "avoided, wasted: reads of tables; saved%: blocks, against the store without filters.\n";
+  out += "\nFigures are per lookup.  blocks: data blocks ";
+  out += "read from files (cache fits: touched); tables: considered;\n";
+  out +=
+      "avoided, wasted: reads of tables; saved%: blocks, compared with the store without "
+      "filters.\n";
   out += "\nConditions\n" + ConditionsText(results);
   out += "\n" + AvoidedText(results);
   for (const std::string& warning : results.warnings) out += "\n" + Wrapped(warning, "Mind:", 6);

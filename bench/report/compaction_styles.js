@@ -1,5 +1,5 @@
 
-// The plot of compaction_styles, from the JSON that the page carries (bench/README.md explains its members).
+// The plot of compaction_styles, drawn from the page's JSON (bench/report/JSON.md explains its members).
 (() => {
   const data = JSON.parse(document.getElementById('data').textContent);
   if (data.benchmark !== 'compaction_styles') return;
@@ -16,7 +16,7 @@
     ['space', (style) => style.space_amplification],
   ];
 
-  // Groups of bars by kind of amplification, a bar a store.
+  // Bars grouped by kind of amplification, one per store.
   function amplification(place) {
     Plots.addLegend(place, data.styles.map(
         (style) => ({label: nameOf(style), colour: colourOf(style), mark: 'bar'})));
@@ -24,7 +24,7 @@
     const values = data.styles.flatMap((style) => groups.map(([, valueOf]) => valueOf(style)));
     const range = Plots.logRange(values, 1);
     Plots.addChart(Plots.addPanels(place), 'Write, read and space amplification',
-        'what each style writes, reads and takes; see the table', {
+        'write, read and space costs of each style; see the table', {
       type: 'bar',
       data: {
         labels: groups.map(([name]) => name),

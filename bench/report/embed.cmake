@@ -1,5 +1,5 @@
 # cmake -DFILES="page.html page.css" -DNAMES="kPageHtml kPageCss" -DFOLDER=... -DOUTPUT=assets.cc -P embed.cmake
-# Writes a source file that defines the texts of the files as strings (assets.h).
+# Writes a source file with the files' contents as strings (assets.h).
 separate_arguments(files UNIX_COMMAND "${FILES}")
 separate_arguments(names UNIX_COMMAND "${NAMES}")
 set(source "#include \"bench/report/assets.h\"\n\nnamespace bench {\n")

@@ -1,5 +1,5 @@
 
-// The plots of filter_lab, from the JSON that the page carries (bench/README.md explains its members).
+// The plots of filter_lab, drawn from the page's JSON (bench/report/JSON.md explains its members).
 (() => {
   const data = JSON.parse(document.getElementById('data').textContent);
   const found = data.experiments;
@@ -11,11 +11,11 @@
   const positive = (points) => points.filter((point) => point.y > 0);
   const ink = (kind) => Plots.colour(kind, 0.5);
 
-  // --- accuracy: a small panel a variant ---
+  // --- accuracy: a small panel per variant ---
 
   function accuracy(place, rows, xOf, xTitle) {
     Plots.addLegend(place, [
-      {label: 'measured against predicted, with two standard errors either way', colour: ink('standard'), mark: 'circle'},
+      {label: 'measured and predicted, with two standard errors to each side', colour: ink('standard'), mark: 'circle'},
       {label: 'as predicted', colour: Plots.softInk(), mark: 'dash'},
     ]);
     place.classList.add('small');
@@ -27,7 +27,7 @@
         const error = 200 * row.standard_error / row.predicted;
         return {x: xOf(row), y: off, interval: [off - error, off + error]};
       });
-      Plots.addLines(panels, variant, `${variant}: measured against predicted; see the table`, [
+      Plots.addLines(panels, variant, `${variant}: measured and predicted; see the table`, [
         Plots.series('measured', ink('standard'), points, {line: false}),
         Plots.series('as predicted', Plots.softInk(), [{x: range.min, y: 0}, {x: range.max, y: 0}],
             {mark: null, dashed: true}),
@@ -54,26 +54,26 @@
     const of = (name, valueOf) => rows.filter((row) => row.kind === name && row.keys === few).map(
         (row) => ({x: percent(row.measured), y: valueOf(row)}));
     const limit = [rates.min, rates.max].map((x) => ({x, y: Math.log2(100 / x)}));
-    Plots.addLines(panels, `Space: bits a key (${keys})`, 'bits a key against the rate; see the table', [
+    Plots.addLines(panels, `Space: bits per key (${keys})`, 'bits per key by rate; see the table', [
       ...names.map((name) => Plots.series(name, ink(name), of(name, (row) => row.bits_per_key), {mark: Plots.markOf(name)})),
       Plots.series('limit', Plots.softInk(), limit, {mark: null, dashed: true}),
-    ], rateAxis(), Plots.axis('bits a key', {min: 0}));
+    ], rateAxis(), Plots.axis('bits per key', {min: 0}));
     Plots.addLines(panels, `Space over the limit (${keys})`, 'bits over the limit; see the table',
         names.map((name) => Plots.series(name, ink(name), of(name, (row) => row.overhead_percent), {mark: Plots.markOf(name)})),
         rateAxis(), Plots.axis('bits over log2(1/e), %', {min: 0}));
     for (const [title, valueOf] of [
-      ['Asking for an absent key', (row) => row.absent_ns],
-      ['Asking for a present key', (row) => row.present_ns],
-      ['Asking for absent keys in batches', (row) => row.batch_absent_ns],
+      ['Query of an absent key', (row) => row.absent_ns],
+      ['Query of a present key', (row) => row.present_ns],
+      ['Queries of absent keys in batches', (row) => row.batch_absent_ns],
       ['Building', (row) => row.build_ns],
     ]) {
       for (const count of unique(rows.map((row) => row.keys))) {
         const shown = rows.filter((row) => row.keys === count && (row.target_fpp === 0.01));
-        Plots.addLines(panels, `${title}: ${Plots.short(count)} keys, 1 %`, `${title}, by bits a key; see the table`,
+        Plots.addLines(panels, `${title}: ${Plots.short(count)} keys, 1 %`, `${title}, by bits per key; see the table`,
             shown.map((row) => Plots.series(row.kind, ink(row.kind), [
               {x: row.bits_per_key, y: valueOf(row), name: row.kind},
             ], {mark: Plots.markOf(row.kind), line: false})),
-            Plots.axis('bits a key', {min: 6, suggestedMax: 14}),
+            Plots.axis('bits per key', {min: 6, suggestedMax: 14}),
             Plots.logAxis('nanoseconds (log scale)', Plots.logRange(shown.map(valueOf), 1.8)), [Plots.pointNames]);
       }
     }
@@ -94,7 +94,7 @@
       return {
         name: String(bits),
         cells: [
-          {text: own.real_probes.toFixed(2), value: 0, title: 'the best k, which is no whole number'},
+          {text: own.real_probes.toFixed(2), value: 0, title: 'the best k, which is not a whole number'},
           {text: Plots.short(percent(own.real_rate)), value: 0, title: 'rate with that k, %'},
           ...columns.map((_, i) => {
             const row = rows.find((each) => each.bits_per_key === bits && each.probes === i + 1);
@@ -112,7 +112,7 @@
     }), 5);
   }
 
-  // The best k, which is no whole number, beside the best whole one.
+  // The best k, which is not a whole number, and the best whole k.
   function bestProbes(place) {
     const rows = found['bits-table'].best;
     const whole = {colour: ink('standard'), mark: 'circle', line: false};
@@ -122,7 +122,7 @@
     ]);
     place.classList.add('tall');
     const panels = Plots.addPanels(place);
-    const bits = () => Plots.axis('bits a key, m/n', {min: 0, max: 21});
+    const bits = () => Plots.axis('bits per key, m/n', {min: 0, max: 21});
     const panel = (title, wholeOf, realOf, axis) => Plots.addLines(panels, title, `${title}; see the table`, [
       Plots.series('whole k', whole.colour, positive(rows.map((row) => ({x: row.bits_per_key, y: wholeOf(row)}))), whole),
       Plots.series('real k', Plots.softInk(), rows.map((row) => ({x: row.bits_per_key, y: realOf(row)})), {mark: null}),
@@ -158,7 +158,7 @@
       Plots.addLines(panels, title, 'rate over t; see the table', curves.flatMap((curve) => [
         Plots.series(curve, lookOf(curve).colour, of(curve, (row) => row.measured), {...lookOf(curve), line: false}),
         Plots.series(`${curve}, predicted`, lookOf(curve).colour, of(curve, (row) => row.predicted), {mark: null}),
-      ]), Plots.axis('t: keys, by those planned', {min: 0, max: 5.2}), axisOf());
+      ]), Plots.axis('t: actual keys / planned keys', {min: 0, max: 5.2}), axisOf());
     }
   }
 
@@ -167,7 +167,7 @@
   function clickhouse(place) {
     const rows = found.clickhouse.rows.filter((row) => row.refusal === '');
     const looks = {
-      // The first lies on top: where the two agree, both are seen.
+      // Drawn first, so it is on top; where the two agree, both are visible.
       'table': {colour: ink('fuse3'), mark: 'rectRot', hollow: true},
       'ClickHouse': {colour: ink('blocked'), mark: 'rect'},
       'optimum': {colour: ink('standard'), mark: 'circle'},
@@ -184,9 +184,9 @@
     const panel = (title, valueOf, axis) => Plots.addLines(panels, title, `${title}; see the table`,
         Object.keys(names).map((name) => Plots.series(names[name], looks[name].colour, of(name, valueOf), looks[name])),
         targets(), axis);
-    panel('Bits a key', (row) => row.bits_per_key, Plots.axis('bits a key', {min: 0}));
+    panel('Bits per key', (row) => row.bits_per_key, Plots.axis('bits per key', {min: 0}));
     panel('Probes', (row) => row.probes, Plots.axis('probes', {min: 0}));
-    panel('Measured rate, as a part of the target', (row) => row.measured / row.target_fpp,
+    panel('Measured rate / target', (row) => row.measured / row.target_fpp,
         Plots.axis('measured / target', {min: 0, suggestedMax: 1.2}));
   }
 
@@ -202,14 +202,14 @@
     };
     Plots.addLegend(place, [
       ...schemes.map((scheme) => ({label: scheme, ...look(scheme)})),
-      {label: 'theory, where there is one', colour: Plots.softInk(), mark: 'line'},
-      {label: 'nothing won: as many of the one as of the other', colour: Plots.softInk(), mark: 'dash'},
+      {label: 'theory, if known', colour: Plots.softInk(), mark: 'line'},
+      {label: 'no gain: equal shares of both', colour: Plots.softInk(), mark: 'dash'},
     ]);
     place.classList.add('tall');
     const panels = Plots.addPanels(place);
     const point = (row, of) => ({x: percent(row.denied[of]), y: percent(row.removed[of])});
     const most = Math.max(...rows.map((row) => percent(row.denied.measured)));
-    Plots.addLines(panels, 'False positives removed, for keys denied', 'removed against denied; see the table', [
+    Plots.addLines(panels, 'False positives removed, by keys denied', 'removed by denied; see the table', [
       ...schemes.flatMap((scheme) => {
         const own = rows.filter((row) => row.scheme === scheme);
         return [
@@ -221,7 +221,7 @@
       }),
       Plots.series('nothing won', Plots.softInk(), [{x: 0, y: 0}, {x: most, y: most}], {mark: null, dashed: true}),
     ], Plots.axis('keys denied, %', {min: 0}), Plots.axis('false positives removed, %', {min: 0, max: 100}));
-    Plots.addLines(panels, 'What a cleared bit is worth: removed by denied (chi)', 'chi; see the table',
+    Plots.addLines(panels, 'Gain of a cleared bit: removed / denied (chi)', 'chi; see the table',
         schemes.map((scheme) => Plots.series(scheme, look(scheme).colour, rows.filter(
             (row) => row.scheme === scheme && row.chi !== null).map((row) => ({x: row.cleared, y: row.chi})), look(scheme))),
         Plots.logAxis('bits cleared (log scale)', Plots.logRange(rows.map((row) => row.cleared), 1.5)),
@@ -240,7 +240,7 @@
     };
     Plots.addLegend(place, [
       ...methods.map((method) => ({label: method, ...look(method)})),
-      {label: 'theory, where there is one', colour: Plots.softInk(), mark: 'dash'},
+      {label: 'theory, if known', colour: Plots.softInk(), mark: 'dash'},
     ]);
     place.classList.add('tall');
     const panels = Plots.addPanels(place);
@@ -321,23 +321,23 @@
           Plots.axis('queries', {min: 0}), Plots.logAxis('milliseconds (log scale)', milliseconds));
     }
     const target = percent(found.vectors.target_fpp);
-    Plots.addLines(panels, 'Rate over memory, all dimensions', 'rate over memory; see the table', [
+    Plots.addLines(panels, 'Rate by memory, all dimensions', 'rate by memory; see the table', [
       ...names.map((name) => Plots.series(name, look(name).colour, positive(rows.filter((row) => row.filter === name).map(
           (row) => ({x: row.memory_bytes / 1024, y: percent(row.measured)}))), {...look(name), line: false})),
       Plots.series('target', Plots.softInk(), [0, 64].map((x) => ({x, y: target})), {mark: null, dashed: true}),
     ], Plots.axis('memory of the filter, KiB', {min: 0}),
     percentAxis('false-positive rate', rows.map((row) => percent(row.measured))));
     const dimensions = unique(rows.map((row) => row.dimension));
-    Plots.addLines(panels, 'A query, by dimension', 'nanoseconds by dimension; see the table', names.map(
+    Plots.addLines(panels, 'Time of a query, by dimension', 'nanoseconds by dimension; see the table', names.map(
         (name) => Plots.series(name, look(name).colour, rows.filter((row) => row.filter === name && row.origin === 'made up').map(
             (row) => ({x: row.dimension, y: row.ns_per_query})), look(name))),
     Plots.logAxis('dimension (log scale)', Plots.logRange(dimensions, 1.5)),
     Plots.logAxis('nanoseconds (log scale)', Plots.logRange(rows.map((row) => row.ns_per_query))));
   }
 
-  // --- BF beside HDBF ---
+  // --- BF and HDBF ---
 
-  // Filters of one row differ by a little in x, so that marks at the same rate do not hide each other.
+  // Filters of one row get slightly different x, so that marks at the same rate do not hide each other.
   function hdbf(place, rows, xOf, xTitle) {
     const names = unique(rows.map((row) => row.filter));
     Plots.addLegend(place, [
@@ -350,10 +350,10 @@
     const apart = (name) => 1.025 ** (names.indexOf(name) - (names.length - 1) / 2);
     const of = (name, valueOf, shift = apart(name)) => rows.filter((row) => row.filter === name).map(
         (row) => ({x: xOf(row) * shift, y: valueOf(row)}));
-    // One range for both, so that what adding and asking cost can be compared.
+    // One range for both, so that times of adding and of querying can be compared.
     const times = () => Plots.logAxis('nanoseconds (log scale)', Plots.logRange(rows.flatMap((row) => [row.add_ns, row.absent_ns])));
     for (const [title, valueOf] of [
-      ['Asking for an absent vector', (row) => row.absent_ns], ['Adding a vector', (row) => row.add_ns],
+      ['Query of an absent vector', (row) => row.absent_ns], ['Adding a vector', (row) => row.add_ns],
     ]) {
       Plots.addLines(panels, title, `${title}; see the table`, names.map(
           (name) => Plots.series(name, vectorLook(name).colour, of(name, valueOf, 1), vectorLook(name))), axis(), times());
@@ -361,12 +361,12 @@
     Plots.addLines(panels, 'Rate', 'rate; see the table', [
       ...names.map((name) => Plots.series(name, vectorLook(name).colour, positive(of(name, (row) => percent(row.measured))),
           {...vectorLook(name), line: false})),
-      // One line where the theory of several is the same.
+      // One line for all filters with the same theory.
       ...names.filter((name, i) => names.findIndex((other) => JSON.stringify(of(other, (row) => row.predicted.toPrecision(2), 1)) ===
           JSON.stringify(of(name, (row) => row.predicted.toPrecision(2), 1))) === i).map((name) => Plots.series(
           `${name}, theory`, Plots.softInk(), of(name, (row) => percent(row.predicted), 1), {mark: null, dashed: true})),
     ], axis(), percentAxis('false-positive rate', rows.map((row) => percent(row.predicted))));
-    // All filters of bits have the same size, but for the lines of blocked ones; counters take four times as much.
+    // All filters of bits have the same size, except for rounding to lines in blocked ones; counters take four times as much.
     Plots.addLines(panels, 'Memory', 'memory; see the table', names.map(
         (name) => Plots.series(name, vectorLook(name).colour, of(name, (row) => row.memory_bytes / 1024), {...vectorLook(name), line: false})),
     axis(), Plots.logAxis('memory of the filter, KiB (log scale)', Plots.logRange(rows.map((row) => row.memory_bytes / 1024))));
@@ -374,7 +374,7 @@
 
   // --- streams ---
 
-  // Hollow where it would hide another at the same place.
+  // Hollow if it would hide another mark at the same place.
   const streamLook = (stream) => ({
     normal: {colour: ink('standard'), mark: 'circle', hollow: true},
     uniform: {colour: ink('blocked'), mark: 'rect'},
@@ -396,7 +396,7 @@
       Plots.addLines(panels, `${row.distribution}: ${Plots.short(row.rows)} rows`, `density of the ${row.distribution} stream; see the table`, [
         Plots.series('drawn', look.colour, points((bin) => bin.measured), {...look, line: false}),
         Plots.series('theory', Plots.softInk(), points((bin) => bin.predicted), {mark: null}),
-      ], Plots.axis('value, before it is multiplied'), Plots.axis('density', {min: 0, grace: '10%'}));
+      ], Plots.axis('value before multiplication'), Plots.axis('density', {min: 0, grace: '10%'}));
     }
     const last = Math.max(...rows.map((row) => row.rows));
     Plots.addLines(panels, 'Distinct rows', 'distinct rows by rows; see the table', [
@@ -426,9 +426,9 @@
     for (const stream of unique(runs.map((run) => run.distribution))) {
       const here = runs.filter((run) => run.distribution === stream);
       const values = here.flatMap((run) => run.tenths.map((tenth) => percent(tenth.measured))).filter((v) => v > 0);
-      const heading = `${stream}: of all rows so far, answered wrongly`;
+      const heading = `${stream}: rows answered wrongly, of all so far`;
       if (values.length === 0) {
-        Plots.addText(panels, heading, 'No row was, by any filter.');
+        Plots.addText(panels, heading, 'No filter answered any row wrongly.');
         continue;
       }
       const range = Plots.logRange(values, 2);
@@ -443,7 +443,7 @@
     }
   }
 
-  // Sound and source's hash side by side, on one scale.
+  // The sound hash and the source's side by side, on one scale.
   function streamingHash(place) {
     const runs = found.streaming.runs.filter((run) => run.distribution === 'uniform' && run.filter !== 'standard, 2 m');
     const names = unique(runs.map((run) => run.filter));
@@ -462,13 +462,13 @@
     }
   }
 
-  // A bar a filter and stream; one scale for all.
+  // A bar for each filter and stream; one scale for all.
   function streamingTotals(place) {
     const runs = found.streaming.runs.filter((run) => run.hash === 'sound' && run.filter !== 'standard, 2 m');
     const names = unique(runs.map((run) => run.filter));
     const parts = [
       ['drawing the rows, their text and digests', 'none', (run) => run.row_seconds],
-      ['asking and adding', 'standard', (run) => run.filter_seconds],
+      ['querying and adding', 'standard', (run) => run.filter_seconds],
     ];
     Plots.addLegend(place, parts.map(([label, kind]) => ({label, colour: ink(kind), mark: 'bar'})));
     place.classList.add('tall');
@@ -494,16 +494,16 @@
     const runs = found.streaming.runs.filter((run) => run.source !== null);
     const parts = [
       ['ours: the rows themselves', 'none', (run) => 1e9 * run.row_seconds / run.rows, 'ours'],
-      ['ours: asking and adding', 'standard', (run) => 1e9 * run.filter_seconds / run.rows, 'ours'],
+      ['ours: querying and adding', 'standard', (run) => 1e9 * run.filter_seconds / run.rows, 'ours'],
       ['the source\u2019s program', 'blocked', (run) => 1e9 * run.source.seconds / 1e8, 'source'],
     ];
     Plots.addLegend(place, parts.map(([label, kind]) => ({label, colour: ink(kind), mark: 'bar'})));
     place.classList.add('single');
     if (runs.length === 0) {
-      Plots.addText(Plots.addPanels(place), 'Nanoseconds a row, uniform stream', 'These filters are smaller than the source\u2019s.');
+      Plots.addText(Plots.addPanels(place), 'Nanoseconds per row, uniform stream', 'These filters are smaller than the source\u2019s.');
       return;
     }
-    Plots.addChart(Plots.addPanels(place), 'Nanoseconds a row, uniform stream', 'times; see the table', {
+    Plots.addChart(Plots.addPanels(place), 'Nanoseconds per row, uniform stream', 'times; see the table', {
       type: 'bar',
       data: {
         labels: runs.map((run) => run.filter),
@@ -513,16 +513,16 @@
       },
       options: {scales: {
         x: Plots.categoryAxis(''),
-        y: Plots.axis('processor time a row, ns', {beginAtZero: true, grace: '10%'}),
+        y: Plots.axis('processor time per row, ns', {beginAtZero: true, grace: '10%'}),
       }},
     });
   }
 
-  // A rate and a time for each stream; one scale for all rates, and one for all times.
+  // Rates and times of each stream; one scale for all rates, and one for all times.
   function streamProbes(place) {
     const runs = found['stream-probes'].rows;
     const names = unique(runs.map((run) => run.filter));
-    // Hollow where it would hide shifting, whose rate is the same.
+    // Hollow, because it would hide shifting, which has the same rate.
     const look = (name) => ({...styleOf({filter: name, hash: 'sound'}), hollow: name === 'standard'});
     Plots.addLegend(place, [
       ...names.map((name) => ({label: `${name}, measured`, ...look(name), line: false})),
@@ -547,11 +547,11 @@
               of(name, (run) => percent(run.predicted)).filter((point) => point.y >= rates.min), {mark: null}),
         ]), probes(), Plots.logAxis('answered wrongly, % (log scale)', rates));
       } else {
-        Plots.addText(panels, `${stream}: answered wrongly`, 'No row was, by any filter.');
+        Plots.addText(panels, `${stream}: answered wrongly`, 'No filter answered any row wrongly.');
       }
       Plots.addLines(panels, `${stream}: time`, 'time by probes; see the table', names.map(
           (name) => Plots.series(name, look(name).colour, of(name, (run) => run.ns_per_row), {...look(name), line: false})),
-      probes(), Plots.axis('processor time a row, ns', {min: 0, suggestedMax: most}));
+      probes(), Plots.axis('processor time per row, ns', {min: 0, suggestedMax: most}));
     }
   }
 

@@ -1,10 +1,10 @@
 
-// The plots of level_filters, from the JSON that the page carries (bench/README.md explains its members).
+// The plots of level_filters, drawn from the page's JSON (bench/report/JSON.md explains its members).
 (() => {
   const data = JSON.parse(document.getElementById('data').textContent);
   if (data.benchmark !== 'level_filters') return;
 
-  // A hue a store; what has one FPP everywhere is grey, as a store without filters is elsewhere.
+  // A hue per store.  The store with one FPP everywhere is grey, like the store without filters in other plots.
   const hues = {
     'uniform': 'none', 'uniform-by-level': 'shifting', 'per-level': 'standard', 'per-level-bytes': 'fuse3',
     'per-level-kinds': 'ribbon', 'per-level-reads': 'fuse4', 'rocksdb': 'blocked',
@@ -13,13 +13,13 @@
   const colourOf = (store) => Plots.colour(hueOf(store));
 
   function wasted(place) {
-    const sorts = {absent: 'keys that are not there', bottom: 'keys of the deepest level'};
+    const sorts = {absent: 'absent keys', bottom: 'keys in the deepest level'};
     Plots.addLegend(place, data.stores.map(
         (store) => ({label: store.name, colour: colourOf(store), mark: 'bar'})));
     place.classList.add('tall', 'single');
     const values = data.stores.flatMap((store) => Object.keys(sorts).map((sort) => store[sort].per_lookup));
     const range = Plots.logRange(values, 1);
-    Plots.addChart(Plots.addPanels(place), 'Wasted reads a lookup', 'wasted reads a lookup; see the table', {
+    Plots.addChart(Plots.addPanels(place), 'Wasted reads per lookup', 'wasted reads per lookup; see the table', {
       type: 'bar',
       data: {
         labels: Object.values(sorts),
@@ -40,7 +40,7 @@
     });
   }
 
-  // One line a store, from the level above to the deepest one.
+  // One line per store, from the top level to the deepest one.
   function byLevel(panels, heading, axisTitle, valueOf, axisOf) {
     const stores = data.stores.filter((store) => store.levels.some((level) => valueOf(level) > 0));
     const levels = [...new Set(stores.flatMap((store) => store.levels.map((level) => level.level)))].sort();
@@ -72,11 +72,11 @@
     const panels = Plots.addPanels(place);
     byLevel(panels, 'Target FPP', 'target FPP (log scale)', (level) => level.target_fpp,
         (title, values) => Plots.logAxis(title, Plots.logRange(values)));
-    byLevel(panels, 'Memory', 'bits a key', (level) => 8 * level.filter_bytes / level.keys,
+    byLevel(panels, 'Memory', 'bits per key', (level) => 8 * level.filter_bytes / level.keys,
         (title) => Plots.axis(title, {beginAtZero: true}));
   }
 
-  // Wasted reads round by round, a panel a workload.
+  // Wasted reads by round, a panel per workload.
   function skew(place) {
     const stores = {forgetful: 'none', learning: 'standard'};
     Plots.addLegend(place, Object.entries(stores).map(
@@ -89,7 +89,7 @@
           Object.entries(stores).map(([name, hue]) => Plots.series(name, Plots.colour(hue),
               workload.rounds.map((round) => ({x: percent(round), y: round[name]})), {mark: Plots.markOf(hue)})),
           Plots.axis('% of the keys written', {type: 'linear'}),
-          Plots.logAxis('wasted reads a lookup (log scale)', Plots.logRange(all)));
+          Plots.logAxis('wasted reads per lookup (log scale)', Plots.logRange(all)));
     }
   }
 

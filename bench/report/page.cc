@@ -148,9 +148,9 @@ absl::Status WriteWhole(const std::string& name, const std::string& bytes) {
   const std::string path = no_such ? name : found.string();
   std::error_code error;
   if (no_such && std::filesystem::is_symlink(name, error))
-    return absl::UnavailableError(lsm::Concat(name, ": is a link to no file"));
+    return absl::UnavailableError(lsm::Concat(name, ": is a broken link"));
   if (!no_such && !std::filesystem::is_regular_file(path, error))
-    return absl::UnavailableError(lsm::Concat(name, ": is no file that could be replaced"));
+    return absl::UnavailableError(lsm::Concat(name, ": is not a regular file"));
   const std::string temporary = path + ".writing";
   errno = 0;
   {

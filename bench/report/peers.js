@@ -1,5 +1,5 @@
 
-// The plots of peers_bench, from the JSON that the page carries (bench/README.md explains its members).
+// The plots of peers_bench, drawn from the page's JSON (bench/report/JSON.md explains its members).
 (() => {
   const data = JSON.parse(document.getElementById('data').textContent);
   if (data.benchmark !== 'peers_bench') return;
@@ -13,7 +13,7 @@
   const legend = (place) => Plots.addLegend(
       place, names.map((name) => ({label: name, colour: colourOf(name), mark: 'bar'})));
 
-  // Groups of bars by cell, a bar a store.
+  // Bars grouped by cell, one per store.
   function bars(panels, heading, axisTitle, cells, valueOf) {
     const rows = cells.filter((cell) => names.some((name) => valueOf(cell, name) > 0));
     if (rows.length === 0) return;
@@ -40,7 +40,7 @@
     });
   }
 
-  // Openings take so much longer than all else that they have a plot of their own.
+  // Openings take so much longer than everything else that they get a plot of their own.
   const isOpening = (cell) => cell.state === 'tables';
   const places = [...new Set(data.cells.filter((cell) => !isOpening(cell)).map(placeOf))];
 
@@ -49,7 +49,7 @@
     place.classList.add('tall', 'single');
     const panels = Plots.addPanels(place);
     for (const size of new Set(data.cells.filter(isOpening).map((cell) => cell.size))) {
-      bars(panels, size, 'microseconds an opening', data.cells.filter((cell) => isOpening(cell) && cell.size === size),
+      bars(panels, size, 'microseconds per opening', data.cells.filter((cell) => isOpening(cell) && cell.size === size),
           (cell, store) => figureOf(cell, store)?.us.median);
     }
   }
@@ -59,7 +59,7 @@
     place.classList.add('tall', 'single');
     const panels = Plots.addPanels(place);
     for (const name of places) {
-      bars(panels, name, 'microseconds an operation', data.cells.filter((cell) => placeOf(cell) === name),
+      bars(panels, name, 'microseconds per operation', data.cells.filter((cell) => placeOf(cell) === name),
           (cell, store) => figureOf(cell, store)?.us.median);
     }
   }
@@ -69,7 +69,7 @@
     place.classList.add('tall', 'single');
     const panels = Plots.addPanels(place);
     for (const name of places) {
-      bars(panels, name, 'data blocks an operation', data.cells.filter((cell) => placeOf(cell) === name),
+      bars(panels, name, 'data blocks per operation', data.cells.filter((cell) => placeOf(cell) === name),
           (cell, store) => figureOf(cell, store)?.block_reads);
     }
   }
@@ -80,10 +80,10 @@
     if (rows.length === 0) return;
     place.classList.add('tall', 'single');
     Plots.addLegend(place, [
-      {label: 'ratio to the better of the others', colour: Plots.colour('standard'), mark: 'bar'},
+      {label: 'ratio to the better other store', colour: Plots.colour('standard'), mark: 'bar'},
       {label: 'goal', colour: Plots.colour('none'), mark: 'bar'},
     ]);
-    Plots.addChart(Plots.addPanels(place), 'Ratio and goal', 'ratios beside their goals; see the table', {
+    Plots.addChart(Plots.addPanels(place), 'Ratio and goal', 'ratios and their goals; see the table', {
       type: 'bar',
       data: {
         labels: rows.map((cell) => [label(cell), `${cell.size}, ${cell.state}`]),
@@ -96,7 +96,7 @@
         datasets: {bar: {categoryPercentage: 0.8, barPercentage: 0.94}},
         scales: {
           x: Plots.categoryAxis(''),
-          y: Plots.axis('time by that of the better of the others', {beginAtZero: true, grace: '14%'}),
+          y: Plots.axis('time / better other store\u2019s time', {beginAtZero: true, grace: '14%'}),
         },
       },
       plugins: [Plots.barLabels()],
@@ -114,7 +114,7 @@
         const figure = figureOf(cell, name);
         return figure ? shares.map((_, i) => median(figure.put_us.map((round) => round[i]))) : [];
       };
-      Plots.addChart(panels, placeOf(cell), `how long puts took, ${placeOf(cell)}; see the table`, {
+      Plots.addChart(panels, placeOf(cell), `latency of puts, ${placeOf(cell)}; see the table`, {
         type: 'line',
         data: {
           labels: shares,

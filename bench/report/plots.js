@@ -1,13 +1,13 @@
 'use strict';
 
-// What all plots share: colours, axes, legends, lines with marks, tables with coloured cells, and two
-// ways to write on a chart.
+// Shared by all plots: colours, axes, legends, lines with marks, tables with coloured cells, and texts on
+// charts.
 //
-// A configuration keeps its colour in every plot.  Kinds differ in hue and in the shape of their marks,
-// targets in lightness; blue and orange stay apart for the colour-blind.
+// A configuration has the same colour in every plot.  Kinds differ in hue and in the shape of their marks,
+// targets in lightness.  Colour-blind readers can distinguish blue and orange.
 
 const Plots = (() => {
-  const figures = [];  // {element, draw}: what to draw again when the colours change
+  const figures = [];  // {element, draw}: drawn again when the colours change
   let charts = [];
   let printing = false;
 
@@ -15,7 +15,7 @@ const Plots = (() => {
   const softInk = () => (isDark() ? '#a3aeb9' : '#55606b');
   const gridLine = () => (isDark() ? '#323b43' : '#dde1e6');
 
-  // Hue, saturation and mark.  What is not here looks like `other`.
+  // Hue, saturation and mark.  Kinds not listed look like `other`.
   const looks = {
     'standard': [204, 78, 'circle'],
     'blocked': [26, 92, 'rect'],
@@ -33,7 +33,7 @@ const Plots = (() => {
   // Filters made of rows are named after these too: 'dynamic-blocked'.
   const lookOf = (kind) => looks[kind] || looks[kind.replace(/^(dynamic|scalable)-.*$/, '$1')] || looks.other;
 
-  // `shade` in [0, 1]: light to dark, on a dark ground dark to light.
+  // `shade` in [0, 1]: light to dark; on a dark background dark to light.
   function colour(kind, shade = 0.5) {
     if (kind === 'none') return isDark() ? '#9aa4ae' : '#77808a';
     const [hue, saturation] = lookOf(kind);
@@ -74,8 +74,8 @@ const Plots = (() => {
     return made;
   }
 
-  // Labels at 1, 2 and 5 times the powers of ten only; the powers alone over many decades.  (Chart.js
-  // puts ticks at the ends of the axis, too, wherever they lie.)
+  // Labels only at 1, 2 and 5 times the powers of ten; over many decades only at the powers.  (Chart.js
+  // also puts ticks at both ends of the axis.)
   function logAxis(title, extra = {}) {
     const made = axis(title, {type: 'logarithmic', ...extra});
     made.ticks = {
@@ -97,14 +97,14 @@ const Plots = (() => {
     return made;
   }
 
-  // Room above the largest and below the least of positive values, for a log axis.
+  // The range of a log axis with room around the positive values.
   function logRange(values, factor = 1.5) {
     const positive = values.filter((value) => value > 0);
     if (positive.length === 0) return {};
     return {min: Math.min(...positive) / factor, max: Math.max(...positive) * factor};
   }
 
-  // The values on end above their bars.
+  // Vertical labels with the values above the bars.
   const barLabels = (textOf = short) => ({
     id: 'barLabels',
     afterDatasetsDraw(chart) {
@@ -128,8 +128,7 @@ const Plots = (() => {
     },
   });
 
-  // A text beside each point that has a name: at the first of four places where no other text is and
-  // no point.
+  // A text beside each point with a name, at the first of four places that is free of texts and points.
   const pointNames = {
     id: 'pointNames',
     afterDatasetsDraw(chart) {
@@ -159,7 +158,7 @@ const Plots = (() => {
     },
   };
 
-  // A vertical line from low to high through a point that has an interval: [low, high].
+  // A vertical line from low to high through each point with an interval: [low, high].
   const intervals = {
     id: 'intervals',
     afterDatasetsDraw(chart) {
@@ -215,7 +214,7 @@ const Plots = (() => {
     });
   }
 
-  // A table with a colour for each value: from blue for -limit by nothing for 0 to red for limit.
+  // A table with coloured cells: blue for -limit, no colour for 0, red for limit.
   // rows: {name, cells: [{text, value, title} or null]}
   function addHeatTable(place, corner, columns, rows, limit) {
     const shadeOf = (value) => {
@@ -249,8 +248,8 @@ const Plots = (() => {
     return made;
   }
 
-  // entries: {label, colour, mark: 'bar', 'dash', 'line', or one of Chart.js, as far as they are below;
-  // hollow; line: whether marks have a line through them, where that is not told by the mark}
+  // entries: {label, colour, mark, hollow, line}.  mark: 'bar', 'dash', 'line', or one of Chart.js's marks
+  // that are drawn below.  line: draws a line through the mark if the mark does not imply it.
   function addLegend(parent, entries) {
     const list = element('ul', {class: 'legend'});
     for (const entry of entries) {
@@ -287,14 +286,14 @@ const Plots = (() => {
     return panels;
   }
 
-  // A heading and a sentence, where there is nothing to draw.
+  // A heading and a sentence in place of a plot without data.
   function addText(panels, heading, text) {
     const panel = element('div', {class: 'panel'});
     panel.append(element('h3', {}, heading), element('p', {}, text));
     panels.append(panel);
   }
 
-  // One chart with a heading.  `description` tells those who cannot see it what it shows.
+  // One chart with a heading.  `description` is for readers who cannot see it.
   function addChart(panels, heading, description, configuration) {
     const panel = element('div', {class: 'panel'});
     const holder = element('div', {class: 'canvas'});
@@ -321,7 +320,7 @@ const Plots = (() => {
     }
   }
 
-  // Finds the places in the page that ask for plots by name, and draws them.
+  // Finds the elements of the page that name a plot, and draws those plots.
   function start(plotsByName) {
     if (typeof Chart === 'undefined') return;
     for (const place of document.querySelectorAll('.plot')) {

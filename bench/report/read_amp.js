@@ -1,5 +1,5 @@
 
-// The plots of read_amp, from the JSON that the page carries (bench/README.md explains its members).
+// The plots of read_amp, drawn from the page's JSON (bench/report/JSON.md explains its members).
 (() => {
   const data = JSON.parse(document.getElementById('data').textContent);
   if (data.benchmark !== 'read_amp') return;
@@ -22,7 +22,7 @@
   const cellOf = (store, cache, workload) => data.cells.find(
       (cell) => cell.store === store.name && cell.cache === cache.name && cell.workload === workload);
 
-  // A panel a cache; groups of bars by workload, a bar a store.
+  // A panel per cache; bars grouped by workload, one per store.
   function barsByCache(place, stores, axisTitle, valueOf, axisOf, textOf = Plots.short) {
     Plots.addLegend(place, stores.map(
         (store) => ({label: labelOf(store), colour: colourOf(store), mark: 'bar'})));
@@ -59,7 +59,7 @@
     for (const workload of data.workloads) {
       for (const cache of data.caches) {
         const cells = data.stores.map((store) => cellOf(store, cache, workload));
-        // Null where too few lookups were timed.
+        // Null if too few lookups were timed.
         const medians = cells.map((cell) => percentiles.map((p) => cell.latency_us[p]?.median ?? null));
         const heading = `${workloadNames[workload]}, ${cacheNames[cache.name]}`;
         Plots.addChart(panels, heading, `latency percentiles, ${heading}; see the table`, {
@@ -89,12 +89,12 @@
     }
   }
 
-  // Beside one another, so that neither kind hides the other.
+  // Side by side, so that neither kind hides the other.
   const besides = (kind) => 1.04 ** (2 * kinds.indexOf(kind) - (kinds.length - 1));
   const storesOf = (kind) => data.stores.filter((store) => store.filter === kind);
   const middle = (kind) => Plots.colour(kind, 0.5);
 
-  // `scaled(store, value)` is what is shown of a probability of that store.
+  // `scaled(store, value)` maps a probability of that store to the plotted value.
   function fppDatasets(scaled) {
     const observed = kinds.map((kind) => ({
       label: `${kind}, observed`,
@@ -145,8 +145,8 @@
     const range = Plots.logRange(storesOf('none').length === data.stores.length ? [0.01] : data.stores.flatMap(
         (store) => [store.target_fpp, store.observed_fpp, store.predicted_fpp]), 1.7);
     const targets = () => Plots.logAxis('target false-positive probability (log scale)', range);
-    Plots.addChart(panels, 'Observed beside target',
-        'observed beside target false-positive probability; see the table', {
+    Plots.addChart(panels, 'Observed and target',
+        'observed and target false-positive probability; see the table', {
           type: 'scatter',
           data: {datasets: [
             ...fppDatasets((store, value) => Math.max(value, range.min)),
@@ -155,7 +155,7 @@
           options: {scales: {x: targets(), y: Plots.logAxis('observed (log scale)', range)}},
           plugins: [Plots.intervals],
         });
-    Plots.addChart(panels, 'The same, as a part of the target',
+    Plots.addChart(panels, 'Observed / target',
         'observed false-positive probability divided by the target; see the table', {
           type: 'scatter',
           data: {datasets: [
@@ -179,8 +179,8 @@
     })));
     place.classList.add('single');
     const most = Math.max(...data.stores.map((store) => store.filter_bits_per_key));
-    Plots.addChart(Plots.addPanels(place), `Wasted reads a lookup, ${workloadNames[workload]}`,
-        'wasted reads against filter memory; see the table', {
+    Plots.addChart(Plots.addPanels(place), `Wasted reads per lookup, ${workloadNames[workload]}`,
+        'wasted reads by filter memory; see the table', {
           type: 'scatter',
           data: {datasets: ['none', ...kinds].map((kind) => ({
             label: kind,
@@ -199,8 +199,8 @@
             })),
           }))},
           options: {scales: {
-            x: Plots.axis('filter bits a key', {min: 0, suggestedMax: 1.15 * most}),
-            y: Plots.logAxis('wasted reads a lookup (log scale)', Plots.logRange(data.stores.map(wasted), 2)),
+            x: Plots.axis('filter bits per key', {min: 0, suggestedMax: 1.15 * most}),
+            y: Plots.logAxis('wasted reads per lookup (log scale)', Plots.logRange(data.stores.map(wasted), 2)),
           }},
           plugins: [Plots.pointNames],
         });
@@ -215,7 +215,7 @@
     const range = Plots.logRange(values, 1);
     return Plots.logAxis(`${title} (log scale)`, {min: range.min / 2, max: range.max * 4});
   };
-  // 98.97 and 99.03 are to be told apart.
+  // 98.97 and 99.03 must look different.
   const percentText = (value) => value.toFixed(value >= 90 ? 2 : 1);
 
   Plots.start({
@@ -223,9 +223,9 @@
         place, data.stores.filter((store) => store.filter !== 'none'), 'avoided I/O, per cent',
         (cell) => cell.avoided_io_percent, percentAxis, percentText),
     blocks: (place) => barsByCache(
-        place, data.stores, 'data blocks a lookup', (cell) => cell.compared_blocks, linearAxis),
+        place, data.stores, 'data blocks per lookup', (cell) => cell.compared_blocks, linearAxis),
     rate: (place) => barsByCache(
-        place, data.stores, 'lookups a second', (cell) => cell.lookups_per_second.median, rateAxis),
+        place, data.stores, 'lookups per second', (cell) => cell.lookups_per_second.median, rateAxis),
     latency,
     fpp: fppPlot,
     memory: memoryPlot,

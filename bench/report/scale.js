@@ -1,5 +1,5 @@
 
-// The plots of scale, from the JSON that the page carries (bench/README.md explains its members).
+// The plots of scale, drawn from the page's JSON (bench/report/JSON.md explains its members).
 (() => {
   const data = JSON.parse(document.getElementById('data').textContent);
   if (data.benchmark !== 'scale') return;
@@ -8,7 +8,7 @@
   const curveOf = (id) => data.curves.find((curve) => curve.id === id);
   const at = (points) => points.map(({keys, value}) => ({x: keys, y: value}));
 
-  // Marks for what was measured, and the law through them: dashed from the largest size on.
+  // Marks for measured values, and the law as a line, dashed beyond the largest size.
   function seriesOf(curve, label, kind) {
     const ink = Plots.colour(kind);
     const inside = curve.law.filter((point) => point.keys <= largest);
@@ -31,7 +31,7 @@
     const keys = curves.flatMap((curve) => curve.law.map((point) => point.keys));
     const y = isLog ? Plots.logAxis(`${axisTitle} (log scale)`, Plots.logRange(values)) :
         Plots.axis(axisTitle, {beginAtZero: true, grace: '8%'});
-    Plots.addLines(panels, heading, `${heading} over the number of keys; see the table`,
+    Plots.addLines(panels, heading, `${heading} by number of keys; see the table`,
         there.flatMap(([id, label, kind]) => seriesOf(curveOf(id), label, kind)),
         Plots.logAxis('keys (log scale)', Plots.logRange(keys, 1.2)), y);
   }
@@ -50,12 +50,12 @@
     legend(place, states.map(([state, label, kind]) => [`get_absent_${state}_us`, label, kind]));
     const panels = Plots.addPanels(place);
     for (const sort of ['absent', 'present']) {
-      panel(panels, `Get, ${sort} keys`, 'microseconds a lookup',
+      panel(panels, `Get, ${sort} keys`, 'microseconds per lookup',
           states.map(([state, label, kind]) => [`get_${sort}_${state}_us`, label, kind]), false);
     }
   }
 
-  // One curve a panel.
+  // One curve per panel.
   const single = (...panelsOf) => (place) => {
     legend(place, [[panelsOf[0][2], 'marks and lines', 'standard']]);
     const panels = Plots.addPanels(place);
@@ -65,7 +65,7 @@
   };
 
   function opening(place) {
-    const lines = [['open_ms', 'files in the page cache', 'standard'], ['open_cold_ms', 'files not there', 'blocked']];
+    const lines = [['open_ms', 'files in the page cache', 'standard'], ['open_cold_ms', 'files not cached', 'blocked']];
     legend(place, lines);
     const panels = Plots.addPanels(place);
     panel(panels, 'Time', 'milliseconds', lines, true);
@@ -77,16 +77,16 @@
     legend(place, lines);
     const panels = Plots.addPanels(place);
     panel(panels, 'Memory', 'bytes', lines, true);
-    panel(panels, 'Filters', 'bits a key', [['filter_bits', 'filters', 'standard']], false);
+    panel(panels, 'Filters', 'bits per key', [['filter_bits', 'filters', 'standard']], false);
   }
 
   Plots.start({
     lookups,
     memory,
     opening,
-    reads: single(['Runs', 'runs that an absent key asks', 'runs', false],
+    reads: single(['Runs', 'runs asked per absent key', 'runs', false],
         ['Wasted reads', 'wasted reads of tables, absent key', 'wasted_reads', false]),
-    amplification: single(['Writes', 'bytes written by those of the user', 'write_amplification', false],
-        ['Space', 'bytes stored by those of the user', 'space_amplification', false]),
+    amplification: single(['Writes', 'bytes written per user byte', 'write_amplification', false],
+        ['Space', 'bytes stored per user byte', 'space_amplification', false]),
   });
 })();

@@ -40,8 +40,8 @@ Parsed<Config> ParseCommandLine(int argc, char** argv) {
   std::vector<std::string> sizes;
   bool full = false;
   CommandLine line("scale",
-                   "Measures how a store's costs grow with its keys, beside what the design "
-                   "predicts.",
+                   "Measures how a store's costs grow with its keys, and compares them with the "
+                   "design's predictions.",
                    kExamples, &config);
   line.Group("The store");
   CLI::Option* const sizes_option =
@@ -66,7 +66,8 @@ Parsed<Config> ParseCommandLine(int argc, char** argv) {
       ->check(CLI::Range(0.01, 3600.0));
   line.Add("--openings", &config.openings, "Openings of each kind at each size")
       ->check(Between(1, 1000));
-  line.Add("--note", &config.note, "A remark for the conditions of the report")->type_name("TEXT");
+  line.Add("--note", &config.note, "A remark to show under the report's conditions")
+      ->type_name("TEXT");
   line.AddRunOptions("keys, lookups and filters");
   const std::optional<int> exit_code = line.Parse(argc, argv, [&] {
     config.sizes = SizesOf(sizes, full);

@@ -56,10 +56,10 @@ const Definition kDefinitions[] = {
     {"get_present_tenth_us", "get present, a tenth cached, us", kPresentLaw, Source::kFitted,
      &TenthPresentWaits,
      [](const Point& point) { return MicrosOf(point.tenth, &Cached::present); }},
-    {"runs", "runs that an absent key asks",
-     "(k - 1) / 2 + one a level, of level 1 and the deepest a part", Source::kComputed, &Runs,
+    {"runs", "runs asked per absent key",
+     "(k - 1) / 2 + one per level, less for level 1 and the deepest", Source::kComputed, &Runs,
      [](const Point& point) -> std::optional<double> { return point.tenth.absent.runs_asked; }},
-    {"wasted_reads", "wasted reads an absent key", "sum of the runs' FPPs", Source::kComputed,
+    {"wasted_reads", "wasted reads per absent key", "sum of the runs' FPPs", Source::kComputed,
      &WastedReads,
      [](const Point& point) -> std::optional<double> { return point.tenth.absent.wasted_reads; }},
     {"filter_bytes", "filter memory, bytes", "keys x bits: blocked in levels 0 and 1, ribbon below",
@@ -67,7 +67,7 @@ const Definition kDefinitions[] = {
      [](const Point& point) -> std::optional<double> {
        return static_cast<double>(point.shape.total.filter_bytes);
      }},
-    {"filter_bits", "filter memory, bits a key", "the same by keys", Source::kComputed,
+    {"filter_bits", "filter memory, bits per key", "the same by keys", Source::kComputed,
      &FilterBitsPerKey,
      [](const Point& point) -> std::optional<double> {
        return 8 * static_cast<double>(point.shape.total.filter_bytes) /
@@ -80,16 +80,16 @@ const Definition kDefinitions[] = {
      }},
     {"open_ms", "opening, files in the page cache, ms", "a + b x tables", Source::kFitted, &Tables,
      [](const Point& point) -> std::optional<double> { return point.warm_opening.millis.median; }},
-    {"open_cold_ms", "opening, files not in it, ms", "a + b x tables", Source::kFitted, &Tables,
+    {"open_cold_ms", "opening, files not cached, ms", "a + b x tables", Source::kFitted, &Tables,
      [](const Point& point) -> std::optional<double> { return point.cold_opening.millis.median; }},
-    {"open_bytes", "read by an opening, bytes", "b x (filter memory + index memory)",
+    {"open_bytes", "read per opening, bytes", "b x (filter memory + index memory)",
      Source::kProportional, &FilterAndIndexBytes,
      [](const Point& point) -> std::optional<double> { return point.warm_opening.read_bytes; }},
     {"write_amplification", "write amplification",
      "e / u (1 + sum over levels of 1 + s / d) (law.h)", Source::kComputed, &WriteAmplification,
      [](const Point& point) -> std::optional<double> { return point.write_amplification(); }},
-    {"space_amplification", "bytes stored for a byte of the user's", "constant",
-     Source::kProportional, &Constant,
+    {"space_amplification", "bytes stored per user byte", "constant", Source::kProportional,
+     &Constant,
      [](const Point& point) -> std::optional<double> { return point.space_amplification(); }},
 };
 

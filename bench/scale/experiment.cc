@@ -261,9 +261,9 @@ class Growth {
     for (size_t i = 0; i < kGroup && present && has_length; ++i) {
       const std::string_view value(&found_[i * value_bytes], value_bytes);
       if (!values_.Matches(keys_[i], value))
-        return absl::DataLossError(lsm::Concat(path_, ": another value than written: ", keys_[i]));
+        return absl::DataLossError(lsm::Concat(path_, ": wrong value for ", keys_[i]));
     }
-    if (!has_length) return absl::DataLossError(lsm::Concat(path_, ": values of other lengths"));
+    if (!has_length) return absl::DataLossError(lsm::Concat(path_, ": values of wrong lengths"));
     return seconds;
   }
 
@@ -289,7 +289,7 @@ absl::Status CheckRoom(const Config& config) {
   if (!there || static_cast<double>(*there) >= wanted) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       lsm::Concat("--out: ", config.out, ": ", ShortCount(config.sizes.back()), " keys may take ",
-                  lsm::ReadableBytes(static_cast<uint64_t>(wanted)), " on the way, and there are ",
+                  lsm::ReadableBytes(static_cast<uint64_t>(wanted)), " meanwhile, but there are ",
                   lsm::ReadableBytes(*there)));
 }
 

@@ -52,10 +52,10 @@ std::string Headline(const Results& results, const std::vector<Curve>& curves) {
     if (!growth.empty()) text += lsm::Concat("; ", what, " ", growth, unit);
   };
   add("a lookup of an absent key goes", "get_absent_tenth_us", " us");
-  add("of a present one", "get_present_tenth_us", " us, with a tenth of the data cached");
-  add("wasted reads", "wasted_reads", " an absent key");
-  add("filters take", "filter_bits", " bits a key");
-  add("an opening takes", "open_ms", " ms");
+  add("a lookup of a present key", "get_present_tenth_us", " us, with a tenth of the data cached");
+  add("wasted reads go", "wasted_reads", " per absent key");
+  add("filter memory goes", "filter_bits", " bits per key");
+  add("an opening goes", "open_ms", " ms");
   add("write amplification goes", "write_amplification", "");
   return text + ".";
 }
@@ -65,7 +65,7 @@ Table RunTable(const Results& results) {
   const Design design = DesignOf(results);
   Conditions pairs;
   pairs.push_back({"Keys", lsm::Concat("of 16 bytes, in random order, each once; values of ",
-                                       config.value_bytes, ", of which a compressor finds half")});
+                                       config.value_bytes, ", half compressible")});
   pairs.push_back(
       {"Options", lsm::Concat("write buffer ", lsm::ReadableBytes(config.write_buffer_bytes),
                               ", level 1 ", lsm::ReadableBytes(config.level1_bytes), ", tables ",
@@ -77,9 +77,9 @@ Table RunTable(const Results& results) {
   pairs.push_back(
       {"Openings", lsm::Concat(config.openings, " of each kind, read and write; medians")});
   pairs.push_back(
-      {"Of the laws",
+      {"Parameters of the laws",
        lsm::Concat("e = ", lsm::ReadableNumber(design.key_bytes),
-                   " and u = ", lsm::ReadableNumber(design.user_key_bytes), " bytes a key, f = ",
+                   " and u = ", lsm::ReadableNumber(design.user_key_bytes), " bytes per key, f = ",
                    lsm::ReadableBytes(static_cast<uint64_t>(design.flush_bytes)), ", filters of ",
                    lsm::ReadableNumber(design.upper_bits), " (blocked) and ",
                    lsm::ReadableNumber(design.lower_bits), " (ribbon) bits, C = ",
@@ -89,11 +89,11 @@ Table RunTable(const Results& results) {
 
 Table CacheTable(const Results& results) {
   Table table{"cached",
-              "What was cached",
+              "Caches during the lookups",
               {{"keys", "", true},
                {"state", "", false},
-               {"block cache", "of what it may hold", true},
-               {"used", "bytes of it in use", true},
+               {"block cache", "capacity in bytes", true},
+               {"used", "bytes in use", true},
                {"blocks +", "data blocks read from files, present key", true},
                {"device +", "bytes from devices, present key", true},
                {"filters +", "filters asked, present key", true},
@@ -206,30 +206,28 @@ Json CurveJson(const Results& results, const Curve& curve) {
 
 Page PageOf(const Results& results, const std::vector<Curve>& curves) {
   Page page;
-  page.title = "Trellis scale: what grows with the number of keys, and how";
+  page.title = "Trellis scale: costs by number of keys";
   page.lead.push_back(
-      "One store that grows, measured at each size, beside the law that its design predicts. Marks "
-      "are measured, lines are the law, dashed beyond the largest size: computed, on paper. Every "
+      "One growing store, measured at each size, and the law that its design predicts. Marks are "
+      "measured; lines are the law, dashed beyond the largest size (computed on paper). Every "
       "answer was checked.");
   const std::string headline = Headline(results, curves);
   if (!headline.empty()) page.lead.push_back(headline);
   page.sections = {
       {"Lookups",
-       "Microseconds a lookup of one thread, with all blocks in the block cache, and with a tenth "
-       "of the data there and the files in the page cache.",
+       "Microseconds per lookup of one thread: with all blocks in the block cache, and with a "
+       "tenth of the data there and the files in the page cache.",
        "lookups",
        {CacheTable(results)}},
       {"Reads",
-       "Runs whose filters an absent key asks, and tables read for it although they do not hold "
-       "it.",
+       "The runs whose filters an absent key asks, and the tables read for it that do not hold it.",
        "reads",
        {}},
-      {"Memory", "Resident in an open store.", "memory", {}},
+      {"Memory", "Resident memory of an open store.", "memory", {}},
       {"Opening", "Opening a closed store to read and write.", "opening", {}},
       {"Amplification",
-       "Bytes of tables that flushes and compactions wrote since the store was empty, and bytes "
-       "that "
-       "its files take, for a byte of keys and values.",
+       "Table bytes written by flushes and compactions since the store was empty, and bytes of the "
+       "store's files, both per byte of keys and values.",
        "amplification",
        {}},
       {"All figures",
@@ -254,7 +252,7 @@ std::string ExcerptOf(const Results& results, const std::vector<Curve>& curves) 
 
 Table MeasuredTable(const Results& results, const std::vector<Curve>& curves) {
   Table table{
-      "measured", "Measured, and by the laws beyond that (on paper)", {{"", "cost", false}}, {}};
+      "measured", "Measured; starred sizes are computed from the laws", {{"", "cost", false}}, {}};
   for (const Point& point : results.points)
     table.columns.push_back({ShortCount(point.keys), "", true});
   for (const double keys : kPaperKeys) {
@@ -277,7 +275,7 @@ Table MeasuredTable(const Results& results, const std::vector<Curve>& curves) {
 }
 
 Table DeviationTable(const Results& results, const std::vector<Curve>& curves) {
-  Table table{"deviation", "Measured by the law, - 1, %", {{"", "cost", false}}, {}};
+  Table table{"deviation", "Measured divided by the law, minus 1, in %", {{"", "cost", false}}, {}};
   for (const Point& point : results.points)
     table.columns.push_back({ShortCount(point.keys), "", true});
   table.columns.push_back({"worst", "", true});
@@ -315,10 +313,10 @@ Table ShapeTable(const Results& results) {
                {"runs", ""},
                {"tables", ""},
                {"size", ""},
-               {"by the law", "bytes of the level by the law"},
+               {"law", "bytes of the level according to the law"},
                {"keys there", ""},
                {"filter", "kind of the newest table's filter", false},
-               {"b/key", "filter bits a key"}},
+               {"b/key", "filter bits per key"}},
               {}};
   const Design design = DesignOf(results);
   for (const Point& point : results.points) {

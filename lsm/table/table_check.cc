@@ -137,7 +137,7 @@ class TableChecker {
       facts_.keys_in_filter += is_new_key;
     } else {
       Damage(OffsetOf(partition_),
-             Concat("the filter says no to the key ", QuotedKey(user_key), ", which is there"));
+             Concat("the filter denies the key ", QuotedKey(user_key), ", which the table holds"));
     }
   }
 

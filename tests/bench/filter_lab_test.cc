@@ -463,7 +463,7 @@ TEST_F(LabRunTest, PageHoldsSectionsTablesAndPlots) {
   }
   EXPECT_GT(plots, 9);
   EXPECT_THAT(html, HasSubstr("</html>"));
-  EXPECT_THAT(html, HasSubstr("this run was a quick one"));
+  EXPECT_THAT(html, HasSubstr("this was a quick run"));
 }
 
 TEST_F(LabRunTest, ReadmeDescribesTheJson) {

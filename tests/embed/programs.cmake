@@ -1,4 +1,4 @@
-# The programs that embedders build.  An embedder's own warnings must not be set off by our headers.
+# The programs of the embedding projects.  Trellis's headers must not trigger an embedder's own warnings.
 enable_testing()
 
 # embedded(NAME SOURCE STANDARD LIBRARY)
@@ -20,7 +20,7 @@ if(TARGET Trellis::lsm)
   embedded(fruit_23 ../../lsm/examples/fruit.cc 23 Trellis::lsm)
   set_tests_properties(fruit_20 fruit_23 PROPERTIES
     PASS_REGULAR_EXPRESSION "banana: not there" RESOURCE_LOCK fruit.store)
-  # The version that the package or the project states is that of the header and of the library.
+  # The version in the package or project must equal that of the header and the library.
   embedded(use_everything use_everything.cc 20 Trellis::lsm)
   target_compile_definitions(use_everything PRIVATE EXPECTED_VERSION="${expected_version}")
 endif()

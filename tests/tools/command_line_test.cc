@@ -91,8 +91,8 @@ TEST_F(CommandLineTest, WrongUsageExitsWithTwoAndExplainsItself) {
 TEST_F(CommandLineTest, MessagesAdvise) {
   EXPECT_THAT(Run({"filter", "--probes", "99999999999", "x"}).err,
               HasSubstr("99999999999 is more than 1,000,000,000"));
-  EXPECT_THAT(Run({"info", "-dash"}).err, HasSubstr("a KEY or PATH like -dash comes after --"));
-  EXPECT_THAT(Run({"get", "x", "-k"}).err, HasSubstr("like -k comes after --"));
+  EXPECT_THAT(Run({"info", "-dash"}).err, HasSubstr("a KEY or PATH like -dash must follow --"));
+  EXPECT_THAT(Run({"get", "x", "-k"}).err, HasSubstr("like -k must follow --"));
   EXPECT_THAT(Run({"info"}).err, Not(HasSubstr("comes after")));
   EXPECT_THAT(Run({"scan", "--limit", "-1", "x"}).err, Not(HasSubstr("comes after")));
   EXPECT_THAT(Run({"info", "--json"}).err, Not(HasSubstr("comes after")));
@@ -109,7 +109,7 @@ TEST_F(CommandLineTest, KeyComesAfterThePaths) {
     EXPECT_EQ(Run({command, "s", "--json", "--", "-a"}).code, 0);
     const RunResult turned = Run({command, "a", "s"});
     EXPECT_EQ(turned.code, 2);
-    EXPECT_THAT(turned.err, HasSubstr("KEY comes last: \"a\" is no file, but \"s\" is"));
+    EXPECT_THAT(turned.err, HasSubstr("KEY comes last: \"a\" is not a file, but \"s\" is"));
     EXPECT_THAT(Run({command, "s"}).err, HasSubstr("takes PATH... and KEY"));
   }
 }

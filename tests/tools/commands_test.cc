@@ -499,7 +499,8 @@ TEST_F(CommandsTest, InfoDoesNotGuessFromAnEmptyLog) {
   files_.SetFileBytes("r/000012.log", "");
   const RunResult result = Run({"info", "r/000012.log"});
   EXPECT_EQ(result.code, 0);
-  EXPECT_EQ(result.out, "r/000012.log: empty, and a log by its name: it could be any product's\n");
+  EXPECT_EQ(result.out,
+            "r/000012.log: empty; a log only by its name, so it may be another product's\n");
   EXPECT_THAT(Run({"verify", "r/000012.log"}).out,
               HasSubstr("empty: its header was never written"));
 }
@@ -570,8 +571,8 @@ TEST_F(CommandsTest, ReportsProblemsOnce) {
   EXPECT_THAT(Run({"verify", "s", "s/nothing"}).err, StartsWith("sstdump: s/nothing: "));
   files_.SetFileBytes("none/readme", "text");
   EXPECT_THAT(Lines(Run({"verify", "none"}).out),
-              ElementsAre("none: directory", "  none: no store: there is no CURRENT file",
-                          "  note: readme: no file of the store, by its name", "none: 1 problem"));
+              ElementsAre("none: directory", "  none: not a store: there is no CURRENT file",
+                          "  note: readme: not named like a file of the store", "none: 1 problem"));
   // Without its CURRENT, what is in the store is not known.
   files_.SetFault([](lsm::FileOperation operation, const std::string& path, uint64_t) {
     const bool fails = operation == lsm::FileOperation::kReadAt && path.ends_with("CURRENT");

@@ -541,7 +541,7 @@ TEST_F(ContentsTest, GivesUpOnStoresThatKeepChanging) {
   });
   const RunResult result = Run({"info", "s"});
   EXPECT_EQ(result.code, 3);
-  EXPECT_THAT(result.err, HasSubstr("s: the store is written to faster than it can be looked at"));
+  EXPECT_THAT(result.err, HasSubstr("s: the store changed during every attempt to read it"));
   EXPECT_LT(number, 130u);
 }
 

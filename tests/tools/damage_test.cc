@@ -299,7 +299,7 @@ TEST_F(ForgedTableTest, VerifyFindsForgedContents) {
   EXPECT_THAT(problems_after(set_key(1, '0')), HasSubstr("before the block's place in the index"));
   EXPECT_THAT(problems_after(set_key(0, 'b')), HasSubstr("after the block's place in the index"));
   EXPECT_THAT(problems_after(set_key(2, 'x')), HasSubstr("largest_key"));
-  EXPECT_THAT(problems_after(set_key(2, 'x')), HasSubstr("the filter says no to the key \"x\""));
+  EXPECT_THAT(problems_after(set_key(2, 'x')), HasSubstr("the filter denies the key \"x\""));
   EXPECT_THAT(problems_after([&](std::string* bytes) {
                 (*bytes)[blocks[1].offset + 4] ^= 1;  // a deletion becomes a put
                 FixBlock(bytes, blocks[1]);
@@ -343,7 +343,8 @@ TEST_F(ForgedTableTest, FalseNegativesAreDamage) {
   bytes[blocks[0].offset + 3] = '0';  // still within the block's place in the index
   FixBlock(&bytes, blocks[0]);
   files_.SetFileBytes(kPath, bytes);
-  EXPECT_THAT(Run({"get", kPath, "0"}).err, HasSubstr("the filter says no to a key that is there"));
+  EXPECT_THAT(Run({"get", kPath, "0"}).err,
+              HasSubstr("the filter denies a key that the table holds"));
   EXPECT_EQ(Run({"get", kPath, "0"}).code, 1);
   EXPECT_EQ(Run({"get", kPath, "c"}).code, 0);
   EXPECT_EQ(Run({"filter", kPath}).code, 1);

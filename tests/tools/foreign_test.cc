@@ -56,7 +56,7 @@ TEST_F(ForeignTest, NamesTablesOfOtherStores) {
     };
     EXPECT_THAT(says("f/leveldb"), HasSubstr("LevelDB"));
     EXPECT_THAT(says("f/rocksdb"), HasSubstr("RocksDB"));
-    EXPECT_THAT(says("f/text"), HasSubstr("no file of Trellis"));
+    EXPECT_THAT(says("f/text"), HasSubstr("not a file of Trellis"));
     EXPECT_THAT(says("f/zeros"), HasSubstr("zeros"));
     EXPECT_THAT(says("f/empty"), HasSubstr("empty"));
     EXPECT_THAT(says("f/missing"), HasSubstr("f/missing"));

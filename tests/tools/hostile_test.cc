@@ -473,7 +473,7 @@ TEST_F(LongKeysTest, ReportsTheSample) {
   EXPECT_EQ(cost.result.code, 0);
   EXPECT_THAT(cost.result.out, HasSubstr(" of 17,89"));
   EXPECT_THAT(cost.result.err, AllOf(HasSubstr("the keys are long: instead of"),
-                                     HasSubstr(" absent ones, 17,89"), HasSubstr("1.00 GiB")));
+                                     HasSubstr(" absent keys, 17,89"), HasSubstr("1.00 GiB")));
   EXPECT_LT(cost.most_held_bytes, 8 * kMiB);
   const json result = json::parse(Run({"--json", "filter", kPath}).out)["results"][0];
   EXPECT_GT(result["measured"]["absent_keys"], 17'000);

@@ -85,7 +85,7 @@ TEST_F(VerifyPaceTest, NamesWrongArguments) {
     EXPECT_EQ(result.code, 2) << rate;
   }
   EXPECT_THAT(Run({"verify", "--rate", "fast", "s"}).err,
-              HasSubstr("\"fast\" is no number of bytes: 1 or more, with K, M or G"));
+              HasSubstr("\"fast\" is not a number of bytes: 1 or more, with K, M or G"));
   for (const char* threads : {"0", "257", "-1", "x", "99999999999999999999"})
     EXPECT_EQ(Run({"verify", "--threads", threads, "s"}).code, 2) << threads;
 }

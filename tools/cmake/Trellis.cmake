@@ -1,33 +1,32 @@
-# The functions with which each folder states what it is made of and what it leans on.
+# The functions by which each folder declares its sources and dependencies.
 
-# Flags of every target of Trellis, and of nothing else: an embedder's own flags stay untouched.
-# File names in what may be installed are those of the source tree, so that it does not tell where it was built;
-# a debugger and a sanitizer's traces need the place.
+# Flags of Trellis's own targets; an embedder's flags stay untouched.  Installed code contains file names relative to
+# the source tree, so it does not reveal where it was built.  Debuggers and sanitizers' traces need the full path.
 add_library(trellis_flags INTERFACE)
 target_compile_features(trellis_flags INTERFACE cxx_std_20)
-# Trellis catches std::bad_alloc, so it needs exceptions even if the project around it compiles without them.
+# Trellis catches std::bad_alloc, so it needs exceptions even if the surrounding project compiles without them.
 target_compile_options(trellis_flags INTERFACE -fexceptions -Wall -Wextra -Wshadow $<$<BOOL:${TRELLIS_WERROR}>:-Werror>
                        $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
-                       # GCC 12 sees overlaps in "a" + std::string() that cannot be (its bug 105329)
+                       # GCC 12 reports impossible overlaps in "a" + std::string() (its bug 105329)
                        $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
                        $<$<NOT:$<CONFIG:Debug>>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=>)
 if(TRELLIS_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # and, where the library's headers are precompiled, lengths that cannot be; other presets and Clang look for them.
+  # and, with the library's headers precompiled, impossible lengths; other presets and Clang check for those.
   target_compile_options(trellis_flags INTERFACE -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
 target_include_directories(trellis_flags INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
 if(TRELLIS_SANITIZE)
-  target_compile_definitions(trellis_flags INTERFACE TRELLIS_SANITIZED)  # Clang 14 has no macro that says so
+  target_compile_definitions(trellis_flags INTERFACE TRELLIS_SANITIZED)  # Clang 14 has no macro for it
   target_compile_options(trellis_flags INTERFACE -fsanitize=${TRELLIS_SANITIZE} -fno-sanitize-recover=all
                          -fno-omit-frame-pointer)
-  # Its test of a vtable pointer opens a pipe, and takes the lack of a file descriptor for a bad object.
+  # Its check of a vtable pointer opens a pipe, and reports a lack of file descriptors as a bad object.
   target_compile_options(trellis_flags INTERFACE -fno-sanitize=vptr)
   target_link_options(trellis_flags INTERFACE -fsanitize=${TRELLIS_SANITIZE})
 endif()
 
 # trellis_component(NAME SRCS a.cc ... DEPS other_component absl::status ...)
-# One folder of sources.  Components are object libraries: the libraries that people link are made of
-# them, and a tool links only those that it uses (sstdump leaves the engine out).
+# One folder of sources, as an object library.  Installed libraries are made of components, and a tool links only the
+# components that it uses (sstdump leaves the engine out).
 function(trellis_component name)
   cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
   add_library(trellis_${name} OBJECT ${ARG_SRCS})
@@ -37,9 +36,9 @@ function(trellis_component name)
   trellis_precompile(trellis_${name})
 endfunction()
 
-# trellis_precompile(TARGET): half of what a source of the store or the tools costs to compile are the standard's and
-# Abseil's headers.  The first target that asks compiles them for all that come after it.  Presets that leave this out,
-# and embedders, see to it that each file includes what it needs.
+# trellis_precompile(TARGET): headers of the standard library and Abseil are half of the compile time of a source.  The
+# first target that calls this compiles them for all later ones.  Presets without it, and embedders, check that each
+# file includes what it needs.
 function(trellis_precompile target)
   if(NOT TRELLIS_PRECOMPILE OR NOT TRELLIS_BUILD_LSM OR target MATCHES "^trellis_bloom")
     return()
@@ -49,8 +48,8 @@ function(trellis_precompile target)
                               <string> <vector> <absl/status/statusor.h> <condition_variable>)
 endfunction()
 
-# trellis_precompile_together(TARGET PROPERTY <header> ...): of the targets with the same property, which must be
-# compiled in the same way, the first compiles the headers for all.
+# trellis_precompile_together(TARGET PROPERTY <header> ...): the first target with that property compiles the headers
+# for all others, which must have the same compile options.
 function(trellis_precompile_together target property)
   get_property(owner GLOBAL PROPERTY ${property})
   if(owner)
@@ -61,7 +60,8 @@ function(trellis_precompile_together target property)
   endif()
 endfunction()
 
-# trellis_reads_command_line(a.cc): CLI11 is all headers; optimised fully, such a file takes as long as ten others.
+# trellis_reads_command_line(a.cc): for sources that include CLI11, which is all headers; fully optimised, such a file
+# takes as long as ten others.
 # GCC 14 refuses headers that were precompiled at another level.
 function(trellis_reads_command_line source)
   set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>
@@ -69,7 +69,7 @@ function(trellis_reads_command_line source)
 endfunction()
 
 # trellis_library(NAME COMPONENTS a b ... PUBLIC deps PRIVATE deps)
-# What people link: every object of the components in one archive (or shared object), alias Trellis::NAME.
+# An installed library with all objects of the components, alias Trellis::NAME.
 function(trellis_library name)
   cmake_parse_arguments(ARG "" "" "COMPONENTS;PUBLIC;PRIVATE" ${ARGN})
   set(objects "")
@@ -90,8 +90,8 @@ function(trellis_library name)
   endif()
 endfunction()
 
-# trellis_link_objects(TARGET a b ...): the objects of components and of all that they lean on.
-# (CMake does not pass objects on through object libraries, so the closure is walked here.)
+# trellis_link_objects(TARGET a b ...): links the objects of the components and of everything that they depend on.
+# (CMake does not pass objects on through object libraries, so this function walks the closure.)
 function(trellis_link_objects target)
   set(pending ${ARGN})
   set(done "")
@@ -117,8 +117,8 @@ endfunction()
 #   memory      it reads bytes or manages memory: AddressSanitizer runs it
 #   slow        `tools/dev quick` leaves it out; all others get the label quick
 #   bench       it tests a benchmark; all others get the label product
-# CALCULATES: it runs longer than it compiles, so it is optimised.  Other tests are not: they mostly instantiate
-# templates that run once.
+# CALCULATES: it runs longer than it compiles, so it is optimised.  Other tests are not optimised: they mostly
+# instantiate templates that run once.
 function(trellis_test name)
   cmake_parse_arguments(ARG "CALCULATES" "" "SRCS;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SRCS})
@@ -131,7 +131,7 @@ function(trellis_test name)
     get_target_property(headers trellis_test_support PRECOMPILE_HEADERS)
     trellis_precompile_together(${name} TRELLIS_PRECOMPILED_UNOPTIMISED ${headers})
   endif()
-  # Most of what a test costs to compile are GoogleMock's templates, which its neighbours use too.
+  # Most of a test's compile time is GoogleMock's templates, which its neighbours use too.
   if(TRELLIS_PRECOMPILE)
     set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
   endif()
@@ -141,14 +141,14 @@ function(trellis_test name)
       list(APPEND ARG_LABELS quick)
     endif()
   endif()
-  # Each label's programs can be built by themselves: concurrent_tests and so on.
+  # Each label's programs have a target of their own: concurrent_tests and so on.
   foreach(label IN LISTS ARG_LABELS)
     if(NOT TARGET ${label}_tests)
       add_custom_target(${label}_tests)
     endif()
     add_dependencies(${label}_tests ${name})
   endforeach()
-  list(JOIN ARG_LABELS "-" labels)  # one label: gtest_discover_tests passes no list on
+  list(JOIN ARG_LABELS "-" labels)  # one label, because gtest_discover_tests does not pass lists on
   gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600 LABELS ${labels})
 endfunction()
 
@@ -168,8 +168,8 @@ function(trellis_bench name)
   target_link_libraries(${name} PRIVATE trellis_flags ${ARG_DEPS} benchmark::benchmark_main)
 endfunction()
 
-# trellis_compile_for_v3(TARGET): for CPUs with AVX2, where code from the library's headers is inlined that the
-# library itself chooses at run time.  REQUIRES: TRELLIS_RUNS_X86_64_V3.
+# trellis_compile_for_v3(TARGET): for CPUs with AVX2.  Inlines code from the library's headers that the library
+# otherwise selects at run time.  REQUIRES: TRELLIS_RUNS_X86_64_V3.
 if((TRELLIS_BUILD_TESTS OR TRELLIS_BUILD_BENCH) AND NOT CMAKE_CROSSCOMPILING)
   include(CheckCXXSourceRuns)
   include(CMakePushCheckState)
@@ -182,5 +182,5 @@ if((TRELLIS_BUILD_TESTS OR TRELLIS_BUILD_BENCH) AND NOT CMAKE_CROSSCOMPILING)
 endif()
 function(trellis_compile_for_v3 target)
   target_compile_options(${target} PRIVATE -march=x86-64-v3)
-  set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)  # those are for the CPU of the build
+  set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)  # those are for the build's CPU
 endfunction()

@@ -1,11 +1,11 @@
-# What `cmake --install` puts where, in three components:
+# Install rules, in three components:
 #
 #   libraries    shared libraries
 #   development  public headers, static libraries, the package for find_package(Trellis), the pkg-config files, and
 #                the pages that headers refer to, and the examples
 #   tools        sstdump, its manual page, and its completion for bash
 #
-# Everything finds its neighbours relative to itself, so that the installed tree may be moved as a whole.
+# All paths between installed files are relative, so the installed tree may be moved as a whole.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Trellis)
@@ -30,8 +30,8 @@ endfunction()
 
 # trellis_pkg_config(NAME DESCRIPTION text LIBRARY -lname REQUIRES packages [STATIC_REQUIRES packages]
 #                    [STATIC_LIBS flags])
-# NAME.pc, which says all that a program needs to be linked with what is installed here; so a static library's own
-# needs are its users', without --static.
+# NAME.pc with all that a program needs to link the installed library.  So a static library's own dependencies are
+# listed without --static.
 function(trellis_pkg_config pc_name)
   cmake_parse_arguments(ARG "" "DESCRIPTION;LIBRARY" "REQUIRES;STATIC_REQUIRES;STATIC_LIBS" ${ARGN})
   set(pc_description "${ARG_DESCRIPTION}")
@@ -48,7 +48,7 @@ function(trellis_pkg_config pc_name)
           COMPONENT development)
 endfunction()
 
-# Pages keep their places among one another, so that their links hold.
+# Pages keep their relative places, so that their links work.
 function(trellis_install_pages)
   foreach(page IN LISTS ARGN)
     cmake_path(GET page PARENT_PATH folder)

@@ -37,13 +37,12 @@ constexpr const char* kIntroduction =
     "It knows files by their content, not by their names.  It only reads, and takes no lock.";
 
 constexpr const char* kExitCodes =
-    "0 fine, 1 damage found, 2 wrong use, 3 cannot read (or not a file of Trellis); of several "
+    "0 fine, 1 damage found, 2 wrong usage, 3 unreadable or not a file of Trellis; with several "
     "paths the highest counts.";
 constexpr const char* kNotes =
     "Data goes to the standard output, messages to the standard error.  Keys are typed and shown "
-    "with \\xHH for bytes that "
-    "cannot be printed and \\\\ for a backslash.  A KEY or PATH that begins with a dash "
-    "comes after --.";
+    "with \\xHH for unprintable bytes and \\\\ for a backslash.  A KEY or PATH that begins with a "
+    "dash must follow --.";
 
 // The column where CLI11 puts the description of an option or command.
 constexpr size_t kHelpColumn = 30;
@@ -101,7 +100,7 @@ size_t EditDistance(const std::string& a, const std::string& b) {
 // CLI11 accepts "-1" as the largest number.
 std::string CheckCount(const std::string& text) {
   const bool is_count = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
-  return is_count ? "" : Concat("\"", lsm::Escape(text, 40), "\" is no number");
+  return is_count ? "" : Concat("\"", lsm::Escape(text, 40), "\" is not a number");
 }
 
 // More probes would take minutes.
@@ -135,7 +134,7 @@ const std::vector<std::string> kColors = {"auto", "always", "never"};
 // These options are accepted before and after the command.
 void AddCommonOptions(CLI::App* app, Typed* typed) {
   app->add_flag("--json", typed->request.json,
-                "JSON instead of text: one document, or for scan, dump and wal one object a line");
+                "JSON instead of text: one document; for scan, dump and wal one object per line");
   app->add_option("--color", typed->color,
                   "auto (on a terminal, unless NO_COLOR is set), always, never")
       ->check(CLI::IsMember(kColors).description(""))
@@ -157,13 +156,13 @@ class UsageWithKey : public CLI::Formatter {
 void AddPositionals(CLI::App* app, const CommandArguments& arguments, Typed* typed) {
   CLI::Option* paths = app->add_option("PATH", typed->words, arguments.paths);
   paths->type_name("")->required();
-  if (arguments.key) app->add_option(kKeyName, "The key to look for")->type_name("");
+  if (arguments.key) app->add_option(kKeyName, "The key to look up")->type_name("");
 }
 
 void AddRange(CLI::App* app, Typed* typed) {
-  CLI::Option* from = app->add_option("--from", typed->from, "First key")->type_name("KEY");
-  CLI::Option* to = app->add_option("--to", typed->to, "Key to stop before")->type_name("KEY");
-  app->add_option("--prefix", typed->prefix, "Only keys that begin with it")
+  CLI::Option* from = app->add_option("--from", typed->from, "Start at this key")->type_name("KEY");
+  CLI::Option* to = app->add_option("--to", typed->to, "End before this key")->type_name("KEY");
+  app->add_option("--prefix", typed->prefix, "Only keys with this prefix")
       ->type_name("KEY")
       ->excludes(from)
       ->excludes(to);
@@ -173,8 +172,7 @@ void AddForms(CLI::App* app, bool may_be_raw, Typed* typed) {
   CLI::Option* hex =
       app->add_flag("--hex", typed->hex, "Keys and values in hexadecimal, typed and shown");
   if (!may_be_raw) return;
-  app->add_flag("--raw", typed->raw, "Keys and values as their bytes are, not escaped")
-      ->excludes(hex);
+  app->add_flag("--raw", typed->raw, "Keys and values as raw bytes, not escaped")->excludes(hex);
 }
 
 // CLI11's own units include powers of ten.
@@ -182,7 +180,7 @@ std::string CheckRate(const std::string& text) {
   uint64_t bytes = 0;
   return ReadRate(text, &bytes) ? ""
                                 : Concat("\"", lsm::Escape(text, 40),
-                                         "\" is no number of bytes: 1 or more, with K, M or G");
+                                         "\" is not a number of bytes: 1 or more, with K, M or G");
 }
 
 std::string CheckThreads(const std::string& text) {
@@ -194,7 +192,7 @@ std::string CheckThreads(const std::string& text) {
 
 void AddPace(CLI::App* app, Typed* typed) {
   app->add_option("--rate", typed->rate,
-                  "Read at most BYTES of tables a second; K, M, G: KiB, MiB, GiB")
+                  "Read at most BYTES of tables per second; K, M, G: KiB, MiB, GiB")
       ->check(CheckRate)
       ->type_name("BYTES");
   app->add_option("--threads", typed->request.threads,
@@ -205,8 +203,8 @@ void AddPace(CLI::App* app, Typed* typed) {
 
 void AddProbes(CLI::App* app, Typed* typed) {
   app->add_option("--probes", typed->request.probes,
-                  "Ask about N absent keys (at most 1,000,000,000); 0: do not measure.  "
-                  "Default: as many that about 4,000 pass, and at most 1 GiB of keys")
+                  "Query the filter for N absent keys (at most 1,000,000,000); 0: do not measure.  "
+                  "Default: enough that about 4,000 pass, but at most 1 GiB of keys")
       ->check(CheckProbes)
       ->type_name("N");
 }
@@ -228,12 +226,12 @@ void AddCommand(CLI::App* app, const Command& command, Typed* typed) {
     sub->add_flag("--records-only", request->records_only, "Records without the writes in them");
   if (arguments.keys_only != nullptr)
     sub->add_flag("--keys-only", request->keys_only, arguments.keys_only);
-  if (arguments.tables) sub->add_flag("--tables", request->with_tables, "Each table too");
+  if (arguments.tables) sub->add_flag("--tables", request->with_tables, "Show each table too");
   if (arguments.forms) AddForms(sub, arguments.raw, typed);
   if (arguments.logs) {
-    sub->add_option(
-           "--logs", request->log_directory,
-           "Where the store's logs are, if neither with its tables nor where its manifest says")
+    sub->add_option("--logs", request->log_directory,
+                    "Directory of the store's logs, if it is neither the tables' nor the one in "
+                    "the manifest")
         ->type_name("DIR");
   }
   sub->footer(Concat("Example:\n  ", command.example));
@@ -283,7 +281,7 @@ bool FromHex(std::string_view text, std::string* bytes) {
 bool ReadKey(const std::string& text, const Typed& typed, const World& world, std::string* key) {
   if (typed.hex ? FromHex(text, key) : lsm::Unescape(text, key)) return true;
   *world.err << "sstdump: key \"" << lsm::Escape(text)
-             << (typed.hex ? "\" is not hexadecimal: two digits a byte\n"
+             << (typed.hex ? "\" is not hexadecimal: two digits per byte\n"
                            : "\": a backslash must be followed by xHH, or by another backslash\n");
   return false;
 }
@@ -396,15 +394,14 @@ std::string TakePaths(Typed* typed, const World& world) {
   request.paths = typed->words;
   if (!request.command->arguments.key) return "";
   request.paths.pop_back();
-  if (request.paths.empty())
-    return Concat(name, " takes PATH... and KEY, and one of them is missing");
+  if (request.paths.empty()) return Concat(name, " needs PATH... and KEY; one of them is missing");
   if (request.command->arguments.raw && typed->raw && !request.json && request.paths.size() > 1)
-    return Concat(name, " --raw writes one value, so that it takes one PATH");
+    return Concat(name, " --raw writes one value, so it takes only one PATH");
   const std::string& key = typed->words.back();
   if (absl::IsNotFound(FindTarget(world, request.paths.front()).status()) &&
       FindTarget(world, key).ok()) {
     return Concat("KEY comes last: \"", lsm::Escape(request.paths.front(), 60),
-                  "\" is no file, but \"", lsm::Escape(key, 60), "\" is");
+                  "\" is not a file, but \"", lsm::Escape(key, 60), "\" is");
   }
   return "";
 }
@@ -489,7 +486,7 @@ ParsedCommandLine ParseCommandLine(const std::vector<std::string>& arguments, co
     const bool is_amiss = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr ||
                           dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
     if (const std::string word = UnknownOption(arguments, used); is_amiss && !word.empty())
-      message += Concat("; a KEY or PATH like ", lsm::Escape(word, 60), " comes after --");
+      message += Concat("; a KEY or PATH like ", lsm::Escape(word, 60), " must follow --");
     return Wrong(world, Concat(message, "; sstdump ", command, "--help tells more"));
   }
   Unprotect(&typed);

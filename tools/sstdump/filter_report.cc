@@ -43,8 +43,8 @@ class Prober {
       if (result_->damage.size() < Session::kProblemsMax) {
         result_->damage.push_back(
             lsm::DamageAt(table_.path(), block_offset,
-                          lsm::Concat("the filter says no to the key ", lsm::QuotedKey(user_key),
-                                      ", which is there")));
+                          lsm::Concat("the filter denies the key ", lsm::QuotedKey(user_key),
+                                      ", which the table holds")));
       }
     }
     if (has_previous_) AskBetween(previous_, user_key);

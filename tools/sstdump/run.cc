@@ -114,7 +114,8 @@ void ShowProblems(const StoreFiles& files, const Target& directory, ChosenFiles*
       std::find(problems.begin(), problems.end(), files.manifest_status) == problems.end())
     problems.push_back(files.manifest_status);
   if (chosen->targets.empty() && problems.empty() && !has_store) {
-    problems.push_back(absl::NotFoundError("no store, and no file that this command could show"));
+    problems.push_back(
+        absl::NotFoundError("not a store, and no file that this command could show"));
   }
   if (problems.empty()) return;
   session->Begin(directory.path, NameOf(directory.kind));
@@ -122,7 +123,7 @@ void ShowProblems(const StoreFiles& files, const Target& directory, ChosenFiles*
   if (is_lost && !chosen->targets.empty()) {
     session->Note(
         Concat(lsm::Escape(directory.path),
-               ": which files the store needs is not known; some of these may be out of date"));
+               ": the files that the store needs are unknown; some of these may be obsolete"));
   }
   session->End();
 }
@@ -178,7 +179,7 @@ void SayThatTheAnswerIsUnknown(const Target& directory, Session* session) {
   }
   session->Print(Heading(*session, directory.path,
                          Concat("key ", session->ShowKey(key, KeyColumns(*session, 20, 2)))));
-  session->Print("  answer  unknown: what may hold it cannot be read\n");
+  session->Print("  answer  unknown: a file that may hold it cannot be read\n");
   session->End();
 }
 

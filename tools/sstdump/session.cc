@@ -260,7 +260,8 @@ void Session::Add(Problem problem, Outcome outcome) {
   Count(outcome);
   ++file_problem_count_;
   if (file_problem_count_ > kProblemsMax) return;
-  if (file_problem_count_ == kProblemsMax) problem.message += "; more of this file is not shown";
+  if (file_problem_count_ == kProblemsMax)
+    problem.message += "; further problems of this file are not shown";
   if (!json_wanted()) PrintProblem(problem);
   problems_.push_back(std::move(problem));
 }

@@ -1,8 +1,8 @@
-# Building by presets, checks of the sources, and the programs of embedders.  Sourced by tools/dev.
+# Builds by presets, checks of the sources, and the embedding projects.  Sourced by tools/dev.
 # shellcheck shell=bash
 
-# Uses ccache if it is installed.  Precompiled headers need its sloppiness about times; clones share the cache, because
-# no source names its place.
+# Uses ccache if it is installed.  Precompiled headers need its sloppiness about times.  Clones share the cache, because
+# no source contains its path.
 if command -v ccache >/dev/null; then
   export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
   export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS-pch_defines,time_macros}
@@ -14,7 +14,7 @@ configure() {
   cmake --preset "$preset" --fresh -S "$root" && cksum <"$root/CMakePresets.json" >"$dir/.configured"
 }
 
-# Configures a preset unless that was done, for this place and with these presets.  Ninja sees to the rest.
+# Configures a preset unless it was configured here with the current presets.  Ninja does the rest.
 ensure_configured() {
   local preset=$1 dir=$build/$1 made_for
   made_for=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$dir/CMakeCache.txt" 2>/dev/null)
@@ -22,7 +22,7 @@ ensure_configured() {
   if [[ -f $dir/build.ninja && $(cat "$dir/.configured" 2>/dev/null) == "$(cksum <"$root/CMakePresets.json")" ]]; then
     return 0
   fi
-  # Whether this is needed depends on what went before, so it does not count as a check passed.
+  # Whether this step is needed depends on earlier runs, so it does not count as a passed check.
   if ! step "configure-$preset" "Configure $preset" configure "$preset"; then
     failed=$((failed + 1))
     if [[ $how == must ]]; then exit 1; fi
@@ -47,11 +47,11 @@ test_preset() {
   (cd -- "$root" && ctest --preset "$preset" -j "$(nproc)" "$@")
 }
 
-# Each job is to be done: one that cannot be done here fails, but for those that the caller does without.
+# All jobs must run; one that cannot run here fails, unless the caller leaves it out.
 jobs_left_out=()
 if [[ -n ${TRELLIS_NO_PEERS:-} ]]; then jobs_left_out=(without differential) packages_to_compare=(); fi
 
-# The jobs that look for lost or misread data, then the seeded bugs that they must find.
+# Runs the jobs that look for lost or misread data, then the seeded bugs that they must find.
 reliability() {
   local programs=$build/release/tests/reliability status=0
   "$programs/reliability" "${jobs_left_out[@]}" || status=1
@@ -59,7 +59,7 @@ reliability() {
   return "$status"
 }
 
-# What each of them did.
+# Prints the figures of each job.
 reliability_figures() {
   grep -E '^([a-z]+ +[0-9,]+ .* \([0-9.]+ s\)$|FOUND|NOT CAUGHT|[0-9]+ of [0-9]+ seeded)' "$step_log"
 }
@@ -72,8 +72,8 @@ clang_format() {
   (cd -- "$root" && sources | tr '\n' '\0' | xargs -0 -n 20 -P "$(nproc)" "$tool" "$@")
 }
 
-# Clang reads every source of the store, the filters and the tools, with its own analysis of which lock guards what.
-# The commands are those of the build, cut down to reading.
+# Clang's analysis of locks over every source of the store, the filters and the tools.  Uses the build's commands with
+# -fsyntax-only.
 thread_safety() {
   local list=$build/clang/analyses
   awk -v root="$root/" '
@@ -88,14 +88,14 @@ thread_safety() {
   cd -- "$build/clang" && tr '\n' '\0' <"$list" | xargs -0 -n 1 -P "$(nproc)" sh -c
 }
 
-# Installs a build, moves it, and looks for any trace of the place where it was built.
+# Installs a build, moves it, and looks for traces of the path where it was built.
 stage() {
   local from=$1 to=$build/stage/$2
   rm -rf "$to" "$to.made" &&
     cmake --install "$from" --prefix "$to.made" &&
     mv "$to.made" "$to" || return 1
   if grep -rlF -- "$root/" "$to" | grep .; then
-    echo 'the files above tell where they were built'
+    echo 'the files above contain the path of the build'
     return 1
   fi
 }

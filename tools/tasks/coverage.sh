@@ -1,10 +1,10 @@
-# Which branches the tests take.  Sourced by tools/dev.
+# Branch coverage of the tests.  Sourced by tools/dev.
 # shellcheck shell=bash
 
-# Of the branches of lsm/ and of bloom/, in percent, that tests must take.
+# The least branch coverage of lsm/ and of bloom/, in per cent.
 branches_least=90
 
-# The tests of both, each program once as a whole, on all cores; programs that tests start count too.
+# Runs each test program of both once, on all cores; programs that tests start count too.
 run_counting() {
   local dir=$build/coverage
   rm -rf "$dir/profiles" && mkdir -p "$dir/profiles" || return 1
@@ -15,7 +15,7 @@ run_counting() {
   } | xargs -P "$(nproc)" -I{} sh -c '{} || { echo "FAILED: {}"; exit 1; }'
 }
 
-# Lines and branches by folder, and of all; fails if too few branches of lsm/ or bloom/ were taken.
+# Prints lines and branches by folder and in total; fails if the branch coverage of lsm/ or bloom/ is too low.
 report_coverage() {
   local dir=$build/coverage programs=()
   mapfile -t programs < <(find "$dir"/tests/{bloom,lsm,fuzz,reliability} -type f -executable)
@@ -52,7 +52,7 @@ report_coverage() {
 }
 
 measure_coverage() {
-  export LLVM_PROFILE_FILE=$build/logs/others.profraw  # of what CMake tries
+  export LLVM_PROFILE_FILE=$build/logs/others.profraw  # for programs that CMake runs
   ensure_configured coverage
   must build-coverage 'Build with counters, by Clang' cmake --build "$build/coverage" \
     --target tests/bloom/all tests/lsm/all corpus_test reliability

@@ -1,12 +1,12 @@
 # The demo.  Sourced by tools/dev.
 # shellcheck shell=bash
 
-utf8() {  # prints a file; what is not UTF-8 is taken for Latin-1
+utf8() {  # prints a file; treats text that is not UTF-8 as Latin-1
   iconv -f UTF-8 -t UTF-8 "$1" 2>/dev/null || iconv -f ISO-8859-1 -t UTF-8 "$1"
 }
 
-# Stored: the words of American English.  Absent: those of eight other languages that are not among them, and lie
-# between the first and the last of them, as a key outside of that range would be refused without any filter.
+# Stored: the words of American English.  Absent: the words of eight other languages that are not among them and lie
+# between the first and the last of them.  A key outside of that range would be rejected without a filter.
 prepare_words() {
   local dir=$build/demo file
   export LC_ALL=C
@@ -21,7 +21,7 @@ prepare_words() {
 
 from_here() { realpath -m --relative-to="$PWD" -- "$1"; }
 
-# The commands that are worth a try: on the store of the usual filter if there is one, and with a key that is asked for.
+# Suggests commands to try, on the store of the usual filter if it exists, and with a key from the lookups.
 suggest_sstdump() {  # KEY
   local dump store table
   dump=$(from_here "$build/release/tools/sstdump")
@@ -29,7 +29,7 @@ suggest_sstdump() {  # KEY
     awk '{ last = $0 } /\/blocked-0\.01\// { usual = $0 } END { print usual ? usual : last }')
   if [[ -z $table ]]; then return; fi
   store=$(dirname "$table") table=$(from_here "$table") store=$(from_here "$store")
-  printf '\n%sLook into what it made:%s\n' "$bold" "$plain"
+  printf '\n%sInspect its stores:%s\n' "$bold" "$plain"
   printf '  %q %s %q\n' "$dump" levels "$store" "$dump" info "$table" "$dump" filter "$table" "$dump" verify "$store"
   printf '  %q dump %q --limit 5\n' "$dump" "$store"
   if [[ -n $1 ]]; then printf '  %q explain %q -- %q\n' "$dump" "$store" "$1"; fi
@@ -42,13 +42,13 @@ command_demo() {
   while (($# > 0)); do
     case $1 in
       --keys | --absent-keys | --synthetic)
-        if (($# < 2)); then misuse "$1 lacks its argument"; fi
+        if (($# < 2)); then misuse "$1 needs an argument"; fi
         if [[ $1 != --synthetic && ! -r $2 ]]; then misuse "cannot read $2"; fi
         if [[ $1 != --synthetic ]]; then asked_for=$2; fi
         keys+=("$1" "$2")
         shift 2 ;;
       --) shift; options=("$@"); break ;;
-      *) misuse "demo does not know $1 (options of read_amp come after --)" ;;
+      *) misuse "demo has no option $1 (options of read_amp come after --)" ;;
     esac
   done
   if ((${#keys[@]} == 0)); then wanted+=("${packages_of_words[@]}"); fi

@@ -1,7 +1,7 @@
-# What programs print, put into the documents.  Sourced by tools/dev.
+# Puts the output of programs into documents.  Sourced by tools/dev.
 # shellcheck shell=bash
 
-put_excerpt() {  # COMMAND FILE TEXT: between the marks of the command and the next end of an excerpt
+put_excerpt() {  # between the command's mark and the next end of an excerpt
   [[ -n $3 ]] || die "nothing to put into $2"
   awk -v begin="<!-- $1 -->" -v excerpt="$3" '
     $0 == begin { print; print excerpt; within = 1; next }
@@ -9,20 +9,20 @@ put_excerpt() {  # COMMAND FILE TEXT: between the marks of the command and the n
     !within { print }' "$root/$2" >"$build/excerpt.md" && cat "$build/excerpt.md" >"$root/$2" && rm "$build/excerpt.md"
 }
 
-# As it was printed.
+# Puts text as it was printed.
 put_figures() {  # COMMAND FILE TEXT
-  [[ -n $3 ]] || die "no figures: $2 is as it was"
+  [[ -n $3 ]] || die "no figures: $2 is unchanged"
   put_excerpt "$1" "$2" $'\n```\n'"$3"$'\n```\n'
 }
 
-# Blank lines around a table, which is Markdown itself.  What fails leaves the file as it was.
+# Puts a Markdown table with blank lines around it.  On failure the file is unchanged.
 put_printed() {  # COMMAND FILE PROGRAM [OPTIONS]
   local printed
-  printed=$("${@:3}") && [[ -n $printed ]] || die "$3 printed no table: $2 is as it was"
+  printed=$("${@:3}") && [[ -n $printed ]] || die "$3 printed no table: $2 is unchanged"
   put_excerpt "$1" "$2" $'\n'"$printed"$'\n'
 }
 
-# Snippets of programs: what stands in FILE between `// snippet: NAME` and `// end` follows `<!-- FILE: NAME -->`.
+# Snippets of programs: the lines of FILE between `// snippet: NAME` and `// end` are put after `<!-- FILE: NAME -->`.
 excerpt_snippets() {
   local page
   for page in "$root"/*/*.md "$root"/*.md; do
@@ -49,19 +49,19 @@ excerpt_snippets() {
   done
 }
 
-# Puts the goals of the last comparison into both pages.  A comparison takes long, so none is run here.
+# Puts the goals of the last comparison into both pages.  Does not run a comparison, which takes long.
 excerpt_peers() {
   put_written peers "$build/peers"
   put_excerpt 'tools/dev excerpt peers' README.md "$(cat "$build/peers/excerpt-goals.md")"
 }
 
-# Puts the excerpt that an experiment wrote beside its report into bench/README.md.
+# Puts the excerpt that an experiment wrote next to its report into bench/README.md.
 put_written() {  # NAME FOLDER
-  [[ -s $2/excerpt-$1.md ]] || die "no $2/excerpt-$1.md: has a run ended here?"
+  [[ -s $2/excerpt-$1.md ]] || die "no $2/excerpt-$1.md: run tools/dev $1 to its end first"
   put_excerpt "tools/dev excerpt $1" bench/README.md "$(cat "$2/excerpt-$1.md")"
 }
 
-# Runs an experiment and puts what it writes.
+# Runs an experiment and puts its excerpt.
 put_experiment() {  # NAME FOLDER PROGRAM [OPTIONS]
   "${@:3}" --out "$2" >"$logs/excerpt-$1.log" || die "$3 failed: $logs/excerpt-$1.log"
   put_written "$1" "$2"
@@ -89,13 +89,13 @@ excerpt_speed() {
     --benchmark_filter='/(floor|inlined|blocked/9400|split-block/9400|fuse4|ribbon).*:10000000'
 }
 
-# Streams in full: about ten minutes of processor time.
+# The full streams: about ten minutes of processor time.
 excerpt_streams() {  # [NAME]
   build_preset release filter_lab
   put_experiment "${1:-streams}" "$build/streams" "$build/release/bench/filter_lab" --only streaming --full
 }
 
-# Only the reference machine is comparable with the source's program.
+# Times are comparable with the source's program only on the reference machine.
 excerpt_stream-times() { excerpt_streams stream-times; }
 
 build_level_filters() {
@@ -110,7 +110,7 @@ excerpt_levels() {
   put_experiment levels "$build/level_filters" "$build/release/bench/level_filters"
 }
 
-# A tree of four levels.
+# Makes a tree of four levels.
 excerpt_styles() {
   build_preset release compaction_styles
   put_experiment styles "$build/styles" "$build/release/bench/compaction_styles" --keys 2000000 --flushes 1024
@@ -123,7 +123,7 @@ excerpt_partitions() {
 
 excerpt_reliability() {
   build_preset release reliability seeded_bugs
-  must reliability 'Look for lost and misread data, and for seeded bugs' reliability
+  must reliability 'Reliability programme and seeded bugs' reliability
   put_figures 'tools/dev excerpt reliability' lsm/RELIABILITY.md "$(reliability_figures)"
 }
 
@@ -132,7 +132,7 @@ excerpt_coverage() {
   put_figures 'tools/dev excerpt coverage' lsm/RELIABILITY.md "$(cat "$step_log")"
 }
 
-# What the last soak did in all.
+# The totals of the last soak.
 soak_figures() {
   cat "$logs/soak.command" && grep '^in all' "$logs/soak.log" && awk '
     /^scripts/ { split($0, parts, " distinct"); count = split(parts[1], words, " "); gsub(",", "", words[count])
@@ -145,7 +145,7 @@ soak_figures() {
 
 excerpt_soak() {
   grep -qs '^in all' "$logs/soak.log" && grep -qs '^fuzzed' "$logs/soak-fuzz.log" ||
-    die 'no soak has come to its end here: tools/dev soak --hours 1'
+    die 'no soak has finished here: run tools/dev soak --hours 1'
   put_figures 'tools/dev excerpt soak' lsm/RELIABILITY.md "$(soak_figures)"
 }
 
@@ -158,7 +158,7 @@ command_excerpt() {
       coverage) lock && all_packages && excerpt_coverage ;;
       soak) excerpt_soak ;;
       peers) excerpt_peers ;;
-      scale) put_written scale "$build/scale" ;;  # of the last run here, which takes long
+      scale) put_written scale "$build/scale" ;;  # of the last run here, because a run takes long
       kinds | family | speed | streams | stream-times | levels | partitions | styles | reliability)
         lock && all_packages && "excerpt_$part"
         ;;

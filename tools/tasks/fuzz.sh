@@ -3,25 +3,25 @@
 
 fuzzer=$build/fuzz/tests/fuzz/fuzz_loaders
 
-# A loader's kept corpus and its seeds as files; a fuzzer then starts from them.
+# Unpacks a loader's stored corpus and seeds into files, where a fuzzer starts.
 unpack_corpus() {  # NAME DIRECTORY
   rm -rf "$2" && mkdir -p "$2" "$2.crashes" &&
     "$fuzzer" --loader="$1" --unpack="$root/tests/testdata/fuzz/$1.corpus" "$2"
 }
 
-# What a small file may cost is little, so that those that read stores are held to it; some filters promise less.
+# A small file must not cost much, so loaders that read stores get limits; some filters promise less.
 run_fuzzer() {  # NAME SECONDS DIRECTORY
   local limits=(-rss_limit_mb=2048 -malloc_limit_mb=512)
   if grep -qx -- "$1" <<<"$("$fuzzer" --list=store)"; then
-    # To weigh each input again (entropic) takes longer than to open a store.
+    # Weighing each input again (entropic) takes longer than opening a store.
     limits=(-rss_limit_mb=512 -malloc_limit_mb=64 -entropic=0)
   fi
-  # What was freed and is still kept counts too.
+  # Memory in quarantine after being freed counts too.
   ASAN_OPTIONS=quarantine_size_mb=64 "$fuzzer" --loader="$1" -max_total_time="$2" -max_len=8192 "${limits[@]}" \
     -timeout=10 -print_final_stats=1 -artifact_prefix="$3.crashes/" "$3"
 }
 
-# Fuzzes one loader, then keeps the fewest inputs that cover as much.
+# Fuzzes one loader, then keeps the fewest inputs with the same coverage.
 fuzz_loader() {  # NAME SECONDS
   local kept=$root/tests/testdata/fuzz/$1.corpus dir=$build/fuzz/corpora/$1
   unpack_corpus "$1" "$dir" && rm -rf "$dir.least" && mkdir -p "$dir.least" "${kept%/*}" &&
@@ -46,14 +46,14 @@ command_fuzz() {
   ((failed == 0 && passed > 0))
 }
 
-# For `test`: what reads a store's files, each for so many seconds, one on each core.  Keeps nothing.
+# For `test`: fuzzes each loader of a store's files for that many seconds, one per core.  Keeps nothing.
 fuzz_store() {  # SECONDS
   export fuzzer root build
   export -f fuzz_briefly unpack_corpus run_fuzzer
   "$fuzzer" --list=store | xargs -P "$(nproc)" -I{} bash -c 'fuzz_briefly "$@"' fuzz_briefly {} "$1"
 }
 
-# One of them: a line of what it did, and all that it said if it failed.
+# Fuzzes one loader; prints one line, and its whole output if it failed.
 fuzz_briefly() {  # NAME SECONDS
   local dir=$build/fuzz/brief/$1
   if unpack_corpus "$1" "$dir" && run_fuzzer "$1" "$2" "$dir" >"$dir.log" 2>&1; then

@@ -18,7 +18,7 @@ command_bench() {
   done
 }
 
-# Nothing else needs the peers, so setup does not install their packages.
+# Only this command needs the peers, so `setup` does not install their packages.
 command_peers() {
   lock
   all_packages

@@ -1,4 +1,4 @@
-# Talking to people, and steps: commands with a name, a log and a result.  Sourced by tools/dev.
+# Messages, and steps: commands with a name, a log and a result.  Sourced by tools/dev.
 # shellcheck shell=bash
 
 terminal=no
@@ -17,8 +17,8 @@ human() {  # 75.3 -> 1 min 15 s
   awk -v s="$1" 'BEGIN { if (s < 60) printf "%.1f s", s; else printf "%d min %02d s", s / 60, s % 60 }'
 }
 
-# A step is one command with a name.  Its output goes to build/logs/NAME.log, and to the terminal only when it
-# fails.  The command runs in a process group of its own, so that Ctrl-C ends it whole.
+# A step is one command with a name.  Its output goes to build/logs/NAME.log, and to the terminal only if it fails.  The
+# command runs in its own process group, so that Ctrl-C ends all of it.
 
 passed=0 failed=0
 child='' ticker=''
@@ -31,7 +31,7 @@ end_children() {
 }
 trap 'end_children; echo "tools/dev: interrupted" >&2; exit 130' INT TERM HUP
 
-# While a step runs, a terminal sees how long it has been and the last line of its log.
+# While a step runs, shows its duration and the last line of its log on a terminal.
 tick() {
   local title=$1 log=$2 width=${COLUMNS:-$(tput cols 2>/dev/null || echo 80)} from=$SECONDS line
   while sleep 1; do
@@ -45,7 +45,7 @@ record() {  # NAME RESULT SECONDS NOTE
   step_names+=("$1") step_results+=("$2") step_durations+=("$3") step_notes+=("$4")
 }
 
-# What to show of the log of a step that failed: of ctest's what failed and why, of any other its end.
+# Shows the relevant part of a failed step's log: ctest's failed tests and their output; otherwise the last lines.
 explain_failure() {
   if ! grep -q '^The following tests FAILED:' "$1"; then
     tail -n 40 "$1"
@@ -56,7 +56,7 @@ explain_failure() {
   sed -n '/^The following tests FAILED:/,$p' "$1"
 }
 
-# step NAME TITLE COMMAND...: true if the command was.  Sets `step_log`.
+# step NAME TITLE COMMAND...: succeeds if the command does.  Sets `step_log`.
 step() {
   local name=$1 title=$2 from=$EPOCHREALTIME status took
   shift 2
@@ -89,22 +89,22 @@ step() {
   return "$status"
 }
 
-# Of the last step's log: the lines that begin so, and what was found.
+# Lines of the last step's log that begin with the argument, and its findings.
 show_lines() { grep -E "^($1|FOUND) " "$step_log" | sed 's/^/      /'; }
 
-# A step that counts as one of the checks of `test`.
+# A step that counts as a check of `test`.
 check() {
   if step "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); return 1; fi
 }
 
-# A check that cannot be made because one before it failed.
+# Records a check that cannot run because an earlier one failed.
 left_out() {
   failed=$((failed + 1))
   record "$1" 'not run' 0 "because $2 failed"
   printf '%snot run%s %s, because %s failed\n' "$red" "$plain" "$1" "$2"
 }
 
-# check_tests NAME TITLE CTEST-COMMAND...: counts each test.  That no test ran is a failure.
+# check_tests NAME TITLE CTEST-COMMAND...: counts each test.  Fails if no test ran.
 check_tests() {
   local status=0 line count bad=0
   step "$@" || status=1
@@ -130,17 +130,17 @@ summary() {
     printf '%-20s %-8s %14s  %s\n' "${step_names[i]}" "${step_results[i]}" "$(human "${step_durations[i]}")" \
       "${step_notes[i]}"
   done
-  printf 'In all %s.\n' "$(human "$(seconds_since "$started")")"
+  printf 'Total: %s.\n' "$(human "$(seconds_since "$started")")"
 }
 
-# For commands that end at the first step that fails.
+# For commands that end at the first failed step.
 must() { step "$@" || exit 1; }
 
-# One tools/dev at a time works in this tree: two in one build directory would undo each other's work.
+# Only one tools/dev works in this tree at a time: two would undo each other's work in one build directory.
 lock() {
   mkdir -p "$build" && { exec 9>"$build/.lock"; } 2>/dev/null || die "cannot write in $build"
   if ! flock -n 9; then
-    echo 'Waiting for another tools/dev that works in this tree ...'
+    echo 'Waiting for another tools/dev in this tree ...'
     flock 9
   fi
 }

@@ -1,7 +1,7 @@
-# Everything that must pass, and parts of it.  Sourced by tools/dev.
+# All checks, and parts of them.  Sourced by tools/dev.
 # shellcheck shell=bash
 
-# Without --full: the checks that a change to the store, the filters or sstdump is most likely to fail.
+# Without --full: the checks that a change to the store, the filters or sstdump most likely breaks.
 command_test() {
   local tests=test_product
   case "$#:${1:-}" in
@@ -22,7 +22,7 @@ command_test() {
 test_product() {
   if build_preset release bloom/all lsm/all tools/all product_tests reliability; then
     check_tests test-release 'Test release' test_preset release -L product
-    check reliability-minute 'Look for lost and misread data, a minute' \
+    check reliability-minute 'Reliability programme, one minute' \
       "$build/release/tests/reliability/reliability" part 12 "${jobs_left_out[@]}"
     reliability_figures | sed 's/^/      /'
     check_embedding
@@ -43,7 +43,7 @@ test_product() {
 test_everything() {
   if build_preset release; then
     check_tests test-release 'Test release' test_preset release
-    check reliability 'Look for lost and misread data, and for seeded bugs' reliability
+    check reliability 'Reliability programme and seeded bugs' reliability
     reliability_figures | sed 's/^/      /'
     check_embedders
   else
@@ -53,20 +53,20 @@ test_everything() {
   fi
   if build_preset asan; then
     check_tests test-asan 'Test with AddressSanitizer and UndefinedBehaviorSanitizer' test_preset asan
-    check reliability-asan 'Look for lost and misread data with them, a little' \
+    check reliability-asan 'Reliability programme with them, briefly' \
       "$build/asan/tests/reliability/reliability" part 100 "${jobs_left_out[@]}"
   else
     left_out test-asan build-asan
     left_out reliability-asan build-asan
   fi
   if build_preset fuzz fuzz_loaders; then
-    check fuzz 'Fuzz what reads a store, 40 s each' fuzz_store 40
+    check fuzz 'Fuzz the readers of store files, 40 s each' fuzz_store 40
     show_lines fuzzed
   else
     left_out fuzz build-fuzz
   fi
   if test_concurrent concurrent_tests reliability; then
-    check histories-tsan 'Look for an order of concurrent calls with it' \
+    check histories-tsan 'Concurrent histories with it' \
       "$build/tsan/tests/reliability/reliability" histories 1 2000
     reliability_figures | sed 's/^/      /'
   else
@@ -74,7 +74,7 @@ test_everything() {
   fi
 }
 
-# test_concurrent TARGET...: false if they cannot be built.
+# test_concurrent TARGET...: fails if they cannot be built.
 test_concurrent() {
   if ! build_preset tsan "$@"; then
     left_out test-tsan build-tsan
@@ -95,7 +95,7 @@ command_quick() {
   ((failed == 0))
 }
 
-# Rewrites the expectations of tests that are tables of text.
+# Rewrites the expected output of tests that are tables of text.
 command_rewrite() {
   lock
   all_packages
@@ -116,9 +116,9 @@ command_soak() {
   seed=$(($(date +%s) / 60))
   mkdir -p "$logs" && rm -f "$logs"/soak*.log && echo "tools/dev soak --hours $hours" >"$logs/soak.command"
   minutes=$(awk -v hours="$hours" 'BEGIN { printf "%d", hours * 60 }')
-  # About what each needs for a day's goals (lsm/RELIABILITY.md).
+  # The approximate shares that a day's goals need (lsm/RELIABILITY.md).
   programme=$((minutes * 38 / 100)) tsan=$((minutes * 6 / 100))
-  # One loader on each core at a time.
+  # One loader per core at a time.
   fuzz_seconds=$((minutes * 60 * 56 / 100 * $(nproc) / $("$fuzzer" --list=store | wc -l)))
   check soak "Soak for $programme minutes" \
     "$build/release/tests/reliability/reliability" soak "$programme" "$seed" "${jobs_left_out[@]}"
@@ -132,10 +132,14 @@ command_soak() {
   ((failed == 0))
 }
 
-# What takes memory away on purpose, or waits for threads that Valgrind runs one at a time, is left out, and what
-# calculates only; so are tests without descriptors, of which Valgrind takes some for itself, after the file is there,
-# and those that measure their process, of which Valgrind is a part.
-# Leaks are what AddressSanitizer looks for, which does not take a forked child's threads for lost.
+# Leaves out tests that
+#
+# - exhaust memory on purpose, or wait for threads, which Valgrind runs one at a time;
+# - only calculate;
+# - exhaust file descriptors, of which Valgrind needs some;
+# - measure their own process, which contains Valgrind.
+#
+# AddressSanitizer looks for leaks; unlike Valgrind, it does not report a forked child's threads as lost.
 run_under_valgrind() {
   find "$build"/valgrind/tests/{bloom,lsm} -type f -executable -name '*_test' |
     grep -vE '/(bloom_memory|bloom_inlined|symbols|[a-z_]*concurrent|store_damage|store_memory|bloom_rates)_test$' |

@@ -72,7 +72,7 @@ Table RowsTable(std::string id, std::string title, const std::vector<AccuracyRow
   table.columns = {{"variant", "", false},
                    {"keys", "", true},
                    {"target", "target FPP", true},
-                   {"filters", "filters, of as many seeds", true},
+                   {"filters", "filters, each with its own seed", true},
                    {"bits/key", "", true}};
   AddRateColumns(&table);
   for (const AccuracyRow& row : rows) {
@@ -152,24 +152,22 @@ Json ToJson(const AccuracyResults& results) {
 
 std::vector<Section> SectionsOf(const AccuracyResults& results) {
   return {
-      {"Measured beside predicted: over the target",
-       "Each variant, asked for keys that were never added, against what it predicts of itself. "
-       "The bars are two standard errors either way." +
+      {"Measured and predicted rates by target",
+       "Each variant, queried with keys that were never added, and its own prediction. The bars "
+       "are two standard errors to each side." +
            Farthest(results.over_targets),
        "accuracy_targets",
-       {PivotTable("accuracy-targets-off", "Off by, % of the predicted, by target FPP",
+       {PivotTable("accuracy-targets-off", "Deviation, % of the prediction, by target FPP",
                    results.over_targets,
                    [](const AccuracyRow& row) { return Plain(row.target_fpp); }),
-        RowsTable("accuracy-targets", "False-positive rates over the target",
-                  results.over_targets)}},
-      {"Measured beside predicted: over the number of keys",
+        RowsTable("accuracy-targets", "False-positive rates by target", results.over_targets)}},
+      {"Measured and predicted rates by number of keys",
        "The same at a target of " + Plain(kFppOverKeys) + "." + Farthest(results.over_keys),
        "accuracy_keys",
-       {PivotTable("accuracy-keys-off", "Off by, % of the predicted, by number of keys",
+       {PivotTable("accuracy-keys-off", "Deviation, % of the prediction, by number of keys",
                    results.over_keys,
                    [](const AccuracyRow& row) { return lsm::ReadableCount(row.keys); }),
-        RowsTable("accuracy-keys", "False-positive rates over the number of keys",
-                  results.over_keys)}}};
+        RowsTable("accuracy-keys", "False-positive rates by number of keys", results.over_keys)}}};
 }
 
 }  // namespace bench

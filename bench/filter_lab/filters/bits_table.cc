@@ -23,7 +23,8 @@ absl::StatusOr<BitsTableResults> RunBitsTable(const LabConfig& config, Steps ste
   const std::vector<PublishedRate> published = PublishedTable();
   steps.Plan(published.size());
   for (const PublishedRate& entry : published) {
-    TRELLIS_RETURN_IF_ERROR(steps.Begin(lsm::Concat("table: ", entry.bits_per_key, " bits a key")));
+    TRELLIS_RETURN_IF_ERROR(
+        steps.Begin(lsm::Concat("table: ", entry.bits_per_key, " bits per key")));
     // Different keys for each entry; otherwise neighbours would deviate alike.
     const uint64_t seed = config.seed + 1000 * entry.bits_per_key + 10 * entry.probes;
     TRELLIS_ASSIGN_OR_RETURN(
@@ -68,12 +69,12 @@ namespace {
 
 // The textbook's k is not a whole number; this table shows the cost of rounding it.
 Table BestTable(const BitsTableResults& results) {
-  Table table{"bits-table-best", "The best k: (m/n) ln 2, and a whole one", {}, {}};
-  table.columns = {{"m/n", "bits a key", true},
+  Table table{"bits-table-best", "The best k: (m/n) ln 2, and the best whole number", {}, {}};
+  table.columns = {{"m/n", "bits per key", true},
                    {"(m/n) ln 2", "the best k", true},
                    {"0.6185^(m/n)", "rate with that k", true},
                    {"k", "the best whole k", true},
-                   {"above", "its predicted rate above 0.6185^(m/n), %", true}};
+                   {"above", "excess of its predicted rate over 0.6185^(m/n), %", true}};
   AddRateColumns(&table);
   for (const BestProbesRow& row : results.best) {
     const double above = 100 * (row.rate.predicted.value_or(0) / row.real_rate - 1);
@@ -87,7 +88,8 @@ Table BestTable(const BitsTableResults& results) {
 
 // A row for each number of bits, a column for each number of probes.
 Table OffTable(const BitsTableResults& results) {
-  Table table{"bits-table-off", "Off by, % of the formula, by m/n and k", {{"m/n", "", true}}, {}};
+  Table table{
+      "bits-table-off", "Deviation, % of the formula, by m/n and k", {{"m/n", "", true}}, {}};
   for (const BitsTableRow& row : results.rows) {
     if (row.probes == 1) table.rows.push_back({std::to_string(row.bits_per_key)});
     if (table.columns.size() <= row.probes)
@@ -101,8 +103,8 @@ Table OffTable(const BitsTableResults& results) {
 }  // namespace
 
 std::vector<Section> SectionsOf(const BitsTableResults& results) {
-  Table table{"bits-table", "Rates for m/n bits a key and k probes", {}, {}};
-  table.columns = {{"m/n", "bits a key", true}, {"k", "probes", true}, {"published", "", true}};
+  Table table{"bits-table", "Rates for m/n bits per key and k probes", {}, {}};
+  table.columns = {{"m/n", "bits per key", true}, {"k", "probes", true}, {"published", "", true}};
   AddRateColumns(&table);
   double farthest = 0;
   for (const BitsTableRow& row : results.rows) {
@@ -113,21 +115,19 @@ std::vector<Section> SectionsOf(const BitsTableResults& results) {
     if (row.rate.predicted.has_value())
       farthest = std::max(farthest, std::abs(row.published / *row.rate.predicted - 1));
   }
-  return {
-      {"The (m/n, k) table",
-       lsm::Concat("P. Cao's rates, which planners of filters go by, measured with standard "
-                   "filters of ",
-                   lsm::ReadableCount(results.keys),
-                   " keys. The published ones are the formula's to three digits (farthest off "
-                   "by ",
-                   Fixed(100 * farthest, 2), " % of it)."),
-       "bits_table",
-       {OffTable(results), std::move(table)}},
-      {"The (m/n, k) table: the best k",
-       "The best k is (m/n) ln 2, which is no whole number, with the rate 0.6185^(m/n). A whole "
-       "k comes close to that rate and never below it.",
-       "best_probes",
-       {BestTable(results)}}};
+  return {{"The (m/n, k) table",
+           lsm::Concat(
+               "P. Cao's rates, which filter planners use, measured with standard filters of ",
+               lsm::ReadableCount(results.keys),
+               " keys. The published rates are the formula's to three digits (largest deviation ",
+               Fixed(100 * farthest, 2), " % of it)."),
+           "bits_table",
+           {OffTable(results), std::move(table)}},
+          {"The (m/n, k) table: the best k",
+           "The best k, (m/n) ln 2, is not a whole number; its rate is 0.6185^(m/n). A whole k "
+           "comes close to that rate and never below it.",
+           "best_probes",
+           {BestTable(results)}}};
 }
 
 }  // namespace bench

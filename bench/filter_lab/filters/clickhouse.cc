@@ -111,14 +111,14 @@ std::vector<Section> SectionsOf(const ChoiceResults& results) {
                                                : "NO"});
     AddRateCells(row.rate, &table.rows.back());
   }
-  return {{"ClickHouse's choice beside the optimum",
-           "The fewest whole bits a key by the table, then the fewest probes. That costs up to a "
-           "bit a key against the best whole k, and saves probes. For targets below the row of 19 "
-           "bits, its last, ClickHouse takes (19, 13) all the same. It cannot choose a row with "
-           "which one probe is enough, either: from 0.221 to 0.237 it takes 19 bits a key where 4 "
-           "do, and from 0.283 on (2, 2), which misses targets under 0.4 (older versions: 19 bits "
-           "again). bloom::ChooseFromTable (\"table\") chooses such rows, looks at that of 20 "
-           "bits, and refuses what no row meets.",
+  return {{"ClickHouse's choice and the optimum",
+           "ClickHouse takes the fewest whole bits per key from the table, then the fewest probes. "
+           "That costs up to one bit per key more than the best whole k, and saves probes. Two "
+           "groups of targets are chosen badly. Below the row of 19 bits, its last, it takes (19, "
+           "13) anyway. It cannot choose a row whose first probe suffices: from 0.221 to 0.237 it "
+           "takes 19 bits per key instead of 4, and from 0.283 on (2, 2), which misses targets "
+           "under 0.4 (older versions: 19 bits again). bloom::ChooseFromTable (\"table\") chooses "
+           "such rows, uses the row of 20 bits too, and refuses targets that no row meets.",
            "clickhouse",
            {std::move(table)}}};
 }

@@ -114,18 +114,18 @@ Json ToJson(const KindResults& results) {
 }
 
 std::vector<Section> SectionsOf(const KindResults& results) {
-  Table space{"kinds-space", "Bits a key and rates of the kinds that files hold", {}, {}};
+  Table space{"kinds-space", "Bits per key and rates of the kinds for files", {}, {}};
   space.columns = {{"kind", "", false},
                    {"keys", "", true},
                    {"target", "target FPP", true},
                    {"bits/key", "", true},
                    {"over limit", "bits over the limit log2(1/e), %", true}};
   AddRateColumns(&space);
-  Table speed{"kinds-speed", "Nanoseconds of the kinds that files hold", {}, {}};
+  Table speed{"kinds-speed", "Nanoseconds of the kinds for files", {}, {}};
   speed.columns = {{"kind", "", false},
                    {"keys", "", true},
                    {"target", "target FPP", true},
-                   {"build", "build, ns a key", true},
+                   {"build", "build, ns per key", true},
                    {"absent", "absent key, ns", true},
                    {"present", "present key, ns", true},
                    {"absent, batch", "absent key in a batch, ns", true},
@@ -146,10 +146,10 @@ std::vector<Section> SectionsOf(const KindResults& results) {
                                row.nanos.batch_absent, row.nanos.batch_present})
       speed.rows.back().push_back(lsm::ReadableNumber(nanos));
   }
-  return {{"Space against rate against speed",
-           "The kinds that a file may hold. No filter that is built once does with fewer than "
-           "log2(1/e) bits a key at a rate of e: the line. Times are processor time of independent "
-           "questions, of which a core has many under way; a build ends with probing all keys.",
+  return {{"Space, rate and speed",
+           "The kinds that a file may hold. The line is the lower bound for any filter that is "
+           "built once: log2(1/e) bits per key at rate e. Times are processor time of independent "
+           "queries, of which a core has many in flight. A build ends by probing all keys.",
            "kinds",
            {std::move(space), std::move(speed)}}};
 }

@@ -87,7 +87,7 @@ std::vector<Section> SectionsOf(const OverfillResults& results) {
   Table table{"overfill", "Rates with t times the planned keys", {}, {}};
   table.columns = {{"variant", "", false},
                    {"target", "target FPP", true},
-                   {"t", "keys, by those planned", true},
+                   {"t", "actual keys / planned keys", true},
                    {"bits/key", "", true}};
   AddRateColumns(&table);
   for (const OverfillRow& row : results.rows) {
@@ -97,8 +97,8 @@ std::vector<Section> SectionsOf(const OverfillResults& results) {
     AddRateCells(row.rate, &table.rows.back());
   }
   return {{"Overfilled",
-           lsm::Concat("Filters that were planned for ", lsm::ReadableCount(results.planned_keys),
-                       " keys and get t times as many, of five seeds. Those that grow take more "
+           lsm::Concat("Filters planned for ", lsm::ReadableCount(results.planned_keys),
+                       " keys that get t times as many, with five seeds. Growing filters take more "
                        "memory instead."),
            "overfill",
            {std::move(table)}}};

@@ -136,16 +136,16 @@ Json ToJson(const RetouchResults& results) {
 
 std::vector<Section> SectionsOf(const RetouchResults& results) {
   Table table{"retouching", "False positives removed, and keys denied for it", {}, {}};
-  table.columns = {{"bits cleared", "which bits are cleared", false},
+  table.columns = {{"bits cleared", "choice of the cleared bits", false},
                    {"known", "known false positives", true},
                    {"bits", "bits cleared", true},
                    {"removed", "false positives removed", true},
                    {"predicted", "false positives removed, predicted", true},
                    {"denied", "keys denied", true},
                    {"predicted", "keys denied, predicted", true},
-                   {"off by", "keys denied: off by, % of the predicted", true},
-                   {"+-", "keys denied: standard error, % of the predicted", true},
-                   {"chi", "removed by denied", true}};
+                   {"off by", "keys denied: deviation, % of the prediction", true},
+                   {"+-", "keys denied: standard error, % of the prediction", true},
+                   {"chi", "removed / denied", true}};
   for (const RetouchRow& row : results.rows) {
     if (&row != &results.rows.front() && row.scheme != (&row - 1)->scheme)
       table.rows.emplace_back();
@@ -160,10 +160,9 @@ std::vector<Section> SectionsOf(const RetouchResults& results) {
            lsm::Concat("A filter of ", lsm::ReadableCount(results.keys), " keys at ",
                        Plain(results.target_fpp), ", and the ",
                        lsm::ReadableCount(results.false_positives),
-                       " absent keys that passed. To clear any ones removes as large a share of "
-                       "the false positives as of the keys (chi = 1). To clear one bit of each "
-                       "false positive that is known wins something, and the more the better the "
-                       "bit is chosen."),
+                       " absent keys that passed. Clearing random ones removes equal shares of the "
+                       "false positives and of the keys (chi = 1). Clearing one bit of each known "
+                       "false positive gains something, and more if the bit is chosen better."),
            "retouching",
            {std::move(table)}}};
 }

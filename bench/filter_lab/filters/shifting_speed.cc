@@ -86,7 +86,7 @@ Json ToJson(const ShiftingResults& results) {
 }
 
 std::vector<Section> SectionsOf(const ShiftingResults& results) {
-  Table speed{"shifting-speed", "Shifting beside standard, nanoseconds a question", {}, {}};
+  Table speed{"shifting-speed", "Shifting and standard, nanoseconds per query", {}, {}};
   speed.columns = {{"keys", "", true},
                    {"k", "probes", true},
                    {"absent: standard", "absent key: standard, ns", true},
@@ -112,13 +112,12 @@ std::vector<Section> SectionsOf(const ShiftingResults& results) {
       AddRateCells(row->rate, &rates.rows.back());
     }
   }
-  return {
-      {"Shifting's speed-up over standard",
-       "Two bits of a shifting filter are read with one load, so that a question makes half the "
-       "loads. Both filters have the same cells and probes, half of them ones. It is never more "
-       "accurate.",
-       "shifting",
-       {std::move(speed), std::move(rates)}}};
+  return {{"Shifting's speed-up over standard",
+           "One load reads two bits of a shifting filter, so a query makes half the loads. Both "
+           "filters have the same cells and probes, and half of their cells are ones. Shifting is "
+           "never more accurate.",
+           "shifting",
+           {std::move(speed), std::move(rates)}}};
 }
 
 }  // namespace bench

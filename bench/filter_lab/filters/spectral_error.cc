@@ -115,7 +115,7 @@ Json ToJson(const SpectralResults& results) {
 }
 
 std::vector<Section> SectionsOf(const SpectralResults& results) {
-  Table table{"spectral", "Counts that are wrong, and by how much", {}, {}};
+  Table table{"spectral", "Wrong counts, and their errors", {}, {}};
   table.columns = {{"counts", "", false},
                    {"method", "", false},
                    {"target", "target", true},
@@ -131,12 +131,12 @@ std::vector<Section> SectionsOf(const SpectralResults& results) {
     AddRateCells(row.rate, &table.rows.back());
   }
   return {{"Spectral filters: errors of counts",
-           lsm::Concat(lsm::ReadableCount(results.keys), " keys that come ",
+           lsm::Concat(lsm::ReadableCount(results.keys), " keys that occur ",
                        lsm::ReadableCount(results.additions),
                        " times in random order, the key of rank r ", lsm::ReadableCount(kMostOften),
-                       "/r times; and as many keys that come five times each. A count of minimum "
-                       "selection is wrong as often as an absent key passes; how often those of "
-                       "the other methods are depends on the keys' counts."),
+                       "/r times; and as many keys that occur five times each. With minimum "
+                       "selection a count is wrong as often as an absent key passes. With the "
+                       "other methods that depends on the keys' counts."),
            "spectral",
            {std::move(table)}}};
 }

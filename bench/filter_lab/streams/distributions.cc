@@ -155,14 +155,13 @@ Json ToJson(const DistributionResults& results) {
 }
 
 std::vector<Section> SectionsOf(const DistributionResults& results) {
-  return {
-      {"Streams: the three distributions",
-       "The rows of the streaming experiments are values drawn from three distributions, "
-       "multiplied and truncated to integers, as the source draws them. A filter's rate depends on "
-       "the share of new rows. It is small in the exponential stream, which has only several "
-       "hundred thousand different values, and large in the others.",
-       "distributions",
-       {StreamsTable(results), BinsTable(results)}}};
+  return {{"Streams: the three distributions",
+           "The rows of the streaming experiments are values from three distributions, multiplied "
+           "and truncated to integers, as in the source. A filter's rate depends on the share of "
+           "new rows. It is small in the exponential stream, which has only several hundred "
+           "thousand distinct values, and large in the others.",
+           "distributions",
+           {StreamsTable(results), BinsTable(results)}}};
 }
 
 }  // namespace bench

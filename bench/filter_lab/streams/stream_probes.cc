@@ -23,7 +23,7 @@ Table RowsTable(const StreamProbesResults& results) {
   table.columns = {{"stream", "", false},
                    {"filter", "", false},
                    {"k", "probes", true},
-                   {"ns", "ns a row, all included", true}};
+                   {"ns", "ns per row, all included", true}};
   AddRateColumns(&table);
   for (const StreamRun& run : results.rows) {
     if (&run != &results.rows.front() && run.probes != (&run - 1)->probes)
@@ -102,10 +102,10 @@ Json ToJson(const StreamProbesResults& results) {
 
 std::vector<Section> SectionsOf(const StreamProbesResults& results) {
   return {{"Streams: number of probes",
-           "Each stream with 2 to 14 probes, in filters of the same size. Shifting filters have an "
-           "even number. The more distinct rows a filter gets, the fewer probes are best; beyond "
-           "these, more probes fill the filter and cost time. The exponential stream has so few "
-           "distinct rows that two or three probes leave nearly no wrong answer.",
+           "Each stream with 2 to 14 probes in filters of the same size; shifting filters have an "
+           "even number. The more distinct rows a filter gets, the fewer probes are best; "
+           "additional probes fill the filter and cost time. The exponential stream has so few "
+           "distinct rows that two or three probes leave almost no wrong answer.",
            "stream_probes",
            {BestTable(results), RowsTable(results)}}};
 }

@@ -49,7 +49,7 @@ Table RunsTable(const StreamingResults& results) {
 }
 
 Table TenthsTable(const StreamingResults& results) {
-  Table table{"streaming-tenths", "Rows answered wrongly, tenth by tenth, of all so far", {}, {}};
+  Table table{"streaming-tenths", "Rows answered wrongly after each tenth, of all so far", {}, {}};
   table.columns = {
       {"stream", "", false}, {"filter", "", false}, {"rows", "", true}, {"distinct", "", true}};
   AddRateColumns(&table);
@@ -92,8 +92,8 @@ Table TotalsTable(const StreamingResults& results) {
   for (const Distribution distribution : kDistributions) {
     const std::string name = NameOf(distribution);
     table.columns.push_back({name + ", s", name + ": seconds in all", true});
-    table.columns.push_back({"filter, s", name + ": asking and adding, seconds", true});
-    table.columns.push_back({"ns a row", name + ": ns a row, all included", true});
+    table.columns.push_back({"filter, s", name + ": querying and adding, seconds", true});
+    table.columns.push_back({"ns/row", name + ": ns per row, all included", true});
   }
   for (const std::string& filter : SoundFilters(results)) {
     std::vector<std::string> row = {filter};
@@ -113,7 +113,7 @@ Table TotalsTable(const StreamingResults& results) {
 Table TimesTable(const StreamingResults& results) {
   Table table{"streaming-times", "Processor time of a row of the uniform stream", {}, {}};
   table.columns = {{"filter", "", false},
-                   {"filter ns", "asking and adding, ns", true},
+                   {"filter ns", "querying and adding, ns", true},
                    {"row ns", "drawing the row, its text and digest, ns", true},
                    {"together", "together, ns", true},
                    {"its hash", "with the source's hash in the same run, ns", true},
@@ -207,10 +207,11 @@ std::string EqualMemoryText(const StreamingResults& results) {
   if (spatial != nullptr) {
     const StreamTenth& all = spatial->all();
     text += lsm::Concat(
-        " Spatial's errors are another kind of error: of ", PercentText(all.wrong().measured()),
-        ", ", PercentText(static_cast<double>(all.false_negatives) / static_cast<double>(all.rows)),
-        " are old rows that it denies, since a key of a higher area took their cells, which no "
-        "filter for the removal of duplicates may do. A standard filter of its memory would let ",
+        " Spatial makes another kind of error: of ", PercentText(all.wrong().measured()), ", ",
+        PercentText(static_cast<double>(all.false_negatives) / static_cast<double>(all.rows)),
+        " are old rows that it denies, because a key of a higher area took their cells. A filter "
+        "that removes duplicates must not do that. A standard filter with the same memory would "
+        "let ",
         PercentText(bloom::StandardFpp(spatial->size_bits, spatial->probes, all.distinct)),
         " of new rows pass at the end, and deny none.");
   }
@@ -221,11 +222,11 @@ std::string EqualMemoryText(const StreamingResults& results) {
 std::string PartText(const StreamingResults& results, const StreamRun& run) {
   if (results.is_full) return "";
   if (run.cells < kSourceCells)
-    return " These are small filters for a quick look, and say nothing of the source's.";
-  return " This is the beginning of the source's stream of 10^8 rows, with filters as large as "
-         "there: filters are full here, and overfilled there (run with --full): rates cannot be "
-         "compared, and times only to our disadvantage, as the first rows, most of which are new, "
-         "are the dearest.";
+    return " These are small filters for a quick check, and say nothing about the source's.";
+  return " This is the beginning of the source's stream of 10^8 rows, with filters of the same "
+         "size. Here the filters are just full; there they are overfilled (run with --full). So "
+         "rates cannot be compared, and times only to our disadvantage: the first rows, most of "
+         "which are new, cost most.";
 }
 
 std::string RowsText(const StreamingResults& results) {
@@ -236,7 +237,7 @@ std::string RowsText(const StreamingResults& results) {
       lsm::ReadableCount(standard->all().rows), " rows of each stream, in filters of ",
       lsm::ReadableCount(standard->cells), " cells and ", standard->probes, " probes; ",
       Fixed(static_cast<double>(standard->cells) / keys, 2),
-      " cells a distinct row of the uniform stream at the end.", PartText(results, *standard));
+      " cells per distinct row of the uniform stream at the end.", PartText(results, *standard));
 }
 
 }  // namespace
@@ -274,33 +275,32 @@ Json ToJson(const StreamingResults& results) {
 }
 
 std::vector<Section> SectionsOf(const StreamingResults& results) {
-  return {
-      {"Streams: answered wrongly",
-       RowsText(results) +
-           " Each row is asked for, then added; whether it came before is known exactly. Lines: "
-           "theory, marks: measured. The spatial filter has an area for each key by its hash, and "
-           "says \"was there\" if the area that it reports is the key's own.",
-       "streaming",
-       {RunsTable(results), TenthsTable(results)}},
-      {"Streams: which of the source's rankings are artefacts of its hash",
-       "The program whose experiment this is takes one polynomial hash plus a constant for each of "
-       "its k hashes, modulo 1,610,612,741: keys that meet in one probe meet in most of them. The "
-       "same filters with such a hash stand beside those with a sound one." +
-           EqualMemoryText(results),
-       "streaming_hash",
-       {RankingsTable(results)}},
-      {"Streams: total time",
-       "Processor time of all rows of each of the three streams, by filter: drawing the rows, with "
-       "their text and digest, and asking and adding. A row that came before is only asked for, "
-       "so that asking and adding take longest where many rows are new.",
-       "streaming_totals",
-       {TotalsTable(results)}},
-      {"Streams: time beside the source's program",
-       "Processor time a row, beside the source's program on the reference machine (uniform "
-       "stream, its 10^8 rows): its time contains drawing the rows, so it is compared with all of "
-       "ours.",
-       "streaming_times",
-       {TimesTable(results)}}};
+  return {{"Streams: answered wrongly",
+           RowsText(results) +
+               " Each row is queried, then added; whether it occurred before is known exactly. "
+               "Lines are theory, marks are measured. The spatial filter assigns an area to each "
+               "key by its hash, and says \"seen\" if the area that it reports is the key's own.",
+           "streaming",
+           {RunsTable(results), TenthsTable(results)}},
+          {"Streams: the source's rankings that are artefacts of its hash",
+           "The source's program uses one polynomial hash plus a constant for each of its k "
+           "hashes, modulo 1,610,612,741. So keys that collide in one probe collide in most of "
+           "them. The report shows the same filters with such a hash and with a sound one." +
+               EqualMemoryText(results),
+           "streaming_hash",
+           {RankingsTable(results)}},
+          {"Streams: total time",
+           "Processor time of all rows of the three streams, by filter: for drawing the rows with "
+           "text and digest, and for querying and adding. Repeated rows are only queried, so "
+           "querying and adding take longest if many rows are new.",
+           "streaming_totals",
+           {TotalsTable(results)}},
+          {"Streams: times of this program and of the source's",
+           "Processor time per row, here and in the source's program on the reference machine "
+           "(uniform stream, its 10^8 rows). The source's time includes drawing the rows, so it is "
+           "compared with the sum of ours.",
+           "streaming_times",
+           {TimesTable(results)}}};
 }
 
 std::vector<std::pair<std::string, std::vector<Table>>> ExcerptsOf(

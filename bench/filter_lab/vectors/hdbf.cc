@@ -96,7 +96,7 @@ Table RowsTable(std::string id, std::string title, const std::vector<HdbfRow>& r
                    {"k", "probes", true},
                    {"memory", "of the filter itself", true},
                    {"add", "adding a vector, ns", true},
-                   {"ask", "asking for an absent vector, ns", true}};
+                   {"ask", "querying an absent vector, ns", true}};
   AddRateColumns(&table);
   for (const HdbfRow& row : rows) {
     const bool is_new = &row != &rows.front() &&
@@ -145,19 +145,18 @@ Json ToJson(const HdbfResults& results) {
 std::vector<Section> SectionsOf(const HdbfResults& results) {
   const std::string vectors =
       lsm::Concat("Vectors of ", results.dimension, " components of int32. ");
-  return {
-      {"BF beside HDBF: over the number of keys",
-       vectors + "The target is 0.01, so the memory grows with the keys and nothing else should "
-                 "change. HDBF takes a quarter of the steps of BF. Both filters "
-                 "of the study have the rate of a single probe, ten times the target.",
-       "hdbf_keys",
-       {RowsTable("hdbf-keys", "BF beside HDBF, by number of keys", results.over_keys)}},
-      {"BF beside HDBF: over the target",
-       vectors + "A lower target means more probes. The study's filters make all of them at one "
-                 "place, so that their rate hardly falls. The sound ones hash the vector once more "
-                 "for each probe, and the library's once for all probes.",
-       "hdbf_targets",
-       {RowsTable("hdbf-targets", "BF beside HDBF, by target", results.over_targets)}}};
+  return {{"BF and HDBF by number of keys",
+           vectors + "The target is 0.01, so only the memory should grow with the keys. HDBF takes "
+                     "a quarter of BF's steps. Both filters of the study have the rate of a single "
+                     "probe, ten times the target.",
+           "hdbf_keys",
+           {RowsTable("hdbf-keys", "BF and HDBF, by number of keys", results.over_keys)}},
+          {"BF and HDBF by target",
+           vectors + "A lower target means more probes. The study's filters make all probes at one "
+                     "position, so their rate hardly falls. The sound ones hash the vector once "
+                     "more for each probe, the library's once for all probes.",
+           "hdbf_targets",
+           {RowsTable("hdbf-targets", "BF and HDBF, by target", results.over_targets)}}};
 }
 
 }  // namespace bench

@@ -58,8 +58,9 @@ absl::StatusOr<bloom::VectorList<int32_t>> ReadWholeNumbers(const std::string& p
     const std::span<const float> from = (*floats)[i];
     for (size_t j = 0; j < vector.size(); ++j) {
       if (!(std::abs(from[j]) <= 1e9f) || from[j] != std::trunc(from[j])) {
-        return absl::InvalidArgumentError(lsm::Concat(path, ": vector ", i, ": component ", j,
-                                                      " is no whole number, as those of SIFT are"));
+        return absl::InvalidArgumentError(
+            lsm::Concat(path, ": vector ", i, ": component ", j,
+                        " is not a whole number, unlike SIFT's components"));
       }
       vector[j] = static_cast<int32_t>(from[j]);
     }
@@ -135,9 +136,9 @@ absl::StatusOr<VectorSet> ReadSift(const std::string& folder) {
     TRELLIS_ASSIGN_OR_RETURN(const bloom::VectorList<int32_t> queries,
                              ReadWholeNumbers(folder + name));
     if (queries.dimension() != set.base.dimension()) {
-      return absl::InvalidArgumentError(
-          lsm::Concat(folder, name, ": dimension ", queries.dimension(),
-                      ", but that of the base is ", set.base.dimension()));
+      return absl::InvalidArgumentError(lsm::Concat(folder, name, ": dimension ",
+                                                    queries.dimension(), ", but the base's is ",
+                                                    set.base.dimension()));
     }
     for (size_t i = 0; i < queries.size(); ++i) collector.Add(queries[i]);
   }
@@ -206,7 +207,7 @@ std::vector<Section> SectionsOf(const VectorResults& results) {
                    {"memory", "of the filter itself", true},
                    {"ns", "a query, ns", true}};
   AddRateColumns(&rates);
-  Table latency{"vectors-latency", "Milliseconds of so many queries", {}, {}};
+  Table latency{"vectors-latency", "Milliseconds of all queries", {}, {}};
   latency.columns = {{"d", "dimension", true},
                      {"vectors", "", false},
                      {"filter", "", false},
@@ -229,17 +230,17 @@ std::vector<Section> SectionsOf(const VectorResults& results) {
                               lsm::ReadableNumber(point.milliseconds)});
     }
   }
-  return {{"Vectors: BF beside HDBF",
-           lsm::Concat(
-               "Vectors of int32 like those of SIFT in filters for a target of ",
-               Plain(results.target_fpp),
-               ". The study's BF hashes the bytes of a vector (shift, add, xor), its HDBF the "
-               "components, which is all its gain in speed; both then take the one hash for all "
-               "k probes, so that the rate is that of one probe, whatever k is. Beside them the "
-               "same hashes from k initial values, and the library's filters, which hash a vector "
-               "once, by XXH3. The third of these counts, as HDBF did where it was published."),
-           "vectors",
-           {std::move(rates), std::move(latency)}}};
+  return {
+      {"Vectors: BF and HDBF",
+       lsm::Concat("Vectors of int32 that resemble SIFT's, in filters for a target of ",
+                   Plain(results.target_fpp),
+                   ". The study's BF hashes the bytes of a vector (shift, add, xor), its HDBF the "
+                   "components; that is its whole gain in speed. Both use the one hash for all k "
+                   "probes, so the rate is that of one probe for any k. The other filters are the "
+                   "same hashes from k initial values, and the library's, which hash a vector "
+                   "once, by XXH3. The third of these counts, as the published HDBF did."),
+       "vectors",
+       {std::move(rates), std::move(latency)}}};
 }
 
 }  // namespace bench

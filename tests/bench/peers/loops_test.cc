@@ -94,15 +94,15 @@ const std::vector<const char*> kPresent = {"get present", "get mixed", "get pres
 
 TEST_F(LoopsTest, DetectsWrongValues) {
   for (auto& [key, value] : peer_.entries) value.back() ^= 1;
-  ExpectAllSee("another value", kPresent);
-  ExpectAllSee("another value", {"scan forward", "scan backward"});
+  ExpectAllSee("wrong value", kPresent);
+  ExpectAllSee("wrong value", {"scan forward", "scan backward"});
 }
 
 TEST_F(LoopsTest, DetectsMissingKeys) {
   for (uint64_t number = 0; number < kKeys; number += 3)
     peer_.entries.erase(std::string(std::string_view(DigitKey::Present(number))));
   ExpectAllSee("did not find", {"get present", "get mixed", "multiget present"});
-  ExpectAllSee("another key", {"seek + 10 next", "scan forward"});
+  ExpectAllSee("wrong key", {"seek + 10 next", "scan forward"});
 }
 
 TEST_F(LoopsTest, DetectsMissingKeysInScans) {
@@ -117,7 +117,7 @@ TEST_F(LoopsTest, DetectsUnexpectedKeys) {
     contents_.Make(number, &value);
     peer_.entries[std::string(std::string_view(DigitKey::Absent(number)))] = value;
   }
-  ExpectAllSee("found what is not there",
+  ExpectAllSee("found an absent key",
                {"get absent", "get mixed", "get absent, zipfian", "multiget absent"});
   EXPECT_FALSE(Read("scan forward").ok());
 }
@@ -181,7 +181,7 @@ TEST_F(LoopsTest, ChecksReadsBesideAWriter) {
   contents_.WroteAllOf(orders_.random);
   contents_.WroteAllOf(orders_.random);
   EXPECT_THAT(RunToItsEnd(loop.get()),
-              StatusIs(absl::StatusCode::kInternal, HasSubstr("another value")));
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("wrong value")));
 }
 
 TEST_F(LoopsTest, PacedWritersKeepTheirPace) {

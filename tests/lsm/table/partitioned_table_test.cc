@@ -255,7 +255,7 @@ TEST(PartitionsTest, ChecksEachFilterForItsKeys) {
   options.filter_policy = std::make_shared<ForgetfulPolicy>();
   const std::vector<std::string> problems = ProblemsOf(BuildTable(options, EvenModel()));
   EXPECT_GT(problems.size(), kKeys / 20u);
-  EXPECT_THAT(problems.front(), HasSubstr("the filter says no to the key"));
+  EXPECT_THAT(problems.front(), HasSubstr("the filter denies the key"));
   EXPECT_THAT(problems.back(), HasSubstr("the filter says that it holds"));
 }
 

@@ -12,7 +12,7 @@ using enum TargetKind;
 
 constexpr Command kCommands[] = {
     {.name = "info",
-     .what = "What a file or a store is, on one screen",
+     .what = "One screen about a file or a store",
      .example =
          "sstdump info store/                 # tables, key range, logs, manifest of a store\n"
          "  sstdump info store/000013.table     # counts, sizes, ratio and filter of a table",
@@ -45,7 +45,7 @@ constexpr Command kCommands[] = {
      .on_directory = OnDirectory::kTables,
      .arguments = {.paths = kTables, .probes = true}},
     {.name = "scan",
-     .what = "A table's entries in order: key, sequence, kind, value, with tabs between",
+     .what = "A table's entries in order: key, sequence, kind, value, separated by tabs",
      .example = "sstdump scan --from user1 --to user2 --limit 10 store/000013.table\n"
                 "  sstdump scan --keys-only store/000013.table | wc -l",
      .show = &ShowEntries,
@@ -59,7 +59,7 @@ constexpr Command kCommands[] = {
                    .raw = true},
      .lines = true},
     {.name = "dump",
-     .what = "What a store holds: each key with its newest value, logs included",
+     .what = "A store's contents: each key with its newest value, logs included",
      .example = "sstdump dump --prefix user1 store/\n"
                 "  sstdump dump --json store/ | jq -r 'select(has(\"key\")) | .key'",
      .show = &DumpStore,
@@ -74,10 +74,10 @@ constexpr Command kCommands[] = {
                    .logs = true},
      .lines = true},
     {.name = "get",
-     .what = "Looks for a key in each file, and shows the result of each step",
-     .example = "sstdump get store/000013.table user1234\n"
-                "  sstdump get --hex store/ 00ff10     # in every log and table of a store\n"
-                "  sstdump get --raw store/ user1234   # the value that the store answers",
+     .what = "Searches each file for a key, and shows the result of each step",
+     .example = "sstdump get store/000013.table user1234\n  sstdump get --hex store/ 00ff10     # "
+                "in every log and table of a store\n  sstdump get --raw store/ user1234   # only "
+                "the store's value",
      .show = &ShowKey,
      .kinds = Bit(kTable) | Bit(kLog) | Bit(kDirectory),
      .on_directory = OnDirectory::kLogsAndTables,
@@ -116,10 +116,10 @@ constexpr Command kCommands[] = {
      .kinds = Bit(kManifest) | Bit(kCurrent) | Bit(kDirectory),
      .on_directory = OnDirectory::kWhole,
      .arguments = {.paths = "Manifests, CURRENT files, or stores",
-                   .limit = "At most N edits, and N tables of each and of their sum",
+                   .limit = "At most N edits, and N tables of each edit and of their sum",
                    .forms = true}},
     {.name = "levels",
-     .what = "The tree of a store: tables, keys, filter bytes and FPP by level",
+     .what = "A store by level: tables, keys, filter bytes and FPP",
      .example = "sstdump levels --tables store/",
      .show = &ShowLevels,
      .kinds = Bit(kDirectory),

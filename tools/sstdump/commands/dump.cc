@@ -64,11 +64,12 @@ absl::Status ShowNewest(lsm::Iterator* entries, const KeyBounds& bounds, Session
   lsm::LookupKey first(bounds.from, lsm::kSequenceMax, bloom::DigestSeed());
   for (entries->Seek(first.internal_key()); left > 0 && entries->Valid(); entries->Next()) {
     lsm::ParsedKey key;
-    if (!lsm::ParseInternalKey(entries->key(), &key)) return absl::DataLossError("no internal key");
+    if (!lsm::ParseInternalKey(entries->key(), &key))
+      return absl::DataLossError("not an internal key");
     if (bounds.to && key.user_key >= *bounds.to) break;
     if (!last.empty() && lsm::CompareInternalKeys(last, entries->key()) >= 0) {
       return absl::DataLossError(
-          Concat("key ", lsm::QuotedKey(key.user_key), " is there twice, or out of order"));
+          Concat("key ", lsm::QuotedKey(key.user_key), " is repeated or out of order"));
     }
     const bool is_newest = last.empty() || lsm::UserKeyOf(last) != key.user_key;
     last.assign(entries->key());
@@ -92,15 +93,16 @@ void DumpStore(const Target& target, Session* session) {
   const bool has_logs = FillMemtable(*files, bounds, session, &memtable);
   if (!HasAllTables(*files, bounds, target, session) || !has_logs) {
     return session->Note(Concat(lsm::Escape(target.path),
-                                ": nothing is dumped, as newer writes may be missing; sstdump scan "
-                                "and sstdump wal show what can be read"));
+                                ": nothing is dumped, because newer writes may be missing; sstdump "
+                                "scan and sstdump wal show what is readable"));
   }
   const std::unique_ptr<lsm::Iterator> entries = NewMergedEntries(*files, memtable, bounds);
   const absl::Status status = ShowNewest(entries.get(), bounds, session);
   if (status.ok()) return;
   session->Fail(status, target);
-  session->Note(Concat(lsm::Escape(target.path),
-                       ": the dump ends here; sstdump scan shows what can be read of each table"));
+  session->Note(
+      Concat(lsm::Escape(target.path),
+             ": the dump ends here; sstdump scan shows the readable entries of each table"));
 }
 
 }  // namespace tools

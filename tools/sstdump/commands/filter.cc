@@ -105,10 +105,10 @@ void PrintReport(const Target& target, const lsm::Table& table,
   fields.push_back(
       {"predicted FPP", Concat(ReadableNumber(filter.predicted_fpp),
                                filter.has_fill ? "  (from kind, size, probes and number of keys)"
-                                               : "  (from kind and shape, whatever the keys)")});
+                                               : "  (from kind and shape, for any keys)")});
   if (filter.has_fill) {
     fields.push_back({"FPP of the bits",
-                      Concat(ReadableNumber(filter.current_fpp), "  (from the bits as they are)")});
+                      Concat(ReadableNumber(filter.current_fpp), "  (from the actual bits)")});
   }
   fields.push_back({"measured FPP", MeasuredText(measured)});
   if (measured.keys > 0) {
@@ -206,7 +206,7 @@ void ShowFilter(const Target& target, Session* session) {
   for (const absl::Status& damage : measured.damage) session->Fail(damage, target);
   if (measured.probes < probes && measured.probe_bytes >= probe_bytes) {
     session->Note(Concat(lsm::Escape(target.path), ": the keys are long: instead of ",
-                         ReadableCount(probes), " absent ones, ", ReadableCount(measured.probes),
+                         ReadableCount(probes), " absent keys, ", ReadableCount(measured.probes),
                          " were asked, ", ReadableBytes(measured.probe_bytes), " of them"));
   }
   if (probes > 0 && measured.probes == 0) {

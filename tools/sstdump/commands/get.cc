@@ -83,7 +83,7 @@ std::string FilterText(const lsm::Table& table, const TableLookup& lookup) {
     case lsm::FilterPresence::kUsable:
       break;
     case lsm::FilterPresence::kAbsent:
-      return "there is none: maybe";
+      return "none: maybe";
     case lsm::FilterPresence::kDamaged:
       return "damaged: maybe";
     case lsm::FilterPresence::kUnknown:
@@ -99,7 +99,7 @@ std::string FilterText(const lsm::Table& table, const TableLookup& lookup) {
 void PrintVersions(const std::vector<FoundVersion>& versions, uint64_t count, bool is_certain,
                    Session* session) {
   if (!is_certain) {
-    session->Print("  answer  unknown: what may hold it cannot be read\n");
+    session->Print("  answer  unknown: a part that may hold it cannot be read\n");
   } else if (versions.empty()) {
     session->Print("  answer  absent\n");
   }
@@ -127,7 +127,7 @@ void PrintTableLookup(const Target& target, const lsm::Table& table, const Table
   session->Print(Concat("  digest  ", lsm::ReadableId(lookup.digest), "\n"));
   session->Print(Concat("  filter  ", FilterText(table, lookup), "\n"));
   if (lookup.first_block == table.block_count()) {
-    session->Print("  index   the key is behind the last block\n");
+    session->Print("  index   the key is after the last block\n");
   }
   for (size_t i = lookup.first_block; i < lookup.first_block + lookup.block_count; ++i) {
     const lsm::BlockHandle handle = table.block_handle(i);
@@ -192,7 +192,7 @@ void ShowKeyInTable(const Target& target, Session* session) {
   if (!lookup.status.ok()) session->Fail(lookup.status, target);
   if (!lookup.filter_passed && lookup.version_count > 0) {
     session->Damage(target, (*table)->footer().filter.offset,
-                    "the filter says no to a key that is there");
+                    "the filter denies a key that the table holds");
   }
   const absl::Status filter_status = (*table)->filter_status();
   if (!filter_status.ok()) session->Fail(filter_status, target);

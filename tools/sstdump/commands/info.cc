@@ -71,7 +71,7 @@ void PrintTable(const lsm::Table& table, const bloom::FilterDescription& filter,
                         "; index ", ReadableBytes(p.index_bytes))});
   if (table.is_partitioned()) {
     fields.push_back({"partitions", Concat(ReadableCount(table.partitions().count()),
-                                           " of filter and index, read when they are needed")});
+                                           " of filter and index, read on demand")});
   }
   fields.push_back({"filter", FilterText(table, filter)});
   const bool is_damaged = table.filter_presence() == lsm::FilterPresence::kDamaged;
@@ -162,8 +162,8 @@ void ShowLogInfo(const Target& target, Session* session) {
   }
   if (!log.is_open) return;
   if (log.size_bytes == 0) {
-    return session->Print(
-        Heading(*session, target.path, "empty, and a log by its name: it could be any product's"));
+    return session->Print(Heading(*session, target.path,
+                                  "empty; a log only by its name, so it may be another product's"));
   }
   session->Print(Heading(
       *session, target.path,
@@ -174,7 +174,8 @@ void ShowLogInfo(const Target& target, Session* session) {
        {"entries", Concat(ReadableCount(puts + deletions), " (", Count(puts, "put", "puts"), ", ",
                           Count(deletions, "deletion", "deletions"), "), ", ReadableBytes(bytes),
                           " of keys and values, sequence ", first, " to ", last)},
-       {"synced", Concat("up to offset ", log.durable_offset, " at least, as its records say")},
+       {"synced",
+        Concat("up to offset ", log.durable_offset, " at least, according to its records")},
        {"end", EndText(log.end, log.torn_bytes)}}));
 }
 

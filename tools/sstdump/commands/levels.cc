@@ -272,12 +272,12 @@ void PrintTree(const Target& target, const std::array<LevelRow, lsm::kLevels>& l
       *session, {"target", "b/key", "size", "filters", "keys", "filter", "why", "runs"}, 0, &rows);
   session->Print(RowsText(rows, left_out));
   session->Print(
-      "  FPP: predicted.  wasted: reads to expect of a lookup for an absent key that is\n"
-      "  within the range of every table\n");
+      "  FPP: predicted.  wasted: expected wasted reads of a lookup for an absent key\n  within "
+      "the range of every table\n");
   if (columns.readable)
-    session->Print("  readable: keys, filters, b/key, target, FPP and wasted are of these alone\n");
+    session->Print("  readable: keys, filters, b/key, target, FPP and wasted count only these\n");
   if (!columns.reasons) return;
-  session->Print("  filter, why: of the newest table of the level, and what decided on it:\n");
+  session->Print("  filter, why: filter of the level's newest table, and the reason for it:\n");
   std::set<std::string> explained;
   for (const LevelRow& level : levels) {
     if (!level.filter_reason.empty() && explained.insert(level.filter_reason).second)

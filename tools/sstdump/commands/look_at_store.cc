@@ -33,7 +33,7 @@ absl::Status NameForeign(const StoreFiles& files, const absl::Status& problem) {
   if (!current.ok() || current->kind != TargetKind::kForeign) return problem;
   if (current->foreign == kForeignCurrent || !HoldsOurs(files)) {
     return absl::InvalidArgumentError(
-        lsm::Concat(current->path, ": no store of Trellis: this is ", current->foreign));
+        lsm::Concat(current->path, ": not a Trellis store: this is ", current->foreign));
   }
   return absl::DataLossError(lsm::Concat(lsm::MessageOf(problem)));
 }
@@ -185,7 +185,7 @@ absl::StatusOr<StoreFiles> LookAtStore(const World& world, const Request& reques
     return files;
   }
   return absl::UnavailableError(
-      Concat(directory.path, ": the store is written to faster than it can be looked at"));
+      Concat(directory.path, ": the store changed during every attempt to read it"));
 }
 
 }  // namespace tools

@@ -66,7 +66,7 @@ void Verify(const Target& target, Session* session) {
   }
   if (target.kind == TargetKind::kLog) counted = TextOf(VerifyLog(target, session));
   if (target.kind == TargetKind::kManifest) counted = TextOf(VerifyManifest(target, session));
-  if (target.kind == TargetKind::kLock) counted = "empty, as it must be";
+  if (target.kind == TargetKind::kLock) counted = "empty, as expected";
   if (target.kind == TargetKind::kReserve) counted = "holds no data";
   if (target.kind == TargetKind::kCurrent) counted = VerifyCurrent(target, session);
   PrintVerdict(target.path, before, counted, session);

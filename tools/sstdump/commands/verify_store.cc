@@ -71,7 +71,7 @@ class StoreChecker {
   void NoteFilesLost(const char* one, const char* several) {
     if (files_lost_ > Session::kProblemsMax) {
       session_->Note(Concat(Count(files_lost_ - Session::kProblemsMax, one, several),
-                            " cannot be opened either; the problems above name the first ",
+                            " cannot be opened either; the problems above name only the first ",
                             Session::kProblemsMax));
     }
     files_lost_ = 0;
@@ -167,7 +167,7 @@ class StoreChecker {
     if (verdict.digest_seed != state().digest_seed) {
       session_->Note(
           Concat(lsm::Escape(target.path),
-                 ": the store cannot ask this table's filter, which was built with another seed"));
+                 ": the store cannot use this table's filter, which was built with another seed"));
     }
     if (session_->tally() != before) return;  // what was not read cannot be compared
     if (verdict.facts.entries != meta.entries)
@@ -250,7 +250,7 @@ class StoreChecker {
     if (*is_gap && (was_durable || verdict.first_sequence <= *last)) {
       session_->Damage(target, std::nullopt,
                        Concat("the log begins with sequence ", verdict.first_sequence,
-                              ", what comes before it ends with ", *last));
+                              ", the data before it ends with ", *last));
     }
     if (!*is_gap) *last = verdict.last_sequence;
   }
@@ -292,7 +292,7 @@ class StoreChecker {
     }
     for (const Target& target : LogTargets(files_, &problems)) {
       if (target.kind != TargetKind::kLog) {
-        session_->Note(Concat(target.name, ": no log of Trellis"));
+        session_->Note(Concat(target.name, ": not a Trellis log"));
         continue;
       }
       const Session::Tally before = session_->tally();
@@ -309,13 +309,13 @@ class StoreChecker {
   void NoteOthers() {
     for (const uint64_t number : files_.no_logs) {
       session_->Note(Concat(lsm::LogFileName(number),
-                            ": no log, and too short to hold writes: left of one that was being "
-                            "made when a crash came, or not the store's"));
+                            ": not a log, and too short to hold writes: its creation was "
+                            "interrupted, or it is not the store's"));
     }
     for (const std::string& name : files_.names) {
       const std::optional<lsm::FileName> parsed = lsm::ParseFileName(name);
       if (!parsed) {
-        session_->Note(Concat(lsm::Escape(name), ": no file of the store, by its name"));
+        session_->Note(Concat(lsm::Escape(name), ": not named like a file of the store"));
         continue;
       }
       if (!files_.has_state()) continue;
@@ -329,7 +329,7 @@ class StoreChecker {
           parsed->kind == lsm::FileKind::kLog && parsed->number < state().oldest_log;
       if (is_unused_table || is_old_manifest || is_old_log ||
           parsed->kind == lsm::FileKind::kTemporary) {
-        session_->Note(Concat(name, ": not in use (left over, or being made)"));
+        session_->Note(Concat(name, ": not in use (obsolete, or being written)"));
       }
     }
   }

@@ -39,7 +39,7 @@ void CheckOpenTable(const Target& target, const lsm::Table& table,
                     const std::function<bool(uint64_t bytes)>& before_block,
                     TableVerdict* verdict) {
   if (table.filter_presence() == lsm::FilterPresence::kUnknown)
-    AddNote(target, Concat("the filter cannot be asked: ", UnknownFilterText(table)), verdict);
+    AddNote(target, Concat("the filter cannot be used: ", UnknownFilterText(table)), verdict);
   NoteMissingProperties(target, table, verdict);
   verdict->is_open = true;
   verdict->file_id = table.footer().file_id;
@@ -98,7 +98,7 @@ TableVerdict CheckTableFile(const Target& target,
   AddProblem(problem, &verdict);
   if (absl::IsDataLoss(problem)) {
     CheckParts(target, problem, &verdict);
-    AddNote(target, "without footer, index and properties its data blocks cannot be looked at",
+    AddNote(target, "without footer, index and properties its data blocks cannot be checked",
             &verdict);
   }
   return verdict;

@@ -91,7 +91,7 @@ class Replayer {
     if (was_durable_ || first <= last) {
       session_->Damage(log, record.offset,
                        Concat("the record begins with sequence ", first,
-                              ", what comes before it ends with ", last));
+                              ", the data before it ends with ", last));
       return true;
     }
     if (!is_gap_) {

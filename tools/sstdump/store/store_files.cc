@@ -59,7 +59,7 @@ absl::Status StateProblem(const StoreFiles& files) {
     return absl::DataLossError(
         lsm::Concat("there is no CURRENT file, but there is ", name, ", which belongs to a store"));
   }
-  return absl::NotFoundError("no store: there is no CURRENT file");
+  return absl::NotFoundError("not a store: there is no CURRENT file");
 }
 
 Mark MarkOf(lsm::Directory& directory) {

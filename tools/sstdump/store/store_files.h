@@ -84,7 +84,7 @@ absl::Status StateProblem(const StoreFiles& files);
 bool IsGone(const StoreFiles& files, lsm::Directory& directory, lsm::FileKind kind,
             uint64_t number);
 inline constexpr const char* kMovedOn =
-    ": the store was written to meanwhile, and needs this file no more";
+    ": the store was written to meanwhile and no longer needs this file";
 
 // A table and its place in the manifest.
 struct PlacedTable {

@@ -150,7 +150,7 @@ StoreLookup LookUpInStore(const StoreFiles& files, const std::string& key, Sessi
   }
   LookIntoTables(files, key, session, &lookup);
   if (!lookup.is_certain() && session->tally().problems == 0) {
-    session->Fail(absl::UnavailableError("the store was written to meanwhile: ask again"),
+    session->Fail(absl::UnavailableError("the store was written to meanwhile: try again"),
                   files.directory->path());
   }
   return lookup;

@@ -52,9 +52,10 @@ std::string DescribeForeign(std::string_view head, std::string_view tail) {
       if (foreign.magic == magic) return foreign.what;
     }
   }
-  if (head.find_first_not_of('\0') == head.npos) return "no file of Trellis: it begins with zeros";
-  return Concat("no file of Trellis: it begins with \"", lsm::Escape(head.substr(0, kMagicBytes)),
-                "\"");
+  if (head.find_first_not_of('\0') == head.npos)
+    return "not a file of Trellis: it begins with zeros";
+  return Concat("not a file of Trellis: it begins with \"",
+                lsm::Escape(head.substr(0, kMagicBytes)), "\"");
 }
 
 // The kind of a log whose header may be damaged: what it says, or the nearer one.
