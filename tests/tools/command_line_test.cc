@@ -110,7 +110,7 @@ TEST_F(CommandLineTest, KeyComesAfterThePaths) {
     const RunResult turned = Run({command, "a", "s"});
     EXPECT_EQ(turned.code, 2);
     EXPECT_THAT(turned.err, HasSubstr("KEY comes last: \"a\" is not a file, but \"s\" is"));
-    EXPECT_THAT(Run({command, "s"}).err, HasSubstr("takes PATH... and KEY"));
+    EXPECT_THAT(Run({command, "s"}).err, HasSubstr("needs PATH... and KEY"));
   }
 }
 

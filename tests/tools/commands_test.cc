@@ -586,7 +586,7 @@ TEST_F(CommandsTest, ReportsProblemsOnce) {
     EXPECT_EQ(all.find("CURRENT: EIO"), all.rfind("CURRENT: EIO")) << all;
     EXPECT_THAT(all, HasSubstr("s/000009.table"));
   }
-  EXPECT_THAT(Run({"scan", "s"}).err, HasSubstr("may be out of date"));
+  EXPECT_THAT(Run({"scan", "s"}).err, HasSubstr("may be obsolete"));
 }
 
 TEST_F(CommandsTest, LongCurrentIsDamageForAllCommands) {

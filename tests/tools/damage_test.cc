@@ -606,7 +606,7 @@ TEST_F(DamageTest, LimitsReportedDamage) {
   EXPECT_EQ(result.code, 1);
   const json problems = json::parse(result.out)["results"][0]["problems"];
   EXPECT_EQ(problems.size(), 100u);
-  EXPECT_THAT(problems[99]["message"], HasSubstr("more of this file is not shown"));
+  EXPECT_THAT(problems[99]["message"], HasSubstr("further problems of this file are not shown"));
 }
 
 }  // namespace

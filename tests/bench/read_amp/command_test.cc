@@ -75,7 +75,7 @@ TEST_F(ReadAmpCommandTest, SmallRunsWriteReportsAndATable) {
     if (cache["name"] != "tenth") continue;
     ++tenths;
     EXPECT_GT(cache["least_fill"], 0.5);  // it holds some blocks only
-    EXPECT_THAT(cache["note"], HasSubstr("% full or more beforehand"));
+    EXPECT_THAT(cache["note"], HasSubstr("% full or more at the start"));
   }
   EXPECT_EQ(tenths, 1);
   for (const auto& cell : json["cells"]) {
