@@ -13,15 +13,17 @@ constexpr char kExamples[] = R"(Examples:
   compaction_styles --keys 2000000 --flushes 1024
   compaction_styles --styles leveled,lazy-leveled --runs 8 --fpp 0.001)";
 
-const std::map<std::string, lsm::CompactionStyle> kStyleNames = {
-    {"leveled", lsm::CompactionStyle::kLeveled},
-    {"tiered", lsm::CompactionStyle::kTiered},
-    {"lazy-leveled", lsm::CompactionStyle::kLazyLeveled}};
+std::map<std::string, lsm::CompactionStyle> StylesByName() {
+  std::map<std::string, lsm::CompactionStyle> styles;
+  for (const lsm::CompactionStyle style : lsm::kCompactionStyles) styles[NameOf(style)] = style;
+  return styles;
+}
 
 std::vector<lsm::CompactionStyle> StylesOf(const std::vector<std::string>& names) {
+  const std::map<std::string, lsm::CompactionStyle> styles_by_name = StylesByName();
   std::vector<lsm::CompactionStyle> styles;
   for (const std::string& name : names) {
-    const lsm::CompactionStyle style = kStyleNames.at(name);
+    const lsm::CompactionStyle style = styles_by_name.at(name);
     if (std::find(styles.begin(), styles.end(), style) == styles.end()) styles.push_back(style);
   }
   return styles;
@@ -38,7 +40,7 @@ Parsed<Config> ParseCommandLine(int argc, char** argv) {
                    kExamples, &config);
   line.Group("The stores");
   line.AddList("--styles", &styles, "Compaction styles to compare")
-      ->check(CLI::IsMember(kStyleNames));
+      ->check(CLI::IsMember(StylesByName()));
   line.Add("--keys", &config.keys, "Keys of 16 bytes")->check(Between(1000, uint64_t{1} << 40));
   line.Add("--value-bytes", &config.value_bytes, "Bytes per value, half compressible")
       ->check(Between(0, uint64_t{1} << 20));

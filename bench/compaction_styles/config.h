@@ -3,18 +3,19 @@
 #define TRELLIS_BENCH_COMPACTION_STYLES_CONFIG_H_
 
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <vector>
 
 #include "bench/experiment/options.h"
+#include "lsm/base/compaction_styles.h"
 #include "lsm/options.h"
 
 namespace bench::styles {
 
 struct Config : RunOptions {
-  std::vector<lsm::CompactionStyle> styles = {lsm::CompactionStyle::kLeveled,
-                                              lsm::CompactionStyle::kTiered,
-                                              lsm::CompactionStyle::kLazyLeveled};
+  std::vector<lsm::CompactionStyle> styles{std::begin(lsm::kCompactionStyles),
+                                           std::end(lsm::kCompactionStyles)};
   // --- the store ---
   uint64_t keys = 400000;  // of 16 bytes
   uint64_t value_bytes = 100;

@@ -1,8 +1,10 @@
 #include "lsm/options.h"
 
 #include <cmath>
+#include <iterator>
 #include <string>
 
+#include "lsm/base/compaction_styles.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 #include "lsm/filters/filter_choice.h"
@@ -100,6 +102,14 @@ const char* NameOf(CompactionStyle style) {
 }
 
 absl::Status ValidateOptions(const Options& options) {
+  // Names every option, so that a new one does not compile before it is named here and its check,
+  // if it needs one, is added below.
+  [[maybe_unused]] const auto& [mode, target_fpp, filter_goal, filter_kind, filter_hash,
+                                write_buffer_bytes, block_cache_bytes, block_bytes,
+                                block_restart_interval, compression, table_bytes, compaction_style,
+                                level1_bytes, level0_compaction_tables, level0_stop_tables,
+                                scrub_seconds, listener, direct_reads, reserve_bytes, log_directory,
+                                file_access, environment] = options;
   constexpr uint64_t kKiB = 1024;
   constexpr uint64_t kMiB = 1024 * kKiB;
   constexpr uint64_t kGiB = 1024 * kMiB;
@@ -118,7 +128,7 @@ absl::Status ValidateOptions(const Options& options) {
     return Refuse("compression", Concat(static_cast<int>(options.compression)),
                   "Compression::kNone or kLz4");
   }
-  if (options.compaction_style > CompactionStyle::kLazyLeveled) {
+  if (static_cast<size_t>(options.compaction_style) >= std::size(kCompactionStyles)) {
     return Refuse("compaction_style", Concat(static_cast<int>(options.compaction_style)),
                   "CompactionStyle::kLeveled, kTiered or kLazyLeveled");
   }

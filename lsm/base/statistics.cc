@@ -72,6 +72,16 @@ constexpr TimesField kTimesFields[] = {
     {"seek_times", &Statistics::seek_times, "seeks (one in 31)"},
 };
 
+// A member without a line in one of the lists does not compile.  Means, texts and the recovery
+// report are in no list, because they are written by name.
+static_assert(sizeof(LevelStatistics) ==
+              (std::size(kLevelState) + std::size(kLevelCounts)) * sizeof(uint64_t) +
+                  3 * sizeof(double) + 2 * sizeof(std::string));
+static_assert(sizeof(Statistics) == (kLevels + 1) * sizeof(LevelStatistics) +
+                                        std::size(kStoreFields) * sizeof(uint64_t) +
+                                        std::size(kTimesFields) * sizeof(LatencyHistogram) +
+                                        sizeof(std::string) + sizeof(RecoveryReport));
+
 // Mean of a member over the levels, weighted by keys.  A level without filters (0) does not count,
 // since its reads are counted as filters_absent.
 double MeanFpp(const std::array<LevelStatistics, kLevels>& levels,

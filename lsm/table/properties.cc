@@ -26,7 +26,7 @@ struct Property {
   Member member;
 };
 using P = TableProperties;
-const Property kProperties[] = {
+constexpr Property kProperties[] = {
     {"block_bytes", &P::block_bytes},
     {"compression", &P::compression},
     {"created_by", &P::created_by},
@@ -56,6 +56,19 @@ const Property kProperties[] = {
     {"target_fpp", &P::target_fpp},
     {"uncompressed_data_bytes", &P::uncompressed_data_bytes},
 };
+
+static_assert(std::ranges::is_sorted(kProperties, {}, &Property::name));
+
+// A member of TableProperties without a row above does not compile.
+constexpr size_t BytesOfMembers() {
+  size_t bytes = sizeof(P::others) + sizeof(P::missing);
+  for (const Property& property : kProperties) {
+    bytes += std::visit([]<class T>(T P::*) { return (sizeof(T) + 7) / 8 * 8; }, property.member);
+  }
+  return bytes;
+}
+static_assert(sizeof(TableProperties) == BytesOfMembers(),
+              "kProperties lacks a member of TableProperties");
 
 // A value in the file.
 struct Value {

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "lsm/base/compaction_styles.h"
 #include "lsm/compaction/picker.h"
 #include "tests/lsm/version/table_text.h"
 #include "tests/support/text_table.h"
@@ -70,9 +71,8 @@ class PickerTable {
     options_.level1_bytes = 64 << 10;
     options_.table_bytes = 64 << 10;
     options_.level0_compaction_tables = static_cast<int>(one.Number("level0", 4));
-    constexpr CompactionStyle kStyles[] = {CompactionStyle::kLeveled, CompactionStyle::kTiered,
-                                           CompactionStyle::kLazyLeveled};
-    options_.compaction_style = kStyles[one.OneOf("style", {"leveled", "tiered", "lazy"})];
+    options_.compaction_style =
+        kCompactionStyles[one.OneOf("style", {"leveled", "tiered", "lazy"})];
     const auto version = Version::Create(tables_->Levels(one.input));
     if (!version.ok()) return version.status().ToString();
     version_ = *version;

@@ -1,5 +1,7 @@
 // Stores of the three styles of compaction: their shapes, what they answer, and the way from one to
 // another.
+#include "lsm/base/compaction_styles.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,9 +17,6 @@
 
 namespace lsm {
 namespace {
-
-constexpr CompactionStyle kStyles[] = {CompactionStyle::kLeveled, CompactionStyle::kTiered,
-                                       CompactionStyle::kLazyLeveled};
 
 class CompactionStylesTest : public StoreTest {
  protected:
@@ -124,8 +123,8 @@ TEST_F(CompactionStylesTest, LazyLevelingKeepsOneBottomRun) {
 }
 
 TEST_F(CompactionStylesTest, StoresOpenWithAnyStyle) {
-  for (const CompactionStyle from : kStyles) {
-    for (const CompactionStyle to : kStyles) {
+  for (const CompactionStyle from : kCompactionStyles) {
+    for (const CompactionStyle to : kCompactionStyles) {
       SCOPED_TRACE(Concat(NameOf(from), " to ", NameOf(to)));
       for (const CompactionStyle style : {from, to}) {
         OpenAs(style);
@@ -138,7 +137,7 @@ TEST_F(CompactionStylesTest, StoresOpenWithAnyStyle) {
 }
 
 TEST_F(CompactionStylesTest, SnapshotsStayTrueInAllStyles) {
-  for (const CompactionStyle style : kStyles) {
+  for (const CompactionStyle style : kCompactionStyles) {
     SCOPED_TRACE(NameOf(style));
     OpenAs(style);
     std::vector<std::pair<std::unique_ptr<const Snapshot>, Contents>> snapshots;
@@ -160,7 +159,7 @@ TEST_F(CompactionStylesTest, SnapshotsStayTrueInAllStyles) {
 }
 
 TEST_F(CompactionStylesTest, FullCompactionsLeaveOneCleanRun) {
-  for (const CompactionStyle style : kStyles) {
+  for (const CompactionStyle style : kCompactionStyles) {
     SCOPED_TRACE(NameOf(style));
     OpenAs(style);
     for (int i = 0; i < 8; ++i) WriteTable();

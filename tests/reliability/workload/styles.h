@@ -5,15 +5,13 @@
 #include <cstdint>
 #include <iterator>
 
+#include "lsm/base/compaction_styles.h"
 #include "lsm/options.h"
 
 namespace reliability {
 
 inline lsm::CompactionStyle StyleOf(uint64_t number) {
-  constexpr lsm::CompactionStyle kStyles[] = {lsm::CompactionStyle::kLeveled,
-                                              lsm::CompactionStyle::kTiered,
-                                              lsm::CompactionStyle::kLazyLeveled};
-  return kStyles[number % std::size(kStyles)];
+  return lsm::kCompactionStyles[number % std::size(lsm::kCompactionStyles)];
 }
 
 }  // namespace reliability

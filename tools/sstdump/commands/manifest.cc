@@ -118,6 +118,10 @@ void WriteClosedLogs(const std::map<uint64_t, uint64_t>& closed_logs, lsm::JsonW
 }
 
 void WriteEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) {
+  // Names every field, so that a new one does not compile before it is shown here and in PrintEdit.
+  [[maybe_unused]] const auto& [is_snapshot, next_file_number, last_sequence, oldest_log,
+                                digest_seed, log_seed, log_directory, synced_logs, closed_logs,
+                                added_tables, removed_tables] = edit;
   lsm::JsonWriter& json = session->json();
   json.BeginObject();
   json.Member("offset", offset);
