@@ -394,7 +394,8 @@ TEST_F(ContentsTest, CommandsThatShowLogsReportAMissingOne) {
   const RunResult get = Run({"get", "s", "key000300"});
   EXPECT_EQ(get.code, 1);
   EXPECT_THAT(get.err, is_missing);
-  EXPECT_THAT(get.out, testing::EndsWith("  answer  unknown: a file that may hold it cannot be read\n"));
+  EXPECT_THAT(get.out,
+              testing::EndsWith("  answer  unknown: a file that may hold it cannot be read\n"));
   const RunResult as_json = Run({"get", "--json", "s", "key000300"});
   EXPECT_EQ(as_json.code, 1);
   EXPECT_EQ(json::parse(as_json.out)["results"].back()["answer"], "unknown") << as_json.out;
