@@ -103,14 +103,13 @@ bool IsWritten(std::string_view path) {
          path.ends_with(".sh");
 }
 
-// Comments of tests follow when they are rewritten.  (The rules themselves hold the words as
-// examples.)
-bool IsRewritten(std::string_view path) { return IsDocument(path) || !path.starts_with("tests/"); }
+// The rules' own examples have the words.
+bool HoldsExamples(std::string_view path) { return path.starts_with("tests/tidy_"); }
 
-// Comments of the other folders are not rewritten yet.
+// The other folders' comments are not all rewritten yet.
 bool HasPlainComments(std::string_view path) {
-  return IsRewritten(path) && !path.starts_with("lsm/engine/") && !path.starts_with("lsm/store/") &&
-         !path.starts_with("lsm/compaction/");
+  return !path.starts_with("tests/") && !path.starts_with("lsm/engine/") &&
+         !path.starts_with("lsm/store/") && !path.starts_with("lsm/compaction/");
 }
 
 // Calls `visit(path, index, prose)` for each line of prose, in lower case, with a blank at each
@@ -118,7 +117,7 @@ bool HasPlainComments(std::string_view path) {
 template <typename Visit>
 void ForEachLineOfProse(const Tree& tree, Visit visit) {
   ForEachLine(tree, IsWritten, [&](const std::string& path, size_t i, std::string_view line) {
-    if (!IsRewritten(path)) return;
+    if (HoldsExamples(path)) return;
     std::string prose(IsDocument(path) ? Trimmed(line) : CommentOf(path, line));
     if (prose.empty()) return;
     // A line that begins a sentence: what stood before it ended one.

@@ -613,16 +613,20 @@ std::vector<Rule> RulesOfProse() {
        SentencesHaveSubjects,
        {{{"README.md", "It is fast. What it costs is little.\n"}},
         {{"README.md", "- Of a store that was closed nothing is dropped.\n"}},
-        {{"lsm/a.h", "// What a lookup found.\nint x;\n"}}}},
+        {{"lsm/a.h", "// What a lookup found.\nint x;\n"}},
+        {{"bench/a.cc", "// Of the last run.\nint x;\n"}}}},
       {"WhoHasAnActor",
        WhoHasAnActor,
        {{{"README.md", "It is fast.  Who reads it knows.\n"}},
-        {{"lsm/a.h", "int x;  // for who must know\n"}}}},
+        {{"lsm/a.h", "int x;  // for who must know\n"}},
+        {{"tests/lsm/a_test.cc", "// Who reads it knows.\n"}}}},
       {"WordsAreTheFields",
        WordsAreTheFields,
        {{{"lsm/a.cc", "// Written anew.\n"}},
         {{"README.md", "A read in vain\n"}},
-        {{"tools/cmake/a.cmake", "# nobody sees it\n"}}}},
+        {{"tools/cmake/a.cmake", "# nobody sees it\n"}},
+        {{"tests/support/a.h", "int x;  // nobody can know\n"}},
+        {{"bench/a.cc", "// Somebody waits.\n"}}}},
   };
 }
 

@@ -312,8 +312,8 @@ TYPED_TEST(FamilyTest, RefusesOtherKindsAndNewerVersions) {
               StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("hash id 9")));
 }
 
-// Bytes that nobody but a forger writes.  Whatever they say, to load them ends, and touches and
-// allocates nothing beyond what they are.
+// Loading forged bytes ends, whatever they say, and touches and allocates nothing beyond their
+// size.
 TYPED_TEST(FamilyTest, ForgedBytesAreHarmless) {
   const std::string sound = this->WithKeys(0, 50, 50, 0.05).Serialize();
   std::mt19937_64 random(20'220'101);

@@ -79,8 +79,8 @@ inline void ExpectOtherWrappedAreRefusedByName(const std::string& sound, const L
               is(absl::StatusCode::kUnimplemented, "version 99"));
 }
 
-// Bytes that nobody but a forger writes: fields and payloads changed, all checksums right.
-// Whatever they say, to load and use them ends, and does no harm.
+// Forged bytes: fields and payloads changed under right checksums.  Loading and using them ends and
+// does no harm.
 inline void ExpectForgedWrappedDoNoHarm(const std::string& sound, int rounds,
                                         const LoadWrapped& load) {
   std::mt19937_64 random(20'261'122);

@@ -157,7 +157,7 @@ TEST_F(BloomJoinTest, MatchesNestedLoops) {
   }
 }
 
-// 2000 keys, of which 1000 are in the other file, once each; 100,000 rows there are of nobody.
+// 2000 keys, of which 1000 are in the other file, once each.  100,000 rows there match no key.
 TEST_F(BloomJoinTest, ReportsRowsThatStay) {
   std::string left = "id\n", right = "id,text\n";
   for (int i = 0; i < 2000; ++i) left += std::to_string(10'000'000 + i) + "\n";

@@ -124,8 +124,8 @@ TEST_F(ExactlyOnceTest, NewIdsRarelyReadTheStore) {
   EXPECT_THAT(next.err, HasSubstr("filter made from the store: 20000 ids"));
 }
 
-// A source that sends again whatever was not acknowledged, and more; a program that is killed over
-// and over, at moments that nobody chose.
+// A source that repeats everything that was not acknowledged, and more; a program that is killed
+// again and again at random moments.
 TEST_F(ExactlyOnceTest, KillingItLosesAndRepeatsNothing) {
   std::mt19937_64 random(20'261);
   std::vector<std::pair<std::string, int64_t>> all;

@@ -35,7 +35,7 @@ std::string Workloads(uint64_t count) {
   return Concat(ReadableCount(count), count == 1 ? " workload" : " workloads");
 }
 
-// Where it has none, the job for them fails, rather than that nobody misses it.
+// Without peers their job fails, so that its absence is noticed.
 #ifdef TRELLIS_HAS_PEERS
 constexpr bool kHasPeers = true;
 #else

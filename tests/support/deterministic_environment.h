@@ -78,8 +78,8 @@ class ManualClock : public lsm::Clock {
   std::atomic<uint64_t> nanos_{0};
 };
 
-// Runs a job whenever somebody wants to know the time of day, which who begins a table does: so
-// jobs begin and end within others, at most as many as the scheduler allows.
+// Runs a job whenever a caller asks for the time of day, as beginning a table does.  So jobs begin
+// and end within others, at most as many as the scheduler allows.
 class YieldingClock : public ManualClock {
  public:
   explicit YieldingClock(SingleThreadScheduler* scheduler) : scheduler_(*scheduler) {}

@@ -20,9 +20,9 @@ inline size_t ResidentBytes() {
   return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
 }
 
-// The bytes by which run() drives up the peak of its process: a child, since the peak of this one
-// may lie above all that it needs.  Memory that nobody has written to does not count.  Negative if
-// run() returns false, or it could not be told.
+// The bytes by which run() raises the peak of its process.  It runs in a child, because this
+// process's peak may already be higher.  Memory that was never written does not count.  Negative if
+// run() returns false or the system does not tell.
 template <class Run>
 double MemoryTakenBy(const Run& run) {
   const auto peak_bytes = [] {

@@ -1,6 +1,6 @@
-// Tables made by somebody who means ill, under checksums that are right: blocks that are out of
-// place, keys that are longer than any, small files that stand for endless work.  What is bounded
-// is counted here (reads, memory, keys asked), not timed.
+// Malicious tables under right checksums: blocks out of place, keys that are too long, small files
+// that stand for endless work.  The tests count what must be bounded (reads, memory, keys asked)
+// instead of timing it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <lz4.h>

@@ -122,7 +122,7 @@ TEST(ShiftingCountingTest, FullCountersStayFull) {
   for (int i = 0; i < 20; ++i) filter.Add("apple");
   EXPECT_GT(filter.CountSaturated(), 0u);
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(filter.Remove("apple"));
-  EXPECT_TRUE(filter.MayContain("apple"));  // nobody can know better
+  EXPECT_TRUE(filter.MayContain("apple"));  // the counters cannot tell
   ShiftingCountingFilter wide = MakeShifting(100, 0.01, 8);
   for (int i = 0; i < 20; ++i) wide.Add("apple");
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(wide.Remove("apple"));

@@ -290,7 +290,7 @@ TEST_P(SpectralTest, FullCountersMeanAtLeast) {
   if (!CanRemove()) return;
   EXPECT_TRUE(filter.Remove("apple", 259).value());
   EXPECT_TRUE(filter.Remove("apple", 1).value());
-  EXPECT_EQ(filter.Count("apple"), 255u);  // nobody can know better
+  EXPECT_EQ(filter.Count("apple"), 255u);  // the counter cannot tell
 }
 
 // --- merging ---

@@ -89,7 +89,7 @@ TYPED_TEST(VectorFileTest, EveryTruncationIsDataLossThatNamesTheRecord) {
   const size_t record = bytes.size() / 4;
   for (size_t size = 0; size < bytes.size(); ++size) {
     const auto parsed = ParseExactly<TypeParam>(bytes.substr(0, size));
-    if (size > 0 && size % record == 0) {  // nobody can know better
+    if (size > 0 && size % record == 0) {  // the size cannot tell
       ASSERT_THAT(parsed, IsOk());
       EXPECT_EQ(parsed->size(), size / record);
       continue;

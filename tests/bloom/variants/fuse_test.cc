@@ -408,7 +408,7 @@ TYPED_TEST(FuseTest, SolvingWithoutMemoryFails) {
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("memory")));
 }
 
-// --- keys made up by somebody who knows the seed ---
+// --- keys made by an attacker who knows the seed ---
 
 // The digest of which Remix makes a hash.
 Digest Unmix(uint64_t hash, uint64_t salt) {

@@ -172,8 +172,7 @@ TEST_F(BackgroundTest, DelaysGrowTowardsTheStop) {
   options_.level0_stop_tables = 6;
   std::vector<uint64_t> delays_us;
   for (int tables = 0; tables < 8; ++tables) {
-    // What the last one wrote becomes a table; the compaction that is due has nobody to wait for
-    // it.
+    // The last writes become a table.  No call waits for the compaction that is due.
     Open();
     EXPECT_EQ(Levels(), tables == 0 ? "" : Concat(tables));
     scheduler.last_pause_nanos = 0;
@@ -225,7 +224,7 @@ TEST_F(BackgroundTest, SealsNoMemtableWhileLevel0IsFull) {
   Open();
   for (int i = 0; i < 3; ++i) FlushedTable("a");
   EXPECT_EQ(Levels(), "3");
-  EXPECT_EQ(scheduler.queued_count(), 1u);  // a compaction, for which nobody waits
+  EXPECT_EQ(scheduler.queued_count(), 1u);  // a compaction for which no call waits
   const Statistics before = db_->GetStatistics();
   Put("b", "1");
   EXPECT_EQ(db_->GetStatistics().stalls_level0, before.stalls_level0);

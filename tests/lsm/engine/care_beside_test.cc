@@ -130,7 +130,7 @@ TEST_F(CareBesideTest, FilesInUseAreNotRemoved) {
     EXPECT_OK(db_->Resume());
     resumed.set_value();
     caring.join();
-    // Now nobody reads it any more.
+    // No read needs it any more.
     CompactAll();
     EXPECT_EQ(world_.FilesOf(FileKind::kTable).size(), db_->GetStatistics().total.tables);
     db_ = nullptr;

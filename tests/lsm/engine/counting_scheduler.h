@@ -10,7 +10,7 @@
 
 namespace lsm {
 
-// A scheduler on which time passes only where somebody waits.
+// A scheduler on which time passes only while a caller waits.
 class CountingScheduler : public testing_support::SingleThreadScheduler {
  public:
   explicit CountingScheduler(testing_support::ManualClock* clock) : clock_(*clock) {}

@@ -249,7 +249,7 @@ TEST_F(OpenTest, LogDirectoriesBelongToOneStore) {
   options.log_directory = "/logs";
   EXPECT_THAT(DB::Open("/other", options), StatusIs(absl::StatusCode::kAlreadyExists));
   EXPECT_OK(DB::Open(kStorePath, options));
-  // Somebody's files are no obstacle, and stay.
+  // Foreign files are no obstacle, and stay.
   killed.files->SetFileBytes("/var/log/202311.log", "notes");
   options.log_directory = "/var/log";
   EXPECT_OK(DB::Open("/other", options));

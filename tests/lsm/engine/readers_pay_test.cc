@@ -1,4 +1,5 @@
-// Level 0 is compacted when its readers have paid for it, no sooner, and by nobody else.
+// Reads of level 0 trigger its compaction when their waste reaches its price, no sooner.  Nothing
+// else does.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -90,7 +91,7 @@ TEST_F(ReadersPayTest, EachProbedTablePays) {
 
 TEST_F(ReadersPayTest, MergesPayOnlyForThemselves) {
   MakeTree(2 * kPaidByLookups - 4000, 1);
-  GetOften("m", 50 * kLookups);  // 18 would have done; the merge begins when somebody waits
+  GetOften("m", 50 * kLookups);  // 18 would have done; the merge begins when a caller waits
   EXPECT_EQ(LevelsInTheEnd(), "0 1");
   AddToLevel0();
   EXPECT_EQ(LevelsInTheEnd(), "1 1");
@@ -99,7 +100,7 @@ TEST_F(ReadersPayTest, MergesPayOnlyForThemselves) {
   GetOften("m", kLookups);
   EXPECT_EQ(LevelsInTheEnd(), "0 1");
   EXPECT_EQ(ForReaders(), 2u);
-  // What was paid before somebody else had it merged is gone as well.
+  // Waste counted before another compaction of level 0 is dropped too.
   AddToLevel0();
   GetOften("m", 17 * kLookups);
   CompactAll();
@@ -202,8 +203,7 @@ TEST_F(ReadersPayTest, WastedReadsPayByTheirBytes) {
   EXPECT_EQ(LevelsInTheEnd(), "0 1");
 }
 
-// What is read while level 0 is being merged, or in a level 0 that is not there any more, buys
-// nothing of the next one.
+// Reads of a level 0 that is being merged, or is gone already, do not count for the next one.
 TEST_F(ReadersPayTest, ReadsOfAnObsoleteLevel0PayNothing) {
   MakeTree(1000, 2);
   std::unique_ptr<Iterator> old = db_->NewIterator();
@@ -279,7 +279,7 @@ TEST_F(ReadersPayTest, NextReadRetriesWithoutMemory) {
   db_ = nullptr;  // before its scheduler
 }
 
-// Nobody needs it: what is there goes on as it did.
+// The merge is optional: the store continues as before.
 TEST_F(ReadersPayTest, FailedMergesDoNotFailTheStore) {
   MakeTree(1000, 2);
   world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {

@@ -398,7 +398,7 @@ TEST_F(VerifyTest, ScrubbingFindsDamageInItsTime) {
   EXPECT_EQ(db_->GetStatistics().damage_found, 1u);
   // The first of the rounds may have begun before there were tables.
   EXPECT_GE(db_->GetStatistics().tables_verified, 4u);
-  // Nobody waits for long who closes the store.
+  // Closing the store does not wait for long.
   EXPECT_LE(scheduler.longest_nanos, 100'000'000u);
   db_ = nullptr;
 }

@@ -114,7 +114,7 @@ TEST(WritePaceTest, WritesNeverWaitLong) {
   EXPECT_GT(pace.Begin(now, 100), 0u);
   EXPECT_EQ(pace.Begin(now, 0), 0u);
   EXPECT_EQ(pace.Begin(now, 100), 0u);
-  // A clock that goes back makes nobody wait for what it went.
+  // If the clock goes back, no write waits for the difference.
   pace.Begin(uint64_t{1} << 60, 100);
   pace.Spend(1 << 20);
   EXPECT_LE(pace.Begin(1000, 100), WritePace::kWaitNanosMax);

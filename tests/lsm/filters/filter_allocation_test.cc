@@ -307,7 +307,7 @@ TEST(FilterOutputTest, OversizedOlderTablesLeaveLess) {
       if (excess > 0.05) {
         EXPECT_EQ(share.reason, FilterReason::kLess);
       }
-      // Nobody goes without a filter to make up for others.
+      // No run loses its filter to make up for others.
       EXPECT_GT(share.bytes, 0);
       before = share.bytes;
     }

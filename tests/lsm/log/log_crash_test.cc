@@ -142,7 +142,7 @@ TEST(LogCrashTest, HalfCreatedLogsAreEmpty) {
   }
 }
 
-// Somebody's file under a log's name is not taken for one, and removed, for being short.
+// A short foreign file with a log's name does not count as a log, so it is not removed.
 TEST(LogCrashTest, ShortFilesWithoutAHeaderAreNoLogs) {
   std::vector<std::string> others;
   for (const size_t size : {1, 15, 31, 32}) others.emplace_back(size, 'x');

@@ -99,7 +99,7 @@ TEST_F(LogDirectoryTest, AnyFileOfAStoreIdentifiesIt) {
     world_.files = before->Clone();
     options_.environment.file_system = world_.files.get();
   }
-  // What only has such a name is nobody's store, and stays.
+  // A file that only has such a name belongs to no store, and stays.
   world_.files->SetFileBytes("/logs of a/000900.table", "notes");
   world_.files->SetFileBytes("/logs of a/000901.manifest", "");
   world_.files->SetFileBytes("/logs of a/CURRENT.tmp", "");

@@ -94,7 +94,7 @@ TEST_F(OpenTablesTest, ThreadsOpenAllTables) {
 TEST_F(OpenTablesTest, AllThreadsOpenManyTables) {
   Make(kTables);
   options_.environment.scheduler = nullptr;
-  // Nobody opens a second table before three threads have come for their first.
+  // No thread opens a second table before three threads have begun their first.
   std::mutex mutex;
   std::condition_variable changed;
   std::set<std::thread::id> threads;
@@ -141,7 +141,7 @@ TEST_F(OpenTablesTest, DoesNotWaitForLateHelpers) {
   Make(kTables);
   world_.scheduler.RunAll();
   {
-    // This scheduler runs jobs when somebody waits, which the opening does not.
+    // This scheduler runs jobs while a caller waits, which the opening does not do.
     absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
     ASSERT_OK(db);
     EXPECT_GE(world_.scheduler.queued_count(), 2u);

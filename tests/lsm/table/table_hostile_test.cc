@@ -1,5 +1,5 @@
-// Tables whose checksums are right and whose contents are not: made by somebody who means ill.
-// Whatever they say, the reader refuses it by name, in bounded memory, or answers in order.
+// Malicious tables: wrong contents under right checksums.  The reader refuses them by name, in
+// bounded memory, or answers in order.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <lz4.h>

@@ -1,4 +1,4 @@
-// What a table must say, from a std::map; and tables, keys and questions to hold against it.
+// The right answers of a table, from a std::map; and tables, keys and queries to verify against it.
 #ifndef TRELLIS_TESTS_LSM_TABLE_TABLE_MODEL_H_
 #define TRELLIS_TESTS_LSM_TABLE_TABLE_MODEL_H_
 

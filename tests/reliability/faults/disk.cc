@@ -12,7 +12,7 @@
 namespace reliability {
 namespace {
 
-// Bytes that nobody wrote, the same for the same place.
+// Garbage that no program wrote; the same bytes for the same place.
 void FillWithGarbage(std::string* bytes, uint64_t from, uint64_t to, uint64_t salt) {
   testing_support::SeededRandom random(salt ^ (from * 0x9e3779b97f4a7c15));
   uint64_t value = 0;

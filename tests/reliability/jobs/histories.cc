@@ -235,7 +235,7 @@ class Caller {
     return *found ? ValueIn(text) : kAbsent;
   }
 
-  // The number of a value that is whole; one that nobody writes for any other.
+  // The number of an intact value; for any other value a number that no write uses.
   uint64_t ValueIn(std::string_view text) {
     uint64_t number = 0;
     for (const char c : text.substr(0, text.find(':')))

@@ -62,8 +62,8 @@ lsm::Options OptionsOn(World& world, lsm::FileSystem* files, bool logs_apart) {
   return options;
 }
 
-// Files of a kind, but for those whose first bytes are garbage, as a crash may leave them: they may
-// be somebody else's, so that the store leaves them alone.
+// Counts files of a kind, without files whose first bytes are garbage, as a crash may leave them.
+// Those may be foreign, so the store leaves them alone.
 size_t CountOfStore(World& world, FileKind kind, const std::string& path = kPath) {
   const std::vector<std::string> files = world.FilesOf(kind, path);
   const auto directory = world.files->OpenDirectory(path, /*create=*/false);

@@ -142,8 +142,9 @@ bool StaysWrong(const std::vector<TimedCall>& calls, const std::vector<uint64_t>
 }
 
 // Leaves out entries of the call that do not matter; returns whether there were any.  If all calls
-// are linearizable they are so without an entry of a read, which asks for less then, and without
-// one of a write that nobody can have found: so what is left proves as much as the whole.
+// are linearizable, they are also linearizable without an entry of a read, which then requires
+// less, and without an entry of a write that no read can have found.  So the rest proves as much as
+// the whole.
 bool LeaveOutEntries(size_t index, const std::vector<uint64_t>& initial,
                      std::vector<TimedCall>* calls) {
   bool any = false;

@@ -10,7 +10,7 @@ namespace reliability {
 
 inline constexpr size_t kUnderWayBytes = 200;
 
-// Memory that another process sees, or null: then nobody wants to know.
+// Memory that another process sees; null: no process watches.
 inline char* under_way = nullptr;
 
 inline void SayUnderWay(std::string_view what) {
