@@ -200,9 +200,9 @@ TEST(LabStreamTest, VerdictsFollowTheTheory) {
 
 // --- the source's hash ---
 
-// What the rate of a standard filter with that hash is: for a hash H, of the hashes H + jm those
-// that share all probes with it, and those that share all but d, as sums wrap around P for d probes
-// between them; any other key meets it as in a sound filter.
+// The rate of a standard filter with that hash.  For a hash H it sums over the hashes H + jm that
+// share all probes with it, and over those that share all but d, because sums wrap around P for d
+// probes between them.  Any other key collides as in a sound filter.
 double SourceFpp(uint64_t cells, uint32_t probes, double key_count) {
   const auto modulus = static_cast<double>(kSourceModulus);
   const auto m = static_cast<double>(cells);

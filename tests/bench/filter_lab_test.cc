@@ -574,7 +574,7 @@ TEST_F(LabCommandTest, PrintsARowOfTheFamily) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, testing::StartsWith(std::string(kFamilyTableHead)));
   EXPECT_THAT(outcome.out, HasSubstr("| standard | 2 | 9.59 | 0.01000 | 0.0"));
-  // What it measured is what the README says it measured.
+  // The measured rows are the README's.
   std::istringstream lines(outcome.out);
   for (std::string line; std::getline(lines, line);) ExpectIn("bloom/README.md", line + "\n");
 }

@@ -140,8 +140,8 @@ TEST_F(ScaleBenchTest, OneStoreGrows) {
     EXPECT_GE(point.stored_bytes, point.shape.total.table_bytes);
     EXPECT_GT(point.warm_opening.millis.min, 0);
     EXPECT_GE(point.warm_opening.read_bytes, static_cast<double>(point.shape.total.filter_bytes));
-    // What an opening loads is no more than filters and indexes, and the beginning and the end of
-    // each table, which are read before it is known where they lie.
+    // An opening loads only filters and indexes, and the beginning and the end of each table, which
+    // are read before their places are known.
     EXPECT_LT(
         point.warm_opening.read_bytes,
         2 * static_cast<double>(point.shape.total.filter_bytes + point.shape.total.index_bytes) +

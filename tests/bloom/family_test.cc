@@ -1,4 +1,4 @@
-// What every filter that is an object must do, measured against what it promises.
+// The common contract of all filter objects, measured against their promises.
 #include "bloom/family.h"
 
 #include <gmock/gmock.h>
@@ -31,7 +31,7 @@ using testing_support::LoadAndUse;
 using testing_support::RepairChecksum;
 using testing_support::StatusIs;
 
-// What a filter does not promise, for those that promise less than most.
+// Promises that some filters do not make.
 template <class F>
 struct Promises {
   // Holds all keys that were ever added; otherwise as many as planned, and maybe more.

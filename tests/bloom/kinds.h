@@ -1,4 +1,4 @@
-// What the tests of filters share: the catalog as a list of test types, digests, filters to order.
+// Shared by the tests of filters: the catalog as a list of test types, digests, filters to order.
 #ifndef TRELLIS_TESTS_BLOOM_KINDS_H_
 #define TRELLIS_TESTS_BLOOM_KINDS_H_
 

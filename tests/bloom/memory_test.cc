@@ -1,5 +1,5 @@
-// What promises ResourceExhausted keeps the promise where memory comes from operator new, too: no
-// std::bad_alloc leaves it.  (Bits come from the allocator of C, whose null is checked at once.)
+// Functions that promise ResourceExhausted keep the promise also if operator new fails: they throw
+// no std::bad_alloc.  (Bits come from C's allocator, whose null is checked at once.)
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@
 
 namespace {
 
-// What a single allocation may have.
+// The largest allocation that succeeds.
 size_t largest_allocation = std::numeric_limits<size_t>::max();
 
 // This many allocations succeed, the next one fails, and all others succeed.

@@ -54,7 +54,7 @@ absl::Status LoadAndUse(std::string_view bytes) {
   filter->PredictedFpp(10);
   filter->CurrentFpp();
   if constexpr (requires { filter->EstimatedKeyCount(); }) filter->EstimatedKeyCount();
-  // What weighs bits goes through all that stands in the bytes.
+  // Weighing bits visits everything in the bytes.
   if constexpr (requires { filter->known_false_positive_count(); }) {
     for (uint64_t i = 0; i < 100; ++i) {
       filter->AddFalsePositiveDigest(DigestOfKey(i)).IgnoreError();

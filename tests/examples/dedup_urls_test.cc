@@ -221,7 +221,7 @@ TEST_F(DedupUrlsTest, ReportsImpossibleRequests) {
   expect("dedup_urls < .", 3, "the standard input: Is a directory");
   expect("dedup_urls <&-", 3, "the standard input: Bad file descriptor");
   expect("head -c 2000000 /dev/zero | dedup_urls", 1, "line 1 is longer than 1 MiB");
-  // What could not be printed is not remembered.
+  // Lines that could not be printed are not remembered.
   expect("dedup_urls --state seen --window 1000 <<< a > /dev/full", 3, "cannot write");
   EXPECT_EQ(Saved("seen"), kept);
   EXPECT_EQ(OutputOf("dedup_urls --state seen --window 1000 <<< a"), "a\n");

@@ -28,7 +28,7 @@ class ExactlyOnceTest : public testing_support::ProgramsTest {
     std::optional<std::string> filter;
   };
 
-  // What is in the store, which this does not change.
+  // The contents of the store, read without changing it.
   Contents Look(const std::string& name) {
     Contents contents;
     auto db = lsm::DB::Open(PathOf(name), {.mode = lsm::OpenMode::kReadOnly});
@@ -252,7 +252,7 @@ TEST_F(ExactlyOnceTest, ReportsImpossibleRequests) {
   EXPECT_THAT(Shell("exactly_once list < list").err, HasSubstr("Not a directory"));
   EXPECT_EQ(Shell("exactly_once list < list").code, 2);
   EXPECT_EQ(Shell("exactly_once store < .").code, 3);
-  // What it prints must not go into a file of the store.
+  // Its output must not go into a file of the store.
   OutputOf("exactly_once closed < list");
   for (const char* files : {"< list >&-", "<&- 2>&-", "<&- >&- 2>&-"})
     EXPECT_EQ(Shell(std::string("exactly_once closed ") + files).code, 3) << files;

@@ -124,7 +124,7 @@ class ProgramsTest : public testing::Test {
     return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), ReadFile("out"),
             ReadFile("err")};
   }
-  // What it prints; it must end well.
+  // The output of a command that must succeed.
   std::string OutputOf(const std::string& command) {
     const Outcome outcome = Shell(command);
     EXPECT_EQ(outcome.code, 0) << command << "\n" << outcome.err;

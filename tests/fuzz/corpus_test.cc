@@ -1,4 +1,4 @@
-// What fuzzers have found worth keeping, once more, with whatever the tests are built with.
+// Replays the inputs that fuzzers found worth keeping, in any build of the tests.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -314,7 +314,7 @@ std::string PutLogTogether(const std::vector<Part>& parts) {
     const std::string payload = part.bytes.substr(std::min<size_t>(8, part.bytes.size()));
     record.header.payload_bytes = static_cast<uint32_t>(payload.size());
     record.header.ordinal = ordinal++;
-    // What was synced cannot be more than what there was.
+    // The synced length cannot exceed the existing bytes.
     record.header.durable_offset = std::min(NumberAt(part.bytes, 0), start);
     file.resize(lsm::RecordEnd(start, payload.size()), '\0');
     StoreTags(&file, header.file_id, start, file.size());

@@ -1,6 +1,6 @@
 // The store's files for fuzzers: bytes as files, files as parts, and checksums made right again.
 //
-// What the bytes are is told by their magic: a table, a log (a manifest is one), or CURRENT.
+// The magic says what the bytes are: a table, a log (a manifest is one), or CURRENT.
 #ifndef TRELLIS_TESTS_FUZZ_FILES_H_
 #define TRELLIS_TESTS_FUZZ_FILES_H_
 

@@ -63,7 +63,7 @@ class BoundedText : public std::streambuf {
   bool full_ = false;
 };
 
-// Whatever stands in a file, a terminal is told nothing by it.
+// No file may send control characters to a terminal.
 bool IsPlain(std::string_view text) {
   for (const char c : text) {
     const auto byte = static_cast<uint8_t>(c);

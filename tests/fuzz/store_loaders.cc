@@ -1,4 +1,4 @@
-// What a store's other files are made of, one by one: batches, edits, logs, manifests, filters.
+// The parts of a store's other files, one by one: batches, edits, logs, manifests, filters.
 #include <algorithm>
 #include <cstdint>
 #include <map>

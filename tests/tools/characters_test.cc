@@ -36,7 +36,7 @@ TEST(CharactersTest, EscapesInvalidUtf8) {
   EXPECT_EQ(EscapeAllButPlain("\xc3\xc3\xa9"), "\\xc3é");
 }
 
-// What is shown can be typed.
+// Shown text can be typed.
 TEST(CharactersTest, UnescapeUndoesIt) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 20'000; ++round) {

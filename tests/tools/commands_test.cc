@@ -1,4 +1,4 @@
-// What each command says of a store whose contents are known.
+// Each command's output for a store with known contents.
 #include "tools/sstdump/commands/commands.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,5 @@
-// Whatever is in a file, sstdump names it and ends in order; and verify finds every flipped bit.
+// For any bytes in a file, sstdump names the damage and ends in order; verify finds every flipped
+// bit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -312,7 +313,7 @@ TEST_F(ForgedTableTest, VerifyFindsForgedContents) {
               HasSubstr("the footer says 7 entries"));
 }
 
-// What a writer leaves out is no damage; nothing can be held against it.
+// A property that a writer leaves out is not damage; nothing can be verified against it.
 TEST_F(ForgedTableTest, NotesMissingProperties) {
   std::string properties =
       table_.substr(footer_.properties.offset, footer_.properties.stored_bytes);
@@ -440,7 +441,7 @@ TEST_F(DamageTest, VerifyComparesTablesWithTheManifest) {
   EXPECT_THAT(other_seed.out, HasSubstr("another seed"));
 }
 
-// What the manifest says is a table or a log must be one.
+// A table or log that the manifest names must be one.
 TEST_F(DamageTest, ForeignFilesInAStoreAreDamage) {
   for (const std::string name : {"000002.table", "000003.log", "000001.manifest", "CURRENT"}) {
     for (const std::string& bytes : {std::string(), std::string(4096, '\0'), std::string(5000, 'x'),

@@ -1,4 +1,4 @@
-// What is not Trellis's, and what is of a newer Trellis: named as such, and no damage.
+// Foreign files, and files of a newer Trellis, are named as such and are not damage.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

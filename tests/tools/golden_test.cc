@@ -101,7 +101,7 @@ TEST_F(GoldenTest, Lookups) {
                             {"explain", "store", "key000301"}});
 }
 
-// What tools/README.md shows of a run stands in these files.
+// The screens in tools/README.md come from these files.
 TEST(ReadmeTest, ShowsTheOutput) {
   const std::filesystem::path root = testing_support::SourceDirectory();
   std::string goldens;

@@ -331,7 +331,7 @@ TEST_F(HostileTest, OverlappingBlocksAreDamage) {
     const json measured =
         json::parse(Run({"--json", "filter", kPath}).out)["results"][0]["measured"];
     EXPECT_EQ(measured["keys"], 2);
-    // What is in the block is still told.
+    // The contents of the block are still shown.
     const json blocks = json::parse(Run({"--json", "blocks", kPath}).out)["results"][0]["blocks"];
     EXPECT_EQ(blocks[1]["sound"], false);
     EXPECT_EQ(blocks[1]["entries"], 1);

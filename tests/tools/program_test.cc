@@ -71,7 +71,7 @@ class ProgramTest : public testing::Test {
     std::ofstream(path, std::ios::binary) << bytes;
   }
 
-  // What the program writes to a terminal of so many columns.
+  // The program's output on a terminal with that many columns.
   static std::string OnTerminal(unsigned short columns, const std::vector<std::string>& arguments) {
     winsize size{};
     size.ws_col = columns;
@@ -267,7 +267,7 @@ TEST_F(ProgramTest, ForgedFootersAllocateNothing) {
   }
 }
 
-// What a table of the usual size takes, at most; where memory is checked everything takes more.
+// The most memory for a table of the usual size; with sanitizers everything takes more.
 TEST_F(ProgramTest, ReadsA64MebibyteTableIn128Mebibytes) {
   const char* const limit = testing_support::kIsSanitized ? "unlimited" : "131072";
   const auto directory =

@@ -15,8 +15,8 @@
 
 namespace bench::peers {
 
-// What was done to the stores, in order: "A open", "A put", "A quiet", "A get 7"; repetitions of
-// puts are left out, and of gets all but the first of a reader.
+// The operations on the stores in order: "A open", "A put", "A quiet", "A get 7".  Repeated puts
+// are left out, and all gets of a reader but the first.
 using Log = std::vector<std::string>;
 
 class FakePeer : public Peer {

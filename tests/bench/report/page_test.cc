@@ -20,7 +20,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing_support::StatusIs;
 
-// What would harm if it were put into a page as it is.
+// Text that would do harm if a page contained it unescaped.
 constexpr char kHostile[] =
     "</script><script>alert(1)</script><img src=x onerror='a' title=\"b\">{{data}}";
 

@@ -254,7 +254,7 @@ TEST(DynamicRowsTest, RefusesRowsOfAnotherKind) {
   const std::string bytes = MakeDynamic<StandardRow>(0, 50, 20).Serialize();
   EXPECT_THAT(DynamicFilter<BlockedRow>::Load(bytes),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("rows of kind 2, not 3")));
-  // What says so although its rows are of the right kind is damaged.
+  // Bytes that say so are damaged, although their rows are of the right kind.
   EXPECT_THAT(DynamicFilter<BlockedRow>::Load(WithNumberAt(bytes, 48, 3)),
               StatusIs(kDynamicLoss, HasSubstr("row 0")));
 }
@@ -377,7 +377,7 @@ TEST(DynamicCountingTest, RemovesKeysOfExactlyOneRow) {
   EXPECT_EQ(CountKeys(filter, 0, 500) + CountKeys(filter, 2500, 3000), 1000u);
   EXPECT_EQ(filter.added_count(), 1000u);
   EXPECT_EQ(RowCounts(filter), std::vector<uint64_t>({500, 0, 500}));
-  // What has room takes the next keys, from the first row on.
+  // The rows with room take the next keys, from the first row on.
   AddKeys(filter, 5000, 6600);
   EXPECT_EQ(RowCounts(filter), std::vector<uint64_t>({1000, 1000, 600}));
   EXPECT_EQ(CountKeys(filter, 5000, 6600), 1600u);

@@ -30,8 +30,8 @@ std::string BytesOf(const std::vector<int>& numbers) {
 const std::vector<int> kHeaderOf32 = {0x15, 0x40, 0x1c, 0x1c, 0, 0, 0x1c, 0x1c,
                                       0,    0,    0x1c, 0x1c, 0, 0, 0};
 
-// What Apache Spark wrote for a column of the strings a0 to a9, and for one of the 64-bit integers
-// 0 to 9, each in a filter of one line.
+// Bytes written by Apache Spark for a column of the strings a0 to a9, and for one of the 64-bit
+// integers 0 to 9, each in a filter of one line.
 const std::vector<int> kStrings = {200, 1,   80, 20, 64,  68, 8,   109, 6,  37, 4,
                                    67,  144, 80, 96, 32,  8,  132, 43,  33, 0,  5,
                                    99,  65,  2,  0,  224, 44, 64,  78,  96, 4};

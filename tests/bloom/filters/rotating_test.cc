@@ -121,7 +121,7 @@ TYPED_TEST(RotatingTest, MeetsItsTargetAtTheWorstFill) {
   EXPECT_GT(filter.PredictedFpp(UINT64_MAX), 0.03);
 }
 
-// What it is without false positives: the keys of each generation, the newest first.
+// A rotating filter without false positives: the keys of each generation, newest first.
 class ExactRotating {
  public:
   ExactRotating(size_t generations, size_t capacity)

@@ -1,5 +1,5 @@
-// What the tests of filters that are made of filters share: their bytes, taken apart and put
-// together again.
+// Shared by the tests of filters made of filters: takes their bytes apart and puts them together
+// again.
 #ifndef TRELLIS_TESTS_BLOOM_FILTERS_ROWS_H_
 #define TRELLIS_TESTS_BLOOM_FILTERS_ROWS_H_
 

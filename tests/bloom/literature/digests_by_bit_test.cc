@@ -26,7 +26,7 @@ using Members = std::map<Digest, Kind>;
 
 constexpr uint64_t kListSeed = 11;
 
-// What is in the list of a bit must be what has a probe there, each once.
+// The list of a bit must hold exactly the digests that have a probe there, each once.
 void ExpectLists(const DigestsByBit& lists, uint64_t bits, uint32_t probes,
                  const Members& members) {
   std::vector<std::vector<std::pair<Digest, Kind>>> expected(bits);

@@ -1,4 +1,5 @@
-// What the tests of retouched filters share: filters with false positives, and what became of them.
+// Shared by the tests of retouched filters: filters with false positives, and their state
+// afterwards.
 #ifndef TRELLIS_TESTS_BLOOM_LITERATURE_RETOUCHED_H_
 #define TRELLIS_TESTS_BLOOM_LITERATURE_RETOUCHED_H_
 

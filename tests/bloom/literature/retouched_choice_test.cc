@@ -111,7 +111,7 @@ class RetouchedOracle {
   }
 
  private:
-  // What the scheme has to minimise, and what decides where that is equal.
+  // The value that the scheme minimises, and the tie-breaker.
   static std::vector<double> CostOf(ClearingScheme scheme, const Weights& weights) {
     const double keys = weights.keys, positives = weights.false_positives;
     switch (scheme) {

@@ -88,7 +88,7 @@ TEST(ShiftingDoubleTest, NoFewerBitsKeepTheTarget) {
   }
 }
 
-// What is said of it in its header and in bloom/README.md.
+// Verifies the claims of its header and of bloom/README.md.
 TEST(ShiftingDoubleTest, StandardFiltersAreBetterWithTheSameMemory) {
   // 10^8 bases, 10^7 keys, k = 10: predicted.
   const double doubled = bloom::ShiftingFpp(100'000'000, 10, 10'000'000, 56) * (1 - std::exp(-0.1));

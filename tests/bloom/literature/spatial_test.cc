@@ -161,7 +161,7 @@ void ExpectAbout(double counted, double expected) {
   EXPECT_NEAR(counted, expected, tolerance);
 }
 
-// What was published and simulated before: 40,000 cells, k = 5, keys in four areas.
+// A published simulation: 40,000 cells, k = 5, keys in four areas.
 TEST(SpatialRatesTest, RatesMatchTheFormulas) {
   constexpr uint64_t kCells = 40'000;
   const KeysPerArea keys = {2000, 2000, 1000, 500};

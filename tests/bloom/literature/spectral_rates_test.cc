@@ -219,7 +219,7 @@ TEST(SpectralRatesTest, RecurringMinimumErrsLessForFrequentKeys) {
   EXPECT_NEAR(at_once.mean, 1.26, 0.06);
 }
 
-// What it costs, spent on more cells of minimum selection.
+// Spends the same memory on more cells of minimum selection.
 TEST(SpectralRatesTest, MinimumSelectionIsRarerWrongInEqualBits) {
   constexpr uint64_t kKeys = 80'000;
   const SpectralFilter selection = SpectralOf(kKeys * 13 / 8, kPaperFpp, kSelectionMethod, 8);

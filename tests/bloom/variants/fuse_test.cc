@@ -1,5 +1,5 @@
-// What the binary fuse kinds promise besides what all kinds do (kinds_test.cc): their geometry, the
-// bytes as bloom/variants/fuse.h draws them, every width of a remainder.
+// The additional promises of the binary fuse kinds (kinds_test.cc has those of all kinds): their
+// geometry, the bytes as bloom/variants/fuse.h draws them, every width of a remainder.
 #include "bloom/variants/fuse.h"
 
 #include <gmock/gmock.h>
@@ -357,7 +357,7 @@ TYPED_TEST(FuseTest, MostBuildsSucceedAtTheFirstAttempt) {
   }
 }
 
-// Whatever the number of keys: the segments double in length here and there.
+// Tries many numbers of keys, because the segments double in length at some of them.
 TYPED_TEST(FuseTest, NoNumberOfKeysIsHardToSolve) {
   constexpr uint64_t kBuilds = 12, kNeighbours = 5;
   std::vector<uint64_t> failed;  // attempts, by number of keys

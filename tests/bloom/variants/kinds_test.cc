@@ -1,4 +1,4 @@
-// What every kind of the catalog must do, measured against what it promises.
+// The common contract of all kinds in the catalog, measured against their promises.
 #include "tests/bloom/kinds.h"
 
 #include <gmock/gmock.h>

@@ -105,7 +105,7 @@ uint64_t CountPassingOf(const RibbonFilter& filter, uint64_t from, uint64_t coun
   return passing;
 }
 
-// What the header of the kind says, slot by slot and bit by bit.
+// The definition in the kind's header, slot by slot and bit by bit.
 bool PassesByDefinition(const FilterView& view, Digest digest) {
   __extension__ using Wide = unsigned __int128;
   const uint64_t x = bloom::Remix(digest, view.seed);
