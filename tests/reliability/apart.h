@@ -26,8 +26,8 @@ struct ApartOptions {
   void (*prepare)(const Task&) = nullptr;  // called in its process, before the job
 };
 
-// What is told of a task that ended: what its job says, and the seconds that it took.  The finding
-// is how the process ended, if that is not of its own will.
+// Called when a task ends, with its job's result and the seconds that it took.  If the process
+// died, the finding is how.
 using TaskEnd = std::function<void(const Task&, const JobResult&, double)>;
 
 // Runs what `next` returns, until it returns nothing.  Calls `said` in the order in which they end.

@@ -26,7 +26,7 @@ namespace {
 using lsm::Concat;
 using lsm::ReadableCount;
 
-// What may be said of a job that found nothing only.
+// Text that only a job without findings may print.
 std::string IfSound(const std::string& finding, const std::string& text) {
   return finding.empty() ? text : "";
 }
@@ -209,7 +209,7 @@ JobResult RunDamage(uint64_t seed, uint64_t amount) {
 
 // Repairs stores of all forms.
 JobResult RunRepairs(uint64_t seed, uint64_t amount) {
-  // What damage does to one, about.
+  // The number of damages per store, roughly.
   constexpr uint64_t kDamages = 170'000;
   RepairsReport sum;
   const uint64_t one_in = std::max<uint64_t>(kDamages * kStoreForms / amount, 1);

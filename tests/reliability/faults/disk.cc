@@ -270,7 +270,7 @@ class Losses {
   }
 
  private:
-  // What becomes of what is lost of a file.
+  // The fate of a file's lost bytes.
   enum class Style : uint8_t { kMissing, kZero, kGarbage };
   static constexpr Style kStyles[] = {Style::kMissing, Style::kZero, Style::kGarbage};
 

@@ -26,7 +26,7 @@ inline constexpr uint64_t kSectorBytes = 512;
 
 enum class SectorFate : uint8_t { kKept, kZero, kGarbage };
 
-// What a crash takes.  Its lists are parallel to those of the Pending that it was made for.
+// The losses of a crash.  Its lists are parallel to those of the Pending that it was made for.
 struct Loss {
   struct Tail {
     uint64_t size_bytes = 0;        // where the file ends, at or behind its durable prefix
@@ -36,7 +36,7 @@ struct Loss {
   std::vector<Tail> tails;
 };
 
-// What is on the disk and not durable, in the order in which it came.
+// Changes on the disk that are not durable, in order.
 struct Pending {
   struct Change {  // of a name
     uint64_t event = 0;

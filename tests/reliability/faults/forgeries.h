@@ -12,7 +12,7 @@
 
 namespace reliability {
 
-// What a store does that is opened without being repaired.
+// The behaviour of a store that is opened without repair.
 enum class Trace : uint8_t {
   kNamed,     // it does not open, or DB::Verify names the contradiction; no read is wrong
   kVerified,  // the same, but a lookup may miss a key: only entries that it does not read tell

@@ -54,7 +54,7 @@ class Recorder final : public lsm::FileSystem {
 
   const Journal& journal() const { return shared_->journal; }
 
-  // What the handles share.
+  // Shared by the handles.
   struct Shared {
     Journal journal;
     uint32_t next_file = 0;

@@ -1,6 +1,5 @@
-// What is enumerated in memory is what happens on a real file system: the same workload makes the
-// same changes to files, in the same order, through the POSIX file system as through the one in
-// memory.
+// The file system in memory, which the jobs enumerate, behaves like a real one: the same workload
+// makes the same changes to files in the same order on both.
 #include <gtest/gtest.h>
 
 #include <algorithm>

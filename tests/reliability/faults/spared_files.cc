@@ -10,7 +10,7 @@
 namespace reliability {
 namespace {
 
-// What it returns is made outside of the store.
+// The returned object is made outside of the store.
 template <typename Call>
 auto AtTheBorder(const Call& call) -> decltype(call()) {
   TakeMemory();

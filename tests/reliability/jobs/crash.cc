@@ -48,7 +48,7 @@ lsm::Options OptionsOn(World& world, lsm::FileSystem* files, const CrashOptions&
   return options;
 }
 
-// What has been promised when so many changes have been made to files.
+// The promises made after a number of changes to files.
 struct Promise {
   uint64_t events = 0;
   size_t acknowledged = 0;  // survives the end of the process
@@ -61,7 +61,7 @@ class Witnessed {
   explicit Witnessed(const CrashOptions& options)
       : options_(options), world_(options.seed), recorder_(world_.files.get()) {}
 
-  // What went wrong, or empty.
+  // The finding, or empty.
   std::string Run(const std::vector<Step>& steps) {
     for (const Step& step : steps) {
       const absl::Status status = Make(step);
@@ -258,7 +258,7 @@ class Enumeration {
     }
   }
 
-  // What went wrong, or empty.
+  // The finding, or empty.
   std::string Recover(const Image& image, uint64_t digest, size_t least) {
     World world(99, image.ToFiles());
     const bool twice = depth_ == 0 && digest % options_.double_one_in == 0;

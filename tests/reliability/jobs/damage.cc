@@ -36,7 +36,7 @@ std::string NameIn(const std::string& path) { return path.substr(path.rfind('/')
 
 FileKind KindOf(const std::string& path) { return lsm::ParseFileName(NameIn(path))->kind; }
 
-// What an opening may drop without an error: see lsm/design/log_tail.md.
+// The ends that an opening may drop without an error: see lsm/design/log_tail.md.
 enum class Tail : uint8_t {
   kShown,  // nothing, and it must show, even where no answer depends on it
   kNone,   // nothing
@@ -70,7 +70,7 @@ class Inspection {
         report_(*report),
         world_(3, image.ToFiles()) {}
 
-  // What went wrong, or empty.
+  // The finding, or empty.
   std::string Run() {
     lsm::Options options = specimen_.OptionsOn(world_);
     options.mode = mode_;
@@ -104,7 +104,7 @@ class Inspection {
     });
   }
 
-  // What is wrong with an error, or empty.
+  // The fault of an error message, or empty.
   std::string ProblemOf(const absl::Status& error) const {
     if (!absl::IsDataLoss(error)) return Concat("not called damage: ", error.ToString());
     return IsNamed(lsm::MessageOf(error)) ? "" : Concat("unnamed: ", error.ToString());

@@ -18,7 +18,7 @@ struct DamageReport {
   uint64_t cuts = 0;
   uint64_t sectors = 0;  // or blocks: overwritten, swapped or in another one's place
   uint64_t files = 0;    // swapped, missing, another store's
-  // What became of them; the rest gave right answers.
+  // The outcomes; all other reads gave right answers.
   uint64_t not_opened = 0;
   uint64_t not_read = 0;  // opened, and some reads fail
   uint64_t filters = 0;   // right answers, and the statistics tell of a damaged filter

@@ -177,7 +177,7 @@ class TrellisStore final : public Store {
   std::unique_ptr<const lsm::Snapshot> snapshots_[kSnapshotsHeld];
 };
 
-// What the other two have in common, which is most of it.  `Peer` says what their types are called.
+// The part that both other stores share, which is most of it.  `Peer` names their types.
 template <typename Peer>
 class PeerStore : public Store {
  public:
@@ -363,7 +363,7 @@ struct RocksDb {
     options.max_bytes_for_level_base = 4 * kPeerBufferBytes;
     options.compression = rocksdb::kNoCompression;
     options.info_log_level = rocksdb::FATAL_LEVEL;
-    // What would only take time.
+    // Work that would only take time.
     options.stats_dump_period_sec = 0;
     options.stats_persist_period_sec = 0;
     options.max_write_buffer_number = 8;

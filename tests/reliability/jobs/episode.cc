@@ -438,7 +438,7 @@ class Episode {
     Say([] { return ", repaired"; });
     const absl::StatusOr<lsm::RepairReport> repaired = DB::Repair(kStore, options_);
     if (!repaired.ok()) return Fail("cannot be repaired: ", repaired.status().ToString());
-    // What a crash of the machine tore is named.
+    // The repair names data that a crash of the machine tore.
     if (least == journal_.size() && !repaired->left_out.empty())
       Fail("a repair leaves out ", repaired->left_out.front());
   }
@@ -644,7 +644,7 @@ class Episode {
     if (problem_.empty()) ScanAll({nullptr, state_}, {}, /*forward=*/true);
   }
 
-  // What a commit did, so that it can be undone.
+  // The effects of a commit, to undo it.
   struct Undo {
     uint64_t commit;
     uint32_t rank;

@@ -41,7 +41,7 @@ struct Script {
   const ValuePool values;
 };
 
-// What is done is added to the report.
+// Adds the operations to the report.
 Outcome RunEpisode(const Script& script, const std::vector<Action>& actions, ModelReport* report,
                    std::vector<std::string>* words);
 

@@ -1,5 +1,5 @@
-// What the job `model` does not do: stores with threads of their own, compactions that overlap, and
-// options at their limits.
+// Cases that the job `model` leaves out: stores with their own threads, overlapping compactions,
+// and options at their limits.
 #include "tests/reliability/jobs/episode.h"
 
 #include <gtest/gtest.h>

@@ -77,7 +77,7 @@ class MomentCounter {
   std::atomic<uint64_t> moments_{0};
 };
 
-// What the threads of one history share.
+// Shared by the threads of one history.
 struct Scene {
   DB* db;
   Keys keys;
@@ -429,7 +429,7 @@ class Theatre {
     return absl::OkStatus();
   }
 
-  // What went wrong, or empty.
+  // The finding, or empty.
   std::string Perform(uint64_t number) {
     if (const absl::Status status = Prepare(number); !status.ok())
       return Concat("cannot be opened: ", status.ToString());

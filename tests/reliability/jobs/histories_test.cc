@@ -97,7 +97,7 @@ TEST(LinearizabilityTest, RejectsTornSnapshots) {
   EXPECT_TRUE(IsLinearizable(with({{0, 5}, {1, kAbsent}})));
   EXPECT_TRUE(IsLinearizable(with({{0, 5}, {1, 6}})));
   EXPECT_FALSE(IsLinearizable(with({{0, kAbsent}, {1, 6}})));
-  // What it shows of a write that came after the snapshot was taken.
+  // A read shows a write that came after its snapshot was taken.
   EXPECT_FALSE(IsLinearizable({Read(0, 1, 2, {{0, 5}}), Write(0, 3, 4, {{0, 5}})}));
 }
 

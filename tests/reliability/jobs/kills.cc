@@ -82,7 +82,7 @@ absl::Status Write(DB& db, const Commit& commit, bool sync) {
   return value ? db.Put(key, *value, {.sync = sync}) : db.Delete(key, {.sync = sync});
 }
 
-// What is known of a writer's commits.
+// The known state of a writer's commits.
 struct Track {
   uint64_t count = 0;  // of them, that are there
   Contents contents;   // after these
@@ -292,7 +292,7 @@ class Killer {
   }
 
  private:
-  // What one process has reported.
+  // The reports of one process.
   struct Life {
     uint64_t process = 0;
     std::string bytes;  // that are not understood yet
@@ -350,7 +350,7 @@ class Killer {
     return from + microseconds(dice_.Roll(static_cast<size_t>((to - from).count()) + 1));
   }
 
-  // What went wrong, or empty.
+  // The finding, or empty.
   std::string KillOne(uint64_t process) {
     const auto start = Clock::now();
     std::optional<Clock::time_point> end;  // of the process, as soon as it is known

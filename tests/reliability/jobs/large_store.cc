@@ -37,7 +37,7 @@ std::string KeyOf(size_t number) { return Concat("key", 1'000'000 + number); }
 
 class LargeStore {
  public:
-  // What went wrong, or empty.
+  // The finding, or empty.
   std::string Make() {
     World world(kSeed);
     lsm::Dice dice(kSeed);
@@ -95,7 +95,7 @@ class LargeStore {
     return groups;
   }
 
-  // What goes wrong with all of these flipped; or, if the store does not open then, with each.
+  // The finding with all of these bits flipped; if the store does not open then, with each of them.
   std::string Flip(const Bits& bits, uint64_t* not_opened) {
     for (const Bit& bit : bits) Toggle(bit);
     bool opened = false;

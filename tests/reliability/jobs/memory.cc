@@ -89,7 +89,7 @@ class MemoryTrial {
     lasts ? memory_.FailForever(number) : memory_.FailOnce(number);
   }
 
-  // What went wrong, or empty.
+  // The finding, or empty.
   std::string Run(const std::vector<Step>& steps) {
     for (size_t i = 0; i < steps.size() && problem_.empty(); ++i) {
       Guarded([&] { Make(steps[i]); });
@@ -419,7 +419,7 @@ class MemoryTrial {
     MoveHeld([&] { held_->iterator->SeekToFirst(); });
   }
 
-  // What its status says then, it says until it is moved again.
+  // An iterator keeps its status until it is moved again.
   template <typename Move>
   void MoveHeld(const Move& move) {
     const Moment before = Now();

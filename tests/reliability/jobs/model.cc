@@ -53,7 +53,7 @@ EpisodeSettings SettingsOf(uint64_t seed) {
   settings.small_bytes = draws.Of({12, 60, 60, 200, 600});
   settings.large_bytes = draws.Of({1000, 6000});
   settings.weights = UsualWeights();
-  // What is never done in one episode is done more often in another.
+  // Actions that one episode never makes are more frequent in another.
   for (size_t kind = Action::kSnapshot; kind < Action::kKinds; ++kind)
     settings.weights[kind] *= draws.Of({0u, 1u, 1u, 3u});
   if (draws.OneIn(4)) settings.options.filter_hash = bloom::DigestHash::kSipHash;

@@ -33,7 +33,7 @@ struct ModelReport {
   uint64_t compactions = 0;          // trivial moves not among them
   uint64_t compactions_at_once = 0;  // at most
   uint64_t deepest_level = 0;
-  // What went wrong: where, with which options, and the fewest operations that show it.  Or empty.
+  // The finding: where, with which options, and the fewest operations that show it.  Or empty.
   std::string finding;
 };
 

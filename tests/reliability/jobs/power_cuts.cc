@@ -86,8 +86,8 @@ class Mounted {
   Mounted& operator=(const Mounted&) = delete;
 
   bool is_there() const { return is_there_; }
-  // What the kernel counted for its device: other numbers once anything was read or written.
-  // Nothing while a request is under way.
+  // The kernel's counts for the device, which change with every read and write.  Nothing while a
+  // request is in flight.
   std::vector<uint64_t> Counters() const {
     constexpr size_t kUnderWay = 8;  // Documentation/block/stat.rst
     struct stat info;
@@ -216,7 +216,7 @@ class Cutter {
     }
   }
 
-  // What went wrong, or empty.
+  // The finding, or empty.
   std::string Cut(const Mounted& mounted, const std::string& mode, bool logs_apart,
                   const History& history, const Said& said) {
     if (!Copy(mounted)) return "";

@@ -37,7 +37,7 @@ using lsm::World;
 
 using Value = std::optional<std::string>;  // nothing: the key was deleted
 
-// What entries of one key can be read.
+// The readable entries of one key.
 struct Versions {
   std::multimap<Sequence, Value> all;
   std::optional<Sequence> newest;  // of those that belong to the store
@@ -187,7 +187,7 @@ class Repairer {
     }
   }
 
-  // What went wrong, or empty.
+  // The finding, or empty.
   std::string Run(const Image& image) {
     ++report_.repairs;
     AllVersions versions = Survey(image, Believed(image)).Take();
@@ -301,7 +301,7 @@ class Repairer {
     return "";
   }
 
-  // What is written is seen, and stays through a compaction.
+  // Checks that writes are visible and survive a compaction.
   static std::string CheckWrites(DB& db) {
     for (const std::string& key : {Specimen::Key(1), Specimen::Key(77), std::string("new")}) {
       const absl::Status put = db.Put(key, "written", {.sync = true});

@@ -74,8 +74,7 @@ size_t CountOfStore(World& world, FileKind kind, const std::string& path = kPath
       }));
 }
 
-// What an opening, or a resumption, leaves in the directories besides what the store needs; or
-// nothing.
+// Obsolete files that an opening, or a resumption, leaves in the directories; or nothing.
 std::string LeftOver(World& world, DB& db, bool logs_apart) {
   const size_t tables = CountOfStore(world, FileKind::kTable);
   const uint64_t needed = db.GetStatistics().total.tables;
@@ -183,7 +182,7 @@ class Trial {
  public:
   explicit Trial(FilledStore* store) : store_(*store) {}
 
-  // What goes wrong, or empty.
+  // The finding, or empty.
   std::string Run(const Case& fault) {
     drops_ = fault.kind == FaultKind::kSyncDrops;
     files().FailCalls(fault.kind, fault.from, fault.to);
@@ -208,7 +207,7 @@ class Trial {
     if (!problem_.empty()) return problem_;
     Write({{"beside", "2"}}, true);
     Check(store_.db().Flush());
-    // What could not be removed is tried again after each job.
+    // After each job the store tries again to remove files that it could not remove.
     Fail(LeftOver(store_.world(), store_.db(), store_.logs_apart()));
     LookAround();
     CheckCrash();
@@ -244,7 +243,7 @@ class Trial {
     for (const std::string& key : promises().history().keys()) {
       const uint64_t failed_before = files().failed();
       const absl::StatusOr<std::optional<std::string>> value = store_.db().Get(key);
-      // Whatever failed before, a read goes on.
+      // Reads go on after any failure.
       if (!value.ok() && files().failed() == failed_before)
         Fail(Concat("Get fails without a cause: ", value.status().ToString()));
       if (value.ok() && *value != promises().ValueOf(key)) Fail("Get gives a wrong answer");
@@ -364,8 +363,8 @@ class Failures {
 
 // Every crash of a rotation, which this process makes: the store is used up.
 //
-// What was in the full manifest before stays out of the images until they are opened, for they are
-// many, and it is long.
+// The images leave out the old contents of the full manifest until they are opened, because there
+// are many images, and the contents are long.
 class Crashes {
  public:
   Crashes(const RotationOptions& options, FilledStore* store, RotationReport* report)
@@ -382,7 +381,7 @@ class Crashes {
     if (!store_.HasRotated()) return Fail("without any crash", "the manifest is the old one");
     const uint64_t end = journal.size();
     for (uint64_t i = 0; i < begin; ++i) Apply(journal[i]);
-    // What comes before the edit is as in any flush or compaction.
+    // The changes before the edit are those of any flush or compaction.
     uint64_t first = begin;
     for (; first < end && full_bytes_ <= full.size(); ++first) Apply(journal[first]);
     const uint64_t moments = end - first + 1;

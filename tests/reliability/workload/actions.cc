@@ -29,7 +29,7 @@ constexpr size_t kOftenWritten = 16;
 constexpr size_t kHugeOneIn = 5000;
 constexpr uint32_t kHugeBytes = 150'000;
 
-// What a run of a list costs besides its actions.
+// The cost of running a list, besides its actions.
 constexpr size_t kRunEffort = 1000;
 
 constexpr size_t kShownActions = 40;
@@ -52,7 +52,7 @@ std::vector<std::string> FilterKinds() {
   return kinds;
 }
 
-// What is left of the list if all is left out without which it fails, too.
+// The list without the actions that are not needed to make it fail.
 std::vector<Action> Reduced(std::vector<Action> actions, size_t effort_max, const RunActions& run) {
   size_t effort = 0;
   // Whether the list fails that is left; if so, it is the list from now on.

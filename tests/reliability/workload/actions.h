@@ -1,8 +1,8 @@
-// What the jobs that hold a store against something else do to it, as plain data: keys, values and
-// lists of actions, all drawn from seeds.
+// Operations of the jobs that compare a store with a model, as plain data: keys, values and lists
+// of actions, all drawn from seeds.
 //
-// An action is its kind and a salt, from which all else about it is drawn.  So it is the same
-// whatever stands before it, and a list that shows a bug can be cut down by itself (FindingOf).
+// An action is its kind and a salt, from which everything else about it is drawn.  So it does not
+// depend on earlier actions, and a list that shows a bug can be reduced automatically (FindingOf).
 #ifndef TRELLIS_TESTS_RELIABILITY_WORKLOAD_ACTIONS_H_
 #define TRELLIS_TESTS_RELIABILITY_WORKLOAD_ACTIONS_H_
 
@@ -124,7 +124,7 @@ const char* NameOf(Action::Kind kind);
 using ActionWeights = std::array<uint32_t, Action::kKinds>;
 std::vector<Action> MakeActions(uint64_t seed, const ActionWeights& weights, size_t count);
 
-// What a write does to a key; no value: deletes it.
+// The effect of a write on a key; no value: deletes it.
 struct Change {
   uint32_t rank = 0;
   Value value;
@@ -159,7 +159,7 @@ void MakeMove(const Move& move, const KeyPool& keys, lsm::Iterator* iterator);
 lsm::Options AnyOptions(Draws& draws);
 std::string TextOf(const lsm::Options& options);
 
-// What a run of actions came to.
+// The outcome of a list of actions.
 struct Outcome {
   std::optional<size_t> failed_at;  // the index of the action at which something went wrong
   std::string problem;              // what

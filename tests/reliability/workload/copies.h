@@ -54,7 +54,7 @@ class Copies {
   std::vector<Copy> made_;
 };
 
-// What is wrong with it, or empty.  `options` say where its files are and how it is opened; not
+// The fault of a copy, or empty.  `options` say where its files are and how it is opened, but not
 // where its logs are.
 std::string ProblemOf(const Copy& copy, const lsm::Options& options, const History& history);
 // The same for a copy that may not have been made, or is being destroyed: it is as good, or there

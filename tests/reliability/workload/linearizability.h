@@ -14,7 +14,7 @@ namespace reliability {
 // The keys of a history count from 0, and its values from 1, each of which is written once at most.
 inline constexpr uint64_t kAbsent = 0;
 
-// What a write leaves at a key, or a read finds there.
+// The value that a write leaves at a key, or a read finds there.
 struct KeyValue {
   size_t key = 0;
   uint64_t value = kAbsent;

@@ -1,5 +1,5 @@
-// What the calls of a store that runs into trouble have promised, by their answers, and whether it
-// is kept: by the store when it is opened again, after a crash of the machine, and in copies.
+// The promises that a store in trouble makes by its answers, and whether it keeps them: when it is
+// opened again, after a crash of the machine, and in copies.
 #ifndef TRELLIS_TESTS_RELIABILITY_WORKLOAD_PROMISES_H_
 #define TRELLIS_TESTS_RELIABILITY_WORKLOAD_PROMISES_H_
 
@@ -16,7 +16,7 @@
 
 namespace reliability {
 
-// What was looked at when something failed in a workload, once in each run.
+// The checks after a failure in a workload, once in each run.
 struct TrialReport {
   uint64_t places = 0;   // in the workload, at which something may fail
   uint64_t cases = 0;    // of a place and a way to fail, up to that of the last run
@@ -32,7 +32,7 @@ struct TrialReport {
 // Every function that returns a text says what is wrong, or nothing.
 class Promises {
  public:
-  // What a write answered.
+  // The answer of a write.
   std::string Answered(const Commit& commit, const absl::Status& status);
   // All that was acknowledged is durable now.
   void Synced() { durable_ = history_.size(); }

@@ -31,8 +31,8 @@ class Specimen {
         logs_apart_(seed / 4 % 2),
         has_runs_(seed % 3 == 1) {}
 
-  // What went wrong, or empty.  Tables in level 1, of one or of two runs, and 0, two logs with
-  // writes, all synced.
+  // The finding, or empty.  Makes tables in level 1, of one or of two runs, and in level 0, and two
+  // logs with writes, all synced.
   std::string Make();
 
   lsm::Options OptionsOn(lsm::World& world) const;

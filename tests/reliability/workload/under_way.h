@@ -1,4 +1,5 @@
-// What a job is about to do, for whoever finds that its process died of it.
+// The operation that a job is about to begin, for the process that finds out that the job died of
+// it.
 #ifndef TRELLIS_TESTS_RELIABILITY_WORKLOAD_UNDER_WAY_H_
 #define TRELLIS_TESTS_RELIABILITY_WORKLOAD_UNDER_WAY_H_
 

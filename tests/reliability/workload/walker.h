@@ -1,4 +1,4 @@
-// What a store should hold, and where an iterator over it should stand.
+// The expected contents of a store, and the expected position of an iterator over it.
 #ifndef TRELLIS_TESTS_RELIABILITY_WORKLOAD_WALKER_H_
 #define TRELLIS_TESTS_RELIABILITY_WORKLOAD_WALKER_H_
 

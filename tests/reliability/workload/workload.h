@@ -1,4 +1,4 @@
-// What the store is made to do while it is watched, and what it then owes.
+// The workload of a watched store, and the promises that the store then must keep.
 #ifndef TRELLIS_TESTS_RELIABILITY_WORKLOAD_WORKLOAD_H_
 #define TRELLIS_TESTS_RELIABILITY_WORKLOAD_WORKLOAD_H_
 
@@ -18,7 +18,7 @@
 
 namespace reliability {
 
-// What a write does to each of its keys, in order; no value: it is deleted.
+// The effects of a write on its keys, in order; no value: the key is deleted.
 using Commit = std::vector<std::pair<std::string, std::optional<std::string>>>;
 using Contents = std::map<std::string, std::string>;
 
