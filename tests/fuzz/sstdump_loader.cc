@@ -21,6 +21,7 @@
 #include "tools/sstdump/command_line.h"
 #include "tools/sstdump/commands/commands.h"
 #include "tools/sstdump/request.h"
+#include "tools/sstdump/run.h"
 #include "tools/sstdump/world.h"
 
 namespace fuzz {

@@ -14,6 +14,7 @@
 #include "tests/tools/commands_fixture.h"
 #include "tests/tools/sample_store.h"
 #include "tools/sstdump/commands/commands.h"
+#include "tools/sstdump/run.h"
 
 namespace tools {
 namespace {

@@ -21,6 +21,7 @@
 #include "tests/lsm/store/store_forger.h"
 #include "tests/tools/sample_store.h"
 #include "tools/sstdump/command_line.h"
+#include "tools/sstdump/run.h"
 #include "tools/sstdump/world.h"
 
 namespace tools {

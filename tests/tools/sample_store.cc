@@ -15,6 +15,7 @@
 #include "lsm/fs/file_names.h"
 #include "lsm/version/manifest.h"
 #include "lsm/write_batch.h"
+#include "tools/sstdump/run.h"
 
 namespace tools {
 namespace {

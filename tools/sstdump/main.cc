@@ -25,6 +25,7 @@
 #include "absl/status/statusor.h"
 #include "lsm/bytes/status.h"
 #include "lsm/environment.h"
+#include "tools/sstdump/run.h"
 #include "tools/sstdump/session.h"
 #include "tools/sstdump/world.h"
 

@@ -1,3 +1,5 @@
+#include "tools/sstdump/run.h"
+
 #include <algorithm>
 #include <functional>
 #include <iterator>
@@ -39,7 +41,7 @@ const char* CommandFor(TargetKind kind) {
 // `get --raw` writes one value, so it takes a store as a whole.
 OnDirectory OnDirectoryOf(const Command& command, const Request& request) {
   const bool is_one_value =
-      command.show == &ShowKey && request.form == ByteForm::kRaw && !request.json;
+      command.run == &RunGet && request.form == ByteForm::kRaw && !request.json;
   return is_one_value ? OnDirectory::kWhole : command.on_directory;
 }
 
@@ -47,7 +49,7 @@ OnDirectory OnDirectoryOf(const Command& command, const Request& request) {
 void ShowOne(const Command& command, const Target& target, Session* session) {
   session->Begin(target.path, NameOf(target.kind));
   if ((command.kinds & Bit(target.kind)) != 0) {
-    command.show(target, session);
+    command.run(target, session);
   } else if (target.kind == TargetKind::kForeign) {
     session->Fail(absl::InvalidArgumentError(Concat("this is ", target.foreign)), target);
   } else {
@@ -193,13 +195,13 @@ void ShowFilesOf(const Command& command, const Target& directory, Session* sessi
     return ShowFailure(files->manifest_status, directory, session);
   ChosenFiles chosen = Choose(command, *files, session->request());
   ShowProblems(*files, directory, &chosen, session);
-  if (command.show == &ShowEntries && !chosen.targets.empty())
+  if (command.run == &RunScan && !chosen.targets.empty())
     SayWhatScanLeavesOut(*files, directory, session);
   if (chosen.targets.empty() && chosen.problems.empty() && chosen.out_of_range.empty())
     SayThatThereAreNoTables(directory, session);
   for (const Target& target : chosen.targets) {
     if (session->is_broken()) return;
-    if (command.show == &ShowEntries && chosen.targets.size() > 1) session->Announce(target.path);
+    if (command.run == &RunScan && chosen.targets.size() > 1) session->Announce(target.path);
     ShowOne(command, target, session);
   }
   ShowOutOfRange(directory, chosen.out_of_range, session);
@@ -244,7 +246,7 @@ int RunRequest(const Request& request, const World& world) {
     return static_cast<int>(Outcome::kUnreadable);
   }
   // The loops above and the command end early once nothing can be written.
-  if (command->show == &Verify && session.is_broken()) session.CutShort();
+  if (command->run == &RunVerify && session.is_broken()) session.CutShort();
   return session.Finish();
 }
 

@@ -43,13 +43,6 @@ struct World {
   std::function<bool()> output_is_gone = nullptr;
 };
 
-// Runs one command; `arguments` without the program's name.  Returns the exit code (Outcome in
-// session.h).
-int RunSstdump(const std::vector<std::string>& arguments, const World& world);
-
-// Runs a request that ParseCommandLine has parsed.
-int RunRequest(const Request& request, const World& world);
-
 }  // namespace tools
 
 #endif  // TRELLIS_TOOLS_SSTDUMP_WORLD_H_

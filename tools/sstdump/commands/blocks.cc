@@ -113,7 +113,7 @@ void ShowOtherBlocks(const lsm::Table& table, Session* session) {
 
 }  // namespace
 
-void ShowBlocks(const Target& target, Session* session) {
+void RunBlocks(const Target& target, Session* session) {
   const absl::StatusOr<std::unique_ptr<lsm::Table>> table = OpenTable(target);
   if (!table.ok()) return session->Fail(table.status(), target);
   const uint64_t limit = session->request().limit.value_or(UINT64_MAX);

@@ -16,21 +16,21 @@ constexpr Command kCommands[] = {
      .example =
          "sstdump info store/                 # tables, key range, logs, manifest of a store\n"
          "  sstdump info store/000013.table     # counts, sizes, ratio and filter of a table",
-     .show = &ShowInfo,
+     .run = &RunInfo,
      .kinds = kAnyKind,
      .on_directory = OnDirectory::kWhole,
      .arguments = {.paths = "Files, or stores", .forms = true, .logs = true}},
     {.name = "properties",
      .what = "All recorded properties of tables",
      .example = "sstdump properties store/000013.table",
-     .show = &ShowProperties,
+     .run = &RunProperties,
      .kinds = Bit(kTable),
      .on_directory = OnDirectory::kTables,
      .arguments = {.paths = kTables}},
     {.name = "blocks",
      .what = "Each block of a table: offset, sizes, keys, soundness",
      .example = "sstdump blocks --limit 20 store/000013.table",
-     .show = &ShowBlocks,
+     .run = &RunBlocks,
      .kinds = Bit(kTable),
      .on_directory = OnDirectory::kTables,
      .arguments = {.paths = kTables,
@@ -40,7 +40,7 @@ constexpr Command kCommands[] = {
      .what = "A table's filter: size, fill, and target, predicted and measured FPP",
      .example = "sstdump filter store/000013.table\n"
                 "  sstdump filter --json store/ | jq '.results[].measured.fpp'",
-     .show = &ShowFilter,
+     .run = &RunFilter,
      .kinds = Bit(kTable),
      .on_directory = OnDirectory::kTables,
      .arguments = {.paths = kTables, .probes = true}},
@@ -48,7 +48,7 @@ constexpr Command kCommands[] = {
      .what = "A table's entries in order: key, sequence, kind, value, separated by tabs",
      .example = "sstdump scan --from user1 --to user2 --limit 10 store/000013.table\n"
                 "  sstdump scan --keys-only store/000013.table | wc -l",
-     .show = &ShowEntries,
+     .run = &RunScan,
      .kinds = Bit(kTable),
      .on_directory = OnDirectory::kTables,
      .arguments = {.paths = kTables,
@@ -62,7 +62,7 @@ constexpr Command kCommands[] = {
      .what = "A store's contents: each key with its newest value, logs included",
      .example = "sstdump dump --prefix user1 store/\n"
                 "  sstdump dump --json store/ | jq -r 'select(has(\"key\")) | .key'",
-     .show = &DumpStore,
+     .run = &RunDump,
      .kinds = Bit(kDirectory),
      .on_directory = OnDirectory::kWhole,
      .arguments = {.paths = "Stores",
@@ -78,7 +78,7 @@ constexpr Command kCommands[] = {
      .example = "sstdump get store/000013.table user1234\n  sstdump get --hex store/ 00ff10     # "
                 "in every log and table of a store\n  sstdump get --raw store/ user1234   # only "
                 "the store's value",
-     .show = &ShowKey,
+     .run = &RunGet,
      .kinds = Bit(kTable) | Bit(kLog) | Bit(kDirectory),
      .on_directory = OnDirectory::kLogsAndTables,
      .arguments = {.paths = "Tables, logs, or directories of them",
@@ -91,7 +91,7 @@ constexpr Command kCommands[] = {
      .example = "sstdump verify store/ && echo sound\n"
                 "  sstdump verify --rate 50M store/    # in production\n"
                 "  sstdump verify --threads 8 store/",
-     .show = &Verify,
+     .run = &RunVerify,
      .kinds = kAnyKind,
      .on_directory = OnDirectory::kWhole,
      .arguments = {.paths = "Files, or stores", .logs = true, .pace = true}},
@@ -99,7 +99,7 @@ constexpr Command kCommands[] = {
      .what = "The records of write-ahead logs, and the writes in them",
      .example = "sstdump wal --limit 5 store/000014.log\n"
                 "  sstdump wal --json store/ | jq -r '.entries[]?.key'",
-     .show = &ShowLog,
+     .run = &RunWal,
      .kinds = Bit(kLog),
      .on_directory = OnDirectory::kLogs,
      .arguments = {.paths = "Logs, or directories of logs",
@@ -112,7 +112,7 @@ constexpr Command kCommands[] = {
     {.name = "manifest",
      .what = "The edits of a manifest, and their sum",
      .example = "sstdump manifest store/             # the one that CURRENT names",
-     .show = &ShowManifest,
+     .run = &RunManifest,
      .kinds = Bit(kManifest) | Bit(kCurrent) | Bit(kDirectory),
      .on_directory = OnDirectory::kWhole,
      .arguments = {.paths = "Manifests, CURRENT files, or stores",
@@ -121,14 +121,14 @@ constexpr Command kCommands[] = {
     {.name = "levels",
      .what = "A store by level: tables, keys, filter bytes and FPP",
      .example = "sstdump levels --tables store/",
-     .show = &ShowLevels,
+     .run = &RunLevels,
      .kinds = Bit(kDirectory),
      .on_directory = OnDirectory::kWhole,
      .arguments = {.paths = "Stores", .forms = true, .tables = true}},
     {.name = "explain",
      .what = "Every step of a lookup in a store: logs, levels, filters, blocks",
      .example = "sstdump explain store/ user1234",
-     .show = &ExplainKey,
+     .run = &RunExplain,
      .kinds = Bit(kDirectory),
      .on_directory = OnDirectory::kWhole,
      .arguments = {.paths = "Stores", .key = true, .forms = true, .logs = true}},
@@ -137,7 +137,7 @@ constexpr Command kCommands[] = {
 // Used in a static_assert: an incomplete row does not compile.
 constexpr bool IsWhole(const Command& command) {
   return command.name != nullptr && command.what != nullptr && command.example != nullptr &&
-         command.show != nullptr && command.kinds != 0 && command.arguments.paths != nullptr;
+         command.run != nullptr && command.kinds != 0 && command.arguments.paths != nullptr;
 }
 static_assert(std::all_of(std::begin(kCommands), std::end(kCommands), IsWhole));
 

@@ -14,18 +14,18 @@ namespace tools {
 
 // Each function shows one path.  The caller begins the path's result in the session before the call
 // and ends it after.
-void ShowInfo(const Target& target, Session* session);
-void ShowProperties(const Target& target, Session* session);
-void ShowBlocks(const Target& target, Session* session);
-void ShowFilter(const Target& target, Session* session);
-void ShowEntries(const Target& target, Session* session);
-void DumpStore(const Target& target, Session* session);
-void ShowKey(const Target& target, Session* session);
-void Verify(const Target& target, Session* session);
-void ShowLog(const Target& target, Session* session);
-void ShowManifest(const Target& target, Session* session);
-void ShowLevels(const Target& target, Session* session);
-void ExplainKey(const Target& target, Session* session);
+void RunInfo(const Target& target, Session* session);
+void RunProperties(const Target& target, Session* session);
+void RunBlocks(const Target& target, Session* session);
+void RunFilter(const Target& target, Session* session);
+void RunScan(const Target& target, Session* session);
+void RunDump(const Target& target, Session* session);
+void RunGet(const Target& target, Session* session);
+void RunVerify(const Target& target, Session* session);
+void RunWal(const Target& target, Session* session);
+void RunManifest(const Target& target, Session* session);
+void RunLevels(const Target& target, Session* session);
+void RunExplain(const Target& target, Session* session);
 
 // How a command treats a directory: as a whole, or file by file.
 enum class OnDirectory { kWhole, kTables, kLogs, kLogsAndTables };
@@ -53,7 +53,7 @@ struct Command {
   const char* name;
   const char* what;     // one line for the help
   const char* example;  // command lines for the help
-  void (*show)(const Target& target, Session* session);
+  void (*run)(const Target& target, Session* session);
   uint32_t kinds;  // accepted kinds of files, a bit each
   OnDirectory on_directory;
   CommandArguments arguments;

@@ -83,7 +83,7 @@ absl::Status ShowNewest(lsm::Iterator* entries, const KeyBounds& bounds, Session
 
 }  // namespace
 
-void DumpStore(const Target& target, Session* session) {
+void RunDump(const Target& target, Session* session) {
   const absl::StatusOr<StoreFiles> files =
       LookAtStore(session->world(), session->request(), target);
   if (!files.ok()) return session->Fail(files.status(), target);

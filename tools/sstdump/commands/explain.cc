@@ -13,7 +13,7 @@ namespace tools {
 
 using lsm::Concat;
 
-void ExplainKey(const Target& target, Session* session) {
+void RunExplain(const Target& target, Session* session) {
   const absl::StatusOr<StoreFiles> files =
       LookAtStore(session->world(), session->request(), target);
   if (!files.ok()) return session->Fail(files.status(), target);

@@ -187,7 +187,7 @@ void ShowUnusable(const Target& target, const lsm::Table& table, Session* sessio
 
 }  // namespace
 
-void ShowFilter(const Target& target, Session* session) {
+void RunFilter(const Target& target, Session* session) {
   const absl::StatusOr<std::unique_ptr<lsm::Table>> table = OpenTable(target);
   if (!table.ok()) return session->Fail(table.status(), target);
   if (session->json_wanted()) session->json().Member("state", NameOf((*table)->filter_presence()));

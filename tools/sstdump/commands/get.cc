@@ -247,7 +247,7 @@ void WriteValueOfStore(const Target& target, Session* session) {
 
 }  // namespace
 
-void ShowKey(const Target& target, Session* session) {
+void RunGet(const Target& target, Session* session) {
   if (target.kind == TargetKind::kDirectory) return WriteValueOfStore(target, session);
   if (target.kind == TargetKind::kLog) return ShowKeyInLog(target, session);
   ShowKeyInTable(target, session);

@@ -349,7 +349,7 @@ void ShowCurrentInfo(const Target& target, Session* session) {
 
 }  // namespace
 
-void ShowInfo(const Target& target, Session* session) {
+void RunInfo(const Target& target, Session* session) {
   switch (target.kind) {
     case TargetKind::kTable:
       return ShowTableInfo(target, session);

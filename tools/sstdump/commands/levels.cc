@@ -316,7 +316,7 @@ std::array<LevelRow, lsm::kLevels> LevelsOf(const std::vector<TableRow>& tables)
 
 }  // namespace
 
-void ShowLevels(const Target& target, Session* session) {
+void RunLevels(const Target& target, Session* session) {
   const absl::StatusOr<StoreFiles> files =
       LookAtStore(session->world(), session->request(), target);
   if (!files.ok()) return session->Fail(files.status(), target);

@@ -232,7 +232,7 @@ void ShowManifestFile(const Target& target, Session* session) {
 
 }  // namespace
 
-void ShowManifest(const Target& target, Session* session) {
+void RunManifest(const Target& target, Session* session) {
   if (target.kind == TargetKind::kManifest) return ShowManifestFile(target, session);
   absl::StatusOr<Target> manifest;
   if (target.kind == TargetKind::kDirectory) {

@@ -49,7 +49,7 @@ void WriteProperties(const lsm::TableProperties& properties, lsm::JsonWriter* js
 
 }  // namespace
 
-void ShowProperties(const Target& target, Session* session) {
+void RunProperties(const Target& target, Session* session) {
   const absl::StatusOr<std::unique_ptr<lsm::Table>> table = OpenTable(target);
   if (!table.ok()) return session->Fail(table.status(), target);
   const lsm::TableProperties& properties = (*table)->properties();

@@ -40,7 +40,7 @@ void WriteEntry(const Target& target, const lsm::ParsedKey& key, std::string_vie
 
 }  // namespace
 
-void ShowEntries(const Target& target, Session* session) {
+void RunScan(const Target& target, Session* session) {
   const absl::StatusOr<std::unique_ptr<lsm::Table>> table = OpenTable(target);
   if (!table.ok()) return session->Fail(table.status(), target);
   const Request& request = session->request();

@@ -47,7 +47,7 @@ void PrintVerdict(const std::string& path, Session::Tally before, const std::str
                         ", ", counted, "\n"));
 }
 
-void Verify(const Target& target, Session* session) {
+void RunVerify(const Target& target, Session* session) {
   if (target.kind == TargetKind::kDirectory) return VerifyStore(target, session);
   if (target.kind == TargetKind::kForeign) {
     return session->Fail(absl::InvalidArgumentError(Concat("this is ", target.foreign)), target);

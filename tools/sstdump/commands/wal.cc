@@ -84,7 +84,7 @@ void ShowRecord(const Target& target, const lsm::LogReader::Record& record, Sess
 
 }  // namespace
 
-void ShowLog(const Target& target, Session* session) {
+void RunWal(const Target& target, Session* session) {
   session->Print(Heading(*session, target.path,
                          Concat("write-ahead log, ", lsm::ReadableBytes(target.size_bytes))));
   uint64_t left = session->request().limit.value_or(UINT64_MAX);
