@@ -33,17 +33,21 @@ std::string WordsOf(const std::vector<std::string_view>& lines, size_t i, std::s
 
 constexpr std::string_view kCpp = "```cpp\n", kEndOfCode = "```";
 
-// A line `<!-- FILE: NAME -->` of a document.  `file` is empty if the line is none.
-struct SnippetMark {
+constexpr size_t kProgramLinesMax = 20;
+
+// A line `<!-- FILE -->` or `<!-- FILE: NAME -->` of a document, with a FILE of the examples.
+// `file` is empty if the line is none.
+struct CodeMark {
   std::string file, name;
 };
-SnippetMark SnippetMarkOf(std::string_view line) {
+CodeMark CodeMarkOf(std::string_view line) {
   constexpr std::string_view kBegin = "<!-- ", kEnd = " -->";
-  const size_t colon = line.find(": ");
-  if (!line.starts_with(kBegin) || !line.ends_with(kEnd) || colon == line.npos) return {};
-  const std::string file(line.substr(kBegin.size(), colon - kBegin.size()));
-  if (!IsOurs(file)) return {};
-  return {file, std::string(line.substr(colon + 2, line.size() - kEnd.size() - colon - 2))};
+  if (!line.starts_with(kBegin) || !line.ends_with(kEnd)) return {};
+  line = line.substr(kBegin.size(), line.size() - kBegin.size() - kEnd.size());
+  const size_t colon = std::min(line.find(": "), line.size());
+  const std::string file(line.substr(0, colon));
+  if (!IsExample(file)) return {};
+  return {file, std::string(line.substr(std::min(colon + 2, line.size())))};
 }
 
 // The snippets of a source by name, without the indentation of their marks.
@@ -73,6 +77,14 @@ std::string_view WithoutHead(std::string_view text) {
     text.remove_prefix(end == text.npos ? text.size() : end + 1);
   }
   return text;
+}
+
+// What a document shows under `mark`: a program, or a snippet of it.  Empty if there is none.
+std::string CodeOf(const Tree& tree, const CodeMark& mark) {
+  const auto source = tree.find(mark.file);
+  if (source == tree.end()) return "";
+  if (mark.name.empty()) return std::string(WithoutHead(source->second));
+  return SnippetsOf(source->second)[mark.name];
 }
 
 // The headings of a document as the ends of links: "## Two `words`." is "two-words".
@@ -134,43 +146,6 @@ Complaints PathsInTextExist(const Tree& tree) {
   return complaints;
 }
 
-Complaints ReadmesShowCompiledPrograms(const Tree& tree) {
-  static const std::map<std::string, std::vector<std::string>> programs = {
-      {"README.md", {"lsm/examples/fruit.cc"}},
-      {"bloom/README.md",
-       {"bloom/examples/filter_for_a_file.cc", "bloom/examples/filter_in_memory.cc"}}};
-  Complaints complaints;
-  for (const auto& [path, text] : tree) {
-    if (!IsDocument(path)) continue;
-    const auto listed = programs.find(path);
-    const size_t wanted = listed == programs.end() ? 0 : listed->second.size();
-    size_t count = 0;
-    for (size_t at = text.find(kCpp); at != text.npos; at = text.find(kCpp, at + 1)) {
-      const std::vector<std::string_view> before = Lines(std::string_view(text).substr(0, at));
-      if (!before.empty() && !SnippetMarkOf(before.back()).file.empty()) continue;
-      if (++count > wanted) continue;
-      const size_t begin = at + kCpp.size();
-      const std::string& name = listed->second[count - 1];
-      const auto source = tree.find(name);
-      const std::string_view program =
-          source == tree.end() ? std::string_view() : WithoutHead(source->second);
-      if (program.empty() || program != text.substr(begin, text.find(kEndOfCode, begin) - begin)) {
-        complaints.push_back(path + ": its program is not " + name);
-      } else if (Lines(program).size() > 20) {
-        complaints.push_back(name + ": more than twenty lines");
-      }
-    }
-    if (count != wanted) {
-      complaints.push_back(path + ": shows " + std::to_string(count) + " programs, and " +
-                           std::to_string(wanted) + " are compiled");
-    }
-  }
-  for (const auto& [path, names] : programs) {
-    if (!tree.contains(path)) complaints.push_back(path + ": is not there");
-  }
-  return complaints;
-}
-
 Complaints ExamplesSayHowTheyAreBuilt(const Tree& tree) {
   Complaints complaints;
   for (const auto& [path, text] : tree) {
@@ -214,35 +189,35 @@ Complaints TheFrontPageIsShort(const Tree& tree) {
   return complaints;
 }
 
-Complaints SnippetsAreOfTheirPrograms(const Tree& tree) {
+Complaints ShownCodeIsCompiled(const Tree& tree) {
   Complaints complaints;
   std::map<std::string, std::map<std::string, std::string>> not_shown;
   for (const auto& [path, text] : tree) {
-    if (!IsExample(path) || !IsSource(path)) continue;
-    not_shown[path] = SnippetsOf(text);
+    if (IsExample(path) && IsSource(path)) not_shown[path] = SnippetsOf(text);
   }
-  ForEachLine(tree, IsDocument, [&](const std::string& path, size_t i, std::string_view line) {
-    const SnippetMark mark = SnippetMarkOf(line);
-    if (mark.file.empty()) return;
-    const auto source = tree.find(mark.file);
-    const std::map<std::string, std::string> snippets =
-        SnippetsOf(source == tree.end() ? "" : source->second);
-    const auto wanted = snippets.find(mark.name);
-    if (wanted == snippets.end()) {
-      complaints.push_back(At(path, i) + mark.file + " has no snippet " + mark.name);
-      return;
+  for (const auto& [path, text] : tree) {
+    if (!IsDocument(path)) continue;
+    const std::vector<std::string_view> lines = Lines(text);
+    for (size_t i = 0; i < lines.size(); ++i) {
+      const CodeMark mark = CodeMarkOf(lines[i]);
+      const bool is_code = lines[i] == Trimmed(kCpp);
+      if (is_code && (i == 0 || CodeMarkOf(lines[i - 1]).file.empty()))
+        complaints.push_back(At(path, i) + "C++ without a line that names its source");
+      if (mark.file.empty()) continue;
+      const std::string wanted = CodeOf(tree, mark);
+      std::string shown;
+      const bool has_code = i + 1 < lines.size() && lines[i + 1] == Trimmed(kCpp);
+      for (size_t at = i + 2; has_code && at < lines.size() && lines[at] != kEndOfCode; ++at)
+        shown.append(lines[at]).append("\n");
+      if (wanted.empty() || shown != wanted) {
+        complaints.push_back(At(path, i) + "is not the code of " + mark.file + " " + mark.name +
+                             " (tools/dev excerpt snippets)");
+      } else if (mark.name.empty() && Lines(wanted).size() > kProgramLinesMax) {
+        complaints.push_back(mark.file + ": too long for a document");
+      }
+      not_shown[mark.file].erase(mark.name);
     }
-    const std::vector<std::string_view> lines = Lines(tree.at(path));
-    std::string shown;
-    const bool is_code = i + 1 < lines.size() && lines[i + 1] == Trimmed(kCpp);
-    for (size_t at = i + 2; is_code && at < lines.size() && lines[at] != kEndOfCode; ++at)
-      shown.append(lines[at]).append("\n");
-    if (shown != wanted->second) {
-      complaints.push_back(At(path, i) + "is not the snippet in " + mark.file +
-                           " (tools/dev excerpt snippets)");
-    }
-    not_shown[mark.file].erase(mark.name);
-  });
+  }
   for (const auto& [path, names] : not_shown) {
     for (const auto& [name, text] : names)
       complaints.push_back(path + ": no document shows the snippet " + name);

@@ -12,9 +12,6 @@ Complaints LinksLeadSomewhere(const Tree& tree);
 // Paths in `code` that begin with a folder of ours.
 Complaints PathsInTextExist(const Tree& tree);
 
-// What a document shows as C++ is, whole, a program that embedders build and run; or a snippet.
-Complaints ReadmesShowCompiledPrograms(const Tree& tree);
-
 // Each program of an examples folder begins with a comment: its purpose, then the lines of CMake
 // that build it in a stranger's project.
 Complaints ExamplesSayHowTheyAreBuilt(const Tree& tree);
@@ -22,9 +19,10 @@ Complaints ExamplesSayHowTheyAreBuilt(const Tree& tree);
 // README.md has at most 150 lines; its table of results stands in bench/README.md too.
 Complaints TheFrontPageIsShort(const Tree& tree);
 
-// The C++ after a line `<!-- FILE: NAME -->` is the snippet of that name in this file of ours: what
-// stands there between the lines `// snippet: NAME` and `// end`.  Each snippet is shown.
-Complaints SnippetsAreOfTheirPrograms(const Tree& tree);
+// A line `<!-- FILE: NAME -->` stands before each C++ of a document: it is the snippet of that name
+// in the example FILE, between the lines `// snippet: NAME` and `// end`.  With `<!-- FILE -->`, it
+// is the whole program, of at most 20 lines.  Each snippet is shown.
+Complaints ShownCodeIsCompiled(const Tree& tree);
 
 // What `tools/dev excerpt` is to put into a document, it has put there.
 Complaints ExcerptsHoldSomething(const Tree& tree);

@@ -503,16 +503,6 @@ std::vector<Rule> RulesOfSources() {
 }
 
 std::vector<Rule> RulesOfPackageAndDocuments() {
-  // A tree whose documents are right, but for what `other` puts into it.
-  const auto with_readmes = [](Tree other) {
-    const std::string program = "int main() {}\n", shown = "```cpp\n" + program + "```\n";
-    other.insert({{"README.md", shown},
-                  {"bloom/README.md", shown + shown},
-                  {"lsm/examples/fruit.cc", "// Fruit.\n" + program},
-                  {"bloom/examples/filter_for_a_file.cc", program},
-                  {"bloom/examples/filter_in_memory.cc", program}});
-    return other;
-  };
   return {
       {"InstalledHeadersAreClosed",
        InstalledHeadersAreClosed,
@@ -544,23 +534,19 @@ std::vector<Rule> RulesOfPackageAndDocuments() {
         {{"README.md", "see [this](#put)\n# A get\n"}},
         {{"lsm/README.md", "see [x](db.h) [y](gone.h)\n"}, {"lsm/db.h", ""}}}},
       {"PathsInTextExist", PathsInTextExist, {{{"lsm/README.md", "as `x` in `lsm/gone.h` is\n"}}}},
-      {"ReadmesShowCompiledPrograms",
-       ReadmesShowCompiledPrograms,
-       {with_readmes({{"README.md", "```cpp\nint main() { }\n```\n"}}),
-        with_readmes({{"README.md", ""}}),
-        with_readmes({{"bloom/README.md", "```cpp\nint main() {}\n```\n"}}),
-        with_readmes({{"lsm/README.md", "```cpp\nint main() {}\n```\n"}}),
-        with_readmes({{"lsm/examples/fruit.cc", "int main() { }\n"}}),
-        {}}},
-      {"SnippetsAreOfTheirPrograms",
-       SnippetsAreOfTheirPrograms,
+      {"ShownCodeIsCompiled",
+       ShownCodeIsCompiled,
        {{{"a.md", "<!-- lsm/examples/a.cc: x -->\n```cpp\nint a;\n```\n"},
          {"lsm/examples/a.cc", "  // snippet: x\n  int b;\n  // end\n"}},
         {{"a.md", "<!-- lsm/examples/a.cc: y -->\n```cpp\nint b;\n```\n"},
          {"lsm/examples/a.cc", "// snippet: x\nint b;\n// end\n"}},
         {{"a.md", "<!-- lsm/examples/a.cc: x -->\nint b;\n"},
          {"lsm/examples/a.cc", "// snippet: x\nint b;\n// end\n"}},
-        {{"lsm/examples/a.cc", "// snippet: x\nint b;\n// end\n"}}}},
+        {{"lsm/examples/a.cc", "// snippet: x\nint b;\n// end\n"}},
+        {{"a.md", "```cpp\nint main() {}\n```\n"}},
+        {{"a.md", "<!-- lsm/examples/a.cc -->\n```cpp\nint main() { }\n```\n"},
+         {"lsm/examples/a.cc", "// A.\nint main() {}\n"}},
+        {{"a.md", "<!-- lsm/examples/a.cc -->\n```cpp\nint main() {}\n```\n"}}}},
       {"ExcerptsHoldSomething",
        ExcerptsHoldSomething,
        {{{"README.md", "<!-- tools/dev excerpt a -->\n<!-- end of excerpt -->\n"}},

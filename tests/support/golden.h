@@ -2,8 +2,9 @@
 //
 //   ExpectGolden("bloom/standard.golden", Draw(filter));
 //
-// Run a test with TRELLIS_REWRITE_GOLDEN=1 in the environment to make the files say what the code
-// says; read the difference before it is committed.
+// With TRELLIS_REWRITE=1 in the environment, the test writes the actual text into the file before
+// it compares; `tools/dev rewrite` does so for all tests.  Read the difference before you commit
+// it.
 #ifndef TRELLIS_TESTS_SUPPORT_GOLDEN_H_
 #define TRELLIS_TESTS_SUPPORT_GOLDEN_H_
 
@@ -24,12 +25,12 @@ namespace testing_support {
 inline void ExpectGolden(std::string_view relative_path, std::string_view actual) {
   const std::filesystem::path path =
       testing_support::SourceDirectory() / "tests/testdata" / relative_path;
-  if (std::getenv("TRELLIS_REWRITE_GOLDEN") != nullptr) {
+  if (std::getenv("TRELLIS_REWRITE") != nullptr) {
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path, std::ios::binary) << actual;
   }
   std::ifstream file(path, std::ios::binary);
-  ASSERT_TRUE(file) << path << " is missing: TRELLIS_REWRITE_GOLDEN=1 makes it";
+  ASSERT_TRUE(file) << path << " is missing: tools/dev rewrite makes it";
   const std::string golden((std::istreambuf_iterator<char>(file)),
                            std::istreambuf_iterator<char>());
   EXPECT_EQ(golden, actual) << "in " << path;

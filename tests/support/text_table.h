@@ -8,7 +8,7 @@
 //   expected output, line by line, up to an empty line
 //
 // With TRELLIS_REWRITE=1 in the environment, the test writes the actual output into the file
-// instead of comparing; `tools/dev rewrite` does so for all tables.  Read the difference before you
+// instead of comparing; `tools/dev rewrite` does so for all tests.  Read the difference before you
 // commit it.
 #ifndef TRELLIS_TESTS_SUPPORT_TEXT_TABLE_H_
 #define TRELLIS_TESTS_SUPPORT_TEXT_TABLE_H_

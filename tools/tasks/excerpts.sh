@@ -23,19 +23,24 @@ put_printed() {  # COMMAND FILE PROGRAM [OPTIONS]
 }
 
 # Snippets of programs: the lines of FILE between `// snippet: NAME` and `// end` are put after `<!-- FILE: NAME -->`.
+# `<!-- FILE -->` stands before a whole program, which follows without the comment at its head.
 excerpt_snippets() {
   local page
   for page in "$root"/*/*.md "$root"/*.md; do
-    grep -q '^<!-- [a-z]*/.*\.cc: .* -->$' "$page" || continue
+    grep -Eq '^<!-- [a-z]*/[^ ]*\.cc(: .*)? -->$' "$page" || continue
     awk -v root="$root" '
-      /^<!-- [a-z]*\/.*\.cc: .* -->$/ {
+      /^<!-- [a-z]*\/[^ ]*\.cc(: .*)? -->$/ {
         print
         file = $2; sub(/:$/, "", file)
-        name = $0; sub(/^[^:]*: /, "", name); sub(/ -->$/, "", name)
+        name = $0; if (!sub(/^[^:]*: /, "", name)) name = ""
+        sub(/ -->$/, "", name)
         print "```cpp"
-        within = 0
+        is_head = within = name == ""
+        indent = 0
         while ((getline line <(root "/" file)) > 0) {
-          if (line ~ /^ *\/\/ end$/) within = 0
+          if (is_head && line ~ /^\/\//) continue
+          is_head = 0
+          if (name != "" && line ~ /^ *\/\/ end$/) within = 0
           if (within) { if (substr(line, 1, indent) ~ /^ *$/) line = substr(line, indent + 1); print line }
           text = line; sub(/^ */, "", text)
           if (text == "// snippet: " name) { within = 1; indent = length(line) - length(text) }

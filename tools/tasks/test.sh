@@ -100,8 +100,8 @@ command_rewrite() {
   lock
   all_packages
   build_preset release product_tests
-  TRELLIS_REWRITE=1 must rewrite 'Rewrite tables of text' test_preset release -R '\.Tables/'
-  (cd -- "$root" && git --no-pager diff --stat -- 'tests/*.txt')
+  TRELLIS_REWRITE=1 must rewrite 'Rewrite expectations' test_preset release -R '\.Tables/|Golden'
+  (cd -- "$root" && git --no-pager diff --stat -- tests)
 }
 
 command_soak() {

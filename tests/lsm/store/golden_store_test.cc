@@ -46,7 +46,7 @@ std::string Draw(World& world) {
 
 void Load(const std::string& name, World* world) {
   std::ifstream file(PathOf(name));
-  ASSERT_TRUE(file) << PathOf(name) << " is missing: TRELLIS_REWRITE_GOLDEN=1 makes it";
+  ASSERT_TRUE(file) << PathOf(name) << " is missing: tools/dev rewrite makes it";
   ASSERT_OK(world->files->OpenDirectory(kStorePath, /*create=*/true));
   std::string word;
   while (file >> word) {
@@ -118,7 +118,7 @@ class GoldenStoreTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(GoldenStoreTest, IsRead) {
   const std::string name = GetParam();
-  if (std::getenv("TRELLIS_REWRITE_GOLDEN") != nullptr && !std::filesystem::exists(PathOf(name))) {
+  if (std::getenv("TRELLIS_REWRITE") != nullptr && !std::filesystem::exists(PathOf(name))) {
     World maker(7);
     std::string drawn;
     ASSERT_NO_FATAL_FAILURE(MakeStore(&maker, name.find("killed") != std::string::npos,
