@@ -286,7 +286,7 @@ void BM_Write(benchmark::State& state) {
   lsm::Options options;  // with the default write buffers
   OrDie(lsm::DB::Destroy(directory, options));
   std::unique_ptr<lsm::DB> db = OrDie(lsm::DB::Open(directory, options));
-  bench::Random random(3);
+  bench::SplitMix random(3);
   std::string value;
   lsm::WriteBatch batch;
   for (auto _ : state) {

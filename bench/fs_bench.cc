@@ -35,7 +35,7 @@ class TestFile {
     directory_->Remove(kName).IgnoreError();
     const std::unique_ptr<lsm::AppendFile> file = OrDie(directory_->CreateExclusive(kName));
     std::string chunk(1 << 20, '\0');
-    bench::Random random(1);
+    bench::SplitMix random(1);
     for (char& byte : chunk) byte = static_cast<char>(random.Next());
     for (uint64_t done = 0; done < kFileBytes; done += chunk.size()) OrDie(file->Append(chunk));
     OrDie(file->Sync());
@@ -56,7 +56,7 @@ TestFile& File() {
   return file;
 }
 
-uint64_t AnyOffset(bench::Random& random) { return random.Next() % (kFileBytes - kReadBytes); }
+uint64_t AnyOffset(bench::SplitMix& random) { return random.Next() % (kFileBytes - kReadBytes); }
 
 void Report(benchmark::State& state, size_t reads_each) {
   const auto reads = static_cast<double>(state.iterations()) * static_cast<double>(reads_each);
@@ -66,7 +66,7 @@ void Report(benchmark::State& state, size_t reads_each) {
 
 void BM_ReadAt(benchmark::State& state, lsm::ReadMode mode) {
   const std::unique_ptr<lsm::ReadFile> file = File().Open(mode);
-  bench::Random random(2);
+  bench::SplitMix random(2);
   std::string buffer(kReadBytes, '\0');
   for ([[maybe_unused]] auto _ : state) {
     if (OrDie(file->ReadAt(AnyOffset(random), buffer)) != kReadBytes) std::abort();
@@ -78,7 +78,7 @@ BENCHMARK_CAPTURE(BM_ReadAt, cached, lsm::ReadMode::kBuffered)->UseRealTime();
 
 void BM_ReadMany(benchmark::State& state, lsm::ReadMode mode) {
   const std::unique_ptr<lsm::ReadFile> file = File().Open(mode);
-  bench::Random random(3);
+  bench::SplitMix random(3);
   const auto count = static_cast<size_t>(state.range(0));
   std::vector<std::string> buffers(count, std::string(kReadBytes, '\0'));
   std::vector<lsm::ReadRequest> requests(count);

@@ -35,7 +35,7 @@ constexpr size_t kValueBytes = 100;
 // Key number `i`.  kDigits keys sort by their numbers.
 std::string KeyOf(Keys keys, uint64_t i) {
   if (keys == Keys::kDigits) return bench::DecimalKey(i);
-  bench::Random random(i);
+  bench::SplitMix random(i);
   std::string key;
   AppendFixed64(&key, random.Next());
   AppendFixed64(&key, random.Next());
@@ -85,7 +85,7 @@ void BM_MemtableGet(benchmark::State& state, Keys keys, bool hit) {
   Memtable memtable;
   Fill(&memtable, StoredKeys(keys, Order::kRandom, count));
   std::vector<std::string> wanted;
-  bench::Random random(2);
+  bench::SplitMix random(2);
   for (size_t i = 0; i < count; ++i) {
     wanted.push_back(KeyOf(keys, 2 * random.Below(count) + (hit ? 0 : 1)));
   }

@@ -78,13 +78,13 @@ void Load(const std::string& path, const Config& config, size_t cache_bytes) {
   OrDie(db->CompactRange());
 }
 
-uint64_t Draw(bench::Random* random, uint64_t keys, bool local) {
+uint64_t Draw(bench::SplitMix* random, uint64_t keys, bool local) {
   const uint64_t part = keys / 100;
   if (local && random->Below(10) > 0) return 37 * part + random->Below(part);
   return random->Below(keys);
 }
 
-void Ask(lsm::DB* db, bench::Random* random, const Config& config, bool local, bool present,
+void Ask(lsm::DB* db, bench::SplitMix* random, const Config& config, bool local, bool present,
          uint64_t lookups) {
   for (uint64_t i = 0; i < lookups; ++i) {
     const std::string key =
@@ -99,7 +99,7 @@ void Ask(lsm::DB* db, bench::Random* random, const Config& config, bool local, b
 
 void AddRow(lsm::DB* db, const std::string& name, const Config& config, bool local, bool present,
             bench::Table* table) {
-  bench::Random random(7);
+  bench::SplitMix random(7);
   Ask(db, &random, config, local, present, kWarmUp);
   const lsm::Statistics before = db->GetStatistics();
   const auto from = std::chrono::steady_clock::now();

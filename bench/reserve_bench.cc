@@ -77,7 +77,7 @@ void TimeOpenings(Pair* pair, Case which, const Prepare& prepare) {
 }
 
 // The values do not compress.
-void Fill(lsm::DB* db, bench::Random* random) {
+void Fill(lsm::DB* db, bench::SplitMix* random) {
   std::string value(kValueBytes, '\0');
   for (uint64_t i = 0; i < kEntriesPerFlush; ++i) {
     for (char& byte : value) byte = static_cast<char>(random->Next());
@@ -87,7 +87,7 @@ void Fill(lsm::DB* db, bench::Random* random) {
 
 void Load(Store* store) {
   const std::unique_ptr<lsm::DB> db = store->Open();
-  bench::Random random(1);
+  bench::SplitMix random(1);
   std::vector<double> flushes;
   store->rounds[kLoad].push_back(Timed([&] {
     for (uint64_t i = 0; i < kFlushes; ++i) {

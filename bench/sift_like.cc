@@ -27,7 +27,7 @@ double Skewed(uint64_t bits) {
 
 void SiftLike::Make(uint64_t number, std::span<uint8_t> vector) const {
   assert(vector.size() == dimension_);
-  Random random(Mix(seed_ ^ Mix(number)));
+  SplitMix random(Mix(seed_ ^ Mix(number)));
   std::vector<double> values(dimension_);
   double strength = 0, squares = 0;
   for (uint32_t i = 0; i < dimension_; ++i) {
@@ -46,7 +46,7 @@ void SiftLike::Base(uint64_t i, std::span<uint8_t> vector) const {
 }
 
 SiftLike::Origin SiftLike::Query(uint64_t i, std::span<uint8_t> vector) const {
-  Random random(Mix(~seed_ ^ Mix(i)));
+  SplitMix random(Mix(~seed_ ^ Mix(i)));
   const uint64_t draw = random.Below(100);
   if (draw >= kDuplicates + kNearDuplicates) {
     Make(kFirstQuery + i, vector);

@@ -45,10 +45,16 @@ class Deck {
 
 }  // namespace
 
+uint64_t StoreSeed(uint64_t seed, std::string_view name) {
+  uint64_t mixed = Mix(seed);
+  for (const char c : name) mixed = Mix(mixed ^ static_cast<unsigned char>(c));
+  return mixed;
+}
+
 std::vector<uint64_t> Shuffled(uint64_t count, uint64_t seed) {
   std::vector<uint64_t> order(static_cast<size_t>(count));
   std::iota(order.begin(), order.end(), uint64_t{0});
-  Random random(seed);
+  SplitMix random(seed);
   for (size_t i = order.size(); i > 1; --i) {
     std::swap(order[i - 1], order[static_cast<size_t>(random.Below(i))]);
   }
@@ -121,7 +127,7 @@ QueryStream::QueryStream(Workload workload, const KeyList& present, const KeyLis
   const size_t longest = (present_share > 0 ? present.size() : 0) +  //
                          (present_share < 1 ? absent.size() : 0);
   length = std::max<size_t>(1, std::min(length, longest));
-  Random random(seed);
+  SplitMix random(seed);
   Deck present_deck(present, random.Next());
   Deck absent_deck(absent, random.Next());
   present_.reserve(length);

@@ -10,31 +10,16 @@
 #include <string_view>
 #include <vector>
 
+#include "lsm/bytes/split_mix.h"
+
 namespace bench {
 
-// A bijection of 64 bits in which every bit depends on every bit (the finalizer of SplitMix64).
-constexpr uint64_t Mix(uint64_t x) {
-  x ^= x >> 30;
-  x *= 0xbf58476d1ce4e5b9ULL;
-  x ^= x >> 27;
-  x *= 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
+using lsm::Mix;
+using lsm::SplitMix;
 
-// SplitMix64.
-class Random {
- public:
-  explicit Random(uint64_t seed) : state_(seed) {}
-  uint64_t Next() { return Mix(state_ += 0x9e3779b97f4a7c15ULL); }
-  // In [0, bound); `bound` > 0.  The bias is below bound / 2^64.
-  uint64_t Below(uint64_t bound) {
-    return static_cast<uint64_t>((static_cast<unsigned __int128>(Next()) * bound) >> 64);
-  }
-  double Fraction() { return static_cast<double>(Next() >> 11) * 0x1p-53; }
-
- private:
-  uint64_t state_;
-};
+// The seed of what a store draws when it is created and loaded (the seed of its digests, the ids of
+// its files), from the seed of the run and the store's name.
+uint64_t StoreSeed(uint64_t seed, std::string_view name);
 
 // The numbers below `count` in random order.
 std::vector<uint64_t> Shuffled(uint64_t count, uint64_t seed);

@@ -8,8 +8,8 @@
 
 #include "bench/experiment/progress.h"
 #include "bench/report/page.h"
-#include "bench/seeded_random.h"
 #include "bench/workload.h"
+#include "lsm/base/seeded_random.h"
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "lsm/memory_file_system.h"
@@ -53,7 +53,7 @@ class Trial {
         progress_(*progress),
         name_(NameOfStore(style, filter_goal)),
         path_(lsm::Concat(config_.out, "/stores/", name_)),
-        random_(config_.seed, "store"),
+        random_(StoreSeed(config_.seed, "store")),
         dice_(config_.seed),
         values_(static_cast<size_t>(config_.value_bytes)),
         versions_(static_cast<size_t>(config_.keys), 1) {
@@ -206,8 +206,8 @@ class Trial {
   const std::string name_;
   const std::string path_;
   lsm::MemoryFileSystem files_;
-  SeededRandom random_;
-  Random dice_;
+  lsm::SeededRandom random_;
+  SplitMix dice_;
   const ValueMaker values_;
   lsm::Options options_;
   std::unique_ptr<lsm::DB> db_;

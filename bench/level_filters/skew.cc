@@ -63,7 +63,7 @@ class SkewExperiment {
     std::filesystem::copy(directory_, name, std::filesystem::copy_options::recursive, error);
     if (error) return absl::UnavailableError(name + ": " + error.message());
     TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, Open(name));
-    Random lookups(config_.seed + 7), writes(config_.seed + 8);
+    SplitMix lookups(config_.seed + 7), writes(config_.seed + 8);
     const size_t rounds = result->rounds.size();
     for (size_t round = 0; round < rounds; ++round) {
       TRELLIS_RETURN_IF_ERROR(config_.CheckStop());
@@ -91,7 +91,7 @@ class SkewExperiment {
     return store->Write(key, value_);
   }
 
-  absl::Status WriteRound(Store* store, Random* random, uint64_t version) {
+  absl::Status WriteRound(Store* store, SplitMix* random, uint64_t version) {
     const auto count =
         static_cast<uint64_t>(config_.written_a_round * static_cast<double>(config_.keys));
     for (uint64_t i = 0; i < count; ++i) {
@@ -102,7 +102,7 @@ class SkewExperiment {
   }
 
   absl::StatusOr<double> Ask(Store* store, const RangeWorkload& workload, bool moved,
-                             Random* random) const {
+                             SplitMix* random) const {
     const uint64_t before = store->wasted_reads();
     std::string value;
     for (uint64_t i = 0; i < config_.skewed_lookups; ++i) {
@@ -152,7 +152,7 @@ double RangeWorkload::best() const {
   return std::exp(divergence);
 }
 
-std::string RangeWorkload::Draw(Random* random, bool moved) const {
+std::string RangeWorkload::Draw(SplitMix* random, bool moved) const {
   const auto at = std::lower_bound(cumulative_.begin(), cumulative_.end(), random->Fraction());
   const size_t count = cumulative_.size();
   size_t range = std::min(count - 1, static_cast<size_t>(at - cumulative_.begin()));

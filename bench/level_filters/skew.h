@@ -40,7 +40,7 @@ class RangeWorkload {
   // of the divergence of the keys' distribution from the lookups'.
   double best() const;
   // A random key in a randomly drawn range; `moved`: with the ranges of the second half.
-  std::string Draw(Random* random, bool moved) const;
+  std::string Draw(SplitMix* random, bool moved) const;
 
  private:
   std::string name_, how_;

@@ -1,7 +1,8 @@
 #include <utility>
 
 #include "bench/level_filters/store.h"
-#include "bench/seeded_random.h"
+#include "bench/workload.h"
+#include "lsm/base/seeded_random.h"
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 
@@ -12,7 +13,8 @@ constexpr uint64_t kEntriesPerBatch = 500;
 
 class TrellisStore : public Store {
  public:
-  TrellisStore(const ComparedStore& config, uint64_t seed) : random_(seed, config.name) {}
+  TrellisStore(const ComparedStore& config, uint64_t seed)
+      : random_(StoreSeed(seed, config.name)) {}
 
   absl::Status Open(const std::string& directory, const ComparedStore& config,
                     const StoreShape& shape, bool is_new) {
@@ -85,7 +87,7 @@ class TrellisStore : public Store {
     return absl::OkStatus();
   }
 
-  SeededRandom random_;
+  lsm::SeededRandom random_;
   std::string directory_;
   lsm::Options options_;
   lsm::WriteBatch batch_;

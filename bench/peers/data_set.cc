@@ -50,7 +50,7 @@ Numbers Zipfian(uint64_t n, size_t length, double theta, uint64_t seed) {
   const double eta =
       n < 2 ? 0 : (1 - std::pow(2 / static_cast<double>(n), 1 - theta)) / (1 - zeta2 / zeta);
   const Numbers numbers_by_rank = InRandomOrder(n, seed);
-  Random random(seed + 1);
+  SplitMix random(seed + 1);
   Numbers drawn(length);
   for (uint32_t& number : drawn) {
     const double u = random.Fraction();

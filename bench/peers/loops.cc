@@ -70,7 +70,7 @@ class Questions {
 
  private:
   Circle circle_;
-  Random random_;
+  SplitMix random_;
   const uint64_t last_;
   const double share_;
 };
@@ -392,7 +392,7 @@ class YcsbLoop : public Loop {
   const char letter_;
   const Subject subject_;
   Circle circle_;
-  Random random_;
+  SplitMix random_;
   uint64_t left_;
   std::string value_;
 };

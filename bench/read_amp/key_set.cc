@@ -99,7 +99,7 @@ absl::Status MakeFromFiles(const Config& config, KeySet* set) {
   }
   if (config.absent_key_files.empty()) {
     std::vector<std::string_view> kept;
-    Random random(config.seed);
+    SplitMix random(config.seed);
     for (const std::string_view key : stored.lines) {
       (random.Below(kHeldOut) == 0 ? absent.lines : kept).push_back(key);
     }

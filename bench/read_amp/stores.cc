@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "bench/seeded_random.h"
 #include "bench/table.h"
+#include "bench/workload.h"
+#include "lsm/base/seeded_random.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
@@ -77,7 +78,7 @@ absl::Status LoadStore(const std::string& directory, const StoreConfig& store,
                        const StoreShape& shape, const Config& config, const KeySet& keys,
                        const std::function<absl::Status(uint64_t)>& on_progress) {
   lsm::Options options = OptionsOf(store, shape);
-  SeededRandom random(config.seed, store.name());
+  lsm::SeededRandom random(StoreSeed(config.seed, store.name()));
   options.environment.random = &random;
   TRELLIS_RETURN_IF_ERROR(lsm::DB::Destroy(directory, options));
   options.mode = lsm::OpenMode::kMustNotExist;

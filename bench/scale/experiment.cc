@@ -10,9 +10,9 @@
 #include "bench/count.h"
 #include "bench/experiment/progress.h"
 #include "bench/report/page.h"
-#include "bench/seeded_random.h"
 #include "bench/table.h"
 #include "bench/workload.h"
+#include "lsm/base/seeded_random.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
@@ -46,7 +46,7 @@ class Growth {
       : config_(config),
         progress_(*progress),
         path_(config.out + "/store"),
-        random_(config.seed, "scale"),
+        random_(StoreSeed(config.seed, "scale")),
         dice_(config.seed),
         values_(static_cast<size_t>(config.value_bytes)) {
     options_.write_buffer_bytes = static_cast<size_t>(config.write_buffer_bytes);
@@ -270,8 +270,8 @@ class Growth {
   const Config& config_;
   Progress& progress_;
   const std::string path_;
-  SeededRandom random_;
-  Random dice_;
+  lsm::SeededRandom random_;
+  SplitMix dice_;
   const ValueMaker values_;
   lsm::Options options_;
   std::unique_ptr<lsm::DB> db_;

@@ -3,22 +3,15 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "lsm/bytes/split_mix.h"
+
 namespace lsm::inline TRELLIS_ABI {
 namespace {
-
-// A bijection: each bit of the input flips about half of the output's bits.  The finalizer of
-// SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014;
-// constants: Stafford's variant 13).
-uint64_t Scramble(uint64_t word) {
-  word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9;
-  word = (word ^ (word >> 27)) * 0x94d049bb133111eb;
-  return word ^ (word >> 31);
-}
 
 // Two bijections in a row: no two offsets of one file share a seed, and no two files share a seed
 // at one offset.  The constant (2^64 / golden ratio) keeps file 0, offset 0 from having seed 0.
 uint64_t SeedOf(uint64_t file_id, uint64_t offset) {
-  return Scramble(Scramble(file_id + 0x9e3779b97f4a7c15) ^ offset);
+  return Mix(Mix(file_id + kSplitMixStep) ^ offset);
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ TEST(LevelFiltersResultsTest, LookupsFollowTheSkew) {
   EXPECT_NEAR(workloads[0].best(), 1, 1e-9);
   EXPECT_NEAR(workloads[1].best(), 5.8, 0.01);
   for (const bool moved : {false, true}) {
-    Random random(3);
+    SplitMix random(3);
     int hot = 0;
     constexpr int kKeys = 10'000;
     for (int i = 0; i < kKeys; ++i) {

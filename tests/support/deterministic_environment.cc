@@ -49,12 +49,4 @@ bool SingleThreadScheduler::RunOne() {
   return true;
 }
 
-uint64_t SeededRandom::Next() {
-  constexpr uint64_t kStep = 0x9e3779b97f4a7c15;  // 2^64 / golden ratio, odd
-  uint64_t word = state_.fetch_add(kStep, std::memory_order_relaxed) + kStep;
-  word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9;
-  word = (word ^ (word >> 27)) * 0x94d049bb133111eb;
-  return word ^ (word >> 31);
-}
-
 }  // namespace testing_support

@@ -16,6 +16,7 @@
 #include <functional>
 
 #include "absl/base/thread_annotations.h"
+#include "lsm/base/seeded_random.h"
 #include "lsm/environment.h"
 #include "lsm/fs/mutex.h"
 #include "lsm/fs/scheduler.h"
@@ -92,15 +93,7 @@ class YieldingClock : public ManualClock {
   SingleThreadScheduler& scheduler_;
 };
 
-// The same sequence for the same seed (SplitMix64).  Thread-safe.
-class SeededRandom : public lsm::RandomSource {
- public:
-  explicit SeededRandom(uint64_t seed) : state_(seed) {}
-  uint64_t Next() override;
-
- private:
-  std::atomic<uint64_t> state_;
-};
+using lsm::SeededRandom;
 
 }  // namespace testing_support
 

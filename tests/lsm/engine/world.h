@@ -16,6 +16,7 @@
 #include "lsm/fs/file_names.h"
 #include "lsm/memory_file_system.h"
 #include "tests/support/deterministic_environment.h"
+#include "tests/support/dice.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -63,18 +64,7 @@ struct World {
   testing_support::SeededRandom random;
 };
 
-// Small numbers out of a seed.
-class Dice {
- public:
-  explicit Dice(uint64_t seed) : source_(seed) {}
-  // In [0, sides).
-  size_t Roll(size_t sides) { return static_cast<size_t>(source_.Next() % sides); }
-  bool OneIn(size_t sides) { return Roll(sides) == 0; }
-  uint64_t Next() { return source_.Next(); }
-
- private:
-  testing_support::SeededRandom source_;
-};
+using testing_support::Dice;
 
 // All that an iterator shows, front to back.
 inline absl::StatusOr<Contents> ReadAll(DB& db, const ReadOptions& options = {}) {

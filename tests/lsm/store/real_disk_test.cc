@@ -46,7 +46,7 @@ class RealDiskTest : public testing::Test {
   }
   static std::string Key(int i) { return Concat("k", 100'000 + i); }
   static std::string Value(int i) {
-    std::minstd_rand random(static_cast<unsigned>(i + 1));
+    std::mt19937_64 random(static_cast<uint64_t>(i + 1));
     std::string value(1000, '\0');
     for (char& c : value) c = static_cast<char>(random());
     return value;

@@ -54,7 +54,7 @@ Options OptionsOf(size_t write_buffer_bytes) {
 
 std::string ValueOf(size_t bytes, bool compressible) {
   std::string value(bytes, 'v');
-  std::minstd_rand random(1);
+  std::mt19937_64 random(1);
   if (!compressible) {
     for (char& byte : value) byte = static_cast<char>(random() >> 8);
   }

@@ -15,21 +15,17 @@
 #include <string_view>
 #include <vector>
 
+#include "lsm/bytes/split_mix.h"
 #include "lsm/iterator.h"
 #include "lsm/options.h"
 
 namespace reliability {
 
-// Numbers out of a seed (SplitMix64): cheap enough that each action has its own.
+// Numbers out of a seed: cheap enough that each action has its own.
 class Draws {
  public:
-  explicit Draws(uint64_t seed) : state_(seed) {}
-  uint64_t Next() {
-    state_ += 0x9e3779b97f4a7c15;  // 2^64 / golden ratio, odd
-    uint64_t word = (state_ ^ (state_ >> 30)) * 0xbf58476d1ce4e5b9;
-    word = (word ^ (word >> 27)) * 0x94d049bb133111eb;
-    return word ^ (word >> 31);
-  }
+  explicit Draws(uint64_t seed) : source_(seed) {}
+  uint64_t Next() { return source_.Next(); }
   // In [0, sides).
   uint32_t Roll(size_t sides) { return static_cast<uint32_t>((Next() >> 32) * sides >> 32); }
   bool OneIn(size_t sides) { return Roll(sides) == 0; }
@@ -39,7 +35,7 @@ class Draws {
   }
 
  private:
-  uint64_t state_;
+  lsm::SplitMix source_;
 };
 
 // All keys that are written or asked for, in order; a key is known by its rank among them.

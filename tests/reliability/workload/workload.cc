@@ -5,22 +5,13 @@
 #include "bloom/hash.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
-#include "tests/support/deterministic_environment.h"
+#include "tests/support/dice.h"
 
 namespace reliability {
 namespace {
 
 using lsm::Concat;
-
-class Dice {
- public:
-  explicit Dice(uint64_t seed) : source_(seed) {}
-  size_t Roll(size_t sides) { return static_cast<size_t>(source_.Next() % sides); }
-  bool OneIn(size_t sides) { return Roll(sides) == 0; }
-
- private:
-  testing_support::SeededRandom source_;
-};
+using testing_support::Dice;
 
 std::string KeyOf(size_t number) {
   // One empty, one long, some that are beginnings of others.
