@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <iterator>
 #include <memory>
 #include <random>
 #include <string>
@@ -18,6 +17,7 @@
 #include "bloom/core/bits.h"
 #include "bloom/core/filter_format.h"
 #include "bloom/filter_policy.h"
+#include "tests/bloom/hostile_bytes.h"
 #include "tests/bloom/kinds.h"
 #include "tests/bloom/use_loaded.h"
 #include "tests/support/status_matchers.h"
@@ -28,7 +28,6 @@ using testing::HasSubstr;
 using testing_support::DigestOfKey;
 using testing_support::IsOk;
 using testing_support::LoadAndUse;
-using testing_support::RepairChecksum;
 using testing_support::StatusIs;
 
 // Promises that some filters do not make.
@@ -283,89 +282,18 @@ TYPED_TEST(FamilyTest, BadParametersAreNamedErrors) {
 // --- bytes from anywhere ---
 
 TYPED_TEST(FamilyTest, EveryFlippedBitAndEveryTruncationIsDataLoss) {
-  const std::string bytes = this->WithKeys(0, 20, 20, 0.1).Serialize();
-  constexpr auto kLoss = absl::StatusCode::kDataLoss;
-  for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
-    std::string damaged = bytes;
-    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
-    ASSERT_THAT(LoadAndUse<TypeParam>(damaged), StatusIs(kLoss)) << "bit " << bit;
-  }
-  for (size_t size = 0; size < bytes.size(); ++size) {
-    ASSERT_THAT(LoadAndUse<TypeParam>(bytes.substr(0, size)), StatusIs(kLoss)) << size;
-  }
-  ASSERT_THAT(LoadAndUse<TypeParam>(bytes + '\0'), StatusIs(kLoss));
+  testing_support::ExpectAllDamageIsDataLoss(this->WithKeys(0, 20, 20, 0.1).Serialize(),
+                                             LoadAndUse<TypeParam>);
 }
 
 TYPED_TEST(FamilyTest, RefusesOtherKindsAndNewerVersions) {
-  std::string bytes = this->WithKeys(0, 100, 100).Serialize();
-  const auto with = [&bytes](size_t at, uint8_t value) {
-    std::string changed = bytes;
-    changed[at] = static_cast<char>(value);
-    RepairChecksum(changed);
-    return changed;
-  };
-  EXPECT_THAT(LoadAndUse<TypeParam>(with(8, 77)),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("kind 77")));
-  EXPECT_THAT(LoadAndUse<TypeParam>(with(9, 99)),
-              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("version 99")));
-  EXPECT_THAT(LoadAndUse<TypeParam>(with(12, 9)),
-              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("hash id 9")));
+  testing_support::ExpectOthersAreRefusedByName(this->WithKeys(0, 100, 100).Serialize(),
+                                                LoadAndUse<TypeParam>);
 }
 
-// Loading forged bytes ends, whatever they say, and touches and allocates nothing beyond their
-// size.
 TYPED_TEST(FamilyTest, ForgedBytesAreHarmless) {
-  const std::string sound = this->WithKeys(0, 50, 50, 0.05).Serialize();
-  std::mt19937_64 random(20'220'101);
-  const uint64_t edges[] = {0,
-                            1,
-                            2,
-                            7,
-                            8,
-                            57,
-                            64,
-                            512,
-                            sound.size() - 64,
-                            8 * (sound.size() - 64),
-                            uint64_t{1} << 32,
-                            uint64_t{1} << 56,
-                            UINT64_MAX / 64 + 1,
-                            UINT64_MAX};
-  int loaded = 0;
-  for (int round = 0; round < 20'000; ++round) {
-    std::string bytes = sound;
-    for (uint64_t changes = 1 + random() % 4; changes > 0; --changes) {
-      const size_t field = 16 + 8 * (random() % 5);
-      switch (random() % 6) {
-        case 0:
-          bytes[9 + random() % 4] = static_cast<char>(random() % 40);
-          break;
-        case 1:
-          bloom::Store64(&bytes[field], edges[random() % std::size(edges)]);
-          break;
-        case 2:
-          bloom::Store64(&bytes[field], random() >> (random() % 64));
-          break;
-        case 3:
-          bytes.resize(64 + random() % (2 * sound.size()));
-          break;
-        case 4:  // anything in the payload
-          if (bytes.size() > 64)
-            bytes[64 + random() % (bytes.size() - 64)] = static_cast<char>(random());
-          break;
-        case 5:  // a number in the payload
-          if (bytes.size() >= 72) {
-            bloom::Store64(&bytes[64 + random() % (bytes.size() - 71)],
-                           edges[random() % std::size(edges)]);
-          }
-          break;
-      }
-    }
-    RepairChecksum(bytes);
-    loaded += LoadAndUse<TypeParam>(bytes).ok();
-    ASSERT_FALSE(this->HasFailure()) << "round " << round;
-  }
-  EXPECT_GT(loaded, 0);  // it does get past the checks, by changing what they allow
+  testing_support::ExpectForgeriesDoNoHarm(this->WithKeys(0, 50, 50, 0.05).Serialize(), 20'220'101,
+                                           20'000, LoadAndUse<TypeParam>);
 }
 
 TYPED_TEST(FamilyTest, RandomBytesAreNoFilter) {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "bloom/core/probe.h"
 #include "bloom/filter.h"
 #include "bloom/variants/standard.h"
+#include "tests/bloom/counters.h"
 #include "tests/bloom/kinds.h"
 #include "tests/support/status_matchers.h"
 
@@ -54,69 +54,30 @@ TEST(CountingTest, RemovingAllKeysLeavesAnEmptyFilter) {
 }
 
 TEST(CountingTest, RefusesToRemoveAbsentKeys) {
-  CountingFilter filter = MakeCounting(1000, 1e-6);
-  EXPECT_FALSE(filter.Remove("apple"));
-  filter.Add("pear");
-  const std::string before = filter.Serialize();
-  EXPECT_FALSE(filter.Remove("apple"));
-  EXPECT_EQ(filter.Serialize(), before);
-  EXPECT_TRUE(filter.Remove("pear"));
-  EXPECT_FALSE(filter.Remove("pear"));
-  EXPECT_EQ(filter.added_count(), 0u);
+  testing_support::ExpectRefusesToRemoveAbsentKeys(MakeCounting(1000, 1e-6));
 }
 
 // In so small a filter keys share cells, have one twice, and fill counters to the brim.
 TEST(CountingTest, CountersMatchTheOracle) {
   std::mt19937_64 random(11);
   for (const uint32_t bits : {1, 2, 4, 7}) {
-    // 512 cells with one probe at 0.1 and 3 keys; made small by a shape of its own.
-    CountingFilter filter = MakeCounting(3, 1e-9, bits, 9);
-    const uint64_t cells = filter.shape().size;
-    const uint64_t most = (uint64_t{1} << bits) - 1;
-    std::vector<uint64_t> oracle(cells, 0);
-    std::map<uint64_t, int> added;
+    // Made for 3 keys, asked for 100.
+    const CountingFilter filter = MakeCounting(3, 1e-9, bits, 9);
+    const bloom::Shape shape = filter.shape();
     const auto cells_of = [&](uint64_t key) {
-      bloom::Probes probes(bloom::Remix(DigestOfKey(key), 9), cells);
+      bloom::Probes probes(bloom::Remix(DigestOfKey(key), 9), shape.size);
       std::vector<uint64_t> all;
-      for (uint32_t i = 0; i < filter.shape().probes; ++i) all.push_back(probes.Next());
-      std::sort(all.begin(), all.end());
-      all.erase(std::unique(all.begin(), all.end()), all.end());
+      for (uint32_t i = 0; i < shape.probes; ++i) all.push_back(probes.Next());
       return all;
     };
-    for (int step = 0; step < 20'000; ++step) {
-      const uint64_t key = random() % 100;
-      const std::vector<uint64_t> mine = cells_of(key);
-      const bool present =
-          std::all_of(mine.begin(), mine.end(), [&](uint64_t cell) { return oracle[cell] > 0; });
-      ASSERT_EQ(filter.MayContainDigest(DigestOfKey(key)), present);
-      if (random() % 2 == 0) {
-        filter.AddDigest(DigestOfKey(key));
-        for (const uint64_t cell : mine) oracle[cell] = std::min(oracle[cell] + 1, most);
-        ++added[key];
-      } else if (added[key] > 0) {
-        ASSERT_TRUE(filter.RemoveDigest(DigestOfKey(key)));
-        for (const uint64_t cell : mine) oracle[cell] -= oracle[cell] < most;
-        --added[key];
-      }
-      ASSERT_EQ(filter.CountSaturated(),
-                static_cast<uint64_t>(std::count(oracle.begin(), oracle.end(), most)));
-    }
-    for (const auto& [key, times] : added) {
-      EXPECT_TRUE(times == 0 || filter.MayContainDigest(DigestOfKey(key)));
-    }
+    ASSERT_NO_FATAL_FAILURE(testing_support::ExpectCountersMatchTheOracle(
+        MakeCounting(3, 1e-9, bits, 9), shape.size, bits, 100, cells_of, random));
   }
 }
 
 TEST(CountingTest, FullCountersStayFull) {
-  CountingFilter filter = MakeCounting(100, 0.01, 4);
-  for (int i = 0; i < 20; ++i) filter.Add("apple");
-  EXPECT_GT(filter.CountSaturated(), 0u);
-  for (int i = 0; i < 20; ++i) EXPECT_TRUE(filter.Remove("apple"));
-  EXPECT_TRUE(filter.MayContain("apple"));  // the counters cannot tell
-  CountingFilter wide = MakeCounting(100, 0.01, 8);
-  for (int i = 0; i < 20; ++i) wide.Add("apple");
-  for (int i = 0; i < 20; ++i) EXPECT_TRUE(wide.Remove("apple"));
-  EXPECT_FALSE(wide.MayContain("apple"));
+  testing_support::ExpectFullCountersStayFull(MakeCounting(100, 0.01, 4),
+                                              MakeCounting(100, 0.01, 8));
 }
 
 TEST(CountingTest, CountersOfFourBitsDoNotOverflowByChance) {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "bloom/core/probe.h"
 #include "bloom/core/sizing.h"
 #include "bloom/variants/shifted_bits.h"
+#include "tests/bloom/counters.h"
 #include "tests/bloom/kinds.h"
 #include "tests/support/status_matchers.h"
 
@@ -58,15 +58,7 @@ TEST(ShiftingCountingTest, EveryWidthAddsAndRemovesKeys) {
 }
 
 TEST(ShiftingCountingTest, RefusesToRemoveAbsentKeys) {
-  ShiftingCountingFilter filter = MakeShifting(1000, 1e-6);
-  EXPECT_FALSE(filter.Remove("apple"));
-  filter.Add("pear");
-  const std::string before = filter.Serialize();
-  EXPECT_FALSE(filter.Remove("apple"));
-  EXPECT_EQ(filter.Serialize(), before);
-  EXPECT_TRUE(filter.Remove("pear"));
-  EXPECT_FALSE(filter.Remove("pear"));
-  EXPECT_EQ(filter.added_count(), 0u);
+  testing_support::ExpectRefusesToRemoveAbsentKeys(MakeShifting(1000, 1e-6));
 }
 
 // In so small a filter keys share cells, have one twice, and fill counters to the brim.
@@ -75,11 +67,6 @@ TEST(ShiftingCountingTest, CountersMatchTheOracle) {
   for (const uint32_t bits : {1, 2, 4, 7}) {
     const uint64_t bases = 150;
     const uint32_t offsets = 57 / bits - 1;
-    ShiftingCountingFilter filter =
-        ShiftingCountingFilter::MakeOfShape({bases, 12, bits}, 0.01, 9).value();
-    const uint64_t most = (uint64_t{1} << bits) - 1;
-    std::vector<uint64_t> oracle(bases + offsets, 0);
-    std::map<uint64_t, int> added;
     const auto pairs_of = [&](uint64_t key) {
       const uint64_t hash = bloom::Remix(DigestOfKey(key), 9);
       const uint64_t mixed = (hash ^ hash >> 32) * 0x9e3779b97f4a7c15ULL;
@@ -89,44 +76,17 @@ TEST(ShiftingCountingTest, CountersMatchTheOracle) {
         all.push_back(probes.Next());
         all.push_back(all.back() + 1 + bloom::ReduceRange(mixed, offsets));
       }
-      std::sort(all.begin(), all.end());
-      all.erase(std::unique(all.begin(), all.end()), all.end());
       return all;
     };
-    for (int step = 0; step < 20'000; ++step) {
-      const uint64_t key = random() % 40;
-      const std::vector<uint64_t> mine = pairs_of(key);
-      const bool present =
-          std::all_of(mine.begin(), mine.end(), [&](uint64_t cell) { return oracle[cell] > 0; });
-      ASSERT_EQ(filter.MayContainDigest(DigestOfKey(key)), present);
-      if (random() % 2 == 0) {
-        filter.AddDigest(DigestOfKey(key));
-        for (const uint64_t cell : mine) oracle[cell] = std::min(oracle[cell] + 1, most);
-        ++added[key];
-      } else if (added[key] > 0) {
-        ASSERT_TRUE(filter.RemoveDigest(DigestOfKey(key)));
-        for (const uint64_t cell : mine) oracle[cell] -= oracle[cell] < most;
-        --added[key];
-      }
-      ASSERT_EQ(filter.CountSaturated(),
-                static_cast<uint64_t>(std::count(oracle.begin(), oracle.end(), most)));
-    }
-    for (const auto& [key, times] : added) {
-      EXPECT_TRUE(times == 0 || filter.MayContainDigest(DigestOfKey(key)));
-    }
+    ASSERT_NO_FATAL_FAILURE(testing_support::ExpectCountersMatchTheOracle(
+        ShiftingCountingFilter::MakeOfShape({bases, 12, bits}, 0.01, 9).value(), bases + offsets,
+        bits, 40, pairs_of, random));
   }
 }
 
 TEST(ShiftingCountingTest, FullCountersStayFull) {
-  ShiftingCountingFilter filter = MakeShifting(100, 0.01, 4);
-  for (int i = 0; i < 20; ++i) filter.Add("apple");
-  EXPECT_GT(filter.CountSaturated(), 0u);
-  for (int i = 0; i < 20; ++i) EXPECT_TRUE(filter.Remove("apple"));
-  EXPECT_TRUE(filter.MayContain("apple"));  // the counters cannot tell
-  ShiftingCountingFilter wide = MakeShifting(100, 0.01, 8);
-  for (int i = 0; i < 20; ++i) wide.Add("apple");
-  for (int i = 0; i < 20; ++i) EXPECT_TRUE(wide.Remove("apple"));
-  EXPECT_FALSE(wide.MayContain("apple"));
+  testing_support::ExpectFullCountersStayFull(MakeShifting(100, 0.01, 4),
+                                              MakeShifting(100, 0.01, 8));
 }
 
 TEST(ShiftingCountingTest, CountersOfFourBitsDoNotOverflowByChance) {
