@@ -108,7 +108,7 @@ bool HoldsExamples(std::string_view path) { return path.starts_with("tests/tidy_
 
 // These folders' comments are not all rewritten yet.
 bool HasPlainComments(std::string_view path) {
-  for (const char* folder : {"lsm/engine/", "lsm/store/", "lsm/compaction/", "tests/lsm/"}) {
+  for (const char* folder : {"lsm/engine/", "lsm/store/", "lsm/compaction/"}) {
     if (path.starts_with(folder)) return false;
   }
   return !HoldsExamples(path);

@@ -286,7 +286,7 @@ TEST(ThreadIndexTest, ReusesNumbersOfEndedThreads) {
   EXPECT_LT(highest, 20u);
 }
 
-// What counts, or reads, when its thread ends.
+// An object that counts, or reads, when its thread ends.
 struct AtThreadEnd {
   size_t* index;
   ~AtThreadEnd() {

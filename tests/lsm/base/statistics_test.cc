@@ -101,7 +101,7 @@ TEST(StatisticsTest, SumsWeighFppsByKeys) {
   EXPECT_EQ(statistics.total.hot_tables, 3u);
   EXPECT_EQ(statistics.total.cold_tables, 3u);
   EXPECT_EQ(statistics.total.table_bytes, 5000u);
-  // What was counted is not its business.
+  // It leaves counts alone.
   EXPECT_EQ(statistics.total.reads_avoided, 0u);
 }
 

@@ -73,7 +73,7 @@ TEST_F(BlockIoTest, KeepsCompressionThatSavesAnEighth) {
   EXPECT_EQ(Write(noise, Compression::kLz4).stored_bytes, noise.size());
   EXPECT_EQ(Write(Compressible(4096), Compression::kNone).stored_bytes, 4096u);
   EXPECT_LT(Write(Compressible(4096), Compression::kLz4).stored_bytes, 2500u);
-  // What can be saved grows with the share of zeros; around an eighth it changes over.
+  // Savings grow with the share of zeros; around an eighth the choice changes.
   size_t stored_raw = 0;
   size_t stored_compressed = 0;
   for (size_t zeros = 0; zeros < 1500; zeros += 50) {

@@ -16,7 +16,7 @@
 namespace lsm {
 namespace {
 
-// What the first bytes of each piece say of it.
+// The label in the first bytes of each piece.
 struct Label {
   BlockMemory::Piece piece;
   size_t size_bytes;

@@ -35,7 +35,7 @@ CachedBlock* NewCachedBlock(std::string_view bytes, std::string_view largest_use
   return CachedBlock::New(block, plan, /*stays=*/true);
 }
 
-// What the block says, in the words of the model.
+// The block's contents in the model's form.
 template <typename AnyBlock>
 Answer AskBlock(const AnyBlock& block, std::string_view user_key, Sequence sequence,
                 bool* skipped_newer = nullptr) {

@@ -246,7 +246,7 @@ TEST_F(FilterPlanTest, PartitionsTablesOfStoresLargerThanTheCache) {
   options_.block_cache_bytes = 4 << 10;
   EXPECT_EQ(FlushOf(20).partition_bytes, 0u);
   EXPECT_EQ(FlushOf(2'000).partition_bytes, 64u);
-  // What stays counts as if it were whole, also where it is partitioned.
+  // Filters that stay count as if they were whole, even if they are partitioned.
   maker_.partition_bytes = 100;
   SetLevels({OpenTables{Table(0, 10)}, OpenTables{Table(0, 5'000)}});
   EXPECT_EQ(FlushOf(2'000).partition_bytes, 64u);

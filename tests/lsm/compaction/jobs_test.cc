@@ -236,7 +236,7 @@ TEST_F(JobsTest, CompactionsCheckFiltersOfTheirInputs) {
   ASSERT_OK(result);
   EXPECT_EQ(EntriesIn(result->outputs), entries);
   EXPECT_GE(denied(), 25u);  // of 30; the others are false positives
-  // What was written has a filter of all of them.
+  // The output's filter holds all of them.
   for (const Entry& entry : entries) {
     EXPECT_TRUE(result->outputs[0]->table->MayContain(
         bloom::DigestOf(entry.user_key, TableMaker::kDigestSeed)));

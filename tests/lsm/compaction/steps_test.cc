@@ -222,7 +222,7 @@ TEST_F(LargeStepsTest, NeedLittleRoom) {
   EXPECT_LT(most, before / 50) << "what the whole compaction needs";
 }
 
-// What many steps leave is not a heap of small tables.
+// Many steps do not leave many small tables.
 TEST_F(LargeStepsTest, LeaveTablesOfUsualSizes) {
   for (std::optional<CompactionPlan> step = Next(); step; step = Next()) Take(*step);
   EXPECT_LT(version_->level(1).size(), LiveBytes() / options_.table_bytes * 3 / 2);
@@ -234,7 +234,7 @@ TEST_F(LargeStepsTest, LeaveTablesOfUsualSizes) {
 
 class RandomSteps : private Stepper {
  public:
-  // What was written last is above.
+  // The last writes are above.
   explicit RandomSteps(uint64_t seed) : Stepper(seed) {
     options_.table_bytes = 300 + Roll(600);
     std::array<OpenTables, kLevels> levels;

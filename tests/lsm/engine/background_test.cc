@@ -150,7 +150,7 @@ TEST_F(BackgroundTest, Level0DelaysThenStopsWrites) {
   Put("b", "delayed");                            // a pause, in which the compaction runs
   Statistics statistics = db_->GetStatistics();
   EXPECT_EQ(statistics.slowdowns, 1u);
-  // What the clock saw, not what the pause should have been.
+  // The time on the clock, not the intended pause.
   EXPECT_GT(statistics.stall_nanos, 0u);
   EXPECT_LT(statistics.stall_nanos, 1'000'000u);
   EXPECT_EQ(statistics.compactions, 1u);

@@ -1,5 +1,5 @@
-// What verifies and copies a store goes on beside flushes, and beside DB::Resume, which replaces
-// logs, manifest and CURRENT: it finds no damage where there is none, and all files that it needs.
+// Verification and copies go on during flushes and during DB::Resume, which replaces logs, manifest
+// and CURRENT: they find all files that they need, and no damage.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

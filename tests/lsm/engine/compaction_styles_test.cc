@@ -68,7 +68,7 @@ class CompactionStylesTest : public StoreTest {
     }
     return shown;
   }
-  // What the style allows.
+  // Checks the shape that the style allows.
   void CheckShape() {
     ASSERT_OK(db_->WaitForBackgroundWork());
     const Statistics statistics = db_->GetStatistics();
@@ -226,7 +226,7 @@ TEST_F(CompactionStylesTest, CopiesAndRepairsKeepRuns) {
   EXPECT_EQ(report.tables_rewritten, 1u);
   Open();
   EXPECT_EQ(Runs(), "2 2");
-  // What is newer still hides what is older.
+  // Newer entries still hide older ones.
   ASSERT_OK_AND_ASSIGN(const Contents found, ReadAll(*db_));
   for (const auto& [key, value] : found) EXPECT_EQ(value, model_[key]) << key;
   EXPECT_LT(found.size(), model_.size());

@@ -78,7 +78,7 @@ class ConcurrentTest : public testing::Test {
     }
   }
 
-  // What one thread saw of each pair: it never sees less later.
+  // One thread's view of each pair: it never goes back.
   class Watcher {
    public:
     explicit Watcher(DB* db) : db_(db) {}
@@ -104,7 +104,7 @@ class ConcurrentTest : public testing::Test {
       const absl::StatusOr<bool> first = db_->Get(KeyOf(writer, pair, false), &value);
       ASSERT_OK(first);
       const int number = *first ? NumberIn(value.view()) : 0;
-      // What is read later is not older.
+      // A later read is not older.
       std::string second_value;
       const absl::StatusOr<bool> second = db_->Get(KeyOf(writer, pair, true), &second_value);
       ASSERT_OK(second);

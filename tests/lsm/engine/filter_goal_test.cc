@@ -336,7 +336,7 @@ TEST_F(FilterGoalTest, FiltersFollowTheLookups) {
     EXPECT_THAT(Reasons(), Contains(StartsWith("hot: ")));
     EXPECT_THAT(Reasons(), Contains(StartsWith("cold: ")));
     for (uint64_t i = 0; i < kGoalKeys; i += 7) EXPECT_EQ(Get(KeyOf(i)), value_);
-    // What was known is forgotten when the store is closed, and the next compactions level it.
+    // Closing the store drops the counts, and the next compactions level the filters.
     Open();
     CompactAll();
     EXPECT_EQ(db_->GetStatistics().total.hot_tables, 0u);

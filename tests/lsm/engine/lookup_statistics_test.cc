@@ -1,4 +1,4 @@
-// What the store counts and explains, exactly, in small cases made by hand.
+// The store's counts and explanations, exactly, in small cases made by hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -233,7 +233,7 @@ TEST_F(LookupStatisticsTest, FewLookupsDoubtTheFilters) {
   const std::vector<std::string_view> keys(kOneIn, "h");
   for (const auto& answer : db_->MultiGet(keys)) ASSERT_OK(answer);
   EXPECT_EQ(Now().filter_denials_checked, 4u);
-  // Whatever else is asked in between: no key is left out for ever.
+  // Every key gets its turn, even with other lookups in between.
   for (int i = 0; i < kOneIn; ++i) {
     Get("h");
     Get("memtable");

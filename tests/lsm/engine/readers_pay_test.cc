@@ -19,9 +19,9 @@ namespace {
 
 using testing_support::StatusIs;
 
-// What the engine waits for before it looks (kLookupsPerNote and kSeeksPerNote in engine_read.cc),
-// and what these pay for each table; a merge costs 1 MiB and what it reads
-// (lsm/compaction/picker.h).
+// The engine checks after this many lookups or seeks (kLookupsPerNote and kSeeksPerNote in
+// engine_read.cc).  The other figures are what these count for each table; a merge costs 1 MiB and
+// the bytes that it reads (lsm/compaction/picker.h).
 constexpr uint64_t kLookups = 16'384, kSeeks = 1024;
 constexpr uint64_t kPaidByLookups = kLookups * 4, kPaidBySeeks = kSeeks * 32;
 static_assert(16 * kPaidByLookups == 1 << 20 && 32 * kPaidBySeeks == 1 << 20);

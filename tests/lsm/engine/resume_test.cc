@@ -96,7 +96,7 @@ TEST_F(ResumeTest, HalfFailedAttemptsLeaveAnOpenableStore) {
   EXPECT_EQ(Scan(), "a=1");
 }
 
-// What the log holds of the write is not trusted: it is gone with the log.
+// The log's part of the write is not trusted: it goes with the log.
 TEST_F(ResumeTest, BeginsANewLogAfterAFailedOne) {
   for (const FileOperation fails : {FileOperation::kAppend, FileOperation::kSyncFile}) {
     Open();

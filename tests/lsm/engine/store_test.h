@@ -26,7 +26,7 @@ class StoreTest : public testing::Test {
     ASSERT_OK(db);
     db_ = *std::move(db);
   }
-  // What Open gives back when it should not succeed.
+  // The status of an Open that should fail.
   absl::Status OpenStatus() { return DB::Open(kStorePath, options_).status(); }
 
   void Put(std::string_view key, std::string_view value) { ASSERT_OK(db_->Put(key, value)); }

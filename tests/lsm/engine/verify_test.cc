@@ -196,7 +196,7 @@ TEST_F(VerifyTest, NamesUnreadableFiles) {
               ElementsAre(HasSubstr(".table: broken"), HasSubstr(".table: broken")));
 }
 
-// What the process lacks is no damage to a file.
+// A lack of descriptors in the process is not damage to a file.
 TEST_F(VerifyTest, MissingDescriptorsAreNoDamage) {
   Fill();
   for (const char* suffix : {".table", ".manifest", ".log", "CURRENT"}) {

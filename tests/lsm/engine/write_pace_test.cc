@@ -18,11 +18,11 @@ TEST(RoomMakerTest, EstimatesFromEarlierJobs) {
   EXPECT_GT(first_guess, 0);
   maker.End(1000 + 40 * kMillisecond, true);
   EXPECT_EQ(maker.NanosToGo(2000), 0);
-  // What was seen, and half of what was believed, of a MiB.
+  // The measured rate, and half of the assumed one, for a MiB.
   const double believed_bytes = 1 << 20;
   EXPECT_DOUBLE_EQ(maker.NanosFor(1'000'000), (first_guess * believed_bytes / 1e6 / 2 + 40e6) /
                                                   (believed_bytes / 2 + 1e6) * 1e6);
-  // What failed tells nothing, and neither does a clock that stands or jumps.
+  // Failed jobs say nothing about the rate, and neither does a clock that stands still or jumps.
   const double guess = maker.NanosFor(1'000'000);
   maker.Begin(5000, 10);
   maker.End(5000 + 90 * kMillisecond, false);
@@ -108,7 +108,7 @@ TEST(WritePaceTest, WritesNeverWaitLong) {
     now += WritePace::kWaitNanosMax;
   }
   EXPECT_EQ(waits, 50);  // a tenth of a second in all
-  // What is owed is forgotten when there is room.
+  // Debts are dropped when there is room.
   pace.Begin(now, 100);
   pace.Spend(1 << 20);
   EXPECT_GT(pace.Begin(now, 100), 0u);

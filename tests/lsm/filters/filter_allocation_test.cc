@@ -121,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, FilterAllocationOfKindTest,
                          [](const auto& kind) { return std::string(kind.param); });
 
 TEST_P(FilterAllocationOfKindTest, NoChoiceWithinTheMemoryIsBetter) {
-  // What is not of any size cannot use up its memory to the last step.
+  // Kinds with steps in their sizes cannot use up the memory to the last bit.
   const double usual_slack = GetParam() == std::string("fuse3") ? 1.8 : 1.002;
   for (const Runs& runs : {Runs{{3'000, 1, 0}, {40'000, 3, 1}, {300'000, 20, 9}},
                            Runs{{50'000, 2, 0}, {50'000, 2, 1}, {50'000, 2, 9}},

@@ -117,8 +117,8 @@ TEST(FilterCurvesTest, SimilarSizesShareACurve) {
   EXPECT_EQ(&curves.Of("ribbon", uint64_t{1} << 30), &curves.Of("ribbon", uint64_t{1} << 40));
 }
 
-// What they share must do for all of them: within 3 % of the bits where tables are not tiny, but
-// for fuse filters, whose segments double.
+// A shared curve must fit all of them: within 3 % of the bits unless tables are tiny, except for
+// fuse filters, whose segments double.
 TEST(FilterCurvesTest, SharedCurvesFitEachSize) {
   FilterCurves curves;
   for (const std::string& kind : Kinds()) {

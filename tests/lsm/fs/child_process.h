@@ -13,8 +13,8 @@
 
 namespace testing_support {
 
-// What `body` returns in a child of this process ("" is the usual way to say that all is well).
-// `meanwhile` runs in the parent once the child has been made.
+// Runs `body` in a child of this process and keeps its result ("" usually means success).
+// `meanwhile` runs in the parent after the child has begun.
 class Child {
  public:
   explicit Child(const std::function<std::string()>& body) {

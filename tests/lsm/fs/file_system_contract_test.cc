@@ -1,4 +1,4 @@
-// What file_system.h promises, asked of every implementation.
+// The contract of file_system.h, tested on every implementation.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

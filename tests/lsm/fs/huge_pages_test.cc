@@ -23,7 +23,7 @@ Memory HugePages(size_t count) {
   return Memory(static_cast<char*>(std::aligned_alloc(kHugePageBytes, count * kHugePageBytes)));
 }
 
-// What the kernel says of the mapping that the place is in.
+// The kernel's flags for the mapping that contains the place.
 std::string FlagsOf(const char* place) {
   const auto address = reinterpret_cast<uintptr_t>(place);
   std::ifstream smaps("/proc/self/smaps");

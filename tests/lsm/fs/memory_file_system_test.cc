@@ -1,5 +1,4 @@
-// What a crash takes and leaves, faults, and damage: what the file system in memory does beyond the
-// contract.
+// The file system in memory, beyond the contract: crashes, faults and damage.
 #include "lsm/memory_file_system.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// What the POSIX file system does beyond the contract: permissions, links and special files, direct
-// reads, limits of the system.
+// The POSIX file system, beyond the contract: permissions, links and special files, direct reads,
+// limits of the system.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -281,7 +281,7 @@ TEST_F(PosixFileSystemTest, ReportsFileSizeLimits) {
   EXPECT_THAT(result, HasSubstr(" at 10000"));
 }
 
-// What happens to a directory on a disk of 64 KiB, which only the calling process sees.
+// Fills a directory on a disk of 64 KiB that only the calling process sees; returns the findings.
 std::string FillASmallDisk(const std::string& path) {
   if (::unshare(CLONE_NEWNS) != 0 ||
       ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||

@@ -166,8 +166,8 @@ class PosixReadManyTest : public DirectoryFixture {
     return std::to_string(rings_opened) + " rings, " + std::to_string(submissions) + " waits\n";
   }
 
-  // What is wrong in a batch of buffered reads of which the page cache answers so; the ring is to
-  // be left with so many.
+  // The finding of a batch of buffered reads for which the page cache answers so; the ring must get
+  // this many of them.
   std::string WithCache(const AskCache& ask, int asked, int of_ring) {
     return InFreshProcess(1, of_ring > 0 ? 1 : 0, [&] {
       ask_cache = ask;
@@ -181,7 +181,7 @@ class PosixReadManyTest : public DirectoryFixture {
     });
   }
 
-  // What was wrong in a process that reads for the first time.
+  // The finding in a process that reads for the first time.
   std::string InFreshProcess(int rings, int count, const std::function<std::string()>& body) {
     return InChild([&] {
       rings_opened = submissions = asked_ = 0;
@@ -277,7 +277,7 @@ TEST_F(PosixReadManyTest, ReadsAllByRingWithoutCacheQueries) {
   const int all = static_cast<int>(few_.size());
   for (const int error : {EOPNOTSUPP, ENOSYS, EPERM, EINVAL, EIO}) {
     const auto fail = [&](int, const iovec& place, off_t) {
-      // Whatever it leaves behind.
+      // The result does not matter.
       static_cast<char*>(place.iov_base)[0] ^= 1;
       errno = error;
       return ssize_t{-1};
@@ -412,7 +412,8 @@ TEST_F(PosixReadManyTest, SurvivesPartialSubmissions) {
   for (const ReadFile* file : {file_.get(), direct_.get()}) {
     if (file == nullptr) continue;
     for (int failing = 0; failing < 6; ++failing) {
-      // What was taken is waited for, the rest read alone; the next batch has a new ring.
+      // Reads that the ring took are waited for, the others are read alone; the next batch gets a
+      // new ring.
       EXPECT_EQ(InFreshProcess(2, 2,
                                [&] {
                                  hand_overs = 0;

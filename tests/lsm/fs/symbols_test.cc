@@ -13,7 +13,7 @@
 namespace lsm {
 namespace {
 
-// What an object of the library may ask of others: "object.cc.o symbol", demangled.
+// The symbols that each object of the library needs from others: "object.cc.o symbol", demangled.
 std::set<std::string> UndefinedSymbols(const std::string& archive) {
   const std::string command = "nm -C -A --undefined-only '" + archive + "'";
   std::FILE* const pipe = ::popen(command.c_str(), "r");

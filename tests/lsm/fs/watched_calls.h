@@ -12,7 +12,7 @@
 
 namespace lsm {
 
-// What happens to the calls from here on.
+// Outcomes of the calls from here on.
 struct CallScript {
   std::vector<std::string> calls;  // "name file", as they were made
   std::map<std::string, std::deque<int>>

@@ -1,5 +1,4 @@
-// What crashes may leave of a log: always a torn tail, never damage, and no record but those that
-// were written, in order.
+// Crashes leave a torn tail of a log, never damage, and only records that were written, in order.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +18,7 @@ namespace {
 using testing::HasSubstr;
 using testing_support::StatusIs;
 
-// What a crash leaves: all synced records, and of the others the first few.
+// A crash leaves all synced records, and the first few of the others.
 void ExpectTornTail(const Script& script, const std::string& image, const std::string& what) {
   const LogContents contents = ReadLog(image);
   ASSERT_OK(contents.status) << what;

@@ -154,7 +154,7 @@ TEST(LogDamageTest, LostHeaderBeforeRecordsIsDamage) {
   EXPECT_THAT(ReadLog(image).status, StatusIs(absl::StatusCode::kDataLoss));
 }
 
-// Whatever happened to them, if a later record states that they were synced.
+// Any loss is damage if a later record states that they were synced.
 TEST(LogDamageTest, LostSectorsBeforeTheDurableOffsetAreDamage) {
   std::mt19937_64 random(4);
   Script script;
@@ -531,7 +531,7 @@ TEST(LogDamageTest, RepairSkipsNothingWithoutDamage) {
   EXPECT_TRUE(reader->Next(&record).value());
 }
 
-// Whatever is done to the bytes, a record that comes out was put in, in its order.
+// For any change of the bytes, each record that is read was written, in its order.
 TEST(LogDamageTest, RandomDamageNeverYieldsAWrongRecord) {
   for (uint64_t seed = 0; seed < 3000; ++seed) {
     std::mt19937_64 random(seed);

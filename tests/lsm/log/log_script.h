@@ -17,7 +17,7 @@
 
 namespace lsm {
 
-// What a disk writes whole; not kSectorBytes, to see that the format suits it.
+// The unit that a disk writes whole; not kSectorBytes, to check that the format supports it.
 inline constexpr size_t kDiskSectorBytes = 512;
 
 // A log being written, with what each record was and where it ended.

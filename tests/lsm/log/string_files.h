@@ -45,7 +45,7 @@ class StringReadFile : public ReadFile {
   const std::string path_ = "dir/000001.log";
 };
 
-// What a test sees of a StringAppendFile, which a log writer owns.
+// A test's view of a StringAppendFile, which a log writer owns.
 struct AppendFileState {
   std::string bytes;
   size_t durable_bytes = 0;

@@ -335,7 +335,7 @@ TEST(MemtableTest, LargeValuesWasteNoBlocks) {
   EXPECT_LT(memtable.memory_bytes(), net_bytes + (1 << 20) + 65536);
 }
 
-// What a batch may need in the worst case is given back once it is added.
+// Memory reserved for the worst case of a batch is returned after the batch was added.
 TEST(MemtableTest, LargeBatchesTakeTheMemoryOfSingleEntries) {
   constexpr int kEntries = 20'000;
   Memtable singly, at_once;

@@ -1,4 +1,4 @@
-// What a repair goes by where the files contradict one another: which manifest, which of several
+// The choices of a repair if files contradict one another: which manifest, and which of several
 // values of a key.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

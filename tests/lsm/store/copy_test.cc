@@ -222,7 +222,7 @@ TEST_F(CopyTest, ReadingBackKeepsThePace) {
   db_ = nullptr;
 }
 
-// What was written is read back from the disk, as far as its file system can.
+// A copy is read back from the disk, as far as its file system supports that.
 TEST_F(CopyTest, ReadsCopiesBackPastThePageCache) {
   std::vector<std::string> asked;
   bool copies_can = true;

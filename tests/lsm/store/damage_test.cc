@@ -40,7 +40,7 @@ std::string Key(int i) { return Concat("key", 100 + i); }
 
 bool NamesAnything(const std::string& message) { return message.find(kStorePath) != message.npos; }
 
-// What became of the damage.
+// The outcomes of the damage.
 struct Tally {
   uint64_t cases = 0;
   uint64_t failed_to_open = 0;

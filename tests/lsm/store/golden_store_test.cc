@@ -62,7 +62,7 @@ void Load(const std::string& name, World* world) {
   }
 }
 
-// What every image here holds, but for the newest write of the two kinds.
+// The contents of every image here, except for the newest write of the two kinds.
 Contents Expected() {
   Contents contents;
   for (int i = 0; i < 40; ++i) contents[Concat("key", 100 + i)] = std::string(20, 'a');

@@ -223,7 +223,7 @@ TEST_F(OpenTablesTest, NamesUnreadableEnds) {
   });
   EXPECT_THAT(DB::Open(kStorePath, options_).status(),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr(tables[20])));
-  // What fails with others may do by itself.
+  // An opening that fails together with others may succeed alone.
   failures_left = 1;
   absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
   world_.files->SetFault(nullptr);

@@ -229,7 +229,7 @@ TEST_F(PreparedLogTest, CrashesLoseNoSyncedWrites) {
       world_.files->Restart(unsynced);
       Open();
       const Contents contents = ReadAll(*db_).value();
-      // What was written last may be there, and the synced before it must be.
+      // The last writes may be present; the synced ones before them must be.
       const size_t synced = written_.empty() ? 0 : (written_.size() - 1) / 3 * 3 + 1;
       EXPECT_GE(contents.size(), synced) << at;
       EXPECT_LE(contents.size(), written_.size() + 1) << at;

@@ -1,5 +1,4 @@
-// What recovery makes of logs, by hand: gaps, logs that the manifest knows and that are gone, left
-// over files.
+// Recovery of logs made by hand: gaps, missing logs that the manifest names, obsolete files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -270,8 +269,8 @@ TEST_F(RecoveryTest, NamesAndKeepsAForeignLog) {
   }
 }
 
-// What a crash may leave of a log that was being made: its header was not synced, so there was no
-// record behind it.
+// A crash may leave this of a log that was being created: its header was not synced, so no record
+// followed it.
 TEST_F(RecoveryTest, KeepsGarbageOfHalfCreatedLogs) {
   for (const std::string& bytes : {std::string("notes"), std::string(32, 'x')}) {
     Open();

@@ -15,7 +15,7 @@
 
 namespace {
 
-// What this program holds of aligned memory, as blocks are; as the allocator counts.
+// The aligned memory that this program holds (blocks are aligned), as the allocator counts it.
 std::atomic<size_t> heap_bytes{0};
 
 // Not regions: of them the pieces count.

@@ -1,5 +1,5 @@
-// What iterators read that go through the cache: ahead where they walk, and together where several
-// are sought.  (That they yield the same: table_test.cc, and the models of the store.)
+// The reads of iterators through the cache: ahead in a walk, together for seeks in several runs.
+// (table_test.cc and the store's models check that the entries are the same.)
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -119,7 +119,7 @@ TEST_F(ReadAheadTest, SingleStepsReadOneBlock) {
     const uint64_t stretch = read_bytes();
     EXPECT_LE(stretch, kFirstBytes);
     EXPECT_GT(stretch, kFirstBytes - 8192);
-    // What was read is not read again; what comes behind a seek starts again.
+    // Blocks are not read again; the read-ahead starts again after a seek.
     LeaveBlock(forward);
     EXPECT_EQ(reads(), 0u);
     iterator_->Seek(Target(kEntries / 4));

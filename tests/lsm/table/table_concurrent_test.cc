@@ -60,7 +60,7 @@ class OneTableView {
   RetireList retired_;
 };
 
-// What is cached, evicted and erased: data blocks only, or partitions of filter and index too.
+// Caches, evicts and erases data blocks only, or partitions of filter and index too.
 class TableConcurrentTest : public ::testing::TestWithParam<size_t> {};
 INSTANTIATE_TEST_SUITE_P(PartitionBytes, TableConcurrentTest, ::testing::Values(0, 100));
 

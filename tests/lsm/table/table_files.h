@@ -19,7 +19,7 @@ namespace lsm {
 
 inline constexpr const char* kTablePath = "dir/000007.table";
 
-// What is behind a ReadFile, which its table owns; the test changes the bytes and sees the counts.
+// The state of a ReadFile, which its table owns; the test changes the bytes and reads the counts.
 struct FileState {
   std::string bytes;
   std::atomic<uint64_t> reads{0};
@@ -54,7 +54,7 @@ inline std::shared_ptr<FileState> FileOf(std::string bytes) {
   return state;
 }
 
-// What is behind an AppendFile, which its builder owns.
+// The state of an AppendFile, which its builder owns.
 struct WrittenState {
   std::string bytes;
   size_t durable_bytes = 0;

@@ -1,5 +1,4 @@
-// What is on disk, pinned: the bytes of small tables, and a table of the first version that must be
-// readable for ever.
+// Pins the bytes on disk: small tables, and a table of the first version, which must stay readable.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

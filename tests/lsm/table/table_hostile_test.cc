@@ -99,7 +99,7 @@ TEST(HostileTableTest, RestartsInsideAnEntryAreDamage) {
 }
 
 TEST(HostileTableTest, RestartsInsideAValueAreDamage) {
-  // What it leads to looks like an entry in every way, but is part of the first one's value.
+  // Its target looks exactly like an entry, but is part of the first entry's value.
   const std::string inner = Entry(0, Key("aa"), "never written");
   const std::string outer = Entry(0, Key("a"), inner);
   const std::string bytes =

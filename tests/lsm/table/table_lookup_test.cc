@@ -1,4 +1,4 @@
-// What a lookup and a walk cost, and how they say so: reads, counts, steps, pins.
+// The costs of lookups and walks, and how they are reported: reads, counts, steps, pins.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -41,7 +41,7 @@ inline std::string InternalKey(std::string_view user_key, Sequence sequence,
 // Eight digits, so that keys are in the order of the numbers.
 std::string NumberKey(int number);
 
-// What keys look like.
+// The shapes of keys.
 enum class KeyShape { kDecimal, kBinary, kExtremes, kNested, kLongPrefix, kHuge };
 inline constexpr KeyShape kKeyShapes[] = {KeyShape::kDecimal,    KeyShape::kBinary,
                                           KeyShape::kExtremes,   KeyShape::kNested,

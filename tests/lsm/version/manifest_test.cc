@@ -280,8 +280,8 @@ TEST_F(ManifestTest, EveryTruncationIsANamedErrorOrAnEarlierState) {
   }
 }
 
-// What was never synced may be there in part: the edits before it count, and the torn one is
-// reported.
+// An edit that was never synced may be present in part: the edits before it count, and the torn one
+// is reported.
 TEST_F(ManifestTest, DropsATornLastEdit) {
   const std::vector<VersionEdit> script = Script();
   ASSERT_OK_AND_ASSIGN(const auto writer,
@@ -308,7 +308,7 @@ TEST_F(ManifestTest, FileSystemErrorsPass) {
   EXPECT_THAT(ReadManifest(*directory_), StatusIs(absl::StatusCode::kUnavailable));
 }
 
-// Whatever operation fails while a manifest is made, CURRENT names the old one or the new one, and
+// If any operation fails while a manifest is made, CURRENT names the old one or the new one, and
 // that one is whole.
 TEST_F(ManifestTest, FailedCreationLeavesAReadableStore) {
   WriteScript(/*close=*/true);

@@ -110,7 +110,7 @@ class TableMaker {
   size_t partition_bytes = 0;  // of the tables that are made next; 0: whole
 };
 
-// What an iterator over internal keys yields.
+// The entries of an iterator over internal keys.
 inline std::vector<Entry> EntriesOf(Iterator& iterator) {
   std::vector<Entry> entries;
   for (iterator.SeekToFirst(); iterator.Valid(); iterator.Next()) {

@@ -210,7 +210,7 @@ TEST_F(VersionTest, DoubtingLookupsFindDeniedKeys) {
     EXPECT_EQ(Counted().filter_denials_checked, denied);
   }
   EXPECT_GE(denied, 25u);
-  // What is not there stays so, and the looking does not count as that of a filter that was passed.
+  // The key stays absent, and the lookup does not count as one of a filter that passed.
   const Statistics before = Counted();
   uint64_t absent = 0;
   for (int i = 100; i < 399; ++i) {
