@@ -1,4 +1,4 @@
-// What the tests of filters with counters share.
+// Shared by the tests of filters with counters.
 #ifndef TRELLIS_TESTS_BLOOM_COUNTERS_H_
 #define TRELLIS_TESTS_BLOOM_COUNTERS_H_
 

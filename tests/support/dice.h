@@ -1,7 +1,7 @@
-// Small numbers out of a seed.
+// Small numbers from a seed.
 //
-// What the reliability jobs do follows from these numbers, and the seeded bugs are found with the
-// seeds that they name: another way to draw would need other seeds.
+// The reliability jobs depend on these numbers, and the seeded bugs name the seeds that find them.
+// Another way to draw numbers would need other seeds.
 #ifndef TRELLIS_TESTS_SUPPORT_DICE_H_
 #define TRELLIS_TESTS_SUPPORT_DICE_H_
 
