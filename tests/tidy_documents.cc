@@ -106,6 +106,24 @@ std::set<std::string> AnchorsOf(const Tree& tree, const std::string& path) {
   return anchors;
 }
 
+// Whether a name in a document is no path, or one that exists.  A path begins at the root, at the
+// document's folder, or at a folder below the document's part of the tree or below the tests.
+bool IsThere(const Tree& tree, const std::string& document, const std::string& name) {
+  if (name.find_first_of("*{<($") != name.npos || Contains(name, "NAME")) return true;
+  if (IsOurs(name)) return Exists(tree, name) || tree.contains(name + ".in");  // made from that
+  static const std::set<std::string> kEnds = {".h", ".cc", ".md", ".txt", ".sh", ".cmake"};
+  const fs::path as_path(name);
+  if (!kEnds.contains(as_path.extension().string()) || as_path.stem().empty()) return true;
+  if (tree.contains((fs::path(FolderOf(document)) / as_path).lexically_normal().string()))
+    return true;
+  const std::string part =
+      Contains(document, "/") ? document.substr(0, document.find('/') + 1) : "";
+  return std::any_of(tree.begin(), tree.end(), [&](const auto& file) {
+    return file.first.ends_with("/" + name) &&
+           (file.first.starts_with(part) || file.first.starts_with("tests/"));
+  });
+}
+
 }  // namespace
 
 Complaints LinksLeadSomewhere(const Tree& tree) {
@@ -136,10 +154,8 @@ Complaints PathsInTextExist(const Tree& tree) {
       if (end == std::string_view::npos) return;
       std::string name(line.substr(begin + 1, end - begin - 1));
       name = name.substr(0, name.find(' '));  // a command
-      const bool is_path = IsOurs(name) && name.find_first_of("*{<(") == std::string::npos;
       while (name.ends_with("/")) name.pop_back();
-      const bool is_there = Exists(tree, name) || tree.contains(name + ".in");  // made from that
-      if (is_path && !is_there) complaints.push_back(At(path, i) + "there is no " + name);
+      if (!IsThere(tree, path, name)) complaints.push_back(At(path, i) + "there is no " + name);
       begin = line.find('`', end + 1);
     }
   });

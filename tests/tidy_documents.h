@@ -9,7 +9,9 @@ namespace tidy {
 // Targets of [text](target) that lie in the tree.
 Complaints LinksLeadSomewhere(const Tree& tree);
 
-// Paths in `code` that begin with a folder of ours.
+// Paths in `code` that begin with a folder of ours, and names of sources, documents and scripts.
+// Such a name may begin at the document's folder, at any folder below the document's part of the
+// tree (`bloom/`, `lsm/` ...), or below `tests/`.
 Complaints PathsInTextExist(const Tree& tree);
 
 // Each program of an examples folder begins with a comment: its purpose, then the lines of CMake

@@ -18,6 +18,7 @@ constexpr size_t kLongPerHundred = 2;
 struct Passage {
   size_t line = 0;  // index of the first one
   std::string text;
+  bool is_cell = false;  // of a table
 };
 
 // The position after the mark of a list item ("- ", "* ", "12. "); npos if there is none.
@@ -28,7 +29,16 @@ size_t AfterItemMark(std::string_view line) {
   return line.substr(digits).starts_with(". ") ? digits + 2 : line.npos;
 }
 
-// Paragraphs and list items of a document.
+// The cells of a table's row, each a passage.
+void AddCells(size_t line, std::string_view row, std::vector<Passage>* passages) {
+  for (size_t begin = 1; begin < row.size();) {
+    const size_t end = std::min(row.find('|', begin), row.size());
+    passages->push_back({line, std::string(Trimmed(row.substr(begin, end - begin))), true});
+    begin = end + 1;
+  }
+}
+
+// Paragraphs, list items and cells of tables of a document.
 std::vector<Passage> Passages(std::string_view document) {
   std::vector<Passage> passages;
   bool in_code = false, open = false;
@@ -39,11 +49,12 @@ std::vector<Passage> Passages(std::string_view document) {
     if (in_code || line.empty() || line.starts_with("```") || line.starts_with("|") ||
         line.starts_with("#") || line.starts_with("<")) {
       open = false;
+      if (!in_code && line.starts_with("|")) AddCells(i, line, &passages);
       continue;
     }
     const size_t item = AfterItemMark(line);
     if (item != line.npos) line = line.substr(item);
-    if (item != line.npos || !open) passages.push_back({i, ""});
+    if (item != line.npos || !open) passages.push_back({i, "", false});
     open = true;
     std::string& text = passages.back().text;
     text.append(text.empty() ? "" : " ").append(line);
@@ -51,12 +62,12 @@ std::vector<Passage> Passages(std::string_view document) {
   return passages;
 }
 
-// With each `span of code` as the one word "code".
-std::string WithoutCode(std::string_view text) {
+// With each `span of code` as the one word `word`.
+std::string WithoutCode(std::string_view text, std::string_view word) {
   std::string plain;
   for (bool code = false; !text.empty(); code = !code) {
     const size_t end = text.find('`');
-    plain.append(code ? std::string_view("code") : text.substr(0, end));
+    plain.append(code ? word : text.substr(0, end));
     text = end == text.npos ? std::string_view() : text.substr(end + 1);
   }
   return plain;
@@ -73,13 +84,13 @@ struct Sentence {
   bool is_question = false;
 };
 
-std::vector<Sentence> SentencesOf(const std::string& passage) {
+std::vector<Sentence> SentencesOf(const Passage& passage) {
   std::vector<Sentence> sentences;
-  std::istringstream words(WithoutCode(passage));
+  std::istringstream words(WithoutCode(passage.text, passage.is_cell ? "" : "code"));
   bool begins = true;
   for (std::string word; words >> word;) {
     if (begins) sentences.push_back({word});
-    begins = EndsSentence(word);
+    begins = EndsSentence(word) || (passage.is_cell && word.ends_with(";"));
     Sentence& sentence = sentences.back();
     sentence.is_question |= Contains(word, "?");
     if (std::any_of(word.begin(), word.end(), [](unsigned char c) { return std::isalnum(c); }))
@@ -147,7 +158,7 @@ Complaints SentencesAreShort(const Tree& tree) {
     size_t sentences = 0;
     Complaints of_document;
     for (const Passage& passage : Passages(text)) {
-      for (const Sentence& sentence : SentencesOf(passage.text)) {
+      for (const Sentence& sentence : SentencesOf(passage)) {
         ++sentences;
         if (sentence.words > kWordsMax)
           of_document.push_back(At(path, passage.line) + "a sentence of " +
@@ -168,9 +179,9 @@ Complaints SentencesHaveSubjects(const Tree& tree) {
   for (const auto& [path, text] : tree) {
     if (!IsDocument(path)) continue;
     for (const Passage& passage : Passages(text)) {
-      for (const Sentence& sentence : SentencesOf(passage.text)) {
+      for (const Sentence& sentence : SentencesOf(passage)) {
         const std::string& word = sentence.first_word;
-        if (!sentence.is_question && lacks_subject(word))
+        if (sentence.words > 1 && !sentence.is_question && lacks_subject(word))
           complaints.push_back(At(path, passage.line) + "a sentence begins with \"" + word + "\"");
       }
     }

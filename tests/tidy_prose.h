@@ -6,8 +6,9 @@
 
 namespace tidy {
 
-// At most 2 % of a document's sentences, or one of them, have more than 35 words.  Code, tables and
-// headings are left out; a list item begins a sentence; `code` counts as one word.
+// At most 2 % of a document's sentences, or one of them, have more than 35 words.  Code and
+// headings are left out; a list item and a cell of a table begin a sentence; `code` counts as one
+// word.  In cells, which often list fields, a semicolon ends an item, and `code` does not count.
 Complaints SentencesAreShort(const Tree& tree);
 
 // No sentence of a document begins with "What" or "Of", and no line of a comment, except questions:

@@ -533,7 +533,6 @@ std::vector<Rule> RulesOfPackageAndDocuments() {
        {{{"README.md", "see [this](lsm/README.md#put)\n"}},
         {{"README.md", "see [this](#put)\n# A get\n"}},
         {{"lsm/README.md", "see [x](db.h) [y](gone.h)\n"}, {"lsm/db.h", ""}}}},
-      {"PathsInTextExist", PathsInTextExist, {{{"lsm/README.md", "as `x` in `lsm/gone.h` is\n"}}}},
       {"ShownCodeIsCompiled",
        ShownCodeIsCompiled,
        {{{"a.md", "<!-- lsm/examples/a.cc: x -->\n```cpp\nint a;\n```\n"},
@@ -570,6 +569,12 @@ std::vector<Rule> RulesOfPackageAndDocuments() {
 
 std::vector<Rule> RulesOfTheFrontDoor() {
   return {
+      {"PathsInTextExist",
+       PathsInTextExist,
+       {{{"lsm/README.md", "as `x` in `lsm/gone.h` is\n"}},
+        {{"lsm/README.md", "as `x` in `gone.h` is\n"}, {"bloom/gone.h", ""}},
+        {{"lsm/design/a.md", "as `log/gone.h` says\n"}, {"lsm/table/gone.h", ""}},
+        {{"tools/README.md", "as [it](#x) and `../gone.txt` say\n"}}}},
       {"ExamplesSayHowTheyAreBuilt",
        ExamplesSayHowTheyAreBuilt,
        {{{"lsm/examples/a.cc", "// Does it.\n#include \"lsm/db.h\"\n"}},
@@ -594,7 +599,10 @@ std::vector<Rule> RulesOfProse() {
   return {
       {"SentencesAreShort",
        SentencesAreShort,
-       {{{"README.md", two_long}}, {{"lsm/README.md", "- " + two_long}}}},
+       {{{"README.md", two_long}},
+        {{"lsm/README.md", "- " + two_long}},
+        {{"lsm/README.md", "| a | b |\n|---|---|\n| x | " + long_sentence + " |\n| " +
+                               long_sentence + " | y |\n"}}}},
       {"SentencesHaveSubjects",
        SentencesHaveSubjects,
        {{{"README.md", "It is fast. What it costs is little.\n"}},
