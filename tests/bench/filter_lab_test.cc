@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,6 +36,7 @@
 #include "bloom/parameters.h"
 #include "tests/bench/interrupted_run.h"
 #include "tests/bench/page_with_plots.h"
+#include "tests/support/run_program.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/source_directory.h"
 #include "tests/support/status_matchers.h"
@@ -496,22 +496,16 @@ TEST(LabFamilyTest, ReadmeRowsAreTrue) {
 
 class LabCommandTest : public testing::Test {
  protected:
-  struct Outcome {
-    int exit_code = -1;
-    std::string out, err;
-  };
-
   static std::string ReadAll(const std::string& path) {
     std::ostringstream text;
     text << std::ifstream(path).rdbuf();
     return text.str();
   }
 
-  Outcome Run(const std::string& arguments) {
-    const std::string out = scratch_.path_of("stdout"), err = scratch_.path_of("stderr");
-    const int status = std::system(
-        (std::string(TRELLIS_FILTER_LAB) + " " + arguments + " >" + out + " 2>" + err).c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, ReadAll(out), ReadAll(err)};
+  using Outcome = testing_support::ProgramResult;
+
+  static Outcome Run(const std::string& arguments) {
+    return testing_support::RunShell(std::string(TRELLIS_FILTER_LAB) + " " + arguments);
   }
 
   const testing_support::ScratchDir scratch_;
@@ -520,7 +514,7 @@ class LabCommandTest : public testing::Test {
 TEST_F(LabCommandTest, WritesTheRequestedFiles) {
   const std::string folder = scratch_.path_of("lab");
   const Outcome outcome = Run("--quick --only overfill,clickhouse --out " + folder);
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("Rates with t times the planned keys"));
   EXPECT_EQ(outcome.err.find('\r'), std::string::npos) << "a pipe is no terminal";
   const Json parsed = Json::parse(ReadAll(folder + "/report.json"), nullptr, false);
@@ -533,9 +527,8 @@ TEST_F(LabCommandTest, WritesTheRequestedFiles) {
 TEST_F(LabCommandTest, SeedsRepeatTheCounts) {
   const auto rows = [this](int seed) {
     const std::string folder = scratch_.path_of("lab");
-    EXPECT_EQ(Run("--quick --only overfill --seed " + std::to_string(seed) + " --out " + folder)
-                  .exit_code,
-              0);
+    EXPECT_EQ(
+        Run("--quick --only overfill --seed " + std::to_string(seed) + " --out " + folder).code, 0);
     return Json::parse(ReadAll(folder + "/report.json"))["experiments"];
   };
   const Json first = rows(5);
@@ -556,22 +549,22 @@ TEST_F(LabCommandTest, NamesWrongArguments) {
       {"everything", {"everything"}}};
   for (const auto& [arguments, names] : wrong) {
     const Outcome outcome = Run(arguments);
-    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    EXPECT_EQ(outcome.code, 2) << arguments;
     EXPECT_THAT(outcome.err, testing::StartsWith("filter_lab: ")) << arguments;
     for (const char* name : names) EXPECT_THAT(outcome.err, HasSubstr(name)) << arguments;
   }
-  EXPECT_EQ(Run("--chart-js " + std::string(300, 'a')).exit_code, 2);
+  EXPECT_EQ(Run("--chart-js " + std::string(300, 'a')).code, 2);
   const std::string file = scratch_.path_of("file");
   std::ofstream(file) << "x";
   const Outcome no_folder = Run("--quick --only clickhouse --out " + file);
-  EXPECT_EQ(no_folder.exit_code, 1);
+  EXPECT_EQ(no_folder.code, 1);
   EXPECT_THAT(no_folder.err, HasSubstr("--out: " + file));
-  EXPECT_EQ(Run("--help").exit_code, 0);
+  EXPECT_EQ(Run("--help").code, 0);
 }
 
 TEST_F(LabCommandTest, PrintsARowOfTheFamily) {
   const Outcome outcome = Run("--family-rows --variants standard");
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, testing::StartsWith(std::string(kFamilyTableHead)));
   EXPECT_THAT(outcome.out, HasSubstr("| standard | 2 | 9.59 | 0.01000 | 0.0"));
   // The measured rows are the README's.

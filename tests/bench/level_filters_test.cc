@@ -1,7 +1,6 @@
 // level_filters as people run it, and what it makes of its figures.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +19,7 @@
 #include "bench/workload.h"
 #include "tests/bench/interrupted_run.h"
 #include "tests/bench/page_with_plots.h"
+#include "tests/support/run_program.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/source_directory.h"
 
@@ -176,11 +176,8 @@ TEST(LevelFiltersResultsTest, ReadmeShowsAllStoresAndReachedGoals) {
 
 class LevelFiltersCommandTest : public testing::Test {
  protected:
-  int Run(const std::string& arguments) {
-    const int status = std::system((std::string(TRELLIS_LEVEL_FILTERS) + " " + arguments + " >" +
-                                    scratch_.path_of("stdout") + " 2>" + scratch_.path_of("stderr"))
-                                       .c_str());
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  static testing_support::ProgramResult Run(const std::string& arguments) {
+    return testing_support::RunShell(std::string(TRELLIS_LEVEL_FILTERS) + " " + arguments);
   }
 
   // Memory-backed where there is such a thing: the loads sync often.
@@ -191,12 +188,12 @@ class LevelFiltersCommandTest : public testing::Test {
 
 TEST_F(LevelFiltersCommandTest, SmallRunsShowTheGain) {
   const std::string out = scratch_.path_of("out");
-  ASSERT_EQ(Run("--keys 120000 --absent 60000 --bottom 20000 --value-bytes 20 "
-                "--skewed 20000 --rounds 8 --out " +
-                out),
-            0)
-      << ReadAll(scratch_.path_of("stderr"));
-  EXPECT_THAT(ReadAll(scratch_.path_of("stdout")), HasSubstr("| per-level | "));
+  const auto outcome =
+      Run("--keys 120000 --absent 60000 --bottom 20000 --value-bytes 20 "
+          "--skewed 20000 --rounds 8 --out " +
+          out);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("| per-level | "));
   EXPECT_THAT(ReadAll(out + "/report.html"), HasSubstr("</html>"));
   const auto json = nlohmann::json::parse(ReadAll(out + "/report.json"));
   ASSERT_GE(json["stores"].size(), 6u);
@@ -236,17 +233,19 @@ TEST_F(LevelFiltersCommandTest, InterruptReportsFinishedStores) {
 }
 
 TEST_F(LevelFiltersCommandTest, WrongUsageExitsWithTwo) {
-  EXPECT_EQ(Run("--bits 0"), 2);
-  EXPECT_EQ(Run("--keys 5"), 2);
-  EXPECT_EQ(Run("--chart-js /no/such/file"), 2);
-  EXPECT_THAT(ReadAll(scratch_.path_of("stderr")), HasSubstr("/no/such/file"));
-  EXPECT_EQ(Run("--help"), 0);
+  EXPECT_EQ(Run("--bits 0").code, 2);
+  EXPECT_EQ(Run("--keys 5").code, 2);
+  const auto no_file = Run("--chart-js /no/such/file");
+  EXPECT_EQ(no_file.code, 2);
+  EXPECT_THAT(no_file.err, HasSubstr("/no/such/file"));
+  EXPECT_EQ(Run("--help").code, 0);
 }
 
 TEST_F(LevelFiltersCommandTest, NamesOutputsThatCannotBeCreated) {
   std::ofstream(scratch_.path_of("file")) << "x";
-  EXPECT_EQ(Run("--out " + scratch_.path_of("file")), 1);
-  EXPECT_THAT(ReadAll(scratch_.path_of("stderr")), HasSubstr(scratch_.path_of("file")));
+  const auto outcome = Run("--out " + scratch_.path_of("file"));
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr(scratch_.path_of("file")));
 }
 
 }  // namespace

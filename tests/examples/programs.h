@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/run_program.h"
 #include "tests/support/scratch_dir.h"
 
 namespace testing_support {
@@ -109,20 +110,10 @@ class RunningProgram {
 
 class ProgramsTest : public testing::Test {
  protected:
-  struct Outcome {
-    int code = -1;  // 128 + N where signal N ended it
-    std::string out, err;
-  };
+  using Outcome = ProgramResult;
 
   Outcome Shell(const std::string& command) {
-    WriteFile("command", "cd '" + scratch_.path_of("files") +
-                             "'; PATH='" TRELLIS_EXAMPLES_DIR "':$PATH; " + command + "\n");
-    const int status =
-        std::system(("bash '" + scratch_.path_of("command") + "' >'" + scratch_.path_of("out") +
-                     "' 2>'" + scratch_.path_of("err") + "'")
-                        .c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), ReadFile("out"),
-            ReadFile("err")};
+    return RunShell("cd '" + PathOf("") + "'; PATH='" TRELLIS_EXAMPLES_DIR "':$PATH; " + command);
   }
   // The output of a command that must succeed.
   std::string OutputOf(const std::string& command) {

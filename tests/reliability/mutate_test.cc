@@ -1,14 +1,13 @@
 // The program that seeds bugs: a quote is found however its source is laid out, and only once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
 
+#include "tests/support/run_program.h"
 #include "tests/support/scratch_dir.h"
 
 namespace reliability {
@@ -25,13 +24,12 @@ class MutateTest : public testing::Test {
     std::ofstream(scratch_.path_of("from/a.cc")) << source;
     std::ofstream(scratch_.path_of("mutants.txt")) << "mutant bug crash A bug.\nedit a.cc\n"
                                                    << edits;
-    const int status = std::system(
-        ("cd '" + scratch_.path() + "' && '" TRELLIS_MUTATE "' from to mutants.txt 2>messages")
-            .c_str());
-    exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    std::ifstream answer(scratch_.path_of(exit_code_ == 0 ? "to/a.cc" : "messages"));
+    const auto [code, out, messages] = testing_support::RunShell(
+        "cd '" + scratch_.path() + "' && '" TRELLIS_MUTATE "' from to mutants.txt");
+    exit_code_ = code;
+    if (code != 0) return messages;
     std::ostringstream text;
-    text << answer.rdbuf();
+    text << std::ifstream(scratch_.path_of("to/a.cc")).rdbuf();
     return text.str();
   }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/run_program.h"
 #include "tests/support/scratch_dir.h"
 #include "tools/manual/bash_completion.h"
 #include "tools/manual/man_page.h"
@@ -105,16 +106,13 @@ class CompletionTest : public testing::Test {
 
   // The completions that bash offers for the last of `words`.
   std::vector<std::string> Offered(const std::string& words) {
-    const std::string command = "cd '" + scratch_.path() +
-                                "' && bash --norc -u -c 'source ./sstdump.bash; COMP_WORDS=(" +
-                                words +
-                                "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _sstdump; "
-                                "printf \"%s\\n\" \"${COMPREPLY[@]}\"' 2>&1";
-    FILE* const pipe = popen(command.c_str(), "r");
-    std::string output;
-    char buffer[4096];
-    for (size_t n; (n = fread(buffer, 1, sizeof(buffer), pipe)) > 0;) output.append(buffer, n);
-    EXPECT_EQ(pclose(pipe), 0) << output;
+    const auto [code, output, errors] = testing_support::RunShell(
+        "cd '" + scratch_.path() + "' && bash --norc -u -c 'source ./sstdump.bash; COMP_WORDS=(" +
+        words +
+        "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _sstdump; printf \"%s\\n\" "
+        "\"${COMPREPLY[@]}\"'");
+    EXPECT_EQ(code, 0) << errors;
+    EXPECT_EQ(errors, "");
     std::vector<std::string> offered;
     std::istringstream lines(output);
     for (std::string line; std::getline(lines, line);) {

@@ -22,6 +22,7 @@
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/status.h"
 #include "lsm/environment.h"
+#include "tests/support/run_program.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/tools/sample_store.h"
@@ -33,34 +34,17 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-
-struct ShellResult {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
+using testing_support::ProgramResult;
 
 class ProgramTest : public testing::Test {
  protected:
   ProgramTest() { MakeSampleStore(lsm::PosixFileSystem(), scratch_.path_of("store")); }
 
   // In the scratch directory; `sstdump` stands for the program.
-  ShellResult Shell(const std::string& command) {
-    const std::string script =
+  ProgramResult Shell(const std::string& command) {
+    return testing_support::RunShell(
         "cd '" + scratch_.path() +
-        "' && program='" SSTDUMP_PROGRAM "' && sstdump() { \"$program\" \"$@\"; }; " + command;
-    std::ofstream(scratch_.path_of("script")) << script;
-    FILE* const pipe = popen(
-        ("bash '" + scratch_.path_of("script") + "' 2>'" + scratch_.path_of("err") + "'").c_str(),
-        "r");
-    ShellResult result;
-    char buffer[4096];
-    for (size_t count; (count = fread(buffer, 1, sizeof(buffer), pipe)) > 0;)
-      result.out.append(buffer, count);
-    const int status = pclose(pipe);
-    result.code = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-    result.err = ReadFile(scratch_.path_of("err"));
-    return result;
+        "' && program='" SSTDUMP_PROGRAM "' && sstdump() { \"$program\" \"$@\"; }; " + command);
   }
 
   static std::string ReadFile(const std::string& path) {
@@ -121,13 +105,13 @@ TEST_F(ProgramTest, ExitCodesMatchTheHelp) {
 }
 
 TEST_F(ProgramTest, DataGoesToTheStandardOutputAndMessagesToTheStandardError) {
-  const ShellResult result = Shell("sstdump info store/000002.table nothing");
+  const ProgramResult result = Shell("sstdump info store/000002.table nothing");
   EXPECT_THAT(result.out, AllOf(HasSubstr("store/000002.table: table"), Not(HasSubstr("nothing"))));
   EXPECT_THAT(result.err, AllOf(HasSubstr("sstdump: nothing: "), Not(HasSubstr("000002"))));
 }
 
 TEST_F(ProgramTest, EndsQuietlyWithAClosedPipe) {
-  const ShellResult result = Shell(
+  const ProgramResult result = Shell(
       "for i in 1 2 3 4 5 6 7 8; do cat store/000002.table > t$i; done; "
       "sstdump scan t1 t2 t3 t4 t5 t6 t7 t8 t1 t2 t3 t4 | head -1; echo ${PIPESTATUS[0]}");
   EXPECT_THAT(result.out, AllOf(HasSubstr("key000000"), HasSubstr("\n0\n")));
@@ -138,8 +122,8 @@ TEST_F(ProgramTest, EndsQuietlyWithAClosedPipe) {
 TEST_F(ProgramTest, ClosedPipesEndASlowVerify) {
   for (const std::string arguments :
        {"--threads 1 store", "--threads 3 store", "store/000002.table", "--json store"}) {
-    const ShellResult result = Shell("timeout 20 \"$program\" verify --rate 1 " + arguments +
-                                     " | true; echo ${PIPESTATUS[0]}");
+    const ProgramResult result = Shell("timeout 20 \"$program\" verify --rate 1 " + arguments +
+                                       " | true; echo ${PIPESTATUS[0]}");
     EXPECT_EQ(result.out, "3\n") << arguments;
     EXPECT_EQ(result.err, "sstdump: verify: cut short, because its output was closed\n");
   }
@@ -147,7 +131,7 @@ TEST_F(ProgramTest, ClosedPipesEndASlowVerify) {
 
 // Its output is longer than a pipe holds, so that it is cut short by a write.
 TEST_F(ProgramTest, ClosedPipesEndALongVerify) {
-  const ShellResult result = Shell(
+  const ProgramResult result = Shell(
       "paths=$(for i in {1..3000}; do echo store/000002.table; done); "
       "sstdump verify $paths | head -1; echo ${PIPESTATUS[0]}");
   EXPECT_THAT(result.out, testing::EndsWith("\n3\n"));
@@ -156,7 +140,7 @@ TEST_F(ProgramTest, ClosedPipesEndALongVerify) {
 }
 
 TEST_F(ProgramTest, FullDisksAreErrors) {
-  const ShellResult result = Shell("sstdump scan store > /dev/full");
+  const ProgramResult result = Shell("sstdump scan store > /dev/full");
   EXPECT_EQ(result.code, 3);
   EXPECT_THAT(result.err, HasSubstr("cannot write"));
 }
@@ -181,12 +165,12 @@ TEST_F(ProgramTest, OpensOnlyRegularFiles) {
 }
 
 TEST_F(ProgramTest, NamesLinksToOpenFilesByKind) {
-  const ShellResult pipe = Shell("cat store/000002.table | sstdump scan /dev/stdin");
+  const ProgramResult pipe = Shell("cat store/000002.table | sstdump scan /dev/stdin");
   EXPECT_EQ(pipe.code, 3);
   EXPECT_EQ(pipe.err,
             "sstdump: /dev/stdin: is a pipe; sstdump reads regular files that have a path\n");
   EXPECT_EQ(Shell("sstdump info /dev/stdin < store/000002.table").code, 0);
-  const ShellResult removed =
+  const ProgramResult removed =
       Shell("cp store/000002.table t && exec 5< t && rm t && sstdump info /dev/fd/5");
   EXPECT_EQ(removed.code, 3);
   EXPECT_THAT(removed.err, HasSubstr("is a file that was removed"));
@@ -221,14 +205,14 @@ TEST_F(ProgramTest, TerminalsGetColourAndFittedLines) {
   }
   EXPECT_THAT(OnTerminal(80, {"verify", path}), HasSubstr("\x1b[32mok"));
   EXPECT_THAT(OnTerminal(80, {"verify", "--color=never", path}), Not(HasSubstr("\x1b[")));
-  const ShellResult piped = Shell("sstdump scan store/000005.table");
+  const ProgramResult piped = Shell("sstdump scan store/000005.table");
   EXPECT_THAT(piped.out, AllOf(HasSubstr(std::string(300, 'v')), Not(HasSubstr("\x1b["))));
 }
 
 TEST_F(ProgramTest, JsonIsOneDocument) {
   for (const std::string command : {"info", "properties", "blocks", "filter", "scan", "dump",
                                     "verify", "wal", "manifest", "levels"}) {
-    const ShellResult result = Shell("sstdump " + command + " --json store");
+    const ProgramResult result = Shell("sstdump " + command + " --json store");
     EXPECT_EQ(result.code, 0) << command;
     EXPECT_TRUE(ParseOutput(result.out).is_object()) << command;
   }
@@ -260,7 +244,7 @@ TEST_F(ProgramTest, ForgedFootersAllocateNothing) {
   file << parts << footer.Encode();
   file.close();
   for (const std::string command : {"info", "filter", "verify", "scan"}) {
-    const ShellResult result = Shell("ulimit -t 10; sstdump " + command + " forged");
+    const ProgramResult result = Shell("ulimit -t 10; sstdump " + command + " forged");
     EXPECT_EQ(result.code, 3) << command << result.out << result.err;
     EXPECT_THAT(result.out + result.err, HasSubstr("more than the 1.00 GiB that sstdump loads"))
         << command;
@@ -275,7 +259,7 @@ TEST_F(ProgramTest, ReadsA64MebibyteTableIn128Mebibytes) {
   MakeTable(*directory, {.number = 1}, NumberedEntries(320'000, 1, 200));
   ASSERT_GT(std::filesystem::file_size(scratch_.path_of("large/000001.table")), 64u << 20);
   for (const char* command : {"info", "properties", "blocks", "filter", "verify", "scan", "get"}) {
-    const ShellResult result =
+    const ProgramResult result =
         Shell(lsm::Concat("ulimit -d ", limit, "; sstdump ", command, " large/000001.table ",
                           std::string(command) == "get" ? "key" : "", " >/dev/null"));
     EXPECT_EQ(result.code, 0) << command << ": " << result.err;
@@ -289,7 +273,7 @@ TEST_F(ProgramTest, VerifyWithTooManyThreadsDoesNotCrash) {
       "rm store/CURRENT");
   for (const char* limit : {"32768", "65536", "131072", "262144"}) {
     if (testing_support::kIsSanitized) limit = "unlimited";  // sanitizers reserve more than any
-    const ShellResult result =
+    const ProgramResult result =
         Shell(lsm::Concat("ulimit -d ", limit, "; sstdump verify --threads 50 store"));
     EXPECT_TRUE(result.code == 1 || result.code == 3) << limit << ": " << result.code;
     EXPECT_THAT(result.err, testing::AnyOf("", StartsWith("sstdump: out of memory")));
@@ -303,7 +287,7 @@ TEST_F(ProgramTest, FindsFlippedBits) {
     std::string bytes = whole;
     bytes[at] = static_cast<char>(bytes[at] ^ (1 << (at % 8)));
     WriteFile(path, bytes);
-    const ShellResult result = Shell("sstdump verify store/000006.table");
+    const ProgramResult result = Shell("sstdump verify store/000006.table");
     EXPECT_EQ(result.code, 1) << at;
     EXPECT_THAT(result.out, HasSubstr("store/000006.table: DAMAGED")) << at;
   }

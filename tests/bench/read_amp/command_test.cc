@@ -1,7 +1,6 @@
 // The command as people run it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -13,6 +12,7 @@
 #include <string>
 
 #include "tests/bench/interrupted_run.h"
+#include "tests/support/run_program.h"
 #include "tests/support/scratch_dir.h"
 
 namespace bench {
@@ -34,16 +34,10 @@ std::string ReadAll(const std::string& path) {
 
 class ReadAmpCommandTest : public testing::Test {
  protected:
-  struct Outcome {
-    int exit_code = -1;
-    std::string out, err;
-  };
+  using Outcome = testing_support::ProgramResult;
 
-  Outcome Run(const std::string& arguments) {
-    const std::string out = scratch_.path_of("stdout"), err = scratch_.path_of("stderr");
-    const int status = std::system(
-        (std::string(TRELLIS_READ_AMP) + " " + arguments + " >" + out + " 2>" + err).c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, ReadAll(out), ReadAll(err)};
+  static Outcome Run(const std::string& arguments) {
+    return testing_support::RunShell(std::string(TRELLIS_READ_AMP) + " " + arguments);
   }
 
   const testing_support::ScratchDir scratch_{FastFolder()};
@@ -53,7 +47,7 @@ class ReadAmpCommandTest : public testing::Test {
 TEST_F(ReadAmpCommandTest, SmallRunsWriteReportsAndATable) {
   const Outcome outcome =
       Run("--synthetic 3000 --lookups 2000 --rounds 2 --fpp 0.01 --out " + out_);
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("Avoided I/O"));
   std::istringstream lines(outcome.out);
   for (std::string line; std::getline(lines, line);) {
@@ -92,7 +86,7 @@ TEST_F(ReadAmpCommandTest, SeedsRepeatTheCounts) {
     const Outcome outcome =
         Run("--synthetic 5000 --lookups 3000 --rounds 1 --fpp 0.1 --filters blocked --seed " +
             std::to_string(seed) + " --out " + out);
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
     const nlohmann::json json = nlohmann::json::parse(ReadAll(out + "/report.json"));
     nlohmann::json counted;
     for (nlohmann::json store : json["stores"]) {
@@ -111,19 +105,19 @@ TEST_F(ReadAmpCommandTest, SeedsRepeatTheCounts) {
 }
 
 TEST_F(ReadAmpCommandTest, WrongUsageExitsWithTwo) {
-  EXPECT_EQ(Run("").exit_code, 2);
-  EXPECT_EQ(Run("--synthetic 1000 --fpp 0.9").exit_code, 2);
-  EXPECT_EQ(Run("--synthetic 1000 --filters bloomier").exit_code, 2);
+  EXPECT_EQ(Run("").code, 2);
+  EXPECT_EQ(Run("--synthetic 1000 --fpp 0.9").code, 2);
+  EXPECT_EQ(Run("--synthetic 1000 --filters bloomier").code, 2);
   const Outcome missing = Run("--keys /no/such/file");
-  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_EQ(missing.code, 2);
   EXPECT_THAT(missing.err, HasSubstr("/no/such/file"));
-  EXPECT_EQ(Run("--help").exit_code, 0);
+  EXPECT_EQ(Run("--help").code, 0);
 }
 
 TEST_F(ReadAmpCommandTest, NamesOutputsThatCannotBeCreated) {
   std::ofstream(scratch_.path_of("file")) << "x";
   const Outcome outcome = Run("--synthetic 1000 --out " + scratch_.path_of("file"));
-  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.err, HasSubstr(scratch_.path_of("file")));
 }
 
@@ -133,7 +127,7 @@ TEST_F(ReadAmpCommandTest, FailedPagesKeepTheFigures) {
       Run("--synthetic 1000 --lookups 100 --rounds 1 --filters none --caches fits "
           "--chart-js /proc/self/mem --out " +
           out_);
-  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("/proc/self/mem: cannot be read"));
   EXPECT_THAT(outcome.out, HasSubstr("Avoided I/O"));
   EXPECT_TRUE(nlohmann::json::accept(ReadAll(out_ + "/report.json")));

@@ -4,30 +4,33 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
+#include <algorithm>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
+
+#include "tests/support/run_program.h"
 
 namespace lsm {
 namespace {
 
 // The symbols that each object of the library needs from others: "object.cc.o symbol", demangled.
 std::set<std::string> UndefinedSymbols(const std::string& archive) {
-  const std::string command = "nm -C -A --undefined-only '" + archive + "'";
-  std::FILE* const pipe = ::popen(command.c_str(), "r");
-  EXPECT_NE(pipe, nullptr);
+  const auto [code, out, errors] =
+      testing_support::RunProgram({"nm", "-C", "-A", "--undefined-only", archive});
+  EXPECT_EQ(code, 0) << errors;
   std::set<std::string> found;
-  char line[4096];
+  std::istringstream lines(out);
   // ARCHIVE:OBJECT:                 U SYMBOL
-  while (std::fgets(line, sizeof line, pipe) != nullptr) {
-    std::smatch parts;
-    const std::string text(line);
-    if (std::regex_match(text, parts, std::regex("[^:]*:([^:]*):\\s+[Uw] (.*)\n")))
-      found.insert(parts[1].str() + " " + parts[2].str());
+  for (std::string line; std::getline(lines, line);) {
+    const size_t object = line.find(':') + 1;
+    const size_t end = std::min(line.find(':', object), line.size());
+    const size_t kind = std::min(line.find_first_not_of(' ', end + 1), line.size());
+    if (line.substr(kind, 2) == "U " || line.substr(kind, 2) == "w ")
+      found.insert(line.substr(object, end - object) + " " + line.substr(kind + 2));
   }
-  EXPECT_EQ(::pclose(pipe), 0) << command;
   return found;
 }
 

@@ -22,6 +22,7 @@
 #include "tests/lsm/engine/world.h"
 #include "tests/reliability/faults/child.h"
 #include "tests/reliability/workload/workload.h"
+#include "tests/support/run_program.h"
 #include "tests/support/scratch_dir.h"
 
 namespace reliability {
@@ -51,23 +52,8 @@ lsm::Options SmallOptions(const std::string& path, bool logs_apart) {
   return options;
 }
 
-// Whether the program came through.
-bool RunProgram(const std::vector<std::string>& words) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    std::vector<char*> arguments;
-    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    if (std::freopen("/dev/null", "w", stdout) == nullptr ||
-        std::freopen("/dev/null", "w", stderr) == nullptr)
-      ::_exit(126);
-    ::execvp(arguments[0], arguments.data());
-    ::_exit(127);
-  }
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+bool Succeeds(const std::vector<std::string>& words) {
+  return testing_support::RunProgram(words).code == 0;
 }
 
 // An ext4 on a file, as long as this lives.
@@ -75,11 +61,11 @@ class Mounted {
  public:
   Mounted(const std::string& file, const std::string& path, const std::string& mode) : path_(path) {
     std::filesystem::create_directory(path);
-    is_there_ = RunProgram({"mount", "-t", "ext4", "-o", Concat("loop,", mode), file, path});
+    is_there_ = Succeeds({"mount", "-t", "ext4", "-o", Concat("loop,", mode), file, path});
   }
   ~Mounted() {
     // Busy for a moment, if a process has only just ended.
-    for (int i = 0; is_there_ && i < 100 && !RunProgram({"umount", path_}); ++i)
+    for (int i = 0; is_there_ && i < 100 && !Succeeds({"umount", path_}); ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   Mounted(const Mounted&) = delete;
@@ -178,7 +164,7 @@ class Cutter {
     const bool logs_apart = seed / 2 % 2 == 1;
     const std::string mode = kModes[seed / 4 % std::size(kModes)];
     std::filesystem::remove(disk());
-    if (!RunProgram({"mkfs.ext4", "-q", "-F", disk(), Concat(kDiskMegabytes, "M")})) {
+    if (!Succeeds({"mkfs.ext4", "-q", "-F", disk(), Concat(kDiskMegabytes, "M")})) {
       report_.left_out = "mkfs.ext4 fails";
       return;
     }

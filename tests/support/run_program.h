@@ -1,0 +1,26 @@
+// Runs programs to their end, as a shell does.
+#ifndef TRELLIS_TESTS_SUPPORT_RUN_PROGRAM_H_
+#define TRELLIS_TESTS_SUPPORT_RUN_PROGRAM_H_
+
+#include <string>
+#include <vector>
+
+namespace testing_support {
+
+struct ProgramResult {
+  int code = -1;  // its exit code; 128 + N if signal N ended it; 127 if it cannot be run
+  std::string out, err;
+};
+
+// `words`: the program, which is looked for in PATH unless it has a slash, and its arguments.  Its
+// standard input is empty.
+ProgramResult RunProgram(const std::vector<std::string>& words);
+
+// Runs a script with bash.
+inline ProgramResult RunShell(const std::string& script) {
+  return RunProgram({"bash", "-c", script});
+}
+
+}  // namespace testing_support
+
+#endif  // TRELLIS_TESTS_SUPPORT_RUN_PROGRAM_H_
