@@ -1,0 +1,163 @@
+// Which version of a key each reader sees, and which versions flushes and compactions keep, as a
+// table of text (visibility.txt).  Commands:
+//
+//   open [style=leveled|tiered|lazy-leveled]   begins with an empty store
+//   write        a batch a line, a word a change: "k=value" puts, "k-" deletes.  The first change
+//   of
+//                a store has sequence 1, the next one 2 and so on
+//   snapshot S   takes one, and says as of which sequence it reads
+//   release S    lets it go
+//   iterator I   makes one, for `read`
+//   flush, compact, compact FROM TO, reopen
+//                say which entries the tables then hold, a table a line: the level for which it was
+//                made, then "key@sequence=value" or "key@sequence-".  `reopen` lets all readers go
+//   read         what each reader sees: a line for `now`, then for each snapshot and each iterator
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lsm/table/table.h"
+#include "tests/lsm/engine/store_test.h"
+#include "tests/lsm/version/table_text.h"
+#include "tests/support/text_table.h"
+
+namespace lsm {
+namespace {
+
+using testing_support::TextCase;
+using testing_support::WordsOf;
+
+class VisibilityTableTest : public StoreTest, public testing::WithParamInterface<const char*> {
+ public:
+  std::string Do(const TextCase& one) {
+    const std::string& command = one.command;
+    if (command == "open" && one.words.empty()) return Begin(one), "";
+    if (command == "write" && one.words.empty()) return Write(one.input), "";
+    if (command == "read" && one.words.empty()) return ReadAll();
+    if (command == "snapshot" && one.words.size() == 1) {
+      snapshots_[one.words[0]] = db_->GetSnapshot();
+      return "sequence " + std::to_string(snapshots_[one.words[0]]->sequence());
+    }
+    if (command == "release" && one.words.size() == 1) {
+      EXPECT_EQ(snapshots_.erase(one.words[0]), 1u) << one.place;
+      return "";
+    }
+    if (command == "iterator" && one.words.size() == 1) {
+      iterators_[one.words[0]] = db_->NewIterator();
+      return "";
+    }
+    if (command == "flush" && one.words.empty()) return Flush(), Entries();
+    if (command == "compact" && one.words.empty()) return CompactAll(), Entries();
+    if (command == "compact" && one.words.size() == 2) {
+      EXPECT_OK(db_->CompactRange(one.words[0], one.words[1]));
+      return Entries();
+    }
+    if (command == "reopen" && one.words.empty()) return LetGo(), Open(), Entries();
+    return one.NotUnderstood();
+  }
+
+  void LetGo() {
+    iterators_.clear();
+    snapshots_.clear();
+    db_ = nullptr;
+  }
+
+ private:
+  void Begin(const TextCase& one) {
+    LetGo();
+    written_.clear();
+    world_.files = std::make_unique<MemoryFileSystem>();
+    options_.environment.file_system = world_.files.get();
+    constexpr CompactionStyle kStyles[] = {CompactionStyle::kLeveled, CompactionStyle::kTiered,
+                                           CompactionStyle::kLazyLeveled};
+    options_.compaction_style = kStyles[one.OneOf("style", {"leveled", "tiered", "lazy-leveled"})];
+    // Nothing is compacted unless the table says so.
+    options_.level0_compaction_tables = options_.level0_stop_tables = 100;
+    Open();
+  }
+
+  void Write(const std::vector<std::string>& lines) {
+    for (const std::string& line : lines) {
+      WriteBatch batch;
+      for (const std::string& word : WordsOf(line)) {
+        const Entry entry = EntryOf(word, 0);
+        written_.insert(entry.user_key);
+        if (entry.kind == EntryKind::kPut)
+          batch.Put(entry.user_key, entry.value);
+        else
+          batch.Delete(entry.user_key);
+      }
+      EXPECT_OK(db_->Write(batch));
+    }
+  }
+
+  std::string ReadAll() {
+    std::string text = Concat("now: ", View({}), "\n");
+    for (const auto& [name, snapshot] : snapshots_)
+      text += Concat(name, ": ", View({.snapshot = snapshot.get()}), "\n");
+    for (const auto& [name, iterator] : iterators_)
+      text += Concat(name, ": ", OrNothing(Walk(*iterator)), "\n");
+    return text;
+  }
+
+  // What all ways to read show alike.
+  std::string View(const ReadOptions& options) {
+    const std::string scanned = Scan(options);
+    std::string found;
+    std::vector<std::string_view> keys(written_.begin(), written_.end());
+    const auto values = db_->MultiGet(keys, options);
+    for (size_t i = 0; i < keys.size(); ++i) {
+      EXPECT_OK(values[i]);
+      if (!values[i].ok()) continue;
+      EXPECT_EQ(Get(keys[i], options), values[i]->value_or("absent")) << keys[i];
+      if (*values[i]) found += Concat(found.empty() ? "" : " ", keys[i], "=", **values[i]);
+    }
+    EXPECT_EQ(found, scanned);
+    return OrNothing(scanned);
+  }
+
+  static std::string Walk(Iterator& iterator) {
+    std::string text;
+    for (iterator.SeekToFirst(); iterator.Valid(); iterator.Next())
+      text += Concat(text.empty() ? "" : " ", iterator.key(), "=", iterator.value());
+    EXPECT_OK(iterator.status());
+    return text;
+  }
+  static std::string OrNothing(const std::string& text) { return text.empty() ? "nothing" : text; }
+
+  std::string Entries() {
+    std::string text;
+    const auto directory = world_.files->OpenDirectory(kStorePath, /*create=*/false);
+    for (const std::string& path : world_.FilesOf(FileKind::kTable)) {
+      auto file = (*directory)->OpenRead(path.substr(path.rfind('/') + 1), ReadMode::kBuffered);
+      const auto table = Table::Open(*std::move(file), {});
+      EXPECT_OK(table);
+      if (!table.ok()) continue;
+      text += Concat("L", (*table)->properties().level, " ",
+                     TextOf(EntriesOf(*(*table)->NewIterator({}))), "\n");
+    }
+    return text.empty() ? "no tables" : text;
+  }
+
+  std::set<std::string> written_;  // keys
+  std::map<std::string, std::unique_ptr<const Snapshot>> snapshots_;
+  std::map<std::string, std::unique_ptr<Iterator>> iterators_;
+};
+
+TEST_P(VisibilityTableTest, MatchesTheTables) {
+  testing_support::RunTextTable(Concat("tests/lsm/", GetParam(), ".txt"),
+                                [&](const TextCase& one) { return Do(one); });
+  LetGo();
+}
+
+INSTANTIATE_TEST_SUITE_P(Tables, VisibilityTableTest, testing::Values("visibility"),
+                         [](const auto& one) { return std::string(one.param); });
+
+}  // namespace
+}  // namespace lsm
