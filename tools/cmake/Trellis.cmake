@@ -116,6 +116,7 @@ endfunction()
 #   concurrent  ThreadSanitizer runs it
 #   memory      it reads bytes or manages memory: AddressSanitizer runs it
 #   slow        `tools/dev quick` leaves it out; all others get the label quick
+#   calculation  it counts errors of many filters, whose code other tests run too: sanitizers leave it out
 #   bench       it tests a benchmark; all others get the label product
 # CALCULATES: it runs longer than it compiles, so it is optimised.  Other tests are not optimised: they mostly
 # instantiate templates that run once.

@@ -23,7 +23,7 @@ test_product() {
   if build_preset release bloom/all lsm/all tools/all product_tests reliability; then
     check_tests test-release 'Test release' test_preset release -L product
     check reliability-minute 'Reliability programme, one minute' \
-      "$build/release/tests/reliability/reliability" part 12 "${jobs_left_out[@]}"
+      "$build/release/tests/reliability/reliability" part 15 "${jobs_left_out[@]}"
     reliability_figures | sed 's/^/      /'
     check_embedding
   else
@@ -52,7 +52,8 @@ test_everything() {
     left_out embedders build-release
   fi
   if build_preset asan; then
-    check_tests test-asan 'Test with AddressSanitizer and UndefinedBehaviorSanitizer' test_preset asan
+    check_tests test-asan 'Test with AddressSanitizer and UndefinedBehaviorSanitizer' \
+      test_preset asan -LE calculation
     check reliability-asan 'Reliability programme with them, briefly' \
       "$build/asan/tests/reliability/reliability" part 100 "${jobs_left_out[@]}"
   else
