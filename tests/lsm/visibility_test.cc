@@ -106,7 +106,7 @@ class VisibilityTableTest : public StoreTest, public testing::WithParamInterface
     return text;
   }
 
-  // What all ways to read show alike.
+  // Reads in every way, which must agree.
   std::string View(const ReadOptions& options) {
     const std::string scanned = Scan(options);
     std::string found;
