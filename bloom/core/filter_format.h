@@ -1,16 +1,5 @@
-// The bytes of a filter: a header of 64 bytes, then the payload of its kind.  Numbers are
-// little-endian.
-//
-//     0               8    9   10   11   12   13       16               24
-//     +---------------+----+----+----+----+----+--------+----------------+---------------+
-//     | magic         |kind|vers|prob|line|hash| zeros  | seed           | key count     |
-//     | "TRLBLOOM"    | u8 | u8 | u8 | u8 | u8 | 3 B    | u64            | u64           |
-//     +---------------+----+----+----+----+----+--------+----------------+---------------+
-//     32              40                  48            56               64
-//     +---------------+-------------------+-------------+----------------+-------- - - - +
-//     | size          | target FPP        | detail      | checksum       | payload       |
-//     | u64           | IEEE 754 binary64 | u64         | u64            |               |
-//     +---------------+-------------------+-------------+----------------+-------- - - - +
+// The bytes of a filter: a header of 64 bytes, then the payload of its kind.  bloom/README.md,
+// section "The bytes", draws them.  Fields of the header:
 //
 //   kind      tag of the kind (bloom/catalog.h, bloom/family.h); 0 is none
 //   vers      version of the kind's payload

@@ -1,7 +1,5 @@
-// The encoding of a WriteBatch, which is also the payload of a log record:
-//
-//   fixed64 sequence of the first entry | fixed32 count | entries:
-//     u8 kind (EntryKind) | varint32 key length | key | [kPut: varint32 value length | value]
+// The encoding of a WriteBatch, which is also the payload of a log record.  lsm/FORMAT.md, section
+// "Records of a write-ahead log", draws it.
 #ifndef TRELLIS_LSM_BASE_ENCODED_BATCH_H_
 #define TRELLIS_LSM_BASE_ENCODED_BATCH_H_
 

@@ -1,8 +1,5 @@
-// Internal keys: a user key with the sequence number and the kind of its write.
-//
-//   +----------------+-------------------------------------+
-//   | user key bytes | fixed64: sequence << 8 | kind       |
-//   +----------------+-------------------------------------+
+// Internal keys: the bytes of a user key, then as fixed64 the sequence number and the kind of its
+// write (sequence << 8 | kind).
 //
 // Order: by user key (bytes, ascending), then newest (highest sequence) first.  So a seek to
 // (key, sequence s, kMaxKind) finds the newest version that a reader at s may see.

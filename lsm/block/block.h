@@ -1,7 +1,5 @@
-// A data or index block, uncompressed: sorted entries with prefix compression.
-//
-//   entry    = varint32 shared | varint32 unshared | varint32 value length | key[shared..] | value
-//   block    = entry* | fixed32 restart offset * r | fixed32 r
+// A data or index block, uncompressed: sorted entries with prefix compression, then the offsets of
+// restarts.  lsm/FORMAT.md, section "Data blocks and the index block", draws them.
 //
 // At a restart offset `shared` is 0.  A seek is a binary search over the restarts, then a walk.
 //

@@ -1,32 +1,5 @@
-// The parts of an SSTable.  lsm/FORMAT.md draws them all.  Version 1, and version 2, in which
-// filter and index are partitioned (partitions.h).
-//
-//   file  = header data_block+ [filter_block] index_block properties_block footer            (1)
-//   file  = header data_block+ filter_partition* index_partition+ top_level_block
-//           properties_block footer                                                          (2)
-//   block = stored bytes, then a trailer of 9 bytes:
-//             u8 compression | fixed64 checksum of (stored bytes, compression), bound to file id
-//             and offset
-//
-//   header (24 bytes)
-//     0  8  magic "TRLSTBL\n"
-//     8  8  file id, drawn at random
-//    16  8  checksum of bytes 0-15, at offset 0
-//
-//   footer (112 bytes, the last of the file)
-//     0 16  filter block: fixed64 offset, fixed64 stored bytes (both 0: none); in version 2 all
-//           filter partitions, from the first one's offset to the start of the last one's trailer
-//    16 16  index block; in version 2 the top-level block
-//    32 16  properties block
-//    48  8  file id
-//    56  8  size of the file in bytes
-//    64  8  number of data blocks
-//    72  8  number of entries
-//    80  4  format version (1 or 2)
-//    84  4  checksum kind (1: XXH3-64, seeded)
-//    88  8  zero; in version 2 the offset of the first index partition
-//    96  8  checksum of bytes 0-95, at the footer's offset
-//   104  8  magic "TRLSTBL\n"
+// The parts of an SSTable: version 1, and version 2, in which filter and index are partitioned
+// (partitions.h).  lsm/FORMAT.md, section "Tables", draws them.
 //
 // A data block is LZ4 (varint32 expanded size, then the LZ4 block) or uncompressed.  Filter, index
 // and properties are never compressed.  A filter block may begin at any offset; it is loaded to
@@ -101,7 +74,7 @@ struct Footer {
                                        std::string_view file);
 };
 
-// Encodes the header drawn above.
+// Encodes the header.
 std::string EncodeTableHeader(uint64_t file_id);
 absl::StatusOr<uint64_t> DecodeTableHeader(std::string_view bytes,
                                            std::string_view file);  // returns the file id

@@ -1,38 +1,8 @@
-// Framing of logs: write-ahead logs and manifests.  lsm/FORMAT.md draws the same.
+// Framing of logs: write-ahead logs and manifests.  lsm/FORMAT.md, section "Logs", draws header
+// (the same in every version), sector tag, record header and chunk.
 //
 //   file   = header record*            a sector is 512 bytes, counted from the start of the file
-//
-//   header (32 bytes), the same in every version of the format
-//     0  8  magic "TRLSLOG\n"
-//     8  2  format version (2)
-//    10  2  kind: 1 write-ahead log, 2 manifest
-//    12  8  file id, drawn at random; seeds every checksum in the file
-//    20  3  zero
-//    23  8  checksum of bytes 0-22, at offset 0, under file id 0
-//    31  1  seal 0xa5
-//
-//   sector tag (8 bytes): begins every sector but the first
-//       0  4  number of the sector in the file
-//       4  4  low half of the checksum of bytes 0-3, at the tag's offset
-//
-//   record = record header, chunk*, padding
-//
-//     record header (30 bytes)
-//       0  4  mark 0x4c4f4752 ("RGOL" in the file)
-//       4  1  type: 1 data, 2 end of log
-//       5  4  payload length n (0 for an end record)
-//       9  4  ordinal of the record in the file, from 0
-//      13  8  durable offset: every byte before it was known to be synced when this was written
-//      21  8  checksum of bytes 0-20, at the header's offset
-//      29  1  seal 0xa5
-//
-//     chunk (10 to 504 bytes): a piece of the payload, up to its end or to that of the sector
-//       0  8  checksum of the piece, at the chunk's offset
-//       8  k  the piece, 1 to 495 bytes
-//     8+k  1  seal 0xa5
-//
-//     padding: if fewer than 40 bytes are left in the sector after the last chunk, they are zero
-//     and belong to the record.  So no header and no chunk ever lies in two sectors.
+//   record = record header, chunk*, padding; no header and no chunk ever lies in two sectors
 //
 //     offset 32              512                    1024                  1536
 //     | header chunk         |tag chunk             |tag chunk header chunk 0|

@@ -1,11 +1,7 @@
 // The resident part of a partitioned table: its top-level index, with the places of the filter and
 // index partitions, and a cache slot for each of these.
 //
-//   top-level block: entries as in an index block, one for each partition
-//     key    index key of the partition's last data block
-//     value  varint64 * 6: offset of its first data block, number of its data blocks,
-//            filter partition: offset, stored bytes (both 0: none),
-//            index partition: offset, stored bytes
+// lsm/FORMAT.md, section "Partitions", has the entries of the top-level block.
 //
 // A partition covers consecutive data blocks.  Its index partition is an index block of these.  Its
 // filter partition is a filter of exactly the user keys that have an entry in them.  If the

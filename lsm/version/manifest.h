@@ -1,12 +1,6 @@
 // The durable record of the tables of a store.
 //
-//   CURRENT (40 bytes)
-//     0  8  magic "TRLSCUR\n"
-//     8  4  format version (1)
-//    12  4  zero
-//    16  8  number of the manifest
-//    24  8  file id of the manifest
-//    32  8  checksum of bytes 0-31, file id 0, offset 0
+//   CURRENT names the manifest.  lsm/FORMAT.md, section "CURRENT", draws it.
 //
 //   NNNNNN.manifest: a log (lsm/log/log_format.h, kind manifest) of version edits; the first one is
 //   a snapshot.

@@ -1,29 +1,5 @@
-// A change of the set of tables, and its encoding: one record of the manifest's log is one edit.
-//
-//   edit  = u8 format (1), then fields, each: varint32 tag | varint32 length | bytes
-//
-//     1 next file number  varint64  above the number of every table so far
-//     2 last sequence     varint64  every write up to it is in tables
-//     3 oldest log        varint64  logs with lower numbers are not needed
-//     4 digest seed       fixed64   of the store: in the first edit of a manifest, never changed
-//     5 added table       varint32 level | varint64 number | fixed64 file id |
-//                         varint64 file bytes | varint64 entries |
-//                         length-prefixed smallest internal key | the same of the largest
-//     6 removed table     varint32 level | varint64 number
-//     7 snapshot          empty     the edit replaces everything before it: the first one of a
-//                                   manifest
-//     8 synced log        varint64  the log of this number holds synced writes: it must exist, with
-//                                   a sound beginning, until `oldest log` passes it
-//     9 closed log        varint64 number | varint64 file bytes
-//                                   this log and all before it were closed in order: it must exist,
-//                                   with this size and an end record, until `oldest log` passes it
-//    10 log seed          fixed64   of the logs from `oldest log` on: the file id of log N is
-//                                   LogFileId(seed, N).  Drawn whenever the store is opened for
-//                                   writing; in the first edit of a manifest, never changed
-//    11 SipHash key       2 fixed64 replaces 4: the store hashes keys by SipHash-2-4
-//    12 table of a run    varint32 run, then as 5: an added table of a run other than 0
-//    13 log directory     bytes     path of the log directory, if it is not the store's own: in the
-//                                   first edit of a manifest, never changed
+// A change of the set of tables, and its encoding: one record of the manifest's log is one edit, a
+// list of tagged fields.  lsm/FORMAT.md, section "Manifests", has their tags and contents.
 //
 // Fields 1 to 4, 7, 10, 11 and 13 occur at most once, 9 once for a log.  An unknown tag makes the
 // manifest unreadable (Unimplemented, naming the tag), since its meaning is unknown.
