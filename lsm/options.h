@@ -152,7 +152,7 @@ struct Options {
   // reading only.
   //
   // Halfway between the two numbers (12), writes begin to slow down, so that level 0 does not fill
-  // up before a compaction makes room (lsm/engine/write_pace.h).  This delays a write by at most 2
+  // up before a compaction makes room (lsm/runtime/write_pace.h).  This delays a write by at most 2
   // ms.
   int level0_compaction_tables = 4;
   int level0_stop_tables = 20;

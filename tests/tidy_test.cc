@@ -70,7 +70,8 @@ const std::map<std::string, std::set<std::string>>& Arrows() {
                                      store =
                                          sees({&compaction}, {"lsm/memtable", "lsm/compaction"}),
                                      repair = sees({&store}, {"lsm/store"}),
-                                     engine = sees({&repair}, {"lsm/events"});
+                                     runtime = sees({&repair}, {"lsm/events"}),
+                                     engine = sees({&runtime}, {"lsm/runtime"});
   static const std::map<std::string, std::set<std::string>> arrows = {
       {"bloom/core", {}},
       {"bloom/variants", {"bloom/core"}},
@@ -92,6 +93,7 @@ const std::map<std::string, std::set<std::string>>& Arrows() {
       {"lsm/store", store},
       {"lsm/repair", repair},
       {"lsm/events", store},
+      {"lsm/runtime", runtime},
       {"lsm/engine", engine},
   };
   return arrows;
@@ -117,8 +119,8 @@ bool IsPublicAndBelow(const Tree& tree, const std::string& from, const std::stri
 }
 
 Complaints IncludesFollowTheArrows(const Tree& tree) {
-  static const std::set<std::string> kOfTheEngine = {"lsm/compaction", "lsm/store", "lsm/repair",
-                                                     "lsm/events", "lsm/engine"};
+  static const std::set<std::string> kOfTheEngine = {"lsm/compaction", "lsm/store",   "lsm/repair",
+                                                     "lsm/events",     "lsm/runtime", "lsm/engine"};
   Complaints complaints;
   ForEachLine(tree, IsCode, [&](const std::string& path, size_t i, std::string_view line) {
     const Include include = IncludeOf(line);

@@ -22,6 +22,18 @@ CompactionSchedule::Plans CompactionSchedule::StartChoosing(Job* job) {
   return running;
 }
 
+void CompactionSchedule::Choose(const Options& options, const Plans& running, uint64_t paid_bytes,
+                                Job* job) {
+  const Request* const request = job->request;
+  std::optional<CompactionPlan> plan =
+      request != nullptr ? PlanRange(*job->version, request->level, request->from, request->to)
+                         : PickCompaction(*job->version, options, running, paid_bytes);
+  // While a request waits, no other compaction begins, or the request might wait for ever.
+  job->found_nothing = request == nullptr ? !plan : plan && Conflicts(*plan, running);
+  if (plan && !job->found_nothing)
+    job->plan = std::make_shared<const CompactionPlan>(*std::move(plan));
+}
+
 bool CompactionSchedule::Begin(Job* job) {
   is_choosing_ = false;
   job->has_begun = true;

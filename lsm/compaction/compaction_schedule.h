@@ -4,7 +4,8 @@
 // A job goes through these steps:
 //
 //   NoteScheduled   a job was scheduled; until it has chosen a plan, no other one is scheduled
-//   StartChoosing   it takes a copy of what it chooses from, and then chooses without the lock
+//   StartChoosing   it takes a copy of what it chooses from
+//   Choose          it chooses without the lock
 //   Begin           its plan is one of those that run, or it found none
 //   End             its plan runs no more, and the request that it carried out is done
 //
@@ -76,6 +77,9 @@ class CompactionSchedule {
   void NoteScheduled() { is_choosing_ = true; }
   // Hands out the plans that run, and gives the job its request, if one waits.
   Plans StartChoosing(Job* job);
+  // Chooses a plan for the job, from what StartChoosing returned.  Plans that end meanwhile change
+  // nothing: the new plan leaves alone what they took and wrote.
+  static void Choose(const Options& options, const Plans& running, uint64_t paid_bytes, Job* job);
   // True if more compactions run at once than ever before.
   bool Begin(Job* job);
   // Whether only readers need the job, so that its failure stops nothing.  REQUIRES: it ends.

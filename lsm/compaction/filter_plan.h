@@ -10,8 +10,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
+#include "lsm/compaction/job_context.h"
+#include "lsm/compaction/output_filters.h"
 #include "lsm/compaction/picker.h"
-#include "lsm/compaction/table_output.h"
 #include "lsm/options.h"
 #include "lsm/version/version.h"
 

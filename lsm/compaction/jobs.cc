@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
 #include "lsm/base/merging_iterator.h"
 #include "lsm/bytes/status.h"
 #include "lsm/compaction/filter_plan.h"
+#include "lsm/compaction/table_output.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -151,30 +151,6 @@ VersionEdit EditOf(const CompactionPlan& plan, const JobResult* result) {
     edit.removed.push_back({plan.output_level, table->meta.number});
   for (const auto& table : result->outputs) edit.added.push_back({plan.output_level, table->meta});
   return edit;
-}
-
-std::array<OpenTables, kLevels> LevelsAfter(const Version& base, const VersionEdit& edit,
-                                            const OpenTables& outputs) {
-  std::set<uint64_t> removed;
-  for (const auto& entry : edit.removed) removed.insert(entry.number);
-  std::array<OpenTables, kLevels> levels;
-  OpenTables at_hand = outputs;
-  for (int i = 0; i < kLevels; ++i) {
-    for (const auto& table : base.level(i)) {
-      if (removed.contains(table->meta.number)) {
-        at_hand.push_back(table);
-      } else {
-        levels[static_cast<size_t>(i)].push_back(table);
-      }
-    }
-  }
-  for (const auto& added : edit.added) {
-    const auto table = std::find_if(at_hand.begin(), at_hand.end(), [&](const auto& each) {
-      return each->meta.number == added.table.number;
-    });
-    levels[static_cast<size_t>(added.level)].push_back(*table);
-  }
-  return levels;
 }
 
 }  // namespace lsm

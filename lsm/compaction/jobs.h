@@ -3,7 +3,6 @@
 #ifndef TRELLIS_LSM_COMPACTION_JOBS_H_
 #define TRELLIS_LSM_COMPACTION_JOBS_H_
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -12,8 +11,9 @@
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
 #include "lsm/base/internal_key.h"
+#include "lsm/compaction/job_context.h"
+#include "lsm/compaction/output_filters.h"
 #include "lsm/compaction/picker.h"
-#include "lsm/compaction/table_output.h"
 #include "lsm/iterator.h"
 #include "lsm/version/version.h"
 #include "lsm/version/version_edit.h"
@@ -54,11 +54,6 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
 
 // What the outcome of a plan changes (a trivial move has no result).
 VersionEdit EditOf(const CompactionPlan& plan, const JobResult* result);
-
-// The base's tables but those removed, and those of the edit, out of the base (moved) or the
-// outputs (new).
-std::array<OpenTables, kLevels> LevelsAfter(const Version& base, const VersionEdit& edit,
-                                            const OpenTables& outputs);
 
 }  // namespace lsm
 

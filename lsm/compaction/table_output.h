@@ -4,7 +4,6 @@
 #define TRELLIS_LSM_COMPACTION_TABLE_OUTPUT_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,29 +12,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
-#include "bloom/hash.h"
+#include "lsm/compaction/job_context.h"
 #include "lsm/compaction/output_filters.h"
-#include "lsm/environment.h"
-#include "lsm/filters/filter_allocation.h"
-#include "lsm/filters/filter_choice.h"
-#include "lsm/options.h"
 #include "lsm/table/table_builder.h"
 #include "lsm/version/version.h"
 
 namespace lsm::inline TRELLIS_ABI {
-
-// What jobs need of the store.  Everything outlives the jobs.
-struct JobContext {
-  const Options* options = nullptr;
-  Directory* directory = nullptr;  // of the tables
-  Clock* clock = nullptr;
-  RandomSource* random = nullptr;
-  bloom::DigestSeed digest_seed;
-  TableContext table_context;  // for opening what was written
-  FilterChoice filter_choice;
-  std::shared_ptr<const FilterAllocator> filter_allocator;  // null without Options::filter_goal
-  std::function<uint64_t()> new_file_number;
-};
 
 class TableOutput {
  public:

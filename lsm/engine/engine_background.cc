@@ -1,10 +1,10 @@
-// Engine: flushes, compactions, and how their outcome becomes what readers see.
-#include <algorithm>
+// Engine: flushes, compactions, and how readers come to see their outcome.
 #include <cassert>
-#include <new>
+#include <functional>
 #include <utility>
 
 #include "lsm/bytes/status.h"
+#include "lsm/compaction/compaction_run.h"
 #include "lsm/compaction/filter_plan.h"
 #include "lsm/compaction/picker.h"
 #include "lsm/engine/engine.h"
@@ -12,46 +12,34 @@
 #include "lsm/fs/file_names.h"
 
 namespace lsm::inline TRELLIS_ABI {
-namespace {
-
-// How long a job waits for readers of what it made superfluous, before it lets others come first.
-constexpr int kCollectTrials = 10;
-constexpr uint64_t kCollectNanos = 1'000'000;
-
-}  // namespace
-
-bool Engine::MayBegin() {
-  return !closing_.load(std::memory_order_relaxed) && !is_recovering_ &&
-         failures_.OfLogOrManifest().ok();
+void Engine::PublishView(LiveViews::Prepared prepared) {
+  if (views_.Publish(std::move(prepared))) schedule_.NoteChange();
+  jobs_.WakeAll();
 }
 
 void Engine::ScheduleWork() {
-  if (!MayBegin()) return;
+  if (!jobs_.MayBegin()) return;
   ScheduleFlush();
   // While space is short one at a time, so that the reserve is enough.
-  const int compactions_max = IsRoomShort() ? std::min(1, compactions_max_) : compactions_max_;
-  if (!schedule_.MayChoose() || compactions_ >= compactions_max ||
-      !failures_.Of(FailureKind::kCompaction).ok())
-    return;
-  const Version& version = *current_view_->version;
+  if (!schedule_.MayChoose() || !jobs_.MaySchedule(Job::kCompaction, reserves_.IsShort())) return;
+  const Version& version = *CurrentView()->version;
   const bool is_due = schedule_.IsDue(version, options_);
   if (!is_due && !level0_account_.IsPaid(version, options_, schedule_.running())) return;
   // A merge that only readers need is scheduled again by one of them.
-  const std::optional<FailureKind> kind =
+  const std::optional<FailureKind> failure =
       is_due ? std::optional(FailureKind::kCompaction) : std::nullopt;
-  if (!Schedule(Scheduler::Lane::kCompaction, kind, [this] { CompactOne(); })) return;
-  schedule_.NoteScheduled();
-  ++compactions_;
+  if (jobs_.Schedule(Job::kCompaction, failure, [this] { CompactOne(); }))
+    schedule_.NoteScheduled();
 }
 
 void Engine::NoteReads() {
   if (options_.mode == OpenMode::kReadOnly) return;
   const Level0Reads now = level0_account_.CountReads();
   if (!mutex_.TryLock()) return;
-  // An iterator may outlive the store, which keeps its lock for as long as jobs may begin; and go
-  // in a child that the process forked.
-  if (MayBegin() && CatchOutOfMemory([this] { return CheckProcess(); }).ok()) {
-    const Version& version = *current_view_->version;
+  // An iterator may outlive the store, which keeps its lock for as long as jobs may begin; and it
+  // may end in a forked child.
+  if (jobs_.MayBegin() && CatchOutOfMemory([this] { return CheckProcess(); }).ok()) {
+    const Version& version = *CurrentView()->version;
     const RunningPlans running = schedule_.running();
     if (level0_account_.AddReads(now, version, options_, running)) schedule_.NoteChange();
     // Also if it was paid before: there may have been no memory to schedule it.
@@ -61,129 +49,67 @@ void Engine::NoteReads() {
 }
 
 void Engine::ScheduleFlush() {
-  const bool flushes = !current_view_->sealed.empty();
-  if (flush_scheduled_ || (!flushes && !NextLogIsDue() && !ReserveIsDue())) return;
-  if (!MayBegin() || !failures_.Of(FailureKind::kFlush).ok()) return;
-  // Without a log that is made ahead of time, or a larger reserve, nothing fails.
-  const std::optional<FailureKind> kind =
+  const ReadView& view = *CurrentView();
+  const bool flushes = !view.sealed.empty();
+  const bool is_due = flushes || memtable_logs_.IsNextDue(view, options_.write_buffer_bytes) ||
+                      reserves_.IsDue(view.memtable_bytes());
+  if (!is_due || !jobs_.MaySchedule(Job::kFlush)) return;
+  // If the next log is not made ahead of time, or the reserve not built larger, nothing fails.
+  const std::optional<FailureKind> failure =
       flushes ? std::optional(FailureKind::kFlush) : std::nullopt;
-  flush_scheduled_ = Schedule(Scheduler::Lane::kFlush, kind, [this] { FlushOne(); });
-}
-
-bool Engine::NextLogIsDue() {
-  const auto is_half_full = [this](const Memtable& memtable) {
-    return memtable.memory_bytes() >= options_.write_buffer_bytes / 2;
-  };
-  const ReadView& view = *current_view_;
-  return next_log_ == NextLog::kNotBegun &&
-         (is_half_full(*view.memtable) ||
-          (!view.sealed.empty() && is_half_full(*view.sealed.front())));
-}
-
-bool Engine::Schedule(Scheduler::Lane lane, std::optional<FailureKind> kind,
-                      std::function<void()> job) {
-  const absl::Status status = CatchOutOfMemory([&] {
-    scheduler_->Schedule(lane, std::move(job));
-    return absl::OkStatus();
-  });
-  if (!status.ok() && kind) AddFailure(*kind, status);
-  return status.ok();
+  jobs_.Schedule(Job::kFlush, failure, [this] { FlushOne(); });
 }
 
 void Engine::FinishJob(FailureKind kind, const absl::Status& status, Compaction* compaction) {
   {
     MutexLock lock(&mutex_);
-    const bool gave_up = absl::IsAborted(status) && closing_.load(std::memory_order_relaxed);
+    const bool gave_up = absl::IsAborted(status) && lifetime_.is_closing();
     const bool is_failure = !status.ok() && !gave_up;
     if (is_failure && compaction != nullptr && !absl::IsAborted(status) &&
         !absl::IsDataLoss(status) &&
-        schedule_.IsForReadersAlone(*compaction, *current_view_->version, options_)) {
+        schedule_.IsForReadersAlone(*compaction, *CurrentView()->version, options_)) {
       // A store that is only read must not fail for lack of space.  Readers pay again before the
       // next attempt.  A failure of the manifest was counted when it was noted.
-      if (failures_.OfLogOrManifest().ok()) counters_.Add(Counter::kBackgroundErrors, 1);
+      if (jobs_.failures().OfLogOrManifest().ok()) counters_.Add(Counter::kBackgroundErrors, 1);
       level0_account_.Forfeit();
     } else if (is_failure) {
-      AddFailure(kind, status);
+      jobs_.AddFailure(kind, status);
     }
     if (compaction != nullptr) {
       const CompactionPlan* const plan = compaction->plan.get();
       if (plan != nullptr && plan->level == 0) level0_account_.NoteMerge();
-      if (plan != nullptr && plan == level0_plan_) {
-        level0_plan_ = nullptr;
-        level0_room_.End(store_.environment.clock->MonotonicNanos(), status.ok());
-      }
+      throttle_.EndCompaction(compaction, status.ok());
       schedule_.End(compaction, status);
       ScheduleWork();
-    } else if (flush_room_.runs()) {
-      flush_room_.End(store_.environment.clock->MonotonicNanos(), status.ok());
+    } else {
+      throttle_.EndFlush(status.ok());
     }
   }
   if (compaction != nullptr) *compaction = {};  // holds tables that may be obsolete
   // Without the lock: closes tables, removes files.
-  const size_t views = CollectPatiently();
+  views_.CollectToTheEnd();
   BuildReserves(Reserve::Effort::kUsual);
   events_->Deliver();
   MutexLock lock(&mutex_);
-  if (kind == FailureKind::kFlush) {
-    flush_scheduled_ = false;
-  } else {
-    --compactions_;
-  }
-  if (views > 0) ScheduleCollection();
+  jobs_.End(kind == FailureKind::kFlush ? Job::kFlush : Job::kCompaction);
   ScheduleWork();
-  work_done_.SignalAll();
 }
 
-size_t Engine::CollectPatiently() {
-  size_t views = CollectGarbage();
-  for (int i = 0; views > 0 && i < kCollectTrials && !closing_.load(std::memory_order_relaxed);
-       ++i) {
-    scheduler_->Pause(kCollectNanos);
-    views = CollectGarbage();
-  }
-  return views;
-}
-
-void Engine::ScheduleCollection() {
-  if (collection_scheduled_ || closing_.load(std::memory_order_relaxed)) return;
-  const auto collect = [this] {
-    const size_t views = CollectPatiently();
+absl::Status Engine::WithReserve(absl::FunctionRef<absl::Status()> job) {
+  return reserves_.RunWithReserve(job, [this] {
+    // If log or manifest has failed, DB::Resume, which begins other files, releases it.
     MutexLock lock(&mutex_);
-    collection_scheduled_ = false;
-    if (views > 0) ScheduleCollection();
-    work_done_.SignalAll();
-  };
-  // Where there is no memory for it, the next job collects.
-  collection_scheduled_ = Schedule(Scheduler::Lane::kCompaction, std::nullopt, collect);
-}
-
-bool Engine::BeginFlush() {
-  if (current_view_->sealed.empty()) return false;
-  flush_room_.Begin(store_.environment.clock->MonotonicNanos(),
-                    current_view_->sealed.back()->memory_bytes());
-  return true;
-}
-
-template <typename Job>
-absl::Status Engine::WithReserve(const Job& job) {
-  const uint64_t releases = counters_.SumOf(Counter::kReserveReleases);
-  absl::Status status = CatchOutOfMemory(job);
-  if (!IsDiskFull(status)) return status;
-  {
-    // DB::Resume, which begins other files, releases it then.
-    MutexLock lock(&mutex_);
-    if (!failures_.OfLogOrManifest().ok()) return status;
-  }
-  // Another job may have released it meanwhile.
-  const bool has_more = ReleaseReserves() || counters_.SumOf(Counter::kReserveReleases) != releases;
-  return has_more ? CatchOutOfMemory(job) : status;
+    return jobs_.failures().OfLogOrManifest().ok();
+  });
 }
 
 void Engine::FlushOne() {
   bool flushes = false;
   {
     MutexLock lock(&mutex_);
-    flushes = BeginFlush();
+    const ReadView& view = *CurrentView();
+    flushes = !view.sealed.empty();
+    if (flushes) throttle_.BeginFlush(*view.sealed.back());
   }
   // Before the flush: the writer that fills the next memtable goes on as soon as that is done.
   PrepareLog(/*seal_is_near=*/false);
@@ -193,18 +119,19 @@ void Engine::FlushOne() {
 }
 
 void Engine::PrepareLog(bool seal_is_near) {
-  uint64_t number = 0;
+  uint64_t number = 0, file_id = 0;
   {
     MutexLock lock(&mutex_);
-    const bool is_due = NextLogIsDue() || (seal_is_near && next_log_ == NextLog::kNotBegun &&
-                                           !current_view_->memtable->empty());
-    if (!MayBegin() || !is_due) return;
-    next_log_ = NextLog::kBeingMade;
+    const ReadView& view = *CurrentView();
+    const bool is_due = memtable_logs_.IsNextDue(view, options_.write_buffer_bytes) ||
+                        (seal_is_near && memtable_logs_.IsNextNeeded(view));
+    if (!jobs_.MayBegin() || !is_due) return;
+    memtable_logs_.BeginNext();
     number = manifest_.NewFileNumber();
+    file_id = memtable_logs_.FileIdOf(number);
   }
   // Its failure concerns no one yet: the writer that needs the log makes it, and gets the error.
   CatchOutOfMemory([&] {
-    const uint64_t file_id = LogFileId(log_seed_, number);
     std::optional<NewFiles> made(std::in_place);
     const absl::Status status = CatchOutOfMemory([&] {
       return made->AddMade(&store_.log_directory(), LogFileName(number),
@@ -220,34 +147,35 @@ void Engine::PrepareLog(bool seal_is_near) {
     return status;
   }).IgnoreError();
   MutexLock lock(&mutex_);
-  next_log_ = NextLog::kTried;
-  work_done_.SignalAll();
+  memtable_logs_.EndNext();
+  jobs_.WakeAll();
 }
 
 absl::Status Engine::FlushOldest() {
-  JobStart start;
-  Sequence last_sequence = 0;
-  FlushReason reason = FlushReason::kMemtable;
+  std::shared_ptr<const ReadView> view;
+  SnapshotList snapshots;
+  MemtableLogs::MemtableLog log;
   uint64_t next_log = 0;
   {
+    // View and snapshots of one moment: a snapshot that is taken between the two would be missed.
     MutexLock lock(&mutex_);
-    start = BeginJob();
-    last_sequence = memtable_logs_[0].last_sequence;
-    reason = memtable_logs_[0].reason;
-    next_log = memtable_logs_[1].number;
+    view = CurrentView();
+    snapshots = sequences_.Snapshots();
+    log = memtable_logs_.oldest();
+    next_log = memtable_logs_.number_after_oldest();
   }
-  const std::shared_ptr<const Memtable> memtable = start.view->sealed.back();  // the oldest
+  const std::shared_ptr<const Memtable> memtable = view->sealed.back();  // the oldest
   TRELLIS_ASSIGN_OR_RETURN(const TableFilter filter,
-                           PlanFlush(job_context_, *start.view->version, memtable->entry_count()));
-  start.view.reset();  // holds tables that a compaction may make superfluous meanwhile
+                           PlanFlush(job_context_, *view->version, memtable->entry_count()));
+  view.reset();  // holds tables that a compaction may make superfluous meanwhile
   return WithFlushEvents(
-      events_.get(), store_.environment.clock, reason, *memtable, [&](JobResult* result) {
-        return FlushMemtable(*memtable, filter, last_sequence, next_log, start.snapshots, result);
+      events_.get(), store_.environment.clock, log.reason, *memtable, [&](JobResult* result) {
+        return FlushMemtable(*memtable, filter, log, next_log, snapshots, result);
       });
 }
 
 absl::Status Engine::FlushMemtable(const Memtable& memtable, const TableFilter& filter,
-                                   Sequence last_sequence, uint64_t next_log,
+                                   const MemtableLogs::MemtableLog& log, uint64_t next_log,
                                    const SnapshotList& snapshots, JobResult* result) {
   const uint64_t from = store_.environment.clock->MonotonicNanos();
   const std::unique_ptr<Iterator> entries = memtable.NewIterator();
@@ -256,7 +184,7 @@ absl::Status Engine::FlushMemtable(const Memtable& memtable, const TableFilter& 
   TRELLIS_ASSIGN_OR_RETURN(*result, RunFlush(job_context_, *entries, filter, snapshots));
   VersionEdit edit;
   edit.oldest_log = next_log;
-  edit.last_sequence = last_sequence;
+  edit.last_sequence = log.last_sequence;
   for (const auto& table : result->outputs) edit.added.push_back({0, table->meta});
   TRELLIS_RETURN_IF_ERROR(ApplyEdit(std::move(edit), result->outputs, [&](ReadView* view) {
     view->sealed.pop_back();
@@ -267,7 +195,7 @@ absl::Status Engine::FlushMemtable(const Memtable& memtable, const TableFilter& 
   }));
   {
     MutexLock lock(&mutex_);
-    memtable_logs_.erase(memtable_logs_.begin());
+    memtable_logs_.RemoveOldest();
   }
   logs_.Remove(next_log);
   return absl::OkStatus();
@@ -275,88 +203,77 @@ absl::Status Engine::FlushMemtable(const Memtable& memtable, const TableFilter& 
 
 void Engine::CompactOne() {
   Compaction compaction;
-  absl::Status status = CatchOutOfMemory([&] { return ChooseCompaction(&compaction); });
-  if (status.ok()) BeginCompaction(&compaction);
-  if (compaction.plan != nullptr) {
-    const CompactionReason reason = compaction.request != nullptr  ? CompactionReason::kRequest
-                                    : compaction.plan->for_readers ? CompactionReason::kReaders
-                                                                   : CompactionReason::kLevel;
-    status = CatchOutOfMemory([&] {
-      return WithCompactionEvents(
-          events_.get(), store_.environment.clock, reason, *compaction.plan,
-          [&](JobResult* result) {
-            const auto compact = [&] { return Compact(&compaction, result); };
-            // Those for readers are not worth the reserve.
-            return compaction.plan->for_readers ? compact() : WithReserve(compact);
-          });
-    });
+  CompactionSchedule::Plans running;
+  uint64_t paid_bytes = 0;
+  absl::Status status = CatchOutOfMemory([&] {
+    {
+      MutexLock lock(&mutex_);
+      compaction.version = CurrentView()->version;  // not the view, which holds memtables too
+      compaction.snapshots = sequences_.Snapshots();
+      running = schedule_.StartChoosing(&compaction);
+      paid_bytes = level0_account_.paid_bytes();
+    }
+    CompactionSchedule::Choose(options_, running, paid_bytes, &compaction);
+    return absl::OkStatus();
+  });
+  running.clear();  // holds tables
+  if (lifetime_.is_closing()) {
+    compaction.plan = nullptr;
+    compaction.found_nothing = false;
   }
+  if (status.ok()) {
+    MutexLock lock(&mutex_);
+    if (schedule_.Begin(&compaction)) counters_.Add(Counter::kCompactionsAtOnce, 1);
+    if (compaction.plan != nullptr && compaction.plan->level == 0)
+      level0_account_.Spend(*compaction.plan);
+    throttle_.BeginCompaction(&compaction);
+    ScheduleWork();
+  }
+  if (compaction.plan != nullptr) status = CatchOutOfMemory([&] { return Compact(&compaction); });
   FinishJob(FailureKind::kCompaction, status, &compaction);
 }
 
-absl::Status Engine::ChooseCompaction(Compaction* compaction) {
-  CompactionSchedule::Plans running;
-  uint64_t paid_bytes = 0;
-  {
+absl::Status Engine::Compact(Compaction* compaction) {
+  CompactionRun::Calls calls;
+  calls.now = [this] {
     MutexLock lock(&mutex_);
-    JobStart start = BeginJob();
-    compaction->version = start.view->version;  // not the view, which holds memtables too
-    compaction->snapshots = std::move(start.snapshots);
-    running = schedule_.StartChoosing(compaction);
-    paid_bytes = level0_account_.paid_bytes();
-  }
-  // Plans that end meanwhile change nothing: this one leaves alone what they took and wrote.
-  const Version& version = *compaction->version;
-  const CompactionSchedule::Request* const request = compaction->request;
-  std::optional<CompactionPlan> plan =
-      request != nullptr ? PlanRange(version, request->level, request->from, request->to)
-                         : PickCompaction(version, options_, running, paid_bytes);
-  if (closing_.load(std::memory_order_relaxed)) return absl::OkStatus();
-  // While a request waits, no other compaction begins, or the request might wait for ever.
-  compaction->found_nothing = request == nullptr ? !plan : plan && Conflicts(*plan, running);
-  if (plan && !compaction->found_nothing)
-    compaction->plan = std::make_shared<const CompactionPlan>(*std::move(plan));
-  return absl::OkStatus();
+    return CompactionRun::Now{CurrentView()->version, sequences_.Snapshots()};
+  };
+  calls.is_room_short = [this] { return reserves_.IsShort(); };
+  calls.stop = [this] { return lifetime_.is_closing(); };
+  calls.apply = [&](const CompactionPlan& plan, const JobResult* result,
+                    const CompactionRun::Plan& left) {
+    return result == nullptr ? ApplyEdit(EditOf(plan, nullptr), {}, nullptr)
+                             : ApplyCompaction(compaction, plan, *result, left);
+  };
+  calls.collect = [this] { views_.CollectPatiently(); };
+  CompactionRun run(&job_context_, &counters_, std::move(calls), compaction);
+  const bool for_readers = compaction->plan->for_readers;
+  const CompactionReason reason = compaction->request != nullptr ? CompactionReason::kRequest
+                                  : for_readers                  ? CompactionReason::kReaders
+                                                                 : CompactionReason::kLevel;
+  return WithCompactionEvents(events_.get(), store_.environment.clock, reason, *compaction->plan,
+                              [&](JobResult* result) {
+                                const auto once = [&] { return run.Run(result); };
+                                // Those for readers are not worth the reserve.
+                                return for_readers ? once() : WithReserve(once);
+                              });
 }
 
-void Engine::BeginCompaction(Compaction* compaction) {
-  MutexLock lock(&mutex_);
-  if (schedule_.Begin(compaction)) counters_.Add(Counter::kCompactionsAtOnce, 1);
-  const CompactionPlan* const plan = compaction->plan.get();
-  if (plan != nullptr && plan->level == 0) {
-    level0_account_.Spend(*plan);
-    if (!plan->trivial_move && level0_plan_ == nullptr) {
-      level0_plan_ = plan;
-      level0_room_.Begin(store_.environment.clock->MonotonicNanos(), BytesTakenBy(*plan));
-    }
-  }
-  ScheduleWork();
-}
-
-absl::Status Engine::CompactPlan(const Version& version, const CompactionPlan& plan,
-                                 const SnapshotList& snapshots, JobResult* result) {
-  if (plan.trivial_move && !MoveKeepsTooMuch(job_context_, version, plan)) {
-    counters_.Add(Counter::kTrivialMoves, 1);
-    counters_.Add(Counter::kCompactionsForReaders, plan.for_readers);
-    return ApplyEdit(EditOf(plan, nullptr), {}, nullptr);
-  }
-  const uint64_t from = store_.environment.clock->MonotonicNanos();
-  const auto stop = [this] { return closing_.load(std::memory_order_relaxed); };
-  TRELLIS_ASSIGN_OR_RETURN(*result, RunCompaction(job_context_, version, plan, snapshots, stop));
-  TRELLIS_RETURN_IF_ERROR(ApplyCompaction(plan, *result, nullptr));
-  counters_.Add(Counter::kCompactions, 1);
-  counters_.Add(Counter::kCompactionsForReaders, plan.for_readers);
-  counters_.Add(Counter::kCompactionNanos, store_.environment.clock->MonotonicNanos() - from);
-  return absl::OkStatus();
-}
-
-absl::Status Engine::ApplyCompaction(const CompactionPlan& plan, const JobResult& result,
-                                     const std::function<void(ReadView*)>& change) {
+absl::Status Engine::ApplyCompaction(Compaction* compaction, const CompactionPlan& plan,
+                                     const JobResult& result,
+                                     const std::shared_ptr<const CompactionPlan>& left) {
   ObsoleteFiles::Tables superseded;
   for (const auto& table : TablesRemovedBy(plan))
     superseded.emplace_back(table->meta.number, table);
+  // With the view, so that no other compaction is chosen for the outputs before.
+  const auto replace = [&](ReadView*) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    schedule_.Replace(compaction, left);
+  };
+  std::function<void(ReadView*)> change;
+  if (left != nullptr) change = replace;
   TRELLIS_RETURN_IF_ERROR(ApplyEdit(EditOf(plan, &result), result.outputs, change));
-  obsolete_.Add(std::move(superseded));
+  views_.Supersede(std::move(superseded));
   counters_.Add(Counter::kCompactionBytesRead, result.bytes_read);
   counters_.Add(Counter::kCompactionBytesWritten, result.bytes_written);
   return absl::OkStatus();
@@ -372,7 +289,7 @@ absl::Status Engine::ApplyEdit(VersionEdit edit, const OpenTables& outputs,
   std::shared_ptr<const Version> base;
   {
     MutexLock lock(&mutex_);
-    base = current_view_->version;
+    base = CurrentView()->version;
   }
   edit.next_file_number = manifest_.next_file_number();
   std::shared_ptr<const Version> version = base;
@@ -380,32 +297,25 @@ absl::Status Engine::ApplyEdit(VersionEdit edit, const OpenTables& outputs,
     TRELLIS_ASSIGN_OR_RETURN(version, Version::Create(LevelsAfter(*base, edit, outputs)));
   }
   if (version == base && change == nullptr) return manifest_.Record(edit);
-  // What is recorded must become visible, so the view has its memory beforehand.
+  // A recorded edit must become visible, so the view has its memory beforehand.
   const auto view = std::make_shared<ReadView>();
-  ReadViewCell::Prepared prepared;
+  LiveViews::Prepared prepared;
   {
     MutexLock lock(&mutex_);
-    view->sealed.reserve(current_view_->sealed.size() + 1);
-    prepared = view_.Prepare(view);
+    view->sealed.reserve(CurrentView()->sealed.size() + 1);
+    prepared = views_.Prepare(view);
   }
   made.Keep();
   TRELLIS_RETURN_IF_ERROR(manifest_.Record(edit));
   MutexLock lock(&mutex_);
   // Only a holder of the manifest's mutex changes the version.  A writer may have sealed a memtable
   // meanwhile, but no more than one as long as none is removed.
-  assert(current_view_->sealed.size() <= view->sealed.capacity());
-  *view = *current_view_;
+  assert(CurrentView()->sealed.size() <= view->sealed.capacity());
+  *view = *CurrentView();
   view->version = std::move(version);
   if (change != nullptr) change(view.get());
   PublishView(std::move(prepared));
   return absl::OkStatus();
-}
-
-size_t Engine::CollectGarbage() {
-  const size_t views = view_.Collect();
-  if (!obsolete_.empty()) obsolete_.RemoveUnused();
-  events_->Deliver();
-  return views;
 }
 
 absl::Status Engine::RequestRange(CompactionSchedule::Request* request) {
@@ -413,38 +323,38 @@ absl::Status Engine::RequestRange(CompactionSchedule::Request* request) {
   schedule_.Add(request);
   ScheduleWork();
   while (!request->done) {
-    // After a failure nothing is begun any more; what was begun is waited for, since it uses the
-    // request.
-    absl::Status failure =
-        failures_.FirstOf({FailureKind::kLog, FailureKind::kManifest, FailureKind::kCompaction});
-    failure.Update(CheckOpen());
+    // After a failure no job begins any more.  This waits for a job that has begun, since it uses
+    // the request.
+    absl::Status failure = jobs_.failures().FirstOf(
+        {FailureKind::kLog, FailureKind::kManifest, FailureKind::kCompaction});
+    failure.Update(lifetime_.Check());
     if (!failure.ok() && !request->in_hand) {
       schedule_.Withdraw(request);
       return failure;
     }
-    scheduler_->Wait(&mutex_, &work_done_);
+    jobs_.Wait(&mutex_);
   }
   // Close ended it early, or before it was begun.
-  TRELLIS_RETURN_IF_ERROR(CheckOpen());
+  TRELLIS_RETURN_IF_ERROR(lifetime_.Check());
   return request->status;
 }
 
 absl::Status Engine::CompactRange(std::optional<std::string_view> from,
                                   std::optional<std::string_view> to) {
   TRELLIS_RETURN_IF_ERROR(events_->CheckMayWait("DB::CompactRange"));
-  const Call call(this);
+  const Call call(&lifetime_);
   TRELLIS_RETURN_IF_ERROR(call.status());
   TRELLIS_RETURN_IF_ERROR(Flush());
   if (from && to && *from >= *to) return absl::OkStatus();
   const auto deepest_level = [this] {
     const EpochGuard guard;
-    return view_.Load()->version->deepest_level();
+    return views_.Load()->version->deepest_level();
   };
   for (int level = 0; level < kLevels; ++level) {
-    // The last level has nothing to go down to: what is in it is rewritten where it is.
+    // The last level is rewritten where it is.
     CompactionSchedule::Request request{level, from, to};
     TRELLIS_RETURN_IF_ERROR(RequestRange(&request));
-    // Looked at afterwards: while the request waited, another job may have moved it down.
+    // Asked afterwards: while the request waited, another job may have moved it down.
     if (level > 0 && level >= deepest_level()) break;
   }
   return absl::OkStatus();
@@ -452,11 +362,11 @@ absl::Status Engine::CompactRange(std::optional<std::string_view> from,
 
 absl::Status Engine::WaitForBackgroundWork() {
   TRELLIS_RETURN_IF_ERROR(events_->CheckMayWait("DB::WaitForBackgroundWork"));
-  const Call call(this);
+  const Call call(&lifetime_);
   TRELLIS_RETURN_IF_ERROR(call.status());
   MutexLock lock(&mutex_);
-  while (flush_scheduled_ || compactions_ > 0) scheduler_->Wait(&mutex_, &work_done_);
-  return failures_.First();
+  while (jobs_.HasFlushOrCompaction()) jobs_.Wait(&mutex_);
+  return jobs_.failures().First();
 }
 
 }  // namespace lsm

@@ -17,13 +17,6 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// Null if the logs are with the tables.
-std::unique_ptr<Reserve> LogReserveIn(Directory* own_log_directory, const Options& options) {
-  if (own_log_directory == nullptr) return nullptr;
-  const uint64_t capacity_bytes = own_log_directory->CapacityBytes().value_or(UINT64_MAX);
-  return std::make_unique<Reserve>(own_log_directory, LogReserveBytesMax(options, capacity_bytes));
-}
-
 absl::Status CheckMode(const std::string& path, OpenMode mode, bool exists) {
   if (exists && mode == OpenMode::kMustNotExist) {
     return absl::AlreadyExistsError(
@@ -48,6 +41,31 @@ absl::Status LookFirst(const std::string& path, const Options& options) {
   if (!exists && there.own_log_directory != nullptr)
     return CheckLogDirectoryIsFree(*there.own_log_directory);
   return absl::OkStatus();
+}
+
+// Reads the manifest, or begins the state of a new store.
+absl::StatusOr<ManifestContents> LoadOrBegin(const StoreDirectory& store, const Options& options) {
+  Directory& directory = *store.directory;
+  const absl::StatusOr<FileInfo> current = directory.Stat(kCurrentFileName);
+  if (!current.ok() && !absl::IsNotFound(current.status())) return current.status();
+  if (!current.ok()) {
+    TRELLIS_RETURN_IF_ERROR(CheckNoStore(directory, store.log_directory()));
+  }
+  TRELLIS_RETURN_IF_ERROR(CheckMode(directory.path(), options.mode, current.ok()));
+  if (current.ok()) {
+    absl::StatusOr<ManifestContents> contents = ReadManifest(directory);
+    if (contents.ok() && options.filter_hash == bloom::DigestHash::kSipHash &&
+        contents->state.digest_seed.hash != options.filter_hash) {
+      return absl::InvalidArgumentError(
+          Concat(directory.path(),
+                 ": Options::filter_hash is kSipHash, but the store was made with "
+                 "kXxh3, and goes on with that"));
+    }
+    return contents;
+  }
+  ManifestContents contents;
+  contents.state.digest_seed = NewDigestSeed(options.filter_hash, *store.environment.random);
+  return contents;
 }
 
 // Otherwise it would be found out when there is a table to be read.
@@ -81,7 +99,7 @@ absl::StatusOr<std::shared_ptr<Engine>> Engine::Open(const std::string& director
   end.nanos = clock->MonotonicNanos() - from;
   end.status = engine.status();
   CatchOutOfMemory([&] {
-    if (engine.ok()) end.recovery = (*engine)->recovery_;
+    if (engine.ok()) end.recovery = (*engine)->lifetime_.recovery();
     return absl::OkStatus();
   }).IgnoreError();
   events->Add(std::move(end));
@@ -115,12 +133,12 @@ absl::StatusOr<std::shared_ptr<Engine>> Engine::OpenOnce(const std::string& dire
   if (options.mode != OpenMode::kReadOnly)
     TRELLIS_RETURN_IF_ERROR(store.StartScheduler(options.scrub_seconds > 0));
   std::shared_ptr<Engine> engine(new Engine(options, std::move(store), std::move(events)));
-  // Relaxed: no other thread has it.  The attempt that released the reserve told the listener.
-  engine->told_refused_.store(*released, std::memory_order_relaxed);
+  // The attempt that released the reserves told the listener.
+  engine->reserves_.SetToldRefused(*released);
   const absl::Status started = CatchOutOfMemory([&] { return engine->Start(); });
   // While it still has the lock.
   *released =
-      options.mode != OpenMode::kReadOnly && IsDiskFull(started) && engine->ReleaseReserves();
+      options.mode != OpenMode::kReadOnly && IsDiskFull(started) && engine->reserves_.Release();
   TRELLIS_RETURN_IF_ERROR(started);
   return engine;
 }
@@ -129,106 +147,67 @@ Engine::Engine(const Options& options, StoreDirectory store, std::shared_ptr<Eve
     : options_(options),
       events_(std::move(events)),
       store_(std::move(store)),
-      scheduler_(store_.environment.scheduler),
-      compactions_max_(scheduler_ != nullptr ? scheduler_->CompactionsAtOnce() : 0),
       level0_account_(&counters_),
       block_cache_(options.block_cache_bytes),
-      obsolete_(store_.directory.get()),
       logs_(&store_.log_directory()),
-      reserve_(store_.directory.get(), ReserveBytesMax(options)),
-      log_reserve_(LogReserveIn(store_.own_log_directory.get(), options)),
-      manifest_(&store_, [this](const absl::Status& status) {
-        MutexLock lock(&mutex_);
-        AddFailure(FailureKind::kManifest, status);
-      }) {}
+      reserves_(&store_, options_, &counters_, events_.get()),
+      manifest_(&store_,
+                [this](const absl::Status& status) {
+                  MutexLock lock(&mutex_);
+                  jobs_.AddFailure(FailureKind::kManifest, status);
+                }),
+      jobs_(store_.environment.scheduler, &counters_, events_.get()),
+      throttle_(&options_, store_.environment.clock),
+      lifetime_(&mutex_, &jobs_),
+      views_(&store_, events_.get(), &mutex_, &jobs_, &lifetime_),
+      verifier_({&store_, &job_context_, &manifest_, &logs_, &views_, &lifetime_, &counters_,
+                 events_.get()},
+                &mutex_, &jobs_, &sequences_) {}
 
 Engine::~Engine() {
   // Unless its owner has closed it.
-  if (!closing_.load(std::memory_order_relaxed)) Close().IgnoreError();
-}
-
-void Engine::Abandon() noexcept {
-  // A list that can be reached, so that tools do not report a leak.
-  static std::atomic<Engine*> last{nullptr};
-  // Relaxed: the list is only written.
-  abandoned_before_ = last.exchange(this, std::memory_order_relaxed);
-  self_ = shared_from_this();
-}
-
-absl::Status Engine::StoreIsClosed() {
-  return absl::FailedPreconditionError("the store is closed (DB::Close)");
-}
-
-Engine::Call::Call(Engine* engine) : engine_(*engine) {
-  MutexLock lock(&engine_.mutex_);
-  status_ = engine_.CheckOpen();
-  ++engine_.calls_;
-}
-
-Engine::Call::~Call() {
-  MutexLock lock(&engine_.mutex_);
-  if (--engine_.calls_ == 0) engine_.work_done_.SignalAll();
+  if (!lifetime_.is_closing()) Close().IgnoreError();
 }
 
 absl::Status Engine::Close() {
   TRELLIS_RETURN_IF_ERROR(events_->CheckMayWait("DB::Close"));
   const uint64_t from = store_.environment.clock->MonotonicNanos();
-  if (!BeginClosing()) {
-    MutexLock lock(&mutex_);
-    return close_status_;
-  }
-  absl::Status status = ReleaseStore();
+  const auto has_writers = [this]()
+                               ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !writers_.empty(); };
+  if (const std::optional<absl::Status> outcome = lifetime_.BeginClosing(has_writers))
+    return *outcome;
+  bool was_opened = false;
   {
     MutexLock lock(&mutex_);
-    close_status_ = status;
+    was_opened = CurrentView() != nullptr;
+    views_.Drop();
   }
+  const absl::Status status = ReleaseStore(was_opened);
   // An opening that failed has OnOpenEnd as its last event.
-  if (was_opened_) {
+  if (was_opened) {
     Closed event;
     event.nanos = store_.environment.clock->MonotonicNanos() - from;
     event.status = status;
     events_->Add(std::move(event));
     events_->Close();
   }
-  MutexLock lock(&mutex_);
-  is_closed_ = true;
-  work_done_.SignalAll();
+  lifetime_.EndClosing(status);
   return status;
 }
 
-bool Engine::BeginClosing() {
-  MutexLock lock(&mutex_);
-  if (closing_.load(std::memory_order_relaxed)) {
-    // Not by the scheduler, which may be gone.
-    while (!is_closed_) work_done_.Wait(&mutex_);
-    return false;
-  }
-  // Relaxed: see CheckOpen.
-  closing_.store(true, std::memory_order_relaxed);
-  was_opened_ = current_view_ != nullptr;
-  work_done_.SignalAll();  // writers and calls that wait for jobs give up
-  while (!writers_.empty() || calls_ > 0 || flush_scheduled_ || compactions_ > 0 ||
-         collection_scheduled_ || scrub_scheduled_) {
-    // A store that is open for reading only has no scheduler, nor jobs.
-    scheduler_ != nullptr ? scheduler_->Wait(&mutex_, &work_done_) : work_done_.Wait(&mutex_);
-  }
-  current_view_ = nullptr;
-  return true;
-}
-
-absl::Status Engine::ReleaseStore() {
+absl::Status Engine::ReleaseStore(bool was_opened) {
   absl::Status status;
   {
     MutexLock lock(&mutex_);
-    status = failures_.OfLogOrManifest();
+    status = jobs_.failures().OfLogOrManifest();
   }
-  // What was acknowledged as synced is; the rest was not promised.  The log of a store that could
-  // not be opened stays as a crash would leave it: nothing must look as if the store had been open.
-  // So do those of one that had failed: it is unknown what is on disk, and nothing is claimed.  One
-  // that was begun by an attempt to resume is not even known to the manifest, which takes it for an
-  // opening's that failed as long as there is nothing in it.
+  // Acknowledged synced writes are on disk; nothing was promised for the rest.  If the store could
+  // not be opened, its log stays as a crash would leave it: nothing must look as if the store had
+  // been open.  The same goes for the logs of a store that had failed: it is unknown what is on
+  // disk, and nothing is claimed.  The manifest does not even know a log that an attempt to resume
+  // has begun.  As long as that log is empty, it looks like one of an opening that failed.
   VersionEdit closing;
-  if (was_opened_ && status.ok()) status = logs_.Close(&closing.closed_logs);
+  if (was_opened && status.ok()) status = logs_.Close(&closing.closed_logs);
   {
     MutexLock lock(manifest_.mutex());
     // From now on logs that lost their end are noticed.
@@ -237,14 +216,9 @@ absl::Status Engine::ReleaseStore() {
   }
   // Joins its threads, so that no job is still on its way out of a function of ours.
   store_.own_scheduler.reset();
-  // Readers that began before Close go on with the view that they have.
-  view_.Close();
-  view_.Collect();
-  obsolete_.RemoveUnused();
-  // Another store may soon have files of the same names; the next opening takes what is left.
-  obsolete_.Close();
-  // Iterators and snapshots that are left keep this object, and need no lock: what they read stays
-  // open, though another opening removes the files.
+  views_.Close();
+  // Iterators and snapshots that are left keep this object, and need no lock: their files stay
+  // open, though another opening removes the names.
   for (FileLock* lock : {store_.log_lock.get(), store_.lock.get()}) {
     if (lock != nullptr) lock->Release();
   }
@@ -253,18 +227,16 @@ absl::Status Engine::ReleaseStore() {
 
 absl::Status Engine::Start() {
   Directory& directory = *store_.directory;
-  TRELLIS_ASSIGN_OR_RETURN(const ManifestContents contents, LoadOrBegin());
+  TRELLIS_ASSIGN_OR_RETURN(const ManifestContents contents, LoadOrBegin(store_, options_));
   if (options_.direct_reads) TRELLIS_RETURN_IF_ERROR(CheckDirectReads(directory));
-  digest_seed_ = contents.state.digest_seed;
-
   job_context_.options = &options_;
   job_context_.directory = &directory;
   job_context_.clock = store_.environment.clock;
   job_context_.random = store_.environment.random;
-  job_context_.digest_seed = digest_seed_;
+  job_context_.digest_seed = contents.state.digest_seed;
   job_context_.table_context.block_cache = &block_cache_;
   job_context_.table_context.counters = &counters_;
-  job_context_.table_context.digest_seed = digest_seed_;
+  job_context_.table_context.digest_seed = contents.state.digest_seed;
   job_context_.table_context.partitions_on_demand = true;
   job_context_.new_file_number = [this] { return manifest_.NewFileNumber(); };
   TRELLIS_RETURN_IF_ERROR(ChooseFilters(options_, &job_context_));
@@ -274,11 +246,12 @@ absl::Status Engine::Start() {
                                                                  contents.state.next_file_number));
     manifest_.SetNextFileNumber(next);
     MutexLock lock(&mutex_);
-    schedule_.Reserve(static_cast<size_t>(compactions_max_));
+    schedule_.Reserve(static_cast<size_t>(jobs_.compactions_max()));
   }
-  TRELLIS_ASSIGN_OR_RETURN(
-      auto levels, OpenTablesOf(*store_.environment.file_system, directory, contents.state,
-                                TableReadMode(options_), job_context_.table_context, scheduler_));
+  TRELLIS_ASSIGN_OR_RETURN(auto levels,
+                           OpenTablesOf(*store_.environment.file_system, directory, contents.state,
+                                        TableReadMode(options_), job_context_.table_context,
+                                        store_.environment.scheduler));
   std::vector<std::shared_ptr<const Memtable>> held;
   NewFiles made;  // so that on a full disk each attempt has as much room as the first
   const MemtableSink sink = [&](std::shared_ptr<const Memtable> memtable) {
@@ -294,10 +267,10 @@ absl::Status Engine::Start() {
     TRELLIS_ASSIGN_OR_RETURN(replayed, ReplayLogs(store_.log_directory(), contents.state,
                                                   options_.write_buffer_bytes, sink));
   }
-  recovery_ = std::move(replayed.report);
+  lifetime_.NoteRecovered(std::move(replayed.report));
   {
     MutexLock lock(&mutex_);
-    last_sequence_ = replayed.last_sequence;
+    sequences_.Start(replayed.last_sequence);
   }
   if (options_.mode == OpenMode::kReadOnly) {
     MutexLock lock(manifest_.mutex());
@@ -311,32 +284,7 @@ absl::Status Engine::Start() {
   TRELLIS_RETURN_IF_ERROR(StartWriting(contents.state, expected_current, std::move(levels), &made));
   BuildReserves(Reserve::Effort::kInsist);
   if (options_.scrub_seconds == 0) return absl::OkStatus();
-  MutexLock lock(&mutex_);
-  return ScheduleScrub() ? absl::OkStatus() : OutOfMemory();
-}
-
-absl::StatusOr<ManifestContents> Engine::LoadOrBegin() {
-  Directory& directory = *store_.directory;
-  const absl::StatusOr<FileInfo> current = directory.Stat(kCurrentFileName);
-  if (!current.ok() && !absl::IsNotFound(current.status())) return current.status();
-  if (!current.ok()) {
-    TRELLIS_RETURN_IF_ERROR(CheckNoStore(directory, store_.log_directory()));
-  }
-  TRELLIS_RETURN_IF_ERROR(CheckMode(directory.path(), options_.mode, current.ok()));
-  if (current.ok()) {
-    absl::StatusOr<ManifestContents> contents = ReadManifest(directory);
-    if (contents.ok() && options_.filter_hash == bloom::DigestHash::kSipHash &&
-        contents->state.digest_seed.hash != options_.filter_hash) {
-      return absl::InvalidArgumentError(
-          Concat(directory.path(),
-                 ": Options::filter_hash is kSipHash, but the store was made with "
-                 "kXxh3, and goes on with that"));
-    }
-    return contents;
-  }
-  ManifestContents contents;
-  contents.state.digest_seed = NewDigestSeed(options_.filter_hash, *store_.environment.random);
-  return contents;
+  return verifier_.StartScrubbing() ? absl::OkStatus() : OutOfMemory();
 }
 
 absl::Status Engine::FlushTo(const Memtable& memtable, FlushReason reason,
@@ -346,7 +294,7 @@ absl::Status Engine::FlushTo(const Memtable& memtable, FlushReason reason,
   SnapshotList snapshots;
   {
     MutexLock lock(&mutex_);
-    snapshots = snapshots_.List();
+    snapshots = sequences_.Snapshots();
   }
   TRELLIS_ASSIGN_OR_RETURN(const std::shared_ptr<const Version> version, Version::Create(*levels));
   TRELLIS_ASSIGN_OR_RETURN(const TableFilter filter,
@@ -397,34 +345,33 @@ absl::Status Engine::StartWriting(ManifestState state,
 absl::Status Engine::SwitchFiles(ManifestState state,
                                  std::optional<std::string_view> expected_current,
                                  const std::shared_ptr<ReadView>& view, NewFiles* made) {
-  log_seed_ = store_.environment.random->Next();
+  const uint64_t log_seed = store_.environment.random->Next();
   const uint64_t log_number = manifest_.NewFileNumber();
   TRELLIS_RETURN_IF_ERROR(made->AddMade(&store_.log_directory(), LogFileName(log_number), [&] {
-    return logs_.Start(log_number, LogFileId(log_seed_, log_number));
+    return logs_.Start(log_number, LogFileId(log_seed, log_number));
   }));
   TRELLIS_RETURN_IF_ERROR(logs_.SyncNames());
   state.oldest_log = log_number;
-  state.log_seed = log_seed_;
+  state.log_seed = log_seed;
   state.log_directory = store_.own_log_path;
   state.synced_logs.clear();
   state.closed_logs.clear();
   state.started = true;  // by the snapshot that the new manifest begins with
   {
     MutexLock lock(&mutex_);
-    state.last_sequence = last_sequence_;
+    state.last_sequence = sequences_.last();
   }
-  std::vector<MemtableLog> memtable_logs = {{log_number}};
-  ReadViewCell::Prepared prepared = view_.Prepare(view);
+  MemtableLogs memtable_logs = MemtableLogs::StartingWith(log_number, log_seed);
+  LiveViews::Prepared prepared = views_.Prepare(view);
   TRELLIS_ASSIGN_OR_RETURN(const uint64_t manifest_number,
                            manifest_.Begin(std::move(state), expected_current, made));
   // With DB::Resume there may be readers.
   RemoveOrphans(*store_.directory, store_.log_directory(), manifest_.state(), manifest_number,
-                [this](uint64_t table) { return obsolete_.Has(table); });
+                [this](uint64_t table) { return views_.IsHeld(table); });
   {
     MutexLock lock(&mutex_);
     memtable_logs_ = std::move(memtable_logs);
-    next_log_ = NextLog::kNotBegun;
-    visible_sequence_.store(last_sequence_, std::memory_order_release);
+    views_.ShowUpTo(sequences_.last());
     PublishView(std::move(prepared));
     ScheduleWork();
   }
@@ -439,9 +386,9 @@ absl::Status Engine::StartReading(std::vector<std::shared_ptr<const Memtable>> m
   // The view wants the newest first.
   view->sealed.assign(memtables.rbegin(), memtables.rend());
   TRELLIS_ASSIGN_OR_RETURN(view->version, Version::Create(std::move(levels)));
-  ReadViewCell::Prepared prepared = view_.Prepare(view);
+  LiveViews::Prepared prepared = views_.Prepare(view);
   MutexLock lock(&mutex_);
-  visible_sequence_.store(last_sequence_, std::memory_order_release);
+  views_.ShowUpTo(sequences_.last());
   PublishView(std::move(prepared));
   return absl::OkStatus();
 }

@@ -18,6 +18,10 @@ namespace {
 // A prime, so that no rhythm of a program's lookups hides a key from it.
 constexpr uint64_t kDoubtOneIn = 65'537;
 
+bool IsOf(const Engine* engine, const Snapshot* snapshot) {
+  return snapshot == nullptr || snapshot->owner() == engine;
+}
+
 absl::Status SnapshotOfAnother() {
   return absl::InvalidArgumentError("ReadOptions::snapshot is a snapshot of another DB");
 }
@@ -54,21 +58,14 @@ bool FindInMemtables(const ReadView& view, KeyLookup* lookup) {
   return true;
 }
 
-}  // namespace
-
-bool Engine::MayUse(const Snapshot* snapshot) const {
-  return snapshot == nullptr || snapshot->owner() == this;
+// As of when to read.  Takes the view because it must have been loaded before (LiveViews::visible).
+Sequence SequenceFor(const LiveViews& views, const ReadView& /*view*/, const ReadOptions& options) {
+  return options.snapshot != nullptr ? options.snapshot->sequence() : views.visible();
 }
 
-Sequence Engine::SequenceFor(const ReadView& /*view*/, const ReadOptions& options) const {
-  if (options.snapshot != nullptr) return options.snapshot->sequence();
-  // Acquire: the memtable holds all that this number counts.
-  return visible_sequence_.load(std::memory_order_acquire);
-}
-
-void Engine::Find(const ReadView& view, const Version::GetOptions& options,
-                  const Counters::Here& counters, uint64_t lookups, KeyLookup* lookup) {
-  if (lookups % kLookupsPerNote == 0) NoteReads();
+// `lookups`: that the thread has made, with this one.
+void Find(const ReadView& view, const Version::GetOptions& options, const Counters::Here& counters,
+          uint64_t lookups, KeyLookup* lookup) {
   if (FindInMemtables(view, lookup)) {
     counters.Add(Counter::kMemtableHits, 1);
   } else {
@@ -78,9 +75,62 @@ void Engine::Find(const ReadView& view, const Version::GetOptions& options,
   if (lookup->result.answer == TableAnswer::kFound) counters.Add(Counter::kLookupsFound, 1);
 }
 
+// Looks up some keys of a MultiGet side by side.
+struct LookupsTogether {
+  const ReadView& view;
+  const Sequence sequence;
+  const bloom::DigestSeed& digest_seed;
+  const bool fill_cache;
+  FileSystem* const file_system;
+  const Counters::Here counters;
+  // True if Engine::NoteReads is due.  Throws std::bad_alloc if there is no memory to begin with.
+  bool Find(std::span<const std::string_view> keys,
+            std::span<absl::StatusOr<std::optional<std::string>>> answers) const;
+};
+
+bool LookupsTogether::Find(std::span<const std::string_view> keys,
+                           std::span<absl::StatusOr<std::optional<std::string>>> answers) const {
+  std::vector<KeyLookup> lookups;  // of those that no memtable knows
+  std::vector<size_t> numbers;     // whose they are
+  lookups.reserve(keys.size());
+  numbers.reserve(keys.size());
+  const EpochGuard guard;
+  bool note_is_due = false;
+  const auto give = [&](size_t i, const absl::Status& status, const LookupResult& result) {
+    if (!status.ok()) {
+      answers[i] = status;
+    } else if (result.answer != TableAnswer::kFound) {
+      answers[i].emplace();
+    } else {
+      counters.Add(Counter::kLookupsFound, 1);
+      answers[i] = CatchOutOfMemory([&]() -> absl::StatusOr<std::optional<std::string>> {
+        return std::string(result.value);
+      });
+    }
+  };
+  for (size_t i = 0; i < keys.size(); ++i) {
+    KeyLookup& lookup = lookups.emplace_back(keys[i], sequence, digest_seed);
+    numbers.push_back(i);
+    const uint64_t count = counters.Add(Counter::kLookups, 1);
+    lookup.doubt_filters = count % kDoubtOneIn == 0;
+    note_is_due |= count % kLookupsPerNote == 0;
+    if (!FindInMemtables(view, &lookup)) continue;
+    counters.Add(Counter::kMemtableHits, 1);
+    give(i, absl::OkStatus(), lookup.result);
+    lookups.pop_back();
+    numbers.pop_back();
+  }
+  view.version->MultiGet(lookups, {.fill_cache = fill_cache}, file_system, counters);
+  for (size_t i = 0; i < lookups.size(); ++i)
+    give(numbers[i], lookups[i].status, lookups[i].result);
+  return note_is_due;
+}
+
+}  // namespace
+
 absl::StatusOr<bool> Engine::Get(std::string_view key, const ReadOptions& options,
                                  const ValueSink& sink, Explanation* explanation) {
-  if (!MayUse(options.snapshot)) return SnapshotOfAnother();
+  if (!IsOf(this, options.snapshot)) return SnapshotOfAnother();
   const Counters::Here counters(&counters_);
   const uint64_t lookups = counters.Add(Counter::kLookups, 1);
   const bool is_timed = lookups % kGetsPerTime == 0;  // Explain is among them
@@ -88,10 +138,12 @@ absl::StatusOr<bool> Engine::Get(std::string_view key, const ReadOptions& option
   if (is_timed) [[unlikely]]
     from = store_.environment.clock->MonotonicNanos();
   const EpochGuard guard;
-  const ReadView* view = view_.Load();
+  const ReadView* view = views_.Load();
   if (view == nullptr) [[unlikely]]
     return StoreIsClosed();
-  KeyLookup lookup(key, SequenceFor(*view, options), digest_seed_);
+  if (lookups % kLookupsPerNote == 0) [[unlikely]]
+    NoteReads();
+  KeyLookup lookup(key, SequenceFor(views_, *view, options), job_context_.digest_seed);
   lookup.explanation = explanation;
   if (explanation != nullptr) {
     explanation->key = std::string(key);
@@ -116,82 +168,50 @@ absl::StatusOr<bool> Engine::Get(std::string_view key, const ReadOptions& option
 std::vector<absl::StatusOr<std::optional<std::string>>> Engine::MultiGet(
     std::span<const std::string_view> keys, const ReadOptions& options) {
   std::vector<absl::StatusOr<std::optional<std::string>>> answers(keys.size());
-  if (!MayUse(options.snapshot)) {
+  if (!IsOf(this, options.snapshot)) {
     std::fill(answers.begin(), answers.end(), SnapshotOfAnother());
     return answers;
   }
   // The view is shared, and a guard stands for some keys at a time: what a guard keeps from being
   // freed (blocks that fall out of the cache, in all stores) does not grow with the keys.
-  std::shared_ptr<const ReadView> view = view_.Share();
+  std::shared_ptr<const ReadView> view = views_.Share();
   if (view == nullptr) {
     for (auto& answer : answers) answer = StoreIsClosed();
     return answers;
   }
-  const Sequence sequence = SequenceFor(*view, options);
+  const Sequence sequence = SequenceFor(views_, *view, options);
   for (size_t begin = 0; begin < keys.size(); begin += kKeysTogether) {
     const size_t count = std::min(kKeysTogether, keys.size() - begin);
     const auto some_keys = keys.subspan(begin, count);
     const auto some_answers = std::span(answers).subspan(begin, count);
+    const LookupsTogether lookups{*view,
+                                  sequence,
+                                  job_context_.digest_seed,
+                                  options.fill_cache,
+                                  store_.environment.file_system,
+                                  Counters::Here(&counters_)};
+    bool note_is_due = false;
     const absl::Status status = CatchOutOfMemory([&] {
-      FindTogether(*view, some_keys, sequence, options.fill_cache, some_answers);
+      note_is_due |= lookups.Find(some_keys, some_answers);
       return absl::OkStatus();
     });
     // One by one they need less.
     for (size_t i = 0; !status.ok() && i < count; ++i) {
       const absl::Status alone = CatchOutOfMemory([&] {
-        FindTogether(*view, some_keys.subspan(i, 1), sequence, options.fill_cache,
-                     some_answers.subspan(i, 1));
+        note_is_due |= lookups.Find(some_keys.subspan(i, 1), some_answers.subspan(i, 1));
         return absl::OkStatus();
       });
       if (!alone.ok()) some_answers[i] = alone;
     }
+    if (note_is_due) NoteReads();
   }
-  LetGo(std::move(view));
+  views_.LetGo(std::move(view));
   return answers;
-}
-
-void Engine::FindTogether(const ReadView& view, std::span<const std::string_view> keys,
-                          Sequence sequence, bool fill_cache,
-                          std::span<absl::StatusOr<std::optional<std::string>>> answers) {
-  std::vector<KeyLookup> lookups;  // of those that no memtable knows
-  std::vector<size_t> numbers;     // whose they are
-  lookups.reserve(keys.size());
-  numbers.reserve(keys.size());
-  const EpochGuard guard;
-  const Counters::Here counters(&counters_);
-  const auto give = [&](size_t i, const absl::Status& status, const LookupResult& result) {
-    if (!status.ok()) {
-      answers[i] = status;
-    } else if (result.answer != TableAnswer::kFound) {
-      answers[i].emplace();
-    } else {
-      counters.Add(Counter::kLookupsFound, 1);
-      answers[i] = CatchOutOfMemory([&]() -> absl::StatusOr<std::optional<std::string>> {
-        return std::string(result.value);
-      });
-    }
-  };
-  for (size_t i = 0; i < keys.size(); ++i) {
-    KeyLookup& lookup = lookups.emplace_back(keys[i], sequence, digest_seed_);
-    numbers.push_back(i);
-    const uint64_t count = counters.Add(Counter::kLookups, 1);
-    lookup.doubt_filters = count % kDoubtOneIn == 0;
-    if (count % kLookupsPerNote == 0) NoteReads();
-    if (!FindInMemtables(view, &lookup)) continue;
-    counters.Add(Counter::kMemtableHits, 1);
-    give(i, absl::OkStatus(), lookup.result);
-    lookups.pop_back();
-    numbers.pop_back();
-  }
-  view.version->MultiGet(lookups, {.fill_cache = fill_cache}, store_.environment.file_system,
-                         counters);
-  for (size_t i = 0; i < lookups.size(); ++i)
-    give(numbers[i], lookups[i].status, lookups[i].result);
 }
 
 std::unique_ptr<Iterator> Engine::NewIterator(const ReadOptions& options) {
   try {
-    if (!MayUse(options.snapshot)) return NewEmptyIterator(SnapshotOfAnother());
+    if (!IsOf(this, options.snapshot)) return NewEmptyIterator(SnapshotOfAnother());
     return MakeIterator(options);
   } catch (const std::bad_alloc&) {
     return NewEmptyIterator(OutOfMemory());
@@ -199,9 +219,9 @@ std::unique_ptr<Iterator> Engine::NewIterator(const ReadOptions& options) {
 }
 
 std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
-  std::shared_ptr<const ReadView> view = view_.Share();
+  std::shared_ptr<const ReadView> view = views_.Share();
   if (view == nullptr) return NewEmptyIterator(StoreIsClosed());
-  const Sequence sequence = SequenceFor(*view, options);
+  const Sequence sequence = SequenceFor(views_, *view, options);
   Table::ScanOptions scan;
   scan.fill_cache = options.fill_cache;
   auto seek_reads = std::make_shared<SeekReads>(store_.environment.file_system);
@@ -221,81 +241,49 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
                        // With it goes, after the inputs that use it, `seek_reads`.
                        [self = shared_from_this(), view = std::move(view), level0,
                         seek_reads = std::move(seek_reads)](uint64_t seeks) mutable {
-                         self->LetGo(std::move(view));
-                         self->CountSeeks(seeks, level0);
+                         self->views_.LetGo(std::move(view));
+                         const Counters::Here counters(&self->counters_);
+                         self->level0_account_.CountSeeks(seeks, level0, counters);
+                         const uint64_t count = counters.Add(Counter::kSeeks, seeks);
+                         if (count / kSeeksPerNote != (count - seeks) / kSeeksPerNote)
+                           self->NoteReads();
                        });
-}
-
-void Engine::CountSeeks(uint64_t seeks, const Level0Account::Seen& level0) {
-  const Counters::Here counters(&counters_);
-  level0_account_.CountSeeks(seeks, level0, counters);
-  const uint64_t count = counters.Add(Counter::kSeeks, seeks);
-  if (count / kSeeksPerNote != (count - seeks) / kSeeksPerNote) NoteReads();
-}
-
-void Engine::LetGo(std::shared_ptr<const ReadView> view) {
-  // Others hold it, and one of them will be the last.
-  const std::weak_ptr<const ReadView> left = view;
-  if (view.use_count() > 1) view.reset();
-  // Freeing the view's memtables and files may take long: a job does it.
-  if (view != nullptr && RetireView(&view)) return;
-  view.reset();
-  if (left.expired() && !obsolete_.empty()) CollectGarbage();
-}
-
-bool Engine::RetireView(std::shared_ptr<const ReadView>* view) {
-  ReadViewCell::Prepared last;
-  const absl::Status prepared = CatchOutOfMemory([&] {
-    // In a forked child the lock may be held by a thread that is not here.
-    TRELLIS_RETURN_IF_ERROR(CheckProcess());
-    last = view_.Prepare(*view);
-    return absl::OkStatus();
-  });
-  if (!prepared.ok()) return false;
-  MutexLock lock(&mutex_);
-  // Relaxed: Close, which sets it, waits under this lock for jobs that were scheduled before.
-  if (closing_.load(std::memory_order_relaxed) || scheduler_ == nullptr) return false;
-  view->reset();
-  view_.Retire(std::move(last));
-  ScheduleCollection();
-  return true;
 }
 
 Sequence Engine::TakeSnapshot() {
   MutexLock lock(&mutex_);
-  snapshots_.Add(last_sequence_);
-  return last_sequence_;
+  return sequences_.Take();
 }
 
 void Engine::ReleaseSnapshot(Sequence sequence) {
   // The lock may be held by a thread that is not here.
   if (!CheckProcess().ok()) return;
   MutexLock lock(&mutex_);
-  snapshots_.Remove(sequence);
+  sequences_.Release(sequence);
 }
 
 uint64_t Engine::ApproximateBytes(std::string_view from, std::optional<std::string_view> to) {
   const EpochGuard guard;
-  const ReadView* const view = view_.Load();
+  const ReadView* const view = views_.Load();
   return view != nullptr ? view->version->ApproximateBytes(from, to) : 0;
 }
 
 Statistics Engine::GetStatistics() {
   Statistics statistics;
   counters_.SumInto(&statistics);
-  if (std::shared_ptr<const ReadView> view = view_.Share(); view != nullptr) {
+  if (std::shared_ptr<const ReadView> view = views_.Share(); view != nullptr) {
     view->version->Describe(&statistics);
     statistics.memtable_bytes = view->memtable_bytes();
-    LetGo(std::move(view));
+    views_.LetGo(std::move(view));
   }
   statistics.block_cache_bytes = block_cache_.used_bytes();
   statistics.block_cache_capacity_bytes = block_cache_.capacity_bytes();
-  statistics.reserve_bytes = reserve_.held_bytes();
-  statistics.puts_refused = ArePutsRefused() ? 1 : 0;
+  statistics.reserve_bytes = reserves_.held_bytes();
+  statistics.puts_refused = reserves_.ArePutsRefused() ? 1 : 0;
   statistics.listener_calls = events_->calls();
   statistics.listener_nanos = events_->nanos();
   statistics.filter_goal = options_.filter_goal.ToText();
-  statistics.recovery = recovery_;
+  statistics.recovery = lifetime_.recovery();
   statistics.SumLevels();
   return statistics;
 }

@@ -1,4 +1,4 @@
-// Engine: what failed, and how the store recovers without being opened again.
+// Engine: how the store recovers from failures without being opened again.
 #include <string>
 #include <utility>
 
@@ -8,36 +8,18 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-void Engine::AddFailure(FailureKind kind, const absl::Status& status) {
-  if (!failures_.Add(kind, status)) return;
-  counters_.Add(Counter::kBackgroundErrors, 1);
-  Failure event;
-  event.kind = kind;
-  event.status = status;
-  event.writes_stopped = kind == FailureKind::kLog || kind == FailureKind::kManifest;
-  events_->Add(std::move(event));
-  work_done_.SignalAll();
-}
-
-absl::Status Engine::Refusal(const absl::Status& failure) {
-  return absl::AbortedError(
-      Concat("the store takes no more writes after an earlier failure (DB::Resume tries to recover "
-             "it): ",
-             MessageOf(failure)));
-}
-
 absl::Status Engine::GetFailure() {
   MutexLock lock(&mutex_);
-  TRELLIS_RETURN_IF_ERROR(CheckOpen());
-  return failures_.First();
+  TRELLIS_RETURN_IF_ERROR(lifetime_.Check());
+  return jobs_.failures().First();
 }
 
 absl::Status Engine::Resume() {
   TRELLIS_RETURN_IF_ERROR(events_->CheckMayWait("DB::Resume"));
-  TRELLIS_RETURN_IF_ERROR(CheckOpen());
+  TRELLIS_RETURN_IF_ERROR(lifetime_.Check());
   if (options_.mode == OpenMode::kReadOnly) return absl::OkStatus();  // nothing was written
-  Writer resume{Writer::Task::kResume, nullptr, false, false, {}, {}};
-  const Call call(this);
+  Writer resume{Writer::Task::kResume};
+  const Call call(&lifetime_);
   TRELLIS_RETURN_IF_ERROR(call.status());
   const absl::Status status = Enqueue(&resume);
   // Also where nothing had failed: there may be space again.
@@ -46,47 +28,45 @@ absl::Status Engine::Resume() {
 }
 
 // After a failure it is unknown what is in the log and in the manifest, and which manifest is the
-// current one.  So none of them is used any more.  What readers see now, which is exactly what was
-// acknowledged, is what the store goes on from: its memtables become tables, and there are a new
-// log and a new manifest, as when a store is opened.
+// current one.  So none of them is used any more.  The store goes on from what readers see now,
+// which is exactly what was acknowledged: the memtables become tables, and there are a new log and
+// a new manifest, as when a store is opened.
 absl::Status Engine::RecoverFromFailures() {
-  if (failures_.First().ok()) return absl::OkStatus();
+  if (jobs_.failures().First().ok()) return absl::OkStatus();
   const uint64_t from = store_.environment.clock->MonotonicNanos();
-  is_recovering_ = true;
-  while (flush_scheduled_ || compactions_ > 0 || next_log_ == NextLog::kBeingMade)
-    scheduler_->Wait(&mutex_, &work_done_);
+  jobs_.BeginRecovery();
+  while (jobs_.HasFlushOrCompaction() || memtable_logs_.is_next_being_made()) jobs_.Wait(&mutex_);
   // Only jobs and the writer whose turn it is replace views.
-  const std::shared_ptr<const ReadView> view = current_view_;
+  const std::shared_ptr<const ReadView> view = CurrentView();
   mutex_.Unlock();
   absl::Status forgotten;
   const auto start_over = [&] { return StartOver(*view, &forgotten); };
   absl::Status status = CatchOutOfMemory(start_over);
-  if (IsDiskFull(status) && ReleaseReserves()) status = CatchOutOfMemory(start_over);
+  if (IsDiskFull(status) && reserves_.Release()) status = CatchOutOfMemory(start_over);
   mutex_.Lock();
-  is_recovering_ = false;
   Resumed event;
   event.nanos = store_.environment.clock->MonotonicNanos() - from;
   event.status = status;
   events_->Add(std::move(event));
   schedule_.NoteChange();
-  if (status.ok()) failures_.Clear();
-  // The log that is there may have lost its name, and the next sync would not tell.
-  if (!status.ok() && !forgotten.ok()) AddFailure(FailureKind::kLog, forgotten);
+  jobs_.EndRecovery(status.ok());
+  // The existing log may have lost its name, and the next sync would not tell.
+  if (!status.ok() && !forgotten.ok()) jobs_.AddFailure(FailureKind::kLog, forgotten);
   ScheduleWork();
-  work_done_.SignalAll();
-  // Not what fails from here on, perhaps at once: an error would say that nothing was recovered,
-  // and leave the outcome of the writes before it open.
+  jobs_.WakeAll();
+  // Failures from here on, perhaps at once, do not count: an error would say that nothing was
+  // recovered, and leave the outcome of the writes before it open.
   return status;
 }
 
-// `forgotten` is set to the failed sync of names, if there was one, on which from then on none may
-// be relied.
+// `forgotten` is set to the failed sync of names, if there was one.  From then on no name that it
+// was for may be relied on.
 absl::Status Engine::StartOver(const ReadView& view, absl::Status* forgotten) {
   forgotten->Update(store_.directory->ForgetFailedSync());
   forgotten->Update(store_.log_directory().ForgetFailedSync());
   TRELLIS_ASSIGN_OR_RETURN(const Current current, ReadCurrent(*store_.directory, kCurrentFileName));
   ManifestState state;
-  state.digest_seed = digest_seed_;
+  state.digest_seed = job_context_.digest_seed;
   std::array<OpenTables, kLevels> levels;
   for (int i = 0; i < kLevels; ++i) levels[static_cast<size_t>(i)] = view.version->level(i);
   NewFiles made;

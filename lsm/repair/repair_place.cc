@@ -5,6 +5,7 @@
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "lsm/compaction/filter_plan.h"
+#include "lsm/compaction/table_output.h"
 #include "lsm/repair/repair_job.h"
 #include "lsm/version/age_order.h"
 #include "lsm/version/key_order.h"

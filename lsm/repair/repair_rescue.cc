@@ -6,6 +6,7 @@
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "lsm/compaction/filter_plan.h"
+#include "lsm/compaction/table_output.h"
 #include "lsm/limits.h"
 #include "lsm/repair/repair_job.h"
 #include "lsm/store/recovery.h"

@@ -31,6 +31,11 @@ struct StoreDirectory {
   std::unique_ptr<FileLock> lock;
   std::unique_ptr<FileLock> log_lock;
 
+  // FailedPrecondition in a forked child, where nothing may be called at all.
+  absl::Status CheckHolder() const {
+    return lock != nullptr ? lock->CheckHolder() : absl::OkStatus();
+  }
+
   Directory& log_directory() const {
     return own_log_directory != nullptr ? *own_log_directory : *directory;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "lsm/bytes/escape.h"
@@ -386,6 +387,30 @@ void Version::Describe(Statistics* statistics) const {
 
 std::unique_ptr<Iterator> NewRunIterator(TableSpan tables, const Table::ScanOptions& options) {
   return std::make_unique<RunIterator>(tables, options);
+}
+
+std::array<OpenTables, kLevels> LevelsAfter(const Version& base, const VersionEdit& edit,
+                                            const OpenTables& outputs) {
+  std::set<uint64_t> removed;
+  for (const auto& entry : edit.removed) removed.insert(entry.number);
+  std::array<OpenTables, kLevels> levels;
+  OpenTables at_hand = outputs;
+  for (int i = 0; i < kLevels; ++i) {
+    for (const auto& table : base.level(i)) {
+      if (removed.contains(table->meta.number)) {
+        at_hand.push_back(table);
+      } else {
+        levels[static_cast<size_t>(i)].push_back(table);
+      }
+    }
+  }
+  for (const auto& added : edit.added) {
+    const auto table = std::find_if(at_hand.begin(), at_hand.end(), [&](const auto& each) {
+      return each->meta.number == added.table.number;
+    });
+    levels[static_cast<size_t>(added.level)].push_back(*table);
+  }
+  return levels;
 }
 
 }  // namespace lsm

@@ -187,6 +187,11 @@ class Version {
 // Iterates over the sorted, disjoint tables of one run, which must outlive it.
 std::unique_ptr<Iterator> NewRunIterator(TableSpan tables, const Table::ScanOptions& options);
 
+// The tables of the base that the edit does not remove, and those that it adds: moved tables of the
+// base, and new ones out of `outputs`.
+std::array<OpenTables, kLevels> LevelsAfter(const Version& base, const VersionEdit& edit,
+                                            const OpenTables& outputs);
+
 }  // namespace lsm
 
 #endif  // TRELLIS_LSM_VERSION_VERSION_H_

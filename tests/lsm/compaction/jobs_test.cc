@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lsm/bytes/status.h"
+#include "lsm/compaction/table_output.h"
 #include "lsm/limits.h"
 #include "lsm/memtable/memtable.h"
 #include "tests/lsm/compaction/job_world.h"

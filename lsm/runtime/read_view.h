@@ -1,6 +1,6 @@
-// What a reader sees: one immutable bundle of pointers, and how it gets hold of it without a lock.
-#ifndef TRELLIS_LSM_ENGINE_READ_VIEW_H_
-#define TRELLIS_LSM_ENGINE_READ_VIEW_H_
+// A reader sees one immutable bundle of pointers, which it gets without a lock.
+#ifndef TRELLIS_LSM_RUNTIME_READ_VIEW_H_
+#define TRELLIS_LSM_RUNTIME_READ_VIEW_H_
 
 #include <atomic>
 #include <cstddef>
@@ -63,7 +63,7 @@ class ReadViewCell {
   }
 
   // A reference to the current view; null once closed.  It may be the last one that keeps obsolete
-  // files: readers release it by Engine::LetGo, jobs before they collect.
+  // files: readers release it by LiveViews::LetGo, jobs before they collect.
   std::shared_ptr<const ReadView> Share() const {
     const EpochGuard guard;
     // Sequentially consistent: see EpochGuard.
@@ -88,4 +88,4 @@ class ReadViewCell {
 
 }  // namespace lsm
 
-#endif  // TRELLIS_LSM_ENGINE_READ_VIEW_H_
+#endif  // TRELLIS_LSM_RUNTIME_READ_VIEW_H_

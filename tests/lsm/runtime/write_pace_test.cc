@@ -1,4 +1,4 @@
-#include "lsm/engine/write_pace.h"
+#include "lsm/runtime/write_pace.h"
 
 #include <gtest/gtest.h>
 

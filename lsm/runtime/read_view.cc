@@ -1,4 +1,4 @@
-#include "lsm/engine/read_view.h"
+#include "lsm/runtime/read_view.h"
 
 #include <optional>
 #include <utility>

@@ -10,8 +10,8 @@
 //                                                          is full
 //
 // Reads go on in any case.  Engine::Resume recovers from them all.  Not thread-safe.
-#ifndef TRELLIS_LSM_ENGINE_FAILURES_H_
-#define TRELLIS_LSM_ENGINE_FAILURES_H_
+#ifndef TRELLIS_LSM_RUNTIME_FAILURES_H_
+#define TRELLIS_LSM_RUNTIME_FAILURES_H_
 
 #include <array>
 #include <cstddef>
@@ -59,4 +59,4 @@ class Failures {
 
 }  // namespace lsm
 
-#endif  // TRELLIS_LSM_ENGINE_FAILURES_H_
+#endif  // TRELLIS_LSM_RUNTIME_FAILURES_H_

@@ -1,16 +1,17 @@
-// How fast writes may come while the background makes room for more of them: so fast that the room
-// that is left lasts until there is more.  So a store that is given more than it can take slows its
-// writers down a little all the time, instead of stopping them for as long as a job takes.
+// The pace of writes while background jobs make room for more of them.  Writes are slowed so far
+// that the room that is left lasts until there is more.  So a store that gets more writes than it
+// can take slows its writers down a little all the time, and does not stop them for as long as a
+// job takes.
 //
-// Room is made by a job, of which it is guessed how long it takes: as long a byte as those before
-// it.  With R bytes of room left and T nanoseconds to go until there is more, a byte costs T / R:
-// each write moves the moment at which the next one may begin by what its bytes cost.  What a write
-// takes of itself counts, so a writer slower than the background work never waits.  R and T
-// are looked at again for each write, which corrects a wrong guess.
+// A job makes room; its duration is estimated from the nanoseconds per byte of earlier jobs.  With
+// R bytes of room left and T nanoseconds until there is more, a byte costs T / R: each write moves
+// the start of the next one by the cost of its bytes.  The time that a write takes itself counts,
+// so a writer slower than the background work never waits.  R and T are taken again for each write,
+// which corrects a wrong estimate.
 //
 // Not thread-safe.
-#ifndef TRELLIS_LSM_ENGINE_WRITE_PACE_H_
-#define TRELLIS_LSM_ENGINE_WRITE_PACE_H_
+#ifndef TRELLIS_LSM_RUNTIME_WRITE_PACE_H_
+#define TRELLIS_LSM_RUNTIME_WRITE_PACE_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -19,18 +20,18 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// Jobs of one kind, of which at most one at a time is looked at.
+// Jobs of one kind, at most one at a time.
 class RoomMaker {
  public:
   bool runs() const { return runs_; }
 
-  // A job begins that has so many bytes to do.
+  // A job of this many bytes begins.
   void Begin(uint64_t now, uint64_t bytes) {
     runs_ = true;
     began_ = now;
     bytes_ = bytes;
   }
-  // It ended.  Only one that made room tells how long others take.
+  // The job ended.  Only a job that made room counts for the estimate.
   void End(uint64_t now, bool made_room) {
     if (runs_ && made_room && bytes_ > 0 && now > began_) {
       const auto bytes = static_cast<double>(bytes_);
@@ -41,24 +42,25 @@ class RoomMaker {
     runs_ = false;
   }
 
-  // Until it ends, about: where it takes longer than was guessed, a quarter of what it took so far,
-  // so that writes become slower and slower but do not stop.  0 if none runs.
+  // An estimate of the time until the job ends; 0 if none runs.  A job that takes longer than
+  // estimated counts for a quarter of its time so far, so that writes become slower and slower but
+  // do not stop.
   double NanosToGo(uint64_t now) const {
     if (!runs_ || now < began_) return 0;
     const auto took = static_cast<double>(now - began_);
     return std::max(NanosFor(bytes_) - took, took / 4);
   }
-  // What a job of so many bytes takes, about.
+  // An estimate for a job of this many bytes.
   double NanosFor(uint64_t bytes) const {
     return seen_nanos_ / seen_bytes_ * static_cast<double>(bytes);
   }
 
  private:
-  static constexpr double kNanosPerByteMax = 1000;  // whatever the clock says
+  static constexpr double kNanosPerByteMax = 1000;  // in case the clock jumps
 
-  // Of the jobs before, each half as much as the next one.  A job counts by its bytes: one of a few
-  // entries takes as long as its syncs, and says nothing of others.  Begins with what is believed
-  // as long as nothing is known.
+  // Sums over earlier jobs, each with half the weight of the next one.  A job counts by its bytes:
+  // a job of a few entries takes as long as its syncs, and says nothing about others.  The first
+  // values are a guess.
   double seen_bytes_ = 1 << 20;
   double seen_nanos_ = 10 * seen_bytes_;
   bool runs_ = false;
@@ -67,23 +69,24 @@ class RoomMaker {
 
 class WritePace {
  public:
-  // Shorter waits are put off: sleeping would cost more than it brings.  And no write waits longer.
+  // Shorter waits are put off, since sleeping would cost more than it gains.  No write waits
+  // longer.
   static constexpr uint64_t kWaitNanosMin = 100'000;
   static constexpr uint64_t kWaitNanosMax = 2'000'000;
 
-  // A write begins, of which a byte costs T / R; 0 if there is room enough.  Returns how long it
+  // A write begins; a byte of it costs T / R, or 0 if there is enough room.  Returns how long it
   // has to wait.
   uint64_t Begin(uint64_t now, double nanos_per_byte) {
     now_ = now;
     nanos_per_byte_ = nanos_per_byte;
     if (nanos_per_byte == 0) next_ = 0;
     if (next_ < now + kWaitNanosMin) return 0;
-    // Whatever the clock says, and however large a write was.
+    // In case the clock jumps or the write was large.
     next_ = std::min(next_, now + kDebtNanosMax);
     return std::min(next_ - now, kWaitNanosMax);
   }
 
-  // It had so many bytes.
+  // The write had this many bytes.
   void Spend(uint64_t bytes) {
     if (nanos_per_byte_ == 0) return;
     const double cost = nanos_per_byte_ * static_cast<double>(bytes);
@@ -95,10 +98,10 @@ class WritePace {
   static constexpr uint64_t kDebtNanosMax = 100'000'000;
 
   uint64_t next_ = 0;  // when the next write may begin
-  uint64_t now_ = 0;   // of the last one
+  uint64_t now_ = 0;   // when the last one began
   double nanos_per_byte_ = 0;
 };
 
 }  // namespace lsm
 
-#endif  // TRELLIS_LSM_ENGINE_WRITE_PACE_H_
+#endif  // TRELLIS_LSM_RUNTIME_WRITE_PACE_H_

@@ -1,0 +1,73 @@
+// Carries out one compaction that was chosen: moves its tables, merges them at once, or merges them
+// in small steps while space is short (steps.h).
+//
+// One thread: that of the job.  Errors: those of reading, writing and recording; Aborted if the
+// store is being closed.  After a full disk, Run may be called once more.
+#ifndef TRELLIS_LSM_COMPACTION_COMPACTION_RUN_H_
+#define TRELLIS_LSM_COMPACTION_COMPACTION_RUN_H_
+
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "bloom/core/abi.h"
+#include "lsm/base/counters.h"
+#include "lsm/compaction/compaction_schedule.h"
+#include "lsm/compaction/job_context.h"
+#include "lsm/compaction/jobs.h"
+#include "lsm/compaction/steps.h"
+#include "lsm/version/version.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+class CompactionRun {
+ public:
+  using Plan = std::shared_ptr<const CompactionPlan>;
+
+  // The current version, and the snapshots of the same moment.
+  struct Now {
+    std::shared_ptr<const Version> version;
+    SnapshotList snapshots;
+  };
+
+  // What it asks of the store.
+  struct Calls {
+    std::function<Now()> now;
+    std::function<bool()> is_room_short;
+    std::function<bool()> stop;  // the store is being closed
+    // Makes durable and visible that the result (null: a move) takes the place of what the plan, or
+    // a step of it, takes away.  With it, a `left` that is not null becomes the plan of the job.
+    std::function<absl::Status(const CompactionPlan& plan, const JobResult* result,
+                               const Plan& left)>
+        apply;
+    // Removes the files that a step has made obsolete.
+    std::function<void()> collect;
+  };
+
+  // All outlive it.  The job has a plan and has begun.
+  CompactionRun(const JobContext* context, Counters* counters, Calls calls,
+                CompactionSchedule::Job* job)
+      : context_(*context), counters_(*counters), calls_(std::move(calls)), job_(*job) {}
+  CompactionRun(const CompactionRun&) = delete;
+  CompactionRun& operator=(const CompactionRun&) = delete;
+
+  // A run that has gone in steps, and failed, goes on in steps.
+  absl::Status Run(JobResult* result);
+
+ private:
+  absl::Status RunAtOnce(JobResult* result);
+  absl::Status RunInSteps(JobResult* result);
+  // REQUIRES: something is left.
+  absl::Status TakeStep(PlanLeft* left, JobResult* total);
+
+  const JobContext& context_;
+  Counters& counters_;
+  const Calls calls_;
+  CompactionSchedule::Job& job_;
+  bool in_steps_ = false;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_COMPACTION_COMPACTION_RUN_H_

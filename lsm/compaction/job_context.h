@@ -1,0 +1,34 @@
+// What flushes and compactions need of the store.
+#ifndef TRELLIS_LSM_COMPACTION_JOB_CONTEXT_H_
+#define TRELLIS_LSM_COMPACTION_JOB_CONTEXT_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "bloom/core/abi.h"
+#include "bloom/hash.h"
+#include "lsm/environment.h"
+#include "lsm/filters/filter_allocation.h"
+#include "lsm/filters/filter_choice.h"
+#include "lsm/options.h"
+#include "lsm/table/table.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+// Everything outlives the jobs.
+struct JobContext {
+  const Options* options = nullptr;
+  Directory* directory = nullptr;  // of the tables
+  Clock* clock = nullptr;
+  RandomSource* random = nullptr;
+  bloom::DigestSeed digest_seed;
+  TableContext table_context;  // for opening what was written
+  FilterChoice filter_choice;
+  std::shared_ptr<const FilterAllocator> filter_allocator;  // null without Options::filter_goal
+  std::function<uint64_t()> new_file_number;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_COMPACTION_JOB_CONTEXT_H_

@@ -1,0 +1,95 @@
+#include "lsm/runtime/live_views.h"
+
+#include <optional>
+
+#include "lsm/bytes/status.h"
+
+namespace lsm::inline TRELLIS_ABI {
+namespace {
+
+// How long a job waits for readers of obsolete views and tables before it ends.
+constexpr int kCollectTrials = 10;
+constexpr uint64_t kCollectNanos = 1'000'000;
+
+}  // namespace
+
+void LiveViews::LetGo(std::shared_ptr<const ReadView> view) {
+  // Others hold it, and one of them will be the last.
+  const std::weak_ptr<const ReadView> left = view;
+  if (view.use_count() > 1) view.reset();
+  // Freeing the view's memtables and files may take long: a job does it.
+  if (view != nullptr && Retire(&view)) return;
+  view.reset();
+  if (left.expired() && !obsolete_.empty()) Collect();
+}
+
+bool LiveViews::Retire(std::shared_ptr<const ReadView>* view) {
+  Prepared last;
+  const absl::Status prepared = CatchOutOfMemory([&] {
+    // In a forked child the lock may be held by a thread that is not here.
+    TRELLIS_RETURN_IF_ERROR(store_.CheckHolder());
+    last = Prepare(*view);
+    return absl::OkStatus();
+  });
+  if (!prepared.ok()) return false;
+  MutexLock lock(mutex_);
+  // Closing waits, under this lock, for jobs that were scheduled before.
+  if (!jobs_->TakesJobs()) return false;
+  view->reset();
+  cell_.Retire(std::move(last));
+  ScheduleCollection();
+  return true;
+}
+
+bool LiveViews::Publish(Prepared prepared) {
+  const bool is_other_version = current_ == nullptr || current_->version != (*prepared)->version;
+  current_ = *prepared;
+  cell_.Publish(std::move(prepared));
+  return is_other_version;
+}
+
+size_t LiveViews::Collect() {
+  const size_t views = cell_.Collect();
+  if (!obsolete_.empty()) obsolete_.RemoveUnused();
+  events_.Deliver();
+  return views;
+}
+
+size_t LiveViews::CollectPatiently() {
+  size_t views = Collect();
+  for (int i = 0; views > 0 && i < kCollectTrials && !lifetime_.is_closing(); ++i) {
+    scheduler_->Pause(kCollectNanos);
+    views = Collect();
+  }
+  return views;
+}
+
+void LiveViews::CollectToTheEnd() {
+  if (CollectPatiently() == 0) return;
+  MutexLock lock(mutex_);
+  ScheduleCollection();
+}
+
+void LiveViews::ScheduleCollection() {
+  if (!jobs_->MaySchedule(BackgroundJobs::Job::kCollection)) return;
+  // Without memory for it, the next job collects.
+  jobs_->Schedule(BackgroundJobs::Job::kCollection, std::nullopt, [this] { RunCollection(); });
+}
+
+void LiveViews::RunCollection() {
+  const size_t views = CollectPatiently();
+  MutexLock lock(mutex_);
+  const bool goes_on = views > 0 && jobs_->ScheduleAgain(BackgroundJobs::Job::kCollection,
+                                                         [this] { RunCollection(); });
+  if (!goes_on) jobs_->End(BackgroundJobs::Job::kCollection);
+}
+
+void LiveViews::Close() {
+  cell_.Close();
+  cell_.Collect();
+  obsolete_.RemoveUnused();
+  // Another store may soon have files of the same names; the next opening takes what is left.
+  obsolete_.Close();
+}
+
+}  // namespace lsm

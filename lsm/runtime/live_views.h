@@ -1,0 +1,116 @@
+// The views of an open store: the current one, the last visible write, and views and files that are
+// obsolete but may still be in use.
+//
+//   Prepare      takes the memory that publishing needs
+//   Publish      replaces the current view
+//   Supersede    the files of these tables go once no reader holds them
+//   Collect      frees views and removes files that no reader can reach any more
+//
+// Threads: readers take no lock (Load, Share, visible).  Publish, Current and Drop are called with
+// the engine's mutex held.  The others take it themselves where they need it.  Errors: a file that
+// cannot be removed is tried again later.  Only Prepare throws.
+#ifndef TRELLIS_LSM_RUNTIME_LIVE_VIEWS_H_
+#define TRELLIS_LSM_RUNTIME_LIVE_VIEWS_H_
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "bloom/core/abi.h"
+#include "lsm/base/internal_key.h"
+#include "lsm/events/event_queue.h"
+#include "lsm/fs/mutex.h"
+#include "lsm/fs/scheduler.h"
+#include "lsm/runtime/background_jobs.h"
+#include "lsm/runtime/lifetime.h"
+#include "lsm/runtime/read_view.h"
+#include "lsm/store/obsolete_files.h"
+#include "lsm/store/store_directory.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+class LiveViews {
+ public:
+  using Prepared = ReadViewCell::Prepared;
+
+  // `mutex`, the engine's, guards the jobs.  All outlive it.
+  LiveViews(const StoreDirectory* store, EventQueue* events, Mutex* mutex, BackgroundJobs* jobs,
+            const Lifetime* lifetime)
+      : store_(*store),
+        scheduler_(store->environment.scheduler),
+        events_(*events),
+        mutex_(mutex),
+        jobs_(jobs),
+        lifetime_(*lifetime),
+        obsolete_(store->directory.get()) {}
+  LiveViews(const LiveViews&) = delete;
+  LiveViews& operator=(const LiveViews&) = delete;
+
+  // --- for readers ---
+
+  // The current view, for as long as the caller's EpochGuard stands; null once closed.
+  const ReadView* Load() const { return cell_.Load(); }
+  // A reference to it; null once closed.  Give it to LetGo in the end.
+  std::shared_ptr<const ReadView> Share() const { return cell_.Share(); }
+  // The last write that readers may see.  Load it after the view: a number that is older than the
+  // view's tables may have lost its entries to a flush or a compaction.
+  // Acquire: the memtable holds all writes up to this number.
+  Sequence visible() const { return visible_.load(std::memory_order_acquire); }
+  // Gives up a shared view, and removes the files that only it had kept.
+  void LetGo(std::shared_ptr<const ReadView> view) ABSL_LOCKS_EXCLUDED(*mutex_);
+
+  // --- publishing, with the engine's mutex held ---
+
+  Prepared Prepare(std::shared_ptr<const ReadView> view) { return cell_.Prepare(std::move(view)); }
+  // True if the version is another one than before.
+  bool Publish(Prepared prepared);
+  // Readers may see writes up to this one.
+  // Release: a thread that reads as of this number finds the entries in the memtable.
+  void ShowUpTo(Sequence sequence) { visible_.store(sequence, std::memory_order_release); }
+  // The view that was published last; null before the first one and after Drop.
+  const std::shared_ptr<const ReadView>& Current() const { return current_; }
+  // The store is being closed: there is no current view any more, but readers keep the last one
+  // until Close.
+  void Drop() { current_ = nullptr; }
+
+  // --- what is obsolete ---
+
+  // REQUIRES: the edit that removed the tables is durable.
+  void Supersede(ObsoleteFiles::Tables tables) { obsolete_.Add(std::move(tables)); }
+  // Whether the table is obsolete, and a reader may hold it.
+  bool IsHeld(uint64_t table) { return obsolete_.Has(table); }
+  // Delivers the events of files that were removed.  Returns how many views readers still hold.
+  size_t Collect();
+  // The same over and over, for as long as most lookups take: a guard that stands is that of one.
+  size_t CollectPatiently();
+  // The same; then a job goes on until no view is left: if nothing is written any more, no other
+  // job would.
+  void CollectToTheEnd() ABSL_LOCKS_EXCLUDED(*mutex_);
+  // From now on there is no view for new readers, and no file is removed.  Readers that began
+  // before go on with the view that they have.  REQUIRES: no job is left.
+  void Close();
+
+ private:
+  void ScheduleCollection() ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+  void RunCollection() ABSL_LOCKS_EXCLUDED(*mutex_);
+  // Has a job free what only this reference keeps; false if none can.
+  bool Retire(std::shared_ptr<const ReadView>* view) ABSL_LOCKS_EXCLUDED(*mutex_);
+
+  const StoreDirectory& store_;
+  Scheduler* const scheduler_;
+  EventQueue& events_;
+  Mutex* const mutex_;
+  BackgroundJobs* const jobs_ ABSL_PT_GUARDED_BY(*mutex_);
+  const Lifetime& lifetime_;
+  ReadViewCell cell_;
+  std::atomic<Sequence> visible_{0};
+  // The view in the cell.  Guarded by the engine's mutex.
+  std::shared_ptr<const ReadView> current_;
+  ObsoleteFiles obsolete_;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_RUNTIME_LIVE_VIEWS_H_

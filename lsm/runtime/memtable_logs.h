@@ -1,0 +1,78 @@
+// Which log holds the same writes as which memtable, and whether the log after them is made ahead
+// of time (lsm/store/log_set.h has the files).
+//
+// The next log goes through these states:
+//
+//   not begun    it is due once half a memtable is in the log in use, or was in the one before, so
+//                that a store that is opened for less pays nothing
+//   being made   by a job or a writer; writers that need it wait
+//   tried        it is there; or that failed, and the writer that seals the memtable makes it and
+//                gets the error
+//
+// Not thread-safe: the engine's mutex guards it.  Only StartingWith and Reserve take memory.
+#ifndef TRELLIS_LSM_RUNTIME_MEMTABLE_LOGS_H_
+#define TRELLIS_LSM_RUNTIME_MEMTABLE_LOGS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "bloom/core/abi.h"
+#include "lsm/base/internal_key.h"
+#include "lsm/event_listener.h"
+#include "lsm/runtime/read_view.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+class MemtableLogs {
+ public:
+  // The log that holds the same as a memtable.
+  struct MemtableLog {
+    uint64_t number = 0;
+    // Known once the memtable is sealed:
+    Sequence last_sequence = 0;  // in it
+    FlushReason reason = FlushReason::kMemtable;
+  };
+
+  // No memtable has a log yet.
+  MemtableLogs() = default;
+  // One memtable has this log.  The ids of all logs follow from the seed.
+  static MemtableLogs StartingWith(uint64_t number, uint64_t seed);
+  // The id of the log of this number.
+  uint64_t FileIdOf(uint64_t number) const;
+
+  // --- the memtables, oldest first ---
+
+  // For the next Seal, which then needs no memory.
+  void Reserve() { logs_.reserve(logs_.size() + 1); }
+  // The last memtable is sealed; the one after it has the log `next`.
+  void Seal(Sequence last_sequence, FlushReason reason, uint64_t next);
+  // REQUIRES: a memtable is sealed.
+  const MemtableLog& oldest() const { return logs_.front(); }
+  uint64_t number_after_oldest() const { return logs_[1].number; }
+  // The oldest memtable was flushed.
+  void RemoveOldest() { logs_.erase(logs_.begin()); }
+
+  // --- the next log ---
+
+  bool IsNextDue(const ReadView& view, uint64_t write_buffer_bytes) const;
+  // The same if the memtable is about to be sealed.
+  bool IsNextNeeded(const ReadView& view) const {
+    return next_ == Next::kNotBegun && !view.memtable->empty();
+  }
+  bool is_next_being_made() const { return next_ == Next::kBeingMade; }
+  void BeginNext() { next_ = Next::kBeingMade; }
+  // Made or failed.
+  void EndNext() { next_ = Next::kTried; }
+
+ private:
+  enum class Next : uint8_t { kNotBegun, kBeingMade, kTried };
+
+  uint64_t seed_ = 0;
+  // The sealed memtables', then the active one's.
+  std::vector<MemtableLog> logs_;
+  Next next_ = Next::kNotBegun;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_RUNTIME_MEMTABLE_LOGS_H_

@@ -1,0 +1,52 @@
+// The sequence numbers of an open store: the last one that was given, and those as of which callers
+// may still read.  (The last one that readers may see is in live_views.h.)
+//
+// Not thread-safe: the engine's mutex guards it.  Only Take and Snapshots take memory.
+#ifndef TRELLIS_LSM_RUNTIME_SEQUENCES_H_
+#define TRELLIS_LSM_RUNTIME_SEQUENCES_H_
+
+#include <cstdint>
+#include <set>
+
+#include "bloom/core/abi.h"
+#include "lsm/base/internal_key.h"
+#include "lsm/compaction/jobs.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+class Sequences {
+ public:
+  Sequence last() const { return last_; }
+  // At the opening.
+  void Start(Sequence last) { last_ = last; }
+  // Whether there are that many numbers left.  The highest number itself is never used: a batch's
+  // numbers must have one after them.
+  bool HaveRoomFor(uint64_t entries) const { return last_ + entries < kSequenceMax; }
+  // Numbers are given to that many entries.
+  void Advance(uint64_t entries) { last_ += entries; }
+
+  // A snapshot of now.
+  Sequence Take() {
+    snapshots_.insert(last_);
+    return last_;
+  }
+  // REQUIRES: it was taken, and not released as often.
+  void Release(Sequence sequence) { snapshots_.erase(snapshots_.find(sequence)); }
+
+  // Ascending, each once.
+  SnapshotList Snapshots() const {
+    SnapshotList list;
+    for (const Sequence sequence : snapshots_) {
+      if (list.empty() || list.back() != sequence) list.push_back(sequence);
+    }
+    return list;
+  }
+
+ private:
+  Sequence last_ = 0;
+  std::multiset<Sequence> snapshots_;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_RUNTIME_SEQUENCES_H_

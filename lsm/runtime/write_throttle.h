@@ -1,0 +1,51 @@
+// How long the next write waits while background jobs make room for it.  The pace of writes
+// (write_pace.h) follows from the state of the store.
+//
+// Two jobs make room: the flush of a sealed memtable, and a compaction of level 0 once that has
+// many tables.  Of compactions that run at once, the first one that merges level 0 counts.
+//
+// Not thread-safe: the engine's mutex guards it.  Nothing here fails or throws.
+#ifndef TRELLIS_LSM_RUNTIME_WRITE_THROTTLE_H_
+#define TRELLIS_LSM_RUNTIME_WRITE_THROTTLE_H_
+
+#include <cstdint>
+
+#include "bloom/core/abi.h"
+#include "lsm/compaction/compaction_schedule.h"
+#include "lsm/environment.h"
+#include "lsm/options.h"
+#include "lsm/runtime/read_view.h"
+#include "lsm/runtime/write_pace.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+class WriteThrottle {
+ public:
+  // Both outlive it.
+  WriteThrottle(const Options* options, Clock* clock) : options_(*options), clock_(*clock) {}
+
+  // Nanoseconds that the next write has to wait.  `has_compactions`: compactions run when due, and
+  // have not failed.
+  uint64_t NanosToWait(const ReadView& view, bool has_compactions);
+  // A write of so many bytes was committed.
+  void Spend(uint64_t bytes) { pace_.Spend(bytes); }
+
+  void BeginFlush(const Memtable& memtable);
+  void EndFlush(bool made_room);
+
+  // For each compaction that begins or ends.  `job` stands for it all the time, also in steps.
+  void BeginCompaction(const CompactionSchedule::Job* job);
+  void EndCompaction(const CompactionSchedule::Job* job, bool made_room);
+
+ private:
+  const Options& options_;
+  Clock& clock_;
+  WritePace pace_;
+  RoomMaker flush_room_;
+  RoomMaker level0_room_;
+  const CompactionSchedule::Job* level0_job_ = nullptr;  // that makes room there
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_RUNTIME_WRITE_THROTTLE_H_

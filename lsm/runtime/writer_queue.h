@@ -1,0 +1,68 @@
+// The queue of writes.  One writer at a time leads: it does its own task, and commits writes that
+// wait after it together with its own (group commit).
+//
+//   Join         waits until the writer leads, or another one has committed it
+//   BuildGroup   joins the batches of the leader and of writers after it
+//   Finish       ends the writers of the group, and calls the next leader
+//
+// Not thread-safe: the engine's mutex guards it, but not the bytes of a group, which are the
+// leader's until Finish.  Join and BuildGroup take memory.
+#ifndef TRELLIS_LSM_RUNTIME_WRITER_QUEUE_H_
+#define TRELLIS_LSM_RUNTIME_WRITER_QUEUE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "bloom/core/abi.h"
+#include "lsm/fs/mutex.h"
+#include "lsm/fs/scheduler.h"
+#include "lsm/write_batch.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+class WriterQueue {
+ public:
+  struct Writer {
+    enum class Task : uint8_t { kWrite, kSealMemtable, kResume };
+    Task task;
+    const WriteBatch* batch = nullptr;  // kWrite
+    bool sync = false;                  // kWrite
+    bool done = false;
+    absl::Status status = absl::OkStatus();  // when done
+    CondVar wake{};
+  };
+
+  // Writers that are committed together: the leader and those after it, to `last`.
+  struct Group {
+    Writer* last = nullptr;
+    bool sync = false;
+    std::string* bytes = nullptr;  // one batch of all entries
+  };
+
+  bool empty() const { return writers_.empty(); }
+
+  // True if the writer leads now; false if it is done.
+  bool Join(Writer* writer, Mutex* mutex, Scheduler* scheduler)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+
+  // REQUIRES: the leader's task is kWrite.  Takes no writer of another task, and none that syncs if
+  // the leader does not, which would then wait for the disk.  `may_put(bytes)`: whether a put may
+  // be in a group that then has so many bytes.
+  Group BuildGroup(const Writer& leader, absl::FunctionRef<bool(uint64_t)> may_put);
+
+  // All writers from the leader to `last` are done, with this status.  False: no writer is left.
+  bool Finish(Writer* leader, const Writer* last, const absl::Status& status);
+
+ private:
+  std::deque<Writer*> writers_;  // the leader first
+  std::string group_bytes_;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_RUNTIME_WRITER_QUEUE_H_

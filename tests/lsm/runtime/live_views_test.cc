@@ -1,0 +1,155 @@
+#include "lsm/runtime/live_views.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "lsm/base/epoch.h"
+#include "tests/lsm/runtime/runtime_world.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class LiveViewsTest : public testing::Test {
+ protected:
+  LiveViewsTest() : store_(StoreDirectory::Open(kStorePath, world_.SmallOptions()).value()) {
+    version_ = Version::Create({}).value();
+    Publish();
+  }
+  ~LiveViewsTest() override {
+    EXPECT_FALSE(lifetime_.BeginClosing([] { return false; }));
+    views_.Close();
+  }
+
+  // A view with a new memtable.  True if its version is another one than before.
+  bool Publish() {
+    auto view = std::make_shared<ReadView>();
+    view->memtable = std::make_shared<Memtable>();
+    view->version = version_;
+    LiveViews::Prepared prepared = views_.Prepare(std::move(view));
+    MutexLock lock(&world_.mutex);
+    return views_.Publish(std::move(prepared));
+  }
+  // Makes the file of a table.
+  void MakeTableFile(uint64_t number) {
+    ASSERT_OK(store_.directory->CreateExclusive(TableFileName(number)).status());
+  }
+
+  RuntimeWorld world_;
+  StoreDirectory store_;
+  BackgroundJobs jobs_{&world_.scheduler, &world_.counters, &world_.events};
+  Lifetime lifetime_{&world_.mutex, &jobs_};
+  LiveViews views_{&store_, &world_.events, &world_.mutex, &jobs_, &lifetime_};
+  std::shared_ptr<const Version> version_;
+};
+
+TEST_F(LiveViewsTest, PublishTellsWhetherTheVersionIsNew) {
+  EXPECT_FALSE(Publish());
+  version_ = Version::Create({}).value();
+  EXPECT_TRUE(Publish());
+  const EpochGuard guard;
+  EXPECT_EQ(views_.Load(), views_.Current().get());
+  EXPECT_EQ(views_.Load()->version, version_);
+}
+
+TEST_F(LiveViewsTest, AViewStaysForAGuard) {
+  const std::weak_ptr<const ReadView> first = views_.Current();
+  {
+    const EpochGuard guard;
+    ASSERT_NE(views_.Load(), nullptr);
+    Publish();
+    EXPECT_EQ(views_.Collect(), 1u);
+    EXPECT_FALSE(first.expired());
+  }
+  EXPECT_EQ(views_.Collect(), 0u);
+  EXPECT_TRUE(first.expired());
+}
+
+TEST_F(LiveViewsTest, AJobFreesTheLastReadersView) {
+  std::shared_ptr<const ReadView> shared = views_.Share();
+  const std::weak_ptr<const ReadView> first = shared;
+  Publish();
+  EXPECT_EQ(views_.Collect(), 0u);
+  views_.LetGo(std::move(shared));
+  EXPECT_FALSE(first.expired());
+  EXPECT_EQ(world_.scheduler.queued_count(), 1u);
+  world_.scheduler.RunAll();
+  EXPECT_TRUE(first.expired());
+  EXPECT_FALSE(jobs_.HasAny());
+}
+
+TEST_F(LiveViewsTest, AReaderFreesAViewThatOthersHoldWithoutAJob) {
+  std::shared_ptr<const ReadView> shared = views_.Share();
+  views_.LetGo(std::move(shared));
+  EXPECT_EQ(world_.scheduler.queued_count(), 0u);
+}
+
+TEST_F(LiveViewsTest, TheLastReaderOfAClosedStoreFreesTheView) {
+  std::shared_ptr<const ReadView> shared = views_.Share();
+  const std::weak_ptr<const ReadView> first = shared;
+  Publish();
+  views_.Collect();
+  jobs_.Stop();
+  views_.LetGo(std::move(shared));
+  EXPECT_TRUE(first.expired());
+  EXPECT_EQ(world_.scheduler.queued_count(), 0u);
+}
+
+TEST_F(LiveViewsTest, AJobGoesOnUntilNoViewIsLeft) {
+  {
+    const EpochGuard guard;
+    ASSERT_NE(views_.Load(), nullptr);
+    Publish();
+    views_.CollectToTheEnd();
+    EXPECT_TRUE(jobs_.HasAny());
+    world_.scheduler.Pause(0);  // runs the job
+    EXPECT_TRUE(jobs_.HasAny()) << "the view is still read";
+  }
+  world_.scheduler.RunAll();
+  EXPECT_FALSE(jobs_.HasAny());
+  EXPECT_EQ(views_.Collect(), 0u);
+}
+
+TEST_F(LiveViewsTest, AFileGoesOnceNoReaderHoldsItsTable) {
+  MakeTableFile(7);
+  auto table = std::make_shared<const OpenTable>();
+  ObsoleteFiles::Tables superseded;
+  superseded.emplace_back(7, table);
+  views_.Supersede(std::move(superseded));
+  views_.Collect();
+  EXPECT_TRUE(views_.IsHeld(7));
+  EXPECT_THAT(world_.FilesOf(FileKind::kTable), SizeIs(1));
+  table.reset();
+  views_.Collect();
+  EXPECT_FALSE(views_.IsHeld(7));
+  EXPECT_THAT(world_.FilesOf(FileKind::kTable), IsEmpty());
+}
+
+TEST_F(LiveViewsTest, CloseLeavesFilesThatReadersHold) {
+  MakeTableFile(7);
+  MakeTableFile(8);
+  const auto held = std::make_shared<const OpenTable>();
+  ObsoleteFiles::Tables superseded;
+  superseded.emplace_back(7, held);
+  superseded.emplace_back(8, std::weak_ptr<const OpenTable>());
+  views_.Supersede(std::move(superseded));
+  views_.Close();
+  EXPECT_THAT(world_.FilesOf(FileKind::kTable), SizeIs(1));
+  EXPECT_EQ(views_.Share(), nullptr);
+}
+
+TEST_F(LiveViewsTest, ReadersSeeWritesUpToTheShownOne) {
+  EXPECT_EQ(views_.visible(), 0u);
+  views_.ShowUpTo(12);
+  EXPECT_EQ(views_.visible(), 12u);
+}
+
+}  // namespace
+}  // namespace lsm

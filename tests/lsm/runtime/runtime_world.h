@@ -1,0 +1,41 @@
+// The surroundings of a part of an open store, for tests of one part alone.
+#ifndef TRELLIS_TESTS_LSM_RUNTIME_RUNTIME_WORLD_H_
+#define TRELLIS_TESTS_LSM_RUNTIME_RUNTIME_WORLD_H_
+
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "lsm/base/counters.h"
+#include "lsm/events/event_queue.h"
+#include "lsm/fs/mutex.h"
+#include "lsm/runtime/background_jobs.h"
+#include "lsm/runtime/lifetime.h"
+#include "tests/lsm/engine/narrow_scheduler.h"
+#include "tests/lsm/engine/world.h"
+
+namespace lsm {
+
+// A scheduler that runs a call of the test's instead of waiting.
+class CallingScheduler : public testing_support::SingleThreadScheduler {
+ public:
+  void Wait(Mutex* mutex, CondVar*) override ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    mutex->Unlock();
+    std::exchange(meanwhile, nullptr)();
+    mutex->Lock();
+  }
+  std::function<void()> meanwhile;
+};
+
+struct RuntimeWorld : World {
+  explicit RuntimeWorld(std::shared_ptr<EventListener> listener = nullptr)
+      : events(std::move(listener), &clock, kStorePath) {}
+
+  Counters counters;
+  EventQueue events;
+  Mutex mutex;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_TESTS_LSM_RUNTIME_RUNTIME_WORLD_H_

@@ -1,0 +1,35 @@
+#include "lsm/runtime/sequences.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace lsm {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+TEST(SequencesTest, SnapshotsAreListedOnceInOrder) {
+  Sequences sequences;
+  sequences.Start(7);
+  EXPECT_THAT(sequences.Snapshots(), IsEmpty());
+  EXPECT_EQ(sequences.Take(), 7u);
+  EXPECT_EQ(sequences.Take(), 7u);
+  sequences.Advance(2);
+  EXPECT_EQ(sequences.Take(), 9u);
+  EXPECT_THAT(sequences.Snapshots(), ElementsAre(7, 9));
+  sequences.Release(7);
+  EXPECT_THAT(sequences.Snapshots(), ElementsAre(7, 9)) << "one of two";
+  sequences.Release(7);
+  EXPECT_THAT(sequences.Snapshots(), ElementsAre(9));
+}
+
+TEST(SequencesTest, TheHighestNumberIsNeverUsed) {
+  Sequences sequences;
+  sequences.Start(kSequenceMax - 3);
+  EXPECT_TRUE(sequences.HaveRoomFor(2));
+  EXPECT_FALSE(sequences.HaveRoomFor(3));
+}
+
+}  // namespace
+}  // namespace lsm

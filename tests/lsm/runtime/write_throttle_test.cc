@@ -1,0 +1,105 @@
+#include "lsm/runtime/write_throttle.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "tests/lsm/engine/world.h"
+#include "tests/lsm/version/table_maker.h"
+
+namespace lsm {
+namespace {
+
+using Job = CompactionSchedule::Job;
+
+class WriteThrottleTest : public testing::Test {
+ protected:
+  WriteThrottleTest() : options_(world_.SmallOptions()) {
+    options_.level0_compaction_tables = 2;
+    options_.level0_stop_tables = 6;
+    view_.memtable = std::make_shared<Memtable>();
+    SetLevel0(0);
+  }
+
+  void SetLevel0(size_t tables) {
+    std::array<OpenTables, kLevels> levels;
+    for (size_t i = 0; i < tables; ++i)
+      levels[0].push_back(maker_.Make(++number_, {PutOf("a", number_)}));
+    view_.version = Version::Create(std::move(levels)).value();
+  }
+  // Whether a writer that writes as fast as it can has to wait.
+  bool Waits(bool has_compactions = true) {
+    bool waits = false;
+    for (int i = 0; i < 20; ++i) {
+      waits |= throttle_.NanosToWait(view_, has_compactions) > 0;
+      throttle_.Spend(options_.write_buffer_bytes / 4);
+    }
+    return waits;
+  }
+  std::shared_ptr<const CompactionPlan> PlanOf(int level) {
+    auto plan = std::make_shared<CompactionPlan>();
+    plan->level = level;
+    plan->inputs.push_back(maker_.Make(++number_, {PutOf("a", number_)}));
+    return plan;
+  }
+
+  World world_;
+  TableMaker maker_;
+  uint64_t number_ = 0;
+  Options options_;
+  ReadView view_;
+  WriteThrottle throttle_{&options_, &world_.clock};
+};
+
+TEST_F(WriteThrottleTest, NoWriteWaitsWhileThereIsRoom) {
+  SetLevel0(3);
+  EXPECT_FALSE(Waits());
+}
+
+TEST_F(WriteThrottleTest, WritesWaitForASlowFlush) {
+  view_.sealed.push_back(std::make_shared<Memtable>());
+  throttle_.BeginFlush(*view_.sealed[0]);
+  world_.clock.Advance(1'000'000'000);
+  EXPECT_TRUE(Waits());
+  throttle_.EndFlush(true);
+  view_.sealed.clear();
+  EXPECT_FALSE(Waits());
+}
+
+TEST_F(WriteThrottleTest, WritesWaitForLevel0FromHalfWayToTheStop) {
+  SetLevel0(4);
+  Job job;
+  job.plan = PlanOf(0);
+  throttle_.BeginCompaction(&job);
+  world_.clock.Advance(1'000'000'000);
+  EXPECT_TRUE(Waits());
+  EXPECT_FALSE(Waits(/*has_compactions=*/false)) << "no job makes room";
+  SetLevel0(3);
+  EXPECT_FALSE(Waits());
+}
+
+TEST_F(WriteThrottleTest, TheFirstCompactionOfLevel0Counts) {
+  SetLevel0(4);
+  Job first, second, below, move, nothing;
+  first.plan = PlanOf(0);
+  second.plan = PlanOf(0);
+  below.plan = PlanOf(1);
+  throttle_.BeginCompaction(&nothing);
+  throttle_.BeginCompaction(&below);
+  EXPECT_FALSE(Waits()) << "none of level 0 runs, and the estimate is short";
+  throttle_.BeginCompaction(&first);
+  world_.clock.Advance(1'000'000'000);
+  throttle_.BeginCompaction(&second);
+  throttle_.EndCompaction(&second, true);
+  throttle_.EndCompaction(&below, true);
+  EXPECT_TRUE(Waits()) << "the first one still runs";
+  first.plan = PlanOf(0);  // it goes on in steps
+  throttle_.EndCompaction(&first, false);
+  SetLevel0(0);
+  EXPECT_FALSE(Waits());
+  SetLevel0(4);
+  EXPECT_FALSE(Waits()) << "it has ended";
+}
+
+}  // namespace
+}  // namespace lsm
