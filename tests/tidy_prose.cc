@@ -117,14 +117,6 @@ bool IsWritten(std::string_view path) {
 // The rules' own examples have the words.
 bool HoldsExamples(std::string_view path) { return path.starts_with("tests/tidy_"); }
 
-// These folders' comments are not all rewritten yet.
-bool HasPlainComments(std::string_view path) {
-  for (const char* folder : {"lsm/engine/", "lsm/store/", "lsm/compaction/"}) {
-    if (path.starts_with(folder)) return false;
-  }
-  return !HoldsExamples(path);
-}
-
 // Calls `visit(path, index, prose)` for each line of prose, in lower case, with a blank at each
 // end.
 template <typename Visit>
@@ -187,7 +179,7 @@ Complaints SentencesHaveSubjects(const Tree& tree) {
     }
   }
   ForEachLine(tree, IsCode, [&](const std::string& path, size_t i, std::string_view line) {
-    if (!HasPlainComments(path) || !Trimmed(line).starts_with("// ")) return;
+    if (HoldsExamples(path) || !Trimmed(line).starts_with("// ")) return;
     const std::string_view comment = CommentOf(path, line);
     const std::string_view word = comment.substr(0, comment.find(' '));
     if (lacks_subject(word) && !Contains(comment, "?"))

@@ -31,7 +31,7 @@ class CompactionRun {
     SnapshotList snapshots;
   };
 
-  // What it asks of the store.
+  // The run asks the store by these.
   struct Calls {
     std::function<Now()> now;
     std::function<bool()> is_room_short;

@@ -1,5 +1,5 @@
-// Which compactions run, which ranges are to be compacted on request, and whether it is worth
-// looking for another compaction.
+// The compactions that run, the ranges that calls ask to compact, and whether it is worth looking
+// for another compaction.
 //
 // A job goes through these steps:
 //
@@ -52,7 +52,7 @@ class CompactionSchedule {
     // There is no plan: nothing is due, or all due work conflicts with running compactions.
     bool found_nothing = false;
     bool has_begun = false;
-    uint64_t revision = 0;  // as of which it chose
+    uint64_t revision = 0;  // when it chose
   };
 
   using Plans = std::vector<std::shared_ptr<const CompactionPlan>>;
@@ -67,7 +67,7 @@ class CompactionSchedule {
   bool IsDue(const Version& version, const Options& options) const {
     return !requests_.empty() || DueLevel(version, options, running_).has_value();
   }
-  // Something may be compacted that could not be before: the version changed, for instance.
+  // There may be more to compact than before: the version changed, for instance.
   void NoteChange() { ++revision_; }
 
   void Add(Request* request);
@@ -97,10 +97,10 @@ class CompactionSchedule {
   Plans running_;  // no two of them conflict (lsm/compaction/picker.h)
   size_t most_running_ = 0;
   bool is_choosing_ = false;  // a job that is scheduled or runs has not begun
-  // Another number whenever there may be something to compact that could not be before: the version
-  // changed, a compaction ended, or one was asked for.
+  // Changes whenever there may be more to compact than before: the version changed, a compaction
+  // ended, or one was requested.
   uint64_t revision_ = 1;
-  uint64_t idle_revision_ = 0;  // as of which a job found nothing
+  uint64_t idle_revision_ = 0;  // when a job found nothing
 };
 
 }  // namespace lsm

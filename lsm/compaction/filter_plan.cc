@@ -23,7 +23,7 @@ constexpr double kTableExcess = 1.1;
 // Reasons that the hotness of keys is given as, from there on.
 constexpr int kHotStep = 2;  // a factor of 2
 
-// What a job is about to write, about.
+// An estimate of the output of a job.
 struct PlannedOutput {
   int level = 0;
   uint32_t run = 0;  // of the level, which it becomes or joins; in level 0 it is one for itself
@@ -78,7 +78,7 @@ class RunsAfterJob {
     double keys_written = 0;
   };
 
-  // What stays of a run's tables, and what joins them there, if anything does.
+  // The tables of a run that stay, and the outputs that join them, if any.
   void AddRun(TableSpan tables, bool is_joined) {
     std::map<int, Part> parts;
     double bytes = 0, keys = 0;

@@ -22,8 +22,8 @@ namespace lsm::inline TRELLIS_ABI {
 // ValidateOptions let pass.
 absl::Status ChooseFilters(const Options& options, JobContext* context);
 
-// What Options::filter_kind and target_fpp say.  For a repair, too, which does not know the sizes
-// of the runs: what it writes gets what the goal wants when it is compacted.
+// The filter of Options::filter_kind and target_fpp.  Also for a repair, which does not know the
+// sizes of the runs: its tables get the filters of the goal when they are compacted.
 TableFilter UsualFilter(const JobContext& context, int level);
 
 // For the table of a flush of about so many keys; as of average hotness, for its memtable does not

@@ -1,4 +1,4 @@
-// What flushes and compactions need of the store.
+// The parts of the store that flushes and compactions need.
 #ifndef TRELLIS_LSM_COMPACTION_JOB_CONTEXT_H_
 #define TRELLIS_LSM_COMPACTION_JOB_CONTEXT_H_
 

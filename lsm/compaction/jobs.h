@@ -20,7 +20,7 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// What a job did: tables that are written, synced and open, but part of no version yet.
+// The result of a job: tables that are written, synced and open, but part of no version yet.
 struct JobResult {
   OpenTables outputs;
   int output_level = 0;
@@ -52,7 +52,7 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
                                         const CompactionPlan& plan, const SnapshotList& snapshots,
                                         const std::function<bool()>& stop);
 
-// What the outcome of a plan changes (a trivial move has no result).
+// The edit that a plan and its result make (a trivial move has no result).
 VersionEdit EditOf(const CompactionPlan& plan, const JobResult* result);
 
 }  // namespace lsm

@@ -43,12 +43,12 @@ class OutputFilters {
         scale_(scale),
         table_bytes_(table_bytes) {}
 
-  // Of all choices.
+  // For all choices.
   void set_partition_bytes(size_t bytes) {
     for (Choice& choice : choices_) choice.filter.partition_bytes = bytes;
   }
 
-  // Of a table that begins with this key.
+  // The filter of a table that begins with this key.
   const TableFilter& For(std::string_view user_key) const;
 
   // Counts that a table inherits that holds the keys from `smallest` to `largest`.

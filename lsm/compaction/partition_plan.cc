@@ -14,7 +14,7 @@ constexpr uint64_t kWholeBytes = uint64_t{64} << 10;
 constexpr uint64_t kWholePartOfCache = 16;
 constexpr uint64_t kPartitionPartOfCache = 64;
 constexpr size_t kPartitionBytesMin = 64;
-// Of a data block in an index, about.
+// The entry of a data block in an index takes about this much.
 constexpr double kIndexBytesPerBlock = 24;
 
 }  // namespace

@@ -201,7 +201,7 @@ bool KeepsOneRun(const Version& version, const Options& options, int level) {
   return false;
 }
 
-// What of a level is not on its way down yet.
+// The part of a level that is not on its way down yet.
 struct Remaining {
   size_t runs = 0;
   uint64_t bytes = 0;
@@ -368,7 +368,7 @@ std::optional<CompactionPlan> PickCompaction(const Version& version, const Optio
     std::optional<CompactionPlan> plan = PickFrom(version, options, due.level, running);
     if (plan) return plan;
   }
-  // What is due and cannot begin beside what runs must not wait for readers' merges as well.
+  // Due work that conflicts with running plans must not wait for readers' merges as well.
   if (!due_levels.empty() || !IsPaidByReaders(version, options, running, paid_bytes))
     return std::nullopt;
   std::optional<CompactionPlan> plan = PickFrom(version, options, 0, running);

@@ -82,14 +82,15 @@ struct Level0Reads {
   uint64_t seeks = 0;  // of iterators, once for each of its tables
 };
 
-// What they paid, in bytes that could have been read, merged and written meanwhile, which takes 7
-// to 8 ns each.  On a machine where an access to memory takes 0.2 us, each table of level 0 makes a
-// lookup whose key it does not hold 17 to 30 ns longer (all filters' lines are fetched at once), or
-// 0.5 us where it has no filter, and a seek 0.2 to 0.3 us; all in memory.
+// The price of these reads, in bytes that could have been read, merged and written in the same
+// time, at 7 to 8 ns per byte.  The figures hold for tables in memory on a machine with a memory
+// latency of 0.2 us.  There each table of level 0 adds 17 to 30 ns to a lookup whose key it does
+// not hold (the lines of all filters are fetched at once), or 0.5 us without a filter, and 0.2 to
+// 0.3 us to a seek.
 inline constexpr uint64_t kBytesMergedPerAsk = 4;
 inline constexpr uint64_t kBytesMergedPerRead = 64;
 inline constexpr uint64_t kBytesMergedPerSeek = 32;
-// What it takes to sync a table, its name and the manifest, however small: 8 ms.
+// The syncs of a table, its name and the manifest take 8 ms, also for a small table.
 inline constexpr uint64_t kBytesMergedPerJob = uint64_t{1} << 20;
 uint64_t BytesPaidBy(const Level0Reads& reads);
 
@@ -137,8 +138,8 @@ uint64_t LevelBytesMax(const Options& options, int level);
 std::optional<int> DueLevel(const Version& version, const Options& options,
                             RunningPlans running = {});
 
-// Of the merge of level 0 that readers may pay for: at most so many bytes, as BytesPaidBy counts
-// them; nothing if there would be no fewer runs for it.  Needs no memory.
+// The highest price of the merge of level 0 that readers may pay for, in bytes as BytesPaidBy
+// counts them; nothing if the merge would not leave fewer runs.  Needs no memory.
 std::optional<uint64_t> PriceForReaders(const Version& version, const Options& options);
 // Whether one of them takes from level 0.
 bool TakeFromLevel0(RunningPlans running);
@@ -146,19 +147,18 @@ bool TakeFromLevel0(RunningPlans running);
 bool IsPaidByReaders(const Version& version, const Options& options, RunningPlans running,
                      uint64_t paid_bytes);
 
-// What to do about DueLevel, or, if all that could be done there conflicts with what is running,
-// about the level that is over its limit by most but for that one, and so on.  If no level is over
-// its limit and readers have paid so much, about level 0.  Else nothing.  From a level that is
-// leveled:
-//   Level 0: the oldest table and all that overlap it, so that no older version is left above a
-//            newer one; or the next one, if that conflicts.
-//   Below:   the table that overlaps the fewest bytes below per byte of its own, so that the least
-//            is rewritten; or the next one.
-// From a tiered one: all of it.
+// A plan for DueLevel.  If all plans there conflict with running ones, a plan for the level that is
+// next furthest over its limit, and so on.  If no level is over its limit and readers have paid
+// enough, a plan for level 0.  Otherwise nothing.  From a leveled level it takes:
+//   level 0: the oldest table and all that overlap it, so that no older version is left above a
+//            newer one; or the next table, if that conflicts
+//   below:   the table that overlaps the fewest bytes below per byte of its own, so that the least
+//            is rewritten; or the next table, if that conflicts
+// From a tiered level it takes all tables.
 std::optional<CompactionPlan> PickCompaction(const Version& version, const Options& options,
                                              RunningPlans running = {}, uint64_t paid_bytes = 0);
 
-// What the plan takes of what readers paid.
+// The part of the readers' payment that the plan takes.
 uint64_t PriceOf(const CompactionPlan& plan);
 
 // One step of bringing [from, to) (nullopt: unbounded) down, in any style: all tables of `level` in

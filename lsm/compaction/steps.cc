@@ -20,7 +20,7 @@ bool IsInOutputRun(const CompactionPlan& plan, const Taken& taken) {
   return taken.level == plan.output_level && taken.table->meta.run == plan.output_run;
 }
 
-// Of two sources, or of two tables of the output run.
+// The order of two sources, or of two tables of the output run.
 bool Precedes(const Taken& a, const Taken& b) {
   if (a.level != b.level) return a.level > b.level;
   if (a.level == 0) return a.table->meta.number < b.table->meta.number;

@@ -48,7 +48,7 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// What is left of a plan.  It keeps open only tables that it takes.
+// The rest of a plan.  It keeps open only tables that it takes.
 struct PlanLeft {
   CompactionPlan plan;               // `overlapped` has the outputs so far, too
   std::optional<std::string> after;  // the oldest source's entries up to this user key are below
@@ -63,7 +63,7 @@ PlanLeft AllOf(const CompactionPlan& plan);
 std::optional<CompactionPlan> NextStep(const Version& version, const PlanLeft& left,
                                        uint64_t table_bytes);
 
-// What is left after the step, which made these tables.
+// The rest after the step, which made these tables.
 PlanLeft LeftAfter(const PlanLeft& left, const CompactionPlan& step, const OpenTables& outputs);
 
 }  // namespace lsm

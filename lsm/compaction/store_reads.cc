@@ -6,7 +6,7 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// Of the table's data, the share that lies in [from, to).
+// The share of the table's data in [from, to).
 double ShareBetween(const OpenTable& table, std::string_view from,
                     std::optional<std::string_view> to) {
   const std::string_view smallest = UserKeyOf(table.meta.smallest);

@@ -1,5 +1,5 @@
-// What was counted of the wasted reads of a store's tables, looked at by a job: how hot each table
-// is, and each range of keys of those that it reads.
+// The counts of wasted reads of a store's tables, as a job uses them: how hot each table is, and
+// each range of keys of the tables that the job reads.
 //
 // A job's outputs inherit the counts of its inputs by ranges of keys, so what is known of a range
 // outlives the tables; it does not outlive the store's being open.
@@ -26,7 +26,7 @@ class StoreReads {
 
   WastedReads Of(const OpenTable& table) const;
   const HotnessScale& scale() const { return scale_; }
-  // Of a table: HotnessStepOf.
+  // HotnessStepOf, for a table.
   int StepOf(const OpenTable& table) const { return StepOf(Of(table)); }
   int StepOf(const WastedReads& reads) const { return HotnessStepOf(scale_.HotnessOf(reads)); }
 
@@ -48,12 +48,12 @@ class InputReads {
     double file_bytes = 0;
     WastedReads reads;
   };
-  // Of [from, to); nullopt: to the end.  As if each block of a table had as many keys, and as many
-  // of the counts, as any other.
+  // The range [from, to); nullopt: to the end.  As if each block of a table had the same number of
+  // keys and the same part of the counts.
   Range Between(std::string_view from, std::optional<std::string_view> to) const;
   // Cut where an input begins; together they are all inputs.
   std::vector<Range> Ranges() const;
-  // What a table is to expect that begins at `from` and takes about `bytes` of the inputs.
+  // The counts to expect of a table that begins at `from` and takes about `bytes` of the inputs.
   WastedReads Ahead(std::string_view from, uint64_t bytes) const;
 
  private:

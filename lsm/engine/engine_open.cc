@@ -27,7 +27,7 @@ absl::Status CheckMode(const std::string& path, OpenMode mode, bool exists) {
   return absl::OkStatus();
 }
 
-// What can be refused before the lock makes a file where nothing is.
+// Refuses an opening before the lock makes a file in a directory that holds none.
 absl::Status LookFirst(const std::string& path, const Options& options) {
   TRELLIS_ASSIGN_OR_RETURN(const StoreDirectory there, StoreDirectory::Peek(path, options));
   if (there.directory != nullptr) TRELLIS_RETURN_IF_ERROR(CheckCurrentIsOurs(*there.directory));
@@ -37,7 +37,7 @@ absl::Status LookFirst(const std::string& path, const Options& options) {
     TRELLIS_ASSIGN_OR_RETURN(exists, HoldsFiles(*there.directory));
   }
   if (options.mode == OpenMode::kMustExist) return CheckMode(path, options.mode, exists);
-  // Where no opening has come so far as to the lock, none can have left these logs.
+  // No opening has come as far as the lock, so none can have left these logs.
   if (!exists && there.own_log_directory != nullptr)
     return CheckLogDirectoryIsFree(*there.own_log_directory);
   return absl::OkStatus();
@@ -68,7 +68,7 @@ absl::StatusOr<ManifestContents> LoadOrBegin(const StoreDirectory& store, const 
   return contents;
 }
 
-// Otherwise it would be found out when there is a table to be read.
+// Otherwise the first read of a table would find it out.
 absl::Status CheckDirectReads(Directory& directory) {
   for (const std::string_view name : {kCurrentFileName, kLockFileName}) {
     const absl::Status status = TryDirectRead(directory, name);

@@ -16,7 +16,8 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// What a store has in the directory: logs and a reserve for them where that is for logs alone.
+// Whether a store has such files in the directory: a directory for logs alone has logs and a
+// reserve.
 bool IsOfStore(FileKind kind, bool is_log_directory) {
   return !is_log_directory || kind == FileKind::kLog || kind == FileKind::kReserve;
 }
@@ -27,8 +28,8 @@ absl::Status RemoveLock(Directory& directory) {
   return directory.Sync();
 }
 
-// Of a directory of logs alone: one after the other, each durably.  Without the oldest that it
-// needs a store does not open, so that no part of its logs is taken for all of them.
+// Removes the logs of a directory of logs alone, one after the other, each durably.  Without the
+// oldest log that it needs a store does not open, so that no part of its logs is taken for all.
 absl::Status RemoveLogs(Directory& log_directory) {
   TRELLIS_ASSIGN_OR_RETURN(const std::set<uint64_t> logs, NumbersOf(log_directory, FileKind::kLog));
   for (const uint64_t log : logs) {

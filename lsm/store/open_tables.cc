@@ -218,7 +218,7 @@ class Opening {
   bool is_over_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// What there is no memory to ask for is done without.
+// Without memory for a request there is less help.
 void AskForHelp(const std::shared_ptr<Opening>& opening, Scheduler* helpers) {
   for (const Scheduler::Lane lane : {Scheduler::Lane::kFlush, Scheduler::Lane::kCompaction}) {
     CatchOutOfMemory([&] {

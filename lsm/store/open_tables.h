@@ -19,10 +19,10 @@ namespace lsm::inline TRELLIS_ABI {
 // From so many tables on it is worth waking others.
 inline constexpr size_t kTablesForHelp = 16;
 
-// Of each level, in the order of the state; `directory` is one of `files`.  The calling thread
-// opens them, and so do the lanes of `helpers` (may be null) that come to it before all are begun:
-// the call does not wait for a late one, which finds nothing to do any more.  The first error in
-// the order of the state, as damage where a file is not what the manifest says.
+// Opens the tables of each level, in the order of the state; `directory` is one of `files`.  The
+// calling thread opens them, and so do lanes of `helpers` (may be null) that start before all are
+// begun.  The call does not wait for a lane that starts later and finds nothing to do.  Returns the
+// first error in the order of the state, as damage if a file differs from the manifest.
 absl::StatusOr<std::array<OpenTables, kLevels>> OpenTablesOf(
     FileSystem& files, Directory& directory, const ManifestState& state, ReadMode mode,
     const TableContext& context, Scheduler* helpers);

@@ -40,7 +40,7 @@ class Pacer {
     Pacer& pacer_;
   };
 
-  // What need not be read, or was read uncounted, is done.
+  // Counts bytes as done that need not be read, or were read uncounted.
   void Count(uint64_t bytes) { progress_.bytes_done += bytes; }
 
  private:

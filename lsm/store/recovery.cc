@@ -73,7 +73,7 @@ class Replay {
     return absl::OkStatus();
   }
 
-  // Of a log that is known to hold something and was not met.
+  // The error of a log that is known to hold records and was not met.
   absl::Status CheckAllWereMet() const {
     const auto log = bytes_written_.lower_bound(state_.oldest_log);
     return log == bytes_written_.end() ? absl::OkStatus() : MissingLog(directory_, log->first);
@@ -322,7 +322,7 @@ void RemoveOrphans(Directory& directory, Directory& log_directory, const Manifes
     }
     return absl::OkStatus();
   };
-  // What cannot be removed now can wait.
+  // A file that cannot be removed now can wait.
   for (Directory* each : {&directory, &log_directory})
     CatchOutOfMemory([&] { return remove_from(each); }).IgnoreError();
 }

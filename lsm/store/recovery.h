@@ -48,14 +48,14 @@ absl::Status MissingLog(const Directory& directory, uint64_t number);
 // there is a CURRENT, and a store that did not come so far does not close its log.
 absl::StatusOr<bool> HoldsWrites(Directory& log_directory, const std::string& name);
 
-// Of a directory for logs alone, before anything in it is removed: FailedPrecondition if a log is
-// another store's.  Of those that `state` might need their ids tell; older ones are taken for the
-// store's if one that it needs is there.
+// Checks a directory for logs alone, before anything in it is removed: FailedPrecondition if a log
+// belongs to another store.  Logs that `state` might need are told by their ids.  Older logs count
+// as the store's if a log that it needs is present.
 absl::Status CheckLogsBelong(Directory& log_directory, const ManifestState& state);
 
-// Of a store that was opened with the log directory that `there` names: FailedPrecondition if the
-// manifest names another one, the store's logs are in that, and none is in the given one.  Nothing
-// may then be taken for lost, nor be removed.
+// Checks a store that was opened with the log directory that `there` names: FailedPrecondition if
+// the manifest names another one that has the store's logs, and the given one has none.  Then no
+// log may count as lost, nor be removed.
 absl::Status CheckLogsAreNotElsewhere(const StoreDirectory& there, const ManifestState& state);
 
 // Replays the logs that `state` needs into memtables of at most `memtable_bytes_max`, and hands

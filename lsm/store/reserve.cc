@@ -11,7 +11,7 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// Of a new log and a new manifest.
+// A new log and a new manifest take about this much.
 constexpr uint64_t kRecordBytes = uint64_t{1} << 20;
 
 // Left free beside it, at most: an attempt that takes all the space that there is would make other

@@ -89,9 +89,9 @@ class Reserve {
   bool is_missing() const { return is_short() && held_bytes() == 0; }
   // Relaxed: a figure.
   uint64_t held_bytes() const { return held_bytes_.load(std::memory_order_relaxed); }
-  // Whether an attempt to build it is worth while: it has not so many bytes, is not short (then
-  // each put tries it), and the last attempt did not fail for another reason than space. Relaxed,
-  // here and below: at worst it is tried once more.
+  // Whether an attempt to build it is worth while: it has fewer bytes, it is not short (then each
+  // put tries it), and the last attempt did not fail for another reason than space.  Relaxed, here
+  // and below: at worst it is tried once more.
   bool is_below(uint64_t bytes) const {
     const auto& has_bytes = failed_.load(std::memory_order_relaxed) ? tried_bytes_ : held_bytes_;
     return has_bytes.load(std::memory_order_relaxed) < std::min(bytes_max_, bytes) && !is_short();
@@ -104,7 +104,7 @@ class Reserve {
 
  private:
   absl::Status BuildIfSmall(uint64_t bytes, Effort effort) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What is free.
+  // Returns the free bytes.
   absl::StatusOr<uint64_t> CheckSpaceFor(uint64_t bytes, uint64_t more_bytes, bool insist)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Make(uint64_t bytes, Effort effort) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -38,7 +38,7 @@ bool HasOwnLogDirectory(const std::string& path, const Environment& environment,
           environment.log_file_system != environment.file_system);
 }
 
-// What is wrong where there is no directory for the logs, and none may be made.
+// The error if there is no directory for the logs, and none may be made.
 absl::Status NoLogDirectory(Directory& directory, const Options& options) {
   TRELLIS_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
   const bool is_store = std::any_of(names.begin(), names.end(), [](const std::string& name) {

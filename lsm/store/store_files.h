@@ -35,7 +35,7 @@ enum class Origin : uint8_t {
   kForeign,
 };
 
-// Of a file whose name says that it is of this kind.  The lock is kUnknown: it is always empty.
+// The origin of a file with a name of this kind.  The lock is kUnknown: it is always empty.
 absl::StatusOr<Origin> OriginOf(Directory& directory, const std::string& name, FileKind kind);
 
 // FailedPrecondition if CURRENT is that of a LevelDB or RocksDB store.
@@ -55,15 +55,15 @@ absl::StatusOr<std::set<uint64_t>> NumbersOf(Directory& directory, FileKind kind
 absl::StatusOr<uint64_t> NextFileNumber(Directory& directory, Directory& log_directory,
                                         uint64_t at_least);
 
-// Of a store that is being made.
+// The seed of a new store.
 bloom::DigestSeed NewDigestSeed(bloom::DigestHash hash, RandomSource& random);
 
-// Of a directory of logs alone: FailedPrecondition if there is a store in it, whose files are not
-// to be touched.
+// Checks a directory of logs alone: FailedPrecondition if it holds a store, whose files must not be
+// touched.
 absl::Status CheckHoldsNoStore(Directory& log_directory);
 
-// Of reading a byte past the page cache: InvalidArgument where that cannot be, for an opening may
-// succeed where reads do not.
+// Reads a byte past the page cache: InvalidArgument if that is impossible.  An opening may succeed
+// where such reads fail.
 absl::Status TryDirectRead(Directory& directory, std::string_view name);
 
 // Whether what failed was a file that is missing, not ours, or not as it was written.  Any other

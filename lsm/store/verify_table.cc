@@ -78,7 +78,7 @@ absl::Status VerifyTable(Directory& directory, const TableMeta& meta, const Tabl
   report->keys_in_filter += facts.keys_in_filter;
   report->filters_absent += table.filter_presence() == FilterPresence::kAbsent;
   report->filters_unknown += table.filter_presence() == FilterPresence::kUnknown;
-  // What was not read cannot be compared.
+  // Entries that were not read cannot be compared.
   if (report->problems.size() != before) return absl::OkStatus();
   const TableRecord record{meta.entries, UserKeyOf(meta.smallest), UserKeyOf(meta.largest)};
   for (const absl::Status& status : {CheckClaims(table, record), CheckPlace(table, place)}) {
