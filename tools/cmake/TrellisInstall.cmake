@@ -6,6 +6,7 @@
 #   tools        sstdump, its manual page, and its completion for bash
 #
 # All paths between installed files are relative, so the installed tree may be moved as a whole.
+# TrellisPackages.cmake makes a Debian package of each component.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Trellis)
@@ -32,6 +33,7 @@ endfunction()
 #                    [STATIC_LIBS flags])
 # NAME.pc with all that a program needs to link the installed library.  So a static library's own dependencies are
 # listed without --static.
+# Debian's packages have both kinds of libraries, and --static chooses.
 function(trellis_pkg_config pc_name)
   cmake_parse_arguments(ARG "" "DESCRIPTION;LIBRARY" "REQUIRES;STATIC_REQUIRES;STATIC_LIBS" ${ARGN})
   set(pc_description "${ARG_DESCRIPTION}")
@@ -40,6 +42,11 @@ function(trellis_pkg_config pc_name)
   if(trellis_is_static)
     list(APPEND pc_requires ${ARG_STATIC_REQUIRES})
     list(APPEND pc_libs ${ARG_STATIC_LIBS})
+  endif()
+  set(pc_static "")
+  if(TRELLIS_PACKAGES)
+    list(JOIN ARG_STATIC_REQUIRES ", " pc_static)
+    set(pc_static "Requires.private: ${pc_static}\nLibs.private: ${ARG_STATIC_LIBS}")
   endif()
   list(JOIN pc_requires ", " pc_requires)
   list(JOIN pc_libs " " pc_libs)

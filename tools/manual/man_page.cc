@@ -56,7 +56,7 @@ std::string Section(const CommandText& command) {
 }  // namespace
 
 std::string ManPage(const CommandLineText& text) {
-  std::string page = "'\\\" Made by tools/manual from the help of sstdump.\n";
+  std::string page = ".\\\" Made by tools/manual from the help of sstdump.\n";
   page += Concat(".TH SSTDUMP 1 \"\" \"Trellis ", text.version, "\" \"User Commands\"\n");
   page += Concat(".SH NAME\nsstdump \\- inspect the files of a Trellis store\n.SH SYNOPSIS\n",
                  Bold("sstdump"), " [", Italic("OPTION"), "]... ", Italic("COMMAND"), " ",

@@ -89,7 +89,7 @@ command_quick() {
   local tests=(quick_tests) choice=(-L quick)
   if (($# > 0)); then tests=(product_tests) choice=(-L product -R "$1"); fi
   lock
-  all_packages
+  setup "${packages_to_build[@]}"
   build_preset release "${tests[@]}"
   check_tests test-release 'Test release' test_preset release "${choice[@]}"
   summary

@@ -1,0 +1,66 @@
+# Debian packages of Trellis, and bare roots of Debian, in which nothing is installed by chance.  Sourced by tools/dev.
+# shellcheck shell=bash
+
+# in_bare_root SUITE SCRIPT FILE...: makes a root that has apt and nothing else, copies the files to /trellis in it, runs
+# tools/tasks/roots/SCRIPT there, and removes the root.
+in_bare_root() {
+  local suite=$1 script=$2 files=$build/roots/$1
+  shift 2
+  rm -rf "$files" && mkdir -p "$files" && cp -r "$@" "$root/tools/tasks/roots/$script" "$files" &&
+    mmdebstrap --variant=apt --customize-hook='mkdir "$1/trellis"' --customize-hook="sync-in '$files' /trellis" \
+      --customize-hook="env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot \"\$1\" sh /trellis/$script" \
+      "$suite" /dev/null
+  local status=$?
+  rm -rf "$files"
+  return $status
+}
+
+in_parts() { grep '^== ' "$step_log" | sed 's/^/     /'; }
+
+# Tags of lintian that are left out: the packager sets the maintainer and uploads; cpack calls ldconfig in addition to the
+# trigger; the two libraries always have the same version, so they share a package; the licence names no year.
+lintian_leaves='bogus-mail-host,bogus-mail-host-in-debian-changelog,root-in-contact,initial-upload-closes-no-bugs'
+lintian_leaves+=',maintscript-calls-ldconfig,package-name-doesnt-match-sonames,copyright-without-copyright-notice'
+
+make_debs() {
+  rm -f "$build"/packages/*.deb
+  (cd -- "$root" && cpack --preset packages) || return 1
+  if command -v lintian >/dev/null; then lintian --fail-on error,warning --suppress-tags "$lintian_leaves" "$build"/packages/*.deb; fi
+}
+
+command_debs() {
+  case "$*" in '' | --try) ;; *) misuse 'debs [--try]' ;; esac
+  lock
+  setup "${packages_to_build[@]}" dpkg-dev file ${1:+mmdebstrap}
+  build_preset release bloom/all lsm/all  # the archives
+  build_preset packages
+  must make-debs 'Make Debian packages' make_debs
+  ls "$build"/packages/*.deb
+  if [[ ${1:-} == --try ]]; then
+    must try-debs 'Install them in a bare Debian 12, use and remove them' \
+      in_bare_root bookworm try_debs.sh "$build"/packages/*.deb
+    in_parts
+  fi
+}
+
+# The files that a clone has, as they are now.
+copy_of_tree() {
+  local to=$build/roots/tree
+  rm -rf "$to" && mkdir -p "$to" &&
+    (cd -- "$root" && git ls-files -z | xargs -0 cp --parents -t "$to")
+}
+
+command_platforms() {
+  local suite suites=("$@")
+  if (($# == 0)); then suites=(bookworm trixie); fi
+  lock
+  setup git mmdebstrap
+  for suite in "${suites[@]}"; do
+    must copy-tree 'Copy the tree' copy_of_tree
+    check "platform-$suite" "tools/dev quick in a bare root of $suite" \
+      in_bare_root "$suite" quick.sh "$build/roots/tree"
+    in_parts
+  done
+  summary
+  ((failed == 0))
+}

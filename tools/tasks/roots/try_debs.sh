@@ -1,0 +1,37 @@
+# Installs the Debian packages beside this file in a bare root, uses them as README.md says, and removes them.
+set -eu
+export DEBIAN_FRONTEND=noninteractive
+cd /trellis
+install() { apt-get install -y --no-install-recommends "$@"; }
+
+install ./trellis-tools_*.deb man-db
+sstdump --help
+man -P cat sstdump | grep 'inspect\|sstdump - '
+bash -c '. /usr/share/bash-completion/completions/sstdump && complete -p sstdump'
+echo "== trellis-tools: $(sstdump --version)"
+
+install ./libtrellis*.deb g++ pkg-config cmake make
+docs=/usr/share/doc/libtrellis-dev
+mkdir fruit && cp $docs/lsm/examples/fruit.cc fruit && cd fruit
+command=$(sed -n '/^g++ /s/ *#.*//p' $docs/README.md)
+eval "$command"
+./a.out | tee answer
+grep 'banana: not there' answer
+sstdump verify fruit.store
+echo "== libtrellis-dev: $command"
+sed -n '/^```cmake/,/^```/{/^```/!p}' $docs/README.md >CMakeLists.txt
+cmake -B built && cmake --build built && built/fruit | grep 'banana: not there'
+echo '== libtrellis-dev: find_package(Trellis)'
+g++ -std=c++20 fruit.cc -o linked -Wl,-Bstatic $(pkg-config --cflags --libs --static trellis) -Wl,-Bdynamic
+./linked | grep 'banana: not there'
+ldd linked | grep 'trellis\|absl' && exit 1
+echo '== libtrellis-dev: the archives'
+
+apt-get purge -y libtrellis-dev
+./a.out | grep 'banana: not there'
+echo '== libtrellis: the program runs without the development files'
+
+apt-get purge -y 'libtrellis*' trellis-tools
+cd / && left=$(find / -xdev \( -path /trellis -o -path /proc -o -path /sys \) -prune -o -iname '*trellis*' -print)
+test -z "$left" || { echo "left: $left"; exit 1; }
+echo '== removed: nothing is left'
