@@ -11,11 +11,14 @@ namespace tidy {
 
 inline constexpr char kInstallRules[] = "tools/cmake/TrellisInstall.cmake";
 
-// The headers of bloom/ that a header includes, directly or not, itself among them.
-void AddBloomHeaders(const Tree& tree, const std::string& path, std::set<std::string>* headers);
+// A header directly in bloom/ or lsm/: the path tells what is public.
+bool IsPublicHeader(const std::string& path);
 
-// Headers that are installed include installed ones, and of Abseil only Status and StatusOr.  Of
-// lsm/ they are those that stand there directly: the path tells what is public.
+// A header of ours and those that it includes, directly or not.
+void AddHeaders(const Tree& tree, const std::string& path, std::set<std::string>* headers);
+
+// The public headers are installed with the headers that they include.  Those exist, are public or
+// in bloom/, and include Status and StatusOr alone of Abseil.
 Complaints InstalledHeadersAreClosed(const Tree& tree);
 
 // Pages that an installed header names are installed.
@@ -26,6 +29,10 @@ Complaints PublicHeadersOfBloomAreEnough(const Tree& tree);
 
 // The version is that of the CMake project; sources get it from lsm/release.h or as a definition.
 Complaints TheReleaseStandsOnce(const Tree& tree);
+
+// TRELLIS_ABI names the same version as the SONAME of the shared libraries, which CMake makes from
+// the release.
+Complaints TheInterfaceHasTheVersionOfTheRelease(const Tree& tree);
 
 }  // namespace tidy
 

@@ -111,7 +111,7 @@ bool IsPublicAndBelow(const Tree& tree, const std::string& from, const std::stri
   if (!from.starts_with("bloom/") || FolderOf(target) != "bloom" || !tree.contains(target))
     return false;
   std::set<std::string> headers;
-  AddBloomHeaders(tree, target, &headers);
+  AddHeaders(tree, target, &headers);
   return std::all_of(headers.begin(), headers.end(), [&from](const std::string& header) {
     const std::string folder = FolderOf(header);
     return folder == "bloom" || folder == from || Arrows().at(from).contains(folder);
@@ -508,18 +508,15 @@ std::vector<Rule> RulesOfPackageAndDocuments() {
   return {
       {"InstalledHeadersAreClosed",
        InstalledHeadersAreClosed,
-       {{{kInstallRules, "HEADERS lsm/a.h)\n"},
-         {"lsm/a.h", "#include \"lsm/b.h\"\n"},
-         {"lsm/b.h", ""}},
-        {{kInstallRules, "HEADERS lsm/a.h)\n"},
-         {"lsm/a.h", "#include \"absl/strings/string_view.h\"\n"}},
-        {{kInstallRules, "HEADERS lsm/base/b.h)\n"}, {"lsm/base/b.h", ""}},
-        {{kInstallRules, "HEADERS lsm/a.h)\n"}, {"lsm/a.h", ""}, {"lsm/b.h", "\n"}},
-        {{kInstallRules, "HEADERS lsm/a.h)\n"}},
-        {}}},
+       {{{kInstallRules, ""}, {"lsm/a.h", "#include \"lsm/base/b.h\"\n"}, {"lsm/base/b.h", ""}},
+        {{kInstallRules, ""},
+         {"bloom/a.h", "#include \"bloom/core/b.h\"\n"},
+         {"bloom/core/b.h", "#include \"absl/strings/string_view.h\"\n"}},
+        {{kInstallRules, ""}, {"lsm/a.h", "#include \"lsm/b.h\"\n"}},
+        {{kInstallRules, ""}, {"lsm/base/b.h", ""}}}},
       {"PagesForEmbeddersAreInstalled",
        PagesForEmbeddersAreInstalled,
-       {{{kInstallRules, "HEADERS lsm/a.h)\n"}, {"lsm/a.h", "// as in lsm/FORMAT.md.\n"}}}},
+       {{{kInstallRules, ""}, {"lsm/a.h", "// as in lsm/FORMAT.md.\n"}}}},
       {"PublicHeadersOfBloomAreEnough",
        PublicHeadersOfBloomAreEnough,
        {{{"bloom/a.h", ""}},
@@ -530,6 +527,10 @@ std::vector<Rule> RulesOfPackageAndDocuments() {
        {{{"CMakeLists.txt", "project(Trellis VERSION 1.2.3)\n"},
          {"lsm/a.cc", "const char* kRelease = \"trellis 1.2.3\";\n"}},
         {{"CMakeLists.txt", "project(Trellis)\n"}}}},
+      {"TheInterfaceHasTheVersionOfTheRelease",
+       TheInterfaceHasTheVersionOfTheRelease,
+       {{{"CMakeLists.txt", "project(Trellis VERSION 0.2.0)\n"},
+         {"bloom/core/abi.h", "#define TRELLIS_ABI v0_1\n"}}}},
       {"LinksLeadSomewhere",
        LinksLeadSomewhere,
        {{{"README.md", "see [this](lsm/README.md#put)\n"}},

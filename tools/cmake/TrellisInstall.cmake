@@ -14,12 +14,12 @@ get_target_property(trellis_is_static trellis_lib_bloom TYPE)
 string(COMPARE EQUAL ${trellis_is_static} STATIC_LIBRARY trellis_is_static)
 file(RELATIVE_PATH pkgconfig_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 
-# trellis_install(NAME HEADERS a.h ...): the library, its headers under include/trellis, and its export file.
+# trellis_install(NAME): the library, its public headers under include/trellis, and its export file.
 function(trellis_install name)
-  cmake_parse_arguments(ARG "" "" "HEADERS" ${ARGN})
   set(target trellis_lib_${name})
-  list(TRANSFORM ARG_HEADERS PREPEND ${PROJECT_SOURCE_DIR}/)
-  target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HEADERS})
+  trellis_public_headers(headers ${name})
+  list(TRANSFORM headers PREPEND ${PROJECT_SOURCE_DIR}/)
+  target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers})
   set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN")
   install(TARGETS ${target} EXPORT Trellis_${name}
           ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
@@ -87,8 +87,7 @@ function(trellis_public_headers variable folder)
   set(${variable} ${headers} PARENT_SCOPE)
 endfunction()
 
-trellis_public_headers(bloom_headers bloom)
-trellis_install(bloom HEADERS ${bloom_headers})
+trellis_install(bloom)
 
 trellis_pkg_config(trellis-bloom
   DESCRIPTION "Bloom filters sized from a target false-positive probability"
@@ -99,26 +98,7 @@ trellis_install_examples(bloom/examples)
 set(trellis_components bloom)
 
 if(TRELLIS_BUILD_LSM)
-  # Of lsm/ only the store's interface and the seam to the file system (tests/tidy_test.cc: closed under inclusion).
-  trellis_install(lsm HEADERS
-    lsm/db.h
-    lsm/environment.h
-    lsm/event_listener.h
-    lsm/event_log.h
-    lsm/explanation.h
-    lsm/file_system.h
-    lsm/filter_goal.h
-    lsm/histogram.h
-    lsm/iterator.h
-    lsm/limits.h
-    lsm/memory_file_system.h
-    lsm/options.h
-    lsm/pace.h
-    lsm/pinned_value.h
-    lsm/reports.h
-    lsm/snapshot.h
-    lsm/statistics.h
-    lsm/write_batch.h)
+  trellis_install(lsm)
   install(FILES ${PROJECT_BINARY_DIR}/generated/lsm/release.h
           DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/trellis/lsm COMPONENT development)
   set(liburing "")
