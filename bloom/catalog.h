@@ -87,10 +87,10 @@ struct KindEntry {
 };
 
 // Null if this library has no kind with that tag.
-const KindEntry* FindKind(uint8_t tag);
+TRELLIS_API const KindEntry* FindKind(uint8_t tag);
 
 // Names of the kinds that a policy can choose, e.g. "standard, blocked".
-std::string KeyedKindNames();
+TRELLIS_API std::string KeyedKindNames();
 
 // The result of OpenFilter.
 struct OpenedFilter {
@@ -101,7 +101,7 @@ struct OpenedFilter {
 
 // Checks header and checksum of a filter.  Accepts any bytes, never fails and never reads outside
 // them.  The view points into `bytes`.
-OpenedFilter OpenFilter(std::string_view bytes);
+TRELLIS_API OpenedFilter OpenFilter(std::string_view bytes);
 
 }  // namespace bloom
 

@@ -50,7 +50,7 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-class ConcurrentFilter {
+class TRELLIS_API ConcurrentFilter {
  public:
   static constexpr std::string_view kName = "concurrent";
   static constexpr uint8_t kTag = Blocked::kTag;  // the bytes are those of a blocked filter

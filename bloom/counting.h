@@ -38,7 +38,7 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-class CountingFilter {
+class TRELLIS_API CountingFilter {
  public:
   static constexpr std::string_view kName = "counting";
   static constexpr uint8_t kTag = 64;

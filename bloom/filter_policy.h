@@ -44,7 +44,7 @@ struct FilterContext {
 // Collects digests, then builds one filter: any number of Add, then Finish.  Not thread-safe.
 // Takes 8 to 16 bytes/key, and 24 while it grows.  Finish takes additional memory for kinds that
 // are solved; see `Solve` in the kind's header.
-class FilterBuilder {
+class TRELLIS_API FilterBuilder {
  public:
   virtual ~FilterBuilder();
 
@@ -66,7 +66,7 @@ class FilterBuilder {
 };
 
 // Thread-safe: one policy serves any number of builders.
-class FilterPolicy {
+class TRELLIS_API FilterPolicy {
  public:
   virtual ~FilterPolicy();
 
@@ -78,7 +78,8 @@ class FilterPolicy {
 
 // `name` is "standard", "blocked" or another of KeyedKinds (bloom/catalog.h).  Any other returns
 // InvalidArgument, which lists the names.
-absl::StatusOr<std::shared_ptr<const FilterPolicy>> PolicyFromName(std::string_view name);
+TRELLIS_API absl::StatusOr<std::shared_ptr<const FilterPolicy>> PolicyFromName(
+    std::string_view name);
 
 // Size of a filter, computed without building it.
 struct FilterSize {
@@ -89,8 +90,8 @@ struct FilterSize {
 // Size of the filter that the named policy's builder makes from that many distinct keys: a standard
 // filter if the kind would be no smaller, otherwise the kind's (assuming that its equations have a
 // solution).  InvalidArgument as for PolicyFromName and ShapeFor, so also for 0 keys.
-absl::StatusOr<FilterSize> SizeOfFilter(std::string_view name, uint64_t key_count,
-                                        double target_fpp);
+TRELLIS_API absl::StatusOr<FilterSize> SizeOfFilter(std::string_view name, uint64_t key_count,
+                                                    double target_fpp);
 
 // A description of a filter, from its bytes.  Figures are 0 unless the state is kUsable.
 struct FilterDescription {
@@ -117,7 +118,7 @@ struct FilterDescription {
 
 // Answers from the bytes of one filter, which must outlive it.  Immutable, thread-safe, cheap to
 // copy.  The bytes need no alignment; 64-byte alignment is fastest.
-class FilterReader {
+class TRELLIS_API FilterReader {
  public:
   // Answers "maybe" to everything; state() is kDamaged until it is assigned from Open.
   FilterReader() = default;

@@ -20,7 +20,7 @@ using Digest = uint64_t;
 
 // XXH3-64 of the key's bytes under a seed (xxHash 0.8 or newer, the same on every platform).
 // Stores draw the seed at random, so that different stores have different collisions.  Not a MAC.
-Digest DigestOf(std::string_view key, uint64_t seed);
+TRELLIS_API Digest DigestOf(std::string_view key, uint64_t seed);
 
 // Hash functions for digests.
 enum class DigestHash : uint8_t {
@@ -40,7 +40,7 @@ struct DigestSeed {
   uint64_t high = 0;  // second half of SipHash's key
 };
 
-Digest DigestOf(std::string_view key, const DigestSeed& seed);
+TRELLIS_API Digest DigestOf(std::string_view key, const DigestSeed& seed);
 
 // Factors of the 64-bit finalizer of MurmurHash3 (Appleby).
 inline constexpr uint64_t kRemixFactors[] = {0xff51afd7ed558ccdULL, 0xc4ceb9fe1a85ec53ULL};
@@ -60,14 +60,14 @@ constexpr Digest Remix(Digest digest, uint64_t salt) {
 
 // hashes[i] = Remix(digests[i], salt), four at a time if the CPU can.  `simd` is for tests and
 // benchmarks; the CPU must support it.
-void RemixAll(std::span<const Digest> digests, uint64_t salt, uint64_t* hashes,
-              Simd simd = BestSimd());
+TRELLIS_API void RemixAll(std::span<const Digest> digests, uint64_t salt, uint64_t* hashes,
+                          Simd simd = BestSimd());
 
 // XXH3-64, seed 0, of the bytes of `head` followed by those of `body`.
-uint64_t ChecksumOf(std::string_view head, std::string_view body);
+TRELLIS_API uint64_t ChecksumOf(std::string_view head, std::string_view body);
 
 // XXH64, seed 0: for filters of other programs, such as Parquet's.
-uint64_t Xxh64Of(std::string_view bytes);
+TRELLIS_API uint64_t Xxh64Of(std::string_view bytes);
 
 }  // namespace bloom
 

@@ -13,7 +13,7 @@ namespace bloom::inline TRELLIS_ABI {
 // Shows how evenly a filter is filled: the share of ones in each of `parts` equal ranges of its
 // bits, in order.  Fewer parts if there are fewer bits.  Empty if the filter is empty or not
 // usable, or its fill carries no information (FilterReader::has_fill).  Reads the whole filter.
-std::vector<double> FillByPart(const FilterReader& reader, size_t parts);
+TRELLIS_API std::vector<double> FillByPart(const FilterReader& reader, size_t parts);
 
 }  // namespace bloom
 

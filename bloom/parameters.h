@@ -23,32 +23,35 @@ struct StandardRates {
   double classic = 0;      // (1 - (1 - 1/m)^(kn))^k (Bloom 1970)
   double exact = 0;        // E[(ones/m)^k] (Bose et al. 2008; Christensen et al. 2010)
 };
-absl::StatusOr<StandardRates> StandardRatesOf(uint64_t bits, uint32_t probes, uint64_t key_count);
+TRELLIS_API absl::StatusOr<StandardRates> StandardRatesOf(uint64_t bits, uint32_t probes,
+                                                          uint64_t key_count);
 
 // The whole k with the lowest classic rate for these bits and keys: one of the two next to (m/n) ln
 // 2, within 1 to kMaxProbes.  If both are equal, the smaller, which is faster.
-absl::StatusOr<uint32_t> BestProbesFor(uint64_t bits, uint64_t key_count);
+TRELLIS_API absl::StatusOr<uint32_t> BestProbesFor(uint64_t bits, uint64_t key_count);
 
 // The real k of the textbook, (m/n) ln 2; and the rate there, 0.5^k = 0.6185^(m/n).  No whole k has
 // a lower approximate rate, so this is the limit of a table of whole k.
-absl::StatusOr<double> RealProbesFor(uint64_t bits, uint64_t key_count);
-absl::StatusOr<double> RateAtRealProbes(uint64_t bits, uint64_t key_count);
+TRELLIS_API absl::StatusOr<double> RealProbesFor(uint64_t bits, uint64_t key_count);
+TRELLIS_API absl::StatusOr<double> RateAtRealProbes(uint64_t bits, uint64_t key_count);
 
 // How many keys a filter takes before its exact rate, StandardFpp, exceeds the FPP; 0 if not even
 // one.  (The textbook's n = ln(1 - e^(1/k)) / (k ln(1 - 1/m)) comes from the classic rate and is
 // too high in small filters: 576 bits with 20 probes take 19 keys at 10^-6, not 20.)
-absl::StatusOr<uint64_t> KeyCapacityOf(uint64_t bits, uint32_t probes, double target_fpp);
+TRELLIS_API absl::StatusOr<uint64_t> KeyCapacityOf(uint64_t bits, uint32_t probes,
+                                                   double target_fpp);
 
 // The rate of a filter that was planned for n keys at the FPP and holds t times as many.
 // InvalidArgument also unless t n is in [0, 2^63).
-absl::StatusOr<double> OverfilledFpp(uint64_t planned_key_count, double target_fpp, double times);
+TRELLIS_API absl::StatusOr<double> OverfilledFpp(uint64_t planned_key_count, double target_fpp,
+                                                 double times);
 
 // --- the table of (m/n, k) ---
 
 // Rates for whole bits/key and whole probes, (1 - e^(-k/c))^k, as published by P.  Cao.
 inline constexpr uint32_t kTableBitsMin = 2;
 inline constexpr uint32_t kTableBitsMax = 20;
-absl::StatusOr<double> RateInTable(uint32_t bits_per_key, uint32_t probes);
+TRELLIS_API absl::StatusOr<double> RateInTable(uint32_t bits_per_key, uint32_t probes);
 
 // A choice by that table, as ClickHouse intends it: the fewest whole bits/key for which some k
 // meets the FPP, then the fewest probes that still do.  Queries are cheaper, and filters larger,
@@ -65,7 +68,7 @@ struct TableChoice {
 
   friend bool operator==(const TableChoice&, const TableChoice&) = default;
 };
-absl::StatusOr<TableChoice> ChooseFromTable(double target_fpp);
+TRELLIS_API absl::StatusOr<TableChoice> ChooseFromTable(double target_fpp);
 
 }  // namespace bloom
 

@@ -39,7 +39,7 @@ template <class T>
 concept ParquetNumber = (std::signed_integral<T> && (sizeof(T) == 4 || sizeof(T) == 8)) ||
                         std::same_as<T, float> || std::same_as<T, double>;
 
-class ParquetFilter {
+class TRELLIS_API ParquetFilter {
  public:
   // Largest size that other readers accept.
   static constexpr uint64_t kMaxBytes = uint64_t{128} << 20;

@@ -49,13 +49,13 @@ struct PayloadParts {
 
 // Splits `bytes` of Serialize or of a FilterBuilder.  DataLoss if they are damaged, Unimplemented
 // if their kind or version is not one of bloom/catalog.h.
-absl::StatusOr<PayloadParts> RemoveHeader(std::string_view bytes);
+TRELLIS_API absl::StatusOr<PayloadParts> RemoveHeader(std::string_view bytes);
 
 // Rebuilds the complete bytes, for FilterReader or Load: equal to those that the header was removed
 // from.  Unimplemented for an unknown kind.  DataLoss if no filter has these parameters and this
 // payload.  Other errors go unnoticed: with a wrong seed the filter denies its keys.
-absl::StatusOr<std::string> AddHeader(const PayloadParameters& parameters,
-                                      std::string_view payload);
+TRELLIS_API absl::StatusOr<std::string> AddHeader(const PayloadParameters& parameters,
+                                                  std::string_view payload);
 
 // A filter on bits in the caller's memory, which needs no alignment.  Allocates nothing.  A copy is
 // another view of the same bits.  Thread-safe while no thread changes the bytes.

@@ -46,7 +46,7 @@
 namespace bloom::inline TRELLIS_ABI {
 
 // Thread-safe, copyable.
-class PrefixExtractor {
+class TRELLIS_API PrefixExtractor {
  public:
   // InvalidArgument, with the name, if it is none of those above.
   static absl::StatusOr<PrefixExtractor> FromName(std::string_view name);
@@ -81,7 +81,7 @@ struct PrefixOptions {
   WholeKeys whole_keys = WholeKeys::kLeftOut;
 };
 
-class PrefixFilter {
+class TRELLIS_API PrefixFilter {
  public:
   static constexpr std::string_view kName = "prefix";
   static constexpr uint8_t kTag = 75;

@@ -62,12 +62,13 @@ struct RotatingPlan {
   double target_fpp = 0;  // of a full generation
 };
 // InvalidArgument for a bad target or number of generations.
-absl::StatusOr<RotatingPlan> PlanRotating(uint64_t key_count, double target_fpp,
-                                          uint32_t generations);
+TRELLIS_API absl::StatusOr<RotatingPlan> PlanRotating(uint64_t key_count, double target_fpp,
+                                                      uint32_t generations);
 // The number of generations in a header's detail; 0 if it is not a valid one.
-uint32_t GenerationsOf(uint64_t detail);
+TRELLIS_API uint32_t GenerationsOf(uint64_t detail);
 // The error of merging two generations that have too many keys together.
-absl::Status GenerationTooFull(uint32_t age, uint64_t mine, uint64_t theirs, uint64_t capacity);
+TRELLIS_API absl::Status GenerationTooFull(uint32_t age, uint64_t mine, uint64_t theirs,
+                                           uint64_t capacity);
 
 // Bytes: the header's size is c, its key count is that of all additions ever.  Its detail has the
 // tag of the rows in bits 0 to 7 and g in bits 8 to 15.  The parts are the generations, the newest

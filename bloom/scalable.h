@@ -51,7 +51,7 @@ struct ScalableGrowth {
 };
 
 // Sizes of the rows.
-class ScalablePlan {
+class TRELLIS_API ScalablePlan {
  public:
   // InvalidArgument for a bad target or growth, or a target so low that even the first row would be
   // below kMinTargetFpp.
@@ -82,7 +82,7 @@ class ScalablePlan {
 
 // Describes what is wrong with the levels of the rows of a file, a byte each; empty if nothing is.
 // There must be one for each row, ascending from 0, with none left out.
-std::string LevelsProblem(std::string_view levels, size_t rows);
+TRELLIS_API std::string LevelsProblem(std::string_view levels, size_t rows);
 
 // Bytes: the header's size is n0, its detail that of ScalablePlan.  The first part has the level of
 // each row, a byte each.  The other parts are the rows, by ascending level.

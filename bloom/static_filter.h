@@ -23,7 +23,7 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-class StaticFilter {
+class TRELLIS_API StaticFilter {
  public:
   // Makes a filter of the given keys.  `kind` is one of KeyedKinds (bloom/catalog.h).  The result
   // is a standard filter if the kind would be no smaller or finds no solution, and an empty one

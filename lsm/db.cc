@@ -11,15 +11,18 @@
 #include "lsm/repair/repair.h"
 #include "lsm/store/copy_store.h"
 #include "lsm/store/destroy.h"
+#include "lsm/table/pinned_value_filler.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 void Pin(LookupResult& result, PinnedValue* pinned) {
   if (!result.pin)
-    return pinned->AssignCopy(result.value);  // a memtable's: a pin would hold all of it
-  pinned->AssignPinned(result.value, result.pin.Release(),
-                       [](void* block) { static_cast<CachedBlock*>(block)->Unref(); });
+    return PinnedValueFiller::AssignCopy(result.value,
+                                         pinned);  // a memtable's: a pin would hold all of it
+  PinnedValueFiller::AssignPinned(
+      result.value, result.pin.Release(),
+      [](void* block) { static_cast<CachedBlock*>(block)->Unref(); }, pinned);
 }
 
 // An open store has its files.  If one is missing or in the way, another program caused that.
@@ -108,9 +111,9 @@ std::unique_ptr<Iterator> DB::NewIterator(const ReadOptions& options) {
 std::unique_ptr<const Snapshot> DB::GetSnapshot() {
   const uint64_t sequence = engine_->TakeSnapshot();
   try {
-    return std::make_unique<const Snapshot>(
-        engine_.get(), sequence,
-        [engine = engine_](uint64_t taken) { engine->ReleaseSnapshot(taken); });
+    return std::unique_ptr<const Snapshot>(
+        new Snapshot(engine_.get(), sequence,
+                     [engine = engine_](uint64_t taken) { engine->ReleaseSnapshot(taken); }));
   } catch (const std::bad_alloc&) {
     engine_->ReleaseSnapshot(sequence);
     throw;

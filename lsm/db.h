@@ -127,7 +127,7 @@ namespace lsm::inline TRELLIS_ABI {
 
 class Engine;
 
-class DB {
+class TRELLIS_API DB {
  public:
   // Opens the store in `directory`.  Where the mode allows a new store, creates the directory and
   // any missing parents (likewise for Options::log_directory).  Never removes a file that is not
@@ -374,7 +374,7 @@ class DB {
 
 // Describes this build, e.g. "trellis 0.1.0, filters standard, blocked (AVX2), compression lz4".
 // lsm/release.h has the version alone, for the preprocessor.
-std::string BuildInfo();
+TRELLIS_API std::string BuildInfo();
 
 }  // namespace lsm
 

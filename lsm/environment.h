@@ -8,13 +8,12 @@
 
 #include "bloom/core/abi.h"
 #include "lsm/file_system.h"
+#include "lsm/scheduler.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
-class Scheduler;  // lsm/fs/scheduler.h, which is private: embedders leave it null
-
 // Thread-safe.
-class Clock {
+class TRELLIS_API Clock {
  public:
   virtual ~Clock();
   // Nanoseconds since some fixed moment; never runs backwards.
@@ -24,7 +23,7 @@ class Clock {
 };
 
 // Thread-safe.
-class RandomSource {
+class TRELLIS_API RandomSource {
  public:
   virtual ~RandomSource();
   virtual uint64_t Next() = 0;
@@ -32,7 +31,7 @@ class RandomSource {
 
 // The objects must outlive every store that was opened with them.  File systems must also outlive
 // iterators that outlive their DB.  A null member selects the system's own; a null scheduler gives
-// each store one thread for each lane of work.
+// each store threads of its own.
 struct Environment {
   FileSystem* file_system = nullptr;
   // Holds the logs if Options::log_directory puts them elsewhere.  Null: the same as file_system.
@@ -51,9 +50,9 @@ enum class FileAccess : uint8_t {
 };
 
 // They live as long as the process.
-FileSystem& PosixFileSystem(FileAccess access = FileAccess::kOwner);
-Clock& SystemClock();
-RandomSource& SystemRandom();
+TRELLIS_API FileSystem& PosixFileSystem(FileAccess access = FileAccess::kOwner);
+TRELLIS_API Clock& SystemClock();
+TRELLIS_API RandomSource& SystemRandom();
 
 }  // namespace lsm
 

@@ -72,7 +72,7 @@ enum class FlushReason : uint8_t {
   kOpening,   // the memtable was read from logs
   kResume,    // DB::Resume writes what is in memory
 };
-const char* NameOf(FlushReason reason);
+TRELLIS_API const char* NameOf(FlushReason reason);
 
 struct FlushBegin : Event {
   uint64_t job = 0;  // same number as in FlushEnd; counts flushes and compactions since the opening
@@ -96,7 +96,7 @@ enum class CompactionReason : uint8_t {
   kReaders,  // read-triggered: reads of level 0 cost more than merging it
   kRequest,  // DB::CompactRange
 };
-const char* NameOf(CompactionReason reason);
+TRELLIS_API const char* NameOf(CompactionReason reason);
 
 struct CompactionBegin : Event {
   uint64_t job = 0;
@@ -129,7 +129,7 @@ enum class StallCause : uint8_t {
   kLog,       // the next log is not ready; or the writer creates it itself
   kReserve,   // the reserve for a full disk is too small for the put: it grows, or a flush must end
 };
-const char* NameOf(StallCause cause);
+TRELLIS_API const char* NameOf(StallCause cause);
 
 // Writes wait.  The short delays before that (Statistics::slowdowns) are not events.  A stall for
 // the reserve may contain other stalls.
@@ -144,7 +144,7 @@ struct StallEnd : Event {
 
 enum class FailureKind : uint8_t { kLog, kManifest, kFlush, kCompaction };
 // "log", "manifest", "flush", "compaction".
-const char* NameOf(FailureKind kind);
+TRELLIS_API const char* NameOf(FailureKind kind);
 
 // The first failure of its kind since the opening or the last DB::Resume.
 struct Failure : Event {
@@ -203,7 +203,7 @@ struct FileRemoved : Event {
   uint64_t bytes = 0;
 };
 
-class EventListener {
+class TRELLIS_API EventListener {
  public:
   virtual ~EventListener();
 

@@ -47,7 +47,7 @@ struct EventLogOptions {
 // files itself.  If another program removes, renames, truncates or replaces the current file, or
 // removes the directory, the next line begins a new file.  (The log compares sizes.  If the
 // replacement has the same size, one more line goes to the old file.)
-class EventLog final : public EventListener {
+class TRELLIS_API EventLog final : public EventListener {
  public:
   // Begins a new file; a file of an earlier process becomes NAME.1.  InvalidArgument if a value is
   // out of range, or the name is one that a store's file can have.

@@ -13,7 +13,7 @@
 namespace lsm::inline TRELLIS_ABI {
 
 enum class FilterVerdict : uint8_t { kAbsent, kNo, kMaybe, kDamaged, kUnknown };
-const char* NameOf(FilterVerdict verdict);
+TRELLIS_API const char* NameOf(FilterVerdict verdict);
 
 // A data block that the lookup searched.
 struct BlockStep {
@@ -54,7 +54,7 @@ struct MemtableStep {
   std::string outcome;  // "absent", "put", "delete"
 };
 
-struct Explanation {
+struct TRELLIS_API Explanation {
   std::string key;
   uint64_t digest = 0;
   uint64_t sequence = 0;  // the lookup sees entries up to this one

@@ -45,7 +45,7 @@
 namespace lsm::inline TRELLIS_ABI {
 
 // Read access to one file.
-class ReadFile {
+class TRELLIS_API ReadFile {
  public:
   virtual ~ReadFile();
 
@@ -75,10 +75,10 @@ struct ReadRequest {
 };
 
 // Executes the request by the ReadAt of its file.
-void ReadAlone(ReadRequest* request);
+TRELLIS_API void ReadAlone(ReadRequest* request);
 
 // Write access to a new file, or to the end of an existing one.
-class AppendFile {
+class TRELLIS_API AppendFile {
  public:
   // Closes the file, and ignores the status that Close would return.
   virtual ~AppendFile();
@@ -112,7 +112,7 @@ class AppendFile {
 };
 
 // A lock, held until this is destroyed or the process ends in any way.
-class FileLock {
+class TRELLIS_API FileLock {
  public:
   virtual ~FileLock();
 
@@ -136,7 +136,7 @@ struct FileInfo {
   uint64_t size_bytes = 0;
 };
 
-class Directory {
+class TRELLIS_API Directory {
  public:
   virtual ~Directory();
 
@@ -209,7 +209,7 @@ class Directory {
   virtual const std::string& path() const = 0;
 };
 
-class FileSystem {
+class TRELLIS_API FileSystem {
  public:
   virtual ~FileSystem();
 
@@ -234,8 +234,8 @@ class FileSystem {
 };
 
 // Reads a whole file.  ResourceExhausted if it is larger than `size_max_bytes`.
-absl::StatusOr<std::string> ReadWholeFile(Directory& directory, std::string_view name,
-                                          uint64_t size_max_bytes);
+TRELLIS_API absl::StatusOr<std::string> ReadWholeFile(Directory& directory, std::string_view name,
+                                                      uint64_t size_max_bytes);
 
 }  // namespace lsm
 

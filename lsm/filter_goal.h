@@ -11,7 +11,7 @@ namespace lsm::inline TRELLIS_ABI {
 
 // A kind of goal and its figure.  A value type.  Any figure is accepted here; ValidateOptions
 // checks the range.
-class FilterGoal {
+class TRELLIS_API FilterGoal {
  public:
   enum class Kind : uint8_t {
     kNone,         // no common goal: Options::target_fpp applies to every table

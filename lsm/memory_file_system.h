@@ -44,9 +44,9 @@ enum class FileOperation : uint8_t {
   kSyncFile,
   kClose,
 };
-const char* NameOf(FileOperation operation);
+TRELLIS_API const char* NameOf(FileOperation operation);
 
-class MemoryFileSystem : public FileSystem {
+class TRELLIS_API MemoryFileSystem : public FileSystem {
  public:
   // The effect of a crash on unsynced state.
   enum class Unsynced { kLost, kKept };

@@ -35,7 +35,7 @@ enum class OpenMode : uint8_t {
 
 enum class Compression : uint8_t { kNone = 0, kLz4 = 1 };
 // "none", "lz4".
-const char* NameOf(Compression compression);
+TRELLIS_API const char* NameOf(Compression compression);
 
 // How the tables of a level are organised.  lsm/README.md compares the costs.
 enum class CompactionStyle : uint8_t {
@@ -44,7 +44,7 @@ enum class CompactionStyle : uint8_t {
   kLazyLeveled,  // several runs per level, but one in the deepest level
 };
 // "leveled", "tiered", "lazy-leveled".
-const char* NameOf(CompactionStyle style);
+TRELLIS_API const char* NameOf(CompactionStyle style);
 
 struct Options {
   // Whether to create a store or require one, and whether to write.  Default kOpenOrCreate.
@@ -205,7 +205,7 @@ struct Options {
 };
 
 // InvalidArgument, with the option, its value and the range, if an option is invalid.
-absl::Status ValidateOptions(const Options& options);
+TRELLIS_API absl::Status ValidateOptions(const Options& options);
 
 struct ReadOptions {
   // The moment that reads see.  Default null: now.  InvalidArgument if the snapshot belongs to

@@ -38,22 +38,9 @@ class PinnedValue {
     view_ = {};
   }
 
-  // --- for the store itself ---
-
-  void AssignCopy(std::string_view value) {
-    Reset();
-    copy_.assign(value);
-    view_ = copy_;
-  }
-  // Calls `release(pinned)` once, when the value is reset, assigned to, or destroyed.
-  void AssignPinned(std::string_view value, void* pinned, void (*release)(void*)) {
-    Reset();
-    view_ = value;
-    pinned_ = pinned;
-    release_ = release;
-  }
-
  private:
+  friend class PinnedValueFiller;  // lsm/table/pinned_value_filler.h
+
   std::string_view view_;
   void* pinned_ = nullptr;
   void (*release_)(void*) = nullptr;

@@ -16,7 +16,7 @@ namespace lsm::inline TRELLIS_ABI {
 
 // The end of a log that was not replayed.  After a crash this is normal where writes were not
 // synced.  Some damage looks the same (lsm/design/log_tail.md).
-struct DroppedLogEnd {
+struct TRELLIS_API DroppedLogEnd {
   std::string path;      // of the log
   uint64_t offset = 0;   // end of the replayed part
   uint64_t bytes = 0;    // from `offset` to the end of the file
@@ -32,7 +32,7 @@ struct DroppedLogEnd {
   std::string ToJson() const;
 };
 
-struct RecoveryReport {
+struct TRELLIS_API RecoveryReport {
   uint64_t logs = 0;                   // read
   uint64_t records = 0;                // replayed, one per group of writes
   uint64_t writes = 0;                 // replayed puts and deletes

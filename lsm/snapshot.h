@@ -23,15 +23,15 @@ class Snapshot {
   // Number of the last write that it can see.
   uint64_t sequence() const { return sequence_; }
 
-  // --- for the store itself ---
+ private:
+  friend class DB;
+  friend class Engine;
 
   // `owner` is the store's engine.  `release` keeps it alive, so that no other engine gets its
   // address.
   Snapshot(const void* owner, uint64_t sequence, std::function<void(uint64_t)> release)
       : owner_(owner), sequence_(sequence), release_(std::move(release)) {}
-  const void* owner() const { return owner_; }
 
- private:
   const void* const owner_;
   const uint64_t sequence_;
   const std::function<void(uint64_t)> release_;

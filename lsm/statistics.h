@@ -19,7 +19,7 @@
 namespace lsm::inline TRELLIS_ABI {
 
 // One level: its tables now, and the point lookups that reached it.
-struct LevelStatistics {
+struct TRELLIS_API LevelStatistics {
   // State.
   uint64_t tables = 0;
   uint64_t runs = 0;  // sorted runs, which a lookup may have to search; level 0: its tables
@@ -78,7 +78,7 @@ struct LevelStatistics {
   LevelStatistics Since(const LevelStatistics& before) const;
 };
 
-struct Statistics {
+struct TRELLIS_API Statistics {
   std::array<LevelStatistics, kLevels> levels;
   LevelStatistics total;             // sum; `lookups`: point lookups that went beyond the memtables
   std::string filter_goal = "none";  // Options::filter_goal, as text

@@ -16,7 +16,7 @@ namespace lsm::inline TRELLIS_ABI {
 
 enum class EntryKind : uint8_t;  // lsm/base/internal_key.h
 
-class WriteBatch {
+class TRELLIS_API WriteBatch {
  public:
   WriteBatch();
 

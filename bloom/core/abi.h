@@ -4,7 +4,8 @@
 //   namespace lsm::inline TRELLIS_ABI { ... }
 //
 // Users write lsm::DB; the linker sees lsm::v0_1::DB.  Like the SONAME of the shared libraries, the
-// version changes with the minor version while the major one is 0, and later with the major one.
+// version changes with the minor version while the major one is 0, and later with the major one.  A
+// release that changes a public class or signature raises both (CONTRIBUTING.md, build options).
 #ifndef TRELLIS_BLOOM_CORE_ABI_H_
 #define TRELLIS_BLOOM_CORE_ABI_H_
 
@@ -18,6 +19,17 @@
 // Already defined only if a program builds a second copy of the libraries under another name.
 #ifndef TRELLIS_ABI
 #define TRELLIS_ABI v0_1
+#endif
+
+// Marks the classes and functions that a program may link: all that the public headers declare, and
+// the few private functions that their inline code calls.  The shared libraries export these and
+// nothing else.  Trellis's own build sets TRELLIS_EXPORTS when it makes shared libraries.  Programs
+// never set it: they need no mark to use a symbol, and one that links the static libraries exports
+// none of theirs.
+#ifdef TRELLIS_EXPORTS
+#define TRELLIS_API [[gnu::visibility("default")]]
+#else
+#define TRELLIS_API
 #endif
 
 #endif  // TRELLIS_BLOOM_CORE_ABI_H_

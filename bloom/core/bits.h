@@ -79,7 +79,7 @@ inline void FoldLinesInHalf(std::span<const uint8_t> lines, size_t line_bytes, u
 
 // Zeroed bytes at an address that is a multiple of 64, so that a line of 512 bits is one cache
 // line.
-class AlignedBytes {
+class TRELLIS_API AlignedBytes {
  public:
   static constexpr size_t kAlignment = 64;
 

@@ -69,12 +69,12 @@ struct ParsedFilter {
 };
 
 // Combines header and payload and adds the checksum.
-std::string EncodeFilter(const FilterHeader& header, std::span<const uint8_t> payload);
+TRELLIS_API std::string EncodeFilter(const FilterHeader& header, std::span<const uint8_t> payload);
 
 // Parses any bytes. kUsable means: length, magic and checksum are right, the hash is one that this
 // library computes, and the reserved bytes are zero.  The caller then looks at the kind and calls
 // Judge.  The payload points into `bytes`.
-ParsedFilter ParseFilter(std::string_view bytes);
+TRELLIS_API ParsedFilter ParseFilter(std::string_view bytes);
 
 // Further rules for kUsable bytes that have the tag of a kind.
 struct KindRules {
@@ -109,7 +109,7 @@ void Judge(const KindRules& rules, ParsedFilter& parsed);
 
 // For callers that accept one kind only: DataLoss, Unimplemented or InvalidArgument (another kind),
 // unless the filter is judged usable and has that tag.
-absl::Status CheckIsKind(const KindRules& rules, uint8_t tag, ParsedFilter& parsed);
+TRELLIS_API absl::Status CheckIsKind(const KindRules& rules, uint8_t tag, ParsedFilter& parsed);
 
 // As above, from the bytes.
 template <class K>
@@ -121,14 +121,15 @@ absl::StatusOr<ParsedFilter> ParseAs(std::string_view bytes) {
 
 // InvalidArgument that names the difference between two filters which prevents a merge, and its two
 // values.
-absl::Status CannotMerge(std::string_view what, const std::string& a, const std::string& b);
+TRELLIS_API absl::Status CannotMerge(std::string_view what, const std::string& a,
+                                     const std::string& b);
 // A number with enough digits to tell it from any other.
-std::string Exactly(double number);
+TRELLIS_API std::string Exactly(double number);
 
 // InvalidArgument, naming the difference, unless the bits of two filters of one kind have the same
 // meaning.  `detail_name` is the kind's name for its detail.
-absl::Status CheckMergeable(const FilterHeader& a, const FilterHeader& b,
-                            std::string_view detail_name = "details");
+TRELLIS_API absl::Status CheckMergeable(const FilterHeader& a, const FilterHeader& b,
+                                        std::string_view detail_name = "details");
 
 // InvalidArgument if the caller's shape has a detail that filters of class F cannot have: Load
 // would refuse their bytes.

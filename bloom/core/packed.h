@@ -24,7 +24,7 @@ namespace bloom::inline TRELLIS_ABI {
 inline constexpr uint32_t kMaxPackedBits = 57;
 
 // Bytes of `count` numbers of `width` bits; UINT64_MAX if a filter may not have that many.
-uint64_t PackedBytes(uint64_t count, uint32_t width);
+TRELLIS_API uint64_t PackedBytes(uint64_t count, uint32_t width);
 
 // Describes what is wrong with bytes from a file as `count` numbers of `width` bits; empty if
 // nothing is.
@@ -37,7 +37,7 @@ inline uint64_t LoadPacked(const uint8_t* bytes, uint32_t width, uint64_t i) {
 }
 
 // Thread-safe while no thread changes it.
-class PackedArray {
+class TRELLIS_API PackedArray {
  public:
   PackedArray() = default;
 

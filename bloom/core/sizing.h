@@ -27,7 +27,7 @@ inline constexpr uint32_t kSplitBlockWordBits = 32;
 inline constexpr uint64_t kMaxSplitBlockLines = UINT32_MAX;
 
 // InvalidArgument unless kMinTargetFpp <= target_fpp < 1 (so for NaN too).
-absl::Status CheckTargetFpp(double target_fpp);
+TRELLIS_API absl::Status CheckTargetFpp(double target_fpp);
 
 // The InvalidArgument for a request that needs more than kMaxSizeBits.
 absl::Status TooLarge(uint64_t key_count, double rate, std::string_view rate_name = "target_fpp");
@@ -43,13 +43,13 @@ double ClassicFpp(uint64_t bits, uint32_t probes, uint64_t key_count);
 
 // The exact rate of that filter: the mean of (ones / m)^k over all filters of n keys (Bose et al.
 // 2008), by OccupiedMoment.  Exact for any n, m and k, for keys whose probes are independent.
-double StandardFpp(uint64_t bits, uint32_t probes, uint64_t key_count);
+TRELLIS_API double StandardFpp(uint64_t bits, uint32_t probes, uint64_t key_count);
 
 // The fewest bits, over all k, with StandardFpp <= target_fpp, and at least kMinStandardBits.  That
 // is a few bits more than m = 1 / (1 - (1 - e^(1/k))^(1/(kn))), where the classic rate meets the
 // target.  If several k need equally many bits, the least k.  InvalidArgument if key_count is 0,
 // target_fpp is bad, or more than kMaxSizeBits are needed.
-absl::StatusOr<Shape> StandardShapeFor(uint64_t key_count, double target_fpp);
+TRELLIS_API absl::StatusOr<Shape> StandardShapeFor(uint64_t key_count, double target_fpp);
 
 // The rate of a filter of `lines` lines of kLineBits bits, in which a key picks one line, and k
 // positions in it with repetition. 1 if lines is 0.
@@ -59,11 +59,11 @@ absl::StatusOr<Shape> StandardShapeFor(uint64_t key_count, double target_fpp);
 // with the binomial distribution instead of its Poisson limit).  For each X it uses the moments of
 // the occupancy of kLineBits cells (mean and variance exact, higher ones those of a normal
 // distribution).
-double BlockedFpp(uint64_t lines, uint32_t probes, uint64_t key_count);
+TRELLIS_API double BlockedFpp(uint64_t lines, uint32_t probes, uint64_t key_count);
 
 // The fewest lines, over all k, with BlockedFpp <= target_fpp (to one in 10^5 lines).  If several k
 // need equally many, the least.  Errors as for StandardShapeFor.
-absl::StatusOr<Shape> BlockedShapeFor(uint64_t key_count, double target_fpp);
+TRELLIS_API absl::StatusOr<Shape> BlockedShapeFor(uint64_t key_count, double target_fpp);
 
 // The rate of a filter of `lines` lines of eight words of 32 bits, in which a key picks one line
 // and one bit in each of its words, by 32 bits of its hash.  1 if lines is 0.  With X as above, an
@@ -74,20 +74,20 @@ absl::StatusOr<Shape> BlockedShapeFor(uint64_t key_count, double target_fpp);
 // The first term is exact for words that are filled independently, each by one throw per key.  The
 // second is for absent keys with the same 32 bits as a key of the line, and so the same bit in all
 // words: 5 % of a target of 10^-8.
-double SplitBlockFpp(uint64_t lines, uint64_t key_count);
+TRELLIS_API double SplitBlockFpp(uint64_t lines, uint64_t key_count);
 
 // The fewest lines with SplitBlockFpp <= target_fpp (to one in 10^5 lines), always with eight
 // probes.  (Parquet's own -8 / ln(1 - e^(1/8)) bits/key ignores that lines differ: a filter made
 // for 0.01 has an FPP of 0.0146.) Errors as for StandardShapeFor, and InvalidArgument for more than
 // kMaxSplitBlockLines.
-absl::StatusOr<Shape> SplitBlockShapeFor(uint64_t key_count, double target_fpp);
+TRELLIS_API absl::StatusOr<Shape> SplitBlockShapeFor(uint64_t key_count, double target_fpp);
 
 // Number of keys, estimated from the share of ones of a classic filter: the n at which that share
 // is expected.  Infinity if all bits are ones.
-double StandardKeyCountFromFill(uint64_t bits, uint32_t probes, double fill);
+TRELLIS_API double StandardKeyCountFromFill(uint64_t bits, uint32_t probes, double fill);
 
 // The same for the blocked kind: solves E[fill] = 1 - (1 - (1 - (1 - 1/512)^k) / lines)^n for n.
-double BlockedKeyCountFromFill(uint64_t lines, uint32_t probes, double fill);
+TRELLIS_API double BlockedKeyCountFromFill(uint64_t lines, uint32_t probes, double fill);
 
 }  // namespace bloom
 

@@ -24,7 +24,7 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-struct StoredCounters {
+struct TRELLIS_API StoredCounters {
   FilterHeader header;
   PackedArray counters;
 

@@ -19,11 +19,12 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-void AppendPart(std::string_view part, std::string& payload);
+TRELLIS_API void AppendPart(std::string_view part, std::string& payload);
 
 // Splits any bytes into parts, which point into them.  DataLoss unless the last part ends at the
 // end of the payload.
-absl::StatusOr<std::vector<std::string_view>> ReadParts(std::span<const uint8_t> payload);
+TRELLIS_API absl::StatusOr<std::vector<std::string_view>> ReadParts(
+    std::span<const uint8_t> payload);
 
 }  // namespace bloom
 

@@ -54,7 +54,7 @@ concept RemovableRow = RowFilter<R> && requires(R& row) {
 
 // Explains an error in making a row.  The caller did not choose the row's size, so the error's
 // numbers differ from the caller's.
-absl::Status OfFirstRow(const absl::Status& status);
+TRELLIS_API absl::Status OfFirstRow(const absl::Status& status);
 
 // "PREFIX-KIND", the name of a filter with rows of that kind.
 template <class Row, size_t kSize>
@@ -83,19 +83,19 @@ class AnyPasses {
 constexpr uint8_t RowTagOf(uint64_t detail) { return static_cast<uint8_t>(detail); }
 
 // Describes what is wrong with shape and parts of a payload from a file; empty if nothing is.
-std::string RowsProblem(const Shape& shape, std::span<const uint8_t> payload, uint64_t parts_min,
-                        uint64_t parts_max);
+TRELLIS_API std::string RowsProblem(const Shape& shape, std::span<const uint8_t> payload,
+                                    uint64_t parts_min, uint64_t parts_max);
 
 // InvalidArgument unless the rows are of that kind.
-absl::Status CheckRowKind(const FilterHeader& header, uint8_t tag);
+TRELLIS_API absl::Status CheckRowKind(const FilterHeader& header, uint8_t tag);
 
 // An error of a row in a file: DataLoss or Unimplemented, with the row's number.
-absl::Status RowError(size_t row, const absl::Status& status);
-absl::Status RowLoss(size_t row, std::string_view what);
+TRELLIS_API absl::Status RowError(size_t row, const absl::Status& status);
+TRELLIS_API absl::Status RowLoss(size_t row, std::string_view what);
 
 // InvalidArgument, naming the difference, unless header, target and first row agree.
-absl::Status CheckRowsMergeable(FilterHeader a, FilterHeader b, const Shape& row_of_a,
-                                const Shape& row_of_b);
+TRELLIS_API absl::Status CheckRowsMergeable(FilterHeader a, FilterHeader b, const Shape& row_of_a,
+                                            const Shape& row_of_b);
 
 // --- many rows ---
 

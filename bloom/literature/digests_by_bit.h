@@ -39,7 +39,7 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-class DigestsByBit {
+class TRELLIS_API DigestsByBit {
  public:
   // The kind of a member.
   enum class Kind : bool { kFalsePositive = false, kKey = true };

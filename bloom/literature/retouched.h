@@ -69,7 +69,7 @@ enum class ClearingScheme : uint8_t {
                // known false positives); then as kMinimumFn
 };
 
-class RetouchedFilter {
+class TRELLIS_API RetouchedFilter {
  public:
   static constexpr std::string_view kName = "retouched";
   static constexpr uint8_t kTag = 73;

@@ -52,7 +52,7 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-class ShiftingAssociationFilter {
+class TRELLIS_API ShiftingAssociationFilter {
  public:
   static constexpr std::string_view kName = "shifting-association";
   static constexpr uint8_t kTag = 68;

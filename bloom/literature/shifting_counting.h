@@ -39,7 +39,7 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-class ShiftingCountingFilter {
+class TRELLIS_API ShiftingCountingFilter {
  public:
   static constexpr std::string_view kName = "shifting-counting";
   static constexpr uint8_t kTag = 66;

@@ -34,7 +34,7 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-class ShiftingDoubleFilter {
+class TRELLIS_API ShiftingDoubleFilter {
  public:
   static constexpr std::string_view kName = "shifting-double";
   static constexpr uint8_t kTag = 67;

@@ -49,7 +49,7 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-class ShiftingMultiplicityFilter {
+class TRELLIS_API ShiftingMultiplicityFilter {
  public:
   static constexpr std::string_view kName = "shifting-multiplicity";
   static constexpr uint8_t kTag = 69;

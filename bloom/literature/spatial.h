@@ -65,7 +65,7 @@ struct SpatialOptions {
   uint64_t seed = 0;
 };
 
-class SpatialFilter {
+class TRELLIS_API SpatialFilter {
  public:
   static constexpr std::string_view kName = "spatial";
   static constexpr uint8_t kTag = 70;

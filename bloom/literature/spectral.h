@@ -87,7 +87,7 @@ enum class SpectralMethod : uint8_t {
 };
 
 // E.g.  "minimal increase"; "unknown" for an invalid number.
-std::string_view NameOf(SpectralMethod method);
+TRELLIS_API std::string_view NameOf(SpectralMethod method);
 
 struct SpectralOptions {
   SpectralMethod method = SpectralMethod::kMinimumSelection;
@@ -97,7 +97,7 @@ struct SpectralOptions {
   uint64_t seed = 0;
 };
 
-class SpectralFilter {
+class TRELLIS_API SpectralFilter {
  public:
   static constexpr std::string_view kName = "spectral";
   static constexpr uint8_t kTag = 65;

@@ -62,11 +62,11 @@ class VectorList {
 // record's, or if the last record is incomplete; also for a file without records, which has no
 // dimension.
 template <VectorComponent T>
-absl::StatusOr<VectorList<T>> ParseVectors(std::string_view bytes);
+TRELLIS_API absl::StatusOr<VectorList<T>> ParseVectors(std::string_view bytes);
 
 // The bytes of such a file.
 template <VectorComponent T>
-std::string EncodeVectors(const VectorList<T>& vectors);
+TRELLIS_API std::string EncodeVectors(const VectorList<T>& vectors);
 
 }  // namespace bloom
 

@@ -40,7 +40,7 @@ namespace bloom::inline TRELLIS_ABI {
 
 struct BlockedAvx2;
 
-struct Blocked {
+struct TRELLIS_API Blocked {
   static constexpr std::string_view kName = "blocked";
   static constexpr uint8_t kTag = 3;
   static constexpr uint8_t kVersion = 1;

@@ -79,7 +79,7 @@ struct FuseDetail {
 };
 
 template <uint32_t kArity>
-struct Fuse {
+struct TRELLIS_API Fuse {
   static_assert(kArity == 3 || kArity == 4);
 
   static constexpr std::string_view kName = kArity == 3 ? "fuse3" : "fuse4";

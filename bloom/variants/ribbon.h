@@ -62,7 +62,7 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-struct Ribbon {
+struct TRELLIS_API Ribbon {
   static constexpr std::string_view kName = "ribbon";
   static constexpr uint8_t kTag = 5;
   static constexpr uint8_t kVersion = 1;

@@ -78,7 +78,7 @@ std::string PairsProblem(const Shape& shape);
 
 // The different cells of the pairs of a key.  For counters: a key that meets a cell twice counts
 // once there.
-class DistinctPairs {
+class TRELLIS_API DistinctPairs {
  public:
   DistinctPairs(uint64_t hash, const Shape& shape, uint32_t offsets);
 
@@ -122,11 +122,13 @@ class DistinctPairs {
 //
 // The paper's formula, (1 - p)^(k/2) (1 - p + p^2 / D)^(k/2), is too high: it counts cells that one
 // key sets at once in addition to an empty cell.
-double ShiftingFpp(uint64_t bases, uint32_t probes, uint64_t key_count, uint32_t offsets);
+TRELLIS_API double ShiftingFpp(uint64_t bases, uint32_t probes, uint64_t key_count,
+                               uint32_t offsets);
 
 // The fewest bases, over all even k, with ShiftingFpp <= target_fpp.  If several k need equally
 // many, the least.  Errors as for StandardShapeFor.
-absl::StatusOr<Shape> ShiftingShapeFor(uint64_t key_count, double target_fpp, uint32_t offsets);
+TRELLIS_API absl::StatusOr<Shape> ShiftingShapeFor(uint64_t key_count, double target_fpp,
+                                                   uint32_t offsets);
 
 // As above, for another rate that falls with the bases and is close to that of a filter of pairs.
 using RateOfShape = std::function<double(uint64_t bases, uint32_t probes)>;
@@ -135,7 +137,8 @@ absl::StatusOr<Shape> FewestBasesFor(uint64_t key_count, double target_fpp,
 
 // Number of keys, estimated from the share of the m + D cells that is set: the n at which that
 // share is expected.  Infinity if all are set.
-double ShiftingKeyCountFromFill(uint64_t bases, uint32_t probes, uint32_t offsets, double fill);
+TRELLIS_API double ShiftingKeyCountFromFill(uint64_t bases, uint32_t probes, uint32_t offsets,
+                                            double fill);
 
 // The rate of the current cells: the mean, over the offsets, of (share of pairs of that offset with
 // both cells set)^(k/2). word(i) returns which of the cells [64 i, 64 i + 64) are set.  It is
@@ -143,7 +146,8 @@ double ShiftingKeyCountFromFill(uint64_t bases, uint32_t probes, uint32_t offset
 double PairedFpp(uint64_t bases, uint32_t probes, uint32_t offsets,
                  const std::function<uint64_t(uint64_t i)>& word);
 // As above, for bits.  `bits` has ShiftedBytes(bases) bytes.
-double PairedFppOfBits(const uint8_t* bits, uint64_t bases, uint32_t probes, uint32_t offsets);
+TRELLIS_API double PairedFppOfBits(const uint8_t* bits, uint64_t bases, uint32_t probes,
+                                   uint32_t offsets);
 
 }  // namespace bloom
 

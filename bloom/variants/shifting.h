@@ -33,7 +33,7 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-struct Shifting {
+struct TRELLIS_API Shifting {
   static constexpr std::string_view kName = "shifting";
   static constexpr uint8_t kTag = 8;
   static constexpr uint8_t kVersion = 1;

@@ -35,7 +35,7 @@ namespace bloom::inline TRELLIS_ABI {
 
 struct SplitBlockAvx2;
 
-struct SplitBlock {
+struct TRELLIS_API SplitBlock {
   static constexpr std::string_view kName = "split-block";
   static constexpr uint8_t kTag = 4;
   static constexpr uint8_t kVersion = 1;

@@ -24,7 +24,7 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-struct Standard {
+struct TRELLIS_API Standard {
   static constexpr std::string_view kName = "standard";
   static constexpr uint8_t kTag = 2;
   static constexpr uint8_t kVersion = 1;

@@ -29,8 +29,6 @@ class EmptyIterator : public Iterator {
 
 Iterator::~Iterator() = default;
 
-void Iterator::PrefetchSeek(std::string_view /*target*/, int /*step*/) {}
-
 std::unique_ptr<Iterator> NewEmptyIterator(absl::Status status) {
   return std::make_unique<EmptyIterator>(std::move(status));
 }

@@ -16,7 +16,7 @@ namespace {
 // mostly stays at the top, which takes one comparison, with the next one.
 class MergingIterator final : public Iterator {
  public:
-  explicit MergingIterator(std::vector<std::unique_ptr<Iterator>> inputs)
+  explicit MergingIterator(std::vector<std::unique_ptr<InnerIterator>> inputs)
       : inputs_(std::move(inputs)) {
     heap_.reserve(inputs_.size());
   }
@@ -103,8 +103,8 @@ class MergingIterator final : public Iterator {
 
   void PrefetchSeeks(std::string_view target) {
     const EpochGuard guard;  // so that the guards of the inputs are cheap
-    for (int step = 0; step < kSeekSteps; ++step) {
-      for (const std::unique_ptr<Iterator>& input : inputs_) input->PrefetchSeek(target, step);
+    for (int step = 0; step < InnerIterator::kSeekSteps; ++step) {
+      for (const std::unique_ptr<InnerIterator>& input : inputs_) input->PrefetchSeek(target, step);
     }
   }
 
@@ -115,7 +115,7 @@ class MergingIterator final : public Iterator {
     status_ = absl::OkStatus();
     heap_.clear();
     lesser_ = 0;
-    for (const std::unique_ptr<Iterator>& input : inputs_) {
+    for (const std::unique_ptr<InnerIterator>& input : inputs_) {
       move(*input);
       if (input->Valid()) {
         heap_.emplace_back(input.get());
@@ -184,7 +184,7 @@ class MergingIterator final : public Iterator {
     heap_[hole] = moving;
   }
 
-  const std::vector<std::unique_ptr<Iterator>> inputs_;
+  const std::vector<std::unique_ptr<InnerIterator>> inputs_;
   std::vector<Head> heap_;  // of the valid inputs
   size_t lesser_ = 0;       // index of the next one after the top; 0: not known
   Direction direction_ = Direction::kForward;
@@ -193,7 +193,7 @@ class MergingIterator final : public Iterator {
 
 }  // namespace
 
-std::unique_ptr<Iterator> NewMergingIterator(std::vector<std::unique_ptr<Iterator>> inputs) {
+std::unique_ptr<Iterator> NewMergingIterator(std::vector<std::unique_ptr<InnerIterator>> inputs) {
   if (inputs.empty()) return NewEmptyIterator();
   if (inputs.size() == 1) return std::move(inputs.front());
   return std::make_unique<MergingIterator>(std::move(inputs));

@@ -114,7 +114,7 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
   scan.readahead_bytes = kReadaheadBytes;
   scan.count_blocks = false;
   scan.check_filter = true;
-  std::vector<std::unique_ptr<Iterator>> inputs;
+  std::vector<std::unique_ptr<InnerIterator>> inputs;
   if (plan.level == 0) {
     for (const auto& table : plan.inputs) inputs.push_back(table->table->NewIterator(scan));
   } else {

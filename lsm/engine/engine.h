@@ -232,6 +232,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
                          const std::function<void(ReadView*)>& change);
 
   // --- reading (engine_read.cc) ---
+  bool MayUse(const Snapshot* snapshot) const;  // null, or made by this engine
   std::unique_ptr<Iterator> MakeIterator(const ReadOptions& options);
 
   // --- constant after the opening ---

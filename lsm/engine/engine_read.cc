@@ -18,10 +18,6 @@ namespace {
 // A prime, so that no rhythm of a program's lookups hides a key from it.
 constexpr uint64_t kDoubtOneIn = 65'537;
 
-bool IsOf(const Engine* engine, const Snapshot* snapshot) {
-  return snapshot == nullptr || snapshot->owner() == engine;
-}
-
 absl::Status SnapshotOfAnother() {
   return absl::InvalidArgumentError("ReadOptions::snapshot is a snapshot of another DB");
 }
@@ -128,9 +124,13 @@ bool LookupsTogether::Find(std::span<const std::string_view> keys,
 
 }  // namespace
 
+bool Engine::MayUse(const Snapshot* snapshot) const {
+  return snapshot == nullptr || snapshot->owner_ == this;
+}
+
 absl::StatusOr<bool> Engine::Get(std::string_view key, const ReadOptions& options,
                                  const ValueSink& sink, Explanation* explanation) {
-  if (!IsOf(this, options.snapshot)) return SnapshotOfAnother();
+  if (!MayUse(options.snapshot)) return SnapshotOfAnother();
   const Counters::Here counters(&counters_);
   const uint64_t lookups = counters.Add(Counter::kLookups, 1);
   const bool is_timed = lookups % kGetsPerTime == 0;  // Explain is among them
@@ -168,7 +168,7 @@ absl::StatusOr<bool> Engine::Get(std::string_view key, const ReadOptions& option
 std::vector<absl::StatusOr<std::optional<std::string>>> Engine::MultiGet(
     std::span<const std::string_view> keys, const ReadOptions& options) {
   std::vector<absl::StatusOr<std::optional<std::string>>> answers(keys.size());
-  if (!IsOf(this, options.snapshot)) {
+  if (!MayUse(options.snapshot)) {
     std::fill(answers.begin(), answers.end(), SnapshotOfAnother());
     return answers;
   }
@@ -211,7 +211,7 @@ std::vector<absl::StatusOr<std::optional<std::string>>> Engine::MultiGet(
 
 std::unique_ptr<Iterator> Engine::NewIterator(const ReadOptions& options) {
   try {
-    if (!IsOf(this, options.snapshot)) return NewEmptyIterator(SnapshotOfAnother());
+    if (!MayUse(options.snapshot)) return NewEmptyIterator(SnapshotOfAnother());
     return MakeIterator(options);
   } catch (const std::bad_alloc&) {
     return NewEmptyIterator(OutOfMemory());
@@ -226,7 +226,7 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
   scan.fill_cache = options.fill_cache;
   auto seek_reads = std::make_shared<SeekReads>(store_.environment.file_system);
   scan.seek_reads = seek_reads.get();
-  std::vector<std::unique_ptr<Iterator>> inputs;
+  std::vector<std::unique_ptr<InnerIterator>> inputs;
   inputs.reserve(1 + view->sealed.size() + view->version->iterator_count());
   // An empty one holds nothing that this sequence number counts.
   if (!view->memtable->empty()) inputs.push_back(view->memtable->NewIterator());

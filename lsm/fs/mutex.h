@@ -12,6 +12,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "bloom/core/abi.h"
+#include "lsm/scheduler.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
@@ -42,10 +43,11 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
 
 class CondVar {
  public:
-  // Releases the mutex and waits for a signal; may also return spuriously.
-  void Wait(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+  // Releases the mutex until it is signalled, or returns early.  A caller that waits for a
+  // background job passes the scheduler, which may have to run the job in this call.
+  void Wait(Mutex* mutex, Scheduler* scheduler = nullptr) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);
-    condition_.wait(lock);
+    scheduler != nullptr ? scheduler->Wait(lock, condition_) : condition_.wait(lock);
     lock.release();
   }
   void Signal() { condition_.notify_one(); }

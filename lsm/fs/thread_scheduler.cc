@@ -1,10 +1,13 @@
-// The scheduler with real threads for each lane.
+#include "lsm/fs/thread_scheduler.h"
+
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -15,7 +18,6 @@
 #include "absl/time/time.h"
 #include "lsm/bytes/status.h"
 #include "lsm/fs/mutex.h"
-#include "lsm/fs/scheduler.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -61,12 +63,6 @@ class ThreadScheduler final : public Scheduler {
     changed_.SignalAll();
   }
 
-  void Wait(Mutex* mutex, CondVar* condition) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    condition->Wait(mutex);
-  }
-
-  void Pause(uint64_t nanos) override { absl::SleepFor(absl::Nanoseconds(nanos)); }
-
  private:
   using Jobs = std::deque<std::function<void()>>;
 
@@ -97,6 +93,14 @@ class ThreadScheduler final : public Scheduler {
 };
 
 }  // namespace
+
+Scheduler::~Scheduler() = default;
+
+void Scheduler::Wait(std::unique_lock<std::mutex>& lock, std::condition_variable& condition) {
+  condition.wait(lock);
+}
+
+void Scheduler::Pause(uint64_t nanos) { absl::SleepFor(absl::Nanoseconds(nanos)); }
 
 int CompactionsOfMachine() {
   constexpr int kMax = 4;

@@ -33,7 +33,7 @@ class EntryMaker : public EncodedBatch::Handler {
   std::vector<const Skiplist::Entry*>* const made_;
 };
 
-class MemtableIterator : public Iterator {
+class MemtableIterator : public InnerIterator {
  public:
   explicit MemtableIterator(const Skiplist* list) : cursor_(list) {}
 
@@ -108,7 +108,7 @@ MemtableAnswer Memtable::Get(const LookupKey& key, std::string_view* value) cons
   return MemtableAnswer::kFound;
 }
 
-std::unique_ptr<Iterator> Memtable::NewIterator() const {
+std::unique_ptr<InnerIterator> Memtable::NewIterator() const {
   return std::make_unique<MemtableIterator>(&skiplist_);
 }
 

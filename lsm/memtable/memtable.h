@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
 #include "lsm/base/internal_key.h"
-#include "lsm/iterator.h"
+#include "lsm/base/merging_iterator.h"
 #include "lsm/memtable/arena.h"
 #include "lsm/memtable/skiplist.h"
 
@@ -48,7 +48,7 @@ class Memtable {
 
   // Iterates over internal keys.  Must not outlive the memtable.  May or may not see entries that
   // are added while it is used.
-  std::unique_ptr<Iterator> NewIterator() const;
+  std::unique_ptr<InnerIterator> NewIterator() const;
 
   // Memory use, including the unused part of the last arena block.  Any thread.
   size_t memory_bytes() const { return arena_.memory_bytes(); }

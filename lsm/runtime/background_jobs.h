@@ -29,8 +29,8 @@
 #include "lsm/event_listener.h"
 #include "lsm/events/event_queue.h"
 #include "lsm/fs/mutex.h"
-#include "lsm/fs/scheduler.h"
 #include "lsm/runtime/failures.h"
+#include "lsm/scheduler.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
@@ -78,9 +78,7 @@ class BackgroundJobs {
   // --- waiting ---
 
   // Until WakeAll, or for no reason at all.
-  void Wait(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    scheduler_ != nullptr ? scheduler_->Wait(mutex, &changed_) : changed_.Wait(mutex);
-  }
+  void Wait(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) { changed_.Wait(mutex, scheduler_); }
   // Something happened that a thread may wait for: a job ended, a view was published, ...
   void WakeAll() { changed_.SignalAll(); }
 

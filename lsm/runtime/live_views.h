@@ -22,10 +22,10 @@
 #include "lsm/base/internal_key.h"
 #include "lsm/events/event_queue.h"
 #include "lsm/fs/mutex.h"
-#include "lsm/fs/scheduler.h"
 #include "lsm/runtime/background_jobs.h"
 #include "lsm/runtime/lifetime.h"
 #include "lsm/runtime/read_view.h"
+#include "lsm/scheduler.h"
 #include "lsm/store/obsolete_files.h"
 #include "lsm/store/store_directory.h"
 

@@ -18,7 +18,7 @@ constexpr size_t kKeptBytesMax = 4 * kGroupBytesMax;
 
 bool WriterQueue::Join(Writer* writer, Mutex* mutex, Scheduler* scheduler) {
   writers_.push_back(writer);
-  while (!writer->done && writers_.front() != writer) scheduler->Wait(mutex, &writer->wake);
+  while (!writer->done && writers_.front() != writer) writer->wake.Wait(mutex, scheduler);
   return !writer->done;
 }
 

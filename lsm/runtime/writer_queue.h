@@ -20,7 +20,7 @@
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
 #include "lsm/fs/mutex.h"
-#include "lsm/fs/scheduler.h"
+#include "lsm/scheduler.h"
 #include "lsm/write_batch.h"
 
 namespace lsm::inline TRELLIS_ABI {

@@ -154,7 +154,7 @@ class Opening {
   void FinishAll(Scheduler* helpers) {
     MutexLock lock(&mutex_);
     is_over_ = true;
-    while (helping_ > 0) helpers->Wait(&mutex_, &ended_);
+    while (helping_ > 0) ended_.Wait(&mutex_, helpers);
   }
 
   // By number, as they were added; after FinishAll.  Helpers that come late keep this object, and

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
 #include "lsm/file_system.h"
-#include "lsm/fs/scheduler.h"
+#include "lsm/scheduler.h"
 #include "lsm/version/manifest.h"
 #include "lsm/version/version.h"
 

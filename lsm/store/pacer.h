@@ -10,8 +10,8 @@
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
 #include "lsm/environment.h"
-#include "lsm/fs/scheduler.h"
 #include "lsm/pace.h"
+#include "lsm/scheduler.h"
 
 namespace lsm::inline TRELLIS_ABI {
 

@@ -9,8 +9,8 @@
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
 #include "lsm/environment.h"
-#include "lsm/fs/scheduler.h"
 #include "lsm/options.h"
+#include "lsm/scheduler.h"
 
 namespace lsm::inline TRELLIS_ABI {
 

@@ -264,7 +264,7 @@ absl::Status Table::DamagedBlock(BlockHandle handle, std::string_view what) cons
   return DamageAt(file_->path(), handle.offset, what);
 }
 
-std::unique_ptr<Iterator> Table::NewIterator(const ScanOptions& options) const {
+std::unique_ptr<InnerIterator> Table::NewIterator(const ScanOptions& options) const {
   return std::make_unique<TableIterator>(*this, options);
 }
 

@@ -28,6 +28,7 @@
 #include "bloom/hash.h"
 #include "lsm/base/counters.h"
 #include "lsm/base/internal_key.h"
+#include "lsm/base/merging_iterator.h"
 #include "lsm/block/block_io.h"
 #include "lsm/block/filter_part.h"
 #include "lsm/block/format.h"
@@ -35,7 +36,6 @@
 #include "lsm/block/signposts.h"
 #include "lsm/explanation.h"
 #include "lsm/file_system.h"
-#include "lsm/iterator.h"
 #include "lsm/options.h"
 #include "lsm/table/block_cache.h"
 #include "lsm/table/partitions.h"
@@ -212,7 +212,7 @@ class Table {
     bool check_filter = false;
   };
   // Iterates over internal keys.  Must not outlive the table.
-  std::unique_ptr<Iterator> NewIterator(const ScanOptions& options) const;
+  std::unique_ptr<InnerIterator> NewIterator(const ScanOptions& options) const;
 
   // Range of the entries' sequences, according to the properties.
   std::pair<Sequence, Sequence> sequences() const { return sequences_; }

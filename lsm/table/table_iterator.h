@@ -17,15 +17,15 @@
 
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
+#include "lsm/base/merging_iterator.h"
 #include "lsm/block/block_io.h"
 #include "lsm/block/block_iterator.h"
-#include "lsm/iterator.h"
 #include "lsm/table/block_cache.h"
 #include "lsm/table/table.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
-class TableIterator final : public Iterator {
+class TableIterator final : public InnerIterator {
  public:
   TableIterator(const Table& table, const Table::ScanOptions& options)
       : table_(table), options_(options), index_(&table.index_), ordinal_(kNoBlock) {}

@@ -23,7 +23,7 @@ bool OverlapsUserRange(const TableMeta& meta, std::string_view smallest, std::st
 
 // Iterates over one sorted run: has a position in the list of tables, and an iterator in that
 // table.
-class RunIterator final : public Iterator {
+class RunIterator final : public InnerIterator {
  public:
   RunIterator(TableSpan tables, const Table::ScanOptions& options)
       : tables_(tables), options_(options) {}
@@ -287,7 +287,7 @@ void Version::ListCandidates() {
 }
 
 void Version::AddIterators(const Table::ScanOptions& options,
-                           std::vector<std::unique_ptr<Iterator>>* iterators) const {
+                           std::vector<std::unique_ptr<InnerIterator>>* iterators) const {
   for (const auto& table : levels_[0].tables)
     iterators->push_back(table->table->NewIterator(options));
   for (int i = 1; i < kLevels; ++i) {
@@ -385,7 +385,7 @@ void Version::Describe(Statistics* statistics) const {
   }
 }
 
-std::unique_ptr<Iterator> NewRunIterator(TableSpan tables, const Table::ScanOptions& options) {
+std::unique_ptr<InnerIterator> NewRunIterator(TableSpan tables, const Table::ScanOptions& options) {
   return std::make_unique<RunIterator>(tables, options);
 }
 

@@ -29,9 +29,9 @@
 #include "lsm/base/counters.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/base/key_ranges.h"
+#include "lsm/base/merging_iterator.h"
 #include "lsm/explanation.h"
 #include "lsm/filters/hotness.h"
-#include "lsm/iterator.h"
 #include "lsm/options.h"
 #include "lsm/statistics.h"
 #include "lsm/table/table.h"
@@ -140,7 +140,7 @@ class Version {
   // Adds one iterator for each table of level 0, and one for each run below.  The version must
   // outlive them.
   void AddIterators(const Table::ScanOptions& options,
-                    std::vector<std::unique_ptr<Iterator>>* iterators) const;
+                    std::vector<std::unique_ptr<InnerIterator>>* iterators) const;
   size_t iterator_count() const;  // number that AddIterators adds
 
   // The tables of the level that overlap [smallest, largest] in user keys.
@@ -185,7 +185,7 @@ class Version {
 };
 
 // Iterates over the sorted, disjoint tables of one run, which must outlive it.
-std::unique_ptr<Iterator> NewRunIterator(TableSpan tables, const Table::ScanOptions& options);
+std::unique_ptr<InnerIterator> NewRunIterator(TableSpan tables, const Table::ScanOptions& options);
 
 // The tables of the base that the edit does not remove, and those that it adds: moved tables of the
 // base, and new ones out of `outputs`.

@@ -23,6 +23,10 @@ if(TARGET Trellis::lsm)
   # The version in the package or project must equal that of the header and the library.
   embedded(use_everything use_everything.cc 20 Trellis::lsm)
   target_compile_definitions(use_everything PRIVATE EXPECTED_VERSION="${expected_version}")
+
+  include(${CMAKE_CURRENT_LIST_DIR}/plugins.cmake)
+  plugin(plugin)
+  add_test(NAME plugin COMMAND load_plugins $<TARGET_FILE:plugin>)
 endif()
 
 # in_a_project_of_its_own(NAME FOLDER OPTIONS...): configures, builds and tests another project of this folder.

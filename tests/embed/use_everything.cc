@@ -1,11 +1,16 @@
 // An embedder's program beyond the one in the README: each part of the public interface once, so
 // that what is installed is known to be complete.  Says what it got wrong, and exits with 1, if it
 // did.
+#include <atomic>
 #include <cstdio>
+#include <functional>
 #include <iostream>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "bloom/catalog.h"
@@ -15,6 +20,7 @@
 #include "lsm/event_log.h"
 #include "lsm/file_system.h"
 #include "lsm/release.h"
+#include "lsm/scheduler.h"
 
 namespace {
 
@@ -86,6 +92,36 @@ class FlushCounter final : public lsm::EventListener {
   int flushes = 0;
 };
 
+// Threads of the program's own for the work of several stores.
+class Pool final : public lsm::Scheduler {
+ public:
+  ~Pool() override {
+    for (std::thread& thread : threads_) thread.join();
+  }
+  void Schedule(Lane lane, std::function<void()> job) override {
+    const std::lock_guard lock(mutex_);
+    if (lane == Lane::kFlush) ++flushes;
+    threads_.emplace_back(std::move(job));
+  }
+  std::atomic<int> flushes = 0;
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::thread> threads_;
+};
+
+void UseScheduler() {
+  Pool pool;
+  for (const std::string directory : {"one.store", "other.store"}) {
+    Expect(lsm::DB::Destroy(directory).ok(), "Destroy");
+    auto db = lsm::DB::Open(directory, {.environment = {.scheduler = &pool}});
+    if (!db.ok()) return Expect(false, db.status().ToString());
+    Expect((*db)->Put("a", "1").ok() && (*db)->Flush().ok() && (*db)->CompactRange().ok(),
+           "a store whose work another scheduler does");
+  }
+  Expect(pool.flushes >= 2, "the scheduler runs flushes");
+}
+
 // EXPECTED_VERSION is what the package says.
 void UseRelease() {
   const std::string version = TRELLIS_VERSION_STRING;
@@ -122,6 +158,7 @@ int main() {
     Expect(db.ok() && !(*db)->Put("d", "4").ok(), "a store opened to be read refuses writes");
   }
   Expect(lsm::DB::Repair(directory).ok(), "Repair");
+  UseScheduler();
   UseFilters();
   UseRelease();
   std::cout << lsm::BuildInfo() << "\n";

@@ -13,8 +13,9 @@ void SingleThreadScheduler::Schedule(Lane lane, std::function<void()> job) {
   queue_.push_back({lane, std::move(job)});
 }
 
-void SingleThreadScheduler::Wait(lsm::Mutex* mutex, lsm::CondVar* /*condition*/) {
-  mutex->Unlock();
+void SingleThreadScheduler::Wait(std::unique_lock<std::mutex>& lock,
+                                 std::condition_variable& /*condition*/) {
+  lock.unlock();
   if (!RunOne()) {
     std::fprintf(
         stderr,
@@ -23,7 +24,7 @@ void SingleThreadScheduler::Wait(lsm::Mutex* mutex, lsm::CondVar* /*condition*/)
         queue_.size(), running_[0] > 0 ? "busy" : "idle", running_[1] > 0 ? "busy" : "idle");
     std::abort();
   }
-  mutex->Lock();
+  lock.lock();
 }
 
 void SingleThreadScheduler::Pause(uint64_t /*nanos*/) { RunOne(); }

@@ -10,16 +10,16 @@
 #define TRELLIS_TESTS_SUPPORT_DETERMINISTIC_ENVIRONMENT_H_
 
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <mutex>
 
-#include "absl/base/thread_annotations.h"
 #include "lsm/base/seeded_random.h"
 #include "lsm/environment.h"
-#include "lsm/fs/mutex.h"
-#include "lsm/fs/scheduler.h"
+#include "lsm/scheduler.h"
 
 namespace testing_support {
 
@@ -38,8 +38,7 @@ class SingleThreadScheduler : public lsm::Scheduler {
 
   // Releases the mutex and runs one job.  Ends the program with a message if there is none: nothing
   // could ever end the wait.
-  void Wait(lsm::Mutex* mutex, lsm::CondVar* condition) override
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  void Wait(std::unique_lock<std::mutex>& lock, std::condition_variable& condition) override;
 
   void Pause(uint64_t nanos) override;
 

@@ -24,14 +24,20 @@ if(TRELLIS_SANITIZE)
   target_link_options(trellis_flags INTERFACE -fsanitize=${TRELLIS_SANITIZE})
 endif()
 
+# trellis_compile_as_library(TARGET): position-independent, and hidden but for what bloom/core/abi.h marks TRELLIS_API.
+function(trellis_compile_as_library target)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_EXTENSIONS OFF
+                        CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  target_compile_definitions(${target} PRIVATE $<$<BOOL:${BUILD_SHARED_LIBS}>:TRELLIS_EXPORTS>)
+endfunction()
+
 # trellis_component(NAME SRCS a.cc ... DEPS other_component absl::status ...)
 # One folder of sources, as an object library.  Installed libraries are made of components, and a tool links only the
 # components that it uses (sstdump leaves the engine out).
 function(trellis_component name)
   cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
   add_library(trellis_${name} OBJECT ${ARG_SRCS})
-  set_target_properties(trellis_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET default
-                        CXX_EXTENSIONS OFF)
+  trellis_compile_as_library(trellis_${name})
   target_link_libraries(trellis_${name} PUBLIC trellis_flags ${ARG_DEPS})
   trellis_precompile(trellis_${name})
 endfunction()
@@ -43,7 +49,7 @@ function(trellis_precompile target)
   if(NOT TRELLIS_PRECOMPILE OR NOT TRELLIS_BUILD_LSM OR target MATCHES "^trellis_bloom")
     return()
   endif()
-  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_EXTENSIONS OFF)
+  trellis_compile_as_library(${target})  # headers are compiled once for targets of the same flags
   trellis_precompile_together(${target} TRELLIS_PRECOMPILED <algorithm> <functional> <map> <memory> <optional> <set>
                               <string> <vector> <absl/status/statusor.h> <condition_variable>)
 endfunction()
@@ -78,15 +84,32 @@ function(trellis_library name)
   endforeach()
   add_library(trellis_lib_${name} ${objects})
   add_library(Trellis::${name} ALIAS trellis_lib_${name})
+  # The version of the binary interface, as in TRELLIS_ABI (bloom/core/abi.h).
+  string(REGEX MATCH "^(0\\.)?[0-9]+" soversion ${PROJECT_VERSION})
   set_target_properties(trellis_lib_${name} PROPERTIES OUTPUT_NAME trellis_${name} EXPORT_NAME ${name}
-                        LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION}
-                        SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+                        LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION ${soversion})
   target_compile_features(trellis_lib_${name} PUBLIC cxx_std_20)
   target_include_directories(trellis_lib_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                              $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/trellis>)
   target_link_libraries(trellis_lib_${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
   if(TRELLIS_SANITIZE)
     target_link_options(trellis_lib_${name} PUBLIC -fsanitize=${TRELLIS_SANITIZE})
+  endif()
+  if(BUILD_SHARED_LIBS AND CMAKE_SYSTEM_NAME STREQUAL Linux)
+    set(exports ${PROJECT_SOURCE_DIR}/tools/cmake/exports.map)
+    target_link_options(trellis_lib_${name} PRIVATE LINKER:--version-script=${exports})
+    set_target_properties(trellis_lib_${name} PROPERTIES LINK_DEPENDS ${exports})
+  endif()
+
+  # trellis_whole_NAME, with the private parts, for tests and benchmarks: a shared library exports the public ones alone.
+  if(BUILD_SHARED_LIBS AND (TRELLIS_BUILD_TESTS OR TRELLIS_BUILD_BENCH))
+    add_library(trellis_whole_${name} STATIC ${objects})
+    list(TRANSFORM ARG_PUBLIC REPLACE "^Trellis::" "trellis_whole_")
+    target_link_libraries(trellis_whole_${name} PUBLIC trellis_flags ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
+    target_include_directories(trellis_whole_${name}
+                               PUBLIC $<TARGET_PROPERTY:trellis_lib_${name},INTERFACE_INCLUDE_DIRECTORIES>)
+  else()
+    add_library(trellis_whole_${name} ALIAS trellis_lib_${name})
   endif()
 endfunction()
 

@@ -119,6 +119,15 @@ check_embedding() {
   fi
 }
 
+# Not optimised: it compiles the libraries once more.
+check_two_versions() {
+  local plugins="$build/embed/static/plugin.so;$build/embed/shared/plugin.so"
+  if check embed-two-versions 'Embed two versions in one program' embed two_versions two_versions \
+    -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DSTAGE="$build/stage/static" -DPLUGINS="$plugins"; then
+    check_tests run-two-versions 'Run what has two versions' test_embedded two_versions
+  fi
+}
+
 check_embedders() {
   check_embedding
   if check embed-subdirectory 'Embed by add_subdirectory, shared libraries' embed subdirectory subdirectory \
@@ -128,6 +137,7 @@ check_embedders() {
       check embed-shared 'Embed by find_package, shared libraries' embed find_package shared \
         -DCMAKE_PREFIX_PATH="$build/stage/shared" -DHEADERS_ALONE=OFF; then
       check_tests run-shared 'Run what found the shared libraries' test_embedded shared
+      check_two_versions
     fi
   fi
 }

@@ -30,7 +30,7 @@ std::string Key(std::string_view user_key, Sequence sequence) {
 
 // A sorted vector, whose moves fail from the `moves_left`-th on.  key() and value() change their
 // place with each move, so that a view kept too long is noticed by the sanitizers.
-class VectorIterator : public Iterator {
+class VectorIterator : public InnerIterator {
  public:
   explicit VectorIterator(std::vector<Entry> entries, int* moves_left = nullptr)
       : entries_(std::move(entries)), at_(entries_.size()), moves_left_(moves_left) {}
@@ -113,7 +113,7 @@ struct Inputs {
   }
 
   std::unique_ptr<Iterator> Merge(int* moves_left = nullptr) const {
-    std::vector<std::unique_ptr<Iterator>> iterators;
+    std::vector<std::unique_ptr<InnerIterator>> iterators;
     for (const std::vector<Entry>& part : parts) {
       iterators.push_back(std::make_unique<VectorIterator>(part, moves_left));
     }
@@ -264,7 +264,7 @@ TEST(EmptyIteratorTest, HasNoEntriesAndItsStatus) {
 
 TEST(MergingIteratorTest, InputsLoadAheadTogether) {
   std::vector<std::pair<std::string, int>> prefetches;
-  std::vector<std::unique_ptr<Iterator>> inputs;
+  std::vector<std::unique_ptr<InnerIterator>> inputs;
   for (int i = 0; i < 2; ++i) {
     auto input = std::make_unique<VectorIterator>(std::vector<Entry>{{Key("k", 9), "v"}});
     input->NoteIn(&prefetches);
@@ -273,7 +273,7 @@ TEST(MergingIteratorTest, InputsLoadAheadTogether) {
   const std::string target = Key("c", 1);
   NewMergingIterator(std::move(inputs))->Seek(target);
   std::vector<std::pair<std::string, int>> expected;
-  for (int step = 0; step < Iterator::kSeekSteps; ++step) {
+  for (int step = 0; step < InnerIterator::kSeekSteps; ++step) {
     for (int i = 0; i < 2; ++i) expected.emplace_back(target, step);
   }
   EXPECT_EQ(prefetches, expected);

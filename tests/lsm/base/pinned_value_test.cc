@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "lsm/table/pinned_value_filler.h"
+
 namespace lsm {
 namespace {
 
@@ -24,7 +26,7 @@ TEST(PinnedValueTest, ReleasesItsPinOnce) {
   const std::string bytes = "bytes";
   {
     PinnedValue value;
-    value.AssignPinned(bytes, &pin, &Pin::Release);
+    PinnedValueFiller::AssignPinned(bytes, &pin, &Pin::Release, &value);
     EXPECT_EQ(value.view().data(), bytes.data());
     value.Reset();
     EXPECT_EQ(pin.released, 1);
@@ -39,16 +41,16 @@ TEST(PinnedValueTest, ReleasesOnDestructionAndAssignment) {
   Pin second;
   {
     PinnedValue value;
-    value.AssignPinned("a", &first, &Pin::Release);
-    value.AssignPinned("b", &second, &Pin::Release);
+    PinnedValueFiller::AssignPinned("a", &first, &Pin::Release, &value);
+    PinnedValueFiller::AssignPinned("b", &second, &Pin::Release, &value);
     EXPECT_EQ(first.released, 1);
     EXPECT_EQ(second.released, 0);
   }
   EXPECT_EQ(second.released, 1);
   Pin third;
   PinnedValue value;
-  value.AssignPinned("c", &third, &Pin::Release);
-  value.AssignCopy("copy");
+  PinnedValueFiller::AssignPinned("c", &third, &Pin::Release, &value);
+  PinnedValueFiller::AssignCopy("copy", &value);
   EXPECT_EQ(third.released, 1);
   EXPECT_EQ(value.view(), "copy");
 }
@@ -56,12 +58,12 @@ TEST(PinnedValueTest, ReleasesOnDestructionAndAssignment) {
 TEST(PinnedValueTest, MovesItsPin) {
   Pin pin;
   PinnedValue a;
-  a.AssignPinned("bytes", &pin, &Pin::Release);
+  PinnedValueFiller::AssignPinned("bytes", &pin, &Pin::Release, &a);
   PinnedValue b(std::move(a));
   EXPECT_EQ(b.view(), "bytes");
   EXPECT_EQ(a.view(), "");  // NOLINT: what is left is empty
   PinnedValue c;
-  c.AssignCopy("old");
+  PinnedValueFiller::AssignCopy("old", &c);
   c = std::move(b);
   EXPECT_EQ(c.view(), "bytes");
   EXPECT_EQ(pin.released, 0);
@@ -72,24 +74,24 @@ TEST(PinnedValueTest, MovesItsPin) {
 TEST(PinnedValueTest, MovesItsCopy) {
   for (const std::string& bytes : {std::string(), std::string("short"), std::string(1000, 'l')}) {
     PinnedValue a;
-    a.AssignCopy(bytes);
+    PinnedValueFiller::AssignCopy(bytes, &a);
     PinnedValue b(std::move(a));
     EXPECT_EQ(b.view(), bytes);
     EXPECT_EQ(a.view(), "");  // NOLINT: what is left is empty
     PinnedValue c;
     Pin pin;
-    c.AssignPinned("pinned", &pin, &Pin::Release);
+    PinnedValueFiller::AssignPinned("pinned", &pin, &Pin::Release, &c);
     c = std::move(b);
     EXPECT_EQ(pin.released, 1);
     EXPECT_EQ(c.view(), bytes);
-    a.AssignCopy("again");
+    PinnedValueFiller::AssignCopy("again", &a);
     EXPECT_EQ(a.view(), "again");
   }
 }
 
 TEST(PinnedValueTest, MovesWhenEmpty) {
   PinnedValue a;
-  a.AssignCopy("used before");
+  PinnedValueFiller::AssignCopy("used before", &a);
   a.Reset();
   PinnedValue b(std::move(a));
   EXPECT_EQ(b.view(), "");
@@ -97,7 +99,7 @@ TEST(PinnedValueTest, MovesWhenEmpty) {
 
 TEST(PinnedValueTest, SelfAssignmentChangesNothing) {
   PinnedValue value;
-  value.AssignCopy("bytes");
+  PinnedValueFiller::AssignCopy("bytes", &value);
   PinnedValue& same = value;
   value = std::move(same);
   EXPECT_EQ(value.view(), "bytes");
@@ -106,7 +108,7 @@ TEST(PinnedValueTest, SelfAssignmentChangesNothing) {
 TEST(PinnedValueTest, PinsEmptyValues) {
   Pin pin;
   PinnedValue value;
-  value.AssignPinned({}, &pin, &Pin::Release);
+  PinnedValueFiller::AssignPinned({}, &pin, &Pin::Release, &value);
   PinnedValue other(std::move(value));
   other.Reset();
   EXPECT_EQ(pin.released, 1);

@@ -12,7 +12,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "lsm/fs/mutex.h"
-#include "lsm/fs/scheduler.h"
+#include "lsm/fs/thread_scheduler.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/support/status_matchers.h"
 
@@ -308,10 +308,10 @@ class RestlessScheduler : public Scheduler {
   void Schedule(Lane lane, std::function<void()> job) override {
     threads_->Schedule(lane, std::move(job));
   }
-  void Wait(Mutex* mutex, CondVar*) override ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    mutex->Unlock();
+  void Wait(std::unique_lock<std::mutex>& lock, std::condition_variable&) override {
+    lock.unlock();
     std::this_thread::yield();
-    mutex->Lock();
+    lock.lock();
   }
   void Pause(uint64_t) override {}
 

@@ -18,7 +18,7 @@
 
 #include "lsm/base/epoch.h"
 #include "lsm/db.h"
-#include "lsm/fs/scheduler.h"
+#include "lsm/fs/thread_scheduler.h"
 #include "tests/lsm/engine/world.h"
 #include "tests/support/status_matchers.h"
 

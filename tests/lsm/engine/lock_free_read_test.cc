@@ -15,7 +15,7 @@
 #include "absl/base/thread_annotations.h"
 #include "lsm/db.h"
 #include "lsm/fs/mutex.h"
-#include "lsm/fs/scheduler.h"
+#include "lsm/fs/thread_scheduler.h"
 #include "tests/lsm/engine/world.h"
 #include "tests/support/status_matchers.h"
 
@@ -48,8 +48,8 @@ class StoppingScheduler : public Scheduler {
     if (Gate* const gate = gate_.exchange(nullptr); gate != nullptr) gate->Stop();
     real_->Schedule(lane, std::move(job));
   }
-  void Wait(Mutex* mutex, CondVar* condition) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    real_->Wait(mutex, condition);
+  void Wait(std::unique_lock<std::mutex>& lock, std::condition_variable& condition) override {
+    real_->Wait(lock, condition);
   }
   void Pause(uint64_t nanos) override { real_->Pause(nanos); }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "lsm/fs/mutex.h"
-#include "lsm/fs/scheduler.h"
+#include "lsm/scheduler.h"
 
 namespace testing_support {
 namespace {
@@ -33,7 +33,7 @@ TEST(SingleThreadSchedulerTest, RunsOneJobPerWait) {
   std::future<void> other;
   {
     lsm::MutexLock lock(&mutex);
-    scheduler.Wait(&mutex, &condition);
+    condition.Wait(&mutex, &scheduler);
     // It is held again.
     other = std::async(std::launch::async, [&] {
       runs.count_down();
@@ -81,7 +81,7 @@ TEST(SingleThreadSchedulerDeathTest, EndsTheProgramIfAWaitCannotEnd) {
     lsm::Mutex mutex;
     lsm::CondVar condition;
     lsm::MutexLock lock(&mutex);
-    scheduler.Wait(&mutex, &condition);
+    condition.Wait(&mutex, &scheduler);
   };
   EXPECT_DEATH(wait_for_ever(), "deadlock");
 }

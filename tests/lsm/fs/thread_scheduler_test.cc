@@ -1,3 +1,5 @@
+#include "lsm/fs/thread_scheduler.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -9,7 +11,6 @@
 #include <vector>
 
 #include "lsm/fs/mutex.h"
-#include "lsm/fs/scheduler.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -110,7 +111,7 @@ TEST(ThreadSchedulerTest, WaitsForASignal) {
     condition.SignalAll();
   });
   MutexLock lock(&mutex);
-  while (!ready) scheduler->Wait(&mutex, &condition);
+  while (!ready) condition.Wait(&mutex, scheduler.get());
 }
 
 }  // namespace

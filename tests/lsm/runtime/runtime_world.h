@@ -2,8 +2,10 @@
 #ifndef TRELLIS_TESTS_LSM_RUNTIME_RUNTIME_WORLD_H_
 #define TRELLIS_TESTS_LSM_RUNTIME_RUNTIME_WORLD_H_
 
+#include <condition_variable>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "lsm/base/counters.h"
@@ -19,10 +21,10 @@ namespace lsm {
 // A scheduler that runs a call of the test's instead of waiting.
 class CallingScheduler : public testing_support::SingleThreadScheduler {
  public:
-  void Wait(Mutex* mutex, CondVar*) override ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    mutex->Unlock();
+  void Wait(std::unique_lock<std::mutex>& lock, std::condition_variable&) override {
+    lock.unlock();
     std::exchange(meanwhile, nullptr)();
-    mutex->Lock();
+    lock.lock();
   }
   std::function<void()> meanwhile;
 };

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "lsm/fs/thread_scheduler.h"
 #include "lsm/store/log_set.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/support/status_matchers.h"
@@ -320,9 +321,9 @@ class WaitNotingScheduler : public Scheduler {
   void Schedule(Lane lane, std::function<void()> job) override {
     threads_->Schedule(lane, std::move(job));
   }
-  void Wait(Mutex* mutex, CondVar* condition) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+  void Wait(std::unique_lock<std::mutex>& lock, std::condition_variable& condition) override {
     on_wait_();
-    threads_->Wait(mutex, condition);
+    threads_->Wait(lock, condition);
   }
   void Pause(uint64_t nanos) override { threads_->Pause(nanos); }
 

@@ -257,7 +257,7 @@ class SeekReadsTest : public testing::Test {
     Table::ScanOptions options;
     options.fill_cache = fill_cache;
     options.seek_reads = &seek_reads_;
-    std::vector<std::unique_ptr<Iterator>> inputs;
+    std::vector<std::unique_ptr<InnerIterator>> inputs;
     for (const OpenedTable& opened : tables_) inputs.push_back(opened.table->NewIterator(options));
     merged_ = NewMergingIterator(std::move(inputs));
   }
@@ -307,7 +307,7 @@ TEST_F(SeekReadsTest, EachBlockCountsAsReadOnce) {
   context.block_cache = &cache;
   context.counters = &counters;
   std::vector<std::unique_ptr<Table>> tables;
-  std::vector<std::unique_ptr<Iterator>> inputs;
+  std::vector<std::unique_ptr<InnerIterator>> inputs;
   Table::ScanOptions options;
   options.seek_reads = &seek_reads_;
   uint64_t bytes = 0;

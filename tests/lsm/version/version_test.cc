@@ -399,7 +399,7 @@ TEST_F(VersionTest, IteratorsCoverEachRun) {
                   {OfRun(1, 7, {PutOf("b", 70)}), OfRun(0, 1, {PutOf("a", 10), PutOf("b", 11)}),
                    OfRun(0, 2, {PutOf("c", 12)})},
                   {maker_.Make(3, {PutOf("a", 1)})}}});
-  std::vector<std::unique_ptr<Iterator>> iterators;
+  std::vector<std::unique_ptr<InnerIterator>> iterators;
   version->AddIterators({}, &iterators);
   ASSERT_EQ(iterators.size(), 4u);
   EXPECT_THAT(EntriesOf(*iterators[0]), ElementsAre(PutOf("x", 90)));

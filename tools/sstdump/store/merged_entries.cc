@@ -18,7 +18,7 @@ using lsm::Concat;
 constexpr size_t kReadaheadBytes = 256 << 10;
 
 // The tables of one run, one after the other.
-class RunEntries : public lsm::Iterator {
+class RunEntries : public lsm::InnerIterator {
  public:
   RunEntries(const StoreFiles& files, std::vector<PlacedTable> tables)
       : files_(files), tables_(std::move(tables)) {}
@@ -108,7 +108,7 @@ class RunEntries : public lsm::Iterator {
 std::unique_ptr<lsm::Iterator> NewMergedEntries(const StoreFiles& files,
                                                 const lsm::Memtable& memtable,
                                                 const KeyBounds& bounds) {
-  std::vector<std::unique_ptr<lsm::Iterator>> inputs;
+  std::vector<std::unique_ptr<lsm::InnerIterator>> inputs;
   inputs.push_back(memtable.NewIterator());
   std::vector<PlacedTable> run;
   const auto end_run = [&] {
