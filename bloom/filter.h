@@ -76,8 +76,8 @@ class Filter {
     return Filter(std::move(stored));
   }
 
-  Filter(Filter&&) = default;
-  Filter& operator=(Filter&&) = default;
+  Filter(Filter&&) noexcept = default;
+  Filter& operator=(Filter&&) noexcept = default;
 
   // The digest of a key in this filter, for callers that use it more than once.
   Digest DigestOf(std::string_view key) const { return bloom::DigestOf(key, seed()); }

@@ -53,8 +53,9 @@ class TrellisStore : public Store {
 
   absl::StatusOr<bool> Get(std::string_view key, std::string* value) override {
     TRELLIS_ASSIGN_OR_RETURN(std::optional<std::string> found, db_->Get(key));
-    if (found.has_value()) *value = *std::move(found);
-    return found.has_value();
+    if (!found.has_value()) return false;
+    *value = *std::move(found);
+    return true;
   }
 
   uint64_t wasted_reads() override { return db_->GetStatistics().total.wasted_reads; }

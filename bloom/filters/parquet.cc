@@ -212,13 +212,13 @@ void ParquetFilter::Clear() { std::memset(bits_.data(), 0, bits_.size()); }
 
 std::string ParquetFilter::Serialize() const {
   // Field 1, then three unions of one empty struct each.
-  std::string bytes = {1 << 4 | kI32};
+  std::string bytes(1, static_cast<char>(1 << 4 | kI32));
   for (uint64_t zigzag = 2 * size_bytes(); zigzag > 0; zigzag >>= 7)
     bytes += static_cast<char>((zigzag & 127) | (zigzag > 127 ? 128 : 0));
   for (int i = 0; i < 3; ++i)
     bytes.append(
         {static_cast<char>(1 << 4 | kStruct), static_cast<char>(1 << 4 | kStruct), kStop, kStop});
-  bytes += kStop;
+  bytes += static_cast<char>(kStop);
   bytes.append(reinterpret_cast<const char*>(bits_.data()), bits_.size());
   return bytes;
 }

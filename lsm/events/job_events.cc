@@ -2,7 +2,6 @@
 
 #include <new>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "lsm/bytes/status.h"
@@ -116,7 +115,7 @@ bool StallEvents::Begin(StallCause cause) {
   from_ = clock_.MonotonicNanos();
   StallBegin event;
   event.cause = cause;
-  events_.Add(std::move(event));
+  events_.Add(event);
   return true;
 }
 
@@ -125,7 +124,7 @@ void StallEvents::End() {
   StallEnd event;
   event.cause = *cause_;
   event.nanos = clock_.MonotonicNanos() - from_;
-  events_.Add(std::move(event));
+  events_.Add(event);
   cause_.reset();
 }
 

@@ -173,6 +173,9 @@ command_lint() {
   if ensure_configured clang; then
     check thread-safety "Locks, by clang's thread-safety analysis" thread_safety
   fi
+  if ensure_configured clang; then
+    check clang-tidy 'Common errors, by clang-tidy' clang_tidy
+  fi
   if build_preset release tidy_test; then
     check tidy 'Shape of the tree' "$build/release/tests/tidy_test" --gtest_brief=1
   fi
