@@ -83,8 +83,4 @@ auto CatchOutOfMemoryAt(std::string_view file, uint64_t offset, const Call& call
 
 }  // namespace lsm
 
-// Older names.
-#define LSM_RETURN_IF_ERROR TRELLIS_RETURN_IF_ERROR
-#define LSM_ASSIGN_OR_RETURN TRELLIS_ASSIGN_OR_RETURN
-
 #endif  // TRELLIS_LSM_BYTES_STATUS_H_
