@@ -79,7 +79,7 @@ TEST(ManPage, StatesVersionAndExitCodes) {
   const std::string page = Plain(ManPage(text));
   EXPECT_THAT(page, HasSubstr("Trellis " + text.version));
   EXPECT_THAT(page, HasSubstr(".SH EXIT STATUS\n0 fine, 1 damage found"));
-  EXPECT_THAT(page, HasSubstr("shown with \\xHH for bytes that cannot be printed and \\\\ for"));
+  EXPECT_THAT(page, HasSubstr("shown with \\xHH for unprintable bytes and \\\\ for"));
 }
 
 TEST(ManPage, EscapesRoffRequests) {
