@@ -89,7 +89,7 @@ TEST(ManPage, EscapesRoffRequests) {
   for (std::string line; std::getline(page, line);) {
     if (!line.starts_with(".") && !line.starts_with("'")) continue;
     const std::set<std::string> requests = {".TH", ".SH", ".SS", ".TP",
-                                            ".PP", ".nf", ".fi", "'\\\""};
+                                            ".PP", ".nf", ".fi", ".\\\""};
     EXPECT_THAT(requests, Contains(line.substr(0, line.find(' '))));
     EXPECT_THAT(line, Not(HasSubstr("in front")));
   }
