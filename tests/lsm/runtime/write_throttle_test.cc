@@ -23,9 +23,12 @@ class WriteThrottleTest : public testing::Test {
 
   void SetLevel0(size_t tables) {
     std::array<OpenTables, kLevels> levels;
-    for (size_t i = 0; i < tables; ++i)
-      levels[0].push_back(maker_.Make(++number_, {PutOf("a", number_)}));
+    for (size_t i = 0; i < tables; ++i) levels[0].push_back(MakeTable());
     view_.version = Version::Create(std::move(levels)).value();
+  }
+  std::shared_ptr<const OpenTable> MakeTable() {
+    ++number_;
+    return maker_.Make(number_, {PutOf("a", number_)});
   }
   // Whether a writer that writes as fast as it can has to wait.
   bool Waits(bool has_compactions = true) {
@@ -39,7 +42,7 @@ class WriteThrottleTest : public testing::Test {
   std::shared_ptr<const CompactionPlan> PlanOf(int level) {
     auto plan = std::make_shared<CompactionPlan>();
     plan->level = level;
-    plan->inputs.push_back(maker_.Make(++number_, {PutOf("a", number_)}));
+    plan->inputs.push_back(MakeTable());
     return plan;
   }
 
