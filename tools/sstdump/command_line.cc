@@ -34,7 +34,7 @@ struct Typed {
 
 constexpr const char* kIntroduction =
     "Shows the contents of Trellis's tables, logs, manifests and stores.\n"
-    "It knows files by their content, not by their names.  It only reads, and takes no lock.";
+    "It recognises files by their content, not by their names.  It only reads, and takes no lock.";
 
 constexpr const char* kExitCodes =
     "0 fine, 1 damage found, 2 wrong usage, 3 unreadable or not a file of Trellis; with several "
@@ -487,7 +487,7 @@ ParsedCommandLine ParseCommandLine(const std::vector<std::string>& arguments, co
                           dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
     if (const std::string word = UnknownOption(arguments, used); is_amiss && !word.empty())
       message += Concat("; a KEY or PATH like ", lsm::Escape(word, 60), " must follow --");
-    return Wrong(world, Concat(message, "; sstdump ", command, "--help tells more"));
+    return Wrong(world, Concat(message, "; see sstdump ", command, "--help"));
   }
   Unprotect(&typed);
   if (const std::string problem = TakePaths(&typed, world); !problem.empty())
