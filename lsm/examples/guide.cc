@@ -28,7 +28,7 @@ absl::Status Expect(bool holds, const char* what) {
 absl::Status Opening(const std::string& directory) {
   // snippet: opening
   lsm::Options options;
-  options.target_fpp = 0.001;  // one lookup in 1,000 reads a table that lacks the key
+  options.target_fpp = 0.001;  // a table that lacks the key is read by one lookup in 1,000
   absl::StatusOr<std::unique_ptr<lsm::DB>> opened = lsm::DB::Open(directory, options);
   if (!opened.ok()) return opened.status();
   const std::unique_ptr<lsm::DB> db = *std::move(opened);
