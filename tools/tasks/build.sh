@@ -89,7 +89,7 @@ thread_safety() {
 }
 
 # Reads every source with the checks of .clang-tidy.  A folder is read as one source, because its headers cost most;
-# where that does not compile (two main functions, two names of one kind), each source is read by itself.
+# where that does not compile (two main functions, the same name twice), each source is read by itself.
 clang_tidy() {
   local folder
   rm -rf "$build/lint" && mkdir -p "$build/lint" || return 1

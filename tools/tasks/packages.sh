@@ -3,7 +3,8 @@
 
 packages_to_build=(g++ cmake ninja-build pkg-config libabsl-dev liblz4-dev libxxhash-dev liburing-dev
                    libgtest-dev libgmock-dev libbenchmark-dev libcli11-dev nlohmann-json3-dev)
-packages_to_test=(clang clang-format clang-tidy libclang-rt-14-dev llvm)  # libclang-rt and llvm: for sanitizers and coverage
+packages_to_test=(clang clang-format libclang-rt-14-dev llvm)  # libclang-rt and llvm: for sanitizers and coverage
+packages_to_lint=(clang-tidy)
 packages_to_compare=(librocksdb-dev libleveldb-dev libsnappy-dev)  # for comparing answers and speed
 packages_to_report=(libjs-chart.js)  # the plots
 packages_of_words=(wamerican-huge wngerman wfrench wspanish witalian wdutch wportuguese wswedish wdanish)
@@ -52,6 +53,6 @@ all_packages() { setup "${packages_to_build[@]}" "${packages_to_test[@]}" "${pac
 
 command_setup() {
   lock
-  all_packages "${packages_to_report[@]}" "${packages_of_words[@]}"
+  all_packages "${packages_to_lint[@]}" "${packages_to_report[@]}" "${packages_of_words[@]}"
   echo 'All packages are installed.'
 }

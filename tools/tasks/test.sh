@@ -167,13 +167,11 @@ command_format() {
 
 command_lint() {
   lock
-  all_packages
-  check format 'Layout, by clang-format' clang_format --dry-run -Werror
+  all_packages "${packages_to_lint[@]}"
   how=check
+  check format 'Layout, by clang-format' clang_format --dry-run -Werror
   if ensure_configured clang; then
     check thread-safety "Locks, by clang's thread-safety analysis" thread_safety
-  fi
-  if ensure_configured clang; then
     check clang-tidy 'Common errors, by clang-tidy' clang_tidy
   fi
   if build_preset release tidy_test; then
