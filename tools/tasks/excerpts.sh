@@ -103,13 +103,6 @@ excerpt_streams() {  # [NAME]
 # Times are comparable with the source's program only on the reference machine.
 excerpt_stream-times() { excerpt_streams stream-times; }
 
-build_level_filters() {
-  if [[ -z ${TRELLIS_NO_PEERS:-} ]]; then
-    must configure-peers 'Configure with RocksDB' cmake -DTRELLIS_BUILD_PEERS=ON "$build/release"
-  fi
-  build_preset release level_filters
-}
-
 excerpt_levels() {
   build_level_filters
   put_experiment levels "$build/level_filters" "$build/release/bench/level_filters"

@@ -18,14 +18,23 @@ command_bench() {
   done
 }
 
-# Only this command needs the peers, so `setup` does not install their packages.
+# Other builds leave the peers out, whose packages may be missing.
+configure_peers() {
+  ensure_configured release
+  must configure-peers 'Configure with LevelDB and RocksDB' cmake -DTRELLIS_BUILD_PEERS=ON "$build/release"
+}
+
 command_peers() {
   lock
   all_packages
-  ensure_configured release
-  must configure-peers 'Configure the comparison' cmake -DTRELLIS_BUILD_PEERS=ON "$build/release"
+  configure_peers
   build_preset release peers_bench
   "$build/release/bench/peers/peers_bench" --out "$(from_here "$build/peers")" "$@" 9>&-
+}
+
+build_level_filters() {
+  if [[ -z ${TRELLIS_NO_PEERS:-} ]]; then configure_peers; fi
+  build_preset release level_filters
 }
 
 command_level_filters() {
