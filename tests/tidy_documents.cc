@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
 #include <sstream>
@@ -301,6 +302,44 @@ Complaints BuildOptionsAreDocumented(const Tree& tree) {
     if (!made.contains(option))
       complaints.push_back("CONTRIBUTING.md: CMakeLists.txt has no option " + option);
   }
+  return complaints;
+}
+
+Complaints CommandsAreInTheHelp(const Tree& tree) {
+  constexpr std::string_view kScript = "tools/dev", kFunction = "command_", kItem = "  ";
+  const auto word_at = [](std::string_view text) {
+    const auto end = std::find_if_not(text.begin(), text.end(),
+                                      [](char c) { return ('a' <= c && c <= 'z') || c == '-'; });
+    return std::string(text.begin(), end);
+  };
+  std::set<std::string> made = {"help"}, listed;
+  for (const auto& [path, text] : tree) {
+    if (path != kScript && !path.starts_with("tools/tasks/")) continue;
+    bool is_help = false;
+    for (const std::string_view line : Lines(text)) {
+      if (line == "END") is_help = false;
+      const size_t end = line.find("() {");
+      if (line.starts_with(kFunction) && end != line.npos)
+        made.emplace(line.substr(kFunction.size(), end - kFunction.size()));
+      const std::string word = line.starts_with(kItem) ? word_at(line.substr(kItem.size())) : "";
+      if (is_help && !word.empty() && line.substr(kItem.size() + word.size()).starts_with(" "))
+        listed.insert(word);
+      if (line.ends_with("<<'END'")) is_help = true;
+    }
+  }
+  Complaints complaints;
+  std::set_symmetric_difference(made.begin(), made.end(), listed.begin(), listed.end(),
+                                std::back_inserter(complaints));
+  for (std::string& name : complaints)
+    name = "tools/dev: the help and the commands differ: " + name;
+  ForEachLine(tree, IsDocument, [&](const std::string& path, size_t i, std::string_view line) {
+    constexpr std::string_view kCall = "tools/dev ";
+    for (size_t at = line.find(kCall); at != line.npos; at = line.find(kCall, at + 1)) {
+      const std::string word = word_at(line.substr(at + kCall.size()));
+      if (!word.empty() && !made.contains(word))
+        complaints.push_back(At(path, i) + "tools/dev has no command " + word);
+    }
+  });
   return complaints;
 }
 

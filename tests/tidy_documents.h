@@ -35,6 +35,9 @@ Complaints SharedSentencesAreTheSame(const Tree& tree);
 // CONTRIBUTING.md has a row for each build option of CMakeLists.txt, and for no other.
 Complaints BuildOptionsAreDocumented(const Tree& tree);
 
+// The help of tools/dev lists its commands, and no others.  Documents name only its commands.
+Complaints CommandsAreInTheHelp(const Tree& tree);
+
 }  // namespace tidy
 
 #endif  // TRELLIS_TESTS_TIDY_DOCUMENTS_H_

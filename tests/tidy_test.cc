@@ -566,6 +566,13 @@ std::vector<Rule> RulesOfPackageAndDocuments() {
         {{"CMakeLists.txt", "option(TRELLIS_A \"\" ON)\n"},
          {"CONTRIBUTING.md", "| `TRELLIS_A` |\n| `TRELLIS_B` |\n"}},
         {}}},
+      {"CommandsAreInTheHelp",
+       CommandsAreInTheHelp,
+       {{{"tools/dev", "cat <<'END'\n  help  this\nEND\ncommand_clean() {\n"}},
+        {{"tools/dev", "cat <<'END'\n  clean  all\n  help   this\nEND\n"}},
+        {{"tools/dev", "cat <<'END'\n  help  this\nEND\n"},
+         {"tools/tasks/a.sh", "command_clean() {\n"}},
+        {{"tools/dev", "cat <<'END'\n  help  this\nEND\n"}, {"README.md", "`tools/dev gone`\n"}}}},
       {"TheTopLevelIsBare", TheTopLevelIsBare, {{{"util/a.h", ""}}, {{"notes.txt", ""}}}},
   };
 }

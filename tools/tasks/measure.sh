@@ -37,7 +37,7 @@ build_level_filters() {
   build_preset release level_filters
 }
 
-command_level_filters() {
+command_level-filters() {
   lock
   all_packages "${packages_to_report[@]}"
   build_level_filters
