@@ -1,17 +1,18 @@
 // Which version of a key each reader sees, and which versions flushes and compactions keep, as a
 // table of text (visibility.txt).  Commands:
 //
-//   open [style=leveled|tiered|lazy-leveled]   begins with an empty store
-//   write        a batch a line, a word a change: "k=value" puts, "k-" deletes.  The first change
-//   of
-//                a store has sequence 1, the next one 2 and so on
-//   snapshot S   takes one, and says as of which sequence it reads
-//   release S    lets it go
-//   iterator I   makes one, for `read`
+//   open [style=leveled|tiered|lazy-leveled] [level0=N]
+//                begins with an empty store.  N flushes make a compaction due; without N, only
+//                `compact` compacts
+//   write        each line is a batch, each word a change: "k=value" puts, "k-" deletes.  The
+//                changes of a store have the sequences 1, 2, 3 and so on
+//   snapshot S   takes a snapshot and prints its sequence
+//   release S    releases it
+//   iterator I   makes an iterator, for `read`
 //   flush, compact, compact FROM TO, reopen
-//                say which entries the tables then hold, a table a line: the level for which it was
-//                made, then "key@sequence=value" or "key@sequence-".  `reopen` lets all readers go
-//   read         what each reader sees: a line for `now`, then for each snapshot and each iterator
+//                print the entries of the tables, a line for each table: the level for which it was
+//                made, then "key@sequence=value" or "key@sequence-".  `reopen` releases all readers
+//   read         prints what each reader sees: `now`, then each snapshot, then each iterator
 #include <gtest/gtest.h>
 
 #include <map>
@@ -33,8 +34,8 @@ namespace {
 using testing_support::TextCase;
 using testing_support::WordsOf;
 
-class VisibilityTableTest : public StoreTest, public testing::WithParamInterface<const char*> {
- public:
+class VisibilityTest : public StoreTest {
+ protected:
   std::string Do(const TextCase& one) {
     const std::string& command = one.command;
     if (command == "open" && one.words.empty()) return Begin(one), "";
@@ -52,7 +53,11 @@ class VisibilityTableTest : public StoreTest, public testing::WithParamInterface
       iterators_[one.words[0]] = db_->NewIterator();
       return "";
     }
-    if (command == "flush" && one.words.empty()) return Flush(), Entries();
+    if (command == "flush" && one.words.empty()) {
+      Flush();
+      EXPECT_OK(db_->WaitForBackgroundWork());
+      return Entries();
+    }
     if (command == "compact" && one.words.empty()) return CompactAll(), Entries();
     if (command == "compact" && one.words.size() == 2) {
       EXPECT_OK(db_->CompactRange(one.words[0], one.words[1]));
@@ -77,8 +82,8 @@ class VisibilityTableTest : public StoreTest, public testing::WithParamInterface
     constexpr CompactionStyle kStyles[] = {CompactionStyle::kLeveled, CompactionStyle::kTiered,
                                            CompactionStyle::kLazyLeveled};
     options_.compaction_style = kStyles[one.OneOf("style", {"leveled", "tiered", "lazy-leveled"})];
-    // Nothing is compacted unless the table says so.
-    options_.level0_compaction_tables = options_.level0_stop_tables = 100;
+    options_.level0_compaction_tables = static_cast<int>(one.Number("level0", 100));
+    options_.level0_stop_tables = 100;
     Open();
   }
 
@@ -150,14 +155,11 @@ class VisibilityTableTest : public StoreTest, public testing::WithParamInterface
   std::map<std::string, std::unique_ptr<Iterator>> iterators_;
 };
 
-TEST_P(VisibilityTableTest, MatchesTheTables) {
-  testing_support::RunTextTable(Concat("tests/lsm/", GetParam(), ".txt"),
+TEST_F(VisibilityTest, MatchesTheTable) {
+  testing_support::RunTextTable("tests/lsm/visibility.txt",
                                 [&](const TextCase& one) { return Do(one); });
   LetGo();
 }
-
-INSTANTIATE_TEST_SUITE_P(Tables, VisibilityTableTest, testing::Values("visibility"),
-                         [](const auto& one) { return std::string(one.param); });
 
 }  // namespace
 }  // namespace lsm
