@@ -80,7 +80,7 @@ std::string_view WithoutHead(std::string_view text) {
   return text;
 }
 
-// What a document shows under `mark`: a program, or a snippet of it.  Empty if there is none.
+// The program or snippet that a document must show under `mark`.  Empty if there is none.
 std::string CodeOf(const Tree& tree, const CodeMark& mark) {
   const auto source = tree.find(mark.file);
   if (source == tree.end()) return "";
@@ -88,7 +88,7 @@ std::string CodeOf(const Tree& tree, const CodeMark& mark) {
   return SnippetsOf(source->second)[mark.name];
 }
 
-// The headings of a document as the ends of links: "## Two `words`." is "two-words".
+// The headings of a document, as links name them: "two-words" for "## Two `words`."
 std::set<std::string> AnchorsOf(const Tree& tree, const std::string& path) {
   std::set<std::string> anchors;
   const auto document = tree.find(path);
@@ -107,8 +107,8 @@ std::set<std::string> AnchorsOf(const Tree& tree, const std::string& path) {
   return anchors;
 }
 
-// Whether a name in a document is no path, or one that exists.  A path begins at the root, at the
-// document's folder, or at a folder below the document's part of the tree or below the tests.
+// True if a name in a document is not a path, or if the path exists: from the root, from the
+// document's folder, or from a folder below the document's part of the tree or below the tests.
 bool IsThere(const Tree& tree, const std::string& document, const std::string& name) {
   if (name.find_first_of("*{<($") != name.npos || Contains(name, "NAME")) return true;
   if (IsOurs(name)) return Exists(tree, name) || tree.contains(name + ".in");  // made from that
@@ -207,6 +207,7 @@ Complaints TheFrontPageIsShort(const Tree& tree) {
 }
 
 Complaints ShownCodeIsCompiled(const Tree& tree) {
+  static const std::map<std::string, size_t> kPrograms = {{"README.md", 1}, {"bloom/README.md", 2}};
   Complaints complaints;
   std::map<std::string, std::map<std::string, std::string>> not_shown;
   for (const auto& [path, text] : tree) {
@@ -215,6 +216,7 @@ Complaints ShownCodeIsCompiled(const Tree& tree) {
   for (const auto& [path, text] : tree) {
     if (!IsDocument(path)) continue;
     const std::vector<std::string_view> lines = Lines(text);
+    size_t programs = 0;
     for (size_t i = 0; i < lines.size(); ++i) {
       const CodeMark mark = CodeMarkOf(lines[i]);
       const bool is_code = lines[i] == Trimmed(kCpp);
@@ -233,7 +235,11 @@ Complaints ShownCodeIsCompiled(const Tree& tree) {
         complaints.push_back(mark.file + ": too long for a document");
       }
       not_shown[mark.file].erase(mark.name);
+      programs += mark.name.empty();
     }
+    if (const auto least = kPrograms.find(path);
+        least != kPrograms.end() && programs < least->second)
+      complaints.push_back(path + ": shows too few programs");
   }
   for (const auto& [path, names] : not_shown) {
     for (const auto& [name, text] : names)

@@ -23,10 +23,11 @@ Complaints TheFrontPageIsShort(const Tree& tree);
 
 // A line `<!-- FILE: NAME -->` stands before each C++ of a document: it is the snippet of that name
 // in the example FILE, between the lines `// snippet: NAME` and `// end`.  With `<!-- FILE -->`, it
-// is the whole program, of at most 20 lines.  Each snippet is shown.
+// is the whole program, of at most 20 lines.  Each snippet is shown; README.md shows
+// a program, bloom/README.md two.
 Complaints ShownCodeIsCompiled(const Tree& tree);
 
-// What `tools/dev excerpt` is to put into a document, it has put there.
+// `tools/dev excerpt` has put something into each place that a document keeps for it.
 Complaints ExcerptsHoldSomething(const Tree& tree);
 
 // A quotation after a line `<!-- also in: FILE ... -->` stands in these files word for word.

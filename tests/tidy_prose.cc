@@ -62,7 +62,7 @@ std::vector<Passage> Passages(std::string_view document) {
   return passages;
 }
 
-// With each `span of code` as the one word `word`.
+// Puts `word` in the place of each `span of code`.
 std::string WithoutCode(std::string_view text, std::string_view word) {
   std::string plain;
   for (bool code = false; !text.empty(); code = !code) {
@@ -99,11 +99,14 @@ std::vector<Sentence> SentencesOf(const Passage& passage) {
   return sentences;
 }
 
-// The text of a comment in a line of code or of a script; empty if there is none.
+// The text of a comment in a line of code or of a script.  Empty if there is none; the rules' own
+// examples are in strings.
 std::string_view CommentOf(const std::string& path, std::string_view line) {
   if (IsCode(path)) {
     const size_t begin = line.find("// ");
-    return begin == line.npos ? std::string_view() : line.substr(begin + 3);
+    if (begin == line.npos) return {};
+    const bool in_string = std::count(line.begin(), line.begin() + begin, '"') % 2 != 0;
+    return in_string ? std::string_view() : line.substr(begin + 3);
   }
   line = Trimmed(line);
   return line.starts_with("# ") ? line.substr(2) : std::string_view();
@@ -114,18 +117,14 @@ bool IsWritten(std::string_view path) {
          path.ends_with(".sh");
 }
 
-// The rules' own examples have the words.
-bool HoldsExamples(std::string_view path) { return path.starts_with("tests/tidy_"); }
-
 // Calls `visit(path, index, prose)` for each line of prose, in lower case, with a blank at each
 // end.
 template <typename Visit>
 void ForEachLineOfProse(const Tree& tree, Visit visit) {
   ForEachLine(tree, IsWritten, [&](const std::string& path, size_t i, std::string_view line) {
-    if (HoldsExamples(path)) return;
     std::string prose(IsDocument(path) ? Trimmed(line) : CommentOf(path, line));
     if (prose.empty()) return;
-    // A line that begins a sentence: what stood before it ended one.
+    // A line that begins a sentence follows the end of another.
     const bool begins = std::isupper(static_cast<unsigned char>(prose[0])) != 0;
     for (char& c : prose) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     visit(path, i, (begins ? ". " : " ") + prose + " ");
@@ -178,8 +177,8 @@ Complaints SentencesHaveSubjects(const Tree& tree) {
       }
     }
   }
-  ForEachLine(tree, IsCode, [&](const std::string& path, size_t i, std::string_view line) {
-    if (HoldsExamples(path) || !Trimmed(line).starts_with("// ")) return;
+  ForEachLine(tree, IsWritten, [&](const std::string& path, size_t i, std::string_view line) {
+    if (IsDocument(path) || (IsCode(path) && !Trimmed(line).starts_with("// "))) return;
     const std::string_view comment = CommentOf(path, line);
     const std::string_view word = comment.substr(0, comment.find(' '));
     if (lacks_subject(word) && !Contains(comment, "?"))

@@ -266,7 +266,7 @@ Complaints NothingIsPutOff(const Tree& tree) {
   return complaints;
 }
 
-// Where two ways lead to the same end, one is ours.
+// The project has one way to do a thing.
 Complaints ThereIsOneWay(const Tree& tree) {
   static const std::vector<std::pair<std::string, std::string>> others = {
       {Spelt("Str", "Cat("), "Concat (bloom/core/concat.h)"},
@@ -505,6 +505,8 @@ std::vector<Rule> RulesOfSources() {
 }
 
 std::vector<Rule> RulesOfPackageAndDocuments() {
+  std::string long_program;
+  for (int i = 0; i < 21; ++i) long_program += "int a" + std::to_string(i) + ";\n";
   return {
       {"InstalledHeadersAreClosed",
        InstalledHeadersAreClosed,
@@ -548,7 +550,10 @@ std::vector<Rule> RulesOfPackageAndDocuments() {
         {{"a.md", "```cpp\nint main() {}\n```\n"}},
         {{"a.md", "<!-- lsm/examples/a.cc -->\n```cpp\nint main() { }\n```\n"},
          {"lsm/examples/a.cc", "// A.\nint main() {}\n"}},
-        {{"a.md", "<!-- lsm/examples/a.cc -->\n```cpp\nint main() {}\n```\n"}}}},
+        {{"a.md", "<!-- lsm/examples/a.cc -->\n```cpp\nint main() {}\n```\n"}},
+        {{"a.md", "<!-- lsm/examples/a.cc -->\n```cpp\n" + long_program + "```\n"},
+         {"lsm/examples/a.cc", "// A.\n" + long_program}},
+        {{"README.md", "Trellis.\n"}}}},
       {"ExcerptsHoldSomething",
        ExcerptsHoldSomething,
        {{{"README.md", "<!-- tools/dev excerpt a -->\n<!-- end of excerpt -->\n"}},
@@ -619,6 +624,7 @@ std::vector<Rule> RulesOfProse() {
         {{"README.md", "- Of a store that was closed nothing is dropped.\n"}},
         {{"lsm/a.h", "// What a lookup found.\nint x;\n"}},
         {{"bench/a.cc", "// Of the last run.\nint x;\n"}},
+        {{"tools/cmake/a.cmake", "# What a library needs.\n"}},
         {{"tests/tools/a_test.cc", "// Whatever a file holds.\nint x;\n"}}}},
       {"WhoHasAnActor",
        WhoHasAnActor,
