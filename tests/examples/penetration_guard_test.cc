@@ -30,7 +30,7 @@ class PenetrationGuardTest : public testing_support::ProgramsTest {
   }
 };
 
-TEST_F(PenetrationGuardTest, SparesTheStoreAbsentIds) {
+TEST_F(PenetrationGuardTest, StopsAbsentIdsBeforeTheStore) {
   const std::string out =
       OutputOf("penetration_guard store --ids 20000 --lookups 200000 --new 0 --seed 5");
   EXPECT_THAT(out, testing::StartsWith("20000 ids; filter rebuilt, 24"));
@@ -51,7 +51,7 @@ TEST_F(PenetrationGuardTest, SparesTheStoreAbsentIds) {
   EXPECT_EQ(OutputOf("penetration_guard again --ids 20000 --lookups 200000 --new 0 --seed 5"), out);
 }
 
-TEST_F(PenetrationGuardTest, SparesStoresWithoutFiltersTheirBlocks) {
+TEST_F(PenetrationGuardTest, AvoidsBlockReadsWithoutTableFilters) {
   const std::string out = OutputOf(
       "penetration_guard store --ids 5000 --lookups 50000 --absent 100 --new 0 --seed 5 "
       "--fpp 0.001 --table-filters none");

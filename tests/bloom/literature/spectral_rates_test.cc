@@ -220,7 +220,7 @@ TEST(SpectralRatesTest, RecurringMinimumErrsLessForFrequentKeys) {
 }
 
 // Spends the same memory on more cells of minimum selection.
-TEST(SpectralRatesTest, MinimumSelectionIsRarerWrongInEqualBits) {
+TEST(SpectralRatesTest, MinimumSelectionIsWrongLessOftenInEqualBits) {
   constexpr uint64_t kKeys = 80'000;
   const SpectralFilter selection = SpectralOf(kKeys * 13 / 8, kPaperFpp, kSelectionMethod, 8);
   const SpectralFilter recurring = SpectralOf(kKeys, kPaperFpp, kRecurringMethod, 8);

@@ -140,7 +140,7 @@ TEST_F(MultiGetTest, ReadsSharedBlocksOnce) {
   EXPECT_EQ(now.total.blocks_from_cache - before.total.blocks_from_cache, 60 - blocks);
 }
 
-TEST_F(MultiGetTest, CachesBlocksUnlessTold) {
+TEST_F(MultiGetTest, CachesBlocksUnlessToldNotTo) {
   Open();
   for (int i = 0; i < 100; ++i) Put(Concat("k", 100 + i), "v");
   CompactAll();

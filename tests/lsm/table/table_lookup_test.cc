@@ -80,7 +80,7 @@ TEST_F(TableLookupTest, CachesBlocks) {
   EXPECT_FALSE(second.pin);
 }
 
-TEST_F(TableLookupTest, LookupsFillTheCacheOnRequest) {
+TEST_F(TableLookupTest, LookupsLeaveTheCacheAloneOnRequest) {
   Build(nullptr);
   ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes_));
   for (int i = 0; i < 3; ++i) {

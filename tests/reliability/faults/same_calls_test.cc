@@ -143,7 +143,7 @@ std::vector<std::string> ChangesOnPosix(uint64_t seed, bool logs_apart,
   return changes;
 }
 
-TEST(SameCallsTest, PosixMakesTheChangesOfMemory) {
+TEST(SameCallsTest, PosixMakesTheSameChangesAsMemory) {
   int64_t links = 0;
   for (uint64_t seed = 1; seed <= 8; ++seed) {
     WorkloadShape shape;
