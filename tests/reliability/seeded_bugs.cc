@@ -89,8 +89,8 @@ std::vector<int> Chosen(int argc, char** argv) {
   return chosen;
 }
 
-// Whether they find nothing where there is nothing.  A part of the amounts tells that the copies of
-// the sources are sound; the jobs do more on the store itself.
+// True if the jobs find nothing without a bug.  A quarter of the amounts shows that the copies of
+// the sources are sound; the programme itself does more on the original sources.
 bool FindNothing() {
   bool sound = true;
   std::vector<Task> tasks;

@@ -12,7 +12,7 @@
 namespace testing_support {
 namespace {
 
-// A file without a name, which a program writes.  A pipe would have to be emptied meanwhile.
+// An unnamed file for the output of a program.  A pipe could fill up and block it.
 class Output {
  public:
   Output() : file_(std::tmpfile()) {

@@ -1,4 +1,4 @@
-// Runs programs to their end, as a shell does.
+// Runs a program, waits for its end and returns its output.
 #ifndef TRELLIS_TESTS_SUPPORT_RUN_PROGRAM_H_
 #define TRELLIS_TESTS_SUPPORT_RUN_PROGRAM_H_
 
@@ -12,8 +12,8 @@ struct ProgramResult {
   std::string out, err;
 };
 
-// `words`: the program, which is looked for in PATH unless it has a slash, and its arguments.  Its
-// standard input is empty.
+// `words` are the program, which is looked up in PATH unless its name has a slash, and its
+// arguments.  Its standard input is empty.
 ProgramResult RunProgram(const std::vector<std::string>& words);
 
 // Runs a script with bash.

@@ -30,7 +30,7 @@ struct TextCase {
   std::map<std::string, std::string> named;
   std::vector<std::string> input;
 
-  // The names that a test asked for.  Others are typing errors, and fail it.
+  // The names that the test asked for.  Other names are typing errors and fail it.
   mutable std::set<std::string> known;
 
   bool Has(const std::string& name) const { return known.insert(name), named.contains(name); }

@@ -320,7 +320,7 @@ class Episode {
     if (!has_threads_) Fail(watch_->ProblemOfStalls(statistics, jobs_overlap_));
   }
 
-  // Threads tell of events while files come and go.
+  // The store's own threads report events while files come and go, so nothing can be compared.
   void CheckEvents() {
     if (!has_threads_) Fail(watch_->Problem());
   }

@@ -79,8 +79,8 @@ TEST(EpisodeTest, AgreesAtTheLimitsOfOptions) {
   EXPECT_GT(report.compactions, 5u);
 }
 
-// So much is due that compactions begin and end within others, which the job's own episodes hardly
-// reach.
+// Enough is due that compactions begin and end within others.  The job's own episodes rarely reach
+// that.
 TEST(EpisodeTest, AgreesWhereCompactionsOverlap) {
   ModelReport report;
   for (uint64_t seed = 2; seed <= 8 && !HasFailure(); seed += 2) {

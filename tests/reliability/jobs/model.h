@@ -12,7 +12,7 @@
 namespace reliability {
 
 struct ModelReport {
-  // Adds what a store did that is about to be closed.
+  // Adds the statistics of a store that is about to be closed.
   void Count(const lsm::Statistics& statistics);
 
   uint64_t operations = 0;

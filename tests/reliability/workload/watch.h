@@ -102,7 +102,7 @@ inline std::string ProblemOfSince(const lsm::Statistics& statistics) {
   return "";
 }
 
-// Returns an error's text; empty if in each level every table that was considered was read or not,
+// Returns an error's text.  Empty if each level counted every considered table as read or avoided,
 // and no filter denied a key of its table.
 inline std::string ProblemOfReads(const lsm::Statistics& statistics) {
   std::vector<lsm::LevelStatistics> levels = {statistics.total};
