@@ -44,7 +44,7 @@ report_coverage() {
         printf "%-16s %7d %8.1f%% %9d %8.1f%%\n", folder, lines[folder],
           share(lines[folder], lines_missed[folder]), branches[folder], share(branches[folder], branches_missed[folder])
         if (folder !~ /\// && share(branches[folder], branches_missed[folder]) < least) {
-          printf "of %s/ fewer than %d %% of the branches\n", folder, least; bad = 1
+          printf "%s/: fewer than %d %% of the branches\n", folder, least; bad = 1
         }
       }
       exit bad || count == 0

@@ -15,8 +15,6 @@ in_bare_root() {
   return $status
 }
 
-in_parts() { grep '^== ' "$step_log" | sed 's/^/     /'; }
-
 # Tags of lintian that are left out: the packager sets the maintainer and uploads; cpack calls ldconfig in addition to the
 # trigger; the two libraries always have the same version, so they share a package; the licence names no year.
 lintian_leaves='bogus-mail-host,bogus-mail-host-in-debian-changelog,root-in-contact,initial-upload-closes-no-bugs'
@@ -25,13 +23,13 @@ lintian_leaves+=',maintscript-calls-ldconfig,package-name-doesnt-match-sonames,c
 make_debs() {
   rm -f "$build"/packages/*.deb
   (cd -- "$root" && cpack --preset packages) || return 1
-  if command -v lintian >/dev/null; then lintian --fail-on error,warning --suppress-tags "$lintian_leaves" "$build"/packages/*.deb; fi
+  lintian --fail-on error,warning --suppress-tags "$lintian_leaves" "$build"/packages/*.deb
 }
 
 command_debs() {
   case "$*" in '' | --try) ;; *) misuse 'debs [--try]' ;; esac
   lock
-  setup "${packages_to_build[@]}" dpkg-dev file ${1:+mmdebstrap}
+  setup "${packages_to_build[@]}" dpkg-dev file lintian ${1:+mmdebstrap}
   build_preset release bloom/all lsm/all  # the archives
   build_preset packages
   must make-debs 'Make Debian packages' make_debs
@@ -39,11 +37,11 @@ command_debs() {
   if [[ ${1:-} == --try ]]; then
     must try-debs 'Install them in a bare Debian 12, use and remove them' \
       in_bare_root bookworm try_debs.sh "$build"/packages/*.deb
-    in_parts
+    show_lines ==
   fi
 }
 
-# The files that a clone has, as they are now.
+# Copies the files of a clone, with changes that are not committed.
 copy_of_tree() {
   local to=$build/roots/tree
   rm -rf "$to" && mkdir -p "$to" &&
@@ -55,11 +53,11 @@ command_platforms() {
   if (($# == 0)); then suites=(bookworm trixie); fi
   lock
   setup git mmdebstrap
+  must copy-tree 'Copy the tree' copy_of_tree
   for suite in "${suites[@]}"; do
-    must copy-tree 'Copy the tree' copy_of_tree
     check "platform-$suite" "tools/dev quick in a bare root of $suite" \
       in_bare_root "$suite" quick.sh "$build/roots/tree"
-    in_parts
+    show_lines ==
   done
   summary
   ((failed == 0))
