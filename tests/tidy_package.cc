@@ -32,6 +32,8 @@ std::set<std::string> Installed(const Tree& tree) {
   std::set<std::string> installed = PathsIn(rules->second);
   for (const auto& [path, text] : tree) {
     if (IsPublicHeader(path)) AddHeaders(tree, path, &installed);
+    if (IsDocument(path) && Contains(rules->second, "/" + FolderOf(path) + "/*.md"))
+      installed.insert(path);
   }
   return installed;
 }

@@ -1,8 +1,8 @@
 # Install rules, in three components:
 #
 #   libraries    shared libraries
-#   development  public headers, static libraries, the package for find_package(Trellis), the pkg-config files, and
-#                the pages that headers refer to, and the examples
+#   development  public headers, static libraries, the package for find_package(Trellis), the pkg-config files, the
+#                pages that headers refer to, and the examples
 #   tools        sstdump, its manual page, and its completion for bash
 #
 # All paths between installed files are relative, so the installed tree may be moved as a whole.
@@ -31,9 +31,8 @@ endfunction()
 
 # trellis_pkg_config(NAME DESCRIPTION text LIBRARY -lname REQUIRES packages [STATIC_REQUIRES packages]
 #                    [STATIC_LIBS flags])
-# NAME.pc with all that a program needs to link the installed library.  So a static library's own dependencies are
-# listed without --static.
-# Debian's packages have both kinds of libraries, and --static chooses.
+# NAME.pc with all that a program needs to link the installed library, so a static library's own dependencies are listed
+# without --static.  Debian's packages have both kinds of libraries, and --static chooses.
 function(trellis_pkg_config pc_name)
   cmake_parse_arguments(ARG "" "DESCRIPTION;LIBRARY" "REQUIRES;STATIC_REQUIRES;STATIC_LIBS" ${ARGN})
   set(pc_description "${ARG_DESCRIPTION}")
@@ -111,10 +110,8 @@ if(TRELLIS_BUILD_LSM)
     REQUIRES "trellis-bloom = ${PROJECT_VERSION}" absl_status absl_statusor
     STATIC_REQUIRES absl_strings absl_time liblz4 ${liburing}
     STATIC_LIBS -pthread)
-  trellis_install_pages(lsm/README.md lsm/GUIDE.md lsm/FORMAT.md lsm/RELIABILITY.md lsm/design/events.md
-                        lsm/design/filter_allocation.md lsm/design/filters_first.md lsm/design/full_disk.md
-                        lsm/design/log_not_mapped.md lsm/design/log_tail.md lsm/design/read_triggered_compaction.md
-                        lsm/design/repair.md)
+  file(GLOB decisions RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lsm/design/*.md)
+  trellis_install_pages(lsm/README.md lsm/GUIDE.md lsm/FORMAT.md lsm/RELIABILITY.md ${decisions})
   trellis_install_examples(lsm/examples)
   list(APPEND trellis_components lsm)
   if(trellis_is_static)

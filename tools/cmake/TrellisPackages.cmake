@@ -4,13 +4,14 @@
 #   libtrellis-dev   headers, archives, the package for find_package(Trellis), the pkg-config files, pages, examples
 #   trellis-tools    sstdump, its manual page, and its completion for bash
 #
-# `tools/dev debs` makes them, and `tools/dev debs --try` uses them in a bare root.  A packager sets
-# CPACK_PACKAGE_CONTACT.
+# `tools/dev debs` makes them, and `tools/dev debs --try` uses them in a bare root.  They need the archives of the preset
+# `release`, which it builds first.  A packager sets CPACK_PACKAGE_CONTACT.
 if(NOT BUILD_SHARED_LIBS)
   message(FATAL_ERROR "TRELLIS_PACKAGES needs BUILD_SHARED_LIBS; the preset `packages` sets all that packages need")
 endif()
 
-set(library_package libtrellis${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+get_target_property(soversion trellis_lib_bloom SOVERSION)
+set(library_package libtrellis${soversion})
 set(release 1)
 if(NOT CPACK_PACKAGE_CONTACT)
   set(CPACK_PACKAGE_CONTACT "The maintainers of Trellis <root@localhost>")
@@ -69,8 +70,8 @@ if(TARGET Liburing::uring)
 endif()
 list(JOIN depends ", " CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS)
 # The objects of the shared libraries export the public interface, and those of archives must not.
-set(TRELLIS_ARCHIVES ${PROJECT_SOURCE_DIR}/build/release CACHE PATH "A static build, whose archives are packaged")
-install(FILES ${TRELLIS_ARCHIVES}/bloom/libtrellis_bloom.a ${TRELLIS_ARCHIVES}/lsm/libtrellis_lsm.a
+set(archives ${PROJECT_SOURCE_DIR}/build/release)
+install(FILES ${archives}/bloom/libtrellis_bloom.a ${archives}/lsm/libtrellis_lsm.a
         DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 
 trellis_package(tools trellis-tools database "inspector of the files of Trellis stores"
