@@ -53,8 +53,9 @@ Parsed<LabConfig> ParseLabCommandLine(int argc, char** argv) {
   line.AddList("--variants", &config.variants,
                "Filters of the experiment `accuracy` and of --family-rows; default: all")
       ->check(CLI::IsMember(VariantNames()));
-  line.AddFlag("--full", &full, "An hour: streams of 10^8 rows, more keys and queries")
-      ->excludes(line.AddFlag("--quick", &quick, "Seconds: only checks that everything works"));
+  line.AddFlag("--full", &full, "Takes an hour: streams of 10^8 rows, more keys and queries")
+      ->excludes(
+          line.AddFlag("--quick", &quick, "Takes seconds: only checks that everything works"));
   line.Add("--sift", &config.sift,
            "Directory with siftsmall_base.fvecs, siftsmall_learn.fvecs and siftsmall_query.fvecs; "
            "default: similar vectors are generated")

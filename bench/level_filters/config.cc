@@ -27,7 +27,7 @@ Parsed<Config> ParseCommandLine(int argc, char** argv) {
   line.Group("The lookups");
   line.Add("--absent", &config.absent_lookups, "Lookups of absent keys in each store")
       ->check(Between(1000, uint64_t{1} << 40));
-  line.Add("--bottom", &config.bottom_lookups, "Most lookups of keys in the deepest level")
+  line.Add("--bottom", &config.bottom_lookups, "Lookups of keys in the deepest level, at most")
       ->check(Between(1000, uint64_t{1} << 32));
   line.Add("--skewed", &config.skewed_lookups,
            "Skewed lookups of absent keys in each round of the stores that learn")
@@ -35,7 +35,7 @@ Parsed<Config> ParseCommandLine(int argc, char** argv) {
   line.Add("--rounds", &config.rounds,
            "Rounds of skewed lookups; 5 % of the keys are written after each")
       ->check(Between(4, 1000));
-  line.AddRunOptions("keys, lookups and filters (RocksDB's excepted)");
+  line.AddRunOptions("keys, lookups and filters (except RocksDB's)");
   const std::optional<int> exit_code = line.Parse(argc, argv);
   return {config, exit_code};
 }
