@@ -72,7 +72,7 @@ std::vector<Digest> DigestsFrom(uint64_t from, size_t count) {
   return digests;
 }
 
-// Queries in random order over the filter; so many that none is cached merely because it was made
+// Queries in random order over the filter; enough that none is cached merely because it was made
 // before.
 std::vector<Digest> Questions(uint64_t keys, bool present) {
   constexpr size_t kCount = size_t{1} << 21;

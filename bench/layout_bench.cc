@@ -1,12 +1,10 @@
 // Filters by themselves: build and query times of every kind in the catalog.
 //
 //   BM_Build/KIND/n:KEYS/fpp_ppm:F   FilterBuilder from Add to Finish; time per key
-//   BM_Miss, BM_Hit                  independent queries of absent, present keys; many are in
-//   flight,
-//                                    so this is throughput; time per query
-//   BM_ChainedMiss, BM_ChainedHit    each query depends on the previous answer: latency.  A kind
-//   that
-//                                    answers by a branch lets the CPU predict instead of wait
+//   BM_Miss, BM_Hit                  independent queries of absent, present keys, with many in
+//                                    flight: throughput; time per query
+//   BM_ChainedMiss, BM_ChainedHit    each query depends on the previous answer: latency.  If a kind
+//                                    answers by a branch, the CPU predicts instead of waiting
 //   BM_BatchMiss, BM_BatchHit        MayContainBatch, 256 digests per call; time per digest
 //
 // The filter of n = 100,000 keys stays in the second-level cache.  The other n, at an FPP of 0.01,
@@ -295,9 +293,9 @@ void PrintTables(const bench::ItemTimes& times) {
     for (const int64_t ppm : {100'000, 10'000, 1'000}) PrintInCacheRow<K>(times, ppm);
   });
   std::printf(
-      "\nThe same at an FPP of 0.01 with %ld million keys, %ld MiB and more, which is at "
-      "least\nfour times the last-level cache. A solved kind has as many of these keys as half "
-      "of\n%ld GiB of memory can solve:\n\n",
+      "\nThe same at an FPP of 0.01 with %ld million keys, %ld MiB and more, which is at least\n"
+      "four times the last-level cache. A solved kind has as many of these keys as half of\n"
+      "%ld GiB of memory can solve:\n\n",
       OutOfCacheKeys() / 1'000'000, static_cast<long>(OutOfCacheBytes() >> 20),
       static_cast<long>(bench::MemoryBytes() >> 30));
   std::printf("| kind | million keys | MiB |%s|---|---|---|---|---|---|---|---|---|\n", kTimeHeads);

@@ -3,8 +3,7 @@
 //
 //   BM_FenceSearch      finds the block of a key among 64k blocks
 //   BM_BlockSearch/R    finds a key in a data block of 4 KiB with restart interval R; block and
-//   keys
-//                       stay in the first-level cache
+//                       keys stay in the first-level cache
 //   BM_GetPresent/KIND  Table::Get of a present key, in random order
 //   BM_GetAbsent/KIND   Table::Get of an absent key within the table's range
 //   BM_GetUncached      BM_GetPresent/blocked without a block cache: the block is read from the

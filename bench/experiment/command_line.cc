@@ -54,11 +54,12 @@ CommandLine::CommandLine(const char* program, const std::string& summary, const 
   options->program = program;
   options->out = std::string(program) + "_out";
   options->chart_js = SystemChartJs();
-  app_.footer(footer + (footer.empty() ? "" : "\n\n") +
-              "Writes DIR/report.html and DIR/report.json.  The first Ctrl-C ends the run after "
-              "the current\nmeasurement and reports the results so far; the second ends it at "
-              "once.  bench/README.md explains\nthe figures.  Exit codes: 0 done, 1 failed (a "
-              "wrong answer, an I/O error), 2 wrong usage,\n130 interrupted.");
+  app_.footer(
+      footer + (footer.empty() ? "" : "\n\n") +
+      "Writes DIR/report.html and DIR/report.json.  The first Ctrl-C ends the run after\n"
+      "the current measurement and reports the results so far; the second ends it at once.\n"
+      "bench/README.md explains the figures.  Exit codes: 0 done, 1 failed (a wrong answer,\n"
+      "an I/O error), 2 wrong usage, 130 interrupted.");
   app_.failure_message(FailureMessage);
 }
 

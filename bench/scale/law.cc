@@ -6,7 +6,7 @@
 namespace bench::scale {
 namespace {
 
-// For a random line among so many bytes.
+// For a random line among this many bytes.
 double MissShare(const Design& design, double bytes) {
   return bytes <= design.cpu_cache_bytes ? 0 : 1 - design.cpu_cache_bytes / bytes;
 }

@@ -20,13 +20,13 @@
 //                       level 1 where it has not just moved down, 2 B_1 / d_2 of the range (all, if
 //                       there is no level 2); one table of each deeper level, and of the deepest
 //                       min(1, s_L / d_L), since the first turn moves down beside existing data.
-//   write amplification A byte is written by the flush, and once more at each level that it
-//   reaches,
-//                       with what it is merged with there: 1 + s_i / d_i.  The first turn, d_i
-//                       bytes, overlaps nothing and is moved without being written (except out of
-//                       level 0). Summed over the growing store, each byte pays for what the levels
-//                       held when it came.  a_i = N e - B_1 - ... - B_(i-1) is all that ever came
-//                       to level i; o_i = d_i, o_1 = 0, is the part that came without overlap:
+//   write amplification A byte is written by the flush, and again at each level that it reaches,
+//                       together with the bytes that it is merged with: 1 + s_i / d_i.  The first
+//                       turn, d_i bytes, overlaps nothing and is moved without being written
+//                       (except out of level 0).  Summed over the growing store, each byte pays
+//                       for what the levels held when it came.  a_i = N e - B_1 - ... - B_(i-1) is
+//                       all that ever came to level i; o_i = d_i, o_1 = 0, is the part that came
+//                       without overlap:
 //                         W = e / u (1 + sum over i of
 //                               (G(s_i) - G(o_i) + (a_i - s_i) (1 + B_i / d_i)) / (N e))
 //                         G(s) = s + s^2 / (2 d_i), where s_i > o_i (else nothing is written)
@@ -36,10 +36,9 @@
 //                       (lsm/filters/filter_curve.h).  So memory is linear in N.
 //   wasted reads        For an absent key: the sum of the FPPs of the runs that it asks.
 //   index               Bits per key are constant: b N.
-//   opening             a + b x tables: each is opened and verified alone.  It reads all filters
-//   and
-//                       indexes, and some bytes for each table.
-//   lookup              a + b x dependent waits for memory.  A line among so many resident bytes
+//   opening             a + b x tables: each is opened and verified alone.  An opening reads all
+//                       filters and indexes, and some bytes for each table.
+//   lookup              a + b x dependent waits for memory.  A line among that many resident bytes
 //                       misses the last-level cache with probability
 //                       m(bytes) = 1 - min(1, C / bytes).  An absent key waits for the lines of all
 //                       filters at once, m(filters); probing each run takes about a tenth of a
