@@ -15,8 +15,6 @@
 
 namespace tools {
 
-struct Request;
-
 struct Terminal {
   bool is_terminal = false;  // a person reads it: colour, and lines that fit
   size_t columns = 80;       // of a terminal

@@ -26,7 +26,7 @@ Unit UnitAt(std::string_view line, size_t at) {
 }
 
 // The column after this unit.  The unit begins with `c` and starts at `column`.
-size_t ColumnBehind(size_t column, char c, const Unit& unit) {
+size_t ColumnAfter(size_t column, char c, const Unit& unit) {
   return c == '\t' ? column + kTabColumns - column % kTabColumns : column + unit.columns;
 }
 
@@ -40,9 +40,9 @@ std::string WrappedLine(std::string_view line, size_t columns, size_t hanging) {
   for (size_t at = 0; at < line.size();) {
     const Unit unit = UnitAt(line, at);
     if (line[at] == ' ' && at > word) blank = at;
-    const size_t behind = ColumnBehind(column, line[at], unit);
-    if (behind <= columns || at == begin) {
-      column = behind;
+    const size_t after = ColumnAfter(column, line[at], unit);
+    if (after <= columns || at == begin) {
+      column = after;
       at += unit.bytes;
       continue;
     }
@@ -71,7 +71,7 @@ std::string CutLine(std::string_view line, size_t columns, std::string_view mark
     if (!unit.is_shown) {
       text.append(piece);
     } else if (!is_cut) {
-      column = ColumnBehind(column, piece[0], unit);
+      column = ColumnAfter(column, piece[0], unit);
       // The mark takes the last column, even if this character would just fit.
       is_cut = column >= columns;
       text.append(is_cut ? mark : piece);
@@ -98,7 +98,7 @@ size_t ColumnsShown(std::string_view line) {
   size_t column = 0;
   for (size_t at = 0; at < line.size();) {
     const Unit unit = UnitAt(line, at);
-    column = ColumnBehind(column, line[at], unit);
+    column = ColumnAfter(column, line[at], unit);
     at += unit.bytes;
   }
   return column;

@@ -75,9 +75,9 @@ constexpr Command kCommands[] = {
      .lines = true},
     {.name = "get",
      .what = "Searches each file for a key, and shows the result of each step",
-     .example = "sstdump get store/000013.table user1234\n  sstdump get --hex store/ 00ff10     # "
-                "in every log and table of a store\n  sstdump get --raw store/ user1234   # only "
-                "the store's value",
+     .example = "sstdump get store/000013.table user1234\n"
+                "  sstdump get --hex store/ 00ff10     # in every log and table of a store\n"
+                "  sstdump get --raw store/ user1234   # only the store's value",
      .run = &RunGet,
      .kinds = Bit(kTable) | Bit(kLog) | Bit(kDirectory),
      .on_directory = OnDirectory::kLogsAndTables,

@@ -272,8 +272,8 @@ void PrintTree(const Target& target, const std::array<LevelRow, lsm::kLevels>& l
       *session, {"target", "b/key", "size", "filters", "keys", "filter", "why", "runs"}, 0, &rows);
   session->Print(RowsText(rows, left_out));
   session->Print(
-      "  FPP: predicted.  wasted: expected wasted reads of a lookup for an absent key\n  within "
-      "the range of every table\n");
+      "  FPP: predicted.  wasted: expected wasted reads of a lookup for an absent key\n"
+      "  within the range of every table\n");
   if (columns.readable)
     session->Print("  readable: keys, filters, b/key, target, FPP and wasted count only these\n");
   if (!columns.reasons) return;
