@@ -74,7 +74,7 @@ absl::Status Engine::Write(const WriteBatch& batch, const WriteOptions& options)
     LookForSpace(batch.size_bytes());
     status = write();
   }
-  TRELLIS_RETURN_IF_ERROR(std::move(status));
+  TRELLIS_RETURN_IF_ERROR(status);
   if (is_timed) counters_.AddTime(Timed::kWrite, store_.environment.clock->MonotonicNanos() - from);
   counters.Add(Counter::kWrites, 1);
   counters.Add(Counter::kWriteEntries, batch.count());

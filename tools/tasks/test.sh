@@ -68,12 +68,15 @@ test_everything() {
   fi
   if test_concurrent concurrent_tests reliability; then
     check histories-tsan 'Concurrent histories with it' \
-      "$build/tsan/tests/reliability/reliability" histories 1 2000
+      "${reliability_tsan[@]}" histories 1 2000
     reliability_figures | sed 's/^/      /'
   else
     left_out histories-tsan build-tsan
   fi
 }
+
+# The preset of the tests names the same file.
+reliability_tsan=(env "TSAN_OPTIONS=suppressions=$root/tests/tsan.supp" "$build/tsan/tests/reliability/reliability")
 
 # test_concurrent TARGET...: fails if they cannot be built.
 test_concurrent() {
@@ -125,7 +128,7 @@ command_soak() {
     "$build/release/tests/reliability/reliability" soak "$programme" "$seed" "${jobs_left_out[@]}"
   show_lines 'in all'
   check soak-tsan "Concurrent histories under ThreadSanitizer for $tsan minutes" \
-    "$build/tsan/tests/reliability/reliability" soak "$tsan" "$seed" histories
+    "${reliability_tsan[@]}" soak "$tsan" "$seed" histories
   show_lines 'in all'
   check soak-fuzz "Fuzz what reads a store, $fuzz_seconds s each" fuzz_store "$fuzz_seconds"
   show_lines fuzzed
