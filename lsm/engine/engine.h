@@ -190,6 +190,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   // --- background work (engine_background.cc); the jobs throw nothing ---
   const std::shared_ptr<const ReadView>& CurrentView() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    views_.AssertHeld();
     return views_.Current();
   }
   // Needs no memory.

@@ -12,7 +12,9 @@
 #include "lsm/fs/file_names.h"
 
 namespace lsm::inline TRELLIS_ABI {
+
 void Engine::PublishView(LiveViews::Prepared prepared) {
+  views_.AssertHeld();
   if (views_.Publish(std::move(prepared))) schedule_.NoteChange();
   jobs_.WakeAll();
 }

@@ -7,6 +7,7 @@
 #include "lsm/store/pacer.h"
 
 namespace lsm::inline TRELLIS_ABI {
+
 absl::StatusOr<VerifyReport> Engine::Verify(const Pace& pace) {
   TRELLIS_RETURN_IF_ERROR(events_->CheckMayWait("DB::Verify"));
   const Call call(&lifetime_);

@@ -180,6 +180,7 @@ absl::Status Engine::Close() {
   {
     MutexLock lock(&mutex_);
     was_opened = CurrentView() != nullptr;
+    views_.AssertHeld();
     views_.Drop();
   }
   const absl::Status status = ReleaseStore(was_opened);

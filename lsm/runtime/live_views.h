@@ -7,8 +7,8 @@
 //   Collect      frees views and removes files that no reader can reach any more
 //
 // Threads: readers take no lock (Load, Share, visible).  Publish, Current and Drop are called with
-// the engine's mutex held.  The others take it themselves where they need it.  Errors: a file that
-// cannot be removed is tried again later.  Only Prepare throws.
+// the engine's mutex held; AssertHeld tells the compiler so.  The others take it themselves where
+// they need it.  Errors: a file that cannot be removed is tried again later.  Only Prepare throws.
 #ifndef TRELLIS_LSM_RUNTIME_LIVE_VIEWS_H_
 #define TRELLIS_LSM_RUNTIME_LIVE_VIEWS_H_
 
@@ -35,7 +35,7 @@ class LiveViews {
  public:
   using Prepared = ReadViewCell::Prepared;
 
-  // `mutex`, the engine's, guards the jobs.  All outlive it.
+  // `mutex`, the engine's, guards the jobs and the current view.  All outlive it.
   LiveViews(const StoreDirectory* store, EventQueue* events, Mutex* mutex, BackgroundJobs* jobs,
             const Lifetime* lifetime)
       : store_(*store),
@@ -63,17 +63,21 @@ class LiveViews {
 
   // --- publishing, with the engine's mutex held ---
 
+  // The caller holds the mutex, perhaps by another name, which Clang's analysis cannot follow.
+  void AssertHeld() const ABSL_ASSERT_EXCLUSIVE_LOCK(*mutex_) {}
   Prepared Prepare(std::shared_ptr<const ReadView> view) { return cell_.Prepare(std::move(view)); }
   // True if the version is another one than before.
-  bool Publish(Prepared prepared);
+  bool Publish(Prepared prepared) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
   // Readers may see writes up to this one.
   // Release: a thread that reads as of this number finds the entries in the memtable.
   void ShowUpTo(Sequence sequence) { visible_.store(sequence, std::memory_order_release); }
   // The view that was published last; null before the first one and after Drop.
-  const std::shared_ptr<const ReadView>& Current() const { return current_; }
+  const std::shared_ptr<const ReadView>& Current() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_) {
+    return current_;
+  }
   // The store is being closed: there is no current view any more, but readers keep the last one
   // until Close.
-  void Drop() { current_ = nullptr; }
+  void Drop() ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_) { current_ = nullptr; }
 
   // --- what is obsolete ---
 
@@ -106,8 +110,7 @@ class LiveViews {
   const Lifetime& lifetime_;
   ReadViewCell cell_;
   std::atomic<Sequence> visible_{0};
-  // The view in the cell.  Guarded by the engine's mutex.
-  std::shared_ptr<const ReadView> current_;
+  std::shared_ptr<const ReadView> current_ ABSL_GUARDED_BY(*mutex_);  // the view in the cell
   ObsoleteFiles obsolete_;
 };
 

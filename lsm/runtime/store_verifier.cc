@@ -183,6 +183,7 @@ bool StoreVerifier::StartScrubbing() {
 }
 
 StoreVerifier::ScrubStep StoreVerifier::NextToScrub() {
+  parts_.views->AssertHeld();
   if (scrubbed_number_ == 0) scrub_end_ = parts_.manifest->next_file_number();
   ScrubStep step;
   uint64_t bytes_total = 0, bytes = 0;

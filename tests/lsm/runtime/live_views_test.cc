@@ -35,6 +35,7 @@ class LiveViewsTest : public testing::Test {
     view->version = version_;
     LiveViews::Prepared prepared = views_.Prepare(std::move(view));
     MutexLock lock(&world_.mutex);
+    views_.AssertHeld();
     return views_.Publish(std::move(prepared));
   }
   // Makes the file of a table.
@@ -50,17 +51,19 @@ class LiveViewsTest : public testing::Test {
   std::shared_ptr<const Version> version_;
 };
 
-TEST_F(LiveViewsTest, PublishTellsWhetherTheVersionIsNew) {
+TEST_F(LiveViewsTest, PublishReportsNewVersions) {
   EXPECT_FALSE(Publish());
   version_ = Version::Create({}).value();
   EXPECT_TRUE(Publish());
   const EpochGuard guard;
+  MutexLock lock(&world_.mutex);
+  views_.AssertHeld();
   EXPECT_EQ(views_.Load(), views_.Current().get());
   EXPECT_EQ(views_.Load()->version, version_);
 }
 
-TEST_F(LiveViewsTest, AViewStaysForAGuard) {
-  const std::weak_ptr<const ReadView> first = views_.Current();
+TEST_F(LiveViewsTest, GuardsKeepViews) {
+  const std::weak_ptr<const ReadView> first = views_.Share();
   {
     const EpochGuard guard;
     ASSERT_NE(views_.Load(), nullptr);
@@ -72,7 +75,7 @@ TEST_F(LiveViewsTest, AViewStaysForAGuard) {
   EXPECT_TRUE(first.expired());
 }
 
-TEST_F(LiveViewsTest, AJobFreesTheLastReadersView) {
+TEST_F(LiveViewsTest, JobsFreeTheLastReadersView) {
   std::shared_ptr<const ReadView> shared = views_.Share();
   const std::weak_ptr<const ReadView> first = shared;
   Publish();
@@ -85,13 +88,13 @@ TEST_F(LiveViewsTest, AJobFreesTheLastReadersView) {
   EXPECT_FALSE(jobs_.HasAny());
 }
 
-TEST_F(LiveViewsTest, AReaderFreesAViewThatOthersHoldWithoutAJob) {
+TEST_F(LiveViewsTest, SharedViewsNeedNoJob) {
   std::shared_ptr<const ReadView> shared = views_.Share();
   views_.LetGo(std::move(shared));
   EXPECT_EQ(world_.scheduler.queued_count(), 0u);
 }
 
-TEST_F(LiveViewsTest, TheLastReaderOfAClosedStoreFreesTheView) {
+TEST_F(LiveViewsTest, LastReaderOfAClosedStoreFreesTheView) {
   std::shared_ptr<const ReadView> shared = views_.Share();
   const std::weak_ptr<const ReadView> first = shared;
   Publish();
@@ -102,7 +105,7 @@ TEST_F(LiveViewsTest, TheLastReaderOfAClosedStoreFreesTheView) {
   EXPECT_EQ(world_.scheduler.queued_count(), 0u);
 }
 
-TEST_F(LiveViewsTest, AJobGoesOnUntilNoViewIsLeft) {
+TEST_F(LiveViewsTest, CollectsUntilNoViewIsLeft) {
   {
     const EpochGuard guard;
     ASSERT_NE(views_.Load(), nullptr);
@@ -117,7 +120,7 @@ TEST_F(LiveViewsTest, AJobGoesOnUntilNoViewIsLeft) {
   EXPECT_EQ(views_.Collect(), 0u);
 }
 
-TEST_F(LiveViewsTest, AFileGoesOnceNoReaderHoldsItsTable) {
+TEST_F(LiveViewsTest, RemovesFilesWithoutReaders) {
   MakeTableFile(7);
   auto table = std::make_shared<const OpenTable>();
   ObsoleteFiles::Tables superseded;
@@ -132,7 +135,7 @@ TEST_F(LiveViewsTest, AFileGoesOnceNoReaderHoldsItsTable) {
   EXPECT_THAT(world_.FilesOf(FileKind::kTable), IsEmpty());
 }
 
-TEST_F(LiveViewsTest, CloseLeavesFilesThatReadersHold) {
+TEST_F(LiveViewsTest, CloseLeavesFilesWithReaders) {
   MakeTableFile(7);
   MakeTableFile(8);
   const auto held = std::make_shared<const OpenTable>();
@@ -145,7 +148,7 @@ TEST_F(LiveViewsTest, CloseLeavesFilesThatReadersHold) {
   EXPECT_EQ(views_.Share(), nullptr);
 }
 
-TEST_F(LiveViewsTest, ReadersSeeWritesUpToTheShownOne) {
+TEST_F(LiveViewsTest, ReadersSeeShownWrites) {
   EXPECT_EQ(views_.visible(), 0u);
   views_.ShowUpTo(12);
   EXPECT_EQ(views_.visible(), 12u);

@@ -51,6 +51,7 @@ class StoreVerifierTest : public testing::Test {
     view->version = Version::Create(std::move(levels)).value();
     LiveViews::Prepared prepared = views_.Prepare(std::move(view));
     MutexLock lock(&world_.mutex);
+    views_.AssertHeld();
     views_.Publish(std::move(prepared));
   }
   void Begin() {
@@ -91,7 +92,7 @@ class StoreVerifierTest : public testing::Test {
                           &sequences_};
 };
 
-TEST_F(StoreVerifierTest, ASoundStoreHasNoProblems) {
+TEST_F(StoreVerifierTest, SoundStoresHaveNoProblems) {
   const absl::StatusOr<VerifyReport> report = verifier_.Verify({});
   ASSERT_OK(report);
   EXPECT_THAT(report->problems, IsEmpty());
@@ -99,7 +100,7 @@ TEST_F(StoreVerifierTest, ASoundStoreHasNoProblems) {
   EXPECT_THAT(verifier_.GetDamage(), IsEmpty());
 }
 
-TEST_F(StoreVerifierTest, DamageIsListedOnce) {
+TEST_F(StoreVerifierTest, ListsDamageOnce) {
   DamageManifest();
   for (int i = 0; i < 2; ++i) {
     const absl::StatusOr<VerifyReport> report = verifier_.Verify({});
@@ -110,7 +111,7 @@ TEST_F(StoreVerifierTest, DamageIsListedOnce) {
   EXPECT_EQ(world_.counters.SumOf(Counter::kDamageFound), 1u);
 }
 
-TEST_F(StoreVerifierTest, RecordsAreLeftOutAfterAFailure) {
+TEST_F(StoreVerifierTest, LeavesRecordsOutAfterAFailure) {
   DamageManifest();
   jobs_.AddFailure(FailureKind::kManifest, absl::UnavailableError("device"));
   const absl::StatusOr<VerifyReport> report = verifier_.Verify({});
@@ -141,7 +142,7 @@ TEST_F(StoreVerifierTest, ScrubbingFindsADamagedManifest) {
   EXPECT_THAT(verifier_.GetDamage(), SizeIs(1));
 }
 
-TEST_F(StoreVerifierTest, ScrubbingEndsWhenTheStoreIsClosed) {
+TEST_F(StoreVerifierTest, ClosingEndsScrubbing) {
   ASSERT_TRUE(verifier_.StartScrubbing());
   EXPECT_TRUE(jobs_.HasAny());
   Close();
