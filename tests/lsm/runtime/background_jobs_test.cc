@@ -50,7 +50,7 @@ TEST_F(BackgroundJobsTest, NoJobWithoutAScheduler) {
   EXPECT_FALSE(jobs.MaySchedule(Job::kCompaction));
 }
 
-TEST_F(BackgroundJobsTest, AFailureStopsJobsOfItsKind) {
+TEST_F(BackgroundJobsTest, FailuresStopJobsOfTheirKind) {
   jobs_.AddFailure(FailureKind::kFlush, absl::UnavailableError("device"));
   EXPECT_FALSE(jobs_.MaySchedule(Job::kFlush));
   EXPECT_TRUE(jobs_.MaySchedule(Job::kCompaction));
@@ -60,7 +60,7 @@ TEST_F(BackgroundJobsTest, AFailureStopsJobsOfItsKind) {
   EXPECT_TRUE(jobs_.MaySchedule(Job::kCollection));
 }
 
-TEST_F(BackgroundJobsTest, AFailureOfLogOrManifestStopsFlushesAndCompactions) {
+TEST_F(BackgroundJobsTest, LogAndManifestFailuresStopFlushesAndCompactions) {
   for (const FailureKind kind : {FailureKind::kLog, FailureKind::kManifest}) {
     jobs_.AddFailure(kind, absl::UnavailableError("device"));
     EXPECT_FALSE(jobs_.MayBegin());
@@ -72,14 +72,14 @@ TEST_F(BackgroundJobsTest, AFailureOfLogOrManifestStopsFlushesAndCompactions) {
   }
 }
 
-TEST_F(BackgroundJobsTest, CountsTheFirstFailureOfAKind) {
+TEST_F(BackgroundJobsTest, CountsTheFirstFailureOfEachKind) {
   jobs_.AddFailure(FailureKind::kLog, absl::UnavailableError("first"));
   jobs_.AddFailure(FailureKind::kLog, absl::UnavailableError("second"));
   EXPECT_EQ(jobs_.failures().Of(FailureKind::kLog).message(), "first");
   EXPECT_EQ(world_.counters.SumOf(Counter::kBackgroundErrors), 1u);
 }
 
-TEST_F(BackgroundJobsTest, ARecoveryHoldsJobsBack) {
+TEST_F(BackgroundJobsTest, RecoveryHoldsJobsBack) {
   jobs_.AddFailure(FailureKind::kFlush, absl::UnavailableError("device"));
   jobs_.BeginRecovery();
   EXPECT_FALSE(jobs_.MayBegin());
@@ -92,7 +92,7 @@ TEST_F(BackgroundJobsTest, ARecoveryHoldsJobsBack) {
   EXPECT_TRUE(jobs_.MaySchedule(Job::kFlush));
 }
 
-TEST_F(BackgroundJobsTest, WithoutMemoryAJobIsNotCounted) {
+TEST_F(BackgroundJobsTest, CountsNoJobWithoutMemory) {
   scheduler_.has_memory = false;
   EXPECT_FALSE(Schedule(Job::kCompaction));
   EXPECT_TRUE(jobs_.failures().First().ok());
@@ -101,7 +101,7 @@ TEST_F(BackgroundJobsTest, WithoutMemoryAJobIsNotCounted) {
   EXPECT_FALSE(jobs_.HasAny());
 }
 
-TEST_F(BackgroundJobsTest, AJobThatGoesOnCountsOnce) {
+TEST_F(BackgroundJobsTest, RescheduledJobsCountOnce) {
   ASSERT_TRUE(Schedule(Job::kCollection));
   EXPECT_TRUE(jobs_.ScheduleAgain(Job::kCollection, [] {}));
   EXPECT_EQ(scheduler_.queued_count(), 2u);
@@ -114,7 +114,7 @@ TEST_F(BackgroundJobsTest, AJobThatGoesOnCountsOnce) {
   EXPECT_TRUE(jobs_.HasAny()) << "it goes on";
 }
 
-TEST_F(BackgroundJobsTest, NoJobBeginsOnceStopped) {
+TEST_F(BackgroundJobsTest, BeginsNoJobOnceStopped) {
   ASSERT_TRUE(Schedule(Job::kScrub));
   jobs_.Stop();
   EXPECT_FALSE(jobs_.MayBegin());

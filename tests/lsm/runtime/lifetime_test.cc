@@ -23,7 +23,7 @@ class LifetimeTest : public testing::Test {
   Lifetime lifetime_{&world_.mutex, &jobs_};
 };
 
-TEST_F(LifetimeTest, CallsFailOnceItIsClosing) {
+TEST_F(LifetimeTest, RefusesCallsWhileClosing) {
   {
     const Lifetime::Call call(&lifetime_);
     EXPECT_OK(call.status());
@@ -80,7 +80,7 @@ TEST_F(LifetimeTest, OtherClosersGetTheOutcome) {
   other.join();
 }
 
-TEST_F(LifetimeTest, ThePaceEndsWhenItIsClosing) {
+TEST_F(LifetimeTest, ClosingEndsThePace) {
   int calls = 0;
   Pace pace;
   pace.progress = [&](const Progress&) { return ++calls < 2; };

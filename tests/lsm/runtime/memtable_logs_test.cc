@@ -19,7 +19,7 @@ class MemtableLogsTest : public testing::Test {
   MemtableLogs logs_ = MemtableLogs::StartingWith(5, 42);
 };
 
-TEST_F(MemtableLogsTest, ASealedMemtableKeepsItsLog) {
+TEST_F(MemtableLogsTest, SealedMemtablesKeepTheirLog) {
   EXPECT_EQ(logs_.oldest().number, 5u);
   logs_.Seal(100, FlushReason::kRequest, 8);
   logs_.Seal(200, FlushReason::kMemtable, 9);
@@ -37,19 +37,19 @@ TEST_F(MemtableLogsTest, IdsFollowFromTheSeed) {
   EXPECT_NE(logs_.FileIdOf(7), logs_.FileIdOf(8));
 }
 
-TEST_F(MemtableLogsTest, TheNextLogIsDueWithHalfAMemtable) {
+TEST_F(MemtableLogsTest, NextLogIsDueAtHalfAMemtable) {
   EXPECT_FALSE(logs_.IsNextDue(view_, 2 * Bytes() + 2));
   EXPECT_TRUE(logs_.IsNextDue(view_, 2 * Bytes()));
   EXPECT_FALSE(logs_.IsNextNeeded(view_)) << "an empty memtable is not sealed";
 }
 
-TEST_F(MemtableLogsTest, TheNextLogIsDueAfterASealedMemtable) {
+TEST_F(MemtableLogsTest, NextLogIsDueAfterASealedMemtable) {
   view_.sealed.push_back(view_.memtable);
   view_.memtable = std::make_shared<Memtable>();
   EXPECT_TRUE(logs_.IsNextDue(view_, 2 * Bytes()));
 }
 
-TEST_F(MemtableLogsTest, TheNextLogIsTriedOnceForEachMemtable) {
+TEST_F(MemtableLogsTest, TriesTheNextLogOncePerMemtable) {
   EXPECT_FALSE(logs_.is_next_being_made());
   logs_.BeginNext();
   EXPECT_TRUE(logs_.is_next_being_made());

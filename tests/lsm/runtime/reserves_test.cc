@@ -54,7 +54,7 @@ class ReservesTest : public testing::Test {
   std::unique_ptr<Reserves> reserves_;
 };
 
-TEST_F(ReservesTest, BuildsAReserveOfTheSizeOfTheTables) {
+TEST_F(ReservesTest, ReserveMatchesTheTables) {
   EXPECT_TRUE(reserves_->IsDue(1));
   Build();
   EXPECT_EQ(reserves_->held_bytes(), kMiB);
@@ -67,7 +67,7 @@ TEST_F(ReservesTest, BuildsAReserveOfTheSizeOfTheTables) {
   EXPECT_EQ(Told(), "");
 }
 
-TEST_F(ReservesTest, TellsTheListenerOfEachChangeOnce) {
+TEST_F(ReservesTest, ReportsEachChangeOnce) {
   Build();
   world_.files->SetFreeBytes(0);
   EXPECT_TRUE(reserves_->Release());
@@ -85,7 +85,7 @@ TEST_F(ReservesTest, TellsTheListenerOfEachChangeOnce) {
   EXPECT_EQ(world_.counters.SumOf(Counter::kReserveReleases), 1u);
 }
 
-TEST_F(ReservesTest, AnOpeningThatWasToldDoesNotTellAgain) {
+TEST_F(ReservesTest, OpeningDoesNotReportAgain) {
   reserves_->SetToldRefused(true);
   world_.files->SetFreeBytes(0);
   Build();
@@ -93,7 +93,7 @@ TEST_F(ReservesTest, AnOpeningThatWasToldDoesNotTellAgain) {
   EXPECT_EQ(Told(), "");
 }
 
-TEST_F(ReservesTest, ADirectoryOfLogsHasAReserveOfItsOwn) {
+TEST_F(ReservesTest, LogDirectoriesHaveTheirOwnReserve) {
   options_.log_directory = "/logs";
   Open();
   Build();
@@ -104,7 +104,7 @@ TEST_F(ReservesTest, ADirectoryOfLogsHasAReserveOfItsOwn) {
   EXPECT_TRUE(reserves_->ArePutsRefused());
 }
 
-TEST_F(ReservesTest, AFullDiskRunsTheJobOnceMore) {
+TEST_F(ReservesTest, RunsTheJobAgainAfterAFullDisk) {
   Build();
   int runs = 0;
   const auto job = [&] { return ++runs == 1 ? DiskFull("full") : absl::OkStatus(); };
@@ -116,7 +116,7 @@ TEST_F(ReservesTest, AFullDiskRunsTheJobOnceMore) {
   EXPECT_EQ(runs, 1) << "no reserve is left";
 }
 
-TEST_F(ReservesTest, TheReserveIsKeptWhereItDoesNotHelp) {
+TEST_F(ReservesTest, KeepsAReserveThatDoesNotHelp) {
   Build();
   int runs = 0;
   const auto full = [&] { return ++runs, DiskFull("full"); };
@@ -128,7 +128,7 @@ TEST_F(ReservesTest, TheReserveIsKeptWhereItDoesNotHelp) {
   EXPECT_EQ(reserves_->held_bytes(), kMiB);
 }
 
-TEST_F(ReservesTest, AnotherJobsReleaseCounts) {
+TEST_F(ReservesTest, ReleasesOfOtherJobsCount) {
   Build();
   int runs = 0;
   const auto job = [&] {
@@ -140,7 +140,7 @@ TEST_F(ReservesTest, AnotherJobsReleaseCounts) {
   EXPECT_EQ(runs, 2);
 }
 
-TEST_F(ReservesTest, AStallIsCountedAndTold) {
+TEST_F(ReservesTest, CountsAndReportsStalls) {
   std::string told_before;
   reserves_->CountStall([&] { told_before = Told(); });
   EXPECT_EQ(told_before, "stall ");

@@ -9,7 +9,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-TEST(SequencesTest, SnapshotsAreListedOnceInOrder) {
+TEST(SequencesTest, ListsSnapshotsOnceInOrder) {
   Sequences sequences;
   sequences.Start(7);
   EXPECT_THAT(sequences.Snapshots(), IsEmpty());
@@ -24,7 +24,7 @@ TEST(SequencesTest, SnapshotsAreListedOnceInOrder) {
   EXPECT_THAT(sequences.Snapshots(), ElementsAre(9));
 }
 
-TEST(SequencesTest, TheHighestNumberIsNeverUsed) {
+TEST(SequencesTest, NeverUsesTheHighestNumber) {
   Sequences sequences;
   sequences.Start(kSequenceMax - 3);
   EXPECT_TRUE(sequences.HaveRoomFor(2));

@@ -54,12 +54,12 @@ class WriteThrottleTest : public testing::Test {
   WriteThrottle throttle_{&options_, &world_.clock};
 };
 
-TEST_F(WriteThrottleTest, NoWriteWaitsWhileThereIsRoom) {
+TEST_F(WriteThrottleTest, WritesDoNotWaitWithEnoughRoom) {
   SetLevel0(3);
   EXPECT_FALSE(Waits());
 }
 
-TEST_F(WriteThrottleTest, WritesWaitForASlowFlush) {
+TEST_F(WriteThrottleTest, SlowFlushesDelayWrites) {
   view_.sealed.push_back(std::make_shared<Memtable>());
   throttle_.BeginFlush(*view_.sealed[0]);
   world_.clock.Advance(1'000'000'000);
@@ -69,7 +69,7 @@ TEST_F(WriteThrottleTest, WritesWaitForASlowFlush) {
   EXPECT_FALSE(Waits());
 }
 
-TEST_F(WriteThrottleTest, WritesWaitForLevel0FromHalfWayToTheStop) {
+TEST_F(WriteThrottleTest, Level0DelaysWritesHalfWayToTheStop) {
   SetLevel0(4);
   Job job;
   job.plan = PlanOf(0);
@@ -81,7 +81,7 @@ TEST_F(WriteThrottleTest, WritesWaitForLevel0FromHalfWayToTheStop) {
   EXPECT_FALSE(Waits());
 }
 
-TEST_F(WriteThrottleTest, TheFirstCompactionOfLevel0Counts) {
+TEST_F(WriteThrottleTest, FirstCompactionOfLevel0Counts) {
   SetLevel0(4);
   Job first, second, below, move, nothing;
   first.plan = PlanOf(0);

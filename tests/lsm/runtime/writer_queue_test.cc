@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -64,7 +65,7 @@ class WriterQueueTest : public testing::Test {
   const WriteBatch put_ = PutOf();
 };
 
-TEST_F(WriterQueueTest, AGroupJoinsTheBatchesInOrder) {
+TEST_F(WriterQueueTest, GroupsJoinBatchesInOrder) {
   WriteBatch second, third;
   second.Delete("b");
   third.Put("c", "3");
@@ -86,14 +87,39 @@ TEST_F(WriterQueueTest, AGroupJoinsTheBatchesInOrder) {
     EXPECT_THAT(follower->status, StatusIs(absl::StatusCode::kUnavailable));
 }
 
-TEST_F(WriterQueueTest, TheNextWriterLeads) {
+TEST_F(WriterQueueTest, NextWriterLeads) {
   Writer a{Writer::Task::kWrite, &put_}, b{Writer::Task::kWrite, &put_};
   JoinAll({&a, &b}, [&] { EXPECT_TRUE(queue_.Finish(&a, &a, absl::OkStatus())); });
   EXPECT_EQ(leads_, std::vector<bool>({true}));
   EXPECT_FALSE(queue_.Finish(&b, &b, absl::OkStatus()));
 }
 
-TEST_F(WriterQueueTest, AWriterThatSyncsDoesNotJoinOneThatDoesNot) {
+TEST_F(WriterQueueTest, FinishWakesTheOthers) {
+  for (const bool together : {true, false}) {
+    Writer a{Writer::Task::kWrite, &put_}, b{Writer::Task::kWrite, &put_};
+    {
+      MutexLock lock(&mutex_);
+      ASSERT_TRUE(queue_.Join(&a, &mutex_, nullptr));
+    }
+    std::thread other([&] {
+      MutexLock lock(&mutex_);
+      const bool leads = queue_.Join(&b, &mutex_, nullptr);
+      EXPECT_EQ(leads, !together);
+      if (leads) queue_.Finish(&b, &b, absl::OkStatus());
+    });
+    for (bool has_joined = false; !has_joined; std::this_thread::yield()) {
+      MutexLock lock(&mutex_);
+      has_joined = queue_.BuildGroup(a, [](uint64_t) { return true; }).last == &b;
+    }
+    {
+      MutexLock lock(&mutex_);
+      EXPECT_EQ(queue_.Finish(&a, together ? &b : &a, absl::OkStatus()), !together);
+    }
+    other.join();
+  }
+}
+
+TEST_F(WriterQueueTest, SyncedWritesJoinOnlySyncedGroups) {
   Writer a{Writer::Task::kWrite, &put_}, b{Writer::Task::kWrite, &put_, /*sync=*/true};
   ExpectGroup({&a, &b}, a, 1);
   Writer c{Writer::Task::kWrite, &put_, /*sync=*/true}, d{Writer::Task::kWrite, &put_};
@@ -106,7 +132,7 @@ TEST_F(WriterQueueTest, OtherTasksLeadThemselves) {
   ExpectGroup({&a, &seal, &b}, a, 1);
 }
 
-TEST_F(WriterQueueTest, PutsStayOutOfAGroupWithoutSpace) {
+TEST_F(WriterQueueTest, GroupsWithoutSpaceTakeNoPuts) {
   WriteBatch deletes;
   deletes.Delete("a");
   Writer a{Writer::Task::kWrite, &put_}, b{Writer::Task::kWrite, &deletes},
@@ -114,7 +140,7 @@ TEST_F(WriterQueueTest, PutsStayOutOfAGroupWithoutSpace) {
   ExpectGroup({&a, &b, &c}, b, 2, /*may_put=*/false);
 }
 
-TEST_F(WriterQueueTest, ASmallWriteDoesNotWaitForALargeGroup) {
+TEST_F(WriterQueueTest, SmallWritesLimitTheirGroup) {
   const WriteBatch large = PutOf(100 << 10);
   Writer a{Writer::Task::kWrite, &put_}, b{Writer::Task::kWrite, &large},
       c{Writer::Task::kWrite, &large};
