@@ -7,7 +7,8 @@
 //   EndClosing     the other callers of BeginClosing get the outcome
 //
 // Thread-safe.  All but is_closing and Check take the engine's mutex.  Errors: a closed store is
-// FailedPrecondition.  Nothing here throws.
+// FailedPrecondition, which takes memory: StoreIsClosed, Check and Call throw std::bad_alloc, and
+// so does UntilClosed.
 #ifndef TRELLIS_LSM_RUNTIME_LIFETIME_H_
 #define TRELLIS_LSM_RUNTIME_LIFETIME_H_
 

@@ -3,7 +3,8 @@
 // together, since the two file systems may be one.
 //
 // Thread-safe: each call takes the reserves' own locks, which are the last of all.  Callers of
-// Build, Release and CountStall hold none.  Nothing here throws, unless `work` or `job` does.
+// Build, Release and CountStall hold none.  Only the constructor and CheckMayPut throw, and
+// CountStall if its `work` does.
 #ifndef TRELLIS_LSM_RUNTIME_RESERVES_H_
 #define TRELLIS_LSM_RUNTIME_RESERVES_H_
 
@@ -63,7 +64,8 @@ class Reserves {
   // Runs `work` and counts its time as a stall of a put.
   void CountStall(absl::FunctionRef<void()> work);
 
-  // The listener knows already whether puts are refused.  Before any other thread has the store.
+  // The listener knows already whether puts are refused.
+  // Relaxed: no other thread has the store yet.
   void SetToldRefused(bool refused) { told_refused_.store(refused, std::memory_order_relaxed); }
 
  private:

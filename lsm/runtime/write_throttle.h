@@ -27,7 +27,7 @@ class WriteThrottle {
   // Nanoseconds that the next write has to wait.  `has_compactions`: compactions run when due, and
   // have not failed.
   uint64_t NanosToWait(const ReadView& view, bool has_compactions);
-  // A write of so many bytes was committed.
+  // A write of this many bytes was committed.
   void Spend(uint64_t bytes) { pace_.Spend(bytes); }
 
   void BeginFlush(const Memtable& memtable);

@@ -52,7 +52,7 @@ class WriterQueue {
 
   // REQUIRES: the leader's task is kWrite.  Takes no writer of another task, and none that syncs if
   // the leader does not, which would then wait for the disk.  `may_put(bytes)`: whether a put may
-  // be in a group that then has so many bytes.
+  // be in a group that then has that many bytes.
   Group BuildGroup(const Writer& leader, absl::FunctionRef<bool(uint64_t)> may_put);
 
   // All writers from the leader to `last` are done, with this status.  False: no writer is left.
