@@ -38,6 +38,7 @@ std::set<std::string> UndefinedSymbols(const std::string& archive) {
 const std::set<std::string_view> kHarmless = {
     "abort",
     "aligned_alloc",
+    "atoi",  // an optimizer makes it strtol
     "bcmp",
     "ceil",
     "floor",
