@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/read_file.h"
 #include "tests/support/source_directory.h"
 #include "tests/tidy_documents.h"
 #include "tests/tidy_package.h"
@@ -400,11 +401,7 @@ Tree RealTree() {
   const auto add = [&](const fs::directory_entry& entry) {
     if (!entry.is_regular_file()) return;
     const std::string path = entry.path().lexically_relative(root).generic_string();
-    std::string& text = tree[path];
-    if (path.starts_with("tests/testdata/")) return;
-    std::ostringstream content;
-    content << std::ifstream(entry.path(), std::ios::binary).rdbuf();
-    text = content.str();
+    tree[path] = path.starts_with("tests/testdata/") ? "" : testing_support::ReadFile(entry.path());
   };
   for (const auto& entry : fs::directory_iterator(root)) {
     const std::string name = entry.path().filename().string();

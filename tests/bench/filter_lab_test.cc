@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -36,6 +35,7 @@
 #include "bloom/parameters.h"
 #include "tests/bench/interrupted_run.h"
 #include "tests/bench/page_with_plots.h"
+#include "tests/support/read_file.h"
 #include "tests/support/run_program.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/source_directory.h"
@@ -50,8 +50,7 @@ using testing::Not;
 using Json = nlohmann::json;
 
 std::string LabFile(const std::string& path) {
-  std::ifstream file(testing_support::SourceDirectory() / path);
-  return {(std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>()};
+  return testing_support::ReadFile(testing_support::SourceDirectory() / path);
 }
 
 // (Without printing the whole file where it is not.)
@@ -496,12 +495,6 @@ TEST(LabFamilyTest, ReadmeRowsAreTrue) {
 
 class LabCommandTest : public testing::Test {
  protected:
-  static std::string ReadAll(const std::string& path) {
-    std::ostringstream text;
-    text << std::ifstream(path).rdbuf();
-    return text.str();
-  }
-
   using Outcome = testing_support::ProgramResult;
 
   static Outcome Run(const std::string& arguments) {
@@ -517,11 +510,12 @@ TEST_F(LabCommandTest, WritesTheRequestedFiles) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("Rates with t times the planned keys"));
   EXPECT_EQ(outcome.err.find('\r'), std::string::npos) << "a pipe is no terminal";
-  const Json parsed = Json::parse(ReadAll(folder + "/report.json"), nullptr, false);
+  const Json parsed =
+      Json::parse(testing_support::ReadFile(folder + "/report.json"), nullptr, false);
   ASSERT_FALSE(parsed.is_discarded());
   EXPECT_EQ(parsed["experiments"].size(), 2u);
   EXPECT_EQ(parsed["interrupted"], false);
-  EXPECT_THAT(ReadAll(folder + "/report.html"), HasSubstr("</html>"));
+  EXPECT_THAT(testing_support::ReadFile(folder + "/report.html"), HasSubstr("</html>"));
 }
 
 TEST_F(LabCommandTest, SeedsRepeatTheCounts) {
@@ -529,7 +523,7 @@ TEST_F(LabCommandTest, SeedsRepeatTheCounts) {
     const std::string folder = scratch_.path_of("lab");
     EXPECT_EQ(
         Run("--quick --only overfill --seed " + std::to_string(seed) + " --out " + folder).code, 0);
-    return Json::parse(ReadAll(folder + "/report.json"))["experiments"];
+    return Json::parse(testing_support::ReadFile(folder + "/report.json"))["experiments"];
   };
   const Json first = rows(5);
   EXPECT_EQ(first, rows(5));
@@ -577,7 +571,7 @@ TEST_F(LabCommandTest, InterruptInFirstExperimentWritesNoFiles) {
   EXPECT_EQ(RunInterrupted(TRELLIS_FILTER_LAB, {"--only", "accuracy,shifting", "--out", out},
                            "accuracy: ", err),
             130);
-  EXPECT_THAT(ReadAll(err), HasSubstr("interrupted"));
+  EXPECT_THAT(testing_support::ReadFile(err), HasSubstr("interrupted"));
   EXPECT_TRUE(std::filesystem::is_empty(out));
 }
 
@@ -587,11 +581,12 @@ TEST_F(LabCommandTest, InterruptReportsFinishedExperiments) {
   EXPECT_EQ(RunInterrupted(TRELLIS_FILTER_LAB, {"--only", "clickhouse,shifting", "--out", out},
                            "shifting: ", err),
             130);
-  const Json parsed = Json::parse(ReadAll(out + "/report.json"), nullptr, false);
+  const Json parsed = Json::parse(testing_support::ReadFile(out + "/report.json"), nullptr, false);
   ASSERT_FALSE(parsed.is_discarded());
   EXPECT_EQ(parsed["interrupted"], true);
   EXPECT_EQ(parsed["experiments"].size(), 1u);
-  EXPECT_THAT(ReadAll(out + "/report.html"), HasSubstr("the run was interrupted"));
+  EXPECT_THAT(testing_support::ReadFile(out + "/report.html"),
+              HasSubstr("the run was interrupted"));
 }
 
 }  // namespace

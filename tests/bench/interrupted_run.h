@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "tests/support/read_file.h"
 
 namespace bench {
 
@@ -34,9 +34,7 @@ inline int RunInterrupted(const std::string& program, std::vector<std::string> a
     ::_exit(98);
   }
   const auto has_said = [&] {
-    std::ostringstream text;
-    text << std::ifstream(err).rdbuf();
-    return text.str().find(said) != std::string::npos;
+    return testing_support::ReadFile(err).find(said) != std::string::npos;
   };
   int status = 0;
   while (!has_said()) {

@@ -1,11 +1,9 @@
 // level_filters as people run it, and what it makes of its figures.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -19,6 +17,7 @@
 #include "bench/workload.h"
 #include "tests/bench/interrupted_run.h"
 #include "tests/bench/page_with_plots.h"
+#include "tests/support/read_file.h"
 #include "tests/support/run_program.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/source_directory.h"
@@ -27,12 +26,7 @@ namespace bench::level_filters {
 namespace {
 
 using testing::HasSubstr;
-
-std::string ReadAll(const std::filesystem::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
+using testing_support::ReadFile;
 
 StoreResult Store(const std::string& name, uint64_t absent, uint64_t bottom) {
   StoreResult store;
@@ -124,7 +118,7 @@ TEST(LevelFiltersResultsTest, TableJsonAndPageAgree) {
 }
 
 TEST(LevelFiltersResultsTest, ReadmeDescribesTheJson) {
-  const std::string readme = ReadAll(testing_support::SourceDirectory() / "bench/report/JSON.md");
+  const std::string readme = ReadFile(testing_support::SourceDirectory() / "bench/report/JSON.md");
   const size_t begin = readme.find("## level_filters"), end = readme.find("## filter_lab");
   ASSERT_LT(begin, end);
   // With what all reports begin with.
@@ -146,7 +140,7 @@ TEST(LevelFiltersResultsTest, ReadmeDescribesTheJson) {
 
 // `tools/dev excerpt levels` puts them there.
 TEST(LevelFiltersResultsTest, ReadmeShowsAllStoresAndReachedGoals) {
-  const std::string readme = ReadAll(testing_support::SourceDirectory() / "bench/README.md");
+  const std::string readme = ReadFile(testing_support::SourceDirectory() / "bench/README.md");
   const size_t begin = readme.find("<!-- tools/dev excerpt levels -->");
   const std::string shown =
       readme.substr(begin, readme.find("<!-- end of excerpt -->", begin) - begin);
@@ -180,10 +174,7 @@ class LevelFiltersCommandTest : public testing::Test {
     return testing_support::RunShell(std::string(TRELLIS_LEVEL_FILTERS) + " " + arguments);
   }
 
-  // Memory-backed where there is such a thing: the loads sync often.
-  const testing_support::ScratchDir scratch_{::access("/dev/shm", W_OK) == 0
-                                                 ? "/dev/shm"
-                                                 : std::filesystem::temp_directory_path().string()};
+  const testing_support::ScratchDir scratch_{testing_support::FastFolder()};
 };
 
 TEST_F(LevelFiltersCommandTest, SmallRunsShowTheGain) {
@@ -194,8 +185,8 @@ TEST_F(LevelFiltersCommandTest, SmallRunsShowTheGain) {
           out);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("| per-level | "));
-  EXPECT_THAT(ReadAll(out + "/report.html"), HasSubstr("</html>"));
-  const auto json = nlohmann::json::parse(ReadAll(out + "/report.json"));
+  EXPECT_THAT(ReadFile(out + "/report.html"), HasSubstr("</html>"));
+  const auto json = nlohmann::json::parse(ReadFile(out + "/report.json"));
   ASSERT_GE(json["stores"].size(), 6u);
   for (const auto& store : json["stores"]) {
     EXPECT_EQ(store["absent"]["lookups"], 60000);
@@ -225,11 +216,11 @@ TEST_F(LevelFiltersCommandTest, InterruptReportsFinishedStores) {
                      {"--keys", "20000", "--absent", "1000", "--bottom", "1000", "--out", out},
                      "loading per-level", err),
       130);
-  const auto json = nlohmann::json::parse(ReadAll(out + "/report.json"));
+  const auto json = nlohmann::json::parse(ReadFile(out + "/report.json"));
   EXPECT_EQ(json["interrupted"], true);
   EXPECT_GE(json["stores"].size(), 2u);
   EXPECT_TRUE(json["skew"].empty());
-  EXPECT_THAT(ReadAll(out + "/report.html"), HasSubstr("the run was interrupted"));
+  EXPECT_THAT(ReadFile(out + "/report.html"), HasSubstr("the run was interrupted"));
 }
 
 TEST_F(LevelFiltersCommandTest, WrongUsageExitsWithTwo) {

@@ -13,12 +13,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tests/support/read_file.h"
 #include "tests/support/run_program.h"
 #include "tests/support/scratch_dir.h"
 
@@ -127,21 +127,11 @@ class ProgramsTest : public testing::Test {
   void Save(const std::string& name, const std::string& bytes) {
     WriteFile("files/" + name, bytes);
   }
-  std::string Saved(const std::string& name) const { return ReadFile("files/" + name); }
+  std::string Saved(const std::string& name) const { return ReadFile(PathOf(name)); }
 
  private:
-  // Memory-backed where there is such a thing, since the store is synced often.
-  static std::string FastFolder() {
-    return ::access("/dev/shm", W_OK) == 0 ? "/dev/shm"
-                                           : std::filesystem::temp_directory_path().string();
-  }
-
   void WriteFile(const std::string& name, const std::string& bytes) {
     std::ofstream(scratch_.path_of(name), std::ios::binary) << bytes;
-  }
-  std::string ReadFile(const std::string& name) const {
-    std::ifstream file(scratch_.path_of(name), std::ios::binary);
-    return std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   }
 
   const ScratchDir scratch_{FastFolder()};

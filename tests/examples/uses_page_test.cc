@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <string>
 
 #include "tests/examples/programs.h"
+#include "tests/support/read_file.h"
 #include "tests/support/source_directory.h"
 
 namespace {
@@ -17,9 +17,7 @@ class UsesPageTest : public testing_support::ProgramsTest {};
 TEST_F(UsesPageTest, ShowsTheOutput) {
   const std::filesystem::path root = testing_support::SourceDirectory();
   std::filesystem::copy(root / "tests/testdata/examples", PathOf(""));
-  std::stringstream readme;
-  readme << std::ifstream(root / "bloom/USES.md").rdbuf();
-  const std::string text = readme.str();
+  const std::string text = testing_support::ReadFile(root / "bloom/USES.md");
 
   constexpr std::string_view kBegin = "```console\n";
   int shown = 0;

@@ -2,14 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <ostream>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "tests/fuzz/loaders.h"
+#include "tests/support/read_file.h"
 #include "tests/support/source_directory.h"
 
 namespace fuzz {
@@ -26,8 +25,7 @@ namespace fs = std::filesystem;
 const fs::path kCorpora = testing_support::SourceDirectory() / "tests/testdata/fuzz";
 
 std::string ReadCorpus(const std::string& loader) {
-  std::ifstream file(kCorpora / (loader + ".corpus"), std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  return testing_support::ReadFile(kCorpora / (loader + ".corpus"));
 }
 
 class CorpusTest : public testing::TestWithParam<fuzz::Loader> {};

@@ -12,13 +12,13 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "tests/fuzz/loaders.h"
+#include "tests/support/read_file.h"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
@@ -43,11 +43,6 @@ const fuzz::Loader* Find(std::string_view name) {
   Die("there is no loader " + std::string(name));
 }
 
-std::string ReadFile(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
 void WriteFile(const fs::path& path, std::string_view bytes) {
   if (!std::ofstream(path, std::ios::binary)
            .write(bytes.data(), static_cast<std::streamsize>(bytes.size())))
@@ -59,14 +54,14 @@ void Unpack(const fs::path& corpus, const fs::path& directory) {
   int number = 0;
   for (const std::string& seed : loader->seeds())
     WriteFile(directory / ("seed-" + std::to_string(number++)), seed);
-  for (const std::string& input : fuzz::UnpackCorpus(ReadFile(corpus)))
+  for (const std::string& input : fuzz::UnpackCorpus(testing_support::ReadFile(corpus)))
     WriteFile(directory / ("kept-" + std::to_string(number++)), input);
 }
 
 void Pack(const fs::path& corpus, const fs::path& directory) {
   std::vector<std::string> inputs;
   for (const auto& entry : fs::directory_iterator(directory))
-    inputs.push_back(ReadFile(entry.path()));
+    inputs.push_back(testing_support::ReadFile(entry.path()));
   std::sort(inputs.begin(), inputs.end());
   WriteFile(corpus, fuzz::PackCorpus(inputs));
   std::cout << inputs.size() << " inputs in " << corpus.string() << "\n";

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <string>
 
+#include "tests/support/read_file.h"
 #include "tests/support/run_program.h"
 #include "tests/support/scratch_dir.h"
 
@@ -28,9 +29,7 @@ class MutateTest : public testing::Test {
         "cd '" + scratch_.path() + "' && '" TRELLIS_MUTATE "' from to mutants.txt");
     exit_code_ = code;
     if (code != 0) return messages;
-    std::ostringstream text;
-    text << std::ifstream(scratch_.path_of("to/a.cc")).rdbuf();
-    return text.str();
+    return testing_support::ReadFile(scratch_.path_of("to/a.cc"));
   }
 
   // The same without the lines that no source has.

@@ -13,10 +13,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 
+#include "tests/support/read_file.h"
 #include "tests/support/source_directory.h"
 
 namespace testing_support {
@@ -29,11 +29,8 @@ inline void ExpectGolden(std::string_view relative_path, std::string_view actual
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path, std::ios::binary) << actual;
   }
-  std::ifstream file(path, std::ios::binary);
-  ASSERT_TRUE(file) << path << " is missing: tools/dev rewrite makes it";
-  const std::string golden((std::istreambuf_iterator<char>(file)),
-                           std::istreambuf_iterator<char>());
-  EXPECT_EQ(golden, actual) << "in " << path;
+  ASSERT_TRUE(std::filesystem::exists(path)) << path << " is missing: tools/dev rewrite makes it";
+  EXPECT_EQ(ReadFile(path), actual) << "in " << path;
 }
 
 }  // namespace testing_support

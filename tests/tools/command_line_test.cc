@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -12,6 +10,7 @@
 
 #include "lsm/bytes/status.h"
 #include "lsm/memory_file_system.h"
+#include "tests/support/read_file.h"
 #include "tests/support/source_directory.h"
 #include "tests/tools/sample_store.h"
 #include "tools/sstdump/commands/commands.h"
@@ -158,9 +157,8 @@ TEST_F(CommandLineTest, ValuesMayBeEmpty) {
 TEST_F(CommandLineTest, ReadmeDescribesTheJson) {
   MakeSampleStore(files_, "s");
   files_.SetFileBytes("s/000003.table", files_.FileBytes("s/000003.table").substr(0, 1000));
-  std::ifstream file(testing_support::SourceDirectory() / "tools/README.md");
-  const std::string readme((std::istreambuf_iterator<char>(file)),
-                           std::istreambuf_iterator<char>());
+  const std::string readme =
+      testing_support::ReadFile(testing_support::SourceDirectory() / "tools/README.md");
   ASSERT_FALSE(readme.empty());
   std::set<std::string> members;
   const std::function<void(const nlohmann::json&)> collect = [&](const nlohmann::json& value) {

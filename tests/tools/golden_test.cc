@@ -4,13 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "lsm/memory_file_system.h"
+#include "tests/support/read_file.h"
 #include "tests/support/source_directory.h"
 #include "tests/tools/sample_store.h"
 
@@ -18,11 +17,7 @@ namespace tools {
 namespace {
 
 using testing_support::ExpectGolden;
-
-std::string ReadFile(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-}
+using testing_support::ReadFile;
 
 class GoldenTest : public testing::Test {
  protected:

@@ -12,7 +12,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -22,6 +21,7 @@
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/status.h"
 #include "lsm/environment.h"
+#include "tests/support/read_file.h"
 #include "tests/support/run_program.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/scratch_dir.h"
@@ -35,6 +35,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 using testing_support::ProgramResult;
+using testing_support::ReadFile;
 
 class ProgramTest : public testing::Test {
  protected:
@@ -47,10 +48,6 @@ class ProgramTest : public testing::Test {
         "' && program='" SSTDUMP_PROGRAM "' && sstdump() { \"$program\" \"$@\"; }; " + command);
   }
 
-  static std::string ReadFile(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    return std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  }
   static void WriteFile(const std::string& path, const std::string& bytes) {
     std::ofstream(path, std::ios::binary) << bytes;
   }

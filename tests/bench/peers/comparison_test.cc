@@ -4,11 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <set>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +15,7 @@
 #include "bench/peers/report.h"
 #include "bench/peers/results.h"
 #include "tests/bench/peers/fake_peer.h"
+#include "tests/support/read_file.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/source_directory.h"
 #include "tests/support/status_matchers.h"
@@ -245,10 +244,9 @@ void CollectMembers(const nlohmann::json& json, std::set<std::string>* members) 
 
 TEST_F(ComparisonTest, ReadmeDescribesTheJson) {
   const auto section_of = [](const char* file) {
-    std::stringstream text;
-    text << std::ifstream(testing_support::SourceDirectory() / file).rdbuf();
-    const size_t begin = text.str().find("\n## peers_bench\n");
-    return begin == std::string::npos ? std::string() : text.str().substr(begin);
+    const std::string text = testing_support::ReadFile(testing_support::SourceDirectory() / file);
+    const size_t begin = text.find("\n## peers_bench\n");
+    return begin == text.npos ? std::string() : text.substr(begin);
   };
   const std::string json = section_of("bench/report/JSON.md");
   const std::string readme = section_of("bench/README.md");
@@ -267,21 +265,19 @@ TEST_F(ComparisonTest, ReportHasEveryTable) {
   const Results& results = comparison.results();
   const std::string text = ToText(results);
   ASSERT_OK(WriteReport(ReportOf(results), config_));
-  std::ifstream file(config_.out + "/report.html");
-  std::stringstream html;
-  html << file.rdbuf();
+  const std::string html = testing_support::ReadFile(config_.out + "/report.html");
   for (const Place& place : PlacesOf(results)) {
     const Table table = TimesTable(results, place.size, place.state, place.cache);
     EXPECT_FALSE(table.rows.empty());
     EXPECT_THAT(text, HasSubstr(table.title));
-    EXPECT_TRUE(html.str().find("id=\"table-" + table.id + "\"") != std::string::npos) << table.id;
+    EXPECT_TRUE(html.find("id=\"table-" + table.id + "\"") != std::string::npos) << table.id;
   }
   for (const Table& table :
        {ReadsTable(results), OpeningsTable(results), LatencyTable(results), ThreadsTable(results),
         ShapesTable(results), ConditionsTable(results)}) {
     EXPECT_FALSE(table.rows.empty()) << table.title;
     EXPECT_THAT(text, HasSubstr(table.title));
-    EXPECT_TRUE(html.str().find("id=\"table-" + table.id + "\"") != std::string::npos) << table.id;
+    EXPECT_TRUE(html.find("id=\"table-" + table.id + "\"") != std::string::npos) << table.id;
     for (const std::vector<std::string>& row : table.rows)
       EXPECT_EQ(row.size(), table.columns.size());
   }

@@ -1,7 +1,6 @@
 // The command as people run it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +11,7 @@
 #include <string>
 
 #include "tests/bench/interrupted_run.h"
+#include "tests/support/read_file.h"
 #include "tests/support/run_program.h"
 #include "tests/support/scratch_dir.h"
 
@@ -19,18 +19,7 @@ namespace bench {
 namespace {
 
 using testing::HasSubstr;
-
-// Memory-backed where there is such a thing: the loads sync often.
-std::string FastFolder() {
-  return ::access("/dev/shm", W_OK) == 0 ? "/dev/shm"
-                                         : std::filesystem::temp_directory_path().string();
-}
-
-std::string ReadAll(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
+using testing_support::ReadFile;
 
 class ReadAmpCommandTest : public testing::Test {
  protected:
@@ -40,7 +29,7 @@ class ReadAmpCommandTest : public testing::Test {
     return testing_support::RunShell(std::string(TRELLIS_READ_AMP) + " " + arguments);
   }
 
-  const testing_support::ScratchDir scratch_{FastFolder()};
+  const testing_support::ScratchDir scratch_{testing_support::FastFolder()};
   const std::string out_ = scratch_.path_of("out");
 };
 
@@ -58,7 +47,8 @@ TEST_F(ReadAmpCommandTest, SmallRunsWriteReportsAndATable) {
   EXPECT_THAT(outcome.err, HasSubstr("round 2 of 2"));
   EXPECT_EQ(outcome.err.find('\r'), std::string::npos) << "a pipe is no terminal";
 
-  const nlohmann::json json = nlohmann::json::parse(ReadAll(out_ + "/report.json"), nullptr, false);
+  const nlohmann::json json =
+      nlohmann::json::parse(ReadFile(out_ + "/report.json"), nullptr, false);
   ASSERT_FALSE(json.is_discarded());
   EXPECT_EQ(json["keys"]["stored"], 3000);
   EXPECT_EQ(json["stores"].size(), 3u);  // none, standard, blocked
@@ -76,7 +66,7 @@ TEST_F(ReadAmpCommandTest, SmallRunsWriteReportsAndATable) {
     if (cell["store"] == "none" || cell["workload"] != "absent") continue;
     EXPECT_GT(cell["avoided_io_percent"], 90) << cell;
   }
-  EXPECT_THAT(ReadAll(out_ + "/report.html"), HasSubstr("</html>"));
+  EXPECT_THAT(ReadFile(out_ + "/report.html"), HasSubstr("</html>"));
 }
 
 // The same keys, lookups and filters; only the times are others.
@@ -87,7 +77,7 @@ TEST_F(ReadAmpCommandTest, SeedsRepeatTheCounts) {
         Run("--synthetic 5000 --lookups 3000 --rounds 1 --fpp 0.1 --filters blocked --seed " +
             std::to_string(seed) + " --out " + out);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    const nlohmann::json json = nlohmann::json::parse(ReadAll(out + "/report.json"));
+    const nlohmann::json json = nlohmann::json::parse(ReadFile(out + "/report.json"));
     nlohmann::json counted;
     for (nlohmann::json store : json["stores"]) {
       store.erase("load_seconds");
@@ -130,7 +120,7 @@ TEST_F(ReadAmpCommandTest, FailedPagesKeepTheFigures) {
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("/proc/self/mem: cannot be read"));
   EXPECT_THAT(outcome.out, HasSubstr("Avoided I/O"));
-  EXPECT_TRUE(nlohmann::json::accept(ReadAll(out_ + "/report.json")));
+  EXPECT_TRUE(nlohmann::json::accept(ReadFile(out_ + "/report.json")));
   EXPECT_FALSE(std::filesystem::exists(out_ + "/report.html"));
 }
 
@@ -140,7 +130,7 @@ TEST_F(ReadAmpCommandTest, InterruptBeforeMeasurementsWritesNoReport) {
       RunInterrupted(TRELLIS_READ_AMP, {"--synthetic", "20000", "--seconds", "100", "--out", out_},
                      "load none", err),
       130);
-  EXPECT_THAT(ReadAll(err), HasSubstr("interrupted"));
+  EXPECT_THAT(ReadFile(err), HasSubstr("interrupted"));
   EXPECT_FALSE(std::filesystem::exists(out_ + "/report.json"));
   EXPECT_FALSE(std::filesystem::exists(out_ + "/report.html"));
 }
@@ -153,12 +143,13 @@ TEST_F(ReadAmpCommandTest, InterruptReportsFinishedMeasurements) {
                       "fits,none", "--seconds", "0.05", "--rounds", "1000", "--out", out_},
                      "round 1 of 1000, cache none", err),
       130);
-  const nlohmann::json json = nlohmann::json::parse(ReadAll(out_ + "/report.json"), nullptr, false);
+  const nlohmann::json json =
+      nlohmann::json::parse(ReadFile(out_ + "/report.json"), nullptr, false);
   ASSERT_FALSE(json.is_discarded());
   EXPECT_EQ(json["interrupted"], true);
   // The cache `fits` was measured: two stores, three workloads.
   EXPECT_GE(json["cells"].size(), 6u);
-  EXPECT_THAT(ReadAll(out_ + "/report.html"), HasSubstr("the run was interrupted"));
+  EXPECT_THAT(ReadFile(out_ + "/report.html"), HasSubstr("the run was interrupted"));
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "bench/read_amp/tables.h"
+#include "tests/support/read_file.h"
 #include "tests/support/source_directory.h"
 
 namespace bench {
@@ -99,14 +99,13 @@ std::vector<std::string> LinesOf(const std::string& text) {
 // `tools/dev excerpt demo` puts the demo's excerpt into the README.  It must be there, look like
 // what is printed today, and have a row for each store of the demo.
 TEST(ReportTest, ReadmeShowsTheDemo) {
-  std::ifstream file(testing_support::SourceDirectory() / "bench/README.md");
-  std::stringstream readme;
-  readme << file.rdbuf();
-  const size_t begin = readme.str().find("<!-- tools/dev excerpt demo -->");
-  const size_t end = readme.str().find("<!-- end of excerpt -->", begin);
+  const std::string readme =
+      testing_support::ReadFile(testing_support::SourceDirectory() / "bench/README.md");
+  const size_t begin = readme.find("<!-- tools/dev excerpt demo -->");
+  const size_t end = readme.find("<!-- end of excerpt -->", begin);
   ASSERT_LT(begin, end);
   ASSERT_NE(end, std::string::npos);
-  const std::vector<std::string> shown = LinesOf(readme.str().substr(begin, end - begin));
+  const std::vector<std::string> shown = LinesOf(readme.substr(begin, end - begin));
   bool cells = false;
   for (const std::string& line : LinesOf(RenderExcerpt(WithCaches({CacheSize::kNone})))) {
     const bool is_header = line.starts_with("filter lookups/s ");
@@ -126,9 +125,8 @@ TEST(ReportTest, ReadmeShowsTheDemo) {
 
 // Every member is explained where people look for it.
 TEST(ReportTest, ReadmeDescribesTheJson) {
-  std::ifstream file(testing_support::SourceDirectory() / "bench/report/JSON.md");
-  std::stringstream readme;
-  readme << file.rdbuf();
+  const std::string readme =
+      testing_support::ReadFile(testing_support::SourceDirectory() / "bench/report/JSON.md");
   Results results = WithCaches({CacheSize::kNone});
   results.stores[1].shape.levels[0].tables = 1;
   results.cells[0].rounds[0].timed_lookups = 1'000'000;
@@ -144,7 +142,7 @@ TEST(ReportTest, ReadmeDescribesTheJson) {
   collect(json);
   EXPECT_TRUE(members.contains("filter_bytes") && members.contains("max")) << json;
   for (const std::string& member : members) {
-    EXPECT_THAT(readme.str(), HasSubstr("`" + member + "`"));
+    EXPECT_THAT(readme, HasSubstr("`" + member + "`"));
   }
 }
 

@@ -4,12 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <regex>
-#include <sstream>
 #include <string>
 
 #include "bench/report/assets.h"
+#include "tests/support/read_file.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/status_matchers.h"
 
@@ -116,9 +115,7 @@ TEST(PageTest, WritesFilesWholeOrNotAtAll) {
   const std::string path = scratch.path_of("report.html");
   EXPECT_OK(WriteWhole(path, "first"));
   EXPECT_OK(WriteWhole(path, "second"));
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  EXPECT_EQ(text.str(), "second");
+  EXPECT_EQ(testing_support::ReadFile(path), "second");
   EXPECT_FALSE(std::filesystem::exists(path + ".writing"));
   EXPECT_THAT(WriteWhole(scratch.path_of("no/such/folder/report.html"), "x"),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("no/such/folder")));

@@ -8,9 +8,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <unordered_set>
@@ -21,6 +18,7 @@
 #include "bloom/core/fetch_ahead.h"
 #include "bloom/filter_policy.h"
 #include "bloom/inspect.h"
+#include "tests/support/read_file.h"
 #include "tests/support/source_directory.h"
 #include "tests/support/status_matchers.h"
 
@@ -321,9 +319,8 @@ TYPED_TEST(SolvedKindsTest, DescriptionsHaveNoFill) {
 }
 
 TYPED_TEST(KindsTest, ReadmeRowsAreTrue) {
-  std::ifstream file(testing_support::SourceDirectory() / "bloom/README.md");
-  const std::string readme((std::istreambuf_iterator<char>(file)),
-                           std::istreambuf_iterator<char>());
+  const std::string readme =
+      testing_support::ReadFile(testing_support::SourceDirectory() / "bloom/README.md");
   constexpr uint64_t kKeys = 100'000;
   for (const int digits : {4, 5, 6}) {
     const double fpp = std::pow(10, 3 - digits);

@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -13,6 +11,7 @@
 
 #include "lsm/bytes/status.h"
 #include "lsm/memory_file_system.h"
+#include "tests/support/read_file.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/status_matchers.h"
 
@@ -179,9 +178,7 @@ TEST_F(EventLogTest, BeginsAnotherFileIfItsDirectoryIsMissing) {
   std::filesystem::remove_all(directory);
   Write("second");
   EXPECT_EQ(log_->lines_lost(), 0u) << log_->status();
-  std::ifstream file(directory + "/LOG");
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  EXPECT_THAT(text, HasSubstr("what=second"));
+  EXPECT_THAT(testing_support::ReadFile(directory + "/LOG"), HasSubstr("what=second"));
   // A directory in place of the file: lines are lost, and counted, until it is gone.
   std::filesystem::remove(directory + "/LOG");
   std::filesystem::create_directory(directory + "/LOG");

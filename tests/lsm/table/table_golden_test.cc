@@ -6,12 +6,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 
 #include "tests/lsm/table/table_model.h"
 #include "tests/support/golden.h"
+#include "tests/support/read_file.h"
 #include "tests/support/source_directory.h"
 #include "tests/support/status_matchers.h"
 
@@ -152,9 +152,8 @@ TEST(TableGoldenTest, ReadsTablesOfVersion1) {
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path, std::ios::binary) << BuildTable(options, GoldenModel());
   }
-  std::ifstream file(path, std::ios::binary);
-  ASSERT_TRUE(file) << path;
-  const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::string bytes = testing_support::ReadFile(path);
+  ASSERT_FALSE(bytes.empty()) << path;
   ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes));
   ExpectHoldsTheModel(*opened.table);
   // It does hold a compressed block.
