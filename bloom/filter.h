@@ -155,7 +155,7 @@ class Filter {
   // Removes all keys; keeps shape and seed.
   void Clear() { stored_.Clear(); }
 
-  // Header and bits, as bloom/core/filter_format.h draws them.  FilterReader reads them too.
+  // Header and bits, as bloom/README.md draws them.  FilterReader reads them too.
   std::string Serialize() const { return stored_.Serialize(); }
 
   // The bits.  Valid until the filter is folded, assigned to or destroyed; still valid after a

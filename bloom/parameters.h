@@ -48,7 +48,7 @@ TRELLIS_API absl::StatusOr<double> OverfilledFpp(uint64_t planned_key_count, dou
 
 // --- the table of (m/n, k) ---
 
-// Rates for whole bits/key and whole probes, (1 - e^(-k/c))^k, as published by P.  Cao.
+// Rates for whole bits/key and whole probes, (1 - e^(-k/c))^k, as Cao published them.
 inline constexpr uint32_t kTableBitsMin = 2;
 inline constexpr uint32_t kTableBitsMax = 20;
 TRELLIS_API absl::StatusOr<double> RateInTable(uint32_t bits_per_key, uint32_t probes);

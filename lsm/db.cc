@@ -17,9 +17,8 @@ namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 void Pin(LookupResult& result, PinnedValue* pinned) {
-  if (!result.pin)
-    return PinnedValueFiller::AssignCopy(result.value,
-                                         pinned);  // a memtable's: a pin would hold all of it
+  // A memtable's value: a pin would hold the whole memtable.
+  if (!result.pin) return PinnedValueFiller::AssignCopy(result.value, pinned);
   PinnedValueFiller::AssignPinned(
       result.value, result.pin.Release(),
       [](void* block) { static_cast<CachedBlock*>(block)->Unref(); }, pinned);
@@ -162,7 +161,7 @@ absl::StatusOr<CopyReport> DB::Restore(const std::string& backup, const std::str
                                        const Options& options, const Pace& pace) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<CopyReport> {
     TRELLIS_RETURN_IF_ERROR(ValidateOptions(options));
-    // Opening checks the options, before anything is created.
+    // An opening checks that the backup is complete, before anything is created.
     TRELLIS_RETURN_IF_ERROR(Open(backup, OptionsOfCopy(options)).status());
     return RestoreStore(backup, directory, options, pace);
   });

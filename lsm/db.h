@@ -42,7 +42,7 @@
 //                       directory of an open store
 //   Cancelled           Pace::progress ended the call
 //   Aborted             the store takes no more writes after an earlier failure; names that failure
-//   Unknown             writes only: the write failed, and it is open whether the store holds it
+//   Unknown             writes only: the write failed, and may or may not be in the store
 //
 // A write that fails with any code but Unknown is not in the store.
 //
@@ -192,7 +192,7 @@ class TRELLIS_API DB {
                            const ReadOptions& options = {});
 
   // Returns for each key what Get would return, all as of the same moment.  Looks the keys up
-  // together: uncached blocks are read in parallel, each one once.
+  // together: uncached blocks are read together, each one once.
   std::vector<absl::StatusOr<std::optional<std::string>>> MultiGet(
       std::span<const std::string_view> keys, const ReadOptions& options = {});
 

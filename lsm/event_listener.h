@@ -2,9 +2,9 @@
 // files.  Derive from EventListener, override what you need, and pass it as Options::listener.
 // lsm/event_log.h has a listener that writes a text log.
 //
-// Threads.  Events are queued in the order in which they happen.  Any free thread of the store or
-// of its callers delivers them: soon, but not always the thread that caused them.  Callbacks of one
-// store never overlap.  A listener that several stores share must itself be thread-safe.
+// Threads.  Events are queued in the order in which they happen.  A thread of the store or of its
+// callers delivers them soon afterwards; it need not be the thread that caused them.  Callbacks of
+// one store never overlap.  A listener that several stores share must itself be thread-safe.
 //
 // No lock of the store is held during a callback.
 //

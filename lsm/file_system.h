@@ -23,8 +23,8 @@
 //   InvalidArgument      a name with a slash, …
 //   Unavailable          everything else, such as EIO or a name that is a symbolic link
 //
-// Threads: several threads may use a FileSystem, Directory or ReadFile at once, but only one at a
-// time an AppendFile.
+// Threads: several threads may use a FileSystem, Directory or ReadFile at once.  Only one thread at
+// a time may use an AppendFile.
 #ifndef TRELLIS_LSM_FILE_SYSTEM_H_
 #define TRELLIS_LSM_FILE_SYSTEM_H_
 
@@ -57,8 +57,8 @@ class TRELLIS_API ReadFile {
 
   // The first offset at or after `offset` where the file may hold nonzero bytes, or the file's size
   // if there is none.  The file system answers without reading the file, so searching a sparse file
-  // costs what the file stores, not its claimed size.  Returns `offset` if nothing is known; so
-  // does the default.
+  // costs what the file stores, not its claimed size.  Returns `offset` if nothing is known, as
+  // the default does.
   virtual absl::StatusOr<uint64_t> NextData(uint64_t offset) const;
 
   // The path, for messages.
@@ -155,19 +155,19 @@ class TRELLIS_API Directory {
   virtual absl::Status Rename(std::string_view from, std::string_view to) = 0;
 
   // Gives a complete file, which is no longer appended to, a second name in `to` (perhaps this
-  // directory).
-  // The two names are one file.  AlreadyExists if the new name exists.  Unimplemented if the file
-  // system cannot link (`to` is on another one, or it has no links); so does the default.
+  // directory).  The two names are one file.  AlreadyExists if the new name exists.  Unimplemented
+  // if the file system cannot link (`to` is on another one, or it has no links); the default always
+  // returns that.
   virtual absl::Status Link(std::string_view name, Directory& to, std::string_view new_name);
 
   // NotFound if the name does not exist.  Open handles stay usable.
   virtual absl::Status Remove(std::string_view name) = 0;
 
   // Free bytes for new files here, as far as the file system knows; a quota may leave less.
-  // Returns the largest number if nothing is known; so does the default.
+  // UINT64_MAX if nothing is known, as by default.
   virtual absl::StatusOr<uint64_t> FreeBytes();
 
-  // Size of the file system in bytes; the same if nothing is known.
+  // Size of the file system in bytes; likewise UINT64_MAX.
   virtual absl::StatusOr<uint64_t> CapacityBytes();
 
   // After OK all names created, renamed and removed so far survive a crash.  After a failure it is

@@ -34,7 +34,7 @@ class TRELLIS_API FilterGoal {
   constexpr double value() const { return value_; }
   constexpr bool is_none() const { return kind_ == Kind::kNone; }
 
-  // E.g.  "10 bits a key", "64.0 MiB of filters", "0.01 wasted reads a lookup", "none".
+  // For example "10 bits a key", "64.0 MiB of filters", "0.01 wasted reads a lookup", "none".
   std::string ToText() const;
 
   friend constexpr bool operator==(const FilterGoal&, const FilterGoal&) = default;

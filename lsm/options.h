@@ -63,7 +63,8 @@ struct Options {
   //
   //   BitsPerKey    memory in bits/key, spent so that wasted reads are fewest; [0.1, 64]
   //   Bytes         memory in bytes, likewise; [1 KiB, 16 TiB]
-  //   WastedReads   wasted reads per lookup, reached with the least memory; [0.000001, 100]
+  //   WastedReads   wasted reads per lookup of an absent key, with the least memory that reaches
+  //                 it; [0.000001, 100]
   //
   // Cannot be combined with filter_kind "none".
   //
@@ -189,10 +190,11 @@ struct Options {
   std::optional<uint64_t> reserve_bytes = std::nullopt;
 
   // Directory for the write-ahead logs of this store only.  Default empty, which is the store's
-  // directory.  Always open, repair and destroy a store with the same one.  Refused are:
+  // directory.  Always open, repair and destroy a store with the same one.  DB::Open refuses a
+  // directory that holds
   //
-  //   - another store's logs, for a new store (AlreadyExists) and for an existing one (DataLoss);
-  //   - a directory that holds a store (FailedPrecondition).
+  //   - another store's logs: AlreadyExists for a new store, DataLoss for an existing one;
+  //   - a store: FailedPrecondition.
   std::string log_directory = {};
 
   // Users, besides the owner, who may read new files and directories of the store: none (kOwner:

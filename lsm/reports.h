@@ -48,10 +48,11 @@ struct VerifyReport {
   uint64_t blocks = 0;  // data blocks
   uint64_t bytes = 0;   // of tables
   uint64_t entries = 0;
-  uint64_t keys = 0;             // distinct user keys of each table, summed over the tables
-  uint64_t keys_in_filter = 0;   // keys that a usable filter was asked for, and answered "maybe"
-  uint64_t filters_absent = 0;   // tables that were built without a filter
-  uint64_t filters_unknown = 0;  // tables whose filter this library, or store, cannot query
+  uint64_t keys = 0;            // distinct user keys of each table, summed over the tables
+  uint64_t keys_in_filter = 0;  // keys that a usable filter was asked for, and answered "maybe"
+  uint64_t filters_absent = 0;  // tables that were built without a filter
+  // Tables whose filter this library, or this store, cannot query.  That is not damage.
+  uint64_t filters_unknown = 0;
   // True if CURRENT, the manifest and the logs were not checked, because their content is unknown
   // after a failed write (DB::GetFailure).  DB::Resume ends that.
   bool records_left_out = false;
@@ -60,9 +61,9 @@ struct VerifyReport {
   // levels.  For CURRENT and the manifest, and for the logs, only the first problem; `sstdump
   // verify` lists the rest.
   std::vector<std::string> problems;
-  // Only in a store that is open for reading only: ends of logs that an opening drops, perhaps torn
-  // writes.  In a store that is open for writing this is empty, and Statistics::recovery tells what
-  // the opening dropped.
+  // For a store that is open for reading only: ends of logs that an opening drops, perhaps torn
+  // writes.  Empty for a store that is open for writing; Statistics::recovery has what its opening
+  // dropped.
   std::vector<DroppedLogEnd> dropped;
 };
 

@@ -18,8 +18,8 @@ namespace lsm::inline TRELLIS_ABI {
 // Thread-safe.  A store calls it with locks held, so it must not call the store.
 class TRELLIS_API Scheduler {
  public:
-  // Jobs of different lanes may run at the same time, and those of one lane begin in order.  Give
-  // flushes a thread of their own: writers wait for them.
+  // Jobs of one lane must begin in the order of Schedule; jobs of different lanes may run at the
+  // same time.  Give flushes a thread of their own: writers wait for them.
   enum class Lane { kFlush, kCompaction, kScrub };
 
   virtual ~Scheduler();
@@ -29,15 +29,16 @@ class TRELLIS_API Scheduler {
   virtual int CompactionsAtOnce() const { return 1; }
 
   // Runs `job` exactly once, later, and never within this call: a store that closes waits for its
-  // jobs.  Jobs throw nothing.  May throw std::bad_alloc and nothing else.
+  // jobs.  Jobs throw nothing.  Schedule may throw std::bad_alloc, and then must not run the job;
+  // it throws nothing else.
   virtual void Schedule(Lane lane, std::function<void()> job) = 0;
 
-  // Waits for `condition` with `lock`, which is held before and after.  May return early.  A
-  // scheduler without threads must override it: it releases the lock and runs a job, because no
-  // other thread will signal.
+  // Waits for `condition` with `lock`, which is held before and after.  May return early; must not
+  // throw.  A scheduler without threads must override it: it releases the lock and runs a job,
+  // because no other thread will signal.
   virtual void Wait(std::unique_lock<std::mutex>& lock, std::condition_variable& condition);
 
-  // Pauses the calling thread.  A scheduler without threads may run a job instead.
+  // Pauses the calling thread; must not throw.  A scheduler without threads may run a job instead.
   virtual void Pause(uint64_t nanos);
 };
 

@@ -1,15 +1,14 @@
 // The concepts of a filter kind.  A kind is a struct of static members, without objects or a base
 // class.
 //
-//   StaticKind   can be queried once it is built from all its digests.  The store needs no more.
-//                It
-//               is a SolvedKind, a BitLayout, or Empty (which is built from none).
-//   SolvedKind   is built from all digests together, as a system of equations that may have no
-//               solution.
-//   BitLayout    takes one digest at a time, so Filter<Layout> can keep adding; its fill tells how
-//               full it is.
-//   FoldableLayout  is a BitLayout that can be halved: two neighbouring bits or lines become one.
-//   KeyFilter    is a filter object: Filter<Layout>, and those of bloom/family.h.
+//   StaticKind      can be queried once it is built from all its digests; the store needs no more.
+//                   Each is a SolvedKind, a BitLayout, or Empty (which is built from none)
+//   SolvedKind      is built from all digests together, as a system of equations that may have no
+//                   solution
+//   BitLayout       takes one digest at a time, so Filter<Layout> can keep adding; its fill tells
+//                   how full it is
+//   FoldableLayout  is a BitLayout that can be halved: two neighbouring bits or lines become one
+//   KeyFilter       is a filter object: Filter<Layout>, and those of bloom/family.h
 //
 // CONTRIBUTING.md has the steps to add a kind.
 #ifndef TRELLIS_BLOOM_CORE_CONCEPTS_H_

@@ -49,7 +49,7 @@ class Chain {
     for (size_t i = 0; i <= watched_; ++i) {
       for (size_t j = 0; j <= i; ++j) {
         double sum = 0;
-        // `via <= i` would make GCC 14 warn of a write past the end, which cannot be.
+        // Not `via <= i`: GCC 14 then warns, wrongly, of an access past the end.
         for (size_t via = j; via < i + 1; ++via) sum += to_[i][via] * next.to_[via][j];
         result.to_[i][j] = sum;
       }

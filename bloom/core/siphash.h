@@ -1,5 +1,5 @@
-// SipHash-2-4, a keyed hash for hash tables under attack.  Source: J.-P.  Aumasson, D.  J.
-// Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012.
+// SipHash-2-4, a keyed hash for hash tables under attack.  Source: Aumasson, Bernstein, "SipHash: a
+// fast short-input PRF", INDOCRYPT 2012.
 #ifndef TRELLIS_BLOOM_CORE_SIPHASH_H_
 #define TRELLIS_BLOOM_CORE_SIPHASH_H_
 

@@ -36,7 +36,8 @@ absl::StatusOr<ShiftingMultiplicityFilter> ShiftingMultiplicityFilter::Make(uint
         Concat("max_count must lie in [1, ", kMaxCount, "], is ", max_count));
   }
   TRELLIS_RETURN_IF_ERROR(CheckErrorRate(error_rate, max_count));
-  const double passes = -std::expm1(std::log1p(-error_rate) / max_count);  // 1 - (1 - f)^c
+  // Solves error_rate = 1 - (1 - f)^c for f.
+  const double passes = -std::expm1(std::log1p(-error_rate) / max_count);
   absl::StatusOr<Shape> shape = StandardShapeFor(key_count, passes);
   if (!shape.ok())
     return key_count == 0 ? shape.status() : TooLarge(key_count, error_rate, "error_rate");

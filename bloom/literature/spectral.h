@@ -86,7 +86,7 @@ enum class SpectralMethod : uint8_t {
   kRecurringMinimum = 2,
 };
 
-// E.g.  "minimal increase"; "unknown" for an invalid number.
+// For example "minimal increase"; "unknown" for an invalid number.
 TRELLIS_API std::string_view NameOf(SpectralMethod method);
 
 struct SpectralOptions {

@@ -409,8 +409,8 @@ double FewestSegments(double keys, double segment) {
 
 template <uint32_t kArity>
 absl::StatusOr<Shape> Fuse<kArity>::ShapeFor(uint64_t key_count, double target_fpp) {
-  TRELLIS_RETURN_IF_ERROR(
-      StandardShapeFor(key_count, target_fpp).status());  // checks the arguments
+  // Checks the arguments.
+  TRELLIS_RETURN_IF_ERROR(StandardShapeFor(key_count, target_fpp).status());
   const double keys = std::max<double>(static_cast<double>(key_count), 2);
   FuseDetail detail;
   detail.segment_log2 = SegmentLog2For<kArity>(keys);

@@ -281,8 +281,8 @@ FilterFunctions Avx2Functions(uint32_t columns) {
 }  // namespace
 
 absl::StatusOr<Shape> Ribbon::ShapeFor(uint64_t key_count, double target_fpp) {
-  TRELLIS_RETURN_IF_ERROR(
-      StandardShapeFor(key_count, target_fpp).status());  // checks the arguments
+  // Checks the arguments.
+  TRELLIS_RETURN_IF_ERROR(StandardShapeFor(key_count, target_fpp).status());
   uint32_t shards_log2 = 0;
   while (key_count >> shards_log2 > kMaxShardKeys) ++shards_log2;
   const auto scale = static_cast<int>(shards_log2);

@@ -115,7 +115,7 @@ class TRELLIS_API DistinctPairs {
 // Simulations agree within 1 % for filters of more than 1024 bases, any number of offsets, 1 to 100
 // keys, and targets from 0.1 to 10^-8.  For 1024 bases they agree within 5 %: the rate is then
 // mostly far below the target, and S so small that its higher moments matter.  Beyond 4096 keys J
-// is replaced by its mean, which changes e by less than a factor of 2 * 10^-4.  For large n, with x
+// is replaced by its mean, which changes e by less than 2 * 10^-4 of it.  For large n, with x
 // = kn/m and p = e^-x,
 //
 //     e = (1 - 2p + p^2 e^(x / (2D)))^(k/2)

@@ -18,11 +18,11 @@
 //   up to 32 KiB     at most 1/7 more
 //   larger           less than a page more
 //
-// In addition: for each size class in use, a span that is not full (1/256 of a region); the rest of
-// the last huge page; and holes between runs, which later runs fill.  Pieces never move.  While
-// pieces come and go in the same sizes, this is 1 % or 2 %.  If the sizes of most pieces change
-// permanently, and the old ones are freed here and there, up to 60 % may remain until the rest is
-// freed.
+// In addition: for each size class in use, a span that is not full; 1/256 of a region for its
+// description; the rest of the last huge page; and holes between runs, which later runs fill.
+// Pieces never move.  While pieces come and go in the same sizes, this is 1 % or 2 %.  If the sizes
+// of most pieces change permanently, and the old ones are freed here and there, up to 60 % may
+// remain until the rest is freed.
 //
 // Memory comes from the system by the huge page, when it is first used.  It returns to the system
 // when the huge page is empty.  One empty huge page, and one empty region (with only its first huge

@@ -16,7 +16,7 @@ struct Interval {
 };
 
 // The interval that contains the true rate with 95 % confidence, after `hits` of `trials` were
-// counted (E.  B.  Wilson, "Probable inference, the law of succession, and statistical inference",
+// counted (Wilson, "Probable inference, the law of succession, and statistical inference",
 // 1927).  Lies within [0, 1], and is meaningful for few hits too.  Without trials it is [0, 1].
 inline Interval WilsonInterval(uint64_t hits, uint64_t trials) {
   if (trials == 0) return {};

@@ -35,10 +35,10 @@ namespace lsm::inline TRELLIS_ABI {
 struct FilterRun {
   uint64_t keys = 0;    // user keys of all its tables; a run without keys has no filter
   uint64_t tables = 1;  // number of filters that share its keys, about equally
-  double lifetime = 0;  // rewrites of level 1 during the life of this run: its size in
-                        // units of level 1 Share of the lookups of absent keys that ask one of its
-                        // tables: 1 for a whole run, less for a part.  The other parts of the run
-                        // follow it.
+  // Rewrites of level 1 during the life of this run: its size in units of level 1.
+  double lifetime = 0;
+  // Share of the lookups of absent keys that ask one of its tables: 1 for a whole run, less for a
+  // part.  The other parts of the run follow it.
   double weight = 1;
   bool continues = false;  // belongs to the same run as the one before
 };

@@ -362,8 +362,8 @@ absl::Status MemoryDirectory::AtomicReplace(std::string_view name, std::string_v
   // A fault may report a failure after the operation was done.
   if (before_swap != nullptr) before_swap();
   TRELLIS_RETURN_IF_ERROR(Begin(FileOperation::kAtomicReplace, path));
-  TRELLIS_RETURN_IF_ERROR(
-      CheckReplace(name, bytes, expected));  // another thread may have come first
+  // Again: another thread may have come first.
+  TRELLIS_RETURN_IF_ERROR(CheckReplace(name, bytes, expected));
   auto file = std::make_shared<MemoryFile>();
   file->Set(std::string(bytes));
   file->taken_bytes = 0;

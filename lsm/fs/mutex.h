@@ -43,7 +43,7 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
 
 class CondVar {
  public:
-  // Releases the mutex until it is signalled, or returns early.  A caller that waits for a
+  // Releases the mutex and waits for a signal; may return early.  A caller that waits for a
   // background job passes the scheduler, which may have to run the job in this call.
   void Wait(Mutex* mutex, Scheduler* scheduler = nullptr) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);

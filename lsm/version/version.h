@@ -53,7 +53,7 @@ using TableSpan = std::span<const std::shared_ptr<const OpenTable>>;
 
 // Number of user keys of a table, as far as its file tells.
 uint64_t KeysOf(const OpenTable& table);
-// Probability that a lookup of an absent key reads the table.
+// Probability that a lookup reads the table for a key in its range that it does not hold.
 double FppOf(const OpenTable& table);
 
 // Divides tables into those of the same run.  `tables` must be in the order of Version::level and
