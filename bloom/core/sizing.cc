@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <string>
 
 #include "bloom/core/concat.h"
 #include "bloom/core/occupancy.h"

@@ -9,7 +9,6 @@
 //   target_link_libraries(bloom_join PRIVATE Trellis::bloom)
 #include <cstdint>
 #include <iostream>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>

@@ -1,6 +1,5 @@
 #include "bloom/counting.h"
 
-#include <algorithm>
 #include <cmath>
 #include <new>
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cassert>
 #include <optional>
-#include <utility>
 
 #include "lsm/base/key_head.h"
 #include "lsm/block/block_entry.h"

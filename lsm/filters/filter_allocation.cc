@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include "bloom/core/filter_format.h"
 #include "lsm/bytes/status.h"

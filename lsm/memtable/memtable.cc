@@ -1,7 +1,6 @@
 #include "lsm/memtable/memtable.h"
 
 #include <cassert>
-#include <utility>
 
 #include "lsm/base/encoded_batch.h"
 #include "lsm/bytes/status.h"

@@ -1,5 +1,6 @@
 // RepairJob, step 3: decides the levels of the saved tables.
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "lsm/bytes/escape.h"

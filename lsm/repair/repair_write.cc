@@ -1,7 +1,6 @@
 // RepairJob, step 4: writes the repaired store.
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "lsm/bytes/status.h"
 #include "lsm/repair/repair_job.h"

@@ -1,8 +1,5 @@
 #include "lsm/table/table_claims.h"
 
-#include <algorithm>
-#include <string>
-
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 

@@ -12,7 +12,6 @@
 #define TRELLIS_LSM_TABLE_TABLE_ITERATOR_H_
 
 #include <cstddef>
-#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"

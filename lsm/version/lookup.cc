@@ -1,5 +1,4 @@
 // Version: lookups of keys in its tables, one at a time or many together.
-#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
