@@ -22,7 +22,7 @@ std::string PackedProblem(uint64_t count, uint32_t width, std::span<const uint8_
     return Concat("has ", bytes.size(), " bytes for ", count, " numbers of ", width, " bits");
   }
   const uint64_t used = count * width % 8;  // bits of the last byte
-  if (used != 0 && bytes.back() >> used != 0) return "has ones behind its last number";
+  if (used != 0 && bytes.back() >> used != 0) return "has ones after its last number";
   return "";
 }
 

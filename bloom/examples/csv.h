@@ -69,7 +69,7 @@ class CsvReader {
       from = quote + 1;
       if (from == rest_.size() || rest_[from] != '"') {
         *at = from;
-        return CheckEnd(from, "text behind a closing quote");
+        return CheckEnd(from, "text after a closing quote");
       }
       *field += '"';
       ++from;

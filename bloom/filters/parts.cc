@@ -26,7 +26,7 @@ absl::StatusOr<std::vector<std::string_view>> ReadParts(std::span<const uint8_t>
   while (!rest.empty()) {
     if (rest.size() < kLengthBytes) {
       return absl::DataLossError(
-          Concat("has ", rest.size(), " bytes behind its part ", parts.size()));
+          Concat("has ", rest.size(), " bytes after its part ", parts.size()));
     }
     const uint64_t length = Load64(rest.data());
     rest.remove_prefix(kLengthBytes);

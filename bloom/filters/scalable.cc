@@ -88,7 +88,7 @@ std::string LevelsProblem(std::string_view levels, size_t rows) {
   for (size_t i = 0; i < rows; ++i) {
     const auto next = static_cast<uint8_t>(levels[i]);
     if (next != level && (i == 0 || next != level + 1))
-      return Concat("has the level ", next, " at row ", i, ", behind ", level);
+      return Concat("has the level ", next, " at row ", i, ", after ", level);
     level = next;
   }
   return "";

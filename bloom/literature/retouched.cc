@@ -119,7 +119,7 @@ struct Parts {
     payload = payload.subspan(bit_bytes);
     if (std::string problem = keys.TakeFrom(&payload); !problem.empty()) return problem;
     if (std::string problem = false_positives.TakeFrom(&payload); !problem.empty()) return problem;
-    if (!payload.empty()) return Concat("has ", payload.size(), " bytes behind its digests");
+    if (!payload.empty()) return Concat("has ", payload.size(), " bytes after its digests");
     return "";
   }
   // Describes what is wrong with the digests; empty if nothing is.

@@ -144,7 +144,7 @@ class VectorFilter {
   static std::string Problem(const Shape& shape, std::span<const uint8_t> payload) {
     if (shape.detail >> 40 != 0 || NameIn(shape.detail).empty())
       return "has vectors of unknown type " + std::to_string(shape.detail >> 32);
-    if (shape.size < payload.size()) return "has bytes behind the filter inside";
+    if (shape.size < payload.size()) return "has bytes after the filter inside";
     return WrappedProblem(shape, payload);
   }
 

@@ -466,7 +466,7 @@ std::string Fuse<kArity>::Problem(const Shape& shape, std::span<const uint8_t> p
   if (payload.size() < kFuseSlackBytes) return "has no bytes";
   const std::span<const uint8_t> slack = payload.last(kFuseSlackBytes);
   if (std::any_of(slack.begin(), slack.end(), [](uint8_t byte) { return byte != 0; })) {
-    return "has ones behind its last number";
+    return "has ones after its last number";
   }
   return PackedProblem(shape.size, detail.remainder_bits,
                        payload.first(payload.size() - kFuseSlackBytes));

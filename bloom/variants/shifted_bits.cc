@@ -215,7 +215,7 @@ std::string ShiftedProblem(uint64_t bases, uint32_t longest, std::span<const uin
   if (ShiftedBytes(bases) != payload.size())
     return Concat("has ", payload.size(), " bytes for ", bases, " bases");
   if (CountOnesBetween(payload.data(), bases + longest, 8 * payload.size()) != 0)
-    return "has ones behind its last bit";
+    return "has ones after its last bit";
   return "";
 }
 

@@ -57,7 +57,7 @@ std::string Standard::Problem(const Shape& shape, std::span<const uint8_t> paylo
     return Concat("has ", payload.size(), " bytes for ", shape.size, " bits");
   }
   if (shape.size % 8 != 0 && payload.back() >> (shape.size % 8) != 0) {
-    return "has ones behind its last bit";
+    return "has ones after its last bit";
   }
   return "";
 }

@@ -257,7 +257,7 @@ TEST(StandardTest, OnesAfterTheLastBitAreDamage) {
   ASSERT_NE(bits % 8, 0u) << "choose another number of keys";
   bytes.back() = static_cast<char>(static_cast<uint8_t>(bytes.back()) | 0x80);
   RepairChecksum(bytes);
-  ExpectMaybe(bytes, FilterState::kDamaged, "behind its last bit");
+  ExpectMaybe(bytes, FilterState::kDamaged, "after its last bit");
 }
 
 }  // namespace

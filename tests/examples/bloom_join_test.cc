@@ -212,7 +212,7 @@ TEST_F(BloomJoinTest, ReportsImpossibleRequests) {
   expect("bloom_join a id ragged id", 1, "ragged: line 4: 1 fields, not 2");
   expect("bloom_join open id a id", 1, "open: line 3: a quote that is never closed");
   expect("bloom_join inner id a id", 1, "inner: line 3: a quote within a field without quotes");
-  expect("bloom_join behind id a id", 1, "behind: line 2: text behind a closing quote");
+  expect("bloom_join behind id a id", 1, "behind: line 2: text after a closing quote");
   expect("bloom_join return id a id", 1, "return: line 1: a carriage return alone");
   expect("bloom_join empty id a id", 1, "empty: it is empty");
   expect("bloom_join a nobody a id", 2, "a: there is no column \"nobody\"");

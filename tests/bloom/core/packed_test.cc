@@ -66,7 +66,7 @@ TEST(PackedTest, NamesImpossibleBytes) {
   const std::vector<uint8_t> bytes = {0xff, 0x0f};
   EXPECT_EQ(PackedProblem(3, 4, bytes), "");
   EXPECT_EQ(PackedProblem(4, 3, bytes), "");
-  EXPECT_THAT(PackedProblem(11, 1, bytes), HasSubstr("behind its last number"));
+  EXPECT_THAT(PackedProblem(11, 1, bytes), HasSubstr("after its last number"));
   EXPECT_THAT(PackedProblem(5, 4, bytes), HasSubstr("2 bytes for 5 numbers of 4 bits"));
   EXPECT_NE(PackedProblem(0, 4, {}), "");
   EXPECT_NE(PackedProblem(3, 0, bytes), "");

@@ -283,7 +283,7 @@ TEST(RetouchedTest, ForgedBookkeepingIsHarmless) {
                 StatusIs(kLoss, HasSubstr("ascend")));
     EXPECT_THAT(load(with_number(count_at + 8 * count, 0)), StatusIs(kLoss, HasSubstr("ascend")));
   }
-  EXPECT_THAT(load(sound + std::string(8, '\0')), StatusIs(kLoss, HasSubstr("bytes behind")));
+  EXPECT_THAT(load(sound + std::string(8, '\0')), StatusIs(kLoss, HasSubstr("bytes after")));
   // Each is in one part, and there is none that was not added.
   for (size_t i = 1; i <= 5; ++i) {
     std::string bytes = sound;

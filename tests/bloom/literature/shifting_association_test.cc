@@ -259,7 +259,7 @@ TEST(ShiftingAssociationTest, AnyBytesAreHarmless) {
   tail.back() = static_cast<char>(static_cast<uint8_t>(tail.back()) | 0x80);
   testing_support::RepairChecksum(tail);
   EXPECT_THAT(UseAssociation(tail),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("behind its last bit")));
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("after its last bit")));
 }
 
 TEST(ShiftingAssociationTest, CountsKeysByItsBits) {

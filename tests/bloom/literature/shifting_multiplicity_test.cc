@@ -238,7 +238,7 @@ TEST(ShiftingMultiplicityTest, AnyBytesAreHarmless) {
   tail.back() = static_cast<char>(static_cast<uint8_t>(tail.back()) | 1);
   testing_support::RepairChecksum(tail);
   EXPECT_THAT(UseMultiplicity(tail),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("behind its last bit")));
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("after its last bit")));
 }
 
 TEST(ShiftingMultiplicityTest, CountsKeysByItsBits) {

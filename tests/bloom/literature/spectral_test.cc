@@ -499,7 +499,7 @@ TEST_P(SpectralTest, OnesBetweenThePartsAreDataLoss) {
     bytes[64 + end - 1] = static_cast<char>(0x80);
     testing_support::RepairChecksum(bytes);
     EXPECT_THAT(LoadSpectral(bytes),
-                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("behind its last number")));
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("after its last number")));
   }
 }
 
