@@ -349,4 +349,17 @@ Complaints CommandsAreInTheHelp(const Tree& tree) {
   return complaints;
 }
 
+Complaints RewrittenTestsAreNamed(const Tree& tree) {
+  Complaints complaints;
+  std::string test;
+  ForEachLine(tree, IsSource, [&](const std::string& path, size_t i, std::string_view line) {
+    if (!path.ends_with("_test.cc") || path == "tests/tidy_test.cc") return;
+    if (line.starts_with("TEST") || line.starts_with("class ")) test = line;
+    const bool compares = Contains(line, "ExpectGolden(") || Contains(line, "RunTextTable(");
+    if (compares && !Contains(test, "Golden") && !Contains(test, "MatchesTheTable"))
+      complaints.push_back(At(path, i) + "tools/dev rewrite does not find " + test);
+  });
+  return complaints;
+}
+
 }  // namespace tidy

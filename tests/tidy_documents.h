@@ -1,4 +1,4 @@
-// Rules of tidy_test.cc about the documents of a tree.
+// Rules of tidy_test.cc about the documents of a tree, and about tools/dev.
 #ifndef TRELLIS_TESTS_TIDY_DOCUMENTS_H_
 #define TRELLIS_TESTS_TIDY_DOCUMENTS_H_
 
@@ -38,6 +38,9 @@ Complaints BuildOptionsAreDocumented(const Tree& tree);
 
 // The help of tools/dev lists its commands, and no others.  Documents name only its commands.
 Complaints CommandsAreInTheHelp(const Tree& tree);
+
+// `tools/dev rewrite` finds a test that compares with a file by its name.
+Complaints RewrittenTestsAreNamed(const Tree& tree);
 
 }  // namespace tidy
 

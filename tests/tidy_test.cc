@@ -596,6 +596,10 @@ std::vector<Rule> RulesOfTheFrontDoor() {
         {{"bloom/examples/a.cc",
           "//\n//   add_executable(a a.cc)\n"
           "//   target_link_libraries(a PRIVATE Trellis::bloom)\nint a;\n"}}}},
+      {"RewrittenTestsAreNamed",
+       RewrittenTestsAreNamed,
+       {{{"tests/a_test.cc", "TEST(ATest, IsFrozen) {\n  ExpectGolden(\"a.golden\", A());\n}\n"}},
+        {{"tests/b_test.cc", "TEST_F(BTest, IsRight) {\n  RunTextTable(\"b.txt\", B);\n}\n"}}}},
       {"TheFrontPageIsShort",
        TheFrontPageIsShort,
        {{{"README.md", std::string(151, '\n') + "```text\na\n```\n"}, {"bench/README.md", "a\n"}},

@@ -99,12 +99,12 @@ command_quick() {
   ((failed == 0))
 }
 
-# Rewrites the expected output of tests that are tables of text.
+# Rewrites the files that tests compare with: tables of text and golden files.
 command_rewrite() {
   lock
   all_packages
   build_preset release product_tests
-  TRELLIS_REWRITE=1 must rewrite 'Rewrite expectations' test_preset release -R '\.Tables/|Golden'
+  TRELLIS_REWRITE=1 must rewrite 'Rewrite expectations' test_preset release -R 'MatchesTheTable|Golden'
   (cd -- "$root" && git --no-pager diff --stat -- tests)
 }
 

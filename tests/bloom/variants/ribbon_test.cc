@@ -628,7 +628,7 @@ std::string DrawRibbon(const RibbonFilter& filter, std::string_view what) {
   return text + "\n";
 }
 
-TEST(RibbonTest, FiltersAreFrozen) {
+TEST(RibbonGoldenTest, FiltersAreFrozen) {
   std::vector<Digest> digests;
   for (int i = 0; i < 150'000; ++i) {
     digests.push_back(bloom::DigestOf("key " + std::to_string(i), 0x0123456789abcdef));
