@@ -48,7 +48,7 @@ std::string Headline(const Results& results) {
       lsm::ReadableNumber(lazy->present.PerLookup(&Lookups::blocks)), " data blocks instead of ",
       lsm::ReadableNumber(leveled->present.PerLookup(&Lookups::blocks)),
       ", a lookup of an absent key ", lsm::ReadableNumber(lazy->absent.PerLookup(&Lookups::blocks)),
-      " against ", lsm::ReadableNumber(leveled->absent.PerLookup(&Lookups::blocks)),
+      " instead of ", lsm::ReadableNumber(leveled->absent.PerLookup(&Lookups::blocks)),
       GoalClause(lazy_goal), "; its tables take ", lsm::ReadableNumber(results.SpaceMean(*lazy)),
       " times the bytes without old versions, instead of ",
       lsm::ReadableNumber(results.SpaceMean(*leveled)), ".");
