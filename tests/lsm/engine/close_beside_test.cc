@@ -92,6 +92,28 @@ TEST(CloseBesideTest, RefusesInterruptedCompactions) {
   EXPECT_THAT(compacted, StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("closed")));
 }
 
+TEST(CloseBesideTest, WaitsForTheLastWrite) {
+  World world;
+  Options options = world.SmallOptions();
+  options.environment.scheduler = nullptr;  // threads
+  options.environment.clock = nullptr;
+  auto db = DB::Open(kStorePath, options);
+  ASSERT_OK(db);
+  std::atomic<bool> is_writing{false};
+  world.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    // GetFailure takes the lock under which Close begins, so by then Close waits.
+    if (operation == FileOperation::kAppend && path.ends_with(".log") && !is_writing.exchange(true))
+      while ((*db)->GetFailure().ok()) std::this_thread::yield();
+    return absl::OkStatus();
+  });
+  absl::Status written;
+  std::thread writing([&] { written = (*db)->Put("key", "v"); });
+  while (!is_writing) std::this_thread::yield();
+  EXPECT_OK((*db)->Close());
+  writing.join();
+  EXPECT_OK(written);
+}
+
 TEST(CloseBesideTest, MayComeBetweenCompactionSteps) {
   World world;
   Options options = world.SmallOptions();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <thread>
 
 #include "tests/lsm/runtime/runtime_world.h"
 
@@ -112,6 +113,22 @@ TEST_F(BackgroundJobsTest, RescheduledJobsCountOnce) {
   scheduler_.has_memory = false;
   EXPECT_FALSE(jobs_.ScheduleAgain(Job::kCollection, [] {}));
   EXPECT_TRUE(jobs_.HasAny()) << "it goes on";
+}
+
+TEST_F(BackgroundJobsTest, StopWakesWaitingThreads) {
+  BackgroundJobs jobs(nullptr, &world_.counters, &world_.events);
+  bool waits = false;  // guarded by the mutex, which Wait releases
+  std::thread waiting([&] {
+    MutexLock lock(&world_.mutex);
+    waits = true;
+    while (!jobs.is_stopping()) jobs.Wait(&world_.mutex);
+  });
+  for (bool stopped = false; !stopped; std::this_thread::yield()) {
+    MutexLock lock(&world_.mutex);
+    if (waits) jobs.Stop();
+    stopped = waits;
+  }
+  waiting.join();
 }
 
 TEST_F(BackgroundJobsTest, BeginsNoJobOnceStopped) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <optional>
 #include <thread>
 
@@ -71,11 +72,15 @@ TEST_F(LifetimeTest, ClosingWaitsForWritersAndJobs) {
 
 TEST_F(LifetimeTest, OtherClosersGetTheOutcome) {
   ASSERT_FALSE(lifetime_.BeginClosing(NoWriters));
+  std::atomic<bool> has_outcome = false;
   std::thread other([&] {
     const std::optional<absl::Status> outcome = lifetime_.BeginClosing(NoWriters);
+    has_outcome = true;
     ASSERT_TRUE(outcome);
     EXPECT_THAT(*outcome, StatusIs(absl::StatusCode::kUnavailable));
   });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // long enough for it to wait
+  EXPECT_FALSE(has_outcome);
   lifetime_.EndClosing(absl::UnavailableError("device"));
   other.join();
 }
