@@ -9,8 +9,8 @@
 //   Begin           its plan is one of those that run, or it found none
 //   End             its plan runs no more, and the request that it carried out is done
 //
-// Not thread-safe: the engine's mutex guards it.  Errors are the jobs' own; only StartChoosing, Add
-// and Reserve take memory.
+// Not thread-safe: the engine's mutex guards it.  Errors are the jobs' own; only StartChoosing,
+// Choose, Add and Reserve take memory.
 #ifndef TRELLIS_LSM_COMPACTION_COMPACTION_SCHEDULE_H_
 #define TRELLIS_LSM_COMPACTION_COMPACTION_SCHEDULE_H_
 

@@ -26,21 +26,20 @@ absl::Status ChooseFilters(const Options& options, JobContext* context);
 // sizes of the runs: its tables get the filters of the goal when they are compacted.
 TableFilter UsualFilter(const JobContext& context, int level);
 
-// For the table of a flush of about so many keys; as of average hotness, for its memtable does not
-// count the lookups of its keys.
+// The filter for the table of a flush of about `keys` keys, and whether it is cut into partitions
+// (partition_plan.h).  The keys count as of average hotness, since a memtable does not count
+// lookups.
 absl::StatusOr<TableFilter> PlanFlush(const JobContext& context, const Version& version,
                                       uint64_t keys);
 
-// Both say too whether filters and indexes are cut into partitions (partition_plan.h).
-//
-// For the outputs of a compaction: for each what the hotness of its range of keys says, as it was
-// counted of the plan's tables until now.
+// The same for the outputs of a compaction.  Each output gets a filter by the hotness of its range
+// of keys, as the plan's tables have counted it until now.
 absl::StatusOr<OutputFilters> PlanFilters(const JobContext& context, const Version& version,
                                           const CompactionPlan& plan);
 
-// Whether tables that could be moved down as they are should be rewritten instead, because the
-// filters take more memory than the goal allows, and these more than their new run's share: those
-// of a small run, whose keys get many bits, must not come to stand in a large one.
+// Whether tables that could be moved down as they are should be rewritten instead: the store's
+// filters take more memory than the goal allows, and the filters of these tables take more than the
+// share of their new run.  Keys of a small run get many bits, which are too many for a large run.
 bool MoveKeepsTooMuch(const JobContext& context, const Version& version,
                       const CompactionPlan& plan);
 

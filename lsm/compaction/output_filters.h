@@ -1,5 +1,5 @@
-// The filters that the tables of one job get: one for all of them, or for each what the hotness of
-// its keys says.
+// The filters of the tables that one job writes: one for all tables, or one for each by the hotness
+// of its keys.
 #ifndef TRELLIS_LSM_COMPACTION_OUTPUT_FILTERS_H_
 #define TRELLIS_LSM_COMPACTION_OUTPUT_FILTERS_H_
 
@@ -21,7 +21,7 @@ struct TableFilter {
   std::shared_ptr<const bloom::FilterPolicy> policy;  // null: none
   double target_fpp = 0.01;
   std::string reason;  // the table's property `filter_reason`
-  // Into partitions of so much filter and index are cut; 0: they are whole.
+  // Filter and index are cut into partitions of this size; 0: they are whole.
   size_t partition_bytes = 0;
 };
 
@@ -35,7 +35,7 @@ class OutputFilters {
 
   // NOLINTNEXTLINE(google-explicit-constructor): most jobs have one for all.
   OutputFilters(TableFilter filter) : choices_{{0, std::move(filter)}} {}
-  // By what was counted of the tables that the job reads; at least one choice.
+  // Chooses by the counts of the tables that the job reads.  REQUIRES: at least one choice.
   OutputFilters(std::vector<Choice> choices, InputReads inputs, const HotnessScale& scale,
                 uint64_t table_bytes)
       : choices_(std::move(choices)),
@@ -51,7 +51,7 @@ class OutputFilters {
   // The filter of a table that begins with this key.
   const TableFilter& For(std::string_view user_key) const;
 
-  // Counts that a table inherits that holds the keys from `smallest` to `largest`.
+  // The counts that a table with the keys from `smallest` to `largest` inherits.
   WastedReads InheritedBy(std::string_view smallest, std::string_view largest) const;
 
  private:

@@ -13,18 +13,21 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// Into partitions of how many bytes (TableBuildOptions::partition_bytes) the filter and index of a
-// table are to be cut; 0: they stay whole, in memory as long as the table is open.
+// The size of the partitions (TableBuildOptions::partition_bytes) into which the filter and index
+// of a table are cut; 0: they stay whole, in memory as long as the table is open.
 //
-// They are cut if those of all tables of the store, `store_bytes`, are more than the block cache
-// has (with no cache there is no place for partitions: never), for then they would be the larger
-// part of what the store keeps in memory; but not those of a table that has no more than 64 KiB of
-// them, or of a small cache a 16th, `table_bytes`: most lookups ask it, and it is soon compacted.
-// A partition takes no more than a 64th of the cache, so that many fit.
+// They are cut if the filters and indexes of all tables, `store_bytes`, exceed the block cache.
+// Otherwise they would be the larger part of the store's memory.  Exceptions:
+//
+//   no cache      there is no place for partitions
+//   small table   its filter and index, `table_bytes`, take at most 64 KiB and at most a 16th of
+//                 the cache: most lookups ask it, and it is soon compacted
+//
+// A partition takes at most a 64th of the cache, so that many fit.
 size_t PartitionBytes(uint64_t cache_bytes, uint64_t store_bytes, uint64_t table_bytes);
 
-// The same for the outputs of a job: about `keys` keys and `bytes` of tables (0: not known), in
-// `tables` of them with such filters, written in place of `leaving`.
+// The same for the outputs of a job, which replace `leaving`: about `keys` keys and `bytes` bytes
+// (0: unknown) in `tables` tables with this filter.
 size_t PlanPartitions(const Options& options, const Version& version, const OpenTables& leaving,
                       const TableFilter& filter, uint64_t keys, uint64_t bytes, uint64_t tables);
 

@@ -77,7 +77,7 @@ class BackgroundJobs {
 
   // --- waiting ---
 
-  // Until WakeAll, or for no reason at all.
+  // Waits until WakeAll, or returns early.
   void Wait(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) { changed_.Wait(mutex, scheduler_); }
   // Something happened that a thread may wait for: a job ended, a view was published, ...
   void WakeAll() { changed_.SignalAll(); }

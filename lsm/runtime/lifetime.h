@@ -1,5 +1,5 @@
-// How long a store is open: what its opening recovered, which calls use it, and how it is closed,
-// once.
+// The lifetime of an open store: what its opening recovered, the calls that use it, and its
+// closing, which happens once.
 //
 // Close goes through these steps:
 //

@@ -23,16 +23,15 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// How the copy of a store is opened to be looked at, whichever options the store has: its logs are
-// with its tables.
+// The options for reading the copy of a store with these options: its logs are with its tables.
 Options OptionsOfCopy(Options options);
 
 // InvalidArgument if the path, where a copy or its logs are to be made, is one of the store's
 // directories or lies in one.
 absl::Status CheckIsOutside(const StoreDirectory& store, const std::string& path);
 
-// Opens and locks a directory for a store that is to be made there.  AlreadyExists if there are
-// files of one, FailedPrecondition if it is in use.
+// Opens and locks a directory for a new store.  AlreadyExists if it holds files of a store,
+// FailedPrecondition if it is in use.
 absl::StatusOr<StoreDirectory> OpenForCopy(const std::string& path, const Options& options);
 
 struct TableSource {
@@ -40,18 +39,20 @@ struct TableSource {
   const ManifestState* state = nullptr;
 };
 
-// Brings all tables of `from`'s state: those that `base` (which may be without a directory) has,
-// and that are verified there, by links from there; the others by links if `link`, unverified.
-// Where the file system cannot link, and otherwise, by copies.  These are verified; DataLoss if one
-// is not as the manifest says, naming what it was copied from.  What is verified is read in the
-// mode that is wished, or buffered where its file system cannot.
+// Brings each table of `from`'s state, by the first of these ways that works:
+//
+//   1. a link to the table of `base` (which may have no directory), if that is sound
+//   2. a link to the table of `from`, unverified, if `link`
+//   3. a copy, which is verified: DataLoss, naming the original, if it differs from the manifest
+//
+// Verification reads in the wished mode, or buffered if the file system does not have it.
 absl::Status BringTables(const TableSource& from, bool link, const TableSource& base,
                          const StoreDirectory& store, ReadMode wished, Pacer* pacer, NewFiles* made,
                          CopyReport* report);
 
-// Makes a store of the state's tables, which are there and durable but for their names: an empty
-// log, a manifest, and CURRENT, whose bytes so far are `expected_current`.  Brings the state up to
-// that, taking numbers from its next_file_number on.  Returns the manifest's number.
+// Makes a store of the state's tables, which are present and durable except for their names: adds
+// an empty log, a manifest, and CURRENT, whose bytes so far are `expected_current`.  Updates the
+// state, with file numbers from its next_file_number on.  Returns the manifest's number.
 absl::StatusOr<uint64_t> FoundStore(const StoreDirectory& store,
                                     std::optional<std::string_view> expected_current,
                                     ManifestState* state, NewFiles* made);

@@ -16,7 +16,7 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// From so many tables on it is worth waking others.
+// With this many tables it is worth waking other threads.
 inline constexpr size_t kTablesForHelp = 16;
 
 // Opens the tables of each level, in the order of the state; `directory` is one of `files`.  The

@@ -17,18 +17,18 @@ namespace lsm::inline TRELLIS_ABI {
 
 class Pacer {
  public:
-  // `environment` is complete but for its scheduler; where it has none, and one is needed to wait,
-  // the pacer makes its own: ResourceExhausted if there are no threads for it.  All outlive this.
+  // `environment` is complete, but may have no scheduler.  If one is needed to wait, the pacer then
+  // makes its own: ResourceExhausted if there are no threads for it.  All outlive the pacer.
   static absl::StatusOr<std::unique_ptr<Pacer>> Create(const Pace& pace,
                                                        const Environment& environment,
                                                        uint64_t bytes_total);
 
-  // Before so many bytes of the file are read: waits until they may be.  Cancelled if the caller
-  // does not want to go on.
+  // Waits until this many bytes of the file may be read.  Cancelled if Pace::progress ends the
+  // call.
   absl::Status Take(std::string_view file, uint64_t bytes);
 
-  // While it stands, what is read is kept to the pace, and not counted as done: it is read once
-  // more, or perhaps to no effect.
+  // While it exists, reads keep to the pace but do not count as done: the bytes are read once more,
+  // or perhaps to no effect.
   class Uncounted {
    public:
     explicit Uncounted(Pacer* pacer) : pacer_(*pacer) { pacer_.counts_ = false; }

@@ -43,9 +43,9 @@ struct ReplayedLogs {
 // The error for a missing log that the manifest needs.
 absl::Status MissingLog(const Directory& directory, uint64_t number);
 
-// Whether a log holds a record, or was closed in order, or cannot be read.  One of which none is
-// so is all that a crash may leave of the first opening of a store: there are no records before
-// there is a CURRENT, and a store that did not come so far does not close its log.
+// Whether a log holds a record, or was closed in order, or cannot be read.  If none is true, it may
+// be left by a crash during the first opening of a store: there are no records before CURRENT
+// exists, and a store that did not get that far does not close its log.
 absl::StatusOr<bool> HoldsWrites(Directory& log_directory, const std::string& name);
 
 // Checks a directory for logs alone, before anything in it is removed: FailedPrecondition if a log
@@ -64,23 +64,23 @@ absl::Status CheckLogsAreNotElsewhere(const StoreDirectory& there, const Manifes
 absl::StatusOr<ReplayedLogs> ReplayLogs(Directory& log_directory, const ManifestState& state,
                                         size_t memtable_bytes_max, const MemtableSink& sink);
 
-// The same without keeping anything: whether the logs can be replayed.  Of those whose bytes so far
-// are known, which only their writer knows, all of these must be there, also at a log's end.
+// The same without keeping anything: whether the logs can be replayed.  The writer of a log knows
+// how many bytes it has so far, `bytes_written`: all of these must be present, also at its end.
 absl::StatusOr<RecoveryReport> CheckLogs(Directory& log_directory, const ManifestState& state,
                                          std::map<uint64_t, uint64_t> bytes_written = {});
 
-// Where there is no CURRENT: OK if a store may be made, DataLoss if there are tables or records of
-// one that lost it.  What a crash may leave of the first opening of a store is no obstacle.
+// REQUIRES: there is no CURRENT.  OK if a store may be made; DataLoss if there are tables or
+// records of a store that lost it.  Files left by a crash during the first opening are no obstacle.
 absl::Status CheckNoStore(Directory& directory, Directory& log_directory);
 
-// For a store that is made where nothing was: OK if no other store has its logs in the directory,
-// AlreadyExists naming one otherwise.
+// Before a new store is made: OK if no other store has its logs in the directory; otherwise
+// AlreadyExists, naming a log.
 absl::Status CheckLogDirectoryIsFree(Directory& log_directory);
 
 // Removes files that a store with this state has no use for: tables that are in no level, logs
-// before the oldest, manifests but the current one, temporary files.  What is not the store's, by
-// its name or by its first bytes, is left alone; in a directory for logs alone, all but logs is. So
-// are tables that a reader still holds, if `is_read` (may be null) says so.
+// before the oldest, manifests but the current one, temporary files.  Files that are not the
+// store's, by name or by their first bytes, stay; in a directory for logs alone, all but logs stay.
+// Tables that a reader still holds stay too, if `is_read` (may be null) says so.
 void RemoveOrphans(Directory& directory, Directory& log_directory, const ManifestState& state,
                    uint64_t manifest_number,
                    const std::function<bool(uint64_t table)>& is_read = nullptr);

@@ -40,17 +40,17 @@ struct StoreDirectory {
     return own_log_directory != nullptr ? *own_log_directory : *directory;
   }
 
-  // Opens the directories that are there, and no lock, so that no trace is left: `directory` and
-  // `own_log_directory` are null where there is none.  FailedPrecondition if the one of the logs
-  // holds a store.
+  // Opens the existing directories without a lock, so that no trace is left.  `directory` and
+  // `own_log_directory` are null if they do not exist.  FailedPrecondition if the directory of the
+  // logs holds a store.
   static absl::StatusOr<StoreDirectory> Peek(const std::string& path, const Options& options);
 
   // Opens and locks: exclusively, or shared for OpenMode::kReadOnly.  Makes the directories if the
   // mode allows.  FailedPrecondition as above.
   static absl::StatusOr<StoreDirectory> Open(const std::string& path, const Options& options);
 
-  // For background work: a scheduler of the store's own, where the environment has none.
-  // ResourceExhausted if there are no threads for it.
+  // Makes a scheduler for background work if the environment has none.  ResourceExhausted if there
+  // are no threads for it.
   absl::Status StartScheduler(bool with_scrub);
 };
 
