@@ -1,9 +1,8 @@
 // The file-system interface of the store.  No other code of it calls open, write, fsync, rename or
 // mmap.
 //
-// Implementations: POSIX (PosixFileSystem() in environment.h), memory with injected faults
-// (memory_file_system.h), and, planned, object stores.  The interface asks for what all three can
-// do:
+// Implementations: POSIX (PosixFileSystem() in environment.h), and memory with injected faults
+// (memory_file_system.h).  The interface asks only for what an object store could do, too:
 //
 //   * A Directory is an open handle.  Every name is bare: no slash, not "." or "..".
 //   * A file is written once, front to back, through an AppendFile, and read at offsets through a

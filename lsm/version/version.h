@@ -4,10 +4,12 @@
 //   deeper levels   sorted runs, newest first.  The tables of a run are disjoint, also in user
 //                   keys; runs may overlap each other
 //
-// For one key, a higher level has newer entries than a lower one, and a newer run newer ones than
-// an older run of the same level.  Exception: a compaction in steps leaves copies of higher entries
-// below (lsm/compaction/steps.h).  Within a level, runs are identified by numbers, of which the
-// highest is the newest run.  The same number in another level means nothing.
+// For one key, level 0 has newer entries than level 1, level 1 than level 2, and so on.  Within a
+// level, a newer run has newer entries than an older one.  Exception: a compaction in steps leaves
+// copies of a level's entries in the next level (lsm/compaction/steps.h).
+//
+// Within a level, runs have numbers; the highest is the newest run.  The same number in another
+// level means nothing.
 //
 // Threads: immutable; any number of readers.  A version keeps its tables open.  A table is closed
 // when no version has it any more.
