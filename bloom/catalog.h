@@ -1,11 +1,4 @@
-// The list of all filter kinds that a file may hold.  To add a kind:
-//
-//   1. Write its struct in bloom/variants/.
-//   2. Include it here.
-//   3. Name it in one of the lists below.
-//
-// Decoding, policies, StaticFilter, sstdump, the typed tests, golden files, fuzzers and benchmarks
-// follow.
+// The list of all filter kinds that a file may hold.  CONTRIBUTING.md has the recipe for a new one.
 //
 // Tags and names never change once a file may hold them.  Tags below 64 are kinds in files; the
 // others are filter objects (bloom/family.h).  Tag 0 is never written.

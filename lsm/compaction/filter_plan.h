@@ -1,7 +1,7 @@
-// Which filter the tables get that a job writes: Options::filter_kind and target_fpp, or what
-// Options::filter_goal makes of the sizes that the runs will have after the job.
+// Chooses the filters of the tables that a job writes: by Options::filter_kind and target_fpp, or
+// by Options::filter_goal and the sizes that the runs will have after the job.
 //
-// Pure but for the allocator's curves, which it remembers.
+// The results depend only on the arguments.  The allocator caches its curves.
 #ifndef TRELLIS_LSM_COMPACTION_FILTER_PLAN_H_
 #define TRELLIS_LSM_COMPACTION_FILTER_PLAN_H_
 
@@ -18,8 +18,8 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// Sets those members of the context that say which filters tables get.  REQUIRES: options that
-// ValidateOptions let pass.
+// Sets the members of the context that choose filters.  REQUIRES: options that ValidateOptions
+// accepts.
 absl::Status ChooseFilters(const Options& options, JobContext* context);
 
 // The filter of Options::filter_kind and target_fpp.  Also for a repair, which does not know the

@@ -17,14 +17,14 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// Whose ends one thread reads at once.
+// One thread reads the ends of this many tables at once.
 constexpr size_t kTablesTogether = 32;
 
-// How much of its file the opening of a table needs: nearly the same part as of the one that was
-// opened before.  Threads: any.
+// Guesses how many bytes at the end of a file the opening of a table needs.  The part of the file
+// is nearly the same as for the table that was opened before.  Threads: any.
 class EndSizes {
  public:
-  // Relaxed, all: it is a guess, and what it misses is read by itself.
+  // All relaxed: a wrong guess only costs the opening another read.
   bool is_known() const { return part_.load(std::memory_order_relaxed) > 0; }
 
   void Learn(const Table& table) {
@@ -32,9 +32,9 @@ class EndSizes {
     part_.store(bytes / static_cast<double>(table.file_bytes()), std::memory_order_relaxed);
   }
 
-  // Where nothing is known, or so much is needed that a read of its own costs little beside it,
-  // what the opening would read first by itself.  From the beginning of a page on, in any case:
-  // the device reads no less.
+  // Table::kEndBytes, which the opening would read first by itself, if nothing is known yet, or if
+  // the guess is so large that one more read costs little in comparison.  Begins at a page, because
+  // the device reads whole pages.
   size_t Guess(uint64_t file_bytes) const {
     const double wanted =
         static_cast<double>(file_bytes) * part_.load(std::memory_order_relaxed) * kMargin;
@@ -53,19 +53,19 @@ class EndSizes {
   std::atomic<double> part_{0};
 };
 
-// Files of tables, of which the ends are read together.  Threads: one.
+// Reads the ends of several tables together.  Threads: one.
 class EndReads {
  public:
   using Open =
       std::function<void(size_t number, std::unique_ptr<ReadFile> file, std::string_view end)>;
 
-  // There is always room for one end of kEndBytes or of what was guessed.
+  // An empty object has room for any end that EndSizes guesses.
   bool HasRoomFor(size_t end_bytes) const {
     return count_ < kTablesTogether && used_bytes_ + end_bytes <= kBytes;
   }
 
-  // REQUIRES: HasRoomFor(end_bytes), and the file is no shorter than that.  Without memory its end
-  // is not read here.
+  // REQUIRES: HasRoomFor(end_bytes), and the file is no shorter than that.  If memory runs out, the
+  // end is not read here.
   void Add(size_t number, std::unique_ptr<ReadFile> file, uint64_t file_bytes, size_t end_bytes) {
     if (memory_ == nullptr) memory_.reset(new (std::nothrow) char[kBytes]);
     ReadRequest& request = requests_[count_];
@@ -78,8 +78,9 @@ class EndReads {
     files_[count_++] = std::move(file);
   }
 
-  // Calls `open` with each, as soon as its end is there, while the device reads the others; with no
-  // end where it could not be read: then the opening finds out why.  `open` must not throw.
+  // Calls `open` for each table as soon as its end was read, while the device reads the others.  If
+  // an end could not be read, `open` gets none, and the opening finds out why.  `open` must not
+  // throw.
   void ReadAll(FileSystem* files, const Open& open) {
     const auto call = [this, &open](size_t i) {
       const ReadRequest& request = requests_[i];
@@ -92,7 +93,7 @@ class EndReads {
       files->ReadMany({requests_.data(), count_}, call);
       return absl::OkStatus();
     }).IgnoreError();
-    // Those that there was no memory for.
+    // ReadMany did not get to these, for lack of memory.
     for (size_t i = 0; i < count_; ++i) {
       if (files_[i] != nullptr) open(numbers_[i], std::move(files_[i]), {});
     }
@@ -100,7 +101,7 @@ class EndReads {
   }
 
  private:
-  // Ends of 40 KiB at a time, which keep the device busy for three threads.
+  // Room for 25 ends of 40 KiB, which keep the device busy while three threads open tables.
   static constexpr size_t kBytes = size_t{1} << 20;
 
   std::unique_ptr<char[]> memory_;

@@ -1,5 +1,5 @@
-// A table: opened, walked both ways, asked for what it holds and for what it does not, and written
-// again.
+// Fuzzes tables: opens one, iterates in both directions, looks up present and absent keys, and
+// writes it again.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -34,11 +34,11 @@ struct Entry {
 
 struct Walk {
   std::vector<Entry> entries;
-  bool whole = true;  // came to the end, and not to an error or to the most that is looked at
+  bool whole = true;  // reached the end: no error, and no limit
   bool failed = false;
 };
 
-// Keys may share what they begin with, so that a small file has more of them than fit in memory.
+// Keys are stored without common prefixes, so those of a small file may not fit in memory.
 constexpr size_t kEntriesMax = 3000;
 constexpr size_t kWalkBytesMax = 4 << 20;
 
@@ -63,7 +63,7 @@ Walk WalkTable(lsm::Iterator& iterator, bool forward) {
   return walk;
 }
 
-// Each entry that one walk saw, the other saw too, as far as both came.
+// Two walks see the same entries, as far as both go.
 void DemandAgreement(const Walk& a, const Walk& b) {
   const size_t both = std::min(a.entries.size(), b.entries.size());
   Demand(std::equal(a.entries.begin(), a.entries.begin() + static_cast<ptrdiff_t>(both),
@@ -72,7 +72,7 @@ void DemandAgreement(const Walk& a, const Walk& b) {
   if (a.whole && b.whole) Demand(a.entries.size() == b.entries.size(), "and as many");
 }
 
-// The newest of the key's versions that a reader as of `sequence` sees.
+// The newest version of the key that a reader at `sequence` sees.
 const Entry* FindEntry(const std::vector<Entry>& entries, std::string_view user_key,
                        lsm::Sequence sequence) {
   const lsm::LookupKey wanted(user_key, sequence, 0);
@@ -92,7 +92,7 @@ void DemandAnswer(const lsm::Table& table, const std::vector<Entry>& entries,
   table.PrefetchFilter(key.digest());
   table.MayContain(key.digest());
   const auto answer = table.Get({key}, &hit);
-  // The walk had every block inspected, as a lookup does.
+  // The walk checked every block as a lookup does.
   Demand(answer.ok(), "a table that can be walked can be asked");
   if (entry == nullptr) {
     Demand(*answer == lsm::TableAnswer::kAbsent, "what no walk comes by is absent");
@@ -105,7 +105,7 @@ void DemandAnswer(const lsm::Table& table, const std::vector<Entry>& entries,
   Demand(is_delete || hit.value == entry->value, "with the same value");
 }
 
-// Some of the entries, and places beside them.
+// Looks up and seeks some of the entries, and keys next to them.
 void AskForSome(const lsm::Table& table, const std::vector<Entry>& entries) {
   const auto iterator = table.NewIterator({});
   const size_t step = entries.size() / 40 + 1;
@@ -127,7 +127,7 @@ void AskForSome(const lsm::Table& table, const std::vector<Entry>& entries) {
   }
 }
 
-// A walk and some seeks of a table that is damaged somewhere: whatever is answered is in order.
+// Walks and seeks in a damaged table: all answers are in order.
 void UseDamaged(const lsm::Table& table, const Walk& seen) {
   const auto iterator = table.NewIterator({.fill_cache = false});
   for (size_t i = 0; i < seen.entries.size(); i += seen.entries.size() / 10 + 1) {

@@ -1,16 +1,16 @@
 // Runs the jobs of the reliability programme (lsm/RELIABILITY.md).
 //
-//   reliability                      every job that CI does, with that amount
-//   reliability JOB [SEED [AMOUNT]]  one
-//   reliability part N               every job, with the Nth part of that amount
+//   reliability                      every job of CI, with its amount there
+//   reliability JOB [SEED [AMOUNT]]  one job
+//   reliability part N               every job of CI, with an Nth of its amount there
 //   reliability soak MINUTES [SEED [JOB...]]
-//                                    every job, or these, over and over with other seeds, for about
-//                                    so long, and each once; then what was done in all
+//                                    all jobs, or these, again and again with new seeds for about
+//                                    this many minutes, and each at least once; prints the totals
 //
-// `without JOB...` at the end leaves jobs out that would be done.
+// `without JOB...` at the end omits jobs.
 //
-// Two at a time.  Prints a line for each job; exits with 1 if anything was found,
-// with 2 for wrong usage.
+// Runs two jobs at a time, and prints a line for each.  The exit code is 1 if a job found anything,
+// 2 for wrong usage.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -41,7 +41,7 @@ void Print(const Task& task, const JobResult& result, double seconds) {
   std::fflush(stdout);
 }
 
-// Whether nothing was found.
+// True if no job found anything.
 bool Run(const std::vector<Task>& tasks) {
   bool sound = true;
   RunApart(tasks, {}, [&](const Task& task, const JobResult& result, double seconds) {
@@ -113,7 +113,8 @@ int SoakAsTold(const std::vector<std::string_view>& words, const std::vector<con
   return Soak(*minutes, *seed, jobs.empty() ? all : jobs) ? 0 : 1;
 }
 
-// Takes `without JOB...` from the end; nothing if there is no such job.
+// Removes `without JOB...` from the end of the words, and returns the jobs that remain.  nullopt if
+// there is no such job.
 std::optional<std::vector<const Job*>> JobsLeft(std::vector<std::string_view>* words) {
   const auto without = std::find(words->begin(), words->end(), "without");
   std::vector<const Job*> jobs;

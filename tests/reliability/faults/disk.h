@@ -115,20 +115,28 @@ class Disk {
   std::vector<Folder> folders_;
 };
 
-// How many losses of each kind are tried where there are too many to try all.
+// Limits how many losses of each kind are tried.  An atom is a change of a name, or a sector.
 struct LossLimits {
-  size_t atoms_for_all_subsets = 12;  // changes and sectors: with so many or fewer, every subset
-  size_t atoms_for_pairs = 64;        // otherwise, each alone; with so many, also each two
-  size_t samples = 4096;              // and so many at random
-  size_t cuts = 512;                  // bytes of the last append after which it is cut
+  // Up to this many atoms: every subset of them is lost.
+  size_t atoms_for_all_subsets = 12;
+  // More atoms: each one is lost alone, and all others without it; up to this many atoms, each two,
+  // too.
+  size_t atoms_for_pairs = 64;
+  // More atoms: this many random subsets, too.
+  size_t samples = 4096;
+  // The last append is cut in at most this many places.
+  size_t cuts = 512;
   // Only one in this many subsets, samples and cuts is tried, chosen at random.
   uint64_t one_in = 1;
 };
 
-// Calls `visit` for: nothing lost; all lost; every prefix of what happened; every subset of the
-// changes and sectors, or all but one or two, one or two alone, and samples; every cut of the last
-// append with every subset of the changes.  What is lost of a file is missing at its end, zeros, or
-// garbage.  Until `visit` returns false.
+// Calls `visit` for these losses, until it returns false:
+//
+//   - nothing; everything; everything after each prefix of what happened
+//   - every subset of the atoms, or the subsets that `limits` allows
+//   - every cut of the last append, with every subset of the changes of names
+//
+// A lost part of a file is missing at its end, zeros, or garbage.
 void ForEachLoss(const Pending& pending, const LossLimits& limits, uint64_t seed,
                  const std::function<bool(const Loss&)>& visit);
 
