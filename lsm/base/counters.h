@@ -107,7 +107,12 @@ class Counters::Here {
   // Adds the nonzero fields.
   void Add(int level, const LevelCounts& counts) const {
     AddFields<0, LevelCounts::kPartitionsFromCache>(level, counts);
-    // Most stores have no partitions.
+    // Most stores have no partitions.  A counter of something else would be lost here.
+    static_assert(
+        LevelCounts::kPartitionsFromCache + 1 == LevelCounts::kPartitionsFromFile &&
+            LevelCounts::kPartitionsFromFile + 1 == LevelCounts::kPartitionBytesFromFile &&
+            LevelCounts::kPartitionBytesFromFile + 1 == LevelCounts::kFieldCount,
+        "the counters of partitions are the last of LSM_LEVEL_COUNTERS");
     if ((counts.values[LevelCounts::kPartitionsFromCache] |
          counts.values[LevelCounts::kPartitionsFromFile]) != 0) [[unlikely]]
       AddFields<LevelCounts::kPartitionsFromCache, LevelCounts::kFieldCount>(level, counts);
