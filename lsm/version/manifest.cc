@@ -38,6 +38,28 @@ absl::StatusOr<std::unique_ptr<LogReader>> OpenManifest(Directory& directory,
   return log;
 }
 
+// Names every field, so that a new one does not compile before it is set here.  A field that is not
+// set is lost when the next manifest begins.
+VersionEdit SnapshotOf(const ManifestState& state) {
+  VersionEdit edit;
+  auto& [is_snapshot, next_file_number, last_sequence, oldest_log, digest_seed, log_seed,
+         log_directory, synced_logs, closed_logs, added_tables, removed_tables] = edit;
+  is_snapshot = true;
+  next_file_number = state.next_file_number;
+  last_sequence = state.last_sequence;
+  oldest_log = state.oldest_log;
+  digest_seed = state.digest_seed;
+  log_seed = state.log_seed;
+  log_directory = state.log_directory;
+  synced_logs.assign(state.synced_logs.begin(), state.synced_logs.end());
+  closed_logs = state.closed_logs;
+  for (size_t level = 0; level < state.levels.size(); ++level) {
+    for (const auto& [number, table] : state.levels[level])
+      added_tables.push_back({static_cast<int>(level), table});
+  }
+  return edit;  // there is no table to remove
+}
+
 }  // namespace
 
 std::string Current::Encode() const {
@@ -162,23 +184,7 @@ absl::Status ManifestState::Apply(const VersionEdit& edit, std::string_view file
   return absl::OkStatus();
 }
 
-VersionEdit ManifestState::ToSnapshot() const {
-  VersionEdit edit;
-  edit.is_snapshot = true;
-  edit.next_file_number = next_file_number;
-  edit.last_sequence = last_sequence;
-  edit.oldest_log = oldest_log;
-  edit.digest_seed = digest_seed;
-  edit.log_seed = log_seed;
-  edit.log_directory = log_directory;
-  edit.synced_logs.assign(synced_logs.begin(), synced_logs.end());
-  edit.closed_logs = closed_logs;
-  for (size_t level = 0; level < levels.size(); ++level) {
-    for (const auto& [number, table] : levels[level])
-      edit.added.push_back({static_cast<int>(level), table});
-  }
-  return edit;
-}
+VersionEdit ManifestState::ToSnapshot() const { return SnapshotOf(*this); }
 
 std::set<uint64_t> ManifestState::NeededLogs() const {
   std::set<uint64_t> numbers = synced_logs;

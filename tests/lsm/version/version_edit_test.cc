@@ -6,6 +6,7 @@
 #include <string>
 
 #include "lsm/base/internal_key.h"
+#include "lsm/version/manifest.h"
 #include "tests/lsm/version/table_maker.h"
 #include "tests/support/status_matchers.h"
 
@@ -21,19 +22,22 @@ TableMeta FullMeta(uint64_t number, uint32_t run = 0) {
           run};
 }
 
+// Names every field, so that a new one does not compile before it has a value here.
 VersionEdit FullEdit() {
   VersionEdit edit;
-  edit.is_snapshot = true;
-  edit.next_file_number = 1'000'000;
-  edit.last_sequence = kSequenceMax;
-  edit.oldest_log = 0;
-  edit.digest_seed = UINT64_MAX;
-  edit.log_seed = UINT64_MAX - 1;
-  edit.log_directory = std::string("/logs of\0\n", 10);
-  edit.synced_logs = {4, UINT64_MAX};
-  edit.closed_logs = {{4, 92}, {UINT64_MAX, UINT64_MAX}};
-  edit.added = {{0, FullMeta(5)}, {6, FullMeta(UINT64_MAX)}, {1, FullMeta(8, UINT32_MAX)}};
-  edit.removed = {{3, 4}, {0, 0}};
+  auto& [is_snapshot, next_file_number, last_sequence, oldest_log, digest_seed, log_seed,
+         log_directory, synced_logs, closed_logs, added_tables, removed_tables] = edit;
+  is_snapshot = true;
+  next_file_number = 1'000'000;
+  last_sequence = kSequenceMax;
+  oldest_log = 0;
+  digest_seed = UINT64_MAX;
+  log_seed = UINT64_MAX - 1;
+  log_directory = std::string("/logs of\0\n", 10);
+  synced_logs = {4, UINT64_MAX};
+  closed_logs = {{4, 92}, {UINT64_MAX, UINT64_MAX}};
+  added_tables = {{0, FullMeta(5)}, {6, FullMeta(UINT64_MAX)}, {1, FullMeta(8, UINT32_MAX)}};
+  removed_tables = {{3, 4}, {0, 0}};
   return edit;
 }
 
@@ -48,6 +52,16 @@ TEST(VersionEditTest, ReadsBackItsBytes) {
   edit.digest_seed = {bloom::DigestHash::kSipHash, 1, UINT64_MAX};
   ASSERT_OK_AND_ASSIGN(decoded, Decode(edit.Encode()));
   EXPECT_EQ(decoded, edit);
+}
+
+TEST(VersionEditTest, SnapshotsKeepEveryField) {
+  VersionEdit edit = FullEdit();
+  edit.oldest_log = 3;
+  edit.added = {{0, FullMeta(5)}, {6, FullMeta(8, UINT32_MAX)}};
+  edit.removed.clear();
+  ManifestState state;
+  ASSERT_OK(state.Apply(edit, "M", 0));
+  EXPECT_EQ(state.ToSnapshot(), edit);
 }
 
 TEST(VersionEditTest, EveryTruncationIsDamageOrAShorterEdit) {
