@@ -48,6 +48,13 @@ class ProgramTest : public testing::Test {
         "' && program='" SSTDUMP_PROGRAM "' && sstdump() { \"$program\" \"$@\"; }; " + command);
   }
 
+  // For Shell; no argument may need quotes.
+  static std::string LineOf(const std::vector<std::string>& arguments) {
+    std::string line = "sstdump";
+    for (const std::string& argument : arguments) line += " " + argument;
+    return line;
+  }
+
   static void WriteFile(const std::string& path, const std::string& bytes) {
     std::ofstream(path, std::ios::binary) << bytes;
   }
@@ -178,10 +185,8 @@ TEST_F(ProgramTest, NamesLinksToOpenFilesByKind) {
 TEST_F(ProgramTest, LeavesTheStoreUnchanged) {
   const std::string list = "ls -l --time-style=full-iso store && cat store/* | md5sum";
   const std::string before = Shell(list).out;
-  Shell(
-      "for c in info properties blocks filter scan dump verify wal manifest levels; do sstdump $c "
-      "store; done; "
-      "sstdump get store a; sstdump explain store a");
+  for (const std::vector<std::string>& arguments : CommandsOn("store"))
+    EXPECT_EQ(Shell(LineOf(arguments)).code, 0) << arguments[0];
   EXPECT_EQ(Shell(list).out, before);
 }
 
@@ -207,11 +212,11 @@ TEST_F(ProgramTest, TerminalsGetColourAndFittedLines) {
 }
 
 TEST_F(ProgramTest, JsonIsOneDocument) {
-  for (const std::string command : {"info", "properties", "blocks", "filter", "scan", "dump",
-                                    "verify", "wal", "manifest", "levels"}) {
-    const ProgramResult result = Shell("sstdump " + command + " --json store");
-    EXPECT_EQ(result.code, 0) << command;
-    EXPECT_TRUE(ParseOutput(result.out).is_object()) << command;
+  for (std::vector<std::string> arguments : CommandsOn("store")) {
+    arguments.insert(arguments.begin(), "--json");
+    const ProgramResult result = Shell(LineOf(arguments));
+    EXPECT_EQ(result.code, 0) << arguments[1];
+    EXPECT_TRUE(ParseOutput(result.out).is_object()) << arguments[1];
   }
 }
 
@@ -255,11 +260,11 @@ TEST_F(ProgramTest, ReadsA64MebibyteTableIn128Mebibytes) {
       lsm::PosixFileSystem().OpenDirectory(scratch_.path_of("large"), /*create=*/true).value();
   MakeTable(*directory, {.number = 1}, NumberedEntries(320'000, 1, 200));
   ASSERT_GT(std::filesystem::file_size(scratch_.path_of("large/000001.table")), 64u << 20);
-  for (const char* command : {"info", "properties", "blocks", "filter", "verify", "scan", "get"}) {
+  for (const std::vector<std::string>& arguments :
+       CommandsOn("large/000001.table", Bit(TargetKind::kTable))) {
     const ProgramResult result =
-        Shell(lsm::Concat("ulimit -d ", limit, "; sstdump ", command, " large/000001.table ",
-                          std::string(command) == "get" ? "key" : "", " >/dev/null"));
-    EXPECT_EQ(result.code, 0) << command << ": " << result.err;
+        Shell(lsm::Concat("ulimit -d ", limit, "; ", LineOf(arguments), " >/dev/null"));
+    EXPECT_EQ(result.code, 0) << arguments[0] << ": " << result.err;
   }
 }
 

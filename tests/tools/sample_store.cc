@@ -260,6 +260,17 @@ RunResult Run(lsm::FileSystem& file_system, const std::vector<std::string>& argu
                [&](const World& world) { return RunSstdump(arguments, world); });
 }
 
+std::vector<std::vector<std::string>> CommandsOn(const std::string& path, uint32_t kinds) {
+  std::vector<std::vector<std::string>> all;
+  for (const Command& command : Commands()) {
+    if ((command.kinds & kinds) == 0) continue;
+    std::vector<std::string>& arguments = all.emplace_back(1, command.name);
+    arguments.push_back(path);
+    if (command.arguments.key) arguments.emplace_back("b");
+  }
+  return all;
+}
+
 nlohmann::json ParseOutput(const std::string& out) {
   nlohmann::json document = nlohmann::json::parse(out, nullptr, /*allow_exceptions=*/false);
   if (document.contains("results")) return document;

@@ -16,6 +16,7 @@
 #include "lsm/options.h"
 #include "lsm/table/table_builder.h"
 #include "lsm/version/version_edit.h"
+#include "tools/sstdump/commands/commands.h"
 #include "tools/sstdump/world.h"
 
 namespace tools {
@@ -90,6 +91,11 @@ RunResult RunIn(lsm::FileSystem& file_system, const Terminal& terminal,
                 const std::function<int(const World&)>& run);
 RunResult Run(lsm::FileSystem& file_system, const std::vector<std::string>& arguments,
               const Terminal& terminal = {});
+
+// The arguments of each command that takes files of one of these kinds: for `path`, and for the key
+// "b" if it takes one.
+std::vector<std::vector<std::string>> CommandsOn(const std::string& path,
+                                                 uint32_t kinds = kAnyKind);
 
 // The output of a command with --json, as one document; discarded if it is none.  In JSON Lines
 // each result gets the lines before it as `entries`.
