@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lsm/bytes/status.h"
@@ -153,13 +156,63 @@ TEST_F(CommandLineTest, ValuesMayBeEmpty) {
   EXPECT_EQ(Run({"scan", "--", "--prefix="}).code, 3) << "a path";
 }
 
+std::string Readme() {
+  std::string text =
+      testing_support::ReadFile(testing_support::SourceDirectory() / "tools/README.md");
+  EXPECT_FALSE(text.empty());
+  return text;
+}
+
+// The cells that tools/README.md must have for a command: "Takes | A directory is taken".
+std::string ReadmeCells(const Command& command) {
+  using enum TargetKind;
+  constexpr std::pair<TargetKind, const char*> kNames[] = {{kTable, "tables"},
+                                                           {kLog, "logs"},
+                                                           {kManifest, "a manifest"},
+                                                           {kCurrent, "`CURRENT`"},
+                                                           {kDirectory, "a store"}};
+  std::string takes;
+  for (const auto& [kind, name] : kNames) {
+    if ((command.kinds & Bit(kind)) != 0) takes += (takes.empty() ? "" : ", ") + std::string(name);
+  }
+  if (command.kinds == kAnyKind) takes = "any file, a store";
+  switch (command.on_directory) {
+    case OnDirectory::kWhole:
+      return takes + " | as a whole";
+    case OnDirectory::kTables:
+      return takes + " | table by table, in the order of a lookup";
+    case OnDirectory::kLogs:
+      return takes + " | log by log";
+    case OnDirectory::kLogsAndTables:
+      return takes + " | log by log, then table by table";
+  }
+  return "";
+}
+
+TEST(ReadmeTest, ListsTheCommands) {
+  std::map<std::string, std::string> expected, listed;
+  for (const Command& command : Commands()) expected[command.name] = ReadmeCells(command);
+  std::istringstream lines(Readme());
+  std::string line;
+  while (std::getline(lines, line) && !line.starts_with("| Command | Takes |")) {
+  }
+  std::getline(lines, line);  // the rule
+  while (std::getline(lines, line) && line.starts_with("| ")) {
+    const size_t names_end = line.find(" | ");
+    const std::string cells = line.substr(names_end + 3, line.size() - names_end - 5);
+    for (size_t at = line.find('`'); at < names_end; at = line.find('`', at + 1)) {
+      const size_t begin = std::exchange(at, line.find('`', at + 1)) + 1;
+      listed[line.substr(begin, at - begin)] = cells;
+    }
+  }
+  EXPECT_EQ(listed, expected);
+}
+
 // Every member of every document is explained where people look for it.
 TEST_F(CommandLineTest, ReadmeDescribesTheJson) {
   MakeSampleStore(files_, "s");
   files_.SetFileBytes("s/000003.table", files_.FileBytes("s/000003.table").substr(0, 1000));
-  const std::string readme =
-      testing_support::ReadFile(testing_support::SourceDirectory() / "tools/README.md");
-  ASSERT_FALSE(readme.empty());
+  const std::string readme = Readme();
   std::set<std::string> members;
   const std::function<void(const nlohmann::json&)> collect = [&](const nlohmann::json& value) {
     for (const auto& item : value.items()) {
