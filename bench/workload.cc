@@ -64,9 +64,8 @@ std::vector<uint64_t> Shuffled(uint64_t count, uint64_t seed) {
 std::string SyntheticKey(uint64_t number, uint64_t seed) { return HexKey(Mix(number ^ Mix(seed))); }
 
 std::string HexKey(uint64_t number) {
-  static constexpr char kDigits[] = "0123456789abcdef";
   std::string key(16, '0');
-  for (size_t i = key.size(); i-- > 0; number >>= 4) key[i] = kDigits[number & 15];
+  for (size_t i = key.size(); i-- > 0; number >>= 4) key[i] = lsm::kHexDigits[number & 15];
   return key;
 }
 

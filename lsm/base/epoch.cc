@@ -29,9 +29,9 @@ EpochDomain::Slot* TakeSlot() {
   return slot;
 }
 
-struct ReturnAtThreadEnd {
+struct ReturnSlotAtThreadEnd {
   EpochDomain::Slot* slot;
-  ~ReturnAtThreadEnd() {
+  ~ReturnSlotAtThreadEnd() {
     // A guard in a later destructor of this thread takes another slot, which stays taken.
     EpochDomain::ForgetSlotOfThisThread();
     // Release: the next owner sees the final `depth`.
@@ -43,7 +43,7 @@ struct ReturnAtThreadEnd {
 
 EpochDomain::Slot& EpochDomain::TakeSlotForThisThread() {
   slot_of_this_thread_ = TakeSlot();
-  thread_local const ReturnAtThreadEnd return_at_thread_end{slot_of_this_thread_};
+  thread_local const ReturnSlotAtThreadEnd return_at_thread_end{slot_of_this_thread_};
   static_cast<void>(return_at_thread_end);
   return *slot_of_this_thread_;
 }

@@ -49,8 +49,8 @@ Numbers& AllNumbers() {
 // Trivial, so that reading it needs no check whether it was constructed.
 constinit thread_local size_t this_thread_number = kNone;
 
-struct ReturnAtThreadEnd {
-  ~ReturnAtThreadEnd() {
+struct ReturnNumberAtThreadEnd {
+  ~ReturnNumberAtThreadEnd() {
     // If a later destructor of this thread counts, it takes another number, which is never
     // returned: losing a number is better than two threads with the same one.
     AllNumbers().Return(this_thread_number);
@@ -60,7 +60,7 @@ struct ReturnAtThreadEnd {
 
 [[gnu::noinline]] size_t TakeNumber() {
   this_thread_number = AllNumbers().Take();
-  thread_local ReturnAtThreadEnd return_at_thread_end;
+  thread_local ReturnNumberAtThreadEnd return_at_thread_end;
   static_cast<void>(return_at_thread_end);
   return this_thread_number;
 }

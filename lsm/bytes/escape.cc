@@ -5,8 +5,6 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-constexpr char kDigits[] = "0123456789abcdef";
-
 // -1 if it is not a hexadecimal digit.
 int HexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -27,7 +25,7 @@ std::string Escape(std::string_view bytes, size_t length_max) {
     } else if (byte >= 0x20 && byte < 0x7f) {
       text += c;
     } else {
-      text += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+      text += {'\\', 'x', kHexDigits[byte >> 4], kHexDigits[byte & 15]};
     }
   }
   if (cut) text += "… (" + std::to_string(bytes.size()) + " bytes)";

@@ -11,6 +11,8 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
+inline constexpr char kHexDigits[] = "0123456789abcdef";
+
 // Shows at most `length_max` bytes, then "…" and the full length. 0: all bytes.
 std::string Escape(std::string_view bytes, size_t length_max = 0);
 

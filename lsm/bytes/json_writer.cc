@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "lsm/bytes/escape.h"
+
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
@@ -36,7 +38,6 @@ size_t Utf8Length(std::string_view bytes) {
 }
 
 void AppendQuoted(std::string* out, std::string_view text) {
-  constexpr char kDigits[] = "0123456789abcdef";
   out->push_back('"');
   while (!text.empty()) {
     const char c = text.front();
@@ -49,7 +50,7 @@ void AppendQuoted(std::string* out, std::string_view text) {
     } else if (c == '\t') {
       *out += "\\t";
     } else if (byte < 0x20 || byte == 0x7f) {
-      *out += {'\\', 'u', '0', '0', kDigits[byte >> 4], kDigits[byte & 15]};
+      *out += {'\\', 'u', '0', '0', kHexDigits[byte >> 4], kHexDigits[byte & 15]};
     } else {
       out->append(length == 0 ? kReplacement : text.substr(0, length));
     }

@@ -98,8 +98,6 @@ uint64_t WithoutLast(uint64_t order, uint32_t count_kept) {
 // a leaf to notice a run, large enough to be rare among random keys.
 constexpr uint8_t kRunMin = 3;
 
-enum class Side : uint8_t { kBeforeEqual, kBehindEqual, kBehindAll };
-
 // Sorts before every possible first entry: the empty key with a suffix above all others.
 constexpr std::string_view kBeforeAll = "\xff\xff\xff\xff\xff\xff\xff\xff";
 
@@ -189,19 +187,21 @@ struct Skiplist::Root {
 };
 
 struct Skiplist::Target {
-  std::string_view internal_key;  // unused for kBehindAll
+  enum class Side : uint8_t { kBeforeEqual, kAfterEqual, kAfterAll };
+
+  std::string_view internal_key;  // unused for kAfterAll
   Side side;
   uint64_t hint;
 
   Target(const Root& root, std::string_view key, Side which)
       : internal_key(key), side(which), hint(root.HintOf(key)) {}
-  Target() : side(Side::kBehindAll), hint(kEndHint) {}
+  Target() : side(Side::kAfterAll), hint(kEndHint) {}
 
   // Whether the target is after the entry.
   bool IsBehind(const Entry& entry) const {
-    if (side == Side::kBehindAll) return true;
+    if (side == Side::kAfterAll) return true;
     const int order = CompareInternalKeys(entry.internal_key(), internal_key);
-    return order < 0 || (order == 0 && side == Side::kBehindEqual);
+    return order < 0 || (order == 0 && side == Side::kAfterEqual);
   }
   bool IsBehindFirstOf(const Leaf& leaf) const {
     return leaf.first_hint < hint || (leaf.first_hint == hint && IsBehind(*leaf.first));
@@ -376,7 +376,7 @@ Skiplist::Place Skiplist::FindInLeaves(Leaf* leaf, const Target& target) {
 
 const Skiplist::Entry* Skiplist::FindAtOrAfter(std::string_view internal_key) const {
   const Root& root = *root_.load(std::memory_order_acquire);
-  const Target target(root, internal_key, Side::kBeforeEqual);
+  const Target target(root, internal_key, Target::Side::kBeforeEqual);
   return FindInLeaves(Descend(root, target), target).behind;
 }
 
@@ -427,7 +427,7 @@ void Skiplist::Reserve(size_t count) {
 
 void Skiplist::Link(const Entry* entry) {
   const Root& root = *root_.load(std::memory_order_relaxed);
-  const Target target(root, entry->internal_key(), Side::kBeforeEqual);
+  const Target target(root, entry->internal_key(), Target::Side::kBeforeEqual);
   // The leaf of the last insertion, if this entry belongs there too.
   Leaf* leaf = last_leaf_;
   const bool is_near = target.hint > leaf->first_hint &&
@@ -489,7 +489,7 @@ void Skiplist::InsertBySplit(uint32_t position, const Entry* entry) {
     ChoosePivot(root);
     root = root_.load(std::memory_order_relaxed);
   }
-  const Target target(*root, entry->internal_key(), Side::kBeforeEqual);
+  const Target target(*root, entry->internal_key(), Target::Side::kBeforeEqual);
   const uint32_t height = RandomHeight(&random_state_);
   Path path;
   Leaf* const left = Descend(*root, target, path, height);
@@ -538,13 +538,13 @@ void Skiplist::Cursor::SeekToLast() {
 
 void Skiplist::Cursor::SeekAtOrAfter(std::string_view internal_key) {
   const Root* root = list_->root_.load(std::memory_order_acquire);
-  const Target target(*root, internal_key, Side::kBeforeEqual);
+  const Target target(*root, internal_key, Target::Side::kBeforeEqual);
   MoveBehind(root, Descend(*root, target), target);
 }
 
 void Skiplist::Cursor::SeekAtOrBefore(std::string_view internal_key) {
   const Root* root = list_->root_.load(std::memory_order_acquire);
-  MoveBefore(root, Target(*root, internal_key, Side::kBehindEqual));
+  MoveBefore(root, Target(*root, internal_key, Target::Side::kAfterEqual));
 }
 
 void Skiplist::Cursor::Next() {
@@ -552,7 +552,7 @@ void Skiplist::Cursor::Next() {
   if (position_ + 1 < CountOf(order_) && Take(position_ + 1)) return;
   // The leaf may have changed, and its root too.
   const Root* root = list_->root_.load(std::memory_order_acquire);
-  const Target target(*root, entry_->internal_key(), Side::kBehindEqual);
+  const Target target(*root, entry_->internal_key(), Target::Side::kAfterEqual);
   MoveBehind(root, root == root_ ? leaf_ : Descend(*root, target), target);
 }
 
@@ -560,7 +560,7 @@ void Skiplist::Cursor::Prev() {
   assert(entry_ != nullptr);
   if (position_ > 0 && Take(position_ - 1)) return;
   const Root* root = list_->root_.load(std::memory_order_acquire);
-  MoveBefore(root, Target(*root, entry_->internal_key(), Side::kBeforeEqual));
+  MoveBefore(root, Target(*root, entry_->internal_key(), Target::Side::kBeforeEqual));
 }
 
 // Moves to the entry at `position`.  False if its slot may now hold another one.

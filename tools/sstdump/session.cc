@@ -55,13 +55,12 @@ Outcome OutcomeOf(const absl::Status& status) {
 }
 
 std::string ToHex(std::string_view bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
   text.reserve(2 * bytes.size());
   for (const char c : bytes) {
     const auto byte = static_cast<uint8_t>(c);
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
+    text += lsm::kHexDigits[byte >> 4];
+    text += lsm::kHexDigits[byte & 15];
   }
   return text;
 }
