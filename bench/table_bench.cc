@@ -29,13 +29,13 @@
 
 #include "bench/or_die.h"
 #include "bench/workload.h"
-#include "lsm/base/epoch.h"
 #include "lsm/base/fences.h"
 #include "lsm/block/block.h"
 #include "lsm/memory_file_system.h"
 #include "lsm/table/block_cache.h"
 #include "lsm/table/table.h"
 #include "lsm/table/table_builder.h"
+#include "lsm/threads/epoch.h"
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "bench/peers/peer.h"
 #include "bench/peers/slice_cursor.h"
-#include "lsm/fs/mutex.h"
+#include "lsm/threads/mutex.h"
 
 namespace bench::peers {
 namespace {

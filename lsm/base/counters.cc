@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <new>
 
-#include "lsm/base/thread_index.h"
+#include "lsm/threads/thread_index.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
-#include "lsm/base/epoch.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/base/key_head.h"
+#include "lsm/threads/epoch.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {

@@ -17,8 +17,8 @@
 #include "bloom/core/abi.h"
 #include "lsm/base/counters.h"
 #include "lsm/compaction/picker.h"
-#include "lsm/fs/mutex.h"
 #include "lsm/options.h"
+#include "lsm/threads/mutex.h"
 #include "lsm/version/version.h"
 
 namespace lsm::inline TRELLIS_ABI {

@@ -43,7 +43,6 @@
 #include "lsm/compaction/level0_account.h"
 #include "lsm/events/event_queue.h"
 #include "lsm/explanation.h"
-#include "lsm/fs/mutex.h"
 #include "lsm/iterator.h"
 #include "lsm/options.h"
 #include "lsm/pace.h"
@@ -63,6 +62,7 @@
 #include "lsm/store/store_directory.h"
 #include "lsm/store/store_files.h"
 #include "lsm/table/block_cache.h"
+#include "lsm/threads/mutex.h"
 #include "lsm/version/manifest.h"
 #include "lsm/write_batch.h"
 

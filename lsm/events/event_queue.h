@@ -23,7 +23,7 @@
 #include "bloom/core/abi.h"
 #include "lsm/environment.h"
 #include "lsm/event_listener.h"
-#include "lsm/fs/mutex.h"
+#include "lsm/threads/mutex.h"
 
 namespace lsm::inline TRELLIS_ABI {
 

@@ -23,7 +23,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "bloom/core/abi.h"
-#include "lsm/fs/mutex.h"
+#include "lsm/threads/mutex.h"
 
 namespace lsm::inline TRELLIS_ABI {
 

@@ -16,8 +16,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
-#include "lsm/fs/mutex.h"
 #include "lsm/memory_file_system.h"
+#include "lsm/threads/mutex.h"
 
 namespace lsm::inline TRELLIS_ABI {
 

@@ -13,8 +13,8 @@
 #include "lsm/bytes/status.h"
 #include "lsm/fs/bare_name.h"
 #include "lsm/fs/file_names.h"
-#include "lsm/fs/mutex.h"
 #include "lsm/fs/posix_files.h"
+#include "lsm/threads/mutex.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {

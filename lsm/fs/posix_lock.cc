@@ -9,8 +9,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "lsm/bytes/status.h"
-#include "lsm/fs/mutex.h"
 #include "lsm/fs/posix_files.h"
+#include "lsm/threads/mutex.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {

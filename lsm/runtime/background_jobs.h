@@ -28,9 +28,9 @@
 #include "lsm/base/counters.h"
 #include "lsm/event_listener.h"
 #include "lsm/events/event_queue.h"
-#include "lsm/fs/mutex.h"
 #include "lsm/runtime/failures.h"
 #include "lsm/scheduler.h"
+#include "lsm/threads/mutex.h"
 
 namespace lsm::inline TRELLIS_ABI {
 

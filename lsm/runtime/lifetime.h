@@ -22,10 +22,10 @@
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
 #include "lsm/events/event_queue.h"
-#include "lsm/fs/mutex.h"
 #include "lsm/pace.h"
 #include "lsm/reports.h"
 #include "lsm/runtime/background_jobs.h"
+#include "lsm/threads/mutex.h"
 
 namespace lsm::inline TRELLIS_ABI {
 

@@ -21,13 +21,13 @@
 #include "bloom/core/abi.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/events/event_queue.h"
-#include "lsm/fs/mutex.h"
 #include "lsm/runtime/background_jobs.h"
 #include "lsm/runtime/lifetime.h"
 #include "lsm/runtime/read_view.h"
 #include "lsm/scheduler.h"
 #include "lsm/store/obsolete_files.h"
 #include "lsm/store/store_directory.h"
+#include "lsm/threads/mutex.h"
 
 namespace lsm::inline TRELLIS_ABI {
 

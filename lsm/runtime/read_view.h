@@ -9,9 +9,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "bloom/core/abi.h"
-#include "lsm/base/epoch.h"
-#include "lsm/fs/mutex.h"
 #include "lsm/memtable/memtable.h"
+#include "lsm/threads/epoch.h"
+#include "lsm/threads/mutex.h"
 #include "lsm/version/version.h"
 
 namespace lsm::inline TRELLIS_ABI {

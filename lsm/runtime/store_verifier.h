@@ -26,7 +26,6 @@
 #include "lsm/base/counters.h"
 #include "lsm/compaction/job_context.h"
 #include "lsm/events/event_queue.h"
-#include "lsm/fs/mutex.h"
 #include "lsm/pace.h"
 #include "lsm/reports.h"
 #include "lsm/runtime/background_jobs.h"
@@ -37,6 +36,7 @@
 #include "lsm/store/manifest_keeper.h"
 #include "lsm/store/pacer.h"
 #include "lsm/store/store_directory.h"
+#include "lsm/threads/mutex.h"
 
 namespace lsm::inline TRELLIS_ABI {
 

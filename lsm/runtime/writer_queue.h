@@ -19,8 +19,8 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
-#include "lsm/fs/mutex.h"
 #include "lsm/scheduler.h"
+#include "lsm/threads/mutex.h"
 #include "lsm/write_batch.h"
 
 namespace lsm::inline TRELLIS_ABI {

@@ -36,8 +36,8 @@
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
 #include "lsm/file_system.h"
-#include "lsm/fs/mutex.h"
 #include "lsm/log/log_writer.h"
+#include "lsm/threads/mutex.h"
 
 namespace lsm::inline TRELLIS_ABI {
 

@@ -26,9 +26,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
-#include "lsm/fs/mutex.h"
 #include "lsm/store/store_directory.h"
 #include "lsm/store/store_files.h"
+#include "lsm/threads/mutex.h"
 #include "lsm/version/manifest.h"
 #include "lsm/version/version_edit.h"
 

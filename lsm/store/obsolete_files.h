@@ -12,7 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "bloom/core/abi.h"
 #include "lsm/file_system.h"
-#include "lsm/fs/mutex.h"
+#include "lsm/threads/mutex.h"
 #include "lsm/version/version.h"
 
 namespace lsm::inline TRELLIS_ABI {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "lsm/bytes/status.h"
-#include "lsm/fs/mutex.h"
 #include "lsm/table/table_claims.h"
+#include "lsm/threads/mutex.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {

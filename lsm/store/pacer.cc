@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "lsm/bytes/status.h"
-#include "lsm/fs/thread_scheduler.h"
+#include "lsm/threads/thread_scheduler.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {

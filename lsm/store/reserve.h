@@ -32,8 +32,8 @@
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
 #include "lsm/file_system.h"
-#include "lsm/fs/mutex.h"
 #include "lsm/options.h"
+#include "lsm/threads/mutex.h"
 
 namespace lsm::inline TRELLIS_ABI {
 

@@ -10,8 +10,8 @@
 #include "lsm/bytes/status.h"
 #include "lsm/fs/bare_name.h"
 #include "lsm/fs/file_names.h"
-#include "lsm/fs/thread_scheduler.h"
 #include "lsm/store/store_files.h"
+#include "lsm/threads/thread_scheduler.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {

@@ -18,11 +18,11 @@
 
 #include "absl/base/thread_annotations.h"
 #include "bloom/core/abi.h"
-#include "lsm/base/epoch.h"
 #include "lsm/block/block.h"
 #include "lsm/block/block_memory.h"
 #include "lsm/block/signposts.h"
-#include "lsm/fs/mutex.h"
+#include "lsm/threads/epoch.h"
+#include "lsm/threads/mutex.h"
 
 namespace lsm::inline TRELLIS_ABI {
 

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "bloom/hash.h"
-#include "lsm/base/epoch.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "lsm/table/block_reads.h"
+#include "lsm/threads/epoch.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {

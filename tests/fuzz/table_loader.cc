@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "bloom/filter_policy.h"
-#include "lsm/base/epoch.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/table/block_cache.h"
 #include "lsm/table/table.h"
 #include "lsm/table/table_builder.h"
+#include "lsm/threads/epoch.h"
 #include "tests/bloom/use_loaded.h"
 #include "tests/fuzz/files.h"
 #include "tests/fuzz/loaders.h"

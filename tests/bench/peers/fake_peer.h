@@ -11,7 +11,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "bench/peers/peer.h"
-#include "lsm/fs/mutex.h"
+#include "lsm/threads/mutex.h"
 
 namespace bench::peers {
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "lsm/fs/mutex.h"
-#include "lsm/fs/thread_scheduler.h"
+#include "lsm/threads/mutex.h"
+#include "lsm/threads/thread_scheduler.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/support/status_matchers.h"
 

@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "lsm/base/epoch.h"
 #include "lsm/db.h"
-#include "lsm/fs/thread_scheduler.h"
+#include "lsm/threads/epoch.h"
+#include "lsm/threads/thread_scheduler.h"
 #include "tests/lsm/engine/world.h"
 #include "tests/support/status_matchers.h"
 

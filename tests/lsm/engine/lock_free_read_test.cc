@@ -14,8 +14,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "lsm/db.h"
-#include "lsm/fs/mutex.h"
-#include "lsm/fs/thread_scheduler.h"
+#include "lsm/threads/mutex.h"
+#include "lsm/threads/thread_scheduler.h"
 #include "tests/lsm/engine/world.h"
 #include "tests/support/status_matchers.h"
 

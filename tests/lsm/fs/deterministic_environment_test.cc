@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "lsm/fs/mutex.h"
 #include "lsm/scheduler.h"
+#include "lsm/threads/mutex.h"
 
 namespace testing_support {
 namespace {

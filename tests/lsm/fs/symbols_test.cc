@@ -61,7 +61,7 @@ const std::set<std::string_view> kHarmless = {
     "memmove",
     "memset",
     "pow",
-    "pthread_mutex_lock",  // lsm/fs/mutex.h; a long wait asks the scheduler
+    "pthread_mutex_lock",  // lsm/threads/mutex.h; a long wait asks the scheduler
     "pthread_mutex_trylock",
     "pthread_mutex_unlock",
     "pthread_self",  // events/event_queue.h: whether a callback makes the call
@@ -72,7 +72,7 @@ const std::set<std::string_view> kHarmless = {
     "strcmp",
     "strlen",
     "strtol",
-    "sched_yield",  // base/epoch.cc, where an object is to be freed that a reader still uses
+    "sched_yield",  // threads/epoch.cc, where an object is to be freed that a reader still uses
     "madvise",      // bloom/core/bits.cc: huge pages for large filters
     "LZ4_compress_default",
     "LZ4_decompress_safe"};

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "lsm/base/epoch.h"
+#include "lsm/threads/epoch.h"
 #include "tests/lsm/runtime/runtime_world.h"
 #include "tests/support/status_matchers.h"
 

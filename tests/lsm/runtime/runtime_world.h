@@ -10,9 +10,9 @@
 
 #include "lsm/base/counters.h"
 #include "lsm/events/event_queue.h"
-#include "lsm/fs/mutex.h"
 #include "lsm/runtime/background_jobs.h"
 #include "lsm/runtime/lifetime.h"
+#include "lsm/threads/mutex.h"
 #include "tests/lsm/engine/narrow_scheduler.h"
 #include "tests/lsm/engine/world.h"
 

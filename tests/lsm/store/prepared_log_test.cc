@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "lsm/fs/thread_scheduler.h"
 #include "lsm/store/log_set.h"
+#include "lsm/threads/thread_scheduler.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/support/status_matchers.h"
 

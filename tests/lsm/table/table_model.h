@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "lsm/base/epoch.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/table/table.h"
 #include "lsm/table/table_builder.h"
+#include "lsm/threads/epoch.h"
 #include "tests/lsm/table/table_files.h"
 
 namespace lsm {

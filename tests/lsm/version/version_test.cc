@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "lsm/base/epoch.h"
 #include "lsm/bytes/status.h"
+#include "lsm/threads/epoch.h"
 #include "tests/lsm/table/forgetful_policy.h"
 #include "tests/lsm/version/table_maker.h"
 #include "tests/support/status_matchers.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "lsm/base/epoch.h"
 #include "lsm/bytes/status.h"
+#include "lsm/threads/epoch.h"
 #include "lsm/version/version.h"
 #include "tests/lsm/version/table_maker.h"
 #include "tests/support/status_matchers.h"

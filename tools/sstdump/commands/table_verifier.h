@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "lsm/fs/mutex.h"
+#include "lsm/threads/mutex.h"
 #include "tools/sstdump/commands/verify.h"
 #include "tools/sstdump/session.h"
 #include "tools/sstdump/store/target.h"

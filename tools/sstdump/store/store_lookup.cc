@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "lsm/base/counters.h"
-#include "lsm/base/epoch.h"
 #include "lsm/bytes/status.h"
+#include "lsm/threads/epoch.h"
 #include "lsm/version/version.h"
 #include "tools/sstdump/layout.h"
 #include "tools/sstdump/store/log_replay.h"

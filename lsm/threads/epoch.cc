@@ -1,4 +1,4 @@
-#include "lsm/base/epoch.h"
+#include "lsm/threads/epoch.h"
 
 #include <algorithm>
 #include <limits>

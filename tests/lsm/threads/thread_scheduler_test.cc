@@ -1,4 +1,4 @@
-#include "lsm/fs/thread_scheduler.h"
+#include "lsm/threads/thread_scheduler.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "lsm/fs/mutex.h"
+#include "lsm/threads/mutex.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {

@@ -12,8 +12,8 @@
 // The idea is from Fraser, "Practical lock-freedom" (2004), section 5.2.3.  Here a reader publishes
 // the epoch in which it entered.  A retired object can be freed when all published epochs are later
 // than its own.
-#ifndef TRELLIS_LSM_BASE_EPOCH_H_
-#define TRELLIS_LSM_BASE_EPOCH_H_
+#ifndef TRELLIS_LSM_THREADS_EPOCH_H_
+#define TRELLIS_LSM_THREADS_EPOCH_H_
 
 #include <atomic>
 #include <cstdint>
@@ -122,4 +122,4 @@ class RetireList {
 
 }  // namespace lsm
 
-#endif  // TRELLIS_LSM_BASE_EPOCH_H_
+#endif  // TRELLIS_LSM_THREADS_EPOCH_H_

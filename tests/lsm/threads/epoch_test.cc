@@ -1,4 +1,4 @@
-#include "lsm/base/epoch.h"
+#include "lsm/threads/epoch.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "lsm/base/thread_index.h"
+#include "lsm/threads/thread_index.h"
 
 namespace lsm {
 namespace {

@@ -4,8 +4,8 @@
 // Not absl::Mutex: Debian builds it with deadlock detection, so every call takes one lock of the
 // whole process and looks the mutex up in a table.  (A put locks twice; caching a block locks
 // several times.) ThreadSanitizer finds lock-order inversions instead.
-#ifndef TRELLIS_LSM_FS_MUTEX_H_
-#define TRELLIS_LSM_FS_MUTEX_H_
+#ifndef TRELLIS_LSM_THREADS_MUTEX_H_
+#define TRELLIS_LSM_THREADS_MUTEX_H_
 
 #include <condition_variable>
 #include <mutex>
@@ -59,4 +59,4 @@ class CondVar {
 
 }  // namespace lsm
 
-#endif  // TRELLIS_LSM_FS_MUTEX_H_
+#endif  // TRELLIS_LSM_THREADS_MUTEX_H_

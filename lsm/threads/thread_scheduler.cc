@@ -1,4 +1,4 @@
-#include "lsm/fs/thread_scheduler.h"
+#include "lsm/threads/thread_scheduler.h"
 
 #include <algorithm>
 #include <array>
@@ -17,7 +17,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "lsm/bytes/status.h"
-#include "lsm/fs/mutex.h"
+#include "lsm/threads/mutex.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {

@@ -1,4 +1,4 @@
-#include "lsm/base/thread_index.h"
+#include "lsm/threads/thread_index.h"
 
 #include <functional>
 #include <limits>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "lsm/fs/mutex.h"
+#include "lsm/threads/mutex.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {

@@ -1,6 +1,6 @@
 // The scheduler that a store starts for itself (lsm/scheduler.h): threads for each lane.
-#ifndef TRELLIS_LSM_FS_THREAD_SCHEDULER_H_
-#define TRELLIS_LSM_FS_THREAD_SCHEDULER_H_
+#ifndef TRELLIS_LSM_THREADS_THREAD_SCHEDULER_H_
+#define TRELLIS_LSM_THREADS_THREAD_SCHEDULER_H_
 
 #include <memory>
 
@@ -25,4 +25,4 @@ absl::StatusOr<std::unique_ptr<Scheduler>> NewThreadScheduler(const ThreadCounts
 
 }  // namespace lsm
 
-#endif  // TRELLIS_LSM_FS_THREAD_SCHEDULER_H_
+#endif  // TRELLIS_LSM_THREADS_THREAD_SCHEDULER_H_
