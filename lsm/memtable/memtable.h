@@ -13,8 +13,8 @@
 
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
+#include "lsm/base/inner_iterator.h"
 #include "lsm/base/internal_key.h"
-#include "lsm/base/merging_iterator.h"
 #include "lsm/memtable/arena.h"
 #include "lsm/memtable/skiplist.h"
 

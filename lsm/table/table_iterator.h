@@ -16,7 +16,7 @@
 
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
-#include "lsm/base/merging_iterator.h"
+#include "lsm/base/inner_iterator.h"
 #include "lsm/block/block_io.h"
 #include "lsm/block/block_iterator.h"
 #include "lsm/table/block_cache.h"
