@@ -49,7 +49,6 @@ void AddChoices(CommandLine* line, RawArguments* raw) {
       ->check(CLI::IsMember(kCaches));
   line->AddList("--threads", &raw->threads, "1, 2")->check(CLI::Range(1, 2));
   std::vector<std::string> names;
-  names.reserve(std::size(kTasks));
   for (const TaskInfo& task : kTasks) names.push_back(task.name);
   // Some names contain a comma.
   line->AddList("--workloads", &raw->workloads, "Names, separated by semicolons")

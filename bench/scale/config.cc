@@ -23,7 +23,6 @@ std::string CheckSize(const std::string& text) {
 
 std::vector<uint64_t> SizesOf(const std::vector<std::string>& texts, bool full) {
   std::vector<uint64_t> sizes;
-  sizes.reserve(texts.size());
   for (const std::string& text : texts) sizes.push_back(*ParseCount(text));
   if (sizes.empty()) {
     for (const uint64_t millions : {1, 2, 5, 10, 20, 50}) sizes.push_back(millions * kMillion);
