@@ -56,7 +56,7 @@ class Channels {
       // Release: the next thread that takes it sees what this thread did to it.
       if (place.compare_exchange_strong(empty, channel.get(), std::memory_order_release,
                                         std::memory_order_relaxed)) {
-        channel.release();
+        static_cast<void>(channel.release());  // the place has it
         return;
       }
     }

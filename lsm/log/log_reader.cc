@@ -30,7 +30,7 @@ bool BeginsAsLog(std::string_view head) {
 bool IsOneByteFromLogHeader(std::string head) {
   if (head.back() == '\0') return false;  // the write stopped just before this byte
   for (char& byte : head) {
-    const int was = byte;
+    const auto was = static_cast<unsigned char>(byte);
     for (int change = 1; change < 256; ++change) {
       byte = static_cast<char>(was ^ change);
       LogHeader ignored;

@@ -1,7 +1,5 @@
 #include "lsm/runtime/reserves.h"
 
-#include <utility>
-
 #include "lsm/bytes/status.h"
 #include "lsm/events/job_events.h"
 
@@ -73,7 +71,7 @@ void Reserves::NoteSpace() {
   SpaceChange event;
   event.puts_refused = are_refused;
   event.reserve_bytes = reserve_.held_bytes();
-  events_.Add(std::move(event));
+  events_.Add(event);
 }
 
 }  // namespace lsm

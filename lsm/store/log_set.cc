@@ -122,10 +122,9 @@ void LogSet::Remove(uint64_t number) {
 // Their entries are in tables: how the files end no longer matters, and what cannot be removed goes
 // at the next opening.
 void LogSet::RemoveFiles(Logs logs) {
-  for (auto& [old, log] : logs) {
-    log.writer.reset();
-    const uint64_t number_of_file = old;
-    CatchOutOfMemory([&] { return directory_->Remove(LogFileName(number_of_file)); }).IgnoreError();
+  for (auto& log : logs) {
+    log.second.writer.reset();
+    CatchOutOfMemory([&] { return directory_->Remove(LogFileName(log.first)); }).IgnoreError();
   }
 }
 

@@ -178,7 +178,7 @@ void ShowUnusable(const Target& target, const lsm::Table& table, Session* sessio
             ? std::string("no filter: every lookup within the key range reads a block")
             : Concat("filter ", NameOf(table.filter_presence()), ": every answer is \"maybe\"")));
   }
-  if (const absl::Status status = table.filter_status(); !status.ok())
+  if (const absl::Status& status = table.filter_status(); !status.ok())
     session->Fail(status, target);
   if (table.filter_presence() == lsm::FilterPresence::kUnknown) {
     session->Note(Concat(lsm::Escape(target.path), ": ", UnknownFilterText(table)));

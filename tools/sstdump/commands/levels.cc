@@ -129,7 +129,7 @@ TableRow ReadTable(const StoreFiles& files, const PlacedTable& placed, Session* 
 
 std::string NumberOrDash(double number) { return number == 0 ? "-" : ReadableNumber(number); }
 
-std::string OrDash(std::string text) { return text.empty() ? "-" : text; }
+std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; }
 
 // The reason's name, without its explanation.
 std::string ReasonName(const std::string& reason) {
