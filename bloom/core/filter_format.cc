@@ -112,7 +112,7 @@ void Judge(const KindRules& rules, ParsedFilter& parsed) {
   if (header.version != rules.version) {
     parsed.state = FilterState::kUnknown;
     parsed.problem = Concat("version ", header.version,
-                                  " of its kind is unknown, this library reads ", rules.version);
+                            " of its kind is unknown, this library reads ", rules.version);
     return;
   }
   if (header.shape.detail != 0 && !rules.has_detail) {
@@ -121,8 +121,8 @@ void Judge(const KindRules& rules, ParsedFilter& parsed) {
     return;
   }
   if (header.line_bytes_log2 != rules.line_bytes_log2) {
-    parsed.problem = Concat("has lines of 2^", header.line_bytes_log2, " bytes, not 2^",
-                                  rules.line_bytes_log2);
+    parsed.problem =
+        Concat("has lines of 2^", header.line_bytes_log2, " bytes, not 2^", rules.line_bytes_log2);
   } else if (absl::Status status = CheckTargetFpp(header.target_fpp); !status.ok()) {
     parsed.problem = std::string(MessageOf(status));
   } else if (header.shape.size == 0 && header.key_count != 0) {
@@ -136,9 +136,8 @@ void Judge(const KindRules& rules, ParsedFilter& parsed) {
 
 absl::Status CheckIsKind(const KindRules& rules, uint8_t tag, ParsedFilter& parsed) {
   if (parsed.state == FilterState::kUsable && parsed.header.kind != tag) {
-    return absl::InvalidArgumentError(Concat("filter is of kind ", parsed.header.kind,
-                                                   ", not ", tag, " (", std::string(rules.name),
-                                                   ")"));
+    return absl::InvalidArgumentError(Concat("filter is of kind ", parsed.header.kind, ", not ",
+                                             tag, " (", std::string(rules.name), ")"));
   }
   Judge(rules, parsed);
   switch (parsed.state) {

@@ -98,7 +98,8 @@ TEST_F(CommandLineTest, MessagesAdvise) {
   EXPECT_THAT(Run({"info"}).err, Not(HasSubstr("must follow --")));
   EXPECT_THAT(Run({"scan", "--limit", "-1", "x"}).err, Not(HasSubstr("must follow --")));
   EXPECT_THAT(Run({"info", "--json"}).err, Not(HasSubstr("must follow --")));
-  EXPECT_THAT(Run({"scan", "--color=never", "--limit=x", "y"}).err, Not(HasSubstr("must follow --")));
+  EXPECT_THAT(Run({"scan", "--color=never", "--limit=x", "y"}).err,
+              Not(HasSubstr("must follow --")));
 }
 
 TEST_F(CommandLineTest, KeyComesAfterThePaths) {
