@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "lsm/bytes/escape.h"
+
 namespace bench {
 namespace {
 
