@@ -64,10 +64,10 @@ void Lower(PackedArray& counters, const DistinctProbes& cells, uint64_t by) {
 }
 
 // Cuts a payload into its parts.  REQUIRES: it is empty, or as long as the parts together.
-struct Parts {
+struct Sections {
   std::span<const uint8_t> counters, moved, marks;
 };
-Parts Cut(const Shape& shape, std::span<const uint8_t> payload) {
+Sections Cut(const Shape& shape, std::span<const uint8_t> payload) {
   if (payload.empty() || MethodOf(shape) != SpectralMethod::kRecurringMinimum)
     return {payload, {}, {}};
   const uint64_t counters = PackedBytes(shape.size, CounterBitsOf(shape));
@@ -120,7 +120,7 @@ absl::StatusOr<SpectralFilter> SpectralFilter::Load(std::string_view bytes) {
 absl::StatusOr<SpectralFilter> SpectralFilter::Of(const FilterHeader& header,
                                                   std::span<const uint8_t> payload) {
   const Shape& shape = header.shape;
-  const Parts parts = Cut(shape, payload);
+  const Sections parts = Cut(shape, payload);
   TRELLIS_ASSIGN_OR_RETURN(PackedArray counters,
                            ArrayOf(shape.size, CounterBitsOf(shape), parts.counters));
   SpectralFilter filter(header, std::move(counters));
@@ -155,7 +155,7 @@ std::string SpectralFilter::Problem(const Shape& shape, std::span<const uint8_t>
     return Concat("has ", payload.size(), " bytes for two filters of ", shape.size, " counters of ",
                   bits, " bits and half as many");
   }
-  const Parts parts = Cut(shape, payload);
+  const Sections parts = Cut(shape, payload);
   std::string problem = PackedProblem(shape.size, bits, parts.counters);
   if (problem.empty()) problem = PackedProblem(MovedSizeOf(shape.size), bits, parts.moved);
   if (problem.empty()) problem = PackedProblem(shape.size, 1, parts.marks);

@@ -40,8 +40,8 @@ function(trellis_component name)
   trellis_compile_as_library(trellis_${name})
   target_link_libraries(trellis_${name} PUBLIC trellis_flags ${ARG_DEPS})
   trellis_precompile(trellis_${name})
-  # Sources that share their headers compile faster together.  Not those of bloom: each kind of filter names its
-  # functions alike.  Nor those of fs and threads: symbols_test knows their objects by the names of the sources.
+  # Sources that share their headers compile faster together.  bloom chooses those itself.  Not those of fs and
+  # threads: symbols_test knows their objects by the names of the sources.
   if(TRELLIS_PRECOMPILE AND NOT name MATCHES "^(bloom|fs|threads)$")
     set_target_properties(trellis_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
   endif()
