@@ -183,7 +183,7 @@ Complaints ExamplesSayHowTheyAreBuilt(const Tree& tree) {
 Complaints TheFrontPageIsShort(const Tree& tree) {
   constexpr size_t kLinesMax = 150;
   const auto page = tree.find("README.md");
-  if (page == tree.end()) return {"README.md: is not there"};
+  if (page == tree.end()) return {"README.md: does not exist"};
   const size_t count = Lines(page->second).size();
   Complaints complaints;
   if (count > kLinesMax) {

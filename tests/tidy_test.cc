@@ -341,7 +341,7 @@ Complaints NothingIsTooLong(const Tree& tree) {
 // Each experiment that stays as an option is paid for by every user: there are few.
 Complaints OptionsAreFew(const Tree& tree) {
   const auto options = tree.find("lsm/options.h");
-  if (options == tree.end()) return {"lsm/options.h: is not there"};
+  if (options == tree.end()) return {"lsm/options.h: does not exist"};
   const size_t begin = options->second.find("struct Options {\n");
   const size_t end = options->second.find("\n};", begin);
   if (begin == std::string::npos || end == std::string::npos)

@@ -45,7 +45,7 @@
 //   - P drops a tombstone only if V has no older version of its key outside P's tables.  Other
 //     plans only move entries that V had, and add newer ones.  So no older version can appear.
 //
-// Rule 2 speaks of hulls, not of outputs, because nobody knows beforehand where an output ends.
+// Rule 2 speaks of hulls, not of outputs, because a plan cannot know where its outputs will end.
 // Within the hull, a table that P does not take may leave the level, but none may arrive.
 //
 // Readers pay for level 0 too.  A lookup asks each of its tables whose range holds the key, and a

@@ -20,6 +20,6 @@ int main() {
 
   auto banana = db.Get("banana");  // a status; then a value, or none
   if (!written.ok() || !banana.ok()) return std::cerr << written << banana.status() << "\n", 1;
-  std::cout << "banana: " << banana->value_or("not there") << "\n";
+  std::cout << "banana: " << banana->value_or("not found") << "\n";
   std::cout << db.Explain("banana")->ToText();  // which filter said no
 }

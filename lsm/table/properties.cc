@@ -60,14 +60,20 @@ constexpr Property kProperties[] = {
 static_assert(std::ranges::is_sorted(kProperties, {}, &Property::name));
 
 // A member of TableProperties without a row above does not compile.
-constexpr size_t BytesOfMembers() {
-  size_t bytes = sizeof(P::others) + sizeof(P::missing);
-  for (const Property& property : kProperties) {
-    bytes += std::visit([]<class T>(T P::*) { return (sizeof(T) + 7) / 8 * 8; }, property.member);
+struct Anything {
+  template <class T>
+  operator T() const;
+};
+template <class T, class... Members>
+consteval size_t CountMembers() {
+  if constexpr (requires { T{Members{}..., Anything{}}; }) {
+    return CountMembers<T, Members..., Anything>();
+  } else {
+    return sizeof...(Members);
   }
-  return bytes;
 }
-static_assert(sizeof(TableProperties) == BytesOfMembers(),
+constexpr size_t kOtherMembers = 2;  // others, missing
+static_assert(CountMembers<P>() == std::size(kProperties) + kOtherMembers,
               "kProperties lacks a member of TableProperties");
 
 // A value in the file.

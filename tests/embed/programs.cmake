@@ -19,7 +19,7 @@ if(TARGET Trellis::lsm)
   embedded(fruit_20 ../../lsm/examples/fruit.cc 20 Trellis::lsm)
   embedded(fruit_23 ../../lsm/examples/fruit.cc 23 Trellis::lsm)
   set_tests_properties(fruit_20 fruit_23 PROPERTIES
-    PASS_REGULAR_EXPRESSION "banana: not there" RESOURCE_LOCK fruit.store)
+    PASS_REGULAR_EXPRESSION "banana: not found" RESOURCE_LOCK fruit.store)
   # The version in the package or project must equal that of the header and the library.
   embedded(use_everything use_everything.cc 20 Trellis::lsm)
   target_compile_definitions(use_everything PRIVATE EXPECTED_VERSION="${expected_version}")

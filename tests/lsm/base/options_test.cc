@@ -4,10 +4,12 @@
 
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <vector>
 
 #include "bloom/catalog.h"
+#include "lsm/base/compaction_styles.h"
 #include "lsm/filters/filter_choice.h"
 #include "tests/support/status_matchers.h"
 
@@ -123,6 +125,12 @@ TEST(OptionsTest, ShowsWrongValuesWithTheirRange) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("standard"), HasSubstr("blocked"), HasSubstr("\"by-level\""),
                              HasSubstr("\"none\""))));
+}
+
+TEST(CompactionStylesTest, ListHasEveryStyle) {
+  for (const CompactionStyle style : kCompactionStyles) EXPECT_STRNE(NameOf(style), "?");
+  // A style after the last of the list would have a name.
+  EXPECT_STREQ(NameOf(static_cast<CompactionStyle>(std::size(kCompactionStyles))), "?");
 }
 
 TEST(OptionsTest, AcceptsGoalsWithinTheirRanges) {

@@ -16,19 +16,19 @@ mkdir fruit && cp $docs/lsm/examples/fruit.cc fruit && cd fruit
 command=$(sed -n '/^g++ /s/ *#.*//p' $docs/README.md)
 eval "$command"
 ./a.out | tee answer
-grep 'banana: not there' answer
+grep 'banana: not found' answer
 sstdump verify fruit.store
 echo "== libtrellis-dev: $command"
 sed -n '/^```cmake/,/^```/{/^```/!p}' $docs/README.md >CMakeLists.txt
-cmake -B built && cmake --build built && built/fruit | grep 'banana: not there'
+cmake -B built && cmake --build built && built/fruit | grep 'banana: not found'
 echo '== libtrellis-dev: find_package(Trellis)'
 g++ -std=c++20 fruit.cc -o linked -Wl,-Bstatic $(pkg-config --cflags --libs --static trellis) -Wl,-Bdynamic
-./linked | grep 'banana: not there'
+./linked | grep 'banana: not found'
 ldd linked | grep 'trellis\|absl' && exit 1
 echo '== libtrellis-dev: the archives'
 
 apt-get purge -y libtrellis-dev
-./a.out | grep 'banana: not there'
+./a.out | grep 'banana: not found'
 echo '== libtrellis: the program runs without the development files'
 
 apt-get purge -y 'libtrellis*' trellis-tools
