@@ -13,7 +13,6 @@
 #define TRELLIS_BLOOM_FILTER_POLICY_H_
 
 #include <cassert>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>

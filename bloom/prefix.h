@@ -27,7 +27,6 @@
 #ifndef TRELLIS_BLOOM_PREFIX_H_
 #define TRELLIS_BLOOM_PREFIX_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>

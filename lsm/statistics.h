@@ -9,7 +9,6 @@
 #include <array>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "bloom/core/abi.h"
 #include "lsm/histogram.h"

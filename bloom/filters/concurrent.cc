@@ -4,7 +4,6 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <cstddef>
 #include <cstring>
 #include <vector>
 

@@ -31,7 +31,6 @@
 #include "bloom/core/filter_format.h"
 #include "bloom/core/shape.h"
 #include "bloom/core/status.h"
-#include "bloom/filters/parts.h"
 #include "bloom/hash.h"
 
 namespace bloom::inline TRELLIS_ABI {

@@ -42,7 +42,6 @@
 #ifndef TRELLIS_BLOOM_LITERATURE_RETOUCHED_H_
 #define TRELLIS_BLOOM_LITERATURE_RETOUCHED_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>

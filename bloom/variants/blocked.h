@@ -21,7 +21,6 @@
 #define TRELLIS_BLOOM_VARIANTS_BLOCKED_H_
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>

@@ -8,7 +8,6 @@
 #include <memory>
 #include <new>
 #include <numeric>
-#include <type_traits>
 #include <utility>
 
 #include "bloom/core/bits.h"

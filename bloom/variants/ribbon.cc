@@ -1,7 +1,6 @@
 #include "bloom/variants/ribbon.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 

@@ -17,7 +17,6 @@
 #define TRELLIS_BLOOM_VARIANTS_SPLIT_BLOCK_H_
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>

@@ -8,7 +8,6 @@
 #ifndef TRELLIS_BLOOM_VARIANTS_STANDARD_H_
 #define TRELLIS_BLOOM_VARIANTS_STANDARD_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>

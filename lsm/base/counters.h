@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 #include "bloom/core/abi.h"
 #include "lsm/base/counter_list.h"

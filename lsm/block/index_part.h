@@ -5,7 +5,6 @@
 #ifndef TRELLIS_LSM_BLOCK_INDEX_PART_H_
 #define TRELLIS_LSM_BLOCK_INDEX_PART_H_
 
-#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <optional>

@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <new>
-#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"

@@ -1,5 +1,4 @@
 // Engine: how the store recovers from failures without being opened again.
-#include <string>
 #include <utility>
 
 #include "lsm/bytes/status.h"

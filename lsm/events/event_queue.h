@@ -8,7 +8,6 @@
 #define TRELLIS_LSM_EVENTS_EVENT_QUEUE_H_
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>

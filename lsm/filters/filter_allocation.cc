@@ -1,7 +1,6 @@
 #include "lsm/filters/filter_allocation.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "bloom/core/filter_format.h"

@@ -1,7 +1,6 @@
 #include "lsm/filters/filter_choice.h"
 
 #include "absl/status/status.h"
-#include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
 namespace lsm::inline TRELLIS_ABI {

@@ -1,7 +1,6 @@
 #include "lsm/memory_file_system.h"
 
 #include <cassert>
-#include <cstring>
 #include <optional>
 #include <utility>
 

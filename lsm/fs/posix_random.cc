@@ -2,7 +2,6 @@
 #include <sys/random.h>
 
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 
 #include "lsm/environment.h"

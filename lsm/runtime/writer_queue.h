@@ -10,7 +10,6 @@
 #ifndef TRELLIS_LSM_RUNTIME_WRITER_QUEUE_H_
 #define TRELLIS_LSM_RUNTIME_WRITER_QUEUE_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <string>

@@ -1,6 +1,5 @@
 #include "lsm/store/destroy.h"
 
-#include <memory>
 #include <optional>
 #include <set>
 #include <vector>

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <utility>
 
 #include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"

@@ -5,7 +5,6 @@
 #define TRELLIS_LSM_STORE_OPEN_TABLES_H_
 
 #include <array>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"

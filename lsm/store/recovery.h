@@ -19,15 +19,11 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
 #include "lsm/file_system.h"
-#include "lsm/options.h"
 #include "lsm/reports.h"
 #include "lsm/store/memtable_filler.h"
 #include "lsm/store/store_directory.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
-#include <new>
 
 #include "lsm/table/partitions.h"
 

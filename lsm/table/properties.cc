@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <iterator>
 #include <variant>
-#include <vector>
 
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/escape.h"

@@ -36,7 +36,6 @@
 #include "lsm/block/signposts.h"
 #include "lsm/explanation.h"
 #include "lsm/file_system.h"
-#include "lsm/options.h"
 #include "lsm/table/block_cache.h"
 #include "lsm/table/partitions.h"
 #include "lsm/table/properties.h"

@@ -2,7 +2,6 @@
 
 #include "lsm/base/internal_key.h"
 #include "lsm/bytes/coding.h"
-#include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "lsm/limits.h"
 #include "lsm/statistics.h"

@@ -10,6 +10,7 @@
 #include "lsm/fs/file_names.h"
 #include "lsm/memory_file_system.h"
 #include "tests/tools/sample_store.h"
+#include "tools/sstdump/store/absent_keys.h"
 #include "tools/sstdump/store/table_file.h"
 
 namespace tools {

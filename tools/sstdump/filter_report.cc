@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <string_view>
 
 #include "bloom/core/bits.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "lsm/table/table_walk.h"
-#include "tools/sstdump/layout.h"
 #include "tools/sstdump/session.h"
+#include "tools/sstdump/store/absent_keys.h"
 #include "tools/sstdump/store/table_file.h"
 
 namespace tools {

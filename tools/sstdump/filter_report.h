@@ -3,15 +3,12 @@
 #define TRELLIS_TOOLS_SSTDUMP_FILTER_REPORT_H_
 
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "bloom/filter_policy.h"
 #include "lsm/bytes/wilson_interval.h"
 #include "lsm/table/table.h"
-#include "tools/sstdump/store/absent_keys.h"
 
 namespace tools {
 

@@ -1,7 +1,6 @@
 #include "tools/sstdump/run.h"
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <optional>
 #include <set>

@@ -8,7 +8,6 @@
 #include <functional>
 #include <ostream>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "lsm/file_system.h"

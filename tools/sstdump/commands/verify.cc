@@ -8,7 +8,6 @@
 #include "lsm/version/manifest.h"
 #include "tools/sstdump/commands/commands.h"
 #include "tools/sstdump/commands/table_verifier.h"
-#include "tools/sstdump/layout.h"
 
 namespace tools {
 namespace {

@@ -1,6 +1,5 @@
 #include "tools/sstdump/store/table_file.h"
 
-#include <cassert>
 #include <utility>
 
 #include "lsm/block/block.h"
@@ -8,7 +7,6 @@
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
-#include "tools/sstdump/layout.h"
 
 namespace tools {
 namespace {

@@ -2,7 +2,6 @@
 #ifndef TRELLIS_TOOLS_SSTDUMP_STORE_TABLE_FILE_H_
 #define TRELLIS_TOOLS_SSTDUMP_STORE_TABLE_FILE_H_
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
