@@ -7,7 +7,7 @@ namespace lsm::inline TRELLIS_ABI {
 
 absl::Status CompactionRun::Run(JobResult* result) {
   const CompactionPlan& plan = *job_.plan;
-  // A move needs no space, and no one needs a compaction for readers.
+  // A move needs no space, and a compaction for readers is optional.
   const bool may_go_in_steps = !plan.trivial_move && !plan.for_readers;
   in_steps_ = in_steps_ || (may_go_in_steps && calls_.is_room_short());
   return in_steps_ ? RunInSteps(result) : RunAtOnce(result);
@@ -33,7 +33,7 @@ absl::Status CompactionRun::RunAtOnce(JobResult* result) {
 
 absl::Status CompactionRun::RunInSteps(JobResult* result) {
   const uint64_t from = context_.clock->MonotonicNanos();
-  // Between steps the job holds no table that is not part of the plan, so that files can go.
+  // Between steps the job keeps only the plan's tables open, so that obsolete files can be removed.
   job_.version.reset();
   PlanLeft left = AllOf(*job_.plan);
   while (!left.plan.inputs.empty()) {

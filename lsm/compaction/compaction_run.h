@@ -1,8 +1,8 @@
-// Carries out one compaction that was chosen: moves its tables, merges them at once, or merges them
-// in small steps while space is short (steps.h).
+// Carries out a chosen compaction: moves its tables, merges them at once, or merges them in small
+// steps while space is short (steps.h).
 //
-// One thread: that of the job.  Errors: those of reading, writing and recording; Aborted if the
-// store is being closed.  After a full disk, Run may be called once more.
+// Used by one thread, the job's.  Returns errors of reading, writing and recording, and Aborted if
+// the store is being closed.  After a failure because of a full disk, Run may be called again.
 #ifndef TRELLIS_LSM_COMPACTION_COMPACTION_RUN_H_
 #define TRELLIS_LSM_COMPACTION_COMPACTION_RUN_H_
 
@@ -31,13 +31,14 @@ class CompactionRun {
     SnapshotList snapshots;
   };
 
-  // The run asks the store by these.
+  // The functions of the store that the run calls.
   struct Calls {
     std::function<Now()> now;
     std::function<bool()> is_room_short;
     std::function<bool()> stop;  // the store is being closed
-    // Makes durable and visible that the result (null: a move) takes the place of what the plan, or
-    // a step of it, takes away.  With it, a `left` that is not null becomes the plan of the job.
+    // Replaces the tables that `plan` (the job's, or a step of it) removes by the result (null: a
+    // move), durably and visibly.  A `left` that is not null becomes the job's plan at the same
+    // moment.
     std::function<absl::Status(const CompactionPlan& plan, const JobResult* result,
                                const Plan& left)>
         apply;
@@ -45,14 +46,14 @@ class CompactionRun {
     std::function<void()> collect;
   };
 
-  // All outlive it.  The job has a plan and has begun.
+  // The pointers outlive it.  REQUIRES: the job has a plan and has begun.
   CompactionRun(const JobContext* context, Counters* counters, Calls calls,
                 CompactionSchedule::Job* job)
       : context_(*context), counters_(*counters), calls_(std::move(calls)), job_(*job) {}
   CompactionRun(const CompactionRun&) = delete;
   CompactionRun& operator=(const CompactionRun&) = delete;
 
-  // A run that has gone in steps, and failed, goes on in steps.
+  // A run that failed in steps continues in steps.
   absl::Status Run(JobResult* result);
 
  private:

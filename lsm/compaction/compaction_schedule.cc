@@ -28,7 +28,7 @@ void CompactionSchedule::Choose(const Options& options, const Plans& running, ui
   std::optional<CompactionPlan> plan =
       request != nullptr ? PlanRange(*job->version, request->level, request->from, request->to)
                          : PickCompaction(*job->version, options, running, paid_bytes);
-  // While a request waits, no other compaction begins, or the request might wait for ever.
+  // While a request waits, no other compaction begins.  Otherwise the request might wait for ever.
   job->found_nothing = request == nullptr ? !plan : plan && Conflicts(*plan, running);
   if (plan && !job->found_nothing)
     job->plan = std::make_shared<const CompactionPlan>(*std::move(plan));

@@ -1,16 +1,16 @@
-// The compactions that run, the ranges that calls ask to compact, and whether it is worth looking
+// Keeps the running compactions, the requests to compact a range, and whether it is worth looking
 // for another compaction.
 //
 // A job goes through these steps:
 //
-//   NoteScheduled   a job was scheduled; until it has chosen a plan, no other one is scheduled
-//   StartChoosing   it takes a copy of what it chooses from
+//   NoteScheduled   a job was scheduled; no other job is until this one has chosen its plan
+//   StartChoosing   it takes a copy of the running plans
 //   Choose          it chooses without the lock
-//   Begin           its plan is one of those that run, or it found none
-//   End             its plan runs no more, and the request that it carried out is done
+//   Begin           its plan joins the running plans, or it found none
+//   End             its plan no longer runs, and the request that it carried out is done
 //
-// Not thread-safe: the engine's mutex guards it.  Errors are the jobs' own; only StartChoosing,
-// Choose, Add and Reserve take memory.
+// Not thread-safe: the engine's mutex guards it.  It has no errors of its own.  Only StartChoosing,
+// Choose, Add and Reserve allocate memory.
 #ifndef TRELLIS_LSM_COMPACTION_COMPACTION_SCHEDULE_H_
 #define TRELLIS_LSM_COMPACTION_COMPACTION_SCHEDULE_H_
 
@@ -33,8 +33,8 @@ namespace lsm::inline TRELLIS_ABI {
 
 class CompactionSchedule {
  public:
-  // One level of a range that DB::CompactRange brings down.  The caller keeps it until it is done
-  // or withdrawn.
+  // A part of DB::CompactRange: brings a range of one level down.  The caller keeps it until it is
+  // done or withdrawn.
   struct Request {
     int level = 0;
     std::optional<std::string_view> from, to;
@@ -46,28 +46,28 @@ class CompactionSchedule {
   // A compaction, from the choice of its plan to its end.
   struct Job {
     std::shared_ptr<const Version> version;
-    SnapshotList snapshots;                      // with the version, until it goes in steps
-    Request* request = nullptr;                  // null: none is carried out
+    SnapshotList snapshots;                      // of the version; unused in steps
+    Request* request = nullptr;                  // null: it carries out none
     std::shared_ptr<const CompactionPlan> plan;  // null: there is nothing to do
     // There is no plan: nothing is due, or all due work conflicts with running compactions.
     bool found_nothing = false;
     bool has_begun = false;
-    uint64_t revision = 0;  // when it chose
+    uint64_t revision = 0;  // of the schedule, when it chose
   };
 
   using Plans = std::vector<std::shared_ptr<const CompactionPlan>>;
 
-  // REQUIRES: before the first job.  At most that many run at once.
+  // Allocates memory for at most that many running compactions.  REQUIRES: no job has begun.
   void Reserve(size_t jobs) { running_.reserve(jobs); }
 
-  // Whether a job should look for work: no job is choosing, and something changed since the last
-  // one found nothing.
+  // Whether a job should look for work: no job is choosing, and something changed since a job last
+  // found nothing.
   bool MayChoose() const { return !is_choosing_ && revision_ != idle_revision_; }
   // Whether there is work that must be done: a request, or a level over its limit.
   bool IsDue(const Version& version, const Options& options) const {
     return !requests_.empty() || DueLevel(version, options, running_).has_value();
   }
-  // There may be more to compact than before: the version changed, for instance.
+  // Notes that there may be more to compact than before, for example because the version changed.
   void NoteChange() { ++revision_; }
 
   void Add(Request* request);
@@ -75,19 +75,20 @@ class CompactionSchedule {
   void Withdraw(Request* request);
 
   void NoteScheduled() { is_choosing_ = true; }
-  // Hands out the plans that run, and gives the job its request, if one waits.
+  // Returns the running plans, and gives the job the first waiting request, if any.
   Plans StartChoosing(Job* job);
-  // Chooses a plan for the job, from what StartChoosing returned.  Plans that end meanwhile change
-  // nothing: the new plan leaves alone what they took and wrote.
+  // Chooses a plan for the job; `running` is what StartChoosing returned.  Plans that end meanwhile
+  // do no harm, because the new plan does not touch the tables that they took and wrote.
   static void Choose(const Options& options, const Plans& running, uint64_t paid_bytes, Job* job);
   // True if more compactions run at once than ever before.
   bool Begin(Job* job);
-  // Whether only readers need the job, so that its failure stops nothing.  REQUIRES: it ends.
+  // Whether only readers need the job, so that its failure stops nothing else.  REQUIRES: the job
+  // has ended, but End was not called yet.
   bool IsForReadersAlone(const Job& job, const Version& version, const Options& options) const;
   // `status` goes to the job's request.  A job that could not choose ends without Begin.
   void End(Job* job, const absl::Status& status);
-  // The job goes on with this plan: what is left of its own after a step.  A plan without inputs
-  // has no hull, and is no longer one of those that run.
+  // The job continues with this plan, which is the rest of its own plan after a step.  A plan
+  // without inputs has no hull, so it no longer counts as running.
   void Replace(Job* job, const std::shared_ptr<const CompactionPlan>& plan);
 
   RunningPlans running() const { return running_; }
@@ -96,7 +97,7 @@ class CompactionSchedule {
   std::deque<Request*> requests_;
   Plans running_;  // no two of them conflict (lsm/compaction/picker.h)
   size_t most_running_ = 0;
-  bool is_choosing_ = false;  // a job that is scheduled or runs has not begun
+  bool is_choosing_ = false;  // a scheduled job has not reached Begin
   // Changes whenever there may be more to compact than before: the version changed, a compaction
   // ended, or one was requested.
   uint64_t revision_ = 1;

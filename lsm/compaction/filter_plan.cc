@@ -15,26 +15,26 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// By so much a store may be beyond its goal, and a table's filter larger than its share, before a
-// move becomes a rewrite: what is within them, other jobs make up for.
+// A move becomes a rewrite if the store exceeds its budget by more than 2 %, and the filters of the
+// moved tables exceed their share by more than 10 %.  Other jobs make up for smaller excesses.
 constexpr double kStoreExcess = 1.02;
 constexpr double kTableExcess = 1.1;
 
-// Reasons that the hotness of keys is given as, from there on.
+// From this step on, upwards or downwards, a table's filter_reason names the hotness of its keys.
 constexpr int kHotStep = 2;  // a factor of 2
 
 // An estimate of the output of a job.
 struct PlannedOutput {
   int level = 0;
-  uint32_t run = 0;  // of the level, which it becomes or joins; in level 0 it is one for itself
+  uint32_t run = 0;  // that the output becomes or joins; in level 0 each table is a run
   uint64_t keys = 0;
   uint64_t bytes = 0;  // of tables
 };
-// Its keys by their hotness.
+// The keys of an output, by their hotness.
 using KeysByStep = std::map<int, double>;
 
-// The runs of a store once a job is done, in parts of one hotness each, and what the allocator must
-// know of the job.
+// The runs of a store after a job, divided into parts of one hotness each, and what the allocator
+// needs to know about the job.
 struct RunsAfter {
   std::vector<FilterRun> runs;
   FilterOutput output;
@@ -62,7 +62,7 @@ class RunsAfterJob {
       const auto is_joined = [&](TableSpan run) {
         return level > 0 && level == output_.level && run.front()->meta.run == output_.run;
       };
-      // A run that is begun is the newest of its level.
+      // A run that the output begins is the newest of its level.
       if (level == output_.level && std::none_of(runs.begin(), runs.end(), is_joined))
         AddRun({}, true);
       for (const TableSpan run : runs) AddRun(run, is_joined(run));
@@ -74,11 +74,11 @@ class RunsAfterJob {
   struct Part {
     double keys = 0;  // of the tables that stay
     uint64_t tables = 0;
-    double reads_by_keys = 0;  // of the tables that stay: FPPs, weighed by keys
+    double reads_by_keys = 0;  // of the tables that stay: the sum of FPP times keys
     double keys_written = 0;
   };
 
-  // The tables of a run that stay, and the outputs that join them, if any.
+  // Adds the tables of a run that stay, and the outputs that join them, if any.
   void AddRun(TableSpan tables, bool is_joined) {
     std::map<int, Part> parts;
     double bytes = 0, keys = 0;
@@ -194,7 +194,7 @@ TableFilter UsualFilter(const JobContext& context, int level) {
 
 namespace {
 
-// Without partitions, both.
+// KindAndTarget (for a flush) and KindsAndTargets (for a compaction) leave partitions out.
 absl::StatusOr<TableFilter> KindAndTarget(const JobContext& context, const Version& version,
                                           uint64_t keys) {
   if (context.filter_allocator == nullptr) return UsualFilter(context, 0);

@@ -22,24 +22,25 @@ namespace lsm::inline TRELLIS_ABI {
 // accepts.
 absl::Status ChooseFilters(const Options& options, JobContext* context);
 
-// The filter of Options::filter_kind and target_fpp.  Also for a repair, which does not know the
-// sizes of the runs: its tables get the filters of the goal when they are compacted.
+// The filter of Options::filter_kind and target_fpp.  Repair uses it too, because it does not know
+// the sizes of the runs: its tables get the filters of the goal when they are compacted.
 TableFilter UsualFilter(const JobContext& context, int level);
 
-// The filter for the table of a flush of about `keys` keys, and whether it is cut into partitions
-// (partition_plan.h).  The keys count as of average hotness, since a memtable does not count
+// The filter for the table of a flush of about `keys` keys, with the size of its partitions
+// (partition_plan.h).  Assumes average hotness for the keys, because a memtable does not count
 // lookups.
 absl::StatusOr<TableFilter> PlanFlush(const JobContext& context, const Version& version,
                                       uint64_t keys);
 
-// The same for the outputs of a compaction.  Each output gets a filter by the hotness of its range
-// of keys, as the plan's tables have counted it until now.
+// The same for the outputs of a compaction.  The filter of an output depends on the hotness of its
+// range of keys, as the plan's tables have counted it so far.
 absl::StatusOr<OutputFilters> PlanFilters(const JobContext& context, const Version& version,
                                           const CompactionPlan& plan);
 
 // Whether tables that could be moved down as they are should be rewritten instead: the store's
-// filters take more memory than the goal allows, and the filters of these tables take more than the
-// share of their new run.  Keys of a small run get many bits, which are too many for a large run.
+// filters take more memory than the goal allows, and the filters of these tables take more than
+// their share in the new run.  The keys of a small run get many bits, which are too many for a
+// large run.
 bool MoveKeepsTooMuch(const JobContext& context, const Version& version,
                       const CompactionPlan& plan);
 

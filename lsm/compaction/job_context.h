@@ -23,7 +23,7 @@ struct JobContext {
   Clock* clock = nullptr;
   RandomSource* random = nullptr;
   bloom::DigestSeed digest_seed;
-  TableContext table_context;  // for opening what was written
+  TableContext table_context;  // for opening the written tables
   FilterChoice filter_choice;
   std::shared_ptr<const FilterAllocator> filter_allocator;  // null without Options::filter_goal
   std::function<uint64_t()> new_file_number;

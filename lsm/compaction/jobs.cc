@@ -18,10 +18,10 @@ namespace {
 constexpr size_t kReadaheadBytes = size_t{1} << 20;
 constexpr uint64_t kEntriesBetweenStops = 1024;
 
-// Says of each entry, in the order of internal keys, whether anybody can still see it.
+// Decides for each entry, in the order of internal keys, whether a reader can still see it.
 //
 // Snapshots cut the sequence numbers into strata: two versions of a key in the same stratum look
-// the same to every snapshot, so only the newer of them is of use.
+// the same to every snapshot, so only the newer one is needed.
 class VisibilityFilter {
  public:
   // `hides_nothing(user_key)`: no table outside of this job may hold older versions of the key.
@@ -37,8 +37,8 @@ class VisibilityFilter {
     if (!same_key) last_user_key_.assign(key.user_key);
     has_last_ = true;
     last_stratum_ = stratum;
-    // In the lowest stratum nothing older of the key stays, so a tombstone has only tables outside
-    // to hide.
+    // In the lowest stratum no older version of the key is kept.  So a tombstone can only hide
+    // versions in tables outside of this job.
     const bool lowest = stratum == 0;
     return !(key.kind == EntryKind::kDelete && lowest && hides_nothing_(key.user_key));
   }
@@ -80,7 +80,7 @@ absl::StatusOr<JobResult> WriteVisible(Iterator& entries, const std::optional<st
     }
     TRELLIS_RETURN_IF_ERROR(output.Add(entries.key(), entries.value()));
   }
-  // An input that failed must not be taken for one that ended: its remaining keys would be lost.
+  // A failed input must not look like one that ended: its remaining keys would be lost.
   TRELLIS_RETURN_IF_ERROR(entries.status());
   TRELLIS_ASSIGN_OR_RETURN(result.outputs, output.Finish());
   result.bytes_written = output.bytes_written();

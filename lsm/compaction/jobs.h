@@ -28,12 +28,12 @@ struct JobResult {
   uint64_t entries_dropped = 0;
 };
 
-// Sequence numbers as of which someone may read, ascending, without doubles.
+// The sequence numbers that readers may read at, ascending, without duplicates.
 using SnapshotList = std::vector<Sequence>;
 
-// Writes all entries to tables of `level`, run 0, with such a filter
-// (lsm/compaction/filter_plan.h), each of at most `table_bytes_max` (but never split within a user
-// key), leaving out those that no snapshot can see any more, and doubles.  Tombstones stay.
+// Writes the entries to tables of `level`, run 0.  Each table gets this filter
+// (lsm/compaction/filter_plan.h) and ends at `table_bytes_max`, but never within a user key.  Drops
+// duplicates and versions that no snapshot can see.  Keeps visible tombstones.
 absl::StatusOr<JobResult> RunMerge(const JobContext& context, Iterator& entries,
                                    const TableFilter& filter, int level, uint64_t table_bytes_max,
                                    const SnapshotList& snapshots);
@@ -42,16 +42,20 @@ absl::StatusOr<JobResult> RunMerge(const JobContext& context, Iterator& entries,
 absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
                                    const TableFilter& filter, const SnapshotList& snapshots);
 
-// Merges the plan's tables.  Leaves out versions that no reader can see: a newer one of the same
-// key exists, and no snapshot lies between; and tombstones that hide nothing: no snapshot before
-// them, and no table below or of an older run of the output's level that may hold the key.  `stop`
-// is asked at the beginning and from time to time; true ends the job with Aborted.  Of a plan that
-// could be a trivial move, it writes the same entries again; of copies, one.
+// Merges the plan's tables and drops entries that no reader needs:
+//
+//   version     a newer one of the same key exists, and no snapshot lies between them
+//   tombstone   it hides nothing: no snapshot is older, and neither a table below nor an older run
+//               of the output's level may hold the key
+//   copy        of several copies of an entry, one stays
+//
+// Calls `stop` at the beginning and from time to time; if it returns true, the job ends with
+// Aborted.  A plan that could be a trivial move is merged as well: the entries stay the same.
 absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version& version,
                                         const CompactionPlan& plan, const SnapshotList& snapshots,
                                         const std::function<bool()>& stop);
 
-// The edit that a plan and its result make (a trivial move has no result).
+// The edit that records a plan and its result (null for a trivial move).
 VersionEdit EditOf(const CompactionPlan& plan, const JobResult* result);
 
 }  // namespace lsm

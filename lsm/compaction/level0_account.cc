@@ -14,7 +14,7 @@ bool Level0Account::AddReads(const Level0Reads& now, const Version& version, con
                              RunningPlans running) {
   MutexLock lock(&mutex_);
   const bool was_paid = IsPaidLocked(version, options, running);
-  // A thread that summed up later may have been here earlier.
+  // Another thread may have charged newer sums already, so a count may be below what was charged.
   const auto since = [](uint64_t count, uint64_t* charged) {
     const uint64_t more = count > *charged ? count - *charged : 0;
     *charged += more;

@@ -33,9 +33,9 @@ class Level0Account {
   // The sum of what all threads have counted.  Slow, so callers hold no lock.
   Level0Reads CountReads() const;
 
-  // Charges the reads in `now` (CountReads) that no earlier call charged; none while `running`
-  // takes from level 0.  Readers never pay more than the price of the merge that is due next.
-  // True if the merge is paid for now and was not before.
+  // Charges the reads in `now` (CountReads) that no earlier call charged, but ignores them while a
+  // running plan takes from level 0.  Readers never pay more than the price of the merge that is
+  // due next.  True if the merge is paid for now and was not before.
   bool AddReads(const Level0Reads& now, const Version& version, const Options& options,
                 RunningPlans running) ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether readers have paid for the merge, and no running plan takes from level 0.
@@ -74,7 +74,7 @@ class Level0Account {
   mutable Mutex mutex_;
   uint64_t paid_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   Level0Reads charged_ ABSL_GUARDED_BY(mutex_);
-  std::atomic<uint64_t> merges_{0};  // of level 0 that have ended
+  std::atomic<uint64_t> merges_{0};  // merges of level 0 that have ended
 };
 
 }  // namespace lsm

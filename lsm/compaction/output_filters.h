@@ -29,7 +29,7 @@ struct TableFilter {
 class OutputFilters {
  public:
   struct Choice {
-    int hotness_step = 0;  // for tables of which this comes nearest
+    int hotness_step = 0;  // for tables whose step is nearest to this
     TableFilter filter;
   };
 

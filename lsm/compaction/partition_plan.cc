@@ -9,12 +9,13 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// A table with less filter and index than this, or this part of the cache, keeps them whole.
+// A table keeps its filter and index whole if they take at most this many bytes and at most this
+// part of the cache.
 constexpr uint64_t kWholeBytes = uint64_t{64} << 10;
 constexpr uint64_t kWholePartOfCache = 16;
 constexpr uint64_t kPartitionPartOfCache = 64;
 constexpr size_t kPartitionBytesMin = 64;
-// The entry of a data block in an index takes about this much.
+// An index takes about this many bytes for each data block.
 constexpr double kIndexBytesPerBlock = 24;
 
 }  // namespace
@@ -30,7 +31,7 @@ size_t PlanPartitions(const Options& options, const Version& version, const Open
                       const TableFilter& filter, uint64_t keys, uint64_t bytes, uint64_t tables) {
   std::set<const OpenTable*> gone;
   for (const auto& table : leaving) gone.insert(table.get());
-  // As they lie in the files.
+  // The sizes in the files.
   uint64_t staying_bytes = 0;
   for (int level = 0; level < kLevels; ++level) {
     for (const auto& table : version.level(level)) {

@@ -17,11 +17,11 @@ namespace lsm::inline TRELLIS_ABI {
 // of a table are cut; 0: they stay whole, in memory as long as the table is open.
 //
 // They are cut if the filters and indexes of all tables, `store_bytes`, exceed the block cache.
-// Otherwise they would be the larger part of the store's memory.  Exceptions:
+// Kept whole, they would then be the larger part of the store's memory.  Exceptions:
 //
 //   no cache      there is no place for partitions
 //   small table   its filter and index, `table_bytes`, take at most 64 KiB and at most a 16th of
-//                 the cache: most lookups ask it, and it is soon compacted
+//                 the cache: most lookups use it, and it is soon compacted
 //
 // A partition takes at most a 64th of the cache, so that many fit.
 size_t PartitionBytes(uint64_t cache_bytes, uint64_t store_bytes, uint64_t table_bytes);

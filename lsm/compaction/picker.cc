@@ -9,15 +9,15 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// A table that overlaps more of the level below the next than this many tables is rewritten rather
-// than moved, so that it is cut into pieces that are cheap to compact later.
+// A table that overlaps more bytes two levels below than this many full tables is rewritten rather
+// than moved.  The rewrite cuts it into pieces that are cheap to compact later.
 constexpr uint64_t kMoveGrandparentTablesMax = 10;
 
 struct UserRange {
   std::string smallest, largest;
 };
 
-// Makes the range hold those of the tables too.
+// Widens the range to include those of the tables.
 void Widen(TableSpan tables, UserRange* range) {
   for (const auto& table : tables) {
     const std::string_view smallest = UserKeyOf(table->meta.smallest);
@@ -41,7 +41,7 @@ uint64_t BytesOf(const OpenTables& tables) {
   return bytes;
 }
 
-// All tables of the level that overlap the range, or what they overlap, and so on.
+// All tables of the level that overlap the range, those that overlap one of these, and so on.
 OpenTables CloseOver(const Version& version, int level, UserRange range) {
   size_t known = 0;
   for (;;) {
@@ -52,8 +52,8 @@ OpenTables CloseOver(const Version& version, int level, UserRange range) {
   }
 }
 
-// Into the oldest run of the level below, with what overlaps it there.  With options it may be a
-// move.
+// Merges the inputs into the oldest run of the level below, with the tables that overlap them
+// there.  The plan may be a trivial move if there are options.
 CompactionPlan PlanDown(const Version& version, int level, OpenTables inputs,
                         const Options* options) {
   CompactionPlan plan;
@@ -75,10 +75,10 @@ CompactionPlan PlanDown(const Version& version, int level, OpenTables inputs,
   return plan;
 }
 
-// The whole level, as a run of its own that is newer than those of the level below.
+// Brings the whole level down, as a new run that is newer than those of the level below.
 CompactionPlan PlanNewRun(const Version& version, int level, const Options& options) {
   const OpenTables& below = version.level(level + 1);
-  // Numbers start again whenever the level below was emptied; but a manifest may say anything.
+  // Run numbers start again whenever the level below is empty, but a manifest may have any number.
   if (!below.empty() && below.front()->meta.run == std::numeric_limits<uint32_t>::max())
     return PlanDown(version, level, version.level(level), &options);
   CompactionPlan plan;
@@ -90,7 +90,7 @@ CompactionPlan PlanNewRun(const Version& version, int level, const Options& opti
   return plan;
 }
 
-// All runs of the level become the oldest of them.
+// Merges all runs of the level into the oldest of them.
 CompactionPlan PlanInPlace(const Version& version, int level) {
   CompactionPlan plan;
   plan.level = level;
@@ -100,7 +100,7 @@ CompactionPlan PlanInPlace(const Version& version, int level) {
   return plan;
 }
 
-// The one run of the deepest level, as it is.
+// Moves the one run of the deepest level down as it is.
 CompactionPlan PlanMove(const Version& version, int level) {
   CompactionPlan plan = PlanInPlace(version, level);
   plan.output_level = level + 1;
@@ -187,7 +187,7 @@ bool HoldsGarbage(const OpenTable& table) {
   return properties.deletions > 0 || properties.distinct_keys < properties.entries;
 }
 
-// Whether the style allows the level no second run.
+// Whether the style limits the level to one run.
 bool KeepsOneRun(const Version& version, const Options& options, int level) {
   if (level == 0) return false;
   switch (options.compaction_style) {
@@ -201,7 +201,7 @@ bool KeepsOneRun(const Version& version, const Options& options, int level) {
   return false;
 }
 
-// The part of a level that is not on its way down yet.
+// The part of a level that no running plan brings down.
 struct Remaining {
   size_t runs = 0;
   uint64_t bytes = 0;
@@ -233,7 +233,8 @@ double DueScore(const Version& version, const Options& options, int level, Runni
   const Remaining remaining = RemainingOf(version, level, running);
   const auto runs = static_cast<double>(remaining.runs);
   if (!KeepsOneRun(version, options, level)) {
-    // A level of which each run goes down alone would never hold any.
+    // Below level 0 the limit is at least 2: otherwise each run would go down alone, and the level
+    // would stay empty.
     const double limit = std::max(level == 0 ? 1 : 2, options.level0_compaction_tables);
     return runs >= limit ? runs / limit : 0;
   }
@@ -249,7 +250,7 @@ struct DueOne {
   double score;
 };
 
-// The levels that are over their limits, those that are by most first.
+// The levels that are over their limits, the one furthest over first.
 std::vector<DueOne> DueLevels(const Version& version, const Options& options,
                               RunningPlans running) {
   std::vector<DueOne> due;
@@ -323,7 +324,7 @@ bool Conflicts(const CompactionPlan& plan, RunningPlans running) {
 }
 
 std::optional<int> DueLevel(const Version& version, const Options& options, RunningPlans running) {
-  // Needs no memory.
+  // Allocates no memory.
   DueOne worst{-1, 0};
   for (int level = 0; level < kLevels; ++level) {
     const double score = DueScore(version, options, level, running);
@@ -340,7 +341,7 @@ uint64_t BytesPaidBy(const Level0Reads& reads) {
 
 std::optional<uint64_t> PriceForReaders(const Version& version, const Options& options) {
   if (!KeepsOneRun(version, options, 1)) return std::nullopt;
-  // One run would be one run still.
+  // Merging a single run would not leave fewer runs.
   if (version.run_count(0) == 0 || version.run_count(0) + version.run_count(1) < 2)
     return std::nullopt;
   return kBytesMergedPerJob + version.level_bytes(0) + version.level_bytes(1);

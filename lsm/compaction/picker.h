@@ -104,14 +104,14 @@ uint64_t BytesPaidBy(const Level0Reads& reads);
 struct CompactionPlan {
   int level = 0;            // of `inputs`
   int output_level = 0;     // level + 1, or level to rewrite in place
-  uint32_t output_run = 0;  // of output_level, which the outputs become or join
+  uint32_t output_run = 0;  // the run of output_level that the outputs become or join
   OpenTables inputs;        // in the order of Version::level
   OpenTables overlapped;    // of output_level; empty when rewriting in place
   OpenTables grandparents;  // of output_level + 1, within the range; none if that has several runs
-  OpenTables staying;       // of output_run, between the inputs when rewriting in place: outputs
-                            // must not reach over them
-  // The inputs overlap nothing, and are of one run with output_run's number: they change their
-  // level, not their bytes.
+  OpenTables staying;       // of output_run, between the inputs of a rewrite in place: no output
+                            // may span one of them
+  // The inputs overlap nothing and belong to one run with output_run's number.  So only their level
+  // changes, not their bytes.
   bool trivial_move = false;
   // No level is over its limit, but readers have paid for the merge.
   bool for_readers = false;
@@ -147,7 +147,7 @@ std::optional<int> DueLevel(const Version& version, const Options& options,
                             RunningPlans running = {});
 
 // The highest price of the merge of level 0 that readers may pay for, in bytes as BytesPaidBy
-// counts them; nothing if the merge would not leave fewer runs.  Needs no memory.
+// counts them; nullopt if the merge would not leave fewer runs.  Allocates no memory.
 std::optional<uint64_t> PriceForReaders(const Version& version, const Options& options);
 // Whether a running plan takes tables from level 0.
 bool TakeFromLevel0(RunningPlans running);

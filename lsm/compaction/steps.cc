@@ -59,7 +59,7 @@ bool Overlaps(const TableRef& target, const TableRef& source,
   return !ends_before && SmallestOf(target) <= LargestOf(source);
 }
 
-// Adds what RunCompaction should know of the place that the step writes to.
+// Sets the grandparents of the step, and the size of its outputs.
 void AddSurroundings(const Version& version, uint64_t table_bytes, CompactionPlan* step) {
   const int below = step->output_level + 1;
   if (below < kLevels && version.run_count(below) == 1) {
@@ -74,7 +74,7 @@ void AddSurroundings(const Version& version, uint64_t table_bytes, CompactionPla
   const uint64_t bytes = BytesTakenBy(*step);
   const uint64_t largest_table = std::max<uint64_t>(1, table_bytes + table_bytes / 4);
   const uint64_t tables = std::max<uint64_t>(1, (bytes + largest_table - 1) / largest_table);
-  // A little more than its part, or the last table would be of what is left over.
+  // A little more than an equal part.  Otherwise a small last table would hold the remainder.
   step->table_bytes = std::clamp<uint64_t>(bytes / tables * 17 / 16, 1, largest_table);
 }
 
@@ -82,7 +82,7 @@ void AddSurroundings(const Version& version, uint64_t table_bytes, CompactionPla
 
 PlanLeft AllOf(const CompactionPlan& plan) {
   PlanLeft left{plan, std::nullopt};
-  // These are not taken, and may be removed before they are asked for.
+  // The plan does not take these tables, so they may be removed before a step would use them.
   left.plan.grandparents.clear();
   left.plan.staying.clear();
   left.plan.trivial_move = false;

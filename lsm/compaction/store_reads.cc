@@ -78,7 +78,7 @@ std::vector<InputReads::Range> InputReads::Ranges() const {
 }
 
 WastedReads InputReads::Ahead(std::string_view from, uint64_t bytes) const {
-  // The cut that comes nearest to where the table will end.
+  // Assumes that the table ends at the first cut after three quarters of `bytes`.
   const double wanted = 0.75 * static_cast<double>(bytes);
   for (auto cut = std::upper_bound(cuts_.begin(), cuts_.end(), from); cut != cuts_.end(); ++cut) {
     const Range range = Between(from, *cut);

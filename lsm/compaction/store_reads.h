@@ -1,8 +1,8 @@
-// The counts of wasted reads of a store's tables, as a job uses them: how hot each table is, and
-// each range of keys of the tables that the job reads.
+// The wasted reads that a store's tables have counted.  A job derives from them how hot each table
+// is, and how hot each range of keys of its inputs is.
 //
-// A job's outputs inherit the counts of its inputs by ranges of keys, so what is known of a range
-// outlives the tables; it does not outlive the store's being open.
+// A job's outputs inherit the counts of its inputs by ranges of keys.  So the counts of a range
+// outlive the tables, but they are lost when the store is closed.
 #ifndef TRELLIS_LSM_COMPACTION_STORE_READS_H_
 #define TRELLIS_LSM_COMPACTION_STORE_READS_H_
 
@@ -21,7 +21,8 @@ namespace lsm::inline TRELLIS_ABI {
 
 class StoreReads {
  public:
-  // As counted until now; `counters`, the store's, may be null.  The version must outlive it.
+  // Takes the counts of this moment.  `counters` are the store's and may be null.  The version must
+  // outlive it.
   StoreReads(const Version& version, const Counters* counters);
 
   WastedReads Of(const OpenTable& table) const;
@@ -35,7 +36,7 @@ class StoreReads {
   HotnessScale scale_;
 };
 
-// The same of those tables that a job reads, by ranges of keys; immutable.
+// The counts of the tables that a job reads, by ranges of keys.  Immutable.
 class InputReads {
  public:
   InputReads() = default;
@@ -48,12 +49,13 @@ class InputReads {
     double file_bytes = 0;
     WastedReads reads;
   };
-  // The range [from, to); nullopt: to the end.  As if each block of a table had the same number of
-  // keys and the same part of the counts.
+  // An estimate for the range [from, to); nullopt: to the end.  It assumes that all blocks of a
+  // table have the same number of keys and the same part of the counts.
   Range Between(std::string_view from, std::optional<std::string_view> to) const;
-  // Cut where an input begins; together they are all inputs.
+  // All inputs, cut into ranges where an input begins.
   std::vector<Range> Ranges() const;
-  // The counts to expect of a table that begins at `from` and takes about `bytes` of the inputs.
+  // An estimate of the counts for a table that begins at `from` and takes about `bytes` of the
+  // inputs.
   WastedReads Ahead(std::string_view from, uint64_t bytes) const;
 
  private:

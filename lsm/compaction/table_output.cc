@@ -8,8 +8,8 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// A table that overlaps more than this many full tables of the level below would be dear to compact
-// later.
+// A table that overlaps more than this many full tables of the level below would be expensive to
+// compact later.
 constexpr uint64_t kGrandparentTablesMax = 10;
 
 }  // namespace
@@ -26,7 +26,7 @@ TableOutput::TableOutput(const JobContext& context, OutputFilters filters, int l
 
 TableOutput::~TableOutput() {
   if (done_) return;
-  // Best effort: what stays is an orphan, and the next opening of the store removes it.
+  // Best effort: a file that stays is an orphan, which the next opening of the store removes.
   const auto remove = [this](uint64_t number) {
     CatchOutOfMemory([&] {
       return context_.directory->Remove(TableFileName(number));

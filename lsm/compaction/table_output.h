@@ -1,5 +1,6 @@
-// Turns sorted entries into tables of a wished size.  Grammar: Add* Finish, or Abandon by
-// destruction, which removes what was begun and what was finished.  One thread at a time.
+// Writes sorted entries to tables of a given size.  The caller calls Add for each entry, then
+// Finish.  If Finish did not succeed, the destructor removes all files that were written.  One
+// thread at a time.
 #ifndef TRELLIS_LSM_COMPACTION_TABLE_OUTPUT_H_
 #define TRELLIS_LSM_COMPACTION_TABLE_OUTPUT_H_
 
@@ -19,10 +20,13 @@ namespace lsm::inline TRELLIS_ABI {
 
 class TableOutput {
  public:
-  // Tables are made for `level` and its run of this number, and end at `table_bytes_max`, or where
-  // one is full (but never within one user key), or where `grandparents`, tables of the level
-  // below, would make a later compaction of a table too wide, and before each of `staying`, tables
-  // of the same level that hold none of the keys.
+  // Writes tables for `level` and its run with this number.  A table never ends within a user key.
+  // It ends
+  //
+  //   - when it has `table_bytes_max` bytes, or TableBuilder says that it is full
+  //   - when it overlaps so many bytes of `grandparents`, tables of the level below, that
+  //     compacting it later would be expensive
+  //   - before each table of `staying`: tables of the same level that hold none of the keys
   TableOutput(const JobContext& context, OutputFilters filters, int level, uint32_t run,
               uint64_t table_bytes_max, OpenTables grandparents, OpenTables staying = {});
   ~TableOutput();
@@ -32,8 +36,8 @@ class TableOutput {
   // Internal keys, strictly ascending.
   absl::Status Add(std::string_view internal_key, std::string_view value);
 
-  // The tables, open, their files and names synced.  Open because a table that cannot be read back
-  // must not replace its inputs.
+  // Returns the tables, open, with their files and names synced.  They are open because a table
+  // that cannot be read back must not replace its inputs.
   absl::StatusOr<OpenTables> Finish();
 
   uint64_t bytes_written() const { return bytes_written_; }
@@ -53,7 +57,7 @@ class TableOutput {
   uint64_t grandparent_bytes_ = 0;  // that the table being built overlaps
   const OpenTables staying_;
   size_t next_staying_ = 0;
-  uint64_t number_ = 0;  // of the table being built; 0: there is no file of one
+  uint64_t number_ = 0;  // of the table being built; 0: no file was created
   std::unique_ptr<TableBuilder> builder_;
   OpenTables finished_;
   uint64_t bytes_written_ = 0;
