@@ -21,7 +21,8 @@ class AgeOrder {
     Sequence largest_sequence = 0;
   };
 
-  // Call it for tables by ascending number.  Returns whether this one may follow those before it.
+  // Call it for tables by ascending number.  Returns whether this table may follow the earlier
+  // ones.
   bool Follows(const Range& table) {
     // It may be unknown whether a new flush begins here.  Tables with ascending keys count as one
     // flush.  Their order does not matter, since no key is in two of them.

@@ -18,7 +18,8 @@ constexpr uint64_t kBytesBetweenCalls = uint64_t{256} << 10;
 
 using Choice = std::vector<std::vector<bool>>;
 
-// Both are ordered by key, so one walk along them meets all overlapping pairs.
+// Chooses the tables of two runs that must be compared.  Both runs are ordered by key, so one pass
+// finds all overlapping pairs.
 void ChooseOf(const AgedRuns& runs, size_t newer, size_t older, Choice* chosen) {
   for (size_t a = 0, b = 0; a < runs[newer].size() && b < runs[older].size();) {
     const AgedTable& above = runs[newer][a];
@@ -58,7 +59,7 @@ class Comparison {
     return newest_.empty() || UserKeyOf(newest_) != UserKeyOf(reader_.key());
   }
 
-  // Returns how the entry contradicts those before it; empty if it does not.
+  // Returns how the entry contradicts earlier ones; empty if it does not.
   std::string Meet() {
     if (IsNewKey()) {
       newest_.assign(reader_.key());
@@ -68,8 +69,8 @@ class Comparison {
       return "";
     }
     if (reader_.run() < newest_run_) {
-      return Concat(Key(), "what ", TableFileName(newest_table_),
-                    " holds is newer than what is above it, in ", TableFileName(reader_.table()));
+      return Concat(Key(), "the entry in ", TableFileName(newest_table_),
+                    " is newer than the one above it, in ", TableFileName(reader_.table()));
     }
     if (newest_ != reader_.key() || reader_.value() == newest_value_) return "";
     return Concat(Key(), TableFileName(newest_table_), " and ", TableFileName(reader_.table()),

@@ -173,7 +173,7 @@ class Version::Search {
     }
     return answer;
   }
-  // The table has a filter, but it could not be queried, so this is no false positive of it.
+  // The table's filter could not be queried, so the wasted read is not its false positive.
   void ForgetFalsePositive(LevelCounts* counts) {
     filter_failed_ = false;
     (*counts)[LevelCounts::kFalsePositives] = 0;

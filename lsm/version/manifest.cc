@@ -16,8 +16,8 @@ constexpr size_t kChecksumBytes = 8;
 // A larger CURRENT is not read.
 constexpr uint64_t kCurrentBytesMax = 4096;
 
-// CURRENT names a manifest only after that is complete and durable.  So any fault of the file is
-// damage, also a missing file, which must not look like a store that does not exist.
+// CURRENT names a manifest only after the manifest is complete and durable.  So any fault of the
+// file is damage.  A missing file is damage too: it must not look like a missing store.
 absl::StatusOr<std::unique_ptr<LogReader>> OpenManifest(Directory& directory,
                                                         const Current& current,
                                                         const std::string& name) {
@@ -74,11 +74,12 @@ std::string Current::Encode() const {
 
 absl::StatusOr<Current> Current::Decode(std::string_view bytes, std::string_view file) {
   if (!bytes.starts_with(kCurrentMagic))
-    return DamageAt(file, 0, "the file does not begin as a CURRENT does");
+    return DamageAt(file, 0, "the file does not begin like a CURRENT");
   if (bytes.size() < kCurrentMagic.size() + 4 + kChecksumBytes) {
     return DamageAt(file, bytes.size(), Concat("the file ends after ", bytes.size(), " bytes"));
   }
-  // Every version has the checksum at the end, so an unknown version can be told from damage.
+  // Every version has the checksum at the end, so an unknown version can be distinguished from
+  // damage.
   const size_t checked_bytes = bytes.size() - kChecksumBytes;
   if (LoadFixed64(bytes.data() + checked_bytes) != Checksum(bytes.substr(0, checked_bytes), 0, 0)) {
     return DamageAt(file, 0, "the checksum does not match");

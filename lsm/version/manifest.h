@@ -43,8 +43,8 @@ struct Current {
   static absl::StatusOr<Current> Decode(std::string_view bytes, std::string_view file);
 };
 
-// The file id of log `number`.  It identifies a log that was put in its place, from another store
-// or another opening.
+// The file id of log `number`.  A log of another store or of another opening, put in its place, has
+// another id.
 uint64_t LogFileId(uint64_t log_seed, uint64_t number);
 
 // The result of all edits.
@@ -97,8 +97,8 @@ struct ManifestState {
   // DataLoss, with `file`, if log `number` has no records although the manifest says that it holds
   // synced writes.
   absl::Status CheckSyncedLog(uint64_t number, std::string_view file, uint64_t records) const;
-  // FailedPrecondition if the logs have a directory of their own.  For callers that were given none
-  // and need the logs.  `directory` is the store's, for the message.
+  // FailedPrecondition if the logs have a directory of their own.  For callers that need the logs
+  // and were given no log directory.  `directory` is the store's, for the message.
   absl::Status CheckLogsAreWithTables(std::string_view directory) const;
 };
 

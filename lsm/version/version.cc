@@ -91,7 +91,8 @@ class RunIterator final : public InnerIterator {
     if (at < tables_.size()) inner_.emplace(*tables_[at]->table, options_);
   }
 
-  // After an error it stays: entries after it must not look like the next ones.
+  // After an error the iterator stays in its table: entries of the next table must not look like
+  // the entries that follow.
   bool AtEndOfTable() const {
     return inner_.has_value() && !inner_->Valid() && inner_->status().ok();
   }

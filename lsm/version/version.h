@@ -73,7 +73,8 @@ absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableFile(Directory& direct
                                                                const TableContext& context,
                                                                const WastedReads& inherited = {});
 
-// The second step, for a file that OpenFileOfTable opened.  `end` as for Table::Open.
+// The second step of OpenTableFile, for a file that OpenFileOfTable opened.  `end` as for
+// Table::Open.
 absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableIn(std::unique_ptr<ReadFile> file,
                                                              const TableMeta& meta,
                                                              const TableContext& context,
@@ -141,7 +142,7 @@ class Version {
   // outlive them.
   void AddIterators(const Table::ScanOptions& options,
                     std::vector<std::unique_ptr<InnerIterator>>* iterators) const;
-  size_t iterator_count() const;  // number that AddIterators adds
+  size_t iterator_count() const;  // as AddIterators adds them
 
   // The tables of the level that overlap [smallest, largest] in user keys.
   OpenTables Overlapping(int level, std::string_view smallest_user_key,
