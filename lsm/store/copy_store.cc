@@ -24,7 +24,7 @@ uint64_t BytesOf(const ManifestState& state) {
   return bytes;
 }
 
-// Whether the two name one and the same file, as far as the manifests tell.
+// Whether both records describe the same file, as far as the manifests tell.
 bool IsSameTable(const TableMeta& a, const TableMeta& b) {
   return a.number == b.number && a.file_id == b.file_id && a.file_bytes == b.file_bytes &&
          a.entries == b.entries && a.smallest == b.smallest && a.largest == b.largest;
@@ -37,8 +37,8 @@ bool Has(const ManifestState& state, const TableMeta& meta) {
   });
 }
 
-// As VerifyTable, but not counted by the pacer, and buffered where the file system has no other
-// way.
+// Like VerifyTable, but the pacer does not count the bytes, and reads are buffered if the file
+// system cannot read directly.
 absl::Status VerifyUncounted(Directory& directory, const TableMeta& meta, const TablePlace& place,
                              ReadMode wished, const bloom::DigestSeed& digest_seed, Pacer* pacer,
                              VerifyReport* verified) {
@@ -49,7 +49,7 @@ absl::Status VerifyUncounted(Directory& directory, const TableMeta& meta, const 
   return VerifyTable(directory, meta, place, wished, digest_seed, pacer, verified);
 }
 
-// Whether the base has the table as it was written.
+// Whether the base has the table, undamaged.
 absl::StatusOr<bool> IsSoundIn(const TableSource& base, const TableMeta& meta,
                                const TablePlace& place, ReadMode wished,
                                const bloom::DigestSeed& digest_seed, Pacer* pacer) {
@@ -78,7 +78,7 @@ absl::Status CopyTable(const TableSource& from, const TableMeta& meta, const Tab
                        CopyReport* report) {
   const std::string name = TableFileName(meta.number);
   const std::string path = Concat(from.directory->path(), "/", name);
-  // A file may claim more bytes than there is room for.
+  // Checks the size first: a damaged file may be larger than the free space.
   TRELLIS_RETURN_IF_ERROR(OpenFileOfTable(*from.directory, meta, ReadMode::kBuffered).status());
   TRELLIS_RETURN_IF_ERROR(CopyFile(*from.directory, name, to, name, made,
                                    [&](uint64_t bytes) { return pacer->Take(path, bytes); }));
@@ -103,7 +103,7 @@ Options OptionsOfCopy(Options options) {
   options.direct_reads = false;
   options.scrub_seconds = 0;
   options.listener = nullptr;
-  options.filter_hash = bloom::DigestHash::kXxh3;  // or whatever it has
+  options.filter_hash = bloom::DigestHash::kXxh3;  // an existing store keeps its own
   return options;
 }
 
@@ -130,11 +130,11 @@ absl::StatusOr<StoreDirectory> OpenForCopy(const std::string& path, const Option
   for (const std::string& name : names) {
     const std::optional<FileName> parsed = ParseFileName(name);
     if (!parsed || parsed->kind == FileKind::kLock) continue;
-    return absl::AlreadyExistsError(
-        Concat(path, "/", name, ": there are files of a store already",
-               is_whole ? ""
-                        : ", without CURRENT: of a copy that was cut short (DB::Destroy removes "
-                          "it), or of a store that lost it (DB::Repair repairs it)"));
+    return absl::AlreadyExistsError(Concat(
+        path, "/", name, ": there are files of a store already",
+        is_whole ? ""
+                 : ", without CURRENT: from an interrupted copy (DB::Destroy removes it), or "
+                   "from a store that lost CURRENT (DB::Repair repairs it)"));
   }
   if (store.own_log_directory != nullptr)
     TRELLIS_RETURN_IF_ERROR(CheckLogDirectoryIsFree(*store.own_log_directory));
@@ -182,8 +182,8 @@ absl::StatusOr<uint64_t> FoundStore(const StoreDirectory& store,
       made->AddMade(&store.log_directory(), LogFileName(state->oldest_log), [&] {
         return log.Start(state->oldest_log, LogFileId(*state->log_seed, state->oldest_log));
       }));
-  // It is not closed: without an end record and records, a manifest that does not know it takes it
-  // for what an opening left that failed.
+  // The log is not closed.  To a manifest that does not know it, a log without records and without
+  // an end record looks like one that a failed opening left.
   TRELLIS_RETURN_IF_ERROR(log.SyncNames());
   const uint64_t manifest_number = state->next_file_number++;
   TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<ManifestWriter> manifest,

@@ -1,7 +1,7 @@
-// How a store comes to be from tables that are there: by checkpoint, backup, restoring and repair.
+// Makes a store from existing tables: for checkpoints, backups, restores and repairs.
 //
-// Tables come first, then a log (or those of the original), then a manifest; CURRENT is last.
-// Until then there is no store, so one that is cut short leaves none.
+// It writes the tables first, then a log (or copies of the original's logs), then a manifest, and
+// CURRENT last.  There is no store before CURRENT exists, so an interrupted call leaves none.
 #ifndef TRELLIS_LSM_STORE_COPY_STORE_H_
 #define TRELLIS_LSM_STORE_COPY_STORE_H_
 
@@ -26,8 +26,8 @@ namespace lsm::inline TRELLIS_ABI {
 // The options for reading the copy of a store with these options: its logs are with its tables.
 Options OptionsOfCopy(Options options);
 
-// InvalidArgument if the path, where a copy or its logs are to be made, is one of the store's
-// directories or lies in one.
+// Checks the path of a copy or of its logs: InvalidArgument if it is one of the store's directories
+// or lies in one.
 absl::Status CheckIsOutside(const StoreDirectory& store, const std::string& path);
 
 // Opens and locks a directory for a new store.  AlreadyExists if it holds files of a store,
@@ -39,13 +39,13 @@ struct TableSource {
   const ManifestState* state = nullptr;
 };
 
-// Brings each table of `from`'s state, by the first of these ways that works:
+// Brings each table of `from`'s state to `store`, in the first of these ways that works:
 //
-//   1. a link to the table of `base` (which may have no directory), if that is sound
+//   1. a link to the table of `base` (whose directory may be null), if that table is sound
 //   2. a link to the table of `from`, unverified, if `link`
 //   3. a copy, which is verified: DataLoss, naming the original, if it differs from the manifest
 //
-// Verification reads in the wished mode, or buffered if the file system does not have it.
+// Verification reads in mode `wished`, or buffered if the file system does not support it.
 absl::Status BringTables(const TableSource& from, bool link, const TableSource& base,
                          const StoreDirectory& store, ReadMode wished, Pacer* pacer, NewFiles* made,
                          CopyReport* report);

@@ -15,20 +15,21 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// Whether a store has such files in the directory: a directory for logs alone has logs and a
-// reserve.
+// Whether a store has files of this kind in the directory.  A directory for logs alone has only
+// logs and a reserve.
 bool IsOfStore(FileKind kind, bool is_log_directory) {
   return !is_log_directory || kind == FileKind::kLog || kind == FileKind::kReserve;
 }
 
-// The lock goes last: as long as it is there, so is something to destroy.
+// The lock is removed last: as long as it exists, a later call finds something to destroy.
 absl::Status RemoveLock(Directory& directory) {
   TRELLIS_RETURN_IF_ERROR(directory.Remove(kLockFileName));
   return directory.Sync();
 }
 
-// Removes the logs of a directory of logs alone, one after the other, each durably.  Without the
-// oldest log that it needs a store does not open, so that no part of its logs is taken for all.
+// Removes the logs of a directory of logs alone, one after the other, each durably.  A store does
+// not open without the oldest log that it needs.  So after a crash the remaining logs are not
+// mistaken for all of them.
 absl::Status RemoveLogs(Directory& log_directory) {
   TRELLIS_ASSIGN_OR_RETURN(const std::set<uint64_t> logs, NumbersOf(log_directory, FileKind::kLog));
   for (const uint64_t log : logs) {
@@ -39,8 +40,8 @@ absl::Status RemoveLogs(Directory& log_directory) {
   return RemoveLock(log_directory);
 }
 
-// CURRENT goes first, durably: of what a crash leaves no table can be missing from a store that
-// could be opened.
+// CURRENT is removed first, durably.  So if a crash interrupts the removal, no store with missing
+// tables can be opened.
 absl::Status RemoveStoreFiles(Directory& directory) {
   TRELLIS_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
   const absl::Status current = directory.Remove(kCurrentFileName);
@@ -66,7 +67,8 @@ absl::Status CheckFilesAreOurs(Directory& directory, bool is_log_directory) {
   return absl::OkStatus();
 }
 
-// The same if a log is another store's, or might be because no manifest says whose it is.
+// FailedPrecondition if a log belongs to another store, or may belong to one because no manifest
+// says whose it is.
 absl::Status CheckLogsAreOurs(Directory& directory, Directory& log_directory) {
   const absl::StatusOr<ManifestContents> contents = ReadManifest(directory);
   if (contents.ok()) return CheckLogsBelong(log_directory, contents->state);
@@ -86,8 +88,8 @@ absl::Status CheckLogsAreOurs(Directory& directory, Directory& log_directory) {
   return absl::OkStatus();
 }
 
-// FailedPrecondition if the store's logs are elsewhere, where no later call could find them.  A
-// manifest that cannot be read does not say so.
+// FailedPrecondition if the store's logs are elsewhere, where no later call could find them.  OK if
+// the manifest cannot be read.
 absl::Status CheckLogsAreHere(const StoreDirectory& there) {
   const absl::StatusOr<ManifestContents> contents = ReadManifest(*there.directory);
   if (!contents.ok()) return absl::OkStatus();
@@ -111,7 +113,8 @@ absl::Status CheckNoLogsAreLeft(const std::string& path, Directory& log_director
   return absl::OkStatus();
 }
 
-// Whether there is a store that may be destroyed.  Before the lock, which would make a file.
+// Whether there is a store that may be destroyed.  Called before the lock is taken, because the
+// lock is a file that would be created.
 absl::StatusOr<bool> LookFirst(const std::string& path, const StoreDirectory& there) {
   bool is_store = false;
   if (there.directory != nullptr) {
@@ -133,7 +136,7 @@ absl::StatusOr<bool> LookFirst(const std::string& path, const StoreDirectory& th
 
 absl::Status RemoveIfEmpty(FileSystem& file_system, Directory& directory) {
   const absl::Status status = file_system.RemoveDirectory(directory.path());
-  // Other files are there, or the directory is not ours to remove: it stays.
+  // The directory has other files, or is not ours to remove: it stays.
   return absl::IsFailedPrecondition(status) ? absl::OkStatus() : status;
 }
 
@@ -147,11 +150,12 @@ absl::Status DestroyStore(const std::string& path, const Options& options) {
                ? absl::OkStatus()
                : RemoveIfEmpty(*there.environment.file_system, *there.directory);
   }
-  // Makes what an earlier call, cut short, has removed: the lock, the directory of the logs.
+  // Creates again what an interrupted earlier call removed: the lock, the directory of the logs.
   Options open = options;
   open.mode = OpenMode::kOpenOrCreate;
   TRELLIS_ASSIGN_OR_RETURN(const StoreDirectory store, StoreDirectory::Open(path, open));
-  // The logs first, for whether there is anything to destroy is seen by the store's own directory.
+  // The logs are removed first, because a later call looks at the store's own directory to see
+  // whether there is anything to destroy.
   if (store.own_log_directory != nullptr) {
     TRELLIS_RETURN_IF_ERROR(RemoveLogs(*store.own_log_directory));
     TRELLIS_RETURN_IF_ERROR(

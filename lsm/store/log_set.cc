@@ -34,7 +34,7 @@ absl::Status LogSet::Start(uint64_t number, uint64_t file_id) {
   Logs made;
   TRELLIS_RETURN_IF_ERROR(Make(number, file_id, &made));
   MutexLock lock(&mutex_);
-  logs_.merge(prepared_);  // of before the store was resumed
+  logs_.merge(prepared_);  // from before the store was resumed
   assert(logs_.empty() || logs_.rbegin()->first < number);
   logs_.merge(made);
   StartLast();
@@ -92,7 +92,7 @@ absl::Status LogSet::SyncNames() {
     if (!logs_.empty()) last = logs_.rbegin()->first;
     if (!prepared_.empty()) last = prepared_.rbegin()->first;
   }
-  // Without the lock: appends to the next log wait for it.
+  // Without the lock, because appends to the next log wait for it.
   TRELLIS_RETURN_IF_ERROR(directory_->Sync());
   MutexLock lock(&mutex_);
   for (Logs* logs : {&logs_, &prepared_}) {
@@ -115,12 +115,12 @@ void LogSet::Remove(uint64_t number) {
     while (!logs_.empty() && logs_.begin()->first < number)
       removed.insert(logs_.extract(logs_.begin()));
   }
-  // Outside of the lock, for which appending waits.
+  // Outside of the lock, because appends wait for it.
   RemoveFiles(std::move(removed));
 }
 
-// Their entries are in tables: how the files end no longer matters, and what cannot be removed goes
-// at the next opening.
+// The logs' entries, if any, are in tables, so it no longer matters how the files end.  The next
+// opening removes files that cannot be removed now.
 void LogSet::RemoveFiles(Logs logs) {
   for (auto& log : logs) {
     log.second.writer.reset();

@@ -1,16 +1,16 @@
 // Keeps the manifest of an open store: hands out the numbers of its files, records its edits, and
 // replaces a manifest that has grown too long.
 //
-// Threads: NewFileNumber and next_file_number may be called by any thread.  For the rest, mutex()
-// is held; it is taken before Engine::mutex_.  An edit holds it from the version that it starts
-// from to the view that it leads to, so edits and the views that readers see have one order.
-// Callers that read the store's files by their names hold it, too, so that no file comes or goes
-// meanwhile.
+// Threads: any thread may call NewFileNumber and next_file_number.  All other calls require
+// mutex(), which is taken before Engine::mutex_.  A caller that records an edit holds it from the
+// moment it reads the version until readers see the new view.  So edits and views have the same
+// order.  Callers that read the store's files by their names hold it too, so that no file appears
+// or disappears meanwhile.
 //
-// Errors: after a failure it is unknown which edits count, and even which manifest is the current
-// one.  So the first failure stays, and every later edit fails with it, until Begin succeeds.  An
-// edit that another job had ready must not follow: it might go to the wrong manifest, and the files
-// that it makes obsolete would be removed.
+// Errors: after a failure it is unknown which edits are valid, and even which manifest is the
+// current one.  So every later edit fails with the first error, until Begin succeeds.  Otherwise
+// the next edit of another job might go to the wrong manifest, and the files that it makes obsolete
+// would be removed.
 #ifndef TRELLIS_LSM_STORE_MANIFEST_KEEPER_H_
 #define TRELLIS_LSM_STORE_MANIFEST_KEEPER_H_
 
@@ -52,10 +52,10 @@ class ManifestKeeper {
   void SetNextFileNumber(uint64_t number) {
     next_file_number_.store(number, std::memory_order_relaxed);
   }
-  // Higher than all before.  NextFileNumber (store_files.h) has made sure that there are enough.
-  // Relaxed, here and below: the numbers need no order but their own.  A thread that names a file
-  // in an edit has its number from NewFileNumber or from the thread that made it, so it sees a
-  // higher next number.
+  // Higher than all earlier numbers.  NextFileNumber (store_files.h) has made sure that enough are
+  // left.  Relaxed, here and below: the numbers order nothing else.  A thread that names a file in
+  // an edit has its number from NewFileNumber or from the thread that made it, so it sees a higher
+  // next number.
   uint64_t NewFileNumber() { return next_file_number_.fetch_add(1, std::memory_order_relaxed); }
   uint64_t next_file_number() const { return next_file_number_.load(std::memory_order_relaxed); }
 
@@ -65,16 +65,16 @@ class ManifestKeeper {
 
   // The sum of all edits.
   const ManifestState& state() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return state_; }
-  // The failure that stays; OK if there is none.
+  // The error with which every edit fails; OK if there is none.
   const absl::Status& status() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return status_; }
 
-  // For a store that is only read: the state that its manifest leads to.
+  // For a store that is opened for reading: sets the state that its manifest describes.
   void Load(ManifestState state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     state_ = std::move(state);
   }
   // Begins a manifest of this state, and makes CURRENT, which holds `expected_current`, name it.
-  // Once CURRENT may name it, the files in `made` stay, also after a failure.  Returns its number.
-  // The caller passes an error on to Fail, perhaps after more has failed.
+  // Once CURRENT may name it, the files in `made` stay, also after a failure.  Returns the
+  // manifest's number.  After an error the caller calls Fail, perhaps after further failures.
   absl::StatusOr<uint64_t> Begin(ManifestState state,
                                  std::optional<std::string_view> expected_current, NewFiles* made)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -98,7 +98,7 @@ class ManifestKeeper {
   Mutex mutex_;
   std::unique_ptr<ManifestWriter> writer_ ABSL_GUARDED_BY(mutex_);  // null: none was begun
   ManifestState state_ ABSL_GUARDED_BY(mutex_);
-  uint64_t bytes_max_ ABSL_GUARDED_BY(mutex_) = 0;  // a longer one is replaced
+  uint64_t bytes_max_ ABSL_GUARDED_BY(mutex_) = 0;  // a longer manifest is replaced
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -1,5 +1,5 @@
-// Tables that the current version has no use for, until no reader holds them; then their files go.
-// Thread-safe.
+// Keeps the tables that the current version no longer uses until no reader holds them, and then
+// removes their files.  Thread-safe.
 #ifndef TRELLIS_LSM_STORE_OBSOLETE_FILES_H_
 #define TRELLIS_LSM_STORE_OBSOLETE_FILES_H_
 
@@ -21,22 +21,22 @@ class ObsoleteFiles {
  public:
   explicit ObsoleteFiles(Directory* directory) : directory_(directory) {}
 
-  // Numbers, and the tables that readers may hold.  A list, so that it changes hands without taking
+  // Numbers, and the tables that readers may hold.  A list, so that moving entries allocates no
   // memory.
   using Tables = std::list<std::pair<uint64_t, std::weak_ptr<const OpenTable>>>;
 
-  // REQUIRES: the edit that removed the tables is durable.  Needs no memory.
+  // REQUIRES: the edit that removed the tables is durable.  Allocates no memory.
   void Add(Tables tables);
 
-  // Removes the files of tables that no one holds any longer.  A file that cannot be removed is
-  // tried again; the next opening of the store takes what is left.  Throws nothing.
+  // Removes the files of tables that no reader holds any longer.  Later calls retry a file that
+  // could not be removed, and the next opening of the store removes the rest.  Throws nothing.
   void RemoveUnused();
 
-  // Forgets those that are still held, and waits for a thread that is removing others: from then
-  // on nothing is removed.  Throws nothing.
+  // Forgets the tables that readers still hold, and waits for threads that are removing files.
+  // Afterwards nothing is removed.  Throws nothing.
   void Close();
 
-  // Whether the table is one of them, and a reader may hold it still.
+  // Whether the table is obsolete and a reader may still hold it.
   bool Has(uint64_t number);
 
   bool empty() const {
@@ -48,8 +48,8 @@ class ObsoleteFiles {
   Mutex mutex_;  // not held while a file is removed
   Tables tables_ ABSL_GUARDED_BY(mutex_);
   std::atomic<size_t> count_{0};
-  int removing_ ABSL_GUARDED_BY(mutex_) = 0;  // threads that are at it
-  CondVar removed_;                           // none is any more
+  int removing_ ABSL_GUARDED_BY(mutex_) = 0;  // threads that remove files
+  CondVar removed_;                           // removing_ is 0
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -20,8 +20,8 @@ namespace {
 // One thread reads the ends of this many tables at once.
 constexpr size_t kTablesTogether = 32;
 
-// Guesses how many bytes at the end of a file the opening of a table needs.  The part of the file
-// is nearly the same as for the table that was opened before.  Threads: any.
+// Guesses how many bytes at the end of a file Table::Open needs.  They are nearly the same part of
+// the file as for the table that was opened before.  Threads: any.
 class EndSizes {
  public:
   // All relaxed: a wrong guess only costs the opening another read.
@@ -32,9 +32,9 @@ class EndSizes {
     part_.store(bytes / static_cast<double>(table.file_bytes()), std::memory_order_relaxed);
   }
 
-  // Table::kEndBytes, which the opening would read first by itself, if nothing is known yet, or if
-  // the guess is so large that one more read costs little in comparison.  Begins at a page, because
-  // the device reads whole pages.
+  // Returns Table::kEndBytes, which Table::Open would read first without a guess, if nothing is
+  // known yet or the guess is so large that another read costs little in comparison.  The bytes
+  // begin at a page boundary, because the device reads whole pages.
   size_t Guess(uint64_t file_bytes) const {
     const double wanted =
         static_cast<double>(file_bytes) * part_.load(std::memory_order_relaxed) * kMargin;
@@ -64,8 +64,8 @@ class EndReads {
     return count_ < kTablesTogether && used_bytes_ + end_bytes <= kBytes;
   }
 
-  // REQUIRES: HasRoomFor(end_bytes), and the file is no shorter than that.  If memory runs out, the
-  // end is not read here.
+  // REQUIRES: HasRoomFor(end_bytes), and the file is no shorter than that.  If memory runs out,
+  // ReadAll does not read the end.
   void Add(size_t number, std::unique_ptr<ReadFile> file, uint64_t file_bytes, size_t end_bytes) {
     if (memory_ == nullptr) memory_.reset(new (std::nothrow) char[kBytes]);
     ReadRequest& request = requests_[count_];
@@ -79,8 +79,8 @@ class EndReads {
   }
 
   // Calls `open` for each table as soon as its end was read, while the device reads the others.  If
-  // an end could not be read, `open` gets none, and the opening finds out why.  `open` must not
-  // throw.
+  // an end could not be read, `open` gets an empty one, and Table::Open reports why.  `open` must
+  // not throw.
   void ReadAll(FileSystem* files, const Open& open) {
     const auto call = [this, &open](size_t i) {
       const ReadRequest& request = requests_[i];
@@ -93,7 +93,7 @@ class EndReads {
       files->ReadMany({requests_.data(), count_}, call);
       return absl::OkStatus();
     }).IgnoreError();
-    // ReadMany did not get to these, for lack of memory.
+    // ReadMany ran out of memory before it reached these.
     for (size_t i = 0; i < count_; ++i) {
       if (files_[i] != nullptr) open(numbers_[i], std::move(files_[i]), {});
     }
@@ -112,9 +112,9 @@ class EndReads {
   std::array<ReadRequest, kTablesTogether> requests_;
 };
 
-// The tables that are to be opened, and what became of each.  Helpers share it with the caller, who
-// may be gone when a late one comes: only between TryBegin and End may they touch what the caller
-// lent.
+// The tables to open, and the outcome for each.  The caller and its helpers share this object.  A
+// late helper may start after the caller has returned.  So a helper may use the caller's objects
+// (`files`, `directory`, `context` and the metas) only between TryBegin and End.
 class Opening {
  public:
   using Outcome = absl::StatusOr<std::shared_ptr<const OpenTable>>;
@@ -134,14 +134,15 @@ class Opening {
     End();
   }
 
-  // Until each table has been taken up by a thread.  Relaxed, both: the thread that takes a number
-  // owns what stands there, and End and FinishAll, under the mutex, hand over what was made of it.
+  // Opens tables until threads have taken all of them, or one has failed.  Both atomics are
+  // relaxed: only the thread that took a number writes its outcome, and the mutex in End and
+  // FinishAll makes the outcomes visible to the caller.
   void Work() {
     EndReads reads;
-    // So that there is something for everybody, also where they are few.
+    // Shares are small enough that each thread gets some, even of few tables.
     const size_t share = std::clamp<size_t>(metas_.size() / 8, 1, kTablesTogether);
     while (!has_failed_.load(std::memory_order_relaxed)) {
-      // One by itself tells how much to read of the others.
+      // The first table is opened alone: it tells how much to read of the others.
       const size_t count = ends_.is_known() ? share : 1;
       const size_t begin = next_.fetch_add(count, std::memory_order_relaxed);
       if (begin >= metas_.size()) return;
@@ -151,15 +152,15 @@ class Opening {
     }
   }
 
-  // Waits for the threads that have begun, and lets no other begin.
+  // Lets no further helper begin, and waits for those that have begun.
   void FinishAll(Scheduler* helpers) {
     MutexLock lock(&mutex_);
     is_over_ = true;
     while (helping_ > 0) ended_.Wait(&mutex_, helpers);
   }
 
-  // By number, as they were added; after FinishAll.  Helpers that come late keep this object, and
-  // must not keep tables with it, which need the store.
+  // The outcomes, in the order of Add.  REQUIRES: FinishAll has returned.  Moves them out, because
+  // a late helper may keep this object alive longer than the store, which the tables need.
   std::vector<Outcome> TakeOutcomes() { return std::move(outcomes_); }
 
  private:
@@ -219,7 +220,7 @@ class Opening {
   bool is_over_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// Without memory for a request there is less help.
+// If there is no memory for a request, fewer helpers start.
 void AskForHelp(const std::shared_ptr<Opening>& opening, Scheduler* helpers) {
   for (const Scheduler::Lane lane : {Scheduler::Lane::kFlush, Scheduler::Lane::kCompaction}) {
     CatchOutOfMemory([&] {
@@ -238,12 +239,13 @@ absl::StatusOr<std::array<OpenTables, kLevels>> OpenTablesOf(
   for (const auto& level : state.levels) {
     for (const auto& [number, meta] : level) opening->Add(&meta);
   }
-  // Nothing between these two may throw, so that no helper is left with what the caller lent.
+  // Nothing may throw between AskForHelp and FinishAll.  Otherwise a helper might use the caller's
+  // objects after the caller has returned.
   if (helpers != nullptr && opening->size() >= kTablesForHelp) AskForHelp(opening, helpers);
   opening->Work();
   opening->FinishAll(helpers);
 
-  // Numbers are taken in order, so all before the first that failed were opened.
+  // Numbers are taken in order, so all tables before the first that failed were opened.
   std::array<OpenTables, kLevels> levels;
   std::vector<Opening::Outcome> outcomes = opening->TakeOutcomes();
   size_t next = 0;

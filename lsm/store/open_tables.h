@@ -1,6 +1,6 @@
-// Opens the tables of a store, several at once: each takes one read or two, which wait for the disk
-// where the files are not in memory, so those of many are under way together; and each is checked
-// and decoded by itself, by several threads.
+// Opens the tables of a store, several at once.  Each table takes one or two reads, which wait for
+// the disk if the file is not in memory.  So the reads of many tables are in flight together, and
+// several threads check and decode the tables.
 #ifndef TRELLIS_LSM_STORE_OPEN_TABLES_H_
 #define TRELLIS_LSM_STORE_OPEN_TABLES_H_
 
@@ -18,10 +18,10 @@ namespace lsm::inline TRELLIS_ABI {
 // With this many tables it is worth waking other threads.
 inline constexpr size_t kTablesForHelp = 16;
 
-// Opens the tables of each level, in the order of the state; `directory` is one of `files`.  The
-// calling thread opens them, and so do lanes of `helpers` (may be null) that start before all are
-// begun.  The call does not wait for a lane that starts later and finds nothing to do.  Returns the
-// first error in the order of the state, as damage if a file differs from the manifest.
+// Opens the tables of each level, in the order of the state; `directory` belongs to `files`.  The
+// calling thread opens tables, and so do lanes of `helpers` (may be null) that start while tables
+// are left.  The call does not wait for a lane that starts later.  Returns the first error in the
+// order of the state, as damage if a file differs from the manifest.
 absl::StatusOr<std::array<OpenTables, kLevels>> OpenTablesOf(
     FileSystem& files, Directory& directory, const ManifestState& state, ReadMode mode,
     const TableContext& context, Scheduler* helpers);

@@ -27,7 +27,7 @@ absl::Status Pacer::Take(std::string_view file, uint64_t bytes) {
   progress_.file = file;
   if (pace_.bytes_per_second > 0) {
     const uint64_t now = environment_.clock->MonotonicNanos();
-    // Never longer than what was read last is worth, whatever the clock says.
+    // Never waits longer than the last read costs, whatever the clock says.
     const uint64_t wait = next_nanos_ > now ? std::min(next_nanos_ - now, cost_nanos_) : 0;
     if (wait > 0) scheduler_->Pause(wait);
     cost_nanos_ = static_cast<uint64_t>(static_cast<double>(bytes) * kNanosPerSecond /

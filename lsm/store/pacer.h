@@ -17,8 +17,9 @@ namespace lsm::inline TRELLIS_ABI {
 
 class Pacer {
  public:
-  // `environment` is complete, but may have no scheduler.  If one is needed to wait, the pacer then
-  // makes its own: ResourceExhausted if there are no threads for it.  All outlive the pacer.
+  // `environment` is complete, except that its scheduler may be null.  Then, if the pacer has to
+  // wait, it makes its own scheduler: ResourceExhausted if there are no threads for it.  The
+  // arguments outlive the pacer.
   static absl::StatusOr<std::unique_ptr<Pacer>> Create(const Pace& pace,
                                                        const Environment& environment,
                                                        uint64_t bytes_total);
@@ -27,8 +28,8 @@ class Pacer {
   // call.
   absl::Status Take(std::string_view file, uint64_t bytes);
 
-  // While it exists, reads keep to the pace but do not count as done: the bytes are read once more,
-  // or perhaps to no effect.
+  // While it exists, reads keep to the pace but do not count as done.  Used for bytes that are read
+  // again, or perhaps needlessly.
   class Uncounted {
    public:
     explicit Uncounted(Pacer* pacer) : pacer_(*pacer) { pacer_.counts_ = false; }
@@ -56,7 +57,7 @@ class Pacer {
   Progress progress_;
   bool counts_ = true;
   uint64_t next_nanos_ = 0;  // when more may be read
-  uint64_t cost_nanos_ = 0;  // of what was read last
+  uint64_t cost_nanos_ = 0;  // of the last read
 };
 
 }  // namespace lsm

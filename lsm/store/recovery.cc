@@ -49,7 +49,7 @@ class Replay {
     ++result_.report.logs;
     LogReader::Record record;
     uint64_t records = 0, records_dropped = 0;
-    uint64_t replayed_to = 0;  // where the part ends that was replayed
+    uint64_t replayed_to = 0;  // the end of the replayed part
     for (;; ++records) {
       if (!gap_ || records == 0) replayed_to = reader->offset();
       TRELLIS_RETURN_IF_ERROR(filler_.MakeRoomForNext(reader.get()));
@@ -73,7 +73,7 @@ class Replay {
     return absl::OkStatus();
   }
 
-  // The error of a log that is known to hold records and was not met.
+  // DataLoss if a log that is known to hold records was not found.
   absl::Status CheckAllWereMet() const {
     const auto log = bytes_written_.lower_bound(state_.oldest_log);
     return log == bytes_written_.end() ? absl::OkStatus() : MissingLog(directory_, log->first);
@@ -107,7 +107,7 @@ class Replay {
                         Concat("the writes before this record are missing: it begins with number ",
                                first, ", the last one before is ", result_.last_sequence));
       }
-      gap_ = true;  // all that follows was never synced, and goes with what was lost before it
+      gap_ = true;  // later records were never synced, and are dropped too
       return absl::OkStatus();
     }
     TRELLIS_RETURN_IF_ERROR(WithContext(CheckBatch(record.payload),
@@ -122,7 +122,7 @@ class Replay {
   Directory& directory_;
   const ManifestState& state_;
   MemtableFiller filler_;
-  std::map<uint64_t, uint64_t> bytes_written_;  // of the logs that were not met yet
+  std::map<uint64_t, uint64_t> bytes_written_;  // of the logs that were not read yet
   bool gap_ = false;
   ReplayedLogs result_;
 };
@@ -188,7 +188,7 @@ absl::Status CheckLogsBelong(Directory& log_directory, const ManifestState& stat
                              log_directory.OpenRead(LogFileName(*number), ReadMode::kBuffered));
     const absl::StatusOr<std::unique_ptr<LogReader>> reader =
         LogReader::Open(std::move(file), LogKind::kWriteAhead);
-    // A damaged one does not say whose it is.
+    // A damaged log does not say whose it is.
     if (IsDamage(reader.status()) || (reader.ok() && (*reader)->end() == LogEnd::kTorn)) {
       any_is_ours |= needed.contains(*number);
       continue;
@@ -199,18 +199,18 @@ absl::Status CheckLogsBelong(Directory& log_directory, const ManifestState& stat
     if (!id.ok())
       return absl::FailedPreconditionError(
           Concat(MessageOf(id), "; nothing was changed (if it is a left-over, move it away)"));
-    // Without records, one that is not needed may have any id.
+    // A log that is not needed and has no records may have any id.
     any_is_ours |= needed.contains(*number) || state.IsLogId(*number, (*reader)->file_id());
   }
   if (any_is_ours) return absl::OkStatus();
-  // Lower ones are of earlier openings, whose seeds are unknown now.
+  // Logs with lower numbers are from earlier openings, whose seeds are unknown now.
   for (const uint64_t number : numbers) {
     const std::string name = LogFileName(number);
     TRELLIS_ASSIGN_OR_RETURN(const Origin origin, OriginOf(log_directory, name, FileKind::kLog));
     if (origin != Origin::kStore) continue;
     return absl::FailedPreconditionError(Concat(
         log_directory.path(), "/", name,
-        ": a log, and none that the store needs is beside it (is it another store's "
+        ": a log, but the directory has no log that the store needs (is it another store's "
         "Options::log_directory?); nothing was changed (if it is a left-over, move it away)"));
   }
   return absl::OkStatus();
@@ -228,7 +228,7 @@ absl::Status CheckLogsAreNotElsewhere(const StoreDirectory& there, const Manifes
   if (absl::IsNotFound(recorded.status())) return absl::OkStatus();
   TRELLIS_RETURN_IF_ERROR(recorded.status());
   TRELLIS_ASSIGN_OR_RETURN(const bool holds_logs, HoldsLogs(**recorded));
-  // Another store's are not this one's.
+  // Another store's logs do not count.
   if (!holds_logs || absl::IsFailedPrecondition(CheckLogsBelong(**recorded, state)))
     return absl::OkStatus();
   return absl::FailedPreconditionError(

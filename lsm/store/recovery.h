@@ -1,18 +1,21 @@
-// From the files of a store to what an engine starts with.
+// Recovers the state that an engine starts with from the files of a store.
 //
-//   1. CURRENT names the manifest, the manifest the tables: all are opened.
+//   1. CURRENT names the manifest, and the manifest names the tables.  All tables are opened.
 //   2. The logs from `oldest log` on are replayed into memtables, in order.  An opening for writing
-//      makes each a table of level 0 before it fills the next one, so memory does not grow with the
-//      logs.  An opening for reading has no place to put them, and holds them all.
+//      writes each memtable to a table of level 0 before it fills the next one, so memory does not
+//      grow with the logs.  An opening for reading cannot write tables, and keeps all memtables.
 //   3. An opening for writing makes a new log and a new manifest; then it swaps CURRENT.  Until
-//      then nothing that was there is changed, so a crash in between changes nothing either: the
-//      next opening removes the tables.  One that fails removes its own.
+//      then no existing file is changed, so a crash does no harm: the next opening removes the new
+//      tables.  An opening that fails removes its own tables.
 //
-// The records of the logs are numbered without a gap.  A gap means that a log's end was lost: that
-// is what a crash does to what was not synced, and the records behind the gap are dropped with it;
-// unless the manifest knows that a log behind the gap was synced or closed, for then its
-// predecessors were too, and something else took them: DataLoss.  And of a log that was closed in
-// order the manifest knows the size, so nothing of it may be missing.
+// The records of the logs are numbered without gaps.  A gap means that the end of a log was lost:
+//
+//   - Usually a crash lost records that were not synced.  Then the records after the gap, which
+//     were not synced either, are dropped.
+//   - DataLoss if the manifest says that a log after the gap was synced or closed.  Then the
+//     earlier logs were synced too, so something other than a crash lost their records.
+//
+// The manifest knows the size of a log that was closed in order, so nothing of it may be missing.
 #ifndef TRELLIS_LSM_STORE_RECOVERY_H_
 #define TRELLIS_LSM_STORE_RECOVERY_H_
 
@@ -39,19 +42,19 @@ struct ReplayedLogs {
 // The error for a missing log that the manifest needs.
 absl::Status MissingLog(const Directory& directory, uint64_t number);
 
-// Whether a log holds a record, or was closed in order, or cannot be read.  If none is true, it may
-// be left by a crash during the first opening of a store: there are no records before CURRENT
-// exists, and a store that did not get that far does not close its log.
+// Whether a log holds a record, or was closed in order, or cannot be read.  If none is true, a
+// crash during the first opening of a store may have left the log: there are no records before
+// CURRENT exists, and an opening that did not get that far does not close its log.
 absl::StatusOr<bool> HoldsWrites(Directory& log_directory, const std::string& name);
 
 // Checks a directory for logs alone, before anything in it is removed: FailedPrecondition if a log
-// belongs to another store.  Logs that `state` might need are told by their ids.  Older logs count
-// as the store's if a log that it needs is present.
+// belongs to another store.  Logs that `state` might need are recognised by their ids.  Older logs
+// count as the store's if a log that it needs is present.
 absl::Status CheckLogsBelong(Directory& log_directory, const ManifestState& state);
 
 // Checks a store that was opened with the log directory that `there` names: FailedPrecondition if
 // the manifest names another one that has the store's logs, and the given one has none.  Then no
-// log may count as lost, nor be removed.
+// log may count as lost, and none may be removed.
 absl::Status CheckLogsAreNotElsewhere(const StoreDirectory& there, const ManifestState& state);
 
 // Replays the logs that `state` needs into memtables of at most `memtable_bytes_max`, and hands
@@ -60,13 +63,14 @@ absl::Status CheckLogsAreNotElsewhere(const StoreDirectory& there, const Manifes
 absl::StatusOr<ReplayedLogs> ReplayLogs(Directory& log_directory, const ManifestState& state,
                                         size_t memtable_bytes_max, const MemtableSink& sink);
 
-// The same without keeping anything: whether the logs can be replayed.  The writer of a log knows
-// how many bytes it has so far, `bytes_written`: all of these must be present, also at its end.
+// Checks whether the logs can be replayed, and keeps nothing.  `bytes_written` holds how many bytes
+// the writer of each log has written so far: all of them must be present.
 absl::StatusOr<RecoveryReport> CheckLogs(Directory& log_directory, const ManifestState& state,
                                          std::map<uint64_t, uint64_t> bytes_written = {});
 
 // REQUIRES: there is no CURRENT.  OK if a store may be made; DataLoss if there are tables or
-// records of a store that lost it.  Files left by a crash during the first opening are no obstacle.
+// records of a store that lost its CURRENT.  Files left by a crash during the first opening are no
+// obstacle.
 absl::Status CheckNoStore(Directory& directory, Directory& log_directory);
 
 // Before a new store is made: OK if no other store has its logs in the directory; otherwise

@@ -14,11 +14,11 @@ namespace {
 // A new log and a new manifest take about this much.
 constexpr uint64_t kRecordBytes = uint64_t{1} << 20;
 
-// Left free beside it, at most: an attempt that takes all the space that there is would make other
+// At most this much must stay free beside it: an attempt that takes all free space would make other
 // writes fail.
 constexpr uint64_t kFreeBytes = uint64_t{1} << 20;
 
-// The size of the file; nothing if there is none.  FailedPrecondition if the file is not ours: it
+// The size of the file; nullopt if there is none.  FailedPrecondition if the file is not ours: it
 // stays.
 absl::StatusOr<std::optional<uint64_t>> FindReserve(Directory& directory) {
   const std::string name(kReserveFileName);
@@ -90,7 +90,7 @@ absl::Status Reserve::BuildIfSmall(uint64_t bytes, Effort effort) {
     attempts_ = 0;
     return status;
   }
-  is_there_ = std::nullopt;  // perhaps a part of it
+  is_there_ = std::nullopt;  // a part may exist
   // The space that it had before is still free.
   if (held > 0 && held < bytes && LookForFile().ok() && !*is_there_ && !Make(held, effort).ok())
     is_there_ = std::nullopt;
@@ -103,7 +103,7 @@ absl::StatusOr<uint64_t> Reserve::CheckSpaceFor(uint64_t bytes, uint64_t more_by
   TRELLIS_ASSIGN_OR_RETURN(const uint64_t free, directory_.FreeBytes());
   if (free < needed) return DiskFull("too little is free for the reserve");
   if (insist || free > free_bytes_ || std::has_single_bit(++attempts_)) return free;
-  // For the reason for which it failed before.
+  // Fails for the same reason as before.
   return failed_.load(std::memory_order_relaxed) ? absl::UnavailableError("not tried again")
                                                  : DiskFull("not tried again");
 }

@@ -7,16 +7,16 @@
 // until there is enough to build the file again.
 //
 //   state     file                                                     puts
-//   held      there, perhaps smaller than it should be               yes
-//   tight     there, too small for the memtables: there was no       after a flush
+//   held      exists, perhaps smaller than it should be              yes
+//   tight     exists, too small for the memtables: there was no      after a flush
 //             space to build it larger
 //   missing   none: there was no space to build it                   refused
 //   off       none: its limit is 0, or a call failed for another     yes
 //             reason than space
 //
-// The file holds no data, and no other file refers to it.  A missing, short or damaged one is never
-// an error.  A crash may bring a removed one back, or leave a part of one that was being built; the
-// next opening takes it for as large as it is.
+// The file holds no data, and no other file refers to it.  A missing, short or damaged reserve is
+// never an error.  A crash may bring a removed file back, or leave a part of a file that was being
+// built.  The next opening uses the file at the size that it has.
 //
 // Thread-safe.  No other lock is taken while its lock is held.
 #ifndef TRELLIS_LSM_STORE_RESERVE_H_
@@ -39,15 +39,17 @@ namespace lsm::inline TRELLIS_ABI {
 
 inline constexpr uint64_t kReserveBytesMin = uint64_t{64} << 10;
 
-// The limits: what Options::reserve_bytes comes to, and for a directory of logs alone, on a file
-// system of this size: a quarter of it at most, since logs may have a small partition.
+// The limits: the one of Options::reserve_bytes, and the one for a directory of logs alone.  The
+// latter is at most a quarter of the file system's `capacity_bytes`, because logs may have a small
+// partition.
 uint64_t ReserveBytesMax(const Options& options);
 uint64_t LogReserveBytesMax(const Options& options, uint64_t capacity_bytes);
 
-// How large it should be: as large as the tables, or four times the memtables, rounded down to a
-// power of two, so that it is rarely built again.
+// The size that it should have: as much as the tables, or four times the memtables if that is more,
+// rounded down to a power of two so that it is rarely built again.
 uint64_t ReserveBytesFor(uint64_t table_bytes, uint64_t memtable_bytes);
-// How large it must be: on a full disk, there is no other space to write the memtables as tables.
+// The size that it must have: on a full disk, there is no other space to write the memtables as
+// tables.
 inline uint64_t ReserveBytesLeast(uint64_t memtable_bytes) {
   return std::max(kReserveBytesMin, memtable_bytes + memtable_bytes / 4);
 }
@@ -57,11 +59,11 @@ bool RemoveReserve(Directory& directory);
 
 class Reserve {
  public:
-  // How much time a caller of Build gives it.
+  // How hard Build tries.
   enum class Effort : uint8_t {
     kNoWait,  // does not wait for the device: a crash of the machine may take the file
     kUsual,
-    kInsist,  // and tries it although it failed before
+    kInsist,  // and tries even if it failed before
   };
 
   // The directory outlives it.  Until Build, it is off.
@@ -70,10 +72,11 @@ class Reserve {
   Reserve(const Reserve&) = delete;
   Reserve& operator=(const Reserve&) = delete;
 
-  // Makes it as large as `wanted_bytes` if it is smaller and there is space, and smaller if it is
-  // beyond its limit.  With less than `least_bytes`, for want of space, it is tight or missing.
-  // If it failed though enough seemed to be free, as with a quota, it is tried more and more rarely
-  // until more is free, unless the caller insists.  Throws nothing.
+  // Grows the file to `wanted_bytes` if there is space, and shrinks it if it exceeds its limit.  If
+  // lack of space leaves it with less than `least_bytes`, the reserve is tight or missing.  An
+  // attempt may fail although enough space seemed to be free, for example because of a quota.  Then
+  // calls try more and more rarely until more space is free, unless the caller insists.  Throws
+  // nothing.
   void Build(uint64_t wanted_bytes, uint64_t least_bytes, Effort effort)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -83,20 +86,21 @@ class Reserve {
 
   // ResourceExhausted naming the directory if it is tight or missing.
   absl::Status CheckMayPut() const;
-  // Tight or missing.
-  // Relaxed: a put beside the release or the building may come before it or after it.
+  // Tight or missing.  Relaxed: a put that is concurrent with Release or Build may come before it
+  // or after it.
   bool is_short() const { return short_.load(std::memory_order_relaxed); }
   bool is_missing() const { return is_short() && held_bytes() == 0; }
   // Relaxed: a figure.
   uint64_t held_bytes() const { return held_bytes_.load(std::memory_order_relaxed); }
-  // Whether an attempt to build it is worth while: it has fewer bytes, it is not short (then each
-  // put tries it), and the last attempt did not fail for another reason than space.  Relaxed, here
-  // and below: at worst it is tried once more.
+  // Whether it is worthwhile to build it: it has fewer bytes, and it is not short (then each put
+  // tries to build it).  If the last attempt failed for another reason than space, the bytes that
+  // it asked for are compared.  Relaxed, here and below: at worst there is one more attempt.
   bool is_below(uint64_t bytes) const {
     const auto& has_bytes = failed_.load(std::memory_order_relaxed) ? tried_bytes_ : held_bytes_;
     return has_bytes.load(std::memory_order_relaxed) < std::min(bytes_max_, bytes) && !is_short();
   }
-  // The same, but that it was tried before is enough, even where there was no space.
+  // The same, but always compares the bytes of the last attempt, even if there was no space for
+  // them.
   bool is_due(uint64_t bytes) const {
     return tried_bytes_.load(std::memory_order_relaxed) < std::min(bytes_max_, bytes) &&
            !is_short();
@@ -109,20 +113,20 @@ class Reserve {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Make(uint64_t bytes, Effort effort) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status RemoveFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // For the file of an earlier opening, once.
+  // Looks once for the file of an earlier opening.
   absl::Status LookForFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Directory& directory_;
   const uint64_t bytes_max_;
   mutable Mutex mutex_;
-  std::optional<bool> is_there_ ABSL_GUARDED_BY(mutex_);  // the file; nothing: not known yet
-  uint64_t free_bytes_ ABSL_GUARDED_BY(mutex_) = 0;       // when it could not be built all the same
-  uint64_t attempts_ ABSL_GUARDED_BY(mutex_) = 0;         // wishes to build it since then
+  std::optional<bool> is_there_ ABSL_GUARDED_BY(mutex_);  // the file; nullopt: not known yet
+  uint64_t free_bytes_ ABSL_GUARDED_BY(mutex_) = 0;       // when building it failed all the same
+  uint64_t attempts_ ABSL_GUARDED_BY(mutex_) = 0;         // calls to build it since then
   std::atomic<uint64_t> held_bytes_{0};                   // of the file
-  std::atomic<uint64_t> tried_bytes_{0};                  // to which it was last built
-  std::atomic<uint64_t> needed_bytes_{0};                 // free, to build it
+  std::atomic<uint64_t> tried_bytes_{0};                  // of the last attempt to build it
+  std::atomic<uint64_t> needed_bytes_{0};                 // that must be free to build it
   std::atomic<bool> short_{false};
-  std::atomic<bool> failed_{false};  // the last attempt, for another reason than space
+  std::atomic<bool> failed_{false};  // the last attempt: for another reason than space
 };
 
 }  // namespace lsm

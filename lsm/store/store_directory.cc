@@ -18,7 +18,7 @@ namespace {
 absl::StatusOr<std::unique_ptr<FileLock>> LockFor(Directory& directory, OpenMode mode) {
   if (mode != OpenMode::kReadOnly) return directory.Lock(kLockFileName, LockKind::kExclusive);
   absl::StatusOr<std::unique_ptr<FileLock>> lock = directory.Lock(kLockFileName, LockKind::kShared);
-  // No store was ever written here (or the files were copied without it), and a reader makes no
+  // No store was ever written here, or the files were copied without the lock.  A reader creates no
   // file.
   if (absl::IsNotFound(lock.status())) return std::unique_ptr<FileLock>();
   return lock;
@@ -48,7 +48,7 @@ absl::Status NoLogDirectory(Directory& directory, const Options& options) {
   if (!is_store) return NoStore(directory.path());
   return absl::DataLossError(
       Concat(options.log_directory,
-             ": the directory of the store's logs is not there (Options::log_directory); if they "
+             ": the directory of the store's logs is missing (Options::log_directory); if they "
              "are lost, make an empty one, and repair the store"));
 }
 
@@ -61,7 +61,7 @@ absl::StatusOr<std::unique_ptr<Directory>> OpenIfThere(FileSystem& file_system,
   return directory;
 }
 
-// NotFound from creating a directory is no answer to whether there is a store.
+// Never NotFound, which would mean that there is no store in an existing directory.
 absl::StatusOr<std::unique_ptr<Directory>> OpenOrCreate(FileSystem& file_system,
                                                         const std::string& path) {
   absl::StatusOr<std::unique_ptr<Directory>> directory =

@@ -14,8 +14,8 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// The environment with the system's own objects for what is null (the scheduler stays null: each
-// store makes its own).
+// The environment with the system's own objects in place of null members.  The scheduler stays
+// null, because each store makes its own.
 Environment CompleteEnvironment(const Environment& environment, FileAccess access);
 
 // NotFound: there is no store in the directory.
@@ -26,8 +26,8 @@ struct StoreDirectory {
   std::unique_ptr<Scheduler> own_scheduler;
   std::unique_ptr<Directory> directory;
   std::unique_ptr<Directory> own_log_directory;  // null: the same
-  std::optional<std::string> own_log_path;       // of that one, also where Peek finds none
-  // Last, so that they go first.
+  std::optional<std::string> own_log_path;       // its path, also if Peek finds none
+  // Last, so that they are destroyed first.
   std::unique_ptr<FileLock> lock;
   std::unique_ptr<FileLock> log_lock;
 

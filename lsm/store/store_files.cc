@@ -15,7 +15,7 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// The shortest thing that is written with a magic: no file of ours is longer and has none yet.
+// The size of the shortest header with a magic.  Any longer file of ours has its magic.
 constexpr size_t kHeadBytes = kTableHeaderBytes;
 
 std::string_view MagicOf(FileKind kind) {

@@ -1,7 +1,7 @@
 // The files of a store's directory: what their names say, and whether their bytes agree.
 //
 // A name says little: LevelDB and RocksDB have a CURRENT and NNNNNN.log too, and anyone may keep a
-// 202311.log.  So nothing is removed or replaced for its name alone.
+// 202311.log.  So nothing is removed or replaced because of its name alone.
 #ifndef TRELLIS_LSM_STORE_STORE_FILES_H_
 #define TRELLIS_LSM_STORE_STORE_FILES_H_
 
@@ -27,11 +27,11 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// Whose a file is, by its first bytes.
+// To whom a file belongs, by its first bytes.
 enum class Origin : uint8_t {
   kStore,    // it begins with the magic of its kind, of which one byte may be damaged
-  kUnknown,  // empty, zeros or the beginning of the magic: a crash leaves such, of a file being
-             // made
+  kUnknown,  // empty, zeros or the beginning of the magic: a crash may leave such a file while it
+             // is being made
   kForeign,
 };
 
@@ -50,8 +50,8 @@ absl::StatusOr<bool> HoldsFiles(Directory& directory);
 // Numbers of the files whose names are of this kind.
 absl::StatusOr<std::set<uint64_t>> NumbersOf(Directory& directory, FileKind kind);
 
-// The number of the next new file: at least `at_least`, and above that of every file that is there,
-// even if nothing refers to it.  ResourceExhausted if there are hardly any left.
+// The number of the next new file: at least `at_least`, and above that of every existing file, even
+// if nothing refers to it.  ResourceExhausted if hardly any numbers are left.
 absl::StatusOr<uint64_t> NextFileNumber(Directory& directory, Directory& log_directory,
                                         uint64_t at_least);
 
@@ -66,12 +66,12 @@ absl::Status CheckHoldsNoStore(Directory& log_directory);
 // where such reads fail.
 absl::Status TryDirectRead(Directory& directory, std::string_view name);
 
-// Whether what failed was a file that is missing, not ours, or not as it was written.  Any other
+// Whether the error means that a file is missing, not ours, or not as it was written.  Any other
 // failure says nothing about the file.
 bool IsDamage(const absl::Status& status);
 
-// Files that are being made: those that were not kept go when it goes (as far as they can be
-// removed), so that an attempt that failed, on a full disk for instance, leaves nothing.
+// Tracks files that are being made.  The destructor removes, if it can, those that were not kept.
+// So a failed attempt, for example on a full disk, leaves nothing.
 class NewFiles {
  public:
   NewFiles() = default;
@@ -83,11 +83,12 @@ class NewFiles {
   void Add(Directory* directory, std::string name) {
     files_.emplace_back(directory, std::move(name));
   }
-  // Adds what `make` makes, be it by half; not what was there before it.  Returns what it returns.
+  // Tracks the file that `make` creates, even partially, but not a file that existed before.
+  // Returns what `make` returns.
   template <typename Make>
   auto AddMade(Directory* directory, const std::string& name, const Make& make)
       -> decltype(make()) {
-    // Beforehand: it may fail before it has looked at the name, so that its error does not tell.
+    // Checked beforehand: `make` may fail before it looks at the name, so its error does not tell.
     if (absl::IsNotFound(directory->Stat(name).status())) Add(directory, name);
     return make();
   }
@@ -97,15 +98,16 @@ class NewFiles {
   std::vector<std::pair<Directory*, std::string>> files_;
 };
 
-// Writes the state as a manifest and makes CURRENT, which holds `expected_current` so far, lead to
-// it.  From the moment on at which CURRENT may do so, after a failure too, what was `made` is kept;
-// before, the manifest is one of these.
+// Writes the state as a manifest, and makes CURRENT, which holds `expected_current` so far, name
+// it.  The manifest is one of `made`.  From the moment when CURRENT may name it, all files in
+// `made` are kept, also after a failure.
 absl::StatusOr<std::unique_ptr<ManifestWriter>> CreateManifest(
     const StoreDirectory& store, uint64_t number, const ManifestState& state,
     std::optional<std::string_view> expected_current, NewFiles* made);
 
-// Makes a file of the same bytes, and syncs it.  It is one of `made` as soon as it is there; one
-// that was there before is not.  `before_read` (may be null) sees how many bytes come.
+// Copies a file, and syncs the copy.  The copy is one of `made` as soon as it exists; a file that
+// existed before is not.  Calls `before_read` (may be null) with the number of bytes before each
+// read.
 absl::Status CopyFile(Directory& from, const std::string& name, Directory& to,
                       const std::string& new_name, NewFiles* made,
                       const std::function<absl::Status(uint64_t bytes)>& before_read = nullptr);

@@ -25,7 +25,7 @@ void CompareEnd(const Table& table, std::string_view which, const std::string& s
                                     QuotedInternalKey(found)));
 }
 
-// With whatever its properties say, so that all of it can be compared.
+// Opens the table whatever its properties say, so that all of it can be compared.
 absl::StatusOr<std::unique_ptr<Table>> Open(Directory& directory, const TableMeta& meta,
                                             ReadMode mode, const TableContext& context) {
   TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file, OpenFileOfTable(directory, meta, mode));
@@ -54,7 +54,7 @@ absl::Status VerifyTable(Directory& directory, const TableMeta& meta, const Tabl
   uint64_t bytes_opening = table.file_bytes();
   for (size_t i = 0; i < table.block_count(); ++i)
     bytes_opening -= table.block_handle(i).stored_bytes + kBlockTrailerBytes;
-  TRELLIS_RETURN_IF_ERROR(pacer->Take(path, bytes_opening));  // what comes next waits for it
+  TRELLIS_RETURN_IF_ERROR(pacer->Take(path, bytes_opening));  // the next read waits for it
   const size_t before = report->problems.size();
   absl::Status ended;
   TableCheckCalls calls;

@@ -1,4 +1,4 @@
-// One table of a store, from its file: what DB::Verify, scrubbing and backups look through.
+// Verifies one table of a store from its file, for DB::Verify, scrubbing and backups.
 #ifndef TRELLIS_LSM_STORE_VERIFY_TABLE_H_
 #define TRELLIS_LSM_STORE_VERIFY_TABLE_H_
 
@@ -14,9 +14,9 @@
 namespace lsm::inline TRELLIS_ABI {
 
 // Opens the file again, so that footer, index, properties and filter are read too.  Counts the
-// entries, and compares what they come to with the properties and with the manifest, whose record
-// of the table are `meta` and `place`.  Adds what it finds to the report; an error is the pacer's,
-// or ResourceExhausted without descriptors to open the file or memory for one of its blocks.
+// entries, and compares the counts with the properties and with the manifest's record of the table
+// (`meta` and `place`).  Adds its findings to the report.  Returns only the pacer's errors, and
+// ResourceExhausted if there is no descriptor for the file or no memory for one of its blocks.
 absl::Status VerifyTable(Directory& directory, const TableMeta& meta, const TablePlace& place,
                          ReadMode mode, const bloom::DigestSeed& digest_seed, Pacer* pacer,
                          VerifyReport* report);
