@@ -1,5 +1,5 @@
-// The background jobs of an open store: which are scheduled or run, what keeps more of them from
-// beginning, and how other threads wait for them.
+// The background jobs of an open store: which jobs are scheduled or running, what keeps further
+// jobs from beginning, and how other threads wait for jobs.
 //
 //   job           lane         at most   begins unless
 //   kFlush        kFlush       1         jobs are held back, or a flush failed
@@ -56,16 +56,16 @@ class BackgroundJobs {
   bool MayBegin() const {
     return !is_stopping_ && !is_recovering_ && failures_.OfLogOrManifest().ok();
   }
-  // Whether one more job of this kind may be scheduled.  `one_at_a_time`: compactions, too.
+  // Whether one more job of this kind may be scheduled.  `one_at_a_time` limits compactions to one.
   bool MaySchedule(Job job, bool one_at_a_time = false) const;
   // Whether jobs can be scheduled at all.
   bool TakesJobs() const { return scheduler_ != nullptr && !is_stopping_; }
-  // True if the job will run; it ends with End.  False if there is no memory to schedule it: then
-  // `failure`, if given, has happened.  Give it if no other caller might schedule the job again.
-  // REQUIRES: a scheduler.
+  // True if the job will run; it calls End when it ends.  False if there is no memory to schedule
+  // it; then `failure`, if given, is added.  Pass `failure` if no other caller might schedule the
+  // job again.  REQUIRES: a scheduler.
   bool Schedule(Job job, std::optional<FailureKind> failure, std::function<void()> run);
-  // As Schedule, for a job that runs: the new one takes its place.  False: the old one goes on or
-  // ends.
+  // Like Schedule, for a running job: the new job takes its place.  False: the running job
+  // continues or ends.
   bool ScheduleAgain(Job job, std::function<void()> run);
   // The job has ended.
   void End(Job job);
@@ -85,7 +85,7 @@ class BackgroundJobs {
   // --- what holds jobs back ---
 
   const Failures& failures() const { return failures_; }
-  // Counts it, tells the listener and wakes all, if it is the first of its kind.
+  // If the failure is the first of its kind: counts it, tells the listener, and wakes all.
   void AddFailure(FailureKind kind, const absl::Status& status);
 
   void BeginRecovery() { is_recovering_ = true; }

@@ -25,7 +25,7 @@ namespace lsm::inline TRELLIS_ABI {
 
 class Failures {
  public:
-  // False if one of the kind is there already, which stays.
+  // False if there is an earlier failure of this kind, which stays.
   bool Add(FailureKind kind, const absl::Status& status) {
     absl::Status& slot = statuses_[static_cast<size_t>(kind)];
     if (!slot.ok()) return false;
@@ -43,7 +43,7 @@ class Failures {
     }
     return absl::OkStatus();
   }
-  // After these it is unknown what is on disk.
+  // A failure after which it is unknown what is on disk.
   absl::Status OfLogOrManifest() const {
     return FirstOf({FailureKind::kLog, FailureKind::kManifest});
   }

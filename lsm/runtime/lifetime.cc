@@ -20,7 +20,7 @@ Lifetime::Call::~Call() {
 std::optional<absl::Status> Lifetime::BeginClosing(absl::FunctionRef<bool()> has_writers) {
   MutexLock lock(mutex_);
   if (is_closing()) {
-    // Not by the scheduler, which may be gone.
+    // Waits without the scheduler, which may be gone.
     while (!outcome_) closed_.Wait(mutex_);
     return outcome_;
   }
@@ -38,7 +38,7 @@ void Lifetime::EndClosing(const absl::Status& status) {
 }
 
 void Lifetime::Abandon(std::shared_ptr<const void> store) noexcept {
-  // A list that can be reached, so that tools do not report a leak.
+  // The list makes the stores reachable, so that tools do not report a leak.
   static std::atomic<Lifetime*> last{nullptr};
   // Relaxed: the list is only written.
   abandoned_before_ = last.exchange(this, std::memory_order_relaxed);

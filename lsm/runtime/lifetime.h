@@ -6,9 +6,9 @@
 //   BeginClosing   calls and jobs that begin from now on fail or do nothing; waits for the others
 //   EndClosing     the other callers of BeginClosing get the outcome
 //
-// Thread-safe.  All but is_closing and Check take the engine's mutex.  Errors: a closed store is
-// FailedPrecondition, which takes memory: StoreIsClosed, Check and Call throw std::bad_alloc, and
-// so does UntilClosed.
+// Thread-safe.  All but is_closing and Check take the engine's mutex.  Errors: FailedPrecondition
+// if the store is closed.  This error takes memory, so StoreIsClosed, Check and Call throw
+// std::bad_alloc, and so does UntilClosed.
 #ifndef TRELLIS_LSM_RUNTIME_LIFETIME_H_
 #define TRELLIS_LSM_RUNTIME_LIFETIME_H_
 
@@ -39,11 +39,11 @@ class Lifetime {
   Lifetime(const Lifetime&) = delete;
   Lifetime& operator=(const Lifetime&) = delete;
 
-  // The opening found this in the logs.  Set by the opening, before any other thread has the store.
+  // The report of what the opening found in the logs.  Set before any other thread has the store.
   void NoteRecovered(RecoveryReport report) { recovery_ = std::move(report); }
   const RecoveryReport& recovery() const { return recovery_; }
 
-  // Relaxed: a call that begins beside Close may come before it or after it, and jobs ask only
+  // Relaxed: a call that is concurrent with Close may come before it or after it, and jobs ask only
   // whether they should hurry.
   bool is_closing() const { return closing_.load(std::memory_order_relaxed); }
   absl::Status Check() const { return is_closing() ? StoreIsClosed() : absl::OkStatus(); }
@@ -63,9 +63,10 @@ class Lifetime {
     absl::Status status_;
   };
 
-  // Nothing if this thread is to close the store: no call, job or writer is left.  Otherwise waits
-  // until another thread has closed it, and returns the outcome.  `has_writers` is called with the
-  // mutex held; when its answer changes to false, the caller calls BackgroundJobs::WakeAll.
+  // Returns nullopt if this thread must close the store; then no call, job or writer is left.
+  // Otherwise waits until another thread has closed it, and returns the outcome.  `has_writers` is
+  // called with the mutex held.  The code that changes its answer to false calls
+  // BackgroundJobs::WakeAll.
   std::optional<absl::Status> BeginClosing(absl::FunctionRef<bool()> has_writers)
       ABSL_LOCKS_EXCLUDED(*mutex_);
   void EndClosing(const absl::Status& status) ABSL_LOCKS_EXCLUDED(*mutex_);
@@ -85,7 +86,8 @@ class Lifetime {
   Lifetime* abandoned_before_ = nullptr;  // the list of all that were abandoned
 };
 
-// The pace, which also ends the call when the store is closed.  Lifetime and events outlive it.
+// A copy of the pace that also ends the call when the store is closed.  Lifetime and events outlive
+// it.
 Pace UntilClosed(const Pace& pace, const Lifetime* lifetime, const EventQueue* events);
 
 }  // namespace lsm

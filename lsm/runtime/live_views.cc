@@ -14,7 +14,7 @@ constexpr uint64_t kCollectNanos = 1'000'000;
 }  // namespace
 
 void LiveViews::LetGo(std::shared_ptr<const ReadView> view) {
-  // Others hold it, and one of them will be the last.
+  // If others hold the view, one of them will be the last.
   const std::weak_ptr<const ReadView> left = view;
   if (view.use_count() > 1) view.reset();
   // Freeing the view's memtables and files may take long: a job does it.
@@ -26,7 +26,7 @@ void LiveViews::LetGo(std::shared_ptr<const ReadView> view) {
 bool LiveViews::Retire(std::shared_ptr<const ReadView>* view) {
   Prepared last;
   const absl::Status prepared = CatchOutOfMemory([&] {
-    // In a forked child the lock may be held by a thread that is not here.
+    // In a forked child, a thread that does not exist there may hold the lock.
     TRELLIS_RETURN_IF_ERROR(store_.CheckHolder());
     last = Prepare(*view);
     return absl::OkStatus();
@@ -72,7 +72,7 @@ void LiveViews::CollectToTheEnd() {
 
 void LiveViews::ScheduleCollection() {
   if (!jobs_->MaySchedule(BackgroundJobs::Job::kCollection)) return;
-  // Without memory for it, the next job collects.
+  // If there is no memory for this job, the next job collects.
   jobs_->Schedule(BackgroundJobs::Job::kCollection, std::nullopt, [this] { RunCollection(); });
 }
 
@@ -88,7 +88,8 @@ void LiveViews::Close() {
   cell_.Close();
   cell_.Collect();
   obsolete_.RemoveUnused();
-  // Another store may soon have files of the same names; the next opening takes what is left.
+  // Another store may soon have files of the same names; the next opening removes files that are
+  // left.
   obsolete_.Close();
 }
 

@@ -3,7 +3,7 @@
 //
 //   Prepare      takes the memory that publishing needs
 //   Publish      replaces the current view
-//   Supersede    the files of these tables go once no reader holds them
+//   Supersede    the files of these tables are removed once no reader holds them
 //   Collect      frees views and removes files that no reader can reach any more
 //
 // Threads: readers take no lock (Load, Share, visible).  Publish, Current and Drop are called with
@@ -52,13 +52,13 @@ class LiveViews {
 
   // The current view, for as long as the caller's EpochGuard stands; null once closed.
   const ReadView* Load() const { return cell_.Load(); }
-  // A reference to it; null once closed.  Give it to LetGo in the end.
+  // A reference to the current view; null once closed.  The caller passes it to LetGo in the end.
   std::shared_ptr<const ReadView> Share() const { return cell_.Share(); }
-  // The last write that readers may see.  Load it after the view: a number that is older than the
-  // view's tables may have lost its entries to a flush or a compaction.
-  // Acquire: the memtable holds all writes up to this number.
+  // The last write that readers may see.  Load it after the view: a flush or a compaction may have
+  // dropped entries that only numbers older than the view's tables can see.  Acquire: the memtable
+  // holds all writes up to this number.
   Sequence visible() const { return visible_.load(std::memory_order_acquire); }
-  // Gives up a shared view, and removes the files that only it had kept.
+  // Releases a shared view, and removes the files that only this view had kept.
   void LetGo(std::shared_ptr<const ReadView> view) ABSL_LOCKS_EXCLUDED(*mutex_);
 
   // --- publishing, with the engine's mutex held ---
@@ -66,7 +66,7 @@ class LiveViews {
   // The caller holds the mutex, perhaps by another name, which Clang's analysis cannot follow.
   void AssertHeld() const ABSL_ASSERT_EXCLUSIVE_LOCK(*mutex_) {}
   Prepared Prepare(std::shared_ptr<const ReadView> view) { return cell_.Prepare(std::move(view)); }
-  // True if the version is another one than before.
+  // True if the version changed.
   bool Publish(Prepared prepared) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
   // Readers may see writes up to this one.
   // Release: a thread that reads as of this number finds the entries in the memtable.
@@ -87,10 +87,10 @@ class LiveViews {
   bool IsHeld(uint64_t table) { return obsolete_.Has(table); }
   // Delivers the events of files that were removed.  Returns how many views readers still hold.
   size_t Collect();
-  // The same over and over, for as long as most lookups take: a guard that stands is that of one.
+  // The same again and again, for as long as most lookups take: most guards belong to lookups.
   size_t CollectPatiently();
-  // The same; then a job goes on until no view is left: if nothing is written any more, no other
-  // job would.
+  // The same.  If views are left, a job continues until none is left, because without writes no
+  // other job would.
   void CollectToTheEnd() ABSL_LOCKS_EXCLUDED(*mutex_);
   // From now on there is no view for new readers, and no file is removed.  Readers that began
   // before go on with the view that they have.  REQUIRES: no job is left.
@@ -99,7 +99,7 @@ class LiveViews {
  private:
   void ScheduleCollection() ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
   void RunCollection() ABSL_LOCKS_EXCLUDED(*mutex_);
-  // Has a job free what only this reference keeps; false if none can.
+  // Has a job free what only this reference keeps; false if no job can.
   bool Retire(std::shared_ptr<const ReadView>* view) ABSL_LOCKS_EXCLUDED(*mutex_);
 
   const StoreDirectory& store_;

@@ -3,10 +3,10 @@
 //
 // The next log goes through these states:
 //
-//   not begun    it is due once half a memtable is in the log in use, or was in the one before, so
-//                that a store that is opened for less pays nothing
+//   not begun    it is due once the active memtable, or the one sealed before it, is half full.  So
+//                a store that is opened for fewer writes pays nothing
 //   being made   by a job or a writer; writers that need it wait
-//   tried        it is there; or that failed, and the writer that seals the memtable makes it and
+//   tried        it was made; or that failed, and the writer that seals the memtable makes it and
 //                gets the error
 //
 // Not thread-safe: the engine's mutex guards it.  Only StartingWith and Reserve take memory.
@@ -25,7 +25,7 @@ namespace lsm::inline TRELLIS_ABI {
 
 class MemtableLogs {
  public:
-  // The log that holds the same as a memtable.
+  // The log that holds the same writes as a memtable.
   struct MemtableLog {
     uint64_t number = 0;
     // Known once the memtable is sealed:
@@ -42,7 +42,7 @@ class MemtableLogs {
 
   // --- the memtables, oldest first ---
 
-  // For the next Seal, which then needs no memory.
+  // Allocates the memory that the next Seal needs.
   void Reserve() { logs_.reserve(logs_.size() + 1); }
   // The last memtable is sealed; the one after it has the log `next`.
   void Seal(Sequence last_sequence, FlushReason reason, uint64_t next);

@@ -51,8 +51,8 @@ size_t ReadViewCell::Collect() {
       expired = retired_.TakeExpired();
       if (!expired) return retired_.size();
     }
-    // Without the lock, for which a publisher may wait: with a view may go tables, that is, files
-    // are closed.
+    // Without the lock, because a publisher may wait for it: freeing a view may free tables, which
+    // closes files.
     expired->free(expired->object);
   }
 }

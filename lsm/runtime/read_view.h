@@ -32,27 +32,27 @@ struct ReadView {
 // for longer.
 class ReadViewCell {
  public:
-  // A view, and what publishing it takes.
+  // A view, and the memory that publishing it needs.
   using Prepared = std::unique_ptr<const std::shared_ptr<const ReadView>>;
 
   ReadViewCell() = default;
   // REQUIRES: no reader is left.
   ~ReadViewCell();
 
-  // Publishing comes when there is no way back, so whatever of it may fail is done before.  The
-  // view may be filled in until it is published.  Two may be prepared at once, for the thread that
-  // records an edit and for the writer whose turn it is.
+  // Does the part of publishing that may fail, because Publish is called after the point of no
+  // return.  The view may be filled in until it is published.  Two views may be prepared at once:
+  // one by the thread that records an edit, and one by the writer whose turn it is.
   Prepared Prepare(std::shared_ptr<const ReadView> view);
 
-  // Makes the view current.  The one before is kept until Collect finds that no guard can still see
-  // it.  Needs no memory.
+  // Makes the view current.  The previous view is kept until Collect finds that no guard can still
+  // see it.  Allocates no memory.
   void Publish(Prepared prepared);
 
-  // From now on there is no view.  The last one is kept as by Publish.  Needs no memory.
+  // From now on there is no view.  The last view is kept as by Publish.  Allocates no memory.
   void Close();
 
   // Keeps a view until the next Collect: for a last holder that must not spend the time to free it.
-  // REQUIRES: no reader can reach it any more.  Needs no memory.
+  // REQUIRES: no reader can reach it any more.  Allocates no memory.
   void Retire(Prepared view);
 
   // The current view, for as long as the caller's EpochGuard stands; null once closed.
@@ -71,13 +71,13 @@ class ReadViewCell {
     return holder != nullptr ? *holder : nullptr;
   }
 
-  // Lets go of views that no reader can see any more, with all that only they held.  Returns how
-  // many are left.  Needs no memory.
+  // Frees views that no reader can see any more, with everything that only they held.  Returns how
+  // many views are left.  Allocates no memory.
   size_t Collect();
 
  private:
   using Holder = const std::shared_ptr<const ReadView>;
-  // The view before it is retired.
+  // Retires the previous view.
   void Exchange(Holder* next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RetireHolder(Holder* holder) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

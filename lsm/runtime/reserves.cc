@@ -66,7 +66,7 @@ void Reserves::CountStall(absl::FunctionRef<void()> work) {
 
 void Reserves::NoteSpace() {
   const bool are_refused = ArePutsRefused();
-  // Relaxed: events need no order but their own.
+  // Relaxed: it orders nothing but the events.
   if (told_refused_.exchange(are_refused, std::memory_order_relaxed) == are_refused) return;
   SpaceChange event;
   event.puts_refused = are_refused;

@@ -2,9 +2,9 @@
 // beside the logs if these have a directory of their own.  They are built, released and asked
 // together, since the two file systems may be one.
 //
-// Thread-safe: each call takes the reserves' own locks, which are the last of all.  Callers of
-// Build, Release and CountStall hold none.  Only the constructor and CheckMayPut throw, and
-// CountStall if its `work` does.
+// Thread-safe: each call takes the reserves' own locks, which are the last in the order of locks.
+// Callers of Build, Release and CountStall hold no lock.  Only the constructor and CheckMayPut
+// throw, and CountStall if its `work` does.
 #ifndef TRELLIS_LSM_RUNTIME_RESERVES_H_
 #define TRELLIS_LSM_RUNTIME_RESERVES_H_
 
@@ -25,7 +25,7 @@ namespace lsm::inline TRELLIS_ABI {
 
 class Reserves {
  public:
-  // All outlive it.  Until Build, there is no reserve, and puts are taken.
+  // All outlive it.  Until Build, there is no reserve, and puts are accepted.
   Reserves(const StoreDirectory* store, const Options& options, Counters* counters,
            EventQueue* events);
   Reserves(const Reserves&) = delete;
@@ -35,18 +35,18 @@ class Reserves {
 
   // Builds reserves for tables and memtables of these sizes.
   void Build(uint64_t table_bytes, uint64_t memtable_bytes, Reserve::Effort effort);
-  // True: there is more space than before.
+  // True if there is more space than before.
   bool Release();
-  // Returns what the job returns.  After a full disk it releases the reserves and runs the job once
-  // more, if `may_release`, which is asked then.
+  // Runs the job and returns its status.  If the disk is full and `may_release` then returns true,
+  // releases the reserves and runs the job again.
   absl::Status RunWithReserve(absl::FunctionRef<absl::Status()> job,
                               absl::FunctionRef<bool()> may_release);
   uint64_t held_bytes() const { return reserve_.held_bytes(); }
 
   // --- what puts may do ---
 
-  // There is no space to build a reserve, or to build it large enough for the memtables: puts are
-  // refused, or flush the memtables first.
+  // Whether there is no space to build a reserve, or to build it large enough for the memtables.
+  // Then puts are refused, or flush the memtables first.
   bool IsShort() const {
     return reserve_.is_short() || (log_reserve_ != nullptr && log_reserve_->is_short());
   }
@@ -64,8 +64,8 @@ class Reserves {
   // Runs `work` and counts its time as a stall of a put.
   void CountStall(absl::FunctionRef<void()> work);
 
-  // The listener knows already whether puts are refused.
-  // Relaxed: no other thread has the store yet.
+  // Sets whether the listener was already told that puts are refused.  Relaxed: no other thread has
+  // the store yet.
   void SetToldRefused(bool refused) { told_refused_.store(refused, std::memory_order_relaxed); }
 
  private:

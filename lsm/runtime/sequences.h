@@ -1,5 +1,5 @@
-// The sequence numbers of an open store: the last one that was given, and those as of which callers
-// may still read.  (The last one that readers may see is in live_views.h.)
+// The sequence numbers of an open store: the last number that was given to an entry, and the
+// numbers at which callers may still read.  (The last one that readers may see is in live_views.h.)
 //
 // Not thread-safe: the engine's mutex guards it.  Only Take and Snapshots take memory.
 #ifndef TRELLIS_LSM_RUNTIME_SEQUENCES_H_
@@ -17,20 +17,20 @@ namespace lsm::inline TRELLIS_ABI {
 class Sequences {
  public:
   Sequence last() const { return last_; }
-  // At the opening.
+  // Called by the opening.
   void Start(Sequence last) { last_ = last; }
-  // Whether there are that many numbers left.  The highest number itself is never used: a batch's
-  // numbers must have one after them.
+  // Whether there are that many numbers left.  The highest number itself is never used, because a
+  // number must be left after those of a batch.
   bool HaveRoomFor(uint64_t entries) const { return last_ + entries < kSequenceMax; }
-  // Numbers are given to that many entries.
+  // Gives numbers to that many entries.
   void Advance(uint64_t entries) { last_ += entries; }
 
-  // A snapshot of now.
+  // Takes a snapshot of the present.
   Sequence Take() {
     snapshots_.insert(last_);
     return last_;
   }
-  // REQUIRES: it was taken, and not released as often.
+  // REQUIRES: it was taken more often than released.
   void Release(Sequence sequence) { snapshots_.erase(snapshots_.find(sequence)); }
 
   // Ascending, each once.

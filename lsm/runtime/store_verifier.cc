@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kDamageLinesMax = 100;
 
 constexpr size_t kContradictionsMax = 100;
-// Bytes of keys and values.  While they are compared, no file that they are in can be removed.
+// Bytes of keys and values.  While they are compared, their files cannot be removed.
 constexpr uint64_t kBytesComparedAtOnce = uint64_t{256} << 20;
 
 // While a table is scrubbed, it is read at least this fast, since its file cannot be removed
@@ -47,7 +47,7 @@ absl::StatusOr<VerifyReport> StoreVerifier::Verify(const Pace& pace) {
   return report;
 }
 
-// Tables that a compaction makes superfluous meanwhile need not be verified, nor kept.
+// Tables that a compaction makes obsolete meanwhile need not be verified or kept.
 std::vector<StoreVerifier::PlacedTable> StoreVerifier::TablesOfNow(uint64_t* bytes) {
   std::vector<PlacedTable> tables;
   std::shared_ptr<const ReadView> view = parts_.views->Share();
@@ -67,7 +67,7 @@ absl::Status StoreVerifier::VerifyRecords(VerifyReport* report) {
   Directory& log_directory = parts_.store->log_directory();
   ManifestState state;
   {
-    // No edit comes between.
+    // With the lock, so that no edit comes between.
     MutexLock manifest_lock(manifest.mutex());
     report->records_left_out = !RecordsAreKnown();
     if (report->records_left_out) return absl::OkStatus();
@@ -81,9 +81,9 @@ absl::Status StoreVerifier::VerifyRecords(VerifyReport* report) {
                                         ": the manifest does not say what was written to it"));
     }
   }
-  // Edits wait for the lock, and writes may wait for edits, so logs, which may be long, are read
-  // without it.  A problem that is found then may come from logs that were made or removed
-  // meanwhile.
+  // Logs may be long, so they are read without the lock: edits wait for it, and writes may wait for
+  // edits.  A problem may only mean that logs were made or removed meanwhile.  So after a problem
+  // they are read again with the lock.
   absl::StatusOr<RecoveryReport> logs = CheckLogs(log_directory, state, parts_.logs->Sizes());
   if (!logs.ok()) {
     MutexLock manifest_lock(manifest.mutex());
@@ -99,7 +99,8 @@ absl::Status StoreVerifier::VerifyRecords(VerifyReport* report) {
   return absl::OkStatus();
 }
 
-// After a failure of log or manifest it is unknown what is on disk, and none of it is relied on.
+// After a failure of log or manifest it is unknown what is on disk, so nothing there can be
+// verified.
 bool StoreVerifier::RecordsAreKnown() {
   MutexLock lock(mutex_);
   return jobs_->failures().OfLogOrManifest().ok();
@@ -122,7 +123,8 @@ absl::Status StoreVerifier::VerifyIfThere(const PlacedTable& table, Pacer* pacer
   return status;
 }
 
-// In pieces, each of the tables that are there then, so that none has to stay for long.
+// Compares in pieces, each with the tables of that moment, so that no table has to be kept for
+// long.
 absl::Status StoreVerifier::VerifyKeyOrder(Pacer* pacer, VerifyReport* report) {
   const Pacer::Uncounted uncounted(pacer);
   const std::string& path = parts_.store->directory->path();
@@ -175,7 +177,7 @@ std::vector<std::string> StoreVerifier::GetDamage() {
   return damage_;
 }
 
-// --- scrubbing: a table a job ---
+// --- scrubbing: one table per job ---
 
 bool StoreVerifier::StartScrubbing() {
   MutexLock lock(mutex_);
@@ -211,7 +213,7 @@ StoreVerifier::ScrubStep StoreVerifier::NextToScrub() {
 
 void StoreVerifier::ScrubNext() {
   for (;;) {
-    // Without memory or descriptors the table is due another time.
+    // Without memory or descriptors, the table waits for the next round.
     CatchOutOfMemory([this] { return ScrubOne(); }).IgnoreError();
     MutexLock lock(mutex_);
     if (jobs_->is_stopping()) {
@@ -219,7 +221,7 @@ void StoreVerifier::ScrubNext() {
       return;
     }
     if (jobs_->ScheduleAgain(BackgroundJobs::Job::kScrub, [this] { ScrubNext(); })) return;
-    // Without memory for another job this one goes on.
+    // Without memory for another job, this one continues.
   }
 }
 

@@ -1,10 +1,10 @@
 // Verifies an open store: all of it for DB::Verify, and table by table in the background
 // (scrubbing).  It keeps the list of the damage that was found.
 //
-// Scrubbing is a job that schedules itself again: it waits, verifies one table, and so on.  The
-// tables follow one another by their numbers.  A round goes through those that were there when it
-// began, since new ones may come faster than they can be read; then manifest and logs are verified,
-// and the next round begins.
+// Scrubbing is a job that schedules itself again: it waits, verifies one table, and so on.  It
+// verifies the tables in the order of their numbers.  A round covers the tables that existed when
+// it began, because new ones may come faster than they can be read.  Then it verifies the manifest
+// and the logs, and the next round begins.
 //
 // Thread-safe.  It takes ManifestKeeper's mutex and the engine's, in this order, and holds none
 // while it reads a table.  Errors: damage is a line of the report, not an error.  A call fails only
@@ -60,11 +60,11 @@ class StoreVerifier {
   StoreVerifier(const StoreVerifier&) = delete;
   StoreVerifier& operator=(const StoreVerifier&) = delete;
 
-  // CURRENT, the manifest and the logs first; then the tables, which `pace` is for; then, if there
-  // is no damage, whether the order of levels agrees with the sequence numbers.
+  // Verifies CURRENT, the manifest and the logs first, and then the tables, at `pace`.  If there is
+  // no damage, checks whether the order of levels agrees with the sequence numbers.
   absl::StatusOr<VerifyReport> Verify(const Pace& pace);
 
-  // From now on all tables are verified every Options::scrub_seconds.  False: there is no memory.
+  // From now on all tables are verified every Options::scrub_seconds.  False if there is no memory.
   bool StartScrubbing() ABSL_LOCKS_EXCLUDED(*mutex_);
 
   // The first lines of damage that were found, each once.
@@ -84,11 +84,12 @@ class StoreVerifier {
   };
 
   std::vector<PlacedTable> TablesOfNow(uint64_t* bytes);
-  // CURRENT, the manifest and the logs.  Fails with ResourceExhausted alone, as VerifyTable does.
+  // Verifies CURRENT, the manifest and the logs.  The only error is ResourceExhausted, as for
+  // VerifyTable.
   absl::Status VerifyRecords(VerifyReport* report)
       ABSL_LOCKS_EXCLUDED(parts_.manifest->mutex(), *mutex_);
   bool RecordsAreKnown() ABSL_LOCKS_EXCLUDED(*mutex_);
-  // Does nothing if the table is not the store's any more.
+  // Does nothing if the table no longer belongs to the store.
   absl::Status VerifyIfThere(const PlacedTable& table, Pacer* pacer, VerifyReport* report)
       ABSL_LOCKS_EXCLUDED(*mutex_);
   // REQUIRES: no table is damaged.

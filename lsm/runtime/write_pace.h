@@ -1,7 +1,7 @@
-// The pace of writes while background jobs make room for more of them.  Writes are slowed so far
-// that the room that is left lasts until there is more.  So a store that gets more writes than it
-// can take slows its writers down a little all the time, and does not stop them for as long as a
-// job takes.
+// The pace of writes while background jobs make room for more of them.  Writes are slowed just
+// enough that the remaining room lasts until there is more.  So a store that gets more writes than
+// it can take slows its writers down a little all the time, instead of stopping them while a job
+// runs.
 //
 // A job makes room; its duration is estimated from the nanoseconds per byte of earlier jobs.  With
 // R bytes of room left and T nanoseconds until there is more, a byte costs T / R: each write moves
@@ -43,8 +43,8 @@ class RoomMaker {
   }
 
   // An estimate of the time until the job ends; 0 if none runs.  A job that takes longer than
-  // estimated counts for a quarter of its time so far, so that writes become slower and slower but
-  // do not stop.
+  // estimated counts for a quarter of its time so far, so that writes become ever slower but do not
+  // stop.
   double NanosToGo(uint64_t now) const {
     if (!runs_ || now < began_) return 0;
     const auto took = static_cast<double>(now - began_);

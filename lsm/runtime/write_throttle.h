@@ -2,7 +2,7 @@
 // (write_pace.h) follows from the state of the store.
 //
 // Two jobs make room: the flush of a sealed memtable, and a compaction of level 0 once that has
-// many tables.  Of compactions that run at once, the first one that merges level 0 counts.
+// many tables.  If several compactions run at once, the first one that merges level 0 counts.
 //
 // Not thread-safe: the engine's mutex guards it.  Nothing here fails or throws.
 #ifndef TRELLIS_LSM_RUNTIME_WRITE_THROTTLE_H_
@@ -33,7 +33,8 @@ class WriteThrottle {
   void BeginFlush(const Memtable& memtable);
   void EndFlush(bool made_room);
 
-  // For each compaction that begins or ends.  `job` stands for it all the time, also in steps.
+  // For each compaction that begins or ends.  `job` identifies the compaction until it ends, also
+  // in steps.
   void BeginCompaction(const CompactionSchedule::Job* job);
   void EndCompaction(const CompactionSchedule::Job* job, bool made_room);
 

@@ -7,8 +7,8 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// A group is not grown beyond this, so that a small write does not wait for too large a one; and a
-// small write's group not beyond its own size plus the second limit.
+// The most bytes of a group.  The group of a small leader only grows by the second limit, so that a
+// small write does not wait for a large one.
 constexpr size_t kGroupBytesMax = size_t{1} << 20;
 constexpr size_t kSmallGroupBytesMax = size_t{128} << 10;
 // The memory of a larger group, which is rare, is not kept.

@@ -5,8 +5,8 @@
 //   BuildGroup   joins the batches of the leader and of writers after it
 //   Finish       ends the writers of the group, and calls the next leader
 //
-// Not thread-safe: the engine's mutex guards it, but not the bytes of a group, which are the
-// leader's until Finish.  Join and BuildGroup take memory.
+// Not thread-safe: the engine's mutex guards it, but not the bytes of a group, which belong to the
+// leader until Finish.  Join and BuildGroup allocate memory.
 #ifndef TRELLIS_LSM_RUNTIME_WRITER_QUEUE_H_
 #define TRELLIS_LSM_RUNTIME_WRITER_QUEUE_H_
 
@@ -36,7 +36,7 @@ class WriterQueue {
     CondVar wake{};
   };
 
-  // Writers that are committed together: the leader and those after it, to `last`.
+  // Writers that are committed together: the leader and those after it, up to `last`.
   struct Group {
     Writer* last = nullptr;
     bool sync = false;
@@ -49,9 +49,9 @@ class WriterQueue {
   bool Join(Writer* writer, Mutex* mutex, Scheduler* scheduler)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
-  // REQUIRES: the leader's task is kWrite.  Takes no writer of another task, and none that syncs if
-  // the leader does not, which would then wait for the disk.  `may_put(bytes)`: whether a put may
-  // be in a group that then has that many bytes.
+  // REQUIRES: the leader's task is kWrite.  Takes no writer with another task.  If the leader does
+  // not sync, takes no writer that does, because the leader would have to wait for the disk.
+  // `may_put(bytes)`: whether a put may be in a group that then has that many bytes.
   Group BuildGroup(const Writer& leader, absl::FunctionRef<bool(uint64_t)> may_put);
 
   // All writers from the leader to `last` are done, with this status.  False: no writer is left.
