@@ -16,11 +16,11 @@ namespace {
 //   a@9 put   a@4 put   b@8 delete   b@2 put   c@5 put
 //
 // Forward, the first visible entry of a key decides, so `entries_` stands on it while the iterator
-// is valid.  Backward, the last visible entry met decides, so all of a key's entries are passed,
-// and the one that decides is kept in `saved_*`.
+// is valid.  Backward, the last visible entry of a key decides.  So the iterator passes all entries
+// of the key, and keeps the deciding one in `saved_*`.
 //
-// A key that is written over and over has as many entries in the memtable: after kPassedMax of them
-// a seek goes past the rest, so that a step costs no more than that and a seek.
+// A key that is overwritten often has many entries in the memtable.  After kPassedMax of them a
+// seek skips the rest, so a step costs at most kPassedMax entries and a seek.
 constexpr int kPassedMax = 32;  // entries of one key: about what a seek costs
 
 class DbIterator final : public Iterator {
@@ -73,8 +73,8 @@ class DbIterator final : public Iterator {
  private:
   enum class Direction : uint8_t { kForward, kBackward };
 
-  // Where there is no memory for a move, the iterator is not valid: the parts may stand anywhere
-  // then, and any seek places them all again.
+  // If there is no memory for a move, the iterator becomes invalid.  Its parts may then stand
+  // anywhere, and any seek positions all of them again.
   template <typename Call>
   void Move(const Call& call) {
     out_of_memory_ = false;
@@ -135,7 +135,7 @@ class DbIterator final : public Iterator {
   void DoNext() {
     assert(valid_);
     if (direction_ == Direction::kBackward) {
-      // `entries_` stands before all entries of the current key (or nowhere): go to the first of
+      // `entries_` stands before all entries of the current key (or nowhere): goes to the first of
       // them.
       direction_ = Direction::kForward;
       if (entries_->Valid()) {
@@ -164,27 +164,26 @@ class DbIterator final : public Iterator {
     FindBackward();
   }
 
-  // To the newest entry of `user_key` that may be seen, or what follows it.
+  // Seeks to the newest visible entry of `user_key`, or the entry after its place.
   void SeekInternal(std::string_view user_key) {
     seek_key_.clear();
     AppendInternalKey(&seek_key_, user_key, sequence_, kEntryKindMax);
     entries_->Seek(seek_key_);
   }
 
-  // To the oldest entry there can be of `user_key`, or what follows it.
+  // Seeks to the oldest possible entry of `user_key`, or the entry after its place.
   void SeekToOldest(std::string_view user_key) {
     seek_key_.clear();
     AppendInternalKey(&seek_key_, user_key, 0, EntryKind::kDelete);
     entries_->Seek(seek_key_);
   }
 
-  // To the last entry of the last user key before `user_key`.
+  // Seeks to the last entry of the last user key before `user_key`.
   void SeekBefore(std::string_view user_key) {
     seek_key_.clear();
     AppendInternalKey(&seek_key_, user_key, kSequenceMax, kEntryKindMax);
     entries_->SeekForPrev(seek_key_);
-    // No entry can have that very key, unless one was written with the last sequence number there
-    // is.
+    // No entry can have that very key, unless one was written with the highest sequence number.
     while (entries_->Valid() && UserKeyOf(entries_->key()) >= user_key) entries_->Prev();
   }
 
@@ -195,8 +194,8 @@ class DbIterator final : public Iterator {
     return bounds_.lower && user_key < *bounds_.lower;
   }
 
-  // To the first entry at or behind where `entries_` stands that a user may see.  With
-  // `skip_saved`, entries of saved_key_ and of keys found deleted are passed.
+  // Moves to the first entry, from the position of `entries_` on, that a user may see.  Skips
+  // entries of deleted keys and, with `skip_saved`, those of saved_key_.
   void FindForward(bool skip_saved) {
     bool skipping = skip_saved;
     int passed = 0;
@@ -217,7 +216,7 @@ class DbIterator final : public Iterator {
         skipping = true;
         passed = 0;
       } else if (++passed > kPassedMax) {
-        // If they are of several keys, it is a step that costs more.
+        // If they belong to several keys, the step costs more.
         passed = 0;
         is_passed ? SeekToOldest(saved_key_) : SeekInternal(user_key);
         continue;
@@ -227,8 +226,8 @@ class DbIterator final : public Iterator {
     valid_ = false;
   }
 
-  // To the last user key, at or before where `entries_` stands, that a user may see; `entries_`
-  // ends before all its entries.
+  // Moves to the last user key, at or before the position of `entries_`, that a user may see.
+  // Afterwards `entries_` stands before all entries of that key.
   void FindBackward() {
     bool found = false;
     for (int passed = 0; entries_->Valid();) {
@@ -239,7 +238,7 @@ class DbIterator final : public Iterator {
         break;  // the newest visible entry of saved_key_ was the last one met
       if (BeforeLower(user_key)) break;
       if (++passed > kPassedMax) {
-        // All that this key has may be passed: the newest visible one is asked for.
+        // The key may have many more entries: seeks its newest visible one instead.
         passed = 0;
         saved_key_.assign(user_key);
         SeekInternal(saved_key_);

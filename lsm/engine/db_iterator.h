@@ -1,5 +1,5 @@
-// Over user keys, as of one sequence number: hides older versions and tombstones, and keeps to the
-// bounds.
+// Iterates over user keys, as of one sequence number: hides older versions and tombstones, and
+// stays within the bounds.
 #ifndef TRELLIS_LSM_ENGINE_DB_ITERATOR_H_
 #define TRELLIS_LSM_ENGINE_DB_ITERATOR_H_
 
@@ -22,15 +22,16 @@ struct IteratorBounds {
   std::optional<std::string> upper;  // exclusive
 };
 
-// Times some of the seeks: those that, counted on from `first`, are multiples of kSeeksPerTime.
+// Times some of the seeks: those whose number, counted on from `first`, is a multiple of
+// kSeeksPerTime.
 struct SeekTimer {
   Counters* counters = nullptr;  // null: none
   Clock* clock = nullptr;
   uint64_t first = 0;
 };
 
-// `entries` walks internal keys.  `on_destroy` is called last, when `entries` is gone, with the
-// number of seeks there were: it lets go of what they lie in.
+// `entries` iterates over internal keys.  `on_destroy` is called last, after `entries` was
+// destroyed, with the number of seeks.  It releases what `entries` read from.
 std::unique_ptr<Iterator> NewDbIterator(std::unique_ptr<Iterator> entries, Sequence sequence,
                                         IteratorBounds bounds, const SeekTimer& timer,
                                         std::function<void(uint64_t seeks)> on_destroy);

@@ -1,5 +1,5 @@
 // An open store.  The engine owns its parts and connects them; each part has its own state and
-// decides over it (lsm/runtime/, lsm/store/, lsm/compaction/).
+// decides about it (lsm/runtime/, lsm/store/, lsm/compaction/).
 //
 // Threads: every public function may be called by any thread.  Locks, in the order in which they
 // are taken:
@@ -10,14 +10,15 @@
 //
 // Reads take neither; one of many thousands tries to take mutex_ (NoteReads).  Files are written
 // and synced without mutex_, and also without manifest_.mutex(), except for the manifest and that
-// switch.  Events are delivered with neither (lsm/events/event_queue.h).  The locks of LogSet,
-// LiveViews, EventQueue, Level0Account and Reserves are taken last.  Under them a thread waits for
-// nothing but files: under LogSet's for those of the logs, under Reserves' for theirs.
+// switch.  No lock is held while events are delivered (lsm/events/event_queue.h).  The locks of
+// LogSet, LiveViews, EventQueue, Level0Account and Reserves are taken last.  While a thread holds
+// one of them, it waits for nothing but files: log files with LogSet's lock, reserve files with
+// those of Reserves.
 //
 // Memory may run out at any allocation.  The calls that return a status leave std::bad_alloc to
 // lsm/db.cc and change nothing before it.  After the point of no return (a group that is in the
-// log, an edit that is in the manifest, a job that is counted as running) a step has its memory
-// beforehand, or its failure is caught and noted where it happens.
+// log, an edit that is in the manifest, a job that is counted as running) a step has allocated its
+// memory beforehand, or its failure is caught and noted where it happens.
 #ifndef TRELLIS_LSM_ENGINE_ENGINE_H_
 #define TRELLIS_LSM_ENGINE_ENGINE_H_
 
@@ -70,38 +71,38 @@ namespace lsm::inline TRELLIS_ABI {
 
 class StallEvents;
 
-// Iterators keep it, also when it is closed; snapshots do too (db.cc).
+// Iterators and snapshots (db.cc) keep it, also after it is closed.
 class Engine : public std::enable_shared_from_this<Engine> {
  public:
   static absl::StatusOr<std::shared_ptr<Engine>> Open(const std::string& directory,
                                                       const Options& options);
   ~Engine();
-  // DB::Close.  Any number of threads may call it, and anything else, at any time.
+  // DB::Close.  Any number of threads may call it at any time, also while others make other calls.
   absl::Status Close();
   // FailedPrecondition in a forked child, where nothing may be called at all.
   absl::Status CheckProcess() const { return store_.CheckHolder(); }
   // False in a forked child, and in a callback of the store's own listener, whose thread Close
   // might wait for.
   bool MayBeClosedHere() const { return CheckProcess().ok() && events_->MayWait(); }
-  // Leaves the engine as it is until the process ends, although its last owner lets go of it.
+  // Leaves the engine as it is until the process ends, even if its last owner releases it.
   void Abandon() noexcept { lifetime_.Abandon(shared_from_this()); }
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
   absl::Status Write(const WriteBatch& batch, const WriteOptions& options);
 
-  // Receives a value within the guard of the lookup: copies it, or, if it `pins`, takes the
-  // reference to its block (which is still not set for a memtable's value).
+  // Receives a value within the guard of the lookup.  It copies the value or, if `pins`, takes the
+  // reference to its block (which is not set for a memtable's value).
   struct ValueSink {
     absl::FunctionRef<void(LookupResult& result)> take;
     bool pins = false;
   };
   absl::StatusOr<bool> Get(std::string_view key, const ReadOptions& options, const ValueSink& sink,
                            Explanation* explanation = nullptr);
-  // One answer a key, all of the same moment.
+  // One answer per key, all as of the same moment.
   std::vector<absl::StatusOr<std::optional<std::string>>> MultiGet(
       std::span<const std::string_view> keys, const ReadOptions& options);
-  // An empty one with a status if there is no memory for it.
+  // Returns an empty iterator with an error if there is no memory for one.
   std::unique_ptr<Iterator> NewIterator(const ReadOptions& options);
 
   Sequence TakeSnapshot();
@@ -118,8 +119,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   absl::StatusOr<VerifyReport> Verify(const Pace& pace);
   std::vector<std::string> GetDamage() { return verifier_.GetDamage(); }
-  // Tables come by links, if `link` and the file system can; or from `base` (empty: none), another
-  // such copy, if it has them; otherwise they are copied and verified.
+  // Brings each table by a link to `base` (empty: none), an earlier copy, if that has it; otherwise
+  // by a link to this store's table, if `link`; otherwise by a copy, which is verified.  If the
+  // file system cannot link, tables are copied.
   absl::StatusOr<CopyReport> CopyTo(const std::string& path, bool link, const std::string& base,
                                     const Pace& pace);
 
@@ -141,8 +143,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
                                                           std::shared_ptr<EventQueue> events,
                                                           bool* released);
   absl::Status Start();
-  // Writes the memtable as a table of level 0: it becomes one of `levels` and, until CURRENT leads
-  // to it, of `made`.
+  // Writes the memtable as a table of level 0: it becomes one of `levels` and, until CURRENT names
+  // its manifest, of `made`.
   absl::Status FlushTo(const Memtable& memtable, FlushReason reason,
                        std::array<OpenTables, kLevels>* levels, NewFiles* made);
   // Begins a log and a manifest of these levels, makes CURRENT name it, publishes a view of all
@@ -150,9 +152,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // file is changed.
   absl::Status StartWriting(ManifestState state, std::optional<std::string_view> expected_current,
                             std::array<OpenTables, kLevels> levels, NewFiles* made);
-  // Its second half: the switch to new files.  Once CURRENT may lead to them, the files in `made`
-  // stay, also after a failure.  Threads that read manifest and logs, or ask which tables there
-  // are, wait until all of it is done.
+  // The second half of StartWriting: the switch to new files.  Once CURRENT may name the new
+  // manifest, the files in `made` stay, also after a failure.  Threads that read manifest and logs,
+  // or ask which tables exist, wait until the switch is done.
   absl::Status SwitchFiles(ManifestState state, std::optional<std::string_view> expected_current,
                            const std::shared_ptr<ReadView>& view, NewFiles* made)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(manifest_.mutex());
@@ -168,15 +170,15 @@ class Engine : public std::enable_shared_from_this<Engine> {
   absl::Status SealMemtable(FlushReason reason, StallEvents* stall, bool* counted)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Commit(Writer* leader, const Writer** last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The group's batch is prepared in the memtable.
+  // REQUIRES: the group's batch is prepared in the memtable.
   absl::Status CommitGroup(Memtable* memtable, const std::string& batch, bool sync);
   void WaitStalled(StallCause cause, StallEvents* stall, bool* counted)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes the next log if none could be made ahead of time.
   absl::StatusOr<uint64_t> StartLog(StallEvents* stall, bool* counted)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // For the put whose turn it is: OK if the memtables, with it, still fit into the reserve.  Builds
-  // the reserve if it is too small.
+  // For the put whose turn it is: builds a larger reserve if the memtables and this put do not fit
+  // into it.  ResourceExhausted while space is short.
   absl::Status CheckMayPut(uint64_t batch_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // After a put was refused: makes the reserve large enough, if that is possible.
   void LookForSpace(uint64_t batch_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -184,7 +186,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void BuildReserves(Reserve::Effort effort, uint64_t batch_bytes = 0) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // --- recovering from failures (engine_resume.cc) ---
-  // By the writer whose turn it is.
+
+  // Called by the writer whose turn it is.
   absl::Status RecoverFromFailures() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status StartOver(const ReadView& view, absl::Status* forgotten) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -193,10 +196,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
     views_.AssertHeld();
     return views_.Current();
   }
-  // Needs no memory.
+  // Allocates no memory.
   void PublishView(LiveViews::Prepared prepared) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ScheduleWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // FlushOne, if it has anything to do and is not scheduled.
+  // Schedules FlushOne, if that has anything to do and is not scheduled yet.
   void ScheduleFlush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Charges readers for level 0, and schedules its merge once they have paid for it.  Does not
   // wait: if another thread holds mutex_, a later reader does it.
@@ -212,23 +215,23 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void CompactOne();
   // Carries out the plan of the job.
   absl::Status Compact(Compaction* compaction);
-  // Makes the result of the plan, or of a step, take the place of what it takes away.  With it,
-  // what is `left` becomes the job's plan, if it is not null.
+  // Replaces the tables that `plan` (the job's, or a step of it) removes by the result.  At the
+  // same moment `left`, if it is not null, becomes the job's plan.
   absl::Status ApplyCompaction(Compaction* compaction, const CompactionPlan& plan,
                                const JobResult& result,
                                const std::shared_ptr<const CompactionPlan>& left);
-  // Runs a job; on a full disk once more, with the space of the reserves, unless it is unknown
-  // what is on disk.
+  // Runs a job.  If the disk is full, runs it again with the space of the reserves, unless it is
+  // unknown what is on disk.
   absl::Status WithReserve(absl::FunctionRef<absl::Status()> job)
       ABSL_LOCKS_EXCLUDED(mutex_, manifest_.mutex());
-  // The end of every flush and compaction, the latter with its `compaction`: notes a failure, lets
-  // go of what the job held, removes obsolete files, builds the reserves, and schedules what is due
-  // next.
+  // Called at the end of every flush and compaction, the latter with its `compaction`.  Notes a
+  // failure, releases what the job held, removes obsolete files, builds the reserves, and schedules
+  // what is due next.
   void FinishJob(FailureKind kind, const absl::Status& status, Compaction* compaction = nullptr);
   // Waits until the request is carried out, or cannot be.
   absl::Status RequestRange(CompactionSchedule::Request* request);
-  // Makes the edit durable and publishes the version that it leads to, with `change` made to the
-  // view.
+  // Makes the edit durable, and publishes a view with the new version, to which `change` (may be
+  // null) was applied.
   absl::Status ApplyEdit(VersionEdit edit, const OpenTables& outputs,
                          const std::function<void(ReadView*)>& change);
 
@@ -242,7 +245,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   StoreDirectory store_;
   JobContext job_context_;
 
-  // --- thread-safe of themselves ---
+  // --- thread-safe by themselves ---
   Counters counters_;
   Level0Account level0_account_;
   BlockCache block_cache_;  // outlives the tables, which the views hold

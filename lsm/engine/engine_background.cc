@@ -1,4 +1,4 @@
-// Engine: flushes, compactions, and how readers come to see their outcome.
+// Engine: flushes, compactions, and how their outcome becomes visible.
 #include <cassert>
 #include <functional>
 #include <utility>
@@ -22,7 +22,7 @@ void Engine::PublishView(LiveViews::Prepared prepared) {
 void Engine::ScheduleWork() {
   if (!jobs_.MayBegin()) return;
   ScheduleFlush();
-  // While space is short one at a time, so that the reserve is enough.
+  // While space is short, compactions run one at a time, so that the reserve is enough.
   if (!schedule_.MayChoose() || !jobs_.MaySchedule(Job::kCompaction, reserves_.IsShort())) return;
   const Version& version = *CurrentView()->version;
   const bool is_due = schedule_.IsDue(version, options_);
@@ -38,13 +38,13 @@ void Engine::NoteReads() {
   if (options_.mode == OpenMode::kReadOnly) return;
   const Level0Reads now = level0_account_.CountReads();
   if (!mutex_.TryLock()) return;
-  // An iterator may outlive the store, which keeps its lock for as long as jobs may begin; and it
-  // may end in a forked child.
+  // An iterator may end after the store was closed, or in a forked child.  While jobs may begin,
+  // the store has its lock, which CheckProcess asks.
   if (jobs_.MayBegin() && CatchOutOfMemory([this] { return CheckProcess(); }).ok()) {
     const Version& version = *CurrentView()->version;
     const RunningPlans running = schedule_.running();
     if (level0_account_.AddReads(now, version, options_, running)) schedule_.NoteChange();
-    // Also if it was paid before: there may have been no memory to schedule it.
+    // Also if readers had paid before: there may have been no memory to schedule the merge.
     if (level0_account_.IsPaid(version, options_, running)) ScheduleWork();
   }
   mutex_.Unlock();
@@ -56,7 +56,7 @@ void Engine::ScheduleFlush() {
   const bool is_due = flushes || memtable_logs_.IsNextDue(view, options_.write_buffer_bytes) ||
                       reserves_.IsDue(view.memtable_bytes());
   if (!is_due || !jobs_.MaySchedule(Job::kFlush)) return;
-  // If the next log is not made ahead of time, or the reserve not built larger, nothing fails.
+  // It is no failure if the next log is not made ahead of time, or the reserve is not enlarged.
   const std::optional<FailureKind> failure =
       flushes ? std::optional(FailureKind::kFlush) : std::nullopt;
   jobs_.Schedule(Job::kFlush, failure, [this] { FlushOne(); });
@@ -88,7 +88,7 @@ void Engine::FinishJob(FailureKind kind, const absl::Status& status, Compaction*
     }
   }
   if (compaction != nullptr) *compaction = {};  // holds tables that may be obsolete
-  // Without the lock: closes tables, removes files.
+  // Without the lock, because this closes tables and removes files.
   views_.CollectToTheEnd();
   BuildReserves(Reserve::Effort::kUsual);
   events_->Deliver();
@@ -99,7 +99,7 @@ void Engine::FinishJob(FailureKind kind, const absl::Status& status, Compaction*
 
 absl::Status Engine::WithReserve(absl::FunctionRef<absl::Status()> job) {
   return reserves_.RunWithReserve(job, [this] {
-    // If log or manifest has failed, DB::Resume, which begins other files, releases it.
+    // After a failure of log or manifest, DB::Resume begins other files, and releases the reserve.
     MutexLock lock(&mutex_);
     return jobs_.failures().OfLogOrManifest().ok();
   });
@@ -113,7 +113,7 @@ void Engine::FlushOne() {
     flushes = !view.sealed.empty();
     if (flushes) throttle_.BeginFlush(*view.sealed.back());
   }
-  // Before the flush: the writer that fills the next memtable goes on as soon as that is done.
+  // Before the flush, because a writer may need the next log as soon as the flush is done.
   PrepareLog(/*seal_is_near=*/false);
   absl::Status status;
   if (flushes) status = WithReserve([this] { return FlushOldest(); });
@@ -132,7 +132,7 @@ void Engine::PrepareLog(bool seal_is_near) {
     number = manifest_.NewFileNumber();
     file_id = memtable_logs_.FileIdOf(number);
   }
-  // Its failure concerns no one yet: the writer that needs the log makes it, and gets the error.
+  // A failure does not matter yet: the writer that needs the log makes it, and gets the error.
   CatchOutOfMemory([&] {
     std::optional<NewFiles> made(std::in_place);
     const absl::Status status = CatchOutOfMemory([&] {
@@ -159,7 +159,8 @@ absl::Status Engine::FlushOldest() {
   MemtableLogs::MemtableLog log;
   uint64_t next_log = 0;
   {
-    // View and snapshots of one moment: a snapshot that is taken between the two would be missed.
+    // View and snapshots must be of one moment: a snapshot that is taken between the two would be
+    // missed.
     MutexLock lock(&mutex_);
     view = CurrentView();
     snapshots = sequences_.Snapshots();
@@ -169,7 +170,7 @@ absl::Status Engine::FlushOldest() {
   const std::shared_ptr<const Memtable> memtable = view->sealed.back();  // the oldest
   TRELLIS_ASSIGN_OR_RETURN(const TableFilter filter,
                            PlanFlush(job_context_, *view->version, memtable->entry_count()));
-  view.reset();  // holds tables that a compaction may make superfluous meanwhile
+  view.reset();  // holds tables that a compaction may make obsolete meanwhile
   return WithFlushEvents(
       events_.get(), store_.environment.clock, log.reason, *memtable, [&](JobResult* result) {
         return FlushMemtable(*memtable, filter, log, next_log, snapshots, result);
@@ -181,7 +182,7 @@ absl::Status Engine::FlushMemtable(const Memtable& memtable, const TableFilter& 
                                    const SnapshotList& snapshots, JobResult* result) {
   const uint64_t from = store_.environment.clock->MonotonicNanos();
   const std::unique_ptr<Iterator> entries = memtable.NewIterator();
-  // The manifest will demand that the next log is there.
+  // The manifest will require the next log to exist.
   TRELLIS_RETURN_IF_ERROR(logs_.SyncNames());
   TRELLIS_ASSIGN_OR_RETURN(*result, RunFlush(job_context_, *entries, filter, snapshots));
   VersionEdit edit;
@@ -190,7 +191,7 @@ absl::Status Engine::FlushMemtable(const Memtable& memtable, const TableFilter& 
   for (const auto& table : result->outputs) edit.added.push_back({0, table->meta});
   TRELLIS_RETURN_IF_ERROR(ApplyEdit(std::move(edit), result->outputs, [&](ReadView* view) {
     view->sealed.pop_back();
-    // A caller that waits for the flush is woken by the view, and must find it counted.
+    // The view wakes callers that wait for the flush, and they must find it counted.
     counters_.Add(Counter::kFlushes, 1);
     counters_.Add(Counter::kFlushBytesWritten, result->bytes_written);
     counters_.Add(Counter::kFlushNanos, store_.environment.clock->MonotonicNanos() - from);
@@ -257,7 +258,7 @@ absl::Status Engine::Compact(Compaction* compaction) {
   return WithCompactionEvents(events_.get(), store_.environment.clock, reason, *compaction->plan,
                               [&](JobResult* result) {
                                 const auto once = [&] { return run.Run(result); };
-                                // Those for readers are not worth the reserve.
+                                // Compactions for readers are not worth the reserve.
                                 return for_readers ? once() : WithReserve(once);
                               });
 }
@@ -268,7 +269,7 @@ absl::Status Engine::ApplyCompaction(Compaction* compaction, const CompactionPla
   ObsoleteFiles::Tables superseded;
   for (const auto& table : TablesRemovedBy(plan))
     superseded.emplace_back(table->meta.number, table);
-  // With the view, so that no other compaction is chosen for the outputs before.
+  // At the same moment as the view, so that no other compaction of the outputs is chosen before.
   const auto replace = [&](ReadView*) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     schedule_.Replace(compaction, left);
   };
@@ -299,7 +300,7 @@ absl::Status Engine::ApplyEdit(VersionEdit edit, const OpenTables& outputs,
     TRELLIS_ASSIGN_OR_RETURN(version, Version::Create(LevelsAfter(*base, edit, outputs)));
   }
   if (version == base && change == nullptr) return manifest_.Record(edit);
-  // A recorded edit must become visible, so the view has its memory beforehand.
+  // A recorded edit must become visible, so the view's memory is allocated beforehand.
   const auto view = std::make_shared<ReadView>();
   LiveViews::Prepared prepared;
   {
@@ -336,7 +337,7 @@ absl::Status Engine::RequestRange(CompactionSchedule::Request* request) {
     }
     jobs_.Wait(&mutex_);
   }
-  // Close ended it early, or before it was begun.
+  // Close may have ended the request early, or before it began.
   TRELLIS_RETURN_IF_ERROR(lifetime_.Check());
   return request->status;
 }
@@ -353,10 +354,10 @@ absl::Status Engine::CompactRange(std::optional<std::string_view> from,
     return views_.Load()->version->deepest_level();
   };
   for (int level = 0; level < kLevels; ++level) {
-    // The last level is rewritten where it is.
+    // The last level is rewritten in place.
     CompactionSchedule::Request request{level, from, to};
     TRELLIS_RETURN_IF_ERROR(RequestRange(&request));
-    // Asked afterwards: while the request waited, another job may have moved it down.
+    // Asked afterwards, because another job may have moved tables down while the request waited.
     if (level > 0 && level >= deepest_level()) break;
   }
   return absl::OkStatus();

@@ -56,7 +56,7 @@ absl::StatusOr<CopyReport> Engine::CopyTo(const std::string& path, bool link,
   version.reset();
   views_.Collect();
   if (!status.ok()) TRELLIS_RETURN_IF_ERROR(lifetime_.Check());
-  // NotFound and AlreadyExists would speak of the backup.
+  // Callers would take NotFound and AlreadyExists for statements about the copy or its base.
   if (absl::IsNotFound(status) || absl::IsAlreadyExists(status))
     return absl::Status(absl::StatusCode::kUnavailable, status.message());
   TRELLIS_RETURN_IF_ERROR(status);

@@ -27,17 +27,17 @@ absl::Status CheckMode(const std::string& path, OpenMode mode, bool exists) {
   return absl::OkStatus();
 }
 
-// Refuses an opening before the lock makes a file in a directory that holds none.
+// Refuses an opening before it creates the lock file in a directory without files of a store.
 absl::Status LookFirst(const std::string& path, const Options& options) {
   TRELLIS_ASSIGN_OR_RETURN(const StoreDirectory there, StoreDirectory::Peek(path, options));
   if (there.directory != nullptr) TRELLIS_RETURN_IF_ERROR(CheckCurrentIsOurs(*there.directory));
-  if (options.mode == OpenMode::kReadOnly) return absl::OkStatus();  // makes nothing
+  if (options.mode == OpenMode::kReadOnly) return absl::OkStatus();  // creates no file
   bool exists = false;
   if (there.directory != nullptr) {
     TRELLIS_ASSIGN_OR_RETURN(exists, HoldsFiles(*there.directory));
   }
   if (options.mode == OpenMode::kMustExist) return CheckMode(path, options.mode, exists);
-  // No opening has come as far as the lock, so none can have left these logs.
+  // No opening of this store has got as far as the lock, so none can have left these logs.
   if (!exists && there.own_log_directory != nullptr)
     return CheckLogDirectoryIsFree(*there.own_log_directory);
   return absl::OkStatus();
@@ -59,7 +59,7 @@ absl::StatusOr<ManifestContents> LoadOrBegin(const StoreDirectory& store, const 
       return absl::InvalidArgumentError(
           Concat(directory.path(),
                  ": Options::filter_hash is kSipHash, but the store was made with "
-                 "kXxh3, and goes on with that"));
+                 "kXxh3, and keeps it"));
     }
     return contents;
   }
@@ -68,7 +68,7 @@ absl::StatusOr<ManifestContents> LoadOrBegin(const StoreDirectory& store, const 
   return contents;
 }
 
-// Otherwise the first read of a table would find it out.
+// Fails now, because otherwise the first read of a table would fail.
 absl::Status CheckDirectReads(Directory& directory) {
   for (const std::string_view name : {kCurrentFileName, kLockFileName}) {
     const absl::Status status = TryDirectRead(directory, name);
@@ -94,7 +94,7 @@ absl::StatusOr<std::shared_ptr<Engine>> Engine::Open(const std::string& director
   events->Deliver();
   absl::StatusOr<std::shared_ptr<Engine>> engine =
       CatchOutOfMemory([&] { return OpenReporting(directory, options, events); });
-  // This event is never lost: without memory for it, it comes without its recovery report.
+  // This event is never lost: if memory runs out, it comes without its recovery report.
   OpenEnd end;
   end.nanos = clock->MonotonicNanos() - from;
   end.status = engine.status();
@@ -133,10 +133,10 @@ absl::StatusOr<std::shared_ptr<Engine>> Engine::OpenOnce(const std::string& dire
   if (options.mode != OpenMode::kReadOnly)
     TRELLIS_RETURN_IF_ERROR(store.StartScheduler(options.scrub_seconds > 0));
   std::shared_ptr<Engine> engine(new Engine(options, std::move(store), std::move(events)));
-  // The attempt that released the reserves told the listener.
+  // The attempt that released the reserves has told the listener.
   engine->reserves_.SetToldRefused(*released);
   const absl::Status started = CatchOutOfMemory([&] { return engine->Start(); });
-  // While it still has the lock.
+  // While the engine still has the store's lock.
   *released =
       options.mode != OpenMode::kReadOnly && IsDiskFull(started) && engine->reserves_.Release();
   TRELLIS_RETURN_IF_ERROR(started);
@@ -165,7 +165,7 @@ Engine::Engine(const Options& options, StoreDirectory store, std::shared_ptr<Eve
                 &mutex_, &jobs_, &sequences_) {}
 
 Engine::~Engine() {
-  // Unless its owner has closed it.
+  // Closes the store unless its owner has closed it.
   if (!lifetime_.is_closing()) Close().IgnoreError();
 }
 
@@ -202,24 +202,26 @@ absl::Status Engine::ReleaseStore(bool was_opened) {
     MutexLock lock(&mutex_);
     status = jobs_.failures().OfLogOrManifest();
   }
-  // Acknowledged synced writes are on disk; nothing was promised for the rest.  If the store could
-  // not be opened, its log stays as a crash would leave it: nothing must look as if the store had
-  // been open.  The same goes for the logs of a store that had failed: it is unknown what is on
-  // disk, and nothing is claimed.  The manifest does not even know a log that an attempt to resume
-  // has begun.  As long as that log is empty, it looks like one of an opening that failed.
+  // Acknowledged synced writes are on disk; nothing was promised for the rest.  In two cases the
+  // logs stay as a crash would leave them:
+  //
+  //   not opened   nothing must look as if the store had been open
+  //   failed       it is unknown what is on disk, so nothing is claimed.  The manifest does not
+  //                even know a log that an attempt to resume has begun.  As long as that log is
+  //                empty, it looks like one of an opening that failed
   VersionEdit closing;
   if (was_opened && status.ok()) status = logs_.Close(&closing.closed_logs);
   {
     MutexLock lock(manifest_.mutex());
-    // From now on logs that lost their end are noticed.
+    // From now on a log that loses its end is noticed.
     if (!closing.closed_logs.empty()) status.Update(manifest_.Record(closing));
     status.Update(manifest_.Close());
   }
-  // Joins its threads, so that no job is still on its way out of a function of ours.
+  // Joins its threads, so that no job is still returning from a function of ours.
   store_.own_scheduler.reset();
   views_.Close();
-  // Iterators and snapshots that are left keep this object, and need no lock: their files stay
-  // open, though another opening removes the names.
+  // Iterators and snapshots that are left keep this object, and need no lock: their files stay open
+  // even if another opening removes the names.
   for (FileLock* lock : {store_.log_lock.get(), store_.lock.get()}) {
     if (lock != nullptr) lock->Release();
   }
@@ -278,7 +280,8 @@ absl::Status Engine::Start() {
     manifest_.Load(contents.state);
     return StartReading(std::move(held), std::move(levels));
   }
-  // The lock's name before a log's: it tells a later opening that the log may be this store's.
+  // The lock's name must be durable before a log's: it tells a later opening that the log may be
+  // this store's.
   if (is_new && store_.own_log_directory != nullptr) TRELLIS_RETURN_IF_ERROR(directory.Sync());
   std::optional<std::string_view> expected_current;
   if (!is_new) expected_current = contents.current_bytes;
@@ -324,8 +327,8 @@ absl::Status Engine::StartWriting(ManifestState state,
   for (size_t i = 0; i < levels.size(); ++i) {
     for (const auto& table : levels[i]) state.levels[i].emplace(table->meta.number, table->meta);
   }
-  // Before anything that was there is changed: tables that are sound one by one may not go
-  // together.
+  // Before any existing file is changed, because tables that are sound one by one may contradict
+  // one another.
   const auto view = std::make_shared<ReadView>();
   view->memtable = std::make_shared<Memtable>();
   TRELLIS_ASSIGN_OR_RETURN(view->version, Version::Create(std::move(levels)));
@@ -337,8 +340,8 @@ absl::Status Engine::StartWriting(ManifestState state,
     status = OutOfMemory();
   }
   if (status.ok()) return status;
-  // Which log takes the records, and which manifest is the current one, is unknown; so nothing may
-  // be written to either before another attempt has come through.
+  // It is unknown which log takes the records, and which manifest is the current one.  So nothing
+  // may be written to either before another attempt succeeds.
   manifest_.Fail(status);
   return status;
 }
@@ -366,7 +369,7 @@ absl::Status Engine::SwitchFiles(ManifestState state,
   LiveViews::Prepared prepared = views_.Prepare(view);
   TRELLIS_ASSIGN_OR_RETURN(const uint64_t manifest_number,
                            manifest_.Begin(std::move(state), expected_current, made));
-  // With DB::Resume there may be readers.
+  // In DB::Resume there may be readers.
   RemoveOrphans(*store_.directory, store_.log_directory(), manifest_.state(), manifest_number,
                 [this](uint64_t table) { return views_.IsHeld(table); });
   {
@@ -384,7 +387,7 @@ absl::Status Engine::StartReading(std::vector<std::shared_ptr<const Memtable>> m
                                   std::array<OpenTables, kLevels> levels) {
   const auto view = std::make_shared<ReadView>();
   view->memtable = std::make_shared<Memtable>();
-  // The view wants the newest first.
+  // The view has the newest first.
   view->sealed.assign(memtables.rbegin(), memtables.rend());
   TRELLIS_ASSIGN_OR_RETURN(view->version, Version::Create(std::move(levels)));
   LiveViews::Prepared prepared = views_.Prepare(view);

@@ -1,4 +1,4 @@
-// Engine: the read path.  No lock is waited for; one guard and one digest a lookup.
+// Engine: the read path.  A lookup waits for no lock, and takes one guard and one digest.
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -13,9 +13,10 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// One in kDoubtOneIn of a thread's lookups does not believe the filters.  This finds a filter whose
-// memory was damaged after it was read.  Its reads, one for each table, are too few to be measured.
-// A prime, so that no rhythm of a program's lookups hides a key from it.
+// One in kDoubtOneIn of a thread's lookups does not trust the filters.  This finds a filter whose
+// memory was damaged after it was read.  The additional reads, one for each table, are too few to
+// be measured.  A prime, so that a program with periodic lookups does not hide a key from the
+// check.
 constexpr uint64_t kDoubtOneIn = 65'537;
 
 absl::Status SnapshotOfAnother() {
@@ -35,11 +36,11 @@ void NoteMemtable(std::string name, MemtableAnswer answer, Explanation* explanat
 constexpr uint64_t kLookupsPerNote = 16'384;
 constexpr uint64_t kSeeksPerNote = 1024;
 
-// Keys of a MultiGet that are looked up side by side: enough to hide what each waits for, and few
-// enough for what they need at once to stay in the processor's second cache.
+// Keys of a MultiGet that are looked up side by side: enough to hide the waits of each, and few
+// enough that the data of all stays in the processor's second-level cache.
 constexpr size_t kKeysTogether = 64;
 
-// The active memtable, then the sealed ones: whether one knows the key.
+// Searches the active memtable, then the sealed ones.  True if one of them knows the key.
 bool FindInMemtables(const ReadView& view, KeyLookup* lookup) {
   Explanation* const explanation = lookup->explanation;
   LookupResult* const result = &lookup->result;
@@ -54,12 +55,13 @@ bool FindInMemtables(const ReadView& view, KeyLookup* lookup) {
   return true;
 }
 
-// As of when to read.  Takes the view because it must have been loaded before (LiveViews::visible).
+// The sequence number to read at.  Takes the view because it must have been loaded before
+// (LiveViews::visible).
 Sequence SequenceFor(const LiveViews& views, const ReadView& /*view*/, const ReadOptions& options) {
   return options.snapshot != nullptr ? options.snapshot->sequence() : views.visible();
 }
 
-// `lookups`: that the thread has made, with this one.
+// `lookups`: how many lookups the thread has made, with this one.
 void Find(const ReadView& view, const Version::GetOptions& options, const Counters::Here& counters,
           uint64_t lookups, KeyLookup* lookup) {
   if (FindInMemtables(view, lookup)) {
@@ -87,7 +89,7 @@ struct LookupsTogether {
 bool LookupsTogether::Find(std::span<const std::string_view> keys,
                            std::span<absl::StatusOr<std::optional<std::string>>> answers) const {
   std::vector<KeyLookup> lookups;  // of those that no memtable knows
-  std::vector<size_t> numbers;     // whose they are
+  std::vector<size_t> numbers;     // of their keys
   lookups.reserve(keys.size());
   numbers.reserve(keys.size());
   const EpochGuard guard;
@@ -172,8 +174,8 @@ std::vector<absl::StatusOr<std::optional<std::string>>> Engine::MultiGet(
     std::fill(answers.begin(), answers.end(), SnapshotOfAnother());
     return answers;
   }
-  // The view is shared, and a guard stands for some keys at a time: what a guard keeps from being
-  // freed (blocks that fall out of the cache, in all stores) does not grow with the keys.
+  // Shares the view, and takes a guard for some keys at a time.  So what a guard keeps from being
+  // freed (blocks evicted from the cache, in all stores) does not grow with the number of keys.
   std::shared_ptr<const ReadView> view = views_.Share();
   if (view == nullptr) {
     for (auto& answer : answers) answer = StoreIsClosed();
@@ -195,7 +197,7 @@ std::vector<absl::StatusOr<std::optional<std::string>>> Engine::MultiGet(
       note_is_due |= lookups.Find(some_keys, some_answers);
       return absl::OkStatus();
     });
-    // One by one they need less.
+    // One by one the lookups need less memory.
     for (size_t i = 0; !status.ok() && i < count; ++i) {
       const absl::Status alone = CatchOutOfMemory([&] {
         note_is_due |= lookups.Find(some_keys.subspan(i, 1), some_answers.subspan(i, 1));
@@ -228,7 +230,7 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
   scan.seek_reads = seek_reads.get();
   std::vector<std::unique_ptr<InnerIterator>> inputs;
   inputs.reserve(1 + view->sealed.size() + view->version->iterator_count());
-  // An empty one holds nothing that this sequence number counts.
+  // An empty memtable has no entries that this sequence number can see.
   if (!view->memtable->empty()) inputs.push_back(view->memtable->NewIterator());
   for (const auto& memtable : view->sealed) inputs.push_back(memtable->NewIterator());
   view->version->AddIterators(scan, &inputs);
@@ -238,7 +240,7 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
                        {std::optional<std::string>(options.lower_bound),
                         std::optional<std::string>(options.upper_bound)},
                        {&counters_, store_.environment.clock, iterators},
-                       // With it goes, after the inputs that use it, `seek_reads`.
+                       // Owns `seek_reads`, which is destroyed after the inputs that use it.
                        [self = shared_from_this(), view = std::move(view), level0,
                         seek_reads = std::move(seek_reads)](uint64_t seeks) mutable {
                          self->views_.LetGo(std::move(view));
@@ -256,7 +258,7 @@ Sequence Engine::TakeSnapshot() {
 }
 
 void Engine::ReleaseSnapshot(Sequence sequence) {
-  // The lock may be held by a thread that is not here.
+  // In a forked child, a thread that does not exist there may hold the lock.
   if (!CheckProcess().ok()) return;
   MutexLock lock(&mutex_);
   sequences_.Release(sequence);

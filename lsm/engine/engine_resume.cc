@@ -21,7 +21,7 @@ absl::Status Engine::Resume() {
   const Call call(&lifetime_);
   TRELLIS_RETURN_IF_ERROR(call.status());
   const absl::Status status = Enqueue(&resume);
-  // Also where nothing had failed: there may be space again.
+  // Also if nothing had failed: there may be space again.
   if (status.ok()) BuildReserves(Reserve::Effort::kInsist);
   return status;
 }
@@ -49,17 +49,17 @@ absl::Status Engine::RecoverFromFailures() {
   events_->Add(std::move(event));
   schedule_.NoteChange();
   jobs_.EndRecovery(status.ok());
-  // The existing log may have lost its name, and the next sync would not tell.
+  // The existing log may have lost its name, and the next sync would not report that.
   if (!status.ok() && !forgotten.ok()) jobs_.AddFailure(FailureKind::kLog, forgotten);
   ScheduleWork();
   jobs_.WakeAll();
-  // Failures from here on, perhaps at once, do not count: an error would say that nothing was
-  // recovered, and leave the outcome of the writes before it open.
+  // Failures from here on, even immediate ones, are not returned: an error would say that nothing
+  // was recovered, and leave the outcome of earlier writes open.
   return status;
 }
 
-// `forgotten` is set to the failed sync of names, if there was one.  From then on no name that it
-// was for may be relied on.
+// Sets `forgotten` to the error of a failed sync of names, if there was one.  From then on the
+// names that the sync was for cannot be relied on.
 absl::Status Engine::StartOver(const ReadView& view, absl::Status* forgotten) {
   forgotten->Update(store_.directory->ForgetFailedSync());
   forgotten->Update(store_.log_directory().ForgetFailedSync());

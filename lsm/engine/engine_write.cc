@@ -1,5 +1,5 @@
-// Engine: the write path.  Writers queue up; the first one also commits for those after it (group
-// commit), and makes room before.
+// Engine: the write path.  Writers queue up; the first one makes room, and also commits for those
+// after it (group commit).
 #include <new>
 #include <utility>
 
@@ -15,7 +15,7 @@ namespace {
 const absl::Status& unknown_out_of_memory = *new absl::Status(
     absl::StatusCode::kUnknown, "unknown whether this write is in the store: out of memory");
 
-// The error of a group that may be in the log.  Any other kind would say that it is not.
+// The error of a group that may be in the log.  Any other code would say that it is not.
 absl::Status UnknownOutcome(const absl::Status& cause) {
   try {
     return absl::UnknownError(
@@ -95,7 +95,7 @@ absl::Status Engine::Enqueue(Writer* writer) {
 absl::Status Engine::Lead(Writer* leader) {
   absl::Status status;
   const Writer* last = leader;
-  // The writers after this one wait for its end, however it comes.
+  // The writers after this one wait for its end, so an exception must not escape.
   try {
     switch (leader->task) {
       case Writer::Task::kWrite:
@@ -121,7 +121,7 @@ absl::Status Engine::Lead(Writer* leader) {
 absl::Status Engine::Commit(Writer* leader, const Writer** last) {
   const uint64_t memtable_bytes = CurrentView()->memtable_bytes();
   const WriterQueue::Group group = writers_.BuildGroup(*leader, [&](uint64_t bytes) {
-    // Otherwise it is refused, or builds a larger reserve.
+    // Otherwise the put leads a group of its own: it is refused, or builds a larger reserve.
     return !reserves_.IsShort() && reserves_.Fits(memtable_bytes + bytes);
   });
   *last = group.last;
@@ -216,7 +216,7 @@ absl::Status Engine::MakeRoom(bool seal_now) {
       mutex_.Lock();
     } else if (seal_now ? view.memtable->empty()
                         : view.memtable->memory_bytes() < options_.write_buffer_bytes) {
-      ScheduleFlush();  // of the next log, or of a larger reserve, if that is due
+      ScheduleFlush();  // makes the next log or a larger reserve, if due
       return absl::OkStatus();
     } else if (!view.sealed.empty()) {
       if (const absl::Status& failure = jobs_.failures().Of(FailureKind::kFlush); !failure.ok())
@@ -242,7 +242,8 @@ absl::Status Engine::MakeRoom(bool seal_now) {
 }
 
 absl::Status Engine::SealMemtable(FlushReason reason, StallEvents* stall, bool* counted) {
-  // All memory first: once there is a log, it takes the records, and its memtable must be there.
+  // Allocates all memory first: once the log exists, it takes the records, and its memtable must
+  // exist.
   const auto view = std::make_shared<ReadView>();
   view->memtable = std::make_shared<Memtable>();
   view->sealed.reserve(CurrentView()->sealed.size() + 1);
@@ -265,7 +266,7 @@ absl::Status Engine::SealMemtable(FlushReason reason, StallEvents* stall, bool* 
 absl::StatusOr<uint64_t> Engine::StartLog(StallEvents* stall, bool* counted) {
   const uint64_t number = manifest_.NewFileNumber();
   const uint64_t file_id = memtable_logs_.FileIdOf(number);
-  memtable_logs_.BeginNext();  // no job begins the same
+  memtable_logs_.BeginNext();  // so no job makes it too
   // Makes and syncs a file.  Meanwhile this writer still leads, so no other seals or writes.
   stall->Begin(StallCause::kLog);
   mutex_.Unlock();
@@ -319,7 +320,7 @@ void Engine::BuildReserves(Reserve::Effort effort, uint64_t batch_bytes) {
 }
 
 absl::Status Engine::CheckMayPut(uint64_t batch_bytes) {
-  // Refused for that, see MakeRoom.
+  // MakeRoom refuses the write for that.
   if (!jobs_.failures().OfLogOrManifest().ok()) return absl::OkStatus();
   if (!reserves_.Fits(CurrentView()->memtable_bytes() + batch_bytes)) {
     mutex_.Unlock();
@@ -334,7 +335,7 @@ void Engine::LookForSpace(uint64_t batch_bytes) {
   const Call call(&lifetime_);
   if (!call.status().ok()) return;
   BuildReserves(Reserve::Effort::kNoWait, batch_bytes);
-  // One that is too small for the memtables is large enough when they are tables.
+  // A reserve that is too small for the memtables is large enough once they are tables.
   if (!reserves_.IsShort() || reserves_.ArePutsRefused()) return;
   reserves_.CountStall([&] {
     Flush().IgnoreError();

@@ -151,7 +151,7 @@ class RepairJob {
   Tables loose_tables_;             // tables whose level is unknown or not trusted
   Sequence salvaged_to_ = 0;        // in tables, and in records so far
   Sequence in_tables_to_ = 0;       // up to this, records of the current log are in tables
-  bool log_loss_is_named_ = false;  // that a log is damaged or missing
+  bool log_loss_is_named_ = false;  // a line says that a log is damaged or missing
   std::unordered_set<uint64_t> left_out_digests_;  // of the lines so far
   std::set<std::string> damaged_, damaged_logs_;   // names of files that are kept
 };

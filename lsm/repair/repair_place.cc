@@ -101,7 +101,7 @@ std::string RepairJob::FindDisorderOfRanges() {
   return "";
 }
 
-// The entries below the newest one of a key may be anything: snapshots do not outlive a process.
+// Only the newest entry of a key matters, because snapshots do not outlive a process.
 absl::StatusOr<std::string> RepairJob::FindDisorderOfKeys() {
   AgedRuns runs;
   for (size_t level = 0; level < new_levels_.size(); ++level) {

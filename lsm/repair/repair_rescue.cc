@@ -140,7 +140,7 @@ absl::StatusOr<RepairJob::Tables> RepairJob::Rescue(uint64_t number,
   if (table.ok()) {
     TRELLIS_ASSIGN_OR_RETURN(rescued, RescueBlocks(**table, level, run));
   }
-  // Otherwise its blocks have been reported.
+  // If lines were added meanwhile, they name the damaged blocks.
   if (lines_left_out() == lines_before) LeaveOut(std::string(MessageOf(damage)));
   return rescued;
 }

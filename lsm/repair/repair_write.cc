@@ -94,7 +94,7 @@ absl::Status RepairJob::CheckOutcome() {
 }
 
 absl::Status RepairJob::WriteManifest() {
-  // It is too large to be compared when it is swapped.
+  // The damaged CURRENT is too large to be compared when it is swapped.
   if (current_is_damaged_ && !current_bytes_)
     TRELLIS_RETURN_IF_ERROR(directory_.Remove(kCurrentFileName));
   TRELLIS_ASSIGN_OR_RETURN(const uint64_t manifest_number,
