@@ -29,7 +29,7 @@ inline constexpr uint8_t kFirstObjectTag = 64;
 
 template <StaticKind... Kinds>
 struct KindList {
-  // Whether all kinds have tags and names of their own, and no tag of an object.
+  // Whether each kind has its own tag and name, and no kind has a tag of filter objects.
   static consteval bool IsSound() {
     const uint8_t tags[] = {Kinds::kTag...};
     const std::string_view names[] = {Kinds::kName...};

@@ -65,7 +65,7 @@ class TRELLIS_API ConcurrentFilter {
   // if they are damaged, Unimplemented if their version is unknown, InvalidArgument if they are a
   // filter of another kind.
   //
-  // Query a filter that was built from digests by digests.  Add and MayContain hash keys under
+  // If a filter was built from digests, query it by digests.  Add and MayContain hash keys under
   // seed(), and would deny keys whose digests were made under another one.
   static absl::StatusOr<ConcurrentFilter> Load(std::string_view bytes);
 

@@ -72,8 +72,8 @@ class TRELLIS_API CountingFilter {
   void AddDigest(Digest digest);
 
   // Undoes one addition.  Returns false, and changes nothing, if the filter can tell that there was
-  // none.  Removing a key that was never added but passes damages the filter: it may then deny
-  // other keys.
+  // none.  Do not remove a key that was never added: if it passes, removing it damages the filter,
+  // which may then deny other keys.
   bool Remove(std::string_view key) { return RemoveDigest(DigestOf(key)); }
   bool RemoveDigest(Digest digest);
 

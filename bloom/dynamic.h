@@ -103,9 +103,10 @@ class DynamicFilter {
   }
 
   // Undoes one addition, if exactly one row lets the key pass.  Otherwise returns false and changes
-  // nothing: no row has the key, or its row is ambiguous.  It is ambiguous for keys that were added
-  // in two rows, and for a share of 1 - (1 - f)^(rows - 1) of the others.  Removing a key that was
-  // never added but passes damages the filter: it may then deny other keys.
+  // nothing: no row has the key, or more than one row lets it pass.  The latter is so for keys that
+  // were added in two rows, and for a share of 1 - (1 - f)^(rows - 1) of the others.  Do not remove
+  // a key that was never added: if it passes, removing it damages the filter, which may then deny
+  // other keys.
   bool Remove(std::string_view key) requires RemovableRow<Row> {
     return RemoveDigest(DigestOf(key));
   }

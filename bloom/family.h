@@ -1,7 +1,7 @@
 // The lists of all filter objects: filters that are made in memory, changed key by key, saved and
 // loaded.  To add one, include its header here (bloom/literature.h for one in that folder) and name
-// it in one of the lists below.  Typed tests, golden files, fuzzers and the lab follow; where they
-// need code to query it, they do not compile without it.
+// it in one of the lists below.  Typed tests, golden files, fuzzers and the lab then include the
+// new filter.  Where they need code to query it, they do not compile until that code exists.
 //
 // Their bytes have the header of all filters (bloom/core/filter_format.h), with tags from 64 on.  A
 // FilterReader answers "maybe" to them and names the tag.
@@ -51,13 +51,13 @@ concept Tagged = requires {
   { F::kTag } -> std::convertible_to<uint8_t>;
 };
 
-// One kind with different rows has one tag.
+// Filters of one kind have one tag, whatever their rows are.
 template <class A, class B>
 inline constexpr bool kHaveOneTag = false;
 template <class RowsOfA, class RowsOfB>
 inline constexpr bool kHaveOneTag<DynamicFilter<RowsOfA>, DynamicFilter<RowsOfB>> = true;
 
-// Whether a tag is that of a kind in files.  The filter's bytes are then those of that kind.
+// Whether a tag is that of a kind in files.  If so, the filter's bytes are those of that kind.
 template <class... Kinds>
 consteval bool IsTagOf(KindList<Kinds...>, uint8_t tag) {
   return ((Kinds::kTag == tag) || ...);

@@ -69,7 +69,7 @@ class Filter {
   // another kind.  (A FilterBuilder without keys makes the kind "empty", which has no room for
   // keys.)
   //
-  // Query a filter that was built from digests by digests.  Add and MayContain hash keys under
+  // If a filter was built from digests, query it by digests.  Add and MayContain hash keys under
   // seed(), and would deny keys whose digests were made under another one.
   static absl::StatusOr<Filter> Load(std::string_view bytes) {
     TRELLIS_ASSIGN_OR_RETURN(StoredBits stored, StoredBits::Load<Layout>(bytes));

@@ -106,8 +106,8 @@ struct FilterDescription {
   double predicted_fpp = 0;  // for these m, k and n in this layout (not the textbook formula)
   double bits_per_key = 0;   // size_bits / key_count
   // Whether the share of ones carries information.  In kinds that are solved, about half of the
-  // bits are ones whatever the keys.  These have no fill and no key estimate, and current_fpp is
-  // the prediction.
+  // bits are ones, whatever the keys are.  These kinds have no fill and no key estimate, and
+  // current_fpp is the prediction.
   bool has_fill = false;
   uint64_t ones = 0;               // number of ones among the bits
   double fill = 0;                 // their share

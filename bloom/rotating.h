@@ -123,7 +123,8 @@ class RotatingFilter {
     const Row& row = rows.front();
     if (row.PredictedFpp(parsed.header.shape.size) > 1.01 * row.target_fpp() ||
         row.target_fpp() > parsed.header.target_fpp)
-      return absl::DataLossError("filter: its generations are too small for what it says of them");
+      return absl::DataLossError(
+          "filter: its generations are too small for its capacity and target");
     return RotatingFilter(parsed.header, std::move(rows));
   }
 
@@ -180,8 +181,8 @@ class RotatingFilter {
     newest().Clear();
   }
 
-  // Adds the keys that `other` remembers: each generation gets those of the same age, and will be
-  // forgotten with it.  On an error nothing changes.  InvalidArgument, naming the difference,
+  // Adds the keys that `other` remembers: each generation gets the keys of the same age, and they
+  // are forgotten together.  On an error nothing changes.  InvalidArgument, naming the difference,
   // unless parameters and seed agree, and also if a generation would exceed its capacity.  (Its FPP
   // would then be far above the target, and new keys would be taken for old ones.  Query both
   // filters instead.)

@@ -12,9 +12,9 @@
 // many keys there are; exactly, 1 - product over the rows of (1 - FPP of the row).  (Row targets
 // end at kMinTargetFpp, which raises the sum by less than 2^-26.)
 //
-// With s = 2 and r = 1/2, a filter of n keys has about log2(n / n0) rows.  Its last row takes that
-// many times 1.44 bits/key more than a filter planned for n keys.  In the worst case that row, half
-// of all bits, is still unused.
+// With s = 2 and r = 1/2, a filter of n keys has about log2(n / n0) rows.  Compared with a filter
+// planned for n keys, its last row takes 1.44 bits/key more for each of these rows.  In the worst
+// case that row, half of all bits, is still unused.
 //
 // Rows are Filter<Blocked> or Filter<Standard>.  Thread-safe while no thread changes it.  Movable,
 // not copyable.
@@ -248,8 +248,8 @@ class ScalableFilter {
     return end;
   }
 
-  // DataLoss unless each row of a file is one that its level may have.  Otherwise a small row in a
-  // level would make the next row far larger than the file.
+  // DataLoss unless each row of a file has a target and a shape that its level may have.  Otherwise
+  // a small row in a level would make the next row far larger than the file.
   absl::Status CheckRows() const {
     size_t first = 0;  // of its level
     for (size_t i = 0; i < rows_.size(); ++i) {

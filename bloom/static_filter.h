@@ -43,7 +43,7 @@ class TRELLIS_API StaticFilter {
   // Loads the bytes of Serialize, or of a FilterBuilder.  DataLoss if they are damaged,
   // Unimplemented if their kind or version is unknown.
   //
-  // Query a filter that was built from digests by digests.  MayContain(key) hashes the key under
+  // If a filter was built from digests, query it by digests.  MayContain(key) hashes the key under
   // seed(), and would deny keys whose digests were made under another one.
   static absl::StatusOr<StaticFilter> Load(std::string_view bytes);
 

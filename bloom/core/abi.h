@@ -24,8 +24,8 @@
 // Marks the classes and functions that a program may link: all that the public headers declare, and
 // the few private functions that their inline code calls.  The shared libraries export these and
 // nothing else.  Trellis's own build sets TRELLIS_EXPORTS when it makes shared libraries.  Programs
-// never set it: they need no mark to use a symbol, and one that links the static libraries exports
-// none of theirs.
+// never set it: they need no mark to use a symbol, and without the mark a program that links the
+// static libraries exports none of their symbols.
 #ifdef TRELLIS_EXPORTS
 #define TRELLIS_API [[gnu::visibility("default")]]
 #else

@@ -31,8 +31,8 @@ void Append(std::string& out, Number piece) {
 }
 }  // namespace concat_internal
 
-// The pieces in a row; whole numbers in decimal, others with six digits as printf's %g.
-// Concat("offset ", 12) == "offset 12".
+// Joins the pieces.  Whole numbers are in decimal; other numbers have six digits, as with printf's
+// %g.  Concat("offset ", 12) == "offset 12".
 template <typename... Pieces>
 std::string Concat(const Pieces&... pieces) {
   std::string out;

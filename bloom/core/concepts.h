@@ -49,7 +49,7 @@ concept StaticKind = requires(const FilterView& view, Shape shape, uint8_t* payl
   { K::Functions(view) } -> std::same_as<FilterFunctions>;
 };
 
-// Whether the kind uses Shape::detail: its constant of that name, false if it has none.
+// Whether the kind uses Shape::detail: K::kHasDetail, or false if K has no such constant.
 template <class K>
 inline constexpr bool kHasDetail = false;
 template <class K>

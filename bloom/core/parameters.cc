@@ -109,7 +109,7 @@ absl::StatusOr<double> RateInTable(uint32_t bits_per_key, uint32_t probes) {
 absl::StatusOr<TableChoice> ChooseFromTable(double target_fpp) {
   TRELLIS_RETURN_IF_ERROR(CheckTargetFpp(target_fpp));
   for (uint32_t bits = kTableBitsMin; bits <= kTableBitsMax; ++bits) {
-    // Fewer probes first.  Beyond the best number the rates only rise.
+    // Tries fewer probes first.  Beyond the best number the rates only rise.
     for (uint32_t probes = 1; probes <= bits; ++probes) {
       const double fpp = TableRate(bits, probes);
       // A rate that rounds to the target may differ from it in the last bit.

@@ -1,7 +1,7 @@
 // Sizing of filters: size and probes from (keys, target FPP), and the resulting FPP.
 //
-// Symbols in the formulas: n keys, m bits, k probes, e the FPP (the probability that a key passes
-// that was never added).  Sizes are exact above 2^32 bits.  Pure functions; thread-safe.
+// Symbols in the formulas: n keys, m bits, k probes, e the FPP (the probability that a key that was
+// never added passes).  Sizes are exact above 2^32 bits.  Pure functions; thread-safe.
 #ifndef TRELLIS_BLOOM_CORE_SIZING_H_
 #define TRELLIS_BLOOM_CORE_SIZING_H_
 

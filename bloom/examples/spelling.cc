@@ -168,8 +168,9 @@ absl::Status Run(examples::CommandLine& line) {
   for (std::string text; std::cout && std::getline(std::cin, text); ++number)
     CheckLine(*filter, number + 1, number == 0 ? examples::WithoutMark(text) : text, &wrong);
   if (std::cin.bad()) return absl::UnavailableError("cannot read the standard input");
-  std::cerr << "spelling: " << wrong << " words are not in the list; any that is not passes with a "
-            << "probability of " << filter->CurrentFpp() << "\n";
+  std::cerr << "spelling: " << wrong
+            << " words are not in the list; a word that is not in it passes "
+            << "with a probability of " << filter->CurrentFpp() << "\n";
   return absl::OkStatus();
 }
 

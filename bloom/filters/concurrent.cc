@@ -56,9 +56,8 @@ uint64_t MyCountLine() {
 }  // namespace
 
 // Memory orders of the bits: all accesses are relaxed, because nothing else is published through
-// the bits.  All threads see one order of changes of a word.  A thread that learnt of an addition
-// by other means (which order memory) therefore cannot see an older state of the word than the
-// addition left.
+// the bits.  All threads see one order of changes of a word.  So if a thread learnt of an addition
+// by other means (which order memory), it cannot see a state of the word from before that addition.
 struct ConcurrentFilter::LineMask {
   LineMask(const Shape& shape, uint64_t hash) : first_word(FirstWordOf(shape, hash)) {
     const uint64_t in_line = Blocked::InLine(hash);
@@ -124,8 +123,8 @@ bool ConcurrentFilter::HasBitsOf(uint64_t hash) const {
 bool ConcurrentFilter::Claim(uint64_t hash) {
   const std::atomic_ref<uint64_t> claim = WordOf(claims_, ClaimPlace(hash));
   // Acquire, here and when a swap fails.  The thread that wrote this claim had seen the bits of all
-  // claims before it, and the thread that marked it as set had set its own.  The following look at
-  // the bits must see all of these.
+  // earlier claims, and the thread that marked it as set had set the claim's own bits.  HasBitsOf
+  // below must see all of these.
   uint64_t found = claim.load(std::memory_order_acquire);
   for (;;) {
     if ((found & kStateMask) == kBeingSet) SetBitsOf((found & ~kStateMask) | ClaimPlace(hash));
@@ -148,8 +147,8 @@ bool ConcurrentFilter::AddDigestIfAbsent(Digest digest) {
   if (HasBitsOf(hash) || !Claim(hash)) return false;
   SetBitsOf(hash);
   uint64_t mine = ClaimOf(hash, kBeingSet);
-  // Saves the next thread here from looking at this line.  Release: that thread relies on the bits.
-  // If the claim has been replaced by now, its owner has set the bits.
+  // The next thread that finds this claim then need not set its bits.  Release: that thread relies
+  // on the bits.  If the claim has been replaced by now, its owner has set the bits.
   WordOf(claims_, ClaimPlace(hash))
       .compare_exchange_strong(mine, ClaimOf(hash, kSet), std::memory_order_release,
                                std::memory_order_relaxed);

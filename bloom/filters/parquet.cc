@@ -183,7 +183,7 @@ absl::StatusOr<ParquetFilter> ParquetFilter::Load(std::string_view bytes) {
   }
   const uint64_t wanted = static_cast<uint64_t>(size);
   if (size <= 0 || wanted % SplitBlock::kLineBytes != 0)
-    return NoFilter(Concat("its header says ", size, " bytes, which are no lines of 32"));
+    return NoFilter(Concat("its header says ", size, " bytes, which is not a multiple of 32"));
   if (wanted > reader.rest().size()) {
     return NoFilter(
         Concat("has ", reader.rest().size(), " bytes of the ", size, " that its header says"));

@@ -30,7 +30,7 @@ absl::StatusOr<RotatingPlan> PlanRotating(uint64_t key_count, double target_fpp,
   if (plan.target_fpp < kMinTargetFpp) {
     return absl::InvalidArgumentError(
         Concat("target_fpp ", target_fpp, " is too low for ", generations,
-               " generations, of which none has less than ", kMinTargetFpp));
+               " generations: each has a part of it, which must be at least ", kMinTargetFpp));
   }
   return plan;
 }

@@ -35,8 +35,8 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-// A filter that can be a row: a Filter of any layout, CountingFilter, and others that their shape
-// describes completely.  Those in bloom/family.h are tested as rows and have a name.
+// A filter that can be a row: a Filter of any layout, CountingFilter, and other filters whose shape
+// describes them completely.  Those in bloom/family.h are tested as rows and have a name.
 template <class R>
 concept RowFilter =
     !kMayDeny<R> && KeyFilter<R> && requires(const R& row, Shape shape, uint64_t seed) {
@@ -107,7 +107,7 @@ bool AnyMayContain(const std::vector<Row>& rows, Digest digest) {
   return false;
 }
 
-// Saturates at UINT64_MAX, for rows of a file may claim any number.
+// Saturates at UINT64_MAX, because rows of a file may claim any number.
 template <RowFilter Row>
 uint64_t AddedTo(const std::vector<Row>& rows) {
   uint64_t added = 0;
@@ -174,7 +174,7 @@ absl::StatusOr<std::vector<Row>> LoadRows(const FilterHeader& header,
     rows.push_back(*std::move(row));
   }
   if (rows.front().shape().probes != header.shape.probes)
-    return RowLoss(0, "has another number of probes than its filter says");
+    return RowLoss(0, "has another number of probes than the filter's header says");
   return rows;
 }
 
@@ -192,7 +192,7 @@ absl::Status CheckEqualRows(const std::vector<Row>& rows) {
 template <RowFilter Row>
 absl::Status CheckKeyCount(const FilterHeader& header, const std::vector<Row>& rows) {
   if (AddedTo(rows) == header.key_count) return absl::OkStatus();
-  return absl::DataLossError("filter: its rows have other numbers of keys than it says");
+  return absl::DataLossError("filter: its rows do not have the number of keys in its header");
 }
 
 }  // namespace bloom

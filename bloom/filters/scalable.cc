@@ -41,8 +41,8 @@ absl::StatusOr<ScalablePlan> ScalablePlan::Make(uint64_t first_capacity, double 
   }
   if (target_fpp * (1 - static_cast<double>(growth.tightening)) < kMinTargetFpp) {
     return absl::InvalidArgumentError(Concat("target_fpp ", target_fpp,
-                                             " is too low: rows have a part of it, and none has ",
-                                             "less than ", kMinTargetFpp));
+                                             " is too low: each row has a part of it, which must ",
+                                             "be at least ", kMinTargetFpp));
   }
   return ScalablePlan(first_capacity, target_fpp, growth);
 }

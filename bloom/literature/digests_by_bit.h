@@ -117,7 +117,7 @@ class TRELLIS_API DigestsByBit {
   }
   uint32_t MemberOf(Digest digest) const;
   void RemoveMember(uint32_t member);
-  // Replaces `member` by `other` in what points to it in the list of `bit`.
+  // Makes the head or link that points to `member` in the list of `bit` point to `other`.
   void Redirect(uint64_t bit, uint32_t member, uint32_t other);
 
   PackedArray heads_;

@@ -8,8 +8,8 @@
 //   done = filter->SelectiveClearing("pear", bloom::ClearingScheme::kRatio);  // true
 //   filter->MayContain("pear");          // false, and so it is for some keys that were added
 //
-// IT MAY DENY KEYS THAT WERE ADDED (`kMayDeny`): once a bit is cleared, all keys with a probe
-// there. Do not use it where a "no" must be right, least of all in a store.
+// IT MAY DENY KEYS THAT WERE ADDED (`kMayDeny`): once a bit is cleared, it denies all keys with a
+// probe there. Do not use it where a "no" must be right, least of all in a store.
 //
 // Clearing random bits gains nothing.  It removes keys and false positives in the same share:
 // 1 - (1 - q)^k if a share q of the ones is cleared.  Clearing bits of known false positives is
@@ -21,12 +21,13 @@
 // takes 62 times the memory of the bits, with the planned keys at 0.01 (`bookkeeping_bytes`).  To
 // send or to query a filter, the bits alone suffice (`SerializeBits`, `DropBookkeeping`).
 //
-// The weight of a bit is computed at each choice: the number of different keys with a probe there
-// that pass at that moment, and of such known false positives.  So a key that is already denied
-// costs nothing at its other bits, until its cleared bit is set again by other keys.  Computing it
-// takes a query for each key and known false positive at the bits of the one to remove: a few
-// microseconds. It takes longer, as do all calls except queries, if the filter has many times its
-// planned keys, or if an attacker who knows the seed chose keys that share bits, or made the file.
+// At each choice, two numbers are computed for a bit: the different keys, and the known false
+// positives, that have a probe there and pass at that moment.  So a key that is already denied
+// costs nothing at its other bits, until its cleared bit is set again by other keys.  Computing
+// them takes a query for each key and known false positive that has a probe at a bit of the one to
+// remove: a few microseconds.  This and all other calls except queries take longer if the filter
+// has many times its planned keys, or if an attacker who knows the seed chose keys that share bits,
+// or made the file.
 //
 // Payload, of m bits:
 //
@@ -58,8 +59,8 @@
 
 namespace bloom::inline TRELLIS_ABI {
 
-// Which bit of a false positive to clear, by the keys and known false positives that pass.  Of
-// equal bits, the first in the order of its probes.
+// Which bit of a false positive to clear, by the keys and known false positives that pass.  If bits
+// are equal in this, the first in the order of the probes.
 enum class ClearingScheme : uint8_t {
   kRandom,     // a random one, determined by digest and seed
   kMinimumFn,  // fewest keys; then most known false positives
@@ -101,7 +102,7 @@ class TRELLIS_API RetouchedFilter {
   bool MayContainDigest(Digest digest) const { return functions_.may_contain(view(), digest); }
 
   // Makes `key`, which was not added, count as a false positive in the choice of bits.  Returns
-  // true if it did not count yet and now does.  Returns false if it was added, and if it does not
+  // true if it did not count yet and now does.  Returns false if it was added, or if it does not
   // pass.  FailedPrecondition without bookkeeping; ResourceExhausted if there are 2^32 - 1 keys and
   // known false positives, or no memory for another.
   absl::StatusOr<bool> AddFalsePositive(std::string_view key) {
@@ -116,9 +117,9 @@ class TRELLIS_API RetouchedFilter {
     return SelectiveClearingDigest(DigestOf(key), scheme);
   }
   absl::StatusOr<bool> SelectiveClearingDigest(Digest digest, ClearingScheme scheme);
-  // Does that for all known false positives, one after the other.  None of them passes afterwards,
-  // and none is known any more.  Returns the number of bits cleared.  ResourceExhausted without
-  // memory for their digests; then nothing changes.
+  // Calls SelectiveClearing for all known false positives, one after the other.  None of them
+  // passes afterwards, and none is known any more.  Returns the number of bits cleared.
+  // ResourceExhausted without memory for their digests; then nothing changes.
   absl::StatusOr<uint64_t> ClearKnownFalsePositives(ClearingScheme scheme);
 
   // Clears a share of the ones (rounded to a whole number), chosen at random by `random_seed`.

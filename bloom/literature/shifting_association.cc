@@ -14,7 +14,7 @@
 namespace bloom::inline TRELLIS_ABI {
 namespace {
 
-// Each of a key's two offsets is one of half of those that fit.
+// Half of the offsets that fit.  A key chooses each of its two offsets from that many.
 constexpr uint32_t kHalf = kMaxOffset / 2;
 
 // For each region, in the order of the bits: the distance of the key's bits from their bases.

@@ -7,7 +7,7 @@
 //   filter->Query("apple");              // kFirstOnly, except for one key in a hundred
 //   filter->Query("plum");               // 0, most of the time: a key of neither set
 //
-// The caller adds each key of the two sets once, and knows both.  A query returns all regions in
+// The caller knows both sets, and adds each of their keys once.  A query returns all regions in
 // which the key may be; its own is always among them.  One load per probe covers all three regions.
 //
 //     h = Remix(digest, seed);  base i, i < k:  bloom/variants/shifted_bits.h

@@ -1,5 +1,5 @@
-// A shifting filter with removal: counters in place of bits (CShBF_M of Yang et al., PVLDB 9(5),
-// 2016).
+// A shifting filter with removal: it has counters in place of bits (CShBF_M of Yang et al., PVLDB
+// 9(5), 2016).
 //
 //   auto filter = bloom::ShiftingCountingFilter::Make(1'000'000, 0.01);
 //   filter->Add("apple");
@@ -80,8 +80,8 @@ class TRELLIS_API ShiftingCountingFilter {
   void AddDigest(Digest digest);
 
   // Undoes one addition.  Returns false, and changes nothing, if the filter can tell that there was
-  // none.  Removing a key that was never added but passes damages the filter: it may then deny
-  // other keys.
+  // none.  Do not remove a key that was never added: if it passes, removing it damages the filter,
+  // which may then deny other keys.
   bool Remove(std::string_view key) { return RemoveDigest(DigestOf(key)); }
   bool RemoveDigest(Digest digest);
 

@@ -2,7 +2,7 @@
 // public implementation of filters presents it as an improvement on the paper.
 //
 //     h = Remix(digest, seed)
-//     first array: the bits of `shifting` (bloom/variants/shifting.h), k of them a key
+//     first array: the bits of `shifting` (bloom/variants/shifting.h), k per key
 //     second array: position k/2 of bloom::Probes(h, m), the one after the last base
 //
 //     payload:  | first: ceil((m + 56) / 8) bytes | second: ceil(m / 8) bytes |

@@ -14,9 +14,9 @@
 //     on are zero
 //
 // A query finds all counts that the bits allow, with one load per probe, and returns the highest:
-// never less than what was added.  A count that is not the key's passes with at most the rate of
-// the standard filter, f = (1 - (1 - 1/m)^(kn))^k with n different keys (StandardFpp).  Only higher
-// counts do harm, so the count of a key of count j is right with at least the probability
+// never less than what was added.  A wrong count passes with at most the rate of the standard
+// filter, f = (1 - (1 - 1/m)^(kn))^k with n different keys (StandardFpp).  Only higher counts do
+// harm, so the count of a key of count j is right with at least the probability
 //
 //     (1 - f)^(c - j),   and that of an absent key with (1 - f)^c.
 //

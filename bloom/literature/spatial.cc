@@ -107,7 +107,7 @@ absl::StatusOr<std::vector<AreaRates>> SpatialFilter::PredictedAreas(
   }
   const auto cells = static_cast<double>(header_.shape.size);
   // x = ln q^(kn), so that e^x is the share of cells that n keys do not touch.  Without keys that
-  // is all, also with a single cell.
+  // is every cell, even if there is only one.
   const auto log_left_by = [&](uint64_t keys) {
     const double throws = static_cast<double>(keys) * header_.shape.probes;
     return keys == 0 ? 0 : throws * std::log1p(-1 / cells);

@@ -12,7 +12,7 @@
 //
 //   - A key is reported in its area or a higher one, never in a lower one, never in none.
 //   - A key of the highest area is always reported correctly.
-//   - A key in no area is reported in one as often as a false positive in the standard filter.
+//   - A key in no area is reported in an area with the FPP of the standard filter.
 //
 // A key added to two areas lies in the higher one.  The order of additions makes no difference.
 //

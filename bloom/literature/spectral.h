@@ -28,8 +28,8 @@
 //   minimal increase    1/6                 1/2.6                 -
 //   recurring minimum   1/20                1/2.5                 1/1.3
 //
-// That is with the planned keys at a target of 0.03.  (Minimum selection with as much memory as
-// recurring minimum has 6 times fewer wrong counts.)
+// These figures are for the planned keys at a target of 0.03.  (Minimum selection with as much
+// memory as recurring minimum has 6 times fewer wrong counts.)
 //
 // Can a count be too low?  Never with the first two methods.  With recurring minimum it can, if a
 // key that was not moved is taken for a moved one: its marks, and its cells in the second filter,

@@ -41,7 +41,8 @@ concept ForgettingFilter = KeyFilter<F> && requires(F f) {
   { f.RemoveDigest(Digest{}) } -> std::same_as<bool>;
 };
 
-// A possible base of a VectorFilter: its bytes tell its shape, and it denies no added key.
+// A possible base of a VectorFilter: its bytes describe its shape, and it never denies an added
+// key.
 template <class F>
 concept VectorBase = KeyFilter<F> && !kMayDeny<F> && requires(const F& f) {
   { f.shape() } -> std::convertible_to<Shape>;

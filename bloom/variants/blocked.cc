@@ -135,7 +135,8 @@ struct Avx2 {
 // A lane is a 32-bit word of the line (bit p of a line is bit p - 32 i of its word i, on a
 // little-endian CPU).  A lane gets the bits of all positions that lie in it: a shift by the lane's
 // width or more gives zero, also if the difference is negative.  This takes four fifths of the time
-// of words that are written and read again one by one, which wait for each other.
+// that reading and writing the words one by one takes, since each of those waits for the one
+// before.
 template <uint32_t kProbes>
 TRELLIS_AVX2 void AddAvx2(uint8_t* payload, const Shape& shape, uint64_t hash) {
   alignas(32) uint32_t positions[(kProbes + 7) / 8 * 8];

@@ -205,8 +205,9 @@ absl::Status NoSolution(uint64_t keys) {
 // and solved last.  That leaves other keys alone in a slot.  When all keys are peeled, the numbers
 // are written in reverse order.
 //
-// For each slot it keeps the number of remaining keys, the xor of their hashes, and the xor of the
-// slot's places among their slots.  With one key left, these are its hash and place.
+// For each slot it keeps the number of remaining keys, the xor of their hashes, and the xor of
+// their places (which of a key's slots this one is).  If one key is left, the two xors are its hash
+// and its place.
 template <uint32_t kArity>
 class FuseSolver {
  public:
@@ -371,9 +372,9 @@ class FuseSolver {
   uint64_t taken_ = 0;          // number of peeled ones
   Temporary<uint64_t> groups_;  // position of the next hash of each group
   Temporary<uint64_t> order_;   // hashes: grouped, then in the order of peeling
-  Temporary<uint8_t> place_;    // which of the key's slots was its own then
+  Temporary<uint8_t> place_;    // by key, in that order: in which of its slots it was alone
   Temporary<uint64_t> xors_;    // by slot: xor of the hashes of its keys
-  Temporary<uint8_t> counts_;   // by slot: number of keys, and xor of its places among their slots
+  Temporary<uint8_t> counts_;   // by slot: number of keys, and xor of their places
   SlotList free_, freed_;       // slots with one key: now, and next
 };
 

@@ -28,15 +28,15 @@
 //
 // With the seven zero bytes a query can load any number with one load of eight bytes.
 //
-// FPP: an absent key's slots hold an r-bit number that is unrelated to its remainder, so the key
-// passes with probability 2^-r exactly, however many keys there are.  The target is met by the
-// least r with 2^-r <= target: 2^-7 for 0.01, 2^-10 for 0.001.
+// FPP: the xor of the numbers in an absent key's slots is an r-bit number that is unrelated to the
+// key's remainder.  So the key passes with probability 2^-r exactly, however many keys there are.
+// The target is met by the least r with 2^-r <= target: 2^-7 for 0.01, 2^-10 for 0.001.
 //
-// The 64 bits of h suffice for any r.  h determines the slots and the remainder, but a remainder
-// determined by the slots does harm only if an absent key shares all of its slots with a present
-// key.  There are S L^(a-1) places, so the share of such absent keys is n / (S L^(a-1)).  If it is
-// not far below 2^-32, places are few and leave h enough free bits (n = 1000, a = 3: 2^-14, and 40
-// bits free).
+// The 64 bits of h suffice for any r.  h determines both the slots and the remainder.  A remainder
+// that depends on the slots does harm only if an absent key shares all of its slots with a present
+// key.  There are S L^(a-1) combinations of slots, so the share of such absent keys is n / (S
+// L^(a-1)).  If that is not far below 2^-32, the combinations are few and leave h enough free bits
+// (n = 1000, a = 3: the share is 2^-14, and 40 bits are free).
 //
 // Space, by the published formulas (read from the authors' code):
 //

@@ -37,9 +37,9 @@ using ribbon::WordsOf;
 
 // --- shapes ---
 
-// Slots of a shard for which 19 of 20 attempts succeed with n keys.  Fitted to the most keys for
-// which they did in 192, 256, 384, 512, 768, ... 131072 slots, with 300 to 8000 attempts each.
-// tests/bloom/variants/ribbon_test.cc measures the share again.
+// Slots of a shard for which 19 of 20 attempts succeed with n keys.  Fitted to measurements: the
+// most keys for which that share succeeds in 192, 256, 384, 512, 768, ... 131072 slots, with 300 to
+// 8000 attempts each. tests/bloom/variants/ribbon_test.cc measures the share again.
 uint64_t SlotsFor(double n) {
   const double doublings = std::max(std::log2(n) - 9, 0.0);
   const double slots = n * (1.0195 + 0.00026 * doublings * doublings) + 1.5;
@@ -223,8 +223,8 @@ struct FewColumns {
 };
 
 // Up to 8 * kEights columns, eight at a time in two vectors of four.  A vector that would extend
-// beyond the last column starts earlier, and repeats some.  So every block, also one with a column
-// fewer, must have at least four.
+// beyond the last column starts earlier, and repeats some columns.  So every block, also one with a
+// column fewer, must have at least four columns.
 template <uint32_t kEights>
 struct ManyColumns {
   TRELLIS_AVX2 static bool Test(const FilterView& view, const Query& query) {

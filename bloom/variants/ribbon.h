@@ -2,11 +2,12 @@
 // keys at once.
 //
 // The filter is a row of slots, each with one bit in every column.  A key has a window of 128
-// slots, a coefficient for each of them, and an expected bit for each column.  It passes if in
-// every column the slots with coefficient one hold an odd number of ones where it expects a one,
-// and an even number where it expects a zero.  Gaussian elimination finds slots for which all keys
-// pass.  An absent key passes with probability 2^-columns.  So the filter has about log2(1 / FPP)
-// bits per slot, which is the theoretical minimum, and a few percent more slots than keys.
+// slots, a coefficient for each of them, and an expected bit for each column.  In every column, the
+// number of ones in the slots with coefficient one must be odd if the key expects a one there, and
+// even if it expects a zero.  If so, the key passes.  Gaussian elimination finds slots for which
+// all keys pass.  An absent key passes with probability 2^-columns.  So the filter has about
+// log2(1 / FPP) bits per slot, which is the theoretical minimum, and a few percent more slots than
+// keys.
 //
 //     x       = Remix(digest, seed)
 //     shard   = x's top s bits: one of 2^s ranges of slots, each with its own equations

@@ -24,9 +24,9 @@ inline uint64_t LowerIn(uint64_t detail) { return detail >> kLowerAt; }
 
 inline uint64_t BlocksOf(const Shape& shape) { return shape.size / Ribbon::kBlockSlots; }
 inline uint64_t ShardSlots(const Shape& shape) { return shape.size >> ShardsLog2In(shape.detail); }
-// Number of possible window starts among `slots` slots.  It is one fewer than windows would fit,
-// since the last one would start at the first slot of a block, and a query reads three blocks from
-// any start.
+// Number of possible window starts among `slots` slots.  It is one less than the number of windows
+// that fit: the last window would start at the first slot of a block, and a query reads three
+// blocks from any start.
 inline uint64_t StartsIn(uint64_t slots) { return slots - Ribbon::kWindowSlots; }
 
 // Number of words of all columns; the attempts follow them.
@@ -49,7 +49,7 @@ inline uint64_t HashOf(uint64_t x, uint64_t attempt) {
   return (x ^ attempt * 0x9e3779b97f4a7c15) * 0xd1342543de82ef95;
 }
 
-// The coefficients in the first two blocks (those of the third are what the first does not use),
+// The coefficients in the first two blocks (the third block has those that the first does not use),
 // and the expected bit for each column.
 struct Equation {
   explicit Equation(uint64_t hash) {

@@ -55,8 +55,8 @@ void Distribute(std::span<const uint64_t> items, Value value, Bucket bucket, uin
   }
 }
 
-// An equation: its coefficients from the slot on where it is kept, and where it has a one.  Half a
-// cache line.
+// An equation.  Its coefficients begin with the slot where it is kept; the first coefficient is
+// one.  Half a cache line.
 struct alignas(32) Row {
   uint64_t low, high;  // `low` is 0 if there is no equation
   uint64_t expected;   // one bit per column
@@ -251,8 +251,8 @@ absl::Status Ribbon::Solve(uint8_t* payload, Shape& shape, uint64_t seed,
   uint64_t begin = 0;
   for (uint64_t shard = 0; shard < ends.size(); begin = ends[shard++]) {
     const std::span<const uint64_t> of_shard(xs + begin, ends[shard] - begin);
-    // A shard with more keys than slots cannot be solved, and each attempt would take as long as
-    // all keys.
+    // A shard with more keys than slots cannot be solved, and each attempt would take the time for
+    // all its keys.
     if (of_shard.size() > band.slots() && CountDifferent(of_shard) > band.slots())
       return NoSolution(of_shard.size(), band.slots(), 0);
     uint32_t attempt = 0;

@@ -43,8 +43,9 @@ inline constexpr uint32_t kMaxOffset = 56;
 inline constexpr uint64_t kMinShiftingBases = 1024;
 
 // The offsets of a key minus 1, one after the other.  The shift in g makes them independent of the
-// bases: these are multiples of the hash.  Without it offsets would be too, and keys with a common
-// base would have equal offsets more or less often than one time in `offsets`.
+// bases, which come from multiples of the hash.  Without the shift, the offsets would come from
+// multiples of the hash too.  Keys with a common base would then have equal offsets more or less
+// often than one time in `offsets`.
 inline Probes OffsetsOf(uint64_t hash, uint32_t offsets) {
   return {(hash ^ hash >> 32) * 0x9e3779b97f4a7c15ULL, offsets};
 }
@@ -102,7 +103,7 @@ class TRELLIS_API DistinctPairs {
 //
 // With few keys this is far more than E[S/m]^(k/2), for two reasons.  First, a stored key with the
 // query's offset (one in D) makes all its k/2 bases pass; without one, nearly none pass.  Second, S
-// is small and so varies much: two keys at 10^-5 pass 15 times as often.
+// is small and so varies much: with two keys at a target of 10^-5, e is 15 times as high.
 //
 //   mean of S given J       1 - 2 P(a cell is empty) + P(both are empty).  The J keys miss both
 //                           cells of a pair with probability (1 - 3/m)^(k/2), the other n - J with
@@ -142,7 +143,7 @@ TRELLIS_API double ShiftingKeyCountFromFill(uint64_t bases, uint32_t probes, uin
 
 // The rate of the current cells: the mean, over the offsets, of (share of pairs of that offset with
 // both cells set)^(k/2). word(i) returns which of the cells [64 i, 64 i + 64) are set.  It is
-// called for all cells, up to 2^24; in larger filters for that many, in even steps.
+// called for all cells if there are at most 2^24, otherwise for at most that many, in even steps.
 double PairedFpp(uint64_t bases, uint32_t probes, uint32_t offsets,
                  const std::function<uint64_t(uint64_t i)>& word);
 // As above, for bits.  `bits` has ShiftedBytes(bases) bytes.
