@@ -17,7 +17,7 @@ namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 void Pin(LookupResult& result, PinnedValue* pinned) {
-  // A memtable's value: a pin would hold the whole memtable.
+  // The value is in a memtable.  It is copied, because a pin would keep the whole memtable.
   if (!result.pin) return PinnedValueFiller::AssignCopy(result.value, pinned);
   PinnedValueFiller::AssignPinned(
       result.value, result.pin.Release(),

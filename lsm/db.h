@@ -56,9 +56,9 @@
 //   a write or sync of a log    the state on disk is unknown: the affected writes return Unknown,
 //   or the manifest             later writes and flushes return Aborted
 //
-// Once the cause is gone (free disk space, free descriptors), Resume recovers.  The store is then
-// what reads showed, so it does not hold the writes that returned Unknown.  If you open the store
-// again instead, each of those writes is there whole or not at all.
+// Once the cause is gone (free disk space, free descriptors), Resume recovers.  The store then
+// holds what reads showed, without the writes that returned Unknown.  If you open the store again
+// instead, each of those writes is applied whole or not at all.
 //
 // A full disk.  The store keeps a file in reserve (Options::reserve_bytes) and gives it up when the
 // disk is full.  A put then returns ResourceExhausted and says how many bytes must become free.  To
@@ -72,13 +72,15 @@
 // EventListener::OnSpaceChange report the state.  A checkpoint keeps the space of its tables in
 // use.  Repair gives the reserve up too, and creates no new one.
 //
-// Memory.  The time and memory that a file costs are bounded by its size, not by what it claims;
-// the bounds are in lsm/RELIABILITY.md.  If a table, a log or the manifest needs more memory than
-// there is, the error names it.  Running out of memory is an error like any other, also in
-// background work: ResourceExhausted, or Unknown for a write that may be in the log.  Calls that
-// return no status throw std::bad_alloc then, and change nothing: GetSnapshot, ApproximateBytes,
-// GetStatistics, GetDamage; MultiGet, if there is no memory for the answers themselves;
-// NewIterator, if there is none even for an iterator with an error.
+// Memory.  The size of a file bounds the time and memory that reading it takes, whatever sizes its
+// bytes claim; lsm/RELIABILITY.md has the bounds.  If there is not enough memory for a table, a log
+// or the manifest, the error names that file.  Running out of memory is an error like any other,
+// also in background work: ResourceExhausted, or Unknown for a write that may be in the log.  Calls
+// that return no status throw std::bad_alloc instead, and change nothing:
+//
+//   GetSnapshot, ApproximateBytes, GetStatistics, GetDamage
+//   MultiGet      if there is no memory for the answers themselves
+//   NewIterator   if there is no memory even for an iterator that reports the error
 //
 // SIGXFSZ.  Where the size of files is limited (`ulimit -f`, RLIMIT_FSIZE), this signal kills a
 // process that writes beyond the limit.  Ignore it (`signal(SIGXFSZ, SIG_IGN)`): the write then
@@ -130,8 +132,8 @@ class Engine;
 class TRELLIS_API DB {
  public:
   // Opens the store in `directory`.  Where the mode allows a new store, creates the directory and
-  // any missing parents (likewise for Options::log_directory).  Never removes a file that is not
-  // the store's, by its name or its first bytes.
+  // any missing parents (likewise for Options::log_directory).  Never removes a file whose name or
+  // first bytes are not those of a store's file.
   //
   //   NotFound, AlreadyExists   as the mode says; AlreadyExists also if Options::log_directory of a
   //                             new store is another store's
@@ -147,9 +149,9 @@ class TRELLIS_API DB {
   // again afterwards, whatever Close returns.
   //
   // OK means: all acknowledged writes are durable, and the next opening notices if any is missing.
-  // Otherwise returns the first failure: of these last syncs, or an earlier one of the log or the
-  // manifest (GetFailure).  Unsynced writes are then as after a crash.  A failed flush or
-  // compaction does not make Close fail, since the log holds those writes.
+  // Otherwise returns the first failure: that of a last sync, or an earlier failure of the log or
+  // the manifest (GetFailure).  Unsynced writes may then be lost, as after a crash.  A failed flush
+  // or compaction does not make Close fail, since the log holds those writes.
   //
   // Any thread may call Close, at any time and repeatedly; each call returns the same status.
   // Other calls that are waiting, and all later ones, return FailedPrecondition, except:
@@ -208,7 +210,7 @@ class TRELLIS_API DB {
 
   std::unique_ptr<const Snapshot> GetSnapshot();
 
-  // --- upkeep ---
+  // --- flushes, compactions and state ---
 
   // These return any error of the work that they wait for, including earlier failures that were not
   // resumed.  Flush and CompactRange return FailedPrecondition if the store is open for reading
@@ -252,7 +254,7 @@ class TRELLIS_API DB {
   // If a table cannot be read, returns the steps before that, and the error of Get in `error`.
   absl::StatusOr<Explanation> Explain(std::string_view key, const ReadOptions& options = {});
 
-  // --- care ---
+  // --- verification, copies and repair ---
 
   // Reads all files of the store, not through the block cache, and reports what is wrong with them.
   // Checks:
@@ -262,10 +264,10 @@ class TRELLIS_API DB {
   //     the table, and the filter's answer for every key;
   //   - across levels: a lookup finds the newest entry of each key first.
   //
-  // Writes, reads and background work continue meanwhile.  The only wait: while Verify reads
-  // CURRENT and the manifest, a flush, a compaction or the first sync of a log cannot record itself
-  // in the manifest.  CURRENT, manifest and logs come first, at full speed; `pace` applies to
-  // tables.
+  // Writes, reads and background work continue meanwhile.  One exception: while Verify reads
+  // CURRENT and the manifest, a flush, a compaction or the first sync of a log must wait before it
+  // records itself in the manifest.  CURRENT, manifest and logs come first, at full speed; `pace`
+  // applies to tables.
   //
   // Not checked: tables that are created or removed during the call; after a failed write, also
   // manifest and logs, until Resume, since their content is unknown.
@@ -299,8 +301,8 @@ class TRELLIS_API DB {
   absl::Status Checkpoint(const std::string& directory);
 
   // Like Checkpoint, but copies the tables.  Each copy is read back and verified as Verify does:
-  // DataLoss if it differs from what was written.  With Options::direct_reads, and if the file
-  // system of the copy supports it, it is read past the page cache.
+  // DataLoss if it differs from what was written.  With Options::direct_reads, the copy is read
+  // past the page cache if its file system supports that.
   //
   // `base` may name an earlier backup of this store.  Tables that it already has are linked from
   // there, so each backup of a series takes only the space of its changes.  Destroy can remove any
@@ -340,13 +342,14 @@ class TRELLIS_API DB {
   //     the store's logs.
 
   // Removes the files of the store, and then the directory if it is empty.  OK if there is no
-  // store; an empty directory is removed then too.  The directory stays, without an error, if
+  // store; an empty directory is removed then too.  The directory stays, and Destroy returns no
+  // error for that, if
   //
   //   - it holds anything else, for example files that Repair kept as NAME.damaged;
   //   - the path is a symbolic link (which stays too) or a mount point;
   //   - the parent directory may not be changed.
   //
-  // Every file with a store's name must be Trellis's by its first bytes, or empty.
+  // Every file with the name of a store's file must be empty or begin as Trellis's files do.
   // FailedPrecondition, with nothing changed, if logs would remain that no call could find: the
   // store was written with a log_directory, and none or a wrong one is given; or there is no store,
   // but the log_directory holds logs.  To remove such logs, call Destroy on the log directory

@@ -55,7 +55,7 @@ class TRELLIS_API EventLog final : public EventListener {
   ~EventLog() override;
 
   uint64_t lines_lost() const;
-  // Why the most recently lost line was lost; OK if none was.
+  // The error that lost the most recently lost line; OK if no line was lost.
   absl::Status status() const;
 
   void OnOpenBegin(const OpenBegin& event) override;

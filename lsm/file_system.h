@@ -170,11 +170,11 @@ class TRELLIS_API Directory {
   virtual absl::StatusOr<uint64_t> CapacityBytes();
 
   // After OK all names created, renamed and removed so far survive a crash.  After a failure it is
-  // unknown which of those since the last success do.  A second attempt could not find out, so
-  // every later call returns the same error.
+  // unknown which names that changed since the last success survive.  A second attempt could not
+  // find out, so every later call returns the same error.
   virtual absl::Status Sync() = 0;
 
-  // Lets Sync try again, and returns the error that it would have kept returning (OK if none
+  // Lets Sync try again, and returns the error that Sync would have kept returning (OK if no sync
   // failed).  After an error, the caller must not rely on any name created, renamed or removed
   // between the last success and this call.
   virtual absl::Status ForgetFailedSync() = 0;

@@ -87,8 +87,8 @@ struct Options {
   std::string filter_kind = "by-level";
 
   // Hash of keys for filters.  Default kXxh3; kXxh3, kSipHash.  Both use a seed that the store
-  // draws at random.  Applies to new stores.  An existing store keeps its hash.  Opening it with
-  // kSipHash returns InvalidArgument if it uses another one.
+  // draws at random.  Applies to new stores.  An existing store keeps its hash.  Opening a store of
+  // another hash with kSipHash returns InvalidArgument.
   //
   // Choose kSipHash if untrusted users choose keys and can time lookups: finding keys that pass the
   // filters then tells them nothing about other keys.  It takes about 10 ns more for a key of 16
@@ -149,8 +149,8 @@ struct Options {
   // runs is merged into the next when it has as many runs as the first number (at least 2).
   //
   // Level 0 is compacted with fewer tables when its reads have wasted as much time as the
-  // compaction takes (lsm/design/read_triggered_compaction.md).  Not in a store that is open for
-  // reading only.
+  // compaction takes (lsm/design/read_triggered_compaction.md).  A store that is open for reading
+  // only is not compacted.
   //
   // Halfway between the two numbers (12), writes begin to slow down, so that level 0 does not fill
   // up before a compaction makes room (lsm/runtime/write_pace.h).  This delays a write by at most 2
@@ -158,12 +158,12 @@ struct Options {
   int level0_compaction_tables = 4;
   int level0_stop_tables = 20;
 
-  // --- care ---
+  // --- scrubbing and events ---
 
   // Period of background scrubbing, in seconds.  Within it the store reads and verifies every table
   // once, then CURRENT, the manifest and the logs; then it starts again.  Default 0, which is off;
-  // 0, or [60, 1000000000].  Statistics counts the damage found, and DB::GetDamage lists it.  Not
-  // in a store that is open for reading only.
+  // 0, or [60, 1000000000].  Statistics counts the damage found, and DB::GetDamage lists it.  A
+  // store that is open for reading only is not scrubbed.
   uint64_t scrub_seconds = 0;
 
   // Receives flushes, compactions, stalls, failures, openings and files as events

@@ -40,7 +40,7 @@ class TRELLIS_API WriteBatch {
  private:
   friend class EncodedBatch;  // lsm/base/encoded_batch.h
 
-  // OK, or why these would make the batch invalid.
+  // OK, or the error if adding this key and value would make the batch invalid.
   absl::Status CheckRoomFor(std::string_view key, std::string_view value) const;
   void Add(EntryKind kind, std::string_view key, std::string_view value);
 

@@ -30,7 +30,7 @@ enum class Counter : uint8_t { LSM_COUNTERS(LSM_ENUMERATOR) kCount };
 enum class Timed : uint8_t { kGet, kWrite, kSeek, kCount };
 
 // Each thread times one call in this many, since reading the clock twice takes about 45 ns.  The
-// numbers are primes, so that no rhythm of calls hides some of them.
+// numbers are primes, so that a periodic pattern of calls does not hide some of them.
 inline constexpr uint64_t kGetsPerTime = 127;
 inline constexpr uint64_t kSeeksPerTime = 31;
 inline constexpr uint64_t kWritesPerTime = 7;

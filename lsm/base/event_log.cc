@@ -150,7 +150,7 @@ class EventLog::Files {
     while (free < options_.files_max - 1 && directory_->Stat(name_of(free)).ok()) ++free;
     for (int age = free; age > 0; --age)
       status = directory_->Rename(name_of(age - 1), name_of(age));
-    // Why the first name could not be freed.
+    // The name of the current file could not be freed.
     if (!status.ok() && !absl::IsNotFound(status)) return status;
     TRELLIS_ASSIGN_OR_RETURN(file_, directory_->CreateExclusive(options_.name));
     is_torn_ = false;

@@ -16,7 +16,7 @@ class SeededRandom : public RandomSource {
  public:
   explicit SeededRandom(uint64_t seed) : state_(seed) {}
   uint64_t Next() override {
-    // Relaxed: nothing else is passed on by it.
+    // Relaxed: nothing else is published through it.
     return Mix(state_.fetch_add(kSplitMixStep, std::memory_order_relaxed) + kSplitMixStep);
   }
 

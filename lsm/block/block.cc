@@ -19,7 +19,7 @@ namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 constexpr size_t kRestartBytes = sizeof(uint32_t);
-// The suffix of no valid entry, since its kind is invalid.
+// A suffix that no valid entry has, since its kind is invalid.
 constexpr uint64_t kDamagedSuffix = 0xff;
 
 class OwningBlockIterator final : public Iterator {
@@ -104,7 +104,8 @@ Block::Stretch Block::PrefetchStretch(std::string_view user_key, const Signposts
   const size_t below = CountHeadsBelow(signposts.heads, signposts.count, head);
   const Stretch stretch = {below, below == 0 ? 0 : signposts.offsets[below - 1],
                            below < signposts.count ? signposts.offsets[below] : restarts_offset_};
-  // Includes the cache line of the end: the entry of the signpost itself may be the one.
+  // Includes the cache line of the end, since the entry of the next signpost may itself be the
+  // sought one.
   const char* const end = bytes_.data() + stretch.end;
   for (const char* line = bytes_.data() + stretch.begin; line < end; line += 64)
     __builtin_prefetch(line);
@@ -190,7 +191,8 @@ std::optional<Block::Landing> Block::LandAt(std::string_view user_key,
     if (!ReadBlockEntry(at, limit(), &landing.entry)) return std::nullopt;
     const KeyWalk::Order order = walk.Advance(landing.entry);
     if (order == KeyWalk::Order::kBefore) continue;
-    // Bytes that it shares with an entry before the key, it shares with the key.
+    // In a sound block, the bytes that this entry shares with an entry before the sought key are
+    // also bytes of the sought key.
     if (order == KeyWalk::Order::kDamaged || landing.entry.shared > walk.matched())
       return std::nullopt;
     landing.offset = static_cast<uint32_t>(at - bytes_.data());

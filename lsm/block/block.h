@@ -85,8 +85,8 @@ class Block {
   void PrefetchSeek(std::string_view user_key, const Signposts& signposts) const;
 
   // The first entry at or after a user key, for a caller that continues from there.  The bytes that
-  // its key shares with the entry before are the first bytes of the user key. nullopt if signposts
-  // cannot find it.
+  // the found key shares with the entry before it are also the first bytes of the user key that was
+  // sought. nullopt if signposts cannot find it.
   struct Landing {
     uint32_t offset;
     BlockEntry entry;
@@ -115,7 +115,7 @@ class Block {
   std::optional<Start> StartAtSignpost(std::string_view user_key, const Signposts& signposts) const;
   std::optional<Start> StartAtRestart(std::string_view user_key) const;
   const char* limit() const { return bytes_.data() + restarts_offset_; }  // end of the entries
-  // The suffix of the entry there, which shares some of it with the entry before.
+  // The suffix of the entry at `offset`, part of which the entry shares with the entry before it.
   uint64_t SharedSuffix(uint32_t offset) const;
 
   std::string_view bytes_;        // all of it

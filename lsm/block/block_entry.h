@@ -25,8 +25,8 @@ struct EntryLengths {
   uint32_t value_bytes = 0;
 };
 
-// Reads them if one takes more than a byte.  Returns the position after them, or nullptr.  A
-// separate function, so that ReadBlockEntry keeps its values in registers.
+// Reads the lengths if one of them takes more than a byte.  Returns the position after them, or
+// nullptr.  A separate function, so that ReadBlockEntry keeps its values in registers.
 const char* ReadLongLengths(const char* from, const char* limit, EntryLengths* lengths);
 
 // Reads the entry at `from`; false if it extends beyond `limit`.  Does not check whether `shared`

@@ -102,7 +102,7 @@ absl::StatusOr<std::string_view> ReadBlock(const ReadFile& file, uint64_t file_i
 absl::StatusOr<BlockBuffer> ReadPlainBlock(const ReadFile& file, uint64_t file_id,
                                            BlockHandle handle, uint64_t bytes_max);
 
-// The second step: verifies the bytes with trailer that were read at `handle`.
+// The second step of ReadPlainBlock: verifies the bytes with trailer that were read at `handle`.
 absl::StatusOr<std::string_view> OpenPlainBlock(std::string_view stored_with_trailer,
                                                 BlockHandle handle, uint64_t file_id,
                                                 std::string_view file);

@@ -24,9 +24,9 @@
 // of most pieces change permanently, and the old ones are freed here and there, up to 60 % may
 // remain until the rest is freed.
 //
-// Memory comes from the system by the huge page, when it is first used.  It returns to the system
-// when the huge page is empty.  One empty huge page, and one empty region (with only its first huge
-// page), are kept for later use.
+// The system provides each huge page when it is first used.  An empty huge page is returned to the
+// system.  One empty huge page, and one empty region (with only its first huge page), are kept for
+// later use.
 //
 // Thread-safe.  A piece of up to 32 KiB takes the lock of its class.  Creating or freeing a run
 // takes the one lock of all pages.

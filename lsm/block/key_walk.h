@@ -23,8 +23,9 @@ class KeyWalk {
   // Starts before an entry with a full key.
   explicit KeyWalk(std::string_view user_key) : sought_(user_key) {}
 
-  // Starts at an entry whose internal key has `key_bytes` and is before the sought user key.  The
-  // two first differ in the byte at `matched`, which is `differing_byte` in the entry.
+  // Starts at an entry whose internal key has `key_bytes` bytes and is before the sought user key.
+  // The byte at `matched` is the first in which the two keys differ; in the entry it is
+  // `differing_byte`.
   KeyWalk(std::string_view user_key, size_t key_bytes, size_t matched, uint8_t differing_byte)
       : sought_(user_key),
         matched_(matched),

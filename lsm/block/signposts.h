@@ -3,10 +3,10 @@
 //
 // Cached blocks are mostly not in the processor's caches, so each cache line that a lookup reads
 // after another costs a DRAM access.  A binary search over restarts, and a walk over half a run of
-// entries, reads ten or twenty lines.  Signposts are made when a block is read: about every
-// kSpacingBytes, the offset of an entry, and eight bytes of its user key, after the prefix that all
-// keys of the block share.  A lookup reads these, which take a line or two, and then only the
-// entries between two signposts, all lines at once.
+// entries, reads ten or twenty lines.  When a block is read, a signpost is made about every
+// kSpacingBytes.  It has the offset of an entry, and the eight bytes of its user key that follow
+// the prefix shared by all keys of the block.  A lookup reads the signposts, which take a line or
+// two.  Then it reads only the entries between two signposts, all lines at once.
 //
 //   uint64 head * n | uint32 offset * n       in memory only; 2.3 % of a block of 4 KiB
 #ifndef TRELLIS_LSM_BLOCK_SIGNPOSTS_H_

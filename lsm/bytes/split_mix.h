@@ -10,7 +10,7 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// A bijection in which each bit of the input moves about half of the output's.
+// A bijection.  Changing one bit of the input changes about half of the bits of the output.
 constexpr uint64_t Mix(uint64_t word) {
   word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9;
   word = (word ^ (word >> 27)) * 0x94d049bb133111eb;

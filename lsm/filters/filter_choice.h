@@ -14,10 +14,10 @@ namespace lsm::inline TRELLIS_ABI {
 // Immutable and thread-safe; copies are cheap.
 class FilterChoice {
  public:
-  // With "by-level", tables of this level and below get the compact kind.  Level 0 lives until it
-  // has four tables, or less long, and then level 1 is rewritten; there the build time of a filter
-  // matters.  A table in level 2 or below lives at least ten times as long, and a large store has
-  // nine tenths of its tables there, so memory matters.
+  // With "by-level", tables of this level and below get the compact kind.  A table of level 0 lives
+  // at most until the level has four tables; then level 1 is rewritten too.  In these two levels
+  // the build time of a filter matters.  A table in level 2 or below lives at least ten times as
+  // long, and a large store has nine tenths of its tables there, so memory matters.
   static constexpr int kFirstCompactLevel = 2;
   static constexpr std::string_view kFastKind = "blocked";
   static constexpr std::string_view kCompactKind = "ribbon";

@@ -20,8 +20,8 @@
 // keys and to 1 / w.  So a part of a run gets an FPP proportional to 1 / hotness.  That wastes e^-D
 // times as many reads as a single FPP, where D is the divergence between the distributions of keys
 // and lookups over the parts: 5.8 times fewer for 90 % in a tenth.  If lookups are uniform, noise
-// costs at most about 1 / (8 kPseudoReads) more wasted reads, 3 %; that is while kPseudoReads are
-// expected of a table, and less before and after.
+// costs at most about 1 / (8 kPseudoReads) more wasted reads, which is 3 %.  The cost is highest
+// while the expected count of a table is kPseudoReads, and lower before and after.
 #ifndef TRELLIS_LSM_FILTERS_HOTNESS_H_
 #define TRELLIS_LSM_FILTERS_HOTNESS_H_
 

@@ -22,7 +22,8 @@ namespace lsm::inline TRELLIS_ABI {
 
 enum class FileKind : uint8_t { kLock, kCurrent, kTable, kLog, kManifest, kReserve, kTemporary };
 
-// A store never uses up so many.  Names with larger numbers are not the store's.
+// A store never uses up that many numbers.  A file whose name has a larger number is not the
+// store's.
 inline constexpr uint64_t kFileNumberMax = (uint64_t{1} << 53) - 1;
 
 struct FileName {

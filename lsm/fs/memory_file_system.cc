@@ -195,7 +195,8 @@ class MemoryDirectory final : public Directory {
     return place == node_->current.end() ? nullptr : place->second;
   }
 
-  // Whether a replacement is due, and there is space for it.
+  // Aborted unless the file's content is as expected; ResourceExhausted without space for the new
+  // bytes.
   absl::Status CheckReplace(std::string_view name, std::string_view bytes,
                             std::optional<std::string_view> expected) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(machine_->mutex);

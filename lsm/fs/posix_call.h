@@ -62,9 +62,9 @@ class ProcessMark {
   const uint32_t forks_;
 };
 
-// Opens a file as the store opens every file: follows no symbolic link, does not wait for a FIFO,
-// and is closed in programs that the process starts.  Unavailable if the file is not a regular one.
-// `file_mode` is for a newly created file.
+// Opens a file as the store opens every file: without following a symbolic link or waiting for a
+// FIFO, and so that programs which the process starts do not inherit the descriptor.  Unavailable
+// if the file is not a regular one.  `file_mode` is for a newly created file.
 absl::StatusOr<Descriptor> OpenRegularAt(int directory_fd, std::string_view name, int flags,
                                          std::string_view path, mode_t file_mode = 0);
 

@@ -32,8 +32,8 @@ class ReadRing {
   virtual ~ReadRing();
 
   // Executes the reads, at most kReadsMax.  Calls `done` with the index of each read when its
-  // result is there and the kernel no longer uses its buffer.  That holds for all reads when this
-  // returns.  False: the ring is broken and must be destroyed.
+  // result is available and the kernel no longer uses its buffer.  When Read returns, that is so
+  // for all reads.  False: the ring is broken and must be destroyed.
   virtual bool Read(std::span<RingRead> reads, const std::function<void(size_t)>& done) = 0;
 };
 

@@ -10,7 +10,7 @@
 //
 // After a crash, any sector that was not synced may be missing, zero, garbage, or unchanged.  The
 // reader drops such a torn tail.  It must not take damage to synced bytes for a torn tail, because
-// dropping them would lose acknowledged writes.  It reports damage if
+// dropping them would lose acknowledged writes.  It reports a bad header or chunk as damage if
 //
 //   * a later record states a durable offset after it (the mark lets the reader find headers after
 //     the damage; checksums are bound to file and offset, so no stale or copied header passes);
@@ -20,18 +20,20 @@
 //     whole, so one right part (its tag, or an earlier header or chunk) shows that the sector was
 //     written.  Exception: a write may stop at any byte and leave zeros from there on.  Therefore
 //     every header and chunk ends with a nonzero seal, which shows that the write came that far;
-//   * it is in the file's header, and anything follows that: the header is synced before the first
-//     record is appended.  (A file with a bad header and nothing after it was being created when
-//     the crash came, if it holds a piece of the magic and zeros.  Any other is not a log; an
-//     opening skips it, unless the manifest needs it.)
+//   * it is the file's header, and anything follows it: the header is synced before the first
+//     record is appended.  (If nothing follows a bad header, and it consists of a piece of the
+//     magic and zeros, the crash came while the file was being created.  Any other file with a bad
+//     header and nothing after it is not a log; an opening skips it, unless the manifest needs it.)
 //
 // A closed log ends with an end record.  It is written after everything before it was synced, and
 // then synced itself.  The manifest has the log's size, so no part of it can be missing unnoticed.
 //
-// After the last durable offset that it states, a log that was not closed cannot tell a torn write
-// from a sector overwritten from its first byte on by anything but another sector of the log, from
-// zeros up to the end of a sector, or from a lost end of the file.  lsm/design/log_tail.md has the
-// reasons.
+// In a log that was not closed, some damage after the last durable offset that the log states looks
+// like a torn write (lsm/design/log_tail.md has the reasons):
+//
+//   * a sector that was overwritten from its first byte on, except by another sector of the log;
+//   * zeros up to the end of a sector;
+//   * a lost end of the file.
 #ifndef TRELLIS_LSM_LOG_LOG_FORMAT_H_
 #define TRELLIS_LSM_LOG_LOG_FORMAT_H_
 

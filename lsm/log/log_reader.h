@@ -34,9 +34,9 @@ class LogReader {
   //   InvalidArgument  not a log, or a log of another kind than wanted
   //   Unimplemented    an unknown version, kind or reserved byte; named
   //   DataLoss         a damaged header
-  // A file no longer than a header, with a piece of the magic (or none of it) and zeros, was being
-  // created when a crash came.  It opens with kTorn at once and no records.  Exception: if changing
-  // one byte makes the header sound, that is DataLoss.
+  // If a file is at most as long as a header, and holds only a piece of the magic (or none of it)
+  // and zeros, a crash came while it was being created.  It opens with kTorn at once and no
+  // records.  Exception: if changing one byte makes the header sound, that is DataLoss.
   static absl::StatusOr<std::unique_ptr<LogReader>> Open(std::unique_ptr<ReadFile> file,
                                                          LogKind kind);
 

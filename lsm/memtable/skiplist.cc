@@ -380,10 +380,10 @@ const Skiplist::Entry* Skiplist::FindAtOrAfter(std::string_view internal_key) co
   return FindInLeaves(Descend(root, target), target).behind;
 }
 
-// Builds the next directory, a number of leaves at a time, so that no writer waits long.  It starts
-// whenever the current one has only half of the tall leaves, so all directories together cost a few
-// steps per leaf.  Old ones remain, since readers may use them.  Leaves inserted before the
-// position reached so far are left out.
+// Builds the next directory, a number of leaves at a time, so that no writer waits long.  Building
+// starts whenever the current directory has only half of the tall leaves, so all directories
+// together cost a few steps per leaf.  Old ones remain, since readers may use them.  Leaves
+// inserted before the position reached so far are left out.
 void Skiplist::GoOnWithDirectory(Root* root, size_t steps) {
   if (next_directory_ == nullptr) {
     const size_t size_max = tall_leaves_;
@@ -498,7 +498,8 @@ void Skiplist::InsertBySplit(uint32_t position, const Entry* entry) {
     return left->entries[SlotAt(order, at)].load(std::memory_order_relaxed);
   };
 
-  // Splits in the middle; or where a run of neighbours grows, which then leaves full leaves behind.
+  // Splits in the middle.  If a run of neighbours grows, splits where it grows, so that the run
+  // fills its leaves.
   const bool grows = left->run >= kRunMin && left->IsBesideNewest(position);
   const uint32_t kept = grows ? position : kSlots / 2 + 1;
   assert(kept > 0 || left == root->head);  // other leaves keep their first entry

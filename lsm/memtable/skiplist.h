@@ -19,8 +19,8 @@
 //
 // With many leaves, a search does not begin at the head but in a directory: an array of the tall
 // leaves that existed when it was made.  A binary search there reads a few cache lines, instead of
-// a leaf on each level.  From the leaf found, the search climbs as long as it may, and then
-// descends as from the head.
+// a leaf on each level.  From the leaf found there, the search follows the highest links that lead
+// no further than the target, and then descends as from the head.
 //
 // How a leaf changes while it is read.  Its slots are unordered.  One word, `order`, has the number
 // of entries and lists the slots in the order of their keys.  It is always replaced as a whole:
@@ -160,7 +160,7 @@ class Skiplist {
   Leaf* last_leaf_;  // leaf of the last insertion
   size_t tall_leaves_ = 0;
   size_t tall_leaves_awaited_ = kDirectorySizeMin;  // number at which another directory is begun
-  Directory* next_directory_ = nullptr;             // being built; for half of those awaited
+  Directory* next_directory_ = nullptr;             // being built, for tall_leaves_awaited_ / 2
   uint64_t random_state_ = 0x9e3779b97f4a7c15;
 };
 

@@ -12,8 +12,9 @@ namespace {
 // Smallest size of a shard, so that a small cache is not divided into pieces too small for any
 // block.
 constexpr size_t kShardBytesMin = size_t{1} << 20;
-// Evicted blocks wait until guards end.  Checking that reads every thread's slot, so it is done for
-// a number of blocks together, or when their size reaches this part of the shard.
+// Evicted blocks wait until guards end.  The check whether these have ended reads the slot of every
+// thread.  So it is made once for kRetiredMax blocks, or when their size reaches 1/kRetiredPart of
+// the shard.
 constexpr size_t kRetiredMax = 16;
 constexpr size_t kRetiredPart = 8;
 

@@ -34,7 +34,7 @@ using BlockSlot = std::atomic<CachedBlock*>;
 class alignas(64) CachedBlock {
  public:
   // Copies the block, with one reference, owned by the caller.  The plan must have been made from
-  // it.  `stays`: it is for the cache.
+  // it.  `stays`: whether the copy is for the cache.
   static CachedBlock* New(const Block& block, const SignpostPlan& plan, bool stays);
 
   const Block& block() const { return block_; }
@@ -84,8 +84,8 @@ class alignas(64) CachedBlock {
   void Unref();
 
  protected:
-  // Tag for CachedPartition, the derived class: counted, charged and evicted like a block, but
-  // without one.
+  // Tag for CachedPartition, the derived class, which is counted, charged and evicted like a block
+  // but contains none.
   struct OfPartition {};
   explicit CachedBlock(OfPartition)
       : origin_(BlockMemory::Origin::kHeap),
@@ -166,8 +166,8 @@ class BlockCache {
 
   size_t capacity_bytes() const { return capacity_bytes_; }
   // Bytes of the blocks in their slots, never above the capacity.  Evicted blocks may take more: at
-  // most an eighth of the capacity, plus what guards held when a shard's evicted blocks were last
-  // checked.
+  // most an eighth of the capacity, plus the blocks that guards still protected when their shard
+  // last checked its evicted blocks.
   size_t used_bytes() const;
 
  private:
@@ -182,7 +182,7 @@ class BlockCache {
     RetireList retired ABSL_GUARDED_BY(mutex);        // with room for all blocks of the ring
   };
   Shard& ShardOf(const BlockSlot* slot);
-  // Adds it behind the hand, so that it is visited last.
+  // Adds the block just before the hand in the ring, so that the hand reaches it last.
   static void Add(Shard* shard, CachedBlock* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard->mutex);
   // REQUIRES: the shard has a block.
   static void EvictOne(Shard* shard) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard->mutex);

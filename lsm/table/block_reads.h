@@ -37,8 +37,8 @@ class BlockReads {
   // ResourceExhausted.
   void ReadAll(FileSystem* files, bool fill_cache);
 
-  // A reference to the block, or why it could not be read.  May be called repeatedly.  `is_first`:
-  // whether this is the first call for it.
+  // A reference to the block, or the error of its read.  May be called repeatedly.  `is_first`:
+  // whether this is the first call for the block.
   absl::StatusOr<BlockRef> Take(size_t number, bool* is_first);
 
  private:

@@ -6,7 +6,7 @@
 // A partition covers consecutive data blocks.  Its index partition is an index block of these.  Its
 // filter partition is a filter of exactly the user keys that have an entry in them.  If the
 // versions of a user key extend over the end of a partition, both filters have the key.  A search
-// for it begins in the first of these partitions, whose fence it is.
+// for this key begins in the first of these partitions, whose fence is the key itself.
 //
 // Sizes.  A partition ends when its index has kPartitionBytes, or its filter about
 // kPartitionFilterFactor times as much.  So a lookup with nothing cached reads one or two pages of

@@ -104,9 +104,9 @@ class Table {
   // False only if a usable filter says "no".  Always true for a partitioned table; see AskFilter.
   bool MayContain(bloom::Digest digest) const { return filter_.filter.MayContain(digest); }
   void PrefetchFilter(bloom::Digest digest) const { filter_.filter.Prefetch(digest); }
-  // For a partitioned table opened for tools: kDamaged if any partition is, kUnknown if any is.  In
-  // a store: kUsable if it has a filter whose digests can be computed, whatever later turns out
-  // about a partition.
+  // For a partitioned table that was opened for tools: kDamaged if a partition is damaged,
+  // otherwise kUnknown if a partition is unknown.  In a store: kUsable if the table has a filter
+  // whose digests can be computed, even if a partition later turns out to be damaged.
   FilterPresence filter_presence() const { return filter_.presence; }
   // The seed of the filter's digests, if the filter is usable.
   const bloom::DigestSeed& digest_seed() const { return digest_seed_; }
@@ -127,8 +127,8 @@ class Table {
   // REQUIRES: is_partitioned().
   const Partitions& partitions() const { return *partitions_; }
 
-  // The filter's answer for a key, in a partitioned table that of the key's partition.  A filter
-  // that is damaged or unreadable says "maybe".  REQUIRES: inside an EpochGuard.
+  // The filter's answer for a key.  In a partitioned table, the filter of the key's partition
+  // answers.  A filter that is damaged or unreadable says "maybe".  REQUIRES: inside an EpochGuard.
   struct FilterAnswer {
     bool passed;
     FilterPresence presence;
@@ -165,8 +165,8 @@ class Table {
   //   GetFrom({index, i, block, was_read})
   //
   // `block` is the result of FindCached; or the block that was read, which `hit->pin` refers to; or
-  // null, and GetFrom does both.  `was_read`: read for this lookup, so it counts as read from the
-  // file.
+  // null: GetFrom then takes the block from the cache or reads it.  `was_read`: the block was read
+  // for this lookup, so it counts as read from the file.
   struct FirstBlock {
     const IndexPart* index;
     size_t ordinal;
@@ -217,7 +217,7 @@ class Table {
   std::pair<Sequence, Sequence> sequences() const { return sequences_; }
   const TableProperties& properties() const { return properties_; }
   const Footer& footer() const { return footer_; }
-  // For a partitioned table, not usable.
+  // Not usable if the table is partitioned.
   const bloom::FilterReader& filter() const { return filter_.filter; }
   const std::string& path() const { return file_->path(); }
   const ReadFile& file() const { return *file_; }

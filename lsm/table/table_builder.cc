@@ -17,8 +17,8 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// Limit for key and value together.  A block ends when it reaches its size, so it exceeds it by at
-// most one entry, and must stay below what readers accept.
+// Limit for key and value together.  A block ends when it reaches its target size, so it exceeds
+// that by at most one entry.  It must stay below the size that readers accept.
 constexpr uint64_t kEntryBytesMax = kBlockBytesMax - (uint64_t{4} << 20);
 static_assert(kKeyBytesMax + kInternalKeySuffixBytes + kValueBytesMax <= kEntryBytesMax);
 constexpr std::string_view kCreatedBy = "trellis " TRELLIS_VERSION_STRING;

@@ -147,14 +147,15 @@ class TableChecker {
   void CheckSum(std::string_view name, uint64_t stated, uint64_t counted) {
     if (stated == counted || !IsStated(name)) return;
     Damage(table_.footer().properties.offset,
-           Concat("the properties say ", name, " ", stated, ", counted were ", counted));
+           Concat("the properties say ", name, " ", stated, ", the table has ", counted));
   }
 
   void CheckSums() {
     const TableProperties& p = table_.properties();
     if (table_.footer().entries != facts_.entries) {
-      Damage(table_.file_bytes() - kFooterBytes, Concat("the footer says ", table_.footer().entries,
-                                                        " entries, counted were ", facts_.entries));
+      Damage(table_.file_bytes() - kFooterBytes,
+             Concat("the footer says ", table_.footer().entries, " entries, the table has ",
+                    facts_.entries));
     }
     CheckSum("entries", p.entries, facts_.entries);
     CheckSum("deletions", p.deletions, deletions_);
@@ -181,7 +182,7 @@ class TableChecker {
   void CheckKeyProperty(std::string_view name, std::string_view stated, std::string_view found) {
     if (stated == found || !IsStated(name)) return;
     Damage(table_.footer().properties.offset,
-           Concat("the properties say ", name, " ", QuotedKey(stated), ", found was ",
+           Concat("the properties say ", name, " ", QuotedKey(stated), ", the table has ",
                   QuotedKey(found)));
   }
 

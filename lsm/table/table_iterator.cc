@@ -165,7 +165,7 @@ bool TableIterator::ReadAhead(size_t ordinal, ptrdiff_t step) {
 }
 
 void TableIterator::PrefetchBeyond(size_t ordinal, ptrdiff_t direction) const {
-  // Its header was prefetched at the previous block.
+  // The header of block `next` was prefetched at the previous block, as that of `after` is here.
   const size_t next = ordinal + static_cast<size_t>(direction);
   const size_t after = next + static_cast<size_t>(direction);
   if (next >= table_.slots_.size()) return;
@@ -359,7 +359,7 @@ void TableIterator::Seek(std::string_view target) {
 
 size_t TableIterator::AwaitedBlock(std::string_view user_key) const {
   if (!table_.reads_partitions()) return table_.index_.LowerBoundFrom(approached_, user_key);
-  // Only if its index partition is cached.
+  // The block is known only if its index partition is cached.
   const EpochGuard guard;
   const size_t number = table_.partitions().LowerBound(user_key);
   if (number == table_.partitions().count()) return kNoBlock;

@@ -159,7 +159,7 @@ Table::FilterAnswer Table::AskFilter(const TableLookup& lookup) const {
     if (steps != nullptr) steps->push_back({true, number, at.offset, at.stored_bytes, false});
     return {part.filter.MayContain(key.digest()), part.presence};
   }
-  // Could not be queried even if it were loaded.
+  // The filter could not be queried even if it were loaded.
   if (filter_.presence == FilterPresence::kUnknown) return {true, FilterPresence::kUnknown};
   const absl::StatusOr<PartitionRef> found = CatchOutOfMemory([&] {
     return FindPartition(PartitionKind::kFilter, number, lookup.fill_cache, lookup.counts, steps);

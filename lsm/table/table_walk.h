@@ -35,8 +35,8 @@ struct BlockFacts {
 using EntryVisitor = std::function<bool(const ParsedKey& key, std::string_view value)>;
 
 // Walks the data blocks of a table.  In addition to faults within blocks, it finds blocks that are
-// out of place: `visit` receives entries in strictly ascending order.  Exception: of entries after
-// damage it is only known that they are where the index expects them.
+// out of place: `visit` receives entries in strictly ascending order.  Exception: entries after
+// damage are only known to be where the index expects them.
 //
 // The cost of a block is proportional to its bytes and entries, however long the keys that they
 // share.  Only its first and last keys are copied.

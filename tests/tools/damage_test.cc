@@ -506,7 +506,7 @@ TEST_F(DamageTest, VerifyNamesContradictions) {
                   ++properties->raw_key_bytes;
                 });
               }),
-              HasSubstr("the properties say raw_key_bytes 451, counted were 450"));
+              HasSubstr("the properties say raw_key_bytes 451, the table has 450"));
 }
 
 // The manifest knows with how many bytes a log was closed.
