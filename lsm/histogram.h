@@ -68,7 +68,8 @@ class BasicHistogram {
     return sum;
   }
 
-  // A bucket that is not empty.  For programs that export them: ascending by value.
+  // A bucket that is not empty.  Buckets() lists them in ascending order of value, for programs
+  // that export them.
   struct Bucket {
     uint64_t largest = 0;  // value of the bucket
     uint64_t count = 0;    // values in this bucket alone

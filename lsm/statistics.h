@@ -42,9 +42,9 @@ struct TRELLIS_API LevelStatistics {
   // chosen (table property `filter_reason`; empty without Options::filter_goal).
   std::string filter_kind;
   std::string filter_reason;
-  // Expected table reads in this level by a lookup of an absent key that lies in the range of a
-  // table of each run.  The sum over the runs of the predicted FPP (mean weighted by keys; 1 for a
-  // table without a usable filter).
+  // Expected table reads in this level by a lookup of an absent key, if each run has a table whose
+  // range contains the key.  It is the sum over the runs of the predicted FPP (mean weighted by
+  // keys; 1 for a table without a usable filter).
   double expected_wasted_reads = 0;
 
   // Counters.

@@ -29,12 +29,12 @@ constexpr std::string_view kHelp =
 
 Joins the rows of two CSV files (RFC 4180, with names in the first record) that have the same
 bytes in the columns, and prints them as CSV: the columns of the left file, then those of the
-right one, in the order of the file with more rows.  Tells on the standard error what need not be
-moved where the files lie on different machines.  One of the files may be -, the standard input.
+right one, in the order of the file with more rows.  Reports on the standard error how much would be
+moved if the files were on different machines.  One of the files may be -, the standard input.
 
   --fpp F    the share of rows without a match that are moved for nothing; 0.01
-  --parts N  the smaller file lies in N parts, whose filters are merged; 1.  A key that is in more
-             than one of them counts in each
+  --parts N  number of parts into which the smaller file is divided, and whose filters are merged;
+             1.  A key that is in several parts counts in each
 )";
 
 // The smallest kind, since it is sent.

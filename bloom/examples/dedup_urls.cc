@@ -28,15 +28,16 @@ namespace {
 
 constexpr std::string_view kHelp = R"(Usage: dedup_urls [options] < lines
 
-Prints each line that is not among the last N.  One that is among them is never printed again; of
-the others, a share of F is lost.
+Prints each line that is not among the last N lines.  A line that is among them is never printed
+again.  Of the other lines, a share of F is lost.
 
-  --window N    1,000,000
-  --fpp F       0.001
-  --state FILE  goes on from there if the file exists, and replaces it at the end of the lines, on
-                SIGINT and SIGTERM (once what was printed is read), and from time to time
+  --window N    the N above; 1,000,000
+  --fpp F       the F above; 0.001
+  --state FILE  continues from this file if it exists.  Replaces it at the end of the lines, on
+                SIGINT and SIGTERM (once the printed lines have been read), and from time to time
   --every N     lines between two such times; 1,000,000
-  --seed N      of a new state; random, so that no attacker can choose lines that are lost
+  --seed N      the seed of a new state; random by default, so that no attacker can choose lines
+                that are lost
 )";
 
 using SeenLines = bloom::RotatingFilter<>;

@@ -25,12 +25,13 @@ namespace {
 
 constexpr std::string_view kHelp = R"(Usage: listed_urls LIST.txt [--fpp F] [--seed N] < URLs
 
-Prints the URLs that the list holds.  LIST.txt has one entry a line, sorted as `LC_ALL=C sort -u`
-does: a page (example.org/a/b.html), or a host or folder with all that is in it (example.org/a/).
-Entries have no scheme and no fragment, and hosts in lower case.
+Prints the URLs that the list contains.  LIST.txt has one entry per line, in the order of
+`LC_ALL=C sort -u`.  An entry is a page (example.org/a/b.html), or a host or folder with everything
+in it (example.org/a/).  Entries have no scheme and no fragment; their hosts are in lower case.
 
   --fpp F   the share of unlisted questions that search the list for nothing; 0.01
-  --seed N  of the filter; random, so that strangers cannot choose URLs that pass
+  --seed N  the seed of the filter; random by default, so that strangers cannot choose URLs that
+            pass
 )";
 
 // Longer than browsers send.

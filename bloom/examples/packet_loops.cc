@@ -38,11 +38,11 @@ constexpr std::string_view kHelp =
 
 Sends a packet along the routes and prints the routers that it passes, one line for each try.
 ROUTES.csv has the columns router, destination and next.  A router that finds itself in the
-packet's filter drops the packet.  It has had the packet before, or it is a false positive: the
-sender tries again with another number, under which the filter has other false positives.
+packet's filter drops the packet: the packet was there before, or this is a false positive.  The
+sender then tries again with another number, under which the filter has other false positives.
 
-  --tries N       3; after these it is a loop
-  --number N      of the first packet; random
+  --tries N       number of tries after which the route counts as a loop; 3
+  --number N      number of the first packet; random by default
   --headers yes   prints the header with which each router sends the packet on, in hexadecimal
 )";
 

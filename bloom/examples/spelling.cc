@@ -23,14 +23,15 @@ constexpr std::string_view kHelp = R"(Usage: spelling WORDS.txt [--fpp F] [--sav
        spelling --load FILE < text
 
 Prints the words of the text that are not in the list, as LINE:COLUMN WORD; columns count the
-characters of UTF-8.  WORDS.txt has one word a line.  A word that is printed is certainly not in the
-list; of those that are not in it, a share of F passes.
+characters of UTF-8.  WORDS.txt has one word per line.  A word that is printed is certainly not in
+the list.  Of the words that are not in it, a share of F passes.
 
   --fpp F      the share of wrong words that may pass; 0.01
   --save FILE  writes the filter of the list
   --load FILE  uses that filter, and no list
 
-A word passes as it stands or in lower case (of ASCII letters).  Words with a digit are left alone.
+A word passes if the list has it, or its form with ASCII letters in lower case.  Words with a digit
+are not checked.
 )";
 
 // The smallest kind: it is stored for long, and people wait for the answers.

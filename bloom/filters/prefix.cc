@@ -92,7 +92,7 @@ absl::StatusOr<PrefixFilter> PrefixFilter::Load(std::string_view bytes) {
 }
 
 std::string PrefixFilter::Problem(const Shape& shape, std::span<const uint8_t> payload) {
-  if (shape.detail > 1) return Concat("has whole keys ", shape.detail, " times, not 0 or 1");
+  if (shape.detail > 1) return Concat("has ", shape.detail, " for whole keys, not 0 or 1");
   return WrappedProblem(shape, payload);
 }
 

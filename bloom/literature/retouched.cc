@@ -34,7 +34,7 @@ absl::Status CheckScheme(ClearingScheme scheme) {
 
 absl::Status NoBookkeeping() {
   return absl::FailedPreconditionError(
-      "this needs the keys and false positives by bit, which the filter is without");
+      "this needs the keys and false positives by bit, which the filter does not have");
 }
 
 // The data for a choice between bits.

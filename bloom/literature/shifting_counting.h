@@ -6,10 +6,10 @@
 //   filter->Remove("apple");        // true
 //   filter->MayContain("apple");    // false
 //
-// It is to `shifting` what CountingFilter is to `standard`.  One load covers both counters of a
-// pair, so narrower counters allow longer offsets: [1, 57 / bits - 1], which is [1, 13] for 4 bits.
-// With fewer offsets one key more often sets both cells of a pair, so the filter is larger: 2 %
-// larger than CountingFilter with 4 bits, if the best k is even.
+// It corresponds to `shifting` as CountingFilter does to `standard`.  One load covers both counters
+// of a pair, so narrower counters allow longer offsets: [1, 57 / bits - 1], which is [1, 13] for 4
+// bits.  With fewer offsets one key more often sets both cells of a pair, so the filter is larger:
+// 2 % larger than CountingFilter with 4 bits, if the best k is even.
 //
 //     base i of a key, i < k/2, and its offset: bloom/variants/shifted_bits.h
 //     payload: `size` + longest offset counters of `detail` bits, packed (bloom/core/packed.h)

@@ -130,8 +130,8 @@ class TRELLIS_API SpectralFilter {
   void AddDigest(Digest digest, uint64_t times = 1);
 
   // Undoes `times` additions.  Returns false, and changes nothing, if the filter can tell that
-  // there were fewer.  Removing what was never added but is counted lowers other counts below the
-  // truth.  FailedPrecondition under minimal increase, whose cells cannot be lowered.
+  // there were fewer.  If the filter cannot tell, removing more than was added lowers other counts
+  // below the truth.  FailedPrecondition under minimal increase, whose cells cannot be lowered.
   absl::StatusOr<bool> Remove(std::string_view key, uint64_t times = 1) {
     return RemoveDigest(DigestOf(key), times);
   }

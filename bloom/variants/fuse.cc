@@ -451,7 +451,7 @@ template <uint32_t kArity>
 std::string Fuse<kArity>::Problem(const Shape& shape, std::span<const uint8_t> payload) {
   const FuseDetail detail = FuseDetail::Of(shape.detail);
   if (shape.probes != kArity) return Concat("has ", shape.probes, " probes, not ", kArity);
-  if (shape.detail != detail.Packed()) return "has a detail beyond its bits";
+  if (shape.detail != detail.Packed()) return "has ones in unused bits of its detail";
   if (detail.segment_log2 > kMaxSegmentLog2) {
     return Concat("has segments of 2^", detail.segment_log2, " slots");
   }

@@ -125,7 +125,7 @@ class LookupKey {
   LookupKey& operator=(const LookupKey&) = delete;
 
   std::string_view user_key() const { return {bytes_, size_bytes_ - kInternalKeySuffixBytes}; }
-  // The target of a seek for it.
+  // The target of a seek for this key.
   std::string_view internal_key() const { return {bytes_, size_bytes_}; }
   Sequence sequence() const { return sequence_; }
   bloom::Digest digest() const { return digest_; }

@@ -140,7 +140,7 @@ absl::StatusOr<std::string_view> ExpandLz4(std::string_view stored, uint64_t off
   const int expanded = LZ4_decompress_safe(payload.data(), bytes, static_cast<int>(payload.size()),
                                            static_cast<int>(size_bytes));
   if (expanded < 0 || static_cast<uint32_t>(expanded) != size_bytes) {
-    return DamageAt(file, offset, "the block does not expand to the size that it says");
+    return DamageAt(file, offset, "the block does not expand to the size that it states");
   }
   return std::string_view(bytes, size_bytes);
 }

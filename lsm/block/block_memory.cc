@@ -128,7 +128,8 @@ struct BlockMemory::Region {
                              kPageBytes]];
   }
 
-  // The first page from `begin` on that is free, or that is not; kPages if there is none.
+  // The first page from `begin` on that is free (or, without `free`, in use); kPages if there is
+  // none.
   size_t Next(size_t begin, bool free) const {
     for (size_t word = begin / 64; word < kWords; ++word) {
       uint64_t bits = free ? free_pages[word] : ~free_pages[word];

@@ -8,8 +8,8 @@
 //     run    consecutive pages of 4 KiB: one piece of more than 32 KiB (up to 2 MiB), or a span of
 //            128 or 256 KiB, which is divided into slots for pieces of one size class
 //
-// A piece of more than 2 MiB is an allocation of its own, in huge pages as far as it covers them.
-// Without memory for a region, a piece comes from the heap.
+// A piece of more than 2 MiB is an allocation of its own, and uses huge pages where it covers whole
+// ones.  Without memory for a region, a piece comes from the heap.
 //
 // Memory taken by a piece (TakenBytes()):
 //

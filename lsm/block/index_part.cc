@@ -44,7 +44,7 @@ absl::Status IndexReader::Add(std::string_view bytes, uint64_t offset) {
         room_bytes < kBlockTrailerBytes || handle.stored_bytes > room_bytes - kBlockTrailerBytes ||
         handle.stored_bytes > kBlockBytesMax) {
       return DamageAt(path_, offset,
-                      Concat("the index says of data block ", next_block(), " where it cannot be"));
+                      Concat("the index gives data block ", next_block(), " an impossible place"));
     }
     // Its iterator checks the order within the block.
     if (entry.AtFirst() && entry.key() < last_fence())

@@ -61,7 +61,7 @@ struct BlockBounds {
 //   - the user keys are between `lower` (nullopt: no bound) and `upper`;
 //   - the sequence numbers are between those of the table.
 //
-// These are what lookups assume, so no lookup misses a key in a block that passed.
+// Lookups assume just that, so no lookup misses a key in a block that passed.
 std::string_view InspectDataBlock(const Block& block, const BlockBounds& bounds,
                                   SignpostPlan* plan);
 

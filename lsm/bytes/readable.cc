@@ -54,7 +54,7 @@ std::string ReadableNumber(double value) {
   const double size = std::fabs(value);
   char text[64];
   if (size == 0) return "0";
-  // The exponent after rounding: that of 0.009996 is the one of 0.0100.
+  // The exponent after rounding: 0.009996 has that of 0.0100.
   std::snprintf(text, sizeof(text), "%.2e", value);
   const int exponent = std::atoi(std::strchr(text, 'e') + 1);
   if (exponent >= 15 || exponent < -4) return text;

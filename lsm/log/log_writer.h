@@ -27,7 +27,8 @@ class LogWriter {
   static absl::StatusOr<std::unique_ptr<LogWriter>> Create(std::unique_ptr<AppendFile> file,
                                                            LogKind kind, uint64_t file_id);
 
-  // Reserves memory, so that the next record needs none if it is not longer.
+  // Reserves memory for a payload of that size, so that appending the next record needs no more if
+  // its payload is not longer.
   void Reserve(size_t payload_bytes);
 
   // Appends a record in one write to the file.  InvalidArgument beyond kRecordBytesMax; then

@@ -22,9 +22,9 @@ namespace {
 //     1      0                                           0                              see below
 //     1      127 - bytes shared with the pivot           the next 7 bytes of the key    key > pivot
 //
-// A key that is closer to the pivot shares more bytes with it, so this is an order.  Omitting the
-// shared bytes distinguishes keys with a long common prefix, such as 16 decimal digits.  A key that
-// shares all of its bytes, or 127 bytes or more, counts as equal to the pivot.
+// A key that is closer to the pivot shares more bytes with it, so this is an order.  Since hints
+// omit the shared bytes, they distinguish keys with a long common prefix, such as 16 decimal
+// digits.  A key that shares all of its bytes, or 127 bytes or more, counts as equal to the pivot.
 constexpr uint32_t kSharedBytesMax = 127;
 constexpr uint64_t kPivotHint = uint64_t{1} << 63;
 // Hint of a null link: at least that of any key.

@@ -54,8 +54,8 @@ absl::StatusOr<std::unique_ptr<Partitions>> Partitions::Read(std::string_view by
     if (!PartitionEntry::Decode(at.value(), &entry) || entry.data_blocks == 0 ||
         entry.data_blocks > footer.data_blocks - blocks) {
       return DamageAt(path, offset,
-                      Concat("the top-level index says of partition ", read->entries_.size(),
-                             " what cannot be"));
+                      Concat("the top-level index's entry of partition ", read->entries_.size(),
+                             " is impossible"));
     }
     read->entries_.push_back(entry);
     read->first_blocks_.push_back(blocks);

@@ -65,7 +65,8 @@ class TableBuilder {
   uint64_t entry_count() const { return properties_.entries; }
   // Approximate size of the file if it were finished now.
   uint64_t size_bytes_estimate() const;
-  // Whether index or filter approach what readers accept, so that another table must begin.
+  // Whether the index or the filter is near the largest size that readers accept, so that another
+  // table must begin.
   bool is_full() const;
   std::string_view last_key() const { return last_key_; }
 
