@@ -177,9 +177,9 @@ void SpectralFilter::AddDigest(Digest digest, uint64_t times) {
   header_.CountKeys(times);
 }
 
-// A moved key brings the whole count that the first filter has of it.  That is no less than the
-// truth.  It stays so if all later additions are counted here as well, whether the key's minimum is
-// single then or not.  The marks remember which keys were moved.
+// When a key is moved, its whole count in the first filter is counted here too.  That count is no
+// less than the truth.  It stays so if all later additions are counted here as well, whether the
+// key's minimum is single then or not.  The marks remember which keys were moved.
 //
 // If a key is marked but has a cell of zero, nothing of it is counted here: the marks are there by
 // chance, or all additions were removed.  The key is then moved again.

@@ -187,7 +187,8 @@ class Submission {
   Span SpanOf(const ReadRequest& request, size_t alignment) {
     const size_t before = request.offset % alignment;
     const size_t wanted = request.buffer.size();
-    // A larger read costs so much itself that it may go alone.  Also prevents overflows.
+    // A larger read is so expensive that a call of its own hardly matters.  The limit also prevents
+    // overflows.
     if (wanted == 0 || wanted > Channel::kBounceBytes / 4 || request.offset > kOffsetMax) return {};
     if (alignment > 1 && channel_->BounceMemory() == nullptr) return {};
     return {request.offset - before, (before + wanted + alignment - 1) / alignment * alignment};

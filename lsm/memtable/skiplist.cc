@@ -523,8 +523,8 @@ void Skiplist::InsertBySplit(uint32_t position, const Entry* entry) {
                         std::memory_order_release);
   }
   if (!goes_right) left->InsertAt(position, entry, target.hint);
-  // The run continues in the right leaf.  Otherwise a run that grows downwards would get a leaf for
-  // each entry.
+  // The run continues in the right leaf, so it ends in the left one.  Otherwise a run that grows
+  // downwards would get a leaf for each entry.
   if (kept == kSlots) left->run = 0;
   last_leaf_ = goes_right ? right : left;
 }

@@ -2,7 +2,6 @@
 #ifndef TRELLIS_LSM_STORE_VERIFY_TABLE_H_
 #define TRELLIS_LSM_STORE_VERIFY_TABLE_H_
 
-
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
 #include "lsm/file_system.h"

@@ -71,8 +71,9 @@ class SeekReads {
   void Begin();
   // Announces a block that is not cached.  `index` must live as long as the table or `pin`.
   void Want(const Table* table, const IndexPart* index, BlockRef pin, size_t ordinal);
-  // Returns an announced block, once, after reading.  Null if it was not announced, was the only
-  // one, or could not be read.  The caller then reads it alone, which also reports errors.
+  // Returns an announced block, once, after reading.  Null if the block was not announced, was the
+  // only announced one, or could not be read.  The caller then reads the block alone, which also
+  // reports errors.
   BlockRef Take(const Table* table, size_t ordinal, bool fill_cache);
 
  private:

@@ -74,7 +74,7 @@ class PartitionBuilder {
   uint64_t index_bytes_ = 0;
   uint64_t filter_bytes_ = 0;
   uint64_t filtered_keys_ = 0;
-  double expected_fpp_sum_ = 0;  // weighed by keys
+  double expected_fpp_sum_ = 0;  // weighted by keys
 };
 
 }  // namespace lsm
