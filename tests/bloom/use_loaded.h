@@ -21,7 +21,7 @@ namespace testing_support {
 // Ends the program, since a fuzzer keeps the bytes that did it and a test shows the message.
 inline void Demand(bool holds, const char* what) {
   if (holds) return;
-  std::cerr << "does not hold of bytes that were loaded: " << what << std::endl;
+  std::cerr << "violated for the loaded bytes: " << what << std::endl;
   std::abort();
 }
 

@@ -1,4 +1,5 @@
-// Replays the inputs that fuzzers found worth keeping, in any build of the tests.
+// Replays the inputs that the fuzzers kept.  Needs no fuzzer: it is part of every build of the
+// tests.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -64,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(Loaders, CorpusTest, testing::ValuesIn(fuzz::Loaders())
 TEST(CorporaTest, NoInputsAreLeftOver) {
   std::set<std::string> names;
   for (const fuzz::Loader& loader : fuzz::Loaders()) {
-    EXPECT_TRUE(names.insert(loader.name + ".corpus").second) << loader.name << " stands twice";
+    EXPECT_TRUE(names.insert(loader.name + ".corpus").second) << loader.name << " is listed twice";
   }
   for (const auto& entry : fs::directory_iterator(kCorpora))
     EXPECT_TRUE(names.contains(entry.path().filename())) << entry.path();

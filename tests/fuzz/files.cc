@@ -57,7 +57,7 @@ void RepairBlock(std::string& bytes, BlockHandle handle, uint64_t file_id) {
                     lsm::Checksum(checked, file_id, handle.offset));
 }
 
-// A block whose bytes are those of an index, and what it points at.
+// Corrects an index block and the blocks that it points to.
 void RepairIndex(std::string& bytes, BlockHandle handle, uint64_t file_id) {
   RepairBlock(bytes, handle, file_id);
   if (!Holds(bytes, handle)) return;
@@ -103,7 +103,7 @@ void RepairTable(std::string& bytes) {
 
 constexpr uint32_t kExpandedBytesMax = 1 << 20;
 
-// Empty if it does not expand.
+// Empty if `stored` cannot be expanded.
 std::string Expanded(std::string_view stored) {
   uint32_t size_bytes = 0;
   if (!lsm::TakeVarint32(&stored, &size_bytes) || size_bytes > kExpandedBytesMax) return "";
@@ -125,7 +125,7 @@ std::string Compressed(std::string_view block) {
   return bytes;
 }
 
-// A part's bytes: the compression, then what is stored.
+// The bytes of a part: the block's compression, then its stored bytes.
 std::string StoredPart(std::string_view bytes, BlockHandle handle) {
   return std::string(1, bytes[handle.offset + handle.stored_bytes])
       .append(bytes.substr(handle.offset, handle.stored_bytes));
@@ -167,7 +167,7 @@ BlockHandle AppendBlock(std::string_view part, uint64_t file_id, std::string* fi
   return handle;
 }
 
-// As the index is written, whatever the order of the keys.
+// Encodes an index as a table builder does, but accepts keys in any order.
 std::string EncodeIndex(const std::vector<std::pair<std::string, BlockHandle>>& entries) {
   std::string bytes, before;
   std::vector<size_t> restarts;
@@ -203,7 +203,7 @@ bool IsLog(std::string_view bytes) {
   return bytes.size() >= lsm::kLogHeaderBytes && bytes.starts_with(lsm::kLogMagic);
 }
 
-// As the bytes say, whether they are sound or not.
+// Decodes the header without checking it.
 lsm::LogHeader RawLogHeader(std::string_view bytes) {
   lsm::LogHeader header;
   header.version = static_cast<uint16_t>(lsm::LoadFixed32(&bytes[8]));
@@ -219,7 +219,8 @@ struct RawRecord {
   lsm::RecordHeader header;
 };
 
-// Calls `visit` for each record, as far as their lengths lead; returns where it came to.
+// Calls `visit` for each record, until a record would exceed the bytes.  Returns the end of the
+// last record.
 template <class Visit>
 uint64_t ForEachRawRecord(std::string_view bytes, Visit visit) {
   uint64_t offset = lsm::kLogHeaderBytes;
@@ -252,7 +253,7 @@ void ForEachChunk(const RawRecord& record, Visit visit) {
   }
 }
 
-// For the sectors that begin from `from` to `to`.
+// Stores the tags of the sectors that begin in [from, to).
 void StoreTags(std::string* bytes, uint64_t file_id, uint64_t from, uint64_t to) {
   for (uint64_t at = (from + lsm::kSectorBytes - 1) / lsm::kSectorBytes * lsm::kSectorBytes;
        at < to; at += lsm::kSectorBytes)

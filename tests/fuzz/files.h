@@ -1,6 +1,7 @@
-// The store's files for fuzzers: bytes as files, files as parts, and checksums made right again.
+// The store's files for fuzzers: opens bytes as files, splits files into parts, and corrects
+// checksums.
 //
-// The magic says what the bytes are: a table, a log (a manifest is one), or CURRENT.
+// The magic number tells the kind of file: a table, a log (also a manifest), or CURRENT.
 #ifndef TRELLIS_TESTS_FUZZ_FILES_H_
 #define TRELLIS_TESTS_FUZZ_FILES_H_
 
@@ -54,21 +55,31 @@ class StringFile : public lsm::AppendFile {
   const std::string path_ = "dir/000001.file";
 };
 
-// Makes every checksum right that can be found, and what must be the same in two places.
+// Corrects every checksum that can be found, and every field that must equal another one.
 void RepairFile(std::string& bytes);
 
-// Parts of a table: 'T' file id and number of entries, 'b' a data block as it is stored (the first
-// byte is its compression), 'z' one that is compressed, expanded, 'k' a key of the index, 'f' the
-// filter, 'p' the properties.  Of a log: 'L' its header, 'r' a record (durable offset, payload),
-// 'e' an end record, 't' what stands behind the last.  Of CURRENT: 'C'.  Of anything else: 'x'.
+// Splits a file into parts of these kinds.  The first byte of a 'b', 'f' or 'p' is its compression.
+//
+//   table    'T'  the file id and the number of entries
+//            'b'  a data block as it is stored
+//            'z'  a compressed data block, expanded
+//            'k'  a key of the index
+//            'f'  the filter
+//            'p'  the properties
+//   log      'L'  the header
+//            'r'  a record: its durable offset, then its payload
+//            'e'  an end record
+//            't'  the bytes after the last record
+//   CURRENT  'C'  the whole file
+//   other    'x'  the whole file; also a partitioned table
 std::vector<Part> TakeFileApart(std::string_view bytes);
-// A filter in a table gets the checksum that is its own too.
+// Joins parts into a file.  Also corrects the checksum inside a table's filter.
 std::string PutFileTogether(const std::vector<Part>& parts);
-// The same, but the filter's bytes are as they are.
+// The same for a table, but leaves the filter's bytes unchanged.
 std::string PutTableTogether(const std::vector<Part>& parts);
 
-// Lines of words, an empty line, and a file: for those that take more than a file.  The words are
-// parts of kind 'a'.
+// One word per line, an empty line, and a file, for loaders that take more than a file.  The words
+// are parts of kind 'a'.
 struct WordsAndFile {
   std::vector<std::string> words;
   std::string file;

@@ -1,11 +1,13 @@
-// libFuzzer over one of the loaders (tests/fuzz/loaders.h); `tools/dev fuzz` runs all of them.
+// Runs libFuzzer on one of the loaders (tests/fuzz/loaders.h).  `tools/dev fuzz` runs all of them.
 //
 //   fuzz_loaders --loader=NAME [options of libFuzzer] DIRECTORY
-//   fuzz_loaders --list[=store]                  the names, all or of those that read stores
-//   fuzz_loaders --unpack=FILE DIRECTORY         a kept corpus and the seeds into files
-//   fuzz_loaders --pack=FILE DIRECTORY           and back
+//   fuzz_loaders --list[=store]              lists all loaders, or those of the store's library
+//   fuzz_loaders --loader=NAME --unpack=FILE DIRECTORY
+//                                            writes the inputs of a corpus, and the seeds, as files
+//   fuzz_loaders --loader=NAME --pack=FILE DIRECTORY
+//                                            writes the files of a directory as a corpus
 //
-// Mutated bytes get right checksums, mostly: nothing behind them would be reached otherwise.
+// Most mutated inputs get correct checksums, because otherwise no code after the checks would run.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -28,7 +30,7 @@ namespace fs = std::filesystem;
 
 const fuzz::Loader* loader = nullptr;
 
-// At most, at a time.
+// A mutation lengthens a part by at most this many bytes.
 constexpr size_t kPartGrowsBy = 64;
 
 [[noreturn]] void Die(const std::string& why) {
@@ -67,8 +69,7 @@ void Pack(const fs::path& corpus, const fs::path& directory) {
   std::cout << inputs.size() << " inputs in " << corpus.string() << "\n";
 }
 
-// One part of the whole another, left out, twice, or in another's place; empty if there are no
-// parts.
+// Removes, duplicates, swaps or mutates one part.  Returns an empty string if there are no parts.
 std::string MutatedByPart(std::string_view bytes, unsigned int random) {
   std::vector<fuzz::Part> parts = loader->take_apart(bytes);
   if (parts.empty()) return "";

@@ -30,11 +30,13 @@ bool UseReader(std::string_view bytes) {
   reader.MayContainBatch(digests, answers);
   for (size_t i = 0; i < digests.size(); ++i) {
     reader.Prefetch(digests[i]);
-    Demand(reader.MayContain(digests[i]) == answers[i], "a batch answers as single questions do");
-    Demand(usable || answers[i], "what is not usable says maybe");
+    Demand(reader.MayContain(digests[i]) == answers[i],
+           "a batch gives the same answers as single lookups");
+    Demand(usable || answers[i], "MayContain is true without a usable filter");
   }
   const bloom::FilterDescription description = reader.Describe();
-  Demand(description.problem.empty() == usable, "a problem is named, or there is none");
+  Demand(description.problem.empty() == usable,
+         "the description has a problem exactly if the filter is not usable");
   bloom::FillByPart(reader, 10);
   return usable;
 }
@@ -88,8 +90,9 @@ void RepairHeader(std::string& bytes) {
   if (bytes.size() >= bloom::kFilterHeaderBytes) testing_support::RepairChecksum(bytes);
 }
 
-// Sizes are bits, lines of 32 or 64 bytes, numbers of `detail` bits, or slots with as many bits as
-// there are probes; behind the bits there may be as many more as a load at the last one reads.
+// The unit of a size is a bit, a line of 32 or 64 bytes, a number of `detail` bits, or a slot of
+// one bit per probe.  After the last bit there may be 56 to 63 bits of padding, for a load that
+// begins at it.
 void ReshapeHeader(std::string& bytes, uint64_t random) {
   if (bytes.size() <= bloom::kFilterHeaderBytes) return;
   const uint64_t payload_bits = 8 * (bytes.size() - bloom::kFilterHeaderBytes);
@@ -132,7 +135,8 @@ std::vector<std::string> UnpackCorpus(std::string_view packed) {
     size_t size = 0;
     for (size_t i = 0; i < 4 && i < packed.size(); ++i)
       size |= size_t{static_cast<uint8_t>(packed[i])} << (8 * i);
-    Demand(packed.size() >= 4 && size <= packed.size() - 4, "a corpus is sizes and inputs");
+    Demand(packed.size() >= 4 && size <= packed.size() - 4,
+           "a corpus is a sequence of sizes and inputs");
     inputs.emplace_back(packed.substr(4, size));
     packed.remove_prefix(4 + size);
   }

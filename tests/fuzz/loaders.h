@@ -1,5 +1,5 @@
-// Everything that reads bytes which others wrote (filters, the store's files, sstdump), for fuzzers
-// and for the test of their corpora.
+// All code that reads untrusted bytes (filters, the store's files, sstdump), for the fuzzers and
+// for the test that replays their corpora.
 #ifndef TRELLIS_TESTS_FUZZ_LOADERS_H_
 #define TRELLIS_TESTS_FUZZ_LOADERS_H_
 
@@ -10,7 +10,7 @@
 
 namespace fuzz {
 
-// A piece of a file that is mutated alone.  The kind says what its place in the whole is.
+// A piece of a file that the fuzzer mutates alone.  `kind` is the piece's role in the file.
 struct Part {
   char kind = 0;
   std::string bytes;
@@ -20,20 +20,21 @@ struct Part {
 enum class Library : uint8_t { kFilters, kStore };
 
 struct Loader {
-  std::string name;  // of its corpus too: tests/testdata/fuzz/NAME.corpus
-  // Loads any bytes whatever and uses what it gets; aborts where something does not hold.  True if
-  // they were accepted.
+  std::string name;  // also of its corpus, tests/testdata/fuzz/NAME.corpus
+  // Loads arbitrary bytes and uses the result.  Aborts if an invariant is violated.  Returns true
+  // if the bytes were accepted.
   bool (*use)(std::string_view bytes);
-  // Changes the header, where the bytes have one, such that the payload has the right length for
-  // it: a fuzzer would not find that either.
+  // Changes the header, if the bytes have one, so that it matches the length of the payload.  A
+  // fuzzer would not find such a header by chance.
   void (*reshape)(std::string& bytes, uint64_t random);
-  // Makes the checksums right, where the bytes have any: a fuzzer would not find them.
+  // Corrects the checksums, if the bytes have any.  A fuzzer would not find them by chance.
   void (*repair)(std::string& bytes);
-  // Sound bytes of every sort.
+  // Returns valid bytes of every variant.
   std::vector<std::string> (*seeds)();
   Library library = Library::kFilters;
-  // Where the bytes are parts under a framing that tells where each lies: these parts (none if it
-  // cannot be told), and a whole of any parts under a framing that is right.  Null: there are none.
+  // For bytes that consist of parts within a framing.  `take_apart` returns the parts, or nothing
+  // if the framing cannot be read.  `put_together` joins any parts within a correct framing.  Both
+  // are null if the bytes have no parts.
   std::vector<Part> (*take_apart)(std::string_view bytes) = nullptr;
   std::string (*put_together)(const std::vector<Part>& parts) = nullptr;
 };
@@ -47,13 +48,13 @@ Loader TableLoader();
 Loader WholeStoreLoader();
 Loader SstdumpLoader();
 
-// For them: the header of a filter, its sizes, its checksums.
+// `repair` and `reshape` for bytes that begin with the header of a filter.
 void RepairHeader(std::string& bytes);
 void ReshapeHeader(std::string& bytes, uint64_t random);
 
 // A corpus in one file: | size: u32, little-endian | bytes | ... |
 std::string PackCorpus(const std::vector<std::string>& inputs);
-// Aborts where `packed` is none.
+// Aborts if `packed` is not a corpus.
 std::vector<std::string> UnpackCorpus(std::string_view packed);
 
 }  // namespace fuzz

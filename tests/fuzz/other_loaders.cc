@@ -20,19 +20,20 @@ using testing_support::Demand;
 using testing_support::DigestOfKey;
 using testing_support::ExactCopy;
 
-// Loads a copy, lets `use` do what it wants with it, and expects that it can be saved and loaded
-// before and after.
+// Loads a copy of the bytes and passes it to `use`.  Demands that the filter can be saved and
+// loaded before and after.
 template <class F, class Use>
 bool LoadAnd(std::string_view bytes, Use use) {
   const ExactCopy copy(bytes);
   absl::StatusOr<F> filter = F::Load(copy.view());
   if (!filter.ok()) return false;
   absl::StatusOr<F> again = F::Load(filter->Serialize());
-  Demand(again.ok(), "what it serializes to can be loaded");
-  Demand(again->Serialize() == filter->Serialize(), "and is the same then");
+  Demand(again.ok(), "a serialized filter can be loaded");
+  Demand(again->Serialize() == filter->Serialize(),
+         "a reloaded filter serializes to the same bytes");
   use(*filter);
-  Demand(F::Load(filter->Serialize()).ok(), "what it became can be loaded");
-  Demand(filter->Merge(*again).ok(), "it can be merged with what it was");
+  Demand(F::Load(filter->Serialize()).ok(), "a changed filter can be saved and loaded");
+  Demand(filter->Merge(*again).ok(), "a changed filter can be merged with the original");
   filter->Clear();
   return true;
 }
@@ -131,7 +132,8 @@ void RepairBoth(std::string& bytes) {
   if (bytes.size() >= bloom::kFilterHeaderBytes) testing_support::RepairBothChecksums(bytes);
 }
 
-// The size of the one inside, its own size, and the fields that both headers have.
+// Sets the size of the inner filter, the size of the outer filter, and the fields that both headers
+// have.
 void ReshapeBoth(std::string& bytes, uint64_t random) {
   constexpr size_t kInner = testing_support::kInnerAt;
   if (bytes.size() < kInner + bloom::kFilterHeaderBytes) return;
@@ -151,8 +153,8 @@ bool UsePrefix(std::string_view bytes) {
     for (const std::string_view key : {"", "a", "fruit/apple", "fruit/pear", "a/b/c/d:e:f"}) {
       filter.Add(key);
       Demand(filter.MayContain(key), "a key is in once it was added");
-      Demand(filter.MayContainPrefix(key), "so is its prefix");
-      Demand(filter.MayMatchRange(key, key), "so is the range of it alone");
+      Demand(filter.MayContainPrefix(key), "the prefix of an added key is in");
+      Demand(filter.MayMatchRange(key, key), "the range that is only an added key is in");
       filter.MayMatchRange("fruit/", key);
     }
     filter.CurrentFpp();
@@ -184,15 +186,17 @@ bool UseVectors(std::string_view bytes) {
     const std::vector<T> vector(std::min<uint32_t>(dimension, 1000), 1);
     const bool fits = vector.size() == dimension;
     filter.MayContain(vector);
-    Demand(filter.Add(vector).ok() == fits, "a vector is of the dimension, or an error");
-    Demand(filter.MayContain(vector) == fits, "a vector is in once it was added");
+    Demand(filter.Add(vector).ok() == fits,
+           "Add accepts exactly the vectors of the filter's dimension");
+    Demand(filter.MayContain(vector) == fits,
+           "MayContain finds a vector exactly if Add accepted it");
     if constexpr (requires { filter.Remove(vector); }) filter.Remove(vector);
     filter.CurrentFpp();
     filter.PredictedFpp(10);
   });
 }
 
-// Both, since what is one is not the other.
+// Tries both component types, because bytes can be valid for only one of them.
 bool UseAllVectors(std::string_view bytes) {
   using Bits = bloom::Filter<bloom::Blocked>;
   using Counters = bloom::CountingFilter;
@@ -232,7 +236,8 @@ bool UseParquet(std::string_view bytes) {
   Demand(filter->MayContain(int64_t{7}), "a value is in once it was added");
   filter->CurrentFpp();
   const auto again = bloom::ParquetFilter::Load(filter->Serialize());
-  Demand(again.ok() && again->Serialize() == filter->Serialize(), "it can be saved and loaded");
+  Demand(again.ok() && again->Serialize() == filter->Serialize(),
+         "a filter can be saved and loaded");
   return true;
 }
 
@@ -250,18 +255,19 @@ bool ParseAndEncode(std::string_view bytes) {
   const auto vectors = bloom::ParseVectors<T>(copy.view());
   if (!vectors.ok()) return false;
   Demand(vectors->size() > 0, "a file has vectors");
-  Demand((*vectors)[vectors->size() - 1].size() == vectors->dimension(), "of its dimension");
-  Demand(bloom::EncodeVectors(*vectors) == bytes, "written again, it is the same");
+  Demand((*vectors)[vectors->size() - 1].size() == vectors->dimension(),
+         "each vector has the file's dimension");
+  Demand(bloom::EncodeVectors(*vectors) == bytes, "rewritten vectors are the same bytes");
   return true;
 }
 
 bool UseVectorFile(std::string_view bytes) {
   const bool floats = ParseAndEncode<float>(bytes), ints = ParseAndEncode<int32_t>(bytes);
-  Demand(floats == ints, "components of four bytes are any");
+  Demand(floats == ints, "four-byte components load as floats exactly if they load as integers");
   return ParseAndEncode<uint8_t>(bytes) || floats;
 }
 
-// All dimensions are the first one, where it is small.
+// Sets the dimension of each vector to the first one, if that is small.
 void ReshapeVectorFile(std::string& bytes, uint64_t random) {
   const size_t dimension = 1 + random % 20, record = 4 + dimension * (random / 20 % 2 == 0 ? 1 : 4);
   bytes.resize(std::max<size_t>(bytes.size() / record, 1) * record);
@@ -304,7 +310,7 @@ Loader LoaderOf(std::type_identity<bloom::ParquetFilter>) {
   return {"parquet", &UseParquet, [](std::string&, uint64_t) {}, [](std::string&) {},
           &ParquetSeeds};
 }
-// All vectors have one.
+// Filters of all vector types share one name.
 template <class T, class Base>
 Loader LoaderOf(std::type_identity<Vectors<T, Base>>) {
   return {"vectors", &UseAllVectors, &ReshapeBoth, &RepairBoth, &VectorSeeds};

@@ -1,6 +1,7 @@
-// sstdump: any arguments, with any bytes in the place of one of a store's files.
+// Fuzzes sstdump: runs it with arbitrary arguments on a store in which one file has arbitrary
+// bytes.  The input is:
 //
-//   width of the terminal, 0 for a pipe \n NAME of the file \n argument \n ... \n bytes
+//   COLUMNS of the terminal, 0 for a pipe \n NAME of the file \n ARGUMENT \n ... \n BYTES
 #include <cstdint>
 #include <cstdlib>
 #include <iterator>
@@ -40,7 +41,8 @@ const lsm::MemoryFileSystem& SampleFiles() {
   return files;
 }
 
-// Takes so much and then no more, as a full disk does: a small file may stand for long keys.
+// Stops accepting text after 1 MiB, as a full disk does, because a small file may expand to long
+// keys.
 class BoundedText : public std::streambuf {
  public:
   const std::string& text() const { return text_; }
@@ -92,29 +94,32 @@ bool UseSstdump(std::string_view bytes) {
   const std::vector<std::string> arguments(both.words.begin() + 2, both.words.end());
   tools::ParsedCommandLine parsed = tools::ParseCommandLine(arguments, world);
   if (!parsed.request) {
-    Demand(parsed.exit_code == 0 || parsed.exit_code == 2, "wrong use is told by the exit code");
-    Demand(!out_text.text().empty() || !err_text.text().empty(), "and by a message");
-    Demand(IsPlain(err_text.text()), "that is plain text");
+    Demand(parsed.exit_code == 0 || parsed.exit_code == 2,
+           "without a request, the exit code is 0 (help) or 2 (wrong usage)");
+    Demand(!out_text.text().empty() || !err_text.text().empty(),
+           "without a request, sstdump prints something");
+    Demand(IsPlain(err_text.text()), "messages about wrong usage are plain text");
     return false;
   }
   tools::Request& request = *parsed.request;
-  // As many as are usual would take a second.
+  // The default number of probes would take a second.
   if (request.command->name == std::string_view("filter"))
     request.probes = std::min<uint64_t>(request.probes.value_or(300), 1000);
   const int code = tools::RunRequest(request, world);
-  Demand(code >= 0 && code <= 3, "the exit code is one of four");
+  Demand(code >= 0 && code <= 3, "the exit code is in [0, 3]");
   if (out_text.is_full() || err_text.is_full()) return false;
   if (request.json) {
     const nlohmann::json document = tools::ParseOutput(out_text.text());
-    Demand(document.is_object(), "there is one JSON document, or an object a line");
-    Demand(document.value("exit_code", -1) == code, "that says how it ended");
-    Demand(document.value("command", "") == request.command->name, "and what it was");
-    Demand(document.contains("results"), "and what was found");
+    Demand(document.is_object(), "--json prints one JSON document, or one object per line");
+    Demand(document.value("exit_code", -1) == code, "the JSON has the exit code");
+    Demand(document.value("command", "") == request.command->name, "the JSON has the command");
+    Demand(document.contains("results"), "the JSON has the results");
   } else if (request.form != tools::ByteForm::kRaw && !request.color) {
-    Demand(IsPlain(out_text.text()), "what is in files is shown as text");
+    Demand(IsPlain(out_text.text()), "bytes of files are printed as plain text");
   }
   Demand(IsPlain(err_text.text()), "messages are plain text");
-  Demand(code == 0 || !out_text.text().empty() || !err_text.text().empty(), "problems are named");
+  Demand(code == 0 || !out_text.text().empty() || !err_text.text().empty(),
+         "sstdump prints something if its exit code is not 0");
   return code == 0;
 }
 
@@ -166,7 +171,7 @@ constexpr const char* kWords[] = {"info",
                                   "s/file",
                                   "."};
 
-// Another word, or one more, or one less.
+// Replaces, inserts or removes one argument.
 void ReshapeWords(std::string& bytes, uint64_t random) {
   WordsAndFile both = SplitWords(bytes);
   if (both.words.size() < 3) return;

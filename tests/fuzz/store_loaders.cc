@@ -1,4 +1,4 @@
-// The parts of a store's other files, one by one: batches, edits, logs, manifests, filters.
+// Fuzzes the other parts of a store's files, each alone: batches, edits, logs, manifests, filters.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -64,7 +64,8 @@ bool UseBatch(std::string_view bytes) {
   Writes writes;
   const bool is_batch = lsm::EncodedBatch::ForEach(copy.view(), &writes).ok();
   lsm::Memtable memtable;
-  Demand(memtable.PrepareBatch(copy.view()).ok() == is_batch, "what can be walked can be applied");
+  Demand(memtable.PrepareBatch(copy.view()).ok() == is_batch,
+         "a memtable accepts exactly the batches that ForEach accepts");
   if (!is_batch) return false;
   memtable.AddPrepared();
 
@@ -72,15 +73,16 @@ bool UseBatch(std::string_view bytes) {
   for (const Write& write : writes.all)
     write.is_delete ? again.Delete(write.key) : again.Put(write.key, write.value);
   lsm::EncodedBatch::SetFirstSequence(&again, lsm::EncodedBatch::FirstSequenceOf(bytes));
-  Demand(again.status().ok() && again.count() == writes.all.size(), "it can be written again");
-  // A length may have been written with more bytes than it needs.
+  Demand(again.status().ok() && again.count() == writes.all.size(),
+         "the decoded batch can be written again");
+  // The input may encode a length in more bytes than it needs.
   Demand(
       lsm::EncodedBatch::Of(again).size() < bytes.size() || lsm::EncodedBatch::Of(again) == bytes,
-      "and is the same then");
+      "the rewritten batch equals the original unless it is shorter");
   Writes read_again;
   Demand(lsm::EncodedBatch::ForEach(lsm::EncodedBatch::Of(again), &read_again).ok(),
-         "it can be read again");
-  Demand(read_again.all == writes.all, "with the same writes");
+         "the rewritten batch can be read");
+  Demand(read_again.all == writes.all, "the rewritten batch has the same writes");
 
   std::map<std::string, Write> newest;
   for (const Write& write : writes.all) newest[write.key] = write;
@@ -90,13 +92,14 @@ bool UseBatch(std::string_view bytes) {
     const auto answer = memtable.Get(lsm::LookupKey(key, lsm::kSequenceMax, 0), &value);
     Demand(
         answer == (write.is_delete ? lsm::MemtableAnswer::kDeleted : lsm::MemtableAnswer::kFound),
-        "the last write of a key counts");
-    Demand(write.is_delete || value == write.value, "with its value");
+        "Get finds the last write of a key");
+    Demand(write.is_delete || value == write.value, "Get finds the last value of a key");
   }
   return true;
 }
 
-// As many as there are, as far as the lengths lead, and a sequence number that there is.
+// Drops the bytes after the last complete write, sets the count to the number of writes, and makes
+// the sequence number valid.
 void CountBatch(std::string& bytes, uint64_t) {
   if (bytes.size() < lsm::EncodedBatch::kHeaderBytes) return;
   std::string_view rest = std::string_view(bytes).substr(lsm::EncodedBatch::kHeaderBytes), ignored;
@@ -173,8 +176,8 @@ bool UseEdit(std::string_view bytes) {
   lsm::ManifestState state;
   if (state.Apply(*edit, "file", 0).ok()) {
     lsm::ManifestState same;
-    Demand(same.Apply(state.ToSnapshot(), "file", 0).ok(), "a state is an edit");
-    Demand(same.ToSnapshot() == state.ToSnapshot(), "that makes the same state");
+    Demand(same.Apply(state.ToSnapshot(), "file", 0).ok(), "a state's snapshot can be applied");
+    Demand(same.ToSnapshot() == state.ToSnapshot(), "a state's snapshot leads to the same state");
   }
   return true;
 }
@@ -190,11 +193,11 @@ void DemandSound(std::string_view bytes, uint64_t file_id, const lsm::LogReader:
   lsm::RecordHeader header;
   uint64_t at = lsm::AfterTag(record.offset);
   Demand(lsm::LoadRecordHeader(bytes.substr(at, lsm::kRecordHeaderBytes), file_id, at, &header),
-         "the header of a record that was read is sound");
+         "the reader returns only records with a sound header");
   Demand(
       header.payload_bytes == record.payload.size() &&
           lsm::RecordEnd(record.offset, record.payload.size()) == record.offset + record.size_bytes,
-      "and says how long it is");
+      "the header has the length of the payload and of the record");
   for (uint64_t sector =
            (record.offset + lsm::kSectorBytes - 1) / lsm::kSectorBytes * lsm::kSectorBytes;
        sector < record.offset + record.size_bytes; sector += lsm::kSectorBytes)
@@ -208,7 +211,7 @@ void DemandSound(std::string_view bytes, uint64_t file_id, const lsm::LogReader:
     Demand(lsm::LoadChunk(bytes.substr(at, piece_bytes + lsm::kChunkFramingBytes), file_id, at,
                           &piece) &&
                piece == record.payload.substr(from, piece_bytes),
-           "each chunk is sound, and is what was read");
+           "each chunk is sound and equals its piece of the payload");
     from += piece_bytes;
     at += piece_bytes + lsm::kChunkFramingBytes;
   }
@@ -220,13 +223,14 @@ std::string WriteLog(lsm::LogKind kind, uint64_t file_id, const std::vector<std:
   auto log = lsm::LogWriter::Create(std::make_unique<StringFile>(&bytes), kind, file_id).value();
   for (size_t i = 0; i < payloads.size(); ++i) {
     Demand(log->Append(payloads[i]).ok(), "a record can be appended");
-    if (i % 2 == 0) Demand(log->Sync().ok(), "and synced");
+    if (i % 2 == 0) Demand(log->Sync().ok(), "a log can be synced");
   }
-  if (closed) Demand(log->Close(/*sync=*/true).ok(), "and the log closed");
+  if (closed) Demand(log->Close(/*sync=*/true).ok(), "a log can be closed");
   return bytes;
 }
 
-// The records up to the end, or to where nothing sound is found any more; whether there was damage.
+// Reads records up to the end of the log, or until no sound record follows damage.  Sets `*damaged`
+// if there was damage.
 std::vector<std::string> ReadRecords(std::string_view bytes, lsm::LogReader& reader,
                                      bool* damaged) {
   std::vector<std::string> payloads;
@@ -236,10 +240,11 @@ std::vector<std::string> ReadRecords(std::string_view bytes, lsm::LogReader& rea
     const auto more = reader.Next(&record);
     if (!more.ok()) {
       *damaged = true;
-      Demand(reader.Next(&record).status() == more.status(), "damage stays");
+      Demand(reader.Next(&record).status() == more.status(),
+             "after damage, Next returns the same error again");
       const auto skipped = reader.SkipDamage();
       if (!skipped.ok() || !*skipped) return payloads;
-      Demand(reader.offset() > behind || payloads.empty(), "what is skipped is behind");
+      Demand(reader.offset() > behind || payloads.empty(), "SkipDamage moves past the last record");
       continue;
     }
     if (!*more) return payloads;
@@ -255,7 +260,7 @@ bool UseLog(std::string_view bytes) {
   for (const auto kind : {lsm::LogKind::kWriteAhead, lsm::LogKind::kManifest}) {
     auto reader = lsm::LogReader::Open(std::make_unique<BytesFile>(bytes), kind);
     if (!reader.ok()) continue;
-    Demand(!accepted, "a log is of one kind");
+    Demand(!accepted, "a log opens as one kind only");
     bool damaged = false;
     const std::vector<std::string> payloads = ReadRecords(bytes, **reader, &damaged);
     for (const std::string& payload : payloads)
@@ -266,8 +271,10 @@ bool UseLog(std::string_view bytes) {
     const std::string again = WriteLog(kind, (*reader)->file_id(), payloads, closed);
     auto other = lsm::LogReader::Open(std::make_unique<BytesFile>(again), kind);
     Demand(other.ok(), "a log can be written again");
-    Demand(ReadRecords(again, **other, &damaged) == payloads && !damaged, "with the same records");
-    Demand((*other)->end() == (*reader)->end() && again.size() == bytes.size(), "and the same end");
+    Demand(ReadRecords(again, **other, &damaged) == payloads && !damaged,
+           "the rewritten log has the same records");
+    Demand((*other)->end() == (*reader)->end() && again.size() == bytes.size(),
+           "the rewritten log has the same end");
   }
   return accepted;
 }
@@ -285,7 +292,7 @@ std::vector<std::string> LogSeeds() {
   return seeds;
 }
 
-// --- manifests: CURRENT, and the file that it names behind it ---
+// --- manifests: CURRENT, followed by the manifest that it names ---
 
 constexpr char kDirectory[] = "/store";
 
@@ -302,16 +309,19 @@ bool UseManifest(std::string_view bytes) {
   const auto contents =
       lsm::ReadManifest(*directory, [&edits](uint64_t, const lsm::VersionEdit&) { ++edits; });
   if (!contents.ok()) return false;
-  Demand(current.ok() && contents->edit_count == edits && edits > 0, "every edit is shown");
+  Demand(current.ok() && contents->edit_count == edits && edits > 0,
+         "ReadManifest passes on every edit");
   const lsm::ManifestState& state = contents->state;
-  for (const uint64_t log : state.NeededLogs()) Demand(log >= state.oldest_log, "only new logs");
+  for (const uint64_t log : state.NeededLogs())
+    Demand(log >= state.oldest_log, "needed logs are not older than oldest_log");
 
   const lsm::VersionEdit snapshot = state.ToSnapshot();
   auto writer = lsm::ManifestWriter::Create(*directory, contents->current.manifest_number + 1, 5,
                                             snapshot, contents->current_bytes);
-  Demand(writer.ok() && (*writer)->Close().ok(), "a state can be written as another manifest");
+  Demand(writer.ok() && (*writer)->Close().ok(), "a state can be written as a new manifest");
   const auto again = lsm::ReadManifest(*directory);
-  Demand(again.ok() && again->state.ToSnapshot() == snapshot, "and read again");
+  Demand(again.ok() && again->state.ToSnapshot() == snapshot,
+         "the new manifest holds the same state");
   return true;
 }
 
@@ -355,7 +365,7 @@ std::vector<std::string> ManifestSeeds() {
   return seeds;
 }
 
-// --- filter blocks: the filter of a table that is sound but for it ---
+// --- filter blocks: the filter of an otherwise sound table ---
 
 std::string KeyOfTable(int number) { return "key" + std::to_string(number); }
 
@@ -371,7 +381,7 @@ std::string TableAroundFilter(std::string_view filter) {
       lsm::AppendInternalKey(&key, KeyOfTable(i), 1, lsm::EntryKind::kPut);
       builder.Add(key, "value");
     }
-    Demand(builder.Finish().ok(), "there is a table");
+    Demand(builder.Finish().ok(), "the sample table can be written");
     return TakeFileApart(bytes);
   }());
   std::vector<Part> with_filter = parts;
@@ -384,17 +394,18 @@ bool UseFilterBlock(std::string_view bytes) {
   context.digest_seed = 7;
   const auto opened =
       lsm::Table::Open(std::make_unique<BytesFile>(TableAroundFilter(bytes)), context);
-  Demand(opened.ok(), "a filter keeps no table from being opened");
+  Demand(opened.ok(), "a table opens whatever its filter is");
   const lsm::Table& table = **opened;
   const bool usable = table.filter_presence() == lsm::FilterPresence::kUsable;
-  Demand(table.filter_presence() != lsm::FilterPresence::kAbsent, "there is one");
+  Demand(table.filter_presence() != lsm::FilterPresence::kAbsent, "the table has a filter");
   for (int i = 0; i < 200; ++i) {
     const bloom::Digest digest = bloom::DigestOf(KeyOfTable(i), 7);
     table.PrefetchFilter(digest);
-    Demand(table.MayContain(digest) || usable, "what cannot be used says maybe");
+    Demand(table.MayContain(digest) || usable, "MayContain is true without a usable filter");
   }
   if (table.filter_presence() == lsm::FilterPresence::kDamaged)
-    Demand(absl::IsDataLoss(table.filter_status()), "damage is named");
+    Demand(absl::IsDataLoss(table.filter_status()),
+           "filter_status of a damaged filter is DataLoss");
   return usable;
 }
 

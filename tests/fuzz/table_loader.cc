@@ -38,7 +38,8 @@ struct Walk {
   bool failed = false;
 };
 
-// Keys are stored without common prefixes, so those of a small file may not fit in memory.
+// A block stores each key without the prefix that it shares with the key before it, so the keys of
+// a small file may not fit in memory.
 constexpr size_t kEntriesMax = 3000;
 constexpr size_t kWalkBytesMax = 4 << 20;
 
@@ -68,8 +69,10 @@ void DemandAgreement(const Walk& a, const Walk& b) {
   const size_t both = std::min(a.entries.size(), b.entries.size());
   Demand(std::equal(a.entries.begin(), a.entries.begin() + static_cast<ptrdiff_t>(both),
                     b.entries.begin()),
-         "however blocks are read, they hold the same entries");
-  if (a.whole && b.whole) Demand(a.entries.size() == b.entries.size(), "and as many");
+         "every way to read a block yields the same entries");
+  if (a.whole && b.whole)
+    Demand(a.entries.size() == b.entries.size(),
+           "every way to read a block yields the same number of entries");
 }
 
 // The newest version of the key that a reader at `sequence` sees.
@@ -92,17 +95,18 @@ void DemandAnswer(const lsm::Table& table, const std::vector<Entry>& entries,
   table.PrefetchFilter(key.digest());
   table.MayContain(key.digest());
   const auto answer = table.Get({key}, &hit);
-  // The walk checked every block as a lookup does.
-  Demand(answer.ok(), "a table that can be walked can be asked");
+  // The walk has verified every block that this lookup reads.
+  Demand(answer.ok(), "Get succeeds if the iteration read the whole table");
   if (entry == nullptr) {
-    Demand(*answer == lsm::TableAnswer::kAbsent, "what no walk comes by is absent");
+    Demand(*answer == lsm::TableAnswer::kAbsent,
+           "Get does not find a key that iteration does not yield");
     return;
   }
   const bool is_delete = (lsm::SuffixOf(entry->key) & 0xff) == 0;
   Demand(*answer == (is_delete ? lsm::TableAnswer::kDeleted : lsm::TableAnswer::kFound),
-         "what a walk comes by is found");
-  Demand(hit.suffix == lsm::SuffixOf(entry->key), "in the same version");
-  Demand(is_delete || hit.value == entry->value, "with the same value");
+         "Get agrees with the kind of the entry that iteration yields");
+  Demand(hit.suffix == lsm::SuffixOf(entry->key), "Get finds the version that iteration yields");
+  Demand(is_delete || hit.value == entry->value, "Get finds the value that iteration yields");
 }
 
 // Looks up and seeks some of the entries, and keys next to them.
@@ -117,32 +121,39 @@ void AskForSome(const lsm::Table& table, const std::vector<Entry>& entries) {
     DemandAnswer(table, entries, std::string(user_key) + '\0', lsm::kSequenceMax);
     DemandAnswer(table, entries, user_key.substr(0, user_key.size() / 2), lsm::kSequenceMax);
     iterator->Seek(entries[i].key);
-    Demand(iterator->Valid() && iterator->key() == entries[i].key, "a seek finds an entry");
+    Demand(iterator->Valid() && iterator->key() == entries[i].key, "Seek finds an existing entry");
     iterator->SeekForPrev(entries[i].key);
-    Demand(iterator->Valid() && iterator->key() == entries[i].key, "so does one from behind");
+    Demand(iterator->Valid() && iterator->key() == entries[i].key,
+           "SeekForPrev finds an existing entry");
     if (i > 0) {
       iterator->Prev();
-      Demand(iterator->Valid() && iterator->key() == entries[i - 1].key, "and stands in the row");
+      Demand(iterator->Valid() && iterator->key() == entries[i - 1].key,
+             "Prev moves to the entry before");
     }
   }
 }
 
-// Walks and seeks in a damaged table: all answers are in order.
+// Seeks and looks up keys in a table that is damaged or too large to walk.  No answer may
+// contradict the walk.
 void UseDamaged(const lsm::Table& table, const Walk& seen) {
   const auto iterator = table.NewIterator({.fill_cache = false});
   for (size_t i = 0; i < seen.entries.size(); i += seen.entries.size() / 10 + 1) {
     const std::string& key = seen.entries[i].key;
     iterator->Seek(key);
     if (iterator->Valid())
-      Demand(lsm::CompareInternalKeys(iterator->key(), key) >= 0, "a seek goes forward");
+      Demand(lsm::CompareInternalKeys(iterator->key(), key) >= 0,
+             "Seek does not stop before its target");
     iterator->SeekForPrev(key);
     if (iterator->Valid())
-      Demand(lsm::CompareInternalKeys(iterator->key(), key) <= 0, "or backward");
+      Demand(lsm::CompareInternalKeys(iterator->key(), key) <= 0,
+             "SeekForPrev does not stop after its target");
     const lsm::LookupKey lookup(lsm::UserKeyOf(key), lsm::kSequenceMax, 0);
     const lsm::EpochGuard guard;
     lsm::TableHit hit;
     const auto answer = table.Get({lookup, /*fill_cache=*/false}, &hit);
-    if (answer.ok()) Demand(*answer != lsm::TableAnswer::kAbsent, "a key of it is there, or lost");
+    if (answer.ok())
+      Demand(*answer != lsm::TableAnswer::kAbsent,
+             "Get of an existing key finds it or returns an error");
   }
 }
 
@@ -150,20 +161,20 @@ std::string WriteTable(lsm::TableBuildOptions options, const std::vector<Entry>&
   std::string bytes;
   lsm::TableBuilder builder(std::move(options), std::make_unique<StringFile>(&bytes));
   for (const Entry& entry : entries) builder.Add(entry.key, entry.value);
-  Demand(builder.Finish().ok(), "entries in order make a table");
+  Demand(builder.Finish().ok(), "ascending entries can be written as a table");
   return bytes;
 }
 
-// As a store opens it: what it has in partitions is read when it is needed.
+// Opens the table as a store does, which reads partitions on demand.
 void UseOnDemand(std::string_view bytes, const Walk& forward) {
   lsm::BlockCache cache(1 << 12);
   lsm::TableContext context;
   context.block_cache = &cache;
   context.partitions_on_demand = true;
   const auto opened = lsm::Table::Open(std::make_unique<BytesFile>(bytes), context);
-  Demand(opened.ok(), "what can be opened whole can be opened in parts");
+  Demand(opened.ok(), "a sound table opens with partitions on demand");
   Demand(WalkTable(*(*opened)->NewIterator({}), true).entries == forward.entries,
-         "and holds the same entries");
+         "partitions on demand yield the same entries");
   AskForSome(**opened, forward.entries);
 }
 
@@ -175,10 +186,10 @@ bool UseTable(std::string_view bytes) {
   if (!opened.ok()) return false;
   const lsm::Table& table = **opened;
   Demand(table.filter_status().ok() == (table.filter_presence() != lsm::FilterPresence::kDamaged),
-         "a damaged filter is named");
+         "filter_status is an error exactly if the filter is damaged");
   Demand(table.filter_presence() == lsm::FilterPresence::kUsable ||
              table.MayContain(bloom::DigestOf("any", 0)),
-         "a filter that cannot be used says maybe");
+         "MayContain is true without a usable filter");
   table.ApproximateOffsetOf("k");
 
   const auto walk = [&table](const lsm::Table::ScanOptions& options, bool forward) {
@@ -187,15 +198,17 @@ bool UseTable(std::string_view bytes) {
   const Walk forward = walk({}, true), backward = walk({}, false);
   DemandAgreement(forward, walk({.readahead_bytes = 1000}, true));
   DemandAgreement(backward, walk({.readahead_bytes = 1000}, false));
-  Demand(!forward.whole || !backward.failed, "what can be walked forward can be walked backward");
-  Demand(!backward.whole || !forward.failed, "and the other way round");
+  Demand(!forward.whole || !backward.failed,
+         "a table that can be iterated forward can be iterated backward");
+  Demand(!backward.whole || !forward.failed,
+         "a table that can be iterated backward can be iterated forward");
   if (!forward.whole || !backward.whole) {
     UseDamaged(table, forward);
     return false;
   }
   Demand(std::equal(forward.entries.begin(), forward.entries.end(), backward.entries.rbegin(),
                     backward.entries.rend()),
-         "both ways are the same entries");
+         "both directions yield the same entries");
   AskForSome(table, forward.entries);
   if (table.is_partitioned()) UseOnDemand(bytes, forward);
 
@@ -204,17 +217,17 @@ bool UseTable(std::string_view bytes) {
   options.compression = lsm::Compression::kNone;
   const std::string again = WriteTable(options, forward.entries);
   const auto reopened = lsm::Table::Open(std::make_unique<BytesFile>(again), {});
-  Demand(reopened.ok(), "what was written again can be opened");
+  Demand(reopened.ok(), "the rewritten table opens");
   Demand(WalkTable(*(*reopened)->NewIterator({}), true).entries == forward.entries,
-         "and holds the same entries");
+         "the rewritten table holds the same entries");
   options.partition_bytes = 50;
   options.filter_policy = bloom::PolicyFromName("blocked").value();
   const std::string in_parts = WriteTable(options, forward.entries);
   context.partitions_on_demand = true;
   const auto parts = lsm::Table::Open(std::make_unique<BytesFile>(in_parts), context);
-  Demand(parts.ok() && (*parts)->is_partitioned(), "and so can be what was written in partitions");
+  Demand(parts.ok() && (*parts)->is_partitioned(), "the table rewritten in partitions opens");
   Demand(WalkTable(*(*parts)->NewIterator({}), true).entries == forward.entries,
-         "which holds the same entries");
+         "the table rewritten in partitions holds the same entries");
   AskForSome(**parts, forward.entries);
   return true;
 }

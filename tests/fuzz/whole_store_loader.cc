@@ -1,7 +1,7 @@
-// A small store in memory, one of whose files is the fuzzer's: opened, read, repaired, opened
-// again.
+// Fuzzes a small store in memory, in which one file has arbitrary bytes.  Opens it and reads it;
+// repairs a copy, opens that and reads it.  The input is:
 //
-//   DIRECTORY/NAME \n \n bytes of the file
+//   DIRECTORY/NAME \n \n BYTES of the file
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -24,7 +24,7 @@ namespace {
 
 using testing_support::Demand;
 
-// As it is while it is open, and closed.
+// The files of a store while it is open, and those of a closed one.
 constexpr const char* kStores[] = {"/killed", "/closed"};
 
 std::string NumberedKey(int number) { return "key" + std::to_string(1000 + number); }
@@ -45,13 +45,13 @@ std::unique_ptr<lsm::MemoryFileSystem> MakeStores() {
             .IgnoreError();
       db->Delete(NumberedKey(2 * round)).IgnoreError();
       if (round == 0) Demand(db->CompactRange().ok(), "a store can be compacted");
-      if (round < 3) Demand(db->Flush().ok(), "and flushed");
+      if (round < 3) Demand(db->Flush().ok(), "a store can be flushed");
     }
-    Demand(db->Put("", "synced", {.sync = true}).ok(), "and synced");
-    Demand(db->Put("z", "not synced").ok(), "and written to");
+    Demand(db->Put("", "synced", {.sync = true}).ok(), "a store takes a synced write");
+    Demand(db->Put("z", "not synced").ok(), "a store takes a write without sync");
     if (files == nullptr) files = world.files->Clone();
   }
-  // The second one stays as its destructor leaves it.
+  // The second store gets the files that its destructor left.
   files->OpenDirectory(kStores[1], true).value();
   for (const std::string& name : NamesIn(*world.files, kStores[1])) {
     const std::string path = std::string(kStores[1]) + "/" + name;
@@ -82,8 +82,9 @@ Entries WalkStore(lsm::Iterator& iterator, bool forward, absl::Status* status) {
   return entries;
 }
 
-// True if all of it can be read.  That Get finds what a walk comes by is not demanded: a forger may
-// put newer versions below older ones, and keys that the table's filter was not made of.
+// Returns true if the whole store can be read.  Does not demand that Get finds each key that
+// iteration yields.  A forged store may have newer versions in levels below older ones, and keys
+// that the table's filter lacks.
 bool ReadStore(lsm::DB& db) {
   absl::Status forward_status, backward_status;
   const auto iterator = db.NewIterator();
@@ -91,7 +92,7 @@ bool ReadStore(lsm::DB& db) {
   Entries backward = WalkStore(*iterator, false, &backward_status);
   std::reverse(backward.begin(), backward.end());
   const bool whole = forward_status.ok() && backward_status.ok();
-  if (whole) Demand(forward == backward, "both ways are the same entries");
+  if (whole) Demand(forward == backward, "both directions yield the same entries");
 
   std::vector<std::string_view> keys = {"", "absent", "z"};
   for (size_t i = 0; i < forward.size(); i += forward.size() / 20 + 1)
@@ -99,11 +100,12 @@ bool ReadStore(lsm::DB& db) {
   const auto answers = db.MultiGet(keys);
   for (size_t i = 0; i < keys.size(); ++i) {
     const auto answer = db.Get(keys[i]);
-    Demand(answer.ok() == answers[i].ok(), "many keys at once are answered as one by one");
+    Demand(answer.ok() == answers[i].ok(), "MultiGet succeeds for the keys for which Get does");
     if (!answer.ok()) continue;
-    Demand(*answer == *answers[i], "with the same values");
+    Demand(*answer == *answers[i], "MultiGet and Get return the same values");
     const auto explained = db.Explain(keys[i]);
-    Demand(!explained.ok() || explained->found == answer->has_value(), "and the same explanation");
+    Demand(!explained.ok() || explained->found == answer->has_value(),
+           "Explain and Get agree whether the key is found");
   }
   return whole;
 }
@@ -129,7 +131,7 @@ bool UseStore(std::string_view bytes) {
       const bool written = (*db)->Put("new", "value").ok() && (*db)->Flush().ok();
       if (written) {
         const auto value = (*db)->Get("new");
-        Demand(!value.ok() || **value == "value", "what was written can be read");
+        Demand(!value.ok() || **value == "value", "a written key can be read");
       }
       (*db)->CompactRange().IgnoreError();
       ReadStore(**db);
@@ -137,8 +139,8 @@ bool UseStore(std::string_view bytes) {
   }
   if (lsm::DB::Repair(store, repaired.SmallOptions()).ok()) {
     auto db = lsm::DB::Open(store, repaired.SmallOptions());
-    Demand(db.ok(), "what was repaired can be opened");
-    Demand(ReadStore(**db), "and read");
+    Demand(db.ok(), "a repaired store opens");
+    Demand(ReadStore(**db), "a repaired store can be read");
   }
   return sound;
 }
