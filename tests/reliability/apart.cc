@@ -24,7 +24,7 @@ namespace {
 using lsm::Concat;
 using Clock = std::chrono::steady_clock;
 
-// A task under way, at whose pipe its process says "AMOUNT\nFIGURES\nFINDING".
+// A running task.  Its process writes "AMOUNT\nFIGURES\nFINDING" to the pipe.
 struct Running {
   Task task;
   pid_t process = 0;
@@ -70,7 +70,7 @@ Running Start(const Task& task, const ApartOptions& options) {
   return running;
 }
 
-// Waits until one says more; returns its place once it has ended.
+// Reads what the processes write, until one of them ends.  Returns the index of that one.
 size_t WaitForEnd(std::vector<Running>& all) {
   std::vector<pollfd> pipes;
   for (const Running& one : all) pipes.push_back({one.pipe, POLLIN, 0});

@@ -1,5 +1,5 @@
-// Jobs in processes of their own: they may crash or hang, some must not share theirs with threads,
-// and several run at a time.
+// Runs each job in a process of its own.  A job may crash or hang; some jobs fork, so their process
+// must not have other threads; and several jobs run at a time.
 #ifndef TRELLIS_TESTS_RELIABILITY_APART_H_
 #define TRELLIS_TESTS_RELIABILITY_APART_H_
 
@@ -22,15 +22,16 @@ struct Task {
 
 struct ApartOptions {
   size_t at_once = 2;
-  unsigned seconds_max = 0;                // for a task; 0 for no limit
+  unsigned seconds_max = 0;                // limit for each task; 0: no limit
   void (*prepare)(const Task&) = nullptr;  // called in its process, before the job
 };
 
 // Called when a task ends, with its job's result and the seconds that it took.  If the process
-// died, the finding is how.
+// died, the finding says how.
 using TaskEnd = std::function<void(const Task&, const JobResult&, double)>;
 
-// Runs what `next` returns, until it returns nothing.  Calls `said` in the order in which they end.
+// Runs the tasks that `next` returns, until it returns nullopt.  Calls `said` for each task, in the
+// order in which the tasks end.
 void RunApart(const std::function<std::optional<Task>()>& next, const ApartOptions& options,
               const TaskEnd& said);
 void RunApart(const std::vector<Task>& tasks, const ApartOptions& options, const TaskEnd& said);

@@ -79,8 +79,8 @@ TEST(EpisodeTest, AgreesAtTheLimitsOfOptions) {
   EXPECT_GT(report.compactions, 5u);
 }
 
-// Enough is due that compactions begin and end within others.  The job's own episodes rarely reach
-// that.
+// So much compaction work is due that compactions begin and end within others.  The job's own
+// episodes rarely get there.
 TEST(EpisodeTest, AgreesWhereCompactionsOverlap) {
   ModelReport report;
   for (uint64_t seed = 2; seed <= 8 && !HasFailure(); seed += 2) {

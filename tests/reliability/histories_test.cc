@@ -1,5 +1,5 @@
-// The checker of concurrent histories: what is impossible is rejected, what is possible accepted;
-// and histories of a sound store are.
+// The checker of concurrent histories rejects impossible histories and accepts possible ones.  It
+// also accepts the histories of a sound store.
 #include "tests/reliability/jobs/histories.h"
 
 #include <gmock/gmock.h>
@@ -54,7 +54,7 @@ TEST(LinearizabilityTest, RejectsStaleReads) {
       {Write(0, 1, 2, {{0, 5}}), Write(0, 3, 4, {{0, 6}}), Read(1, 5, 6, {{0, 5}})}));
   EXPECT_FALSE(IsLinearizable(
       {Write(0, 1, 2, {{0, 5}}), Write(0, 3, 4, {{0, kAbsent}}), Read(1, 5, 6, {{0, 5}})}));
-  // While the write is under way either answer will do, but no way back.
+  // During the write a read may return the old or the new value, but not the old one after the new.
   EXPECT_TRUE(IsLinearizable({Write(0, 1, 4, {{0, 5}}), Read(1, 2, 3, {{0, kAbsent}})}));
   EXPECT_TRUE(IsLinearizable({Write(0, 1, 4, {{0, 5}}), Read(1, 2, 3, {{0, 5}})}));
   EXPECT_FALSE(IsLinearizable(
@@ -62,8 +62,8 @@ TEST(LinearizabilityTest, RejectsStaleReads) {
 }
 
 TEST(LinearizabilityTest, RejectsLostUpdates) {
-  // Both were acknowledged before the reads, which see the first alone, or first one and then the
-  // other.
+  // Both writes were acknowledged before the reads.  The reads see only the first write, or first
+  // one write and then the other.
   const Calls writes = {Write(0, 1, 4, {{0, 5}}), Write(1, 2, 3, {{0, 6}, {1, 7}})};
   Calls calls = writes;
   calls.push_back(Read(2, 5, 6, {{0, 5}}));
@@ -81,13 +81,13 @@ TEST(LinearizabilityTest, RejectsTornBatches) {
   EXPECT_TRUE(IsLinearizable({batch, Read(1, 2, 3, {{0, 5}, {1, 6}})}));
   EXPECT_FALSE(IsLinearizable({batch, Read(1, 2, 3, {{0, 5}, {1, kAbsent}})}));
   EXPECT_FALSE(IsLinearizable({batch, Read(1, 2, 3, {{0, kAbsent}, {1, 6}})}));
-  // Also by reads of one key each, of which one is over when the other begins.
+  // Also with two reads of one key each, where the first returns before the second begins.
   EXPECT_TRUE(IsLinearizable({batch, Read(1, 2, 3, {{0, kAbsent}}), Read(1, 4, 5, {{1, 6}})}));
   EXPECT_FALSE(IsLinearizable({batch, Read(1, 2, 3, {{0, 5}}), Read(1, 4, 5, {{1, kAbsent}})}));
 }
 
 TEST(LinearizabilityTest, RejectsTornSnapshots) {
-  // The first write was there before the second one began.
+  // The first write returned before the second one began.
   const Calls writes = {Write(0, 1, 2, {{0, 5}}), Write(0, 4, 5, {{1, 6}})};
   const auto with = [&](Entries found) {
     Calls calls = writes;
@@ -117,7 +117,7 @@ TEST(LinearizabilityTest, RejectsReadersThatDisagreeOnTheOrder) {
   EXPECT_TRUE(IsLinearizable(with({5, kAbsent}, {5, 6})));
   EXPECT_TRUE(IsLinearizable(with({5, 6}, {kAbsent, 6})));
   EXPECT_FALSE(IsLinearizable(with({5, kAbsent}, {kAbsent, 6})));
-  // The same of reads of one key each.
+  // The same with reads of one key each.
   const Calls single = {Write(0, 1, 20, {{0, 5}}), Write(1, 2, 21, {{1, 6}}),
                         Read(2, 3, 4, {{0, 5}}),   Read(2, 5, 6, {{1, kAbsent}}),
                         Read(3, 7, 8, {{1, 6}}),   Read(3, 9, 10, {{0, kAbsent}})};
@@ -143,7 +143,7 @@ TEST(LinearizabilityTest, GivesUpOnTooManyOrders) {
   EXPECT_EQ(Judge(calls, kNothing, 1000).positions, 1000u);
 }
 
-// --- against another checker, which tries all orders and remembers nothing ---
+// --- compared with another checker, which tries all orders and has no memory of positions ---
 
 bool HasAnOrder(const Calls& calls, std::vector<bool>* done, const std::vector<uint64_t>& values) {
   bool any_left = false;
@@ -169,7 +169,7 @@ bool HasAnOrder(const Calls& calls, std::vector<bool>* done, const std::vector<u
   return !any_left;
 }
 
-// Reads find anything that was ever written.
+// Reads return any value that is ever written.
 Calls AnyCalls(lsm::Dice* dice) {
   Calls calls(3 + dice->Roll(5));
   std::vector<size_t> moments(2 * calls.size());

@@ -26,7 +26,7 @@ namespace {
 using lsm::Concat;
 using lsm::ReadableCount;
 
-// Text that only a job without findings may print.
+// `text`, which only a job without findings may print, or nothing.
 std::string IfSound(const std::string& finding, const std::string& text) {
   return finding.empty() ? text : "";
 }
@@ -35,14 +35,15 @@ std::string Workloads(uint64_t count) {
   return Concat(ReadableCount(count), count == 1 ? " workload" : " workloads");
 }
 
-// Without peers their job fails, so that its absence is noticed.
+// Without RocksDB and LevelDB the job that needs them fails, so that their absence is noticed.
 #ifdef TRELLIS_HAS_PEERS
 constexpr bool kHasPeers = true;
 #else
 constexpr bool kHasPeers = false;
 #endif
 
-// Seeds of one job must not be those that the next run of it begins with.
+// The trials of a run have the seeds `seed` * kSeedStride + 0, 1, 2, …, so that no two runs share a
+// trial.
 constexpr uint64_t kSeedStride = 1'000'003;
 
 JobResult RunCrashes(uint64_t seed, uint64_t amount) {
@@ -55,10 +56,10 @@ JobResult RunCrashes(uint64_t seed, uint64_t amount) {
     // These fill memtables, so that there are several logs at a time.
     if (workloads % 4 >= 2) options.shape.large_value_bytes = 30'000;
     options.shape.copies = workloads % 8 == 4 || workloads % 8 == 5;
-    options.shape.wide = workloads % 8 == 6;  // makes many images, so it comes late
+    options.shape.wide = workloads % 8 == 6;  // makes many images, so it is used late
     options.has_reserve = workloads % 8 >= 6;
     options.images_max = amount - result.amount;
-    // With little to do, many workloads are looked at superficially.
+    // With a small amount, tries few images of each workload rather than few workloads.
     options.limits.one_in = amount < 500'000 ? 200 : 8;
     const CrashReport report = CrashEverywhere(options);
     ++workloads;
@@ -73,7 +74,8 @@ JobResult RunCrashes(uint64_t seed, uint64_t amount) {
   return result;
 }
 
-// As many workloads as it takes, in each of which something fails: `fail(workload, runs_max)`.
+// Runs as many workloads as it takes.  `fail(workload, runs_max)` runs one in which something
+// fails.
 template <typename Fail>
 JobResult RunTrials(uint64_t amount, const char* with, const char* places, const Fail& fail) {
   TrialReport sum;
@@ -98,7 +100,8 @@ JobResult RunTrials(uint64_t amount, const char* with, const char* places, const
   return {sum.runs, figures, sum.finding};
 }
 
-// With copies in every second one, logs apart in every second one, large values in every fourth.
+// Every second workload has copies, every second has its logs in a directory of their own, and
+// every fourth has large values.
 FaultOptions FaultsIn(uint64_t workload, uint64_t seed) {
   FaultOptions options;
   options.seed = seed * kSeedStride + workload;
@@ -123,7 +126,8 @@ JobResult RunSpace(uint64_t seed, uint64_t amount) {
                      FaultOptions options = FaultsIn(workload, seed);
                      options.runs_max = std::min(runs_max, amount / 4 + 1);
                      options.has_reserve = workload % 2 == 1;
-                     // A short one, so that disks of all its sizes are tried if much is.
+                     // The first workload is short, so that a large amount tries every size of the
+                     // disk.
                      if (workload == 0) {
                        options.shape.steps = 20;
                        if (amount >= 10'000) options.runs_max = runs_max;
@@ -132,7 +136,8 @@ JobResult RunSpace(uint64_t seed, uint64_t amount) {
                    });
 }
 
-// By a flush and by a compaction, of which one has its logs apart.
+// Rotations by a flush and by a compaction; one of the two has its logs in a directory of their
+// own.
 JobResult RunRotation(uint64_t seed, uint64_t amount) {
   RotationReport sum;
   for (const bool by_compaction : {false, true}) {
@@ -209,7 +214,7 @@ JobResult RunDamage(uint64_t seed, uint64_t amount) {
 
 // Repairs stores of all forms.
 JobResult RunRepairs(uint64_t seed, uint64_t amount) {
-  // The number of damages per store, roughly.
+  // The approximate number of damages per store.
   constexpr uint64_t kDamages = 170'000;
   RepairsReport sum;
   const uint64_t one_in = std::max<uint64_t>(kDamages * kStoreForms / amount, 1);
@@ -308,7 +313,8 @@ JobResult RunDifferential([[maybe_unused]] uint64_t seed, [[maybe_unused]] uint6
 
 JobResult RunHistories(uint64_t seed, uint64_t amount) {
   HistoryReport report = CheckHistories(seed, amount);
-  // One in many may have too many orders to try; more, and the job says too little.
+  // Up to one history in 1000 may have too many orders to try.  More would make the result
+  // meaningless.
   if (report.finding.empty() && report.undecided > report.histories / 1000)
     report.finding = Concat(report.undecided, " histories have too many orders to try");
   return {report.histories,

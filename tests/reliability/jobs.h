@@ -1,5 +1,5 @@
-// The jobs of the reliability programme, each of which does one thing to stores over and over and
-// says what it found.  One seed replays what a job does.
+// The jobs of the reliability programme.  Each job repeats one kind of trial on many stores and
+// reports what it found.  The same seed repeats the same trials.
 #ifndef TRELLIS_TESTS_RELIABILITY_JOBS_H_
 #define TRELLIS_TESTS_RELIABILITY_JOBS_H_
 
@@ -11,22 +11,23 @@
 namespace reliability {
 
 struct JobResult {
-  uint64_t amount = 0;  // of what the job counts in
+  uint64_t amount = 0;  // in the job's unit
   std::string figures;  // "1,000,000 distinct images, 52,101 of them …"
   std::string finding;  // what went wrong, or empty
-  // Whether it was ended for that (ApartOptions::seconds_max), which is then the finding.
+  // The job was ended because it exceeded ApartOptions::seconds_max; `finding` says so.
   bool out_of_time = false;
 };
 
 struct Job {
   const char* name;
   const char* unit;
-  const char* text;  // what it does, in a line
-  // Does about `amount` of its units, from this seed on.
+  const char* text;  // describes the job in one line
+  // Does about `amount` units of work, with this seed and the following ones.
   JobResult (*run)(uint64_t seed, uint64_t amount);
-  uint64_t amount_in_ci;        // 0: left to soaks
-  uint64_t amount_in_soak;      // a round
-  uint64_t amount_for_mutants;  // enough to catch what it can catch; 0: nothing that others do not
+  uint64_t amount_in_ci;    // 0: runs only in soaks
+  uint64_t amount_in_soak;  // per round
+  // Enough to catch every seeded bug that it can catch.  0: it catches none that other jobs miss.
+  uint64_t amount_for_mutants;
 };
 
 const std::vector<Job>& AllJobs();

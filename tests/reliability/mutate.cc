@@ -1,10 +1,9 @@
-// Makes copies of sources with bugs seeded into them, each behind a switch that is read at run
-// time.
+// Copies sources and seeds bugs into the copies.  Each bug has a switch that is read at run time.
 //
 //   mutate SOURCE_ROOT TARGET_ROOT CATALOG ...
 //
-// writes TARGET_ROOT/lsm/log/log_writer.cc and so on, and
-// TARGET_ROOT/tests/reliability/mutants.inc, the list of all.  Catalogs are made of lines:
+// writes TARGET_ROOT/lsm/log/log_writer.cc and so on, and the list of all bugs,
+// TARGET_ROOT/tests/reliability/mutants.inc.  A catalog consists of these lines:
 //
 //   # a remark
 //   mutant NAME JOB TEXT   declares one, the job that should catch it first, and what it does
@@ -12,10 +11,10 @@
 //   - a line               the code of these lines, which must stand there exactly once,
 //   + a line               becomes these, in which MUTANT(NAME) is true if that one is on
 //
-// Code is compared token by token, so that a quote survives a source that is laid out again: white
-// space and line breaks do not count, nor where a long string is split.  Words of comments count
-// only if the quote has some.  A quote that matches nothing, or two places, is an error that names
-// it: the catalog keeps up with the sources.
+// Code is compared token by token, so that a quote survives reformatting.  White space, line breaks
+// and the places where a long string is split do not count.  Words of comments count only if the
+// quote has some.  A quote that matches no place, or two places, is an error that names it.  So a
+// catalog cannot become stale unnoticed.
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
@@ -44,7 +43,8 @@ std::string ReadAll(const std::string& path) {
   return bytes.str();
 }
 
-// A piece of code that no layout divides.  `text` of a string is what stands between its quotes.
+// A piece of code that reformatting does not divide.  `text` of a string is the text between its
+// quotes.
 struct Token {
   enum class Kind { kCode, kString, kComment } kind;
   std::string text;
@@ -55,8 +55,8 @@ struct Token {
   }
 };
 
-// Divides C++ into tokens.  Each character that is part of no word, number, string or comment is
-// one.
+// Divides C++ into tokens.  A character outside of words, numbers, strings and comments is a token
+// of its own.
 class Tokenizer {
  public:
   explicit Tokenizer(std::string_view source) : source_(source) {}
@@ -101,7 +101,7 @@ class Tokenizer {
     at_ = end;
   }
 
-  // One token for each word: a comment is filled again when it is laid out.
+  // One token for each word, because reformatting refills comments.
   void AddComment(size_t from, size_t end) {
     for (at_ = from + 2; at_ < end;) {
       size_t word_end = at_;
@@ -114,7 +114,7 @@ class Tokenizer {
     if (StartsWith("*/")) at_ += 2;
   }
 
-  // Where the string or character ends that begins here.
+  // The end of the string or character literal that begins here.
   size_t EndOfQuoted() const {
     size_t end = at_ + 1;
     while (end < source_.size() && source_[end] != source_[at_])
@@ -174,7 +174,7 @@ class Catalog {
       const bool is_before = line.starts_with("- "), is_after = line.starts_with("+ ");
       if (is_before || is_after) {
         if (edits == nullptr) Die(at + ": no `edit FILE` before it");
-        // A line to be replaced behind one that replaces begins another edit of the same file.
+        // A `-` line after a `+` line begins another edit of the same file.
         if (!open || (is_before && !edits->back().after.empty())) edits->push_back({at, {}, {}});
         open = true;
         (is_before ? edits->back().before : edits->back().after).push_back(line.substr(2));
@@ -227,7 +227,7 @@ class Catalog {
   std::string list_;
 };
 
-// A source and its tokens: all, and those that are not of comments.
+// A source with all its tokens, and with its tokens outside of comments.
 class Source {
  public:
   explicit Source(const std::string& path)
@@ -239,7 +239,8 @@ class Source {
     size_t from, to;
   };
 
-  // The only place that has the edit's tokens; none, with a message, if it is not the only one.
+  // The only place that matches the edit's tokens.  Prints a message and returns nullopt unless
+  // exactly one place does.
   std::optional<Place> FindOnce(const Edit& edit) const {
     const std::string quote = Joined(edit.before);
     const std::vector<Token> wanted = Tokenizer(quote).All();
@@ -276,8 +277,8 @@ class Source {
   std::vector<Token> tokens_, code_;
 };
 
-// `source` with all edits, each of which is looked for in what was there before all; none, after
-// messages, if some quote is not there once.
+// `source` with all edits applied.  Each edit is looked up in the original source.  Prints messages
+// and returns nullopt if a quote does not match exactly one place.
 std::optional<std::string> Changed(const std::string& file, const Source& source,
                                    const std::vector<Edit>& edits, Catalog* catalog) {
   std::map<size_t, std::pair<size_t, const Edit*>> places;

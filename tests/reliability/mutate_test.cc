@@ -1,4 +1,5 @@
-// The program that seeds bugs: a quote is found however its source is laid out, and only once.
+// The program that seeds bugs: a quote matches its source in any layout, and must match exactly
+// once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +20,7 @@ using testing::HasSubstr;
 
 class MutateTest : public testing::Test {
  protected:
-  // Seeds `edits` into `source`: the copy, or what the program says when it fails.
+  // Seeds `edits` into `source`.  Returns the copy, or the program's messages if it fails.
   std::string Mutate(const std::string& source, const std::string& edits) {
     std::filesystem::create_directory(scratch_.path_of("from"));
     std::ofstream(scratch_.path_of("from/a.cc")) << source;
@@ -32,7 +33,7 @@ class MutateTest : public testing::Test {
     return testing_support::ReadFile(scratch_.path_of("to/a.cc"));
   }
 
-  // The same without the lines that no source has.
+  // The same without the lines that the program adds.
   std::string Code(const std::string& source, const std::string& edits) {
     std::istringstream lines(Mutate(source, edits));
     std::string code;

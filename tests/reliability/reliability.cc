@@ -9,8 +9,8 @@
 //
 // `without JOB...` at the end omits jobs.
 //
-// Runs two jobs at a time, and prints a line for each.  The exit code is 1 if a job found anything,
-// 2 for wrong usage.
+// Runs two jobs at a time and prints a line for each.  The exit code is 1 if a job found anything,
+// and 2 for wrong usage.
 #include <algorithm>
 #include <charconv>
 #include <chrono>

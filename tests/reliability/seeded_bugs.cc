@@ -1,11 +1,10 @@
-// Shows that the jobs can find what they look for: runs them on a store into which bugs were seeded
-// (mutants.txt), one switched on at a time.
+// Shows that the jobs can find bugs: runs them on a store into which bugs were seeded
+// (mutants.txt), with one bug switched on at a time.
 //
-//   seeded_bugs            all of them, and first none
-//   seeded_bugs NAME ...   these
+//   seeded_bugs            runs without a bug, then with each of the bugs
+//   seeded_bugs NAME ...   runs with each of these bugs
 //
-// Exits with 1 if one was not caught,
-// or if something was found where none was on.
+// Exits with 1 if a bug was not caught, or if a job found something without a bug.
 #include <cstdio>
 #include <cstring>
 #include <set>
@@ -40,7 +39,8 @@ void SwitchOn(const Task& task) {
   shortens_findings = false;
 }
 
-// Calls `found(task, finding)` with the first line of what is found, for those that find something.
+// Runs the tasks.  Calls `found(task, finding)` for each task with a finding, with the finding's
+// first line.
 template <typename Found>
 void Look(const std::vector<Task>& tasks, const Found& found) {
   ApartOptions options;
@@ -48,7 +48,7 @@ void Look(const std::vector<Task>& tasks, const Found& found) {
   options.prepare = SwitchOn;
   RunApart(tasks, options, [&](const Task& task, const JobResult& result, double) {
     if (result.finding.empty()) return;
-    // On a slow machine any bug would be caught so.
+    // A timeout does not count: on a slow machine every bug would cause one.
     if (result.out_of_time) {
       std::printf("%-12s %-34s took longer than %u s, which says nothing\n", task.job->name,
                   task.mutant == 0 ? "no bug" : kMutants[task.mutant - 1].name, kSecondsMax);
@@ -58,7 +58,7 @@ void Look(const std::vector<Task>& tasks, const Found& found) {
   });
 }
 
-// Those of the bugs that it does not catch, in their order.
+// Runs the tasks and returns the mutants that no task caught, in their order.
 std::vector<int> LookFor(const std::vector<Task>& tasks, const std::vector<int>& mutants) {
   std::set<int> caught;
   Look(tasks, [&](const Task& task, const std::string& finding) {
@@ -76,7 +76,8 @@ std::vector<int> LookFor(const std::vector<Task>& tasks, const std::vector<int>&
 
 Task TaskOf(const Job& job, int mutant) { return {&job, 1, job.amount_for_mutants, mutant}; }
 
-// The numbers of those that are named; of all if none is; none if there is no such.
+// The numbers of the bugs that the arguments name, or of all bugs without arguments.  Empty if a
+// name is unknown.
 std::vector<int> Chosen(int argc, char** argv) {
   std::vector<int> chosen;
   for (int i = 1; i <= static_cast<int>(std::size(kMutants)); ++i) {
@@ -89,8 +90,8 @@ std::vector<int> Chosen(int argc, char** argv) {
   return chosen;
 }
 
-// True if the jobs find nothing without a bug.  A quarter of the amounts shows that the copies of
-// the sources are sound; the programme itself does more on the original sources.
+// True if the jobs find nothing without a bug.  A quarter of the amounts suffices to show that the
+// copies of the sources are sound, because the programme itself runs on the original sources.
 bool FindNothing() {
   bool sound = true;
   std::vector<Task> tasks;
@@ -113,7 +114,7 @@ int Main(int argc, char** argv) {
     return 2;
   }
   const bool sound = argc > 1 || FindNothing();
-  // By the job that should catch it, then by whichever does.
+  // First each bug with the job that should catch it, then the remaining bugs with all jobs.
   std::vector<Task> tasks;
   for (const int mutant : chosen) {
     if (const Job* const job = FindJob(kMutants[mutant - 1].job))

@@ -16,7 +16,7 @@ Child::Child(const std::function<void(int pipe)>& life) {
   pid_ = ::fork();
   if (pid_ == 0) {
     ::close(ends[0]);
-    // Before the question: had the parent ended earlier, no signal would come.
+    // Set before the check for the parent's end: if the parent ended earlier, no signal would come.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(2);
     life(ends[1]);

@@ -8,25 +8,27 @@
 
 namespace reliability {
 
-// Outlives neither this nor the calling process, which has no other thread when it forks.
+// A forked process.  It ends with this object or with the calling process, whichever ends first.
+// REQUIRES: the calling process has no other thread when it forks.
 class Child {
  public:
-  // It lives `life`, which does not return, and is given the end of a pipe to write to.
+  // Forks a process that runs `life`, which must not return.  `pipe` is the end of a pipe to write
+  // to.
   explicit Child(const std::function<void(int pipe)>& life);
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // Whether it could be forked; otherwise errno says why not.
+  // True if the fork succeeded; otherwise errno has the reason.
   bool started() const { return started_; }
   int pipe() const { return pipe_; }  // to read from
 
   void Kill() const;
-  // How it ended, as waitpid says it.
+  // Waits for its end.  Returns the status of waitpid.
   int Wait();
 
-  // The calls that it has under way come to their end, and it does nothing more until it goes on.
-  // Or it has ended already.
+  // Stops the process until GoOn.  System calls in flight complete first.  Does nothing if the
+  // process has ended.
   void Pause();
   void GoOn() const;
 

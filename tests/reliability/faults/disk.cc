@@ -12,7 +12,7 @@
 namespace reliability {
 namespace {
 
-// Garbage that no program wrote; the same bytes for the same place.
+// Garbage that no program wrote.  The same place always gets the same bytes.
 void FillWithGarbage(std::string* bytes, uint64_t from, uint64_t to, uint64_t salt) {
   testing_support::SeededRandom random(salt ^ (from * 0x9e3779b97f4a7c15));
   uint64_t value = 0;
@@ -31,7 +31,7 @@ std::string ContentsAfter(const std::string& bytes, const Pending::Tail& pending
     const uint64_t from = std::max(sector, pending.durable_bytes);
     const uint64_t to = std::min<uint64_t>(sector + kSectorBytes, contents.size());
     if (from >= to) break;
-    // A sector that is durable in part had zeros after that, and is as it was.
+    // A partly durable sector keeps its old contents: the durable part, then zeros.
     if (loss.fates[i] == SectorFate::kZero || from > sector) {
       std::fill(contents.begin() + static_cast<int64_t>(from),
                 contents.begin() + static_cast<int64_t>(to), '\0');
@@ -112,7 +112,7 @@ void Disk::Change(Names* names, const Pending::Change& change) {
     case Event::kRemove:
       names->erase(change.name);
       break;
-    default:  // Where the file's creation was lost, the rename brings it.
+    default:  // If the file's creation was lost, the rename creates it.
       names->erase(change.name);
       (*names)[change.to] = change.file;
   }
@@ -191,7 +191,7 @@ Pending Disk::pending() const {
     pending.changes.insert(pending.changes.end(), folder.changes.begin(), folder.changes.end());
   std::sort(pending.changes.begin(), pending.changes.end(),
             [](const auto& a, const auto& b) { return a.event < b.event; });
-  // Bytes of files that have no name, and can get none back, are of no interest.
+  // Skips the bytes of files that have no name and cannot get one back.
   std::set<uint32_t> named;
   for (const Folder& folder : folders_) {
     for (const Names* names : {&folder.durable, &folder.now}) {
@@ -217,7 +217,7 @@ Image Disk::After(const Pending& pending, const Loss& loss) const {
   for (size_t i = 0; i < folders_.size(); ++i) {
     image.directories.push_back(folders_[i].path);
     for (const auto& [name, file] : names[i]) {
-      const uint32_t number = file;  // Clang's lambdas take no parts of a pair
+      const uint32_t number = file;  // in Clang, a lambda cannot capture a structured binding
       const auto tail = std::find_if(pending.tails.begin(), pending.tails.end(),
                                      [&](const auto& each) { return each.file == number; });
       const std::string& bytes = files_[number].bytes;
@@ -295,7 +295,7 @@ class Losses {
     return loss;
   }
 
-  // `kept(i)`: of the atoms, changes first, then the sectors of each tail.
+  // `kept(i)` tells whether atom i is kept.  Changes come first, then the sectors of each tail.
   template <typename Kept>
   Loss OfAtoms(const Kept& kept, Style style) const {
     Loss loss = Everything();
@@ -308,7 +308,7 @@ class Losses {
         if (kept(atom++)) {
           kept_end = std::min(tail.size_bytes, (tail.first_sector() + s + 1) * kSectorBytes);
         } else {
-          // A hole before what is kept reads as zeros.
+          // A hole before kept bytes reads as zeros.
           loss.tails[i].fates[s] =
               style == Style::kGarbage ? SectorFate::kGarbage : SectorFate::kZero;
         }
@@ -365,7 +365,7 @@ class Losses {
   void Samples() {
     for (size_t i = 0; i < limits_.samples && !stopped_; ++i) {
       if (!IsChosen()) continue;
-      // Some keep almost all, some almost nothing.
+      // Some subsets keep almost all atoms, others almost none.
       const uint64_t of_eight = 1 + random_.Next() % 7;
       Loss loss = OfAtoms([&](size_t) { return random_.Next() % 8 < of_eight; }, kStyles[i % 3]);
       for (size_t t = 0; t < loss.tails.size(); ++t) {
@@ -383,7 +383,7 @@ class Losses {
     }
   }
 
-  // The last append ends at any byte, with any of the changes.
+  // Cuts the last append at any byte, with any subset of the changes.
   void Cuts() {
     size_t last = pending_.tails.size();
     uint64_t event = 0;
@@ -404,7 +404,7 @@ class Losses {
         if (!IsChosen()) continue;
         Loss loss = Everything();
         loss.tails[last].size_bytes = from + cut;
-        // The newest of the changes, if there are more.
+        // If there are more changes, only the newest vary.
         for (size_t i = 0; i < changes; ++i)
           loss.changes_kept[pending_.changes.size() - 1 - i] = (mask >> i & 1) != 0;
         Visit(loss);

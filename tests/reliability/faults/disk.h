@@ -1,11 +1,14 @@
-// The disk of a machine that may crash at any moment: what is durable, what is not, and every image
-// that a crash may leave.
+// The disk of a machine that may crash at any moment.  Knows which data is durable, and makes every
+// image that a crash may leave.
 //
-// The model.  A file is a durable prefix and bytes behind it that were not synced.  Of those, each
-// sector of 512 bytes may be there, be zeros, or be anything; and the file may end anywhere behind
-// the durable prefix.  A directory is a durable set of names and the changes since its last sync
-// (created, renamed, removed), any subset of which may be lost.  A sector that holds the end of
-// what is durable keeps that part, and has the rest or zeros: disks write sectors whole.
+// The model:
+// - A file is a durable prefix, followed by bytes that were not synced.  After a crash, each
+//   512-byte sector of those bytes is kept, zero, or garbage.  The file may end anywhere after the
+//   durable prefix.
+// - A directory is a durable set of names and the changes since its last sync (created, renamed,
+//   removed).  A crash may lose any subset of these changes.
+// - The sector that holds the end of the durable prefix keeps its durable part.  Its other bytes
+//   are kept or zero, because disks write sectors whole.
 #ifndef TRELLIS_TESTS_RELIABILITY_FAULTS_DISK_H_
 #define TRELLIS_TESTS_RELIABILITY_FAULTS_DISK_H_
 
@@ -26,11 +29,12 @@ inline constexpr uint64_t kSectorBytes = 512;
 
 enum class SectorFate : uint8_t { kKept, kZero, kGarbage };
 
-// The losses of a crash.  Its lists are parallel to those of the Pending that it was made for.
+// The losses of a crash.  The lists are parallel to those of the Pending that the Loss was made
+// for.
 struct Loss {
   struct Tail {
-    uint64_t size_bytes = 0;        // where the file ends, at or behind its durable prefix
-    std::vector<SectorFate> fates;  // of the sectors that are not wholly durable
+    uint64_t size_bytes = 0;  // where the file ends, at or after the end of its durable prefix
+    std::vector<SectorFate> fates;  // of each sector that is not wholly durable
   };
   std::vector<bool> changes_kept;
   std::vector<Tail> tails;
@@ -66,7 +70,7 @@ struct Image {
   std::vector<std::string> directories;
   std::vector<std::pair<std::string, std::string>> files;  // ascending
 
-  // The image of these directories, as far as they exist.
+  // The image of those of these directories that exist.
   static Image Of(lsm::MemoryFileSystem& files, const std::vector<std::string>& directories);
 
   uint64_t Digest() const;
@@ -80,7 +84,7 @@ struct Image {
 class Disk {
  public:
   Disk() = default;
-  // All of it durable.
+  // The whole image is durable.
   explicit Disk(const Image& image);
 
   void Apply(const Event& event);
@@ -90,7 +94,7 @@ class Disk {
 
   Pending pending() const;
   Image After(const Pending& pending, const Loss& loss) const;
-  // As the machine sees it while it does not crash.
+  // The contents that the running machine sees.
   Image Now() const;
 
  private:
@@ -115,16 +119,17 @@ class Disk {
   std::vector<Folder> folders_;
 };
 
-// Limits how many losses of each kind are tried.  An atom is a change of a name, or a sector.
+// Limits the number of losses of each kind that are tried.  An atom is a change of a name, or a
+// sector.
 struct LossLimits {
-  // Up to this many atoms: every subset of them is lost.
+  // With up to this many atoms, every subset of them is lost.
   size_t atoms_for_all_subsets = 12;
-  // More atoms: each one is lost alone, and all others without it; up to this many atoms, each two,
-  // too.
+  // With more atoms, each atom is lost alone, and all atoms but each one.  With up to this many
+  // atoms, each pair is lost, too.
   size_t atoms_for_pairs = 64;
-  // More atoms: this many random subsets, too.
+  // With more than `atoms_for_all_subsets`, this many random subsets are lost, too.
   size_t samples = 4096;
-  // The last append is cut in at most this many places.
+  // The last append is cut at up to this many places.
   size_t cuts = 512;
   // Only one in this many subsets, samples and cuts is tried, chosen at random.
   uint64_t one_in = 1;

@@ -78,9 +78,10 @@ struct FaultyFiles::Shared {
   uint64_t room_bytes = ~uint64_t{0};
   uint64_t appended_bytes = 0, taken_bytes_max = 0;
   bool has_dropped = false;
-  std::map<std::string, uint64_t> sizes;  // of files; one with several names has it under the first
+  // The size of each file.  A file with several names is listed under the first.
+  std::map<std::string, uint64_t> sizes;
 
-  // How this call is to fail, if at all; counts it.
+  // Counts the call.  Returns how it must fail, if at all.
   std::optional<FaultKind> FailureOf(Operation operation, const std::string& path) {
     const uint64_t number = operations.size();
     operations.push_back(operation);
@@ -107,7 +108,7 @@ struct FaultyFiles::Shared {
     return taken;
   }
 
-  // The bytes that an append without space leaves: none, some or all.
+  // How many bytes an append leaves when the disk is full: none, some or all.
   size_t SomeOf(size_t bytes) const { return lsm::Dice(operations.size()).Roll(bytes + 1); }
 
   static absl::Status Error(FaultKind failure, Operation operation, const std::string& path) {
@@ -118,7 +119,7 @@ struct FaultyFiles::Shared {
                                               : absl::UnavailableError(message);
   }
 
-  // A call that is all or nothing.
+  // Makes a call that is done whole or not at all.
   template <typename Call>
   auto Do(Operation operation, const std::string& path, const Call& call) -> decltype(call()) {
     const std::optional<FaultKind> failure = FailureOf(operation, path);
@@ -194,7 +195,7 @@ class FaultyAppendFile final : public AppendFile {
       return Shared::Error(FaultKind::kSpace, Operation::kAllocate, path());
     });
   }
-  // Knows nothing of an earlier failure, as the kernel.
+  // Does not remember an earlier failure, like the kernel.
   absl::Status Sync() override {
     const std::optional<FaultKind> failure = shared_->FailureOf(Operation::kSyncFile, path());
     if (!failure) {
@@ -276,7 +277,7 @@ class FaultyDirectory final : public Directory {
     });
   }
   absl::Status Sync() override {
-    if (!sync_status_.ok()) return sync_status_;  // as file_system.h says
+    if (!sync_status_.ok()) return sync_status_;  // the contract of file_system.h
     if (const auto failure = shared_->FailureOf(Operation::kSyncDirectory, path())) {
       if (failure == FaultKind::kIoButDone) (void)inner_->Sync();
       drops_ = failure == FaultKind::kSyncDrops;
@@ -292,7 +293,7 @@ class FaultyDirectory final : public Directory {
     });
   }
   absl::Status ForgetFailedSync() override {
-    // All that its caller says that it does not rely on.
+    // Drops all names that the caller does not rely on.
     if (std::exchange(drops_, false)) shared_->inner->DropUnsyncedNames(path());
     const absl::Status own = std::exchange(sync_status_, absl::OkStatus());
     const absl::Status below = inner_->ForgetFailedSync();
@@ -303,7 +304,7 @@ class FaultyDirectory final : public Directory {
                              const std::function<void()>& before_swap) override {
     const std::string path = PathOf(name);
     return shared_->Do(Operation::kAtomicReplace, path, [&]() -> absl::Status {
-      // The old bytes take their room until the new ones are there.
+      // The old file takes space until the new one exists.
       const uint64_t taken = shared_->Taken(), room = shared_->room_bytes;
       if (bytes.size() > room - std::min(taken, room)) {
         shared_->CountFailure(Operation::kAtomicReplace, path);

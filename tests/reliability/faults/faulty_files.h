@@ -1,4 +1,4 @@
-// A file system on which a call fails, in every way in which such a call can.
+// A file system on which chosen calls fail, in every way in which such a call can fail.
 #ifndef TRELLIS_TESTS_RELIABILITY_FAULTS_FAULTY_FILES_H_
 #define TRELLIS_TESTS_RELIABILITY_FAULTS_FAULTY_FILES_H_
 
@@ -14,53 +14,54 @@
 
 namespace reliability {
 
-// How a call fails, and what it does nevertheless.
+// How a call fails, and what it still does.
 enum class FaultKind : uint8_t {
   kIo,           // EIO: nothing is done
-  kIoButDone,    // EIO, though it was done
-  kSpace,        // ENOSPC: some of an append is done
+  kIoButDone,    // EIO, but the call was done
+  kSpace,        // ENOSPC: part of an append is done
   kDescriptors,  // EMFILE
-  kShort,        // a read that ends too early, as if the file did
-  kSyncLies,     // EIO; what was to be synced stays in the cache, and later syncs of it say OK and
-                 // do nothing
-  kSyncDrops,    // EIO; what was to be synced is zeros from now on, and later syncs say OK; of a
-                 // directory, names stay as they are, and later syncs keep none that was pending
+  kShort,        // a read ends too early, as if the file did
+  // EIO.  The unsynced data stays in the cache; later syncs of it return OK and do nothing.
+  kSyncLies,
+  // EIO.  The unsynced bytes of a file become zeros.  The names of a directory stay, but those that
+  // were pending never become durable.  Later syncs return OK.
+  kSyncDrops,
 };
 inline constexpr FaultKind kFaultKinds[] = {
     FaultKind::kIo,    FaultKind::kIoButDone, FaultKind::kSpace,    FaultKind::kDescriptors,
     FaultKind::kShort, FaultKind::kSyncLies,  FaultKind::kSyncDrops};
 const char* NameOf(FaultKind kind);
 
-// Whether such a call can fail so.
+// True if this operation can fail in this way.
 bool CanFailSo(lsm::FileOperation operation, FaultKind kind);
 
-// Passes calls on to `inner`, which outlives it, numbers them, and lets those of [from, to) fail
-// that can fail in the given way.  For one thread.
+// Passes calls on to `inner`, which must outlive it, and numbers them.  The calls in [from, to)
+// fail if they can fail in the given way.  For one thread.
 class FaultyFiles final : public lsm::FileSystem {
  public:
   explicit FaultyFiles(lsm::MemoryFileSystem* inner);
   ~FaultyFiles() override;
 
   void FailCalls(FaultKind kind, uint64_t from, uint64_t to);
-  // The next call of this kind fails too.
+  // Also lets the next call of this operation fail.
   void FailNext(lsm::FileOperation operation, FaultKind kind);
-  void CancelNext();  // if it has not come
-  // As a disk of so many bytes: an append that does not fit is done as far as it fits, and fails
-  // with ENOSPC.  Names and replaced files (CURRENT) take nothing, and a file with several names
-  // gives its room back with the first.
+  void CancelNext();  // undoes FailNext, if that call has not come yet
+  // Behaves like a disk of this size.  An append that does not fit is done as far as it fits, and
+  // returns ENOSPC.  Names and replaced files (CURRENT) take no space.  A file with several names
+  // frees its space when the first name is removed.
   void LimitRoom(uint64_t bytes);
-  // No more fails, and there is room; but a sync that lies goes on lying.
+  // Ends all faults and LimitRoom, except that files whose sync lied keep lying.
   void Heal();
 
   uint64_t calls() const;
   // The kind of each call so far.
   const std::vector<lsm::FileOperation>& operations() const;
-  uint64_t appended_bytes() const;                     // those that did not fit too
-  uint64_t taken_bytes_max() const;                    // of room, at a time
-  uint64_t taken_bytes(std::string_view below) const;  // now, by files whose paths begin so
-  bool has_dropped() const;                            // bytes of a file
-  uint64_t failed() const;
-  uint64_t failed_writes() const;    // of them, to make, append to or sync a file
+  uint64_t appended_bytes() const;                     // including bytes that did not fit
+  uint64_t taken_bytes_max() const;                    // the most space in use at one time
+  uint64_t taken_bytes(std::string_view below) const;  // in use now by files with this path prefix
+  bool has_dropped() const;                            // a sync has dropped bytes of a file
+  uint64_t failed() const;                             // the number of calls that failed
+  uint64_t failed_writes() const;    // of these, calls that create, append to or sync a file
   std::string failed_first() const;  // "append /store/000004.log"
 
   absl::StatusOr<std::unique_ptr<lsm::Directory>> OpenDirectory(const std::string& path,

@@ -149,7 +149,7 @@ class Catalogue {
              });
     }
     if (level > 0) Record(table, "another run", Trace::kNone, [](Added* a) { a->table.run += 3; });
-    // The lie that no other figure refutes.
+    // A forgery that no other figure contradicts.
     Add(Concat(lsm::TableFileName(table), ": record and properties: largest narrower"),
         Trace::kVerified, [table, meta](StoreForger* forger) {
           const std::string narrower = Cut(meta.largest);
@@ -194,7 +194,7 @@ class Catalogue {
         });
   }
 
-  // Blocks whose keys are in order, one after the other in the wrong order.
+  // Two blocks in the wrong order, each with its keys in order.
   void BlocksOf(uint64_t table) {
     Add(Concat(lsm::TableFileName(table), ": blocks in the wrong order"), Trace::kVerified,
         [table](StoreForger* forger) {

@@ -1,4 +1,4 @@
-// Ways to forge a store: every checksum is right, and one thing contradicts another.
+// Ways to forge a store: every checksum is right, but two parts of the store contradict each other.
 #ifndef TRELLIS_TESTS_RELIABILITY_FAULTS_FORGERIES_H_
 #define TRELLIS_TESTS_RELIABILITY_FAULTS_FORGERIES_H_
 
@@ -14,10 +14,14 @@ namespace reliability {
 
 // The behaviour of a store that is opened without repair.
 enum class Trace : uint8_t {
-  kNamed,     // it does not open, or DB::Verify names the contradiction; no read is wrong
-  kVerified,  // the same, but a lookup may miss a key: only entries that it does not read tell
-  kHarmless,  // no read is wrong
-  kNone,      // it may give older values: only the order of sequences among levels is wrong
+  // The store does not open, or DB::Verify names the contradiction.  No read is wrong.
+  kNamed,
+  // The same, but a lookup may miss a key, because only entries that it does not read contradict.
+  kVerified,
+  // No read is wrong.
+  kHarmless,
+  // Reads may return older values, because only the order of sequences among levels is wrong.
+  kNone,
 };
 
 struct Forgery {
@@ -26,7 +30,8 @@ struct Forgery {
   std::function<void(lsm::StoreForger*)> apply;
 };
 
-// Every field of every table, of its record in the manifest, and of the manifest itself.
+// Forgeries of every field of every table, of the table's record in the manifest, and of the
+// manifest.
 std::vector<Forgery> ForgeriesOf(const lsm::ManifestState& state);
 
 }  // namespace reliability

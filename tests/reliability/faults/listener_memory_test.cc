@@ -1,4 +1,5 @@
-// Events that find no memory are lost; what they tell of goes on as it would without a listener.
+// Events that cannot be allocated are lost.  The work that they report goes on as without a
+// listener.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -24,7 +24,7 @@ class RecordingFile final : public AppendFile {
   absl::Status Append(std::string_view bytes) override {
     const uint64_t before = inner_->size_bytes();
     const absl::Status status = inner_->Append(bytes);
-    // Also the part of it that one that failed left behind.
+    // Also records the part that a failed append left.
     const uint64_t taken = inner_->size_bytes() - before;
     if (taken > 0) {
       shared_->journal.push_back(
@@ -80,8 +80,8 @@ class RecordingDirectory final : public lsm::ForwardingDirectory {
     if (status.ok()) Note({Event::kSyncDirectory, path(), {}, {}, {}});
     return status;
   }
-  // In the steps that it takes on POSIX, each of which a crash may follow; but other names do not
-  // become durable with it, for an object store would not make them so.
+  // Records the steps that POSIX takes, because a crash may follow each of them.  Other names do
+  // not become durable with this one: an object store would not make them durable.
   absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
                              std::optional<std::string_view> expected,
                              const std::function<void()>& before_swap) override {

@@ -1,4 +1,5 @@
-// A file system that writes down every change made through it, in order: what a crash may undo.
+// A file system that records every change made through it, in order.  A crash may undo these
+// changes.
 #ifndef TRELLIS_TESTS_RELIABILITY_FAULTS_RECORDER_H_
 #define TRELLIS_TESTS_RELIABILITY_FAULTS_RECORDER_H_
 
@@ -22,10 +23,10 @@ struct Event {
     kLink,           // name; to: the path of the other one
     kRemove,         // name
     kSyncDirectory,  //
-    kSyncName,       // name: survives a crash from now on, and no other does for it
+    kSyncName,       // name: becomes durable, but no other name does
   };
   Kind kind;
-  std::string directory;  // its path; of kAppend and kSyncFile empty
+  std::string directory;  // its path; empty for kAppend and kSyncFile
   std::string name;
   std::string to;
   std::string bytes;
@@ -35,11 +36,11 @@ const char* NameOf(Event::Kind kind);
 
 using Journal = std::vector<Event>;
 
-// Passes every call on to `inner`, which outlives it, and notes those that changed something.  For
-// one thread.
+// Passes every call on to `inner`, which must outlive it, and records those that changed something.
+// For one thread.
 class Recorder final : public lsm::FileSystem {
  public:
-  // Files that are there already get no numbers: nothing may be appended to them.
+  // Files that exist already get no numbers, so nothing may be appended to them.
   explicit Recorder(lsm::FileSystem* inner, uint32_t first_file = 0);
   ~Recorder() override;
 

@@ -1,5 +1,5 @@
-// The file system in memory, which the jobs enumerate, behaves like a real one: the same workload
-// makes the same changes to files in the same order on both.
+// The file system in memory, whose changes the jobs enumerate, behaves like a real one: the same
+// workload makes the same changes to files in the same order on both.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace {
 using lsm::Concat;
 using lsm::World;
 
-// Below this directory.
+// Moves the plan's paths below `root`.
 CopyPlan Below(const std::string& root, CopyPlan plan) {
   for (std::string* path :
        {&plan.copy.path, &plan.copy.logs_path, &plan.earlier, &plan.options.log_directory}) {
@@ -33,7 +33,7 @@ CopyPlan Below(const std::string& root, CopyPlan plan) {
   return plan;
 }
 
-// On one thread, by one seed, so that two runs do the same.
+// Runs on one thread and with one seed, so that two runs do the same.
 void Run(World& world, lsm::FileSystem* files, const std::string& root, bool logs_apart,
          const std::vector<Step>& steps) {
   const std::string path = root + "/store";
@@ -46,7 +46,7 @@ void Run(World& world, lsm::FileSystem* files, const std::string& root, bool log
   for (const Step& step : steps) {
     switch (step.kind) {
       case Step::kReopen:
-      case Step::kKill: {  // cannot be had without ending the process
+      case Step::kKill: {  // impossible without ending the process, so it closes the store
         db = nullptr;
         absl::StatusOr<std::unique_ptr<lsm::DB>> opened = lsm::DB::Open(path, options);
         ASSERT_OK(opened);
@@ -68,7 +68,7 @@ void Run(World& world, lsm::FileSystem* files, const std::string& root, bool log
   }
 }
 
-// Names are listed in any order, and what is not needed any more is removed as it is listed.
+// Directories list names in any order, and the store removes obsolete files in that order.
 void SortRemovals(std::vector<std::string>* changes) {
   const auto is_removal = [](const std::string& change) { return change.starts_with("unlink "); };
   for (auto from = changes->begin(); from != changes->end();) {
@@ -121,8 +121,8 @@ std::vector<std::string> ChangesInMemory(uint64_t seed, bool logs_apart,
 std::vector<std::string> ChangesOnPosix(uint64_t seed, bool logs_apart,
                                         const std::vector<Step>& steps) {
   const testing_support::ScratchDir scratch;
-  // The directory is there, so that making it, which the one in memory does in no time, is not
-  // seen.
+  // Creates the directory before, so that the trace does not show its creation: the file system in
+  // memory has no such call.
   EXPECT_OK(lsm::PosixFileSystem().OpenDirectory(scratch.path_of("store"), /*create=*/true));
   World world(seed);
   lsm::CallScript script;
@@ -136,7 +136,8 @@ std::vector<std::string> ChangesOnPosix(uint64_t seed, bool logs_apart,
                            name == "rename" || name == "unlink" || name == "link" ||
                            call == "fsync store" || call == "fsync logs" ||
                            call.starts_with("fsync copy");
-    // Every opening asks for the lock's file, and a swap for what an earlier one left behind.
+    // Each opening opens LOCK with O_CREAT, and each swap of CURRENT tries to remove an old
+    // temporary file.
     if (is_change && call != "create LOCK" && call != "unlink CURRENT.tmp") changes.push_back(call);
   }
   SortRemovals(&changes);
@@ -163,7 +164,7 @@ TEST(SameCallsTest, PosixMakesTheSameChangesAsMemory) {
         << (here == on_posix.end() ? "none" : *here) << " on POSIX, "
         << (there == in_memory.end() ? "none" : *there) << " in memory";
   }
-  EXPECT_GT(links, 5);  // of checkpoints, and of backups on earlier ones
+  EXPECT_GT(links, 5);  // by checkpoints, and by backups on earlier backups
 }
 
 }  // namespace

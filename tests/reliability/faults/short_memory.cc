@@ -11,7 +11,7 @@ namespace {
 
 constinit thread_local ShortMemory short_memory;
 
-// Null where there is none, or there shall be none.
+// Null if there is no memory, or if the allocation must fail.
 void* Allocate(std::size_t size, std::size_t alignment) {
   if (!short_memory.has_regions && alignment == lsm::BlockMemory::kRegionBytes) return nullptr;
   if (short_memory.in_store > 0) {
@@ -40,8 +40,8 @@ void TakeMemory() { ::operator delete(AllocateOrThrow(1, 1)); }
 
 }  // namespace reliability
 
-// ThreadSanitizer's own runtime replaces them already and takes no second: with it memory runs out
-// at TakeMemory alone.
+// ThreadSanitizer's runtime replaces these operators already, and there can be only one
+// replacement.  With it, only TakeMemory fails.
 #if defined(__SANITIZE_THREAD__)
 #define TRELLIS_OPERATOR_NEW_IS_TAKEN
 #elif defined(__has_feature)
@@ -54,7 +54,7 @@ void TakeMemory() { ::operator delete(AllocateOrThrow(1, 1)); }
 using reliability::Allocate;
 using reliability::AllocateOrThrow;
 
-// All that the standard lets a program replace.
+// All the operators that the standard allows a program to replace.
 void* operator new(std::size_t size) { return AllocateOrThrow(size, 1); }
 void* operator new[](std::size_t size) { return AllocateOrThrow(size, 1); }
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return Allocate(size, 1); }

@@ -1,9 +1,9 @@
-// Memory that runs out when it is told to: short_memory.cc replaces operator new of the executables
-// that it is linked into.
+// Memory that runs out at a chosen allocation.  short_memory.cc replaces operator new in the
+// executables that link it.
 //
-// Only what the store allocates may fail, not what its tests or the file system in memory do.  So
-// allocations count within InStore alone, and not within Spared in turn.  All of this is the
-// calling thread's own: one seed gives the same numbers.
+// Only allocations by the store may fail, not those by its tests or by the file system in memory.
+// So only allocations within InStore count, except those within Spared.  All state belongs to the
+// calling thread, so the same seed gives the same numbers.
 #ifndef TRELLIS_TESTS_RELIABILITY_FAULTS_SHORT_MEMORY_H_
 #define TRELLIS_TESTS_RELIABILITY_FAULTS_SHORT_MEMORY_H_
 
@@ -13,17 +13,17 @@
 namespace reliability {
 
 struct ShortMemory {
-  uint64_t count = 0;   // of the store's allocations so far
-  uint64_t failed = 0;  // of them
-  // These fail.
+  uint64_t count = 0;   // the store's allocations so far
+  uint64_t failed = 0;  // of these
+  // The allocations with the numbers [from, to) fail.
   uint64_t from = ~uint64_t{0}, to = ~uint64_t{0};
-  int in_store = 0;  // deeper than 0: they count
-  // Without, each piece of block memory (lsm/block/block_memory.h) is an allocation.
+  int in_store = 0;  // the depth of nested InStore calls; allocations count if it is not 0
+  // If false, each piece of block memory (lsm/block/block_memory.h) is an allocation.
   bool has_regions = true;
 
   static ShortMemory& OfThisThread();
 
-  // Those to come, from the given one on.
+  // Counts from the next allocation: `after` 0 is the next one.
   void FailOnce(uint64_t after) {
     from = count + after;
     to = from + 1;
@@ -35,10 +35,10 @@ struct ShortMemory {
   void Stop() { from = to = ~uint64_t{0}; }
 };
 
-// An allocation of the store's, which may fail.
+// Counts as an allocation by the store, so it may throw std::bad_alloc.
 void TakeMemory();
 
-// For as long as it stands, whatever is allocated is not the store's.
+// While it exists, allocations do not count as the store's.
 class Spared {
  public:
   Spared() : before_(std::exchange(ShortMemory::OfThisThread().in_store, 0)) {}

@@ -10,7 +10,7 @@
 namespace reliability {
 namespace {
 
-// The returned object is made outside of the store.
+// Makes the returned object outside of the store's accounting.
 template <typename Call>
 auto AtTheBorder(const Call& call) -> decltype(call()) {
   TakeMemory();
@@ -28,7 +28,7 @@ auto AtTheBorder(const Call& call) -> decltype(call()) {
   return result;
 }
 
-// Holds a handle, and lets go of it outside of the store.
+// Holds a handle and destroys it outside of the store's accounting.
 template <typename Handle>
 class Inner {
  public:
@@ -45,7 +45,7 @@ class Inner {
   std::unique_ptr<Handle> handle_;
 };
 
-// There is always something that lets go of the handle outside of the store.
+// At any time an owner exists that destroys the handle outside of the store's accounting.
 template <typename Wrapper, typename Handle>
 std::unique_ptr<Handle> Wrapped(std::unique_ptr<Handle> handle) {
   Inner<Handle> inner(std::move(handle));

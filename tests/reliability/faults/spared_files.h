@@ -1,5 +1,5 @@
-// A file system whose own memory never runs out, but at its border: before each call, and after it,
-// is a moment at which there is none, as if a file system had failed to say what it did.
+// A file system whose own allocations never fail.  But memory may run out right before each call
+// and right after it; the latter is like a file system that cannot return its result.
 #ifndef TRELLIS_TESTS_RELIABILITY_FAULTS_SPARED_FILES_H_
 #define TRELLIS_TESTS_RELIABILITY_FAULTS_SPARED_FILES_H_
 
@@ -11,7 +11,7 @@
 
 namespace reliability {
 
-// Passes calls on to `inner`, which outlives it.
+// Passes calls on to `inner`, which must outlive it.
 class SparedFiles final : public lsm::FileSystem {
  public:
   explicit SparedFiles(lsm::FileSystem* inner) : inner_(inner) {}

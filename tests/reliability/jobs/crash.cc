@@ -26,13 +26,13 @@ using Unsynced = lsm::MemoryFileSystem::Unsynced;
 
 constexpr char kPath[] = "/store";
 
-// One in this many recoveries is made twice, and the store is written to after it.
+// After one in this many recoveries, the machine crashes again, and once more after a write.
 constexpr uint64_t kAgainOneIn = 16;
 
 // At one in this many moments the process ends before the machine crashes.
 constexpr uint64_t kKillOneIn = 29;
 
-// Crashes of recoveries are looked at less closely than those of the workload.
+// Fewer images are tried for crashes of recoveries than for those of the workload.
 constexpr LossLimits kLimitsOfDoubles{
     .atoms_for_all_subsets = 3, .atoms_for_pairs = 0, .samples = 6, .cuts = 3, .one_in = 2};
 
@@ -48,14 +48,14 @@ lsm::Options OptionsOn(World& world, lsm::FileSystem* files, const CrashOptions&
   return options;
 }
 
-// The promises made after a number of changes to files.
+// The promises in force after a number of changes to files.
 struct Promise {
   uint64_t events = 0;
   size_t acknowledged = 0;  // survives the end of the process
   size_t durable = 0;       // survives a crash of the machine
 };
 
-// The workload, once, on a machine that does not crash.
+// Runs the workload once, on a machine that does not crash, and records what happens.
 class Witnessed {
  public:
   explicit Witnessed(const CrashOptions& options)
@@ -71,8 +71,8 @@ class Witnessed {
     return "";
   }
 
-  // A copy that was begun when so many events had been, was made after so many, began to be
-  // destroyed after so many, and was destroyed after so many.
+  // A copy, and the numbers of events after which it was begun (`from`), was finished (`to`), began
+  // to be destroyed (`going`), and was destroyed (`gone`).
   struct CopyEvents {
     uint64_t from = 0, to = 0, going = ~uint64_t{0}, gone = ~uint64_t{0};
     Copy copy;
@@ -81,7 +81,7 @@ class Witnessed {
 
   const Journal& journal() const { return recorder_.journal(); }
   const History& history() const { return history_; }
-  // The last one made before, or when, so many events had been.
+  // The promises in force after `events` events.
   const Promise& PromiseAt(uint64_t events) const {
     auto after = std::upper_bound(
         promises_.begin(), promises_.end(), events,
@@ -128,7 +128,7 @@ class Witnessed {
         break;
       }
       case Step::kKill:
-        world_.files->Restart(Unsynced::kKept);  // what the old process still tries fails
+        world_.files->Restart(Unsynced::kKept);  // calls of the old process fail from now on
         [[fallthrough]];
       case Step::kReopen: {
         db_ = nullptr;
@@ -140,7 +140,7 @@ class Witnessed {
         TRELLIS_ASSIGN_OR_RETURN(const size_t count, CountCommits(*db_, history_));
         if (count != history_.size())
           return absl::InternalError(Concat("has ", count, " of ", history_.size(), " commits"));
-        all_durable = true;  // who has seen it may rely on it
+        all_durable = true;  // a caller that has read the data may rely on it
         break;
       }
     }
@@ -149,7 +149,7 @@ class Witnessed {
     return absl::OkStatus();
   }
 
-  // With a reserve, so that compactions go in steps.
+  // If there is a reserve, the disk is full meanwhile, so that compactions work in steps.
   absl::Status CarryOnFullDisk(const Step& step) {
     if (options_.has_reserve) world_.files->SetFault(lsm::FullDisk(*world_.files));
     const absl::Status status = Carry(step, *db_);
@@ -158,7 +158,7 @@ class Witnessed {
   }
 
   const CrashOptions& options_;
-  uint64_t openings_ = 0;  // each in another style than the one before
+  uint64_t openings_ = 0;  // each opening uses the next style
   World world_;
   Recorder recorder_;
   History history_;
@@ -225,8 +225,8 @@ class Enumeration {
     return text;
   }
 
-  // Every image that a crash can leave of the disk.  Nothing lost is what the end of the process
-  // leaves: then more is promised.
+  // Checks every image that a crash can leave of the disk.  The image without losses is also what
+  // the end of the process leaves, so more is promised for it.
   void CheckMoment(const Disk& disk, size_t acknowledged, size_t durable, const LossLimits& limits,
                    uint64_t salt) {
     Check(disk.Now(), acknowledged, nullptr, nullptr);
@@ -275,7 +275,7 @@ class Enumeration {
     if (twice) {
       const std::string moment =
           std::exchange(moment_, Concat(moment_, ", and another of the recovery"));
-      // All that the first one found was on the disk.
+      // Everything that the first recovery found was on the disk.
       CrashRecovery(Disk(image), recorder.journal(), *count, *count, *count);
       moment_ = moment;
       return "";
@@ -284,8 +284,9 @@ class Enumeration {
     return Again(world, *std::move(db), *count);
   }
 
-  // Those that were made are there and whole, of this image or of one like it before; one that was
-  // under way is whole or not there; of one that was destroyed nothing is.
+  // Checks the copies in this image.  A finished copy must be whole.  An unfinished one must be
+  // whole or absent.  Nothing may be left of a destroyed one.  Skips copies that were checked
+  // before in an equal image.
   std::string ProblemOfCopies(const Image& image, uint64_t digest) {
     for (size_t i = 0; i < run_.copies().size(); ++i) {
       const Witnessed::CopyEvents& events = run_.copies()[i];
@@ -334,8 +335,9 @@ class Enumeration {
     return "";
   }
 
-  // `disk` as the recovery found it.  Until it is through, as much is promised as before (also to
-  // who only kills it); then all that it showed.
+  // Crashes a recovery after each of its changes.  `disk` is in the state that the recovery found.
+  // Before the recovery's last change the promises are as before, also for a mere kill.  After it,
+  // everything that the recovery showed is promised.
   void CrashRecovery(Disk disk, const Journal& journal, size_t acknowledged, size_t durable,
                      size_t found) {
     ++depth_;
@@ -348,14 +350,14 @@ class Enumeration {
     --depth_;
   }
 
-  // The process ends and another one opens the store, then the machine crashes: what the second
-  // process has read need not have been durable.
+  // The process ends, another one opens the store, then the machine crashes.  The second process
+  // may read data that was not durable yet; its recovery must make that data durable.
   void CheckKill(const Disk& disk, const Promise& promise) {
     World world(98, disk.Now().ToFiles());
     Recorder recorder(world.files.get(), disk.file_count());
     const absl::StatusOr<std::unique_ptr<lsm::DB>> db =
         lsm::DB::Open(kPath, OptionsOn(world, &recorder, options_, promise.acknowledged));
-    if (!db.ok()) return;  // the image where nothing is lost says so
+    if (!db.ok()) return;  // the image without losses reports this
     const absl::StatusOr<size_t> count = CountCommits(**db, run_.history());
     if (!count.ok()) return;
     const std::string moment = std::exchange(
@@ -371,7 +373,7 @@ class Enumeration {
   std::unordered_map<uint64_t, uint32_t> counts_;  // commits in the images of these digests
   // Checked copies: the copy, whether it was made, whether it is gone, and the digest of the image.
   std::set<std::tuple<size_t, bool, bool, uint64_t>> known_copies_;
-  uint64_t events_ = 0;  // of the workload, so far
+  uint64_t events_ = 0;  // events of the workload so far
   std::string moment_;
   int depth_ = 0;
 };

@@ -1,6 +1,7 @@
-// Crashes of the machine: a workload is run once and every change that it makes to files is written
-// down; then images that a crash could have left behind at each of these moments, as many of them
-// as the limits say, are recovered, and held against what had been promised at that moment.
+// Crashes of the machine.  Runs a workload once and records every change that it makes to files.
+// After each of these changes, makes images that a crash could have left there, as many as the
+// limits allow.  Recovers each image and checks it against the promises that the store had made by
+// then.
 #ifndef TRELLIS_TESTS_RELIABILITY_JOBS_CRASH_H_
 #define TRELLIS_TESTS_RELIABILITY_JOBS_CRASH_H_
 
@@ -17,21 +18,21 @@ namespace reliability {
 struct CrashOptions {
   uint64_t seed = 1;
   WorkloadShape shape;
-  bool logs_apart =
-      false;  // in a directory of their own, so that no sync of the tables' saves them
-  bool has_reserve = false;  // the smallest
+  // The logs are in a directory of their own, so that no sync of the tables' directory covers them.
+  bool logs_apart = false;
+  bool has_reserve = false;  // the smallest possible one
   LossLimits limits;
-  uint64_t images_max = ~uint64_t{0};  // stops after so many distinct ones
+  uint64_t images_max = ~uint64_t{0};  // stops after this many distinct images
   // The recovery of one in this many distinct images is crashed too, at each of its changes.
   uint64_t double_one_in = 2048;
 };
 
 struct CrashReport {
-  uint64_t moments = 0;   // changes to files, after each of which the machine crashed
-  uint64_t built = 0;     // images
-  uint64_t distinct = 0;  // of them, and recovered
-  uint64_t doubles = 0;   // of them, left by crashes of recoveries
-  std::string finding;    // what went wrong, with all that is needed to see it again; or empty
+  uint64_t moments = 0;   // changes to files; the machine crashed after each of them
+  uint64_t built = 0;     // images that were made
+  uint64_t distinct = 0;  // distinct images, all of which were recovered
+  uint64_t doubles = 0;   // distinct images that crashes of recoveries left
+  std::string finding;    // what went wrong and how to repeat it, or empty
 };
 
 CrashReport CrashEverywhere(const CrashOptions& options);

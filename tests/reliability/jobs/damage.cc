@@ -38,25 +38,29 @@ FileKind KindOf(const std::string& path) { return lsm::ParseFileName(NameIn(path
 
 // The ends that an opening may drop without an error: see lsm/design/log_tail.md.
 enum class Tail : uint8_t {
-  kShown,  // nothing, and it must show, even where no answer depends on it
-  kNone,   // nothing
-  kTorn,   // the end of a log that was not closed, if it looks like a write that a crash tore; the
-           // recovery report names it
-  kCut,    // the same, but the log may end with a whole record, so that nothing is left to be named
+  // Nothing.  The damage must be detected, even if no answer depends on it.
+  kShown,
+  // Nothing.
+  kNone,
+  // The end of a log that was not closed, if it looks like a write that a crash tore.  The recovery
+  // report must name it.
+  kTorn,
+  // The same, but the log may end with a whole record, so that the report has nothing to name.
+  kCut,
 };
 
-// The file that the error may name.  The error is DataLoss in any case: if it said a newer format,
-// a lock, or a failing disk, its reader would look in the wrong place.
+// The file that the error may name.  The error must be DataLoss in any case: an error that blames a
+// newer format, a lock or a failing disk would mislead its reader.
 enum class Naming : uint8_t {
   kDamaged,  // the damaged file, by its path, at the beginning of the message
   // The damaged file anywhere in the message; or, if that is a manifest, any file of the store.  A
-  // file that was swapped, lost, cut or overwritten may be right by itself and contradict others: a
-  // manifest without its last edits names files that are gone or have newer successors, and the
-  // later of two logs does not begin where the earlier one ends.
+  // file that was swapped, lost, cut or overwritten may be sound by itself but contradict others.
+  // For example, a manifest without its last edits names files that are gone or have newer
+  // successors; and the later of two logs does not begin where the earlier one ends.
   kLedAstray,
 };
 
-// One look at a damaged store, through everything that reads.
+// Inspects a damaged store with every kind of read.
 class Inspection {
  public:
   // `damaged`: the paths of the damaged files.  The report counts the outcomes.
@@ -70,7 +74,7 @@ class Inspection {
         report_(*report),
         world_(3, image.ToFiles()) {}
 
-  // The finding, or empty.
+  // Returns the finding, or an empty string.
   std::string Run() {
     lsm::Options options = specimen_.OptionsOn(world_);
     options.mode = mode_;
@@ -104,7 +108,7 @@ class Inspection {
     });
   }
 
-  // The fault of an error message, or empty.
+  // Returns what is wrong with an error, or an empty string.
   std::string ProblemOf(const absl::Status& error) const {
     if (!absl::IsDataLoss(error)) return Concat("not called damage: ", error.ToString());
     return IsNamed(lsm::MessageOf(error)) ? "" : Concat("unnamed: ", error.ToString());
@@ -152,7 +156,7 @@ class Inspection {
     Note(iterator->status());
   }
 
-  // `whole`: the entries end where it does.
+  // `whole`: the entries must also end where `place` does.
   template <typename Place>
   static bool IsBeginOf(const Entries& entries, Place place, const Place& end, bool whole) {
     for (const auto& [key, value] : entries) {
@@ -162,7 +166,8 @@ class Inspection {
     return !whole || place == end;
   }
 
-  // An opening leaves no damaged file, except tables.  No problem names a sound file.
+  // Once the store has opened, only tables may still be damaged.  No reported problem may name a
+  // sound file.
   void Verify() {
     if (tail_ != Tail::kShown ||
         std::none_of(damaged_.begin(), damaged_.end(),
@@ -178,7 +183,7 @@ class Inspection {
     ++report_.verified;
   }
 
-  // Some reads gave errors: a compaction must not drop what it cannot read.
+  // Some reads returned errors.  A compaction must not drop data that it cannot read.
   std::string Failed() {
     ++report_.not_read;
     if (mode_ == OpenMode::kReadOnly || report_.cases() % 3 != 0 || !db_->CompactRange().ok())
@@ -187,27 +192,27 @@ class Inspection {
     return count.ok() && *count == specimen_.history().size() ? "" : "a compaction lost something";
   }
 
-  // All reads gave answers.
+  // All reads returned answers.
   std::string Answered() {
     if (!std::equal(forward_.begin(), forward_.end(), backward_.rbegin(), backward_.rend()))
-      return "an iterator says one thing forward and another one backward";
+      return "an iterator shows different entries forward and backward";
     Contents walked(forward_.begin(), forward_.end());
     const bool shows_all = walked == specimen_.contents();
     const std::optional<size_t> count = specimen_.history().CountOf(DigestOf(walked));
     walked.erase("last");  // not looked up
-    if (walked != found_) return "an iterator says one thing, and Get another one";
+    if (walked != found_) return "an iterator and Get disagree";
     if (shows_all) {
       const bool is_filter = db_->GetStatistics().total.filters_damaged > 0;
       report_.filters += is_filter;
-      // A table's header answers nothing where the manifest tells the table's id.
+      // No answer depends on a table's header if the manifest has the table's id.
       return is_filter || tells_of_header_ || tail_ != Tail::kShown
                  ? ""
-                 : "all answers are right, and nobody tells of it";
+                 : "all answers are right, but the damage is not reported";
     }
-    if (!count) return "not what any number of commits leads to";
+    if (!count) return "the contents are not those after any number of commits";
     // The manifest knows that the log holds synced writes, so at least its first record must be
     // there.
-    if (*count <= specimen_.in_tables()) return "all that the log held is gone without a word";
+    if (*count <= specimen_.in_tables()) return "all writes of the log are gone without an error";
     if (tail_ == Tail::kTorn && db_->GetStatistics().recovery.dropped.empty())
       return "the recovery report does not name the end that was dropped";
     ++report_.torn;
@@ -300,7 +305,7 @@ class Damager {
     }
   }
 
-  // None if the second one begins after the end.
+  // Does nothing if the second bit lies after the end.
   void FlipPair(size_t i, size_t first, size_t second) {
     std::string& bytes = image_.files[i].second;
     if (second >= 8 * bytes.size()) return;
@@ -309,8 +314,8 @@ class Damager {
     };
     flip(first);
     flip(second);
-    // The last edit of a manifest may be taken for torn: no other file shows that it existed.  So
-    // may the last record of a log whose closed size the manifest does not have.
+    // The last edit of a manifest may be taken for a torn write, because no other file shows that
+    // it existed.  So may the last record of a log, unless the manifest has the log's closed size.
     const bool shows =
         KindOf(i) != FileKind::kManifest && (KindOf(i) != FileKind::kLog || specimen_.closed());
     Check(Concat(image_.files[i].first, ": bits ", first, " and ", second, " of ", 8 * bytes.size(),
@@ -321,13 +326,13 @@ class Damager {
     flip(second);
   }
 
-  // Nothing shows where a log ended that was not closed.  A manifest's last edits show only by the
-  // files that they lead to.
+  // Nothing shows where an unclosed log ended.  Only the files that a manifest's last edits lead to
+  // show that these edits existed.
   Tail TailOf(size_t i) const {
     return !specimen_.closed() && KindOf(i) == FileKind::kLog ? Tail::kTorn : Tail::kNone;
   }
 
-  // The same for damage that ends at `to`: bytes before the last record are not the tail.
+  // The same for damage that ends at `to`.  Bytes before the last record are not part of the tail.
   Tail TailOf(size_t i, size_t to) const {
     const size_t last = image_.files[i].second.rfind(lsm::kRecordMark);
     return last == std::string::npos || to <= last ? Tail::kNone : TailOf(i);
@@ -375,8 +380,8 @@ class Damager {
     return places;
   }
 
-  // Sound blocks in each other's place, in one table and in two.  Data blocks and index partitions
-  // show by their keys that they are in the wrong one; only a checksum tells that of filters.
+  // Swaps sound blocks within a table and between two tables.  The keys of data blocks and index
+  // partitions show that they are in the wrong place.  For filters only a checksum does.
   void SwapBlocks() {
     const std::vector<BlockPlace> places = Blocks();
     const Image whole = image_;
@@ -448,7 +453,7 @@ class Damager {
     }
   }
 
-  // A sector found again in another one's place: whole, or as far as the file reaches.
+  // A copy of a sector in the place of another one: whole, or as far as the file reaches.
   void StraySectors(size_t i) {
     const std::string bytes = image_.files[i].second;
     const size_t sectors = (bytes.size() + kSectorBytes - 1) / kSectorBytes;
@@ -467,7 +472,8 @@ class Damager {
     }
   }
 
-  // A sector of a log that was written in another one's place, and so is missing in its own.
+  // A sector of a log that was written in the place of another one, and so is missing in its own
+  // place.
   void MisdirectSectors(size_t i) {
     if (KindOf(i) != FileKind::kLog && KindOf(i) != FileKind::kManifest) return;
     const std::string bytes = image_.files[i].second;
@@ -515,7 +521,7 @@ class Damager {
     for (size_t i = 0; i < image_.files.size() && !Stopped(); ++i) {
       if (!IsOfInterest(i)) continue;
       const Image whole = image_;
-      // A file of the name stays, so that it can be named; empty, or gone.
+      // Tries an empty file of this name, which an error can name, and no file at all.
       image_.files[i].second.clear();
       Check(Concat(image_.files[i].first, ": emptied"), {i}, Tail::kNone, Naming::kLedAstray,
             &report_.files);

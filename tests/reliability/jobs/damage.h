@@ -1,6 +1,6 @@
-// Damage to the files of a store: every bit flipped, every truncation, sectors that are zeroed,
-// garbage or swapped, files that are swapped or missing.  Every answer afterwards is right, or an
-// error that names a file.
+// Damages the files of a store: flips every bit, truncates at every length, zeroes, overwrites and
+// swaps sectors, and swaps or removes files.  Every answer afterwards must be right, or an error
+// that names a file.
 #ifndef TRELLIS_TESTS_RELIABILITY_JOBS_DAMAGE_H_
 #define TRELLIS_TESTS_RELIABILITY_JOBS_DAMAGE_H_
 
@@ -14,26 +14,25 @@
 namespace reliability {
 
 struct DamageReport {
-  uint64_t flips = 0;  // of one bit or, by FlipPairs, of two
+  uint64_t flips = 0;  // of one bit or, by FlipPairs, of two bits
   uint64_t cuts = 0;
-  uint64_t sectors = 0;  // or blocks: overwritten, swapped or in another one's place
-  uint64_t files = 0;    // swapped, missing, another store's
-  // The outcomes; all other reads gave right answers.
+  uint64_t sectors = 0;  // sectors or blocks: overwritten, swapped or misplaced
+  uint64_t files = 0;    // files: swapped, missing, or another store's
+  // The outcomes.  In all other cases every answer was right.
   uint64_t not_opened = 0;
-  uint64_t not_read = 0;  // opened, and some reads fail
-  uint64_t filters = 0;   // right answers, and the statistics tell of a damaged filter
-  uint64_t torn = 0;      // taken for a write that a crash tore, where that cannot be told
-  uint64_t verified = 0;  // of which DB::Verify told, tables being open
+  uint64_t not_read = 0;  // opened, but some reads failed
+  uint64_t filters = 0;   // right answers; the statistics count a damaged filter
+  uint64_t torn = 0;      // taken for a torn write, which looks the same
+  uint64_t verified = 0;  // DB::Verify named the damage, with tables open
   std::string finding;
 
   uint64_t cases() const { return flips + cuts + sectors + files; }
 };
 
-// Damages the store that the seed makes: closed or killed, with or without compression, with its
-// logs in the same directory or in another.  Flips every bit, or one in `stride`, beginning where
-// the seed says.
-// With a `check`, each damaged image is given to that instead of to an inspection; it returns what
-// went wrong, or an empty string.
+// Damages the specimen of this seed: a store that was closed or killed, with or without
+// compression, with its logs in the same directory or in another.  Flips every bit, or one in
+// `stride` bits; the seed determines the first one.  If given, `check` is called with each damaged
+// image instead of an inspection.  It returns what went wrong, or an empty string.
 using DamageCheck = std::function<std::string(const Specimen& specimen, const Image& image)>;
 DamageReport DamageEverything(uint64_t seed, uint64_t stride, const DamageCheck& check = nullptr);
 

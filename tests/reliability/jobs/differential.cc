@@ -38,11 +38,11 @@ constexpr size_t kEpisodeActions = 20'000;
 constexpr size_t kReductionEffortMax = 150'000;
 constexpr size_t kIteratorsHeld = 3;
 constexpr size_t kSnapshotsHeld = 4;
-// In the place of a snapshot: none.
+// The index that stands for no snapshot.
 constexpr size_t kNow = kSnapshotsHeld;
 
-// As small as they can be, so that little data makes many tables; LevelDB slows writers down if it
-// has too many.
+// Small, so that little data makes many tables, but not smaller, because LevelDB slows writers down
+// if it has too many tables.
 constexpr size_t kPeerBufferBytes = 128 << 10;
 
 ActionWeights Weights() {
@@ -64,7 +64,7 @@ ActionWeights Weights() {
   return weights;
 }
 
-// All about an episode that its seed decides, but for its actions.
+// Everything about an episode that its seed determines, except its actions.
 struct Material {
   explicit Material(uint64_t seed_of_all)
       : seed(seed_of_all), keys(seed, 3000), values(seed, 80, 5000) {}
@@ -74,14 +74,14 @@ struct Material {
   const ValuePool values;
 };
 
-// --- one interface over the three ---
+// --- one interface for the three stores ---
 
-// Calls that are not here are made by none of them.  Snapshots and bounds as in lsm::ReadOptions.
+// The calls that all three stores have.  Snapshots and bounds work as in lsm::ReadOptions.
 class Store {
  public:
   virtual ~Store() = default;
   virtual absl::Status Open() = 0;
-  // Iterators are gone by then.
+  // REQUIRES: no iterators exist.
   virtual void Close() = 0;
   virtual absl::Status Write(const std::vector<Change>& changes) = 0;
   virtual absl::StatusOr<bool> Get(std::string_view key, size_t snapshot, std::string* value) = 0;
@@ -156,7 +156,7 @@ class TrellisStore final : public Store {
     return db_->CompactRange(from, to);
   }
 
-  // The others have threads for that.
+  // The other stores have threads for background work.
   void RunBackgroundJob() { scheduler_.Pause(0); }
   absl::Status RunBackgroundJobs() { return db_->WaitForBackgroundWork(); }
 
@@ -177,7 +177,7 @@ class TrellisStore final : public Store {
   std::unique_ptr<const lsm::Snapshot> snapshots_[kSnapshotsHeld];
 };
 
-// The part that both other stores share, which is most of it.  `Peer` names their types.
+// The code that LevelDB and RocksDB share.  `Peer` names the types of one of them.
 template <typename Peer>
 class PeerStore : public Store {
  public:
@@ -235,7 +235,7 @@ class PeerStore : public Store {
   const typename Peer::Held* snapshots_[kSnapshotsHeld] = {};
 };
 
-// LevelDB's iterators know no bounds and no SeekForPrev.
+// Adds bounds and SeekForPrev, which LevelDB's iterators lack.
 class LevelDbCursor final : public lsm::Iterator {
  public:
   LevelDbCursor(leveldb::DB* db, const leveldb::ReadOptions& options, OptionalKey lower,
@@ -309,7 +309,7 @@ struct LevelDb {
     options.compression = leveldb::kNoCompression;
     return options;
   }
-  // It cannot be told to.
+  // LevelDB has no call for a flush.
   static absl::Status Flush(leveldb::DB*) { return absl::OkStatus(); }
   static absl::Status Compact(leveldb::DB* db, const leveldb::Slice* from,
                               const leveldb::Slice* to) {
@@ -363,7 +363,7 @@ struct RocksDb {
     options.max_bytes_for_level_base = 4 * kPeerBufferBytes;
     options.compression = rocksdb::kNoCompression;
     options.info_log_level = rocksdb::FATAL_LEVEL;
-    // Work that would only take time.
+    // Turns off work that would only cost time.
     options.stats_dump_period_sec = 0;
     options.stats_persist_period_sec = 0;
     options.max_write_buffer_number = 8;
@@ -411,7 +411,7 @@ class Comparison {
   static constexpr size_t kStores = 3;
   static constexpr const char* kNames[kStores] = {"Trellis", "LevelDB", "RocksDB"};
 
-  // The same iterator of each store.
+  // Corresponding iterators, one of each store.
   using Iterators = std::array<std::unique_ptr<lsm::Iterator>, kStores>;
 
   void Make(Action::Kind kind, Draws& draws) {
@@ -459,12 +459,12 @@ class Comparison {
     }
   }
 
-  // --- telling what went wrong ---
+  // --- findings ---
 
   void Check(const char* name, const absl::Status& status) {
     if (!status.ok() && problem_.empty()) problem_ = Concat(name, " fails: ", status.ToString());
   }
-  // Only where words are asked for; `text` makes them.
+  // Appends `text()` to the current line, if the caller wants the lines.
   template <typename Text>
   void Say(const Text& text) {
     if (words_ != nullptr) words_->back() += text();
@@ -473,7 +473,7 @@ class Comparison {
   void ForEach(const Call& call) {
     for (size_t i = 0; i < kStores; ++i) Check(kNames[i], call(*stores_[i]));
   }
-  // `text(i)`: what the store says, which is not what all say.
+  // Reports that the stores disagree.  `text(i)` is the answer of store i.
   template <typename Text>
   void FailWith(const std::string& what, const Text& text) {
     if (!problem_.empty()) return;

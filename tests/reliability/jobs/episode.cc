@@ -26,7 +26,7 @@ constexpr char kStore[] = "/store";
 constexpr size_t kSnapshotsHeld = 4;
 constexpr size_t kIteratorsHeld = 3;
 
-// Actions on a store of its own, on a machine of its own.
+// Runs actions on a store of its own, on a machine of its own.
 class Episode {
  public:
   Episode(const Script& script, ModelReport* report, std::vector<std::string>* words)
@@ -45,14 +45,14 @@ class Episode {
     options_.environment.scheduler = &scheduler_;
     if (has_threads_) {
       options_.environment.scheduler = nullptr;  // the store's own
-    } else if (jobs_overlap_) {                  // jobs begin and end within others
+    } else if (jobs_overlap_) {                  // jobs may begin and end within other jobs
       options_.environment.clock = &yielding_clock_;
       options_.environment.scheduler = &overlapping_scheduler_;
     }
     options_.environment.random = &random_;
   }
 
-  // The index of the action at which something went wrong.
+  // Returns the index of the action at which something went wrong, if any.
   std::optional<size_t> Run(const std::vector<Action>& actions) {
     ++report_.configurations;
     Open();
@@ -68,7 +68,7 @@ class Episode {
       ++report_.operations;
       if (!problem_.empty()) return i;
     }
-    // So many lookups that some of them check the filters.
+    // Makes enough lookups that some of them check the filters.
     Draws draws(actions.size());
     for (int left = asks_often_ ? 70'000 : 0; left > 0 && problem_.empty(); --left) Get(draws);
     if (words_ != nullptr) words_->push_back("all keys, at the end");
@@ -125,7 +125,7 @@ class Episode {
         ++report_.reopenings;
         return OpenAfter(journal_.size(), draws);
       case Action::kKill:
-        files_.Restart(Unsynced::kKept);  // what the old process still tries fails
+        files_.Restart(Unsynced::kKept);  // calls of the old process fail from now on
         LetGo();
         ++report_.kills;
         return OpenAfter(journal_.size(), draws);
@@ -142,7 +142,7 @@ class Episode {
     }
   }
 
-  // --- telling what went wrong ---
+  // --- findings ---
 
   template <typename... Pieces>
   void Fail(const Pieces&... pieces) {
@@ -151,7 +151,7 @@ class Episode {
   void CheckOk(const absl::Status& status) {
     if (!status.ok()) Fail("fails: ", status.ToString());
   }
-  // Only where words are asked for; `text` makes them.
+  // Appends `text()` to the current line, if the caller wants the lines.
   template <typename Text>
   void Say(const Text& text) {
     if (words_ != nullptr) words_->back() += text();
@@ -170,12 +170,13 @@ class Episode {
   // --- writes ---
 
   State& MutableState() {
-    // A snapshot or an iterator keeps the one of before.
+    // A snapshot or an iterator keeps the old state.
     if (state_.use_count() > 1) state_ = std::make_shared<State>(*state_);
     return *state_;
   }
 
-  // The changes of an acknowledged write, or of one with an unknown outcome that may turn up.
+  // Applies the changes of an acknowledged write, or of a write of unknown outcome that may turn
+  // out to exist.
   void Apply(const std::vector<Change>& changes) {
     State& state = MutableState();
     ++commits_;
@@ -236,7 +237,7 @@ class Episode {
 
   // --- reads ---
 
-  // A snapshot's, or the newest.
+  // Draws the view of a snapshot, or the newest one.
   View AnyView(Draws& draws, lsm::ReadOptions* options) {
     options->fill_cache = !draws.OneIn(4);
     const uint32_t which = draws.Roll(2 * kSnapshotsHeld);
@@ -267,7 +268,7 @@ class Episode {
     }
   }
 
-  // A value, the key's rank, and what it should be for as long as it is held.
+  // A pinned value, the rank of its key, and the value that it must show as long as it is pinned.
   struct Pinned {
     lsm::PinnedValue value;
     uint32_t rank = 0;
@@ -346,10 +347,10 @@ class Episode {
     const uint64_t calls_before = files_.operation_count();
     walker.iterator = nullptr;
     if (!has_threads_ && files_.operation_count() != calls_before)
-      Fail("dropping an iterator touches files");
+      Fail("destroying an iterator calls the file system");
     walker.options = {};
     walker.view = AnyView(draws, &walker.options);
-    walker.view.snapshot = nullptr;  // an iterator keeps what it needs
+    walker.view.snapshot = nullptr;  // the iterator must not need the snapshot any more
     walker.bounds = AnyBounds(keys_, draws);
     walker.bounds.SetIn(keys_, &walker.options);
     walker.at = kNowhere;
@@ -421,29 +422,30 @@ class Episode {
     }
   }
 
-  // --- ends and beginnings ---
+  // --- closing and opening ---
 
   void Open(lsm::OpenMode mode = lsm::OpenMode::kOpenOrCreate) {
     options_.mode = mode;
     watch_ = std::make_shared<Watch>(files_, kStore);
-    if (!has_threads_) options_.listener = watch_;  // it is for one thread
+    if (!has_threads_) options_.listener = watch_;  // `watch_` is for one thread
     absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStore, options_);
     if (!db.ok()) return Fail("cannot be opened: ", db.status().ToString());
     db_ = *std::move(db);
     watch_->db = db_.get();
   }
 
-  // Repairs a sound store: no read may change.
+  // Repairs an undamaged store.  No read may change.
   void Repair(size_t least) {
     Say([] { return ", repaired"; });
     const absl::StatusOr<lsm::RepairReport> repaired = DB::Repair(kStore, options_);
     if (!repaired.ok()) return Fail("cannot be repaired: ", repaired.status().ToString());
-    // The repair names data that a crash of the machine tore.
+    // After a crash of the machine, the repair may name torn data.
     if (least == journal_.size() && !repaired->left_out.empty())
       Fail("a repair leaves out ", repaired->left_out.front());
   }
 
-  // All options may change at an opening, except the place of the logs and the hash of the filters.
+  // All options may change when the store is opened, except the directory of the logs and the hash
+  // of the filters.
   void ChangeOptions(Draws& draws) {
     lsm::Options options = AnyOptions(draws);
     options.log_directory = options_.log_directory;
@@ -469,7 +471,7 @@ class Episode {
     db_ = nullptr;
   }
 
-  // `least`: of the journal, how much must be there.  All that is there then is durable.
+  // `least`: how many commits of the journal must exist.  All that exist then are durable.
   void OpenAfter(size_t least, Draws& draws) {
     if (!problem_.empty()) return;
     if (draws.OneIn(2)) EndFullDisk();
@@ -479,7 +481,7 @@ class Episode {
       Say([] { return ", first for reading only"; });
       Open(lsm::OpenMode::kReadOnly);
       Settle(least);
-      // Lookups go another way there: through the logs' memtables.
+      // In a read-only store lookups take another path, through the memtables of the logs.
       for (int left = 200; left > 0 && problem_.empty(); --left) Get(draws);
       LetGo();
       least = journal_.size();
@@ -490,8 +492,8 @@ class Episode {
     journal_.clear();
   }
 
-  // Finds out which prefix of the commits is there, the longest that it can be, and takes it for
-  // what the store should hold.
+  // Finds the longest prefix of the commits that leads to the store's contents.  These become the
+  // expected contents.
   void Settle(size_t least) {
     if (!problem_.empty()) return;
     ScanAll({nullptr, state_}, {}, /*forward=*/true);
@@ -535,7 +537,8 @@ class Episode {
 
   // --- a full disk ---
 
-  // For some actions from now on.  What the store had not done yet, it then does with little space.
+  // The disk stays full for some actions.  Background work that is due must then cope with little
+  // space.
   void BeginFullDisk(Draws& draws) {
     if (full_left_ > 0) return;
     full_left_ = 1 + draws.Roll(150);
@@ -552,7 +555,7 @@ class Episode {
     if (db_ != nullptr) CheckOk(db_->GetFailure());
   }
 
-  // Whether the write is one that the store refuses on a full disk.
+  // True if the error is the refusal of a put on a full disk.
   bool IsRefused(const absl::Status& status) const {
     const auto is_put = [](const Change& change) { return change.value.exists(); };
     return full_left_ > 0 && lsm::IsDiskFull(status) &&
@@ -561,7 +564,7 @@ class Episode {
 
   // --- failures ---
 
-  // A call of the file system fails, or the machine crashes at one, while the store writes.
+  // While the store writes, one call of the file system fails, or the machine crashes at a call.
   void Disturb(Draws& draws) {
     const bool crash = draws.OneIn(2);
     uint64_t calls = draws.Roll(30);
@@ -587,7 +590,8 @@ class Episode {
     if (crash) return CrashDisturbed(unknown, draws);
     const absl::Status failure = db_->GetFailure();
     CheckIsNoAnswer(failure);
-    // A put is refused if the disk was full before, and the reserve cannot be built again now.
+    // A put may be refused without a failure, if the disk was full before and the reserve cannot be
+    // rebuilt now.
     if (failure.ok() && !status.ok() && !lsm::IsDiskFull(status))
       Fail("a call fails with ", status.ToString(), ", and GetFailure says OK");
     if (failure.ok()) return;
@@ -600,7 +604,8 @@ class Episode {
     OpenAfter(least, draws);
   }
 
-  // A file that another program removed is no answer to what was asked.
+  // An open store must not return NotFound or AlreadyExists of its files, because a caller would
+  // take them for an answer.
   void CheckIsNoAnswer(const absl::Status& status) {
     if (absl::IsNotFound(status) || absl::IsAlreadyExists(status))
       Fail("an open store says ", status.ToString());
@@ -644,7 +649,7 @@ class Episode {
     if (problem_.empty()) ScanAll({nullptr, state_}, {}, /*forward=*/true);
   }
 
-  // The effects of a commit, to undo it.
+  // What is needed to undo a commit.
   struct Undo {
     uint64_t commit;
     uint32_t rank;
@@ -670,7 +675,7 @@ class Episode {
   std::shared_ptr<State> state_;
   std::vector<Undo> journal_;  // since the contents were last known to be durable
   uint64_t commits_ = 0;
-  uint32_t full_left_ = 0;  // actions until the disk has space again; 0: it has
+  uint32_t full_left_ = 0;  // actions until the disk has space again; 0: it is not full
 
   std::shared_ptr<Watch> watch_;
   std::unique_ptr<DB> db_;

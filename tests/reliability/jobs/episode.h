@@ -1,4 +1,4 @@
-// A store and a map that must agree: one list of actions, run on both (for model.cc).
+// Runs one list of actions on a store and on a map, which must agree (for model.cc).
 //
 // The store is on a machine of its own: files in memory, one seed, and one thread unless the
 // settings say otherwise.
@@ -17,17 +17,17 @@
 namespace reliability {
 
 struct EpisodeSettings {
-  lsm::Options options;  // but for the environment
+  lsm::Options options;  // except the environment
   size_t keys = 0;
-  uint32_t small_bytes = 0, large_bytes = 0;  // of values, at most
+  uint32_t small_bytes = 0, large_bytes = 0;  // limits of value sizes
   ActionWeights weights = {};
-  // The store's own threads do the background work, so an episode does not repeat exactly. Actions
-  // for one thread (kBackgroundJob, kStatistics, kDisturb, kFullDisk, kKill, kCrash) must have no
-  // weight.
+  // The store's own threads do the background work, so an episode does not repeat exactly.  Actions
+  // that need a single thread (kBackgroundJob, kStatistics, kDisturb, kFullDisk, kKill, kCrash)
+  // must have weight 0.
   bool has_threads = false;
 };
 
-// All that the seed decides of an episode, but for its actions.
+// Everything about an episode that its seed determines, except its actions.
 struct Script {
   Script(uint64_t of_seed, const EpisodeSettings& of_settings)
       : seed(of_seed),
@@ -41,7 +41,7 @@ struct Script {
   const ValuePool values;
 };
 
-// Adds the operations to the report.
+// Runs the actions and adds their counts to `report`.
 Outcome RunEpisode(const Script& script, const std::vector<Action>& actions, ModelReport* report,
                    std::vector<std::string>* words);
 

@@ -28,12 +28,12 @@ constexpr char kPath[] = "/store";
 constexpr char kCurrentPath[] = "/store/CURRENT";
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
-// The log, the manifest, a flush and a compaction may fail, each once, before the store is opened
-// again or resumed.
+// Before the store is opened again or resumed, one write each of the log, the manifest, a flush and
+// a compaction may fail.
 constexpr uint64_t kFailedWritesMax = 4;
 
-// The bytes that a run may append: a multiple of those of a run without faults, and a constant.
-// After a failure, flushes and compactions may come at other times.
+// A run may append a multiple of the bytes of a run without faults, plus a constant.  After a
+// failure, flushes and compactions may come at other times.
 constexpr uint64_t kBytesRatioMax = 3;
 constexpr uint64_t kBytesMore = 64 << 10;
 
@@ -53,7 +53,7 @@ lsm::Options OptionsOn(World& world, lsm::FileSystem* files, bool logs_apart, ui
   return options;
 }
 
-// A workload on a machine of which some calls fail.
+// Runs a workload on a machine where some calls fail.
 class Trial {
  public:
   explicit Trial(const FaultOptions& options)
@@ -102,20 +102,22 @@ class Trial {
   }
 
   const FaultyFiles& files() const { return files_; }
-  // Faults of the steps alone: after these all is healed.
+  // The number of calls of the steps.  Later calls do not fail.
   uint64_t calls() const { return calls_; }
   uint64_t room_bytes() const { return room_bytes_; }
-  // Bytes appended outside of attempts to resume the store, and the most in one such attempt.
+  // The bytes appended outside of attempts to resume the store, and the maximum in one such
+  // attempt.
   uint64_t bytes() const { return files_.appended_bytes() - resume_bytes_; }
   uint64_t resume_bytes_max() const { return resume_bytes_max_; }
   const Promises& promises() const { return promises_; }
 
  private:
-  // Keeps the first problem.  An empty one is none.
+  // Keeps the first problem.  An empty string is no problem.
   void Fail(const std::string& problem) {
     if (problem_.empty()) problem_ = problem;
   }
-  // A read works after earlier failures: only a call that fails during the read excuses it.
+  // Reads must succeed after earlier failures.  Only a call that fails during the read excuses an
+  // error.
   void JudgeRead(const char* what, const absl::Status& status, uint64_t failed_before) {
     if (!status.ok() && files_.failed() == failed_before)
       Fail(Concat(what, " fails without a cause: ", status.ToString()));
@@ -132,8 +134,8 @@ class Trial {
     return has_reserve_ && is_full_ && (files_.failed() > 0 || was_refused_);
   }
 
-  // Gets no space from outside: with its reserve the store is opened or resumed, deletes its
-  // contents, and then takes puts again.
+  // The disk stays full.  With its reserve the store is opened or resumed, deletes its contents,
+  // and must then take puts again.
   void DeleteWayOut() {
     const uint64_t bytes_before = files_.taken_bytes(kPath);
     if (db_ == nullptr || dice_.Next() % 2 == 0) {
@@ -141,7 +143,7 @@ class Trial {
     } else {
       ResumeOnFullDisk();
     }
-    // All keys but the one that tells the commits apart.
+    // Deletes all keys except the one that distinguishes the commits.
     Contents contents = promises_.contents();
     contents.erase("last");
     for (const auto& entry : contents) {
@@ -208,7 +210,7 @@ class Trial {
     // A store with a reserve writes more often: it tries to build the reserve, with growing breaks,
     // and repeats a job that lacked space.
     if (failed_writes_ > kFailedWritesMax * (has_reserve_ ? 4 : 1))
-      Fail("it writes over and over what fails");
+      Fail("it repeats failing writes too often");
     if (status.ok() || db_->GetFailure().ok()) return;
     if (has_reserve_ && is_full_) return;  // see MustDeleteItsWayOut
     if (is_full_) {
@@ -219,13 +221,13 @@ class Trial {
     if (dice_.Next() % 4 == 0) Resume();
   }
 
-  // Frees space, as an operator would: for good, or until the disk is full again.
+  // Frees space, as an operator would: permanently, or until the disk is full again.
   void MakeRoom() {
     if (dice_.Next() % 2 == 0) return files_.Heal();
     files_.LimitRoom(files_.taken_bytes("") + dice_.Next() % 4096);
   }
 
-  // Unfinished jobs have given their space back.
+  // On a full disk, a call that failed must have freed the space that it used.
   void CheckRoom(const char* what, uint64_t before, std::string_view below) {
     const uint64_t now = files_.taken_bytes(below);
     if (is_full_ && now != before)
@@ -234,7 +236,7 @@ class Trial {
 
   absl::Status MakeCopy() {
     const CopyPlan plan = promises_.copies().Next(Options(), promises_.history().size());
-    // A store that is repaired has one; the target of a copy has none.
+    // The store that is repaired, or the target of the copy.
     const std::string& path = plan.kind == CopyPlan::kRepair ? plan.earlier : plan.copy.path;
     const uint64_t room_before = files_.taken_bytes(path);
     const absl::Status status = Carry(plan, *db_);
@@ -247,7 +249,7 @@ class Trial {
     const uint64_t failed_before = files_.failed();
     TRELLIS_ASSIGN_OR_RETURN(const lsm::VerifyReport report, db_->Verify());
     if (!report.problems.empty() && !had_failure && files_.failed() == failed_before)
-      Fail(Concat("Verify finds what is not there: ", report.problems.front()));
+      Fail(Concat("Verify reports damage in an undamaged store: ", report.problems.front()));
     return absl::OkStatus();
   }
 
@@ -263,15 +265,15 @@ class Trial {
     return status;
   }
 
-  // Resumes the store instead of opening it again.  At times the swap of CURRENT is done, but
+  // Resumes the store instead of opening it again.  Sometimes the swap of CURRENT is done but
   // returns an error.
   void Resume() {
     if (dice_.Next() % 4 == 0) {
       files_.FailNext(Operation::kAtomicReplace, FaultKind::kIoButDone);
       if (TryToResume().ok()) Fail("resumed, though CURRENT could not be swapped");
-      files_.CancelNext();  // it may have failed before
+      files_.CancelNext();  // Resume may have failed before the swap
     }
-    // Running jobs may still fail so that it is unknown which files are needed.
+    // Jobs that still run may fail in a way that leaves unknown which files are needed.
     if (is_full_) db_->WaitForBackgroundWork().IgnoreError();
     const uint64_t room_before = files_.taken_bytes("");
     const std::string current = world_.files->FileBytes(kCurrentPath);
@@ -280,7 +282,7 @@ class Trial {
     if (!status.ok()) {
       // A failure after the swap of CURRENT may keep the files that it names.
       if (world_.files->FileBytes(kCurrentPath) == current) CheckRoom("resuming", room_before, "");
-      // An earlier failure is no cause: this call was to recover from it.
+      // An earlier failure is no excuse, because Resume must recover from it.
       if (files_.failed() == failed_before)
         Fail(Concat("Resume fails without a cause: ", status.ToString()));
       return;
@@ -297,7 +299,7 @@ class Trial {
     return status;
   }
 
-  // If Close returns OK, all is durable, whatever failed before.
+  // If Close returns OK, all writes are durable, whatever failed before.
   void Close(Step::Kind kind) {
     if (db_ == nullptr) return;
     const bool had_failure = !db_->GetFailure().ok();
@@ -324,7 +326,7 @@ class Trial {
       CheckRoom("opening", room_before, "");
       if (files_.failed() == failed_before)
         return Fail(Concat("cannot be opened: ", db.status().ToString()));
-      files_.Heal();  // also a fault that lasts
+      files_.Heal();  // ends also a lasting fault
       db = DB::Open(kPath, Options());
     }
     if (!db.ok()) return Fail(Concat("cannot be opened: ", db.status().ToString()));
@@ -368,18 +370,18 @@ class Trial {
     uint64_t failed_before = files_.failed();
     const absl::StatusOr<Contents> all = ReadAll();
     JudgeRead("an iterator", all.status(), failed_before);
-    if (all.ok() && *all != promises_.contents()) return Fail("an iterator shows something else");
+    if (all.ok() && *all != promises_.contents()) return Fail("an iterator shows wrong entries");
     failed_before = files_.failed();
     const std::unique_ptr<lsm::Iterator> iterator = db_->NewIterator();
     auto expected = promises_.contents().rbegin();
     for (iterator->SeekToLast(); iterator->Valid(); iterator->Prev(), ++expected) {
       if (expected == promises_.contents().rend() || iterator->key() != expected->first ||
           iterator->value() != expected->second)
-        return Fail("an iterator shows something else backwards");
+        return Fail("an iterator shows wrong entries backward");
     }
     JudgeRead("an iterator going backwards", iterator->status(), failed_before);
     if (iterator->status().ok() && expected != promises_.contents().rend())
-      Fail("an iterator ends too early backwards, and says OK");
+      Fail("an iterator ends too early backward, and its status is OK");
   }
 
   void End() {
@@ -409,12 +411,12 @@ class Trial {
     }
   }
 
-  // A disk that lies about syncs may have dropped their bytes.
+  // Skips copies on a disk that lied about syncs, because it may have dropped their bytes.
   void CheckCopies() {
     if (!files_.has_dropped()) Fail(promises_.ProblemOfCopies(*world_.files, Options()));
   }
 
-  // Only the files that it needs exist.
+  // Checks that only the tables exist that the store needs.
   void CheckTables() {
     const size_t there = world_.FilesOf(lsm::FileKind::kTable).size();
     const uint64_t needed = db_->GetStatistics().total.tables;
@@ -430,12 +432,12 @@ class Trial {
   const bool has_reserve_;
   testing_support::SeededRandom dice_;
   uint64_t calls_ = 0, room_bytes_ = 0;
-  uint64_t failed_writes_ = 0;  // since the store was opened or resumed; without copies
+  uint64_t failed_writes_ = 0;  // since the store was opened or resumed; not counting copies
   uint64_t resume_bytes_ = 0, resume_bytes_max_ = 0;
-  bool is_full_ = false;      // the disk is, or will be
-  bool lacks_space_ = false;  // a call may say so, or the disk is full
+  bool is_full_ = false;      // the disk is full, or will be
+  bool lacks_space_ = false;  // a call may return ENOSPC, or the disk is full
   std::optional<uint64_t> room_to_come_;
-  bool was_refused_ = false;  // a put was, for lack of a reserve
+  bool was_refused_ = false;  // a put was refused for lack of a reserve
   std::unique_ptr<DB> db_;
   Promises promises_;
   std::string problem_;
@@ -454,7 +456,7 @@ class Trials {
   const Trial& sound() const { return sound_; }
   TrialReport& report() { return report_; }
 
-  // Announces the number of calls of Try: all those for `rare` cases make a trial, and some of the
+  // Announces the number of calls of Try.  Of these, all `rare` ones make a trial, and some of the
   // others.
   void Spread(uint64_t cases, uint64_t rare = 0) {
     const uint64_t runs =
@@ -462,7 +464,7 @@ class Trials {
     one_in_ = std::max<uint64_t>((cases - rare + runs - 1) / runs, 1);
   }
 
-  // Makes a trial of `what`, if it is its turn.  False: no more trials.
+  // Makes a trial of `what`, if it is selected.  Returns false if no more trials are needed.
   template <typename Prepare>
   bool Try(const std::string& what, const Prepare& prepare, bool is_rare = false) {
     ++report_.cases;
@@ -503,8 +505,8 @@ class Trials {
   TrialReport report_;
 };
 
-// A disk that drops names when a directory is synced.  There are few such calls, and each keeps a
-// promise of its own.
+// A sync of a directory that drops names.  There are few such calls, and each one matters for a
+// different promise.
 bool IsRare(Operation call, FaultKind kind, bool lasts) {
   return call == Operation::kSyncDirectory && kind == FaultKind::kSyncDrops && !lasts;
 }

@@ -1,7 +1,10 @@
-// One file-system call of a workload fails, or all from one on, in every way that such a call can,
-// or the disk is full after so many bytes: every answer of the store is right or an error; what it
-// refused is not there; what it acknowledged is, whether the store is resumed, opened again, or the
-// machine crashes; and trouble does not make it write over and over.
+// Runs a workload in which one file-system call fails, or all calls from one on, in every way in
+// which such a call can fail; or in which the disk becomes full.  Checks that:
+// - every answer of the store is right or an error
+// - refused writes have no effect
+// - acknowledged writes survive when the store is resumed or opened again, and durable ones also a
+//   crash of the machine
+// - the store does not repeat failing writes again and again
 #ifndef TRELLIS_TESTS_RELIABILITY_JOBS_FAULTS_H_
 #define TRELLIS_TESTS_RELIABILITY_JOBS_FAULTS_H_
 
@@ -16,10 +19,11 @@ struct FaultOptions {
   uint64_t seed = 1;
   WorkloadShape shape;
   uint64_t runs_max = ~uint64_t{0};
-  bool spread = true;  // by chance over all cases if there are more; false: the first ones
+  // If there are more cases than runs: true runs a random selection of them, false the first ones.
+  bool spread = true;
   bool logs_apart = false;
-  // The store has a reserve.  For FillDisk the disk's size is then what the store takes when it was
-  // made, and so many bytes more.
+  // The store has a reserve.  Then the sizes of FillDisk count from the space that the new store
+  // takes.
   bool has_reserve = false;
 };
 

@@ -29,11 +29,11 @@ using lsm::World;
 
 constexpr int kThreads = 4;
 constexpr uint64_t kCallsPerThread = 55;
-// The number of successive histories with the same keys, in one opening of the store, and with the
-// same files.
+// The number of successive histories that share the keys, one opening of the store, and the files.
 constexpr uint64_t kWithSameKeys = 4, kUntilReopened = 8, kWithSameFiles = 32;
 
-// A group of keys of its own for some histories, so that what a store holds does not grow.
+// The group of keys of a few histories.  Each group is separate, so that the contents under test
+// stay small.
 class Keys {
  public:
   Keys(uint64_t group, size_t count)
@@ -42,7 +42,7 @@ class Keys {
   }
   size_t count() const { return keys_.size(); }
   const std::string& operator[](size_t i) const { return keys_[i]; }
-  // The number of the key; count() if it is none of these.
+  // The number of the key; count() if the key is not in the group.
   size_t NumberOf(std::string_view key) const {
     return static_cast<size_t>(std::find(keys_.begin(), keys_.end(), key) - keys_.begin());
   }
@@ -55,7 +55,7 @@ class Keys {
   std::vector<std::string> keys_;
 };
 
-// Most are short; some long ones fill memtables.
+// Most values are short.  Some are long, to fill memtables.
 std::string ValueOf(uint64_t number) {
   const uint64_t mixed = number * 0x9e3779b97f4a7c15;
   const uint64_t kind = mixed >> 58;
@@ -68,10 +68,10 @@ class MomentCounter {
   uint64_t Next() { return moments_.fetch_add(1, kOrder) + 1; }
 
  private:
-  // Sequentially consistent: the call is made between its two moments, and not before or after.
-  // Relaxed for ThreadSanitizer, which would otherwise take it that each call comes after all whose
-  // moments came before, and see none of the races that the store leaves; the x86 on which it runs
-  // makes a full fence of either.
+  // Sequentially consistent, so that the call happens between its two moments.  Relaxed under
+  // ThreadSanitizer: otherwise it would assume an order between calls with ordered moments, and
+  // would miss the store's races.  On x86, where ThreadSanitizer runs, both orders are a full
+  // fence.
   static constexpr std::memory_order kOrder =
       testing_support::kIsSanitized ? std::memory_order_relaxed : std::memory_order_seq_cst;
   std::atomic<uint64_t> moments_{0};
@@ -83,10 +83,10 @@ struct Scene {
   Keys keys;
   MomentCounter moments{};
   std::barrier<> start{kThreads + 1};
-  std::atomic<int> callers{kThreads};  // that are not done
+  std::atomic<int> callers{kThreads};  // threads that are not done
 };
 
-// One thread's part.
+// The calls of one thread.
 class Caller {
  public:
   Caller(Scene* scene, uint64_t seed, uint64_t history, int thread)
@@ -99,11 +99,11 @@ class Caller {
   void Run() {
     scene_.start.arrive_and_wait();
     while (calls_.size() < kCallsPerThread) Call(/*depth=*/0);
-    // Relaxed: a thread that sees it only ends; results are taken after the thread has been joined.
+    // Relaxed: a thread that reads 0 only ends.  The results are read after the thread was joined.
     scene_.callers.fetch_sub(1, std::memory_order_relaxed);
   }
 
-  // By one thread, after all: what is there in the end.
+  // Reads the final values.  Called by one thread after all others have ended.
   std::vector<uint64_t> Finish() {
     std::vector<size_t> all(keys_.count());
     for (size_t i = 0; i < all.size(); ++i) all[i] = i;
@@ -121,7 +121,7 @@ class Caller {
  private:
   static constexpr uint64_t kValuesPerThread = 1000;  // more than a history's calls write
 
-  // `depth`: of the calls that are under way around it, with a snapshot or an iterator.
+  // `depth`: the number of enclosing calls that hold a snapshot or an iterator.
   void Call(int depth) {
     const size_t roll = dice_.Roll(100);
     if (roll < 27) return Put();
@@ -169,7 +169,7 @@ class Caller {
     NoteWrite(std::move(call), status);
   }
 
-  // The last change to a key counts.
+  // Of several changes to one key in a batch, the last one counts.
   void Batch() {
     lsm::WriteBatch batch;
     std::vector<std::optional<uint64_t>> left(keys_.count());
@@ -210,7 +210,7 @@ class Caller {
     calls_.push_back(std::move(call));
   }
 
-  // Any of the ways to ask for one key; nothing if it fails.
+  // Looks up one key in a randomly chosen way.  Returns nullopt if the lookup fails.
   std::optional<uint64_t> Found(size_t key, const lsm::ReadOptions& options) {
     std::string text;
     lsm::PinnedValue pinned;
@@ -221,7 +221,7 @@ class Caller {
         break;
       case 1:
         found = scene_.db->Get(keys_[key], &pinned, options);
-        if (dice_.OneIn(4)) std::this_thread::yield();  // the value stays, whatever comes
+        if (dice_.OneIn(4)) std::this_thread::yield();  // a pinned value must stay valid
         if (found.ok() && *found) text = pinned.view();
         break;
       default: {
@@ -235,7 +235,8 @@ class Caller {
     return *found ? ValueIn(text) : kAbsent;
   }
 
-  // The number of an intact value; for any other value a number that no write uses.
+  // The number of an intact value.  For other values, reports a failure and returns a number that
+  // no write uses.
   uint64_t ValueIn(std::string_view text) {
     uint64_t number = 0;
     for (const char c : text.substr(0, text.find(':')))
@@ -249,7 +250,7 @@ class Caller {
     std::vector<std::string_view> names;
     for (const size_t key : numbers) names.push_back(keys_[key]);
     const auto values = scene_.db->MultiGet(names, options);
-    // As of a snapshot, it returned when that was taken.
+    // A read at a snapshot counts as returned when the snapshot was taken.
     if (call.returned == 0) Return(&call);
     for (size_t i = 0; i < numbers.size(); ++i) {
       FailUnlessOk("MultiGet", values[i].status());
@@ -259,14 +260,14 @@ class Caller {
     calls_.push_back(std::move(call));
   }
 
-  // Other calls of this thread while it holds a snapshot or an iterator: of writes that come after
-  // these, the thread's own too, they must show nothing.
+  // Makes other calls while this thread holds a snapshot or an iterator.  The snapshot or iterator
+  // must not show later writes, including the thread's own.
   void Meanwhile() {
     for (size_t i = dice_.Roll(dice_.OneIn(5) ? 15 : 4); i > 0; --i) Call(/*depth=*/1);
     if (dice_.OneIn(3)) std::this_thread::yield();
   }
 
-  // A read of several keys at the moment of GetSnapshot.
+  // Reads several keys at a snapshot.  Counts as one read at the moment of GetSnapshot.
   void AtSnapshot() {
     TimedCall call = Begin("reads at a snapshot", TimedCall::kRead);
     const std::unique_ptr<const lsm::Snapshot> snapshot = scene_.db->GetSnapshot();
@@ -293,7 +294,8 @@ class Caller {
     ScanOf(options, Begin("scan", TimedCall::kRead), depth);
   }
 
-  // A read of all keys at the moment of NewIterator, or of the snapshot.
+  // Reads all keys with an iterator.  Counts as one read at the moment of NewIterator, or of the
+  // snapshot.
   void ScanOf(lsm::ReadOptions options, TimedCall call, int depth) {
     options.lower_bound = keys_.from();
     options.upper_bound = keys_.to();
@@ -323,7 +325,7 @@ class Caller {
   }
 
   size_t AnyKey() { return dice_.Roll(keys_.count()); }
-  // Two or more, in any order.
+  // Draws two or more keys, in any order.
   std::vector<size_t> SomeKeys() {
     std::vector<size_t> chosen(keys_.count());
     for (size_t i = 0; i < chosen.size(); ++i) chosen[i] = i;
@@ -342,12 +344,12 @@ class Caller {
   std::string problem_;
 };
 
-// Flushes and compacts for as long as there are callers; returns what went wrong, or empty.
+// Flushes and compacts until all callers are done.  Returns what went wrong, or an empty string.
 std::string KeepUp(Scene* scene, uint64_t seed) {
   Dice dice(seed);
   absl::Status status;
   scene->start.arrive_and_wait();
-  // Relaxed: only an end is waited for.
+  // Relaxed: the loop only waits for 0 and reads no other data.
   while (scene->callers.load(std::memory_order_relaxed) > 0 && status.ok()) {
     switch (dice.Roll(6)) {
       case 0:
@@ -367,7 +369,7 @@ std::string KeepUp(Scene* scene, uint64_t seed) {
   return status.ok() ? "" : Concat("upkeep: ", status.ToString());
 }
 
-// The stores, one after another, and what is done to them.
+// Opens one store after another and runs histories on them.
 class Theatre {
  public:
   explicit Theatre(uint64_t seed) : seed_(seed) {}
@@ -394,8 +396,8 @@ class Theatre {
     db_ = nullptr;
   }
 
-  // Calls of files take their time now and then, as on a disk: while one thread waits the others go
-  // on, and the calls of the store overlap in ways that a fast memory would not show.
+  // Makes some file-system calls slow, as on a disk.  While one thread waits, the others go on.  So
+  // calls of the store overlap in ways that would not occur with fast files in memory.
   void SlowDown() {
     world_->files->SetFault([dice = dice_](lsm::FileOperation, const std::string&, uint64_t) {
       const uint64_t roll = dice->Next() % 64;
@@ -495,7 +497,8 @@ class Theatre {
   }
 
   const uint64_t seed_;
-  // For delays.  The files share it, and threads of the store use them until it is closed.
+  // For delays.  Shared with the files, because threads of the store use these until the store is
+  // closed.
   const std::shared_ptr<testing_support::SeededRandom> dice_ =
       std::make_shared<testing_support::SeededRandom>(seed_);
   std::unique_ptr<World> world_;

@@ -1,7 +1,7 @@
-// Concurrent histories: threads call one store at the same time.  Each call is recorded with its
-// answer, its beginning and its end.  The job then looks for an order in which the same calls, one
-// after another, would have had the same answers (linearizability: Herlihy & Wing 1990).  If there
-// is none, the store broke its promise to threads (db.h).
+// Concurrent histories: several threads call one store at the same time.  Each call is recorded
+// with its answer, its beginning and its end.  The job then looks for an order in which the same
+// calls, one after another, would have had the same answers (linearizability: Herlihy & Wing 1990).
+// If there is none, the store broke its promise to threads (db.h).
 #ifndef TRELLIS_TESTS_RELIABILITY_JOBS_HISTORIES_H_
 #define TRELLIS_TESTS_RELIABILITY_JOBS_HISTORIES_H_
 

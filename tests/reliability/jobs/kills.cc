@@ -40,15 +40,15 @@ constexpr char kLogsSuffix[] = ".logs";
 constexpr size_t kWriters = 3;
 constexpr size_t kKeysPerWriter = 40;
 constexpr uint64_t kKillsPerStore = 25;
-// One in so many is killed while it opens the store.
+// One in this many processes is killed while it opens the store.
 constexpr size_t kOpeningOneIn = 2;
-// A process that says nothing for so long hangs.
+// A process that sends no message for this long hangs.
 constexpr std::chrono::seconds kPatience{20};
 
 // --- what is written ---
 
-// Each writer has keys of its own, so that its commits alone decide what stands there: the store
-// may take those of several writers in any order.
+// Each writer has its own keys, so that the values depend only on its own commits.  The store may
+// order commits of different writers in any way.
 std::string KeyOf(size_t writer, size_t number) { return Concat("w", writer, "/", number); }
 
 std::string ValueOf(Dice& dice, const std::string& origin) {
@@ -58,8 +58,9 @@ std::string ValueOf(Dice& dice, const std::string& origin) {
   return Concat(origin, std::string(filling, static_cast<char>('a' + dice.Roll(26))));
 }
 
-// The writer's commit with this number, counted from 0, in the life of this process.  One that was
-// under way when a process ended has the number of the first one of the next, and other values.
+// The writer's commit with this number, counted from 0.  The values depend on the process, because
+// the first commit of a process may have the same number as one that was in flight when the process
+// before it ended.
 Commit CommitOf(uint64_t seed, uint64_t process, size_t writer, uint64_t number) {
   Dice dice(((seed * 1'000'003 + process) * 1'000'003 + number) * kWriters + writer);
   const std::string origin = Concat("commit ", number, " of process ", process, ":");
@@ -71,7 +72,7 @@ Commit CommitOf(uint64_t seed, uint64_t process, size_t writer, uint64_t number)
   };
   const size_t entries = dice.OneIn(3) ? 2 + dice.Roll(5) : 1;
   while (commit.size() < entries) add(/*deleted_one_in=*/6);
-  // Larger than a page, or many: the end of the process may cut its record.
+  // Many pages long, so that the end of the process may cut its record.
   if (dice.OneIn(300)) commit[0].second = Concat(origin, std::string(300'000, 'l'));
   return commit;
 }
@@ -84,9 +85,9 @@ absl::Status Write(DB& db, const Commit& commit, bool sync) {
 
 // The known state of a writer's commits.
 struct Track {
-  uint64_t count = 0;  // of them, that are there
-  Contents contents;   // after these
-  // The process that may have begun another one, which may be there too.
+  uint64_t count = 0;  // commits that the store holds
+  Contents contents;   // after these commits
+  // The process that may have begun one more commit, which the store may hold too.
   std::optional<uint64_t> pending;
 
   void Add(const Commit& commit) {
@@ -95,20 +96,20 @@ struct Track {
   }
 };
 
-// --- what the processes tell ---
+// --- messages of the processes ---
 
 struct Message {
   enum Kind : uint64_t {
-    kOpened,        // the store, and looked through: `counts`
+    kOpened,        // the store is open and was completely read; `counts` commits of each writer
     kAcknowledged,  // the first `counts[0]` commits of `writer`
-    kClosing,       // the store, to open it again
+    kClosing,       // the store, in order to open it again
     kFailed,        // `counts[0]` bytes of text follow
   } kind = kOpened;
   uint64_t writer = 0;
   uint64_t counts[kWriters] = {};
 };
 
-// With this much text a message is still written as a whole (PIPE_BUF).
+// A message with this much text is still written atomically (PIPE_BUF).
 constexpr size_t kTextBytesMax = 3000;
 
 // --- the process that is killed ---
@@ -125,9 +126,9 @@ class Victim {
         pipe_(pipe),
         dice_(seed * 1'000'003 + process) {}
 
-  // Until it is killed, or something is wrong.
+  // Runs until the process is killed or something is wrong.
   [[noreturn]] void Live() {
-    // Some close the store again and again.
+    // Some processes close the store again and again.
     const uint64_t commits_max = dice_.OneIn(3) ? 3 + dice_.Roll(40) : ~uint64_t{0};
     const size_t sync_one_in = size_t{1} << (3 * dice_.Roll(5));
     for (;;) {
@@ -146,7 +147,7 @@ class Victim {
 
   void Say(const Message& message) { SayBytes(&message, sizeof message); }
 
-  // So few bytes are written as a whole, whoever else writes and whoever ends the process.
+  // So few bytes are written atomically, also with other writers and if the process is killed.
   void SayBytes(const void* bytes, size_t size) {
     while (::write(pipe_, bytes, size) < 0) {
       if (errno != EINTR) ::_exit(2);
@@ -177,7 +178,7 @@ class Victim {
     return absl::OkStatus();
   }
 
-  // Holds everything that the store says against what it must hold.
+  // Reads the whole store and checks it against the acknowledged commits.
   absl::Status LookThrough() {
     std::vector<Contents> found(kWriters);
     TRELLIS_RETURN_IF_ERROR(Walk(&found));
@@ -203,7 +204,7 @@ class Victim {
     return lsm::WithContext(iterator->status(), "an iterator");
   }
 
-  // Point lookups go another way.
+  // Point lookups take another path.
   absl::Status LookUp(size_t writer, const Contents& found) {
     for (size_t i = 0; i < kKeysPerWriter; ++i) {
       const std::string key = KeyOf(writer, i);
@@ -215,7 +216,8 @@ class Victim {
     return absl::OkStatus();
   }
 
-  // The writer's commits are there, and perhaps the one that was under way; that one whole.
+  // The store must hold the writer's commits.  It may also hold the commit that was in flight, but
+  // only as a whole.
   absl::Status Settle(size_t writer, const Contents& found) {
     Track& track = tracks_[writer];
     const Contents acknowledged = track.contents;
@@ -295,7 +297,7 @@ class Killer {
   // The reports of one process.
   struct Life {
     uint64_t process = 0;
-    std::string bytes;  // that are not understood yet
+    std::string bytes;  // bytes of incomplete messages
     bool opened = false;
     bool closing = false;
     bool acknowledged = false;
@@ -307,7 +309,8 @@ class Killer {
 
   bool logs_apart() const { return report_.stores % 2 == 0; }
 
-  // Through symbolic links, which stay, as do the directories that they lead to; then without.
+  // Destroys the store through symbolic links, which must stay, like the directories that they lead
+  // to; then without links.
   std::string DestroyStore() const {
     const std::string link = path() + ".link";
     lsm::Options options;
@@ -353,7 +356,7 @@ class Killer {
   // The finding, or empty.
   std::string KillOne(uint64_t process) {
     const auto start = Clock::now();
-    std::optional<Clock::time_point> end;  // of the process, as soon as it is known
+    std::optional<Clock::time_point> end;  // when to kill the process, once that is known
     if (dice_.OneIn(kOpeningOneIn)) end = start + AnyOf(microseconds(0), opening_time_ * 5 / 4);
     Child child(
         [&](int pipe) { Victim(path(), logs_apart(), seed_, process, tracks_, pipe).Live(); });
@@ -390,7 +393,7 @@ class Killer {
     return "";
   }
 
-  // Waits until the moment at most.
+  // Waits for a message until the time `until`.
   Heard Hear(int pipe, Clock::time_point until, Life* life) {
     for (;;) {
       const int64_t nanos = std::max<int64_t>(

@@ -25,7 +25,7 @@ constexpr size_t kStoreBytesMin = size_t{1} << 20;
 // after one in kWalkOneIn groups.
 constexpr size_t kLookUpOneIn = 97;
 constexpr uint64_t kWalkOneIn = 32;
-constexpr size_t kKeysLeftOut = 20;  // about those of a block
+constexpr size_t kKeysLeftOut = 20;  // about as many as a block has
 
 struct Bit {
   size_t file = 0;
@@ -46,7 +46,7 @@ class LargeStore {
     if (!db.ok()) return db.status().ToString();
     absl::Status status;
     for (size_t i = 0; Bytes(world) < kStoreBytesMin; ++i) {
-      // Half of it can be compressed.
+      // Half of the value can be compressed.
       std::string value(60, '.');
       for (size_t at = 0; at < 30; ++at) value[at] = static_cast<char>(dice.Next());
       const std::string key = KeyOf(dice.Roll(20'000));
@@ -66,9 +66,10 @@ class LargeStore {
 
   uint64_t bytes() const { return image_.bytes(); }
 
-  // One in `one_in` of all bits, in groups that are flipped together, with at most one bit of each
-  // table: DB::Verify must name each table, any other error one of them.  Bits near the ends of
-  // tables have groups of their own, for these keep the store from opening.
+  // Selects one in `one_in` of all bits, in groups that are flipped together.  A group has at most
+  // one bit of each table, so DB::Verify must name each table, and any other error must name one of
+  // them.  Bits near the ends of tables have their own groups, because they prevent the store from
+  // opening.
   std::vector<Bits> GroupsOf(uint64_t first, uint64_t one_in) const {
     std::vector<Bits> groups;
     uint64_t number = 0;
@@ -95,7 +96,8 @@ class LargeStore {
     return groups;
   }
 
-  // The finding with all of these bits flipped; if the store does not open then, with each of them.
+  // Flips all of these bits and returns the finding.  If the store does not open, flips each bit
+  // alone.
   std::string Flip(const Bits& bits, uint64_t* not_opened) {
     for (const Bit& bit : bits) Toggle(bit);
     bool opened = false;
@@ -140,7 +142,7 @@ class LargeStore {
     byte = static_cast<char>(byte ^ (1 << bit.number % 8));
   }
 
-  // Whether the text tells of this bit's file.
+  // True if the text names this bit's file.
   bool Names(std::string_view text, const Bit& bit) const {
     return text.starts_with(Concat(PathOf(bit), ":"));
   }
@@ -191,7 +193,7 @@ class LargeStore {
       }
       if (iterator->status().ok()) return place == contents_.end() ? "" : "an iterator ends early";
       if (!is_told(iterator->status())) return iterator->status().ToString();
-      // On behind what cannot be read.
+      // Goes on after the entries that cannot be read.
       for (size_t i = 0; i < kKeysLeftOut && place != contents_.end(); ++i) ++place;
       if (place == contents_.end()) return "";
       iterator->Seek(place->first);

@@ -1,5 +1,6 @@
-// Flipped bits in a store of 1 MiB, with tables of many blocks, of each table one together: one in
-// so many of its bits in a round, and in the end every one.
+// Flips bits in a store of 1 MiB, whose tables have many blocks.  Bits of different tables are
+// flipped together, one per table.  A round flips a fraction of the bits; after all rounds every
+// bit was flipped.
 #ifndef TRELLIS_TESTS_RELIABILITY_JOBS_LARGE_STORE_H_
 #define TRELLIS_TESTS_RELIABILITY_JOBS_LARGE_STORE_H_
 
@@ -10,13 +11,13 @@ namespace reliability {
 
 struct LargeStoreReport {
   uint64_t flips = 0;
-  uint64_t not_opened = 0;  // of them, because of which the store did not open
+  uint64_t not_opened = 0;  // flips after which the store did not open
   uint64_t store_bytes = 0;
-  uint64_t rounds = 0;  // after which every bit was flipped
+  uint64_t rounds = 0;  // the number of rounds that flip every bit
   std::string finding;
 };
 
-// About so many flips, spread over the store.  Rounds that follow one another flip other bits.
+// Makes about this many flips, spread over the store.  Successive rounds flip different bits.
 LargeStoreReport FlipInLargeStore(uint64_t round, uint64_t flips);
 
 }  // namespace reliability

@@ -29,7 +29,8 @@ using Unsynced = lsm::MemoryFileSystem::Unsynced;
 
 constexpr char kStore[] = "/store";
 
-// Each job takes memory, and what remembers it none.
+// Scheduling a job counts as one allocation by the store.  The allocations of the queue itself
+// never fail.
 class SparedScheduler final : public testing_support::SingleThreadScheduler {
  public:
   void Schedule(Lane lane, std::function<void()> job) override {
@@ -49,14 +50,14 @@ lsm::Options OptionsOf(uint64_t seed, World& world, lsm::FileSystem* files,
   options.filter_kind = kKinds[seed % std::size(kKinds)];
   if (seed % 3 == 0) options.block_cache_bytes = 0;
   if (seed % 5 == 0) options.log_directory = "/logs";
-  // Events take memory too, and are lost without it.
+  // Events allocate too, and are lost if that fails.
   if (seed % 7 < 3) options.listener = std::make_shared<lsm::EventListener>();
   options.environment.file_system = files;
   options.environment.scheduler = scheduler;
   return options;
 }
 
-// With batches so large that a memtable takes memory in their midst.
+// Adds batches so large that a memtable allocates in the middle of them.
 std::vector<Step> WithLargeBatches(std::vector<Step> steps) {
   constexpr size_t kEntries = 128;
   for (size_t i = 0; i < steps.size(); ++i) {
@@ -67,7 +68,7 @@ std::vector<Step> WithLargeBatches(std::vector<Step> steps) {
   return steps;
 }
 
-// A workload in memory that runs short.
+// Runs a workload while memory runs out.
 class MemoryTrial {
  public:
   explicit MemoryTrial(uint64_t seed)
@@ -83,7 +84,7 @@ class MemoryTrial {
     Close();
   }
 
-  // The allocation of this number, and, if it lasts, all behind it.
+  // Lets the allocation of this number fail and, if `lasts`, all later ones.
   void Fail(uint64_t number, bool lasts) {
     lasts_ = lasts;
     lasts ? memory_.FailForever(number) : memory_.FailOnce(number);
@@ -107,16 +108,16 @@ class MemoryTrial {
   const Promises& promises() const { return promises_; }
 
  private:
-  // A view of the store that stays while the store goes on.
+  // A snapshot and an iterator that are held while the store changes.
   struct Held {
     std::unique_ptr<const lsm::Snapshot> snapshot;
-    Contents contents;  // as of it
+    Contents contents;  // at the snapshot
     std::unique_ptr<lsm::Iterator> iterator;
     Contents::const_iterator expected;  // where the iterator stands
-    bool failed = false;                // the iterator, when it was moved last
+    bool failed = false;                // the last move of the iterator failed
   };
 
-  // With an empty one nothing is wrong.
+  // Keeps the first problem.  An empty string is no problem.
   void Problem(const std::string& problem) {
     if (problem_.empty()) problem_ = problem;
   }
@@ -130,7 +131,7 @@ class MemoryTrial {
     }
   }
 
-  // How many allocations have failed so far, and whether the store has latched a failure.
+  // The number of allocations that have failed so far, and whether the store has latched a failure.
   struct Moment {
     uint64_t failed = 0;
     bool had_failure = false;
@@ -138,13 +139,14 @@ class MemoryTrial {
   Moment Now() const { return {memory_.failed, db_ != nullptr && !db_->GetFailure().ok()}; }
   bool HasFailedSince(const Moment& moment) const { return memory_.failed > moment.failed; }
 
-  // Whether it is OK; an error must have a cause, and be of a kind that says what is the matter.
-  // `before` the call; after a failure it may be refused.
+  // Returns whether `status` is OK.  An error must have a cause and a code that says what is wrong.
+  // `before` is the moment before the call; after a failure the store may refuse calls.
   bool Judge(const char* what, const absl::Status& status, const Moment& before) {
     return JudgeStatus(what, status, HasFailedSince(before) || before.had_failure, true);
   }
 
-  // A read works after earlier failures: only an allocation that fails during the read excuses it.
+  // Reads must succeed after earlier failures.  Only an allocation that fails during the read
+  // excuses an error.
   bool JudgeRead(const char* what, const absl::Status& status, const Moment& before) {
     return JudgeStatus(what, status, HasFailedSince(before), false);
   }
@@ -156,7 +158,7 @@ class MemoryTrial {
     } else if (!absl::IsResourceExhausted(status) && !(may_refuse && absl::IsAborted(status))) {
       Problem(Concat(what, " fails with another error: ", status.ToString()));
     } else if (status.message().empty()) {
-      Problem(Concat(what, " does not say what is the matter"));
+      Problem(Concat(what, " fails with an empty message"));
     }
     return false;
   }
@@ -196,7 +198,7 @@ class MemoryTrial {
     const Moment before = Now();
     const absl::StatusOr<lsm::VerifyReport> report = InStore([&] { return db_->Verify(); });
     if (Judge("Verify", report.status(), before) && !report->problems.empty())
-      Problem(Concat("Verify finds what is not there: ", report->problems.front()));
+      Problem(Concat("Verify reports damage in an undamaged store: ", report->problems.front()));
   }
 
   absl::Status Write(const Step& step) {
@@ -213,8 +215,8 @@ class MemoryTrial {
     return status;
   }
 
-  // Resumes the store instead of opening it again.  At times memory runs out meanwhile, again and
-  // again, each time a little later.
+  // Resumes the store instead of opening it again.  Sometimes memory runs out meanwhile, several
+  // times, each time a little later.
   void Resume() {
     const bool runs_short = !lasts_ && dice_.Next() % 4 != 0;
     Moment before;
@@ -241,7 +243,7 @@ class MemoryTrial {
     InStore([&] { db_ = nullptr; });
   }
 
-  // With memory that runs short, then without.
+  // Opens the store while memory runs out, then with enough memory.
   void Reopen(Step::Kind kind) {
     if (kind == Step::kKill && db_ != nullptr) world_.files->Restart(Unsynced::kKept);
     Close();
@@ -286,7 +288,7 @@ class MemoryTrial {
     return contents;
   }
 
-  // Null if there is not even memory for one that says so.
+  // Null if there is no memory even for an iterator that holds the error.
   std::unique_ptr<lsm::Iterator> NewIterator(const lsm::Snapshot* snapshot) {
     try {
       return InStore([&] { return db_->NewIterator({.snapshot = snapshot}); });
@@ -360,7 +362,8 @@ class MemoryTrial {
     const Moment before = Now();
     try {
       const auto values = InStore([&] { return db_->MultiGet(views); });
-      if (values.size() != keys.size()) return Problem("MultiGet answers other questions");
+      if (values.size() != keys.size())
+        return Problem("MultiGet returns a wrong number of answers");
       uint64_t errors = 0;
       for (size_t i = 0; i < keys.size(); ++i) {
         errors += !values[i].ok();
@@ -370,7 +373,7 @@ class MemoryTrial {
       }
       if (errors > memory_.failed - before.failed)
         Problem("MultiGet fails for more keys than allocations failed");
-    } catch (const std::bad_alloc&) {  // there is none for the answers
+    } catch (const std::bad_alloc&) {  // no memory for the answers
     }
   }
 
@@ -378,7 +381,7 @@ class MemoryTrial {
     const Moment before = Now();
     const absl::StatusOr<Contents> all = ReadAll();
     if (JudgeRead("an iterator", all.status(), before) && *all != promises_.contents())
-      Problem("an iterator shows something else");
+      Problem("an iterator shows wrong entries");
   }
 
   void LookBackward() {
@@ -390,11 +393,11 @@ class MemoryTrial {
          InStore([&] { iterator->Prev(); }), ++expected) {
       if (expected == promises_.contents().rend() || iterator->key() != expected->first ||
           iterator->value() != expected->second)
-        return Problem("an iterator shows something else backwards");
+        return Problem("an iterator shows wrong entries backward");
     }
     if (JudgeRead("an iterator going backwards", iterator->status(), before) &&
         expected != promises_.contents().rend())
-      Problem("an iterator ends too early backwards, and says OK");
+      Problem("an iterator ends too early backward, and its status is OK");
   }
 
   void Hold() {
@@ -411,7 +414,7 @@ class MemoryTrial {
     held_->iterator = NewIterator(held_->snapshot.get());
     held_->expected = held_->contents.begin();
     if (held_->iterator == nullptr) return;
-    // One for which there was no memory stands for nothing but that.
+    // If there was no memory, the iterator holds only that error.
     if (HasFailedSince(before) && !held_->iterator->status().ok()) {
       held_->iterator = nullptr;
       return;
@@ -428,19 +431,19 @@ class MemoryTrial {
     held_->failed = !JudgeRead("an old iterator", status, before);
   }
 
-  // The snapshot as a whole; the iterator goes on where it stands, or, if it failed there, goes
-  // there again.
+  // Checks the whole snapshot.  Moves the iterator on from its position or, if its last move
+  // failed, seeks to its expected position again.
   void LookAtHeld() {
     if (!held_) return;
     const Moment before = Now();
     const absl::StatusOr<Contents> all = ReadAll(held_->snapshot.get());
     if (JudgeRead("an iterator", all.status(), before) && *all != held_->contents)
-      Problem("a snapshot shows something else");
+      Problem("a snapshot shows wrong entries");
     if (held_->iterator == nullptr) return;
     lsm::Iterator& iterator = *held_->iterator;
     for (int i = 0; i < 4; ++i) {
       if (iterator.status().ok() == held_->failed)
-        return Problem("an old iterator says something else without having been moved");
+        return Problem("an old iterator has changed without being moved");
       if (held_->failed) {
         if (held_->expected == held_->contents.end()) return;
         MoveHeld([&] { iterator.Seek(held_->expected->first); });
@@ -450,7 +453,7 @@ class MemoryTrial {
         return Problem("an old iterator ends too early, or too late");
       if (!iterator.Valid()) return;
       if (iterator.key() != held_->expected->first || iterator.value() != held_->expected->second)
-        return Problem("an old iterator shows something else");
+        return Problem("an old iterator shows wrong entries");
       ++held_->expected;
       MoveHeld([&] { iterator.Next(); });
     }
@@ -471,7 +474,7 @@ class MemoryTrial {
     Problem(promises_.ProblemOfCopies(*world_.files, options_));
     if (db_ != nullptr && !db_->GetFailure().ok() && dice_.Next() % 2 == 0) {
       const std::string cause = db_->GetFailure().ToString();
-      lasts_ = true;  // so that it does not run out again
+      lasts_ = true;  // so that Resume is not disturbed
       Resume();
       if (!db_->GetFailure().ok()) return Problem(Concat("cannot be resumed: ", cause));
     }
@@ -495,7 +498,7 @@ class MemoryTrial {
     if (problem_.empty()) Destroy();
   }
 
-  // No file is left over.
+  // Checks that no obsolete file is left.
   void CheckFiles() {
     const absl::Status status = db_->WaitForBackgroundWork();
     if (!status.ok()) return Problem(Concat("work that was due fails: ", status.ToString()));
@@ -506,7 +509,7 @@ class MemoryTrial {
     if (files != tables) Problem(Concat("of ", tables, " tables there are ", files, " files"));
   }
 
-  // Memory runs out, then it is done again.
+  // Repairs the store while memory runs out, then with enough memory.
   void Repair() {
     Close();
     memory_.FailOnce(dice_.Next() % 2000);
@@ -520,7 +523,7 @@ class MemoryTrial {
     }
     if (!report.ok()) return Problem(Concat("cannot be repaired: ", report.status().ToString()));
     if (!report->left_out.empty())
-      Problem(Concat("a repair leaves out what is sound: ", report->left_out.front()));
+      Problem(Concat("a repair leaves out undamaged data: ", report->left_out.front()));
   }
 
   void Destroy() {
@@ -547,12 +550,12 @@ class MemoryTrial {
   SparedScheduler scheduler_;
   const lsm::Options options_;
   testing_support::SeededRandom dice_;
-  bool lasts_ = false;  // until it is stopped
+  bool lasts_ = false;  // allocations fail until memory_.Stop()
   uint64_t allocations_ = 0;
   std::unique_ptr<DB> db_;
   std::optional<Held> held_;
   Promises promises_;
-  bool gave_up_ = false;  // resuming, until the store is opened again
+  bool gave_up_ = false;  // Resume failed; the store must be opened again
   std::string problem_;
 };
 
@@ -574,7 +577,7 @@ TrialReport FailAllocations(const MemoryOptions& options) {
 
 TrialReport FailAllocations(const MemoryOptions& options, const std::vector<Step>& steps) {
   TrialReport report;
-  // Twice, for what is made once in a process does not count.
+  // Runs twice, so that allocations that happen only once in a process do not count.
   for (int i = 0; i < 2; ++i) {
     MemoryTrial sound(options.seed);
     const std::string problem = sound.Run(steps);
@@ -593,7 +596,7 @@ TrialReport FailAllocations(const MemoryOptions& options, const std::vector<Step
     std::string found = trial.Run(steps);
     report.resumed += trial.promises().was_resumed();
     report.unknown += trial.promises().had_unknown();
-    if (found.empty() && !trial.has_failed()) found = "which was not made this time";
+    if (found.empty() && !trial.has_failed()) found = "but it did not happen this time";
     if (found.empty()) continue;
     report.finding = Concat("seed ", options.seed, ", allocation ", number, " of ", report.places,
                             lasts ? " and all later ones fail, " : " fails, ", found);

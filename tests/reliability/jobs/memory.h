@@ -1,6 +1,8 @@
-// One allocation of a workload fails, or all from one on: every answer of the store is right or an
-// error that says so; what it refused is not there; what it acknowledged is, whether the store is
-// resumed, opened again, repaired, or the machine crashes.
+// Runs a workload in which one allocation fails, or all allocations from one on.  Checks that:
+// - every answer of the store is right, or an error that says that memory ran out
+// - refused writes have no effect
+// - acknowledged writes survive when the store is resumed, opened again or repaired, and durable
+//   ones also a crash of the machine
 #ifndef TRELLIS_TESTS_RELIABILITY_JOBS_MEMORY_H_
 #define TRELLIS_TESTS_RELIABILITY_JOBS_MEMORY_H_
 

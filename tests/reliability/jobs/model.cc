@@ -18,7 +18,7 @@ using lsm::Concat;
 constexpr size_t kEpisodeActions = 20'000;
 constexpr size_t kReductionEffortMax = 600'000;
 
-// How often each action comes, of about ten thousand.  The cheap ones most.
+// The frequency of each action among about ten thousand.  Cheap actions are the most frequent.
 ActionWeights UsualWeights() {
   ActionWeights weights = {};
   weights[Action::kPut] = 2600;

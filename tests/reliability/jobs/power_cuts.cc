@@ -33,7 +33,7 @@ using lsm::DB;
 
 constexpr uint64_t kCutsPerWorkload = 20;
 constexpr char kDiskMegabytes[] = "24";
-// In which order ext4 writes data and what points at it.
+// The modes of ext4, which differ in the order of writing data and metadata.
 constexpr const char* kModes[] = {"data=ordered", "data=writeback", "data=journal"};
 
 WorkloadShape ShapeOf(uint64_t seed) {
@@ -56,7 +56,7 @@ bool Succeeds(const std::vector<std::string>& words) {
   return testing_support::RunProgram(words).code == 0;
 }
 
-// An ext4 on a file, as long as this lives.
+// Mounts an ext4 in a file until it is destroyed.
 class Mounted {
  public:
   Mounted(const std::string& file, const std::string& path, const std::string& mode) : path_(path) {
@@ -64,7 +64,7 @@ class Mounted {
     is_there_ = Succeeds({"mount", "-t", "ext4", "-o", Concat("loop,", mode), file, path});
   }
   ~Mounted() {
-    // Busy for a moment, if a process has only just ended.
+    // The file system may be busy for a moment after a process has ended.
     for (int i = 0; is_there_ && i < 100 && !Succeeds({"umount", path_}); ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
@@ -72,7 +72,7 @@ class Mounted {
   Mounted& operator=(const Mounted&) = delete;
 
   bool is_there() const { return is_there_; }
-  // The kernel's counts for the device, which change with every read and write.  Nothing while a
+  // The kernel's counters for the device, which change with every read and write.  Empty while a
   // request is in flight.
   std::vector<uint64_t> Counters() const {
     constexpr size_t kUnderWay = 8;  // Documentation/block/stat.rst
@@ -90,14 +90,14 @@ class Mounted {
   bool is_there_ = false;
 };
 
-// After so many commits of the workload.
+// What the process reports after a step.
 struct Said {
   uint64_t acknowledged = 0;
   uint64_t durable = 0;
-  uint64_t failed = 0;  // not 0: it cannot go on
+  uint64_t failed = 0;  // not 0: the process cannot go on
 };
 
-// The last that was said; false at the end of who says it.
+// Reads up to the last report.  Returns false if the process has ended.
 bool Hear(int pipe, Said* said) {
   for (;;) {
     pollfd source{pipe, POLLIN, 0};
@@ -109,14 +109,14 @@ bool Hear(int pipe, Said* said) {
 
 absl::Status Make(const Step& step, const std::string& path, bool logs_apart,
                   std::unique_ptr<DB>* db) {
-  // kKill is for a process to do.
+  // Only a process of its own can do kKill; here it is like kReopen.
   if (step.kind != Step::kReopen && step.kind != Step::kKill) return Carry(step, **db);
   *db = nullptr;
   TRELLIS_ASSIGN_OR_RETURN(*db, DB::Open(path, SmallOptions(path, logs_apart)));
   return absl::OkStatus();
 }
 
-// Does the workload's steps, and says after each what may not be lost any more.
+// Runs the workload's steps and reports after each how much must survive from now on.
 [[noreturn]] void Live(const std::vector<Step>& steps, const std::string& path, bool logs_apart,
                        int pipe) {
   std::unique_ptr<DB> db;
@@ -127,7 +127,7 @@ absl::Status Make(const Step& step, const std::string& path, bool logs_apart,
     if (!status.ok())
       std::fprintf(stderr, "%s: %s\n", NameOf(step.kind), status.ToString().c_str());
     said.acknowledged += step.kind == Step::kWrite;
-    // An opening makes durable what it has read.
+    // Opening a store makes everything durable that it has read.
     if (step.MakesDurable() || step.kind == Step::kReopen || step.kind == Step::kKill)
       said.durable = said.acknowledged;
     if (::write(pipe, &said, sizeof said) != sizeof said || said.failed != 0) ::_exit(1);
@@ -216,7 +216,7 @@ class Cutter {
     const absl::StatusOr<size_t> count = CountCommits(**db, history);
     if (!count.ok()) return count.status().ToString();
     if (*count < said.durable) return Concat("has only ", *count, " commits");
-    // One may be under way.
+    // One more commit may be in flight.
     if (*count > said.acknowledged + 1) return Concat("has even ", *count, " commits");
     report_.lossy += *count < said.acknowledged;
     const absl::StatusOr<lsm::VerifyReport> verified = (*db)->Verify();
@@ -224,7 +224,7 @@ class Cutter {
     return verified->problems.empty() ? "" : verified->problems.front();
   }
 
-  // As of one moment: none in which the device was at work.
+  // Copies the file in a state in which the device was idle.
   bool Copy(const Mounted& mounted) {
     for (int i = 0; i < 50; ++i) {
       const std::vector<uint64_t> before = mounted.Counters();

@@ -1,10 +1,11 @@
-// Power cuts on a real file system: ext4 on a file, which is copied while a process writes to a
-// store on it.  The copy is mounted (ext4 replays its journal) and the store opened.
+// Power cuts on a real file system.  A process writes to a store on an ext4 in a file, and the file
+// is copied meanwhile.  Then the copy is mounted (ext4 replays its journal) and the store is
+// opened.
 //
-// The process is stopped meanwhile, at any moment but not within a call, and the copy is one that
-// no request of the device was under way beside.  So no sector is torn, and of what ext4 holds back
-// there is what it had written by then.  crash.h is faster and more thorough, as it makes every
-// image; but these are made by ext4.
+// The process is stopped for the copy, at any moment but not within a call, and no request of the
+// device is in flight during the copy.  So no sector is torn, and of the data that ext4 holds back,
+// the copy has what was written by then.  crash.h is faster and more thorough, because it makes
+// every image; but here a real ext4 makes them.
 #ifndef TRELLIS_TESTS_RELIABILITY_JOBS_POWER_CUTS_H_
 #define TRELLIS_TESTS_RELIABILITY_JOBS_POWER_CUTS_H_
 
@@ -15,14 +16,14 @@ namespace reliability {
 
 struct PowerCutReport {
   uint64_t cuts = 0;
-  uint64_t lossy = 0;      // of them, that took writes which were acknowledged without a sync
+  uint64_t lossy = 0;      // cuts that lost acknowledged but unsynced writes
   uint64_t workloads = 0;  // each on a new file system
-  std::string left_out;    // why there were none: it takes root, loop devices and mkfs.ext4
+  std::string left_out;    // why there were no cuts: they need root, loop devices and mkfs.ext4
   std::string finding;
 };
 
-// In a directory of its own under that of temporary files.  Forks: the calling process has no other
-// thread.
+// Works in a new directory below that of temporary files.  REQUIRES: the calling process has no
+// other thread, because this forks.
 PowerCutReport CutPower(uint64_t seed, uint64_t cuts);
 
 }  // namespace reliability

@@ -40,7 +40,7 @@ using Value = std::optional<std::string>;  // nothing: the key was deleted
 // The readable entries of one key.
 struct Versions {
   std::multimap<Sequence, Value> all;
-  std::optional<Sequence> newest;  // of those that belong to the store
+  std::optional<Sequence> newest;  // the newest one in files of this store
 };
 using AllVersions = std::map<std::string, Versions>;
 
@@ -96,7 +96,7 @@ class Survey {
   void ReadTable(uint64_t number, const Open& open) {
     lsm::TableContext context;
     context.partitions_on_demand = true;
-    // Where the id is known, the header answers nothing.
+    // If the id is known, no answer depends on the header.
     if (home_.table_ids.contains(number)) context.file_id = home_.table_ids.at(number);
     absl::StatusOr<std::unique_ptr<lsm::Table>> table = lsm::Table::Open(*open(), context);
     if (!table.ok()) {
@@ -196,7 +196,7 @@ class Repairer {
     const absl::StatusOr<lsm::RepairReport> repaired = DB::Repair(Specimen::kPath, options);
     if (!repaired.ok()) {
       ++report_.refused;
-      // Logs that may be another store's; there is no other reason in what this job does.
+      // The only reason in this job: the logs may belong to another store.
       if (!absl::IsFailedPrecondition(repaired.status()))
         return Concat("refused: ", repaired.status().ToString());
       return Image::Of(*world.files, {Specimen::kPath, Specimen::kLogsPath}).Digest() ==
@@ -211,7 +211,7 @@ class Repairer {
     return problem;
   }
 
-  // A forged store that is not repaired.
+  // Inspects a forged store without repairing it.
   std::string Inspect(const Forgery& forgery, const Image& image) {
     World world(3, image.ToFiles());
     absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(Specimen::kPath, specimen_.OptionsOn(world));
@@ -246,7 +246,7 @@ class Repairer {
     return std::move(contents.state);
   }
 
-  // The files of the store that a readable manifest takes for its own.
+  // The files that a readable manifest names as the store's own.
   Home Believed(const Image& image) const {
     Home home = home_;
     const absl::StatusOr<lsm::ManifestState> state = StateOf(*image.ToFiles());
@@ -257,7 +257,7 @@ class Repairer {
         return place != level.end() && place->second.file_id == table.second;
       });
     });
-    // Older logs count where the one that is said to be the oldest is missing.
+    // If the log that is recorded as the oldest is missing, older logs count too.
     const bool has_oldest =
         std::any_of(image.files.begin(), image.files.end(), [&](const auto& file) {
           return file.first.ends_with("/" + lsm::LogFileName(state->oldest_log));
@@ -291,7 +291,7 @@ class Repairer {
       const auto shown = contents->find(key);
       if (*value != (shown == contents->end() ? std::nullopt : Value(shown->second)))
         return Concat("an iterator says one thing of ", key, ", and Get another one");
-      // As new as the newest of the store's own, at least.
+      // The value must be at least as new as the newest one in the store's own files.
       const auto from = known.newest ? known.all.lower_bound(*known.newest) : known.all.begin();
       const bool is_known =
           (!*value && !known.newest) ||

@@ -1,6 +1,6 @@
-// Repairs of everything that the job `damage` does to stores, and of forged stores (forgeries.h).
-// Afterwards the store opens, verifies and takes writes, and what could be verified is there; or
-// the repair returned an error and changed nothing.
+// Repairs stores with all the damage that the job `damage` does, and forged stores (forgeries.h).
+// Afterwards the store must open, verify and take writes, and it must hold all data that could be
+// verified.  Otherwise the repair must have returned an error and changed nothing.
 #ifndef TRELLIS_TESTS_RELIABILITY_JOBS_REPAIRS_H_
 #define TRELLIS_TESTS_RELIABILITY_JOBS_REPAIRS_H_
 
@@ -11,9 +11,9 @@ namespace reliability {
 
 struct RepairsReport {
   uint64_t repairs = 0;
-  uint64_t forged = 0;   // of stores with right checksums
-  uint64_t refused = 0;  // an error, and nothing was changed
-  uint64_t whole = 0;    // the store holds all that it held before it was damaged
+  uint64_t forged = 0;   // repairs of forged stores
+  uint64_t refused = 0;  // repairs that returned an error and changed nothing
+  uint64_t whole = 0;    // repairs after which the store held all its data
   std::string finding;
 };
 

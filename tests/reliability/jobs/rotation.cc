@@ -38,21 +38,21 @@ constexpr char kLogsPath[] = "/logs";
 constexpr uint64_t kManifestBytesMax = lsm::ManifestKeeper::kBytesMin;
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
-// About the bytes of an edit that adds a table of this key alone.  With the longest keys some 500
-// do to fill a manifest.
+// The approximate size of an edit that adds a table with a single key of the maximum length.  About
+// 500 such edits fill a manifest.
 constexpr uint64_t kEditBytes = 2 * lsm::kKeyBytesMax + 200;
 const std::string& LongKey() {
   static const std::string* const key = new std::string(lsm::kKeyBytesMax, 'k');
   return *key;
 }
 
-// Many of the unsynced changes are edits of a manifest, all alike.
+// Many of the unsynced changes are similar edits of a manifest, so a few losses suffice.
 constexpr LossLimits kLimits{
     .atoms_for_all_subsets = 8, .atoms_for_pairs = 0, .samples = 64, .cuts = 8, .one_in = 8};
 
 lsm::Options OptionsOn(World& world, lsm::FileSystem* files, bool logs_apart) {
   lsm::Options options = world.SmallOptions();
-  // Nothing is compacted but what is told to be.
+  // Compactions happen only on request.
   options.level0_compaction_tables = 1000;
   options.level0_stop_tables = 1000;
   options.write_buffer_bytes = 1 << 20;
@@ -74,7 +74,7 @@ size_t CountOfStore(World& world, FileKind kind, const std::string& path = kPath
       }));
 }
 
-// Obsolete files that an opening, or a resumption, leaves in the directories; or nothing.
+// Describes the obsolete files that opening or resuming the store left.  Empty if there are none.
 std::string LeftOver(World& world, DB& db, bool logs_apart) {
   const size_t tables = CountOfStore(world, FileKind::kTable);
   const uint64_t needed = db.GetStatistics().total.tables;
@@ -103,12 +103,12 @@ class FilledStore {
       TRELLIS_RETURN_IF_ERROR(Write({{LongKey(), Concat(flushes)}}, false));
       TRELLIS_RETURN_IF_ERROR(db_->Flush());
       promises_.Synced();
-      // So that few tables are left.
+      // Keeps the number of tables low.
       if (flushes % 10 == 0 && ManifestBytes() + 4 * kEditBytes < kManifestBytesMax)
         TRELLIS_RETURN_IF_ERROR(db_->CompactRange());
     }
     manifest_ = Manifest();
-    // Acknowledged, and not synced.
+    // This write is acknowledged but not synced.
     return by_compaction_ ? absl::OkStatus() : Write({{LongKey(), "rotated"}}, false);
   }
 
@@ -153,12 +153,12 @@ class FilledStore {
   FaultyFiles files_;
   Recorder recorder_;
   const bool logs_apart_, by_compaction_;
-  std::string manifest_;  // when it was full
+  std::string manifest_;  // its path when it was full
   Promises promises_;
   std::unique_ptr<DB> db_;
 };
 
-// How a call is to fail, and what comes then.
+// How a call fails, and what follows.
 enum class Then : uint8_t { kResume, kReopen, kCrash };
 struct Case {
   FaultKind kind = FaultKind::kIo;
@@ -177,7 +177,8 @@ const char* NameOf(Then then) {
   return "?";
 }
 
-// A rotation of which calls fail.  In a process of its own, which has its copy of the filled store.
+// A rotation in which calls fail.  Runs in a process of its own, which has its own copy of the
+// filled store.
 class Trial {
  public:
   explicit Trial(FilledStore* store) : store_(*store) {}
@@ -222,11 +223,11 @@ class Trial {
   FaultyFiles& files() { return store_.files(); }
   Promises& promises() { return store_.promises(); }
 
-  // Keeps the first problem.  An empty one is none.
+  // Keeps the first problem.  An empty string is no problem.
   void Fail(const std::string& problem) {
     if (problem_.empty()) problem_ = problem;
   }
-  // The call must succeed, now that nothing fails any more.
+  // A call after the end of all faults must succeed.
   void Check(const absl::Status& status) {
     if (!status.ok()) Fail(Concat("healed, but fails: ", status.ToString()));
   }
@@ -243,7 +244,7 @@ class Trial {
     for (const std::string& key : promises().history().keys()) {
       const uint64_t failed_before = files().failed();
       const absl::StatusOr<std::optional<std::string>> value = store_.db().Get(key);
-      // Reads go on after any failure.
+      // Reads must succeed after any failure.
       if (!value.ok() && files().failed() == failed_before)
         Fail(Concat("Get fails without a cause: ", value.status().ToString()));
       if (value.ok() && *value != promises().ValueOf(key)) Fail("Get gives a wrong answer");
@@ -311,8 +312,8 @@ class Failures {
       report_.finding = Concat("seed ", options_.seed, ", ", what, ": ", problem);
   }
 
-  // The calls of a rotation without faults, from the first call for a manifest on: those before it
-  // are as in any flush or compaction.  Numbers count from the first call of all.
+  // The calls of a rotation without faults, from the first call for a manifest on.  Earlier calls
+  // are those of any flush or compaction.  The numbers count from the first call of Rotate.
   std::vector<std::pair<uint64_t, Operation>> CallsOfRotation() {
     const uint64_t before = store_.files().calls();
     const std::string text = InChild([&] {
@@ -332,7 +333,7 @@ class Failures {
       return calls;
     });
     std::vector<std::pair<uint64_t, Operation>> calls;
-    if (text.find(' ') != text.npos) {  // a sentence, be it of how the child ended
+    if (text.find(' ') != text.npos) {  // an error message, possibly about the end of the child
       Fail("without any fault", text);
       return calls;
     }
@@ -361,7 +362,8 @@ class Failures {
   lsm::Dice dice_;
 };
 
-// Every crash of a rotation, which this process makes: the store is used up.
+// Tries every crash of a rotation.  Makes the rotation in this process, so the store cannot be used
+// afterwards.
 //
 // The images leave out the old contents of the full manifest until they are opened, because there
 // are many images, and the contents are long.
@@ -386,13 +388,13 @@ class Crashes {
     for (; first < end && full_bytes_ <= full.size(); ++first) Apply(journal[first]);
     const uint64_t moments = end - first + 1;
     images_of_moment_ = options_.images_max / moments + 1;
-    // With little to do, some of the moments.
+    // A small amount covers only some of the moments.
     const uint64_t one_in = std::max<uint64_t>(moments / 2 / options_.images_max, 1);
     lsm::Dice dice(options_.seed);
     for (uint64_t events = first; report_.finding.empty(); ++events) {
       moment_ = Concat("crash after change ", events - begin, " of ", end - begin, " (",
                        NameOf(journal[events - 1].kind), " ", journal[events - 1].name, ")");
-      // Before the flush is through its write need not be durable.
+      // The write of a flush need not be durable before the flush has finished.
       const bool is_durable = events == end || options_.by_compaction;
       if (dice.OneIn(one_in)) CheckMoment(events, commits, is_durable ? commits : commits - 1);
       if (events == end) return;
@@ -419,7 +421,7 @@ class Crashes {
   }
   bool IsFull(const std::string& path) const { return path == store_.full_manifest(); }
 
-  // The bytes of the full manifest are shared with the image before, if they are the same.
+  // Shares the bytes of the full manifest with the image before, if they are equal.
   std::unique_ptr<lsm::MemoryFileSystem> ToFiles(Image image) {
     const auto full = std::find_if(image.files.begin(), image.files.end(),
                                    [this](const auto& file) { return IsFull(file.first); });
@@ -451,15 +453,15 @@ class Crashes {
   }
 
   void Check(const Image& image, size_t least) {
-    // The same image may have been looked at where less was promised.
+    // An equal image may have been checked when less was promised.
     if (!known_.insert(image.Digest() + least).second) return;
     --images_left_;
     ++report_.images;
     Fail(moment_, ProblemOf(image, least));
   }
 
-  // Opened, and once more after another crash, it holds what was promised, and nothing is left
-  // over.
+  // Opens the image, and again after another crash.  Each time it must hold what was promised,
+  // without obsolete files.
   std::string ProblemOf(const Image& image, size_t least) {
     World world(99, ToFiles(image));
     const lsm::Options options = OptionsOn(world, world.files.get(), options_.logs_apart);
@@ -469,7 +471,7 @@ class Crashes {
       const absl::StatusOr<size_t> count = CountCommits(**db, store_.promises().history());
       if (!count.ok()) return Concat(when, ": ", count.status().ToString());
       if (*count < least) return Concat(when, ", has ", *count, " commits of ", least);
-      least = *count;  // which was seen
+      least = *count;  // now readers have seen it
       const std::string left_over = LeftOver(world, **db, options_.logs_apart);
       if (!left_over.empty()) return Concat(when, ": ", left_over);
       world.files->Restart(Unsynced::kLost);
@@ -484,8 +486,9 @@ class Crashes {
   std::string kept_apart_;   // the first bytes of the full manifest
   uint64_t full_bytes_ = 0;  // appended to it so far
   uint32_t full_file_ = ~uint32_t{0};
-  std::unique_ptr<lsm::MemoryFileSystem> with_full_;  // of an image, that one alone
-  std::string full_end_;                              // what it held there behind kept_apart_
+  // The files of an image, only the full manifest.
+  std::unique_ptr<lsm::MemoryFileSystem> with_full_;
+  std::string full_end_;  // the bytes of the full manifest there after kept_apart_
   std::unordered_set<uint64_t> known_;
   std::string moment_;
   uint64_t images_of_moment_ = 0, images_left_ = 0;

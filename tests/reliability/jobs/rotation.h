@@ -1,6 +1,7 @@
-// A manifest that has grown too long is replaced by a new one, which no workload of the other jobs
-// comes to: a call of that fails, or all from one on, in every way that such a call can; and the
-// machine crashes after each change to files.
+// Rotations of the manifest: a manifest that has grown too long is replaced by a new one.  The
+// workloads of other jobs are too short for that.  During the rotation one call fails, or all calls
+// from one on, in every way in which such a call can fail; and the machine crashes after each
+// change to files.
 #ifndef TRELLIS_TESTS_RELIABILITY_JOBS_ROTATION_H_
 #define TRELLIS_TESTS_RELIABILITY_JOBS_ROTATION_H_
 
@@ -12,18 +13,19 @@ namespace reliability {
 struct RotationOptions {
   uint64_t seed = 1;
   bool logs_apart = false;
-  bool by_compaction = false;  // the edit that is one too many; otherwise by a flush
+  // A compaction makes the edit that causes the rotation; false: a flush.
+  bool by_compaction = false;
   uint64_t runs_max = ~uint64_t{0};
   uint64_t images_max = ~uint64_t{0};
 };
 
 struct RotationReport {
-  uint64_t calls = 0;    // of a rotation, from the edit that is one too many on
-  uint64_t cases = 0;    // of a call, a way to fail, and what comes then
-  uint64_t runs = 0;     // of these, by chance if there are too many
-  uint64_t resumed = 0;  // of the runs
-  uint64_t moments = 0;  // of crashes
-  uint64_t images = 0;   // distinct, that were opened
+  uint64_t calls = 0;    // calls of a rotation, from the edit that causes it on
+  uint64_t cases = 0;    // combinations of a call, a way to fail, and what follows
+  uint64_t runs = 0;     // cases that were run; a random selection if there are too many
+  uint64_t resumed = 0;  // runs in which the store was resumed
+  uint64_t moments = 0;  // moments at which the machine crashed
+  uint64_t images = 0;   // distinct images that were opened
   std::string finding;
 };
 

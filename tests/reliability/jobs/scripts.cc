@@ -20,7 +20,7 @@ enum Operation : uint64_t {
   kOperations
 };
 
-// Like those of MakeWorkload, each leaves contents that no other leaves.
+// As in MakeWorkload, no two steps leave the same contents.
 Step StepOf(Operation operation, size_t number) {
   const std::string value = Concat("value ", number);
   switch (operation) {

@@ -12,18 +12,18 @@ namespace reliability {
 
 // Scripts of one to four operations, each of eight kinds: 8 + 64 + 512 + 4096.
 inline constexpr uint64_t kScripts = 4680;
-// The script of this number, short ones first.
+// The script with this number.  Short scripts come first.
 std::vector<Step> ScriptOf(uint64_t number);
 
 struct ScriptReport {
   uint64_t scripts = 0;
-  uint64_t images = 0;   // distinct ones of each script
-  uint64_t doubles = 0;  // of them, left by crashes of recoveries
+  uint64_t images = 0;   // the sum of each script's distinct images
+  uint64_t doubles = 0;  // images that crashes of recoveries left
   std::string finding;
 };
 
-// So many scripts from that number on, and from the first again behind the last; with every loss at
-// every moment, however many.
+// Runs `count` scripts from number `first` on; continues with the first script after the last one.
+// Tries every loss at every moment, without a limit.
 ScriptReport CrashScripts(uint64_t first, uint64_t count);
 
 }  // namespace reliability

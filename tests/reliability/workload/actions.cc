@@ -22,14 +22,14 @@ using lsm::Concat;
 constexpr size_t kShownKeyBytes = 24;
 constexpr size_t kShownValueBytes = 8;
 
-// A quarter of all writes goes to so many keys, which get many versions.
+// A quarter of all writes goes to this many keys, so these get many versions.
 constexpr size_t kOftenWritten = 16;
 
 // One in this many values is huge, up to this many bytes.
 constexpr size_t kHugeOneIn = 5000;
 constexpr uint32_t kHugeBytes = 150'000;
 
-// The cost of running a list, besides its actions.
+// The cost of running a list, in actions, in addition to the list's own actions.
 constexpr size_t kRunEffort = 1000;
 
 constexpr size_t kShownActions = 40;
@@ -37,7 +37,7 @@ constexpr size_t kShownActions = 40;
 constexpr uint32_t kFillingOffsets = 1 << 15;
 constexpr uint32_t kNumberBytes = sizeof(uint32_t);
 
-// Few different bytes, so that keys share beginnings and are beginnings of one another.
+// Draws from few different bytes, so that keys share prefixes and are prefixes of one another.
 std::string AnyShortKey(Draws& draws) {
   if (draws.OneIn(3)) return Concat("row", 10'000 + draws.Roll(20'000));
   static constexpr char kBytes[] = {'a', 'b', 'c', 'x', 'y', '\0', '\x01', '\xfe', '\xff'};
@@ -52,10 +52,10 @@ std::vector<std::string> FilterKinds() {
   return kinds;
 }
 
-// The list without the actions that are not needed to make it fail.
+// Returns the list without actions that it does not need to fail.
 std::vector<Action> Reduced(std::vector<Action> actions, size_t effort_max, const RunActions& run) {
   size_t effort = 0;
-  // Whether the list fails that is left; if so, it is the list from now on.
+  // Runs `candidate`.  If it fails, it becomes the list.
   const auto adopt = [&](std::vector<Action> candidate) {
     if (candidate.size() == actions.size() || effort >= effort_max) return false;
     effort += candidate.size() + kRunEffort;
@@ -83,7 +83,7 @@ std::vector<Action> Reduced(std::vector<Action> actions, size_t effort_max, cons
       smaller = adopt(std::move(others)) || smaller;
       end = begin;
     }
-    // Single ones until nothing more can go.
+    // Repeats single actions until none can be left out.
     if (piece > 1) {
       piece = std::min(piece, actions.size()) / 2;
     } else if (!smaller) {
@@ -93,8 +93,8 @@ std::vector<Action> Reduced(std::vector<Action> actions, size_t effort_max, cons
   return actions;
 }
 
-// One store in two has a goal.  It follows from what was drawn already, so that a seed that is
-// known stays the same work.
+// Every second store has a filter goal.  It is derived from numbers that were drawn already, so
+// that known seeds still draw the same episodes.
 lsm::FilterGoal GoalFor(const lsm::Options& options) {
   if (options.filter_kind == "none") return {};
   switch ((options.level0_compaction_tables + options.level0_stop_tables) % 6) {
@@ -243,7 +243,7 @@ std::vector<Action> MakeActions(uint64_t seed, const ActionWeights& weights, siz
   Draws draws(seed);
   uint32_t sum = 0;
   for (const uint32_t weight : weights) sum += weight;
-  std::vector<Action::Kind> kinds;  // each as often as it weighs
+  std::vector<Action::Kind> kinds;  // each as often as its weight
   kinds.reserve(sum);
   for (size_t kind = 0; kind < weights.size(); ++kind)
     kinds.insert(kinds.end(), weights[kind], static_cast<Action::Kind>(kind));

@@ -1,5 +1,5 @@
-// Operations of the jobs that compare a store with a model, as plain data: keys, values and lists
-// of actions, all drawn from seeds.
+// The operations of the jobs that compare a store with a model, as plain data: keys, values and
+// lists of actions, all drawn from seeds.
 //
 // An action is its kind and a salt, from which everything else about it is drawn.  So it does not
 // depend on earlier actions, and a list that shows a bug can be reduced automatically (FindingOf).
@@ -21,7 +21,7 @@
 
 namespace reliability {
 
-// Numbers out of a seed: cheap enough that each action has its own.
+// Random numbers from a seed.  Cheap to construct, so each action has its own.
 class Draws {
  public:
   explicit Draws(uint64_t seed) : source_(seed) {}
@@ -38,20 +38,22 @@ class Draws {
   lsm::SplitMix source_;
 };
 
-// All keys that are written or asked for, in order; a key is known by its rank among them.
+// All keys that are written or looked up, in ascending order.  A key is identified by its rank in
+// this order.
 class KeyPool {
  public:
-  // The empty key, zeros, 0xff runs, some long ones, and short ones that share beginnings or are
-  // beginnings of one another.
+  // Contains the empty key, zeros, runs of 0xff, some long keys, and short keys that share prefixes
+  // or are prefixes of one another.
   KeyPool(uint64_t seed, size_t count);
 
   uint32_t size() const { return static_cast<uint32_t>(keys_.size()); }
   std::string_view operator[](uint32_t rank) const { return keys_[rank]; }
   std::string TextOf(uint32_t rank) const;
 
-  // One of seven in eight of the keys, often one of a few.
+  // Draws one of the keys that are written, which are seven in eight.  A few of them are drawn
+  // often.
   uint32_t AnyWritten(Draws& draws) const;
-  // Those and, less often, those that are never written.
+  // Draws one of these keys or, less often, any key.  An eighth of the keys is never written.
   uint32_t Any(Draws& draws) const {
     return draws.OneIn(6) ? draws.Roll(size()) : AnyWritten(draws);
   }
@@ -63,7 +65,7 @@ class KeyPool {
 
 std::string TextOfKey(std::string_view key);  // "a\x00b", in quotes
 
-// A value, whose number and size tell all its bytes.
+// A value.  Its number and its size determine all its bytes.
 struct Value {
   uint32_t number = 0;  // 0: there is none
   uint32_t bytes = 0;
@@ -73,7 +75,7 @@ struct Value {
 
 class ValuePool {
  public:
-  // One in a hundred of up to `large_bytes`, and very few that fill a table.
+  // One value in a hundred has up to `large_bytes` bytes, and very few fill a table.
   ValuePool(uint64_t seed, uint32_t small_bytes, uint32_t large_bytes);
 
   Value Any(Draws& draws) const;
@@ -83,7 +85,7 @@ class ValuePool {
 
  private:
   const uint32_t small_bytes_, large_bytes_;
-  std::string filling_;  // of which a value is a piece, but for its first bytes
+  std::string filling_;  // a value is a piece of it, except for the value's first bytes
 };
 std::string TextOfValue(std::optional<std::string_view> bytes);
 
@@ -96,17 +98,17 @@ struct Action {
     kMultiGet,
     kExplain,
     kStatistics,
-    kSnapshot,     // takes one, or lets one go
-    kNewIterator,  // in place of an older one, and walks a little
-    kWalk,         // some moves of an iterator, however old
-    kScan,         // everything, in one direction
+    kSnapshot,     // takes or releases one
+    kNewIterator,  // replaces an older one and makes some moves
+    kWalk,         // makes some moves of any open iterator
+    kScan,         // iterates over the whole store in one direction
     kBackgroundJob,
-    kBackground,  // waits for all of it
+    kBackground,  // waits for all background work
     kFlush,
     kCompact,
     kReopen,
     kKill,      // the process ends, another one opens the store
-    kCrash,     // of the machine
+    kCrash,     // the machine crashes
     kDisturb,   // a file-system call fails, or the machine crashes at it
     kFullDisk,  // the disk becomes full, or has space again
   };
@@ -120,7 +122,7 @@ const char* NameOf(Action::Kind kind);
 using ActionWeights = std::array<uint32_t, Action::kKinds>;
 std::vector<Action> MakeActions(uint64_t seed, const ActionWeights& weights, size_t count);
 
-// The effect of a write on a key; no value: deletes it.
+// The effect of a write on a key.  No value: the key is deleted.
 struct Change {
   uint32_t rank = 0;
   Value value;
@@ -130,7 +132,7 @@ void DrawChanges(Action::Kind kind, const KeyPool& keys, const ValuePool& values
                  std::vector<Change>* changes);
 std::string TextOf(const std::vector<Change>& changes, const KeyPool& keys);
 
-// The ranks in [first, end): bounds of an iterator, where there are any.
+// The bounds of an iterator, as ranks: [first, end).  Each bound is optional.
 struct RankBounds {
   uint32_t first = 0, end = 0;
   bool has_lower = false, has_upper = false;
@@ -143,15 +145,15 @@ std::string TextOf(const RankBounds& bounds, const KeyPool& keys);
 struct Move {
   enum Kind : uint8_t { kNext, kPrev, kSeekToFirst, kSeekToLast, kSeek, kSeekForPrev };
   Kind kind = kNext;
-  uint32_t rank = 0;  // sought
+  uint32_t rank = 0;  // the target of a kSeek or kSeekForPrev
 };
-// One that an iterator may make which is `valid`, or not.
+// Draws a move that is allowed for an iterator whose Valid() is `valid`.
 Move AnyMove(bool valid, const KeyPool& keys, Draws& draws);
 std::string TextOf(const Move& move, const KeyPool& keys);
 void MakeMove(const Move& move, const KeyPool& keys, lsm::Iterator* iterator);
 
-// With any kind of filter, and most sizes as small as may be, so that little data makes many
-// tables. Neither a log directory nor an environment.
+// Draws options with any kind of filter.  Most sizes are as small as possible, so that little data
+// makes many tables.  Sets no log directory and no environment.
 lsm::Options AnyOptions(Draws& draws);
 std::string TextOf(const lsm::Options& options);
 
@@ -164,9 +166,9 @@ struct Outcome {
 using RunActions =
     std::function<Outcome(const std::vector<Action>& actions, std::vector<std::string>* words)>;
 
-// All about a run that failed: at which action, with which settings, and the shortest list that
-// still fails when kinds, halves, quarters and so on are left out.  Stops looking for that when
-// about so many actions have been run again.
+// Describes a run that failed: the action at which it failed, the settings, and the shortest
+// failing list that was found by leaving out kinds of actions, halves, quarters and so on.  Stops
+// shortening after about `effort_max` repeated actions.
 std::string FindingOf(std::vector<Action> actions, size_t failed_at, const std::string& settings,
                       size_t effort_max, const RunActions& run);
 

@@ -51,7 +51,8 @@ CopyPlan Copies::Next(const lsm::Options& options, size_t commits) {
   CopyPlan plan;
   plan.kind = static_cast<CopyPlan::Kind>(number % CopyPlan::kKinds);
   plan.copy = {Concat("/copy", number), "", commits};
-  // One that was restored may have its logs in another place: it can only be repaired then.
+  // A restored store may have its logs in another directory.  Then the only plan for it is a
+  // repair.
   const bool has_earlier =
       !made_.empty() && (plan.kind == CopyPlan::kRepair || made_.back().logs_path.empty());
   if (!has_earlier && plan.kind != CopyPlan::kCheckpoint) plan.kind = CopyPlan::kBackup;
@@ -86,7 +87,7 @@ std::string ProblemOfUnfinished(const Copy& copy, const lsm::Options& options,
                                 const History& history) {
   const absl::StatusOr<std::unique_ptr<DB>> db = Open(copy, options);
   if (db.ok()) return ProblemOf(**db, copy, history);
-  // CURRENT comes last, and goes first.
+  // A copy writes CURRENT last, and Destroy removes it first.
   const std::string current = Concat(copy.path, "/CURRENT");
   if (absl::IsNotFound(db.status()) ||
       lsm::MessageOf(db.status()).find(current) != std::string::npos)

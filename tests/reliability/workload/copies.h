@@ -15,35 +15,35 @@ namespace reliability {
 
 struct Copy {
   std::string path;
-  std::string logs_path;  // of the one that is restored; or empty
-  size_t commits = 0;     // that it holds
+  std::string logs_path;  // of a restored store with its logs apart; otherwise empty
+  size_t commits = 0;     // the number of commits that it holds
 };
 
 struct CopyPlan {
-  // In the order in which they come.
+  // In the order in which Copies::Next plans them.
   enum Kind : uint8_t {
     kCheckpoint,
     kDestroy,  // `earlier`
     kBackup,
     kBackupOnBase,  // of `earlier`
     kRestore,       // from `earlier`
-    kRepair,        // `earlier`, which is sound
+    kRepair,        // `earlier`, which is undamaged
     kKinds
   };
   Kind kind = kCheckpoint;
   Copy copy;
   std::string earlier;
-  lsm::Options options;  // of those that take some
+  lsm::Options options;  // for the kinds that take options
 };
-// The one call of `db` that it takes.
+// Makes the one call that the plan requires.
 absl::Status Carry(const CopyPlan& plan, lsm::DB& db);
 
 class Copies {
  public:
-  // The next copy of a store that holds so many commits and was opened with these options; one kind
-  // after the other.
+  // Plans the next copy of a store that holds `commits` commits and was opened with these options.
+  // The kinds take turns.
   CopyPlan Next(const lsm::Options& options, size_t commits);
-  // Notes whether the plan was carried out.
+  // Records whether the plan was carried out.
   void Note(const CopyPlan& plan, bool done);
   void Forget() { made_.clear(); }
 
@@ -54,14 +54,14 @@ class Copies {
   std::vector<Copy> made_;
 };
 
-// The fault of a copy, or empty.  `options` say where its files are and how it is opened, but not
-// where its logs are.
+// Returns what is wrong with a copy, or an empty string.  `options` has the copy's file system and
+// says how to open it; the directory of its logs is that of `copy`.
 std::string ProblemOf(const Copy& copy, const lsm::Options& options, const History& history);
-// The same for a copy that may not have been made, or is being destroyed: it is as good, or there
-// is no store.
+// The same for a copy whose creation or destruction did not finish: it must be sound, or there must
+// be no store.
 std::string ProblemOfUnfinished(const Copy& copy, const lsm::Options& options,
                                 const History& history);
-// The same for a destroyed copy: there is no store, and nothing is left of one.
+// The same for a destroyed copy: there must be no store, and none of its files may be left.
 std::string ProblemOfDestroyed(const Copy& copy, const lsm::Options& options);
 
 }  // namespace reliability

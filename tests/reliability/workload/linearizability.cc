@@ -12,14 +12,15 @@ namespace {
 
 using lsm::Concat;
 
-// Hundreds of histories are judged to get there: a few calls too many are left rather than to wait.
+// Essence judges hundreds of histories.  A low limit may leave a few needless calls, but saves
+// time.
 constexpr uint64_t kPositionsForEssence = 10'000;
 
-// The search of Wing and Gong ("Testing and verifying concurrent objects", 1993) that remembers
-// where it has been (Lowe, "Testing for linearizability", 2017).  It looks at all orders, but that
-// a read which agrees with what is there takes its turn at once: an order in which it comes later
-// stays one when it is moved up to here, for it changes nothing.  So only writes that overlap make
-// branches.
+// The search of Wing and Gong ("Testing and verifying concurrent objects", 1993) with a memory of
+// visited positions (Lowe, "Testing for linearizability", 2017).  It tries all orders, with one
+// exception: a read that agrees with the current values takes its turn at once.  This loses no
+// solution: a read changes nothing, so any order in which it comes later stays valid if it is moved
+// up to here.  So only overlapping writes make branches.
 class Search {
  public:
   Search(const std::vector<TimedCall>& calls, const std::vector<uint64_t>& initial)
@@ -41,7 +42,7 @@ class Search {
       if (next.empty()) return {Verdict::kLinearizable, seen.size() + 1};
       if (!seen.insert(position).second) continue;
       if (seen.size() >= positions_max) return {Verdict::kUndecided, seen.size()};
-      // The last one first: those that began first are then tried first.
+      // Pushes the last candidate first, so that those that began first are tried first.
       for (auto i = next.rbegin(); i != next.rend(); ++i) {
         if (calls_[*i]->kind != TimedCall::kWrite) continue;
         pending.push_back(position);
@@ -52,7 +53,7 @@ class Search {
   }
 
  private:
-  // A bit for each call, whether it has had its turn; then a word for each key, what is there.
+  // One bit per call, set once the call has had its turn; then one word per key, its current value.
   using Position = std::vector<uint64_t>;
   struct HashOfPosition {
     size_t operator()(const Position& position) const {
@@ -69,7 +70,8 @@ class Search {
     return (position[call / 64] >> call % 64 & 1) != 0;
   }
 
-  // Those that may be next: no other one that has not had its turn returned before they began.
+  // The calls that may be next.  A call is not among them if another call returned before it began
+  // and has not had its turn.
   std::vector<size_t> Candidates(const Position& position) const {
     std::vector<size_t> candidates;
     size_t first = 0;
@@ -118,9 +120,9 @@ bool Writes(const TimedCall& call, size_t key) {
                      [key](const KeyValue& entry) { return entry.key == key; });
 }
 
-// Whether a read found what the write left there.  Many writes leave nothing: of these it cannot
-// have been one that began when the read was over, or behind which another write of the key
-// certainly came.
+// Whether a read may have found what this write left.  Many writes leave no value, so the value
+// alone does not identify the write.  Such a write is excluded if it began after the read returned,
+// or if another write of the key certainly followed it.
 bool MayHaveBeenFound(const KeyValue& entry, const TimedCall& write,
                       const std::vector<TimedCall>& calls) {
   return std::any_of(calls.begin(), calls.end(), [&](const TimedCall& read) {
@@ -136,15 +138,15 @@ bool MayHaveBeenFound(const KeyValue& entry, const TimedCall& write,
   });
 }
 
-// Whether this is still not linearizable.
+// Whether these calls are still not linearizable.
 bool StaysWrong(const std::vector<TimedCall>& calls, const std::vector<uint64_t>& initial) {
   return Judge(calls, initial, kPositionsForEssence).verdict == Verdict::kNotLinearizable;
 }
 
-// Leaves out entries of the call that do not matter; returns whether there were any.  If all calls
-// are linearizable, they are also linearizable without an entry of a read, which then requires
-// less, and without an entry of a write that no read can have found.  So the rest proves as much as
-// the whole.
+// Removes entries of the call that do not matter, and returns whether there were any.  Linearizable
+// calls stay linearizable without an entry of a read, because the read then requires less.  The
+// same holds without an entry of a write that no read can have found.  So if the remaining calls
+// are not linearizable, neither are the original ones.
 bool LeaveOutEntries(size_t index, const std::vector<uint64_t>& initial,
                      std::vector<TimedCall>* calls) {
   bool any = false;
@@ -171,7 +173,7 @@ std::vector<TimedCall> Essence(std::vector<TimedCall> calls, const std::vector<u
   for (bool any = true; any;) {
     any = false;
     for (size_t i = calls.size(); i-- > 0;) {
-      // All of it at once is tried first, since most calls go whole.
+      // Tries to remove the whole call first, because most calls do not matter at all.
       std::vector<TimedCall> rest = calls;
       rest.erase(rest.begin() + static_cast<ptrdiff_t>(i));
       const bool may_go = calls[i].kind == TimedCall::kRead ||

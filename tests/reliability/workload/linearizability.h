@@ -1,6 +1,7 @@
-// Whether a history of concurrent calls is linearizable (Herlihy & Wing, "Linearizability", 1990):
-// there is an order of the calls, in which none comes before one that had returned when it began,
-// and in which, one after another, they would have found what they found.
+// Checks whether a history of concurrent calls is linearizable (Herlihy & Wing, "Linearizability",
+// 1990).  It is if there is an order of the calls with two properties:
+// - No call comes before a call that had returned before it began.
+// - Made one after another in this order, the calls would return the same results.
 #ifndef TRELLIS_TESTS_RELIABILITY_WORKLOAD_LINEARIZABILITY_H_
 #define TRELLIS_TESTS_RELIABILITY_WORKLOAD_LINEARIZABILITY_H_
 
@@ -11,7 +12,8 @@
 
 namespace reliability {
 
-// The keys of a history count from 0, and its values from 1, each of which is written once at most.
+// The keys of a history are numbered from 0 and its values from 1.  Each value is written at most
+// once.
 inline constexpr uint64_t kAbsent = 0;
 
 // The value that a write leaves at a key, or a read finds there.
@@ -21,12 +23,12 @@ struct KeyValue {
   friend bool operator==(const KeyValue&, const KeyValue&) = default;
 };
 
-// It took effect, on all its keys at once, at some moment between the two.
+// A call.  It takes effect, on all its keys at once, at some moment between `begun` and `returned`.
 struct TimedCall {
   enum Kind : uint8_t { kRead, kWrite } kind = kRead;
-  const char* name = "";  // "Put", for whoever reads the finding
+  const char* name = "";  // such as "Put", for the text of a finding
   int thread = 0;
-  uint64_t begun = 0, returned = 0;  // of all moments of a history no two are the same
+  uint64_t begun = 0, returned = 0;  // all moments of a history are distinct
   std::vector<KeyValue> entries;     // no key twice
 };
 
@@ -34,7 +36,7 @@ enum class Verdict : uint8_t { kLinearizable, kNotLinearizable, kUndecided };
 
 struct Judgement {
   Verdict verdict = Verdict::kLinearizable;
-  uint64_t positions = 0;  // that were looked at: what is done, and what it left
+  uint64_t positions = 0;  // visited: a set of finished calls with the values that they left
 };
 
 inline constexpr uint64_t kPositionsMax = 200'000;
@@ -43,8 +45,8 @@ inline constexpr uint64_t kPositionsMax = 200'000;
 Judgement Judge(const std::vector<TimedCall>& calls, const std::vector<uint64_t>& initial,
                 uint64_t positions_max = kPositionsMax);
 
-// Returns few of the calls, on few keys, that are not linearizable by themselves.  REQUIRES:
-// `calls` are not linearizable.
+// Returns a few of the calls, on few keys, that alone are not linearizable.  REQUIRES: `calls` are
+// not linearizable.
 std::vector<TimedCall> Essence(std::vector<TimedCall> calls, const std::vector<uint64_t>& initial);
 
 // "thread 2, 17 to 20: Put k1 = 305"

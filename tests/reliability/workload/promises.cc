@@ -11,7 +11,7 @@ using lsm::Concat;
 
 namespace {
 
-// The environment is the other machine's.
+// The options with the environment of the other machine.
 lsm::Options OnAnother(lsm::World& world, lsm::Options options) {
   options.environment = world.SmallOptions().environment;
   return options;
@@ -21,13 +21,13 @@ lsm::Options OnAnother(lsm::World& world, lsm::Options options) {
 
 std::string Promises::Answered(const Commit& commit, const absl::Status& status) {
   if (status.ok()) {
-    if (unknown_) return "a write was taken behind one whose outcome is unknown";
+    if (unknown_) return "a write was accepted after a write of unknown outcome";
     history_.Add(commit);
     Apply(commit, &contents_);
     return "";
   }
   if (absl::IsUnknown(status)) {
-    if (unknown_) return "a second write with an unknown outcome";
+    if (unknown_) return "a second write of unknown outcome";
     unknown_ = commit;
     had_unknown_ = true;
   }
@@ -38,7 +38,7 @@ std::string Promises::Resumed(const absl::Status& failure, bool failed_again) {
   was_resumed_ = true;
   unknown_ = std::nullopt;
   Synced();
-  return failure.ok() || failed_again ? "" : "resumed, and GetFailure still says why not";
+  return failure.ok() || failed_again ? "" : "Resume succeeded, but GetFailure returns an error";
 }
 
 std::string Promises::Opened(const Contents& found, bool dropped) {
@@ -48,12 +48,12 @@ std::string Promises::Opened(const Contents& found, bool dropped) {
   }
   if (found != contents_ && dropped) {
     const std::optional<size_t> count = history_.CountOf(DigestOf(found));
-    if (!count || *count < durable_) return "opened, does not hold what was promised";
+    if (!count || *count < durable_) return "after opening, durable commits are missing";
     history_.Truncate(*count);
     copies_.Forget();
     contents_ = found;
   }
-  if (found != contents_) return "opened, does not hold what was acknowledged";
+  if (found != contents_) return "after opening, the contents are not the acknowledged ones";
   unknown_ = std::nullopt;
   Synced();
   return "";

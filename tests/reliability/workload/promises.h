@@ -1,5 +1,5 @@
-// The promises that a store in trouble makes by its answers, and whether it keeps them: when it is
-// opened again, after a crash of the machine, and in copies.
+// Records the promises that a store makes by its answers, and checks them when the store is opened
+// again, after a crash of the machine, and in copies.
 #ifndef TRELLIS_TESTS_RELIABILITY_WORKLOAD_PROMISES_H_
 #define TRELLIS_TESTS_RELIABILITY_WORKLOAD_PROMISES_H_
 
@@ -16,34 +16,35 @@
 
 namespace reliability {
 
-// The checks after a failure in a workload, once in each run.
+// Counts the runs of a workload, each with one failure and the checks after it.
 struct TrialReport {
-  uint64_t places = 0;   // in the workload, at which something may fail
-  uint64_t cases = 0;    // of a place and a way to fail, up to that of the last run
-  uint64_t runs = 0;     // of these cases
-  uint64_t resumed = 0;  // of the runs, in which the store recovered without being opened again
-  uint64_t unknown = 0;  // of the runs, in which the outcome of a write was unknown
-  // The bytes appended in a run, but for resuming the store, as a part of those when nothing
-  // failed.
+  uint64_t places = 0;   // places in the workload where something may fail
+  uint64_t cases = 0;    // pairs of a place and a way to fail, up to the last run
+  uint64_t runs = 0;     // cases that were run
+  uint64_t resumed = 0;  // runs in which the store recovered without being opened again
+  uint64_t unknown = 0;  // runs in which the outcome of a write was unknown
+  // The highest ratio of the bytes that a run appended, not counting those for resuming the store,
+  // to the bytes of a run without failures.
   double bytes_ratio_max = 0;
   std::string finding;
 };
 
-// Every function that returns a text says what is wrong, or nothing.
+// The functions that return a string return what is wrong, or an empty string.
 class Promises {
  public:
-  // The answer of a write.
+  // Records the answer to a write.
   std::string Answered(const Commit& commit, const absl::Status& status);
-  // All that was acknowledged is durable now.
+  // All acknowledged writes are durable now.
   void Synced() { durable_ = history_.size(); }
-  // Resume succeeded, so that a write of unknown outcome is not there.  `failure`: GetFailure then;
-  // `failed_again`: something failed since Resume began, perhaps after it had recovered all.
+  // Resume succeeded, so a write of unknown outcome has no effect.  `failure` is the result of
+  // GetFailure after it.  `failed_again`: a call failed since Resume began, perhaps after Resume
+  // had recovered everything.
   std::string Resumed(const absl::Status& failure, bool failed_again);
-  // The store was opened, and this is there.  `dropped`: by a disk that dropped what was written
-  // and not synced, which is as after a crash.
+  // The store was opened and holds `found`.  `dropped`: the disk dropped unsynced bytes, so the
+  // same loss is allowed as after a crash.
   std::string Opened(const Contents& found, bool dropped);
 
-  // Nothing, or the value that a read must return.
+  // The value that a read must return, or nullopt if the key must be absent.
   std::optional<std::string> ValueOf(const std::string& key) const;
   const Contents& contents() const { return contents_; }
   const History& history() const { return history_; }
@@ -51,7 +52,7 @@ class Promises {
   bool was_resumed() const { return was_resumed_; }
   bool had_unknown() const { return had_unknown_; }
 
-  // On a machine of its own with these files: as after a crash here, or as they are.
+  // These two open the files on another machine: in the state after a crash here, and as they are.
   std::string ProblemAfterCrash(const lsm::MemoryFileSystem& files, const std::string& path,
                                 const lsm::Options& options) const;
   std::string ProblemOfCopies(const lsm::MemoryFileSystem& files,
@@ -59,10 +60,11 @@ class Promises {
 
  private:
   Copies copies_;
-  History history_;    // of what was acknowledged
-  Contents contents_;  // after it
+  History history_;    // acknowledged commits
+  Contents contents_;  // after these commits
   size_t durable_ = 0;
-  std::optional<Commit> unknown_;  // since the store was opened or resumed
+  // A write of unknown outcome since the store was opened or resumed.
+  std::optional<Commit> unknown_;
   bool was_resumed_ = false, had_unknown_ = false;
 };
 

@@ -33,7 +33,7 @@ std::string WithFewestSteps(const std::string& finding, std::vector<Step> steps,
       reduced = std::move(again.finding);
       shorter = true;
     }
-    // Single steps over and over, until none can go.
+    // Repeats single steps until none can be left out.
     if (run > 1) {
       run /= 2;
     } else if (!shorter) {

@@ -1,4 +1,4 @@
-// A workload with a finding, made as short as it can be with the finding still there.
+// Shortens a workload that has a finding, as far as it still has one.
 #ifndef TRELLIS_TESTS_RELIABILITY_WORKLOAD_REDUCE_H_
 #define TRELLIS_TESTS_RELIABILITY_WORKLOAD_REDUCE_H_
 
@@ -11,17 +11,17 @@
 
 namespace reliability {
 
-// False where it only matters whether something is found: then findings stay as long as they are.
+// False if it only matters whether there is a finding.  Then workloads are not shortened.
 inline bool shortens_findings = true;
 
 struct Look {
-  std::string finding;  // or empty
-  uint64_t effort = 0;  // that it took, in whatever the job counts
+  std::string finding;  // empty if there is none
+  uint64_t effort = 0;  // the cost of this look, in the job's unit
 };
 
-// Leaves out runs of steps, ever shorter ones, as long as `look` still finds something and until so
-// much effort is spent; the first step stays, for it opens the store.  Returns `finding`, then the
-// steps that are left, and what is found with these.
+// Leaves out ever shorter runs of steps, as long as `look` still finds something, and until
+// `effort_max` is spent.  The first step stays, because it opens the store.  Returns `finding`, the
+// remaining steps, and the finding with these.
 std::string WithFewestSteps(const std::string& finding, std::vector<Step> steps,
                             uint64_t effort_max,
                             const std::function<Look(const std::vector<Step>&)>& look);

@@ -28,7 +28,7 @@ std::vector<Step> SixtySteps() {
   return steps;
 }
 
-// A bug that takes two writes and a flush behind them.
+// A bug that needs two writes and then a flush.
 TEST(ReduceTest, KeepsNecessaryOperations) {
   const std::string text =
       WithFewestSteps("lost", SixtySteps(), 10'000, [](const std::vector<Step>& steps) -> Look {
@@ -52,7 +52,7 @@ TEST(ReduceTest, EndsWhenItsEffortIsSpent) {
   EXPECT_LE(looks, 10u);
 }
 
-// A finding that comes and goes is told as it was.
+// A finding that does not repeat is reported unchanged.
 TEST(ReduceTest, KeepsFindingsThatDoNotRepeat) {
   EXPECT_THAT(WithFewestSteps("lost once", SixtySteps(), 1000,
                               [](const std::vector<Step>&) -> Look {

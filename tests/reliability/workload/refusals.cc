@@ -26,7 +26,7 @@ std::string Refused(std::string_view what, const absl::Status& status) {
   return MustBe(absl::StatusCode::kInvalidArgument, what, status);
 }
 
-// The first that says something.
+// The first string that is not empty.
 std::string FirstOf(const std::vector<std::string>& problems) {
   for (const std::string& problem : problems) {
     if (!problem.empty()) return problem;

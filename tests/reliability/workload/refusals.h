@@ -1,4 +1,5 @@
-// Calls that a store must refuse, or answer without reading its files.  They change nothing.
+// Calls that a store must refuse, or answer without reading its files.  None of them may change
+// anything.
 #ifndef TRELLIS_TESTS_RELIABILITY_WORKLOAD_REFUSALS_H_
 #define TRELLIS_TESTS_RELIABILITY_WORKLOAD_REFUSALS_H_
 
@@ -11,14 +12,14 @@
 
 namespace reliability {
 
-// Has another store, on a machine of its own, with a snapshot.
+// Owns another store, with a snapshot, on a machine of its own.
 class Refusals {
  public:
   Refusals();
 
   // Tries reads as of another store's snapshot, copies into the store's own directories, a restored
-  // store with its logs in the backup, and keys that are too long.  Returns what a store that takes
-  // writes accepts of these; empty: nothing.
+  // store with its logs in the backup, and keys that are too long.  Returns the first of these that
+  // the store does not refuse, or an empty string.  REQUIRES: the store accepts writes.
   std::string ProblemOf(lsm::DB& db, const std::string& path, const lsm::Options& options) const;
 
  private:
@@ -28,13 +29,13 @@ class Refusals {
   lsm::Options restore_options_;
 };
 
-// Takes a closed store in `files`, whose logs are in a directory of their own.  Tries Destroy and
-// Repair without that directory, and Destroy after the loss of the store itself, all on copies of
-// the files.  Returns what is wrong, or empty.
+// `files` hold a closed store whose logs are in a directory of their own.  Tries Destroy and Repair
+// without that directory, and Destroy after the loss of the store itself, all on copies of the
+// files.  Returns what is wrong, or an empty string.
 std::string ProblemOfLostLogs(const lsm::MemoryFileSystem& files, const std::string& path,
                               const lsm::Options& options);
 
-// Destroys the store.  Returns what is left of it or went wrong, or empty.
+// Destroys the store.  Returns what went wrong or what is left of the store, or an empty string.
 std::string DestroyAll(lsm::MemoryFileSystem& files, const std::string& path,
                        const lsm::Options& options);
 

@@ -21,10 +21,11 @@ std::string Specimen::Make() {
   if (!db.ok()) return db.status().ToString();
   absl::Status status;
   const auto write = [&](int i, bool deletes) {
-    // All of one size, so that blocks and sectors are, which can then take each other's place.
+    // All entries have the same size, so that blocks and sectors do too and can replace each other.
     const size_t number = 1000 + history_.size();
     Commit commit = {{Key(i), Concat("value ", seed_, " ", number, std::string(40, '.'))}};
-    // In the first tables it would stand in the way of having two side by side in level 1.
+    // The first tables do not hold this key: their key ranges would overlap, so they could not lie
+    // side by side in level 1.
     if (i >= 90 || history_.size() >= 90) commit.emplace_back("last", Concat(number));
     if (deletes) commit[0].second = std::nullopt;
     status.Update(WriteCommit(**db, commit, /*sync=*/true));
@@ -49,7 +50,7 @@ std::string Specimen::Make() {
   }
   in_tables_ = history_.size();
   for (int i = 0; i < 150; i += 5) write(i, i % 8 == 0);
-  // The last sector of a log holds the end of a short record, or nothing but that of a long one.
+  // The last sector of a log holds the end of a short record, or only the end of a long one.
   if (!logs_apart_) WriteLong(**db, &status);
   write(3, false);
   if (logs_apart_) WriteLong(**db, &status);
@@ -66,7 +67,7 @@ lsm::Options Specimen::OptionsOn(World& world) const {
   lsm::Options options = world.SmallOptions();
   options.level0_compaction_tables = 8;
   options.compression = lz4_ ? lsm::Compression::kLz4 : lsm::Compression::kNone;
-  // Smaller than all filters and indexes, so that tables are written in partitions.
+  // The cache is smaller than all filters and indexes, so that tables are written in partitions.
   if (lz4_) options.block_cache_bytes = 1;
   if (logs_apart_) options.log_directory = kLogsPath;
   return options;

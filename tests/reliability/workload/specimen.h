@@ -1,4 +1,4 @@
-// A small store of one of several forms, which jobs damage.
+// A small store that jobs damage.  The seed selects one of several forms.
 #ifndef TRELLIS_TESTS_RELIABILITY_WORKLOAD_SPECIMEN_H_
 #define TRELLIS_TESTS_RELIABILITY_WORKLOAD_SPECIMEN_H_
 
@@ -15,10 +15,10 @@
 
 namespace reliability {
 
-// Seeds that follow one another make stores of all forms.
+// This many successive seeds make stores of all forms.
 inline constexpr uint64_t kStoreForms = 8;
 
-// A store, and what it holds.
+// A store and its expected contents.
 class Specimen {
  public:
   static constexpr char kPath[] = "/store";
@@ -31,8 +31,8 @@ class Specimen {
         logs_apart_(seed / 4 % 2),
         has_runs_(seed % 3 == 1) {}
 
-  // The finding, or empty.  Makes tables in level 1, of one or of two runs, and in level 0, and two
-  // logs with writes, all synced.
+  // Makes the store: tables in level 1 (one run or two), tables in level 0, and two logs with
+  // writes, all synced.  Returns what went wrong, or an empty string.
   std::string Make();
 
   lsm::Options OptionsOn(lsm::World& world) const;
@@ -46,7 +46,7 @@ class Specimen {
   bool closed() const { return closed_; }
 
  private:
-  // A record of several sectors, no two of them alike.
+  // Writes a record of several sectors, no two of them equal.
   void WriteLong(lsm::DB& db, absl::Status* status);
 
   const uint64_t seed_;

@@ -1,4 +1,4 @@
-// Styles of compaction by number, so that stores are opened with each in turn.
+// Numbers the compaction styles, so that stores can be opened with each in turn.
 #ifndef TRELLIS_TESTS_RELIABILITY_WORKLOAD_STYLES_H_
 #define TRELLIS_TESTS_RELIABILITY_WORKLOAD_STYLES_H_
 

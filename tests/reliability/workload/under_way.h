@@ -1,5 +1,5 @@
-// The operation that a job is about to begin, for the process that finds out that the job died of
-// it.
+// The operation that a job is about to begin.  If the job's process dies, its parent reports this
+// operation.
 #ifndef TRELLIS_TESTS_RELIABILITY_WORKLOAD_UNDER_WAY_H_
 #define TRELLIS_TESTS_RELIABILITY_WORKLOAD_UNDER_WAY_H_
 
@@ -11,7 +11,7 @@ namespace reliability {
 
 inline constexpr size_t kUnderWayBytes = 200;
 
-// Memory that another process sees; null: no process watches.
+// Memory shared with the parent; null if there is none.
 inline char* under_way = nullptr;
 
 inline void SayUnderWay(std::string_view what) {

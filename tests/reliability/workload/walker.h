@@ -17,13 +17,13 @@ using SharedState = std::shared_ptr<const State>;
 
 inline constexpr uint32_t kNowhere = ~uint32_t{0};
 
-// As of when a read is: a snapshot, or now.
+// What a read sees: the state at a snapshot, or the newest state.
 struct View {
   std::shared_ptr<const lsm::Snapshot> snapshot;
   SharedState state;
 };
 
-// A user's iterator, what it walks over, and where it should stand.
+// An iterator of the store, the view that it iterates over, and its expected position.
 struct Walker {
   View view;
   RankBounds bounds;
@@ -31,7 +31,7 @@ struct Walker {
   std::unique_ptr<lsm::Iterator> iterator;
   uint32_t at = kNowhere;
 
-  // Where the move should lead.
+  // The expected position after the move.
   uint32_t After(const Move& move) const;
 };
 

@@ -1,4 +1,4 @@
-// An embedder watches a store by its events and statistics.
+// Watches a store as an embedding program does, through events and statistics.
 #ifndef TRELLIS_TESTS_RELIABILITY_WORKLOAD_WATCH_H_
 #define TRELLIS_TESTS_RELIABILITY_WORKLOAD_WATCH_H_
 
@@ -18,10 +18,10 @@
 
 namespace reliability {
 
-// Keeps the set of a store's files by its events, and uses the store in callbacks.
+// Tracks the set of a store's files by its events, and calls the store from callbacks.
 class Watch final : public lsm::EventListener {
  public:
-  // For a store in `store` that is opened later, with its logs there or in "/logs".
+  // For a store in the directory `store` that is opened later.  Its logs are there or in "/logs".
   Watch(lsm::FileSystem& file_system, std::string store)
       : file_system_(file_system), store_(std::move(store)), files_(FilesThere()) {}
 
@@ -80,7 +80,8 @@ class Watch final : public lsm::EventListener {
     if (db == nullptr) return;
     (void)db->GetFailure();
     (void)db->GetStatistics();
-    (void)db->ApproximateBytes();  // not Get: on a machine that crashed it is a read that failed
+    // Not Get, because on a crashed machine it would count as a failed read.
+    (void)db->ApproximateBytes();
   }
 
   lsm::FileSystem& file_system_;
@@ -89,8 +90,8 @@ class Watch final : public lsm::EventListener {
   uint64_t stalls_[4] = {};  // by cause
 };
 
-// Returns an error's text; empty if the difference of one moment and itself is zero, and if a store
-// that was just opened has counted nothing.
+// Returns an error's text; empty if statistics since themselves are zero, and so are those of a new
+// store since `statistics`.
 inline std::string ProblemOfSince(const lsm::Statistics& statistics) {
   for (const lsm::Statistics& nothing :
        {statistics.Since(statistics), lsm::Statistics().Since(statistics)}) {

@@ -14,7 +14,7 @@ using lsm::Concat;
 using testing_support::Dice;
 
 std::string KeyOf(size_t number) {
-  // One empty, one long, some that are beginnings of others.
+  // One key is empty, one is long, and some are prefixes of others.
   if (number == 0) return "";
   if (number == 1) return std::string(300, 'k');
   return Concat(number % 2 == 0 ? "key" : "key0", number);
@@ -204,7 +204,7 @@ absl::StatusOr<size_t> CountCommits(lsm::DB& db, const History& history) {
   for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next())
     digest.Add(iterator->key(), iterator->value());
   TRELLIS_RETURN_IF_ERROR(iterator->status());
-  // Point lookups go another way, through the filters.
+  // Point lookups take another path, through the filters.
   ContentsDigest looked_up;
   std::string value;
   for (const std::string& key : history.keys()) {
@@ -212,7 +212,7 @@ absl::StatusOr<size_t> CountCommits(lsm::DB& db, const History& history) {
     if (found) looked_up.Add(key, value);
   }
   if (looked_up.value() != digest.value())
-    return absl::InternalError("an iterator and Get do not say the same");
+    return absl::InternalError("an iterator and Get disagree");
   const std::optional<size_t> count = history.CountOf(digest.value());
   if (count) return *count;
   std::string last = "nothing";

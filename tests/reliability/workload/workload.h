@@ -1,4 +1,4 @@
-// The workload of a watched store, and the promises that the store then must keep.
+// The workloads that jobs run on a store, and the history that the store's contents must match.
 #ifndef TRELLIS_TESTS_RELIABILITY_WORKLOAD_WORKLOAD_H_
 #define TRELLIS_TESTS_RELIABILITY_WORKLOAD_WORKLOAD_H_
 
@@ -41,37 +41,38 @@ struct Step {
   Commit commit;      // kWrite
   bool sync = false;  // kWrite
 
-  // Whether all that came before it, and it, is to survive a crash once it succeeded.
+  // True if, once this step has succeeded, it and everything before it must survive a crash.
   bool MakesDurable() const { return sync || kind == kFlush || kind == kCompact; }
 };
 const char* NameOf(Step::Kind kind);
-// The one call that a step is to kWrite, kFlush, kCompact and kBackground; InternalError of others.
+// Makes the one call of a kWrite, kFlush, kCompact or kBackground step.  InternalError for other
+// kinds.
 absl::Status Carry(const Step& step, lsm::DB& db);
 std::string TextOf(const std::vector<Step>& steps);
 
 struct WorkloadShape {
   size_t steps = 60;
   size_t keys = 10;
-  size_t value_bytes = 40;       // at most, of most values
-  size_t large_value_bytes = 0;  // of one in twelve
-  bool copies = false;           // some steps are copies, or verify
+  size_t value_bytes = 40;       // the limit for most values
+  size_t large_value_bytes = 0;  // the limit for one value in twelve
+  bool copies = false;           // some steps are kCopy or kVerify
   bool wide = false;             // begins with several tables that a newer one overlaps
 };
 
-// Every write leaves contents that no other leaves, for it writes its number to a key of its own.
-// The first step opens the store.
+// No two writes leave the same contents, because each writes its number to the key "last".  The
+// first step opens the store.
 std::vector<Step> MakeWorkload(uint64_t seed, const WorkloadShape& shape);
 
-// The commits in their order, and which contents each of them leads to.
+// The commits in order, and the digest of the contents after each of them.
 class History {
  public:
   History();
   void Add(const Commit& commit);
   size_t size() const { return digests_.size() - 1; }  // in commits
-  // The number of commits that lead to contents of this digest.
+  // The number of commits after which the contents have this digest.
   std::optional<size_t> CountOf(uint64_t contents_digest) const;
   const std::set<std::string>& keys() const { return keys_; }
-  // Without the commits from `count` on.
+  // Removes the commits from number `count` on.
   void Truncate(size_t count);
 
  private:
@@ -82,7 +83,7 @@ class History {
   std::set<std::string> keys_;
 };
 
-// Does not depend on the order.
+// A digest of entries that does not depend on their order.
 class ContentsDigest {
  public:
   void Add(std::string_view key, std::string_view value);
@@ -93,8 +94,8 @@ class ContentsDigest {
 };
 uint64_t DigestOf(const Contents& contents);
 
-// Everything that an iterator and Get say of the store, held against one another: the number of
-// commits that it amounts to, or what is wrong.
+// Reads the whole store with an iterator and with Get, and compares the two.  Returns the number of
+// commits that leads to these contents, or an error that says what is wrong.
 absl::StatusOr<size_t> CountCommits(lsm::DB& db, const History& history);
 
 }  // namespace reliability
