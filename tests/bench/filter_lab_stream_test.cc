@@ -1,4 +1,4 @@
-// The lab's streaming experiment: its rows, its filters, its hash, its theory.
+// The streaming experiment of filter_lab: its rows, filters, hash and theory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The lab's parts, a whole run of the quick kind, and the command.
+// The parts of filter_lab, a whole quick run, and the command.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -15,8 +15,8 @@
 
 namespace bench {
 
-// Interrupts the program once its stderr, which goes to the file `err`, holds `said`.  Returns its
-// exit code, or -1 if it ended by itself.
+// Interrupts the program once its stderr contains `said`; stderr goes to the file `err`.  Returns
+// the program's exit code, or -1 if it ended before.
 inline int RunInterrupted(const std::string& program, std::vector<std::string> arguments,
                           const std::string& said, const std::string& err) {
   arguments.insert(arguments.begin(), program);

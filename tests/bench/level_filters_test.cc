@@ -1,4 +1,4 @@
-// level_filters as people run it, and what it makes of its figures.
+// The command level_filters as a user runs it, and the conclusions that it draws from its figures.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// A report's page as it is written where Chart.js is installed.
+// A report's page as it is written if Chart.js is installed.
 #ifndef TRELLIS_TESTS_BENCH_PAGE_WITH_PLOTS_H_
 #define TRELLIS_TESTS_BENCH_PAGE_WITH_PLOTS_H_
 

@@ -16,7 +16,7 @@
 namespace testing_support {
 
 // Adds and removes keys below `keys` at random, and compares the empty `filter` with counters of
-// `bits` bits in an array of `cells`.  `cells_of(key)` are those of a key.
+// `bits` bits in an array of `cells`.  `cells_of(key)` returns the cells of a key.
 template <class Filter, class CellsOf>
 void ExpectCountersMatchTheOracle(Filter filter, uint64_t cells, uint32_t bits, uint64_t keys,
                                   CellsOf cells_of, std::mt19937_64& random) {
@@ -54,7 +54,7 @@ void ExpectFullCountersStayFull(Filter narrow, Filter wide) {
   for (int i = 0; i < 20; ++i) narrow.Add("apple");
   EXPECT_GT(narrow.CountSaturated(), 0u);
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(narrow.Remove("apple"));
-  EXPECT_TRUE(narrow.MayContain("apple"));  // a full counter has lost its count
+  EXPECT_TRUE(narrow.MayContain("apple"));  // a saturated counter has lost its count
   for (int i = 0; i < 20; ++i) wide.Add("apple");
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(wide.Remove("apple"));
   EXPECT_FALSE(wide.MayContain("apple"));

@@ -1,4 +1,5 @@
-// Bytes from a disk are anybody's: whatever changed in a filter, it says "maybe", and why.
+// A damaged filter answers "maybe" to everything and reports the problem, whatever bytes were
+// changed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

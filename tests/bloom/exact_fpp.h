@@ -1,4 +1,4 @@
-// The true rate of a small classic filter, cell by cell.
+// The exact false-positive rate of a small classic filter.
 #ifndef TRELLIS_TESTS_BLOOM_EXACT_FPP_H_
 #define TRELLIS_TESTS_BLOOM_EXACT_FPP_H_
 
@@ -8,9 +8,9 @@
 
 namespace testing_support {
 
-// By number of keys, from 0 to `most_keys`: the chance that k random positions among `cell_count`
-// cells are all occupied after the keys' throws, by the exact distribution of the number of
-// occupied cells.
+// Returns the rate for each number of keys from 0 to `most_keys`.  Each key occupies `probes`
+// random cells of `cell_count`.  The rate is the probability that `probes` random cells are all
+// occupied.  It follows from the exact distribution of the number of occupied cells.
 inline std::vector<double> ExactFpp(uint32_t cell_count, uint32_t probes, uint32_t most_keys) {
   const double cells = cell_count;
   std::vector<double> occupied(cell_count + 1, 0.0);

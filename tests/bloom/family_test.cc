@@ -1,4 +1,4 @@
-// The common contract of all filter objects, measured against their promises.
+// The common contract of all filter objects: each is tested against its promises.
 #include "bloom/family.h"
 
 #include <gmock/gmock.h>

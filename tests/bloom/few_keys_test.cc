@@ -1,8 +1,8 @@
-// Filters of 1 to 100 keys keep their targets down to 10^-8, and pass what they predict.
+// Filters of 1 to 100 keys keep their targets down to 10^-8, and have the rate that they predict.
 //
-// Counting questions cannot measure a rate of 10^-8.  But the bits of a filter tell its rate
-// (CurrentFpp), and the mean over many sets of keys is the true rate of such filters.  At higher
-// rates, counted questions confirm CurrentFpp.
+// Counting lookups cannot measure a rate of 10^-8.  But CurrentFpp computes the rate of a filter
+// from its bits, and the mean over many sets of keys is the true rate of such filters.  At higher
+// rates, counted lookups confirm CurrentFpp.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Where the functions of Filter are that depend on the CPU which a file is compiled for.
+// The addresses of those functions of Filter that depend on the CPU for which a file is compiled.
 #ifndef TRELLIS_TESTS_BLOOM_FILTER_FUNCTIONS_H_
 #define TRELLIS_TESTS_BLOOM_FILTER_FUNCTIONS_H_
 
@@ -13,7 +13,7 @@ namespace testing_support {
 
 using FunctionAddresses = std::array<uintptr_t, 7>;
 
-// Each file that includes this has its own.
+// Each file that includes this gets its own functions.
 namespace {
 
 template <class Function>
@@ -37,7 +37,7 @@ uintptr_t AddressOf(Function function) {
 
 }  // namespace
 
-// Those in a file that is compiled for any CPU.
+// The addresses in a file that is compiled for any CPU.
 FunctionAddresses AddressesForAnyCpu();
 
 }  // namespace testing_support

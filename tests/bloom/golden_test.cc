@@ -1,4 +1,4 @@
-// The bytes of filters, for ever: a filter on a disk somewhere has them.
+// Pins the bytes of filters, which must never change, because stored filters have them.
 #include "tests/support/golden.h"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
-// Bytes that are no filter any more, or that a forger wrote, for loaders that take any.
+// Damaged and forged bytes, for loaders that must cope with any bytes.
 //
-// `load` takes bytes, loads a filter from them and, if it gets one, uses it in every way; it
-// returns what loading said.  It gets copies that are exactly as long as the bytes, so that
-// AddressSanitizer sees a read beside them.
+// `load` loads a filter from bytes and, if that succeeds, uses the filter in every way.  It returns
+// the status of loading.  It gets copies of exactly the right size, so that AddressSanitizer
+// detects reads outside them.
 #ifndef TRELLIS_TESTS_BLOOM_HOSTILE_BYTES_H_
 #define TRELLIS_TESTS_BLOOM_HOSTILE_BYTES_H_
 
@@ -32,7 +32,7 @@ absl::Status LoadExactCopy(std::string_view bytes, const Load& load) {
   return load(std::string_view(copy.get(), bytes.size()));
 }
 
-// Every bit flipped, every end cut off, a byte too many: all are DataLoss.
+// Flips every bit, cuts at every length, and adds a byte.  Each must give DataLoss.
 template <class Load>
 void ExpectAllDamageIsDataLoss(const std::string& sound, Load load) {
   ASSERT_TRUE(LoadExactCopy(sound, load).ok());
@@ -49,7 +49,7 @@ void ExpectAllDamageIsDataLoss(const std::string& sound, Load load) {
   ASSERT_EQ(LoadExactCopy(sound + '\0', load).code(), absl::StatusCode::kDataLoss);
 }
 
-// Bytes of another kind, version or hash.
+// Expects the right errors for bytes of another kind, version or hash.
 template <class Load>
 void ExpectOthersAreRefusedByName(const std::string& sound, Load load) {
   const auto of_others = [&](size_t at, uint8_t value) {
@@ -66,8 +66,9 @@ void ExpectOthersAreRefusedByName(const std::string& sound, Load load) {
               StatusIs(absl::StatusCode::kUnimplemented, testing::HasSubstr("hash id 9")));
 }
 
-// A header field or a part of the payload overwritten, the checksum right: whatever they say, to
-// load and use them ends and does no harm.  Some must load, or the checks alone were tried.
+// Overwrites a header field or a part of the payload, with the right checksum.  Loading and using
+// such bytes must end and do no harm.  Some of them must load; otherwise only the checks were
+// tested.
 template <class Load>
 void ExpectForgeriesDoNoHarm(const std::string& sound, uint64_t seed, int rounds, Load load) {
   std::mt19937_64 random(seed);

@@ -1,5 +1,5 @@
-// Questions and additions that are compiled into the caller's code: the same bits and answers as
-// those of the library.  This file is compiled for a CPU with AVX2, unlike the library.
+// Lookups and additions that are inlined into the caller's code give the same bits and answers as
+// those in the library.  This file is compiled for a CPU with AVX2, unlike the library.
 #include <gtest/gtest.h>
 
 #include <cstddef>

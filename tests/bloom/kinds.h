@@ -1,4 +1,5 @@
-// Shared by the tests of filters: the catalog as a list of test types, digests, filters to order.
+// Shared by the tests of filters: the catalog as a list of test types, digests, and functions that
+// build filters.
 #ifndef TRELLIS_TESTS_BLOOM_KINDS_H_
 #define TRELLIS_TESTS_BLOOM_KINDS_H_
 
@@ -35,31 +36,32 @@ struct KindNames {
   }
 };
 
-// Probes that a filter of this kind can have, for tests that choose its shape: its only number, or
-// an even one.
+// A number of probes that this kind supports, for tests that choose the shape of a filter: the only
+// number, or an even one.
 template <class K>
 inline constexpr uint32_t kSomeProbes = 4;
 template <class K>
 requires requires { K::kProbes; }
 inline constexpr uint32_t kSomeProbes<K> = K::kProbes;
 
-// Where any number will do, an odd one: pairs and groups of three then have a rest.
+// For kinds that support any number, an odd one, so that pairs and groups of three leave a
+// remainder.
 template <>
 inline constexpr uint32_t kSomeProbes<bloom::Standard> = 5;
 template <>
 inline constexpr uint32_t kSomeProbes<bloom::Blocked> = 5;
 
-// Few keys, and a target, at which a policy makes a filter of its kind whatever it is: for fewer
-// keys, and at targets between two powers of 1/2, a solved kind may be no smaller than a standard
-// filter, which it then makes instead.
+// A small number of keys, and a target, at which every policy makes a filter of its own kind.  For
+// fewer keys, and at targets between two powers of 1/2, a solved kind may be no smaller than a
+// standard filter.  Then the policy makes a standard filter instead.
 inline constexpr uint64_t kFewKeys = 1000;
 inline constexpr double kFewKeysFpp = 1.0 / 1024;
 
-// The digest of key i in a space of keys.  Different for different i, since Remix is a bijection:
-// so digests [0, n) are present and digests [n, ...) are certainly absent in a filter of the first
-// n.
+// The digest of key i in a space of keys.  Digests of different keys differ, because Remix is a
+// bijection.  So a filter of the digests [0, n) does not contain the digests from n on.
 inline bloom::Digest DigestOfKey(uint64_t i, uint64_t space = 0) {
-  // Spaces are mixed too, or those of small numbers would have nearly the same keys.
+  // Also mixes the space, because spaces with small numbers would otherwise have nearly the same
+  // keys.
   return bloom::Remix(i, space == 0 ? 1 : bloom::Remix(space, 1));
 }
 
@@ -70,7 +72,7 @@ inline std::vector<bloom::Digest> DigestsOfKeys(uint64_t from, uint64_t to, uint
   return digests;
 }
 
-// The bytes of a filter as a table gets them.
+// The bytes of a filter as a table stores them.
 inline std::string BuildFilter(std::string_view kind, const bloom::FilterContext& context,
                                std::span<const bloom::Digest> digests) {
   const std::unique_ptr<bloom::FilterBuilder> builder =
@@ -79,13 +81,13 @@ inline std::string BuildFilter(std::string_view kind, const bloom::FilterContext
   return builder->Finish().value();
 }
 
-// As a writer with ill intent, or of another version, would do it.
+// Corrects the checksum after a change, as a malicious writer or another version would do.
 inline void RepairChecksum(std::string& bytes) {
   const std::string_view view(bytes);
   bloom::Store64(&bytes[56], bloom::ChecksumOf(view.substr(0, 56), view.substr(64)));
 }
 
-// Digests [from, from + count) of a space that a filter lets pass, by way of batches.
+// The number of digests [from, from + count) of a space that pass the filter, in batches.
 inline uint64_t CountPassing(const bloom::FilterReader& reader, uint64_t from, uint64_t count,
                              uint64_t space = 0) {
   constexpr uint64_t kBatch = 1024;
@@ -99,10 +101,11 @@ inline uint64_t CountPassing(const bloom::FilterReader& reader, uint64_t from, u
   return passing;
 }
 
-// Where a filter lies within one that wraps it (bloom/core/wrapped.h).
+// The offset of a filter within a filter that wraps it (bloom/core/wrapped.h).
 inline constexpr size_t kInnerAt = bloom::kFilterHeaderBytes;
 
-// The checksum of the filter inside, where the outer header says that it is, and the outer one.
+// Corrects the checksum of the inner filter, whose size the outer header has, and the outer
+// checksum.
 inline void RepairBothChecksums(std::string& bytes) {
   const uint64_t inner_bytes = bloom::Load64(&bytes[32]);
   if (inner_bytes >= 64 && inner_bytes <= bytes.size() - kInnerAt) {

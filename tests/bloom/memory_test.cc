@@ -1,5 +1,6 @@
-// Functions that promise ResourceExhausted keep the promise also if operator new fails: they throw
-// no std::bad_alloc.  (Bits come from C's allocator, whose null is checked at once.)
+// Functions that promise ResourceExhausted also return it if operator new fails, instead of
+// throwing std::bad_alloc.  (The memory for bits comes from malloc, whose result is checked at
+// once.)
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

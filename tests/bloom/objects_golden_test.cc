@@ -1,5 +1,5 @@
-// The bytes of the filters that are objects, for ever: what a release has written, all later ones
-// read.  (Where each has what, their own tests and headers say.)
+// Pins the bytes of filter objects.  Every later release must read what a release wrote.  (The
+// layouts are in the headers of the filters and in their own tests.)
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Loads a filter from any bytes and, if that is one, uses it in every way: what tests of forged
-// bytes and fuzzers have in common.  What must hold of any filter whatever is asserted.
+// Loads a filter from arbitrary bytes and, if that succeeds, uses the filter in every way.  Asserts
+// what must hold for every filter.  Shared by the tests of forged bytes and by the fuzzers.
 #ifndef TRELLIS_TESTS_BLOOM_USE_LOADED_H_
 #define TRELLIS_TESTS_BLOOM_USE_LOADED_H_
 
@@ -18,14 +18,15 @@
 
 namespace testing_support {
 
-// Ends the program, since a fuzzer keeps the bytes that did it and a test shows the message.
+// Ends the program if `holds` is false: a fuzzer then keeps the bytes, and a test shows the
+// message.
 inline void Demand(bool holds, const char* what) {
   if (holds) return;
   std::cerr << "violated for the loaded bytes: " << what << std::endl;
   std::abort();
 }
 
-// A copy of bytes that is exactly as long, so that AddressSanitizer sees a read beside them.
+// A copy of exactly the same size, so that AddressSanitizer detects reads outside it.
 class ExactCopy {
  public:
   explicit ExactCopy(std::string_view bytes) : size_(bytes.size()), bytes_(new char[size_]) {
@@ -44,8 +45,9 @@ absl::Status LoadAndUse(std::string_view bytes) {
   absl::StatusOr<F> filter = F::Load(copy.view());
   if (!filter.ok()) return filter.status();
   absl::StatusOr<F> again = F::Load(filter->Serialize());
-  Demand(again.ok(), "what it serializes to can be loaded");
-  Demand(again->Serialize() == filter->Serialize(), "and is the same then");
+  Demand(again.ok(), "a serialized filter can be loaded");
+  Demand(again->Serialize() == filter->Serialize(),
+         "a reloaded filter serializes to the same bytes");
   for (uint64_t i = 0; i < 50; ++i) {
     filter->MayContainDigest(DigestOfKey(i));
     filter->AddDigest(DigestOfKey(i));
@@ -54,7 +56,7 @@ absl::Status LoadAndUse(std::string_view bytes) {
   filter->PredictedFpp(10);
   filter->CurrentFpp();
   if constexpr (requires { filter->EstimatedKeyCount(); }) filter->EstimatedKeyCount();
-  // Weighing bits visits everything in the bytes.
+  // Choosing bits to clear visits all bytes.
   if constexpr (requires { filter->known_false_positive_count(); }) {
     for (uint64_t i = 0; i < 100; ++i) {
       filter->AddFalsePositiveDigest(DigestOfKey(i)).IgnoreError();
@@ -62,16 +64,16 @@ absl::Status LoadAndUse(std::string_view bytes) {
       if (i % 10 == 9) filter->SelectiveClearingDigest(DigestOfKey(i), scheme).IgnoreError();
     }
     if (filter->ClearKnownFalsePositives(bloom::ClearingScheme::kRatio).ok())
-      Demand(filter->known_false_positive_count() == 0, "what was cleared is not known any more");
+      Demand(filter->known_false_positive_count() == 0, "Clear forgets the known false positives");
   }
   bool passed[50];
   for (uint64_t i = 0; i < 50; ++i) passed[i] = filter->MayContainDigest(DigestOfKey(i));
-  // Some filters forget, and refuse to be merged where they would have to.
+  // Some filters forget keys.  They refuse a merge that would have to forget some.
   if (filter->Merge(*again).ok()) {
     for (uint64_t i = 0; i < 50; ++i)
       Demand(!passed[i] || filter->MayContainDigest(DigestOfKey(i)), "merging loses no key");
   }
-  Demand(F::Load(filter->Serialize()).ok(), "what it became can be loaded");
+  Demand(F::Load(filter->Serialize()).ok(), "a changed filter can be saved and loaded");
   filter->Clear();
   return absl::OkStatus();
 }

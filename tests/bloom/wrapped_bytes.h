@@ -1,8 +1,8 @@
 // Damaged and forged bytes of a filter that wraps another one (bloom/core/wrapped.h).
 //
-// `load` takes bytes, loads a filter from them and, if it gets one, uses it in every way; it
-// returns what loading said.  It is given copies that are exactly as long as the bytes, so that
-// AddressSanitizer sees a read beside them.
+// `load` loads a filter from bytes and, if that succeeds, uses the filter in every way.  It returns
+// the status of loading.  It gets copies of exactly the right size, so that AddressSanitizer
+// detects reads outside them.
 #ifndef TRELLIS_TESTS_BLOOM_WRAPPED_BYTES_H_
 #define TRELLIS_TESTS_BLOOM_WRAPPED_BYTES_H_
 
@@ -34,7 +34,8 @@ inline void ExpectWrappedDamageIsDataLoss(const std::string& sound, const LoadWr
     std::string damaged = sound;
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
     ASSERT_THAT(LoadExactCopy(damaged, load), StatusIs(kLoss)) << "bit " << bit;
-    // Under a right outer checksum the one inside says it, and what both headers say is compared.
+    // With the right outer checksum, the inner checksum or the comparison of the two headers
+    // detects it.
     if (bit / 8 < kInnerAt || bit / 8 >= kInnerAt + bloom::Load64(&sound[32])) continue;
     RepairChecksum(damaged);
     ASSERT_THAT(LoadExactCopy(damaged, load), StatusIs(kLoss)) << "bit " << bit;
@@ -44,14 +45,14 @@ inline void ExpectWrappedDamageIsDataLoss(const std::string& sound, const LoadWr
         << size;
   }
   ASSERT_THAT(LoadExactCopy(sound + '\0', load), StatusIs(kLoss));
-  // Probes, seed, key count and target FPP, of which the outer header has a copy.
+  // The probes, seed, key count and target FPP; the outer header has copies of these fields.
   for (const size_t at : {10, 16, 24, 40}) {
     std::string other = sound;
     other[at] = static_cast<char>(other[at] ^ 1);
     RepairChecksum(other);
     ASSERT_THAT(LoadExactCopy(other, load), StatusIs(kLoss, testing::HasSubstr("inside"))) << at;
   }
-  // The filter inside ends where the bytes do, and should be longer.
+  // The bytes end with the inner filter, but the header says that it is one byte longer.
   const uint64_t inner_bytes = bloom::Load64(&sound[32]);
   std::string longer = sound.substr(0, kInnerAt + inner_bytes);
   bloom::Store64(&longer[32], inner_bytes + 1);
@@ -123,7 +124,7 @@ inline void ExpectForgedWrappedDoNoHarm(const std::string& sound, int rounds,
           if (bytes.size() > 64)
             bytes[64 + random() % (bytes.size() - 64)] = static_cast<char>(random());
           break;
-        case 5:  // what both headers say: seed, key count, target FPP
+        case 5:  // fields of both headers: seed, key count, target FPP
           if (bytes.size() >= 128) bytes.replace(16, 16, bytes, kInnerAt + 16, 16);
           if (bytes.size() >= 128) bytes.replace(40, 8, bytes, kInnerAt + 40, 8);
           break;
@@ -133,7 +134,7 @@ inline void ExpectForgedWrappedDoNoHarm(const std::string& sound, int rounds,
     loaded += LoadExactCopy(bytes, load).ok();
     ASSERT_FALSE(testing::Test::HasFailure()) << "round " << round;
   }
-  EXPECT_GT(loaded, 0);  // it does get past the checks, by changing what they allow
+  EXPECT_GT(loaded, 0);  // some forgeries pass the checks
 }
 
 }  // namespace testing_support

@@ -1,4 +1,5 @@
-// Exports a class that the public headers do not mark: the checks of exports must find it.
+// Exports a class that the public headers do not mark for export.  The checks of exports must find
+// it.
 namespace lsm::inline v0 {
 
 class __attribute__((visibility("default"))) Snapshot {

@@ -4,11 +4,10 @@
 
 // Strings are valid until the next call.
 struct Plugin {
-  // Opens the store in the directory and puts an entry into it.  Null if that is done, else the
-  // error.
+  // Opens the store in the directory and puts an entry into it.  Returns null, or the error.
   const char* (*open)(const char* directory);
-  // Reads the entry from a table and closes the store.  The value, which is the directory, or what
-  // failed.
+  // Reads the entry from a table and closes the store.  Returns the entry's value, which is the
+  // directory, or the error.
   const char* (*read_and_close)();
   // The mangled name of a class, which contains the version of the binary interface.
   const char* (*interface)();

@@ -1,6 +1,5 @@
-// A program that wants the filters alone: it includes every public header, bloom/*.h, so that the
-// installed headers are known to be complete.  It prints what is wrong, and exits with 1 if
-// anything is.
+// A program that uses only the filters.  It includes every public header, bloom/*.h, which shows
+// that the installed headers are complete.  It prints errors, and exits with 1 if there are any.
 #include <cstdint>
 #include <iostream>
 #include <string>

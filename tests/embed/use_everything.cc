@@ -1,6 +1,5 @@
-// An embedder's program beyond the one in the README: each part of the public interface once, so
-// that what is installed is known to be complete.  Says what it got wrong, and exits with 1, if it
-// did.
+// A program of an embedder.  It uses each part of the public interface once, which shows that the
+// installed files are complete.  It prints errors, and exits with 1 if there are any.
 #include <atomic>
 #include <cstdio>
 #include <functional>

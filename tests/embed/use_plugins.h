@@ -16,8 +16,8 @@
   std::exit(1);
 }
 
-// Each plugin opens a store of its own while those of the others are open.  They must have
-// different versions of Trellis.
+// Each plugin opens a store while the other plugins' stores are open.  REQUIRES: the plugins
+// contain different versions of Trellis.
 inline void UsePlugins(const std::vector<const Plugin*>& plugins) {
   std::set<std::string> interfaces;
   std::set<const void*> file_systems;
@@ -32,7 +32,7 @@ inline void UsePlugins(const std::vector<const Plugin*>& plugins) {
   for (size_t i = 0; i < plugins.size(); ++i) {
     if (const char* error = plugins[i]->open(directories[i].c_str()); error != nullptr) Fail(error);
   }
-  // A store that one of them has open is locked for all.
+  // A store that one plugin has open is locked for all of them.
   for (const Plugin* plugin : plugins) {
     for (const std::string& directory : directories) {
       if (plugin->open(directory.c_str()) == nullptr) Fail(directory + " was opened twice");

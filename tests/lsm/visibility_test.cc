@@ -1,16 +1,16 @@
-// Which version of a key each reader sees, and which versions flushes and compactions keep, as a
-// table of text (visibility.txt).  Commands:
+// A table of text (visibility.txt) shows which version of a key each reader sees, and which
+// versions flushes and compactions keep.  Commands:
 //
 //   open [style=leveled|tiered|lazy-leveled] [level0=N]
 //                begins with an empty store.  N flushes make a compaction due; without N, only
 //                `compact` compacts
-//   write        each line is a batch, each word a change: "k=value" puts, "k-" deletes.  The
-//                changes of a store have the sequences 1, 2, 3 and so on
+//   write        writes batches: each line is a batch, and each word a change.  "k=value" puts,
+//                "k-" deletes.  The changes of a store have the sequences 1, 2, 3 and so on
 //   snapshot S   takes a snapshot and prints its sequence
 //   release S    releases it
 //   iterator I   makes an iterator, for `read`
 //   flush, compact, compact FROM TO, reopen
-//                print the entries of the tables, a line for each table: the level for which it was
+//                print the entries of all tables, one line per table: the level for which it was
 //                made, then "key@sequence=value" or "key@sequence-".  `reopen` releases all readers
 //   read         prints what each reader sees: `now`, then each snapshot, then each iterator
 #include <gtest/gtest.h>

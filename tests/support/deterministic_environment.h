@@ -1,5 +1,5 @@
-// An environment in which one seed decides everything: one thread, a clock that only readings move,
-// and random numbers that repeat.
+// An environment in which one seed determines everything: one thread, a clock that advances only
+// when it is read, and repeatable random numbers.
 //
 //   SingleThreadScheduler scheduler;
 //   ManualClock clock;
@@ -23,13 +23,14 @@
 
 namespace testing_support {
 
-// Runs jobs in the order in which they were scheduled, on the thread of whoever waits; those of a
-// lane never within one another, but as many compactions as are asked for.  For one thread only.
+// Runs jobs in the order in which they were scheduled, on the thread that waits.  A job of a lane
+// never runs within another job of this lane, except that up to `compactions_at_once` compactions
+// may nest.  For one thread only.
 class SingleThreadScheduler : public lsm::Scheduler {
  public:
   explicit SingleThreadScheduler(int compactions_at_once = 1)
       : at_once_{1, compactions_at_once, 1} {}
-  // Runs what is left.
+  // Runs the remaining jobs.
   ~SingleThreadScheduler() override;
 
   int CompactionsAtOnce() const override { return at_once_[1]; }
@@ -42,7 +43,7 @@ class SingleThreadScheduler : public lsm::Scheduler {
 
   void Pause(uint64_t nanos) override;
 
-  // Until there is none left, counting those that jobs schedule.
+  // Runs jobs until the queue is empty, including jobs that other jobs schedule.
   void RunAll();
 
   size_t queued_count() const { return queue_.size(); }
@@ -61,13 +62,13 @@ class SingleThreadScheduler : public lsm::Scheduler {
   int running_[3] = {0, 0, 0};  // by lane
 };
 
-// Moves on by a microsecond at each reading, so that time passes and repeats.  Thread-safe.
+// Advances by a microsecond at each reading, so that time passes in a repeatable way.  Thread-safe.
 class ManualClock : public lsm::Clock {
  public:
   uint64_t MonotonicNanos() override { return Advance(1000); }
   uint64_t WallMicros() override { return kWallMicrosAtZero + Advance(1000) / 1000; }
 
-  // Returns the time after it.
+  // Returns the time after the advance.
   uint64_t Advance(uint64_t nanos) {
     return nanos_.fetch_add(nanos, std::memory_order_relaxed) + nanos;
   }
@@ -78,8 +79,8 @@ class ManualClock : public lsm::Clock {
   std::atomic<uint64_t> nanos_{0};
 };
 
-// Runs a job whenever a caller asks for the time of day, as beginning a table does.  So jobs begin
-// and end within others, at most as many as the scheduler allows.
+// Runs a job whenever a caller reads the time of day, for example to begin a table.  So jobs begin
+// and end within others, as far as the scheduler allows.
 class YieldingClock : public ManualClock {
  public:
   explicit YieldingClock(SingleThreadScheduler* scheduler) : scheduler_(*scheduler) {}

@@ -12,7 +12,7 @@
 
 namespace testing_support {
 
-// The resident memory of this process, also what it shares with others.
+// The resident memory of this process, including memory that it shares with other processes.
 inline size_t ResidentBytes() {
   std::ifstream statm("/proc/self/statm");
   size_t all = 0, resident = 0;
@@ -30,7 +30,7 @@ double MemoryTakenBy(const Run& run) {
     getrusage(RUSAGE_SELF, &usage);
     return 1024.0 * static_cast<double>(usage.ru_maxrss);
   };
-  malloc_trim(0);  // what was freed before and is still held would be taken without being seen
+  malloc_trim(0);  // otherwise run() could reuse freed memory, which would not be measured
   int ends[2];
   if (pipe(ends) != 0) return -1;
   const pid_t child = fork();

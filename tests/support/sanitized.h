@@ -1,5 +1,5 @@
-// Sanitizers make everything take several times as long: tests that try every place of something
-// try a part of them there, and all in a release build.
+// Sanitizers make tests several times slower.  So exhaustive tests try every place only in a
+// release build, and a part of the places under a sanitizer.
 #ifndef TRELLIS_TESTS_SUPPORT_SANITIZED_H_
 #define TRELLIS_TESTS_SUPPORT_SANITIZED_H_
 
@@ -13,7 +13,8 @@ inline constexpr bool kIsSanitized = true;
 inline constexpr bool kIsSanitized = false;
 #endif
 
-// Tests try one in this many places.  It is a prime, so that no kind of place is always skipped.
+// Tests try one in this many places.  Under a sanitizer it is a prime, so that no kind of place is
+// always skipped.
 inline constexpr size_t kStride = kIsSanitized ? 5 : 1;
 
 }  // namespace testing_support

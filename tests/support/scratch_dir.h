@@ -1,4 +1,4 @@
-// A new directory of a test's own, removed with all that is in it at the end.
+// A new directory for a test, which is removed with all its contents at the end.
 #ifndef TRELLIS_TESTS_SUPPORT_SCRATCH_DIR_H_
 #define TRELLIS_TESTS_SUPPORT_SCRATCH_DIR_H_
 

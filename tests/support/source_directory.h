@@ -1,4 +1,4 @@
-// Where the project's sources are: for tests that read files of it.
+// The directory of the project's sources, for tests that read files in it.
 #ifndef TRELLIS_TESTS_SUPPORT_SOURCE_DIRECTORY_H_
 #define TRELLIS_TESTS_SUPPORT_SOURCE_DIRECTORY_H_
 

@@ -29,7 +29,7 @@ TextCase ParseCommand(const std::string& line, std::string place) {
   return parsed;
 }
 
-// As the file has it: no empty line may stand in an output, and each line ends.
+// The output as a file stores it: no empty lines at the end, and a newline after each line.
 std::string AsOutput(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text.empty() ? "" : text + "\n";

@@ -1,5 +1,5 @@
-// Tests as tables of text: a file of cases, each a command, its input, and the output that is
-// expected.
+// Tests as tables of text.  A file consists of cases; each has a command, its input, and the
+// expected output.
 //
 //   # a remark
 //   COMMAND WORD NAME=VALUE ...
@@ -40,17 +40,17 @@ struct TextCase {
   // The position in `values` of the value of NAME=VALUE, 0 if the name is missing; fails the test
   // if it is none of them.
   size_t OneOf(const std::string& name, const std::vector<std::string>& values) const;
-  // Fails the test: nothing is done for such a command.
+  // Fails the test, because the command is unknown.
   std::string NotUnderstood() const;
 };
 
 // The words of a line, separated by white space.
 std::vector<std::string> WordsOf(std::string_view line);
-// The number that `text` is; fails the test if it is none.
+// Parses a number.  Fails the test if `text` is not one.
 uint64_t NumberOf(std::string_view text);
 
-// Calls `run` for each case of the file, a path below the project's root, in their order.  Fails
-// for each whose output is not the expected one, and if the file has no case.
+// Calls `run` for each case of the file, in order.  `file` is a path below the project's root.
+// Fails the test for each unexpected output, and if the file has no case.
 void RunTextTable(const std::string& file, const std::function<std::string(const TextCase&)>& run);
 
 }  // namespace testing_support

@@ -1,4 +1,4 @@
-// A sample store, and commands run on it.
+// A sample store and functions that run commands on it.
 #ifndef TRELLIS_TESTS_TOOLS_COMMANDS_FIXTURE_H_
 #define TRELLIS_TESTS_TOOLS_COMMANDS_FIXTURE_H_
 
@@ -42,7 +42,7 @@ class CommandsTest : public testing::Test {
     return document;
   }
 
-  // A store in `path` whose writes are all in log 2.  Returns its directory.
+  // Makes a store in `path` with all its writes in log 2.  Returns its directory.
   std::unique_ptr<lsm::Directory> MakeStoreOfALog(
       const std::string& path, const std::vector<std::vector<SampleEntry>>& batches) {
     auto directory = files_.OpenDirectory(path, true).value();

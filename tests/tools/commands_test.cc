@@ -1,4 +1,4 @@
-// Each command's output for a store with known contents.
+// The output of each command for a store with known contents.
 #include "tools/sstdump/commands/commands.h"
 
 #include <gmock/gmock.h>

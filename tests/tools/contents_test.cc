@@ -1,4 +1,4 @@
-// The commands that show entries and look keys up, and stores that change meanwhile.
+// The commands that show entries and look up keys, also while the store changes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

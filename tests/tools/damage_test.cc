@@ -1,5 +1,5 @@
-// For any bytes in a file, sstdump names the damage and ends in order; verify finds every flipped
-// bit.
+// Whatever bytes a file has, sstdump names the damage and exits normally.  `verify` finds every
+// flipped bit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

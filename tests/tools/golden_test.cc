@@ -1,4 +1,4 @@
-// The screens as people see them.  Any change of one is a change of tests/testdata/sstdump.
+// The screens as users see them.  Changing a screen changes its file in tests/testdata/sstdump.
 #include "tests/support/golden.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-// Malicious tables under right checksums: blocks out of place, keys that are too long, small files
-// that stand for endless work.  The tests count what must be bounded (reads, memory, keys asked)
-// instead of timing it.
+// Malicious tables under right checksums: misplaced blocks, keys that are too long, small files
+// that demand endless work.  The tests do not measure time.  They count what must be bounded:
+// reads, memory, keys looked up.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <lz4.h>

@@ -1,4 +1,4 @@
-// The manual page and the completion of sstdump, against its help and under a real bash.
+// The manual page and the completion of sstdump, compared with its help and tested in a real bash.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Small stores for sstdump to look at, made of the library's writers, and a way to run sstdump
-// within the test.
+// Small stores for tests of sstdump, made with the library's writers, and a function that runs
+// sstdump within the test.
 #ifndef TRELLIS_TESTS_TOOLS_SAMPLE_STORE_H_
 #define TRELLIS_TESTS_TOOLS_SAMPLE_STORE_H_
 
@@ -30,7 +30,8 @@ struct SampleEntry {
   std::string value;
 };
 
-// One table, made of entries in the order of internal keys.  Returns what a manifest says of it.
+// Makes a table from entries in the order of internal keys.  Returns the table's record for a
+// manifest.
 struct TableRecipe {
   uint64_t number = 1;
   int level = 0;
@@ -49,17 +50,17 @@ lsm::TableMeta MakeTable(lsm::Directory& directory, const TableRecipe& recipe,
 std::vector<SampleEntry> NumberedEntries(int count, uint64_t first_sequence,
                                          size_t value_bytes = 20);
 
-// A manifest with this snapshot and these edits, and CURRENT.
+// Makes a manifest with this snapshot and these edits, and CURRENT.
 void MakeManifest(lsm::Directory& directory, lsm::VersionEdit snapshot,
                   const std::vector<lsm::VersionEdit>& edits = {});
 
-// A log with a record for each batch of entries.
+// Makes a log with one record for each batch of entries.
 enum class LogState { kClosed, kOpen };
 void MakeLog(lsm::Directory& directory, uint64_t number,
              const std::vector<std::vector<SampleEntry>>& batches, LogState state);
 
-// A store in `path`: two tables in level 0, two in level 1, one in level 2, a synced log that was
-// closed and one that was not, a table that is in no level.
+// Makes a store in `path`: two tables in level 0, two in level 1, one in level 2, two synced logs
+// of which one was closed, and an obsolete table.
 //
 //   000002.table  level 2  key000000 …, 600 entries, filter `standard`
 //   000003.table  level 1  every sixth of these keys up to the middle, newer
@@ -70,22 +71,23 @@ void MakeLog(lsm::Directory& directory, uint64_t number,
 //   000009.table  left over
 void MakeSampleStore(lsm::FileSystem& file_system, const std::string& path);
 
-// One with a goal for its filters: a table in each of the levels 0 to 2, of 10, 100 and 1000 keys,
-// and one in level 3 that has no filter.
+// Makes a store with a filter goal.  It has one table in each of the levels 0 to 2, with 10, 100
+// and 1000 keys, and one in level 3 without a filter.
 void MakeGoalStore(lsm::FileSystem& file_system, const std::string& path);
 
-// Three runs in level 1, of two tables each, numbered 0, 1 and 4, the values of which name them:
-// "key000000" is in the oldest alone, "key000030" in the two older ones, and the last key in all.
+// Makes a store with three runs in level 1, numbered 0, 1 and 4, of two tables each.  Each value
+// names its run.  "key000000" is only in the oldest run, "key000030" in the two older ones, and the
+// last key in all three.
 void MakeStoreOfRuns(lsm::FileSystem& file_system, const std::string& path);
 
-// A sample store of as few bytes as can be, for tests that damage each of them.
+// Makes a sample store of as few bytes as possible, for tests that damage each byte.
 void MakeTinyStore(lsm::FileSystem& file_system, const std::string& path);
 
 struct RunResult {
   int code = 0;
   std::string out;
   std::string err;
-  uint64_t nanos = 0;  // that it took, by a clock that goes on where something waits
+  uint64_t nanos = 0;  // the time that it took, on a clock that advances when the program waits
 };
 RunResult RunIn(lsm::FileSystem& file_system, const Terminal& terminal,
                 const std::function<int(const World&)>& run);
@@ -97,8 +99,8 @@ RunResult Run(lsm::FileSystem& file_system, const std::vector<std::string>& argu
 std::vector<std::vector<std::string>> CommandsOn(const std::string& path,
                                                  uint32_t kinds = kAnyKind);
 
-// The output of a command with --json, as one document; discarded if it is none.  In JSON Lines
-// each result gets the lines before it as `entries`.
+// Parses the output of a command with --json as one document; `discarded` if that fails.  In JSON
+// Lines each result gets the lines before it as `entries`.
 nlohmann::json ParseOutput(const std::string& out);
 
 // Names of the files in the directory, sorted.

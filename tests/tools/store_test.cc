@@ -1,4 +1,4 @@
-// A store that the engine wrote, looked at with sstdump: the two must agree.
+// sstdump on a store that the engine wrote: the two must agree.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// How it looks on a terminal: colour, widths, and no byte that a terminal would obey.
+// The output of sstdump on a terminal: colours, widths, and no control characters from files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,4 @@
-// How `sstdump verify` goes through many tables: several at a time, at a rate, telling how far it
-// is.
+// `sstdump verify` on many tables: several at a time, at a limited rate, with a progress report.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

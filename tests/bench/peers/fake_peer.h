@@ -1,4 +1,4 @@
-// A store in memory that notes what is done to it.
+// A store in memory that records the operations on it.
 #ifndef TRELLIS_TESTS_BENCH_PEERS_FAKE_PEER_H_
 #define TRELLIS_TESTS_BENCH_PEERS_FAKE_PEER_H_
 
@@ -65,8 +65,8 @@ class FakePeer : public Peer {
   bool has_all = true;
   bool variant = false;
   std::optional<uint64_t> filter_bytes;
-  uint64_t table_bytes = 0;        // as it was last opened with
-  std::atomic<uint64_t> reads{0};  // one a get
+  uint64_t table_bytes = 0;        // the value with which it was last opened
+  std::atomic<uint64_t> reads{0};  // one per get
 
  private:
   class FakeCursor : public Cursor {

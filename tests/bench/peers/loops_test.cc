@@ -1,4 +1,4 @@
-// Every loop does what it says, and sees every kind of wrong answer.
+// Every loop makes the operations that it should, and detects every kind of wrong answer.
 #include "bench/peers/loops.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The command as people run it.
+// The command as a user runs it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

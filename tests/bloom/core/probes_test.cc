@@ -1,4 +1,5 @@
-// Where the probes of a key lie: as good as independent, in filters that no test could fill too.
+// The probes of a key are practically independent, also in filters that are too large for a test to
+// fill.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// Threads that add and ask at the same time: the bits are those of a filter that one thread made,
-// and of all who add a key at once, one is told that it was new.  ThreadSanitizer watches.
+// Threads that add and look up keys at the same time.  The bits equal those of a filter that one
+// thread made.  If several threads add the same key at once, exactly one is told that it was new.
+// Also for ThreadSanitizer.
 #include "bloom/concurrent.h"
 
 #include <gmock/gmock.h>

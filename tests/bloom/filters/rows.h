@@ -1,5 +1,5 @@
-// Shared by the tests of filters made of filters: takes their bytes apart and puts them together
-// again.
+// Shared by the tests of filters that consist of filters (rows).  Splits their bytes into parts and
+// joins them again.
 #ifndef TRELLIS_TESTS_BLOOM_FILTERS_ROWS_H_
 #define TRELLIS_TESTS_BLOOM_FILTERS_ROWS_H_
 
@@ -30,7 +30,7 @@ namespace testing_support {
 using BlockedRow = bloom::Filter<bloom::Blocked>;
 using StandardRow = bloom::Filter<bloom::Standard>;
 
-// A row for which memory runs out when the test says so.
+// A row whose allocation fails when the test wants it to.
 class ScarceRow : public StandardRow {
  public:
   static inline int rows_left = 0;
@@ -56,13 +56,13 @@ class ScarceRow : public StandardRow {
   }
 };
 
-// The parts of a filter's bytes, to be changed.
+// The parts of a filter's bytes, which a test can change.
 inline std::vector<std::string> PartsOf(const std::string& bytes) {
   const auto parts = bloom::ReadParts(bloom::BytesOf(std::string_view(bytes).substr(64)));
   return {parts->begin(), parts->end()};
 }
 
-// The same header with other parts and the right checksum.
+// The bytes of a filter with the same header, other parts, and the right checksum.
 inline std::string WithParts(const std::string& bytes, const std::vector<std::string>& parts) {
   std::string changed = bytes.substr(0, 64);
   for (const std::string& part : parts) bloom::AppendPart(part, changed);
@@ -70,7 +70,7 @@ inline std::string WithParts(const std::string& bytes, const std::vector<std::st
   return changed;
 }
 
-// With another number at an offset, and the right checksum.
+// The bytes with another number at an offset, and with the right checksum.
 inline std::string WithNumberAt(std::string bytes, size_t at, uint64_t number) {
   bloom::Store64(&bytes[at], number);
   RepairChecksum(bytes);
@@ -89,8 +89,8 @@ void AddKeys(F& filter, uint64_t from, uint64_t to) {
   for (uint64_t i = from; i < to; ++i) filter.AddDigest(DigestOfKey(i));
 }
 
-// Loads a copy that is exactly as long as the bytes, so that AddressSanitizer sees a read beside
-// them, and uses what it gets.
+// Loads a filter from a copy of exactly this size, so that AddressSanitizer detects reads outside
+// it.  Uses the filter if it loads.
 template <class F>
 absl::Status LoadRowsAndUse(std::string_view bytes) {
   const std::unique_ptr<char[]> copy(new char[bytes.size()]);
@@ -112,8 +112,8 @@ absl::Status LoadRowsAndUse(std::string_view bytes) {
   return absl::OkStatus();
 }
 
-// Rows that lie, and say so under a checksum that is right: each loads as what it is, or is
-// refused.  Returns how many rounds were loaded.
+// Forges rows under right checksums.  Each forgery is refused or loads as a working filter.
+// Returns the number of rounds in which one loaded.
 template <class F>
 int LoadWithForgedParts(const std::string& sound, uint64_t seed, int rounds) {
   std::mt19937_64 random(seed);

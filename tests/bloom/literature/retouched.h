@@ -21,14 +21,14 @@ inline constexpr bloom::ClearingScheme kClearingSchemes[] = {
     bloom::ClearingScheme::kRandom, bloom::ClearingScheme::kMinimumFn,
     bloom::ClearingScheme::kMaximumFp, bloom::ClearingScheme::kRatio};
 
-// With the keys 0 to `keys` - 1.
+// A filter with the keys 0 to `keys` - 1.
 inline bloom::RetouchedFilter MakeRetouched(uint64_t keys, double fpp = 0.03, uint64_t seed = 1) {
   bloom::RetouchedFilter filter = bloom::RetouchedFilter::Make(keys, fpp, seed).value();
   for (uint64_t i = 0; i < keys; ++i) filter.AddDigest(DigestOfKey(i));
   return filter;
 }
 
-// Keys from `from` on that pass, which none of them should.
+// False positives: keys from `from` on that pass the filter.
 inline std::vector<uint64_t> FalsePositivesFrom(const bloom::RetouchedFilter& filter, uint64_t from,
                                                 size_t count) {
   std::vector<uint64_t> found;
@@ -51,7 +51,7 @@ inline double ShareRemoved(const bloom::RetouchedFilter& filter,
   return static_cast<double>(removed) / static_cast<double>(false_positives.size());
 }
 
-// The different bits of a digest.
+// The distinct bits of a digest.
 inline std::vector<uint64_t> RetouchedBits(const bloom::RetouchedFilter& filter,
                                            bloom::Digest digest) {
   const bloom::DistinctProbes probes(bloom::Remix(digest, filter.seed()), filter.shape().size,
@@ -64,7 +64,7 @@ inline bool RetouchedBit(const bloom::RetouchedFilter& filter, uint64_t position
   return bloom::TestBit(reinterpret_cast<const uint8_t*>(bytes.data()) + 64, position);
 }
 
-// The bits that are ones in the first and zeros in the second.
+// The bits that are set in `before` but not in `after`.
 inline std::vector<uint64_t> ClearedBits(const std::string& before,
                                          const bloom::RetouchedFilter& filter) {
   const std::string after = filter.SerializeBits();

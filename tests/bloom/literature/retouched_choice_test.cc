@@ -1,4 +1,5 @@
-// The choice of cleared bits, against an oracle that counts everything again, and its benefit.
+// The choice of the bits to clear, compared with an oracle that counts everything again, and its
+// benefit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// How often, and how far, counts are wrong: what the spectral filter predicts, promises and gains.
+// The errors of the spectral filter's counts: their frequency and size, compared with its
+// predictions and promises, and between its methods.
 #include <gtest/gtest.h>
 
 #include <algorithm>

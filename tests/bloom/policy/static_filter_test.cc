@@ -1,4 +1,4 @@
-// Filters in memory of keys that are all known: of every kind.
+// Filters in memory, of every kind, whose keys are all known in advance.
 #include "bloom/static_filter.h"
 
 #include <gmock/gmock.h>

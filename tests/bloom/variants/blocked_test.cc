@@ -1,4 +1,4 @@
-// The blocked kind's paths for different CPUs must be one and the same filter.
+// The blocked kind has different code for different CPUs.  All of it must give the same filter.
 #include "bloom/variants/blocked.h"
 
 #include <gtest/gtest.h>

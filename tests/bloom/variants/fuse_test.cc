@@ -1,5 +1,6 @@
-// The additional promises of the binary fuse kinds (kinds_test.cc has those of all kinds): their
-// geometry, the bytes as bloom/variants/fuse.h draws them, every width of a remainder.
+// The additional promises of the binary fuse kinds: their geometry, the bytes that
+// bloom/variants/fuse.h draws, and every width of a remainder.  (kinds_test.cc tests the promises
+// of all kinds.)
 #include "bloom/variants/fuse.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The common contract of all kinds in the catalog, measured against their promises.
+// The common contract of all kinds in the catalog: each is tested against its promises.
 #include "tests/bloom/kinds.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// The ribbon kind: what it promises of size, rate and builds, and that every path, every shape and
-// every forged payload is what the drawing in its header says.
+// The ribbon kind: its promises about size, rate and builds.  Every code path and every shape
+// follows the drawing in its header, and so does the reading of forged payloads.
 #include "bloom/variants/ribbon.h"
 
 #include <gmock/gmock.h>

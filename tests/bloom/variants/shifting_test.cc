@@ -1,5 +1,5 @@
-// Pairs of bits at one offset: their formulas, held against enumeration, against the paper's and
-// against filters; and the kind.
+// The shifting kind, whose probes are pairs of bits at one offset.  Compares its formulas with
+// enumeration, with those of the paper, and with filters.
 #include "bloom/variants/shifting.h"
 
 #include <gmock/gmock.h>

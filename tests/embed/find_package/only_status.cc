@@ -1,4 +1,4 @@
-// The least that a user of Trellis needs of Abseil.
+// Uses the smallest part of Abseil that a user of Trellis needs.
 #include <iostream>
 
 #include "absl/status/statusor.h"

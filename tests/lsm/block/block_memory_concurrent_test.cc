@@ -1,5 +1,5 @@
-// Pieces that are allocated, handed to other threads and freed there.  Meant for ThreadSanitizer,
-// too.
+// Threads allocate pieces, hand them to other threads, and these free them.  Also for
+// ThreadSanitizer.
 #include <gtest/gtest.h>
 
 #include <algorithm>

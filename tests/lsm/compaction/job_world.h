@@ -12,7 +12,7 @@
 
 namespace lsm {
 
-// Tests derive from it.  Numbers of files count from `first_number` on.
+// Test fixtures derive from it.  File numbers count from `first_number` on.
 class JobWorld {
  protected:
   JobWorld(uint64_t seed, uint64_t first_number, std::string_view filter_kind)

@@ -1,4 +1,5 @@
-// Where lookups were counted, outputs get filters by ranges of keys, in the same memory.
+// If lookups were counted by key range, outputs get a different filter for each range, in the same
+// memory.
 #include "lsm/compaction/output_filters.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
-// Compactions that run beside one another, whole or in steps: whatever the picker lets run at once
-// may end in any order.  Jobs and steps do all their work when they begin, which is the same as if
-// they took long: they look at nothing but the version of their beginning.
+// Compactions that run at the same time, whole or in steps.  Compactions that the picker allows at
+// the same time may end in any order.  In this test jobs and steps do all their work when they
+// begin.  That makes no difference, because they read only the version from their beginning.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,14 +1,15 @@
 // The choices of the picker, as tables of text: picker_*.txt.  Levels are written as table_text.h
-// says; a table takes 10 KiB if it does not say otherwise, level 1 may hold 64 KiB, and so much is
+// describes.  A table has 10 KiB by default.  The limit of level 1 is 64 KiB, and so is the size of
 // a full table.
 //
 //   version [style=leveled|tiered|lazy] [level0=TABLES] [plans=kept]
-//     the levels, one a line, and options; plans that run end, unless they are kept.  Answers with
-//     the level that is due, and what a merge of level 0 costs that readers may pay for
+//     sets the levels, one per line, and options; running plans end, unless they are kept.  Prints
+//     the level that is due, and the price at which reads trigger a merge of level 0
 //   pick [paid=BYTES] [as=run]
-//     the choice; with `paid`, after readers have paid that much.  With as=run its plan runs on
+//     prints the choice; with `paid`, after reads have wasted that many bytes.  With as=run the
+//     plan keeps running
 //   range LEVEL FROM TO [as=run]
-//     the plan for a range; - is no bound
+//     prints the plan for a range; - is no bound
 #include <gtest/gtest.h>
 
 #include <memory>

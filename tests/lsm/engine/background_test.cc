@@ -1,4 +1,4 @@
-// Flushes, compactions, stalls, and what a failure in the background leads to.
+// Flushes, compactions, write stalls, and the effects of a failure in the background.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Verification and copies go on during flushes and during DB::Resume, which replaces logs, manifest
-// and CURRENT: they find all files that they need, and no damage.
+// Verification and copies run during flushes and during DB::Resume, which replaces logs, manifest
+// and CURRENT.  They must find all files that they need, and no damage.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

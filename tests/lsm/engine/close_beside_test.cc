@@ -1,4 +1,5 @@
-// DB::Close and the events of a listener beside everything else; ThreadSanitizer watches.
+// DB::Close and the events of a listener at the same time as all other calls.  Also for
+// ThreadSanitizer.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// DB::Close: what it reports, what it leaves, and what calls find afterwards.
+// DB::Close: its status, the files that it leaves, and the results of later calls.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// On a full disk a compaction goes in small steps (lsm/compaction/steps.h).
+// On a full disk a compaction works in small steps (lsm/compaction/steps.h).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Stores of the three styles of compaction: their shapes, what they answer, and the way from one to
+// Stores of the three compaction styles: their shapes, their answers, and changes from one style to
 // another.
 #include "lsm/base/compaction_styles.h"
 

@@ -1,4 +1,4 @@
-// Several threads at one store, with flushes and compactions under way.
+// Several threads use one store during flushes and compactions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// A store with a goal for its filters: what flushes and compactions make of it.
+// A store with a filter goal: the filters that flushes and compactions build.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// A disk that is full for the store, while there is space for all that it then does.
+// A disk that appears full to the store's reserve, but has space for everything else.
 #ifndef TRELLIS_TESTS_LSM_ENGINE_FULL_DISK_H_
 #define TRELLIS_TESTS_LSM_ENGINE_FULL_DISK_H_
 
@@ -10,8 +10,9 @@
 
 namespace lsm {
 
-// No reserve can be built; and if the store has one, the next bytes for a table do not fit, once,
-// so that it is released.  From then on puts are refused, and compactions go in steps.
+// Building a reserve fails.  If the store has a reserve, the next append to a table fails once, so
+// that the store releases the reserve.  After that the store refuses puts, and compactions work in
+// steps.
 inline MemoryFileSystem::Fault FullDisk(const MemoryFileSystem& files) {
   const bool has_reserve =
       !files.FileBytes("/store/RESERVE").empty() || !files.FileBytes("/logs/RESERVE").empty();

@@ -1,4 +1,4 @@
-// Iterators: bounds, directions, what they see, and the files that they hold.
+// Iterators: bounds, directions, the versions that they see, and the files that they keep.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

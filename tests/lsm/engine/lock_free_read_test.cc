@@ -1,4 +1,4 @@
-// Readers take no lock: they go on while others hold the engine's, for as long as it takes.
+// Readers take no lock: they go on while another thread holds the engine's mutex, however long.
 #include <gtest/gtest.h>
 
 #include <atomic>

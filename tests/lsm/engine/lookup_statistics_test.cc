@@ -1,4 +1,4 @@
-// The store's counts and explanations, exactly, in small cases made by hand.
+// The store's exact counts and explanations, in small cases made by hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Many keys looked up together: the same answers and the same counts as one by one, fewer reads.
+// MultiGet gives the same answers and counts as single lookups, with fewer reads.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

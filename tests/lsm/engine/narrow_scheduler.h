@@ -9,7 +9,7 @@
 
 namespace lsm {
 
-// Has memory for compactions only as long as it is told so.
+// A scheduler that has memory for compactions only while the test allows it.
 class NarrowScheduler : public testing_support::SingleThreadScheduler {
  public:
   void Schedule(Lane lane, std::function<void()> job) override {

@@ -1,4 +1,4 @@
-// Opening, closing and destroying a store: modes, options, locks, places.
+// Opening, closing and destroying a store: modes, options, locks, directories.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Stores whose filters and indexes are more than the block cache holds: tables are written in
-// partitions, and all that a store does goes on as before.
+// Stores whose filters and indexes exceed the block cache.  Their tables are written in partitions,
+// and everything else works as before.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Reads of level 0 trigger its compaction when their waste reaches its price, no sooner.  Nothing
-// else does.
+// Read-triggered compaction: wasted reads of level 0 trigger its compaction once they have cost as
+// much as the compaction would.  Other reads never do.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

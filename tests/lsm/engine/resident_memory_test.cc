@@ -1,4 +1,4 @@
-// A store gives its memory back to the system.
+// A store returns its memory to the operating system.
 #include <gtest/gtest.h>
 
 #include <chrono>

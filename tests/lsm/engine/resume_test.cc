@@ -1,5 +1,5 @@
-// After a failure the store recovers without being opened again: what reads showed stays, and
-// writes are taken again.
+// DB::Resume: after a failure the store recovers without being opened again.  It keeps everything
+// that reads showed, and accepts writes again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>

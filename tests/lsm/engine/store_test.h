@@ -26,7 +26,7 @@ class StoreTest : public testing::Test {
     ASSERT_OK(db);
     db_ = *std::move(db);
   }
-  // The status of an Open that should fail.
+  // The status of an Open that must fail.
   absl::Status OpenStatus() { return DB::Open(kStorePath, options_).status(); }
 
   void Put(std::string_view key, std::string_view value) { ASSERT_OK(db_->Put(key, value)); }
@@ -34,7 +34,7 @@ class StoreTest : public testing::Test {
   void Flush() { ASSERT_OK(db_->Flush()); }
   void CompactAll() { ASSERT_OK(db_->CompactRange()); }
 
-  // "absent" if it is.
+  // The value of the key, "absent", or the error.
   std::string Get(std::string_view key, const ReadOptions& options = {}) {
     const absl::StatusOr<std::optional<std::string>> value = db_->Get(key, options);
     EXPECT_OK(value);

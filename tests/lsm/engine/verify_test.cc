@@ -1,4 +1,4 @@
-// DB::Verify and scrubbing read everything, and name what is wrong.
+// DB::Verify and scrubbing read everything and name all damage.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

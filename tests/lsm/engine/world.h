@@ -1,4 +1,4 @@
-// A machine of its own for a store: files in memory, one thread, one seed.
+// A simulated machine for a store: files in memory, one thread, one seed.
 #ifndef TRELLIS_TESTS_LSM_ENGINE_WORLD_H_
 #define TRELLIS_TESTS_LSM_ENGINE_WORLD_H_
 
@@ -25,12 +25,12 @@ inline constexpr char kStorePath[] = "/store";
 
 using Contents = std::map<std::string, std::string>;
 
-// Outlives the stores that are opened with its options.
+// Must outlive the stores that are opened with its options.
 struct World {
   explicit World(uint64_t seed = 1, std::unique_ptr<MemoryFileSystem> of = nullptr)
       : files(of != nullptr ? std::move(of) : std::make_unique<MemoryFileSystem>()), random(seed) {}
 
-  // As small as options may be, so that little data makes many tables.
+  // Options with the smallest sizes, so that little data makes many tables.
   Options SmallOptions() {
     Options options;
     options.write_buffer_bytes = 64 << 10;
@@ -66,7 +66,7 @@ struct World {
 
 using testing_support::Dice;
 
-// All that an iterator shows, front to back.
+// All entries that an iterator shows, forward.
 inline absl::StatusOr<Contents> ReadAll(DB& db, const ReadOptions& options = {}) {
   Contents contents;
   const std::unique_ptr<Iterator> iterator = db.NewIterator(options);

@@ -1,5 +1,5 @@
-// A file system that opens files for reading as the test says.  All other calls go to another file
-// system.
+// A file system that opens files for reading with a function of the test.  All other calls go to
+// another file system.
 #ifndef TRELLIS_TESTS_LSM_ENGINE_WRAPPED_READS_H_
 #define TRELLIS_TESTS_LSM_ENGINE_WRAPPED_READS_H_
 
@@ -50,7 +50,7 @@ class WrappedReads final : public FileSystem {
   const Open open_;
 };
 
-// A file can be read past the page cache if `can_read` says so of its path.
+// Direct reads (O_DIRECT) of a file work if `can_read` returns true for its path.
 inline WrappedReads DirectReads(FileSystem* base,
                                 std::function<bool(const std::string& path)> can_read) {
   return {

@@ -25,7 +25,7 @@ class Child {
     if (pid_ == 0) {
       ::close(ends[0]);
       const std::string text = body();
-      // One write of a few hundred bytes into an empty pipe is never cut.
+      // One write of a few hundred bytes into an empty pipe is always complete.
       const bool written = ::write(ends[1], text.data(), text.size()) >= 0;
       ::_exit(written ? 0 : 1);
     }

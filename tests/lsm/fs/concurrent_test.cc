@@ -1,4 +1,4 @@
-// The promises about threads in file_system.h, for ThreadSanitizer to watch.
+// The promises about threads in file_system.h.  Mainly for ThreadSanitizer.
 #include <gtest/gtest.h>
 
 #include <atomic>

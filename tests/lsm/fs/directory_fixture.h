@@ -1,4 +1,4 @@
-// A directory that a test of the file system writes whole files to and reads them from.
+// A directory with functions that write and read whole files, for tests of the file system.
 #ifndef TRELLIS_TESTS_LSM_FS_DIRECTORY_FIXTURE_H_
 #define TRELLIS_TESTS_LSM_FS_DIRECTORY_FIXTURE_H_
 
@@ -21,7 +21,7 @@ class DirectoryFixture : public testing::Test {
     ASSERT_OK(file->Close());
   }
 
-  // The file's bytes, or why they cannot be had.
+  // The file's bytes, or the error.
   std::string Read(std::string_view name) {
     absl::StatusOr<std::string> bytes = ReadWholeFile(*directory_, name, 1 << 20);
     return bytes.ok() ? *bytes : bytes.status().ToString();

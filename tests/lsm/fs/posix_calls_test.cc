@@ -1,5 +1,5 @@
-// The calls that the POSIX file system makes, their order, and what it does when one is
-// interrupted, cut short or fails.
+// The system calls of the POSIX file system, their order, and its behaviour when a call is
+// interrupted, is cut short or fails.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
-// Reads that are submitted together: same outcomes as ReadAt, few calls for a batch, and what
-// happens where the page cache or the ring fails.  Stands in for three calls of liburing, for pread
-// and for preadv2, which says that the page cache has nothing unless a test lets it.
+// Reads that are submitted together: the same outcomes as ReadAt, few calls for a batch, and the
+// behaviour when the page cache or the ring fails.  Replaces three functions of liburing, pread and
+// preadv2.  The replacement of preadv2 finds nothing in the page cache unless a test allows it.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-// The store reaches the operating system through the seam alone: no object but those of
-// lsm/fs/posix_* calls open, write, fsync, rename or a clock.  Asked of the linker, which cannot be
-// fooled by a header.
+// The store reaches the operating system only through its environment: only the objects of
+// lsm/fs/posix_* call open, write, fsync, rename or a clock.  Checks the symbols of the objects,
+// because a search in sources would miss calls that headers hide.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

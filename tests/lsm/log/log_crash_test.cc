@@ -1,4 +1,5 @@
-// Crashes leave a torn tail of a log, never damage, and only records that were written, in order.
+// A crash leaves a log with a torn tail, never with damage.  The log holds only records that were
+// written, in order.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Damage to a log is reported, and never looks like what a crash leaves.
+// Damage to a log is reported and never taken for the result of a crash.
 #include <gtest/gtest.h>
 
 #include <memory>

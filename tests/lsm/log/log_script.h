@@ -1,4 +1,4 @@
-// Logs of some records, for the tests that damage them.
+// Writes logs with a few records, for the tests that damage them.
 #ifndef TRELLIS_TESTS_LSM_LOG_LOG_SCRIPT_H_
 #define TRELLIS_TESTS_LSM_LOG_LOG_SCRIPT_H_
 
@@ -17,10 +17,11 @@
 
 namespace lsm {
 
-// The unit that a disk writes whole; not kSectorBytes, to check that the format supports it.
+// The unit that a disk writes whole.  Not taken from kSectorBytes, so that the tests check the
+// format's assumption.
 inline constexpr size_t kDiskSectorBytes = 512;
 
-// A log being written, with what each record was and where it ended.
+// Writes a log and keeps the payload and the end of each record.
 class Script {
  public:
   explicit Script(uint64_t file_id = 0xfeedface) {
@@ -70,7 +71,8 @@ inline std::string Text(size_t size) {
   return text;
 }
 
-// Nearly nothing but zeros: what is lost of it differs from what is there in one bit.
+// A payload of zeros with few other bytes.  So a lost sector, which reads as zeros, may differ from
+// the written one in a single bit.
 inline std::string Sparse(size_t size, size_t every) {
   std::string bytes(size, '\0');
   for (size_t i = every / 2; i < size; i += every) bytes[i] = '\x10';

@@ -1,4 +1,4 @@
-// Logs that nothing happened to: what was written is read back, in the bytes that log_format.h
+// Undamaged logs: the written records are read back, and the bytes are those that log_format.h
 // draws.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Files that are strings, for tests that damage logs many thousand times over.
+// Files in strings, for tests that damage logs many thousands of times.
 #ifndef TRELLIS_TESTS_LSM_LOG_STRING_FILES_H_
 #define TRELLIS_TESTS_LSM_LOG_STRING_FILES_H_
 
@@ -24,7 +24,7 @@ class StringReadFile : public ReadFile {
   // Each read returns *fault if that is an error.
   explicit StringReadFile(std::string bytes, const absl::Status* fault = nullptr)
       : bytes_(std::move(bytes)), fault_(fault) {}
-  // *bytes_read counts what readers get.
+  // *bytes_read counts the bytes that readers get.
   StringReadFile(std::string bytes, uint64_t* bytes_read)
       : bytes_(std::move(bytes)), bytes_read_(bytes_read) {}
 
@@ -53,7 +53,7 @@ struct AppendFileState {
   int syncs = 0;
   int writebacks = 0;
   int closes = 0;
-  absl::Status next_append;  // what the next call returns
+  absl::Status next_append;  // the result of the next Append
   absl::Status next_sync;
   absl::Status next_close;
 };
@@ -64,7 +64,7 @@ class StringAppendFile : public AppendFile {
 
   absl::Status Append(std::string_view bytes) override {
     ++state_->appends;
-    // A failed one leaves half.
+    // A failed append leaves half of its bytes.
     state_->bytes.append(state_->next_append.ok() ? bytes : bytes.substr(0, bytes.size() / 2));
     return state_->next_append;
   }
@@ -86,7 +86,7 @@ class StringAppendFile : public AppendFile {
   const std::string path_ = "dir/000001.log";
 };
 
-// All that a reader gets out of a log.
+// Everything that a reader gets from a log.
 struct LogContents {
   absl::Status status;  // of Open, or of the Next that failed
   std::vector<std::string> payloads;

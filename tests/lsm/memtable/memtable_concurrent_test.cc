@@ -1,5 +1,5 @@
-// One writer and readers beside it.  What was added before a read began must be seen by it, in
-// order; the sanitizer watches the rest.
+// One writer and concurrent readers.  A read must see, in order, everything that was added before
+// it began.  ThreadSanitizer checks the rest.
 #include <gtest/gtest.h>
 
 #include <atomic>

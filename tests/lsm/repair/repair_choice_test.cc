@@ -1,4 +1,4 @@
-// The choices of a repair if files contradict one another: which manifest, and which of several
+// The choices of a repair if files contradict each other: it picks a manifest, and one of several
 // values of a key.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// A repair that fails for any other reason than damage loses nothing, and can be made again.
+// A repair that fails for a reason other than damage loses nothing, and can be repeated.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>

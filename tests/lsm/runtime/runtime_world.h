@@ -1,4 +1,4 @@
-// The surroundings of a part of an open store, for tests of one part alone.
+// The environment of one part of an open store, for tests of that part alone.
 #ifndef TRELLIS_TESTS_LSM_RUNTIME_RUNTIME_WORLD_H_
 #define TRELLIS_TESTS_LSM_RUNTIME_RUNTIME_WORLD_H_
 
@@ -18,7 +18,7 @@
 
 namespace lsm {
 
-// A scheduler that runs a call of the test's instead of waiting.
+// A scheduler that calls a function of the test instead of waiting.
 class CallingScheduler : public testing_support::SingleThreadScheduler {
  public:
   void Wait(std::unique_lock<std::mutex>& lock, std::condition_variable&) override {

@@ -1,5 +1,5 @@
-// Contents that contradict each other under checksums that are right: a store does not open on
-// them, Verify names them, and Repair makes a store of them that opens.
+// Files whose checksums are right but whose contents contradict each other.  Such a store does not
+// open, Verify names the contradiction, and after Repair the store opens.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Checkpoints, backups and restored stores: whole, verified, or not there.
+// Checkpoints, backups and restored stores are whole and verified, or do not exist.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
-// A small store with a byte or a sector of a log overwritten, a file cut, missing or swapped with
-// another: answers are right or errors that name the file; never wrong, never a key less, never a
-// crash.  (Every flipped bit is a job of tests/reliability.)
+// A small store in which a byte or a sector of a log is overwritten, or a file is cut, missing or
+// swapped with another one.  Every answer is right, or an error that names the file.  No answer is
+// wrong, no key is missing, and nothing crashes.  (A job of tests/reliability flips every bit.)
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
-// Whole stores as earlier programs left them.  From release 1.0 on a new release reads each of
-// them; one from before that may be refused by name.  A file here is never written again; a release
-// that changes a format adds one.
+// Whole stores that earlier programs wrote.  A new release must read each store written by release
+// 1.0 or later.  It may refuse an older store with an error that names the version.  The golden
+// files never change; a release that changes a format adds a new one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// Stores whose small files ask for much: what they take is bounded by what they hold.
+// Malicious stores whose small files demand a lot of memory or work.  The cost is bounded by the
+// size of the files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -1,4 +1,5 @@
-// Logs in a directory of their own: whose they are, and what else there is never touched.
+// Logs in a directory of their own: they belong to one store, and other files there are never
+// touched.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Tables that are opened several at once.
+// Opening several tables at a time.
 #include "lsm/store/open_tables.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// The next log is made ahead of time: sealing a memtable waits for no file, and a log that was
-// never used, or not even finished, is nothing to anybody.
+// The next log is created ahead of time, so that sealing a memtable does not wait for a file.  A
+// log that was never used or never finished is ignored.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// A disk that is really full: a small tmpfs, where one may be mounted.
+// A real disk that is full: a small tmpfs, if the test may mount one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>

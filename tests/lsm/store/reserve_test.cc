@@ -1,4 +1,4 @@
-// A store with a reserve leaves a full disk without any room from outside.
+// A store with a reserve recovers from a full disk although nobody else frees space.
 #include "lsm/store/reserve.h"
 
 #include <gmock/gmock.h>

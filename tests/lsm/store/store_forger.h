@@ -36,7 +36,7 @@ class StoreForger {
 
   ManifestState State() const { return ReadManifest(*directory_).value().state; }
 
-  // Replaces the manifest by one edit, the sum of all.
+  // Replaces the manifest with a single edit, which is the sum of all edits after `change`.
   void ChangeManifest(const std::function<void(VersionEdit*)>& change) {
     const ManifestContents contents = ReadManifest(*directory_).value();
     VersionEdit edit = contents.state.ToSnapshot();
@@ -57,7 +57,7 @@ class StoreForger {
     });
   }
 
-  // The manifest's record gets the new size.
+  // Also updates the table's size in the manifest.
   void ChangeProperties(uint64_t table,
                         const std::function<void(TableProperties*, Footer*)>& change) {
     const std::string path = PathOf(table);
@@ -87,7 +87,8 @@ class StoreForger {
     return entries;
   }
 
-  // Writes the table again, with these entries in this order.  Properties and record follow.
+  // Writes the table again, with these entries in this order.  Updates its properties and its
+  // record in the manifest.
   void SetEntries(uint64_t table, const Entries& entries) {
     TableBuildOptions build;
     {
@@ -111,8 +112,8 @@ class StoreForger {
     });
   }
 
-  // Writes the table again, without a filter, with its entries in these blocks.  The index has the
-  // largest key so far for each, so the blocks may be in any order.
+  // Writes the table again, without a filter, with its entries in these blocks.  The blocks may be
+  // in any order, because the index has for each block the largest key so far.
   void SetBlocks(uint64_t table, const std::vector<Entries>& blocks) {
     TableProperties properties;
     Footer footer;

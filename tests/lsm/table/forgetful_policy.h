@@ -1,4 +1,4 @@
-// A filter that is wrong: for tests that it is noticed.
+// A filter with false negatives, for tests that detect them.
 #ifndef TRELLIS_TESTS_LSM_TABLE_FORGETFUL_POLICY_H_
 #define TRELLIS_TESTS_LSM_TABLE_FORGETFUL_POLICY_H_
 
@@ -13,7 +13,7 @@
 
 namespace lsm {
 
-// Its builder forgets every tenth key, and does not know it.
+// Its builder omits every tenth key without reporting it.
 class ForgetfulPolicy : public bloom::FilterPolicy {
  public:
   std::string_view name() const override { return "blocked"; }

@@ -1,6 +1,6 @@
-// Tables whose filters and indexes are in partitions: what is read of them and when, what is found
-// out about them, and forged ones.  (That they answer like others: table_test.cc; damaged byte by
-// byte: table_damage_test.cc.)
+// Tables whose filters and indexes are in partitions: which partitions are read and when, the
+// properties of these tables, and forged ones.  (table_test.cc checks their answers,
+// table_damage_test.cc damages each of their bytes.)
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// The reads of iterators through the cache: ahead in a walk, together for seeks in several runs.
-// (table_test.cc and the store's models check that the entries are the same.)
+// The reads of iterators through the cache: readahead in a scan, and joint reads for seeks in
+// several runs.  (table_test.cc and the store's models check the entries.)
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

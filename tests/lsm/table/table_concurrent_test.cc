@@ -1,5 +1,5 @@
-// Readers without locks while the cache evicts under them and tables come and go.  Meant for
-// ThreadSanitizer and AddressSanitizer, which see what goes wrong.
+// Readers without locks, while the cache evicts their blocks and tables come and go.
+// ThreadSanitizer and AddressSanitizer detect the errors.
 #include <gtest/gtest.h>
 
 #include <atomic>

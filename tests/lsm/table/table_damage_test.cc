@@ -1,4 +1,4 @@
-// Damage of every kind to a small table: afterwards every answer is right, or an error that names
+// Every kind of damage to a small table.  Afterwards every answer is right, or an error that names
 // the file.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Files in memory for tests of tables: strings that are written once and read (and damaged) many
-// times over, and that count how they are read.
+// Files in memory for tests of tables.  They are written once, and read and damaged many times.
+// They count their reads.
 #ifndef TRELLIS_TESTS_LSM_TABLE_TABLE_FILES_H_
 #define TRELLIS_TESTS_LSM_TABLE_TABLE_FILES_H_
 
@@ -19,7 +19,7 @@ namespace lsm {
 
 inline constexpr const char* kTablePath = "dir/000007.table";
 
-// The state of a ReadFile, which its table owns; the test changes the bytes and reads the counts.
+// The state of a ReadFile that a table owns.  The test changes the bytes and reads the counts.
 struct FileState {
   std::string bytes;
   std::atomic<uint64_t> reads{0};
@@ -54,7 +54,7 @@ inline std::shared_ptr<FileState> FileOf(std::string bytes) {
   return state;
 }
 
-// The state of an AppendFile, which its builder owns.
+// The state of an AppendFile that a builder owns.
 struct WrittenState {
   std::string bytes;
   size_t durable_bytes = 0;

@@ -1,4 +1,4 @@
-// Tables put together from parts that may be anything, under checksums that are right.
+// Tables that are joined from arbitrary parts, with right checksums.
 #ifndef TRELLIS_TESTS_LSM_TABLE_TABLE_FORGERY_H_
 #define TRELLIS_TESTS_LSM_TABLE_TABLE_FORGERY_H_
 
@@ -21,7 +21,7 @@ namespace lsm {
 
 inline constexpr uint64_t kFileId = 0xf047;
 
-// A table put together from parts, each of which can be anything.
+// The parts of a table.  Each part may be arbitrary.
 struct Forgery {
   struct Stored {
     std::string bytes;
@@ -33,12 +33,13 @@ struct Forgery {
   std::string index_bytes;  // built from `index` unless it is not empty
   std::string filter_bytes;
   std::string properties_bytes;
-  // As the blocks' trailers say.
+  // The compression in the trailers of these blocks.
   uint8_t index_compression = 0;
   uint8_t filter_compression = 0;
   uint8_t properties_compression = 0;
   std::function<void(Footer*)> change_footer;
-  std::function<void(std::string*)> change_footer_bytes;  // checksummed again afterwards
+  // Called with the encoded footer, before its checksum is computed again.
+  std::function<void(std::string*)> change_footer_bytes;
 
   static BlockHandle Append(const Stored& stored, std::string* file) {
     const BlockHandle handle{file->size(), stored.bytes.size()};
@@ -115,7 +116,7 @@ inline std::string SoundBlock(std::string_view user_key = "a") {
   return BlockOf(Entry(0, Key(user_key), "value"), {0});
 }
 
-// An index of the longest keys, of which every 16th is stored whole.
+// A table whose index has keys of the maximum length, every 16th of them stored whole.
 inline Forgery WithLongFences(size_t blocks) {
   Forgery forgery;
   BlockBuilder index(kIndexRestartInterval);

@@ -1,5 +1,5 @@
-// Malicious tables: wrong contents under right checksums.  The reader refuses them by name, in
-// bounded memory, or answers in order.
+// Malicious tables: wrong contents under right checksums.  The reader refuses a table with an error
+// that names it, within bounded memory, or gives consistent answers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <lz4.h>

@@ -1,4 +1,4 @@
-// The costs of lookups and walks, and how they are reported: reads, counts, steps, pins.
+// The costs of lookups and scans, and their reporting: reads, counts, steps, pins.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

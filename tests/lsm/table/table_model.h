@@ -1,4 +1,5 @@
-// The right answers of a table, from a std::map; and tables, keys and queries to verify against it.
+// A model of a table in a std::map, which gives the right answers; and tables, keys and queries to
+// compare with it.
 #ifndef TRELLIS_TESTS_LSM_TABLE_TABLE_MODEL_H_
 #define TRELLIS_TESTS_LSM_TABLE_TABLE_MODEL_H_
 
@@ -54,7 +55,7 @@ std::string RandomKey(KeyShape shape, Rng* rng);
 Model RandomModel(KeyShape shape, size_t entries, size_t versions, size_t value_bytes_max,
                   Rng* rng);
 
-// Keys that are in the model, nearly in it, and far from it.
+// Draws a key that is in the model, close to one of its keys, or far from all of them.
 std::string RandomProbe(KeyShape shape, const Model& model, Rng* rng);
 
 // The file of a table with these entries.  Aborts if it cannot be built.

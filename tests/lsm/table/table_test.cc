@@ -1,5 +1,5 @@
-// Tables against std::map: whatever the options and the keys, lookups and walks give what the map
-// gives.
+// Tables compared with std::map: for all options and keys, lookups and iterators give the answers
+// of the map.
 #include "lsm/table/table.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// Edits of the manifest as tables of text: edits_encoded.txt has their bytes, edits_applied.txt the
-// state that they make.  An edit is written as a field a line:
+// Edits of the manifest as tables of text.  edits_encoded.txt has their bytes, and
+// edits_applied.txt the resulting state.  An edit is written as one field per line:
 //
 //   snapshot | next_file_number N | last_sequence N | oldest_log N | digest_seed N | log_seed N
 //   log_directory PATH
@@ -7,16 +7,22 @@
 //   added LEVEL NUMBER FILE_ID BYTES ENTRIES SMALLEST LARGEST [RUN]; keys as in table_text.h
 //
 // Commands:
-//   encode    the edit's bytes, a field a line in hexadecimal digits, and whether they read back
-//   decode    bytes to an edit, or why they are none; they are written as TAG PART ...  A part
-//             v300 is a varint, f300 a fixed64, k:a@1 a length-prefixed internal key, K300 one of
-//             a user key of 300 bytes, s:text a length-prefixed string, t:text characters, x0aff
-//             bytes; !20 cuts the field to its first 20 bytes.  `format N` begins them, `raw PART
-//             ...` is no field
-//   fresh     begins a state
-//   apply     adds an edit to it: the state that it makes, or why it does not fit
-//   refuse    the same, and the state stays that of before
-//   log       whether a log fits the state: NUMBER end=closed|torn|open bytes=N torn=N,
+//   encode    prints the edit's bytes, one field per line in hexadecimal digits, and whether they
+//             can be read back
+//   decode    prints the edit for bytes, or the error.  The first line is `format N`.  Each other
+//             line is a field, TAG PART ..., or `raw PART ...` without a tag.  The parts are:
+//               v300   a varint
+//               f300   a fixed64
+//               k:a@1  a length-prefixed internal key
+//               K300   a length-prefixed internal key whose user key has 300 bytes
+//               s:text a length-prefixed string
+//               t:text characters
+//               x0aff  bytes
+//               !20    cuts the field to its first 20 bytes
+//   fresh     begins a new state
+//   apply     applies an edit to the state; prints the new state, or why the edit does not fit
+//   refuse    the same, but restores the state from before
+//   log       prints whether a log fits the state: NUMBER end=closed|torn|open bytes=N torn=N,
 //             or NUMBER records=N
 #include <gtest/gtest.h>
 

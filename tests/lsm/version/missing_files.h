@@ -1,5 +1,4 @@
-// A store of which little more than a manifest is left: for bounds on what a small file can ask
-// for.
+// A store with little more than a manifest, for tests that bound the cost of small malicious files.
 #ifndef TRELLIS_TESTS_LSM_VERSION_MISSING_FILES_H_
 #define TRELLIS_TESTS_LSM_VERSION_MISSING_FILES_H_
 
@@ -12,8 +11,8 @@
 
 namespace lsm {
 
-// Makes CURRENT and a manifest that names that many tables and synced logs, none of which exists.
-// Ten bytes or less of the manifest stand for a log.
+// Makes CURRENT and a manifest that names this many tables and synced logs.  None of these files
+// exists.  A log takes at most ten bytes of the manifest.
 inline void MakeStoreOfMissingFiles(Directory& directory, uint64_t tables, uint64_t logs) {
   const auto internal_key = [](std::string_view user_key, Sequence sequence) {
     std::string key;

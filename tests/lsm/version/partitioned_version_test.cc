@@ -1,4 +1,4 @@
-// How keys are found in versions some of whose tables have their filters and indexes in partitions.
+// Lookups in versions where some tables have their filters and indexes in partitions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

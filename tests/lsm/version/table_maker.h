@@ -45,7 +45,7 @@ inline void PrintTo(const Entry& entry, std::ostream* out) {
        << (entry.kind == EntryKind::kPut ? "=" + entry.value.substr(0, 20) : " deleted");
 }
 
-// Outlives the tables it made.
+// Must outlive the tables that it made.
 class TableMaker {
  public:
   static constexpr uint64_t kDigestSeed = 42;
@@ -103,11 +103,12 @@ class TableMaker {
   Counters counters;
   BlockCache cache{1 << 20};
   TableContext context;
-  std::string filter_kind = "blocked";                       // empty: none
-  std::shared_ptr<const bloom::FilterPolicy> filter_policy;  // if set, in place of the kind's
+  std::string filter_kind = "blocked";  // empty: none
+  // If set, replaces the policy of `filter_kind`.
+  std::shared_ptr<const bloom::FilterPolicy> filter_policy;
   double target_fpp = 0.01;
   std::string filter_reason;
-  size_t partition_bytes = 0;  // of the tables that are made next; 0: whole
+  size_t partition_bytes = 0;  // of the tables that are made next; 0: no partitions
 };
 
 // The entries of an iterator over internal keys.

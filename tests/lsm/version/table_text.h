@@ -1,13 +1,15 @@
-// Versions of tables written as text, for tests that are tables of text.  A line is a level, a word
+// Versions written as text, for tests that are tables of text.  Each line is a level, and each word
 // a table:
 //
 //   L0  9[a m]  8[k@7=old k@5-]
 //   L1  3[a c]#2/64  4
 //
-// Table 9 holds puts of "a" and "m"; table 8 a put of "k" with sequence 7 and the value "old", and
-// a tombstone of it with sequence 5.  Without @ the sequences are twice the table's number and
-// those that follow.  #2: of run 2.  /64: takes 64 KiB, as far as the manifest says.  A number
-// alone is a table that was made before.
+// - Table 9 holds puts of "a" and "m".  Entries without @ have successive sequences, which begin at
+//   twice the table's number.
+// - Table 8 holds a put of "k" with sequence 7 and the value "old", and a tombstone of "k" with
+//   sequence 5.
+// - Table 3 belongs to run 2 (#2), and its size in the manifest is 64 KiB (/64).
+// - A number alone, like 4, is a table that was made before.
 #ifndef TRELLIS_TESTS_LSM_VERSION_TABLE_TEXT_H_
 #define TRELLIS_TESTS_LSM_VERSION_TABLE_TEXT_H_
 
@@ -25,7 +27,7 @@
 
 namespace lsm {
 
-// "k@7=old" or "k@5-" or "k", which gets the sequence `otherwise`.
+// Parses "k@7=old", "k@5-" or "k"; the last one gets the sequence `otherwise`.
 inline Entry EntryOf(std::string_view text, Sequence otherwise) {
   Entry entry{std::string(text), otherwise, EntryKind::kPut, "v"};
   if (const size_t equals = entry.user_key.find('='); equals != std::string::npos) {
@@ -65,7 +67,7 @@ inline std::string NumbersText(const OpenTables& tables) {
 // The tables of a test, by their numbers.
 class TextTables {
  public:
-  // `kib`: what a table takes that says nothing of it; 0: what it does take.
+  // `kib`: the size of a table without a /SIZE; 0: its true size.
   explicit TextTables(uint64_t kib) : kib_(kib) {}
 
   std::array<OpenTables, kLevels> Levels(const std::vector<std::string>& lines) {

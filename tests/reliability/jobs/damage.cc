@@ -151,7 +151,7 @@ class Inspection {
     if (!MayLoseTail() &&
         (!IsBeginOf(forward_, all.begin(), all.end(), forward_status.ok()) ||
          !IsBeginOf(backward_, all.rbegin(), all.rend(), iterator->status().ok())))
-      Problem("an iterator is silently wrong");
+      Problem("an iterator shows wrong entries, and its status is OK");
     Note(forward_status);
     Note(iterator->status());
   }

@@ -211,7 +211,7 @@ class Victim {
       TRELLIS_ASSIGN_OR_RETURN(const std::optional<std::string> value, db_->Get(key));
       const auto place = found.find(key);
       if (value != (place == found.end() ? std::nullopt : std::optional(place->second)))
-        return Wrong(Concat("an iterator and Get do not say the same of ", key));
+        return Wrong(Concat("an iterator and Get disagree about ", key));
     }
     return absl::OkStatus();
   }
