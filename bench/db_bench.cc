@@ -11,9 +11,9 @@
 //
 // KIND of the filters: none, standard, blocked (target FPP 0.01 both), blocked_1e-3 (0.001).
 //
-// 500,000 keys "%016d" with values of 100 bytes that LZ4 halves, all in the block cache, in several
-// runs of tables.  The load flushes 18 times and waits for compactions each time, so all stores get
-// the same shape but for a table or two.
+// The stores have 500,000 keys "%016d" with values of 100 bytes that LZ4 halves, all in the block
+// cache, in several runs of tables.  The load flushes 18 times and waits for compactions each time,
+// so all stores get the same shape, except for a table or two.
 //
 // Checks: every answer of a get, with its value; the position of every seek, at once and ten
 // entries later (both within the measured time); all keys and values of a scan before it is timed,

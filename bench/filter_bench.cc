@@ -1,5 +1,5 @@
-// Filters at the rates and sizes for which other libraries publish times: a 64-bit hash per key is
-// given, one thread.
+// Filters at the rates and sizes for which other libraries publish times.  Uses one thread; a
+// 64-bit hash per key is given.
 //
 //   BM_Add/FILTER/n:N          makes a filter and adds keys one by one; time per key
 //   BM_AddBatch                the same with all keys in one call
@@ -155,8 +155,8 @@ struct HashSet {
   std::unordered_set<Digest> set;
 };
 
-// The least work that any query needs, inlined: one byte of the line that the hash selects, among
-// as many bits.
+// The least work that any query needs, inlined: one byte of the line that the hash selects, in a
+// filter of the same size.
 struct Floor {
   static std::string Name() { return "floor/one_load"; }
   explicit Floor(uint64_t keys)
@@ -352,7 +352,7 @@ void BM_Ask(benchmark::State& state) {
   const std::vector<Digest> questions = Questions(keys, kPresent);
   uint64_t passed = 0, asked = 0;
   size_t at = 0;
-  // In blocks, so that the benchmark's own loop is not measured.
+  // Works in blocks of queries, so that the benchmark's own loop is not measured.
   for (auto _ : state) {
     if constexpr (requires { filter.CountPassing(Digests()); }) {
       passed += filter.CountPassing({&questions[at], kBatch});
@@ -467,7 +467,7 @@ int main(int argc, char** argv) {
     return 1;
   }
 #endif
-  // In random order, so that other work on the machine affects all alike.
+  // Runs in random order, so that other work on the machine affects all results alike.
   return bench::RunBenchmarks(
       argc, argv, {"--benchmark_repetitions=9", "--benchmark_enable_random_interleaving=true"},
       [] { RegisterAll(Compared()); },

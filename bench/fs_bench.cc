@@ -1,8 +1,8 @@
 // Random reads of 4 KiB blocks with trailers from a file of 512 MiB in the working directory's file
 // system.
 //
-//   BM_ReadAt/HOW        one after the other
-//   BM_ReadMany/HOW/N    N submitted together, as MultiGet does
+//   BM_ReadAt/HOW        reads one block after the other
+//   BM_ReadMany/HOW/N    submits N reads together, as MultiGet does
 //
 // HOW: direct, past the page cache; cached, with the whole file in the page cache.  The Time column
 // and "s/read" are per read.  The file is removed at the end.

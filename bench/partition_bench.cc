@@ -9,7 +9,7 @@
 //
 //   whole                 a cache of CACHE_KIB, filters and indexes resident on top
 //   partitioned           a cache of CACHE_KIB, partitions within it
-//   partitioned, as much  a cache so large that all memory together equals that of `whole`
+//   partitioned, as much  a cache so large that the total memory equals that of `whole`
 //
 // Lookups ask present and absent keys, uniformly, or 9 times in 10 within one hundredth of the key
 // range (local).  After as many uncounted lookups it prints for each: memory, reads and bytes from

@@ -31,7 +31,7 @@ struct StoreResult {
   double load_seconds = 0;
   std::vector<LevelRow> levels;
   // The most memory that filters took after any part of the load, divided by what the goal allowed
-  // then; 0 if the goal is not one of memory.
+  // then; 0 if the goal does not limit memory.
   double most_of_budget = 0;
   Reads absent;  // absent keys
   Reads bottom;  // keys of the deepest level
@@ -53,16 +53,16 @@ struct SkewRound {
 };
 struct SkewResult {
   std::string name, how;          // of the workload
-  double best = 0;                // the theoretical limit of how many times fewer
-  std::vector<SkewRound> rounds;  // from half of them on with other ranges
+  double best = 0;                // the theoretical limit of TimesFewer
+  std::vector<SkewRound> rounds;  // the second half uses other ranges
 
   static constexpr double kLearned = 1.5;  // times fewer
   // Means over the rounds [first, last).
   double MeanOf(double SkewRound::*member, size_t first, size_t last) const;
   // Over the second half of the rounds before the ranges change.
   double TimesFewer() const;
-  // The amount written until the learning store wasted kLearned times fewer reads; nothing: it did
-  // not get there.
+  // The amount written until the learning store wasted kLearned times fewer reads; nullopt if it
+  // never did.
   std::optional<double> Learned() const;
   // The learning store's most wasted reads after the ranges changed, divided by the other store's,
   // and the amount written from there until it had learned again.

@@ -9,7 +9,7 @@
 //   the forgetful store is reopened
 //   a share of the keys, drawn at random over all ranges, is rewritten
 //
-// Half-way the ranges change: earlier counts are wrong from then on.
+// Half-way the ranges change, so that earlier counts are wrong from then on.
 #ifndef TRELLIS_BENCH_LEVEL_FILTERS_SKEW_H_
 #define TRELLIS_BENCH_LEVEL_FILTERS_SKEW_H_
 

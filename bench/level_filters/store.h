@@ -19,7 +19,7 @@ namespace bench::level_filters {
 // A store in the comparison.
 struct ComparedStore {
   std::string name;  // also the name of its directory: "per-level"
-  std::string how;   // for people
+  std::string how;   // a description for the report
   bool is_rocksdb = false;
   std::string filter_kind;        // of Trellis
   double target_fpp = 0;          // of Trellis, without a goal

@@ -33,7 +33,7 @@ std::string FolderOf(const Peer& peer) {
 uint64_t YcsbOperations(const DataSize& size) { return std::min(size.keys, kYcsbOperationsMax); }
 
 bool CanDo(const Peer& peer, const Cell& cell) {
-  // Only where filters differ by level and that matters.
+  // Only for cells in which filters differ by level and the difference matters.
   if (peer.is_variant() && (cell.task->task != Task::kGet || cell.state != State::kFresh))
     return false;
   return (cell.cache != Cache::kDirect || peer.has_direct_reads()) &&
@@ -461,8 +461,8 @@ absl::Status Comparison::MeasureLoop(const Cell& cell) {
   for (const auto& [measured_name, micros] : results_.loop_micros) {
     if (measured_name == name) return absl::OkStatus();
   }
-  // Few enough answers to stay in the processor's cache, like an answer that a store has just
-  // returned.
+  // Keeps few answers, so that they stay in the processor's cache, like an answer that a store has
+  // just returned.
   constexpr size_t kKept = 4 * kGroup;
   constexpr int kTimes = 1000;
   Contents contents(static_cast<size_t>(cell.size.value_bytes));

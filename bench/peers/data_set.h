@@ -56,7 +56,7 @@ inline constexpr double kTheta = 0.99;
 
 // The expected contents of one store: for each number in [0, size) a version of the value, or none.
 //
-// Threads: one writer and any number of readers, if they expect what Since says.
+// Threads: one writer and any number of readers, if the readers check values with MatchesSince.
 class Contents {
  public:
   explicit Contents(size_t value_bytes) : values_(value_bytes) {}

@@ -47,7 +47,7 @@ class Cursor {
   virtual absl::Status status() = 0;
 };
 
-// One thread's access to an open store; must not outlive its being open.
+// One thread's access to an open store.  Must be destroyed before the store is closed.
 class Reader {
  public:
   enum class Answer { kFound, kAbsent, kError };

@@ -65,7 +65,7 @@ Page PageOf(const Results& results) {
   return page;
 }
 
-// The excerpt for bench/README.md.
+// The excerpts for bench/README.md.
 std::string ExcerptOf(const Results& results) {
   return Fenced(TextOf({GoalsTable(results)}) +
                 ToRows(RowsNamed(ConditionsTable(results), {"CPU", "Took"})));

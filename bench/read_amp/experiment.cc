@@ -17,7 +17,7 @@ constexpr size_t kStreamLength = size_t{1} << 20;
 // A small cache is filled up to this share; then come lookups for this share of a measurement.
 constexpr double kFilled = 0.95;
 constexpr double kWarmShare = 0.5;
-// The keys of those lookups come before the measurement's in a stream, so they differ.
+// In the stream, the keys of these lookups come before those of the measurement, so they differ.
 constexpr double kWarmKeys = kWarmShare / (1 + kWarmShare);
 // A spread of rates above this gives a warning.
 constexpr int kRestlessPercent = 15;
@@ -243,7 +243,7 @@ absl::StatusOr<std::unique_ptr<lsm::DB>> Experiment::OpenWarm(size_t cache, size
 absl::Status Experiment::MeasureStore(int round, size_t cache, size_t at) {
   TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<lsm::DB> db, OpenWarm(cache, at));
   const Budget budget = {config_.seconds, config_.lookups};
-  // All stores begin here; how far each gets in its time varies.
+  // All stores begin at this place.  Each gets as far as its time allows.
   const uint64_t place = config_.seed + static_cast<uint64_t>(round);
   CacheResult* const cached = &results_.caches[cache];
   for (size_t w = 0; w < streams_.size(); ++w) {

@@ -44,10 +44,10 @@ StoreShape ShapeFor(uint64_t entries, uint64_t user_bytes);
 // Bytes of keys and values.
 uint64_t UserBytes(const KeySet& keys, const Config& config);
 
-// Replaces the store in `directory` by one with all stored keys.  Flushes after every part and
-// waits for the compactions due, and compacts nothing else.  So stores with different filters get
-// the same shape, but for a table or two.  The same keys, configuration and seed give the same
-// tables, and filters that err for the same keys.
+// Replaces the store in `directory` with one that has all stored keys.  Flushes after every part
+// and waits for the compactions that are due; compacts nothing else.  So stores with different
+// filters get the same shape, except for a table or two.  The same keys, configuration and seed
+// give the same tables, and filters with the same false positives.
 absl::Status LoadStore(const std::string& directory, const StoreConfig& store,
                        const StoreShape& shape, const Config& config, const KeySet& keys,
                        const std::function<absl::Status(uint64_t entries)>& on_progress);

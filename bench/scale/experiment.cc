@@ -137,7 +137,7 @@ class Growth {
         TRELLIS_RETURN_IF_ERROR(config_.CheckStop());
       }
     }
-    // Otherwise each opening would replay the log.
+    // Flushes, because otherwise each opening would replay the log.
     TRELLIS_RETURN_IF_ERROR(db_->Flush());
     TRELLIS_RETURN_IF_ERROR(db_->WaitForBackgroundWork());
     point_.fill_seconds = SecondsSince(begin);

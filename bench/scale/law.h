@@ -88,8 +88,8 @@ struct Design {
   double cpu_cache_bytes = 1;            // C
 };
 
-// s_0, s_1, ... s_L.  Level 0 holds its mean number of tables, which is not subtracted from the
-// other levels.
+// Returns s_0, s_1, ... s_L.  Level 0 holds its mean number of tables, which is not subtracted from
+// the other levels.
 std::vector<double> LevelBytes(const Design& design, double keys);
 
 double Runs(const Design& design, double keys);

@@ -7,11 +7,12 @@ target_compile_features(trellis_flags INTERFACE cxx_std_20)
 # Trellis catches std::bad_alloc, so it needs exceptions even if the surrounding project compiles without them.
 target_compile_options(trellis_flags INTERFACE -fexceptions -Wall -Wextra -Wshadow $<$<BOOL:${TRELLIS_WERROR}>:-Werror>
                        $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
-                       # GCC 12 reports impossible overlaps in "a" + std::string() (its bug 105329)
+                       # GCC 12 warns of impossible overlaps in "a" + std::string() (GCC bug 105329)
                        $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
                        $<$<NOT:$<CONFIG:Debug>>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=>)
 if(TRELLIS_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # and, with the library's headers precompiled, impossible lengths; other presets and Clang check for those.
+  # With precompiled headers of the standard library GCC also warns of impossible lengths.  Other presets and Clang keep
+  # these checks.
   target_compile_options(trellis_flags INTERFACE -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
 target_include_directories(trellis_flags INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
@@ -19,12 +20,13 @@ if(TRELLIS_SANITIZE)
   target_compile_definitions(trellis_flags INTERFACE TRELLIS_SANITIZED)  # Clang 14 has no macro for it
   target_compile_options(trellis_flags INTERFACE -fsanitize=${TRELLIS_SANITIZE} -fno-sanitize-recover=all
                          -fno-omit-frame-pointer)
-  # Its check of a vtable pointer opens a pipe, and reports a lack of file descriptors as a bad object.
+  # The check of vtable pointers opens a pipe.  Without file descriptors that fails, and the check reports a bad object.
   target_compile_options(trellis_flags INTERFACE -fno-sanitize=vptr)
   target_link_options(trellis_flags INTERFACE -fsanitize=${TRELLIS_SANITIZE})
 endif()
 
-# trellis_compile_as_library(TARGET): position-independent, and hidden but for what bloom/core/abi.h marks TRELLIS_API.
+# trellis_compile_as_library(TARGET): compiles position-independent code and hides all symbols, except those marked with
+# TRELLIS_API (bloom/core/abi.h).
 function(trellis_compile_as_library target)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_EXTENSIONS OFF
                         CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
@@ -40,8 +42,8 @@ function(trellis_component name)
   trellis_compile_as_library(trellis_${name})
   target_link_libraries(trellis_${name} PUBLIC trellis_flags ${ARG_DEPS})
   trellis_precompile(trellis_${name})
-  # Sources that share their headers compile faster together.  bloom chooses those itself.  Not those of fs and
-  # threads: symbols_test knows their objects by the names of the sources.
+  # Sources that share headers compile faster together.  bloom/CMakeLists.txt makes its own choice.  fs and threads
+  # compile separately, because symbols_test finds their objects by the names of the sources.
   if(TRELLIS_PRECOMPILE AND NOT name MATCHES "^(bloom|fs|threads)$")
     set_target_properties(trellis_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
   endif()
@@ -54,7 +56,7 @@ function(trellis_precompile target)
   if(NOT TRELLIS_PRECOMPILE OR NOT TRELLIS_BUILD_LSM OR target MATCHES "^trellis_bloom")
     return()
   endif()
-  trellis_compile_as_library(${target})  # headers are compiled once for targets of the same flags
+  trellis_compile_as_library(${target})  # targets can share precompiled headers only if their flags are the same
   trellis_precompile_together(${target} TRELLIS_PRECOMPILED <algorithm> <functional> <map> <memory> <optional> <set>
                               <string> <vector> <absl/status/statusor.h> <condition_variable>)
 endfunction()
@@ -71,9 +73,9 @@ function(trellis_precompile_together target property)
   endif()
 endfunction()
 
-# trellis_reads_command_line(a.cc): for sources that include CLI11, which is all headers; fully optimised, such a file
-# takes as long as ten others.
-# GCC 14 refuses headers that were precompiled at another level.
+# trellis_reads_command_line(a.cc): for sources that include CLI11.  It consists of headers only, and with full
+# optimisation such a file takes as long as ten others.  GCC 14 refuses headers that were precompiled at another
+# optimisation level, so these sources skip them.
 function(trellis_reads_command_line source)
   set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>
                               SKIP_PRECOMPILE_HEADERS ON)
@@ -106,7 +108,8 @@ function(trellis_library name)
     set_target_properties(trellis_lib_${name} PROPERTIES LINK_DEPENDS ${exports})
   endif()
 
-  # trellis_whole_NAME, with the private parts, for tests and benchmarks: a shared library exports the public ones alone.
+  # trellis_whole_NAME also contains the private symbols, which tests and benchmarks need.  A shared library exports
+  # only the public ones.
   if(BUILD_SHARED_LIBS AND (TRELLIS_BUILD_TESTS OR TRELLIS_BUILD_BENCH))
     add_library(trellis_whole_${name} STATIC ${objects})
     list(TRANSFORM ARG_PUBLIC REPLACE "^Trellis::" "trellis_whole_")
@@ -141,13 +144,13 @@ endfunction()
 
 # trellis_test(NAME SRCS a_test.cc ... DEPS targets [LABELS concurrent memory slow ...] [CALCULATES])
 # One program of GoogleTest tests.  Labels choose it for a part of `tools/dev test`:
-#   concurrent  ThreadSanitizer runs it
-#   memory      it reads bytes or manages memory: AddressSanitizer runs it
-#   slow        `tools/dev quick` leaves it out; all others get the label quick
-#   calculation  it counts errors of many filters, whose code other tests run too: sanitizers leave it out
-#   bench       it tests a benchmark; all others get the label product
-# CALCULATES: it runs longer than it compiles, so it is optimised.  Other tests are not optimised: they mostly
-# instantiate templates that run once.
+#   concurrent   ThreadSanitizer runs it
+#   memory       AddressSanitizer runs it, because it reads untrusted bytes or manages memory
+#   slow         `tools/dev quick` leaves it out; all others get the label quick
+#   calculation  sanitizers leave it out, because it counts errors of many filters, whose code other tests run too
+#   bench        it tests a benchmark; all others get the label product
+# CALCULATES: the test runs longer than it compiles, so it is optimised.  Other tests are not optimised, because they
+# mostly instantiate templates that run once.
 function(trellis_test name)
   cmake_parse_arguments(ARG "CALCULATES" "" "SRCS;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SRCS})
@@ -160,7 +163,7 @@ function(trellis_test name)
     get_target_property(headers trellis_test_support PRECOMPILE_HEADERS)
     trellis_precompile_together(${name} TRELLIS_PRECOMPILED_UNOPTIMISED ${headers})
   endif()
-  # Most of a test's compile time is GoogleMock's templates, which its neighbours use too.
+  # GoogleMock's templates take most of a test's compile time, so the sources of a program compile together.
   if(TRELLIS_PRECOMPILE)
     set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
   endif()
@@ -197,8 +200,8 @@ function(trellis_bench name)
   target_link_libraries(${name} PRIVATE trellis_flags ${ARG_DEPS} benchmark::benchmark_main)
 endfunction()
 
-# trellis_compile_for_v3(TARGET): for CPUs with AVX2.  Inlines code from the library's headers that the library
-# otherwise selects at run time.  REQUIRES: TRELLIS_RUNS_X86_64_V3.
+# trellis_compile_for_v3(TARGET): compiles for CPUs with AVX2.  This inlines code from the library's headers that the
+# library otherwise selects at run time.  REQUIRES: TRELLIS_RUNS_X86_64_V3.
 if((TRELLIS_BUILD_TESTS OR TRELLIS_BUILD_BENCH) AND NOT CMAKE_CROSSCOMPILING)
   include(CheckCXXSourceRuns)
   include(CMakePushCheckState)
@@ -211,5 +214,6 @@ if((TRELLIS_BUILD_TESTS OR TRELLIS_BUILD_BENCH) AND NOT CMAKE_CROSSCOMPILING)
 endif()
 function(trellis_compile_for_v3 target)
   target_compile_options(${target} PRIVATE -march=x86-64-v3)
-  set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)  # those are for the build's CPU
+  # The precompiled headers are compiled for the default CPU.
+  set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
 endfunction()

@@ -31,8 +31,9 @@ endfunction()
 
 # trellis_pkg_config(NAME DESCRIPTION text LIBRARY -lname REQUIRES packages [STATIC_REQUIRES packages]
 #                    [STATIC_LIBS flags])
-# NAME.pc with all that a program needs to link the installed library, so a static library's own dependencies are listed
-# without --static.  Debian's packages have both kinds of libraries, and --static chooses.
+# Installs NAME.pc, which has everything that a program needs to link the installed library.  So the dependencies of a
+# static library are listed also without --static.  Debian's packages contain both kinds of libraries; there --static
+# selects the static ones.
 function(trellis_pkg_config pc_name)
   cmake_parse_arguments(ARG "" "DESCRIPTION;LIBRARY" "REQUIRES;STATIC_REQUIRES;STATIC_LIBS" ${ARGN})
   set(pc_description "${ARG_DESCRIPTION}")

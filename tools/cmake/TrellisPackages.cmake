@@ -4,8 +4,9 @@
 #   libtrellis-dev   headers, archives, the package for find_package(Trellis), the pkg-config files, pages, examples
 #   trellis-tools    sstdump, its manual page, and its completion for bash
 #
-# `tools/dev debs` makes them, and `tools/dev debs --try` uses them in a bare root.  They need the archives of the preset
-# `release`, which it builds first.  A packager sets CPACK_PACKAGE_CONTACT.
+# `tools/dev debs` makes them, and `tools/dev debs --try` uses them in a minimal installation of Debian (a chroot).  The
+# packages contain the archives of the preset `release`, which `tools/dev debs` builds first.  A packager sets
+# CPACK_PACKAGE_CONTACT.
 if(NOT BUILD_SHARED_LIBS)
   message(FATAL_ERROR "TRELLIS_PACKAGES needs BUILD_SHARED_LIBS; the preset `packages` sets all that packages need")
 endif()
@@ -69,7 +70,8 @@ if(TARGET Liburing::uring)
   list(APPEND depends liburing-dev)
 endif()
 list(JOIN depends ", " CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS)
-# The objects of the shared libraries export the public interface, and those of archives must not.
+# The archives come from the preset `release`.  The objects of the shared libraries export the public interface, so they
+# must not go into archives.
 set(archives ${PROJECT_SOURCE_DIR}/build/release)
 install(FILES ${archives}/bloom/libtrellis_bloom.a ${archives}/lsm/libtrellis_lsm.a
         DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)

@@ -28,8 +28,8 @@ struct FilterMeasurement {
   }
 };
 
-// Enough probes that about 4,000 pass if the prediction is right: the interval is then 3 % of the
-// rate to each side.  Within [20,000, 10,000,000].
+// The number of probes of which about 4,000 pass if the prediction is right.  The interval then
+// extends 3 % of the rate to each side.  Within [20,000, 10,000,000].
 uint64_t ProbesFor(double predicted_fpp);
 
 // Limit for absent keys, in bytes: takes about a second.  With keys of more than 107 bytes it
@@ -38,9 +38,9 @@ inline constexpr uint64_t kProbeBytes = uint64_t{1} << 30;
 // The limit if the user gave a number of probes: a minute or two.
 inline constexpr uint64_t kProbeBytesMax = uint64_t{100} << 30;
 
-// Reads the whole table.  REQUIRES: its filter is usable.  Asks `probes` absent keys, fewer if
-// there is no room between keys; none in a table of one key, and none after `probe_bytes` bytes of
-// them.
+// Reads the whole table and asks its filter about `probes` absent keys.  Asks about fewer if there
+// is no room between keys, about none in a table of one key, and about no more after `probe_bytes`
+// bytes of absent keys.  REQUIRES: the filter is usable.
 FilterMeasurement MeasureFilter(const lsm::Table& table, uint64_t probes,
                                 uint64_t probe_bytes = kProbeBytes);
 

@@ -108,7 +108,7 @@ ChosenFiles Choose(const Command& command, const StoreFiles& files, const Reques
 void ShowProblems(const StoreFiles& files, const Target& directory, ChosenFiles* chosen,
                   Session* session) {
   std::vector<absl::Status>& problems = chosen->problems;
-  // Without a CURRENT it is a directory with some files, which may be all that the user wants.
+  // Without a CURRENT the directory is not a store, but the user may want to see its files.
   const bool has_store = !absl::IsNotFound(files.manifest_status);
   const bool is_lost = has_store && !files.has_state();
   if (is_lost &&
@@ -170,7 +170,7 @@ void ShowOutOfRange(const Target& directory, const std::vector<std::string>& nam
   session->End();
 }
 
-// Each answer above is of one file; a missing file may hold a newer entry.
+// Each answer above is about one file, but a missing file may hold a newer entry.
 void SayThatTheAnswerIsUnknown(const Target& directory, Session* session) {
   session->Begin(directory.path, NameOf(directory.kind));
   const std::string& key = session->request().key;
@@ -189,7 +189,7 @@ void ShowFilesOf(const Command& command, const Target& directory, Session* sessi
   const absl::StatusOr<StoreFiles> files =
       LookAtStore(session->world(), session->request(), directory);
   if (!files.ok()) return ShowFailure(files.status(), directory.path, "directory", session);
-  // Nothing can be shown of another product's files.
+  // sstdump cannot show another product's files.
   if (absl::IsInvalidArgument(files->manifest_status))
     return ShowFailure(files->manifest_status, directory, session);
   ChosenFiles chosen = Choose(command, *files, session->request());

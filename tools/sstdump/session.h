@@ -74,7 +74,7 @@ class Session {
   void Fail(const absl::Status& status, const Target& target);
   // Reports damage at an offset.
   void Damage(const Target& target, std::optional<uint64_t> offset, std::string message);
-  // For a path without a target: it leads nowhere.
+  // For a path without a target, because it leads nowhere.
   void Fail(const absl::Status& status, const std::string& path);
   // Counts a problem of another file without showing it.
   void CountUnshown(const absl::Status& status);
@@ -101,7 +101,7 @@ class Session {
   };
   Tally tally() const { return tally_; }
 
-  // After this many problems no more damage of a file is looked for: bounds time and output.
+  // After this many problems the search for damage in a file ends, to bound time and output.
   static constexpr size_t kProblemsMax = 100;
   bool has_too_many_problems() const { return file_problem_count_ >= kProblemsMax; }
   // The next problems are about another file of the same result.

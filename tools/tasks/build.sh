@@ -1,8 +1,8 @@
 # Builds by presets, checks of the sources, and the embedding projects.  Sourced by tools/dev.
 # shellcheck shell=bash
 
-# Uses ccache if it is installed.  Precompiled headers need its sloppiness about times.  Clones share the cache, because
-# no source contains its path.
+# Uses ccache if it is installed.  With precompiled headers ccache must ignore time stamps ("sloppiness").  Clones share
+# the cache, because no object depends on the path of the tree.
 if command -v ccache >/dev/null; then
   export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
   export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS-pch_defines,time_macros}
@@ -47,7 +47,7 @@ test_preset() {
   (cd -- "$root" && ctest --preset "$preset" -j "$(nproc)" "$@")
 }
 
-# All jobs must run; one that cannot run here fails, unless the caller leaves it out.
+# Every job must run.  A job that cannot run on this machine fails, unless the caller leaves it out.
 jobs_left_out=()
 if [[ -n ${TRELLIS_NO_PEERS:-} ]]; then jobs_left_out=(without differential) packages_to_compare=(); fi
 
@@ -88,8 +88,8 @@ thread_safety() {
   cd -- "$build/clang" && tr '\n' '\0' <"$list" | xargs -0 -n 1 -P "$(nproc)" sh -c
 }
 
-# Reads every source with the checks of .clang-tidy.  A folder is read as one source, because its headers cost most;
-# where that does not compile (two main functions, the same name twice), each source is read by itself.
+# Runs the checks of .clang-tidy on every source.  All sources of a folder are read as one, because headers take most of
+# the time.  If that does not compile (two main functions, the same name twice), each source is read by itself.
 clang_tidy() {
   local folder
   rm -rf "$build/lint" && mkdir -p "$build/lint" || return 1
@@ -159,7 +159,7 @@ check_embedding() {
   fi
 }
 
-# Not optimised: it compiles the libraries once more.
+# Without optimisation, because this compiles the libraries once more.
 check_two_versions() {
   local plugins="$build/embed/static/plugin.so;$build/embed/shared/plugin.so"
   if check embed-two-versions 'Embed two versions in one program' embed two_versions two_versions \

@@ -4,7 +4,7 @@
 # The least branch coverage of lsm/ and of bloom/, in per cent.
 branches_least=90
 
-# Runs each test program of both once, on all cores; programs that tests start count too.
+# Runs each test program of lsm/ and bloom/ once, on all cores.  Programs that tests start count too.
 run_counting() {
   local dir=$build/coverage
   rm -rf "$dir/profiles" && mkdir -p "$dir/profiles" || return 1

@@ -1,8 +1,9 @@
-# Debian packages of Trellis, and bare roots of Debian, in which nothing is installed by chance.  Sourced by tools/dev.
+# Debian packages of Trellis, and minimal installations of Debian (chroots), in which nothing is installed by chance.
+# Sourced by tools/dev.
 # shellcheck shell=bash
 
-# in_bare_root SUITE SCRIPT FILE...: makes a root that has apt and nothing else, copies the files to /trellis in it, runs
-# tools/tasks/roots/SCRIPT there, and removes the root.
+# in_bare_root SUITE SCRIPT FILE...: makes a chroot that has only apt and its dependencies, copies the files to /trellis
+# in it, runs tools/tasks/roots/SCRIPT there, and removes the chroot.
 in_bare_root() {
   local suite=$1 script=$2 files=$build/roots/$1
   shift 2
@@ -35,7 +36,7 @@ command_debs() {
   must make-debs 'Make Debian packages' make_debs
   ls "$build"/packages/*.deb
   if [[ ${1:-} == --try ]]; then
-    must try-debs 'Install them in a bare Debian 12, use and remove them' \
+    must try-debs 'Install them in a chroot of Debian 12, use and remove them' \
       in_bare_root bookworm try_debs.sh "$build"/packages/*.deb
     show_lines ==
   fi
@@ -55,7 +56,7 @@ command_platforms() {
   setup git mmdebstrap
   must copy-tree 'Copy the tree' copy_of_tree
   for suite in "${suites[@]}"; do
-    check "platform-$suite" "tools/dev quick in a bare root of $suite" \
+    check "platform-$suite" "tools/dev quick in a chroot of $suite" \
       in_bare_root "$suite" quick.sh "$build/roots/tree"
     show_lines ==
   done

@@ -100,7 +100,7 @@ excerpt_streams() {  # [NAME]
   put_experiment "${1:-streams}" "$build/streams" "$build/release/bench/filter_lab" --only streaming --full
 }
 
-# Times are comparable with the source's program only on the reference machine.
+# Only on the reference machine can the times be compared with those of the source's program.
 excerpt_stream-times() { excerpt_streams stream-times; }
 
 excerpt_levels() {

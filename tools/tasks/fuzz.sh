@@ -3,20 +3,20 @@
 
 fuzzer=$build/fuzz/tests/fuzz/fuzz_loaders
 
-# Unpacks a loader's stored corpus and seeds into files, where a fuzzer starts.
+# Unpacks a loader's stored corpus and seeds into files, with which a fuzzer starts.
 unpack_corpus() {  # NAME DIRECTORY
   rm -rf "$2" && mkdir -p "$2" "$2.crashes" &&
     "$fuzzer" --loader="$1" --unpack="$root/tests/testdata/fuzz/$1.corpus" "$2"
 }
 
-# A small file must not cost much, so loaders that read stores get limits; some filters promise less.
+# A small file of a store must not cost much, so loaders of the store's library get limits.  Some filters promise less.
 run_fuzzer() {  # NAME SECONDS DIRECTORY
   local limits=(-rss_limit_mb=2048 -malloc_limit_mb=512)
   if grep -qx -- "$1" <<<"$("$fuzzer" --list=store)"; then
     # Weighing each input again (entropic) takes longer than opening a store.
     limits=(-rss_limit_mb=512 -malloc_limit_mb=64 -entropic=0)
   fi
-  # Memory in quarantine after being freed counts too.
+  # Freed memory in quarantine counts too.
   ASAN_OPTIONS=quarantine_size_mb=64 "$fuzzer" --loader="$1" -max_total_time="$2" -max_len=8192 "${limits[@]}" \
     -timeout=10 -print_final_stats=1 -artifact_prefix="$3.crashes/" "$3"
 }

@@ -89,7 +89,7 @@ step() {
   return "$status"
 }
 
-# Lines of the last step's log that begin with the argument, and its findings.
+# Prints the lines of the last step's log that begin with the argument, and its findings.
 show_lines() { grep -E "^($1|FOUND) " "$step_log" | sed 's/^/      /'; }
 
 # A step that counts as a check of `test`.

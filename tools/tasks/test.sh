@@ -1,7 +1,7 @@
 # All checks, and parts of them.  Sourced by tools/dev.
 # shellcheck shell=bash
 
-# Without --full: the checks that a change to the store, the filters or sstdump most likely breaks.
+# Without --full, runs the checks that a change to the store, the filters or sstdump is most likely to break.
 command_test() {
   local tests=test_product
   case "$#:${1:-}" in

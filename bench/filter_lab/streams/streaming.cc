@@ -36,11 +36,12 @@ std::optional<double> ExpectedWrong(const StreamFilter& filter, const StreamChun
   return expected;
 }
 
-// In the source's uniform stream there are as many possible values v as rows and cells.  A row's
-// value follows from the state of a generator that visits all s = 2^31 - 2 states before it repeats
-// one.  So the s / v states of each value are drawn without replacement.  After a share t of the
-// rows, u = 1 - t v / s of the states are left, and u^(s / v) of the values are not in yet, rather
-// than e^-t.  A row is new with probability u^(s / v) / u.  Returns the mean over t.
+// The source's uniform stream has as many possible values v as rows and cells.  The value of a row
+// follows from the state of a generator.  The generator visits all s = 2^31 - 2 states before it
+// repeats one, so the s / v states of each value are drawn without replacement.  After a share t of
+// the rows, u = 1 - t v / s of the states are left.  Then u^(s / v) of the values have not occurred
+// yet; with replacement it would be e^-t.  A row is new with probability u^(s / v) / u.  Returns
+// the mean over t.
 double TheoryOfSource(const StreamFilter& filter) {
   constexpr double kStatesPerValue = 2147483646.0 / static_cast<double>(kSourceRows);
   const auto wrong_at = [&filter](double t) {

@@ -29,7 +29,7 @@ struct TableVerdict {
   std::string filter;  // state of the filter
   uint64_t file_id = 0;
   std::optional<bloom::DigestSeed> digest_seed;  // nothing: unknown hash
-  int level = 0;                                 // that the table was written for; 0: not recorded
+  int level = 0;  // the level for which the table was written; 0: not recorded
   lsm::TableFacts facts;
 };
 // Makes all checks of lsm::CheckTable.  Any thread.  Calls `before_block` before each read with the
@@ -55,7 +55,8 @@ struct ManifestVerdict {
 };
 ManifestVerdict VerifyManifest(const Target& target, Session* session);
 
-// Checks CURRENT, the manifest, tables and logs against the manifest, and files that no store owns.
+// Checks CURRENT and the manifest, and compares tables and logs with the manifest.  Also reports
+// files that do not belong to the store.
 void VerifyStore(const Target& target, Session* session);
 
 // Prints "ok", "DAMAGED" or "not checked" (unreadable, or of a newer version) after the file's

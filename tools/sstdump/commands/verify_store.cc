@@ -168,7 +168,7 @@ class StoreChecker {
           Concat(lsm::Escape(target.path),
                  ": the store cannot use this table's filter, which was built with another seed"));
     }
-    if (session_->tally() != before) return;  // what was not read cannot be compared
+    if (session_->tally() != before) return;  // facts that were not read cannot be compared
     if (verdict.facts.entries != meta.entries)
       differs("entries", Concat(meta.entries), Concat(verdict.facts.entries));
     if (verdict.facts.smallest != meta.smallest)

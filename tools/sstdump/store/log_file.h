@@ -70,8 +70,8 @@ struct BatchEntry {
   std::string_view key;
   std::string_view value;
 };
-// Visits the entries of a log's record.  DataLoss if it holds no batch; entries before the damage
-// have been visited.
+// Visits the entries of a log's record.  DataLoss if the record does not hold a whole batch;
+// entries before the damage have been visited by then.
 absl::Status WalkBatch(const lsm::LogReader::Record& record, std::string_view file,
                        const std::function<void(const BatchEntry&)>& visit);
 

@@ -75,8 +75,8 @@ struct StoreFiles {
 absl::StatusOr<StoreFiles> LookAtStore(const World& world, const Request& request,
                                        const Target& directory);
 
-// Why there is no state.  A directory without a CURRENT is not a store, unless it holds a store's
-// files.  REQUIRES !has_state().
+// The error for a directory whose state is unknown.  A directory without a CURRENT is not a store,
+// unless it holds a store's files.  REQUIRES !has_state().
 absl::Status StateProblem(const StoreFiles& files);
 
 // True if a missing table or log, which is not held open, is obsolete by now: a newer manifest of
@@ -96,17 +96,17 @@ struct PlacedTable {
     return lsm::UserKeyOf(meta.smallest) <= user_key && user_key <= lsm::UserKeyOf(meta.largest);
   }
 };
-// In the order in which a lookup asks them: by level; level 0 newest first; deeper levels by run,
-// newest first, and by key.
+// The tables in the order in which a lookup asks them: by level; in level 0 the newest first; in
+// deeper levels by run, newest first, and by key.
 std::vector<PlacedTable> TablesInOrder(const lsm::ManifestState& state);
 
 // Opens a table with the checks that opening the store makes.
 absl::StatusOr<std::shared_ptr<const lsm::OpenTable>> OpenPlaced(const StoreFiles& files,
                                                                  const PlacedTable& table);
 
-// The file of a table that the manifest names, or of a log that the store needs.  It counts as
-// that, whatever it contains.  Nothing if the store no longer needs it (see IsGone); DataLoss if it
-// is missing.  REQUIRES files.has_state().
+// Finds the file of a table that the manifest names, or of a log that the store needs.  The target
+// has this kind whatever the file contains.  nullopt if the store no longer needs the file (see
+// IsGone); DataLoss if it is missing.  REQUIRES files.has_state().
 absl::StatusOr<std::optional<Target>> FindTable(const StoreFiles& files, uint64_t number);
 absl::StatusOr<std::optional<Target>> FindLog(const StoreFiles& files, uint64_t number);
 
@@ -117,8 +117,9 @@ std::vector<Target> TableTargets(const StoreFiles& files,
                                  std::vector<absl::Status>* problems);
 // The numbers of the existing logs and of the logs that the manifest needs.
 std::set<uint64_t> LogNumbers(const StoreFiles& files);
-// Its logs, oldest first, and a problem for each needed log that is missing.  Without a manifest
-// also files that are logs only by name; their kind says what they are.
+// The logs of a directory, oldest first.  Adds a problem for each needed log that is missing.
+// Without a manifest, also includes files that are logs only by name; their `kind` is what they
+// really are.
 std::vector<Target> LogTargets(const StoreFiles& files, std::vector<absl::Status>* problems);
 
 }  // namespace tools

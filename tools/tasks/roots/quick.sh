@@ -1,4 +1,4 @@
-# Runs `tools/dev quick` on a copy of the tree in a bare root.
+# Runs `tools/dev quick` on a copy of the tree in a minimal installation (a chroot).
 cd /trellis/tree || exit 1
 NO_COLOR=1 tools/dev quick || exit 1
 . /etc/os-release

@@ -1,4 +1,5 @@
-# Installs the Debian packages beside this file in a bare root, uses them as README.md says, and removes them.
+# Installs the Debian packages beside this file in a minimal installation (a chroot), uses them as README.md says, and
+# removes them.
 set -eu
 export DEBIAN_FRONTEND=noninteractive
 cd /trellis
