@@ -33,7 +33,7 @@ std::string EnumeratorOf(std::string_view member) {
   return name;
 }
 
-// The values differ, so two that change places show.
+// The values differ, so that two swapped counters are detected.
 TEST(CountersTest, CountersFillTheirMembers) {
 #define LSM_NAMES(enumerator, member) {Counter::enumerator, #enumerator, #member},
   constexpr struct {
@@ -74,7 +74,7 @@ TEST(CountersTest, FillsLevelsAndTheirSum) {
   Statistics statistics;
   counters.SumInto(&statistics);
   const LevelStatistics& level = statistics.levels[2];
-  // Those that ended here, and those that came by on their way to level 6.
+  // Lookups that ended in this level, and lookups that passed it on their way to level 6.
   EXPECT_EQ(level.lookups, 20u);
   EXPECT_EQ(level.tables_considered, 11u);
   EXPECT_EQ(level.reads_avoided, 12u);
@@ -94,7 +94,7 @@ TEST(CountersTest, FillsLevelsAndTheirSum) {
   EXPECT_EQ(statistics.levels[3].tables_considered, 0u);
   EXPECT_EQ(statistics.total.tables_considered, 22u);
   EXPECT_EQ(statistics.total.bytes_from_file, 44u);
-  // Not the sum over levels, which would count a lookup once a level.
+  // Not the sum over levels, which would count a lookup once per level.
   EXPECT_EQ(statistics.total.lookups, 70u);
 }
 
@@ -170,7 +170,8 @@ TEST(CountersTest, SinceSubtractsNothingAfterReopening) {
   EXPECT_EQ(after.Since(scrubbed).ToJson(), after.ToJson());
 }
 
-// The lookups that left the memtables are a difference: one that is under way may be taken back.
+// The number of lookups that left the memtables is a difference, so a lookup in flight may be
+// subtracted again.
 TEST(CountersTest, SinceIsNeverNegative) {
   Counters counters;
   counters.Add(Counter::kLookups, 10);

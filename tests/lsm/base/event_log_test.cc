@@ -100,7 +100,7 @@ TEST_F(EventLogTest, RotatesAndKeepsTheNewestFiles) {
   options_.files_max = 3;
   Open();
   for (int i = 0; i < 40; ++i) Write(Concat("line", i, ".", std::string(200, 'x')));
-  // Three lines a file: the last one holds line 39 alone.
+  // Each file has three lines, so the last one holds only line 39.
   EXPECT_THAT(Bytes("LOG"), HasSubstr("line39."));
   EXPECT_THAT(Bytes("LOG.1"), HasSubstr("line38."));
   EXPECT_THAT(Bytes("LOG.2"), HasSubstr("line33."));
@@ -137,7 +137,7 @@ TEST_F(EventLogTest, CountsLostLines) {
   EXPECT_THAT(log_->status(), StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
-// As logrotate does, or a person.
+// The file is moved, as logrotate or a user does.
 TEST_F(EventLogTest, BeginsAnotherFileIfItsOwnIsMissing) {
   Open();
   const auto directory = files_.OpenDirectory("/logs", false).value();
@@ -148,7 +148,7 @@ TEST_F(EventLogTest, BeginsAnotherFileIfItsOwnIsMissing) {
   ASSERT_OK(directory->Rename("LOG", "moved"));
   Write("third");
   EXPECT_THAT(Bytes("LOG"), HasSubstr("what=third"));
-  // Another file in its place is kept as an old one.
+  // Another file in its place is kept as an old log.
   ASSERT_OK(directory->Rename("LOG", "moved"));
   files_.SetFileBytes("/logs/LOG", "");
   Write("fourth");
@@ -179,7 +179,7 @@ TEST_F(EventLogTest, BeginsAnotherFileIfItsDirectoryIsMissing) {
   Write("second");
   EXPECT_EQ(log_->lines_lost(), 0u) << log_->status();
   EXPECT_THAT(testing_support::ReadFile(directory + "/LOG"), HasSubstr("what=second"));
-  // A directory in place of the file: lines are lost, and counted, until it is gone.
+  // While a directory is in place of the file, lines are lost and counted.
   std::filesystem::remove(directory + "/LOG");
   std::filesystem::create_directory(directory + "/LOG");
   std::filesystem::create_directory(directory + "/LOG.1");

@@ -23,7 +23,7 @@ std::string RandomWord(Rng* rng, std::string_view alphabet, size_t bytes_max) {
   return word;
 }
 
-// Against a binary search over the keys themselves.
+// Compares with a binary search over the keys themselves.
 void ExpectFindsAsASearchOverKeys(std::vector<std::string> keys,
                                   const std::vector<std::string>& probes) {
   std::sort(keys.begin(), keys.end());
@@ -43,10 +43,10 @@ void ExpectFindsAsASearchOverKeys(std::vector<std::string> keys,
         << Escape(probe);
     ASSERT_EQ(fences.Find(probe).is_there, std::binary_search(keys.begin(), keys.end(), probe))
         << Escape(probe);
-    // From where another key led, some place is found, within what is there.
+    // From the place of another key the search finds some valid place.
     ASSERT_LE(fences.FindFrom(fences.Approach(all.front()), probe).at, keys.size());
     ASSERT_LE(fences.FindFrom(fences.Approach(probe), all.back()).at, keys.size());
-    // A guess is taken for right only where it is.
+    // A guess is accepted only if it is right.
     const size_t at = fences.LowerBound(probe);
     for (size_t guess = at < 2 ? 0 : at - 2; guess < at + 3; ++guess) {
       if (fences.IsFoundAt(guess, probe)) {

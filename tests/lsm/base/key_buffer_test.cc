@@ -20,7 +20,7 @@ TEST(KeyBufferTest, CopiesExactlyEachPiece) {
     for (size_t count = 0; count <= source.size(); ++count) {
       KeyBuffer key;
       key.assign(std::string(kept, '<') + "old");
-      // Exactly as long as the piece, so that a read beyond it is noticed by the sanitizers.
+      // Exactly as long as the piece, so that sanitizers detect a read beyond it.
       const std::string piece(source, 0, count);
       key.Splice(kept, piece);
       ASSERT_EQ(key.view(), std::string(kept, '<') + piece);
@@ -34,7 +34,7 @@ TEST(KeyBufferTest, ChangesLikeAString) {
     KeyBuffer key;
     std::string model;
     for (int step = 0; step < 50; ++step) {
-      // Mostly short, some beyond what stays in the object.
+      // Most are short; some do not fit in the object.
       const std::string piece(random() % (random() % 8 == 0 ? 1000 : 40),
                               static_cast<char>('a' + random() % 26));
       switch (random() % 4) {

@@ -29,7 +29,7 @@ std::string Key(std::string_view user_key, Sequence sequence) {
 }
 
 // A sorted vector, whose moves fail from the `moves_left`-th on.  key() and value() change their
-// place with each move, so that a view kept too long is noticed by the sanitizers.
+// address with each move, so that sanitizers detect a view that is kept too long.
 class VectorIterator : public InnerIterator {
  public:
   explicit VectorIterator(std::vector<Entry> entries, int* moves_left = nullptr)
@@ -60,7 +60,7 @@ class VectorIterator : public InnerIterator {
   void PrefetchSeek(std::string_view target, int step) override {
     if (prefetches_ != nullptr) prefetches_->emplace_back(target, step);
   }
-  // Notes what it is told to load ahead.
+  // Records the requests to load ahead.
   void NoteIn(std::vector<std::pair<std::string, int>>* prefetches) { prefetches_ = prefetches; }
 
  private:
@@ -173,7 +173,8 @@ TEST(MergingIteratorTest, WalksLikeASortedVector) {
   }
 }
 
-// As a compaction in steps leaves them.  A copy is an entry by itself, until the walk turns around.
+// A compaction in steps leaves such copies.  A copy is an entry by itself, unless the iteration
+// turns around.
 TEST(MergingIteratorTest, TurnsAroundPastCopies) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -208,8 +209,8 @@ TEST(MergingIteratorTest, TurnsAroundPastCopies) {
   }
 }
 
-// The k-th move of any input fails, for every k: what comes out until then is right, and the error
-// is seen.
+// For every k, the k-th move of any input fails.  The entries before it are right, and the iterator
+// returns the error.
 TEST(MergingIteratorTest, FailsWithItsFirstFailedInput) {
   std::mt19937_64 random(2);
   const Inputs inputs(random, 4, 30);

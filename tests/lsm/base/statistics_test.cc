@@ -101,7 +101,7 @@ TEST(StatisticsTest, SumsWeighFppsByKeys) {
   EXPECT_EQ(statistics.total.hot_tables, 3u);
   EXPECT_EQ(statistics.total.cold_tables, 3u);
   EXPECT_EQ(statistics.total.table_bytes, 5000u);
-  // It leaves counts alone.
+  // Counts do not change.
   EXPECT_EQ(statistics.total.reads_avoided, 0u);
 }
 
@@ -134,8 +134,9 @@ TEST(StatisticsTest, JsonHasEveryField) {
   EXPECT_DOUBLE_EQ(parsed["total"]["expected_wasted_reads"], 0.067);
   EXPECT_DOUBLE_EQ(parsed["wasted_reads_per_lookup"], 8.0 / 50);
   EXPECT_EQ(parsed["filter_goal"], "10 bits a key");
-  // A field that was added to a struct and forgotten in the JSON changes its size: figures of 8
-  // bytes each, and texts: two in each level, one of the store.
+  // Detects a field that was added to a struct and forgotten in the JSON, by the size of the
+  // struct.  A struct consists of figures of 8 bytes and of texts: two in each level, one in the
+  // store.
   const auto fields = [](size_t bytes, size_t texts) {
     return (bytes - texts * sizeof(std::string)) / 8 + texts;
   };

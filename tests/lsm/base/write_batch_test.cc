@@ -17,7 +17,7 @@ namespace {
 using testing::HasSubstr;
 using testing_support::StatusIs;
 
-// Writes down what it is given; fails at the entry that it is told to.
+// Records the entries; fails at a given entry.
 class Recorder : public EncodedBatch::Handler {
  public:
   absl::Status Put(std::string_view key, std::string_view value) override {

@@ -23,7 +23,7 @@ using ::testing_support::StatusIs;
 
 constexpr uint64_t kFileId = 99;
 
-// Half of it twice: LZ4 halves it.
+// The same half twice, so that LZ4 halves it.
 std::string Compressible(size_t size_bytes) {
   Rng rng(size_bytes);
   std::string half(size_bytes / 2, '\0');
@@ -112,7 +112,7 @@ TEST_F(BlockIoTest, BlocksOfOtherPlacesAreDamage) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("f: offset 13")));
   EXPECT_THAT(VerifyBlock(stored(first), first, kFileId + 1, "f"),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("checksum")));
-  // Shorter or longer than its handle says.
+  // The block is shorter or longer than its handle says.
   for (size_t size_bytes = 0; size_bytes < 13; ++size_bytes) {
     EXPECT_THAT(VerifyBlock(stored(first).substr(0, size_bytes), first, kFileId, "f"),
                 StatusIs(absl::StatusCode::kDataLoss, HasSubstr("f: offset 0")));
@@ -141,7 +141,7 @@ TEST_F(BlockIoTest, IgnoresOldBytesOfARoom) {
     };
     file_ = FileOf(written_->bytes);
     EXPECT_OK(status());
-    // The last byte is still there from the first time.
+    // The buffer still holds the last byte of the earlier read.
     file_ = FileOf(written_->bytes.substr(0, written_->bytes.size() - 1));
     EXPECT_THAT(status(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("ends within a block")));
   }

@@ -47,7 +47,7 @@ TEST(BlockMemoryConcurrentTest, PiecesNeverOverlapAcrossThreads) {
         const auto fill = static_cast<uint8_t>(rng());
         std::memset(piece.data, fill, size_bytes);
         auto* const label = new (piece.data) Label{piece, size_bytes, fill};
-        // Acquire and release: what is in a piece goes with it.
+        // Acquire and release: the contents of a piece are published with its pointer.
         free(shared[rng() % shared.size()].exchange(label, std::memory_order_acq_rel));
         if (rng() % 3 == 0)
           free(shared[rng() % shared.size()].exchange(nullptr, std::memory_order_acq_rel));

@@ -26,7 +26,7 @@ size_t refused_alignment = SIZE_MAX;
 
 }  // namespace
 
-// A program of its own, because of these.
+// These replace the global operators, so this test is a program of its own.
 void* operator new(size_t size_bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
   const auto unit = static_cast<size_t>(alignment);
   if (unit >= refused_alignment) return nullptr;
@@ -50,7 +50,7 @@ using testing_support::ResidentBytes;
 constexpr size_t kPageBytes = 4096;
 constexpr size_t kSpanBytesMax = size_t{256} << 10;
 
-// Pieces in use, each full of bytes of its own.
+// Pieces in use, each filled with its own bytes.
 class Pieces {
  public:
   explicit Pieces(BlockMemory* memory) : memory_(memory) {}
@@ -80,7 +80,7 @@ class Pieces {
     Free(held->second);
     by_begin_.erase(held);
   }
-  // In the order of their places; `keep_each`: the first of so many stays.
+  // Frees the pieces in the order of their addresses, but keeps one in `keep_each`.
   void FreeAll(size_t keep_each = SIZE_MAX) {
     std::map<uintptr_t, Held> kept;
     size_t i = 0;
@@ -123,7 +123,7 @@ class Pieces {
   uint8_t last_fill_ = 0;
 };
 
-// Each power of two is as likely as another.
+// All powers of two are equally likely.
 size_t RandomSize(size_t bytes_max, Rng* rng) {
   const int bits = static_cast<int>((*rng)() % (std::bit_width(bytes_max))) + 1;
   return std::min<size_t>((*rng)() >> (64 - bits), bytes_max);
@@ -141,7 +141,7 @@ TEST(BlockMemoryTest, PiecesOfAllSizesNeverOverlap) {
     Rng rng(seed);
     Pieces pieces(&memory);
     for (int i = 0; i < 20'000; ++i) {
-      // Towards many, and then few.
+      // The number of pieces grows, then falls.
       const bool grows = i / 2000 % 2 == 0;
       if (pieces.count() == 0 || rng() % 100 < (grows ? 60 : 40)) {
         pieces.Add(RandomSize(i % 50 == 0 ? size_t{3} << 20 : size_t{40} << 10, &rng));
@@ -223,7 +223,7 @@ TEST(BlockMemoryTest, ReturnsMemoryWithItsPieces) {
     for (int j = 0; j < 30'000; ++j) pieces.Add(4200);
     EXPECT_GE(memory.region_count(), 4u);
     EXPECT_GE(memory.resident_bytes(), pieces.taken_bytes());
-    // Those that stay do not keep their regions' other pages.
+    // The remaining pieces do not keep the other pages of their regions.
     pieces.FreeAll(1000);
     EXPECT_LE(memory.run_bytes(), pieces.count() * kSpanBytesMax);
     EXPECT_LE(memory.resident_bytes(),
@@ -292,7 +292,7 @@ TEST(BlockMemoryTest, UsesTheHeapWithoutMemoryForRegions) {
     EXPECT_EQ(pieces.Add(300), Origin::kRegion);
     EXPECT_EQ(pieces.Add(100'000), Origin::kRegion);
     EXPECT_EQ(pieces.Add(size_t{5} << 20), Origin::kLarge);
-    // Those that there are go on to be used.
+    // Existing regions stay in use.
     refused_alignment = kHugePageBytes;
     EXPECT_EQ(pieces.Add(300), Origin::kRegion);
     while (memory.run_bytes() < size_t{28} << 20) EXPECT_EQ(pieces.Add(1 << 20), Origin::kRegion);

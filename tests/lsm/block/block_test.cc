@@ -126,7 +126,7 @@ TEST_P(BlockModelTest, SignpostsFindTheLowerBound) {
               at->first);
     ASSERT_EQ(landing->entry.value, at->second);
   }
-  // Where heads end in zeros, they do not tell.
+  // Heads that end in zeros do not decide a comparison.
   EXPECT_GE(landed, shape == KeyShape::kDecimal || shape == KeyShape::kBinary ? asked / 2 : 0);
   const auto beyond = cached->block().LandAt(largest + "\xff", cached->signposts());
   EXPECT_FALSE(beyond.has_value()) << "there is no such entry";
@@ -148,7 +148,7 @@ TEST_P(BlockModelTest, SignpostSeeksContinueBothWays) {
       cached->PrefetchSeek(probe);
       iterator.Seek(target);
       auto at = model.lower_bound(target);
-      // Some steps this way and that.
+      // Makes some steps in both directions.
       for (int step = 0; step < 6 && at != model.end(); ++step) {
         ASSERT_TRUE(iterator.Valid()) << iterator.problem();
         ASSERT_EQ(iterator.key(), at->first);

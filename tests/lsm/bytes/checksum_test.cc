@@ -15,7 +15,7 @@ std::string Pattern(size_t length) {
   return bytes;
 }
 
-// On disk for ever: a change here makes every store unreadable.
+// These values are on disks.  Changing them makes every store unreadable.
 TEST(ChecksumTest, KeepsItsGoldenValues) {
   EXPECT_EQ(Checksum("", 0, 0), 0x9137e0f752810731u);
   EXPECT_EQ(Checksum("a", 0, 0), 0x90484206e977e26du);
@@ -34,7 +34,7 @@ TEST(ChecksumTest, DependsOnTheFile) {
 }
 
 TEST(ChecksumTest, DependsOnTheOffset) {
-  // Also for blocks of no bytes, and of few, where a hash has special cases.
+  // Also for empty and short blocks, for which a hash has special cases.
   for (const size_t length : {0, 1, 3, 4, 8, 9, 16, 17, 128, 129, 240, 241, 4096}) {
     const std::string block = Pattern(length);
     std::set<uint64_t> seen;

@@ -44,7 +44,7 @@ TEST(EscapeTest, RefusesHalfAnEscape) {
        {"\\", "a\\", "\\x", "\\x1", "\\xg0", "\\x0g", "\\n", "\\X41", "\\\\\\"}) {
     EXPECT_FALSE(Unescape(text, &bytes)) << text;
   }
-  // Half of one, although the other half stands behind it in memory.
+  // Half of an escape, although the other half follows in memory.
   const std::string_view whole = "\\x1f";
   for (size_t length = 1; length < whole.size(); ++length) {
     EXPECT_FALSE(Unescape(whole.substr(0, length), &bytes)) << length;

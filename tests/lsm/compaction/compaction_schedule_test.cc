@@ -28,7 +28,7 @@ class CompactionScheduleTest : public testing::Test {
     plan->inputs.push_back(maker_.Make(number, {PutOf("a", number)}));
     return plan;
   }
-  // A job that was scheduled, and is choosing.
+  // A job that was scheduled and now chooses its plan.
   Job Start() {
     schedule_.NoteScheduled();
     Job job;
@@ -190,7 +190,7 @@ TEST_F(CompactionScheduleTest, KnowsReadTriggeredWork) {
   Job job = StartWith(for_readers);
   EXPECT_TRUE(schedule_.IsForReadersAlone(job, *version_, options_));
   EXPECT_FALSE(schedule_.IsForReadersAlone(StartWith(PlanOf(2)), *version_, options_));
-  // Without a plan: whether any other work was due.
+  // Without a plan the answer tells whether any other work was due.
   EXPECT_TRUE(schedule_.IsForReadersAlone(Start(), *version_, options_));
   std::array<OpenTables, kLevels> levels;
   for (uint64_t number = 9; number >= 6; --number)

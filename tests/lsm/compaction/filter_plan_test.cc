@@ -56,7 +56,7 @@ class FilterPlanTest : public testing::Test {
     return context_;
   }
   TableFilter FlushOf(uint64_t keys) { return PlanFlush(Context(), *version_, keys).value(); }
-  // The filter of a plan whose outputs are all alike.
+  // The filter of a plan that gives all outputs the same filter.
   TableFilter FilterOf(const CompactionPlan& plan) {
     return PlanFilters(Context(), *version_, plan)->For("1000000");
   }
@@ -117,7 +117,7 @@ TEST_F(FilterPlanTest, SmallerLevelsHaveLowerFpps) {
   EXPECT_NEAR(lower, 0.01, 0.002);
 }
 
-// The sizes are those after the job: what it merges is gone.
+// The sizes are those after the job, when its inputs are gone.
 TEST_F(FilterPlanTest, FullCompactionsGetTheWholeBudget) {
   SetLevels({OpenTables{Table(0, 1'000)}, OpenTables{Table(0, 9'000)}});
   EXPECT_NEAR(Compaction(0).target_fpp, 0.0082, 0.0006);
@@ -128,7 +128,7 @@ TEST_F(FilterPlanTest, EachRunOfALevelHasItsShare) {
   SetLevels({OpenTables{}, ThreeRuns(2'000)});
   // The flush makes the fourth of four equal runs.
   EXPECT_NEAR(FlushOf(2'000).target_fpp, 0.0082, 0.0008);
-  // One run of all these keys wastes a third, which leaves more to waste.
+  // One run with all these keys wastes a third of that, which leaves more for the flush.
   SetLevels({OpenTables{}, OpenTables{Table(0, 6'000, 0.0082)}});
   EXPECT_GT(FlushOf(2'000).target_fpp, 0.012);
 }
@@ -242,7 +242,7 @@ TEST_F(FilterPlanTest, PartitionsTablesOfStoresLargerThanTheCache) {
   EXPECT_EQ(with_cache(1 << 20), 0u);
   EXPECT_EQ(with_cache(4 << 10), 64u);
   EXPECT_EQ(with_cache(0), 0u);
-  // A flush of a few keys stays whole, one of many does not.
+  // The table of a small flush is not partitioned; that of a large one is.
   options_.block_cache_bytes = 4 << 10;
   EXPECT_EQ(FlushOf(20).partition_bytes, 0u);
   EXPECT_EQ(FlushOf(2'000).partition_bytes, 64u);

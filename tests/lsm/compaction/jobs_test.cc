@@ -80,7 +80,7 @@ class JobsTest : public testing::Test, protected JobWorld {
   CompactionPlan plan_;
 };
 
-// --- what is kept ---
+// --- entries that are kept ---
 
 TEST_F(JobsTest, KeepsTheNewestVersion) {
   EXPECT_THAT(
@@ -109,7 +109,7 @@ TEST_F(JobsTest, FlushesKeepTombstones) {
 }
 
 TEST_F(JobsTest, DropsTombstonesAboveNothing) {
-  // Neither the tombstone nor what it hides.
+  // Neither the tombstone nor the entries that it hides are kept.
   EXPECT_THAT(Compacted({{{maker_.Make(9, {DeleteOf("a", 9), PutOf("b", 8)})},
                           {maker_.Make(1, {PutOf("a", 1), PutOf("c", 2)})}}},
                         0, {}),
@@ -136,7 +136,8 @@ TEST_F(JobsTest, KeepsTombstonesAboveOlderRuns) {
   ASSERT_OK(result);
   EXPECT_THAT(EntriesIn(result->outputs), ElementsAre(DeleteOf("b", 9)));
   EXPECT_EQ(result->outputs[0]->meta.run, 1u);
-  // The tombstone goes in the oldest run, merged with all that it may hide.
+  // In the oldest run the tombstone is dropped, because it is merged with everything that it may
+  // hide.
   plan_ = PlanRange(*version_, 0, std::nullopt, std::nullopt).value();
   result = RunCompaction(context_, *version_, plan_, /*snapshots=*/{}, kNeverStop);
   ASSERT_OK(result);
@@ -365,11 +366,11 @@ TEST_F(TableOutputTest, TablesEndAtTheirSize) {
     EXPECT_NEAR(static_cast<double>(split[i].size()), 64, 3);
 }
 
-// Readers do not believe an index of any size.
+// Readers refuse an index beyond a maximum size.
 TEST_F(TableOutputTest, TablesEndBeforeTheIndexLimit) {
   TableOutput output(context_, FilterOf(1), 1, /*run=*/0, ~uint64_t{0}, {});
-  // A block for each key.  Two that differ in their last byte alone have a whole one between them
-  // in the index, which shares nothing with the next pair's.
+  // Each key gets a block.  The index stores a whole key between two keys that differ only in their
+  // last byte.  It shares nothing with the index key of the next pair.
   const uint64_t pairs = kIndexBytesMax / 4 / kKeyBytesMax * 5 / 4;
   for (uint64_t i = 0; i < pairs; ++i) {
     std::string key = Concat(10'000 + i);
@@ -387,7 +388,7 @@ TEST_F(TableOutputTest, TablesEndBeforeTheIndexLimit) {
     EXPECT_LE(table->table->properties().index_bytes, kIndexBytesMax / 4 + 2 * kKeyBytesMax);
 }
 
-// An index whose keys share nearly all bytes is small as stored, and large in memory.
+// An index whose keys share nearly all bytes is small on disk and large in memory.
 TEST_F(TableOutputTest, TablesEndBeforeTheIndexKeyLimit) {
   TableOutput output(context_, FilterOf(1), 1, /*run=*/0, ~uint64_t{0}, {});
   constexpr uint64_t kKeys = kIndexBytesMax / 4 / kKeyBytesMax * 5 / 4;
@@ -413,7 +414,8 @@ TEST_F(TableOutputTest, NeverSplitsAUserKey) {
 }
 
 TEST_F(TableOutputTest, TablesEndBeforeTheOverlapLimit) {
-  // Tables of the next level that are as large as a full one each: more than ten are too many.
+  // Tables of the next level, each as large as a full table.  An output may overlap at most ten of
+  // them.
   OpenTables grandparents;
   for (uint64_t i = 0; i < 30; ++i) {
     grandparents.push_back(
@@ -424,7 +426,7 @@ TEST_F(TableOutputTest, TablesEndBeforeTheOverlapLimit) {
   for (int i = 0; i < 30; ++i) keys.emplace_back(Concat("k", 10 + i, "m"), 1);
   const auto split = Split(keys, grandparents);
   ASSERT_EQ(split.size(), 3u);
-  EXPECT_EQ(split[0].size(), 11u);  // the eleventh is what makes it too much
+  EXPECT_EQ(split[0].size(), 11u);  // the eleventh table exceeds the limit
   EXPECT_EQ(split[1].size(), 11u);
   EXPECT_EQ(split[2].size(), 8u);
 }

@@ -16,7 +16,7 @@ namespace {
 
 class Level0AccountTest : public testing::Test {
  protected:
-  // Two tables in level 0, over one in level 1: merging them is worth while.
+  // Two tables in level 0 over one in level 1, so that a merge pays off.
   Level0AccountTest() {
     options_.level0_compaction_tables = 100;
     std::array<OpenTables, kLevels> levels;
@@ -26,7 +26,7 @@ class Level0AccountTest : public testing::Test {
     version_ = Version::Create(std::move(levels)).value();
     price_ = PriceForReaders(*version_, options_).value();
   }
-  // Reads that pay at least so much.
+  // Reads that pay at least this much.
   static Level0Reads ReadsFor(uint64_t bytes) { return {0, 0, bytes / kBytesMergedPerSeek + 1}; }
   bool Add(const Level0Reads& reads, RunningPlans running = {}) {
     return account_.AddReads(reads, *version_, options_, running);
@@ -69,7 +69,7 @@ TEST_F(Level0AccountTest, BecomesDueAtThePrice) {
   EXPECT_FALSE(IsPaid());
   EXPECT_TRUE(Add({half.asks, half.reads, 2 * half.seeks}));
   EXPECT_TRUE(IsPaid());
-  // It says so once.
+  // Add reports it only once.
   EXPECT_FALSE(Add({half.asks, half.reads, 3 * half.seeks}));
   EXPECT_TRUE(IsPaid());
 }
@@ -80,7 +80,7 @@ TEST_F(Level0AccountTest, ReadsAreChargedOnce) {
   const uint64_t paid = account_.paid_bytes();
   EXPECT_EQ(paid, BytesPaidBy(half));
   Add(half);
-  // A thread that counted earlier comes later.
+  // A thread that counted earlier reports later.
   Add({0, 0, half.seeks / 2});
   EXPECT_EQ(account_.paid_bytes(), paid);
   Add({0, 0, half.seeks + 1});
@@ -90,7 +90,7 @@ TEST_F(Level0AccountTest, ReadsAreChargedOnce) {
 TEST_F(Level0AccountTest, ReadersNeverPayMoreThanThePrice) {
   Add(ReadsFor(100 * price_));
   EXPECT_EQ(account_.paid_bytes(), price_);
-  // Where there is nothing to merge, nothing is paid.
+  // If there is nothing to merge, reads pay nothing.
   version_ = Version::Create({}).value();
   Add(ReadsFor(200 * price_));
   EXPECT_EQ(account_.paid_bytes(), 0u);
@@ -100,7 +100,7 @@ TEST_F(Level0AccountTest, ReadsDuringAMergeAreFree) {
   const std::vector<std::shared_ptr<const CompactionPlan>> running = {Merge()};
   EXPECT_FALSE(Add(ReadsFor(2 * price_), running));
   EXPECT_EQ(account_.paid_bytes(), 0u);
-  // They stay free when it has ended.
+  // The reads during the merge stay unpaid after its end.
   Add(ReadsFor(2 * price_));
   EXPECT_EQ(account_.paid_bytes(), 0u);
   Add(ReadsFor(4 * price_));

@@ -29,8 +29,8 @@ constexpr uint64_t kLookups = 1'000'000;
 
 std::string KeyOf(int i) { return std::to_string(1'000'000 + i); }
 
-// A table in level 1 and ten of the tenfold number of keys in level 2; of these, lookups ask the
-// fourth and the fifth.
+// One table in level 1 and ten in level 2, which has ten times as many keys.  Lookups ask only the
+// fourth and the fifth table of level 2.
 class OutputFiltersTest : public testing::Test, protected JobWorld {
  protected:
   OutputFiltersTest() : JobWorld(1, 1, "standard") {
@@ -96,7 +96,8 @@ TEST_F(OutputFiltersTest, HotRangesGetTheMemory) {
                     &cold = filters.For(KeyOf(0)), &cold_too = filters.For(KeyOf(9'500));
   EXPECT_EQ(hot.target_fpp, hot_too.target_fpp);
   EXPECT_NEAR(cold.target_fpp / cold_too.target_fpp, 1, 0.5);
-  // 4.5 and 1/8 of the average, but for what the upper table says, which knows of no ranges.
+  // The ranges have 4.5 and 1/8 of the average, except for the reads of the upper table, which has
+  // no ranges.
   EXPECT_GT(cold.target_fpp / hot.target_fpp, 15);
   EXPECT_LT(cold.target_fpp / hot.target_fpp, 36);
   EXPECT_LT(hot.target_fpp, usual / 8);
@@ -154,7 +155,8 @@ TEST_F(OutputFiltersTest, MovedTablesGetTheShareOfTheirHotness) {
   plan_.overlapped.clear();
   plan_.trivial_move = true;
   version_ = Version::Create({OpenTables{}, OpenTables{}, lower_}).value();
-  // 11 bits a key are there, headers included, and 10 allowed, which goes for the hot and the cold.
+  // The filters have 11 bits per key, including headers, and 10 are allowed.  This holds for hot
+  // and cold tables.
   options_.filter_goal = FilterGoal::BitsPerKey(9);
   EXPECT_OK(ChooseFilters(options_, &context_));
   EXPECT_TRUE(MoveKeepsTooMuch(context_, *version_, plan_));
@@ -167,7 +169,7 @@ TEST_F(OutputFiltersTest, MovedTablesGetTheShareOfTheirHotness) {
 
 // --- StoreReads and InputReads ---
 
-// A filter that errs more often tells of fewer lookups with each error.
+// The more often a filter errs, the fewer lookups each error stands for.
 TEST_F(OutputFiltersTest, FppScalesObservedReads) {
   std::vector<Entry> entries;
   for (int i = 0; i < kKeysOfTable; ++i)
@@ -194,7 +196,7 @@ TEST_F(OutputFiltersTest, RangesGetTheirPartOfTheCounts) {
   const InputReads::Range all = reads.Between("", std::nullopt);
   EXPECT_NEAR(all.keys, 11'000, 1e-6);
   EXPECT_NEAR(all.reads.seen, (kLowerFpp + kUpperFpp) * kLookups, 20);
-  // Half of a table, and of the upper one a twentieth.
+  // Half of a table, and a twentieth of the upper table.
   const InputReads::Range half = reads.Between(KeyOf(3'500), KeyOf(4'000));
   EXPECT_NEAR(half.keys, 550, 60);
   EXPECT_NEAR(half.reads.seen, (0.45 / 2 * kLowerFpp + 0.05 * kUpperFpp) * kLookups, 150);
@@ -207,7 +209,7 @@ TEST_F(OutputFiltersTest, RangesGetTheirPartOfTheCounts) {
   }
   EXPECT_NEAR(keys, all.keys, 1);
   EXPECT_NEAR(seen, all.reads.seen, 1);
-  // One table's worth.
+  // The reads of one table.
   const WastedReads ahead = reads.Ahead(KeyOf(3'000), options_.table_bytes);
   EXPECT_NEAR(ahead.seen, (0.45 * kLowerFpp + 0.1 * kUpperFpp) * kLookups, 150);
 }

@@ -25,7 +25,7 @@
 namespace lsm {
 namespace {
 
-// A store without files of its own: a version, the jobs that are under way, and all that was ever
+// A store without files of its own: a version, the running jobs, and everything that was ever
 // written.
 class Simulation : private JobWorld {
  public:
@@ -100,7 +100,7 @@ class Simulation : private JobWorld {
   };
 
   uint64_t Roll(uint64_t sides) { return random_.Next() % sides; }
-  // Few keys, and from a narrow stretch, so that tables overlap some others and not all.
+  // Draws few keys, from a narrow range, so that a table overlaps some of the others but not all.
   std::string KeyIn(uint64_t from, uint64_t width) {
     const std::string digits = std::to_string(1000 + (from + Roll(width)) % 200);
     return "k" + digits;
@@ -251,7 +251,7 @@ TEST(ParallelCompactionTest, LosesAndRevivesNothingInAnyOrder) {
   EXPECT_EQ(most_at_once, 4u);
   EXPECT_GT(for_readers, 100u);
   EXPECT_GT(steps, 3000u);
-  // Beside one another in one level, in the next one, and in one that is farther away.
+  // Jobs ran at the same time in one level, in neighbouring levels, and in distant levels.
   for (const auto& pair : {std::pair(0, 0), {0, 1}, {1, 0}, {1, 1}, {1, 2}, {2, 1}, {0, 2}, {2, 0}})
     EXPECT_TRUE(levels_at_once.contains(pair)) << pair.first << ", " << pair.second;
 }

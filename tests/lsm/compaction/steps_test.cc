@@ -48,7 +48,7 @@ class Stepper : protected JobWorld {
     return NextStep(*version_, left_, options_.table_bytes);
   }
 
-  // Carries out a step; its outputs.
+  // Carries out a step and returns its outputs.
   OpenTables Take(const CompactionPlan& step) {
     JobResult result =
         RunCompaction(context_, *version_, step, snapshots_, [] { return false; }).value();
@@ -150,7 +150,7 @@ TEST_F(StepsTest, StepsKeepVersionsTogether) {
   EXPECT_THAT(EntriesIn(Take(Next().value())), ElementsAre(PutOf("x", 6), PutOf("x", 1)));
 }
 
-// It hides what a reader might otherwise find, until the table goes that has it.
+// A tombstone hides an older entry until the table with this entry is removed.
 TEST_F(StepsTest, TombstonesStayUntilTheirTableGoes) {
   const auto a = TableOf({DeleteOf("b", 9), PutOf("e", 8)});
   Plan({{{a}, {TableOf({PutOf("b", 1)}), TableOf({PutOf("e", 2)})}}}, 0);
@@ -269,7 +269,7 @@ class RandomSteps : private Stepper {
       ASSERT_EQ(Answers(), before) << "level " << level;
     }
     if (!untouched.empty()) return;
-    // No step leaves out what the whole compaction takes, so that the outcome is the same.
+    // The steps take the same tables as the whole compaction, so the outcome is the same.
     const JobResult whole =
         RunCompaction(context_, *begin_, *plan, snapshots_, [] { return false; }).value();
     OpenTables made = left_.plan.overlapped;
@@ -316,7 +316,7 @@ class RandomSteps : private Stepper {
     return tables;
   }
 
-  // Key and moment: what a lookup finds.
+  // What a lookup finds, by key and sequence.
   std::map<std::pair<std::string, Sequence>, std::string> Answers() const {
     std::vector<Sequence> moments = snapshots_;
     moments.push_back(last_sequence_);

@@ -42,7 +42,7 @@ class BackgroundTest : public StoreTest {
   int filled_ = 0;
 };
 
-// --- what happens by itself ---
+// --- work without a call ---
 
 TEST_F(BackgroundTest, FlushesFullMemtables) {
   Open();
@@ -146,7 +146,7 @@ TEST_F(BackgroundTest, Level0DelaysThenStopsWrites) {
   FlushedTable("a", std::string(40'000, 'v'));
   EXPECT_EQ(Levels(), "4");
   Put("b", std::string(10'000, 'v'));
-  EXPECT_EQ(db_->GetStatistics().slowdowns, 0u);  // the next one waits for what this one cost
+  EXPECT_EQ(db_->GetStatistics().slowdowns, 0u);  // the next write waits for the cost of this one
   Put("b", "delayed");                            // a pause, in which the compaction runs
   Statistics statistics = db_->GetStatistics();
   EXPECT_EQ(statistics.slowdowns, 1u);
@@ -192,7 +192,7 @@ TEST_F(BackgroundTest, FlushesDelayWritesAsRoomShrinks) {
   Put("before", std::string(10'000, 'v'));
   Put("before", std::string(10'000, 'v'));
   EXPECT_EQ(scheduler.last_pause_nanos, 0u);
-  FillMemtable();  // sealed, but nothing is known of its flush before that begins
+  FillMemtable();  // sealed; the duration of its flush is unknown before the flush begins
   EXPECT_EQ(scheduler.last_pause_nanos, 0u);
   std::vector<uint64_t> delays_us;
   world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
@@ -276,7 +276,7 @@ TEST_F(BackgroundTest, FailedNameSyncsLeaveNoTable) {
   });
   EXPECT_THAT(db_->Flush(), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_THAT(world_.FilesOf(FileKind::kTable), testing::IsEmpty());
-  // Closing does not record the log either, for its name may be lost.
+  // Closing does not record the log either, because its name may be lost.
   Put("b", "2");
   db_ = nullptr;
   world_.files->SetFault(nullptr);
@@ -293,7 +293,7 @@ TEST_F(BackgroundTest, FailedCompactionsFailTheirCaller) {
   Fail(FileOperation::kSyncFile, ".table");
   EXPECT_THAT(db_->CompactRange(),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr(".table: broken")));
-  EXPECT_EQ(world_.FilesOf(FileKind::kTable), before);  // what was begun is gone
+  EXPECT_EQ(world_.FilesOf(FileKind::kTable), before);  // unfinished tables are gone
   EXPECT_EQ(Levels(), "2");
   EXPECT_EQ(Scan(), "a=2");
   world_.files->SetFault(nullptr);
@@ -302,7 +302,7 @@ TEST_F(BackgroundTest, FailedCompactionsFailTheirCaller) {
   EXPECT_EQ(Scan(), "a=2");
 }
 
-// Waits that end for no reason, as a scheduler's may.
+// A scheduler whose waits may end spuriously, which the interface allows.
 class RestlessScheduler : public Scheduler {
  public:
   void Schedule(Lane lane, std::function<void()> job) override {
@@ -325,7 +325,7 @@ TEST_F(BackgroundTest, FailedCompactionsFailEarlyCallers) {
   Open();
   FlushedTable("a", "1");
   FlushedTable("a", "2");
-  // A file that cannot be removed, slowly, holds up the end of every job.
+  // A slow attempt to remove a file delays the end of every job.
   world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
     if (operation != FileOperation::kRemove || !path.ends_with(".table")) return absl::OkStatus();
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -338,7 +338,7 @@ TEST_F(BackgroundTest, FailedCompactionsFailEarlyCallers) {
     Put("a", "4");
     CompactAll();
   }
-  EXPECT_EQ(EntriesInTables(), 2u);  // so level 1 is to be rewritten, and nothing else to be done
+  EXPECT_EQ(EntriesInTables(), 2u);  // so level 1 must be rewritten, and nothing else is due
   world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
     if (!path.ends_with(".table")) return absl::OkStatus();
     if (operation == FileOperation::kCreate) return absl::UnavailableError("broken");
@@ -364,7 +364,7 @@ TEST_F(BackgroundTest, FullDisksLoseNoAcknowledgedWrite) {
       absl::Status status;
       for (int i = 0; status.ok(); ++i) {
         ASSERT_LT(i, 200);
-        // New ones: what is removed gives its room back.
+        // Creates new files, because a removed file frees its space.
         const std::string key = Concat("k", i), value = Concat(i, std::string(2000, 'v'));
         status = db->Put(key, value, {.sync = i % 3 == 0});
         if (status.ok()) expected[key] = value;
@@ -454,7 +454,7 @@ TEST_F(BackgroundTest, RetriesFailedRemovals) {
   EXPECT_EQ(Scan(), "a=2 b=v");
 }
 
-// By a year, forward and back: nothing waits for a moment of its own.
+// The clock jumps by a year, forward and back.  No call waits for a point in time.
 TEST_F(BackgroundTest, ClockJumpsStopNothing) {
   class JumpingClock : public Clock {
    public:

@@ -33,7 +33,7 @@ class CareBesideTest : public StoreTest {
     for (int i = 0; i < 400; ++i) Put(Concat("key", 1000 + i), std::string(20, 'v'));
     CompactAll();
   }
-  // Then there is something to resume, and what log and manifest hold is known.
+  // After that there is a failure to resume from, and the contents of log and manifest are known.
   void FailToFlush() {
     Put("key1001", "newer");
     Fail(FileOperation::kCreate, ".table");
@@ -59,7 +59,7 @@ TEST_F(CareBesideTest, VerifyFindsNoDamageDuringSwitches) {
         }
         verified.set_value();
       });
-      // It need not come through before, but may try.
+      // Verify need not finish before, but it may try.
       verified.get_future().wait_for(std::chrono::milliseconds(200));
     }
     return absl::OkStatus();
@@ -71,7 +71,7 @@ TEST_F(CareBesideTest, VerifyFindsNoDamageDuringSwitches) {
   EXPECT_THAT(db_->GetDamage(), IsEmpty());
 }
 
-// Logs may be long, and no pace is kept with them.
+// Logs may be long, and reading them is not throttled.
 TEST_F(CareBesideTest, FlushesDoNotWaitForVerify) {
   Fill();
   Put("key1001", "newer");
@@ -95,8 +95,8 @@ TEST_F(CareBesideTest, FlushesDoNotWaitForVerify) {
   world_.files->SetFault(nullptr);
 }
 
-// The table that is being verified, or copied, is replaced, and then all is removed that the new
-// manifest does not know.
+// The table that is being verified or copied is replaced.  Then all files that the new manifest
+// does not name are removed.
 TEST_F(CareBesideTest, FilesInUseAreNotRemoved) {
   for (const bool copies : {false, true}) {
     world_.files = std::make_unique<MemoryFileSystem>();

@@ -24,7 +24,7 @@ namespace {
 using testing::HasSubstr;
 using testing_support::StatusIs;
 
-// Uses the store in each callback, and notes whether two of them overlap or one follows OnClose.
+// Uses the store in each callback.  Records whether two callbacks overlap or one follows OnClose.
 class Reader final : public EventListener {
  public:
   void OnClose(const Closed&) override {
@@ -65,7 +65,7 @@ bool IsClosedOrOk(const absl::Status& status) {
   return status.ok() || absl::IsFailedPrecondition(status) || absl::IsCancelled(status);
 }
 
-// Holds up a compaction from its beginning until Close begins.
+// Blocks a compaction from its beginning until Close begins.
 class HoldsUntilClose final : public EventListener {
  public:
   void OnCompactionBegin(const CompactionBegin&) override {
@@ -132,7 +132,7 @@ TEST(CloseBesideTest, MayComeBetweenCompactionSteps) {
   ASSERT_OK((*db)->CompactRange());
   for (int i = 0; i < kKeys; i += 40) ASSERT_OK((*db)->Put(key_of(i), std::string(1000, 'w')));
   ASSERT_OK((*db)->Flush());
-  // The third table that a step replaces goes when the store is being closed.
+  // The store is closed when a step removes the third table.
   std::atomic<int> tables_removed{0};
   world.files->SetFault([&, full = FullDisk(*world.files)](
                             FileOperation operation, const std::string& path, uint64_t at) mutable {
@@ -204,7 +204,7 @@ TEST(CloseBesideTest, MayComeAtAnyMoment) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20 + 20 * round));
     std::thread other([&] { EXPECT_OK(db.Close()); });
     EXPECT_OK(db.Close());
-    // No callback comes any more, and what was acknowledged is there.
+    // No more callbacks occur, and all acknowledged writes exist.
     const int calls = listener->calls;
     options.listener = nullptr;
     {

@@ -34,7 +34,8 @@ class CompactionStepsTest : public StoreTest {
 
   static std::string Key(int i) { return Concat("k", 100'000 + i); }
 
-  // Level 1: some hundred full tables.  Level 0 and the memtable: newer values all over.
+  // Level 1 gets about a hundred full tables.  Level 0 and the memtable get newer values over the
+  // whole key range.
   void FillLevels() {
     for (int i = 0; i < kKeys; ++i) Put(Key(i), std::string(1000, 'v'));
     CompactAll();
@@ -61,10 +62,10 @@ class CompactionStepsTest : public StoreTest {
     return world_.files->OpenDirectory(kStorePath, false).value()->FreeBytes().value();
   }
 
-  // It refers to the fixture, which the store outlives.
+  // The fault refers to the fixture, and the store outlives the fixture.
   void TearDown() override { world_.files->SetFault(nullptr); }
 
-  // From now on no space is left but the reserve; the least that is free of it is noted.
+  // From now on only the reserve is left.  Records the least space that is free.
   void FillDisk() {
     world_.files->SetFreeBytes(0);
     least_free_bytes_ = ~uint64_t{0};
@@ -84,7 +85,7 @@ class CompactionStepsTest : public StoreTest {
   uint64_t least_free_bytes_ = 0;
 };
 
-// Where the whole compaction would need 20 MB, and nothing can be dropped.
+// The whole compaction would need 20 MB, and no entry can be dropped.
 TEST_F(CompactionStepsTest, NeedTheSpaceOfTwoTables) {
   Open();
   FillLevels();
@@ -93,7 +94,7 @@ TEST_F(CompactionStepsTest, NeedTheSpaceOfTwoTables) {
   EXPECT_TRUE(was_released_);
   const uint64_t reserve = *options_.reserve_bytes;
   RecordProperty("bytes_at_most", std::to_string(reserve - least_free_bytes_));
-  // A memtable, and beside it one table and what is merged into it.
+  // The space for a memtable, and for one table with the entries that are merged into it.
   EXPECT_LT(reserve - least_free_bytes_, 4 * kTableBytes);
   EXPECT_EQ(db_->GetStatistics().levels[0].tables, 0u);
   CheckAll();
@@ -170,7 +171,8 @@ TEST_F(CompactionStepsTest, ReadersKeepTheirTables) {
   EXPECT_OK(iterator->status());
 }
 
-// After any step: nothing is lost, and the copies that are left disturb neither readers nor Repair.
+// A failure after any step loses nothing.  The copies that it leaves disturb neither readers nor
+// Repair.
 TEST_F(CompactionStepsTest, MayFailAfterAnyStep) {
   Open();
   FillLevels();

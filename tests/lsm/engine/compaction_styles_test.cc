@@ -30,7 +30,7 @@ class CompactionStylesTest : public StoreTest {
     Open();
   }
 
-  // Some writes in a table of level 0, a quarter of which delete.
+  // Writes a table of level 0.  A quarter of its entries are tombstones.
   void WriteTable(int count = 12) {
     for (int i = 0; i < count; ++i, ++written_) {
       const std::string key = Concat("key", 100 + written_ * 37 % 90);
@@ -109,7 +109,7 @@ TEST_F(CompactionStylesTest, TiersMergeTogether) {
 }
 
 TEST_F(CompactionStylesTest, LazyLevelingKeepsOneBottomRun) {
-  value_bytes_ = 3000;  // all keys take about three times what level 1 may hold
+  value_bytes_ = 3000;  // all keys take about three times the limit of level 1
   OpenAs(CompactionStyle::kLazyLeveled);
   std::string shapes;
   for (int i = 0; i < 24; ++i) {
@@ -194,7 +194,8 @@ TEST_F(CompactionStylesTest, TombstonesGoWithTheLastVersion) {
   EXPECT_EQ(Runs(), "0 2");
   EXPECT_EQ(Scan(), "c=2 z=1");
   EXPECT_EQ(Get("a"), "absent");
-  EXPECT_EQ(EntriesInTables(), 4u + 4u);  // that of "x" may hide something, for all the fences say
+  EXPECT_EQ(EntriesInTables(),
+            4u + 4u);  // judged by the fences, the tombstone of "x" may hide an entry
   CompactAll();
   EXPECT_EQ(Scan(), "c=2 z=1");
   EXPECT_EQ(EntriesInTables(), 2u);

@@ -36,7 +36,7 @@ class ConcurrentTest : public testing::Test {
     options_.environment.scheduler = nullptr;  // threads
     options_.level0_compaction_tables = 2;
     options_.level0_stop_tables = 200;  // no delays
-    // Little: blocks are evicted while they are read.
+    // The cache is small, so that blocks are evicted while they are read.
     options_.block_cache_bytes = 16 << 10;
   }
   void Open() {
@@ -45,8 +45,8 @@ class ConcurrentTest : public testing::Test {
     db_ = *std::move(db);
   }
 
-  // But those of the tables that there are.  A reader lets go of the others in its own time; this
-  // asks the store for nothing meanwhile, which might help.
+  // Expects only the files of live tables, after a while.  A reader releases the others when it is
+  // done.  Makes no calls to the store meanwhile, because a call might remove files.
   void ExpectNoOtherFilesSoon() {
     const auto files = [&] { return world_.FilesOf(FileKind::kTable).size(); };
     const uint64_t tables = db_->GetStatistics().total.tables;
@@ -78,7 +78,7 @@ class ConcurrentTest : public testing::Test {
     }
   }
 
-  // One thread's view of each pair: it never goes back.
+  // One thread's view of each pair.  It must never go back.
   class Watcher {
    public:
     explicit Watcher(DB* db) : db_(db) {}
@@ -248,7 +248,7 @@ TEST_F(ConcurrentTest, SyncedGroupsSurviveCrashes) {
   for (int thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&, thread] {
       for (int i = 1; i <= 40 * kScale; ++i) {
-        // One of them does not ask for sync, and must not get in the others' way.
+        // One of the writers does not sync, and must not disturb the others.
         const absl::Status status =
             db_->Put(Concat("k", thread), ValueOf(i), {.sync = thread != 0});
         if (!status.ok()) break;
@@ -256,7 +256,7 @@ TEST_F(ConcurrentTest, SyncedGroupsSurviveCrashes) {
       }
     });
   }
-  // The power goes, again and again: what was acknowledged before must be there.
+  // The power fails several times.  All writes that were acknowledged before must exist.
   while (acknowledged[1].load() == 0 && !HasFailure()) std::this_thread::yield();
   for (int round = 0; round < 10 && !HasFailure(); ++round) {
     int least[kThreads];
@@ -276,10 +276,8 @@ TEST_F(ConcurrentTest, SyncedGroupsSurviveCrashes) {
   EXPECT_LE(statistics.log_syncs, statistics.write_groups);
 }
 
-// A job waits a while for readers of the files that it made superfluous; in a store that is only
-// read no other job comes that would remove them.
-// Each table counts the reads that were wasted on it, while compactions ask for the counts and hand
-// them on to the tables that they make.
+// Each table counts its wasted reads, while compactions read the counts and pass them on to their
+// outputs.
 TEST_F(ConcurrentTest, CountsWastedReadsWhileTablesChange) {
   options_.filter_goal = FilterGoal::BitsPerKey(2);
   Open();
@@ -481,13 +479,13 @@ TEST_F(ConcurrentTest, OpensAndClosesDuringWork) {
   }
 }
 
-// Its directory may be another store's then, which uses the same numbers.
+// After that, the directory may belong to another store with the same file numbers.
 TEST_F(ConcurrentTest, ClosedStoresRemoveNothing) {
   Open();
   for (int i = 0; i < 100; ++i) ASSERT_OK(db_->Put(std::to_string(i), "value"));
   ASSERT_OK(db_->Flush());
   std::unique_ptr<Iterator> iterator = db_->NewIterator();
-  ASSERT_OK(db_->CompactRange());  // makes its table superfluous
+  ASSERT_OK(db_->CompactRange());  // makes its table obsolete
   std::promise<void> removing, closed;
   world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
     if (operation != FileOperation::kRemove || !path.ends_with(".table")) return absl::OkStatus();
@@ -550,7 +548,7 @@ TEST_F(ConcurrentTest, CompactionsOfDistantKeysRunConcurrently) {
       ASSERT_OK(db_->Flush());
     }
   }
-  // The first to begin a table waits until the other one is there.
+  // The first job that begins a table waits until the second one does.
   std::mutex mutex;
   std::condition_variable another;
   int begun = 0;
@@ -579,7 +577,7 @@ TEST_F(ConcurrentTest, CompactionsOfDistantKeysRunConcurrently) {
   db_ = nullptr;  // before the scheduler
 }
 
-// A range that is asked for waits for the compactions that it conflicts with, and then all is done.
+// CompactRange waits for the compactions that it conflicts with, and then compacts the whole range.
 TEST_F(ConcurrentTest, RangesWaitForCompactionsOfTheirTables) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Scheduler> scheduler,
                        NewThreadScheduler({.compactions = 2}));
@@ -593,7 +591,7 @@ TEST_F(ConcurrentTest, RangesWaitForCompactionsOfTheirTables) {
     ASSERT_OK(db_->Flush());
   }
   world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
-    // The second is the first compaction's; the first the flush's.
+    // The flush makes the first table, the first compaction the second.
     if (operation == FileOperation::kCreate && path.ends_with(".table") && ++tables == 2) {
       begun.set_value();
       released.get_future().wait();

@@ -130,7 +130,7 @@ TEST_F(DbTest, KeysAndValuesHaveLimits) {
     EXPECT_EQ(*answers[0], "value");
     for (const size_t i : {1, 2, 3}) EXPECT_EQ(*answers[i], std::nullopt);
   });
-  // An iterator may be sent anywhere.
+  // An iterator may seek to any key.
   const std::unique_ptr<Iterator> iterator = db_->NewIterator();
   iterator->Seek(too_long);
   EXPECT_FALSE(iterator->Valid());
@@ -167,7 +167,7 @@ TEST_F(DbTest, AppliesBatchesInOrder) {
   batch.Put("d", "5");
   ASSERT_OK(db_->Write(batch));
   Everywhere([&] { EXPECT_EQ(Scan(), "b=2 c=4 d=5"); });
-  // It can be written again.
+  // The key can be written again.
   Put("a", "x");
   ASSERT_OK(db_->Write(batch));
   EXPECT_EQ(Scan(), "b=2 c=4 d=5");
@@ -322,7 +322,7 @@ TEST_F(DbTest, DropsInvisibleVersions) {
   Put("a", "2");
   Put("a", "3");
   Flush();
-  EXPECT_EQ(EntriesInTables(), 2u);  // the newest, and what the snapshot sees
+  EXPECT_EQ(EntriesInTables(), 2u);  // the newest entry, and the one that the snapshot sees
   CompactAll();
   EXPECT_EQ(EntriesInTables(), 2u);
   snapshot = nullptr;
@@ -426,7 +426,7 @@ TEST_F(DbTest, CompactRangeLeavesOtherRangesAlone) {
 TEST_F(DbTest, CompactRangeKeepsTheSpanningTable) {
   options_.level0_compaction_tables = 1;
   Open();
-  // Tables side by side, each moved down as it is flushed; the one in the middle has no garbage.
+  // Tables side by side, each moved down after its flush.  The middle one has no obsolete entries.
   for (const char* letter : {"a", "m", "x"}) {
     Put(Concat(letter, 1), "1");
     Put(Concat(letter, 2), "1");

@@ -26,12 +26,12 @@ using testing_support::StatusIs;
 
 std::string Outcome(const absl::Status& status) { return status.ok() ? "ok" : status.ToString(); }
 
-// Writes each event down in a few words, keeps the set of files that the events tell of, and calls
-// `during` in each callback.
+// Records each event in a few words, tracks the set of files by the events, and calls `during` in
+// each callback.
 class Recorder final : public EventListener {
  public:
   std::vector<std::string> Take() { return std::exchange(lines, {}); }
-  // Those that begin so.
+  // Removes all lines and returns those with this beginning.
   std::vector<std::string> Take(std::string_view beginning) {
     std::vector<std::string> chosen;
     for (const std::string& line : Take()) {
@@ -112,7 +112,7 @@ class EventsTest : public StoreTest {
  protected:
   EventsTest() { options_.listener = recorder_; }
 
-  // Those that events can tell of.
+  // The existing files of the kinds that events report.
   std::set<std::string> FilesThere() {
     std::set<std::string> files;
     for (const FileKind kind : {FileKind::kTable, FileKind::kLog, FileKind::kManifest}) {
@@ -355,10 +355,10 @@ TEST_F(EventsTest, CreatingALogIsAStall) {
   EXPECT_TRUE(has_failed);
   EXPECT_THAT(recorder_->Take("stall"), ElementsAre("stall begin log", "stall end log"));
   EXPECT_EQ(db_->GetStatistics().stalls_log, 1u);
-  world_.files->SetFault(nullptr);  // it would outlive what it refers to
+  world_.files->SetFault(nullptr);  // otherwise it would outlive the object that it refers to
 }
 
-// The store stays open, and nothing is waited for.
+// The store stays open, and no call waits.
 TEST_F(EventsTest, DestroyingTheDBInACallbackLeavesTheStoreOpen) {
   Open();
   for (int i = 0; world_.scheduler.queued_count() == 0; ++i)
@@ -370,7 +370,7 @@ TEST_F(EventsTest, DestroyingTheDBInACallbackLeavesTheStoreOpen) {
   EXPECT_THAT(OpenStatus(), StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-// A lock that a callback could wait for would stop this test.
+// This test would hang if a callback could wait for a lock.
 TEST_F(EventsTest, CallbacksMayReadButNotWait) {
   Open();
   int calls = 0;

@@ -43,8 +43,8 @@ class FilterGoalTest : public StoreTest {
     options_.block_cache_bytes = 8 << 20;  // all filters are whole, so that they are in memory
   }
 
-  // Puts keys, and looks now and then at how much memory filters take by what they may, once half
-  // of the keys are there.
+  // Puts keys.  After half of them, checks repeatedly the ratio of the filters' memory to the
+  // allowed one, and returns the maximum.
   template <class Key, class Allowed>
   double MostOfMemory(Key key_of, Allowed allowed, uint64_t keys = kGoalKeys) {
     Open();
@@ -87,7 +87,8 @@ class FilterGoalTest : public StoreTest {
     return reasons;
   }
 
-  // Lookups of absent keys, nine in ten of them in a tenth of the keys; wasted reads of one.
+  // Looks up absent keys, nine in ten of them in a tenth of the key range.  Returns the wasted
+  // reads per lookup.
   double AskUnevenly(bool together) {
     std::vector<std::string> hot, cold, keys;
     for (uint64_t i = 0; i < 300'000; ++i) {
@@ -157,7 +158,7 @@ TEST_F(FilterGoalTest, TheSameMemoryWastesFewerReads) {
   // Tables of a level leave gaps, in which nothing is read.
   EXPECT_LT(counted, now.total.expected_wasted_reads * 1.15);
   EXPECT_GT(counted, now.total.expected_wasted_reads * 0.5);
-  // Every answer that is there is found.
+  // Every existing key is found.
   for (uint64_t i = 0; i < kGoalKeys; i += 7) EXPECT_EQ(Get(KeyOf(i)), "a value of some bytes");
 }
 
@@ -177,13 +178,13 @@ TEST_F(FilterGoalTest, TablesExplainTheirFilter) {
 
 TEST_F(FilterGoalTest, OrderedKeysDropFiltersOfSmallLevels) {
   options_.filter_goal = FilterGoal::BitsPerKey(10);
-  // Their tables are moved down as they are, but for those whose filters have too much.
+  // Their tables are moved down unchanged, except for tables whose filters are too large.
   EXPECT_LE(MostOfMemory(InOrder, kTenBits), 1.12);
   EXPECT_GT(db_->GetStatistics().trivial_moves, 10u);
 }
 
 TEST_F(FilterGoalTest, GrowingStoresKeepAFixedBudget) {
-  // So many keys that a flush is a small part of them.
+  // Enough keys that a flush is a small part of them.
   constexpr uint64_t kManyKeys = 4 * kGoalKeys;
   constexpr double kBudget = kManyKeys * 1.25;
   options_.filter_goal = FilterGoal::Bytes(static_cast<uint64_t>(kBudget));
@@ -285,7 +286,7 @@ TEST_F(FilterGoalTest, RewritesAMovedBottomRunWithTooLargeFilters) {
     for (uint64_t i = 0; i < kFewKeys; ++i) Put(KeyOf(i), "a value of some bytes");
     CompactAll();
     ASSERT_EQ(db_->GetStatistics().levels[1].keys, kFewKeys);
-    // Now level 1 is too small for it.
+    // Now level 1 is too small for the run.
     options_.level1_bytes = 64 << 10;
     if (with_goal) options_.filter_goal = FilterGoal::BitsPerKey(10);
     Open();
@@ -314,7 +315,7 @@ TEST_F(FilterGoalTest, KindsFollowSizes) {
   }
 }
 
-// Writes go on, everywhere alike, and compactions come of themselves.
+// Writes go on, evenly over all keys, and cause compactions.
 TEST_F(FilterGoalTest, FiltersFollowTheLookups) {
   options_.filter_goal = FilterGoal::BitsPerKey(10);
   value_ = std::string(200, 'v');  // of more tables
@@ -345,7 +346,7 @@ TEST_F(FilterGoalTest, FiltersFollowTheLookups) {
   }
 }
 
-// One FPP for all is what was asked for.
+// Without a goal the user asked for the same FPP everywhere.
 TEST_F(FilterGoalTest, FiltersIgnoreLookupsWithoutAGoal) {
   Load();
   AskUnevenly(true);

@@ -26,7 +26,7 @@ class FilterHashTest : public StoreTest {
     for (int i = 0; i < kHashedKeys; ++i) Put(SipKey(i), "v");
     Flush();
   }
-  // Every key is found, and nearly no table is read for another one: its filters can be asked.
+  // Every key is found, and absent keys cause nearly no reads, so the filters work.
   void ExpectFiltersAnswer() {
     for (int i = 0; i < kHashedKeys; ++i) ASSERT_EQ(Get(SipKey(i)), "v");
     const uint64_t before = db_->GetStatistics().total.reads_avoided;

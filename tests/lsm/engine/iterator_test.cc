@@ -23,15 +23,15 @@ using testing_support::StatusIs;
 
 class IteratorTest : public StoreTest {
  protected:
-  // Keys in level 2, level 1, level 0, a sealed memtable and the active one, entangled: of each key
-  // the newest version and the older ones lie in different places.
+  // Writes keys to level 2, level 1, level 0, a sealed memtable and the active one.  The newest
+  // version of each key and its older versions are in different places.
   void FillAllPlaces() {
     options_.level0_compaction_tables = 20;
     Open();
     for (const char* key : {"b", "d", "f", "h", "j", "l"}) Put(key, "level 2");
     CompactAll();
     for (int i = 0; i < 400; ++i)
-      Put(Concat("z", i), std::string(300, 'z'));  // more than level 1 may hold
+      Put(Concat("z", i), std::string(300, 'z'));  // exceeds the limit of level 1
     options_.level0_compaction_tables = 1;
     Open();
     ASSERT_OK(db_->WaitForBackgroundWork());
@@ -162,7 +162,7 @@ TEST_F(IteratorTest, KeepsToItsBounds) {
 
 TEST_F(IteratorTest, OwnsItsBounds) {
   Open();
-  const std::string prefix(40, 'p');  // longer than what a string keeps in itself
+  const std::string prefix(40, 'p');  // longer than a string's inline buffer
   for (const char* suffix : {"1", "2", "3"}) Put(prefix + suffix, "v");
   Put("a", "before");
   Put("z", "after");
@@ -207,7 +207,7 @@ TEST_F(IteratorTest, DoesNotSeeLaterWrites) {
   EXPECT_FALSE(iterator->Valid());
   iterator->SeekToLast();
   EXPECT_EQ(iterator->value(), "1");
-  Put("0", "2");  // a new first entry, while it stands on what was the first
+  Put("0", "2");  // a new first entry, while the iterator is at the old first one
   iterator->Prev();
   EXPECT_FALSE(iterator->Valid());
   EXPECT_OK(iterator->status());
@@ -227,8 +227,8 @@ TEST_F(IteratorTest, SkipsManyHiddenVersions) {
   }
 }
 
-// Against a map, with keys that have so many versions that a step seeks past them, some of which a
-// snapshot does not see, and with walks that turn round anywhere.
+// Compares with a map.  Keys have so many versions that a step seeks past them, and a snapshot does
+// not see some of these versions.  The iteration turns around anywhere.
 TEST_F(IteratorTest, WalksKeysOfManyVersions) {
   for (const uint64_t seed : {1, 2, 3, 4, 5}) {
     db_ = nullptr;
@@ -240,8 +240,8 @@ TEST_F(IteratorTest, WalksKeysOfManyVersions) {
     for (int i = 0; i < 6; ++i) {
       const uint64_t often_keys = 4 + static_cast<uint64_t>(i);
       for (int write = 0; write < 600; ++write) {
-        // Some keys are written some fifty times between two snapshots, some once or twice; some
-        // are not there for the first snapshots.
+        // Between two snapshots some keys are written about fifty times, others once or twice.
+        // Some keys do not exist at the first snapshots.
         const std::string key = dice.Next() % 4 == 0 ? Concat("rare", dice.Next() % 300)
                                                      : Concat("often", dice.Next() % often_keys);
         if (dice.Next() % 3 == 0) {
@@ -294,7 +294,7 @@ TEST_F(IteratorTest, WalksKeysOfManyVersions) {
   }
 }
 
-// Counts the moves of what it walks over; one of them fails, until the next seek.
+// Counts the moves of the iterator below it.  One of these moves fails, until the next seek.
 class CountedIterator : public Iterator {
  public:
   CountedIterator(std::unique_ptr<Iterator> of, int* moves, int failing = -1)
@@ -367,7 +367,8 @@ TEST_F(DbIteratorTest, FailedMovesHideNothing) {
 }
 
 TEST_F(DbIteratorTest, SkipsManyVersionsInFewMoves) {
-  // The newest of b is a tombstone; as of before, nothing of the last three is to be seen.
+  // The newest version of b is a tombstone.  A read at an earlier sequence must not see the last
+  // three entries.
   for (const Sequence as_of : {sequence, kVersions * 3 - 1}) {
     int moves = 0;
     const auto iterator =
@@ -395,7 +396,7 @@ TEST_F(IteratorTest, IteratorsKeepTheirFiles) {
   auto first = db_->NewIterator();
   auto second = db_->NewIterator();
   CompactAll();
-  EXPECT_EQ(world_.FilesOf(FileKind::kTable).size(), 3u);  // the new one and the two of before
+  EXPECT_EQ(world_.FilesOf(FileKind::kTable).size(), 3u);  // the new one and the two old ones
   for (auto* iterator : {first.get(), second.get()}) {
     int seen = 0;
     for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next(), ++seen)
@@ -453,8 +454,8 @@ TEST_F(IteratorTest, ErrorsEndTheWalk) {
 }
 
 TEST_F(IteratorTest, BackwardErrorsShowNoOlderVersion) {
-  // Walking back, the older version of "m" is met before the newer one, which lies in a block that
-  // cannot be read.
+  // Backward, the iterator reaches the older version of "m" before the newer one, which is in an
+  // unreadable block.
   options_.block_cache_bytes = 0;
   options_.block_bytes = 256;
   Open();

@@ -22,7 +22,7 @@
 namespace lsm {
 namespace {
 
-// Where a thread stops until it is let go.
+// A place where a thread stops until it is released.
 class Gate {
  public:
   void Stop() {
@@ -38,7 +38,7 @@ class Gate {
   std::promise<void> reached_, opened_;
 };
 
-// The engine hands over jobs with its mutex held.
+// The engine schedules jobs while it holds its mutex.
 class StoppingScheduler : public Scheduler {
  public:
   explicit StoppingScheduler(std::unique_ptr<Scheduler> real) : real_(std::move(real)) {}
@@ -121,7 +121,7 @@ TEST_F(LockFreeReadTest, ReadsContinueWhileTheMutexIsHeld) {
   ReadWhile(&gate, [this] { EXPECT_OK(db_->Flush()); });
 }
 
-// Now and then one looks whether readers have paid for a merge of level 0, which takes the mutex.
+// Some lookups check whether a read-triggered compaction of level 0 is due, which takes the mutex.
 TEST_F(LockFreeReadTest, ManyReadersDoNotWait) {
   Gate gate;
   scheduler_.StopNextAt(&gate);
@@ -132,7 +132,7 @@ TEST_F(LockFreeReadTest, ManyReadersDoNotWait) {
   DoWhile(
       &gate, [this] { EXPECT_OK(db_->Flush()); }, read);
   EXPECT_EQ(db_->GetStatistics().compactions_for_readers, 0u);
-  // Now it comes through.
+  // Now it finishes.
   read();
   EXPECT_OK(db_->WaitForBackgroundWork());
   EXPECT_GT(db_->GetStatistics().compactions_for_readers, 0u);
@@ -166,7 +166,8 @@ TEST_F(LockFreeReadTest, ReadsContinueDuringASync) {
 TEST_F(LockFreeReadTest, ReadsContinueDuringARemoval) {
   Gate gate;
   std::atomic<bool> stopped = false;
-  // An iterator holds a table that a compaction makes obsolete, so that there are such all along.
+  // An iterator holds a table that a compaction makes obsolete, so that an obsolete table exists
+  // all the time.
   const std::unique_ptr<Iterator> old = db_->NewIterator();
   ASSERT_OK(db_->CompactRange());
   world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {

@@ -26,7 +26,7 @@ class LookupStatisticsTest : public StoreTest {
   // Level 1: a-m.  Level 0: g-s, then c-d (newest).  Memtable: "memtable".
   void MakeTree() {
     options_.compression = Compression::kNone;
-    // So few false positives that none of the few absent keys below is one.
+    // The FPP is so low that none of the absent keys below is a false positive.
     options_.target_fpp = 0.000001;
     Open();
     for (const char* key : {"a", "c", "m"}) Put(key, "level 1");
@@ -134,7 +134,7 @@ TEST_F(LookupStatisticsTest, ReadsFiltersOfSeveralKinds) {
     options_.filter_kind = kind;
     Open();
     Put("a", kind);
-    // So many that no kind is too large for them.
+    // Enough keys that every kind pays off.
     for (int i = 0; i < 1000; ++i) Put(Concat("k ", kind, i), kind);
     Put("z", kind);
     Flush();
@@ -183,7 +183,7 @@ TEST_F(LookupStatisticsTest, DamagedFiltersAreCountedAndPass) {
   ASSERT_EQ(explanation.tables.size(), 1u);
   EXPECT_EQ(explanation.tables[0].filter, FilterVerdict::kDamaged);
   EXPECT_EQ(explanation.tables[0].outcome, "absent");
-  // A compaction heals it.
+  // A compaction repairs it.
   Delete("a");
   CompactAll();
   EXPECT_EQ(Get("h"), "absent");
@@ -192,7 +192,8 @@ TEST_F(LookupStatisticsTest, DamagedFiltersAreCountedAndPass) {
 
 TEST_F(LookupStatisticsTest, NewerVersionsAreNoFalsePositives) {
   options_.target_fpp = 0.000001;
-  // One version a block, so that the newer ones lie in a block before the one that is reached.
+  // Each block holds one version, so the newer versions are in a block before the one that the
+  // lookup reaches.
   options_.block_bytes = 256;
   Open();
   Put("a", "1");
@@ -212,7 +213,7 @@ TEST_F(LookupStatisticsTest, NewerVersionsAreNoFalsePositives) {
   EXPECT_EQ(now.total.wasted_reads, 1u);
   EXPECT_EQ(now.total.false_positives, 0u);
   EXPECT_EQ(now.total.observed_fpp(), 0.0);
-  // The older table: the filter's "no" counts as ever.
+  // In the older table the filter's "no" counts as usual.
   EXPECT_EQ(now.total.reads_avoided, 1u);
 }
 
@@ -233,7 +234,7 @@ TEST_F(LookupStatisticsTest, FewLookupsDoubtTheFilters) {
   const std::vector<std::string_view> keys(kOneIn, "h");
   for (const auto& answer : db_->MultiGet(keys)) ASSERT_OK(answer);
   EXPECT_EQ(Now().filter_denials_checked, 4u);
-  // Every key gets its turn, even with other lookups in between.
+  // Every key is checked in turn, even with other lookups in between.
   for (int i = 0; i < kOneIn; ++i) {
     Get("h");
     Get("memtable");

@@ -22,7 +22,7 @@ class MultiGetTest : public StoreTest {
  protected:
   using Answers = std::vector<absl::StatusOr<std::optional<std::string>>>;
 
-  // Keys k0, k1, ... of which some are deleted, in tables of several levels and in the memtable.
+  // Writes keys k0, k1, ... to tables of several levels and to the memtable, and deletes some.
   void Fill(uint64_t seed) {
     Dice dice(seed);
     for (int i = 0; i < 4000; ++i) {
@@ -73,7 +73,7 @@ TEST_F(MultiGetTest, MatchesGet) {
       ReadOptions options;
       if (round % 3 == 0) options.snapshot = snapshot_.get();
       options.fill_cache = round % 4 != 0;
-      // Up to more than are looked up side by side.
+      // Up to more keys than are looked up at a time.
       const std::vector<std::string> keys = SomeKeys(&dice, dice.Next() % 150);
       const Answers answers = MultiGet(keys, options);
       ASSERT_EQ(answers.size(), keys.size());
@@ -88,7 +88,7 @@ TEST_F(MultiGetTest, MatchesGet) {
   }
 }
 
-// All that is counted of lookups, where no block is cached; each block once, though.
+// Without a cache all counts of lookups equal those of Get, except that each block counts once.
 TEST_F(MultiGetTest, CountsLikeGet) {
   options_.block_cache_bytes = 0;
   Open();
@@ -155,7 +155,7 @@ TEST_F(MultiGetTest, CachesBlocksUnlessToldNotTo) {
   EXPECT_EQ(reads(), 0u);
 }
 
-// One read of several that fails, or gives what is damaged, is the matter of its keys alone.
+// If one of several reads fails or returns damaged bytes, only its keys are affected.
 TEST_F(MultiGetTest, ReadsFailSeparately) {
   Open();
   for (int i = 0; i < 400; ++i) Put(Concat("k", 100 + i), std::string(100, 'v'));

@@ -121,7 +121,7 @@ TEST_F(OpenTest, RefusesASecondOpen) {
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("/store/LOCK")));
   EXPECT_THAT(OpenAs(OpenMode::kReadOnly), StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_THAT(DB::Destroy(kStorePath, options_), StatusIs(absl::StatusCode::kFailedPrecondition));
-  Put("a", "1");  // the one that is open is none the worse
+  Put("a", "1");  // the open store is not affected
   EXPECT_EQ(Get("a"), "1");
   db_ = nullptr;
   EXPECT_OK(OpenAs(OpenMode::kOpenOrCreate));
@@ -155,7 +155,7 @@ TEST_F(OpenTest, ReadersWriteNothing) {
   for (const std::string& name : names)
     before.push_back(world_.files->FileBytes(Concat(kStorePath, "/", name)));
   options_.mode = OpenMode::kReadOnly;
-  // Not even an operation that could.
+  // It does not even make a call that could change something.
   world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
     switch (operation) {
       case FileOperation::kOpenDirectory:
@@ -203,7 +203,7 @@ TEST_F(OpenTest, ReadersSeeSeveralLogs) {
   EXPECT_EQ(read, written);
 }
 
-// --- places ---
+// --- directories ---
 
 TEST_F(OpenTest, LogsMayLiveElsewhere) {
   options_.log_directory = "/fast/logs";
@@ -213,7 +213,7 @@ TEST_F(OpenTest, LogsMayLiveElsewhere) {
   Open();
   EXPECT_EQ(Scan(), "log=2 table=1");
   db_ = nullptr;
-  // Forgetting where the logs are is noticed.
+  // Opening without the log directory is refused.
   options_.log_directory = "";
   EXPECT_THAT(OpenStatus(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("log_directory")));
   options_.log_directory = "/fast/logs";
@@ -240,7 +240,8 @@ TEST_F(OpenTest, LogDirectoriesBelongToOneStore) {
   refused();
   Open();
   EXPECT_EQ(Scan(), "a=1");
-  // A store was killed before its first write.  Its log is as a crash of an opening leaves it.
+  // A store was killed before its first write.  Its log is in the state that a crash during opening
+  // leaves.
   db_ = nullptr;
   ASSERT_OK(DB::Destroy(kStorePath, options_));
   Open();
@@ -311,7 +312,7 @@ TEST_F(OpenTest, LogDirectoryMayBeTheStores) {
 }
 
 TEST_F(OpenTest, ExhaustedSequenceNumbersAllowOnlyReads) {
-  // A manifest by hand: two more writes, and the numbers are used up.
+  // Writes a manifest by hand, after which two more writes use up the sequence numbers.
   MakeStore();
   {
     ASSERT_OK_AND_ASSIGN(const auto directory, world_.files->OpenDirectory(kStorePath, false));
@@ -424,7 +425,7 @@ TEST_F(OpenTest, DestroyRefusesForeignStores) {
     EXPECT_THAT(DB::Destroy(kStorePath, options_),
                 StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr(path)));
     EXPECT_EQ(Names(), names);
-    world_.files->SetFileBytes(path, "");  // could be of a crash
+    world_.files->SetFileBytes(path, "");  // a crash could leave this
   }
   EXPECT_OK(DB::Destroy(kStorePath, options_));
   EXPECT_THAT(Names(), IsEmpty());
@@ -489,8 +490,8 @@ TEST(RealOpenTest, RefusesASecondProcess) {
     return InChild([&] {
       Options options;
       options.mode = mode;
-      // A child of fork has its parent's registry of locks: what another program sees is what the
-      // kernel says, so either refusal will do.
+      // A forked child inherits its parent's registry of locks, but another program sees only the
+      // kernel's locks.  Either refusal is right.
       return DB::Open(path, options).status().ToString();
     });
   };
@@ -502,8 +503,8 @@ TEST(RealOpenTest, RefusesASecondProcess) {
   EXPECT_EQ(open_as(OpenMode::kOpenOrCreate), "OK");
 }
 
-// A program that forks to start another one, and fails to, calls exit, which destroys what is
-// global.
+// A program that forks but fails to start another program calls exit, which destroys global
+// objects.
 TEST(RealOpenTest, ForkedChildrenChangeNothing) {
   const ScratchDir scratch;
   const std::string path = scratch.path_of("store");
@@ -650,7 +651,7 @@ TEST(RealOpenTest, DestroyKeepsALinkAndItsDirectory) {
   ASSERT_OK(DB::Open(link));
   EXPECT_OK(DB::Destroy(path));
   EXPECT_FALSE(std::filesystem::exists(path));
-  EXPECT_OK(DB::Destroy(link));  // which leads nowhere
+  EXPECT_OK(DB::Destroy(link));  // a dangling link
 }
 
 TEST(RealOpenTest, DirectReadsMatchOrAreRefused) {

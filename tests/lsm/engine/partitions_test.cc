@@ -29,7 +29,7 @@ class PartitionsTest : public StoreTest {
  protected:
   PartitionsTest() { options_.block_cache_bytes = 12 << 10; }
 
-  // Even numbers; so that there are tables of several levels.
+  // Loads even numbers, enough for tables in several levels.
   void Load() {
     Open();
     for (int i = 0; i < kKeys; ++i) Put(KeyOf(2 * (i * 7919 % kKeys)), ValueOf(i * 7919 % kKeys));
@@ -75,7 +75,7 @@ TEST_F(PartitionsTest, StoresLargerThanTheCacheWritePartitions) {
   EXPECT_GT(after.total.partitions_from_cache, 0u);
   EXPECT_GT(after.total.partition_bytes_from_file, after.total.partitions_from_file * 20);
   EXPECT_LE(after.block_cache_bytes, options_.block_cache_bytes);
-  // Filters do as they would in one piece.
+  // Partitioned filters work as well as whole ones.
   EXPECT_LT(after.total.observed_fpp(), 0.02);
   EXPECT_GT(after.total.reads_avoided, static_cast<uint64_t>(kKeys / 7));
 }

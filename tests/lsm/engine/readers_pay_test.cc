@@ -20,8 +20,8 @@ namespace {
 using testing_support::StatusIs;
 
 // The engine checks after this many lookups or seeks (kLookupsPerNote and kSeeksPerNote in
-// engine_read.cc).  The other figures are what these count for each table; a merge costs 1 MiB and
-// the bytes that it reads (lsm/compaction/picker.h).
+// engine_read.cc).  The other figures follow from the waste that these count for each table.  A
+// merge costs 1 MiB plus the bytes that it reads (lsm/compaction/picker.h).
 constexpr uint64_t kLookups = 16'384, kSeeks = 1024;
 constexpr uint64_t kPaidByLookups = kLookups * 4, kPaidBySeeks = kSeeks * 32;
 static_assert(16 * kPaidByLookups == 1 << 20 && 32 * kPaidBySeeks == 1 << 20);
@@ -30,11 +30,11 @@ class ReadersPayTest : public StoreTest {
  protected:
   ReadersPayTest() {
     options_.compression = Compression::kNone;
-    options_.target_fpp = 0.000001;  // no filter is wrong, so that none of its tables is read
+    options_.target_fpp = 0.000001;  // so low that no filter gives a false positive
     options_.level1_bytes = options_.table_bytes = uint64_t{1} << 20;
     options_.write_buffer_bytes = 1 << 20;
   }
-  // Level 1 with so many bytes, and tables of level 0, all from a to z.
+  // Makes a level 1 of this size and tables of level 0, all from a to z.
   void MakeTree(uint64_t level1_bytes, int level0_tables) {
     Open();
     Put("a", "old");
@@ -52,7 +52,7 @@ class ReadersPayTest : public StoreTest {
   void GetOften(std::string_view key, uint64_t times) {
     for (uint64_t i = 0; i < times; ++i) ASSERT_OK(db_->Get(key));
   }
-  // A seek in each of so many iterators.
+  // Makes one seek in each of this many iterators.
   void SeekOften(uint64_t times) {
     for (uint64_t i = 0; i < times; ++i) db_->NewIterator()->Seek("m");
   }
@@ -91,7 +91,7 @@ TEST_F(ReadersPayTest, EachProbedTablePays) {
 
 TEST_F(ReadersPayTest, MergesPayOnlyForThemselves) {
   MakeTree(2 * kPaidByLookups - 4000, 1);
-  GetOften("m", 50 * kLookups);  // 18 would have done; the merge begins when a caller waits
+  GetOften("m", 50 * kLookups);  // 18 would suffice; the merge begins when a caller waits
   EXPECT_EQ(LevelsInTheEnd(), "0 1");
   AddToLevel0();
   EXPECT_EQ(LevelsInTheEnd(), "1 1");
@@ -140,7 +140,7 @@ TEST_F(ReadersPayTest, SeeksPayAtTheIteratorsEnd) {
   EXPECT_EQ(LevelsInTheEnd(), "0 1");
   EXPECT_EQ(db_->GetStatistics().seeks, 17 * kSeeks);
   EXPECT_EQ(db_->GetStatistics().level0_seeks, 34 * kSeeks);
-  // It holds the tables that it was made with, so that nothing is won before.
+  // The iterator keeps its tables, so a merge gains nothing before it is destroyed.
   AddToLevel0();
   std::unique_ptr<Iterator> iterator = db_->NewIterator();
   for (uint64_t i = 0; i < 33 * kSeeks / 4; ++i) {
@@ -237,7 +237,7 @@ TEST_F(ReadersPayTest, ReadsOfOneRunPayNothing) {
   EXPECT_EQ(LevelsInTheEnd(), "2");
 }
 
-// Tables that stand apart are paid for together and go one by one.
+// Disjoint tables are paid for together and merged one by one.
 TEST_F(ReadersPayTest, EachMergeTakesItsOwnPrice) {
   MakeTree(1000, 1);
   Put("za", std::string(6 * kPaidByLookups, 'z'));
@@ -252,7 +252,7 @@ TEST_F(ReadersPayTest, EachMergeTakesItsOwnPrice) {
   EXPECT_EQ(LevelsInTheEnd(), "0 2");
 }
 
-// Damage that it meets is told, as by any other.
+// A read-triggered compaction reports damage like any other compaction.
 TEST_F(ReadersPayTest, DamageIsAFailureOfTheStore) {
   MakeTree(1000, 2);
   const std::string path = world_.FilesOf(FileKind::kTable).front();  // of level 1

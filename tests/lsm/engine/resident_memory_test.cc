@@ -21,7 +21,8 @@ using testing_support::InChild;
 using testing_support::ResidentBytes;
 using testing_support::ScratchDir;
 
-// Iterators hold views, and so memtables, which come and go between other memory of the heap.
+// Iterators hold views and thus memtables, which are allocated and freed between other memory of
+// the heap.
 TEST(ResidentMemoryTest, FallsAfterIteratorsEnd) {
   if (testing_support::kIsSanitized) return;  // sanitizers keep freed memory
   constexpr size_t kBufferBytes = size_t{4} << 20;
@@ -46,7 +47,7 @@ TEST(ResidentMemoryTest, FallsAfterIteratorsEnd) {
     iterators.clear();
     const absl::Status status = (*db)->WaitForBackgroundWork();
     if (!status.ok()) return status.ToString();
-    // One memtable, and the heap's remains of the iterators.  A job frees the last views.
+    // One memtable, and heap memory that the iterators left.  A job frees the last views.
     constexpr double kBuffersMax = 5;
     double buffers = 0;
     for (int i = 0; i < 200; ++i) {

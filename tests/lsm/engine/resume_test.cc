@@ -53,8 +53,7 @@ TEST_F(ResumeTest, RecoversFromAFailedFlush) {
   EXPECT_EQ(Scan(), "a=1 b=2 c=3");
 }
 
-// The log that an attempt began is removed when it fails, so nothing may be acknowledged that went
-// into it.
+// A failed attempt removes the log that it began, so no write to that log may be acknowledged.
 TEST_F(ResumeTest, HalfFailedAttemptsKeepWritesWaiting) {
   Open();
   Put("a", "1");
@@ -96,7 +95,7 @@ TEST_F(ResumeTest, HalfFailedAttemptsLeaveAnOpenableStore) {
   EXPECT_EQ(Scan(), "a=1");
 }
 
-// The log's part of the write is not trusted: it goes with the log.
+// The part of the write in the log is not trusted.  It is dropped with the log.
 TEST_F(ResumeTest, BeginsANewLogAfterAFailedOne) {
   for (const FileOperation fails : {FileOperation::kAppend, FileOperation::kSyncFile}) {
     Open();
@@ -123,7 +122,7 @@ TEST_F(ResumeTest, BeginsANewLogAfterAFailedOne) {
   }
 }
 
-// It is unknown which manifest is the current one, and both must stay good until that is known.
+// It is unknown which manifest is the current one.  Both must stay valid until that is known.
 TEST_F(ResumeTest, ReadsCurrentAgain) {
   Open();
   Put("a", "1");
@@ -181,7 +180,8 @@ TEST_F(ResumeTest, SnapshotsAndIteratorsStayTrue) {
   EXPECT_EQ(Get("a"), "4");
 }
 
-// Whoever lets a sync of names try again relies on none of those before: a log's own may be lost.
+// A caller that retries a sync of names must not rely on earlier names: the log's own name may be
+// lost.
 TEST_F(ResumeTest, FailedAttemptsDistrustUnsyncedLogNames) {
   Open();
   ASSERT_OK(db_->Put("a", "1", {.sync = true}));
@@ -206,8 +206,8 @@ TEST_F(ResumeTest, FailedAttemptsDistrustUnsyncedLogNames) {
   EXPECT_EQ(Scan(), "a=1 c=3");
 }
 
-// An error would say that nothing was recovered: what the writes before it came to is settled,
-// though.
+// An error would say that nothing was recovered, but the outcome of the earlier writes is known by
+// then.
 TEST_F(ResumeTest, LaterFailuresAreNew) {
   NarrowScheduler scheduler;
   scheduler.has_memory = false;
@@ -237,7 +237,7 @@ TEST_F(ResumeTest, LaterFailuresAreNew) {
   db_ = nullptr;  // before its scheduler
 }
 
-// Only what an attempt has made is taken back.
+// A failed attempt removes only files that it made.
 TEST_F(ResumeTest, KeepsForeignFilesInItsWay) {
   Open();
   Put("a", "1");
@@ -262,7 +262,7 @@ TEST_F(ResumeTest, KeepsForeignFilesInItsWay) {
   EXPECT_EQ(Get("a"), "1");
 }
 
-// No such call is asked for a store that may be missing, so none says that something is not found.
+// None of these calls may find a store missing, so none returns NotFound.
 TEST(ResumeOnDiskTest, RemovedDirectoriesAreUnavailable) {
   for (const bool flushed : {false, true}) {
     const testing_support::ScratchDir scratch;
@@ -295,7 +295,8 @@ TEST(ResumeOnDiskTest, RemovedDirectoriesAreUnavailable) {
   }
 }
 
-// The process limits itself: its parent may raise no limit again.
+// A child limits its own file size, because the parent might not be allowed to raise the limit
+// again.
 TEST(ResumeOnDiskTest, FileSizeLimitsCountAsFullDisks) {
   const testing_support::ScratchDir scratch;
   const std::string path = scratch.path_of("store");
@@ -339,7 +340,7 @@ TEST(ResumeOnDiskTest, FileSizeLimitsCountAsFullDisks) {
   EXPECT_EQ(first, value);
 }
 
-// The log of the next memtable gets a descriptor that was kept back for it.
+// The log of the next memtable gets a reserved descriptor.
 TEST(ResumeOnDiskTest, WritesContinueWithoutDescriptors) {
   const testing_support::ScratchDir scratch;
   const std::string result = testing_support::InChild([&]() -> std::string {

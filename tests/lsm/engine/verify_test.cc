@@ -32,7 +32,7 @@ class VerifyTest : public StoreTest {
  protected:
   VerifyTest() { options_.filter_kind = "blocked"; }
 
-  // Tables in two levels, of several blocks each, and writes that are in the log alone.
+  // Makes tables of several blocks in two levels, and writes that are only in the log.
   void Fill() {
     Open();
     for (int i = 0; i < 400; ++i) Put(Concat("key", 1000 + i), std::string(20, 'v'));
@@ -84,7 +84,7 @@ TEST_F(VerifyTest, VerifiesReadOnlyStores) {
   EXPECT_THAT(Verify().problems, ElementsAre(HasSubstr(".log: offset ")));
 }
 
-// Also where the open table has sound bytes in memory.
+// Also bytes of which the open table has a sound copy in memory.
 TEST_F(VerifyTest, ChecksEveryByteOfATable) {
   Fill();
   const std::string path = world_.FilesOf(FileKind::kTable)[0];
@@ -117,7 +117,7 @@ TEST_F(VerifyTest, ChecksCurrentManifestAndLogs) {
   EXPECT_THAT(Verify().problems, ElementsAre(HasSubstr("/CURRENT")));
 }
 
-// Whoever has the store open knows which logs there are.
+// An open store knows its logs.
 TEST_F(VerifyTest, DamagedManifestsHideNoDamagedLog) {
   Fill();
   for (const OpenMode mode : {OpenMode::kOpenOrCreate, OpenMode::kReadOnly}) {
@@ -160,7 +160,8 @@ TEST_F(VerifyTest, ReportsOmissionsAfterAFailure) {
   EXPECT_FALSE(Verify().records_left_out);
 }
 
-// An opening would take it for what a crash leaves; the store knows what it wrote.
+// Opening the store would take this for the result of a crash, but the open store knows what it
+// wrote.
 TEST_F(VerifyTest, DetectsTruncatedLogs) {
   Fill();
   for (int i = 0; i < 5; ++i) Put(Concat("key", 2000 + i), "in the log too");
@@ -178,7 +179,7 @@ TEST_F(VerifyTest, DetectsTruncatedLogs) {
   EXPECT_THAT(Verify().problems, IsEmpty());
 }
 
-// Sound of itself, and not what was written.
+// The manifest is sound by itself, but it is not the newest one.
 TEST_F(VerifyTest, DetectsOlderManifests) {
   Fill();
   const std::string path = world_.FilesOf(FileKind::kManifest)[0];
@@ -208,7 +209,7 @@ TEST_F(VerifyTest, MissingDescriptorsAreNoDamage) {
     EXPECT_THAT(db_->Verify(), StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr(suffix)));
   }
   EXPECT_THAT(db_->GetDamage(), IsEmpty());
-  // A copy that cannot be read back is not said to be damaged either.
+  // A copy that cannot be read back is not reported as damaged either.
   world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
     return operation == FileOperation::kOpenRead && path.starts_with("/copy/")
                ? absl::ResourceExhaustedError(Concat(path, ": too many open files"))
@@ -294,7 +295,7 @@ TEST_F(VerifyTest, ProgressMayReadButNotWait) {
     EXPECT_THAT(db_->Checkpoint("/copy"), refused);
     EXPECT_THAT(db_->Backup("/copy"), refused);
     EXPECT_THAT(db_->Close(), refused);
-    // Another store may be used, and from within its call neither this one.
+    // The callback may use another store.  A callback of that store may close neither of the two.
     Options other_options = options_;
     other_options.mode = OpenMode::kOpenOrCreate;
     const absl::StatusOr<std::unique_ptr<DB>> other = DB::Open("/other", other_options);
@@ -376,7 +377,8 @@ TEST_F(VerifyTest, KeepsThePace) {
   pace.bytes_per_second = 10'000;
   ASSERT_OK_AND_ASSIGN(const VerifyReport report, db_->Verify(pace));
   const double seconds = static_cast<double>(scheduler.waited_nanos - before) * 1e-9;
-  // All but the last block are waited for, also what is read to open a table: index, filter.
+  // Verify waits for all reads except the last block, including the index and the filter that
+  // opening a table reads.
   EXPECT_NEAR(seconds, static_cast<double>(report.bytes) / 10'000, 0.06);
   db_ = nullptr;
 }
@@ -403,7 +405,7 @@ TEST_F(VerifyTest, ScrubbingFindsDamageInItsTime) {
   db_ = nullptr;
 }
 
-// Tables that are made meanwhile wait for the next round, or this one would never end.
+// Tables that are made meanwhile wait for the next round; otherwise this round would never end.
 TEST_F(VerifyTest, ScrubbingFinishesDuringWrites) {
   CountingScheduler scheduler(&world_.clock);
   options_.environment.scheduler = &scheduler;
@@ -428,7 +430,7 @@ TEST_F(VerifyTest, ClosesSoonDuringScrubbing) {
   options_.scrub_seconds = 1'000'000'000;
   Fill();
   EXPECT_THAT(Verify().problems, IsEmpty());
-  db_ = nullptr;  // a test that hangs here fails by its time
+  db_ = nullptr;  // if this hangs, the test fails by its time limit
 }
 
 }  // namespace

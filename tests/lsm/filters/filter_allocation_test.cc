@@ -79,13 +79,14 @@ TEST(FilterAllocationTest, SpendsBitsWhereTheyPayMost) {
   EXPECT_NEAR(allocation.shares[4].fpp / allocation.shares[3].fpp, 10, 2);
   EXPECT_NEAR(allocation.shares[3].fpp / allocation.shares[2].fpp, 10, 2);
   EXPECT_EQ(allocation.shares[0].fpp, allocation.shares[1].fpp);
-  // By so much less than five times 0.0082, and for keys at the bottom than four times that.
+  // The waste is by this factor lower than five times 0.0082 and, for keys at the bottom, than four
+  // times that.
   EXPECT_LT(allocation.wasted_reads, 5 * 0.0082 / 2.5);
   EXPECT_LT(allocation.wasted_reads - allocation.shares[4].fpp, 4 * 0.0082 / 10);
 }
 
-// The least sum of FPPs by weights within the bytes, and the fewest bytes with that sum or less,
-// over all points of the curves.
+// Searches all points of the curves for the lowest weighted sum of FPPs within the bytes, and for
+// the fewest bytes with at most that sum.
 struct Best {
   double reads = 1e300;
   double bytes = 1e300;
@@ -180,7 +181,7 @@ TEST(FilterAllocationTest, HotRunsGetTheMemory) {
   const FilterAllocation allocation = Allocate("standard", goal, runs);
   ExpectSums(allocation, runs);
   EXPECT_NEAR(alike / allocation.wasted_reads, 5.8, 0.3);
-  // FPPs by keys and by the inverse of weights.
+  // FPPs are proportional to keys and inversely proportional to weights.
   EXPECT_NEAR(allocation.shares[1].fpp / allocation.shares[0].fpp, 81, 15);
 }
 
@@ -245,7 +246,7 @@ TEST(FilterAllocationTest, UsesCompactKindsWhereTheyPay) {
     EXPECT_LT(by_level.wasted_reads,
               Allocate(kind, FilterGoal::BitsPerKey(10), runs).wasted_reads / 3);
   }
-  // A level that is still as small as level 1 is rewritten as often.
+  // A level that is still as small as level 1 is rewritten as often as level 1.
   Runs young = runs;
   for (FilterRun& run : young) run.lifetime = 0.25;
   for (const FilterShare& share : Allocate("by-level", FilterGoal::BitsPerKey(10), young).shares) {
@@ -269,13 +270,13 @@ TEST(FilterAllocationTest, ReasonsNameTheGoal) {
 
 // --- one job's output ---
 
-// The share of an output that has one part.
+// The share of an output with a single part.
 FilterShare ForOutput(const FilterAllocator& allocator, const Runs& runs,
                       const FilterOutput& output) {
   return allocator.ForOutput(runs, output).shares[output.parts[0].run];
 }
 
-// Bytes that the runs' filters take at their shares, but for a part of one.
+// The bytes of the runs' filters at their shares, except for a part of one run.
 double SharesBut(const FilterAllocation& allocation, size_t run, double part) {
   return allocation.bytes - part * allocation.shares[run].bytes;
 }
@@ -307,7 +308,7 @@ TEST(FilterOutputTest, OversizedOlderTablesLeaveLess) {
       if (excess > 0.05) {
         EXPECT_EQ(share.reason, FilterReason::kLess);
       }
-      // No run loses its filter to make up for others.
+      // No run loses its filter to compensate for others.
       EXPECT_GT(share.bytes, 0);
       before = share.bytes;
     }
@@ -341,8 +342,8 @@ TEST(FilterOutputTest, JobsCorrectReadsToo) {
   EXPECT_GT(fpp_with(-0.003), 1.1 * all.shares[4].fpp);
 }
 
-// Tables of the deepest level were made when the store was smaller; a budget that does not grow
-// leaves room for what it grows by.
+// Tables of the deepest level were made when the store was smaller.  A fixed budget must leave room
+// for the growth of the store.
 TEST(FilterOutputTest, FixedBudgetsLeaveRoomForGrowth) {
   const Runs runs = {{100'000, 10, 10}, {900'000, 90, 90}};
   const auto bytes = Allocator("standard", FilterGoal::Bytes(1'250'000));
@@ -353,13 +354,14 @@ TEST(FilterOutputTest, FixedBudgetsLeaveRoomForGrowth) {
   const auto bits = Allocator("standard", FilterGoal::BitsPerKey(10));
   EXPECT_NEAR(ForOutput(*bits, runs, {{{1, 9'000}}, staying, 0}).bytes, all.shares[1].bytes,
               0.01 * all.shares[1].bytes);
-  // The deepest run is all its parts.
+  // The parts of the deepest run are the whole run.
   const Runs parts = {{100'000, 10, 10}, {450'000, 45, 90, 0.5}, {450'000, 45, 90, 0.5, true}};
   EXPECT_NEAR(ForOutput(*bytes, parts, {{{1, 9'000}}, staying, 0}).bytes, share.bytes / 2,
               0.01 * share.bytes);
 }
 
-// A job that writes keys of several hotnesses makes up for the others with all of them.
+// A job that writes parts of different hotness compensates for the other runs with all its parts
+// together.
 TEST(FilterOutputTest, PartsOfAnOutputMeetTheGoalTogether) {
   const Runs runs = {{100'000, 10, 10}, {90'000, 9, 90, 0.9}, {810'000, 81, 90, 0.1, true}};
   const FilterOutput output = {{{1, 80'000}, {2, 720'000}}, 0, 0};
@@ -381,7 +383,7 @@ TEST(FilterOutputTest, PartsOfAnOutputMeetTheGoalTogether) {
       (is_reads ? with.staying_reads : with.staying_bytes) = total * (1 + excess) - written(all);
       const FilterAllocation allocation = allocator->ForOutput(runs, with);
       EXPECT_NEAR(total * (1 + excess) - written(all) + written(allocation), total, 0.005 * total);
-      if (is_reads) continue;  // which so few bytes change that it is not worth a word
+      if (is_reads) continue;  // so few bytes change these only slightly
       for (const size_t i : {1, 2}) {
         const FilterReason other = excess < 0 ? FilterReason::kMore : FilterReason::kLess;
         EXPECT_EQ(allocation.shares[i].reason, excess == 0 ? FilterReason::kShare : other)

@@ -30,8 +30,8 @@ struct Built {
   double fpp = 0;
 };
 
-// A filter as a table gets one, and the share of so many absent keys that passes it, which is
-// `expected_passes` if the curve is right.
+// Builds a filter as a table gets one.  Returns its size, and the share of absent keys that pass.
+// Asks about so many that `expected_passes` of them pass if the curve is right.
 Built Build(const std::string& kind, uint64_t keys, const FilterCurve::Point& point,
             double expected_passes) {
   const auto builder =
@@ -55,13 +55,13 @@ INSTANTIATE_TEST_SUITE_P(Kinds, FilterCurveTest, testing::ValuesIn(Kinds()), [](
   return name;
 });
 
-// The curves are measured, not believed: by building what they speak of.
+// Checks the curves by building such filters.
 TEST_P(FilterCurveTest, MatchesMeasuredFilters) {
   constexpr uint64_t kKeys = 24'576;
   const FilterCurve curve(GetParam(), kKeys);
   for (const double bits : {1.0, 2.5, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0}) {
     const FilterCurve::Point point = curve.At(bits);
-    if (point.fpp == 1) continue;  // no such small one
+    if (point.fpp == 1) continue;  // the kind has no filter this small
     const Built built = Build(GetParam(), kKeys, point, 1500);
     EXPECT_NEAR(built.fpp / point.fpp, 1, 0.12) << bits << " bits, FPP " << point.fpp;
     EXPECT_LE(static_cast<double>(built.bytes), 64 + kKeys * bits / 8 * 1.005) << bits;
@@ -94,7 +94,7 @@ TEST_P(FilterCurveTest, BitsAndFppConvertBothWays) {
     EXPECT_NEAR(curve.At(reached.bits * 1.000001).fpp, reached.fpp, reached.fpp * 0.001) << fpp;
     EXPECT_GT(curve.At(reached.bits * 0.9).fpp, reached.fpp);
   }
-  // Not below the end.
+  // Not beyond the last point.
   EXPECT_EQ(curve.Reaching(1e-12).bits, curve.points().back().bits);
   EXPECT_EQ(curve.At(1000).fpp, curve.points().back().fpp);
 }

@@ -66,8 +66,8 @@ TEST(HotnessTest, IsBounded) {
   EXPECT_EQ(scale.HotnessOf({0, 1e6}), HotnessScale::kLeast);
 }
 
-// FPPs by the inverse of hotness waste e to the mean of log hotness, less the log of its mean, as
-// often as even ones.
+// With FPPs inversely proportional to hotness, the waste is that of even FPPs times e to the power
+// of the mean of log hotness minus the log of its mean.
 TEST(HotnessTest, RandomCountsCostLittle) {
   std::mt19937_64 random(1);
   constexpr int kTables = 2000;

@@ -119,7 +119,7 @@ void ReplaceInTurn(FileSystem& file_system, const std::string& path) {
       EXPECT_TRUE(status.ok() || absl::IsAborted(status)) << status;
     }
   });
-  // Each success counted one up from what it had seen: none was lost.
+  // Each success increased the number that it had read by one.  None was lost.
   EXPECT_EQ(ReadWholeFile(*directory, "CURRENT", 100).value(), std::to_string(replaced));
 }
 

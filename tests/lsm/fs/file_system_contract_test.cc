@@ -173,7 +173,7 @@ TEST_P(FileSystemContractTest, ListsFilesAndNotDirectories) {
   Write("b", "22");
   ASSERT_OK(file_system().OpenDirectory(path() + "/below", /*create=*/true));
   EXPECT_THAT(List(), UnorderedElementsAre("a", "b"));
-  EXPECT_THAT(List(), UnorderedElementsAre("a", "b"));  // a second time just the same
+  EXPECT_THAT(List(), UnorderedElementsAre("a", "b"));  // a second call gives the same
   ASSERT_OK_AND_ASSIGN(const FileInfo info, directory_->Stat("b"));
   EXPECT_EQ(info.size_bytes, 2u);
   EXPECT_THAT(directory_->CreateExclusive("below"), StatusIs(absl::StatusCode::kAlreadyExists));
@@ -218,7 +218,7 @@ TEST_P(FileSystemContractTest, LinksIntoAnotherDirectory) {
   EXPECT_EQ(same_bytes, "bytes");
 }
 
-// Another file system has directories too, but of another class.
+// Directories of another file system have another class.
 TEST_P(FileSystemContractTest, LinksIntoNoOtherFileSystem) {
   Write("a", "bytes");
   MemoryFileSystem elsewhere;
@@ -330,7 +330,7 @@ TEST_P(FileSystemContractTest, RemovesOnlyEmptyDirectories) {
   EXPECT_THAT(file_system().RemoveDirectory(path()), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(file_system().OpenDirectory(path(), /*create=*/false),
               StatusIs(absl::StatusCode::kNotFound));
-  // The handle that is left can make nothing in what is gone.
+  // The remaining handle cannot create files in the removed directory.
   EXPECT_THAT(directory_->CreateExclusive("b"),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("removed")));
   EXPECT_THAT(directory_->OpenRead("b", ReadMode::kBuffered),
@@ -367,7 +367,7 @@ TEST_P(FileSystemContractTest, ReadsManyWithSeparateOutcomes) {
   std::vector<int> told(requests.size());
   file_system().ReadMany(requests, [&](size_t number) {
     ++told[number];
-    // The outcome is there, not only at the end.
+    // The outcome is available now, not only at the end.
     EXPECT_OK(requests[number].status);
     EXPECT_LE(requests[number].bytes_read, 500u);
     const char first = number % 3 == 0 ? static_cast<char>('0' + number % 12) : 'b';

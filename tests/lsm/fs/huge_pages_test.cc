@@ -23,7 +23,7 @@ Memory HugePages(size_t count) {
   return Memory(static_cast<char*>(std::aligned_alloc(kHugePageBytes, count * kHugePageBytes)));
 }
 
-// The kernel's flags for the mapping that contains the place.
+// The kernel's flags for the mapping that contains `place`.
 std::string FlagsOf(const char* place) {
   const auto address = reinterpret_cast<uintptr_t>(place);
   std::ifstream smaps("/proc/self/smaps");
@@ -38,7 +38,7 @@ std::string FlagsOf(const char* place) {
 }
 
 TEST(HugePagesTest, AdvisesWholeHugePages) {
-  // Where it has none, or does not tell, nothing can be seen.
+  // Skips the test if the kernel has no huge pages or does not report them.
   if (!std::filesystem::exists("/sys/kernel/mm/transparent_hugepage")) return;
   const Memory memory = HugePages(16);
   if (FlagsOf(memory.get()).empty()) return;
@@ -56,7 +56,7 @@ TEST(HugePagesTest, ReturnedMemoryCanBeReused) {
   EXPECT_EQ(memory.get()[kHugePageBytes - 1], 'a');
   EXPECT_EQ(memory.get()[2 * kHugePageBytes], 'a');
 #ifdef __linux__
-  EXPECT_EQ(memory.get()[kHugePageBytes], '\0');  // a page that was not there
+  EXPECT_EQ(memory.get()[kHugePageBytes], '\0');  // a page that did not exist
   EXPECT_EQ(memory.get()[2 * kHugePageBytes - 1], '\0');
 #endif
   std::memset(memory.get() + kHugePageBytes, 'b', kHugePageBytes);

@@ -75,7 +75,7 @@ TEST_F(MemoryFileSystemTest, KeepsUnsyncedBytesOnRequest) {
   const std::unique_ptr<AppendFile> file = Create("a", "one");
   Restart(Unsynced::kKept);
   EXPECT_THAT(Contents(), ElementsAre("a=one"));
-  // From now on they are on the disk.
+  // From now on they are durable.
   Restart(Unsynced::kLost);
   EXPECT_THAT(Contents(), ElementsAre("a=one"));
 }
@@ -241,7 +241,7 @@ TEST_F(MemoryFileSystemTest, CrashesInvalidateHandles) {
   EXPECT_THAT(old_directory->Remove("a"), dead);
   EXPECT_THAT(Contents(), ElementsAre("LOCK=", "a=bytes"));
 
-  // The lock is free, and its old holder takes nothing from the new one.
+  // The lock is free, and the old holder cannot release the new one.
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<FileLock> new_lock,
                        directory_->Lock("LOCK", LockKind::kExclusive));
   lock.reset();
@@ -424,7 +424,7 @@ TEST_F(MemoryFileSystemTest, ClonesAreIndependent) {
                        clone->OpenDirectory("/db", false));
   ASSERT_OK(clones_directory->Remove("b"));
   EXPECT_THAT(Contents(), ElementsAre("b=open more", "c=new"));
-  clone->Restart(Unsynced::kLost);  // it too knows what was durable
+  clone->Restart(Unsynced::kLost);  // the clone also knows what was durable
   EXPECT_THAT(Contents(*clone), ElementsAre("a=old"));
   EXPECT_THAT(Contents(), ElementsAre("b=open more", "c=new"));
 }

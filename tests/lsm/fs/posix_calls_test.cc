@@ -92,7 +92,7 @@ TEST_F(PosixCallsTest, FailedReplacesKeepTheOldBytes) {
     ASSERT_OK_AND_ASSIGN(const std::vector<std::string> names, directory_->List());
     EXPECT_THAT(names, UnorderedElementsAre("CURRENT")) << call;
   }
-  // From here on either may be found after a crash, and the caller hears of it.
+  // From here on a crash may leave either file, and the caller gets an error.
   Watch();
   script_.fail["fsync"] = {EIO};
   EXPECT_THAT(
@@ -104,14 +104,14 @@ TEST_F(PosixCallsTest, TellsMissingDescriptorsFromOtherBytes) {
   ASSERT_OK(directory_->AtomicReplace("CURRENT", "old", std::nullopt));
   for (const char* call : {"open", "create"}) {
     Watch();
-    script_.fail[call] = {EMFILE, EMFILE, EMFILE, EMFILE};  // each spare one makes for an attempt
+    script_.fail[call] = {EMFILE, EMFILE, EMFILE, EMFILE};  // one attempt for each spare descriptor
     EXPECT_THAT(directory_->AtomicReplace("CURRENT", "new", "old"),
                 StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("Too many open files")))
         << call;
   }
 }
 
-// Three are kept back for what no write can do without.
+// Three descriptors are reserved for files that every write needs.
 TEST_F(PosixCallsTest, ImportantFilesUseASpareDescriptor) {
   ASSERT_OK(directory_->AtomicReplace("CURRENT", "old", std::nullopt));
   for (const char* name : {"000001.log", "000002.manifest", "CURRENT.tmp"}) {
@@ -128,7 +128,7 @@ TEST_F(PosixCallsTest, ImportantFilesUseASpareDescriptor) {
   EXPECT_THAT(Calls().back(), "create 000003.table");
 }
 
-// Another thread of the process, which wants one too, may be faster.
+// Another thread of the process may take the freed descriptor first.
 TEST_F(PosixCallsTest, TakesTheNextSpareDescriptor) {
   ASSERT_OK(directory_->AtomicReplace("CURRENT", "old", std::nullopt));
   for (const bool creates : {true, false}) {
@@ -140,7 +140,7 @@ TEST_F(PosixCallsTest, TakesTheNextSpareDescriptor) {
       EXPECT_OK(directory_->OpenRead("000001.log", ReadMode::kBuffered));
     }
     script_.fail.clear();
-    ASSERT_OK(directory_->CreateExclusive(creates ? "a" : "b"));  // keeps some back again
+    ASSERT_OK(directory_->CreateExclusive(creates ? "a" : "b"));  // reserves descriptors again
   }
 }
 
@@ -252,7 +252,7 @@ TEST_F(PosixCallsTest, TellsShortDirectReadsFromTheEnd) {
   ASSERT_OK(file);
   std::string buffer(9000, '?');
   Watch();
-  script_.transfer_max = 100;  // never a whole block of any device, never an end
+  script_.transfer_max = 100;  // less than a block of any device, and never the end
   EXPECT_THAT((*file)->ReadAt(0, buffer), StatusIs(absl::StatusCode::kUnavailable));
 }
 
@@ -316,7 +316,8 @@ TEST_F(PosixCallsTest, MakesDirectoriesDurableFromTheTopDown) {
   EXPECT_THAT(Calls(), testing::Not(testing::Contains(HasSubstr("fsync"))));
 }
 
-// The kernel tells of a failed sync once: another attempt must not take the name for durable.
+// The kernel reports a failed sync only once.  Another attempt must not assume that the name is
+// durable.
 TEST_F(PosixCallsTest, DirectoriesWithoutDurableNamesAreMissing) {
   const auto open = [&] { return PosixFileSystem().OpenDirectory(path() + "/x", /*create=*/true); };
   for (int attempt = 0; attempt < 2; ++attempt) {
@@ -328,17 +329,17 @@ TEST_F(PosixCallsTest, DirectoriesWithoutDurableNamesAreMissing) {
   }
   Watch();
   ASSERT_OK(open());
-  // Another process made it, and its sync is to be made up for.
+  // Another process may have made the directory, so this one must sync it again.
   Watch();
   script_.fail["fsync"] = {EIO};
   EXPECT_THAT(open(), StatusIs(absl::StatusCode::kUnavailable));
-  // Some file systems are never written, and know no sync: one may be mounted on them.
+  // The parent may be on a read-only file system, which does not support sync.
   Watch();
   script_.fail["fsync"] = {EINVAL};
   EXPECT_OK(open());
 }
 
-// The caller then copies instead, which must not hide other errors.
+// The caller then copies instead.  That must not hide other errors.
 TEST_F(PosixCallsTest, ReportsMissingLinkSupport) {
   ASSERT_OK(directory_->CreateExclusive("a"));
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Directory> other,

@@ -74,7 +74,7 @@ TEST_F(PosixFileSystemTest, SetsTheRequestedMode) {
                              Modes{PosixFileSystem(FileAccess::kOwner), "owner", 0700, 0600},
                              Modes{PosixFileSystem(FileAccess::kGroup), "group", 0750, 0640},
                              Modes{PosixFileSystem(FileAccess::kAll), "all", 0755, 0644}}) {
-    const mode_t mask = ::umask(0);  // so that nothing but the modes asked for counts
+    const mode_t mask = ::umask(0);  // so that only the requested modes count
     ASSERT_OK_AND_ASSIGN(const auto directory,
                          modes.files.OpenDirectory(path_of(modes.top + "/below"), /*create=*/true));
     ASSERT_OK(directory->CreateExclusive("file"));
@@ -268,7 +268,7 @@ TEST_F(PosixFileSystemTest, ReportsFileSizeLimits) {
     ::signal(SIGXFSZ, SIG_IGN);
     const rlimit limit{10'000, 10'000};
     ::setrlimit(RLIMIT_FSIZE, &limit);
-    // A child may not change what its parent has open.
+    // A child must not change the directories that its parent has open.
     const auto directory = PosixFileSystem().OpenDirectory(path(), /*create=*/false);
     if (!directory.ok()) return directory.status().ToString();
     absl::StatusOr<std::unique_ptr<AppendFile>> file = (*directory)->CreateExclusive("a");
@@ -308,7 +308,8 @@ std::string FillASmallDisk(const std::string& path) {
 
 TEST_F(PosixFileSystemTest, ReportsAFullDiskAndKeepsTheOldPointer) {
   const std::string result = InChild([&] { return FillASmallDisk(path()); });
-  if (result == "may not mount") return;  // not root; the previous test has a limit without one
+  if (result == "may not mount")
+    return;  // not root; the test before uses a limit instead of a small disk
   EXPECT_EQ(result,
             "OK\nRESOURCE_EXHAUSTED\ncounted\nOK\n"
             "RESOURCE_EXHAUSTED\nold\n2 files\n"
@@ -317,7 +318,7 @@ TEST_F(PosixFileSystemTest, ReportsAFullDiskAndKeepsTheOldPointer) {
 
 TEST_F(PosixFileSystemTest, ReportsForbiddenAccess) {
   if (::geteuid() == 0) {
-    // Root may do everything; a child that gives up its rights may not.
+    // Root may do everything, so a child gives up its rights.
     ASSERT_EQ(::chmod(scratch_.path().c_str(), 0755), 0);
     const std::string result = InChild([&]() -> std::string {
       if (::setuid(65534) != 0) return "setuid failed";

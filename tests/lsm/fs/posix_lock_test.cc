@@ -29,8 +29,8 @@ class PosixLockTest : public testing::Test {
                          PosixFileSystem().OpenDirectory(scratch_.path(), /*create=*/false));
   }
 
-  // A process that knows nothing of this one's locks: started before they are taken, it locks on
-  // command.
+  // A process that does not know this process's locks.  It starts before they are taken, and locks
+  // on command.
   class OtherProcess {
    public:
     OtherProcess(Directory& directory, LockKind kind) {
@@ -88,7 +88,7 @@ TEST_F(PosixLockTest, IsSharedByReadersOfOtherProcesses) {
 }
 
 TEST_F(PosixLockTest, OutlivesOtherDescriptorsOnTheFile) {
-  // The classic fcntl lock goes away as soon as the process closes any descriptor of the file.
+  // A classic fcntl lock is lost as soon as the process closes any descriptor of the file.
   OtherProcess other(*directory_, LockKind::kExclusive);
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<FileLock> lock,
                        directory_->Lock("LOCK", LockKind::kExclusive));
@@ -110,9 +110,9 @@ TEST_F(PosixLockTest, HoldsWithinTheProcessWithoutItsFile) {
 
 TEST_F(PosixLockTest, EndsWithItsHolder) {
   OtherProcess other(*directory_, LockKind::kExclusive);
-  ASSERT_OK(directory_->Lock("LOCK", LockKind::kExclusive));  // and lets go at once
+  ASSERT_OK(directory_->Lock("LOCK", LockKind::kExclusive));  // and releases it at once
   EXPECT_EQ(other.Lock(), "OK");
-  // The other process ended, with the lock held and without a word.
+  // The other process ended without releasing its lock.
   EXPECT_EQ(InChild([&]() -> std::string {
               absl::StatusOr<std::unique_ptr<FileLock>> lock =
                   directory_->Lock("LOCK", LockKind::kExclusive);

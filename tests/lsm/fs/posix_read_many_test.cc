@@ -39,9 +39,9 @@ using testing_support::StatusIs;
 std::atomic<int> rings_opened{0}, submissions{0}, preads{0};
 std::atomic<bool> hold_submissions{false};
 int open_error = 0;  // of every attempt
-// Stands in for the next submission that waits; returns what that returns.
+// Replaces the next submission that waits, and returns its result.
 std::function<int(io_uring*, unsigned)> next_submission;
-// Asks the page cache for so many bytes at an offset; a length, or -1 with errno.
+// Reads from the page cache at an offset.  Returns a length, or -1 and sets errno.
 using AskCache = std::function<ssize_t(int, const iovec&, off_t)>;
 AskCache ask_cache;
 std::atomic<int> cache_asked{0};
@@ -65,7 +65,7 @@ ssize_t pread(int fd, void* bytes, size_t length, off_t offset) {
 
 ssize_t preadv2(int fd, const iovec* pieces, int count, off_t offset, int flags) {
   ++lsm::cache_asked;
-  // One that waits would hold up those behind it.
+  // A read that waits would delay the reads after it.
   if (count != 1 || flags != RWF_NOWAIT) std::abort();
   if (lsm::ask_cache != nullptr) return lsm::ask_cache(fd, *pieces, offset);
   errno = EAGAIN;
@@ -109,7 +109,7 @@ bool KernelHasRings() {
   return true;
 }
 
-// Rings are the process's, so each test has a process of its own for them.
+// Rings belong to the process, so each test uses a process of its own.
 class PosixReadManyTest : public DirectoryFixture {
  protected:
   void SetUp() override {
@@ -122,7 +122,8 @@ class PosixReadManyTest : public DirectoryFixture {
     if (direct.ok()) direct_ = *std::move(direct);  // not every file system has it
   }
 
-  // Reads at the offsets at once, as many bytes each, and says what is not as ReadAt has it.
+  // Reads `bytes` bytes at each offset, all at once.  Returns the differences from ReadAt, or an
+  // empty string.
   std::string ReadAndCompare(const ReadFile& file, const std::vector<uint64_t>& offsets,
                              size_t length) {
     std::vector<std::string> buffers(offsets.size(), std::string(length, '?'));
@@ -155,9 +156,9 @@ class PosixReadManyTest : public DirectoryFixture {
     return wrong;
   }
 
-  // Says how many rings there were, and how many times one was waited for, unless it is so many
-  // rings, and so many times at least; results may come one by one, but not more often than there
-  // are any.  Where the kernel forbids rings, the outcomes are compared all the same.
+  // Checks that there were this many rings, and at least this many waits for one; otherwise returns
+  // the counts.  Results may arrive one by one, so there may be as many waits as results.  If the
+  // kernel forbids rings, checks only the outcomes.
   std::string Counted(int rings, int least) const {
     static const bool has_rings = KernelHasRings();
     const int most = least == 0 ? 0 : least + asked_;
@@ -166,8 +167,8 @@ class PosixReadManyTest : public DirectoryFixture {
     return std::to_string(rings_opened) + " rings, " + std::to_string(submissions) + " waits\n";
   }
 
-  // The finding of a batch of buffered reads for which the page cache answers so; the ring must get
-  // this many of them.
+  // Makes a batch of buffered reads with these answers of the page cache.  The cache must be asked
+  // `asked` times, and the ring must get `of_ring` reads.  Returns the finding.
   std::string WithCache(const AskCache& ask, int asked, int of_ring) {
     return InFreshProcess(1, of_ring > 0 ? 1 : 0, [&] {
       ask_cache = ask;
@@ -181,7 +182,7 @@ class PosixReadManyTest : public DirectoryFixture {
     });
   }
 
-  // The finding in a process that reads for the first time.
+  // Returns the finding of a process that reads for the first time.
   std::string InFreshProcess(int rings, int count, const std::function<std::string()>& body) {
     return InChild([&] {
       rings_opened = submissions = asked_ = 0;
@@ -200,7 +201,7 @@ class PosixReadManyTest : public DirectoryFixture {
   std::unique_ptr<ReadFile> file_, direct_;
 };
 
-// So many of the bytes that are asked for.
+// Reads at most this many of the requested bytes.
 ssize_t ReadSome(int fd, const iovec& place, off_t offset, size_t bytes_max) {
   return ::syscall(SYS_pread64, fd, place.iov_base, std::min(place.iov_len, bytes_max), offset);
 }
@@ -220,11 +221,12 @@ TEST_F(PosixReadManyTest, SubmitsABatchTogetherAndKeepsItsRing) {
                              return wrong;
                            }),
             "");
-  // More than fit.
+  // More reads than fit.
   std::vector<uint64_t> offsets;
   for (uint64_t i = 0; i < 300; ++i) offsets.push_back(i * 3331 % 990'000);
   EXPECT_EQ(InFreshProcess(1, 5, [&] { return ReadAndCompare(*file_, offsets, 4101); }), "");
-  // A device has work as soon as some are handed over, and while the first results are looked at.
+  // The device has work as soon as some reads are submitted, and while the first results are
+  // handled.
   EXPECT_EQ(InFreshProcess(1, 2,
                            [&] {
                              hand_overs = 0;
@@ -236,7 +238,7 @@ TEST_F(PosixReadManyTest, SubmitsABatchTogetherAndKeepsItsRing) {
                              return wrong;
                            }),
             "");
-  // One read, or none, needs no ring.
+  // A single read, or none, needs no ring.
   EXPECT_EQ(InFreshProcess(0, 0, [&] { return ReadAndCompare(*file_, {77}, 500); }), "");
   EXPECT_EQ(InFreshProcess(0, 0, [&] { return ReadAndCompare(*file_, {}, 500); }), "");
 }
@@ -244,7 +246,7 @@ TEST_F(PosixReadManyTest, SubmitsABatchTogetherAndKeepsItsRing) {
 TEST_F(PosixReadManyTest, CachedPagesNeedNoRing) {
   const int all = static_cast<int>(few_.size());
   EXPECT_EQ(WithCache(ReadAll, all, 0), "");
-  // Some: the others are asked for all the same.
+  // If some are cached, the others are still tried in the cache.
   EXPECT_EQ(WithCache(
                 [&](int fd, const iovec& place, off_t offset) {
                   if (offset < 8192) return ReadAll(fd, place, offset);
@@ -253,7 +255,7 @@ TEST_F(PosixReadManyTest, CachedPagesNeedNoRing) {
                 },
                 all, all - 3),
             "");
-  // The beginning of each, or none of it.
+  // The cache has the beginning of each block, or nothing.
   for (const size_t bytes_max : {499, 1, 0}) {
     EXPECT_EQ(WithCache([&](int fd, const iovec& place,
                             off_t offset) { return ReadSome(fd, place, offset, bytes_max); },
@@ -282,12 +284,12 @@ TEST_F(PosixReadManyTest, ReadsAllByRingWithoutCacheQueries) {
       errno = error;
       return ssize_t{-1};
     };
-    // Once a batch.
+    // The cache is tried once per batch.
     EXPECT_EQ(WithCache(fail, 1, all), "") << error;
   }
-  // Not for now is no reason to cease.
+  // EAGAIN is no reason to stop trying.
   EXPECT_EQ(WithCache(nullptr, all, all), "");
-  // Direct reads go past the cache.
+  // Direct reads bypass the cache.
   if (direct_ == nullptr) return;
   EXPECT_EQ(InFreshProcess(1, 1,
                            [&] {
@@ -333,7 +335,7 @@ TEST_F(PosixReadManyTest, CompletesShortReadsByReadAt) {
                                return ReadAndCompare(*file, ends, 500);
                              }),
               "");
-    // No bytes; more than a ring is worth.
+    // No bytes at all; then reads too large for a ring.
     EXPECT_EQ(InFreshProcess(1, 0, [&] { return ReadAndCompare(*file, few_, 0); }), "");
     EXPECT_EQ(InFreshProcess(1, 0, [&] { return ReadAndCompare(*file, few_, 600'000); }), "");
   }
@@ -364,7 +366,7 @@ TEST_F(PosixReadManyTest, WorksWithoutARing) {
     open_error = 0;
     return wrong += ReadAndCompare(*file_, few_, 500);
   };
-  for (const int forbidden : {EPERM, ENOSYS}) {  // for good
+  for (const int forbidden : {EPERM, ENOSYS}) {  // permanently
     EXPECT_EQ(InFreshProcess(1, 0, [&] { return twice(forbidden); }), "");
   }
   for (const int scarce : {EMFILE, ENFILE, ENOMEM, EAGAIN}) {
@@ -386,12 +388,12 @@ TEST_F(PosixReadManyTest, SurvivesFailedSubmissions) {
     EXPECT_EQ(
         InFreshProcess(1, 3, [&] { return twice(*file, [](auto*, unsigned) { return -EINTR; }); }),
         "");
-    // Nothing was submitted: the ring is given up.
+    // Nothing was submitted, so the ring is closed.
     EXPECT_EQ(
         InFreshProcess(2, 2, [&] { return twice(*file, [](auto*, unsigned) { return -EAGAIN; }); }),
         "");
-    // All was, and the kernel does not wait: the buffers are its own until it is done, and then
-    // they hold what was asked for.
+    // Everything was submitted, but the kernel does not wait.  It owns the buffers until it is
+    // done.  Then they hold the requested bytes.
     EXPECT_EQ(InFreshProcess(2, 2,
                              [&] {
                                next_submission = [](io_uring* ring, unsigned) {
@@ -412,8 +414,8 @@ TEST_F(PosixReadManyTest, SurvivesPartialSubmissions) {
   for (const ReadFile* file : {file_.get(), direct_.get()}) {
     if (file == nullptr) continue;
     for (int failing = 0; failing < 6; ++failing) {
-      // Reads that the ring took are waited for, the others are read alone; the next batch gets a
-      // new ring.
+      // Waits for the reads that the ring took, and makes the others one by one.  The next batch
+      // gets a new ring.
       EXPECT_EQ(InFreshProcess(2, 2,
                                [&] {
                                  hand_overs = 0;
@@ -465,7 +467,8 @@ TEST_F(PosixReadManyTest, LimitsTheNumberOfRings) {
                                  ++done;
                                });
                              }
-                             // Those that get a ring keep it until all others are done without.
+                             // The threads that get a ring keep it until all others have finished
+                             // without one.
                              while (done + submissions < kThreads) std::this_thread::yield();
                              hold_submissions = false;
                              for (std::thread& thread : threads) thread.join();

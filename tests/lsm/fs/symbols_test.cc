@@ -34,7 +34,7 @@ std::set<std::string> UndefinedSymbols(const std::string& archive) {
   return found;
 }
 
-// Calls of C's library that no object needs the system for.
+// Functions of the C library that do not use the system.
 const std::set<std::string_view> kHarmless = {
     "abort",
     "aligned_alloc",
@@ -72,7 +72,7 @@ const std::set<std::string_view> kHarmless = {
     "strcmp",
     "strlen",
     "strtol",
-    "sched_yield",  // threads/epoch.cc, where an object is to be freed that a reader still uses
+    "sched_yield",  // threads/epoch.cc, while a reader still uses an object that must be freed
     "madvise",      // bloom/core/bits.cc: huge pages for large filters
     "LZ4_compress_default",
     "LZ4_decompress_safe"};
@@ -83,7 +83,8 @@ bool IsHarmless(const std::string& symbol) {
       symbol.starts_with("_GLOBAL_OFFSET_TABLE_"))
     return true;
   if (kHarmless.contains(symbol)) return true;
-  // C++: anything but what reaches files, clocks, threads and randomness behind the seam's back.
+  // C++ symbols: everything except files, clocks, threads and randomness, which would bypass the
+  // environment.
   if (symbol.find("::") == symbol.npos && symbol.find('(') == symbol.npos) return false;
   static const std::regex reaching(
       "std::chrono::.*::now|std::filesystem|std::basic_[io]?f(stream|ilebuf)|std::thread|"

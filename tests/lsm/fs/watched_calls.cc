@@ -30,7 +30,7 @@ std::string NameOfDescriptor(int fd) {
       std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd), gone).string());
 }
 
-// Notes the call; false if it is to fail, with errno set.
+// Records the call.  Returns false and sets errno if it must fail.
 bool Goes(const std::string& name, const std::string& file) {
   if (call_script == nullptr) return true;
   CallScript* const seen =
@@ -87,7 +87,7 @@ ssize_t write(int fd, const void* bytes, size_t length) {
 }
 ssize_t pread(int fd, void* bytes, size_t length, off_t offset) {
   if (!GoesOn("pread", fd)) return -1;
-  // Cut afterwards, since a direct read of fewer bytes than a block would fail.
+  // Shortens the result afterwards, because a direct read of less than a block would fail.
   const ssize_t got = ::syscall(SYS_pread64, fd, bytes, length, offset);
   return got < 0 ? got : static_cast<ssize_t>(Cut(static_cast<size_t>(got)));
 }

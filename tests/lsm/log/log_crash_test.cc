@@ -79,7 +79,7 @@ TEST(LogCrashTest, EveryTruncationFilledWithZerosIsATornTail) {
   }
 }
 
-// Each sector of what was not synced is written, still zero, or garbage: all combinations.
+// Each unsynced sector is written, still zero, or garbage, in all combinations.
 TEST(LogCrashTest, EveryCombinationOfLostSectorsIsATornTail) {
   std::mt19937_64 random(3);
   std::string garbage(1 << 16, '\0');
@@ -98,7 +98,7 @@ TEST(LogCrashTest, EveryCombinationOfLostSectorsIsATornTail) {
         const size_t from = std::max(script.durable_bytes(), (first + i) * kDiskSectorBytes);
         const size_t to = std::min(image.size(), (first + i + 1) * kDiskSectorBytes);
         if (digits % 3 == 1) std::fill(&image[from], &image[to - 1] + 1, '\0');
-        // In the sector that holds the end of what is durable, there were zeros.
+        // In the sector that holds the end of the durable bytes, the rest was zeros.
         if (digits % 3 == 2 && from % kDiskSectorBytes != 0)
           std::fill(&image[from], &image[to - 1] + 1, '\0');
         else if (digits % 3 == 2)
@@ -153,12 +153,12 @@ TEST(LogCrashTest, ShortFilesWithoutAHeaderAreNoLogs) {
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not a log")))
         << bytes;
   }
-  // Nearly the magic.
+  // Almost the magic number.
   EXPECT_EQ(ReadLog("TRLSLOG\r and more").end, LogEnd::kTorn);
 }
 
 TEST(LogCrashTest, IgnoresRecordsInsidePayloads) {
-  // The payload holds a whole log whose records are sound there.
+  // The payload contains a whole log with sound records.
   Script inner;
   inner.Append("x").Sync().Append("y");
   Script script;

@@ -24,7 +24,7 @@ void ExpectEveryFlipIsDamage(const Script& script) {
     ASSERT_THAT(contents.status, StatusIs(absl::StatusCode::kDataLoss, HasSubstr("dir/000001.log")))
         << "bit " << bit << " of " << 8 * script.bytes().size();
     ASSERT_TRUE(IsPrefix(contents.payloads, script.payloads())) << "bit " << bit;
-    // All that lies before it is read.
+    // Everything before it is read.
     size_t sound = 0;
     while (sound < script.payloads().size() && script.end_of(sound) <= bit / 8) ++sound;
     ASSERT_EQ(contents.payloads.size(), sound) << "bit " << bit;
@@ -69,8 +69,8 @@ TEST(LogDamageTest, ReportsFlippedBitsInLongLogs) {
   }
 }
 
-// Another value in any byte, but a zero in the last seal of all, which is what a write that stopped
-// short leaves.
+// Writes another value into every byte.  Leaves out a zero in the last seal, because an incomplete
+// write leaves that.
 void ExpectEveryOverwrittenByteIsDamage(const Script& script, size_t stride) {
   const std::string& bytes = script.bytes();
   const size_t last_seal = bytes.find_last_not_of('\0');
@@ -192,7 +192,7 @@ std::string WithSwappedSectors(const std::string& bytes, size_t a, size_t b) {
   return image;
 }
 
-// One of them ends with the chunk of a long record, and is the last of the file.
+// One of the sectors ends with the chunk of a long record and is the last one of the file.
 TEST(LogDamageTest, SwappedSectorsAreDamageAtAnyEnd) {
   for (size_t last_bytes = 400; last_bytes < 1600; last_bytes += 3) {
     Script script;
@@ -209,7 +209,7 @@ TEST(LogDamageTest, SwappedSectorsAreDamageAtAnyEnd) {
   }
 }
 
-// The bytes of sector `from` found again in the place of sector `to`, as far as the file reaches.
+// The file with a copy of sector `from` in the place of sector `to`, as far as the file reaches.
 std::string WithStraySector(const std::string& bytes, size_t from, size_t to) {
   std::string image = bytes;
   image.resize((bytes.size() + kDiskSectorBytes - 1) / kDiskSectorBytes * kDiskSectorBytes);
@@ -263,7 +263,7 @@ TEST(LogDamageTest, OverwrittenBytesInASectorAreDamage) {
   const std::string& bytes = script.bytes();
   for (size_t at = kLogHeaderBytes; at + 16 < bytes.size(); ++at) {
     const size_t sector = at / kDiskSectorBytes * kDiskSectorBytes;
-    // Not the whole of what begins a sector, and not what ends it.
+    // Skips bytes that overlap the tag at the beginning of a sector, or the seal at its end.
     if (at - sector < 8 || sector + kDiskSectorBytes < at + 24) continue;
     std::string image = bytes;
     for (size_t i = at; i < at + 16; ++i) image[i] = static_cast<char>(random());
@@ -273,27 +273,27 @@ TEST(LogDamageTest, OverwrittenBytesInASectorAreDamage) {
   }
 }
 
-// A piece of it may stand in a value, in the sector whose end was lost: what is sound at the
-// sector's beginning says that it is in its place.
+// A value may contain a copy of a header, in a sector whose end was lost.  A sound beginning shows
+// that the sector is in its own place.
 TEST(LogDamageTest, HeadersInValuesKeepTornWritesHarmless) {
   Script script;
   script.Append("first");
   const std::string header = script.bytes().substr(kLogHeaderBytes, kRecordHeaderBytes);
   const size_t room = SectorRoom(script.bytes().size() + kRecordHeaderBytes) - kChunkFramingBytes;
-  // A chunk's seal is after the piece.
+  // A chunk's seal follows its piece.
   const size_t before = kLogHeaderBytes - kSectorTagBytes - (kChunkFramingBytes - 1);
   script.Append(std::string(room, 'x') + std::string(before, 'y') + header + "more");
   ASSERT_EQ(script.bytes().find(header, kDiskSectorBytes), kDiskSectorBytes + kLogHeaderBytes);
   std::string image = script.bytes();
   script.Append("third");
-  image.resize(script.bytes().size());  // and not a byte of the third
+  image.resize(script.bytes().size());  // without any byte of the third record
   const LogContents contents = ReadLog(image);
   EXPECT_OK(contents.status);
   EXPECT_EQ(contents.end, LogEnd::kTorn);
   EXPECT_EQ(contents.payloads.size(), 2u);
 }
 
-// Also where the sector that states it is one of the two.
+// Also if the sector with the statement is one of the two.
 TEST(LogDamageTest, SwappedSectorsAreDamage) {
   for (const size_t last_bytes : {size_t{10}, size_t{3000}}) {
     Script script;
@@ -309,7 +309,7 @@ TEST(LogDamageTest, SwappedSectorsAreDamage) {
         ASSERT_TRUE(IsPrefix(contents.payloads, script.payloads()));
       }
     }
-    // A write that went astray, in place of the one that should have been there.
+    // A misdirected write replaces the sector that belongs there.
     for (size_t a = 0; a < sectors; ++a) {
       for (size_t b = 1; b < sectors; ++b) {
         if (a == b) continue;
@@ -322,7 +322,7 @@ TEST(LogDamageTest, SwappedSectorsAreDamage) {
   }
 }
 
-// In a log that was never synced, where nothing else tells of it.
+// In a log that was never synced nothing else shows it.
 TEST(LogDamageTest, MisplacedSectorsNameTheirOrigin) {
   Script script;
   for (int i = 0; i < 20; ++i) script.Append(Text(100 * static_cast<size_t>(i % 7)));
@@ -344,7 +344,7 @@ TEST(LogDamageTest, MisplacedSectorsNameTheirOrigin) {
                        HasSubstr(std::to_string(full * kDiskSectorBytes) + " are at")));
 }
 
-// The reader looks for it in windows of 64 KiB; it may lie in two.
+// The reader searches in windows of 64 KiB, and the record may lie in two of them.
 TEST(LogDamageTest, DistantRecordsStateADurableOffset) {
   for (size_t payload_bytes = 64200; payload_bytes < 64500; ++payload_bytes) {
     Script script;
@@ -384,7 +384,7 @@ TEST(LogDamageTest, RefusesMisplacedRecords) {
   EXPECT_THAT(contents.status, StatusIs(absl::StatusCode::kDataLoss)) << "not torn, if not synced";
   EXPECT_EQ(contents.payloads, std::vector<std::string>{script.payloads()[0]});
 
-  // Repeated behind itself, as by a write that was done twice.
+  // The record is repeated after itself, as if it was written twice.
   contents = ReadLog(script.bytes() + script.bytes().substr(1024, 512));
   EXPECT_THAT(contents.status, StatusIs(absl::StatusCode::kDataLoss));
   EXPECT_EQ(contents.payloads, script.payloads());
@@ -403,7 +403,7 @@ TEST(LogDamageTest, RefusesRecordsOfOtherLogs) {
   EXPECT_THAT(contents.status, StatusIs(absl::StatusCode::kDataLoss));
   EXPECT_EQ(contents.payloads, std::vector<std::string>{"aaa"});
 
-  // A whole sector of it may be what a crash left.
+  // A crash could leave a whole sector of it.
   ours.Append(Text(2000));
   theirs.Append(Text(2000));
   contents = ReadLog(ours.bytes().substr(0, 1024) + theirs.bytes().substr(1024));
@@ -465,8 +465,9 @@ TEST(LogDamageTest, RepairContinuesAfterDamage) {
   EXPECT_EQ(end, LogEnd::kOpen);
 }
 
-// Each search for a later record goes on where the last one ended, and none reads again what is at
-// hand.  (Once to read the log, once to search it, and where windows meet.)
+// Each search for a later record continues where the last one ended, and does not read buffered
+// bytes again.  So each byte is read at most twice (to read the log and to search it), except where
+// windows meet.
 uint64_t BytesReadSkipping(const std::string& bytes, size_t* records, int* damages) {
   uint64_t bytes_read = 0;
   auto reader =
@@ -503,7 +504,7 @@ TEST(LogDamageTest, DamageDoesNotRepeatReads) {
   EXPECT_LT(records, 20u);
   EXPECT_EQ(damages, 0) << "a torn tail";
 
-  // The very last one states that all before was synced.
+  // The last record states that everything before was synced.
   script.Sync().Append("last");
   std::string damaged = script.bytes();
   for (size_t i = 0; i < 20000; i += 2) damaged[script.start_of(i) + kRecordHeaderBytes] ^= 1;
@@ -512,7 +513,7 @@ TEST(LogDamageTest, DamageDoesNotRepeatReads) {
   EXPECT_EQ(records, 10001u);
   EXPECT_EQ(damages, 10000);
 
-  // Nothing states it.
+  // No record states it.
   Script unsynced;
   for (int i = 0; i < 400; ++i) unsynced.Append(Text(1500));
   damaged = unsynced.bytes();
@@ -531,7 +532,7 @@ TEST(LogDamageTest, RepairSkipsNothingWithoutDamage) {
   EXPECT_TRUE(reader->Next(&record).value());
 }
 
-// For any change of the bytes, each record that is read was written, in its order.
+// Whatever bytes change, every record that is read was written, and the order is right.
 TEST(LogDamageTest, RandomDamageNeverYieldsAWrongRecord) {
   for (uint64_t seed = 0; seed < 3000; ++seed) {
     std::mt19937_64 random(seed);
@@ -570,7 +571,7 @@ TEST(LogDamageTest, RandomDamageNeverYieldsAWrongRecord) {
   }
 }
 
-// Zeros without end behind some bytes, and a record of what a reader asked for.
+// A file of some bytes, followed by endless zeros.  Records the reads.
 class SparseReadFile : public ReadFile {
  public:
   SparseReadFile(std::string bytes, uint64_t size, size_t* longest_read)
@@ -614,7 +615,7 @@ TEST(LogDamageTest, StatedLengthsAllocateNothing) {
   EXPECT_LE(longest_read, size_t{64} << 10);
 }
 
-// A file of 1 TiB that stores a few MiB, in pieces that lie far apart.
+// A file of 1 TiB that stores a few MiB, in distant pieces.
 class HolesReadFile : public ReadFile {
  public:
   HolesReadFile(std::string bytes, uint64_t* read_bytes)
@@ -663,7 +664,7 @@ TEST(LogDamageTest, ReadsOnlyTheStoredPartsOfASparseLog) {
       if (!more.ok()) more = reader->SkipDamage();
     }
     EXPECT_OK(more);
-    // Each piece is at most at two windows' ends.
+    // Each piece is at the end of at most two windows.
     const uint64_t pieces = HolesReadFile::kSize / HolesReadFile::kApart;
     EXPECT_LE(read_bytes, 3 * (bytes.size() + 2 * pieces * kWindow + kWindow));
   }

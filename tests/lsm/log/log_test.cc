@@ -197,11 +197,11 @@ TEST_F(LogTest, PiecesEndWithTheirSector) {
   Append("");
   EXPECT_EQ(bytes().size(), 1024u) << "10 bytes are too few for another record";
   EXPECT_EQ(bytes().substr(1014), std::string(10, '\0'));
-  // One more byte than before leaves 39, which it cannot.
+  // One more byte leaves 39, which a record cannot use.
   Append(std::string(426, 'x'));
   EXPECT_EQ(bytes().size(), 1536u);
   EXPECT_EQ(bytes().substr(1536 - 39), std::string(39, '\0'));
-  // One byte too many for the sector takes another chunk.
+  // One byte more than fits the sector needs another chunk.
   Append(std::string(466, 'x'));
   EXPECT_EQ(bytes().size(), 2048u + 18);
   EXPECT_EQ(ReadLog(bytes()).payloads.size(), 5u);
@@ -221,7 +221,7 @@ TEST_F(LogTest, WritesARecordAtOnce) {
 TEST_F(LogTest, RefusesLongRecordsAndStaysUnchanged) {
   Start();
   Append("a");
-  const std::string_view too_long(bytes().data(), kRecordBytesMax + 1);  // never looked at
+  const std::string_view too_long(bytes().data(), kRecordBytesMax + 1);  // never read
   EXPECT_THAT(writer_->Append(too_long),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("335544321 bytes")));
   Append("b");
@@ -323,7 +323,7 @@ TEST_F(LogTest, RefusesOtherKindsVersionsAndFiles) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not a log")));
 }
 
-// A later release may give them a meaning, which this one must not read past.
+// A later release may give them a meaning, which this release must not ignore.
 TEST_F(LogTest, RefusesReservedBytesOfTheHeader) {
   Start();
   Append("a");

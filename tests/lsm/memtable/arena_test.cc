@@ -35,7 +35,7 @@ void ExpectUntouched(std::vector<Piece> pieces) {
   }
 }
 
-// Pieces of all sizes, with reservations in between that are used in part.
+// Allocates pieces of all sizes, with partly used reservations in between.
 TEST(ArenaTest, PiecesDoNotOverlap) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     testing_support::SeededRandom random(seed);
@@ -53,7 +53,7 @@ TEST(ArenaTest, PiecesDoNotOverlap) {
   }
 }
 
-// Blocks have grown since it was reserved.
+// Blocks have grown since the reservation.
 TEST(ArenaTest, LargePiecesGetTheirOwnBlock) {
   Arena arena;
   std::vector<Piece> pieces;
@@ -63,14 +63,14 @@ TEST(ArenaTest, LargePiecesGetTheirOwnBlock) {
     pieces.push_back(piece);
   };
   allocate(4000);
-  arena.Reserve(200);         // a block of 4 KiB, which is not begun
-  allocate(size_t{1} << 20);  // one of its own; from here on blocks are large
+  arena.Reserve(200);         // a block of 4 KiB, still unused
+  allocate(size_t{1} << 20);  // a block of its own; from here on blocks are large
   allocate(6000);
   allocate(100);
   ExpectUntouched(std::move(pieces));
 }
 
-// Reservations are for the worst case, and mostly little of them is used.
+// Reservations cover the worst case, and mostly only a small part is used.
 TEST(ArenaTest, CountsOnlyUsedMemory) {
   Arena arena;
   std::vector<Piece> pieces;
@@ -87,10 +87,10 @@ TEST(ArenaTest, CountsOnlyUsedMemory) {
   ExpectUntouched(std::move(pieces));
 }
 
-// Blocks that stay, like those of iterators, lie between the freed ones: the heap alone would keep
-// all of them.
+// Blocks that stay, like those of iterators, lie between the freed ones.  The heap alone would keep
+// the pages of all.
 TEST(ArenaTest, ReturnsPagesToTheSystem) {
-  if (testing_support::kIsSanitized) return;  // whose heap keeps what was freed
+  if (testing_support::kIsSanitized) return;  // a sanitizer's heap keeps freed memory
   std::vector<std::unique_ptr<char[]>> others;
   others.reserve(100'000);
   const size_t before = testing_support::ResidentBytes();

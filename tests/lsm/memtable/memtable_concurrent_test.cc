@@ -18,7 +18,7 @@ namespace {
 constexpr uint64_t kEntries = 8000;
 constexpr int kReaders = 3;
 
-// The i-th key, all different.
+// Returns the i-th key.  All keys are different.
 using KeyFunction = std::function<std::string(uint64_t i)>;
 
 // As db_bench makes keys.
@@ -38,7 +38,7 @@ class Race {
       memtable_.Add(i + 1, EntryKind::kPut, key_of_(i), key_of_(i));
       // Release: pairs with the readers' acquire, as the store's own publication does.
       added_.store(i + 1, std::memory_order_release);
-      if (i % 64 == 0) std::this_thread::yield();  // few cores: let them all have their turn
+      if (i % 64 == 0) std::this_thread::yield();  // with few cores, lets all threads run
     }
     for (std::thread& reader : readers) reader.join();
   }
@@ -77,7 +77,7 @@ class Race {
     ASSERT_EQ(value, user_key);
   }
 
-  // All that was there at first is passed, and all in order.
+  // The scan passes all entries that existed at its beginning, in order.
   void ExpectScan(uint64_t added, bool forward) {
     const std::unique_ptr<Iterator> iterator = memtable_.NewIterator();
     uint64_t early = 0;
@@ -95,7 +95,7 @@ class Race {
     ASSERT_EQ(early, added);
   }
 
-  // Back and forth from an entry that is there: each step moves, in order.
+  // Moves back and forth from an existing entry.  Each step moves, in order.
   void ExpectWalk(std::mt19937_64& random, uint64_t from) {
     const std::unique_ptr<Iterator> iterator = memtable_.NewIterator();
     const std::string user_key = key_of_(from);
@@ -135,14 +135,14 @@ TEST(MemtableConcurrentTest, ReadersSeeRunsOfInsertions) {
 }
 
 TEST(MemtableConcurrentTest, ReadersSeeInsertionsWithEqualHints) {
-  // Two families with long prefixes: the hints of one of them tell nothing.
+  // Two groups of keys with long prefixes.  The hints are useless within one of them.
   Race([](uint64_t i) {
     return (i % 2 ? "a long prefix of its own/" : "another prefix, as long/") +
            Digits(i * 7919 % kEntries);
   }).Run();
 }
 
-// The shortest race of all: slots of the first leaf are used again while it is searched.
+// The shortest race: slots of the first leaf are reused while a reader searches it.
 TEST(MemtableConcurrentTest, ReadersSeeEntriesOfSplitLeaves) {
   constexpr uint64_t kCount = 100000;
   Memtable memtable;
@@ -168,7 +168,7 @@ TEST(MemtableConcurrentTest, ReadersSeeEntriesOfSplitLeaves) {
   reader.join();
 }
 
-// Most races are at the start, when the list takes its shape: many short ones.
+// Most races occur at the start, when the list takes its shape, so this makes many short runs.
 TEST(MemtableConcurrentTest, ReadersSeeTheFirstInsertions) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     Memtable memtable;

@@ -28,7 +28,7 @@ struct InternalKeyLess {
   }
 };
 
-// A memtable, and a map that holds the same.
+// A memtable and a map with the same entries.
 class Twins {
  public:
   void Add(const std::string& user_key, EntryKind kind, const std::string& value) {
@@ -160,8 +160,8 @@ TEST(MemtableTest, ReturnsTheNewestVisibleVersion) {
   EXPECT_EQ(memtable.entry_count(), 3u);
 }
 
-// Kinds of keys that use different parts of the comparison, and orders that split leaves
-// differently.
+// Kinds of keys that use different parts of the comparison, and orders of insertion that split
+// leaves differently.
 struct Workload {
   const char* name;
   std::function<std::string(std::mt19937_64&, uint64_t)> key;  // the i-th to be put
@@ -195,7 +195,7 @@ std::vector<Workload> Workloads() {
          if (random() % 4 != 0) key[random() % key.size()] = static_cast<char>('o' + random() % 3);
          return key + std::to_string(random() % 100);
        }},
-      // The pivot is of the first, so the hints of all others are equal.
+      // The pivot is from the first group, so the hints of all other keys are equal.
       {"a family after another",
        [](std::mt19937_64& random, uint64_t i) {
          return (i < 20 ? "meta/" : "user/") + Digits(random() % 1000000);
@@ -209,7 +209,7 @@ std::vector<Workload> Workloads() {
 
 TEST(MemtableTest, MatchesAMap) {
   for (const Workload& workload : Workloads()) {
-    // With the last one the directory of leaves is made three times.
+    // The last count rebuilds the directory of leaves three times.
     for (const uint64_t count : {1, 14, 15, 16, 17, 40, 400, 4000, 16'000}) {
       SCOPED_TRACE(workload.name + std::string(", ") + std::to_string(count));
       std::mt19937_64 random(count);
@@ -241,7 +241,7 @@ TEST(MemtableTest, MatchesAMap) {
   }
 }
 
-// An iterator that stands still while all around it changes goes on where it stood.
+// An iterator that stays at an entry while others are added continues from this entry.
 TEST(MemtableTest, IteratorsSurviveInsertions) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -313,7 +313,7 @@ TEST(MemtableTest, ReportsItsMemory) {
       net_bytes += key.size() + kInternalKeySuffixBytes + value.size();
       ASSERT_GE(memtable.memory_bytes(), net_bytes);
     }
-    // An entry's lengths and rounding, its share of a leaf, and what is left of a block.
+    // Per entry: its lengths, rounding, and its share of a leaf.  In total: the rest of a block.
     EXPECT_LT(memtable.memory_bytes(), net_bytes + kCount * (8 + 7 + 36) + (1 << 20));
     const std::string name = workload.name;
     if (name == "ascending" || name == "descending" || name == "outwards" || name == "runs") {
@@ -352,7 +352,7 @@ TEST(MemtableTest, LargeBatchesTakeTheMemoryOfSingleEntries) {
   EXPECT_LE(at_once.memory_bytes(), singly.memory_bytes() * 5 / 4);
 }
 
-// A run that goes back towards one that went up, and that may have ended with a full leaf.
+// A descending run towards an ascending one, which may have ended with a full leaf.
 TEST(MemtableTest, RunsFromBothSidesFillLeaves) {
   constexpr int kEntries = 10'000;
   for (int up = kEntries / 2; up < kEntries / 2 + 16; ++up) {
@@ -392,7 +392,7 @@ TEST(MemtableTest, PreparedEntriesAppearWhenAdded) {
     WriteBatch batch;
     for (int i = 0; i < 40; ++i) batch.Put(std::to_string((i * 7919 + round) % 4001), "value");
     EncodedBatch::SetFirstSequence(&batch, sequence + 1);
-    // Given up at first, as by a writer who is short of memory for something else.
+    // The first preparation is abandoned, as by a writer that lacks memory for something else.
     ASSERT_OK(memtable.PrepareBatch(EncodedBatch::Of(batch)));
     ASSERT_OK(memtable.PrepareBatch(EncodedBatch::Of(batch)));
     ASSERT_EQ(memtable.entry_count(), sequence);

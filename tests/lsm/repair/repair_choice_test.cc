@@ -85,7 +85,7 @@ TEST_F(RepairChoiceTest, LeavesObsoleteLogsAlone) {
 }
 
 TEST_F(RepairChoiceTest, LaterWritesLieAboveRepairedEntries) {
-  // With a manifest, and without one; rescued, from tables and from logs.
+  // With a manifest and without one; rescued from tables and from logs.
   for (const bool with_manifest : {true, false}) {
     SCOPED_TRACE(with_manifest);
     world_.files = std::make_unique<MemoryFileSystem>();
@@ -130,7 +130,7 @@ TEST_F(RepairChoiceTest, SavesLogsElsewhereAndNothingElse) {
   EXPECT_OK((*logs)->Stat("000900.table"));
   Open();
   EXPECT_EQ(Scan(), "log=2 table=1");
-  // A damaged one is kept beside where it was.
+  // A damaged file is kept beside its old place.
   db_ = nullptr;
   Open();
   Put("log", "3");
@@ -174,7 +174,7 @@ TEST_F(RepairChoiceTest, NamesTablesWithMissingEntries) {
   Put("b", "2");
   Flush();
   db_ = nullptr;
-  // All its checksums are sound, and so is what the manifest says of it.
+  // All its checksums are right, and so is its record in the manifest.
   const std::string path = OnlyFileOf(FileKind::kTable);
   std::string bytes = Bytes(path);
   const size_t at = bytes.size() - kFooterBytes;
@@ -242,7 +242,7 @@ TEST_F(RepairChoiceTest, AStaleManifestThatKnowsAllTablesKeepsTheLevels) {
   Flip(newest, 60);
   EXPECT_THAT(Repair().left_out, ElementsAre(HasSubstr(newest)));
   Open();
-  // Its logs are of another opening than this manifest's.
+  // Its logs are from another opening than this manifest.
   EXPECT_EQ(Scan(), "a=1 b=2");
   EXPECT_EQ(Levels(), "1 1");
 }
@@ -298,7 +298,7 @@ TEST_F(RepairChoiceTest, UsesTheNewestManifestWithoutCurrent) {
   EXPECT_EQ(Levels(), "1 1");
 }
 
-// --- what is not known ---
+// --- unknown formats and fields ---
 
 TEST_F(RepairChoiceTest, NewerVersionsEndTheRepair) {
   Open();

@@ -69,7 +69,8 @@ class RepairFaultTest : public StoreTest {
     world_.files->SetFileBytes(path, bytes);
   }
 
-  // Lets each operation of a repair fail once with each kind of error, and looks at what is left.
+  // Lets each operation of a repair fail once with each kind of error, and checks the files
+  // afterwards.
   void FailEach() {
     const std::unique_ptr<MemoryFileSystem> before = world_.files->Clone();
     uint64_t operations = 0;
@@ -124,7 +125,7 @@ class RepairFaultTest : public StoreTest {
         ASSERT_TRUE(found != after.end()) << name << " is gone";
         EXPECT_EQ(found->second, bytes) << name;
       }
-      // Nothing is left of it, but where the name could not even be removed again.
+      // Nothing is left of it, unless its name could not be removed again.
       if (!may_be_swapped) {
         EXPECT_LE(after.size(), before.size() + 1);
       }

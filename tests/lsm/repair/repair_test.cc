@@ -89,7 +89,7 @@ class RepairTest : public testing::Test {
     files_.SetFileBytes(path, bytes);
   }
 
-  // Numbers of the keys that are there, each with its own value.
+  // The numbers of the existing keys.  Checks that each has its own value.
   std::vector<int> Present() {
     const std::unique_ptr<DB> db = Open();
     std::vector<int> present;
@@ -212,7 +212,7 @@ TEST_F(RepairTest, KeepsOverwrittenFilesAsDamaged) {
     EXPECT_EQ(files_.FileBytes(path + ".damaged"), bytes);
     EXPECT_EQ(files_.FileBytes(path), "");
   }
-  EXPECT_OK(DB::Destroy(kStore, options_));  // nothing foreign is left under a name of the store's
+  EXPECT_OK(DB::Destroy(kStore, options_));  // no foreign file is left with a name of the store
 }
 
 TEST_F(RepairTest, NamesMissingLogs) {
@@ -245,7 +245,7 @@ TEST_F(RepairTest, NamesLogsWithoutTheirDirectory) {
   ASSERT_OK_AND_ASSIGN(const auto logs, files_.OpenDirectory("/logs", false));
   const std::vector<std::string> names = logs->List().value();
   EXPECT_THAT(names, UnorderedElementsAre("LOCK", "RESERVE", HasSubstr(".log")));
-  // Once they are lost, the repair says so.
+  // Once the logs are lost, the repair reports it.
   for (const std::string& name : names) ASSERT_OK(logs->Remove(name));
   ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair(kStore, options_));
   EXPECT_THAT(report.left_out, ElementsAre(AllOf(HasSubstr(".log: the log is missing"),
@@ -323,7 +323,7 @@ TEST_F(RepairTest, NamesAndRebuildsADamagedHeader) {
 TEST_F(RepairTest, ReportsEntriesSavedAfterAGap) {
   options_.write_buffer_bytes = 64 << 10;
   {
-    // Two logs whose memtables are in no table, and the first loses its end.
+    // Two logs whose memtables were not flushed.  The first log loses its end.
     files_.SetFault([](FileOperation operation, const std::string& path, uint64_t) {
       return operation == FileOperation::kCreate && path.ends_with(".table")
                  ? absl::UnavailableError(path)
@@ -386,7 +386,7 @@ TEST_F(RepairTest, KeepsFilesOfEarlierRepairs) {
     EXPECT_OK(DB::Repair(kStore, options_));
   }
   EXPECT_EQ(files_.FileBytes(current + ".damaged"), "first");
-  // The second is the beginning of the third, as a copy is that was cut short.
+  // The second file is the beginning of the third, like an incomplete copy.
   EXPECT_EQ(files_.FileBytes(current + ".damaged.2"), "second and more");
   EXPECT_EQ(files_.FileBytes(current + ".damaged.3"), "second");
   EXPECT_EQ(Present().size(), 250);

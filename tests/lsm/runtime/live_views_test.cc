@@ -28,7 +28,7 @@ class LiveViewsTest : public testing::Test {
     views_.Close();
   }
 
-  // A view with a new memtable.  True if its version is another one than before.
+  // Publishes a view with a new memtable.  Returns true if its version differs from the one before.
   bool Publish() {
     auto view = std::make_shared<ReadView>();
     view->memtable = std::make_shared<Memtable>();

@@ -41,7 +41,7 @@ class StoreVerifierTest : public testing::Test {
     EXPECT_FALSE(lifetime_.BeginClosing([] { return false; }));
   }
 
-  // Tables of level 0 with these numbers, whose files are lost.
+  // Publishes tables of level 0 with these numbers, whose files are missing.
   void Publish(const std::vector<uint64_t>& numbers) {
     std::array<OpenTables, kLevels> levels;
     for (const uint64_t number : numbers)

@@ -12,17 +12,17 @@ constexpr uint64_t kMillisecond = 1'000'000;
 
 TEST(RoomMakerTest, EstimatesFromEarlierJobs) {
   RoomMaker maker;
-  EXPECT_EQ(maker.NanosToGo(1), 0);  // none runs
+  EXPECT_EQ(maker.NanosToGo(1), 0);  // no job runs
   maker.Begin(1000, 1'000'000);
   const double first_guess = maker.NanosToGo(1000);
   EXPECT_GT(first_guess, 0);
   maker.End(1000 + 40 * kMillisecond, true);
   EXPECT_EQ(maker.NanosToGo(2000), 0);
-  // The measured rate, and half of the assumed one, for a MiB.
+  // The assumed rate has the weight of half a MiB, beside the measured job.
   const double believed_bytes = 1 << 20;
   EXPECT_DOUBLE_EQ(maker.NanosFor(1'000'000), (first_guess * believed_bytes / 1e6 / 2 + 40e6) /
                                                   (believed_bytes / 2 + 1e6) * 1e6);
-  // Failed jobs say nothing about the rate, and neither does a clock that stands still or jumps.
+  // Failed jobs do not change the rate.  Neither does a clock that stands still or jumps.
   const double guess = maker.NanosFor(1'000'000);
   maker.Begin(5000, 10);
   maker.End(5000 + 90 * kMillisecond, false);
@@ -68,7 +68,8 @@ TEST(WritePaceTest, WritersDoNotWaitWithEnoughRoom) {
   }
 }
 
-// Writes of 1000 bytes that take `own_nanos` of themselves.  Returns nanoseconds a write.
+// Makes writes of 1000 bytes that take `own_nanos` without throttling.  Returns the nanoseconds per
+// write.
 double RateOf(double nanos_per_byte, uint64_t own_nanos, uint64_t* longest) {
   WritePace pace;
   constexpr int kWrites = 20'000;

@@ -30,7 +30,7 @@ class WriteThrottleTest : public testing::Test {
     ++number_;
     return maker_.Make(number_, {PutOf("a", number_)});
   }
-  // Whether a writer that writes as fast as it can has to wait.
+  // True if a writer at full speed must wait.
   bool Waits(bool has_compactions = true) {
     bool waits = false;
     for (int i = 0; i < 20; ++i) {
@@ -96,7 +96,7 @@ TEST_F(WriteThrottleTest, FirstCompactionOfLevel0Counts) {
   throttle_.EndCompaction(&second, true);
   throttle_.EndCompaction(&below, true);
   EXPECT_TRUE(Waits()) << "the first one still runs";
-  first.plan = PlanOf(0);  // it goes on in steps
+  first.plan = PlanOf(0);  // it continues in steps
   throttle_.EndCompaction(&first, false);
   SetLevel0(0);
   EXPECT_FALSE(Waits());

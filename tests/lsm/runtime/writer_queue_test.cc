@@ -27,7 +27,7 @@ WriteBatch PutOf(size_t value_bytes = 1) {
 
 class WriterQueueTest : public testing::Test {
  protected:
-  // Has them join one after the other; then, while all wait, calls `then`.
+  // Lets the writers join one after the other.  Calls `then` while all of them wait.
   void JoinAll(std::vector<Writer*> writers, std::function<void()> then) {
     if (writers.empty()) return then();
     Writer* const writer = writers.front();
@@ -44,7 +44,7 @@ class WriterQueueTest : public testing::Test {
     MutexLock lock(&mutex_);
     leads_.push_back(queue_.Join(writer, &mutex_, &scheduler_));
   }
-  // The group of the first of these.
+  // Expects this group of the first writer.
   void ExpectGroup(const std::vector<Writer*>& writers, const Writer& last, uint32_t count,
                    bool may_put = true) {
     JoinAll(writers, [&] {
@@ -61,7 +61,7 @@ class WriterQueueTest : public testing::Test {
   Mutex mutex_;
   CallingScheduler scheduler_;
   WriterQueue queue_;
-  std::vector<bool> leads_;  // what Join returned to those that waited, the last one first
+  std::vector<bool> leads_;  // the results of Join of the waiting writers, the last one first
   const WriteBatch put_ = PutOf();
 };
 

@@ -57,7 +57,8 @@ class ContradictionTest : public StoreTest {
                                        AllOf(HasSubstr(Forger().PathOf(table)), HasSubstr(what))));
   }
 
-  // Returns what Repair names.  Afterwards everything is there, and later writes stay.
+  // Repairs the store and returns the names that Repair reports.  Afterwards all entries must
+  // exist, and later writes must stay.
   std::vector<std::string> Repair() {
     db_ = nullptr;
     const absl::StatusOr<RepairReport> report = DB::Repair(kStorePath, options_);
@@ -164,7 +165,7 @@ TEST_F(ContradictionTest, LevelZeroOutOfOrder) {
   EXPECT_THAT(Repair(), Not(IsEmpty()));
 }
 
-// --- places ---
+// --- levels ---
 
 TEST_F(ContradictionTest, OverlappingTablesInLevelOne) {
   MakeStore();
@@ -180,7 +181,7 @@ TEST_F(ContradictionTest, LevelAboveTheTablesOwn) {
   Repair();
 }
 
-// An opening reads nothing that tells it, but a newer value lies below an older one.
+// A newer value lies below an older one.  Opening the store reads nothing that shows this.
 TEST_F(ContradictionTest, NewerEntriesBelowOlderOnes) {
   MakeStore();
   Forger().ChangeRecord(newest_, [](VersionEdit::Added* added) { added->level = 3; });
@@ -191,7 +192,7 @@ TEST_F(ContradictionTest, NewerEntriesBelowOlderOnes) {
   EXPECT_THAT(Repair(), ElementsAre(HasSubstr("is newer than")));
 }
 
-// A compaction in steps leaves such copies: entries that it merged into the table below are still
+// A compaction in steps leaves such copies: entries that it merged into the table below also remain
 // above it.
 TEST_F(ContradictionTest, CopiesAreNoContradiction) {
   MakeStore();
@@ -239,7 +240,7 @@ TEST_F(ContradictionTest, RunsAreComparedInPieces) {
   EXPECT_EQ(to_compare[0].size(), 1u);
   // Older ones may lie below.
   EXPECT_EQ(TablesToCompare({runs[1], runs[0]}).size(), 0u);
-  // So is a long level 0, whose tables are opened only if they may contradict one another.
+  // The same for a long level 0, whose tables are opened only if they may contradict each other.
   AgedRuns many;
   for (Sequence i = 1000; i > 0; --i) many.push_back({table(1, low_, 2 * i, 2 * i + 1)});
   EXPECT_EQ(TablesToCompare(many).size(), 0u);
@@ -308,7 +309,7 @@ TEST_F(ContradictionTest, RangesOfTheManifest) {
   }
 }
 
-// Properties and manifest agree, and the entries say otherwise.
+// Properties and manifest agree, but the entries contradict them.
 TEST_F(ContradictionTest, RangeOfPropertiesAndManifest) {
   MakeStore();
   Forger().ChangeProperties(

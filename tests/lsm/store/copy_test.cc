@@ -31,7 +31,7 @@ constexpr char kSecondPath[] = "/copies/second";
 
 class CopyTest : public StoreTest {
  protected:
-  // Tables in two levels, and writes that are in the log alone.
+  // Makes tables in two levels, and writes that are only in the log.
   void Fill() {
     Open();
     for (int i = 0; i < 300; ++i) Put(Concat("key", 1000 + i), Concat("value", i));
@@ -76,7 +76,7 @@ TEST_F(CopyTest, CheckpointsHoldTheStore) {
   for (int i = 0; i < 300; ++i) Put(Concat("key", 1000 + i), "later");
   CompactAll();
   EXPECT_EQ(ContentsOf(kCopyPath), before);
-  // Neither needs the other.
+  // The store and its copy do not need each other.
   db_ = nullptr;
   ASSERT_OK(DB::Destroy(kStorePath, options_));
   EXPECT_EQ(ContentsOf(kCopyPath), before);
@@ -183,7 +183,8 @@ TEST_F(CopyTest, BackupsReplaceDamagedFilesOfTheLastOne) {
   EXPECT_EQ(ContentsOf(kSecondPath), before);
 }
 
-// Each table is read twice, at the pace, and counted once; so is one that a base has damaged.
+// Each table is read twice at the given pace and counted once.  The same holds for a table that is
+// damaged in the base.
 TEST_F(CopyTest, ReadingBackKeepsThePace) {
   CountingScheduler scheduler(&world_.clock);
   options_.environment.scheduler = &scheduler;
@@ -222,7 +223,7 @@ TEST_F(CopyTest, ReadingBackKeepsThePace) {
   db_ = nullptr;
 }
 
-// A copy is read back from the disk, as far as its file system supports that.
+// A copy is read back from the disk if its file system supports direct reads.
 TEST_F(CopyTest, ReadsCopiesBackPastThePageCache) {
   std::vector<std::string> asked;
   bool copies_can = true;
@@ -237,7 +238,7 @@ TEST_F(CopyTest, ReadsCopiesBackPastThePageCache) {
   for (copies_can = true;; copies_can = false) {
     asked.clear();
     ASSERT_OK(db_->Backup(kCopyPath));
-    // Once to try it, and then to read it.
+    // Opened once to try direct reads, and then to read it.
     for (const std::string& table : world_.FilesOf(FileKind::kTable, kCopyPath))
       EXPECT_EQ(std::count(asked.begin(), asked.end(), table), copies_can ? 2 : 1) << table;
     if (!copies_can) break;
@@ -248,7 +249,7 @@ TEST_F(CopyTest, ReadsCopiesBackPastThePageCache) {
   EXPECT_EQ(ContentsOf(kCopyPath), before);
 }
 
-// A store's numbers say nothing about another one's.
+// File numbers of different stores are unrelated.
 TEST_F(CopyTest, RefusesBackupsOfOtherStoresAsBase) {
   Fill();
   ASSERT_OK(db_->Backup(kCopyPath));
@@ -306,7 +307,7 @@ TEST_F(CopyTest, RefusesDamagedBackups) {
   EXPECT_OK(DB::Restore(kCopyPath, kSecondPath, options_));
 }
 
-// Nor does it take room: a file may stand for more bytes than it has.
+// The copy takes no space: a sparse file may claim more bytes than it has.
 TEST_F(CopyTest, DetectsWrongSizesBeforeCopying) {
   Fill();
   ASSERT_OK(db_->Backup(kCopyPath));
@@ -342,7 +343,7 @@ TEST_F(CopyTest, NamesMissingTablesByPath) {
   EXPECT_THAT(db_->Backup(kSecondPath), missing);
 }
 
-// Each of its files is sound, and they do not go together.
+// Each of its files is sound, but they do not belong together.
 TEST_F(CopyTest, RefusesUnopenableBackups) {
   Fill();
   ASSERT_OK(db_->Backup(kCopyPath));
@@ -359,7 +360,7 @@ TEST_F(CopyTest, RefusesUnopenableBackups) {
   EXPECT_THAT(world_.FilesOf(FileKind::kTable, kSecondPath), IsEmpty());
 }
 
-// Not only a backup: its logs come with it.
+// Any closed store can be copied, not only a backup.  Its logs are copied too.
 TEST_F(CopyTest, CopiesAnyClosedStore) {
   Fill();
   const Contents before = ReadAll(*db_).value();
@@ -387,7 +388,8 @@ TEST_F(CopyTest, RefusesEmptySourcesAndUsedTargets) {
               StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr(kSecondPath)));
 }
 
-// Its name alone makes no file the copy's, to be removed when the attempt fails.
+// A file does not belong to the copy just because of its name.  A failed attempt must not remove
+// it.
 TEST_F(CopyTest, KeepsFilesOfTheLogDirectory) {
   Fill();
   const std::string log = world_.FilesOf(FileKind::kLog)[0];

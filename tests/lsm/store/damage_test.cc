@@ -51,8 +51,8 @@ struct Tally {
 
 class DamageTest : public testing::Test {
  protected:
-  // Two tables in level 1, two in level 0, the newest writes in the log.  Either closed, or as a
-  // kill of the process leaves it, with a log and a manifest that have no end.
+  // Makes a store with two tables in level 1, two in level 0, and the newest writes in the log.  It
+  // is either closed, or in the state after a kill, in which log and manifest have no end record.
   void MakeStore(bool closed) {
     contents_.clear();
     World world;
@@ -100,8 +100,8 @@ class DamageTest : public testing::Test {
     return options;
   }
 
-  // Opens the image with `damage` done to it, reads everything in every way, and holds it against
-  // the truth.  Errors must name one of the files that `named` accepts.
+  // Opens the image after `damage`, reads everything in every way, and compares it with the
+  // expected contents.  Errors must name one of the files that `named` accepts.
   void Check(const std::function<void(MemoryFileSystem&)>& damage,
              const std::function<bool(const std::string&)>& named, OpenMode mode) {
     ++tally_.cases;
@@ -147,7 +147,7 @@ class DamageTest : public testing::Test {
     if (!failed && (*db)->GetStatistics().total.filters_damaged > 0) ++tally_.filters_damaged;
   }
 
-  // Each byte becomes others; but a zero is not put in place of the last seal if that `looks_torn`.
+  // Overwrites each byte with other values.  If `looks_torn`, leaves out a zero in the last seal.
   void OverwriteBytes(const std::string& path, bool looks_torn) {
     const std::string bytes = image_->FileBytes(path);
     const size_t last_seal = bytes.find_last_not_of('\0');
@@ -174,7 +174,7 @@ class DamageTest : public testing::Test {
     Print(name);
   }
 
-  // Each sector of the file as zeros, as ones, as garbage.
+  // Overwrites each sector of the file with zeros, ones and garbage.
   void OverwriteSectors(const std::string& path, size_t end) {
     const std::string bytes = image_->FileBytes(path);
     Dice dice(7);
@@ -217,8 +217,8 @@ class DamageTest : public testing::Test {
   Tally tally_;
 };
 
-// But one byte: of the last record of a log without end, the last seal as a zero is what a crash
-// leaves of a write that was not synced.
+// All bytes but one: a zero in the last seal of a log without an end record is what a crash leaves
+// of an unsynced write.
 TEST_F(DamageTest, DetectsOverwrittenLogBytesOfKilledStores) {
   MakeStore(/*closed=*/false);
   OverwriteBytes(logs_[0], /*looks_torn=*/true);
@@ -240,7 +240,7 @@ TEST_F(DamageTest, DetectsOverwrittenLogSectorsOfClosedStores) {
   Print("sectors of a closed store");
 }
 
-// All but the last one are followed by a record that states that they were synced.
+// After each sector except the last one there is a record that states that it was synced.
 TEST_F(DamageTest, DetectsOverwrittenLogSectorsOfKilledStores) {
   MakeStore(/*closed=*/false);
   const std::string bytes = image_->FileBytes(logs_[0]);
@@ -252,7 +252,7 @@ TEST_F(DamageTest, DetectsOverwrittenLogSectorsOfKilledStores) {
 TEST_F(DamageTest, FlippedFilterBitsCostOnlyReads) {
   MakeStore(/*closed=*/true);
   World look(4, image_->Clone());
-  // Where the filter lies, by the table's own footer.
+  // The filter's position, from the table's own footer.
   const std::string path = tables_[0];
   const std::string bytes = image_->FileBytes(path);
   ASSERT_OK_AND_ASSIGN(const Footer footer,
@@ -292,7 +292,7 @@ TEST_F(DamageTest, NamesMissingFiles) {
         EXPECT_THAT(db, StatusIs(absl::StatusCode::kAlreadyExists));
         continue;
       }
-      // Not NotFound: that there is no store must not be said.
+      // Not NotFound, which would say that there is no store.
       EXPECT_THAT(db, StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path)));
     }
   }
@@ -337,7 +337,7 @@ TEST_F(DamageTest, NamesForeignFiles) {
                   StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path)));
       EXPECT_EQ(world.files->FileBytes(path), foreign);
     }
-    // A table as large as the manifest says.
+    // A table of the size that the manifest has.
     World world(3, image_->Clone());
     world.files->SetFileBytes(path, std::string(image_->FileBytes(path).size(), 'x'));
     EXPECT_THAT(DB::Open(kStorePath, OptionsFor(world)),
@@ -375,7 +375,7 @@ TEST_F(DamageTest, NewerVersionsAreNoDamage) {
   }
 }
 
-// The manifest knows how long it was.
+// The manifest has the log's length.
 TEST_F(DamageTest, NamesTruncatedLogsOfClosedStores) {
   for (const bool apart : {false, true}) {
     logs_apart_ = apart;
@@ -424,7 +424,7 @@ TEST_F(DamageTest, OpeningAndClosingLosesNothing) {
     ASSERT_OK(db);
     EXPECT_EQ(*ReadAll(**db), contents_);
   }
-  // Nor would it go unnoticed if its log, which holds nothing, were cut.
+  // A cut of its empty log would be detected, too.
   const std::string log = world.FilesOf(FileKind::kLog)[0];
   const std::string bytes = world.files->FileBytes(log);
   for (size_t length = 0; length < bytes.size(); ++length) {
@@ -436,8 +436,8 @@ TEST_F(DamageTest, OpeningAndClosingLosesNothing) {
 
 TEST_F(DamageTest, TruncatedLogsKeepEarlierWrites) {
   MakeStore(/*closed=*/false);
-  // Where a log ends that was not closed, only its own bytes know: what is cut off is as if it was
-  // never written.  What is before the cut stays.
+  // Only the bytes of an unclosed log show where it ends.  So a cut looks as if the rest was never
+  // written.  Records before the cut stay.
   const std::string bytes = image_->FileBytes(logs_[0]);
   size_t least = 0;
   for (size_t length = 0; length <= bytes.size(); ++length) {
@@ -446,7 +446,7 @@ TEST_F(DamageTest, TruncatedLogsKeepEarlierWrites) {
     const absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, OptionsFor(world));
     if (!db.ok()) {
       EXPECT_THAT(db, StatusIs(absl::StatusCode::kDataLoss, HasSubstr(logs_[0])));
-      EXPECT_EQ(least, 0u);  // the manifest knows that there was something in it
+      EXPECT_EQ(least, 0u);  // the manifest says that the log was not empty
       continue;
     }
     const absl::StatusOr<Contents> contents = ReadAll(**db);

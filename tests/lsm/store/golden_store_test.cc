@@ -62,7 +62,7 @@ void Load(const std::string& name, World* world) {
   }
 }
 
-// The contents of every image here, except for the newest write of the two kinds.
+// The contents that all images share; only their newest writes differ.
 Contents Expected() {
   Contents contents;
   for (int i = 0; i < 40; ++i) contents[Concat("key", 100 + i)] = std::string(20, 'a');
@@ -73,8 +73,8 @@ Contents Expected() {
   return contents;
 }
 
-// Tables in two levels, with both kinds of filters and none, compressed and not; logs.  With runs:
-// level 1 has two, of which the newer one has all that is newer.
+// Makes tables in two levels, with both kinds of filters and without, compressed and uncompressed;
+// and logs.  `with_runs`: level 1 has two runs, and the newer one has all newer entries.
 void MakeStore(World* world, bool kill, bool with_runs, std::string* drawn) {
   Options options = world->SmallOptions();
   if (with_runs) {

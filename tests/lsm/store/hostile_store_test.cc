@@ -47,7 +47,7 @@ class MissingFilesTest : public StoreTest {
   }
 };
 
-// Were the time quadratic, this would take hours.
+// In quadratic time this would take hours.
 TEST_F(MissingFilesTest, RepairsAreLinearWithBoundedReports) {
   for (const bool of_logs : {false, true}) {
     RepairReport of_few, of_many;
@@ -73,7 +73,7 @@ TEST_F(MissingFilesTest, OpeningNamesTheFirst) {
 // --- memory ---
 
 #ifndef TRELLIS_SANITIZED  // they reserve more than any limit
-// More than it has now.
+// Allows this much memory more than the process has now.
 void LimitMemoryTo(size_t more_bytes) {
   std::ifstream status("/proc/self/status");
   uint64_t kib = 0;
@@ -103,7 +103,8 @@ TEST(HostileStoreTest, OutOfMemoryNamesTheBlock) {
       return InChild([&] {
         const std::unique_ptr<DB> db = DB::Open(path, {.mode = OpenMode::kReadOnly}).value();
         LimitMemoryTo(size_t{12} << 20);
-        // A new thread has a heap of its own, without large pieces, which no limit counts.
+        // Runs in a new thread, whose heap has no large free pieces: those would not count against
+        // the limit.
         std::string outcome;
         std::thread([&] { outcome = call(*db).ToString(); }).join();
         return outcome;
@@ -211,7 +212,7 @@ class SparseFilesTest : public testing::Test {
     EXPECT_THAT(report.problems, IsEmpty());
   }
 
-  // Many times the bytes that the files store.
+  // Many times the bytes that the files really store.
   static constexpr uint64_t kReadBytesMax = uint64_t{32} << 20;
 
   const ScratchDir scratch_;

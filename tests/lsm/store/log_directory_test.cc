@@ -28,7 +28,7 @@ class LogDirectoryTest : public StoreTest {
     options.log_directory = log_directory;
     return options;
   }
-  // With a table and a log that holds a write; all stores of the same shape.
+  // Makes a store with a table and a log that holds a write.  All stores have the same shape.
   void MakeStore(const std::string& path, const std::string& log_directory) {
     ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(path, WithLogs(log_directory)));
     ASSERT_OK(db->Put("table", path));
@@ -48,7 +48,7 @@ class LogDirectoryTest : public StoreTest {
       files[name] = world_.files->FileBytes(Concat(path, "/", name));
     return files;
   }
-  // Both are refused with the message, and no file is changed.
+  // Expects that Repair and Destroy are refused with this message, and that no file changes.
   void ExpectNoRepairAndNoDestroy(const std::string& path, const std::string& log_directory,
                                   const testing::Matcher<std::string>& message) {
     const auto store = FilesIn(path), logs = FilesIn(log_directory);
@@ -100,7 +100,7 @@ TEST_F(LogDirectoryTest, AnyFileOfAStoreIdentifiesIt) {
     world_.files = before->Clone();
     options_.environment.file_system = world_.files.get();
   }
-  // A file that only has such a name belongs to no store, and stays.
+  // A file that only has such a name belongs to no store, so it stays.
   world_.files->SetFileBytes("/logs of a/000900.table", "notes");
   world_.files->SetFileBytes("/logs of a/000901.manifest", "");
   world_.files->SetFileBytes("/logs of a/CURRENT.tmp", "");
@@ -114,7 +114,7 @@ TEST_F(LogDirectoryTest, AnyFileOfAStoreIdentifiesIt) {
 }
 
 TEST_F(LogDirectoryTest, KeepsLogsOfOtherStores) {
-  // Also where the other one began as a copy, so that numbers and sequences are the same.
+  // Also if the other store began as a copy, so that numbers and sequences are equal.
   MakeStore("/a", "/logs of a");
   Copy("/a", "/b");
   Copy("/logs of a", "/logs of b");
@@ -158,11 +158,11 @@ TEST_F(LogDirectoryTest, RefusesForeignLogsWithLowerNumbers) {
   const auto b = FilesIn("/logs of b");
   const auto message = AllOf(HasSubstr(log_of_b), HasSubstr("nothing was changed"));
   ExpectNoRepairAndNoDestroy("/a", "/logs of b", message);
-  // Nor if a log of the other one without records is beside them, which may have any id.
+  // The same if an empty log of the other store, with any id, is beside them.
   world_.files->SetFileBytes("/logs of b/000900.log", b.at(NameIn(log_of_b)).substr(0, 32));
   ExpectNoRepairAndNoDestroy("/a", "/logs of b", message);
   ExpectStore("/b", "/logs of b");
-  // Beside one that the store needs, they are left-overs of its own.
+  // Beside a log that the store needs, they count as its own obsolete logs.
   world_.files->SetFileBytes("/logs of a/000001.log", b.at(NameIn(log_of_b)));
   EXPECT_OK(DB::Repair("/a", WithLogs("/logs of a")));
   ExpectStore("/a", "/logs of a");
@@ -173,7 +173,7 @@ TEST_F(LogDirectoryTest, RepairTrustsItsManifestBesideForeignLogs) {
   MakeStore("/a", "/logs of a");
   MakeStore("/b", "/logs of b");
   ExpectStore("/b", "/logs of b");  // so that its log has another number
-  // A table that no manifest knows, as a compaction leaves it that a crash cut short.
+  // A table that no manifest names.  An interrupted compaction leaves such tables.
   const std::string table = world_.FilesOf(FileKind::kTable, "/a")[0];
   world_.files->SetFileBytes("/a/000900.table", world_.files->FileBytes(table));
   const auto a = FilesIn("/a"), b = FilesIn("/logs of b");
@@ -217,7 +217,7 @@ TEST_F(LogDirectoryTest, KeepsOldLogsWithoutANamedManifest) {
 
 TEST_F(LogDirectoryTest, KnownLogsAreNotReportedAsForeign) {
   MakeStore("/a", "/logs of a");
-  // The manifest is sound, and what it needs is not there: another table is.
+  // The manifest is sound, but the table that it needs is missing, and another table exists.
   const std::string table = world_.FilesOf(FileKind::kTable, "/a")[0];
   world_.files->SetFileBytes("/a/000900.table", world_.files->FileBytes(table));
   ASSERT_OK_AND_ASSIGN(const auto directory, world_.files->OpenDirectory("/a", false));
@@ -317,8 +317,8 @@ TEST_F(LogDirectoryTest, DestroysOrphanedLogsOnlyOnRequest) {
   EXPECT_OK(DB::Destroy("/a", WithLogs("/logs of a")));
 }
 
-// A log without the one before it would be a store that lost writes without a word; so the oldest
-// is gone for good before the next one goes.
+// A store with a log but without an earlier one would lose writes silently.  So Destroy removes the
+// oldest log durably before it removes the next one.
 TEST_F(LogDirectoryTest, InterruptedDestroysLeaveAllOrNoStore) {
   options_.log_directory = "/logs";
   Open();
@@ -372,7 +372,7 @@ TEST_F(LogDirectoryTest, MissingDirectoriesAreALoss) {
   }
   EXPECT_THAT(DB::Repair("/a", options), lost);
   EXPECT_THAT(world_.files->OpenDirectory("/gone", false), StatusIs(absl::StatusCode::kNotFound));
-  // Made on purpose, the repair says what is missing.
+  // If the directory is created on purpose, the repair names the missing logs.
   ASSERT_OK(world_.files->OpenDirectory("/gone", true));
   for (const std::string& log : world_.FilesOf(FileKind::kLog, "/logs of a"))
     ASSERT_OK((*world_.files->OpenDirectory("/logs of a", false))->Remove(NameIn(log)));

@@ -50,7 +50,7 @@ class ManifestKeeperTest : public testing::Test {
     MutexLock lock(keeper_.mutex());
     return keeper_.state().last_sequence;
   }
-  // As an opening would read it.
+  // The contents that an opening would read.
   ManifestContents OnDisk() { return ReadManifest(*store_.directory).value(); }
   void FailSyncs(bool fail) {
     world_.files->SetFault([fail](FileOperation operation, const std::string&, uint64_t) {
@@ -122,7 +122,7 @@ TEST_F(ManifestKeeperTest, ReplacesLongManifests) {
     return ReadCurrent(*store_.directory, kCurrentFileName).value().manifest_number;
   };
   const uint64_t first = number();
-  // Each edit is as long as its table's keys, and takes the table before it away.
+  // Each edit is about as long as the keys of its table, and removes the table before.
   constexpr uint64_t kEditBytes = 128 << 10;
   VersionEdit::Added table;
   AppendInternalKey(&table.table.smallest, std::string(kEditBytes / 2, 'a'), 2, EntryKind::kPut);

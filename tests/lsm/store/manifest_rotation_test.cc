@@ -36,7 +36,8 @@ class ManifestRotationTest : public StoreTest {
     options_.log_directory = "/logs";
   }
 
-  // Edits are as long as the keys that they state: with the longest ones, some 500 flushes do.
+  // The length of an edit depends on its keys.  With the longest keys about 500 flushes fill a
+  // manifest.
   void FillManifest() {
     Open();
     while (ManifestBytes() + 6 * kKeyBytesMax < kLimitBytes) {
@@ -79,7 +80,7 @@ TEST_F(ManifestRotationTest, ReplacesTheOldManifest) {
 }
 
 TEST_F(ManifestRotationTest, LongSnapshotsAreNotRewrittenPerEdit) {
-  // All of it lives: tables of one long key each, whose ends the manifest states.
+  // The whole manifest is live: each table has one long key, which the manifest holds.
   options_.table_bytes = 64 << 10;
   options_.compression = Compression::kNone;
   Open();
@@ -95,9 +96,9 @@ TEST_F(ManifestRotationTest, LongSnapshotsAreNotRewrittenPerEdit) {
 }
 
 TEST_F(ManifestRotationTest, NoEditFollowsAHalfFailedRotation) {
-  // A compaction rotates the manifest.  CURRENT is replaced, and the call fails all the same, as it
-  // may when the directory cannot be synced.  A flush that is ready by then must not go to the old
-  // manifest: its log would be removed, which the new manifest needs.
+  // A compaction rotates the manifest.  CURRENT is replaced, but the call fails, for example
+  // because the directory cannot be synced.  A flush that ends then must not write to the old
+  // manifest.  Otherwise its log would be removed, although the new manifest needs it.
   options_.environment.scheduler = nullptr;  // threads
   FillManifest();
   std::promise<void> rotating, flushing;

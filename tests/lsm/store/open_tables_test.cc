@@ -34,7 +34,7 @@ class OpenTablesTest : public testing::Test {
     options_.level0_stop_tables = 1000;
   }
 
-  // One key a table, and one that is in all of them.
+  // Makes tables with one key of their own each, and one key that is in all of them.
   void Make(int tables) {
     absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
     ASSERT_OK(db);
@@ -45,7 +45,8 @@ class OpenTablesTest : public testing::Test {
     }
   }
 
-  // Tables with so many keys, one after the other, each with a filter of 20 bits a key.
+  // Makes tables with these numbers of keys, one after the other, each with a filter of 20 bits per
+  // key.
   void MakeOf(const std::vector<int>& keys) {
     options_.write_buffer_bytes = 4 << 20;
     options_.block_cache_bytes = 64 << 20;  // none in partitions
@@ -123,7 +124,7 @@ TEST_F(OpenTablesTest, NamesTheFirstError) {
   };
   world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
     if (operation != FileOperation::kOpenRead || !is_bad(path)) return absl::OkStatus();
-    // So that others come to theirs earlier.
+    // Delays this table, so that other threads finish theirs earlier.
     if (path == tables[20]) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     return absl::UnavailableError(Concat(path, ": broken"));
   });
@@ -147,7 +148,7 @@ TEST_F(OpenTablesTest, DoesNotWaitForLateHelpers) {
     EXPECT_GE(world_.scheduler.queued_count(), 2u);
     ExpectAllThere(**db, kTables);
   }
-  world_.scheduler.RunAll();  // finds nothing to do, and nothing of the store's
+  world_.scheduler.RunAll();  // finds nothing to do and does not touch the store
 }
 
 TEST_F(OpenTablesTest, FewTablesNeedNoHelpers) {
@@ -185,9 +186,9 @@ TEST_F(OpenTablesTest, OneReadOpensASimilarTable) {
   ASSERT_OK(db);
   const Statistics statistics = (*db)->GetStatistics();
   EXPECT_GT(statistics.total.filter_bytes, 2 * keys.size() * Table::kEndBytes);
-  // Opening the first table also reads how much is needed.
+  // Opening the first table also reads the sizes of its parts.
   EXPECT_EQ(statistics.opening_reads, keys.size() + 1);
-  // A page for properties and footer, and one for what else is in the first page.
+  // One page for properties and footer, and one for the other bytes of the first page.
   EXPECT_LE(statistics.opening_bytes_read, statistics.total.filter_bytes +
                                                statistics.total.index_bytes +
                                                2 * keys.size() * Table::kEndBytes);
@@ -203,7 +204,7 @@ TEST_F(OpenTablesTest, OpensDissimilarTables) {
     options_.environment.scheduler = scheduler;
     absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
     ASSERT_OK(db);
-    // Two thirds are like the one before, and take one read.
+    // Two thirds of the tables are similar to the one before, so opening them takes one read.
     EXPECT_LT((*db)->GetStatistics().opening_reads, 2 * keys.size());
     ExpectAllThere(**db, keys);
     db->reset();
@@ -223,7 +224,7 @@ TEST_F(OpenTablesTest, NamesUnreadableEnds) {
   });
   EXPECT_THAT(DB::Open(kStorePath, options_).status(),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr(tables[20])));
-  // An opening that fails together with others may succeed alone.
+  // A table that fails to open together with others may succeed alone.
   failures_left = 1;
   absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
   world_.files->SetFault(nullptr);

@@ -34,7 +34,7 @@ class PreparedLogTest : public StoreTest {
  protected:
   std::vector<std::string> Logs() { return world_.FilesOf(FileKind::kLog); }
 
-  // The next of many writes, of which a memtable takes some sixty.
+  // Makes the next of many writes.  A memtable holds about sixty of them.
   absl::Status PutNext(bool sync = false) {
     const std::string key = Concat("key", 1000 + written_.size());
     const absl::Status status = db_->Put(key, std::string(1000, 'v'), {.sync = sync});
@@ -42,7 +42,7 @@ class PreparedLogTest : public StoreTest {
     return status;
   }
 
-  // Writes, and nothing is done in the background, until `is_enough`.
+  // Writes without background work until `is_enough`.
   void PutUntil(const std::function<bool()>& is_enough) {
     for (int i = 0; i < 200 && !is_enough(); ++i) ASSERT_OK(PutNext());
     ASSERT_TRUE(is_enough());
@@ -89,7 +89,7 @@ TEST_F(PreparedLogTest, SealingWritesOnlyItsOwnRecord) {
     PutUntil([&] { return !calls.empty() && calls.back().second == prepared; });
     for (const auto& [operation, path] : calls) EXPECT_EQ(operation, FileOperation::kAppend);
     world_.files->SetFault(nullptr);
-    // The flush makes the one behind, and removes the one before, and that alone.
+    // The flush creates the next log and removes only the one before.
     EXPECT_THAT(Logs(), SizeIs(2));
     world_.scheduler.RunAll();
     EXPECT_EQ(Flushes(), i + 1u);
@@ -139,7 +139,7 @@ TEST_F(PreparedLogTest, FailedPreparationFailsNoWrite) {
     world_.files->SetFault(nullptr);
     EXPECT_OK(PutNext());
     EXPECT_EQ(world_.scheduler.queued_count(), 0u) << "it is tried once";
-    // So who seals the memtable makes it.
+    // So the writer that seals the memtable creates the log.
     PutUntil([&] { return Logs().size() == 2; });
     world_.scheduler.RunAll();
     ExpectAllThere(*db_);
@@ -176,7 +176,7 @@ TEST_F(PreparedLogTest, EndedProcessesLeaveAnEmptyLog) {
   EXPECT_THAT(report->problems, IsEmpty());
   const std::string prepared = Logs().back();
   const std::string header = world_.files->FileBytes(prepared);
-  // Also where it was being made.
+  // Also if its creation was interrupted.
   for (const std::string& bytes :
        {header, header.substr(0, 20), std::string(header.size(), '\0'), std::string()}) {
     for (const OpenMode mode : {OpenMode::kReadOnly, OpenMode::kMustExist}) {
@@ -201,7 +201,7 @@ TEST_F(PreparedLogTest, EndedProcessesLeaveAnEmptyLog) {
   }
 }
 
-// From before the next log is made until the one behind it is there.
+// Crashes from the creation of the next log until the one after it exists.
 TEST_F(PreparedLogTest, CrashesLoseNoSyncedWrites) {
   const auto run = [&] {
     written_.clear();
@@ -241,7 +241,7 @@ TEST_F(PreparedLogTest, CrashesLoseNoSyncedWrites) {
   }
 }
 
-// Its id is that of the logs before, and its number below theirs.
+// The prepared log has the id of the earlier logs, and a lower number than the new ones.
 TEST_F(PreparedLogTest, ResumedStoresUseANewLog) {
   OpenAndPrepare();
   const std::string prepared = Logs().back();
@@ -263,7 +263,7 @@ TEST_F(PreparedLogTest, ResumedStoresUseANewLog) {
   ExpectAllThere(*db_);
 }
 
-// While the next log is being made the memtable takes up to twice its size.
+// While the next log is being created, the memtable may grow to twice its size.
 TEST_F(PreparedLogTest, WritesContinueDuringPreparation) {
   Open();
   PutUntil([&] { return world_.scheduler.queued_count() > 0; });
@@ -313,7 +313,7 @@ TEST_F(PreparedLogTest, WritesContinueWhileFlushPrepares) {
   EXPECT_EQ(db_->GetStatistics().stall_nanos, 0u);
 }
 
-// Threads as usual; tells when one waits.
+// A scheduler with threads that reports when a thread waits.
 class WaitNotingScheduler : public Scheduler {
  public:
   explicit WaitNotingScheduler(std::function<void()> on_wait) : on_wait_(std::move(on_wait)) {}
@@ -363,7 +363,7 @@ class SlowLogTest : public PreparedLogTest {
   static constexpr char kLogs[] = "/logs";
   std::atomic<bool> is_slow_ = false;
   std::atomic<bool> is_open_ = false;
-  std::latch begun_{1};  // the job that makes the log
+  std::latch begun_{1};  // counted down by the job that creates the log
   std::latch gate_{1};
   uint64_t bytes_ = 0;  // of the writer, as the next
   uint64_t bytes_at_wait_ = 0;
@@ -443,7 +443,7 @@ TEST(LogSetTest, DurableNamesAreNotSyncedAgain) {
   ASSERT_OK(logs.Append("two"));
   EXPECT_THAT(logs.Sync().value(), ElementsAre(4));
   EXPECT_EQ(syncs, 1);
-  // One that came later.
+  // A log that came later.
   ASSERT_OK(logs.Prepare(5, 55));
   EXPECT_EQ(logs.StartPrepared(), 5u);
   ASSERT_OK(logs.Append("three"));

@@ -24,7 +24,7 @@ using testing_support::StatusIs;
 
 class RealDiskTest : public testing::Test {
  protected:
-  // In mounts of this thread's own (and of those that it makes), which end with it.
+  // Mounts are private to this thread and its children, and end with it.
   void SetUp() override {
     is_mounted_ = ::unshare(CLONE_NEWNS) == 0 &&
                   ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
@@ -51,7 +51,7 @@ class RealDiskTest : public testing::Test {
     for (char& c : value) c = static_cast<char>(random());
     return value;
   }
-  // Until the disk is full.
+  // Writes until the disk is full.
   void Fill() {
     while (db_->Put(Key(puts_), Value(puts_)).ok()) ASSERT_LT(++puts_, 40'000);
   }
@@ -63,7 +63,7 @@ class RealDiskTest : public testing::Test {
   int puts_ = 0;
 };
 
-// A reserve as large as the tables would never find room there.
+// A reserve as large as that for the tables would not fit there.
 TEST_F(RealDiskTest, LogsMayHaveASmallPartition) {
   if (!is_mounted_) return;
   options_.log_directory = scratch_.path_of("logs");
@@ -82,14 +82,14 @@ TEST_F(RealDiskTest, LogsMayHaveASmallPartition) {
   }
   ASSERT_OK(db_->Flush());
   EXPECT_OK(db_->Put("more", "x"));
-  // As after a full disk, the reserve is built whole.
+  // After the full disk the whole reserve is built again.
   db_ = nullptr;
   ASSERT_EQ(::unlink((options_.log_directory + "/RESERVE").c_str()), 0);
   ASSERT_OK(Open());
   EXPECT_OK(db_->Put("more", "y"));
 }
 
-// A compaction may free a little space after a put has failed.  Sooner or later it cannot.
+// After a failed put, a compaction may still free a little space.  Sooner or later it cannot.
 TEST_F(RealDiskTest, StoresWithoutAReserveAreStuck) {
   if (!is_mounted_) return;
   options_.reserve_bytes = 0;

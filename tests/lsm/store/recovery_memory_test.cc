@@ -36,8 +36,8 @@ struct Shape {
   size_t record_bytes = 0;
   // Sizes of the values, in order; the last one is repeated.
   std::vector<size_t> value_bytes;
-  // Size of the log, in write buffers.  Millions of empty values take long, and six buffers are
-  // twice the bound.
+  // The size of the log, in write buffers.  Logs of empty values are shorter, because millions of
+  // values take long; six buffers are still twice the bound.
   int buffers = 12;
   bool compressible = true;
 };
@@ -47,7 +47,7 @@ void PrintTo(const Shape& shape, std::ostream* out) { *out << shape.name; }
 Options OptionsOf(size_t write_buffer_bytes) {
   Options options;
   options.write_buffer_bytes = write_buffer_bytes;
-  // Only the opening takes memory.
+  // Only opening the store takes memory.
   options.level0_compaction_tables = options.level0_stop_tables = 1000;
   return options;
 }
@@ -125,7 +125,7 @@ std::vector<Shape> Shapes() {
 
 class RecoveryMemoryTest : public testing::TestWithParam<Shape> {
  protected:
-  // In units of the larger of the write buffer and the record.
+  // Measures in units of the larger of the write buffer and the record.
   void ExpectAtMostThree(std::string_view what, double bytes) {
     const double unit = static_cast<double>(std::max(kBufferBytes, GetParam().record_bytes));
     EXPECT_GT(bytes, 0) << what;
@@ -151,7 +151,7 @@ TEST_P(RecoveryMemoryTest, TakesAtMostThreeWriteBuffers) {
   const LevelStatistics& total = statistics.total;
   EXPECT_EQ(total.entries, entries);
   EXPECT_GT(statistics.levels[0].tables, 1u) << "or it took no second memtable";
-  // An open store holds these for as long as it is open.
+  // An open store keeps these until it is closed.
   ExpectAtMostThree("opening", taken - static_cast<double>(total.index_bytes + total.filter_bytes));
 }
 

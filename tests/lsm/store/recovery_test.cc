@@ -26,8 +26,8 @@ using Unsynced = MemoryFileSystem::Unsynced;
 
 class RecoveryTest : public StoreTest {
  protected:
-  // Two logs with records: of a sealed memtable and of the active one.  The second is synced if
-  // asked for, and with it the first.  Then the process is killed.
+  // Makes two logs with records, one of a sealed memtable and one of the active memtable.  `sync`:
+  // the second log is synced, which also syncs the first.  Then kills the process.
   void TwoLogs(bool sync) {
     Open();
     for (int i = 0; i < 17; ++i) {
@@ -86,7 +86,7 @@ TEST_F(RecoveryTest, DropsRecordsAfterACrashGap) {
   EXPECT_EQ(ReadAll(*db_)->size(), 11u);
 }
 
-// A zeroed end of a log looks like a torn write, but leaves a trace.
+// A zeroed end of a log looks like a torn write, but is reported.
 class DroppedEndTest : public RecoveryTest, public testing::WithParamInterface<bool> {};
 
 TEST_P(DroppedEndTest, StatisticsNameIt) {
@@ -197,7 +197,7 @@ TEST_F(RecoveryTest, RecordsWithoutABatchAreDamage) {
   Open();
   Put("a", "1");
   db_ = nullptr;
-  // The checksums of this log are sound, and what it holds is not.
+  // The checksums of this log are right, but its contents are invalid.
   for (const std::string& payload : {std::string("short"), std::string(12, '\0') + "junk",
                                      std::string("\1\0\0\0\0\0\0\0\2\0\0\0\7", 13)}) {
     const std::unique_ptr<MemoryFileSystem> whole = world_.files->Clone();
@@ -256,7 +256,7 @@ TEST_F(RecoveryTest, NamesAndKeepsAForeignLog) {
   Open();
   Put("a", "1");
   db_ = nullptr;
-  // Behind the store's own: it would have to be replayed.
+  // After the store's own logs, so it would have to be replayed.
   for (const std::string& bytes : {std::string(33, 'x'), std::string(90, 'x')}) {
     world_.files->SetFileBytes("/store/202311.log", bytes);
     for (const OpenMode mode : {OpenMode::kOpenOrCreate, OpenMode::kReadOnly}) {
@@ -286,7 +286,7 @@ TEST_F(RecoveryTest, KeepsGarbageOfHalfCreatedLogs) {
     EXPECT_THAT(world_.FilesOf(FileKind::kLog),
                 testing::Contains(testing::Gt("/store/202311.log")));  // numbers are not used again
     db_ = nullptr;
-    // Where the manifest knows of a log, it must be there.
+    // A log that the manifest names must exist.
     const std::string log = world_.FilesOf(FileKind::kLog).back();
     const std::string sound = world_.files->FileBytes(log);
     world_.files->SetFileBytes(log, bytes);
@@ -347,7 +347,7 @@ TEST_F(RecoveryTest, FailedOpeningsUseNoSpace) {
   EXPECT_EQ(ReadAll(*db)->size(), 200u);
 }
 
-// Also if it fails in the manifest, which nothing leads to yet.
+// Also if writing the manifest fails, which CURRENT does not name yet.
 TEST_F(RecoveryTest, OpeningsThatFillTheDiskLeaveNothing) {
   Open();
   Put("a", "1");
@@ -360,7 +360,7 @@ TEST_F(RecoveryTest, OpeningsThatFillTheDiskLeaveNothing) {
     world.files->SetFreeBytes(room);
     const absl::Status status = DB::Open(kStorePath, world.SmallOptions()).status();
     ASSERT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted)) << room << " bytes";
-    // When CURRENT cannot be swapped, it might have been.
+    // If the swap of CURRENT fails, it is unknown whether it took effect.
     if (status.message().find("CURRENT") != std::string_view::npos) break;
     ASSERT_EQ(directory->List().value(), names) << room << " bytes";
   }
@@ -391,7 +391,7 @@ TEST_F(RecoveryTest, FileNumbersDoNotRunOut) {
     EXPECT_LT(ParseFileName(table.substr(table.rfind('/') + 1))->number, many + 100);
   db_ = nullptr;
   EXPECT_EQ(world_.files->FileBytes("/store/18446744073709551614.table"), "TRLSTBL\nleft over");
-  // The last of all: it says so, and the file can be moved away.
+  // With the last possible file number, the error says so, and the file can be moved away.
   const std::string last = Concat(kStorePath, "/", TableFileName(kFileNumberMax));
   world_.files->SetFileBytes(last, "");
   const auto used_up = StatusIs(absl::StatusCode::kResourceExhausted,

@@ -45,7 +45,8 @@ class ReserveTest : public StoreTest {
     for (const int end = puts_ + count; puts_ < end; ++puts_) Put(Key(puts_), Value());
   }
 
-  // Puts until one fails, with this much space, and takes away what is left of it.  Returns why.
+  // Puts until one fails, with this much space.  Then removes the rest of the space.  Returns the
+  // error.
   absl::Status Fill(uint64_t bytes) {
     world_.files->SetFreeBytes(bytes);
     for (;; ++puts_) {
@@ -59,7 +60,7 @@ class ReserveTest : public StoreTest {
   static std::string Key(int i) { return Concat("k", 10000 + i); }
   static std::string Value() { return std::string(2000, 'v'); }
 
-  // All but the last ten.
+  // Deletes all keys except the last ten.
   void DeleteMost() {
     for (int i = 0; i + 10 < puts_; ++i) ASSERT_OK(db_->Delete(Key(i)));
     ASSERT_OK(db_->CompactRange());
@@ -124,7 +125,7 @@ TEST_F(ReserveTest, KeepsItsSizeIfItCannotGrow) {
   ASSERT_GT(before, 0u);
   uint64_t failures = 0, allocations = 0;
   world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
-    // The larger one; not that of the old size.
+    // Building the larger reserve fails, but not one of the old size.
     const bool fails = path.ends_with(kReserveFileName) && operation == FileOperation::kAllocate &&
                        ++allocations % 2 == 1;
     failures += fails ? 1 : 0;
@@ -153,7 +154,7 @@ TEST_F(ReserveTest, TakesAQuarterOfALogPartitionAtMost) {
   EXPECT_EQ(LogReserveBytesMax(options, UINT64_MAX), 0u);
 }
 
-// Without a wait for the device; what it takes is counted.
+// Building the reserve does not wait for the device.  Its time is counted.
 TEST_F(ReserveTest, BuildingItIsAStall) {
   Open();
   int syncs = 0;
@@ -205,7 +206,7 @@ TEST_F(ReserveTest, RefusesPutsWithoutSpaceForIt) {
   ExpectPutIsRefused();
   EXPECT_OK(db_->Delete("a"));
   world_.files->SetFreeBytes(150'000);
-  EXPECT_OK(db_->Put("a", "1"));  // notices by itself
+  EXPECT_OK(db_->Put("a", "1"));  // the store notices the free space by itself
   EXPECT_EQ(reserve_bytes(), kReserveBytesMin);
 }
 
@@ -291,7 +292,7 @@ TEST_F(ReserveTest, FreesAnOpenedStoreOnAFullDisk) {
   EXPECT_THAT(db_->GetStatistics().ToText(), HasSubstr("puts are refused"));
   options_.listener = nullptr;
   ExpectPutIsRefused();
-  Open();  // it is not forgotten
+  Open();  // puts stay refused after opening again
   ExpectPutIsRefused();
   DeleteMost();
   Put("more", "x");
@@ -324,7 +325,7 @@ TEST_F(ReserveTest, RefusesMixedBatchesAndAcceptsSyncs) {
   batch.Delete(Key(0));
   batch.Put("more", "x");
   EXPECT_THAT(db_->Write(batch), StatusIs(absl::StatusCode::kResourceExhausted));
-  EXPECT_NE(Get(Key(0)), "absent");  // nothing of it
+  EXPECT_NE(Get(Key(0)), "absent");  // no part of the batch was written
   EXPECT_OK(db_->Write(WriteBatch(), {.sync = true}));
 }
 

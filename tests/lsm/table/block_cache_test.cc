@@ -15,10 +15,10 @@
 
 namespace {
 
-// The aligned memory that this program holds (blocks are aligned), as the allocator counts it.
+// The aligned memory that this program holds, as the allocator counts it.  Blocks are aligned.
 std::atomic<size_t> heap_bytes{0};
 
-// Not regions: of them the pieces count.
+// Does not count regions, because their pieces count.
 size_t CountedBytes(void* block) {
   const size_t bytes = malloc_usable_size(block);
   return bytes >= lsm::BlockMemory::kRegionBytes ? 0 : bytes;
@@ -88,7 +88,7 @@ class Slots {
   std::vector<BlockSlot> slots_;
 };
 
-// By blocks, wherever they are.
+// The bytes of blocks, on the heap and in regions.
 size_t HeldBytes() { return heap_bytes + BlockMemory::OfProcess().run_bytes(); }
 
 const size_t kCharge = NewBlock(0)->charge_bytes();
@@ -151,7 +151,7 @@ TEST(BlockCacheTest, EvictedLargeBlocksDoNotPileUp) {
       cache.Insert(slots[i], NewBlock(static_cast<int>(i), block_bytes));
       ASSERT_LE(HeldBytes() - before_bytes, kCapacityBytes + kCapacityBytes / 8) << block_bytes;
     }
-    // Behind a guard, as in a lookup, the block that an insertion evicts outlives it.
+    // Within an epoch guard, as in a lookup, a block survives its eviction by an insertion.
     for (size_t i = 0; i < blocks; ++i) {
       const EpochGuard guard;
       if (*slots[i] == nullptr) cache.Insert(slots[i], NewBlock(static_cast<int>(i), block_bytes));
@@ -180,9 +180,9 @@ TEST(BlockCacheTest, BlocksInUseGetASecondChance) {
   cache.Insert(slots[5], NewBlock(5));  // passes 2, takes 3
   EXPECT_EQ(slots.Filled(), (std::vector<size_t>{0, 2, 4, 5}));
   slots[2]->load()->MarkUsed();
-  cache.Insert(slots[6], NewBlock(6));  // the chance of 0 is used up
+  cache.Insert(slots[6], NewBlock(6));  // the second chance of 0 is used up
   EXPECT_EQ(slots.Filled(), (std::vector<size_t>{2, 4, 5, 6}));
-  cache.Insert(slots[7], NewBlock(7));  // in the order of their coming
+  cache.Insert(slots[7], NewBlock(7));  // in the order of insertion
   EXPECT_EQ(slots.Filled(), (std::vector<size_t>{2, 5, 6, 7}));
 }
 
@@ -209,7 +209,7 @@ TEST(BlockCacheTest, GuardsKeepEvictedBlocks) {
   const CachedBlock* const seen = slots[0]->load();
   for (size_t i = 1; i < 100; ++i) cache.Insert(slots[i], NewBlock(static_cast<int>(i)));
   EXPECT_EQ(slots[0]->load(), nullptr);
-  // Under AddressSanitizer this reads freed memory if it is gone.
+  // If the block is gone, AddressSanitizer detects a read of freed memory here.
   EXPECT_EQ(NumberOf(*seen), 0);
 }
 
@@ -223,7 +223,7 @@ TEST(BlockCacheTest, ChargesTheMemoryOfBlocks) {
     for (size_t i = 0; i < kCapacityBytes / block_bytes / 2; ++i)
       cache.Insert(slots[i], NewBlock(static_cast<int>(i), block_bytes));
     const size_t held_bytes = HeldBytes() - before_bytes;
-    // On the heap, under AddressSanitizer, they take less.
+    // On the heap (with AddressSanitizer) they take less.
     if (BlockMemory::OfProcess().region_count() > 0) {
       EXPECT_GE(held_bytes + held_bytes / 100, cache.used_bytes()) << block_bytes;
     }

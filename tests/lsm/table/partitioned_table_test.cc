@@ -67,7 +67,7 @@ class PartitionedTableTest : public ::testing::Test {
   }
   const Table& table() const { return *opened_.table; }
 
-  // Bytes and reads that a lookup costs.
+  // The bytes and reads of a lookup.
   struct Cost {
     uint64_t reads = 0, bytes = 0;
     LevelCounts counts;
@@ -106,7 +106,7 @@ TEST_F(PartitionedTableTest, OpeningLoadsNoPartition) {
   EXPECT_EQ(table().filter_bytes(), table().properties().filter_bytes);
   EXPECT_EQ(table().index_bytes(), table().properties().index_bytes);
   EXPECT_EQ(table().partitions().count(), table().properties().partitions);
-  // Its beginning, its end, and what of the top-level index is not in that.
+  // Reads of the beginning, the end, and the part of the top-level index outside of both.
   EXPECT_LE(opened_.file->reads, 3u);
   EXPECT_LE(opened_.file->read_bytes,
             kTableHeaderBytes + Table::kEndBytes + table().footer().index.stored_bytes);
@@ -133,7 +133,7 @@ TEST_F(PartitionedTableTest, ReadsNeededPartitionsOnce) {
   counts = again.counts;
   EXPECT_EQ(counts[LevelCounts::kPartitionsFromCache], 2u);
   EXPECT_TRUE(again.step.partitions[0].from_cache);
-  // An absent key of another partition: of most the filter alone is read.
+  // Absent keys of other partitions.  For most of them only the filter is read.
   int filters_only = 0;
   for (int i = 0; i < 50; ++i) filters_only += Lookup(2001 + 2 * i).reads <= 1;
   EXPECT_GT(filters_only, 45);
@@ -146,7 +146,7 @@ TEST_F(PartitionedTableTest, LookupsReadWithoutACache) {
     EXPECT_EQ(cost.answer, TableAnswer::kFound);
     EXPECT_EQ(cost.reads, 3u);
   }
-  // In a cache that they do not fit into it is the same.
+  // The same with a cache that is too small for them.
   Open(100);
   EXPECT_EQ(Lookup(1000).answer, TableAnswer::kFound);
   EXPECT_EQ(Lookup(1000).reads, 3u);
@@ -210,7 +210,7 @@ TEST_F(PartitionedTableTest, NamesDamagedIndexPartitionsByOffset) {
   EXPECT_EQ(Lookup(0).answer, TableAnswer::kFound);
 }
 
-// --- what a builder makes, and what a check finds ---
+// --- the builder and the check ---
 
 TEST(PartitionsTest, KeysAcrossPartitionsAreInBothFilters) {
   Model model = EvenModel();
@@ -227,7 +227,7 @@ TEST(PartitionsTest, KeysAcrossPartitionsAreInBothFilters) {
     with_fence += partitions.fence(i) == NumberKey(500);
   ASSERT_GT(with_fence, 2u);
   const bloom::Digest digest = bloom::DigestOf(NumberKey(500), kTestSeed);
-  // In those that end with it, and in the one that only begins with it.
+  // In the partitions that end with the key, and in the one that only begins with it.
   for (size_t i = first; i <= first + with_fence; ++i)
     EXPECT_TRUE(opened.table->filter_partition(i).filter.MayContain(digest)) << i;
   EXPECT_EQ(opened.table->filter_partition(first + 1).filter.Describe().key_count, 1u);
@@ -333,7 +333,7 @@ TEST(PartitionsTest, ImpossibleBlockCountsTakeNoMemory) {
 TEST(PartitionsTest, VerifiesIndexPartitionsAgainstTheirEntry) {
   const std::string bytes = BuildTable(PartitionedOptions(), EvenModel());
   using Entries = std::vector<PartitionEntry>;
-  // Each lies where it can be, and is of other blocks than it says.
+  // Each handle is possible, but belongs to other blocks.
   const std::function<void(Entries*)> changes[] = {
       [](Entries* e) {
         (*e)[2].data_blocks += 1;

@@ -83,14 +83,14 @@ TEST(TablePropertiesTest, StatesOnlyAnUncommonHash) {
   ASSERT_OK_AND_ASSIGN(decoded, TableProperties::Decode(decoded.Encode(), "f", 0));
   EXPECT_EQ(decoded.digest_seed_and_hash(), std::nullopt);
 
-  // Half a key asks wrong questions.
+  // With half of the hash key, lookups would ask the filter with wrong digests.
   std::string half = bytes;
   half.erase(bytes.find("digest_seed_high") - 1, 1 + 16 + 1 + 10);
   EXPECT_THAT(TableProperties::Decode(half, "f", 0),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("digest_seed_high")));
 }
 
-// Files of stores without a goal are what they were before there was one.
+// Files of stores without a filter goal did not change when goals were introduced.
 TEST(TablePropertiesTest, StatesExistingReasons) {
   TableProperties properties = Full();
   EXPECT_THAT(properties.Encode(), Not(HasSubstr("filter_reason")));
@@ -138,7 +138,7 @@ TEST(TableFormatTest, DecodesFooterAndHeader) {
   EXPECT_EQ(decoded.file_id, footer.file_id);
   EXPECT_EQ(decoded.data_blocks, 3u);
   EXPECT_EQ(decoded.entries, 1000u);
-  // At another place it is another footer's.
+  // At another offset the checksum is wrong.
   EXPECT_THAT(Footer::Decode(bytes, footer.file_bytes + 1, "f"),
               StatusIs(absl::StatusCode::kDataLoss));
 

@@ -32,7 +32,7 @@ constexpr uint64_t kMostBytes = 248 << 10;
 
 std::string Target(int number) { return InternalKey(NumberKey(number), kSequenceMax); }
 
-// Values that are not compressed: some 350 blocks of 4 KiB.
+// A table of incompressible values, in about 350 blocks of 4 KiB.
 std::string TableOfEvery(int step, int first, size_t partition_bytes = 0) {
   Rng rng(7);
   Model model;
@@ -59,7 +59,7 @@ class ReadAheadTest : public testing::Test {
     read_bytes_ = opened_.file->read_bytes;
   }
   const Table& table() const { return *opened_.table; }
-  // Since the last time.
+  // The reads since the last call.
   uint64_t reads() { return opened_.file->reads - std::exchange(reads_, opened_.file->reads); }
   uint64_t read_bytes() {
     return opened_.file->read_bytes - std::exchange(read_bytes_, opened_.file->read_bytes);
@@ -99,8 +99,8 @@ TEST_F(ReadAheadTest, WalksDoubleTheirReads) {
     EXPECT_OK(iterator_->status());
     EXPECT_EQ(entries, kEntries);
     EXPECT_EQ(read_bytes(), data_bytes);
-    // Two blocks alone, four growing stretches, and the rest by the largest, of which a block's
-    // length may be missing.
+    // Two single blocks, four growing stretches, and the rest in stretches of the maximum, which
+    // may be shorter by one block.
     EXPECT_LE(reads(), 2 + 4 + data_bytes / (kMostBytes - 8192) + 1);
   }
 }
@@ -225,7 +225,7 @@ TEST_F(ReadAheadTest, ReadAheadStopsAtTheIndexPartition) {
   }
 }
 
-// A file system of which only ReadMany is called.
+// A file system for tests that call only ReadMany.
 class BatchRecorder : public FileSystem {
  public:
   absl::StatusOr<std::unique_ptr<Directory>> OpenDirectory(const std::string&, bool) override {
@@ -292,7 +292,7 @@ TEST_F(SeekReadsTest, ReadsUncachedBlocksTogether) {
   merged_->SeekForPrev(Target(9000));
   ExpectAt(8999);
   EXPECT_THAT(batches(), ElementsAre(3u));
-  // All are cached.
+  // All blocks are cached.
   merged_->Seek(Target(1000));
   ExpectAt(1000);
   EXPECT_THAT(batches(), IsEmpty());
@@ -386,7 +386,7 @@ TEST_F(SeekReadsTest, RetriesUnreadableBlocks) {
   EXPECT_THAT(merged_->status(), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_THAT(batches(), ElementsAre(3u));
   tables_[1].file->fault = absl::OkStatus();
-  merged_->SeekToFirst();  // no seek that tells what it will read
+  merged_->SeekToFirst();  // not a seek whose reads are known in advance
   for (int i = 0; i < 100; ++i, merged_->Next()) ExpectAt(i);
 }
 

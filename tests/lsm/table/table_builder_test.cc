@@ -75,7 +75,8 @@ TEST_F(TableBuilderTest, AcceptsTheLargestEntry) {
   const std::string user_key(kKeyBytesMax, 'k');
   Model model;
   model.emplace(InternalKey("a", 1), std::string(1000, 'v'));
-  // As compressible as can be, so that it also meets the limit on what a block expands to.
+  // As compressible as possible, so that the table also reaches the limit of a block's expanded
+  // size.
   model.emplace(InternalKey(user_key, 1), std::string(kValueBytesMax, 'v'));
   TableBuildOptions options;
   options.block_bytes = size_t{1} << 20;
@@ -111,12 +112,12 @@ TEST_F(TableBuilderTest, KeepsTheFirstError) {
     for (const auto& [key, value] : model) builder->Add(key, value);
     EXPECT_THAT(builder->Finish(), StatusIs(absl::StatusCode::kResourceExhausted, "ENOSPC")) << at;
     EXPECT_THAT(builder->status(), StatusIs(absl::StatusCode::kResourceExhausted, "ENOSPC")) << at;
-    // Nothing was done after it.
+    // No call followed.
     EXPECT_EQ(written_->calls, at + 1);
   }
 }
 
-// A filter that loses a key, as no builder does that probes what it built.
+// A filter that loses a key.  A builder that checks its filter never makes one.
 class BrokenPolicy : public bloom::FilterPolicy {
  public:
   std::string_view name() const override { return "broken"; }
@@ -141,7 +142,7 @@ TEST_F(TableBuilderTest, FailedFiltersFailTheTable) {
   EXPECT_EQ(written_->durable_bytes, 0u);
 }
 
-// Notes what a policy is told.
+// Records the context that a policy gets.
 class RecordingPolicy : public bloom::FilterPolicy {
  public:
   std::string_view name() const override { return "recording"; }

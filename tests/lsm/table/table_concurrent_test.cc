@@ -29,7 +29,7 @@ std::string TableBytes(uint64_t file_id, size_t partition_bytes = 0) {
   return BuildTable(options, model);
 }
 
-// A store's view in small: one table, replaced whole.
+// A small version of a store's view: one table, which is replaced.
 class OneTableView {
  public:
   OneTableView(std::string bytes, BlockCache* cache)
@@ -93,7 +93,7 @@ TEST_P(TableConcurrentTest, LookupsAreRightDuringEviction) {
           if (number < kKeys) {
             ASSERT_EQ(hit.value, ValueOf(number));
           }
-          // A pinned value stays, whatever becomes of its table.
+          // A pinned value stays valid, even if its table is destroyed.
           if (keep && number < kKeys) {
             if (kept) {
               ASSERT_EQ(kept_value, kept_expected);

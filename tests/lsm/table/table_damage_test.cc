@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing_support::StatusIs;
 
-// An error that may come of damage, and says where.
+// True for an error that damage may cause and that names the place.
 bool IsNamed(const absl::Status& status) {
   const std::string message(status.message().data(), status.message().size());
   return (absl::IsDataLoss(status) || absl::IsInvalidArgument(status) ||
@@ -57,7 +57,7 @@ class TableDamageTest : public ::testing::Test {
     ASSERT_GE(footer_.data_blocks, 3u);
   }
 
-  // Whether all that can be asked of these bytes is answered rightly or with a named error.
+  // Reads these bytes in every way.  Every answer must be right, or an error that names the file.
   Outcome Examine(std::string bytes, const std::string& what, bool partitions_on_demand = false) {
     Outcome outcome;
     auto opened = OpenTable(std::move(bytes), 1 << 20, partitions_on_demand);
@@ -131,7 +131,7 @@ TEST_P(TableFlipTest, FlippedBitsGiveNoWrongAnswer) {
     const Outcome outcome =
         Examine(bytes, "bit " + std::to_string(bit % 8) + " of byte " + std::to_string(offset));
     if (offset >= footer_.filter.offset && offset < filter_end) {
-      // Answers come more slowly, but they come; and the damage can be seen.
+      // Lookups are slower but succeed, and the damage is reported.
       EXPECT_TRUE(outcome.opened) << offset;
       EXPECT_EQ(outcome.errors, 0u) << offset;
       EXPECT_EQ(outcome.filter, FilterPresence::kDamaged) << offset;
@@ -163,9 +163,9 @@ TEST_F(TableDamageTest, FlippedBitsOfPartitionedTablesGiveNoWrongAnswer) {
     // As a store opens it.
     const Outcome outcome = Examine(bytes, what, /*partitions_on_demand=*/true);
     EXPECT_EQ(outcome.opened, is_data || is_filter || is_index) << what;
-    // A damaged partition of the index is an error for whoever needs it.
+    // A damaged index partition is an error for each read that needs it.
     EXPECT_EQ(outcome.errors > 0, is_data || is_index) << what;
-    // One of the filter is none for anybody, and can be seen.
+    // A damaged filter partition is no error, but is reported.
     EXPECT_EQ(outcome.damaged_filters > 0, is_filter) << what;
     // As tools open it.
     const Outcome whole = Examine(bytes, what);
@@ -255,7 +255,7 @@ TEST_F(TableDamageTest, DetectsBlocksOfOtherFiles) {
   std::string bytes = bytes_;
   bytes.replace(begin, footer_.filter.offset - begin, other, begin, footer_.filter.offset - begin);
   EXPECT_GT(Examine(bytes, "data blocks of another file").errors, 0u);
-  // A filter of another file would deny keys.
+  // The filter of another file would deny existing keys.
   bytes = bytes_;
   const size_t filter_bytes = footer_.filter.stored_bytes + kBlockTrailerBytes;
   bytes.replace(footer_.filter.offset, filter_bytes, other, footer_.filter.offset, filter_bytes);
@@ -270,7 +270,7 @@ TEST_F(TableDamageTest, DetectsHeadersOfOtherFiles) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("different tables")));
 }
 
-// Where the id is known the header answers nothing, and is read by whoever verifies.
+// If the id is known, no answer depends on the header, and only a verification reads it.
 TEST_F(TableDamageTest, DetectsDamagedHeadersWithoutAnId) {
   Build(Compression::kLz4, "blocked");
   TableContext context;

@@ -18,7 +18,7 @@
 namespace lsm {
 namespace {
 
-// Everything that is otherwise drawn or looked up is fixed.
+// All options that are otherwise random or read from the environment are fixed.
 TableBuildOptions GoldenOptions(Compression compression, const char* filter) {
   TableBuildOptions options;
   options.block_bytes = 64;
@@ -47,7 +47,7 @@ Model GoldenModel() {
   return model;
 }
 
-// Lines of offset, 16 bytes, and their letters; a headline for each part.
+// Lines with an offset, 16 bytes, and their letters; a heading for each part.
 class HexDump {
  public:
   explicit HexDump(std::string_view bytes) : bytes_(bytes) {}
@@ -126,7 +126,7 @@ void ExpectHoldsTheModel(const Table& table) {
 }
 
 TEST(TableGoldenTest, BytesMatchVersion1) {
-  // Without compression: LZ4 may come to compress in another way.
+  // Without compression, because LZ4's output may change.
   for (const char* filter : {"standard", "blocked"}) {
     const std::string bytes = BuildTable(GoldenOptions(Compression::kNone, filter), GoldenModel());
     testing_support::ExpectGolden(std::string("table/tiny_") + filter + ".golden", Dump(bytes));
@@ -146,7 +146,7 @@ TEST(TableGoldenTest, ReadsTablesOfVersion1) {
   const std::filesystem::path path =
       testing_support::SourceDirectory() / "tests/testdata/table/version1_lz4.table";
   if (std::getenv("TRELLIS_REWRITE") != nullptr && !std::filesystem::exists(path)) {
-    // Made once; what later releases would write does not matter.
+    // The file was made once.  Later releases need not write the same bytes.
     TableBuildOptions options = GoldenOptions(Compression::kLz4, "blocked");
     options.block_bytes = 200;
     std::filesystem::create_directories(path.parent_path());
@@ -156,7 +156,7 @@ TEST(TableGoldenTest, ReadsTablesOfVersion1) {
   ASSERT_FALSE(bytes.empty()) << path;
   ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes));
   ExpectHoldsTheModel(*opened.table);
-  // It does hold a compressed block.
+  // The table contains a compressed block.
   EXPECT_LT(opened.table->properties().data_bytes,
             opened.table->properties().uncompressed_data_bytes);
 }

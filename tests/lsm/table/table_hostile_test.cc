@@ -40,7 +40,7 @@ std::string FilterOf(const std::vector<std::string>& keys) {
   return builder->Finish().value();
 }
 
-// Every way to the data ends in DataLoss that names file and offset.
+// Every way to read the data ends with DataLoss that names the file and the offset.
 void ExpectDamagedBlock(const std::string& bytes, std::string_view what = "") {
   ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes));
   const auto damaged =
@@ -74,7 +74,7 @@ TEST(HostileTableTest, ImpossibleRestartArraysAreDamage) {
        {std::vector<uint32_t>{}, {1}, {size}, {0, 0}, {0, size}, {0, 1000}, {0, ~0u}, {0, 5, 3}}) {
     ExpectDamagedBlock(WithBlock(BlockOf(entry, restarts)));
   }
-  // Counts that are more than there is room for, also such as overflow when multiplied by four.
+  // Counts that exceed the block, including counts that overflow when multiplied by four.
   for (const uint32_t count : {5u, 100u, 0x40000000u, 0x40000001u, 0x80000000u, ~0u}) {
     std::string bytes = entry;
     AppendFixed32(&bytes, 0);
@@ -92,7 +92,7 @@ TEST(HostileTableTest, RestartsInsideAnEntryAreDamage) {
     if (restart == entries.size() / 2) continue;
     ExpectDamagedBlock(WithBlock(BlockOf(entries, {0, restart})));
   }
-  // One at an entry that shares.
+  // A restart at an entry that shares a prefix.
   const std::string first = Entry(0, Key("a"), "");
   ExpectDamagedBlock(
       WithBlock(BlockOf(first + Entry(1, Key("b"), ""), {0, static_cast<uint32_t>(first.size())})));
@@ -112,7 +112,7 @@ TEST(HostileTableTest, RestartsInsideAValueAreDamage) {
     EXPECT_THAT(iterator->status(), StatusIs(absl::StatusCode::kDataLoss));
     iterator->Seek(InternalKey("aa", 9));
     EXPECT_THAT(iterator->status(), StatusIs(absl::StatusCode::kDataLoss));
-    // A walk that began at the first entry has checked no more than that one.
+    // An iteration that began at the first entry has checked only that entry.
     iterator->SeekToFirst();
     iterator->Seek(InternalKey("aa", 9));
     EXPECT_THAT(iterator->status(), StatusIs(absl::StatusCode::kDataLoss));
@@ -132,7 +132,7 @@ TEST(HostileTableTest, LengthsBeyondTheBlockAreDamage) {
     AppendVarint32(&entry, length);
     ExpectDamagedBlock(WithBlock(BlockOf(entry + Key("a") + "value", {0})));
   }
-  // A varint that goes on for ever, and one that is cut off.
+  // An endless varint, and a truncated one.
   ExpectDamagedBlock(WithBlock(BlockOf(std::string(50, '\xff'), {0})));
   ExpectDamagedBlock(WithBlock(BlockOf("\x80", {0})));
 }
@@ -156,7 +156,7 @@ TEST(HostileTableTest, MalformedKeysAreDamage) {
   }
 }
 
-// However much of the key before is shared, within the user key or also of what is behind it.
+// However many bytes are shared with the key before, within the user key or beyond it.
 TEST(HostileTableTest, OrderIgnoresSharing) {
   const uint64_t seed = 7;
   SCOPED_TRACE(seed);
@@ -171,7 +171,7 @@ TEST(HostileTableTest, OrderIgnoresSharing) {
   int in_order = 0;
   for (int round = 0; round < 20000; ++round) {
     const std::string first = any_key("");
-    // Often one that shares more than the user key with it.
+    // Often the key shares more than the user key with it.
     const size_t kept = random() % (first.size() + 1);
     std::string second =
         random() % 2 == 0 ? first : any_key(std::string_view(first).substr(0, kept));
@@ -237,8 +237,8 @@ TEST(HostileTableTest, KeysOutsideTheirIndexEntryAreDamage) {
 }
 
 TEST(HostileTableTest, RepeatedVersionsAcrossBlocksAreDamage) {
-  // Both blocks hold the same version of "b", which is the first one's index key: only walking over
-  // both tells.
+  // Both blocks hold the same version of "b", which is the index key of the first block.  Only an
+  // iteration over both detects it.
   Forgery forgery;
   forgery.data_blocks = {{SoundBlock("b")}, {SoundBlock("b")}};
   ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(forgery.Make()));
@@ -268,7 +268,7 @@ TEST(HostileTableTest, ForgedLz4BlocksTakeNoMemory) {
   for (const uint64_t claimed : {uint64_t{0}, size - 1, size + 1, 255 * payload.size()}) {
     ExpectDamagedBlock(WithBlock(stored(claimed, payload), 1), "does not expand");
   }
-  // These are refused before memory is asked for.
+  // These are refused before memory is allocated.
   for (const uint64_t claimed : {255 * payload.size() + 1, kBlockBytesMax, kBlockBytesMax + 1,
                                  uint64_t{0xffffffff}, uint64_t{1} << 32, kMax}) {
     ExpectDamagedBlock(WithBlock(stored(claimed, payload), 1), "impossible expanded size");
@@ -340,7 +340,7 @@ TEST(HostileTableTest, ImpossibleIndexHandlesAreDamage) {
   for (const std::vector<BlockHandle>& handles :
        {std::vector<BlockHandle>{first, first},  // overlapping
         {first, {second - 1, size}},
-        {first, {second, size - 1}},  // a gap behind it
+        {first, {second, size - 1}},  // a gap after it
         {first, {second, size + 1}},  // into the index
         {first, {second, kMax}},
         {first, {second, kMax - second - 5}},  // overflows when added up
@@ -408,7 +408,7 @@ TEST(HostileTableTest, ImpossibleFootersAreDamage) {
     Forgery forgery;
     forgery.data_blocks = {{SoundBlock()}};
     forgery.change_footer = change;
-    // The checksum is taken over what is written, at the place that the footer believes to be at.
+    // The checksum covers the written bytes, at the offset that the footer claims.
     forgery.change_footer_bytes = [](std::string*) {};
     EXPECT_THAT(OpenTable(forgery.Make()),
                 StatusIs(absl::StatusCode::kDataLoss, HasSubstr(kTablePath)));
@@ -481,7 +481,7 @@ TEST(HostileTableTest, ImpossiblePropertiesAreDamage) {
             (std::map<std::string, std::string>{{"aaa", "x\\x0a"}, {"zzz", "5"}}));
 }
 
-// A file of which all but some pieces is a hole; notes how much was read at once.
+// A file that is a hole, except for some pieces.  Records the largest read.
 class SparseFile final : public ReadFile {
  public:
   explicit SparseFile(uint64_t* most) : most_(*most) {}
@@ -511,7 +511,7 @@ class SparseFile final : public ReadFile {
   std::vector<std::pair<uint64_t, std::string>> pieces_;
 };
 
-// Files may be mostly holes, so that it costs nothing to ask for memory.
+// Files may be mostly holes, so a forger can claim large parts at no cost.
 TEST(HostileTableTest, RefusesOversizedParts) {
   struct Part {
     BlockHandle Footer::*handle;
@@ -611,7 +611,7 @@ TEST(HostileTableTest, FiltersOfOtherSeedsPassAndAreReported) {
   EXPECT_FALSE(opened.table->MayContain(bloom::DigestOf("b", kTestSeed)));
 }
 
-// --- anything ---
+// --- random changes ---
 
 TEST(HostileTableTest, ForgedContentsNeverYieldKeysOutOfOrder) {
   const uint64_t seed = 20240501;

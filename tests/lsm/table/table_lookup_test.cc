@@ -134,12 +134,12 @@ TEST_F(TableLookupTest, PinsHoldTheBlockOfTheValue) {
   };
   EXPECT_EQ(get(NumberKey(100), /*fill_cache=*/false), TableAnswer::kFound);
   EXPECT_TRUE(hit.pin);
-  // Read, and not found in it.
+  // The block is read, but the key is not found in it.
   EXPECT_EQ(get(NumberKey(101), /*fill_cache=*/false), TableAnswer::kAbsent);
   EXPECT_FALSE(hit.pin);
   EXPECT_EQ(get(NumberKey(100), /*fill_cache=*/true), TableAnswer::kFound);
   EXPECT_TRUE(hit.pin);
-  // In the cache now; what the pin held before is let go.
+  // The block is in the cache now.  The pin releases what it held before.
   EXPECT_EQ(get(NumberKey(100), /*fill_cache=*/true), TableAnswer::kFound);
   EXPECT_FALSE(hit.pin);
 }

@@ -62,7 +62,7 @@ std::string RandomKey(KeyShape shape, Rng* rng) {
     }
     case KeyShape::kBinary:
       return RandomBytes(rng, Below(rng, 24));
-    // Bytes at the ends of their range, and those that suffixes are made of.
+    // The smallest and the largest bytes, and the bytes of suffixes.
     case KeyShape::kExtremes:
       return RandomWord(rng, "\x00\x01\xff\xfe"sv, Below(rng, 12));
     // Each is the beginning of others: "", "a", "aa", "ab", …
@@ -111,8 +111,8 @@ std::string RandomProbe(KeyShape shape, const Model& model, Rng* rng) {
     case 1:
       if (!key.empty()) key.pop_back();
       break;
-    // Another byte: mostly one of the last, which differ among keys, sometimes one of those that
-    // they share.
+    // Changes a byte: mostly one of the last, which differ among keys, sometimes one that they
+    // share.
     case 2:
     case 3:
       if (!key.empty()) {

@@ -57,7 +57,7 @@ constexpr Options kOptions[] = {
     {500, 8, Compression::kNone, "blocked", size_t{1} << 20, 0, 100, false},
 };
 
-// A table and what it must say.
+// A table and its expected contents.
 struct Subject {
   Shape shape;
   Options options;
@@ -68,13 +68,13 @@ struct Subject {
   OpenedTable opened;
 };
 
-// One for each shape; each goes through all the options.
+// One test for each shape.  Each tries all options.
 class TableModelTest : public ::testing::TestWithParam<size_t> {
  protected:
   // Calls `body` with each, until one fails.
   static void ForEachSubject(const std::function<void(Subject&)>& body) {
     for (size_t i = 0; i < std::size(kOptions) && !HasFatalFailure(); ++i) {
-      // Half of the pairs, with each shape and each option, make the same accesses.
+      // Under a sanitizer tries half of the pairs, which include each shape and each option.
       if (testing_support::kIsSanitized && (GetParam() + i) % 2 == 1) continue;
       Subject subject;
       subject.shape = kShapes[GetParam()];
@@ -103,7 +103,7 @@ class TableModelTest : public ::testing::TestWithParam<size_t> {
     }
   }
 
-  // Both at the same place, or both at none.
+  // Both must be at the same entry, or both at none.
   static void ExpectSame(const Iterator& iterator, const Model& model, Model::const_iterator at) {
     const std::string place = at == model.end() ? "no entry" : "at " + Escape(at->first, 60);
     ASSERT_OK(iterator.status());
@@ -299,7 +299,7 @@ TEST_P(TableModelTest, DoesNotRepeatTheCallersRead) {
     for (const uint64_t end_bytes :
          {least, (least + needed) / 2, needed, (needed + bytes.size()) / 2, bytes.size()}) {
       const std::shared_ptr<FileState> file = FileOf(bytes);
-      // Not beyond the opening.
+      // Opening must not read beyond the bytes that it needs.
       std::string end = bytes.substr(bytes.size() - end_bytes);
       ASSERT_OK_AND_ASSIGN(const auto table,
                            Table::Open(std::make_unique<CountingReadFile>(file), context, end));

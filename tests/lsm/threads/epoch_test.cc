@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint64_t kNone = std::numeric_limits<uint64_t>::max();
 
-// Says so when it is freed.
+// Counts its destruction.
 struct Object {
   explicit Object(std::atomic<int>* freed_count) : freed(freed_count) {}
   ~Object() { freed->fetch_add(1); }
@@ -95,7 +95,7 @@ TEST(EpochTest, OverlappingReadersDoNotBlockFreeing) {
         const EpochGuard guard;
         inside.fetch_add(1);
         const int begin = turns.fetch_add(1);
-        // Until the other one has come in after us.
+        // Waits until the other thread has entered after this one.
         while (turns.load() == begin + 1 && !stop.load()) std::this_thread::yield();
         inside.fetch_sub(1);
       }
