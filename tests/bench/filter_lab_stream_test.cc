@@ -96,7 +96,7 @@ TEST(LabStreamTest, TellsNegativeAndLargeValuesApart) {
   EXPECT_EQ(seen.distinct(), 11u);
 }
 
-// A filter that answers by a rule, for which everything can be counted by hand.
+// A filter that answers by a simple rule, so that all figures can be computed by hand.
 StreamFilter Answering(std::function<bool(const StreamChunk&, size_t)> answer) {
   StreamFilter filter{"rule", false, 1, 1, 8, {}, {}, {}};
   filter.run = [answer](const StreamChunk& chunk, std::span<bool> passes) {
@@ -135,10 +135,10 @@ TEST(LabStreamTest, CountsWrongAnswersByKind) {
   }
 }
 
-// Filters as full as the source's, with the errors of both kinds.
+// Filters as full as the source's, with both kinds of errors.
 TEST(LabStreamTest, SoundFiltersMatchTheirTheory) {
   constexpr uint64_t kRows = 1'000'000;
-  // Few values come twice in the first, most do in the second.
+  // Few values repeat in the first stream, most do in the second.
   const std::map<Distribution, uint64_t> cells = {{Distribution::kUniform, 3'000'000},
                                                   {Distribution::kExponential, 500'000}};
   for (const auto& [distribution, count] : cells) {
@@ -153,7 +153,7 @@ TEST(LabStreamTest, SoundFiltersMatchTheirTheory) {
   }
 }
 
-// As `filter_lab --only streaming --full` measured it.
+// The figures that `filter_lab --only streaming --full` measured.
 TEST(LabStreamTest, FullStreamsMatchTheTheory) {
   const std::map<std::string, double> measured = {{"standard", 0.34945},
                                                   {"shifting", 0.34954},
@@ -216,7 +216,7 @@ double SourceFpp(uint64_t cells, uint32_t probes, double key_count) {
     for (size_t other = 0; other + 1 < ends.size(); ++other) {
       const auto length = static_cast<double>(ends[other + 1] - ends[other]);
       const auto wraps = static_cast<double>(other < own ? own - other : other - own);
-      // Within its own stretch there is it itself besides.
+      // The key's own stretch also contains the key itself.
       const double count = length / m + (other == own ? 1 - 1 / (length / m + 1) : 0);
       log_none -= key_count / modulus * count * std::pow(fill, wraps);
     }
@@ -230,7 +230,7 @@ TEST(LabSourceHashTest, HashIsAPolynomialModuloAPrime) {
   EXPECT_EQ(SourceHash("a"), 97u);
   EXPECT_EQ(SourceHash("ab"), 97u * 131 + 98);
   EXPECT_LT(SourceHash("99999999999"), kSourceModulus);
-  // All probes are that plus a constant: they keep their distances, but for the wrap.
+  // Each probe is the hash plus a constant, so probes keep their distances, except when they wrap.
   const uint64_t one = SourceHash("12345678"), other = SourceHash("87654321");
   for (uint32_t i = 1; i < 10; ++i) {
     EXPECT_EQ((SourceProbe(one, i) + kSourceModulus - SourceProbe(one, 0)) % kSourceModulus,
@@ -240,10 +240,10 @@ TEST(LabSourceHashTest, HashIsAPolynomialModuloAPrime) {
 
 TEST(LabSourceHashTest, BaselineMatchesItsTheory) {
   constexpr uint64_t kCells = 2'000'000, kQueries = 20'000;
-  // With half the keys that such a filter should have, and with all.
+  // With half of the planned keys, and with all.
   for (const uint64_t keys : {100'000, 200'000}) {
-    // Asking adds too, so there are few questions, of several
-    // filters: some thousand that pass.
+    // A query also adds its key, so this makes few queries to several filters.  A few thousand
+    // pass.
     constexpr uint64_t kFilters = 10;
     uint64_t passing = 0;
     for (uint64_t salt = 1; salt <= kFilters; ++salt) {

@@ -53,7 +53,7 @@ std::string LabFile(const std::string& path) {
   return testing_support::ReadFile(testing_support::SourceDirectory() / path);
 }
 
-// (Without printing the whole file where it is not.)
+// Expects the text in the file.  Does not print the whole file on failure.
 void ExpectIn(const std::string& path, const std::string& text) {
   EXPECT_NE(LabFile(path).find(text), std::string::npos) << "not in " << path << ": " << text;
 }
@@ -68,7 +68,7 @@ TEST(LabRateTest, ErrorFollowsFromTheNumberOfQueries) {
   rate.predicted.reset();
   EXPECT_NEAR(rate.standard_error(), std::sqrt(0.012 * 0.988 / 1000), 1e-12);
   EXPECT_FALSE(rate.deviation_percent().has_value());
-  rate.predicted = 0.0001;  // a tenth of a hit was to be expected
+  rate.predicted = 0.0001;  // only a tenth of a hit is expected
   EXPECT_FALSE(rate.deviation_percent().has_value());
   nlohmann::ordered_json row;
   AddRate(Rate{5, 50, 0.2}, &row);
@@ -105,10 +105,10 @@ TEST(LabPublishedTest, ClickHouseChoicesMatch) {
   EXPECT_THAT(choice(0.001), ElementsAre(15, 7));
   EXPECT_THAT(choice(0.0005), ElementsAre(16, 10));
   EXPECT_THAT(choice(0.0002), ElementsAre(18, 10));
-  // Its last row is never reached, and nothing is said of it.
+  // The choice never reaches its last row and does not report that.
   EXPECT_THAT(choice(0.0001), ElementsAre(19, 13));
   EXPECT_THAT(choice(1e-9), ElementsAre(19, 13));
-  // Nor is a row found with which a single probe is enough.
+  // It does not find a row for which a single probe suffices, either.
   EXPECT_THAT(choice(0.25), ElementsAre(3, 2));
   for (const double fpp : {0.221, 0.23, 0.2369}) EXPECT_THAT(choice(fpp), ElementsAre(19, 13));
   EXPECT_THAT(choice(0.22), ElementsAre(4, 2));
@@ -138,7 +138,7 @@ TEST(LabVectorTest, QueriesAreNewAndDistinct) {
   EXPECT_GT(set.left_out, 10u);  // one in a hundred was made to be a stored one
 }
 
-// The three files of siftsmall, of a few vectors.
+// The three files of siftsmall, with a few vectors.
 class LabSiftTest : public testing::Test {
  protected:
   void Write(const std::string& name, const std::vector<std::vector<float>>& vectors) {
@@ -205,7 +205,7 @@ class LabRunTest : public testing::Test {
     if (!json.is_structured()) return;
     for (const Json& item : json) ForEachRate(item, visit);
   }
-  // Without those of known-bad baselines.
+  // The same without the rates of known-bad baselines.
   static void ForEachSoundRate(const Json& json, const std::function<void(const Json&)>& visit) {
     if (!json.is_structured()) return;
     if (json.is_object() && json.value("hash", "sound") == "source") return;
@@ -337,7 +337,7 @@ TEST_F(LabRunTest, CountsTenthsAndPredictsRows) {
   EXPECT_EQ(checked, 3);
 }
 
-// 1 - e^(-n/m), whatever k is, where one hash is taken k times.
+// A filter that uses one hash k times has the rate 1 - e^(-n/m), whatever k is.
 TEST_F(LabRunTest, FiltersOfTheStudyHaveTheRateOfOneProbe) {
   int studied = 0;
   for (const Json& row : json_["experiments"]["vectors"]["rows"]) {
@@ -355,7 +355,7 @@ TEST_F(LabRunTest, FiltersOfTheStudyHaveTheRateOfOneProbe) {
   EXPECT_EQ(studied, 4);  // two filters at two dimensions
 }
 
-// Over the keys and over the target alike; and HDBF is the faster one, by what its hash saves.
+// This holds for every number of keys and every target.  HDBF is faster, because its hash is.
 TEST_F(LabRunTest, BfAndHdbfDifferOnlyInSpeed) {
   const Json& hdbf = json_["experiments"]["hdbf"];
   for (const char* part : {"over_keys", "over_targets"}) {
@@ -467,7 +467,7 @@ TEST_F(LabRunTest, PageHoldsSectionsTablesAndPlots) {
 
 TEST_F(LabRunTest, ReadmeDescribesTheJson) {
   Json json = json_;
-  json.erase("conditions");  // their names are for people to read
+  json.erase("conditions");  // their names are free text
   std::set<std::string> members;
   const std::function<void(const Json&)> collect = [&](const Json& value) {
     for (const auto& item : value.items()) {

@@ -44,7 +44,7 @@ TEST(SaxHashTest, BadFormDropsLastElementAndHighestBit) {
       EXPECT_LT(SaxHashWithoutLast(IntSpan(vector)), uint32_t{1} << 31);
     }
   }
-  // So all vectors of one element are one.
+  // So all vectors of one element have the same hash.
   const int32_t one[] = {1}, two[] = {2};
   EXPECT_EQ(SaxHashWithoutLast(IntSpan(one)), 0u);
   EXPECT_EQ(SaxHashWithoutLast(IntSpan(two)), 0u);
@@ -92,7 +92,7 @@ Rates MeasureRates(double target_fpp, uint64_t collections, uint64_t queries) {
   return {share(seeded), share(same_again), share(digest)};
 }
 
-// 1 - e^(-n/m), whatever the number of probes.
+// The rate is 1 - e^(-n/m), whatever the number of probes.
 TEST(SaxHashTest, RepeatedHashPassesTenTimesAsMany) {
   const Rates rates = MeasureRates(0.01, 5, 120'000);
   EXPECT_NEAR(rates.same_again / 0.0991, 1, 0.04);

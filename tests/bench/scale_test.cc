@@ -52,7 +52,7 @@ TEST(ScaleLawTest, LevelsFillFromAbove) {
   EXPECT_THAT(LevelBytes(design, 2000), ElementsAre(1500, 10000, 100000, 90000));
   EXPECT_DOUBLE_EQ(Runs(design, 20), 2);
   EXPECT_DOUBLE_EQ(Runs(design, 90), 2.5);
-  // Level 1 has given 1/6 of its range, and level 2 is filled beyond its first turn.
+  // Level 1 has moved down 1/6 of its range, and level 2 is past its first turn.
   EXPECT_DOUBLE_EQ(Runs(design, 1000), 1.5 + 5.0 / 6 + 1);
   EXPECT_DOUBLE_EQ(Runs(design, 2000), 1.5 + 5.0 / 6 + 1 + 0.45);
 }
@@ -100,7 +100,7 @@ TEST(ScaleLawTest, FitsLines) {
   EXPECT_THAT(exact.a, DoubleNear(3, 1e-9));
   EXPECT_THAT(exact.b, DoubleNear(2, 1e-9));
   EXPECT_THAT(FitLine({{1, 2}, {10, 20}}, true).b, DoubleNear(2, 1e-9));
-  // Neither below 0.
+  // Neither coefficient is below 0.
   const Line falling = FitLine({{1, 10}, {2, 5}}, false);
   EXPECT_EQ(falling.b, 0);
   EXPECT_GT(falling.a, 5);
@@ -140,8 +140,8 @@ TEST_F(ScaleBenchTest, OneStoreGrows) {
     EXPECT_GE(point.stored_bytes, point.shape.total.table_bytes);
     EXPECT_GT(point.warm_opening.millis.min, 0);
     EXPECT_GE(point.warm_opening.read_bytes, static_cast<double>(point.shape.total.filter_bytes));
-    // An opening loads only filters and indexes, and the beginning and the end of each table, which
-    // are read before their places are known.
+    // Opening a table reads only its filter and its index, plus its beginning and its end, which
+    // are read before the positions are known.
     EXPECT_LT(
         point.warm_opening.read_bytes,
         2 * static_cast<double>(point.shape.total.filter_bytes + point.shape.total.index_bytes) +
@@ -181,7 +181,7 @@ TEST_F(ScaleBenchTest, LawMatchesTheStore) {
 
 TEST_F(ScaleBenchTest, TextJsonAndPageAgree) {
   ASSERT_OK_AND_ASSIGN(Results results, Grow(config_));
-  results.points[2].all.reset();  // as where there is no room for it
+  results.points[2].all.reset();  // as if there was not enough memory
   const std::string text = ToText(results);
   const nlohmann::ordered_json json = ToJson(results);
   const std::vector<Curve> curves = CurvesOf(results);
@@ -220,7 +220,7 @@ TEST_F(ScaleBenchTest, InterruptKeepsMeasurements) {
   config_.sizes = {1000, 20000000};
   std::atomic<bool> stop = false;
   config_.stop = &stop;
-  // Once the second size is being filled.
+  // Interrupts while the second size is being filled.
   std::thread interrupter([&] {
     for (bool is_large = false; !is_large && !stop; std::this_thread::yield()) {
       std::error_code error;

@@ -139,7 +139,7 @@ TEST(SiftLikeTest, PlantsDuplicatesAndNearDuplicates) {
   EXPECT_NEAR(static_cast<double>(counts[SiftLike::Origin::kNearDuplicate]), 10'000, 400);
 }
 
-// As the lab measures: a million absent vectors, the present ones left out by an exact set.
+// Measures like filter_lab: a million absent vectors; an exact set excludes present ones.
 TEST(SiftLikeTest, VectorFiltersKeepTheirPrediction) {
   using Filter = bloom::VectorFilter<float, bloom::Filter<bloom::Standard>>;
   constexpr uint64_t kVectors = 100'000, kQueries = 1'020'000, kSeeds = 5;
@@ -179,7 +179,7 @@ TEST(SiftLikeTest, VectorFiltersKeepTheirPrediction) {
     sum += static_cast<double>(count) / static_cast<double>(absent);
   }
   EXPECT_NEAR(sum / kSeeds / predicted, 1, 0.03);
-  // Those that are all but present pass no more often.
+  // Vectors that are nearly equal to stored ones do not pass more often.
   EXPECT_NEAR(
       static_cast<double>(near_passing) / (kSeeds * static_cast<double>(near_absent)) / predicted,
       1, 0.06);

@@ -7,7 +7,7 @@ int main(int argc, char** argv) {
   std::vector<const Plugin*> plugins;
   for (int i = 1; i < argc; ++i) {
     void* const library =
-        dlopen(argv[i], RTLD_NOW | RTLD_GLOBAL);  // so that equal names would meet
+        dlopen(argv[i], RTLD_NOW | RTLD_GLOBAL);  // so that symbols with equal names would collide
     if (library == nullptr) Fail(dlerror());
     void* const function = dlsym(library, "ThePlugin");
     if (function == nullptr) Fail(dlerror());

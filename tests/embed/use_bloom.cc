@@ -40,7 +40,7 @@ void Expect(bool holds, const std::string& what) {
   ++wrong;
 }
 
-// Built from all keys, read from the bytes.
+// A filter that is built from all keys and read from its bytes.
 std::string UsePolicy() {
   auto policy = bloom::PolicyFromName("standard");
   if (!policy.ok()) return Expect(false, policy.status().ToString()), "";
@@ -73,7 +73,7 @@ void UseAll(bloom::FilterList<Filters...>) {
   (UseFilter<Filters>(), ...);
 }
 
-// For all keys together, without a policy.
+// Builds a filter for all keys at once, without a policy.
 template <bloom::SolvedKind Kind>
 void UseSolved(const std::vector<bloom::Digest>& digests) {
   auto shape = Kind::ShapeFor(digests.size(), 0.001);
@@ -151,7 +151,7 @@ void UseFiltersOfFilters() {
          "retouched");
 }
 
-// Filters whose keys are something else, or whose questions are.
+// Filters with other kinds of keys or other kinds of queries.
 void UsePrefixesAndVectors() {
   auto prefixes = bloom::PrefixFilter::Make(100, 0.001, {.extractor = "delimiter:/"});
   if (!prefixes.ok()) return Expect(false, prefixes.status().ToString());

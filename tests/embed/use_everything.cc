@@ -91,7 +91,7 @@ class FlushCounter final : public lsm::EventListener {
   int flushes = 0;
 };
 
-// Threads of the program's own for the work of several stores.
+// The program's own threads, which do the work of several stores.
 class Pool final : public lsm::Scheduler {
  public:
   ~Pool() override {
@@ -121,7 +121,7 @@ void UseScheduler() {
   Expect(pool.flushes >= 2, "the scheduler runs flushes");
 }
 
-// EXPECTED_VERSION is what the package says.
+// EXPECTED_VERSION is the version of the package.
 void UseRelease() {
   const std::string version = TRELLIS_VERSION_STRING;
   Expect(version == EXPECTED_VERSION, "the header is of version " + version);

@@ -22,7 +22,7 @@ using Records = std::vector<std::vector<std::string>>;
 
 // --- the reader ---
 
-// Nothing where the text is wrong.
+// nullopt if the text is invalid.
 std::optional<Records> Read(std::string_view text) {
   examples::CsvReader reader(text);
   examples::CsvRecord record;
@@ -35,7 +35,7 @@ std::optional<Records> Read(std::string_view text) {
   }
 }
 
-// The grammar of RFC 4180 (with LF too), a character at a time.
+// The grammar of RFC 4180 (also with LF), one character at a time.
 std::optional<Records> ReadByState(std::string_view text) {
   enum { kBegin, kPlain, kQuoted, kQuote, kReturn } state = kBegin;
   Records records;
@@ -122,7 +122,7 @@ TEST_F(BloomJoinTest, JoinsOnlyEqualKeys) {
   EXPECT_EQ(OutputOf("bloom_join none id none id"), "id,id\n");
 }
 
-// Keys of any bytes that a field may have, several to a value, on both sides.
+// Keys with all bytes that a field may have, and with several rows per key on both sides.
 TEST_F(BloomJoinTest, MatchesNestedLoops) {
   std::mt19937_64 random(3);
   const std::vector<std::string> keys = {
@@ -157,7 +157,8 @@ TEST_F(BloomJoinTest, MatchesNestedLoops) {
   }
 }
 
-// 2000 keys, of which 1000 are in the other file, once each.  100,000 rows there match no key.
+// 2000 keys.  1000 of them are in the other file, once each.  100,000 rows of that file match no
+// key.
 TEST_F(BloomJoinTest, ReportsRowsThatStay) {
   std::string left = "id\n", right = "id,text\n";
   for (int i = 0; i < 2000; ++i) left += std::to_string(10'000'000 + i) + "\n";
@@ -180,7 +181,8 @@ TEST_F(BloomJoinTest, ReportsRowsThatStay) {
   EXPECT_EQ(stayed, 101'000 - sent);
   EXPECT_EQ(moved, size + 13 * sent);
 
-  // The union of filters of the parts is the filter of the whole, bit for bit; all of them move.
+  // The union of the filters of the parts equals the filter of the whole, bit for bit.  All these
+  // filters are sent.
   for (const unsigned parts : {2u, 7u, 64u}) {
     const std::string number = std::to_string(parts);
     const Outcome in_parts = Shell("bloom_join left id right id --parts " + number);

@@ -41,7 +41,7 @@ TEST_F(DedupUrlsTest, PrintsALineOnce) {
               HasSubstr("dedup_urls: 2 of 3 lines printed; 2 remembered in "));
 }
 
-// Lines of which some come again at once, some later and some after they were forgotten.
+// Some lines repeat at once, some later, and some after they were forgotten.
 TEST_F(DedupUrlsTest, RemembersOnlyTheWindow) {
   constexpr size_t kWindow = 300;
   std::mt19937_64 random(9);
@@ -69,7 +69,8 @@ TEST_F(DedupUrlsTest, RemembersOnlyTheWindow) {
     } else if (i - before.back() <= kWindow) {
       ASSERT_FALSE(is_printed) << "line " << i << " came at " << before.back();
     } else {
-      // All but those that the newest generation had: as many additions as all generations hold.
+      // All lines except those that the newest generation had.  They add as many keys as all
+      // generations hold.
       const std::set<std::string_view> between(
           lines.begin() + static_cast<ptrdiff_t>(before.back()) + 1,
           lines.begin() + static_cast<ptrdiff_t>(std::min(i, before.back() + 3000)));
@@ -84,7 +85,7 @@ TEST_F(DedupUrlsTest, RemembersOnlyTheWindow) {
   EXPECT_GT(forgotten, 30u);
   EXPECT_GT(printed.size(), 3'300u);
 
-  // In pieces, by one process after the other, the lines that are printed are the same.
+  // Several processes, one after the other, each with a part of the input, print the same lines.
   Save("output", "");
   std::string pieces;
   for (size_t from = 1; from <= lines.size(); from += 1771) {
@@ -141,8 +142,8 @@ TEST_F(DedupUrlsTest, SavedStateNeverRunsAheadOfTheOutput) {
     EXPECT_EQ(program.ReadLine(), "a");
     EXPECT_EQ(program.ReadLine(), "b");
     program.Write("c\n");
-    EXPECT_EQ(program.ReadLine(), "c");  // so it is done with the first two
-    // More than the pipe holds: it cannot have printed all when it is killed.
+    EXPECT_EQ(program.ReadLine(), "c");  // so it has handled the first two
+    // More than the pipe holds, so the program cannot have printed everything when it is killed.
     program.Write(many);
     program.AwaitOutput();
     program.Signal(SIGKILL);

@@ -42,7 +42,7 @@ class ExactlyOnceTest : public testing_support::ProgramsTest {
       if (key.starts_with("id/")) contents.ids[key.substr(3)] = std::stoll(value);
     }
     EXPECT_OK(entry->status());
-    // A filter that is there is that of the ids that are there.
+    // If the store has a filter, it must contain exactly the stored ids.
     if (contents.filter.has_value()) {
       const size_t space = contents.filter->find(' ');
       const auto filter = examples::IdsFilter::Load(contents.filter->substr(space + 1));
@@ -106,7 +106,7 @@ TEST_F(ExactlyOnceTest, ReadsRecordsOfOtherSystems) {
   EXPECT_EQ(OutputOf("exactly_once store < records"), "a applied\nb applied\na again\n");
 }
 
-// The point of the filter: of new ids, one in a hundred asks the store.
+// The purpose of the filter: only one new id in a hundred causes a lookup in the store.
 TEST_F(ExactlyOnceTest, NewIdsRarelyReadTheStore) {
   std::string records;
   for (int i = 0; i < 20'000; ++i) records += std::to_string(i) + ",1\n";
@@ -114,18 +114,19 @@ TEST_F(ExactlyOnceTest, NewIdsRarelyReadTheStore) {
   const Outcome outcome = Shell("exactly_once store --ids 20000 --fpp 0.05 --seed 4 < records");
   const size_t at = outcome.err.find("asked ");
   ASSERT_NE(at, std::string::npos);
-  // From none at the first to one in twenty at the last; the sum of the predictions in between.
+  // The rate grows from 0 at the first id to one in twenty at the last.  The expected number is the
+  // sum of the predictions.
   const int asked = std::stoi(outcome.err.substr(at + 6));
   EXPECT_GT(asked, 100);
   EXPECT_LT(asked, 350);
-  // After too many ids, the next start makes a larger filter, which again asks as rarely.
+  // After too many ids, the next start makes a larger filter, with the low rate again.
   Save("more", "20000,1\n20001,1\n");
   const Outcome next = Shell("exactly_once store --ids 10000 --fpp 0.01 < more");
   EXPECT_THAT(next.err, HasSubstr("filter made from the store: 20000 ids"));
 }
 
-// A source that repeats everything that was not acknowledged, and more; a program that is killed
-// again and again at random moments.
+// The source repeats everything that was not acknowledged, and more.  The program is killed several
+// times at random moments.
 TEST_F(ExactlyOnceTest, KillingItLosesAndRepeatsNothing) {
   std::mt19937_64 random(20'261);
   std::vector<std::pair<std::string, int64_t>> all;
@@ -140,7 +141,8 @@ TEST_F(ExactlyOnceTest, KillingItLosesAndRepeatsNothing) {
   std::set<std::string> acknowledged;
   size_t killed_halfway = 0, ended = 0, known_before = 0;
   for (size_t run = 0; run < runs; ++run) {
-    // All up to some place, in any order and some of them twice; every third run may end by itself.
+    // The input is everything up to some place, in any order and partly repeated.  Every third run
+    // may end by itself.
     const size_t known = all.size() * (run + 1) / runs;
     const bool may_end = run % 3 == 0;
     std::vector<size_t> order;
@@ -197,7 +199,7 @@ TEST_F(ExactlyOnceTest, KillingItLosesAndRepeatsNothing) {
   EXPECT_EQ(contents.total, SumOf(oracle));
 }
 
-// A write that fails may be on the disk all the same, so the filter that lacks it must not be kept.
+// A failed write may still be on the disk, so a filter without it must not be kept.
 TEST_F(ExactlyOnceTest, FailedWritesLeaveNoFilter) {
   std::string records;
   std::map<std::string, int64_t> oracle;
@@ -222,7 +224,7 @@ TEST_F(ExactlyOnceTest, FailedWritesLeaveNoFilter) {
   EXPECT_EQ(Look("store").total, SumOf(oracle));
 }
 
-// As DB::Repair may bring it back.
+// DB::Repair may bring such a filter back.
 TEST_F(ExactlyOnceTest, IgnoresOldFilters) {
   OutputOf("echo a,1 | exactly_once store");
   const Contents before = Look("store");
@@ -235,7 +237,7 @@ TEST_F(ExactlyOnceTest, IgnoresOldFilters) {
   const Outcome outcome = Shell("echo b,2 | exactly_once store");
   EXPECT_EQ(outcome.out, "b again\n");
   EXPECT_THAT(outcome.err, HasSubstr("filter made from the store: 2 ids"));
-  // Nor one that is damaged, though the store has no way to damage a value alone.
+  // It ignores a damaged filter, too, although a store cannot damage a single value.
   {
     auto db = lsm::DB::Open(PathOf("store")).value();
     std::string filter = db->Get("filter").value().value();
@@ -257,21 +259,21 @@ TEST_F(ExactlyOnceTest, ReportsImpossibleRequests) {
   for (const char* files : {"< list >&-", "<&- 2>&-", "<&- >&- 2>&-"})
     EXPECT_EQ(Shell(std::string("exactly_once closed ") + files).code, 3) << files;
   EXPECT_EQ(OutputOf("exactly_once closed < list"), "a again\n");
-  // The store of another program, whose total is text.
+  // The store of another program, in which the total is text.
   {
     auto db = lsm::DB::Open(PathOf("other")).value();
     ASSERT_OK(db->Put("total", "three"));
   }
   EXPECT_THAT(Shell("exactly_once other < list").err, HasSubstr("its total is no number"));
   EXPECT_EQ(Shell("exactly_once other < list").code, 1);
-  // One that has ids and no total, which is left with the filter that it had.
+  // A store with ids but without a total.  It keeps its filter.
   {
     auto db = lsm::DB::Open(PathOf("ids")).value();
     ASSERT_OK(db->Put("id/user7", "profile"));
   }
   for (int i = 0; i < 2; ++i) EXPECT_EQ(Shell("exactly_once ids < list").code, 1);
   EXPECT_FALSE(lsm::DB::Open(PathOf("ids")).value()->Get("id/a").value().has_value());
-  // One that is open elsewhere.
+  // A store that is open in another process.
   auto db = lsm::DB::Open(PathOf("store")).value();
   EXPECT_EQ(Shell("exactly_once store < list").code, 3);
 }

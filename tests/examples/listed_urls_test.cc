@@ -13,7 +13,7 @@ using testing::HasSubstr;
 
 class ListedUrlsTest : public testing_support::ProgramsTest {
  protected:
-  // Those of `urls`, one a line, that are listed.
+  // The lines of `urls` that are listed.
   std::string Listed(const std::string& urls, const std::string& options = "") {
     Save("urls", urls);
     return OutputOf("listed_urls list" + options + " < urls");
@@ -35,7 +35,7 @@ TEST_F(ListedUrlsTest, FindsPagesFoldersAndHosts) {
     EXPECT_EQ(Listed(std::string(url) + "\n"), "") << url;
 }
 
-// Every entry, and the neighbours of each, however many false positives there are.
+// Tests every entry and its neighbours, whatever the FPP of the filter.
 TEST_F(ListedUrlsTest, MatchesTheList) {
   std::mt19937_64 random(5);
   for (const char* fpp : {"0.9", "0.01"}) {

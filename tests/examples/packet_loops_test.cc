@@ -30,7 +30,7 @@ class PacketLoopsTest : public testing_support::ProgramsTest {
   }
 };
 
-// Ones in the filters with which the first routers send the packets on; `out` has their headers.
+// The number of ones in the filters after the first router.  `out` has the headers.
 double OnesAfterFirstRouter(const std::string& out) {
   constexpr size_t kIndent = 2, kNumber = 16;  // hexadecimal digits
   std::istringstream lines(out);
@@ -71,7 +71,7 @@ TEST_F(PacketLoopsTest, TellsLoopsFromPaths) {
   EXPECT_LT(loops, 35);
 }
 
-// Under another number the same path has other false positives.
+// With another packet number the same path has other false positives.
 TEST_F(PacketLoopsTest, DropsThePredictedShare) {
   constexpr int kRouters = 20, kPackets = 400;
   SavePath(kRouters);
@@ -82,8 +82,8 @@ TEST_F(PacketLoopsTest, DropsThePredictedShare) {
   for (uint64_t i = 0; i < kRouters; ++i) arrives *= 1 - bloom::StandardFpp(128, 6, i);
   int dropped = 0;
   for (size_t at = 0; (at = out.find("dropped", at)) != out.npos; ++at) ++dropped;
-  // 69.8, and four standard errors.  That cannot tell six probes from five or seven, which the ones
-  // after the first router do.
+  // The expectation is 69.8; the tolerance is four standard errors.  This cannot distinguish six
+  // probes from five or seven, but the number of ones after the first router can.
   EXPECT_NEAR(dropped, kPackets * (1 - arrives), 30.4);
   EXPECT_NEAR(OnesAfterFirstRouter(out) / kPackets, 128 * (1 - std::pow(127.0 / 128, 6)), 0.1);
   EXPECT_THAT(Shell("packet_loops routes 0 end --tries 50").err, HasSubstr("arrived, try "));

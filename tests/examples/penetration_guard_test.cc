@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A line of what it prints.
+// A line of the program's output.
 struct Row {
   uint64_t lookups = 0, reached = 0, for_nothing = 0, blocks = 0, wrong = 0;
 };
@@ -38,11 +38,12 @@ TEST_F(PenetrationGuardTest, StopsAbsentIdsBeforeTheStore) {
   EXPECT_EQ(without.lookups, 200'000u);
   EXPECT_EQ(without.reached, 200'000u);
   EXPECT_NEAR(static_cast<double>(without.for_nothing), 180'000, 600);
-  // The same lookups: those of ids that are there, and one in a hundred of the others.
+  // Of the same lookups, those of existing ids and one in a hundred of the others reach the store.
   EXPECT_EQ(with.lookups, 200'000u);
   EXPECT_EQ(with.reached - with.for_nothing, without.reached - without.for_nothing);
   EXPECT_NEAR(static_cast<double>(with.for_nothing), 1800, 180);
-  // The store's own filters let one in a hundred through to a block, and the guard one of those.
+  // Without the guard one absent id in a hundred costs a block, with the guard one in a hundred of
+  // those.
   EXPECT_NEAR(static_cast<double>(without.blocks), 20'000 + 1800, 1000);
   EXPECT_NEAR(static_cast<double>(with.blocks), 20'000 + 18, 620);
   EXPECT_EQ(without.wrong + with.wrong, 0u);
@@ -72,8 +73,8 @@ TEST_F(PenetrationGuardTest, NeverDeniesNewIds) {
   EXPECT_EQ(RowOf(second, "with guard").wrong, 0u);
 }
 
-// The store's log cannot grow beyond a limit, so that a write fails and the run ends without saving
-// its filter, though the last one before it had saved one.
+// The store's log cannot grow beyond a limit.  So a write fails, and the run ends without saving
+// its filter, although the run before saved one.
 TEST_F(PenetrationGuardTest, NeverUsesIncompleteFilters) {
   OutputOf("penetration_guard store --ids 1000 --lookups 10 --new 10");
   const Outcome failed = Shell(
@@ -85,7 +86,7 @@ TEST_F(PenetrationGuardTest, NeverUsesIncompleteFilters) {
   EXPECT_THAT(failed.err, HasSubstr("File too large"));
   const std::string out = OutputOf("penetration_guard store --lookups 50000 --absent 0 --new 0");
   EXPECT_THAT(out, HasSubstr(" ids; filter rebuilt, "));
-  EXPECT_GT(std::stoul(out), 1500u);  // so many that the filter of 1010 lacks some
+  EXPECT_GT(std::stoul(out), 1500u);  // more than the filter of 1010 ids holds
   const Row with = RowOf(out, "with guard");
   EXPECT_EQ(with.wrong, 0u);
   EXPECT_EQ(with.reached, 50'000u);

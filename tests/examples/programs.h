@@ -24,16 +24,16 @@
 
 namespace testing_support {
 
-// A program that runs beside the test, which may end it at any moment.
+// A program that runs at the same time as the test.  The test may end it at any moment.
 class RunningProgram {
  public:
-  // `input` is the path of a file, or empty for what Write gives it.  The standard error goes to
-  // the file `errors`.
+  // `input` is the path of a file; if it is empty, the input comes from Write.  The standard error
+  // goes to the file `errors`.
   RunningProgram(const std::string& name, const std::vector<std::string>& arguments,
                  const std::string& input, const std::string& errors) {
     int to[2], from[2];
     if (::pipe2(to, O_CLOEXEC) != 0 || ::pipe2(from, O_CLOEXEC) != 0) std::abort();
-    // As small as it can be, so that the program is not far ahead of who reads what it prints.
+    // The smallest pipe, so that the program cannot be far ahead of the reader of its output.
     ::fcntl(from[0], F_SETPIPE_SZ, 4096);
     const std::string path = TRELLIS_EXAMPLES_DIR "/" + name;
     std::vector<char*> words = {const_cast<char*>(path.c_str())};
@@ -72,7 +72,7 @@ class RunningProgram {
     if (to_ >= 0) ::close(std::exchange(to_, -1));
   }
 
-  // The next whole line of its standard output; nothing where that ended.
+  // The next whole line of its standard output; nullopt after the end.
   std::optional<std::string> ReadLine() {
     for (;;) {
       if (const size_t end = read_.find('\n'); end != read_.npos) {
@@ -87,7 +87,7 @@ class RunningProgram {
     }
   }
 
-  // Until there is something to read, which this does not read.
+  // Waits until there is output to read, but does not read it.
   void AwaitOutput() {
     pollfd output = {from_, POLLIN, 0};
     EXPECT_EQ(::poll(&output, 1, -1), 1);
@@ -95,7 +95,7 @@ class RunningProgram {
 
   void Signal(int signal) { ::kill(pid_, signal); }
 
-  // Its exit code, or 128 + N where signal N ended it.
+  // Waits for its end.  Returns its exit code, or 128 + N if signal N ended it.
   int Wait() {
     int status = 0;
     ::waitpid(std::exchange(pid_, -1), &status, 0);
@@ -122,7 +122,7 @@ class ProgramsTest : public testing::Test {
     return outcome.out;
   }
 
-  // Where commands run.
+  // A path in the directory in which commands run.
   std::string PathOf(const std::string& name) const { return scratch_.path_of("files/" + name); }
   void Save(const std::string& name, const std::string& bytes) {
     WriteFile("files/" + name, bytes);

@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 class SpellingTest : public testing_support::ProgramsTest {
  protected:
-  // So low a probability that nothing passes by accident.
+  // The FPP is so low that no word passes by accident.
   std::string Check(const std::string& words, const std::string& text) {
     Save("words", words);
     Save("text", text);

@@ -209,7 +209,7 @@ TEST(ReadmeTest, ListsTheCommands) {
   EXPECT_EQ(listed, expected);
 }
 
-// Every member of every document is explained where people look for it.
+// README.md explains every member of every JSON document.
 TEST_F(CommandLineTest, ReadmeDescribesTheJson) {
   MakeSampleStore(files_, "s");
   files_.SetFileBytes("s/000003.table", files_.FileBytes("s/000003.table").substr(0, 1000));

@@ -98,7 +98,8 @@ TEST_F(CommandsTest, PropertiesHaveTypes) {
   EXPECT_EQ(properties["smallest_key"], "");
 }
 
-// Identifiers are texts, whatever their size; so are quantities that a double would round.
+// Identifiers are strings in JSON, whatever their size.  So are quantities that a double would
+// round.
 TEST_F(CommandsTest, NumbersFitADouble) {
   auto directory = files_.OpenDirectory("d", true).value();
   const uint64_t sequence = lsm::kSequenceMax - 5;
@@ -158,7 +159,8 @@ TEST_F(CommandsTest, DescribesAndMeasuresFilters) {
     EXPECT_EQ(filter["measured"]["keys"], filter["key_count"]);
     EXPECT_EQ(filter["measured"]["false_negatives"], 0);
     EXPECT_GE(filter["measured"]["absent_keys"], 300'000);
-    // The filter has a few dozen lines: its own bits decide, not the mean over filters like it.
+    // The filter has only a few dozen lines, so its own bits determine the rate, not the mean of
+    // similar filters.
     EXPECT_NEAR(filter["measured"]["fpp"].get<double>(), filter["current_fpp"].get<double>(), 0.002)
         << name;
     EXPECT_LT(filter["measured"]["fpp_low"], filter["measured"]["fpp"]);
@@ -277,7 +279,7 @@ TEST_F(CommandsTest, NamesDroppedLogEnds) {
   EXPECT_EQ(dropped[0]["offset"], offset);
   EXPECT_EQ(dropped[0]["bytes"], log.size() - 5 - offset);
   EXPECT_EQ(dropped[0]["records"], 0);
-  // Nothing is dropped of a sound one.
+  // Nothing of a sound log is dropped.
   files_.SetFileBytes("s/000008.log", log);
   EXPECT_EQ(Result({"info", "s"})["dropped"].size(), 0u);
   EXPECT_THAT(Run({"verify", "s"}).out, Not(HasSubstr("drops")));
@@ -317,7 +319,7 @@ TEST_F(CommandsTest, LevelsExplainChoicesForAGoal) {
   EXPECT_EQ(tree["tables"][3]["filter_reason"],
             "does not pay: no filter here, within 8.00 bits a key");
   EXPECT_EQ(tree["levels"][3]["expected_wasted_reads"], 1);
-  // A store without a goal is shown as ever.
+  // The output for a store without a filter goal has not changed.
   EXPECT_EQ(Result({"levels", "s"})["levels"][0]["filter_reason"], "");
   EXPECT_THAT(Run({"levels", "s"}).out, Not(HasSubstr("why")));
   EXPECT_THAT(Run({"levels", "goal"}).out, HasSubstr("why"));
@@ -345,7 +347,7 @@ TEST_F(CommandsTest, ShowsRunsNewestFirst) {
   EXPECT_EQ(value("key000297"), "run 4");
 }
 
-// Half of the figures lack the tables that cannot be read.
+// Half of the figures exclude unreadable tables.
 TEST_F(CommandsTest, LevelsMarkRowsWithUnreadableTables) {
   const std::string table = files_.FileBytes("s/000006.table");
   files_.SetFileBytes("s/000006.table", table.substr(0, table.size() / 2));
@@ -372,8 +374,8 @@ TEST_F(CommandsTest, LevelsShowTheTree) {
   EXPECT_EQ(tree["levels"][3]["tables"], 0);
   EXPECT_EQ(tree["total"]["entries"], 710);
   EXPECT_EQ(tree["tables"].size(), 5u);
-  // Both tables of level 0 are asked; of level 1 half the keys have no filter, and are read for
-  // certain.
+  // A lookup asks both tables of level 0.  Half the keys of level 1 have no filter, so they always
+  // cost a read.
   const double both = tree["tables"][0]["predicted_fpp"].get<double>() +
                       tree["tables"][1]["predicted_fpp"].get<double>();
   EXPECT_GT(both, 0);
@@ -519,7 +521,7 @@ TEST_F(CommandsTest, ReportsStoresWithoutTables) {
   EXPECT_THAT(Run({"wal", "l"}).err, HasSubstr("l/000002.log: the manifest says that this log"));
 }
 
-// --- what does not fit ---
+// --- commands on the wrong files ---
 
 TEST_F(CommandsTest, NamesTheFittingCommand) {
   const RunResult log = Run({"scan", "s/000007.log"});
@@ -530,7 +532,7 @@ TEST_F(CommandsTest, NamesTheFittingCommand) {
   EXPECT_THAT(Run({"levels", "s/000002.table"}).err, HasSubstr("sstdump info"));
 }
 
-// A crash may leave nothing of a file but its name.
+// A crash may leave only the name of a file.
 TEST_F(CommandsTest, RecognizesUnwrittenFilesByName) {
   for (const std::string& bytes : {std::string(), std::string(40, '\0'), std::string("TRL")}) {
     files_.SetFileBytes("e/000001.log", bytes);
@@ -559,7 +561,7 @@ TEST_F(CommandsTest, NamesTruncatedTables) {
   EXPECT_THAT(result.err, HasSubstr("cut off"));
 }
 
-// Nothing is said twice, and what cannot be looked at at all is a message and no data.
+// No problem is reported twice.  For a path that cannot be opened there is a message and no data.
 TEST_F(CommandsTest, ReportsProblemsOnce) {
   for (const std::string path : {"s/nothing", "f/text"}) {
     files_.SetFileBytes("f/text", "text");
@@ -573,7 +575,7 @@ TEST_F(CommandsTest, ReportsProblemsOnce) {
   EXPECT_THAT(Lines(Run({"verify", "none"}).out),
               ElementsAre("none: directory", "  none: not a store: there is no CURRENT file",
                           "  note: readme: not named like a file of the store", "none: 1 problem"));
-  // Without its CURRENT, what is in the store is not known.
+  // Without its CURRENT, the contents of the store are unknown.
   files_.SetFault([](lsm::FileOperation operation, const std::string& path, uint64_t) {
     const bool fails = operation == lsm::FileOperation::kReadAt && path.ends_with("CURRENT");
     return fails ? absl::UnavailableError(path + ": EIO") : absl::OkStatus();

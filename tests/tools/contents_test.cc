@@ -64,12 +64,12 @@ TEST_F(ContentsTest, KeysAndValuesCanBeHexOrRaw) {
               StartsWith("c3a4ff\t1008\tput\t7676"));
   EXPECT_THAT(Run({"scan", "--raw", "s/000005.table"}).out,
               HasSubstr(std::string("\0\x01\x1b[31m\t", 8)));
-  // Raw bytes have no place in JSON.
+  // JSON cannot hold raw bytes.
   EXPECT_EQ(Result({"scan", "--raw", "s/000005.table"})["entries"][7]["key"], "\\xc3\\xa4\\xff");
   EXPECT_EQ(Result({"scan", "--hex", "s/000005.table"})["entries"][7]["key"], "c3a4ff");
 }
 
-// Headings and what is left out are no data.
+// Headings and notes about omissions are not data.
 TEST_F(ContentsTest, ScanNamesEachTable) {
   const RunResult result = Run({"scan", "--limit", "1", "--keys-only", "s"});
   EXPECT_THAT(Lines(result.out),
@@ -131,7 +131,7 @@ TEST_F(ContentsTest, DumpMatchesTheStore) {
   EXPECT_EQ(pairs.at(""), "of the empty key");
   EXPECT_FALSE(pairs.contains("key000018"));  // deleted in a log
   EXPECT_FALSE(pairs.contains("key000006"));  // deleted in level 0
-  // Each as a lookup answers it.
+  // Each value equals the answer of a lookup.
   for (const auto& [key, value] : pairs) {
     if (!key.starts_with("key0003") && key.starts_with("key")) continue;
     const RunResult got = Run({"get", "--raw", "s", "--", key});
@@ -157,7 +157,7 @@ TEST_F(ContentsTest, DumpShowsStoresInTheirLog) {
   EXPECT_EQ(Run({"dump", "l"}).out, "a\t1\nb\t2\n");
 }
 
-// It shows what is certain up to the damage, and nothing that may be out of date.
+// `dump` shows the certain entries up to the damage, and nothing that may be stale.
 TEST_F(ContentsTest, DumpDoesNotGuess) {
   auto directory = files_.OpenDirectory("s", false).value();
   const std::string log = files_.FileBytes("s/000007.log");
@@ -178,7 +178,7 @@ TEST_F(ContentsTest, DumpDoesNotGuess) {
                                 HasSubstr("note: s: the dump ends here")));
   EXPECT_EQ(Run({"dump", "--from", "key000900", "s"}).code, 0);
 
-  // Also one that would be read last.
+  // Also a table that would be read last.
   ASSERT_TRUE(directory->Remove("000004.table").ok());
   result = Run({"dump", "s"});
   EXPECT_EQ(result.out, "");
@@ -186,7 +186,7 @@ TEST_F(ContentsTest, DumpDoesNotGuess) {
   EXPECT_EQ(Run({"dump", "--to", "key000020", "s"}).code, 0);
 }
 
-// A manifest that lost its last edits, or was forged: the store would not open.
+// The manifest lost its last edits or was forged.  Such a store would not open.
 TEST_F(ContentsTest, RefusesTablesBeyondTheLastSequence) {
   auto directory = files_.OpenDirectory("f", true).value();
   lsm::VersionEdit snapshot;
@@ -243,7 +243,7 @@ TEST_F(ContentsTest, GetAcceptsAnyBytes) {
 TEST_F(ContentsTest, GetSearchesLogs) {
   const json log = Result({"get", "s/000008.log", "key000015"});
   EXPECT_EQ(log["value"], "from the last log");
-  // In the order in which a lookup asks, without a log that is not needed any more.
+  // In the order of a lookup, without an obsolete log.
   auto directory = files_.OpenDirectory("s", false).value();
   MakeLog(*directory, 3, {{{"key000015", 5, false, "flushed long ago"}}}, LogState::kClosed);
   const json document = Document({"get", "s", "key000015"});
@@ -254,7 +254,7 @@ TEST_F(ContentsTest, GetSearchesLogs) {
   EXPECT_EQ(document["results"][4]["path"], "s/000002.table");
 }
 
-// A store may have thousands of tables, few of which can hold the key.
+// A store may have thousands of tables, and only a few can hold the key.
 TEST_F(ContentsTest, GetNamesTablesOutOfRangeInOneLine) {
   const RunResult text = Run({"get", "s", "key000015"});
   EXPECT_EQ(text.code, 0);
@@ -286,11 +286,11 @@ TEST_F(ContentsTest, RawGetMatchesTheStore) {
   EXPECT_EQ(answer("key000300"), std::string(20, 'w'));  // in level 2
   EXPECT_EQ(answer("no such key"), "");
   EXPECT_EQ(answer(""), "of the empty key");
-  // As a JSON document it says what each file has.
+  // The JSON document has the answer of each file.
   EXPECT_EQ(Document({"get", "--raw", "s", "key000015"})["results"].size(), 6u);
 }
 
-// A value that may be out of date is worse than none.
+// A value that may be stale is worse than none.
 TEST_F(ContentsTest, RawGetDoesNotGuess) {
   const std::string table = files_.FileBytes("s/000006.table");
   files_.SetFileBytes("s/000006.table", table.substr(0, table.size() / 2));
@@ -298,12 +298,12 @@ TEST_F(ContentsTest, RawGetDoesNotGuess) {
   EXPECT_EQ(result.out, "");
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.err, HasSubstr("000006.table"));
-  // The table cannot hold this key, so the answer is certain, and the damage is named all the same.
+  // The table cannot hold this key, so the answer is certain.  The damage is reported anyway.
   result = Run({"get", "--raw", "s", "key000300"});
   EXPECT_EQ(result.out, std::string(20, 'w'));
   EXPECT_EQ(result.code, 1);
   files_.SetFileBytes("s/000006.table", table);
-  // A log that holds synced writes and lost them all.
+  // A log that held synced writes and lost all of them.
   const std::string log = files_.FileBytes("s/000007.log");
   files_.SetFileBytes("s/000007.log", log.substr(0, 32));
   for (const char* key : {"key000015", "key000300"}) {
@@ -314,7 +314,7 @@ TEST_F(ContentsTest, RawGetDoesNotGuess) {
   }
   EXPECT_EQ(Run({"explain", "s", "key000300"}).code, 1);
   files_.SetFileBytes("s/000007.log", log);
-  // A log that is needed and is not there.
+  // A needed log is missing.
   ASSERT_TRUE(files_.OpenDirectory("s", false).value()->Remove("000007.log").ok());
   result = Run({"get", "--raw", "s", "key000300"});
   EXPECT_EQ(result.out, "");
@@ -322,7 +322,7 @@ TEST_F(ContentsTest, RawGetDoesNotGuess) {
   EXPECT_THAT(result.err, HasSubstr("s/000007.log: the manifest says"));
 }
 
-// Behind a gap in the numbers of writes that were never synced, the store uses no log.
+// After a gap in the sequence numbers of unsynced writes, the store uses no further log.
 TEST_F(ContentsTest, LookupsStopAtLogGaps) {
   auto directory = files_.OpenDirectory("s", false).value();
   ASSERT_TRUE(directory->Remove("000008.log").ok());
@@ -424,7 +424,7 @@ TEST_F(ContentsTest, TheEmptyKeyHasAName) {
 
 // --- a store that another process writes to ---
 
-// An edit of another process: table `number` leaves level 0, and its file goes.
+// Another process removes table `number` from level 0, by an edit, and deletes its file.
 void DropTable(lsm::MemoryFileSystem& files, uint64_t number, uint64_t manifest_number) {
   const auto directory = files.OpenDirectory("s", false).value();
   lsm::ManifestContents contents = lsm::ReadManifest(*directory).value();
@@ -466,7 +466,7 @@ TEST_F(ContentsTest, ReadsChangedStoresAgain) {
   }
 }
 
-// Once looked at, files stay readable, whatever another process removes.
+// Once the store was read, its files stay readable, even if another process removes them.
 TEST_F(ContentsTest, ShowsStoresAsOpened) {
   for (const Command& command : Commands()) {
     lsm::MemoryFileSystem files;
@@ -505,8 +505,8 @@ TEST_F(ContentsTest, DoesNotHoldLargeStoresOpen) {
       EXPECT_EQ(result.out, right.out) << command.name;
       EXPECT_EQ(result.err, right.err) << command.name;
     }
-    // Then one may go before it is read. That is said, and is no damage; what the store holds is
-    // then not known.
+    // So another process may remove a file before it is read.  That is reported, but it is not
+    // damage.  The contents of the store are then unknown.
     lsm::MemoryFileSystem files;
     MakeSampleStore(files, "s");
     bool has_moved_on = false;
@@ -527,7 +527,7 @@ TEST_F(ContentsTest, DoesNotHoldLargeStoresOpen) {
 
 TEST_F(ContentsTest, GivesUpOnStoresThatKeepChanging) {
   uint64_t number = 100;
-  bool is_ours = false;  // what the other process does is not looked at
+  bool is_ours = false;  // calls of the other process do not count
   files_.SetFault([&](lsm::FileOperation operation, const std::string& path, uint64_t) {
     if (is_ours || operation != lsm::FileOperation::kOpenRead || !path.ends_with("000006.table"))
       return absl::OkStatus();

@@ -53,7 +53,7 @@ class DamageTest : public testing::Test {
  protected:
   DamageTest() { MakeTinyStore(files_, "s"); }
 
-  // Most of what a command costs is to read its arguments, so that each are read only once.
+  // Parsing the arguments is most of a command's cost, so equal arguments are parsed only once.
   RunResult Run(const std::vector<std::string>& arguments) {
     return RunIn(files_, {}, [&](const World& world) {
       auto entry = parsed_.find(arguments);
@@ -64,8 +64,8 @@ class DamageTest : public testing::Test {
     });
   }
 
-  // Runs every command on the path, as text and as JSON: a code, a document that parses, nothing
-  // worse.
+  // Runs every command on the path, as text and as JSON.  Each must end with an exit code and print
+  // a valid document.
   void RunAll(const std::string& path, const std::string& what) {
     for (std::vector<std::string> arguments : AllCommands(path)) {
       const int code = Run(arguments).code;
@@ -105,7 +105,7 @@ TEST_F(DamageTest, VerifyFindsEveryFlippedBitOfEveryFile) {
   }
 }
 
-// The footer says whose blocks they are, too.
+// The footer also identifies the file of the blocks.
 TEST_F(DamageTest, DamagedHeadersLeaveBlocksReadable) {
   const std::string path = "s/000002.table";
   const std::string whole = files_.FileBytes(path);
@@ -142,8 +142,8 @@ TEST_F(DamageTest, VerifyNamesDamagedFiles) {
   }
 }
 
-// Without a manifest that can be read, each file is looked at by itself: that this one cannot be
-// read is then no second problem.
+// Without a readable manifest, each file is checked by itself.  The unreadable manifest is then not
+// a second problem.
 TEST_F(DamageTest, VerifyReportsDamagedManifestsOnce) {
   const std::string path = "s/000001.manifest";
   const std::string whole = files_.FileBytes(path);
@@ -177,8 +177,8 @@ TEST_F(DamageTest, VerifyFindsMissingFiles) {
   }
 }
 
-// A log or manifest that was cut between two records looks like one that was not closed: the store
-// as a whole notices.
+// A log or manifest that was cut between two records looks like an unclosed one.  Only a check of
+// the whole store detects it.
 TEST_F(DamageTest, FindsEveryTruncationOfATable) {
   const std::string whole = files_.FileBytes("s/000002.table");
   for (size_t length = 0; length < whole.size(); ++length) {
@@ -201,7 +201,7 @@ TEST_F(DamageTest, NoTruncatedFileIsAccepted) {
   }
 }
 
-// Damage in the sound frame of a checksum: what a forger, or a bug of a writer, would leave.
+// Wrong contents under right checksums, as a forger or a bug of a writer would leave.
 class ForgedTableTest : public DamageTest {
  protected:
   ForgedTableTest() : table_(files_.FileBytes(kPath)) {
@@ -223,7 +223,7 @@ class ForgedTableTest : public DamageTest {
     lsm::StoreFixed64(bytes->data() + offset + 96,
                       lsm::Checksum(std::string_view(*bytes).substr(offset, 96), file_id, offset));
   }
-  // The table's data blocks, of which the tiny store has one for each entry.
+  // The table's data blocks.  The tiny store has one for each entry.
   std::vector<lsm::BlockHandle> DataBlocks() {
     std::vector<lsm::BlockHandle> blocks;
     const json document = json::parse(Run({"blocks", "--json", kPath}).out);
@@ -248,7 +248,7 @@ TEST_F(ForgedTableTest, NoBytesInSoundBlocksCrashAnyCommand) {
     std::string bytes = table_;
     const lsm::BlockHandle block = blocks[random() % blocks.size()];
     for (uint64_t changes = 1 + random() % 3; changes > 0; --changes) {
-      // The byte behind the block says how it is compressed.
+      // The byte after the block is its compression.
       bytes[block.offset + random() % (block.stored_bytes + 1)] =
           static_cast<char>(random() % 3 == 0 ? 0xff : random());
     }
@@ -281,7 +281,7 @@ TEST_F(ForgedTableTest, NoFooterCrashesAnyCommand) {
   }
 }
 
-// Checks that no checksum makes: what the writer got wrong would pass them all.
+// Checks beyond checksums: errors of the writer would pass all checksums.
 TEST_F(ForgedTableTest, VerifyFindsForgedContents) {
   const auto problems_after = [this](const std::function<void(std::string*)>& forge) {
     std::string bytes = table_;
@@ -292,7 +292,7 @@ TEST_F(ForgedTableTest, VerifyFindsForgedContents) {
     return result.out;
   };
   const std::vector<lsm::BlockHandle> blocks = DataBlocks();
-  // An entry is: shared 0, 9 bytes of key, so many of value, key, value.
+  // An entry is: shared bytes (0), key bytes (9), value bytes, key, value.
   const auto set_key = [&](size_t block, char key) {
     return [&, block, key](std::string* bytes) {
       (*bytes)[blocks[block].offset + 3] = key;
@@ -340,7 +340,7 @@ TEST_F(ForgedTableTest, NotesMissingProperties) {
   EXPECT_THAT(Run({"properties", kPath}).out, Not(HasSubstr("entries")));
 }
 
-// A key that the filter denies is lost to every lookup: the worst that can be in a table.
+// No lookup finds a key that the filter denies, which is the worst error of a table.
 TEST_F(ForgedTableTest, FalseNegativesAreDamage) {
   const std::vector<lsm::BlockHandle> blocks = DataBlocks();
   std::string bytes = table_;
@@ -357,7 +357,7 @@ TEST_F(ForgedTableTest, FalseNegativesAreDamage) {
   EXPECT_EQ(Run({"verify", kPath}).code, 1);
 }
 
-// A damaged block may hold the key or not.
+// A damaged block may or may not hold the key.
 TEST_F(ForgedTableTest, GetDoesNotCallKeysOfDamagedBlocksAbsent) {
   const std::vector<lsm::BlockHandle> blocks = DataBlocks();
   std::string bytes = table_;
@@ -416,7 +416,7 @@ TEST_F(DamageTest, NotesUnknownFilterKinds) {
   EXPECT_THAT(verified.out, HasSubstr("kind 77"));
 }
 
-// --- a store whose files do not fit one another ---
+// --- a store whose files contradict each other ---
 
 TEST_F(DamageTest, VerifyComparesTablesWithTheManifest) {
   auto directory = files_.OpenDirectory("s", false).value();
@@ -465,7 +465,7 @@ TEST_F(DamageTest, VerifyFindsHolesBeforeSyncedLogs) {
   auto directory = files.OpenDirectory("s", false).value();
   ASSERT_TRUE(directory->Remove("000008.log").ok());
   MakeLog(*directory, 8, {{{"k", 1020, false, "v"}}}, LogState::kOpen);
-  // Behind the hole nothing is known to have been synced: that is what a crash does.
+  // After the hole nothing is known to be synced, so a crash may have caused it.
   RunResult result = tools::Run(files, {"verify", "s"});
   EXPECT_EQ(result.code, 0) << result.out;
   EXPECT_THAT(result.out, HasSubstr("records that follow writes which an earlier log lost"));
@@ -509,7 +509,7 @@ TEST_F(DamageTest, VerifyNamesContradictions) {
               HasSubstr("the properties say raw_key_bytes 451, the table has 450"));
 }
 
-// The manifest knows with how many bytes a log was closed.
+// The manifest has the size of a closed log.
 TEST_F(DamageTest, VerifyFindsTruncatedClosedLogs) {
   auto directory = files_.OpenDirectory("c", true).value();
   MakeLog(*directory, 3, {{{"a", 1, false, "one"}}, {{"b", 2, false, "two"}}}, LogState::kClosed);
@@ -552,7 +552,7 @@ TEST_F(DamageTest, FileSystemErrorsAreNoDamage) {
     EXPECT_EQ(Run(arguments).code, 3) << arguments[0];
 }
 
-// Each operation on files fails once: what is shown is then the same, or the failure is named.
+// Each operation on files fails once.  The output must then be the same, or name the failure.
 TEST_F(DamageTest, EveryReadMayFail) {
   for (std::vector<std::string> arguments : AllCommands("s")) {
     arguments.insert(arguments.begin(), "--json");

@@ -64,7 +64,7 @@ TEST(AbsentKeysTest, LieBetweenKeysWithRoom) {
   EXPECT_TRUE(absent_keys.Extend("a", "b", &key));
   EXPECT_TRUE(absent_keys.Mutate("key000003", "key000009", &key));
   EXPECT_FALSE(absent_keys.Mutate("a", "aa", &key));
-  // Nothing is between these.
+  // No key lies between these two.
   EXPECT_FALSE(absent_keys.Extend("a", std::string("a\0", 2), &key));
 }
 
@@ -81,8 +81,9 @@ TEST(WilsonIntervalTest, MatchesTheTextbook) {
   EXPECT_GT(lsm::WilsonInterval(0, 1000).high, 0);
 }
 
-// The true rate of a filter with that many bits is close to its prediction, so the interval should
-// hold the prediction about 95 times of 100; fewer than 80 would be a wrong measure.
+// The true rate of a filter with this many bits is close to its prediction.  So the interval should
+// contain the prediction about 95 times in 100.  Fewer than 80 times would mean that the
+// measurement is wrong.
 TEST(MeasureFilterTest, IntervalMostlyHoldsTheRate) {
   for (const char* kind : {"standard", "blocked"}) {
     int held = 0;

@@ -65,7 +65,7 @@ TEST_F(ForeignTest, NamesTablesOfOtherStores) {
   EXPECT_EQ(Run({"verify", "f"}).code, 3);
 }
 
-// Its CURRENT and its logs have the names of ours.
+// Its CURRENT and its logs have the same names as those of Trellis.
 TEST_F(ForeignTest, NamesDirectoriesOfOtherStores) {
   files_.SetFileBytes("ldb/CURRENT", "MANIFEST-000002\n");
   files_.SetFileBytes("ldb/MANIFEST-000002", std::string(200, 'm'));
@@ -98,7 +98,7 @@ TEST_F(ForeignTest, NamesDirectoriesOfOtherStores) {
     as_json.insert(as_json.begin(), "--json");
     EXPECT_EQ(ParseOutput(Run(as_json).out)["results"][0]["outcome"], "unreadable");
   }
-  // Without its CURRENT it is no store of ours that lost one.
+  // Without its CURRENT it must not be taken for a Trellis store that lost CURRENT.
   ASSERT_TRUE(files_.OpenDirectory("ldb", false).value()->Remove("CURRENT").ok());
   EXPECT_EQ(Run({"verify", "ldb"}).code, 3);
   EXPECT_EQ(Run({"wal", "ldb"}).code, 3);

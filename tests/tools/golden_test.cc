@@ -23,7 +23,7 @@ class GoldenTest : public testing::Test {
  protected:
   GoldenTest() { MakeSampleStore(files_, "store"); }
 
-  // The commands with what they print, one after the other.
+  // Compares the commands and their output, one after the other, with the golden file.
   void Expect(const std::string& name, const std::vector<std::vector<std::string>>& commands) {
     std::string text;
     for (const std::vector<std::string>& arguments : commands) {

@@ -69,7 +69,7 @@ void* operator new(size_t size_bytes) {
 }
 void* operator new(size_t size_bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
   const auto unit = static_cast<size_t>(alignment);
-  // Each piece of block memory shall come from the heap, where it counts.
+  // Forces each piece of block memory onto the heap, where it counts.
   if (unit == lsm::BlockMemory::kRegionBytes) return nullptr;
   return Counted(
       std::aligned_alloc(unit, (std::max<size_t>(size_bytes, 1) + unit - 1) / unit * unit));
@@ -128,7 +128,7 @@ Forgery::Stored Compressed(const std::string& block) {
   return {bytes, 1};
 }
 
-// Gives the blocks these places in the index.
+// Gives the blocks these keys in the index.
 void SetFences(Forgery* forgery, const std::vector<std::string>& fences) {
   uint64_t offset = lsm::kTableHeaderBytes;
   for (size_t i = 0; i < fences.size(); ++i) {
@@ -182,8 +182,8 @@ class HostileTest : public testing::Test {
   lsm::MemoryFileSystem files_;
 };
 
-// Calls, allocated bytes and comparisons of strings stand for time: all are in proportion to the
-// manifest.
+// Counts calls, allocated bytes and comparisons of strings instead of time.  All must be
+// proportional to the size of the manifest.
 TEST_F(HostileTest, ManifestsOfMissingFilesAreReadTwice) {
   for (const bool of_logs : {false, true}) {
     const auto cost_of = [&](uint64_t count, const std::string& command) {
@@ -204,7 +204,7 @@ TEST_F(HostileTest, ManifestsOfMissingFilesAreReadTwice) {
       EXPECT_LE(of_many.taken_bytes, 10 * of_few.taken_bytes);
       EXPECT_GT(of_few.comparisons, 0u);
       EXPECT_LE(of_many.comparisons, 12 * of_few.comparisons);
-      // As lsm/RELIABILITY.md says, and what is printed.
+      // The bound of lsm/RELIABILITY.md, plus the output.
       const size_t manifest_bytes =
           files_.FileBytes(lsm::Concat("m40000", of_logs, "/", lsm::ManifestFileName(1))).size();
       EXPECT_LE(of_many.most_held_bytes, 64 * manifest_bytes + kMiB);
@@ -227,7 +227,7 @@ TEST_F(HostileTest, ManifestsOfMissingFilesAreReadTwice) {
   }
 }
 
-// The keys are written out once, in as much memory as they take.
+// The keys are expanded once and take only the memory of their bytes.
 TEST_F(HostileTest, IndexesTakeTheMemoryOfTheirKeys) {
   constexpr size_t kBlocks = 1024;
   Store(lsm::WithLongFences(kBlocks));
@@ -248,7 +248,7 @@ TEST_F(HostileTest, RefusesAnOversizedIndexInBoundedMemory) {
   EXPECT_LE(cost.most_held_bytes, 2 * file_bytes + kMiB);
 }
 
-// A sound store may have more filters than memory has room for.
+// A sound store may have more filters than fit in memory.
 TEST_F(HostileTest, LookupsHoldOnlyNeededFilters) {
   auto directory = files_.OpenDirectory("s", true).value();
   constexpr uint64_t kTables = 12;
@@ -313,7 +313,7 @@ TEST_F(HostileTest, MisplacedBlocksAreDamage) {
 }
 
 TEST_F(HostileTest, OverlappingBlocksAreDamage) {
-  for (const std::string second : {"b", "c"}) {  // c: the very entry of the block before
+  for (const std::string second : {"b", "c"}) {  // c: the same entry as in the block before
     Forgery forgery;
     forgery.filter_bytes = FilterOf({"b", "c", "e"});
     forgery.data_blocks = {{SoundBlock("c")}, {SoundBlock(second)}, {SoundBlock("e")}};
@@ -326,7 +326,7 @@ TEST_F(HostileTest, OverlappingBlocksAreDamage) {
                   HasSubstr("key \"" + second + "\" is not after the one before it"))
           << command;
     }
-    // The walk goes on behind it, and shows nothing twice or out of order.
+    // The iteration continues after it, and shows no entry twice or out of order.
     EXPECT_EQ(Run({"scan", "--keys-only", kPath}).out, "c\ne\n");
     const json measured =
         json::parse(Run({"--json", "filter", kPath}).out)["results"][0]["measured"];
@@ -362,7 +362,7 @@ TEST_F(HostileTest, OversizedKeysAreDamage) {
 }
 
 TEST_F(HostileTest, GetReadsOnlyNeededBlocks) {
-  // Each fence is the key that is looked for, so any block might go on with it.
+  // Each fence is the target key, so each block might contain more of its versions.
   const auto reads_with = [this](const std::function<std::string(int)>& user_key) {
     Forgery forgery;
     for (int i = 0; i < 400; ++i)
@@ -438,7 +438,7 @@ TEST_F(HostileTest, ShowsTheLastReadableKeyOfADamagedBlock) {
   EXPECT_EQ(block["last_key"], "b");
 }
 
-// Sound, but a filter so good that 10 million keys would have to be asked, of 60 KB each.
+// A sound table with such a low FPP that a measurement would need 10 million keys of 60 KB each.
 class LongKeysTest : public HostileTest {
  protected:
   LongKeysTest() {
@@ -464,7 +464,7 @@ TEST_F(LongKeysTest, SampledEvenlyWithinAByteLimit) {
   EXPECT_GE(measured.probe_bytes, 50 * kMiB);
   EXPECT_LT(measured.probe_bytes, 50 * kMiB + lsm::kKeyBytesMax);
   EXPECT_NEAR(static_cast<double>(measured.probes), 50.0 * kMiB / 60'000, 2);
-  // One that is reached first bounds it as well.
+  // The other limit ends the measurement, too, if it is reached first.
   EXPECT_EQ(MeasureFilter(*table, 300, 50 * kMiB).probes, 300u);
 }
 

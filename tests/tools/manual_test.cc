@@ -49,7 +49,7 @@ std::set<std::string> OptionsIn(const std::string& text) {
   return options;
 }
 
-// As a reader sees it: without fonts and escapes.
+// The text that a reader sees, without fonts and escapes.
 std::string Plain(std::string page) {
   for (const char* font : {"\\fB", "\\fI", "\\fR", "\\&"}) {
     for (size_t at; (at = page.find(font)) != page.npos;) page.erase(at, std::string(font).size());

@@ -41,7 +41,7 @@ class ProgramTest : public testing::Test {
  protected:
   ProgramTest() { MakeSampleStore(lsm::PosixFileSystem(), scratch_.path_of("store")); }
 
-  // In the scratch directory; `sstdump` stands for the program.
+  // Runs a command in the scratch directory.  `sstdump` stands for the program.
   ProgramResult Shell(const std::string& command) {
     return testing_support::RunShell(
         "cd '" + scratch_.path() +
@@ -122,7 +122,8 @@ TEST_F(ProgramTest, EndsQuietlyWithAClosedPipe) {
   EXPECT_EQ(result.err, "");
 }
 
-// At this rate, reading everything would take hours.  The rest may be damaged: it is not fine.
+// At this rate, reading everything would take hours.  The exit code is not 0, because the unread
+// rest may be damaged.
 TEST_F(ProgramTest, ClosedPipesEndASlowVerify) {
   for (const std::string arguments :
        {"--threads 1 store", "--threads 3 store", "store/000002.table", "--json store"}) {
@@ -133,7 +134,7 @@ TEST_F(ProgramTest, ClosedPipesEndASlowVerify) {
   }
 }
 
-// Its output is longer than a pipe holds, so that it is cut short by a write.
+// Its output is longer than a pipe's buffer, so that a write fails.
 TEST_F(ProgramTest, ClosedPipesEndALongVerify) {
   const ProgramResult result = Shell(
       "paths=$(for i in {1..3000}; do echo store/000002.table; done); "
@@ -190,7 +191,7 @@ TEST_F(ProgramTest, LeavesTheStoreUnchanged) {
   EXPECT_EQ(Shell(list).out, before);
 }
 
-// A store's lock is its writer's; a reader takes none.
+// A store's lock belongs to its writer.  A reader takes no lock.
 TEST_F(ProgramTest, ReadsLockedStores) {
   auto directory = lsm::PosixFileSystem().OpenDirectory(scratch_.path_of("store"), false).value();
   const auto lock = directory->Lock("LOCK", lsm::LockKind::kExclusive);
@@ -220,7 +221,7 @@ TEST_F(ProgramTest, JsonIsOneDocument) {
   }
 }
 
-// A file of 8 TiB of holes, whose sound footer says that all of it is a filter.
+// A sparse file of 8 TiB, whose sound footer says that the whole file is a filter.
 TEST_F(ProgramTest, ForgedFootersAllocateNothing) {
   const std::string path = scratch_.path_of("forged");
   const std::string whole = ReadFile(scratch_.path_of("store/000005.table"));
@@ -228,7 +229,7 @@ TEST_F(ProgramTest, ForgedFootersAllocateNothing) {
       lsm::Footer::Decode(std::string_view(whole).substr(whole.size() - lsm::kFooterBytes),
                           whole.size(), path)
           .value();
-  constexpr uint64_t kSize = uint64_t{1} << 43;  // what the file system takes
+  constexpr uint64_t kSize = uint64_t{1} << 43;  // a size that the file system allows
   const std::string parts =
       whole.substr(real.index.offset, whole.size() - lsm::kFooterBytes - real.index.offset);
   lsm::Footer footer = real;
@@ -268,7 +269,7 @@ TEST_F(ProgramTest, ReadsA64MebibyteTableIn128Mebibytes) {
   }
 }
 
-// Their stacks take memory, of which there may be too little.
+// There may not be enough memory for their stacks.
 TEST_F(ProgramTest, VerifyWithTooManyThreadsDoesNotCrash) {
   Shell(
       "for i in $(seq 10 60); do cp store/000002.table store/0000$i.table; done; "

@@ -43,7 +43,7 @@ std::string EncodedBatch(const std::vector<SampleEntry>& entries) {
   return std::string(lsm::EncodedBatch::Of(batch));
 }
 
-// Keys that are hard on eyes and parsers.
+// Keys that are hard to read and to parse.
 std::vector<SampleEntry> OddEntries() {
   return {{"", 1001, false, "of the empty key"},
           {std::string("\0\x01\x1b[31m", 7), 1002, false, std::string("\x1b]0;title\x07\n", 11)},
@@ -200,7 +200,7 @@ void MakeStoreOfRuns(lsm::FileSystem& file_system, const std::string& path) {
     std::vector<SampleEntry> entries = NumberedEntries(100, sequence);
     sequence += 100;
     for (SampleEntry& entry : entries) entry.value = "run " + std::to_string(run);
-    // Each run but the first begins where others do not.
+    // Each run except the first begins at a different key.
     if (run > 0) entries.erase(entries.begin(), entries.begin() + 10 * run);
     const auto middle = entries.begin() + 50;
     for (const auto& part : {std::vector<SampleEntry>(entries.begin(), middle),
@@ -238,7 +238,7 @@ RunResult RunIn(lsm::FileSystem& file_system, const Terminal& terminal,
                 const std::function<int(const World&)>& run) {
   std::ostringstream out, err;
   RunResult result;
-  // Time goes on while something waits, and a little with each look at the clock.
+  // The clock advances when the program waits, and a little with each reading.
   std::atomic<uint64_t> nanos = 1;
   result.code = run({.file_system = &file_system,
                      .out = &out,

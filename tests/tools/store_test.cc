@@ -48,8 +48,8 @@ class StoreTest : public testing::TestWithParam<std::string> {
     return options;
   }
 
-  // Writes at random, so that every level, several versions of keys, deletions and a log have
-  // something.
+  // Makes random writes, so that there are entries in every level and in a log, several versions of
+  // keys, and deletions.
   void Fill(lsm::DB& db, uint64_t seed) {
     std::mt19937_64 random(seed);
     for (int i = 0; i < 20'000; ++i) {
@@ -64,8 +64,8 @@ class StoreTest : public testing::TestWithParam<std::string> {
       }
     }
     ASSERT_OK(db.WaitForBackgroundWork());
-    // One more table in level 0, and then a log that holds something.  The first one may be what
-    // makes a compaction of the level due, which leaves nothing in it.
+    // Makes one more table in level 0, and then a log with entries.  The first table may trigger a
+    // compaction of the level, which empties it.
     do {
       ASSERT_OK(db.Put("key0", "flushed"));
       ASSERT_OK(db.Flush());
@@ -88,7 +88,7 @@ class StoreTest : public testing::TestWithParam<std::string> {
   std::map<std::string, std::string> expected_;
 };
 
-// Looked at while it is open, and after it was closed.
+// Checks the store while it is open, and after it was closed.
 TEST_P(StoreTest, IsSoundAndMatchesTheEngine) {
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<lsm::DB> db, lsm::DB::Open("s", Options()));
   Fill(*db, 11);
@@ -115,7 +115,7 @@ TEST_P(StoreTest, IsSoundAndMatchesTheEngine) {
   EXPECT_EQ(Document({"verify", "s"})["results"][0]["problems"].size(), 0u);
 }
 
-// All writes in tables and logs, the newest of each key: what the store holds.
+// The newest of all writes of each key in tables and logs must be the contents of the store.
 TEST_P(StoreTest, ScanAndWalShowEveryWrite) {
   {
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<lsm::DB> db, lsm::DB::Open("s", Options()));
@@ -146,7 +146,7 @@ TEST_P(StoreTest, ScanAndWalShowEveryWrite) {
   EXPECT_EQ(found, expected_);
 }
 
-// Merged, the newest version of each key, with what is still in the logs.
+// `dump` merges tables and logs, and shows the newest version of each key.
 TEST_P(StoreTest, DumpMatchesTheStore) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<lsm::DB> db, lsm::DB::Open("s", Options()));
   Fill(*db, 15);
@@ -203,7 +203,7 @@ TEST_P(StoreTest, TablesShowTheirParts) {
       EXPECT_EQ(filter["state"], "usable");
       EXPECT_EQ(filter["measured"]["keys"], info["distinct_keys"]);
       EXPECT_EQ(filter["measured"]["false_negatives"], 0);
-      // Between the keys of a table of one, which a store may hold, nothing is absent.
+      // A table may have a single key.  Then there are no absent keys within its range.
       if (info["distinct_keys"] == 1) {
         EXPECT_EQ(filter["measured"]["absent_keys"], 0);
       } else {
@@ -225,7 +225,7 @@ TEST_P(StoreTest, TablesShowTheirParts) {
   EXPECT_THAT(tools::Run(files_, {"explain", "s", key}).out, testing::HasSubstr("index partition"));
 }
 
-// Flushes and compactions take files away under every command.
+// Flushes and compactions remove files during every command.
 TEST(BusyStoreTest, IsReadableAtAnyTime) {
   const testing_support::ScratchDir scratch;
   const std::string path = scratch.path_of("busy");

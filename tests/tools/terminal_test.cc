@@ -55,7 +55,7 @@ class TerminalTest : public testing::Test {
   lsm::MemoryFileSystem files_;
 };
 
-// The table with properties that its writer did not give it, in a sound frame.
+// The table with other properties, under right checksums.
 std::string WithProperties(const std::string& table, const lsm::TableProperties& properties) {
   lsm::Footer footer =
       lsm::Footer::Decode(std::string_view(table).substr(table.size() - lsm::kFooterBytes),
@@ -70,8 +70,8 @@ std::string WithProperties(const std::string& table, const lsm::TableProperties&
   return bytes + footer.Encode();
 }
 
-// Everything about it is as long as it can be: its path, keys, numbers, counts; and some of it is
-// damaged.
+// A store in which everything is as long as possible: the path, keys, numbers and counts.  Some of
+// it is damaged.
 class WideStoreTest : public TerminalTest {
  protected:
   WideStoreTest() {
@@ -195,7 +195,7 @@ TEST_F(WideStoreTest, CutTablesNameTheirOmissions) {
   EXPECT_THAT(Run({"levels", "s"}, wide).out, Not(HasSubstr("no room")));
 }
 
-// Bits per key say more than the target.
+// Bits per key are more informative than the target.
 TEST_F(TerminalTest, LevelsKeepBitsPerKeyOnEightyColumns) {
   const std::string out = Run({"levels", "s"}, {.is_terminal = true, .columns = 80}).out;
   EXPECT_THAT(out, testing::AllOf(HasSubstr("b/key"), Not(HasSubstr("0.01000"))));
@@ -235,7 +235,7 @@ TEST_F(TerminalTest, LinesFitTerminalsAndAreWholeInPipes) {
   EXPECT_THAT(Run({"scan", "s/000005.table"}).out, HasSubstr(std::string(300, 'v')));
 }
 
-// A cut leaves no half of an escape, which would be read as another key.
+// A cut must not split an escape, because the rest would look like another key.
 TEST_F(TerminalTest, CutsKeysBetweenEscapes) {
   auto directory = files_.OpenDirectory("e", true).value();
   MakeTable(*directory, {}, {{std::string(200, '\\'), 1, false, ""}});
@@ -248,7 +248,8 @@ TEST_F(TerminalTest, CutsKeysBetweenEscapes) {
   }
 }
 
-// Printable characters are, where they can be; a pipe gets what any program can read.
+// Printable characters are shown if the terminal supports them.  A pipe gets escapes, which any
+// program can read.
 TEST_F(TerminalTest, ShowsKeysAsCharacters) {
   auto directory = files_.OpenDirectory("u", true).value();
   MakeTable(*directory, {},
@@ -273,7 +274,7 @@ TEST_F(TerminalTest, ShowsKeysAsCharacters) {
   EXPECT_EQ(Run({"get", "--raw", "u/000001.table", "décolletage"}).out, "\xff\xe2\x82\xac");
 }
 
-// A wide character takes two columns, and is not cut in the middle.
+// A wide character takes two columns and is not split.
 TEST_F(TerminalTest, WideCharactersFit) {
   auto directory = files_.OpenDirectory("w", true).value();
   std::string wide;
@@ -320,7 +321,8 @@ TEST_F(TerminalTest, DrawsAsciiBarsWithoutUtf8) {
   EXPECT_THAT(result.out, HasSubstr("####"));
 }
 
-// Keys, values, names and messages may hold any bytes, and none may reach a terminal as they are.
+// Keys, values, names and messages may hold any bytes.  No control character among them may reach a
+// terminal.
 TEST_F(TerminalTest, NoControlByteReachesTheOutput) {
   for (const std::vector<std::string>& arguments :
        std::vector<std::vector<std::string>>{{"info", "s/000005.table"},
@@ -345,7 +347,7 @@ TEST_F(TerminalTest, NoControlByteReachesTheOutput) {
   }
 }
 
-// A path is shown as keys are, on the standard output and in messages.
+// A path is escaped like a key, on the standard output and in messages.
 TEST_F(TerminalTest, NoByteOfAPathReachesTheOutput) {
   const std::string odd = "odd\n\x1b[31m\x9b\xff\\";
   MakeSampleStore(files_, odd);

@@ -58,7 +58,7 @@ TEST_F(VerifyPaceTest, RateHoldsForAllThreadsTogether) {
   for (const char* threads : {"1", "4"}) {
     const RunResult result = Run({"verify", "--rate", "1K", "--threads", threads, "many"});
     EXPECT_GT(result.nanos, (bytes - 4096) / 1024 * kSecond) << threads;
-    // Each waiting thread moves the test's clock, also beside others.
+    // Each waiting thread advances the test's clock, also at the same time as others.
     EXPECT_LT(result.nanos, (bytes + 4096) / 1024 * kSecond * (threads[0] == '1' ? 1 : 8));
   }
   EXPECT_LT(Run({"verify", "--rate", "1M", "many"}).nanos, kSecond);

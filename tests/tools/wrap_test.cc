@@ -28,7 +28,8 @@ TEST(WrapTest, BreaksLinesAtBlanks) {
 
 TEST(WrapTest, DoesNotBreakLinesInTheIndent) {
   EXPECT_EQ(Wrapped("  abcdef", 6, 0), "  abcd\nef");
-  EXPECT_EQ(Wrapped("  ab cdef", 6, 4), "  ab\n   cde\n   f");  // hanging by half of it at most
+  EXPECT_EQ(Wrapped("  ab cdef", 6, 4),
+            "  ab\n   cde\n   f");  // hangs by at most half of the columns
 }
 
 TEST(WrapTest, ColourTakesNoColumns) {
@@ -45,7 +46,7 @@ TEST(WrapTest, WrapsLinesAndCutsTables) {
   EXPECT_EQ(Fitted("key\tvalue", 13, true), "key\tvalue");
 }
 
-// For any text each line fits, and only blanks are lost.
+// Whatever the text, each line fits, and only blanks are lost.
 TEST(WrapTest, LinesFitAndLoseNothing) {
   const uint64_t seed = 80;
   SCOPED_TRACE(seed);

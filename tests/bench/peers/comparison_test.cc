@@ -118,7 +118,7 @@ TEST_F(ComparisonTest, RunsOnlyRequestedCells) {
   EXPECT_EQ(comparison.results().cells.size(), config_.cells.size());
 }
 
-// A store that has merged all into one run would keep the tables that it was given for openings.
+// A store that is one run already would keep the small tables that openings need.
 TEST_F(ComparisonTest, RefillsCompactedStoresAfterOpenings) {
   std::erase_if(config_.cells, [](const Cell& cell) {
     return cell.task->task != Task::kGet && !cell.task->opens();
@@ -137,7 +137,7 @@ TEST_F(ComparisonTest, MeasuresVariantsWithoutComparingThem) {
   FakePeer* const fake = variant.get();
   fake->variant = true;
   fake->filter_bytes = 1250;
-  // In front of the others it would be taken for one of them.
+  // Before the other stores, the variant would be taken for one of them.
   peers_.insert(peers_.begin() + 1, std::move(variant));
   Comparison comparison(config_, std::move(peers_));
   ASSERT_OK(comparison.Run());
@@ -283,7 +283,7 @@ TEST_F(ComparisonTest, ReportHasEveryTable) {
   }
 }
 
-// --- what is made of figures ---
+// --- derived figures ---
 
 Results ResultsOf(const std::vector<std::pair<Cell, std::vector<std::vector<double>>>>& cells) {
   Results results;

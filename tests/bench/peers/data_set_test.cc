@@ -27,7 +27,7 @@ TEST(NumbersTest, RandomOrderHasEachNumberOnce) {
   EXPECT_EQ(sorted, InTurn(1000));
 }
 
-// Against the definition: the r-th most popular has 1 / (r^theta zeta) of the draws.
+// By definition, the r-th most popular number gets 1 / (r^theta zeta) of the draws.
 TEST(NumbersTest, ZipfianFollowsItsFrequencies) {
   constexpr uint64_t kNumbers = 1000;
   constexpr size_t kDraws = 400000;
@@ -70,7 +70,7 @@ TEST(ContentsTest, KnowsTheCurrentVersion) {
   const uint8_t before = contents.VersionOf(3);
   contents.MakeNext(3, &second);
   EXPECT_NE(first, second);
-  // It may be there already, or not yet.
+  // The new version may be visible already, or not yet.
   EXPECT_TRUE(contents.MatchesSince(3, first, before));
   EXPECT_TRUE(contents.MatchesSince(3, second, before));
   contents.Wrote(3);

@@ -49,12 +49,12 @@ class LoopsTest : public testing::Test {
       if (!done.ok()) return done.status();
       if (*done == 0) return absl::OkStatus();
     }
-    return absl::OkStatus();  // one of those that go on
+    return absl::OkStatus();  // a loop that continues
   }
   absl::Status Read(std::string_view task) {
     return RunToItsEnd(NewReadLoop(TaskOf(task), subject(), orders_, {1, 0}).get());
   }
-  // Everything that reads, by tasks that see keys which are there.
+  // All reading loops, for tasks with present keys.
   void ExpectAllSee(const char* what, const std::vector<const char*>& tasks) {
     for (const char* const task : tasks) {
       EXPECT_THAT(Read(task), StatusIs(absl::StatusCode::kInternal,
@@ -198,7 +198,7 @@ TEST_F(LoopsTest, ThreadsShareAMeasurement) {
   std::vector<std::unique_ptr<Loop>> loops;
   for (uint64_t part = 0; part < 2; ++part)
     loops.push_back(NewDeleteLoop(subject(), orders_.random, 1u << 20, 1u << 19));
-  EXPECT_FALSE(Measure(loops, std::nullopt).ok());  // nothing to be done
+  EXPECT_FALSE(Measure(loops, std::nullopt).ok());  // no operations
   loops.clear();
   loops.push_back(NewReadLoop(TaskOf("scan forward"), subject(), orders_, {1, 0}));
   ASSERT_OK_AND_ASSIGN(const Measured one, Measure(loops, std::nullopt));

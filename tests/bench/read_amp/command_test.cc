@@ -69,7 +69,7 @@ TEST_F(ReadAmpCommandTest, SmallRunsWriteReportsAndATable) {
   EXPECT_THAT(ReadFile(out_ + "/report.html"), HasSubstr("</html>"));
 }
 
-// The same keys, lookups and filters; only the times are others.
+// The same seed gives the same keys, lookups and filters.  Only the times differ.
 TEST_F(ReadAmpCommandTest, SeedsRepeatTheCounts) {
   const auto counts = [this](const std::string& name, int seed) {
     const std::string out = scratch_.path_of(name);

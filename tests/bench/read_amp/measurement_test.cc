@@ -16,7 +16,7 @@ namespace {
 using testing::HasSubstr;
 using testing_support::StatusIs;
 
-// A store of 100 keys, of which some can be spoilt.
+// A store of 100 keys.  The test can give some of them wrong values.
 class MeasurementTest : public testing::Test {
  protected:
   void SetUp() override {

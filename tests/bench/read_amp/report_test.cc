@@ -22,8 +22,9 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// A store without filters that looks into 4 blocks a lookup of an absent key, and two with them
-// that look into 0.4 and 0.04; a tenth of the blocks are in a cache that does not hold them all.
+// A store without filters that reads 4 blocks per lookup of an absent key, and two stores with
+// filters that read 0.4 and 0.04.  A tenth of the blocks are in a cache that does not hold all of
+// them.
 Results WithCaches(const std::vector<CacheSize>& caches) {
   Results results;
   results.config.workloads = {Workload::kAbsent};
@@ -123,7 +124,7 @@ TEST(ReportTest, ReadmeShowsTheDemo) {
   }
 }
 
-// Every member is explained where people look for it.
+// The README explains every member of the JSON.
 TEST(ReportTest, ReadmeDescribesTheJson) {
   const std::string readme =
       testing_support::ReadFile(testing_support::SourceDirectory() / "bench/report/JSON.md");
@@ -131,7 +132,7 @@ TEST(ReportTest, ReadmeDescribesTheJson) {
   results.stores[1].shape.levels[0].tables = 1;
   results.cells[0].rounds[0].timed_lookups = 1'000'000;
   nlohmann::json json = ToJson(results);
-  json.erase("conditions");  // their names are for people to read
+  json.erase("conditions");  // their names are free text
   std::set<std::string> members;
   const std::function<void(const nlohmann::json&)> collect = [&](const nlohmann::json& value) {
     for (const auto& item : value.items()) {

@@ -184,8 +184,8 @@ TEST(EpochTest, EndedThreadsFreeTheirSlots) {
   EXPECT_LE(slots.size(), 2u);
 }
 
-// Readers follow a pointer that a writer keeps replacing.  An object freed too early is read after
-// it was poisoned; the sanitizers see it, too.
+// Readers follow a pointer that a writer keeps replacing.  If an object is freed too early, a
+// reader sees the poison in it.  Sanitizers detect it, too.
 TEST(EpochTest, ReadersNeverSeeFreedObjects) {
   struct Node {
     std::atomic<uint64_t> alive{1};
@@ -205,7 +205,7 @@ TEST(EpochTest, ReadersNeverSeeFreedObjects) {
       }
     });
   }
-  // Two writers, each with a list of its own.
+  // Two writers, each with its own list.
   for (int t = 0; t < 2; ++t) {
     threads.emplace_back([&] {
       RetireList list;
@@ -223,10 +223,10 @@ TEST(EpochTest, ReadersNeverSeeFreedObjects) {
   delete current.load();
 }
 
-// The window in which a guard is still on its way to memory while its reader already follows a
-// pointer is some nanoseconds wide.  So it is tried often, with nodes that are never given back but
-// marked.  With a release store in EpochGuard instead of a sequentially consistent one this fails
-// in some runs, if both threads have a core of their own.
+// A reader could follow a pointer before the store of its guard is visible to the writer.  This
+// window is a few nanoseconds wide, so the test makes many attempts.  Its nodes are never freed,
+// only marked.  With a release store in EpochGuard instead of a sequentially consistent one the
+// test fails in some runs, if both threads have a core of their own.
 TEST(EpochTest, GuardsAreVisibleBeforeLoads) {
   constexpr int kTries = 300'000;
   struct Node {

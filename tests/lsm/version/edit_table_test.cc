@@ -102,7 +102,7 @@ VersionEdit EditOf(const TextCase& one) {
   return edit;
 }
 
-// As EditOf reads it.
+// The text of an edit in the form that EditOf reads.
 std::string TextOf(const VersionEdit& edit) {
   std::ostringstream text;
   const auto add = [&](const char* name, const auto& value) {
@@ -183,7 +183,7 @@ std::string BytesOf(const TextCase& one) {
   return bytes;
 }
 
-// Each field on a line: tag, length, bytes.
+// One line for each field: tag, length, bytes.
 std::string FieldsOf(std::string_view bytes) {
   std::string text = Hex(bytes.substr(0, 1)) + "\n";
   for (bytes.remove_prefix(1); !bytes.empty();) {

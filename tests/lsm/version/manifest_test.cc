@@ -179,7 +179,7 @@ TEST_F(ManifestTest, ManifestsWithoutEditsAreDamage) {
 TEST_F(ManifestTest, OtherFilesUnderItsNameAreDamage) {
   WriteScript(/*close=*/true);
   const std::string manifest = files_.FileBytes(manifest_path_);
-  // Another manifest: CURRENT names the id of this one.
+  // Another manifest.  CURRENT names a different id.
   files_.SetFileBytes(current_path_, Current{1, kFileId + 1}.Encode());
   EXPECT_THAT(ReadManifest(*directory_),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("another manifest")));
@@ -230,8 +230,9 @@ TEST_F(ManifestTest, EveryOtherLengthOfCurrentIsANamedError) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("1048576 bytes")));
 }
 
-// In a manifest that was closed, all is known to have been synced: nothing may be dropped.  In one
-// that was not, a flip in the last edit is told from a torn write too, for one bit explains it.
+// A closed manifest is known to be synced, so nothing may be dropped.  In an unclosed one, a
+// flipped bit in the last edit is also distinguished from a torn write, because one bit explains
+// it.
 TEST_F(ManifestTest, EveryFlippedBitOfAManifestIsANamedErrorOrTheRightState) {
   const ManifestState right = StateAfter(Script().size());
   for (const bool close : {true, false}) {
@@ -262,8 +263,8 @@ TEST_F(ManifestTest, EveryFlippedBitOfAManifestIsANamedErrorOrTheRightState) {
   }
 }
 
-// A file that lost its end may look like one that a crash cut off; it is then an earlier state,
-// never one that never was.
+// A truncated file may look like one that a crash cut off.  It then gives an earlier state, but
+// never a state that did not exist.
 TEST_F(ManifestTest, EveryTruncationIsANamedErrorOrAnEarlierState) {
   WriteScript(/*close=*/true);
   const std::string whole = files_.FileBytes(manifest_path_);
@@ -280,8 +281,8 @@ TEST_F(ManifestTest, EveryTruncationIsANamedErrorOrAnEarlierState) {
   }
 }
 
-// An edit that was never synced may be present in part: the edits before it count, and the torn one
-// is reported.
+// An unsynced edit may be present in part.  The edits before it count, and the torn one is
+// reported.
 TEST_F(ManifestTest, DropsATornLastEdit) {
   const std::vector<VersionEdit> script = Script();
   ASSERT_OK_AND_ASSIGN(const auto writer,
@@ -308,8 +309,8 @@ TEST_F(ManifestTest, FileSystemErrorsPass) {
   EXPECT_THAT(ReadManifest(*directory_), StatusIs(absl::StatusCode::kUnavailable));
 }
 
-// If any operation fails while a manifest is made, CURRENT names the old one or the new one, and
-// that one is whole.
+// If an operation fails while a manifest is being created, CURRENT names the old or the new
+// manifest, and that one is whole.
 TEST_F(ManifestTest, FailedCreationLeavesAReadableStore) {
   WriteScript(/*close=*/true);
   const ManifestState before = StateAfter(Script().size());
@@ -406,8 +407,8 @@ TEST_F(ManifestStateTest, SeedDeterminesLogIds) {
   }
 }
 
-// Edits of any contents, in sound records: a wrong state may come of hostile bytes, a crash may
-// not.
+// Edits with arbitrary contents, in sound records.  Hostile bytes may give a wrong state, but must
+// not crash the reader.
 TEST_F(ManifestTest, HostileEditsInSoundRecordsNeverCrashTheReader) {
   const uint64_t seed = 4711;
   SCOPED_TRACE(seed);

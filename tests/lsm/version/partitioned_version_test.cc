@@ -17,14 +17,14 @@
 namespace lsm {
 namespace {
 
-// Keys, absent ones too, in tables some of which are partitioned.
+// Looks up present and absent keys in tables, some of which are partitioned.
 class PartitionedVersionTest : public testing::Test {
  protected:
   static constexpr int kKeys = 600;
   static std::string KeyOf(int i) { return std::to_string(100'000 + i); }
 
-  // Level 0 has one key in five, of which one in ten is deleted; level 1 one in three; level 2 all
-  // even ones, in two tables.
+  // Level 0 has every fifth key, a tenth of them as tombstones.  Level 1 has every third key.
+  // Level 2 has all even keys, in two tables.
   void MakeVersion(std::optional<size_t> cache_bytes = 1 << 20) {
     if (cache_bytes) cache_ = std::make_unique<BlockCache>(*cache_bytes);
     maker_.context.block_cache = cache_.get();
@@ -108,7 +108,7 @@ TEST_F(PartitionedVersionTest, ReadsNoTablesBelowTheAnswer) {
   EXPECT_EQ(Find(9), "middle");
   maker_.counters.SumInto(&statistics);
   EXPECT_EQ(statistics.levels[1].partitions_from_cache, 2u);
-  // Those of filters that say no count too.
+  // Reads of filter partitions that answer "no" count too.
   for (int i = 1; i < kKeys; i += 2) Find(i);
   maker_.counters.SumInto(&statistics);
   EXPECT_GT(statistics.levels[2].partitions_from_cache, 100u);

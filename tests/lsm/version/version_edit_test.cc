@@ -69,8 +69,8 @@ TEST(VersionEditTest, EveryTruncationIsDamageOrAShorterEdit) {
   for (size_t length = 0; length < whole.size(); ++length) {
     const auto decoded = Decode(whole.substr(0, length));
     if (decoded.ok()) {
-      // Cut between two fields: records of the log are whole, so this is no loss; but it must not
-      // be the same edit.
+      // The cut is between two fields.  That is no error, because records of a log are whole; but
+      // it must not give the same edit.
       EXPECT_NE(*decoded, FullEdit());
       EXPECT_EQ(decoded->Encode(), whole.substr(0, length));
     } else {

@@ -89,19 +89,19 @@ TEST_F(VersionTest, RefusesNewerEntriesUnderALowerNumber) {
   const auto newer = maker_.Make(2, {PutOf("n", 6)});
   const auto same_key = maker_.Make(3, {PutOf("m", 6)});
   const auto later = maker_.Make(4, {PutOf("b", 8)});
-  // One flush may make several tables, of other keys each.
+  // One flush may make several tables with different keys.
   VersionOf({{{older, newer, later}}});
   EXPECT_THAT(Version::Create({{{older, same_key}}}).status(),
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("000003.table"), HasSubstr("newer writes"))));
-  // A table after the next flush does not belong to the one before.
+  // A table that was made after the next flush does not belong to this flush.
   const auto late = maker_.Make(5, {PutOf("x", 6)});
   EXPECT_THAT(Version::Create({{{older, later, late}}}).status(),
               StatusIs(absl::StatusCode::kDataLoss));
 }
 
-// Keys in ascending order, after one write of a key that comes last: the second table begins with a
-// newer sequence than the first one ends with, the third one has an old one.
+// The last key was written first, then the others in ascending order.  So the second table begins
+// with a newer sequence than the end of the first table, and the third table has an old sequence.
 TEST_F(VersionTest, TablesOfAFlushMayHaveAnySequences) {
   VersionOf(
       {{{maker_.Make(1, {PutOf("a", 12), PutOf("b", 13)}),
@@ -110,7 +110,7 @@ TEST_F(VersionTest, TablesOfAFlushMayHaveAnySequences) {
          maker_.Make(4, {PutOf("c", 17), PutOf("e", 19)}), maker_.Make(5, {PutOf("f", 18)})}}});
 }
 
-// Tables of several flushes that look like those of one.
+// Tables of several flushes that look like tables of one flush.
 TEST_F(VersionTest, RefusesOlderEntriesAfterSplitKeys) {
   const auto first = maker_.Make(1, {PutOf("a", 5)});
   const auto second = maker_.Make(2, {PutOf("c", 8)});
@@ -141,7 +141,7 @@ TEST_F(VersionTest, ConsidersOnlyTablesWithTheKeyInRange) {
   EXPECT_EQ(counted.levels[0].tables_considered, 1u);
   EXPECT_EQ(counted.levels[0].useful_reads, 1u);
   EXPECT_EQ(counted.levels[0].lookups, 1u);
-  EXPECT_EQ(counted.levels[1].lookups, 0u);  // it did not come so far
+  EXPECT_EQ(counted.levels[1].lookups, 0u);  // the lookup ended before this level
 
   Explanation explanation;
   EXPECT_EQ(Get(*version, "d4", kSequenceMax, &explanation), "absent");
@@ -210,7 +210,7 @@ TEST_F(VersionTest, DoubtingLookupsFindDeniedKeys) {
     EXPECT_EQ(Counted().filter_denials_checked, denied);
   }
   EXPECT_GE(denied, 25u);
-  // The key stays absent, and the lookup does not count as one of a filter that passed.
+  // The key stays absent, and the lookup does not count as a pass of the filter.
   const Statistics before = Counted();
   uint64_t absent = 0;
   for (int i = 100; i < 399; ++i) {
@@ -233,7 +233,7 @@ TEST_F(VersionTest, DoubtingLookupsFindDeniedKeys) {
             2 * absent);
 }
 
-// Its reads fail once it is broken.
+// A file whose reads fail if `state` says so.
 class BreakingFile final : public ReadFile {
  public:
   enum State : uint8_t { kSound, kBroken, kWithoutMemory };
@@ -253,7 +253,7 @@ class BreakingFile final : public ReadFile {
   const State* const state_;
 };
 
-// It was not to read anything.
+// The lookup did not have to read anything.
 TEST_F(VersionTest, FailedDoubtsDoNotFailTheLookup) {
   const TableMeta meta = maker_.WriteFile(1, {PutOf("1", 7), PutOf("9", 7)});
   auto file = maker_.directory->OpenRead(TableFileName(1), ReadMode::kBuffered);
@@ -295,7 +295,7 @@ TEST_F(VersionTest, DescribesLevelsWithExpectedReads) {
   EXPECT_EQ(statistics.levels[0].filter_reason, "share: of something");
   EXPECT_EQ(statistics.levels[1].expected_wasted_reads, 0);
   EXPECT_EQ(statistics.levels[1].filter_kind, "");
-  // Three keys in four are behind a filter.
+  // Three keys in four are in tables with a filter.
   EXPECT_DOUBLE_EQ(statistics.levels[2].expected_wasted_reads,
                    (3 * filtered->table->properties().expected_fpp + 1) / 4);
   EXPECT_EQ(statistics.levels[2].filter_kind, "absent");
@@ -364,7 +364,7 @@ TEST_F(VersionTest, NewerRunsAnswerFirst) {
   EXPECT_EQ(Get(*version, "b", kSequenceMax, &explanation), "absent");
   std::vector<uint64_t> considered;
   for (const TableStep& step : explanation.tables) considered.push_back(step.table_number);
-  EXPECT_THAT(considered, ElementsAre(8, 1));  // one of a run, as their ranges say
+  EXPECT_THAT(considered, ElementsAre(8, 1));  // one table per run, by their ranges
 }
 
 TEST_F(VersionTest, MultiLookupsMatchSingleLookupsInRuns) {
@@ -571,7 +571,7 @@ TEST_F(RunIteratorTest, SeeksEveryPlaceBetweenItsEntries) {
       targets.push_back(InternalKey(PutOf(Concat("k", i), sequence)));
   }
   for (const std::string& target : targets) {
-    size_t at = 0;  // the first entry at or behind the target
+    size_t at = 0;  // the first entry at or after the target
     while (at < entries_.size() && CompareInternalKeys(InternalKey(entries_[at]), target) < 0) ++at;
     iterator->Seek(target);
     ASSERT_EQ(iterator->Valid(), at < entries_.size());
@@ -585,7 +585,7 @@ TEST_F(RunIteratorTest, SeeksEveryPlaceBetweenItsEntries) {
     ASSERT_EQ(iterator->Valid(), behind > 0);
     if (!iterator->Valid()) continue;
     ASSERT_EQ(iterator->key(), InternalKey(entries_[behind - 1]));
-    iterator->Next();  // turns round, perhaps into the next table
+    iterator->Next();  // turns around, perhaps into the next table
     ASSERT_EQ(iterator->Valid(), behind < entries_.size());
     if (!iterator->Valid()) continue;
     ASSERT_EQ(iterator->key(), InternalKey(entries_[behind]));

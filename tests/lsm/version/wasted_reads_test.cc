@@ -18,7 +18,7 @@ constexpr int kLookups = 2000;
 
 class WastedReadsTest : public testing::Test {
  protected:
-  // Keys from 1'000 to 1'199, of which the numbers behind are absent.
+  // Makes a table with the keys 1'000 to 1'199.
   std::shared_ptr<const OpenTable> Table(uint64_t number, Sequence sequence = 1) {
     std::vector<Entry> entries;
     for (int i = 0; i < 200; ++i) entries.push_back(PutOf(std::to_string(1'000 + i), sequence));
@@ -74,7 +74,7 @@ TEST_F(WastedReadsTest, CountsEachOnceInAnyLookup) {
   EXPECT_EQ(lower_seen, Counted(2));
   EXPECT_NEAR(upper_seen, 0.2 * kLookups, 0.06 * kLookups);
   EXPECT_NEAR(lower_seen, 0.05 * kLookups, 0.03 * kLookups);
-  // Keys that it has are no waste, and so are those that an upper one answers for.
+  // Lookups of keys in the table are not wasted, and neither are those that an upper table answers.
   for (int i = 0; i < 200; ++i)
     EXPECT_EQ(Get(*version, std::to_string(1'000 + i)), TableAnswer::kFound);
   EXPECT_EQ(SeenBy(*upper), upper_seen);
@@ -94,8 +94,8 @@ TEST_F(WastedReadsTest, WithoutAFilterEveryWastedReadCounts) {
   EXPECT_EQ(SeenBy(*table), 50);  // not wasted
 }
 
-// A key that the filter rightly knows is absent for a reader of an older state: no filter could
-// have spared that read.
+// A reader of an older state does not see a key that the filter rightly contains.  No filter could
+// have avoided that read.
 TEST_F(WastedReadsTest, NewerVersionsAreNotWasted) {
   const auto table = Table(1, /*sequence=*/9);
   const auto version = Version::Create({OpenTables{}, {table}}).value();
@@ -105,7 +105,7 @@ TEST_F(WastedReadsTest, NewerVersionsAreNotWasted) {
   EXPECT_EQ(SeenBy(*table), 0);
 }
 
-// Where filters are checked, tables are read that they deny.
+// A check of a filter reads a table although the filter answers "no".
 TEST_F(WastedReadsTest, DoubtsDoNotCount) {
   maker_.target_fpp = 0.001;
   const auto table = Table(1);
