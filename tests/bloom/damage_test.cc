@@ -33,13 +33,12 @@ using testing_support::DigestOfKey;
 using testing_support::DigestsOfKeys;
 using testing_support::RepairChecksum;
 
-// Digests that are asked: of keys that any filter here has, and of keys that none has.
+// The digests to look up: of keys that every filter here has, and of keys that none has.
 constexpr uint64_t kAsked = 60;
 constexpr uint64_t kAbsent = 1'000'000;
 
-// Opens a copy that is exactly as long as the bytes, so that AddressSanitizer sees a read beside
-// them; asks it everything that can be asked.  Returns its description and whether it ever said
-// "no".
+// Opens a copy of exactly the right size, so that AddressSanitizer detects reads outside it.  Makes
+// every kind of query.  Returns the description, and whether any answer was "no".
 struct Answers {
   FilterDescription description;
   bool denied = false;
@@ -81,7 +80,7 @@ class DamageTest : public testing::TestWithParam<std::string> {
     filter_ = BuildFilter(GetParam() == "empty" ? "standard" : GetParam(),
                           {.target_fpp = testing_support::kFewKeysFpp, .seed = 0x1234567890abcdef},
                           digests);
-    // The answers that damage must take away: it does deny absent keys.
+    // The undamaged filter denies absent keys.  A damaged one must not.
     ASSERT_TRUE(Ask(filter_).denied);
     ASSERT_EQ(Ask(filter_).description.kind, GetParam());
   }
@@ -173,7 +172,7 @@ TEST_P(DamageTest, ImpossibleGeometryIsDamage) {
   }
   ExpectMaybe(with_byte(10, 0), FilterState::kDamaged, "probes");
   ExpectMaybe(with_number(32, 0), FilterState::kDamaged);
-  // A filter with keys must not pass for an empty one.
+  // A filter with keys must not be taken for an empty one.
   ExpectMaybe(with_byte(8, bloom::Empty::kTag),
               bloom::Load64(&filter_[48]) != 0 ? FilterState::kUnknown : FilterState::kDamaged);
 }
@@ -217,7 +216,7 @@ TEST_P(DamageTest, RandomHeadersWithRightChecksumsNeverReadOutside) {
     usable += Ask(bytes).description.state == FilterState::kUsable;
     ASSERT_FALSE(HasFailure()) << "round " << round;
   }
-  EXPECT_GT(usable, 0);  // the fuzz does get past the checks, by changing what they allow
+  EXPECT_GT(usable, 0);  // some forgeries pass the checks
 }
 
 TEST_P(DamageTest, RandomBytesAreNoFilter) {

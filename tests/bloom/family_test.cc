@@ -33,7 +33,8 @@ using testing_support::StatusIs;
 // Promises that some filters do not make.
 template <class F>
 struct Promises {
-  // Holds all keys that were ever added; otherwise as many as planned, and maybe more.
+  // True if the filter holds all keys that were ever added; otherwise it holds at least the planned
+  // number.
   static constexpr bool kHoldsAllKeys = true;
 };
 template <class Row>
@@ -104,7 +105,7 @@ TYPED_TEST(FamilyTest, MeetsItsTargetAndItsPrediction) {
   }
 }
 
-// The same at 0.001: of all seeds together, a standard error of 1 %; of one, 2.2 %.
+// The same at 0.001.  The standard error is 1 % for all seeds together and 2.2 % for one.
 TYPED_TEST(FamilyTest, LowRatesMatchThePrediction) {
   constexpr uint64_t kKeys = 100'000, kSeeds = 5, kQueries = 2'000'000;
   double sum = 0, predicted = 0;
@@ -212,7 +213,7 @@ TYPED_TEST(FamilyTest, SurvivesSavingAndLoading) {
     for (uint64_t i = 0; i < 10'000; ++i) {
       ASSERT_EQ(loaded->MayContainDigest(DigestOfKey(i)), filter.MayContainDigest(DigestOfKey(i)));
     }
-    // It goes on as the one that was saved would.
+    // The loaded filter continues like the saved one.
     TypeParam longer = this->WithKeys(0, keys, 1000);
     for (uint64_t i = keys; i < keys + 500; ++i) {
       loaded->AddDigest(DigestOfKey(i));
@@ -275,11 +276,11 @@ TYPED_TEST(FamilyTest, BadParametersAreNamedErrors) {
     EXPECT_THAT(TypeParam::Make(10, fpp, 0), refused("target_fpp")) << fpp;
   }
   EXPECT_THAT(TypeParam::Make(UINT64_MAX, 0.01, 0), refused("2^56"));
-  // Two bytes of every three that this machine has, and more.
+  // More memory than the machine has.
   EXPECT_FALSE(TypeParam::Make(uint64_t{1} << 50, 0.01, 0).ok());
 }
 
-// --- bytes from anywhere ---
+// --- untrusted bytes ---
 
 TYPED_TEST(FamilyTest, EveryFlippedBitAndEveryTruncationIsDataLoss) {
   testing_support::ExpectAllDamageIsDataLoss(this->WithKeys(0, 20, 20, 0.1).Serialize(),

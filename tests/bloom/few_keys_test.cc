@@ -33,7 +33,7 @@ constexpr uint64_t kFew[] = {1, 2, 3, 5, 10, 20, 40, 100};
 constexpr uint64_t kLeavingLeastSize[] = {27, 30};
 constexpr double kTargets[] = {0.1, 0.01, 1e-3, 1e-5, 1e-8};
 
-// A mean, and how far it may be from the true one.
+// A mean and its standard error.
 class Mean {
  public:
   void Add(double value) {
@@ -42,7 +42,7 @@ class Mean {
     squares_ += value * value;
   }
   double value() const { return sum_ / count_; }
-  // Divided by the mean.
+  // The standard error divided by the mean.
   double standard_error() const {
     const double variance = squares_ / count_ - value() * value();
     return std::sqrt(std::max(variance, 0.0) / count_) / value();
@@ -53,14 +53,14 @@ class Mean {
   double count_ = 0, sum_ = 0, squares_ = 0;
 };
 
-// Gives each filter other keys.
+// Gives each filter different keys.
 template <class F>
 void Refill(F& filter, uint64_t keys, uint64_t space) {
   filter.Clear();
   for (const Digest digest : DigestsOfKeys(0, keys, space)) filter.AddDigest(digest);
 }
 
-// The part of PredictedFpp for `keys` keys that the bits do not show.
+// The part of PredictedFpp for `keys` keys that does not follow from the bits.
 template <class F>
 struct BesideTheBits {
   static double Rate(const F&, uint64_t) { return 0; }
@@ -82,7 +82,7 @@ constexpr bool kHasPairs<bloom::ShiftingDoubleFilter> = true;
 template <>
 constexpr bool kHasPairs<bloom::ShiftingCountingFilter> = true;
 
-// How far a prediction may be from the true rate: what the headers say.
+// The maximum error of a prediction, as stated in the headers.
 template <class F>
 double MarginOf([[maybe_unused]] const F& filter) {
   if constexpr (kHasPairs<F>) return filter.shape().size == bloom::kMinShiftingBases ? 0.05 : 0.01;
@@ -99,7 +99,7 @@ struct FewKeysTypesOf<bloom::FilterList<Filters...>> {
 };
 TYPED_TEST_SUITE(FewKeysTest, FewKeysTypesOf<bloom::Family>::type, testing_support::KindNames);
 
-// The rate of filters of this shape and that many keys.
+// The rate of filters of this shape with this many keys.
 template <class F>
 Mean RateOf(F& filter, uint64_t keys) {
   Mean mean;
@@ -108,7 +108,8 @@ Mean RateOf(F& filter, uint64_t keys) {
   for (uint64_t space = 1; space <= 20'000; ++space) {
     Refill(filter, keys, space);
     mean.Add(filter.CurrentFpp());
-    // More filters are needed: with three probes, a key meets itself in one filter of hundreds.
+    // Needs more filters: with three probes, a key collides with itself in one filter in several
+    // hundred.
     if (space >= 4000 && space % 100 == 0 && mean.standard_error() < precise) break;
   }
   return mean;
@@ -133,8 +134,8 @@ TYPED_TEST(FewKeysTest, MeetTheirTargetAndTheirPrediction) {
   }
 }
 
-// The wider the counters, the fewer the offsets: 6, 3, 2 and 1.  Stored keys share that of more
-// queries.
+// The wider the counters, the fewer the offsets: 6, 3, 2 and 1.  With fewer offsets, more queries
+// share the offset of a stored key.
 TEST(FewKeysOfWideCountersTest, MeetTheirTargetAndTheirPrediction) {
   for (const uint32_t counter_bits : {8u, 12u, 16u, 28u}) {
     for (const double fpp : {1e-5, 1e-8}) {
@@ -173,8 +174,8 @@ TEST(FewKeysInAreasTest, MeetTheirTargetAndTheirPrediction) {
 
 // The predictions of the two kinds below are bounds, whatever region or count the keys have.
 
-// For any place of the keys.  `reach` is the largest distance from a base at which a key and a
-// query may differ, as a mean over the queries.
+// Checks the bound for any position of the keys.  `reach` is the largest distance from a base at
+// which a key and a query may differ, as a mean over the queries.
 void ExpectBound(const Mean& mean, double predicted, double reach, const bloom::Shape& shape) {
   const double error = 3 * mean.standard_error();
   const double excess = reach * shape.probes / static_cast<double>(shape.size);
@@ -215,7 +216,7 @@ TEST(FewKeysInTwoSetsTest, PassAtMostThePredictedRate) {
   }
 }
 
-// None of a key's own bits lies where the same probe asks for another region.
+// None of a key's own bits is at the position where the same probe checks another region.
 TEST(FewKeysInTwoSetsTest, AreClearerThanTheBitsPredict) {
   for (const uint64_t keys : {2, 20}) {
     auto filter = Association::Make(keys, 0.1, 3).value();
@@ -261,7 +262,7 @@ TEST(FewKeysWithCountsTest, PassAtMostThePredictedRate) {
   }
 }
 
-// The bits of a filter tell the rate of real questions.
+// The rate that follows from a filter's bits equals that of real queries.
 TYPED_TEST(FewKeysTest, MeasuredRatesMatchTheBits) {
   for (const double fpp : {0.1, 0.01, 1e-3}) {
     for (const uint64_t keys : {1, 3, 10, 40, 100}) {
@@ -287,9 +288,9 @@ template <class K>
 class FewKeysSolvedTest : public testing::Test {};
 TYPED_TEST_SUITE(FewKeysSolvedTest, testing_support::SolvedKindTypes, testing_support::KindNames);
 
-// A policy makes a standard filter of so few keys.  Made by the kind itself, they pass 2^-r too,
-// however few slots a key touches.  (A rate of 10^-8 cannot be measured here.  It is the chance
-// that r random bits agree, and higher rates test the same bits.)
+// For so few keys a policy makes a standard filter.  A filter that the kind itself makes has a rate
+// of 2^-r too, however few slots a key touches.  (A rate of 10^-8 cannot be measured here.  It is
+// the probability that r random bits agree, and higher rates test the same bits.)
 TYPED_TEST(FewKeysSolvedTest, MeetTheirTargetAndTheirPrediction) {
   for (const double fpp : {0.1, 0.01, 1e-3, 1e-5}) {
     for (const uint64_t keys : kFew) {

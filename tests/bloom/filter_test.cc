@@ -80,7 +80,7 @@ TYPED_TEST(FilterTest, DigestsAddedOneByOneAndTogetherMakeTheSameFilter) {
     together->AddDigests(digests);
     ASSERT_EQ(one_by_one->Serialize(), together->Serialize()) << probes;
   }
-  // One that does not stay in a near cache, where additions are fetched ahead.
+  // A filter that exceeds the near caches, so that additions prefetch.
   Filter<TypeParam> one_by_one = this->Make(400'000, 0.01, 3),
                     together = this->Make(400'000, 0.01, 3);
   uint64_t from = 0;
@@ -93,8 +93,8 @@ TYPED_TEST(FilterTest, DigestsAddedOneByOneAndTogetherMakeTheSameFilter) {
   }
 }
 
-// In a filter that stays in a near cache and in one that does not, one of them overfilled, so that
-// many digests that are new pass.
+// In a filter that fits a near cache and in one that does not.  One of them is overfilled, so that
+// many new digests pass.
 TYPED_TEST(FilterTest, AddIfAbsentEqualsAskingAndAdding) {
   for (const uint64_t planned : {1000, 400'000}) {
     Filter<TypeParam> together = this->Make(planned, 0.01, 3), apart = this->Make(planned, 0.01, 3);
@@ -213,7 +213,7 @@ TYPED_TEST(FilterTest, IntersectionHoldsSharedKeys) {
       absent += i >= 10'000;
     }
   }
-  EXPECT_LT(of_one, 80);  // as the other filter lets them pass
+  EXPECT_LT(of_one, 80);  // because they pass the other filter
   EXPECT_GT(absent, 0);
   EXPECT_LE(filter.CurrentFpp(), left.CurrentFpp());
   EXPECT_GT(filter.CurrentFpp(), this->WithKeys(4000, 6000).CurrentFpp());
@@ -313,8 +313,9 @@ TYPED_TEST(FilterTest, SeedsMakeDifferentFilters) {
   EXPECT_NE(one.Serialize().substr(64), two.Serialize().substr(64));
 }
 
-// An attacker who knows the seed can choose keys none of whose bits is set yet (Gerbet, Kumar,
-// Lauradoux 2015): the rate is then (kn / m)^k.  Under an unknown seed the same keys are like any.
+// An attacker who knows the seed can choose keys none of whose bits are set yet (Gerbet, Kumar,
+// Lauradoux 2015).  The rate is then (kn / m)^k.  With an unknown seed these keys are like any
+// others.
 TEST(FilterSeedTest, ChosenKeysSpoilAFilterWhoseSeedIsKnown) {
   constexpr uint64_t kKeys = 1000, kKnown = 5, kUnknown = 6;
   const struct { double target_fpp, spoilt; } cases[] = {{0.01, 0.111}, {0.001, 0.026}};

@@ -39,7 +39,7 @@ std::string Hex(std::string_view bytes) {
   return text;
 }
 
-// One character a bit, the least significant bit of a byte first, 64 bits a row.
+// One character per bit, the least significant bit of a byte first, 64 bits per row.
 std::string Bits(std::string_view bytes) {
   std::string text;
   for (size_t i = 0; i < 8 * bytes.size(); ++i) {
@@ -70,7 +70,7 @@ std::string Draw(std::string_view kind, int keys, double fpp) {
   return DrawBytes(kind, keys, fpp, bytes);
 }
 
-// With a shape that no rule for sizes can change.
+// With a fixed shape, which does not depend on the rules for sizes.
 template <bloom::BitLayout K>
 std::string DrawOfShape(const bloom::Shape& shape, int keys, double fpp) {
   auto filter = bloom::Filter<K>::MakeOfShape(shape, fpp, kFilterSeed).value();
@@ -78,7 +78,7 @@ std::string DrawOfShape(const bloom::Shape& shape, int keys, double fpp) {
   return DrawBytes(K::kName, keys, fpp, filter.Serialize());
 }
 
-// By no policy, which would make a standard filter of so few keys.
+// Without a policy, which would make a standard filter for so few keys.
 template <bloom::SolvedKind K>
 std::string DrawSolved(int keys, double fpp) {
   bloom::Shape shape = K::ShapeFor(static_cast<uint64_t>(keys), fpp).value();
@@ -106,7 +106,7 @@ TEST(GoldenTest, DigestsAreFrozen) {
   ExpectGolden("bloom/digest.golden", text);
 }
 
-// --- what is drawn of a kind: two filters, unless a function says otherwise ---
+// --- the drawings of a kind: two filters, unless an overload says otherwise ---
 
 template <bloom::BitLayout K>
 std::string Drawings(K) {

@@ -36,7 +36,8 @@ std::string_view PayloadOf(std::string_view filter) {
   return filter.substr(bloom::kFilterHeaderBytes);
 }
 
-// Keys are added and asked one by one, beside portable code of the library's on the same bits.
+// Adds and looks up keys one by one, and compares with the library's portable code on the same
+// bits.
 template <class Layout>
 void ExpectTheLibrarysBitsAndAnswers(const Shape& shape) {
   const uint64_t keys = 300 * shape.size / shape.probes + 20;
@@ -78,7 +79,8 @@ TEST(InlinedTest, BlockedMatchesTheLibrary) {
   }
 }
 
-// Every single bit counts: a line of ones with one hole denies just those keys that probe the hole.
+// Every single bit counts: a line of ones with one zero denies exactly the keys that probe this
+// bit.
 template <class Layout, class ProbesHole>
 void ExpectEveryBitCounts(const Shape& shape, const ProbesHole& probes_hole) {
   for (uint32_t hole = 0; hole < 8 * Layout::kLineBytes; ++hole) {
@@ -109,8 +111,9 @@ TEST(InlinedTest, BlockedLooksAtEveryBit) {
   }
 }
 
-// A linker keeps one of the functions of a name: those with inlined code must have another name
-// than those for any CPU, which would else get instructions that their CPU may not have.
+// A linker keeps one of several functions with the same name.  So functions with inlined code need
+// other names than those for any CPU.  Otherwise code for any CPU could get instructions that its
+// CPU lacks.
 TEST(InlinedTest, FilesForOtherCpusKeepTheirOwnFunctions) {
   const testing_support::FunctionAddresses here = testing_support::AddressesInThisFile();
   const testing_support::FunctionAddresses there = testing_support::AddressesForAnyCpu();

@@ -57,11 +57,11 @@ using bloom::StaticFilter;
 
 constexpr size_t kKeys = 20'000;
 
-// Runs `make` under ever wider limits until it succeeds.  How often it did not.
+// Runs `make` with growing limits until it succeeds.  Returns the number of failures.
 template <class Make>
 int FailuresOf(Make make) {
   int failures = 0;
-  // Messages and the like are smaller, and may have what they need.
+  // Messages and similar allocations are smaller and may succeed.
   for (size_t bytes = 2048;; bytes *= 2) {
     const absl::Status status = [&] {
       const LimitAllocations limit(bytes);
@@ -123,12 +123,12 @@ TEST(MemoryTest, RetouchedFiltersAddKeysWithoutMemory) {
   }
   for (const bloom::Digest digest : digests) ASSERT_TRUE(filter.MayContainDigest(digest));
   EXPECT_EQ(filter.added_count(), kKeys);
-  // 64 KiB of links, four bytes a probe, are those of some keys of the first half; in the other
+  // 64 KiB hold the links of some keys of the first half, at four bytes per probe.  In the second
   // half there is room again.
   const uint64_t lists = filter.bookkeeping_bytes() - 4 * filter.size_bits();
   EXPECT_GT(lists / (8 + 4 * 7), kKeys / 2 + 1000);
   EXPECT_LT(lists / (8 + 4 * 7), kKeys / 2 + 64 * 1024 / (4 * 7) + 50);
-  // They are in order all the same: what is weighed can be cleared.
+  // They are still consistent: weighed bits can be cleared.
   for (uint64_t i = 0; i < 1'000'000; ++i)
     ASSERT_TRUE(filter.AddFalsePositiveDigest(testing_support::DigestOfKey(kKeys + i)).ok());
   const uint64_t known = filter.known_false_positive_count();
@@ -138,7 +138,7 @@ TEST(MemoryTest, RetouchedFiltersAddKeysWithoutMemory) {
     ASSERT_FALSE(filter.MayContainDigest(testing_support::DigestOfKey(kKeys + i)));
 }
 
-// Refused is what needs more than they have, and nothing else.
+// Refuses exactly the additions that need more memory than the lists have.
 TEST(MemoryTest, DigestListsFillTheirRoom) {
   using Kind = bloom::DigestsByBit::Kind;
   using Digests = std::vector<bloom::Digest>;
@@ -155,7 +155,7 @@ TEST(MemoryTest, DigestListsFillTheirRoom) {
   EXPECT_TRUE(put && !put_another && !put_new);
   EXPECT_EQ(lists.Sorted(Kind::kKey), Digests({1, 2, 3}));
   EXPECT_EQ(lists.Sorted(Kind::kFalsePositive), Digests({4}));
-  // One that is there needs no room, and one that goes leaves some.
+  // A digest that is present needs no memory, and a removed one frees some.
   bool changed, removed;
   {
     const LimitAllocations limit(0);
@@ -174,7 +174,7 @@ TEST(MemoryTest, DigestListsFillTheirRoom) {
   EXPECT_EQ(at_bits, Digests({2, 3, 4, 5}));
 }
 
-// Whichever of its allocations fails.
+// Whichever allocation fails.
 TEST(MemoryTest, RetouchedFiltersMergeOrStayUnchanged) {
   auto other = bloom::RetouchedFilter::Make(1000, 0.01).value();
   for (const bloom::Digest digest : testing_support::DigestsOfKeys(1000, 3000))

@@ -16,12 +16,12 @@ bool AllZero(const AlignedBytes& bytes) {
   return std::all_of(span.begin(), span.end(), [](uint8_t byte) { return byte == 0; });
 }
 
-// Below and above the size from which on huge pages are asked for.
+// Below and above the size from which huge pages are requested.
 TEST(AlignedBytesTest, ZeroedAndAligned) {
   constexpr size_t kMiB = size_t{1} << 20;
   for (const size_t size : {size_t{1}, size_t{63}, size_t{64}, size_t{65}, kMiB, 8 * kMiB - 1,
                             8 * kMiB, 8 * kMiB + 1, 9 * kMiB, 33 * kMiB + 5}) {
-    // Twice: the second gets what the first left behind.
+    // Runs twice: the second round gets the memory that the first one freed.
     for (int round = 0; round < 2; ++round) {
       AlignedBytes bytes = AlignedBytes::Zeros(size);
       ASSERT_EQ(bytes.size(), size);

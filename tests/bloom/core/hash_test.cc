@@ -68,7 +68,7 @@ TEST(HashTest, DigestDependsOnSeedAndOnEveryBitOfTheKey) {
 }
 
 TEST(HashTest, RemixIsFrozen) {
-  // murmur3's finalizer of 1, and what a salt makes of it.
+  // murmur3's finalizer of 1, without and with a salt.
   EXPECT_EQ(Remix(1, 0), 0xb456bcfc34c2cb2cu);
   EXPECT_EQ(Remix(0, 1), Remix(1, 0));
   EXPECT_EQ(Remix(0, 0), 0u);

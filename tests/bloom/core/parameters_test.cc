@@ -60,7 +60,7 @@ TEST(OccupancyTest, BothFormulasAgreeWhereTheyMeet) {
       const double throws = std::floor(load * kBorder);
       const double chain = OccupiedMoment(kBorder, probes, throws);
       const double moments = OccupiedMoment(kBorder + 1, probes, throws);
-      // One cell more makes the rate itself lower by this share.
+      // One more cell lowers the rate itself by this share.
       const double one_cell = probes * load / std::expm1(load) / kBorder;
       EXPECT_NEAR(moments / chain, 1 - one_cell, 1e-7) << probes << " probes, load " << load;
     }
@@ -68,7 +68,7 @@ TEST(OccupancyTest, BothFormulasAgreeWhereTheyMeet) {
          {kBorder + 1, 3 * kBorder / 2, 10 * kBorder, uint64_t{1} << 33, uint64_t{1} << 50}) {
       const double chain = OccupiedMoment(cells, probes, kBorder);
       const double moments = OccupiedMoment(cells, probes, kBorder + 1);
-      // One throw more makes it higher by this share.
+      // One more throw raises it by this share.
       const auto count = static_cast<double>(cells);
       const double one_throw = probes / (std::expm1(kBorder / count) * count);
       EXPECT_NEAR(moments / chain, 1 + one_throw, 1e-7) << probes << " probes, cells " << cells;
@@ -76,7 +76,7 @@ TEST(OccupancyTest, BothFormulasAgreeWhereTheyMeet) {
   }
 }
 
-// As good as all throws meet cells of their own then.
+// Then practically all throws hit different cells.
 TEST(OccupancyTest, NearlyEmptyFiltersCancelNothing) {
   struct Case {
     uint64_t cells;
@@ -107,7 +107,7 @@ TEST(ParametersTest, TheThreeRatesAreOrdered) {
       EXPECT_NEAR(rates.exact / rates.classic, 1 + low_by, 0.15 * low_by) << bits;
     }
   }
-  // With one probe there is nothing to vary.
+  // With one probe the number of ones does not vary.
   const StandardRates one = StandardRatesOf(1000, 1, 500).value();
   EXPECT_NEAR(one.exact, one.classic, 1e-13);
 }
@@ -166,7 +166,7 @@ TEST(ParametersTest, CapacityIsWhereTheRatePassesTheTarget) {
   }
   EXPECT_NEAR(static_cast<double>(KeyCapacityOf(9'585'059, 7, 0.01).value()), 1e6, 2000);
   EXPECT_EQ(KeyCapacityOf(1, 1, 0.5).value(), 0u);
-  // By the classic rate there would be room for 20.
+  // By the classic formula the filter would have room for 20 keys.
   EXPECT_LE(ClassicFpp(576, 20, 20), 1e-6);
   EXPECT_NEAR(StandardFpp(576, 20, 20), 1.0946e-6, 1e-10);
   EXPECT_EQ(KeyCapacityOf(576, 20, 1e-6).value(), 19u);

@@ -26,8 +26,8 @@ using bloom::Shifting;
 using bloom::Standard;
 using testing_support::DigestsOfKeys;
 
-// The bit that probe i of a key is, counted from the start of the filter.  A new kind says here how
-// it goes about it.
+// The bit of probe i of a key, counted from the start of the filter.  A new kind adds an overload
+// here.
 uint64_t PositionOf(Standard, uint64_t bits, uint64_t hash, uint32_t i) {
   bloom::Probes probes(hash, bits);
   while (i-- > 0) probes.Next();
@@ -69,9 +69,8 @@ class ProbesTest : public testing::Test {
 using FreeKinds = testing::Types<Standard, Blocked, Shifting>;
 TYPED_TEST_SUITE(ProbesTest, FreeKinds, testing_support::KindNames);
 
-// A filter of 2^40 bits takes no memory as long as only positions are looked at.  Where one probe
-// has too few values, keys meet in it that should not: one of 2^32 values would let 8 pairs meet
-// here.
+// A filter of 2^40 bits takes no memory, because the test looks only at positions.  If a probe has
+// too few values, too many keys collide in it.  With 2^32 values 8 pairs would collide here.
 TYPED_TEST(ProbesTest, KeysCollideAsRarelyAsIndependentOnes) {
   constexpr uint64_t kBits = uint64_t{1} << 40;
   constexpr uint64_t kKeys = 1 << 18;  // 2^35 pairs: 1/32 expected to meet in a probe, 1 in all
@@ -97,7 +96,7 @@ TYPED_TEST(ProbesTest, ProbesCollideAsRarelyAsIndependentOnes) {
     positions.insert(positions.end(), of_probe.begin(), of_probe.end());
   }
   const double within_a_key =
-      std::is_same_v<TypeParam, Blocked>  // which throws all of its probes into one line
+      std::is_same_v<TypeParam, Blocked>  // which has all probes of a key in one line
           ? kKeys * (kMaxProbes * (kMaxProbes - 1) / 2.0) / bloom::kLineBits
           : 0;
   const double expected = 2 + within_a_key;
@@ -116,9 +115,8 @@ TEST(StandardProbesTest, EveryProbeHasAsManyValuesAsTheLargestFilterHasBits) {
   }
 }
 
-// Few keys are where it shows that probes depend on each other: in double hashing half as many keys
-// again would pass here.  Measured against the share of ones, filter by filter, so that their
-// different shares are no noise.
+// With few keys, dependent probes show: with double hashing half as many keys again would pass
+// here.  Compares with the share of ones of each filter, so that the different shares add no noise.
 TEST(StandardProbesTest, FewKeysPassAtTheRateOfTheOnes) {
   constexpr uint64_t kKeys = 40;
   constexpr uint64_t kFilters = 2000;

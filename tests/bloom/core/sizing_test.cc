@@ -85,7 +85,8 @@ TEST(StandardSizingTest, OverfillingRaisesTheRateAsPublished) {
   EXPECT_NEAR(overfilled(3), 0.436, 0.001);
 }
 
-// 20 keys at 10^-6 would pass 9 % more often than asked for, 40 at 0.001 1.9 %.
+// Filters of the classic size would miss their target: by 9 % with 20 keys at 10^-6, and by 1.9 %
+// with 40 keys at 0.001.
 TEST(StandardSizingTest, FewKeysMeetLowTargets) {
   for (const double fpp : {0.001, 1e-6, 1e-8}) {
     for (const uint32_t keys : {10u, 20u, 40u, 100u}) {
@@ -102,7 +103,7 @@ TEST(StandardSizingTest, FewKeysMeetLowTargets) {
   EXPECT_NEAR(StandardFpp(576, 20, 20) / 1e-6, 1.095, 0.001);  // the classic formula's size
 }
 
-// Known-bad baselines that are found in the wild: the formulas here must not be those.
+// Known-bad baselines of other programs.  The formulas here must differ from those.
 TEST(StandardSizingTest, IsNotTheFormulaOfOneHashUsedForAllProbes) {
   const Shape shape = StandardShapeFor(kMany, 0.01).value();
   const double keys_per_bit = static_cast<double>(kMany) / static_cast<double>(shape.size);
@@ -192,7 +193,8 @@ TEST(BlockedSizingTest, RatesAgreeWithMeasurementsOfOtherFiltersOfThisShape) {
 }
 
 TEST(BlockedSizingTest, TextbookSizeWouldMissTheTarget) {
-  // The classic formula gives a blocked filter too few bits: this is why there is a formula for it.
+  // The classic formula gives a blocked filter too few bits, so blocked filters have their own
+  // formula.
   const auto times_target = [](double fpp) {
     const Shape classic = StandardShapeFor(kMany, fpp).value();
     return BlockedFpp(classic.size / kLineBits, classic.probes, kMany) / fpp;

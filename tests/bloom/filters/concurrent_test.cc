@@ -36,8 +36,8 @@ using Sequential = bloom::Filter<bloom::Blocked>;
 
 constexpr int kThreads = 4;
 
-// Spins for a while, to go on in the same moment as who sets it, and gives way if there is no core
-// for that one.
+// Spins for a while, to continue at the same moment as the thread that sets the number.  Then
+// yields, in case that thread has no core.
 void WaitFor(const std::atomic<int>& number, int at_least) {
   for (int spins = 0; number.load() < at_least; ++spins) {
     if (spins > 500) std::this_thread::yield();
@@ -124,7 +124,7 @@ TEST(ConcurrentTest, ClearedKeysAreNewAgain) {
 
 TEST(ConcurrentTest, ThreadsSetTheSameBitsAsOne) {
   constexpr uint64_t kKeys = kIsSanitized ? 4000 : 100'000;
-  // The lines are few, so that threads meet in them, and then more than the caches hold.
+  // First few lines, so that threads collide in them, then more than the caches hold.
   for (const uint64_t planned : {uint64_t{50}, kKeys}) {
     ConcurrentFilter filter = MakeShared(planned);
     RunTogether(kThreads, [&](int thread) {
@@ -142,7 +142,7 @@ TEST(ConcurrentTest, ThreadsSetTheSameBitsAsOne) {
   }
 }
 
-// One key after the other, all threads at the same one: the shortest race of all.
+// All threads add the same key, one key after the other.  This is the shortest race.
 TEST(ConcurrentTest, OneThreadIsToldThatAKeyIsNew) {
   constexpr uint64_t kKeys = kIsSanitized ? 3000 : 60'000;
   ConcurrentFilter filter = MakeShared(kKeys, 1e-9);
@@ -161,7 +161,7 @@ TEST(ConcurrentTest, OneThreadIsToldThatAKeyIsNew) {
   EXPECT_EQ(filter.added_count(), kKeys);
 }
 
-// Keys of one claim word, in a few lines, and other keys that set some of their bits meanwhile.
+// Keys of one claim word, in a few lines.  Other keys set some of their bits at the same time.
 std::vector<Digest> DigestsOfOneClaim(uint64_t count, uint64_t seed) {
   std::vector<Digest> digests;
   for (uint64_t i = 0; digests.size() < count; ++i) {
@@ -190,7 +190,7 @@ TEST(ConcurrentTest, OneThreadIsToldWhenKeysShareAClaim) {
 }
 
 // If other threads set bits at the same time, a key may pass that was never added.  At most one
-// caller is told that a key is new; if none is, other keys have set all of its bits.
+// caller is told that a key is new.  If none is told, other keys have set all of the key's bits.
 TEST(ConcurrentTest, AddIfAbsentMissesOnlyFalsePositives) {
   constexpr uint64_t kKeys = 120;
   const int rounds = kIsSanitized ? 60 : 500;
@@ -238,7 +238,7 @@ TEST(ConcurrentTest, ReadersSeeEarlierAdditions) {
         } else {
           filter.AddDigestIfAbsent(DigestOfKey(i));
         }
-        // Release: this is the hand-over that the filter's own bits are not.
+        // Release: publishes the additions, which the relaxed bits of the filter do not.
         added.store(i + 1, std::memory_order_release);
         if (i % 1024 == 0) std::this_thread::yield();
       }
@@ -328,7 +328,7 @@ TEST(ConcurrentTest, MergeLosesNoConcurrentKey) {
   }
 }
 
-// Threads are dealt to the counts in turns, so that with so many between them two share one.
+// Threads take the counters in turn, so two threads with this many between them share one.
 TEST(ConcurrentTest, CountsAllAdditions) {
   constexpr uint64_t kKeys = kIsSanitized ? 1000 : 300'000;
   for (const int between : {7, 15, 31}) {
@@ -353,7 +353,7 @@ TEST(ConcurrentTest, CountsAllAdditions) {
   }
 }
 
-// A claim from before Clear would be the same as one that came after it.
+// A claim from before Clear would equal one from after it.
 TEST(ConcurrentTest, OneThreadIsToldAfterClear) {
   constexpr int kRounds = kIsSanitized ? 1000 : 40'000;
   ConcurrentFilter filter = MakeShared(10, 1e-9);
@@ -364,7 +364,8 @@ TEST(ConcurrentTest, OneThreadIsToldAfterClear) {
         EXPECT_EQ(told_new.exchange(0), round == 1 ? 0 : 1) << round;
         filter.Clear();
         begun.store(round);
-        // The other one learns of it a little later: now one is ahead, now the other.
+        // The other thread begins a little later, so sometimes one is ahead and sometimes the
+        // other.
         for (int i = 0; i < round % 128; ++i) WaitFor(begun, round);
       }
       WaitFor(begun, round);

@@ -37,7 +37,7 @@ TEST(CountingTest, ForgetsRemovedKeys) {
   for (uint64_t i = 5000; i < 10'000; ++i) ASSERT_TRUE(filter.MayContainDigest(DigestOfKey(i)));
   int passing = 0;
   for (uint64_t i = 0; i < 5000; ++i) passing += filter.MayContainDigest(DigestOfKey(i));
-  EXPECT_LT(passing, 25);  // as a filter of half the planned keys does: 0.0002
+  EXPECT_LT(passing, 25);  // the rate of a filter with half the planned keys is 0.0002
   EXPECT_EQ(filter.added_count(), 5000u);
   EXPECT_EQ(filter.CountSaturated(), 0u);
 }
@@ -57,7 +57,7 @@ TEST(CountingTest, RefusesToRemoveAbsentKeys) {
   testing_support::ExpectRefusesToRemoveAbsentKeys(MakeCounting(1000, 1e-6));
 }
 
-// In so small a filter keys share cells, have one twice, and fill counters to the brim.
+// In such a small filter keys share cells, use a cell twice, and saturate counters.
 TEST(CountingTest, CountersMatchTheOracle) {
   std::mt19937_64 random(11);
   for (const uint32_t bits : {1, 2, 4, 7}) {
@@ -95,8 +95,8 @@ double PoissonTail(double mean, uint32_t least) {
 }
 
 TEST(CountingTest, CountersFillAsOftenAsTheirDistributionSays) {
-  // With the planned keys, 7.1 * 10^-17 of the counters of four bits get more than they hold (Fan's
-  // bound: 1.37 * 10^-15), and 7.2 * 10^-7 of those of three: more keys, or fewer bits, show it.
+  // With the planned keys, 7.1 * 10^-17 of the four-bit counters overflow (Fan's bound: 1.37 *
+  // 10^-15), and 7.2 * 10^-7 of the three-bit counters.  So a test needs more keys or fewer bits.
   constexpr uint64_t kPlanned = 200'000;
   const struct {
     uint32_t bits;
@@ -115,8 +115,8 @@ TEST(CountingTest, CountersFillAsOftenAsTheirDistributionSays) {
   }
 }
 
-// Counters that are or-ed bit by bit, as in a known implementation, make 1 + 2 a 3 and 1 + 1 a 1: a
-// key that both hold is then denied once it is removed from one.
+// A known implementation combines counters with a bitwise "or", so that 1 + 2 is 3 but 1 + 1 is 1.
+// A key that both filters hold is then denied after one removal.
 TEST(CountingTest, AUnionAddsAndStopsAtTheMaximum) {
   CountingFilter left = MakeCounting(100), right = MakeCounting(100);
   left.Add("apple");
@@ -132,7 +132,7 @@ TEST(CountingTest, AUnionAddsAndStopsAtTheMaximum) {
   EXPECT_TRUE(left.MayContain("pear"));
 }
 
-// Bit by bit, 1 and 2 have nothing in common.
+// With a bitwise "and", counters of 1 and 2 would have nothing in common.
 TEST(CountingTest, IntersectionHoldsSharedKeys) {
   CountingFilter left = MakeCounting(1000), right = MakeCounting(1000);
   for (uint64_t i = 0; i < 600; ++i) left.AddDigest(DigestOfKey(i));

@@ -98,8 +98,8 @@ TYPED_TEST(DynamicTest, PassesAbsentKeysAtThePredictedRate) {
   EXPECT_NEAR(sum / 5 / predicted, 1, 0.015);
 }
 
-// Both filters have rows that are full and rows that are not.  No row gets more than its share, and
-// rows with room take the next keys.
+// Both filters have full rows and rows with room.  A merge overfills no row, and rows with room
+// take the next keys.
 TYPED_TEST(DynamicTest, MergeFillsRoomAndOverfillsNothing) {
   auto left = MakeDynamic<TypeParam>(0, 2600, 1000);
   ASSERT_THAT(left.Merge(MakeDynamic<TypeParam>(2600, 3900, 1000)), IsOk());
@@ -133,7 +133,7 @@ TYPED_TEST(DynamicTest, MergesWithItselfAndWithAnEmptyFilter) {
   EXPECT_EQ(full.Serialize(), full_before);
 }
 
-// Full rows go where no row was, and the others where there is room, whatever comes first.
+// Full rows are appended, and the others go where there is room, in any order.
 TYPED_TEST(DynamicTest, MergesManyRowsIntoTheFirstWithRoom) {
   auto filter = MakeDynamic<TypeParam>(0, 2400, 1000);
   ASSERT_THAT(filter.Merge(MakeDynamic<TypeParam>(2400, 6100, 1000)), IsOk());
@@ -177,8 +177,8 @@ TYPED_TEST(DynamicTest, ClearLeavesOneEmptyRow) {
   EXPECT_EQ(filter.Serialize(), MakeDynamic<TypeParam>(0, 1500, 1000).Serialize());
 }
 
-// Damage in every place of a filter of several rows, under a checksum that is right: the rows have
-// their own.
+// Damages every byte of a filter of several rows, under the right outer checksum.  The rows have
+// their own checksums.
 TYPED_TEST(DynamicTest, DamageInARowIsDataLossThatNamesTheRow) {
   const std::string sound = MakeDynamic<TypeParam>(0, 50, 20, 0.1).Serialize();
   const std::vector<std::string> parts = PartsOf(sound);
@@ -237,7 +237,7 @@ TYPED_TEST(DynamicTest, MismatchedRowsAreDataLoss) {
   EXPECT_THAT(Filter::Load(probes), loss("probes"));
   EXPECT_THAT(Filter::Load(WithNumberAt(sound, 40, bloom::Load64(&sound[40]) + 1)),
               loss("another target"));
-  // A row of a newer version is no damage.
+  // A row of a newer version is not damage.
   std::vector<std::string> newer = parts;
   newer[2][9] = 9;
   testing_support::RepairChecksum(newer[2]);
@@ -254,7 +254,7 @@ TEST(DynamicRowsTest, RefusesRowsOfAnotherKind) {
   const std::string bytes = MakeDynamic<StandardRow>(0, 50, 20).Serialize();
   EXPECT_THAT(DynamicFilter<BlockedRow>::Load(bytes),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("rows of kind 2, not 3")));
-  // Bytes that say so are damaged, although their rows are of the right kind.
+  // Bytes with another kind in the header are damaged, although their rows have the right kind.
   EXPECT_THAT(DynamicFilter<BlockedRow>::Load(WithNumberAt(bytes, 48, 3)),
               StatusIs(kDynamicLoss, HasSubstr("row 0")));
 }
@@ -296,8 +296,8 @@ TEST(DynamicRowsTest, BadCapacitiesAndShapesAreNamed) {
               StatusIs(kInvalid, HasSubstr("target_fpp")));
 }
 
-// The numbers of Guo et al.'s formula for rows of 9585 bits, 7 probes and 1000 keys.  It takes the
-// rate of a row by the classic formula, which is 0.07 % too low.
+// The figures of Guo et al.'s formula for rows of 9585 bits, 7 probes and 1000 keys.  The formula
+// uses the classic rate of a row, which is 0.07 % too low.
 TEST(DynamicRowsTest, TheFormulaGivesThePublishedRates) {
   constexpr bloom::Shape kShape = {9585, 7};
   const auto rates = [&](uint64_t keys) {
@@ -321,8 +321,8 @@ TEST(DynamicRowsTest, TheFormulaGivesThePublishedRates) {
   EXPECT_EQ(filter.PredictedFpp(UINT64_MAX), 1);
 }
 
-// The same keys in another order lie in other rows.  To intersect row by row denies most of them;
-// hence there is no such thing.
+// The same keys in another order are in other rows.  An intersection row by row would deny most of
+// them, so the filter does not offer one.
 TEST(DynamicRowsTest, IntersectingRowsWouldDenySharedKeys) {
   static_assert(!CanIntersect<DynamicFilter<>> && CanIntersect<BlockedRow>);
   constexpr uint64_t kKeys = 2000;
@@ -349,7 +349,7 @@ TEST(DynamicRowsTest, OverfillsTheLastRowWithoutMemory) {
   EXPECT_EQ(CountKeys(filter, 0, 2500), 2500u);
   const std::string before = filter.Serialize();
   EXPECT_THAT(filter.Merge(filter), StatusIs(absl::StatusCode::kResourceExhausted));
-  ScarceRow::rows_left = 1;  // half of what it takes
+  ScarceRow::rows_left = 1;  // half of the rows that it needs
   EXPECT_THAT(filter.Merge(filter), StatusIs(absl::StatusCode::kResourceExhausted));
   EXPECT_EQ(filter.Serialize(), before);
   ScarceRow::rows_left = 1;
@@ -399,7 +399,7 @@ TEST(DynamicCountingTest, RefusesAbsentAndAmbiguousKeys) {
   static_assert(!CanRemove<DynamicFilter<BlockedRow>> && CanRemove<CountingRows>);
 }
 
-// The share of keys that another row lets pass too, by accident.
+// Refuses the share of removals whose keys also pass another row by accident.
 TEST(DynamicCountingTest, RefusesAsManyRemovalsAsItSays) {
   constexpr uint64_t kCapacity = 10'000;
   constexpr uint64_t kRows = 11;
@@ -407,7 +407,7 @@ TEST(DynamicCountingTest, RefusesAsManyRemovalsAsItSays) {
   for (uint64_t seed = 1; seed <= 2; ++seed) {
     auto filter = MakeDynamic<CountingFilter>(0, kRows * kCapacity, kCapacity, 0.01, seed);
     row_fpp = filter.row(0).PredictedFpp(kCapacity);
-    // From the first row, and taken back at once, so that rows stay as they are.
+    // Removes a key of the first row and adds it again at once, so that the rows do not change.
     for (uint64_t i = 0; i < kCapacity; ++i) {
       if (!filter.RemoveDigest(DigestOfKey(i))) {
         ++refused;

@@ -80,7 +80,7 @@ TEST(ParquetTest, NumbersAreHashedByTheirPlainEncoding) {
 }
 
 TEST(ParquetTest, MeetsItsTarget) {
-  // Its hash has no seed, so that other filters are those of other values.
+  // The hash has no seed, so different filters need different values.
   constexpr int64_t kValues = 100'000, kFilters = 5;
   for (const double fpp : {0.1, 0.01, 0.001}) {
     double sum = 0, predicted = 0;
@@ -116,7 +116,7 @@ TEST(ParquetTest, RefusesSizesThatReadersReject) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("134217728")));
 }
 
-// A header with other fields, sizes and unions, and 64 bytes behind it.
+// A header with other fields, sizes and unions, followed by 64 bytes.
 absl::StatusOr<ParquetFilter> LoadWithHeader(const std::vector<int>& header) {
   const std::string bytes = BytesOf(header) + std::string(64, '\xff');
   const std::unique_ptr<char[]> exact(new char[bytes.size()]);
@@ -125,7 +125,7 @@ absl::StatusOr<ParquetFilter> LoadWithHeader(const std::vector<int>& header) {
 }
 
 TEST(ParquetTest, SkipsOrRefusesNewerHeaders) {
-  // Fields 5 to 9 behind the known ones: a bool, a byte, a double, a string, a struct in a struct.
+  // Fields 5 to 9 after the known ones: a bool, a byte, a double, a string, a struct in a struct.
   std::vector<int> longer = kHeaderOf32;
   longer.pop_back();
   longer.insert(longer.end(), {0x11, 0x13, 7,   0x17, 1,    2,    3,    4, 5, 6, 7, 8,
@@ -228,7 +228,7 @@ TEST(ParquetTest, RefusesTooManyValues) {
 }
 
 TEST(ParquetTest, UnknownFieldIdsAreDataLoss) {
-  // A bool with the id INT64_MAX, and one behind it; ids 0 and -1.
+  // A bool with the id INT64_MAX, and one after it; ids 0 and -1.
   for (const std::string_view head :
        {std::string_view("\x05\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00\x15\x00", 14),
         std::string_view("\x01\x00\x15\x40\x00", 5), std::string_view("\x01\x01\x15\x40\x00", 5)}) {

@@ -42,7 +42,7 @@ TEST(PartsTest, WrongLengthsAreDataLoss) {
   bloom::AppendPart("apple", payload);
   bloom::AppendPart("pear", payload);
   for (size_t size = 1; size < payload.size(); ++size) {
-    if (size == 13) {  // behind the first
+    if (size == 13) {  // after the first part
       EXPECT_THAT(PartsOfCopy(payload.substr(0, size)), IsOk());
     } else {
       EXPECT_THAT(PartsOfCopy(payload.substr(0, size)),

@@ -112,7 +112,7 @@ TEST(PrefixExtractorTest, RefusesOtherNames) {
   }
 }
 
-// --- questions ---
+// --- queries ---
 
 TEST(PrefixTest, AnswersForPrefixesAndLongerKeys) {
   PrefixFilter filter = MakePrefix("fixed:3");
@@ -197,7 +197,8 @@ TEST(PrefixTest, DeniesNoRangeWithAKey) {
           const bool maybe = filter.MayMatchRange(low, high, end);
           ASSERT_TRUE(maybe || !holds) << name;
           empty += !holds, denied += !maybe;
-          // It says "no" wherever it may: both bounds have one full prefix, which is absent.
+          // The filter says "no" in all cases in which it may: both bounds have the same full
+          // prefix, which is absent.
           const auto prefix = extractor.PrefixOf(low);
           if (prefix.has_value() && prefix == extractor.PrefixOf(high)) {
             ASSERT_EQ(maybe, prefixes.contains(std::string(*prefix))) << name;
@@ -231,10 +232,11 @@ std::vector<std::string> ShortStringsOf(const std::string& letters) {
   return all;
 }
 
-// By a filter without keys, which says "no" wherever it can.
+// Uses a filter without keys, which says "no" whenever it can.
 TEST(PrefixTest, DecidesExactlyTheRangesWithinOnePrefix) {
   const std::vector<std::string> bounds = ShortStringsOf("./0\xfe\xff");
-  // The letter after each of those too: so what comes behind a prefix is among them.
+  // Includes the letter after each of those, so that the first key after a prefix is among the
+  // keys.
   const std::vector<std::string> all = ShortStringsOf("./01\xfe\xff");
   for (const char* name : {"fixed:1", "fixed:2", "delimiter:/", "delimiter:/:2"}) {
     const PrefixExtractor extractor = PrefixExtractor::FromName(name).value();
@@ -431,7 +433,7 @@ TEST(PrefixTest, RefusesOtherKindsVersionsAndExtractors) {
     return bytes;
   };
   EXPECT_THAT(LoadAndUsePrefix(with_tail("fixed:2")), IsOk());
-  // "fixed:02" would be merged with nothing, and is not what any writer writes.
+  // "fixed:02" could not be merged with any filter, and no writer writes it.
   for (const std::string tail : {"", "capped:8", "fixed:02", "delimiter:/:1", "fixed:2 "}) {
     EXPECT_THAT(LoadAndUsePrefix(with_tail(tail)),
                 StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("extractor '" + tail + "'")));

@@ -59,7 +59,7 @@ class RotatingTest : public testing::Test {};
 using RotatingRows = testing::Types<BlockedRow, StandardRow>;
 TYPED_TEST_SUITE(RotatingTest, RotatingRows, testing_support::KindNames);
 
-// After each single addition: the window is there, and what is older than all generations is not.
+// After each addition, the filter holds the window, and no keys older than all generations.
 TYPED_TEST(RotatingTest, RemembersOnlyTheWindow) {
   for (const uint32_t generations : {2, 3, 4, 8}) {
     auto filter = MakeRotating<TypeParam>(0, 0, 210, 1e-7, generations);
@@ -76,7 +76,7 @@ TYPED_TEST(RotatingTest, RemembersOnlyTheWindow) {
       ASSERT_EQ(CountKeys(filter, added - all - 1, added - all), 0u) << added;
       remembered_least = std::min(remembered_least, filter.remembered_count());
     }
-    EXPECT_EQ(remembered_least, filter.window() + 1);  // no less, and the bound is met
+    EXPECT_EQ(remembered_least, filter.window() + 1);  // the bound is tight
     EXPECT_EQ(filter.added_count(), 2000u);
   }
 }
@@ -144,7 +144,7 @@ class ExactRotating {
   size_t capacity_;
 };
 
-// A stream of keys that come again soon, late, and never.
+// A stream of keys that repeat soon, late, or never.
 TYPED_TEST(RotatingTest, DeduplicatesAStreamAsTheOracleDoes) {
   auto filter = MakeRotating<TypeParam>(0, 0, 1200, 1e-7);
   ExactRotating oracle(4, 400);
@@ -155,7 +155,7 @@ TYPED_TEST(RotatingTest, DeduplicatesAStreamAsTheOracleDoes) {
     const uint64_t key = random() % 3 == 0 ? random() : random() % 2000;
     const bool is_new = filter.AddDigestIfAbsent(DigestOfKey(key));
     ASSERT_EQ(is_new, oracle.AddIfAbsent(key)) << call;
-    // The promise in terms of calls, of which each adds at most one key.
+    // Checks the promise by calls, because each call adds at most one key.
     const auto [at, is_first] = last.try_emplace(key, call);
     if (!is_first && call - at->second <= filter.window()) {
       ASSERT_FALSE(is_new);
@@ -166,8 +166,7 @@ TYPED_TEST(RotatingTest, DeduplicatesAStreamAsTheOracleDoes) {
   EXPECT_GT(duplicates, 20'000u);
 }
 
-// A key that comes again within each window is never taken for new; one that is only asked for
-// ages.
+// A key that repeats within each window is never taken for new.  A key that is only looked up ages.
 TYPED_TEST(RotatingTest, RepeatedKeysNeverAgeOut) {
   auto filter = MakeRotating<TypeParam>(0, 0, 300, 1e-6);
   EXPECT_TRUE(filter.AddIfAbsent("steady"));
@@ -181,11 +180,11 @@ TYPED_TEST(RotatingTest, RepeatedKeysNeverAgeOut) {
     asked_is_known = filter.MayContain("asked");
   }
   EXPECT_FALSE(asked_is_known);
-  // It does not use up the newest generation by coming again and again.
+  // Repetitions do not use up the newest generation.
   const uint64_t before = filter.added_count();
   for (int i = 0; i < 1000; ++i) filter.AddIfAbsent("steady");
   EXPECT_LE(filter.added_count(), before + 1);
-  // It is refreshed, too, by the call that turns the generations.
+  // The call that rotates the generations refreshes it, too.
   auto full = MakeRotating<TypeParam>(0, 0, 3, 1e-6);  // one key a generation
   EXPECT_TRUE(full.AddIfAbsent("steady"));
   AddKeys(full, 0, 3);
@@ -324,7 +323,8 @@ TYPED_TEST(RotatingTest, ForgedRowsAreHarmless) {
   EXPECT_GT(testing_support::LoadWithForgedParts<RotatingFilter<TypeParam>>(sound, 7, 3000), 0);
 }
 
-// In every state, from empty over each turn to long full; small, and so large that questions fetch.
+// In every state, from empty through each rotation to long full; in a small filter, and in one so
+// large that queries prefetch.
 TYPED_TEST(RotatingTest, BatchesAnswerAsSingleQuestionsDo) {
   for (const uint32_t generations : {2, 4, 7}) {
     for (const uint64_t window : {300, 300'000}) {
@@ -332,7 +332,7 @@ TYPED_TEST(RotatingTest, BatchesAnswerAsSingleQuestionsDo) {
       const uint64_t step = filter.generation_capacity() / 2 + 1;
       for (uint64_t added = 0; added <= 5 * window; added += step) {
         for (const size_t count : {1, 33, 700}) {
-          // Keys that were forgotten, that are remembered by each generation, and that are new.
+          // Forgotten keys, keys of each generation, and new keys.
           std::vector<bloom::Digest> digests;
           for (size_t i = 0; i < count; ++i)
             digests.push_back(DigestOfKey(added - std::min(added, i * 2 * window / count)));
@@ -349,7 +349,7 @@ TYPED_TEST(RotatingTest, BatchesAnswerAsSingleQuestionsDo) {
   }
 }
 
-// With turns in between: repetitions within a batch, keys remembered by an old generation.
+// With rotations in between, repetitions within a batch, and keys of an old generation.
 TYPED_TEST(RotatingTest, BatchesAddAsSingleKeysDo) {
   std::mt19937_64 random(8);
   for (const uint64_t window : {50, 200'000}) {

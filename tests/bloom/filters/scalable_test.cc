@@ -66,7 +66,7 @@ TYPED_TEST(ScalableTest, RowsGrowAndTighten) {
   EXPECT_EQ(filter.target_fpp(), 0.01);
 }
 
-// However many keys there are, the FPP is what the rows make it, and at most the target.
+// Whatever the number of keys, the FPP follows from the rows and is at most the target.
 TYPED_TEST(ScalableTest, KeepsItsTargetForEver) {
   constexpr uint64_t kFirst = 5000;
   constexpr double kTarget = 0.05;
@@ -94,8 +94,8 @@ TYPED_TEST(ScalableTest, KeepsItsTargetForEver) {
   }
 }
 
-// A filter that was planned for all keys is smaller: by the tightening, and by what of the last row
-// is not in use yet.
+// A filter that is planned for all keys is smaller.  The difference is the tightening and the
+// unused part of the last row.
 TYPED_TEST(ScalableTest, TakesTheBitsOfItsRows) {
   constexpr uint64_t kFirst = 1000;
   for (const uint64_t rows : {1, 2, 4, 6}) {
@@ -129,7 +129,7 @@ TYPED_TEST(ScalableTest, AddIfAbsentStoresOnlyNewKeys) {
   EXPECT_TRUE(filter.MayContain("apple"));
 }
 
-// Rows then hold keys alone that no row before them let pass, which changes nothing that matters.
+// Then a row holds only keys that no earlier row let pass.  That does not matter.
 TYPED_TEST(ScalableTest, KeepsItsTargetWithAddIfAbsent) {
   constexpr uint64_t kKeys = 150'000;
   constexpr double kTarget = 0.05;
@@ -272,7 +272,7 @@ TYPED_TEST(ScalableTest, MismatchedRowsAreDataLoss) {
   EXPECT_THAT(Filter::Load(WithNumberAt(sound, 24, 26)), loss("numbers of keys"));
   EXPECT_THAT(Filter::Load(WithNumberAt(sound, 40, bloom::Load64(&sound[40]) + 1)),
               loss("another target"));
-  // As if the first row were for so many keys that the next one would not fit into any memory.
+  // The first row claims so many keys that the next one would not fit in any memory.
   for (const uint64_t first : {uint64_t{200}, uint64_t{1} << 30, uint64_t{1} << 61, UINT64_MAX})
     EXPECT_THAT(Filter::Load(WithNumberAt(sound, 32, first)), loss("row 0 is too small"));
   const uint64_t detail = bloom::Load64(&sound[48]);

@@ -49,7 +49,7 @@ void ExpectLists(const DigestsByBit& lists, uint64_t bits, uint32_t probes,
 }
 
 TEST(DigestsByBitTest, IsAMapWithAListForEachBit) {
-  // So few bits that many members meet a bit twice or more often.
+  // So few bits that many members have a bit twice or more often.
   constexpr std::pair<uint64_t, uint32_t> kShapes[] = {{1, 1},  {1, 32}, {3, 2},
                                                        {20, 7}, {64, 1}, {301, 32}};
   for (const auto& [bits, probes] : kShapes) {
@@ -61,7 +61,7 @@ TEST(DigestsByBitTest, IsAMapWithAListForEachBit) {
       const auto kind = Kind{random() % 2 == 0};
       const auto at = members.find(digest);
       ASSERT_EQ(lists.Find(digest), at == members.end() ? std::nullopt : std::optional(at->second));
-      // More of the one for some time, then of the other.
+      // Alternates between phases with more additions and with more removals.
       if (random() % 8 < (step / 250 % 2 == 0 ? 3u : 5u)) {
         ASSERT_EQ(lists.Remove(digest), members.erase(digest) == 1);
       } else {
@@ -85,7 +85,7 @@ TEST(DigestsByBitTest, IsAMapWithAListForEachBit) {
   }
 }
 
-// Come and go as often as they like: there is room for those that are there, and no more.
+// However often digests are added and removed, the lists take memory only for the present ones.
 TEST(DigestsByBitTest, RemovedDigestsTakeNoMemory) {
   DigestsByBit lists = DigestsByBit::Make(1000, 7, kListSeed).value();
   for (Digest digest = 0; digest < 100; ++digest) lists.Put(digest, Kind::kKey);

@@ -35,8 +35,8 @@ using testing_support::ShareRemoved;
 
 // --- the choices against an oracle ---
 
-// A retouched filter as it is described, without lists: sets of digests and bits, and everything is
-// counted again for each choice.
+// A retouched filter by its definition, without lists: sets of digests and bits.  It counts
+// everything again for each choice.
 class RetouchedOracle {
  public:
   struct Weights {
@@ -67,7 +67,8 @@ class RetouchedOracle {
     for (size_t bit = 0; bit < bits_.size(); ++bit) bits_[bit] = bits_[bit] || other.bits_[bit];
   }
 
-  // By bit.  Of those that do not pass too, if that is asked for: what a choice must not go by.
+  // The weights by bit.  `of_all` also counts keys and false positives that do not pass, which a
+  // choice must not use.
   std::vector<Weights> AllWeights(bool of_all = false) const {
     std::vector<Weights> weights(bits_.size());
     for (const bloom::Digest key : keys_) {
@@ -94,7 +95,7 @@ class RetouchedOracle {
     const bloom::DistinctProbes probes(bloom::Remix(digest, seed_), shape_.size, shape_.probes);
     return {probes.begin(), probes.end()};
   }
-  // As the filter has it in a file.
+  // The payload as the filter stores it.
   std::string Payload() const {
     std::string bytes((bits_.size() + 7) / 8, '\0');
     for (size_t bit = 0; bit < bits_.size(); ++bit)
@@ -134,7 +135,7 @@ class RetouchedOracle {
   std::set<bloom::Digest> keys_, known_;
 };
 
-// Both, which must not differ after whatever was done to both.
+// A filter and its oracle.  They must stay equal after any sequence of operations on both.
 struct RetouchedTwins {
   explicit RetouchedTwins(RetouchedFilter empty) : filter(std::move(empty)), oracle(filter) {}
 
@@ -146,7 +147,7 @@ struct RetouchedTwins {
     const bool is_new = oracle.AddFalsePositive(digest);
     EXPECT_EQ(filter.AddFalsePositiveDigest(digest).value(), is_new);
   }
-  // Clears as the filter did where that is left to chance, else as the oracle says.
+  // Clears the bit that the filter cleared if the scheme is random, otherwise the oracle's choice.
   void ClearInOracle(bloom::Digest digest, ClearingScheme scheme, const std::string& before) {
     if (oracle.Passes(digest)) {
       uint64_t bit = 0;
@@ -190,7 +191,7 @@ struct RetouchedTwins {
   RetouchedOracle oracle;
   uint64_t choices = 0;
   uint64_t of_all_differ =
-      0;  // choices that would be others if all keys and false positives weighed
+      0;  // choices that would differ if all keys and false positives had weight
 };
 
 TEST(RetouchedChoiceTest, ChoosesTheBitOfTheScheme) {
@@ -199,7 +200,7 @@ TEST(RetouchedChoiceTest, ChoosesTheBitOfTheScheme) {
     for (uint64_t i = 0; i < 500; ++i) twins.Add(DigestOfKey(i));
     std::vector<uint64_t> asked = FalsePositivesFrom(twins.filter, 10'000, 150);
     for (const uint64_t i : asked) twins.AddFalsePositive(DigestOfKey(i));
-    // Others, too, of which bits have no known false positive.
+    // Also other false positives, some of whose bits have no known false positive.
     const std::vector<uint64_t> others = FalsePositivesFrom(twins.filter, 100'000, 50);
     asked.insert(asked.begin(), others.begin(), others.end());
     for (const uint64_t i : asked) {
@@ -213,7 +214,7 @@ TEST(RetouchedChoiceTest, ChoosesTheBitOfTheScheme) {
   }
 }
 
-// One step, of all that can be done, but mostly of what leaves something to choose.
+// Makes one random step of any kind, mostly of those that leave something to choose.
 void TakeAnyStep(ClearingScheme scheme, std::mt19937_64& random, RetouchedTwins& twins) {
   const auto key = [&random] { return DigestOfKey(random() % 150); };
   const auto stranger = [&random, &twins] {
@@ -281,8 +282,8 @@ TEST(RetouchedChoiceTest, ChoosesAsTheOracle) {
   }
 }
 
-// The keys at the bit that had most of them are given up, by other bits of theirs: now it costs
-// least.  They are added again: it costs what it did.
+// The bit with the most keys loses them, because other bits of these keys are cleared.  Now this
+// bit costs the least.  After the keys are added again, it costs as much as before.
 TEST(RetouchedChoiceTest, LostKeysWeighNothingUntilTheyPassAgain) {
   constexpr auto kScheme = ClearingScheme::kMinimumFn;
   int tried = 0;
@@ -335,7 +336,7 @@ TEST(RetouchedChoiceTest, KeysAddedTwiceCountOnce) {
   EXPECT_EQ(often.Serialize().substr(64), once.Serialize().substr(64));
 }
 
-// Far more keys than it was made for, all of whose bits are set: each has hundreds.
+// Adds far more keys than planned, so that each bit has hundreds of keys.
 TEST(RetouchedChoiceTest, WeightsHaveNoMaximum) {
   RetouchedTwins twins(RetouchedFilter::Make(100, 0.1, 5).value());
   ASSERT_GE(twins.filter.shape().probes, 2u);
@@ -353,12 +354,12 @@ TEST(RetouchedChoiceTest, WeightsHaveNoMaximum) {
   EXPECT_EQ(twins.filter.Serialize().substr(64), twins.oracle.Payload());
 }
 
-// A known fault starts the ratio at 0 and leaves it there where a weight is 0, so that bits without
-// any known false positive win.
+// An implementation with a known fault starts the ratio at 0 and leaves it there if a weight is 0.
+// Then bits without any known false positive win.
 TEST(RetouchedChoiceTest, BitsWithoutFalsePositivesAreNotCheap) {
   RetouchedFilter filter = MakeRetouched(2000, 0.1);
   const std::vector<uint64_t> found = FalsePositivesFrom(filter, 10'000, 2000);
-  // A pair that shares a bit: the other is known, the one is asked.
+  // A pair of false positives that share a bit.  One is known, the other one is cleared.
   int pairs = 0;
   for (const uint64_t i : found) {
     const uint64_t j = found[(i * 7) % found.size()];
@@ -380,7 +381,8 @@ TEST(RetouchedChoiceTest, BitsWithoutFalsePositivesAreNotCheap) {
   EXPECT_EQ(pairs, 5);
 }
 
-// A known fault throws if no false positive was registered at all, and then there is no best one.
+// An implementation with a known fault throws if no false positive was registered, because then it
+// finds no best bit.
 TEST(RetouchedChoiceTest, TheFewestKeysDecideWithoutFalsePositives) {
   const RetouchedFilter filter = MakeRetouched(2000, 0.1);
   const std::string bytes = filter.Serialize();
@@ -397,7 +399,8 @@ TEST(RetouchedChoiceTest, TheFewestKeysDecideWithoutFalsePositives) {
   }
 }
 
-// --- what it is worth: chi, the share of false positives removed by the share of keys denied ---
+// --- the benefit: chi, the share of false positives removed divided by the share of keys denied
+// ---
 
 TEST(RetouchedChoiceTest, RandomClearingRemovesAsManyFalsePositivesAsKeys) {
   constexpr uint64_t kKeys = 100'000;
@@ -446,19 +449,19 @@ TEST(RetouchedChoiceTest, BetterChoicesRemoveMore) {
   EXPECT_GT(maximum_fp, 1.2 * random);
   EXPECT_GT(minimum_fn, 1.05 * maximum_fp);
   EXPECT_NEAR(1 / minimum_fn, 0.31, 0.005);
-  // Keys alike in weight give the ratio nothing that the fewest additions do not give.
+  // If keys have similar weights, the ratio gains nothing over the fewest keys.
   EXPECT_NEAR(ratio / minimum_fn, 1, 0.03);
   EXPECT_LT(cleared[2], 0.95 * cleared[3]);  // each bit removes more of them at once
   EXPECT_LT(cleared[3], 0.9 * cleared[0]);
-  // Unknown false positives: as many are removed as by clearing at random, and fewer keys are
-  // denied for it.
+  // Of unknown false positives, as many are removed as by random clearing, but fewer keys are
+  // denied.
   EXPECT_NEAR(chi_of_strangers[0], 1, 0.05);
   EXPECT_GT(chi_of_strangers[1], 1.2);
   EXPECT_GT(chi_of_strangers[2], 1.03);
   EXPECT_GT(chi_of_strangers[3], 1.2);
 }
 
-// As bloom/README.md says.
+// The share that bloom/README.md states.
 TEST(RetouchedChoiceTest, TheBestChoiceLosesTheStatedShareOfKeys) {
   constexpr uint64_t kKeys = 20'000;
   constexpr std::pair<double, double> kShares[] = {

@@ -44,8 +44,8 @@ TEST(RetouchedTest, EqualsAStandardFilterBeforeClearing) {
   EXPECT_EQ(filter.size_bits(), standard.size_bits());
 }
 
-// A key that must not be denied: with any scheme, one bit goes, one of its own, and the key with
-// it.
+// For a false positive, every scheme clears exactly one of its own bits, so that it no longer
+// passes.
 TEST(RetouchedTest, SelectiveClearingTakesOneBitOfTheKeyItself) {
   for (const ClearingScheme scheme : kClearingSchemes) {
     RetouchedFilter filter = MakeRetouched(3000);
@@ -66,7 +66,8 @@ TEST(RetouchedTest, SelectiveClearingTakesOneBitOfTheKeyItself) {
   }
 }
 
-// A known fault clears bit number 0 to k - 1 of the vector instead of the key's.
+// An implementation with a known fault clears bit number 0 to k - 1 of the vector instead of the
+// key's bit.
 TEST(RetouchedTest, RandomChoosesEachOfTheKeysBitsAlike) {
   const RetouchedFilter filter = MakeRetouched(20'000);
   const std::vector<uint64_t> found = FalsePositivesFrom(filter, 100'000, 1500);
@@ -105,14 +106,14 @@ TEST(RetouchedTest, KnowsEachFalsePositiveOnce) {
   EXPECT_EQ(filter.Serialize(), with_one);
   EXPECT_EQ(filter.known_false_positive_count(), 1u);
   EXPECT_EQ(with_one.size(), before.size() + 8);
-  // A key is none, while it passes or not.
+  // A key is not a false positive, whether it passes or not.
   EXPECT_FALSE(filter.AddFalsePositiveDigest(DigestOfKey(0)).value());
   RetouchedFilter without = RetouchedFilter::Load(with_one).value();
   ASSERT_TRUE(without.SelectiveClearingDigest(DigestOfKey(0), ClearingScheme::kRandom).value());
   EXPECT_FALSE(without.AddFalsePositiveDigest(DigestOfKey(0)).value());
   EXPECT_EQ(without.known_false_positive_count(), 1u);
   EXPECT_EQ(filter.Serialize(), with_one);
-  // It is added: a key now, and nothing that ClearKnownFalsePositives would give up.
+  // After it was added it is a key, so ClearKnownFalsePositives does not clear it.
   filter.AddDigest(DigestOfKey(i));
   EXPECT_EQ(filter.known_false_positive_count(), 0u);
   EXPECT_EQ(filter.ClearKnownFalsePositives(ClearingScheme::kRatio).value(), 0u);
@@ -186,7 +187,7 @@ TEST(RetouchedTest, LoadsBitsWithoutBookkeeping) {
   EXPECT_EQ(whole.Serialize().size(), bits.size() + 8 + 2000 * 8 + 8);
   EXPECT_EQ(whole.bookkeeping_bytes(),
             4 * whole.size_bits() + 2000 * (8 + 4 * whole.shape().probes) + 2000 / 8);
-  // At 0.01 a key takes what bloom/README.md says.
+  // At 0.01 a key takes the memory that bloom/README.md states.
   const RetouchedFilter usual = MakeRetouched(20'000, 0.01);
   EXPECT_NEAR(static_cast<double>(usual.bookkeeping_bytes()) / 20'000, 74.5, 0.1);
   EXPECT_NEAR(static_cast<double>(usual.Serialize().size()) / 20'000, 9.2, 0.1);
@@ -284,7 +285,7 @@ TEST(RetouchedTest, ForgedBookkeepingIsHarmless) {
     EXPECT_THAT(load(with_number(count_at + 8 * count, 0)), StatusIs(kLoss, HasSubstr("ascend")));
   }
   EXPECT_THAT(load(sound + std::string(8, '\0')), StatusIs(kLoss, HasSubstr("bytes after")));
-  // Each is in one part, and there is none that was not added.
+  // Each key is in one part, and all were added.
   for (size_t i = 1; i <= 5; ++i) {
     std::string bytes = sound;
     bytes.replace(known_at + 8, 5 * 8, sound, keys_at + 8 * i, 5 * 8);
@@ -319,7 +320,7 @@ TEST(RetouchedTest, ForgedBitsAndDigestsAreHarmless) {
     std::string bytes = sound;
     for (int change = 0; change < 20; ++change)
       bytes[64 + random() % bit_bytes] = static_cast<char>(random());
-    // Low bytes, of which few change the order.
+    // Changes low bytes, which rarely change the order.
     for (int change = 0; change < 20; ++change)
       bytes[64 + bit_bytes + random() % (bytes.size() - 64 - bit_bytes) / 8 * 8] =
           static_cast<char>(random());
@@ -366,7 +367,7 @@ TEST(RetouchedTest, BytesMatchTheDrawing) {
   }
 }
 
-// Equal sets have equal bytes, in whatever order they came.
+// Equal sets have equal bytes, whatever the order of additions.
 TEST(RetouchedTest, BytesDependOnlyOnTheSets) {
   RetouchedFilter forwards = MakeRetouched(500, 0.1);
   RetouchedFilter backwards = RetouchedFilter::Make(500, 0.1, 1).value();

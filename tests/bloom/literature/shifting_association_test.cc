@@ -28,7 +28,7 @@ using testing_support::StatusIs;
 constexpr uint32_t kRegions[] = {Association::kFirstOnly, Association::kBoth,
                                  Association::kSecondOnly};
 
-// Keys [from, to), of which every third is in the same region.
+// Adds the keys [from, to) to the three regions in turn.
 void AddAssociated(Association& filter, uint64_t from, uint64_t to) {
   for (uint64_t i = from; i < to; ++i) {
     const uint32_t region = kRegions[i % 3];
@@ -47,7 +47,7 @@ Association MakeAssociated(uint64_t from, uint64_t to, uint64_t planned, double 
 struct Answers {
   std::array<double, 4> of_regions{};
   uint64_t wrong = 0;  // without the key's own region
-  double foreign = 0;  // of keys that were not added, those with some region
+  double foreign = 0;  // absent keys with a region in the answer
 };
 Answers AskAssociated(const Association& filter, uint64_t keys, uint64_t foreign_keys) {
   Answers answers;
@@ -75,7 +75,7 @@ TEST(ShiftingAssociationTest, TellsTheSetsOfAKey) {
   EXPECT_EQ(filter.Query("fig"), 0u);
   EXPECT_EQ(filter.Query(""), 0u);
   EXPECT_EQ(filter.QueryDigest(filter.DigestOf("pear")), Association::kBoth);
-  EXPECT_EQ(filter.added_count(), 3u);  // a key of neither is none
+  EXPECT_EQ(filter.added_count(), 3u);  // a key of neither set is not counted
   EXPECT_EQ(filter.seed(), 5u);
   EXPECT_EQ(filter.unclear_rate(), 1e-6);
   EXPECT_EQ(filter.size_bits(), filter.shape().size + 56);
@@ -161,7 +161,7 @@ TEST(ShiftingAssociationTest, AnySpreadOverTheRegionsIsFine) {
   }
 }
 
-// A filter of one base shows how far behind it a key has its bit.
+// In a filter of one base, the bit of a key shows the key's offset.
 TEST(ShiftingAssociationTest, OffsetsMatchThePaper) {
   constexpr int kKeys = 28 * 28 * 50;
   std::array<int, 57> first{}, both{}, second{};
@@ -254,7 +254,7 @@ TEST(ShiftingAssociationTest, AnyBytesAreHarmless) {
   testing_support::ExpectAllDamageIsDataLoss(sound, &UseAssociation);
   testing_support::ExpectOthersAreRefusedByName(sound, &UseAssociation);
   testing_support::ExpectForgeriesDoNoHarm(sound, 20'220'101, 20'000, &UseAssociation);
-  std::string tail = sound;  // one bit behind the last
+  std::string tail = sound;  // one bit after the last
   ASSERT_NE((bloom::Load64(&tail[32]) + 56) % 8, 0u) << "choose another number of keys";
   tail.back() = static_cast<char>(static_cast<uint8_t>(tail.back()) | 0x80);
   testing_support::RepairChecksum(tail);

@@ -38,7 +38,7 @@ TEST(ShiftingCountingTest, ForgetsRemovedKeys) {
   for (uint64_t i = 5000; i < 10'000; ++i) ASSERT_TRUE(filter.MayContainDigest(DigestOfKey(i)));
   int passing = 0;
   for (uint64_t i = 0; i < 5000; ++i) passing += filter.MayContainDigest(DigestOfKey(i));
-  EXPECT_LT(passing, 25);  // as a filter of half the planned keys does
+  EXPECT_LT(passing, 25);  // as with half of the planned keys
   EXPECT_EQ(filter.added_count(), 5000u);
   EXPECT_EQ(filter.CountSaturated(), 0u);
 }
@@ -61,7 +61,7 @@ TEST(ShiftingCountingTest, RefusesToRemoveAbsentKeys) {
   testing_support::ExpectRefusesToRemoveAbsentKeys(MakeShifting(1000, 1e-6));
 }
 
-// In so small a filter keys share cells, have one twice, and fill counters to the brim.
+// In such a small filter keys share cells, use a cell twice, and saturate counters.
 TEST(ShiftingCountingTest, CountersMatchTheOracle) {
   std::mt19937_64 random(11);
   for (const uint32_t bits : {1, 2, 4, 7}) {

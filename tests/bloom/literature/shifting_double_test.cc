@@ -47,7 +47,7 @@ TEST(ShiftingDoubleTest, HasAShiftingFilterAndASecondArray) {
     const std::string bytes = filter.Serialize();
     const size_t second_at = first.Serialize().size();
     ASSERT_EQ(bytes.substr(64, second_at - 64), first.Serialize().substr(64));
-    // Fourth of the positions of which the first three are the bases.
+    // The fourth position; the first three are the bases.
     bloom::Probes probes(bloom::Remix(DigestOfKey(key), 7), shape.size);
     for (int i = 0; i < 3; ++i) probes.Next();
     std::string expected = before.substr(second_at);

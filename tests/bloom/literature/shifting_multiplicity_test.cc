@@ -20,7 +20,7 @@ using testing_support::DigestOfKey;
 using testing_support::IsOk;
 using testing_support::StatusIs;
 
-// Key i is there 1 + i % most times.
+// Key i occurs 1 + i % most times.
 void AddCounted(Multiplicity& filter, uint64_t from, uint64_t to, uint32_t most) {
   for (uint64_t i = from; i < to; ++i)
     ASSERT_THAT(filter.AddDigest(DigestOfKey(i), static_cast<uint32_t>(1 + i % most)), IsOk());
@@ -93,8 +93,8 @@ TEST(ShiftingMultiplicityTest, OnlyHigherCountsCauseErrors) {
     }
   }
   const auto paper = [](uint32_t count) { return std::pow(1 - 1.0 / 64, count - 1.0); };
-  // By the counts that are wrong: five standard errors of their number, and 2 % for the filters; of
-  // frequent ones that would be too much.
+  // The tolerance is five standard errors of the number of wrong counts, plus 2 % for the variation
+  // of filters.  For right counts, which are frequent, it would be too large.
   for (uint32_t count = 0; count < kMost; ++count) {
     const double wrong = 1 - std::pow(1 - 1.0 / 64, kMost - count);
     const double asked = count == 0 ? static_cast<double>(kSeeds * kKeys) : kOfEach;
@@ -103,7 +103,7 @@ TEST(ShiftingMultiplicityTest, OnlyHigherCountsCauseErrors) {
   }
   EXPECT_NEAR(right[1], 0.741, 0.012);
   EXPECT_NEAR(right[kMost], 1, 1e-9);
-  // Equation 19 of the paper has them the other way round.
+  // Equation 19 of the paper has them in reverse order.
   EXPECT_EQ(paper(1), 1);
   EXPECT_NEAR(paper(kMost), 0.741, 0.001);
 }
@@ -233,7 +233,7 @@ TEST(ShiftingMultiplicityTest, AnyBytesAreHarmless) {
   testing_support::ExpectAllDamageIsDataLoss(sound, &UseMultiplicity);
   testing_support::ExpectOthersAreRefusedByName(sound, &UseMultiplicity);
   testing_support::ExpectForgeriesDoNoHarm(sound, 20'220'101, 20'000, &UseMultiplicity);
-  // Bits that a higher count than the highest would have.
+  // Bits beyond those of the maximum count.
   std::string tail = sound;
   tail.back() = static_cast<char>(static_cast<uint8_t>(tail.back()) | 1);
   testing_support::RepairChecksum(tail);

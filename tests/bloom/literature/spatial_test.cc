@@ -69,14 +69,14 @@ TEST(SpatialTest, TellsTheAreaOfAKey) {
   EXPECT_EQ(filter.added_count(), 3u);
   EXPECT_EQ(filter.seed(), 5u);
   EXPECT_EQ(filter.target_fpp(), 1e-6);
-  // The higher area wins, whatever comes first.
+  // The higher area wins, in any order.
   EXPECT_THAT(filter.Add("town", 2), IsOk());
   EXPECT_THAT(filter.Add("home", 1), IsOk());
   EXPECT_EQ(filter.AreaOf("town"), 2u);
   EXPECT_EQ(filter.AreaOf("home"), 3u);
 }
 
-// Never in a lower one and never in none, even with far more keys than planned.
+// A key is never reported in a lower area or in none, even with far more keys than planned.
 TEST(SpatialTest, KeysAreReportedInTheirAreaOrAHigherOne) {
   for (const uint32_t areas : {1, 2, 3, 4, 7, 8, 100}) {
     for (const uint64_t planned : {4000, 800}) {
@@ -155,7 +155,7 @@ TEST(SpatialTest, OrderOfAdditionsIsIrrelevant) {
 
 // --- rates ---
 
-// 4 % where enough was counted for it, else four standard errors.
+// The tolerance is 4 % if enough was counted, otherwise four standard errors.
 void ExpectAbout(double counted, double expected) {
   const double tolerance = expected >= 1e4 ? 0.04 * expected : 4 * std::sqrt(expected) + 1;
   EXPECT_NEAR(counted, expected, tolerance);
@@ -286,7 +286,7 @@ TEST(SpatialTest, RefusesToMergeDifferentFilters) {
   const auto refused = [](const char* what) {
     return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(what));
   };
-  // These have as many bits per label too.
+  // These filters also have the same number of bits per label.
   EXPECT_THAT(filter.Merge(WithAreas({5, 5}, 1000, 0.01, 1)), refused("areas 3 and 2 differ"));
   EXPECT_THAT(filter.Merge(WithAreas({5, 5, 5}, 1000, 0.01, 2)), refused("seeds 1 and 2 differ"));
   EXPECT_THAT(filter.Merge(WithAreas({5, 5, 5}, 2000, 0.01, 1)), refused("sizes"));
@@ -366,14 +366,14 @@ TEST(SpatialTest, SurvivesSavingClearingAndMoving) {
             SpatialFilter::Make(1000, 0.05, {.areas = 5, .seed = 7})->Serialize());
 }
 
-// A filter on a disk somewhere has these bytes.
+// Stored filters have these bytes.
 TEST(SpatialTest, BytesAreFrozen) {
   SpatialFilter filter = SpatialFilter::MakeOfShape({816, 6, 5}, 0.02, 0xfedcba9876543210).value();
   AddAreas({40, 30, 20, 10, 5}, filter);
   EXPECT_EQ(bloom::ChecksumOf("", filter.Serialize()), 3790763267946083605u);
 }
 
-// --- bytes from anywhere ---
+// --- untrusted bytes ---
 
 absl::Status LoadSpatial(std::string_view bytes) {
   absl::StatusOr<SpatialFilter> filter = SpatialFilter::Load(bytes);

@@ -41,14 +41,14 @@ Multiplicities UniformCounts(uint64_t keys, uint64_t most, uint64_t seed) {
   return counts;
 }
 
-// The key of rank r is in max(1, most / r) times.
+// The key of rank r occurs max(1, most / r) times.
 Multiplicities ZipfianCounts(uint64_t keys, uint64_t most) {
   Multiplicities counts(keys);
   for (uint64_t i = 0; i < keys; ++i) counts[i] = std::max<uint64_t>(1, most / (i + 1));
   return counts;
 }
 
-// Each addition by itself, in a random order.
+// All single additions, in random order.
 std::vector<uint32_t> ShuffledAdditions(const Multiplicities& counts, uint64_t seed) {
   std::vector<uint32_t> additions;
   for (uint32_t key = 0; key < counts.size(); ++key)
@@ -79,8 +79,8 @@ CountErrors ErrorsOf(const SpectralFilter& filter, const Multiplicities& truth) 
   return errors;
 }
 
-// The promise of the paper's section on minimal increase, key by key; recurring minimum is only
-// held not to be above minimum selection.
+// Checks the promise of the paper's section on minimal increase for each key.  Recurring minimum is
+// only checked not to exceed minimum selection.
 TEST(SpectralBoundsTest, MinimalIncreaseIsBounded) {
   constexpr uint64_t kKeys = 10'000;
   const std::pair<const char*, Multiplicities> multisets[] = {
@@ -110,7 +110,7 @@ TEST(SpectralBoundsTest, MinimalIncreaseIsBounded) {
   }
 }
 
-// Gives the shape of the published example: k = 5, kn/m = 0.7.
+// The FPP that gives the shape of the published example: k = 5, kn/m = 0.7.
 constexpr double kPaperFpp = 0.0323;
 
 TEST(SpectralRatesTest, WrongCountsMatchThePrediction) {
@@ -137,8 +137,8 @@ TEST(SpectralRatesTest, WrongCountsMatchThePrediction) {
   EXPECT_NEAR(5.0 * kKeys / static_cast<double>(shape.size), 0.7, 0.002);
 }
 
-// A count is wrong where the *other* keys take all cells of its key.  In a filter of few keys that
-// shows: the rate of absent keys, which all keys work against, does not fit.
+// A count is wrong if the *other* keys take all cells of its key.  With few keys the difference
+// shows: the rate for absent keys, which collide with all keys, does not fit.
 TEST(SpectralRatesTest, KeysDoNotCollideWithThemselves) {
   constexpr uint64_t kPlanned = 36, kKeys = 2 * kPlanned, kFilters = 8000;
   double wrong = 0, passing = 0;
@@ -159,8 +159,8 @@ TEST(SpectralRatesTest, KeysDoNotCollideWithThemselves) {
   EXPECT_LT(like.PredictedErrorRate(1), 1e-30);  // no other key
 }
 
-// How many times less than under minimum selection: the mean absolute error, and the share of
-// counts that are wrong, over some seeds.
+// The gain over minimum selection: how many times lower the mean absolute error and the share of
+// wrong counts are, over some seeds.
 struct Gain {
   double mean = 0;
   double share_wrong = 0;
@@ -187,8 +187,8 @@ Gain GainOf(bloom::SpectralMethod method, const Multiplicities& truth, bool all_
   return {selection.mean / other.mean, selection.share_wrong / other.share_wrong};
 }
 
-// Figures of bloom/README.md.  What is measured, with room for other seeds; the ratios that were
-// published are no law, for all depends on how often keys are added, and in which order.
+// The figures of bloom/README.md, with a tolerance for other seeds.  The published ratios are not a
+// general law, because they depend on the counts of keys and the order of additions.
 TEST(SpectralRatesTest, MinimalIncreaseErrsLess) {
   constexpr uint64_t kKeys = 3000;
   const Gain uniform = GainOf(kIncreaseMethod, UniformCounts(kKeys, 100, 9), false);
@@ -240,7 +240,7 @@ TEST(SpectralRatesTest, RecurringMinimumIsRarelyTooLow) {
     EXPECT_LT(filter.CurrentUndercountBound(), 1e-7);
     EXPECT_GT(filter.CurrentUndercountBound(), 0);
   }
-  // With twice its keys, at two rates, undercounts do happen, and are bounded.
+  // With twice the planned keys, at two rates, undercounts happen, but are bounded.
   for (const double fpp : {0.1, kPaperFpp}) {
     uint64_t too_low = 0;
     double bound = 0;
@@ -255,7 +255,7 @@ TEST(SpectralRatesTest, RecurringMinimumIsRarelyTooLow) {
     EXPECT_LT(static_cast<double>(too_low), bound) << fpp;
     EXPECT_GT(static_cast<double>(too_low), bound / 20) << fpp;
   }
-  // As its header says.
+  // As the header of the filter states.
   SpectralFilter rough = SpectralOf(kKeys, 0.1, kRecurringMethod, 16, 1);
   const Multiplicities counts = UniformCounts(kKeys, 100, 2);
   AddAll(rough, ShuffledAdditions(counts, 1));

@@ -43,7 +43,7 @@ SpectralFilter MakeSpectral(uint64_t keys, double fpp, SpectralMethod method, ui
       .value();
 }
 
-// --- an oracle: the definitions, written down as plainly as can be ---
+// --- an oracle: the definitions in their simplest form ---
 
 class SpectralOracle {
  public:
@@ -140,9 +140,10 @@ std::string MethodNameOf(const testing::TestParamInfo<SpectralMethod>& method) {
 }
 INSTANTIATE_TEST_SUITE_P(Methods, SpectralTest, testing::ValuesIn(kAllMethods), MethodNameOf);
 
-// Additions of many at once, removals that are granted and refused, full counters: in filters of
-// their planned keys, and of many more, where each key shares cells and some have one twice; in
-// short histories, where few keys were moved, and long ones, where most were.
+// Covers additions of several at once, accepted and refused removals, and saturated counters:
+// - in filters with the planned keys, and with many more, in which keys share cells and use a cell
+//   twice
+// - in short histories, in which few keys were moved, and in long ones, in which most were
 TEST_P(SpectralTest, CountsMatchTheOracle) {
   uint64_t refused = 0, granted = 0, saturated = 0;
   const auto try_out = [&](uint32_t bits, double fpp, uint64_t load, uint64_t additions_per_key,
@@ -272,7 +273,7 @@ TEST(SpectralNoRemovalTest, MinimalIncreaseRefusesRemovals) {
   EXPECT_EQ(filter.Serialize(), before);
 }
 
-// --- full counters ---
+// --- saturated counters ---
 
 TEST_P(SpectralTest, FullCountersMeanAtLeast) {
   SpectralFilter filter = MakeSpectral(1000, 1e-6, GetParam(), 8);
@@ -330,7 +331,7 @@ TEST_P(SpectralTest, MergingAddsUp) {
     for (uint64_t key = 0; key < kKeys; ++key)
       ASSERT_EQ(left.CountDigest(DigestOfKey(key)), selection.CountDigest(DigestOfKey(key)));
   }
-  // A merged filter goes on.
+  // A merged filter can still be changed.
   for (uint64_t key = 0; key < kKeys; key += 2) add(left, key, 1 + key % 3);
   check();
 }
@@ -367,7 +368,7 @@ TEST(SpectralMakeTest, BadArgumentsAreNamed) {
     EXPECT_THAT(SpectralFilter::Make(0, 0.01, {.method = method}), refused("key_count"));
     EXPECT_THAT(SpectralFilter::Make(10, 1, {.method = method}), refused("target_fpp"));
     EXPECT_THAT(SpectralFilter::Make(UINT64_MAX, 0.01, {.method = method}), refused("2^56"));
-    // As many bits there may be, but no counters.
+    // A filter of bits may have this size, but not one of counters.
     EXPECT_THAT(SpectralFilter::Make(uint64_t{1} << 52, 0.01, {.method = method}),
                 refused("key_count 4503599627370496 at target_fpp 0.01 needs more than the 2^56"));
     EXPECT_FALSE(SpectralFilter::Make(uint64_t{1} << 50, 0.01, {.method = method}).ok());
@@ -416,7 +417,7 @@ TEST_P(SpectralTest, SurvivesSavingAndLoading) {
   }
 }
 
-// A filter on a disk somewhere has these bytes.
+// Stored filters have these bytes.
 TEST_P(SpectralTest, BytesAreFrozen) {
   SpectralFilter filter = MakeSpectral(100, 0.02, GetParam(), 12, 0xfedcba9876543210);
   for (uint64_t key = 0; key < 150; ++key) filter.AddDigest(DigestOfKey(key), 1 + key % 5);
@@ -424,7 +425,7 @@ TEST_P(SpectralTest, BytesAreFrozen) {
   EXPECT_EQ(bloom::ChecksumOf("", filter.Serialize()), expected[static_cast<int>(GetParam())]);
 }
 
-// --- bytes from anywhere ---
+// --- untrusted bytes ---
 
 absl::Status LoadSpectral(std::string_view bytes) {
   absl::StatusOr<SpectralFilter> filter = SpectralFilter::Load(bytes);
@@ -483,7 +484,7 @@ TEST_P(SpectralTest, ImpossibleGeometriesAreDataLoss) {
   EXPECT_THAT(with(32, 0), StatusIs(kLoss, HasSubstr("has no cells")));
 }
 
-// Behind the last number of each part, where it ends within a byte.
+// After the last number of each part, if it ends within a byte.
 TEST_P(SpectralTest, OnesBetweenThePartsAreDataLoss) {
   const SpectralFilter filter = MakeSpectral(80, 0.02, GetParam(), 5);
   const uint64_t cells = filter.shape().size;

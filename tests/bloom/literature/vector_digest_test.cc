@@ -118,7 +118,7 @@ TEST(VectorDigestTypesTest, TellsTypesApart) {
                               bloom::DigestOf(std::string(bytes.begin(), bytes.end()), 7)})
                 .size(),
             4u);
-  // So for nothing at all.
+  // The same for empty vectors.
   EXPECT_EQ(std::set<Digest>({DigestOfVector<uint8_t>({}), DigestOfVector<float>({}),
                               DigestOfVector<int32_t>({}), bloom::DigestOf("", 7)})
                 .size(),

@@ -158,7 +158,7 @@ TEST(VectorFileFormatTest, RecordsMatchTheDrawing) {
   EXPECT_EQ(EncodeVectors(ints), std::string("\1\0\0\0\xfe\xff\xff\xff", 8));
 }
 
-// As it would be with fvecs taken for bvecs: the second dimension is not where it should be.
+// For example fvecs that are read as bvecs: the second dimension is not at its place.
 TEST(VectorFileFormatTest, RefusesFilesOfAnotherType) {
   const std::string fvecs = EncodeVectors(CountingVectors<float>(16, 10));
   EXPECT_THAT(ParseExactly<uint8_t>(fvecs),

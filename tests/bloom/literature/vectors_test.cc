@@ -89,7 +89,7 @@ TYPED_TEST(VectorFilterTest, PassesAbsentVectorsAtThePredictedRate) {
     filters.push_back(this->WithVectors(kVectors, kVectors, 0.01, seed));
   uint64_t passing[kSeeds] = {};
   for (uint64_t i = 0; i < kVectors + kQueries; ++i) {
-    // Most absent ones differ by one, in one component, from another that is there.
+    // Most absent vectors differ from a stored one by 1 in one component.
     const auto vector = this->VectorOf(i);
     for (uint64_t f = 0; f < kSeeds; ++f) {
       const bool passes = filters[f].MayContain(vector);
@@ -132,7 +132,7 @@ TYPED_TEST(VectorFilterTest, OtherDimensionsAreRefusedOrAbsent) {
   }
   EXPECT_THAT(filter.Add({}), StatusIs(kVectorInvalid, HasSubstr("dimension 0 for")));
   EXPECT_EQ(filter.Serialize(), before);
-  // Even by a filter that lets nearly everything pass.
+  // Even in a filter that nearly every vector passes.
   const auto full = this->WithVectors(500, 10, 0.5);
   int passing = 0;
   for (uint64_t i = 0; i < 100; ++i) {
@@ -300,7 +300,7 @@ TYPED_TEST(VectorFilterTest, AnyBytesAreReadOrRefused) {
   testing_support::ExpectWrappedDamageIsDataLoss(sound, load);
   testing_support::ExpectOtherWrappedAreRefusedByName(sound, load);
   testing_support::ExpectForgedWrappedDoNoHarm(sound, 5000, load);
-  // Types that there are not, and reserved bits of `detail`.
+  // Unknown types, and reserved bits of `detail`.
   for (const auto& [at, value] : {std::pair{52, 0}, {52, 4}, {52, 255}, {53, 1}, {55, 128}}) {
     std::string bytes = sound;
     bytes[static_cast<size_t>(at)] = static_cast<char>(value);

@@ -45,7 +45,7 @@ TEST(PolicyFromNameTest, AnyOtherNameIsAnErrorThatListsTheNames) {
   }
 }
 
-// Also where it becomes a standard filter, and down to a single key.
+// Also if the policy makes a standard filter, and down to a single key.
 TEST(SizeOfFilterTest, MatchesTheBuiltFilter) {
   bloom::KeyedKinds::ForEach([]<class Kind>(Kind) {
     for (const uint64_t keys : {1, 60, 700, 9000}) {

@@ -27,7 +27,7 @@ struct Forgetful : bloom::Standard {
   }
 };
 
-// One whose bytes no reader takes.
+// A standard filter whose bytes no reader accepts.
 struct Unreadable : bloom::Standard {
   static constexpr uint8_t kVersion = 77;
 };

@@ -96,7 +96,7 @@ TEST(PayloadTest, UnknownKindsAndDamageAreNamed) {
   EXPECT_THAT(RemoveHeader(""), StatusIs(absl::StatusCode::kDataLoss));
 }
 
-// Parameters and payloads from a stranger: refused, or a filter that any reader takes.
+// Untrusted parameters and payloads are refused, or give a filter that every reader accepts.
 TYPED_TEST(HeaderlessTest, ForgedParametersAndPayloadsAreHarmless) {
   const std::string bytes = testing_support::BuildFilter(
       TypeParam::kName, {.target_fpp = testing_support::kFewKeysFpp, .seed = 7},
@@ -215,7 +215,7 @@ TYPED_TEST(PayloadFilterTest, WrongSizesAreErrors) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-// Shapes and fields from a stranger: refused, or asked and added to within the field.
+// Untrusted shapes and fields are refused, or queries and additions stay within the field.
 TYPED_TEST(PayloadFilterTest, ForgedShapesStayWithinTheField) {
   std::mt19937_64 random(9);
   int taken = 0;
@@ -240,7 +240,7 @@ TYPED_TEST(PayloadFilterTest, ForgedShapesStayWithinTheField) {
   EXPECT_GT(taken, 200);
 }
 
-// For ever: another program has such a field in its packets.
+// Must never change, because another program may have such a field in its packets.
 TEST(PayloadTest, FieldOf128BitsIsFrozen) {
   std::vector<uint8_t> field(16);
   auto seen = PayloadFilter<bloom::Standard>::Over(field, {.size = 128, .probes = 4}, 42).value();

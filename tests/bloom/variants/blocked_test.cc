@@ -20,10 +20,10 @@ using bloom::Shape;
 using bloom::Simd;
 using testing_support::DigestsOfKeys;
 
-// Small and in cache, odd numbers of lines, and so large that batches fetch ahead.
+// Small filters in cache, odd numbers of lines, and a filter so large that batches prefetch.
 constexpr uint64_t kLineCounts[] = {1, 3, 64, 5001};
 
-// The best path of this CPU; on one without AVX2 that is the portable path again.
+// The best path of this CPU.  Without AVX2 that is the portable path.
 const Simd kBest = bloom::BestSimd();
 
 class BlockedTest : public testing::TestWithParam<uint32_t> {};
@@ -66,7 +66,7 @@ TEST_P(BlockedTest, TheFastPathGivesTheSameAnswersAsThePortableOne) {
   }
 }
 
-// Filters of one shape are asked together as they are one by one, on every path.
+// Filters of the same shape give the same answers together as one by one, on every path.
 TEST_P(BlockedTest, SiblingsAnswerAsSingleFilters) {
   for (const uint64_t lines : {1, 64, 5001}) {
     const Shape shape{lines, GetParam()};
@@ -98,7 +98,8 @@ TEST_P(BlockedTest, SiblingsAnswerAsSingleFilters) {
   }
 }
 
-// Every single bit counts: a line of ones with one hole denies just those keys that probe the hole.
+// Every single bit counts: a line of ones with one zero denies exactly the keys that probe this
+// bit.
 TEST_P(BlockedTest, EveryPathChecksEveryBitOfALine) {
   const Shape shape{1, GetParam()};
   const auto digests = DigestsOfKeys(0, 200);

@@ -48,7 +48,7 @@ constexpr uint32_t kWidths = 32;
 
 double RateOf(uint32_t width) { return std::ldexp(1, -static_cast<int>(width)); }
 
-// A filter of these digests, by no policy: however small.
+// A filter of these digests without a policy, however small.
 template <class K>
 struct SolvedFuse {
   SolvedFuse(const std::vector<Digest>& digests, uint32_t width, uint64_t of_remix = 9)
@@ -81,13 +81,13 @@ struct SolvedFuse {
   absl::Status status;
 };
 
-// --- the drawing in bloom/variants/fuse.h, once more and bit by bit ---
+// --- the drawing in bloom/variants/fuse.h, implemented again bit by bit ---
 
 uint64_t DrawnHash(const FilterView& view, Digest digest) {
   return bloom::Remix(digest, view.seed + view.shape.detail);
 }
 
-// As many of them as the arity says; the others are no slots.
+// The first `arity` elements are slots.
 std::array<uint64_t, 4> DrawnSlots(const Shape& shape, uint64_t hash) {
   __extension__ using Wide = unsigned __int128;
   const uint64_t segment = uint64_t{1} << (shape.detail & 0xff);
@@ -155,7 +155,7 @@ TYPED_TEST(FuseTest, PassesAbsentKeysAtTwoToTheMinusWidth) {
   }
 }
 
-// Where places are few, absent keys often share all of their slots with a present one.
+// With few slots, absent keys often share all of their slots with a present key.
 TYPED_TEST(FuseTest, FewKeysPassAsRarely) {
   for (const uint32_t width : {4, 8}) {
     for (const uint64_t keys : {1, 2, 5, 14, 60}) {
@@ -174,7 +174,7 @@ TYPED_TEST(FuseTest, FewKeysPassAsRarely) {
   }
 }
 
-// A rate of 2^-32 cannot be counted, but the sums of absent keys can be looked at piece by piece.
+// A rate of 2^-32 cannot be measured, but the sums of absent keys can be checked piece by piece.
 TYPED_TEST(FuseTest, SumsOfAbsentKeysAreSpreadEvenlyOverAllBits) {
   for (const uint64_t keys : {300, 100'000}) {
     const SolvedFuse<TypeParam> filter(DigestsOfKeys(0, keys), 32);
@@ -217,7 +217,7 @@ TYPED_TEST(FuseTest, BytesMatchTheDrawing) {
   }
 }
 
-// A query that looks at too few bits, or at a neighbour's, would go unnoticed at high rates only.
+// A query that reads too few bits, or bits of a neighbour, would change only low rates noticeably.
 TYPED_TEST(FuseTest, EveryBitOfEveryNumberCountsAndNoOther) {
   constexpr uint64_t kKeys = 40;
   for (uint32_t width = 1; width <= kWidths; ++width) {
@@ -323,12 +323,12 @@ TYPED_TEST(FuseTest, ShapesOfAnySizeAreSoundAndBadArgumentsNamed) {
     EXPECT_THAT(TypeParam::ShapeFor(10, fpp), refused("target_fpp"));
   }
   EXPECT_THAT(TypeParam::ShapeFor(UINT64_MAX, 0.01), refused("2^56"));
-  // More than that only by its own sizing: a bit and more a key, where a standard filter needs
-  // less.
+  // This exceeds 2^56 bits only by the kind's own sizing: more than one bit per key, where a
+  // standard filter needs less.
   EXPECT_THAT(TypeParam::ShapeFor(uint64_t{1} << 56, 0.9), refused("2^56"));
 }
 
-// The promise of the header: how seldom an attempt fails.
+// The header's promise about the rate of failed attempts.
 TYPED_TEST(FuseTest, MostBuildsSucceedAtTheFirstAttempt) {
   struct Expected {
     uint64_t keys;
@@ -369,7 +369,7 @@ TYPED_TEST(FuseTest, NoNumberOfKeysIsHardToSolve) {
       ASSERT_THAT(filter.status, IsOk());
       failed.back() += filter.detail().attempt;
     }
-    // A sixth of the attempts may fail; by chance more than twice as many hardly do.
+    // A sixth of the attempts may fail.  Twice as many failures by chance are very unlikely.
     EXPECT_LT(failed.back(), kBuilds * 3 / 4) << keys << " keys";
     // If a quarter of all attempts fails, 60 builds need 20 more.  The chance of 41 is one in
     // 30,000.
@@ -403,7 +403,7 @@ TYPED_TEST(FuseTest, SolvingTakesTwentyBytesAKey) {
 }
 
 TYPED_TEST(FuseTest, SolvingWithoutMemoryFails) {
-  if (testing_support::kIsSanitized) return;  // which end the program where there is no memory
+  if (testing_support::kIsSanitized) return;  // sanitizers end the program if there is no memory
   Shape shape{uint64_t{1} << 50, TypeParam::kTag - 3u, FuseDetail{18, 1, 0}.Packed()};
   EXPECT_THAT(TypeParam::Solve(nullptr, shape, 1, DigestsOfKeys(0, 10)),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("memory")));
@@ -411,7 +411,7 @@ TYPED_TEST(FuseTest, SolvingWithoutMemoryFails) {
 
 // --- keys made by an attacker who knows the seed ---
 
-// The digest of which Remix makes a hash.
+// The digest that Remix maps to `hash`.
 Digest Unmix(uint64_t hash, uint64_t salt) {
   const auto inverse = [](uint64_t odd) {  // modulo 2^64, by Newton
     uint64_t x = odd;
@@ -431,7 +431,7 @@ TYPED_TEST(FuseTest, UnsolvableKeysMakeAStandardFilter) {
   constexpr double kFpp = 1.0 / 1024;
   constexpr uint64_t kKeys = std::is_same_v<TypeParam, Fuse3> ? 3000 : 2000;
   std::vector<Digest> digests = DigestsOfKeys(0, kKeys - 2 * TypeParam::kAttempts);
-  // Two with the same slots for each attempt.
+  // For each attempt, two keys with the same slots.
   Shape shape = TypeParam::ShapeFor(kKeys, kFpp).value();
   std::mt19937_64 random(3);
   for (uint32_t attempt = 0; attempt < TypeParam::kAttempts; ++attempt) {
@@ -458,12 +458,12 @@ TYPED_TEST(FuseTest, UnsolvableKeysMakeAStandardFilter) {
   const FilterReader reader = FilterReader::Open(filter);
   EXPECT_EQ(reader.kind_name(), "standard");
   for (const Digest digest : digests) EXPECT_TRUE(reader.MayContain(digest));
-  // With another seed they are keys like any other.
+  // With another seed they are like any other keys.
   const std::string with_other_seed = build(kSeed + 1);
   EXPECT_EQ(FilterReader::Open(with_other_seed).kind_name(), kind);
 }
 
-// --- bytes from anywhere ---
+// --- untrusted bytes ---
 
 TYPED_TEST(FuseTest, ImpossibleShapesAreProblems) {
   constexpr uint32_t kArity = TypeParam::kTag - 3u;
@@ -494,7 +494,7 @@ TYPED_TEST(FuseTest, ImpossibleShapesAreProblems) {
   const std::vector<uint8_t> long_payload((uint64_t{1} << 21) / 8 + 7);
   EXPECT_EQ(TypeParam::Problem({1 << 21, kArity, FuseDetail{18, 1, 0}.Packed()}, long_payload), "");
   EXPECT_NE(TypeParam::Problem({1 << 21, kArity, FuseDetail{19, 1, 0}.Packed()}, long_payload), "");
-  // Large, with every wrap-around that there is.
+  // Large sizes, with every possible overflow.
   for (int shift = 20; shift < 64; ++shift) {
     for (const uint32_t width : {1, 8, 32}) {
       EXPECT_NE(problem((uint64_t{1} << shift) + 128, kArity, {4, width, 0}), "") << shift;
@@ -506,7 +506,7 @@ TYPED_TEST(FuseTest, ImpossibleShapesAreProblems) {
     const Shape shape{128, kArity, FuseDetail{4, 8, 0}.Packed() | uint64_t{1} << bit};
     EXPECT_NE(TypeParam::Problem(shape, payload), "") << bit;
   }
-  // Sizes of any shape whatever are numbers without overflow.
+  // The sizes of any shape are computed without overflow.
   for (const uint64_t size : {uint64_t{0}, uint64_t{1}, uint64_t{1} << 56, UINT64_MAX}) {
     for (const uint64_t detail : {uint64_t{0}, uint64_t{0x108}, uint64_t{0x2004}, UINT64_MAX}) {
       const uint64_t bits = TypeParam::SizeBits({size, 77, detail});
@@ -530,7 +530,7 @@ TYPED_TEST(FuseTest, OnesAfterTheLastNumberAreDamage) {
   }
 }
 
-// A forger may write any geometry that is consistent: all that is asked then lies within the bytes.
+// A forger may write any consistent geometry.  All reads then stay within the bytes.
 TYPED_TEST(FuseTest, ForgedGeometriesAreReadWithinTheirBytes) {
   std::mt19937_64 random(20'220'101);
   for (int round = 0; round < 4000; ++round) {

@@ -38,12 +38,12 @@ template <class K>
 class KindsTest : public testing::Test {};
 TYPED_TEST_SUITE(KindsTest, testing_support::KeyedKindTypes, testing_support::KindNames);
 
-// Those that keys are added to one by one.
+// Kinds to which keys are added one by one.
 template <class K>
 class BitKindsTest : public testing::Test {};
 TYPED_TEST_SUITE(BitKindsTest, testing_support::BitKindTypes, testing_support::KindNames);
 
-// Those that are solved.
+// Kinds that are solved for all keys at once.
 template <class K>
 class SolvedKindsTest : public testing::Test {};
 TYPED_TEST_SUITE(SolvedKindsTest, testing_support::SolvedKindTypes, testing_support::KindNames);
@@ -74,7 +74,7 @@ TYPED_TEST(KindsTest, MeetsItsTargetAndItsPrediction) {
       const FilterReader reader = FilterReader::Open(bytes);
       const FilterDescription description = reader.Describe();
       EXPECT_EQ(description.kind, TypeParam::kName);
-      // A standard error of 1 % for the filter measured.  Filters differ by as much again.
+      // The standard error of one filter is 1 %.  The variation between filters is as large.
       const auto queries = static_cast<uint64_t>(1e4 / fpp);
       const uint64_t passing = CountPassing(reader, kKeys, queries, seed);
       const double measured = static_cast<double>(passing) / static_cast<double>(queries);
@@ -152,7 +152,7 @@ TYPED_TEST(KindsTest, FalsePositivesOfFiltersWithDifferentSeedsAreIndependent) {
 }
 
 TYPED_TEST(KindsTest, BatchesAnswerAsSingleQueriesDo) {
-  // From one probe to twenty; and filters in the cache and beyond it take different ways.
+  // From one probe to twenty.  Filters in the cache and beyond it use different code.
   for (const double fpp : {0.5, 0.1, 0.05, 0.001, 1e-6}) {
     for (const uint64_t payload_bytes : {uint64_t{1000}, 2 * bloom::kNearPayloadBytes}) {
       const auto keys =
@@ -160,7 +160,7 @@ TYPED_TEST(KindsTest, BatchesAnswerAsSingleQueriesDo) {
       const std::string bytes =
           BuildFilter(TypeParam::kName, {.target_fpp = fpp, .seed = 3}, DigestsOfKeys(0, keys));
       const FilterReader reader = FilterReader::Open(bytes);
-      // A table's builder counts on it (lsm/table/table_builder.cc).
+      // The builder of tables relies on this (lsm/table/table_builder.cc).
       EXPECT_LT(reader.size_bits(), 128 * keys) << fpp;
       ASSERT_EQ(reader.payload().size() > bloom::kNearPayloadBytes, payload_bytes > 1000);
       for (const size_t count : {0, 1, 2, 31, 32, 33, 63, 64, 65, 128, 1000, 20'000}) {
@@ -184,7 +184,7 @@ TYPED_TEST(KindsTest, AlignmentOfTheBytesDoesNotMatter) {
   const FilterReader original = FilterReader::Open(bytes);
   ASSERT_EQ(original.kind_name(), TypeParam::kName);
   for (size_t offset = 0; offset < 64; ++offset) {
-    // Exactly as long as needed, so that AddressSanitizer sees a read behind the end.
+    // Exactly as long as needed, so that AddressSanitizer detects a read after the end.
     const std::unique_ptr<char[]> buffer(new char[offset + bytes.size()]);
     std::copy(bytes.begin(), bytes.end(), buffer.get() + offset);
     const FilterReader reader = FilterReader::Open({buffer.get() + offset, bytes.size()});
@@ -198,7 +198,7 @@ TYPED_TEST(KindsTest, AlignmentOfTheBytesDoesNotMatter) {
 }
 
 TYPED_TEST(BitKindsTest, ProbesOfAKeyAreDifferentPositions) {
-  // A faulty filter that uses one hash for all of its probes sets one bit a key.
+  // A faulty filter that uses one hash for all of its probes sets one bit per key.
   const bloom::Shape shape = TypeParam::ShapeFor(100'000, 0.001).value();
   bloom::AlignedBytes bits = bloom::AlignedBytes::Zeros(TypeParam::PayloadBytes(shape));
   constexpr uint64_t kKeys = 1000;

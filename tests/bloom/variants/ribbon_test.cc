@@ -43,7 +43,7 @@ using testing_support::DigestsOfKeys;
 
 constexpr Simd kRibbonPaths[] = {Simd::kPortable, Simd::kAvx2};
 
-// The best path of this CPU where it has no AVX2.
+// Replaces kAvx2, which this CPU may lack, with its best path.
 Simd PathOf(Simd simd) { return simd == Simd::kAvx2 ? bloom::BestSimd() : simd; }
 
 uint64_t DetailOf(uint64_t lower_blocks, uint64_t shards_log2, uint64_t attempt = 0) {
@@ -52,8 +52,8 @@ uint64_t DetailOf(uint64_t lower_blocks, uint64_t shards_log2, uint64_t attempt 
 uint64_t LowerOf(const Shape& shape) { return shape.detail >> 14; }
 uint64_t ShardsOf(const Shape& shape) { return uint64_t{1} << (shape.detail >> 8 & 63); }
 
-// A filter in memory that is exactly as long as its payload, so that AddressSanitizer sees a read
-// beside it.
+// A filter in memory of exactly the size of its payload, so that AddressSanitizer detects reads
+// outside it.
 struct RibbonFilter {
   Shape shape;
   uint64_t seed = 0;
@@ -85,7 +85,7 @@ struct RibbonFilter {
   }
 };
 
-// By way of batches.
+// The answers of batches.
 std::vector<bool> AnswersOf(const FilterView& view, Simd simd, std::span<const Digest> digests) {
   const std::unique_ptr<bool[]> answers(new bool[digests.size()]);
   Ribbon::Functions(view, simd)
@@ -139,7 +139,7 @@ bool PassesByDefinition(const FilterView& view, Digest digest) {
   return true;
 }
 
-// --- what it promises ---
+// --- promises ---
 
 TEST(RibbonTest, NeverDeniesAKeyAtAnySize) {
   for (const uint64_t keys : {1,   2,   3,   63,  64,  65,  127,  128,  129,  150,
@@ -188,7 +188,7 @@ TEST(RibbonTest, PassesAbsentKeysAtThePredictedRateInAnyGeometry) {
     double fpp;
     int filters;
   };
-  // Nearly all blocks without a column; few keys; shards.
+  // Nearly all blocks without a column, few keys, and shards.
   for (const Case& c :
        {Case{20'000, 0.95, 5}, Case{160, 0.1, 300}, Case{700, 0.03, 100}, Case{300'000, 0.02, 1}}) {
     const Shape shape = Ribbon::ShapeFor(c.keys, c.fpp).value();
@@ -205,7 +205,7 @@ TEST(RibbonTest, PassesAbsentKeysAtThePredictedRateInAnyGeometry) {
 }
 
 TEST(RibbonTest, LowerBlocksPassTwiceAsOften) {
-  // Two blocks in three lower, of 1, 2 and 3 columns.
+  // Two of three blocks are lower ones; with 1, 2 and 3 columns.
   const Shape shape{64 * 303, 2, DetailOf(200, 0)};
   const RibbonFilter filter = RibbonFilter::Of(shape, 1, DigestsOfKeys(0, 18'000));
   ASSERT_TRUE(filter.status.ok());
@@ -225,8 +225,8 @@ TEST(RibbonTest, LowerBlocksPassTwiceAsOften) {
 }
 
 TEST(RibbonTest, TakesFewBitsMoreThanTheLimit) {
-  // Bits for each key over log2(1 / FPP): slots over keys where the FPP is a power of two, and what
-  // the mix of two numbers of columns costs elsewhere.
+  // The bits per key divided by log2(1 / FPP).  If the FPP is a power of two, this is slots / keys.
+  // Otherwise the mix of two numbers of columns adds to it.
   const auto over = [](uint64_t keys, double fpp) {
     const Shape shape = Ribbon::ShapeFor(keys, fpp).value();
     return static_cast<double>(Ribbon::SizeBits(shape)) / static_cast<double>(keys) /
@@ -244,7 +244,8 @@ TEST(RibbonTest, TakesFewBitsMoreThanTheLimit) {
     EXPECT_LE(over(row.keys, 0.01), row.percent) << row.keys;
     EXPECT_LE(over(row.keys, 0.001), row.permille) << row.keys;
   }
-  // From 65,536 keys on, whatever the FPP: no more than a mix of whole columns costs at worst.
+  // From 65,536 keys on, whatever the FPP, the overhead is at most that of the worst mix of whole
+  // columns.
   for (uint64_t keys = 65'536; keys < 10'000'000; keys += keys / 7) {
     for (double fpp = 0.2; fpp > 1e-6; fpp *= 0.93) {
       EXPECT_LE(over(keys, fpp), 1.037 * (1 + 0.0861 / -std::log2(fpp))) << keys << " at " << fpp;
@@ -254,14 +255,14 @@ TEST(RibbonTest, TakesFewBitsMoreThanTheLimit) {
   EXPECT_LT(over(100'000, 0.00952) * -std::log2(0.00952), 7.05);
 }
 
-// Those for which ShapeFor still takes so many slots.
+// The most keys for which ShapeFor takes this many slots.
 uint64_t MostKeysFor(uint64_t slots) {
   uint64_t keys = std::min(slots, Ribbon::kMaxShardKeys);
   while (Ribbon::ShapeFor(keys, 0.5).value().size > slots) --keys;
   return keys;
 }
 
-// At 2^-7: with few columns, equations that depend on each other agree by chance.
+// At 2^-7, because with few columns dependent equations may agree by chance.
 TEST(RibbonTest, TheFirstAttemptSucceedsMoreThanNineTimesInTen) {
   struct Case {
     uint64_t slots;
@@ -287,7 +288,7 @@ TEST(RibbonTest, TheFirstAttemptSucceedsMoreThanNineTimesInTen) {
 // --- builds ---
 
 TEST(RibbonTest, ShardsWithMoreAttemptsKeepTheirKeys) {
-  // So few slots that about every other attempt fails.
+  // So few slots that about every second attempt fails.
   constexpr uint64_t kKeys = 8 * 7990;
   const Shape shape{8 * 8192, 6, DetailOf(250, 3)};
   const std::vector<Digest> digests = DigestsOfKeys(0, kKeys);
@@ -295,7 +296,7 @@ TEST(RibbonTest, ShardsWithMoreAttemptsKeepTheirKeys) {
   for (uint64_t seed = 0; seed < 3; ++seed) {
     const RibbonFilter filter = RibbonFilter::Of(shape, seed, digests);
     ASSERT_TRUE(filter.status.ok()) << filter.status;
-    EXPECT_EQ(filter.shape, shape);  // attempts stand behind the words
+    EXPECT_EQ(filter.shape, shape);  // the attempts follow the words
     for (const uint8_t attempt : filter.Attempts()) ++of_attempt[attempt];
     for (const Simd simd : kRibbonPaths) {
       const std::vector<bool> answers = AnswersOf(filter.view(), PathOf(simd), digests);
@@ -307,7 +308,7 @@ TEST(RibbonTest, ShardsWithMoreAttemptsKeepTheirKeys) {
 }
 
 TEST(RibbonTest, LaterAttemptsAreAsGoodAsTheFirst) {
-  // Where 60 % succeed, 60 % of the others must at the next.
+  // If 60 % of the first attempts succeed, 60 % of the next ones must succeed, too.
   const Shape shape{1024, 1};
   const std::vector<Digest> digests = DigestsOfKeys(0, 1017);
   double needed[3] = {};
@@ -349,7 +350,8 @@ TEST(RibbonTest, MoreKeysThanSlotsHaveNoSolution) {
   const RibbonFilter two =
       RibbonFilter::Of({2 * 192, 20, DetailOf(0, 1)}, 1, DigestsOfKeys(0, 500));
   EXPECT_TRUE(absl::IsAborted(two.status)) << two.status;
-  // The policy has another kind for such a case, and for as few keys as bloom/README.md says.
+  // The policy uses another kind in this case, and for the small numbers of keys that
+  // bloom/README.md states.
   const auto kind_of = [](uint64_t keys) {
     return FilterReader::Open(testing_support::BuildFilter("ribbon", {}, DigestsOfKeys(0, keys)))
         .kind_name();
@@ -385,7 +387,7 @@ TEST_P(RibbonQueryTest, EveryPathMatchesTheDefinition) {
         const uint64_t bytes = Ribbon::PayloadBytes(shape);
         const std::unique_ptr<uint8_t[]> payload(new uint8_t[bytes]);
         const FilterView view{payload.get(), shape, random()};
-        // Ones that are rare let many pass that expect few.
+        // Rare ones let many keys pass whose equations expect few ones.
         const uint64_t every = 1 + random() % 9;
         std::generate_n(payload.get(), bytes,
                         [&] { return static_cast<uint8_t>(random() % every == 0 ? random() : 0); });
@@ -405,8 +407,8 @@ TEST_P(RibbonQueryTest, EveryPathMatchesTheDefinition) {
   }
 }
 
-// Random bits pass too seldom to tell paths apart where columns are many: keys with one bit of the
-// payload wrong tell.
+// With many columns, random bits pass too rarely to distinguish the paths.  Keys with one wrong bit
+// of the payload do.
 TEST_P(RibbonQueryTest, EveryPathChecksEveryColumn) {
   const Shape shape{64 * 5, GetParam(), DetailOf(2, 0)};
   const std::vector<Digest> digests = DigestsOfKeys(0, 200);
@@ -442,7 +444,7 @@ TEST(RibbonTest, SolvingTakesEightBytesAKeyAndAShard) {
       [&] { return Ribbon::Solve(payload.data(), shape, 1, digests).ok(); });
   const auto shards = static_cast<double>(ShardsOf(shape));
   const double of_a_shard = (8.0 * kKeys + 32.0 * static_cast<double>(shape.size)) / shards;
-  // Huge pages, where they are for all memory, are taken as a whole.
+  // If huge pages are enabled for all memory, whole pages count.
   EXPECT_NEAR(taken / (8.0 * kKeys + of_a_shard), 1, 0.15);
 }
 
@@ -504,7 +506,7 @@ TEST(RibbonTest, ImpossibleRequestsAreInvalidArguments) {
   for (const double fpp : {0.0, 1.0, -1.0, 0x1p-33, std::nan("")}) {
     EXPECT_THAT(Ribbon::ShapeFor(10, fpp).status().ToString(), HasSubstr("target_fpp"));
   }
-  // The last is many keys that the standard kind has room for.
+  // The last case has many keys, for which the standard kind has room.
   for (const auto& [keys, fpp] :
        {std::pair{UINT64_MAX, 0.01}, {uint64_t{1} << 55, 1e-9}, {uint64_t{1} << 59, 0.999999}}) {
     const absl::Status status = Ribbon::ShapeFor(keys, fpp).status();
@@ -530,7 +532,7 @@ TEST(RibbonTest, ImpossibleShapesAreProblems) {
   EXPECT_NE(problem(384, 5, DetailOf(3, 0)), "");
   EXPECT_NE(problem(384, 5, DetailOf(3, 1, 1)), "");  // an attempt of two shards together
 
-  // The same with payloads that are as long as they would have to be.
+  // The same with payloads of the length that the shape needs.
   const auto fits = [](const Shape& shape, uint64_t bytes) {
     return Ribbon::Problem(shape, std::vector<uint8_t>(bytes)).empty();
   };
@@ -543,7 +545,7 @@ TEST(RibbonTest, ImpossibleShapesAreProblems) {
   EXPECT_FALSE(fits({192 + 64, 2, DetailOf(0, 1)}, 8 * 8 + 2));  // shards of 128 slots
   EXPECT_FALSE(fits({192 * 3, 2, DetailOf(0, 1)}, 8 * 18 + 2));  // of four blocks and a half
   EXPECT_FALSE(fits({192 * 2, 2, DetailOf(0, 2)}, 8 * 12 + 4));
-  // Numbers that overflow to something that fits.
+  // Numbers that overflow to a valid size.
   for (const uint32_t probes : {2, 4, 8, 16, 32}) {
     ASSERT_TRUE(fits({192, probes, 0}, 24 * probes));
     for (int shift = 56; shift < 64; ++shift) {
@@ -570,7 +572,7 @@ TEST(RibbonTest, ForgedHeadersNeverReadOutside) {
   std::mt19937_64 random(5);
   int usable = 0, sharded = 0;
   for (int round = 0; round < 30'000; ++round) {
-    // A geometry that nearly could be, over random bytes.
+    // A nearly valid geometry over random bytes.
     const uint64_t shards_log2 = random() % 4 == 0 ? random() % 64 : random() % 3;
     const uint64_t blocks = (2 + random() % 6) << (shards_log2 % 8);
     Shape shape{
@@ -613,7 +615,7 @@ TEST(RibbonTest, ForgedHeadersNeverReadOutside) {
   EXPECT_GT(sharded, 1000);
 }
 
-// --- the bytes, for ever ---
+// --- golden bytes ---
 
 std::string DrawRibbon(const RibbonFilter& filter, std::string_view what) {
   char line[100];

@@ -52,7 +52,7 @@ double PapersRate(double x, double k, double offsets) {
   return std::pow(1 - p, k / 2) * std::pow(1 - p + p * p / offsets, k / 2);
 }
 
-// The k per (m/n) and the rate per bit a key of the best real k.
+// The best real k per (m/n), and its rate per bit per key.
 std::pair<double, double> BestOf(double (*rate)(double, double, double), double offsets) {
   double best_k = 0, best = 1;
   for (double k = 0.5; k < 1; k += 0.0001) {
@@ -117,8 +117,8 @@ TEST(ShiftingRateTest, RatesAndFillsMatchASimulation) {
     uint64_t keys;
     uint32_t offsets;
   };
-  // The smaller the filter is, the more its ends matter: by 30 % in the first.  Few keys: most of
-  // the rate is of those that have the query's offset.
+  // The smaller the filter, the more its ends matter: they are 30 % of the first case.  With few
+  // keys, most of the rate comes from keys with the query's offset.
   for (const Case& c :
        {Case{400, 6, 60, 56}, Case{600, 8, 60, 56}, Case{700, 2, 400, 56}, Case{300, 10, 20, 8},
         Case{500, 4, 100, 1}, Case{1024, 4, 2, 56}, Case{1024, 4, 10, 56}, Case{1024, 4, 10, 13},
@@ -133,7 +133,8 @@ TEST(ShiftingRateTest, RatesAndFillsMatchASimulation) {
   }
 }
 
-// 4096 keys by each number of them that have the query's offset, 4097 by their mean.
+// For 4096 keys the formula sums over the number of keys with the query's offset.  For 4097 keys it
+// uses the mean.
 TEST(ShiftingRateTest, TheMeanOfManyKeysIsAccurate) {
   for (const uint32_t probes : {2, 6, 10, 26}) {
     const auto bases = static_cast<uint64_t>(4096 * 1.45 * probes);
@@ -196,7 +197,7 @@ TEST(ShiftingRateTest, FiltersMatchTheCorrectedFormula) {
   }
 }
 
-// The bits alone show which formula is right: PairedFpp counts what a query meets.
+// The bits alone show which formula is right: PairedFpp counts the pairs that a query can hit.
 TEST(ShiftingRateTest, BitsRefuteBothSimplerFormulas) {
   constexpr uint64_t kBases = 22'008;
   constexpr uint32_t kProbes = 8;
@@ -282,13 +283,14 @@ TEST(ShiftingRateTest, NeverBeatsTheStandardFilterOfItsSize) {
       const auto bases = static_cast<uint64_t>(bits_per_key * static_cast<double>(keys));
       for (uint32_t probes = 2; probes <= kMaxProbes; probes += 2) {
         const double standard = StandardFpp(bases + 56, probes, keys);
-        if (standard > 0.4) continue;  // all that then matters are the ends, which are left empty
+        if (standard > 0.4) continue;  // then only the ends matter, which stay empty
         EXPECT_GT(ShiftingFpp(bases, probes, keys, 56), standard)
             << keys << " keys, " << bits_per_key << " bits, " << probes << " probes";
       }
     }
   }
-  // A measurement of a case that is 1.3 % less accurate; its standard error is 0.2 %.
+  // Measures a case in which the shifting filter's rate is 1.3 % higher than the standard filter's.
+  // The standard error is 0.2 %.
   constexpr uint64_t kKeys = 100'000, kQueries = 1'000'000;
   const std::unique_ptr<bool[]> answers(new bool[kQueries]);
   double shifting = 0, standard = 0;
@@ -356,7 +358,7 @@ TEST(ShiftingSizingTest, OnlyBadRequestsAreErrors) {
     EXPECT_THAT(ShiftingShapeFor(1000, fpp, 56), refused("target_fpp")) << fpp;
   EXPECT_THAT(ShiftingShapeFor(UINT64_MAX, 0.01, 56), refused("18446744073709551615"));
   EXPECT_THAT(ShiftingShapeFor(uint64_t{1} << 54, 0.01, 56), refused("2^56"));
-  // Just as many keys as the standard filter still has bits for.
+  // The largest number of keys for which the standard filter has enough bits.
   uint64_t keys = uint64_t{1} << 52;
   for (uint64_t step = keys; step > 0; step /= 2)
     keys += StandardShapeFor(keys + step, 0.01).ok() ? step : 0;
@@ -405,8 +407,8 @@ TEST(ShiftingKindTest, AllOffsetsAreAsLikely) {
     EXPECT_NEAR(keys_with[offset], 10'000, 500) << offset;
 }
 
-// One in 56 pairs of keys that meet in a base has one offset.  If that does not depend on the
-// bases, as many keys pass filters of few keys as the bits say.
+// One in 56 pairs of keys with the same base also has the same offset.  If offsets are independent
+// of bases, filters of few keys have the rate that follows from their bits.
 TEST(ShiftingKindTest, FewKeysPassAtTheRateOfTheBits) {
   constexpr uint64_t kKeys = 100, kFilters = 1500, kQueries = 20'000;
   const Shape shape = Shifting::ShapeFor(kKeys, 0.001).value();

@@ -55,7 +55,8 @@ TEST(SplitBlockTest, PathsForDifferentCpusAreOneFilter) {
   }
 }
 
-// Every single bit counts: a line of ones with one hole denies just those keys that probe the hole.
+// Every single bit counts: a line of ones with one zero denies exactly the keys that probe this
+// bit.
 TEST(SplitBlockTest, EveryPathChecksEveryBitOfALine) {
   const Shape shape{1, SplitBlock::kProbes};
   const auto digests = DigestsOfKeys(0, 300);
@@ -82,7 +83,7 @@ double ExactSplitBlockFpp(uint64_t lines, uint64_t keys) {
   for (double i = 0; i <= std::min(n, n * p + 14 * std::sqrt(n * p) + 40); ++i) {
     const double log_weight = std::lgamma(n + 1) - std::lgamma(i + 1) - std::lgamma(n - i + 1) +
                               i * std::log(p) + (n - i) * std::log1p(-p);
-    // The last: the same 32 bits as one of the keys.
+    // The last term is for a key with the same 32 bits.
     sum += std::exp(log_weight) * (std::pow(1 - std::pow(31.0 / 32, i), 8) + i * 0x1p-32);
   }
   return sum;
@@ -98,7 +99,7 @@ TEST(SplitBlockSizingTest, RatesAgreeWithTheMixAndWithMeasurementsOfOthers) {
     }
   }
   EXPECT_NEAR(SplitBlockFpp(12 * 1'000'000 / 256, 1'000'000) / 0.005415, 1, 0.01);  // Boost's
-  // Parquet's sizes for 0.005 and 0.01: less bits than these rates take.
+  // Parquet's sizes for 0.005 and 0.01, which have fewer bits than these rates need.
   EXPECT_NEAR(SplitBlockFpp(11'540'000 / 256, 1'000'000) / 0.0065, 1, 0.01);
   EXPECT_NEAR(SplitBlockFpp(9'680'000 / 256, 1'000'000) / 0.0146, 1, 0.01);
   EXPECT_EQ(SplitBlockFpp(0, 5), 1);
@@ -144,7 +145,7 @@ TEST(SplitBlockSizingTest, RefusesTooManyLines) {
   EXPECT_THAT(SplitBlockShapeFor(uint64_t{1} << 40, 0.01),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("4294967295")));
   EXPECT_THAT(SplitBlockShapeFor(uint64_t{1} << 36, 0.01), testing_support::IsOk());
-  // The last line is reached, and none behind it.
+  // Probes reach the last line, but none beyond it.
   const Shape most{SplitBlock::kMaxLines, SplitBlock::kProbes};
   EXPECT_EQ(SplitBlock::LineOffset(most, UINT64_MAX), (SplitBlock::kMaxLines - 1) * 32);
 }
