@@ -38,7 +38,8 @@ TEST_F(PenetrationGuardTest, StopsAbsentIdsBeforeTheStore) {
   EXPECT_EQ(without.lookups, 200'000u);
   EXPECT_EQ(without.reached, 200'000u);
   EXPECT_NEAR(static_cast<double>(without.for_nothing), 180'000, 600);
-  // Of the same lookups, those of existing ids and one in a hundred of the others reach the store.
+  // The lookups are the same.  Those of existing ids and one in a hundred of the others reach the
+  // store.
   EXPECT_EQ(with.lookups, 200'000u);
   EXPECT_EQ(with.reached - with.for_nothing, without.reached - without.for_nothing);
   EXPECT_NEAR(static_cast<double>(with.for_nothing), 1800, 180);

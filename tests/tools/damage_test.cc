@@ -1,4 +1,4 @@
-// Whatever bytes a file has, sstdump names the damage and exits normally.  `verify` finds every
+// For any bytes in a file, sstdump names the damage and exits normally.  `verify` finds every
 // flipped bit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

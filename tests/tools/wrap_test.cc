@@ -46,7 +46,7 @@ TEST(WrapTest, WrapsLinesAndCutsTables) {
   EXPECT_EQ(Fitted("key\tvalue", 13, true), "key\tvalue");
 }
 
-// Whatever the text, each line fits, and only blanks are lost.
+// For any text, each line fits, and only blanks are lost.
 TEST(WrapTest, LinesFitAndLoseNothing) {
   const uint64_t seed = 80;
   SCOPED_TRACE(seed);

@@ -66,7 +66,7 @@ TYPED_TEST(ScalableTest, RowsGrowAndTighten) {
   EXPECT_EQ(filter.target_fpp(), 0.01);
 }
 
-// Whatever the number of keys, the FPP follows from the rows and is at most the target.
+// For any number of keys, the FPP follows from the rows and is at most the target.
 TYPED_TEST(ScalableTest, KeepsItsTargetForEver) {
   constexpr uint64_t kFirst = 5000;
   constexpr double kTarget = 0.05;

@@ -453,8 +453,7 @@ TEST(RetouchedChoiceTest, BetterChoicesRemoveMore) {
   EXPECT_NEAR(ratio / minimum_fn, 1, 0.03);
   EXPECT_LT(cleared[2], 0.95 * cleared[3]);  // each bit removes more of them at once
   EXPECT_LT(cleared[3], 0.9 * cleared[0]);
-  // Of unknown false positives, as many are removed as by random clearing, but fewer keys are
-  // denied.
+  // As many unknown false positives are removed as by random clearing, but fewer keys are denied.
   EXPECT_NEAR(chi_of_strangers[0], 1, 0.05);
   EXPECT_GT(chi_of_strangers[1], 1.2);
   EXPECT_GT(chi_of_strangers[2], 1.03);

@@ -316,7 +316,7 @@ class RandomSteps : private Stepper {
     return tables;
   }
 
-  // What a lookup finds, by key and sequence.
+  // The answers of lookups, by key and sequence.
   std::map<std::pair<std::string, Sequence>, std::string> Answers() const {
     std::vector<Sequence> moments = snapshots_;
     moments.push_back(last_sequence_);

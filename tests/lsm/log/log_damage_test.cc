@@ -532,7 +532,7 @@ TEST(LogDamageTest, RepairSkipsNothingWithoutDamage) {
   EXPECT_TRUE(reader->Next(&record).value());
 }
 
-// Whatever bytes change, every record that is read was written, and the order is right.
+// For any change of bytes, every record that is read was written, and the order is right.
 TEST(LogDamageTest, RandomDamageNeverYieldsAWrongRecord) {
   for (uint64_t seed = 0; seed < 3000; ++seed) {
     std::mt19937_64 random(seed);

@@ -1,4 +1,4 @@
-// A store with a reserve recovers from a full disk although nobody else frees space.
+// A store with a reserve recovers from a full disk although no other process frees space.
 #include "lsm/store/reserve.h"
 
 #include <gmock/gmock.h>

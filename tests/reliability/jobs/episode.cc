@@ -649,7 +649,7 @@ class Episode {
     if (problem_.empty()) ScanAll({nullptr, state_}, {}, /*forward=*/true);
   }
 
-  // What is needed to undo a commit.
+  // The data to undo a commit.
   struct Undo {
     uint64_t commit;
     uint32_t rank;

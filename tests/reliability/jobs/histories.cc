@@ -169,7 +169,7 @@ class Caller {
     NoteWrite(std::move(call), status);
   }
 
-  // Of several changes to one key in a batch, the last one counts.
+  // The last of several changes to a key in a batch counts.
   void Batch() {
     lsm::WriteBatch batch;
     std::vector<std::optional<uint64_t>> left(keys_.count());

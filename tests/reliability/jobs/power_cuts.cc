@@ -90,7 +90,7 @@ class Mounted {
   bool is_there_ = false;
 };
 
-// What the process reports after a step.
+// The report of the process after a step.
 struct Said {
   uint64_t acknowledged = 0;
   uint64_t durable = 0;

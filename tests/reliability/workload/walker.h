@@ -17,7 +17,7 @@ using SharedState = std::shared_ptr<const State>;
 
 inline constexpr uint32_t kNowhere = ~uint32_t{0};
 
-// What a read sees: the state at a snapshot, or the newest state.
+// The state that a read sees: that of a snapshot, or the newest one.
 struct View {
   std::shared_ptr<const lsm::Snapshot> snapshot;
   SharedState state;
