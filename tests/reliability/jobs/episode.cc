@@ -537,8 +537,7 @@ class Episode {
 
   // --- a full disk ---
 
-  // The disk stays full for some actions.  Background work that is due must then cope with little
-  // space.
+  // The disk stays full for some actions.  Due background work must then cope with little space.
   void BeginFullDisk(Draws& draws) {
     if (full_left_ > 0) return;
     full_left_ = 1 + draws.Roll(150);
@@ -604,8 +603,7 @@ class Episode {
     OpenAfter(least, draws);
   }
 
-  // An open store must not return NotFound or AlreadyExists of its files, because a caller would
-  // take them for an answer.
+  // NotFound or AlreadyExists of a file must not be returned, because they look like answers.
   void CheckIsNoAnswer(const absl::Status& status) {
     if (absl::IsNotFound(status) || absl::IsAlreadyExists(status))
       Fail("an open store says ", status.ToString());
