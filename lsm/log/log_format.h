@@ -28,12 +28,10 @@
 // A closed log ends with an end record.  It is written after everything before it was synced, and
 // then synced itself.  The manifest has the log's size, so no part of it can be missing unnoticed.
 //
-// In a log that was not closed, some damage after the last durable offset that the log states looks
-// like a torn write (lsm/design/log_tail.md has the reasons):
-//
-//   * a sector that was overwritten from its first byte on, except by another sector of the log;
-//   * zeros up to the end of a sector;
-//   * a lost end of the file.
+// In a log that was not closed, some damage after the last durable offset that the log states
+// looks like a torn write: a sector overwritten from its first byte on, except by another sector
+// of the log; zeros up to the end of a sector; a lost end of the file.
+// lsm/design/log_tail.md has the reasons.
 #ifndef TRELLIS_LSM_LOG_LOG_FORMAT_H_
 #define TRELLIS_LSM_LOG_LOG_FORMAT_H_
 

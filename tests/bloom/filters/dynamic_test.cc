@@ -224,8 +224,8 @@ TYPED_TEST(DynamicTest, MismatchedRowsAreDataLoss) {
   EXPECT_THAT(Filter::Load(with_row(row(more_probes, 0.1, 3))), loss("row 1 has another shape"));
   EXPECT_THAT(Filter::Load(with_row(row(shape, 0.2, 3))), loss("row 1 has another shape"));
   EXPECT_THAT(Filter::Load(WithParts(sound, {})), loss("0 parts"));
-  EXPECT_THAT(Filter::Load(WithParts(sound, {parts[0], parts[1]})), loss("numbers of keys"));
-  EXPECT_THAT(Filter::Load(WithNumberAt(sound, 24, 51)), loss("numbers of keys"));
+  EXPECT_THAT(Filter::Load(WithParts(sound, {parts[0], parts[1]})), loss("number of keys"));
+  EXPECT_THAT(Filter::Load(WithNumberAt(sound, 24, 51)), loss("number of keys"));
   EXPECT_THAT(Filter::Load(WithNumberAt(sound, 32, 0)), StatusIs(kDynamicLoss));
   const std::string empty = MakeDynamic<TypeParam>(0, 0, 20, 0.1).Serialize();
   EXPECT_THAT(Filter::Load(WithNumberAt(empty, 32, 0)), loss("no room"));

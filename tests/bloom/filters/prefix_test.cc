@@ -442,7 +442,7 @@ TEST(PrefixTest, RefusesOtherKindsVersionsAndExtractors) {
   bytes[48] = 2;
   testing_support::RepairChecksum(bytes);
   EXPECT_THAT(LoadAndUsePrefix(bytes),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("whole keys 2")));
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("has 2 for whole keys")));
 }
 
 TEST(PrefixTest, ForgedBytesAreHarmless) {

@@ -269,7 +269,7 @@ TYPED_TEST(ScalableTest, MismatchedRowsAreDataLoss) {
   EXPECT_THAT(Filter::Load(with_row(row_for(20, 0.025, 3))), IsOk());
   EXPECT_THAT(Filter::Load(with_row(row_for(20, 0.025, 4))), loss("row 1 has another seed"));
   EXPECT_THAT(Filter::Load(with_row(row_for(20, 0.05, 3))), loss("row 1 has another target"));
-  EXPECT_THAT(Filter::Load(WithNumberAt(sound, 24, 26)), loss("numbers of keys"));
+  EXPECT_THAT(Filter::Load(WithNumberAt(sound, 24, 26)), loss("number of keys"));
   EXPECT_THAT(Filter::Load(WithNumberAt(sound, 40, bloom::Load64(&sound[40]) + 1)),
               loss("another target"));
   // The first row claims so many keys that the next one would not fit in any memory.
