@@ -2,6 +2,7 @@
 
 #include "bloom/core/concat.h"
 #include "bloom/core/status.h"
+#include "bloom/filters/parts.h"
 
 namespace bloom::inline TRELLIS_ABI {
 
