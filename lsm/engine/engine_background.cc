@@ -62,7 +62,7 @@ void Engine::ScheduleFlush() {
   jobs_.Schedule(Job::kFlush, failure, [this] { FlushOne(); });
 }
 
-void Engine::FinishJob(FailureKind kind, const absl::Status& status, Compaction* compaction) {
+void Engine::EndJob(FailureKind kind, const absl::Status& status, Compaction* compaction) {
   {
     MutexLock lock(&mutex_);
     const bool gave_up = absl::IsAborted(status) && lifetime_.is_closing();
@@ -117,7 +117,7 @@ void Engine::FlushOne() {
   PrepareLog(/*seal_is_near=*/false);
   absl::Status status;
   if (flushes) status = WithReserve([this] { return FlushOldest(); });
-  FinishJob(FailureKind::kFlush, status);
+  EndJob(FailureKind::kFlush, status);
 }
 
 void Engine::PrepareLog(bool seal_is_near) {
@@ -233,7 +233,7 @@ void Engine::CompactOne() {
     ScheduleWork();
   }
   if (compaction.plan != nullptr) status = CatchOutOfMemory([&] { return Compact(&compaction); });
-  FinishJob(FailureKind::kCompaction, status, &compaction);
+  EndJob(FailureKind::kCompaction, status, &compaction);
 }
 
 absl::Status Engine::Compact(Compaction* compaction) {

@@ -38,28 +38,6 @@ absl::StatusOr<std::unique_ptr<LogReader>> OpenManifest(Directory& directory,
   return log;
 }
 
-// Names every field, so that a new one does not compile before it is set here.  A field that is not
-// set is lost when the next manifest begins.
-VersionEdit SnapshotOf(const ManifestState& state) {
-  VersionEdit edit;
-  auto& [is_snapshot, next_file_number, last_sequence, oldest_log, digest_seed, log_seed,
-         log_directory, synced_logs, closed_logs, added_tables, removed_tables] = edit;
-  is_snapshot = true;
-  next_file_number = state.next_file_number;
-  last_sequence = state.last_sequence;
-  oldest_log = state.oldest_log;
-  digest_seed = state.digest_seed;
-  log_seed = state.log_seed;
-  log_directory = state.log_directory;
-  synced_logs.assign(state.synced_logs.begin(), state.synced_logs.end());
-  closed_logs = state.closed_logs;
-  for (size_t level = 0; level < state.levels.size(); ++level) {
-    for (const auto& [number, table] : state.levels[level])
-      added_tables.push_back({static_cast<int>(level), table});
-  }
-  return edit;  // there is no table to remove
-}
-
 }  // namespace
 
 std::string Current::Encode() const {
@@ -185,7 +163,27 @@ absl::Status ManifestState::Apply(const VersionEdit& edit, std::string_view file
   return absl::OkStatus();
 }
 
-VersionEdit ManifestState::ToSnapshot() const { return SnapshotOf(*this); }
+// Names every field, so that a new one does not compile before it is set here.  A field that is not
+// set is lost when the next manifest begins.
+VersionEdit ManifestState::ToSnapshot() const {
+  VersionEdit edit;
+  auto& [is_snapshot, next_file, sequence, log, seed_of_digests, seed_of_logs, directory, synced,
+         closed, added, removed] = edit;
+  is_snapshot = true;
+  next_file = next_file_number;
+  sequence = last_sequence;
+  log = oldest_log;
+  seed_of_digests = digest_seed;
+  seed_of_logs = log_seed;
+  directory = log_directory;
+  synced.assign(synced_logs.begin(), synced_logs.end());
+  closed = closed_logs;
+  for (size_t level = 0; level < levels.size(); ++level) {
+    for (const auto& [number, table] : levels[level])
+      added.push_back({static_cast<int>(level), table});
+  }
+  return edit;  // `removed` stays empty: there is no table to remove
+}
 
 std::set<uint64_t> ManifestState::NeededLogs() const {
   std::set<uint64_t> numbers = synced_logs;

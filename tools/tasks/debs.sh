@@ -2,9 +2,9 @@
 # Sourced by tools/dev.
 # shellcheck shell=bash
 
-# in_bare_root SUITE SCRIPT FILE...: makes a chroot that has only apt and its dependencies, copies the files to /trellis
+# in_chroot SUITE SCRIPT FILE...: makes a chroot that has only apt and its dependencies, copies the files to /trellis
 # in it, runs tools/tasks/roots/SCRIPT there, and removes the chroot.
-in_bare_root() {
+in_chroot() {
   local suite=$1 script=$2 files=$build/roots/$1
   shift 2
   rm -rf "$files" && mkdir -p "$files" && cp -r "$@" "$root/tools/tasks/roots/$script" "$files" &&
@@ -37,7 +37,7 @@ command_debs() {
   ls "$build"/packages/*.deb
   if [[ ${1:-} == --try ]]; then
     must try-debs 'Install them in a chroot of Debian 12, use and remove them' \
-      in_bare_root bookworm try_debs.sh "$build"/packages/*.deb
+      in_chroot bookworm try_debs.sh "$build"/packages/*.deb
     show_lines ==
   fi
 }
@@ -57,7 +57,7 @@ command_platforms() {
   must copy-tree 'Copy the tree' copy_of_tree
   for suite in "${suites[@]}"; do
     check "platform-$suite" "tools/dev quick in a chroot of $suite" \
-      in_bare_root "$suite" quick.sh "$build/roots/tree"
+      in_chroot "$suite" quick.sh "$build/roots/tree"
     show_lines ==
   done
   summary

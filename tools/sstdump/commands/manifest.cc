@@ -56,38 +56,33 @@ void PrintRest(uint64_t count, Session* session) {
       Concat("    and ", Count(count - LimitOf(*session), "more table", "more tables"), "\n"));
 }
 
+// Names every field, so that a new one does not compile before it is printed here.
 void PrintEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) {
-  session->Print(Concat("  edit at offset ", offset, edit.is_snapshot ? ", a snapshot\n" : "\n"));
-  std::string numbers;
-  const auto number = [&numbers](std::string_view name, const std::optional<uint64_t>& value) {
-    if (value) numbers += Concat(numbers.empty() ? "    " : ", ", name, " ", *value);
+  const auto& [is_snapshot, next_file_number, last_sequence, oldest_log, digest_seed, log_seed,
+               log_directory, synced_logs, closed_logs, added_tables, removed_tables] = edit;
+  session->Print(Concat("  edit at offset ", offset, is_snapshot ? ", a snapshot\n" : "\n"));
+  std::string line;
+  const auto field = [&line](std::string_view name, const auto& value) {
+    line += Concat(line.empty() ? "    " : ", ", name, " ", value);
   };
-  number("next file", edit.next_file_number);
-  number("last sequence", edit.last_sequence);
-  number("oldest log", edit.oldest_log);
-  for (const uint64_t log : edit.synced_logs) number("synced log", log);
-  for (const auto& [log, file_bytes] : edit.closed_logs) {
-    number("closed log", log);
-    numbers += Concat(" of ", file_bytes, " B");
-  }
-  if (edit.digest_seed)
-    numbers +=
-        Concat(numbers.empty() ? "    " : ", ", "digest seed ", ReadableSeed(*edit.digest_seed));
-  if (edit.log_seed)
-    numbers +=
-        Concat(numbers.empty() ? "    " : ", ", "log seed ", lsm::ReadableId(*edit.log_seed));
-  if (edit.log_directory)
-    numbers += Concat(numbers.empty() ? "    " : ", ", "log directory ",
-                      session->Show(*edit.log_directory));
-  if (!numbers.empty()) session->Print(numbers + "\n");
-  for (const lsm::VersionEdit::Removed& removed : Limited(edit.removed, *session)) {
+  if (next_file_number) field("next file", *next_file_number);
+  if (last_sequence) field("last sequence", *last_sequence);
+  if (oldest_log) field("oldest log", *oldest_log);
+  for (const uint64_t log : synced_logs) field("synced log", log);
+  for (const auto& [log, file_bytes] : closed_logs)
+    field("closed log", Concat(log, " of ", file_bytes, " B"));
+  if (digest_seed) field("digest seed", ReadableSeed(*digest_seed));
+  if (log_seed) field("log seed", lsm::ReadableId(*log_seed));
+  if (log_directory) field("log directory", session->Show(*log_directory));
+  if (!line.empty()) session->Print(line + "\n");
+  for (const lsm::VersionEdit::Removed& removed : Limited(removed_tables, *session)) {
     session->Print(
         Concat("    - level ", removed.level, " ", lsm::TableFileName(removed.number), "\n"));
   }
-  PrintRest(edit.removed.size(), session);
-  for (const lsm::VersionEdit::Added& added : Limited(edit.added, *session))
+  PrintRest(removed_tables.size(), session);
+  for (const lsm::VersionEdit::Added& added : Limited(added_tables, *session))
     PrintTable(added.level, added.table, session);
-  PrintRest(edit.added.size(), session);
+  PrintRest(added_tables.size(), session);
 }
 
 void WriteTable(int level, const lsm::TableMeta& table, Session* session) {
@@ -116,29 +111,28 @@ void WriteClosedLogs(const std::map<uint64_t, uint64_t>& closed_logs, lsm::JsonW
   json->EndArray();
 }
 
+// Names every field, so that a new one does not compile before it is written here.
 void WriteEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) {
-  // Names every field, so that a new one does not compile before it is shown here and in PrintEdit.
-  [[maybe_unused]] const auto& [is_snapshot, next_file_number, last_sequence, oldest_log,
-                                digest_seed, log_seed, log_directory, synced_logs, closed_logs,
-                                added_tables, removed_tables] = edit;
+  const auto& [is_snapshot, next_file_number, last_sequence, oldest_log, digest_seed, log_seed,
+               log_directory, synced_logs, closed_logs, added_tables, removed_tables] = edit;
   lsm::JsonWriter& json = session->json();
   json.BeginObject();
   json.Member("offset", offset);
-  json.Member("snapshot", edit.is_snapshot);
-  if (edit.next_file_number) json.Member("next_file_number", *edit.next_file_number);
-  if (edit.last_sequence) json.Member("last_sequence", *edit.last_sequence);
-  if (edit.oldest_log) json.Member("oldest_log", *edit.oldest_log);
-  if (edit.digest_seed) json.Member("digest_seed", ReadableSeed(*edit.digest_seed));
-  if (edit.log_seed) json.Member("log_seed", lsm::ReadableId(*edit.log_seed));
-  if (edit.log_directory) json.Member("log_directory", *edit.log_directory);
+  json.Member("snapshot", is_snapshot);
+  if (next_file_number) json.Member("next_file_number", *next_file_number);
+  if (last_sequence) json.Member("last_sequence", *last_sequence);
+  if (oldest_log) json.Member("oldest_log", *oldest_log);
+  if (digest_seed) json.Member("digest_seed", ReadableSeed(*digest_seed));
+  if (log_seed) json.Member("log_seed", lsm::ReadableId(*log_seed));
+  if (log_directory) json.Member("log_directory", *log_directory);
   json.Key("synced_logs");
   json.BeginArray();
-  for (const uint64_t log : edit.synced_logs) json.Number(log);
+  for (const uint64_t log : synced_logs) json.Number(log);
   json.EndArray();
-  WriteClosedLogs(edit.closed_logs, &json);
+  WriteClosedLogs(closed_logs, &json);
   json.Key("removed");
   json.BeginArray();
-  for (const lsm::VersionEdit::Removed& removed : Limited(edit.removed, *session)) {
+  for (const lsm::VersionEdit::Removed& removed : Limited(removed_tables, *session)) {
     json.BeginObject();
     json.Member("level", removed.level);
     json.Member("number", removed.number);
@@ -147,7 +141,7 @@ void WriteEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) 
   json.EndArray();
   json.Key("added");
   json.BeginArray();
-  for (const lsm::VersionEdit::Added& added : Limited(edit.added, *session))
+  for (const lsm::VersionEdit::Added& added : Limited(added_tables, *session))
     WriteTable(added.level, added.table, session);
   json.EndArray();
   json.EndObject();
