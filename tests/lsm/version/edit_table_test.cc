@@ -102,29 +102,31 @@ VersionEdit EditOf(const TextCase& one) {
   return edit;
 }
 
-// The text of an edit in the form that EditOf reads.
+// The text of an edit in the form that EditOf reads.  Names every field of an edit and of a table,
+// so that a new one does not compile before it has a line here and in SetField.
 std::string TextOf(const VersionEdit& edit) {
+  const auto& [is_snapshot, next_file_number, last_sequence, oldest_log, digest_seed, log_seed,
+               log_directory, synced_logs, closed_logs, added_tables, removed_tables] = edit;
   std::ostringstream text;
-  const auto add = [&](const char* name, const auto& value) {
+  const auto add = [&text](const char* name, const auto& value) {
     if (value) text << name << " " << *value << "\n";
   };
-  if (edit.is_snapshot) text << "snapshot\n";
-  add("next_file_number", edit.next_file_number);
-  add("last_sequence", edit.last_sequence);
-  add("oldest_log", edit.oldest_log);
-  if (edit.digest_seed) text << "digest_seed " << edit.digest_seed->low << "\n";
-  add("log_seed", edit.log_seed);
-  add("log_directory", edit.log_directory);
-  for (const uint64_t log : edit.synced_logs) text << "synced " << log << "\n";
-  for (const auto& [log, bytes] : edit.closed_logs)
-    text << "closed " << log << " " << bytes << "\n";
-  for (const auto& [level, number] : edit.removed)
+  if (is_snapshot) text << "snapshot\n";
+  add("next_file_number", next_file_number);
+  add("last_sequence", last_sequence);
+  add("oldest_log", oldest_log);
+  if (digest_seed) text << "digest_seed " << digest_seed->low << "\n";
+  add("log_seed", log_seed);
+  add("log_directory", log_directory);
+  for (const uint64_t log : synced_logs) text << "synced " << log << "\n";
+  for (const auto& [log, bytes] : closed_logs) text << "closed " << log << " " << bytes << "\n";
+  for (const auto& [level, number] : removed_tables)
     text << "removed " << level << " " << number << "\n";
-  for (const auto& [level, table] : edit.added) {
-    text << "added " << level << " " << table.number << " " << table.file_id << " "
-         << table.file_bytes << " " << table.entries << " " << TextOfKey(table.smallest) << " "
-         << TextOfKey(table.largest);
-    if (table.run != 0) text << " " << table.run;
+  for (const auto& [level, table] : added_tables) {
+    const auto& [number, file_id, file_bytes, entries, smallest, largest, run] = table;
+    text << "added " << level << " " << number << " " << file_id << " " << file_bytes << " "
+         << entries << " " << TextOfKey(smallest) << " " << TextOfKey(largest);
+    if (run != 0) text << " " << run;
     text << "\n";
   }
   return text.str();

@@ -16,13 +16,21 @@ namespace {
 using testing::HasSubstr;
 using testing_support::StatusIs;
 
+// This and FullEdit name every field, so that a new one does not compile before it has a value
+// here.
 TableMeta FullMeta(uint64_t number, uint32_t run = 0) {
-  return {number, 0x1234567890abcdef,         4096,
-          17,     InternalKey(PutOf("a", 9)), InternalKey(PutOf(std::string("z\0", 2), 3)),
-          run};
+  TableMeta meta;
+  auto& [number_of_file, file_id, file_bytes, entries, smallest, largest, number_of_run] = meta;
+  number_of_file = number;
+  file_id = 0x1234567890abcdef;
+  file_bytes = 4096;
+  entries = 17;
+  smallest = InternalKey(PutOf("a", 9));
+  largest = InternalKey(PutOf(std::string("z\0", 2), 3));
+  number_of_run = run;
+  return meta;
 }
 
-// Names every field, so that a new one does not compile before it has a value here.
 VersionEdit FullEdit() {
   VersionEdit edit;
   auto& [is_snapshot, next_file_number, last_sequence, oldest_log, digest_seed, log_seed,

@@ -21,15 +21,12 @@ namespace {
 
 using lsm::Concat;
 
-// "run 2 ", or nothing for run 0.
-std::string RunOf(const lsm::TableMeta& table) {
-  return table.run == 0 ? "" : Concat("run ", table.run, " ");
-}
-
+// Names every field, so that a new one does not compile before it is printed here.
 void PrintTable(int level, const lsm::TableMeta& table, Session* session) {
-  std::string line = Concat(
-      "    + level ", level, " ", RunOf(table), lsm::TableFileName(table.number), ", ",
-      lsm::ReadableBytes(table.file_bytes), ", ", Count(table.entries, "entry", "entries"), ", ");
+  const auto& [number, file_id, file_bytes, entries, smallest, largest, run] = table;
+  std::string line = Concat("    + level ", level, " ", run == 0 ? "" : Concat("run ", run, " "),
+                            lsm::TableFileName(number), ", ", lsm::ReadableBytes(file_bytes), ", ",
+                            Count(entries, "entry", "entries"), ", ");
   size_t others = line.size();
   if (session->columns() != 0 && others + kKeyRangeColumnsMin > session->columns()) {
     constexpr size_t kIndent = 8;
@@ -37,7 +34,7 @@ void PrintTable(int level, const lsm::TableMeta& table, Session* session) {
     line.append(kIndent, ' ');
     others = kIndent;
   }
-  line += KeyRange(*session, lsm::UserKeyOf(table.smallest), lsm::UserKeyOf(table.largest), others);
+  line += KeyRange(*session, lsm::UserKeyOf(smallest), lsm::UserKeyOf(largest), others);
   session->Print(line + "\n");
 }
 
@@ -85,17 +82,19 @@ void PrintEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) 
   PrintRest(added_tables.size(), session);
 }
 
+// Names every field, so that a new one does not compile before it is written here.
 void WriteTable(int level, const lsm::TableMeta& table, Session* session) {
+  const auto& [number, file_id, file_bytes, entries, smallest, largest, run] = table;
   lsm::JsonWriter& json = session->json();
   json.BeginObject();
   json.Member("level", level);
-  json.Member("run", table.run);
-  json.Member("number", table.number);
-  json.Member("file_id", lsm::ReadableId(table.file_id));
-  json.Member("file_bytes", table.file_bytes);
-  json.Member("entries", table.entries);
-  json.Member("smallest_key", session->Show(lsm::UserKeyOf(table.smallest)));
-  json.Member("largest_key", session->Show(lsm::UserKeyOf(table.largest)));
+  json.Member("run", run);
+  json.Member("number", number);
+  json.Member("file_id", lsm::ReadableId(file_id));
+  json.Member("file_bytes", file_bytes);
+  json.Member("entries", entries);
+  json.Member("smallest_key", session->Show(lsm::UserKeyOf(smallest)));
+  json.Member("largest_key", session->Show(lsm::UserKeyOf(largest)));
   json.EndObject();
 }
 
@@ -148,40 +147,36 @@ void WriteEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) 
   session->DrainJson();
 }
 
-void ShowState(const ManifestWalk& walk, Session* session) {
-  const lsm::ManifestState& state = walk.state;
-  const LogSummary& log = walk.log;
+// Names every field, so that a new one does not compile before it is written here.
+void WriteState(const lsm::ManifestState& state, Session* session) {
+  const auto& [levels, next_file_number, last_sequence, oldest_log, digest_seed, log_seed,
+               log_directory, synced_logs, closed_logs, started] = state;
   const std::vector<PlacedTable> tables = TablesInOrder(state);
-  if (session->json_wanted()) {
-    lsm::JsonWriter& json = session->json();
-    json.Member("file_id", lsm::ReadableId(log.file_id));
-    json.Member("file_bytes", log.size_bytes);
-    json.Member("end", NameOf(log.end));
-    json.Member("torn_bytes", log.torn_bytes);
-    json.Key("state");
-    json.BeginObject();
-    json.Member("next_file_number", state.next_file_number);
-    json.Member("last_sequence", state.last_sequence);
-    json.Member("oldest_log", state.oldest_log);
-    json.Member("digest_seed", ReadableSeed(state.digest_seed));
-    if (state.log_seed) json.Member("log_seed", lsm::ReadableId(*state.log_seed));
-    if (state.log_directory) json.Member("log_directory", *state.log_directory);
-    json.Key("synced_logs");
-    json.BeginArray();
-    for (const uint64_t number : state.synced_logs) json.Number(number);
-    json.EndArray();
-    WriteClosedLogs(state.closed_logs, &json);
-    json.Member("table_count", tables.size());
-    json.Key("tables");
-    json.BeginArray();
-    for (const PlacedTable& table : Limited(tables, *session))
-      WriteTable(table.level, table.meta, session);
-    json.EndArray();
-    json.EndObject();
-    return;
-  }
-  if (!log.is_open) return;
-  session->Print(Concat("  end: ", EndText(log.end, log.torn_bytes), "\n"));
+  lsm::JsonWriter& json = session->json();
+  json.Key("state");
+  json.BeginObject();
+  json.Member("next_file_number", next_file_number);
+  json.Member("last_sequence", last_sequence);
+  json.Member("oldest_log", oldest_log);
+  json.Member("digest_seed", ReadableSeed(digest_seed));
+  if (log_seed) json.Member("log_seed", lsm::ReadableId(*log_seed));
+  if (log_directory) json.Member("log_directory", *log_directory);
+  json.Key("synced_logs");
+  json.BeginArray();
+  for (const uint64_t number : synced_logs) json.Number(number);
+  json.EndArray();
+  WriteClosedLogs(closed_logs, &json);
+  json.Member("table_count", tables.size());
+  json.Key("tables");
+  json.BeginArray();
+  for (const PlacedTable& table : Limited(tables, *session))
+    WriteTable(table.level, table.meta, session);
+  json.EndArray();
+  json.EndObject();
+}
+
+// Leaves out the logs, which the edits name.
+void PrintState(const lsm::ManifestState& state, Session* session) {
   session->Print(Concat(
       "  all together: next file ", state.next_file_number, ", last sequence ", state.last_sequence,
       ", oldest log ", state.oldest_log, ",\n    digest seed ", ReadableSeed(state.digest_seed),
@@ -189,9 +184,26 @@ void ShowState(const ManifestWalk& walk, Session* session) {
       state.log_directory ? Concat(",\n    log directory ", session->Show(*state.log_directory))
                           : "",
       "\n"));
+  const std::vector<PlacedTable> tables = TablesInOrder(state);
   for (const PlacedTable& table : Limited(tables, *session))
     PrintTable(table.level, table.meta, session);
   PrintRest(tables.size(), session);
+}
+
+void ShowState(const ManifestWalk& walk, Session* session) {
+  const LogSummary& log = walk.log;
+  if (session->json_wanted()) {
+    lsm::JsonWriter& json = session->json();
+    json.Member("file_id", lsm::ReadableId(log.file_id));
+    json.Member("file_bytes", log.size_bytes);
+    json.Member("end", NameOf(log.end));
+    json.Member("torn_bytes", log.torn_bytes);
+    WriteState(walk.state, session);
+    return;
+  }
+  if (!log.is_open) return;
+  session->Print(Concat("  end: ", EndText(log.end, log.torn_bytes), "\n"));
+  PrintState(walk.state, session);
 }
 
 // The manifest that CURRENT names.
