@@ -101,7 +101,7 @@ struct TRELLIS_API Statistics {
   uint64_t opening_bytes_read = 0;
 
   // Writes.
-  uint64_t writes = 0;              // calls of Put, Delete and Write
+  uint64_t writes = 0;              // successful calls of Put, Delete and Write
   uint64_t write_entries = 0;       // puts and deletes
   uint64_t write_groups = 0;        // commits; each serves one or more calls
   uint64_t user_bytes_written = 0;  // keys and values
