@@ -169,8 +169,8 @@ struct Options {
 
   // Receives flushes, compactions, stalls, failures, openings and files as events
   // (lsm/event_listener.h).  Default null, which is none.  The store keeps it until the DB, its
-  // iterators and its snapshots are destroyed.  No callback if an option is invalid.  Repair,
-  // Destroy and copies do not use it.
+  // iterators and its snapshots are destroyed.  No callback if ValidateOptions refuses the
+  // options.  Repair, Destroy and copies do not use it.
   std::shared_ptr<EventListener> listener = nullptr;
 
   // --- files ---

@@ -27,11 +27,11 @@ namespace {
 constexpr std::string_view kHelp =
     R"(Usage: exactly_once STORE [--ids N] [--fpp F] [--seed N] < records
 
-Adds the amounts of records `id,amount` to a total.  Each id counts once, however often it comes, and
-however often the program is killed and started again.  The source must send unacknowledged records
-again.  The program acknowledges each record by a line, `ID applied` or `ID again`.  Amounts are
-whole numbers.  Lines that are not records, and ids that come back with another amount, are named on
-the standard error; the exit code is then 1, after all other records are done.
+Adds the amounts of records `id,amount` to a total.  Each id counts once, however often it comes,
+and however often the program is killed and started again.  The source must send unacknowledged
+records again.  The program acknowledges each record by a line, `ID applied` or `ID again`.  Amounts
+are whole numbers.  Lines that are not records, and ids that come back with another amount, are
+named on the standard error; the exit code is then 1, after all other records are done.
 
   --ids N   expected number of ids; 1,000,000.  More ids make lookups in the store more frequent
   --fpp F   share of new ids that are looked up in the store uselessly; 0.01
