@@ -364,7 +364,7 @@ class TRELLIS_API DB {
   //
   //   NotFound           the directory holds no file of a store
   //   DataLoss           the log_directory does not exist.  If the logs are gone for good, give an
-  //                      empty log_directory: Repair then goes on without logs
+  //                      empty log_directory: Repair then works without logs
   //   any other failure  (ResourceExhausted, Unavailable; Unimplemented for files of a newer
   //                      version) ends the repair and leaves the store as it was.  Only damage is
   //                      left out

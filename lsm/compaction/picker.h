@@ -142,7 +142,7 @@ bool Conflicts(const CompactionPlan& plan, RunningPlans running);
 uint64_t LevelBytesMax(const Options& options, int level);
 
 // The level that is furthest over its limit; nothing if none is over.  Tables that running plans
-// take from a level do not count.  Needs no memory.
+// move down from a level do not count.  Needs no memory.
 std::optional<int> DueLevel(const Version& version, const Options& options,
                             RunningPlans running = {});
 
