@@ -179,7 +179,7 @@ struct TRELLIS_API Statistics {
   double write_amplification() const;
   // Bytes of tables per byte in the oldest run of the deepest level that is not empty: an upper
   // bound of the space that old versions take. 1 while all tables are in level 0, where old and new
-  // versions cannot be told apart.
+  // versions cannot be told apart; 0 without tables.
   double space_amplification() const;
 
   // Wasted table reads per point lookup that went beyond the memtables, found or not; 0 before any.
