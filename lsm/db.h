@@ -56,9 +56,9 @@
 //   a write or sync of a log    the state on disk is unknown: the affected writes return Unknown,
 //   or the manifest             later writes and flushes return Aborted
 //
-// Once the cause is gone (free disk space, free descriptors), Resume recovers.  The store then
-// holds what reads showed, without the writes that returned Unknown.  If you open the store again
-// instead, each of those writes is applied whole or not at all.
+// Once the cause is gone (the disk has space, descriptors are available), Resume recovers.  The
+// store then holds what reads showed, without the writes that returned Unknown.  If you open the
+// store again instead, each of those writes is applied whole or not at all.
 //
 // A full disk.  The store keeps a file in reserve (Options::reserve_bytes) and gives it up when the
 // disk is full.  A put then returns ResourceExhausted and says how many bytes must become free.  To
@@ -72,11 +72,11 @@
 // EventListener::OnSpaceChange report the state.  A checkpoint keeps the space of its tables in
 // use.  Repair gives the reserve up too, and creates no new one.
 //
-// Memory.  The size of a file bounds the time and memory that reading it takes, whatever sizes its
-// bytes claim; lsm/RELIABILITY.md has the bounds.  If there is not enough memory for a table, a log
-// or the manifest, the error names that file.  Running out of memory is an error like any other,
-// also in background work: ResourceExhausted, or Unknown for a write that may be in the log.  Calls
-// that return no status throw std::bad_alloc instead, and change nothing:
+// Memory.  The time and memory that a file costs are bounded by the bytes that it stores, whatever
+// sizes it claims, also if it is sparse; lsm/RELIABILITY.md has the bounds.  If there is not enough
+// memory for a table, a log or the manifest, the error names that file.  Running out of memory is
+// an error like any other, also in background work: ResourceExhausted, or Unknown for a write that
+// may be in the log.  Calls that return no status throw std::bad_alloc instead, and change nothing:
 //
 //   GetSnapshot, ApproximateBytes, GetStatistics, GetDamage
 //   MultiGet      if there is no memory for the answers themselves
@@ -239,8 +239,9 @@ class TRELLIS_API DB {
   // directory of that name exists again.  In that case, open the store again.
   absl::Status Resume();
 
-  // OK, or the first failure that was not resumed.  While there is one, writes are refused or soon
-  // will be.
+  // OK, or the failure that was not resumed.  If there are several, that of the log, the manifest,
+  // a flush or a compaction, in this order.  While there is one, writes are refused or soon will
+  // be.
   absl::Status GetFailure();
 
   // Approximate size in files, in bytes, of the keys in [from, to). nullopt: unbounded on that
@@ -335,8 +336,8 @@ class TRELLIS_API DB {
   //   - The store is open.
   //   - The files are another product's (LevelDB and RocksDB also have CURRENT and NNNNNN.log).
   //   - The logs in the log_directory are another store's, according to the manifest that CURRENT
-  //     names.  Without that manifest Repair takes the writes of all logs there, and keeps the
-  //     files as NAME.damaged.
+  //     names.  Without that manifest Destroy refuses logs that hold writes.  Repair takes the
+  //     writes of all logs there, and keeps the files as NAME.damaged.
   //   - The manifest names a log_directory, and none is given.
   //   - A different log_directory without logs is given, while the one that the manifest names has
   //     the store's logs.
@@ -363,7 +364,7 @@ class TRELLIS_API DB {
   //
   //   NotFound           the directory holds no file of a store
   //   DataLoss           the log_directory does not exist.  If the logs are gone for good, give an
-  //                      empty log_directory: Repair then goes on without logs
+  //                      empty log_directory: Repair then works without logs
   //   any other failure  (ResourceExhausted, Unavailable; Unimplemented for files of a newer
   //                      version) ends the repair and leaves the store as it was.  Only damage is
   //                      left out

@@ -23,12 +23,12 @@
 //
 // A slow callback delays the thread that delivers it: a flush, a compaction, or a writer that
 // caused an event.  The other threads continue.  While kEventsQueuedMax events wait, further ones
-// are dropped and counted (Event::lost), except OnOpenEnd and OnClose.  So if an event has `lost`
-// above 0, the end of an earlier begin event, or the begin of a later end event, may be missing.
+// are dropped and counted (Event::lost), except OnOpenEnd and OnClose.  So where events were
+// lost, a begin may have no end, and an end no begin.
 //
 // Order.  OnOpenBegin comes first.  If the opening fails, OnOpenEnd comes last; otherwise OnClose
-// does, and no callback follows once DB::Close or ~DB has returned.  If an option is invalid, there
-// is no callback at all.
+// does, and no callback follows once DB::Close or ~DB has returned.  If ValidateOptions refuses the
+// options, there is no callback at all.
 //
 // Callbacks begin before DB::Open returns, also on threads of the store.  A listener that reads its
 // DB therefore keeps it in a std::atomic<DB*>: null until Open has returned, and null again before
@@ -113,8 +113,9 @@ struct CompactionEnd : Event {
   int output_level = 0;
   bool moved = false;  // the inputs changed level without being rewritten
   std::vector<TableInfo> inputs;
-  // Empty after a failure.  Exception: on a full disk a compaction runs in steps.  Its outputs then
-  // include inputs that needed no rewriting, and may be present after a failure.
+  // Empty after a failure.  On a full disk a compaction runs in steps.  Then `outputs` includes
+  // inputs that needed no rewriting; and after a failure, the tables of finished steps stay in the
+  // store without being listed.
   std::vector<TableInfo> outputs;
   uint64_t bytes_read = 0;
   uint64_t bytes_written = 0;
@@ -146,7 +147,7 @@ enum class FailureKind : uint8_t { kLog, kManifest, kFlush, kCompaction };
 // "log", "manifest", "flush", "compaction".
 TRELLIS_API const char* NameOf(FailureKind kind);
 
-// The first failure of its kind since the opening or the last DB::Resume.
+// The first failure of its kind since the opening or the last successful DB::Resume.
 struct Failure : Event {
   FailureKind kind = FailureKind::kLog;
   absl::Status status;
@@ -189,8 +190,9 @@ struct DamageFound : Event {
   std::string line;
 };
 
-// The store created a file.  A log or manifest is reported at its creation, with 0 bytes, and grows
-// later.  A table is reported when it is complete, or when writing it ended early.
+// The store created a file other than CURRENT and LOCK.  A log or manifest is reported at its
+// creation, with 0 bytes, and grows later.  A table, or the reserve for a full disk, is reported
+// when it is complete, or when writing it ended early.
 struct FileCreated : Event {
   std::string path;
   uint64_t bytes = 0;

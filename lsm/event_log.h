@@ -8,8 +8,8 @@
 //   2026-11-26T17:05:18.123456Z event=flush_end job=3 reason=memtable entries=51200
 //   outputs=12 bytes=4096000 us=31250 status=ok store="/var/lib/app"      (one line in the file)
 //
-// A value is quoted if it has characters other than letters, digits and ",-._/:".  Within quotes,
-// `\xHH` stands for a quote or an unprintable byte.
+// A value is quoted if it is empty, or has characters other than letters, digits and ",-._/:".
+// Within quotes, `\xHH` stands for a quote or an unprintable byte, and `\\` for a backslash.
 #ifndef TRELLIS_LSM_EVENT_LOG_H_
 #define TRELLIS_LSM_EVENT_LOG_H_
 

@@ -110,7 +110,7 @@ class TRELLIS_API AppendFile {
   virtual const std::string& path() const = 0;
 };
 
-// A lock, held until this is destroyed or the process ends in any way.
+// A lock, held until this is destroyed or the process ends, however it ends.
 class TRELLIS_API FileLock {
  public:
   virtual ~FileLock();

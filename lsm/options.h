@@ -62,7 +62,8 @@ struct Options {
   // alike.  Default FilterGoal(), which is none.
   //
   //   BitsPerKey    memory in bits/key, spent so that wasted reads are fewest; [0.1, 64]
-  //   Bytes         memory in bytes, likewise; [1 KiB, 16 TiB]
+  //   Bytes         memory in bytes, likewise; [1 KiB, 16 TiB].  Some of it is left for the growth
+  //                 of the store
   //   WastedReads   wasted reads per lookup of an absent key, with the least memory that reaches
   //                 it; [0.000001, 100]
   //
@@ -168,8 +169,8 @@ struct Options {
 
   // Receives flushes, compactions, stalls, failures, openings and files as events
   // (lsm/event_listener.h).  Default null, which is none.  The store keeps it until the DB, its
-  // iterators and its snapshots are destroyed.  No callback if an option is invalid.  Repair,
-  // Destroy and copies do not use it.
+  // iterators and its snapshots are destroyed.  No callback if ValidateOptions refuses the
+  // options.  Repair, Destroy and copies do not use it.
   std::shared_ptr<EventListener> listener = nullptr;
 
   // --- files ---

@@ -101,7 +101,7 @@ struct TRELLIS_API Statistics {
   uint64_t opening_bytes_read = 0;
 
   // Writes.
-  uint64_t writes = 0;              // calls of Put, Delete and Write
+  uint64_t writes = 0;              // successful calls of Put, Delete and Write
   uint64_t write_entries = 0;       // puts and deletes
   uint64_t write_groups = 0;        // commits; each serves one or more calls
   uint64_t user_bytes_written = 0;  // keys and values
@@ -179,7 +179,7 @@ struct TRELLIS_API Statistics {
   double write_amplification() const;
   // Bytes of tables per byte in the oldest run of the deepest level that is not empty: an upper
   // bound of the space that old versions take. 1 while all tables are in level 0, where old and new
-  // versions cannot be told apart.
+  // versions cannot be told apart; 0 without tables.
   double space_amplification() const;
 
   // Wasted table reads per point lookup that went beyond the memtables, found or not; 0 before any.

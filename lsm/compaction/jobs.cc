@@ -14,7 +14,7 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// Compactions read whole tables front to back, past the cache.
+// Compactions read whole tables front to back, past the block cache.
 constexpr size_t kReadaheadBytes = size_t{1} << 20;
 constexpr uint64_t kEntriesBetweenStops = 1024;
 

@@ -142,7 +142,7 @@ bool Conflicts(const CompactionPlan& plan, RunningPlans running);
 uint64_t LevelBytesMax(const Options& options, int level);
 
 // The level that is furthest over its limit; nothing if none is over.  Tables that running plans
-// take from a level do not count.  Needs no memory.
+// move down from a level do not count.  Needs no memory.
 std::optional<int> DueLevel(const Version& version, const Options& options,
                             RunningPlans running = {});
 
@@ -171,11 +171,11 @@ std::optional<CompactionPlan> PickCompaction(const Version& version, const Optio
 // The part of the readers' payment that the plan uses up.
 uint64_t PriceOf(const CompactionPlan& plan);
 
-// Plans one step that moves the range [from, to) down, in any style; nullopt is unbounded.  It
-// takes the tables of `level` in the range, and those of `level` that overlap them, and merges them
-// into the oldest run of the level below.  The deepest level is rewritten in place: all of these
-// tables if they are of several runs, otherwise only tables with tombstones or old versions.
-// Returns nothing if there are none.
+// Plans one part of DB::CompactRange: moves the range [from, to) of one level down, in any style;
+// nullopt is unbounded.  It takes the tables of `level` in the range, and those of `level` that
+// overlap them, and merges them into the oldest run of the level below.  The deepest level, if it
+// is not level 0, is rewritten in place: all of these tables if they are of several runs, otherwise
+// only tables with tombstones or old versions.  Returns nothing if there are none.
 std::optional<CompactionPlan> PlanRange(const Version& version, int level,
                                         std::optional<std::string_view> from,
                                         std::optional<std::string_view> to);

@@ -1,8 +1,8 @@
 // The wasted reads that a store's tables have counted.  A job derives from them how hot each table
 // is, and how hot each range of keys of its inputs is.
 //
-// A job's outputs inherit the counts of its inputs by ranges of keys.  So the counts of a range
-// outlive the tables, but they are lost when the store is closed.
+// A job's outputs inherit a part of the counts of its inputs (HotnessScale::kKept), by ranges of
+// keys.  So the counts of a range outlive the tables, but they are lost when the store is closed.
 #ifndef TRELLIS_LSM_COMPACTION_STORE_READS_H_
 #define TRELLIS_LSM_COMPACTION_STORE_READS_H_
 

@@ -24,8 +24,8 @@ class TableOutput {
   // It ends
   //
   //   - when it has `table_bytes_max` bytes, or TableBuilder says that it is full
-  //   - when it overlaps so many bytes of `grandparents`, tables of the level below, that
-  //     compacting it later would be expensive
+  //   - when it overlaps too many bytes of `grandparents`, tables of the level below: compacting it
+  //     later would be expensive
   //   - before each table of `staying`: tables of the same level that hold none of the keys
   TableOutput(const JobContext& context, OutputFilters filters, int level, uint32_t run,
               uint64_t table_bytes_max, OpenTables grandparents, OpenTables staying = {});

@@ -16,8 +16,8 @@
 // those of Reserves.
 //
 // Memory may run out at any allocation.  The calls that return a status leave std::bad_alloc to
-// lsm/db.cc and change nothing before it.  After the point of no return (a group that is in the
-// log, an edit that is in the manifest, a job that is counted as running) a step has allocated its
+// lsm/db.cc and change nothing before it.  The point of no return is passed when a group is in the
+// log, an edit in the manifest, or a job counted as running.  After it, a step has allocated its
 // memory beforehand, or its failure is caught and noted where it happens.
 #ifndef TRELLIS_LSM_ENGINE_ENGINE_H_
 #define TRELLIS_LSM_ENGINE_ENGINE_H_

@@ -27,7 +27,7 @@ absl::Status Engine::Resume() {
 }
 
 // After a failure it is unknown what is in the log and in the manifest, and which manifest is the
-// current one.  So none of them is used any more.  The store goes on from what readers see now,
+// current one.  So none of them is used any more.  The store continues from what readers see now,
 // which is exactly what was acknowledged: the memtables become tables, and there are a new log and
 // a new manifest, as when a store is opened.
 absl::Status Engine::RecoverFromFailures() {

@@ -201,8 +201,7 @@ absl::Status Engine::MakeRoom(bool seal_now) {
     TRELLIS_RETURN_IF_ERROR(lifetime_.Check());  // no job makes room any more
     const ReadView& view = *CurrentView();
     const size_t level0_tables = view.version->level(0).size();
-    // After a failure no job makes room in level 0, until writes are refused or the store is
-    // resumed.
+    // After a failed compaction no job makes room in level 0, so slowing writes for it is useless.
     const bool has_compactions = jobs_.failures().Of(FailureKind::kCompaction).ok();
     const uint64_t slowdown_nanos =
         seal_now || delayed ? 0 : throttle_.NanosToWait(view, has_compactions);

@@ -1,9 +1,9 @@
 // Applies records exactly once, though they may arrive more than once.
 //
 // An id's mark and its effect are written in one atomic, synced batch, so the store has both or
-// neither. The record is acknowledged after that. Nearly all records are new, and a filter of the
-// ids tells so; only ids that pass it are looked up in the store. The filter must not lack an id of
-// the store. ids_filter.h ensures that.
+// neither.  The record is acknowledged after that.  Nearly all records are new.  For most of them
+// the filter says so, and only ids that pass it are looked up in the store.  The filter must not
+// lack an id of the store; ids_filter.h ensures that.
 //
 //   add_executable(exactly_once exactly_once.cc)
 //   target_link_libraries(exactly_once PRIVATE Trellis::lsm)
@@ -27,15 +27,15 @@ namespace {
 constexpr std::string_view kHelp =
     R"(Usage: exactly_once STORE [--ids N] [--fpp F] [--seed N] < records
 
-Adds the amounts of records `id,amount` to a total, each id once, however often it comes and however
-often the program is killed and started again: the source sends again what was not acknowledged.
-Each record is acknowledged by a line, `ID applied` or `ID again`.  The amount is a whole number; a
-record that is none, or an id that comes back with another amount, is told on the standard error and
-makes the exit code 1, when all others are done.
+Adds the amounts of records `id,amount` to a total.  Each id counts once, however often it comes,
+and however often the program is killed and started again.  The source must send unacknowledged
+records again.  The program acknowledges each record by a line, `ID applied` or `ID again`.  Amounts
+are whole numbers.  Lines that are not records, and ids that come back with another amount, are
+named on the standard error; the exit code is then 1, after all other records are done.
 
-  --ids N   how many ids to expect; 1,000,000.  With more the store is asked more often
-  --fpp F   the share of new ids that ask the store for nothing; 0.01
-  --seed N  of a new filter; random, so that nobody can choose ids that ask the store
+  --ids N   expected number of ids; 1,000,000.  More ids make lookups in the store more frequent
+  --fpp F   share of new ids that are looked up in the store uselessly; 0.01
+  --seed N  seed of a new filter; random, so that a sender cannot choose ids that pass the filter
 )";
 
 constexpr std::string_view kTotalKey = "total";

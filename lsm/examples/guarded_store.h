@@ -31,8 +31,8 @@ class GuardedStore {
     return db_->Get(KeyOf(id));
   }
 
-  // Order: filter, store, acknowledgement.  An id that is in the filter only costs a lookup.  An id
-  // that is in the store only would be denied.  With the reverse order that would happen between
+  // Order: filter, store, acknowledgement.  An id that is only in the filter costs a lookup.  An id
+  // that is only in the store would be denied.  With the reverse order that would happen between
   // the two steps; and permanently if the write fails after it took effect, or if the process ends
   // and another one has the filter.
   absl::Status Put(std::string_view id, std::string_view value) {

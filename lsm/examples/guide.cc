@@ -20,7 +20,7 @@
 
 namespace {
 
-// An error that ends the program, unless `what` holds.
+// OK if `holds`; otherwise an error that names `what` and ends the program.
 absl::Status Expect(bool holds, const char* what) {
   return holds ? absl::OkStatus() : absl::InternalError(what);
 }

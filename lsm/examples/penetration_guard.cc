@@ -28,16 +28,16 @@ namespace {
 
 constexpr std::string_view kHelp = R"(Usage: penetration_guard STORE [options]
 
-Looks up ids in a store, of which many do not exist, without a filter in front of it and with one,
-and tells how many lookups reached the store and how many of its blocks they needed.  A new store is
-filled first; an old one is taken as it is.
+Looks up ids in a store, many of which do not exist, without and with a filter in front of the
+store.  Prints how many lookups reached the store, and how many of its blocks they needed.  A new
+store is filled first; an existing one is used as it is.
 
-  --ids N                how many ids a new store has; 100,000
-  --lookups N            100,000
-  --absent N             how many of a hundred lookups are of ids that do not exist; 90
-  --fpp F                the share of those that may pass the guard; 0.01
-  --new N                then writes so many ids, each durably, while they are looked up; 100
-  --table-filters KIND   what the store's own tables get: blocked, by-level, none, ...; blocked
+  --ids N                number of ids in a new store; 100,000
+  --lookups N            number of lookups; 100,000
+  --absent N             per cent of the lookups that are of ids that do not exist; 90
+  --fpp F                share of these that may pass the guard; 0.01
+  --new N                number of ids to write afterwards, durably, while they are looked up; 100
+  --table-filters KIND   filters of the store's own tables: by-level, blocked, none, ...; by-level
   --seed N               repeats a run with a new store; random
 )";
 

@@ -44,7 +44,7 @@ absl::StatusOr<RepairReport> RepairStore(const std::string& path, const Options&
   TRELLIS_RETURN_IF_ERROR(LookFirst(path, options));
   Options open = options;
   open.mode = OpenMode::kMustExist;
-  open.direct_reads = false;  // everything is read once, and some file systems do not support it
+  open.direct_reads = false;  // a repair gains nothing by it; some file systems do not support it
   TRELLIS_ASSIGN_OR_RETURN(StoreDirectory store, StoreDirectory::Open(path, open));
   const auto run = [&]() -> absl::StatusOr<RepairReport> {
     store.directory = WithWholeReads(std::move(store.directory));

@@ -9,9 +9,9 @@
 // claims, which must agree with these (design/repair.md).
 //
 // New files are written beside the old ones, then CURRENT is swapped.  Until then no file of the
-// store changes, so an interrupted repair can be repeated.  If anything else than a file's bytes
-// fails (too many open files, a full or unreadable disk, a file of a newer version), the repair
-// returns that error and removes its new files.
+// store changes, so an interrupted repair can be repeated.  Damaged bytes do not end a repair.  Any
+// other failure does (too many open files, a full or unreadable disk, a file of a newer version):
+// the repair returns that error and removes its new files.
 //
 // A table is open only while it is read; a merge has one table of each sorted run open.  Logs take
 // no more memory than at an opening (memtable_filler.h).
