@@ -14,6 +14,8 @@
 //   off       none: its limit is 0, or a call failed for another     yes
 //             reason than space
 //
+// A call that fails for another reason than space does not end the states tight and missing.
+//
 // The file holds no data, and no other file refers to it.  A missing, short or damaged reserve is
 // never an error.  A crash may bring a removed file back, or leave a part of a file that was being
 // built.  The next opening uses the file at the size that it has.
