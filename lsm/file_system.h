@@ -76,7 +76,7 @@ struct ReadRequest {
 // Executes the request by the ReadAt of its file.
 TRELLIS_API void ReadAlone(ReadRequest* request);
 
-// Write access to a new file, or to the end of an existing one.
+// Write access to a new file.
 class TRELLIS_API AppendFile {
  public:
   // Closes the file, and ignores the status that Close would return.

@@ -48,8 +48,8 @@
   X(kDamageFound, damage_found)
 
 // Counters of one lookup at one level. kLookupsEnded counts lookups that went no further than this
-// level, while its member counts those that reached it.  Counters of partitions come last, which
-// Counters::Here::Add checks.
+// level, while its member counts those that reached it.  Counters of partitions come last, in this
+// order, which Counters::Here::Add checks.
 #define LSM_LEVEL_COUNTERS(X)                    \
   X(kLookupsEnded, lookups)                      \
   X(kTablesConsidered, tables_considered)        \

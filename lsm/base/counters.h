@@ -106,7 +106,7 @@ class Counters::Here {
   // Adds the nonzero fields.
   void Add(int level, const LevelCounts& counts) const {
     AddFields<0, LevelCounts::kPartitionsFromCache>(level, counts);
-    // Most stores have no partitions.  A counter of something else would be lost here.
+    // Most stores have no partitions.  A counter of something else among these would be lost here.
     static_assert(
         LevelCounts::kPartitionsFromCache + 1 == LevelCounts::kPartitionsFromFile &&
             LevelCounts::kPartitionsFromFile + 1 == LevelCounts::kPartitionBytesFromFile &&

@@ -115,7 +115,8 @@ class EventLog::Files {
       }
       TRELLIS_RETURN_IF_ERROR(status);
     }
-    // Does not rotate: if lines cannot be written, that would replace old files by empty ones.
+    // A failed write does not rotate: while lines cannot be written, that would replace old files
+    // by empty ones.
     if (is_torn_) TRELLIS_RETURN_IF_ERROR(file_->Append("\n"));
     const uint64_t before = file_->size_bytes();
     is_torn_ = true;  // until Append returns, since it may throw

@@ -14,7 +14,7 @@ namespace {
 // Longest key in a line of text.
 constexpr size_t kKeyShownBytes = 64;
 
-// "block 3 at 12288, 2,113 bytes, from cache"
+// "block 3 at offset 12288, 2,113 bytes from cache"
 std::string BlockText(const BlockStep& block) {
   return Concat("block ", block.ordinal, " at offset ", block.offset, ", ",
                 ReadableCount(block.stored_bytes), " bytes from ",

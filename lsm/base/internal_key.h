@@ -2,7 +2,7 @@
 // write (sequence << 8 | kind).
 //
 // Order: by user key (bytes, ascending), then newest (highest sequence) first.  So a seek to
-// (key, sequence s, kMaxKind) finds the newest version that a reader at s may see.
+// (key, sequence s, kEntryKindMax) finds the newest version that a reader at s may see.
 #ifndef TRELLIS_LSM_BASE_INTERNAL_KEY_H_
 #define TRELLIS_LSM_BASE_INTERNAL_KEY_H_
 

@@ -12,8 +12,8 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// A binary heap of the valid inputs, with the next one at the top.  After a move the top input
-// mostly stays at the top, which takes one comparison, with the next one.
+// A binary heap of the valid inputs.  The top has the current entry.  After a move it mostly stays
+// at the top, which takes one comparison, with the input that is next after it.
 class MergingIterator final : public Iterator {
  public:
   explicit MergingIterator(std::vector<std::unique_ptr<InnerIterator>> inputs)
@@ -138,7 +138,7 @@ class MergingIterator final : public Iterator {
     });
   }
 
-  // Moves the top input to its place after a move.
+  // Restores the heap after the top input has moved.
   void SettleTop() {
     Head& top = heap_.front();
     if (top.input->Valid()) [[likely]] {
@@ -151,7 +151,7 @@ class MergingIterator final : public Iterator {
       if (heap_.empty()) return;
     }
     SiftDown(0);
-    // Which of the two candidates is next stays known as long as the top stays.
+    // Which of the two children is next does not change as long as the top stays.
     lesser_ = heap_.size() < 3 ? 0 : 1 + static_cast<size_t>(Precedes(heap_[2], heap_[1]));
   }
 

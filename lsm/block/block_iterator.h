@@ -3,7 +3,7 @@
 //
 // Trusts nothing: if an entry extends beyond the block, or a key is no internal key or out of
 // order, the iterator becomes invalid with DataLoss.  However, entries skipped by a seek are
-// assumed to be in order; this was checked when restarts were written or signposts made.
+// assumed to be in order; they were in order when restarts were written or signposts made.
 #ifndef TRELLIS_LSM_BLOCK_BLOCK_ITERATOR_H_
 #define TRELLIS_LSM_BLOCK_BLOCK_ITERATOR_H_
 
@@ -95,11 +95,10 @@ class BlockIterator {
   Signposts signposts_;
   bool internal_keys_ = false;
   bool valid_ = false;
-  bool first_in_run_ = true;  // the next entry follows a jump to a restart: no key before it to
-                              // compare with
-  uint32_t current_ = 0;      // offset of the entry in key_ and value_
-  uint32_t next_ = 0;         // offset of the next entry
-  uint32_t restart_ = 0;      // last restart at or before current_
+  bool first_in_run_ = true;          // the next entry is compared with no key before it
+  uint32_t current_ = 0;              // offset of the entry in key_ and value_
+  uint32_t next_ = 0;                 // offset of the next entry
+  uint32_t restart_ = 0;              // last restart at or before current_
   uint32_t next_restart_offset_ = 0;  // of the restart after it; UINT32_MAX: none
   KeyBuffer key_;
   std::string_view value_;

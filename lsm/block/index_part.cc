@@ -46,7 +46,7 @@ absl::Status IndexReader::Add(std::string_view bytes, uint64_t offset) {
       return DamageAt(path_, offset,
                       Concat("the index gives data block ", next_block(), " an impossible place"));
     }
-    // Its iterator checks the order within the block.
+    // Within the block, its iterator checks the order.
     if (entry.AtFirst() && entry.key() < last_fence())
       return DamageAt(path_, offset, "the index's keys are not after those before them");
     part_.offsets_.push_back(handle.offset + handle.stored_bytes + kBlockTrailerBytes);

@@ -1,9 +1,9 @@
 // The only checksum of the store: XXH3-64, bound to the place where the bytes were written.
 //
-// Each file draws a random 64-bit id at its creation.  The seed of a checksum is that id and the
-// offset, so sound bytes in a wrong place fail: a swapped block, a misdirected write, a file under
-// another name.  This is not authentication: a process that can write the file can also write the
-// checksum.
+// Each file draws a random 64-bit id at its creation.  The seed of a checksum is made from that id
+// and the offset, so sound bytes in a wrong place fail: a swapped block, a misdirected write, a
+// file under another name.  This is not authentication: a process that can write the file can also
+// write the checksum.
 //
 //   Checksum(bytes, id, offset) = XXH3_64bits_withSeed(bytes, seed), arithmetic modulo 2^64, with
 //     seed   = mix(mix(id + 0x9e3779b97f4a7c15) ^ offset)

@@ -1,4 +1,5 @@
-// Numbers for people, in statistics and tools.  Rounded numbers have a unit.
+// Numbers for people, in statistics and tools.  ReadableCount and ReadableId are exact, the others
+// may round.
 #ifndef TRELLIS_LSM_BYTES_READABLE_H_
 #define TRELLIS_LSM_BYTES_READABLE_H_
 

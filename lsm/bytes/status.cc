@@ -5,7 +5,7 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// Creates it at the start of the program, before memory can run out.
+// Creates the status at the start of the program, before memory can run out.
 [[maybe_unused]] const absl::Status& made_at_the_start = OutOfMemory();
 
 constexpr char kDiskFullMark[] = "trellis/disk-full";

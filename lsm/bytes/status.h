@@ -42,8 +42,9 @@ absl::Status AsDamage(const absl::Status& status);
 const absl::Status& OutOfMemory();
 
 // Returns the result of `call`, a status or a StatusOr; OutOfMemory() if it throws std::bad_alloc.
-// That is the only exception inside the store, and it does not pass this function.  It wraps each
-// call of the public API, each background job, and each step whose failure must be recorded.
+// That is the only exception inside the store, and it does not pass this function.
+// CatchOutOfMemory wraps each call of the public API, each background job, and each step whose
+// failure must be recorded.
 template <typename Call>
 auto CatchOutOfMemory(const Call& call) -> decltype(call()) {
   try {

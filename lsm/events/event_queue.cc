@@ -29,7 +29,8 @@ struct Callback {
   void operator()(const FileRemoved& event) const { to.OnFileRemoved(event); }
 };
 
-// The last event of an opening, and of a store, is never dropped: a listener may wait for it.
+// The last event of an opening, and of a store, enters even a full queue: a listener may wait for
+// it.
 template <typename Event>
 constexpr bool kIsLast = std::is_same_v<Event, OpenEnd> || std::is_same_v<Event, Closed>;
 

@@ -114,8 +114,8 @@ class EventQueue {
   using AnyEvent = std::variant<OpenBegin, OpenEnd, Closed, FlushBegin, FlushEnd, CompactionBegin,
                                 CompactionEnd, StallBegin, StallEnd, Failure, Resumed, SpaceChange,
                                 DamageFound, FileCreated, FileRemoved>;
-  // The wall clock is read at delivery: callers of Add may hold locks, under which no Clock may be
-  // called.
+  // The wall clock is read at delivery.  Callers of Add may hold locks, so Add reads only the
+  // monotonic clock.
   struct Queued {
     AnyEvent event;
     uint64_t nanos;  // monotonic, when it happened

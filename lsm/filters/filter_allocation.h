@@ -77,7 +77,7 @@ struct FilterAllocation {
 struct FilterOutput {
   struct Part {
     size_t run = 0;     // index of the run, among the runs after the job
-    uint64_t keys = 0;  // keys of that run
+    uint64_t keys = 0;  // keys that the job writes to that run
   };
   std::vector<Part> parts;
   double staying_bytes = 0;  // filter memory of tables that the job leaves alone
@@ -103,7 +103,8 @@ class FilterAllocator {
   // As Allocate, within a budget, whatever the goal is.
   FilterAllocation AllocateBytes(std::span<const FilterRun> runs, double bytes) const;
 
-  // Computes shares for the tables that a job writes.  These are the parts of the output run.
+  // Computes shares for the tables that a job writes: in the result, only the shares of
+  // `output.parts` are for the job.
   //
   // Tables that stay have filters from when the store had other sizes, so plain shares would miss
   // the goal.  Therefore the goal is corrected by kCorrection times the store's deviation from it,

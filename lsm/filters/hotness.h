@@ -55,7 +55,7 @@ class WastedReadCounter {
   // line.  (A table without a filter is read every time, which costs more than the line.)
   void Add() { count_.fetch_add(1, std::memory_order_relaxed); }
 
-  // `lookups`: of the store so far.  `expected`: wasted reads per lookup.
+  // `lookups`: of the store so far.  `expected`: expected wasted reads per lookup.
   WastedReads Get(uint64_t lookups, double expected) const {
     const uint64_t since = lookups > lookups_before_ ? lookups - lookups_before_ : 0;
     WastedReads reads = inherited_;

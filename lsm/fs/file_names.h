@@ -1,7 +1,7 @@
-// Names of a store's files.  A file is named only by its number, so no byte of a file can point
-// outside the directory.
+// Names of a store's files.  Files refer to one another only by number, so no byte of a file can
+// point outside the directory.
 //
-//   LOCK            held by the one process that writes
+//   LOCK            held by one writer, or shared by readers
 //   CURRENT         names the newest manifest; a fixed, checksummed record
 //   NNNNNN.table    an SSTable
 //   NNNNNN.log      a write-ahead log
@@ -43,8 +43,7 @@ std::string TableFileName(uint64_t number);
 std::string LogFileName(uint64_t number);
 std::string ManifestFileName(uint64_t number);
 
-// nullopt for a name that none of the functions above produces.  Such a file is not the store's,
-// and stays untouched.
+// nullopt for a name of none of these kinds.  Such a file is not the store's, and stays untouched.
 std::optional<FileName> ParseFileName(std::string_view name);
 
 }  // namespace lsm

@@ -63,8 +63,8 @@ absl::StatusOr<Descriptor> OpenPath(const std::string& path) {
 }
 
 // Makes the directory's name durable.  A process may use a directory without permission to open its
-// parent, and the parent may be a file system that is never synced.  If the directory `was_there`,
-// its durability is then left to its creator.
+// parent, and the parent may be in a file system that cannot be synced.  If the directory
+// `was_there`, its durability is then left to its creator.
 absl::Status SyncParentOf(const std::string& path, bool was_there) {
   const std::string parent = ParentOf(path);
   const Descriptor fd = TryToOpen(parent);

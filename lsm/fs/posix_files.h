@@ -60,9 +60,9 @@ absl::StatusOr<std::unique_ptr<AppendFile>> CreatePosixAppendFile(int directory_
                                                                   std::string path,
                                                                   mode_t file_mode);
 
-// Two holders in one process are distinguished by (device, inode), two processes by the kernel's
-// lock on the open file description.  That lock disappears with its holder, however it ends, so no
-// lock becomes stale.
+// A second holder in this process is recognised by (device and inode of the directory, name), a
+// holder in another process by the kernel's lock on the open file description.  The kernel's lock
+// disappears with its holder, however it ends, so no lock becomes stale.
 absl::StatusOr<std::unique_ptr<FileLock>> LockPosixFile(int directory_fd, std::string_view name,
                                                         std::string path, LockKind kind,
                                                         mode_t file_mode);

@@ -32,7 +32,7 @@ class KernelRing final : public ReadRing {
     if (result == -EINVAL) result = ::io_uring_queue_init(kReadsMax, &ring_, 0);
     if (result != 0) return -result;
     is_open_ = true;
-    // From Linux 5.6 on, as is the read operation used below.
+    // Linux has this feature from 5.6 on, as the read operation that is used below.
     return (ring_.features & IORING_FEAT_RW_CUR_POS) != 0 ? 0 : ENOSYS;
   }
 
@@ -106,7 +106,7 @@ class KernelRing final : public ReadRing {
     while (arrived_count_ < submitted) {
       const size_t before = arrived_count_;
       TakeResults();
-      if (arrived_count_ == before) ::sched_yield();  // they arrive on the way into the kernel
+      if (arrived_count_ == before) ::sched_yield();  // a system call lets them arrive
     }
     Tell(done);
     // The kernel accepts reads in the order of the queue.

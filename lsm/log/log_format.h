@@ -21,9 +21,10 @@
 //     written.  Exception: a write may stop at any byte and leave zeros from there on.  Therefore
 //     every header and chunk ends with a nonzero seal, which shows that the write came that far;
 //   * it is the file's header, and anything follows it: the header is synced before the first
-//     record is appended.  (If nothing follows a bad header, and it consists of a piece of the
-//     magic and zeros, the crash came while the file was being created.  Any other file with a bad
-//     header and nothing after it is not a log; an opening skips it, unless the manifest needs it.)
+//     record is appended.  (A bad header with nothing after it was being created when the crash
+//     came, if it begins with the magic, in which one byte may be wrong, or is a piece of the magic
+//     and zeros.  Any other file with a bad header and nothing after it is not a log; an opening
+//     skips it, unless the manifest needs it.)
 //
 // A closed log ends with an end record.  It is written after everything before it was synced, and
 // then synced itself.  The manifest has the log's size, so no part of it can be missing unnoticed.

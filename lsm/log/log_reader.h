@@ -23,7 +23,7 @@ namespace lsm::inline TRELLIS_ABI {
 enum class LogEnd : uint8_t {
   kNotYet,  // more records follow, or damage prevents reading them
   kClosed,  // with an end record, and nothing after it
-  kOpen,    // with a sound record, at the end of the file: the writer was not closed
+  kOpen,    // with a sound record or the header, at the end of the file: the writer was not closed
   kTorn,    // with an unfinished write that was never synced
 };
 
@@ -34,9 +34,10 @@ class LogReader {
   //   InvalidArgument  not a log, or a log of another kind than wanted
   //   Unimplemented    an unknown version, kind or reserved byte; named
   //   DataLoss         a damaged header
-  // If a file is at most as long as a header, and holds only a piece of the magic (or none of it)
-  // and zeros, a crash came while it was being created.  It opens with kTorn at once and no
-  // records.  Exception: if changing one byte makes the header sound, that is DataLoss.
+  // A file that is at most as long as a header, and has no sound one, may be from a crash during
+  // its creation.  This is so if it begins with the magic (one byte may be wrong), or holds only a
+  // piece of the magic, perhaps none of it, and zeros.  It opens with kTorn at once and no records.
+  // Exception: if changing one byte makes the header sound, that is DataLoss.
   static absl::StatusOr<std::unique_ptr<LogReader>> Open(std::unique_ptr<ReadFile> file,
                                                          LogKind kind);
 

@@ -27,8 +27,8 @@ class LogWriter {
   static absl::StatusOr<std::unique_ptr<LogWriter>> Create(std::unique_ptr<AppendFile> file,
                                                            LogKind kind, uint64_t file_id);
 
-  // Reserves memory for a payload of that size, so that appending the next record needs no more if
-  // its payload is not longer.
+  // Reserves memory for a payload of that size, so that appending the next record needs no more,
+  // except the file's, if its payload is not longer.
   void Reserve(size_t payload_bytes);
 
   // Appends a record in one write to the file.  InvalidArgument beyond kRecordBytesMax; then
@@ -44,7 +44,7 @@ class LogWriter {
   // returns the error.  Does not throw.
   absl::Status Close(bool sync);
 
-  // Relaxed: a statistic; no read depends on it.
+  // Relaxed: it publishes nothing that the writer has in memory.
   uint64_t size_bytes() const { return size_bytes_.load(std::memory_order_relaxed); }
   // Whether anything was appended since the last sync.
   bool has_unsynced() const { return durable_offset_ != size_bytes(); }

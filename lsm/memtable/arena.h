@@ -23,8 +23,9 @@ class Arena {
   Arena& operator=(const Arena&) = delete;
 
   // Guarantees that the next allocations need no memory from the system, if each takes at most
-  // kReservableBytesMax and their sum is at most this (a multiple of 8).  For callers beyond the
-  // point of no return.  Unused bytes serve later allocations, until they are given back.
+  // kReservableBytesMax and their sum is at most `size_bytes` (a multiple of 8).  For callers
+  // beyond the point of no return.  Unused bytes serve later allocations, until they are given
+  // back.
   static constexpr size_t kReservableBytesMax = 1024;
   void Reserve(size_t size_bytes);
   // Frees reserved blocks that are unused, except one.  A caller that reserves for the worst case

@@ -220,7 +220,7 @@ struct Skiplist::Place {
 
 Skiplist::Skiplist(Arena* arena) : arena_(arena) {
   auto* root = new (arena_->Allocate(sizeof(Root))) Root;
-  // Its links are never used: the first split makes another root.
+  // The links of this head are never used: the first split makes another root.
   root->head = last_leaf_ = NewLeaf(1);
   root_.store(root, std::memory_order_release);
 }

@@ -159,8 +159,8 @@ class Skiplist {
   // Used by the writer only.
   Leaf* last_leaf_;  // leaf of the last insertion
   size_t tall_leaves_ = 0;
-  size_t tall_leaves_awaited_ = kDirectorySizeMin;  // number at which another directory is begun
-  Directory* next_directory_ = nullptr;             // being built, for tall_leaves_awaited_ / 2
+  size_t tall_leaves_awaited_ = kDirectorySizeMin;  // number that begins another directory
+  Directory* next_directory_ = nullptr;  // being built, for tall_leaves_awaited_ / 2 leaves
   uint64_t random_state_ = 0x9e3779b97f4a7c15;
 };
 

@@ -6,9 +6,9 @@
 //   BeginClosing   calls and jobs that begin from now on fail or do nothing; waits for the others
 //   EndClosing     the other callers of BeginClosing get the outcome
 //
-// Thread-safe.  All but is_closing and Check take the engine's mutex.  Errors: FailedPrecondition
-// if the store is closed.  This error takes memory, so StoreIsClosed, Check and Call throw
-// std::bad_alloc, and so does UntilClosed.
+// Thread-safe.  Only Call, BeginClosing and EndClosing take the engine's mutex.  Errors:
+// FailedPrecondition if the store is closed.  This error takes memory, so StoreIsClosed, Check and
+// Call throw std::bad_alloc, and so does UntilClosed.
 #ifndef TRELLIS_LSM_RUNTIME_LIFETIME_H_
 #define TRELLIS_LSM_RUNTIME_LIFETIME_H_
 

@@ -58,7 +58,8 @@ class LiveViews {
   // dropped entries that only numbers older than the view's tables can see.  Acquire: the memtable
   // holds all writes up to this number.
   Sequence visible() const { return visible_.load(std::memory_order_acquire); }
-  // Releases a shared view, and removes the files that only this view had kept.
+  // Releases a shared view.  The files that only this view had kept are removed, by a job if one
+  // can run.
   void LetGo(std::shared_ptr<const ReadView> view) ABSL_LOCKS_EXCLUDED(*mutex_);
 
   // --- publishing, with the engine's mutex held ---
@@ -87,10 +88,11 @@ class LiveViews {
   bool IsHeld(uint64_t table) { return obsolete_.Has(table); }
   // Delivers the events of files that were removed.  Returns how many views readers still hold.
   size_t Collect();
-  // The same again and again, for as long as most lookups take: most guards belong to lookups.
+  // As Collect, repeated until no view is left, but only for about as long as most lookups take:
+  // most guards belong to lookups.
   size_t CollectPatiently();
-  // The same.  If views are left, a job continues until none is left, because without writes no
-  // other job would.
+  // As CollectPatiently.  If views are left, a job continues until none is left, because without
+  // writes no other job would.
   void CollectToTheEnd() ABSL_LOCKS_EXCLUDED(*mutex_);
   // From now on there is no view for new readers, and no file is removed.  Readers that began
   // before go on with the view that they have.  REQUIRES: no job is left.

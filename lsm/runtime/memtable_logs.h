@@ -55,7 +55,8 @@ class MemtableLogs {
   // --- the next log ---
 
   bool IsNextDue(const ReadView& view, uint64_t write_buffer_bytes) const;
-  // The same if the memtable is about to be sealed.
+  // Whether the next log should be made before the memtable is half full, because the memtable is
+  // about to be sealed.
   bool IsNextNeeded(const ReadView& view) const {
     return next_ == Next::kNotBegun && !view.memtable->empty();
   }

@@ -38,7 +38,8 @@ class Reserves {
   // True if there is more space than before.
   bool Release();
   // Runs the job and returns its status.  If the disk is full and `may_release` then returns true,
-  // releases the reserves and runs the job again.
+  // releases the reserves.  Runs the job again if a release, by this call or by another one
+  // meanwhile, has freed space.
   absl::Status RunWithReserve(absl::FunctionRef<absl::Status()> job,
                               absl::FunctionRef<bool()> may_release);
   uint64_t held_bytes() const { return reserve_.held_bytes(); }
@@ -55,11 +56,13 @@ class Reserves {
   }
   // ResourceExhausted, naming the directory, while space is short.
   absl::Status CheckMayPut() const;
-  // Whether memtables of this size still fit; if not, the reserve should be built before they grow.
+  // Whether the reserve is large enough to write memtables of this size; if not, it should be built
+  // before they grow.  Always true while IsShort().
   bool Fits(uint64_t memtable_bytes) const {
     return !reserve_.is_below(ReserveBytesLeast(memtable_bytes));
   }
-  // Whether the memtables have come near the size of the reserve.
+  // Whether the memtables exceed half of the size that was last tried, so that the reserve should
+  // be built again.  False while IsShort().
   bool IsDue(uint64_t memtable_bytes) const { return reserve_.is_due(2 * memtable_bytes); }
   // Runs `work` and counts its time as a stall of a put.
   void CountStall(absl::FunctionRef<void()> work);

@@ -69,8 +69,8 @@ class RoomMaker {
 
 class WritePace {
  public:
-  // Shorter waits are put off, since sleeping would cost more than it gains.  No write waits
-  // longer.
+  // Waits shorter than the minimum are put off, since sleeping would cost more than it gains.  No
+  // write waits longer than the maximum.
   static constexpr uint64_t kWaitNanosMin = 100'000;
   static constexpr uint64_t kWaitNanosMax = 2'000'000;
 

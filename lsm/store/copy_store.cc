@@ -188,7 +188,7 @@ absl::StatusOr<uint64_t> FoundStore(const StoreDirectory& store,
   const uint64_t manifest_number = state->next_file_number++;
   TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<ManifestWriter> manifest,
                            CreateManifest(store, manifest_number, *state, expected_current, made));
-  (void)manifest->Close();  // what counts is durable
+  (void)manifest->Close();  // the manifest is already durable
   return manifest_number;
 }
 
@@ -229,7 +229,7 @@ absl::StatusOr<CopyReport> RestoreStore(const std::string& backup, const std::st
   state.log_directory = store.own_log_path;
   TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<ManifestWriter> manifest,
                            CreateManifest(store, manifest_number, state, std::nullopt, &made));
-  (void)manifest->Close();  // what counts is durable
+  (void)manifest->Close();  // the manifest is already durable
   return report;
 }
 

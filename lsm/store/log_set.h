@@ -103,7 +103,7 @@ class LogSet {
   Directory* const directory_;
   Mutex mutex_;
   Logs logs_ ABSL_GUARDED_BY(mutex_);
-  Logs prepared_ ABSL_GUARDED_BY(mutex_);  // at most one, above all of these
+  Logs prepared_ ABSL_GUARDED_BY(mutex_);  // at most one, numbered above all of logs_
   // The last log, which takes records.  Not guarded, so that appending a record takes no lock: only
   // the writers' leader changes and uses it, and Remove never removes it.
   LogWriter* newest_ = nullptr;

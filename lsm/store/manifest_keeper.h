@@ -1,11 +1,11 @@
 // Keeps the manifest of an open store: hands out the numbers of its files, records its edits, and
 // replaces a manifest that has grown too long.
 //
-// Threads: any thread may call NewFileNumber and next_file_number.  All other calls require
-// mutex(), which is taken before Engine::mutex_.  A caller that records an edit holds it from the
-// moment it reads the version until readers see the new view.  So edits and views have the same
-// order.  Callers that read the store's files by their names hold it too, so that no file appears
-// or disappears meanwhile.
+// Threads: any thread may call NewFileNumber and next_file_number.  Only the opening calls
+// SetNextFileNumber.  All other calls require mutex(), which is taken before Engine::mutex_.  A
+// caller that records an edit holds it from the moment it reads the version until readers see the
+// new view.  So edits and views have the same order.  Callers that read the store's files by their
+// names hold it too, so that no file appears or disappears meanwhile.
 //
 // Errors: after a failure it is unknown which edits are valid, and even which manifest is the
 // current one.  So every later edit fails with the first error, until Begin succeeds.  Otherwise

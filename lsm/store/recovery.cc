@@ -130,7 +130,7 @@ class Replay {
 absl::Status ReplayAll(Directory& log_directory, const ManifestState& state, Replay* replay) {
   TRELLIS_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers,
                            NumbersOf(log_directory, FileKind::kLog));
-  // Their names were durable before the manifest stated them.
+  // The names of these logs were durable before the manifest listed them.
   for (const uint64_t number : state.NeededLogs()) {
     if (!numbers.contains(number)) return MissingLog(log_directory, number);
   }

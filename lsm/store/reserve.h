@@ -14,6 +14,8 @@
 //   off       none: its limit is 0, or a call failed for another     yes
 //             reason than space
 //
+// A call that fails for another reason than space does not end the states tight and missing.
+//
 // The file holds no data, and no other file refers to it.  A missing, short or damaged reserve is
 // never an error.  A crash may bring a removed file back, or leave a part of a file that was being
 // built.  The next opening uses the file at the size that it has.
@@ -120,8 +122,8 @@ class Reserve {
   const uint64_t bytes_max_;
   mutable Mutex mutex_;
   std::optional<bool> is_there_ ABSL_GUARDED_BY(mutex_);  // the file; nullopt: not known yet
-  uint64_t free_bytes_ ABSL_GUARDED_BY(mutex_) = 0;       // when building it failed all the same
-  uint64_t attempts_ ABSL_GUARDED_BY(mutex_) = 0;         // calls to build it since then
+  uint64_t free_bytes_ ABSL_GUARDED_BY(mutex_) = 0;       // at the last attempt, if its Make failed
+  uint64_t attempts_ ABSL_GUARDED_BY(mutex_) = 0;         // calls to build it since that attempt
   std::atomic<uint64_t> held_bytes_{0};                   // of the file
   std::atomic<uint64_t> tried_bytes_{0};                  // of the last attempt to build it
   std::atomic<uint64_t> needed_bytes_{0};                 // that must be free to build it

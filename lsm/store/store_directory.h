@@ -46,7 +46,7 @@ struct StoreDirectory {
   static absl::StatusOr<StoreDirectory> Peek(const std::string& path, const Options& options);
 
   // Opens and locks: exclusively, or shared for OpenMode::kReadOnly.  Makes the directories if the
-  // mode allows.  FailedPrecondition as above.
+  // mode allows.  FailedPrecondition as for Peek, or if another opening holds a lock.
   static absl::StatusOr<StoreDirectory> Open(const std::string& path, const Options& options);
 
   // Makes a scheduler for background work if the environment has none.  ResourceExhausted if there

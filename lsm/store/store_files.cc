@@ -102,8 +102,9 @@ absl::StatusOr<uint64_t> NextFileNumber(Directory& directory, Directory& log_dir
     }
   }
   if (next <= kFileNumberMax - kFileNumbersLeftMin) return next;
-  return absl::ResourceExhaustedError(Concat(
-      directory.path(), ": file numbers are used up: the next one is ", next, ", by ", highest));
+  return absl::ResourceExhaustedError(Concat(directory.path(),
+                                             ": file numbers are used up: the next one is ", next,
+                                             ", according to ", highest));
 }
 
 bloom::DigestSeed NewDigestSeed(bloom::DigestHash hash, RandomSource& random) {
@@ -125,8 +126,8 @@ absl::Status CheckHoldsNoStore(Directory& log_directory) {
     if (!of_store) continue;
     return absl::FailedPreconditionError(Concat(
         log_directory.path(), "/", name,
-        ": Options::log_directory is the directory of a store; it must hold the logs of this "
-        "one alone"));
+        ": Options::log_directory is the directory of a store; it must hold only the logs of the "
+        "store that is opened"));
   }
   return absl::OkStatus();
 }

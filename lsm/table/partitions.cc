@@ -96,7 +96,7 @@ absl::Status Partitions::Check(const Footer& footer, std::string_view path) cons
   bool sound = true;
   for (size_t i = 0; i < entries_.size() && sound; ++i) {
     const PartitionEntry& entry = entries_[i];
-    // The index partition is checked against the end of its data blocks.
+    // Only the order: AddIndexPartition checks where the data blocks of a partition end.
     sound = i == 0 ? entry.data_offset == data : entry.data_offset > data;
     data = entry.data_offset;
     sound &= data < footer.data_end();

@@ -186,7 +186,7 @@ class Table {
     block->MarkUsed();
     return block;
   }
-  // FindCached without prefetching, for a block that may be needed later.
+  // As FindCached, for a block that may be needed later: does not prefetch it, nor mark it as used.
   const CachedBlock* PeekCached(size_t ordinal) const {
     // As in FindCached.
     return slots_[ordinal].load(std::memory_order_seq_cst);

@@ -23,8 +23,9 @@ constexpr uint64_t kEntryBytesMax = kBlockBytesMax - (uint64_t{4} << 20);
 static_assert(kKeyBytesMax + kInternalKeySuffixBytes + kValueBytesMax <= kEntryBytesMax);
 constexpr std::string_view kCreatedBy = "trellis " TRELLIS_VERSION_STRING;
 
-// A table is full at this size of the index.  It may still grow, since all versions of a user key
-// are in one table.  No kind of filter takes 128 bits/key.
+// A table is full at this size of its index, or with this many keys.  It may still grow then, since
+// all versions of a user key are in one table.  The limit of keys allows a filter 16 bytes/key,
+// more than any kind takes.
 constexpr uint64_t kIndexBytesFull = kIndexBytesMax / 4;
 constexpr uint64_t kKeysFull = kFilterBytesMax / 16;
 

@@ -30,8 +30,8 @@ struct TableBuildOptions {
   std::shared_ptr<const bloom::FilterPolicy> filter_policy;  // null: no filter
   double target_fpp = 0.01;
   std::string filter_reason;  // value of the property of that name
-  // Size of an index partition, at which filter and index are partitioned (partitions.h); 0: not
-  // partitioned.
+  // Approximate size of an index partition, if filter and index are partitioned (partitions.h); 0:
+  // they are whole.
   size_t partition_bytes = 0;
   bloom::DigestSeed digest_seed;
   uint64_t file_id = 0;  // must be drawn at random

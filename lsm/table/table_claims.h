@@ -30,7 +30,7 @@ struct TablePlace {
   Sequence last_sequence = 0;  // of all tables of the store
 };
 
-// DataLoss if the table was made for a deeper level, or has later writes.
+// DataLoss if the table was made for a deeper level, or has writes after the place's last sequence.
 absl::Status CheckPlace(const Table& table, const TablePlace& place);
 
 }  // namespace lsm

@@ -110,7 +110,7 @@ class TableIterator final : public InnerIterator {
   size_t ordinal_;          // block of position_; kNoBlock: none
   size_t approached_ = 0;   // result of Approach in PrefetchSeek
   size_t awaited_ = 0;      // block that PrefetchSeek started loading
-  bool inspected_ = false;  // whether that block was inspected
+  bool inspected_ = false;  // whether the block of position_ was inspected
   BlockIterator position_;
   absl::Status status_;
   // The key before a step over a block boundary; empty without such a step.

@@ -3,8 +3,8 @@
 //
 //   reader  enters a guard, loads shared pointers (sequentially consistent loads), uses the
 //           objects, and leaves.  It writes only to a cache line of its own thread
-//   writer  makes the object unreachable, then retires it.  A later retirement or drain frees it,
-//           when every guard that was entered before has ended
+//   writer  makes the object unreachable, then retires it.  A later drain frees it, when every
+//           guard that was entered before has ended
 //
 // A guard lasts for one lookup.  A reader that needs an object for longer takes a reference to it
 // inside the guard.

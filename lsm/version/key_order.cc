@@ -32,7 +32,7 @@ void ChooseOf(const AgedRuns& runs, size_t newer, size_t older, Choice* chosen) 
   }
 }
 
-// The runs that are not newer than all older runs as a whole.  (Runs of level 0 usually are.)
+// The runs that are not newer than all older runs as a whole.  (A run of level 0 is usually newer.)
 std::vector<size_t> MingledRuns(const AgedRuns& runs) {
   std::vector<size_t> mingled;
   Sequence largest_of_older = 0;

@@ -149,7 +149,7 @@ class Version::Search {
   }
 
  private:
-  // Counts wasted reads for the table: false positives, and reads without a usable filter.
+  // Counts a wasted read for the table if it was a false positive, or if there is no usable filter.
   void CountWasted(LevelCounts& counts) {
     const OpenTable& table = *current().table;
     if (counts[LevelCounts::kFalsePositives] != 0 ||

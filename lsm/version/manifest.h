@@ -38,8 +38,9 @@ struct Current {
   uint64_t manifest_number = 0;
   uint64_t manifest_file_id = 0;
   std::string Encode() const;
-  // DataLoss, or Unimplemented for an unknown version.  In every version the first 12 bytes have
-  // this meaning and the last 8 are the checksum, so the two can be distinguished.
+  // DataLoss, or Unimplemented for an unknown version.  In every version the first 12 bytes are the
+  // magic and the version number, and the last 8 are the checksum.  So the two can be
+  // distinguished.
   static absl::StatusOr<Current> Decode(std::string_view bytes, std::string_view file);
 };
 
@@ -66,7 +67,7 @@ struct ManifestState {
   //     cover;
   //   - a table is removed that does not exist;
   //   - a number decreases, or is too large;
-  //   - the seed changes;
+  //   - the first edit has no digest seed, or a seed or the log directory changes;
   //   - a log is closed with two sizes;
   //   - a snapshot is not the first edit, or the first edit is no snapshot.
   //

@@ -21,7 +21,7 @@ namespace lsm::inline TRELLIS_ABI {
 // Usage: AddRun* Start (Valid (key | value | run | table)* Next)*. An error ends it.
 class RunsReader {
  public:
-  // `directory` and `context` must outlive it.
+  // `directory` and the objects of `context` must outlive it.
   RunsReader(Directory* directory, const TableContext& context)
       : directory_(*directory), context_(context) {}
 

@@ -104,7 +104,8 @@ struct KeyLookup {
 
 class Version {
  public:
-  // `tables` may be in any order.  DataLoss if tables of a run overlap.
+  // The tables of a level may be in any order.  DataLoss if tables of a run overlap, or if a table
+  // of level 0 has older writes than tables with lower numbers (AgeOrder).
   static absl::StatusOr<std::shared_ptr<const Version>> Create(
       std::array<OpenTables, kLevels> levels);
 
