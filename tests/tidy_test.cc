@@ -49,8 +49,7 @@ std::string Resolved(const std::string& path, const Include& include) {
   return IsExample(beside) ? beside : include.target;
 }
 
-// The folders that a folder may include, besides itself and public headers.  A folder that is not
-// listed may include anything.
+// The folders that each folder of bloom/ and lsm/ may include, besides itself and public headers.
 const std::map<std::string, std::set<std::string>>& Arrows() {
   static const std::set<std::string> bloom = {
       "bloom", "bloom/core", "bloom/filters", "bloom/literature", "bloom/policy", "bloom/variants"};
@@ -122,6 +121,20 @@ bool IsPublicAndBelow(const Tree& tree, const std::string& from, const std::stri
   });
 }
 
+// lsm/ itself and its examples may include all of it.
+Complaints EachFolderHasArrows(const Tree& tree) {
+  Complaints complaints;
+  for (const auto& [path, text] : tree) {
+    const std::string folder = FolderOf(path);
+    const bool is_part = path.starts_with("bloom/") || path.starts_with("lsm/");
+    if (IsCode(path) && is_part && !IsExample(path) && folder != "lsm" &&
+        !Arrows().contains(folder)) {
+      complaints.push_back(path + ": " + folder + "/ has no row in Arrows");
+    }
+  }
+  return complaints;
+}
+
 Complaints IncludesFollowTheArrows(const Tree& tree) {
   static const std::set<std::string> kOfTheEngine = {"lsm/compaction", "lsm/store",   "lsm/repair",
                                                      "lsm/events",     "lsm/runtime", "lsm/engine"};
@@ -168,7 +181,9 @@ Complaints OnlyTheSeamTouchesTheSystem(const Tree& tree) {
     // Advice about memory, which nothing depends on.
     if (path == "bloom/core/bits.cc" && target == "sys/mman.h") return;
     if (headers.contains(target) || target.starts_with("sys/")) {
-      complaints.push_back(At(path, i) + "only lsm/fs/posix_* may include " + target);
+      complaints.push_back(At(path, i) +
+                           "only lsm/fs/posix_* and lsm/threads/thread_scheduler* may include " +
+                           target);
     }
     for (const char* call :
          {"fopen(", "SleepFor(", "random_device", "sleep_for(", "steady_clock"}) {
@@ -452,6 +467,9 @@ std::vector<Rule> RulesOfSources() {
         {{"bench/a.cc", "#include \"tools/sstdump/text.h\"\n"}},
         {{"tools/sstdump/a.cc", "#include \"lsm/db.h\"\n"}},
         {{"tools/sstdump/a.cc", "#include \"lsm/engine/engine.h\"\n"}}}},
+      {"EachFolderHasArrows",
+       EachFolderHasArrows,
+       {{{"lsm/rooms/a.h", ""}}, {{"lsm/fs/rooms/a.cc", ""}}, {{"bloom/rooms/a.h", ""}}}},
       {"OnlyTheSeamTouchesTheSystem",
        OnlyTheSeamTouchesTheSystem,
        {{{"lsm/table/a.cc", "#include <unistd.h>\n"}},
