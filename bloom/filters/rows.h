@@ -1,5 +1,5 @@
-// Common code of filters that consist of several filters ("rows").  Each row holds other keys, and
-// a query asks all of them.
+// Common code of filters that consist of several filters ("rows").  Each row holds different keys,
+// and a query looks into all rows.
 //
 // All rows have the seed of the whole filter.  So a key is hashed once, and rows of one shape can
 // be merged.  A key then has the same positions in all rows of a shape, and similar ones in the
