@@ -110,11 +110,14 @@ class TRELLIS_API PrefixFilter {
   // False only if no added key is in [low, high], or in [low, high) if the end is excluded.  Keys
   // are compared byte by byte, unsigned, shorter ones first.
   //
-  // "No" is possible if the whole range has one full prefix.  That is so if both bounds have it. If
-  // the end is excluded, it is also so if `low` has it and `high` is the first string after all
-  // strings with it ("user0" for "user/").  Any other range is "maybe".  So is an empty one (low >
-  // high), unless its bounds share an absent prefix.  For a range with an open lower bound, use the
-  // answer for the closed one.
+  // "No" is possible if the whole range has one full prefix:
+  //
+  // - if both bounds have it; or
+  // - with the end excluded, if `low` has it and `high` is the first string after all strings with
+  //   it ("user0" for "user/").
+  //
+  // Any other range is "maybe".  So is an empty one (low > high), unless its bounds share an absent
+  // prefix.  For a range with an open lower bound, use the answer for the closed one.
   bool MayMatchRange(std::string_view low, std::string_view high,
                      RangeEnd end = RangeEnd::kIncluded) const;
 

@@ -20,8 +20,8 @@
 // takes g / (g - 1) times the bits of n keys at an FPP of about e / g, with e the target.
 //
 // For a window of time, `Advance` begins a new generation before the newest is full.  If it is
-// called g - 1 times an hour, the filter forgets a key after one hour at the earliest and g / (g -
-// 1) hours at the latest.  If more than c keys come between two calls, it forgets keys earlier.
+// called g - 1 times an hour, the filter forgets a key after one hour at the earliest, and after
+// g / (g - 1) hours at the latest.  If more than c keys come between two calls, it forgets earlier.
 //
 // Rows are Filter<Blocked> or Filter<Standard>.  Thread-safe while no thread changes it.  Movable,
 // not copyable.

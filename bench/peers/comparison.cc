@@ -322,8 +322,8 @@ absl::StatusOr<Sample> Comparison::ReadOnce(Store* store, const Cell& cell, int 
     return loops;
   };
   if (!cell.task->scans()) {
-    // The processor's caches still hold the previous store's data; and a cache that does not hold
-    // everything must first hold what this workload reads often.
+    // The processor's caches still hold the previous store's data.  And a cache that does not hold
+    // everything must first hold the blocks that this workload reads often.
     const double seconds = cell.cache == Cache::kTenth ? config_.seconds / 2 : config_.seconds / 20;
     TRELLIS_RETURN_IF_ERROR(Measure(loops_from(seed + 1000), seconds).status());
   }

@@ -190,7 +190,7 @@ class Growth {
     TRELLIS_RETURN_IF_ERROR(Scan());
     for (const bool present : {false, true}) {
       Lookups* lookups = present ? &cached->present : &cached->absent;
-      // Warms up: a cache that does not hold everything must first hold what is read often.
+      // Warms up: a cache that does not hold everything must first hold the blocks read often.
       TRELLIS_RETURN_IF_ERROR(LookUp(present, config_.seconds / 2, lookups));
       *lookups = {};
       TRELLIS_RETURN_IF_ERROR(LookUp(present, config_.seconds, lookups));
