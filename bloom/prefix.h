@@ -97,6 +97,7 @@ class TRELLIS_API PrefixFilter {
 
   // Loads the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version or
   // their extractor is unknown, InvalidArgument if they are a filter of another kind.
+  // ResourceExhausted without memory.
   static absl::StatusOr<PrefixFilter> Load(std::string_view bytes);
 
   // Adds the prefix of the key, if it has one, and the key itself if whole keys are added too.

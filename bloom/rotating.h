@@ -113,6 +113,7 @@ class RotatingFilter {
 
   // Loads the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
   // unknown, InvalidArgument if they are a filter of another kind or with other rows.
+  // ResourceExhausted without memory.
   static absl::StatusOr<RotatingFilter> Load(std::string_view bytes) {
     TRELLIS_ASSIGN_OR_RETURN(const ParsedFilter parsed, ParseAs<RotatingFilter>(bytes));
     TRELLIS_ASSIGN_OR_RETURN(std::vector<Row> rows,

@@ -141,7 +141,8 @@ absl::Status Comparison::RunSize(const DataSize& size) {
   const bool reads_compacted = !CellsOf(size, State::kCompacted, std::nullopt).empty();
   const bool changes = !CellsOf(size, State::kChanged, std::nullopt).empty();
   if (opens && (reads_compacted || changes)) {
-    // A store that is one run already keeps its tables, whatever table size the others get.
+    // A store that is one run already would keep its tables, at any table size.  So the stores are
+    // filled again before they are compacted into tables of the default size.
     for (Store& store : stores_) store.is_filled = store.peer->is_variant() && store.is_filled;
     TRELLIS_RETURN_IF_ERROR(FillTheRest(size));
   }
