@@ -249,7 +249,7 @@ struct OfXorSingleheader {
   OfXorSingleheader& operator=(const OfXorSingleheader&) = delete;
 
   void AddAll(Digests digests) {
-    std::vector<uint64_t> keys(digests.begin(), digests.end());  // they may be sorted
+    std::vector<uint64_t> keys(digests.begin(), digests.end());  // a copy, because it may sort them
     if (!binary_fuse8_populate(keys.data(), static_cast<uint32_t>(keys.size()), &filter))
       std::exit(1);
   }
