@@ -15,9 +15,11 @@
 // cache, in several runs of tables.  The load flushes 18 times and waits for compactions each time,
 // so all stores get the same shape, except for a table or two.
 //
-// Checks: every answer of a get, with its value; the position of every seek, at once and ten
-// entries later (both within the measured time); all keys and values of a scan before it is timed,
-// and the number of its entries while it is timed.
+// Checks:
+//
+// - every answer of a get, with its value;
+// - the position of every seek, at once and ten entries later (both within the measured time);
+// - all keys and values of a scan before it is timed, and the number of its entries while it is.
 //
 // Counters: blocks per get, tables considered per get, filter bits per key, and the observed FPP
 // for the keys asked.  Keys, values and order follow from fixed seeds.  Stores draw their own

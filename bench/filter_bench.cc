@@ -12,8 +12,8 @@
 //
 //   filter_bench --table        runs all of them nine times and prints the table of bench/README.md
 //
-// `floor` is one load per query from as many lines: the lower bound on this machine at the time of
-// the run.  `inlined` is the cost of a single query without a call and a seed.
+// `floor` is one load per query, in a filter of 12 bits/key: the lower bound on this machine at the
+// time of the run.  `inlined` is the cost of a single query without a call and a seed.
 //
 // filter_bench_v3 is the same program compiled for x86-64-v3 (CPUs with AVX2).  There blocked and
 // split-block are inlined, as in any program compiled for such CPUs.
@@ -249,7 +249,7 @@ struct OfXorSingleheader {
   OfXorSingleheader& operator=(const OfXorSingleheader&) = delete;
 
   void AddAll(Digests digests) {
-    std::vector<uint64_t> keys(digests.begin(), digests.end());  // they may be sorted
+    std::vector<uint64_t> keys(digests.begin(), digests.end());  // a copy, because it may sort them
     if (!binary_fuse8_populate(keys.data(), static_cast<uint32_t>(keys.size()), &filter))
       std::exit(1);
   }

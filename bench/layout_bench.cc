@@ -8,9 +8,10 @@
 //   BM_BatchMiss, BM_BatchHit        MayContainBatch, 256 digests per call; time per digest
 //
 // The filter of n = 100,000 keys stays in the second-level cache.  The other n, at an FPP of 0.01,
-// makes a filter outside of any cache: at least 512 MiB and four times the last-level cache.
-// Solved kinds get fewer keys there if memory is short: as many as half of it can solve.  Counters:
-// keys, probes, bits_per_key, MiB, the fpp measured over absent keys, and the predicted one.
+// makes a standard filter outside of any cache: at least 512 MiB and four times the last-level
+// cache.  Solved kinds are smaller, and get fewer keys there if memory is short: as many as half of
+// it can solve.  Counters: keys, probes, bits_per_key, MiB, the fpp measured over absent keys, and
+// the predicted one.
 //
 //   layout_bench --table             runs all five times and prints the tables of bloom/README.md,
 //                                    with the best time of the five
@@ -48,7 +49,8 @@ uint64_t OutOfCacheBytes() {
   return std::max(uint64_t{512} << 20, 4 * bench::LastLevelCacheBytes());
 }
 
-// The number of keys at which even the smallest kind is that large.
+// The number of keys at which a standard filter is that large.  All kinds but the solved ones are
+// at least as large.
 int64_t OutOfCacheKeys() {
   constexpr uint64_t kMany = 1'000'000;
   const double bits_per_key =

@@ -11,6 +11,7 @@
 //   BM_Scan/HOW         forward, backward, or forward with readahead; the Time column is per entry
 //   BM_Build/KIND       a table of 200,000 entries; "s/entry" is per entry
 //   BM_EpochGuard       entering and leaving a guard, as each lookup does once
+//   BM_Digest/HASH/N    the digest of a key of N bytes, by xxh3 or siphash
 //
 // KIND of the filter: none, standard, blocked.
 //

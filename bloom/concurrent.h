@@ -63,7 +63,7 @@ class TRELLIS_API ConcurrentFilter {
 
   // Loads the bytes of Serialize, of Filter<Blocked>, or of a FilterBuilder of that kind.  DataLoss
   // if they are damaged, Unimplemented if their version is unknown, InvalidArgument if they are a
-  // filter of another kind.
+  // filter of another kind.  ResourceExhausted without memory.
   //
   // If a filter was built from digests, query it by digests.  Add and MayContain hash keys under
   // seed(), and would deny keys whose digests were made under another one.

@@ -76,6 +76,7 @@ class DynamicFilter {
 
   // Loads the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
   // unknown, InvalidArgument if they are a filter of another kind or with other rows.
+  // ResourceExhausted without memory.
   static absl::StatusOr<DynamicFilter> Load(std::string_view bytes) {
     TRELLIS_ASSIGN_OR_RETURN(const ParsedFilter parsed, ParseAs<DynamicFilter>(bytes));
     TRELLIS_ASSIGN_OR_RETURN(std::vector<Row> rows,

@@ -66,8 +66,8 @@ class Filter {
 
   // Loads the bytes of Serialize, or of a FilterBuilder of the same kind.  DataLoss if they are
   // damaged, Unimplemented if their version is unknown, InvalidArgument if they are a filter of
-  // another kind.  (A FilterBuilder without keys makes the kind "empty", which has no room for
-  // keys.)
+  // another kind.  ResourceExhausted without memory.  (A FilterBuilder without keys makes the kind
+  // "empty", which has no room for keys.)
   //
   // If a filter was built from digests, query it by digests.  Add and MayContain hash keys under
   // seed(), and would deny keys whose digests were made under another one.

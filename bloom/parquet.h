@@ -46,12 +46,13 @@ class TRELLIS_API ParquetFilter {
 
   // Makes a filter for `value_count` different values at `target_fpp`.  The number of lines is a
   // power of two, since some readers accept no other; so the filter may be up to twice as large as
-  // needed.  InvalidArgument for a bad count or FPP, and if kMaxBytes are not enough.
+  // needed.  InvalidArgument for a bad count or FPP, and if kMaxBytes are not enough;
+  // ResourceExhausted without memory.
   static absl::StatusOr<ParquetFilter> Make(uint64_t value_count, double target_fpp);
 
   // Loads bytes that begin with the header; further bytes may follow the filter.  DataLoss if they
   // cannot be such a filter.  Unimplemented for an algorithm, a hash or a compression that Parquet
-  // does not define yet.
+  // does not define yet.  ResourceExhausted without memory.
   static absl::StatusOr<ParquetFilter> Load(std::string_view bytes);
 
   static uint64_t HashOf(std::string_view value);

@@ -14,8 +14,9 @@
 //
 // C is any one byte, unescaped: "delimiter:::2" counts colons.  N and COUNT: 1 to 65535.
 //
-// A key without a prefix is out of the domain: it adds nothing to the filter, and a query that it
-// could match is answered "maybe".
+// A key without a prefix is out of the domain: it adds no prefix to the filter, and every query by
+// prefix or range that it could match is answered "maybe".  If whole keys are added too, the key
+// itself is added.
 //
 // Bytes: EncodeWrapped of a Filter<Blocked> (bloom/core/wrapped.h).  The tail is the extractor's
 // name; detail is 1 if whole keys are added too, else 0.
@@ -96,6 +97,7 @@ class TRELLIS_API PrefixFilter {
 
   // Loads the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version or
   // their extractor is unknown, InvalidArgument if they are a filter of another kind.
+  // ResourceExhausted without memory.
   static absl::StatusOr<PrefixFilter> Load(std::string_view bytes);
 
   // Adds the prefix of the key, if it has one, and the key itself if whole keys are added too.
@@ -109,11 +111,14 @@ class TRELLIS_API PrefixFilter {
   // False only if no added key is in [low, high], or in [low, high) if the end is excluded.  Keys
   // are compared byte by byte, unsigned, shorter ones first.
   //
-  // "No" is possible if the whole range has one full prefix: if both bounds have it; or, with the
-  // end excluded, if `low` has it and `high` is the first string after all strings with it ("user0"
-  // for "user/").  Any other range is "maybe".  So is an empty one (low > high), unless its bounds
-  // share an absent prefix.  For a range with an open lower bound, use the answer for the closed
-  // one.
+  // "No" is possible if the whole range has one full prefix:
+  //
+  // - if both bounds have it; or
+  // - with the end excluded, if `low` has it and `high` is the first string after all strings with
+  //   it ("user0" for "user/").
+  //
+  // Any other range is "maybe".  So is an empty one (low > high), unless its bounds share an absent
+  // prefix.  For a range with an open lower bound, use the answer for the closed one.
   bool MayMatchRange(std::string_view low, std::string_view high,
                      RangeEnd end = RangeEnd::kIncluded) const;
 

@@ -19,9 +19,9 @@
 // Generations are sized to meet the target in the worst case, with all g full.  A window of n keys
 // takes g / (g - 1) times the bits of n keys at an FPP of about e / g, with e the target.
 //
-// For a window of time, `Advance` begins a new generation before the newest is full.  Called g - 1
-// times an hour, it makes the filter forget keys after one hour at the earliest and g / (g - 1)
-// hours at the latest (earlier if more than c keys come between two calls).
+// For a window of time, `Advance` begins a new generation before the newest is full.  If it is
+// called g - 1 times an hour, the filter forgets a key after one hour at the earliest, and after
+// g / (g - 1) hours at the latest.  If more than c keys come between two calls, it forgets earlier.
 //
 // Rows are Filter<Blocked> or Filter<Standard>.  Thread-safe while no thread changes it.  Movable,
 // not copyable.
@@ -113,6 +113,7 @@ class RotatingFilter {
 
   // Loads the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
   // unknown, InvalidArgument if they are a filter of another kind or with other rows.
+  // ResourceExhausted without memory.
   static absl::StatusOr<RotatingFilter> Load(std::string_view bytes) {
     TRELLIS_ASSIGN_OR_RETURN(const ParsedFilter parsed, ParseAs<RotatingFilter>(bytes));
     TRELLIS_ASSIGN_OR_RETURN(std::vector<Row> rows,

@@ -119,6 +119,7 @@ class ScalableFilter {
 
   // Loads the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
   // unknown, InvalidArgument if they are a filter of another kind or with other rows.
+  // ResourceExhausted without memory.
   static absl::StatusOr<ScalableFilter> Load(std::string_view bytes) {
     TRELLIS_ASSIGN_OR_RETURN(const ParsedFilter parsed, ParseAs<ScalableFilter>(bytes));
     const std::vector<std::string_view> parts = ReadParts(parsed.payload).value();

@@ -41,7 +41,7 @@ class TRELLIS_API StaticFilter {
                                                 uint64_t seed = 0);
 
   // Loads the bytes of Serialize, or of a FilterBuilder.  DataLoss if they are damaged,
-  // Unimplemented if their kind or version is unknown.
+  // Unimplemented if their kind or version is unknown.  ResourceExhausted without memory.
   //
   // If a filter was built from digests, query it by digests.  MayContain(key) hashes the key under
   // seed(), and would deny keys whose digests were made under another one.

@@ -27,7 +27,7 @@ double Ratio(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// Sizes follow the number of keys, so that even few keys make several levels: a flush makes one
+// Sizes follow the number of keys, so that even few keys make several levels.  A flush makes one
 // table of level 0, and level 1 holds as much as one compaction of level 0 moves down.
 void ChooseShape(Results* results) {
   const Config& config = results->config;

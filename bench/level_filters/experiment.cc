@@ -126,7 +126,7 @@ class Experiment {
     for (const std::string& key : keys) {
       TRELLIS_ASSIGN_OR_RETURN(const bool found, store->Get(key, &value));
       if (!found || !values_.Matches(key, value))
-        return WrongAnswer(*result, key, found ? "has another value" : "is not there");
+        return WrongAnswer(*result, key, found ? "has another value" : "was not found");
     }
     result->bottom = {keys.size(), store->wasted_reads() - before};
     return absl::OkStatus();
@@ -146,9 +146,9 @@ class Experiment {
 
 }  // namespace
 
-// Shapes a small tree with the proportions of the default options: a flush and a table are a
-// quarter of level 1; each deeper level is ten times larger; the third of them just holds all keys.
-// The number of flushes leaves two tables in level 0.
+// Shapes a small tree with the proportions of the default options.  A flush and a table are a
+// quarter of level 1.  Each deeper level is ten times larger, and level 3 just holds all keys.  The
+// number of flushes leaves two tables in level 0.
 StoreShape FourLevels(const Config& config) {
   const uint64_t entry_bytes = SyntheticKey(0, 0).size() + config.value_bytes;
   // Values compress to half in the files; sequence numbers and the index are added.

@@ -141,7 +141,8 @@ const Goal* GoalOf(const Cell& cell);
 // best peer: lookups of two threads, blocks read by cold lookups, and openings.
 bool IsByDefault(const Cell& cell);
 
-// The meaningful cells: every state and cache for tasks that read; one thread except for lookups.
+// The meaningful cells: fresh and compacted stores with every cache for tasks that read; one thread
+// except for uniform lookups.
 std::vector<Cell> AllCells(const std::vector<DataSize>& sizes);
 
 }  // namespace bench::peers

@@ -141,7 +141,8 @@ absl::Status Comparison::RunSize(const DataSize& size) {
   const bool reads_compacted = !CellsOf(size, State::kCompacted, std::nullopt).empty();
   const bool changes = !CellsOf(size, State::kChanged, std::nullopt).empty();
   if (opens && (reads_compacted || changes)) {
-    // A store that is one run already keeps its tables, whatever table size the others get.
+    // A store that is one run already would keep its tables, at any table size.  So the stores are
+    // filled again before they are compacted into tables of the default size.
     for (Store& store : stores_) store.is_filled = store.peer->is_variant() && store.is_filled;
     TRELLIS_RETURN_IF_ERROR(FillTheRest(size));
   }
@@ -322,8 +323,8 @@ absl::StatusOr<Sample> Comparison::ReadOnce(Store* store, const Cell& cell, int 
     return loops;
   };
   if (!cell.task->scans()) {
-    // The processor's caches still hold the previous store's data; and a cache that does not hold
-    // everything must first hold what this workload reads often.
+    // The processor's caches still hold the previous store's data.  And a cache that does not hold
+    // everything must first hold the blocks that this workload reads often.
     const double seconds = cell.cache == Cache::kTenth ? config_.seconds / 2 : config_.seconds / 20;
     TRELLIS_RETURN_IF_ERROR(Measure(loops_from(seed + 1000), seconds).status());
   }

@@ -31,7 +31,8 @@ class Experiment {
 
   absl::Status CheckRoom() const;
   absl::Status LoadStores();
-  // Looks up every key once: checks the answers, and counts how often filters pass.
+  // Looks up every key once, up to kCheckedKeysMax: checks the answers, and counts how often
+  // filters pass.
   absl::Status CheckStores();
   absl::Status CheckStore(StoreResult* result);
   absl::Status ChooseCaches();

@@ -114,7 +114,7 @@ std::vector<Section> Sections(const Results& results) {
        "memory",
        {MemoryTable(results)}},
       {"The stores",
-       "All stores hold the same keys, written in the same order. But for a table or two they "
+       "All stores hold the same keys, written in the same order. Except for a table or two, they "
        "differ only in their filters.",
        "",
        {ShapeTable(results)}},

@@ -341,7 +341,7 @@ std::string RenderText(const Results& results) {
       "filters.\n";
   out += "\nConditions\n" + ConditionsText(results);
   out += "\n" + AvoidedText(results);
-  for (const std::string& warning : results.warnings) out += "\n" + Wrapped(warning, "Mind:", 6);
+  for (const std::string& warning : results.warnings) out += "\n" + Wrapped(warning, "Note:", 6);
   return out;
 }
 

@@ -56,7 +56,7 @@ std::string BodyHtml(const Page& page) {
   std::string body = "<h1>" + EscapeHtml(page.title) + "</h1>\n";
   for (const std::string& text : page.lead) body += Paragraph(text, " class=\"lead\"");
   for (const std::string& text : page.warnings) {
-    body += Paragraph("Mind: " + text, " class=\"warning\"");
+    body += Paragraph("Note: " + text, " class=\"warning\"");
   }
   for (const Section& section : page.sections) {
     body += "<section>\n<h2>" + EscapeHtml(section.title) + "</h2>\n";

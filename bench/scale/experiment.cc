@@ -68,7 +68,7 @@ class Growth {
     TRELLIS_RETURN_IF_ERROR(MeasureOpening(/*cold=*/false, &point_.warm_opening));
     TRELLIS_RETURN_IF_ERROR(MeasureOpening(/*cold=*/true, &point_.cold_opening));
     const uint64_t user_bytes = keys * (kKeyBytes + config_.value_bytes);
-    Close();  // so that the next store does not inherit its cache
+    Close();  // so that its cache does not count as memory of other programs
     const double wanted = kCachedBytes * static_cast<double>(user_bytes);
     point_.all.reset();
     if (wanted <= kMemoryShare * static_cast<double>(AvailableMemoryBytes())) {
@@ -190,7 +190,7 @@ class Growth {
     TRELLIS_RETURN_IF_ERROR(Scan());
     for (const bool present : {false, true}) {
       Lookups* lookups = present ? &cached->present : &cached->absent;
-      // Warms up: a cache that does not hold everything must first hold what is read often.
+      // Warms up: a cache that does not hold everything must first hold the blocks read often.
       TRELLIS_RETURN_IF_ERROR(LookUp(present, config_.seconds / 2, lookups));
       *lookups = {};
       TRELLIS_RETURN_IF_ERROR(LookUp(present, config_.seconds, lookups));

@@ -100,7 +100,7 @@ double WriteAmplification(const Design& design, double keys) {
 double FilterBytes(const Design& design, double keys) {
   const std::vector<double> levels = LevelBytes(design, keys);
   double upper = levels.size() == 1 ? keys * design.key_bytes : levels[1];
-  // Every other level is full, so what is in level 0 is missing from the deepest level.
+  // Every other level is full, so the bytes in level 0 are missing from the deepest level.
   if (levels.size() > 2) upper += levels[0];
   const double upper_keys = std::min(keys, upper / design.key_bytes);
   return (upper_keys * design.upper_bits + (keys - upper_keys) * design.lower_bits) / 8;

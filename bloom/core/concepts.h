@@ -5,8 +5,8 @@
 //                   Each is a SolvedKind, a BitLayout, or Empty (which is built from none)
 //   SolvedKind      is built from all digests together, as a system of equations that may have no
 //                   solution
-//   BitLayout       takes one digest at a time, so Filter<Layout> can keep adding; its fill tells
-//                   how full it is
+//   BitLayout       takes one digest at a time, so Filter<Layout> can keep adding; its share of
+//                   ones tells how many keys it has
 //   FoldableLayout  is a BitLayout that can be halved: two neighbouring bits or lines become one
 //   KeyFilter       is a filter object: Filter<Layout>, and those of bloom/family.h
 //

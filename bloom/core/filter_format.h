@@ -8,7 +8,7 @@
 //   hash      hash of the digests: 1 = XXH3-64 of the key, then Remix with `seed`
 //   seed      salt of that Remix
 //   key count number of added keys
-//   size      in the unit of the kind: bits, lines, slots, cells
+//   size      in the unit of the kind: bits, lines, bases, slots, cells
 //   detail    further geometry of the kind; 0 for most kinds
 //   checksum  XXH3-64, seed 0, of bytes [0, 56) followed by the payload
 //

@@ -37,9 +37,9 @@ Occupancy OccupancyAfter(double cells, double throws);
 
 // E[S^k] / cells^k for a random whole number S of cells, from its mean and variance.  S may be
 // small, even below 1, so a normal distribution does not fit.  Instead its factorial moments are
-// assumed to be those of the binomial, Poisson and negative binomial distributions, which form
+// assumed to be those of the binomial, Poisson and negative binomial distributions.  These form
 // Panjer's class (a, b, 0) (Panjer 1981, "Recursive evaluation of a family of compound
-// distributions", ASTIN Bulletin 12; Sundt and Jewell 1981 show that it has no others).  With t =
+// distributions", ASTIN Bulletin 12).  Sundt and Jewell 1981 show that it has no others.  With t =
 // variance / mean - 1:
 //
 //     E[S (S - 1) ... (S - j + 1)] = mean (mean + t) ... (mean + (j - 1) t)

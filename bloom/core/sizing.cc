@@ -190,7 +190,7 @@ double StandardFpp(uint64_t bits, uint32_t probes, uint64_t key_count) {
 absl::StatusOr<Shape> StandardShapeFor(uint64_t key_count, double target_fpp) {
   TRELLIS_RETURN_IF_ERROR(CheckRequest(key_count, target_fpp));
   constexpr auto kMost = static_cast<double>(kMaxSizeBits);
-  std::array<double, kMaxProbes + 1> classic;  // by probes; never enough or just enough
+  std::array<double, kMaxProbes + 1> classic;  // bits by probes: never more than are needed
   classic[0] = HUGE_VAL;
   for (uint32_t probes = 1; probes <= kMaxProbes; ++probes)
     classic[probes] = ClassicBitsFor(key_count, target_fpp, probes);
@@ -220,7 +220,7 @@ double BlockedFpp(uint64_t lines, uint32_t probes, uint64_t key_count) {
   const double n = static_cast<double>(key_count);
   if (lines == 1) return LineFill(probes, n).Fpp();
   const double p = 1 / static_cast<double>(lines);
-  if (n * p * probes > 64 * kLine) return 1;  // every line is full, for any load
+  if (n * p * probes > 64 * kLine) return 1;  // every line is full, even one with few keys
   return MeanOverBinomial(key_count, p, [probes](double keys) { return LineFill(probes, keys); });
 }
 

@@ -65,9 +65,9 @@ TRELLIS_API double BlockedFpp(uint64_t lines, uint32_t probes, uint64_t key_coun
 // need equally many, the least.  Errors as for StandardShapeFor.
 TRELLIS_API absl::StatusOr<Shape> BlockedShapeFor(uint64_t key_count, double target_fpp);
 
-// The rate of a filter of `lines` lines of eight words of 32 bits, in which a key picks one line
-// and one bit in each of its words, by 32 bits of its hash.  1 if lines is 0.  With X as above, an
-// absent key passes with probability
+// The rate of a filter of `lines` lines of eight words of 32 bits.  A key picks one line, and one
+// bit in each of its words by 32 bits of its hash.  1 if lines is 0.  With X as above, an absent
+// key passes with probability
 //
 //     E[(1 - (31/32)^X)^8 + X / 2^32]
 //

@@ -41,7 +41,8 @@ struct StoredBits {
   }
 
   // Loads the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
-  // unknown, InvalidArgument if they are a filter of another kind.
+  // unknown, InvalidArgument if they are a filter of another kind.  ResourceExhausted without
+  // memory.
   template <class F>
   static absl::StatusOr<StoredBits> Load(std::string_view bytes) {
     TRELLIS_ASSIGN_OR_RETURN(const ParsedFilter parsed, ParseAs<F>(bytes));

@@ -43,7 +43,8 @@ struct TRELLIS_API StoredCounters {
   }
 
   // Loads the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
-  // unknown, InvalidArgument if they are a filter of another kind.
+  // unknown, InvalidArgument if they are a filter of another kind.  ResourceExhausted without
+  // memory.
   template <class F>
   static absl::StatusOr<StoredCounters> Load(std::string_view bytes) {
     TRELLIS_ASSIGN_OR_RETURN(const ParsedFilter parsed, ParseAs<F>(bytes));

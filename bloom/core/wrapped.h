@@ -1,6 +1,6 @@
-// The bytes of a filter that consists of another filter and additional data: which prefixes it
-// holds, which vectors.  Its header is that of all filters (bloom/core/filter_format.h).  Its
-// payload:
+// The bytes of a filter that consists of another filter and additional data, such as the rule for
+// prefixes or the type of vectors.  Its header is that of all filters (bloom/core/filter_format.h).
+// Its payload:
 //
 //     0                      size
 //     +----------------------+----------------+

@@ -34,7 +34,7 @@ A word passes if the list has it, or its form with ASCII letters in lower case. 
 are not checked.
 )";
 
-// The smallest kind: it is stored for long, and people wait for the answers.
+// The smallest kind, since the filter is stored for long.  People do not notice a slower query.
 using WordFilter = bloom::Filter<bloom::Standard>;
 
 // Calls `visit(word)` for each line that is not empty.

@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t kWordsPerLine = kLineBits / 64;
 
 constexpr uint64_t kClaimCount = 1024;
-constexpr uint64_t kStateMask = kClaimCount - 1;  // the place tells the other bits
+constexpr uint64_t kStateMask = kClaimCount - 1;  // the place tells these bits of the hash
 constexpr uint64_t kBeingSet = 1;
 constexpr uint64_t kSet = 2;
 

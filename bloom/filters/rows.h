@@ -1,5 +1,5 @@
-// Common code of filters that consist of several filters ("rows").  Each row holds other keys, and
-// a query asks all of them.
+// Common code of filters that consist of several filters ("rows").  Each row holds different keys,
+// and a query looks into all rows.
 //
 // All rows have the seed of the whole filter.  So a key is hashed once, and rows of one shape can
 // be merged.  A key then has the same positions in all rows of a shape, and similar ones in the
@@ -88,7 +88,7 @@ TRELLIS_API std::string RowsProblem(const Shape& shape, std::span<const uint8_t>
 // InvalidArgument unless the rows are of that kind.
 TRELLIS_API absl::Status CheckRowKind(const FilterHeader& header, uint8_t tag);
 
-// An error of a row in a file: DataLoss or Unimplemented, with the row's number.
+// An error of a row in a file, with the row's number: DataLoss, Unimplemented or ResourceExhausted.
 TRELLIS_API absl::Status RowError(size_t row, const absl::Status& status);
 TRELLIS_API absl::Status RowLoss(size_t row, std::string_view what);
 
@@ -161,7 +161,8 @@ absl::StatusOr<std::vector<Row>> CopyRows(const std::vector<Row>& rows) {
 }
 
 // Loads rows from a file; each must be sound and have the header's seed.  InvalidArgument if they
-// are of another kind, DataLoss or Unimplemented for a row that cannot be read.
+// are of another kind, DataLoss or Unimplemented for a row that cannot be read, ResourceExhausted
+// without memory.
 template <RowFilter Row>
 absl::StatusOr<std::vector<Row>> LoadRows(const FilterHeader& header,
                                           std::span<const std::string_view> parts) {

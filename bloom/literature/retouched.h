@@ -111,15 +111,16 @@ class TRELLIS_API RetouchedFilter {
   absl::StatusOr<bool> AddFalsePositiveDigest(Digest digest);
 
   // Clears one bit of a key that passes, so that it no longer passes.  The key need not be a known
-  // false positive.  Returns false if it did not pass anyway.  FailedPrecondition without
-  // bookkeeping, except for kRandom, which needs none.
+  // false positive; if it is, it is forgotten.  Returns false if it did not pass anyway.
+  // FailedPrecondition without bookkeeping, except for kRandom, which needs none.
   absl::StatusOr<bool> SelectiveClearing(std::string_view key, ClearingScheme scheme) {
     return SelectiveClearingDigest(DigestOf(key), scheme);
   }
   absl::StatusOr<bool> SelectiveClearingDigest(Digest digest, ClearingScheme scheme);
   // Calls SelectiveClearing for all known false positives, one after the other.  None of them
   // passes afterwards, and none is known any more.  Returns the number of bits cleared.
-  // ResourceExhausted without memory for their digests; then nothing changes.
+  // FailedPrecondition without bookkeeping; ResourceExhausted without memory for their digests.  On
+  // an error nothing changes.
   absl::StatusOr<uint64_t> ClearKnownFalsePositives(ClearingScheme scheme);
 
   // Clears a share of the ones (rounded to a whole number), chosen at random by `random_seed`.

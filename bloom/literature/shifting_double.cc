@@ -55,7 +55,7 @@ absl::StatusOr<ShiftingDoubleFilter> ShiftingDoubleFilter::Load(std::string_view
 }
 
 std::string ShiftingDoubleFilter::Problem(const Shape& shape, std::span<const uint8_t> payload) {
-  // Each array is an eighth of its size in bytes, so the sum overflows for no size.
+  // An array has an eighth as many bytes as bits, so the sum overflows for no size.
   const uint64_t first = Shifting::PayloadBytes(shape);
   if (payload.size() < first) return Shifting::Problem(shape, payload);
   if (std::string problem = Shifting::Problem(shape, payload.first(first)); !problem.empty())

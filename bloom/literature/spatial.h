@@ -86,7 +86,8 @@ class TRELLIS_API SpatialFilter {
                                                    uint64_t seed = 0);
 
   // Loads the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
-  // unknown, InvalidArgument if they are a filter of another kind.
+  // unknown, InvalidArgument if they are a filter of another kind.  ResourceExhausted without
+  // memory.
   static absl::StatusOr<SpatialFilter> Load(std::string_view bytes);
 
   Digest DigestOf(std::string_view key) const { return bloom::DigestOf(key, header_.seed); }

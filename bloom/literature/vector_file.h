@@ -59,8 +59,8 @@ class VectorList {
 
 // Parses the bytes of such a file.  Takes as much memory as the bytes.  DataLoss, with the record
 // and its offset, if a dimension is not in [1, kMaxVectorDimension] or differs from the first
-// record's, or if the last record is incomplete; also for a file without records, which has no
-// dimension.
+// record's, or if the last record is incomplete.  DataLoss also for a file without records, which
+// has no dimension.
 template <VectorComponent T>
 TRELLIS_API absl::StatusOr<VectorList<T>> ParseVectors(std::string_view bytes);
 

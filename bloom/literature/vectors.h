@@ -72,7 +72,7 @@ class VectorFilter {
 
   // Loads the bytes of Serialize.  DataLoss if they are damaged, Unimplemented if their version is
   // unknown.  InvalidArgument, naming the difference, if they are a filter of another kind, another
-  // type of component, or another dimension than the given one.
+  // type of component, or another dimension than the given one.  ResourceExhausted without memory.
   static absl::StatusOr<VectorFilter> Load(std::string_view bytes,
                                            std::optional<uint32_t> dimension = std::nullopt) {
     TRELLIS_ASSIGN_OR_RETURN(Unwrapped<Base> parts, (Unwrap<VectorFilter, Base>(bytes)));

@@ -41,11 +41,11 @@
 //             little-endian; attempts: a byte for each shard if there are more than one
 //
 // If equations contradict each other, the shard tries another hash, up to 256 times.  A shard has
-// so many slots that the first attempt succeeds in more than nine builds of ten.  This overhead
-// grows with the square of the logarithm of the number of keys, since the fullest range of slots
-// decides: 2 % at 1,000 keys, 2.5 % at 10,000, 3.5 % at 100,000, and it would be 7 % at ten
-// million.  Beyond 2^17 keys there are therefore shards of 2^16 to 2^17 keys, and the overhead
-// stays at 3.2 to 3.7 %.
+// enough slots that the first attempt succeeds in more than nine builds of ten.  The share of slots
+// beyond one per key grows with the square of the logarithm of the number of keys, since the
+// fullest range of slots decides.  It is 2 % at 1,000 keys, 2.5 % at 10,000, 3.5 % at 100,000, and
+// would be 7 % at ten million.  Beyond 2^17 keys there are therefore shards of 2^16 to 2^17 keys,
+// and the share stays at 3.2 to 3.7 %.
 #ifndef TRELLIS_BLOOM_VARIANTS_RIBBON_H_
 #define TRELLIS_BLOOM_VARIANTS_RIBBON_H_
 

@@ -12,9 +12,9 @@
 // One unaligned load covers both bits of a pair: half the loads of the standard filter.
 //
 // It is larger than the standard filter at equal FPP, since the two bits of a pair are not
-// independent: by 0.5 % if the best k is even; if it is odd, by 1 % at 0.1 and 0.8 % at 0.01; and
-// by 13 % at 0.5, where one probe would be best.  It is never more accurate, contrary to a
-// published claim.
+// independent.  It is larger by 0.5 % if the best k is even.  Otherwise it is larger by 1 % at 0.1,
+// by 0.8 % at 0.01, and by 13 % at 0.5, where one probe would be best.  It is never more accurate,
+// contrary to a published claim.
 #ifndef TRELLIS_BLOOM_VARIANTS_SHIFTING_H_
 #define TRELLIS_BLOOM_VARIANTS_SHIFTING_H_
 

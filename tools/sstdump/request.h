@@ -32,7 +32,7 @@ struct Request {
   std::optional<uint64_t> probes;            // filter
   std::optional<uint64_t> rate;              // verify: bytes a second
   std::optional<uint64_t> threads;           // verify
-  std::optional<std::string> log_directory;  // commands that read whole stores
+  std::optional<std::string> log_directory;  // commands that read a store's logs
 };
 
 }  // namespace tools

@@ -154,7 +154,7 @@ check_embedding() {
   if check stage 'Install the release build' stage "$build/release" static; then
     if check embed-find_package 'Embed by find_package' embed find_package static \
       -DCMAKE_PREFIX_PATH="$build/stage/static"; then
-      check_tests run-find_package 'Run what found the package' test_embedded static
+      check_tests run-find_package 'Run the project that found the package' test_embedded static
     fi
   fi
 }
@@ -164,7 +164,7 @@ check_two_versions() {
   local plugins="$build/embed/static/plugin.so;$build/embed/shared/plugin.so"
   if check embed-two-versions 'Embed two versions in one program' embed two_versions two_versions \
     -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DSTAGE="$build/stage/static" -DPLUGINS="$plugins"; then
-    check_tests run-two-versions 'Run what has two versions' test_embedded two_versions
+    check_tests run-two-versions 'Run the program with two versions' test_embedded two_versions
   fi
 }
 
@@ -172,11 +172,11 @@ check_embedders() {
   check_embedding
   if check embed-subdirectory 'Embed by add_subdirectory, shared libraries' embed subdirectory subdirectory \
     -DBUILD_SHARED_LIBS=ON -DTRELLIS_INSTALL=ON '-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG'; then
-    check_tests run-subdirectory 'Run what holds the sources' test_embedded subdirectory
+    check_tests run-subdirectory 'Run the project that contains the sources' test_embedded subdirectory
     if check stage-shared 'Install the shared libraries' stage "$build/embed/subdirectory" shared &&
       check embed-shared 'Embed by find_package, shared libraries' embed find_package shared \
         -DCMAKE_PREFIX_PATH="$build/stage/shared" -DHEADERS_ALONE=OFF; then
-      check_tests run-shared 'Run what found the shared libraries' test_embedded shared
+      check_tests run-shared 'Run the project that found the shared libraries' test_embedded shared
       check_two_versions
     fi
   fi

@@ -16,8 +16,12 @@ in_chroot() {
   return $status
 }
 
-# Tags of lintian that are left out: the packager sets the maintainer and uploads; cpack calls ldconfig in addition to the
-# trigger; the two libraries always have the same version, so they share a package; the licence names no year.
+# Tags of lintian that are left out, because:
+#
+# - the packager sets the maintainer and uploads;
+# - cpack calls ldconfig in addition to the trigger;
+# - the two libraries always have the same version, so they share a package;
+# - the licence names no year.
 lintian_leaves='bogus-mail-host,bogus-mail-host-in-debian-changelog,root-in-contact,initial-upload-closes-no-bugs'
 lintian_leaves+=',maintscript-calls-ldconfig,package-name-doesnt-match-sonames,copyright-without-copyright-notice'
 

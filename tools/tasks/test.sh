@@ -32,7 +32,7 @@ test_product() {
     left_out embed-find_package build-release
   fi
   if build_preset asan memory_tests; then
-    check_tests test-asan 'Test what reads bytes and manages memory with AddressSanitizer' \
+    check_tests test-asan 'Test code that reads untrusted bytes or manages memory with AddressSanitizer' \
       test_preset asan -L memory
   else
     left_out test-asan build-asan
@@ -54,7 +54,7 @@ test_everything() {
   if build_preset asan; then
     check_tests test-asan 'Test with AddressSanitizer and UndefinedBehaviorSanitizer' \
       test_preset asan -LE calculation
-    check reliability-asan 'Reliability programme with them, briefly' \
+    check reliability-asan 'Reliability programme with both sanitizers, briefly' \
       "$build/asan/tests/reliability/reliability" part 100 "${jobs_left_out[@]}"
   else
     left_out test-asan build-asan
@@ -67,7 +67,7 @@ test_everything() {
     left_out fuzz build-fuzz
   fi
   if test_concurrent concurrent_tests reliability; then
-    check histories-tsan 'Concurrent histories with it' \
+    check histories-tsan 'Concurrent histories with ThreadSanitizer' \
       "${reliability_tsan[@]}" histories 1 2000
     reliability_figures | sed 's/^/      /'
   else
@@ -75,7 +75,7 @@ test_everything() {
   fi
 }
 
-# The preset of the tests names the same file.
+# The test preset `tsan` names the same file of suppressions.
 reliability_tsan=(env "TSAN_OPTIONS=suppressions=$root/tests/tsan.supp" "$build/tsan/tests/reliability/reliability")
 
 # test_concurrent TARGET...: fails if they cannot be built.
@@ -84,7 +84,7 @@ test_concurrent() {
     left_out test-tsan build-tsan
     return 1
   fi
-  check_tests test-tsan 'Test what is concurrent with ThreadSanitizer' test_preset tsan
+  check_tests test-tsan 'Test concurrent code with ThreadSanitizer' test_preset tsan
   return 0
 }
 
@@ -130,7 +130,7 @@ command_soak() {
   check soak-tsan "Concurrent histories under ThreadSanitizer for $tsan minutes" \
     "${reliability_tsan[@]}" soak "$tsan" "$seed" histories
   show_lines 'in all'
-  check soak-fuzz "Fuzz what reads a store, $fuzz_seconds s each" fuzz_store "$fuzz_seconds"
+  check soak-fuzz "Fuzz the readers of store files, $fuzz_seconds s each" fuzz_store "$fuzz_seconds"
   show_lines fuzzed
   summary
   ((failed == 0))

@@ -115,10 +115,10 @@ std::vector<Section> SectionsOf(const ChoiceResults& results) {
            "ClickHouse takes the fewest whole bits per key from the table, then the fewest probes. "
            "That costs up to one bit per key more than the best whole k, and saves probes. Two "
            "groups of targets are chosen badly. Below the row of 19 bits, its last, it takes (19, "
-           "13) anyway. It cannot choose a row whose first probe suffices: from 0.221 to 0.237 it "
-           "takes 19 bits per key instead of 4, and from 0.283 on (2, 2), which misses targets "
-           "under 0.4 (older versions: 19 bits again). bloom::ChooseFromTable (\"table\") chooses "
-           "such rows, uses the row of 20 bits too, and refuses targets that no row meets.",
+           "13) anyway. It cannot choose a row whose first probe suffices. From 0.221 to 0.237 it "
+           "takes 19 bits per key instead of 4. From 0.283 on it takes (2, 2), which misses "
+           "targets under 0.4 (older versions: 19 bits again). bloom::ChooseFromTable (\"table\") "
+           "chooses such rows, uses the row of 20 bits too, and refuses targets that no row meets.",
            "clickhouse",
            {std::move(table)}}};
 }

@@ -23,7 +23,7 @@ struct RetouchRow {
   Rate removed;          // share of a query set's false positives that no longer pass
   Rate denied;           // share of the keys that no longer pass
 
-  // The paper's chi: removed by denied.  Above 1 the clearing gains.
+  // The paper's chi: removed divided by denied.  Above 1, clearing gains something.
   std::optional<double> chi() const {
     if (denied.hits == 0) return std::nullopt;
     return removed.measured() / denied.measured();

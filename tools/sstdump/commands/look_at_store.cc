@@ -51,7 +51,7 @@ bool IsNoLog(const StoreFiles& files, uint64_t number) {
              lsm::LogReader::Open(*std::move(file), lsm::LogKind::kWriteAhead).status());
 }
 
-// One look at a store.  It reads the manifest and holds the files that it names open.
+// One look at a store: reads the manifest, and keeps open the files that the manifest names.
 class Look {
  public:
   Look(const Request& request, size_t pinned_files_max)
@@ -133,7 +133,7 @@ class Look {
     for (const uint64_t number : logs) {
       const std::string name = lsm::LogFileName(number);
       if (!IsMissing(logs_.get(), name)) continue;
-      // The store may remove a log while it creates it.
+      // A store may remove a log again that it was creating.
       if (needed.contains(number))
         files->missing.insert(name);
       else

@@ -210,8 +210,8 @@ class StoreChecker {
     }
   }
 
-  // Checks logs as recovery does: numbered without a gap from where the tables end, except after a
-  // torn end that a crash left.
+  // Checks logs as recovery does: their sequence numbers continue without a gap from where the
+  // tables end, except after a torn end that a crash left.
   void CheckLogs() {
     lsm::Sequence last = state().last_sequence;
     bool is_gap = false;

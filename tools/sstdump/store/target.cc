@@ -58,7 +58,7 @@ std::string DescribeForeign(std::string_view head, std::string_view tail) {
                 lsm::Escape(head.substr(0, kMagicBytes)), "\"");
 }
 
-// The kind of a log whose header may be damaged: what it says, or the nearer one.
+// The kind of a log whose header may be damaged: the one that it states, or the nearer one.
 TargetKind KindOfLog(std::string_view head) {
   if (head.size() < lsm::kLogHeaderBytes) return TargetKind::kLog;
   lsm::LogHeader header;

@@ -28,7 +28,7 @@ enum class TargetKind : uint8_t {
 // "foreign".
 const char* NameOf(TargetKind kind);
 
-// A file that begins like another store's CURRENT.
+// The description of a file that begins like another store's CURRENT.
 inline constexpr const char* kForeignCurrent =
     "the CURRENT of a LevelDB or RocksDB store, which sstdump does not read";
 
