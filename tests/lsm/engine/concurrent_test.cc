@@ -361,6 +361,8 @@ TEST_F(ConcurrentTest, PaidIteratorsEndDuringClose) {
   }
 }
 
+// A job waits a while for the readers of files that it made obsolete.  If a store is only read, no
+// later job would remove the files.
 TEST_F(ConcurrentTest, ReadStoresRemoveObsoleteFiles) {
   Open();
   std::atomic<bool> done{false};

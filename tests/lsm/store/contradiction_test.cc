@@ -119,7 +119,7 @@ TEST_F(ContradictionTest, LargestSequencePropertyIsTheLastOfAllSequences) {
   EXPECT_THAT(Repair(), Contains(HasSubstr("largest_sequence 72057594037927935")));
 }
 
-// No write could follow them.
+// No write could follow such entries.
 TEST_F(ContradictionTest, EntriesWithTheLastOfAllSequences) {
   MakeStore();
   Forger().ChangeSequences(newest_, [](Sequence) { return kBeyondAll - 1; });

@@ -156,7 +156,8 @@ TEST(HostileTableTest, MalformedKeysAreDamage) {
   }
 }
 
-// However many bytes are shared with the key before, within the user key or beyond it.
+// The order is checked however many bytes a key shares with the key before, within the user key or
+// beyond it.
 TEST(HostileTableTest, OrderIgnoresSharing) {
   const uint64_t seed = 7;
   SCOPED_TRACE(seed);
