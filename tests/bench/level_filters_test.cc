@@ -121,7 +121,7 @@ TEST(LevelFiltersResultsTest, ReadmeDescribesTheJson) {
   const std::string readme = ReadFile(testing_support::SourceDirectory() / "bench/report/JSON.md");
   const size_t begin = readme.find("## level_filters"), end = readme.find("## filter_lab");
   ASSERT_LT(begin, end);
-  // The report begins with the members that all reports have.
+  // JSON.md begins with the members that all reports have.
   const std::string section =
       readme.substr(0, readme.find("## read_amp")) + readme.substr(begin, end - begin);
   const nlohmann::ordered_json json = ToJson(TwoStores());

@@ -399,8 +399,7 @@ TEST(RetouchedChoiceTest, TheFewestKeysDecideWithoutFalsePositives) {
   }
 }
 
-// --- the benefit: chi, the share of false positives removed divided by the share of keys denied
-// ---
+// --- the benefit: chi, the share of false positives removed per share of keys denied ---
 
 TEST(RetouchedChoiceTest, RandomClearingRemovesAsManyFalsePositivesAsKeys) {
   constexpr uint64_t kKeys = 100'000;
