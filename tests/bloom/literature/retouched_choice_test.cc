@@ -323,7 +323,7 @@ TEST(RetouchedChoiceTest, LostKeysWeighNothingUntilTheyPassAgain) {
   EXPECT_GT(tried, 20);
 }
 
-// Nor does a key weigh more because it was added more often.
+// A key does not weigh more because it was added more often.
 TEST(RetouchedChoiceTest, KeysAddedTwiceCountOnce) {
   RetouchedFilter once = MakeRetouched(500, 0.1), often = MakeRetouched(500, 0.1);
   for (uint64_t i = 0; i < 500; ++i)
