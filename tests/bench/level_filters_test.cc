@@ -138,7 +138,7 @@ TEST(LevelFiltersResultsTest, ReadmeDescribesTheJson) {
   expect(json["skew"][0]["rounds"][0]);
 }
 
-// `tools/dev excerpt levels` puts them there.
+// `tools/dev excerpt levels` puts the table into the README.
 TEST(LevelFiltersResultsTest, ReadmeShowsAllStoresAndReachedGoals) {
   const std::string readme = ReadFile(testing_support::SourceDirectory() / "bench/README.md");
   const size_t begin = readme.find("<!-- tools/dev excerpt levels -->");

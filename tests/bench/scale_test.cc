@@ -140,8 +140,8 @@ TEST_F(ScaleBenchTest, OneStoreGrows) {
     EXPECT_GE(point.stored_bytes, point.shape.total.table_bytes);
     EXPECT_GT(point.warm_opening.millis.min, 0);
     EXPECT_GE(point.warm_opening.read_bytes, static_cast<double>(point.shape.total.filter_bytes));
-    // Opening a table reads only its filter and its index, plus its beginning and its end, which
-    // are read before the positions are known.
+    // Opening a table reads only its filter, its index and its properties, plus the end of the
+    // file, which is read before the positions are known.
     EXPECT_LT(
         point.warm_opening.read_bytes,
         2 * static_cast<double>(point.shape.total.filter_bytes + point.shape.total.index_bytes) +

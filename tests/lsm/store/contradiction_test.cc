@@ -238,7 +238,7 @@ TEST_F(ContradictionTest, RunsAreComparedInPieces) {
   const AgedRuns to_compare = TablesToCompare(runs);
   ASSERT_EQ(to_compare.size(), 2u);
   EXPECT_EQ(to_compare[0].size(), 1u);
-  // Older ones may lie below.
+  // Older runs may lie below.
   EXPECT_EQ(TablesToCompare({runs[1], runs[0]}).size(), 0u);
   // The same for a long level 0, whose tables are opened only if they may contradict each other.
   AgedRuns many;
