@@ -11,8 +11,8 @@ namespace tidy {
 // word.  In cells, which often list fields, a semicolon ends an item, and `code` does not count.
 Complaints SentencesAreShort(const Tree& tree);
 
-// No sentence of a document begins with "What" or "Of", and no line of a comment, except questions:
-// it names its subject.
+// No sentence of a document and no line of a comment begins with "What", "Whatever" or "Of", except
+// questions: it names its subject.
 Complaints SentencesHaveSubjects(const Tree& tree);
 
 // No clause in a document or a comment begins with "who" and lacks the person that it tells of.

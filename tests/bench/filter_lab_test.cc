@@ -258,8 +258,8 @@ TEST_F(LabRunTest, MeasurementsMatchPredictions) {
   ForEachSoundRate(json_["experiments"], [&rates](const Json& row) {
     if (row["predicted"].is_null()) return;
     const double predicted = row["predicted"], queries = row["queries"];
-    // Filters differ by a few per cent besides, more so with few keys; and skewed where hits are
-    // few.
+    // Besides, filters differ by a few per cent, more with few keys.  With few hits, the
+    // distribution is skewed.
     const double error = 5 * row["standard_error"].get<double>() + 0.05 * predicted;
     EXPECT_NEAR(row["measured"].get<double>(), predicted, error + 3 / (queries + 1)) << row;
     ++rates;

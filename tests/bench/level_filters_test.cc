@@ -121,7 +121,7 @@ TEST(LevelFiltersResultsTest, ReadmeDescribesTheJson) {
   const std::string readme = ReadFile(testing_support::SourceDirectory() / "bench/report/JSON.md");
   const size_t begin = readme.find("## level_filters"), end = readme.find("## filter_lab");
   ASSERT_LT(begin, end);
-  // The report begins with the members that all reports have.
+  // JSON.md begins with the members that all reports have.
   const std::string section =
       readme.substr(0, readme.find("## read_amp")) + readme.substr(begin, end - begin);
   const nlohmann::ordered_json json = ToJson(TwoStores());
@@ -138,7 +138,7 @@ TEST(LevelFiltersResultsTest, ReadmeDescribesTheJson) {
   expect(json["skew"][0]["rounds"][0]);
 }
 
-// `tools/dev excerpt levels` puts them there.
+// `tools/dev excerpt levels` puts the table into the README.
 TEST(LevelFiltersResultsTest, ReadmeShowsAllStoresAndReachedGoals) {
   const std::string readme = ReadFile(testing_support::SourceDirectory() / "bench/README.md");
   const size_t begin = readme.find("<!-- tools/dev excerpt levels -->");

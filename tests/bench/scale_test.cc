@@ -88,7 +88,7 @@ TEST(ScaleLawTest, MemoryIsLinearAndStallsGrow) {
   EXPECT_DOUBLE_EQ(WastedReads(design, 1000), (1.5 + 5.0 / 6) * 0.01 + 0.008);
   EXPECT_GT(Tables(design, 2000), 380);
   EXPECT_LT(Tables(design, 2000), 410);
-  // All within the processor's cache, then nearly nothing.
+  // First all bytes are within the processor's cache, then nearly none.
   EXPECT_DOUBLE_EQ(AbsentWaits(design, 20, 1), 0.1 * 2 + 0.02 * 4 * (1 - 1000 / 4045.0));
   EXPECT_NEAR(AbsentWaits(design, 1e9, 1),
               1 + 0.1 * Runs(design, 1e9) + 4 * WastedReads(design, 1e9), 0.001);
@@ -140,8 +140,8 @@ TEST_F(ScaleBenchTest, OneStoreGrows) {
     EXPECT_GE(point.stored_bytes, point.shape.total.table_bytes);
     EXPECT_GT(point.warm_opening.millis.min, 0);
     EXPECT_GE(point.warm_opening.read_bytes, static_cast<double>(point.shape.total.filter_bytes));
-    // Opening a table reads only its filter and its index, plus its beginning and its end, which
-    // are read before the positions are known.
+    // Opening a table reads only its filter, its index and its properties, plus the end of the
+    // file, which is read before the positions are known.
     EXPECT_LT(
         point.warm_opening.read_bytes,
         2 * static_cast<double>(point.shape.total.filter_bytes + point.shape.total.index_bytes) +

@@ -196,7 +196,7 @@ TEST(MemoryTest, RetouchedFiltersMergeOrStayUnchanged) {
     ASSERT_TRUE(absl::IsResourceExhausted(status)) << status;
     ASSERT_TRUE(filter.Serialize() == before) << failures;
   }
-  EXPECT_EQ(failures, 3u);  // of digests, of what they are, of links
+  EXPECT_EQ(failures, 3u);  // of digests, of their kinds, of links
 }
 
 TEST(MemoryTest, RetouchedFiltersReportMissingMemory) {

@@ -64,7 +64,7 @@ absl::Status LoadAndUse(std::string_view bytes) {
       if (i % 10 == 9) filter->SelectiveClearingDigest(DigestOfKey(i), scheme).IgnoreError();
     }
     if (filter->ClearKnownFalsePositives(bloom::ClearingScheme::kRatio).ok())
-      Demand(filter->known_false_positive_count() == 0, "Clear forgets the known false positives");
+      Demand(filter->known_false_positive_count() == 0, "ClearKnownFalsePositives forgets them");
   }
   bool passed[50];
   for (uint64_t i = 0; i < 50; ++i) passed[i] = filter->MayContainDigest(DigestOfKey(i));

@@ -69,8 +69,9 @@ TEST_F(DedupUrlsTest, RemembersOnlyTheWindow) {
     } else if (i - before.back() <= kWindow) {
       ASSERT_FALSE(is_printed) << "line " << i << " came at " << before.back();
     } else {
-      // All lines except those that the newest generation had.  They add as many keys as all
-      // generations hold.
+      // At least 500 different lines came in between, of which the newest generation held at most
+      // 100.  So at least 400 were added, as many as all generations hold, and the line is
+      // forgotten.
       const std::set<std::string_view> between(
           lines.begin() + static_cast<ptrdiff_t>(before.back()) + 1,
           lines.begin() + static_cast<ptrdiff_t>(std::min(i, before.back() + 3000)));

@@ -33,7 +33,8 @@ std::vector<std::string> NamesIn(lsm::MemoryFileSystem& files, const std::string
   return files.OpenDirectory(store, false).value()->List().value();
 }
 
-// Tables in three levels, with deletions and older versions; logs with writes in them.
+// Makes stores with tables in three levels, with deletions and older versions, and logs with
+// writes.
 std::unique_ptr<lsm::MemoryFileSystem> MakeStores() {
   lsm::World world;
   std::unique_ptr<lsm::MemoryFileSystem> files;

@@ -177,8 +177,8 @@ TEST_F(DamageTest, VerifyFindsMissingFiles) {
   }
 }
 
-// A log or manifest that was cut between two records looks like an unclosed one.  Only a check of
-// the whole store detects it.
+// This holds only for tables: a log or manifest that was cut between two records looks like an
+// unclosed one, and only a check of the whole store detects it.
 TEST_F(DamageTest, FindsEveryTruncationOfATable) {
   const std::string whole = files_.FileBytes("s/000002.table");
   for (size_t length = 0; length < whole.size(); ++length) {

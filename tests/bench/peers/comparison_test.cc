@@ -205,7 +205,7 @@ TEST_F(ComparisonTest, RoundsBeginAtTheSameKeyInAllStores) {
   });
   Comparison comparison(config_, std::move(peers_));
   ASSERT_OK(comparison.Run());
-  // Two readers a measurement: one whose lookups do not count, and the one that does.
+  // Two readers a measurement: one whose lookups do not count, and one whose lookups do.
   std::vector<std::string> keys;
   for (const std::string& line : log_) {
     const size_t at = line.find(" get ");

@@ -125,7 +125,7 @@ TEST_F(LoopsTest, DetectsUnexpectedKeys) {
 TEST_F(LoopsTest, AbsentKeysLieWithinTheRange) {
   const std::string last = peer_.entries.rbegin()->first;
   EXPECT_OK(Read("get absent"));
-  // The largest key that is looked up: the one before the last key.
+  // No lookup asks for the key after the last one.
   peer_.entries[std::string(std::string_view(DigitKey::Absent(kKeys - 1)))] = "out of range";
   EXPECT_OK(Read("get absent"));
   EXPECT_LT(last, std::string_view(DigitKey::Absent(kKeys - 1)));

@@ -124,7 +124,7 @@ TEST(ReportTest, ReadmeShowsTheDemo) {
   }
 }
 
-// The README explains every member of the JSON.
+// JSON.md explains every member of the JSON.
 TEST(ReportTest, ReadmeDescribesTheJson) {
   const std::string readme =
       testing_support::ReadFile(testing_support::SourceDirectory() / "bench/report/JSON.md");

@@ -72,7 +72,8 @@ TEST(PageTest, EmbeddedJsonReadsBack) {
   EXPECT_EQ(json["benchmark"], kHostile);
 }
 
-// An address in the text of a comment loads nothing; what loads is listed here.
+// The page has no construct that loads something, and no address except the namespace of SVG and
+// embedded CSV data.
 TEST(PageTest, PageLoadsNothing) {
   Page page = HostilePage();
   page.chart_js.clear();

@@ -76,7 +76,7 @@ TEST(OccupancyTest, BothFormulasAgreeWhereTheyMeet) {
   }
 }
 
-// Then practically all throws hit different cells.
+// In nearly empty filters, practically all throws hit different cells.
 TEST(OccupancyTest, NearlyEmptyFiltersCancelNothing) {
   struct Case {
     uint64_t cells;

@@ -177,8 +177,8 @@ TYPED_TEST(DynamicTest, ClearLeavesOneEmptyRow) {
   EXPECT_EQ(filter.Serialize(), MakeDynamic<TypeParam>(0, 1500, 1000).Serialize());
 }
 
-// Damages every byte of a filter of several rows, under the right outer checksum.  The rows have
-// their own checksums.
+// Flips every bit of the rows and truncates each row, under the right outer checksum.  The rows
+// have their own checksums.
 TYPED_TEST(DynamicTest, DamageInARowIsDataLossThatNamesTheRow) {
   const std::string sound = MakeDynamic<TypeParam>(0, 50, 20, 0.1).Serialize();
   const std::vector<std::string> parts = PartsOf(sound);

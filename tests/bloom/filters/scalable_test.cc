@@ -129,7 +129,7 @@ TYPED_TEST(ScalableTest, AddIfAbsentStoresOnlyNewKeys) {
   EXPECT_TRUE(filter.MayContain("apple"));
 }
 
-// Then a row holds only keys that no earlier row let pass.  That does not matter.
+// With AddIfAbsent, a row holds only keys that no earlier row let pass.  That does not matter.
 TYPED_TEST(ScalableTest, KeepsItsTargetWithAddIfAbsent) {
   constexpr uint64_t kKeys = 150'000;
   constexpr double kTarget = 0.05;

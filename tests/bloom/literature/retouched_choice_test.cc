@@ -323,7 +323,7 @@ TEST(RetouchedChoiceTest, LostKeysWeighNothingUntilTheyPassAgain) {
   EXPECT_GT(tried, 20);
 }
 
-// Nor does a key weigh more because it was added more often.
+// A key does not weigh more because it was added more often.
 TEST(RetouchedChoiceTest, KeysAddedTwiceCountOnce) {
   RetouchedFilter once = MakeRetouched(500, 0.1), often = MakeRetouched(500, 0.1);
   for (uint64_t i = 0; i < 500; ++i)
@@ -399,8 +399,7 @@ TEST(RetouchedChoiceTest, TheFewestKeysDecideWithoutFalsePositives) {
   }
 }
 
-// --- the benefit: chi, the share of false positives removed divided by the share of keys denied
-// ---
+// --- the benefit: chi, the share of false positives removed per share of keys denied ---
 
 TEST(RetouchedChoiceTest, RandomClearingRemovesAsManyFalsePositivesAsKeys) {
   constexpr uint64_t kKeys = 100'000;

@@ -279,7 +279,7 @@ TEST(RibbonTest, TheFirstAttemptSucceedsMoreThanNineTimesInTen) {
       ASSERT_TRUE(filter.status.ok()) << filter.status;
       first += filter.Attempts()[0] == 0;
     }
-    // Less three standard errors, of which there are few with many builds.
+    // Less three standard errors, which are small with many builds.
     EXPECT_GE(first, 0.92 * c.builds - 3 * std::sqrt(0.92 * 0.08 * c.builds)) << c.slots;
     EXPECT_TRUE(c.builds < 2000 || first > 0.9 * c.builds) << first << " of " << c.slots;
   }

@@ -254,7 +254,7 @@ TEST(BlockMemoryTest, FreesHugePagesWithTheirRegion) {
   second.FreeAll();
   second.Add(100'000);  // in the region's first huge page, which is never given back alone
   ASSERT_EQ(memory.region_count(), 2u);
-  first.FreeAll();   // one of its huge pages is kept, and it is
+  first.FreeAll();   // its region is kept, with one huge page
   second.FreeAll();  // now this one is kept instead
   EXPECT_EQ(memory.region_count(), 1u);
   EXPECT_EQ(memory.resident_bytes(), kHugePageBytes);

@@ -180,15 +180,15 @@ TEST_F(FilterPlanTest, RewritesTablesWithTooLargeFilters) {
   const auto small = Table(0, 2'000, 0.00001);
   SetLevels({OpenTables{}, OpenTables{small}, OpenTables{Table(5'000, 5'000)}});
   EXPECT_TRUE(MoveKeepsTooMuchOf(1));
-  // There is memory enough.
+  // The budget suffices.
   options_.filter_goal = FilterGoal::BitsPerKey(14);
   EXPECT_FALSE(MoveKeepsTooMuchOf(1));
-  // Memory is no goal.
+  // These goals do not limit the memory.
   options_.filter_goal = FilterGoal::WastedReads(0.01);
   EXPECT_FALSE(MoveKeepsTooMuchOf(1));
   options_.filter_goal = FilterGoal();
   EXPECT_FALSE(MoveKeepsTooMuchOf(1));
-  // It is no larger than others there.
+  // The filter is not much larger than its share.
   options_.filter_goal = FilterGoal::BitsPerKey(9);
   SetLevels({OpenTables{}, OpenTables{Table(0, 2'000)}, OpenTables{Table(5'000, 5'000)}});
   EXPECT_FALSE(MoveKeepsTooMuchOf(1));

@@ -414,8 +414,8 @@ TEST_F(TableOutputTest, NeverSplitsAUserKey) {
 }
 
 TEST_F(TableOutputTest, TablesEndBeforeTheOverlapLimit) {
-  // Tables of the next level, each as large as a full table.  An output may overlap at most ten of
-  // them.
+  // Tables of the next level, each as large as a full table.  An output ends once it overlaps
+  // more than ten of them.
   OpenTables grandparents;
   for (uint64_t i = 0; i < 30; ++i) {
     grandparents.push_back(

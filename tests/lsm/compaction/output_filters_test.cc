@@ -96,8 +96,8 @@ TEST_F(OutputFiltersTest, HotRangesGetTheMemory) {
                     &cold = filters.For(KeyOf(0)), &cold_too = filters.For(KeyOf(9'500));
   EXPECT_EQ(hot.target_fpp, hot_too.target_fpp);
   EXPECT_NEAR(cold.target_fpp / cold_too.target_fpp, 1, 0.5);
-  // The ranges have 4.5 and 1/8 of the average, except for the reads of the upper table, which has
-  // no ranges.
+  // The hotness of the ranges is 4.5 and 1/8 of the average.  The reads of the upper table, which
+  // has no ranges, make the difference smaller.
   EXPECT_GT(cold.target_fpp / hot.target_fpp, 15);
   EXPECT_LT(cold.target_fpp / hot.target_fpp, 36);
   EXPECT_LT(hot.target_fpp, usual / 8);
@@ -147,7 +147,7 @@ TEST_F(OutputFiltersTest, HotTablesMoveWithTheirMemory) {
   EXPECT_FALSE(MoveKeepsTooMuch(context_, *version_, plan_));
 }
 
-// The more so if it moves with one that is not.
+// Hot tables keep their memory also if they move together with cold ones.
 TEST_F(OutputFiltersTest, MovedTablesGetTheShareOfTheirHotness) {
   plan_.level = 2;
   plan_.output_level = 3;
@@ -155,8 +155,8 @@ TEST_F(OutputFiltersTest, MovedTablesGetTheShareOfTheirHotness) {
   plan_.overlapped.clear();
   plan_.trivial_move = true;
   version_ = Version::Create({OpenTables{}, OpenTables{}, lower_}).value();
-  // The filters have 11 bits per key, including headers, and 10 are allowed.  This holds for hot
-  // and cold tables.
+  // The filters have 10.5 bits per key, including headers.  A move keeps filters of up to 1.1 times
+  // their share, which holds for hot and cold tables together.
   options_.filter_goal = FilterGoal::BitsPerKey(9);
   EXPECT_OK(ChooseFilters(options_, &context_));
   EXPECT_TRUE(MoveKeepsTooMuch(context_, *version_, plan_));

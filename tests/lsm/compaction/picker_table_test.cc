@@ -6,8 +6,8 @@
 //     sets the levels, one per line, and options; running plans end, unless they are kept.  Prints
 //     the level that is due, and the price at which reads trigger a merge of level 0
 //   pick [paid=BYTES] [as=run]
-//     prints the choice; with `paid`, after reads have wasted that many bytes.  With as=run the
-//     plan keeps running
+//     prints the choice; with `paid`, the choice after readers have paid this many bytes, its
+//     price, and whether a merge is paid.  With as=run the plan keeps running
 //   range LEVEL FROM TO [as=run]
 //     prints the plan for a range; - is no bound
 #include <gtest/gtest.h>

@@ -234,7 +234,7 @@ TEST_F(LargeStepsTest, LeaveTablesOfUsualSizes) {
 
 class RandomSteps : private Stepper {
  public:
-  // The last writes are above.
+  // Makes levels 0 to 3, with newer writes above older ones.
   explicit RandomSteps(uint64_t seed) : Stepper(seed) {
     options_.table_bytes = 300 + Roll(600);
     std::array<OpenTables, kLevels> levels;

@@ -140,7 +140,7 @@ TEST_F(BackgroundTest, Level0DelaysThenStopsWrites) {
   options_.level0_compaction_tables = 4;
   options_.level0_stop_tables = 4;
   Open();
-  // Compactions are due only when the foreground lets them run.
+  // Compactions run only when the foreground waits or pauses.
   for (int i = 0; i < 3; ++i) FlushedTable("a", std::string(40'000, 'v'));
   EXPECT_EQ(db_->GetStatistics().slowdowns, 0u);
   FlushedTable("a", std::string(40'000, 'v'));
@@ -364,7 +364,7 @@ TEST_F(BackgroundTest, FullDisksLoseNoAcknowledgedWrite) {
       absl::Status status;
       for (int i = 0; status.ok(); ++i) {
         ASSERT_LT(i, 200);
-        // Creates new files, because a removed file frees its space.
+        // Writes new keys: overwritten values would be dropped, which would free their space.
         const std::string key = Concat("k", i), value = Concat(i, std::string(2000, 'v'));
         status = db->Put(key, value, {.sync = i % 3 == 0});
         if (status.ok()) expected[key] = value;

@@ -132,7 +132,7 @@ TEST_F(CareBesideTest, FilesInUseAreNotRemoved) {
     caring.join();
     // No read needs it any more.
     CompactAll();
-    EXPECT_EQ(world_.FilesOf(FileKind::kTable).size(), db_->GetStatistics().total.tables);
+    ExpectNoOtherTablesSoon(world_, *db_);
     db_ = nullptr;
   }
 }

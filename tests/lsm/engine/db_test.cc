@@ -167,7 +167,7 @@ TEST_F(DbTest, AppliesBatchesInOrder) {
   batch.Put("d", "5");
   ASSERT_OK(db_->Write(batch));
   Everywhere([&] { EXPECT_EQ(Scan(), "b=2 c=4 d=5"); });
-  // The key can be written again.
+  // The same batch can be written again.
   Put("a", "x");
   ASSERT_OK(db_->Write(batch));
   EXPECT_EQ(Scan(), "b=2 c=4 d=5");

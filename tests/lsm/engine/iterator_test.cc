@@ -367,8 +367,8 @@ TEST_F(DbIteratorTest, FailedMovesHideNothing) {
 }
 
 TEST_F(DbIteratorTest, SkipsManyVersionsInFewMoves) {
-  // The newest version of b is a tombstone.  A read at an earlier sequence must not see the last
-  // three entries.
+  // The newest version of b is a tombstone.  The earlier sequence lies before the last three puts
+  // and before the last tombstone of c.
   for (const Sequence as_of : {sequence, kVersions * 3 - 1}) {
     int moves = 0;
     const auto iterator =

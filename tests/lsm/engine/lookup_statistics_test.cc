@@ -234,7 +234,7 @@ TEST_F(LookupStatisticsTest, FewLookupsDoubtTheFilters) {
   const std::vector<std::string_view> keys(kOneIn, "h");
   for (const auto& answer : db_->MultiGet(keys)) ASSERT_OK(answer);
   EXPECT_EQ(Now().filter_denials_checked, 4u);
-  // Every key is checked in turn, even with other lookups in between.
+  // Each key gets its turn to be checked, even with other lookups in between.
   for (int i = 0; i < kOneIn; ++i) {
     Get("h");
     Get("memtable");

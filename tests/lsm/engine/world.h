@@ -2,12 +2,17 @@
 #ifndef TRELLIS_TESTS_LSM_ENGINE_WORLD_H_
 #define TRELLIS_TESTS_LSM_ENGINE_WORLD_H_
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -65,6 +70,16 @@ struct World {
 };
 
 using testing_support::Dice;
+
+// Expects only the files of live tables, after a while: a reader or a job that is ending releases
+// the others.  Makes no calls to the store meanwhile, because a call might remove files.
+inline void ExpectNoOtherTablesSoon(World& world, DB& db) {
+  const auto files = [&] { return world.FilesOf(FileKind::kTable).size(); };
+  const uint64_t tables = db.GetStatistics().total.tables;
+  for (int i = 0; i < 6000 && files() != tables; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(files(), tables);
+}
 
 // All entries that an iterator shows, forward.
 inline absl::StatusOr<Contents> ReadAll(DB& db, const ReadOptions& options = {}) {

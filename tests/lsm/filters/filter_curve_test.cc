@@ -31,7 +31,7 @@ struct Built {
 };
 
 // Builds a filter as a table gets one.  Returns its size, and the share of absent keys that pass.
-// Asks about so many that `expected_passes` of them pass if the curve is right.
+// Asks about enough keys, within limits, that `expected_passes` of them pass if the curve is right.
 Built Build(const std::string& kind, uint64_t keys, const FilterCurve::Point& point,
             double expected_passes) {
   const auto builder =

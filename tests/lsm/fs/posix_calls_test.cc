@@ -104,7 +104,7 @@ TEST_F(PosixCallsTest, TellsMissingDescriptorsFromOtherBytes) {
   ASSERT_OK(directory_->AtomicReplace("CURRENT", "old", std::nullopt));
   for (const char* call : {"open", "create"}) {
     Watch();
-    script_.fail[call] = {EMFILE, EMFILE, EMFILE, EMFILE};  // one attempt for each spare descriptor
+    script_.fail[call] = {EMFILE, EMFILE, EMFILE, EMFILE};  // also with each spare descriptor
     EXPECT_THAT(directory_->AtomicReplace("CURRENT", "new", "old"),
                 StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("Too many open files")))
         << call;

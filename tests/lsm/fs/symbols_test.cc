@@ -1,6 +1,7 @@
-// The store reaches the operating system only through its environment: only the objects of
-// lsm/fs/posix_* call open, write, fsync, rename or a clock.  Checks the symbols of the objects,
-// because a search in sources would miss calls that headers hide.
+// The libraries use files, clocks, randomness and threads only through lsm/fs/posix_* and the
+// thread scheduler (lsm/threads/thread_scheduler.cc): no other object calls open, write, fsync,
+// rename or a clock, or starts a thread.  Checks the symbols of the objects, because a search in
+// sources would miss calls that headers hide.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +35,8 @@ std::set<std::string> UndefinedSymbols(const std::string& archive) {
   return found;
 }
 
-// Functions of the C library that do not use the system.
+// Functions of the C library and of LZ4 that every object may call.  None of them uses files,
+// clocks or randomness, or starts threads.
 const std::set<std::string_view> kHarmless = {
     "abort",
     "aligned_alloc",

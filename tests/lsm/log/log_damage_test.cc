@@ -293,7 +293,7 @@ TEST(LogDamageTest, HeadersInValuesKeepTornWritesHarmless) {
   EXPECT_EQ(contents.payloads.size(), 2u);
 }
 
-// Also if the sector with the statement is one of the two.
+// Also if the sector that states the durable offset is one of the two.
 TEST(LogDamageTest, SwappedSectorsAreDamage) {
   for (const size_t last_bytes : {size_t{10}, size_t{3000}}) {
     Script script;

@@ -119,7 +119,7 @@ TEST_F(ContradictionTest, LargestSequencePropertyIsTheLastOfAllSequences) {
   EXPECT_THAT(Repair(), Contains(HasSubstr("largest_sequence 72057594037927935")));
 }
 
-// No write could follow them.
+// No write could follow such entries.
 TEST_F(ContradictionTest, EntriesWithTheLastOfAllSequences) {
   MakeStore();
   Forger().ChangeSequences(newest_, [](Sequence) { return kBeyondAll - 1; });
@@ -238,7 +238,7 @@ TEST_F(ContradictionTest, RunsAreComparedInPieces) {
   const AgedRuns to_compare = TablesToCompare(runs);
   ASSERT_EQ(to_compare.size(), 2u);
   EXPECT_EQ(to_compare[0].size(), 1u);
-  // Older ones may lie below.
+  // Older runs may lie below.
   EXPECT_EQ(TablesToCompare({runs[1], runs[0]}).size(), 0u);
   // The same for a long level 0, whose tables are opened only if they may contradict each other.
   AgedRuns many;

@@ -208,7 +208,7 @@ TEST_F(CopyTest, ReadingBackKeepsThePace) {
     };
     ASSERT_OK_AND_ASSIGN(const CopyReport report, db_->Backup(kSecondPath, base, pace));
     EXPECT_EQ(report.tables_copied, base.empty() ? 3u : 1u);
-    // Its last call comes before the last bytes of the last table.
+    // The last call of `progress` comes before the last bytes of the last table.
     EXPECT_GT(done, db_->GetStatistics().total.table_bytes / 2);
     EXPECT_GT(calls_for_copies, report.tables_copied);
     const auto total = static_cast<double>(db_->GetStatistics().total.table_bytes);

@@ -337,7 +337,7 @@ TEST_F(DamageTest, NamesForeignFiles) {
                   StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path)));
       EXPECT_EQ(world.files->FileBytes(path), foreign);
     }
-    // A table of the size that the manifest has.
+    // As long as the sound file, so that the size does not show the damage.
     World world(3, image_->Clone());
     world.files->SetFileBytes(path, std::string(image_->FileBytes(path).size(), 'x'));
     EXPECT_THAT(DB::Open(kStorePath, OptionsFor(world)),

@@ -241,7 +241,8 @@ TEST_F(PreparedLogTest, CrashesLoseNoSyncedWrites) {
   }
 }
 
-// The prepared log has the id of the earlier logs, and a lower number than the new ones.
+// The prepared log is not used: it has the id of the earlier logs, and a lower number than the new
+// ones.
 TEST_F(PreparedLogTest, ResumedStoresUseANewLog) {
   OpenAndPrepare();
   const std::string prepared = Logs().back();

@@ -256,7 +256,7 @@ TEST_F(RecoveryTest, NamesAndKeepsAForeignLog) {
   Open();
   Put("a", "1");
   db_ = nullptr;
-  // After the store's own logs, so it would have to be replayed.
+  // The foreign log has a higher number than the store's own logs, so it would have to be replayed.
   for (const std::string& bytes : {std::string(33, 'x'), std::string(90, 'x')}) {
     world_.files->SetFileBytes("/store/202311.log", bytes);
     for (const OpenMode mode : {OpenMode::kOpenOrCreate, OpenMode::kReadOnly}) {

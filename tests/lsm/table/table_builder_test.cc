@@ -117,7 +117,7 @@ TEST_F(TableBuilderTest, KeepsTheFirstError) {
   }
 }
 
-// A filter that loses a key.  A builder that checks its filter never makes one.
+// A policy whose builder finds that its filter denies a key, and returns that error.
 class BrokenPolicy : public bloom::FilterPolicy {
  public:
   std::string_view name() const override { return "broken"; }

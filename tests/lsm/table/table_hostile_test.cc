@@ -99,7 +99,8 @@ TEST(HostileTableTest, RestartsInsideAnEntryAreDamage) {
 }
 
 TEST(HostileTableTest, RestartsInsideAValueAreDamage) {
-  // Its target looks exactly like an entry, but is part of the first entry's value.
+  // The second restart points to bytes that look exactly like an entry, but are part of the first
+  // entry's value.
   const std::string inner = Entry(0, Key("aa"), "never written");
   const std::string outer = Entry(0, Key("a"), inner);
   const std::string bytes =
@@ -156,7 +157,8 @@ TEST(HostileTableTest, MalformedKeysAreDamage) {
   }
 }
 
-// However many bytes are shared with the key before, within the user key or beyond it.
+// The order is checked however many bytes a key shares with the key before, within the user key or
+// beyond it.
 TEST(HostileTableTest, OrderIgnoresSharing) {
   const uint64_t seed = 7;
   SCOPED_TRACE(seed);

@@ -45,7 +45,7 @@ constexpr size_t kOpeningOneIn = 2;
 // A process that sends no message for this long hangs.
 constexpr std::chrono::seconds kPatience{20};
 
-// --- what is written ---
+// --- commits ---
 
 // Each writer has its own keys, so that the values depend only on its own commits.  The store may
 // order commits of different writers in any way.

@@ -90,8 +90,8 @@ class Watch final : public lsm::EventListener {
   uint64_t stalls_[4] = {};  // by cause
 };
 
-// Returns an error's text; empty if statistics since themselves are zero, and so are those of a new
-// store since `statistics`.
+// Returns an error's text; empty if `statistics` since themselves are zero, and the statistics of a
+// new store since `statistics` are zero, too.
 inline std::string ProblemOfSince(const lsm::Statistics& statistics) {
   for (const lsm::Statistics& nothing :
        {statistics.Since(statistics), lsm::Statistics().Since(statistics)}) {
