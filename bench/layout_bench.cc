@@ -295,9 +295,9 @@ void PrintTables(const bench::ItemTimes& times) {
     for (const int64_t ppm : {100'000, 10'000, 1'000}) PrintInCacheRow<K>(times, ppm);
   });
   std::printf(
-      "\nThe same at an FPP of 0.01 with %ld million keys, %ld MiB and more, which is at least\n"
-      "four times the last-level cache. A solved kind has as many of these keys as half of\n"
-      "%ld GiB of memory can solve:\n\n",
+      "\nThe same at an FPP of 0.01 with %ld million keys. The filter has %ld MiB or more, which\n"
+      "is at least four times the last-level cache. A solved kind has only as many of these keys\n"
+      "as half of %ld GiB of memory can solve:\n\n",
       OutOfCacheKeys() / 1'000'000, static_cast<long>(OutOfCacheBytes() >> 20),
       static_cast<long>(bench::MemoryBytes() >> 30));
   std::printf("| kind | million keys | MiB |%s|---|---|---|---|---|---|---|---|---|\n", kTimeHeads);
@@ -318,7 +318,7 @@ void PrintTables(const bench::ItemTimes& times) {
 int main(int argc, char** argv) {
   const auto register_all = [] {
     benchmark::AddCustomContext("filter out of cache",
-                                std::to_string(OutOfCacheBytes() >> 20) + " MiB and more");
+                                std::to_string(OutOfCacheBytes() >> 20) + " MiB or more");
     bloom::KeyedKinds::ForEach([]<bloom::StaticKind K>(K) { RegisterKind<K>(); });
   };
   // In sequence: a large filter takes minutes to build, and is queried in all ways before the next

@@ -423,7 +423,7 @@ TEST_F(LabRunTest, ShowsTotalTimesOfAllStreams) {
 }
 
 // The program that the experiment is from found shifting more accurate than standard.
-TEST_F(LabRunTest, HashOfTheSourcePassesFarMoreKeys) {
+TEST_F(LabRunTest, HashOfTheSourcePassesMoreKeys) {
   std::map<std::string, double> wrong;
   for (const Json& run : json_["experiments"]["streaming"]["runs"]) {
     if (run["distribution"] != "uniform") continue;
@@ -465,7 +465,7 @@ TEST_F(LabRunTest, PageHoldsSectionsTablesAndPlots) {
   EXPECT_THAT(html, HasSubstr("this was a quick run"));
 }
 
-TEST_F(LabRunTest, ReadmeDescribesTheJson) {
+TEST_F(LabRunTest, JsonPageDescribesTheReport) {
   Json json = json_;
   json.erase("conditions");  // their names are free text
   std::set<std::string> members;

@@ -117,7 +117,7 @@ TEST(LevelFiltersResultsTest, TableJsonAndPageAgree) {
   EXPECT_THAT(page.script, HasSubstr("level_filters"));
 }
 
-TEST(LevelFiltersResultsTest, ReadmeDescribesTheJson) {
+TEST(LevelFiltersResultsTest, JsonPageDescribesTheReport) {
   const std::string readme = ReadFile(testing_support::SourceDirectory() / "bench/report/JSON.md");
   const size_t begin = readme.find("## level_filters"), end = readme.find("## filter_lab");
   ASSERT_LT(begin, end);

@@ -79,7 +79,7 @@ TEST(ScaleLawTest, WritesSumOverAllLevels) {
   }
 }
 
-TEST(ScaleLawTest, MemoryIsLinearAndStallsGrow) {
+TEST(ScaleLawTest, MemoryIsLinearAndCacheWaitsGrow) {
   const Design design = SmallDesign();
   EXPECT_DOUBLE_EQ(FilterBytes(design, 20), 25);
   EXPECT_DOUBLE_EQ(FilterBytes(design, 1000), (115 * 10 + 885 * 7) / 8.0);
@@ -160,7 +160,7 @@ TEST_F(ScaleBenchTest, OneStoreGrows) {
   EXPECT_FALSE(std::filesystem::exists(config_.out + "/store/CURRENT"));
 }
 
-TEST_F(ScaleBenchTest, LawMatchesTheStore) {
+TEST_F(ScaleBenchTest, LawFollowsTheStore) {
   ASSERT_OK_AND_ASSIGN(const Results results, Grow(config_));
   const std::vector<Curve> curves = CurvesOf(results);
   for (const Curve& curve : curves) {

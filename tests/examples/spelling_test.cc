@@ -91,7 +91,7 @@ TEST_F(SpellingTest, PassesListedWordsAndAShareOfOthers) {
   EXPECT_EQ(OutputOf("cat others | spelling <(cat list) --fpp 0.01"), wrong);
 }
 
-TEST_F(SpellingTest, IgnoresDamagedFilters) {
+TEST_F(SpellingTest, RefusesDamagedFilters) {
   auto filter = bloom::Filter<bloom::Standard>::Make(50, 0.01).value();
   filter.Add("cat");
   const std::string bytes = filter.Serialize();

@@ -184,7 +184,7 @@ class HostileTest : public testing::Test {
 
 // Counts calls, allocated bytes and comparisons of strings instead of time.  All must be
 // proportional to the size of the manifest.
-TEST_F(HostileTest, ManifestsOfMissingFilesAreReadTwice) {
+TEST_F(HostileTest, ManifestsOfMissingFilesCostLinearTime) {
   for (const bool of_logs : {false, true}) {
     const auto cost_of = [&](uint64_t count, const std::string& command) {
       const std::string path = lsm::Concat("m", count, of_logs);

@@ -242,7 +242,7 @@ void CollectMembers(const nlohmann::json& json, std::set<std::string>* members) 
   }
 }
 
-TEST_F(ComparisonTest, ReadmeDescribesTheJson) {
+TEST_F(ComparisonTest, JsonPageDescribesTheReport) {
   const auto section_of = [](const char* file) {
     const std::string text = testing_support::ReadFile(testing_support::SourceDirectory() / file);
     const size_t begin = text.find("\n## peers_bench\n");

@@ -184,7 +184,7 @@ TEST_F(LoopsTest, ChecksReadsBesideAWriter) {
               StatusIs(absl::StatusCode::kInternal, HasSubstr("wrong value")));
 }
 
-TEST_F(LoopsTest, PacedWritersKeepTheirPace) {
+TEST_F(LoopsTest, PacedWritersWriteAllKeys) {
   contents_.Diversify(kKeys);
   PacedWriter writer(subject(), orders_.random, 1e5);
   while (contents_.VersionOf(orders_.random[kKeys - 1]) < 2) {

@@ -125,7 +125,7 @@ TEST(ReportTest, ReadmeShowsTheDemo) {
 }
 
 // JSON.md explains every member of the JSON.
-TEST(ReportTest, ReadmeDescribesTheJson) {
+TEST(ReportTest, JsonPageDescribesTheReport) {
   const std::string readme =
       testing_support::ReadFile(testing_support::SourceDirectory() / "bench/report/JSON.md");
   Results results = WithCaches({CacheSize::kNone});

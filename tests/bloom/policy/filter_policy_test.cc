@@ -32,9 +32,9 @@ std::unique_ptr<FilterBuilder> NewBuilder(std::string_view kind,
 }
 
 TEST(PolicyFromNameTest, FindsEachKindThatHoldsKeys) {
-  for (const char* name : {"standard", "blocked", "fuse3", "fuse4"}) {
-    EXPECT_EQ(PolicyFromName(name).value()->name(), name);
-  }
+  bloom::KeyedKinds::ForEach([]<bloom::StaticKind K>(K) {
+    EXPECT_EQ(PolicyFromName(K::kName).value()->name(), K::kName);
+  });
 }
 
 TEST(PolicyFromNameTest, AnyOtherNameIsAnErrorThatListsTheNames) {

@@ -74,7 +74,7 @@ TEST(StatisticsTest, ObservedFppCountsOnlyAbsentKeys) {
   EXPECT_EQ(without_filters.observed_fpp(), 0);
 }
 
-TEST(StatisticsTest, SinceLeavesOutTheState) {
+TEST(StatisticsTest, SinceSubtractsCountsNotState) {
   const LevelStatistics before = ExampleStatistics().levels[0];
   LevelStatistics after = before;
   after.tables = 9;

@@ -86,7 +86,7 @@ class CompactionStepsTest : public StoreTest {
 };
 
 // The whole compaction would need 20 MB, and no entry can be dropped.
-TEST_F(CompactionStepsTest, NeedTheSpaceOfTwoTables) {
+TEST_F(CompactionStepsTest, NeedTheSpaceOfFewTables) {
   Open();
   FillLevels();
   FillDisk();

@@ -176,7 +176,7 @@ TEST_F(FilterGoalTest, TablesExplainTheirFilter) {
   }
 }
 
-TEST_F(FilterGoalTest, OrderedKeysDropFiltersOfSmallLevels) {
+TEST_F(FilterGoalTest, OrderedKeysNeedLittleMoreMemory) {
   options_.filter_goal = FilterGoal::BitsPerKey(10);
   // Their tables are moved down unchanged, except for tables whose filters are too large.
   EXPECT_LE(MostOfMemory(InOrder, kTenBits), 1.12);

@@ -415,7 +415,7 @@ TEST_F(OpenTest, DestroyRemovesAnEmptyDirectory) {
   EXPECT_EQ(world_.files->FileBytes("/other/readme.txt"), "not a store");
 }
 
-TEST_F(OpenTest, DestroyRefusesForeignStores) {
+TEST_F(OpenTest, DestroyRefusesForeignFiles) {
   options_.log_directory = "/logs";
   MakeStore();
   for (const char* path :

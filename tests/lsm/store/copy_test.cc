@@ -250,7 +250,7 @@ TEST_F(CopyTest, ReadsCopiesBackPastThePageCache) {
 }
 
 // File numbers of different stores are unrelated.
-TEST_F(CopyTest, RefusesBackupsOfOtherStoresAsBase) {
+TEST_F(CopyTest, LinksNothingFromBackupsOfOtherStores) {
   Fill();
   ASSERT_OK(db_->Backup(kCopyPath));
   db_ = nullptr;

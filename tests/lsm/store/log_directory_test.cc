@@ -86,7 +86,7 @@ TEST_F(LogDirectoryTest, RefusesDirectoriesOfOtherStores) {
   ExpectStore("/b", "");
 }
 
-TEST_F(LogDirectoryTest, AnyFileOfAStoreIdentifiesIt) {
+TEST_F(LogDirectoryTest, TablesAndManifestsIdentifyAStore) {
   MakeStore("/a", "/logs of a");
   MakeStore("/b", "");
   const auto b = FilesIn("/b");
