@@ -110,10 +110,10 @@ class Subject {
   const lsm::TableSummary& summary() const { return summary_; }
   // Blocks touched since the last call.
   double TakeBlocks() {
-    const double blocks =
+    const uint64_t blocks =
         counts_[lsm::LevelCounts::kBlocksFromCache] + counts_[lsm::LevelCounts::kBlocksFromFile];
     counts_ = {};
-    return blocks;
+    return static_cast<double>(blocks);
   }
 
  private:

@@ -107,7 +107,7 @@ clang_tidy_source() {
   local tool
   tool=$(command -v clang-tidy-14 || command -v clang-tidy) || { echo 'no clang-tidy'; return 1; }
   "$tool" --quiet --config-file=.clang-tidy --warnings-as-errors='*' --header-filter='^(\./|'"$PWD"'/)' "$1" -- \
-    -std=c++20 -I. -I"$build/clang/generated"
+    -std=c++20 -I. -I"$build/release/generated"
 }
 
 clang_tidy_folder() {

@@ -3,14 +3,14 @@
 
 # Without --full, runs the checks that a change to the store, the filters or sstdump is most likely to break.
 command_test() {
-  local tests=test_product
+  local tests=test_product more_packages=()
   case "$#:${1:-}" in
     0:) ;;
-    1:--full) tests=test_everything ;;
+    1:--full) tests=test_everything more_packages=("${packages_to_lint[@]}") ;;
     *) misuse 'test [--full]' ;;
   esac
   lock
-  all_packages
+  all_packages "${more_packages[@]}"
   how=check
   check format 'Layout, by clang-format' clang_format --dry-run -Werror
   "$tests"
@@ -42,11 +42,13 @@ test_product() {
 
 test_everything() {
   if build_preset release; then
+    check clang-tidy 'Common errors, by clang-tidy' clang_tidy
     check_tests test-release 'Test release' test_preset release
     check reliability 'Reliability programme and seeded bugs' reliability
     reliability_figures | sed 's/^/      /'
     check_embedders
   else
+    left_out clang-tidy build-release
     left_out test-release build-release
     left_out reliability build-release
     left_out embedders build-release
@@ -175,9 +177,9 @@ command_lint() {
   check format 'Layout, by clang-format' clang_format --dry-run -Werror
   if ensure_configured clang; then
     check thread-safety "Locks, by clang's thread-safety analysis" thread_safety
-    check clang-tidy 'Common errors, by clang-tidy' clang_tidy
   fi
   if build_preset release tidy_test; then
+    check clang-tidy 'Common errors, by clang-tidy' clang_tidy
     check tidy 'Shape of the tree' "$build/release/tests/tidy_test" --gtest_brief=1
   fi
   summary
