@@ -9,6 +9,7 @@ namespace {
 [[maybe_unused]] const absl::Status& made_at_the_start = OutOfMemory();
 
 constexpr char kDiskFullMark[] = "trellis/disk-full";
+constexpr char kTakenOverMark[] = "trellis/taken-over";
 
 }  // namespace
 
@@ -49,6 +50,17 @@ absl::Status DiskFull(std::string_view message) {
 
 bool IsDiskFull(const absl::Status& status) {
   return absl::IsResourceExhausted(status) && status.GetPayload(kDiskFullMark).has_value();
+}
+
+absl::Status TakenOver(std::string_view message) {
+  absl::Status status(absl::StatusCode::kFailedPrecondition,
+                      absl::string_view(message.data(), message.size()));
+  status.SetPayload(kTakenOverMark, absl::Cord());
+  return status;
+}
+
+bool IsTakenOver(const absl::Status& status) {
+  return absl::IsFailedPrecondition(status) && status.GetPayload(kTakenOverMark).has_value();
 }
 
 absl::Status AsDamage(const absl::Status& status) {

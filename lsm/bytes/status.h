@@ -33,6 +33,12 @@ absl::Status WithContext(const absl::Status& status, std::string_view context);
 absl::Status DiskFull(std::string_view message);
 bool IsDiskFull(const absl::Status& status);
 
+// FailedPrecondition with a mark: another process has taken over what this one had locked, so
+// nothing more may be written.  WithContext keeps the mark; an error made from the message alone
+// loses it.
+absl::Status TakenOver(std::string_view message);
+bool IsTakenOver(const absl::Status& status);
+
 // Turns InvalidArgument into DataLoss, and keeps other statuses.  For files that the store's own
 // files refer to.
 absl::Status AsDamage(const absl::Status& status);

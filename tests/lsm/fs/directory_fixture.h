@@ -18,6 +18,7 @@ class DirectoryFixture : public testing::Test {
   void Write(std::string_view name, std::string_view bytes) {
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> file, directory_->CreateExclusive(name));
     ASSERT_OK(file->Append(bytes));
+    ASSERT_OK(file->Sync());
     ASSERT_OK(file->Close());
   }
 

@@ -1,0 +1,104 @@
+#include "lsm/objects/directory_index.h"
+
+#include "lsm/bytes/coding.h"
+#include "lsm/bytes/status.h"
+#include "lsm/fs/bare_name.h"
+
+namespace lsm::inline TRELLIS_ABI {
+namespace {
+
+constexpr size_t kWordDigits = 16;
+constexpr size_t kIdDigits = 32;
+
+std::string HexOf(uint64_t value) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string digits(kWordDigits, '0');
+  for (size_t i = kWordDigits; i > 0; --i, value >>= 4) digits[i - 1] = kDigits[value & 15];
+  return digits;
+}
+
+bool TakeHex(std::string_view* input, uint64_t* value) {
+  if (input->size() < kWordDigits) return false;
+  *value = 0;
+  for (const char c : input->substr(0, kWordDigits)) {
+    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    if (digit < 0) return false;
+    *value = *value << 4 | static_cast<uint64_t>(digit);
+  }
+  input->remove_prefix(kWordDigits);
+  return true;
+}
+
+bool TakeId(std::string_view* input, std::string* id) {
+  const std::string_view digits = input->substr(0, kIdDigits);
+  uint64_t ignored = 0;
+  if (!TakeHex(input, &ignored) || !TakeHex(input, &ignored)) return false;
+  *id = digits;
+  return true;
+}
+
+absl::Status NotUnderstood(std::string_view path, std::string_view what) {
+  return absl::DataLossError(Concat(path, ": the index has ", what));
+}
+
+}  // namespace
+
+std::string Owner::Encode() const { return Concat(HexOf(counter), HexOf(random), " ", holder); }
+
+absl::StatusOr<Owner> Owner::Decode(std::string_view bytes, std::string_view path) {
+  Owner owner;
+  if (!TakeHex(&bytes, &owner.counter) || !TakeHex(&bytes, &owner.random) ||
+      !bytes.starts_with(' ')) {
+    return NotUnderstood(path, "an owner that is not one");
+  }
+  owner.holder = bytes.substr(1);
+  return owner;
+}
+
+std::string IndexedFile::Encode() const {
+  std::string bytes(1, static_cast<char>(kind));
+  if (kind == IndexedKind::kSmall) return bytes + small_bytes;
+  bytes += id;
+  bytes += tag;
+  AppendVarint64(&bytes, chunk_bytes);
+  AppendVarint64(&bytes, chunks);
+  if (kind == IndexedKind::kTable) AppendVarint64(&bytes, size_bytes);
+  return bytes;
+}
+
+absl::StatusOr<IndexedFile> IndexedFile::Decode(std::string_view bytes, std::string_view path) {
+  IndexedFile file;
+  if (bytes.empty()) return NotUnderstood(path, "an empty entry");
+  file.kind = static_cast<IndexedKind>(bytes.front());
+  bytes.remove_prefix(1);
+  switch (file.kind) {
+    case IndexedKind::kSmall:
+      file.small_bytes = bytes;
+      return file;
+    case IndexedKind::kLog:
+    case IndexedKind::kTable:
+      break;
+    default:
+      return absl::UnimplementedError(
+          Concat(path, ": the index has an entry of unknown kind ", static_cast<int>(file.kind)));
+  }
+  const bool is_table = file.kind == IndexedKind::kTable;
+  if (!TakeId(&bytes, &file.id) || !TakeId(&bytes, &file.tag) ||
+      !TakeVarint64(&bytes, &file.chunk_bytes) || !TakeVarint64(&bytes, &file.chunks) ||
+      (is_table && !TakeVarint64(&bytes, &file.size_bytes)) || !bytes.empty()) {
+    return NotUnderstood(path, "an entry that is cut off or too long");
+  }
+  if (file.chunk_bytes == 0) return NotUnderstood(path, "a file with chunks of 0 bytes");
+  return file;
+}
+
+std::string ChunkName(std::string_view id, uint64_t number) { return Concat(id, ".", number); }
+
+std::string IndexName(std::string_view path) { return Concat("index:", WithoutDetours(path)); }
+
+std::string NewId(RandomSource& random) {
+  const uint64_t high = random.Next();
+  return Concat(HexOf(high), HexOf(random.Next()));
+}
+
+}  // namespace lsm

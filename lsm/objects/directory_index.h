@@ -1,0 +1,72 @@
+// The index object of a directory: names and values of its entries and attributes.
+// lsm/design/object_store.md has their meaning.
+//
+//   entry                value
+//   f:NAME               a file (IndexedFile)
+//   d:NAME               a directory: "1"
+//   gone:TAG, link:TAG   a file (IndexedFile) that loses or gets a name
+//
+//   attribute            value
+//   owner                Owner::Encode
+#ifndef TRELLIS_LSM_OBJECTS_DIRECTORY_INDEX_H_
+#define TRELLIS_LSM_OBJECTS_DIRECTORY_INDEX_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
+#include "lsm/environment.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+inline constexpr std::string_view kFilePrefix = "f:";
+inline constexpr std::string_view kDirectoryPrefix = "d:";
+inline constexpr std::string_view kGonePrefix = "gone:";
+inline constexpr std::string_view kLinkPrefix = "link:";
+
+inline constexpr char kOwnerAttribute[] = "owner";
+// On a file's first chunk: the tags of its names, with a space after each.
+inline constexpr char kTagsAttribute[] = "tags";
+
+inline constexpr size_t kSmallBytesMax = 4096;
+
+// The process that may change a directory.  Encoded, a later owner is greater, byte by byte.
+struct Owner {
+  uint64_t counter = 0;
+  uint64_t random = 0;  // so that no value is ever used again
+  std::string holder;   // for messages
+  std::string Encode() const;
+  // DataLoss with `path`.
+  static absl::StatusOr<Owner> Decode(std::string_view bytes, std::string_view path);
+};
+
+enum class IndexedKind : char { kSmall = 's', kLog = 'l', kTable = 't' };
+
+struct IndexedFile {
+  IndexedKind kind = IndexedKind::kLog;
+  std::string small_bytes;  // kSmall: the content
+
+  // Otherwise: 32 hexadecimal digits, and the same of this name's tag.
+  std::string id;
+  std::string tag;
+  uint64_t chunk_bytes = 0;  // of every chunk but the last
+  uint64_t chunks = 0;       // registered; kTable: 0 until Sync
+  uint64_t size_bytes = 0;   // kTable: 0 until Sync
+
+  bool operator==(const IndexedFile&) const = default;
+
+  std::string Encode() const;  // never empty
+  // DataLoss with `path`.
+  static absl::StatusOr<IndexedFile> Decode(std::string_view bytes, std::string_view path);
+};
+
+std::string ChunkName(std::string_view id, uint64_t number);
+std::string IndexName(std::string_view path);
+// 32 hexadecimal digits.
+std::string NewId(RandomSource& random);
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_OBJECTS_DIRECTORY_INDEX_H_

@@ -1,0 +1,24 @@
+// The exclusive lock of a directory: from then on no earlier owner can change the directory, or
+// append to a log in it.  lsm/design/object_store.md has the steps, numbered as in fence.cc, and
+// the proof.
+#ifndef TRELLIS_LSM_OBJECTS_FENCE_H_
+#define TRELLIS_LSM_OBJECTS_FENCE_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
+#include "lsm/file_system.h"
+#include "lsm/objects/index_handle.h"
+#include "lsm/objects/object_directory.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+// Locks, and makes `index` the handle of the new owner.  FailedPrecondition if another process or
+// this one has the lock, or if another candidate came first.
+absl::StatusOr<std::unique_ptr<FileLock>> Fence(std::shared_ptr<ObjectProcess> process,
+                                                std::shared_ptr<IndexHandle> index);
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_OBJECTS_FENCE_H_

@@ -1,0 +1,84 @@
+#include "lsm/objects/index_handle.h"
+
+#include <iterator>
+#include <memory>
+
+#include "lsm/bytes/status.h"
+
+namespace lsm::inline TRELLIS_ABI {
+namespace {
+
+std::string OwnerIn(const ObjectContents& contents) {
+  const auto place = contents.attributes.find(kOwnerAttribute);
+  return place == contents.attributes.end() ? "" : place->second;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<IndexHandle>> IndexHandle::Open(ObjectPool* pool, std::string path) {
+  TRELLIS_ASSIGN_OR_RETURN(const ObjectContents contents, pool->Read(IndexName(path), {}));
+  // An index without an owner is one that is being removed or was never made.
+  if (OwnerIn(contents).empty()) return absl::NotFoundError(Concat(path, ": no such directory"));
+  return std::make_shared<IndexHandle>(pool, std::move(path), OwnerIn(contents));
+}
+
+std::string IndexHandle::PathOf(std::string_view name) const { return Concat(path_, "/", name); }
+
+std::string IndexHandle::owner() const {
+  MutexLock lock(&mutex_);
+  return owner_;
+}
+
+void IndexHandle::SetOwner(std::string owner) {
+  MutexLock lock(&mutex_);
+  owner_ = std::move(owner);
+}
+
+absl::Status IndexHandle::Change(ObjectWrite write) {
+  const std::string owner = this->owner();
+  write.attributes_equal[kOwnerAttribute] = owner;
+  const absl::Status status = pool_.Write(object_, write);
+  return absl::IsAborted(status) ? WhyRefused(owner, status) : status;
+}
+
+absl::Status IndexHandle::WhyRefused(const std::string& owner, const absl::Status& status) {
+  const absl::StatusOr<ObjectContents> contents = pool_.Read(object_, {});
+  if (!contents.ok()) return contents.status();
+  const std::string other = OwnerIn(*contents);
+  if (other == owner) return status;
+  const absl::StatusOr<Owner> decoded = Owner::Decode(other, path_);
+  return TakenOver(
+      Concat(path_, ": taken over by ", decoded.ok() ? decoded->holder : "another process"));
+}
+
+absl::StatusOr<std::string> IndexHandle::Entry(const std::string& entry) {
+  ObjectRead read;
+  read.entries.push_back(entry);
+  TRELLIS_ASSIGN_OR_RETURN(const ObjectContents contents, pool_.Read(object_, read));
+  return contents.entries.empty() ? "" : contents.entries.begin()->second;
+}
+
+absl::StatusOr<std::optional<IndexedFile>> IndexHandle::Find(std::string_view name) {
+  TRELLIS_ASSIGN_OR_RETURN(const std::string value, Entry(Concat(kFilePrefix, name)));
+  if (value.empty()) return std::nullopt;
+  return IndexedFile::Decode(value, PathOf(name));
+}
+
+absl::StatusOr<ObjectValues> IndexHandle::Entries() {
+  const std::string owner = this->owner();
+  ObjectValues all;
+  ObjectRead read;
+  read.attributes_equal[kOwnerAttribute] = owner;
+  read.entries_after = "";
+  for (;;) {
+    absl::StatusOr<ObjectContents> contents = pool_.Read(object_, read);
+    if (absl::IsAborted(contents.status())) return WhyRefused(owner, contents.status());
+    if (!contents.ok()) return contents.status();
+    const bool is_last = contents->entries.size() < kObjectEntriesMax;
+    if (!is_last) read.entries_after = std::prev(contents->entries.end())->first;
+    all.merge(contents->entries);
+    if (is_last) return all;
+  }
+}
+
+}  // namespace lsm

@@ -1,0 +1,62 @@
+// Access to a directory's index, as one owner: every change compares the owner.
+#ifndef TRELLIS_LSM_OBJECTS_INDEX_HANDLE_H_
+#define TRELLIS_LSM_OBJECTS_INDEX_HANDLE_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
+#include "lsm/objects/directory_index.h"
+#include "lsm/objects/object_pool.h"
+#include "lsm/threads/mutex.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+// Thread-safe.
+class IndexHandle {
+ public:
+  // Reads the owner.  NotFound without the index.
+  static absl::StatusOr<std::shared_ptr<IndexHandle>> Open(ObjectPool* pool, std::string path);
+
+  IndexHandle(ObjectPool* pool, std::string path, std::string owner)
+      : pool_(*pool), path_(std::move(path)), object_(IndexName(path_)), owner_(std::move(owner)) {}
+
+  ObjectPool& pool() const { return pool_; }
+  const std::string& path() const { return path_; }  // for messages, as the user wrote it
+  const std::string& object() const { return object_; }
+  std::string PathOf(std::string_view name) const;
+
+  // The owner with whose rights this handle changes the index, encoded.
+  std::string owner() const ABSL_LOCKS_EXCLUDED(mutex_);
+  void SetOwner(std::string owner) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Changes the index, with the owner as a further guard.  TakenOver if another one owns it;
+  // Aborted if an entry is not as expected; NotFound without the index.
+  absl::Status Change(ObjectWrite write);
+  // The error of a write that was refused: TakenOver if the owner is not `owner`, else `status`.
+  absl::Status WhyRefused(const std::string& owner, const absl::Status& status);
+
+  // nullopt if there is no such file.
+  absl::StatusOr<std::optional<IndexedFile>> Find(std::string_view name);
+  // One entry; empty if there is none.
+  absl::StatusOr<std::string> Entry(const std::string& entry);
+  // All entries.  TakenOver if the owner is not the handle's.
+  absl::StatusOr<ObjectValues> Entries();
+
+ private:
+  ObjectPool& pool_;
+  const std::string path_;
+  const std::string object_;
+  mutable Mutex mutex_;
+  std::string owner_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_OBJECTS_INDEX_HANDLE_H_

@@ -1,0 +1,116 @@
+// An object store in memory, for tests: objects that several clients share, with faults, pauses and
+// a clock for locks.
+//
+// A client is paused by running another one in its hook.  A client is stopped by a hook that
+// refuses every call.
+#ifndef TRELLIS_LSM_OBJECTS_MEMORY_OBJECT_POOL_H_
+#define TRELLIS_LSM_OBJECTS_MEMORY_OBJECT_POOL_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "bloom/core/abi.h"
+#include "lsm/objects/object_pool.h"
+#include "lsm/threads/mutex.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+// The objects, and the clock that locks expire by.
+class MemoryObjects {
+ public:
+  MemoryObjects() = default;
+  MemoryObjects(const MemoryObjects&) = delete;
+  MemoryObjects& operator=(const MemoryObjects&) = delete;
+
+  void Advance(uint64_t nanos) ABSL_LOCKS_EXCLUDED(mutex_);
+  uint64_t now_nanos() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Names, sorted.
+  std::vector<std::string> Names() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // An independent copy, with the locks.  Cheap: objects share their contents.
+  std::unique_ptr<MemoryObjects> Clone() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  friend class MemoryObjectPool;
+  struct Object {
+    std::string bytes;
+    ObjectValues attributes, entries;
+    std::string lock_cookie;  // empty: not locked
+    uint64_t lock_until_nanos = 0;
+  };
+
+  absl::Status Apply(const std::string& name, const ObjectWrite& write) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<ObjectContents> Get(const std::string& name, const ObjectRead& read)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status ChangeLock(const std::string& name,
+                          const std::function<absl::Status(Object*, uint64_t now)>& change)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  mutable Mutex mutex_;
+  uint64_t now_nanos_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::map<std::string, std::shared_ptr<const Object>> objects_ ABSL_GUARDED_BY(mutex_);
+};
+
+enum class ObjectCall : uint8_t { kWrite, kRead, kLock, kRenew, kUnlock };
+
+// A client of the objects.
+class MemoryObjectPool final : public ObjectPool {
+ public:
+  enum class Fate : uint8_t {
+    kApplied,  // and answered
+    kRefused,  // Unavailable; nothing happens
+    kDelayed,  // Unavailable; a write is applied by DeliverDelayed
+  };
+  struct Hooks {
+    // Called before each call, with its number from 0 on.  Null: all are applied.
+    std::function<Fate(ObjectCall call, const std::string& object, uint64_t number)> before;
+    // Called after a call was applied, and before its answer.  False: the answer is lost
+    // (Unavailable).  Null: none is.
+    std::function<bool(ObjectCall call, const std::string& object, uint64_t number)> after;
+  };
+
+  explicit MemoryObjectPool(std::shared_ptr<MemoryObjects> objects)
+      : objects_(std::move(objects)) {}
+
+  void SetHooks(Hooks hooks);
+  uint64_t call_count() const;
+  // Applies the delayed writes, in order, and forgets their results.
+  void DeliverDelayed();
+
+  absl::Status Write(const std::string& object, const ObjectWrite& write) override;
+  absl::StatusOr<ObjectContents> Read(const std::string& object, const ObjectRead& read) override;
+  absl::Status Lock(const std::string& object, const std::string& cookie,
+                    uint64_t duration_nanos) override;
+  absl::Status Renew(const std::string& object, const std::string& cookie,
+                     uint64_t duration_nanos) override;
+  absl::Status Unlock(const std::string& object, const std::string& cookie) override;
+
+ private:
+  struct Delayed {
+    std::string object;
+    ObjectWrite write;  // its bytes are those of `bytes`
+    std::string bytes;
+  };
+  // Runs the hooks around `apply`, which is not called unless the call is applied.
+  template <typename Result>
+  Result Call(ObjectCall call, const std::string& object, const std::function<Result()>& apply,
+              const std::function<void()>& delay) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const std::shared_ptr<MemoryObjects> objects_;
+  mutable Mutex mutex_;
+  std::shared_ptr<const Hooks> hooks_ ABSL_GUARDED_BY(mutex_);
+  uint64_t call_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<Delayed> delayed_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_OBJECTS_MEMORY_OBJECT_POOL_H_

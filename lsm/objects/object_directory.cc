@@ -1,0 +1,276 @@
+#include "lsm/objects/object_directory.h"
+
+#include <optional>
+#include <vector>
+
+#include "lsm/bytes/status.h"
+#include "lsm/fs/bare_name.h"
+#include "lsm/fs/file_names.h"
+#include "lsm/objects/fence.h"
+
+namespace lsm::inline TRELLIS_ABI {
+namespace {
+
+std::string FileEntry(std::string_view name) { return Concat(kFilePrefix, name); }
+std::string DirectoryEntry(std::string_view name) { return Concat(kDirectoryPrefix, name); }
+
+absl::Status AlreadyExistsAt(std::string_view path) {
+  return absl::AlreadyExistsError(Concat(path, ": file exists"));
+}
+
+bool IsTable(std::string_view name) {
+  const std::optional<FileName> parsed = ParseFileName(name);
+  return parsed.has_value() && parsed->kind == FileKind::kTable;
+}
+
+class ObjectDirectory final : public Directory {
+ public:
+  ObjectDirectory(std::shared_ptr<ObjectProcess> process, std::shared_ptr<IndexHandle> index)
+      : process_(std::move(process)), index_(std::move(index)) {}
+
+  absl::StatusOr<std::unique_ptr<ReadFile>> OpenRead(std::string_view name, ReadMode mode) override;
+  absl::StatusOr<std::unique_ptr<AppendFile>> CreateExclusive(std::string_view name) override;
+  absl::StatusOr<std::vector<std::string>> List() override;
+  absl::StatusOr<FileInfo> Stat(std::string_view name) override;
+  absl::Status Rename(std::string_view from, std::string_view to) override;
+  absl::Status Link(std::string_view name, Directory& to, std::string_view new_name) override;
+  absl::Status Remove(std::string_view name) override;
+  // Names are durable when the call that changes them returns.
+  absl::Status Sync() override { return absl::OkStatus(); }
+  absl::Status ForgetFailedSync() override { return absl::OkStatus(); }
+  absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
+                             std::optional<std::string_view> expected,
+                             const std::function<void()>& before_swap) override;
+  absl::StatusOr<std::unique_ptr<FileLock>> Lock(std::string_view name, LockKind kind) override;
+  const std::string& path() const override { return index_->path(); }
+
+ private:
+  std::string PathOf(std::string_view name) const { return index_->PathOf(name); }
+  // NotFound, or Unavailable for a directory.
+  absl::StatusOr<IndexedFile> Find(std::string_view name);
+  // Removes the chunks and the entry gone:TAG, once no reader of this process is left.
+  void Drop(const IndexedFile& file);
+
+  const std::shared_ptr<ObjectProcess> process_;
+  const std::shared_ptr<IndexHandle> index_;
+};
+
+absl::StatusOr<IndexedFile> ObjectDirectory::Find(std::string_view name) {
+  TRELLIS_RETURN_IF_ERROR(CheckBareName(path(), name));
+  const absl::StatusOr<std::optional<IndexedFile>> file = index_->Find(name);
+  if (absl::IsNotFound(file.status()) || (file.ok() && !file->has_value())) {
+    const absl::StatusOr<std::string> directory = index_->Entry(DirectoryEntry(name));
+    if (directory.ok() && !directory->empty()) {
+      return absl::UnavailableError(Concat(PathOf(name), ": is a directory, not a regular file"));
+    }
+    return absl::NotFoundError(Concat(PathOf(name), ": no such file or directory"));
+  }
+  if (!file.ok()) return WithContext(file.status(), PathOf(name));
+  return **file;
+}
+
+absl::StatusOr<std::unique_ptr<ReadFile>> ObjectDirectory::OpenRead(std::string_view name,
+                                                                    ReadMode mode) {
+  TRELLIS_ASSIGN_OR_RETURN(IndexedFile file, Find(name));
+  if (mode == ReadMode::kDirect) {
+    return absl::InvalidArgumentError(
+        Concat(PathOf(name), ": an object store has no page cache to read past"));
+  }
+  return NewObjectReader(index_, process_->open, PathOf(name), std::move(file));
+}
+
+absl::StatusOr<std::unique_ptr<AppendFile>> ObjectDirectory::CreateExclusive(
+    std::string_view name) {
+  TRELLIS_RETURN_IF_ERROR(CheckBareName(path(), name));
+  const bool is_table = IsTable(name);
+  IndexedFile file;
+  file.kind = is_table ? IndexedKind::kTable : IndexedKind::kLog;
+  file.id = NewId(process_->random);
+  file.tag = NewId(process_->random);
+  file.chunk_bytes =
+      is_table ? process_->config.table_chunk_bytes : process_->config.log_chunk_bytes;
+  file.chunks = is_table ? 0 : 1;
+  // The chunk of a log exists before its name.  Otherwise a new owner could find the name, have no
+  // chunk to seal, and the chunk could be made and written after that.
+  if (!is_table) {
+    TRELLIS_RETURN_IF_ERROR(
+        WithContext(MakeLogChunk(index_->pool(), file, 0, index_->owner()), PathOf(name)));
+  }
+  ObjectWrite write;
+  write.entries_equal[FileEntry(name)] = "";
+  write.entries_equal[DirectoryEntry(name)] = "";
+  write.set_entries[FileEntry(name)] = file.Encode();
+  const absl::Status status = index_->Change(std::move(write));
+  if (!status.ok()) {
+    // Known not to be registered; any other error leaves the chunk.
+    if (!is_table && (absl::IsAborted(status) || IsTakenOver(status)))
+      DropChunks(index_->pool(), file).IgnoreError();
+    if (absl::IsAborted(status)) return AlreadyExistsAt(PathOf(name));
+    if (absl::IsNotFound(status))
+      return absl::UnavailableError(Concat(PathOf(name), ": the directory was removed"));
+    return WithContext(status, PathOf(name));
+  }
+  return is_table ? NewTableWriter(index_, std::string(name), std::move(file))
+                  : NewLogWriter(index_, std::string(name), std::move(file));
+}
+
+absl::StatusOr<std::vector<std::string>> ObjectDirectory::List() {
+  TRELLIS_ASSIGN_OR_RETURN(const ObjectValues entries, index_->Entries());
+  std::vector<std::string> names;
+  for (const auto& [entry, value] : entries) {
+    if (entry.starts_with(kFilePrefix)) names.push_back(entry.substr(kFilePrefix.size()));
+  }
+  return names;
+}
+
+absl::StatusOr<FileInfo> ObjectDirectory::Stat(std::string_view name) {
+  TRELLIS_ASSIGN_OR_RETURN(const IndexedFile file, Find(name));
+  const absl::StatusOr<uint64_t> size = SizeOf(index_->pool(), file);
+  if (!size.ok()) return WithContext(size.status(), PathOf(name));
+  return FileInfo{*size};
+}
+
+absl::Status ObjectDirectory::Rename(std::string_view from, std::string_view to) {
+  TRELLIS_RETURN_IF_ERROR(CheckBareName(path(), to));
+  TRELLIS_ASSIGN_OR_RETURN(const IndexedFile file, Find(from));
+  if (from == to) return absl::OkStatus();
+  TRELLIS_ASSIGN_OR_RETURN(const std::optional<IndexedFile> replaced, index_->Find(to));
+  ObjectWrite write;
+  write.entries_equal[FileEntry(from)] = file.Encode();
+  write.entries_equal[FileEntry(to)] = replaced ? replaced->Encode() : "";
+  write.entries_equal[DirectoryEntry(to)] = "";
+  write.remove_entries.push_back(FileEntry(from));
+  write.set_entries[FileEntry(to)] = file.Encode();
+  if (replaced && replaced->kind != IndexedKind::kSmall)
+    write.set_entries[Concat(kGonePrefix, replaced->tag)] = replaced->Encode();
+  const absl::Status status = index_->Change(std::move(write));
+  if (absl::IsAborted(status)) {
+    const absl::StatusOr<std::string> directory = index_->Entry(DirectoryEntry(to));
+    return absl::UnavailableError(Concat(PathOf(to), directory.ok() && !directory->empty()
+                                                         ? ": is a directory, not a regular file"
+                                                         : ": changed meanwhile"));
+  }
+  TRELLIS_RETURN_IF_ERROR(WithContext(status, PathOf(from)));
+  if (replaced) Drop(*replaced);
+  return absl::OkStatus();
+}
+
+absl::Status ObjectDirectory::Link(std::string_view name, Directory& to,
+                                   std::string_view new_name) {
+  TRELLIS_RETURN_IF_ERROR(CheckBareName(path(), name));
+  auto* const other = dynamic_cast<ObjectDirectory*>(&to);
+  if (other == nullptr || &other->index_->pool() != &index_->pool())
+    return Directory::Link(name, to, new_name);
+  TRELLIS_RETURN_IF_ERROR(CheckBareName(to.path(), new_name));
+  TRELLIS_ASSIGN_OR_RETURN(const IndexedFile file, Find(name));
+  // The chunks of a log have one owner, so it cannot be in two directories.
+  if (file.kind != IndexedKind::kTable) return Directory::Link(name, to, new_name);
+  IndexedFile link = file;
+  link.tag = NewId(process_->random);
+  // Until the name is there, link:TAG tells a later owner to take the tag away again.
+  ObjectWrite begin;
+  begin.entries_equal[FileEntry(new_name)] = "";
+  begin.entries_equal[DirectoryEntry(new_name)] = "";
+  begin.set_entries[Concat(kLinkPrefix, link.tag)] = link.Encode();
+  absl::Status status = other->index_->Change(std::move(begin));
+  if (absl::IsAborted(status)) return AlreadyExistsAt(other->PathOf(new_name));
+  TRELLIS_RETURN_IF_ERROR(WithContext(status, other->PathOf(new_name)));
+  status = AddTag(index_->pool(), link, link.tag);
+  if (status.ok()) {
+    ObjectWrite finish;
+    finish.entries_equal[FileEntry(new_name)] = "";
+    finish.entries_equal[Concat(kLinkPrefix, link.tag)] = link.Encode();
+    finish.remove_entries.push_back(Concat(kLinkPrefix, link.tag));
+    finish.set_entries[FileEntry(new_name)] = link.Encode();
+    status = other->index_->Change(std::move(finish));
+    if (absl::IsAborted(status)) status = AlreadyExistsAt(other->PathOf(new_name));
+  }
+  return WithContext(status, PathOf(name));
+}
+
+absl::Status ObjectDirectory::Remove(std::string_view name) {
+  TRELLIS_ASSIGN_OR_RETURN(const IndexedFile file, Find(name));
+  ObjectWrite write;
+  write.entries_equal[FileEntry(name)] = file.Encode();
+  write.remove_entries.push_back(FileEntry(name));
+  if (file.kind != IndexedKind::kSmall)
+    write.set_entries[Concat(kGonePrefix, file.tag)] = file.Encode();
+  const absl::Status status = index_->Change(std::move(write));
+  if (absl::IsAborted(status))
+    return absl::UnavailableError(Concat(PathOf(name), ": changed meanwhile"));
+  TRELLIS_RETURN_IF_ERROR(WithContext(status, PathOf(name)));
+  Drop(file);
+  return absl::OkStatus();
+}
+
+void ObjectDirectory::Drop(const IndexedFile& file) {
+  if (file.kind == IndexedKind::kSmall) return;
+  process_->open->WhenClosed(file.id, [index = index_, file] {
+    // If this fails, the entry gone:TAG stays, and a later owner finishes it.
+    if (!DropChunks(index->pool(), file).ok()) return;
+    ObjectWrite write;
+    write.remove_entries.push_back(Concat(kGonePrefix, file.tag));
+    index->Change(std::move(write)).IgnoreError();
+  });
+}
+
+absl::Status ObjectDirectory::AtomicReplace(std::string_view name, std::string_view bytes,
+                                            std::optional<std::string_view> expected,
+                                            const std::function<void()>& before_swap) {
+  TRELLIS_RETURN_IF_ERROR(CheckBareName(path(), name));
+  if (bytes.size() > kSmallBytesMax) {
+    return absl::InvalidArgumentError(Concat(PathOf(name), ": ", bytes.size(),
+                                             " bytes cannot be replaced at once, only ",
+                                             kSmallBytesMax));
+  }
+  IndexedFile before, after;
+  before.kind = after.kind = IndexedKind::kSmall;
+  if (expected) before.small_bytes = *expected;
+  after.small_bytes = bytes;
+  ObjectWrite write;
+  write.entries_equal[FileEntry(name)] = expected ? before.Encode() : "";
+  write.entries_equal[DirectoryEntry(name)] = "";
+  write.set_entries[FileEntry(name)] = after.Encode();
+  if (before_swap != nullptr) before_swap();
+  const absl::Status status = index_->Change(std::move(write));
+  if (absl::IsAborted(status)) {
+    return absl::AbortedError(Concat(PathOf(name), ": does not hold what it is expected to hold"));
+  }
+  return WithContext(status, PathOf(name));
+}
+
+absl::StatusOr<std::unique_ptr<FileLock>> ObjectDirectory::Lock(std::string_view name,
+                                                                LockKind kind) {
+  TRELLIS_RETURN_IF_ERROR(CheckBareName(path(), name));
+  if (kind == LockKind::kShared)
+    return absl::NotFoundError(Concat(PathOf(name), ": an object store has no shared locks"));
+  if (name != kLockFileName) {
+    return absl::UnimplementedError(
+        Concat(PathOf(name), ": in an object store only ", kLockFileName, " can be locked"));
+  }
+  return Fence(process_, index_);
+}
+
+}  // namespace
+
+std::unique_ptr<Directory> NewObjectDirectory(std::shared_ptr<ObjectProcess> process,
+                                              std::shared_ptr<IndexHandle> index) {
+  return std::make_unique<ObjectDirectory>(std::move(process), std::move(index));
+}
+
+absl::Status FinishRemovals(ObjectProcess& process, IndexHandle& index) {
+  TRELLIS_ASSIGN_OR_RETURN(const ObjectValues entries, index.Entries());
+  for (const auto& [entry, value] : entries) {
+    if (!entry.starts_with(kGonePrefix) && !entry.starts_with(kLinkPrefix)) continue;
+    TRELLIS_ASSIGN_OR_RETURN(const IndexedFile file, IndexedFile::Decode(value, index.path()));
+    if (process.open->IsOpen(file.id)) continue;
+    TRELLIS_RETURN_IF_ERROR(DropChunks(index.pool(), file));
+    ObjectWrite write;
+    write.entries_equal[entry] = value;
+    write.remove_entries.push_back(entry);
+    TRELLIS_RETURN_IF_ERROR(index.Change(std::move(write)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lsm

@@ -1,0 +1,49 @@
+// A directory of an ObjectFileSystem.
+#ifndef TRELLIS_LSM_OBJECTS_OBJECT_DIRECTORY_H_
+#define TRELLIS_LSM_OBJECTS_OBJECT_DIRECTORY_H_
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "bloom/core/abi.h"
+#include "lsm/environment.h"
+#include "lsm/file_system.h"
+#include "lsm/objects/directory_index.h"
+#include "lsm/objects/index_handle.h"
+#include "lsm/objects/object_file_system.h"
+#include "lsm/objects/object_files.h"
+#include "lsm/objects/object_pool.h"
+#include "lsm/threads/mutex.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+// The state that all handles of one ObjectFileSystem share.
+struct ObjectProcess {
+  ObjectProcess(ObjectPool* pool_, RandomSource* random_, ObjectFileSystem::Config config_)
+      : pool(*pool_), random(*random_), config(std::move(config_)) {}
+
+  // An owner that no other one equals.
+  Owner NewOwner(uint64_t counter) { return {counter, random.Next(), config.holder}; }
+
+  ObjectPool& pool;
+  RandomSource& random;
+  const ObjectFileSystem::Config config;
+  const std::shared_ptr<OpenIds> open = std::make_shared<OpenIds>();
+  Mutex mutex;
+  std::set<std::string> locked ABSL_GUARDED_BY(mutex);  // index objects
+};
+
+std::unique_ptr<Directory> NewObjectDirectory(std::shared_ptr<ObjectProcess> process,
+                                              std::shared_ptr<IndexHandle> index);
+
+// Finishes removals and links that an earlier owner began, except of files that this process reads.
+absl::Status FinishRemovals(ObjectProcess& process, IndexHandle& index);
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_OBJECTS_OBJECT_DIRECTORY_H_

@@ -1,0 +1,64 @@
+// A file system on an object store.  lsm/design/object_store.md has the mapping, the fence, and the
+// proof that no acknowledged write is lost when another process takes a store over.
+//
+// It differs from POSIX in this:
+//
+//   * A table's bytes survive the end of the process only after Sync, and readers see them only
+//     then.  The bytes of other files are durable when Append returns.
+//   * Lock knows only LOCK.  An exclusive lock fences: from then on no other handle may change the
+//     directory, or append to a log in it.  A shared lock does not exist: NotFound.
+//   * AtomicReplace takes at most 4 KiB.
+//   * Only complete tables can be linked.
+//   * Space is not known, and cannot be allocated.
+//
+// A call that is refused because another process has locked the directory returns TakenOver
+// (lsm/bytes/status.h).
+#ifndef TRELLIS_LSM_OBJECTS_OBJECT_FILE_SYSTEM_H_
+#define TRELLIS_LSM_OBJECTS_OBJECT_FILE_SYSTEM_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
+#include "lsm/environment.h"
+#include "lsm/file_system.h"
+#include "lsm/objects/object_pool.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+struct ObjectProcess;  // object_directory.h
+
+// Thread-safe.
+class ObjectFileSystem final : public FileSystem {
+ public:
+  struct Config {
+    // How long a lock stands without being renewed.
+    uint64_t lock_nanos = 10'000'000'000;
+    // The sizes of the objects of new files.
+    uint64_t log_chunk_bytes = uint64_t{64} << 20;
+    uint64_t table_chunk_bytes = uint64_t{4} << 20;
+    std::string holder = "another process";  // this process, in messages of others
+  };
+
+  // Pool and randomness outlive it and all that it returns.
+  ObjectFileSystem(ObjectPool* pool, RandomSource* random, Config config);
+  ~ObjectFileSystem() override;
+
+  absl::StatusOr<std::unique_ptr<Directory>> OpenDirectory(const std::string& path,
+                                                           bool create) override;
+  absl::Status RemoveDirectory(const std::string& path) override;
+
+ private:
+  // InvalidArgument if a part of the path is a file.
+  absl::Status CheckNoFileOnTheWay(const std::string& path, std::string plain);
+  absl::Status MakeDirectory(const std::string& plain);
+
+  const std::shared_ptr<ObjectProcess> shared_;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_OBJECTS_OBJECT_FILE_SYSTEM_H_

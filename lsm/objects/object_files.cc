@@ -1,0 +1,356 @@
+#include "lsm/objects/object_files.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "lsm/bytes/status.h"
+
+namespace lsm::inline TRELLIS_ABI {
+namespace {
+
+constexpr uint64_t kWriteBytesMax = uint64_t{32} << 20;
+// A table whose size is not known may have this many chunks after one that is missing, because that
+// many are written at once.
+constexpr uint64_t kChunksInFlight = 4;
+
+absl::Status MissingChunk(const std::string& path, uint64_t number) {
+  return absl::DataLossError(Concat(path, ": chunk ", number, " is missing"));
+}
+
+std::string TagsOf(const ObjectContents& contents) {
+  const auto place = contents.attributes.find(kTagsAttribute);
+  return place == contents.attributes.end() ? "" : place->second;
+}
+
+class ObjectReader final : public ReadFile {
+ public:
+  ObjectReader(std::shared_ptr<IndexHandle> index, std::shared_ptr<OpenIds> open, std::string path,
+               IndexedFile file)
+      : index_(std::move(index)),
+        open_(std::move(open)),
+        path_(std::move(path)),
+        file_(std::move(file)) {
+    if (file_.kind != IndexedKind::kSmall) open_->Open(file_.id);
+  }
+  ~ObjectReader() override {
+    if (file_.kind != IndexedKind::kSmall) open_->Close(file_.id);
+  }
+
+  absl::StatusOr<size_t> ReadAt(uint64_t offset, std::span<char> buffer) const override {
+    if (file_.kind == IndexedKind::kSmall) {
+      if (offset >= file_.small_bytes.size()) return 0;
+      return file_.small_bytes.copy(buffer.data(), buffer.size(), offset);
+    }
+    if (file_.kind == IndexedKind::kTable) {
+      const uint64_t left = file_.size_bytes - std::min(file_.size_bytes, offset);
+      buffer = buffer.first(std::min<uint64_t>(buffer.size(), left));
+    }
+    size_t done = 0;
+    while (done < buffer.size()) {
+      TRELLIS_ASSIGN_OR_RETURN(const size_t bytes, ReadPiece(offset + done, buffer.subspan(done)));
+      if (bytes == 0) break;
+      done += bytes;
+    }
+    if (file_.kind == IndexedKind::kTable && done < buffer.size())
+      return absl::DataLossError(Concat(path_, ": a chunk is shorter than it was written"));
+    return done;
+  }
+
+  absl::StatusOr<uint64_t> Size() const override {
+    if (file_.kind == IndexedKind::kSmall) return file_.small_bytes.size();
+    return SizeOf(index_->pool(), file_);
+  }
+
+  const std::string& path() const override { return path_; }
+
+ private:
+  // Reads from one chunk.  0 at the end of the file.
+  absl::StatusOr<size_t> ReadPiece(uint64_t offset, std::span<char> buffer) const {
+    const uint64_t chunk_bytes = file_.chunk_bytes;
+    const uint64_t number = offset / chunk_bytes;
+    ObjectRead read;
+    read.offset = offset % chunk_bytes;
+    read.bytes_max = std::min<uint64_t>(buffer.size(), chunk_bytes - read.offset);
+    absl::StatusOr<ObjectContents> contents =
+        index_->pool().Read(ChunkName(file_.id, number), read);
+    // The end of a log is where its chunks end.
+    if (absl::IsNotFound(contents.status()) && file_.kind == IndexedKind::kLog && number > 0)
+      return 0;
+    if (absl::IsNotFound(contents.status())) return MissingChunk(path_, number);
+    if (!contents.ok()) return WithContext(contents.status(), path_);
+    return contents->bytes.copy(buffer.data(), contents->bytes.size());
+  }
+
+  const std::shared_ptr<IndexHandle> index_;
+  const std::shared_ptr<OpenIds> open_;
+  const std::string path_;
+  const IndexedFile file_;
+};
+
+// The common part of both writers.  The first failure is final.
+class ObjectWriter : public AppendFile {
+ public:
+  ObjectWriter(std::shared_ptr<IndexHandle> index, std::string name, IndexedFile file)
+      : index_(std::move(index)),
+        owner_(index_->owner()),
+        name_(std::move(name)),
+        path_(index_->PathOf(name_)),
+        file_(std::move(file)) {}
+
+  absl::Status Append(std::string_view bytes) override {
+    assert(!closed_);
+    if (!status_.ok()) return status_;
+    status_ = Add(bytes);
+    return status_;
+  }
+  // Space cannot be taken in advance, so a store keeps no reserve.
+  absl::Status Allocate(uint64_t bytes) override {
+    if (bytes == 0) return absl::OkStatus();
+    return absl::UnimplementedError(
+        Concat(path_, ": space cannot be allocated in an object store"));
+  }
+  absl::Status Sync() override {
+    assert(!closed_);
+    if (!status_.ok()) return status_;
+    status_ = Finish();
+    return status_;
+  }
+  absl::Status Close() override {
+    assert(!closed_);
+    closed_ = true;
+    return absl::OkStatus();
+  }
+  uint64_t size_bytes() const override { return size_bytes_; }
+  const std::string& path() const override { return path_; }
+
+ protected:
+  virtual absl::Status Add(std::string_view bytes) = 0;
+  virtual absl::Status Finish() = 0;
+
+  // Replaces the file's entry, if nothing else has changed it.
+  absl::Status ChangeEntry(const IndexedFile& file) {
+    const std::string entry = Concat(kFilePrefix, name_);
+    ObjectWrite write;
+    write.attributes_equal[kOwnerAttribute] = owner_;
+    write.entries_equal[entry] = file_.Encode();
+    write.set_entries[entry] = file.Encode();
+    const absl::Status status = index_->pool().Write(index_->object(), write);
+    if (absl::IsAborted(status) || absl::IsNotFound(status)) return Refused(status);
+    if (!status.ok()) return WithContext(status, path_);
+    file_ = file;
+    return absl::OkStatus();
+  }
+  absl::Status Refused(const absl::Status& status) {
+    return WithContext(index_->WhyRefused(owner_, status), path_);
+  }
+
+  const std::shared_ptr<IndexHandle> index_;
+  const std::string owner_;  // when the file was made
+  const std::string name_;
+  const std::string path_;
+  IndexedFile file_;
+  uint64_t size_bytes_ = 0;
+
+ private:
+  absl::Status status_;
+  bool closed_ = false;
+};
+
+class LogChunksWriter final : public ObjectWriter {
+ public:
+  using ObjectWriter::ObjectWriter;
+
+ private:
+  absl::Status Add(std::string_view bytes) override {
+    while (!bytes.empty()) {
+      const uint64_t number = size_bytes_ / file_.chunk_bytes;
+      const uint64_t offset = size_bytes_ % file_.chunk_bytes;
+      if (number == file_.chunks) TRELLIS_RETURN_IF_ERROR(AddChunk());
+      ObjectWrite write;
+      write.attributes_equal[kOwnerAttribute] = owner_;
+      write.offset = offset;
+      write.bytes = bytes.substr(0, std::min(kWriteBytesMax, file_.chunk_bytes - offset));
+      const absl::Status status = index_->pool().Write(ChunkName(file_.id, number), write);
+      if (absl::IsAborted(status) || absl::IsNotFound(status)) return Refused(status);
+      if (!status.ok()) return WithContext(status, path_);
+      size_bytes_ += write.bytes.size();
+      bytes.remove_prefix(write.bytes.size());
+    }
+    return absl::OkStatus();
+  }
+  // Appended bytes are durable already.
+  absl::Status Finish() override { return absl::OkStatus(); }
+
+  // The chunk exists before the index names it: a new owner that finds it in the index can seal it.
+  absl::Status AddChunk() {
+    TRELLIS_RETURN_IF_ERROR(MakeLogChunk(index_->pool(), file_, file_.chunks, owner_));
+    IndexedFile longer = file_;
+    ++longer.chunks;
+    return ChangeEntry(longer);
+  }
+};
+
+class TableChunksWriter final : public ObjectWriter {
+ public:
+  using ObjectWriter::ObjectWriter;
+
+ private:
+  absl::Status Add(std::string_view bytes) override {
+    buffer_.append(bytes);
+    size_bytes_ += bytes.size();
+    while (written_bytes_ % file_.chunk_bytes + buffer_.size() >= file_.chunk_bytes) {
+      TRELLIS_RETURN_IF_ERROR(
+          WritePiece(file_.chunk_bytes - static_cast<size_t>(written_bytes_ % file_.chunk_bytes)));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Finish() override {
+    if (!buffer_.empty() || written_bytes_ == 0)
+      TRELLIS_RETURN_IF_ERROR(WritePiece(buffer_.size()));
+    IndexedFile complete = file_;
+    complete.size_bytes = size_bytes_;
+    complete.chunks = (size_bytes_ + file_.chunk_bytes - 1) / file_.chunk_bytes;
+    return ChangeEntry(complete);
+  }
+
+  // Writes the first bytes of the buffer to the chunk where they belong.
+  absl::Status WritePiece(size_t bytes) {
+    ObjectWrite write;
+    write.offset = written_bytes_ % file_.chunk_bytes;
+    write.bytes = std::string_view(buffer_).substr(0, bytes);
+    if (written_bytes_ == 0) write.set_attributes[kTagsAttribute] = Concat(file_.tag, " ");
+    const std::string chunk = ChunkName(file_.id, written_bytes_ / file_.chunk_bytes);
+    TRELLIS_RETURN_IF_ERROR(WithContext(index_->pool().Write(chunk, write), path_));
+    written_bytes_ += bytes;
+    buffer_.erase(0, bytes);
+    return absl::OkStatus();
+  }
+
+  std::string buffer_;  // what is not written yet
+  uint64_t written_bytes_ = 0;
+};
+
+}  // namespace
+
+void OpenIds::Open(const std::string& id) {
+  MutexLock lock(&mutex_);
+  ++ids_[id].readers;
+}
+
+void OpenIds::Close(const std::string& id) {
+  std::vector<std::function<void()>> removals;
+  {
+    MutexLock lock(&mutex_);
+    const auto place = ids_.find(id);
+    if (--place->second.readers > 0) return;
+    removals = std::move(place->second.removals);
+    ids_.erase(place);
+  }
+  for (const auto& removal : removals) removal();
+}
+
+void OpenIds::WhenClosed(const std::string& id, std::function<void()> removal) {
+  {
+    MutexLock lock(&mutex_);
+    const auto place = ids_.find(id);
+    if (place != ids_.end()) {
+      place->second.removals.push_back(std::move(removal));
+      return;
+    }
+  }
+  removal();
+}
+
+bool OpenIds::IsOpen(const std::string& id) const {
+  MutexLock lock(&mutex_);
+  return ids_.contains(id);
+}
+
+absl::StatusOr<uint64_t> SizeOf(ObjectPool& pool, const IndexedFile& file) {
+  if (file.kind == IndexedKind::kSmall) return file.small_bytes.size();
+  if (file.kind == IndexedKind::kTable) return file.size_bytes;
+  uint64_t size = 0;
+  for (uint64_t number = 0;; ++number) {
+    const absl::StatusOr<ObjectContents> contents = pool.Read(ChunkName(file.id, number), {});
+    if (absl::IsNotFound(contents.status()) && number > 0) return size;
+    if (!contents.ok()) return contents.status();
+    size += contents->size_bytes;
+    if (contents->size_bytes < file.chunk_bytes) return size;
+  }
+}
+
+std::unique_ptr<ReadFile> NewObjectReader(std::shared_ptr<IndexHandle> index,
+                                          std::shared_ptr<OpenIds> open, std::string path,
+                                          IndexedFile file) {
+  return std::make_unique<ObjectReader>(std::move(index), std::move(open), std::move(path),
+                                        std::move(file));
+}
+
+std::unique_ptr<AppendFile> NewLogWriter(std::shared_ptr<IndexHandle> index, std::string name,
+                                         IndexedFile file) {
+  return std::make_unique<LogChunksWriter>(std::move(index), std::move(name), std::move(file));
+}
+
+std::unique_ptr<AppendFile> NewTableWriter(std::shared_ptr<IndexHandle> index, std::string name,
+                                           IndexedFile file) {
+  return std::make_unique<TableChunksWriter>(std::move(index), std::move(name), std::move(file));
+}
+
+absl::Status MakeLogChunk(ObjectPool& pool, const IndexedFile& file, uint64_t number,
+                          const std::string& owner) {
+  ObjectWrite write;
+  write.must_be_new = true;
+  write.set_attributes[kOwnerAttribute] = owner;
+  if (number == 0) write.set_attributes[kTagsAttribute] = Concat(file.tag, " ");
+  return pool.Write(ChunkName(file.id, number), write);
+}
+
+absl::Status DropChunks(ObjectPool& pool, const IndexedFile& file) {
+  if (file.kind == IndexedKind::kSmall) return absl::OkStatus();
+  const std::string first = ChunkName(file.id, 0);
+  for (;;) {
+    const absl::StatusOr<ObjectContents> contents = pool.Read(first, {});
+    if (absl::IsNotFound(contents.status())) break;  // an earlier attempt removed it
+    if (!contents.ok()) return contents.status();
+    const std::string before = TagsOf(*contents);
+    std::string after = before;
+    const size_t at = after.find(Concat(file.tag, " "));
+    if (at != after.npos) after.erase(at, file.tag.size() + 1);
+    if (at == after.npos && !after.empty()) return absl::OkStatus();  // dropped before
+    ObjectWrite write;
+    write.attributes_equal[kTagsAttribute] = before;
+    write.remove = after.empty();
+    if (!after.empty()) write.set_attributes[kTagsAttribute] = after;
+    const absl::Status status = pool.Write(first, write);
+    if (absl::IsAborted(status)) continue;  // another name came or went
+    if (absl::IsNotFound(status)) break;
+    if (!status.ok()) return status;
+    if (!after.empty()) return absl::OkStatus();  // other names are left
+    break;
+  }
+  uint64_t missing = 0;
+  for (uint64_t number = 1; number < file.chunks || missing < kChunksInFlight; ++number) {
+    ObjectWrite write;
+    write.remove = true;
+    const absl::Status status = pool.Write(ChunkName(file.id, number), write);
+    if (!status.ok() && !absl::IsNotFound(status)) return status;
+    missing = status.ok() ? 0 : missing + 1;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddTag(ObjectPool& pool, const IndexedFile& file, const std::string& tag) {
+  const std::string first = ChunkName(file.id, 0);
+  for (;;) {
+    TRELLIS_ASSIGN_OR_RETURN(const ObjectContents contents, pool.Read(first, {}));
+    ObjectWrite write;
+    write.attributes_equal[kTagsAttribute] = TagsOf(contents);
+    write.set_attributes[kTagsAttribute] = Concat(TagsOf(contents), tag, " ");
+    const absl::Status status = pool.Write(first, write);
+    if (!absl::IsAborted(status)) return status;
+  }
+}
+
+}  // namespace lsm

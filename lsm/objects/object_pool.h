@@ -1,0 +1,96 @@
+// The interface to an object store.  ObjectFileSystem (object_file_system.h) maps files to objects
+// through it; lsm/design/object_store.md has the mapping and its proof.
+//
+// An object has bytes, attributes, and entries (a sorted map).  An attribute or entry that does not
+// exist compares as empty, so no value is empty.
+//
+//   * A call on one object is atomic: it succeeds or fails as a whole.  Calls on one object are
+//     linearizable.
+//   * A guard on a missing object returns NotFound.  A failed guard changes nothing.
+//   * A call that returns Unavailable or Unknown may have been applied, or may be applied later.
+//   * What a call has written is durable when it returns OK.
+//
+// Implementations: memory, with injected faults (memory_object_pool.h).
+//
+// Errors.  Each message contains the object's name.
+//
+//   NotFound, AlreadyExists
+//   Aborted              a guard failed
+//   FailedPrecondition   another holder has the lock; this client was evicted
+//   ResourceExhausted    the pool is full
+//   Unavailable          everything else
+//
+// Threads: any number may call at once.
+#ifndef TRELLIS_LSM_OBJECTS_OBJECT_POOL_H_
+#define TRELLIS_LSM_OBJECTS_OBJECT_POOL_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+using ObjectValues = std::map<std::string, std::string>;
+
+// Guards, which are checked first, and changes.
+struct ObjectWrite {
+  bool must_be_new = false;       // else AlreadyExists
+  ObjectValues attributes_equal;  // else Aborted
+  ObjectValues entries_equal;     // else Aborted
+  // The stored attribute is less than the value, byte by byte; else Aborted.
+  ObjectValues attributes_below;
+
+  ObjectValues set_attributes;
+  ObjectValues set_entries;
+  std::vector<std::string> remove_entries;
+  std::optional<uint64_t> offset;  // where `bytes` are written; zeros fill a gap
+  std::string_view bytes;
+  bool remove = false;  // the object
+};
+
+struct ObjectRead {
+  ObjectValues attributes_equal;  // else Aborted
+
+  std::vector<std::string> entries;  // those of these names that exist
+  // At most kObjectEntriesMax entries whose names are greater; nullopt: none.
+  std::optional<std::string> entries_after;
+  uint64_t offset = 0;
+  uint64_t bytes_max = 0;
+};
+inline constexpr size_t kObjectEntriesMax = 1000;
+
+struct ObjectContents {
+  uint64_t size_bytes = 0;
+  ObjectValues attributes;  // all
+  ObjectValues entries;
+  std::string bytes;  // fewer than asked for only at the end of the object
+};
+
+class ObjectPool {
+ public:
+  virtual ~ObjectPool() = default;
+
+  virtual absl::Status Write(const std::string& object, const ObjectWrite& write) = 0;
+  virtual absl::StatusOr<ObjectContents> Read(const std::string& object,
+                                              const ObjectRead& read) = 0;
+
+  // An exclusive lock on the object, which expires by the pool's clock.  `cookie` tells holders
+  // apart.  Creates no object.
+  virtual absl::Status Lock(const std::string& object, const std::string& cookie,
+                            uint64_t duration_nanos) = 0;
+  // FailedPrecondition unless this cookie holds the lock.
+  virtual absl::Status Renew(const std::string& object, const std::string& cookie,
+                             uint64_t duration_nanos) = 0;
+  virtual absl::Status Unlock(const std::string& object, const std::string& cookie) = 0;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_OBJECTS_OBJECT_POOL_H_

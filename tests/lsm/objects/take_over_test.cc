@@ -1,0 +1,201 @@
+// A store on objects changes its writer.  A writer is paused at each of its calls; meanwhile
+// another one takes the store over, and is itself stopped at each of its calls.  In the end a third
+// process opens the store.  It must find every write that any of them acknowledged.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "lsm/bytes/status.h"
+#include "lsm/db.h"
+#include "lsm/objects/memory_object_pool.h"
+#include "lsm/objects/object_file_system.h"
+#include "tests/lsm/engine/world.h"
+#include "tests/support/deterministic_environment.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using Fate = MemoryObjectPool::Fate;
+
+// A process with a store.
+class Writer {
+ public:
+  Writer(std::shared_ptr<MemoryObjects> objects, std::string name)
+      : objects_(std::move(objects)),
+        name_(std::move(name)),
+        pool_(objects_),
+        random_(std::hash<std::string>()(name_)),
+        files_(&pool_, &random_, ConfigOf(name_)) {
+    options_ = World().SmallOptions();
+    options_.environment = {&files_, nullptr, &clock_, &scheduler_, &random_};
+  }
+
+  MemoryObjectPool& pool() { return pool_; }
+
+  // Opens the store after the lock of an earlier writer has expired.
+  absl::Status Open() {
+    objects_->Advance(ConfigOf("").lock_nanos + 1);
+    absl::StatusOr<std::unique_ptr<DB>> db = DB::Open("/store", options_);
+    if (!db.ok()) return db.status();
+    db_ = *std::move(db);
+    return absl::OkStatus();
+  }
+  void Close() { db_ = nullptr; }
+
+  // Writes keys of its own until a write fails; adds those that were acknowledged.
+  void Work(std::set<std::string>* acknowledged) {
+    for (int i = 0; i < 12 && db_ != nullptr; ++i) {
+      const std::string key = Concat(name_, i);
+      const absl::Status status = db_->Put(key, std::string(40, 'v'), {.sync = i % 2 == 0});
+      if (status.ok()) acknowledged->insert(key);
+      if (i == 5) db_->Flush().IgnoreError();
+      if (i == 9) db_->CompactRange().IgnoreError();
+    }
+  }
+
+  // The keys that are missing.
+  std::set<std::string> Missing(const std::set<std::string>& keys) {
+    std::set<std::string> missing;
+    for (const std::string& key : keys) {
+      const absl::StatusOr<std::optional<std::string>> value = db_->Get(key);
+      EXPECT_OK(value);
+      if (!value.ok() || !value->has_value()) missing.insert(key);
+    }
+    return missing;
+  }
+
+ private:
+  static ObjectFileSystem::Config ConfigOf(std::string name) {
+    ObjectFileSystem::Config config;
+    config.holder = std::move(name);
+    config.log_chunk_bytes = 512;
+    config.table_chunk_bytes = 512;
+    return config;
+  }
+
+  const std::shared_ptr<MemoryObjects> objects_;
+  const std::string name_;
+  MemoryObjectPool pool_;
+  testing_support::SeededRandom random_;
+  testing_support::ManualClock clock_;
+  testing_support::SingleThreadScheduler scheduler_;
+  ObjectFileSystem files_;
+  Options options_;
+  std::unique_ptr<DB> db_;
+};
+
+// Runs `meanwhile` before the call with this number, or after it.
+void PauseAt(MemoryObjectPool* pool, uint64_t number, bool after,
+             const std::function<void()>& meanwhile) {
+  MemoryObjectPool::Hooks hooks;
+  if (after) {
+    hooks.after = [=](ObjectCall, const std::string&, uint64_t now) {
+      if (now == number) meanwhile();
+      return true;
+    };
+  } else {
+    hooks.before = [=](ObjectCall, const std::string&, uint64_t now) {
+      if (now == number) meanwhile();
+      return Fate::kApplied;
+    };
+  }
+  pool->SetHooks(std::move(hooks));
+}
+
+// From this call on the process does nothing any more.
+void StopAt(MemoryObjectPool* pool, uint64_t number, bool after) {
+  MemoryObjectPool::Hooks hooks;
+  hooks.before = [=](ObjectCall, const std::string&, uint64_t now) {
+    return now < number || (after && now == number) ? Fate::kApplied : Fate::kRefused;
+  };
+  pool->SetHooks(std::move(hooks));
+}
+
+// Number of calls of a writer that is left alone.
+uint64_t CallsOf(const char* name, bool with_store) {
+  const auto objects = std::make_shared<MemoryObjects>();
+  std::set<std::string> ignored;
+  if (with_store) {
+    Writer first(objects, "x");
+    EXPECT_OK(first.Open());
+    first.Work(&ignored);
+  }
+  Writer writer(objects, name);
+  EXPECT_OK(writer.Open());
+  writer.Work(&ignored);
+  writer.Close();
+  return writer.pool().call_count();
+}
+
+void ExpectAllThere(const std::shared_ptr<MemoryObjects>& objects,
+                    const std::set<std::string>& acknowledged, const std::string& trace) {
+  Writer last(objects, "z");
+  const absl::Status status = last.Open();
+  ASSERT_TRUE(status.ok()) << status << ", " << trace;
+  EXPECT_THAT(last.Missing(acknowledged), testing::IsEmpty()) << trace;
+}
+
+class TakeOverTest : public testing::Test {};
+
+TEST_F(TakeOverTest, PausedWritersLoseNoWrite) {
+  const uint64_t calls = CallsOf("a", false);
+  for (const bool after : {false, true}) {
+    for (uint64_t pause = 0; pause < calls && !HasFailure(); ++pause) {
+      const std::string trace = Concat("paused ", after ? "after" : "before", " call ", pause);
+      const auto objects = std::make_shared<MemoryObjects>();
+      std::set<std::string> acknowledged;
+      Writer a(objects, "a"), b(objects, "b");
+      PauseAt(&a.pool(), pause, after, [&] {
+        const std::set<std::string> until_now = acknowledged;
+        const absl::Status status = b.Open();
+        ASSERT_TRUE(status.ok()) << status << ", " << trace;
+        EXPECT_THAT(b.Missing(until_now), testing::IsEmpty()) << trace;
+        b.Work(&acknowledged);
+      });
+      a.Open().IgnoreError();
+      a.Work(&acknowledged);
+      a.Close();
+      b.Close();
+      ExpectAllThere(objects, acknowledged, trace);
+    }
+  }
+  EXPECT_GT(calls, 60u);
+}
+
+TEST_F(TakeOverTest, StoppedCandidatesLoseNoWrite) {
+  const uint64_t calls = CallsOf("b", true);
+  const uint64_t calls_of_a = CallsOf("a", false);
+  uint64_t states = 0;
+  for (uint64_t pause = 3; pause < calls_of_a && !HasFailure(); pause += 7) {
+    for (const bool after : {false, true}) {
+      for (uint64_t stop = 0; stop < calls && !HasFailure(); ++stop, ++states) {
+        const std::string trace = Concat("a paused before call ", pause, ", b stopped ",
+                                         after ? "after" : "before", " call ", stop);
+        const auto objects = std::make_shared<MemoryObjects>();
+        std::set<std::string> acknowledged;
+        Writer a(objects, "a"), b(objects, "b");
+        PauseAt(&a.pool(), pause, false, [&] {
+          StopAt(&b.pool(), stop, after);
+          b.Open().IgnoreError();
+          b.Work(&acknowledged);
+        });
+        a.Open().IgnoreError();
+        a.Work(&acknowledged);
+        b.Close();
+        a.Close();
+        ExpectAllThere(objects, acknowledged, trace);
+      }
+    }
+  }
+  RecordProperty("states", std::to_string(states));
+}
+
+}  // namespace
+}  // namespace lsm
