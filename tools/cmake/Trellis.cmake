@@ -146,7 +146,6 @@ endfunction()
 #   concurrent   ThreadSanitizer runs it
 #   memory       AddressSanitizer runs it, because it reads untrusted bytes or manages memory
 #   slow         `tools/dev quick` leaves it out; all others get the label quick
-#   calculation  sanitizers leave it out, because it counts errors of many filters, whose code other tests run too
 #   bench        it tests a benchmark; all others get the label product
 # CALCULATES: the test runs longer than it compiles, so it is optimised.  Other tests are not optimised, because they
 # mostly instantiate templates that run once.

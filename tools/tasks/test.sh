@@ -55,7 +55,7 @@ test_everything() {
   fi
   if build_preset asan; then
     check_tests test-asan 'Test with AddressSanitizer and UndefinedBehaviorSanitizer' \
-      test_preset asan -LE calculation
+      test_preset asan
     check reliability-asan 'Reliability programme with both sanitizers, briefly' \
       "$build/asan/tests/reliability/reliability" part 100 "${jobs_left_out[@]}"
   else
