@@ -1,8 +1,11 @@
 #include "lsm/objects/directory_index.h"
 
+#include <optional>
+
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/status.h"
 #include "lsm/fs/bare_name.h"
+#include "lsm/fs/file_names.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -49,7 +52,7 @@ absl::StatusOr<Owner> Owner::Decode(std::string_view bytes, std::string_view pat
   Owner owner;
   if (!TakeHex(&bytes, &owner.counter) || !TakeHex(&bytes, &owner.random) ||
       !bytes.starts_with(' ')) {
-    return NotUnderstood(path, "an owner that is not one");
+    return NotUnderstood(path, "an attribute that names no owner");
   }
   owner.holder = bytes.substr(1);
   return owner;
@@ -88,8 +91,18 @@ absl::StatusOr<IndexedFile> IndexedFile::Decode(std::string_view bytes, std::str
       (is_table && !TakeVarint64(&bytes, &file.size_bytes)) || !bytes.empty()) {
     return NotUnderstood(path, "an entry that is cut off or too long");
   }
-  if (file.chunk_bytes == 0) return NotUnderstood(path, "a file with chunks of 0 bytes");
+  if (file.chunk_bytes == 0 || file.chunks > kChunksMax ||
+      (is_table && file.chunks != file.size_bytes / file.chunk_bytes +
+                                      (file.size_bytes % file.chunk_bytes != 0 ? 1 : 0))) {
+    return NotUnderstood(path, "a file whose chunks do not fit its size");
+  }
   return file;
+}
+
+bool IsSealed(std::string_view name, const IndexedFile& file) {
+  const std::optional<FileName> parsed = ParseFileName(name);
+  return file.kind == IndexedKind::kLog && parsed.has_value() &&
+         (parsed->kind == FileKind::kLog || parsed->kind == FileKind::kManifest);
 }
 
 std::string ChunkName(std::string_view id, uint64_t number) { return Concat(id, ".", number); }

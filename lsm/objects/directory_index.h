@@ -31,6 +31,8 @@ inline constexpr char kOwnerAttribute[] = "owner";
 inline constexpr char kTagsAttribute[] = "tags";
 
 inline constexpr size_t kSmallBytesMax = 4096;
+// No file has more, so a damaged index cannot make a process try more.
+inline constexpr uint64_t kChunksMax = uint64_t{1} << 16;
 
 // The process that may change a directory.  Encoded, a later owner is greater, byte by byte.
 struct Owner {
@@ -62,6 +64,8 @@ struct IndexedFile {
   static absl::StatusOr<IndexedFile> Decode(std::string_view bytes, std::string_view path);
 };
 
+// Whether an owner seals the chunks of a file of this name: logs and manifests.
+bool IsSealed(std::string_view name, const IndexedFile& file);
 std::string ChunkName(std::string_view id, uint64_t number);
 std::string IndexName(std::string_view path);
 // 32 hexadecimal digits.

@@ -20,9 +20,10 @@ class Registration {
 
   // False if this process has locked the index already.
   bool Take(const std::string& object) {
+    std::string copy = object;  // nothing may throw after the insertion
     MutexLock lock(&process_->mutex);
     if (!process_->locked.insert(object).second) return false;
-    object_ = object;
+    object_.swap(copy);
     return true;
   }
   void Release() {
@@ -49,7 +50,9 @@ class ObjectLock final : public FileLock {
   void Release() override {
     if (std::exchange(is_released_, true)) return;
     // The lock expires if this fails.
-    index_->pool().Unlock(index_->object(), cookie_).IgnoreError();
+    CatchOutOfMemory([this] {
+      return index_->pool().Unlock(index_->object(), cookie_);
+    }).IgnoreError();
     registration_->Release();
   }
 
@@ -61,11 +64,16 @@ class ObjectLock final : public FileLock {
   bool is_released_ = false;
 };
 
-// The owner that is stored now; encoded.
-absl::StatusOr<std::string> OwnerNow(IndexHandle& index) {
-  TRELLIS_ASSIGN_OR_RETURN(const std::shared_ptr<IndexHandle> fresh,
-                           IndexHandle::Open(&index.pool(), index.path()));
-  return fresh->owner();
+// The owner that is stored now, encoded, and whether the directory has a LOCK.
+struct Before {
+  std::string owner;
+  bool has_lock_file = false;
+};
+absl::StatusOr<Before> Look(IndexHandle& index) {
+  ObjectRead read;
+  read.entries.push_back(Concat(kFilePrefix, kLockFileName));
+  TRELLIS_ASSIGN_OR_RETURN(ObjectContents contents, index.pool().Read(index.object(), read));
+  return Before{std::move(contents.attributes[kOwnerAttribute]), !contents.entries.empty()};
 }
 
 // Step 4.
@@ -73,8 +81,13 @@ absl::Status Seal(IndexHandle& index, const ObjectValues& entries, const Owner& 
   const std::string encoded = owner.Encode();
   for (const auto& [entry, value] : entries) {
     if (!entry.starts_with(kFilePrefix)) continue;
-    TRELLIS_ASSIGN_OR_RETURN(const IndexedFile file, IndexedFile::Decode(value, index.path()));
-    if (file.kind != IndexedKind::kLog) continue;
+    const std::string name = entry.substr(kFilePrefix.size());
+    const absl::StatusOr<IndexedFile> decoded = IndexedFile::Decode(value, index.PathOf(name));
+    // The chunks of a damaged entry are unknown: this owner cannot read them either, and says so.
+    if (absl::IsDataLoss(decoded.status())) continue;
+    if (!decoded.ok()) return decoded.status();
+    const IndexedFile& file = *decoded;
+    if (!IsSealed(name, file)) continue;
     for (uint64_t number = 0; number < file.chunks; ++number) {
       ObjectWrite write;
       write.attributes_below[kOwnerAttribute] = encoded;
@@ -90,25 +103,28 @@ absl::Status Seal(IndexHandle& index, const ObjectValues& entries, const Owner& 
 }
 
 // Steps 2 to 4.
-absl::Status TakeOver(ObjectProcess& process, IndexHandle& index, const std::string& before) {
-  TRELLIS_ASSIGN_OR_RETURN(const Owner last, Owner::Decode(before, index.path()));
+absl::Status TakeOver(ObjectProcess& process, IndexHandle& index, const Before& before) {
+  TRELLIS_ASSIGN_OR_RETURN(const Owner last, Owner::Decode(before.owner, index.path()));
+  if (last.counter == UINT64_MAX)
+    return absl::ResourceExhaustedError("the directory had as many owners as it can have");
   const Owner owner = process.NewOwner(last.counter + 1);
   IndexedFile lock_file;
   lock_file.kind = IndexedKind::kSmall;
   ObjectWrite swap;
-  swap.attributes_equal[kOwnerAttribute] = before;
+  swap.attributes_equal[kOwnerAttribute] = before.owner;
   swap.set_attributes[kOwnerAttribute] = owner.Encode();
-  swap.set_entries[Concat(kFilePrefix, kLockFileName)] = lock_file.Encode();
+  if (!before.has_lock_file)
+    swap.set_entries[Concat(kFilePrefix, kLockFileName)] = lock_file.Encode();
   const absl::Status status = index.pool().Write(index.object(), swap);
-  if (absl::IsAborted(status)) {
-    return absl::FailedPreconditionError(
-        Concat(index.PathOf(kLockFileName), ": another process came first"));
-  }
+  if (absl::IsAborted(status)) return absl::FailedPreconditionError("another process came first");
   TRELLIS_RETURN_IF_ERROR(status);
   index.SetOwner(owner.Encode());
   // Each page of the listing asserts the owner.
   TRELLIS_ASSIGN_OR_RETURN(const ObjectValues entries, index.Entries());
-  return Seal(index, entries, owner);
+  TRELLIS_RETURN_IF_ERROR(Seal(index, entries, owner));
+  // If this fails, the next owner tries again.
+  FinishRemovals(process, index, entries).IgnoreError();
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -121,15 +137,17 @@ absl::StatusOr<std::unique_ptr<FileLock>> Fence(std::shared_ptr<ObjectProcess> p
     return absl::FailedPreconditionError(Concat(path, ": already open in this process"));
   // Step 1.  The owner is read before the lock is taken.  If another process takes the lock and the
   // directory between the two, the swap below is refused, and that process is not disturbed.
-  TRELLIS_ASSIGN_OR_RETURN(const std::string before, OwnerNow(*index));
+  const absl::StatusOr<Before> before = Look(*index);
+  if (!before.ok()) return WithContext(before.status(), path);
   const std::string cookie = NewId(process->random);
-  absl::Status status = index->pool().Lock(index->object(), cookie, process->config.lock_nanos);
-  if (absl::IsFailedPrecondition(status)) {
-    return absl::FailedPreconditionError(Concat(path, ": another process has the lock"));
-  }
-  TRELLIS_RETURN_IF_ERROR(WithContext(status, path));
+  // Made first: if the answer to the call is lost, the lock may be held.
   auto lock = std::make_unique<ObjectLock>(process, index, cookie, std::move(registration));
-  TRELLIS_RETURN_IF_ERROR(WithContext(TakeOver(*process, *index, before), path));
+  const absl::Status status =
+      index->pool().Lock(index->object(), cookie, process->config.lock_nanos);
+  if (absl::IsFailedPrecondition(status))
+    return absl::FailedPreconditionError(Concat(path, ": another process has the lock"));
+  TRELLIS_RETURN_IF_ERROR(WithContext(status, path));
+  TRELLIS_RETURN_IF_ERROR(WithContext(TakeOver(*process, *index, *before), path));
   return lock;
 }
 

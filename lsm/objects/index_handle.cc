@@ -32,6 +32,12 @@ std::string IndexHandle::owner() const {
 void IndexHandle::SetOwner(std::string owner) {
   MutexLock lock(&mutex_);
   owner_ = std::move(owner);
+  has_locked_ = true;
+}
+
+std::string IndexHandle::required_owner() const {
+  MutexLock lock(&mutex_);
+  return has_locked_ ? owner_ : "";
 }
 
 absl::Status IndexHandle::Change(ObjectWrite write) {
@@ -52,10 +58,14 @@ absl::Status IndexHandle::WhyRefused(const std::string& owner, const absl::Statu
 }
 
 absl::StatusOr<std::string> IndexHandle::Entry(const std::string& entry) {
+  const std::string owner = required_owner();
   ObjectRead read;
+  if (!owner.empty()) read.attributes_equal[kOwnerAttribute] = owner;
   read.entries.push_back(entry);
-  TRELLIS_ASSIGN_OR_RETURN(const ObjectContents contents, pool_.Read(object_, read));
-  return contents.entries.empty() ? "" : contents.entries.begin()->second;
+  const absl::StatusOr<ObjectContents> contents = pool_.Read(object_, read);
+  if (absl::IsAborted(contents.status())) return WhyRefused(owner, contents.status());
+  if (!contents.ok()) return contents.status();
+  return contents->entries.empty() ? "" : contents->entries.begin()->second;
 }
 
 absl::StatusOr<std::optional<IndexedFile>> IndexHandle::Find(std::string_view name) {
@@ -73,11 +83,11 @@ absl::StatusOr<ObjectValues> IndexHandle::Entries() {
   for (;;) {
     absl::StatusOr<ObjectContents> contents = pool_.Read(object_, read);
     if (absl::IsAborted(contents.status())) return WhyRefused(owner, contents.status());
-    if (!contents.ok()) return contents.status();
-    const bool is_last = contents->entries.size() < kObjectEntriesMax;
-    if (!is_last) read.entries_after = std::prev(contents->entries.end())->first;
+    if (!contents.ok()) return WithContext(contents.status(), path_);
+    const bool has_more = contents->has_more_entries && !contents->entries.empty();
+    if (has_more) read.entries_after = std::prev(contents->entries.end())->first;
     all.merge(contents->entries);
-    if (is_last) return all;
+    if (!has_more) return all;
   }
 }
 

@@ -1,4 +1,4 @@
-// Access to a directory's index, as one owner: every change compares the owner.
+// Access to a directory's index, as one owner: every change of a file's entry compares the owner.
 #ifndef TRELLIS_LSM_OBJECTS_INDEX_HANDLE_H_
 #define TRELLIS_LSM_OBJECTS_INDEX_HANDLE_H_
 
@@ -34,7 +34,11 @@ class IndexHandle {
 
   // The owner with whose rights this handle changes the index, encoded.
   std::string owner() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // The caller has locked the directory as this owner.
   void SetOwner(std::string owner) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The owner that reads of the index and of logs must find; empty if the handle has not locked the
+  // directory, and so may read what any owner wrote.
+  std::string required_owner() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Changes the index, with the owner as a further guard.  TakenOver if another one owns it;
   // Aborted if an entry is not as expected; NotFound without the index.
@@ -42,11 +46,13 @@ class IndexHandle {
   // The error of a write that was refused: TakenOver if the owner is not `owner`, else `status`.
   absl::Status WhyRefused(const std::string& owner, const absl::Status& status);
 
+  // These return TakenOver if the handle has locked the directory and another one owns it.
+
   // nullopt if there is no such file.
   absl::StatusOr<std::optional<IndexedFile>> Find(std::string_view name);
   // One entry; empty if there is none.
   absl::StatusOr<std::string> Entry(const std::string& entry);
-  // All entries.  TakenOver if the owner is not the handle's.
+  // All entries.  TakenOver, too, if the owner changed since the handle was opened.
   absl::StatusOr<ObjectValues> Entries();
 
  private:
@@ -55,6 +61,7 @@ class IndexHandle {
   const std::string object_;
   mutable Mutex mutex_;
   std::string owner_ ABSL_GUARDED_BY(mutex_);
+  bool has_locked_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace lsm

@@ -105,10 +105,10 @@ absl::StatusOr<ObjectContents> MemoryObjects::Get(const std::string& name, const
     if (entry != object.entries.end()) contents.entries.insert(*entry);
   }
   if (read.entries_after) {
-    for (auto entry = object.entries.upper_bound(*read.entries_after);
-         entry != object.entries.end() && contents.entries.size() < kObjectEntriesMax; ++entry) {
+    auto entry = object.entries.upper_bound(*read.entries_after);
+    for (; entry != object.entries.end() && contents.entries.size() < kObjectEntriesMax; ++entry)
       contents.entries.insert(*entry);
-    }
+    contents.has_more_entries = entry != object.entries.end();
   }
   if (read.offset < object.bytes.size())
     contents.bytes = object.bytes.substr(read.offset, read.bytes_max);

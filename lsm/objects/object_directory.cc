@@ -23,6 +23,18 @@ bool IsTable(std::string_view name) {
   return parsed.has_value() && parsed->kind == FileKind::kTable;
 }
 
+// While it lives, no chunks of the process's files are removed.
+class Lookup {
+ public:
+  explicit Lookup(OpenIds* open) : open_(*open) { open_.BeginLookup(); }
+  ~Lookup() { open_.EndLookup(); }
+  Lookup(const Lookup&) = delete;
+  Lookup& operator=(const Lookup&) = delete;
+
+ private:
+  OpenIds& open_;
+};
+
 class ObjectDirectory final : public Directory {
  public:
   ObjectDirectory(std::shared_ptr<ObjectProcess> process, std::shared_ptr<IndexHandle> index)
@@ -71,18 +83,20 @@ absl::StatusOr<IndexedFile> ObjectDirectory::Find(std::string_view name) {
 
 absl::StatusOr<std::unique_ptr<ReadFile>> ObjectDirectory::OpenRead(std::string_view name,
                                                                     ReadMode mode) {
+  const Lookup lookup(process_->open.get());
   TRELLIS_ASSIGN_OR_RETURN(IndexedFile file, Find(name));
   if (mode == ReadMode::kDirect) {
     return absl::InvalidArgumentError(
         Concat(PathOf(name), ": an object store has no page cache to read past"));
   }
-  return NewObjectReader(index_, process_->open, PathOf(name), std::move(file));
+  return NewObjectReader({index_, std::string(name), std::move(file)}, process_->open);
 }
 
 absl::StatusOr<std::unique_ptr<AppendFile>> ObjectDirectory::CreateExclusive(
     std::string_view name) {
   TRELLIS_RETURN_IF_ERROR(CheckBareName(path(), name));
   const bool is_table = IsTable(name);
+  const std::string owner = index_->owner();
   IndexedFile file;
   file.kind = is_table ? IndexedKind::kTable : IndexedKind::kLog;
   file.id = NewId(process_->random);
@@ -94,24 +108,30 @@ absl::StatusOr<std::unique_ptr<AppendFile>> ObjectDirectory::CreateExclusive(
   // chunk to seal, and the chunk could be made and written after that.
   if (!is_table) {
     TRELLIS_RETURN_IF_ERROR(
-        WithContext(MakeLogChunk(index_->pool(), file, 0, index_->owner()), PathOf(name)));
+        WithContext(MakeLogChunk(index_->pool(), file, 0, owner), PathOf(name)));
   }
   ObjectWrite write;
   write.entries_equal[FileEntry(name)] = "";
   write.entries_equal[DirectoryEntry(name)] = "";
   write.set_entries[FileEntry(name)] = file.Encode();
-  const absl::Status status = index_->Change(std::move(write));
-  if (!status.ok()) {
-    // Known not to be registered; any other error leaves the chunk.
-    if (!is_table && (absl::IsAborted(status) || IsTakenOver(status)))
-      DropChunks(index_->pool(), file).IgnoreError();
-    if (absl::IsAborted(status)) return AlreadyExistsAt(PathOf(name));
-    if (absl::IsNotFound(status))
-      return absl::UnavailableError(Concat(PathOf(name), ": the directory was removed"));
-    return WithContext(status, PathOf(name));
+  absl::Status status = index_->Change(std::move(write));
+  if (absl::IsAborted(status)) {
+    // The pool may have applied the write twice: then the file is this one.
+    const absl::StatusOr<std::optional<IndexedFile>> found = index_->Find(name);
+    if (!found.ok()) return WithContext(found.status(), PathOf(name));
+    if (*found == file) status = absl::OkStatus();
   }
-  return is_table ? NewTableWriter(index_, std::string(name), std::move(file))
-                  : NewLogWriter(index_, std::string(name), std::move(file));
+  if (status.ok()) {
+    return is_table ? NewTableWriter(index_, std::string(name), std::move(file), owner)
+                    : NewLogWriter(index_, std::string(name), std::move(file), owner);
+  }
+  // After these errors the file is known not to be registered.  Any other leaves the chunk.
+  if (!is_table && (absl::IsAborted(status) || absl::IsNotFound(status) || IsTakenOver(status)))
+    DropChunks(index_->pool(), file).IgnoreError();
+  if (absl::IsAborted(status)) return AlreadyExistsAt(PathOf(name));
+  if (absl::IsNotFound(status))
+    return absl::UnavailableError(Concat(PathOf(name), ": the directory was removed"));
+  return WithContext(status, PathOf(name));
 }
 
 absl::StatusOr<std::vector<std::string>> ObjectDirectory::List() {
@@ -124,10 +144,10 @@ absl::StatusOr<std::vector<std::string>> ObjectDirectory::List() {
 }
 
 absl::StatusOr<FileInfo> ObjectDirectory::Stat(std::string_view name) {
+  const Lookup lookup(process_->open.get());
   TRELLIS_ASSIGN_OR_RETURN(const IndexedFile file, Find(name));
-  const absl::StatusOr<uint64_t> size = SizeOf(index_->pool(), file);
-  if (!size.ok()) return WithContext(size.status(), PathOf(name));
-  return FileInfo{*size};
+  TRELLIS_ASSIGN_OR_RETURN(const uint64_t size, SizeOf({index_, std::string(name), file}));
+  return FileInfo{size};
 }
 
 absl::Status ObjectDirectory::Rename(std::string_view from, std::string_view to) {
@@ -184,33 +204,43 @@ absl::Status ObjectDirectory::Link(std::string_view name, Directory& to,
     finish.set_entries[FileEntry(new_name)] = link.Encode();
     status = other->index_->Change(std::move(finish));
     if (absl::IsAborted(status)) status = AlreadyExistsAt(other->PathOf(new_name));
+    // Known not to be registered.  After any other error, a later owner decides.
+    if (absl::IsAlreadyExists(status) || absl::IsNotFound(status) || IsTakenOver(status))
+      DropChunks(index_->pool(), link).IgnoreError();
   }
   return WithContext(status, PathOf(name));
 }
 
 absl::Status ObjectDirectory::Remove(std::string_view name) {
-  TRELLIS_ASSIGN_OR_RETURN(const IndexedFile file, Find(name));
+  TRELLIS_RETURN_IF_ERROR(CheckBareName(path(), name));
+  TRELLIS_ASSIGN_OR_RETURN(const std::string entry, index_->Entry(FileEntry(name)));
+  absl::StatusOr<IndexedFile> file = Find(name);
+  // A damaged entry can be removed.  Its chunks are unknown.
+  const bool is_damaged = absl::IsDataLoss(file.status());
+  if (!file.ok() && !is_damaged) return file.status();
   ObjectWrite write;
-  write.entries_equal[FileEntry(name)] = file.Encode();
+  write.entries_equal[FileEntry(name)] = entry;
   write.remove_entries.push_back(FileEntry(name));
-  if (file.kind != IndexedKind::kSmall)
-    write.set_entries[Concat(kGonePrefix, file.tag)] = file.Encode();
+  if (file.ok() && file->kind != IndexedKind::kSmall)
+    write.set_entries[Concat(kGonePrefix, file->tag)] = file->Encode();
   const absl::Status status = index_->Change(std::move(write));
   if (absl::IsAborted(status))
     return absl::UnavailableError(Concat(PathOf(name), ": changed meanwhile"));
   TRELLIS_RETURN_IF_ERROR(WithContext(status, PathOf(name)));
-  Drop(file);
+  if (file.ok()) Drop(*file);
   return absl::OkStatus();
 }
 
 void ObjectDirectory::Drop(const IndexedFile& file) {
   if (file.kind == IndexedKind::kSmall) return;
   process_->open->WhenClosed(file.id, [index = index_, file] {
-    // If this fails, the entry gone:TAG stays, and a later owner finishes it.
-    if (!DropChunks(index->pool(), file).ok()) return;
-    ObjectWrite write;
-    write.remove_entries.push_back(Concat(kGonePrefix, file.tag));
-    index->Change(std::move(write)).IgnoreError();
+    // If this fails, the entry gone:TAG stays, and the next owner finishes it.
+    CatchOutOfMemory([&] {
+      TRELLIS_RETURN_IF_ERROR(DropChunks(index->pool(), file));
+      ObjectWrite write;
+      write.remove_entries.push_back(Concat(kGonePrefix, file.tag));
+      return index->Change(std::move(write));
+    }).IgnoreError();
   });
 }
 
@@ -223,20 +253,34 @@ absl::Status ObjectDirectory::AtomicReplace(std::string_view name, std::string_v
                                              " bytes cannot be replaced at once, only ",
                                              kSmallBytesMax));
   }
+  const absl::Status unexpected =
+      absl::AbortedError(Concat(PathOf(name), ": does not hold what it is expected to hold"));
   IndexedFile before, after;
   before.kind = after.kind = IndexedKind::kSmall;
-  if (expected) before.small_bytes = *expected;
   after.small_bytes = bytes;
+  if (expected) {
+    before.small_bytes = *expected;
+    TRELLIS_ASSIGN_OR_RETURN(const std::optional<IndexedFile> found, index_->Find(name));
+    if (found && found->kind != IndexedKind::kSmall) {
+      // CreateExclusive made it.
+      const absl::StatusOr<std::string> content = ReadWholeFile(*this, name, expected->size());
+      if (!content.ok() && !absl::IsResourceExhausted(content.status())) return content.status();
+      if (!content.ok() || *content != *expected) return unexpected;
+      before = *found;
+    }
+  }
   ObjectWrite write;
   write.entries_equal[FileEntry(name)] = expected ? before.Encode() : "";
   write.entries_equal[DirectoryEntry(name)] = "";
   write.set_entries[FileEntry(name)] = after.Encode();
+  if (before.kind != IndexedKind::kSmall)
+    write.set_entries[Concat(kGonePrefix, before.tag)] = before.Encode();
   if (before_swap != nullptr) before_swap();
   const absl::Status status = index_->Change(std::move(write));
-  if (absl::IsAborted(status)) {
-    return absl::AbortedError(Concat(PathOf(name), ": does not hold what it is expected to hold"));
-  }
-  return WithContext(status, PathOf(name));
+  if (absl::IsAborted(status)) return unexpected;
+  TRELLIS_RETURN_IF_ERROR(WithContext(status, PathOf(name)));
+  Drop(before);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<FileLock>> ObjectDirectory::Lock(std::string_view name,
@@ -258,13 +302,15 @@ std::unique_ptr<Directory> NewObjectDirectory(std::shared_ptr<ObjectProcess> pro
   return std::make_unique<ObjectDirectory>(std::move(process), std::move(index));
 }
 
-absl::Status FinishRemovals(ObjectProcess& process, IndexHandle& index) {
-  TRELLIS_ASSIGN_OR_RETURN(const ObjectValues entries, index.Entries());
+absl::Status FinishRemovals(ObjectProcess& process, IndexHandle& index,
+                            const ObjectValues& entries) {
   for (const auto& [entry, value] : entries) {
     if (!entry.starts_with(kGonePrefix) && !entry.starts_with(kLinkPrefix)) continue;
-    TRELLIS_ASSIGN_OR_RETURN(const IndexedFile file, IndexedFile::Decode(value, index.path()));
-    if (process.open->IsOpen(file.id)) continue;
-    TRELLIS_RETURN_IF_ERROR(DropChunks(index.pool(), file));
+    const absl::StatusOr<IndexedFile> file = IndexedFile::Decode(value, index.path());
+    if (absl::IsDataLoss(file.status())) continue;  // its chunks are unknown
+    if (!file.ok()) return file.status();
+    if (process.open->IsOpen(file->id)) continue;
+    TRELLIS_RETURN_IF_ERROR(DropChunks(index.pool(), *file));
     ObjectWrite write;
     write.entries_equal[entry] = value;
     write.remove_entries.push_back(entry);

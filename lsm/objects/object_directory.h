@@ -41,8 +41,10 @@ struct ObjectProcess {
 std::unique_ptr<Directory> NewObjectDirectory(std::shared_ptr<ObjectProcess> process,
                                               std::shared_ptr<IndexHandle> index);
 
-// Finishes removals and links that an earlier owner began, except of files that this process reads.
-absl::Status FinishRemovals(ObjectProcess& process, IndexHandle& index);
+// Finishes removals and links among `entries` that an earlier owner began, except of files that
+// this process reads.
+absl::Status FinishRemovals(ObjectProcess& process, IndexHandle& index,
+                            const ObjectValues& entries);
 
 }  // namespace lsm
 

@@ -1,8 +1,7 @@
 #include "lsm/objects/object_file_system.h"
 
-#include <set>
+#include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "lsm/bytes/status.h"
 #include "lsm/fs/bare_name.h"
@@ -29,6 +28,19 @@ std::string_view LastNameOf(std::string_view plain) {
 }
 bool IsRoot(std::string_view plain) { return ParentOf(plain).size() <= 1; }
 
+absl::Status CheckPath(const std::string& path) {
+  const std::string plain = WithoutDetours(path);
+  const bool has_name = !plain.empty() && plain != "/";
+  if (has_name && Concat("/", plain).find("/../") == std::string::npos) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      Concat("\"", path, "\" is not the path of a directory in an object store"));
+}
+
+bool HasFiles(const ObjectValues& entries) {
+  return std::any_of(entries.begin(), entries.end(),
+                     [](const auto& one) { return one.first.starts_with(kFilePrefix); });
+}
+
 }  // namespace
 
 ObjectFileSystem::ObjectFileSystem(ObjectPool* pool, RandomSource* random, Config config)
@@ -37,7 +49,7 @@ ObjectFileSystem::~ObjectFileSystem() = default;
 
 absl::StatusOr<std::unique_ptr<Directory>> ObjectFileSystem::OpenDirectory(const std::string& path,
                                                                            bool create) {
-  if (path.empty()) return absl::InvalidArgumentError("the path of a directory is empty");
+  TRELLIS_RETURN_IF_ERROR(CheckPath(path));
   const std::string plain = WithoutDetours(path);
   absl::StatusOr<std::shared_ptr<IndexHandle>> index = IndexHandle::Open(&shared_->pool, path);
   if (absl::IsNotFound(index.status())) {
@@ -88,20 +100,56 @@ absl::Status ObjectFileSystem::MakeDirectory(const std::string& plain) {
 }
 
 absl::Status ObjectFileSystem::RemoveDirectory(const std::string& path) {
-  TRELLIS_ASSIGN_OR_RETURN(const std::shared_ptr<IndexHandle> index,
-                           IndexHandle::Open(&shared_->pool, path));
-  TRELLIS_RETURN_IF_ERROR(FinishRemovals(*shared_, *index));
-  TRELLIS_ASSIGN_OR_RETURN(const ObjectValues entries, index->Entries());
-  if (!entries.empty())
-    return absl::FailedPreconditionError(Concat(path, ": the directory is not empty"));
+  TRELLIS_RETURN_IF_ERROR(CheckPath(path));
+  const absl::StatusOr<std::shared_ptr<IndexHandle>> opened =
+      IndexHandle::Open(&shared_->pool, path);
+  // An earlier attempt may have ended between the index and its name in the parent.
+  if (absl::IsNotFound(opened.status())) ForgetDirectory(path).IgnoreError();
+  if (!opened.ok()) return opened.status();
+  IndexHandle& index = **opened;
+  const absl::Status not_empty =
+      absl::FailedPreconditionError(Concat(path, ": the directory is not empty"));
+  TRELLIS_ASSIGN_OR_RETURN(ObjectValues entries, index.Entries());
+  TRELLIS_ASSIGN_OR_RETURN(const bool has_directories, HasDirectories(path, entries));
+  if (HasFiles(entries) || has_directories) return not_empty;
+  // From now on no other handle can add a file.
+  TRELLIS_ASSIGN_OR_RETURN(const Owner last, Owner::Decode(index.owner(), path));
+  ObjectWrite take;
+  const std::string owner = shared_->NewOwner(last.counter + 1).Encode();
+  take.set_attributes[kOwnerAttribute] = owner;
+  TRELLIS_RETURN_IF_ERROR(WithContext(index.Change(std::move(take)), path));
+  index.SetOwner(owner);
+  TRELLIS_ASSIGN_OR_RETURN(entries, index.Entries());
+  if (HasFiles(entries)) return not_empty;
+  TRELLIS_RETURN_IF_ERROR(WithContext(FinishRemovals(*shared_, index, entries), path));
   ObjectWrite write;
   write.remove = true;
-  TRELLIS_RETURN_IF_ERROR(index->Change(std::move(write)));
+  TRELLIS_RETURN_IF_ERROR(WithContext(index.Change(std::move(write)), path));
+  return WithContext(ForgetDirectory(path), path);
+}
+
+absl::StatusOr<bool> ObjectFileSystem::HasDirectories(const std::string& path,
+                                                      const ObjectValues& entries) {
+  for (const auto& [entry, value] : entries) {
+    if (!entry.starts_with(kDirectoryPrefix)) continue;
+    const absl::StatusOr<std::shared_ptr<IndexHandle>> below =
+        IndexHandle::Open(&shared_->pool, Concat(path, "/", entry.substr(kDirectoryPrefix.size())));
+    if (below.ok()) return true;
+    // A name without an index is left of an interrupted call.
+    if (!absl::IsNotFound(below.status())) return below.status();
+  }
+  return false;
+}
+
+absl::Status ObjectFileSystem::ForgetDirectory(const std::string& path) {
   const std::string plain = WithoutDetours(path);
   if (IsRoot(plain)) return absl::OkStatus();
+  const std::string entry = Concat(kDirectoryPrefix, LastNameOf(plain));
   ObjectWrite name;
-  name.remove_entries.push_back(Concat(kDirectoryPrefix, LastNameOf(plain)));
-  return shared_->pool.Write(IndexName(ParentOf(plain)), name);
+  name.entries_equal[entry] = "1";
+  name.remove_entries.push_back(entry);
+  const absl::Status status = shared_->pool.Write(IndexName(ParentOf(plain)), name);
+  return absl::IsAborted(status) || absl::IsNotFound(status) ? absl::OkStatus() : status;
 }
 
 }  // namespace lsm

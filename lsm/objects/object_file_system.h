@@ -5,11 +5,16 @@
 //
 //   * A table's bytes survive the end of the process only after Sync, and readers see them only
 //     then.  The bytes of other files are durable when Append returns.
-//   * Lock knows only LOCK.  An exclusive lock fences: from then on no other handle may change the
-//     directory, or append to a log in it.  A shared lock does not exist: NotFound.
+//   * Lock knows only LOCK.  An exclusive lock fences: from then on no handle that was opened
+//   before
+//     may change the directory, or append to a log or manifest in it.  A shared lock does not
+//     exist: NotFound.
 //   * AtomicReplace takes at most 4 KiB.
 //   * Only complete tables can be linked.
-//   * Space is not known, and cannot be allocated.
+//   * A file that is renamed or removed while it is written can no longer be written.
+//   * Reads cannot go past a page cache.  Space is not known, and cannot be allocated.
+//   * A file that another process removes can no longer be read.
+//   * A path contains no "..".
 //
 // A call that is refused because another process has locked the directory returns TakenOver
 // (lsm/bytes/status.h).
@@ -55,6 +60,10 @@ class ObjectFileSystem final : public FileSystem {
   // InvalidArgument if a part of the path is a file.
   absl::Status CheckNoFileOnTheWay(const std::string& path, std::string plain);
   absl::Status MakeDirectory(const std::string& plain);
+  // Whether one of the directories among the entries exists.
+  absl::StatusOr<bool> HasDirectories(const std::string& path, const ObjectValues& entries);
+  // Removes the directory's name from its parent.
+  absl::Status ForgetDirectory(const std::string& path);
 
   const std::shared_ptr<ObjectProcess> shared_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <utility>
 
 #include "lsm/bytes/status.h"
@@ -10,8 +11,7 @@ namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 constexpr uint64_t kWriteBytesMax = uint64_t{32} << 20;
-// A table whose size is not known may have this many chunks after one that is missing, because that
-// many are written at once.
+// The most chunks of a table that may be in flight at once (one today).
 constexpr uint64_t kChunksInFlight = 4;
 
 absl::Status MissingChunk(const std::string& path, uint64_t number) {
@@ -23,27 +23,51 @@ std::string TagsOf(const ObjectContents& contents) {
   return place == contents.attributes.end() ? "" : place->second;
 }
 
+// Reads from a chunk.  TakenOver instead of NotFound if the handle has locked the directory and
+// another process has taken it over.
+absl::StatusOr<ObjectContents> ReadChunk(const ChunkedFile& chunked, uint64_t number,
+                                         ObjectRead read) {
+  IndexHandle& index = *chunked.index;
+  const std::string owner = index.required_owner();
+  if (!owner.empty() && IsSealed(chunked.name, chunked.file))
+    read.attributes_equal[kOwnerAttribute] = owner;
+  absl::StatusOr<ObjectContents> contents =
+      index.pool().Read(ChunkName(chunked.file.id, number), read);
+  if (contents.ok()) return contents;
+  const bool may_be_of_another =
+      absl::IsAborted(contents.status()) || absl::IsNotFound(contents.status());
+  if (owner.empty() || !may_be_of_another)
+    return WithContext(contents.status(), index.PathOf(chunked.name));
+  return WithContext(index.WhyRefused(owner, contents.status()), index.PathOf(chunked.name));
+}
+
+// Whether the file ends before this chunk, which returned `status`.  A log's chunk is registered
+// before it is written, and one that is not registered may be missing, or have an earlier owner.
+bool IsEnd(const ChunkedFile& chunked, uint64_t number, const absl::Status& status) {
+  return chunked.file.kind == IndexedKind::kLog && number >= chunked.file.chunks &&
+         (absl::IsNotFound(status) || absl::IsAborted(status));
+}
+
 class ObjectReader final : public ReadFile {
  public:
-  ObjectReader(std::shared_ptr<IndexHandle> index, std::shared_ptr<OpenIds> open, std::string path,
-               IndexedFile file)
-      : index_(std::move(index)),
+  ObjectReader(ChunkedFile chunked, std::shared_ptr<OpenIds> open)
+      : chunked_(std::move(chunked)),
         open_(std::move(open)),
-        path_(std::move(path)),
-        file_(std::move(file)) {
-    if (file_.kind != IndexedKind::kSmall) open_->Open(file_.id);
+        path_(chunked_.index->PathOf(chunked_.name)) {
+    if (file().kind != IndexedKind::kSmall) open_->Open(file().id);
   }
   ~ObjectReader() override {
-    if (file_.kind != IndexedKind::kSmall) open_->Close(file_.id);
+    if (file().kind != IndexedKind::kSmall) open_->Close(file().id);
   }
 
   absl::StatusOr<size_t> ReadAt(uint64_t offset, std::span<char> buffer) const override {
-    if (file_.kind == IndexedKind::kSmall) {
-      if (offset >= file_.small_bytes.size()) return 0;
-      return file_.small_bytes.copy(buffer.data(), buffer.size(), offset);
+    if (file().kind == IndexedKind::kSmall) {
+      if (offset >= file().small_bytes.size()) return 0;
+      return file().small_bytes.copy(buffer.data(), buffer.size(), offset);
     }
-    if (file_.kind == IndexedKind::kTable) {
-      const uint64_t left = file_.size_bytes - std::min(file_.size_bytes, offset);
+    const bool is_table = file().kind == IndexedKind::kTable;
+    if (is_table) {
+      const uint64_t left = file().size_bytes - std::min(file().size_bytes, offset);
       buffer = buffer.first(std::min<uint64_t>(buffer.size(), left));
     }
     size_t done = 0;
@@ -52,48 +76,43 @@ class ObjectReader final : public ReadFile {
       if (bytes == 0) break;
       done += bytes;
     }
-    if (file_.kind == IndexedKind::kTable && done < buffer.size())
+    if (is_table && done < buffer.size())
       return absl::DataLossError(Concat(path_, ": a chunk is shorter than it was written"));
     return done;
   }
 
-  absl::StatusOr<uint64_t> Size() const override {
-    if (file_.kind == IndexedKind::kSmall) return file_.small_bytes.size();
-    return SizeOf(index_->pool(), file_);
-  }
-
+  absl::StatusOr<uint64_t> Size() const override { return SizeOf(chunked_); }
   const std::string& path() const override { return path_; }
 
  private:
+  const IndexedFile& file() const { return chunked_.file; }
+
   // Reads from one chunk.  0 at the end of the file.
   absl::StatusOr<size_t> ReadPiece(uint64_t offset, std::span<char> buffer) const {
-    const uint64_t chunk_bytes = file_.chunk_bytes;
+    const uint64_t chunk_bytes = file().chunk_bytes;
     const uint64_t number = offset / chunk_bytes;
     ObjectRead read;
     read.offset = offset % chunk_bytes;
     read.bytes_max = std::min<uint64_t>(buffer.size(), chunk_bytes - read.offset);
-    absl::StatusOr<ObjectContents> contents =
-        index_->pool().Read(ChunkName(file_.id, number), read);
-    // The end of a log is where its chunks end.
-    if (absl::IsNotFound(contents.status()) && file_.kind == IndexedKind::kLog && number > 0)
-      return 0;
+    const absl::StatusOr<ObjectContents> contents = ReadChunk(chunked_, number, std::move(read));
+    if (IsEnd(chunked_, number, contents.status())) return 0;
     if (absl::IsNotFound(contents.status())) return MissingChunk(path_, number);
-    if (!contents.ok()) return WithContext(contents.status(), path_);
+    if (!contents.ok()) return contents.status();
     return contents->bytes.copy(buffer.data(), contents->bytes.size());
   }
 
-  const std::shared_ptr<IndexHandle> index_;
+  const ChunkedFile chunked_;
   const std::shared_ptr<OpenIds> open_;
   const std::string path_;
-  const IndexedFile file_;
 };
 
 // The common part of both writers.  The first failure is final.
 class ObjectWriter : public AppendFile {
  public:
-  ObjectWriter(std::shared_ptr<IndexHandle> index, std::string name, IndexedFile file)
+  ObjectWriter(std::shared_ptr<IndexHandle> index, std::string name, IndexedFile file,
+               std::string owner)
       : index_(std::move(index)),
-        owner_(index_->owner()),
+        owner_(std::move(owner)),
         name_(std::move(name)),
         path_(index_->PathOf(name_)),
         file_(std::move(file)) {}
@@ -101,6 +120,7 @@ class ObjectWriter : public AppendFile {
   absl::Status Append(std::string_view bytes) override {
     assert(!closed_);
     if (!status_.ok()) return status_;
+    status_ = OutOfMemory();  // stays if memory runs out
     status_ = Add(bytes);
     return status_;
   }
@@ -113,6 +133,7 @@ class ObjectWriter : public AppendFile {
   absl::Status Sync() override {
     assert(!closed_);
     if (!status_.ok()) return status_;
+    status_ = OutOfMemory();
     status_ = Finish();
     return status_;
   }
@@ -132,7 +153,9 @@ class ObjectWriter : public AppendFile {
   absl::Status ChangeEntry(const IndexedFile& file) {
     const std::string entry = Concat(kFilePrefix, name_);
     ObjectWrite write;
-    write.attributes_equal[kOwnerAttribute] = owner_;
+    // Other files may be written beside a store, such as an event log.
+    if (file_.kind == IndexedKind::kTable || IsSealed(name_, file_))
+      write.attributes_equal[kOwnerAttribute] = owner_;
     write.entries_equal[entry] = file_.Encode();
     write.set_entries[entry] = file.Encode();
     const absl::Status status = index_->pool().Write(index_->object(), write);
@@ -142,7 +165,9 @@ class ObjectWriter : public AppendFile {
     return absl::OkStatus();
   }
   absl::Status Refused(const absl::Status& status) {
-    return WithContext(index_->WhyRefused(owner_, status), path_);
+    const absl::Status why = index_->WhyRefused(owner_, status);
+    if (!absl::IsAborted(why) && !absl::IsNotFound(why)) return WithContext(why, path_);
+    return absl::UnavailableError(Concat(path_, ": the file was removed or renamed"));
   }
 
   const std::shared_ptr<IndexHandle> index_;
@@ -184,7 +209,10 @@ class LogChunksWriter final : public ObjectWriter {
 
   // The chunk exists before the index names it: a new owner that finds it in the index can seal it.
   absl::Status AddChunk() {
-    TRELLIS_RETURN_IF_ERROR(MakeLogChunk(index_->pool(), file_, file_.chunks, owner_));
+    if (file_.chunks == kChunksMax)
+      return absl::ResourceExhaustedError(Concat(path_, ": the file has too many chunks"));
+    TRELLIS_RETURN_IF_ERROR(
+        WithContext(MakeLogChunk(index_->pool(), file_, file_.chunks, owner_), path_));
     IndexedFile longer = file_;
     ++longer.chunks;
     return ChangeEntry(longer);
@@ -207,8 +235,7 @@ class TableChunksWriter final : public ObjectWriter {
   }
 
   absl::Status Finish() override {
-    if (!buffer_.empty() || written_bytes_ == 0)
-      TRELLIS_RETURN_IF_ERROR(WritePiece(buffer_.size()));
+    if (!buffer_.empty() || !has_tag_) TRELLIS_RETURN_IF_ERROR(WritePiece(buffer_.size()));
     IndexedFile complete = file_;
     complete.size_bytes = size_bytes_;
     complete.chunks = (size_bytes_ + file_.chunk_bytes - 1) / file_.chunk_bytes;
@@ -220,7 +247,8 @@ class TableChunksWriter final : public ObjectWriter {
     ObjectWrite write;
     write.offset = written_bytes_ % file_.chunk_bytes;
     write.bytes = std::string_view(buffer_).substr(0, bytes);
-    if (written_bytes_ == 0) write.set_attributes[kTagsAttribute] = Concat(file_.tag, " ");
+    if (!std::exchange(has_tag_, true))
+      write.set_attributes[kTagsAttribute] = Concat(file_.tag, " ");
     const std::string chunk = ChunkName(file_.id, written_bytes_ / file_.chunk_bytes);
     TRELLIS_RETURN_IF_ERROR(WithContext(index_->pool().Write(chunk, write), path_));
     written_bytes_ += bytes;
@@ -230,72 +258,95 @@ class TableChunksWriter final : public ObjectWriter {
 
   std::string buffer_;  // what is not written yet
   uint64_t written_bytes_ = 0;
+  bool has_tag_ = false;  // the first chunk exists, with the file's tag
 };
 
 }  // namespace
 
+void OpenIds::BeginLookup() {
+  MutexLock lock(&mutex_);
+  ++lookups_;
+}
+
+void OpenIds::EndLookup() {
+  {
+    MutexLock lock(&mutex_);
+    --lookups_;
+  }
+  RunRemovals();
+}
+
 void OpenIds::Open(const std::string& id) {
   MutexLock lock(&mutex_);
-  ++ids_[id].readers;
+  ++readers_[id];
 }
 
 void OpenIds::Close(const std::string& id) {
-  std::vector<std::function<void()>> removals;
   {
     MutexLock lock(&mutex_);
-    const auto place = ids_.find(id);
-    if (--place->second.readers > 0) return;
-    removals = std::move(place->second.removals);
-    ids_.erase(place);
+    const auto place = readers_.find(id);
+    if (--place->second == 0) readers_.erase(place);
   }
-  for (const auto& removal : removals) removal();
+  RunRemovals();
 }
 
 void OpenIds::WhenClosed(const std::string& id, std::function<void()> removal) {
   {
     MutexLock lock(&mutex_);
-    const auto place = ids_.find(id);
-    if (place != ids_.end()) {
-      place->second.removals.push_back(std::move(removal));
-      return;
+    removals_.push_back({id, std::move(removal)});
+  }
+  RunRemovals();
+}
+
+void OpenIds::RunRemovals() {
+  std::list<Removal> due;
+  {
+    MutexLock lock(&mutex_);
+    if (lookups_ > 0) return;
+    for (auto removal = removals_.begin(); removal != removals_.end();) {
+      const auto next = std::next(removal);
+      if (!readers_.contains(removal->id)) due.splice(due.end(), removals_, removal);
+      removal = next;
     }
   }
-  removal();
+  for (const Removal& removal : due) removal.run();
 }
 
 bool OpenIds::IsOpen(const std::string& id) const {
   MutexLock lock(&mutex_);
-  return ids_.contains(id);
+  return readers_.contains(id);
 }
 
-absl::StatusOr<uint64_t> SizeOf(ObjectPool& pool, const IndexedFile& file) {
+absl::StatusOr<uint64_t> SizeOf(const ChunkedFile& chunked) {
+  const IndexedFile& file = chunked.file;
   if (file.kind == IndexedKind::kSmall) return file.small_bytes.size();
   if (file.kind == IndexedKind::kTable) return file.size_bytes;
   uint64_t size = 0;
   for (uint64_t number = 0;; ++number) {
-    const absl::StatusOr<ObjectContents> contents = pool.Read(ChunkName(file.id, number), {});
-    if (absl::IsNotFound(contents.status()) && number > 0) return size;
+    const absl::StatusOr<ObjectContents> contents = ReadChunk(chunked, number, {});
+    if (IsEnd(chunked, number, contents.status())) return size;
+    if (absl::IsNotFound(contents.status()))
+      return MissingChunk(chunked.index->PathOf(chunked.name), number);
     if (!contents.ok()) return contents.status();
     size += contents->size_bytes;
     if (contents->size_bytes < file.chunk_bytes) return size;
   }
 }
 
-std::unique_ptr<ReadFile> NewObjectReader(std::shared_ptr<IndexHandle> index,
-                                          std::shared_ptr<OpenIds> open, std::string path,
-                                          IndexedFile file) {
-  return std::make_unique<ObjectReader>(std::move(index), std::move(open), std::move(path),
-                                        std::move(file));
+std::unique_ptr<ReadFile> NewObjectReader(ChunkedFile chunked, std::shared_ptr<OpenIds> open) {
+  return std::make_unique<ObjectReader>(std::move(chunked), std::move(open));
 }
 
 std::unique_ptr<AppendFile> NewLogWriter(std::shared_ptr<IndexHandle> index, std::string name,
-                                         IndexedFile file) {
-  return std::make_unique<LogChunksWriter>(std::move(index), std::move(name), std::move(file));
+                                         IndexedFile file, std::string owner) {
+  return std::make_unique<LogChunksWriter>(std::move(index), std::move(name), std::move(file),
+                                           std::move(owner));
 }
 
 std::unique_ptr<AppendFile> NewTableWriter(std::shared_ptr<IndexHandle> index, std::string name,
-                                           IndexedFile file) {
-  return std::make_unique<TableChunksWriter>(std::move(index), std::move(name), std::move(file));
+                                           IndexedFile file, std::string owner) {
+  return std::make_unique<TableChunksWriter>(std::move(index), std::move(name), std::move(file),
+                                             std::move(owner));
 }
 
 absl::Status MakeLogChunk(ObjectPool& pool, const IndexedFile& file, uint64_t number,
@@ -330,13 +381,18 @@ absl::Status DropChunks(ObjectPool& pool, const IndexedFile& file) {
     if (!after.empty()) return absl::OkStatus();  // other names are left
     break;
   }
+  // A log may have a chunk that was made and not registered.  A table without a size may have
+  // chunks that were in flight when its writer ended.
+  uint64_t gap_max = 0;
+  if (file.kind == IndexedKind::kLog) gap_max = 1;
+  if (file.kind == IndexedKind::kTable && file.size_bytes == 0) gap_max = kChunksInFlight;
   uint64_t missing = 0;
-  for (uint64_t number = 1; number < file.chunks || missing < kChunksInFlight; ++number) {
+  for (uint64_t number = 1; number < file.chunks || missing < gap_max; ++number) {
     ObjectWrite write;
     write.remove = true;
     const absl::Status status = pool.Write(ChunkName(file.id, number), write);
     if (!status.ok() && !absl::IsNotFound(status)) return status;
-    missing = status.ok() ? 0 : missing + 1;
+    missing = status.ok() || number < file.chunks ? 0 : missing + 1;
   }
   return absl::OkStatus();
 }

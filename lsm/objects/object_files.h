@@ -4,10 +4,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -25,37 +25,52 @@ namespace lsm::inline TRELLIS_ABI {
 // removed.  Thread-safe.
 class OpenIds {
  public:
+  // A thread looks a file up, and may open it: meanwhile no chunks are removed.
+  void BeginLookup() ABSL_LOCKS_EXCLUDED(mutex_);
+  void EndLookup() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // REQUIRES: a lookup of this thread.
   void Open(const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Runs what waits for the last reader.
   void Close(const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Calls `removal` now, or once no reader is left.
+  // Calls `removal`, which throws nothing, now, or once no lookup and no reader is left.
   void WhenClosed(const std::string& id, std::function<void()> removal) ABSL_LOCKS_EXCLUDED(mutex_);
   bool IsOpen(const std::string& id) const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  struct Open_ {
-    int readers = 0;
-    std::vector<std::function<void()>> removals;
+  struct Removal {
+    std::string id;
+    std::function<void()> run;
   };
+  // Runs the removals that wait for nothing.
+  void RunRemovals() ABSL_LOCKS_EXCLUDED(mutex_);
+
   mutable Mutex mutex_;
-  std::map<std::string, Open_> ids_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, int> readers_ ABSL_GUARDED_BY(mutex_);
+  std::list<Removal> removals_ ABSL_GUARDED_BY(mutex_);
+  int lookups_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+// A file's chunks, as a handle reads them.
+struct ChunkedFile {
+  std::shared_ptr<IndexHandle> index;
+  std::string name;
+  IndexedFile file;
 };
 
 // Bytes of the file's chunks so far.
-absl::StatusOr<uint64_t> SizeOf(ObjectPool& pool, const IndexedFile& file);
+absl::StatusOr<uint64_t> SizeOf(const ChunkedFile& chunked);
 
-std::unique_ptr<ReadFile> NewObjectReader(std::shared_ptr<IndexHandle> index,
-                                          std::shared_ptr<OpenIds> open, std::string path,
-                                          IndexedFile file);
+// REQUIRES: a lookup of `open` by this thread.
+std::unique_ptr<ReadFile> NewObjectReader(ChunkedFile chunked, std::shared_ptr<OpenIds> open);
 
-// Logs, manifests and other files: every append is durable and guarded by the owner.  The first
-// chunk and the entry exist.
+// Logs, manifests and other files: every append is durable.  Those of logs and manifests are
+// refused once another process has locked the directory.  The first chunk and the entry exist.
 std::unique_ptr<AppendFile> NewLogWriter(std::shared_ptr<IndexHandle> index, std::string name,
-                                         IndexedFile file);
+                                         IndexedFile file, std::string owner);
 
 // Tables: the bytes are durable after Sync.  The entry exists.
 std::unique_ptr<AppendFile> NewTableWriter(std::shared_ptr<IndexHandle> index, std::string name,
-                                           IndexedFile file);
+                                           IndexedFile file, std::string owner);
 
 // Makes a chunk of a log.
 absl::Status MakeLogChunk(ObjectPool& pool, const IndexedFile& file, uint64_t number,

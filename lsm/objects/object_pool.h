@@ -19,6 +19,7 @@
 //   FailedPrecondition   another holder has the lock; this client was evicted
 //   ResourceExhausted    the pool is full
 //   Unavailable          everything else
+//   Unknown              a call took too long; it may be applied later
 //
 // Threads: any number may call at once.
 #ifndef TRELLIS_LSM_OBJECTS_OBJECT_POOL_H_
@@ -59,7 +60,8 @@ struct ObjectRead {
   ObjectValues attributes_equal;  // else Aborted
 
   std::vector<std::string> entries;  // those of these names that exist
-  // At most kObjectEntriesMax entries whose names are greater; nullopt: none.
+  // The next entries whose names are greater, at most kObjectEntriesMax, perhaps fewer; nullopt:
+  // none.
   std::optional<std::string> entries_after;
   uint64_t offset = 0;
   uint64_t bytes_max = 0;
@@ -70,7 +72,8 @@ struct ObjectContents {
   uint64_t size_bytes = 0;
   ObjectValues attributes;  // all
   ObjectValues entries;
-  std::string bytes;  // fewer than asked for only at the end of the object
+  bool has_more_entries = false;  // after the last of `entries`, if entries_after was set
+  std::string bytes;              // fewer than asked for only at the end of the object
 };
 
 class ObjectPool {
@@ -82,12 +85,13 @@ class ObjectPool {
                                               const ObjectRead& read) = 0;
 
   // An exclusive lock on the object, which expires by the pool's clock.  `cookie` tells holders
-  // apart.  Creates no object.
+  // apart.  NotFound without the object.
   virtual absl::Status Lock(const std::string& object, const std::string& cookie,
                             uint64_t duration_nanos) = 0;
   // FailedPrecondition unless this cookie holds the lock.
   virtual absl::Status Renew(const std::string& object, const std::string& cookie,
                              uint64_t duration_nanos) = 0;
+  // OK too if this cookie does not hold the lock.
   virtual absl::Status Unlock(const std::string& object, const std::string& cookie) = 0;
 };
 

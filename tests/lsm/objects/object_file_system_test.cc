@@ -62,6 +62,12 @@ class ObjectFileSystemTest : public DirectoryFixture {
     for (const std::string& name : objects_->Names()) count += name.starts_with("index:") ? 0 : 1;
     return count;
   }
+  absl::StatusOr<std::string> Entry(const std::string& name) {
+    ObjectRead read;
+    read.entries = {"f:" + name};
+    TRELLIS_ASSIGN_OR_RETURN(const ObjectContents contents, a_.pool.Read(IndexName(kStore), read));
+    return contents.entries.at("f:" + name);
+  }
   void ExpireLocks() { objects_->Advance(a_.Config("").lock_nanos + 1); }
 
   const std::shared_ptr<MemoryObjects> objects_ = std::make_shared<MemoryObjects>();
@@ -205,6 +211,123 @@ TEST_F(ObjectFileSystemTest, StaleCandidatesDisturbNoOwner) {
   EXPECT_THAT(of_b->Lock("LOCK", LockKind::kExclusive),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("came first")));
   EXPECT_OK(log->Append("goes on"));
+  EXPECT_THAT(of_b->Lock("LOCK", LockKind::kExclusive),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("has the lock")));
+}
+
+// The seal of B comes after C has sealed the same log, and after C has made one.
+TEST_F(ObjectFileSystemTest, LateSealsAreRefused) {
+  Write(kLog, "0123456789abc");
+  const std::unique_ptr<Directory> of_b = OpenAs(b_), of_c = OpenAs(c_);
+  std::unique_ptr<FileLock> c;
+  b_.pool.SetHooks({[&](ObjectCall call, const std::string& object, uint64_t) {
+                      if (call == ObjectCall::kWrite && !object.starts_with("index:") &&
+                          c == nullptr) {
+                        ExpireLocks();
+                        c = of_c->Lock("LOCK", LockKind::kExclusive).value();
+                      }
+                      return MemoryObjectPool::Fate::kApplied;
+                    },
+                    nullptr});
+  EXPECT_TRUE(IsTakenOver(of_b->Lock("LOCK", LockKind::kExclusive).status()));
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, ReadWholeFile(*of_c, kLog, 100));
+  EXPECT_EQ(bytes, "0123456789abc");
+}
+
+TEST_F(ObjectFileSystemTest, LostAnswersOfLocksLeaveNoLock) {
+  a_.pool.SetHooks({nullptr, [](ObjectCall call, const std::string&, uint64_t) {
+                      return call != ObjectCall::kLock;
+                    }});
+  EXPECT_THAT(directory_->Lock("LOCK", LockKind::kExclusive),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("/store/LOCK")));
+  a_.pool.SetHooks({});
+  EXPECT_OK(directory_->Lock("LOCK", LockKind::kExclusive));
+}
+
+TEST_F(ObjectFileSystemTest, MissingChunksAreDamage) {
+  for (const char* name : {kLog, kTable}) {
+    Write(name, std::string(35, 'x'));
+    ASSERT_OK_AND_ASSIGN(const std::string entry, Entry(name));
+    ASSERT_OK_AND_ASSIGN(const IndexedFile file, IndexedFile::Decode(entry, name));
+    ObjectWrite remove;
+    remove.remove = true;
+    ASSERT_OK(a_.pool.Write(ChunkName(file.id, 1), remove));
+    EXPECT_THAT(ReadWholeFile(*directory_, name, 100),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr(std::string("/store/") + name)));
+    ASSERT_OK(directory_->Remove(name));
+    EXPECT_EQ(CountChunks(), 0u);
+  }
+}
+
+TEST_F(ObjectFileSystemTest, DamagedEntriesCanBeRemoved) {
+  ObjectWrite damage;
+  damage.set_entries["f:000009.log"] = "l damaged";
+  ASSERT_OK(a_.pool.Write(IndexName(kStore), damage));
+  EXPECT_THAT(directory_->OpenRead("000009.log", ReadMode::kBuffered),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("000009.log")));
+  ASSERT_OK(directory_->Lock("LOCK", LockKind::kExclusive));
+  ASSERT_OK(directory_->Remove("000009.log"));
+  EXPECT_THAT(*directory_->List(), ElementsAre("LOCK"));
+}
+
+// A process ends while it reads a removed file.  The next owner removes the chunks.
+TEST_F(ObjectFileSystemTest, NewOwnersFinishRemovals) {
+  Write(kTable, "the bytes of a table");
+  std::unique_ptr<ReadFile> reader = directory_->OpenRead(kTable, ReadMode::kBuffered).value();
+  ASSERT_OK(directory_->Remove(kTable));
+  EXPECT_GT(CountChunks(), 0u);
+  const std::unique_ptr<Directory> other = OpenAs(b_);
+  ASSERT_OK(other->Lock("LOCK", LockKind::kExclusive));
+  EXPECT_EQ(CountChunks(), 0u);
+}
+
+TEST_F(ObjectFileSystemTest, LastReadersFreeTheChunks) {
+  Write(kTable, "the bytes of a table");
+  std::unique_ptr<ReadFile> one = directory_->OpenRead(kTable, ReadMode::kBuffered).value();
+  std::unique_ptr<ReadFile> two = directory_->OpenRead(kTable, ReadMode::kBuffered).value();
+  ASSERT_OK(directory_->Remove(kTable));
+  one = nullptr;
+  EXPECT_GT(CountChunks(), 0u);
+  two = nullptr;
+  EXPECT_EQ(CountChunks(), 0u);
+}
+
+TEST_F(ObjectFileSystemTest, RefusesPathsWithoutAName) {
+  for (const char* path : {"", ".", "./", "/", "//", "a/../b", ".."}) {
+    EXPECT_THAT(a_.files.OpenDirectory(path, /*create=*/true),
+                StatusIs(absl::StatusCode::kInvalidArgument))
+        << path;
+    EXPECT_THAT(a_.files.RemoveDirectory(path), StatusIs(absl::StatusCode::kInvalidArgument))
+        << path;
+  }
+  EXPECT_OK(a_.files.OpenDirectory("a", /*create=*/true));
+  EXPECT_OK(a_.files.OpenDirectory("./x//y/", /*create=*/true));
+}
+
+// At each call it stops; then another process removes what is there.
+TEST_F(ObjectFileSystemTest, InterruptedDirectoriesCanBeRemoved) {
+  for (const bool removes : {false, true}) {
+    for (uint64_t stop = 0; stop < 12; ++stop) {
+      const auto objects = std::make_shared<MemoryObjects>();
+      Process a(objects, "A", 1), b(objects, "B", 2);
+      if (removes) {
+        ASSERT_OK(a.files.OpenDirectory("/x/y", /*create=*/true));
+      }
+      const uint64_t from = a.pool.call_count();
+      a.pool.SetHooks({[&](ObjectCall, const std::string&, uint64_t number) {
+                         return number - from < stop ? MemoryObjectPool::Fate::kApplied
+                                                     : MemoryObjectPool::Fate::kRefused;
+                       },
+                       nullptr});
+      (removes ? a.files.RemoveDirectory("/x/y")
+               : a.files.OpenDirectory("/x/y", /*create=*/true).status())
+          .IgnoreError();
+      ASSERT_OK(b.files.OpenDirectory("/x", /*create=*/true));
+      b.files.RemoveDirectory("/x/y").IgnoreError();
+      EXPECT_OK(b.files.RemoveDirectory("/x")) << removes << ", stopped before call " << stop;
+      EXPECT_THAT(objects->Names(), testing::IsEmpty());
+    }
+  }
 }
 
 TEST_F(ObjectFileSystemTest, LateRegistrationsAreRefused) {
@@ -221,6 +344,7 @@ TEST_F(ObjectFileSystemTest, LateRegistrationsAreRefused) {
   ASSERT_OK(directory_->Remove(kLog));
   a_.pool.DeliverDelayed();
   EXPECT_THAT(*directory_->List(), testing::IsEmpty());
+  EXPECT_EQ(CountChunks(), 0u);
 }
 
 TEST_F(ObjectFileSystemTest, LongDirectoriesAreListedWhole) {
