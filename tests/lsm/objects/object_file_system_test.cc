@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lsm/bytes/status.h"
@@ -290,6 +291,92 @@ TEST_F(ObjectFileSystemTest, LastReadersFreeTheChunks) {
   EXPECT_GT(CountChunks(), 0u);
   two = nullptr;
   EXPECT_EQ(CountChunks(), 0u);
+}
+
+// Between the removal's look at the tags and its write, another process adds a name.
+TEST_F(ObjectFileSystemTest, RemovalsSeeNewLinks) {
+  Write(kTable, "the bytes of a table");
+  const std::unique_ptr<Directory> other = OpenAs(b_);
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Directory> copy,
+                       b_.files.OpenDirectory("/copy", /*create=*/true));
+  bool linked = false;
+  // The entry is still there when the link looks for it.
+  ASSERT_OK(other->Link(kTable, *copy, "000005.table"));
+  a_.pool.SetHooks({nullptr, [&](ObjectCall call, const std::string& object, uint64_t) {
+                      if (call == ObjectCall::kRead && object.ends_with(".0") && !linked) {
+                        linked = true;
+                        EXPECT_OK(copy->Link("000005.table", *copy, "000006.table"));
+                        EXPECT_OK(copy->Remove("000005.table"));
+                      }
+                      return true;
+                    }});
+  ASSERT_OK(directory_->Remove(kTable));
+  EXPECT_TRUE(linked);
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, ReadWholeFile(*copy, "000006.table", 100));
+  EXPECT_EQ(bytes, "the bytes of a table");
+  ASSERT_OK(copy->Remove("000006.table"));
+  EXPECT_EQ(CountChunks(), 0u);
+}
+
+TEST_F(ObjectFileSystemTest, UnfinishedTablesAreRemovedWhole) {
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<AppendFile> file, directory_->CreateExclusive(kTable));
+  ASSERT_OK(file->Append(std::string(45, 'x')));  // five chunks of 8 bytes, and a rest
+  ASSERT_OK_AND_ASSIGN(const std::string entry, Entry(kTable));
+  ASSERT_OK_AND_ASSIGN(const IndexedFile table, IndexedFile::Decode(entry, kTable));
+  // Chunks that did not arrive before the writer died.
+  ObjectWrite remove;
+  remove.remove = true;
+  for (const uint64_t number : {1, 2, 3})
+    ASSERT_OK(a_.pool.Write(ChunkName(table.id, number), remove));
+  file = nullptr;
+  ASSERT_OK(directory_->Remove(kTable));
+  EXPECT_EQ(CountChunks(), 0u);
+}
+
+TEST_F(ObjectFileSystemTest, ShortChunksAreDamage) {
+  Write(kTable, "the bytes of a table");
+  ASSERT_OK_AND_ASSIGN(const std::string entry, Entry(kTable));
+  ASSERT_OK_AND_ASSIGN(const IndexedFile table, IndexedFile::Decode(entry, kTable));
+  ObjectWrite remove, shorter;
+  remove.remove = true;
+  shorter.offset = 0;
+  shorter.bytes = "short";
+  ASSERT_OK(a_.pool.Write(ChunkName(table.id, 1), remove));
+  ASSERT_OK(a_.pool.Write(ChunkName(table.id, 1), shorter));
+  EXPECT_THAT(ReadWholeFile(*directory_, kTable, 100),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("/store/000002.table")));
+}
+
+// Another thread removes the file after an opening has found it.
+TEST_F(ObjectFileSystemTest, OpeningsKeepTheirChunks) {
+  Write(kTable, "the bytes of a table");
+  bool removed = false;
+  a_.pool.SetHooks({nullptr, [&](ObjectCall, const std::string&, uint64_t) {
+                      if (!std::exchange(removed, true)) {
+                        EXPECT_OK(directory_->Remove(kTable));
+                      }
+                      return true;
+                    }});
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ReadFile> file,
+                       directory_->OpenRead(kTable, ReadMode::kBuffered));
+  std::string bytes(20, '?');
+  EXPECT_EQ(file->ReadAt(0, bytes).value(), 20u);
+  EXPECT_EQ(bytes, "the bytes of a table");
+}
+
+TEST_F(ObjectFileSystemTest, SupersededOwnersReadNoLog) {
+  Write(kLog, "0123456789abc");
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<FileLock> a,
+                       directory_->Lock("LOCK", LockKind::kExclusive));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ReadFile> log,
+                       directory_->OpenRead(kLog, ReadMode::kBuffered));
+  ExpireLocks();
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<FileLock> b,
+                       OpenAs(b_)->Lock("LOCK", LockKind::kExclusive));
+  std::string bytes(13, '?');
+  EXPECT_TRUE(IsTakenOver(log->ReadAt(0, bytes).status()));
+  EXPECT_TRUE(IsTakenOver(log->Size().status()));
+  EXPECT_TRUE(IsTakenOver(directory_->OpenRead(kLog, ReadMode::kBuffered).status()));
 }
 
 TEST_F(ObjectFileSystemTest, RefusesPathsWithoutAName) {
