@@ -34,8 +34,8 @@ bool TakeHex(std::string_view* input, uint64_t* value) {
 
 bool TakeId(std::string_view* input, std::string* id) {
   const std::string_view digits = input->substr(0, kIdDigits);
-  uint64_t ignored = 0;
-  if (!TakeHex(input, &ignored) || !TakeHex(input, &ignored)) return false;
+  uint64_t high = 0, low = 0;
+  if (!TakeHex(input, &high) || !TakeHex(input, &low)) return false;
   *id = digits;
   return true;
 }

@@ -129,8 +129,8 @@ absl::Status TakeOver(ObjectProcess& process, IndexHandle& index, const Before& 
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<FileLock>> Fence(std::shared_ptr<ObjectProcess> process,
-                                                std::shared_ptr<IndexHandle> index) {
+absl::StatusOr<std::unique_ptr<FileLock>> Fence(const std::shared_ptr<ObjectProcess>& process,
+                                                const std::shared_ptr<IndexHandle>& index) {
   const std::string path = index->PathOf(kLockFileName);
   auto registration = std::make_unique<Registration>(process);
   if (!registration->Take(index->object()))

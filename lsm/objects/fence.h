@@ -16,8 +16,8 @@ namespace lsm::inline TRELLIS_ABI {
 
 // Locks, and makes `index` the handle of the new owner.  FailedPrecondition if another process or
 // this one has the lock, or if another candidate came first.
-absl::StatusOr<std::unique_ptr<FileLock>> Fence(std::shared_ptr<ObjectProcess> process,
-                                                std::shared_ptr<IndexHandle> index);
+absl::StatusOr<std::unique_ptr<FileLock>> Fence(const std::shared_ptr<ObjectProcess>& process,
+                                                const std::shared_ptr<IndexHandle>& index);
 
 }  // namespace lsm
 
