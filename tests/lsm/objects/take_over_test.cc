@@ -18,12 +18,16 @@
 #include "lsm/objects/object_file_system.h"
 #include "tests/lsm/engine/world.h"
 #include "tests/support/deterministic_environment.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
 namespace {
 
 using Fate = MemoryObjectPool::Fate;
+
+// Sanitizers take a sample, because they take twenty times as long.
+constexpr uint64_t kStride = testing_support::kIsSanitized ? 21 : 3;
 
 // A process with a store.
 class Writer {
@@ -213,7 +217,7 @@ TEST_F(TakeOverTest, StoppedCandidatesLoseNoWrite) {
   const uint64_t calls = CallsOf("b", true);
   const uint64_t calls_of_a = CallsOf("a", false);
   uint64_t states = 0;
-  for (uint64_t pause = 3; pause < calls_of_a && !HasFailure(); pause += 3) {
+  for (uint64_t pause = 3; pause < calls_of_a && !HasFailure(); pause += kStride) {
     for (const bool after : {false, true}) {
       for (uint64_t stop = 0; stop < calls && !HasFailure(); ++stop, ++states) {
         const std::string trace = Concat("a paused before call ", pause, ", b stopped ",
