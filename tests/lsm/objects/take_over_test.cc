@@ -1,7 +1,8 @@
 // A store on objects changes its writer.  A writer, or a candidate, is paused at each of its calls;
-// meanwhile another one takes the store over.  Or a writer is paused at every third call, and the
-// candidate is stopped at each of its calls.  In the end one more process opens the store.  It must
-// find every write that any of them acknowledged, and no process may report damage.
+// meanwhile another one takes the store over, or goes on writing.  Or a writer is paused at every
+// third call, and the candidate is stopped at each of its calls.  In the end one more process opens
+// the store.  It must find every write that any of them acknowledged, and no process may report
+// damage.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,10 +56,10 @@ class Writer {
   }
   void Close() { db_ = nullptr; }
 
-  // Writes keys of its own until a write fails; adds those that were acknowledged.
+  // Writes new keys; adds those that were acknowledged.
   void Work(std::set<std::string>* acknowledged) {
     for (int i = 0; i < 12 && db_ != nullptr; ++i) {
-      const std::string key = Concat(name_, i);
+      const std::string key = Concat(name_, next_key_++);
       const absl::Status status = db_->Put(key, std::string(40, 'v'), {.sync = i % 2 == 0});
       Note(status);
       if (status.ok()) acknowledged->insert(key);
@@ -100,6 +101,7 @@ class Writer {
   testing_support::SingleThreadScheduler scheduler_;
   ObjectFileSystem files_;
   Options options_;
+  int next_key_ = 0;
   std::unique_ptr<DB> db_;
 };
 
@@ -211,6 +213,30 @@ TEST_F(TakeOverTest, PausedCandidatesLoseNoWrite) {
     }
   }
   EXPECT_GT(calls, 60u);
+}
+
+// The writer works between two calls of the candidate, and again when the candidate has the store.
+TEST_F(TakeOverTest, WritersBesideCandidatesLoseNoWrite) {
+  const uint64_t calls = CallsOf("b", true);
+  for (const bool after : {false, true}) {
+    for (uint64_t pause = 0; pause < calls && !HasFailure(); ++pause) {
+      const std::string trace = Concat("b paused ", after ? "after" : "before", " call ", pause);
+      SCOPED_TRACE(trace);
+      const auto objects = std::make_shared<MemoryObjects>();
+      std::set<std::string> acknowledged;
+      Writer a(objects, "a"), b(objects, "b");
+      ASSERT_OK(a.Open());
+      a.Work(&acknowledged);
+      PauseAt(&b.pool(), pause, after, [&] { a.Work(&acknowledged); });
+      EXPECT_OK(b.Open());
+      a.Work(&acknowledged);
+      b.Work(&acknowledged);
+      a.Work(&acknowledged);
+      a.Close();
+      b.Close();
+      ExpectAllThere(objects, acknowledged, trace);
+    }
+  }
 }
 
 TEST_F(TakeOverTest, StoppedCandidatesLoseNoWrite) {
