@@ -11,6 +11,12 @@ namespace {
 constexpr char kDiskFullMark[] = "trellis/disk-full";
 constexpr char kTakenOverMark[] = "trellis/taken-over";
 
+absl::Status Marked(absl::StatusCode code, std::string_view message, const char* mark) {
+  absl::Status status(code, absl::string_view(message.data(), message.size()));
+  status.SetPayload(mark, absl::Cord());
+  return status;
+}
+
 }  // namespace
 
 const absl::Status& OutOfMemory() {
@@ -42,10 +48,7 @@ absl::Status WithContext(const absl::Status& status, std::string_view context) {
 }
 
 absl::Status DiskFull(std::string_view message) {
-  absl::Status status(absl::StatusCode::kResourceExhausted,
-                      absl::string_view(message.data(), message.size()));
-  status.SetPayload(kDiskFullMark, absl::Cord());
-  return status;
+  return Marked(absl::StatusCode::kResourceExhausted, message, kDiskFullMark);
 }
 
 bool IsDiskFull(const absl::Status& status) {
@@ -53,10 +56,7 @@ bool IsDiskFull(const absl::Status& status) {
 }
 
 absl::Status TakenOver(std::string_view message) {
-  absl::Status status(absl::StatusCode::kFailedPrecondition,
-                      absl::string_view(message.data(), message.size()));
-  status.SetPayload(kTakenOverMark, absl::Cord());
-  return status;
+  return Marked(absl::StatusCode::kFailedPrecondition, message, kTakenOverMark);
 }
 
 bool IsTakenOver(const absl::Status& status) {
