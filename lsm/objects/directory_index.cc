@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "lsm/bytes/coding.h"
+#include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 #include "lsm/fs/bare_name.h"
 #include "lsm/fs/file_names.h"
@@ -13,12 +14,7 @@ namespace {
 constexpr size_t kWordDigits = 16;
 constexpr size_t kIdDigits = 32;
 
-std::string HexOf(uint64_t value) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string digits(kWordDigits, '0');
-  for (size_t i = kWordDigits; i > 0; --i, value >>= 4) digits[i - 1] = kDigits[value & 15];
-  return digits;
-}
+std::string HexOf(uint64_t value) { return ReadableId(value).substr(2); }  // without "0x"
 
 bool TakeHex(std::string_view* input, uint64_t* value) {
   if (input->size() < kWordDigits) return false;
