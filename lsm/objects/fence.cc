@@ -39,10 +39,9 @@ class Registration {
 
 class ObjectLock final : public FileLock {
  public:
-  ObjectLock(std::shared_ptr<ObjectProcess> process, std::shared_ptr<IndexHandle> index,
-             std::string cookie, std::unique_ptr<Registration> registration)
-      : process_(std::move(process)),
-        index_(std::move(index)),
+  ObjectLock(std::shared_ptr<IndexHandle> index, std::string cookie,
+             std::unique_ptr<Registration> registration)
+      : index_(std::move(index)),
         cookie_(std::move(cookie)),
         registration_(std::move(registration)) {}
   ~ObjectLock() override { ObjectLock::Release(); }
@@ -57,7 +56,6 @@ class ObjectLock final : public FileLock {
   }
 
  private:
-  const std::shared_ptr<ObjectProcess> process_;
   const std::shared_ptr<IndexHandle> index_;
   const std::string cookie_;
   const std::unique_ptr<Registration> registration_;
@@ -141,7 +139,7 @@ absl::StatusOr<std::unique_ptr<FileLock>> Fence(const std::shared_ptr<ObjectProc
   if (!before.ok()) return WithContext(before.status(), path);
   const std::string cookie = NewId(process->random);
   // Made first: if the answer to the call is lost, the lock may be held.
-  auto lock = std::make_unique<ObjectLock>(process, index, cookie, std::move(registration));
+  auto lock = std::make_unique<ObjectLock>(index, cookie, std::move(registration));
   const absl::Status status =
       index->pool().Lock(index->object(), cookie, process->config.lock_nanos);
   if (absl::IsFailedPrecondition(status))
