@@ -213,19 +213,22 @@ absl::Status ObjectDirectory::Link(std::string_view name, Directory& to,
 
 absl::Status ObjectDirectory::Remove(std::string_view name) {
   TRELLIS_RETURN_IF_ERROR(CheckBareName(path(), name));
-  TRELLIS_ASSIGN_OR_RETURN(const std::string entry, index_->Entry(FileEntry(name)));
-  absl::StatusOr<IndexedFile> file = Find(name);
+  const absl::Status changed = absl::UnavailableError(Concat(PathOf(name), ": changed meanwhile"));
+  const absl::StatusOr<std::string> entry = index_->Entry(FileEntry(name));
+  if (!entry.ok() || entry->empty()) {
+    const absl::Status why = Find(name).status();
+    return why.ok() ? changed : why;
+  }
+  const absl::StatusOr<IndexedFile> file = IndexedFile::Decode(*entry, PathOf(name));
   // A damaged entry can be removed.  Its chunks are unknown.
-  const bool is_damaged = absl::IsDataLoss(file.status());
-  if (!file.ok() && !is_damaged) return file.status();
+  if (!file.ok() && !absl::IsDataLoss(file.status())) return file.status();
   ObjectWrite write;
-  write.entries_equal[FileEntry(name)] = entry;
+  write.entries_equal[FileEntry(name)] = *entry;
   write.remove_entries.push_back(FileEntry(name));
   if (file.ok() && file->kind != IndexedKind::kSmall)
     write.set_entries[Concat(kGonePrefix, file->tag)] = file->Encode();
   const absl::Status status = index_->Change(std::move(write));
-  if (absl::IsAborted(status))
-    return absl::UnavailableError(Concat(PathOf(name), ": changed meanwhile"));
+  if (absl::IsAborted(status)) return changed;
   TRELLIS_RETURN_IF_ERROR(WithContext(status, PathOf(name)));
   if (file.ok()) Drop(*file);
   return absl::OkStatus();
