@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -148,123 +149,110 @@ uint64_t CallsOf(const char* name, bool with_store) {
   return writer.pool().call_count();
 }
 
-void ExpectAllThere(const std::shared_ptr<MemoryObjects>& objects,
-                    const std::set<std::string>& acknowledged, const std::string& trace) {
-  Writer last(objects, "z");
-  const absl::Status status = last.Open();
-  ASSERT_TRUE(status.ok()) << status << ", " << trace;
-  EXPECT_THAT(last.Missing(acknowledged), testing::IsEmpty()) << trace;
-}
+class TakeOverTest : public testing::Test {
+ protected:
+  // Calls `one` on a new pool for each call of a writer, to pause it before and after that call.
+  // Then all writes that were acknowledged must be there.
+  void ForEachPause(uint64_t calls, const std::function<void(uint64_t pause, bool after)>& one) {
+    for (const bool after : {false, true}) {
+      for (uint64_t pause = 0; pause < calls && !HasFailure(); ++pause) {
+        SCOPED_TRACE(Concat("paused ", after ? "after" : "before", " call ", pause));
+        Begin();
+        one(pause, after);
+        ExpectAllThere();
+      }
+    }
+  }
+  void Begin() {
+    objects_ = std::make_shared<MemoryObjects>();
+    acknowledged_.clear();
+  }
+  // Opens the store, in which all writes so far must be there, and works.
+  void TakeOver(Writer* writer) {
+    const std::set<std::string> until_now = acknowledged_;
+    ASSERT_OK(writer->Open());
+    EXPECT_THAT(writer->Missing(until_now), testing::IsEmpty());
+    writer->Work(&acknowledged_);
+  }
+  void ExpectAllThere() {
+    Writer last(objects_, "z");
+    ASSERT_OK(last.Open());
+    EXPECT_THAT(last.Missing(acknowledged_), testing::IsEmpty());
+  }
 
-class TakeOverTest : public testing::Test {};
+  std::shared_ptr<MemoryObjects> objects_;
+  std::set<std::string> acknowledged_;
+};
 
 TEST_F(TakeOverTest, PausedWritersLoseNoWrite) {
   const uint64_t calls = CallsOf("a", false);
-  for (const bool after : {false, true}) {
-    for (uint64_t pause = 0; pause < calls && !HasFailure(); ++pause) {
-      const std::string trace = Concat("paused ", after ? "after" : "before", " call ", pause);
-      SCOPED_TRACE(trace);
-      const auto objects = std::make_shared<MemoryObjects>();
-      std::set<std::string> acknowledged;
-      Writer a(objects, "a"), b(objects, "b");
-      PauseAt(&a.pool(), pause, after, [&] {
-        const std::set<std::string> until_now = acknowledged;
-        const absl::Status status = b.Open();
-        ASSERT_TRUE(status.ok()) << status << ", " << trace;
-        EXPECT_THAT(b.Missing(until_now), testing::IsEmpty()) << trace;
-        b.Work(&acknowledged);
-      });
-      a.Open().IgnoreError();
-      a.Work(&acknowledged);
-      a.Close();
-      b.Close();
-      ExpectAllThere(objects, acknowledged, trace);
-    }
-  }
   EXPECT_GT(calls, 60u);
+  ForEachPause(calls, [this](uint64_t pause, bool after) {
+    Writer a(objects_, "a"), b(objects_, "b");
+    PauseAt(&a.pool(), pause, after, [&] { TakeOver(&b); });
+    a.Open().IgnoreError();
+    a.Work(&acknowledged_);
+    a.Close();
+  });
 }
 
 // The candidate is paused while it opens a store that exists, and later.
 TEST_F(TakeOverTest, PausedCandidatesLoseNoWrite) {
   const uint64_t calls = CallsOf("b", true);
-  for (const bool after : {false, true}) {
-    for (uint64_t pause = 0; pause < calls && !HasFailure(); ++pause) {
-      const std::string trace = Concat("b paused ", after ? "after" : "before", " call ", pause);
-      SCOPED_TRACE(trace);
-      const auto objects = std::make_shared<MemoryObjects>();
-      std::set<std::string> acknowledged;
-      Writer a(objects, "a"), b(objects, "b"), c(objects, "c");
-      ASSERT_OK(a.Open());
-      a.Work(&acknowledged);
-      PauseAt(&b.pool(), pause, after, [&] {
-        const std::set<std::string> until_now = acknowledged;
-        const absl::Status status = c.Open();
-        ASSERT_TRUE(status.ok()) << status << ", " << trace;
-        EXPECT_THAT(c.Missing(until_now), testing::IsEmpty()) << trace;
-        c.Work(&acknowledged);
-      });
-      b.Open().IgnoreError();
-      b.Work(&acknowledged);
-      b.Close();
-      a.Work(&acknowledged);
-      a.Close();
-      c.Close();
-      ExpectAllThere(objects, acknowledged, trace);
-    }
-  }
   EXPECT_GT(calls, 60u);
+  ForEachPause(calls, [this](uint64_t pause, bool after) {
+    Writer a(objects_, "a"), b(objects_, "b"), c(objects_, "c");
+    ASSERT_OK(a.Open());
+    a.Work(&acknowledged_);
+    PauseAt(&b.pool(), pause, after, [&] { TakeOver(&c); });
+    b.Open().IgnoreError();
+    b.Work(&acknowledged_);
+    b.Close();
+    a.Work(&acknowledged_);
+    a.Close();
+  });
 }
 
 // The writer works between two calls of the candidate, and again when the candidate has the store.
 TEST_F(TakeOverTest, WritersBesideCandidatesLoseNoWrite) {
-  const uint64_t calls = CallsOf("b", true);
-  for (const bool after : {false, true}) {
-    for (uint64_t pause = 0; pause < calls && !HasFailure(); ++pause) {
-      const std::string trace = Concat("b paused ", after ? "after" : "before", " call ", pause);
-      SCOPED_TRACE(trace);
-      const auto objects = std::make_shared<MemoryObjects>();
-      std::set<std::string> acknowledged;
-      Writer a(objects, "a"), b(objects, "b");
-      ASSERT_OK(a.Open());
-      a.Work(&acknowledged);
-      PauseAt(&b.pool(), pause, after, [&] { a.Work(&acknowledged); });
-      EXPECT_OK(b.Open());
-      a.Work(&acknowledged);
-      b.Work(&acknowledged);
-      a.Work(&acknowledged);
-      a.Close();
-      b.Close();
-      ExpectAllThere(objects, acknowledged, trace);
-    }
-  }
+  ForEachPause(CallsOf("b", true), [this](uint64_t pause, bool after) {
+    Writer a(objects_, "a"), b(objects_, "b");
+    ASSERT_OK(a.Open());
+    a.Work(&acknowledged_);
+    PauseAt(&b.pool(), pause, after, [&] { a.Work(&acknowledged_); });
+    EXPECT_OK(b.Open());
+    a.Work(&acknowledged_);
+    b.Work(&acknowledged_);
+    a.Work(&acknowledged_);
+    a.Close();
+  });
 }
 
 TEST_F(TakeOverTest, StoppedCandidatesLoseNoWrite) {
   const uint64_t calls = CallsOf("b", true);
   const uint64_t calls_of_a = CallsOf("a", false);
-  uint64_t states = 0;
-  for (uint64_t pause = 3; pause < calls_of_a && !HasFailure(); pause += kStride) {
+  for (uint64_t pause = 3; pause < calls_of_a; pause += kStride) {
     for (const bool after : {false, true}) {
-      for (uint64_t stop = 0; stop < calls && !HasFailure(); ++stop, ++states) {
-        const std::string trace = Concat("a paused before call ", pause, ", b stopped ",
-                                         after ? "after" : "before", " call ", stop);
-        const auto objects = std::make_shared<MemoryObjects>();
-        std::set<std::string> acknowledged;
-        Writer a(objects, "a"), b(objects, "b");
-        PauseAt(&a.pool(), pause, false, [&] {
-          StopAt(&b.pool(), stop, after);
-          b.Open().IgnoreError();
-          b.Work(&acknowledged);
-        });
-        a.Open().IgnoreError();
-        a.Work(&acknowledged);
-        b.Close();
-        a.Close();
-        ExpectAllThere(objects, acknowledged, trace);
+      for (uint64_t stop = 0; stop < calls && !HasFailure(); ++stop) {
+        SCOPED_TRACE(Concat("a paused before call ", pause, ", b stopped ",
+                            after ? "after" : "before", " call ", stop));
+        Begin();
+        {
+          Writer a(objects_, "a"), b(objects_, "b");
+          PauseAt(&a.pool(), pause, false, [&] {
+            StopAt(&b.pool(), stop, after);
+            b.Open().IgnoreError();
+            b.Work(&acknowledged_);
+          });
+          a.Open().IgnoreError();
+          a.Work(&acknowledged_);
+          b.Close();
+          a.Close();
+        }
+        ExpectAllThere();
       }
     }
   }
-  RecordProperty("states", std::to_string(states));
 }
 
 }  // namespace
