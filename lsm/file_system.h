@@ -1,8 +1,9 @@
 // The file-system interface of the store.  No other code of it calls open, write, fsync, rename or
 // mmap.
 //
-// Implementations: POSIX (PosixFileSystem() in environment.h), and memory with injected faults
-// (memory_file_system.h).  The interface asks only for what an object store could do, too:
+// Implementations: POSIX (PosixFileSystem() in environment.h), object stores
+// (object_file_system.h), and memory with injected faults (memory_file_system.h).  The interface
+// asks only for what an object store can do, too:
 //
 //   * A Directory is an open handle.  Every name is bare: no slash, not "." or "..".
 //   * A file is written once, front to back, through an AppendFile, and read at offsets through a
@@ -18,7 +19,8 @@
 //   NotFound, AlreadyExists
 //   ResourceExhausted    ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM
 //   FailedPrecondition   another holder has the lock; the directory is not empty; a forked child of
-//                        the process that opened the object tries to change something
+//                        the process that opened the object tries to change something; another
+//                        process has taken over (IsTakenOver)
 //   InvalidArgument      a name with a slash, …
 //   Unavailable          everything else, such as EIO or a name that is a symbolic link
 //
@@ -42,6 +44,11 @@
 #include "bloom/core/abi.h"
 
 namespace lsm::inline TRELLIS_ABI {
+
+// FailedPrecondition with a mark: another process has taken over what this one had locked, so
+// nothing more may be written.
+TRELLIS_API absl::Status TakenOver(std::string_view message);
+TRELLIS_API bool IsTakenOver(const absl::Status& status);
 
 // Read access to one file.
 class TRELLIS_API ReadFile {

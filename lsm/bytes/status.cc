@@ -9,13 +9,6 @@ namespace {
 [[maybe_unused]] const absl::Status& made_at_the_start = OutOfMemory();
 
 constexpr char kDiskFullMark[] = "trellis/disk-full";
-constexpr char kTakenOverMark[] = "trellis/taken-over";
-
-absl::Status Marked(absl::StatusCode code, std::string_view message, const char* mark) {
-  absl::Status status(code, absl::string_view(message.data(), message.size()));
-  status.SetPayload(mark, absl::Cord());
-  return status;
-}
 
 }  // namespace
 
@@ -47,20 +40,22 @@ absl::Status WithContext(const absl::Status& status, std::string_view context) {
   return with_context;
 }
 
+absl::Status WithMark(absl::StatusCode code, std::string_view message, const char* mark) {
+  absl::Status status(code, absl::string_view(message.data(), message.size()));
+  status.SetPayload(mark, absl::Cord());
+  return status;
+}
+
+bool HasMark(const absl::Status& status, const char* mark) {
+  return status.GetPayload(mark).has_value();
+}
+
 absl::Status DiskFull(std::string_view message) {
-  return Marked(absl::StatusCode::kResourceExhausted, message, kDiskFullMark);
+  return WithMark(absl::StatusCode::kResourceExhausted, message, kDiskFullMark);
 }
 
 bool IsDiskFull(const absl::Status& status) {
-  return absl::IsResourceExhausted(status) && status.GetPayload(kDiskFullMark).has_value();
-}
-
-absl::Status TakenOver(std::string_view message) {
-  return Marked(absl::StatusCode::kFailedPrecondition, message, kTakenOverMark);
-}
-
-bool IsTakenOver(const absl::Status& status) {
-  return absl::IsFailedPrecondition(status) && status.GetPayload(kTakenOverMark).has_value();
+  return absl::IsResourceExhausted(status) && HasMark(status, kDiskFullMark);
 }
 
 absl::Status AsDamage(const absl::Status& status) {

@@ -33,11 +33,10 @@ absl::Status WithContext(const absl::Status& status, std::string_view context);
 absl::Status DiskFull(std::string_view message);
 bool IsDiskFull(const absl::Status& status);
 
-// FailedPrecondition with a mark: another process has taken over what this one had locked, so
-// nothing more may be written.  WithContext keeps the mark; an error made from the message alone
-// loses it.
-absl::Status TakenOver(std::string_view message);
-bool IsTakenOver(const absl::Status& status);
+// A status with a mark, which only these functions see.  WithContext keeps it; an error made from
+// the message alone loses it.
+absl::Status WithMark(absl::StatusCode code, std::string_view message, const char* mark);
+bool HasMark(const absl::Status& status, const char* mark);
 
 // Turns InvalidArgument into DataLoss, and keeps other statuses.  For files that the store's own
 // files refer to.

@@ -9,6 +9,18 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
+namespace {
+constexpr char kTakenOverMark[] = "trellis/taken-over";
+}  // namespace
+
+absl::Status TakenOver(std::string_view message) {
+  return WithMark(absl::StatusCode::kFailedPrecondition, message, kTakenOverMark);
+}
+
+bool IsTakenOver(const absl::Status& status) {
+  return absl::IsFailedPrecondition(status) && HasMark(status, kTakenOverMark);
+}
+
 ReadFile::~ReadFile() = default;
 AppendFile::~AppendFile() = default;
 FileLock::~FileLock() = default;

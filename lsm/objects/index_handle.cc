@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "lsm/bytes/status.h"
+#include "lsm/file_system.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {

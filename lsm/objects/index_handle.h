@@ -12,8 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
+#include "lsm/object_pool.h"
 #include "lsm/objects/directory_index.h"
-#include "lsm/objects/object_pool.h"
 #include "lsm/threads/mutex.h"
 
 namespace lsm::inline TRELLIS_ABI {

@@ -17,7 +17,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "bloom/core/abi.h"
-#include "lsm/objects/object_pool.h"
+#include "lsm/object_pool.h"
 #include "lsm/threads/mutex.h"
 
 namespace lsm::inline TRELLIS_ABI {

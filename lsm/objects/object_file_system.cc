@@ -1,4 +1,4 @@
-#include "lsm/objects/object_file_system.h"
+#include "lsm/object_file_system.h"
 
 #include <algorithm>
 #include <utility>

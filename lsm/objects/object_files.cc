@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "lsm/bytes/status.h"
+#include "lsm/file_system.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {

@@ -14,9 +14,9 @@
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
 #include "lsm/file_system.h"
+#include "lsm/object_pool.h"
 #include "lsm/objects/directory_index.h"
 #include "lsm/objects/index_handle.h"
-#include "lsm/objects/object_pool.h"
 #include "lsm/threads/mutex.h"
 
 namespace lsm::inline TRELLIS_ABI {

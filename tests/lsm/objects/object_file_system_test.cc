@@ -1,6 +1,6 @@
 // Tests ObjectFileSystem beyond the contract of all file systems
 // (file_system_contract_test.cc).
-#include "lsm/objects/object_file_system.h"
+#include "lsm/object_file_system.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lsm/bytes/status.h"
+#include "lsm/file_system.h"
 #include "lsm/objects/directory_index.h"
 #include "lsm/objects/memory_object_pool.h"
 #include "tests/lsm/fs/directory_fixture.h"

@@ -16,8 +16,8 @@
 
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
+#include "lsm/object_file_system.h"
 #include "lsm/objects/memory_object_pool.h"
-#include "lsm/objects/object_file_system.h"
 #include "tests/lsm/engine/world.h"
 #include "tests/support/deterministic_environment.h"
 #include "tests/support/sanitized.h"

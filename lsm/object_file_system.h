@@ -6,9 +6,8 @@
 //   * A table's bytes survive the end of the process only after Sync, and readers see them only
 //     then.  The bytes of other files are durable when Append returns.
 //   * Lock knows only LOCK.  An exclusive lock fences: from then on no handle that was opened
-//   before
-//     may change the directory, or append to a log or manifest in it.  A shared lock does not
-//     exist: NotFound.
+//     before may change the directory, or append to a log or manifest in it.  A shared lock does
+//     not exist: NotFound.
 //   * AtomicReplace takes at most 4 KiB.
 //   * Only complete tables can be linked.
 //   * A file that is renamed or removed while it is written can no longer be written.
@@ -17,9 +16,9 @@
 //   * A path contains no "..".
 //
 // A call that is refused because another process has locked the directory returns TakenOver
-// (lsm/bytes/status.h).
-#ifndef TRELLIS_LSM_OBJECTS_OBJECT_FILE_SYSTEM_H_
-#define TRELLIS_LSM_OBJECTS_OBJECT_FILE_SYSTEM_H_
+// (file_system.h).
+#ifndef TRELLIS_LSM_OBJECT_FILE_SYSTEM_H_
+#define TRELLIS_LSM_OBJECT_FILE_SYSTEM_H_
 
 #include <cstdint>
 #include <memory>
@@ -30,14 +29,14 @@
 #include "bloom/core/abi.h"
 #include "lsm/environment.h"
 #include "lsm/file_system.h"
-#include "lsm/objects/object_pool.h"
+#include "lsm/object_pool.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
-struct ObjectProcess;  // object_directory.h
+struct ObjectProcess;  // lsm/objects/object_directory.h
 
 // Thread-safe.
-class ObjectFileSystem final : public FileSystem {
+class TRELLIS_API ObjectFileSystem final : public FileSystem {
  public:
   struct Config {
     // How long a lock stands without being renewed.
@@ -70,4 +69,4 @@ class ObjectFileSystem final : public FileSystem {
 
 }  // namespace lsm
 
-#endif  // TRELLIS_LSM_OBJECTS_OBJECT_FILE_SYSTEM_H_
+#endif  // TRELLIS_LSM_OBJECT_FILE_SYSTEM_H_

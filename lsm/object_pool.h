@@ -1,5 +1,6 @@
 // The interface to an object store.  ObjectFileSystem (object_file_system.h) maps files to objects
-// through it; lsm/design/object_store.md has the mapping and its proof.
+// through it; lsm/design/object_store.md has the mapping and its proof.  Derive from ObjectPool to
+// keep a store in an object store that Trellis has no adapter for.
 //
 // An object has bytes, attributes, and entries (a sorted map).  An attribute or entry that does not
 // exist compares as empty, so no value is empty.
@@ -9,8 +10,6 @@
 //   * A guard on a missing object returns NotFound.  A failed guard changes nothing.
 //   * A call that returns Unavailable or Unknown may have been applied, or may be applied later.
 //   * What a call has written is durable when it returns OK.
-//
-// Implementations: memory, with injected faults (memory_object_pool.h).
 //
 // Errors.  Each message contains the object's name.
 //
@@ -22,12 +21,14 @@
 //   Unknown              a call took too long; it may be applied later
 //
 // Threads: any number may call at once.
-#ifndef TRELLIS_LSM_OBJECTS_OBJECT_POOL_H_
-#define TRELLIS_LSM_OBJECTS_OBJECT_POOL_H_
+#ifndef TRELLIS_LSM_OBJECT_POOL_H_
+#define TRELLIS_LSM_OBJECT_POOL_H_
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -76,13 +77,37 @@ struct ObjectContents {
   std::string bytes;              // fewer than asked for only at the end of the object
 };
 
-class ObjectPool {
+// One of several reads that are submitted together.
+struct ObjectReadRequest {
+  std::string object;
+  ObjectRead read;
+  absl::StatusOr<ObjectContents> contents;  // out
+};
+
+// A write in flight.
+class TRELLIS_API PendingObjectWrite {
  public:
-  virtual ~ObjectPool() = default;
+  // Waits for the write, and ignores its status.
+  virtual ~PendingObjectWrite();
+  // Call it once.
+  virtual absl::Status Wait() = 0;
+};
+
+class TRELLIS_API ObjectPool {
+ public:
+  virtual ~ObjectPool();
 
   virtual absl::Status Write(const std::string& object, const ObjectWrite& write) = 0;
   virtual absl::StatusOr<ObjectContents> Read(const std::string& object,
                                               const ObjectRead& read) = 0;
+
+  // Several calls in flight.  The defaults execute one after another.
+
+  // The writes of one object are applied in the order of these calls.  `write.bytes` must stay
+  // until the result is destroyed.
+  virtual std::unique_ptr<PendingObjectWrite> StartWrite(const std::string& object,
+                                                         const ObjectWrite& write);
+  virtual void ReadMany(std::span<ObjectReadRequest> requests);
 
   // An exclusive lock on the object, which expires by the pool's clock.  `cookie` tells holders
   // apart.  NotFound without the object.
@@ -97,4 +122,4 @@ class ObjectPool {
 
 }  // namespace lsm
 
-#endif  // TRELLIS_LSM_OBJECTS_OBJECT_POOL_H_
+#endif  // TRELLIS_LSM_OBJECT_POOL_H_
