@@ -16,7 +16,8 @@ namespace lsm::inline TRELLIS_ABI {
 class TRELLIS_API Clock {
  public:
   virtual ~Clock();
-  // Nanoseconds since some fixed moment; never runs backwards.
+  // Nanoseconds since some fixed moment; never runs backwards, and goes on while the machine is
+  // suspended.
   virtual uint64_t MonotonicNanos() = 0;
   // Microseconds since 1970, shown to people.  The store makes no decision by it.
   virtual uint64_t WallMicros() = 0;

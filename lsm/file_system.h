@@ -48,6 +48,8 @@ namespace lsm::inline TRELLIS_ABI {
 // FailedPrecondition with a mark: another process has taken over what this one had locked, so
 // nothing more may be written.
 TRELLIS_API absl::Status TakenOver(std::string_view message);
+// Whether a status has that mark.  A write that was in flight returns Unknown with the mark: the
+// other process may have recovered it.
 TRELLIS_API bool IsTakenOver(const absl::Status& status);
 
 // Read access to one file.
@@ -129,6 +131,17 @@ class TRELLIS_API FileLock {
   // FailedPrecondition in a forked child of the process that holds the lock: the child does not
   // hold it.
   virtual absl::Status CheckHolder() const { return absl::OkStatus(); }
+
+  // For locks that can be lost (object_file_system.h).  Both defaults stand for a lock that the
+  // process keeps until it ends.
+
+  // Asks the system whether the lock is held.  TakenOver if another process has locked meanwhile.
+  virtual absl::Status Confirm() { return absl::OkStatus(); }
+  // `note`, which throws nothing, gets the state of the lock from now on: OK while it is held;
+  // Unavailable while it is unknown whether it is, so reads may be stale; TakenOver in the end.  A
+  // thread of the lock calls it, perhaps several times with the same state, and not any more once
+  // Release has returned.  Call this once.
+  virtual void Watch(std::function<void(const absl::Status& state)> note);
 };
 
 enum class LockKind { kExclusive, kShared };

@@ -39,8 +39,12 @@ struct ObjectProcess;  // lsm/objects/object_directory.h
 class TRELLIS_API ObjectFileSystem final : public FileSystem {
  public:
   struct Config {
-    // How long a lock stands without being renewed.
+    // A lock expires this long after it was taken or renewed.  Renewed at each quarter.
     uint64_t lock_nanos = 10'000'000'000;
+    // Two threads renew the locks, and notice that one has expired.  Without them, RenewLocks must
+    // be called: in programs that must be the same each time they run.
+    bool has_threads = true;
+    Clock* clock = nullptr;  // null: the system's
     // The sizes of the objects of new files.
     uint64_t log_chunk_bytes = uint64_t{64} << 20;
     uint64_t table_chunk_bytes = uint64_t{4} << 20;
@@ -54,6 +58,9 @@ class TRELLIS_API ObjectFileSystem final : public FileSystem {
   absl::StatusOr<std::unique_ptr<Directory>> OpenDirectory(const std::string& path,
                                                            bool create) override;
   absl::Status RemoveDirectory(const std::string& path) override;
+
+  // Renews the locks that are held, and tells their holders the outcome (FileLock::Watch).
+  void RenewLocks();
 
  private:
   // InvalidArgument if a part of the path is a file.

@@ -32,8 +32,11 @@ absl::Status DamageAt(std::string_view file, uint64_t offset, std::string_view w
 }
 
 absl::Status WithContext(const absl::Status& status, std::string_view context) {
-  if (status.ok()) return status;
-  absl::Status with_context(status.code(), Concat(context, ": ", MessageOf(status)));
+  return status.ok() ? status : WithCode(status.code(), status, context);
+}
+
+absl::Status WithCode(absl::StatusCode code, const absl::Status& status, std::string_view context) {
+  absl::Status with_context(code, Concat(context, ": ", MessageOf(status)));
   status.ForEachPayload([&with_context](absl::string_view type, const absl::Cord& payload) {
     with_context.SetPayload(type, payload);
   });

@@ -24,8 +24,10 @@ using bloom::MessageOf;
 // DataLoss: "FILE: offset N: what".
 absl::Status DamageAt(std::string_view file, uint64_t offset, std::string_view what);
 
-// Puts "context: " before the message of an error; OK stays OK.
+// Puts "context: " before the message of an error, and keeps its marks; OK stays OK.
 absl::Status WithContext(const absl::Status& status, std::string_view context);
+// As WithContext, with another code.
+absl::Status WithCode(absl::StatusCode code, const absl::Status& status, std::string_view context);
 
 // ResourceExhausted for a full disk (or quota), with a mark.  The same code also stands for
 // descriptors, memory and limits, but only a full disk improves if a file is removed.  WithContext

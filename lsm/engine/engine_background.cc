@@ -76,6 +76,8 @@ void Engine::EndJob(FailureKind kind, const absl::Status& status, Compaction* co
       level0_account_.Forfeit();
     } else if (is_failure) {
       jobs_.AddFailure(kind, status);
+      views_.AssertHeld();
+      views_.RefuseIfTakenOver(status);
     }
     if (compaction != nullptr) {
       const CompactionPlan* const plan = compaction->plan.get();
@@ -350,8 +352,8 @@ absl::Status Engine::CompactRange(std::optional<std::string_view> from,
   TRELLIS_RETURN_IF_ERROR(Flush());
   if (from && to && *from >= *to) return absl::OkStatus();
   const auto deepest_level = [this] {
-    const EpochGuard guard;
-    return views_.Load()->version->deepest_level();
+    MutexLock lock(&mutex_);
+    return CurrentView()->version->deepest_level();
   };
   for (int level = 0; level < kLevels; ++level) {
     // The last level is rewritten in place.

@@ -155,6 +155,8 @@ Engine::Engine(const Options& options, StoreDirectory store, std::shared_ptr<Eve
                 [this](const absl::Status& status) {
                   MutexLock lock(&mutex_);
                   jobs_.AddFailure(FailureKind::kManifest, status);
+                  views_.AssertHeld();
+                  views_.RefuseIfTakenOver(status);
                 }),
       jobs_(store_.environment.scheduler, &counters_, events_.get()),
       throttle_(&options_, store_.environment.clock),
@@ -286,6 +288,16 @@ absl::Status Engine::Start() {
   std::optional<std::string_view> expected_current;
   if (!is_new) expected_current = contents.current_bytes;
   TRELLIS_RETURN_IF_ERROR(StartWriting(contents.state, expected_current, std::move(levels), &made));
+  const auto watch = [this](FileLock& lock, LiveViews::Lock which) {
+    lock.Watch([this, which](const absl::Status& state) {
+      MutexLock mutex_lock(&mutex_);
+      if (IsTakenOver(state)) jobs_.AddFailure(FailureKind::kLog, state);
+      views_.AssertHeld();
+      views_.NoteLock(which, state);
+    });
+  };
+  watch(*store_.lock, LiveViews::Lock::kTables);
+  if (store_.log_lock != nullptr) watch(*store_.log_lock, LiveViews::Lock::kLogs);
   BuildReserves(Reserve::Effort::kInsist);
   if (options_.scrub_seconds == 0) return absl::OkStatus();
   return verifier_.StartScrubbing() ? absl::OkStatus() : OutOfMemory();

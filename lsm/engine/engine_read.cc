@@ -142,7 +142,7 @@ absl::StatusOr<bool> Engine::Get(std::string_view key, const ReadOptions& option
   const EpochGuard guard;
   const ReadView* view = views_.Load();
   if (view == nullptr) [[unlikely]]
-    return StoreIsClosed();
+    return views_.WhyNone();
   if (lookups % kLookupsPerNote == 0) [[unlikely]]
     NoteReads();
   KeyLookup lookup(key, SequenceFor(views_, *view, options), job_context_.digest_seed);
@@ -178,7 +178,7 @@ std::vector<absl::StatusOr<std::optional<std::string>>> Engine::MultiGet(
   // freed (blocks evicted from the cache, in all stores) does not grow with the number of keys.
   std::shared_ptr<const ReadView> view = views_.Share();
   if (view == nullptr) {
-    for (auto& answer : answers) answer = StoreIsClosed();
+    std::fill(answers.begin(), answers.end(), views_.WhyNone());
     return answers;
   }
   const Sequence sequence = SequenceFor(views_, *view, options);
@@ -222,7 +222,7 @@ std::unique_ptr<Iterator> Engine::NewIterator(const ReadOptions& options) {
 
 std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
   std::shared_ptr<const ReadView> view = views_.Share();
-  if (view == nullptr) return NewEmptyIterator(StoreIsClosed());
+  if (view == nullptr) return NewEmptyIterator(views_.WhyNone());
   const Sequence sequence = SequenceFor(views_, *view, options);
   Table::ScanOptions scan;
   scan.fill_cache = options.fill_cache;

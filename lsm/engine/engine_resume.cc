@@ -31,7 +31,8 @@ absl::Status Engine::Resume() {
 // which is exactly what was acknowledged: the memtables become tables, and there are a new log and
 // a new manifest, as when a store is opened.
 absl::Status Engine::RecoverFromFailures() {
-  if (jobs_.failures().First().ok()) return absl::OkStatus();
+  const absl::Status failure = jobs_.failures().First();
+  if (failure.ok() || IsTakenOver(failure)) return failure;
   const uint64_t from = store_.environment.clock->MonotonicNanos();
   jobs_.BeginRecovery();
   while (jobs_.HasFlushOrCompaction() || memtable_logs_.is_next_being_made()) jobs_.Wait(&mutex_);
@@ -51,6 +52,7 @@ absl::Status Engine::RecoverFromFailures() {
   jobs_.EndRecovery(status.ok());
   // The existing log may have lost its name, and the next sync would not report that.
   if (!status.ok() && !forgotten.ok()) jobs_.AddFailure(FailureKind::kLog, forgotten);
+  if (IsTakenOver(status)) jobs_.AddFailure(FailureKind::kLog, status);
   ScheduleWork();
   jobs_.WakeAll();
   // Failures from here on, even immediate ones, are not returned: an error would say that nothing

@@ -18,8 +18,8 @@ const absl::Status& unknown_out_of_memory = *new absl::Status(
 // The error of a group that may be in the log.  Any other code would say that it is not.
 absl::Status UnknownOutcome(const absl::Status& cause) {
   try {
-    return absl::UnknownError(
-        Concat("unknown whether this write is in the store: ", MessageOf(cause)));
+    return WithCode(absl::StatusCode::kUnknown, cause,
+                    "unknown whether this write is in the store");
   } catch (const std::bad_alloc&) {
     return unknown_out_of_memory;
   }
@@ -41,6 +41,7 @@ Counter CounterOf(StallCause cause) {
 
 // The error of a write that was refused before it began.
 absl::Status Refusal(const absl::Status& failure) {
+  if (IsTakenOver(failure)) return failure;
   return absl::AbortedError(
       Concat("the store takes no more writes after an earlier failure (DB::Resume tries to recover "
              "it): ",
@@ -113,6 +114,8 @@ absl::Status Engine::Lead(Writer* leader) {
   } catch (const std::bad_alloc&) {
     status = OutOfMemory();
   }
+  views_.AssertHeld();
+  if (!status.ok()) views_.RefuseIfTakenOver(jobs_.failures().OfLogOrManifest());
   const bool has_more = writers_.Finish(leader, last, status);
   if (!has_more && lifetime_.is_closing()) jobs_.WakeAll();
   return status;

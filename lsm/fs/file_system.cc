@@ -17,13 +17,12 @@ absl::Status TakenOver(std::string_view message) {
   return WithMark(absl::StatusCode::kFailedPrecondition, message, kTakenOverMark);
 }
 
-bool IsTakenOver(const absl::Status& status) {
-  return absl::IsFailedPrecondition(status) && HasMark(status, kTakenOverMark);
-}
+bool IsTakenOver(const absl::Status& status) { return HasMark(status, kTakenOverMark); }
 
 ReadFile::~ReadFile() = default;
 AppendFile::~AppendFile() = default;
 FileLock::~FileLock() = default;
+void FileLock::Watch(std::function<void(const absl::Status& state)> /*note*/) {}
 Directory::~Directory() = default;
 FileSystem::~FileSystem() = default;
 

@@ -1,11 +1,13 @@
 #include "lsm/objects/fence.h"
 
+#include <functional>
 #include <string>
 #include <utility>
 
 #include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/objects/directory_index.h"
+#include "lsm/objects/lock_keeper.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -39,27 +41,27 @@ class Registration {
 
 class ObjectLock final : public FileLock {
  public:
-  ObjectLock(std::shared_ptr<IndexHandle> index, std::string cookie,
-             std::unique_ptr<Registration> registration)
-      : index_(std::move(index)),
-        cookie_(std::move(cookie)),
-        registration_(std::move(registration)) {}
+  ObjectLock(std::shared_ptr<ObjectProcess> process, std::unique_ptr<Registration> registration,
+             std::shared_ptr<KeptLock> lock)
+      : process_(std::move(process)),
+        registration_(std::move(registration)),
+        lock_(std::move(lock)) {}
   ~ObjectLock() override { ObjectLock::Release(); }
 
   void Release() override {
-    if (std::exchange(is_released_, true)) return;
-    // The lock expires if this fails.
-    CatchOutOfMemory([this] {
-      return index_->pool().Unlock(index_->object(), cookie_);
-    }).IgnoreError();
+    process_->keeper.Remove(lock_.get());
+    lock_->Release();
     registration_->Release();
+  }
+  absl::Status Confirm() override { return lock_->Renew(); }
+  void Watch(std::function<void(const absl::Status& state)> note) override {
+    lock_->Watch(std::move(note));
   }
 
  private:
-  const std::shared_ptr<IndexHandle> index_;
-  const std::string cookie_;
+  const std::shared_ptr<ObjectProcess> process_;
   const std::unique_ptr<Registration> registration_;
-  bool is_released_ = false;
+  const std::shared_ptr<KeptLock> lock_;
 };
 
 // The owner that is stored now, encoded, and whether the directory has a LOCK.
@@ -137,14 +139,20 @@ absl::StatusOr<std::unique_ptr<FileLock>> Fence(const std::shared_ptr<ObjectProc
   // directory between the two, the swap below is refused, and that process is not disturbed.
   const absl::StatusOr<Before> before = Look(*index);
   if (!before.ok()) return WithContext(before.status(), path);
+  if (process->config.has_threads)
+    TRELLIS_RETURN_IF_ERROR(process->keeper.StartThreads(process->config.lock_nanos));
   const std::string cookie = NewId(process->random);
-  // Made first: if the answer to the call is lost, the lock may be held.
-  auto lock = std::make_unique<ObjectLock>(index, cookie, std::move(registration));
-  const absl::Status status =
-      index->pool().Lock(index->object(), cookie, process->config.lock_nanos);
+  const uint64_t lock_nanos = process->config.lock_nanos;
+  const auto kept = std::make_shared<KeptLock>(index, cookie, &process->clock, lock_nanos,
+                                               process->clock.MonotonicNanos());
+  // Made first: if the answer to the call is lost, its destructor unlocks.
+  auto lock = std::make_unique<ObjectLock>(process, std::move(registration), kept);
+  const absl::Status status = index->pool().Lock(index->object(), cookie, lock_nanos);
   if (absl::IsFailedPrecondition(status))
     return absl::FailedPreconditionError(Concat(path, ": another process has the lock"));
   TRELLIS_RETURN_IF_ERROR(WithContext(status, path));
+  // From here on the lock is renewed.
+  process->keeper.Add(kept);
   TRELLIS_RETURN_IF_ERROR(WithContext(TakeOver(*process, *index, *before), path));
   return lock;
 }

@@ -17,6 +17,7 @@
 #include "lsm/object_pool.h"
 #include "lsm/objects/directory_index.h"
 #include "lsm/objects/index_handle.h"
+#include "lsm/objects/lock_keeper.h"
 #include "lsm/objects/object_files.h"
 #include "lsm/threads/mutex.h"
 
@@ -25,7 +26,10 @@ namespace lsm::inline TRELLIS_ABI {
 // The state that all handles of one ObjectFileSystem share.
 struct ObjectProcess {
   ObjectProcess(ObjectPool* pool_, RandomSource* random_, ObjectFileSystem::Config config_)
-      : pool(*pool_), random(*random_), config(std::move(config_)) {}
+      : pool(*pool_),
+        random(*random_),
+        config(std::move(config_)),
+        clock(config.clock != nullptr ? *config.clock : SystemClock()) {}
 
   // An owner that no other one equals.
   Owner NewOwner(uint64_t counter) { return {counter, random.Next(), config.holder}; }
@@ -33,9 +37,11 @@ struct ObjectProcess {
   ObjectPool& pool;
   RandomSource& random;
   const ObjectFileSystem::Config config;
+  Clock& clock;
   const std::shared_ptr<OpenIds> open = std::make_shared<OpenIds>();
   Mutex mutex;
   std::set<std::string> locked ABSL_GUARDED_BY(mutex);  // index objects
+  LockKeeper keeper;
 };
 
 std::unique_ptr<Directory> NewObjectDirectory(std::shared_ptr<ObjectProcess> process,

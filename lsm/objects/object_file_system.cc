@@ -47,6 +47,8 @@ ObjectFileSystem::ObjectFileSystem(ObjectPool* pool, RandomSource* random, Confi
     : shared_(std::make_shared<ObjectProcess>(pool, random, std::move(config))) {}
 ObjectFileSystem::~ObjectFileSystem() = default;
 
+void ObjectFileSystem::RenewLocks() { shared_->keeper.RenewAll(); }
+
 absl::StatusOr<std::unique_ptr<Directory>> ObjectFileSystem::OpenDirectory(const std::string& path,
                                                                            bool create) {
   TRELLIS_RETURN_IF_ERROR(CheckPath(path));

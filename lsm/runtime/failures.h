@@ -9,7 +9,9 @@
 //   compaction    reading its inputs, writing its tables   compactions; writes, once level 0
 //                                                          is full
 //
-// Reads go on in any case.  Engine::Resume recovers from them all.  Not thread-safe.
+// Reads go on, and Engine::Resume recovers.  But if another process has taken the store over
+// (IsTakenOver), everything stops for good, whatever failed.  That counts as a failure of the log,
+// and replaces an earlier one.  Not thread-safe.
 #ifndef TRELLIS_LSM_RUNTIME_FAILURES_H_
 #define TRELLIS_LSM_RUNTIME_FAILURES_H_
 
@@ -20,6 +22,7 @@
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
 #include "lsm/event_listener.h"
+#include "lsm/file_system.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
@@ -27,8 +30,9 @@ class Failures {
  public:
   // False if there is an earlier failure of this kind, which stays.
   bool Add(FailureKind kind, const absl::Status& status) {
+    if (IsTakenOver(status)) kind = FailureKind::kLog;
     absl::Status& slot = statuses_[static_cast<size_t>(kind)];
-    if (!slot.ok()) return false;
+    if (!slot.ok() && (IsTakenOver(slot) || !IsTakenOver(status))) return false;
     slot = status;
     return true;
   }

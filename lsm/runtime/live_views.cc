@@ -44,8 +44,38 @@ bool LiveViews::Retire(std::shared_ptr<const ReadView>* view) {
 bool LiveViews::Publish(Prepared prepared) {
   const bool is_other_version = current_ == nullptr || current_->version != (*prepared)->version;
   current_ = *prepared;
-  cell_.Publish(std::move(prepared));
+  if (refusal_.ok()) cell_.Publish(std::move(prepared));
   return is_other_version;
+}
+
+void LiveViews::NoteLock(Lock which, const absl::Status& state) {
+  if (IsTakenOver(refusal_) || current_ == nullptr) return;
+  locks_[static_cast<size_t>(which)] = state;
+  const absl::Status& refusal = IsTakenOver(locks_[1]) || locks_[0].ok() ? locks_[1] : locks_[0];
+  if (!refusal.ok()) {
+    if (refusal_.ok()) cell_.Close();
+    refusal_ = refusal;
+  } else if (!refusal_.ok()) {
+    const std::shared_ptr<const ReadView> view = current_;
+    Prepared again;
+    const absl::Status prepared = CatchOutOfMemory([&] {
+      again = Prepare(view);
+      return absl::OkStatus();
+    });
+    if (!prepared.ok()) return;  // the next call admits the readers
+    refusal_ = absl::OkStatus();
+    cell_.Publish(std::move(again));
+  }
+}
+
+absl::Status LiveViews::WhyNone() const {
+  // In a forked child, a thread that does not exist there may hold the lock.
+  TRELLIS_RETURN_IF_ERROR(store_.CheckHolder());
+  {
+    MutexLock lock(mutex_);
+    if (!refusal_.ok() && !lifetime_.is_closing()) return refusal_;
+  }
+  return StoreIsClosed();
 }
 
 size_t LiveViews::Collect() {

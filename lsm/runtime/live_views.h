@@ -12,15 +12,19 @@
 #ifndef TRELLIS_LSM_RUNTIME_LIVE_VIEWS_H_
 #define TRELLIS_LSM_RUNTIME_LIVE_VIEWS_H_
 
+#include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "bloom/core/abi.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/events/event_queue.h"
+#include "lsm/file_system.h"
 #include "lsm/runtime/background_jobs.h"
 #include "lsm/runtime/lifetime.h"
 #include "lsm/runtime/read_view.h"
@@ -50,9 +54,12 @@ class LiveViews {
 
   // --- for readers ---
 
-  // The current view, for as long as the caller's EpochGuard stands; null once closed.
+  // The current view, for as long as the caller's EpochGuard stands; null once closed, and while
+  // readers are refused.
   const ReadView* Load() const { return cell_.Load(); }
-  // A reference to the current view; null once closed.  The caller passes it to LetGo in the end.
+  // The error of a reader that finds no view.
+  absl::Status WhyNone() const ABSL_LOCKS_EXCLUDED(*mutex_);
+  // A reference to the current view, or null as above.  The caller passes it to LetGo in the end.
   std::shared_ptr<const ReadView> Share() const { return cell_.Share(); }
   // The last write that readers may see.  Load it after the view: a flush or a compaction may have
   // dropped entries that only numbers older than the view's tables can see.  Acquire: the memtable
@@ -79,6 +86,17 @@ class LiveViews {
   // The store is being closed: there is no current view any more, but readers keep the last one
   // until Close.
   void Drop() ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_) { current_ = nullptr; }
+
+  // --- refusing readers, with the engine's mutex held ---
+
+  enum class Lock : uint8_t { kTables, kLogs };
+  // If the state of one of the store's locks (FileLock::Watch) is an error, new readers get it from
+  // now on.  OK admits them again, unless another process has taken the store over.  Jobs still
+  // have the current view.
+  void NoteLock(Lock which, const absl::Status& state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+  void RefuseIfTakenOver(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_) {
+    if (IsTakenOver(status)) NoteLock(Lock::kTables, status);
+  }
 
   // --- what is obsolete ---
 
@@ -112,7 +130,9 @@ class LiveViews {
   const Lifetime& lifetime_;
   ReadViewCell cell_;
   std::atomic<Sequence> visible_{0};
-  std::shared_ptr<const ReadView> current_ ABSL_GUARDED_BY(*mutex_);  // the view in the cell
+  std::shared_ptr<const ReadView> current_ ABSL_GUARDED_BY(*mutex_);  // while OK in the cell too
+  std::array<absl::Status, 2> locks_ ABSL_GUARDED_BY(*mutex_);
+  absl::Status refusal_ ABSL_GUARDED_BY(*mutex_);  // readers get it if it is no longer OK
   ObsoleteFiles obsolete_;
 };
 

@@ -41,16 +41,22 @@ absl::StatusOr<VerifyReport> StoreVerifier::Verify(const Pace& pace) {
     status = VerifyIfThere(tables[i], pacer.get(), &report);
   // Damaged tables cannot be compared.
   if (status.ok() && report.problems.empty()) status = VerifyKeyOrder(pacer.get(), &report);
-  NoteVerified(report);
+  status.Update(NoteVerified(report));
   if (!status.ok()) TRELLIS_RETURN_IF_ERROR(parts_.lifetime->Check());
   TRELLIS_RETURN_IF_ERROR(status);
   return report;
 }
 
+std::shared_ptr<const ReadView> StoreVerifier::ShareCurrent() {
+  MutexLock lock(mutex_);
+  parts_.views->AssertHeld();
+  return parts_.views->Current();
+}
+
 // Tables that a compaction makes obsolete meanwhile need not be verified or kept.
 std::vector<StoreVerifier::PlacedTable> StoreVerifier::TablesOfNow(uint64_t* bytes) {
   std::vector<PlacedTable> tables;
-  std::shared_ptr<const ReadView> view = parts_.views->Share();
+  std::shared_ptr<const ReadView> view = ShareCurrent();
   for (int level = 0; level < kLevels; ++level) {
     for (const auto& table : view->version->level(level)) {
       tables.push_back({level, table});
@@ -139,7 +145,7 @@ absl::Status StoreVerifier::VerifyKeyOrder(Pacer* pacer, VerifyReport* report) {
   calls.before_bytes = [&](uint64_t bytes) { return ended = pacer->Take(path, bytes); };
   std::optional<std::string> from("");
   while (from) {
-    std::shared_ptr<const ReadView> view = parts_.views->Share();
+    std::shared_ptr<const ReadView> view = ShareCurrent();
     absl::StatusOr<std::optional<std::string>> next =
         CompareRuns(*parts_.store->directory, context, TablesToCompare(AgedRunsOf(*view->version)),
                     *from, kBytesComparedAtOnce, calls);
@@ -152,7 +158,10 @@ absl::Status StoreVerifier::VerifyKeyOrder(Pacer* pacer, VerifyReport* report) {
   return absl::OkStatus();
 }
 
-void StoreVerifier::NoteVerified(const VerifyReport& report) {
+absl::Status StoreVerifier::NoteVerified(const VerifyReport& report) {
+  FileLock* const store_lock = parts_.store->lock.get();
+  if (!report.problems.empty() && store_lock != nullptr)
+    TRELLIS_RETURN_IF_ERROR(store_lock->Confirm());
   parts_.counters->Add(Counter::kTablesVerified, report.tables);
   parts_.counters->Add(Counter::kBytesVerified, report.bytes);
   {
@@ -170,6 +179,7 @@ void StoreVerifier::NoteVerified(const VerifyReport& report) {
     }
   }
   parts_.events->Deliver();
+  return absl::OkStatus();
 }
 
 std::vector<std::string> StoreVerifier::GetDamage() {
@@ -247,8 +257,7 @@ absl::Status StoreVerifier::ScrubOne() {
                              Pacer::Create(pace, parts_.store->environment, 0));
     TRELLIS_RETURN_IF_ERROR(VerifyIfThere(step.table, pacer.get(), &report));
   }
-  NoteVerified(report);
-  return absl::OkStatus();
+  return NoteVerified(report);
 }
 
 }  // namespace lsm

@@ -83,7 +83,9 @@ class StoreVerifier {
     uint64_t bytes_per_second = 0;
   };
 
-  std::vector<PlacedTable> TablesOfNow(uint64_t* bytes);
+  // The current view, also while readers are refused.  The caller passes it to LetGo in the end.
+  std::shared_ptr<const ReadView> ShareCurrent() ABSL_LOCKS_EXCLUDED(*mutex_);
+  std::vector<PlacedTable> TablesOfNow(uint64_t* bytes) ABSL_LOCKS_EXCLUDED(*mutex_);
   // Verifies CURRENT, the manifest and the logs.  The only error is ResourceExhausted, as for
   // VerifyTable.
   absl::Status VerifyRecords(VerifyReport* report)
@@ -94,7 +96,9 @@ class StoreVerifier {
       ABSL_LOCKS_EXCLUDED(*mutex_);
   // REQUIRES: no table is damaged.
   absl::Status VerifyKeyOrder(Pacer* pacer, VerifyReport* report);
-  void NoteVerified(const VerifyReport& report) ABSL_LOCKS_EXCLUDED(*mutex_);
+  // Adds the problems to the damage.  If another process may have changed the files, adds nothing
+  // and returns that error.
+  absl::Status NoteVerified(const VerifyReport& report) ABSL_LOCKS_EXCLUDED(*mutex_);
 
   ScrubStep NextToScrub() ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
   void ScrubNext();

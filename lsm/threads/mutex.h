@@ -8,9 +8,11 @@
 #define TRELLIS_LSM_THREADS_MUTEX_H_
 
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/time/time.h"
 #include "bloom/core/abi.h"
 #include "lsm/scheduler.h"
 
@@ -48,6 +50,12 @@ class CondVar {
   void Wait(Mutex* mutex, Scheduler* scheduler = nullptr) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);
     scheduler != nullptr ? scheduler->Wait(lock, condition_) : condition_.wait(lock);
+    lock.release();
+  }
+  // As Wait, but for about this long at the most.
+  void WaitAtMost(Mutex* mutex, uint64_t nanos) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);
+    condition_.wait_for(lock, absl::ToChronoNanoseconds(absl::Nanoseconds(nanos)));
     lock.release();
   }
   void Signal() { condition_.notify_one(); }

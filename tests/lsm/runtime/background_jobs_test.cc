@@ -80,6 +80,17 @@ TEST_F(BackgroundJobsTest, CountsTheFirstFailureOfEachKind) {
   EXPECT_EQ(world_.counters.SumOf(Counter::kBackgroundErrors), 1u);
 }
 
+// Even that of a job that failed for it, and after another failure.
+TEST_F(BackgroundJobsTest, ATakeOverStopsEverything) {
+  jobs_.AddFailure(FailureKind::kFlush, TakenOver("by another"));
+  EXPECT_TRUE(IsTakenOver(jobs_.failures().OfLogOrManifest()));
+  jobs_.EndRecovery(/*has_recovered=*/true);
+  jobs_.AddFailure(FailureKind::kLog, absl::UnavailableError("device"));
+  jobs_.AddFailure(FailureKind::kCompaction, TakenOver("by another"));
+  jobs_.AddFailure(FailureKind::kLog, absl::UnavailableError("device"));
+  EXPECT_TRUE(IsTakenOver(jobs_.failures().First()));
+}
+
 TEST_F(BackgroundJobsTest, RecoveryHoldsJobsBack) {
   jobs_.AddFailure(FailureKind::kFlush, absl::UnavailableError("device"));
   jobs_.BeginRecovery();

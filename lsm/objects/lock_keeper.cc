@@ -1,0 +1,124 @@
+#include "lsm/objects/lock_keeper.h"
+
+#include <algorithm>
+
+#include "lsm/bytes/status.h"
+#include "lsm/file_system.h"
+#include "lsm/fs/file_names.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+void KeptLock::Watch(std::function<void(const absl::Status& state)> note) {
+  MutexLock lock(&mutex_);
+  note_ = std::move(note);
+  SetState(state_);
+}
+
+absl::Status KeptLock::Renew() {
+  const uint64_t from = clock_.MonotonicNanos();
+  {
+    MutexLock lock(&mutex_);
+    if (is_released_ || IsTakenOver(state_)) return state_;
+  }
+  absl::Status status = index_->pool().Renew(index_->object(), cookie_, lock_nanos_);
+  if (absl::IsFailedPrecondition(status) || absl::IsNotFound(status)) status = TakeAgain(status);
+  bool is_released = false;
+  {
+    MutexLock lock(&mutex_);
+    is_released = is_released_;
+    if (!is_released && status.ok()) held_until_nanos_ = from + lock_nanos_;
+    if (!is_released && (status.ok() || IsTakenOver(status))) SetState(status);
+  }
+  if (is_released && status.ok()) Unlock();
+  CheckExpired();
+  return status;
+}
+
+absl::Status KeptLock::TakeAgain(const absl::Status& refused) {
+  // The owner is read while the lock is held: a process that takes the directory over later holds
+  // the lock, too, so the next renewal notices it.
+  const absl::Status taken = index_->pool().Lock(index_->object(), cookie_, lock_nanos_);
+  const absl::Status status = index_->WhyRefused(index_->owner(), taken);
+  if (taken.ok() && !status.ok()) Unlock();
+  if (status.ok() || IsTakenOver(status)) return status;
+  return absl::UnavailableError(Concat(index_->PathOf(kLockFileName), ": the lock was lost (",
+                                       MessageOf(refused),
+                                       ") and not taken again: ", MessageOf(status)));
+}
+
+void KeptLock::CheckExpired() {
+  const uint64_t now = clock_.MonotonicNanos();
+  MutexLock lock(&mutex_);
+  if (is_released_ || !state_.ok() || now < held_until_nanos_) return;
+  SetState(absl::UnavailableError(
+      Concat(index_->PathOf(kLockFileName),
+             ": the lock was not renewed in time, so another process may have taken the directory "
+             "over; this ends when it is renewed")));
+}
+
+void KeptLock::SetState(const absl::Status& state) {
+  state_ = state;
+  if (note_ != nullptr) note_(state_);
+}
+
+void KeptLock::Release() {
+  {
+    MutexLock lock(&mutex_);
+    if (std::exchange(is_released_, true)) return;
+    note_ = nullptr;
+  }
+  Unlock();
+}
+
+void KeptLock::Unlock() {
+  // The lock expires if this fails.
+  CatchOutOfMemory([this] {
+    return index_->pool().Unlock(index_->object(), cookie_);
+  }).IgnoreError();
+}
+
+absl::Status LockKeeper::StartThreads(uint64_t lock_nanos) {
+  MutexLock lock(&mutex_);
+  if (renewing_ == nullptr) {
+    TRELLIS_ASSIGN_OR_RETURN(renewing_,
+                             RepeatingThread::Start(lock_nanos / 4, [this] { RenewAll(); }));
+  }
+  if (watching_ == nullptr) {
+    TRELLIS_ASSIGN_OR_RETURN(
+        watching_, RepeatingThread::Start(lock_nanos / 20, [this] { CheckAllExpired(); }));
+  }
+  return absl::OkStatus();
+}
+
+void LockKeeper::Add(std::shared_ptr<KeptLock> lock) {
+  MutexLock mutex_lock(&mutex_);
+  locks_.push_back(std::move(lock));
+}
+
+void LockKeeper::Remove(const KeptLock* lock) {
+  MutexLock mutex_lock(&mutex_);
+  std::erase_if(locks_, [lock](const auto& one) { return one.get() == lock; });
+}
+
+void LockKeeper::RenewAll() {
+  ForEach([](KeptLock& lock) { lock.Renew().IgnoreError(); });
+}
+
+void LockKeeper::CheckAllExpired() {
+  ForEach([](KeptLock& lock) { lock.CheckExpired(); });
+}
+
+void LockKeeper::ForEach(void (*visit)(KeptLock& lock)) {
+  // Without memory, the next call visits them.
+  CatchOutOfMemory([&] {
+    std::vector<std::shared_ptr<KeptLock>> locks;
+    {
+      MutexLock lock(&mutex_);
+      locks = locks_;
+    }
+    for (const std::shared_ptr<KeptLock>& lock : locks) visit(*lock);
+    return absl::OkStatus();
+  }).IgnoreError();
+}
+
+}  // namespace lsm

@@ -1,0 +1,26 @@
+// A thread that repeats a call.
+#ifndef TRELLIS_LSM_THREADS_REPEATING_THREAD_H_
+#define TRELLIS_LSM_THREADS_REPEATING_THREAD_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+class RepeatingThread {
+ public:
+  // Starts a thread that pauses, calls, and so on.  `call` throws nothing.  ResourceExhausted if
+  // the system cannot create the thread.
+  static absl::StatusOr<std::unique_ptr<RepeatingThread>> Start(uint64_t pause_nanos,
+                                                                std::function<void()> call);
+  // Ends a pause at once, and waits for a call that runs.
+  virtual ~RepeatingThread() = default;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_THREADS_REPEATING_THREAD_H_

@@ -1,0 +1,210 @@
+// An open store whose directory another process takes over, or whose lock expires.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "lsm/bytes/status.h"
+#include "lsm/db.h"
+#include "lsm/object_file_system.h"
+#include "lsm/objects/directory_index.h"
+#include "lsm/objects/memory_object_pool.h"
+#include "tests/lsm/engine/world.h"
+#include "tests/support/deterministic_environment.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using Fate = MemoryObjectPool::Fate;
+
+class Process {
+ public:
+  Process(std::shared_ptr<MemoryObjects> objects, uint64_t seed)
+      : objects_(std::move(objects)), pool_(objects_), random_(seed) {
+    config_.has_threads = false;
+    config_.clock = &clock_;
+    config_.holder = Concat("process ", seed);
+    files_.emplace(&pool_, &random_, config_);
+    options_ = World().SmallOptions();
+    options_.environment = {&*files_, nullptr, &clock_, &scheduler_, &random_};
+  }
+
+  absl::Status Open() {
+    TRELLIS_ASSIGN_OR_RETURN(db_, DB::Open(path_, options_));
+    return absl::OkStatus();
+  }
+  DB& db() { return *db_; }
+  Options& options() { return options_; }
+  void SetPath(std::string path) { path_ = std::move(path); }
+  MemoryObjectPool& pool() { return pool_; }
+  ObjectFileSystem& files() { return *files_; }
+  void LetLockExpire() {
+    const uint64_t nanos = config_.lock_nanos + 1'000'000;
+    objects_->Advance(nanos);
+    clock_.Advance(nanos);
+  }
+  // From now on the pool does not answer this process.
+  void CutOff(bool cut) {
+    MemoryObjectPool::Hooks hooks;
+    if (cut) hooks.before = [](ObjectCall, const std::string&, uint64_t) { return Fate::kRefused; };
+    pool_.SetHooks(std::move(hooks));
+  }
+
+ private:
+  const std::shared_ptr<MemoryObjects> objects_;
+  MemoryObjectPool pool_;
+  testing_support::SeededRandom random_;
+  testing_support::ManualClock clock_;
+  testing_support::SingleThreadScheduler scheduler_;
+  ObjectFileSystem::Config config_;
+  std::optional<ObjectFileSystem> files_;
+  std::string path_ = "/store";
+  Options options_;
+  std::unique_ptr<DB> db_;
+};
+
+class SupersededStoreTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK(a_.Open());
+    ASSERT_OK(a_.db().Put("flushed", "1"));
+    ASSERT_OK(a_.db().Flush());
+    ASSERT_OK(a_.db().Put("key", "2"));
+  }
+  void TakeOver() {
+    a_.LetLockExpire();
+    ASSERT_OK(b_.Open());
+  }
+  // Each call of A says that the store was taken over, and by whom.
+  void ExpectAllRefused() {
+    DB& db = a_.db();
+    const std::string_view keys[] = {"key"};
+    for (const absl::Status& status :
+         {db.Put("late", "3"), db.Get("key").status(), db.MultiGet(keys)[0].status(),
+          db.NewIterator()->status(), db.Flush(), db.CompactRange(), db.Resume(), db.GetFailure(),
+          db.Verify().status(), db.Write({}, {.sync = true})}) {
+      EXPECT_TRUE(absl::IsFailedPrecondition(status) && IsTakenOver(status)) << status;
+      EXPECT_THAT(MessageOf(status), testing::HasSubstr("taken over by process 2"));
+    }
+    const uint64_t calls = a_.pool().call_count();
+    EXPECT_TRUE(IsTakenOver(db.Resume()));
+    EXPECT_EQ(a_.pool().call_count(), calls);
+    EXPECT_THAT(db.GetDamage(), testing::IsEmpty());
+    EXPECT_GT(db.GetStatistics().lookups, 0u);
+    EXPECT_TRUE(IsTakenOver(db.Close()));
+  }
+
+  const std::shared_ptr<MemoryObjects> objects_ = std::make_shared<MemoryObjects>();
+  Process a_{objects_, 1}, b_{objects_, 2};
+};
+
+TEST_F(SupersededStoreTest, WritersLearnItFromTheirNextWrite) {
+  TakeOver();
+  // B may have recovered a write in flight.
+  const absl::Status in_flight = a_.db().Put("in flight", "3");
+  EXPECT_TRUE(absl::IsUnknown(in_flight) && IsTakenOver(in_flight)) << in_flight;
+  ExpectAllRefused();
+  EXPECT_OK(b_.db().Put("late", "4"));
+}
+
+TEST_F(SupersededStoreTest, WritersLearnItFromTheirLock) {
+  TakeOver();
+  a_.files().RenewLocks();
+  ExpectAllRefused();
+  EXPECT_OK(b_.db().Put("late", "4"));
+}
+
+TEST_F(SupersededStoreTest, WritersLearnItFromAFlush) {
+  TakeOver();
+  EXPECT_TRUE(IsTakenOver(a_.db().Flush()));
+  ExpectAllRefused();
+}
+
+TEST_F(SupersededStoreTest, OpenIteratorsGoOn) {
+  const std::unique_ptr<Iterator> iterator = a_.db().NewIterator();
+  TakeOver();
+  a_.files().RenewLocks();
+  iterator->SeekToFirst();
+  ASSERT_TRUE(iterator->Valid()) << iterator->status();
+  EXPECT_EQ(iterator->key(), "flushed");
+}
+
+// Tables that the new owner removed are not damage.
+TEST_F(SupersededStoreTest, MissingTablesAreNoDamage) {
+  TakeOver();
+  ASSERT_OK(b_.db().CompactRange());
+  const absl::Status verified = a_.db().Verify().status();
+  EXPECT_TRUE(IsTakenOver(verified)) << verified;
+  EXPECT_THAT(a_.db().GetDamage(), testing::IsEmpty());
+  EXPECT_EQ(a_.db().GetStatistics().damage_found, 0u);
+}
+
+TEST_F(SupersededStoreTest, ReadsPauseWhileTheLockIsInDoubt) {
+  a_.CutOff(true);
+  a_.LetLockExpire();
+  a_.files().RenewLocks();
+  const absl::Status status = a_.db().Get("key").status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  a_.CutOff(false);
+  a_.files().RenewLocks();
+  EXPECT_OK(a_.db().Get("key"));
+  // Nothing failed meanwhile.
+  EXPECT_OK(a_.db().GetFailure());
+  EXPECT_OK(a_.db().Put("later", "3"));
+  EXPECT_OK(a_.db().Close());
+}
+
+// A view that is published while readers are refused must not admit them.
+TEST_F(SupersededStoreTest, FlushesDoNotAdmitReaders) {
+  a_.CutOff(true);
+  a_.LetLockExpire();
+  a_.files().RenewLocks();
+  a_.CutOff(false);
+  ASSERT_OK(a_.db().Flush());
+  EXPECT_TRUE(absl::IsUnavailable(a_.db().Get("key").status()));
+  a_.files().RenewLocks();
+  EXPECT_EQ(**a_.db().Get("key"), "2");
+}
+
+TEST_F(SupersededStoreTest, CloseHandsOverAtOnce) {
+  ASSERT_OK(a_.db().Close());
+  ASSERT_OK(b_.Open());
+  EXPECT_EQ(**b_.db().Get("key"), "2");
+}
+
+// A store with a directory for its logs has two locks.  Between the two another process opens and
+// closes it.
+TEST_F(SupersededStoreTest, BothLocksHaveOneOwner) {
+  Process c(objects_, 3);
+  for (Process* process : {&b_, &c}) {
+    process->options().log_directory = "/logs";
+    process->options().environment.log_file_system = &process->files();
+    process->SetPath("/two");
+  }
+  ASSERT_OK(c.Open());
+  ASSERT_OK(c.db().Put("key", "1"));
+  ASSERT_OK(c.db().Close());
+  bool has_locked = false, is_opened = false;
+  MemoryObjectPool::Hooks hooks;
+  hooks.before = [&](ObjectCall call, const std::string& object, uint64_t) {
+    if (call == ObjectCall::kLock) has_locked = true;
+    if (has_locked && object == IndexName("/logs") && !std::exchange(is_opened, true)) {
+      c.LetLockExpire();
+      EXPECT_OK(c.Open());
+      EXPECT_OK(c.db().Close());
+    }
+    return Fate::kApplied;
+  };
+  b_.pool().SetHooks(std::move(hooks));
+  const absl::Status opened = b_.Open();
+  EXPECT_TRUE(IsTakenOver(opened)) << opened;
+  EXPECT_TRUE(is_opened);
+}
+
+}  // namespace
+}  // namespace lsm
