@@ -1,7 +1,8 @@
 // The lists of all filter objects: filters that are made in memory, changed key by key, saved and
 // loaded.  To add one, include its header here (bloom/literature.h for one in that folder) and name
-// it in one of the lists below.  Typed tests, golden files, fuzzers and the lab then include the
-// new filter.  Where they need code to query it, they do not compile until that code exists.
+// it in one of the lists below; those of BitKinds (bloom/catalog.h) are in it already.  Typed
+// tests, golden files, fuzzers and the lab then include the new filter.  Where they need code to
+// query it, they do not compile until that code exists.
 //
 // Their bytes have the header of all filters (bloom/core/filter_format.h), with tags from 64 on.  A
 // FilterReader answers "maybe" to them and names the tag.
@@ -30,11 +31,19 @@ namespace bloom::inline TRELLIS_ABI {
 template <KeyFilter... Filters>
 struct FilterList {};
 
+// A filter of each kind, and the others.
+template <class Kinds, KeyFilter... Others>
+struct FiltersOf;
+template <class... Kinds, KeyFilter... Others>
+struct FiltersOf<KindList<Kinds...>, Others...> {
+  using List = FilterList<Filter<Kinds>..., Others...>;
+};
+
 // Filters that answer "was this key added?", made from a number of keys and a target FPP.
-using Family = FilterList<Filter<Standard>, Filter<Blocked>, Filter<SplitBlock>, Filter<Shifting>,
-                          ConcurrentFilter, CountingFilter, SpectralFilter, ShiftingCountingFilter,
-                          ShiftingDoubleFilter, DynamicFilter<>, DynamicFilter<CountingFilter>,
-                          ScalableFilter<>, RetouchedFilter, RotatingFilter<>>;
+using Family =
+    FiltersOf<BitKinds, ConcurrentFilter, CountingFilter, SpectralFilter, ShiftingCountingFilter,
+              ShiftingDoubleFilter, DynamicFilter<>, DynamicFilter<CountingFilter>,
+              ScalableFilter<>, RetouchedFilter, RotatingFilter<>>::List;
 
 // Filters that answer another question, or take something other than keys.
 template <class... Filters>

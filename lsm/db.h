@@ -239,9 +239,8 @@ class TRELLIS_API DB {
   // directory of that name exists again.  In that case, open the store again.
   absl::Status Resume();
 
-  // OK, or the failure that was not resumed.  If there are several, that of the log, the manifest,
-  // a flush or a compaction, in this order.  While there is one, writes are refused or soon will
-  // be.
+  // OK, or the failure that is not resumed.  If there are several, the first of these: log,
+  // manifest, flush, compaction.  While there is one, writes are refused or soon will be.
   absl::Status GetFailure();
 
   // Approximate size in files, in bytes, of the keys in [from, to). nullopt: unbounded on that

@@ -35,8 +35,8 @@ class TRELLIS_API RandomSource {
 // each store threads of its own.
 struct Environment {
   FileSystem* file_system = nullptr;
-  // Holds the logs in Options::log_directory, without which DB::Open refuses it (InvalidArgument).
-  // Null: the same as file_system.
+  // Holds the logs in Options::log_directory.  Without that option, any other than file_system is
+  // an InvalidArgument.  Null: the same as file_system.
   FileSystem* log_file_system = nullptr;
   Clock* clock = nullptr;
   Scheduler* scheduler = nullptr;

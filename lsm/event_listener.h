@@ -23,8 +23,8 @@
 //
 // A slow callback delays the thread that delivers it: a flush, a compaction, or a writer that
 // caused an event.  The other threads continue.  While kEventsQueuedMax events wait, further ones
-// are dropped and counted (Event::lost), except OnOpenEnd and OnClose.  So where events were
-// lost, a begin may have no end, and an end no begin.
+// are dropped and counted (Event::lost), except OnOpenEnd and OnClose.  If an event has `lost`
+// above 0, a begin before it may have no end, and an end after it no begin.
 //
 // Order.  OnOpenBegin comes first.  If the opening fails, OnOpenEnd comes last; otherwise OnClose
 // does, and no callback follows once DB::Close or ~DB has returned.  If ValidateOptions refuses the

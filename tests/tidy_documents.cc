@@ -34,6 +34,9 @@ std::string WordsOf(const std::vector<std::string_view>& lines, size_t i, std::s
 
 constexpr std::string_view kCpp = "```cpp\n", kEndOfCode = "```";
 
+constexpr std::string_view kExcerpt = "<!-- tools/dev excerpt ",
+                           kEndOfExcerpt = "<!-- end of excerpt -->";
+
 constexpr size_t kProgramLinesMax = 20;
 
 // A line `<!-- FILE -->` or `<!-- FILE: NAME -->` of a document, with a FILE of the examples.
@@ -181,15 +184,19 @@ Complaints ExamplesSayHowTheyAreBuilt(const Tree& tree) {
 }
 
 Complaints TheFrontPageIsShort(const Tree& tree) {
-  constexpr size_t kLinesMax = 150;
+  static const std::map<std::string, size_t> kLinesMax = {{"README.md", 150},
+                                                          {"bench/README.md", 309}};
+  Complaints complaints;
+  for (const auto& [path, most] : kLinesMax) {
+    const auto document = tree.find(path);
+    const size_t count = document == tree.end() ? 0 : Lines(document->second).size();
+    if (count > most) {
+      complaints.push_back(path + ": " + std::to_string(count) + " lines, more than " +
+                           std::to_string(most));
+    }
+  }
   const auto page = tree.find("README.md");
   if (page == tree.end()) return {"README.md: does not exist"};
-  const size_t count = Lines(page->second).size();
-  Complaints complaints;
-  if (count > kLinesMax) {
-    complaints.push_back("README.md: " + std::to_string(count) + " lines, more than " +
-                         std::to_string(kLinesMax));
-  }
   // Its table is what a run put into bench/README.md.
   constexpr std::string_view kTable = "```text\n";
   const size_t at = page->second.find(kTable);
@@ -203,6 +210,33 @@ Complaints TheFrontPageIsShort(const Tree& tree) {
     if (!Contains(measured->second, table))
       complaints.push_back("README.md: bench/README.md has another table of results");
   }
+  return complaints;
+}
+
+Complaints LinesAreNarrow(const Tree& tree) {
+  constexpr size_t kWidthMax = 120;
+  Complaints complaints;
+  bool in_code = false, in_excerpt = false;
+  const auto check = [&](const std::string& path, size_t i, std::string_view line,
+                         bool may_be_wide) {
+    const auto width = std::count_if(line.begin(), line.end(), [](char c) {
+      return (static_cast<unsigned char>(c) & 0xc0) != 0x80;  // the first byte of a character
+    });
+    if (static_cast<size_t>(width) > kWidthMax && !may_be_wide)
+      complaints.push_back(At(path, i) + std::to_string(width) + " characters, more than " +
+                           std::to_string(kWidthMax));
+  };
+  ForEachLine(tree, IsDocument, [&](const std::string& path, size_t i, std::string_view line) {
+    if (i == 0) in_code = in_excerpt = false;
+    const std::string_view text = Trimmed(line);
+    if (text.starts_with("```")) in_code = !in_code;
+    if (line.starts_with(kExcerpt)) in_excerpt = true;
+    if (line == kEndOfExcerpt) in_excerpt = false;
+    check(path, i, line, in_code || in_excerpt || text.starts_with("|") || !Contains(text, " "));
+  });
+  ForEachLine(tree, IsCMake, [&](const std::string& path, size_t i, std::string_view line) {
+    check(path, i, line, Contains(line, "\"") && !Trimmed(line).starts_with("#"));
+  });
   return complaints;
 }
 
@@ -249,13 +283,12 @@ Complaints ShownCodeIsCompiled(const Tree& tree) {
 }
 
 Complaints ExcerptsHoldSomething(const Tree& tree) {
-  static const std::string_view begin = "<!-- tools/dev excerpt ", end = "<!-- end of excerpt -->";
   Complaints complaints;
   ForEachLine(tree, IsDocument, [&](const std::string& path, size_t i, std::string_view line) {
-    if (!line.starts_with(begin)) return;
+    if (!line.starts_with(kExcerpt)) return;
     const std::vector<std::string_view> lines = Lines(tree.at(path));
     size_t filled = 0, at = i + 1;
-    for (; at < lines.size() && lines[at] != end; ++at)
+    for (; at < lines.size() && lines[at] != kEndOfExcerpt; ++at)
       filled += !Trimmed(lines[at]).empty() && !lines[at].starts_with("```");
     if (at == lines.size()) complaints.push_back(At(path, i) + "an excerpt without an end");
     if (filled == 0) complaints.push_back(At(path, i) + "an excerpt with nothing in it");

@@ -18,8 +18,13 @@ Complaints PathsInTextExist(const Tree& tree);
 // that build it in a stranger's project.
 Complaints ExamplesSayHowTheyAreBuilt(const Tree& tree);
 
-// README.md has at most 150 lines; its table of results stands in bench/README.md too.
+// README.md has at most 150 lines, and bench/README.md 309; the table of results in the first
+// stands in the second too.
 Complaints TheFrontPageIsShort(const Tree& tree);
+
+// Lines of documents and CMake files have at most 120 characters.  Left out: tables, code and
+// excerpts of documents, single words (links), and quoted arguments of CMake.
+Complaints LinesAreNarrow(const Tree& tree);
 
 // A line `<!-- FILE: NAME -->` stands before each C++ of a document: it is the snippet of that name
 // in the example FILE, between the lines `// snippet: NAME` and `// end`.  With `<!-- FILE -->`, it

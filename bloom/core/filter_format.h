@@ -1,16 +1,6 @@
 // The bytes of a filter: a header of 64 bytes, then the payload of its kind.  bloom/README.md,
-// section "The bytes", draws them.  Fields of the header:
-//
-//   kind      tag of the kind (bloom/catalog.h, bloom/family.h); 0 is none
-//   vers      version of the kind's payload
-//   prob      probes, 1 to 32; 0 for the empty filter
-//   line      log2 of the bytes of a line; 0 if the kind has no lines
-//   hash      hash of the digests: 1 = XXH3-64 of the key, then Remix with `seed`
-//   seed      salt of that Remix
-//   key count number of added keys
-//   size      in the unit of the kind: bits, lines, bases, slots, cells
-//   detail    further geometry of the kind; 0 for most kinds
-//   checksum  XXH3-64, seed 0, of bytes [0, 56) followed by the payload
+// section "The bytes", draws them.  The tags of kinds are in bloom/catalog.h, those of filter
+// objects in bloom/family.h and the headers that it includes.
 //
 // The payload starts at byte 64, so it is aligned to cache lines if the whole filter is.
 #ifndef TRELLIS_BLOOM_CORE_FILTER_FORMAT_H_

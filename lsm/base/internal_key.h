@@ -1,8 +1,6 @@
-// Internal keys: the bytes of a user key, then as fixed64 the sequence number and the kind of its
-// write (sequence << 8 | kind).
-//
-// Order: by user key (bytes, ascending), then newest (highest sequence) first.  So a seek to
-// (key, sequence s, kEntryKindMax) finds the newest version that a reader at s may see.
+// Internal keys: a user key with the sequence number and the kind of its write.  lsm/FORMAT.md,
+// section "Notation and rules for all files", has their bytes and their order.  By that order, a
+// seek to (key, sequence s, kEntryKindMax) finds the newest version that a reader at s may see.
 #ifndef TRELLIS_LSM_BASE_INTERNAL_KEY_H_
 #define TRELLIS_LSM_BASE_INTERNAL_KEY_H_
 

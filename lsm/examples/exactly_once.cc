@@ -5,6 +5,8 @@
 // the filter says so, and only ids that pass it are looked up in the store.  The filter must not
 // lack an id of the store; ids_filter.h ensures that.
 //
+// It includes headers of bloom/examples by relative paths: copy that folder too.
+//
 //   add_executable(exactly_once exactly_once.cc)
 //   target_link_libraries(exactly_once PRIVATE Trellis::lsm)
 #include <cstdint>

@@ -1,5 +1,7 @@
 // Shows what guarded_store.h saves under a workload that mostly looks up ids that do not exist.
 //
+// It includes headers of bloom/examples by relative paths: copy that folder too.
+//
 //   add_executable(penetration_guard penetration_guard.cc)
 //   target_link_libraries(penetration_guard PRIVATE Trellis::lsm)
 #include <algorithm>

@@ -76,8 +76,8 @@ uint64_t KeysOf(std::span<const FilterRun> runs) {
 }
 
 // The deepest run is rewritten completely during the time in which as many keys come down as there
-// are above it.  So in a growing store, its tables are on average sized for too few keys: half of
-// that number is missing.  Sizing them for that many keys more makes the sum right.
+// are above it.  So in a growing store, its tables are sized for too few keys: on average half of
+// that number is missing.  Sizing the tables for this half too makes the sum right.
 double ShareBeforeGrowth(std::span<const FilterRun> runs) {
   const auto all = static_cast<double>(KeysOf(runs));
   size_t deepest = runs.size() - 1;

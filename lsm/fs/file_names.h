@@ -43,7 +43,8 @@ std::string TableFileName(uint64_t number);
 std::string LogFileName(uint64_t number);
 std::string ManifestFileName(uint64_t number);
 
-// nullopt for a name of none of these kinds.  Such a file is not the store's, and stays untouched.
+// nullopt for any other name, also for another spelling of a number ("12.table").  Such a file is
+// not the store's, and stays untouched.
 std::optional<FileName> ParseFileName(std::string_view name);
 
 }  // namespace lsm

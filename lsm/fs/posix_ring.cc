@@ -32,7 +32,7 @@ class KernelRing final : public ReadRing {
     if (result == -EINVAL) result = ::io_uring_queue_init(kReadsMax, &ring_, 0);
     if (result != 0) return -result;
     is_open_ = true;
-    // Linux has this feature from 5.6 on, as the read operation that is used below.
+    // Linux has this feature from 5.6 on, like the read operation used below.
     return (ring_.features & IORING_FEAT_RW_CUR_POS) != 0 ? 0 : ENOSYS;
   }
 

@@ -1,8 +1,5 @@
 // Framing of logs: write-ahead logs and manifests.  lsm/FORMAT.md, section "Logs", draws header
-// (the same in every version), sector tag, record header and chunk.
-//
-//   file   = header record*            a sector is 512 bytes, counted from the start of the file
-//   record = record header, chunk*, padding; no header and no chunk ever lies in two sectors
+// (the same in every version), sector tag, record header and chunk.  An example:
 //
 //     offset 32              512                    1024                  1536
 //     | header chunk         |tag chunk             |tag chunk header chunk 0|
@@ -10,24 +7,7 @@
 //
 // After a crash, any sector that was not synced may be missing, zero, garbage, or unchanged.  The
 // reader drops such a torn tail.  It must not take damage to synced bytes for a torn tail, because
-// dropping them would lose acknowledged writes.  It reports a bad header or chunk as damage if
-//
-//   * a later record states a durable offset after it (the mark lets the reader find headers after
-//     the damage; checksums are bound to file and offset, so no stale or copied header passes);
-//   * a sector from there on has the tag of another one: it was swapped or misdirected.  The tag is
-//     in front, where the end of the file cannot cut it off;
-//   * its sector was written, because other bytes of the sector are right.  Disks write sectors
-//     whole, so one right part (its tag, or an earlier header or chunk) shows that the sector was
-//     written.  Exception: a write may stop at any byte and leave zeros from there on.  Therefore
-//     every header and chunk ends with a nonzero seal, which shows that the write came that far;
-//   * it is the file's header, and anything follows it: the header is synced before the first
-//     record is appended.  (A bad header with nothing after it was being created when the crash
-//     came, if it begins with the magic, in which one byte may be wrong, or is a piece of the magic
-//     and zeros.  Any other file with a bad header and nothing after it is not a log; an opening
-//     skips it, unless the manifest needs it.)
-//
-// A closed log ends with an end record.  It is written after everything before it was synced, and
-// then synced itself.  The manifest has the log's size, so no part of it can be missing unnoticed.
+// dropping them would lose acknowledged writes.  The same section lists the signs of damage.
 //
 // In a log that was not closed, some damage after the last durable offset that the log states
 // looks like a torn write: a sector overwritten from its first byte on, except by another sector

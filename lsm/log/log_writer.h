@@ -27,8 +27,8 @@ class LogWriter {
   static absl::StatusOr<std::unique_ptr<LogWriter>> Create(std::unique_ptr<AppendFile> file,
                                                            LogKind kind, uint64_t file_id);
 
-  // Reserves memory for a payload of that size, so that appending the next record needs no more,
-  // except the file's, if its payload is not longer.
+  // Reserves memory for a payload of that size.  Appending the next record, if its payload is not
+  // longer, then needs no memory but what the file takes.
   void Reserve(size_t payload_bytes);
 
   // Appends a record in one write to the file.  InvalidArgument beyond kRecordBytesMax; then

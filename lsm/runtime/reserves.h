@@ -56,13 +56,14 @@ class Reserves {
   }
   // ResourceExhausted, naming the directory, while space is short.
   absl::Status CheckMayPut() const;
-  // Whether the reserve is large enough to write memtables of this size; if not, it should be built
-  // before they grow.  Always true while IsShort().
+  // False if the reserve should be built before memtables of this size are written: it has fewer
+  // bytes than they need, or than its limit if that is less.  True while the reserve of the tables
+  // is short.
   bool Fits(uint64_t memtable_bytes) const {
     return !reserve_.is_below(ReserveBytesLeast(memtable_bytes));
   }
-  // Whether the memtables exceed half of the size that was last tried, so that the reserve should
-  // be built again.  False while IsShort().
+  // Whether a larger reserve should be built: the memtables exceed half of the size that was last
+  // tried, and that was below the limit.  False while the reserve of the tables is short.
   bool IsDue(uint64_t memtable_bytes) const { return reserve_.is_due(2 * memtable_bytes); }
   // Runs `work` and counts its time as a stall of a put.
   void CountStall(absl::FunctionRef<void()> work);

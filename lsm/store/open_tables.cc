@@ -32,9 +32,10 @@ class EndSizes {
     part_.store(bytes / static_cast<double>(table.file_bytes()), std::memory_order_relaxed);
   }
 
-  // Returns at least Table::kEndBytes, which Table::Open would read first without a guess.  Returns
-  // just that if nothing is known yet, or if the guess is so large that another read costs little
-  // in comparison.  The bytes begin at a page boundary, because the device reads whole pages.
+  // Returns Table::kEndBytes, which Table::Open would read first without a guess, if nothing is
+  // known yet, or if the guess is so large that another read costs little in comparison.  Otherwise
+  // returns the guess, if it is more.  Rounded up so that the bytes begin at a page boundary,
+  // because the device reads whole pages; at most the file.
   size_t Guess(uint64_t file_bytes) const {
     const double wanted =
         static_cast<double>(file_bytes) * part_.load(std::memory_order_relaxed) * kMargin;

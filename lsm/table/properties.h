@@ -1,8 +1,7 @@
 // The statements of a table about itself, for tools, statistics and compaction.  These are claims:
 // a store checks them against all other sources (table_claims.h), and checks blocks against them.
 //
-// Encoding: a list, sorted by name, of length-prefixed name, u8 type (1 varint64, 2 fixed64 bits of
-// a double, 3 bytes), and value (bytes are length-prefixed).  Readers keep unknown names in
+// lsm/FORMAT.md, section "Properties block", has their encoding.  Readers keep unknown names in
 // `others`.
 #ifndef TRELLIS_LSM_TABLE_PROPERTIES_H_
 #define TRELLIS_LSM_TABLE_PROPERTIES_H_

@@ -149,7 +149,7 @@ class Version::Search {
   }
 
  private:
-  // Counts a wasted read for the table if it was a false positive, or if there is no usable filter.
+  // Counts the read as wasted for the table if its filter was wrong or not usable.
   void CountWasted(LevelCounts& counts) {
     const OpenTable& table = *current().table;
     if (counts[LevelCounts::kFalsePositives] != 0 ||

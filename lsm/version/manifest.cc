@@ -167,22 +167,23 @@ absl::Status ManifestState::Apply(const VersionEdit& edit, std::string_view file
 // set is lost when the next manifest begins.
 VersionEdit ManifestState::ToSnapshot() const {
   VersionEdit edit;
-  auto& [is_snapshot, next_file, sequence, log, seed_of_digests, seed_of_logs, directory, synced,
-         closed, added, removed] = edit;
-  is_snapshot = true;
-  next_file = next_file_number;
-  sequence = last_sequence;
-  log = oldest_log;
-  seed_of_digests = digest_seed;
-  seed_of_logs = log_seed;
-  directory = log_directory;
-  synced.assign(synced_logs.begin(), synced_logs.end());
-  closed = closed_logs;
+  auto& [edit_is_snapshot, edit_next_file_number, edit_last_sequence, edit_oldest_log,
+         edit_digest_seed, edit_log_seed, edit_log_directory, edit_synced_logs, edit_closed_logs,
+         edit_added, edit_removed] = edit;
+  edit_is_snapshot = true;
+  edit_next_file_number = next_file_number;
+  edit_last_sequence = last_sequence;
+  edit_oldest_log = oldest_log;
+  edit_digest_seed = digest_seed;
+  edit_log_seed = log_seed;
+  edit_log_directory = log_directory;
+  edit_synced_logs.assign(synced_logs.begin(), synced_logs.end());
+  edit_closed_logs = closed_logs;
   for (size_t level = 0; level < levels.size(); ++level) {
     for (const auto& [number, table] : levels[level])
-      added.push_back({static_cast<int>(level), table});
+      edit_added.push_back({static_cast<int>(level), table});
   }
-  return edit;  // `removed` stays empty: there is no table to remove
+  return edit;  // `edit_removed` stays empty: there is no table to remove
 }
 
 std::set<uint64_t> ManifestState::NeededLogs() const {

@@ -1,8 +1,6 @@
 // A change of the set of tables, and its encoding: one record of the manifest's log is one edit, a
-// list of tagged fields.  lsm/FORMAT.md, section "Manifests", has their tags and contents.
-//
-// Fields 1 to 4, 7, 10, 11 and 13 occur at most once, 9 once for a log.  An unknown tag makes the
-// manifest unreadable (Unimplemented, naming the tag), since its meaning is unknown.
+// list of tagged fields.  lsm/FORMAT.md, section "Manifests", has their tags and contents, and says
+// how often each may occur.
 #ifndef TRELLIS_LSM_VERSION_VERSION_EDIT_H_
 #define TRELLIS_LSM_VERSION_VERSION_EDIT_H_
 
@@ -59,8 +57,9 @@ struct VersionEdit {
   bool operator==(const VersionEdit&) const = default;
 
   std::string Encode() const;
-  // DataLoss with `file` and `offset` (of the record), or Unimplemented.  Checks everything that
-  // does not depend on other edits: levels, form of keys, smallest <= largest.
+  // DataLoss with `file` and `offset` (of the record).  Unimplemented for an unknown format or tag,
+  // and names it.  Checks everything that does not depend on other edits: levels, form of keys,
+  // smallest <= largest.
   static absl::StatusOr<VersionEdit> Decode(std::string_view bytes, std::string_view file,
                                             uint64_t offset);
 };

@@ -160,7 +160,7 @@ TEST_F(ScaleBenchTest, OneStoreGrows) {
   EXPECT_FALSE(std::filesystem::exists(config_.out + "/store/CURRENT"));
 }
 
-TEST_F(ScaleBenchTest, LawFollowsTheStore) {
+TEST_F(ScaleBenchTest, LawIsNearTheStore) {
   ASSERT_OK_AND_ASSIGN(const Results results, Grow(config_));
   const std::vector<Curve> curves = CurvesOf(results);
   for (const Curve& curve : curves) {

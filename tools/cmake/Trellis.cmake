@@ -42,7 +42,8 @@ function(trellis_component name)
   trellis_compile_as_library(trellis_${name})
   target_link_libraries(trellis_${name} PUBLIC trellis_flags ${ARG_DEPS})
   trellis_precompile(trellis_${name})
-  # Sources that share headers compile faster together.  A folder that needs another choice sets these properties itself.
+  # Sources that share headers compile faster together.  A folder that needs another choice sets these properties
+  # itself.
   if(TRELLIS_PRECOMPILE)
     set_target_properties(trellis_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
   endif()

@@ -88,8 +88,9 @@ thread_safety() {
   cd -- "$build/clang" && tr '\n' '\0' <"$list" | xargs -0 -n 1 -P "$(nproc)" sh -c
 }
 
-# Runs the checks of .clang-tidy on every source.  All sources of a folder are read as one, because headers take most of
-# the time.  If that does not compile (two main functions, the same name twice), each source is read by itself.
+# Runs the checks of .clang-tidy on every source, except those of tests.  All sources of a folder are read as one,
+# because headers take most of the time.  If that does not compile (two main functions, the same name twice), each
+# source is read by itself.
 clang_tidy() {
   local folder
   rm -rf "$build/lint" && mkdir -p "$build/lint" || return 1

@@ -177,10 +177,15 @@ command_lint() {
   check format 'Layout, by clang-format' clang_format --dry-run -Werror
   if ensure_configured clang; then
     check thread-safety "Locks, by clang's thread-safety analysis" thread_safety
+  else
+    left_out thread-safety configure-clang
   fi
   if build_preset release tidy_test; then
     check clang-tidy 'Common errors, by clang-tidy' clang_tidy
     check tidy 'Shape of the tree' "$build/release/tests/tidy_test" --gtest_brief=1
+  else
+    left_out clang-tidy build-release
+    left_out tidy build-release
   fi
   summary
   ((failed == 0))

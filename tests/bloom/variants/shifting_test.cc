@@ -117,8 +117,8 @@ TEST(ShiftingRateTest, RatesAndFillsMatchASimulation) {
     uint64_t keys;
     uint32_t offsets;
   };
-  // The smaller the filter, the more its ends matter: by 30 % in the first case.  With few
-  // keys, most of the rate comes from keys with the query's offset.
+  // The smaller the filter, the more its ends matter: by 30 % in the first case.  With few keys,
+  // most of the rate comes from keys with the query's offset.
   for (const Case& c :
        {Case{400, 6, 60, 56}, Case{600, 8, 60, 56}, Case{700, 2, 400, 56}, Case{300, 10, 20, 8},
         Case{500, 4, 100, 1}, Case{1024, 4, 2, 56}, Case{1024, 4, 10, 56}, Case{1024, 4, 10, 13},

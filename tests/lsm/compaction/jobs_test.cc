@@ -413,7 +413,7 @@ TEST_F(TableOutputTest, NeverSplitsAUserKey) {
               ElementsAre(ElementsAre("a", "b"), ElementsAre("c")));
 }
 
-TEST_F(TableOutputTest, TablesEndBeforeTheOverlapLimit) {
+TEST_F(TableOutputTest, TablesEndAtTheOverlapLimit) {
   // Tables of the next level, each as large as a full table.  An output ends once it overlaps
   // more than ten of them.
   OpenTables grandparents;

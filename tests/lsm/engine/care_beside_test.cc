@@ -132,6 +132,7 @@ TEST_F(CareBesideTest, FilesInUseAreNotRemoved) {
     caring.join();
     // No read needs it any more.
     CompactAll();
+    // A job that is ending may still hold a file.
     ExpectNoOtherTablesSoon(world_, *db_);
     db_ = nullptr;
   }

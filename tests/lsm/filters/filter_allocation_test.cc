@@ -79,8 +79,9 @@ TEST(FilterAllocationTest, SpendsBitsWhereTheyPayMost) {
   EXPECT_NEAR(allocation.shares[4].fpp / allocation.shares[3].fpp, 10, 2);
   EXPECT_NEAR(allocation.shares[3].fpp / allocation.shares[2].fpp, 10, 2);
   EXPECT_EQ(allocation.shares[0].fpp, allocation.shares[1].fpp);
-  // Wasted reads are 2.5 times fewer than with an FPP of 0.0082 in all five runs.  For keys in the
-  // deepest run they are 10 times fewer than with 0.0082 in the four runs above.
+  // Wasted reads are at least 2.5 times fewer than with an FPP of 0.0082 in all five runs.  For
+  // keys in the deepest run they are at least 10 times fewer than with 0.0082 in the four runs
+  // above.
   EXPECT_LT(allocation.wasted_reads, 5 * 0.0082 / 2.5);
   EXPECT_LT(allocation.wasted_reads - allocation.shares[4].fpp, 4 * 0.0082 / 10);
 }
@@ -383,10 +384,13 @@ TEST(FilterOutputTest, PartsOfAnOutputMeetTheGoalTogether) {
       (is_reads ? with.staying_reads : with.staying_bytes) = total * (1 + excess) - written(all);
       const FilterAllocation allocation = allocator->ForOutput(runs, with);
       EXPECT_NEAR(total * (1 + excess) - written(all) + written(allocation), total, 0.005 * total);
-      if (is_reads) continue;  // 5 % of the reads are too few bytes for another reason
       for (const size_t i : {1, 2}) {
-        const FilterReason other = excess < 0 ? FilterReason::kMore : FilterReason::kLess;
-        EXPECT_EQ(allocation.shares[i].reason, excess == 0 ? FilterReason::kShare : other)
+        const FilterReason reason = allocation.shares[i].reason;
+        // 5 % of the reads may change the bytes of a part by less than is reported.
+        if (is_reads && reason == FilterReason::kShare) continue;
+        const bool gets_more = is_reads ? excess > 0 : excess < 0;
+        const FilterReason other = gets_more ? FilterReason::kMore : FilterReason::kLess;
+        EXPECT_EQ(reason, excess == 0 ? FilterReason::kShare : other)
             << goal.ToText() << " " << excess;
       }
     }

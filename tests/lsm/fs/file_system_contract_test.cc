@@ -32,8 +32,10 @@ class Backend {
   virtual ~Backend() = default;
   virtual FileSystem& file_system() = 0;
   virtual std::string root() const = 0;
-  // An object store locks only LOCK, and only exclusively, and allocates no space.
+  // An object store locks only LOCK, and only exclusively, shows a table only after its sync, and
+  // allocates no space.
   virtual bool has_all_locks() const { return true; }
+  virtual bool needs_sync() const { return false; }
   virtual bool allocates() const { return true; }
 };
 
@@ -61,6 +63,7 @@ class ObjectBackend : public Backend {
   FileSystem& file_system() override { return file_system_; }
   std::string root() const override { return "/objects"; }
   bool has_all_locks() const override { return false; }
+  bool needs_sync() const override { return true; }
   bool allocates() const override { return false; }
 
  private:
@@ -81,6 +84,7 @@ class FileSystemContractTest : public DirectoryFixture,
     ASSERT_OK_AND_ASSIGN(directory_, file_system().OpenDirectory(path(), /*create=*/true));
   }
 
+  bool needs_sync() const override { return backend_->needs_sync(); }
   FileSystem& file_system() { return backend_->file_system(); }
   std::string path() const { return backend_->root() + "/store"; }
 

@@ -52,6 +52,7 @@ class ObjectFileSystemTest : public DirectoryFixture {
   void SetUp() override {
     ASSERT_OK_AND_ASSIGN(directory_, a_.files.OpenDirectory(kStore, /*create=*/true));
   }
+  bool needs_sync() const override { return true; }
   std::unique_ptr<Directory> OpenAs(Process& process) {
     absl::StatusOr<std::unique_ptr<Directory>> directory =
         process.files.OpenDirectory(kStore, /*create=*/false);

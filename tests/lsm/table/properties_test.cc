@@ -6,8 +6,11 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lsm/block/format.h"
+#include "lsm/bytes/coding.h"
+#include "tests/support/document_table.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -19,33 +22,40 @@ using ::testing::Not;
 using ::testing::Pair;
 using ::testing_support::StatusIs;
 
+// Names every member, so that a new one does not compile before it has a value here.  Those that a
+// file may lack have their default; FormatPageHasThemAll states these too.
 TableProperties Full() {
   using std::string_literals::operator""s;
   TableProperties properties;
-  properties.entries = 1;
-  properties.deletions = 2;
-  properties.distinct_keys = 3;
-  properties.smallest_key = "\x00\xff"s;
-  properties.largest_key = std::string(1000, 'z');
-  properties.smallest_sequence = 4;
-  properties.largest_sequence = std::numeric_limits<uint64_t>::max();
-  properties.raw_key_bytes = 5;
-  properties.raw_value_bytes = 6;
-  properties.data_bytes = 7;
-  properties.uncompressed_data_bytes = 8;
-  properties.data_blocks = 9;
-  properties.index_bytes = 10;
-  properties.filter_bytes = 11;
-  properties.filter_kind = "blocked";
-  properties.target_fpp = 0.01;
-  properties.expected_fpp = 1e-300;
-  properties.digest_seed = 0x8000000000000001;
-  properties.compression = "lz4";
-  properties.block_bytes = 4096;
-  properties.restart_interval = 16;
-  properties.level = 6;
-  properties.created_micros = 12;
-  properties.created_by = "trellis 0.1.0";
+  auto& [entries, deletions, distinct_keys, smallest_key, largest_key, smallest_sequence,
+         largest_sequence, raw_key_bytes, raw_value_bytes, data_bytes, uncompressed_data_bytes,
+         data_blocks, index_bytes, filter_bytes, partitions, filter_kind, target_fpp, expected_fpp,
+         filter_reason, digest_seed, digest_hash, digest_seed_high, compression, block_bytes,
+         restart_interval, level, created_micros, created_by, others, missing] = properties;
+  entries = 1;
+  deletions = 2;
+  distinct_keys = 3;
+  smallest_key = "\x00\xff"s;
+  largest_key = std::string(1000, 'z');
+  smallest_sequence = 4;
+  largest_sequence = std::numeric_limits<uint64_t>::max();
+  raw_key_bytes = 5;
+  raw_value_bytes = 6;
+  data_bytes = 7;
+  uncompressed_data_bytes = 8;
+  data_blocks = 9;
+  index_bytes = 10;
+  filter_bytes = 11;
+  filter_kind = "blocked";
+  target_fpp = 0.01;
+  expected_fpp = 1e-300;
+  digest_seed = 0x8000000000000001;
+  compression = "lz4";
+  block_bytes = 4096;
+  restart_interval = 16;
+  level = 6;
+  created_micros = 12;
+  created_by = "trellis 0.1.0";
   return properties;
 }
 
@@ -66,6 +76,30 @@ TEST(TablePropertiesTest, FieldsHaveNames) {
   EXPECT_THAT(map, Contains(Pair("digest_seed", "9223372036854775809")));
   EXPECT_THAT(map, Contains(Pair("smallest_key", "\\x00\\xff")));
   EXPECT_THAT(map, Contains(Pair("level", "6")));
+}
+
+TEST(TablePropertiesTest, FormatPageHasThemAll) {
+  TableProperties properties = Full();
+  properties.partitions = 1;
+  properties.filter_reason = "share";
+  properties.set_digest_seed(bloom::DigestSeed(bloom::DigestHash::kSipHash, 5, 6));
+  std::vector<std::string> stated, documented;
+  const std::string bytes = properties.Encode();
+  for (std::string_view rest = bytes; !rest.empty();) {
+    std::string_view name, text;
+    ASSERT_TRUE(TakeLengthPrefixed(&rest, &name));
+    ASSERT_FALSE(rest.empty());
+    const int type = rest.front();
+    rest.remove_prefix(1);
+    uint64_t number = 0;
+    ASSERT_TRUE(type == 1   ? TakeVarint64(&rest, &number)
+                : type == 2 ? TakeFixed64(&rest, &number)
+                            : TakeLengthPrefixed(&rest, &text));
+    stated.push_back(Concat("`", name, "` ", type));
+  }
+  for (const auto& row : testing_support::TableBelow("lsm/FORMAT.md", "### Properties block"))
+    documented.push_back(Concat(row.at(0), " ", row.at(1)));
+  EXPECT_EQ(documented, stated);
 }
 
 TEST(TablePropertiesTest, StatesOnlyAnUncommonHash) {

@@ -4,10 +4,13 @@
 
 #include <random>
 #include <string>
+#include <vector>
 
 #include "lsm/base/internal_key.h"
+#include "lsm/bytes/coding.h"
 #include "lsm/version/manifest.h"
 #include "tests/lsm/version/table_maker.h"
+#include "tests/support/document_table.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -60,6 +63,19 @@ TEST(VersionEditTest, ReadsBackItsBytes) {
   edit.digest_seed = {bloom::DigestHash::kSipHash, 1, UINT64_MAX};
   ASSERT_OK_AND_ASSIGN(decoded, Decode(edit.Encode()));
   EXPECT_EQ(decoded, edit);
+}
+
+TEST(VersionEditTest, FormatPageHasItsTags) {
+  std::vector<std::string> known, documented;
+  for (uint32_t tag = 0; tag < 1000; ++tag) {
+    std::string bytes = FullEdit().Encode().substr(0, 1);  // the format
+    AppendVarint32(&bytes, tag);
+    AppendLengthPrefixed(&bytes, "");
+    if (!absl::IsUnimplemented(Decode(bytes).status())) known.push_back(std::to_string(tag));
+  }
+  for (const auto& row : testing_support::TableBelow("lsm/FORMAT.md", "## Manifests"))
+    documented.push_back(row.at(0));
+  EXPECT_EQ(documented, known);
 }
 
 TEST(VersionEditTest, SnapshotsKeepEveryField) {

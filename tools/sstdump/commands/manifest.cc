@@ -21,7 +21,7 @@ namespace {
 
 using lsm::Concat;
 
-// Names every field, so that a new one does not compile before it is printed here.
+// Names every field, so that a new one does not compile before it is named here.
 void PrintTable(int level, const lsm::TableMeta& table, Session* session) {
   const auto& [number, file_id, file_bytes, entries, smallest, largest, run] = table;
   std::string line = Concat("    + level ", level, " ", run == 0 ? "" : Concat("run ", run, " "),
@@ -147,7 +147,7 @@ void WriteEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) 
   session->DrainJson();
 }
 
-// Names every field, so that a new one does not compile before it is written here.
+// Names every field, so that a new one does not compile before it is named here.
 void WriteState(const lsm::ManifestState& state, Session* session) {
   const auto& [levels, next_file_number, last_sequence, oldest_log, digest_seed, log_seed,
                log_directory, synced_logs, closed_logs, started] = state;
