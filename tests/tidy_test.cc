@@ -602,7 +602,7 @@ std::vector<Rule> RulesOfProse() {
         {{"tests/support/a.h", "int x;  // nobody can know\n"}},
         {{"bench/a.cc", "// Somebody waits.\n"}},
         {{"lsm/a.h", "return Error(1'000, \"no,\\nnobody\");\n"}},
-        {{"tools/a.cc", "R\"(\"Read\"\nanew)\"\n"}}}},
+        {{"tools/a.cc", "R\"(x\n\"anew\")\"\n"}}}},
   };
 }
 
