@@ -77,9 +77,8 @@ absl::StatusOr<std::optional<std::string>> DB::Get(std::string_view key,
                                                    const ReadOptions& options) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<std::optional<std::string>> {
     std::optional<std::string> value;
-    const absl::StatusOr<bool> found =
-        engine_->Get(key, options, {[&](LookupResult& result) { value.emplace(result.value); }});
-    if (!found.ok()) return found.status();
+    const auto keep = [&](LookupResult& result) { value.emplace(result.value); };
+    TRELLIS_RETURN_IF_ERROR(engine_->Get(key, options, {keep}).status());
     return value;
   });
 }

@@ -99,8 +99,7 @@ std::vector<Sentence> SentencesOf(const Passage& passage) {
   return sentences;
 }
 
-// The text of a comment in a line of code or of a script.  Empty if there is none; the rules' own
-// examples are in strings.
+// The text of a comment in a line of code or of a script.  Empty if there is none.
 std::string_view CommentOf(const std::string& path, std::string_view line) {
   if (IsCode(path)) {
     const size_t begin = line.find("// ");
@@ -117,6 +116,11 @@ bool IsWritten(std::string_view path) {
          path.ends_with(".sh");
 }
 
+std::string Lowered(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
 // Calls `visit(path, index, prose)` for each line of prose, in lower case, with a blank at each
 // end.
 template <typename Visit>
@@ -126,9 +130,61 @@ void ForEachLineOfProse(const Tree& tree, Visit visit) {
     if (prose.empty()) return;
     // A line that begins a sentence follows the end of another.
     const bool begins = std::isupper(static_cast<unsigned char>(prose[0])) != 0;
-    for (char& c : prose) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    visit(path, i, (begins ? ". " : " ") + prose + " ");
+    visit(path, i, Lowered((begins ? ". " : " ") + prose + " "));
   });
+}
+
+// The strings in code, a line of each at a time.
+struct Literal {
+  size_t line = 0;  // index
+  std::string text;
+};
+
+// The position after the literal whose first quote is at `open`.  Adds its lines, if it is a
+// string.
+size_t TakeLiteral(std::string_view code, size_t open, size_t line,
+                   std::vector<Literal>* literals) {
+  const char quote = code[open];
+  std::string end(1, quote);
+  size_t begin = open + 1;
+  const bool is_raw = open > 0 && code[open - 1] == 'R' && quote == '"';
+  if (is_raw) {
+    begin = std::min(code.find('(', open), code.size() - 1) + 1;
+    end = ")" + std::string(code.substr(open + 1, begin - open - 2)) + "\"";
+  }
+  std::string text;
+  size_t at = begin;
+  for (; at < code.size() && !code.substr(at).starts_with(end); ++at) {
+    if (!is_raw && code[at] == '\\') {
+      ++at;
+      text += ' ';  // not the letter of "\n"
+    } else {
+      text += code[at];
+    }
+  }
+  for (std::string_view part : Lines(text)) {
+    if (quote == '"') literals->push_back({line++, std::string(part)});
+  }
+  return at + end.size();
+}
+
+std::vector<Literal> LiteralsOf(std::string_view code) {
+  std::vector<Literal> literals;
+  size_t line = 0;
+  for (size_t at = 0; at < code.size();) {
+    // An apostrophe after a digit groups digits: 1'000.
+    const bool groups = at > 0 && std::isalnum(static_cast<unsigned char>(code[at - 1])) != 0;
+    size_t next = at + 1;
+    if (code.substr(at).starts_with("//")) {
+      next = std::min(code.find('\n', at), code.size());
+    } else if (code[at] == '"' || (code[at] == '\'' && !groups)) {
+      next = TakeLiteral(code, at, line, &literals);
+    }
+    next = std::min(next, code.size());
+    line += static_cast<size_t>(std::count(code.begin() + at, code.begin() + next, '\n'));
+    at = next;
+  }
+  return literals;
 }
 
 bool IsLetter(char c) { return std::isalpha(static_cast<unsigned char>(c)); }
@@ -216,14 +272,24 @@ Complaints WordsAreTheFields(const Tree& tree) {
       {"hold against", "verify against"},
       {"that is not there", "missing, absent"},
       {"whosoever", "any caller"},
+      {"so many", "N, that many"},
+      {"what misses", "missed goals"},
+      {"looks whether", "checks whether"},
   };
   Complaints complaints;
-  ForEachLineOfProse(tree, [&](const std::string& path, size_t i, std::string_view prose) {
+  const auto check = [&](const std::string& path, size_t i, std::string_view prose) {
     for (const auto& [word, better] : words) {
       if (HasWords(prose, word))
         complaints.push_back(At(path, i) + "says \"" + word + "\" for: " + better);
     }
-  });
+  };
+  ForEachLineOfProse(tree, check);
+  for (const auto& [path, text] : tree) {
+    // The rules' own words and examples are strings.
+    if (!IsCode(path) || path.starts_with("tests/tidy_")) continue;
+    for (const Literal& literal : LiteralsOf(text))
+      check(path, literal.line, Lowered(" " + literal.text + " "));
+  }
   return complaints;
 }
 

@@ -18,8 +18,8 @@ Complaints SentencesHaveSubjects(const Tree& tree);
 // No clause in a document or a comment begins with "who" and lacks the person that it tells of.
 Complaints WhoHasAnActor(const Tree& tree);
 
-// Documents and comments use the field's words ("again", "wasted", "recover"), and not those for
-// which English has better ones.
+// Documents, comments and strings in code use the field's words ("again", "wasted", "recover"), and
+// not those for which English has better ones.
 Complaints WordsAreTheFields(const Tree& tree);
 
 }  // namespace tidy

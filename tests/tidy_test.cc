@@ -13,7 +13,6 @@
 #include <functional>
 #include <map>
 #include <ostream>
-#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -27,6 +26,7 @@
 #include "tests/tidy_package.h"
 #include "tests/tidy_prose.h"
 #include "tests/tidy_tree.h"
+#include "tests/tidy_words.h"
 
 namespace tidy {
 namespace {
@@ -36,7 +36,6 @@ namespace fs = std::filesystem;
 constexpr size_t kFileLinesMax = 700;
 constexpr size_t kFunctionLinesMax = 80;
 constexpr size_t kOptionsMax = 24;
-constexpr size_t kTestNameMax = 60;
 
 // --- rules ---
 
@@ -186,8 +185,7 @@ Complaints OnlyTheSeamTouchesTheSystem(const Tree& tree) {
                            "only lsm/fs/posix_* and lsm/threads/thread_scheduler* may include " +
                            target);
     }
-    for (const char* call :
-         {"fopen(", "SleepFor(", "random_device", "sleep_for(", "steady_clock"}) {
+    for (const char* call : {"fopen(", "SleepFor(", "sleep_for(", "steady_clock"}) {
       if (Contains(line.substr(0, line.find("//")), call)) {
         complaints.push_back(
             At(path, i) + "only lsm/fs/posix_* and lsm/threads/thread_scheduler* may use " + call);
@@ -250,68 +248,6 @@ Complaints NothingIsOrphaned(const Tree& tree) {
     users.erase(fs::path(path).replace_extension(".cc").string());
     if (users.empty()) complaints.push_back(path + ": nothing but its own source includes it");
   }
-  return complaints;
-}
-
-// A word that must not stand in this file either.
-std::string Spelt(std::string_view start, std::string_view rest) {
-  return std::string(start) + std::string(rest);
-}
-
-Complaints NothingIsPutOff(const Tree& tree) {
-  static const std::vector<std::string> words = {Spelt("TO", "DO"), Spelt("FIX", "ME"),
-                                                 Spelt("DISA", "BLED_"), Spelt("GTEST_", "SKIP")};
-  static const std::vector<std::string> comments = {"TEST(",         "TEST_F(",      "TEST_P(",
-                                                    "TYPED_TEST",    "INSTANTIATE_", "add_test(",
-                                                    "trellis_test(", "BENCHMARK("};
-  Complaints complaints;
-  const auto check = [&](const std::string& path, size_t i, std::string_view line) {
-    for (const std::string& word : words) {
-      if (Contains(line, word)) complaints.push_back(At(path, i) + "says " + word);
-    }
-    line = Trimmed(line);
-    if (line.starts_with("#if 0") || line.starts_with("#if false"))
-      complaints.push_back(At(path, i) + "dead code");
-    if (!line.starts_with("//") && !line.starts_with("# ") && !line.starts_with("#t")) return;
-    line = Trimmed(line.substr(std::min(line.find_first_not_of("/#"), line.size())));
-    for (const std::string& start : comments) {
-      if (line.starts_with(start) && !Contains(line, "NAME"))
-        complaints.push_back(At(path, i) + "a test in a comment");
-    }
-  };
-  ForEachLine(tree, IsCode, check);
-  ForEachLine(tree, IsCMake, check);
-  return complaints;
-}
-
-// The project has one way to do a thing.
-Complaints ThereIsOneWay(const Tree& tree) {
-  static const std::vector<std::pair<std::string, std::string>> others = {
-      {Spelt("Str", "Cat("), "Concat (bloom/core/concat.h)"},
-      {Spelt("Str", "Append("), "Concat (bloom/core/concat.h)"},
-      {Spelt("; !status.ok()) ", "return status;"), "TRELLIS_RETURN_IF_ERROR"}};
-  Complaints complaints;
-  ForEachLine(tree, IsCode, [&](const std::string& path, size_t i, std::string_view line) {
-    if (IsExample(path)) return;  // includes public headers alone
-    for (const auto& [other, ours] : others) {
-      if (Contains(line, other)) complaints.push_back(At(path, i) + "write " + ours);
-    }
-  });
-  return complaints;
-}
-
-// Names of tests are short phrases: "DropsTornTail", not "WhatIsTornIsDropped".
-Complaints TestNamesArePlain(const Tree& tree) {
-  static const std::regex name(R"(^\s*(?:TYPED_)?TEST(?:_[FP])?\(\w+, (\w+)\))");
-  static const std::regex stilted("What|Who[A-Z]|^Whose|Behind|InVain|Anew");
-  Complaints complaints;
-  ForEachLine(tree, IsSource, [&](const std::string& path, size_t i, std::string_view line) {
-    std::match_results<std::string_view::const_iterator> match;
-    if (!std::regex_search(line.begin(), line.end(), match, name)) return;
-    const std::string test = match[1].str();
-    if (test.size() > kTestNameMax || std::regex_search(test, stilted))
-      complaints.push_back(At(path, i) + test + " is no short phrase");
-  });
   return complaints;
 }
 
@@ -476,25 +412,6 @@ std::vector<Rule> RulesOfSources() {
          {"lsm/a.cc", "#include \"lsm/a.h\"\n"},
          {"lsm/CMakeLists.txt", "add(a.cc)\n"}}}},
       {"NoFolderIsWide", NoFolderIsWide, {wide}},
-      {"NothingIsPutOff",
-       NothingIsPutOff,
-       {{{"lsm/a.cc", "int x;  // " + Spelt("TO", "DO") + ": more\n"}},
-        {{"tests/a_test.cc", "TEST(A, " + Spelt("DISA", "BLED_") + "Works) {}\n"}},
-        {{"tests/a_test.cc", "  " + Spelt("GTEST_", "SKIP") + "() << 1;\n"}},
-        {{"tests/a_test.cc", "  // TEST(A, B) {\n"}},
-        {{"tests/CMakeLists.txt", "# trellis_test(a SRCS a_test.cc)\n"}},
-        {{"lsm/a.cc", "#if 0\n#endif\n"}}}},
-      {"ThereIsOneWay",
-       ThereIsOneWay,
-       {{{"bloom/a.cc", "  text = absl::" + Spelt("Str", "Cat(\"a\", 1);\n")}},
-        {{"tests/a.cc", "  absl::" + Spelt("Str", "Append(&text, 1);\n")}},
-        {{"bloom/a.cc",
-          "  if (absl::Status status = F(); " + Spelt("!status.ok()) ", "return status;\n")}}}},
-      {"TestNamesArePlain",
-       TestNamesArePlain,
-       {{{"tests/a_test.cc", "TEST(A, WhatIsTornIsDropped) {\n"}},
-        {{"tests/a_test.cc", "TEST_F(A, StopsWhoComesLast) {\n"}},
-        {{"tests/a_test.cc", "TEST_P(A, " + std::string(kTestNameMax + 1, 'A') + ") {\n"}}}},
       {"HeaderGuardsMatchPaths",
        HeaderGuardsMatchPaths,
        {{{"lsm/a.h", "#pragma once\n"}},
@@ -507,6 +424,32 @@ std::vector<Rule> RulesOfSources() {
        OptionsAreFew,
        {{{"lsm/options.h", many_options + "};\n"}}, {{"lsm/options.h", ""}}, {}}},
       {"NamesAreQualified", NamesAreQualified, {{{"lsm/a.cc", "using namespace std;\n"}}}}};
+}
+
+std::vector<Rule> RulesOfWords() {
+  return {{"NothingIsPutOff",
+           NothingIsPutOff,
+           {{{"lsm/a.cc", "int x;  // " + Spelt("TO", "DO") + ": more\n"}},
+            {{"tests/a_test.cc", "TEST(A, " + Spelt("DISA", "BLED_") + "Works) {}\n"}},
+            {{"tests/a_test.cc", "  " + Spelt("GTEST_", "SKIP") + "() << 1;\n"}},
+            {{"tests/a_test.cc", "  // TEST(A, B) {\n"}},
+            {{"tests/CMakeLists.txt", "# trellis_test(a SRCS a_test.cc)\n"}},
+            {{"lsm/a.cc", "#if 0\n#endif\n"}}}},
+          {"ThereIsOneWay",
+           ThereIsOneWay,
+           {{{"bloom/a.cc", "  text = absl::" + Spelt("Str", "Cat(\"a\", 1);\n")}},
+            {{"tests/a.cc", "  absl::" + Spelt("Str", "Append(&text, 1);\n")}},
+            {{"bloom/a.cc",
+              "  if (absl::Status status = F(); " + Spelt("!status.ok()) ", "return status;\n")}},
+            {{"tests/lsm/a_test.cc", "  std::" + Spelt("mt19", "937_64 random(1);\n")}},
+            {{"bench/a.cc", "  std::" + Spelt("mini", "std_rand random(1);\n")}},
+            {{"tools/a.h", "  std::" + Spelt("random_", "device random;\n")}},
+            {{"bench/b.cc", "  std::" + Spelt("default_", "random_engine random;\n")}}}},
+          {"TestNamesArePlain",
+           TestNamesArePlain,
+           {{{"tests/a_test.cc", "TEST(A, WhatIsTornIsDropped) {\n"}},
+            {{"tests/a_test.cc", "TEST_F(A, StopsWhoComesLast) {\n"}},
+            {{"tests/a_test.cc", "TEST_P(A, " + std::string(kTestNameMax + 1, 'A') + ") {\n"}}}}};
 }
 
 std::vector<Rule> RulesOfPackageAndDocuments() {
@@ -657,12 +600,15 @@ std::vector<Rule> RulesOfProse() {
         {{"README.md", "A read in vain\n"}},
         {{"tools/cmake/a.cmake", "# nobody sees it\n"}},
         {{"tests/support/a.h", "int x;  // nobody can know\n"}},
-        {{"bench/a.cc", "// Somebody waits.\n"}}}},
+        {{"bench/a.cc", "// Somebody waits.\n"}},
+        {{"lsm/a.h", "return Error(1'000, \"no,\\nnobody\");\n"}},
+        {{"tools/a.cc", "R\"(x\n\"anew\")\"\n"}}}},
   };
 }
 
 std::vector<Rule> Rules() {
   std::vector<Rule> rules = RulesOfSources();
+  for (const Rule& rule : RulesOfWords()) rules.push_back(rule);
   for (const Rule& rule : RulesOfPackageAndDocuments()) rules.push_back(rule);
   for (const Rule& rule : RulesOfProse()) rules.push_back(rule);
   for (const Rule& rule : RulesOfTheFrontDoor()) rules.push_back(rule);

@@ -28,6 +28,10 @@ std::vector<std::string_view> Lines(std::string_view text) {
   return lines;
 }
 
+std::string Spelt(std::string_view start, std::string_view rest) {
+  return std::string(start) + std::string(rest);
+}
+
 std::string At(const std::string& path, size_t line_index) {
   return path + ":" + std::to_string(line_index + 1) + ": ";
 }

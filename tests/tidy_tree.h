@@ -17,6 +17,9 @@ bool Contains(std::string_view text, std::string_view part);
 std::string_view Trimmed(std::string_view text);
 std::vector<std::string_view> Lines(std::string_view text);
 
+// A word that the files of the rules must not contain either.
+std::string Spelt(std::string_view start, std::string_view rest);
+
 // "path:12: ", to begin a complaint with.
 std::string At(const std::string& path, size_t line_index);
 

@@ -21,10 +21,9 @@ namespace {
 
 template <auto kRun>
 absl::StatusOr<Outcome> Show(const LabConfig& config, Steps steps) {
-  const auto results = kRun(config, steps);
-  if (!results.ok()) return results.status();
-  Outcome outcome{ToJson(*results), SectionsOf(*results), {}};
-  if constexpr (requires { ExcerptsOf(*results); }) outcome.excerpts = ExcerptsOf(*results);
+  TRELLIS_ASSIGN_OR_RETURN(const auto results, kRun(config, steps));
+  Outcome outcome{ToJson(results), SectionsOf(results), {}};
+  if constexpr (requires { ExcerptsOf(results); }) outcome.excerpts = ExcerptsOf(results);
   return outcome;
 }
 

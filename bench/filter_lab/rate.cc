@@ -63,14 +63,7 @@ std::string SignedPercent(std::optional<double> percent) {
 }
 
 std::string PercentText(std::optional<double> probability) {
-  if (!probability.has_value()) return "-";
-  // Smaller numbers would need many zeros.
-  if (*probability > 0 && *probability < 1e-6) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.1e", 100 * *probability);
-    return std::string(text) + " %";
-  }
-  return lsm::ReadablePercent(*probability);
+  return probability.has_value() ? lsm::ReadablePercent(*probability) : "-";
 }
 
 std::string Fixed(double value, int decimals) {

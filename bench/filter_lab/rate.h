@@ -41,7 +41,7 @@ void AddRateCells(const Rate& rate, std::vector<std::string>* row);
 
 // "+1.2"; a dash for null.
 std::string SignedPercent(std::optional<double> percent);
-// For text: "0.982 %", "0.0000123 %"; a dash for null.
+// lsm::ReadablePercent; a dash for null.
 std::string PercentText(std::optional<double> probability);
 // "%.2f" and the like.
 std::string Fixed(double value, int decimals);

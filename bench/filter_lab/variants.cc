@@ -72,7 +72,7 @@ Variant CatalogVariant() {
 template <class Filter>
 absl::StatusOr<VariantSample> FillAndAsk(absl::StatusOr<Filter> filter, uint64_t keys,
                                          uint64_t salt, uint64_t queries) {
-  if (!filter.ok()) return filter.status();
+  TRELLIS_RETURN_IF_ERROR(filter.status());
   for (uint64_t i = 0; i < keys; ++i) filter->AddDigest(LabDigest(i, salt));
   return Ask(Filter::kName, *filter, keys, salt, queries, filter->PredictedFpp(keys));
 }

@@ -253,7 +253,9 @@ Skiplist::Leaf* Skiplist::NewLeaf(uint32_t height) {
 
 // Returns h with probability (1/2)^h.
 uint32_t Skiplist::RandomHeight(uint64_t* state) {
-  // Xorshift (Marsaglia, "Xorshift RNGs", 2003), period 2^64 - 1.
+  // Xorshift (Marsaglia, "Xorshift RNGs", 2003), period 2^64 - 1.  SplitMix would be as fast.  But
+  // heights decide how much memory a memtable takes.  With other heights memtables would end at
+  // other entries, and each test with a seed would write other tables.
   *state ^= *state << 13;
   *state ^= *state >> 7;
   *state ^= *state << 17;

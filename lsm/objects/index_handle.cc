@@ -49,9 +49,8 @@ absl::Status IndexHandle::Change(ObjectWrite write) {
 }
 
 absl::Status IndexHandle::WhyRefused(const std::string& owner, const absl::Status& status) {
-  const absl::StatusOr<ObjectContents> contents = pool_.Read(object_, {});
-  if (!contents.ok()) return contents.status();
-  const std::string other = OwnerIn(*contents);
+  TRELLIS_ASSIGN_OR_RETURN(const ObjectContents contents, pool_.Read(object_, {}));
+  const std::string other = OwnerIn(contents);
   if (other == owner) return status;
   const absl::StatusOr<Owner> decoded = Owner::Decode(other, path_);
   return TakenOver(

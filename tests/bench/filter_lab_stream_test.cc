@@ -34,7 +34,7 @@ TEST(LabStreamTest, StreamsMatchTheSource) {
     for (int i = 0; i < 4; ++i) values.push_back(stream.Next());
     return values;
   };
-  // libstdc++'s minstd_rand0 from seed 2022: x = 16807 x mod 2^31 - 1.
+  // libstdc++'s default engine from seed 2022: x = 16807 x mod 2^31 - 1.
   uint64_t state = 2022;
   const auto draw = [&state] {
     return static_cast<double>((state = state * 16807 % 2147483647) - 1);

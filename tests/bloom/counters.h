@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "tests/bloom/kinds.h"
+#include "tests/support/dice.h"
 
 namespace testing_support {
 
@@ -19,19 +19,19 @@ namespace testing_support {
 // `bits` bits in an array of `cells`.  `cells_of(key)` returns the cells of a key.
 template <class Filter, class CellsOf>
 void ExpectCountersMatchTheOracle(Filter filter, uint64_t cells, uint32_t bits, uint64_t keys,
-                                  CellsOf cells_of, std::mt19937_64& random) {
+                                  CellsOf cells_of, Dice& dice) {
   const uint64_t most = (uint64_t{1} << bits) - 1;
   std::vector<uint64_t> oracle(cells, 0);
   std::map<uint64_t, int> added;
   for (int step = 0; step < 20'000; ++step) {
-    const uint64_t key = random() % keys;
+    const uint64_t key = dice.Roll(keys);
     std::vector<uint64_t> mine = cells_of(key);
     std::sort(mine.begin(), mine.end());
     mine.erase(std::unique(mine.begin(), mine.end()), mine.end());
     const bool present =
         std::all_of(mine.begin(), mine.end(), [&](uint64_t cell) { return oracle[cell] > 0; });
     ASSERT_EQ(filter.MayContainDigest(DigestOfKey(key)), present);
-    if (random() % 2 == 0) {
+    if (dice.OneIn(2)) {
       filter.AddDigest(DigestOfKey(key));
       for (const uint64_t cell : mine) oracle[cell] = std::min(oracle[cell] + 1, most);
       ++added[key];

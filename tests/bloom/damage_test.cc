@@ -9,7 +9,6 @@
 #include <iterator>
 #include <limits>
 #include <memory>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +19,7 @@
 #include "bloom/hash.h"
 #include "bloom/inspect.h"
 #include "tests/bloom/kinds.h"
+#include "tests/support/dice.h"
 
 namespace {
 
@@ -29,6 +29,7 @@ using bloom::FilterState;
 using testing::HasSubstr;
 using testing_support::BuildFilter;
 using testing_support::CountPassing;
+using testing_support::Dice;
 using testing_support::DigestOfKey;
 using testing_support::DigestsOfKeys;
 using testing_support::RepairChecksum;
@@ -178,7 +179,7 @@ TEST_P(DamageTest, ImpossibleGeometryIsDamage) {
 }
 
 TEST_P(DamageTest, RandomHeadersWithRightChecksumsNeverReadOutside) {
-  std::mt19937_64 random(20'220'101);
+  Dice dice(20'220'101);
   const uint64_t edges[] = {0,
                             1,
                             2,
@@ -196,19 +197,19 @@ TEST_P(DamageTest, RandomHeadersWithRightChecksumsNeverReadOutside) {
   int usable = 0;
   for (int round = 0; round < 20'000; ++round) {
     std::string bytes = filter_;
-    for (uint64_t changes = 1 + random() % 4; changes > 0; --changes) {
-      switch (random() % 4) {
+    for (uint64_t changes = 1 + dice.Roll(4); changes > 0; --changes) {
+      switch (dice.Roll(4)) {
         case 0:
-          bytes[8 + random() % 5] = static_cast<char>(random() % 40);
+          bytes[8 + dice.Roll(5)] = static_cast<char>(dice.Roll(40));
           break;
         case 1:
-          bloom::Store64(&bytes[16 + 8 * (random() % 5)], edges[random() % std::size(edges)]);
+          bloom::Store64(&bytes[16 + 8 * dice.Roll(5)], edges[dice.Roll(std::size(edges))]);
           break;
         case 2:
-          bloom::Store64(&bytes[16 + 8 * (random() % 5)], random() >> (random() % 64));
+          bloom::Store64(&bytes[16 + 8 * dice.Roll(5)], dice.Next() >> dice.Roll(64));
           break;
         case 3:
-          bytes.resize(64 + random() % (2 * filter_.size()));
+          bytes.resize(64 + dice.Roll(2 * filter_.size()));
           break;
       }
     }
@@ -220,10 +221,10 @@ TEST_P(DamageTest, RandomHeadersWithRightChecksumsNeverReadOutside) {
 }
 
 TEST_P(DamageTest, RandomBytesAreNoFilter) {
-  std::mt19937_64 random(7);
+  Dice dice(7);
   for (int round = 0; round < 2000; ++round) {
-    std::string bytes(random() % 200, '\0');
-    for (char& byte : bytes) byte = static_cast<char>(random());
+    std::string bytes(dice.Roll(200), '\0');
+    for (char& byte : bytes) byte = static_cast<char>(dice.Next());
     if (round % 2 == 0) bytes.replace(0, std::min<size_t>(bytes.size(), 8), filter_, 0, 8);
     ExpectMaybe(bytes, FilterState::kDamaged);
   }

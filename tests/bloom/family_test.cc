@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,11 +19,13 @@
 #include "tests/bloom/hostile_bytes.h"
 #include "tests/bloom/kinds.h"
 #include "tests/bloom/use_loaded.h"
+#include "tests/support/dice.h"
 #include "tests/support/status_matchers.h"
 
 namespace {
 
 using testing::HasSubstr;
+using testing_support::Dice;
 using testing_support::DigestOfKey;
 using testing_support::IsOk;
 using testing_support::LoadAndUse;
@@ -298,11 +299,11 @@ TYPED_TEST(FamilyTest, ForgedBytesAreHarmless) {
 }
 
 TYPED_TEST(FamilyTest, RandomBytesAreNoFilter) {
-  std::mt19937_64 random(7);
+  Dice dice(7);
   const std::string sound = this->WithKeys(0, 5, 5).Serialize();
   for (int round = 0; round < 1000; ++round) {
-    std::string bytes(random() % 300, '\0');
-    for (char& byte : bytes) byte = static_cast<char>(random());
+    std::string bytes(dice.Roll(300), '\0');
+    for (char& byte : bytes) byte = static_cast<char>(dice.Next());
     if (round % 2 == 0) bytes.replace(0, std::min<size_t>(bytes.size(), 16), sound, 0, 16);
     ASSERT_FALSE(LoadAndUse<TypeParam>(bytes).ok());
   }

@@ -14,13 +14,13 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
-#include <random>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "bloom/core/bits.h"
 #include "tests/bloom/kinds.h"
+#include "tests/support/dice.h"
 #include "tests/support/status_matchers.h"
 
 namespace testing_support {
@@ -71,7 +71,7 @@ void ExpectOthersAreRefusedByName(const std::string& sound, Load load) {
 // tested.
 template <class Load>
 void ExpectForgeriesDoNoHarm(const std::string& sound, uint64_t seed, int rounds, Load load) {
-  std::mt19937_64 random(seed);
+  Dice dice(seed);
   const uint64_t payload = sound.size() - 64;
   const uint64_t edges[] = {0,
                             1,
@@ -91,28 +91,28 @@ void ExpectForgeriesDoNoHarm(const std::string& sound, uint64_t seed, int rounds
   int loaded = 0;
   for (int round = 0; round < rounds; ++round) {
     std::string bytes = sound;
-    for (uint64_t changes = 1 + random() % 4; changes > 0; --changes) {
-      const size_t field = 16 + 8 * (random() % 5);  // seed to detail
-      const uint64_t edge = edges[random() % std::size(edges)];
-      switch (random() % 6) {
+    for (uint64_t changes = 1 + dice.Roll(4); changes > 0; --changes) {
+      const size_t field = 16 + 8 * dice.Roll(5);  // seed to detail
+      const uint64_t edge = edges[dice.Roll(std::size(edges))];
+      switch (dice.Roll(6)) {
         case 0:
-          bytes[9 + random() % 4] = static_cast<char>(random() % 40);
+          bytes[9 + dice.Roll(4)] = static_cast<char>(dice.Roll(40));
           break;
         case 1:
           bloom::Store64(&bytes[field], edge);
           break;
         case 2:
-          bloom::Store64(&bytes[field], random() >> (random() % 64));
+          bloom::Store64(&bytes[field], dice.Next() >> dice.Roll(64));
           break;
         case 3:
-          bytes.resize(64 + random() % (2 * sound.size()));
+          bytes.resize(64 + dice.Roll(2 * sound.size()));
           break;
         case 4:
           if (bytes.size() > 64)
-            bytes[64 + random() % (bytes.size() - 64)] = static_cast<char>(random());
+            bytes[64 + dice.Roll(bytes.size() - 64)] = static_cast<char>(dice.Next());
           break;
         case 5:
-          if (bytes.size() >= 72) bloom::Store64(&bytes[64 + random() % (bytes.size() - 71)], edge);
+          if (bytes.size() >= 72) bloom::Store64(&bytes[64 + dice.Roll(bytes.size() - 71)], edge);
           break;
       }
     }

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <functional>
 #include <iterator>
-#include <random>
 #include <string>
 #include <string_view>
 
@@ -21,6 +20,7 @@
 #include "bloom/core/bits.h"
 #include "tests/bloom/hostile_bytes.h"
 #include "tests/bloom/kinds.h"
+#include "tests/support/dice.h"
 #include "tests/support/status_matchers.h"
 
 namespace testing_support {
@@ -84,7 +84,7 @@ inline void ExpectOtherWrappedAreRefusedByName(const std::string& sound, const L
 // does no harm.
 inline void ExpectForgedWrappedDoNoHarm(const std::string& sound, int rounds,
                                         const LoadWrapped& load) {
-  std::mt19937_64 random(20'261'122);
+  Dice dice(20'261'122);
   const uint64_t inner_bytes = bloom::Load64(&sound[32]);
   const uint64_t edges[] = {0,
                             1,
@@ -104,25 +104,25 @@ inline void ExpectForgedWrappedDoNoHarm(const std::string& sound, int rounds,
   int loaded = 0;
   for (int round = 0; round < rounds; ++round) {
     std::string bytes = sound;
-    for (uint64_t changes = 1 + random() % 3; changes > 0; --changes) {
-      const size_t header = random() % 2 == 0 || bytes.size() < 128 ? 0 : kInnerAt;
-      const size_t field = header + 16 + 8 * (random() % 5);
-      switch (random() % 6) {
+    for (uint64_t changes = 1 + dice.Roll(3); changes > 0; --changes) {
+      const size_t header = dice.OneIn(2) || bytes.size() < 128 ? 0 : kInnerAt;
+      const size_t field = header + 16 + 8 * dice.Roll(5);
+      switch (dice.Roll(6)) {
         case 0:
-          bytes[header + 9 + random() % 4] = static_cast<char>(random() % 40);
+          bytes[header + 9 + dice.Roll(4)] = static_cast<char>(dice.Roll(40));
           break;
         case 1:
-          bloom::Store64(&bytes[field], edges[random() % std::size(edges)]);
+          bloom::Store64(&bytes[field], edges[dice.Roll(std::size(edges))]);
           break;
         case 2:
-          bloom::Store64(&bytes[field], random() >> (random() % 64));
+          bloom::Store64(&bytes[field], dice.Next() >> dice.Roll(64));
           break;
         case 3:
-          bytes.resize(64 + random() % (2 * sound.size()));
+          bytes.resize(64 + dice.Roll(2 * sound.size()));
           break;
         case 4:
           if (bytes.size() > 64)
-            bytes[64 + random() % (bytes.size() - 64)] = static_cast<char>(random());
+            bytes[64 + dice.Roll(bytes.size() - 64)] = static_cast<char>(dice.Next());
           break;
         case 5:  // fields of both headers: seed, key count, target FPP
           if (bytes.size() >= 128) bytes.replace(16, 16, bytes, kInnerAt + 16, 16);

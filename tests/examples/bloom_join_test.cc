@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,11 +11,13 @@
 #include "bloom/core/sizing.h"
 #include "bloom/examples/csv.h"
 #include "tests/examples/programs.h"
+#include "tests/support/dice.h"
 #include "tests/support/sanitized.h"
 
 namespace {
 
 using testing::HasSubstr;
+using testing_support::Dice;
 
 using Records = std::vector<std::vector<std::string>>;
 
@@ -124,21 +125,21 @@ TEST_F(BloomJoinTest, JoinsOnlyEqualKeys) {
 
 // Keys with all bytes that a field may have, and with several rows per key on both sides.
 TEST_F(BloomJoinTest, MatchesNestedLoops) {
-  std::mt19937_64 random(3);
+  Dice dice(3);
   const std::vector<std::string> keys = {
       "",   "a",  "A", "\"a,\"", "\"a\"\"b\"",    "é",     "\"\r\n\"", "\"\n\"",
       "a ", " a", "0", "00",     "\"two words\"", "\"a\"", "b"};
   for (int round = 0; round < 6; ++round) {
-    const size_t sizes[2] = {1 + random() % 20, 1 + random() % 60};
+    const size_t sizes[2] = {1 + dice.Roll(20), 1 + dice.Roll(60)};
     Records rows[2];  // raw, key
     std::string text[2];
     for (int side = 0; side < 2; ++side) {
       text[side] = side == 0 ? "n,key\n" : "key,n\n";
       for (size_t i = 0; i < sizes[side]; ++i) {
-        const std::string key = keys[random() % keys.size()], number = std::to_string(i);
+        const std::string key = keys[dice.Roll(keys.size())], number = std::to_string(i);
         const std::string raw = side == 0 ? number + "," + key : key + "," + number;
         rows[side].push_back({raw, Read(raw + "\n").value()[0][side == 0 ? 1 : 0]});
-        text[side] += raw + (random() % 2 == 0 ? "\n" : "\r\n");
+        text[side] += raw + (dice.OneIn(2) ? "\n" : "\r\n");
       }
     }
     Save("left", text[0]);
@@ -217,7 +218,7 @@ TEST_F(BloomJoinTest, ReportsImpossibleRequests) {
   expect("bloom_join behind id a id", 1, "behind: line 2: text after a closing quote");
   expect("bloom_join return id a id", 1, "return: line 1: a carriage return alone");
   expect("bloom_join empty id a id", 1, "empty: it is empty");
-  expect("bloom_join a nobody a id", 2, "a: there is no column \"nobody\"");
+  expect("bloom_join a absent a id", 2, "a: there is no column \"absent\"");
   expect("bloom_join a id a", 2, "a word is missing");
   expect("bloom_join - id - id", 2, "only one file can be the standard input");
   expect("bloom_join a id a id --parts 0", 2, "--parts is no number from 1 to 1000: \"0\"");

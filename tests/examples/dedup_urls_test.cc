@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <random>
 #include <set>
 #include <sstream>
 #include <string>
@@ -16,11 +15,13 @@
 #include "bloom/filter.h"
 #include "bloom/variants/blocked.h"
 #include "tests/examples/programs.h"
+#include "tests/support/dice.h"
 #include "tests/support/sanitized.h"
 
 namespace {
 
 using testing::HasSubstr;
+using testing_support::Dice;
 using testing_support::RunningProgram;
 
 class DedupUrlsTest : public testing_support::ProgramsTest {
@@ -44,14 +45,14 @@ TEST_F(DedupUrlsTest, PrintsALineOnce) {
 // Some lines repeat at once, some later, and some after they were forgotten.
 TEST_F(DedupUrlsTest, RemembersOnlyTheWindow) {
   constexpr size_t kWindow = 300;
-  std::mt19937_64 random(9);
+  Dice dice(9);
   std::string text;
   std::vector<std::string> lines;
   for (size_t i = 0; i < 10'000; ++i) {
-    const uint64_t back = uint64_t{1} << random() % 12;
-    const bool is_new = i == 0 || random() % 3 == 0;
+    const uint64_t back = uint64_t{1} << dice.Roll(12);
+    const bool is_new = i == 0 || dice.OneIn(3);
     lines.push_back(is_new ? "http://example.org/" + std::to_string(i)
-                           : lines[i - std::min<uint64_t>(i, 1 + random() % back)]);
+                           : lines[i - std::min<uint64_t>(i, 1 + dice.Roll(back))]);
     text += lines.back() + "\n";
   }
   Save("lines", text);
@@ -159,7 +160,7 @@ TEST_F(DedupUrlsTest, SavedStateNeverRunsAheadOfTheOutput) {
 }
 
 TEST_F(DedupUrlsTest, KillingItLosesNoLine) {
-  std::mt19937_64 random(4);
+  Dice dice(4);
   std::string text;
   std::set<std::string> all, printed;
   for (int i = 0; i < 20'000; ++i) {
@@ -174,7 +175,7 @@ TEST_F(DedupUrlsTest, KillingItLosesNoLine) {
         "dedup_urls",
         {"--state", PathOf("seen"), "--window", "50000", "--fpp", "1e-8", "--every", "1"},
         PathOf("lines"), PathOf("errors"));
-    size_t wanted = random() % 5000;
+    size_t wanted = dice.Roll(5000);
     std::optional<std::string> line;
     while (wanted-- > 0 && (line = program.ReadLine()).has_value()) printed.insert(*line);
     program.Signal(SIGKILL);

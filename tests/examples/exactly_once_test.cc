@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,12 +12,14 @@
 #include "lsm/db.h"
 #include "lsm/examples/ids_filter.h"
 #include "tests/examples/programs.h"
+#include "tests/support/dice.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/status_matchers.h"
 
 namespace {
 
 using testing::HasSubstr;
+using testing_support::Dice;
 
 class ExactlyOnceTest : public testing_support::ProgramsTest {
  protected:
@@ -128,12 +129,12 @@ TEST_F(ExactlyOnceTest, NewIdsRarelyReadTheStore) {
 // The source repeats everything that was not acknowledged, and more.  The program is killed several
 // times at random moments.
 TEST_F(ExactlyOnceTest, KillingItLosesAndRepeatsNothing) {
-  std::mt19937_64 random(20'261);
+  Dice dice(20'261);
   std::vector<std::pair<std::string, int64_t>> all;
   std::map<std::string, int64_t> oracle;
   for (int i = 0; i < 4000; ++i) {
     const std::string id = "id" + std::to_string(i * 37 % 4001);
-    all.emplace_back(id, static_cast<int64_t>(random() % 2'000'001) - 1'000'000);
+    all.emplace_back(id, static_cast<int64_t>(dice.Roll(2'000'001)) - 1'000'000);
     oracle.insert(all.back());
   }
   ASSERT_EQ(oracle.size(), 4000u);
@@ -146,8 +147,8 @@ TEST_F(ExactlyOnceTest, KillingItLosesAndRepeatsNothing) {
     const size_t known = all.size() * (run + 1) / runs;
     const bool may_end = run % 3 == 0;
     std::vector<size_t> order;
-    for (size_t i = 0; i < known; ++i) order.insert(order.end(), 1 + random() % 2, i);
-    std::shuffle(order.begin(), order.end(), random);
+    for (size_t i = 0; i < known; ++i) order.insert(order.end(), 1 + dice.Roll(2), i);
+    std::shuffle(order.begin(), order.end(), dice);
     std::string records;
     for (const size_t i : order) {
       records += all[i].first + "," + std::to_string(all[i].second) + "\n";
@@ -156,7 +157,7 @@ TEST_F(ExactlyOnceTest, KillingItLosesAndRepeatsNothing) {
 
     testing_support::RunningProgram program("exactly_once", {PathOf("store"), "--ids", "3000"},
                                             PathOf("records"), PathOf("errors"));
-    size_t acknowledgements = may_end ? order.size() + 1 : random() % order.size();
+    size_t acknowledgements = may_end ? order.size() + 1 : dice.Roll(order.size());
     const auto take = [&](const std::string& line) {
       acknowledged.insert(line.substr(0, line.find(' ')));
     };

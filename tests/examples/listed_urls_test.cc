@@ -1,15 +1,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <random>
 #include <set>
 #include <string>
 
 #include "tests/examples/programs.h"
+#include "tests/support/dice.h"
 
 namespace {
 
 using testing::HasSubstr;
+using testing_support::Dice;
 
 class ListedUrlsTest : public testing_support::ProgramsTest {
  protected:
@@ -37,12 +38,12 @@ TEST_F(ListedUrlsTest, FindsPagesFoldersAndHosts) {
 
 // Tests every entry and its neighbours, whatever the FPP of the filter.
 TEST_F(ListedUrlsTest, MatchesTheList) {
-  std::mt19937_64 random(5);
+  Dice dice(5);
   for (const char* fpp : {"0.9", "0.01"}) {
     std::set<std::string> entries;
     while (entries.size() < 500)
-      entries.insert("h" + std::to_string(random() % 100) + "/" + std::string(random() % 40, 'p') +
-                     std::to_string(random() % 1000));
+      entries.insert("h" + std::to_string(dice.Roll(100)) + "/" + std::string(dice.Roll(40), 'p') +
+                     std::to_string(dice.Roll(1000)));
     std::string list, urls, expected;
     for (const std::string& entry : entries) {
       list += entry + "\n";

@@ -5,17 +5,18 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
-#include <random>
 #include <set>
 #include <sstream>
 #include <string>
 
 #include "bloom/core/sizing.h"
 #include "tests/examples/programs.h"
+#include "tests/support/dice.h"
 
 namespace {
 
 using testing::HasSubstr;
+using testing_support::Dice;
 
 class PacketLoopsTest : public testing_support::ProgramsTest {
  protected:
@@ -48,14 +49,14 @@ double OnesAfterFirstRouter(const std::string& out) {
 }
 
 TEST_F(PacketLoopsTest, TellsLoopsFromPaths) {
-  std::mt19937_64 random(3);
+  Dice dice(3);
   int loops = 0;
   for (int graph = 0; graph < 40; ++graph) {
     constexpr int kRouters = 8;
     std::map<int, int> next;
     std::string routes = "router,destination,next\n";
     for (int i = 1; i < kRouters; ++i) {
-      next[i] = static_cast<int>(random() % kRouters);
+      next[i] = static_cast<int>(dice.Roll(kRouters));
       routes += std::to_string(i) + ",0," + std::to_string(next[i]) + "\n";
     }
     Save("routes", routes);

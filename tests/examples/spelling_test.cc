@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <random>
 #include <set>
 #include <string>
 
@@ -11,10 +10,12 @@
 #include "bloom/variants/blocked.h"
 #include "bloom/variants/standard.h"
 #include "tests/examples/programs.h"
+#include "tests/support/dice.h"
 
 namespace {
 
 using testing::HasSubstr;
+using testing_support::Dice;
 
 class SpellingTest : public testing_support::ProgramsTest {
  protected:
@@ -53,9 +54,9 @@ TEST_F(SpellingTest, ReadsListsOfOtherSystems) {
 }
 
 TEST_F(SpellingTest, AcceptsAnyBytes) {
-  std::mt19937_64 random(1);
+  Dice dice(1);
   std::string text;
-  for (int i = 0; i < 50'000; ++i) text += static_cast<char>(random());
+  for (int i = 0; i < 50'000; ++i) text += static_cast<char>(dice.Next());
   text += "\xF0\x9F";
   EXPECT_NE(Check(text, text), text);
   EXPECT_EQ(Check("a\n", "\xE2\x80"), "1:1 \xE2\x80\n");
@@ -63,10 +64,10 @@ TEST_F(SpellingTest, AcceptsAnyBytes) {
 }
 
 TEST_F(SpellingTest, PassesListedWordsAndAShareOfOthers) {
-  std::mt19937_64 random(7);
+  Dice dice(7);
   const auto some_word = [&](size_t letters) {
     std::string word;
-    while (word.size() < letters) word += static_cast<char>('a' + random() % 26);
+    while (word.size() < letters) word += static_cast<char>('a' + dice.Roll(26));
     return word + "\n";
   };
   std::string list, others;

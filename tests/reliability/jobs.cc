@@ -349,7 +349,7 @@ const std::vector<Job>& AllJobs() {
        100, 0},
       {"faults", "runs", "file-system calls that fail, in every way", RunFaults, 15'000, 4'000,
        4'000},
-      {"space", "runs", "disks that are full after so many bytes", RunSpace, 10'000, 4'000, 1'000},
+      {"space", "runs", "disks that are full after N bytes", RunSpace, 10'000, 4'000, 1'000},
       {"rotation", "cases", "the manifest is replaced: calls that fail, and crashes", RunRotation,
        120, 600, 0},
       {"damage", "flips", "files of a store with bits flipped, cut, overwritten, swapped, lost",

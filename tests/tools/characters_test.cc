@@ -2,13 +2,15 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
 #include <string>
 
 #include "lsm/bytes/escape.h"
+#include "tests/support/dice.h"
 
 namespace tools {
 namespace {
+
+using testing_support::Dice;
 
 TEST(CharactersTest, KeepsPrintableCharacters) {
   for (const std::string text :
@@ -38,12 +40,12 @@ TEST(CharactersTest, EscapesInvalidUtf8) {
 
 // Shown text can be typed.
 TEST(CharactersTest, UnescapeUndoesIt) {
-  std::mt19937_64 random(3);
+  Dice dice(3);
   for (int round = 0; round < 20'000; ++round) {
-    std::string bytes(random() % 12, '\0');
+    std::string bytes(dice.Roll(12), '\0');
     for (char& byte : bytes) {
       byte =
-          random() % 2 == 0 ? static_cast<char>(random()) : "\xc3\xa9\xe2\x82\xac\\x"[random() % 7];
+          dice.OneIn(2) ? static_cast<char>(dice.Next()) : "\xc3\xa9\xe2\x82\xac\\x"[dice.Roll(7)];
     }
     std::string back;
     ASSERT_TRUE(lsm::Unescape(EscapeAllButPlain(bytes), &back));

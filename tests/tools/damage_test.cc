@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <set>
 #include <sstream>
 #include <string>
@@ -19,6 +18,7 @@
 #include "lsm/memory_file_system.h"
 #include "lsm/version/version_edit.h"
 #include "tests/lsm/store/store_forger.h"
+#include "tests/support/dice.h"
 #include "tests/tools/sample_store.h"
 #include "tools/sstdump/command_line.h"
 #include "tools/sstdump/run.h"
@@ -33,6 +33,7 @@ using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+using testing_support::Dice;
 
 std::string Flipped(std::string bytes, size_t bit) {
   bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
@@ -240,17 +241,17 @@ class ForgedTableTest : public DamageTest {
 TEST_F(ForgedTableTest, NoBytesInSoundBlocksCrashAnyCommand) {
   const uint64_t seed = 1729;
   SCOPED_TRACE(seed);
-  std::mt19937_64 random(seed);
+  Dice dice(seed);
   std::vector<lsm::BlockHandle> blocks = DataBlocks();
   ASSERT_EQ(blocks.size(), 3u);
   blocks.insert(blocks.end(), {footer_.filter, footer_.index, footer_.properties});
   for (int round = 0; round < 400; ++round) {
     std::string bytes = table_;
-    const lsm::BlockHandle block = blocks[random() % blocks.size()];
-    for (uint64_t changes = 1 + random() % 3; changes > 0; --changes) {
+    const lsm::BlockHandle block = blocks[dice.Roll(blocks.size())];
+    for (uint64_t changes = 1 + dice.Roll(3); changes > 0; --changes) {
       // The byte after the block is its compression.
-      bytes[block.offset + random() % (block.stored_bytes + 1)] =
-          static_cast<char>(random() % 3 == 0 ? 0xff : random());
+      bytes[block.offset + dice.Roll(block.stored_bytes + 1)] =
+          static_cast<char>(dice.OneIn(3) ? 0xff : dice.Next());
     }
     FixBlock(&bytes, block);
     files_.SetFileBytes(kPath, bytes);
@@ -262,18 +263,18 @@ TEST_F(ForgedTableTest, NoBytesInSoundBlocksCrashAnyCommand) {
 TEST_F(ForgedTableTest, NoFooterCrashesAnyCommand) {
   const uint64_t seed = 1730;
   SCOPED_TRACE(seed);
-  std::mt19937_64 random(seed);
+  Dice dice(seed);
   for (int round = 0; round < 300; ++round) {
     std::string bytes = table_;
-    const size_t field = bytes.size() - lsm::kFooterBytes + 8 * (random() % 12);
+    const size_t field = bytes.size() - lsm::kFooterBytes + 8 * dice.Roll(12);
     const uint64_t choices[] = {0,
                                 1,
-                                random(),
-                                random() % 4096,
+                                dice.Next(),
+                                dice.Roll(4096),
                                 UINT64_MAX,
-                                UINT64_MAX - random() % 200,
+                                UINT64_MAX - dice.Roll(200),
                                 uint64_t{1} << 63};
-    lsm::StoreFixed64(bytes.data() + field, choices[random() % std::size(choices)]);
+    lsm::StoreFixed64(bytes.data() + field, choices[dice.Roll(std::size(choices))]);
     FixFooter(&bytes);
     files_.SetFileBytes(kPath, bytes);
     RunAll(kPath, "round " + std::to_string(round));
@@ -583,15 +584,15 @@ TEST_F(DamageTest, EveryReadMayFail) {
 TEST_F(DamageTest, AnyBytesGiveAMessage) {
   const uint64_t seed = 31;
   SCOPED_TRACE(seed);
-  std::mt19937_64 random(seed);
+  Dice dice(seed);
   const std::vector<std::string> magics = {"TRLSTBL\n", "TRLSLOG\n", "TRLSCUR\n", "TRLBLOOM", ""};
   for (int round = 0; round < 400; ++round) {
-    std::string bytes(random() % 600, '\0');
-    if (random() % 4 != 0) {
-      for (char& byte : bytes) byte = static_cast<char>(random());
+    std::string bytes(dice.Roll(600), '\0');
+    if (!dice.OneIn(4)) {
+      for (char& byte : bytes) byte = static_cast<char>(dice.Next());
     }
-    bytes = magics[random() % magics.size()] + bytes;
-    if (random() % 2 == 0) bytes += magics[random() % magics.size()];
+    bytes = magics[dice.Roll(magics.size())] + bytes;
+    if (dice.OneIn(2)) bytes += magics[dice.Roll(magics.size())];
     files_.SetFileBytes("any/file", bytes);
     RunAll("any/file", "round " + std::to_string(round));
     if (HasFatalFailure()) return;

@@ -3,18 +3,20 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 #include <set>
 #include <string>
 
 #include "lsm/fs/file_names.h"
 #include "lsm/memory_file_system.h"
+#include "tests/support/dice.h"
 #include "tests/tools/sample_store.h"
 #include "tools/sstdump/store/absent_keys.h"
 #include "tools/sstdump/store/table_file.h"
 
 namespace tools {
 namespace {
+
+using testing_support::Dice;
 
 std::unique_ptr<lsm::Table> MakeAndOpen(lsm::MemoryFileSystem& files, const TableRecipe& recipe,
                                         const std::vector<SampleEntry>& entries) {
@@ -30,14 +32,14 @@ std::unique_ptr<lsm::Table> MakeAndOpen(lsm::MemoryFileSystem& files, const Tabl
 TEST(AbsentKeysTest, LieStrictlyBetweenTheTwo) {
   const uint64_t seed = 5;
   SCOPED_TRACE(seed);
-  std::mt19937_64 random(seed);
+  Dice dice(seed);
   AbsentKeys absent_keys(seed);
   int mutated = 0, extended = 0;
   for (int round = 0; round < 20000; ++round) {
-    std::string below(random() % 6, '\0'), above(1 + random() % 6, '\0');
-    for (char& c : below) c = static_cast<char>(random() % 3 == 0 ? random() : random() % 2 * 255);
-    for (char& c : above) c = static_cast<char>(random() % 3 == 0 ? random() : random() % 2 * 255);
-    if (random() % 3 == 0) above = below + above;
+    std::string below(dice.Roll(6), '\0'), above(1 + dice.Roll(6), '\0');
+    for (char& c : below) c = static_cast<char>(dice.OneIn(3) ? dice.Next() : dice.Roll(2) * 255);
+    for (char& c : above) c = static_cast<char>(dice.OneIn(3) ? dice.Next() : dice.Roll(2) * 255);
+    if (dice.OneIn(3)) above = below + above;
     if (below >= above) continue;
     std::string key;
     if (absent_keys.Mutate(below, above, &key)) {

@@ -67,7 +67,7 @@ class ProgramTest : public testing::Test {
     int terminal = -1;
     const pid_t child = forkpty(&terminal, nullptr, nullptr, &size);
     if (child < 0) {
-      ADD_FAILURE() << "no terminal is to be had (/dev/ptmx, /dev/pts): " << std::strerror(errno);
+      ADD_FAILURE() << "no terminal is available (/dev/ptmx, /dev/pts): " << std::strerror(errno);
       return "";
     }
     if (child == 0) {

@@ -7,7 +7,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "lsm/db.h"
 #include "lsm/environment.h"
 #include "lsm/memory_file_system.h"
+#include "tests/support/dice.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/status_matchers.h"
 #include "tests/tools/sample_store.h"
@@ -28,6 +28,7 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
+using testing_support::Dice;
 
 class StoreTest : public testing::TestWithParam<std::string> {
  protected:
@@ -51,15 +52,15 @@ class StoreTest : public testing::TestWithParam<std::string> {
   // Makes random writes, so that there are entries in every level and in a log, several versions of
   // keys, and deletions.
   void Fill(lsm::DB& db, uint64_t seed) {
-    std::mt19937_64 random(seed);
+    Dice dice(seed);
     for (int i = 0; i < 20'000; ++i) {
-      const std::string key = "key" + std::to_string(random() % 12'000);
-      if (random() % 5 == 0) {
+      const std::string key = "key" + std::to_string(dice.Roll(12'000));
+      if (dice.OneIn(5)) {
         ASSERT_OK(db.Delete(key));
         expected_.erase(key);
       } else {
-        const std::string value = "value " + std::to_string(i) + std::string(random() % 60, 'x');
-        ASSERT_OK(db.Put(key, value, {.sync = random() % 1000 == 0}));
+        const std::string value = "value " + std::to_string(i) + std::string(dice.Roll(60), 'x');
+        ASSERT_OK(db.Put(key, value, {.sync = dice.OneIn(1000)}));
         expected_[key] = value;
       }
     }
@@ -234,9 +235,9 @@ TEST(BusyStoreTest, IsReadableAtAnyTime) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<lsm::DB> db, lsm::DB::Open(path, options));
   std::atomic<bool> is_over = false;
   std::thread writer([&] {
-    std::mt19937_64 random(5);
+    Dice dice(5);
     while (!is_over) {
-      ASSERT_OK(db->Put("key" + std::to_string(random() % 2000), std::string(100, 'v')));
+      ASSERT_OK(db->Put("key" + std::to_string(dice.Roll(2000)), std::string(100, 'v')));
     }
   });
   const auto begin = std::chrono::steady_clock::now();

@@ -105,7 +105,7 @@ class WideStoreTest : public TerminalTest {
     files_.SetFileBytes(Path(kNumber + 2), damaged);
     for (uint64_t i = 0; i < 200; ++i)
       files_.SetFileBytes(store_ + "/" + lsm::TableFileName(1000 + i), "");
-    files_.SetFileBytes(store_ + "/" + std::string(120, 'n'), "nobody's");
+    files_.SetFileBytes(store_ + "/" + std::string(120, 'n'), "stranger");
   }
 
   std::string Path(uint64_t number) const { return store_ + "/" + lsm::TableFileName(number); }
@@ -354,7 +354,7 @@ TEST_F(TerminalTest, NoByteOfAPathReachesTheOutput) {
   std::string table = files_.FileBytes(odd + "/000003.table");
   table[700] = static_cast<char>(table[700] ^ 0x10);
   files_.SetFileBytes(odd + "/000003.table", table);
-  files_.SetFileBytes(odd + "/nobody's\x1b[0m", "");
+  files_.SetFileBytes(odd + "/stranger's\x1b[0m", "");
   files_.SetFileBytes(odd + "/text", "text");
   for (const std::vector<std::string>& arguments :
        std::vector<std::vector<std::string>>{{"info", odd},

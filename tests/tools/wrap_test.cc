@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
 #include <string>
+
+#include "tests/support/dice.h"
 
 namespace tools {
 namespace {
+
+using testing_support::Dice;
 
 TEST(WrapTest, CountsTerminalColumns) {
   EXPECT_EQ(ColumnsShown(""), 0u);
@@ -50,7 +53,7 @@ TEST(WrapTest, WrapsLinesAndCutsTables) {
 TEST(WrapTest, LinesFitAndLoseNothing) {
   const uint64_t seed = 80;
   SCOPED_TRACE(seed);
-  std::mt19937_64 random(seed);
+  Dice dice(seed);
   const std::string pieces[] = {"a", " ", "word", "  ", "…", "\x1b[32m", "\n", "\x1b[0m"};
   const auto without_blanks = [](const std::string& text) {
     std::string kept;
@@ -61,9 +64,9 @@ TEST(WrapTest, LinesFitAndLoseNothing) {
   };
   for (int round = 0; round < 2000; ++round) {
     std::string text;
-    for (uint64_t i = random() % 60; i > 0; --i) text += pieces[random() % std::size(pieces)];
-    const size_t columns = 1 + random() % 30;
-    const std::string wrapped = Wrapped(text, columns, random() % 20);
+    for (uint64_t i = dice.Roll(60); i > 0; --i) text += pieces[dice.Roll(std::size(pieces))];
+    const size_t columns = 1 + dice.Roll(30);
+    const std::string wrapped = Wrapped(text, columns, dice.Roll(20));
     EXPECT_LE(WidthOf(wrapped), columns) << text;
     EXPECT_EQ(without_blanks(wrapped), without_blanks(text));
   }

@@ -10,6 +10,7 @@
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
+#include "lsm/iterator.h"
 #include "lsm/log/log_format.h"
 #include "lsm/options.h"
 #include "lsm/release.h"
@@ -286,14 +287,6 @@ bool ReadKey(const std::string& text, const Typed& typed, const World& world, st
   return false;
 }
 
-// The first key after all keys that begin with `prefix`; nothing if no key follows them.
-std::optional<std::string> EndOfPrefix(std::string prefix) {
-  while (!prefix.empty() && prefix.back() == '\xff') prefix.pop_back();
-  if (prefix.empty()) return std::nullopt;
-  prefix.back() = static_cast<char>(static_cast<uint8_t>(prefix.back()) + 1);
-  return prefix;
-}
-
 bool ReadKeys(const Typed& typed, const World& world, Request* request) {
   if (request->command->arguments.key && !ReadKey(typed.words.back(), typed, world, &request->key))
     return false;
@@ -301,7 +294,7 @@ bool ReadKeys(const Typed& typed, const World& world, Request* request) {
   if (typed.to && !ReadKey(*typed.to, typed, world, &request->to.emplace())) return false;
   if (typed.prefix) {
     if (!ReadKey(*typed.prefix, typed, world, &request->from.emplace())) return false;
-    request->to = EndOfPrefix(*request->from);
+    request->to = lsm::PrefixEnd(*request->from);
   }
   if (typed.rate) ReadRate(*typed.rate, &request->rate.emplace());
   request->form = typed.hex ? ByteForm::kHex : typed.raw ? ByteForm::kRaw : ByteForm::kEscaped;

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <random>
 #include <vector>
 
 #include "bloom/core/shape.h"
+#include "tests/support/dice.h"
 #include "tests/support/status_matchers.h"
 
 namespace {
@@ -17,18 +17,19 @@ using bloom::PackedArray;
 using bloom::PackedBytes;
 using bloom::PackedProblem;
 using testing::HasSubstr;
+using testing_support::Dice;
 
 TEST(PackedTest, StoresNumbersOfEveryWidth) {
-  std::mt19937_64 random(5);
+  Dice dice(5);
   for (uint32_t width = 1; width <= kMaxPackedBits; ++width) {
     PackedArray array = PackedArray::Zeros(101, width).value();
     std::vector<uint64_t> oracle(101, 0);
     EXPECT_EQ(array.max(), ~uint64_t{0} >> (64 - width));
     for (int step = 0; step < 2000; ++step) {
-      const uint64_t i = random() % 101;
-      oracle[i] = step % 3 == 0 ? array.max() : random() & array.max();
+      const uint64_t i = dice.Roll(101);
+      oracle[i] = step % 3 == 0 ? array.max() : dice.Next() & array.max();
       array.Set(i, oracle[i]);
-      const uint64_t j = random() % 101;
+      const uint64_t j = dice.Roll(101);
       ASSERT_EQ(array.Get(j), oracle[j]) << width;
     }
     for (uint64_t i = 0; i < 101; ++i) ASSERT_EQ(array.Get(i), oracle[i]) << width;

@@ -10,7 +10,6 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,6 +19,7 @@
 #include "bloom/variants/blocked.h"
 #include "bloom/variants/standard.h"
 #include "tests/bloom/kinds.h"
+#include "tests/support/dice.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/status_matchers.h"
 
@@ -28,6 +28,7 @@ namespace {
 using bloom::ConcurrentFilter;
 using bloom::Digest;
 using testing::HasSubstr;
+using testing_support::Dice;
 using testing_support::DigestOfKey;
 using testing_support::IsOk;
 using testing_support::kIsSanitized;
@@ -90,12 +91,12 @@ TEST(ConcurrentTest, HasTheBytesOfTheBlockedKindAndReadsThem) {
 TEST(ConcurrentTest, AddIfAbsentAgreesWithMayContain) {
   ConcurrentFilter filter = MakeShared(1000, 0.1);
   Sequential sequential = Sequential::Make(1000, 0.1, 3).value();
-  std::mt19937_64 random(1);
+  Dice dice(1);
   uint64_t added = 0;
   for (int step = 0; step < 20'000; ++step) {
-    const Digest digest = DigestOfKey(random() % 4000);
+    const Digest digest = DigestOfKey(dice.Roll(4000));
     const bool passes = sequential.MayContainDigest(digest);
-    if (random() % 4 == 0) {
+    if (dice.OneIn(4)) {
       filter.AddDigest(digest);
       sequential.AddDigest(digest);
       ++added;
@@ -244,12 +245,12 @@ TEST(ConcurrentTest, ReadersSeeEarlierAdditions) {
       }
       return;
     }
-    std::mt19937_64 random(static_cast<uint64_t>(thread));
+    Dice dice(static_cast<uint64_t>(thread));
     for (uint64_t seen = 0; seen < kKeys;) {
       seen = added.load(std::memory_order_acquire);
       for (int i = 0; i < 20 && seen > 0; ++i) {
         ASSERT_TRUE(filter.MayContainDigest(DigestOfKey(seen - 1)));
-        ASSERT_TRUE(filter.MayContainDigest(DigestOfKey(random() % seen)));
+        ASSERT_TRUE(filter.MayContainDigest(DigestOfKey(dice.Roll(seen))));
       }
     }
   });

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -15,12 +14,14 @@
 #include "bloom/variants/standard.h"
 #include "tests/bloom/counters.h"
 #include "tests/bloom/kinds.h"
+#include "tests/support/dice.h"
 #include "tests/support/status_matchers.h"
 
 namespace {
 
 using bloom::CountingFilter;
 using testing::HasSubstr;
+using testing_support::Dice;
 using testing_support::DigestOfKey;
 using testing_support::IsOk;
 using testing_support::StatusIs;
@@ -59,7 +60,7 @@ TEST(CountingTest, RefusesToRemoveAbsentKeys) {
 
 // In such a small filter keys share cells, use a cell twice, and saturate counters.
 TEST(CountingTest, CountersMatchTheOracle) {
-  std::mt19937_64 random(11);
+  Dice dice(11);
   for (const uint32_t bits : {1, 2, 4, 7}) {
     // Made for 3 keys, asked for 100.
     const CountingFilter filter = MakeCounting(3, 1e-9, bits, 9);
@@ -71,7 +72,7 @@ TEST(CountingTest, CountersMatchTheOracle) {
       return all;
     };
     ASSERT_NO_FATAL_FAILURE(testing_support::ExpectCountersMatchTheOracle(
-        MakeCounting(3, 1e-9, bits, 9), shape.size, bits, 100, cells_of, random));
+        MakeCounting(3, 1e-9, bits, 9), shape.size, bits, 100, cells_of, dice));
   }
 }
 

@@ -6,17 +6,18 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "tests/support/dice.h"
 #include "tests/support/status_matchers.h"
 
 namespace {
 
 using bloom::ParquetFilter;
 using testing::HasSubstr;
+using testing_support::Dice;
 using testing_support::IsOk;
 using testing_support::StatusIs;
 
@@ -176,14 +177,14 @@ TEST(ParquetTest, OtherBytesAreDataLoss) {
 }
 
 TEST(ParquetTest, AnyBytesAreReadOrRefused) {
-  std::mt19937_64 random(3);
+  Dice dice(3);
   const std::string sound = BytesOf(kHeaderOf32) + BytesOf(kStrings);
   int loaded = 0;
   for (int round = 0; round < 100'000; ++round) {
     std::string bytes = sound;
-    for (uint64_t changes = random() % 4; changes > 0; --changes)
-      bytes[random() % 16] = static_cast<char>(random());
-    bytes.resize(random() % 8 == 0 ? random() % 100 : bytes.size());
+    for (uint64_t changes = dice.Roll(4); changes > 0; --changes)
+      bytes[dice.Roll(16)] = static_cast<char>(dice.Next());
+    bytes.resize(dice.OneIn(8) ? dice.Roll(100) : bytes.size());
     const std::unique_ptr<char[]> exact(new char[bytes.size()]);
     std::memcpy(exact.get(), bytes.data(), bytes.size());
     auto filter = ParquetFilter::Load({exact.get(), bytes.size()});

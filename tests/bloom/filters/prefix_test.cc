@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
-#include <random>
 #include <set>
 #include <string>
 #include <string_view>
@@ -20,6 +19,7 @@
 #include "bloom/variants/blocked.h"
 #include "tests/bloom/kinds.h"
 #include "tests/bloom/wrapped_bytes.h"
+#include "tests/support/dice.h"
 #include "tests/support/status_matchers.h"
 
 namespace {
@@ -29,6 +29,7 @@ using bloom::PrefixFilter;
 using bloom::RangeEnd;
 using bloom::WholeKeys;
 using testing::HasSubstr;
+using testing_support::Dice;
 using testing_support::IsOk;
 using testing_support::StatusIs;
 
@@ -166,15 +167,15 @@ TEST(PrefixTest, FindsTheSuccessorOfHighBytes) {
 
 // Few letters and short keys, so that ranges hit keys, bounds and prefixes often; \xff and \0 are
 // among the letters.
-std::string RandomPrefixedKey(std::mt19937_64& random) {
+std::string RandomPrefixedKey(Dice& dice) {
   constexpr char kLetters[] = {'\0', '/', '0', 'a', '\xff'};
-  std::string key(random() % 6, '\0');
-  for (char& letter : key) letter = kLetters[random() % std::size(kLetters)];
+  std::string key(dice.Roll(6), '\0');
+  for (char& letter : key) letter = kLetters[dice.Roll(std::size(kLetters))];
   return key;
 }
 
 TEST(PrefixTest, DeniesNoRangeWithAKey) {
-  std::mt19937_64 random(1);
+  Dice dice(1);
   uint64_t empty = 0, denied = 0, decidable = 0;
   for (const char* name :
        {"fixed:1", "fixed:2", "fixed:4", "delimiter:/", "delimiter:/:2", "delimiter:\xff"}) {
@@ -182,14 +183,14 @@ TEST(PrefixTest, DeniesNoRangeWithAKey) {
     for (int round = 0; round < 60; ++round) {
       PrefixFilter filter = MakePrefix(name, 100, 1e-9);
       std::set<std::string> keys, prefixes;
-      for (uint64_t i = 0; i < 1 + random() % 30; ++i) keys.insert(RandomPrefixedKey(random));
+      for (uint64_t i = 0; i < 1 + dice.Roll(30); ++i) keys.insert(RandomPrefixedKey(dice));
       for (const std::string& key : keys) filter.Add(key);
       for (const std::string& key : keys) {
         if (const auto prefix = extractor.PrefixOf(key)) prefixes.emplace(*prefix);
       }
       EXPECT_EQ(filter.added_count(), prefixes.size());  // in order, each is added once
       for (int query = 0; query < 500; ++query) {
-        const std::string low = RandomPrefixedKey(random), high = RandomPrefixedKey(random);
+        const std::string low = RandomPrefixedKey(dice), high = RandomPrefixedKey(dice);
         for (const RangeEnd end : {RangeEnd::kIncluded, RangeEnd::kExcluded}) {
           const auto from = keys.lower_bound(low);
           const bool holds =

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <random>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -16,6 +15,7 @@
 
 #include "bloom/core/sizing.h"
 #include "tests/bloom/filters/rows.h"
+#include "tests/support/dice.h"
 #include "tests/support/status_matchers.h"
 
 namespace {
@@ -25,6 +25,7 @@ using testing::HasSubstr;
 using testing_support::AddKeys;
 using testing_support::BlockedRow;
 using testing_support::CountKeys;
+using testing_support::Dice;
 using testing_support::DigestOfKey;
 using testing_support::IsOk;
 using testing_support::LoadRowsAndUse;
@@ -148,11 +149,11 @@ class ExactRotating {
 TYPED_TEST(RotatingTest, DeduplicatesAStreamAsTheOracleDoes) {
   auto filter = MakeRotating<TypeParam>(0, 0, 1200, 1e-7);
   ExactRotating oracle(4, 400);
-  std::mt19937_64 random(5);
+  Dice dice(5);
   std::unordered_map<uint64_t, uint64_t> last;  // call, by key
   uint64_t duplicates = 0;
   for (uint64_t call = 0; call < 100'000; ++call) {
-    const uint64_t key = random() % 3 == 0 ? random() : random() % 2000;
+    const uint64_t key = dice.OneIn(3) ? dice.Next() : dice.Roll(2000);
     const bool is_new = filter.AddDigestIfAbsent(DigestOfKey(key));
     ASSERT_EQ(is_new, oracle.AddIfAbsent(key)) << call;
     // Checks the promise by calls, because each call adds at most one key.
@@ -351,16 +352,16 @@ TYPED_TEST(RotatingTest, BatchesAnswerAsSingleQuestionsDo) {
 
 // With rotations in between, repetitions within a batch, and keys of an old generation.
 TYPED_TEST(RotatingTest, BatchesAddAsSingleKeysDo) {
-  std::mt19937_64 random(8);
+  Dice dice(8);
   for (const uint64_t window : {50, 200'000}) {
     auto in_batches = MakeRotating<TypeParam>(0, 0, window),
          singly = MakeRotating<TypeParam>(0, 0, window);
     uint64_t last = 0;
     while (last < 5 * window) {
-      const size_t count = random() % (window / 2);
+      const size_t count = dice.Roll(window / 2);
       std::vector<bloom::Digest> digests;
       for (size_t i = 0; i < count; ++i) {
-        const uint64_t back = random() % 3 == 0 ? random() % (2 * window) : 0;
+        const uint64_t back = dice.OneIn(3) ? dice.Roll(2 * window) : 0;
         last += back == 0 ? 1 : 0;
         digests.push_back(DigestOfKey(last - std::min(last, back)));
       }

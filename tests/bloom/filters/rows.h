@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
-#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,6 +22,7 @@
 #include "bloom/variants/blocked.h"
 #include "bloom/variants/standard.h"
 #include "tests/bloom/kinds.h"
+#include "tests/support/dice.h"
 #include "tests/support/status_matchers.h"
 
 namespace testing_support {
@@ -116,38 +116,38 @@ absl::Status LoadRowsAndUse(std::string_view bytes) {
 // Returns the number of rounds in which one loaded.
 template <class F>
 int LoadWithForgedParts(const std::string& sound, uint64_t seed, int rounds) {
-  std::mt19937_64 random(seed);
+  Dice dice(seed);
   const uint64_t edges[] = {0,   1,    2,          7,          8,          57,
                             512, 4096, 1ull << 32, 1ull << 56, 1ull << 60, UINT64_MAX};
   int loaded = 0;
   for (int round = 0; round < rounds; ++round) {
     std::string outer = sound;
     std::vector<std::string> parts = PartsOf(outer);
-    for (uint64_t changes = 1 + random() % 3; changes > 0; --changes) {
-      std::string& part = parts[random() % parts.size()];
-      const uint64_t edge = edges[random() % std::size(edges)];
-      switch (random() % 7) {
+    for (uint64_t changes = 1 + dice.Roll(3); changes > 0; --changes) {
+      std::string& part = parts[dice.Roll(parts.size())];
+      const uint64_t edge = edges[dice.Roll(std::size(edges))];
+      switch (dice.Roll(7)) {
         case 0:  // a number of a row's header
-          if (part.size() > 64) bloom::Store64(&part[16 + 8 * (random() % 5)], edge);
+          if (part.size() > 64) bloom::Store64(&part[16 + 8 * dice.Roll(5)], edge);
           break;
         case 1:
-          if (part.size() > 64) part[8 + random() % 5] = static_cast<char>(random() % 80);
+          if (part.size() > 64) part[8 + dice.Roll(5)] = static_cast<char>(dice.Roll(80));
           break;
         case 2:
-          part.resize(random() % (2 * part.size() + 2));
+          part.resize(dice.Roll(2 * part.size() + 2));
           break;
         case 3:
-          if (!part.empty()) part[random() % part.size()] = static_cast<char>(random() % 5);
+          if (!part.empty()) part[dice.Roll(part.size())] = static_cast<char>(dice.Roll(5));
           break;
         case 4:
-          parts.push_back(parts[random() % parts.size()]);
+          parts.push_back(parts[dice.Roll(parts.size())]);
           break;
         case 5:
           if (parts.size() > 1)
-            parts.erase(parts.begin() + static_cast<int>(random() % parts.size()));
+            parts.erase(parts.begin() + static_cast<int>(dice.Roll(parts.size())));
           break;
         case 6:  // a number of the filter's own header
-          bloom::Store64(&outer[16 + 8 * (random() % 5)], edge);
+          bloom::Store64(&outer[16 + 8 * dice.Roll(5)], edge);
           break;
       }
     }

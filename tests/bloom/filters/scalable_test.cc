@@ -272,7 +272,7 @@ TYPED_TEST(ScalableTest, MismatchedRowsAreDataLoss) {
   EXPECT_THAT(Filter::Load(WithNumberAt(sound, 24, 26)), loss("number of keys"));
   EXPECT_THAT(Filter::Load(WithNumberAt(sound, 40, bloom::Load64(&sound[40]) + 1)),
               loss("another target"));
-  // The first row claims so many keys that the next one would not fit in any memory.
+  // By the first row's number of keys, the next row would not fit in any memory.
   for (const uint64_t first : {uint64_t{200}, uint64_t{1} << 30, uint64_t{1} << 61, UINT64_MAX})
     EXPECT_THAT(Filter::Load(WithNumberAt(sound, 32, first)), loss("row 0 is too small"));
   const uint64_t detail = bloom::Load64(&sound[48]);

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <random>
 #include <utility>
 #include <vector>
 
 #include "bloom/core/probe.h"
 #include "bloom/hash.h"
+#include "tests/support/dice.h"
 #include "tests/support/status_matchers.h"
 
 namespace {
@@ -19,6 +19,7 @@ namespace {
 using bloom::Digest;
 using bloom::DigestsByBit;
 using testing::HasSubstr;
+using testing_support::Dice;
 using testing_support::IsOk;
 using testing_support::StatusIs;
 using Kind = bloom::DigestsByBit::Kind;
@@ -53,16 +54,16 @@ TEST(DigestsByBitTest, IsAMapWithAListForEachBit) {
   constexpr std::pair<uint64_t, uint32_t> kShapes[] = {{1, 1},  {1, 32}, {3, 2},
                                                        {20, 7}, {64, 1}, {301, 32}};
   for (const auto& [bits, probes] : kShapes) {
-    std::mt19937_64 random(bits);
+    Dice dice(bits);
     DigestsByBit lists = DigestsByBit::Make(bits, probes, kListSeed).value();
     Members members;
     for (int step = 0; step < 2000; ++step) {
-      const Digest digest = bloom::Remix(random() % 100, 1);
-      const auto kind = Kind{random() % 2 == 0};
+      const Digest digest = bloom::Remix(dice.Roll(100), 1);
+      const auto kind = Kind{dice.OneIn(2)};
       const auto at = members.find(digest);
       ASSERT_EQ(lists.Find(digest), at == members.end() ? std::nullopt : std::optional(at->second));
       // Alternates between phases with more additions and with more removals.
-      if (random() % 8 < (step / 250 % 2 == 0 ? 3u : 5u)) {
+      if (dice.Roll(8) < (step / 250 % 2 == 0 ? 3u : 5u)) {
         ASSERT_EQ(lists.Remove(digest), members.erase(digest) == 1);
       } else {
         ASSERT_TRUE(lists.Put(digest, kind));

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <random>
 #include <set>
 #include <string>
 #include <utility>
@@ -19,11 +18,13 @@
 #include "bloom/literature/retouched.h"
 #include "tests/bloom/kinds.h"
 #include "tests/bloom/literature/retouched.h"
+#include "tests/support/dice.h"
 
 namespace {
 
 using bloom::ClearingScheme;
 using bloom::RetouchedFilter;
+using testing_support::Dice;
 using testing_support::DigestOfKey;
 using testing_support::FalsePositivesFrom;
 using testing_support::kClearingSchemes;
@@ -215,15 +216,15 @@ TEST(RetouchedChoiceTest, ChoosesTheBitOfTheScheme) {
 }
 
 // Makes one random step of any kind, mostly of those that leave something to choose.
-void TakeAnyStep(ClearingScheme scheme, std::mt19937_64& random, RetouchedTwins& twins) {
-  const auto key = [&random] { return DigestOfKey(random() % 150); };
-  const auto stranger = [&random, &twins] {
-    uint64_t i = random() % 1'000'000;
+void TakeAnyStep(ClearingScheme scheme, Dice& dice, RetouchedTwins& twins) {
+  const auto key = [&dice] { return DigestOfKey(dice.Roll(150)); };
+  const auto stranger = [&dice, &twins] {
+    uint64_t i = dice.Roll(1'000'000);
     for (int tries = 0; tries < 3000 && !twins.filter.MayContainDigest(DigestOfKey(i)); ++tries)
       ++i;
     return DigestOfKey(i);
   };
-  switch (const uint64_t step = random() % 100; step) {
+  switch (const uint64_t step = dice.Roll(100); step) {
     default:
       if (step < 35) return twins.Add(key());
       if (step < 65) return twins.AddFalsePositive(stranger());
@@ -236,7 +237,7 @@ void TakeAnyStep(ClearingScheme scheme, std::mt19937_64& random, RetouchedTwins&
     case 93:
       return twins.SelectiveClearing(key(), scheme);
     case 94:
-      return twins.RandomClearing(random());
+      return twins.RandomClearing(dice.Next());
     case 95:
     case 96:
       twins.filter = RetouchedFilter::Load(twins.filter.Serialize()).value();
@@ -246,10 +247,10 @@ void TakeAnyStep(ClearingScheme scheme, std::mt19937_64& random, RetouchedTwins&
         twins.SelectiveClearing(*twins.oracle.known().rbegin(), scheme);
       return;
     case 98:
-      if (random() % 4 == 0) twins.ClearKnownFalsePositives(scheme);
+      if (dice.OneIn(4)) twins.ClearKnownFalsePositives(scheme);
       return;
     case 99:
-      if (random() % 4 != 0) return;
+      if (!dice.OneIn(4)) return;
       RetouchedTwins other(RetouchedFilter::Make(100, 0.03, twins.filter.seed()).value());
       for (int i = 0; i < 20; ++i) other.Add(stranger());
       for (int i = 0; i < 20; ++i) other.AddFalsePositive(stranger());
@@ -261,11 +262,11 @@ TEST(RetouchedChoiceTest, ChoosesAsTheOracle) {
   for (const ClearingScheme scheme : kClearingSchemes) {
     uint64_t choices = 0, of_all_differ = 0;
     for (uint64_t seed = 1; seed <= 4; ++seed) {
-      std::mt19937_64 random(seed);
+      Dice dice(seed);
       RetouchedTwins twins(RetouchedFilter::Make(100, 0.03, seed).value());
       ASSERT_GE(twins.filter.shape().probes, 3u);
       for (int step = 0; step < 1000; ++step) {
-        TakeAnyStep(scheme, random, twins);
+        TakeAnyStep(scheme, dice, twins);
         ASSERT_EQ(twins.filter.Serialize().substr(64), twins.oracle.Payload())
             << "scheme " << static_cast<int>(scheme) << ", seed " << seed << ", step " << step;
         ASSERT_EQ(twins.filter.known_false_positive_count(), twins.oracle.known().size());

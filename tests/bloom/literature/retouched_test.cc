@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include "bloom/variants/standard.h"
 #include "tests/bloom/kinds.h"
 #include "tests/bloom/literature/retouched.h"
+#include "tests/support/dice.h"
 #include "tests/support/status_matchers.h"
 
 namespace {
@@ -23,6 +23,7 @@ using bloom::ClearingScheme;
 using bloom::RetouchedFilter;
 using testing::HasSubstr;
 using testing_support::ClearedBits;
+using testing_support::Dice;
 using testing_support::DigestOfKey;
 using testing_support::FalsePositivesFrom;
 using testing_support::IsOk;
@@ -314,16 +315,16 @@ TEST(RetouchedTest, ForgedBitsAndDigestsAreHarmless) {
     filter.AddFalsePositiveDigest(DigestOfKey(i)).value();
   const std::string sound = filter.Serialize();
   const size_t bit_bytes = (filter.shape().size + 7) / 8;
-  std::mt19937_64 random(3);
+  Dice dice(3);
   int loaded_count = 0;
   for (int round = 0; round < 2000; ++round) {
     std::string bytes = sound;
     for (int change = 0; change < 20; ++change)
-      bytes[64 + random() % bit_bytes] = static_cast<char>(random());
+      bytes[64 + dice.Roll(bit_bytes)] = static_cast<char>(dice.Next());
     // Changes low bytes, which rarely change the order.
     for (int change = 0; change < 20; ++change)
-      bytes[64 + bit_bytes + random() % (bytes.size() - 64 - bit_bytes) / 8 * 8] =
-          static_cast<char>(random());
+      bytes[64 + bit_bytes + dice.Roll(bytes.size() - 64 - bit_bytes) / 8 * 8] =
+          static_cast<char>(dice.Next());
     RepairChecksum(bytes);
     auto loaded = RetouchedFilter::Load(bytes);
     if (!loaded.ok()) continue;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include "bloom/variants/shifted_bits.h"
 #include "tests/bloom/counters.h"
 #include "tests/bloom/kinds.h"
+#include "tests/support/dice.h"
 #include "tests/support/status_matchers.h"
 
 namespace {
@@ -22,6 +22,7 @@ namespace {
 using bloom::ShiftingCountingFilter;
 using bloom::ShiftingFpp;
 using testing::HasSubstr;
+using testing_support::Dice;
 using testing_support::DigestOfKey;
 using testing_support::IsOk;
 using testing_support::StatusIs;
@@ -63,7 +64,7 @@ TEST(ShiftingCountingTest, RefusesToRemoveAbsentKeys) {
 
 // In such a small filter keys share cells, use a cell twice, and saturate counters.
 TEST(ShiftingCountingTest, CountersMatchTheOracle) {
-  std::mt19937_64 random(11);
+  Dice dice(11);
   for (const uint32_t bits : {1, 2, 4, 7}) {
     const uint64_t bases = 150;
     const uint32_t offsets = 57 / bits - 1;
@@ -80,7 +81,7 @@ TEST(ShiftingCountingTest, CountersMatchTheOracle) {
     };
     ASSERT_NO_FATAL_FAILURE(testing_support::ExpectCountersMatchTheOracle(
         ShiftingCountingFilter::MakeOfShape({bases, 12, bits}, 0.01, 9).value(), bases + offsets,
-        bits, 40, pairs_of, random));
+        bits, 40, pairs_of, dice));
   }
 }
 

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "bloom/hash.h"
 #include "tests/bloom/hostile_bytes.h"
 #include "tests/bloom/kinds.h"
+#include "tests/support/dice.h"
 #include "tests/support/status_matchers.h"
 
 namespace {
@@ -26,6 +26,7 @@ namespace {
 using bloom::AreaRates;
 using bloom::SpatialFilter;
 using testing::HasSubstr;
+using testing_support::Dice;
 using testing_support::DigestOfKey;
 using testing_support::IsOk;
 using testing_support::StatusIs;
@@ -83,9 +84,9 @@ TEST(SpatialTest, KeysAreReportedInTheirAreaOrAHigherOne) {
       SpatialFilter filter =
           SpatialFilter::Make(planned, 0.02, {.areas = areas, .seed = areas}).value();
       std::vector<uint32_t> area_of(4000);
-      std::mt19937_64 random(areas);
+      Dice dice(areas);
       for (uint64_t key = 0; key < area_of.size(); ++key) {
-        area_of[key] = 1 + static_cast<uint32_t>(random() % areas);
+        area_of[key] = 1 + static_cast<uint32_t>(dice.Roll(areas));
         ASSERT_THAT(filter.AddDigest(DigestOfKey(key), area_of[key]), IsOk());
       }
       uint64_t raised = 0;
@@ -114,9 +115,9 @@ TEST(SpatialTest, CellsHoldTheHighestLabelOfTheirKeys) {
       for (uint32_t i = 0; i < filter.shape().probes; ++i) cells.push_back(probes.Next());
       return cells;
     };
-    std::mt19937_64 random(areas);
+    Dice dice(areas);
     for (int step = 0; step < 200; ++step) {
-      const uint64_t key = random() % 150, area = 1 + random() % areas;
+      const uint64_t key = dice.Roll(150), area = 1 + dice.Roll(areas);
       ASSERT_THAT(filter.AddDigest(DigestOfKey(key), static_cast<uint32_t>(area)), IsOk());
       for (const uint64_t cell : cells_of(key)) oracle[cell] = std::max(oracle[cell], area);
       for (uint64_t asked = 0; asked < 160; ++asked) {
@@ -149,7 +150,7 @@ TEST(SpatialTest, OrderOfAdditionsIsIrrelevant) {
       EXPECT_EQ(filter.Serialize(), bytes);
     }
     bytes = filter.Serialize();
-    std::shuffle(additions.begin(), additions.end(), std::mt19937_64(order));
+    std::shuffle(additions.begin(), additions.end(), Dice(order));
   }
 }
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <ostream>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -16,6 +15,7 @@
 #include "bloom/hash.h"
 #include "tests/bloom/hostile_bytes.h"
 #include "tests/bloom/kinds.h"
+#include "tests/support/dice.h"
 #include "tests/support/status_matchers.h"
 
 namespace bloom {
@@ -28,6 +28,7 @@ namespace {
 using bloom::SpectralFilter;
 using bloom::SpectralMethod;
 using testing::HasSubstr;
+using testing_support::Dice;
 using testing_support::DigestOfKey;
 using testing_support::IsOk;
 using testing_support::StatusIs;
@@ -151,13 +152,13 @@ TEST_P(SpectralTest, CountsMatchTheOracle) {
     SpectralFilter filter = MakeSpectral(80, fpp, GetParam(), bits, seed);
     SpectralOracle oracle(filter);
     const uint64_t keys = load * filter.shape().size / 100 / filter.shape().probes;
-    std::mt19937_64 random(seed);
+    Dice dice(seed);
     uint64_t total = 0;
     for (uint64_t step = 0; step < additions_per_key * keys; ++step) {
-      const uint64_t key = random() % keys, times = random() % (random() % 8 == 0 ? 9 : 3);
+      const uint64_t key = dice.Roll(keys), times = dice.Roll(dice.OneIn(8) ? 9 : 3);
       ASSERT_EQ(filter.CountDigest(DigestOfKey(key)), oracle.Count(key));
       ASSERT_EQ(filter.MayContainDigest(DigestOfKey(key)), oracle.Count(key) > 0);
-      if (!CanRemove() || random() % 5 < 3) {
+      if (!CanRemove() || dice.Roll(5) < 3) {
         filter.AddDigest(DigestOfKey(key), times);
         oracle.Add(key, times);
         total += times;
@@ -218,10 +219,10 @@ TEST_P(SpectralRemovalTest, RemovesOnlyTheRemovedKeys) {
   SpectralFilter filter = MakeSpectral(kKeys, 0.02, GetParam());
   const std::string empty = filter.Serialize();
   std::vector<uint64_t> truth(kKeys, 0);
-  std::mt19937_64 random(8);
+  Dice dice(8);
   for (int step = 0; step < 200'000; ++step) {
-    const uint64_t key = random() % kKeys, times = 1 + random() % 3;
-    if (truth[key] >= times && random() % 2 == 0) {
+    const uint64_t key = dice.Roll(kKeys), times = 1 + dice.Roll(3);
+    if (truth[key] >= times && dice.OneIn(2)) {
       ASSERT_TRUE(filter.RemoveDigest(DigestOfKey(key), times).value());
       truth[key] -= times;
     } else {

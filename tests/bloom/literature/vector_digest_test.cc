@@ -7,17 +7,19 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <random>
 #include <set>
 #include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+#include "tests/support/dice.h"
+
 namespace {
 
 using bloom::Digest;
 using bloom::VectorDigest;
+using testing_support::Dice;
 
 template <class T>
 Digest DigestOfVector(const std::vector<T>& vector, uint64_t seed = 7) {
@@ -28,9 +30,9 @@ template <class T>
 class VectorDigestTest : public testing::Test {
  protected:
   static std::vector<T> RandomVector(size_t dimension, uint64_t seed) {
-    std::mt19937_64 random(seed);
+    Dice dice(seed);
     std::vector<T> vector(dimension);
-    for (T& component : vector) component = static_cast<T>(random() % 200);
+    for (T& component : vector) component = static_cast<T>(dice.Roll(200));
     return vector;
   }
 };

@@ -7,12 +7,12 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <random>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "tests/support/dice.h"
 #include "tests/support/status_matchers.h"
 
 namespace {
@@ -22,6 +22,7 @@ using bloom::ParseVectors;
 using bloom::VectorList;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing_support::Dice;
 using testing_support::IsOk;
 using testing_support::StatusIs;
 
@@ -70,11 +71,11 @@ TYPED_TEST(VectorFileTest, ReadsItsOwnFiles) {
 }
 
 TYPED_TEST(VectorFileTest, BytesStayAsTheyAre) {
-  std::mt19937_64 random(1);
+  Dice dice(1);
   for (int round = 0; round < 100; ++round) {
     const size_t record = 4 + 5 * sizeof(TypeParam);
     std::string bytes(3 * record, '\0');
-    for (char& byte : bytes) byte = static_cast<char>(random());
+    for (char& byte : bytes) byte = static_cast<char>(dice.Next());
     if (round == 0) std::fill(bytes.begin(), bytes.end(), '\xff');  // NaN
     for (size_t at = 0; at < bytes.size(); at += record)
       bytes.replace(at, 4, std::string("\5\0\0\0", 4));
@@ -132,14 +133,14 @@ TYPED_TEST(VectorFileTest, WrongDimensionsAreDataLossThatNamesRecordAndOffset) {
 }
 
 TYPED_TEST(VectorFileTest, AnyBytesAreReadOrRefused) {
-  std::mt19937_64 random(5);
+  Dice dice(5);
   const std::string sound = EncodeVectors(CountingVectors<TypeParam>(2, 5));
   int parsed = 0;
   for (int round = 0; round < 20'000; ++round) {
     std::string bytes = sound;
-    for (uint64_t changes = random() % 4; changes > 0; --changes)
-      bytes[random() % bytes.size()] = static_cast<char>(random() % 4);
-    bytes.resize(random() % (2 * sound.size()));
+    for (uint64_t changes = dice.Roll(4); changes > 0; --changes)
+      bytes[dice.Roll(bytes.size())] = static_cast<char>(dice.Roll(4));
+    bytes.resize(dice.Roll(2 * sound.size()));
     parsed += ParseExactly<TypeParam>(bytes).ok();
   }
   EXPECT_GT(parsed, 0);

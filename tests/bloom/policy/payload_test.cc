@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdint>
 #include <iterator>
-#include <random>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +18,7 @@
 #include "bloom/filter_policy.h"
 #include "bloom/variants/standard.h"
 #include "tests/bloom/kinds.h"
+#include "tests/support/dice.h"
 #include "tests/support/status_matchers.h"
 
 namespace {
@@ -30,6 +30,7 @@ using bloom::PayloadParts;
 using bloom::RemoveHeader;
 using bloom::Shape;
 using testing::HasSubstr;
+using testing_support::Dice;
 using testing_support::DigestOfKey;
 using testing_support::DigestsOfKeys;
 using testing_support::kSomeProbes;
@@ -102,16 +103,16 @@ TYPED_TEST(HeaderlessTest, ForgedParametersAndPayloadsAreHarmless) {
       TypeParam::kName, {.target_fpp = testing_support::kFewKeysFpp, .seed = 7},
       DigestsOfKeys(0, testing_support::kFewKeys));
   ASSERT_OK_AND_ASSIGN(const PayloadParts parts, RemoveHeader(bytes));
-  std::mt19937_64 random(9);
+  Dice dice(9);
   const auto forge = [&](uint64_t value) {
     const uint64_t odd[] = {value + 1,
                             value - 1,
-                            random() % 64,
-                            random() >> random() % 64,
+                            dice.Roll(64),
+                            dice.Next() >> dice.Roll(64),
                             UINT64_MAX - value,
                             UINT64_MAX,
-                            uint64_t{1} << random() % 64};
-    return random() % 4 == 0 ? odd[random() % std::size(odd)] : value;
+                            uint64_t{1} << dice.Roll(64)};
+    return dice.OneIn(4) ? odd[dice.Roll(std::size(odd))] : value;
   };
   const double rates[] = {0.5, 0, -1, 1, std::nan(""), HUGE_VAL, 1e-300};
   int taken = 0;
@@ -119,13 +120,13 @@ TYPED_TEST(HeaderlessTest, ForgedParametersAndPayloadsAreHarmless) {
     PayloadParameters forged = parts.parameters;
     forged.shape = {forge(forged.shape.size), static_cast<uint32_t>(forge(forged.shape.probes)),
                     forge(forged.shape.detail)};
-    forged.seed = random();
+    forged.seed = dice.Next();
     forged.key_count = forge(forged.key_count);
-    if (random() % 8 == 0) forged.target_fpp = rates[random() % std::size(rates)];
+    if (dice.OneIn(8)) forged.target_fpp = rates[dice.Roll(std::size(rates))];
     std::string payload(parts.payload);
-    if (random() % 8 == 0) payload.resize(forge(payload.size()) % (2 * payload.size()), '\xff');
-    for (uint64_t flips = random() % 4; flips > 0 && !payload.empty(); --flips)
-      payload[random() % payload.size()] = static_cast<char>(random());
+    if (dice.OneIn(8)) payload.resize(forge(payload.size()) % (2 * payload.size()), '\xff');
+    for (uint64_t flips = dice.Roll(4); flips > 0 && !payload.empty(); --flips)
+      payload[dice.Roll(payload.size())] = static_cast<char>(dice.Next());
     const auto whole = AddHeader(forged, payload);
     if (!whole.ok()) {
       EXPECT_THAT(whole, StatusIs(absl::StatusCode::kDataLoss));
@@ -217,16 +218,16 @@ TYPED_TEST(PayloadFilterTest, WrongSizesAreErrors) {
 
 // Untrusted shapes and fields are refused, or queries and additions stay within the field.
 TYPED_TEST(PayloadFilterTest, ForgedShapesStayWithinTheField) {
-  std::mt19937_64 random(9);
+  Dice dice(9);
   int taken = 0;
   for (int i = 0; i < 20'000; ++i) {
-    const uint64_t size = random() % 2 == 0 ? random() % 200 : random() >> random() % 64;
-    const Shape shape{size, static_cast<uint32_t>(random() % 34), random() % 8 == 0 ? random() : 0};
+    const uint64_t size = dice.OneIn(2) ? dice.Roll(200) : dice.Next() >> dice.Roll(64);
+    const Shape shape{size, static_cast<uint32_t>(dice.Roll(34)), dice.OneIn(8) ? dice.Next() : 0};
     const uint64_t fitting = TypeParam::PayloadBytes(shape);
     // Exactly as long as the field, so that a sanitizer sees what lies outside.
-    std::vector<uint8_t> field(fitting < 20'000 && random() % 4 != 0 ? fitting : random() % 500);
-    for (uint8_t& byte : field) byte = static_cast<uint8_t>(random());
-    auto filter = PayloadFilter<TypeParam>::Over(field, shape, random());
+    std::vector<uint8_t> field(fitting < 20'000 && !dice.OneIn(4) ? fitting : dice.Roll(500));
+    for (uint8_t& byte : field) byte = static_cast<uint8_t>(dice.Next());
+    auto filter = PayloadFilter<TypeParam>::Over(field, shape, dice.Next());
     if (!filter.ok()) continue;
     ++taken;
     ASSERT_EQ(field.size(), fitting);

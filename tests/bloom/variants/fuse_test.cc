@@ -14,7 +14,6 @@
 #include <map>
 #include <memory>
 #include <numeric>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -22,6 +21,7 @@
 #include "bloom/core/filter_format.h"
 #include "bloom/filter_policy.h"
 #include "tests/bloom/kinds.h"
+#include "tests/support/dice.h"
 #include "tests/support/memory_taken.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/status_matchers.h"
@@ -39,6 +39,7 @@ using bloom::Fuse4;
 using bloom::FuseDetail;
 using bloom::Shape;
 using testing::HasSubstr;
+using testing_support::Dice;
 using testing_support::DigestOfKey;
 using testing_support::DigestsOfKeys;
 using testing_support::IsOk;
@@ -237,14 +238,14 @@ TYPED_TEST(FuseTest, EveryBitOfEveryNumberCountsAndNoOther) {
 }
 
 TYPED_TEST(FuseTest, BatchesAnswerAsSingleQueriesDoAtAnyWidth) {
-  std::mt19937_64 random(5);
+  Dice dice(5);
   for (uint32_t width = 1; width <= kWidths; ++width) {
     for (const uint64_t keys : {500, 12'000, 400'000}) {  // near, near, far at most widths
       if (keys > 12'000 && width % 4 > 1) continue;
       Shape shape = TypeParam::ShapeFor(keys, RateOf(width)).value();
       AlignedBytes payload = AlignedBytes::Zeros(TypeParam::PayloadBytes(shape));
       // Numbers that are nearly all zero, and digests with a remainder of zero: they often pass.
-      for (int i = 0; i < 20; ++i) payload.data()[random() % payload.size()] = 1;
+      for (int i = 0; i < 20; ++i) payload.data()[dice.Roll(payload.size())] = 1;
       const FilterView view{payload.data(), shape, 4};
       std::vector<Digest> digests;
       for (uint64_t i = 0; digests.size() < 300; ++i) {
@@ -433,12 +434,12 @@ TYPED_TEST(FuseTest, UnsolvableKeysMakeAStandardFilter) {
   std::vector<Digest> digests = DigestsOfKeys(0, kKeys - 2 * TypeParam::kAttempts);
   // For each attempt, two keys with the same slots.
   Shape shape = TypeParam::ShapeFor(kKeys, kFpp).value();
-  std::mt19937_64 random(3);
+  Dice dice(3);
   for (uint32_t attempt = 0; attempt < TypeParam::kAttempts; ++attempt) {
     FuseDetail detail = FuseDetail::Of(shape.detail);
     detail.attempt = attempt;
     shape.detail = detail.Packed();
-    const uint64_t hash = random();
+    const uint64_t hash = dice.Next();
     const std::array<uint64_t, 4> slots = DrawnSlots(shape, hash);
     uint64_t other = hash + 1;  // the next ones have the same first slot
     while (DrawnSlots(shape, other) != slots) ++other;
@@ -532,18 +533,18 @@ TYPED_TEST(FuseTest, OnesAfterTheLastNumberAreDamage) {
 
 // A forger may write any consistent geometry.  All reads then stay within the bytes.
 TYPED_TEST(FuseTest, ForgedGeometriesAreReadWithinTheirBytes) {
-  std::mt19937_64 random(20'220'101);
+  Dice dice(20'220'101);
   for (int round = 0; round < 4000; ++round) {
-    const auto segment_log2 = static_cast<uint32_t>(random() % 6);
-    const auto width = static_cast<uint32_t>(1 + random() % kWidths);
-    const Shape shape{(TypeParam::kTag - 3 + random() % 4) << segment_log2, TypeParam::kTag - 3u,
-                      FuseDetail{segment_log2, width, static_cast<uint8_t>(random())}.Packed()};
+    const auto segment_log2 = static_cast<uint32_t>(dice.Roll(6));
+    const auto width = static_cast<uint32_t>(1 + dice.Roll(kWidths));
+    const Shape shape{(TypeParam::kTag - 3 + dice.Roll(4)) << segment_log2, TypeParam::kTag - 3u,
+                      FuseDetail{segment_log2, width, static_cast<uint8_t>(dice.Next())}.Packed()};
     std::vector<uint8_t> payload(TypeParam::PayloadBytes(shape));
     for (uint64_t bit = 0; bit < shape.size * width; ++bit) {
-      if (random() % 2 == 0) bloom::SetBit(payload.data(), bit);
+      if (dice.OneIn(2)) bloom::SetBit(payload.data(), bit);
     }
-    bloom::FilterHeader header = bloom::HeaderFor<TypeParam>(shape, random(), 0.5);
-    header.key_count = random();
+    bloom::FilterHeader header = bloom::HeaderFor<TypeParam>(shape, dice.Next(), 0.5);
+    header.key_count = dice.Next();
     const std::string bytes = bloom::EncodeFilter(header, payload);
     // Exactly as long, so that AddressSanitizer sees a read beside them.
     const std::unique_ptr<char[]> copy(new char[bytes.size()]);

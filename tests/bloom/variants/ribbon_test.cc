@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
-#include <random>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,6 +22,7 @@
 #include "bloom/core/probe.h"
 #include "bloom/filter_policy.h"
 #include "tests/bloom/kinds.h"
+#include "tests/support/dice.h"
 #include "tests/support/golden.h"
 #include "tests/support/memory_taken.h"
 #include "tests/support/sanitized.h"
@@ -38,6 +38,7 @@ using bloom::Ribbon;
 using bloom::Shape;
 using bloom::Simd;
 using testing::HasSubstr;
+using testing_support::Dice;
 using testing_support::DigestOfKey;
 using testing_support::DigestsOfKeys;
 
@@ -377,23 +378,23 @@ TEST(RibbonTest, PathsForDifferentCpusGiveTheSameBits) {
 class RibbonQueryTest : public testing::TestWithParam<uint32_t> {};
 
 TEST_P(RibbonQueryTest, EveryPathMatchesTheDefinition) {
-  std::mt19937_64 random(GetParam());
+  Dice dice(GetParam());
   for (const uint64_t shards_log2 : {0, 1, 2}) {
     for (const uint64_t shard_blocks : {3, 4, 7}) {
       const uint64_t blocks = shard_blocks << shards_log2;
       for (uint64_t lower = 0; lower < blocks; lower += 1 + lower / 3) {
         const Shape shape{64 * blocks, GetParam(),
-                          DetailOf(lower, shards_log2, shards_log2 == 0 ? random() % 3 : 0)};
+                          DetailOf(lower, shards_log2, shards_log2 == 0 ? dice.Roll(3) : 0)};
         const uint64_t bytes = Ribbon::PayloadBytes(shape);
         const std::unique_ptr<uint8_t[]> payload(new uint8_t[bytes]);
-        const FilterView view{payload.get(), shape, random()};
+        const FilterView view{payload.get(), shape, dice.Next()};
         // Rare ones let many keys pass whose equations expect few ones.
-        const uint64_t every = 1 + random() % 9;
+        const uint64_t every = 1 + dice.Roll(9);
         std::generate_n(payload.get(), bytes,
-                        [&] { return static_cast<uint8_t>(random() % every == 0 ? random() : 0); });
+                        [&] { return static_cast<uint8_t>(dice.OneIn(every) ? dice.Next() : 0); });
         ASSERT_EQ(Ribbon::Problem(shape, {payload.get(), bytes}), "");
         for (int i = 0; i < 60; ++i) {
-          const Digest digest = random();
+          const Digest digest = dice.Next();
           const bool expected = PassesByDefinition(view, digest);
           for (const Simd simd : kRibbonPaths) {
             const FilterFunctions functions = Ribbon::Functions(view, PathOf(simd));
@@ -414,9 +415,9 @@ TEST_P(RibbonQueryTest, EveryPathChecksEveryColumn) {
   const std::vector<Digest> digests = DigestsOfKeys(0, 200);
   RibbonFilter filter = RibbonFilter::Of(shape, 3, digests);
   ASSERT_TRUE(filter.status.ok());
-  std::mt19937_64 random(GetParam());
+  Dice dice(GetParam());
   uint64_t denied = 0;
-  for (uint64_t bit = 0; bit < 8 * filter.bytes(); bit += 1 + random() % filter.bytes() / 10) {
+  for (uint64_t bit = 0; bit < 8 * filter.bytes(); bit += 1 + dice.Roll(filter.bytes()) / 10) {
     uint8_t& byte = filter.payload[bit / 8];
     byte = static_cast<uint8_t>(byte ^ 1 << bit % 8);
     for (uint64_t i = bit % 7; i < digests.size(); i += 7) {
@@ -569,23 +570,22 @@ TEST(RibbonTest, ImpossibleShapesAreProblems) {
 }
 
 TEST(RibbonTest, ForgedHeadersNeverReadOutside) {
-  std::mt19937_64 random(5);
+  Dice dice(5);
   int usable = 0, sharded = 0;
   for (int round = 0; round < 30'000; ++round) {
     // A nearly valid geometry over random bytes.
-    const uint64_t shards_log2 = random() % 4 == 0 ? random() % 64 : random() % 3;
-    const uint64_t blocks = (2 + random() % 6) << (shards_log2 % 8);
-    Shape shape{
-        64 * blocks, static_cast<uint32_t>(1 + random() % 32),
-        DetailOf(random() % (blocks + 2), shards_log2, random() % 4 == 0 ? random() % 256 : 0)};
-    if (random() % 8 == 0) shape.size += random() % 3 - 1;
-    if (random() % 8 == 0) shape.detail ^= uint64_t{1} << random() % 64;
+    const uint64_t shards_log2 = dice.OneIn(4) ? dice.Roll(64) : dice.Roll(3);
+    const uint64_t blocks = (2 + dice.Roll(6)) << (shards_log2 % 8);
+    Shape shape{64 * blocks, static_cast<uint32_t>(1 + dice.Roll(32)),
+                DetailOf(dice.Roll(blocks + 2), shards_log2, dice.OneIn(4) ? dice.Roll(256) : 0)};
+    if (dice.OneIn(8)) shape.size += dice.Roll(3) - 1;
+    if (dice.OneIn(8)) shape.detail ^= uint64_t{1} << dice.Roll(64);
     uint64_t bytes = Ribbon::PayloadBytes(shape);
-    if (bytes > 100'000 || random() % 8 == 0) bytes = random() % 1000;
+    if (bytes > 100'000 || dice.OneIn(8)) bytes = dice.Roll(1000);
     std::vector<uint8_t> payload(bytes);
-    for (uint8_t& byte : payload) byte = static_cast<uint8_t>(random());
-    bloom::FilterHeader header = bloom::HeaderFor<Ribbon>(shape, random(), 0.01);
-    header.key_count = random() % 1000;
+    for (uint8_t& byte : payload) byte = static_cast<uint8_t>(dice.Next());
+    bloom::FilterHeader header = bloom::HeaderFor<Ribbon>(shape, dice.Next(), 0.01);
+    header.key_count = dice.Roll(1000);
     const std::string forged = bloom::EncodeFilter(header, payload);
     const std::unique_ptr<char[]> copy(new char[forged.size()]);
     std::copy(forged.begin(), forged.end(), copy.get());
@@ -601,7 +601,7 @@ TEST(RibbonTest, ForgedHeadersNeverReadOutside) {
     const FilterView view{at, shape, header.seed};
     bool answers[100];
     std::vector<Digest> digests(100);
-    for (Digest& digest : digests) digest = random();
+    for (Digest& digest : digests) digest = dice.Next();
     reader.MayContainBatch(digests, answers);
     for (size_t i = 0; i < digests.size(); ++i) {
       reader.Prefetch(digests[i]);

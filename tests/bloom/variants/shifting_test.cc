@@ -9,7 +9,6 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +19,7 @@
 #include "bloom/variants/shifted_bits.h"
 #include "bloom/variants/standard.h"
 #include "tests/bloom/kinds.h"
+#include "tests/support/dice.h"
 #include "tests/support/status_matchers.h"
 
 namespace {
@@ -36,6 +36,7 @@ using bloom::Standard;
 using bloom::StandardFpp;
 using bloom::StandardShapeFor;
 using testing::HasSubstr;
+using testing_support::Dice;
 using testing_support::DigestOfKey;
 using testing_support::DigestsOfKeys;
 using testing_support::StatusIs;
@@ -91,14 +92,14 @@ struct Simulated {
   double fill = 0;
 };
 Simulated Simulate(uint64_t bases, uint32_t probes, uint64_t keys, uint32_t offsets, int filters) {
-  std::mt19937_64 random(5);
+  Dice dice(5);
   Simulated mean;
   for (int i = 0; i < filters; ++i) {
     std::vector<uint8_t> bits(bloom::ShiftedBytes(bases), 0);
     for (uint64_t key = 0; key < keys; ++key) {
-      const uint64_t offset = 1 + random() % offsets;
+      const uint64_t offset = 1 + dice.Roll(offsets);
       for (uint32_t pair = 0; pair < probes / 2; ++pair) {
-        const uint64_t base = random() % bases;
+        const uint64_t base = dice.Roll(bases);
         bloom::SetBit(bits.data(), base);
         bloom::SetBit(bits.data(), base + offset);
       }
@@ -218,12 +219,12 @@ TEST(ShiftingRateTest, BitsRefuteBothSimplerFormulas) {
 }
 
 TEST(ShiftingRateTest, CountsPassingPairsOneByOne) {
-  std::mt19937_64 random(3);
+  Dice dice(3);
   for (const uint64_t bases : {1, 7, 63, 64, 65, 128, 1000, 1027}) {
     for (const uint32_t offsets : {1, 13, 56}) {
       std::vector<uint8_t> bits(bloom::ShiftedBytes(bases), 0);
       for (uint64_t bit = 0; bit < bases + offsets; ++bit) {
-        if (random() % 3 != 0) bloom::SetBit(bits.data(), bit);
+        if (!dice.OneIn(3)) bloom::SetBit(bits.data(), bit);
       }
       double expected = 0;
       for (uint32_t offset = 1; offset <= offsets; ++offset) {
@@ -240,12 +241,12 @@ TEST(ShiftingRateTest, CountsPassingPairsOneByOne) {
 }
 
 TEST(ShiftingRateTest, TheFillAtEachOffsetIsCountedBitByBit) {
-  std::mt19937_64 random(4);
+  Dice dice(4);
   for (const uint64_t bases : {1, 30, 64, 200}) {
     for (const uint32_t longest : {0, 19, 56}) {
       std::vector<uint8_t> bits(bloom::ShiftedBytes(bases), 0);
       for (uint64_t bit = 0; bit < bases + longest; ++bit) {
-        if (random() % 3 == 0) bloom::SetBit(bits.data(), bit);
+        if (dice.OneIn(3)) bloom::SetBit(bits.data(), bit);
       }
       const std::vector<double> fill = bloom::FillByOffset(bits, bases, longest);
       ASSERT_EQ(fill.size(), longest + 1);

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,15 +10,16 @@
 #include "lsm/base/key_head.h"
 #include "lsm/base/shared_prefix.h"
 #include "lsm/bytes/escape.h"
+#include "tests/support/dice.h"
 
 namespace lsm {
 namespace {
 
-using Rng = std::mt19937_64;
+using testing_support::Dice;
 
-std::string RandomWord(Rng* rng, std::string_view alphabet, size_t bytes_max) {
-  std::string word((*rng)() % (bytes_max + 1), '\0');
-  for (char& letter : word) letter = alphabet[(*rng)() % alphabet.size()];
+std::string RandomWord(Dice* dice, std::string_view alphabet, size_t bytes_max) {
+  std::string word(dice->Roll(bytes_max + 1), '\0');
+  for (char& letter : word) letter = alphabet[dice->Roll(alphabet.size())];
   return word;
 }
 
@@ -69,20 +69,21 @@ TEST(FencesTest, FindsKeysAsABinarySearchDoes) {
   using std::string_view_literals::operator""sv;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(seed);
-    Rng rng(seed);
+    Dice dice(seed);
     // Few letters make equal keys, nested ones, and equal heads; the prefix moves the heads.
     const std::string_view alphabet =
         std::vector{"ab"sv, "\x00\xff"sv, "\x00\x01"sv, "0123456789"sv}[seed % 4];
-    const std::string prefix(seed % 3 == 0 ? 0 : rng() % 40, 'p');
+    const std::string prefix(seed % 3 == 0 ? 0 : dice.Roll(40), 'p');
     std::vector<std::string> keys;
     std::vector<std::string> probes = {
         "", "p", prefix, std::string(100, 'p'), "\xff", std::string("\x00", 1)};
-    for (size_t count = 1 + rng() % 300; count > 0; --count)
-      keys.push_back(prefix + RandomWord(&rng, alphabet, 12));
+    for (size_t count = 1 + dice.Roll(300); count > 0; --count)
+      keys.push_back(prefix + RandomWord(&dice, alphabet, 12));
     for (int i = 0; i < 100; ++i) {
-      probes.push_back(prefix + RandomWord(&rng, alphabet, 14));
-      probes.push_back(RandomWord(&rng, alphabet, 50));
-      probes.push_back(prefix.substr(0, rng() % (prefix.size() + 1)) + RandomWord(&rng, "opq", 4));
+      probes.push_back(prefix + RandomWord(&dice, alphabet, 14));
+      probes.push_back(RandomWord(&dice, alphabet, 50));
+      probes.push_back(prefix.substr(0, dice.Roll(prefix.size() + 1)) +
+                       RandomWord(&dice, "opq", 4));
     }
     ASSERT_NO_FATAL_FAILURE(ExpectFindsAsASearchOverKeys(keys, probes));
   }
@@ -122,7 +123,7 @@ TEST(FencesTest, HeadsConfirmRightGuesses) {
     EXPECT_FALSE(fences.IsFoundAt(i + 1, before));
     EXPECT_FALSE(i > 0 && fences.IsFoundAt(i - 1, before));
   }
-  EXPECT_FALSE(fences.IsFoundAt(keys.size(), "prefix9")) << "it would be behind the last one";
+  EXPECT_FALSE(fences.IsFoundAt(keys.size(), "prefix9")) << "it would be after the last one";
   EXPECT_FALSE(fences.IsFoundAt(SIZE_MAX, "prefix9"));
   EXPECT_FALSE(Fences().IsFoundAt(0, "a"));
 }
@@ -135,11 +136,11 @@ TEST(FencesTest, CountsMemory) {
 }
 
 TEST(KeyHeadTest, ComparesAsTheKeysDo) {
-  Rng rng(1);
+  Dice dice(1);
   using std::string_view_literals::operator""sv;
   for (int i = 0; i < 10000; ++i) {
-    const std::string a = "xy" + RandomWord(&rng, "\x00\x01\x7f\x80\xff"sv, 10);
-    const std::string b = "xy" + RandomWord(&rng, "\x00\x01\x7f\x80\xff"sv, 10);
+    const std::string a = "xy" + RandomWord(&dice, "\x00\x01\x7f\x80\xff"sv, 10);
+    const std::string b = "xy" + RandomWord(&dice, "\x00\x01\x7f\x80\xff"sv, 10);
     const uint64_t head_a = KeyHead(a, 2);
     const uint64_t head_b = KeyHead(b, 2);
     if (head_a < head_b) {

@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
 #include <string>
+
+#include "tests/support/dice.h"
 
 namespace lsm {
 namespace {
+
+using testing_support::Dice;
 
 TEST(KeyBufferTest, IsEmptyAtFirst) {
   KeyBuffer key;
@@ -29,15 +32,15 @@ TEST(KeyBufferTest, CopiesExactlyEachPiece) {
 }
 
 TEST(KeyBufferTest, ChangesLikeAString) {
-  std::mt19937_64 random(1);
+  Dice dice(1);
   for (int round = 0; round < 200; ++round) {
     KeyBuffer key;
     std::string model;
     for (int step = 0; step < 50; ++step) {
       // Most are short; some do not fit in the object.
-      const std::string piece(random() % (random() % 8 == 0 ? 1000 : 40),
-                              static_cast<char>('a' + random() % 26));
-      switch (random() % 4) {
+      const std::string piece(dice.Roll(dice.OneIn(8) ? 1000 : 40),
+                              static_cast<char>('a' + dice.Roll(26)));
+      switch (dice.Roll(4)) {
         case 0:
           key.assign(piece);
           model = piece;
@@ -47,13 +50,13 @@ TEST(KeyBufferTest, ChangesLikeAString) {
           model += piece;
           break;
         case 2: {
-          const size_t kept = random() % (model.size() + 1);
+          const size_t kept = dice.Roll(model.size() + 1);
           key.Splice(kept, piece);
           model = model.substr(0, kept) + piece;
           break;
         }
         default:
-          if (random() % 8 != 0) break;
+          if (!dice.OneIn(8)) break;
           key.clear();
           model.clear();
       }

@@ -4,19 +4,20 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <random>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "lsm/bytes/escape.h"
+#include "tests/support/dice.h"
 
 namespace lsm {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing_support::Dice;
 
 std::vector<size_t> With(const KeyRanges& ranges, std::string_view key) {
   const std::span<const uint32_t> found = ranges.With(key);
@@ -48,16 +49,16 @@ TEST(KeyRangesTest, IncludesEndsAndKeepsOrder) {
 // Few letters, zero bytes among them, and lengths around the eight bytes of a head, so that heads
 // are often equal where keys are not.
 TEST(KeyRangesTest, MatchesKeyComparisons) {
-  std::mt19937_64 random(1);
+  Dice dice(1);
   const auto word = [&](std::string_view prefix) {
     std::string made(prefix);
-    for (size_t i = random() % 12; i > 0; --i) made += "\0\1a\xff"[random() % 4];
+    for (size_t i = dice.Roll(12); i > 0; --i) made += "\0\1a\xff"[dice.Roll(4)];
     return made;
   };
   int held = 0;
   for (int round = 0; round < 2000; ++round) {
     const std::string prefix = round % 2 == 0 ? "" : "a\xffprefix";
-    std::vector<std::pair<std::string, std::string>> ends(1 + random() % 6);
+    std::vector<std::pair<std::string, std::string>> ends(1 + dice.Roll(6));
     std::vector<KeyRanges::Range> views;
     std::vector<std::string> probes = {"", word(""), word(prefix), word(prefix), prefix};
     for (auto& [smallest, largest] : ends) {

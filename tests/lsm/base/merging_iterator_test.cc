@@ -5,17 +5,18 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "lsm/base/internal_key.h"
+#include "tests/support/dice.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
 namespace {
 
+using testing_support::Dice;
 using testing_support::StatusIs;
 
 using Entry = std::pair<std::string, std::string>;  // internal key, value
@@ -87,12 +88,12 @@ class VectorIterator : public InnerIterator {
 
 // Many are the same up to, or around, the bytes that decide most comparisons; some have zeros where
 // others end.
-std::string RandomUserKey(std::mt19937_64& random) {
+std::string RandomUserKey(Dice& dice) {
   static constexpr size_t kSharedBytes[] = {0, 0, 0, 7, 8, 14, 15, 16, 30};
-  std::string key(kSharedBytes[random() % std::size(kSharedBytes)], 'm');
-  for (size_t count = random() % 3; count > 0; --count) {
+  std::string key(kSharedBytes[dice.Roll(std::size(kSharedBytes))], 'm');
+  for (size_t count = dice.Roll(3); count > 0; --count) {
     static constexpr char kLetters[] = {'\0', '\x01', 'a', 'b', '\xff'};
-    key.push_back(kLetters[random() % std::size(kLetters)]);
+    key.push_back(kLetters[dice.Roll(std::size(kLetters))]);
   }
   return key;
 }
@@ -102,10 +103,10 @@ struct Inputs {
   std::vector<std::vector<Entry>> parts;
   std::vector<Entry> all;
 
-  Inputs(std::mt19937_64& random, size_t part_count, size_t entry_count) : parts(part_count) {
+  Inputs(Dice& dice, size_t part_count, size_t entry_count) : parts(part_count) {
     for (size_t i = 0; i < entry_count; ++i) {
-      Entry entry{Key(RandomUserKey(random), i), std::to_string(i)};
-      parts[random() % part_count].push_back(entry);
+      Entry entry{Key(RandomUserKey(dice), i), std::to_string(i)};
+      parts[dice.Roll(part_count)].push_back(entry);
       all.push_back(std::move(entry));
     }
     for (std::vector<Entry>& part : parts) std::sort(part.begin(), part.end(), Precedes);
@@ -129,15 +130,15 @@ TEST(MergingIteratorTest, NoInputsMakeAnEmptyIterator) {
 }
 
 TEST(MergingIteratorTest, IsNotValidBeforeASeek) {
-  std::mt19937_64 random(1);
-  EXPECT_FALSE(Inputs(random, 3, 10).Merge()->Valid());
+  Dice dice(1);
+  EXPECT_FALSE(Inputs(dice, 3, 10).Merge()->Valid());
 }
 
 TEST(MergingIteratorTest, WalksLikeASortedVector) {
   for (uint64_t seed = 0; seed < 600; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    std::mt19937_64 random(seed);
-    const Inputs inputs(random, 1 + random() % 7, random() % 40);
+    Dice dice(seed);
+    const Inputs inputs(dice, 1 + dice.Roll(7), dice.Roll(40));
     const std::unique_ptr<Iterator> merged = inputs.Merge();
     VectorIterator model(inputs.all);
     for (int step = 0; step < 100; ++step) {
@@ -145,8 +146,8 @@ TEST(MergingIteratorTest, WalksLikeASortedVector) {
         move(*merged);
         move(model);
       };
-      const std::string target = Key(RandomUserKey(random), random() % 40);
-      const uint64_t choice = random() % (model.Valid() ? 20 : 4);
+      const std::string target = Key(RandomUserKey(dice), dice.Roll(40));
+      const uint64_t choice = dice.Roll(model.Valid() ? 20 : 4);
       switch (choice) {
         case 0:
           both([](Iterator& it) { it.SeekToFirst(); });
@@ -178,11 +179,11 @@ TEST(MergingIteratorTest, WalksLikeASortedVector) {
 TEST(MergingIteratorTest, TurnsAroundPastCopies) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    std::mt19937_64 random(seed);
-    Inputs inputs(random, 2 + random() % 3, 1 + random() % 20);
+    Dice dice(seed);
+    Inputs inputs(dice, 2 + dice.Roll(3), 1 + dice.Roll(20));
     for (const Entry& entry : inputs.all) {
       for (std::vector<Entry>& part : inputs.parts) {
-        if (random() % 3 != 0 || std::find(part.begin(), part.end(), entry) != part.end()) continue;
+        if (!dice.OneIn(3) || std::find(part.begin(), part.end(), entry) != part.end()) continue;
         part.insert(std::upper_bound(part.begin(), part.end(), entry, Precedes), entry);
       }
     }
@@ -193,7 +194,7 @@ TEST(MergingIteratorTest, TurnsAroundPastCopies) {
     bool was_forward = true;
     for (int step = 0; step < 100 && model.Valid(); ++step) {
       const std::string at(model.key());
-      const bool forward = random() % 2 == 0;
+      const bool forward = dice.OneIn(2);
       const auto move = [forward](Iterator& it) { forward ? it.Next() : it.Prev(); };
       move(*merged);
       while (forward == was_forward && merged->Valid() && merged->key() == at) move(*merged);
@@ -212,8 +213,8 @@ TEST(MergingIteratorTest, TurnsAroundPastCopies) {
 // For every k, the k-th move of any input fails.  The entries before it are right, and the iterator
 // returns the error.
 TEST(MergingIteratorTest, FailsWithItsFirstFailedInput) {
-  std::mt19937_64 random(2);
-  const Inputs inputs(random, 4, 30);
+  Dice dice(2);
+  const Inputs inputs(dice, 4, 30);
   for (const bool forward : {true, false}) {
     std::vector<Entry> expected = inputs.all;
     if (!forward) std::reverse(expected.begin(), expected.end());
@@ -238,8 +239,8 @@ TEST(MergingIteratorTest, FailsWithItsFirstFailedInput) {
 }
 
 TEST(MergingIteratorTest, FailsIfTurningAroundFails) {
-  std::mt19937_64 random(3);
-  const Inputs inputs(random, 4, 30);
+  Dice dice(3);
+  const Inputs inputs(dice, 4, 30);
   for (int fail_at = 0; fail_at < 4; ++fail_at) {
     int moves_left = 1000;
     const std::unique_ptr<Iterator> merged = inputs.Merge(&moves_left);

@@ -2,19 +2,20 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
 #include <string>
 #include <vector>
 
 #include "lsm/base/encoded_batch.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/limits.h"
+#include "tests/support/dice.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
 namespace {
 
 using testing::HasSubstr;
+using testing_support::Dice;
 using testing_support::StatusIs;
 
 // Records the entries; fails at a given entry.
@@ -233,10 +234,10 @@ TEST(WriteBatchTest, FlippedBitsNeverCrash) {
     EXPECT_TRUE(status.ok() || status.code() == absl::StatusCode::kDataLoss) << status;
   }
   for (uint64_t seed = 0; seed < 20000; ++seed) {
-    std::mt19937_64 random(seed);
+    Dice dice(seed);
     std::string bytes(EncodedBatch::Of(batch));
-    for (int i = 0; i < 4; ++i) bytes[random() % bytes.size()] = static_cast<char>(random());
-    bytes.resize(random() % (bytes.size() + 20));
+    for (int i = 0; i < 4; ++i) bytes[dice.Roll(bytes.size())] = static_cast<char>(dice.Next());
+    bytes.resize(dice.Roll(bytes.size() + 20));
     Recorder recorder;
     const absl::Status status = EncodedBatch::ForEach(bytes, &recorder);
     EXPECT_TRUE(status.ok() || status.code() == absl::StatusCode::kDataLoss) << seed;

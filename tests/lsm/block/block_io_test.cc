@@ -25,9 +25,9 @@ constexpr uint64_t kFileId = 99;
 
 // The same half twice, so that LZ4 halves it.
 std::string Compressible(size_t size_bytes) {
-  Rng rng(size_bytes);
+  Dice dice(size_bytes);
   std::string half(size_bytes / 2, '\0');
-  for (char& byte : half) byte = static_cast<char>(rng());
+  for (char& byte : half) byte = static_cast<char>(dice.Next());
   return half + half;
 }
 
@@ -67,9 +67,9 @@ TEST_F(BlockIoTest, ReadsBlocksWithOneRead) {
 }
 
 TEST_F(BlockIoTest, KeepsCompressionThatSavesAnEighth) {
-  Rng rng(3);
+  Dice dice(3);
   std::string noise(4096, '\0');
-  for (char& byte : noise) byte = static_cast<char>(rng());
+  for (char& byte : noise) byte = static_cast<char>(dice.Next());
   EXPECT_EQ(Write(noise, Compression::kLz4).stored_bytes, noise.size());
   EXPECT_EQ(Write(Compressible(4096), Compression::kNone).stored_bytes, 4096u);
   EXPECT_LT(Write(Compressible(4096), Compression::kLz4).stored_bytes, 2500u);

@@ -6,15 +6,17 @@
 #include <array>
 #include <atomic>
 #include <cstring>
-#include <random>
 #include <thread>
 #include <vector>
 
 #include "lsm/block/block_memory.h"
 #include "lsm/fs/huge_pages.h"
+#include "tests/support/dice.h"
 
 namespace lsm {
 namespace {
+
+using testing_support::Dice;
 
 // The label in the first bytes of each piece.
 struct Label {
@@ -37,20 +39,20 @@ TEST(BlockMemoryConcurrentTest, PiecesNeverOverlapAcrossThreads) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
-      std::mt19937_64 rng(static_cast<uint64_t>(t));
+      Dice dice(static_cast<uint64_t>(t));
       for (int i = 0; i < 20'000; ++i) {
-        const bool is_long = rng() % 100 == 0;
-        const size_t size_bytes = sizeof(Label) + (is_long     ? rng() % 400'000
-                                                   : rng() % 2 ? 4200
-                                                               : rng() % 9000);
+        const bool is_long = dice.OneIn(100);
+        const size_t size_bytes = sizeof(Label) + (is_long         ? dice.Roll(400'000)
+                                                   : dice.OneIn(2) ? 4200
+                                                                   : dice.Roll(9000));
         const BlockMemory::Piece piece = memory.Allocate(size_bytes);
-        const auto fill = static_cast<uint8_t>(rng());
+        const auto fill = static_cast<uint8_t>(dice.Next());
         std::memset(piece.data, fill, size_bytes);
         auto* const label = new (piece.data) Label{piece, size_bytes, fill};
         // Acquire and release: the contents of a piece are published with its pointer.
-        free(shared[rng() % shared.size()].exchange(label, std::memory_order_acq_rel));
-        if (rng() % 3 == 0)
-          free(shared[rng() % shared.size()].exchange(nullptr, std::memory_order_acq_rel));
+        free(shared[dice.Roll(shared.size())].exchange(label, std::memory_order_acq_rel));
+        if (dice.OneIn(3))
+          free(shared[dice.Roll(shared.size())].exchange(nullptr, std::memory_order_acq_rel));
       }
     });
   }

@@ -58,16 +58,16 @@ INSTANTIATE_TEST_SUITE_P(All, BlockModelTest,
 TEST_P(BlockModelTest, LookupsMatchTheModel) {
   const auto [shape, restart_interval] = GetParam();
   for (uint64_t seed = 0; seed < 8; ++seed) {
-    Rng rng(seed);
+    Dice dice(seed);
     const Model model =
-        RandomModel(shape, shape == KeyShape::kHuge ? 20 : 300, seed % 4 == 3 ? 40 : 2, 60, &rng);
+        RandomModel(shape, shape == KeyShape::kHuge ? 20 : 300, seed % 4 == 3 ? 40 : 2, 60, &dice);
     const std::string bytes = BlockBytes(model, restart_interval);
     Block block;
     ASSERT_TRUE(block.Init(bytes));
     const BlockRef cached(NewCachedBlock(bytes, UserKeyOf(model.rbegin()->first)));
     for (int i = 0; i < 1000; ++i) {
-      const std::string probe = RandomProbe(shape, model, &rng);
-      const Sequence as_of = rng() % 3 == 0 ? kSequenceMax : rng() % 100000;
+      const std::string probe = RandomProbe(shape, model, &dice);
+      const Sequence as_of = dice.OneIn(3) ? kSequenceMax : dice.Roll(100000);
       const Answer expected = AskModel(model, probe, as_of);
       const bool is_newer_there = AskModel(model, probe, kSequenceMax) != expected;
       bool skipped_newer = false;
@@ -83,14 +83,14 @@ TEST_P(BlockModelTest, LookupsMatchTheModel) {
 
 TEST_P(BlockModelTest, SeeksMatchTheModel) {
   const auto [shape, restart_interval] = GetParam();
-  Rng rng(99);
-  const Model model = RandomModel(shape, shape == KeyShape::kHuge ? 10 : 100, 3, 20, &rng);
+  Dice dice(99);
+  const Model model = RandomModel(shape, shape == KeyShape::kHuge ? 10 : 100, 3, 20, &dice);
   const std::string bytes = BlockBytes(model, restart_interval);
   Block block;
   ASSERT_TRUE(block.Init(bytes));
   const auto iterator = block.NewIterator(/*internal_keys=*/true, "here");
   for (int i = 0; i < 500; ++i) {
-    const std::string target = InternalKey(RandomProbe(shape, model, &rng), rng() % 30000);
+    const std::string target = InternalKey(RandomProbe(shape, model, &dice), dice.Roll(30000));
     iterator->Seek(target);
     auto at = model.lower_bound(target);
     ASSERT_EQ(iterator->Valid(), at != model.end());
@@ -109,8 +109,8 @@ TEST_P(BlockModelTest, SeeksMatchTheModel) {
 
 TEST_P(BlockModelTest, SignpostsFindTheLowerBound) {
   const auto [shape, restart_interval] = GetParam();
-  Rng rng(7);
-  const Model model = RandomModel(shape, shape == KeyShape::kHuge ? 20 : 300, 2, 60, &rng);
+  Dice dice(7);
+  const Model model = RandomModel(shape, shape == KeyShape::kHuge ? 20 : 300, 2, 60, &dice);
   const std::string largest(UserKeyOf(model.rbegin()->first));
   const BlockRef cached(NewCachedBlock(BlockBytes(model, restart_interval), largest));
   int asked = 0, landed = 0;
@@ -135,16 +135,16 @@ TEST_P(BlockModelTest, SignpostsFindTheLowerBound) {
 TEST_P(BlockModelTest, SignpostSeeksContinueBothWays) {
   const auto [shape, restart_interval] = GetParam();
   for (uint64_t seed = 0; seed < 4; ++seed) {
-    Rng rng(seed);
+    Dice dice(seed);
     const Model model =
-        RandomModel(shape, shape == KeyShape::kHuge ? 20 : 300, seed % 4 == 3 ? 40 : 2, 60, &rng);
+        RandomModel(shape, shape == KeyShape::kHuge ? 20 : 300, seed % 4 == 3 ? 40 : 2, 60, &dice);
     const std::string largest(UserKeyOf(model.rbegin()->first));
     const BlockRef cached(NewCachedBlock(BlockBytes(model, restart_interval), largest));
     BlockIterator iterator;
     iterator.Attach(cached->block(), /*internal_keys=*/true, cached->signposts());
     for (int i = 0; i < 300; ++i) {
-      const std::string probe = RandomProbe(shape, model, &rng);
-      const std::string target = InternalKey(probe, rng() % 30000);
+      const std::string probe = RandomProbe(shape, model, &dice);
+      const std::string target = InternalKey(probe, dice.Roll(30000));
       cached->PrefetchSeek(probe);
       iterator.Seek(target);
       auto at = model.lower_bound(target);
@@ -153,7 +153,7 @@ TEST_P(BlockModelTest, SignpostSeeksContinueBothWays) {
         ASSERT_TRUE(iterator.Valid()) << iterator.problem();
         ASSERT_EQ(iterator.key(), at->first);
         ASSERT_EQ(iterator.value(), at->second);
-        if (rng() % 2 == 0) {
+        if (dice.OneIn(2)) {
           iterator.Next();
           ++at;
         } else if (at == model.begin()) {
@@ -287,8 +287,8 @@ TEST(BlockTest, SignpostsSkipKeysWithoutTheirPrefix) {
 }
 
 TEST(BlockTest, SignpostsCostLittleMemory) {
-  Rng rng(1);
-  const Model model = RandomModel(KeyShape::kDecimal, 70, 1, 100, &rng);
+  Dice dice(1);
+  const Model model = RandomModel(KeyShape::kDecimal, 70, 1, 100, &dice);
   const std::string bytes = BlockBytes(model, 16);
   const BlockRef cached(NewCachedBlock(bytes, UserKeyOf(model.rbegin()->first)));
   EXPECT_GT(cached->charge_bytes(), bytes.size());

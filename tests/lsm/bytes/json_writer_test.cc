@@ -6,13 +6,15 @@
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <string>
+
+#include "tests/support/dice.h"
 
 namespace lsm {
 namespace {
 
 using nlohmann::json;
+using testing_support::Dice;
 
 std::string Quoted(std::string_view text) {
   JsonWriter writer;
@@ -60,11 +62,11 @@ TEST(JsonWriterTest, ReplacesInvalidUtf8) {
 TEST(JsonWriterTest, AnyBytesMakeAReadableString) {
   const uint64_t seed = 20240711;
   SCOPED_TRACE(seed);
-  std::mt19937_64 random(seed);
+  Dice dice(seed);
   for (int round = 0; round < 20000; ++round) {
-    std::string bytes(random() % 12, '\0');
+    std::string bytes(dice.Roll(12), '\0');
     for (char& byte : bytes)
-      byte = static_cast<char>(random() % 4 == 0 ? random() : 0xc0 | (random() % 64));
+      byte = static_cast<char>(dice.OneIn(4) ? dice.Next() : 0xc0 | dice.Roll(64));
     EXPECT_TRUE(json::accept(Quoted(bytes))) << Quoted(bytes);
   }
 }
@@ -72,9 +74,9 @@ TEST(JsonWriterTest, AnyBytesMakeAReadableString) {
 TEST(JsonWriterTest, NumbersReadBackTheSame) {
   const uint64_t seed = 7;
   SCOPED_TRACE(seed);
-  std::mt19937_64 random(seed);
+  Dice dice(seed);
   for (int round = 0; round < 20000; ++round) {
-    const uint64_t bits = random();
+    const uint64_t bits = dice.Next();
     double number;
     static_assert(sizeof(number) == sizeof(bits));
     std::memcpy(&number, &bits, sizeof(number));

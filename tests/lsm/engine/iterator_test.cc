@@ -227,7 +227,7 @@ TEST_F(IteratorTest, SkipsManyHiddenVersions) {
   }
 }
 
-// Compares with a map.  Keys have so many versions that a step seeks past them, and a snapshot does
+// Compares with a map.  Keys have enough versions for a step to seek past them, and a snapshot does
 // not see some of these versions.  The iteration turns around anywhere.
 TEST_F(IteratorTest, WalksKeysOfManyVersions) {
   for (const uint64_t seed : {1, 2, 3, 4, 5}) {

@@ -241,7 +241,7 @@ TEST_F(ResumeTest, LaterFailuresAreNew) {
 TEST_F(ResumeTest, KeepsForeignFilesInItsWay) {
   Open();
   Put("a", "1");
-  const std::string notes = "somebody's notes";
+  const std::string notes = "a user's notes";
   std::vector<std::string> foreign;
   for (int number = 3; number < 9; ++number)
     foreign.push_back(Concat(kStorePath, "/", LogFileName(static_cast<uint64_t>(number))));

@@ -7,8 +7,12 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/dice.h"
+
 namespace lsm {
 namespace {
+
+using testing_support::Dice;
 
 using Parts = std::vector<HotnessScale::Part>;
 
@@ -69,13 +73,13 @@ TEST(HotnessTest, IsBounded) {
 // With FPPs inversely proportional to hotness, the waste is that of even FPPs times e to the power
 // of the mean of log hotness minus the log of its mean.
 TEST(HotnessTest, RandomCountsCostLittle) {
-  std::mt19937_64 random(1);
+  Dice dice(1);
   constexpr int kTables = 2000;
   for (const double expected : {0.3, 1.0, 4.0, 20.0, 300.0}) {
     Parts parts;
     std::poisson_distribution<int> seen(expected);
     for (int i = 0; i < kTables; ++i)
-      parts.push_back({1, {static_cast<double>(seen(random)), expected}});
+      parts.push_back({1, {static_cast<double>(seen(dice)), expected}});
     const HotnessScale scale = HotnessScale::Of(parts);
     double wasted = 0, logs = 0;
     for (const auto& part : parts) {

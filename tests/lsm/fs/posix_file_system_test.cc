@@ -14,7 +14,6 @@
 #include <fstream>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -22,6 +21,7 @@
 #include "lsm/file_system.h"
 #include "tests/lsm/fs/child_process.h"
 #include "tests/lsm/fs/directory_fixture.h"
+#include "tests/support/dice.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/status_matchers.h"
 
@@ -30,6 +30,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::UnorderedElementsAre;
+using testing_support::Dice;
 using testing_support::InChild;
 using testing_support::ScratchDir;
 using testing_support::StatusIs;
@@ -176,8 +177,8 @@ TEST_F(PosixFileSystemTest, RemovesFilesOfInterruptedReplaces) {
 
 TEST_F(PosixFileSystemTest, ReadsPastThePageCacheAtAnyOffsetAndLength) {
   std::string bytes(700'001, '\0');
-  std::mt19937_64 random(1);
-  for (char& c : bytes) c = static_cast<char>(random());
+  Dice dice(1);
+  for (char& c : bytes) c = static_cast<char>(dice.Next());
   Write("a", bytes);
   absl::StatusOr<std::unique_ptr<ReadFile>> opened = directory_->OpenRead("a", ReadMode::kDirect);
   if (absl::IsInvalidArgument(opened.status())) return;  // no direct I/O here
@@ -200,7 +201,7 @@ TEST_F(PosixFileSystemTest, ReadsPastThePageCacheAtAnyOffsetAndLength) {
       expect_same(offset, length);
     }
   }
-  for (int i = 0; i < 300; ++i) expect_same(random() % 710'000, random() % 20'000);
+  for (int i = 0; i < 300; ++i) expect_same(dice.Roll(710'000), dice.Roll(20'000));
 }
 
 TEST_F(PosixFileSystemTest, ReadsDirectlyFromFilesOfAnyLength) {

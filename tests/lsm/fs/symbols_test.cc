@@ -90,7 +90,7 @@ bool IsHarmless(const std::string& symbol) {
   if (symbol.find("::") == symbol.npos && symbol.find('(') == symbol.npos) return false;
   static const std::regex reaching(
       "std::chrono::.*::now|std::filesystem|std::basic_[io]?f(stream|ilebuf)|std::thread|"
-      "std::random_device|std::this_thread|absl::.*(GetCurrentTimeNanos|Now\\(\\))");
+      "std::random_|std::this_thread|absl::.*(GetCurrentTimeNanos|Now\\(\\))");
   return !std::regex_search(symbol, reaching);
 }
 

@@ -4,19 +4,20 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "lsm/log/log_reader.h"
 #include "tests/lsm/log/log_script.h"
 #include "tests/lsm/log/string_files.h"
+#include "tests/support/dice.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
 namespace {
 
 using testing::HasSubstr;
+using testing_support::Dice;
 using testing_support::StatusIs;
 
 // A crash leaves all synced records, and the first few of the others.
@@ -81,9 +82,9 @@ TEST(LogCrashTest, EveryTruncationFilledWithZerosIsATornTail) {
 
 // Each unsynced sector is written, still zero, or garbage, in all combinations.
 TEST(LogCrashTest, EveryCombinationOfLostSectorsIsATornTail) {
-  std::mt19937_64 random(3);
+  Dice dice(3);
   std::string garbage(1 << 16, '\0');
-  for (char& byte : garbage) byte = static_cast<char>(random());
+  for (char& byte : garbage) byte = static_cast<char>(dice.Next());
   for (const Script& script : CrashScripts()) {
     const size_t first = script.durable_bytes() / kDiskSectorBytes;
     const size_t sectors =
@@ -102,7 +103,7 @@ TEST(LogCrashTest, EveryCombinationOfLostSectorsIsATornTail) {
         if (digits % 3 == 2 && from % kDiskSectorBytes != 0)
           std::fill(&image[from], &image[to - 1] + 1, '\0');
         else if (digits % 3 == 2)
-          image.replace(from, to - from, garbage, random() % 60000, to - from);
+          image.replace(from, to - from, garbage, dice.Roll(60000), to - from);
       }
       ExpectTornTail(script, image, "combination " + std::to_string(combination));
     }

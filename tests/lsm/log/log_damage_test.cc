@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -10,12 +9,14 @@
 #include "lsm/log/log_reader.h"
 #include "tests/lsm/log/log_script.h"
 #include "tests/lsm/log/string_files.h"
+#include "tests/support/dice.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
 namespace {
 
 using testing::HasSubstr;
+using testing_support::Dice;
 using testing_support::StatusIs;
 
 void ExpectEveryFlipIsDamage(const Script& script) {
@@ -61,9 +62,9 @@ TEST(LogDamageTest, ReportsFlippedBitsInEmptyLogs) {
 TEST(LogDamageTest, ReportsFlippedBitsInLongLogs) {
   Script script;
   script.Append(Text(200000)).Append(Text(100)).Sync().Append(Text(150000)).Append("x").Sync();
-  std::mt19937_64 random(5);
+  Dice dice(5);
   for (int i = 0; i < 200; ++i) {
-    const size_t bit = random() % (8 * script.bytes().size());
+    const size_t bit = dice.Roll(8 * script.bytes().size());
     const LogContents contents = ReadLog(Flipped(script.bytes(), bit));
     ASSERT_THAT(contents.status, StatusIs(absl::StatusCode::kDataLoss)) << "bit " << bit;
   }
@@ -156,7 +157,7 @@ TEST(LogDamageTest, LostHeaderBeforeRecordsIsDamage) {
 
 // Any loss is damage if a later record states that they were synced.
 TEST(LogDamageTest, LostSectorsBeforeTheDurableOffsetAreDamage) {
-  std::mt19937_64 random(4);
+  Dice dice(4);
   Script script;
   script.Append(Text(700)).Append(Text(100)).Append(Text(1900)).Sync().Append("later");
   const size_t durable = script.start_of(3);
@@ -165,7 +166,7 @@ TEST(LogDamageTest, LostSectorsBeforeTheDurableOffsetAreDamage) {
         std::min({from / kDiskSectorBytes * kDiskSectorBytes + kDiskSectorBytes, durable});
     for (const bool zeros : {false, true}) {
       std::string image = script.bytes();
-      for (size_t i = from; i < to; ++i) image[i] = zeros ? '\0' : static_cast<char>(random());
+      for (size_t i = from; i < to; ++i) image[i] = zeros ? '\0' : static_cast<char>(dice.Next());
       const LogContents contents = ReadLog(image);
       ASSERT_THAT(contents.status, StatusIs(absl::StatusCode::kDataLoss, HasSubstr("states")))
           << from;
@@ -257,7 +258,7 @@ TEST(LogDamageTest, MisdirectedSectorIsDamage) {
 
 // Disks write sectors whole, so a sector with bytes that are right was written.
 TEST(LogDamageTest, OverwrittenBytesInASectorAreDamage) {
-  std::mt19937_64 random(6);
+  Dice dice(6);
   Script script;
   script.Append(Text(20)).Append(Text(200)).Append(Text(1000)).Append(Text(100));
   const std::string& bytes = script.bytes();
@@ -266,7 +267,7 @@ TEST(LogDamageTest, OverwrittenBytesInASectorAreDamage) {
     // Skips bytes that overlap the tag at the beginning of a sector, or the seal at its end.
     if (at - sector < 8 || sector + kDiskSectorBytes < at + 24) continue;
     std::string image = bytes;
-    for (size_t i = at; i < at + 16; ++i) image[i] = static_cast<char>(random());
+    for (size_t i = at; i < at + 16; ++i) image[i] = static_cast<char>(dice.Next());
     ASSERT_THAT(ReadLog(image).status, StatusIs(absl::StatusCode::kDataLoss)) << at;
     for (size_t i = at; i < at + 16; ++i) image[i] = '\0';
     ASSERT_THAT(ReadLog(image).status, StatusIs(absl::StatusCode::kDataLoss)) << at;
@@ -535,17 +536,17 @@ TEST(LogDamageTest, RepairSkipsNothingWithoutDamage) {
 // For any change of bytes, every record that is read was written, and the order is right.
 TEST(LogDamageTest, RandomDamageNeverYieldsAWrongRecord) {
   for (uint64_t seed = 0; seed < 3000; ++seed) {
-    std::mt19937_64 random(seed);
+    Dice dice(seed);
     Script script;
     while (script.bytes().size() < 3000) {
-      script.Append(random() % 2 ? Text(random() % 700) : Sparse(random() % 700, 100));
-      if (random() % 3 == 0) script.Sync();
+      script.Append(dice.OneIn(2) ? Text(dice.Roll(700)) : Sparse(dice.Roll(700), 100));
+      if (dice.OneIn(3)) script.Sync();
     }
     std::string image = script.bytes();
-    for (uint64_t left = 1 + random() % 3; left > 0; --left) {
-      const size_t at = random() % image.size();
-      const size_t count = std::min<size_t>(1 + random() % 600, image.size() - at);
-      switch (random() % 5) {
+    for (uint64_t left = 1 + dice.Roll(3); left > 0; --left) {
+      const size_t at = dice.Roll(image.size());
+      const size_t count = std::min<size_t>(1 + dice.Roll(600), image.size() - at);
+      switch (dice.Roll(5)) {
         case 0:
           image = Flipped(image, 8 * at);
           break;
@@ -553,13 +554,13 @@ TEST(LogDamageTest, RandomDamageNeverYieldsAWrongRecord) {
           image.resize(at + 1);
           break;
         case 2:
-          for (size_t i = at; i < at + count; ++i) image[i] = static_cast<char>(random());
+          for (size_t i = at; i < at + count; ++i) image[i] = static_cast<char>(dice.Next());
           break;
         case 3:
           std::fill_n(&image[at], count, '\0');
           break;
         case 4:
-          image.replace(at, count, script.bytes(), random() % script.bytes().size(), count);
+          image.replace(at, count, script.bytes(), dice.Roll(script.bytes().size()), count);
           break;
       }
     }

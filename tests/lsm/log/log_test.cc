@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -12,12 +11,14 @@
 #include "lsm/log/log_reader.h"
 #include "lsm/log/log_writer.h"
 #include "tests/lsm/log/string_files.h"
+#include "tests/support/dice.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
 namespace {
 
 using testing::HasSubstr;
+using testing_support::Dice;
 using testing_support::StatusIs;
 
 constexpr uint64_t kFileId = 0x1234567890abcdef;
@@ -38,9 +39,9 @@ class LogTest : public testing::Test {
   std::unique_ptr<LogWriter> writer_;
 };
 
-std::string RandomBytes(std::mt19937_64& random, size_t size) {
+std::string RandomBytes(Dice& dice, size_t size) {
   std::string bytes(size, '\0');
-  for (char& byte : bytes) byte = static_cast<char>(random());
+  for (char& byte : bytes) byte = static_cast<char>(dice.Next());
   return bytes;
 }
 
@@ -75,17 +76,17 @@ TEST_F(LogTest, ClosedLogsEndWithAnEndRecord) {
 }
 
 TEST_F(LogTest, ReadsRecordsOfEverySizeAndPlace) {
-  std::mt19937_64 random(1);
+  Dice dice(1);
   std::vector<size_t> sizes{0,   1,   2,   9,   10,  494,  495,  496,
                             503, 504, 989, 990, 991, 1979, 1980, 1981};
   for (size_t size = 425; size < 481; ++size) sizes.push_back(size);
   for (size_t first = 0; first < kSectorBytes; ++first) {
     state_ = std::make_shared<AppendFileState>();
     Start();
-    std::vector<std::string> payloads{RandomBytes(random, first)};
+    std::vector<std::string> payloads{RandomBytes(dice, first)};
     Append(payloads.back());
     for (size_t i = 0; i < 4; ++i) {
-      payloads.push_back(RandomBytes(random, sizes[random() % sizes.size()]));
+      payloads.push_back(RandomBytes(dice, sizes[dice.Roll(sizes.size())]));
       Append(payloads.back());
       ASSERT_GE(SectorRoom(bytes().size()), kRecordRoomBytesMin);
     }
@@ -98,10 +99,10 @@ TEST_F(LogTest, ReadsRecordsOfEverySizeAndPlace) {
 }
 
 TEST_F(LogTest, ReadsLargeRecords) {
-  std::mt19937_64 random(2);
+  Dice dice(2);
   std::vector<std::string> payloads;
   for (const size_t size : {65536u, 65536u - 512u, 70001u, 3u << 20, (5u << 20) + 1, 7u}) {
-    payloads.push_back(RandomBytes(random, size));
+    payloads.push_back(RandomBytes(dice, size));
   }
   Start();
   for (const std::string& payload : payloads) Append(payload);

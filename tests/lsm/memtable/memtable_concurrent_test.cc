@@ -5,15 +5,17 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "lsm/memtable/memtable.h"
+#include "tests/support/dice.h"
 
 namespace lsm {
 namespace {
+
+using testing_support::Dice;
 
 constexpr uint64_t kEntries = 8000;
 constexpr int kReaders = 3;
@@ -45,15 +47,15 @@ class Race {
 
  private:
   void Read(int reader) {
-    std::mt19937_64 random(static_cast<uint64_t>(reader));
+    Dice dice(static_cast<uint64_t>(reader));
     bool done = false;
     for (int round = 0; !done; ++round) {
       const uint64_t added = added_.load(std::memory_order_acquire);
       done = added == kEntries;
       if (added == 0) continue;
       for (int i = 0; i < 50; ++i) {
-        ExpectFound(random() % added);
-        ExpectFound(added - 1 - random() % std::min<uint64_t>(added, 20));
+        ExpectFound(dice.Roll(added));
+        ExpectFound(added - 1 - dice.Roll(std::min<uint64_t>(added, 20)));
       }
       switch (round % 8) {
         case 0:
@@ -63,7 +65,7 @@ class Race {
           ExpectScan(added, false);
           break;
         default:
-          ExpectWalk(random, random() % added);
+          ExpectWalk(dice, dice.Roll(added));
       }
       if (testing::Test::HasFailure()) return;
     }
@@ -96,7 +98,7 @@ class Race {
   }
 
   // Moves back and forth from an existing entry.  Each step moves, in order.
-  void ExpectWalk(std::mt19937_64& random, uint64_t from) {
+  void ExpectWalk(Dice& dice, uint64_t from) {
     const std::unique_ptr<Iterator> iterator = memtable_.NewIterator();
     const std::string user_key = key_of_(from);
     const LookupKey key(user_key, kSequenceMax, 0);
@@ -106,7 +108,7 @@ class Race {
         ASSERT_EQ(iterator->value(), user_key);
       }
       const std::string before(iterator->key());
-      const bool forward = random() % 3 != 0;
+      const bool forward = !dice.OneIn(3);
       forward ? iterator->Next() : iterator->Prev();
       if (iterator->Valid()) {
         ASSERT_EQ(CompareInternalKeys(before, iterator->key()) < 0, forward);
@@ -148,12 +150,12 @@ TEST(MemtableConcurrentTest, ReadersSeeEntriesOfSplitLeaves) {
   Memtable memtable;
   std::atomic<uint64_t> added{0};
   std::thread reader([&] {
-    std::mt19937_64 random(1);
+    Dice dice(1);
     uint64_t seen = 0;
     while (seen < kCount) {
       seen = added.load(std::memory_order_acquire);
       for (int i = 0; i < 20 && seen > 0; ++i) {
-        const uint64_t wanted = seen - random() % std::min<uint64_t>(seen, 16);
+        const uint64_t wanted = seen - dice.Roll(std::min<uint64_t>(seen, 16));
         std::string_view value;
         ASSERT_EQ(memtable.Get(LookupKey(Digits(kCount - wanted), kSequenceMax, 0), &value),
                   MemtableAnswer::kFound)

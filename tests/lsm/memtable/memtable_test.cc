@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -14,12 +13,14 @@
 #include "lsm/bytes/status.h"
 #include "lsm/limits.h"
 #include "lsm/write_batch.h"
+#include "tests/support/dice.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
 namespace {
 
 using testing::HasSubstr;
+using testing_support::Dice;
 using testing_support::StatusIs;
 
 struct InternalKeyLess {
@@ -77,14 +78,13 @@ class Twins {
   }
 
   // `count` random moves of one iterator.
-  void ExpectSameWalk(std::mt19937_64& random, int count,
-                      const std::function<std::string()>& user_key) const {
+  void ExpectSameWalk(Dice& dice, int count, const std::function<std::string()>& user_key) const {
     const std::unique_ptr<Iterator> iterator = memtable_.NewIterator();
     auto at = model_.end();
     while (count-- > 0) {
       std::string target;
-      AppendInternalKey(&target, user_key(), random() % (sequence_ + 2), EntryKind::kPut);
-      const uint64_t choice = random() % (at == model_.end() ? 4 : 20);
+      AppendInternalKey(&target, user_key(), dice.Roll(sequence_ + 2), EntryKind::kPut);
+      const uint64_t choice = dice.Roll(at == model_.end() ? 4 : 20);
       if (choice == 0) {
         iterator->SeekToFirst();
         at = model_.begin();
@@ -164,45 +164,44 @@ TEST(MemtableTest, ReturnsTheNewestVisibleVersion) {
 // leaves differently.
 struct Workload {
   const char* name;
-  std::function<std::string(std::mt19937_64&, uint64_t)> key;  // the i-th to be put
+  std::function<std::string(Dice&, uint64_t)> key;  // the i-th to be put
 };
 
 std::vector<Workload> Workloads() {
   return {
-      {"ascending", [](std::mt19937_64&, uint64_t i) { return Digits(i); }},
-      {"descending", [](std::mt19937_64&, uint64_t i) { return Digits(100000 - i); }},
-      {"outwards",
-       [](std::mt19937_64&, uint64_t i) { return Digits(i % 2 ? 50000 + i : 50000 - i); }},
-      {"runs", [](std::mt19937_64&, uint64_t i) { return Digits(i % 7 * 10000 + i / 7); }},
-      {"digits", [](std::mt19937_64& random, uint64_t) { return Digits(random() % 1000000); }},
-      {"few keys", [](std::mt19937_64& random, uint64_t) { return Digits(random() % 9); }},
-      {"one key", [](std::mt19937_64&, uint64_t) { return std::string("the same"); }},
+      {"ascending", [](Dice&, uint64_t i) { return Digits(i); }},
+      {"descending", [](Dice&, uint64_t i) { return Digits(100000 - i); }},
+      {"outwards", [](Dice&, uint64_t i) { return Digits(i % 2 ? 50000 + i : 50000 - i); }},
+      {"runs", [](Dice&, uint64_t i) { return Digits(i % 7 * 10000 + i / 7); }},
+      {"digits", [](Dice& dice, uint64_t) { return Digits(dice.Roll(1000000)); }},
+      {"few keys", [](Dice& dice, uint64_t) { return Digits(dice.Roll(9)); }},
+      {"one key", [](Dice&, uint64_t) { return std::string("the same"); }},
       {"binary",
-       [](std::mt19937_64& random, uint64_t) {
-         std::string key(random() % 20, '\0');
-         for (char& byte : key) byte = static_cast<char>(random());
+       [](Dice& dice, uint64_t) {
+         std::string key(dice.Roll(20), '\0');
+         for (char& byte : key) byte = static_cast<char>(dice.Next());
          return key;
        }},
       {"two letters",
-       [](std::mt19937_64& random, uint64_t) {
-         std::string key(random() % 12, '\0');
-         for (char& byte : key) byte = random() % 2 ? '\xff' : '\0';
+       [](Dice& dice, uint64_t) {
+         std::string key(dice.Roll(12), '\0');
+         for (char& byte : key) byte = dice.OneIn(2) ? '\xff' : '\0';
          return key;
        }},
       {"long prefix",
-       [](std::mt19937_64& random, uint64_t) {
-         std::string key(110 + random() % 30, 'p');
-         if (random() % 4 != 0) key[random() % key.size()] = static_cast<char>('o' + random() % 3);
-         return key + std::to_string(random() % 100);
+       [](Dice& dice, uint64_t) {
+         std::string key(110 + dice.Roll(30), 'p');
+         if (!dice.OneIn(4)) key[dice.Roll(key.size())] = static_cast<char>('o' + dice.Roll(3));
+         return key + std::to_string(dice.Roll(100));
        }},
       // The pivot is from the first group, so the hints of all other keys are equal.
       {"a family after another",
-       [](std::mt19937_64& random, uint64_t i) {
-         return (i < 20 ? "meta/" : "user/") + Digits(random() % 1000000);
+       [](Dice& dice, uint64_t i) {
+         return (i < 20 ? "meta/" : "user/") + Digits(dice.Roll(1000000));
        }},
       {"two families",
-       [](std::mt19937_64& random, uint64_t) {
-         return (random() % 2 ? "index/" : "row/") + Digits(random() % 1000);
+       [](Dice& dice, uint64_t) {
+         return (dice.OneIn(2) ? "index/" : "row/") + Digits(dice.Roll(1000));
        }},
   };
 }
@@ -212,20 +211,20 @@ TEST(MemtableTest, MatchesAMap) {
     // The last count rebuilds the directory of leaves three times.
     for (const uint64_t count : {1, 14, 15, 16, 17, 40, 400, 4000, 16'000}) {
       SCOPED_TRACE(workload.name + std::string(", ") + std::to_string(count));
-      std::mt19937_64 random(count);
+      Dice dice(count);
       Twins twins;
       std::vector<std::string> keys;
       for (uint64_t i = 0; i < count; ++i) {
-        keys.push_back(workload.key(random, i));
-        if (random() % 5 == 0) {
+        keys.push_back(workload.key(dice, i));
+        if (dice.OneIn(5)) {
           twins.Add(keys.back(), EntryKind::kDelete, "");
         } else {
           twins.Put(keys.back());
         }
       }
       const auto some_key = [&] {
-        std::string key = keys[random() % keys.size()];
-        const uint64_t change = random() % 4;
+        std::string key = keys[dice.Roll(keys.size())];
+        const uint64_t change = dice.Roll(4);
         if (change == 0) key += '\0';
         if (change == 1 && !key.empty()) key.back() = static_cast<char>(key.back() - 1);
         return key;
@@ -233,10 +232,10 @@ TEST(MemtableTest, MatchesAMap) {
       ASSERT_NO_FATAL_FAILURE(twins.ExpectSameScans());
       for (uint64_t i = 0; i < count; ++i) {
         ASSERT_NO_FATAL_FAILURE(twins.ExpectSameGet(keys[i], kSequenceMax)) << i;
-        ASSERT_NO_FATAL_FAILURE(twins.ExpectSameGet(keys[i], random() % (count + 1)));
+        ASSERT_NO_FATAL_FAILURE(twins.ExpectSameGet(keys[i], dice.Roll(count + 1)));
         ASSERT_NO_FATAL_FAILURE(twins.ExpectSameGet(some_key(), kSequenceMax));
       }
-      ASSERT_NO_FATAL_FAILURE(twins.ExpectSameWalk(random, 1000, some_key));
+      ASSERT_NO_FATAL_FAILURE(twins.ExpectSameWalk(dice, 1000, some_key));
     }
   }
 }
@@ -245,7 +244,7 @@ TEST(MemtableTest, MatchesAMap) {
 TEST(MemtableTest, IteratorsSurviveInsertions) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    std::mt19937_64 random(seed);
+    Dice dice(seed);
     Memtable memtable;
     Sequence sequence = 0;
     std::vector<uint64_t> early;
@@ -276,9 +275,9 @@ TEST(MemtableTest, IteratorsSurviveInsertions) {
           seen_backward.insert(seen_backward.begin(), std::stoull(std::string(UserKeyOf(key))));
         }
       }
-      for (uint64_t left = random() % 40; left > 0 && sequence < 5000; --left) {
+      for (uint64_t left = dice.Roll(40); left > 0 && sequence < 5000; --left) {
         ++sequence;
-        const uint64_t number = random() % 3 == 0 ? 30000 + sequence : random() % 60000;
+        const uint64_t number = dice.OneIn(3) ? 30000 + sequence : dice.Roll(60000);
         memtable.Add(sequence, EntryKind::kPut, Digits(number), "late");
       }
       if (forward->Valid()) forward->Next();
@@ -304,11 +303,11 @@ TEST(MemtableTest, ReportsItsMemory) {
   const std::string value(100, 'v');
   for (const Workload& workload : Workloads()) {
     SCOPED_TRACE(workload.name);
-    std::mt19937_64 random(1);
+    Dice dice(1);
     Memtable memtable;
     size_t net_bytes = 0;
     for (uint64_t i = 0; i < kCount; ++i) {
-      const std::string key = workload.key(random, i);
+      const std::string key = workload.key(dice, i);
       memtable.Add(i + 1, EntryKind::kPut, key, value);
       net_bytes += key.size() + kInternalKeySuffixBytes + value.size();
       ASSERT_GE(memtable.memory_bytes(), net_bytes);

@@ -132,14 +132,14 @@ TEST_F(RepairTest, RefusesOpenStores) {
 }
 
 TEST_F(RepairTest, RefusesStoresOfOtherProducts) {
-  for (const char* what : {"LevelDB", "RocksDB without CURRENT", "somebody's logs"}) {
+  for (const char* what : {"LevelDB", "RocksDB without CURRENT", "a user's logs"}) {
     SCOPED_TRACE(what);
     MemoryFileSystem files;
     options_.environment.file_system = &files;
     ASSERT_OK(files.OpenDirectory(kStore, true));
     std::map<std::string, std::string> contents = {{"000003.log", std::string(40, '\x7f')}};
     if (what == std::string("LevelDB")) contents["CURRENT"] = "MANIFEST-000002\n";
-    if (what != std::string("somebody's logs"))
+    if (what != std::string("a user's logs"))
       contents["MANIFEST-000002"] = "\x56\xf9\xb8\xf8\x1c leveldb.BytewiseComparator";
     for (const auto& [name, bytes] : contents) files.SetFileBytes(Concat(kStore, "/", name), bytes);
     const std::string first = contents.contains("CURRENT") ? "/CURRENT" : "/000003.log";

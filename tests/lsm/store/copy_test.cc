@@ -397,10 +397,10 @@ TEST_F(CopyTest, KeepsFilesOfTheLogDirectory) {
   options_.log_directory = "/other/logs";
   const std::string name = Concat(options_.log_directory, log.substr(log.rfind('/')));
   ASSERT_OK(world_.files->OpenDirectory(options_.log_directory, /*create=*/true));
-  world_.files->SetFileBytes(name, "somebody's notes");
+  world_.files->SetFileBytes(name, "a user's notes");
   EXPECT_THAT(DB::Restore(kStorePath, kCopyPath, options_),
               StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr(name)));
-  EXPECT_EQ(world_.files->FileBytes(name), "somebody's notes");
+  EXPECT_EQ(world_.files->FileBytes(name), "a user's notes");
 }
 
 TEST(CopyOnDiskTest, RefusesACopyInsideTheStoreByAnyPath) {

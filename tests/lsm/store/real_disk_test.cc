@@ -8,18 +8,19 @@
 
 #include <cstdio>
 #include <memory>
-#include <random>
 #include <string>
 
 #include "absl/cleanup/cleanup.h"
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
+#include "tests/support/dice.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
 namespace {
 
+using testing_support::Dice;
 using testing_support::StatusIs;
 
 class RealDiskTest : public testing::Test {
@@ -46,9 +47,9 @@ class RealDiskTest : public testing::Test {
   }
   static std::string Key(int i) { return Concat("k", 100'000 + i); }
   static std::string Value(int i) {
-    std::mt19937_64 random(static_cast<uint64_t>(i + 1));
+    Dice dice(static_cast<uint64_t>(i + 1));
     std::string value(1000, '\0');
-    for (char& c : value) c = static_cast<char>(random());
+    for (char& c : value) c = static_cast<char>(dice.Next());
     return value;
   }
   // Writes until the disk is full.

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <memory>
 #include <ostream>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "lsm/write_batch.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/lsm/fs/child_process.h"
+#include "tests/support/dice.h"
 #include "tests/support/memory_taken.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/scratch_dir.h"
@@ -22,6 +22,7 @@
 namespace lsm {
 namespace {
 
+using testing_support::Dice;
 using testing_support::InChild;
 using testing_support::MemoryTakenBy;
 using testing_support::ScratchDir;
@@ -54,9 +55,9 @@ Options OptionsOf(size_t write_buffer_bytes) {
 
 std::string ValueOf(size_t bytes, bool compressible) {
   std::string value(bytes, 'v');
-  std::mt19937_64 random(1);
+  Dice dice(1);
   if (!compressible) {
-    for (char& byte : value) byte = static_cast<char>(random() >> 8);
+    for (char& byte : value) byte = static_cast<char>(dice.Next() >> 8);
   }
   return value;
 }

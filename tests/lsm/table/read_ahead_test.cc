@@ -34,11 +34,11 @@ std::string Target(int number) { return InternalKey(NumberKey(number), kSequence
 
 // A table of incompressible values, in about 350 blocks of 4 KiB.
 std::string TableOfEvery(int step, int first, size_t partition_bytes = 0) {
-  Rng rng(7);
+  Dice dice(7);
   Model model;
   for (int i = 0; i < kEntries; ++i) {
     std::string value(128, '\0');
-    for (char& byte : value) byte = static_cast<char>(rng());
+    for (char& byte : value) byte = static_cast<char>(dice.Next());
     model.emplace(InternalKey(NumberKey(first + step * i), 5), value);
   }
   TableBuildOptions options;

@@ -86,8 +86,8 @@ TEST_F(TableBuilderTest, AcceptsTheLargestEntry) {
 }
 
 TEST_F(TableBuilderTest, KeepsTheFirstError) {
-  Rng rng(1);
-  const Model model = RandomModel(KeyShape::kDecimal, 100, 1, 100, &rng);
+  Dice dice(1);
+  const Model model = RandomModel(KeyShape::kDecimal, 100, 1, 100, &dice);
   TableBuildOptions options;
   options.block_bytes = 1000;
   options.filter_policy = bloom::PolicyFromName("blocked").value();
@@ -201,8 +201,8 @@ TEST_F(TableBuilderTest, RecordsTheRelease) {
 }
 
 TEST_F(TableBuilderTest, BytesAreReproducible) {
-  Rng rng(2);
-  const Model model = RandomModel(KeyShape::kBinary, 300, 2, 100, &rng);
+  Dice dice(2);
+  const Model model = RandomModel(KeyShape::kBinary, 300, 2, 100, &dice);
   TableBuildOptions options;
   options.filter_policy = bloom::PolicyFromName("standard").value();
   EXPECT_EQ(BuildTable(options, model), BuildTable(options, model));
@@ -244,8 +244,8 @@ TEST_F(TableBuilderTest, IndexKeysAreShortest) {
 }
 
 TEST_F(TableBuilderTest, EstimateIsNearTheSize) {
-  Rng rng(4);
-  const Model model = RandomModel(KeyShape::kDecimal, 5000, 1, 100, &rng);
+  Dice dice(4);
+  const Model model = RandomModel(KeyShape::kDecimal, 5000, 1, 100, &dice);
   TableBuildOptions options;
   options.filter_policy = bloom::PolicyFromName("blocked").value();
   auto builder = NewBuilder(options);
@@ -261,8 +261,8 @@ TEST_F(TableBuilderTest, EstimateIsNearTheSize) {
 }
 
 TEST_F(TableBuilderTest, BlocksEndAtTheRequestedSize) {
-  Rng rng(4);
-  const Model model = RandomModel(KeyShape::kDecimal, 3000, 1, 50, &rng);
+  Dice dice(4);
+  const Model model = RandomModel(KeyShape::kDecimal, 3000, 1, 50, &dice);
   for (const size_t block_bytes : {256, 1000, 4096}) {
     TableBuildOptions options;
     options.block_bytes = block_bytes;

@@ -73,21 +73,21 @@ TEST_P(TableConcurrentTest, LookupsAreRightDuringEviction) {
     std::vector<std::thread> readers;
     for (int t = 0; t < 3; ++t) {
       readers.emplace_back([&, t] {
-        Rng rng(static_cast<uint64_t>(t));
+        Dice dice(static_cast<uint64_t>(t));
         BlockRef kept;
         std::string_view kept_value;
         std::string kept_expected;
         while (!stop.load(std::memory_order_relaxed)) {
-          const int number = static_cast<int>(rng() % (2 * kKeys));
+          const int number = static_cast<int>(dice.Roll(2 * kKeys));
           const LookupKey key(NumberKey(number), kSequenceMax, kTestSeed);
           const EpochGuard guard;
           const Table* const table = view.current();
           TableHit hit;
-          const bool keep = rng() % 8 == 0;
-          const auto filter = table->AskFilter({key, rng() % 8 != 0});
+          const bool keep = dice.OneIn(8);
+          const auto filter = table->AskFilter({key, !dice.OneIn(8)});
           ASSERT_EQ(filter.presence, FilterPresence::kUsable);
           ASSERT_TRUE(filter.passed || number >= kKeys);
-          const auto answer = table->Get({key, rng() % 8 != 0, keep}, &hit);
+          const auto answer = table->Get({key, !dice.OneIn(8), keep}, &hit);
           ASSERT_OK(answer.status());
           ASSERT_EQ(*answer, number < kKeys ? TableAnswer::kFound : TableAnswer::kAbsent);
           if (number < kKeys) {

@@ -38,9 +38,9 @@ struct Outcome {
 class TableDamageTest : public ::testing::Test {
  protected:
   void Build(Compression compression, const char* filter, size_t partition_bytes = 0) {
-    Rng rng(5);
-    model_ = RandomModel(KeyShape::kDecimal, 60, 2, 30, &rng);
-    for (int i = 0; i < 60; ++i) probes_.push_back(RandomProbe(KeyShape::kDecimal, model_, &rng));
+    Dice dice(5);
+    model_ = RandomModel(KeyShape::kDecimal, 60, 2, 30, &dice);
+    for (int i = 0; i < 60; ++i) probes_.push_back(RandomProbe(KeyShape::kDecimal, model_, &dice));
     TableBuildOptions options;
     options.block_bytes = 512;
     options.block_restart_interval = 4;
@@ -240,8 +240,8 @@ TEST_F(TableDamageTest, DetectsSwappedBlocks) {
 
 TEST_F(TableDamageTest, DetectsBlocksOfOtherFiles) {
   Build(Compression::kNone, "blocked");
-  Rng rng(5);
-  Model other_model = RandomModel(KeyShape::kDecimal, 60, 2, 30, &rng);
+  Dice dice(5);
+  Model other_model = RandomModel(KeyShape::kDecimal, 60, 2, 30, &dice);
   TableBuildOptions options;
   options.block_bytes = 512;
   options.block_restart_interval = 4;

@@ -8,7 +8,6 @@
 #include <functional>
 #include <limits>
 #include <memory>
-#include <random>
 #include <span>
 #include <string>
 #include <string_view>
@@ -162,26 +161,25 @@ TEST(HostileTableTest, MalformedKeysAreDamage) {
 TEST(HostileTableTest, OrderIgnoresSharing) {
   const uint64_t seed = 7;
   SCOPED_TRACE(seed);
-  std::mt19937_64 random(seed);
-  const auto any_key = [&random](std::string_view begin) {
+  Dice dice(seed);
+  const auto any_key = [&dice](std::string_view begin) {
     std::string key(begin);
-    for (uint64_t more = random() % 12; more > 0; --more) key.push_back("ab\xff"[random() % 3]);
+    for (uint64_t more = dice.Roll(12); more > 0; --more) key.push_back("ab\xff"[dice.Roll(3)]);
     std::string suffix(8, '\0');
-    for (char& byte : suffix) byte = static_cast<char>(random() % 2);  // the first is the kind
+    for (char& byte : suffix) byte = static_cast<char>(dice.Roll(2));  // the first is the kind
     return key + suffix;
   };
   int in_order = 0;
   for (int round = 0; round < 20000; ++round) {
     const std::string first = any_key("");
     // Often the key shares more than the user key with it.
-    const size_t kept = random() % (first.size() + 1);
-    std::string second =
-        random() % 2 == 0 ? first : any_key(std::string_view(first).substr(0, kept));
-    if (random() % 2 == 0) second[second.size() - 1 - random() % 8] ^= 1;
+    const size_t kept = dice.Roll(first.size() + 1);
+    std::string second = dice.OneIn(2) ? first : any_key(std::string_view(first).substr(0, kept));
+    if (dice.OneIn(2)) second[second.size() - 1 - dice.Roll(8)] ^= 1;
     size_t shared = 0;
     while (shared < std::min(first.size(), second.size()) && first[shared] == second[shared])
       ++shared;
-    shared = random() % 2 == 0 ? shared : random() % (shared + 1);
+    shared = dice.OneIn(2) ? shared : dice.Roll(shared + 1);
     const std::string bytes =
         BlockOf(Entry(0, first, "") + Entry(static_cast<uint32_t>(shared),
                                             std::string_view(second).substr(shared), ""),
@@ -617,34 +615,34 @@ TEST(HostileTableTest, FiltersOfOtherSeedsPassAndAreReported) {
 
 TEST(HostileTableTest, ForgedContentsNeverYieldKeysOutOfOrder) {
   const uint64_t seed = 20240501;
-  Rng rng(seed);
-  const auto below = [&](size_t bound) { return static_cast<size_t>(rng() % bound); };
+  Dice dice(seed);
   size_t opened_count = 0;
   size_t damaged_count = 0;
   for (int round = 0; round < 4000; ++round) {
     Forgery forgery;
-    const size_t blocks = 1 + below(3);
+    const size_t blocks = 1 + dice.Roll(3);
     for (size_t i = 0; i < blocks; ++i) {
-      BlockBuilder builder(1 + static_cast<int>(below(5)));
-      for (size_t e = 0; e < 1 + below(100); ++e) {
+      BlockBuilder builder(1 + static_cast<int>(dice.Roll(5)));
+      for (size_t e = 0; e < 1 + dice.Roll(100); ++e) {
         char user_key[8];
         std::snprintf(user_key, sizeof(user_key), "%c%03d", static_cast<char>('a' + 2 * i),
                       static_cast<int>(e));
-        builder.Add(Key(user_key), std::string(below(40), 'v'));
+        builder.Add(Key(user_key), std::string(dice.Roll(40), 'v'));
       }
       std::string bytes(builder.Finish());
-      for (size_t change = below(4); change > 0; --change)
-        bytes[below(bytes.size())] = static_cast<char>(rng());
-      if (below(10) == 0) bytes.resize(below(bytes.size()));
-      forgery.data_blocks.push_back({bytes, static_cast<uint8_t>(below(30) == 0 ? 1 : 0)});
+      for (size_t change = dice.Roll(4); change > 0; --change)
+        bytes[dice.Roll(bytes.size())] = static_cast<char>(dice.Next());
+      if (dice.OneIn(10)) bytes.resize(dice.Roll(bytes.size()));
+      forgery.data_blocks.push_back({bytes, static_cast<uint8_t>(dice.OneIn(30) ? 1 : 0)});
     }
     std::string file = forgery.Make();
-    if (below(4) == 0) {
+    if (dice.OneIn(4)) {
       // Something in index or properties.
       TableProperties properties;
       properties.digest_seed = kTestSeed;
       forgery.properties_bytes = properties.Encode();
-      forgery.properties_bytes[below(forgery.properties_bytes.size())] = static_cast<char>(rng());
+      forgery.properties_bytes[dice.Roll(forgery.properties_bytes.size())] =
+          static_cast<char>(dice.Next());
       file = forgery.Make();
     }
     auto opened = OpenTable(file);
@@ -656,10 +654,10 @@ TEST(HostileTableTest, ForgedContentsNeverYieldKeysOutOfOrder) {
     ++opened_count;
     for (int i = 0; i < 10; ++i) {
       const auto answer =
-          AskTable(*opened->table, RandomKey(KeyShape::kBinary, &rng), kSequenceMax);
+          AskTable(*opened->table, RandomKey(KeyShape::kBinary, &dice), kSequenceMax);
       damaged_count += !answer.ok();
     }
-    auto iterator = opened->table->NewIterator({.readahead_bytes = below(2) * 1000});
+    auto iterator = opened->table->NewIterator({.readahead_bytes = dice.Roll(2) * 1000});
     std::string last;
     for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next()) {
       ASSERT_TRUE(last.empty() || CompareInternalKeys(last, iterator->key()) < 0)
@@ -672,8 +670,8 @@ TEST(HostileTableTest, ForgedContentsNeverYieldKeysOutOfOrder) {
           << "seed " << seed << " round " << round;
       last = iterator->key();
     }
-    iterator->Seek(InternalKey(RandomKey(KeyShape::kBinary, &rng), 7));
-    iterator->SeekForPrev(InternalKey(RandomKey(KeyShape::kBinary, &rng), 7));
+    iterator->Seek(InternalKey(RandomKey(KeyShape::kBinary, &dice), 7));
+    iterator->SeekForPrev(InternalKey(RandomKey(KeyShape::kBinary, &dice), 7));
   }
   EXPECT_GT(opened_count, 1000u);
   EXPECT_GT(damaged_count, 1000u);

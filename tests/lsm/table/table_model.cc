@@ -11,18 +11,16 @@
 namespace lsm {
 namespace {
 
-size_t Below(Rng* rng, size_t bound) { return static_cast<size_t>((*rng)() % bound); }
-
-std::string RandomBytes(Rng* rng, size_t size_bytes) {
+std::string RandomBytes(Dice* dice, size_t size_bytes) {
   std::string bytes(size_bytes, '\0');
-  for (char& byte : bytes) byte = static_cast<char>((*rng)());
+  for (char& byte : bytes) byte = static_cast<char>(dice->Next());
   return bytes;
 }
 
 // Any of the letters of `alphabet`.
-std::string RandomWord(Rng* rng, std::string_view alphabet, size_t size_bytes) {
+std::string RandomWord(Dice* dice, std::string_view alphabet, size_t size_bytes) {
   std::string word(size_bytes, '\0');
-  for (char& letter : word) letter = alphabet[Below(rng, alphabet.size())];
+  for (char& letter : word) letter = alphabet[dice->Roll(alphabet.size())];
   return word;
 }
 
@@ -52,28 +50,28 @@ const char* NameOf(KeyShape shape) {
   return "?";
 }
 
-std::string RandomKey(KeyShape shape, Rng* rng) {
+std::string RandomKey(KeyShape shape, Dice* dice) {
   using std::string_view_literals::operator""sv;
   switch (shape) {
     case KeyShape::kDecimal: {
       char text[20];
-      std::snprintf(text, sizeof(text), "%016d", static_cast<int>(Below(rng, 20000)));
+      std::snprintf(text, sizeof(text), "%016d", static_cast<int>(dice->Roll(20000)));
       return text;
     }
     case KeyShape::kBinary:
-      return RandomBytes(rng, Below(rng, 24));
+      return RandomBytes(dice, dice->Roll(24));
     // The smallest and the largest bytes, and the bytes of suffixes.
     case KeyShape::kExtremes:
-      return RandomWord(rng, "\x00\x01\xff\xfe"sv, Below(rng, 12));
+      return RandomWord(dice, "\x00\x01\xff\xfe"sv, dice->Roll(12));
     // Each is the beginning of others: "", "a", "aa", "ab", …
     case KeyShape::kNested:
-      return RandomWord(rng, "a\x01"sv, Below(rng, 14));
+      return RandomWord(dice, "a\x01"sv, dice->Roll(14));
     case KeyShape::kLongPrefix:
-      return std::string(300, 'p') + RandomWord(rng, "xyz", 1 + Below(rng, 3)) +
-             std::string(50, 'q') + RandomWord(rng, "0123456789", 4);
+      return std::string(300, 'p') + RandomWord(dice, "xyz", 1 + dice->Roll(3)) +
+             std::string(50, 'q') + RandomWord(dice, "0123456789", 4);
     case KeyShape::kHuge: {
-      std::string key(Below(rng, 2) == 0 ? 65536 : 1 + Below(rng, 5000), 'h');
-      key[Below(rng, key.size())] = static_cast<char>(Below(rng, 256));
+      std::string key(dice->OneIn(2) ? 65536 : 1 + dice->Roll(5000), 'h');
+      key[dice->Roll(key.size())] = static_cast<char>(dice->Roll(256));
       return key;
     }
   }
@@ -81,16 +79,16 @@ std::string RandomKey(KeyShape shape, Rng* rng) {
 }
 
 Model RandomModel(KeyShape shape, size_t entries, size_t versions, size_t value_bytes_max,
-                  Rng* rng) {
+                  Dice* dice) {
   Model model;
   Sequence sequence = 1;
   while (model.size() < entries) {
-    const std::string user_key = RandomKey(shape, rng);
-    for (size_t count = 1 + Below(rng, 2 * versions - 1); count > 0; --count) {
-      sequence += 1 + Below(rng, 300);
-      const bool is_delete = Below(rng, 8) == 0;
+    const std::string user_key = RandomKey(shape, dice);
+    for (size_t count = 1 + dice->Roll(2 * versions - 1); count > 0; --count) {
+      sequence += 1 + dice->Roll(300);
+      const bool is_delete = dice->OneIn(8);
       // Half compressible.
-      const std::string half = RandomBytes(rng, Below(rng, value_bytes_max + 1) / 2);
+      const std::string half = RandomBytes(dice, dice->Roll(value_bytes_max + 1) / 2);
       model.emplace(
           InternalKey(user_key, sequence, is_delete ? EntryKind::kDelete : EntryKind::kPut),
           is_delete ? "" : half + half);
@@ -99,14 +97,14 @@ Model RandomModel(KeyShape shape, size_t entries, size_t versions, size_t value_
   return model;
 }
 
-std::string RandomProbe(KeyShape shape, const Model& model, Rng* rng) {
-  if (Below(rng, 4) == 0) return RandomKey(shape, rng);
-  auto at = model.lower_bound(InternalKey(RandomKey(shape, rng), kSequenceMax));
+std::string RandomProbe(KeyShape shape, const Model& model, Dice* dice) {
+  if (dice->OneIn(4)) return RandomKey(shape, dice);
+  auto at = model.lower_bound(InternalKey(RandomKey(shape, dice), kSequenceMax));
   if (at == model.end()) at = std::prev(at);
   std::string key(UserKeyOf(at->first));
-  switch (Below(rng, 6)) {
+  switch (dice->Roll(6)) {
     case 0:
-      key.push_back(static_cast<char>(Below(rng, 3) == 0 ? 0xff : Below(rng, 3)));
+      key.push_back(static_cast<char>(dice->OneIn(3) ? 0xff : dice->Roll(3)));
       break;
     case 1:
       if (!key.empty()) key.pop_back();
@@ -116,8 +114,8 @@ std::string RandomProbe(KeyShape shape, const Model& model, Rng* rng) {
     case 2:
     case 3:
       if (!key.empty()) {
-        const size_t last_bytes = std::min<size_t>(key.size(), Below(rng, 3) == 0 ? key.size() : 4);
-        key[key.size() - 1 - Below(rng, last_bytes)] += Below(rng, 2) == 0 ? 1 : -1;
+        const size_t last_bytes = std::min<size_t>(key.size(), dice->OneIn(3) ? key.size() : 4);
+        key[key.size() - 1 - dice->Roll(last_bytes)] += dice->OneIn(2) ? 1 : -1;
       }
       break;
     default:

@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "lsm/table/table_builder.h"
 #include "lsm/threads/epoch.h"
 #include "tests/lsm/table/table_files.h"
+#include "tests/support/dice.h"
 
 namespace lsm {
 
@@ -30,7 +30,7 @@ struct InternalLess {
 };
 // Internal keys and values.
 using Model = std::map<std::string, std::string, InternalLess>;
-using Rng = std::mt19937_64;
+using testing_support::Dice;
 
 inline std::string InternalKey(std::string_view user_key, Sequence sequence,
                                EntryKind kind = EntryKind::kPut) {
@@ -48,15 +48,15 @@ inline constexpr KeyShape kKeyShapes[] = {KeyShape::kDecimal,    KeyShape::kBina
                                           KeyShape::kExtremes,   KeyShape::kNested,
                                           KeyShape::kLongPrefix, KeyShape::kHuge};
 const char* NameOf(KeyShape shape);
-std::string RandomKey(KeyShape shape, Rng* rng);
+std::string RandomKey(KeyShape shape, Dice* dice);
 
 // `entries` versions, on average `versions` of each user key, some of them tombstones; values up to
 // `value_bytes_max`.
 Model RandomModel(KeyShape shape, size_t entries, size_t versions, size_t value_bytes_max,
-                  Rng* rng);
+                  Dice* dice);
 
 // Draws a key that is in the model, close to one of its keys, or far from all of them.
-std::string RandomProbe(KeyShape shape, const Model& model, Rng* rng);
+std::string RandomProbe(KeyShape shape, const Model& model, Dice* dice);
 
 // The file of a table with these entries.  Aborts if it cannot be built.
 std::string BuildTable(const TableBuildOptions& options, const Model& model,

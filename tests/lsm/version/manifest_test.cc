@@ -4,7 +4,6 @@
 
 #include <map>
 #include <memory>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "lsm/fs/file_names.h"
 #include "lsm/memory_file_system.h"
 #include "tests/lsm/version/table_maker.h"
+#include "tests/support/dice.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -22,6 +22,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing_support::Dice;
 using testing_support::StatusIs;
 
 constexpr uint64_t kFileId = 0xabcdef0123456789;
@@ -412,7 +413,7 @@ TEST_F(ManifestStateTest, SeedDeterminesLogIds) {
 TEST_F(ManifestTest, HostileEditsInSoundRecordsNeverCrashTheReader) {
   const uint64_t seed = 4711;
   SCOPED_TRACE(seed);
-  std::mt19937_64 random(seed);
+  Dice dice(seed);
   const std::vector<VersionEdit> script = Script();
   for (int round = 0; round < 2000; ++round) {
     MemoryFileSystem files;
@@ -422,7 +423,7 @@ TEST_F(ManifestTest, HostileEditsInSoundRecordsNeverCrashTheReader) {
                          LogWriter::Create(std::move(file), LogKind::kManifest, kFileId));
     for (const VersionEdit& edit : script) {
       std::string bytes = edit.Encode();
-      if (random() % 2 == 0) bytes[random() % bytes.size()] = static_cast<char>(random());
+      if (dice.OneIn(2)) bytes[dice.Roll(bytes.size())] = static_cast<char>(dice.Next());
       ASSERT_OK(log->Append(bytes));
     }
     files.SetFileBytes("store/CURRENT", Current{1, kFileId}.Encode());

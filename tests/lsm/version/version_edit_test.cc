@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
 #include <string>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "lsm/bytes/coding.h"
 #include "lsm/version/manifest.h"
 #include "tests/lsm/version/table_maker.h"
+#include "tests/support/dice.h"
 #include "tests/support/document_table.h"
 #include "tests/support/status_matchers.h"
 
@@ -17,6 +17,7 @@ namespace lsm {
 namespace {
 
 using testing::HasSubstr;
+using testing_support::Dice;
 using testing_support::StatusIs;
 
 // This and FullEdit name every field, so that a new one does not compile before it has a value
@@ -106,12 +107,12 @@ TEST(VersionEditTest, EveryTruncationIsDamageOrAShorterEdit) {
 TEST(VersionEditTest, HostileBytesGiveAnErrorOrAnEditThatReadsBack) {
   const uint64_t seed = 99;
   SCOPED_TRACE(seed);
-  std::mt19937_64 random(seed);
+  Dice dice(seed);
   const std::string whole = FullEdit().Encode();
   for (int round = 0; round < 100000; ++round) {
     std::string bytes = whole;
-    for (uint64_t changes = 1 + random() % 4; changes > 0; --changes) {
-      bytes[random() % bytes.size()] = static_cast<char>(random());
+    for (uint64_t changes = 1 + dice.Roll(4); changes > 0; --changes) {
+      bytes[dice.Roll(bytes.size())] = static_cast<char>(dice.Next());
     }
     const auto decoded = Decode(bytes);
     if (!decoded.ok()) {

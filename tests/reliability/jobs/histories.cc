@@ -241,7 +241,7 @@ class Caller {
     uint64_t number = 0;
     for (const char c : text.substr(0, text.find(':')))
       number = 10 * number + static_cast<uint64_t>(c - '0');
-    if (text != ValueOf(number)) Fail(Concat("a value that nobody wrote: ", text.substr(0, 40)));
+    if (text != ValueOf(number)) Fail(Concat("a value that no call wrote: ", text.substr(0, 40)));
     return number;
   }
 

@@ -197,7 +197,7 @@ class Victim {
     for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next()) {
       const std::string key(iterator->key());
       const size_t writer = key.size() > 1 ? static_cast<size_t>(key[1] - '0') : kWriters;
-      if (writer >= kWriters) return Wrong(Concat("a key that nobody wrote: ", key));
+      if (writer >= kWriters) return Wrong(Concat("a key that no process wrote: ", key));
       if (!(*found)[writer].emplace(key, iterator->value()).second)
         return Wrong(Concat("an iterator shows twice: ", key));
     }

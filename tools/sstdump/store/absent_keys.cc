@@ -15,7 +15,7 @@ constexpr size_t kRandomBytes = 8;
 }  // namespace
 
 char AbsentKeys::Byte(uint8_t least, uint8_t most) {
-  return static_cast<char>(least + random_() % (uint64_t{most} - least + 1));
+  return static_cast<char>(least + random_.Below(uint64_t{most} - least + 1));
 }
 
 bool AbsentKeys::Mutate(std::string_view below, std::string_view above, std::string* key) {
@@ -25,7 +25,7 @@ bool AbsentKeys::Mutate(std::string_view below, std::string_view above, std::str
   for (int i = 0; i < kTries; ++i) {
     key->assign(below);
     // The first byte in which the two keys differ decides.  A later byte changes less.
-    const size_t at = shared + random_() % (below.size() - shared);
+    const size_t at = shared + random_.Below(below.size() - shared);
     const auto byte_below = static_cast<uint8_t>(below[at]);
     (*key)[at] =
         at == shared ? Byte(byte_below, static_cast<uint8_t>(above[at])) : Byte(byte_below, 0xff);
@@ -44,7 +44,7 @@ bool AbsentKeys::Extend(std::string_view below, std::string_view above, std::str
   for (int i = 0; i < kTries; ++i) {
     key->assign(below);
     key->push_back(Byte(0, most));
-    const uint64_t bits = random_();
+    const uint64_t bits = random_.Next();
     for (size_t j = 1; j < kRandomBytes; ++j) key->push_back(static_cast<char>(bits >> (8 * j)));
     if (*key < above) return true;
   }

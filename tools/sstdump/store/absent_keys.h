@@ -8,9 +8,10 @@
 #define TRELLIS_TOOLS_SSTDUMP_STORE_ABSENT_KEYS_H_
 
 #include <cstdint>
-#include <random>
 #include <string>
 #include <string_view>
+
+#include "lsm/bytes/split_mix.h"
 
 namespace tools {
 
@@ -30,7 +31,7 @@ class AbsentKeys {
  private:
   char Byte(uint8_t least, uint8_t most);
 
-  std::mt19937_64 random_;
+  lsm::SplitMix random_;
 };
 
 }  // namespace tools

@@ -53,9 +53,8 @@ absl::Status StateProblem(const StoreFiles& files) {
     if (!parsed || (parsed->kind != lsm::FileKind::kTable && parsed->kind != lsm::FileKind::kLog))
       continue;
     // Other products have files with such names.
-    const absl::StatusOr<Target> target = FindTargetIn(files.directory, name);
-    if (!target.ok()) return target.status();
-    if (target->kind == TargetKind::kForeign) continue;
+    TRELLIS_ASSIGN_OR_RETURN(const Target target, FindTargetIn(files.directory, name));
+    if (target.kind == TargetKind::kForeign) continue;
     return absl::DataLossError(
         lsm::Concat("there is no CURRENT file, but there is ", name, ", which belongs to a store"));
   }
