@@ -109,7 +109,7 @@ absl::Status ValidateOptions(const Options& options) {
                                 block_restart_interval, compression, table_bytes, compaction_style,
                                 level1_bytes, level0_compaction_tables, level0_stop_tables,
                                 scrub_seconds, listener, direct_reads, reserve_bytes, log_directory,
-                                file_access, environment] = options;
+                                lock_wait_seconds, file_access, environment] = options;
   constexpr uint64_t kKiB = 1024;
   constexpr uint64_t kMiB = 1024 * kKiB;
   constexpr uint64_t kGiB = 1024 * kMiB;
@@ -139,6 +139,9 @@ absl::Status ValidateOptions(const Options& options) {
   if (options.reserve_bytes && *options.reserve_bytes != 0)
     TRELLIS_RETURN_IF_ERROR(
         CheckBytes("reserve_bytes", *options.reserve_bytes, 64 * kKiB, 1024 * kGiB));
+  if (options.lock_wait_seconds > 1'000'000'000) {
+    return Refuse("lock_wait_seconds", Concat(options.lock_wait_seconds), "at most 1000000000");
+  }
   if (options.file_access > FileAccess::kAll) {
     return Refuse("file_access", Concat(static_cast<int>(options.file_access)),
                   "FileAccess::kOwner, kGroup or kAll");

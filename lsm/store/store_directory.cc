@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "lsm/bytes/status.h"
 #include "lsm/fs/bare_name.h"
 #include "lsm/fs/file_names.h"
@@ -22,6 +24,33 @@ absl::StatusOr<std::unique_ptr<FileLock>> LockFor(Directory& directory, OpenMode
   // file.
   if (absl::IsNotFound(lock.status())) return std::unique_ptr<FileLock>();
   return lock;
+}
+
+// Between two attempts to lock.  Short beside the time that recovery takes.
+constexpr uint64_t kLockPauseNanos = 100'000'000;
+
+struct LockedDirectory {
+  std::unique_ptr<Directory> directory;
+  std::unique_ptr<FileLock> lock;
+};
+// `hint` follows the message if another holder has the lock.
+absl::StatusOr<LockedDirectory> OpenAndLock(
+    absl::FunctionRef<absl::StatusOr<std::unique_ptr<Directory>>()> open,
+    const Environment& environment, const Options& options, std::string_view hint) {
+  const uint64_t from = environment.clock->MonotonicNanos();
+  for (;;) {
+    // Again each time: once a directory in an object store has another owner, earlier handles are
+    // of no use.
+    TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory, open());
+    absl::StatusOr<std::unique_ptr<FileLock>> lock = LockFor(*directory, options.mode);
+    if (lock.ok()) return LockedDirectory{std::move(directory), *std::move(lock)};
+    const uint64_t seconds = (environment.clock->MonotonicNanos() - from) / 1'000'000'000;
+    if (!absl::IsFailedPrecondition(lock.status())) return lock.status();
+    if (seconds >= options.lock_wait_seconds)
+      return absl::FailedPreconditionError(Concat(MessageOf(lock.status()), hint));
+    environment.scheduler != nullptr ? environment.scheduler->Pause(kLockPauseNanos)
+                                     : PauseThread(kLockPauseNanos);
+  }
 }
 
 absl::Status CheckLogFileSystem(const Environment& environment, const Options& options) {
@@ -113,24 +142,28 @@ absl::StatusOr<StoreDirectory> StoreDirectory::Open(const std::string& path,
   const auto open = [create](FileSystem& file_system, const std::string& at) {
     return create ? OpenOrCreate(file_system, at) : file_system.OpenDirectory(at, /*create=*/false);
   };
-  TRELLIS_ASSIGN_OR_RETURN(store.directory, open(*store.environment.file_system, path));
-  TRELLIS_ASSIGN_OR_RETURN(store.lock, LockFor(*store.directory, options.mode));
+  TRELLIS_ASSIGN_OR_RETURN(LockedDirectory tables,
+                           OpenAndLock([&] { return open(*store.environment.file_system, path); },
+                                       store.environment, options, ""));
+  store.directory = std::move(tables.directory);
+  store.lock = std::move(tables.lock);
   if (HasOwnLogDirectory(path, store.environment, options)) {
     store.own_log_path = options.log_directory;
-    absl::StatusOr<std::unique_ptr<Directory>> logs =
-        open(*store.environment.log_file_system, options.log_directory);
-    if (absl::IsNotFound(logs.status())) return NoLogDirectory(*store.directory, options);
-    TRELLIS_ASSIGN_OR_RETURN(store.own_log_directory, std::move(logs));
-    TRELLIS_RETURN_IF_ERROR(CheckHoldsNoStore(*store.own_log_directory));
-    absl::StatusOr<std::unique_ptr<FileLock>> lock =
-        LockFor(*store.own_log_directory, options.mode);
-    if (absl::IsFailedPrecondition(lock.status())) {
-      return absl::FailedPreconditionError(
-          Concat(MessageOf(lock.status()),
-                 " (Options::log_directory: each store needs one of its own, and that must not be "
-                 "the store's directory by another path)"));
-    }
-    TRELLIS_ASSIGN_OR_RETURN(store.log_lock, std::move(lock));
+    const auto open_logs = [&]() -> absl::StatusOr<std::unique_ptr<Directory>> {
+      absl::StatusOr<std::unique_ptr<Directory>> logs =
+          open(*store.environment.log_file_system, options.log_directory);
+      if (absl::IsNotFound(logs.status())) return NoLogDirectory(*store.directory, options);
+      TRELLIS_RETURN_IF_ERROR(logs.status());
+      TRELLIS_RETURN_IF_ERROR(CheckHoldsNoStore(**logs));
+      return logs;
+    };
+    TRELLIS_ASSIGN_OR_RETURN(
+        LockedDirectory logs,
+        OpenAndLock(open_logs, store.environment, options,
+                    " (Options::log_directory: each store needs one of its own, and that must not "
+                    "be the store's directory by another path)"));
+    store.own_log_directory = std::move(logs.directory);
+    store.log_lock = std::move(logs.lock);
   }
   return store;
 }

@@ -100,7 +100,9 @@ void Scheduler::Wait(std::unique_lock<std::mutex>& lock, std::condition_variable
   condition.wait(lock);
 }
 
-void Scheduler::Pause(uint64_t nanos) { absl::SleepFor(absl::Nanoseconds(nanos)); }
+void Scheduler::Pause(uint64_t nanos) { PauseThread(nanos); }
+
+void PauseThread(uint64_t nanos) { absl::SleepFor(absl::Nanoseconds(nanos)); }
 
 int CompactionsOfMachine() {
   constexpr int kMax = 4;

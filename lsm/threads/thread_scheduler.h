@@ -2,6 +2,7 @@
 #ifndef TRELLIS_LSM_THREADS_THREAD_SCHEDULER_H_
 #define TRELLIS_LSM_THREADS_THREAD_SCHEDULER_H_
 
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -18,6 +19,9 @@ struct ThreadCounts {
 // How many compactions this machine should run concurrently: one per core, but at most 4, since
 // each reads and writes at full speed.
 int CompactionsOfMachine();
+
+// Pauses the calling thread.
+void PauseThread(uint64_t nanos);
 
 // Starts that many threads, and one for flushes.  All exist from the beginning, so no job can lack
 // one.  ResourceExhausted if the system cannot create them.  The destructor waits for all jobs.

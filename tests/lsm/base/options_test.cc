@@ -71,6 +71,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"compression", [](Options* o) { o->compression = static_cast<Compression>(2); }},
         Case{"file_access", [](Options* o) { o->file_access = static_cast<FileAccess>(3); }},
         Case{"scrub_seconds", [](Options* o) { o->scrub_seconds = 59; }},
+        Case{"lock_wait_seconds", [](Options* o) { o->lock_wait_seconds = 1'000'000'001; }},
         Case{"scrub_seconds", [](Options* o) { o->scrub_seconds = 1'000'000'001; }},
         Case{"reserve_bytes", [](Options* o) { o->reserve_bytes = 65535; }},
         Case{"reserve_bytes", [](Options* o) { o->reserve_bytes = (uint64_t{1} << 40) + 1; }},

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,6 +44,16 @@ class Process {
   void SetPath(std::string path) { path_ = std::move(path); }
   MemoryObjectPool& pool() { return pool_; }
   ObjectFileSystem& files() { return *files_; }
+  testing_support::ManualClock& clock() { return clock_; }
+  // Calls `note` before each attempt of this process to lock.
+  void OnLock(std::function<void()> note) {
+    MemoryObjectPool::Hooks hooks;
+    hooks.before = [note](ObjectCall call, const std::string&, uint64_t) {
+      if (call == ObjectCall::kLock) note();
+      return Fate::kApplied;
+    };
+    pool_.SetHooks(std::move(hooks));
+  }
   void LetLockExpire() {
     const uint64_t nanos = config_.lock_nanos + 1'000'000;
     objects_->Advance(nanos);
@@ -175,6 +186,33 @@ TEST_F(SupersededStoreTest, CloseHandsOverAtOnce) {
   ASSERT_OK(a_.db().Close());
   ASSERT_OK(b_.Open());
   EXPECT_EQ(**b_.db().Get("key"), "2");
+}
+
+TEST_F(SupersededStoreTest, StandbysWaitForTheLock) {
+  b_.options().lock_wait_seconds = 60;
+  int attempts = 0;
+  b_.OnLock([&] {
+    if (++attempts == 3) a_.LetLockExpire();
+  });
+  ASSERT_OK(b_.Open());
+  EXPECT_EQ(attempts, 3);
+  EXPECT_EQ(**b_.db().Get("key"), "2");
+  EXPECT_OK(b_.db().Put("late", "4"));
+  a_.db().Put("in flight", "3").IgnoreError();
+  ExpectAllRefused();
+}
+
+TEST_F(SupersededStoreTest, StandbysGiveUp) {
+  b_.options().lock_wait_seconds = 60;
+  int attempts = 0;
+  b_.OnLock([&] {
+    ++attempts;
+    b_.clock().Advance(uint64_t{20'000'000'000});
+  });
+  const absl::Status opened = b_.Open();
+  EXPECT_TRUE(absl::IsFailedPrecondition(opened)) << opened;
+  EXPECT_EQ(attempts, 3);
+  EXPECT_OK(a_.db().Put("later", "3"));
 }
 
 // A store with a directory for its logs has two locks.  Between the two another process opens and
