@@ -50,7 +50,7 @@ struct RadosPlace {
   std::string path;  // without a slash before it, unless the URI has two
 };
 
-// Of rados://POOL/PATH.  InvalidArgument for another text.
+// Parses rados://POOL/PATH.  InvalidArgument for another text.
 TRELLIS_API absl::StatusOr<RadosPlace> ParseRadosUri(std::string_view uri);
 
 // Begins with rados://, so it is no path of the system's.
