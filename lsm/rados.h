@@ -44,6 +44,8 @@ struct RadosOptions {
 // Ceph's client_mount_timeout (5 minutes by default).
 TRELLIS_API absl::StatusOr<std::unique_ptr<FileSystem>> OpenRados(const RadosOptions& options);
 
+inline constexpr std::string_view kRadosScheme = "rados://";
+
 // A path in a pool.
 struct RadosPlace {
   std::string pool;
@@ -52,9 +54,6 @@ struct RadosPlace {
 
 // Parses rados://POOL/PATH.  InvalidArgument for another text.
 TRELLIS_API absl::StatusOr<RadosPlace> ParseRadosUri(std::string_view uri);
-
-// Begins with rados://, so it is no path of the system's.
-TRELLIS_API bool IsRadosUri(std::string_view text);
 
 }  // namespace lsm
 

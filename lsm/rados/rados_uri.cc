@@ -9,8 +9,6 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-constexpr std::string_view kScheme = "rados://";
-
 absl::Status NoUri(std::string_view uri, std::string_view why) {
   return absl::InvalidArgumentError(
       bloom::Concat("\"", uri, "\": ", why, "; expected rados://POOL/STORE"));
@@ -18,12 +16,10 @@ absl::Status NoUri(std::string_view uri, std::string_view why) {
 
 }  // namespace
 
-bool IsRadosUri(std::string_view text) { return text.starts_with(kScheme); }
-
 absl::StatusOr<RadosPlace> ParseRadosUri(std::string_view uri) {
-  if (!IsRadosUri(uri)) return NoUri(uri, "does not begin with rados://");
+  if (!uri.starts_with(kRadosScheme)) return NoUri(uri, "does not begin with rados://");
   if (uri.find('\0') != uri.npos) return NoUri(uri, "contains a zero byte");
-  const std::string_view rest = uri.substr(kScheme.size());
+  const std::string_view rest = uri.substr(kRadosScheme.size());
   const size_t slash = rest.find('/');
   RadosPlace place;
   place.pool = rest.substr(0, slash);

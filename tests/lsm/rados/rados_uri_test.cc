@@ -43,12 +43,5 @@ TEST(RadosUriTest, NamesTheMissingPart) {
   refused(std::string("rados://pool/a\0b", 16), "contains a zero byte");
 }
 
-TEST(RadosUriTest, IsNoPathOfTheSystem) {
-  EXPECT_TRUE(IsRadosUri("rados://"));
-  EXPECT_TRUE(IsRadosUri("rados://pool/store"));
-  for (const char* path : {"", "rados", "rados:/", "./rados://pool", "/rados://pool"})
-    EXPECT_FALSE(IsRadosUri(path)) << path;
-}
-
 }  // namespace
 }  // namespace lsm
