@@ -17,8 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 bool Exists(const Tree& tree, const std::string& path) {
-  const auto at = tree.lower_bound(path);
-  return at != tree.end() && (at->first == path || at->first.starts_with(path + "/"));
+  const auto inside = tree.lower_bound(path + "/");  // lsm/rados.h comes before it
+  return tree.contains(path) || (inside != tree.end() && inside->first.starts_with(path + "/"));
 }
 
 // The words of the lines from `i` on that begin with `mark`, or of all lines; one blank between.

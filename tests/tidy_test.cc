@@ -85,6 +85,7 @@ const std::map<std::string, std::set<std::string>>& Arrows() {
       {"lsm/threads", threads},
       {"lsm/fs", fs},
       {"lsm/objects", filters},
+      {"lsm/rados", {"bloom/core"}},  // like an adapter of another project
       {"lsm/filters", filters},
       {"lsm/base", base},
       {"lsm/log", above_base},
@@ -155,6 +156,7 @@ Complaints IncludesFollowTheArrows(const Tree& tree) {
          !(from.starts_with("lsm") && IsContract(include.target)) &&
          !IsPublicAndBelow(tree, from, include.target)) ||
         (path.starts_with("lsm/") && !to.starts_with("lsm") && !to.starts_with("bloom")) ||
+        (from.starts_with("lsm") && from != "lsm/rados" && target == "lsm/rados.h") ||
         (path.starts_with("tools/") && (to.starts_with("tests") || to.starts_with("bench"))) ||
         (path.starts_with("bench/") && (to.starts_with("tests") || to.starts_with("tools")));
     if (against) complaints.push_back(At(path, i) + from + " must not see " + include.target);
@@ -175,15 +177,16 @@ Complaints OnlyTheSeamTouchesTheSystem(const Tree& tree) {
   Complaints complaints;
   ForEachLine(tree, IsCode, [&](const std::string& path, size_t i, std::string_view line) {
     if (IsExample(path) || (!path.starts_with("bloom/") && !path.starts_with("lsm/"))) return;
-    if (path.starts_with("lsm/fs/posix_") || path.starts_with("lsm/threads/thread_scheduler"))
+    if (path.starts_with("lsm/fs/posix_") || path.starts_with("lsm/threads/thread_scheduler") ||
+        path.starts_with("lsm/rados/"))
       return;
     const std::string target = IncludeOf(line).target;
     // Advice about memory, which nothing depends on.
     if (path == "bloom/core/bits.cc" && target == "sys/mman.h") return;
     if (headers.contains(target) || target.starts_with("sys/")) {
-      complaints.push_back(At(path, i) +
-                           "only lsm/fs/posix_* and lsm/threads/thread_scheduler* may include " +
-                           target);
+      complaints.push_back(
+          At(path, i) +
+          "only lsm/fs/posix_*, lsm/rados and lsm/threads/thread_scheduler* may include " + target);
     }
     for (const char* call : {"fopen(", "SleepFor(", "sleep_for(", "steady_clock"}) {
       if (Contains(line.substr(0, line.find("//")), call)) {
@@ -384,6 +387,8 @@ std::vector<Rule> RulesOfSources() {
         {{"lsm/log/a.cc", "#include \"lsm/block/block.h\"\n"}},
         {{"lsm/compaction/a.cc", "#include \"lsm/memtable/memtable.h\"\n"}},
         {{"lsm/engine/a.cc", "#include \"lsm/db.h\"\n"}},
+        {{"lsm/engine/a.cc", "#include \"lsm/rados.h\"\n"}},
+        {{"lsm/rados/a.cc", "#include \"lsm/threads/mutex.h\"\n"}},
         {{"lsm/filters/a.cc", "#include \"lsm/base/counters.h\"\n"}},
         {{"lsm/block/a.cc", "#include \"lsm/table/table.h\"\n"}},
         {{"lsm/store/a.cc", "#include \"lsm/engine/engine.h\"\n"}},

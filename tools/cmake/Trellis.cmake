@@ -148,6 +148,7 @@ endfunction()
 #   memory       AddressSanitizer runs it, because it reads untrusted bytes or manages memory
 #   slow         `tools/dev quick` leaves it out; all others get the label quick
 #   bench        it tests a benchmark; all others get the label product
+#   cluster      it needs a Ceph cluster, which one test uses at a time; the test presets leave it out
 # CALCULATES: the test runs longer than it compiles, so it is optimised.  Other tests are not optimised, because they
 # mostly instantiate templates that run once.
 function(trellis_test name)
@@ -180,7 +181,12 @@ function(trellis_test name)
     add_dependencies(${label}_tests ${name})
   endforeach()
   list(JOIN ARG_LABELS "-" labels)  # one label, because gtest_discover_tests does not pass lists on
-  gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600 LABELS ${labels})
+  set(lock "")
+  if("cluster" IN_LIST ARG_LABELS)
+    set(lock RESOURCE_LOCK cluster)
+  endif()
+  gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60
+                       PROPERTIES TIMEOUT 600 LABELS ${labels} ${lock})
 endfunction()
 
 # trellis_example(SOURCE LIBRARY): a program to copy from, in build/PRESET/examples.

@@ -5,6 +5,8 @@
 #                pages that headers refer to, and the examples
 #   tools        sstdump, its manual page, and its completion for bash
 #
+# The library Trellis::rados has its own, rados_libraries and rados_development.
+#
 # All paths between installed files are relative, so the installed tree may be moved as a whole.
 # TrellisPackages.cmake makes a Debian package of each component.
 include(CMakePackageConfigHelpers)
@@ -14,28 +16,35 @@ get_target_property(trellis_is_static trellis_lib_bloom TYPE)
 string(COMPARE EQUAL ${trellis_is_static} STATIC_LIBRARY trellis_is_static)
 file(RELATIVE_PATH pkgconfig_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 
-# trellis_install(NAME): the library, its public headers under include/trellis, and its export file.
+# trellis_install(NAME [PREFIX] HEADERS a.h ...): the library, its public headers under include/trellis, and its export
+# file.  PREFIX comes before the names of the components.
 function(trellis_install name)
+  cmake_parse_arguments(ARG "" "" "HEADERS" ${ARGN})
+  set(prefix "${ARG_UNPARSED_ARGUMENTS}")
   set(target trellis_lib_${name})
-  trellis_public_headers(headers ${name})
+  set(headers ${ARG_HEADERS})
   list(TRANSFORM headers PREPEND ${PROJECT_SOURCE_DIR}/)
   target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers})
   set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN")
   install(TARGETS ${target} EXPORT Trellis_${name}
-          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
-          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libraries NAMELINK_COMPONENT development
-          FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/trellis COMPONENT development)
+          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${prefix}development
+          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${prefix}libraries
+                  NAMELINK_COMPONENT ${prefix}development
+          FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/trellis COMPONENT ${prefix}development)
   install(EXPORT Trellis_${name} NAMESPACE Trellis:: FILE Trellis_${name}.cmake DESTINATION ${package_dir}
-          COMPONENT development)
+          COMPONENT ${prefix}development)
 endfunction()
 
 # trellis_pkg_config(NAME DESCRIPTION text LIBRARY -lname REQUIRES packages [STATIC_REQUIRES packages]
-#                    [STATIC_LIBS flags])
+#                    [STATIC_LIBS flags] [COMPONENT component])
 # Installs NAME.pc, which has everything that a program needs to link the installed library.  So the dependencies of a
 # static library are listed also without --static.  Debian's packages contain both kinds of libraries; there --static
 # selects the static ones.
 function(trellis_pkg_config pc_name)
-  cmake_parse_arguments(ARG "" "DESCRIPTION;LIBRARY" "REQUIRES;STATIC_REQUIRES;STATIC_LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "DESCRIPTION;LIBRARY;COMPONENT" "REQUIRES;STATIC_REQUIRES;STATIC_LIBS" ${ARGN})
+  if(NOT ARG_COMPONENT)
+    set(ARG_COMPONENT development)
+  endif()
   set(pc_description "${ARG_DESCRIPTION}")
   set(pc_requires ${ARG_REQUIRES})
   set(pc_libs ${ARG_LIBRARY})
@@ -52,7 +61,7 @@ function(trellis_pkg_config pc_name)
   list(JOIN pc_libs " " pc_libs)
   configure_file(${PROJECT_SOURCE_DIR}/tools/cmake/trellis.pc.in ${pc_name}.pc @ONLY)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${pc_name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
-          COMPONENT development)
+          COMPONENT ${ARG_COMPONENT})
 endfunction()
 
 # Pages keep their relative places, so that their links work.
@@ -87,7 +96,8 @@ function(trellis_public_headers variable folder)
   set(${variable} ${headers} PARENT_SCOPE)
 endfunction()
 
-trellis_install(bloom)
+trellis_public_headers(headers bloom)
+trellis_install(bloom HEADERS ${headers})
 
 trellis_pkg_config(trellis-bloom
   DESCRIPTION "Bloom filters sized from a target false-positive probability"
@@ -98,7 +108,9 @@ trellis_install_examples(bloom/examples)
 set(trellis_components bloom)
 
 if(TRELLIS_BUILD_LSM)
-  trellis_install(lsm)
+  trellis_public_headers(headers lsm)
+  list(REMOVE_ITEM headers lsm/rados.h)
+  trellis_install(lsm HEADERS ${headers})
   install(FILES ${PROJECT_BINARY_DIR}/generated/lsm/release.h
           DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/trellis/lsm COMPONENT development)
   set(liburing "")
@@ -118,6 +130,19 @@ if(TRELLIS_BUILD_LSM)
   if(trellis_is_static)
     install(FILES ${PROJECT_SOURCE_DIR}/tools/cmake/FindLZ4.cmake ${PROJECT_SOURCE_DIR}/tools/cmake/FindLiburing.cmake
             DESTINATION ${package_dir} COMPONENT development)
+  endif()
+endif()
+if(TRELLIS_BUILD_RADOS)
+  trellis_install(rados rados_ HEADERS lsm/rados.h)
+  trellis_pkg_config(trellis-rados
+    DESCRIPTION "Trellis stores in Ceph RADOS"
+    LIBRARY -ltrellis_rados
+    REQUIRES "trellis = ${PROJECT_VERSION}"
+    STATIC_LIBS -lrados -pthread
+    COMPONENT rados_development)
+  if(trellis_is_static)
+    install(FILES ${PROJECT_SOURCE_DIR}/tools/cmake/FindRados.cmake DESTINATION ${package_dir}
+            COMPONENT rados_development)
   endif()
 endif()
 if(TARGET sstdump)

@@ -4,6 +4,9 @@
 #   libtrellis-dev   headers, archives, the package for find_package(Trellis), the pkg-config files, pages, examples
 #   trellis-tools    sstdump, its manual page, and its completion for bash
 #
+# and, with TRELLIS_BUILD_RADOS, libtrellis-rados0.1 and libtrellis-rados-dev for Trellis::rados.  The latter has no
+# archive, because librados has none.
+#
 # `tools/dev debs` makes them, and `tools/dev debs --try` uses them in a minimal installation of Debian (a chroot).  The
 # packages contain the archives of the preset `release`, which `tools/dev debs` builds first.  A packager sets
 # CPACK_PACKAGE_CONTACT.
@@ -22,6 +25,9 @@ set(CPACK_PACKAGE_NAME trellis)
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # each package has its own
 set(CPACK_COMPONENTS_ALL libraries development tools)
+if(TRELLIS_BUILD_RADOS)
+  list(APPEND CPACK_COMPONENTS_ALL rados_libraries rados_development)
+endif()
 set(CPACK_STRIP_FILES ON)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
     WORLD_READ WORLD_EXECUTE)
@@ -32,7 +38,8 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/bloom ${PROJECT_BINARY_DIR}/lsm)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/bloom ${PROJECT_BINARY_DIR}/lsm
+    ${PROJECT_BINARY_DIR}/lsm/rados)
 
 set(changelog ${CMAKE_CURRENT_BINARY_DIR}/changelog.Debian)
 string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
@@ -75,6 +82,19 @@ list(JOIN depends ", " CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS)
 set(archives ${PROJECT_SOURCE_DIR}/build/release)
 install(FILES ${archives}/bloom/libtrellis_bloom.a ${archives}/lsm/libtrellis_lsm.a
         DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+
+if(TRELLIS_BUILD_RADOS)
+  set(rados_package libtrellis-rados${soversion})
+  trellis_package(rados_libraries ${rados_package} libs "embedded key-value store in Ceph RADOS (shared library)"
+                  "This package has the adapter for Ceph RADOS.")
+  set(CPACK_DEBIAN_RADOS_LIBRARIES_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_BINARY_DIR}/triggers)
+  trellis_package(rados_development libtrellis-rados-dev libdevel
+                  "embedded key-value store in Ceph RADOS (development files)"
+                  "This package has the header of the adapter for Ceph RADOS, and files for\nCMake and pkg-config.")
+  set(CPACK_DEBIAN_RADOS_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
+  set(CPACK_DEBIAN_RADOS_DEVELOPMENT_PACKAGE_DEPENDS
+      "${rados_package} (= ${PROJECT_VERSION}-${release}), libtrellis-dev (= ${PROJECT_VERSION}-${release})")
+endif()
 
 trellis_package(tools trellis-tools database "inspector of the files of Trellis stores"
                 "sstdump shows and verifies tables, logs, manifests and whole stores.")

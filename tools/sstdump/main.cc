@@ -25,6 +25,7 @@
 #include "absl/status/statusor.h"
 #include "lsm/bytes/status.h"
 #include "lsm/environment.h"
+#include "tools/sstdump/rados_stores.h"
 #include "tools/sstdump/run.h"
 #include "tools/sstdump/session.h"
 #include "tools/sstdump/world.h"
@@ -162,9 +163,17 @@ int Main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
   OutputBuffer buffer;
   std::ostream out(&buffer);
-  const World world{
-      &lsm::PosixFileSystem(), &out,     &std::cerr, StandardOutput(), FollowLink, PinnedFilesMax(),
-      ShowsProgress(),         NowNanos, SleepNanos, OutputIsGone};
+  const World world{&lsm::PosixFileSystem(),
+                    &out,
+                    &std::cerr,
+                    StandardOutput(),
+                    FollowLink,
+                    PinnedFilesMax(),
+                    ShowsProgress(),
+                    NowNanos,
+                    SleepNanos,
+                    OutputIsGone,
+                    RadosStores()};
   const int code = RunSstdump(std::vector<std::string>(argv + 1, argv + argc), world);
   out.flush();
   if (buffer.error() == 0 || buffer.error() == EPIPE) return code;

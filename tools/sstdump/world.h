@@ -21,6 +21,12 @@ struct Terminal {
   bool has_utf8 = true;      // otherwise bars use ASCII characters
 };
 
+// A file or directory.
+struct Place {
+  lsm::FileSystem* file_system = nullptr;
+  std::string path;
+};
+
 struct World {
   lsm::FileSystem* file_system = nullptr;
   std::ostream* out = nullptr;  // data
@@ -38,6 +44,8 @@ struct World {
   std::function<void(uint64_t nanos)> sleep_nanos = nullptr;
   // True if the reader of `out` has gone, without writing to it.  Any thread.
   std::function<bool()> output_is_gone = nullptr;
+  // Opens rados://POOL/PATH.  Null if sstdump was built without Ceph.
+  std::function<absl::StatusOr<Place>(const std::string& uri)> open_rados = nullptr;
 };
 
 }  // namespace tools

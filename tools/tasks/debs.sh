@@ -34,7 +34,7 @@ make_debs() {
 command_debs() {
   case "$*" in '' | --try) ;; *) misuse 'debs [--try]' ;; esac
   lock
-  setup "${packages_to_build[@]}" dpkg-dev file lintian ${1:+mmdebstrap}
+  setup "${packages_to_build[@]}" librados-dev dpkg-dev file lintian ${1:+mmdebstrap}
   build_preset release bloom/all lsm/all  # the archives
   build_preset packages
   must make-debs 'Make Debian packages' make_debs

@@ -67,7 +67,7 @@ class Look {
     absl::StatusOr<lsm::ManifestContents> manifest = lsm::ReadManifest(*tables_);
     files.manifest_status = manifest.status();
     if (manifest.ok()) files.manifest = std::move(manifest).value();
-    TRELLIS_RETURN_IF_ERROR(OpenLogDirectory(world, &files));
+    TRELLIS_RETURN_IF_ERROR(OpenLogDirectory(world, directory, &files));
     TRELLIS_RETURN_IF_ERROR(List(&files));
     if (files.has_state()) Pin(&files);
     return files;
@@ -92,13 +92,15 @@ class Look {
     mark_ = MarkOf(*tables_);
   }
 
-  absl::Status OpenLogDirectory(const World& world, StoreFiles* files) {
+  absl::Status OpenLogDirectory(const World& world, const Target& store, StoreFiles* files) {
     const std::optional<std::string>& recorded = files->manifest.state.log_directory;
-    const std::optional<std::string>& path =
-        request_.log_directory ? request_.log_directory : recorded;
-    if (path) {
+    if (request_.log_directory || recorded) {
+      Place place{store.file_system, recorded.value_or("")};
+      if (request_.log_directory) {
+        TRELLIS_ASSIGN_OR_RETURN(place, FindPlace(world, *request_.log_directory));
+      }
       absl::StatusOr<std::shared_ptr<lsm::Directory>> logs =
-          world.file_system->OpenDirectory(*path, /*create=*/false);
+          place.file_system->OpenDirectory(place.path, /*create=*/false);
       if (logs.ok()) {
         logs_ = std::make_shared<PinnedDirectory>(*std::move(logs));
       } else if (request_.log_directory) {

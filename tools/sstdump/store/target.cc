@@ -11,6 +11,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/log/log_format.h"
+#include "lsm/rados.h"
 
 namespace tools {
 namespace {
@@ -206,26 +207,37 @@ absl::StatusOr<Target> FindTargetIn(const std::shared_ptr<lsm::Directory>& direc
   return target;
 }
 
-absl::StatusOr<Target> FindTarget(const World& world, const std::string& path) {
-  if (path.empty()) return absl::InvalidArgumentError("the path is empty");
-  std::string resolved = path;
-  if (world.resolve) {
-    TRELLIS_ASSIGN_OR_RETURN(resolved, world.resolve(path));
+absl::StatusOr<Place> FindPlace(const World& world, const std::string& argument) {
+  if (argument.empty()) return absl::InvalidArgumentError("the path is empty");
+  if (argument.starts_with(lsm::kRadosScheme)) {
+    if (world.open_rados) return world.open_rados(argument);
+    return absl::UnimplementedError(Concat(
+        argument, ": this sstdump cannot read from Ceph (built without TRELLIS_BUILD_RADOS)"));
   }
+  Place place{world.file_system, argument};
+  if (world.resolve) {
+    TRELLIS_ASSIGN_OR_RETURN(place.path, world.resolve(argument));
+  }
+  return place;
+}
+
+absl::StatusOr<Target> FindTarget(const World& world, const std::string& path) {
+  TRELLIS_ASSIGN_OR_RETURN(const Place place, FindPlace(world, path));
   absl::StatusOr<std::unique_ptr<lsm::Directory>> directory =
-      world.file_system->OpenDirectory(resolved, /*create=*/false);
+      place.file_system->OpenDirectory(place.path, /*create=*/false);
   if (directory.ok()) {
     Target target;
     target.path = path;
     target.kind = TargetKind::kDirectory;
+    target.file_system = place.file_system;
     target.directory = std::move(directory).value();
     return target;
   }
   // Only "not a directory" means that it may be a file.
-  const SplitPath split = Split(resolved);
+  const SplitPath split = Split(place.path);
   if (!absl::IsInvalidArgument(directory.status()) || split.name.empty()) return directory.status();
   TRELLIS_ASSIGN_OR_RETURN(std::shared_ptr<lsm::Directory> parent,
-                           world.file_system->OpenDirectory(split.directory, /*create=*/false));
+                           place.file_system->OpenDirectory(split.directory, /*create=*/false));
   absl::StatusOr<Target> target = FindTargetIn(parent, split.name);
   if (!target.ok()) return Renamed(target.status(), Concat(parent->path(), "/", split.name), path);
   target->path = path;

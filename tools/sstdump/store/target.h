@@ -35,12 +35,16 @@ inline constexpr const char* kForeignCurrent =
 struct Target {
   std::string path;  // to show
   TargetKind kind = TargetKind::kForeign;
-  std::string foreign;  // what a foreign file is, if known
+  std::string foreign;                     // what a foreign file is, if known
+  lsm::FileSystem* file_system = nullptr;  // where a directory is
   std::shared_ptr<lsm::Directory>
       directory;            // the directory itself, or the one that holds the file
   std::string name;         // in it; empty for a directory
   uint64_t size_bytes = 0;  // of a file
 };
+
+// Where an argument leads that is a path, with links resolved, or a URI of a store in Ceph.
+absl::StatusOr<Place> FindPlace(const World& world, const std::string& argument);
 
 absl::StatusOr<Target> FindTarget(const World& world, const std::string& path);
 

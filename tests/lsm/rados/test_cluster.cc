@@ -1,0 +1,96 @@
+#include "tests/lsm/rados/test_cluster.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <system_error>
+
+#include "bloom/core/status.h"
+
+namespace testing_support {
+namespace {
+
+absl::Status Failed(const std::string& call, int error) {
+  return absl::UnavailableError(call + ": " + std::system_category().message(-error));
+}
+
+}  // namespace
+
+TestCluster::TestCluster() : status_(Connect()) {}
+
+TestCluster::~TestCluster() {
+  if (cluster_ != nullptr) rados_shutdown(cluster_);
+}
+
+absl::Status TestCluster::Connect() {
+  const char* const config = std::getenv("CEPH_CONF");
+  if (config == nullptr || *config == '\0') {
+    return absl::FailedPreconditionError(
+        "this test needs a throw-away Ceph cluster: set CEPH_CONF to the path of its ceph.conf");
+  }
+  int error = rados_create(&cluster_, nullptr);
+  if (error < 0) {
+    cluster_ = nullptr;
+    return Failed("create a client", error);
+  }
+  if ((error = rados_conf_read_file(cluster_, config)) < 0)
+    return Failed(std::string("read ") + config, error);
+  if ((error = rados_conf_set(cluster_, "client_mount_timeout", "10")) < 0)
+    return Failed("set client_mount_timeout", error);
+  if ((error = rados_connect(cluster_)) < 0)
+    return Failed(std::string("connect to the cluster of ") + config, error);
+  if (rados_pool_lookup(cluster_, kTestPool) >= 0) return absl::OkStatus();
+  return Command(std::string(R"({"prefix": "osd pool create", "pg_num": 8, "pool": ")") +
+                 kTestPool + "\"}");
+}
+
+absl::Status TestCluster::Command(const std::string& json) {
+  const char* commands[] = {json.c_str()};
+  const int error =
+      rados_mon_command(cluster_, commands, 1, "", 0, nullptr, nullptr, nullptr, nullptr);
+  if (error < 0) return Failed(json, error);
+  rados_wait_for_latest_osdmap(cluster_);
+  return absl::OkStatus();
+}
+
+absl::Status TestCluster::CommandOsd(const std::string& json) {
+  const char* commands[] = {json.c_str()};
+  const int error =
+      rados_osd_command(cluster_, 0, commands, 1, "", 0, nullptr, nullptr, nullptr, nullptr);
+  return error < 0 ? Failed(json, error) : absl::OkStatus();
+}
+
+absl::StatusOr<std::string> TestCluster::AddressOfHolder(const std::string& object) {
+  rados_ioctx_t io = nullptr;
+  if (const int error = rados_ioctx_create(cluster_, kTestPool, &io); error < 0)
+    return Failed("open the pool", error);
+  int exclusive = 0;
+  std::array<char, 1000> tag{}, clients{}, cookies{}, addresses{};
+  size_t tag_bytes = tag.size(), clients_bytes = clients.size();
+  size_t cookies_bytes = cookies.size(), addresses_bytes = addresses.size();
+  const ssize_t count = rados_list_lockers(
+      io, object.c_str(), "trellis", &exclusive, tag.data(), &tag_bytes, clients.data(),
+      &clients_bytes, cookies.data(), &cookies_bytes, addresses.data(), &addresses_bytes);
+  rados_ioctx_destroy(io);
+  if (count < 0) return Failed("list the lock's holders", static_cast<int>(count));
+  if (count != 1 || exclusive != 1) return absl::NotFoundError(object + ": is not locked");
+  return std::string(addresses.data());
+}
+
+lsm::RadosOptions TestCluster::Options() {
+  lsm::RadosOptions options;
+  options.pool = kTestPool;
+  return options;
+}
+
+std::string TestCluster::UniqueName() {
+  static std::atomic<int> number{0};
+  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
+  return "test-" + std::to_string(now) + "-" + std::to_string(::getpid()) + "-" +
+         std::to_string(++number);
+}
+
+}  // namespace testing_support
