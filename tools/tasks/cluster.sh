@@ -52,8 +52,7 @@ wait_until() {
 
 # Settings that differ from the defaults for a reason:
 #
-# - Files: the defaults are outside of the tree.  Without administration sockets no path can be too long for one;
-#   `ceph tell` does the same.
+# - Files: the defaults are outside of the tree.  `ceph tell osd.N` needs the OSD's administration socket.
 # - A hung OSD: others report it after 4 s without an answer, not 20 s, and at once, not every 5 s.  Reports from the
 #   same host count; two must agree, so that an OSD that wakes up cannot declare the others dead.  A client asks for a
 #   new map after 3 s without an answer, not 10 s.  A put then takes 5 to 7 s if its primary OSD hangs.
@@ -101,7 +100,7 @@ paxos_propose_interval = 0.1
 [osd]
 osd_data = "$cluster_dir/data/osd.\$id"
 log_file = "$cluster_dir/logs/osd.\$id.log"
-admin_socket =
+admin_socket = osd.\$id.asok
 keyring =
 bdev_aio_poll_ms = 25
 bluestore_block_size = $((16 << 30))
@@ -118,7 +117,9 @@ END
 
 # Starts a daemon in a session of its own, so that Ctrl-C does not reach it.  It must not hold the lock of the tree.
 start_daemon() {  # mon|osd ID
-  setsid "ceph-$1" -f -c "$cluster_conf" -i "$2" >>"$cluster_dir/logs/$1.$2.out" 2>&1 </dev/null 9>&- &
+  # There, because the path of an administration socket has little room.
+  (cd "$cluster_dir" && exec setsid "ceph-$1" -f -c "$cluster_conf" -i "$2") \
+    >>"$cluster_dir/logs/$1.$2.out" 2>&1 </dev/null 9>&- &
   disown $!  # or bash reports a daemon that is killed
 }
 
