@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,7 @@ struct BackendFactory {
   std::string name;
   std::function<std::unique_ptr<Backend>()> make;
 };
+inline void PrintTo(const BackendFactory& factory, std::ostream* out) { *out << factory.name; }
 
 class FileSystemContractTest : public DirectoryFixture,
                                public testing::WithParamInterface<BackendFactory> {

@@ -11,6 +11,7 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -39,6 +40,7 @@ struct PoolFactory {
   std::string name;
   std::function<std::unique_ptr<PoolBackend>()> make;
 };
+inline void PrintTo(const PoolFactory& factory, std::ostream* out) { *out << factory.name; }
 
 class ObjectPoolContractTest : public testing::TestWithParam<PoolFactory> {
  protected:

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -79,7 +80,9 @@ TEST_F(RadosStoreTest, AnotherClientRecoversIt) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> old, Open(first.get()));
   for (int i = 0; i < 100; ++i) ASSERT_OK(old->Put(Key(i), Value(i)));
   absl::StatusOr<std::unique_ptr<DB>> db = Open(second.get());
-  while (absl::IsFailedPrecondition(db.status())) db = Open(second.get());
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (absl::IsFailedPrecondition(db.status()) && std::chrono::steady_clock::now() < end)
+    db = Open(second.get());
   ASSERT_OK(db);
   const absl::Status late = old->Put("late", "value");
   EXPECT_FALSE(late.ok());
