@@ -33,6 +33,7 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
+class IndexHandle;     // lsm/objects/index_handle.h
 struct ObjectProcess;  // lsm/objects/object_directory.h
 
 // Thread-safe.
@@ -59,10 +60,14 @@ class TRELLIS_API ObjectFileSystem final : public FileSystem {
   // InvalidArgument if a part of the path is a file.
   absl::Status CheckNoFileOnTheWay(const std::string& path, std::string plain);
   absl::Status MakeDirectory(const std::string& plain);
+  // The directory's entries.  FailedPrecondition if it has files or directories.
+  absl::StatusOr<ObjectValues> CheckEmpty(IndexHandle& index);
   // Whether one of the directories among the entries exists.
   absl::StatusOr<bool> HasDirectories(const std::string& path, const ObjectValues& entries);
-  // Removes the directory's name from its parent.
-  absl::Status ForgetDirectory(const std::string& path);
+  // The value of the directory's name in its parent; empty if there is none.
+  absl::StatusOr<std::string> NameInParent(const std::string& path);
+  // Removes the name, if it has this value.
+  absl::Status ForgetDirectory(const std::string& path, const std::string& name);
 
   const std::shared_ptr<ObjectProcess> shared_;
 };

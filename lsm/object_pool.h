@@ -58,12 +58,13 @@ struct ObjectWrite {
 };
 
 struct ObjectRead {
-  ObjectValues attributes_equal;  // else Aborted
+  ObjectValues attributes_equal = {};  // else Aborted
 
-  std::vector<std::string> entries;  // those of these names that exist
+  bool with_attributes = false;
+  std::vector<std::string> entries = {};  // those of these names that exist
   // The next entries whose names are greater, at most kObjectEntriesMax, perhaps fewer; nullopt:
   // none.
-  std::optional<std::string> entries_after;
+  std::optional<std::string> entries_after = {};
   uint64_t offset = 0;
   uint64_t bytes_max = 0;
 };
@@ -71,7 +72,7 @@ inline constexpr size_t kObjectEntriesMax = 1000;
 
 struct ObjectContents {
   uint64_t size_bytes = 0;
-  ObjectValues attributes;  // all
+  ObjectValues attributes;  // with_attributes: all
   ObjectValues entries;
   bool has_more_entries = false;  // after the last of `entries`, if entries_after was set
   std::string bytes;              // fewer than asked for only at the end of the object

@@ -3,7 +3,7 @@
 //
 //   entry                value
 //   f:NAME               a file (IndexedFile)
-//   d:NAME               a directory: "1"
+//   d:NAME               a directory: a random value, never used before
 //   gone:TAG, link:TAG   a file (IndexedFile) that loses or gets a name
 //
 //   attribute            value
@@ -54,8 +54,8 @@ struct IndexedFile {
   std::string id;
   std::string tag;
   uint64_t chunk_bytes = 0;  // of every chunk but the last
-  uint64_t chunks = 0;       // registered; kTable: 0 until Sync
-  uint64_t size_bytes = 0;   // kTable: 0 until Sync
+  uint64_t chunks = 0;       // registered, at least 1; kTable: 0 until Sync
+  uint64_t size_bytes = 0;   // kTable: 0 until Sync, and perhaps after it
 
   bool operator==(const IndexedFile&) const = default;
 

@@ -32,7 +32,7 @@ class IndexHandle {
   const std::string& object() const { return object_; }
   std::string PathOf(std::string_view name) const;
 
-  // The owner with whose rights this handle changes the index, encoded.
+  // The owner that this handle's changes must find, encoded.
   std::string owner() const ABSL_LOCKS_EXCLUDED(mutex_);
   // The caller has locked the directory as this owner.
   void SetOwner(std::string owner) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -40,22 +40,35 @@ class IndexHandle {
   // directory, and so may read what any owner wrote.
   std::string required_owner() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Changes the index, with the owner as a further guard.  TakenOver if another one owns it;
-  // Aborted if an entry is not as expected; NotFound without the index.
-  absl::Status Change(ObjectWrite write);
-  // The error of a write that was refused: TakenOver if the owner is not `owner`, else `status`.
+  // Changes the index.  If the write has a name of a store's file, or a link, or no entry at all,
+  // the owner is a further guard: TakenOver if it is not `owner`.  Files of other names belong to
+  // no owner.  Aborted if an entry is not as expected.
+  //
+  // OK, too, if the pool has applied the write and then refused a repetition.  So the write must
+  // have an effect of its own: no other call sets the same values.
+  absl::Status Change(const std::string& owner, ObjectWrite write);
+  absl::Status Change(ObjectWrite write) { return Change(owner(), std::move(write)); }
+  // The error of a call that was refused: TakenOver if the owner is not `owner`, else `status`.
   absl::Status WhyRefused(const std::string& owner, const absl::Status& status);
+  // An entry, whoever owns the index now; empty if there is none.
+  absl::StatusOr<std::string> EntryOfAny(const std::string& entry);
 
-  // These return TakenOver if the handle has locked the directory and another one owns it.
+  // These, and the above, return TakenOver if the handle has locked the directory, and another
+  // process owns it now or has removed it.  Without a lock and without the index: NotFound.
 
   // nullopt if there is no such file.
   absl::StatusOr<std::optional<IndexedFile>> Find(std::string_view name);
   // One entry; empty if there is none.
   absl::StatusOr<std::string> Entry(const std::string& entry);
-  // All entries.  TakenOver, too, if the owner changed since the handle was opened.
-  absl::StatusOr<ObjectValues> Entries();
+  // All entries.  TakenOver, too, if the owner is not `owner`.
+  absl::StatusOr<ObjectValues> Entries(const std::string& owner);
+  absl::StatusOr<ObjectValues> Entries() { return Entries(owner()); }
 
  private:
+  // The error without the index.
+  absl::Status Missing() const;
+  absl::Status TakenOverBy(const std::string& owner) const;
+
   ObjectPool& pool_;
   const std::string path_;
   const std::string object_;
