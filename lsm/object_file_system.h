@@ -6,13 +6,18 @@
 //   * A table's bytes survive the end of the process only after Sync, and readers see them only
 //     then.  The bytes of other files are durable when Append returns.
 //   * Lock knows only LOCK.  An exclusive lock fences: from then on no handle that was opened
-//     before may change the directory, or append to a log or manifest in it.  A shared lock does
-//     not exist: NotFound.
+//     before may change the store's files in the directory, or append to a log or manifest there.
+//     A shared lock does not exist: NotFound.
 //   * AtomicReplace takes at most 4 KiB.
-//   * Only complete tables can be linked.
-//   * A file that is renamed or removed while it is written can no longer be written.
+//   * Only complete tables can be linked.  FailedPrecondition before the first Sync.
+//   * RemoveDirectory, too, makes handles that were opened before return TakenOver, even if it
+//   finds
+//     a new file and returns that the directory is not empty.  A file whose name is not a store's,
+//     and that is created during the call, may be removed with the directory.
+//   * After a file was renamed or removed, its writer may fail.
 //   * Reads cannot go past a page cache.  Space is not known, and cannot be allocated.
-//   * A file that another process removes can no longer be read.
+//   * A read of a file that another process has removed returns TakenOver if this handle had the
+//     lock, else DataLoss.
 //   * A path contains no "..".
 //
 // A call that is refused because another process has locked the directory returns TakenOver
@@ -40,15 +45,17 @@ struct ObjectProcess;  // lsm/objects/object_directory.h
 class TRELLIS_API ObjectFileSystem final : public FileSystem {
  public:
   struct Config {
-    // How long a lock stands without being renewed.
+    // How long a lock stands without being renewed; at least 1.
     uint64_t lock_nanos = 10'000'000'000;
-    // The sizes of the objects of new files.
+    // The sizes of the objects of new files: from 1 byte to 64 MiB.
     uint64_t log_chunk_bytes = uint64_t{64} << 20;
     uint64_t table_chunk_bytes = uint64_t{4} << 20;
     std::string holder = "another process";  // this process, in messages of others
   };
 
-  // Pool and randomness outlive it and all that it returns.
+  // Pool and randomness outlive it and all that it returns.  Two processes must not draw the same
+  // random numbers, because they name objects.  If the configuration is invalid, all calls return
+  // InvalidArgument.
   ObjectFileSystem(ObjectPool* pool, RandomSource* random, Config config);
   ~ObjectFileSystem() override;
 

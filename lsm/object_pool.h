@@ -3,11 +3,15 @@
 // keep a store in an object store that Trellis has no adapter for.
 //
 // An object has bytes, attributes, and entries (a sorted map).  An attribute or entry that does not
-// exist compares as empty, so no value is empty.
+// exist compares as empty, so a value must not be empty.
 //
 //   * A call on one object is atomic: it succeeds or fails as a whole.  Calls on one object are
 //     linearizable.
-//   * A guard on a missing object returns NotFound.  A failed guard changes nothing.
+//   * A guarded write to a missing object returns NotFound, and does not create it.  A failed guard
+//     changes nothing.
+//   * A write without guards creates a missing object.  `remove` of a missing object returns
+//     NotFound.
+//   * A call may be applied twice, and return the second status.
 //   * A call that returns Unavailable or Unknown may have been applied, or may be applied later.
 //   * What a call has written is durable when it returns OK.
 //
@@ -53,6 +57,7 @@ struct ObjectWrite {
   ObjectValues set_entries;
   std::vector<std::string> remove_entries;
   std::optional<uint64_t> offset;  // where `bytes` are written; zeros fill a gap
+  // Must live until the call returns.
   std::string_view bytes;
   bool remove = false;  // the object
 };
@@ -62,8 +67,7 @@ struct ObjectRead {
 
   bool with_attributes = false;
   std::vector<std::string> entries = {};  // those of these names that exist
-  // The next entries whose names are greater, at most kObjectEntriesMax, perhaps fewer; nullopt:
-  // none.
+  // Up to kObjectEntriesMax entries whose names follow this one, in order.  nullopt: none.
   std::optional<std::string> entries_after = {};
   uint64_t offset = 0;
   uint64_t bytes_max = 0;

@@ -34,10 +34,10 @@ inline constexpr size_t kSmallBytesMax = 4096;
 // No file has more, so a damaged index cannot make a process try more.
 inline constexpr uint64_t kChunksMax = uint64_t{1} << 16;
 
-// The process that may change a directory.  Encoded, a later owner is greater, byte by byte.
+// The process that may change a directory.  The encoding of a later owner is greater, byte by byte.
 struct Owner {
   uint64_t counter = 0;
-  uint64_t random = 0;  // so that no value is ever used again
+  uint64_t random = 0;  // so that no value repeats
   std::string holder;   // for messages
   std::string Encode() const;
   // DataLoss with `path`.

@@ -1,4 +1,4 @@
-// Access to a directory's index, as one owner: every change of a file's entry compares the owner.
+// Access to a directory's index, as one owner.
 #ifndef TRELLIS_LSM_OBJECTS_INDEX_HANDLE_H_
 #define TRELLIS_LSM_OBJECTS_INDEX_HANDLE_H_
 
@@ -40,12 +40,12 @@ class IndexHandle {
   // directory, and so may read what any owner wrote.
   std::string required_owner() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Changes the index.  If the write has a name of a store's file, or a link, or no entry at all,
-  // the owner is a further guard: TakenOver if it is not `owner`.  Files of other names belong to
-  // no owner.  Aborted if an entry is not as expected.
+  // Changes the index.  TakenOver if the owner is not `owner`; Aborted if an entry is not as
+  // expected.  Files whose names are not a store's, such as an event log, have no owner: a write
+  // that names only such files, or removals (gone:TAG), does not compare the owner.
   //
-  // OK, too, if the pool has applied the write and then refused a repetition.  So the write must
-  // have an effect of its own: no other call sets the same values.
+  // OK, too, if the index already is as after the write: the pool may have applied it before it
+  // refused a repetition.
   absl::Status Change(const std::string& owner, ObjectWrite write);
   absl::Status Change(ObjectWrite write) { return Change(owner(), std::move(write)); }
   // The error of a call that was refused: TakenOver if the owner is not `owner`, else `status`.
@@ -53,8 +53,8 @@ class IndexHandle {
   // An entry, whoever owns the index now; empty if there is none.
   absl::StatusOr<std::string> EntryOfAny(const std::string& entry);
 
-  // These, and the above, return TakenOver if the handle has locked the directory, and another
-  // process owns it now or has removed it.  Without a lock and without the index: NotFound.
+  // All these return TakenOver if the handle has locked the directory, and another process has
+  // taken it over or removed it.  Without a lock: NotFound if the index does not exist.
 
   // nullopt if there is no such file.
   absl::StatusOr<std::optional<IndexedFile>> Find(std::string_view name);

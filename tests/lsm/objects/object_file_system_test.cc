@@ -111,7 +111,7 @@ TEST_F(ObjectFileSystemTest, RefusesPathsWithoutAName) {
   EXPECT_OK(a_.files.OpenDirectory("./x//y/", /*create=*/true));
 }
 
-// At each call it stops; then another process removes what is there.
+// The process stops at each of its calls.  Then another one removes the directories.
 TEST_F(ObjectFileSystemTest, InterruptedDirectoriesCanBeRemoved) {
   for (const bool removes : {false, true}) {
     for (uint64_t stop = 0; stop < 12; ++stop) {

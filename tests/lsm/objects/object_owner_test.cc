@@ -76,7 +76,7 @@ TEST_F(ObjectOwnerTest, StaleCandidatesDisturbNoOwner) {
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("has the lock")));
 }
 
-// The seal of B comes after C has sealed the same log, and after C has made one.
+// The seal of B comes after C has sealed the same log.
 TEST_F(ObjectOwnerTest, LateSealsAreRefused) {
   Write(kLog, "0123456789abc");
   const std::unique_ptr<Directory> of_b = OpenAs(b_), of_c = OpenAs(c_);

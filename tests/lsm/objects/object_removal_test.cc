@@ -83,7 +83,7 @@ TEST_F(ObjectRemovalTest, InterruptedLinksAndRemovalsLeaveNoChunk) {
   EXPECT_GT(calls, 10u);
 }
 
-// A process ends while it reads a removed file.  The next owner removes the chunks.
+// A process still reads a removed file.  The next owner removes the chunks.
 TEST_F(ObjectRemovalTest, NewOwnersFinishRemovals) {
   Write(kTable, "the bytes of a table");
   std::unique_ptr<ReadFile> reader = directory_->OpenRead(kTable, ReadMode::kBuffered).value();
