@@ -6,13 +6,18 @@
 //   * A table's bytes survive the end of the process only after Sync, and readers see them only
 //     then.  The bytes of other files are durable when Append returns.
 //   * Lock knows only LOCK.  An exclusive lock fences: from then on no handle that was opened
-//     before may change the directory, or append to a log or manifest in it.  A shared lock does
-//     not exist: NotFound.
+//     before may change the store's files in the directory, or append to a log or manifest there.
+//     A shared lock does not exist: NotFound.
 //   * AtomicReplace takes at most 4 KiB.
-//   * Only complete tables can be linked.
-//   * A file that is renamed or removed while it is written can no longer be written.
+//   * Only complete tables can be linked.  FailedPrecondition before the first Sync.
+//   * RemoveDirectory, too, makes handles that were opened before return TakenOver, even if it
+//   finds
+//     a new file and returns that the directory is not empty.  A file whose name is not a store's,
+//     and that is created during the call, may be removed with the directory.
+//   * After a file was renamed or removed, its writer may fail.
 //   * Reads cannot go past a page cache.  Space is not known, and cannot be allocated.
-//   * A file that another process removes can no longer be read.
+//   * A read of a file that another process has removed returns TakenOver if this handle had the
+//     lock, else DataLoss.
 //   * A path contains no "..".
 //
 // A call that is refused because another process has locked the directory returns TakenOver
@@ -33,25 +38,29 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
+class IndexHandle;     // lsm/objects/index_handle.h
 struct ObjectProcess;  // lsm/objects/object_directory.h
 
 // Thread-safe.
 class TRELLIS_API ObjectFileSystem final : public FileSystem {
  public:
   struct Config {
-    // A lock expires this long after it was taken or renewed.  Renewed at each quarter.
+    // A lock expires this long after it was taken or renewed; at least 1.  It is renewed at each
+    // quarter.
     uint64_t lock_nanos = 10'000'000'000;
     // Two threads renew the locks, and notice that one has expired.  Without them, RenewLocks must
     // be called: in programs that must be the same each time they run.
     bool has_threads = true;
     Clock* clock = nullptr;  // null: the system's
-    // The sizes of the objects of new files.
+    // The sizes of the objects of new files: from 1 byte to 64 MiB.
     uint64_t log_chunk_bytes = uint64_t{64} << 20;
     uint64_t table_chunk_bytes = uint64_t{4} << 20;
     std::string holder = "another process";  // this process, in messages of others
   };
 
-  // Pool and randomness outlive it and all that it returns.
+  // Pool and randomness outlive it and all that it returns.  Two processes must not draw the same
+  // random numbers, because they name objects.  If the configuration is invalid, all calls return
+  // InvalidArgument.
   ObjectFileSystem(ObjectPool* pool, RandomSource* random, Config config);
   ~ObjectFileSystem() override;
 
@@ -66,10 +75,14 @@ class TRELLIS_API ObjectFileSystem final : public FileSystem {
   // InvalidArgument if a part of the path is a file.
   absl::Status CheckNoFileOnTheWay(const std::string& path, std::string plain);
   absl::Status MakeDirectory(const std::string& plain);
+  // The directory's entries.  FailedPrecondition if it has files or directories.
+  absl::StatusOr<ObjectValues> CheckEmpty(IndexHandle& index);
   // Whether one of the directories among the entries exists.
   absl::StatusOr<bool> HasDirectories(const std::string& path, const ObjectValues& entries);
-  // Removes the directory's name from its parent.
-  absl::Status ForgetDirectory(const std::string& path);
+  // The value of the directory's name in its parent; empty if there is none.
+  absl::StatusOr<std::string> NameInParent(const std::string& path);
+  // Removes the name, if it has this value.
+  absl::Status ForgetDirectory(const std::string& path, const std::string& name);
 
   const std::shared_ptr<ObjectProcess> shared_;
 };

@@ -3,11 +3,15 @@
 // keep a store in an object store that Trellis has no adapter for.
 //
 // An object has bytes, attributes, and entries (a sorted map).  An attribute or entry that does not
-// exist compares as empty, so no value is empty.
+// exist compares as empty, so a value must not be empty.
 //
 //   * A call on one object is atomic: it succeeds or fails as a whole.  Calls on one object are
 //     linearizable.
-//   * A guard on a missing object returns NotFound.  A failed guard changes nothing.
+//   * A guarded write to a missing object returns NotFound, and does not create it.  A failed guard
+//     changes nothing.
+//   * A write without guards creates a missing object.  `remove` of a missing object returns
+//     NotFound.
+//   * A call may be applied twice, and return the second status.
 //   * A call that returns Unavailable or Unknown may have been applied, or may be applied later.
 //   * What a call has written is durable when it returns OK.
 //
@@ -53,17 +57,18 @@ struct ObjectWrite {
   ObjectValues set_entries;
   std::vector<std::string> remove_entries;
   std::optional<uint64_t> offset;  // where `bytes` are written; zeros fill a gap
+  // Must live until the call returns.
   std::string_view bytes;
   bool remove = false;  // the object
 };
 
 struct ObjectRead {
-  ObjectValues attributes_equal;  // else Aborted
+  ObjectValues attributes_equal = {};  // else Aborted
 
-  std::vector<std::string> entries;  // those of these names that exist
-  // The next entries whose names are greater, at most kObjectEntriesMax, perhaps fewer; nullopt:
-  // none.
-  std::optional<std::string> entries_after;
+  bool with_attributes = false;           // a pool may return them always
+  std::vector<std::string> entries = {};  // those of these names that exist
+  // Up to kObjectEntriesMax entries whose names follow this one, in order.  nullopt: none.
+  std::optional<std::string> entries_after = {};
   uint64_t offset = 0;
   uint64_t bytes_max = 0;
 };
@@ -71,7 +76,7 @@ inline constexpr size_t kObjectEntriesMax = 1000;
 
 struct ObjectContents {
   uint64_t size_bytes = 0;
-  ObjectValues attributes;  // all
+  ObjectValues attributes;  // with_attributes: all
   ObjectValues entries;
   bool has_more_entries = false;  // after the last of `entries`, if entries_after was set
   std::string bytes;              // fewer than asked for only at the end of the object

@@ -36,6 +36,10 @@ bool TakeId(std::string_view* input, std::string* id) {
   return true;
 }
 
+uint64_t ChunksOf(uint64_t size_bytes, uint64_t chunk_bytes) {
+  return size_bytes / chunk_bytes + (size_bytes % chunk_bytes != 0 ? 1 : 0);
+}
+
 absl::Status NotUnderstood(std::string_view path, std::string_view what) {
   return absl::DataLossError(Concat(path, ": the index has ", what));
 }
@@ -87,9 +91,9 @@ absl::StatusOr<IndexedFile> IndexedFile::Decode(std::string_view bytes, std::str
       (is_table && !TakeVarint64(&bytes, &file.size_bytes)) || !bytes.empty()) {
     return NotUnderstood(path, "an entry that is cut off or too long");
   }
-  if (file.chunk_bytes == 0 || file.chunks > kChunksMax ||
-      (is_table && file.chunks != file.size_bytes / file.chunk_bytes +
-                                      (file.size_bytes % file.chunk_bytes != 0 ? 1 : 0))) {
+  if (file.chunk_bytes == 0 || file.chunks > kChunksMax || (file.chunks == 0 && !is_table) ||
+      (is_table && file.size_bytes == 0 && file.chunks > 1) ||
+      (file.size_bytes > 0 && file.chunks != ChunksOf(file.size_bytes, file.chunk_bytes))) {
     return NotUnderstood(path, "a file whose chunks do not fit its size");
   }
   return file;

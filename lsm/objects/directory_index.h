@@ -3,7 +3,7 @@
 //
 //   entry                value
 //   f:NAME               a file (IndexedFile)
-//   d:NAME               a directory: "1"
+//   d:NAME               a directory: a random value, never used before
 //   gone:TAG, link:TAG   a file (IndexedFile) that loses or gets a name
 //
 //   attribute            value
@@ -34,10 +34,10 @@ inline constexpr size_t kSmallBytesMax = 4096;
 // No file has more, so a damaged index cannot make a process try more.
 inline constexpr uint64_t kChunksMax = uint64_t{1} << 16;
 
-// The process that may change a directory.  Encoded, a later owner is greater, byte by byte.
+// The process that may change a directory.  The encoding of a later owner is greater, byte by byte.
 struct Owner {
   uint64_t counter = 0;
-  uint64_t random = 0;  // so that no value is ever used again
+  uint64_t random = 0;  // so that no value repeats
   std::string holder;   // for messages
   std::string Encode() const;
   // DataLoss with `path`.
@@ -54,8 +54,8 @@ struct IndexedFile {
   std::string id;
   std::string tag;
   uint64_t chunk_bytes = 0;  // of every chunk but the last
-  uint64_t chunks = 0;       // registered; kTable: 0 until Sync
-  uint64_t size_bytes = 0;   // kTable: 0 until Sync
+  uint64_t chunks = 0;       // registered, at least 1; kTable: 0 until Sync
+  uint64_t size_bytes = 0;   // kTable: 0 until Sync, and perhaps after it
 
   bool operator==(const IndexedFile&) const = default;
 

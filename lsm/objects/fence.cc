@@ -8,6 +8,7 @@
 #include "lsm/fs/file_names.h"
 #include "lsm/objects/directory_index.h"
 #include "lsm/objects/lock_keeper.h"
+#include "lsm/objects/removal.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -71,9 +72,19 @@ struct Before {
 };
 absl::StatusOr<Before> Look(IndexHandle& index) {
   ObjectRead read;
+  read.with_attributes = true;
   read.entries.push_back(Concat(kFilePrefix, kLockFileName));
   TRELLIS_ASSIGN_OR_RETURN(ObjectContents contents, index.pool().Read(index.object(), read));
   return Before{std::move(contents.attributes[kOwnerAttribute]), !contents.entries.empty()};
+}
+
+// A seal was refused.  OK if the pool has applied it before, or the chunk is missing.
+absl::Status CheckSealed(IndexHandle& index, const std::string& chunk, const std::string& owner) {
+  ObjectRead read;
+  read.attributes_equal[kOwnerAttribute] = owner;
+  const absl::Status status = index.pool().Read(chunk, read).status();
+  if (absl::IsNotFound(status)) return absl::OkStatus();
+  return absl::IsAborted(status) ? index.WhyRefused(owner, status) : status;
 }
 
 // Step 4.
@@ -83,7 +94,8 @@ absl::Status Seal(IndexHandle& index, const ObjectValues& entries, const Owner& 
     if (!entry.starts_with(kFilePrefix)) continue;
     const std::string name = entry.substr(kFilePrefix.size());
     const absl::StatusOr<IndexedFile> decoded = IndexedFile::Decode(value, index.PathOf(name));
-    // The chunks of a damaged entry are unknown: this owner cannot read them either, and says so.
+    // The chunks of a damaged entry are unknown.  This owner cannot read them either: its opening
+    // reports the damage.
     if (absl::IsDataLoss(decoded.status())) continue;
     if (!decoded.ok()) return decoded.status();
     const IndexedFile& file = *decoded;
@@ -95,19 +107,20 @@ absl::Status Seal(IndexHandle& index, const ObjectValues& entries, const Owner& 
       const absl::Status status = index.pool().Write(ChunkName(file.id, number), write);
       // A missing chunk refuses every guarded write, so it needs no seal.
       if (absl::IsNotFound(status)) continue;
-      if (absl::IsAborted(status)) return index.WhyRefused(encoded, status);
+      if (absl::IsAborted(status)) {
+        TRELLIS_RETURN_IF_ERROR(CheckSealed(index, ChunkName(file.id, number), encoded));
+        continue;
+      }
       TRELLIS_RETURN_IF_ERROR(status);
     }
   }
   return absl::OkStatus();
 }
 
-// Steps 2 to 4.
-absl::Status TakeOver(ObjectProcess& process, IndexHandle& index, const Before& before) {
-  TRELLIS_ASSIGN_OR_RETURN(const Owner last, Owner::Decode(before.owner, index.path()));
-  if (last.counter == UINT64_MAX)
-    return absl::ResourceExhaustedError("the directory had as many owners as it can have");
-  const Owner owner = process.NewOwner(last.counter + 1);
+// Steps 2 to 4.  Returns the index's entries.
+absl::StatusOr<ObjectValues> TakeOver(ObjectProcess& process, IndexHandle& index,
+                                      const Before& before) {
+  TRELLIS_ASSIGN_OR_RETURN(const Owner owner, process.NextOwner(before.owner, index.path()));
   IndexedFile lock_file;
   lock_file.kind = IndexedKind::kSmall;
   ObjectWrite swap;
@@ -116,15 +129,20 @@ absl::Status TakeOver(ObjectProcess& process, IndexHandle& index, const Before& 
   if (!before.has_lock_file)
     swap.set_entries[Concat(kFilePrefix, kLockFileName)] = lock_file.Encode();
   const absl::Status status = index.pool().Write(index.object(), swap);
-  if (absl::IsAborted(status)) return absl::FailedPreconditionError("another process came first");
-  TRELLIS_RETURN_IF_ERROR(status);
-  index.SetOwner(owner.Encode());
+  if (absl::IsAborted(status)) {
+    TRELLIS_ASSIGN_OR_RETURN(const Before now, Look(index));
+    // If the owner is this one, the pool has applied the swap before it was refused.
+    if (now.owner != owner.Encode())
+      return absl::FailedPreconditionError("another process came first");
+  } else if (!status.ok()) {
+    return status;
+  }
   // Each page of the listing asserts the owner.
-  TRELLIS_ASSIGN_OR_RETURN(const ObjectValues entries, index.Entries());
+  TRELLIS_ASSIGN_OR_RETURN(ObjectValues entries, index.Entries(owner.Encode()));
   TRELLIS_RETURN_IF_ERROR(Seal(index, entries, owner));
-  // If this fails, the next owner tries again.
-  FinishRemovals(process, index, entries).IgnoreError();
-  return absl::OkStatus();
+  // Only now: after an error the handle may change nothing, because the index has another owner.
+  index.SetOwner(owner.Encode());
+  return entries;
 }
 
 }  // namespace
@@ -153,7 +171,10 @@ absl::StatusOr<std::unique_ptr<FileLock>> Fence(const std::shared_ptr<ObjectProc
   TRELLIS_RETURN_IF_ERROR(WithContext(status, path));
   // From here on the lock is renewed.
   process->keeper.Add(kept);
-  TRELLIS_RETURN_IF_ERROR(WithContext(TakeOver(*process, *index, *before), path));
+  const absl::StatusOr<ObjectValues> entries = TakeOver(*process, *index, *before);
+  if (!entries.ok()) return WithContext(entries.status(), path);
+  // If this fails, the next owner tries again.
+  FinishRemovals(*process, index, *entries).IgnoreError();
   return lock;
 }
 

@@ -1,4 +1,4 @@
-// Access to a directory's index, as one owner: every change of a file's entry compares the owner.
+// Access to a directory's index, as one owner.
 #ifndef TRELLIS_LSM_OBJECTS_INDEX_HANDLE_H_
 #define TRELLIS_LSM_OBJECTS_INDEX_HANDLE_H_
 
@@ -32,7 +32,7 @@ class IndexHandle {
   const std::string& object() const { return object_; }
   std::string PathOf(std::string_view name) const;
 
-  // The owner with whose rights this handle changes the index, encoded.
+  // The owner that this handle's changes must find, encoded.
   std::string owner() const ABSL_LOCKS_EXCLUDED(mutex_);
   // The caller has locked the directory as this owner.
   void SetOwner(std::string owner) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -40,22 +40,35 @@ class IndexHandle {
   // directory, and so may read what any owner wrote.
   std::string required_owner() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Changes the index, with the owner as a further guard.  TakenOver if another one owns it;
-  // Aborted if an entry is not as expected; NotFound without the index.
-  absl::Status Change(ObjectWrite write);
-  // The error of a write that was refused: TakenOver if the owner is not `owner`, else `status`.
+  // Changes the index.  TakenOver if the owner is not `owner`; Aborted if an entry is not as
+  // expected.  Files whose names are not a store's, such as an event log, have no owner: a write
+  // that names only such files, or removals (gone:TAG), does not compare the owner.
+  //
+  // OK, too, if the index already is as after the write: the pool may have applied it before it
+  // refused a repetition.
+  absl::Status Change(const std::string& owner, ObjectWrite write);
+  absl::Status Change(ObjectWrite write) { return Change(owner(), std::move(write)); }
+  // The error of a call that was refused: TakenOver if the owner is not `owner`, else `status`.
   absl::Status WhyRefused(const std::string& owner, const absl::Status& status);
+  // An entry, whoever owns the index now; empty if there is none.
+  absl::StatusOr<std::string> EntryOfAny(const std::string& entry);
 
-  // These return TakenOver if the handle has locked the directory and another one owns it.
+  // All these return TakenOver if the handle has locked the directory, and another process has
+  // taken it over or removed it.  Without a lock: NotFound if the index does not exist.
 
   // nullopt if there is no such file.
   absl::StatusOr<std::optional<IndexedFile>> Find(std::string_view name);
   // One entry; empty if there is none.
   absl::StatusOr<std::string> Entry(const std::string& entry);
-  // All entries.  TakenOver, too, if the owner changed since the handle was opened.
-  absl::StatusOr<ObjectValues> Entries();
+  // All entries.  TakenOver, too, if the owner is not `owner`.
+  absl::StatusOr<ObjectValues> Entries(const std::string& owner);
+  absl::StatusOr<ObjectValues> Entries() { return Entries(owner()); }
 
  private:
+  // The error without the index.
+  absl::Status Missing() const;
+  absl::Status TakenOverBy(const std::string& owner) const;
+
   ObjectPool& pool_;
   const std::string path_;
   const std::string object_;

@@ -38,7 +38,9 @@ absl::Status KeptLock::TakeAgain(const absl::Status& refused) {
   // The owner is read while the lock is held: a process that takes the directory over later holds
   // the lock, too, so the next renewal notices it.
   const absl::Status taken = index_->pool().Lock(index_->object(), cookie_, lock_nanos_);
-  const absl::Status status = index_->WhyRefused(index_->owner(), taken);
+  // No owner yet: the fence is being raised, and itself finds another owner.
+  const std::string owner = index_->required_owner();
+  const absl::Status status = owner.empty() ? taken : index_->WhyRefused(owner, taken);
   if (taken.ok() && !status.ok()) Unlock();
   if (status.ok() || IsTakenOver(status)) return status;
   return absl::UnavailableError(Concat(index_->PathOf(kLockFileName), ": the lock was lost (",

@@ -63,22 +63,28 @@ std::unique_ptr<MemoryObjects> MemoryObjects::Clone() const {
   return copy;
 }
 
+MemoryObjects::Object& MemoryObjects::Own(std::shared_ptr<Object>* object) {
+  if (object->use_count() > 1) *object = std::make_shared<Object>(**object);
+  return **object;
+}
+
 absl::Status MemoryObjects::Apply(const std::string& name, const ObjectWrite& write) {
   MutexLock lock(&mutex_);
   const auto place = objects_.find(name);
   if (place != objects_.end() && write.must_be_new)
     return absl::AlreadyExistsError(Concat(name, ": the object exists"));
   if (place == objects_.end() && (HasGuards(write) || write.remove)) return NoObject(name);
-  Object object = place == objects_.end() ? Object{} : *place->second;
-  if (!AreEqual(object.attributes, write.attributes_equal) ||
-      !AreEqual(object.entries, write.entries_equal) ||
-      !AreBelow(object.attributes, write.attributes_below)) {
+  if (place != objects_.end() && (!AreEqual(place->second->attributes, write.attributes_equal) ||
+                                  !AreEqual(place->second->entries, write.entries_equal) ||
+                                  !AreBelow(place->second->attributes, write.attributes_below))) {
     return GuardFailed(name);
   }
   if (write.remove) {
     objects_.erase(place);
     return absl::OkStatus();
   }
+  if (place == objects_.end()) objects_[name] = std::make_shared<Object>();
+  Object& object = Own(&objects_[name]);
   for (const auto& [attribute, value] : write.set_attributes) object.attributes[attribute] = value;
   for (const std::string& entry : write.remove_entries) object.entries.erase(entry);
   for (const auto& [entry, value] : write.set_entries) object.entries[entry] = value;
@@ -87,7 +93,6 @@ absl::Status MemoryObjects::Apply(const std::string& name, const ObjectWrite& wr
     if (object.bytes.size() < end) object.bytes.resize(end);
     write.bytes.copy(object.bytes.data() + *write.offset, write.bytes.size());
   }
-  objects_[name] = std::make_shared<const Object>(std::move(object));
   return absl::OkStatus();
 }
 
@@ -99,7 +104,7 @@ absl::StatusOr<ObjectContents> MemoryObjects::Get(const std::string& name, const
   if (!AreEqual(object.attributes, read.attributes_equal)) return GuardFailed(name);
   ObjectContents contents;
   contents.size_bytes = object.bytes.size();
-  contents.attributes = object.attributes;
+  if (read.with_attributes) contents.attributes = object.attributes;
   for (const std::string& wanted : read.entries) {
     const auto entry = object.entries.find(wanted);
     if (entry != object.entries.end()) contents.entries.insert(*entry);
@@ -120,11 +125,9 @@ absl::Status MemoryObjects::ChangeLock(
   MutexLock lock(&mutex_);
   const auto place = objects_.find(name);
   if (place == objects_.end()) return NoObject(name);
-  Object object = *place->second;
+  Object& object = Own(&place->second);
   if (object.lock_until_nanos <= now_nanos_) object.lock_cookie.clear();
-  TRELLIS_RETURN_IF_ERROR(change(&object, now_nanos_));
-  place->second = std::make_shared<const Object>(std::move(object));
-  return absl::OkStatus();
+  return change(&object, now_nanos_);
 }
 
 void MemoryObjectPool::SetHooks(Hooks hooks) {

@@ -35,7 +35,8 @@ class MemoryObjects {
   // Names, sorted.
   std::vector<std::string> Names() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // An independent copy, with the locks.  Cheap: objects share their contents.
+  // An independent copy, with the locks.  Cheap: objects share their contents until they change.  A
+  // copy and its original are for one thread.
   std::unique_ptr<MemoryObjects> Clone() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -47,6 +48,8 @@ class MemoryObjects {
     uint64_t lock_until_nanos = 0;
   };
 
+  // The object, which no copy shares.
+  static Object& Own(std::shared_ptr<Object>* object);
   absl::Status Apply(const std::string& name, const ObjectWrite& write) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<ObjectContents> Get(const std::string& name, const ObjectRead& read)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -56,7 +59,7 @@ class MemoryObjects {
 
   mutable Mutex mutex_;
   uint64_t now_nanos_ ABSL_GUARDED_BY(mutex_) = 1;
-  std::map<std::string, std::shared_ptr<const Object>> objects_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<Object>> objects_ ABSL_GUARDED_BY(mutex_);
 };
 
 enum class ObjectCall : uint8_t { kWrite, kRead, kLock, kRenew, kUnlock };
@@ -73,7 +76,7 @@ class MemoryObjectPool final : public ObjectPool {
     // Called before each call, with its number from 0 on.  Null: all are applied.
     std::function<Fate(ObjectCall call, const std::string& object, uint64_t number)> before;
     // Called after a call was applied, and before its answer.  False: the answer is lost
-    // (Unavailable).  Null: none is.
+    // (Unavailable).  Null: no answer is lost.
     std::function<bool(ObjectCall call, const std::string& object, uint64_t number)> after;
   };
 
@@ -99,7 +102,7 @@ class MemoryObjectPool final : public ObjectPool {
     ObjectWrite write;  // its bytes are those of `bytes`
     std::string bytes;
   };
-  // Runs the hooks around `apply`, which is not called unless the call is applied.
+  // Runs the hooks.  Calls `apply` only if the call is applied.
   template <typename Result>
   Result Call(ObjectCall call, const std::string& object, const std::function<Result()>& apply,
               const std::function<void()>& delay) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -7,6 +7,7 @@
 #include "lsm/fs/bare_name.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/objects/fence.h"
+#include "lsm/objects/removal.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -23,7 +24,7 @@ bool IsTable(std::string_view name) {
   return parsed.has_value() && parsed->kind == FileKind::kTable;
 }
 
-// While it lives, no chunks of the process's files are removed.
+// While it lives, no removal that waits in OpenIds runs.
 class Lookup {
  public:
   explicit Lookup(OpenIds* open) : open_(*open) { open_.BeginLookup(); }
@@ -60,8 +61,8 @@ class ObjectDirectory final : public Directory {
   std::string PathOf(std::string_view name) const { return index_->PathOf(name); }
   // NotFound, or Unavailable for a directory.
   absl::StatusOr<IndexedFile> Find(std::string_view name);
-  // Removes the chunks and the entry gone:TAG, once no reader of this process is left.
-  void Drop(const IndexedFile& file);
+  // Removes the first chunk of a log that the index does not name.
+  void DropUnnamed(std::string_view name, const IndexedFile& file, const std::string& owner);
 
   const std::shared_ptr<ObjectProcess> process_;
   const std::shared_ptr<IndexHandle> index_;
@@ -104,34 +105,38 @@ absl::StatusOr<std::unique_ptr<AppendFile>> ObjectDirectory::CreateExclusive(
   file.chunk_bytes =
       is_table ? process_->config.table_chunk_bytes : process_->config.log_chunk_bytes;
   file.chunks = is_table ? 0 : 1;
-  // The chunk of a log exists before its name.  Otherwise a new owner could find the name, have no
-  // chunk to seal, and the chunk could be made and written after that.
+  // The chunk of a log exists before its name.  Otherwise a new owner could find a name without a
+  // chunk to seal, and the earlier owner could then make and write the chunk.
   if (!is_table) {
-    TRELLIS_RETURN_IF_ERROR(
-        WithContext(MakeLogChunk(index_->pool(), file, 0, owner), PathOf(name)));
+    TRELLIS_RETURN_IF_ERROR(WithContext(MakeLogChunk(*index_, file, 0, owner), PathOf(name)));
   }
   ObjectWrite write;
   write.entries_equal[FileEntry(name)] = "";
   write.entries_equal[DirectoryEntry(name)] = "";
   write.set_entries[FileEntry(name)] = file.Encode();
-  absl::Status status = index_->Change(std::move(write));
-  if (absl::IsAborted(status)) {
-    // The pool may have applied the write twice: then the file is this one.
-    const absl::StatusOr<std::optional<IndexedFile>> found = index_->Find(name);
-    if (!found.ok()) return WithContext(found.status(), PathOf(name));
-    if (*found == file) status = absl::OkStatus();
-  }
+  const absl::Status status = index_->Change(owner, std::move(write));
   if (status.ok()) {
     return is_table ? NewTableWriter(index_, std::string(name), std::move(file), owner)
                     : NewLogWriter(index_, std::string(name), std::move(file), owner);
   }
-  // After these errors the file is known not to be registered.  Any other leaves the chunk.
+  // After any other error the file may be registered later.
   if (!is_table && (absl::IsAborted(status) || absl::IsNotFound(status) || IsTakenOver(status)))
-    DropChunks(index_->pool(), file).IgnoreError();
+    DropUnnamed(name, file, owner);
   if (absl::IsAborted(status)) return AlreadyExistsAt(PathOf(name));
   if (absl::IsNotFound(status))
     return absl::UnavailableError(Concat(PathOf(name), ": the directory was removed"));
   return WithContext(status, PathOf(name));
+}
+
+void ObjectDirectory::DropUnnamed(std::string_view name, const IndexedFile& file,
+                                  const std::string& owner) {
+  // The pool may have applied the refused write before, so a new owner may have found the file.
+  const absl::StatusOr<std::string> entry = index_->EntryOfAny(FileEntry(name));
+  if (entry.ok() && *entry == file.Encode()) return;
+  ObjectWrite write;
+  write.attributes_equal[kOwnerAttribute] = owner;  // a new owner has not sealed it
+  write.remove = true;
+  index_->pool().Write(ChunkName(file.id, 0), write).IgnoreError();
 }
 
 absl::StatusOr<std::vector<std::string>> ObjectDirectory::List() {
@@ -168,10 +173,11 @@ absl::Status ObjectDirectory::Rename(std::string_view from, std::string_view to)
     const absl::StatusOr<std::string> directory = index_->Entry(DirectoryEntry(to));
     return absl::UnavailableError(Concat(PathOf(to), directory.ok() && !directory->empty()
                                                          ? ": is a directory, not a regular file"
-                                                         : ": changed meanwhile"));
+                                                         : ": another call changed it at the "
+                                                           "same time"));
   }
   TRELLIS_RETURN_IF_ERROR(WithContext(status, PathOf(from)));
-  if (replaced) Drop(*replaced);
+  if (replaced) RemoveWhenClosed(*process_, index_, *replaced);
   return absl::OkStatus();
 }
 
@@ -185,9 +191,12 @@ absl::Status ObjectDirectory::Link(std::string_view name, Directory& to,
   TRELLIS_ASSIGN_OR_RETURN(const IndexedFile file, Find(name));
   // The chunks of a log have one owner, so it cannot be in two directories.
   if (file.kind != IndexedKind::kTable) return Directory::Link(name, to, new_name);
+  // The link would have the size of now.
+  if (file.chunks == 0)
+    return absl::FailedPreconditionError(Concat(PathOf(name), ": the table is not complete"));
   IndexedFile link = file;
   link.tag = NewId(process_->random);
-  // Until the name is there, link:TAG tells a later owner to take the tag away again.
+  // Until the name exists, link:TAG makes a later owner remove the tag.
   ObjectWrite begin;
   begin.entries_equal[FileEntry(new_name)] = "";
   begin.entries_equal[DirectoryEntry(new_name)] = "";
@@ -195,25 +204,30 @@ absl::Status ObjectDirectory::Link(std::string_view name, Directory& to,
   absl::Status status = other->index_->Change(std::move(begin));
   if (absl::IsAborted(status)) return AlreadyExistsAt(other->PathOf(new_name));
   TRELLIS_RETURN_IF_ERROR(WithContext(status, other->PathOf(new_name)));
-  status = AddTag(index_->pool(), link, link.tag);
-  if (status.ok()) {
-    ObjectWrite finish;
-    finish.entries_equal[FileEntry(new_name)] = "";
-    finish.entries_equal[Concat(kLinkPrefix, link.tag)] = link.Encode();
-    finish.remove_entries.push_back(Concat(kLinkPrefix, link.tag));
-    finish.set_entries[FileEntry(new_name)] = link.Encode();
-    status = other->index_->Change(std::move(finish));
-    if (absl::IsAborted(status)) status = AlreadyExistsAt(other->PathOf(new_name));
-    // Known not to be registered.  After any other error, a later owner decides.
-    if (absl::IsAlreadyExists(status) || absl::IsNotFound(status) || IsTakenOver(status))
-      DropChunks(index_->pool(), link).IgnoreError();
+  status = AddTag(index_->pool(), link);
+  if (absl::IsNotFound(status)) {
+    UndoLink(*process_, other->index_, link).IgnoreError();
+    // The table may have been removed after this call found it.
+    TRELLIS_RETURN_IF_ERROR(Find(name).status());
+    return absl::DataLossError(Concat(PathOf(name), ": chunk 0 is missing"));
   }
-  return WithContext(status, PathOf(name));
+  TRELLIS_RETURN_IF_ERROR(WithContext(status, PathOf(name)));
+  ObjectWrite finish;
+  finish.entries_equal[FileEntry(new_name)] = "";
+  finish.entries_equal[Concat(kLinkPrefix, link.tag)] = link.Encode();
+  finish.remove_entries.push_back(Concat(kLinkPrefix, link.tag));
+  finish.set_entries[FileEntry(new_name)] = link.Encode();
+  status = other->index_->Change(std::move(finish));
+  if (!absl::IsAborted(status)) return WithContext(status, other->PathOf(new_name));
+  // After any other error, a later owner finds the name or link:TAG.
+  UndoLink(*process_, other->index_, link).IgnoreError();
+  return AlreadyExistsAt(other->PathOf(new_name));
 }
 
 absl::Status ObjectDirectory::Remove(std::string_view name) {
   TRELLIS_RETURN_IF_ERROR(CheckBareName(path(), name));
-  const absl::Status changed = absl::UnavailableError(Concat(PathOf(name), ": changed meanwhile"));
+  const absl::Status changed =
+      absl::UnavailableError(Concat(PathOf(name), ": another call changed it at the same time"));
   const absl::StatusOr<std::string> entry = index_->Entry(FileEntry(name));
   if (!entry.ok() || entry->empty()) {
     const absl::Status why = Find(name).status();
@@ -230,21 +244,8 @@ absl::Status ObjectDirectory::Remove(std::string_view name) {
   const absl::Status status = index_->Change(std::move(write));
   if (absl::IsAborted(status)) return changed;
   TRELLIS_RETURN_IF_ERROR(WithContext(status, PathOf(name)));
-  if (file.ok()) Drop(*file);
+  if (file.ok()) RemoveWhenClosed(*process_, index_, *file);
   return absl::OkStatus();
-}
-
-void ObjectDirectory::Drop(const IndexedFile& file) {
-  if (file.kind == IndexedKind::kSmall) return;
-  process_->open->WhenClosed(file.id, [index = index_, file] {
-    // If this fails, the entry gone:TAG stays, and the next owner finishes it.
-    CatchOutOfMemory([&] {
-      TRELLIS_RETURN_IF_ERROR(DropChunks(index->pool(), file));
-      ObjectWrite write;
-      write.remove_entries.push_back(Concat(kGonePrefix, file.tag));
-      return index->Change(std::move(write));
-    }).IgnoreError();
-  });
 }
 
 absl::Status ObjectDirectory::AtomicReplace(std::string_view name, std::string_view bytes,
@@ -257,7 +258,7 @@ absl::Status ObjectDirectory::AtomicReplace(std::string_view name, std::string_v
                                              kSmallBytesMax));
   }
   const absl::Status unexpected =
-      absl::AbortedError(Concat(PathOf(name), ": does not hold what it is expected to hold"));
+      absl::AbortedError(Concat(PathOf(name), ": its content is not the expected one"));
   IndexedFile before, after;
   before.kind = after.kind = IndexedKind::kSmall;
   after.small_bytes = bytes;
@@ -282,7 +283,7 @@ absl::Status ObjectDirectory::AtomicReplace(std::string_view name, std::string_v
   const absl::Status status = index_->Change(std::move(write));
   if (absl::IsAborted(status)) return unexpected;
   TRELLIS_RETURN_IF_ERROR(WithContext(status, PathOf(name)));
-  Drop(before);
+  RemoveWhenClosed(*process_, index_, before);
   return absl::OkStatus();
 }
 
@@ -305,21 +306,13 @@ std::unique_ptr<Directory> NewObjectDirectory(std::shared_ptr<ObjectProcess> pro
   return std::make_unique<ObjectDirectory>(std::move(process), std::move(index));
 }
 
-absl::Status FinishRemovals(ObjectProcess& process, IndexHandle& index,
-                            const ObjectValues& entries) {
-  for (const auto& [entry, value] : entries) {
-    if (!entry.starts_with(kGonePrefix) && !entry.starts_with(kLinkPrefix)) continue;
-    const absl::StatusOr<IndexedFile> file = IndexedFile::Decode(value, index.path());
-    if (absl::IsDataLoss(file.status())) continue;  // its chunks are unknown
-    if (!file.ok()) return file.status();
-    if (process.open->IsOpen(file->id)) continue;
-    TRELLIS_RETURN_IF_ERROR(DropChunks(index.pool(), *file));
-    ObjectWrite write;
-    write.entries_equal[entry] = value;
-    write.remove_entries.push_back(entry);
-    TRELLIS_RETURN_IF_ERROR(index.Change(std::move(write)));
+absl::StatusOr<Owner> ObjectProcess::NextOwner(std::string_view last, std::string_view path) {
+  TRELLIS_ASSIGN_OR_RETURN(const Owner owner, Owner::Decode(last, path));
+  if (owner.counter == UINT64_MAX) {
+    return absl::ResourceExhaustedError(
+        Concat(path, ": the directory had as many owners as it can have"));
   }
-  return absl::OkStatus();
+  return NewOwner(owner.counter + 1);
 }
 
 }  // namespace lsm

@@ -6,10 +6,11 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
 #include "lsm/environment.h"
 #include "lsm/file_system.h"
@@ -31,7 +32,9 @@ struct ObjectProcess {
         config(std::move(config_)),
         clock(config.clock != nullptr ? *config.clock : SystemClock()) {}
 
-  // An owner that no other one equals.
+  // The owner after `last`, which is encoded.  ResourceExhausted after the last possible one.
+  absl::StatusOr<Owner> NextOwner(std::string_view last, std::string_view path);
+  // An owner that was never used before.
   Owner NewOwner(uint64_t counter) { return {counter, random.Next(), config.holder}; }
 
   ObjectPool& pool;
@@ -46,11 +49,6 @@ struct ObjectProcess {
 
 std::unique_ptr<Directory> NewObjectDirectory(std::shared_ptr<ObjectProcess> process,
                                               std::shared_ptr<IndexHandle> index);
-
-// Finishes removals and links among `entries` that an earlier owner began, except of files that
-// this process reads.
-absl::Status FinishRemovals(ObjectProcess& process, IndexHandle& index,
-                            const ObjectValues& entries);
 
 }  // namespace lsm
 

@@ -8,10 +8,13 @@
 #include "lsm/objects/directory_index.h"
 #include "lsm/objects/index_handle.h"
 #include "lsm/objects/object_directory.h"
-#include "lsm/objects/object_files.h"
+#include "lsm/objects/removal.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
+
+// Ceph refuses writes of more than 90 MiB.
+constexpr uint64_t kChunkBytesMax = uint64_t{64} << 20;
 
 absl::Status NoDirectory(std::string_view path) {
   return absl::NotFoundError(Concat(path, ": no such directory"));
@@ -36,6 +39,19 @@ absl::Status CheckPath(const std::string& path) {
       Concat("\"", path, "\" is not the path of a directory in an object store"));
 }
 
+absl::Status CheckConfig(const ObjectFileSystem::Config& config) {
+  const auto invalid = [](std::string_view name, std::string_view why) {
+    return absl::InvalidArgumentError(Concat("ObjectFileSystem::Config::", name, " ", why));
+  };
+  if (config.lock_nanos == 0) return invalid("lock_nanos", "is 0");
+  const auto is_valid = [](uint64_t bytes) { return bytes >= 1 && bytes <= kChunkBytesMax; };
+  if (!is_valid(config.log_chunk_bytes))
+    return invalid("log_chunk_bytes", "is not from 1 byte to 64 MiB");
+  if (!is_valid(config.table_chunk_bytes))
+    return invalid("table_chunk_bytes", "is not from 1 byte to 64 MiB");
+  return absl::OkStatus();
+}
+
 bool HasFiles(const ObjectValues& entries) {
   return std::any_of(entries.begin(), entries.end(),
                      [](const auto& one) { return one.first.starts_with(kFilePrefix); });
@@ -51,6 +67,7 @@ void ObjectFileSystem::RenewLocks() { shared_->keeper.RenewAll(); }
 
 absl::StatusOr<std::unique_ptr<Directory>> ObjectFileSystem::OpenDirectory(const std::string& path,
                                                                            bool create) {
+  TRELLIS_RETURN_IF_ERROR(CheckConfig(shared_->config));
   TRELLIS_RETURN_IF_ERROR(CheckPath(path));
   const std::string plain = WithoutDetours(path);
   absl::StatusOr<std::shared_ptr<IndexHandle>> index = IndexHandle::Open(&shared_->pool, path);
@@ -86,7 +103,8 @@ absl::Status ObjectFileSystem::MakeDirectory(const std::string& plain) {
     const std::string parent = ParentOf(plain);
     ObjectWrite name;
     name.entries_equal[Concat(kFilePrefix, LastNameOf(plain))] = "";
-    name.set_entries[Concat(kDirectoryPrefix, LastNameOf(plain))] = "1";
+    // A removal of an earlier directory compares the value.
+    name.set_entries[Concat(kDirectoryPrefix, LastNameOf(plain))] = NewId(shared_->random);
     absl::Status status = shared_->pool.Write(IndexName(parent), name);
     if (absl::IsNotFound(status)) {
       TRELLIS_RETURN_IF_ERROR(MakeDirectory(parent));
@@ -97,37 +115,51 @@ absl::Status ObjectFileSystem::MakeDirectory(const std::string& plain) {
   ObjectWrite index;
   index.must_be_new = true;
   index.set_attributes[kOwnerAttribute] = shared_->NewOwner(0).Encode();
-  const absl::Status status = shared_->pool.Write(IndexName(plain), index);
-  return absl::IsAlreadyExists(status) ? absl::OkStatus() : status;
+  absl::Status status = shared_->pool.Write(IndexName(plain), index);
+  if (!absl::IsAlreadyExists(status)) return status;
+  // A lock may have left an empty object.
+  index.must_be_new = false;
+  index.attributes_equal[kOwnerAttribute] = "";
+  status = shared_->pool.Write(IndexName(plain), index);
+  return absl::IsAborted(status) ? absl::OkStatus() : status;
 }
 
 absl::Status ObjectFileSystem::RemoveDirectory(const std::string& path) {
+  TRELLIS_RETURN_IF_ERROR(CheckConfig(shared_->config));
   TRELLIS_RETURN_IF_ERROR(CheckPath(path));
+  // Read first: if the directory is removed and made again meanwhile, the name has another value.
+  TRELLIS_ASSIGN_OR_RETURN(const std::string name, NameInParent(path));
   const absl::StatusOr<std::shared_ptr<IndexHandle>> opened =
       IndexHandle::Open(&shared_->pool, path);
   // An earlier attempt may have ended between the index and its name in the parent.
-  if (absl::IsNotFound(opened.status())) ForgetDirectory(path).IgnoreError();
+  if (absl::IsNotFound(opened.status())) ForgetDirectory(path, name).IgnoreError();
   if (!opened.ok()) return opened.status();
   IndexHandle& index = **opened;
-  const absl::Status not_empty =
-      absl::FailedPreconditionError(Concat(path, ": the directory is not empty"));
-  TRELLIS_ASSIGN_OR_RETURN(ObjectValues entries, index.Entries());
-  TRELLIS_ASSIGN_OR_RETURN(const bool has_directories, HasDirectories(path, entries));
-  if (HasFiles(entries) || has_directories) return not_empty;
-  // From now on no other handle can add a file.
-  TRELLIS_ASSIGN_OR_RETURN(const Owner last, Owner::Decode(index.owner(), path));
+  TRELLIS_RETURN_IF_ERROR(CheckEmpty(index).status());
+  // From now on no other handle can add a file of a store.
+  TRELLIS_ASSIGN_OR_RETURN(const Owner owner, shared_->NextOwner(index.owner(), path));
   ObjectWrite take;
-  const std::string owner = shared_->NewOwner(last.counter + 1).Encode();
-  take.set_attributes[kOwnerAttribute] = owner;
+  take.set_attributes[kOwnerAttribute] = owner.Encode();
   TRELLIS_RETURN_IF_ERROR(WithContext(index.Change(std::move(take)), path));
-  index.SetOwner(owner);
-  TRELLIS_ASSIGN_OR_RETURN(entries, index.Entries());
-  if (HasFiles(entries)) return not_empty;
-  TRELLIS_RETURN_IF_ERROR(WithContext(FinishRemovals(*shared_, index, entries), path));
+  index.SetOwner(owner.Encode());
+  TRELLIS_ASSIGN_OR_RETURN(const ObjectValues entries, CheckEmpty(index));
+  TRELLIS_RETURN_IF_ERROR(WithContext(FinishRemovals(*shared_, *opened, entries), path));
   ObjectWrite write;
+  write.attributes_equal[kOwnerAttribute] = owner.Encode();
   write.remove = true;
-  TRELLIS_RETURN_IF_ERROR(WithContext(index.Change(std::move(write)), path));
-  return WithContext(ForgetDirectory(path), path);
+  absl::Status status = shared_->pool.Write(index.object(), write);
+  if (absl::IsAborted(status)) status = index.WhyRefused(owner.Encode(), status);
+  // Without the index, the pool has applied the write before it was refused.
+  if (!absl::IsNotFound(status)) TRELLIS_RETURN_IF_ERROR(WithContext(status, path));
+  return WithContext(ForgetDirectory(path, name), path);
+}
+
+absl::StatusOr<ObjectValues> ObjectFileSystem::CheckEmpty(IndexHandle& index) {
+  TRELLIS_ASSIGN_OR_RETURN(ObjectValues entries, index.Entries());
+  TRELLIS_ASSIGN_OR_RETURN(const bool has_directories, HasDirectories(index.path(), entries));
+  if (HasFiles(entries) || has_directories)
+    return absl::FailedPreconditionError(Concat(index.path(), ": the directory is not empty"));
+  return entries;
 }
 
 absl::StatusOr<bool> ObjectFileSystem::HasDirectories(const std::string& path,
@@ -137,20 +169,32 @@ absl::StatusOr<bool> ObjectFileSystem::HasDirectories(const std::string& path,
     const absl::StatusOr<std::shared_ptr<IndexHandle>> below =
         IndexHandle::Open(&shared_->pool, Concat(path, "/", entry.substr(kDirectoryPrefix.size())));
     if (below.ok()) return true;
-    // A name without an index is left of an interrupted call.
+    // An interrupted call leaves a name without an index.
     if (!absl::IsNotFound(below.status())) return below.status();
   }
   return false;
 }
 
-absl::Status ObjectFileSystem::ForgetDirectory(const std::string& path) {
+absl::StatusOr<std::string> ObjectFileSystem::NameInParent(const std::string& path) {
   const std::string plain = WithoutDetours(path);
-  if (IsRoot(plain)) return absl::OkStatus();
+  if (IsRoot(plain)) return "";
+  ObjectRead read;
+  read.entries.push_back(Concat(kDirectoryPrefix, LastNameOf(plain)));
+  const absl::StatusOr<ObjectContents> parent =
+      shared_->pool.Read(IndexName(ParentOf(plain)), read);
+  if (absl::IsNotFound(parent.status())) return "";
+  if (!parent.ok()) return parent.status();
+  return parent->entries.empty() ? "" : parent->entries.begin()->second;
+}
+
+absl::Status ObjectFileSystem::ForgetDirectory(const std::string& path, const std::string& name) {
+  if (name.empty()) return absl::OkStatus();
+  const std::string plain = WithoutDetours(path);
   const std::string entry = Concat(kDirectoryPrefix, LastNameOf(plain));
-  ObjectWrite name;
-  name.entries_equal[entry] = "1";
-  name.remove_entries.push_back(entry);
-  const absl::Status status = shared_->pool.Write(IndexName(ParentOf(plain)), name);
+  ObjectWrite write;
+  write.entries_equal[entry] = name;
+  write.remove_entries.push_back(entry);
+  const absl::Status status = shared_->pool.Write(IndexName(ParentOf(plain)), write);
   return absl::IsAborted(status) || absl::IsNotFound(status) ? absl::OkStatus() : status;
 }
 

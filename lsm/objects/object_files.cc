@@ -12,16 +12,9 @@ namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 constexpr uint64_t kWriteBytesMax = uint64_t{32} << 20;
-// The most chunks of a table that may be in flight at once (one today).
-constexpr uint64_t kChunksInFlight = 4;
 
 absl::Status MissingChunk(const std::string& path, uint64_t number) {
   return absl::DataLossError(Concat(path, ": chunk ", number, " is missing"));
-}
-
-std::string TagsOf(const ObjectContents& contents) {
-  const auto place = contents.attributes.find(kTagsAttribute);
-  return place == contents.attributes.end() ? "" : place->second;
 }
 
 // Reads from a chunk.  TakenOver instead of NotFound if the handle has locked the directory and
@@ -40,6 +33,15 @@ absl::StatusOr<ObjectContents> ReadChunk(const ChunkedFile& chunked, uint64_t nu
   if (owner.empty() || !may_be_of_another)
     return WithContext(contents.status(), index.PathOf(chunked.name));
   return WithContext(index.WhyRefused(owner, contents.status()), index.PathOf(chunked.name));
+}
+
+absl::Status CheckChunkSize(const ChunkedFile& chunked, uint64_t number, uint64_t size_bytes) {
+  const IndexedFile& file = chunked.file;
+  const bool is_last = number + 1 >= file.chunks;
+  if (size_bytes == file.chunk_bytes || (size_bytes < file.chunk_bytes && is_last))
+    return absl::OkStatus();
+  return absl::DataLossError(Concat(chunked.index->PathOf(chunked.name), ": chunk ", number,
+                                    " has ", size_bytes, " bytes instead of ", file.chunk_bytes));
 }
 
 // Whether the file ends before this chunk, which returned `status`.  A log's chunk is registered
@@ -94,12 +96,14 @@ class ObjectReader final : public ReadFile {
     const uint64_t number = offset / chunk_bytes;
     ObjectRead read;
     read.offset = offset % chunk_bytes;
-    read.bytes_max = std::min<uint64_t>(buffer.size(), chunk_bytes - read.offset);
+    const uint64_t bytes_max = std::min<uint64_t>(buffer.size(), chunk_bytes - read.offset);
+    read.bytes_max = bytes_max;
     const absl::StatusOr<ObjectContents> contents = ReadChunk(chunked_, number, std::move(read));
     if (IsEnd(chunked_, number, contents.status())) return 0;
     if (absl::IsNotFound(contents.status())) return MissingChunk(path_, number);
     if (!contents.ok()) return contents.status();
-    return contents->bytes.copy(buffer.data(), contents->bytes.size());
+    TRELLIS_RETURN_IF_ERROR(CheckChunkSize(chunked_, number, contents->size_bytes));
+    return contents->bytes.copy(buffer.data(), bytes_max);
   }
 
   const ChunkedFile chunked_;
@@ -154,20 +158,19 @@ class ObjectWriter : public AppendFile {
   absl::Status ChangeEntry(const IndexedFile& file) {
     const std::string entry = Concat(kFilePrefix, name_);
     ObjectWrite write;
-    // Other files may be written beside a store, such as an event log.
-    if (file_.kind == IndexedKind::kTable || IsSealed(name_, file_))
-      write.attributes_equal[kOwnerAttribute] = owner_;
     write.entries_equal[entry] = file_.Encode();
     write.set_entries[entry] = file.Encode();
-    const absl::Status status = index_->pool().Write(index_->object(), write);
-    if (absl::IsAborted(status) || absl::IsNotFound(status)) return Refused(status);
+    const absl::Status status = index_->Change(owner_, std::move(write));
+    if (absl::IsAborted(status) || absl::IsNotFound(status)) return Unnamed();
     if (!status.ok()) return WithContext(status, path_);
     file_ = file;
     return absl::OkStatus();
   }
-  absl::Status Refused(const absl::Status& status) {
-    const absl::Status why = index_->WhyRefused(owner_, status);
-    if (!absl::IsAborted(why) && !absl::IsNotFound(why)) return WithContext(why, path_);
+  absl::Status TooLong() const {
+    return absl::ResourceExhaustedError(Concat(path_, ": a file cannot have more than ", kChunksMax,
+                                               " chunks of ", file_.chunk_bytes, " bytes"));
+  }
+  absl::Status Unnamed() const {
     return absl::UnavailableError(Concat(path_, ": the file was removed or renamed"));
   }
 
@@ -208,12 +211,17 @@ class LogChunksWriter final : public ObjectWriter {
   // Appended bytes are durable already.
   absl::Status Finish() override { return absl::OkStatus(); }
 
+  // A chunk refused a write.
+  absl::Status Refused(const absl::Status& status) const {
+    if (!IsSealed(name_, file_)) return Unnamed();
+    const absl::Status why = index_->WhyRefused(owner_, status);
+    return absl::IsAborted(why) || absl::IsNotFound(why) ? Unnamed() : WithContext(why, path_);
+  }
+
   // The chunk exists before the index names it: a new owner that finds it in the index can seal it.
   absl::Status AddChunk() {
-    if (file_.chunks == kChunksMax)
-      return absl::ResourceExhaustedError(Concat(path_, ": the file has too many chunks"));
-    TRELLIS_RETURN_IF_ERROR(
-        WithContext(MakeLogChunk(index_->pool(), file_, file_.chunks, owner_), path_));
+    if (file_.chunks == kChunksMax) return TooLong();
+    TRELLIS_RETURN_IF_ERROR(WithContext(MakeLogChunk(*index_, file_, file_.chunks, owner_), path_));
     IndexedFile longer = file_;
     ++longer.chunks;
     return ChangeEntry(longer);
@@ -226,34 +234,50 @@ class TableChunksWriter final : public ObjectWriter {
 
  private:
   absl::Status Add(std::string_view bytes) override {
-    buffer_.append(bytes);
+    if (bytes.size() > kChunksMax * file_.chunk_bytes - size_bytes_) return TooLong();
     size_bytes_ += bytes.size();
-    while (written_bytes_ % file_.chunk_bytes + buffer_.size() >= file_.chunk_bytes) {
-      TRELLIS_RETURN_IF_ERROR(
-          WritePiece(file_.chunk_bytes - static_cast<size_t>(written_bytes_ % file_.chunk_bytes)));
+    while (!bytes.empty()) {
+      const uint64_t room = file_.chunk_bytes - written_bytes_ % file_.chunk_bytes - buffer_.size();
+      if (bytes.size() < room) {
+        buffer_.append(bytes);
+        break;
+      }
+      if (buffer_.empty()) {
+        TRELLIS_RETURN_IF_ERROR(WritePiece(bytes.substr(0, room)));
+      } else {
+        buffer_.append(bytes.substr(0, room));
+        TRELLIS_RETURN_IF_ERROR(WriteBuffer());
+      }
+      bytes.remove_prefix(room);
     }
     return absl::OkStatus();
   }
 
   absl::Status Finish() override {
-    if (!buffer_.empty() || !has_tag_) TRELLIS_RETURN_IF_ERROR(WritePiece(buffer_.size()));
+    if (!buffer_.empty() || !has_tag_) TRELLIS_RETURN_IF_ERROR(WriteBuffer());
     IndexedFile complete = file_;
     complete.size_bytes = size_bytes_;
-    complete.chunks = (size_bytes_ + file_.chunk_bytes - 1) / file_.chunk_bytes;
+    complete.chunks =
+        std::max<uint64_t>(1, (size_bytes_ + file_.chunk_bytes - 1) / file_.chunk_bytes);
     return ChangeEntry(complete);
   }
 
-  // Writes the first bytes of the buffer to the chunk where they belong.
-  absl::Status WritePiece(size_t bytes) {
+  absl::Status WriteBuffer() {
+    TRELLIS_RETURN_IF_ERROR(WritePiece(buffer_));
+    buffer_.clear();
+    return absl::OkStatus();
+  }
+
+  // Writes the next bytes of the file, which are in one chunk.
+  absl::Status WritePiece(std::string_view bytes) {
     ObjectWrite write;
     write.offset = written_bytes_ % file_.chunk_bytes;
-    write.bytes = std::string_view(buffer_).substr(0, bytes);
+    write.bytes = bytes;
     if (!std::exchange(has_tag_, true))
       write.set_attributes[kTagsAttribute] = Concat(file_.tag, " ");
     const std::string chunk = ChunkName(file_.id, written_bytes_ / file_.chunk_bytes);
     TRELLIS_RETURN_IF_ERROR(WithContext(index_->pool().Write(chunk, write), path_));
-    written_bytes_ += bytes;
-    buffer_.erase(0, bytes);
+    written_bytes_ += bytes.size();
     return absl::OkStatus();
   }
 
@@ -279,14 +303,17 @@ void OpenIds::EndLookup() {
 
 void OpenIds::Open(const std::string& id) {
   MutexLock lock(&mutex_);
-  ++readers_[id];
+  ++open_[id].readers;
 }
 
 void OpenIds::Close(const std::string& id) {
   {
     MutexLock lock(&mutex_);
-    const auto place = readers_.find(id);
-    if (--place->second == 0) readers_.erase(place);
+    const auto place = open_.find(id);
+    if (--place->second.readers == 0) {
+      removals_.splice(removals_.end(), place->second.removals);
+      open_.erase(place);
+    }
   }
   RunRemovals();
 }
@@ -304,10 +331,10 @@ void OpenIds::RunRemovals() {
   {
     MutexLock lock(&mutex_);
     if (lookups_ > 0) return;
-    for (auto removal = removals_.begin(); removal != removals_.end();) {
-      const auto next = std::next(removal);
-      if (!readers_.contains(removal->id)) due.splice(due.end(), removals_, removal);
-      removal = next;
+    while (!removals_.empty()) {
+      const auto open = open_.find(removals_.front().id);
+      std::list<Removal>& to = open == open_.end() ? due : open->second.removals;
+      to.splice(to.end(), removals_, removals_.begin());
     }
   }
   for (const Removal& removal : due) removal.run();
@@ -315,7 +342,7 @@ void OpenIds::RunRemovals() {
 
 bool OpenIds::IsOpen(const std::string& id) const {
   MutexLock lock(&mutex_);
-  return readers_.contains(id);
+  return open_.contains(id);
 }
 
 absl::StatusOr<uint64_t> SizeOf(const ChunkedFile& chunked) {
@@ -329,6 +356,7 @@ absl::StatusOr<uint64_t> SizeOf(const ChunkedFile& chunked) {
     if (absl::IsNotFound(contents.status()))
       return MissingChunk(chunked.index->PathOf(chunked.name), number);
     if (!contents.ok()) return contents.status();
+    TRELLIS_RETURN_IF_ERROR(CheckChunkSize(chunked, number, contents->size_bytes));
     size += contents->size_bytes;
     if (contents->size_bytes < file.chunk_bytes) return size;
   }
@@ -350,64 +378,20 @@ std::unique_ptr<AppendFile> NewTableWriter(std::shared_ptr<IndexHandle> index, s
                                              std::move(owner));
 }
 
-absl::Status MakeLogChunk(ObjectPool& pool, const IndexedFile& file, uint64_t number,
+absl::Status MakeLogChunk(IndexHandle& index, const IndexedFile& file, uint64_t number,
                           const std::string& owner) {
+  const std::string chunk = ChunkName(file.id, number);
   ObjectWrite write;
   write.must_be_new = true;
   write.set_attributes[kOwnerAttribute] = owner;
   if (number == 0) write.set_attributes[kTagsAttribute] = Concat(file.tag, " ");
-  return pool.Write(ChunkName(file.id, number), write);
-}
-
-absl::Status DropChunks(ObjectPool& pool, const IndexedFile& file) {
-  if (file.kind == IndexedKind::kSmall) return absl::OkStatus();
-  const std::string first = ChunkName(file.id, 0);
-  for (;;) {
-    const absl::StatusOr<ObjectContents> contents = pool.Read(first, {});
-    if (absl::IsNotFound(contents.status())) break;  // an earlier attempt removed it
-    if (!contents.ok()) return contents.status();
-    const std::string before = TagsOf(*contents);
-    std::string after = before;
-    const size_t at = after.find(Concat(file.tag, " "));
-    if (at != after.npos) after.erase(at, file.tag.size() + 1);
-    if (at == after.npos && !after.empty()) return absl::OkStatus();  // dropped before
-    ObjectWrite write;
-    write.attributes_equal[kTagsAttribute] = before;
-    write.remove = after.empty();
-    if (!after.empty()) write.set_attributes[kTagsAttribute] = after;
-    const absl::Status status = pool.Write(first, write);
-    if (absl::IsAborted(status)) continue;  // another name came or went
-    if (absl::IsNotFound(status)) break;
-    if (!status.ok()) return status;
-    if (!after.empty()) return absl::OkStatus();  // other names are left
-    break;
-  }
-  // A log may have a chunk that was made and not registered.  A table without a size may have
-  // chunks that were in flight when its writer ended.
-  uint64_t gap_max = 0;
-  if (file.kind == IndexedKind::kLog) gap_max = 1;
-  if (file.kind == IndexedKind::kTable && file.size_bytes == 0) gap_max = kChunksInFlight;
-  uint64_t missing = 0;
-  for (uint64_t number = 1; number < file.chunks || missing < gap_max; ++number) {
-    ObjectWrite write;
-    write.remove = true;
-    const absl::Status status = pool.Write(ChunkName(file.id, number), write);
-    if (!status.ok() && !absl::IsNotFound(status)) return status;
-    missing = status.ok() || number < file.chunks ? 0 : missing + 1;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status AddTag(ObjectPool& pool, const IndexedFile& file, const std::string& tag) {
-  const std::string first = ChunkName(file.id, 0);
-  for (;;) {
-    TRELLIS_ASSIGN_OR_RETURN(const ObjectContents contents, pool.Read(first, {}));
-    ObjectWrite write;
-    write.attributes_equal[kTagsAttribute] = TagsOf(contents);
-    write.set_attributes[kTagsAttribute] = Concat(TagsOf(contents), tag, " ");
-    const absl::Status status = pool.Write(first, write);
-    if (!absl::IsAborted(status)) return status;
-  }
+  const absl::Status status = index.pool().Write(chunk, write);
+  if (!absl::IsAlreadyExists(status)) return status;
+  // IDs are unique, so the pool has applied the write before it was refused.
+  ObjectRead read;
+  read.attributes_equal[kOwnerAttribute] = owner;
+  const absl::Status found = index.pool().Read(chunk, read).status();
+  return absl::IsAborted(found) || absl::IsNotFound(found) ? index.WhyRefused(owner, found) : found;
 }
 
 }  // namespace lsm

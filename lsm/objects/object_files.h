@@ -25,14 +25,14 @@ namespace lsm::inline TRELLIS_ABI {
 // removed.  Thread-safe.
 class OpenIds {
  public:
-  // A thread looks a file up, and may open it: meanwhile no chunks are removed.
+  // Begins a lookup: the thread finds a file, and may open it.  Until EndLookup no removal runs.
   void BeginLookup() ABSL_LOCKS_EXCLUDED(mutex_);
   void EndLookup() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // REQUIRES: a lookup of this thread.
   void Open(const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
   void Close(const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Calls `removal`, which throws nothing, now, or once no lookup and no reader is left.
+  // Calls `removal` once no lookup and no reader is left, perhaps at once.  It must not throw.
   void WhenClosed(const std::string& id, std::function<void()> removal) ABSL_LOCKS_EXCLUDED(mutex_);
   bool IsOpen(const std::string& id) const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -41,12 +41,16 @@ class OpenIds {
     std::string id;
     std::function<void()> run;
   };
-  // Runs the removals that wait for nothing.
+  struct OpenId {
+    int readers = 0;
+    std::list<Removal> removals;  // wait for the readers
+  };
+  // Runs the removals that wait for nothing, if no lookup runs.
   void RunRemovals() ABSL_LOCKS_EXCLUDED(mutex_);
 
   mutable Mutex mutex_;
-  std::map<std::string, int> readers_ ABSL_GUARDED_BY(mutex_);
-  std::list<Removal> removals_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, OpenId> open_ ABSL_GUARDED_BY(mutex_);
+  std::list<Removal> removals_ ABSL_GUARDED_BY(mutex_);  // wait for the lookups to end
   int lookups_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
@@ -73,14 +77,8 @@ std::unique_ptr<AppendFile> NewTableWriter(std::shared_ptr<IndexHandle> index, s
                                            IndexedFile file, std::string owner);
 
 // Makes a chunk of a log.
-absl::Status MakeLogChunk(ObjectPool& pool, const IndexedFile& file, uint64_t number,
+absl::Status MakeLogChunk(IndexHandle& index, const IndexedFile& file, uint64_t number,
                           const std::string& owner);
-
-// Takes the file's tag from its first chunk, and removes the chunks if it was the last tag.
-absl::Status DropChunks(ObjectPool& pool, const IndexedFile& file);
-
-// The file's first chunk gets a further tag.  NotFound without the chunk.
-absl::Status AddTag(ObjectPool& pool, const IndexedFile& file, const std::string& tag);
 
 }  // namespace lsm
 

@@ -101,7 +101,7 @@ void RadosReadOutput::AddTo(rados_read_op_t op, const ObjectRead& read) {
     rados_read_op_cmpxattr(op, name.c_str(), LIBRADOS_CMPXATTR_OP_EQ, value.data(), value.size());
   }
   rados_read_op_stat(op, &size_bytes_, &modified_, nullptr);
-  rados_read_op_getxattrs(op, &attributes_, &attributes_error_);
+  if (read.with_attributes) rados_read_op_getxattrs(op, &attributes_, &attributes_error_);
   if (!read.entries.empty()) {
     Pieces names;
     for (const std::string& name : read.entries) names.Add(name);
@@ -132,7 +132,8 @@ absl::StatusOr<ObjectContents> RadosReadOutput::Take(std::string_view object) {
   contents.size_bytes = size_bytes_;
   const char *name = nullptr, *value = nullptr;
   size_t value_bytes = 0;
-  while (rados_getxattrs_next(attributes_, &name, &value, &value_bytes) == 0 && name != nullptr) {
+  while (attributes_ != nullptr &&
+         rados_getxattrs_next(attributes_, &name, &value, &value_bytes) == 0 && name != nullptr) {
     if (name != kRadosLockAttribute) contents.attributes[name] = std::string(value, value_bytes);
   }
   if (entries_ != nullptr) AddEntries(entries_, &contents.entries);

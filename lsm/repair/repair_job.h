@@ -20,6 +20,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -154,6 +155,7 @@ class RepairJob {
   bool log_loss_is_named_ = false;  // a line says that a log is damaged or missing
   std::unordered_set<uint64_t> left_out_digests_;  // of the lines so far
   std::set<std::string> damaged_, damaged_logs_;   // names of files that are kept
+  std::map<std::string, std::string> unlinkable_;  // of damaged_, with their other names
 };
 
 }  // namespace lsm

@@ -47,7 +47,9 @@ absl::StatusOr<std::string> FreeNameFor(Directory& directory, const std::string&
   }
 }
 
-absl::Status KeepCopy(Directory& directory, const std::string& name, NewFiles* made) {
+// Adds a file that cannot be linked because it lost bytes to `unlinkable`, with its other name.
+absl::Status KeepCopy(Directory& directory, const std::string& name, NewFiles* made,
+                      std::map<std::string, std::string>* unlinkable) {
   const absl::StatusOr<std::unique_ptr<ReadFile>> from =
       directory.OpenRead(name, ReadMode::kBuffered);
   if (absl::IsNotFound(from.status())) return absl::OkStatus();  // missing: nothing to keep
@@ -56,19 +58,27 @@ absl::Status KeepCopy(Directory& directory, const std::string& name, NewFiles* m
   // A second name takes neither time nor space, whatever the size of the file.
   const absl::Status linked = made->AddMade(
       &directory, copy_name, [&] { return directory.Link(name, directory, copy_name); });
-  if (!absl::IsUnimplemented(linked)) return linked;
+  if (absl::IsDataLoss(linked)) {
+    unlinkable->emplace(name, copy_name);
+    return absl::OkStatus();
+  }
+  // An object store does not link a table that was never completed.
+  const bool is_incomplete = absl::IsFailedPrecondition(linked) && !IsTakenOver(linked);
+  if (!absl::IsUnimplemented(linked) && !is_incomplete) return linked;
   return CopyFile(directory, name, directory, copy_name, made);
 }
 
 }  // namespace
 
 absl::Status RepairJob::KeepDamagedFiles() {
-  if (current_is_damaged_)
-    TRELLIS_RETURN_IF_ERROR(KeepCopy(directory_, std::string(kCurrentFileName), &made_));
+  if (current_is_damaged_) {
+    TRELLIS_RETURN_IF_ERROR(
+        KeepCopy(directory_, std::string(kCurrentFileName), &made_, &unlinkable_));
+  }
   for (const std::string& name : damaged_)
-    TRELLIS_RETURN_IF_ERROR(KeepCopy(directory_, name, &made_));
+    TRELLIS_RETURN_IF_ERROR(KeepCopy(directory_, name, &made_, &unlinkable_));
   for (const std::string& name : damaged_logs_)
-    TRELLIS_RETURN_IF_ERROR(KeepCopy(logs_, name, &made_));
+    TRELLIS_RETURN_IF_ERROR(KeepCopy(logs_, name, &made_, &unlinkable_));
   TRELLIS_RETURN_IF_ERROR(directory_.Sync());
   return logs_.Sync();
 }
@@ -99,6 +109,8 @@ absl::Status RepairJob::WriteManifest() {
     TRELLIS_RETURN_IF_ERROR(directory_.Remove(kCurrentFileName));
   TRELLIS_ASSIGN_OR_RETURN(const uint64_t manifest_number,
                            FoundStore(store_, current_bytes_, &state_, &made_));
+  // Only now: until the repaired store exists, another repair must find them under their own names.
+  for (const auto& [name, kept_name] : unlinkable_) (void)directory_.Rename(name, kept_name);
   RemoveOrphans(directory_, logs_, state_, manifest_number);
   return absl::OkStatus();
 }

@@ -16,6 +16,7 @@
 #include "tests/reliability/jobs/repairs.h"
 #include "tests/reliability/jobs/rotation.h"
 #include "tests/reliability/jobs/scripts.h"
+#include "tests/reliability/jobs/take_overs.h"
 #ifdef TRELLIS_HAS_PEERS
 #include "tests/reliability/jobs/differential.h"
 #endif
@@ -327,6 +328,16 @@ JobResult RunHistories(uint64_t seed, uint64_t amount) {
           report.finding};
 }
 
+JobResult RunTakeOvers(uint64_t seed, uint64_t amount) {
+  const TakeOverReport report = TakeOverAtRandom(seed * kSeedStride, amount);
+  return {report.take_overs,
+          Concat(ReadableCount(report.take_overs), " take-overs of a store in an object store; ",
+                 ReadableCount(report.acknowledged), " acknowledged writes",
+                 IfSound(report.finding, ", none of them lost"), "; ",
+                 ReadableCount(report.refused), " writes of superseded writers refused"),
+          report.finding};
+}
+
 JobResult RunKills(uint64_t seed, uint64_t amount) {
   const KillReport report = KillOverAndOver(seed, amount);
   return {report.kills,
@@ -368,6 +379,9 @@ const std::vector<Job>& AllJobs() {
        RunHistories, 5'000, 3'000, 1'000},
       {"kills", "kills", "processes that end by SIGKILL, with files of a real file system",
        RunKills, 1'000, 250, 400},
+      {"takeovers", "take-overs",
+       "a store in an object store changes its writer while calls are delayed, lost or repeated",
+       RunTakeOvers, 10'000, 10'000, 4'000},
       {"memory", "runs", "allocations that fail, once and for ever", RunMemory, 10'000, 2'000,
        10'000},
       {"power", "cuts",

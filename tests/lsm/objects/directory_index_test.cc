@@ -53,6 +53,17 @@ TEST(IndexedFileTest, NamesDamage) {
   IndexedFile no_bytes = Table();
   no_bytes.chunk_bytes = 0;
   EXPECT_THAT(IndexedFile::Decode(no_bytes.Encode(), "/s/f"), damaged);
+  IndexedFile no_chunk = Table();
+  no_chunk.kind = IndexedKind::kLog;
+  no_chunk.chunks = 0;
+  EXPECT_THAT(IndexedFile::Decode(no_chunk.Encode(), "/s/f"), damaged);
+  IndexedFile empty = Table();
+  empty.size_bytes = 0;
+  EXPECT_THAT(IndexedFile::Decode(empty.Encode(), "/s/f"), damaged);
+  for (const uint64_t chunks : {0, 1}) {  // not synced, and synced
+    empty.chunks = chunks;
+    EXPECT_OK(IndexedFile::Decode(empty.Encode(), "/s/f"));
+  }
   EXPECT_THAT(IndexedFile::Decode("x" + whole.substr(1), "/s/f"),
               StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("/s/f")));
 }
@@ -60,6 +71,10 @@ TEST(IndexedFileTest, NamesDamage) {
 TEST(OwnerTest, LaterOwnersAreGreater) {
   const Owner first{9, UINT64_MAX, "z"}, second{10, 0, ""};
   EXPECT_LT(first.Encode(), second.Encode());
+  constexpr uint64_t kSignBit = uint64_t{1} << 63;
+  EXPECT_LT((Owner{kSignBit - 1, UINT64_MAX, ""}).Encode(), (Owner{kSignBit, 0, ""}).Encode());
+  // Two owners of one counter differ.
+  EXPECT_LT((Owner{9, kSignBit - 1, ""}).Encode(), (Owner{9, kSignBit, ""}).Encode());
   ASSERT_OK_AND_ASSIGN(const Owner decoded, Owner::Decode(first.Encode(), "/s"));
   EXPECT_EQ(decoded.counter, 9u);
   EXPECT_EQ(decoded.random, UINT64_MAX);

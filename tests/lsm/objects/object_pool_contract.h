@@ -78,6 +78,7 @@ class ObjectPoolContractTest : public testing::TestWithParam<PoolFactory> {
   }
   static ObjectRead All() {
     ObjectRead read;
+    read.with_attributes = true;
     read.entries_after = "";
     read.bytes_max = 1000;
     return read;
@@ -439,7 +440,7 @@ TEST_P(ObjectPoolContractTest, ClientsSwapAValueOneAfterAnother) {
   const auto count = [&](ObjectPool& client) {
     for (int i = 0; i < kRounds; ++i) {
       for (;;) {
-        const absl::StatusOr<ObjectContents> seen = client.Read(object, {});
+        const absl::StatusOr<ObjectContents> seen = client.Read(object, All());
         if (!seen.ok()) return;
         const auto place = seen->attributes.find("count");
         const std::string before = place == seen->attributes.end() ? "" : place->second;

@@ -2,16 +2,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "lsm/db.h"
+#include "lsm/environment.h"
 #include "lsm/file_system.h"
+#include "lsm/object_file_system.h"
 #include "lsm/options.h"
 #include "lsm/rados.h"
+#include "lsm/rados/rados_pool.h"
 #include "tests/lsm/rados/test_cluster.h"
 #include "tests/support/status_matchers.h"
 
@@ -37,8 +40,9 @@ class RadosStoreTest : public testing::Test {
     EXPECT_OK(files);
     return files.ok() ? *std::move(files) : nullptr;
   }
-  absl::StatusOr<std::unique_ptr<DB>> Open(FileSystem* files) {
+  absl::StatusOr<std::unique_ptr<DB>> Open(FileSystem* files, uint64_t wait_seconds = 0) {
     Options options;
+    options.lock_wait_seconds = wait_seconds;
     options.environment.file_system = files;
     return DB::Open(name_, options);
   }
@@ -70,29 +74,39 @@ TEST_F(RadosStoreTest, KeepsWritesForTheNextClient) {
   EXPECT_EQ(absent, std::nullopt);
 }
 
-// The lock of a process that ends without Close expires.
+// The lock of a process that does not renew it expires.
 TEST_F(RadosStoreTest, AnotherClientRecoversIt) {
   std::unique_ptr<FileSystem> second = Client();
   ASSERT_TRUE(second != nullptr);
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RadosPool> pool,
+                       RadosPool::Connect(TestCluster::Options()));
+  ObjectFileSystem first(pool.get(), &SystemRandom(),
+                         {.lock_nanos = 500'000'000, .has_threads = false});
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> old, Open(&first));
+  for (int i = 0; i < 100; ++i) ASSERT_OK(old->Put(Key(i), Value(i)));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, Open(second.get(), 20));
+  const absl::Status late = old->Put("late", "value");
+  EXPECT_TRUE(absl::IsUnknown(late) && IsTakenOver(late)) << late;
+  EXPECT_THAT(late.ToString(), HasSubstr("taken over by host "));
+  EXPECT_TRUE(IsTakenOver(old->Get(Key(0)).status()));
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_OK_AND_ASSIGN(const std::optional<std::string> value, db->Get(Key(i)));
+    EXPECT_EQ(value, Value(i)) << i;
+  }
+  ASSERT_OK_AND_ASSIGN(const std::optional<std::string> value, db->Get("late"));
+  EXPECT_EQ(value, std::nullopt);
+}
+
+// A store that is in use keeps its lock for longer than the lock lasts.
+TEST_F(RadosStoreTest, LocksAreRenewed) {
   RadosOptions options = TestCluster::Options();
   options.lock_millis = 500;
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<FileSystem> first, OpenRados(options));
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> old, Open(first.get()));
-  for (int i = 0; i < 100; ++i) ASSERT_OK(old->Put(Key(i), Value(i)));
-  absl::StatusOr<std::unique_ptr<DB>> db = Open(second.get());
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (absl::IsFailedPrecondition(db.status()) && std::chrono::steady_clock::now() < end)
-    db = Open(second.get());
-  ASSERT_OK(db);
-  const absl::Status late = old->Put("late", "value");
-  EXPECT_FALSE(late.ok());
-  EXPECT_THAT(late.ToString(), HasSubstr("taken over by host "));
-  for (int i = 0; i < 100; ++i) {
-    ASSERT_OK_AND_ASSIGN(const std::optional<std::string> value, (*db)->Get(Key(i)));
-    EXPECT_EQ(value, Value(i)) << i;
-  }
-  ASSERT_OK_AND_ASSIGN(const std::optional<std::string> value, (*db)->Get("late"));
-  EXPECT_EQ(value, std::nullopt);
+  const std::unique_ptr<FileSystem> second = Client();
+  ASSERT_TRUE(second != nullptr);
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, Open(first.get()));
+  EXPECT_THAT(Open(second.get(), 3), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_OK(db->Put("key", "value"));
 }
 
 }  // namespace

@@ -1,0 +1,42 @@
+// Removal of chunks.  Each name of a file has a tag.  The first chunk has the tags of all names,
+// and the file's chunks are removed with the last one.
+#ifndef TRELLIS_LSM_OBJECTS_REMOVAL_H_
+#define TRELLIS_LSM_OBJECTS_REMOVAL_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "bloom/core/abi.h"
+#include "lsm/object_pool.h"
+#include "lsm/objects/directory_index.h"
+#include "lsm/objects/index_handle.h"
+#include "lsm/objects/object_directory.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+// The file's first chunk gets the file's tag.  NotFound without the chunk.
+absl::Status AddTag(ObjectPool& pool, const IndexedFile& file);
+
+// Takes the file's tag from its first chunk, and removes the chunks if it was the last tag.
+absl::Status DropChunks(ObjectPool& pool, const IndexedFile& file);
+
+// Removes the chunks of a file whose name became gone:TAG, and that entry, once this process no
+// longer reads the file.  If that fails, the entry stays, and the next owner finishes it.
+void RemoveWhenClosed(ObjectProcess& process, std::shared_ptr<IndexHandle> index,
+                      const IndexedFile& file);
+
+// Takes back an entry link:TAG whose name was not made.
+absl::Status UndoLink(ObjectProcess& process, const std::shared_ptr<IndexHandle>& index,
+                      const IndexedFile& link);
+
+// Finishes the removals and undoes the links that earlier owners began.  `entries` are those that
+// the index had when this owner began; the call may come at any time after that.  Files that this
+// process reads follow when they are closed.  Tries all, unless another process has taken over, and
+// returns the first error.
+absl::Status FinishRemovals(ObjectProcess& process, const std::shared_ptr<IndexHandle>& index,
+                            const ObjectValues& entries);
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_OBJECTS_REMOVAL_H_

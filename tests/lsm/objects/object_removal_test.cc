@@ -1,0 +1,280 @@
+// Links, and removals of chunks.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lsm/bytes/status.h"
+#include "lsm/file_system.h"
+#include "lsm/objects/directory_index.h"
+#include "lsm/objects/memory_object_pool.h"
+#include "tests/lsm/objects/object_fixture.h"
+#include "tests/lsm/objects/pool_client.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::HasSubstr;
+using testing_support::StatusIs;
+
+class ObjectRemovalTest : public ObjectFixture {};
+
+TEST_F(ObjectRemovalTest, LinkedTablesOutliveEitherName) {
+  for (const bool removes_the_link : {false, true}) {
+    Write(kTable, "the bytes of a table");
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Directory> copy,
+                         a_.files.OpenDirectory("/copy", /*create=*/true));
+    ASSERT_OK(directory_->Link(kTable, *copy, kTable));
+    ASSERT_OK((removes_the_link ? copy : directory_)->Remove(kTable));
+    Directory& other = removes_the_link ? *directory_ : *copy;
+    ASSERT_OK_AND_ASSIGN(const std::string bytes, ReadWholeFile(other, kTable, 100));
+    EXPECT_EQ(bytes, "the bytes of a table");
+    ASSERT_OK(other.Remove(kTable));
+    EXPECT_EQ(CountChunks(), 0u);
+  }
+}
+
+// At each of its calls the process stops.  Then another one opens both directories, finishes what
+// was begun, and removes what it finds.
+TEST_F(ObjectRemovalTest, InterruptedLinksAndRemovalsLeaveNoChunk) {
+  Write(kTable, "the bytes of a table");
+  ASSERT_OK(a_.files.OpenDirectory("/copy", /*create=*/true));
+  uint64_t calls = 0;
+  for (uint64_t stop = 0; stop <= calls; ++stop) {
+    const std::shared_ptr<MemoryObjects> objects = objects_->Clone();
+    PoolClient a(objects, "A", 100 + stop), b(objects, "B", 1000 + stop);
+    {
+      ASSERT_OK_AND_ASSIGN(const auto store, a.files.OpenDirectory(kStore, false));
+      ASSERT_OK_AND_ASSIGN(const auto copy, a.files.OpenDirectory("/copy", false));
+      const uint64_t from = a.pool.call_count();
+      if (stop > 0) {
+        a.pool.SetHooks({[&](ObjectCall, const std::string&, uint64_t number) {
+                           return number - from < stop - 1 ? MemoryObjectPool::Fate::kApplied
+                                                           : MemoryObjectPool::Fate::kRefused;
+                         },
+                         nullptr});
+      }
+      store->Link(kTable, *copy, kTable).IgnoreError();
+      store->Remove(kTable).IgnoreError();
+      copy->Remove(kTable).IgnoreError();
+      if (stop == 0) calls = a.pool.call_count() - from;
+    }
+    for (const char* path : {kStore, "/copy"}) {
+      ASSERT_OK_AND_ASSIGN(const auto directory, b.files.OpenDirectory(path, false));
+      ASSERT_OK_AND_ASSIGN(const std::unique_ptr<FileLock> lock,
+                           directory->Lock("LOCK", LockKind::kExclusive));
+      ASSERT_OK_AND_ASSIGN(const std::vector<std::string> names, directory->List());
+      for (const std::string& name : names) {
+        if (name != "LOCK") {
+          ASSERT_OK_AND_ASSIGN(const std::string bytes, ReadWholeFile(*directory, name, 100));
+          EXPECT_EQ(bytes, "the bytes of a table");
+        }
+        ASSERT_OK(directory->Remove(name));
+      }
+      ASSERT_OK(b.files.RemoveDirectory(path)) << "stopped before call " << stop;
+    }
+    EXPECT_THAT(objects->Names(), testing::IsEmpty()) << "stopped before call " << stop;
+  }
+  EXPECT_GT(calls, 10u);
+}
+
+// A process still reads a removed file.  The next owner removes the chunks.
+TEST_F(ObjectRemovalTest, NewOwnersFinishRemovals) {
+  Write(kTable, "the bytes of a table");
+  std::unique_ptr<ReadFile> reader = directory_->OpenRead(kTable, ReadMode::kBuffered).value();
+  ASSERT_OK(directory_->Remove(kTable));
+  EXPECT_GT(CountChunks(), 0u);
+  const std::unique_ptr<Directory> other = OpenAs(b_);
+  ASSERT_OK(other->Lock("LOCK", LockKind::kExclusive));
+  EXPECT_EQ(CountChunks(), 0u);
+}
+
+TEST_F(ObjectRemovalTest, LastReadersFreeTheChunks) {
+  Write(kTable, "the bytes of a table");
+  std::unique_ptr<ReadFile> one = directory_->OpenRead(kTable, ReadMode::kBuffered).value();
+  std::unique_ptr<ReadFile> two = directory_->OpenRead(kTable, ReadMode::kBuffered).value();
+  ASSERT_OK(directory_->Remove(kTable));
+  one = nullptr;
+  EXPECT_GT(CountChunks(), 0u);
+  two = nullptr;
+  EXPECT_EQ(CountChunks(), 0u);
+}
+
+// Between the removal's look at the tags and its write, another process adds a name.
+TEST_F(ObjectRemovalTest, RemovalsSeeNewLinks) {
+  Write(kTable, "the bytes of a table");
+  const std::unique_ptr<Directory> other = OpenAs(b_);
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Directory> copy,
+                       b_.files.OpenDirectory("/copy", /*create=*/true));
+  bool linked = false;
+  // The entry is still there when the link looks for it.
+  ASSERT_OK(other->Link(kTable, *copy, "000005.table"));
+  a_.pool.SetHooks({nullptr, [&](ObjectCall call, const std::string& object, uint64_t) {
+                      if (call == ObjectCall::kRead && object.ends_with(".0") && !linked) {
+                        linked = true;
+                        EXPECT_OK(copy->Link("000005.table", *copy, "000006.table"));
+                        EXPECT_OK(copy->Remove("000005.table"));
+                      }
+                      return true;
+                    }});
+  ASSERT_OK(directory_->Remove(kTable));
+  EXPECT_TRUE(linked);
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, ReadWholeFile(*copy, "000006.table", 100));
+  EXPECT_EQ(bytes, "the bytes of a table");
+  ASSERT_OK(copy->Remove("000006.table"));
+  EXPECT_EQ(CountChunks(), 0u);
+}
+
+TEST_F(ObjectRemovalTest, UnfinishedTablesAreRemovedWhole) {
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<AppendFile> file, directory_->CreateExclusive(kTable));
+  ASSERT_OK(file->Append(std::string(45, 'x')));  // five chunks of 8 bytes, and a rest
+  ASSERT_OK_AND_ASSIGN(const std::string entry, Entry(kTable));
+  ASSERT_OK_AND_ASSIGN(const IndexedFile table, IndexedFile::Decode(entry, kTable));
+  // Chunks that did not arrive before the writer died.
+  ObjectWrite remove;
+  remove.remove = true;
+  for (const uint64_t number : {1, 2, 3})
+    ASSERT_OK(a_.pool.Write(ChunkName(table.id, number), remove));
+  file = nullptr;
+  ASSERT_OK(directory_->Remove(kTable));
+  EXPECT_EQ(CountChunks(), 0u);
+}
+
+// Another thread removes the file after an opening has found it.
+TEST_F(ObjectRemovalTest, OpeningsKeepTheirChunks) {
+  Write(kTable, "the bytes of a table");
+  bool removed = false;
+  a_.pool.SetHooks({nullptr, [&](ObjectCall, const std::string&, uint64_t) {
+                      if (!std::exchange(removed, true)) {
+                        EXPECT_OK(directory_->Remove(kTable));
+                      }
+                      return true;
+                    }});
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ReadFile> file,
+                       directory_->OpenRead(kTable, ReadMode::kBuffered));
+  std::string bytes(20, '?');
+  EXPECT_EQ(file->ReadAt(0, bytes).value(), 20u);
+  EXPECT_EQ(bytes, "the bytes of a table");
+}
+
+TEST_F(ObjectRemovalTest, ReplacedFilesFreeTheirChunks) {
+  Write("a", "the first bytes");
+  Write("b", "the second bytes");
+  ASSERT_OK(directory_->Rename("a", "b"));
+  EXPECT_EQ(Read("b"), "the first bytes");
+  EXPECT_EQ(CountChunks(), 2u);
+  ASSERT_OK(directory_->AtomicReplace("b", "small", "the first bytes"));
+  EXPECT_EQ(Read("b"), "small");
+  EXPECT_EQ(CountChunks(), 0u);
+}
+
+TEST_F(ObjectRemovalTest, OnlyCompleteTablesCanBeLinked) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> file, directory_->CreateExclusive(kTable));
+  ASSERT_OK(file->Append("more than one chunk"));
+  EXPECT_THAT(directory_->Link(kTable, *directory_, "000003.table"),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("/store/000002.table")));
+  ASSERT_OK(file->Sync());
+  ASSERT_OK(directory_->Link(kTable, *directory_, "000003.table"));
+  EXPECT_EQ(Read("000003.table"), "more than one chunk");
+  // An empty table that is complete.
+  Write("000004.table", "");
+  ASSERT_OK(directory_->Link("000004.table", *directory_, "000005.table"));
+  EXPECT_EQ(Read("000005.table"), "");
+  for (const char* name : {kTable, "000003.table", "000004.table", "000005.table"})
+    ASSERT_OK(directory_->Remove(name));
+  EXPECT_EQ(CountChunks(), 0u);
+}
+
+// The link leaves the other chunks, and so does the next owner.
+TEST_F(ObjectRemovalTest, LinksOfDamagedTablesAreDamage) {
+  Write(kTable, "the bytes of a table");
+  RemoveChunk(kTable, 0);
+  for (const bool is_interrupted : {false, true}) {
+    const std::string name = is_interrupted ? "000003.table" : "000004.table";
+    const uint64_t from = a_.pool.call_count();
+    a_.pool.SetHooks({[&](ObjectCall, const std::string&, uint64_t number) {
+                        return is_interrupted && number >= from + 2
+                                   ? MemoryObjectPool::Fate::kRefused
+                                   : MemoryObjectPool::Fate::kApplied;
+                      },
+                      nullptr});
+    EXPECT_THAT(
+        directory_->Link(kTable, *directory_, name),
+        StatusIs(is_interrupted ? absl::StatusCode::kUnavailable : absl::StatusCode::kDataLoss,
+                 HasSubstr("/store/000002.table")));
+    a_.pool.SetHooks({});
+    directory_ = OpenAs(a_);
+    const std::unique_ptr<FileLock> lock = TakeOver(*directory_);
+    EXPECT_EQ(CountChunks(), 2u);
+    ObjectRead read;
+    read.entries_after = "";
+    ASSERT_OK_AND_ASSIGN(const ObjectContents index, checker_.pool.Read(IndexName(kStore), read));
+    EXPECT_THAT(index.entries, testing::SizeIs(2));  // LOCK and the table
+  }
+}
+
+// A file that this process still reads when it locks the directory again, or removes it.
+TEST_F(ObjectRemovalTest, OpenFilesAreRemovedWhenTheyAreClosed) {
+  for (const bool removes_the_directory : {false, true}) {
+    ASSERT_OK_AND_ASSIGN(directory_, a_.files.OpenDirectory(kStore, /*create=*/true));
+    Write(kTable, "the bytes of a table");
+    ASSERT_OK_AND_ASSIGN(std::unique_ptr<ReadFile> reader,
+                         directory_->OpenRead(kTable, ReadMode::kBuffered));
+    // Another process removes the file, and is stopped before it removes the chunks.
+    PoolClient other(objects_, "D", removes_the_directory ? 10 : 11);
+    const std::unique_ptr<Directory> of_other = OpenAs(other);
+    other.pool.SetHooks({[&](ObjectCall, const std::string& object, uint64_t) {
+                           return object.starts_with("index:") ? MemoryObjectPool::Fate::kApplied
+                                                               : MemoryObjectPool::Fate::kRefused;
+                         },
+                         nullptr});
+    ASSERT_OK(of_other->Remove(kTable));
+    if (removes_the_directory) {
+      ASSERT_OK(a_.files.RemoveDirectory(kStore));
+    } else {
+      ASSERT_OK(OpenAs(a_)->Lock("LOCK", LockKind::kExclusive));
+    }
+    std::string bytes(20, '?');
+    EXPECT_EQ(reader->ReadAt(0, bytes).value(), 20u);
+    EXPECT_EQ(bytes, "the bytes of a table");
+    reader = nullptr;
+    EXPECT_EQ(CountChunks(), 0u);
+    if (!removes_the_directory) {
+      const std::unique_ptr<Directory> again = OpenAs(a_);
+      ASSERT_OK(again->Remove("LOCK"));
+      ASSERT_OK(a_.files.RemoveDirectory(kStore));
+    }
+    EXPECT_THAT(objects_->Names(), testing::IsEmpty());
+  }
+}
+
+// The chunk of one file cannot be removed.  The others are.
+TEST_F(ObjectRemovalTest, OneFailedRemovalDoesNotKeepTheOthers) {
+  std::vector<std::unique_ptr<ReadFile>> readers;
+  for (int i = 1; i <= 9; ++i) {
+    const std::string name = "00000" + std::to_string(i) + ".table";
+    Write(name, "x");
+    readers.push_back(directory_->OpenRead(name, ReadMode::kBuffered).value());
+    ASSERT_OK(directory_->Remove(name));
+  }
+  EXPECT_EQ(CountChunks(), 9u);
+  const std::unique_ptr<Directory> of_b = OpenAs(b_);
+  bool refused = false;
+  b_.pool.SetHooks({[&](ObjectCall, const std::string& object, uint64_t) {
+                      if (object.starts_with("index:") || std::exchange(refused, true))
+                        return MemoryObjectPool::Fate::kApplied;
+                      return MemoryObjectPool::Fate::kRefused;
+                    },
+                    nullptr});
+  const std::unique_ptr<FileLock> lock = TakeOver(*of_b);
+  EXPECT_TRUE(refused);
+  EXPECT_EQ(CountChunks(), 1u);
+}
+
+}  // namespace
+}  // namespace lsm
