@@ -351,6 +351,7 @@ TEST_P(ObjectPoolContractTest, ReadsAreShortOnlyAtTheEnd) {
   const std::string object = Object("o");
   const auto read = [&](uint64_t offset, uint64_t bytes_max) {
     ObjectRead range;
+    range.with_attributes = true;
     range.offset = offset;
     range.bytes_max = bytes_max;
     const absl::StatusOr<ObjectContents> contents = pool().Read(object, range);
