@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <ostream>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -36,6 +37,7 @@ namespace fs = std::filesystem;
 constexpr size_t kFileLinesMax = 700;
 constexpr size_t kFunctionLinesMax = 80;
 constexpr size_t kOptionsMax = 24;
+constexpr size_t kEngineFunctionsMax = 40, kEngineFieldsMax = 20;
 
 // --- rules ---
 
@@ -315,6 +317,35 @@ Complaints OptionsAreFew(const Tree& tree) {
   return {};
 }
 
+// The engine connects its parts.  What it decides itself belongs to one of them.
+Complaints TheEngineIsSmall(const Tree& tree) {
+  const auto engine = tree.find("lsm/engine/engine.h");
+  if (engine == tree.end()) return {"lsm/engine/engine.h: does not exist"};
+  const size_t begin = engine->second.find("\n private:\n");
+  if (begin == std::string::npos) return {"lsm/engine/engine.h: has no private part"};
+  const std::string part = engine->second.substr(begin);
+  static const std::regex comments("//[^\n]*"), bodies("\\{[^{}]*\\}"),
+      fields(R"(^\s*(const )?[\w:<>]+(<.*>)? \w+_( ABSL_\w+\(.*\))?$)"), functions(R"(\w\()");
+  const std::string bare = std::regex_replace(std::regex_replace(part, comments, ""), bodies, ";");
+  size_t field_count = 0, function_count = 0;
+  std::istringstream statements(bare.substr(std::string_view("\n private:\n").size()));
+  for (std::string statement; std::getline(statements, statement, ';');) {
+    const std::string_view trimmed = Trimmed(statement);
+    if (trimmed.starts_with("using ") || trimmed.starts_with("}")) continue;
+    if (std::regex_search(std::string(trimmed), fields)) {
+      ++field_count;
+    } else if (std::regex_search(std::string(trimmed), functions)) {
+      ++function_count;
+    }
+  }
+  if (field_count > 0 && field_count <= kEngineFieldsMax && function_count > 0 &&
+      function_count <= kEngineFunctionsMax)
+    return {};
+  return {"lsm/engine/engine.h: " + std::to_string(function_count) + " private functions and " +
+          std::to_string(field_count) + " fields, not 1 to " + std::to_string(kEngineFunctionsMax) +
+          " and 1 to " + std::to_string(kEngineFieldsMax)};
+}
+
 Complaints NamesAreQualified(const Tree& tree) {
   Complaints complaints;
   ForEachLine(tree, IsCode, [&](const std::string& path, size_t i, std::string_view line) {
@@ -374,6 +405,13 @@ std::vector<Rule> RulesOfSources() {
   for (int i = 0; i < 31; ++i) wide["lsm/a" + std::to_string(i) + ".txt"] = "";
   const std::string long_function = "void F() {\n" + std::string(100, '\n') + "  return;\n}\n";
   std::string many_options = "struct Options {\n";
+  const std::string engine = "class Engine {\n private:\n  using Job = int;\n";
+  std::string many_fields = "  void F();\n",
+              many_functions = "  Mutex mutex_ ABSL_ACQUIRED_AFTER(a());\n";
+  for (size_t i = 0; i <= kEngineFieldsMax; ++i)
+    many_fields += "  const std::vector<int> field_;\n";
+  for (size_t i = 0; i <= kEngineFunctionsMax; ++i)
+    many_functions += "  // one;\n  int F() const;\n";
   for (int i = 0; i <= static_cast<int>(kOptionsMax); ++i)
     many_options += "  int option" + std::to_string(i) + " = 0;\n";
   return {
@@ -428,6 +466,13 @@ std::vector<Rule> RulesOfSources() {
       {"OptionsAreFew",
        OptionsAreFew,
        {{{"lsm/options.h", many_options + "};\n"}}, {{"lsm/options.h", ""}}, {}}},
+      {"TheEngineIsSmall",
+       TheEngineIsSmall,
+       {{{"lsm/engine/engine.h", engine + many_fields}},
+        {{"lsm/engine/engine.h", engine + many_functions}},
+        {{"lsm/engine/engine.h", engine}},
+        {{"lsm/engine/engine.h", "class Engine {};\n"}},
+        {}}},
       {"NamesAreQualified", NamesAreQualified, {{{"lsm/a.cc", "using namespace std;\n"}}}}};
 }
 

@@ -1,7 +1,7 @@
 // The libraries use files, clocks, randomness and threads only through lsm/fs/posix_*,
 // lsm/threads/thread_scheduler.cc and lsm/threads/repeating_thread.cc: no other object calls open,
-// write, fsync, rename or a clock, or starts a thread.  Checks the symbols of the objects, because a search in
-// sources would miss calls that headers hide.
+// write, fsync, rename or a clock, or starts a thread.  Checks the symbols of the objects, because
+// a search in sources would miss calls that headers hide.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
