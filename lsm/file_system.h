@@ -141,7 +141,7 @@ class TRELLIS_API FileLock {
   // Unavailable while it is unknown whether it is, so reads may be stale; TakenOver in the end.  A
   // thread of the lock calls it, perhaps several times with the same state, and not any more once
   // Release has returned.  Call this once.
-  virtual void Watch(std::function<void(const absl::Status& state)> note);
+  virtual void Watch(const std::function<void(const absl::Status& state)>& note);
 };
 
 enum class LockKind { kExclusive, kShared };

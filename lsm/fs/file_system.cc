@@ -22,7 +22,7 @@ bool IsTakenOver(const absl::Status& status) { return HasMark(status, kTakenOver
 ReadFile::~ReadFile() = default;
 AppendFile::~AppendFile() = default;
 FileLock::~FileLock() = default;
-void FileLock::Watch(std::function<void(const absl::Status& state)> /*note*/) {}
+void FileLock::Watch(const std::function<void(const absl::Status& state)>& /*note*/) {}
 Directory::~Directory() = default;
 FileSystem::~FileSystem() = default;
 

@@ -55,8 +55,8 @@ class ObjectLock final : public FileLock {
     registration_->Release();
   }
   absl::Status Confirm() override { return lock_->Renew(); }
-  void Watch(std::function<void(const absl::Status& state)> note) override {
-    lock_->Watch(std::move(note));
+  void Watch(const std::function<void(const absl::Status& state)>& note) override {
+    lock_->Watch(note);
   }
 
  private:

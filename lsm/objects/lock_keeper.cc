@@ -8,9 +8,9 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-void KeptLock::Watch(std::function<void(const absl::Status& state)> note) {
+void KeptLock::Watch(const std::function<void(const absl::Status& state)>& note) {
   MutexLock lock(&mutex_);
-  note_ = std::move(note);
+  note_ = note;
   SetState(state_);
 }
 

@@ -46,7 +46,8 @@ class KeptLock {
   KeptLock& operator=(const KeptLock&) = delete;
 
   // As in FileLock::Watch.
-  void Watch(std::function<void(const absl::Status& state)> note) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Watch(const std::function<void(const absl::Status& state)>& note)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Asks the pool, and returns the state.
   absl::Status Renew() ABSL_LOCKS_EXCLUDED(mutex_);
   // Notices that the lock has expired.  Asks only the clock.

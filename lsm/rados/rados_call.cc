@@ -3,6 +3,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <new>
 #include <utility>
 
 namespace lsm::inline TRELLIS_ABI {
@@ -33,7 +34,7 @@ RadosCall::RadosCall(const RadosClient& client, std::shared_ptr<RadosOutput> out
   int error = rados_aio_create_completion2(argument.get(), &RadosCall::Finished, &completion_);
   if (error == 0) error = submit(completion_);
   if (error == 0) {
-    argument.release();  // Finished has it
+    static_cast<void>(argument.release());  // Finished has it
   } else {
     // The call was not sent, so librados does not finish it.
     is_over_ = true;
@@ -44,7 +45,7 @@ RadosCall::RadosCall(const RadosClient& client, std::shared_ptr<RadosOutput> out
 RadosCall::~RadosCall() {
   if (!client_.process().IsThisOne()) {
     // Threads of the parent may hold the mutex, so the state must not be destroyed.
-    new std::shared_ptr<State>(std::move(state_));
+    static_cast<void>(new (std::nothrow) std::shared_ptr<State>(std::move(state_)));
     return;
   }
   Wait();

@@ -29,7 +29,7 @@ class RadosWriteOperation {
   rados_write_op_t get() const { return op_; }
 
  private:
-  const rados_write_op_t op_;
+  rados_write_op_t op_;
 };
 
 void AddTo(rados_write_op_t op, const ObjectWrite& write);

@@ -150,7 +150,7 @@ class PendingRadosRead {
         object_(object),
         output_(std::make_shared<RadosReadOutput>(read)),
         call_(client, output_, [&](rados_completion_t completion) {
-          const rados_read_op_t op = rados_create_read_op();
+          rados_read_op_t op = rados_create_read_op();
           output_->AddTo(op, read);
           const int error =
               rados_aio_read_op_operate(op, client.io(), completion, object_.c_str(), 0);
