@@ -7,9 +7,9 @@
 //   ...
 //   environment.file_system = rados->get();  // then DB::Open(..., "store", ...)
 //
-// object_file_system.h says what differs from POSIX.  lsm/design/object_store.md has the settings
-// that the pool needs, and the proof that no acknowledged write is lost when another process takes
-// a store over.
+// object_file_system.h says what differs from POSIX.  lsm/rados/README.md has the settings that the
+// pool needs, the contract, and the way to a standby.  lsm/design/object_store.md has the proof
+// that no acknowledged write is lost when another process takes a store over.
 #ifndef TRELLIS_LSM_RADOS_H_
 #define TRELLIS_LSM_RADOS_H_
 
@@ -28,8 +28,8 @@ struct RadosOptions {
   std::string pool;  // exists already
   // Ceph's configuration.  Empty: the file that the environment's CEPH_CONF names, or one in Ceph's
   // default places.  The environment's CEPH_ARGS adds to it.
-  std::string config_file;
-  std::string user;  // NAME of client.NAME; empty: admin
+  std::string config_file = {};
+  std::string user = {};  // NAME of client.NAME; empty: admin
   // A call that takes longer returns Unknown (writes) or Unavailable (reads).  It is not repeated,
   // and a write may be applied later.  0: calls wait until the cluster answers.
   uint64_t give_up_after_millis = 0;

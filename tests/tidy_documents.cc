@@ -173,7 +173,9 @@ Complaints ExamplesSayHowTheyAreBuilt(const Tree& tree) {
     const std::string_view head(text.data(), text.size() - WithoutHead(text).size());
     const std::string file = fs::path(path).filename().string();
     const std::string name = fs::path(path).stem().string();
-    const std::string library = path.starts_with("bloom/") ? "Trellis::bloom" : "Trellis::lsm";
+    const std::string library = path.starts_with("bloom/")          ? "Trellis::bloom"
+                                : Contains(text, "\"lsm/rados.h\"") ? "Trellis::rados"
+                                                                    : "Trellis::lsm";
     const std::string wanted = "//\n//   add_executable(" + name + " " + file +
                                ")\n//   target_link_libraries(" + name + " PRIVATE " + library +
                                ")\n";
@@ -241,7 +243,8 @@ Complaints LinesAreNarrow(const Tree& tree) {
 }
 
 Complaints ShownCodeIsCompiled(const Tree& tree) {
-  static const std::map<std::string, size_t> kPrograms = {{"README.md", 1}, {"bloom/README.md", 2}};
+  static const std::map<std::string, size_t> kPrograms = {
+      {"README.md", 1}, {"bloom/README.md", 2}, {"lsm/rados/README.md", 1}};
   Complaints complaints;
   std::map<std::string, std::map<std::string, std::string>> not_shown;
   for (const auto& [path, text] : tree) {

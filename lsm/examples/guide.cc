@@ -198,6 +198,20 @@ absl::Status Errors(lsm::DB& db) {
   return status;
 }
 
+absl::Status OnObjects(lsm::FileSystem* files) {
+  // snippet: object stores
+  lsm::Options options;
+  options.environment.file_system = files;  // of lsm::OpenRados; outlives the store
+  options.lock_wait_seconds = 3600;         // a standby waits until the writer closes or dies
+  absl::StatusOr<std::unique_ptr<lsm::DB>> opened = lsm::DB::Open("/store", options);
+  if (!opened.ok()) return opened.status();
+
+  absl::Status status = (*opened)->Put("a", "1");
+  if (lsm::IsTakenOver(status)) std::cerr << "another process has the store now\n";
+  // end
+  return status;
+}
+
 absl::Status OwnTests() {
   // snippet: tests of your own
   lsm::MemoryFileSystem files;  // outlives the store
@@ -229,6 +243,8 @@ absl::Status Run(const std::string& directory) {
   if (status.ok()) status = Memory(directory + "/small");
   if (status.ok()) status = Events(directory);
   if (status.ok()) status = OwnTests();
+  lsm::MemoryFileSystem files;
+  if (status.ok()) status = OnObjects(&files);
   if (!status.ok()) return status;
   absl::StatusOr<std::unique_ptr<lsm::DB>> opened = lsm::DB::Open(store);
   if (!opened.ok()) return opened.status();

@@ -5,7 +5,7 @@
 #                pages that headers refer to, and the examples
 #   tools        sstdump, its manual page, and its completion for bash
 #
-# The library Trellis::rados has its own, rados_libraries and rados_development.
+# The library Trellis::rados, with its page, has its own: rados_libraries and rados_development.
 #
 # All paths between installed files are relative, so the installed tree may be moved as a whole.
 # TrellisPackages.cmake makes a Debian package of each component.
@@ -65,11 +65,14 @@ function(trellis_pkg_config pc_name)
           COMPONENT ${ARG_COMPONENT})
 endfunction()
 
-# Pages keep their relative places, so that their links work.
+# trellis_install_pages([PREFIX] PAGES a.md ...): pages keep their relative places, so that their links work.  PREFIX
+# comes before the name of the component.
 function(trellis_install_pages)
-  foreach(page IN LISTS ARGN)
+  cmake_parse_arguments(ARG "" "" "PAGES" ${ARGN})
+  foreach(page IN LISTS ARG_PAGES)
     cmake_path(GET page PARENT_PATH folder)
-    install(FILES ${PROJECT_SOURCE_DIR}/${page} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder} COMPONENT development)
+    install(FILES ${PROJECT_SOURCE_DIR}/${page} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder}
+            COMPONENT ${ARG_UNPARSED_ARGUMENTS}development)
   endforeach()
 endfunction()
 
@@ -104,7 +107,7 @@ trellis_pkg_config(trellis-bloom
   DESCRIPTION "Bloom filters sized from a target false-positive probability"
   LIBRARY -ltrellis_bloom
   REQUIRES absl_status absl_statusor)
-trellis_install_pages(LICENSE README.md bloom/README.md bloom/USES.md)
+trellis_install_pages(PAGES LICENSE README.md bloom/README.md bloom/USES.md)
 trellis_install_examples(bloom/examples)
 set(trellis_components bloom)
 
@@ -125,7 +128,7 @@ if(TRELLIS_BUILD_LSM)
     STATIC_REQUIRES absl_strings absl_time liblz4 ${liburing}
     STATIC_LIBS -pthread)
   file(GLOB decisions RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lsm/design/*.md)
-  trellis_install_pages(lsm/README.md lsm/GUIDE.md lsm/FORMAT.md lsm/RELIABILITY.md ${decisions})
+  trellis_install_pages(PAGES lsm/README.md lsm/GUIDE.md lsm/FORMAT.md lsm/RELIABILITY.md ${decisions})
   trellis_install_examples(lsm/examples)
   list(APPEND trellis_components lsm)
   if(trellis_is_static)
@@ -135,6 +138,7 @@ if(TRELLIS_BUILD_LSM)
 endif()
 if(TRELLIS_BUILD_RADOS)
   trellis_install(rados rados_ HEADERS lsm/rados.h)
+  trellis_install_pages(rados_ PAGES lsm/rados/README.md)
   trellis_pkg_config(trellis-rados
     DESCRIPTION "Trellis stores in Ceph RADOS"
     LIBRARY -ltrellis_rados
@@ -152,7 +156,7 @@ if(TARGET sstdump)
           COMPONENT tools)
   install(FILES ${PROJECT_BINARY_DIR}/generated/manual/sstdump
           DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT tools)
-  trellis_install_pages(tools/README.md)
+  trellis_install_pages(PAGES tools/README.md)
 endif()
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/tools/cmake/TrellisConfig.cmake.in TrellisConfig.cmake

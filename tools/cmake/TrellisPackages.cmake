@@ -90,7 +90,7 @@ if(TRELLIS_BUILD_RADOS)
   set(CPACK_DEBIAN_RADOS_LIBRARIES_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_BINARY_DIR}/triggers)
   trellis_package(rados_development libtrellis-rados-dev libdevel
                   "embedded key-value store in Ceph RADOS (development files)"
-                  "This package has the header of the adapter for Ceph RADOS, and files for\nCMake and pkg-config.")
+                  "This package has the header of the adapter for Ceph RADOS, its page, and\nfiles for CMake and pkg-config.")
   set(CPACK_DEBIAN_RADOS_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
   set(CPACK_DEBIAN_RADOS_DEVELOPMENT_PACKAGE_DEPENDS
       "${rados_package} (= ${PROJECT_VERSION}-${release}), libtrellis-dev (= ${PROJECT_VERSION}-${release})")

@@ -26,7 +26,7 @@ put_printed() {  # COMMAND FILE PROGRAM [OPTIONS]
 # `<!-- FILE -->` stands before a whole program, which follows without the comment at its head.
 excerpt_snippets() {
   local page
-  for page in "$root"/*/*.md "$root"/*.md; do
+  for page in "$root"/lsm/*/*.md "$root"/*/*.md "$root"/*.md; do
     grep -Eq '^<!-- [a-z]*/[^ ]*\.cc(: .*)? -->$' "$page" || continue
     awk -v root="$root" '
       /^<!-- [a-z]*\/[^ ]*\.cc(: .*)? -->$/ {
