@@ -6,6 +6,7 @@
 
 #include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
+#include "lsm/fs/posix_call.h"
 #include "lsm/objects/directory_index.h"
 #include "lsm/objects/lock_keeper.h"
 #include "lsm/objects/removal.h"
@@ -42,24 +43,29 @@ class Registration {
 
 class ObjectLock final : public FileLock {
  public:
-  ObjectLock(std::shared_ptr<ObjectProcess> process, std::unique_ptr<Registration> registration,
-             std::shared_ptr<KeptLock> lock)
-      : process_(std::move(process)),
+  ObjectLock(std::string path, std::shared_ptr<ObjectProcess> process,
+             std::unique_ptr<Registration> registration, std::shared_ptr<KeptLock> lock)
+      : path_(std::move(path)),
+        process_(std::move(process)),
         registration_(std::move(registration)),
         lock_(std::move(lock)) {}
   ~ObjectLock() override { ObjectLock::Release(); }
 
   void Release() override {
+    if (!CheckHolder().ok()) return;  // the lock is the parent's
     process_->keeper.Remove(lock_.get());
     lock_->Release();
     registration_->Release();
   }
+  absl::Status CheckHolder() const override { return mark_.Check(path_); }
   absl::Status Confirm() override { return lock_->Renew(); }
   void Watch(const std::function<void(const absl::Status& state)>& note) override {
     lock_->Watch(note);
   }
 
  private:
+  const std::string path_;
+  const ProcessMark mark_;
   const std::shared_ptr<ObjectProcess> process_;
   const std::unique_ptr<Registration> registration_;
   const std::shared_ptr<KeptLock> lock_;
@@ -164,7 +170,7 @@ absl::StatusOr<std::unique_ptr<FileLock>> Fence(const std::shared_ptr<ObjectProc
   const auto kept = std::make_shared<KeptLock>(index, cookie, &process->clock, lock_nanos,
                                                process->clock.MonotonicNanos());
   // Made first: if the answer to the call is lost, its destructor unlocks.
-  auto lock = std::make_unique<ObjectLock>(process, std::move(registration), kept);
+  auto lock = std::make_unique<ObjectLock>(path, process, std::move(registration), kept);
   const absl::Status status = index->pool().Lock(index->object(), cookie, lock_nanos);
   if (absl::IsFailedPrecondition(status))
     return absl::FailedPreconditionError(Concat(path, ": another process has the lock"));

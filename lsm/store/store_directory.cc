@@ -26,8 +26,9 @@ absl::StatusOr<std::unique_ptr<FileLock>> LockFor(Directory& directory, OpenMode
   return lock;
 }
 
-// Between two attempts to lock.  Short beside the time that recovery takes.
-constexpr uint64_t kLockPauseNanos = 100'000'000;
+// Between two attempts to lock.  Short beside the time that recovery takes, and long enough that a
+// standby costs an object store little.
+constexpr uint64_t kLockPauseNanos = 250'000'000;
 
 struct LockedDirectory {
   std::unique_ptr<Directory> directory;

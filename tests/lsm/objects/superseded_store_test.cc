@@ -11,10 +11,12 @@
 
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
+#include "lsm/environment.h"
 #include "lsm/object_file_system.h"
 #include "lsm/objects/directory_index.h"
 #include "lsm/objects/memory_object_pool.h"
 #include "tests/lsm/engine/world.h"
+#include "tests/lsm/fs/child_process.h"
 #include "tests/support/deterministic_environment.h"
 #include "tests/support/status_matchers.h"
 
@@ -242,6 +244,37 @@ TEST_F(SupersededStoreTest, BothLocksHaveOneOwner) {
   const absl::Status opened = b_.Open();
   EXPECT_TRUE(IsTakenOver(opened)) << opened;
   EXPECT_TRUE(is_opened);
+}
+
+// A child has the objects of its parent, and neither their threads nor their lock.
+TEST(ForkTest, ChildrenCallAndDestroyNothing) {
+  const auto objects = std::make_shared<MemoryObjects>();
+  MemoryObjectPool pool(objects);
+  auto files =
+      std::make_unique<ObjectFileSystem>(&pool, &SystemRandom(), ObjectFileSystem::Config());
+  Options options = World().SmallOptions();
+  options.environment = {};
+  options.environment.file_system = files.get();
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<DB> db, DB::Open("/store", options));
+  ASSERT_OK(db->Put("key", "1"));
+  const uint64_t calls = pool.call_count();
+  EXPECT_EQ(testing_support::InChild([&]() -> std::string {
+              const absl::Status put = db->Put("key", "2");
+              if (!absl::IsFailedPrecondition(put)) return put.ToString();
+              db = nullptr;
+              files = nullptr;
+              return pool.call_count() == calls ? "" : "called the pool";
+            }),
+            "");
+  // The same without a store, but with the threads that it has left.
+  ASSERT_OK(db->Close());
+  db = nullptr;
+  EXPECT_EQ(testing_support::InChild([&]() -> std::string {
+              files = nullptr;
+              return "";
+            }),
+            "");
+  EXPECT_OK(DB::Open("/store", options));
 }
 
 }  // namespace
