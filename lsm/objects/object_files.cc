@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <iterator>
+#include <list>
 #include <utility>
 
 #include "lsm/bytes/status.h"
@@ -232,29 +233,41 @@ class TableChunksWriter final : public ObjectWriter {
  public:
   using ObjectWriter::ObjectWriter;
 
+  // These wait for the chunks in flight: the file may be removed next, and a late write would make
+  // a chunk again.
+  ~TableChunksWriter() override { in_flight_.clear(); }
+  absl::Status Close() override {
+    in_flight_.clear();
+    return ObjectWriter::Close();
+  }
+
  private:
+  // The next bytes of the file, which are in one chunk.
+  struct Piece {
+    std::string bytes;
+    // After `bytes`, so that it is destroyed first.
+    std::unique_ptr<PendingObjectWrite> write;
+  };
+
   absl::Status Add(std::string_view bytes) override {
     if (bytes.size() > kChunksMax * file_.chunk_bytes - size_bytes_) return TooLong();
     size_bytes_ += bytes.size();
     while (!bytes.empty()) {
-      const uint64_t room = file_.chunk_bytes - written_bytes_ % file_.chunk_bytes - buffer_.size();
-      if (bytes.size() < room) {
-        buffer_.append(bytes);
-        break;
-      }
-      if (buffer_.empty()) {
-        TRELLIS_RETURN_IF_ERROR(WritePiece(bytes.substr(0, room)));
-      } else {
-        buffer_.append(bytes.substr(0, room));
-        TRELLIS_RETURN_IF_ERROR(WriteBuffer());
-      }
-      bytes.remove_prefix(room);
+      const uint64_t room = file_.chunk_bytes - started_bytes_ % file_.chunk_bytes - buffer_.size();
+      const std::string_view some = bytes.substr(0, room);
+      // Doubling would let a string grow beyond the chunk.
+      const uint64_t wanted = buffer_.size() + some.size();
+      if (wanted > file_.chunk_bytes / 2) buffer_.reserve(file_.chunk_bytes);
+      buffer_.append(some);
+      if (some.size() == room) TRELLIS_RETURN_IF_ERROR(StartBuffer());
+      bytes.remove_prefix(some.size());
     }
     return absl::OkStatus();
   }
 
   absl::Status Finish() override {
-    if (!buffer_.empty() || !has_tag_) TRELLIS_RETURN_IF_ERROR(WriteBuffer());
+    if (!buffer_.empty() || !has_tag_) TRELLIS_RETURN_IF_ERROR(StartBuffer());
+    while (!in_flight_.empty()) TRELLIS_RETURN_IF_ERROR(WaitForOldest());
     IndexedFile complete = file_;
     complete.size_bytes = size_bytes_;
     complete.chunks =
@@ -262,28 +275,32 @@ class TableChunksWriter final : public ObjectWriter {
     return ChangeEntry(complete);
   }
 
-  absl::Status WriteBuffer() {
-    TRELLIS_RETURN_IF_ERROR(WritePiece(buffer_));
-    buffer_.clear();
-    return absl::OkStatus();
-  }
-
-  // Writes the next bytes of the file, which are in one chunk.
-  absl::Status WritePiece(std::string_view bytes) {
+  // Starts the write of `buffer_`, and empties it.
+  absl::Status StartBuffer() {
+    if (in_flight_.size() == kChunksInFlightMax) TRELLIS_RETURN_IF_ERROR(WaitForOldest());
+    Piece& piece = in_flight_.emplace_back();
+    piece.bytes.swap(buffer_);
     ObjectWrite write;
-    write.offset = written_bytes_ % file_.chunk_bytes;
-    write.bytes = bytes;
+    write.offset = started_bytes_ % file_.chunk_bytes;
+    write.bytes = piece.bytes;
     if (!std::exchange(has_tag_, true))
       write.set_attributes[kTagsAttribute] = Concat(file_.tag, " ");
-    const std::string chunk = ChunkName(file_.id, written_bytes_ / file_.chunk_bytes);
-    TRELLIS_RETURN_IF_ERROR(WithContext(index_->pool().Write(chunk, write), path_));
-    written_bytes_ += bytes.size();
+    const std::string chunk = ChunkName(file_.id, started_bytes_ / file_.chunk_bytes);
+    piece.write = index_->pool().StartWrite(chunk, write);
+    started_bytes_ += piece.bytes.size();
     return absl::OkStatus();
   }
 
-  std::string buffer_;  // what is not written yet
-  uint64_t written_bytes_ = 0;
-  bool has_tag_ = false;  // the first chunk exists, with the file's tag
+  absl::Status WaitForOldest() {
+    const absl::Status status = in_flight_.front().write->Wait();
+    in_flight_.pop_front();
+    return WithContext(status, path_);
+  }
+
+  std::string buffer_;          // its write has not started
+  uint64_t started_bytes_ = 0;  // before `buffer_`
+  bool has_tag_ = false;        // the write of the first chunk, with the file's tag, has started
+  std::list<Piece> in_flight_;  // in the order of the file; addresses stay
 };
 
 }  // namespace

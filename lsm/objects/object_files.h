@@ -72,7 +72,11 @@ std::unique_ptr<ReadFile> NewObjectReader(ChunkedFile chunked, std::shared_ptr<O
 std::unique_ptr<AppendFile> NewLogWriter(std::shared_ptr<IndexHandle> index, std::string name,
                                          IndexedFile file, std::string owner);
 
-// Tables: the bytes are durable after Sync.  The entry exists.
+// Chunks of a table that may be written at the same time.
+inline constexpr uint64_t kChunksInFlightMax = 4;
+
+// Tables: the bytes are durable after Sync.  The entry exists.  Up to kChunksInFlightMax chunks are
+// in flight, and one more is being filled.  Close and the destructor wait for them.
 std::unique_ptr<AppendFile> NewTableWriter(std::shared_ptr<IndexHandle> index, std::string name,
                                            IndexedFile file, std::string owner);
 

@@ -8,9 +8,6 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// The most chunks of a table that may be in flight at once (one today).
-constexpr uint64_t kChunksInFlight = 4;
-
 std::string TagsOf(const ObjectContents& contents) {
   const auto place = contents.attributes.find(kTagsAttribute);
   return place == contents.attributes.end() ? "" : place->second;
@@ -91,7 +88,7 @@ absl::Status DropChunks(ObjectPool& pool, const IndexedFile& file) {
   // chunks that were in flight when its writer ended.
   uint64_t gap_max = 0;
   if (file.kind == IndexedKind::kLog) gap_max = 1;
-  if (file.kind == IndexedKind::kTable && file.chunks == 0) gap_max = kChunksInFlight;
+  if (file.kind == IndexedKind::kTable && file.chunks == 0) gap_max = kChunksInFlightMax;
   uint64_t missing = 0;
   for (uint64_t number = 1; number < file.chunks || missing < gap_max; ++number) {
     ObjectWrite write;
