@@ -26,7 +26,9 @@
 #define TRELLIS_LSM_OBJECT_FILE_SYSTEM_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "absl/status/status.h"
@@ -67,6 +69,8 @@ class TRELLIS_API ObjectFileSystem final : public FileSystem {
   absl::StatusOr<std::unique_ptr<Directory>> OpenDirectory(const std::string& path,
                                                            bool create) override;
   absl::Status RemoveDirectory(const std::string& path) override;
+  using FileSystem::ReadMany;
+  void ReadMany(std::span<ReadRequest> requests, const std::function<void(size_t)>& done) override;
 
   // Renews the locks that are held, and tells their holders the outcome (FileLock::Watch).
   void RenewLocks();

@@ -8,6 +8,7 @@
 #include "lsm/objects/directory_index.h"
 #include "lsm/objects/index_handle.h"
 #include "lsm/objects/object_directory.h"
+#include "lsm/objects/object_files.h"
 #include "lsm/objects/removal.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -62,6 +63,11 @@ bool HasFiles(const ObjectValues& entries) {
 ObjectFileSystem::ObjectFileSystem(ObjectPool* pool, RandomSource* random, Config config)
     : shared_(std::make_shared<ObjectProcess>(pool, random, std::move(config))) {}
 ObjectFileSystem::~ObjectFileSystem() = default;
+
+void ObjectFileSystem::ReadMany(std::span<ReadRequest> requests,
+                                const std::function<void(size_t)>& done) {
+  ReadObjectFiles(&shared_->pool, requests, done);
+}
 
 void ObjectFileSystem::RenewLocks() { shared_->keeper.RenewAll(); }
 

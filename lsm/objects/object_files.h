@@ -7,6 +7,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -66,6 +67,11 @@ absl::StatusOr<uint64_t> SizeOf(const ChunkedFile& chunked);
 
 // REQUIRES: a lookup of `open` by this thread.
 std::unique_ptr<ReadFile> NewObjectReader(ChunkedFile chunked, std::shared_ptr<OpenIds> open);
+
+// FileSystem::ReadMany: makes the reads of this pool's files by one ObjectPool::ReadMany.  Throws
+// nothing.
+void ReadObjectFiles(ObjectPool* pool, std::span<ReadRequest> requests,
+                     const std::function<void(size_t)>& done);
 
 // Logs, manifests and other files: every append is durable.  Those of logs and manifests are
 // refused once another process has locked the directory.  The first chunk and the entry exist.

@@ -142,7 +142,7 @@ TEST_F(ChunksInFlightTest, FailedChunksFailTheTable) {
   }
 }
 
-// Of the chunks in flight, any may have arrived when the writer dies.
+// Any subset of the chunks in flight may have arrived when the writer dies.
 TEST_F(ChunksInFlightTest, NewOwnersRemoveAnyThatArrived) {
   for (unsigned arrived = 0; arrived < 16; ++arrived) {
     PoolClient a(objects_, "D", 10 + arrived);

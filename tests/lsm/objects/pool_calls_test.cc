@@ -1,0 +1,81 @@
+// The number of calls to the pool that a store makes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lsm/bytes/status.h"
+#include "lsm/db.h"
+#include "lsm/objects/memory_object_pool.h"
+#include "tests/lsm/engine/world.h"
+#include "tests/lsm/objects/pool_client.h"
+#include "tests/support/deterministic_environment.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+struct CountedProcess {
+  CountedProcess(std::shared_ptr<MemoryObjects> objects, uint64_t seed)
+      : client(std::move(objects), "a process", seed,
+               {.log_chunk_bytes = uint64_t{64} << 20, .table_chunk_bytes = uint64_t{4} << 20}),
+        counting(&client.pool),
+        files(&counting, &client.random, {.has_threads = false}) {
+    options = World().SmallOptions();
+    options.block_cache_bytes = 1 << 20;
+    options.environment = {&files, nullptr, &clock, &scheduler, &client.random};
+  }
+
+  std::unique_ptr<DB> Open() {
+    absl::StatusOr<std::unique_ptr<DB>> db = DB::Open("/store", options);
+    EXPECT_OK(db);
+    return db.ok() ? *std::move(db) : nullptr;
+  }
+
+  PoolClient client;
+  CountingPool counting;
+  ObjectFileSystem files;
+  testing_support::ManualClock clock;
+  testing_support::SingleThreadScheduler scheduler;
+  Options options;
+};
+
+class PoolCallsTest : public testing::Test {
+ protected:
+  // Puts `count` keys, with values that fill a block of their own.
+  static void Fill(DB& db, int from, int count) {
+    for (int i = from; i < from + count; ++i)
+      ASSERT_OK(db.Put(Concat("key", 1000 + i), std::string(600, static_cast<char>('a' + i % 26))));
+  }
+  std::shared_ptr<MemoryObjects> objects_ = std::make_shared<MemoryObjects>();
+};
+
+// Blocks are read together, whatever table they are in.
+TEST_F(PoolCallsTest, MultiGetOfColdKeysReadsOnce) {
+  CountedProcess process(objects_, 2);
+  const std::unique_ptr<DB> db = process.Open();
+  ASSERT_NE(db, nullptr);
+  Fill(*db, 0, 70);
+  ASSERT_OK(db->Flush());
+  ASSERT_OK(db->CompactRange());
+  std::vector<std::string> names;
+  for (int i = 0; i < 64; ++i) names.push_back(Concat("key", 1000 + i));
+  const std::vector<std::string_view> keys(names.begin(), names.end());
+  process.counting.reads_together.clear();
+  process.counting.reads = 0;
+  for (const absl::StatusOr<std::optional<std::string>>& value : db->MultiGet(keys)) {
+    ASSERT_OK(value);
+    EXPECT_TRUE(value->has_value());
+  }
+  EXPECT_THAT(process.counting.reads_together, testing::ElementsAre(64));
+  EXPECT_EQ(process.counting.reads, 64u);
+}
+
+}  // namespace
+}  // namespace lsm
