@@ -61,6 +61,8 @@ class ObjectDirectory final : public Directory {
   std::string PathOf(std::string_view name) const { return index_->PathOf(name); }
   // NotFound, or Unavailable for a directory.
   absl::StatusOr<IndexedFile> Find(std::string_view name);
+  // The error of a link to a table that has no first chunk.
+  absl::Status WhyUnlinked(std::string_view name);
   // Removes the first chunk of a log that the index does not name.
   void DropUnnamed(std::string_view name, const IndexedFile& file, const std::string& owner);
 
@@ -70,16 +72,15 @@ class ObjectDirectory final : public Directory {
 
 absl::StatusOr<IndexedFile> ObjectDirectory::Find(std::string_view name) {
   TRELLIS_RETURN_IF_ERROR(CheckBareName(path(), name));
-  const absl::StatusOr<std::optional<IndexedFile>> file = index_->Find(name);
-  if (absl::IsNotFound(file.status()) || (file.ok() && !file->has_value())) {
-    const absl::StatusOr<std::string> directory = index_->Entry(DirectoryEntry(name));
-    if (directory.ok() && !directory->empty()) {
-      return absl::UnavailableError(Concat(PathOf(name), ": is a directory, not a regular file"));
-    }
+  const absl::StatusOr<ObjectValues> found =
+      index_->EntriesOf({FileEntry(name), DirectoryEntry(name)});
+  if (found.ok() && found->contains(FileEntry(name)))
+    return IndexedFile::Decode(found->at(FileEntry(name)), PathOf(name));
+  if (found.ok() && found->contains(DirectoryEntry(name)))
+    return absl::UnavailableError(Concat(PathOf(name), ": is a directory, not a regular file"));
+  if (found.ok() || absl::IsNotFound(found.status()))
     return absl::NotFoundError(Concat(PathOf(name), ": no such file or directory"));
-  }
-  if (!file.ok()) return WithContext(file.status(), PathOf(name));
-  return **file;
+  return WithContext(found.status(), PathOf(name));
 }
 
 absl::StatusOr<std::unique_ptr<ReadFile>> ObjectDirectory::OpenRead(std::string_view name,
@@ -207,9 +208,7 @@ absl::Status ObjectDirectory::Link(std::string_view name, Directory& to,
   status = AddTag(index_->pool(), link);
   if (absl::IsNotFound(status)) {
     UndoLink(*process_, other->index_, link).IgnoreError();
-    // The table may have been removed after this call found it.
-    TRELLIS_RETURN_IF_ERROR(Find(name).status());
-    return absl::DataLossError(Concat(PathOf(name), ": chunk 0 is missing"));
+    return WhyUnlinked(name);
   }
   TRELLIS_RETURN_IF_ERROR(WithContext(status, PathOf(name)));
   ObjectWrite finish;
@@ -222,6 +221,14 @@ absl::Status ObjectDirectory::Link(std::string_view name, Directory& to,
   // After any other error, a later owner finds the name or link:TAG.
   UndoLink(*process_, other->index_, link).IgnoreError();
   return AlreadyExistsAt(other->PathOf(new_name));
+}
+
+absl::Status ObjectDirectory::WhyUnlinked(std::string_view name) {
+  // The table may have been removed after the link found it, perhaps by another owner.
+  const std::string owner = index_->required_owner();
+  if (!owner.empty()) TRELLIS_RETURN_IF_ERROR(index_->WhyRefused(owner, absl::OkStatus()));
+  TRELLIS_RETURN_IF_ERROR(Find(name).status());
+  return absl::DataLossError(Concat(PathOf(name), ": chunk 0 is missing"));
 }
 
 absl::Status ObjectDirectory::Remove(std::string_view name) {

@@ -2,10 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +44,10 @@ struct CountedProcess {
   Options options;
 };
 
+struct Calls {
+  int on_indexes = 0, reads_of_chunks = 0;
+};
+
 class PoolCallsTest : public testing::Test {
  protected:
   // Puts `count` keys, with values that fill a block of their own.
@@ -53,8 +55,64 @@ class PoolCallsTest : public testing::Test {
     for (int i = from; i < from + count; ++i)
       ASSERT_OK(db.Put(Concat("key", 1000 + i), std::string(600, static_cast<char>('a' + i % 26))));
   }
+  // A store with this many tables, all on level 0.
+  void MakeStore(int tables) {
+    objects_ = std::make_shared<MemoryObjects>();
+    CountedProcess first(objects_, 1);
+    const std::unique_ptr<DB> db = first.Open();
+    ASSERT_NE(db, nullptr);
+    for (int i = 0; i < tables; ++i) {
+      Fill(*db, 100 * i, 20);
+      ASSERT_OK(db->Flush());
+    }
+    ASSERT_OK(db->Close());
+  }
+  // A process writes without a flush, and dies.
+  void Crash() {
+    CountedProcess crashed(objects_, 3);
+    const std::unique_ptr<DB> db = crashed.Open();
+    ASSERT_NE(db, nullptr);
+    Fill(*db, 1000, 3);
+    StopAt(&crashed.client.pool, 0, /*after=*/false);
+    ExpireLocks(objects_.get());
+  }
+  // The calls of an opening by a new process.
+  Calls CountOpening() {
+    CountedProcess process(objects_, 2);
+    Calls calls;
+    process.client.pool.SetHooks({[&](ObjectCall call, const std::string& object, uint64_t) {
+                                    if (object.starts_with("index:")) {
+                                      ++calls.on_indexes;
+                                    } else if (call == ObjectCall::kRead) {
+                                      ++calls.reads_of_chunks;
+                                    }
+                                    return MemoryObjectPool::Fate::kApplied;
+                                  },
+                                  nullptr});
+    const std::unique_ptr<DB> db = process.Open();
+    process.client.pool.SetHooks({});
+    return calls;
+  }
+
   std::shared_ptr<MemoryObjects> objects_ = std::make_shared<MemoryObjects>();
 };
+
+// The first look makes three calls on the index: it opens the directory, reads CURRENT, and lists.
+TEST_F(PoolCallsTest, OpeningsMakeFewCalls) {
+  EXPECT_LE(CountOpening().on_indexes, 9);  // makes the store
+  MakeStore(0);
+  const int reads_without_tables = CountOpening().reads_of_chunks;
+  for (const int tables : {0, 1, 4}) {
+    SCOPED_TRACE(tables);
+    MakeStore(tables);
+    const Calls clean = CountOpening();
+    EXPECT_LE(clean.on_indexes, 14);
+    EXPECT_LE(clean.reads_of_chunks, reads_without_tables + 2 * tables);
+    MakeStore(tables);
+    Crash();
+    EXPECT_LE(CountOpening().on_indexes, 16);  // writes a table
+  }
+}
 
 // Blocks are read together, whatever table they are in.
 TEST_F(PoolCallsTest, MultiGetOfColdKeysReadsOnce) {
