@@ -438,10 +438,10 @@ void OpenIds::Close(const std::string& id) {
   RunRemovals();
 }
 
-void OpenIds::WhenClosed(const std::string& id, std::function<void()> removal) {
+void OpenIds::WhenClosed(std::list<Removal> removals) {
   {
     MutexLock lock(&mutex_);
-    removals_.push_back({id, std::move(removal)});
+    removals_.splice(removals_.end(), removals);
   }
   RunRemovals();
 }
@@ -458,6 +458,7 @@ void OpenIds::RunRemovals() {
     }
   }
   for (const Removal& removal : due) removal.run();
+  for (const Removal& removal : due) removal.finish();
 }
 
 bool OpenIds::IsOpen(const std::string& id) const {

@@ -33,15 +33,18 @@ class OpenIds {
   // REQUIRES: a lookup of this thread.
   void Open(const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
   void Close(const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Calls `removal` once no lookup and no reader is left, perhaps at once.  It must not throw.
-  void WhenClosed(const std::string& id, std::function<void()> removal) ABSL_LOCKS_EXCLUDED(mutex_);
-  bool IsOpen(const std::string& id) const ABSL_LOCKS_EXCLUDED(mutex_);
-
- private:
+  // The work on a file whose name was removed.  Neither function may throw.
   struct Removal {
     std::string id;
     std::function<void()> run;
+    // Called after `run` of this file and of all that can be removed at the same time.
+    std::function<void()> finish;
   };
+  // Calls the functions once no lookup and no reader of the file is left, perhaps at once.
+  void WhenClosed(std::list<Removal> removals) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool IsOpen(const std::string& id) const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
   struct OpenId {
     int readers = 0;
     std::list<Removal> removals;  // wait for the readers
