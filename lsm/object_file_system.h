@@ -8,6 +8,10 @@
 //   * Lock knows only LOCK.  An exclusive lock fences: from then on no handle that was opened
 //     before may change the store's files in the directory, or append to a log or manifest there.
 //     A shared lock does not exist: NotFound.
+//   * While a handle has the lock, it knows the store's files by a listing that only its own
+//   changes
+//     update.  Until it notices that another process has taken over, it names the earlier files.
+//     List then also may miss what other handles did with files whose names are not a store's.
 //   * AtomicReplace takes at most 4 KiB.
 //   * Only complete tables can be linked.  FailedPrecondition before the first Sync.
 //   * RemoveDirectory, too, makes handles that were opened before return TakenOver, even if it
@@ -26,7 +30,9 @@
 #define TRELLIS_LSM_OBJECT_FILE_SYSTEM_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "absl/status/status.h"
@@ -67,6 +73,8 @@ class TRELLIS_API ObjectFileSystem final : public FileSystem {
   absl::StatusOr<std::unique_ptr<Directory>> OpenDirectory(const std::string& path,
                                                            bool create) override;
   absl::Status RemoveDirectory(const std::string& path) override;
+  using FileSystem::ReadMany;
+  void ReadMany(std::span<ReadRequest> requests, const std::function<void(size_t)>& done) override;
 
   // Renews the locks that are held, and tells their holders the outcome (FileLock::Watch).
   void RenewLocks();
@@ -74,7 +82,8 @@ class TRELLIS_API ObjectFileSystem final : public FileSystem {
  private:
   // InvalidArgument if a part of the path is a file.
   absl::Status CheckNoFileOnTheWay(const std::string& path, std::string plain);
-  absl::Status MakeDirectory(const std::string& plain);
+  // Returns the owner, encoded; empty if the directory exists already.
+  absl::StatusOr<std::string> MakeDirectory(const std::string& plain);
   // The directory's entries.  FailedPrecondition if it has files or directories.
   absl::StatusOr<ObjectValues> CheckEmpty(IndexHandle& index);
   // Whether one of the directories among the entries exists.

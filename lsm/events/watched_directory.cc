@@ -1,7 +1,9 @@
 #include "lsm/events/watched_directory.h"
 
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
@@ -54,18 +56,39 @@ class WatchedDirectory final : public ForwardingDirectory {
   }
 
   absl::Status Remove(std::string_view name) override {
-    const absl::StatusOr<FileInfo> info = CatchOutOfMemory([&] { return directory().Stat(name); });
+    const absl::StatusOr<FileInfo> info = Info(name);
     TRELLIS_RETURN_IF_ERROR(directory().Remove(name));
+    ReportRemoved(name, info);
+    return absl::OkStatus();
+  }
+
+  absl::Status RemoveAll(std::span<const std::string> names) override {
+    std::vector<absl::StatusOr<FileInfo>> infos;
+    infos.reserve(names.size());
+    for (const std::string& name : names) infos.push_back(Info(name));
+    const absl::Status status = directory().RemoveAll(names);
+    for (size_t i = 0; i < names.size(); ++i) {
+      const bool existed = !absl::IsNotFound(infos[i].status());
+      // After an error any of the files may be left.
+      if (existed && (status.ok() || absl::IsNotFound(Info(names[i]).status())))
+        ReportRemoved(names[i], infos[i]);
+    }
+    return status;
+  }
+
+ private:
+  absl::StatusOr<FileInfo> Info(std::string_view name) {
+    return CatchOutOfMemory([&] { return directory().Stat(name); });
+  }
+  void ReportRemoved(std::string_view name, const absl::StatusOr<FileInfo>& info) {
     events_.AddMade([&] {
       FileRemoved event;
       event.path = Concat(path(), "/", name);
       event.bytes = info.ok() ? info->size_bytes : 0;
       return event;
     });
-    return absl::OkStatus();
   }
 
- private:
   EventQueue& events_;
 };
 

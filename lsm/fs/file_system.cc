@@ -46,6 +46,12 @@ absl::Status Directory::Link(std::string_view name, Directory& to, std::string_v
   return absl::UnimplementedError(Concat(path(), "/", name, ": cannot be linked into ", to.path()));
 }
 
+absl::Status Directory::RemoveAll(std::span<const std::string> names) {
+  absl::Status first;
+  for (const std::string& name : names) first.Update(Remove(name));
+  return first;
+}
+
 absl::StatusOr<bool> Directory::Contains(const std::string& path) {
   return WithoutDetours(path).starts_with(WithoutDetours(this->path()));
 }

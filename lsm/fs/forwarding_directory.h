@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,7 +37,11 @@ class ForwardingDirectory : public Directory {
   absl::Status Link(std::string_view name, Directory& to, std::string_view new_name) override {
     return directory_->Link(name, &to == this ? *directory_ : to, new_name);
   }
+  // A directory that changes Remove changes RemoveAll, too.
   absl::Status Remove(std::string_view name) override { return directory_->Remove(name); }
+  absl::Status RemoveAll(std::span<const std::string> names) override {
+    return directory_->RemoveAll(names);
+  }
   absl::StatusOr<uint64_t> FreeBytes() override { return directory_->FreeBytes(); }
   absl::StatusOr<uint64_t> CapacityBytes() override { return directory_->CapacityBytes(); }
   absl::Status Sync() override { return directory_->Sync(); }

@@ -31,6 +31,8 @@ inline constexpr char kOwnerAttribute[] = "owner";
 inline constexpr char kTagsAttribute[] = "tags";
 
 inline constexpr size_t kSmallBytesMax = 4096;
+// The names that one write of an index removes.
+inline constexpr size_t kRemovalsTogetherMax = 256;
 // No file has more, so a damaged index cannot make a process try more.
 inline constexpr uint64_t kChunksMax = uint64_t{1} << 16;
 

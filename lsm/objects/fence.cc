@@ -1,6 +1,7 @@
 #include "lsm/objects/fence.h"
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -44,9 +45,11 @@ class Registration {
 class ObjectLock final : public FileLock {
  public:
   ObjectLock(std::string path, std::shared_ptr<ObjectProcess> process,
-             std::unique_ptr<Registration> registration, std::shared_ptr<KeptLock> lock)
+             std::shared_ptr<IndexHandle> index, std::unique_ptr<Registration> registration,
+             std::shared_ptr<KeptLock> lock)
       : path_(std::move(path)),
         process_(std::move(process)),
+        index_(std::move(index)),
         registration_(std::move(registration)),
         lock_(std::move(lock)) {}
   ~ObjectLock() override { ObjectLock::Release(); }
@@ -54,11 +57,18 @@ class ObjectLock final : public FileLock {
   void Release() override {
     if (!CheckHolder().ok()) return;  // the lock is the parent's
     process_->keeper.Remove(lock_.get());
+    index_->DropListing();
     lock_->Release();
     registration_->Release();
   }
   absl::Status CheckHolder() const override { return mark_.Check(path_); }
-  absl::Status Confirm() override { return lock_->Renew(); }
+  absl::Status Confirm() override {
+    TRELLIS_RETURN_IF_ERROR(lock_->Renew());
+    // A process that had the lock meanwhile may change the owner after this one has taken the lock
+    // again.
+    const std::string owner = index_->required_owner();
+    return owner.empty() ? absl::OkStatus() : index_->WhyRefused(owner, absl::OkStatus());
+  }
   void Watch(const std::function<void(const absl::Status& state)>& note) override {
     lock_->Watch(note);
   }
@@ -67,22 +77,10 @@ class ObjectLock final : public FileLock {
   const std::string path_;
   const ProcessMark mark_;
   const std::shared_ptr<ObjectProcess> process_;
+  const std::shared_ptr<IndexHandle> index_;
   const std::unique_ptr<Registration> registration_;
   const std::shared_ptr<KeptLock> lock_;
 };
-
-// The owner that is stored now, encoded, and whether the directory has a LOCK.
-struct Before {
-  std::string owner;
-  bool has_lock_file = false;
-};
-absl::StatusOr<Before> Look(IndexHandle& index) {
-  ObjectRead read;
-  read.with_attributes = true;
-  read.entries.push_back(Concat(kFilePrefix, kLockFileName));
-  TRELLIS_ASSIGN_OR_RETURN(ObjectContents contents, index.pool().Read(index.object(), read));
-  return Before{std::move(contents.attributes[kOwnerAttribute]), !contents.entries.empty()};
-}
 
 // A seal was refused.  OK if the pool has applied it before, or the chunk is missing.
 absl::Status CheckSealed(IndexHandle& index, const std::string& chunk, const std::string& owner) {
@@ -123,46 +121,42 @@ absl::Status Seal(IndexHandle& index, const ObjectValues& entries, const Owner& 
   return absl::OkStatus();
 }
 
-// Steps 2 to 4.  Returns the index's entries.
-absl::StatusOr<ObjectValues> TakeOver(ObjectProcess& process, IndexHandle& index,
-                                      const Before& before) {
-  TRELLIS_ASSIGN_OR_RETURN(const Owner owner, process.NextOwner(before.owner, index.path()));
+// Step 2.  Aborted if the index is not as before.
+absl::Status Swap(IndexHandle& index, const IndexBefore& before, const Owner& owner) {
+  const std::string entry = Concat(kFilePrefix, kLockFileName);
   IndexedFile lock_file;
   lock_file.kind = IndexedKind::kSmall;
   ObjectWrite swap;
   swap.attributes_equal[kOwnerAttribute] = before.owner;
+  swap.entries_equal[entry] = before.lock_entry;
   swap.set_attributes[kOwnerAttribute] = owner.Encode();
-  if (!before.has_lock_file)
-    swap.set_entries[Concat(kFilePrefix, kLockFileName)] = lock_file.Encode();
+  if (before.lock_entry.empty()) swap.set_entries[entry] = lock_file.Encode();
   const absl::Status status = index.pool().Write(index.object(), swap);
-  if (absl::IsAborted(status)) {
-    TRELLIS_ASSIGN_OR_RETURN(const Before now, Look(index));
-    // If the owner is this one, the pool has applied the swap before it was refused.
-    if (now.owner != owner.Encode())
-      return absl::FailedPreconditionError("another process came first");
-  } else if (!status.ok()) {
-    return status;
-  }
+  if (!absl::IsAborted(status)) return status;
+  TRELLIS_ASSIGN_OR_RETURN(const IndexBefore now, index.ReadBefore());
+  // If the owner is this one, the pool has applied the swap before it was refused.
+  return now.owner == owner.Encode() ? absl::OkStatus() : status;
+}
+
+// Steps 3 and 4.  Returns the index's entries.
+absl::StatusOr<ObjectValues> ListAndSeal(IndexHandle& index, const Owner& owner) {
   // Each page of the listing asserts the owner.
-  TRELLIS_ASSIGN_OR_RETURN(ObjectValues entries, index.Entries(owner.Encode()));
+  TRELLIS_ASSIGN_OR_RETURN(ObjectValues entries, index.ReadEntries(owner.Encode()));
   TRELLIS_RETURN_IF_ERROR(Seal(index, entries, owner));
   // Only now: after an error the handle may change nothing, because the index has another owner.
-  index.SetOwner(owner.Encode());
+  index.SetOwner(owner.Encode(), entries);
   return entries;
 }
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<FileLock>> Fence(const std::shared_ptr<ObjectProcess>& process,
-                                                const std::shared_ptr<IndexHandle>& index) {
+// The lock; null if the index is not as before.
+absl::StatusOr<std::unique_ptr<FileLock>> FenceFrom(const std::shared_ptr<ObjectProcess>& process,
+                                                    const std::shared_ptr<IndexHandle>& index,
+                                                    const IndexBefore& before) {
   const std::string path = index->PathOf(kLockFileName);
   auto registration = std::make_unique<Registration>(process);
   if (!registration->Take(index->object()))
     return absl::FailedPreconditionError(Concat(path, ": already open in this process"));
-  // Step 1.  The owner is read before the lock is taken.  If another process takes the lock and the
-  // directory between the two, the swap below is refused, and that process is not disturbed.
-  const absl::StatusOr<Before> before = Look(*index);
-  if (!before.ok()) return WithContext(before.status(), path);
+  // Step 1, of which the caller has made the first half.
   if (process->config.has_threads)
     TRELLIS_RETURN_IF_ERROR(process->keeper.StartThreads(process->config.lock_nanos));
   const std::string cookie = NewId(process->random);
@@ -170,18 +164,42 @@ absl::StatusOr<std::unique_ptr<FileLock>> Fence(const std::shared_ptr<ObjectProc
   const auto kept = std::make_shared<KeptLock>(index, cookie, &process->clock, lock_nanos,
                                                process->clock.MonotonicNanos());
   // Made first: if the answer to the call is lost, its destructor unlocks.
-  auto lock = std::make_unique<ObjectLock>(path, process, std::move(registration), kept);
+  auto lock = std::make_unique<ObjectLock>(path, process, index, std::move(registration), kept);
   const absl::Status status = index->pool().Lock(index->object(), cookie, lock_nanos);
   if (absl::IsFailedPrecondition(status))
     return absl::FailedPreconditionError(Concat(path, ": another process has the lock"));
   TRELLIS_RETURN_IF_ERROR(WithContext(status, path));
   // From here on the lock is renewed.
   process->keeper.Add(kept);
-  const absl::StatusOr<ObjectValues> entries = TakeOver(*process, *index, *before);
+  TRELLIS_ASSIGN_OR_RETURN(const Owner owner, process->NextOwner(before.owner, index->path()));
+  const absl::Status swapped = Swap(*index, before, owner);
+  if (absl::IsAborted(swapped)) return std::unique_ptr<FileLock>();
+  TRELLIS_RETURN_IF_ERROR(WithContext(swapped, path));
+  const absl::StatusOr<ObjectValues> entries = ListAndSeal(*index, owner);
   if (!entries.ok()) return WithContext(entries.status(), path);
   // If this fails, the next owner tries again.
   FinishRemovals(*process, index, *entries).IgnoreError();
   return lock;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<FileLock>> Fence(const std::shared_ptr<ObjectProcess>& process,
+                                                const std::shared_ptr<IndexHandle>& index) {
+  const std::string path = index->PathOf(kLockFileName);
+  // The owner is read before the lock is taken.  If another process takes the lock and the
+  // directory between the two, the swap is refused, and that process is not disturbed.  The handle
+  // has read the owner when it was made.  That may be long ago, so there is a second attempt, which
+  // begins only when the lock of the first one is released.
+  if (const std::optional<IndexBefore> before = index->TakeBefore()) {
+    absl::StatusOr<std::unique_ptr<FileLock>> lock = FenceFrom(process, index, *before);
+    if (!lock.ok() || *lock != nullptr) return lock;
+  }
+  const absl::StatusOr<IndexBefore> before = index->ReadBefore();
+  if (!before.ok()) return WithContext(before.status(), path);
+  TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, FenceFrom(process, index, *before));
+  if (lock != nullptr) return lock;
+  return absl::FailedPreconditionError(Concat(path, ": another process came first"));
 }
 
 }  // namespace lsm

@@ -16,6 +16,17 @@ std::string OwnerIn(const ObjectContents& contents) {
   return place == contents.attributes.end() ? "" : place->second;
 }
 
+// The part of an index that IndexBefore has.
+ObjectRead ReadOfBefore() {
+  ObjectRead read;
+  read.with_attributes = true;
+  read.entries.push_back(Concat(kFilePrefix, kLockFileName));
+  return read;
+}
+IndexBefore BeforeIn(const ObjectContents& contents) {
+  return {OwnerIn(contents), contents.entries.empty() ? "" : contents.entries.begin()->second};
+}
+
 bool IsOwnersEntry(std::string_view entry) {
   if (!entry.starts_with(kFilePrefix)) return entry.starts_with(kLinkPrefix);
   return ParseFileName(entry.substr(kFilePrefix.size())).has_value();
@@ -30,6 +41,19 @@ bool IsOwners(const ObjectWrite& write) {
          std::any_of(write.entries_equal.begin(), write.entries_equal.end(), is_owners) ||
          std::any_of(write.set_entries.begin(), write.set_entries.end(), is_owners) ||
          std::any_of(write.remove_entries.begin(), write.remove_entries.end(), IsOwnersEntry);
+}
+
+// Whether only the owner's handle changes the entry of this file, or of a directory of its name.
+bool IsKept(std::string_view entry) {
+  for (const std::string_view prefix : {kFilePrefix, kDirectoryPrefix}) {
+    if (entry.starts_with(prefix)) return ParseFileName(entry.substr(prefix.size())).has_value();
+  }
+  return false;
+}
+
+std::string_view ValueOf(const ObjectValues& values, const std::string& name) {
+  const auto place = values.find(name);
+  return place == values.end() ? std::string_view() : place->second;
 }
 
 // Whether the object is as after the write.
@@ -49,12 +73,28 @@ bool IsApplied(const ObjectWrite& write, const ObjectContents& contents) {
 
 }  // namespace
 
+class IndexHandle::ChangeInFlight {
+ public:
+  explicit ChangeInFlight(IndexHandle* index) : index_(*index) {}
+  ~ChangeInFlight() {
+    if (!is_known_) index_.DropListing();
+  }
+  ChangeInFlight(const ChangeInFlight&) = delete;
+  ChangeInFlight& operator=(const ChangeInFlight&) = delete;
+
+  void SetKnown() { is_known_ = true; }
+
+ private:
+  IndexHandle& index_;
+  bool is_known_ = false;
+};
+
 absl::StatusOr<std::shared_ptr<IndexHandle>> IndexHandle::Open(ObjectPool* pool, std::string path) {
   TRELLIS_ASSIGN_OR_RETURN(const ObjectContents contents,
-                           pool->Read(IndexName(path), {.with_attributes = true}));
+                           pool->Read(IndexName(path), ReadOfBefore()));
   // An index without an owner is one that is being removed or was never made.
   if (OwnerIn(contents).empty()) return absl::NotFoundError(Concat(path, ": no such directory"));
-  return std::make_shared<IndexHandle>(pool, std::move(path), OwnerIn(contents));
+  return std::make_shared<IndexHandle>(pool, std::move(path), BeforeIn(contents));
 }
 
 std::string IndexHandle::PathOf(std::string_view name) const { return Concat(path_, "/", name); }
@@ -64,10 +104,16 @@ std::string IndexHandle::owner() const {
   return owner_;
 }
 
-void IndexHandle::SetOwner(std::string owner) {
+void IndexHandle::SetOwner(std::string owner, std::optional<ObjectValues> listing) {
   MutexLock lock(&mutex_);
   owner_ = std::move(owner);
   has_locked_ = true;
+  listing_ = std::move(listing);
+}
+
+void IndexHandle::DropListing() {
+  MutexLock lock(&mutex_);
+  listing_.reset();
 }
 
 std::string IndexHandle::required_owner() const {
@@ -75,21 +121,73 @@ std::string IndexHandle::required_owner() const {
   return has_locked_ ? owner_ : "";
 }
 
-absl::Status IndexHandle::Missing() const {
+std::optional<IndexBefore> IndexHandle::TakeBefore() {
+  MutexLock lock(&mutex_);
+  return std::exchange(before_, std::nullopt);
+}
+
+absl::StatusOr<IndexBefore> IndexHandle::ReadBefore() {
+  TRELLIS_ASSIGN_OR_RETURN(const ObjectContents contents, pool_.Read(object_, ReadOfBefore()));
+  return BeforeIn(contents);
+}
+
+absl::Status IndexHandle::Missing() {
+  DropListing();
   if (!required_owner().empty()) return TakenOver(Concat(path_, ": the directory was removed"));
   return absl::NotFoundError(Concat(path_, ": no such directory"));
 }
 
-absl::Status IndexHandle::TakenOverBy(const std::string& owner) const {
+absl::Status IndexHandle::TakenOverBy(const std::string& owner) {
+  DropListing();
   const absl::StatusOr<Owner> decoded = Owner::Decode(owner, path_);
   return TakenOver(
       Concat(path_, ": taken over by ", decoded.ok() ? decoded->holder : "another process"));
 }
 
+void IndexHandle::NoteChange(const std::string& owner, const ObjectWrite& write) {
+  MutexLock lock(&mutex_);
+  // The listing was read after the last change of an earlier owner.
+  if (owner != owner_) return;
+  for (const std::string& entry : write.remove_entries) NoteEntry(write, entry, "");
+  for (const auto& [entry, value] : write.set_entries) NoteEntry(write, entry, value);
+}
+
+void IndexHandle::NoteEntry(const ObjectWrite& write, const std::string& entry,
+                            const std::string& value) {
+  if (!listing_) return;
+  // Two changes of an entry may end in another order than that in which the pool has applied them.
+  // Then the second one does not find the value that it has replaced.
+  const auto expected = write.entries_equal.find(entry);
+  const std::string_view now = ValueOf(*listing_, entry);
+  if (expected != write.entries_equal.end() && now != expected->second) {
+    listing_.reset();
+  } else if (value.empty()) {
+    listing_->erase(entry);
+  } else {
+    (*listing_)[entry] = value;
+  }
+}
+
+bool IndexHandle::ListingAgrees(const std::vector<std::string>& entries,
+                                const ObjectValues& values) const {
+  MutexLock lock(&mutex_);
+  if (!listing_) return true;
+  for (const std::string& entry : entries) {
+    if (IsKept(entry) && ValueOf(*listing_, entry) != ValueOf(values, entry)) return false;
+  }
+  return true;
+}
+
 absl::Status IndexHandle::Change(const std::string& owner, ObjectWrite write) {
+  ChangeInFlight in_flight(this);
   const bool is_owners = IsOwners(write);
   if (is_owners) write.attributes_equal[kOwnerAttribute] = owner;
   const absl::Status status = pool_.Write(object_, write);
+  if (status.ok()) {
+    NoteChange(owner, write);
+    in_flight.SetKnown();
+    return status;
+  }
   if (absl::IsNotFound(status)) return Missing();
   if (!absl::IsAborted(status)) return status;
   ObjectRead read;
@@ -102,8 +200,15 @@ absl::Status IndexHandle::Change(const std::string& owner, ObjectWrite write) {
   const std::string now = OwnerIn(*contents);
   if (now.empty()) return Missing();
   const bool has_owner = now == owner || write.set_attributes.contains(kOwnerAttribute);
-  if ((!is_owners || has_owner) && IsApplied(write, *contents)) return absl::OkStatus();
-  return is_owners && now != owner ? TakenOverBy(now) : status;
+  if ((!is_owners || has_owner) && IsApplied(write, *contents)) {
+    NoteChange(owner, write);
+    in_flight.SetKnown();
+    return absl::OkStatus();
+  }
+  if (is_owners && now != owner) return TakenOverBy(now);
+  // A definite refusal.
+  if (ListingAgrees(read.entries, contents->entries)) in_flight.SetKnown();
+  return status;
 }
 
 absl::Status IndexHandle::WhyRefused(const std::string& owner, const absl::Status& status) {
@@ -126,17 +231,39 @@ absl::StatusOr<std::string> IndexHandle::EntryOfAny(const std::string& entry) {
   return contents->entries.empty() ? "" : contents->entries.begin()->second;
 }
 
-absl::StatusOr<std::string> IndexHandle::Entry(const std::string& entry) {
+absl::StatusOr<ObjectContents> IndexHandle::ReadEntriesOf(const std::vector<std::string>& entries) {
   const std::string owner = required_owner();
-  if (owner.empty()) return EntryOfAny(entry);
   ObjectRead read;
-  read.attributes_equal[kOwnerAttribute] = owner;
-  read.entries.push_back(entry);
-  const absl::StatusOr<ObjectContents> contents = pool_.Read(object_, read);
+  read.entries = entries;
+  read.with_attributes = owner.empty();
+  if (!owner.empty()) read.attributes_equal[kOwnerAttribute] = owner;
+  absl::StatusOr<ObjectContents> contents = pool_.Read(object_, read);
   if (absl::IsAborted(contents.status())) return WhyRefused(owner, contents.status());
-  if (absl::IsNotFound(contents.status())) return Missing();
-  if (!contents.ok()) return contents.status();
-  return contents->entries.empty() ? "" : contents->entries.begin()->second;
+  const bool is_missing = absl::IsNotFound(contents.status()) ||
+                          (contents.ok() && owner.empty() && OwnerIn(*contents).empty());
+  if (is_missing) return Missing();
+  return contents;
+}
+
+absl::StatusOr<ObjectValues> IndexHandle::EntriesOf(const std::vector<std::string>& entries) {
+  if (std::all_of(entries.begin(), entries.end(), IsKept)) {
+    MutexLock lock(&mutex_);
+    if (listing_) {
+      ObjectValues found;
+      for (const std::string& entry : entries) {
+        const auto place = listing_->find(entry);
+        if (place != listing_->end()) found.insert(*place);
+      }
+      return found;
+    }
+  }
+  TRELLIS_ASSIGN_OR_RETURN(ObjectContents contents, ReadEntriesOf(entries));
+  return std::move(contents.entries);
+}
+
+absl::StatusOr<std::string> IndexHandle::Entry(const std::string& entry) {
+  TRELLIS_ASSIGN_OR_RETURN(const ObjectValues found, EntriesOf({entry}));
+  return std::string(ValueOf(found, entry));
 }
 
 absl::StatusOr<std::optional<IndexedFile>> IndexHandle::Find(std::string_view name) {
@@ -145,7 +272,17 @@ absl::StatusOr<std::optional<IndexedFile>> IndexHandle::Find(std::string_view na
   return IndexedFile::Decode(value, PathOf(name));
 }
 
-absl::StatusOr<ObjectValues> IndexHandle::Entries(const std::string& owner) {
+absl::StatusOr<ObjectValues> IndexHandle::Entries() {
+  std::string owner;
+  {
+    MutexLock lock(&mutex_);
+    if (listing_) return *listing_;
+    owner = owner_;
+  }
+  return ReadEntries(owner);
+}
+
+absl::StatusOr<ObjectValues> IndexHandle::ReadEntries(const std::string& owner) {
   ObjectValues all;
   ObjectRead read;
   read.attributes_equal[kOwnerAttribute] = owner;

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -18,14 +19,33 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
+// An index before its directory is locked.
+struct IndexBefore {
+  std::string owner;       // encoded
+  std::string lock_entry;  // of LOCK; empty if there is none
+};
+
+// A handle that has locked the directory keeps the listing: from then on the entries of a store's
+// files change only through this handle.  A listing that is stale nevertheless, because another
+// process has taken over, does no harm: each change compares the owner and the earlier entries, and
+// reads of chunks that fail ask for the owner.
+//
+// The listing is dropped after a change whose outcome is unknown, and when another owner is found.
+// Then, and for names that are not a store's, each call asks the pool.
+//
 // Thread-safe.
 class IndexHandle {
  public:
   // Reads the owner.  NotFound without the index.
   static absl::StatusOr<std::shared_ptr<IndexHandle>> Open(ObjectPool* pool, std::string path);
 
-  IndexHandle(ObjectPool* pool, std::string path, std::string owner)
-      : pool_(*pool), path_(std::move(path)), object_(IndexName(path_)), owner_(std::move(owner)) {}
+  // `before`: as the index was when the handle was made.
+  IndexHandle(ObjectPool* pool, std::string path, IndexBefore before)
+      : pool_(*pool),
+        path_(std::move(path)),
+        object_(IndexName(path_)),
+        owner_(before.owner),
+        before_(std::move(before)) {}
 
   ObjectPool& pool() const { return pool_; }
   const std::string& path() const { return path_; }  // for messages, as the user wrote it
@@ -34,8 +54,13 @@ class IndexHandle {
 
   // The owner that this handle's changes must find, encoded.
   std::string owner() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // The caller has locked the directory as this owner.
-  void SetOwner(std::string owner) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The caller has locked the directory as this owner, and the index then had these entries.
+  // nullopt: no listing is kept.
+  void SetOwner(std::string owner, std::optional<ObjectValues> listing) ABSL_LOCKS_EXCLUDED(mutex_);
+  void DropListing() ABSL_LOCKS_EXCLUDED(mutex_);
+  // The index when the handle was made; nullopt from the second call on.
+  std::optional<IndexBefore> TakeBefore() ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<IndexBefore> ReadBefore();
   // The owner that reads of the index and of logs must find; empty if the handle has not locked the
   // directory, and so may read what any owner wrote.
   std::string required_owner() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -53,28 +78,46 @@ class IndexHandle {
   // An entry, whoever owns the index now; empty if there is none.
   absl::StatusOr<std::string> EntryOfAny(const std::string& entry);
 
-  // All these return TakenOver if the handle has locked the directory, and another process has
-  // taken it over or removed it.  Without a lock: NotFound if the index does not exist.
+  // All these return TakenOver if the handle has locked the directory, and is known to have been
+  // superseded.  Without a lock: NotFound if the index does not exist.
 
   // nullopt if there is no such file.
   absl::StatusOr<std::optional<IndexedFile>> Find(std::string_view name);
   // One entry; empty if there is none.
   absl::StatusOr<std::string> Entry(const std::string& entry);
-  // All entries.  TakenOver, too, if the owner is not `owner`.
-  absl::StatusOr<ObjectValues> Entries(const std::string& owner);
-  absl::StatusOr<ObjectValues> Entries() { return Entries(owner()); }
+  // Those of these entries that exist.
+  absl::StatusOr<ObjectValues> EntriesOf(const std::vector<std::string>& entries);
+  // All entries.  Those of names that are not a store's may be as they were earlier.
+  absl::StatusOr<ObjectValues> Entries();
+  // All entries, from the pool.  TakenOver, too, if the owner is not `owner`.
+  absl::StatusOr<ObjectValues> ReadEntries(const std::string& owner);
 
  private:
+  // Drops the listing unless the outcome of a change is known.
+  class ChangeInFlight;
+
   // The error without the index.
-  absl::Status Missing() const;
-  absl::Status TakenOverBy(const std::string& owner) const;
+  absl::Status Missing();
+  absl::Status TakenOverBy(const std::string& owner);
+  // From the pool.
+  absl::StatusOr<ObjectContents> ReadEntriesOf(const std::vector<std::string>& entries);
+  // The pool has applied the change of this owner.
+  void NoteChange(const std::string& owner, const ObjectWrite& write) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The part of NoteChange for one entry; empty: it was removed.
+  void NoteEntry(const ObjectWrite& write, const std::string& entry, const std::string& value)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the listing has these values, as far as it has been kept.
+  bool ListingAgrees(const std::vector<std::string>& entries, const ObjectValues& values) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   ObjectPool& pool_;
   const std::string path_;
   const std::string object_;
   mutable Mutex mutex_;
   std::string owner_ ABSL_GUARDED_BY(mutex_);
+  std::optional<IndexBefore> before_ ABSL_GUARDED_BY(mutex_);
   bool has_locked_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<ObjectValues> listing_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lsm

@@ -184,6 +184,72 @@ absl::Status MemoryObjectPool::Write(const std::string& object, const ObjectWrit
       });
 }
 
+// A write in flight.
+class MemoryObjectPool::HeldWrite final : public PendingObjectWrite {
+ public:
+  HeldWrite(MemoryObjectPool* pool, std::shared_ptr<Started> started)
+      : pool_(*pool), started_(std::move(started)) {}
+  ~HeldWrite() override { pool_.ApplyStarted(started_.get()); }
+  absl::Status Wait() override {
+    pool_.ApplyStarted(started_.get());
+    return *started_->status;
+  }
+
+ private:
+  MemoryObjectPool& pool_;
+  const std::shared_ptr<Started> started_;
+};
+
+std::unique_ptr<PendingObjectWrite> MemoryObjectPool::StartWrite(const std::string& object,
+                                                                 const ObjectWrite& write) {
+  auto started = std::make_shared<Started>(Started{object, write, std::nullopt});
+  {
+    MutexLock lock(&mutex_);
+    if (holds_started_writes_) {
+      started_.push_back(started);
+      return std::make_unique<HeldWrite>(this, std::move(started));
+    }
+  }
+  return ObjectPool::StartWrite(object, write);
+}
+
+void MemoryObjectPool::ApplyStarted(const Started* last) {
+  for (;;) {
+    std::shared_ptr<Started> next;
+    {
+      MutexLock lock(&mutex_);
+      if (last->status) return;
+      const auto place = std::find_if(started_.begin(), started_.end(),
+                                      [&](const auto& one) { return one->object == last->object; });
+      next = *place;
+      started_.erase(place);
+    }
+    next->status = Write(next->object, next->write);
+  }
+}
+
+void MemoryObjectPool::ApplyStartedWrites() {
+  for (;;) {
+    std::shared_ptr<Started> last;
+    {
+      MutexLock lock(&mutex_);
+      if (started_.empty()) return;
+      last = started_.back();
+    }
+    ApplyStarted(last.get());
+  }
+}
+
+void MemoryObjectPool::HoldStartedWrites() {
+  MutexLock lock(&mutex_);
+  holds_started_writes_ = true;
+}
+
+size_t MemoryObjectPool::writes_in_flight() const {
+  MutexLock lock(&mutex_);
+  return started_.size();
+}
+
 absl::StatusOr<ObjectContents> MemoryObjectPool::Read(const std::string& object,
                                                       const ObjectRead& read) {
   return Call<absl::StatusOr<ObjectContents>>(

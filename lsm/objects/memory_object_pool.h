@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -88,8 +89,18 @@ class MemoryObjectPool final : public ObjectPool {
   // Applies the delayed writes, in order, and forgets their results.
   void DeliverDelayed();
 
+  // From now on a started write stays in flight until it is waited for, or its result is destroyed.
+  // It is applied then, after the earlier ones of its object.  Only one thread may start writes of
+  // an object.
+  void HoldStartedWrites();
+  // Applies all writes in flight, those of the object that was written last first.
+  void ApplyStartedWrites();
+  size_t writes_in_flight() const;
+
   absl::Status Write(const std::string& object, const ObjectWrite& write) override;
   absl::StatusOr<ObjectContents> Read(const std::string& object, const ObjectRead& read) override;
+  std::unique_ptr<PendingObjectWrite> StartWrite(const std::string& object,
+                                                 const ObjectWrite& write) override;
   absl::Status Lock(const std::string& object, const std::string& cookie,
                     uint64_t duration_nanos) override;
   absl::Status Renew(const std::string& object, const std::string& cookie,
@@ -102,6 +113,15 @@ class MemoryObjectPool final : public ObjectPool {
     ObjectWrite write;  // its bytes are those of `bytes`
     std::string bytes;
   };
+  struct Started {
+    std::string object;
+    ObjectWrite write;
+    std::optional<absl::Status> status;  // once it was applied
+  };
+  class HeldWrite;
+
+  // Applies a write in flight, after the earlier ones of its object.
+  void ApplyStarted(const Started* last) ABSL_LOCKS_EXCLUDED(mutex_);
   // Runs the hooks.  Calls `apply` only if the call is applied.
   template <typename Result>
   Result Call(ObjectCall call, const std::string& object, const std::function<Result()>& apply,
@@ -112,6 +132,9 @@ class MemoryObjectPool final : public ObjectPool {
   std::shared_ptr<const Hooks> hooks_ ABSL_GUARDED_BY(mutex_);
   uint64_t call_count_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<Delayed> delayed_ ABSL_GUARDED_BY(mutex_);
+  bool holds_started_writes_ ABSL_GUARDED_BY(mutex_) = false;
+  // In flight, in the order of their calls.
+  std::list<std::shared_ptr<Started>> started_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lsm

@@ -1,6 +1,8 @@
 #include "lsm/objects/object_directory.h"
 
+#include <algorithm>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "lsm/bytes/status.h"
@@ -48,6 +50,7 @@ class ObjectDirectory final : public Directory {
   absl::Status Rename(std::string_view from, std::string_view to) override;
   absl::Status Link(std::string_view name, Directory& to, std::string_view new_name) override;
   absl::Status Remove(std::string_view name) override;
+  absl::Status RemoveAll(std::span<const std::string> names) override;
   // Names are durable when the call that changes them returns.
   absl::Status Sync() override { return absl::OkStatus(); }
   absl::Status ForgetFailedSync() override { return absl::OkStatus(); }
@@ -61,6 +64,15 @@ class ObjectDirectory final : public Directory {
   std::string PathOf(std::string_view name) const { return index_->PathOf(name); }
   // NotFound, or Unavailable for a directory.
   absl::StatusOr<IndexedFile> Find(std::string_view name);
+  // Those of the entries that exist.  `name` is for the error.
+  absl::StatusOr<ObjectValues> Look(std::string_view name, const std::vector<std::string>& entries);
+  // The same as Find, in entries that were looked up.
+  absl::StatusOr<IndexedFile> FileIn(const ObjectValues& found, std::string_view name) const;
+  // Removes files by one write of the index.  Tries all, and returns the first error; but Aborted,
+  // and nothing is removed, if another call changed one of them.
+  absl::Status RemoveTogether(std::span<const std::string> names);
+  // The error of a link to a table that has no first chunk.
+  absl::Status WhyUnlinked(std::string_view name);
   // Removes the first chunk of a log that the index does not name.
   void DropUnnamed(std::string_view name, const IndexedFile& file, const std::string& owner);
 
@@ -70,16 +82,26 @@ class ObjectDirectory final : public Directory {
 
 absl::StatusOr<IndexedFile> ObjectDirectory::Find(std::string_view name) {
   TRELLIS_RETURN_IF_ERROR(CheckBareName(path(), name));
-  const absl::StatusOr<std::optional<IndexedFile>> file = index_->Find(name);
-  if (absl::IsNotFound(file.status()) || (file.ok() && !file->has_value())) {
-    const absl::StatusOr<std::string> directory = index_->Entry(DirectoryEntry(name));
-    if (directory.ok() && !directory->empty()) {
-      return absl::UnavailableError(Concat(PathOf(name), ": is a directory, not a regular file"));
-    }
-    return absl::NotFoundError(Concat(PathOf(name), ": no such file or directory"));
-  }
-  if (!file.ok()) return WithContext(file.status(), PathOf(name));
-  return **file;
+  TRELLIS_ASSIGN_OR_RETURN(const ObjectValues found,
+                           Look(name, {FileEntry(name), DirectoryEntry(name)}));
+  return FileIn(found, name);
+}
+
+absl::StatusOr<ObjectValues> ObjectDirectory::Look(std::string_view name,
+                                                   const std::vector<std::string>& entries) {
+  absl::StatusOr<ObjectValues> found = index_->EntriesOf(entries);
+  if (absl::IsNotFound(found.status())) return ObjectValues();  // the directory was removed
+  if (!found.ok()) return WithContext(found.status(), PathOf(name));
+  return found;
+}
+
+absl::StatusOr<IndexedFile> ObjectDirectory::FileIn(const ObjectValues& found,
+                                                    std::string_view name) const {
+  const auto file = found.find(FileEntry(name));
+  if (file != found.end()) return IndexedFile::Decode(file->second, PathOf(name));
+  if (found.contains(DirectoryEntry(name)))
+    return absl::UnavailableError(Concat(PathOf(name), ": is a directory, not a regular file"));
+  return absl::NotFoundError(Concat(PathOf(name), ": no such file or directory"));
 }
 
 absl::StatusOr<std::unique_ptr<ReadFile>> ObjectDirectory::OpenRead(std::string_view name,
@@ -177,7 +199,7 @@ absl::Status ObjectDirectory::Rename(std::string_view from, std::string_view to)
                                                            "same time"));
   }
   TRELLIS_RETURN_IF_ERROR(WithContext(status, PathOf(from)));
-  if (replaced) RemoveWhenClosed(*process_, index_, *replaced);
+  if (replaced) RemoveWhenClosed(*process_, index_, {*replaced});
   return absl::OkStatus();
 }
 
@@ -207,9 +229,7 @@ absl::Status ObjectDirectory::Link(std::string_view name, Directory& to,
   status = AddTag(index_->pool(), link);
   if (absl::IsNotFound(status)) {
     UndoLink(*process_, other->index_, link).IgnoreError();
-    // The table may have been removed after this call found it.
-    TRELLIS_RETURN_IF_ERROR(Find(name).status());
-    return absl::DataLossError(Concat(PathOf(name), ": chunk 0 is missing"));
+    return WhyUnlinked(name);
   }
   TRELLIS_RETURN_IF_ERROR(WithContext(status, PathOf(name)));
   ObjectWrite finish;
@@ -224,28 +244,69 @@ absl::Status ObjectDirectory::Link(std::string_view name, Directory& to,
   return AlreadyExistsAt(other->PathOf(new_name));
 }
 
+absl::Status ObjectDirectory::WhyUnlinked(std::string_view name) {
+  // The table may have been removed after the link found it, perhaps by another owner.
+  const std::string owner = index_->required_owner();
+  if (!owner.empty()) TRELLIS_RETURN_IF_ERROR(index_->WhyRefused(owner, absl::OkStatus()));
+  TRELLIS_RETURN_IF_ERROR(Find(name).status());
+  return absl::DataLossError(Concat(PathOf(name), ": chunk 0 is missing"));
+}
+
 absl::Status ObjectDirectory::Remove(std::string_view name) {
-  TRELLIS_RETURN_IF_ERROR(CheckBareName(path(), name));
-  const absl::Status changed =
-      absl::UnavailableError(Concat(PathOf(name), ": another call changed it at the same time"));
-  const absl::StatusOr<std::string> entry = index_->Entry(FileEntry(name));
-  if (!entry.ok() || entry->empty()) {
-    const absl::Status why = Find(name).status();
-    return why.ok() ? changed : why;
+  const std::string names[] = {std::string(name)};
+  const absl::Status status = RemoveTogether(names);
+  if (!absl::IsAborted(status)) return status;
+  return absl::UnavailableError(Concat(PathOf(name), ": another call changed it at the same time"));
+}
+
+absl::Status ObjectDirectory::RemoveAll(std::span<const std::string> names) {
+  absl::Status first;
+  while (!names.empty()) {
+    const std::span<const std::string> some =
+        names.first(std::min(names.size(), kRemovalsTogetherMax));
+    names = names.subspan(some.size());
+    const absl::Status status = RemoveTogether(some);
+    if (!absl::IsAborted(status)) {
+      first.Update(status);
+      continue;
+    }
+    // Another call has changed one of them.
+    for (const std::string& name : some) first.Update(Remove(name));
   }
-  const absl::StatusOr<IndexedFile> file = IndexedFile::Decode(*entry, PathOf(name));
-  // A damaged entry can be removed.  Its chunks are unknown.
-  if (!file.ok() && !absl::IsDataLoss(file.status())) return file.status();
+  return first;
+}
+
+absl::Status ObjectDirectory::RemoveTogether(std::span<const std::string> names) {
+  std::vector<std::string> entries;
+  for (const std::string& name : names) {
+    if (!CheckBareName(path(), name).ok()) continue;
+    entries.push_back(FileEntry(name));
+    entries.push_back(DirectoryEntry(name));
+  }
+  TRELLIS_ASSIGN_OR_RETURN(const ObjectValues found, Look(names.front(), entries));
+  absl::Status first;
   ObjectWrite write;
-  write.entries_equal[FileEntry(name)] = *entry;
-  write.remove_entries.push_back(FileEntry(name));
-  if (file.ok() && file->kind != IndexedKind::kSmall)
+  std::vector<IndexedFile> removed;
+  for (const std::string& name : names) {
+    const absl::Status bare = CheckBareName(path(), name);
+    const absl::StatusOr<IndexedFile> file = bare.ok() ? FileIn(found, name) : bare;
+    // A damaged entry can be removed.  Its chunks are unknown.
+    if (!file.ok() && !absl::IsDataLoss(file.status())) {
+      first.Update(file.status());
+      continue;
+    }
+    write.entries_equal.insert(*found.find(FileEntry(name)));
+    write.remove_entries.push_back(FileEntry(name));
+    if (!file.ok() || file->kind == IndexedKind::kSmall) continue;
     write.set_entries[Concat(kGonePrefix, file->tag)] = file->Encode();
+    removed.push_back(*file);
+  }
+  if (write.remove_entries.empty()) return first;
   const absl::Status status = index_->Change(std::move(write));
-  if (absl::IsAborted(status)) return changed;
-  TRELLIS_RETURN_IF_ERROR(WithContext(status, PathOf(name)));
-  if (file.ok()) RemoveWhenClosed(*process_, index_, *file);
-  return absl::OkStatus();
+  if (absl::IsAborted(status)) return status;
+  if (status.ok()) RemoveWhenClosed(*process_, index_, removed);
+  first.Update(WithContext(status, PathOf(names.front())));
+  return first;
 }
 
 absl::Status ObjectDirectory::AtomicReplace(std::string_view name, std::string_view bytes,
@@ -283,7 +344,7 @@ absl::Status ObjectDirectory::AtomicReplace(std::string_view name, std::string_v
   const absl::Status status = index_->Change(std::move(write));
   if (absl::IsAborted(status)) return unexpected;
   TRELLIS_RETURN_IF_ERROR(WithContext(status, PathOf(name)));
-  RemoveWhenClosed(*process_, index_, before);
+  RemoveWhenClosed(*process_, index_, {before});
   return absl::OkStatus();
 }
 

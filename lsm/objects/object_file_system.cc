@@ -1,6 +1,7 @@
 #include "lsm/object_file_system.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "lsm/bytes/status.h"
@@ -8,6 +9,7 @@
 #include "lsm/objects/directory_index.h"
 #include "lsm/objects/index_handle.h"
 #include "lsm/objects/object_directory.h"
+#include "lsm/objects/object_files.h"
 #include "lsm/objects/removal.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -63,6 +65,11 @@ ObjectFileSystem::ObjectFileSystem(ObjectPool* pool, RandomSource* random, Confi
     : shared_(std::make_shared<ObjectProcess>(pool, random, std::move(config))) {}
 ObjectFileSystem::~ObjectFileSystem() = default;
 
+void ObjectFileSystem::ReadMany(std::span<ReadRequest> requests,
+                                const std::function<void(size_t)>& done) {
+  ReadObjectFiles(&shared_->pool, requests, done);
+}
+
 void ObjectFileSystem::RenewLocks() { shared_->keeper.RenewAll(); }
 
 absl::StatusOr<std::unique_ptr<Directory>> ObjectFileSystem::OpenDirectory(const std::string& path,
@@ -74,8 +81,13 @@ absl::StatusOr<std::unique_ptr<Directory>> ObjectFileSystem::OpenDirectory(const
   if (absl::IsNotFound(index.status())) {
     TRELLIS_RETURN_IF_ERROR(CheckNoFileOnTheWay(path, plain));
     if (!create) return NoDirectory(path);
-    TRELLIS_RETURN_IF_ERROR(MakeDirectory(plain));
-    index = IndexHandle::Open(&shared_->pool, path);
+    TRELLIS_ASSIGN_OR_RETURN(std::string owner, MakeDirectory(plain));
+    if (owner.empty()) {
+      index = IndexHandle::Open(&shared_->pool, path);
+    } else {
+      index =
+          std::make_shared<IndexHandle>(&shared_->pool, path, IndexBefore{std::move(owner), ""});
+    }
   }
   if (!index.ok()) return index.status();
   return NewObjectDirectory(shared_, *std::move(index));
@@ -98,7 +110,7 @@ absl::Status ObjectFileSystem::CheckNoFileOnTheWay(const std::string& path, std:
   return absl::OkStatus();
 }
 
-absl::Status ObjectFileSystem::MakeDirectory(const std::string& plain) {
+absl::StatusOr<std::string> ObjectFileSystem::MakeDirectory(const std::string& plain) {
   if (!IsRoot(plain)) {
     const std::string parent = ParentOf(plain);
     ObjectWrite name;
@@ -107,21 +119,25 @@ absl::Status ObjectFileSystem::MakeDirectory(const std::string& plain) {
     name.set_entries[Concat(kDirectoryPrefix, LastNameOf(plain))] = NewId(shared_->random);
     absl::Status status = shared_->pool.Write(IndexName(parent), name);
     if (absl::IsNotFound(status)) {
-      TRELLIS_RETURN_IF_ERROR(MakeDirectory(parent));
+      TRELLIS_RETURN_IF_ERROR(MakeDirectory(parent).status());
       status = shared_->pool.Write(IndexName(parent), name);
     }
     TRELLIS_RETURN_IF_ERROR(status);
   }
   ObjectWrite index;
   index.must_be_new = true;
-  index.set_attributes[kOwnerAttribute] = shared_->NewOwner(0).Encode();
+  std::string owner = shared_->NewOwner(0).Encode();
+  index.set_attributes[kOwnerAttribute] = owner;
   absl::Status status = shared_->pool.Write(IndexName(plain), index);
-  if (!absl::IsAlreadyExists(status)) return status;
-  // A lock may have left an empty object.
-  index.must_be_new = false;
-  index.attributes_equal[kOwnerAttribute] = "";
-  status = shared_->pool.Write(IndexName(plain), index);
-  return absl::IsAborted(status) ? absl::OkStatus() : status;
+  if (absl::IsAlreadyExists(status)) {
+    // A lock may have left an empty object.
+    index.must_be_new = false;
+    index.attributes_equal[kOwnerAttribute] = "";
+    status = shared_->pool.Write(IndexName(plain), index);
+    if (absl::IsAborted(status)) return "";
+  }
+  TRELLIS_RETURN_IF_ERROR(status);
+  return owner;
 }
 
 absl::Status ObjectFileSystem::RemoveDirectory(const std::string& path) {
@@ -141,7 +157,7 @@ absl::Status ObjectFileSystem::RemoveDirectory(const std::string& path) {
   ObjectWrite take;
   take.set_attributes[kOwnerAttribute] = owner.Encode();
   TRELLIS_RETURN_IF_ERROR(WithContext(index.Change(std::move(take)), path));
-  index.SetOwner(owner.Encode());
+  index.SetOwner(owner.Encode(), std::nullopt);
   TRELLIS_ASSIGN_OR_RETURN(const ObjectValues entries, CheckEmpty(index));
   TRELLIS_RETURN_IF_ERROR(WithContext(FinishRemovals(*shared_, *opened, entries), path));
   ObjectWrite write;

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cassert>
 #include <iterator>
+#include <list>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "lsm/bytes/status.h"
 #include "lsm/file_system.h"
@@ -17,22 +20,19 @@ absl::Status MissingChunk(const std::string& path, uint64_t number) {
   return absl::DataLossError(Concat(path, ": chunk ", number, " is missing"));
 }
 
-// Reads from a chunk.  TakenOver instead of NotFound if the handle has locked the directory and
-// another process has taken it over.
-absl::StatusOr<ObjectContents> ReadChunk(const ChunkedFile& chunked, uint64_t number,
-                                         ObjectRead read) {
-  IndexHandle& index = *chunked.index;
-  const std::string owner = index.required_owner();
-  if (!owner.empty() && IsSealed(chunked.name, chunked.file))
-    read.attributes_equal[kOwnerAttribute] = owner;
-  absl::StatusOr<ObjectContents> contents =
-      index.pool().Read(ChunkName(chunked.file.id, number), read);
-  if (contents.ok()) return contents;
-  const bool may_be_of_another =
-      absl::IsAborted(contents.status()) || absl::IsNotFound(contents.status());
-  if (owner.empty() || !may_be_of_another)
-    return WithContext(contents.status(), index.PathOf(chunked.name));
-  return WithContext(index.WhyRefused(owner, contents.status()), index.PathOf(chunked.name));
+// A read of one chunk, for one call to the pool.
+struct ChunkRead {
+  uint64_t number = 0;
+  std::string object;
+  ObjectRead read;
+  std::string owner;  // that the handle requires
+};
+
+ChunkRead PrepareRead(const ChunkedFile& chunked, uint64_t number) {
+  ChunkRead chunk{number, ChunkName(chunked.file.id, number), {}, chunked.index->required_owner()};
+  if (!chunk.owner.empty() && IsSealed(chunked.name, chunked.file))
+    chunk.read.attributes_equal[kOwnerAttribute] = chunk.owner;
+  return chunk;
 }
 
 absl::Status CheckChunkSize(const ChunkedFile& chunked, uint64_t number, uint64_t size_bytes) {
@@ -49,6 +49,26 @@ absl::Status CheckChunkSize(const ChunkedFile& chunked, uint64_t number, uint64_
 bool IsEnd(const ChunkedFile& chunked, uint64_t number, const absl::Status& status) {
   return chunked.file.kind == IndexedKind::kLog && number >= chunked.file.chunks &&
          (absl::IsNotFound(status) || absl::IsAborted(status));
+}
+
+// The outcome of a read, which the pool answered with `contents`.  nullopt if the file ends before
+// the chunk.  TakenOver instead of DataLoss if the handle has locked the directory and another
+// process has taken it over.
+absl::StatusOr<std::optional<ObjectContents>> Judge(const ChunkedFile& chunked,
+                                                    const ChunkRead& chunk,
+                                                    absl::StatusOr<ObjectContents> contents) {
+  IndexHandle& index = *chunked.index;
+  const std::string path = index.PathOf(chunked.name);
+  if (contents.ok()) {
+    TRELLIS_RETURN_IF_ERROR(CheckChunkSize(chunked, chunk.number, contents->size_bytes));
+    return *std::move(contents);
+  }
+  absl::Status status = contents.status();
+  const bool may_be_of_another = absl::IsAborted(status) || absl::IsNotFound(status);
+  if (!chunk.owner.empty() && may_be_of_another) status = index.WhyRefused(chunk.owner, status);
+  if (IsEnd(chunked, chunk.number, status)) return std::nullopt;
+  if (absl::IsNotFound(status)) return MissingChunk(path, chunk.number);
+  return WithContext(status, path);
 }
 
 class ObjectReader final : public ReadFile {
@@ -68,47 +88,131 @@ class ObjectReader final : public ReadFile {
       if (offset >= file().small_bytes.size()) return 0;
       return file().small_bytes.copy(buffer.data(), buffer.size(), offset);
     }
-    const bool is_table = file().kind == IndexedKind::kTable;
-    if (is_table) {
-      const uint64_t left = file().size_bytes - std::min(file().size_bytes, offset);
-      buffer = buffer.first(std::min<uint64_t>(buffer.size(), left));
+    buffer = buffer.first(BytesMax(offset, buffer.size()));
+    Filling filling{buffer};
+    while (!filling.is_complete()) {
+      const ChunkRead chunk = PieceAt(offset + filling.done, buffer.size() - filling.done);
+      TRELLIS_RETURN_IF_ERROR(
+          Take(chunk, chunked_.index->pool().Read(chunk.object, chunk.read), &filling));
     }
-    size_t done = 0;
-    while (done < buffer.size()) {
-      TRELLIS_ASSIGN_OR_RETURN(const size_t bytes, ReadPiece(offset + done, buffer.subspan(done)));
-      if (bytes == 0) break;
-      done += bytes;
-    }
-    if (is_table && done < buffer.size())
-      return absl::DataLossError(Concat(path_, ": a chunk is shorter than it was written"));
-    return done;
+    return Finish(filling);
   }
 
   absl::StatusOr<uint64_t> Size() const override { return SizeOf(chunked_); }
   const std::string& path() const override { return path_; }
 
+  const ObjectPool& pool() const { return chunked_.index->pool(); }
+
+  // Adds the reads that ReadAt would make.  False, and adds none, if they depend on each other:
+  // those of a log that go beyond its registered chunks.
+  bool AddReads(const ReadRequest& request, std::vector<ChunkRead>* reads) const {
+    if (file().kind == IndexedKind::kSmall) return false;
+    const uint64_t bytes = BytesMax(request.offset, request.buffer.size());
+    const uint64_t registered_bytes = file().chunks * file().chunk_bytes;
+    if (bytes > registered_bytes || request.offset > registered_bytes - bytes) return false;
+    for (uint64_t done = 0; done < bytes; done += reads->back().read.bytes_max)
+      reads->push_back(PieceAt(request.offset + done, bytes - done));
+    return true;
+  }
+  // The outcome of ReadAt, from the answers to those reads.
+  absl::StatusOr<size_t> Assemble(const ReadRequest& request, std::span<const ChunkRead> reads,
+                                  std::span<ObjectReadRequest> answers) const {
+    Filling filling{request.buffer.first(BytesMax(request.offset, request.buffer.size()))};
+    for (size_t i = 0; i < reads.size() && !filling.is_complete(); ++i)
+      TRELLIS_RETURN_IF_ERROR(Take(reads[i], std::move(answers[i].contents), &filling));
+    return Finish(filling);
+  }
+
  private:
+  // A buffer that is filled piece by piece.
+  struct Filling {
+    std::span<char> buffer;
+    size_t done = 0;
+    bool is_at_end = false;
+    bool is_complete() const { return is_at_end || done == buffer.size(); }
+  };
+
   const IndexedFile& file() const { return chunked_.file; }
 
-  // Reads from one chunk.  0 at the end of the file.
-  absl::StatusOr<size_t> ReadPiece(uint64_t offset, std::span<char> buffer) const {
-    const uint64_t chunk_bytes = file().chunk_bytes;
-    const uint64_t number = offset / chunk_bytes;
-    ObjectRead read;
-    read.offset = offset % chunk_bytes;
-    const uint64_t bytes_max = std::min<uint64_t>(buffer.size(), chunk_bytes - read.offset);
-    read.bytes_max = bytes_max;
-    const absl::StatusOr<ObjectContents> contents = ReadChunk(chunked_, number, std::move(read));
-    if (IsEnd(chunked_, number, contents.status())) return 0;
-    if (absl::IsNotFound(contents.status())) return MissingChunk(path_, number);
-    if (!contents.ok()) return contents.status();
-    TRELLIS_RETURN_IF_ERROR(CheckChunkSize(chunked_, number, contents->size_bytes));
-    return contents->bytes.copy(buffer.data(), bytes_max);
+  // The part of a range that ReadAt asks the pool for.
+  size_t BytesMax(uint64_t offset, size_t bytes) const {
+    if (file().kind != IndexedKind::kTable) return bytes;
+    return std::min<uint64_t>(bytes, file().size_bytes - std::min(file().size_bytes, offset));
+  }
+  // The part of a range that is in the first one of its chunks.
+  ChunkRead PieceAt(uint64_t offset, uint64_t bytes) const {
+    ChunkRead chunk = PrepareRead(chunked_, offset / file().chunk_bytes);
+    chunk.read.offset = offset % file().chunk_bytes;
+    chunk.read.bytes_max = std::min(bytes, file().chunk_bytes - chunk.read.offset);
+    return chunk;
+  }
+  absl::Status Take(const ChunkRead& chunk, absl::StatusOr<ObjectContents> contents,
+                    Filling* filling) const {
+    TRELLIS_ASSIGN_OR_RETURN(const std::optional<ObjectContents> found,
+                             Judge(chunked_, chunk, std::move(contents)));
+    const size_t bytes =
+        found ? found->bytes.copy(filling->buffer.data() + filling->done, chunk.read.bytes_max) : 0;
+    filling->done += bytes;
+    filling->is_at_end = bytes < chunk.read.bytes_max;
+    return absl::OkStatus();
+  }
+  absl::StatusOr<size_t> Finish(const Filling& filling) const {
+    if (file().kind == IndexedKind::kTable && filling.done < filling.buffer.size())
+      return absl::DataLossError(Concat(path_, ": a chunk is shorter than it was written"));
+    return filling.done;
   }
 
   const ChunkedFile chunked_;
   const std::shared_ptr<OpenIds> open_;
   const std::string path_;
+};
+
+// Several reads of files, as reads of chunks that are submitted together.
+class TogetherReads {
+ public:
+  TogetherReads(ObjectPool* pool, std::span<ReadRequest> requests)
+      : pool_(*pool), requests_(requests) {}
+
+  // Makes those reads that can be made together.
+  void Submit() {
+    ends_.reserve(requests_.size());
+    for (const ReadRequest& request : requests_) {
+      const auto* const reader = dynamic_cast<const ObjectReader*>(request.file);
+      const bool is_added =
+          reader != nullptr && &reader->pool() == &pool_ && reader->AddReads(request, &reads_);
+      ends_.push_back({is_added ? reader : nullptr, reads_.size()});
+    }
+    answers_.reserve(reads_.size());
+    for (const ChunkRead& chunk : reads_)
+      answers_.push_back({chunk.object, chunk.read, absl::UnavailableError("not read")});
+    if (!answers_.empty()) pool_.ReadMany(answers_);
+    is_submitted_ = true;
+  }
+  // Sets the outcome of a request.  Call it once for each.  Throws nothing.
+  void Tell(size_t number) {
+    ReadRequest& request = requests_[number];
+    if (!is_submitted_ || ends_[number].reader == nullptr) return ReadAlone(&request);
+    const size_t begin = number == 0 ? 0 : ends_[number - 1].reads;
+    const size_t count = ends_[number].reads - begin;
+    const absl::StatusOr<size_t> bytes_read = CatchOutOfMemory([&] {
+      return ends_[number].reader->Assemble(request, std::span(reads_).subspan(begin, count),
+                                            std::span(answers_).subspan(begin, count));
+    });
+    request.status = bytes_read.status();
+    request.bytes_read = bytes_read.ok() ? *bytes_read : 0;
+  }
+
+ private:
+  struct End {
+    const ObjectReader* reader = nullptr;  // null: it is read alone
+    size_t reads = 0;                      // of this request and of earlier ones
+  };
+  ObjectPool& pool_;
+  const std::span<ReadRequest> requests_;
+  std::vector<End> ends_;
+  std::vector<ChunkRead> reads_;
+  std::vector<ObjectReadRequest> answers_;
+  bool is_submitted_ = false;
 };
 
 // The common part of both writers.  The first failure is final.
@@ -232,29 +336,41 @@ class TableChunksWriter final : public ObjectWriter {
  public:
   using ObjectWriter::ObjectWriter;
 
+  // These wait for the chunks in flight: the file may be removed next, and a late write would make
+  // a chunk again.
+  ~TableChunksWriter() override { in_flight_.clear(); }
+  absl::Status Close() override {
+    in_flight_.clear();
+    return ObjectWriter::Close();
+  }
+
  private:
+  // The next bytes of the file, which are in one chunk.
+  struct Piece {
+    std::string bytes;
+    // After `bytes`, so that it is destroyed first.
+    std::unique_ptr<PendingObjectWrite> write;
+  };
+
   absl::Status Add(std::string_view bytes) override {
     if (bytes.size() > kChunksMax * file_.chunk_bytes - size_bytes_) return TooLong();
     size_bytes_ += bytes.size();
     while (!bytes.empty()) {
-      const uint64_t room = file_.chunk_bytes - written_bytes_ % file_.chunk_bytes - buffer_.size();
-      if (bytes.size() < room) {
-        buffer_.append(bytes);
-        break;
-      }
-      if (buffer_.empty()) {
-        TRELLIS_RETURN_IF_ERROR(WritePiece(bytes.substr(0, room)));
-      } else {
-        buffer_.append(bytes.substr(0, room));
-        TRELLIS_RETURN_IF_ERROR(WriteBuffer());
-      }
-      bytes.remove_prefix(room);
+      const uint64_t room = file_.chunk_bytes - started_bytes_ % file_.chunk_bytes - buffer_.size();
+      const std::string_view some = bytes.substr(0, room);
+      // Doubling would let a string grow beyond the chunk.
+      const uint64_t wanted = buffer_.size() + some.size();
+      if (wanted > file_.chunk_bytes / 2) buffer_.reserve(file_.chunk_bytes);
+      buffer_.append(some);
+      if (some.size() == room) TRELLIS_RETURN_IF_ERROR(StartBuffer());
+      bytes.remove_prefix(some.size());
     }
     return absl::OkStatus();
   }
 
   absl::Status Finish() override {
-    if (!buffer_.empty() || !has_tag_) TRELLIS_RETURN_IF_ERROR(WriteBuffer());
+    if (!buffer_.empty() || !has_tag_) TRELLIS_RETURN_IF_ERROR(StartBuffer());
+    while (!in_flight_.empty()) TRELLIS_RETURN_IF_ERROR(WaitForOldest());
     IndexedFile complete = file_;
     complete.size_bytes = size_bytes_;
     complete.chunks =
@@ -262,28 +378,32 @@ class TableChunksWriter final : public ObjectWriter {
     return ChangeEntry(complete);
   }
 
-  absl::Status WriteBuffer() {
-    TRELLIS_RETURN_IF_ERROR(WritePiece(buffer_));
-    buffer_.clear();
-    return absl::OkStatus();
-  }
-
-  // Writes the next bytes of the file, which are in one chunk.
-  absl::Status WritePiece(std::string_view bytes) {
+  // Starts the write of `buffer_`, and empties it.
+  absl::Status StartBuffer() {
+    if (in_flight_.size() == kChunksInFlightMax) TRELLIS_RETURN_IF_ERROR(WaitForOldest());
+    Piece& piece = in_flight_.emplace_back();
+    piece.bytes.swap(buffer_);
     ObjectWrite write;
-    write.offset = written_bytes_ % file_.chunk_bytes;
-    write.bytes = bytes;
+    write.offset = started_bytes_ % file_.chunk_bytes;
+    write.bytes = piece.bytes;
     if (!std::exchange(has_tag_, true))
       write.set_attributes[kTagsAttribute] = Concat(file_.tag, " ");
-    const std::string chunk = ChunkName(file_.id, written_bytes_ / file_.chunk_bytes);
-    TRELLIS_RETURN_IF_ERROR(WithContext(index_->pool().Write(chunk, write), path_));
-    written_bytes_ += bytes.size();
+    const std::string chunk = ChunkName(file_.id, started_bytes_ / file_.chunk_bytes);
+    piece.write = index_->pool().StartWrite(chunk, write);
+    started_bytes_ += piece.bytes.size();
     return absl::OkStatus();
   }
 
-  std::string buffer_;  // what is not written yet
-  uint64_t written_bytes_ = 0;
-  bool has_tag_ = false;  // the first chunk exists, with the file's tag
+  absl::Status WaitForOldest() {
+    const absl::Status status = in_flight_.front().write->Wait();
+    in_flight_.pop_front();
+    return WithContext(status, path_);
+  }
+
+  std::string buffer_;          // its write has not started
+  uint64_t started_bytes_ = 0;  // before `buffer_`
+  bool has_tag_ = false;        // the write of the first chunk, with the file's tag, has started
+  std::list<Piece> in_flight_;  // in the order of the file; addresses stay
 };
 
 }  // namespace
@@ -318,10 +438,10 @@ void OpenIds::Close(const std::string& id) {
   RunRemovals();
 }
 
-void OpenIds::WhenClosed(const std::string& id, std::function<void()> removal) {
+void OpenIds::WhenClosed(std::list<Removal> removals) {
   {
     MutexLock lock(&mutex_);
-    removals_.push_back({id, std::move(removal)});
+    removals_.splice(removals_.end(), removals);
   }
   RunRemovals();
 }
@@ -338,6 +458,7 @@ void OpenIds::RunRemovals() {
     }
   }
   for (const Removal& removal : due) removal.run();
+  for (const Removal& removal : due) removal.finish();
 }
 
 bool OpenIds::IsOpen(const std::string& id) const {
@@ -351,14 +472,27 @@ absl::StatusOr<uint64_t> SizeOf(const ChunkedFile& chunked) {
   if (file.kind == IndexedKind::kTable) return file.size_bytes;
   uint64_t size = 0;
   for (uint64_t number = 0;; ++number) {
-    const absl::StatusOr<ObjectContents> contents = ReadChunk(chunked, number, {});
-    if (IsEnd(chunked, number, contents.status())) return size;
-    if (absl::IsNotFound(contents.status()))
-      return MissingChunk(chunked.index->PathOf(chunked.name), number);
-    if (!contents.ok()) return contents.status();
-    TRELLIS_RETURN_IF_ERROR(CheckChunkSize(chunked, number, contents->size_bytes));
+    const ChunkRead chunk = PrepareRead(chunked, number);
+    TRELLIS_ASSIGN_OR_RETURN(
+        const std::optional<ObjectContents> contents,
+        Judge(chunked, chunk, chunked.index->pool().Read(chunk.object, chunk.read)));
+    if (!contents) return size;
     size += contents->size_bytes;
     if (contents->size_bytes < file.chunk_bytes) return size;
+  }
+}
+
+void ReadObjectFiles(ObjectPool* pool, std::span<ReadRequest> requests,
+                     const std::function<void(size_t)>& done) {
+  TogetherReads together(pool, requests);
+  // Without memory, each is read alone.
+  CatchOutOfMemory([&] {
+    together.Submit();
+    return absl::OkStatus();
+  }).IgnoreError();
+  for (size_t i = 0; i < requests.size(); ++i) {
+    together.Tell(i);
+    if (done != nullptr) done(i);
   }
 }
 

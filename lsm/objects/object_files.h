@@ -7,6 +7,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -32,15 +33,18 @@ class OpenIds {
   // REQUIRES: a lookup of this thread.
   void Open(const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
   void Close(const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Calls `removal` once no lookup and no reader is left, perhaps at once.  It must not throw.
-  void WhenClosed(const std::string& id, std::function<void()> removal) ABSL_LOCKS_EXCLUDED(mutex_);
-  bool IsOpen(const std::string& id) const ABSL_LOCKS_EXCLUDED(mutex_);
-
- private:
+  // The work on a file whose name was removed.  Neither function may throw.
   struct Removal {
     std::string id;
     std::function<void()> run;
+    // Called after `run` of this file and of all that can be removed at the same time.
+    std::function<void()> finish;
   };
+  // Calls the functions once no lookup and no reader of the file is left, perhaps at once.
+  void WhenClosed(std::list<Removal> removals) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool IsOpen(const std::string& id) const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
   struct OpenId {
     int readers = 0;
     std::list<Removal> removals;  // wait for the readers
@@ -67,12 +71,21 @@ absl::StatusOr<uint64_t> SizeOf(const ChunkedFile& chunked);
 // REQUIRES: a lookup of `open` by this thread.
 std::unique_ptr<ReadFile> NewObjectReader(ChunkedFile chunked, std::shared_ptr<OpenIds> open);
 
+// FileSystem::ReadMany: makes the reads of this pool's files by one ObjectPool::ReadMany.  Throws
+// nothing.
+void ReadObjectFiles(ObjectPool* pool, std::span<ReadRequest> requests,
+                     const std::function<void(size_t)>& done);
+
 // Logs, manifests and other files: every append is durable.  Those of logs and manifests are
 // refused once another process has locked the directory.  The first chunk and the entry exist.
 std::unique_ptr<AppendFile> NewLogWriter(std::shared_ptr<IndexHandle> index, std::string name,
                                          IndexedFile file, std::string owner);
 
-// Tables: the bytes are durable after Sync.  The entry exists.
+// Chunks of a table that may be written at the same time.
+inline constexpr uint64_t kChunksInFlightMax = 4;
+
+// Tables: the bytes are durable after Sync.  The entry exists.  Up to kChunksInFlightMax chunks are
+// in flight, and one more is being filled.  Close and the destructor wait for them.
 std::unique_ptr<AppendFile> NewTableWriter(std::shared_ptr<IndexHandle> index, std::string name,
                                            IndexedFile file, std::string owner);
 

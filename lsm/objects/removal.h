@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
@@ -21,10 +22,11 @@ absl::Status AddTag(ObjectPool& pool, const IndexedFile& file);
 // Takes the file's tag from its first chunk, and removes the chunks if it was the last tag.
 absl::Status DropChunks(ObjectPool& pool, const IndexedFile& file);
 
-// Removes the chunks of a file whose name became gone:TAG, and that entry, once this process no
-// longer reads the file.  If that fails, the entry stays, and the next owner finishes it.
+// Removes the chunks of files whose names became gone:TAG, and those entries, once this process no
+// longer reads the file.  The entries of files that are removed at the same time are removed by one
+// write.  If that fails, the entry stays, and the next owner finishes it.
 void RemoveWhenClosed(ObjectProcess& process, std::shared_ptr<IndexHandle> index,
-                      const IndexedFile& file);
+                      const std::vector<IndexedFile>& files);
 
 // Takes back an entry link:TAG whose name was not made.
 absl::Status UndoLink(ObjectProcess& process, const std::shared_ptr<IndexHandle>& index,

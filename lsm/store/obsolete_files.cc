@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
+#include <vector>
 
 #include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
@@ -26,6 +28,13 @@ void ObsoleteFiles::RemoveUnused() {
       entry = next;
     }
   }
+  const absl::Status all = unused.empty() ? absl::OkStatus() : CatchOutOfMemory([&] {
+    std::vector<std::string> names;
+    for (const auto& entry : unused) names.push_back(TableFileName(entry.first));
+    return directory_->RemoveAll(names);
+  });
+  if (all.ok()) unused.clear();
+  // After an error, these tell which are left.
   std::erase_if(unused, [this](const auto& entry) {
     const absl::Status status =
         CatchOutOfMemory([&] { return directory_->Remove(TableFileName(entry.first)); });

@@ -313,14 +313,15 @@ void RemoveOrphans(Directory& directory, Directory& log_directory, const Manifes
   const auto remove_from = [&](Directory* each) -> absl::Status {
     const bool logs_alone = each != &directory;
     TRELLIS_ASSIGN_OR_RETURN(const std::vector<std::string> names, each->List());
+    std::vector<std::string> orphans;
     for (const std::string& name : names) {
       const std::optional<FileName> parsed = ParseFileName(name);
       if (!parsed || !is_orphan(*parsed)) continue;
       if (logs_alone && parsed->kind != FileKind::kLog) continue;
       const absl::StatusOr<Origin> origin = OriginOf(*each, name, parsed->kind);
-      if (origin.ok() && *origin != Origin::kForeign) (void)each->Remove(name);
+      if (origin.ok() && *origin != Origin::kForeign) orphans.push_back(name);
     }
-    return absl::OkStatus();
+    return each->RemoveAll(orphans);
   };
   // A file that cannot be removed now can wait.
   for (Directory* each : {&directory, &log_directory})

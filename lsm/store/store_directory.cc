@@ -165,6 +165,9 @@ absl::StatusOr<StoreDirectory> StoreDirectory::Open(const std::string& path,
                     "be the store's directory by another path)"));
     store.own_log_directory = std::move(logs.directory);
     store.log_lock = std::move(logs.lock);
+    // Until this process had the second lock, another one may have taken the first and used the
+    // store.  One that takes the first later takes the second before it uses the store.
+    if (store.lock != nullptr) TRELLIS_RETURN_IF_ERROR(store.lock->Confirm());
   }
   return store;
 }

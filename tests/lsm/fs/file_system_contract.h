@@ -235,6 +235,27 @@ TEST_P(FileSystemContractTest, RemovesNamesOfOpenFiles) {
   EXPECT_EQ(buffer, "bytes");
 }
 
+TEST_P(FileSystemContractTest, RemovesSeveralFiles) {
+  for (const char* name : {"a", "000002.table", "c", "d"}) Write(name, "bytes");
+  ASSERT_OK(directory_->AtomicReplace("CURRENT", "one", std::nullopt));
+  ASSERT_OK(file_system().OpenDirectory(path() + "/below", /*create=*/true));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ReadFile> file,
+                       directory_->OpenRead("a", ReadMode::kBuffered));
+  EXPECT_OK(directory_->RemoveAll({}));
+  // An error of one name does not keep the others.
+  const std::string names[] = {"none", "a", "below", "000002.table", "x/y", "CURRENT", "c"};
+  EXPECT_THAT(
+      directory_->RemoveAll(names),
+      testing_support::StatusIs(absl::StatusCode::kNotFound, testing::HasSubstr(path() + "/none")));
+  EXPECT_THAT(List(), testing::ElementsAre("d"));
+  const std::string last[] = {"d"};
+  EXPECT_OK(directory_->RemoveAll(last));
+  EXPECT_THAT(List(), testing::IsEmpty());
+  std::string buffer(5, '?');
+  ASSERT_OK_AND_ASSIGN(const size_t bytes_read, file->ReadAt(0, buffer));
+  EXPECT_EQ(bytes_read, 5u);
+}
+
 TEST_P(FileSystemContractTest, ReplacesExpectedBytesAtomically) {
   ASSERT_OK(directory_->AtomicReplace("CURRENT", "one", std::nullopt));
   EXPECT_EQ(Read("CURRENT"), "one");

@@ -199,31 +199,14 @@ TEST_F(ObjectFileSystemTest, OnlyTheLastChunkOfALogMayBeShort) {
 }
 
 // A pool that returns more bytes than it was asked for.
-class GenerousPool final : public ObjectPool {
+class GenerousPool final : public ForwardingPool {
  public:
-  explicit GenerousPool(ObjectPool* pool) : pool_(*pool) {}
-  absl::Status Write(const std::string& object, const ObjectWrite& write) override {
-    return pool_.Write(object, write);
-  }
+  using ForwardingPool::ForwardingPool;
   absl::StatusOr<ObjectContents> Read(const std::string& object, const ObjectRead& read) override {
     ObjectRead more = read;
     more.bytes_max += 100;
-    return pool_.Read(object, more);
+    return ForwardingPool::Read(object, more);
   }
-  absl::Status Lock(const std::string& object, const std::string& cookie,
-                    uint64_t duration_nanos) override {
-    return pool_.Lock(object, cookie, duration_nanos);
-  }
-  absl::Status Renew(const std::string& object, const std::string& cookie,
-                     uint64_t duration_nanos) override {
-    return pool_.Renew(object, cookie, duration_nanos);
-  }
-  absl::Status Unlock(const std::string& object, const std::string& cookie) override {
-    return pool_.Unlock(object, cookie);
-  }
-
- private:
-  ObjectPool& pool_;
 };
 
 TEST_F(ObjectFileSystemTest, ReadsFillNoMoreThanTheirBuffer) {

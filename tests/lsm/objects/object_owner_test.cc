@@ -60,6 +60,8 @@ TEST_F(ObjectOwnerTest, NewOwnersRefuseEarlierOnes) {
 // The lock of B expires between its reading of the owner and the swap.
 TEST_F(ObjectOwnerTest, StaleCandidatesDisturbNoOwner) {
   const std::unique_ptr<Directory> of_b = OpenAs(b_), of_c = OpenAs(c_);
+  // B reads the owner again, because the one of its opening has been used.
+  ASSERT_OK(of_b->Lock("LOCK", LockKind::kExclusive));
   std::unique_ptr<FileLock> c;
   std::unique_ptr<AppendFile> log;
   b_.pool.SetHooks({nullptr, [&](ObjectCall call, const std::string&, uint64_t) {
@@ -74,6 +76,37 @@ TEST_F(ObjectOwnerTest, StaleCandidatesDisturbNoOwner) {
   EXPECT_OK(log->Append("goes on"));
   EXPECT_THAT(of_b->Lock("LOCK", LockKind::kExclusive),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("has the lock")));
+}
+
+// Between the opening of B and its lock, C has the directory.
+TEST_F(ObjectOwnerTest, StaleHandlesReadTheOwnerAgain) {
+  for (const bool is_released : {false, true}) {
+    const std::unique_ptr<Directory> of_b = OpenAs(b_), of_c = OpenAs(c_);
+    std::unique_ptr<FileLock> c = TakeOver(*of_c), b;
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> log, of_c->CreateExclusive(kLog));
+    if (is_released) {
+      c = nullptr;
+      ASSERT_OK_AND_ASSIGN(b, of_b->Lock("LOCK", LockKind::kExclusive));
+      EXPECT_TRUE(IsTakenOver(log->Append("late")));
+      ASSERT_OK(of_b->Remove(kLog));
+      continue;
+    }
+    // The lock of C has expired.  The first attempt of B does not disturb it.
+    bool unlocked = false;
+    b_.pool.SetHooks({[&](ObjectCall call, const std::string&, uint64_t) {
+                        if (call == ObjectCall::kLock) ExpireLocks(objects_.get());
+                        if (call == ObjectCall::kUnlock && !std::exchange(unlocked, true)) {
+                          EXPECT_OK(log->Append("goes on"));
+                        }
+                        return MemoryObjectPool::Fate::kApplied;
+                      },
+                      nullptr});
+    EXPECT_OK(of_b->Lock("LOCK", LockKind::kExclusive));
+    b_.pool.SetHooks({});
+    EXPECT_TRUE(unlocked);
+    c = nullptr;
+    ASSERT_OK(of_b->Remove(kLog));
+  }
 }
 
 // The seal of B comes after C has sealed the same log.
@@ -234,12 +267,15 @@ TEST_F(ObjectOwnerTest, ListingsHaveOneOwner) {
   for (int i = 0; i < 1500; ++i)
     ASSERT_OK(directory_->AtomicReplace("small" + std::to_string(i), "x", std::nullopt));
   const std::unique_ptr<Directory> of_b = OpenAs(b_);
-  for (const bool has_locked : {false, true}) {
-    std::unique_ptr<FileLock> a, b;
+  for (const bool locks : {false, true}) {
+    std::unique_ptr<FileLock> b;
     ASSERT_OK_AND_ASSIGN(directory_, a_.files.OpenDirectory(kStore, /*create=*/false));
-    if (has_locked) a = TakeOver(*directory_);
-    PauseAt(&a_.pool, a_.pool.call_count(), /*after=*/true, [&] { b = TakeOver(*of_b); });
-    EXPECT_TRUE(IsTakenOver(directory_->List().status()));
+    ExpireLocks(objects_.get());
+    // A lock lists after it has swapped the owner.
+    PauseAt(&a_.pool, a_.pool.call_count() + (locks ? 2 : 0), /*after=*/true,
+            [&] { b = TakeOver(*of_b); });
+    EXPECT_TRUE(IsTakenOver(locks ? directory_->Lock("LOCK", LockKind::kExclusive).status()
+                                  : directory_->List().status()));
     a_.pool.SetHooks({});
     EXPECT_NE(b, nullptr);
     EXPECT_TRUE(IsTakenOver(directory_->List().status()));
@@ -280,7 +316,7 @@ TEST_F(ObjectOwnerTest, OtherFilesOutliveTakeOvers) {
   EXPECT_EQ(Read("EVENTS.1"), "2");
   ASSERT_OK(directory_->Remove("EVENTS.1"));
   EXPECT_EQ(CountChunks(), 0u);
-  EXPECT_THAT(*of_b->List(), testing::ElementsAre("LOCK"));
+  EXPECT_THAT(*OpenAs(c_)->List(), testing::ElementsAre("LOCK"));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -251,6 +252,128 @@ TEST_F(ObjectRemovalTest, OpenFilesAreRemovedWhenTheyAreClosed) {
     }
     EXPECT_THAT(objects_->Names(), testing::IsEmpty());
   }
+}
+
+class RemoveAllTest : public ObjectFixture {
+ protected:
+  std::vector<std::string> WriteTables(int count) {
+    std::vector<std::string> names;
+    for (int i = 0; i < count; ++i) {
+      const std::string digits = std::to_string(100000 + i);
+      names.push_back(digits + ".table");
+      Write(names.back(), "more than one chunk");
+    }
+    return names;
+  }
+  // Calls on the index that `function` makes: reads, writes.
+  std::pair<int, int> CountIndexCalls(const std::function<void()>& function) {
+    std::pair<int, int> count;
+    a_.pool.SetHooks({[&](ObjectCall call, const std::string& object, uint64_t) {
+                        if (object.starts_with("index:"))
+                          ++(call == ObjectCall::kRead ? count.first : count.second);
+                        return MemoryObjectPool::Fate::kApplied;
+                      },
+                      nullptr});
+    function();
+    a_.pool.SetHooks({});
+    return count;
+  }
+  size_t CountEntries() {
+    ObjectRead read;
+    read.entries_after = "";
+    return checker_.pool.Read(IndexName(kStore), read)->entries.size();
+  }
+};
+
+// One write for the names, one for the entries gone:TAG.
+TEST_F(RemoveAllTest, ItMakesFewCalls) {
+  const std::vector<std::string> names = WriteTables(9);
+  EXPECT_EQ(CountIndexCalls([&] { EXPECT_OK(directory_->RemoveAll(names)); }), std::pair(1, 2));
+  EXPECT_EQ(CountChunks(), 0u);
+  EXPECT_EQ(CountEntries(), 0u);
+  const std::unique_ptr<FileLock> lock = TakeOver(*directory_);
+  WriteTables(9);
+  EXPECT_EQ(CountIndexCalls([&] { EXPECT_OK(directory_->RemoveAll(names)); }), std::pair(0, 2));
+  EXPECT_EQ(CountChunks(), 0u);
+  EXPECT_EQ(CountEntries(), 1u);
+}
+
+TEST_F(RemoveAllTest, BatchesAreLimited) {
+  const std::vector<std::string> names = WriteTables(600);
+  EXPECT_EQ(CountIndexCalls([&] { EXPECT_OK(directory_->RemoveAll(names)); }), std::pair(3, 6));
+  EXPECT_EQ(CountChunks(), 0u);
+  EXPECT_EQ(CountEntries(), 0u);
+}
+
+// A new owner finishes the removals of one that was stopped after the names.
+TEST_F(RemoveAllTest, NewOwnersFinishItTogether) {
+  const std::vector<std::string> names = WriteTables(300);
+  b_.pool.SetHooks({[](ObjectCall, const std::string& object, uint64_t) {
+                      return object.starts_with("index:") ? MemoryObjectPool::Fate::kApplied
+                                                          : MemoryObjectPool::Fate::kRefused;
+                    },
+                    nullptr});
+  ASSERT_OK(OpenAs(b_)->RemoveAll(names));
+  EXPECT_EQ(CountEntries(), 300u);
+  std::unique_ptr<FileLock> lock;
+  // Lock, swap, listing; two writes for the entries.
+  EXPECT_EQ(CountIndexCalls([&] { lock = TakeOver(*directory_); }), std::pair(1, 4));
+  EXPECT_EQ(CountChunks(), 0u);
+  EXPECT_EQ(CountEntries(), 1u);
+}
+
+TEST_F(RemoveAllTest, FilesThatAreReadFollow) {
+  const std::vector<std::string> names = WriteTables(3);
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<ReadFile> reader,
+                       directory_->OpenRead(names[1], ReadMode::kBuffered));
+  ASSERT_OK(directory_->RemoveAll(names));
+  EXPECT_EQ(CountChunks(), 3u);
+  EXPECT_EQ(CountEntries(), 1u);
+  std::string bytes(19, '?');
+  EXPECT_EQ(reader->ReadAt(0, bytes).value(), 19u);
+  reader = nullptr;
+  EXPECT_EQ(CountChunks(), 0u);
+  EXPECT_EQ(CountEntries(), 0u);
+}
+
+// Another handle removes one of the files at the same time.
+TEST_F(RemoveAllTest, OneChangedNameDoesNotKeepTheOthers) {
+  const std::vector<std::string> names = WriteTables(4);
+  bool removed = false;
+  a_.pool.SetHooks({[&](ObjectCall call, const std::string&, uint64_t) {
+                      if (call == ObjectCall::kWrite && !std::exchange(removed, true)) {
+                        EXPECT_OK(OpenAs(b_)->Remove(names[2]));
+                      }
+                      return MemoryObjectPool::Fate::kApplied;
+                    },
+                    nullptr});
+  EXPECT_THAT(directory_->RemoveAll(names),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("/store/" + names[2])));
+  EXPECT_TRUE(removed);
+  EXPECT_EQ(CountChunks(), 0u);
+  EXPECT_EQ(CountEntries(), 0u);
+}
+
+// A new owner removes one of the entries gone:TAG first.
+TEST_F(RemoveAllTest, OneLostEntryDoesNotKeepTheOthers) {
+  const std::vector<std::string> names = WriteTables(4);
+  int writes = 0;
+  a_.pool.SetHooks(
+      {[&](ObjectCall call, const std::string& object, uint64_t) {
+         if (call == ObjectCall::kWrite && object.starts_with("index:") && ++writes == 2) {
+           ObjectRead read;
+           read.entries_after = "gone:";
+           ObjectWrite write;
+           write.remove_entries = {checker_.pool.Read(object, read)->entries.begin()->first};
+           EXPECT_OK(checker_.pool.Write(object, write));
+         }
+         return MemoryObjectPool::Fate::kApplied;
+       },
+       nullptr});
+  EXPECT_OK(directory_->RemoveAll(names));
+  EXPECT_GT(writes, 2);
+  EXPECT_EQ(CountChunks(), 0u);
+  EXPECT_EQ(CountEntries(), 0u);
 }
 
 // The chunk of one file cannot be removed.  The others are.

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "lsm/object_file_system.h"
 #include "lsm/object_pool.h"
@@ -15,14 +17,12 @@
 
 namespace lsm {
 
-// Applies each write twice, and returns the second status.  So does a store of objects that has
-// forgotten a write when the client sends it again.
-class RepeatingPool final : public ObjectPool {
+// Forwards every call to another pool.  Several calls in flight are executed one after another.
+class ForwardingPool : public ObjectPool {
  public:
-  explicit RepeatingPool(ObjectPool* pool) : pool_(*pool) {}
+  explicit ForwardingPool(ObjectPool* pool) : pool_(*pool) {}
 
   absl::Status Write(const std::string& object, const ObjectWrite& write) override {
-    pool_.Write(object, write).IgnoreError();
     return pool_.Write(object, write);
   }
   absl::StatusOr<ObjectContents> Read(const std::string& object, const ObjectRead& read) override {
@@ -42,6 +42,34 @@ class RepeatingPool final : public ObjectPool {
 
  private:
   ObjectPool& pool_;
+};
+
+// Applies each write twice, and returns the second status.  So does a store of objects that has
+// forgotten a write when the client sends it again.
+class RepeatingPool final : public ForwardingPool {
+ public:
+  using ForwardingPool::ForwardingPool;
+  absl::Status Write(const std::string& object, const ObjectWrite& write) override {
+    ForwardingPool::Write(object, write).IgnoreError();
+    return ForwardingPool::Write(object, write);
+  }
+};
+
+// Counts the calls of ReadMany, and their reads.
+class CountingPool final : public ForwardingPool {
+ public:
+  using ForwardingPool::ForwardingPool;
+  void ReadMany(std::span<ObjectReadRequest> requests) override {
+    reads_together.push_back(requests.size());
+    ForwardingPool::ReadMany(requests);
+  }
+  absl::StatusOr<ObjectContents> Read(const std::string& object, const ObjectRead& read) override {
+    ++reads;  // those of ReadMany, too
+    return ForwardingPool::Read(object, read);
+  }
+
+  std::vector<size_t> reads_together;
+  size_t reads = 0;
 };
 
 struct PoolClientOptions {

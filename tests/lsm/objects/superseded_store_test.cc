@@ -246,6 +246,36 @@ TEST_F(SupersededStoreTest, BothLocksHaveOneOwner) {
   EXPECT_TRUE(is_opened);
 }
 
+// While a store is destroyed, another process uses it between the two locks.
+TEST_F(SupersededStoreTest, DestructionsKeepStoresOfOtherOwners) {
+  Process c(objects_, 3);
+  for (Process* process : {&b_, &c}) {
+    process->options().log_directory = "/logs";
+    process->options().environment.log_file_system = &process->files();
+    process->SetPath("/two");
+  }
+  ASSERT_OK(c.Open());
+  ASSERT_OK(c.db().Close());
+  bool has_locked = false, is_opened = false;
+  MemoryObjectPool::Hooks hooks;
+  hooks.before = [&](ObjectCall call, const std::string& object, uint64_t) {
+    if (call == ObjectCall::kLock) has_locked = true;
+    if (has_locked && object == IndexName("/logs") && !std::exchange(is_opened, true)) {
+      c.LetLockExpire();
+      EXPECT_OK(c.Open());
+      EXPECT_OK(c.db().Put("key", "1"));
+      EXPECT_OK(c.db().Close());
+    }
+    return Fate::kApplied;
+  };
+  b_.pool().SetHooks(std::move(hooks));
+  EXPECT_TRUE(IsTakenOver(DB::Destroy("/two", b_.options())));
+  EXPECT_TRUE(is_opened);
+  c.LetLockExpire();
+  ASSERT_OK(c.Open());
+  EXPECT_EQ(c.db().Get("key").value(), "1");
+}
+
 // A child has the objects of its parent, and neither their threads nor their lock.
 TEST(ForkTest, ChildrenCallAndDestroyNothing) {
   const auto objects = std::make_shared<MemoryObjects>();

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -74,6 +75,10 @@ class RecordingDirectory final : public lsm::ForwardingDirectory {
     const absl::Status status = directory().Remove(name);
     if (status.ok()) Note({Event::kRemove, path(), std::string(name), {}, {}});
     return status;
+  }
+  // A crash may follow each removal.
+  absl::Status RemoveAll(std::span<const std::string> names) override {
+    return Directory::RemoveAll(names);
   }
   absl::Status Sync() override {
     const absl::Status status = directory().Sync();
