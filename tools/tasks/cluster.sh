@@ -344,7 +344,7 @@ command_cluster() {
   local verb=${1:-}
   shift $(($# > 0 ? 1 : 0))
   case $verb in
-    up | down | status | demo) "cluster_$verb" "$@" ;;
-    *) misuse 'cluster up|down|status|demo' ;;
+    up | down | status | demo | test) "cluster_$verb" "$@" ;;
+    *) misuse 'cluster up|down|status|demo|test' ;;
   esac
 }

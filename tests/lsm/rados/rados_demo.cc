@@ -39,6 +39,7 @@
 #include "lsm/object_file_system.h"
 #include "lsm/object_pool.h"
 #include "lsm/rados.h"
+#include "lsm/rados/rados_client.h"
 #include "lsm/rados/rados_pool.h"
 
 namespace {
@@ -47,7 +48,7 @@ using bloom::Concat;
 using lsm::DB;
 
 constexpr std::string_view kUsage =
-    R"(Usage: rados_demo [--lock-millis N] COMMAND, with a STORE such as rados://POOL/NAME
+    R"(Usage: rados_demo [--lock-millis N] [--calls-max N] COMMAND, with a STORE such as rados://POOL/NAME
 
   load STORE KEYS ACKNOWLEDGED            writes that many keys, and flushes them into a table
   write STORE NAME SECONDS ACKNOWLEDGED   waits for the store's lock; then four threads put keys with
@@ -55,6 +56,8 @@ constexpr std::string_view kUsage =
                                           process takes the store over.  NAME tells writers apart
   check STORE ACKNOWLEDGED...             looks up every acknowledged key
   reads STORE KEYS                        counts reads from the network for loaded and absent keys
+
+  --calls-max N   `write` kills itself before call N + 1 on the pool
 )";
 
 constexpr int kThreads = 4;
@@ -64,6 +67,7 @@ constexpr uint64_t kPresentLookups = 5000, kAbsentLookups = 200'000;
 
 struct Settings {
   uint64_t lock_millis = 10'000;
+  uint64_t calls_max = 0;
   std::vector<std::string> words;
 };
 
@@ -115,44 +119,57 @@ class Acknowledged {
   uint64_t count_ = 0, last_ = 0, longest_pause_ = 0;
 };
 
-// Counts the reads that go to the cluster.
+// Counts the calls.  The process kills itself instead of making more than `calls_max`, if that is
+// not 0: so it can die between any two steps of an opening.
 class CountingPool final : public lsm::ObjectPool {
  public:
-  explicit CountingPool(ObjectPool* pool) : pool_(pool) {}
+  CountingPool(ObjectPool* pool, uint64_t calls_max) : pool_(pool), calls_max_(calls_max) {}
 
   uint64_t reads() const { return reads_; }
 
   absl::Status Write(const std::string& object, const lsm::ObjectWrite& write) override {
+    CountCall();
     return pool_->Write(object, write);
   }
   absl::StatusOr<lsm::ObjectContents> Read(const std::string& object,
                                            const lsm::ObjectRead& read) override {
+    CountCall();
     ++reads_;
     return pool_->Read(object, read);
   }
   std::unique_ptr<lsm::PendingObjectWrite> StartWrite(const std::string& object,
                                                       const lsm::ObjectWrite& write) override {
+    CountCall();
     return pool_->StartWrite(object, write);
   }
   void ReadMany(std::span<lsm::ObjectReadRequest> requests) override {
+    CountCall();
     reads_ += requests.size();
     pool_->ReadMany(requests);
   }
   absl::Status Lock(const std::string& object, const std::string& cookie,
                     uint64_t duration_nanos) override {
+    CountCall();
     return pool_->Lock(object, cookie, duration_nanos);
   }
   absl::Status Renew(const std::string& object, const std::string& cookie,
                      uint64_t duration_nanos) override {
+    CountCall();
     return pool_->Renew(object, cookie, duration_nanos);
   }
   absl::Status Unlock(const std::string& object, const std::string& cookie) override {
+    CountCall();
     return pool_->Unlock(object, cookie);
   }
 
  private:
+  void CountCall() {
+    if (++calls_ > calls_max_ && calls_max_ > 0) ::kill(::getpid(), SIGKILL);
+  }
+
   ObjectPool* const pool_;
-  std::atomic<uint64_t> reads_{0};
+  const uint64_t calls_max_;
+  std::atomic<uint64_t> calls_{0}, reads_{0};
 };
 
 lsm::RadosOptions OptionsFor(const lsm::RadosPlace& place, const Settings& settings) {
@@ -161,6 +178,31 @@ lsm::RadosOptions OptionsFor(const lsm::RadosPlace& place, const Settings& setti
   options.lock_millis = settings.lock_millis;
   return options;
 }
+
+// OpenRados with a pool that counts.
+class CountingFiles {
+ public:
+  static absl::StatusOr<std::unique_ptr<CountingFiles>> Open(const lsm::RadosOptions& options,
+                                                             uint64_t calls_max) {
+    TRELLIS_ASSIGN_OR_RETURN(auto rados, lsm::RadosPool::Connect(options));
+    return std::unique_ptr<CountingFiles>(
+        new CountingFiles(std::move(rados), options.lock_millis, calls_max));
+  }
+
+  const CountingPool& pool() const { return pool_; }
+  lsm::FileSystem* files() { return &files_; }
+
+ private:
+  CountingFiles(std::unique_ptr<lsm::RadosPool> rados, uint64_t lock_millis, uint64_t calls_max)
+      : rados_(std::move(rados)),
+        pool_(rados_.get(), calls_max),
+        files_(&pool_, &lsm::SystemRandom(),
+               {.lock_nanos = lock_millis * 1'000'000, .holder = lsm::RadosProcess::Name()}) {}
+
+  const std::unique_ptr<lsm::RadosPool> rados_;
+  CountingPool pool_;
+  lsm::ObjectFileSystem files_;
+};
 
 absl::StatusOr<std::unique_ptr<DB>> OpenStore(const std::string& path, lsm::FileSystem* files,
                                               lsm::OpenMode mode) {
@@ -230,11 +272,19 @@ absl::Status Write(const Settings& settings) {
   TRELLIS_ASSIGN_OR_RETURN(const lsm::RadosPlace place, lsm::ParseRadosUri(settings.words[1]));
   TRELLIS_ASSIGN_OR_RETURN(const uint64_t seconds, ParseCount(settings.words[3]));
   TRELLIS_ASSIGN_OR_RETURN(const auto acknowledged, Acknowledged::Create(settings.words[4]));
-  TRELLIS_ASSIGN_OR_RETURN(const auto files, lsm::OpenRados(OptionsFor(place, settings)));
+  const lsm::RadosOptions options = OptionsFor(place, settings);
+  std::unique_ptr<CountingFiles> counting;
+  std::unique_ptr<lsm::FileSystem> rados;
+  if (settings.calls_max > 0) {
+    TRELLIS_ASSIGN_OR_RETURN(counting, CountingFiles::Open(options, settings.calls_max));
+  } else {
+    TRELLIS_ASSIGN_OR_RETURN(rados, lsm::OpenRados(options));
+  }
+  lsm::FileSystem* const files = counting != nullptr ? counting->files() : rados.get();
   std::printf("waiting for the lock\n");
-  TRELLIS_ASSIGN_OR_RETURN(const auto db,
-                           OpenStore(place.path, files.get(), lsm::OpenMode::kMustExist));
+  TRELLIS_ASSIGN_OR_RETURN(const auto db, OpenStore(place.path, files, lsm::OpenMode::kMustExist));
   std::printf("writing\n");
+  std::signal(SIGTERM, [](int) { stop = true; });  // before that it ends the process
   const uint64_t until = lsm::SystemClock().MonotonicNanos() + seconds * 1'000'000'000;
   const absl::Status status = PutKeys(*db, settings.words[2], until, *acknowledged);
   std::printf("acknowledged %" PRIu64 ", longest pause %.2f s\n", acknowledged->count(),
@@ -310,20 +360,19 @@ absl::Status CountReads(DB& db, const CountingPool& pool, std::string_view write
 absl::Status Reads(const Settings& settings) {
   TRELLIS_ASSIGN_OR_RETURN(const lsm::RadosPlace place, lsm::ParseRadosUri(settings.words[1]));
   TRELLIS_ASSIGN_OR_RETURN(const uint64_t keys, ParseCount(settings.words[2]));
-  TRELLIS_ASSIGN_OR_RETURN(const auto rados, lsm::RadosPool::Connect(OptionsFor(place, settings)));
-  CountingPool pool(rados.get());
-  lsm::ObjectFileSystem files(&pool, &lsm::SystemRandom(),
-                              {.lock_nanos = settings.lock_millis * 1'000'000});
+  TRELLIS_ASSIGN_OR_RETURN(const auto counting,
+                           CountingFiles::Open(OptionsFor(place, settings), 0));
   {
     TRELLIS_ASSIGN_OR_RETURN(const auto db,
-                             OpenStore(place.path, &files, lsm::OpenMode::kMustExist));
+                             OpenStore(place.path, counting->files(), lsm::OpenMode::kMustExist));
     TRELLIS_RETURN_IF_ERROR(db->CompactRange());
     TRELLIS_RETURN_IF_ERROR(db->Close());
   }
-  TRELLIS_ASSIGN_OR_RETURN(const auto db, OpenStore(place.path, &files, lsm::OpenMode::kMustExist));
+  TRELLIS_ASSIGN_OR_RETURN(const auto db,
+                           OpenStore(place.path, counting->files(), lsm::OpenMode::kMustExist));
   TRELLIS_RETURN_IF_ERROR(db->WaitForBackgroundWork());
-  TRELLIS_RETURN_IF_ERROR(CountReads(*db, pool, "none", keys, kAbsentLookups));
-  TRELLIS_RETURN_IF_ERROR(CountReads(*db, pool, "load", keys, kPresentLookups));
+  TRELLIS_RETURN_IF_ERROR(CountReads(*db, counting->pool(), "none", keys, kAbsentLookups));
+  TRELLIS_RETURN_IF_ERROR(CountReads(*db, counting->pool(), "load", keys, kPresentLookups));
   std::printf("predicted %.4f\n", db->GetStatistics().total.expected_wasted_reads);
   return db->Close();
 }
@@ -340,8 +389,9 @@ constexpr Command kCommands[] = {{"load", 4, 4, Load},
 
 absl::Status Run(std::vector<std::string> words) {
   Settings settings;
-  if (words.size() > 2 && words[0] == "--lock-millis") {
-    TRELLIS_ASSIGN_OR_RETURN(settings.lock_millis, ParseCount(words[1]));
+  while (words.size() > 2 && (words[0] == "--lock-millis" || words[0] == "--calls-max")) {
+    uint64_t& value = words[0] == "--lock-millis" ? settings.lock_millis : settings.calls_max;
+    TRELLIS_ASSIGN_OR_RETURN(value, ParseCount(words[1]));
     words.erase(words.begin(), words.begin() + 2);
   }
   settings.words = std::move(words);
@@ -358,7 +408,6 @@ absl::Status Run(std::vector<std::string> words) {
 
 int main(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a script reads the lines while the process runs
-  std::signal(SIGTERM, [](int) { stop = true; });
   const absl::Status status = Run({argv + 1, argv + argc});
   if (status.ok()) return 0;
   std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
