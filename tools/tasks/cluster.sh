@@ -218,8 +218,11 @@ kill_daemons() {  # succeeds if none runs
 }
 no_daemon_runs() { [[ -z $(cluster_daemons) ]]; }
 
+# Looks for clients twice, because one that has just been started has another command line for a moment.
 stop_cluster() {
+  end_clients
   end_daemons
+  end_clients
   rm -rf "$cluster_dir"
 }
 
@@ -341,7 +344,7 @@ command_cluster() {
   local verb=${1:-}
   shift $(($# > 0 ? 1 : 0))
   case $verb in
-    up | down | status) "cluster_$verb" "$@" ;;
-    *) misuse 'cluster up|down|status' ;;
+    up | down | status | demo | test) "cluster_$verb" "$@" ;;
+    *) misuse 'cluster up|down|status|demo|test' ;;
   esac
 }

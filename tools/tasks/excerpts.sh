@@ -60,6 +60,12 @@ excerpt_peers() {
   put_excerpt 'tools/dev excerpt peers' README.md "$(cat "$build/peers/excerpt-goals.md")"
 }
 
+# Puts the result of the last demonstration.
+excerpt_cluster() {
+  [[ -s $demo_dir/result.txt ]] || die "no $demo_dir/result.txt: run tools/dev cluster demo to its end first"
+  put_excerpt 'tools/dev excerpt cluster' README.md $'```text\n'"$(cat "$demo_dir/result.txt")"$'\n```'
+}
+
 # Puts the excerpt that an experiment wrote next to its report into bench/README.md.
 put_written() {  # NAME FOLDER
   [[ -s $2/excerpt-$1.md ]] || die "no $2/excerpt-$1.md: run tools/dev $1 to its end first"
@@ -155,6 +161,7 @@ command_excerpt() {
       snippets) excerpt_snippets ;;
       coverage) lock && all_packages && excerpt_coverage ;;
       soak) excerpt_soak ;;
+      cluster) excerpt_cluster ;;
       peers) excerpt_peers ;;
       scale) put_written scale "$build/scale" ;;  # of the last run here, because a run takes long
       kinds | family | speed | streams | stream-times | levels | partitions | styles | reliability)

@@ -4,7 +4,7 @@
 packages_to_build=(g++ cmake ninja-build pkg-config libabsl-dev liblz4-dev libxxhash-dev liburing-dev
                    libgtest-dev libgmock-dev libbenchmark-dev libcli11-dev nlohmann-json3-dev)
 packages_to_test=(clang clang-format libclang-rt-14-dev llvm)  # libclang-rt and llvm: for sanitizers and coverage
-packages_to_lint=(clang-tidy librados-dev)
+packages_to_lint=(clang-tidy librados-dev)  # librados-dev: lsm/rados/ includes its header
 packages_to_compare=(librocksdb-dev libleveldb-dev libsnappy-dev)  # for comparing answers and speed
 packages_to_report=(libjs-chart.js)  # the plots
 packages_of_cluster=(ceph-mon ceph-osd ceph-common librados-dev)

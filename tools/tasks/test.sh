@@ -6,7 +6,7 @@ command_test() {
   local tests=test_product more_packages=()
   case "$#:${1:-}" in
     0:) ;;
-    1:--full) tests=test_everything more_packages=("${packages_to_lint[@]}") ;;
+    1:--full) tests=test_everything more_packages=("${packages_to_lint[@]}" "${packages_of_cluster[@]}") ;;
     *) misuse 'test [--full]' ;;
   esac
   lock
@@ -41,16 +41,18 @@ test_product() {
 }
 
 test_everything() {
-  if build_preset release; then
+  if configure_rados && build_preset release; then
     check clang-tidy 'Common errors, by clang-tidy' clang_tidy
     check_tests test-release 'Test release' test_preset release
     check reliability 'Reliability programme and seeded bugs' reliability
     reliability_figures | sed 's/^/      /'
+    with_cluster 1 check_tests test-cluster 'Test with a Ceph cluster of one OSD' test_with_cluster
     check_embedders
   else
     left_out clang-tidy build-release
     left_out test-release build-release
     left_out reliability build-release
+    left_out test-cluster build-release
     left_out embedders build-release
   fi
   if build_preset asan; then

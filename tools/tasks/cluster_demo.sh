@@ -1,0 +1,76 @@
+# Demonstrates a store in Ceph: an OSD is killed, and a paused writer is replaced.  Sourced by tools/dev.
+# shellcheck shell=bash
+
+demo_dir=$build/cluster_demo
+demo_store=rados://$cluster_pool/demo
+demo_keys=200000
+
+kill_osd_while_writing() {  # PID of W1
+  local from
+  writer_acknowledges W1 "$1" && sleep 2 || return 1
+  from=$(micros)
+  cluster_kill_osd 0 && sleep 5 && writer_acknowledges W1 "$1" &&
+    cluster_start_osd 0 && sleep 2 && writer_acknowledges W1 "$1" || return 1
+  longest_pause W1 "$from" >"$demo_dir/pause-osd"
+}
+
+# The standby W2 must be waiting for the lock.
+pause_writer() {  # PIDs of W1 and W2
+  local from
+  standby_waits W2 && sleep 1 && [[ ! -s $client_dir/W2.keys ]] || return 1
+  from=$(micros)
+  kill -STOP "$1" && writer_acknowledges W2 "$2" 0 || return 1
+  first_acknowledgement W2 "$from" >"$demo_dir/pause-takeover"
+  sleep 2
+}
+
+# The standby must not be disturbed.
+resume_writer() {  # PIDs of W1 and W2
+  resume_refused W1 "$1" && tail -n 1 "$client_dir/W1.log" && sleep 1 && writer_acknowledges W2 "$2" && stop_writer W2 "$2"
+}
+
+check_demo() { client check "$demo_store" "$client_dir"/*.keys | tee "$demo_dir/check"; }
+count_reads() { client reads "$demo_store" "$demo_keys" | tee "$demo_dir/reads"; }
+
+value_of() { sed -n "s/^$1 //p" "$demo_dir/$2"; }  # NAME FILE
+
+print_demo() {  # whether the take-over was in time
+  printf '%-14s %s\n' \
+    acknowledged "$(value_of acknowledged check) keys" \
+    found "$(value_of found check)" \
+    lost "$(value_of lost check)" \
+    'longest pause' "$(cat "$demo_dir/pause-osd") s when an OSD was killed; $(
+      cat "$demo_dir/pause-takeover") s at the take-over, allowed $(takeover_most) s$([[ $1 == yes ]] || echo ': TOO LATE')" \
+    'network reads' "$(value_of absent reads) per absent key, by the filters $(value_of predicted reads); $(
+      value_of present reads) per present key"
+}
+
+# For with_cluster.
+run_demo() {
+  local writer first lost=no in_time=no
+  rm -rf "$demo_dir" "$client_dir" && mkdir -p "$demo_dir" "$client_dir" || return 1
+  step demo-load "Load $demo_keys keys" client load "$demo_store" "$demo_keys" "$client_dir/load.keys" || return 1
+  start_writer "$demo_store" W1
+  first=$writer
+  step demo-osd 'Kill an OSD while W1 writes, and start it again' kill_osd_while_writing "$first" || return 1
+  start_writer "$demo_store" W2
+  step demo-pause 'Pause W1; the standby W2 takes over' pause_writer "$first" "$writer" || return 1
+  step demo-resume 'Resume W1: its next put is refused' resume_writer "$first" "$writer" || return 1
+  sed -n '$s/^/      W1: /p' "$client_dir/W1.log"
+  step demo-check 'Look up every acknowledged key' check_demo || lost=yes
+  if [[ -z $(value_of lost check) ]]; then return 1; fi
+  step demo-reads 'Count reads from the network' count_reads || return 1
+  if is_at_most "$(cat "$demo_dir/pause-takeover")" "$(takeover_most)"; then in_time=yes; fi
+  echo
+  print_demo "$in_time" | tee "$demo_dir/result.txt"
+  [[ $lost == no && $in_time == yes ]]
+}
+
+cluster_demo() {
+  if (($# > 0)); then misuse 'cluster demo'; fi
+  lock
+  setup "${packages_to_build[@]}" "${packages_of_cluster[@]}"
+  configure_rados
+  build_preset release rados_demo
+  with_cluster 3 run_demo
+}

@@ -1,0 +1,132 @@
+# Tests stores in Ceph: the tests that need a cluster, and writers, candidates and OSDs that are killed or paused while
+# a store is written.  After each of these, every acknowledged key must be found.  Sourced by tools/dev.
+# shellcheck shell=bash
+
+test_store=rados://$cluster_pool/test
+takeovers=100
+takeover_seconds=600  # fewer take-overs if they take longer
+candidate_calls_max=100  # an opening makes about 30
+
+test_with_cluster() {
+  ctest --test-dir "$build/release" -L cluster --no-tests=error --output-on-failure --timeout 600
+}
+
+# Looks up the keys of these writers, whose processes have ended.
+find_keys() {  # FILE...
+  (cd "$client_dir" && client check "$test_store" "$@") >"$client_dir/check" 2>&1 || { cat "$client_dir/check"; return 1; }
+}
+
+random_sleep() { sleep "$(awk -v r=$RANDOM -v least="$1" -v most="$2" 'BEGIN { print least + r / 32768 * (most - least) }')"; }
+
+# A writer is killed or paused at a random moment, and a standby takes over.  Names of writers are used once, because keys
+# contain them.
+take_over() {  # ROUND
+  local old=old$1 new=new$1 old_pid from took is_paused=$((RANDOM % 2))
+  start_writer "$test_store" "$old"
+  old_pid=$writer
+  writer_acknowledges "$old" "$old_pid" 0 || return 1
+  start_writer "$test_store" "$new"
+  standby_waits "$new" && random_sleep 0 0.5 || return 1
+  from=$(micros)
+  if ((is_paused)); then kill -STOP "$old_pid"; else kill -KILL "$old_pid"; fi
+  writer_acknowledges "$new" "$writer" 0 || return 1
+  took=$(first_acknowledgement "$new" "$from")
+  echo "$took" >>"$client_dir/took"
+  if ((is_paused)); then resume_refused "$old" "$old_pid" || return 1; fi
+  stop_writer "$new" "$writer" && find_keys "$old.keys" "$new.keys" || return 1
+  if ! is_at_most "$took" "$(takeover_most)"; then
+    echo "take-over $1 took $took s, more than $(takeover_most) s"
+    return 1
+  fi
+}
+
+# A failed round does not end the others.
+take_overs() {
+  local round bad=0 end=$((SECONDS + takeover_seconds))
+  rm -f "$client_dir"/*
+  client load "$test_store" 10000 "$client_dir/load.keys" || return 1
+  for ((round = 1; round <= takeovers && SECONDS < end; ++round)); do
+    echo "take-over $round"
+    take_over "$round" || { bad=$((bad + 1)); end_clients; }
+  done
+  find_keys $(cd "$client_dir" && echo *.keys) || bad=$((bad + 1))
+  echo "FIGURES $((round - 1)) take-overs, $bad bad; the slowest took $(LC_ALL=C sort -n "$client_dir/took" | tail -n 1) s" \
+    "($(takeover_most) s allowed); $(sed -n 's/^found //p' "$client_dir/check") acknowledged keys found"
+  ((bad == 0))
+}
+
+# A paused writer's lock expires, a candidate dies before its Nth call on the pool, and the writer goes on.  If the
+# candidate had not yet sealed the writer's log, the writer may acknowledge more keys, which must be found, too.
+kill_candidate() {  # N
+  local old=paused$1 candidate=candidate$1 old_pid
+  start_writer "$test_store" "$old"
+  old_pid=$writer
+  writer_acknowledges "$old" "$old_pid" 0 && kill -STOP "$old_pid" || return 1
+  sleep "$(awk -v lock="$client_lock_millis" 'BEGIN { print lock / 1000 + 0.2 }')"
+  start_writer "$test_store" "$candidate" --calls-max "$1"
+  client_ends "$writer" && kill -CONT "$old_pid" && sleep 0.5 || return 1
+  if [[ -s $client_dir/$candidate.keys ]]; then after_put=$((after_put + 1)); fi
+  if ! has_ended "$old_pid"; then
+    went_on=$((went_on + 1))
+    kill -KILL "$old_pid" && client_ends "$old_pid" || return 1
+  elif grep -q 'taken over by' "$client_dir/$old.log"; then
+    refused=$((refused + 1))
+  else
+    cat "$client_dir/$old.log"
+    return 1
+  fi
+  echo "candidate $1: $(cat "$client_dir/$candidate.log" | tr '\n' ' '), the writer: $(tail -n 1 "$client_dir/$old.log")"
+  find_keys "$old.keys" "$candidate.keys"
+}
+
+# Until a candidate lives long enough to put a key.
+kill_candidates() {
+  local call bad=0 went_on=0 refused=0 after_put=0
+  for ((call = 1; after_put == 0 && call <= candidate_calls_max; ++call)); do
+    kill_candidate "$call" || { bad=$((bad + 1)); end_clients; }
+  done
+  echo "FIGURES $((call - 1)) candidates died, $bad bad; the paused writer went on: $went_on; it was refused: $refused"
+  ((bad == 0 && after_put > 0))
+}
+
+# Each OSD hangs once while a store is written.
+hang_osds() {
+  local osd from
+  start_writer "$test_store" steady
+  writer_acknowledges steady "$writer" 0 || return 1
+  from=$(micros)
+  for osd in 0 1 2; do
+    cluster_pause_osd "$osd" && sleep 8 && writer_acknowledges steady "$writer" &&
+      cluster_resume_osd "$osd" && wait_until "$cluster_wait" osd_is_up "$osd" &&
+      writer_acknowledges steady "$writer" || return 1
+  done
+  stop_writer steady "$writer" && find_keys steady.keys || return 1
+  echo "FIGURES 3 OSDs hung; the longest pause took $(longest_pause steady "$from") s"
+}
+
+show_figures() { sed -n 's/^FIGURES /      /p' "$step_log"; }
+
+# For with_cluster.
+run_cluster_checks() {
+  local client_lock_millis=1000 writer
+  check_tests test-cluster 'Tests that need a Ceph cluster' test_with_cluster
+  mkdir -p "$client_dir" || return 1
+  check take-overs "Up to $takeovers take-overs from killed and paused writers" take_overs
+  show_figures
+  check candidates 'Kill candidates between any two calls of their opening' kill_candidates
+  show_figures
+  check hung-osds 'Pause each OSD while a store is written' hang_osds
+  show_figures
+}
+
+cluster_test() {
+  if (($# > 0)); then misuse 'cluster test'; fi
+  lock
+  setup "${packages_to_build[@]}" "${packages_of_cluster[@]}"
+  configure_rados
+  build_preset release rados_cluster_test rados_demo
+  with_cluster 3 run_cluster_checks
+  summary
+  printf '%d passed, %d failed\n' "$passed" "$failed"
+  ((failed == 0 && passed > 0))
+}
