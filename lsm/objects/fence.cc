@@ -10,6 +10,7 @@
 #include "lsm/fs/posix_call.h"
 #include "lsm/objects/directory_index.h"
 #include "lsm/objects/lock_keeper.h"
+#include "lsm/objects/object_writes.h"
 #include "lsm/objects/removal.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -108,7 +109,7 @@ absl::Status Seal(IndexHandle& index, const ObjectValues& entries, const Owner& 
       ObjectWrite write;
       write.attributes_below[kOwnerAttribute] = encoded;
       write.set_attributes[kOwnerAttribute] = encoded;
-      const absl::Status status = index.pool().Write(ChunkName(file.id, number), write);
+      const absl::Status status = WriteObject(index.pool(), ChunkName(file.id, number), write);
       // A missing chunk refuses every guarded write, so it needs no seal.
       if (absl::IsNotFound(status)) continue;
       if (absl::IsAborted(status)) {
@@ -131,7 +132,7 @@ absl::Status Swap(IndexHandle& index, const IndexBefore& before, const Owner& ow
   swap.entries_equal[entry] = before.lock_entry;
   swap.set_attributes[kOwnerAttribute] = owner.Encode();
   if (before.lock_entry.empty()) swap.set_entries[entry] = lock_file.Encode();
-  const absl::Status status = index.pool().Write(index.object(), swap);
+  const absl::Status status = WriteObject(index.pool(), index.object(), swap);
   if (!absl::IsAborted(status)) return status;
   TRELLIS_ASSIGN_OR_RETURN(const IndexBefore now, index.ReadBefore());
   // If the owner is this one, the pool has applied the swap before it was refused.

@@ -7,6 +7,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/file_system.h"
 #include "lsm/fs/file_names.h"
+#include "lsm/objects/object_writes.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -182,7 +183,7 @@ absl::Status IndexHandle::Change(const std::string& owner, ObjectWrite write) {
   ChangeInFlight in_flight(this);
   const bool is_owners = IsOwners(write);
   if (is_owners) write.attributes_equal[kOwnerAttribute] = owner;
-  const absl::Status status = pool_.Write(object_, write);
+  const absl::Status status = WriteObject(pool_, object_, write);
   if (status.ok()) {
     NoteChange(owner, write);
     in_flight.SetKnown();

@@ -168,6 +168,8 @@ Result MemoryObjectPool::Call(ObjectCall call, const std::string& object,
                         ? hooks->before(call, object, number)
                         : Fate::kApplied;
   if (fate == Fate::kDelayed && delay != nullptr) delay();
+  if (fate == Fate::kFull)
+    return absl::ResourceExhaustedError(Concat(object, ": the pool is full"));
   if (fate != Fate::kApplied) return absl::UnavailableError(Concat(object, ": no answer"));
   Result result = apply();
   if (hooks != nullptr && hooks->after != nullptr && !hooks->after(call, object, number))

@@ -71,6 +71,7 @@ class MemoryObjectPool final : public ObjectPool {
   enum class Fate : uint8_t {
     kApplied,  // and answered
     kRefused,  // Unavailable; nothing happens
+    kFull,     // ResourceExhausted; nothing happens
     kDelayed,  // Unavailable; a write is applied by DeliverDelayed
   };
   struct Hooks {

@@ -9,6 +9,7 @@
 #include "lsm/fs/bare_name.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/objects/fence.h"
+#include "lsm/objects/object_writes.h"
 #include "lsm/objects/removal.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -158,7 +159,7 @@ void ObjectDirectory::DropUnnamed(std::string_view name, const IndexedFile& file
   ObjectWrite write;
   write.attributes_equal[kOwnerAttribute] = owner;  // a new owner has not sealed it
   write.remove = true;
-  index_->pool().Write(ChunkName(file.id, 0), write).IgnoreError();
+  WriteObject(index_->pool(), ChunkName(file.id, 0), write).IgnoreError();
 }
 
 absl::StatusOr<std::vector<std::string>> ObjectDirectory::List() {

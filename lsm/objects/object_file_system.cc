@@ -10,6 +10,7 @@
 #include "lsm/objects/index_handle.h"
 #include "lsm/objects/object_directory.h"
 #include "lsm/objects/object_files.h"
+#include "lsm/objects/object_writes.h"
 #include "lsm/objects/removal.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -117,10 +118,10 @@ absl::StatusOr<std::string> ObjectFileSystem::MakeDirectory(const std::string& p
     name.entries_equal[Concat(kFilePrefix, LastNameOf(plain))] = "";
     // A removal of an earlier directory compares the value.
     name.set_entries[Concat(kDirectoryPrefix, LastNameOf(plain))] = NewId(shared_->random);
-    absl::Status status = shared_->pool.Write(IndexName(parent), name);
+    absl::Status status = WriteObject(shared_->pool, IndexName(parent), name);
     if (absl::IsNotFound(status)) {
       TRELLIS_RETURN_IF_ERROR(MakeDirectory(parent).status());
-      status = shared_->pool.Write(IndexName(parent), name);
+      status = WriteObject(shared_->pool, IndexName(parent), name);
     }
     TRELLIS_RETURN_IF_ERROR(status);
   }
@@ -128,12 +129,12 @@ absl::StatusOr<std::string> ObjectFileSystem::MakeDirectory(const std::string& p
   index.must_be_new = true;
   std::string owner = shared_->NewOwner(0).Encode();
   index.set_attributes[kOwnerAttribute] = owner;
-  absl::Status status = shared_->pool.Write(IndexName(plain), index);
+  absl::Status status = WriteObject(shared_->pool, IndexName(plain), index);
   if (absl::IsAlreadyExists(status)) {
     // A lock may have left an empty object.
     index.must_be_new = false;
     index.attributes_equal[kOwnerAttribute] = "";
-    status = shared_->pool.Write(IndexName(plain), index);
+    status = WriteObject(shared_->pool, IndexName(plain), index);
     if (absl::IsAborted(status)) return "";
   }
   TRELLIS_RETURN_IF_ERROR(status);
@@ -163,7 +164,7 @@ absl::Status ObjectFileSystem::RemoveDirectory(const std::string& path) {
   ObjectWrite write;
   write.attributes_equal[kOwnerAttribute] = owner.Encode();
   write.remove = true;
-  absl::Status status = shared_->pool.Write(index.object(), write);
+  absl::Status status = WriteObject(shared_->pool, index.object(), write);
   if (absl::IsAborted(status)) status = index.WhyRefused(owner.Encode(), status);
   // Without the index, the pool has applied the write before it was refused.
   if (!absl::IsNotFound(status)) TRELLIS_RETURN_IF_ERROR(WithContext(status, path));
@@ -210,7 +211,7 @@ absl::Status ObjectFileSystem::ForgetDirectory(const std::string& path, const st
   ObjectWrite write;
   write.entries_equal[entry] = name;
   write.remove_entries.push_back(entry);
-  const absl::Status status = shared_->pool.Write(IndexName(ParentOf(plain)), write);
+  const absl::Status status = WriteObject(shared_->pool, IndexName(ParentOf(plain)), write);
   return absl::IsAborted(status) || absl::IsNotFound(status) ? absl::OkStatus() : status;
 }
 

@@ -10,6 +10,7 @@
 
 #include "lsm/bytes/status.h"
 #include "lsm/file_system.h"
+#include "lsm/objects/object_writes.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -304,7 +305,7 @@ class LogChunksWriter final : public ObjectWriter {
       write.attributes_equal[kOwnerAttribute] = owner_;
       write.offset = offset;
       write.bytes = bytes.substr(0, std::min(kWriteBytesMax, file_.chunk_bytes - offset));
-      const absl::Status status = index_->pool().Write(ChunkName(file_.id, number), write);
+      const absl::Status status = WriteObject(index_->pool(), ChunkName(file_.id, number), write);
       if (absl::IsAborted(status) || absl::IsNotFound(status)) return Refused(status);
       if (!status.ok()) return WithContext(status, path_);
       size_bytes_ += write.bytes.size();
@@ -395,7 +396,7 @@ class TableChunksWriter final : public ObjectWriter {
   }
 
   absl::Status WaitForOldest() {
-    const absl::Status status = in_flight_.front().write->Wait();
+    const absl::Status status = WriteStatus(in_flight_.front().write->Wait());
     in_flight_.pop_front();
     return WithContext(status, path_);
   }
@@ -519,7 +520,7 @@ absl::Status MakeLogChunk(IndexHandle& index, const IndexedFile& file, uint64_t 
   write.must_be_new = true;
   write.set_attributes[kOwnerAttribute] = owner;
   if (number == 0) write.set_attributes[kTagsAttribute] = Concat(file.tag, " ");
-  const absl::Status status = index.pool().Write(chunk, write);
+  const absl::Status status = WriteObject(index.pool(), chunk, write);
   if (!absl::IsAlreadyExists(status)) return status;
   // IDs are unique, so the pool has applied the write before it was refused.
   ObjectRead read;

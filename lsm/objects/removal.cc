@@ -7,6 +7,7 @@
 
 #include "lsm/bytes/status.h"
 #include "lsm/objects/object_files.h"
+#include "lsm/objects/object_writes.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -118,7 +119,7 @@ absl::Status AddTag(ObjectPool& pool, const IndexedFile& file) {
     ObjectWrite write;
     write.attributes_equal[kTagsAttribute] = before;
     write.set_attributes[kTagsAttribute] = Concat(before, file.tag, " ");
-    const absl::Status status = pool.Write(first, write);
+    const absl::Status status = WriteObject(pool, first, write);
     if (!absl::IsAborted(status)) return status;
   }
 }
@@ -139,7 +140,7 @@ absl::Status DropChunks(ObjectPool& pool, const IndexedFile& file) {
     write.attributes_equal[kTagsAttribute] = before;
     write.remove = after.empty();
     if (!after.empty()) write.set_attributes[kTagsAttribute] = after;
-    const absl::Status status = pool.Write(first, write);
+    const absl::Status status = WriteObject(pool, first, write);
     if (absl::IsAborted(status)) continue;  // another name came or went
     if (absl::IsNotFound(status)) break;
     if (!status.ok()) return status;
@@ -155,7 +156,7 @@ absl::Status DropChunks(ObjectPool& pool, const IndexedFile& file) {
   for (uint64_t number = 1; number < file.chunks || missing < gap_max; ++number) {
     ObjectWrite write;
     write.remove = true;
-    const absl::Status status = pool.Write(ChunkName(file.id, number), write);
+    const absl::Status status = WriteObject(pool, ChunkName(file.id, number), write);
     if (!status.ok() && !absl::IsNotFound(status)) return status;
     missing = status.ok() || number < file.chunks ? 0 : missing + 1;
   }

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -236,6 +237,43 @@ TEST_F(ObjectFileSystemTest, ChecksItsConfiguration) {
   ObjectFileSystem largest(&a_.pool, &a_.random,
                            {.log_chunk_bytes = uint64_t{64} << 20, .table_chunk_bytes = 1});
   EXPECT_OK(largest.OpenDirectory("/x", /*create=*/true));
+}
+
+// The engine frees space, and goes on, if an error says that the disk is full.
+TEST_F(ObjectFileSystemTest, FullPoolsAreFullDisks) {
+  Write(kTable, "the bytes of a table");
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> log, directory_->CreateExclusive(kLog));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> table,
+                       directory_->CreateExclusive("000003.table"));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<AppendFile> small,
+                       directory_->CreateExclusive("000004.table"));
+  const auto fill = [&](const std::function<bool(const std::string& object)>& is_refused) {
+    a_.pool.SetHooks({[=](ObjectCall call, const std::string& object, uint64_t) {
+                        return call == ObjectCall::kWrite && is_refused(object)
+                                   ? MemoryObjectPool::Fate::kFull
+                                   : MemoryObjectPool::Fate::kApplied;
+                      },
+                      nullptr});
+  };
+  const auto expect_full = [](const absl::Status& status) {
+    EXPECT_TRUE(IsDiskFull(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("the pool is full"));
+  };
+  fill([](const std::string& object) { return !object.starts_with("index:"); });
+  expect_full(log->Append("bytes"));
+  expect_full(table->Append(std::string(50, 'x')));
+  expect_full(table->Sync());
+  ASSERT_OK(small->Append("x"));
+  expect_full(small->Sync());
+  expect_full(directory_->CreateExclusive("000005.log").status());
+  expect_full(directory_->Link(kTable, *directory_, "000006.table"));
+  fill([](const std::string&) { return true; });
+  expect_full(directory_->CreateExclusive("000005.table").status());
+  expect_full(directory_->AtomicReplace("CURRENT", "x", std::nullopt));
+  expect_full(directory_->Lock("LOCK", LockKind::kExclusive).status());
+  expect_full(a_.files.OpenDirectory("/x/y", /*create=*/true).status());
+  a_.pool.SetHooks({});
+  EXPECT_EQ(Read(kTable), "the bytes of a table");
 }
 
 TEST_F(ObjectFileSystemTest, SmallFilesAreLimited) {

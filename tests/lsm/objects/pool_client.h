@@ -75,7 +75,8 @@ class CountingPool final : public ForwardingPool {
 struct PoolClientOptions {
   uint64_t log_chunk_bytes = 10;
   uint64_t table_chunk_bytes = 8;
-  bool repeats_writes = false;  // RepeatingPool
+  bool repeats_writes = false;        // RepeatingPool
+  bool holds_started_writes = false;  // MemoryObjectPool::HoldStartedWrites
 };
 
 struct PoolClient {
@@ -87,7 +88,9 @@ struct PoolClient {
               {.has_threads = false,
                .log_chunk_bytes = options.log_chunk_bytes,
                .table_chunk_bytes = options.table_chunk_bytes,
-               .holder = std::move(name)}) {}
+               .holder = std::move(name)}) {
+    if (options.holds_started_writes) pool.HoldStartedWrites();
+  }
 
   MemoryObjectPool pool;
   RepeatingPool repeating{&pool};

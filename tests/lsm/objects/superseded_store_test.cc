@@ -246,6 +246,26 @@ TEST_F(SupersededStoreTest, BothLocksHaveOneOwner) {
   EXPECT_TRUE(is_opened);
 }
 
+// A full pool is a full disk.  Once there is space, the store goes on.
+TEST_F(SupersededStoreTest, StoresOutliveAFullPool) {
+  MemoryObjectPool::Hooks full;
+  full.before = [](ObjectCall call, const std::string& object, uint64_t) {
+    return call == ObjectCall::kWrite && !object.starts_with("index:") ? Fate::kFull
+                                                                       : Fate::kApplied;
+  };
+  a_.pool().SetHooks(std::move(full));
+  const absl::Status flushed = a_.db().Flush();
+  EXPECT_TRUE(IsDiskFull(flushed)) << flushed;
+  EXPECT_FALSE(a_.db().Put("later", "3").ok());
+  EXPECT_EQ(**a_.db().Get("key"), "2");
+  a_.pool().SetHooks({});
+  ASSERT_OK(a_.db().Resume());
+  EXPECT_OK(a_.db().Put("later", "4"));
+  ASSERT_OK(a_.db().Flush());
+  EXPECT_EQ(**a_.db().Get("key"), "2");
+  EXPECT_EQ(**a_.db().Get("later"), "4");
+}
+
 // While a store is destroyed, another process uses it between the two locks.
 TEST_F(SupersededStoreTest, DestructionsKeepStoresOfOtherOwners) {
   Process c(objects_, 3);

@@ -42,6 +42,9 @@ constexpr PoolClientOptions kSmallChunks = {.log_chunk_bytes = 128, .table_chunk
 constexpr PoolClientOptions kRepeatedWrites = {
     .log_chunk_bytes = 128, .table_chunk_bytes = 512, .repeats_writes = true};
 
+constexpr PoolClientOptions kChunksInFlight = {
+    .log_chunk_bytes = 128, .table_chunk_bytes = 128, .holds_started_writes = true};
+
 // A process with a store.  Its name is one letter.
 class Writer {
  public:
@@ -256,6 +259,8 @@ TEST_F(TakeOverTest, PausedWritersLoseNoWrite) { PauseEachCallOfA(kSmallChunks);
 TEST_F(TakeOverTest, PausedCandidatesLoseNoWrite) { PauseEachCallOfB(kSmallChunks); }
 TEST_F(TakeOverTest, RepeatedWritesOfWritersLoseNoWrite) { PauseEachCallOfA(kRepeatedWrites); }
 TEST_F(TakeOverTest, RepeatedWritesOfCandidatesLoseNoWrite) { PauseEachCallOfB(kRepeatedWrites); }
+TEST_F(TakeOverTest, ChunksInFlightOfWritersLoseNoWrite) { PauseEachCallOfA(kChunksInFlight); }
+TEST_F(TakeOverTest, ChunksInFlightOfCandidatesLoseNoWrite) { PauseEachCallOfB(kChunksInFlight); }
 
 // The writer works between two calls of the candidate, and again when the candidate has the store.
 TEST_F(TakeOverTest, WritersBesideCandidatesLoseNoWrite) {
