@@ -4,7 +4,7 @@
 client_program=$build/release/tests/lsm/rados/rados_demo
 client_dir=$build/cluster_clients  # files of acknowledged keys, and what the processes print
 client_lock_millis=3000
-# A standby's first put is acknowledged at most this long after the lock of a writer that has ended or hangs has expired.
+# When a writer has ended or hangs, a standby's first put is acknowledged at most this long after the lock has expired.
 client_grace_millis=2000
 
 # Other builds leave Ceph out, whose packages may be missing.

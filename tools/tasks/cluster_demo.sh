@@ -26,7 +26,7 @@ pause_writer() {  # PIDs of W1 and W2
 
 # The standby must not be disturbed.
 resume_writer() {  # PIDs of W1 and W2
-  resume_refused W1 "$1" && tail -n 1 "$client_dir/W1.log" && sleep 1 && writer_acknowledges W2 "$2" && stop_writer W2 "$2"
+  resume_refused W1 "$1" && sleep 1 && writer_acknowledges W2 "$2" && stop_writer W2 "$2"
 }
 
 check_demo() { client check "$demo_store" "$client_dir"/*.keys | tee "$demo_dir/check"; }
@@ -35,12 +35,14 @@ count_reads() { client reads "$demo_store" "$demo_keys" | tee "$demo_dir/reads";
 value_of() { sed -n "s/^$1 //p" "$demo_dir/$2"; }  # NAME FILE
 
 print_demo() {  # whether the take-over was in time
+  local late=''
+  if [[ $1 == no ]]; then late=': TOO LATE'; fi
   printf '%-14s %s\n' \
     acknowledged "$(value_of acknowledged check) keys" \
     found "$(value_of found check)" \
     lost "$(value_of lost check)" \
     'longest pause' "$(cat "$demo_dir/pause-osd") s when an OSD was killed; $(
-      cat "$demo_dir/pause-takeover") s at the take-over, allowed $(takeover_most) s$([[ $1 == yes ]] || echo ': TOO LATE')" \
+      cat "$demo_dir/pause-takeover") s at the take-over, allowed $(takeover_most) s$late" \
     'network reads' "$(value_of absent reads) per absent key, by the filters $(value_of predicted reads); $(
       value_of present reads) per present key"
 }

@@ -5,7 +5,7 @@
 test_store=rados://$cluster_pool/test
 takeovers=100
 takeover_seconds=600  # fewer take-overs if they take longer
-candidate_calls_max=100  # an opening makes about 30
+candidate_calls_max=200  # more than an opening makes
 
 test_with_cluster() {
   ctest --test-dir "$build/release" -L cluster --no-tests=error --output-on-failure --timeout 600
@@ -13,27 +13,29 @@ test_with_cluster() {
 
 # Looks up the keys of these writers, whose processes have ended.
 find_keys() {  # FILE...
-  (cd "$client_dir" && client check "$test_store" "$@") >"$client_dir/check" 2>&1 || { cat "$client_dir/check"; return 1; }
+  client check "$test_store" "$@" >"$client_dir/check" 2>&1 && return 0
+  cat "$client_dir/check"
+  return 1
 }
 
-random_sleep() { sleep "$(awk -v r=$RANDOM -v least="$1" -v most="$2" 'BEGIN { print least + r / 32768 * (most - least) }')"; }
+random_sleep() { sleep "$(awk -v r=$RANDOM -v most="$1" 'BEGIN { print r / 32768 * most }')"; }  # SECONDS-MAX
 
-# A writer is killed or paused at a random moment, and a standby takes over.  Names of writers are used once, because keys
-# contain them.
+# A writer is killed or paused at a random moment, and a standby takes over.  Names of writers are used once, because
+# keys contain them.
 take_over() {  # ROUND
   local old=old$1 new=new$1 old_pid from took is_paused=$((RANDOM % 2))
   start_writer "$test_store" "$old"
   old_pid=$writer
   writer_acknowledges "$old" "$old_pid" 0 || return 1
   start_writer "$test_store" "$new"
-  standby_waits "$new" && random_sleep 0 0.5 || return 1
+  standby_waits "$new" && random_sleep 0.5 || return 1
   from=$(micros)
   if ((is_paused)); then kill -STOP "$old_pid"; else kill -KILL "$old_pid"; fi
   writer_acknowledges "$new" "$writer" 0 || return 1
   took=$(first_acknowledgement "$new" "$from")
   echo "$took" >>"$client_dir/took"
   if ((is_paused)); then resume_refused "$old" "$old_pid" || return 1; fi
-  stop_writer "$new" "$writer" && find_keys "$old.keys" "$new.keys" || return 1
+  stop_writer "$new" "$writer" && find_keys "$client_dir"/{"$old","$new"}.keys || return 1
   if ! is_at_most "$took" "$(takeover_most)"; then
     echo "take-over $1 took $took s, more than $(takeover_most) s"
     return 1
@@ -42,16 +44,17 @@ take_over() {  # ROUND
 
 # A failed round does not end the others.
 take_overs() {
-  local round bad=0 end=$((SECONDS + takeover_seconds))
+  local round slowest bad=0 end=$((SECONDS + takeover_seconds))
   rm -f "$client_dir"/*
   client load "$test_store" 10000 "$client_dir/load.keys" || return 1
   for ((round = 1; round <= takeovers && SECONDS < end; ++round)); do
     echo "take-over $round"
     take_over "$round" || { bad=$((bad + 1)); end_clients; }
   done
-  find_keys $(cd "$client_dir" && echo *.keys) || bad=$((bad + 1))
-  echo "FIGURES $((round - 1)) take-overs, $bad bad; the slowest took $(LC_ALL=C sort -n "$client_dir/took" | tail -n 1) s" \
-    "($(takeover_most) s allowed); $(sed -n 's/^found //p' "$client_dir/check") acknowledged keys found"
+  find_keys "$client_dir"/{load,old*,new*}.keys || bad=$((bad + 1))
+  slowest=$(LC_ALL=C sort -n "$client_dir/took" | tail -n 1)
+  echo "FIGURES $((round - 1)) take-overs, $bad bad; the slowest took $slowest s ($(takeover_most) s allowed);" \
+    "$(sed -n 's/^found //p' "$client_dir/check") acknowledged keys found"
   ((bad == 0))
 }
 
@@ -75,17 +78,20 @@ kill_candidate() {  # N
     cat "$client_dir/$old.log"
     return 1
   fi
-  echo "candidate $1: $(cat "$client_dir/$candidate.log" | tr '\n' ' '), the writer: $(tail -n 1 "$client_dir/$old.log")"
-  find_keys "$old.keys" "$candidate.keys"
+  echo "candidate $1; the writer: $(tail -n 1 "$client_dir/$old.log")"
+  # It must not have failed otherwise.
+  if grep -vx 'waiting for the lock\|writing' "$client_dir/$candidate.log"; then return 1; fi
+  find_keys "$client_dir"/{"$old","$candidate"}.keys
 }
 
-# Until a candidate lives long enough to put a key.
+# Until a candidate lives long enough to put a key.  The fence is within the first 30 calls.
 kill_candidates() {
-  local call bad=0 went_on=0 refused=0 after_put=0
-  for ((call = 1; after_put == 0 && call <= candidate_calls_max; ++call)); do
+  local call died=0 bad=0 went_on=0 refused=0 after_put=0
+  for ((call = 1; after_put == 0 && call <= candidate_calls_max; call += call < 30 ? 1 : 5)); do
+    died=$((died + 1))
     kill_candidate "$call" || { bad=$((bad + 1)); end_clients; }
   done
-  echo "FIGURES $((call - 1)) candidates died, $bad bad; the paused writer went on: $went_on; it was refused: $refused"
+  echo "FIGURES $died candidates died, $bad bad; the paused writer went on: $went_on; it was refused: $refused"
   ((bad == 0 && after_put > 0))
 }
 
@@ -100,7 +106,7 @@ hang_osds() {
       cluster_resume_osd "$osd" && wait_until "$cluster_wait" osd_is_up "$osd" &&
       writer_acknowledges steady "$writer" || return 1
   done
-  stop_writer steady "$writer" && find_keys steady.keys || return 1
+  stop_writer steady "$writer" && find_keys "$client_dir/steady.keys" || return 1
   echo "FIGURES 3 OSDs hung; the longest pause took $(longest_pause steady "$from") s"
 }
 
@@ -113,7 +119,7 @@ run_cluster_checks() {
   mkdir -p "$client_dir" || return 1
   check take-overs "Up to $takeovers take-overs from killed and paused writers" take_overs
   show_figures
-  check candidates 'Kill candidates between any two calls of their opening' kill_candidates
+  check candidates 'Kill candidates between the calls of their opening' kill_candidates
   show_figures
   check hung-osds 'Pause each OSD while a store is written' hang_osds
   show_figures
