@@ -12,7 +12,7 @@
 namespace lsm::inline TRELLIS_ABI {
 
 // The status of a write.  A pool that is full is a full disk (IsDiskFull).
-inline absl::Status WriteStatus(absl::Status status) {
+inline absl::Status WriteStatus(const absl::Status& status) {
   return absl::IsResourceExhausted(status) ? DiskFull(MessageOf(status)) : status;
 }
 
