@@ -182,10 +182,9 @@ class TRELLIS_API Directory {
   // NotFound if the name does not exist.  Open handles stay usable.
   virtual absl::Status Remove(std::string_view name) = 0;
 
-  // Removes several files, each as Remove does, perhaps by fewer calls to the system.  Tries all,
-  // and returns the first error; any of the others may be removed then.  No name is there twice.
-  // The default removes one after another.
-  virtual absl::Status RemoveAll(std::span<const std::string> names);
+  // Removes several files, perhaps by fewer calls to the system.  Tries all, and returns what
+  // Remove would return for each.  No name is there twice.  The default removes one after another.
+  virtual std::vector<absl::Status> RemoveAll(std::span<const std::string> names);
 
   // Free bytes for new files here, as far as the file system knows; a quota may leave less.
   // UINT64_MAX if nothing is known, as by default.

@@ -62,18 +62,18 @@ class WatchedDirectory final : public ForwardingDirectory {
     return absl::OkStatus();
   }
 
-  absl::Status RemoveAll(std::span<const std::string> names) override {
+  std::vector<absl::Status> RemoveAll(std::span<const std::string> names) override {
     std::vector<absl::StatusOr<FileInfo>> infos;
     infos.reserve(names.size());
     for (const std::string& name : names) infos.push_back(Info(name));
-    const absl::Status status = directory().RemoveAll(names);
+    std::vector<absl::Status> outcomes = directory().RemoveAll(names);
     for (size_t i = 0; i < names.size(); ++i) {
       const bool existed = !absl::IsNotFound(infos[i].status());
-      // After an error any of the files may be left.
-      if (existed && (status.ok() || absl::IsNotFound(Info(names[i]).status())))
+      // After an error the file may be removed all the same.
+      if (outcomes[i].ok() || (existed && absl::IsNotFound(Info(names[i]).status())))
         ReportRemoved(names[i], infos[i]);
     }
-    return status;
+    return outcomes;
   }
 
  private:

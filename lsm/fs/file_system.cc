@@ -46,10 +46,11 @@ absl::Status Directory::Link(std::string_view name, Directory& to, std::string_v
   return absl::UnimplementedError(Concat(path(), "/", name, ": cannot be linked into ", to.path()));
 }
 
-absl::Status Directory::RemoveAll(std::span<const std::string> names) {
-  absl::Status first;
-  for (const std::string& name : names) first.Update(Remove(name));
-  return first;
+std::vector<absl::Status> Directory::RemoveAll(std::span<const std::string> names) {
+  std::vector<absl::Status> outcomes(names.size());
+  std::transform(names.begin(), names.end(), outcomes.begin(),
+                 [this](const std::string& name) { return Remove(name); });
+  return outcomes;
 }
 
 absl::StatusOr<bool> Directory::Contains(const std::string& path) {

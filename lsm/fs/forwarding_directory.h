@@ -39,7 +39,7 @@ class ForwardingDirectory : public Directory {
   }
   // A directory that changes Remove changes RemoveAll, too.
   absl::Status Remove(std::string_view name) override { return directory_->Remove(name); }
-  absl::Status RemoveAll(std::span<const std::string> names) override {
+  std::vector<absl::Status> RemoveAll(std::span<const std::string> names) override {
     return directory_->RemoveAll(names);
   }
   absl::StatusOr<uint64_t> FreeBytes() override { return directory_->FreeBytes(); }

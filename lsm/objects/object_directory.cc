@@ -51,7 +51,7 @@ class ObjectDirectory final : public Directory {
   absl::Status Rename(std::string_view from, std::string_view to) override;
   absl::Status Link(std::string_view name, Directory& to, std::string_view new_name) override;
   absl::Status Remove(std::string_view name) override;
-  absl::Status RemoveAll(std::span<const std::string> names) override;
+  std::vector<absl::Status> RemoveAll(std::span<const std::string> names) override;
   // Names are durable when the call that changes them returns.
   absl::Status Sync() override { return absl::OkStatus(); }
   absl::Status ForgetFailedSync() override { return absl::OkStatus(); }
@@ -69,9 +69,9 @@ class ObjectDirectory final : public Directory {
   absl::StatusOr<ObjectValues> Look(std::string_view name, const std::vector<std::string>& entries);
   // The same as Find, in entries that were looked up.
   absl::StatusOr<IndexedFile> FileIn(const ObjectValues& found, std::string_view name) const;
-  // Removes files by one write of the index.  Tries all, and returns the first error; but Aborted,
-  // and nothing is removed, if another call changed one of them.
-  absl::Status RemoveTogether(std::span<const std::string> names);
+  // Removes files by one write of the index, and sets the outcome of each.  False, and nothing is
+  // removed, if another call changed one of them.
+  bool RemoveTogether(std::span<const std::string> names, std::span<absl::Status> outcomes);
   // The error of a link to a table that has no first chunk.
   absl::Status WhyUnlinked(std::string_view name);
   // Removes the first chunk of a log that the index does not name.
@@ -255,59 +255,58 @@ absl::Status ObjectDirectory::WhyUnlinked(std::string_view name) {
 
 absl::Status ObjectDirectory::Remove(std::string_view name) {
   const std::string names[] = {std::string(name)};
-  const absl::Status status = RemoveTogether(names);
-  if (!absl::IsAborted(status)) return status;
+  absl::Status outcome;
+  if (RemoveTogether(names, {&outcome, 1})) return outcome;
   return absl::UnavailableError(Concat(PathOf(name), ": another call changed it at the same time"));
 }
 
-absl::Status ObjectDirectory::RemoveAll(std::span<const std::string> names) {
-  absl::Status first;
-  while (!names.empty()) {
-    const std::span<const std::string> some =
-        names.first(std::min(names.size(), kRemovalsTogetherMax));
-    names = names.subspan(some.size());
-    const absl::Status status = RemoveTogether(some);
-    if (!absl::IsAborted(status)) {
-      first.Update(status);
-      continue;
-    }
-    // Another call has changed one of them.
-    for (const std::string& name : some) first.Update(Remove(name));
+std::vector<absl::Status> ObjectDirectory::RemoveAll(std::span<const std::string> names) {
+  std::vector<absl::Status> outcomes(names.size());
+  for (size_t begin = 0; begin < names.size(); begin += kRemovalsTogetherMax) {
+    const size_t count = std::min(names.size() - begin, kRemovalsTogetherMax);
+    const std::span<const std::string> some = names.subspan(begin, count);
+    const std::span<absl::Status> theirs = std::span(outcomes).subspan(begin, count);
+    if (RemoveTogether(some, theirs)) continue;
+    std::transform(some.begin(), some.end(), theirs.begin(),
+                   [this](const std::string& name) { return Remove(name); });
   }
-  return first;
+  return outcomes;
 }
 
-absl::Status ObjectDirectory::RemoveTogether(std::span<const std::string> names) {
+bool ObjectDirectory::RemoveTogether(std::span<const std::string> names,
+                                     std::span<absl::Status> outcomes) {
   std::vector<std::string> entries;
   for (const std::string& name : names) {
     if (!CheckBareName(path(), name).ok()) continue;
     entries.push_back(FileEntry(name));
     entries.push_back(DirectoryEntry(name));
   }
-  TRELLIS_ASSIGN_OR_RETURN(const ObjectValues found, Look(names.front(), entries));
-  absl::Status first;
+  const absl::StatusOr<ObjectValues> found = Look(names.front(), entries);
   ObjectWrite write;
   std::vector<IndexedFile> removed;
-  for (const std::string& name : names) {
-    const absl::Status bare = CheckBareName(path(), name);
-    const absl::StatusOr<IndexedFile> file = bare.ok() ? FileIn(found, name) : bare;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string& name = names[i];
+    outcomes[i] = CheckBareName(path(), name);
+    if (outcomes[i].ok()) outcomes[i] = found.status();
+    if (!outcomes[i].ok()) continue;
+    const absl::StatusOr<IndexedFile> file = FileIn(*found, name);
     // A damaged entry can be removed.  Its chunks are unknown.
-    if (!file.ok() && !absl::IsDataLoss(file.status())) {
-      first.Update(file.status());
-      continue;
-    }
-    write.entries_equal.insert(*found.find(FileEntry(name)));
+    if (!absl::IsDataLoss(file.status())) outcomes[i] = file.status();
+    if (!outcomes[i].ok()) continue;
+    write.entries_equal.insert(*found->find(FileEntry(name)));
     write.remove_entries.push_back(FileEntry(name));
     if (!file.ok() || file->kind == IndexedKind::kSmall) continue;
     write.set_entries[Concat(kGonePrefix, file->tag)] = file->Encode();
     removed.push_back(*file);
   }
-  if (write.remove_entries.empty()) return first;
+  if (write.remove_entries.empty()) return true;
   const absl::Status status = index_->Change(std::move(write));
-  if (absl::IsAborted(status)) return status;
+  if (absl::IsAborted(status)) return false;
   if (status.ok()) RemoveWhenClosed(*process_, index_, removed);
-  first.Update(WithContext(status, PathOf(names.front())));
-  return first;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (outcomes[i].ok()) outcomes[i] = WithContext(status, PathOf(names[i]));
+  }
+  return true;
 }
 
 absl::Status ObjectDirectory::AtomicReplace(std::string_view name, std::string_view bytes,

@@ -28,18 +28,19 @@ void ObsoleteFiles::RemoveUnused() {
       entry = next;
     }
   }
-  const absl::Status all = unused.empty() ? absl::OkStatus() : CatchOutOfMemory([&] {
+  // Without memory, those that are left are removed the next time.
+  CatchOutOfMemory([&] {
     std::vector<std::string> names;
     for (const auto& entry : unused) names.push_back(TableFileName(entry.first));
-    return directory_->RemoveAll(names);
-  });
-  if (all.ok()) unused.clear();
-  // After an error, these tell which are left.
-  std::erase_if(unused, [this](const auto& entry) {
-    const absl::Status status =
-        CatchOutOfMemory([&] { return directory_->Remove(TableFileName(entry.first)); });
-    return status.ok() || absl::IsNotFound(status);
-  });
+    if (names.empty()) return absl::OkStatus();
+    const std::vector<absl::Status> outcomes = directory_->RemoveAll(names);
+    auto outcome = outcomes.begin();
+    std::erase_if(unused, [&outcome](const auto&) {
+      const absl::Status& status = *outcome++;
+      return status.ok() || absl::IsNotFound(status);
+    });
+    return absl::OkStatus();
+  }).IgnoreError();
   MutexLock lock(&mutex_);
   if (--removing_ == 0) removed_.SignalAll();
   if (closed_) return;

@@ -3,13 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lsm/event_listener.h"
 #include "lsm/events/event_queue.h"
 #include "lsm/events/watched_directory.h"
 #include "lsm/file_system.h"
+#include "lsm/fs/forwarding_directory.h"
 #include "lsm/objects/memory_object_pool.h"
 #include "tests/lsm/objects/object_fixture.h"
 #include "tests/support/deterministic_environment.h"
@@ -18,9 +22,14 @@
 namespace lsm {
 namespace {
 
+using testing::Each;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::Not;
+using testing_support::IsOk;
 using testing_support::StatusIs;
+
+auto NotFound() { return StatusIs(absl::StatusCode::kNotFound); }
 
 class RemovedFiles final : public EventListener {
  public:
@@ -40,11 +49,12 @@ class WatchedRemovalTest : public ObjectFixture {
     Write("b", "22");
     directory_ = WatchDirectory(std::move(directory_), &events_);
   }
-  absl::Status RemoveAll() {
+  // Removes three files, the first of which does not exist.
+  std::vector<absl::Status> RemoveAll() {
     const std::string names[] = {"none", "a", "b"};
-    const absl::Status status = directory_->RemoveAll(names);
+    std::vector<absl::Status> outcomes = directory_->RemoveAll(names);
     events_.Deliver();
-    return status;
+    return outcomes;
   }
 
   testing_support::ManualClock clock_;
@@ -53,9 +63,9 @@ class WatchedRemovalTest : public ObjectFixture {
 };
 
 TEST_F(WatchedRemovalTest, EachRemovedFileIsReported) {
-  EXPECT_THAT(RemoveAll(), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(RemoveAll(), ElementsAre(NotFound(), IsOk(), IsOk()));
   EXPECT_THAT(removed_->Take(), ElementsAre("/store/a 1", "/store/b 2"));
-  EXPECT_THAT(RemoveAll(), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(RemoveAll(), Each(NotFound()));
   EXPECT_THAT(removed_->Take(), IsEmpty());
 }
 
@@ -65,10 +75,10 @@ TEST_F(WatchedRemovalTest, FilesThatStayAreNotReported) {
                                                         : MemoryObjectPool::Fate::kApplied;
                     },
                     nullptr});
-  EXPECT_FALSE(RemoveAll().ok());
+  EXPECT_THAT(RemoveAll(), Each(Not(IsOk())));
   EXPECT_THAT(removed_->Take(), IsEmpty());
   a_.pool.SetHooks({});
-  RemoveAll().IgnoreError();
+  RemoveAll();
   EXPECT_THAT(removed_->Take(), ElementsAre("/store/a 1", "/store/b 2"));
 }
 
@@ -76,8 +86,36 @@ TEST_F(WatchedRemovalTest, LostAnswersLoseNoEvent) {
   a_.pool.SetHooks({nullptr, [](ObjectCall call, const std::string&, uint64_t) {
                       return call != ObjectCall::kWrite;
                     }});
-  EXPECT_FALSE(RemoveAll().ok());
+  EXPECT_THAT(RemoveAll(), Each(Not(IsOk())));
   EXPECT_THAT(removed_->Take(), ElementsAre("/store/a 1", "/store/b 2"));
+}
+
+// Fails to remove "b", and fails all later calls.
+class BreakingDirectory final : public ForwardingDirectory {
+ public:
+  using ForwardingDirectory::ForwardingDirectory;
+  absl::Status Remove(std::string_view name) override {
+    if (name == "b") is_broken_ = true;
+    return is_broken_ ? absl::UnavailableError("broken") : directory().Remove(name);
+  }
+  std::vector<absl::Status> RemoveAll(std::span<const std::string> names) override {
+    return Directory::RemoveAll(names);
+  }
+  absl::StatusOr<FileInfo> Stat(std::string_view name) override {
+    if (is_broken_) return absl::UnavailableError("broken");
+    return directory().Stat(name);
+  }
+
+ private:
+  bool is_broken_ = false;
+};
+
+TEST_F(WatchedRemovalTest, AFileThatStaysHidesNoEvent) {
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<Directory> inner,
+                       a_.files.OpenDirectory(kStore, /*create=*/false));
+  directory_ = WatchDirectory(std::make_unique<BreakingDirectory>(std::move(inner)), &events_);
+  EXPECT_THAT(RemoveAll(), ElementsAre(NotFound(), IsOk(), Not(IsOk())));
+  EXPECT_THAT(removed_->Take(), ElementsAre("/store/a 1"));
 }
 
 }  // namespace

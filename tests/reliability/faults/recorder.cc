@@ -77,7 +77,7 @@ class RecordingDirectory final : public lsm::ForwardingDirectory {
     return status;
   }
   // A crash may follow each removal.
-  absl::Status RemoveAll(std::span<const std::string> names) override {
+  std::vector<absl::Status> RemoveAll(std::span<const std::string> names) override {
     return Directory::RemoveAll(names);
   }
   absl::Status Sync() override {
