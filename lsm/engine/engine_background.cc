@@ -76,8 +76,6 @@ void Engine::EndJob(FailureKind kind, const absl::Status& status, Compaction* co
       level0_account_.Forfeit();
     } else if (is_failure) {
       jobs_.AddFailure(kind, status);
-      views_.AssertHeld();
-      views_.RefuseIfTakenOver(status);
     }
     if (compaction != nullptr) {
       const CompactionPlan* const plan = compaction->plan.get();

@@ -155,10 +155,12 @@ Engine::Engine(const Options& options, StoreDirectory store, std::shared_ptr<Eve
                 [this](const absl::Status& status) {
                   MutexLock lock(&mutex_);
                   jobs_.AddFailure(FailureKind::kManifest, status);
-                  views_.AssertHeld();
-                  views_.RefuseIfTakenOver(status);
                 }),
-      jobs_(store_.environment.scheduler, &counters_, events_.get()),
+      jobs_(store_.environment.scheduler, &counters_, events_.get(),
+            [this](const absl::Status& taken_over) {
+              views_.AssertHeld();
+              views_.NoteLock(LiveViews::Lock::kTables, taken_over);
+            }),
       throttle_(&options_, store_.environment.clock),
       lifetime_(&mutex_, &jobs_),
       views_(&store_, events_.get(), &mutex_, &jobs_, &lifetime_),
@@ -291,7 +293,7 @@ absl::Status Engine::Start() {
   const auto watch = [this](FileLock& lock, LiveViews::Lock which) {
     lock.Watch([this, which](const absl::Status& state) {
       MutexLock mutex_lock(&mutex_);
-      if (IsTakenOver(state)) jobs_.AddFailure(FailureKind::kLog, state);
+      if (IsTakenOver(state)) return jobs_.AddFailure(FailureKind::kLog, state);
       views_.AssertHeld();
       views_.NoteLock(which, state);
     });

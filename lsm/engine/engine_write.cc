@@ -114,8 +114,6 @@ absl::Status Engine::Lead(Writer* leader) {
   } catch (const std::bad_alloc&) {
     status = OutOfMemory();
   }
-  views_.AssertHeld();
-  if (!status.ok()) views_.RefuseIfTakenOver(jobs_.failures().OfLogOrManifest());
   const bool has_more = writers_.Finish(leader, last, status);
   if (!has_more && lifetime_.is_closing()) jobs_.WakeAll();
   return status;

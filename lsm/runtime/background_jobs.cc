@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "lsm/bytes/status.h"
+#include "lsm/file_system.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -64,6 +65,7 @@ void BackgroundJobs::End(Job job) {
 }
 
 void BackgroundJobs::AddFailure(FailureKind kind, const absl::Status& status) {
+  if (on_taken_over_ != nullptr && IsTakenOver(status)) on_taken_over_(status);
   if (!failures_.Add(kind, status)) return;
   counters_.Add(Counter::kBackgroundErrors, 1);
   Failure event;

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -39,11 +40,14 @@ class BackgroundJobs {
   enum class Job : uint8_t { kFlush, kCompaction, kCollection, kScrub };
 
   // All outlive it.  Without a scheduler, for a store that is open for reading only, no job is ever
-  // scheduled.
-  BackgroundJobs(Scheduler* scheduler, Counters* counters, EventQueue* events)
+  // scheduled.  `on_taken_over` (may be null) gets each failure which says that another process has
+  // taken the store over.
+  BackgroundJobs(Scheduler* scheduler, Counters* counters, EventQueue* events,
+                 std::function<void(const absl::Status& status)> on_taken_over = nullptr)
       : scheduler_(scheduler),
         counters_(*counters),
         events_(*events),
+        on_taken_over_(std::move(on_taken_over)),
         compactions_max_(scheduler != nullptr ? scheduler->CompactionsAtOnce() : 0) {}
   BackgroundJobs(const BackgroundJobs&) = delete;
   BackgroundJobs& operator=(const BackgroundJobs&) = delete;
@@ -85,7 +89,8 @@ class BackgroundJobs {
   // --- what holds jobs back ---
 
   const Failures& failures() const { return failures_; }
-  // If the failure is the first of its kind: counts it, tells the listener, and wakes all.
+  // If the failure is the first of its kind: counts it, tells the listener, and wakes all.  If
+  // another process has taken the store over, calls `on_taken_over` first.
   void AddFailure(FailureKind kind, const absl::Status& status);
 
   void BeginRecovery() { is_recovering_ = true; }
@@ -102,6 +107,7 @@ class BackgroundJobs {
   Scheduler* const scheduler_;
   Counters& counters_;
   EventQueue& events_;
+  const std::function<void(const absl::Status&)> on_taken_over_;
   const int compactions_max_;
   std::array<int, 4> counts_ = {};  // scheduled or running, by kind
   Failures failures_;

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "lsm/bytes/status.h"
+#include "lsm/file_system.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {

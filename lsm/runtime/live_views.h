@@ -24,7 +24,6 @@
 #include "bloom/core/abi.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/events/event_queue.h"
-#include "lsm/file_system.h"
 #include "lsm/runtime/background_jobs.h"
 #include "lsm/runtime/lifetime.h"
 #include "lsm/runtime/read_view.h"
@@ -94,9 +93,6 @@ class LiveViews {
   // now on.  OK admits them again, unless another process has taken the store over.  Jobs still
   // have the current view.
   void NoteLock(Lock which, const absl::Status& state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
-  void RefuseIfTakenOver(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_) {
-    if (IsTakenOver(status)) NoteLock(Lock::kTables, status);
-  }
 
   // --- what is obsolete ---
 

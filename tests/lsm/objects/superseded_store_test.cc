@@ -217,35 +217,6 @@ TEST_F(SupersededStoreTest, StandbysGiveUp) {
   EXPECT_OK(a_.db().Put("later", "3"));
 }
 
-// A store with a directory for its logs has two locks.  Between the two another process opens and
-// closes it.
-TEST_F(SupersededStoreTest, BothLocksHaveOneOwner) {
-  Process c(objects_, 3);
-  for (Process* process : {&b_, &c}) {
-    process->options().log_directory = "/logs";
-    process->options().environment.log_file_system = &process->files();
-    process->SetPath("/two");
-  }
-  ASSERT_OK(c.Open());
-  ASSERT_OK(c.db().Put("key", "1"));
-  ASSERT_OK(c.db().Close());
-  bool has_locked = false, is_opened = false;
-  MemoryObjectPool::Hooks hooks;
-  hooks.before = [&](ObjectCall call, const std::string& object, uint64_t) {
-    if (call == ObjectCall::kLock) has_locked = true;
-    if (has_locked && object == IndexName("/logs") && !std::exchange(is_opened, true)) {
-      c.LetLockExpire();
-      EXPECT_OK(c.Open());
-      EXPECT_OK(c.db().Close());
-    }
-    return Fate::kApplied;
-  };
-  b_.pool().SetHooks(std::move(hooks));
-  const absl::Status opened = b_.Open();
-  EXPECT_TRUE(IsTakenOver(opened)) << opened;
-  EXPECT_TRUE(is_opened);
-}
-
 // A full pool is a full disk.  Once there is space, the store goes on.
 TEST_F(SupersededStoreTest, StoresOutliveAFullPool) {
   MemoryObjectPool::Hooks full;
@@ -266,34 +237,50 @@ TEST_F(SupersededStoreTest, StoresOutliveAFullPool) {
   EXPECT_EQ(**a_.db().Get("later"), "4");
 }
 
-// While a store is destroyed, another process uses it between the two locks.
-TEST_F(SupersededStoreTest, DestructionsKeepStoresOfOtherOwners) {
-  Process c(objects_, 3);
-  for (Process* process : {&b_, &c}) {
-    process->options().log_directory = "/logs";
-    process->options().environment.log_file_system = &process->files();
-    process->SetPath("/two");
-  }
-  ASSERT_OK(c.Open());
-  ASSERT_OK(c.db().Close());
-  bool has_locked = false, is_opened = false;
-  MemoryObjectPool::Hooks hooks;
-  hooks.before = [&](ObjectCall call, const std::string& object, uint64_t) {
-    if (call == ObjectCall::kLock) has_locked = true;
-    if (has_locked && object == IndexName("/logs") && !std::exchange(is_opened, true)) {
-      c.LetLockExpire();
-      EXPECT_OK(c.Open());
-      EXPECT_OK(c.db().Put("key", "1"));
-      EXPECT_OK(c.db().Close());
+// A store with a directory for its logs has two locks.
+class TwoLocksTest : public SupersededStoreTest {
+ protected:
+  void SetUp() override {
+    SupersededStoreTest::SetUp();
+    for (Process* process : {&b_, &c_}) {
+      process->options().log_directory = "/logs";
+      process->options().environment.log_file_system = &process->files();
+      process->SetPath("/two");
     }
-    return Fate::kApplied;
-  };
-  b_.pool().SetHooks(std::move(hooks));
+    ASSERT_OK(c_.Open());
+    ASSERT_OK(c_.db().Put("key", "1"));
+    ASSERT_OK(c_.db().Close());
+    // Once B has one lock, and before it asks for the other, C uses the store.
+    MemoryObjectPool::Hooks hooks;
+    hooks.before = [this](ObjectCall call, const std::string& object, uint64_t) {
+      if (call == ObjectCall::kLock) has_locked_ = true;
+      if (has_locked_ && object == IndexName("/logs") && !std::exchange(was_used_, true)) {
+        c_.LetLockExpire();
+        EXPECT_OK(c_.Open());
+        EXPECT_OK(c_.db().Put("key", "2"));
+        EXPECT_OK(c_.db().Close());
+      }
+      return Fate::kApplied;
+    };
+    b_.pool().SetHooks(std::move(hooks));
+  }
+
+  Process c_{objects_, 3};
+  bool has_locked_ = false, was_used_ = false;
+};
+
+TEST_F(TwoLocksTest, OpeningsAskForTheFirstLockAgain) {
+  const absl::Status opened = b_.Open();
+  EXPECT_TRUE(IsTakenOver(opened)) << opened;
+  EXPECT_TRUE(was_used_);
+}
+
+TEST_F(TwoLocksTest, DestructionsKeepStoresOfOtherOwners) {
   EXPECT_TRUE(IsTakenOver(DB::Destroy("/two", b_.options())));
-  EXPECT_TRUE(is_opened);
-  c.LetLockExpire();
-  ASSERT_OK(c.Open());
-  EXPECT_EQ(c.db().Get("key").value(), "1");
+  EXPECT_TRUE(was_used_);
+  c_.LetLockExpire();
+  ASSERT_OK(c_.Open());
+  EXPECT_EQ(c_.db().Get("key").value(), "2");
 }
 
 // A child has the objects of its parent, and neither their threads nor their lock.

@@ -91,6 +91,18 @@ TEST_F(BackgroundJobsTest, ATakeOverStopsEverything) {
   EXPECT_TRUE(IsTakenOver(jobs_.failures().First()));
 }
 
+TEST_F(BackgroundJobsTest, ATakeOverIsTold) {
+  int told = 0;
+  BackgroundJobs jobs(&scheduler_, &world_.counters, &world_.events, [&told](const auto& status) {
+    EXPECT_TRUE(IsTakenOver(status));
+    ++told;
+  });
+  jobs.AddFailure(FailureKind::kLog, absl::UnavailableError("device"));
+  EXPECT_EQ(told, 0);
+  jobs.AddFailure(FailureKind::kCompaction, TakenOver("by another"));
+  EXPECT_EQ(told, 1);
+}
+
 TEST_F(BackgroundJobsTest, RecoveryHoldsJobsBack) {
   jobs_.AddFailure(FailureKind::kFlush, absl::UnavailableError("device"));
   jobs_.BeginRecovery();
