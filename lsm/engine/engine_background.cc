@@ -35,7 +35,7 @@ void Engine::ScheduleWork() {
 }
 
 void Engine::NoteReads() {
-  if (options_.mode == OpenMode::kReadOnly) return;
+  if (IsForReading(options_.mode)) return;
   const Level0Reads now = level0_account_.CountReads();
   if (!mutex_.TryLock()) return;
   // An iterator may end after the store was closed, or in a forked child.  While jobs may begin,

@@ -22,8 +22,7 @@ absl::Status CheckMode(const std::string& path, OpenMode mode, bool exists) {
     return absl::AlreadyExistsError(
         Concat(path, ": there is a store already (OpenMode::kMustNotExist)"));
   }
-  if (!exists && (mode == OpenMode::kMustExist || mode == OpenMode::kReadOnly))
-    return NoStore(path);
+  if (!exists && (mode == OpenMode::kMustExist || IsForReading(mode))) return NoStore(path);
   return absl::OkStatus();
 }
 
@@ -31,7 +30,7 @@ absl::Status CheckMode(const std::string& path, OpenMode mode, bool exists) {
 absl::Status LookFirst(const std::string& path, const Options& options) {
   TRELLIS_ASSIGN_OR_RETURN(const StoreDirectory there, StoreDirectory::Peek(path, options));
   if (there.directory != nullptr) TRELLIS_RETURN_IF_ERROR(CheckCurrentIsOurs(*there.directory));
-  if (options.mode == OpenMode::kReadOnly) return absl::OkStatus();  // creates no file
+  if (IsForReading(options.mode)) return absl::OkStatus();  // creates no file
   bool exists = false;
   if (there.directory != nullptr) {
     TRELLIS_ASSIGN_OR_RETURN(exists, HoldsFiles(*there.directory));
@@ -89,7 +88,7 @@ absl::StatusOr<std::shared_ptr<Engine>> Engine::Open(const std::string& director
   const uint64_t from = clock->MonotonicNanos();
   OpenBegin begin;
   begin.release = TRELLIS_VERSION_STRING;
-  begin.read_only = options.mode == OpenMode::kReadOnly;
+  begin.read_only = IsForReading(options.mode);
   events->Add(std::move(begin));
   events->Deliver();
   absl::StatusOr<std::shared_ptr<Engine>> engine =
@@ -130,15 +129,14 @@ absl::StatusOr<std::shared_ptr<Engine>> Engine::OpenOnce(const std::string& dire
     if (store.own_log_directory != nullptr)
       store.own_log_directory = WatchDirectory(std::move(store.own_log_directory), events.get());
   }
-  if (options.mode != OpenMode::kReadOnly)
+  if (!IsForReading(options.mode))
     TRELLIS_RETURN_IF_ERROR(store.StartScheduler(options.scrub_seconds > 0));
   std::shared_ptr<Engine> engine(new Engine(options, std::move(store), std::move(events)));
   // The attempt that released the reserves has told the listener.
   engine->reserves_.SetToldRefused(*released);
   const absl::Status started = CatchOutOfMemory([&] { return engine->Start(); });
   // While the engine still has the store's lock.
-  *released =
-      options.mode != OpenMode::kReadOnly && IsDiskFull(started) && engine->reserves_.Release();
+  *released = !IsForReading(options.mode) && IsDiskFull(started) && engine->reserves_.Release();
   TRELLIS_RETURN_IF_ERROR(started);
   return engine;
 }
@@ -246,7 +244,7 @@ absl::Status Engine::Start() {
   job_context_.new_file_number = [this] { return manifest_.NewFileNumber(); };
   TRELLIS_RETURN_IF_ERROR(ChooseFilters(options_, &job_context_));
 
-  if (options_.mode != OpenMode::kReadOnly) {
+  if (!IsForReading(options_.mode)) {
     TRELLIS_ASSIGN_OR_RETURN(const uint64_t next, NextFileNumber(directory, store_.log_directory(),
                                                                  contents.state.next_file_number));
     manifest_.SetNextFileNumber(next);
@@ -260,7 +258,7 @@ absl::Status Engine::Start() {
   std::vector<std::shared_ptr<const Memtable>> held;
   NewFiles made;  // so that on a full disk each attempt has as much room as the first
   const MemtableSink sink = [&](std::shared_ptr<const Memtable> memtable) {
-    if (options_.mode != OpenMode::kReadOnly)
+    if (!IsForReading(options_.mode))
       return FlushTo(*memtable, FlushReason::kOpening, &levels, &made);
     held.push_back(std::move(memtable));
     return absl::OkStatus();
@@ -277,7 +275,7 @@ absl::Status Engine::Start() {
     MutexLock lock(&mutex_);
     sequences_.Start(replayed.last_sequence);
   }
-  if (options_.mode == OpenMode::kReadOnly) {
+  if (IsForReading(options_.mode)) {
     MutexLock lock(manifest_.mutex());
     manifest_.Load(contents.state);
     return StartReading(std::move(held), std::move(levels));

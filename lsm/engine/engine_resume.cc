@@ -16,7 +16,7 @@ absl::Status Engine::GetFailure() {
 absl::Status Engine::Resume() {
   TRELLIS_RETURN_IF_ERROR(events_->CheckMayWait("DB::Resume"));
   TRELLIS_RETURN_IF_ERROR(lifetime_.Check());
-  if (options_.mode == OpenMode::kReadOnly) return absl::OkStatus();  // nothing was written
+  if (IsForReading(options_.mode)) return absl::OkStatus();  // nothing was written
   Writer resume{Writer::Task::kResume};
   const Call call(&lifetime_);
   TRELLIS_RETURN_IF_ERROR(call.status());

@@ -49,7 +49,7 @@ absl::Status Refusal(const absl::Status& failure) {
 }
 
 absl::Status CheckWritable(const Options& options) {
-  if (options.mode != OpenMode::kReadOnly) return absl::OkStatus();
+  if (!IsForReading(options.mode)) return absl::OkStatus();
   return absl::FailedPreconditionError("the store is open for reading only (OpenMode::kReadOnly)");
 }
 

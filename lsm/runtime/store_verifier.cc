@@ -100,7 +100,7 @@ absl::Status StoreVerifier::VerifyRecords(VerifyReport* report) {
   if (absl::IsResourceExhausted(logs.status())) return logs.status();
   if (!logs.ok()) report->problems.emplace_back(MessageOf(logs.status()));
   // The end of a log that is in use may be a write in flight.
-  if (logs.ok() && parts_.context->options->mode == OpenMode::kReadOnly)
+  if (logs.ok() && IsForReading(parts_.context->options->mode))
     report->dropped = std::move(logs->dropped);
   return absl::OkStatus();
 }

@@ -18,7 +18,7 @@ namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 absl::StatusOr<std::unique_ptr<FileLock>> LockFor(Directory& directory, OpenMode mode) {
-  if (mode != OpenMode::kReadOnly) return directory.Lock(kLockFileName, LockKind::kExclusive);
+  if (!IsForReading(mode)) return directory.Lock(kLockFileName, LockKind::kExclusive);
   absl::StatusOr<std::unique_ptr<FileLock>> lock = directory.Lock(kLockFileName, LockKind::kShared);
   // No store was ever written here, or the files were copied without the lock.  A reader creates no
   // file.

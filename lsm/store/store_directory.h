@@ -14,6 +14,9 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
+// Whether an opening in this mode changes no file.
+constexpr bool IsForReading(OpenMode mode) { return mode == OpenMode::kReadOnly; }
+
 // The environment with the system's own objects in place of null members.  The scheduler stays
 // null, because each store makes its own.
 Environment CompleteEnvironment(const Environment& environment, FileAccess access);
