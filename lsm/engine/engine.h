@@ -105,7 +105,14 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Returns an empty iterator with an error if there is no memory for one.
   std::unique_ptr<Iterator> NewIterator(const ReadOptions& options);
 
-  Sequence TakeSnapshot();
+  struct Moment {
+    Sequence sequence = 0;
+    // Reads of the snapshot use it: another process may compact away what only old numbers can see.
+    // Null in a writer, which keeps that for the number until ReleaseSnapshot.
+    std::shared_ptr<const ReadView> view;
+  };
+  Moment TakeSnapshot();
+  // REQUIRES: the number is of a moment without a view.
   void ReleaseSnapshot(Sequence sequence);
 
   absl::Status Flush();
@@ -237,6 +244,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   // --- reading (engine_read.cc) ---
   bool MayUse(const Snapshot* snapshot) const;  // null, or made by this engine
+  // The view of the snapshot, if it has one, or the current one.  Null: as LiveViews::Share.
+  std::shared_ptr<const ReadView> ShareView(const Snapshot* snapshot) const;
   std::unique_ptr<Iterator> MakeIterator(const ReadOptions& options);
 
   // --- constant after the opening ---

@@ -402,7 +402,8 @@ absl::Status Engine::StartReading(std::vector<std::shared_ptr<const Memtable>> m
   TRELLIS_ASSIGN_OR_RETURN(view->version, Version::Create(std::move(levels)));
   LiveViews::Prepared prepared = views_.Prepare(view);
   MutexLock lock(&mutex_);
-  views_.ShowUpTo(sequences_.last());
+  view->sequence_max = sequences_.last();
+  views_.ShowUpTo(kSequenceMax);  // the view says how far
   PublishView(std::move(prepared));
   return absl::OkStatus();
 }

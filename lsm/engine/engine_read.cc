@@ -55,10 +55,9 @@ bool FindInMemtables(const ReadView& view, KeyLookup* lookup) {
   return true;
 }
 
-// The sequence number to read at.  Takes the view because it must have been loaded before
-// (LiveViews::visible).
-Sequence SequenceFor(const LiveViews& views, const ReadView& /*view*/, const ReadOptions& options) {
-  return options.snapshot != nullptr ? options.snapshot->sequence() : views.visible();
+// The sequence number to read at.
+Sequence SequenceFor(const LiveViews& views, const ReadView& view, const ReadOptions& options) {
+  return options.snapshot != nullptr ? options.snapshot->sequence() : views.VisibleIn(view);
 }
 
 // `lookups`: how many lookups the thread has made, with this one.
@@ -130,6 +129,12 @@ bool Engine::MayUse(const Snapshot* snapshot) const {
   return snapshot == nullptr || snapshot->owner_ == this;
 }
 
+std::shared_ptr<const ReadView> Engine::ShareView(const Snapshot* snapshot) const {
+  std::shared_ptr<const ReadView> view = views_.Share();
+  return view != nullptr && snapshot != nullptr && snapshot->view_ != nullptr ? snapshot->view_
+                                                                              : view;
+}
+
 absl::StatusOr<bool> Engine::Get(std::string_view key, const ReadOptions& options,
                                  const ValueSink& sink, Explanation* explanation) {
   if (!MayUse(options.snapshot)) return SnapshotOfAnother();
@@ -143,6 +148,8 @@ absl::StatusOr<bool> Engine::Get(std::string_view key, const ReadOptions& option
   const ReadView* view = views_.Load();
   if (view == nullptr) [[unlikely]]
     return views_.WhyNone();
+  if (options.snapshot != nullptr && options.snapshot->view_ != nullptr)
+    view = options.snapshot->view_.get();
   if (lookups % kLookupsPerNote == 0) [[unlikely]]
     NoteReads();
   KeyLookup lookup(key, SequenceFor(views_, *view, options), job_context_.digest_seed);
@@ -176,7 +183,7 @@ std::vector<absl::StatusOr<std::optional<std::string>>> Engine::MultiGet(
   }
   // Shares the view, and takes a guard for some keys at a time.  So what a guard keeps from being
   // freed (blocks evicted from the cache, in all stores) does not grow with the number of keys.
-  std::shared_ptr<const ReadView> view = views_.Share();
+  std::shared_ptr<const ReadView> view = ShareView(options.snapshot);
   if (view == nullptr) {
     std::fill(answers.begin(), answers.end(), views_.WhyNone());
     return answers;
@@ -221,7 +228,7 @@ std::unique_ptr<Iterator> Engine::NewIterator(const ReadOptions& options) {
 }
 
 std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
-  std::shared_ptr<const ReadView> view = views_.Share();
+  std::shared_ptr<const ReadView> view = ShareView(options.snapshot);
   if (view == nullptr) return NewEmptyIterator(views_.WhyNone());
   const Sequence sequence = SequenceFor(views_, *view, options);
   Table::ScanOptions scan;
@@ -252,9 +259,12 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
                        });
 }
 
-Sequence Engine::TakeSnapshot() {
+Engine::Moment Engine::TakeSnapshot() {
+  // Without views, the store is closed, and no read accepts the snapshot.
+  std::shared_ptr<const ReadView> view = IsForReading(options_.mode) ? views_.Share() : nullptr;
+  if (view != nullptr) return {view->sequence_max, std::move(view)};
   MutexLock lock(&mutex_);
-  return sequences_.Take();
+  return {sequences_.Take(), nullptr};
 }
 
 void Engine::ReleaseSnapshot(Sequence sequence) {
