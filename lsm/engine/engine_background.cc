@@ -82,11 +82,11 @@ void Engine::EndJob(FailureKind kind, const absl::Status& status, Compaction* co
     if (compaction != nullptr) {
       const CompactionPlan* const plan = compaction->plan.get();
       if (plan != nullptr && plan->level == 0) level0_account_.NoteMerge();
-      throttle_.EndCompaction(compaction, status.ok());
+      writers_.throttle().EndCompaction(compaction, status.ok());
       schedule_.End(compaction, status);
       ScheduleWork();
     } else {
-      throttle_.EndFlush(status.ok());
+      writers_.throttle().EndFlush(status.ok());
     }
   }
   if (compaction != nullptr) *compaction = {};  // holds tables that may be obsolete
@@ -113,7 +113,7 @@ void Engine::FlushOne() {
     MutexLock lock(&mutex_);
     const ReadView& view = *CurrentView();
     flushes = !view.sealed.empty();
-    if (flushes) throttle_.BeginFlush(*view.sealed.back());
+    if (flushes) writers_.throttle().BeginFlush(*view.sealed.back());
   }
   // Before the flush, because a writer may need the next log as soon as the flush is done.
   PrepareLog(/*seal_is_near=*/false);
@@ -231,7 +231,7 @@ void Engine::CompactOne() {
     if (schedule_.Begin(&compaction)) counters_.Add(Counter::kCompactionsAtOnce, 1);
     if (compaction.plan != nullptr && compaction.plan->level == 0)
       level0_account_.Spend(*compaction.plan);
-    throttle_.BeginCompaction(&compaction);
+    writers_.throttle().BeginCompaction(&compaction);
     ScheduleWork();
   }
   if (compaction.plan != nullptr) status = CatchOutOfMemory([&] { return Compact(&compaction); });

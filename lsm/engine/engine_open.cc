@@ -51,20 +51,20 @@ absl::StatusOr<ManifestContents> LoadOrBegin(const StoreDirectory& store, const 
     TRELLIS_RETURN_IF_ERROR(CheckNoStore(directory, store.log_directory()));
   }
   TRELLIS_RETURN_IF_ERROR(CheckMode(directory.path(), options.mode, current.ok()));
-  if (current.ok()) {
-    absl::StatusOr<ManifestContents> contents = ReadManifest(directory);
-    if (contents.ok() && options.filter_hash == bloom::DigestHash::kSipHash &&
-        contents->state.digest_seed.hash != options.filter_hash) {
-      return absl::InvalidArgumentError(
-          Concat(directory.path(),
-                 ": Options::filter_hash is kSipHash, but the store was made with "
-                 "kXxh3, and keeps it"));
-    }
-    return contents;
-  }
+  if (current.ok()) return ReadManifest(directory);
   ManifestContents contents;
   contents.state.digest_seed = NewDigestSeed(options.filter_hash, *store.environment.random);
   return contents;
+}
+
+absl::Status CheckFilterHash(const std::string& path, const Options& options,
+                             const bloom::DigestSeed& seed) {
+  if (options.filter_hash != bloom::DigestHash::kSipHash || seed.hash == options.filter_hash)
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      Concat(path,
+             ": Options::filter_hash is kSipHash, but the store was made with "
+             "kXxh3, and keeps it"));
 }
 
 // Fails now, because otherwise the first read of a table would fail.
@@ -76,6 +76,20 @@ absl::Status CheckDirectReads(Directory& directory) {
     return absl::InvalidArgumentError(Concat("Options::direct_reads: ", MessageOf(status)));
   }
   return absl::OkStatus();
+}
+
+// Checks the options that depend on the store, and fills in the parts of the context that do.
+absl::Status FillContext(const StoreDirectory& store, const Options& options,
+                         const bloom::DigestSeed& seed, JobContext* context) {
+  TRELLIS_RETURN_IF_ERROR(CheckFilterHash(store.directory->path(), options, seed));
+  if (options.direct_reads) TRELLIS_RETURN_IF_ERROR(CheckDirectReads(*store.directory));
+  context->directory = store.directory.get();
+  context->clock = store.environment.clock;
+  context->random = store.environment.random;
+  context->digest_seed = seed;
+  context->table_context.digest_seed = seed;
+  context->table_context.partitions_on_demand = true;
+  return ChooseFilters(options, context);
 }
 
 }  // namespace
@@ -157,12 +171,17 @@ Engine::Engine(const Options& options, StoreDirectory store, std::shared_ptr<Eve
                   views_.RefuseIfTakenOver(status);
                 }),
       jobs_(store_.environment.scheduler, &counters_, events_.get()),
-      throttle_(&options_, store_.environment.clock),
+      writers_(&options_, store_.environment.clock),
       lifetime_(&mutex_, &jobs_),
       views_(&store_, events_.get(), &mutex_, &jobs_, &lifetime_),
       verifier_({&store_, &job_context_, &manifest_, &logs_, &views_, &lifetime_, &counters_,
                  events_.get()},
-                &mutex_, &jobs_, &sequences_) {}
+                &mutex_, &jobs_, &sequences_) {
+  job_context_.options = &options_;
+  job_context_.table_context.block_cache = &block_cache_;
+  job_context_.table_context.counters = &counters_;
+  job_context_.new_file_number = [this] { return manifest_.NewFileNumber(); };
+}
 
 Engine::~Engine() {
   // Closes the store unless its owner has closed it.
@@ -176,6 +195,7 @@ absl::Status Engine::Close() {
                                ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !writers_.empty(); };
   if (const std::optional<absl::Status> outcome = lifetime_.BeginClosing(has_writers))
     return *outcome;
+  if (refresher_ != nullptr) refresher_->Stop();
   bool was_opened = false;
   {
     MutexLock lock(&mutex_);
@@ -230,19 +250,20 @@ absl::Status Engine::ReleaseStore(bool was_opened) {
 
 absl::Status Engine::Start() {
   Directory& directory = *store_.directory;
+  if (options_.mode == OpenMode::kFollow) {
+    const Environment& environment = store_.environment;
+    refresher_ = std::make_unique<ViewRefresher>(
+        ViewRefresher::Parts{&job_context_.table_context, &views_, &counters_, events_.get(),
+                             environment.clock},
+        StoreFollower::Place{environment.file_system, directory.path(), environment.log_file_system,
+                             store_.own_log_path, TableReadMode(options_)},
+        &mutex_, &sequences_);
+    TRELLIS_ASSIGN_OR_RETURN(const bloom::DigestSeed seed, refresher_->Begin());
+    TRELLIS_RETURN_IF_ERROR(FillContext(store_, options_, seed, &job_context_));
+    return refresher_->Start();
+  }
   TRELLIS_ASSIGN_OR_RETURN(const ManifestContents contents, LoadOrBegin(store_, options_));
-  if (options_.direct_reads) TRELLIS_RETURN_IF_ERROR(CheckDirectReads(directory));
-  job_context_.options = &options_;
-  job_context_.directory = &directory;
-  job_context_.clock = store_.environment.clock;
-  job_context_.random = store_.environment.random;
-  job_context_.digest_seed = contents.state.digest_seed;
-  job_context_.table_context.block_cache = &block_cache_;
-  job_context_.table_context.counters = &counters_;
-  job_context_.table_context.digest_seed = contents.state.digest_seed;
-  job_context_.table_context.partitions_on_demand = true;
-  job_context_.new_file_number = [this] { return manifest_.NewFileNumber(); };
-  TRELLIS_RETURN_IF_ERROR(ChooseFilters(options_, &job_context_));
+  TRELLIS_RETURN_IF_ERROR(FillContext(store_, options_, contents.state.digest_seed, &job_context_));
 
   if (!IsForReading(options_.mode)) {
     TRELLIS_ASSIGN_OR_RETURN(const uint64_t next, NextFileNumber(directory, store_.log_directory(),
