@@ -107,13 +107,16 @@ std::unique_ptr<Iterator> DB::NewIterator(const ReadOptions& options) {
 }
 
 std::unique_ptr<const Snapshot> DB::GetSnapshot() {
-  const uint64_t sequence = engine_->TakeSnapshot();
+  const Engine::Moment moment = engine_->TakeSnapshot();
+  const bool is_counted = moment.view == nullptr;
   try {
     return std::unique_ptr<const Snapshot>(
-        new Snapshot(engine_.get(), sequence,
-                     [engine = engine_](uint64_t taken) { engine->ReleaseSnapshot(taken); }));
+        new Snapshot(engine_.get(), moment.sequence, moment.view,
+                     [engine = engine_, is_counted](uint64_t taken) {
+                       if (is_counted) engine->ReleaseSnapshot(taken);
+                     }));
   } catch (const std::bad_alloc&) {
-    engine_->ReleaseSnapshot(sequence);
+    if (is_counted) engine_->ReleaseSnapshot(moment.sequence);
     throw;
   }
 }

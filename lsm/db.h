@@ -237,10 +237,20 @@ class TRELLIS_API DB {
   // Error: nothing has changed.  Reads continue, writes are still refused, and Resume may be called
   // again.  Resume cannot help if the store's directory was removed or replaced, even if a
   // directory of that name exists again.  In that case, open the store again.
+  //
+  // OpenMode::kFollow: refreshes the view now.  After OK, reads see every write that the writer
+  // acknowledged before the call.  Errors:
+  //
+  //   FailedPrecondition  another store has taken the place of the one that was opened, or its logs
+  //                       are in another directory: open it again
+  //   Unavailable         there is no store any more; or a file is missing; or the store changes
+  //                       faster than it can be read
+  //   DataLoss, Unimplemented, ResourceExhausted: as for Open
   absl::Status Resume();
 
   // OK, or the failure that is not resumed.  If there are several, the first of these: log,
   // manifest, flush, compaction.  While there is one, writes are refused or soon will be.
+  // OpenMode::kFollow: the error of the last refresh, which is tried again twice a second.
   absl::Status GetFailure();
 
   // Approximate size in files, in bytes, of the keys in [from, to). nullopt: unbounded on that
@@ -270,7 +280,8 @@ class TRELLIS_API DB {
   // applies to tables.
   //
   // Not checked: tables that are created or removed during the call; after a failed write, also
-  // manifest and logs, until Resume, since their content is unknown.
+  // manifest and logs, until Resume, since their content is unknown.  OpenMode::kFollow checks only
+  // the tables of its view, one by one.
   //
   // Levels are compared only if all tables are sound.  This reads a table a second time if its keys
   // overlap those of another level, unless one of the two holds only newer writes.  These reads

@@ -185,6 +185,15 @@ struct Closed : Event {
   absl::Status status;  // what DB::Close returns
 };
 
+// OpenMode::kFollow: a new view lacks writes of an earlier one.  The writer resumed after a write
+// that ended in Unknown, a crash of its machine lost writes that were not synced, or the store was
+// repaired or restored from a backup.  No event if the store was opened for writing twice between
+// two refreshes, and the second opening found more writes than the earlier view had.
+struct ViewWentBack : Event {
+  uint64_t from_sequence = 0;  // the last write of the earlier view
+  uint64_t to_sequence = 0;    // the last write that both views have
+};
+
 // A new line of DB::GetDamage, found by DB::Verify or by scrubbing.
 struct DamageFound : Event {
   std::string line;
@@ -221,6 +230,7 @@ class TRELLIS_API EventListener {
   virtual void OnFailure(const Failure&) {}
   virtual void OnResume(const Resumed&) {}
   virtual void OnSpaceChange(const SpaceChange&) {}
+  virtual void OnViewWentBack(const ViewWentBack&) {}
   virtual void OnDamage(const DamageFound&) {}
   virtual void OnFileCreated(const FileCreated&) {}
   virtual void OnFileRemoved(const FileRemoved&) {}

@@ -70,6 +70,7 @@ class TRELLIS_API EventLog final : public EventListener {
   void OnFailure(const Failure& event) override;
   void OnResume(const Resumed& event) override;
   void OnSpaceChange(const SpaceChange& event) override;
+  void OnViewWentBack(const ViewWentBack& event) override;
   void OnDamage(const DamageFound& event) override;
   void OnFileCreated(const FileCreated& event) override;
   void OnFileRemoved(const FileRemoved& event) override;

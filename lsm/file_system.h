@@ -246,6 +246,10 @@ class TRELLIS_API FileSystem {
   // there, or the parent directory may not be changed.
   virtual absl::Status RemoveDirectory(const std::string& path) = 0;
 
+  // Whether an open file stays readable after another process has removed its last name, as on
+  // POSIX.  Followers (OpenMode::kFollow) need that.
+  virtual bool KeepsOpenFiles() const { return true; }
+
   // Executes all the reads, in any order, in parallel where the system can.  Each request gets the
   // outcome that its ReadAt would return.
   //

@@ -73,6 +73,8 @@ class TRELLIS_API ObjectFileSystem final : public FileSystem {
   absl::StatusOr<std::unique_ptr<Directory>> OpenDirectory(const std::string& path,
                                                            bool create) override;
   absl::Status RemoveDirectory(const std::string& path) override;
+  // A removal deletes the chunks, whichever process reads them.
+  bool KeepsOpenFiles() const override { return false; }
   using FileSystem::ReadMany;
   void ReadMany(std::span<ReadRequest> requests, const std::function<void(size_t)>& done) override;
 

@@ -54,7 +54,7 @@ struct VerifyReport {
   // Tables whose filter this library, or this store, cannot query.  That is not damage.
   uint64_t filters_unknown = 0;
   // True if CURRENT, the manifest and the logs were not checked, because their content is unknown
-  // after a failed write (DB::GetFailure).  DB::Resume ends that.
+  // after a failed write (DB::GetFailure).  DB::Resume ends that.  Also true for OpenMode::kFollow.
   bool records_left_out = false;
   // Damage, and files that could not be read; empty if everything is sound.  Each line names the
   // file, the offset if there is one, and the fault.  At most 100 lines for a table, and 100 across

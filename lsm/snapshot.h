@@ -4,11 +4,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <utility>
 
 #include "bloom/core/abi.h"
 
 namespace lsm::inline TRELLIS_ABI {
+
+struct ReadView;  // lsm/runtime/read_view.h
 
 // Reads with it (ReadOptions::snapshot) see all writes before it and none after.  While it exists,
 // the store keeps the old versions that it can see.  May outlive its DB, but no read accepts it
@@ -28,13 +31,17 @@ class Snapshot {
   friend class Engine;
 
   // `owner` is the store's engine.  `release` keeps it alive, so that no other engine gets its
-  // address.
-  Snapshot(const void* owner, uint64_t sequence, std::function<void(uint64_t)> release)
-      : owner_(owner), sequence_(sequence), release_(std::move(release)) {}
+  // address.  `view`: the one that reads use; null for the current one, if the store keeps the old
+  // versions.
+  Snapshot(const void* owner, uint64_t sequence, std::shared_ptr<const ReadView> view,
+           std::function<void(uint64_t)> release)
+      : owner_(owner), sequence_(sequence), release_(std::move(release)), view_(std::move(view)) {}
 
   const void* const owner_;
   const uint64_t sequence_;
   const std::function<void(uint64_t)> release_;
+  const std::shared_ptr<const ReadView>
+      view_;  // last: the engine, which `release_` keeps, outlives it
 };
 
 }  // namespace lsm

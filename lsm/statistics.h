@@ -136,6 +136,8 @@ struct TRELLIS_API Statistics {
   uint64_t reserve_bytes = 0;
   uint64_t reserve_releases = 0;
   uint64_t puts_refused = 0;
+  // OpenMode::kFollow: time since the last complete refresh of the view began.  0 in other modes.
+  uint64_t view_age_nanos = 0;
   // Failures that DB::GetFailure reported (jobs, logs, manifest), and failed read-triggered
   // compactions.  (GetFailure reports one of those only if it found damage.)
   uint64_t background_errors = 0;

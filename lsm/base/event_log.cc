@@ -330,6 +330,12 @@ void EventLog::OnSpaceChange(const SpaceChange& event) {
   });
 }
 
+void EventLog::OnViewWentBack(const ViewWentBack& event) {
+  Write(event, "view_went_back", [&](Line* line) {
+    line->Add("from_sequence", event.from_sequence).Add("to_sequence", event.to_sequence);
+  });
+}
+
 void EventLog::OnDamage(const DamageFound& event) {
   Write(event, "damage", [&](Line* line) { line->Add("what", event.line); });
 }

@@ -113,9 +113,9 @@ absl::Status ValidateOptions(const Options& options) {
   constexpr uint64_t kKiB = 1024;
   constexpr uint64_t kMiB = 1024 * kKiB;
   constexpr uint64_t kGiB = 1024 * kMiB;
-  if (options.mode > OpenMode::kReadOnly) {
+  if (options.mode > OpenMode::kFollow) {
     return Refuse("mode", Concat(static_cast<int>(options.mode)),
-                  "OpenMode::kOpenOrCreate, kMustExist, kMustNotExist or kReadOnly");
+                  "OpenMode::kOpenOrCreate, kMustExist, kMustNotExist, kReadOnly or kFollow");
   }
   TRELLIS_RETURN_IF_ERROR(CheckFilter(options));
   TRELLIS_RETURN_IF_ERROR(

@@ -56,6 +56,7 @@ constexpr StoreField kStoreFields[] = {
     {"block_cache_capacity_bytes", &Statistics::block_cache_capacity_bytes, true},
     {"reserve_bytes", &Statistics::reserve_bytes, true},
     {"puts_refused", &Statistics::puts_refused, true},
+    {"view_age_nanos", &Statistics::view_age_nanos, true},
     {"listener_calls", &Statistics::listener_calls},
     {"listener_nanos", &Statistics::listener_nanos},
 };
@@ -312,6 +313,8 @@ std::string SizesText(const Statistics& statistics) {
     rows.push_back({"  given up, times", ReadableCount(statistics.reserve_releases)});
     rows.push_back({"  puts are refused", statistics.puts_refused > 0 ? "yes" : "no"});
   }
+  if (statistics.view_age_nanos > 0)
+    rows.push_back({"age of the view", ReadableNanos(statistics.view_age_nanos)});
   rows.push_back({"filters and indexes",
                   ReadableBytes(statistics.total.filter_bytes + statistics.total.index_bytes)});
   if (const uint64_t bytes =

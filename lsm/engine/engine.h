@@ -4,6 +4,7 @@
 // Threads: every public function may be called by any thread.  Locks, in the order in which they
 // are taken:
 //
+//   ViewRefresher's     one refresh of a follower at a time, with its reads of files
 //   manifest_.mutex()   one edit at a time: from the version it starts from to the view it
 //                       publishes; and the switch to another log and manifest
 //   mutex_              all small state: the queue of writers, snapshots, scheduled jobs
@@ -55,7 +56,7 @@
 #include "lsm/runtime/reserves.h"
 #include "lsm/runtime/sequences.h"
 #include "lsm/runtime/store_verifier.h"
-#include "lsm/runtime/write_throttle.h"
+#include "lsm/runtime/view_refresher.h"
 #include "lsm/runtime/writer_queue.h"
 #include "lsm/statistics.h"
 #include "lsm/store/log_set.h"
@@ -105,7 +106,14 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Returns an empty iterator with an error if there is no memory for one.
   std::unique_ptr<Iterator> NewIterator(const ReadOptions& options);
 
-  Sequence TakeSnapshot();
+  struct Moment {
+    Sequence sequence = 0;
+    // Reads of the snapshot use it: another process may compact away what only old numbers can see.
+    // Null in a writer, which keeps that for the number until ReleaseSnapshot.
+    std::shared_ptr<const ReadView> view;
+  };
+  Moment TakeSnapshot();
+  // REQUIRES: the number is of a moment without a view.
   void ReleaseSnapshot(Sequence sequence);
 
   absl::Status Flush();
@@ -236,7 +244,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
                          const std::function<void(ReadView*)>& change);
 
   // --- reading (engine_read.cc) ---
-  bool MayUse(const Snapshot* snapshot) const;  // null, or made by this engine
+  // The view of the snapshot, if it has one, or else the current one.  Never null.
+  absl::StatusOr<std::shared_ptr<const ReadView>> ShareView(const Snapshot* snapshot) const;
   std::unique_ptr<Iterator> MakeIterator(const ReadOptions& options);
 
   // --- constant after the opening ---
@@ -258,13 +267,13 @@ class Engine : public std::enable_shared_from_this<Engine> {
   CompactionSchedule schedule_ ABSL_GUARDED_BY(mutex_);
   MemtableLogs memtable_logs_ ABSL_GUARDED_BY(mutex_);
   WriterQueue writers_ ABSL_GUARDED_BY(mutex_);
-  WriteThrottle throttle_ ABSL_GUARDED_BY(mutex_);
   Sequences sequences_ ABSL_GUARDED_BY(mutex_);
 
   // --- these take mutex_ themselves ---
   Lifetime lifetime_;
   LiveViews views_;
   StoreVerifier verifier_;
+  std::unique_ptr<ViewRefresher> refresher_;  // of a follower; null in other modes
 };
 
 }  // namespace lsm

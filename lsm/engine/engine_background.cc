@@ -35,7 +35,7 @@ void Engine::ScheduleWork() {
 }
 
 void Engine::NoteReads() {
-  if (options_.mode == OpenMode::kReadOnly) return;
+  if (IsForReading(options_.mode)) return;
   const Level0Reads now = level0_account_.CountReads();
   if (!mutex_.TryLock()) return;
   // An iterator may end after the store was closed, or in a forked child.  While jobs may begin,
@@ -80,11 +80,11 @@ void Engine::EndJob(FailureKind kind, const absl::Status& status, Compaction* co
     if (compaction != nullptr) {
       const CompactionPlan* const plan = compaction->plan.get();
       if (plan != nullptr && plan->level == 0) level0_account_.NoteMerge();
-      throttle_.EndCompaction(compaction, status.ok());
+      writers_.throttle().EndCompaction(compaction, status.ok());
       schedule_.End(compaction, status);
       ScheduleWork();
     } else {
-      throttle_.EndFlush(status.ok());
+      writers_.throttle().EndFlush(status.ok());
     }
   }
   if (compaction != nullptr) *compaction = {};  // holds tables that may be obsolete
@@ -111,7 +111,7 @@ void Engine::FlushOne() {
     MutexLock lock(&mutex_);
     const ReadView& view = *CurrentView();
     flushes = !view.sealed.empty();
-    if (flushes) throttle_.BeginFlush(*view.sealed.back());
+    if (flushes) writers_.throttle().BeginFlush(*view.sealed.back());
   }
   // Before the flush, because a writer may need the next log as soon as the flush is done.
   PrepareLog(/*seal_is_near=*/false);
@@ -229,7 +229,7 @@ void Engine::CompactOne() {
     if (schedule_.Begin(&compaction)) counters_.Add(Counter::kCompactionsAtOnce, 1);
     if (compaction.plan != nullptr && compaction.plan->level == 0)
       level0_account_.Spend(*compaction.plan);
-    throttle_.BeginCompaction(&compaction);
+    writers_.throttle().BeginCompaction(&compaction);
     ScheduleWork();
   }
   if (compaction.plan != nullptr) status = CatchOutOfMemory([&] { return Compact(&compaction); });

@@ -20,7 +20,7 @@ absl::StatusOr<CopyReport> Engine::CopyTo(const std::string& path, bool link,
   TRELLIS_RETURN_IF_ERROR(events_->CheckMayWait("a copy of the store"));
   const Call call(&lifetime_);
   TRELLIS_RETURN_IF_ERROR(call.status());
-  if (options_.mode == OpenMode::kReadOnly) {
+  if (IsForReading(options_.mode)) {
     return absl::FailedPreconditionError(
         Concat(store_.directory->path(), ": the store is open for reading only"));
   }

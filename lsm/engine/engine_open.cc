@@ -22,8 +22,7 @@ absl::Status CheckMode(const std::string& path, OpenMode mode, bool exists) {
     return absl::AlreadyExistsError(
         Concat(path, ": there is a store already (OpenMode::kMustNotExist)"));
   }
-  if (!exists && (mode == OpenMode::kMustExist || mode == OpenMode::kReadOnly))
-    return NoStore(path);
+  if (!exists && (mode == OpenMode::kMustExist || IsForReading(mode))) return NoStore(path);
   return absl::OkStatus();
 }
 
@@ -31,7 +30,7 @@ absl::Status CheckMode(const std::string& path, OpenMode mode, bool exists) {
 absl::Status LookFirst(const std::string& path, const Options& options) {
   TRELLIS_ASSIGN_OR_RETURN(const StoreDirectory there, StoreDirectory::Peek(path, options));
   if (there.directory != nullptr) TRELLIS_RETURN_IF_ERROR(CheckCurrentIsOurs(*there.directory));
-  if (options.mode == OpenMode::kReadOnly) return absl::OkStatus();  // creates no file
+  if (IsForReading(options.mode)) return absl::OkStatus();  // creates no file
   bool exists = false;
   if (there.directory != nullptr) {
     TRELLIS_ASSIGN_OR_RETURN(exists, HoldsFiles(*there.directory));
@@ -52,20 +51,20 @@ absl::StatusOr<ManifestContents> LoadOrBegin(const StoreDirectory& store, const 
     TRELLIS_RETURN_IF_ERROR(CheckNoStore(directory, store.log_directory()));
   }
   TRELLIS_RETURN_IF_ERROR(CheckMode(directory.path(), options.mode, current.ok()));
-  if (current.ok()) {
-    absl::StatusOr<ManifestContents> contents = ReadManifest(directory);
-    if (contents.ok() && options.filter_hash == bloom::DigestHash::kSipHash &&
-        contents->state.digest_seed.hash != options.filter_hash) {
-      return absl::InvalidArgumentError(
-          Concat(directory.path(),
-                 ": Options::filter_hash is kSipHash, but the store was made with "
-                 "kXxh3, and keeps it"));
-    }
-    return contents;
-  }
+  if (current.ok()) return ReadManifest(directory);
   ManifestContents contents;
   contents.state.digest_seed = NewDigestSeed(options.filter_hash, *store.environment.random);
   return contents;
+}
+
+absl::Status CheckFilterHash(const std::string& path, const Options& options,
+                             const bloom::DigestSeed& seed) {
+  if (options.filter_hash != bloom::DigestHash::kSipHash || seed.hash == options.filter_hash)
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      Concat(path,
+             ": Options::filter_hash is kSipHash, but the store was made with "
+             "kXxh3, and keeps it"));
 }
 
 // Fails now, because otherwise the first read of a table would fail.
@@ -79,6 +78,20 @@ absl::Status CheckDirectReads(Directory& directory) {
   return absl::OkStatus();
 }
 
+// Checks the options that depend on the store, and fills in the parts of the context that do.
+absl::Status FillContext(const StoreDirectory& store, const Options& options,
+                         const bloom::DigestSeed& seed, JobContext* context) {
+  TRELLIS_RETURN_IF_ERROR(CheckFilterHash(store.directory->path(), options, seed));
+  if (options.direct_reads) TRELLIS_RETURN_IF_ERROR(CheckDirectReads(*store.directory));
+  context->directory = store.directory.get();
+  context->clock = store.environment.clock;
+  context->random = store.environment.random;
+  context->digest_seed = seed;
+  context->table_context.digest_seed = seed;
+  context->table_context.partitions_on_demand = true;
+  return ChooseFilters(options, context);
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<Engine>> Engine::Open(const std::string& directory,
@@ -89,7 +102,7 @@ absl::StatusOr<std::shared_ptr<Engine>> Engine::Open(const std::string& director
   const uint64_t from = clock->MonotonicNanos();
   OpenBegin begin;
   begin.release = TRELLIS_VERSION_STRING;
-  begin.read_only = options.mode == OpenMode::kReadOnly;
+  begin.read_only = IsForReading(options.mode);
   events->Add(std::move(begin));
   events->Deliver();
   absl::StatusOr<std::shared_ptr<Engine>> engine =
@@ -130,15 +143,14 @@ absl::StatusOr<std::shared_ptr<Engine>> Engine::OpenOnce(const std::string& dire
     if (store.own_log_directory != nullptr)
       store.own_log_directory = WatchDirectory(std::move(store.own_log_directory), events.get());
   }
-  if (options.mode != OpenMode::kReadOnly)
+  if (!IsForReading(options.mode))
     TRELLIS_RETURN_IF_ERROR(store.StartScheduler(options.scrub_seconds > 0));
   std::shared_ptr<Engine> engine(new Engine(options, std::move(store), std::move(events)));
   // The attempt that released the reserves has told the listener.
   engine->reserves_.SetToldRefused(*released);
   const absl::Status started = CatchOutOfMemory([&] { return engine->Start(); });
   // While the engine still has the store's lock.
-  *released =
-      options.mode != OpenMode::kReadOnly && IsDiskFull(started) && engine->reserves_.Release();
+  *released = !IsForReading(options.mode) && IsDiskFull(started) && engine->reserves_.Release();
   TRELLIS_RETURN_IF_ERROR(started);
   return engine;
 }
@@ -161,12 +173,17 @@ Engine::Engine(const Options& options, StoreDirectory store, std::shared_ptr<Eve
               views_.AssertHeld();
               views_.NoteLock(LiveViews::Lock::kTables, taken_over);
             }),
-      throttle_(&options_, store_.environment.clock),
+      writers_(&options_, store_.environment.clock),
       lifetime_(&mutex_, &jobs_),
       views_(&store_, events_.get(), &mutex_, &jobs_, &lifetime_),
       verifier_({&store_, &job_context_, &manifest_, &logs_, &views_, &lifetime_, &counters_,
                  events_.get()},
-                &mutex_, &jobs_, &sequences_) {}
+                &mutex_, &jobs_, &sequences_) {
+  job_context_.options = &options_;
+  job_context_.table_context.block_cache = &block_cache_;
+  job_context_.table_context.counters = &counters_;
+  job_context_.new_file_number = [this] { return manifest_.NewFileNumber(); };
+}
 
 Engine::~Engine() {
   // Closes the store unless its owner has closed it.
@@ -180,6 +197,7 @@ absl::Status Engine::Close() {
                                ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !writers_.empty(); };
   if (const std::optional<absl::Status> outcome = lifetime_.BeginClosing(has_writers))
     return *outcome;
+  if (refresher_ != nullptr) refresher_->Stop();
   bool was_opened = false;
   {
     MutexLock lock(&mutex_);
@@ -234,21 +252,22 @@ absl::Status Engine::ReleaseStore(bool was_opened) {
 
 absl::Status Engine::Start() {
   Directory& directory = *store_.directory;
+  if (options_.mode == OpenMode::kFollow) {
+    const Environment& environment = store_.environment;
+    refresher_ = std::make_unique<ViewRefresher>(
+        ViewRefresher::Parts{&job_context_.table_context, &views_, &counters_, events_.get(),
+                             environment.clock},
+        StoreFollower::Place{environment.file_system, directory.path(), environment.log_file_system,
+                             store_.own_log_path, TableReadMode(options_)},
+        &mutex_, &sequences_);
+    TRELLIS_ASSIGN_OR_RETURN(const bloom::DigestSeed seed, refresher_->Begin());
+    TRELLIS_RETURN_IF_ERROR(FillContext(store_, options_, seed, &job_context_));
+    return refresher_->Start();
+  }
   TRELLIS_ASSIGN_OR_RETURN(const ManifestContents contents, LoadOrBegin(store_, options_));
-  if (options_.direct_reads) TRELLIS_RETURN_IF_ERROR(CheckDirectReads(directory));
-  job_context_.options = &options_;
-  job_context_.directory = &directory;
-  job_context_.clock = store_.environment.clock;
-  job_context_.random = store_.environment.random;
-  job_context_.digest_seed = contents.state.digest_seed;
-  job_context_.table_context.block_cache = &block_cache_;
-  job_context_.table_context.counters = &counters_;
-  job_context_.table_context.digest_seed = contents.state.digest_seed;
-  job_context_.table_context.partitions_on_demand = true;
-  job_context_.new_file_number = [this] { return manifest_.NewFileNumber(); };
-  TRELLIS_RETURN_IF_ERROR(ChooseFilters(options_, &job_context_));
+  TRELLIS_RETURN_IF_ERROR(FillContext(store_, options_, contents.state.digest_seed, &job_context_));
 
-  if (options_.mode != OpenMode::kReadOnly) {
+  if (!IsForReading(options_.mode)) {
     TRELLIS_ASSIGN_OR_RETURN(const uint64_t next, NextFileNumber(directory, store_.log_directory(),
                                                                  contents.state.next_file_number));
     manifest_.SetNextFileNumber(next);
@@ -262,7 +281,7 @@ absl::Status Engine::Start() {
   std::vector<std::shared_ptr<const Memtable>> held;
   NewFiles made;  // so that on a full disk each attempt has as much room as the first
   const MemtableSink sink = [&](std::shared_ptr<const Memtable> memtable) {
-    if (options_.mode != OpenMode::kReadOnly)
+    if (!IsForReading(options_.mode))
       return FlushTo(*memtable, FlushReason::kOpening, &levels, &made);
     held.push_back(std::move(memtable));
     return absl::OkStatus();
@@ -279,7 +298,7 @@ absl::Status Engine::Start() {
     MutexLock lock(&mutex_);
     sequences_.Start(replayed.last_sequence);
   }
-  if (options_.mode == OpenMode::kReadOnly) {
+  if (IsForReading(options_.mode)) {
     MutexLock lock(manifest_.mutex());
     manifest_.Load(contents.state);
     return StartReading(std::move(held), std::move(levels));
@@ -406,7 +425,8 @@ absl::Status Engine::StartReading(std::vector<std::shared_ptr<const Memtable>> m
   TRELLIS_ASSIGN_OR_RETURN(view->version, Version::Create(std::move(levels)));
   LiveViews::Prepared prepared = views_.Prepare(view);
   MutexLock lock(&mutex_);
-  views_.ShowUpTo(sequences_.last());
+  view->sequence_max = sequences_.last();
+  views_.ShowUpTo(kSequenceMax);  // the view says how far
   PublishView(std::move(prepared));
   return absl::OkStatus();
 }

@@ -55,10 +55,9 @@ bool FindInMemtables(const ReadView& view, KeyLookup* lookup) {
   return true;
 }
 
-// The sequence number to read at.  Takes the view because it must have been loaded before
-// (LiveViews::visible).
-Sequence SequenceFor(const LiveViews& views, const ReadView& /*view*/, const ReadOptions& options) {
-  return options.snapshot != nullptr ? options.snapshot->sequence() : views.visible();
+// The sequence number to read at.
+Sequence SequenceFor(const LiveViews& views, const ReadView& view, const ReadOptions& options) {
+  return options.snapshot != nullptr ? options.snapshot->sequence() : views.VisibleIn(view);
 }
 
 // `lookups`: how many lookups the thread has made, with this one.
@@ -126,13 +125,17 @@ bool LookupsTogether::Find(std::span<const std::string_view> keys,
 
 }  // namespace
 
-bool Engine::MayUse(const Snapshot* snapshot) const {
-  return snapshot == nullptr || snapshot->owner_ == this;
+absl::StatusOr<std::shared_ptr<const ReadView>> Engine::ShareView(const Snapshot* snapshot) const {
+  if (snapshot != nullptr && snapshot->owner_ != this) return SnapshotOfAnother();
+  std::shared_ptr<const ReadView> view = views_.Share();
+  if (view == nullptr) return views_.WhyNone();
+  if (snapshot != nullptr && snapshot->view_ != nullptr) view = snapshot->view_;
+  return view;
 }
 
 absl::StatusOr<bool> Engine::Get(std::string_view key, const ReadOptions& options,
                                  const ValueSink& sink, Explanation* explanation) {
-  if (!MayUse(options.snapshot)) return SnapshotOfAnother();
+  if (options.snapshot != nullptr && options.snapshot->owner_ != this) return SnapshotOfAnother();
   const Counters::Here counters(&counters_);
   const uint64_t lookups = counters.Add(Counter::kLookups, 1);
   const bool is_timed = lookups % kGetsPerTime == 0;  // Explain is among them
@@ -143,6 +146,8 @@ absl::StatusOr<bool> Engine::Get(std::string_view key, const ReadOptions& option
   const ReadView* view = views_.Load();
   if (view == nullptr) [[unlikely]]
     return views_.WhyNone();
+  if (options.snapshot != nullptr && options.snapshot->view_ != nullptr)
+    view = options.snapshot->view_.get();
   if (lookups % kLookupsPerNote == 0) [[unlikely]]
     NoteReads();
   KeyLookup lookup(key, SequenceFor(views_, *view, options), job_context_.digest_seed);
@@ -170,17 +175,14 @@ absl::StatusOr<bool> Engine::Get(std::string_view key, const ReadOptions& option
 std::vector<absl::StatusOr<std::optional<std::string>>> Engine::MultiGet(
     std::span<const std::string_view> keys, const ReadOptions& options) {
   std::vector<absl::StatusOr<std::optional<std::string>>> answers(keys.size());
-  if (!MayUse(options.snapshot)) {
-    std::fill(answers.begin(), answers.end(), SnapshotOfAnother());
-    return answers;
-  }
   // Shares the view, and takes a guard for some keys at a time.  So what a guard keeps from being
   // freed (blocks evicted from the cache, in all stores) does not grow with the number of keys.
-  std::shared_ptr<const ReadView> view = views_.Share();
-  if (view == nullptr) {
-    std::fill(answers.begin(), answers.end(), views_.WhyNone());
+  absl::StatusOr<std::shared_ptr<const ReadView>> shared = ShareView(options.snapshot);
+  if (!shared.ok()) {
+    std::fill(answers.begin(), answers.end(), shared.status());
     return answers;
   }
+  std::shared_ptr<const ReadView> view = *std::move(shared);
   const Sequence sequence = SequenceFor(views_, *view, options);
   for (size_t begin = 0; begin < keys.size(); begin += kKeysTogether) {
     const size_t count = std::min(kKeysTogether, keys.size() - begin);
@@ -213,7 +215,6 @@ std::vector<absl::StatusOr<std::optional<std::string>>> Engine::MultiGet(
 
 std::unique_ptr<Iterator> Engine::NewIterator(const ReadOptions& options) {
   try {
-    if (!MayUse(options.snapshot)) return NewEmptyIterator(SnapshotOfAnother());
     return MakeIterator(options);
   } catch (const std::bad_alloc&) {
     return NewEmptyIterator(OutOfMemory());
@@ -221,8 +222,9 @@ std::unique_ptr<Iterator> Engine::NewIterator(const ReadOptions& options) {
 }
 
 std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
-  std::shared_ptr<const ReadView> view = views_.Share();
-  if (view == nullptr) return NewEmptyIterator(views_.WhyNone());
+  absl::StatusOr<std::shared_ptr<const ReadView>> shared = ShareView(options.snapshot);
+  if (!shared.ok()) return NewEmptyIterator(shared.status());
+  std::shared_ptr<const ReadView> view = *std::move(shared);
   const Sequence sequence = SequenceFor(views_, *view, options);
   Table::ScanOptions scan;
   scan.fill_cache = options.fill_cache;
@@ -252,9 +254,12 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
                        });
 }
 
-Sequence Engine::TakeSnapshot() {
+Engine::Moment Engine::TakeSnapshot() {
+  // Without views, the store is closed, and no read accepts the snapshot.
+  std::shared_ptr<const ReadView> view = IsForReading(options_.mode) ? views_.Share() : nullptr;
+  if (view != nullptr) return {view->sequence_max, std::move(view)};
   MutexLock lock(&mutex_);
-  return sequences_.Take();
+  return {sequences_.Take(), nullptr};
 }
 
 void Engine::ReleaseSnapshot(Sequence sequence) {
@@ -282,6 +287,7 @@ Statistics Engine::GetStatistics() {
   statistics.block_cache_capacity_bytes = block_cache_.capacity_bytes();
   statistics.reserve_bytes = reserves_.held_bytes();
   statistics.puts_refused = reserves_.ArePutsRefused() ? 1 : 0;
+  statistics.view_age_nanos = refresher_ != nullptr ? refresher_->AgeNanos() : 0;
   statistics.listener_calls = events_->calls();
   statistics.listener_nanos = events_->nanos();
   statistics.filter_goal = options_.filter_goal.ToText();

@@ -10,16 +10,17 @@ namespace lsm::inline TRELLIS_ABI {
 absl::Status Engine::GetFailure() {
   MutexLock lock(&mutex_);
   TRELLIS_RETURN_IF_ERROR(lifetime_.Check());
-  return jobs_.failures().First();
+  return refresher_ != nullptr ? refresher_->status() : jobs_.failures().First();
 }
 
 absl::Status Engine::Resume() {
   TRELLIS_RETURN_IF_ERROR(events_->CheckMayWait("DB::Resume"));
   TRELLIS_RETURN_IF_ERROR(lifetime_.Check());
-  if (options_.mode == OpenMode::kReadOnly) return absl::OkStatus();  // nothing was written
-  Writer resume{Writer::Task::kResume};
   const Call call(&lifetime_);
   TRELLIS_RETURN_IF_ERROR(call.status());
+  if (refresher_ != nullptr) return refresher_->Refresh();
+  if (IsForReading(options_.mode)) return absl::OkStatus();  // nothing was written
+  Writer resume{Writer::Task::kResume};
   const absl::Status status = Enqueue(&resume);
   // Also if nothing had failed: there may be space again.
   if (status.ok()) BuildReserves(Reserve::Effort::kInsist);

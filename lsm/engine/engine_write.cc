@@ -49,8 +49,10 @@ absl::Status Refusal(const absl::Status& failure) {
 }
 
 absl::Status CheckWritable(const Options& options) {
-  if (options.mode != OpenMode::kReadOnly) return absl::OkStatus();
-  return absl::FailedPreconditionError("the store is open for reading only (OpenMode::kReadOnly)");
+  if (!IsForReading(options.mode)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      Concat("the store is open for reading only (OpenMode::",
+             options.mode == OpenMode::kFollow ? "kFollow)" : "kReadOnly)"));
 }
 
 }  // namespace
@@ -152,7 +154,7 @@ absl::Status Engine::Commit(Writer* leader, const Writer** last) {
     jobs_.AddFailure(FailureKind::kLog, status);
     return UnknownOutcome(status);
   }
-  throttle_.Spend(batch_bytes);
+  writers_.throttle().Spend(batch_bytes);
   sequences_.Advance(entries);
   views_.ShowUpTo(sequences_.last());
   return absl::OkStatus();
@@ -205,7 +207,7 @@ absl::Status Engine::MakeRoom(bool seal_now) {
     // After a failed compaction no job makes room in level 0, so slowing writes for it is useless.
     const bool has_compactions = jobs_.failures().Of(FailureKind::kCompaction).ok();
     const uint64_t slowdown_nanos =
-        seal_now || delayed ? 0 : throttle_.NanosToWait(view, has_compactions);
+        seal_now || delayed ? 0 : writers_.throttle().NanosToWait(view, has_compactions);
     if (slowdown_nanos > 0) {
       delayed = true;
       mutex_.Unlock();

@@ -24,6 +24,7 @@ struct Callback {
   void operator()(const Failure& event) const { to.OnFailure(event); }
   void operator()(const Resumed& event) const { to.OnResume(event); }
   void operator()(const SpaceChange& event) const { to.OnSpaceChange(event); }
+  void operator()(const ViewWentBack& event) const { to.OnViewWentBack(event); }
   void operator()(const DamageFound& event) const { to.OnDamage(event); }
   void operator()(const FileCreated& event) const { to.OnFileCreated(event); }
   void operator()(const FileRemoved& event) const { to.OnFileRemoved(event); }

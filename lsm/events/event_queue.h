@@ -113,7 +113,7 @@ class EventQueue {
 
   using AnyEvent = std::variant<OpenBegin, OpenEnd, Closed, FlushBegin, FlushEnd, CompactionBegin,
                                 CompactionEnd, StallBegin, StallEnd, Failure, Resumed, SpaceChange,
-                                DamageFound, FileCreated, FileRemoved>;
+                                ViewWentBack, DamageFound, FileCreated, FileRemoved>;
   // The wall clock is read at delivery.  Callers of Add may hold locks, so Add reads only the
   // monotonic clock.
   struct Queued {

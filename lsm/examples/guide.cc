@@ -6,6 +6,7 @@
 //
 //   add_executable(guide guide.cc)
 //   target_link_libraries(guide PRIVATE Trellis::lsm)
+#include <cstdint>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -233,6 +234,22 @@ absl::Status OwnTests() {
   return Expect(a.ok() && a->has_value() && b.ok() && !b->has_value(), "what a crash leaves");
 }
 
+absl::Status Followers(lsm::DB& writer, const std::string& directory) {
+  if (absl::Status status = writer.Put("apple", "green"); !status.ok()) return status;
+  // snippet: followers
+  lsm::Options options;
+  options.mode = lsm::OpenMode::kFollow;
+  absl::StatusOr<std::unique_ptr<lsm::DB>> follower = lsm::DB::Open(directory, options);
+  if (!follower.ok()) return follower.status();
+  auto value = (*follower)->Get("apple");  // at most about half a second old
+
+  absl::Status fresh = (*follower)->Resume();  // sees all writes that were acknowledged before
+  uint64_t age = (*follower)->GetStatistics().view_age_nanos;
+  // end
+  if (!fresh.ok()) return fresh;
+  return Expect(value.ok() && *value == "green" && age > 0, "what a follower sees");
+}
+
 // Runs all snippets in new stores.
 absl::Status Run(const std::string& directory) {
   for (const char* name : {"/store", "/small", "/watched", "/monday", "/tuesday", "/restored"}) {
@@ -253,6 +270,7 @@ absl::Status Run(const std::string& directory) {
                              Verifying, Statistics, Errors}) {
     if (status = snippet(db); !status.ok()) return status;
   }
+  if (status = Followers(db, store); !status.ok()) return status;
   if (status = Copies(db, directory); !status.ok()) return status;
   if (status = db.Close(); !status.ok()) return status;
   return Repairing(store, {});

@@ -10,6 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "lsm/bytes/status.h"
 #include "lsm/fs/posix_files.h"
+#include "lsm/fs/process_lock.h"
 #include "lsm/threads/mutex.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -104,6 +105,17 @@ class PosixFileLock final : public FileLock {
   const ProcessMark process_;
 };
 
+class ProcessLock final : public FileLock {
+ public:
+  explicit ProcessLock(std::string path) : path_(std::move(path)) {}
+  void Release() override {}
+  absl::Status CheckHolder() const override { return process_.Check(path_); }
+
+ private:
+  const std::string path_;
+  const ProcessMark process_;
+};
+
 // Whether `name` is still the opened file.
 bool IsSameFile(int directory_fd, const std::string& name, const struct stat& opened) {
   struct stat now {};
@@ -112,6 +124,10 @@ bool IsSameFile(int directory_fd, const std::string& name, const struct stat& op
 }
 
 }  // namespace
+
+std::unique_ptr<FileLock> NewProcessLock(std::string path) {
+  return std::make_unique<ProcessLock>(std::move(path));
+}
 
 absl::StatusOr<std::unique_ptr<FileLock>> LockPosixFile(int directory_fd, std::string_view name,
                                                         std::string path, LockKind kind,

@@ -43,16 +43,38 @@ bool IsOneByteFromLogHeader(std::string head) {
 
 }  // namespace
 
-LogReader::LogReader(std::unique_ptr<ReadFile> file) : file_(std::move(file)) {}
+LogReader::LogReader(std::unique_ptr<ReadFile> file, LogKind kind)
+    : file_(std::move(file)), kind_(kind) {}
 
 absl::StatusOr<std::unique_ptr<LogReader>> LogReader::Open(std::unique_ptr<ReadFile> file,
                                                            LogKind kind) {
-  std::unique_ptr<LogReader> reader(new LogReader(std::move(file)));
-  TRELLIS_RETURN_IF_ERROR(reader->ReadLogHeader(kind));
+  std::unique_ptr<LogReader> reader(new LogReader(std::move(file), kind));
+  TRELLIS_RETURN_IF_ERROR(reader->ReadLogHeader());
   return reader;
 }
 
-absl::Status LogReader::ReadLogHeader(LogKind kind) {
+absl::Status LogReader::Continue() {
+  TRELLIS_ASSIGN_OR_RETURN(const uint64_t size_bytes, file_->Size());
+  if (size_bytes < size_bytes_)
+    return DamageAt(path(), size_bytes, "the file ends here, before its former end");
+  const bool is_read = damage_.ok() && (end_ == LogEnd::kOpen || end_ == LogEnd::kClosed);
+  if (is_read && size_bytes == size_bytes_) return absl::OkStatus();
+  size_bytes_ = size_bytes;
+  if (end_ == LogEnd::kClosed) return FinishLog(offset_).status();
+  end_ = LogEnd::kNotYet;
+  ends_within_record_ = false;
+  torn_bytes_ = 0;
+  damage_ = absl::OkStatus();
+  // All bytes from the next record on are read again, whatever was found in them before.
+  window_ = {};
+  search_window_ = {};
+  searched_to_ = 0;
+  witness_ = {};
+  stray_ = {};
+  return log_header_.empty() ? ReadLogHeader() : absl::OkStatus();
+}
+
+absl::Status LogReader::ReadLogHeader() {
   TRELLIS_ASSIGN_OR_RETURN(size_bytes_, file_->Size());
   const auto head_bytes = static_cast<size_t>(std::min<uint64_t>(size_bytes_, kLogHeaderBytes));
   TRELLIS_ASSIGN_OR_RETURN(const std::string_view bytes, BytesAt(0, head_bytes));
@@ -73,10 +95,10 @@ absl::Status LogReader::ReadLogHeader(LogKind kind) {
     return absl::UnimplementedError(
         Concat(path(), ": log kind ", static_cast<int>(header.kind), " is not known"));
   }
-  if (header.kind != kind) {
+  if (header.kind != kind_) {
     return absl::InvalidArgumentError(Concat(path(), ": a log of kind ",
                                              static_cast<int>(header.kind), ", not ",
-                                             static_cast<int>(kind)));
+                                             static_cast<int>(kind_)));
   }
   log_header_ = bytes;
   file_id_ = header.file_id;
@@ -91,6 +113,7 @@ absl::Status LogReader::JudgeLogHeader(const std::string& head) {
     return absl::InvalidArgumentError(Concat(path(), ": offset 0: not a log"));
   }
   if (size_bytes_ > kLogHeaderBytes) return DamageAt(path(), 0, "the log's header is damaged");
+  ends_within_record_ = size_bytes_ < kLogHeaderBytes;
   Torn();
   return absl::OkStatus();
 }
@@ -121,7 +144,7 @@ void LogReader::GiveBackPayload(size_t bytes) {
 absl::StatusOr<bool> LogReader::ReadRecord(Record* record) {
   const uint64_t at = AfterTag(offset_);
   if (size_bytes_ < at + kRecordHeaderBytes)
-    return DamagedOrTorn(offset_, "the file ends in a record's header", false);
+    return EndWithinRecord("the file ends in a record's header");
   TRELLIS_ASSIGN_OR_RETURN(Piece piece, BeginPiece(offset_, kRecordHeaderBytes));
   TRELLIS_ASSIGN_OR_RETURN(const std::string_view bytes, BytesAt(at, kRecordHeaderBytes));
   RecordHeader header;
@@ -134,7 +157,7 @@ absl::StatusOr<bool> LogReader::ReadRecord(Record* record) {
         Concat("a record with ordinal ", header.ordinal, " where ", next_ordinal_, " must follow"));
   }
   // The header is sound, so the length is right, and the file lost its end.
-  if (end > size_bytes_) return DamagedOrTorn(offset_, "the file ends in a record", false);
+  if (end > size_bytes_) return EndWithinRecord("the file ends in a record");
   TRELLIS_ASSIGN_OR_RETURN(const bool is_sound, ReadPayload(header, end));
   if (!is_sound) return false;
 
@@ -147,6 +170,11 @@ absl::StatusOr<bool> LogReader::ReadRecord(Record* record) {
   offset_ = end;
   ++next_ordinal_;
   return true;
+}
+
+absl::StatusOr<bool> LogReader::EndWithinRecord(std::string_view what) {
+  ends_within_record_ = true;
+  return DamagedOrTorn(offset_, what, /*is_overwritten=*/false);
 }
 
 // Reads into payload_; false if the record is torn.

@@ -64,7 +64,16 @@ class LogReader {
   // header.  False if there is none, or if no damage was reported.
   absl::StatusOr<bool> SkipDamage();
 
+  // For a log that its writer still appends to: looks at the file's size again.  If the file has
+  // grown, or Next could not read what it has, Next tries again at the first record that it has not
+  // returned.  The payload of the last record stays valid.  Errors: as for Open; DataLoss if the
+  // file has become shorter.
+  absl::Status Continue();
+
   LogEnd end() const { return end_; }
+  // If end() is kTorn: whether the file ends before the record does, as while it is being written.
+  // (Otherwise the bytes of the record are in the file, but are wrong.)
+  bool ends_within_record() const { return ends_within_record_; }
   // Bytes after the last sound record, if end() is kTorn.
   uint64_t torn_bytes() const { return torn_bytes_; }
   // The highest durable offset that a record has stated so far.
@@ -99,12 +108,14 @@ class LogReader {
     std::string bytes;
   };
 
-  explicit LogReader(std::unique_ptr<ReadFile> file);
+  LogReader(std::unique_ptr<ReadFile> file, LogKind kind);
 
-  absl::Status ReadLogHeader(LogKind kind);
+  absl::Status ReadLogHeader();
   // Judges the first bytes of a file whose header is not sound.
   absl::Status JudgeLogHeader(const std::string& head);
   absl::StatusOr<bool> ReadRecord(Record* record);
+  // The file ends before the record at offset_ does.
+  absl::StatusOr<bool> EndWithinRecord(std::string_view what);
   absl::StatusOr<bool> ReadPayload(const RecordHeader& header, uint64_t end);
   absl::StatusOr<bool> FinishLog(uint64_t end);
 
@@ -135,6 +146,7 @@ class LogReader {
   absl::StatusOr<std::string_view> BytesAt(uint64_t offset, size_t count);
 
   std::unique_ptr<ReadFile> file_;
+  const LogKind kind_;
   uint64_t size_bytes_ = 0;
   std::string log_header_;
   uint64_t file_id_ = 0;
@@ -143,6 +155,7 @@ class LogReader {
   uint64_t torn_bytes_ = 0;
   uint32_t next_ordinal_ = 0;
   LogEnd end_ = LogEnd::kNotYet;
+  bool ends_within_record_ = false;
   absl::Status damage_;      // reported by Next
   uint64_t damage_end_ = 0;  // where SkipDamage starts to search
   Window window_;

@@ -12,6 +12,7 @@
 #ifndef TRELLIS_LSM_RUNTIME_LIVE_VIEWS_H_
 #define TRELLIS_LSM_RUNTIME_LIVE_VIEWS_H_
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -60,10 +61,12 @@ class LiveViews {
   absl::Status WhyNone() const ABSL_LOCKS_EXCLUDED(*mutex_);
   // A reference to the current view, or null as above.  The caller passes it to LetGo in the end.
   std::shared_ptr<const ReadView> Share() const { return cell_.Share(); }
-  // The last write that readers may see.  Load it after the view: a flush or a compaction may have
-  // dropped entries that only numbers older than the view's tables can see.  Acquire: the memtable
-  // holds all writes up to this number.
-  Sequence visible() const { return visible_.load(std::memory_order_acquire); }
+  // The last write that readers of this view may see.  Takes the view because it must have been
+  // loaded before: a flush or a compaction may have dropped entries that only numbers older than
+  // the view's tables can see.  Acquire: the memtable holds all writes up to this number.
+  Sequence VisibleIn(const ReadView& view) const {
+    return std::min(view.sequence_max, visible_.load(std::memory_order_acquire));
+  }
   // Releases a shared view.  The files that only this view had kept are removed, by a job if one
   // can run.
   void LetGo(std::shared_ptr<const ReadView> view) ABSL_LOCKS_EXCLUDED(*mutex_);
@@ -75,7 +78,7 @@ class LiveViews {
   Prepared Prepare(std::shared_ptr<const ReadView> view) { return cell_.Prepare(std::move(view)); }
   // True if the version changed.
   bool Publish(Prepared prepared) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
-  // Readers may see writes up to this one.
+  // Readers may see writes up to this one, as far as their view allows.
   // Release: a thread that reads as of this number finds the entries in the memtable.
   void ShowUpTo(Sequence sequence) { visible_.store(sequence, std::memory_order_release); }
   // The view that was published last; null before the first one and after Drop.

@@ -9,6 +9,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "bloom/core/abi.h"
+#include "lsm/base/internal_key.h"
 #include "lsm/memtable/memtable.h"
 #include "lsm/threads/epoch.h"
 #include "lsm/threads/mutex.h"
@@ -20,6 +21,9 @@ struct ReadView {
   std::shared_ptr<Memtable> memtable;                   // takes writes
   std::vector<std::shared_ptr<const Memtable>> sealed;  // being flushed, newest first
   std::shared_ptr<const Version> version;
+  // Readers of the view see no later write.  The views of a writer have no limit of their own,
+  // because its writes become visible without a new view (LiveViews::ShowUpTo).
+  Sequence sequence_max = kSequenceMax;
 
   uint64_t memtable_bytes() const {
     uint64_t bytes = memtable->memory_bytes();

@@ -40,26 +40,27 @@ absl::StatusOr<VerifyReport> StoreVerifier::Verify(const Pace& pace) {
   for (size_t i = 0; i < tables.size() && status.ok(); ++i)
     status = VerifyIfThere(tables[i], pacer.get(), &report);
   // Damaged tables cannot be compared.
-  if (status.ok() && report.problems.empty()) status = VerifyKeyOrder(pacer.get(), &report);
+  if (status.ok() && report.problems.empty() && !IsFollower())
+    status = VerifyKeyOrder(pacer.get(), &report);
   status.Update(NoteVerified(report));
   if (!status.ok()) TRELLIS_RETURN_IF_ERROR(parts_.lifetime->Check());
   TRELLIS_RETURN_IF_ERROR(status);
   return report;
 }
 
-std::shared_ptr<const ReadView> StoreVerifier::ShareCurrent() {
+StoreVerifier::Moment StoreVerifier::ShareCurrent() {
   MutexLock lock(mutex_);
   parts_.views->AssertHeld();
-  return parts_.views->Current();
+  return {parts_.views->Current(), sequences_->last()};
 }
 
 // Tables that a compaction makes obsolete meanwhile need not be verified or kept.
 std::vector<StoreVerifier::PlacedTable> StoreVerifier::TablesOfNow(uint64_t* bytes) {
   std::vector<PlacedTable> tables;
-  std::shared_ptr<const ReadView> view = ShareCurrent();
+  auto [view, last_sequence] = ShareCurrent();
   for (int level = 0; level < kLevels; ++level) {
     for (const auto& table : view->version->level(level)) {
-      tables.push_back({level, table});
+      tables.push_back({{level, last_sequence}, table});
       *bytes += table->meta.file_bytes;
     }
   }
@@ -68,6 +69,8 @@ std::vector<StoreVerifier::PlacedTable> StoreVerifier::TablesOfNow(uint64_t* byt
 }
 
 absl::Status StoreVerifier::VerifyRecords(VerifyReport* report) {
+  report->records_left_out = IsFollower();
+  if (report->records_left_out) return absl::OkStatus();
   ManifestKeeper& manifest = *parts_.manifest;
   Directory& directory = *parts_.store->directory;
   Directory& log_directory = parts_.store->log_directory();
@@ -100,7 +103,7 @@ absl::Status StoreVerifier::VerifyRecords(VerifyReport* report) {
   if (absl::IsResourceExhausted(logs.status())) return logs.status();
   if (!logs.ok()) report->problems.emplace_back(MessageOf(logs.status()));
   // The end of a log that is in use may be a write in flight.
-  if (logs.ok() && parts_.context->options->mode == OpenMode::kReadOnly)
+  if (logs.ok() && IsForReading(parts_.context->options->mode))
     report->dropped = std::move(logs->dropped);
   return absl::OkStatus();
 }
@@ -116,14 +119,13 @@ absl::Status StoreVerifier::VerifyIfThere(const PlacedTable& table, Pacer* pacer
                                           VerifyReport* report) {
   std::shared_ptr<const OpenTable> held = table.table.lock();
   if (held == nullptr) return absl::OkStatus();
-  TablePlace place{table.level, 0};
-  {
-    MutexLock lock(mutex_);
-    place.last_sequence = sequences_->last();
-  }
-  const absl::Status status = VerifyTable(*parts_.store->directory, held->meta, place,
-                                          TableReadMode(*parts_.context->options),
-                                          parts_.context->digest_seed, pacer, report);
+  const bloom::DigestSeed& digest_seed = parts_.context->digest_seed;
+  const absl::Status status =
+      IsFollower()
+          ? VerifyOpenTable(held->table->file(), held->meta, table.place, digest_seed, pacer,
+                            report)
+          : VerifyTable(*parts_.store->directory, held->meta, table.place,
+                        TableReadMode(*parts_.context->options), digest_seed, pacer, report);
   held.reset();
   parts_.views->Collect();
   return status;
@@ -145,7 +147,7 @@ absl::Status StoreVerifier::VerifyKeyOrder(Pacer* pacer, VerifyReport* report) {
   calls.before_bytes = [&](uint64_t bytes) { return ended = pacer->Take(path, bytes); };
   std::optional<std::string> from("");
   while (from) {
-    std::shared_ptr<const ReadView> view = ShareCurrent();
+    std::shared_ptr<const ReadView> view = ShareCurrent().view;
     absl::StatusOr<std::optional<std::string>> next =
         CompareRuns(*parts_.store->directory, context, TablesToCompare(AgedRunsOf(*view->version)),
                     *from, kBytesComparedAtOnce, calls);
@@ -206,7 +208,7 @@ StoreVerifier::ScrubStep StoreVerifier::NextToScrub() {
       if (number <= scrubbed_number_ || number >= scrub_end_) continue;
       if (step.number != 0 && number >= step.number) continue;
       step.number = number;
-      step.table = {level, table};
+      step.table = {{level, sequences_->last()}, table};
       bytes = table->meta.file_bytes;
     }
   }

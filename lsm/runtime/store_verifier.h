@@ -36,6 +36,7 @@
 #include "lsm/store/manifest_keeper.h"
 #include "lsm/store/pacer.h"
 #include "lsm/store/store_directory.h"
+#include "lsm/table/table_claims.h"
 #include "lsm/threads/mutex.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -61,7 +62,8 @@ class StoreVerifier {
   StoreVerifier& operator=(const StoreVerifier&) = delete;
 
   // Verifies CURRENT, the manifest and the logs first, and then the tables, at `pace`.  If there is
-  // no damage, checks whether the order of levels agrees with the sequence numbers.
+  // no damage, checks whether the order of levels agrees with the sequence numbers.  A follower
+  // verifies only the tables that it has open: another process changes the files.
   absl::StatusOr<VerifyReport> Verify(const Pace& pace);
 
   // From now on all tables are verified every Options::scrub_seconds.  False if there is no memory.
@@ -73,7 +75,7 @@ class StoreVerifier {
  private:
   // A table that may be removed meanwhile.
   struct PlacedTable {
-    int level = 0;
+    TablePlace place;
     std::weak_ptr<const OpenTable> table;
   };
   struct ScrubStep {
@@ -83,14 +85,20 @@ class StoreVerifier {
     uint64_t bytes_per_second = 0;
   };
 
-  // The current view, also while readers are refused.  The caller passes it to LetGo in the end.
-  std::shared_ptr<const ReadView> ShareCurrent() ABSL_LOCKS_EXCLUDED(*mutex_);
+  // The current view, also while readers are refused, and the last write then.  The caller passes
+  // the view to LetGo in the end.
+  struct Moment {
+    std::shared_ptr<const ReadView> view;
+    Sequence last_sequence = 0;
+  };
+  Moment ShareCurrent() ABSL_LOCKS_EXCLUDED(*mutex_);
   std::vector<PlacedTable> TablesOfNow(uint64_t* bytes) ABSL_LOCKS_EXCLUDED(*mutex_);
   // Verifies CURRENT, the manifest and the logs.  The only error is ResourceExhausted, as for
   // VerifyTable.
   absl::Status VerifyRecords(VerifyReport* report)
       ABSL_LOCKS_EXCLUDED(parts_.manifest->mutex(), *mutex_);
   bool RecordsAreKnown() ABSL_LOCKS_EXCLUDED(*mutex_);
+  bool IsFollower() const { return parts_.context->options->mode == OpenMode::kFollow; }
   // Does nothing if the table no longer belongs to the store.
   absl::Status VerifyIfThere(const PlacedTable& table, Pacer* pacer, VerifyReport* report)
       ABSL_LOCKS_EXCLUDED(*mutex_);

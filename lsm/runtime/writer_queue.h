@@ -18,6 +18,9 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
+#include "lsm/environment.h"
+#include "lsm/options.h"
+#include "lsm/runtime/write_throttle.h"
 #include "lsm/scheduler.h"
 #include "lsm/threads/mutex.h"
 #include "lsm/write_batch.h"
@@ -43,7 +46,12 @@ class WriterQueue {
     std::string* bytes = nullptr;  // one batch of all entries
   };
 
+  // Both outlive it.
+  WriterQueue(const Options* options, Clock* clock) : throttle_(options, clock) {}
+
   bool empty() const { return writers_.empty(); }
+  // How long the leader waits before it writes.
+  WriteThrottle& throttle() { return throttle_; }
 
   // True if the writer leads now; false if it is done.
   bool Join(Writer* writer, Mutex* mutex, Scheduler* scheduler)
@@ -60,6 +68,7 @@ class WriterQueue {
  private:
   std::deque<Writer*> writers_;  // the leader first
   std::string group_bytes_;
+  WriteThrottle throttle_;
 };
 
 }  // namespace lsm

@@ -231,14 +231,24 @@ void AskForHelp(const std::shared_ptr<Opening>& opening, Scheduler* helpers) {
   }
 }
 
+std::shared_ptr<const OpenTable> FindAgain(const TablesByNumber* again, const TableMeta& meta) {
+  if (again == nullptr) return nullptr;
+  const auto found = again->find(meta.number);
+  return found != again->end() && found->second->meta == meta ? found->second : nullptr;
+}
+
 }  // namespace
 
 absl::StatusOr<std::array<OpenTables, kLevels>> OpenTablesOf(
     FileSystem& files, Directory& directory, const ManifestState& state, ReadMode mode,
-    const TableContext& context, Scheduler* helpers) {
+    const TableContext& context, Scheduler* helpers, TablesByNumber* again) {
   const auto opening = std::make_shared<Opening>(&files, &directory, mode, context);
-  for (const auto& level : state.levels) {
-    for (const auto& [number, meta] : level) opening->Add(&meta);
+  std::array<OpenTables, kLevels> levels;  // null: the table must be opened
+  for (size_t i = 0; i < levels.size(); ++i) {
+    for (const auto& [number, meta] : state.levels[i]) {
+      levels[i].push_back(FindAgain(again, meta));
+      if (levels[i].back() == nullptr) opening->Add(&meta);
+    }
   }
   // Nothing may throw between AskForHelp and FinishAll.  Otherwise a helper might use the caller's
   // objects after the caller has returned.
@@ -246,17 +256,22 @@ absl::StatusOr<std::array<OpenTables, kLevels>> OpenTablesOf(
   opening->Work();
   opening->FinishAll(helpers);
 
+  const std::vector<Opening::Outcome> outcomes = opening->TakeOutcomes();
+  for (const Opening::Outcome& outcome : outcomes) {
+    if (again != nullptr && outcome.ok() && *outcome != nullptr)
+      again->insert_or_assign((*outcome)->meta.number, *outcome);
+  }
   // Numbers are taken in order, so all tables before the first that failed were opened.
-  std::array<OpenTables, kLevels> levels;
-  std::vector<Opening::Outcome> outcomes = opening->TakeOutcomes();
   size_t next = 0;
   for (size_t i = 0; i < levels.size(); ++i) {
-    for (size_t j = 0; j < state.levels[i].size(); ++j) {
-      Opening::Outcome& outcome = outcomes[next++];
-      if (!outcome.ok()) return AsDamage(outcome.status());
+    for (std::shared_ptr<const OpenTable>& table : levels[i]) {
+      if (table == nullptr) {
+        const Opening::Outcome& outcome = outcomes[next++];
+        if (!outcome.ok()) return AsDamage(outcome.status());
+        table = *outcome;
+      }
       TRELLIS_RETURN_IF_ERROR(
-          CheckPlace(*(*outcome)->table, {static_cast<int>(i), state.last_sequence}));
-      levels[i].push_back(*std::move(outcome));
+          CheckPlace(*table->table, {static_cast<int>(i), state.last_sequence}));
     }
   }
   return levels;

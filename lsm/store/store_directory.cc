@@ -11,6 +11,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/fs/bare_name.h"
 #include "lsm/fs/file_names.h"
+#include "lsm/fs/process_lock.h"
 #include "lsm/store/store_files.h"
 #include "lsm/threads/thread_scheduler.h"
 
@@ -18,7 +19,8 @@ namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 absl::StatusOr<std::unique_ptr<FileLock>> LockFor(Directory& directory, OpenMode mode) {
-  if (mode != OpenMode::kReadOnly) return directory.Lock(kLockFileName, LockKind::kExclusive);
+  if (mode == OpenMode::kFollow) return NewProcessLock(directory.path());
+  if (!IsForReading(mode)) return directory.Lock(kLockFileName, LockKind::kExclusive);
   absl::StatusOr<std::unique_ptr<FileLock>> lock = directory.Lock(kLockFileName, LockKind::kShared);
   // No store was ever written here, or the files were copied without the lock.  A reader creates no
   // file.
@@ -76,10 +78,12 @@ absl::Status NoLogDirectory(Directory& directory, const Options& options) {
     return parsed && parsed->kind != FileKind::kLock;
   });
   if (!is_store) return NoStore(directory.path());
-  return absl::DataLossError(
+  const std::string missing =
       Concat(options.log_directory,
-             ": the directory of the store's logs is missing (Options::log_directory); if they "
-             "are lost, make an empty one, and repair the store"));
+             ": the directory of the store's logs is missing (Options::log_directory)");
+  if (options.mode == OpenMode::kFollow) return absl::UnavailableError(missing);
+  return absl::DataLossError(
+      Concat(missing, "; if they are lost, make an empty one, and repair the store"));
 }
 
 // Null if there is no such directory.

@@ -14,6 +14,11 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
+// Whether an opening in this mode changes no file.
+constexpr bool IsForReading(OpenMode mode) {
+  return mode == OpenMode::kReadOnly || mode == OpenMode::kFollow;
+}
+
 // The environment with the system's own objects in place of null members.  The scheduler stays
 // null, because each store makes its own.
 Environment CompleteEnvironment(const Environment& environment, FileAccess access);
@@ -45,8 +50,9 @@ struct StoreDirectory {
   // logs holds a store.
   static absl::StatusOr<StoreDirectory> Peek(const std::string& path, const Options& options);
 
-  // Opens and locks: exclusively, or shared for OpenMode::kReadOnly.  Makes the directories if the
-  // mode allows.  FailedPrecondition as for Peek, or if another opening holds a lock.
+  // Opens and locks: exclusively, shared for OpenMode::kReadOnly, not at all for kFollow.  Makes
+  // the directories if the mode allows.  FailedPrecondition as for Peek, or if another opening
+  // holds a lock.
   static absl::StatusOr<StoreDirectory> Open(const std::string& path, const Options& options);
 
   // Makes a scheduler for background work if the environment has none.  ResourceExhausted if there

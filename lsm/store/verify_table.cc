@@ -1,10 +1,12 @@
 #include "lsm/store/verify_table.h"
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "lsm/block/format.h"
 #include "lsm/bytes/status.h"
@@ -25,24 +27,38 @@ void CompareEnd(const Table& table, std::string_view which, const std::string& s
                                     QuotedInternalKey(found)));
 }
 
-// Opens the table whatever its properties say, so that all of it can be compared.
-absl::StatusOr<std::unique_ptr<Table>> Open(Directory& directory, const TableMeta& meta,
-                                            ReadMode mode, const TableContext& context) {
-  TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file, OpenFileOfTable(directory, meta, mode));
-  return Table::Open(std::move(file), context);
-}
+// A file that another table owns.
+class BorrowedFile final : public ReadFile {
+ public:
+  explicit BorrowedFile(const ReadFile* file) : file_(*file) {}
+  absl::StatusOr<size_t> ReadAt(uint64_t offset, std::span<char> buffer) const override {
+    return file_.ReadAt(offset, buffer);
+  }
+  absl::StatusOr<uint64_t> Size() const override { return file_.Size(); }
+  absl::StatusOr<uint64_t> NextData(uint64_t offset) const override {
+    return file_.NextData(offset);
+  }
+  const std::string& path() const override { return file_.path(); }
 
-}  // namespace
+ private:
+  const ReadFile& file_;
+};
 
-absl::Status VerifyTable(Directory& directory, const TableMeta& meta, const TablePlace& place,
-                         ReadMode mode, const bloom::DigestSeed& digest_seed, Pacer* pacer,
-                         VerifyReport* report) {
-  const std::string path = Concat(directory.path(), "/", TableFileName(meta.number));
+// `open` is called once the pacer allows it.
+absl::Status Verify(const std::string& path,
+                    absl::FunctionRef<absl::StatusOr<std::unique_ptr<ReadFile>>()> open,
+                    const TableMeta& meta, const TablePlace& place,
+                    const bloom::DigestSeed& digest_seed, Pacer* pacer, VerifyReport* report) {
   TRELLIS_RETURN_IF_ERROR(pacer->Take(path, 0));
   TableContext context;
   context.digest_seed = digest_seed;
   context.file_id = meta.file_id;
-  const absl::StatusOr<std::unique_ptr<Table>> opened = Open(directory, meta, mode, context);
+  // Opens the table whatever its properties say, so that all of it can be compared.
+  const auto open_table = [&]() -> absl::StatusOr<std::unique_ptr<Table>> {
+    TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file, open());
+    return Table::Open(std::move(file), context);
+  };
+  const absl::StatusOr<std::unique_ptr<Table>> opened = open_table();
   if (absl::IsResourceExhausted(opened.status())) return opened.status();
   ++report->tables;
   report->bytes += meta.file_bytes;
@@ -87,6 +103,25 @@ absl::Status VerifyTable(Directory& directory, const TableMeta& meta, const Tabl
   CompareEnd(table, "smallest", meta.smallest, facts.smallest, report);
   CompareEnd(table, "largest", meta.largest, facts.largest, report);
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status VerifyTable(Directory& directory, const TableMeta& meta, const TablePlace& place,
+                         ReadMode mode, const bloom::DigestSeed& digest_seed, Pacer* pacer,
+                         VerifyReport* report) {
+  return Verify(
+      Concat(directory.path(), "/", TableFileName(meta.number)),
+      [&] { return OpenFileOfTable(directory, meta, mode); }, meta, place, digest_seed, pacer,
+      report);
+}
+
+absl::Status VerifyOpenTable(const ReadFile& file, const TableMeta& meta, const TablePlace& place,
+                             const bloom::DigestSeed& digest_seed, Pacer* pacer,
+                             VerifyReport* report) {
+  return Verify(
+      file.path(), [&] { return std::make_unique<BorrowedFile>(&file); }, meta, place, digest_seed,
+      pacer, report);
 }
 
 }  // namespace lsm

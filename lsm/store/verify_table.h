@@ -20,6 +20,11 @@ absl::Status VerifyTable(Directory& directory, const TableMeta& meta, const Tabl
                          ReadMode mode, const bloom::DigestSeed& digest_seed, Pacer* pacer,
                          VerifyReport* report);
 
+// As above for a table whose file is open, and may have lost its name.
+absl::Status VerifyOpenTable(const ReadFile& file, const TableMeta& meta, const TablePlace& place,
+                             const bloom::DigestSeed& digest_seed, Pacer* pacer,
+                             VerifyReport* report);
+
 }  // namespace lsm
 
 #endif  // TRELLIS_LSM_STORE_VERIFY_TABLE_H_

@@ -31,7 +31,7 @@ absl::StatusOr<std::unique_ptr<LogReader>> OpenManifest(Directory& directory,
   absl::StatusOr<std::unique_ptr<LogReader>> log =
       LogReader::Open(std::move(file).value(), LogKind::kManifest);
   if (!log.ok()) return AsDamage(log.status());
-  // A log that ends within its header has no id and no edit; ReadManifest reports that.
+  // A log that ends within its header has no id and no edit; ReadOn reports that.
   if ((*log)->end() != LogEnd::kTorn && (*log)->file_id() != current.manifest_file_id) {
     return DamageAt(path, 0, "this is another manifest than the one that CURRENT names");
   }
@@ -243,50 +243,62 @@ absl::Status ManifestState::CheckLogsAreWithTables(std::string_view directory) c
       "do); nothing was changed"));
 }
 
-absl::StatusOr<ManifestContents> ReadManifest(
-    Directory& directory, const std::function<void(uint64_t offset, const VersionEdit&)>& on_edit) {
+absl::StatusOr<std::unique_ptr<ManifestReader>> ManifestReader::Open(Directory& directory,
+                                                                     const Current& current) {
+  const std::string name = ManifestFileName(current.manifest_number);
+  return CatchOutOfMemoryFor(
+      Concat(directory.path(), "/", name),
+      [&]() -> absl::StatusOr<std::unique_ptr<ManifestReader>> {
+        TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<LogReader> log,
+                                 OpenManifest(directory, current, name));
+        return std::unique_ptr<ManifestReader>(new ManifestReader(current, std::move(log)));
+      });
+}
+
+absl::StatusOr<uint64_t> ManifestReader::ReadOn(const OnEdit& on_edit) {
+  return CatchOutOfMemoryFor(log_->path(), [&] { return ReadEdits(on_edit); });
+}
+
+absl::StatusOr<uint64_t> ManifestReader::ReadEdits(const OnEdit& on_edit) {
+  if (edit_count_ > 0) TRELLIS_RETURN_IF_ERROR(log_->Continue());
+  const uint64_t before = edit_count_;
+  LogReader::Record record;
+  while (true) {
+    TRELLIS_ASSIGN_OR_RETURN(const bool more, log_->Next(&record));
+    if (!more) break;
+    TRELLIS_ASSIGN_OR_RETURN(const VersionEdit edit,
+                             VersionEdit::Decode(record.payload, log_->path(), record.offset));
+    TRELLIS_RETURN_IF_ERROR(state_.Apply(edit, log_->path(), record.offset));
+    if (edit_count_ == 0) first_sequence_ = state_.last_sequence;
+    edit_count_ += 1;
+    if (on_edit) on_edit(record.offset, edit);
+  }
+  if (edit_count_ == 0)
+    return DamageAt(log_->path(), 0, "CURRENT names this manifest, but no edit is left in it");
+  return edit_count_ - before;
+}
+
+absl::StatusOr<ManifestContents> ReadManifest(Directory& directory,
+                                              const ManifestReader::OnEdit& on_edit) {
   TRELLIS_ASSIGN_OR_RETURN(const Current current, ReadCurrent(directory, kCurrentFileName));
   TRELLIS_ASSIGN_OR_RETURN(ManifestContents contents, ReadManifestOf(directory, current, on_edit));
   contents.current_bytes = current.Encode();  // the encoding is unique
   return contents;
 }
 
-namespace {
-
-absl::StatusOr<ManifestContents> ReadEdits(
-    Directory& directory, const Current& current,
-    const std::function<void(uint64_t offset, const VersionEdit&)>& on_edit) {
+absl::StatusOr<ManifestContents> ReadManifestOf(Directory& directory, const Current& current,
+                                                const ManifestReader::OnEdit& on_edit) {
+  TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<ManifestReader> reader,
+                           ManifestReader::Open(directory, current));
+  TRELLIS_RETURN_IF_ERROR(reader->ReadOn(on_edit).status());
   ManifestContents contents;
   contents.current = current;
-  contents.file_name = ManifestFileName(contents.current.manifest_number);
-  TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<LogReader> log,
-                           OpenManifest(directory, contents.current, contents.file_name));
-  LogReader::Record record;
-  while (true) {
-    TRELLIS_ASSIGN_OR_RETURN(const bool more, log->Next(&record));
-    if (!more) break;
-    TRELLIS_ASSIGN_OR_RETURN(const VersionEdit edit,
-                             VersionEdit::Decode(record.payload, log->path(), record.offset));
-    TRELLIS_RETURN_IF_ERROR(contents.state.Apply(edit, log->path(), record.offset));
-    contents.edit_count += 1;
-    if (on_edit) on_edit(record.offset, edit);
-  }
-  if (contents.edit_count == 0) {
-    return DamageAt(log->path(), 0, "CURRENT names this manifest, but no edit is left in it");
-  }
-  contents.end = log->end();
-  contents.torn_bytes = log->torn_bytes();
+  contents.file_name = ManifestFileName(current.manifest_number);
+  contents.state = reader->TakeState();
+  contents.edit_count = reader->edit_count();
+  contents.end = reader->end();
+  contents.torn_bytes = reader->torn_bytes();
   return contents;
-}
-
-}  // namespace
-
-absl::StatusOr<ManifestContents> ReadManifestOf(
-    Directory& directory, const Current& current,
-    const std::function<void(uint64_t offset, const VersionEdit&)>& on_edit) {
-  return CatchOutOfMemoryFor(
-      Concat(directory.path(), "/", ManifestFileName(current.manifest_number)),
-      [&] { return ReadEdits(directory, current, on_edit); });
 }
 
 absl::StatusOr<std::unique_ptr<ManifestWriter>> ManifestWriter::Create(

@@ -18,6 +18,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -37,6 +38,7 @@ inline constexpr std::string_view kCurrentMagic = "TRLSCUR\n";
 struct Current {
   uint64_t manifest_number = 0;
   uint64_t manifest_file_id = 0;
+  bool operator==(const Current&) const = default;
   std::string Encode() const;
   // DataLoss, or Unimplemented for an unknown version.  In every version the first 12 bytes are the
   // magic and the version number, and the last 8 are the checksum.  So the two can be
@@ -107,6 +109,43 @@ struct ManifestState {
 // for Current::Decode.
 absl::StatusOr<Current> ReadCurrent(Directory& directory, std::string_view name);
 
+// Reads a manifest, also while another process appends to it.  One thread at a time.
+class ManifestReader {
+ public:
+  using OnEdit = std::function<void(uint64_t offset, const VersionEdit&)>;
+
+  // Opens the manifest that `current` names, whatever CURRENT contains.  Errors: as for
+  // ReadManifest, except NotFound.
+  static absl::StatusOr<std::unique_ptr<ManifestReader>> Open(Directory& directory,
+                                                              const Current& current);
+
+  // Applies the edits that the last call did not find, and returns their number.  Calls `on_edit`
+  // (may be null) after each.  After an error, the reader is of no more use.
+  absl::StatusOr<uint64_t> ReadOn(const OnEdit& on_edit = nullptr);
+
+  const Current& current() const { return current_; }
+  // The sum of all edits so far.
+  const ManifestState& state() const { return state_; }
+  // As its last call: the state, moved out.
+  ManifestState TakeState() { return std::move(state_); }
+  uint64_t edit_count() const { return edit_count_; }
+  // The last sequence when the manifest began.
+  uint64_t first_sequence() const { return first_sequence_; }
+  LogEnd end() const { return log_->end(); }
+  uint64_t torn_bytes() const { return log_->torn_bytes(); }
+
+ private:
+  ManifestReader(const Current& current, std::unique_ptr<LogReader> log)
+      : current_(current), log_(std::move(log)) {}
+  absl::StatusOr<uint64_t> ReadEdits(const OnEdit& on_edit);
+
+  const Current current_;
+  const std::unique_ptr<LogReader> log_;
+  ManifestState state_;
+  uint64_t edit_count_ = 0;
+  uint64_t first_sequence_ = 0;
+};
+
 struct ManifestContents {
   Current current;
   std::string current_bytes;  // as in the file
@@ -125,15 +164,13 @@ struct ManifestContents {
 //                  id, or has no edit
 //   Unimplemented  unknown version or field of an edit
 //   the file system's own
-absl::StatusOr<ManifestContents> ReadManifest(
-    Directory& directory,
-    const std::function<void(uint64_t offset, const VersionEdit&)>& on_edit = nullptr);
+absl::StatusOr<ManifestContents> ReadManifest(Directory& directory,
+                                              const ManifestReader::OnEdit& on_edit = nullptr);
 
 // As above for the manifest that `current` names, whatever CURRENT contains; `current_bytes` stays
 // empty.
-absl::StatusOr<ManifestContents> ReadManifestOf(
-    Directory& directory, const Current& current,
-    const std::function<void(uint64_t offset, const VersionEdit&)>& on_edit = nullptr);
+absl::StatusOr<ManifestContents> ReadManifestOf(Directory& directory, const Current& current,
+                                                const ManifestReader::OnEdit& on_edit = nullptr);
 
 // Writes edits to a new manifest.  One thread at a time.
 class ManifestWriter {

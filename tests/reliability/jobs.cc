@@ -4,6 +4,7 @@
 
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
+#include "tests/reliability/beside/followers.h"
 #include "tests/reliability/jobs/crash.h"
 #include "tests/reliability/jobs/damage.h"
 #include "tests/reliability/jobs/faults.h"
@@ -338,6 +339,15 @@ JobResult RunTakeOvers(uint64_t seed, uint64_t amount) {
           report.finding};
 }
 
+JobResult RunFollowers(uint64_t seed, uint64_t amount) {
+  const FollowerReport report = FollowAtEachOperation(seed * kSeedStride, amount);
+  return {report.interleavings,
+          Concat(ReadableCount(report.interleavings), " interleavings of a follower and a writer; ",
+                 ReadableCount(report.views), " views, ", ReadableCount(report.writes), " writes",
+                 IfSound(report.finding, "; each view a prefix")),
+          report.finding};
+}
+
 JobResult RunKills(uint64_t seed, uint64_t amount) {
   const KillReport report = KillOverAndOver(seed, amount);
   return {report.kills,
@@ -382,6 +392,9 @@ const std::vector<Job>& AllJobs() {
       {"takeovers", "take-overs",
        "a store in an object store changes its writer while calls are delayed, lost or repeated",
        RunTakeOvers, 10'000, 10'000, 4'000},
+      {"followers", "interleavings",
+       "a follower and a writer, each stopped at each operation while the other one goes on",
+       RunFollowers, 20'000, 20'000, 10'000},
       {"memory", "runs", "allocations that fail, once and for ever", RunMemory, 10'000, 2'000,
        10'000},
       {"power", "cuts",

@@ -82,6 +82,7 @@ TEST_F(EventLogTest, WritesEveryKindOfEvent) {
   log_->OnStallEnd({});
   log_->OnFailure({});
   log_->OnResume({});
+  log_->OnViewWentBack({});
   log_->OnDamage({});
   log_->OnFileCreated({});
   log_->OnFileRemoved({});
@@ -89,7 +90,7 @@ TEST_F(EventLogTest, WritesEveryKindOfEvent) {
   const std::string text = Bytes("LOG");
   for (const char* name : {"open_begin", "open_end", "flush_begin", "flush_end", "compaction_begin",
                            "compaction_end", "stall_begin", "stall_end", "failure", "resume",
-                           "damage", "file_created", "file_removed", "close"})
+                           "view_went_back", "damage", "file_created", "file_removed", "close"})
     EXPECT_THAT(text, HasSubstr(Concat("1970-01-01T00:00:00.000000Z event=", name, " ")));
   EXPECT_THAT(text, HasSubstr("dropped=\"/store/000007.log: dropped 20 bytes"));
   EXPECT_EQ(log_->lines_lost(), 0u);

@@ -23,6 +23,7 @@
 namespace lsm {
 namespace {
 
+using testing_support::StatusIs;
 using Fate = MemoryObjectPool::Fate;
 
 class Process {
@@ -115,6 +116,12 @@ class SupersededStoreTest : public testing::Test {
   const std::shared_ptr<MemoryObjects> objects_ = std::make_shared<MemoryObjects>();
   Process a_{objects_, 1}, b_{objects_, 2};
 };
+
+// A removal deletes the chunks that a follower would still read.
+TEST_F(SupersededStoreTest, FollowersAreRefused) {
+  b_.options().mode = OpenMode::kFollow;
+  EXPECT_THAT(b_.Open(), StatusIs(absl::StatusCode::kUnimplemented));
+}
 
 TEST_F(SupersededStoreTest, WritersLearnItFromTheirNextWrite) {
   TakeOver();

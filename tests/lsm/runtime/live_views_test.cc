@@ -149,9 +149,12 @@ TEST_F(LiveViewsTest, CloseLeavesFilesWithReaders) {
 }
 
 TEST_F(LiveViewsTest, ReadersSeeShownWrites) {
-  EXPECT_EQ(views_.visible(), 0u);
+  ReadView view;
+  EXPECT_EQ(views_.VisibleIn(view), 0u);
   views_.ShowUpTo(12);
-  EXPECT_EQ(views_.visible(), 12u);
+  EXPECT_EQ(views_.VisibleIn(view), 12u);
+  view.sequence_max = 11;
+  EXPECT_EQ(views_.VisibleIn(view), 11u);
 }
 
 }  // namespace

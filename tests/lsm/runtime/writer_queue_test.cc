@@ -60,7 +60,9 @@ class WriterQueueTest : public testing::Test {
 
   Mutex mutex_;
   CallingScheduler scheduler_;
-  WriterQueue queue_;
+  Options options_;
+  testing_support::ManualClock clock_;
+  WriterQueue queue_{&options_, &clock_};
   std::vector<bool> leads_;  // the results of Join of the waiting writers, the last one first
   const WriteBatch put_ = PutOf();
 };

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "lsm/db.h"
@@ -158,6 +160,86 @@ TEST_F(OpenTablesTest, FewTablesNeedNoHelpers) {
   ASSERT_OK(db);
   EXPECT_EQ(world_.scheduler.queued_count(), 0u);
   ExpectAllThere(**db, static_cast<int>(kTablesForHelp) - 1);
+}
+
+// --- tables that are open already ---
+
+class TablesAgainTest : public OpenTablesTest {
+ protected:
+  TablesAgainTest() {
+    options_.environment.scheduler = nullptr;
+    context_.block_cache = &block_cache_;
+  }
+
+  absl::StatusOr<std::array<OpenTables, kLevels>> OpenAll() {
+    world_.files->SetFault([this](FileOperation operation, const std::string& path, uint64_t) {
+      if (operation != FileOperation::kOpenRead || !path.ends_with(".table"))
+        return absl::OkStatus();
+      if (path == broken_) return absl::UnavailableError(Concat(path, ": broken"));
+      opened_.push_back(path);
+      return absl::OkStatus();
+    });
+    opened_.clear();
+    auto levels = OpenTablesOf(*world_.files, *directory_, state_, ReadMode::kBuffered, context_,
+                               nullptr, &again_);
+    world_.files->SetFault(nullptr);
+    return levels;
+  }
+  void MakeAndRead(int tables) {
+    Make(tables);
+    directory_ = world_.files->OpenDirectory(kStorePath, false).value();
+    state_ = ReadManifest(*directory_)->state;
+    context_.digest_seed = state_.digest_seed;
+  }
+
+  BlockCache block_cache_{1 << 20};
+  TableContext context_;
+  std::unique_ptr<Directory> directory_;
+  ManifestState state_;
+  TablesByNumber again_;
+  std::string broken_;
+  std::vector<std::string> opened_;
+};
+
+TEST_F(TablesAgainTest, UsesOpenTablesAgain) {
+  MakeAndRead(5);
+  ASSERT_OK(OpenAll());
+  EXPECT_EQ(opened_.size(), 5u);
+  EXPECT_EQ(again_.size(), 5u);
+  ASSERT_OK_AND_ASSIGN(const auto levels, OpenAll());
+  EXPECT_EQ(opened_.size(), 0u);
+  ASSERT_EQ(levels[0].size(), 5u);
+  for (const auto& table : levels[0]) EXPECT_EQ(table, again_[table->meta.number]);
+}
+
+TEST_F(TablesAgainTest, OpensAnotherTableOfTheSameNumber) {
+  MakeAndRead(5);
+  ASSERT_OK(OpenAll());
+  OpenTable other;
+  other.meta = again_.begin()->second->meta;
+  other.meta.file_id += 1;
+  again_.begin()->second = std::make_shared<const OpenTable>(std::move(other));
+  ASSERT_OK(OpenAll());
+  EXPECT_EQ(opened_.size(), 1u);
+  EXPECT_NE(again_.begin()->second->table, nullptr);
+}
+
+TEST_F(TablesAgainTest, KeepsTheTablesOfAFailedCall) {
+  MakeAndRead(5);
+  broken_ = world_.FilesOf(FileKind::kTable)[3];
+  EXPECT_THAT(OpenAll(), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_GE(again_.size(), 3u);
+  const size_t kept = again_.size();
+  broken_.clear();
+  ASSERT_OK(OpenAll());
+  EXPECT_EQ(opened_.size(), 5 - kept);
+}
+
+TEST_F(TablesAgainTest, ChecksTheirPlaceAgain) {
+  MakeAndRead(2);
+  ASSERT_OK(OpenAll());
+  state_.last_sequence = 1;
+  EXPECT_THAT(OpenAll(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("last sequence")));
 }
 
 TEST_F(OpenTablesTest, ReadersOpenTablesAlone) {

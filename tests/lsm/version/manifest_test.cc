@@ -350,6 +350,42 @@ TEST_F(ManifestTest, FailedAppendsAreFinal) {
   EXPECT_THAT(writer->Append(FlushOf(5, 3)), StatusIs(absl::StatusCode::kUnavailable));
 }
 
+TEST_F(ManifestTest, ReaderReadsOnAfterEachEdit) {
+  const std::vector<VersionEdit> script = Script();
+  ASSERT_OK_AND_ASSIGN(const auto writer,
+                       ManifestWriter::Create(*directory_, 1, kFileId, script[0], std::nullopt));
+  ASSERT_OK_AND_ASSIGN(const auto reader, ManifestReader::Open(*directory_, {1, kFileId}));
+  EXPECT_EQ(*reader->ReadOn(), 1u);
+  for (size_t i = 1; i < script.size(); ++i) {
+    EXPECT_EQ(*reader->ReadOn(), 0u);
+    ASSERT_OK(writer->Append(script[i]));
+    EXPECT_EQ(*reader->ReadOn(), 1u);
+    EXPECT_TRUE(SameState(reader->state(), StateAfter(i + 1)));
+  }
+  EXPECT_EQ(reader->edit_count(), script.size());
+  EXPECT_EQ(reader->first_sequence(), script[0].last_sequence);
+}
+
+TEST_F(ManifestTest, ReaderReadsOnAfterEachByte) {
+  WriteScript(/*close=*/true);
+  const std::string whole = files_.FileBytes(manifest_path_);
+  std::unique_ptr<ManifestReader> reader;
+  size_t edits = 0;
+  for (size_t bytes = kLogHeaderBytes; bytes <= whole.size(); ++bytes) {
+    files_.SetFileBytes(manifest_path_, whole.substr(0, bytes));
+    if (reader == nullptr) {
+      // A manifest without an edit is damage: CURRENT names none.
+      if (!ReadManifestOf(*directory_, {1, kFileId}).ok()) continue;
+      ASSERT_OK_AND_ASSIGN(reader, ManifestReader::Open(*directory_, {1, kFileId}));
+    }
+    ASSERT_OK_AND_ASSIGN(const uint64_t more, reader->ReadOn());
+    edits += static_cast<size_t>(more);
+    ASSERT_TRUE(SameState(reader->state(), StateAfter(edits))) << bytes;
+    ASSERT_EQ(reader->edit_count(), ReadManifestOf(*directory_, {1, kFileId})->edit_count);
+  }
+  EXPECT_EQ(edits, Script().size());
+}
+
 TEST(CurrentTest, BytesMatchTheFormat) {
   const std::string bytes = Current{0x0102, 0x0304}.Encode();
   ASSERT_EQ(bytes.size(), kCurrentBytes);

@@ -1,0 +1,450 @@
+// OpenMode::kFollow beside a writer in the same process, on files in memory.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lsm/db.h"
+#include "lsm/event_listener.h"
+#include "lsm/fs/file_names.h"
+#include "tests/lsm/engine/world.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing_support::StatusIs;
+
+struct StepsBack : EventListener {
+  void OnViewWentBack(const ViewWentBack& event) override {
+    seen.push_back(Concat(event.from_sequence, " to ", event.to_sequence));
+  }
+  std::vector<std::string> seen;
+};
+
+class FollowTest : public testing::Test {
+ protected:
+  FollowTest() : options_(world_.SmallOptions()), follow_(world_.SmallOptions()) {
+    follow_.mode = OpenMode::kFollow;
+    follow_.listener = listener_;
+  }
+
+  void OpenWriter() {
+    writer_ = nullptr;
+    absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
+    ASSERT_OK(db);
+    writer_ = *std::move(db);
+  }
+  void OpenFollower() {
+    absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, follow_);
+    ASSERT_OK(db);
+    follower_ = *std::move(db);
+  }
+  void OpenBoth() {
+    OpenWriter();
+    OpenFollower();
+  }
+  // Ends the writer as if its process had been killed.
+  void KillWriter() {
+    world_.files->SetFault([](FileOperation operation, const std::string&, uint64_t) {
+      return operation == FileOperation::kAppend || operation == FileOperation::kAtomicReplace ||
+                     operation == FileOperation::kRemove
+                 ? absl::UnavailableError("killed")
+                 : absl::OkStatus();
+    });
+    writer_ = nullptr;
+    world_.files->SetFault(nullptr);
+  }
+  void Put(std::string_view key, std::string_view value) { ASSERT_OK(writer_->Put(key, value)); }
+  void Refresh() { ASSERT_OK(follower_->Resume()); }
+  // The contents of the follower, after a refresh.
+  std::string Now(const ReadOptions& options = {}) {
+    const absl::Status refreshed = follower_->Resume();
+    return refreshed.ok() ? Shown(options) : refreshed.ToString();
+  }
+  std::string Shown(const ReadOptions& options = {}) {
+    std::string text;
+    const absl::StatusOr<Contents> contents = ReadAll(*follower_, options);
+    if (!contents.ok()) return contents.status().ToString();
+    for (const auto& [key, value] : *contents) {
+      text += Concat(text.empty() ? "" : " ", key, "=", value);
+      EXPECT_EQ(*follower_->Get(key, options), value);
+    }
+    return text;
+  }
+  // More than a write buffer, so that the writer begins another log and flushes.
+  void Fill(int round, int keys = 100) {
+    for (int i = 0; i < keys; ++i)
+      Put(Concat("fill", 1000 + i), std::string(1000, static_cast<char>('a' + round % 26)));
+  }
+
+  World world_;
+  Options options_, follow_;
+  std::shared_ptr<StepsBack> listener_ = std::make_shared<StepsBack>();
+  std::unique_ptr<DB> writer_, follower_;
+};
+
+TEST_F(FollowTest, SeesWritesWithoutAFlush) {
+  OpenWriter();
+  Put("a", "1");
+  OpenFollower();
+  EXPECT_EQ(Shown(), "a=1");
+  Put("b", "2");
+  ASSERT_OK(writer_->Delete("a"));
+  EXPECT_EQ(Shown(), "a=1");
+  EXPECT_EQ(Now(), "b=2");
+}
+
+TEST_F(FollowTest, SeesFlushesAndCompactions) {
+  OpenBoth();
+  for (int round = 0; round < 6; ++round) {
+    Put("round", std::to_string(round));
+    Fill(round);
+    if (round % 2 == 1) {
+      ASSERT_OK(writer_->Flush());
+    }
+    if (round % 3 == 2) {
+      ASSERT_OK(writer_->CompactRange());
+    }
+    Refresh();
+    EXPECT_EQ(*ReadAll(*follower_), *ReadAll(*writer_));
+  }
+  EXPECT_GT(writer_->GetStatistics().compactions, 0u);
+}
+
+TEST_F(FollowTest, FollowsOpeningsOfTheWriter) {
+  OpenBoth();
+  for (int round = 0; round < 4; ++round) {
+    Put(Concat("k", round), "v");
+    const std::string before = Now();
+    if (round % 2 == 0) {
+      ASSERT_OK(writer_->Close());
+    } else {
+      KillWriter();
+    }
+    EXPECT_EQ(Now(), before);
+    OpenWriter();
+    EXPECT_EQ(Now(), before);
+  }
+  EXPECT_EQ(Now(), "k0=v k1=v k2=v k3=v");
+  EXPECT_THAT(listener_->seen, IsEmpty());
+}
+
+TEST_F(FollowTest, SnapshotsAndIteratorsKeepTheirFiles) {
+  OpenBoth();
+  Put("a", "old");
+  Fill(0);
+  ASSERT_OK(writer_->Flush());
+  Put("b", "old");
+  Refresh();
+  const std::unique_ptr<const Snapshot> snapshot = follower_->GetSnapshot();
+  const std::unique_ptr<Iterator> iterator = follower_->NewIterator();
+  for (int round = 1; round < 4; ++round) {
+    Put("a", "new");
+    Put("b", "new");
+    Fill(round);
+    ASSERT_OK(writer_->Flush());
+    ASSERT_OK(writer_->CompactRange());
+    Refresh();
+  }
+  ReadOptions at;
+  at.snapshot = snapshot.get();
+  EXPECT_EQ(*follower_->Get("a", at), "old");
+  EXPECT_EQ(*follower_->Get("b", at), "old");
+  EXPECT_EQ(*follower_->Get("a"), "new");
+  const std::string_view keys[] = {"a", "b"};
+  for (const auto& value : follower_->MultiGet(keys, at)) EXPECT_EQ(*value, "old");
+  iterator->SeekToFirst();
+  ASSERT_TRUE(iterator->Valid());
+  EXPECT_EQ(iterator->value(), "old");
+  EXPECT_EQ(follower_->NewIterator(at)->status(), absl::OkStatus());
+}
+
+TEST_F(FollowTest, SnapshotsDoNotSeeLaterWrites) {
+  OpenBoth();
+  Put("a", "1");
+  Refresh();
+  const std::unique_ptr<const Snapshot> snapshot = follower_->GetSnapshot();
+  ReadOptions at;
+  at.snapshot = snapshot.get();
+  // These enter the memtable that the view of the snapshot holds.
+  Put("b", "2");
+  EXPECT_EQ(Now(at), "a=1");
+  EXPECT_EQ(Shown(), "a=1 b=2");
+  EXPECT_LT(snapshot->sequence(), follower_->GetSnapshot()->sequence());
+}
+
+TEST_F(FollowTest, BatchesAreVisibleAsAWhole) {
+  OpenBoth();
+  for (int round = 0; round < 50; ++round) {
+    WriteBatch batch;
+    for (int i = 0; i < 20; ++i) batch.Put(Concat("k", i), Concat(round, std::string(500, '.')));
+    ASSERT_OK(writer_->Write(batch));
+    if (round % 3 == 0) Refresh();
+    const absl::StatusOr<Contents> contents = ReadAll(*follower_);
+    ASSERT_OK(contents);
+    for (const auto& [key, value] : *contents) EXPECT_EQ(value, contents->begin()->second);
+  }
+}
+
+// The log has the record of a write that ended in Unknown, and the writer resumes without it.
+TEST_F(FollowTest, SaysThatTheViewWentBack) {
+  OpenBoth();
+  Put("a", "1");
+  world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
+    return operation == FileOperation::kSyncFile && path.ends_with(".log")
+               ? absl::UnavailableError("broken")
+               : absl::OkStatus();
+  });
+  WriteOptions sync;
+  sync.sync = true;
+  EXPECT_THAT(writer_->Put("b", "2", sync), StatusIs(absl::StatusCode::kUnknown));
+  EXPECT_EQ(Now(), "a=1 b=2");
+  world_.files->SetFault(nullptr);
+  ASSERT_OK(writer_->Resume());
+  EXPECT_EQ(Now(), "a=1");
+  EXPECT_THAT(listener_->seen, ElementsAre("2 to 1"));
+  Put("c", "3");
+  EXPECT_EQ(Now(), "a=1 c=3");
+  EXPECT_THAT(listener_->seen, ElementsAre("2 to 1"));
+}
+
+// As above, but the number was used again before the follower looked.
+TEST_F(FollowTest, NoticesNumbersThatWereUsedAgain) {
+  OpenBoth();
+  Put("a", "1");
+  world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
+    return operation == FileOperation::kSyncFile && path.ends_with(".log")
+               ? absl::UnavailableError("broken")
+               : absl::OkStatus();
+  });
+  WriteOptions sync;
+  sync.sync = true;
+  EXPECT_THAT(writer_->Put("b", "2", sync), StatusIs(absl::StatusCode::kUnknown));
+  EXPECT_EQ(Now(), "a=1 b=2");
+  world_.files->SetFault(nullptr);
+  ASSERT_OK(writer_->Resume());
+  Put("c", "3");
+  Put("d", "4");
+  EXPECT_EQ(Now(), "a=1 c=3 d=4");
+  EXPECT_THAT(listener_->seen, ElementsAre("2 to 1"));
+}
+
+TEST_F(FollowTest, FollowsARestoredBackup) {
+  OpenBoth();
+  Put("a", "1");
+  ASSERT_OK(writer_->Backup("/backup"));
+  Put("b", "2");
+  Fill(0, 10);
+  EXPECT_EQ(Now().substr(0, 7), "a=1 b=2");
+  ASSERT_OK(writer_->Close());
+  writer_ = nullptr;
+  ASSERT_OK(DB::Destroy(kStorePath, options_));
+  EXPECT_THAT(follower_->Resume(), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_EQ(Shown().substr(0, 7), "a=1 b=2");  // the last view stays
+  ASSERT_OK(DB::Restore("/backup", kStorePath, options_));
+  EXPECT_EQ(Now(), "a=1");
+  EXPECT_EQ(listener_->seen.size(), 1u);
+  OpenWriter();
+  Put("c", "3");
+  EXPECT_EQ(Now(), "a=1 c=3");
+}
+
+TEST_F(FollowTest, FollowsARepairedStore) {
+  OpenBoth();
+  Put("a", "1");
+  ASSERT_OK(writer_->Flush());
+  Put("b", "2");
+  EXPECT_EQ(Now(), "a=1 b=2");
+  ASSERT_OK(writer_->Close());
+  writer_ = nullptr;
+  ASSERT_OK(DB::Repair(kStorePath, options_));
+  EXPECT_EQ(Now(), "a=1 b=2");
+}
+
+TEST_F(FollowTest, RefusesAnotherStoreForGood) {
+  OpenBoth();
+  Put("a", "1");
+  EXPECT_EQ(Now(), "a=1");
+  writer_ = nullptr;
+  ASSERT_OK(DB::Destroy(kStorePath, options_));
+  OpenWriter();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(follower_->Resume(),
+                StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("another store")));
+  }
+  EXPECT_THAT(follower_->GetFailure(), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(Shown(), "a=1");
+}
+
+TEST_F(FollowTest, NeedsAStore) {
+  EXPECT_THAT(DB::Open(kStorePath, follow_).status(), StatusIs(absl::StatusCode::kNotFound));
+  ASSERT_OK(world_.files->OpenDirectory(kStorePath, true));
+  EXPECT_THAT(DB::Open(kStorePath, follow_).status(), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(*(*world_.files->OpenDirectory(kStorePath, false))->List(), IsEmpty());
+}
+
+TEST_F(FollowTest, WritesAndCopiesAreRefused) {
+  OpenBoth();
+  const auto refused = StatusIs(absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(follower_->Put("a", "1"),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("kFollow")));
+  EXPECT_THAT(follower_->Flush(), refused);
+  EXPECT_THAT(follower_->CompactRange(), refused);
+  EXPECT_THAT(follower_->Checkpoint("/copy"), refused);
+  EXPECT_THAT(follower_->Backup("/copy").status(), refused);
+  EXPECT_OK(follower_->WaitForBackgroundWork());
+}
+
+TEST_F(FollowTest, VerifiesTheTablesThatItHasOpen) {
+  OpenBoth();
+  Fill(0);
+  ASSERT_OK(writer_->Flush());
+  Refresh();
+  const uint64_t tables = follower_->GetStatistics().total.tables;
+  Fill(1);
+  ASSERT_OK(writer_->Flush());
+  ASSERT_OK(writer_->CompactRange());  // removes them
+  ASSERT_OK_AND_ASSIGN(const VerifyReport report, follower_->Verify());
+  EXPECT_EQ(report.tables, tables);
+  EXPECT_TRUE(report.records_left_out);
+  EXPECT_THAT(report.problems, IsEmpty());
+}
+
+TEST_F(FollowTest, AgeGrowsWhileRefreshesFail) {
+  OpenBoth();
+  Put("a", "1");
+  Refresh();
+  EXPECT_EQ(writer_->GetStatistics().view_age_nanos, 0u);
+  const uint64_t young = follower_->GetStatistics().view_age_nanos;
+  EXPECT_GT(young, 0u);
+  world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
+    return operation == FileOperation::kOpenRead && path.ends_with("CURRENT")
+               ? absl::UnavailableError("broken")
+               : absl::OkStatus();
+  });
+  EXPECT_THAT(follower_->Resume(), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(follower_->GetFailure(), StatusIs(absl::StatusCode::kUnavailable));
+  world_.clock.Advance(7'000'000'000);
+  EXPECT_THAT(follower_->Resume(), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_GE(follower_->GetStatistics().view_age_nanos, 7'000'000'000u);
+  EXPECT_EQ(Shown(), "a=1");
+  world_.files->SetFault(nullptr);
+  Refresh();
+  EXPECT_LT(follower_->GetStatistics().view_age_nanos, 1'000'000'000u);
+  EXPECT_OK(follower_->GetFailure());
+}
+
+TEST_F(FollowTest, AMissingFileIsUnavailable) {
+  OpenBoth();
+  Fill(0);
+  ASSERT_OK(writer_->Flush());
+  writer_ = nullptr;
+  const std::string table = world_.FilesOf(FileKind::kTable)[0];
+  const std::unique_ptr<Directory> directory =
+      world_.files->OpenDirectory(kStorePath, false).value();
+  ASSERT_OK(directory->Rename(table.substr(7), "away"));
+  EXPECT_THAT(follower_->Resume(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr(table)));
+  ASSERT_OK(directory->Rename("away", table.substr(7)));
+  EXPECT_OK(follower_->Resume());
+  const std::string manifest = world_.FilesOf(FileKind::kManifest)[0];
+  ASSERT_OK(directory->Rename(manifest.substr(7), "away"));
+  EXPECT_THAT(DB::Open(kStorePath, follow_).status(),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr(manifest)));
+}
+
+TEST_F(FollowTest, DamageIsReported) {
+  OpenWriter();
+  Fill(0);
+  ASSERT_OK(writer_->Flush());
+  writer_ = nullptr;
+  const std::string table = world_.FilesOf(FileKind::kTable)[0];
+  std::string bytes = world_.files->FileBytes(table);
+  bytes[bytes.size() - 5] ^= 1;
+  world_.files->SetFileBytes(table, bytes);
+  EXPECT_THAT(DB::Open(kStorePath, follow_).status(),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr(table)));
+}
+
+TEST_F(FollowTest, FollowsLogsInADirectoryOfTheirOwn) {
+  options_.log_directory = "/logs";
+  OpenWriter();
+  Put("a", "1");
+  EXPECT_THAT(DB::Open(kStorePath, follow_).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("/logs")));
+  follow_.log_directory = "/logs";
+  OpenFollower();
+  EXPECT_EQ(Shown(), "a=1");
+  Put("b", "2");
+  EXPECT_EQ(Now(), "a=1 b=2");
+}
+
+TEST_F(FollowTest, KeepsNoOpeningOut) {
+  OpenBoth();
+  OpenFollower();  // another one
+  writer_ = nullptr;
+  Options read_only = options_;
+  read_only.mode = OpenMode::kReadOnly;
+  EXPECT_OK(DB::Open(kStorePath, read_only));
+  OpenWriter();
+  Put("a", "1");
+  EXPECT_EQ(Now(), "a=1");
+}
+
+TEST_F(FollowTest, AClosedFollowerRefusesReads) {
+  OpenBoth();
+  Put("a", "1");
+  Refresh();
+  const std::unique_ptr<const Snapshot> snapshot = follower_->GetSnapshot();
+  std::unique_ptr<Iterator> iterator = follower_->NewIterator();
+  ASSERT_OK(follower_->Close());
+  ReadOptions at;
+  at.snapshot = snapshot.get();
+  EXPECT_THAT(follower_->Get("a", at), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(follower_->Resume(), StatusIs(absl::StatusCode::kFailedPrecondition));
+  follower_ = nullptr;
+  iterator->SeekToFirst();
+  ASSERT_TRUE(iterator->Valid());
+  EXPECT_EQ(iterator->key(), "a");
+}
+
+TEST_F(FollowTest, ChangesNoFile) {
+  OpenBoth();
+  Fill(0);
+  writer_ = nullptr;
+  const std::vector<std::string> names = *(*world_.files->OpenDirectory(kStorePath, false))->List();
+  std::vector<std::string> changes;
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    switch (operation) {
+      case FileOperation::kOpenDirectory:
+      case FileOperation::kOpenRead:
+      case FileOperation::kList:
+      case FileOperation::kStat:
+      case FileOperation::kReadAt:
+      case FileOperation::kSize:
+        return absl::OkStatus();
+      default:
+        changes.push_back(Concat(NameOf(operation), " ", path));
+        return absl::OkStatus();
+    }
+  });
+  Refresh();
+  ASSERT_OK(follower_->Verify());
+  OpenFollower();
+  ASSERT_OK(follower_->Close());
+  follower_ = nullptr;
+  world_.files->SetFault(nullptr);
+  EXPECT_THAT(changes, IsEmpty());
+  EXPECT_EQ(*(*world_.files->OpenDirectory(kStorePath, false))->List(), names);
+}
+
+}  // namespace
+}  // namespace lsm

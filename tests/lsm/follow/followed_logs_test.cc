@@ -1,0 +1,267 @@
+#include "lsm/follow/followed_logs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lsm/base/encoded_batch.h"
+#include "lsm/bytes/coding.h"
+#include "lsm/bytes/status.h"
+#include "lsm/fs/file_names.h"
+#include "lsm/log/log_writer.h"
+#include "lsm/memory_file_system.h"
+#include "lsm/write_batch.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::HasSubstr;
+using testing_support::StatusIs;
+
+constexpr uint64_t kSeed = 77;
+
+class FollowedLogsTest : public testing::Test {
+ protected:
+  FollowedLogsTest() {
+    state_.started = true;
+    state_.log_seed = kSeed;
+    state_.oldest_log = 2;
+    Begin(2);
+    logs_.StartOver(state_);
+  }
+
+  void Begin(uint64_t number, uint64_t seed = kSeed) {
+    absl::StatusOr<std::unique_ptr<AppendFile>> file =
+        directory_->CreateExclusive(LogFileName(number));
+    ASSERT_OK(file);
+    absl::StatusOr<std::unique_ptr<LogWriter>> writer =
+        LogWriter::Create(*std::move(file), LogKind::kWriteAhead, LogFileId(seed, number));
+    ASSERT_OK(writer);
+    writers_[number] = *std::move(writer);
+  }
+  // Appends a record of `count` puts, the first of which has this number.
+  void Append(uint64_t log, Sequence first, int count = 1) {
+    WriteBatch batch;
+    for (int i = 0; i < count; ++i)
+      batch.Put(Concat("key", first + static_cast<Sequence>(i)), Concat("value", first));
+    std::string bytes(EncodedBatch::Of(batch));
+    StoreFixed64(bytes.data(), first);
+    ASSERT_OK(writers_[log]->Append(bytes));
+  }
+  void Remove(uint64_t log) { ASSERT_OK(directory_->Remove(LogFileName(log))); }
+  std::string PathOf(uint64_t log) { return "logs/" + LogFileName(log); }
+
+  absl::Status ReadOn() { return logs_.ReadOn(*directory_, state_, ++refresh_); }
+  // The numbers of entries in the memtables, newest first.
+  std::vector<uint64_t> Entries() {
+    std::vector<uint64_t> counts;
+    for (const auto& memtable : logs_.MemtablesFor(state_))
+      counts.push_back(memtable->entry_count());
+    return counts;
+  }
+  using Counts = std::vector<uint64_t>;
+
+  MemoryFileSystem files_;
+  std::unique_ptr<Directory> directory_ = files_.OpenDirectory("logs", true).value();
+  std::map<uint64_t, std::unique_ptr<LogWriter>> writers_;
+  ManifestState state_;
+  FollowedLogs logs_;
+  uint64_t refresh_ = 0;
+};
+
+TEST_F(FollowedLogsTest, TakesEachRecordOnce) {
+  Append(2, 1, 3);
+  ASSERT_OK(ReadOn());
+  EXPECT_EQ(logs_.last(), 3u);
+  Append(2, 4);
+  ASSERT_OK(ReadOn());
+  ASSERT_OK(ReadOn());
+  EXPECT_EQ(logs_.last(), 4u);
+  EXPECT_EQ(Entries(), Counts{4});
+}
+
+TEST_F(FollowedLogsTest, EachLogHasItsMemtable) {
+  Append(2, 1, 3);
+  Begin(5);
+  Append(5, 4, 2);
+  ASSERT_OK(ReadOn());
+  EXPECT_EQ(Entries(), (Counts{2, 3}));
+  state_.oldest_log = 5;
+  state_.last_sequence = 3;
+  EXPECT_EQ(Entries(), Counts{2});
+  Remove(2);
+  ASSERT_OK(ReadOn());
+  EXPECT_EQ(Entries(), Counts{2});
+  EXPECT_EQ(logs_.last(), 5u);
+}
+
+TEST_F(FollowedLogsTest, TablesMayBeAheadOfTheLogs) {
+  Append(2, 1);
+  ASSERT_OK(ReadOn());
+  Append(2, 2, 4);
+  Begin(5);
+  Append(5, 6);
+  Remove(2);
+  state_.oldest_log = 5;
+  state_.last_sequence = 5;
+  ASSERT_OK(ReadOn());
+  EXPECT_EQ(logs_.last(), 6u);
+  EXPECT_EQ(Entries(), Counts{1});
+}
+
+// A record of the next log shows that this log has more.
+TEST_F(FollowedLogsTest, ReadsEarlierLogsAgainAtAGap) {
+  Append(2, 1);
+  Begin(5);
+  Append(5, 3);
+  bool appended = false;
+  files_.SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    if (operation == FileOperation::kOpenRead && path == PathOf(5) && !appended) {
+      appended = true;
+      Append(2, 2);
+    }
+    return absl::OkStatus();
+  });
+  ASSERT_OK(ReadOn());
+  EXPECT_EQ(logs_.last(), 3u);
+  EXPECT_EQ(Entries(), (Counts{1, 2}));
+}
+
+TEST_F(FollowedLogsTest, StopsBeforeAGapThatACrashLeft) {
+  Append(2, 1);
+  Begin(5);
+  Append(5, 3);
+  ASSERT_OK(ReadOn());
+  ASSERT_OK(ReadOn());
+  EXPECT_EQ(logs_.last(), 1u);
+  Append(2, 2);
+  ASSERT_OK(ReadOn());
+  EXPECT_EQ(logs_.last(), 3u);
+}
+
+TEST_F(FollowedLogsTest, AGapBeforeASyncedLogIsDamage) {
+  Append(2, 1);
+  Begin(5);
+  Append(5, 3);
+  state_.synced_logs = {5};
+  EXPECT_THAT(ReadOn(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("begins with number 3")));
+}
+
+TEST_F(FollowedLogsTest, AMissingLogIsUnavailable) {
+  Append(2, 1);
+  Remove(2);
+  EXPECT_THAT(ReadOn(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr(LogFileName(2))));
+}
+
+TEST_F(FollowedLogsTest, AnOpenLogMayLoseItsName) {
+  Append(2, 1);
+  ASSERT_OK(ReadOn());
+  Append(2, 2);
+  Remove(2);
+  ASSERT_OK(ReadOn());
+  EXPECT_EQ(logs_.last(), 2u);
+}
+
+TEST_F(FollowedLogsTest, IgnoresLogsThatAreBeingMade) {
+  Append(2, 1);
+  files_.SetFileBytes(PathOf(5), "");
+  ASSERT_OK(ReadOn());
+  Begin(6, /*seed=*/99);  // by an opening that has not changed CURRENT yet
+  ASSERT_OK(ReadOn());
+  EXPECT_EQ(logs_.last(), 1u);
+}
+
+TEST_F(FollowedLogsTest, RecordsOfAnotherOpeningAreNotTaken) {
+  Append(2, 1);
+  Begin(5, /*seed=*/99);
+  Append(5, 2);
+  EXPECT_THAT(ReadOn(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("another log")));
+  EXPECT_EQ(logs_.last(), 1u);
+}
+
+TEST_F(FollowedLogsTest, ARecordIsTakenWholeOrNotAtAll) {
+  Append(2, 1);
+  Append(2, 2, 20);
+  const std::string whole = files_.FileBytes(PathOf(2));
+  files_.SetFileBytes(PathOf(2), "");
+  for (size_t bytes = kLogHeaderBytes; bytes <= whole.size(); ++bytes) {
+    files_.SetFileBytes(PathOf(2), whole.substr(0, bytes));
+    ASSERT_OK(ReadOn());
+    ASSERT_EQ(logs_.last(), bytes == whole.size() ? 21u : Entries().empty() ? 0u : 1u) << bytes;
+  }
+  EXPECT_EQ(Entries(), Counts{21});
+}
+
+// --- whole records that cannot be read ---
+
+class UnreadableTest : public FollowedLogsTest {
+ protected:
+  UnreadableTest() {
+    Append(2, 1, 3);
+    kept_ = files_.FileBytes(PathOf(2)).size();
+    Append(2, 4, 40);
+    whole_ = files_.FileBytes(PathOf(2));
+    torn_ = whole_.substr(0, kept_) + std::string(whole_.size() - kept_, '\0');
+  }
+  void Show(std::string bytes) { files_.SetFileBytes(PathOf(2), std::move(bytes)); }
+
+  size_t kept_ = 0;
+  std::string whole_, torn_;
+};
+
+TEST_F(UnreadableTest, IsReadOnceItsBytesAreThere) {
+  Show(torn_);
+  EXPECT_THAT(ReadOn(), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_EQ(logs_.last(), 3u);
+  Show(whole_);
+  ASSERT_OK(ReadOn());
+  EXPECT_EQ(logs_.last(), 43u);
+}
+
+TEST_F(UnreadableTest, IsATornTailIfTheFileStays) {
+  Show(torn_);
+  EXPECT_THAT(ReadOn(), StatusIs(absl::StatusCode::kAborted));
+  ASSERT_OK(ReadOn());
+  ASSERT_OK(ReadOn());
+  EXPECT_EQ(logs_.last(), 3u);
+}
+
+TEST_F(UnreadableTest, IsDamageIfTheFileGrows) {
+  Show(torn_);
+  EXPECT_THAT(ReadOn(), StatusIs(absl::StatusCode::kAborted));
+  Show(torn_ + std::string(10, '\0'));
+  // In the same refresh the bytes may still come.
+  EXPECT_THAT(logs_.ReadOn(*directory_, state_, refresh_), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(ReadOn(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr(Concat(kept_))));
+  EXPECT_EQ(logs_.last(), 3u);
+}
+
+TEST_F(UnreadableTest, ProvedDamageIsReported) {
+  std::string damaged = whole_;
+  damaged[kept_ + 60] ^= 1;
+  Show(damaged);
+  EXPECT_THAT(ReadOn(), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(ReadOn(), StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_EQ(logs_.last(), 3u);
+}
+
+TEST_F(UnreadableTest, AClosedLogMustEndAsItDid) {
+  ASSERT_OK(writers_[2]->Close(/*sync=*/true));
+  const std::string closed = files_.FileBytes(PathOf(2));
+  state_.closed_logs = {{2, closed.size()}};
+  ASSERT_OK(ReadOn());
+  EXPECT_EQ(logs_.last(), 43u);
+  FollowedLogs others;
+  others.StartOver(state_);
+  Show(closed.substr(0, closed.size() - 1));
+  EXPECT_THAT(others.ReadOn(*directory_, state_, 1), StatusIs(absl::StatusCode::kDataLoss));
+}
+
+}  // namespace
+}  // namespace lsm

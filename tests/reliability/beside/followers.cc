@@ -1,0 +1,581 @@
+#include "tests/reliability/beside/followers.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lsm/base/counters.h"
+#include "lsm/bytes/status.h"
+#include "lsm/db.h"
+#include "lsm/follow/store_follower.h"
+#include "lsm/fs/forwarding_directory.h"
+#include "lsm/memory_file_system.h"
+#include "lsm/threads/epoch.h"
+#include "tests/support/deterministic_environment.h"
+#include "tests/support/dice.h"
+
+namespace reliability {
+namespace {
+
+using lsm::Concat;
+using lsm::FileOperation;
+using lsm::MemoryFileSystem;
+using testing_support::Dice;
+using Contents = std::map<std::string, std::string>;
+using View = lsm::StoreFollower::View;
+
+constexpr char kStore[] = "/store";
+constexpr char kBackup[] = "/backup";
+constexpr size_t kKeys = 10;
+constexpr uint64_t kNever = UINT64_MAX;
+
+// Appends in two halves, and calls `between` between them.
+class HalvingFile final : public lsm::AppendFile {
+ public:
+  HalvingFile(std::unique_ptr<lsm::AppendFile> file, const std::function<void()>* between)
+      : file_(std::move(file)), between_(*between) {}
+  absl::Status Append(std::string_view bytes) override {
+    TRELLIS_RETURN_IF_ERROR(file_->Append(bytes.substr(0, bytes.size() / 2)));
+    between_();
+    return file_->Append(bytes.substr(bytes.size() / 2));
+  }
+  absl::Status Sync() override { return file_->Sync(); }
+  absl::Status Close() override { return file_->Close(); }
+  uint64_t size_bytes() const override { return file_->size_bytes(); }
+  const std::string& path() const override { return file_->path(); }
+
+ private:
+  const std::unique_ptr<lsm::AppendFile> file_;
+  const std::function<void()>& between_;
+};
+
+class HalvingDirectory final : public lsm::ForwardingDirectory {
+ public:
+  HalvingDirectory(std::unique_ptr<lsm::Directory> directory, const std::function<void()>* between)
+      : ForwardingDirectory(std::move(directory)), between_(between) {}
+  absl::StatusOr<std::unique_ptr<lsm::AppendFile>> CreateExclusive(std::string_view name) override {
+    TRELLIS_ASSIGN_OR_RETURN(auto file, directory().CreateExclusive(name));
+    return std::make_unique<HalvingFile>(std::move(file), between_);
+  }
+
+ private:
+  const std::function<void()>* const between_;
+};
+
+class HalvingFiles final : public lsm::FileSystem {
+ public:
+  HalvingFiles(MemoryFileSystem* files, std::function<void()> between)
+      : files_(*files), between_(std::move(between)) {}
+  absl::StatusOr<std::unique_ptr<lsm::Directory>> OpenDirectory(const std::string& path,
+                                                                bool create) override {
+    TRELLIS_ASSIGN_OR_RETURN(auto directory, files_.OpenDirectory(path, create));
+    return std::make_unique<HalvingDirectory>(std::move(directory), &between_);
+  }
+  absl::Status RemoveDirectory(const std::string& path) override {
+    return files_.RemoveDirectory(path);
+  }
+
+ private:
+  MemoryFileSystem& files_;
+  const std::function<void()> between_;
+};
+
+// The entries of a store in the order of their sequence numbers, and where its batches end.
+struct History {
+  struct Entry {
+    std::string key;
+    std::optional<std::string> value;  // nullopt: a delete
+  };
+  std::vector<Entry> entries;
+  std::set<size_t> ends = {0};
+
+  Contents At(size_t sequence) const {
+    Contents contents;
+    for (size_t i = 0; i < sequence; ++i) {
+      const Entry& entry = entries[i];
+      if (entry.value) {
+        contents[entry.key] = *entry.value;
+      } else {
+        contents.erase(entry.key);
+      }
+    }
+    return contents;
+  }
+  void Truncate(size_t sequence) {
+    entries.resize(sequence);
+    ends.erase(ends.upper_bound(sequence), ends.end());
+  }
+};
+
+// One store, its writer and its follower, in one thread.  The same seed and the same plan repeat
+// the same run.
+class Run {
+ public:
+  // The writer acts at operation `at` of a refresh.
+  Run(uint64_t seed, uint64_t at) : dice_(seed), at_(at), random_(seed) {
+    options_.write_buffer_bytes = 64 << 10;
+    options_.block_cache_bytes = 0;
+    options_.block_bytes = 256;
+    options_.table_bytes = 64 << 10;
+    options_.level1_bytes = 64 << 10;
+    options_.level0_compaction_tables = 2;
+    options_.reserve_bytes = 0;
+    options_.environment = {&halving_, nullptr, &clock_, &scheduler_, &random_};
+    SetFault();
+  }
+  ~Run() {
+    files_.SetFault(nullptr);
+    db_ = nullptr;
+  }
+
+  // Returns how many operations the refresh took that was to be disturbed.
+  uint64_t Go() {
+    watched_in_ = dice_.Roll(3);
+    Open();
+    Act(1 + dice_.Roll(8));
+    if (dice_.OneIn(4)) BackUp();
+    NewFollower();
+    for (size_t i = dice_.Roll(3); i > 0 && finding_.empty(); --i) {
+      Act(1 + dice_.Roll(4));
+      Follow();
+    }
+    if (dice_.OneIn(2)) BackUp();
+    Act(dice_.Roll(6));
+    if (dice_.OneIn(3)) NewFollower();
+    // Now the writer acts within the refresh.
+    const uint64_t from = follower_operations_;
+    disturb_at_ = at_ == kNever ? kNever : from + at_;
+    Follow();
+    const uint64_t operations = follower_operations_ - from;
+    disturb_at_ = kNever;
+    Follow();
+    // Now the follower acts within the writer.
+    is_watching_ = true;
+    Act(2 + dice_.Roll(4));
+    is_watching_ = false;
+    Follow();
+    if (finding_.empty() && last_.sequence != history().entries.size())
+      Find("the last view is not the newest one");
+    CheckKeptViews();
+    if (dice_.OneIn(4)) CrashMachine();
+    if (dice_.OneIn(16)) FollowAsDB();
+    return operations;
+  }
+
+  const std::string& finding() const { return finding_; }
+  uint64_t views() const { return views_; }
+  uint64_t writes() const { return writes_; }
+
+ private:
+  enum class Actor : uint8_t { kNone, kWriter, kFollower };
+  struct KeptView {
+    View view;
+    Contents contents;
+  };
+
+  void SetFault() {
+    files_.SetFault([this](FileOperation operation, const std::string& path, uint64_t) {
+      return Before(operation, path);
+    });
+  }
+  History& history() { return eras_.back(); }
+  void Find(const std::string& text) {
+    if (finding_.empty()) finding_ = Concat("operation ", at_, " of a refresh: ", text);
+  }
+  // The writer's life must go on.
+  void Must(const absl::Status& status, const char* what) {
+    if (!status.ok()) Find(Concat("the writer cannot ", what, ": ", lsm::MessageOf(status)));
+  }
+
+  // Called before each operation of both.
+  absl::Status Before(FileOperation operation, const std::string& path) {
+    if (actor_ == Actor::kFollower && follower_operations_++ == disturb_at_) {
+      const Actor actor = std::exchange(actor_, Actor::kWriter);
+      Act(1 + dice_.Roll(4));
+      actor_ = actor;
+    } else if (actor_ == Actor::kWriter) {
+      if (dies_in_ != kNever && dies_in_-- == 0) is_dead_ = true;
+      if (is_dead_) return absl::UnavailableError("killed");
+      if (fails_sync_of_log_ && operation == FileOperation::kSyncFile && path.ends_with(".log"))
+        return absl::UnavailableError("broken");
+      MaybeWatch();
+    }
+    return absl::OkStatus();
+  }
+  // Within an operation of the writer.
+  void MaybeWatch() {
+    if (!is_watching_ || dice_.Roll(3) != watched_in_) return;
+    is_watching_ = false;
+    Follow();
+    is_watching_ = true;
+  }
+
+  // --- the writer ---
+
+  void Open() {
+    const Actor actor = std::exchange(actor_, Actor::kWriter);
+    is_changing_ = true;
+    absl::StatusOr<std::unique_ptr<lsm::DB>> db = lsm::DB::Open(kStore, options_);
+    is_changing_ = false;
+    actor_ = actor;
+    ++openings_;
+    Must(db.status(), "open the store");
+    if (!db.ok()) return;
+    db_ = *std::move(db);
+    const size_t sequence = db_->GetSnapshot()->sequence();
+    if (sequence < acknowledged_ || !history().ends.contains(sequence))
+      Find(Concat("the writer recovers ", sequence, " entries, not ", acknowledged_));
+    else if (sequence != history().entries.size())
+      BeginEra(sequence);
+    acknowledged_ = durable_ = sequence;
+  }
+  // From now on the store has the first `sequence` entries of its history, and continues from
+  // there.
+  void BeginEra(size_t sequence) {
+    History next = history();
+    next.Truncate(sequence);
+    eras_.push_back(std::move(next));
+    era_began_at_ = std::min(era_began_at_, sequence);
+  }
+  void Act(size_t actions) {
+    const Actor actor = std::exchange(actor_, Actor::kWriter);
+    for (; actions > 0 && db_ != nullptr && finding_.empty(); --actions) {
+      ActOnce();
+      if (dice_.OneIn(2)) scheduler_.RunAll();
+    }
+    actor_ = actor;
+  }
+  void ActOnce() {
+    switch (dice_.Roll(16)) {
+      case 0:
+        Must(db_->Flush(), "flush");
+        durable_ = acknowledged_;
+        return;
+      case 1:
+        Must(db_->CompactRange(), "compact");
+        durable_ = acknowledged_;
+        return;
+      case 2:
+        Must(db_->Close(), "close");
+        db_ = nullptr;
+        return Open();
+      case 3:
+        return Kill();
+      case 4:
+        return dice_.OneIn(2) ? FailAndResume() : RestoreBackup();
+      case 5:
+        for (int i = 0; i < 12; ++i) Write(6000);  // begins another log
+        return;
+      default:
+        return Write(dice_.OneIn(3) ? 3000 : 20);
+    }
+  }
+  absl::Status TryToWrite(size_t value_bytes, bool sync) {
+    lsm::WriteBatch batch;
+    History& now = history();
+    for (size_t i = 1 + dice_.Roll(3); i > 0; --i) {
+      History::Entry entry{Concat("key", dice_.Roll(kKeys)), std::nullopt};
+      if (dice_.OneIn(4)) {
+        batch.Delete(entry.key);
+      } else {
+        entry.value = Concat(++writes_, std::string(value_bytes, 'v'));
+        batch.Put(entry.key, *entry.value);
+      }
+      now.entries.push_back(std::move(entry));
+    }
+    now.ends.insert(now.entries.size());
+    return db_->Write(batch, {sync});
+  }
+  void Write(size_t value_bytes) {
+    const bool sync = dice_.OneIn(4);
+    Must(TryToWrite(value_bytes, sync), "write");
+    acknowledged_ = history().entries.size();
+    if (sync) durable_ = acknowledged_;
+  }
+  void Kill() {
+    if (dice_.OneIn(2)) {
+      dies_within_append_ = true;
+      TryToWrite(20, /*sync=*/false).IgnoreError();
+      dies_within_append_ = false;
+    } else {
+      dies_in_ = dice_.Roll(40);
+      (dice_.OneIn(2) ? db_->Flush() : db_->CompactRange()).IgnoreError();
+      dies_in_ = kNever;
+    }
+    is_dead_ = true;
+    db_ = nullptr;
+    scheduler_.RunAll();
+    is_dead_ = false;
+    Open();
+  }
+  // A write ends in Unknown; its record may be in the log.
+  void FailAndResume() {
+    fails_sync_of_log_ = true;
+    const absl::Status status = TryToWrite(20, /*sync=*/true);
+    fails_sync_of_log_ = false;
+    if (status.ok()) return Find("a sync that failed was acknowledged");
+    is_changing_ = true;
+    Must(db_->Resume(), "resume");
+    is_changing_ = false;
+    ++openings_;
+    BeginEra(acknowledged_);
+    durable_ = acknowledged_;
+  }
+  void BackUp() {
+    if (has_backup_ || db_ == nullptr) return;
+    const Actor actor = std::exchange(actor_, Actor::kWriter);
+    Must(db_->Backup(kBackup).status(), "back up");
+    actor_ = actor;
+    has_backup_ = true;
+    backup_ = history();
+  }
+  void RestoreBackup() {
+    if (!has_backup_) return;
+    db_ = nullptr;
+    is_missing_ = is_changing_ = true;
+    Must(lsm::DB::Destroy(kStore, options_), "destroy");
+    eras_.push_back(backup_);
+    era_began_at_ = std::min(era_began_at_, backup_.entries.size());
+    acknowledged_ = backup_.entries.size();
+    Must(lsm::DB::Restore(kBackup, kStore, options_).status(), "restore");
+    is_missing_ = is_changing_ = false;
+    ++openings_;
+    Open();
+  }
+  // The machine crashes, so the follower ends too.  The next one sees what the writer will recover.
+  void CrashMachine() {
+    if (!finding_.empty()) return;
+    files_.CrashAt(0);
+    db_ = nullptr;
+    follower_ = nullptr;
+    kept_.clear();
+    scheduler_.RunAll();
+    files_.Restart(dice_.OneIn(2) ? MemoryFileSystem::Unsynced::kLost
+                                  : MemoryFileSystem::Unsynced::kKept);
+    SetFault();
+    acknowledged_ = durable_;
+    NewFollower();
+    if (!finding_.empty()) return;
+    const size_t seen = last_.sequence;
+    Open();
+    if (acknowledged_ != seen)
+      Find(Concat("after a crash the follower saw ", seen, " entries, the writer ", acknowledged_));
+  }
+
+  // --- the follower ---
+
+  void NewFollower() {
+    follower_ = std::make_unique<lsm::StoreFollower>(
+        lsm::StoreFollower::Place{&files_, kStore, &files_, std::nullopt});
+    last_ = {};
+    era_began_at_ = SIZE_MAX;
+    has_begun_ = false;
+    Follow();
+  }
+
+  absl::StatusOr<View> Refresh() {
+    if (!has_begun_) {
+      TRELLIS_ASSIGN_OR_RETURN(context_.digest_seed, follower_->Begin());
+      has_begun_ = true;
+    }
+    return follower_->Refresh(context_);
+  }
+
+  void Follow() {
+    const Actor actor = actor_;
+    if (finding_.empty()) FollowAs();
+    actor_ = actor;
+  }
+  void FollowAs() {
+    // While the store changes, it may be in its old or in its new state.
+    const size_t first_era = eras_.size() - (is_changing_ && eras_.size() > 1 ? 2 : 1);
+    const size_t eras = eras_.size();
+    const uint64_t openings = openings_;
+    const size_t acknowledged = acknowledged_;
+    bool is_certain = !is_changing_;
+    bool may_be_missing = is_missing_;
+    actor_ = Actor::kFollower;
+    const absl::StatusOr<View> view = Refresh();
+    actor_ = Actor::kNone;
+    ++views_;
+    // Between Destroy and Restore there is no store.
+    may_be_missing = may_be_missing || is_missing_;
+    if (may_be_missing && !view.ok() && !absl::IsDataLoss(view.status())) return;
+    if (!view.ok()) return Find(Concat("a refresh fails: ", view.status().ToString()));
+    CheckContents(*view, first_era);
+    is_certain = is_certain && !is_changing_ && eras == eras_.size() && openings == openings_;
+    if (is_certain && view->sequence < acknowledged)
+      Find(Concat("the view has ", view->sequence, " entries; ", acknowledged,
+                  " were acknowledged before"));
+    CheckForward(*view, is_certain && was_certain_);
+    CheckMemtables(*view);
+    last_ = *view;
+    openings_seen_ = openings_;
+    was_certain_ = is_certain;
+    if (is_certain) era_began_at_ = SIZE_MAX;
+    if (dice_.OneIn(3) && kept_.size() < 4) kept_.push_back({*view, ContentsOf(*view)});
+  }
+
+  Contents ContentsOf(const View& view) {
+    Contents contents;
+    const lsm::EpochGuard guard;
+    for (size_t i = 0; i < kKeys; ++i) {
+      const std::string key = Concat("key", i);
+      lsm::KeyLookup lookup(key, view.sequence, *context_.digest_seed);
+      lsm::MemtableAnswer answer = lsm::MemtableAnswer::kAbsent;
+      std::string_view value;
+      for (const auto& memtable : view.memtables) {
+        if (answer == lsm::MemtableAnswer::kAbsent) answer = memtable->Get(lookup.key, &value);
+      }
+      if (answer == lsm::MemtableAnswer::kFound) contents[key] = value;
+      if (answer != lsm::MemtableAnswer::kAbsent) continue;
+      view.version->Get(&lookup, {}, lsm::Counters::Here(&counters_));
+      if (!lookup.status.ok()) Find(Concat("a lookup fails: ", lookup.status.ToString()));
+      if (lookup.result.answer == lsm::TableAnswer::kFound) contents[key] = lookup.result.value;
+    }
+    return contents;
+  }
+  // Exactly the first writes of a history that the store had since the refresh began.
+  void CheckContents(const View& view, size_t first_era) {
+    const Contents contents = ContentsOf(view);
+    std::string wrong = "the view ends within a batch, or beyond the last write";
+    for (size_t era = first_era; era < eras_.size(); ++era) {
+      if (!eras_[era].ends.contains(view.sequence)) continue;
+      if (eras_[era].At(view.sequence) == contents) return;
+      wrong = "the view does not hold exactly the writes up to its number";
+    }
+    Find(Concat(wrong, ": ", view.sequence));
+  }
+  void CheckForward(const View& view, bool is_certain) {
+    if (view.sequence < last_.sequence && !view.went_back)
+      return Find(Concat("the view went back without a word, from ", last_.sequence, " to ",
+                         view.sequence));
+    if (!is_certain) return;
+    if (view.went_back && era_began_at_ >= last_.sequence)
+      return Find("a view is said to have gone back, but did not");
+    if (!view.went_back && era_began_at_ < last_.sequence && openings_ == openings_seen_ + 1)
+      return Find("the view went back, and nothing says so");
+    if (view.went_back && view.went_back->to > last_.sequence)
+      Find("a view is said to have gone back to a later number");
+  }
+  // A memtable whose log was flushed would stay for ever.
+  void CheckMemtables(const View& view) {
+    uint64_t entries = 0, largest = 0;
+    for (const auto& memtable : view.memtables) entries += memtable->entry_count();
+    for (int level = 0; level < lsm::kLevels; ++level) {
+      for (const auto& table : view.version->level(level))
+        largest = std::max(largest, table->table->sequences().second);
+    }
+    if (entries + largest > view.sequence)
+      Find(Concat("the memtables have ", entries, " entries of ", view.sequence,
+                  ", and the tables have those up to ", largest));
+  }
+  void CheckKeptViews() {
+    for (const KeptView& kept : kept_) {
+      if (ContentsOf(kept.view) != kept.contents) Find("an old view has changed");
+    }
+  }
+  // The same as a user sees it: a snapshot sees nothing that came after it.
+  void FollowAsDB() {
+    if (!finding_.empty()) return;
+    lsm::Options options = options_;
+    options.mode = lsm::OpenMode::kFollow;
+    options.environment = {&files_, nullptr, &clock_, nullptr, &random_};
+    files_.SetFault(nullptr);
+    const absl::StatusOr<std::unique_ptr<lsm::DB>> db = lsm::DB::Open(kStore, options);
+    if (!db.ok()) return Find(Concat("a follower cannot be opened: ", db.status().ToString()));
+    const std::unique_ptr<const lsm::Snapshot> snapshot = (*db)->GetSnapshot();
+    lsm::ReadOptions at;
+    at.snapshot = snapshot.get();
+    const Contents before = ReadAll(**db, at);
+    if (before != history().At(history().entries.size())) Find("the follower's contents are wrong");
+    for (int i = 0; i < 5 && finding_.empty(); ++i) {
+      Write(20);
+      if (const absl::Status status = (*db)->Resume(); !status.ok())
+        Find(Concat("a follower cannot be refreshed: ", status.ToString()));
+      if (ReadAll(**db, at) != before) Find("a follower's snapshot sees later writes");
+      if (ReadAll(**db, {}) != history().At(history().entries.size()))
+        Find("the follower does not see what was acknowledged");
+    }
+  }
+  Contents ReadAll(lsm::DB& db, const lsm::ReadOptions& options) {
+    Contents contents;
+    const std::unique_ptr<lsm::Iterator> iterator = db.NewIterator(options);
+    for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next())
+      contents.emplace(iterator->key(), iterator->value());
+    if (!iterator->status().ok()) Find(iterator->status().ToString());
+    return contents;
+  }
+
+  Dice dice_;
+  const uint64_t at_;
+  std::string finding_;
+  MemoryFileSystem files_;
+  HalvingFiles halving_{&files_, [this] {
+                          if (dies_within_append_) is_dead_ = true;
+                          if (actor_ == Actor::kWriter) MaybeWatch();
+                        }};
+  testing_support::SeededRandom random_;
+  testing_support::ManualClock clock_;
+  testing_support::SingleThreadScheduler scheduler_;
+  lsm::Options options_;
+
+  Actor actor_ = Actor::kNone;
+  uint64_t follower_operations_ = 0;
+  uint64_t disturb_at_ = kNever;
+  bool is_watching_ = false;
+  size_t watched_in_ = 0;
+
+  std::vector<History> eras_ = std::vector<History>(1);
+  size_t acknowledged_ = 0, durable_ = 0;
+  uint64_t openings_ = 0;  // which change CURRENT
+  uint64_t writes_ = 0;
+  uint64_t dies_in_ = kNever;  // operations
+  bool is_changing_ = false;   // CURRENT may be replaced
+  bool is_dead_ = false, dies_within_append_ = false, fails_sync_of_log_ = false;
+  bool has_backup_ = false, is_missing_ = false;
+  History backup_;
+
+  lsm::Counters counters_;
+  lsm::TableContext context_;
+  std::unique_ptr<lsm::StoreFollower> follower_;
+  bool has_begun_ = false;
+  View last_;
+  uint64_t openings_seen_ = 0;
+  size_t era_began_at_ = SIZE_MAX;  // since the last view
+  bool was_certain_ = true;         // nothing hid a change from the last refresh
+  std::vector<KeptView> kept_;
+  uint64_t views_ = 0;
+  std::unique_ptr<lsm::DB> db_;
+};
+
+}  // namespace
+
+FollowerReport FollowAtEachOperation(uint64_t seed, uint64_t interleavings_min) {
+  FollowerReport report;
+  for (; report.interleavings < interleavings_min && report.finding.empty(); ++seed) {
+    // First without a disturbance, to count the operations; then with one at each of them.
+    uint64_t operations = 0;
+    for (uint64_t at = kNever; at == kNever || at < operations; ++at) {
+      Run run(seed, at);
+      const uint64_t took = run.Go();
+      if (at == kNever) operations = took;
+      ++report.interleavings;
+      report.views += run.views();
+      report.writes += run.writes();
+      if (!run.finding().empty()) {
+        report.finding = Concat("seed ", seed, ": ", run.finding());
+        break;
+      }
+    }
+  }
+  return report;
+}
+
+}  // namespace reliability
