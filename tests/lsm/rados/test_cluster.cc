@@ -17,6 +17,13 @@ absl::Status Failed(const std::string& call, int error) {
   return absl::UnavailableError(call + ": " + std::system_category().message(-error));
 }
 
+// A number in a text of JSON; 0 without it.
+uint64_t NumberIn(const std::string& json, const std::string& name) {
+  const std::string label = "\"" + name + "\":";
+  const size_t at = json.find(label);
+  return at == json.npos ? 0 : std::strtoull(json.c_str() + at + label.size(), nullptr, 10);
+}
+
 }  // namespace
 
 TestCluster::TestCluster() : status_(Connect()) {}
@@ -56,11 +63,34 @@ absl::Status TestCluster::Command(const std::string& json) {
   return absl::OkStatus();
 }
 
-absl::Status TestCluster::CommandOsd(const std::string& json) {
+absl::Status TestCluster::CommandOsd(const std::string& json) { return AskOsd(0, json).status(); }
+
+absl::StatusOr<std::string> TestCluster::AskOsd(int osd, const std::string& json) {
   const char* commands[] = {json.c_str()};
+  char* bytes = nullptr;
+  size_t size = 0;
   const int error =
-      rados_osd_command(cluster_, 0, commands, 1, "", 0, nullptr, nullptr, nullptr, nullptr);
-  return error < 0 ? Failed(json, error) : absl::OkStatus();
+      rados_osd_command(cluster_, osd, commands, 1, "", 0, &bytes, &size, nullptr, nullptr);
+  if (error < 0) return Failed(json, error);
+  std::string answer(bytes, size);
+  rados_buffer_free(bytes);
+  return answer;
+}
+
+absl::StatusOr<OsdCalls> TestCluster::CountCalls() {
+  OsdCalls calls;
+  for (int osd = 0;; ++osd) {
+    const absl::StatusOr<std::string> counters =
+        AskOsd(osd, R"({"prefix": "perf dump", "logger": "osd"})");
+    if (!counters.ok() && osd > 0) return calls;  // after the last OSD
+    TRELLIS_RETURN_IF_ERROR(counters.status());
+    TRELLIS_ASSIGN_OR_RETURN(const std::string watchers,
+                             AskOsd(osd, R"({"prefix": "dump_watchers"})"));
+    calls.reads += NumberIn(*counters, "op_r");
+    calls.writes += NumberIn(*counters, "op_w") + NumberIn(*counters, "op_rw");
+    for (size_t at = 0; (at = watchers.find("\"cookie\"", at)) != watchers.npos; ++at)
+      ++calls.watches;
+  }
 }
 
 absl::StatusOr<std::string> TestCluster::AddressOfHolder(const std::string& object) {
@@ -83,6 +113,7 @@ absl::StatusOr<std::string> TestCluster::AddressOfHolder(const std::string& obje
 lsm::RadosOptions TestCluster::Options() {
   lsm::RadosOptions options;
   options.pool = kTestPool;
+  options.user = kTestUser;
   return options;
 }
 
