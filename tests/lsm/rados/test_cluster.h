@@ -43,8 +43,12 @@ class TestCluster {
   // The sums over all OSDs.
   absl::StatusOr<OsdCalls> CountCalls();
 
-  // The address of the client that has locked the object.
-  absl::StatusOr<std::string> AddressOfHolder(const std::string& object);
+  // Puts the client that has locked the object on the blocklist, for a minute.
+  absl::Status EvictHolder(const std::string& object);
+
+  // Makes a user with these rights (of the OSDs), and writes a configuration that has its key.
+  absl::StatusOr<lsm::RadosOptions> AddUser(const std::string& rights,
+                                            const std::string& config_file);
 
   // For the tests' pool and user.
   static lsm::RadosOptions Options();
@@ -53,6 +57,9 @@ class TestCluster {
 
  private:
   absl::Status Connect();
+  absl::StatusOr<std::string> AskMonitors(const std::string& json);
+  // The address of the client that has locked the object.
+  absl::StatusOr<std::string> AddressOfHolder(const std::string& object);
   absl::StatusOr<std::string> AskOsd(int osd, const std::string& json);
 
   rados_t cluster_ = nullptr;
