@@ -48,6 +48,8 @@ std::string_view HintFor(int error) {
       return " (the pool's quota)";
     case ESHUTDOWN:
       return " (the cluster evicted this client)";
+    case EPERM:
+      return " (the user lacks a right: lsm/rados/README.md has those that are needed)";
     default:
       return "";
   }

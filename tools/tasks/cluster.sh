@@ -1,5 +1,5 @@
-# A Ceph cluster on the loopback interface, for tests and demonstrations: one monitor, and OSDs on sparse files.  All
-# its files are in build/cluster.  Sourced by tools/dev.
+# A Ceph cluster for tests and demonstrations: one monitor, and OSDs on sparse files.  It is on the loopback interface, or
+# on a network of its own (cluster_network.sh).  All its files are in build/cluster.  Sourced by tools/dev.
 # shellcheck shell=bash
 
 unset CEPH_ARGS CEPH_KEYRING  # settings for another cluster
@@ -9,6 +9,11 @@ cluster_wait=120  # seconds that a daemon may take to start or to end
 
 # The file names its daemons, and programs reach the cluster by it: CEPH_CONF=build/cluster/ceph.conf.
 cluster_conf=$cluster_dir/ceph.conf
+cluster_keys=$cluster_dir/keyring  # of the daemons and of all users
+
+# The user of stores has the rights that lsm/rados/README.md recommends, and no more.
+cluster_user=trellis
+cluster_user_pools=("$cluster_pool" trellis-tests)  # tests make the second one
 
 # Prints "PID NAME" for each daemon of this tree's cluster; the names are mon.a, osd.0, osd.1, ...  The kernel's list of
 # processes decides, so a stale file cannot name a foreign process, and deleting build/ loses no daemon.  Daemons of a
@@ -18,7 +23,7 @@ cluster_daemons() {
   local file words pid
   for file in /proc/[0-9]*/cmdline; do
     mapfile -d '' -t words <"$file" || continue
-    if [[ ${words[0]:-} == setsid ]]; then words=("${words[@]:1}"); fi  # it becomes the daemon
+    while [[ ${words[0]:-} =~ ^(setsid|nsenter|--.*)$ ]]; do words=("${words[@]:1}"); done  # becomes the daemon
     if ((${#words[@]} < 6)) || [[ ${words[3]} != "$cluster_conf" ]]; then continue; fi
     pid=${file//[^0-9]/}
     case ${words[0]} in
@@ -35,7 +40,9 @@ cluster_addresses() {  # PID
   find "/proc/$1/fd" -lname 'socket:*' -printf '%l\n' 2>/dev/null | tr -dc '0-9\n' |
     awk 'FNR == NR { own[$1] = 1; next } $4 == "0A" && ($10 in own) { print $2 }' - /proc/"$1"/net/tcp{,6} |
     while IFS=: read -r address port; do
-      if [[ $address == 0100007F ]]; then address=127.0.0.1; fi
+      if ((${#address} == 8)); then  # IPv4, in the order of the machine's bytes
+        printf -v address '%d.%d.%d.%d' "0x${address:6:2}" "0x${address:4:2}" "0x${address:2:2}" "0x${address:0:2}"
+      fi
       echo "$address:$((16#$port))"
     done | LC_ALL=C sort
 }
@@ -63,14 +70,12 @@ write_cluster_conf() {  # PORT OSDS FSID
   cat >"$cluster_conf" <<END
 [global]
 fsid = $3
-mon_host = [v2:127.0.0.1:$1]
-public_addr = 127.0.0.1
-cluster_addr = 127.0.0.1
+mon_host = [v2:$cluster_address:$1]
+public_addr = $cluster_address
+cluster_addr = $cluster_address
 ms_bind_msgr1 = false
 ms_bind_ipv6 = false
-auth_cluster_required = none
-auth_service_required = none
-auth_client_required = none
+keyring = "$cluster_keys"
 run_dir = "$cluster_dir"
 crash_dir = "$cluster_dir/crash"
 
@@ -83,7 +88,6 @@ mon_data = "$cluster_dir/data/mon.\$id"
 log_file = "$cluster_dir/logs/mon.\$id.log"
 mon_cluster_log_file = "$cluster_dir/logs/cluster.log"
 admin_socket =
-keyring =
 mon_allow_pool_size_one = true
 ms_bind_retry_count = 1
 mon_data_avail_crit = 0
@@ -101,7 +105,6 @@ paxos_propose_interval = 0.1
 osd_data = "$cluster_dir/data/osd.\$id"
 log_file = "$cluster_dir/logs/osd.\$id.log"
 admin_socket = osd.\$id.asok
-keyring =
 bdev_aio_poll_ms = 25
 bluestore_block_size = $((16 << 30))
 bluestore_cache_size = $((64 << 20))
@@ -115,10 +118,21 @@ osd_open_classes_on_start = false
 END
 }
 
+# Makes the keys of the monitor, of N OSDs, of the administrator and of the user of stores.  The monitor learns them when
+# its files are made.
+make_keys() {  # OSDS
+  local n pool rights=''
+  for pool in "${cluster_user_pools[@]}"; do rights+="${rights:+, }allow rwx pool=$pool"; done
+  make_key mon. mon 'allow *' --create-keyring && make_key client.admin mon 'allow *' --cap osd 'allow *' &&
+    make_key "client.$cluster_user" mon 'allow r' --cap osd "$rights" || return 1
+  for ((n = 0; n < $1; ++n)); do make_key "osd.$n" mon 'allow profile osd' --cap osd 'allow *' || return 1; done
+}
+make_key() { ceph-authtool "$cluster_keys" --gen-key --name "$1" --cap "${@:2}" >/dev/null; }  # NAME CAP RIGHTS OPTION...
+
 # Starts a daemon in a session of its own, so that Ctrl-C does not reach it.  It must not hold the lock of the tree.
 start_daemon() {  # mon|osd ID
   # There, because the path of an administration socket has little room.
-  (cd "$cluster_dir" && exec setsid "ceph-$1" -f -c "$cluster_conf" -i "$2") \
+  (cd "$cluster_dir" && exec setsid "${at_cluster[@]}" "ceph-$1" -f -c "$cluster_conf" -i "$2") \
     >>"$cluster_dir/logs/$1.$2.out" 2>&1 </dev/null 9>&- &
   disown $!  # or bash reports a daemon that is killed
 }
@@ -132,8 +146,8 @@ start_monitor() {  # OSDS FSID
     echo "monitor at port $port, attempt $attempt"
     rm -rf "$cluster_dir/data/mon.a" && mkdir -p "$cluster_dir/data/mon.a" &&
       write_cluster_conf "$port" "$1" "$2" &&
-      monmaptool --create --clobber --fsid "$2" --addv a "[v2:127.0.0.1:$port]" "$cluster_dir/monmap" &&
-      ceph-mon --mkfs -c "$cluster_conf" -i a --monmap "$cluster_dir/monmap" || return 1
+      monmaptool --create --clobber --fsid "$2" --addv a "[v2:$cluster_address:$port]" "$cluster_dir/monmap" &&
+      ceph-mon --mkfs -c "$cluster_conf" -i a --monmap "$cluster_dir/monmap" --keyring "$cluster_keys" || return 1
     start_daemon mon a
     if wait_until "$cluster_wait" monitor_has_started $!; then
       if [[ -n $(cluster_pid mon.a) ]]; then return 0; fi
@@ -149,7 +163,7 @@ monitor_has_started() {  # PID: also succeeds if it has ended
 
 # Runs commands of the monitor, one a line of the standard input, in one process, because each takes a second to start.
 # In the foreground, `timeout` makes no process group, so Ctrl-C reaches the program.
-monitor_commands() { timeout --foreground "$cluster_wait" ceph -c "$cluster_conf" 2>&1; }
+monitor_commands() { timeout --foreground "$cluster_wait" "${at_cluster[@]}" ceph -c "$cluster_conf" 2>&1; }
 
 # Whether the map has an OSD as up.  After a restart the old entry, with the old process id, may still be there.
 osd_is_up() {  # N
@@ -160,7 +174,8 @@ osd_is_up() {  # N
 }
 
 put_succeeds() {  # [SECONDS]
-  timeout --foreground "${1:-20}" rados -c "$cluster_conf" -p "$cluster_pool" put tools-dev-probe "$cluster_conf"
+  timeout --foreground "${1:-20}" "${at_cluster[@]}" rados -c "$cluster_conf" --id "$cluster_user" \
+    -p "$cluster_pool" put tools-dev-probe "$cluster_conf"
 }
 
 # Runs as a step.
@@ -171,7 +186,7 @@ start_cluster() {
 try_to_start_cluster() {  # OSDS
   local n fsid uuid made=() commands="osd pool create $cluster_pool 16" status=0
   read -r fsid </proc/sys/kernel/random/uuid
-  mkdir -p "$cluster_dir"/{data,logs,crash} && start_monitor "$1" "$fsid" || return 1
+  mkdir -p "$cluster_dir"/{data,logs,crash} && make_keys "$1" && start_monitor "$1" "$fsid" || return 1
   for ((n = 0; n < $1; ++n)); do
     read -r uuid </proc/sys/kernel/random/uuid
     commands+=$'\n'"osd new $uuid $n"
@@ -189,11 +204,11 @@ try_to_start_cluster() {  # OSDS
   check_addresses
 }
 
-# Without authentication, a daemon must not be reachable from another machine.
+# A daemon must not be reachable from another machine.
 check_addresses() {
   local pid name
   while read -r pid name; do
-    if cluster_addresses "$pid" | grep -v '^127\.0\.0\.1:'; then
+    if cluster_addresses "$pid" | grep -v "^${cluster_address//./\\.}:"; then
       echo "$name listens at the addresses above, which other machines can reach"
       return 1
     fi
@@ -223,11 +238,14 @@ stop_cluster() {
   end_clients
   end_daemons
   end_clients
+  remove_network
   rm -rf "$cluster_dir"
 }
 
 # Ends the cluster when tools/dev exits, which it also does after Ctrl-C.  Further signals must not interrupt that.
 stop_cluster_at_exit() { trap 'trap "" INT TERM HUP; stop_cluster' EXIT; }
+
+cluster_network=loopback  # or own
 
 # For tools/dev itself, not within a step.  A cluster that does not start is ended, but its logs remain.
 cluster_start() {  # OSDS
@@ -237,9 +255,13 @@ cluster_start() {  # OSDS
   fi
   rm -rf "$cluster_dir"
   stop_cluster_at_exit
+  if [[ $cluster_network == own ]]; then
+    make_network || echo '      This machine permits no network namespaces: the cluster runs on the loopback interface.'
+  fi
   if ! step cluster-up "Start a Ceph cluster: 1 monitor, $1 OSD$([[ $1 == 1 ]] || echo s)" start_cluster "$1"; then
     trap - EXIT
     end_daemons
+    remove_network
     echo "      The logs of its daemons: $cluster_dir/logs"
     failed=$((failed + 1))
     return 1
@@ -298,6 +320,7 @@ cluster_status() {
     echo 'No cluster runs in this tree.'
     return 1
   fi
+  find_network
   show_cluster
   if [[ -z $(cluster_pid mon.a) ]]; then
     echo '  The monitor does not run: the cluster is not usable.'
@@ -344,7 +367,7 @@ command_cluster() {
   local verb=${1:-}
   shift $(($# > 0 ? 1 : 0))
   case $verb in
-    up | down | status | demo | test) "cluster_$verb" "$@" ;;
-    *) misuse 'cluster up|down|status|demo|test' ;;
+    up | down | status | demo | test | figures) "cluster_$verb" "$@" ;;
+    *) misuse 'cluster up|down|status|demo|test|figures' ;;
   esac
 }

@@ -38,14 +38,16 @@ kill_clients() {
 }
 end_clients() { wait_until "$cluster_wait" kill_clients || die "these clients did not end: $(cluster_clients)"; }
 
-client() { "$client_program" --lock-millis "$client_lock_millis" "$@"; }
+client() { "${at_cluster[@]}" "$client_program" --lock-millis "$client_lock_millis" "$@"; }
 
 # start_writer STORE NAME [OPTION...]: in the background, for at most 5 minutes.  Sets `writer`, its process id.
+client_place=at_cluster  # or at_cable
 start_writer() {
+  local -n place=$client_place
   # The files are new, so nothing reads those of an earlier writer.
   rm -f "$client_dir/$2".{keys,log}
-  "$client_program" --lock-millis "$client_lock_millis" "${@:3}" write "$1" "$2" 300 "$client_dir/$2.keys" \
-    >"$client_dir/$2.log" 2>&1 </dev/null 9>&- &
+  "${place[@]}" "$client_program" --lock-millis "$client_lock_millis" "${@:3}" \
+    write "$1" "$2" 300 "$client_dir/$2.keys" >"$client_dir/$2.log" 2>&1 </dev/null 9>&- &
   writer=$!
   disown "$writer"  # or bash reports a process that is killed
 }

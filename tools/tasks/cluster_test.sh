@@ -8,7 +8,7 @@ takeover_seconds=600  # fewer take-overs if they take longer
 candidate_calls_max=200  # more than an opening makes
 
 test_with_cluster() {
-  ctest --test-dir "$build/release" -L cluster --no-tests=error --output-on-failure --timeout 600
+  "${at_cluster[@]}" ctest --test-dir "$build/release" -L cluster --no-tests=error --output-on-failure --timeout 600
 }
 
 # Looks up the keys of these writers, whose processes have ended.
@@ -110,6 +110,69 @@ hang_osds() {
   echo "FIGURES 3 OSDs hung; the longest pause took $(longest_pause steady "$from") s"
 }
 
+# Prints how many keys the writer acknowledged after the first acknowledgement of its successor.
+late_acknowledgements() {  # NAME SUCCESSOR
+  awk 'FNR == NR { if (FNR == 1) first = $1; next }
+    $1 >= first { ++late }
+    END { print late + 0 }' "$client_dir/$2.keys" "$client_dir/$1.keys"
+}
+
+# The writer is cut off until a standby has taken over.  If it waits for the cluster, it hears later of the puts that the
+# cluster had applied before, whose answers were lost: one of each of its 4 threads, at most.  If it gives its calls up,
+# it acknowledges none.
+replace_cut_off_writer() {  # ROUND WRITER-OPTION...
+  local old=cut$1 new=connected$1 old_pid from took late_most=4 late
+  client_place=at_cable start_writer "$test_store" "$old" "${@:2}"
+  old_pid=$writer
+  writer_acknowledges "$old" "$old_pid" 0 || return 1
+  start_writer "$test_store" "$new"
+  standby_waits "$new" && random_sleep 0.5 || return 1
+  from=$(micros)
+  unplug_cable && writer_acknowledges "$new" "$writer" 0 || return 1
+  took=$(first_acknowledgement "$new" "$from")
+  echo "$took" >>"$client_dir/took"
+  if (($# > 1)); then  # it gives its calls up
+    late_most=0
+    client_ends "$old_pid" && grep 'no answer within' "$client_dir/$old.log" && plug_cable || return 1
+  else
+    sleep 2
+    plug_cable && client_ends "$old_pid" && grep 'taken over by' "$client_dir/$old.log" || return 1
+  fi
+  late=$(late_acknowledgements "$old" "$new")
+  echo "$old acknowledged $late keys after $new had begun"
+  if ((late > late_most)); then return 1; fi
+  writer_acknowledges "$new" "$writer" && stop_writer "$new" "$writer" &&
+    find_keys "$client_dir"/{"$old","$new"}.keys || return 1
+  is_at_most "$took" "$(takeover_most)" || { echo "took $took s, more than $(takeover_most) s"; return 1; }
+}
+
+# The writer is cut off for a shorter time than its lock lasts, and goes on.
+reconnect_writer() {
+  local client_lock_millis=8000 old_pid
+  client_place=at_cable start_writer "$test_store" blink
+  old_pid=$writer
+  writer_acknowledges blink "$old_pid" 0 || return 1
+  start_writer "$test_store" waiting
+  standby_waits waiting && unplug_cable && sleep 2 && plug_cable && writer_acknowledges blink "$old_pid" &&
+    stop_writer blink "$old_pid" || return 1
+  writer_acknowledges waiting "$writer" 0 && stop_writer waiting "$writer" || return 1
+  if (($(late_acknowledgements blink waiting) > 0)); then return 1; fi
+  find_keys "$client_dir"/{blink,waiting}.keys
+}
+
+cut_writers_off() {
+  local round bad=0
+  rm -f "$client_dir/took"
+  for round in 1 2 3 4 5; do
+    replace_cut_off_writer "$round" || { bad=$((bad + 1)); plug_cable; end_clients; }
+    replace_cut_off_writer "bounded$round" --give-up-millis 2000 || { bad=$((bad + 1)); plug_cable; end_clients; }
+  done
+  reconnect_writer || { bad=$((bad + 1)); plug_cable; end_clients; }
+  echo "FIGURES 10 writers were cut off and replaced, 1 was cut off for a moment, $bad bad; the slowest take-over took" \
+    "$(LC_ALL=C sort -n "$client_dir/took" | tail -n 1) s ($(takeover_most) s allowed)"
+  ((bad == 0))
+}
+
 show_figures() { sed -n 's/^FIGURES /      /p' "$step_log"; }
 
 # For with_cluster.
@@ -123,6 +186,12 @@ run_cluster_checks() {
   show_figures
   check hung-osds 'Pause each OSD while a store is written' hang_osds
   show_figures
+  if ((${#at_cable[@]} > 0)); then
+    check partition 'Cut writers off from the cluster' cut_writers_off
+    show_figures
+  else
+    record partition 'left out' 0 'this machine does not permit network namespaces'
+  fi
 }
 
 cluster_test() {
@@ -130,8 +199,8 @@ cluster_test() {
   lock
   setup "${packages_to_build[@]}" "${packages_of_cluster[@]}"
   configure_rados
-  build_preset release rados_cluster_test rados_demo
-  with_cluster 3 run_cluster_checks
+  build_preset release rados_cluster_test sstdump_rados_test on_ceph rados_demo
+  cluster_network=own with_cluster 3 run_cluster_checks
   summary
   printf '%d passed, %d failed\n' "$passed" "$failed"
   ((failed == 0 && passed > 0))

@@ -7,7 +7,7 @@ packages_to_test=(clang clang-format libclang-rt-14-dev llvm)  # libclang-rt and
 packages_to_lint=(clang-tidy librados-dev)  # librados-dev: lsm/rados/ includes its header
 packages_to_compare=(librocksdb-dev libleveldb-dev libsnappy-dev)  # for comparing answers and speed
 packages_to_report=(libjs-chart.js)  # the plots
-packages_of_cluster=(ceph-mon ceph-osd ceph-common librados-dev)
+packages_of_cluster=(ceph-mon ceph-osd ceph-common librados-dev iproute2)  # iproute2: ip, for a network of its own
 packages_of_words=(wamerican-huge wngerman wfrench wspanish witalian wdutch wportuguese wswedish wdanish)
 
 stored_words=/usr/share/dict/american-english-huge

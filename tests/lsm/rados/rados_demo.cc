@@ -18,6 +18,7 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -36,19 +37,19 @@
 #include "lsm/bytes/split_mix.h"
 #include "lsm/db.h"
 #include "lsm/environment.h"
-#include "lsm/object_file_system.h"
-#include "lsm/object_pool.h"
 #include "lsm/rados.h"
-#include "lsm/rados/rados_client.h"
-#include "lsm/rados/rados_pool.h"
+#include "tests/lsm/rados/counting_pool.h"
+#include "tests/lsm/rados/test_cluster.h"
 
 namespace {
 
 using bloom::Concat;
 using lsm::DB;
+using testing_support::CountingFiles;
+using testing_support::CountingPool;
 
 constexpr std::string_view kUsage =
-    R"(Usage: rados_demo [--lock-millis N] [--calls-max N] COMMAND, with a STORE such as rados://POOL/NAME
+    R"(Usage: rados_demo [OPTION...] COMMAND, with a STORE such as rados://POOL/NAME
 
   load STORE KEYS ACKNOWLEDGED            writes that many keys, and flushes them into a table
   write STORE NAME SECONDS ACKNOWLEDGED   waits for the store's lock; then four threads put keys with
@@ -57,7 +58,9 @@ constexpr std::string_view kUsage =
   check STORE ACKNOWLEDGED...             looks up every acknowledged key
   reads STORE KEYS                        counts reads from the network for loaded and absent keys
 
-  --calls-max N   `write` kills itself before call N + 1 on the pool
+  --lock-millis N     a lock expires after that time; by default 10000
+  --give-up-millis N  calls on the pool return after that time; by default they wait for the cluster
+  --calls-max N       `write` kills itself before call N + 1 on the pool
 )";
 
 constexpr int kThreads = 4;
@@ -67,6 +70,7 @@ constexpr uint64_t kPresentLookups = 5000, kAbsentLookups = 200'000;
 
 struct Settings {
   uint64_t lock_millis = 10'000;
+  uint64_t give_up_millis = 0;
   uint64_t calls_max = 0;
   std::vector<std::string> words;
 };
@@ -119,90 +123,14 @@ class Acknowledged {
   uint64_t count_ = 0, last_ = 0, longest_pause_ = 0;
 };
 
-// Counts the calls.  The process kills itself instead of making more than `calls_max`, if that is
-// not 0: so it can die between any two steps of an opening.
-class CountingPool final : public lsm::ObjectPool {
- public:
-  CountingPool(ObjectPool* pool, uint64_t calls_max) : pool_(pool), calls_max_(calls_max) {}
-
-  uint64_t reads() const { return reads_; }
-
-  absl::Status Write(const std::string& object, const lsm::ObjectWrite& write) override {
-    CountCall();
-    return pool_->Write(object, write);
-  }
-  absl::StatusOr<lsm::ObjectContents> Read(const std::string& object,
-                                           const lsm::ObjectRead& read) override {
-    CountCall();
-    ++reads_;
-    return pool_->Read(object, read);
-  }
-  std::unique_ptr<lsm::PendingObjectWrite> StartWrite(const std::string& object,
-                                                      const lsm::ObjectWrite& write) override {
-    CountCall();
-    return pool_->StartWrite(object, write);
-  }
-  void ReadMany(std::span<lsm::ObjectReadRequest> requests) override {
-    CountCall();
-    reads_ += requests.size();
-    pool_->ReadMany(requests);
-  }
-  absl::Status Lock(const std::string& object, const std::string& cookie,
-                    uint64_t duration_nanos) override {
-    CountCall();
-    return pool_->Lock(object, cookie, duration_nanos);
-  }
-  absl::Status Renew(const std::string& object, const std::string& cookie,
-                     uint64_t duration_nanos) override {
-    CountCall();
-    return pool_->Renew(object, cookie, duration_nanos);
-  }
-  absl::Status Unlock(const std::string& object, const std::string& cookie) override {
-    CountCall();
-    return pool_->Unlock(object, cookie);
-  }
-
- private:
-  void CountCall() {
-    if (++calls_ > calls_max_ && calls_max_ > 0) ::kill(::getpid(), SIGKILL);
-  }
-
-  ObjectPool* const pool_;
-  const uint64_t calls_max_;
-  std::atomic<uint64_t> calls_{0}, reads_{0};
-};
-
 lsm::RadosOptions OptionsFor(const lsm::RadosPlace& place, const Settings& settings) {
   lsm::RadosOptions options;
   options.pool = place.pool;
+  options.user = testing_support::kTestUser;
+  options.give_up_after_millis = settings.give_up_millis;
   options.lock_millis = settings.lock_millis;
   return options;
 }
-
-// OpenRados with a pool that counts.
-class CountingFiles {
- public:
-  static absl::StatusOr<std::unique_ptr<CountingFiles>> Open(const lsm::RadosOptions& options,
-                                                             uint64_t calls_max) {
-    TRELLIS_ASSIGN_OR_RETURN(auto rados, lsm::RadosPool::Connect(options));
-    return std::unique_ptr<CountingFiles>(
-        new CountingFiles(std::move(rados), options.lock_millis, calls_max));
-  }
-
-  const CountingPool& pool() const { return pool_; }
-  lsm::FileSystem* files() { return &files_; }
-
- private:
-  CountingFiles(std::unique_ptr<lsm::RadosPool> rados, uint64_t lock_millis, uint64_t calls_max)
-      : rados_(std::move(rados)),
-        pool_(rados_.get(), calls_max),
-        files_(&pool_, &lsm::SystemRandom(),
-               {.lock_nanos = lock_millis * 1'000'000, .holder = lsm::RadosProcess::Name()}) {}
-
-  const std::unique_ptr<lsm::RadosPool> rados_;
-  CountingPool pool_;
-  lsm::ObjectFileSystem files_;
-};
 
 absl::StatusOr<std::unique_ptr<DB>> OpenStore(const std::string& path, lsm::FileSystem* files,
                                               lsm::OpenMode mode) {
@@ -389,9 +317,12 @@ constexpr Command kCommands[] = {{"load", 4, 4, Load},
 
 absl::Status Run(std::vector<std::string> words) {
   Settings settings;
-  while (words.size() > 2 && (words[0] == "--lock-millis" || words[0] == "--calls-max")) {
-    uint64_t& value = words[0] == "--lock-millis" ? settings.lock_millis : settings.calls_max;
-    TRELLIS_ASSIGN_OR_RETURN(value, ParseCount(words[1]));
+  const std::map<std::string_view, uint64_t*> options = {
+      {"--lock-millis", &settings.lock_millis},
+      {"--give-up-millis", &settings.give_up_millis},
+      {"--calls-max", &settings.calls_max}};
+  while (words.size() > 2 && options.contains(words[0])) {
+    TRELLIS_ASSIGN_OR_RETURN(*options.at(words[0]), ParseCount(words[1]));
     words.erase(words.begin(), words.begin() + 2);
   }
   settings.words = std::move(words);

@@ -97,6 +97,38 @@ TEST_F(RadosStoreTest, AnotherClientRecoversIt) {
   EXPECT_EQ(value, std::nullopt);
 }
 
+// An operator puts the writer's client on the blocklist.
+TEST_F(RadosStoreTest, AnEvictedWriterEnds) {
+  RadosOptions options = TestCluster::Options();
+  options.lock_millis = 2000;
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<FileSystem> first, OpenRados(options));
+  const std::unique_ptr<FileSystem> second = Client();
+  ASSERT_TRUE(second != nullptr);
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<DB> old, Open(first.get()));
+  for (int i = 0; i < 100; ++i) ASSERT_OK(old->Put(Key(i), Value(i)));
+  ASSERT_OK(cluster_.EvictHolder("index:" + name_ + "/"));
+  int acknowledged = 100;
+  absl::Status status;
+  while (acknowledged < kKeys && (status = old->Put(Key(acknowledged), Value(acknowledged))).ok())
+    ++acknowledged;
+  const auto evicted = HasSubstr("the cluster evicted this client");
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnknown, evicted));
+  EXPECT_FALSE(IsTakenOver(status));
+  EXPECT_THAT(old->Put("late", "value"), StatusIs(absl::StatusCode::kAborted, evicted));
+  EXPECT_THAT(old->Resume(), StatusIs(absl::StatusCode::kFailedPrecondition, evicted));
+
+  // The lock expires, so a standby takes over, and the evicted writer answers no more.
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, Open(second.get(), 20));
+  EXPECT_THAT(old->Get(Key(0)), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(old->Resume(), StatusIs(absl::StatusCode::kFailedPrecondition, evicted));
+  EXPECT_THAT(old->Close(), StatusIs(absl::StatusCode::kFailedPrecondition, evicted));
+  for (int i = 0; i < acknowledged; ++i) {
+    ASSERT_OK_AND_ASSIGN(const std::optional<std::string> value, db->Get(Key(i)));
+    EXPECT_EQ(value, Value(i)) << i;
+  }
+  EXPECT_OK(db->Put("key", "value"));
+}
+
 // A store that is in use keeps its lock for longer than the lock lasts.
 TEST_F(RadosStoreTest, LocksAreRenewed) {
   RadosOptions options = TestCluster::Options();

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <system_error>
 
 #include "bloom/core/status.h"
@@ -15,6 +16,20 @@ namespace {
 
 absl::Status Failed(const std::string& call, int error) {
   return absl::UnavailableError(call + ": " + std::system_category().message(-error));
+}
+
+// An answer of librados.
+std::string Taken(char* bytes, size_t size) {
+  std::string answer(bytes, size);
+  rados_buffer_free(bytes);
+  return answer;
+}
+
+// A number in a text of JSON; 0 without it.
+uint64_t NumberIn(const std::string& json, const std::string& name) {
+  const std::string label = "\"" + name + "\":";
+  const size_t at = json.find(label);
+  return at == json.npos ? 0 : std::strtoull(json.c_str() + at + label.size(), nullptr, 10);
 }
 
 }  // namespace
@@ -48,19 +63,47 @@ absl::Status TestCluster::Connect() {
 }
 
 absl::Status TestCluster::Command(const std::string& json) {
-  const char* commands[] = {json.c_str()};
-  const int error =
-      rados_mon_command(cluster_, commands, 1, "", 0, nullptr, nullptr, nullptr, nullptr);
-  if (error < 0) return Failed(json, error);
+  TRELLIS_RETURN_IF_ERROR(AskMonitors(json).status());
   rados_wait_for_latest_osdmap(cluster_);
   return absl::OkStatus();
 }
 
-absl::Status TestCluster::CommandOsd(const std::string& json) {
+absl::StatusOr<std::string> TestCluster::AskMonitors(const std::string& json) {
   const char* commands[] = {json.c_str()};
+  char* bytes = nullptr;
+  size_t size = 0;
   const int error =
-      rados_osd_command(cluster_, 0, commands, 1, "", 0, nullptr, nullptr, nullptr, nullptr);
-  return error < 0 ? Failed(json, error) : absl::OkStatus();
+      rados_mon_command(cluster_, commands, 1, "", 0, &bytes, &size, nullptr, nullptr);
+  if (error < 0) return Failed(json, error);
+  return Taken(bytes, size);
+}
+
+absl::Status TestCluster::CommandOsd(const std::string& json) { return AskOsd(0, json).status(); }
+
+absl::StatusOr<std::string> TestCluster::AskOsd(int osd, const std::string& json) {
+  const char* commands[] = {json.c_str()};
+  char* bytes = nullptr;
+  size_t size = 0;
+  const int error =
+      rados_osd_command(cluster_, osd, commands, 1, "", 0, &bytes, &size, nullptr, nullptr);
+  if (error < 0) return Failed(json, error);
+  return Taken(bytes, size);
+}
+
+absl::StatusOr<OsdCalls> TestCluster::CountCalls() {
+  OsdCalls calls;
+  for (int osd = 0;; ++osd) {
+    const absl::StatusOr<std::string> counters =
+        AskOsd(osd, R"({"prefix": "perf dump", "logger": "osd"})");
+    if (!counters.ok() && osd > 0) return calls;  // after the last OSD
+    TRELLIS_RETURN_IF_ERROR(counters.status());
+    TRELLIS_ASSIGN_OR_RETURN(const std::string watchers,
+                             AskOsd(osd, R"({"prefix": "dump_watchers"})"));
+    calls.reads += NumberIn(*counters, "op_r");
+    calls.writes += NumberIn(*counters, "op_w") + NumberIn(*counters, "op_rw");
+    for (size_t at = 0; (at = watchers.find("\"cookie\"", at)) != watchers.npos; ++at)
+      ++calls.watches;
+  }
 }
 
 absl::StatusOr<std::string> TestCluster::AddressOfHolder(const std::string& object) {
@@ -80,9 +123,34 @@ absl::StatusOr<std::string> TestCluster::AddressOfHolder(const std::string& obje
   return std::string(addresses.data());
 }
 
+absl::Status TestCluster::EvictHolder(const std::string& object) {
+  TRELLIS_ASSIGN_OR_RETURN(const std::string address, AddressOfHolder(object));
+  return Command(R"({"prefix": "osd blocklist", "blocklistop": "add", "expire": 60.0, "addr": ")" +
+                 address + "\"}");
+}
+
+absl::StatusOr<lsm::RadosOptions> TestCluster::AddUser(const std::string& rights,
+                                                       const std::string& config_file) {
+  lsm::RadosOptions options = Options();
+  options.user = UniqueName();
+  options.config_file = config_file;
+  const std::string entity = "client." + options.user;
+  TRELLIS_ASSIGN_OR_RETURN(
+      const std::string key,
+      AskMonitors(R"({"prefix": "auth get-or-create-key", "entity": ")" + entity +
+                  R"(", "caps": ["mon", "allow r", "osd", ")" + rights + "\"]}"));
+  std::ofstream file(config_file);
+  file << std::ifstream(std::getenv("CEPH_CONF")).rdbuf() << "[" << entity << "]\nkey = " << key
+       << "\n";
+  file.close();
+  return file.good() ? options
+                     : absl::StatusOr<lsm::RadosOptions>(absl::UnavailableError(config_file));
+}
+
 lsm::RadosOptions TestCluster::Options() {
   lsm::RadosOptions options;
   options.pool = kTestPool;
+  options.user = kTestUser;
   return options;
 }
 
