@@ -10,6 +10,7 @@
 
 #include "lsm/block/format.h"
 #include "lsm/bytes/coding.h"
+#include "lsm/bytes/status.h"
 #include "tests/support/document_table.h"
 #include "tests/support/status_matchers.h"
 
