@@ -63,7 +63,7 @@ class ViewRefresherTest : public testing::Test {
                            &sequences_};
 };
 
-TEST_F(ViewRefresherTest, PublishesWhatIsNew) {
+TEST_F(ViewRefresherTest, PublishesNewWrites) {
   ASSERT_OK(refresher_.Refresh());
   const std::shared_ptr<const ReadView> empty = views_.Share();
   ASSERT_NE(empty, nullptr);
