@@ -74,7 +74,7 @@ class FollowedLogs {
     std::optional<LogReader::Record> held;
     std::optional<Unreadable> unreadable;
   };
-  // One pass over the logs.
+  // One pass over the logs, for ReadOn.
   struct Pass {
     Directory* directory;
     const ManifestState* state;

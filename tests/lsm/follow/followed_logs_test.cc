@@ -115,8 +115,8 @@ TEST_F(FollowedLogsTest, TablesMayBeAheadOfTheLogs) {
   EXPECT_EQ(Entries(), Counts{1});
 }
 
-// A record of the next log shows that this log has more.
-TEST_F(FollowedLogsTest, ReadsEarlierLogsAgainAtAGap) {
+// The writer goes on between two reads.
+TEST_F(FollowedLogsTest, TheNextCallFillsAGap) {
   Append(2, 1);
   Begin(5);
   Append(5, 3);
@@ -129,7 +129,11 @@ TEST_F(FollowedLogsTest, ReadsEarlierLogsAgainAtAGap) {
     return absl::OkStatus();
   });
   ASSERT_OK(ReadOn());
+  EXPECT_EQ(logs_.last(), 1u);
+  EXPECT_TRUE(logs_.is_at_gap());
+  ASSERT_OK(ReadOn());
   EXPECT_EQ(logs_.last(), 3u);
+  EXPECT_FALSE(logs_.is_at_gap());
   EXPECT_EQ(Entries(), (Counts{1, 2}));
 }
 

@@ -197,6 +197,8 @@ class Run {
   absl::Status Before(FileOperation operation, const std::string& path) {
     if (actor_ == Actor::kFollower && follower_operations_++ == disturb_at_) {
       const Actor actor = std::exchange(actor_, Actor::kWriter);
+      // Often an opening, which replaces everything at once.
+      if (db_ != nullptr && dice_.OneIn(3)) Kill();
       Act(1 + dice_.Roll(4));
       actor_ = actor;
     } else if (actor_ == Actor::kWriter) {
@@ -247,7 +249,7 @@ class Run {
     const Actor actor = std::exchange(actor_, Actor::kWriter);
     for (; actions > 0 && db_ != nullptr && finding_.empty(); --actions) {
       ActOnce();
-      if (dice_.OneIn(2)) scheduler_.RunAll();
+      if (dice_.OneIn(4)) scheduler_.RunAll();
     }
     actor_ = actor;
   }
@@ -268,7 +270,9 @@ class Run {
       case 3:
         return Kill();
       case 4:
-        return dice_.OneIn(2) ? FailAndResume() : RestoreBackup();
+        return FailAndResume();
+      case 6:
+        return RestoreBackup();
       case 5:
         for (int i = 0; i < 12; ++i) Write(6000);  // begins another log
         return;
@@ -347,6 +351,12 @@ class Run {
     is_missing_ = is_changing_ = false;
     ++openings_;
     Open();
+    // New tables get numbers that tables had before the restoration.
+    for (size_t i = dice_.Roll(5); i > 0 && db_ != nullptr; --i) {
+      Write(20);
+      Must(db_->Flush(), "flush");
+      durable_ = acknowledged_;
+    }
   }
   // The machine crashes, so the follower ends too.  The next one sees what the writer will recover.
   void CrashMachine() {
