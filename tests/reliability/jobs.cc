@@ -10,6 +10,7 @@
 #include "tests/reliability/jobs/histories.h"
 #include "tests/reliability/jobs/kills.h"
 #include "tests/reliability/jobs/large_store.h"
+#include "tests/reliability/cache/local_cache.h"
 #include "tests/reliability/jobs/memory.h"
 #include "tests/reliability/jobs/model.h"
 #include "tests/reliability/jobs/power_cuts.h"
@@ -338,6 +339,17 @@ JobResult RunTakeOvers(uint64_t seed, uint64_t amount) {
           report.finding};
 }
 
+JobResult RunLocalCache(uint64_t seed, uint64_t amount) {
+  const LocalCacheReport report = UseLocalCacheAtRandom(seed * kSeedStride, amount);
+  return {report.reads,
+          Concat(ReadableCount(report.reads), " reads of tables with a local cache",
+                 IfSound(report.finding, ", all as without it"), ": ", ReadableCount(report.hits),
+                 " pieces from the local disk, ", ReadableCount(report.bad_pieces),
+                 " that were damaged, ", ReadableCount(report.evicted), " evicted, over ",
+                 ReadableCount(report.restarts), " restarts"),
+          report.finding};
+}
+
 JobResult RunKills(uint64_t seed, uint64_t amount) {
   const KillReport report = KillOverAndOver(seed, amount);
   return {report.kills,
@@ -382,6 +394,9 @@ const std::vector<Job>& AllJobs() {
       {"takeovers", "take-overs",
        "a store in an object store changes its writer while calls are delayed, lost or repeated",
        RunTakeOvers, 10'000, 10'000, 4'000},
+      {"localcache", "reads",
+       "a local cache whose disk flips bits, fails and crashes, while tables change", RunLocalCache,
+       100'000, 100'000, 20'000},
       {"memory", "runs", "allocations that fail, once and for ever", RunMemory, 10'000, 2'000,
        10'000},
       {"power", "cuts",
