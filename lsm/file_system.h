@@ -2,8 +2,8 @@
 // mmap.
 //
 // Implementations: POSIX (PosixFileSystem() in environment.h), object stores
-// (object_file_system.h), and memory with injected faults (memory_file_system.h).  The interface
-// asks only for what an object store can do, too:
+// (object_file_system.h), and memory with injected faults (memory_file_system.h).  A local cache
+// (cached_file_system.h) wraps any.  The interface asks only for what an object store can do, too:
 //
 //   * A Directory is an open handle.  Every name is bare: no slash, not "." or "..".
 //   * A file is written once, front to back, through an AppendFile, and read at offsets through a

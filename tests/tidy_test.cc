@@ -93,6 +93,7 @@ const std::map<std::string, std::set<std::string>>& Arrows() {
       {"lsm/log", above_base},
       {"lsm/memtable", above_base},
       {"lsm/block", above_base},
+      {"lsm/pieces", table},
       {"lsm/table", table},
       {"lsm/version", version},
       {"lsm/compaction", compaction},

@@ -4,7 +4,8 @@
 
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
-#include "tests/reliability/beside/followers.h"
+#include "tests/reliability/beyond/followers.h"
+#include "tests/reliability/beyond/local_cache.h"
 #include "tests/reliability/jobs/crash.h"
 #include "tests/reliability/jobs/damage.h"
 #include "tests/reliability/jobs/faults.h"
@@ -348,6 +349,17 @@ JobResult RunFollowers(uint64_t seed, uint64_t amount) {
           report.finding};
 }
 
+JobResult RunLocalCache(uint64_t seed, uint64_t amount) {
+  const LocalCacheReport report = UseLocalCacheAtRandom(seed * kSeedStride, amount);
+  return {report.reads,
+          Concat(ReadableCount(report.reads), " reads of tables with a local cache",
+                 IfSound(report.finding, ", all as without it"), ": ", ReadableCount(report.hits),
+                 " pieces from the local disk, ", ReadableCount(report.bad_pieces),
+                 " that were damaged, ", ReadableCount(report.evicted), " evicted, over ",
+                 ReadableCount(report.restarts), " restarts"),
+          report.finding};
+}
+
 JobResult RunKills(uint64_t seed, uint64_t amount) {
   const KillReport report = KillOverAndOver(seed, amount);
   return {report.kills,
@@ -395,6 +407,9 @@ const std::vector<Job>& AllJobs() {
       {"followers", "interleavings",
        "a follower and a writer, each stopped at each operation while the other one goes on",
        RunFollowers, 20'000, 20'000, 10'000},
+      {"localcache", "reads",
+       "a local cache whose disk flips bits, fails and crashes, while tables change", RunLocalCache,
+       100'000, 100'000, 20'000},
       {"memory", "runs", "allocations that fail, once and for ever", RunMemory, 10'000, 2'000,
        10'000},
       {"power", "cuts",

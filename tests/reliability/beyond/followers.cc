@@ -1,4 +1,4 @@
-#include "tests/reliability/beside/followers.h"
+#include "tests/reliability/beyond/followers.h"
 
 #include <algorithm>
 #include <functional>

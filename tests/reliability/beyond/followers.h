@@ -1,7 +1,7 @@
 // A follower beside a writer: each is stopped at each of its file operations, and the other one
 // goes on meanwhile.
-#ifndef TRELLIS_TESTS_RELIABILITY_BESIDE_FOLLOWERS_H_
-#define TRELLIS_TESTS_RELIABILITY_BESIDE_FOLLOWERS_H_
+#ifndef TRELLIS_TESTS_RELIABILITY_BEYOND_FOLLOWERS_H_
+#define TRELLIS_TESTS_RELIABILITY_BEYOND_FOLLOWERS_H_
 
 #include <cstdint>
 #include <string>
@@ -19,4 +19,4 @@ FollowerReport FollowAtEachOperation(uint64_t seed, uint64_t interleavings_min);
 
 }  // namespace reliability
 
-#endif  // TRELLIS_TESTS_RELIABILITY_BESIDE_FOLLOWERS_H_
+#endif  // TRELLIS_TESTS_RELIABILITY_BEYOND_FOLLOWERS_H_
