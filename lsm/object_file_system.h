@@ -83,6 +83,8 @@ class TRELLIS_API ObjectFileSystem final : public FileSystem {
   absl::Status CheckNoFileOnTheWay(const std::string& path, std::string plain);
   // Returns the owner, encoded; empty if the directory exists already.
   absl::StatusOr<std::string> MakeDirectory(const std::string& plain);
+  // Makes the index object.  Returns the owner, encoded; empty if the object exists already.
+  absl::StatusOr<std::string> MakeIndex(const std::string& plain);
   // The directory's entries.  FailedPrecondition if it has files or directories.
   absl::StatusOr<ObjectValues> CheckEmpty(IndexHandle& index);
   // Whether one of the directories among the entries exists.

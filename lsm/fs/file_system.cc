@@ -52,6 +52,12 @@ absl::Status Directory::RemoveAll(std::span<const std::string> names) {
   return first;
 }
 
+absl::StatusOr<std::vector<std::string>> Directory::ListAsOpened() { return List(); }
+
+void Directory::RemoveLater(std::span<const std::string> names) {
+  CatchOutOfMemory([&] { return RemoveAll(names); }).IgnoreError();
+}
+
 absl::StatusOr<bool> Directory::Contains(const std::string& path) {
   return WithoutDetours(path).starts_with(WithoutDetours(this->path()));
 }
