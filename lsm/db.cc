@@ -149,23 +149,26 @@ absl::StatusOr<VerifyReport> DB::Verify(const Pace& pace) {
 
 std::vector<std::string> DB::GetDamage() { return engine_->GetDamage(); }
 
-absl::Status DB::Checkpoint(const std::string& directory) {
-  return CatchOutOfMemory(
-      [&] { return engine_->CopyTo(directory, /*link=*/true, /*base=*/"", {}).status(); });
+absl::Status DB::Checkpoint(const std::string& directory, FileSystem* file_system) {
+  return CatchOutOfMemory([&] {
+    return engine_->CopyTo(directory, /*link=*/true, /*base=*/"", {}, file_system).status();
+  });
 }
 
 absl::StatusOr<CopyReport> DB::Backup(const std::string& directory, const std::string& base,
-                                      const Pace& pace) {
-  return CatchOutOfMemory([&] { return engine_->CopyTo(directory, /*link=*/false, base, pace); });
+                                      const Pace& pace, FileSystem* file_system) {
+  return CatchOutOfMemory(
+      [&] { return engine_->CopyTo(directory, /*link=*/false, base, pace, file_system); });
 }
 
 absl::StatusOr<CopyReport> DB::Restore(const std::string& backup, const std::string& directory,
-                                       const Options& options, const Pace& pace) {
+                                       const Options& options, const Pace& pace,
+                                       FileSystem* file_system) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<CopyReport> {
     TRELLIS_RETURN_IF_ERROR(ValidateOptions(options));
     // An opening checks that the backup is complete, before anything is created.
-    TRELLIS_RETURN_IF_ERROR(Open(backup, OptionsOfCopy(options)).status());
-    return RestoreStore(backup, directory, options, pace);
+    TRELLIS_RETURN_IF_ERROR(Open(backup, OptionsOfCopy(options, file_system)).status());
+    return RestoreStore(backup, directory, options, pace, file_system);
   });
 }
 

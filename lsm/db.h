@@ -309,7 +309,10 @@ class TRELLIS_API DB {
   //
   // On failure there is no copy.  A directory with a LOCK file may remain, or a whole copy if only
   // the very last sync failed.  A crash may also leave files.  Destroy removes all of these.
-  absl::Status Checkpoint(const std::string& directory);
+  //
+  // `file_system` has the copy; null: that of this store.  From one file system to another, tables
+  // are copied and verified, except between stores in one pool of objects.
+  absl::Status Checkpoint(const std::string& directory, FileSystem* file_system = nullptr);
 
   // Like Checkpoint, but copies the tables.  Each copy is read back and verified as Verify does:
   // DataLoss if it differs from what was written.  With Options::direct_reads, the copy is read
@@ -318,17 +321,18 @@ class TRELLIS_API DB {
   // `base` may name an earlier backup of this store.  Tables that it already has are linked from
   // there, so each backup of a series takes only the space of its changes.  Destroy can remove any
   // one of them.  A linked table is verified too, and copied again if it is damaged.  NotFound if
-  // `base` holds no backup.  `pace` counts the bytes of tables.
+  // `base` holds no backup.  `pace` counts the bytes of tables.  `file_system` has both `directory`
+  // and `base`; null: that of this store.
   absl::StatusOr<CopyReport> Backup(const std::string& directory, const std::string& base = "",
-                                    const Pace& pace = {});
+                                    const Pace& pace = {}, FileSystem* file_system = nullptr);
 
   // Creates a store in `directory` from a backup, a checkpoint, or any store that has no
   // log_directory and is not open for writing.  Opens it for reading, copies its files, and
   // verifies the copies as Backup does.
   //
   // `options` apply to the new store: where its logs go, who may read its files, whether copies are
-  // read back directly.  Their environment applies to both.  A sparse log is copied whole and takes
-  // the time and space of its full size.
+  // read back directly.  Their environment applies to both, but `file_system`, unless null, has the
+  // backup.  A sparse log is copied whole and takes the time and space of its full size.
   //
   // On an error no store is created.  Errors and leftovers as for Backup, and:
   //
@@ -336,7 +340,8 @@ class TRELLIS_API DB {
   //   NotFound         there is no backup
   //   DataLoss         any part of the backup is damaged
   static absl::StatusOr<CopyReport> Restore(const std::string& backup, const std::string& directory,
-                                            const Options& options = {}, const Pace& pace = {});
+                                            const Options& options = {}, const Pace& pace = {},
+                                            FileSystem* file_system = nullptr);
 
   // Destroy and Repair need the log_directory and the environment with which the store was written.
   // Destroy reads no other option.  Repair writes tables as the other options say (it ignores

@@ -168,6 +168,10 @@ class TRELLIS_API Directory {
   // Bare names of the files, without those of directories, in any order.
   virtual absl::StatusOr<std::vector<std::string>> List() = 0;
 
+  // The names when this handle was opened, or later ones, perhaps without a call to the system.
+  // List by default.
+  virtual absl::StatusOr<std::vector<std::string>> ListAsOpened();
+
   virtual absl::StatusOr<FileInfo> Stat(std::string_view name) = 0;
 
   // Renames a file, replacing any file of the new name.  Open handles stay usable.
@@ -185,6 +189,10 @@ class TRELLIS_API Directory {
   // Removes several files, perhaps by fewer calls to the system.  Tries all, and returns what
   // Remove would return for each.  No name is there twice.  The default removes one after another.
   virtual std::vector<absl::Status> RemoveAll(std::span<const std::string> names);
+
+  // Removes files that are not needed, as RemoveAll does, but perhaps after the call, by a thread.
+  // Ignores errors: files may stay.  The default removes them during the call.
+  virtual void RemoveLater(std::span<const std::string> names);
 
   // Free bytes for new files here, as far as the file system knows; a quota may leave less.
   // UINT64_MAX if nothing is known, as by default.
@@ -217,6 +225,12 @@ class TRELLIS_API Directory {
                              std::optional<std::string_view> expected) {
     return AtomicReplace(name, bytes, expected, nullptr);
   }
+
+  // Until the next AtomicReplace here, the names and bytes of files that are made need not survive
+  // anything, although they were synced, and other handles need not see them.  That call makes them
+  // durable together with its own change: after a crash there are all or none.  REQUIRES: until
+  // then one thread makes files here.  Does nothing by default.
+  virtual void HoldNames() {}
 
   // Locks `name`, and creates it if needed (not for kShared).  FailedPrecondition if another
   // process, or another holder in this one, has the lock; the message says which, as far as is

@@ -8,16 +8,15 @@
 //   * Lock knows only LOCK.  An exclusive lock fences: from then on no handle that was opened
 //     before may change the store's files in the directory, or append to a log or manifest there.
 //     A shared lock does not exist: NotFound.
-//   * While a handle has the lock, it knows the store's files by a listing that only its own
-//   changes
-//     update.  Until it notices that another process has taken over, it names the earlier files.
-//     List then also may miss what other handles did with files whose names are not a store's.
+//   * While a handle has the lock, it knows the store's files by a listing, which only its own
+//     changes update.  Until it notices that another process has taken over, it names the earlier
+//     files.  List then also may miss what other handles did with files whose names are not a
+//     store's.
 //   * AtomicReplace takes at most 4 KiB.
 //   * Only complete tables can be linked.  FailedPrecondition before the first Sync.
 //   * RemoveDirectory, too, makes handles that were opened before return TakenOver, even if it
-//   finds
-//     a new file and returns that the directory is not empty.  A file whose name is not a store's,
-//     and that is created during the call, may be removed with the directory.
+//     finds a new file, and returns that the directory is not empty.  A file whose name is not a
+//     store's, and that is created during the call, may be removed with the directory.
 //   * After a file was renamed or removed, its writer may fail.
 //   * Reads cannot go past a page cache.  Space is not known, and cannot be allocated.
 //   * A read of a file that another process has removed returns TakenOver if this handle had the
@@ -86,6 +85,8 @@ class TRELLIS_API ObjectFileSystem final : public FileSystem {
   absl::Status CheckNoFileOnTheWay(const std::string& path, std::string plain);
   // Returns the owner, encoded; empty if the directory exists already.
   absl::StatusOr<std::string> MakeDirectory(const std::string& plain);
+  // Makes the index object.  Returns the owner, encoded; empty if the object exists already.
+  absl::StatusOr<std::string> MakeIndex(const std::string& plain);
   // The directory's entries.  FailedPrecondition if it has files or directories.
   absl::StatusOr<ObjectValues> CheckEmpty(IndexHandle& index);
   // Whether one of the directories among the entries exists.

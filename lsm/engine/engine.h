@@ -129,9 +129,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::vector<std::string> GetDamage() { return verifier_.GetDamage(); }
   // Brings each table by a link to `base` (empty: none), an earlier copy, if that has it; otherwise
   // by a link to this store's table, if `link`; otherwise by a copy, which is verified.  If the
-  // file system cannot link, tables are copied.
+  // file system cannot link, tables are copied.  `file_system` (null: this store's) has the copy
+  // and `base`.
   absl::StatusOr<CopyReport> CopyTo(const std::string& path, bool link, const std::string& base,
-                                    const Pace& pace);
+                                    const Pace& pace, FileSystem* file_system);
 
  private:
   using Writer = WriterQueue::Writer;

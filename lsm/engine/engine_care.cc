@@ -16,7 +16,8 @@ absl::StatusOr<VerifyReport> Engine::Verify(const Pace& pace) {
 }
 
 absl::StatusOr<CopyReport> Engine::CopyTo(const std::string& path, bool link,
-                                          const std::string& base, const Pace& pace) {
+                                          const std::string& base, const Pace& pace,
+                                          FileSystem* file_system) {
   TRELLIS_RETURN_IF_ERROR(events_->CheckMayWait("a copy of the store"));
   const Call call(&lifetime_);
   TRELLIS_RETURN_IF_ERROR(call.status());
@@ -24,8 +25,9 @@ absl::StatusOr<CopyReport> Engine::CopyTo(const std::string& path, bool link,
     return absl::FailedPreconditionError(
         Concat(store_.directory->path(), ": the store is open for reading only"));
   }
-  TRELLIS_RETURN_IF_ERROR(CheckIsOutside(store_, path));
-  const Options of_copy = OptionsOfCopy(options_);
+  const Options of_copy = OptionsOfCopy(options_, file_system);
+  TRELLIS_RETURN_IF_ERROR(CheckIsOutside(
+      store_, CompleteEnvironment(of_copy.environment, of_copy.file_access).file_system, path));
   StoreDirectory base_store;
   ManifestContents base_contents;
   if (!base.empty()) {

@@ -27,19 +27,29 @@ absl::Status CheckMode(const std::string& path, OpenMode mode, bool exists) {
 }
 
 // Refuses an opening before it creates the lock file in a directory without files of a store.
-absl::Status LookFirst(const std::string& path, const Options& options) {
-  TRELLIS_ASSIGN_OR_RETURN(const StoreDirectory there, StoreDirectory::Peek(path, options));
-  if (there.directory != nullptr) TRELLIS_RETURN_IF_ERROR(CheckCurrentIsOurs(*there.directory));
-  if (IsForReading(options.mode)) return absl::OkStatus();  // creates no file
-  bool exists = false;
+// Returns whether there is a CURRENT.
+absl::StatusOr<bool> LookFirst(const StoreDirectory& there, const std::string& path,
+                               const Options& options) {
+  bool has_current = false, has_manifest = false, exists = false;
   if (there.directory != nullptr) {
-    TRELLIS_ASSIGN_OR_RETURN(exists, HoldsFiles(*there.directory));
+    TRELLIS_ASSIGN_OR_RETURN(const std::vector<std::string> names, there.directory->ListAsOpened());
+    for (const std::string& name : names) {
+      const std::optional<FileName> parsed = ParseFileName(name);
+      exists = exists || parsed.has_value();
+      has_current = has_current || (parsed && parsed->kind == FileKind::kCurrent);
+      has_manifest = has_manifest || (parsed && parsed->kind == FileKind::kManifest);
+    }
+    // Other products do not name their manifests as Trellis does.
+    if (has_current && !has_manifest) TRELLIS_RETURN_IF_ERROR(CheckCurrentIsOurs(*there.directory));
   }
-  if (options.mode == OpenMode::kMustExist) return CheckMode(path, options.mode, exists);
-  // No opening of this store has got as far as the lock, so none can have left these logs.
-  if (!exists && there.own_log_directory != nullptr)
-    return CheckLogDirectoryIsFree(*there.own_log_directory);
-  return absl::OkStatus();
+  if (IsForReading(options.mode)) return has_current;  // creates no file
+  if (options.mode == OpenMode::kMustExist) {
+    TRELLIS_RETURN_IF_ERROR(CheckMode(path, options.mode, exists));
+  } else if (!exists && there.own_log_directory != nullptr) {
+    // No opening of this store has got as far as the lock, so none can have left these logs.
+    TRELLIS_RETURN_IF_ERROR(CheckLogDirectoryIsFree(*there.own_log_directory));
+  }
+  return has_current;
 }
 
 // Reads the manifest, or begins the state of a new store.
@@ -136,8 +146,12 @@ absl::StatusOr<std::shared_ptr<Engine>> Engine::OpenOnce(const std::string& dire
                                                          const Options& options,
                                                          std::shared_ptr<EventQueue> events,
                                                          bool* released) {
-  TRELLIS_RETURN_IF_ERROR(LookFirst(directory, options));
-  TRELLIS_ASSIGN_OR_RETURN(StoreDirectory store, StoreDirectory::Open(directory, options));
+  TRELLIS_ASSIGN_OR_RETURN(StoreDirectory there, StoreDirectory::Peek(directory, options));
+  TRELLIS_ASSIGN_OR_RETURN(const bool has_current, LookFirst(there, directory, options));
+  // The opening that made CURRENT has first made the directory's name durable.
+  if (!has_current) there.directory = nullptr;
+  TRELLIS_ASSIGN_OR_RETURN(StoreDirectory store,
+                           StoreDirectory::Open(directory, options, std::move(there.directory)));
   if (events->on()) {
     store.directory = WatchDirectory(std::move(store.directory), events.get());
     if (store.own_log_directory != nullptr)
@@ -278,6 +292,8 @@ absl::Status Engine::Start() {
                            OpenTablesOf(*store_.environment.file_system, directory, contents.state,
                                         TableReadMode(options_), job_context_.table_context,
                                         store_.environment.scheduler));
+  // Nothing needs the new files before CURRENT names them.
+  if (options_.mode != OpenMode::kReadOnly) directory.HoldNames();
   std::vector<std::shared_ptr<const Memtable>> held;
   NewFiles made;  // so that on a full disk each attempt has as much room as the first
   const MemtableSink sink = [&](std::shared_ptr<const Memtable> memtable) {

@@ -53,6 +53,15 @@ std::vector<absl::Status> Directory::RemoveAll(std::span<const std::string> name
   return outcomes;
 }
 
+absl::StatusOr<std::vector<std::string>> Directory::ListAsOpened() { return List(); }
+
+void Directory::RemoveLater(std::span<const std::string> names) {
+  CatchOutOfMemory([&] {
+    RemoveAll(names);
+    return absl::OkStatus();
+  }).IgnoreError();
+}
+
 absl::StatusOr<bool> Directory::Contains(const std::string& path) {
   return WithoutDetours(path).starts_with(WithoutDetours(this->path()));
 }

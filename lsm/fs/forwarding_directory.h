@@ -30,6 +30,9 @@ class ForwardingDirectory : public Directory {
     return directory_->CreateExclusive(name);
   }
   absl::StatusOr<std::vector<std::string>> List() override { return directory_->List(); }
+  absl::StatusOr<std::vector<std::string>> ListAsOpened() override {
+    return directory_->ListAsOpened();
+  }
   absl::StatusOr<FileInfo> Stat(std::string_view name) override { return directory_->Stat(name); }
   absl::Status Rename(std::string_view from, std::string_view to) override {
     return directory_->Rename(from, to);
@@ -52,6 +55,7 @@ class ForwardingDirectory : public Directory {
                              const std::function<void()>& before_swap) override {
     return directory_->AtomicReplace(name, bytes, expected, before_swap);
   }
+  void HoldNames() override { directory_->HoldNames(); }
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(std::string_view name, LockKind kind) override {
     return directory_->Lock(name, kind);
   }

@@ -158,8 +158,10 @@ absl::StatusOr<std::unique_ptr<FileLock>> FenceFrom(const std::shared_ptr<Object
   if (!registration->Take(index->object()))
     return absl::FailedPreconditionError(Concat(path, ": already open in this process"));
   // Step 1, of which the caller has made the first half.
-  if (process->config.has_threads)
+  if (process->config.has_threads) {
     TRELLIS_RETURN_IF_ERROR(process->keeper.StartThreads(process->config.lock_nanos));
+    TRELLIS_RETURN_IF_ERROR(process->later.StartThread(process->config.lock_nanos / 20));
+  }
   const std::string cookie = NewId(process->random);
   const uint64_t lock_nanos = process->config.lock_nanos;
   const auto kept = std::make_shared<KeptLock>(index, cookie, &process->clock, lock_nanos,
@@ -176,10 +178,13 @@ absl::StatusOr<std::unique_ptr<FileLock>> FenceFrom(const std::shared_ptr<Object
   const absl::Status swapped = Swap(*index, before, owner);
   if (absl::IsAborted(swapped)) return std::unique_ptr<FileLock>();
   TRELLIS_RETURN_IF_ERROR(WithContext(swapped, path));
-  const absl::StatusOr<ObjectValues> entries = ListAndSeal(*index, owner);
+  absl::StatusOr<ObjectValues> entries = ListAndSeal(*index, owner);
   if (!entries.ok()) return WithContext(entries.status(), path);
-  // If this fails, the next owner tries again.
-  FinishRemovals(*process, index, *entries).IgnoreError();
+  // Step 6.  If this fails, the next owner tries again.  The work does not own the process, which
+  // waits for it in its destructor.
+  process->later.Add([process = process.get(), index, entries = *std::move(entries)] {
+    FinishRemovals(*process, index, entries).IgnoreError();
+  });
   return lock;
 }
 

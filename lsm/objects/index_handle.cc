@@ -17,15 +17,18 @@ std::string OwnerIn(const ObjectContents& contents) {
   return place == contents.attributes.end() ? "" : place->second;
 }
 
+std::string_view ValueOf(const ObjectValues& values, const std::string& name) {
+  const auto place = values.find(name);
+  return place == values.end() ? std::string_view() : place->second;
+}
+
 // The part of an index that IndexBefore has.
 ObjectRead ReadOfBefore() {
   ObjectRead read;
   read.with_attributes = true;
   read.entries.push_back(Concat(kFilePrefix, kLockFileName));
+  read.entries_after = "";
   return read;
-}
-IndexBefore BeforeIn(const ObjectContents& contents) {
-  return {OwnerIn(contents), contents.entries.empty() ? "" : contents.entries.begin()->second};
 }
 
 bool IsOwnersEntry(std::string_view entry) {
@@ -52,9 +55,56 @@ bool IsKept(std::string_view entry) {
   return false;
 }
 
-std::string_view ValueOf(const ObjectValues& values, const std::string& name) {
-  const auto place = values.find(name);
-  return place == values.end() ? std::string_view() : place->second;
+IndexBefore BeforeIn(ObjectContents contents) {
+  IndexBefore before;
+  before.owner = OwnerIn(contents);
+  before.lock_entry = ValueOf(contents.entries, Concat(kFilePrefix, kLockFileName));
+  if (!contents.has_more_entries) before.entries = std::move(contents.entries);
+  return before;
+}
+
+bool Removes(const ObjectWrite& write, const std::string& entry) {
+  return std::find(write.remove_entries.begin(), write.remove_entries.end(), entry) !=
+         write.remove_entries.end();
+}
+bool Changes(const ObjectWrite& write, const std::string& entry) {
+  return write.set_entries.contains(entry) || Removes(write, entry);
+}
+
+// Whether `second` expects or changes an entry that `first` changes.
+bool Touches(const ObjectWrite& second, const ObjectWrite& first) {
+  const auto is_changed = [&](const auto& one) { return Changes(first, one.first); };
+  return std::any_of(second.entries_equal.begin(), second.entries_equal.end(), is_changed) ||
+         std::any_of(second.set_entries.begin(), second.set_entries.end(), is_changed) ||
+         std::any_of(second.remove_entries.begin(), second.remove_entries.end(),
+                     [&](const std::string& entry) { return Changes(first, entry); });
+}
+
+// Adds a second change of entries and attributes to the first.  False, and nothing is added, if the
+// second one does not find the entries as the first one leaves them.
+bool Join(ObjectWrite* first, const ObjectWrite& second) {
+  for (const auto& [entry, expected] : second.entries_equal) {
+    if (Changes(*first, entry) && ValueOf(first->set_entries, entry) != expected) return false;
+  }
+  for (const auto& [entry, expected] : second.entries_equal) {
+    if (!Changes(*first, entry)) first->entries_equal.emplace(entry, expected);
+  }
+  for (const std::string& entry : second.remove_entries) {
+    first->set_entries.erase(entry);
+    if (!Removes(*first, entry)) first->remove_entries.push_back(entry);
+  }
+  for (const auto& [entry, value] : second.set_entries) {
+    std::erase(first->remove_entries, entry);
+    first->set_entries[entry] = value;
+  }
+  for (const auto& [name, value] : second.attributes_equal) first->attributes_equal[name] = value;
+  for (const auto& [name, value] : second.set_attributes) first->set_attributes[name] = value;
+  return true;
+}
+
+bool AreEqual(const ObjectValues& values, const ObjectValues& wanted) {
+  return std::all_of(wanted.begin(), wanted.end(),
+                     [&](const auto& one) { return ValueOf(values, one.first) == one.second; });
 }
 
 // Whether the object is as after the write.
@@ -91,11 +141,10 @@ class IndexHandle::ChangeInFlight {
 };
 
 absl::StatusOr<std::shared_ptr<IndexHandle>> IndexHandle::Open(ObjectPool* pool, std::string path) {
-  TRELLIS_ASSIGN_OR_RETURN(const ObjectContents contents,
-                           pool->Read(IndexName(path), ReadOfBefore()));
+  TRELLIS_ASSIGN_OR_RETURN(ObjectContents contents, pool->Read(IndexName(path), ReadOfBefore()));
   // An index without an owner is one that is being removed or was never made.
   if (OwnerIn(contents).empty()) return absl::NotFoundError(Concat(path, ": no such directory"));
-  return std::make_shared<IndexHandle>(pool, std::move(path), BeforeIn(contents));
+  return std::make_shared<IndexHandle>(pool, std::move(path), BeforeIn(std::move(contents)));
 }
 
 std::string IndexHandle::PathOf(std::string_view name) const { return Concat(path_, "/", name); }
@@ -110,6 +159,16 @@ void IndexHandle::SetOwner(std::string owner, std::optional<ObjectValues> listin
   owner_ = std::move(owner);
   has_locked_ = true;
   listing_ = std::move(listing);
+  held_.reset();
+  held_status_ = absl::OkStatus();
+}
+
+absl::StatusOr<ObjectValues> IndexHandle::EntriesBefore() {
+  {
+    MutexLock lock(&mutex_);
+    if (before_ && before_->entries) return *before_->entries;
+  }
+  return Entries();
 }
 
 void IndexHandle::DropListing() {
@@ -128,8 +187,8 @@ std::optional<IndexBefore> IndexHandle::TakeBefore() {
 }
 
 absl::StatusOr<IndexBefore> IndexHandle::ReadBefore() {
-  TRELLIS_ASSIGN_OR_RETURN(const ObjectContents contents, pool_.Read(object_, ReadOfBefore()));
-  return BeforeIn(contents);
+  TRELLIS_ASSIGN_OR_RETURN(ObjectContents contents, pool_.Read(object_, ReadOfBefore()));
+  return BeforeIn(std::move(contents));
 }
 
 absl::Status IndexHandle::Missing() {
@@ -179,13 +238,70 @@ bool IndexHandle::ListingAgrees(const std::vector<std::string>& entries,
   return true;
 }
 
+void IndexHandle::BeginHolding() {
+  MutexLock lock(&mutex_);
+  if (listing_) held_.emplace();
+}
+
+absl::Status IndexHandle::ChangeLater(const std::string& owner, ObjectWrite write) {
+  {
+    MutexLock lock(&mutex_);
+    const bool is_expected = listing_ && AreEqual(*listing_, write.entries_equal);
+    // Otherwise the pool says what is wrong.
+    if (held_ && owner == owner_ && is_expected && Join(&*held_, write)) {
+      for (const std::string& entry : write.remove_entries) NoteEntry(write, entry, "");
+      for (const auto& [entry, value] : write.set_entries) NoteEntry(write, entry, value);
+      return absl::OkStatus();
+    }
+  }
+  return Change(owner, std::move(write));
+}
+
+absl::Status IndexHandle::ChangeAndEndHolding(ObjectWrite write) {
+  ObjectWrite joined;
+  std::string owner;
+  {
+    MutexLock lock(&mutex_);
+    std::optional<ObjectWrite> held = std::exchange(held_, std::nullopt);
+    TRELLIS_RETURN_IF_ERROR(std::exchange(held_status_, absl::OkStatus()));
+    if (held) joined = *std::move(held);
+    owner = owner_;
+  }
+  if (!Join(&joined, write)) return NotAsExpected();
+  return ChangeTogether(owner, std::move(joined), write);
+}
+
 absl::Status IndexHandle::Change(const std::string& owner, ObjectWrite write) {
+  std::optional<ObjectWrite> joined;
+  {
+    MutexLock lock(&mutex_);
+    if (held_ && owner == owner_ && Touches(write, *held_)) {
+      joined = *held_;
+      if (!Join(&*joined, write)) return NotAsExpected();
+      held_.emplace();
+    }
+  }
+  if (!joined) return ChangeTogether(owner, write, write);
+  const absl::Status status = ChangeTogether(owner, *std::move(joined), write);
+  if (!status.ok()) {
+    MutexLock lock(&mutex_);
+    held_status_ = status;
+  }
+  return status;
+}
+
+absl::Status IndexHandle::NotAsExpected() const {
+  return absl::AbortedError(Concat(path_, ": the index is not as expected"));
+}
+
+absl::Status IndexHandle::ChangeTogether(const std::string& owner, ObjectWrite write,
+                                         const ObjectWrite& noted) {
   ChangeInFlight in_flight(this);
   const bool is_owners = IsOwners(write);
   if (is_owners) write.attributes_equal[kOwnerAttribute] = owner;
   const absl::Status status = WriteObject(pool_, object_, write);
   if (status.ok()) {
-    NoteChange(owner, write);
+    NoteChange(owner, noted);
     in_flight.SetKnown();
     return status;
   }
@@ -202,7 +318,7 @@ absl::Status IndexHandle::Change(const std::string& owner, ObjectWrite write) {
   if (now.empty()) return Missing();
   const bool has_owner = now == owner || write.set_attributes.contains(kOwnerAttribute);
   if ((!is_owners || has_owner) && IsApplied(write, *contents)) {
-    NoteChange(owner, write);
+    NoteChange(owner, noted);
     in_flight.SetKnown();
     return absl::OkStatus();
   }
@@ -259,7 +375,18 @@ absl::StatusOr<ObjectValues> IndexHandle::EntriesOf(const std::vector<std::strin
     }
   }
   TRELLIS_ASSIGN_OR_RETURN(ObjectContents contents, ReadEntriesOf(entries));
+  AddHeld(&contents.entries);
+  std::erase_if(contents.entries, [&](const auto& one) {
+    return std::find(entries.begin(), entries.end(), one.first) == entries.end();
+  });
   return std::move(contents.entries);
+}
+
+void IndexHandle::AddHeld(ObjectValues* entries) const {
+  MutexLock lock(&mutex_);
+  if (!held_) return;
+  for (const std::string& entry : held_->remove_entries) entries->erase(entry);
+  for (const auto& [entry, value] : held_->set_entries) (*entries)[entry] = value;
 }
 
 absl::StatusOr<std::string> IndexHandle::Entry(const std::string& entry) {
@@ -280,7 +407,9 @@ absl::StatusOr<ObjectValues> IndexHandle::Entries() {
     if (listing_) return *listing_;
     owner = owner_;
   }
-  return ReadEntries(owner);
+  TRELLIS_ASSIGN_OR_RETURN(ObjectValues entries, ReadEntries(owner));
+  AddHeld(&entries);
+  return entries;
 }
 
 absl::StatusOr<ObjectValues> IndexHandle::ReadEntries(const std::string& owner) {

@@ -23,6 +23,8 @@ namespace lsm::inline TRELLIS_ABI {
 struct IndexBefore {
   std::string owner;       // encoded
   std::string lock_entry;  // of LOCK; empty if there is none
+  // nullopt if it has more than one read returns.
+  std::optional<ObjectValues> entries;
 };
 
 // A handle that has locked the directory keeps the listing: from then on the entries of a store's
@@ -33,10 +35,13 @@ struct IndexBefore {
 // The listing is dropped after a change whose outcome is unknown, and when another owner is found.
 // Then, and for names that are not a store's, each call asks the pool.
 //
+// An opening makes several changes, which nothing needs before the last one.  The handle holds them
+// (BeginHolding), and writes them together with that one.  Lookups by this handle see them.
+//
 // Thread-safe.
 class IndexHandle {
  public:
-  // Reads the owner.  NotFound without the index.
+  // Reads the owner and the entries.  NotFound without the index.
   static absl::StatusOr<std::shared_ptr<IndexHandle>> Open(ObjectPool* pool, std::string path);
 
   // `before`: as the index was when the handle was made.
@@ -61,6 +66,8 @@ class IndexHandle {
   // The index when the handle was made; nullopt from the second call on.
   std::optional<IndexBefore> TakeBefore() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<IndexBefore> ReadBefore();
+  // The entries when the handle was made, until TakeBefore is called; otherwise Entries().
+  absl::StatusOr<ObjectValues> EntriesBefore() ABSL_LOCKS_EXCLUDED(mutex_);
   // The owner that reads of the index and of logs must find; empty if the handle has not locked the
   // directory, and so may read what any owner wrote.
   std::string required_owner() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -73,6 +80,17 @@ class IndexHandle {
   // refused a repetition.
   absl::Status Change(const std::string& owner, ObjectWrite write);
   absl::Status Change(ObjectWrite write) { return Change(owner(), std::move(write)); }
+
+  // From now on ChangeLater holds changes.  Has no effect unless this handle keeps the listing.
+  void BeginHolding() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Holds the change if changes are held; otherwise as Change.  REQUIRES: until the end only the
+  // calling thread changes the same entries.  A Change of an entry that is held writes all that is
+  // held.
+  absl::Status ChangeLater(const std::string& owner, ObjectWrite write) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Change, by one write with all that is held.  Nothing is held any more, also after a failure.
+  // Fails if a held change was lost.
+  absl::Status ChangeAndEndHolding(ObjectWrite write) ABSL_LOCKS_EXCLUDED(mutex_);
+
   // The error of a call that was refused: TakenOver if the owner is not `owner`, else `status`.
   absl::Status WhyRefused(const std::string& owner, const absl::Status& status);
   // An entry, whoever owns the index now; empty if there is none.
@@ -96,6 +114,13 @@ class IndexHandle {
   // Drops the listing unless the outcome of a change is known.
   class ChangeInFlight;
 
+  // Change.  The listing has all changes in `write` but those in `noted`.
+  absl::Status ChangeTogether(const std::string& owner, ObjectWrite write,
+                              const ObjectWrite& noted);
+  absl::Status NotAsExpected() const;
+  // Adds the held changes to what the pool returned.
+  void AddHeld(ObjectValues* entries) const ABSL_LOCKS_EXCLUDED(mutex_);
+
   // The error without the index.
   absl::Status Missing();
   absl::Status TakenOverBy(const std::string& owner);
@@ -118,6 +143,8 @@ class IndexHandle {
   std::optional<IndexBefore> before_ ABSL_GUARDED_BY(mutex_);
   bool has_locked_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<ObjectValues> listing_ ABSL_GUARDED_BY(mutex_);
+  std::optional<ObjectWrite> held_ ABSL_GUARDED_BY(mutex_);  // nullopt: changes are not held
+  absl::Status held_status_ ABSL_GUARDED_BY(mutex_);         // why held changes were lost
 };
 
 }  // namespace lsm

@@ -47,17 +47,20 @@ class ObjectDirectory final : public Directory {
   absl::StatusOr<std::unique_ptr<ReadFile>> OpenRead(std::string_view name, ReadMode mode) override;
   absl::StatusOr<std::unique_ptr<AppendFile>> CreateExclusive(std::string_view name) override;
   absl::StatusOr<std::vector<std::string>> List() override;
+  absl::StatusOr<std::vector<std::string>> ListAsOpened() override;
   absl::StatusOr<FileInfo> Stat(std::string_view name) override;
   absl::Status Rename(std::string_view from, std::string_view to) override;
   absl::Status Link(std::string_view name, Directory& to, std::string_view new_name) override;
   absl::Status Remove(std::string_view name) override;
   std::vector<absl::Status> RemoveAll(std::span<const std::string> names) override;
+  void RemoveLater(std::span<const std::string> names) override;
   // Names are durable when the call that changes them returns.
   absl::Status Sync() override { return absl::OkStatus(); }
   absl::Status ForgetFailedSync() override { return absl::OkStatus(); }
   absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
                              std::optional<std::string_view> expected,
                              const std::function<void()>& before_swap) override;
+  void HoldNames() override { index_->BeginHolding(); }
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(std::string_view name, LockKind kind) override;
   const std::string& path() const override { return index_->path(); }
 
@@ -80,6 +83,14 @@ class ObjectDirectory final : public Directory {
   const std::shared_ptr<ObjectProcess> process_;
   const std::shared_ptr<IndexHandle> index_;
 };
+
+std::vector<std::string> FileNamesIn(const ObjectValues& entries) {
+  std::vector<std::string> names;
+  for (const auto& [entry, value] : entries) {
+    if (entry.starts_with(kFilePrefix)) names.push_back(entry.substr(kFilePrefix.size()));
+  }
+  return names;
+}
 
 absl::StatusOr<IndexedFile> ObjectDirectory::Find(std::string_view name) {
   TRELLIS_RETURN_IF_ERROR(CheckBareName(path(), name));
@@ -137,7 +148,9 @@ absl::StatusOr<std::unique_ptr<AppendFile>> ObjectDirectory::CreateExclusive(
   write.entries_equal[FileEntry(name)] = "";
   write.entries_equal[DirectoryEntry(name)] = "";
   write.set_entries[FileEntry(name)] = file.Encode();
-  const absl::Status status = index_->Change(owner, std::move(write));
+  // The name of a table leads to chunks that a crash may leave, so it is not held.
+  const absl::Status status = is_table ? index_->Change(owner, std::move(write))
+                                       : index_->ChangeLater(owner, std::move(write));
   if (status.ok()) {
     return is_table ? NewTableWriter(index_, std::string(name), std::move(file), owner)
                     : NewLogWriter(index_, std::string(name), std::move(file), owner);
@@ -164,11 +177,12 @@ void ObjectDirectory::DropUnnamed(std::string_view name, const IndexedFile& file
 
 absl::StatusOr<std::vector<std::string>> ObjectDirectory::List() {
   TRELLIS_ASSIGN_OR_RETURN(const ObjectValues entries, index_->Entries());
-  std::vector<std::string> names;
-  for (const auto& [entry, value] : entries) {
-    if (entry.starts_with(kFilePrefix)) names.push_back(entry.substr(kFilePrefix.size()));
-  }
-  return names;
+  return FileNamesIn(entries);
+}
+
+absl::StatusOr<std::vector<std::string>> ObjectDirectory::ListAsOpened() {
+  TRELLIS_ASSIGN_OR_RETURN(const ObjectValues entries, index_->EntriesBefore());
+  return FileNamesIn(entries);
 }
 
 absl::StatusOr<FileInfo> ObjectDirectory::Stat(std::string_view name) {
@@ -273,6 +287,18 @@ std::vector<absl::Status> ObjectDirectory::RemoveAll(std::span<const std::string
   return outcomes;
 }
 
+void ObjectDirectory::RemoveLater(std::span<const std::string> names) {
+  if (names.empty()) return;
+  // The work does not own the process, which waits for it in its destructor.
+  const std::shared_ptr<ObjectProcess> process(std::shared_ptr<void>(), process_.get());
+  CatchOutOfMemory([&] {
+    process->later.Add([process, index = index_, all = std::vector(names.begin(), names.end())] {
+      ObjectDirectory(process, index).RemoveAll(all);
+    });
+    return absl::OkStatus();
+  }).IgnoreError();
+}
+
 bool ObjectDirectory::RemoveTogether(std::span<const std::string> names,
                                      std::span<absl::Status> outcomes) {
   std::vector<std::string> entries;
@@ -341,7 +367,7 @@ absl::Status ObjectDirectory::AtomicReplace(std::string_view name, std::string_v
   if (before.kind != IndexedKind::kSmall)
     write.set_entries[Concat(kGonePrefix, before.tag)] = before.Encode();
   if (before_swap != nullptr) before_swap();
-  const absl::Status status = index_->Change(std::move(write));
+  const absl::Status status = index_->ChangeAndEndHolding(std::move(write));
   if (absl::IsAborted(status)) return unexpected;
   TRELLIS_RETURN_IF_ERROR(WithContext(status, PathOf(name)));
   RemoveWhenClosed(*process_, index_, {before});

@@ -18,6 +18,7 @@
 #include "lsm/object_pool.h"
 #include "lsm/objects/directory_index.h"
 #include "lsm/objects/index_handle.h"
+#include "lsm/objects/later_work.h"
 #include "lsm/objects/lock_keeper.h"
 #include "lsm/objects/object_files.h"
 #include "lsm/threads/mutex.h"
@@ -45,6 +46,7 @@ struct ObjectProcess {
   Mutex mutex;
   std::set<std::string> locked ABSL_GUARDED_BY(mutex);  // index objects
   LockKeeper keeper;
+  LaterWork later;  // ends first: it uses the other members
 };
 
 std::unique_ptr<Directory> NewObjectDirectory(std::shared_ptr<ObjectProcess> process,

@@ -78,17 +78,24 @@ absl::StatusOr<std::unique_ptr<Directory>> ObjectFileSystem::OpenDirectory(const
   TRELLIS_RETURN_IF_ERROR(CheckConfig(shared_->config));
   TRELLIS_RETURN_IF_ERROR(CheckPath(path));
   const std::string plain = WithoutDetours(path);
+  const auto directory_of = [&](std::string owner) {
+    return NewObjectDirectory(
+        shared_, std::make_shared<IndexHandle>(&shared_->pool, path,
+                                               IndexBefore{std::move(owner), "", ObjectValues()}));
+  };
+  if (create && IsRoot(plain)) {
+    // An opening makes a store after a look that has not found it.  This saves a second look, which
+    // follows if it fails.
+    absl::StatusOr<std::string> owner = MakeIndex(plain);
+    if (owner.ok() && !owner->empty()) return directory_of(*std::move(owner));
+  }
   absl::StatusOr<std::shared_ptr<IndexHandle>> index = IndexHandle::Open(&shared_->pool, path);
   if (absl::IsNotFound(index.status())) {
     TRELLIS_RETURN_IF_ERROR(CheckNoFileOnTheWay(path, plain));
     if (!create) return NoDirectory(path);
     TRELLIS_ASSIGN_OR_RETURN(std::string owner, MakeDirectory(plain));
-    if (owner.empty()) {
-      index = IndexHandle::Open(&shared_->pool, path);
-    } else {
-      index =
-          std::make_shared<IndexHandle>(&shared_->pool, path, IndexBefore{std::move(owner), ""});
-    }
+    if (!owner.empty()) return directory_of(std::move(owner));
+    index = IndexHandle::Open(&shared_->pool, path);
   }
   if (!index.ok()) return index.status();
   return NewObjectDirectory(shared_, *std::move(index));
@@ -125,18 +132,26 @@ absl::StatusOr<std::string> ObjectFileSystem::MakeDirectory(const std::string& p
     }
     TRELLIS_RETURN_IF_ERROR(status);
   }
+  TRELLIS_ASSIGN_OR_RETURN(std::string owner, MakeIndex(plain));
+  if (!owner.empty()) return owner;
+  // A lock may have left an empty object.
+  owner = shared_->NewOwner(0).Encode();
+  ObjectWrite index;
+  index.attributes_equal[kOwnerAttribute] = "";
+  index.set_attributes[kOwnerAttribute] = owner;
+  const absl::Status status = WriteObject(shared_->pool, IndexName(plain), index);
+  if (absl::IsAborted(status)) return "";
+  TRELLIS_RETURN_IF_ERROR(status);
+  return owner;
+}
+
+absl::StatusOr<std::string> ObjectFileSystem::MakeIndex(const std::string& plain) {
+  std::string owner = shared_->NewOwner(0).Encode();
   ObjectWrite index;
   index.must_be_new = true;
-  std::string owner = shared_->NewOwner(0).Encode();
   index.set_attributes[kOwnerAttribute] = owner;
-  absl::Status status = WriteObject(shared_->pool, IndexName(plain), index);
-  if (absl::IsAlreadyExists(status)) {
-    // A lock may have left an empty object.
-    index.must_be_new = false;
-    index.attributes_equal[kOwnerAttribute] = "";
-    status = WriteObject(shared_->pool, IndexName(plain), index);
-    if (absl::IsAborted(status)) return "";
-  }
+  const absl::Status status = WriteObject(shared_->pool, IndexName(plain), index);
+  if (absl::IsAlreadyExists(status)) return "";
   TRELLIS_RETURN_IF_ERROR(status);
   return owner;
 }

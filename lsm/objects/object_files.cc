@@ -259,13 +259,14 @@ class ObjectWriter : public AppendFile {
   virtual absl::Status Add(std::string_view bytes) = 0;
   virtual absl::Status Finish() = 0;
 
-  // Replaces the file's entry, if nothing else has changed it.
-  absl::Status ChangeEntry(const IndexedFile& file) {
+  // Replaces the file's entry, if nothing else has changed it.  `later`: the change may be held.
+  absl::Status ChangeEntry(const IndexedFile& file, bool later) {
     const std::string entry = Concat(kFilePrefix, name_);
     ObjectWrite write;
     write.entries_equal[entry] = file_.Encode();
     write.set_entries[entry] = file.Encode();
-    const absl::Status status = index_->Change(owner_, std::move(write));
+    const absl::Status status = later ? index_->ChangeLater(owner_, std::move(write))
+                                      : index_->Change(owner_, std::move(write));
     if (absl::IsAborted(status) || absl::IsNotFound(status)) return Unnamed();
     if (!status.ok()) return WithContext(status, path_);
     file_ = file;
@@ -329,7 +330,7 @@ class LogChunksWriter final : public ObjectWriter {
     TRELLIS_RETURN_IF_ERROR(WithContext(MakeLogChunk(*index_, file_, file_.chunks, owner_), path_));
     IndexedFile longer = file_;
     ++longer.chunks;
-    return ChangeEntry(longer);
+    return ChangeEntry(longer, /*later=*/false);
   }
 };
 
@@ -376,7 +377,7 @@ class TableChunksWriter final : public ObjectWriter {
     complete.size_bytes = size_bytes_;
     complete.chunks =
         std::max<uint64_t>(1, (size_bytes_ + file_.chunk_bytes - 1) / file_.chunk_bytes);
-    return ChangeEntry(complete);
+    return ChangeEntry(complete, /*later=*/true);
   }
 
   // Starts the write of `buffer_`, and empties it.

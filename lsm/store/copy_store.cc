@@ -94,9 +94,19 @@ absl::Status CopyTable(const TableSource& from, const TableMeta& meta, const Tab
   return absl::OkStatus();
 }
 
+// Whether both have the same directories.
+bool IsSame(const FileSystem* a, const FileSystem* b) {
+  const auto is_posix = [](const FileSystem* one) {
+    return one == &PosixFileSystem(FileAccess::kOwner) ||
+           one == &PosixFileSystem(FileAccess::kGroup) || one == &PosixFileSystem(FileAccess::kAll);
+  };
+  return a == b || (is_posix(a) && is_posix(b));
+}
+
 }  // namespace
 
-Options OptionsOfCopy(Options options) {
+Options OptionsOfCopy(Options options, FileSystem* file_system) {
+  if (file_system != nullptr) options.environment.file_system = file_system;
   options.mode = OpenMode::kReadOnly;
   options.log_directory.clear();
   options.environment.log_file_system = nullptr;
@@ -107,16 +117,17 @@ Options OptionsOfCopy(Options options) {
   return options;
 }
 
-absl::Status CheckIsOutside(const StoreDirectory& store, const std::string& path) {
-  const bool logs_are_there = store.own_log_directory != nullptr &&
-                              store.environment.log_file_system == store.environment.file_system;
-  for (Directory* each :
-       {store.directory.get(), logs_are_there ? store.own_log_directory.get() : nullptr}) {
-    if (each == nullptr) continue;
-    TRELLIS_ASSIGN_OR_RETURN(const bool is_inside, each->Contains(path));
+absl::Status CheckIsOutside(const StoreDirectory& store, const FileSystem* file_system,
+                            const std::string& path) {
+  const Environment& environment = store.environment;
+  for (const auto& [directory, of_directory] :
+       {std::pair(store.directory.get(), environment.file_system),
+        std::pair(store.own_log_directory.get(), environment.log_file_system)}) {
+    if (directory == nullptr || !IsSame(file_system, of_directory)) continue;
+    TRELLIS_ASSIGN_OR_RETURN(const bool is_inside, directory->Contains(path));
     if (!is_inside) continue;
     return absl::InvalidArgumentError(
-        Concat(path, ": a copy must not be inside the store's own directory, ", each->path()));
+        Concat(path, ": a copy must not be inside the store's own directory, ", directory->path()));
   }
   return absl::OkStatus();
 }
@@ -193,16 +204,17 @@ absl::StatusOr<uint64_t> FoundStore(const StoreDirectory& store,
 }
 
 absl::StatusOr<CopyReport> RestoreStore(const std::string& backup, const std::string& path,
-                                        const Options& options, const Pace& pace) {
+                                        const Options& options, const Pace& pace,
+                                        FileSystem* file_system) {
   TRELLIS_ASSIGN_OR_RETURN(const StoreDirectory source,
-                           StoreDirectory::Open(backup, OptionsOfCopy(options)));
+                           StoreDirectory::Open(backup, OptionsOfCopy(options, file_system)));
   const absl::StatusOr<ManifestContents> contents = ReadManifest(*source.directory);
   if (absl::IsNotFound(contents.status())) return NoStore(backup);
   TRELLIS_RETURN_IF_ERROR(contents.status());
-  TRELLIS_RETURN_IF_ERROR(CheckIsOutside(source, path));
   const Environment to = CompleteEnvironment(options.environment, options.file_access);
-  if (!options.log_directory.empty() && to.log_file_system == source.environment.file_system)
-    TRELLIS_RETURN_IF_ERROR(CheckIsOutside(source, options.log_directory));
+  TRELLIS_RETURN_IF_ERROR(CheckIsOutside(source, to.file_system, path));
+  if (!options.log_directory.empty())
+    TRELLIS_RETURN_IF_ERROR(CheckIsOutside(source, to.log_file_system, options.log_directory));
   ManifestState state = contents->state;
 
   TRELLIS_ASSIGN_OR_RETURN(const StoreDirectory store, OpenForCopy(path, options));

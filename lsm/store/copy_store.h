@@ -24,11 +24,13 @@
 namespace lsm::inline TRELLIS_ABI {
 
 // The options for reading the copy of a store with these options: its logs are with its tables.
-Options OptionsOfCopy(Options options);
+// `file_system` (null: the store's) has the copy.
+Options OptionsOfCopy(Options options, FileSystem* file_system);
 
-// Checks the path of a copy or of its logs: InvalidArgument if it is one of the store's directories
-// or lies in one.
-absl::Status CheckIsOutside(const StoreDirectory& store, const std::string& path);
+// Checks the path of a copy or of its logs in a file system: InvalidArgument if it is one of the
+// store's directories or lies in one.
+absl::Status CheckIsOutside(const StoreDirectory& store, const FileSystem* file_system,
+                            const std::string& path);
 
 // Opens and locks a directory for a new store.  AlreadyExists if it holds files of a store,
 // FailedPrecondition if it is in use.
@@ -59,7 +61,8 @@ absl::StatusOr<uint64_t> FoundStore(const StoreDirectory& store,
 
 // DB::Restore; the options are valid ones, and the backup was opened without an error.
 absl::StatusOr<CopyReport> RestoreStore(const std::string& backup, const std::string& path,
-                                        const Options& options, const Pace& pace);
+                                        const Options& options, const Pace& pace,
+                                        FileSystem* file_system);
 
 }  // namespace lsm
 

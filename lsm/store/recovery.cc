@@ -321,7 +321,7 @@ void RemoveOrphans(Directory& directory, Directory& log_directory, const Manifes
       const absl::StatusOr<Origin> origin = OriginOf(*each, name, parsed->kind);
       if (origin.ok() && *origin != Origin::kForeign) orphans.push_back(name);
     }
-    each->RemoveAll(orphans);
+    each->RemoveLater(orphans);
     return absl::OkStatus();
   };
   // A file that cannot be removed now can wait.

@@ -36,15 +36,20 @@ struct LockedDirectory {
   std::unique_ptr<Directory> directory;
   std::unique_ptr<FileLock> lock;
 };
-// `hint` follows the message if another holder has the lock.
+// `opened`, which may be null, serves the first attempt.  `hint` follows the message if another
+// holder has the lock.
 absl::StatusOr<LockedDirectory> OpenAndLock(
+    std::unique_ptr<Directory> opened,
     absl::FunctionRef<absl::StatusOr<std::unique_ptr<Directory>>()> open,
     const Environment& environment, const Options& options, std::string_view hint) {
   const uint64_t from = environment.clock->MonotonicNanos();
   for (;;) {
     // Again each time: once a directory in an object store has another owner, earlier handles are
     // of no use.
-    TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<Directory> directory, open());
+    std::unique_ptr<Directory> directory = std::move(opened);
+    if (directory == nullptr) {
+      TRELLIS_ASSIGN_OR_RETURN(directory, open());
+    }
     absl::StatusOr<std::unique_ptr<FileLock>> lock = LockFor(*directory, options.mode);
     if (lock.ok()) return LockedDirectory{std::move(directory), *std::move(lock)};
     const uint64_t seconds = (environment.clock->MonotonicNanos() - from) / 1'000'000'000;
@@ -137,8 +142,8 @@ absl::StatusOr<StoreDirectory> StoreDirectory::Peek(const std::string& path,
   return store;
 }
 
-absl::StatusOr<StoreDirectory> StoreDirectory::Open(const std::string& path,
-                                                    const Options& options) {
+absl::StatusOr<StoreDirectory> StoreDirectory::Open(const std::string& path, const Options& options,
+                                                    std::unique_ptr<Directory> opened) {
   StoreDirectory store;
   store.environment = CompleteEnvironment(options.environment, options.file_access);
   TRELLIS_RETURN_IF_ERROR(CheckLogFileSystem(store.environment, options));
@@ -147,9 +152,11 @@ absl::StatusOr<StoreDirectory> StoreDirectory::Open(const std::string& path,
   const auto open = [create](FileSystem& file_system, const std::string& at) {
     return create ? OpenOrCreate(file_system, at) : file_system.OpenDirectory(at, /*create=*/false);
   };
-  TRELLIS_ASSIGN_OR_RETURN(LockedDirectory tables,
-                           OpenAndLock([&] { return open(*store.environment.file_system, path); },
-                                       store.environment, options, ""));
+  TRELLIS_ASSIGN_OR_RETURN(
+      LockedDirectory tables,
+      OpenAndLock(
+          std::move(opened), [&] { return open(*store.environment.file_system, path); },
+          store.environment, options, ""));
   store.directory = std::move(tables.directory);
   store.lock = std::move(tables.lock);
   if (HasOwnLogDirectory(path, store.environment, options)) {
@@ -164,7 +171,7 @@ absl::StatusOr<StoreDirectory> StoreDirectory::Open(const std::string& path,
     };
     TRELLIS_ASSIGN_OR_RETURN(
         LockedDirectory logs,
-        OpenAndLock(open_logs, store.environment, options,
+        OpenAndLock(nullptr, open_logs, store.environment, options,
                     " (Options::log_directory: each store needs one of its own, and that must not "
                     "be the store's directory by another path)"));
     store.own_log_directory = std::move(logs.directory);

@@ -53,7 +53,11 @@ struct StoreDirectory {
   // Opens and locks: exclusively, shared for OpenMode::kReadOnly, not at all for kFollow.  Makes
   // the directories if the mode allows.  FailedPrecondition as for Peek, or if another opening
   // holds a lock.
-  static absl::StatusOr<StoreDirectory> Open(const std::string& path, const Options& options);
+  //
+  // `opened`, unless null, is a handle of the directory that Peek has just opened.  REQUIRES: its
+  // name is durable.
+  static absl::StatusOr<StoreDirectory> Open(const std::string& path, const Options& options,
+                                             std::unique_ptr<Directory> opened = nullptr);
 
   // Makes a scheduler for background work if the environment has none.  ResourceExhausted if there
   // are no threads for it.

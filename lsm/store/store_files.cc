@@ -73,7 +73,7 @@ absl::Status ForeignFile(const Directory& directory, const std::string& name) {
 }
 
 absl::StatusOr<bool> HoldsFiles(Directory& directory) {
-  TRELLIS_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.List());
+  TRELLIS_ASSIGN_OR_RETURN(const std::vector<std::string> names, directory.ListAsOpened());
   return std::any_of(names.begin(), names.end(),
                      [](const std::string& name) { return ParseFileName(name).has_value(); });
 }
@@ -114,7 +114,7 @@ bloom::DigestSeed NewDigestSeed(bloom::DigestHash hash, RandomSource& random) {
 }
 
 absl::Status CheckHoldsNoStore(Directory& log_directory) {
-  TRELLIS_ASSIGN_OR_RETURN(const std::vector<std::string> names, log_directory.List());
+  TRELLIS_ASSIGN_OR_RETURN(const std::vector<std::string> names, log_directory.ListAsOpened());
   for (const std::string& name : names) {
     const std::optional<FileName> parsed = ParseFileName(name);
     if (!parsed) continue;

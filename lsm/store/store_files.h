@@ -44,7 +44,7 @@ absl::Status CheckCurrentIsOurs(Directory& directory);
 // FailedPrecondition: the file is not ours, so nothing was changed.
 absl::Status ForeignFile(const Directory& directory, const std::string& name);
 
-// Whether any file has a name of the store's.
+// Whether any file had a name of the store's when the directory was opened, or later.
 absl::StatusOr<bool> HoldsFiles(Directory& directory);
 
 // Numbers of the files whose names are of this kind.

@@ -7,10 +7,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
+#include "lsm/objects/directory_index.h"
 #include "lsm/objects/memory_object_pool.h"
 #include "tests/lsm/engine/world.h"
 #include "tests/lsm/objects/pool_client.h"
@@ -21,11 +23,11 @@ namespace lsm {
 namespace {
 
 struct CountedProcess {
-  CountedProcess(std::shared_ptr<MemoryObjects> objects, uint64_t seed)
+  CountedProcess(std::shared_ptr<MemoryObjects> objects, uint64_t seed, bool has_threads = false)
       : client(std::move(objects), "a process", seed,
                {.log_chunk_bytes = uint64_t{64} << 20, .table_chunk_bytes = uint64_t{4} << 20}),
         counting(&client.pool),
-        files(&counting, &client.random, {.has_threads = false}) {
+        files(&counting, &client.random, {.has_threads = has_threads}) {
     options = World().SmallOptions();
     options.block_cache_bytes = 1 << 20;
     options.environment = {&files, nullptr, &clock, &scheduler, &client.random};
@@ -77,11 +79,16 @@ class PoolCallsTest : public testing::Test {
     StopAt(&crashed.client.pool, 0, /*after=*/false);
     ExpireLocks(objects_.get());
   }
-  // The calls of an opening by a new process.
-  Calls CountOpening() {
-    CountedProcess process(objects_, 2);
+  // The calls that an opening by a new process waits for.  `total`: also those that come later.
+  Calls CountOpening(bool total = false) {
+    // Without threads, an opening does itself what comes later.
+    CountedProcess process(objects_, 2, /*has_threads=*/!total);
     Calls calls;
+    const std::thread::id opening = std::this_thread::get_id();
     process.client.pool.SetHooks({[&](ObjectCall call, const std::string& object, uint64_t) {
+                                    if (std::this_thread::get_id() != opening) {
+                                      return MemoryObjectPool::Fate::kApplied;
+                                    }
                                     if (object.starts_with("index:")) {
                                       ++calls.on_indexes;
                                     } else if (call == ObjectCall::kRead) {
@@ -94,26 +101,31 @@ class PoolCallsTest : public testing::Test {
     process.client.pool.SetHooks({});
     return calls;
   }
+  void ExpectFewCalls(bool total, int more) {
+    EXPECT_LE(CountOpening(total).on_indexes, 6);  // makes the store
+    MakeStore(0);
+    const int reads_without_tables = CountOpening(total).reads_of_chunks;
+    for (const int tables : {0, 1, 4}) {
+      SCOPED_TRACE(tables);
+      MakeStore(tables);
+      const Calls clean = CountOpening(total);
+      EXPECT_LE(clean.on_indexes, 5 + more);
+      EXPECT_LE(clean.reads_of_chunks, reads_without_tables + 2 * tables);
+      MakeStore(tables);
+      Crash();
+      EXPECT_LE(CountOpening(total).on_indexes, 6 + more);  // writes a table
+    }
+  }
 
   std::shared_ptr<MemoryObjects> objects_ = std::make_shared<MemoryObjects>();
 };
 
-// The first look makes three calls on the index: it opens the directory, reads CURRENT, and lists.
-TEST_F(PoolCallsTest, OpeningsMakeFewCalls) {
-  EXPECT_LE(CountOpening().on_indexes, 9);  // makes the store
-  MakeStore(0);
-  const int reads_without_tables = CountOpening().reads_of_chunks;
-  for (const int tables : {0, 1, 4}) {
-    SCOPED_TRACE(tables);
-    MakeStore(tables);
-    const Calls clean = CountOpening();
-    EXPECT_LE(clean.on_indexes, 12);
-    EXPECT_LE(clean.reads_of_chunks, reads_without_tables + 2 * tables);
-    MakeStore(tables);
-    Crash();
-    EXPECT_LE(CountOpening().on_indexes, 14);  // writes a table
-  }
-}
+// The calls are: opening the directory, lock, swap of the owner, listing; a table that is
+// recovered; and the names of all new files together with CURRENT.  A new store is looked for and
+// made.
+TEST_F(PoolCallsTest, OpeningsWaitForSixIndexCalls) { ExpectFewCalls(/*total=*/false, 0); }
+// Later, the old files become gone:TAG, and those entries are removed.
+TEST_F(PoolCallsTest, OldFilesCostTwoIndexCalls) { ExpectFewCalls(/*total=*/true, 2); }
 
 // A table costs two calls on the index: its name, and its size.  The removal of all inputs costs
 // two: their names, and the entries gone:TAG.  An input that cannot be removed is removed later.
@@ -156,6 +168,146 @@ TEST_F(PoolCallsTest, CompactionsRemoveTheirInputsTogether) {
     EXPECT_EQ(db->GetStatistics().total.tables, 1u);
     EXPECT_EQ(count_tables(), 1);
   }
+}
+
+// Records the writes of a process.
+class RecordingPool final : public ForwardingPool {
+ public:
+  using ForwardingPool::ForwardingPool;
+  struct Recorded {
+    std::string object;
+    std::vector<std::string> set_entries;  // names
+  };
+  absl::Status Write(const std::string& object, const ObjectWrite& write) override {
+    Recorded& one = writes.emplace_back(Recorded{object, {}});
+    for (const auto& [entry, value] : write.set_entries) one.set_entries.push_back(entry);
+    return ForwardingPool::Write(object, write);
+  }
+  absl::StatusOr<ObjectContents> Read(const std::string& object, const ObjectRead& read) override {
+    ++reads;
+    return ForwardingPool::Read(object, read);
+  }
+
+  std::vector<Recorded> writes;
+  size_t reads = 0;
+};
+
+class PoolWritesTest : public testing::Test {
+ protected:
+  void Open(size_t write_buffer_bytes) {
+    options_ = World().SmallOptions();
+    options_.write_buffer_bytes = write_buffer_bytes;
+    options_.table_bytes = write_buffer_bytes;
+    options_.block_cache_bytes = 0;
+    options_.environment = {&files_, nullptr, &clock_, &scheduler_, &client_.random};
+    ASSERT_OK_AND_ASSIGN(db_, DB::Open("/store", options_));
+    pool_.writes.clear();
+  }
+  // The object that holds the first bytes of the file.
+  std::string FirstChunk(const std::string& name) {
+    ObjectRead read;
+    read.entries = {"f:" + name};
+    const absl::StatusOr<ObjectContents> index = pool_.Read(IndexName("/store"), read);
+    EXPECT_OK(index);
+    return ChunkName(IndexedFile::Decode(index->entries.at("f:" + name), name)->id, 0);
+  }
+  // The only file with this ending.
+  std::string NameOf(std::string_view ending) {
+    std::string found;
+    absl::StatusOr<std::unique_ptr<Directory>> directory =
+        files_.OpenDirectory("/store", /*create=*/false);
+    const std::vector<std::string> names = (*directory)->List().value();
+    for (const std::string& name : names) {
+      if (!name.ends_with(ending)) continue;
+      EXPECT_EQ(found, "") << name;
+      found = name;
+    }
+    return found;
+  }
+
+  const std::shared_ptr<MemoryObjects> objects_ = std::make_shared<MemoryObjects>();
+  PoolClient client_{objects_, "a process", 2};
+  RecordingPool pool_{&client_.pool};
+  ObjectFileSystem files_{&pool_, &client_.random, {.has_threads = false}};
+  testing_support::ManualClock clock_;
+  testing_support::SingleThreadScheduler scheduler_;
+  Options options_;
+  std::unique_ptr<DB> db_;
+};
+
+// The first group of a log costs one more: the manifest lists the log as synced.
+TEST_F(PoolWritesTest, SyncedPutsCostOneWrite) {
+  Open(1 << 20);
+  ASSERT_OK(db_->Put("first", "value", {.sync = true}));
+  EXPECT_EQ(pool_.writes.size(), 2u);
+  const std::string log = FirstChunk(NameOf(".log"));
+  pool_.writes.clear();
+  pool_.reads = 0;
+  const uint64_t groups = db_->GetStatistics().write_groups;
+  for (int i = 0; i < 300; ++i)
+    ASSERT_OK(db_->Put(Concat("key", i), std::string(100, 'v'), {.sync = i % 3 != 0}));
+  EXPECT_EQ(db_->GetStatistics().write_groups, groups + 300);
+  EXPECT_EQ(pool_.writes.size(), 300u);
+  for (const RecordingPool::Recorded& write : pool_.writes) EXPECT_EQ(write.object, log);
+  EXPECT_EQ(pool_.reads, 0u);
+}
+
+// The three other writes are the table's name, its size, and the edit of the manifest.  The next
+// log costs three (its first chunk, its header, its name), and the removal of the earlier one three
+// (its name, its chunk and the next one, the entry gone:TAG).
+TEST_F(PoolWritesTest, FlushesCostThreeWritesBesideChunks) {
+  Open(64 << 20);
+  testing_support::SeededRandom random(7);
+  std::string value(100'000, '\0');
+  constexpr int kValues = 100;
+  for (int i = 0; i < kValues; ++i) {
+    for (char& c : value) c = static_cast<char>(random.Next());
+    ASSERT_OK(db_->Put(Concat("key", i), value));
+  }
+  const std::string manifest = FirstChunk(NameOf(".manifest"));
+  pool_.writes.clear();
+  ASSERT_OK(db_->Flush());
+  const std::string table = NameOf(".table");
+  const std::string first = FirstChunk(table);
+  const std::string id = first.substr(0, first.find('.'));
+  size_t chunks = 0, edits = 0, names = 0;
+  for (const RecordingPool::Recorded& write : pool_.writes) {
+    chunks += write.object.starts_with(id) ? 1 : 0;
+    edits += write.object == manifest ? 1 : 0;
+    names += std::count(write.set_entries.begin(), write.set_entries.end(), "f:" + table);
+  }
+  EXPECT_EQ(chunks, kValues * value.size() / (4 << 20) + 1);
+  EXPECT_EQ(edits + names, 3u);
+  EXPECT_LE(pool_.writes.size(), chunks + 3 + 7);
+}
+
+// The filters and indexes are in memory.
+TEST_F(PoolWritesTest, OnlyPresentKeysAreRead) {
+  constexpr int kKeys = 20'000;
+  Open(8 << 20);
+  // Values of several chunks of 4 MiB, so that some blocks are in two of them.
+  testing_support::SeededRandom random(7);
+  std::string value(400, '\0');
+  for (int i = 0; i < kKeys; ++i) {
+    for (char& c : value) c = static_cast<char>(random.Next());
+    ASSERT_OK(db_->Put(Concat("key", i), value));
+  }
+  ASSERT_OK(db_->CompactRange());
+  EXPECT_GT(db_->GetStatistics().total.tables, 0u);
+  const auto count_reads = [&](std::string_view prefix, bool is_there) {
+    pool_.reads = 0;
+    for (int i = 0; i < kKeys; ++i) {
+      const absl::StatusOr<std::optional<std::string>> found = db_->Get(Concat(prefix, i));
+      EXPECT_TRUE(found.ok() && found->has_value() == is_there);
+    }
+    return static_cast<double>(pool_.reads) / kKeys;
+  };
+  EXPECT_LE(count_reads("absent", false), 1.2 * options_.target_fpp);
+  // In the range of the present keys.
+  EXPECT_LE(count_reads("key1absent", false), 1.2 * options_.target_fpp);
+  const double present = count_reads("key", true);
+  EXPECT_GE(present, 1);
+  EXPECT_LE(present, 1.01);
 }
 
 // Blocks are read together, whatever table they are in.
