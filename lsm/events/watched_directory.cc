@@ -75,6 +75,8 @@ class WatchedDirectory final : public ForwardingDirectory {
     }
     return outcomes;
   }
+  // An event needs the outcome.
+  void RemoveLater(std::span<const std::string> names) override { Directory::RemoveLater(names); }
 
  private:
   absl::StatusOr<FileInfo> Info(std::string_view name) {

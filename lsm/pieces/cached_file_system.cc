@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "lsm/bytes/status.h"
 #include "lsm/fs/bare_name.h"
@@ -54,10 +55,14 @@ class CachedDirectory final : public ForwardingDirectory {
     Forget(name);
     return status;
   }
-  absl::Status RemoveAll(std::span<const std::string> names) override {
-    const absl::Status status = directory().RemoveAll(names);
+  std::vector<absl::Status> RemoveAll(std::span<const std::string> names) override {
+    std::vector<absl::Status> outcomes = directory().RemoveAll(names);
     for (const std::string& name : names) Forget(name);
-    return status;
+    return outcomes;
+  }
+  void RemoveLater(std::span<const std::string> names) override {
+    directory().RemoveLater(names);
+    for (const std::string& name : names) Forget(name);
   }
   using Directory::AtomicReplace;
   absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
@@ -103,6 +108,8 @@ absl::StatusOr<std::unique_ptr<Directory>> CachedFileSystem::OpenDirectory(const
                            context_->below.OpenDirectory(path, create));
   return std::make_unique<CachedDirectory>(context_, std::move(below));
 }
+
+bool CachedFileSystem::KeepsOpenFiles() const { return context_->below.KeepsOpenFiles(); }
 
 absl::Status CachedFileSystem::RemoveDirectory(const std::string& path) {
   return context_->below.RemoveDirectory(path);

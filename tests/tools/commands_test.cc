@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "lsm/bytes/escape.h"
+#include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/memory_file_system.h"
 #include "lsm/version/version_edit.h"
