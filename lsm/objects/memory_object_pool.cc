@@ -301,4 +301,14 @@ absl::Status MemoryObjectPool::Unlock(const std::string& object, const std::stri
       nullptr);
 }
 
+absl::Status MemoryObjectPool::List(const std::function<void(const std::string& object)>& visit) {
+  return Call<absl::Status>(
+      ObjectCall::kList, "the pool",
+      [&] {
+        for (const std::string& name : objects_->Names()) visit(name);
+        return absl::OkStatus();
+      },
+      nullptr);
+}
+
 }  // namespace lsm

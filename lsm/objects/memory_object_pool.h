@@ -63,7 +63,7 @@ class MemoryObjects {
   std::map<std::string, std::shared_ptr<Object>> objects_ ABSL_GUARDED_BY(mutex_);
 };
 
-enum class ObjectCall : uint8_t { kWrite, kRead, kLock, kRenew, kUnlock };
+enum class ObjectCall : uint8_t { kWrite, kRead, kLock, kRenew, kUnlock, kList };
 
 // A client of the objects.
 class MemoryObjectPool final : public ObjectPool {
@@ -107,6 +107,7 @@ class MemoryObjectPool final : public ObjectPool {
   absl::Status Renew(const std::string& object, const std::string& cookie,
                      uint64_t duration_nanos) override;
   absl::Status Unlock(const std::string& object, const std::string& cookie) override;
+  absl::Status List(const std::function<void(const std::string& object)>& visit) override;
 
  private:
   struct Delayed {
