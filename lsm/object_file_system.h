@@ -53,8 +53,9 @@ class TRELLIS_API ObjectFileSystem final : public FileSystem {
     // A lock expires this long after it was taken or renewed; at least 1.  It is renewed at each
     // quarter.
     uint64_t lock_nanos = 10'000'000'000;
-    // Two threads renew the locks, and notice that one has expired.  Without them, RenewLocks must
-    // be called: in programs that must be the same each time they run.
+    // Two threads renew the locks, and notice that one has expired; a third one removes what
+    // nothing waits for.  Without them, RenewLocks must be called, and such removals are made at
+    // once: in programs that must be the same each time they run.
     bool has_threads = true;
     Clock* clock = nullptr;  // null: the system's
     // The sizes of the objects of new files: from 1 byte to 64 MiB.
@@ -98,6 +99,25 @@ class TRELLIS_API ObjectFileSystem final : public FileSystem {
 
   const std::shared_ptr<ObjectProcess> shared_;
 };
+
+struct GarbageReport {
+  uint64_t chunks = 0;   // in the pool
+  uint64_t removed = 0;  // no index named them
+  uint64_t kept = 0;     // no index names them, but the owner of a store may be about to
+};
+
+// Removes chunks that no file needs: those that a process left behind when it died between two
+// calls, or wrote after another one had removed the file.  They cost space and nothing else, so
+// call it when a pool has less space than its stores explain.  The stores may be in use.  What the
+// owner of an open store has left is removed once the store was opened again.
+//
+// Lists the pool, and reads each index twice.  Of the pool it touches only objects that are named
+// as chunks are.  REQUIRES: all file systems on the pool are ObjectFileSystems, and no table is
+// renamed meanwhile.
+//
+// Errors: DataLoss or Unimplemented, and nothing was removed, if an index cannot be understood;
+// Unimplemented if the pool cannot list; those of the pool.  After an error another call goes on.
+TRELLIS_API absl::StatusOr<GarbageReport> CollectGarbage(ObjectPool& pool);
 
 }  // namespace lsm
 

@@ -29,6 +29,7 @@
 #define TRELLIS_LSM_OBJECT_POOL_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -113,6 +114,10 @@ class TRELLIS_API ObjectPool {
   virtual std::unique_ptr<PendingObjectWrite> StartWrite(const std::string& object,
                                                          const ObjectWrite& write);
   virtual void ReadMany(std::span<ObjectReadRequest> requests);
+
+  // Calls `visit` with the name of each object that exists during the whole call, and perhaps of
+  // others.  Only CollectGarbage needs it.  The default returns Unimplemented.
+  virtual absl::Status List(const std::function<void(const std::string& object)>& visit);
 
   // An exclusive lock on the object, which expires by the pool's clock.  `cookie` tells holders
   // apart.  NotFound without the object.

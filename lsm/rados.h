@@ -21,6 +21,7 @@
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
 #include "lsm/file_system.h"
+#include "lsm/object_file_system.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
@@ -43,6 +44,9 @@ struct RadosOptions {
 // Unavailable if the cluster does not answer.  Without `give_up_after_millis` that takes as long as
 // Ceph's client_mount_timeout (5 minutes by default).
 TRELLIS_API absl::StatusOr<std::unique_ptr<FileSystem>> OpenRados(const RadosOptions& options);
+
+// CollectGarbage (object_file_system.h) in that pool.  Errors of OpenRados, too.
+TRELLIS_API absl::StatusOr<GarbageReport> CollectRadosGarbage(const RadosOptions& options);
 
 inline constexpr std::string_view kRadosScheme = "rados://";
 

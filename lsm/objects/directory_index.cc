@@ -107,7 +107,7 @@ bool IsSealed(std::string_view name, const IndexedFile& file) {
 
 std::string ChunkName(std::string_view id, uint64_t number) { return Concat(id, ".", number); }
 
-std::string IndexName(std::string_view path) { return Concat("index:", WithoutDetours(path)); }
+std::string IndexName(std::string_view path) { return Concat(kIndexPrefix, WithoutDetours(path)); }
 
 std::string NewId(RandomSource& random) {
   const uint64_t high = random.Next();

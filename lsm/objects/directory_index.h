@@ -21,6 +21,9 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
+// Begins the name of an index object.
+inline constexpr std::string_view kIndexPrefix = "index:";
+
 inline constexpr std::string_view kFilePrefix = "f:";
 inline constexpr std::string_view kDirectoryPrefix = "d:";
 inline constexpr std::string_view kGonePrefix = "gone:";

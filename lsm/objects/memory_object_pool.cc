@@ -1,6 +1,7 @@
 #include "lsm/objects/memory_object_pool.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "lsm/bytes/status.h"
 
@@ -54,6 +55,32 @@ std::vector<std::string> MemoryObjects::Names() const {
   return names;
 }
 
+uint64_t MemoryObjects::Fingerprint() const {
+  constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
+  const auto add = [](uint64_t* sum, const std::string& text) {
+    *sum = (*sum + std::hash<std::string>()(text)) * kOdd;
+  };
+  MutexLock lock(&mutex_);
+  uint64_t sum = 0;
+  for (const auto& [name, object] : objects_) {
+    if (object->fingerprint == 0) {
+      uint64_t of_object = object->lock_cookie.empty() ? 1 : 2;
+      add(&of_object, object->bytes);
+      for (const ObjectValues* values : {&object->attributes, &object->entries}) {
+        add(&of_object, "");
+        for (const auto& [key, value] : *values) {
+          add(&of_object, key);
+          add(&of_object, value);
+        }
+      }
+      object->fingerprint = of_object | 1;
+    }
+    add(&sum, name);
+    sum = (sum + object->fingerprint) * kOdd;
+  }
+  return sum;
+}
+
 std::unique_ptr<MemoryObjects> MemoryObjects::Clone() const {
   auto copy = std::make_unique<MemoryObjects>();
   MutexLock lock(&mutex_);
@@ -65,6 +92,7 @@ std::unique_ptr<MemoryObjects> MemoryObjects::Clone() const {
 
 MemoryObjects::Object& MemoryObjects::Own(std::shared_ptr<Object>* object) {
   if (object->use_count() > 1) *object = std::make_shared<Object>(**object);
+  (*object)->fingerprint = 0;
   return **object;
 }
 
@@ -297,6 +325,16 @@ absl::Status MemoryObjectPool::Unlock(const std::string& object, const std::stri
           if (one->lock_cookie == cookie) one->lock_cookie.clear();
           return absl::OkStatus();
         });
+      },
+      nullptr);
+}
+
+absl::Status MemoryObjectPool::List(const std::function<void(const std::string& object)>& visit) {
+  return Call<absl::Status>(
+      ObjectCall::kList, "the pool",
+      [&] {
+        for (const std::string& name : objects_->Names()) visit(name);
+        return absl::OkStatus();
       },
       nullptr);
 }

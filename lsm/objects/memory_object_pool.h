@@ -36,6 +36,9 @@ class MemoryObjects {
   // Names, sorted.
   std::vector<std::string> Names() const ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // The same for the same objects: names, bytes, attributes, entries, and whether they are locked.
+  uint64_t Fingerprint() const ABSL_LOCKS_EXCLUDED(mutex_);
+
   // An independent copy, with the locks.  Cheap: objects share their contents until they change.  A
   // copy and its original are for one thread.
   std::unique_ptr<MemoryObjects> Clone() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -47,6 +50,7 @@ class MemoryObjects {
     ObjectValues attributes, entries;
     std::string lock_cookie;  // empty: not locked
     uint64_t lock_until_nanos = 0;
+    uint64_t fingerprint = 0;  // 0: not known
   };
 
   // The object, which no copy shares.
@@ -63,7 +67,7 @@ class MemoryObjects {
   std::map<std::string, std::shared_ptr<Object>> objects_ ABSL_GUARDED_BY(mutex_);
 };
 
-enum class ObjectCall : uint8_t { kWrite, kRead, kLock, kRenew, kUnlock };
+enum class ObjectCall : uint8_t { kWrite, kRead, kLock, kRenew, kUnlock, kList };
 
 // A client of the objects.
 class MemoryObjectPool final : public ObjectPool {
@@ -107,6 +111,7 @@ class MemoryObjectPool final : public ObjectPool {
   absl::Status Renew(const std::string& object, const std::string& cookie,
                      uint64_t duration_nanos) override;
   absl::Status Unlock(const std::string& object, const std::string& cookie) override;
+  absl::Status List(const std::function<void(const std::string& object)>& visit) override;
 
  private:
   struct Delayed {

@@ -29,4 +29,8 @@ void ObjectPool::ReadMany(std::span<ObjectReadRequest> requests) {
   for (ObjectReadRequest& request : requests) request.contents = Read(request.object, request.read);
 }
 
+absl::Status ObjectPool::List(const std::function<void(const std::string& object)>& /*visit*/) {
+  return absl::UnimplementedError("this pool cannot list its objects");
+}
+
 }  // namespace lsm

@@ -49,4 +49,9 @@ absl::StatusOr<std::unique_ptr<FileSystem>> OpenRados(const RadosOptions& option
   return std::make_unique<RadosFileSystem>(std::move(pool), std::move(config));
 }
 
+absl::StatusOr<GarbageReport> CollectRadosGarbage(const RadosOptions& options) {
+  TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<RadosPool> pool, RadosPool::Connect(options));
+  return CollectGarbage(*pool);
+}
+
 }  // namespace lsm

@@ -256,4 +256,19 @@ absl::Status RadosPool::Unlock(const std::string& object, const std::string& coo
   return error == ENOENT ? absl::OkStatus() : status;
 }
 
+absl::Status RadosPool::List(const std::function<void(const std::string& object)>& visit) {
+  constexpr std::string_view kPool = "the pool", kCall = "list objects";
+  TRELLIS_RETURN_IF_ERROR(CheckProcess(*client_, kPool));
+  rados_list_ctx_t opened = nullptr;
+  TRELLIS_RETURN_IF_ERROR(StatusOf(rados_nobjects_list_open(client_->io(), &opened), kPool, kCall));
+  const std::unique_ptr<void, void (*)(rados_list_ctx_t)> list(opened, rados_nobjects_list_close);
+  for (;;) {
+    const char* name = nullptr;
+    const int error = rados_nobjects_list_next(list.get(), &name, nullptr, nullptr);
+    if (error == -ENOENT) return absl::OkStatus();
+    TRELLIS_RETURN_IF_ERROR(StatusOf(error, kPool, kCall));
+    visit(name);
+  }
+}
+
 }  // namespace lsm

@@ -3,6 +3,7 @@
 #define TRELLIS_LSM_RADOS_RADOS_POOL_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -37,6 +38,8 @@ class RadosPool final : public ObjectPool {
   absl::Status Renew(const std::string& object, const std::string& cookie,
                      uint64_t duration_nanos) override;
   absl::Status Unlock(const std::string& object, const std::string& cookie) override;
+  // Waits as long as the cluster takes.
+  absl::Status List(const std::function<void(const std::string& object)>& visit) override;
 
  private:
   explicit RadosPool(std::unique_ptr<RadosClient> client) : client_(std::move(client)) {}

@@ -6,6 +6,8 @@
 #include "lsm/bytes/status.h"
 #include "tests/reliability/beyond/followers.h"
 #include "tests/reliability/beyond/local_cache.h"
+#include "tests/reliability/beyond/take_overs.h"
+#include "tests/reliability/beyond/two_writers.h"
 #include "tests/reliability/jobs/crash.h"
 #include "tests/reliability/jobs/damage.h"
 #include "tests/reliability/jobs/faults.h"
@@ -18,7 +20,6 @@
 #include "tests/reliability/jobs/repairs.h"
 #include "tests/reliability/jobs/rotation.h"
 #include "tests/reliability/jobs/scripts.h"
-#include "tests/reliability/jobs/take_overs.h"
 #ifdef TRELLIS_HAS_PEERS
 #include "tests/reliability/jobs/differential.h"
 #endif
@@ -340,6 +341,19 @@ JobResult RunTakeOvers(uint64_t seed, uint64_t amount) {
           report.finding};
 }
 
+JobResult RunTwoWriters(uint64_t seed, uint64_t amount) {
+  const TwoWritersReport report = StopTwoWriters(seed * kSeedStride, amount);
+  return {report.states,
+          Concat(ReadableCount(report.states), " distinct states of an object store, of ",
+                 ReadableCount(report.schedules), " schedules that stop two writers at ",
+                 ReadableCount(report.pairs), " of ", ReadableCount(report.pairs_max),
+                 " pairs of their operations; ", ReadableCount(report.take_overs), " take-overs; ",
+                 ReadableCount(report.acknowledged), " acknowledged writes",
+                 IfSound(report.finding, ", each found in every state that followed"), "; ",
+                 ReadableCount(report.refused), " writes of superseded writers refused"),
+          report.finding};
+}
+
 JobResult RunFollowers(uint64_t seed, uint64_t amount) {
   const FollowerReport report = FollowAtEachOperation(seed * kSeedStride, amount);
   return {report.interleavings,
@@ -404,6 +418,9 @@ const std::vector<Job>& AllJobs() {
       {"takeovers", "take-overs",
        "a store in an object store changes its writer while calls are delayed, lost or repeated",
        RunTakeOvers, 10'000, 10'000, 4'000},
+      {"writers", "states",
+       "two writers of a store in an object store, each stopped at any of its operations",
+       RunTwoWriters, 1'000'000, 200'000, 20'000},
       {"followers", "interleavings",
        "a follower and a writer, each stopped at each operation while the other one goes on",
        RunFollowers, 20'000, 20'000, 10'000},

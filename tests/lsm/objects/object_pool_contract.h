@@ -12,6 +12,7 @@
 #include <iterator>
 #include <memory>
 #include <ostream>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -529,6 +530,20 @@ TEST_P(ObjectPoolContractTest, ReadsManyWithSeparateOutcomes) {
     }
   }
   pool().ReadMany({});
+}
+
+TEST_P(ObjectPoolContractTest, ListsEachObject) {
+  std::set<std::string> made;
+  for (int i = 0; i < 30; ++i) made.insert(Object("listed " + std::to_string(i)));
+  ObjectWrite remove;
+  remove.remove = true;
+  ASSERT_OK(pool().Write(*made.begin(), remove));
+  std::set<std::string> listed;
+  ASSERT_OK(other_pool().List(
+      [&](const std::string& object) { EXPECT_TRUE(listed.insert(object).second) << object; }));
+  EXPECT_FALSE(listed.contains(*made.begin()));
+  made.erase(made.begin());
+  for (const std::string& object : made) EXPECT_TRUE(listed.contains(object)) << object;
 }
 
 TEST_P(ObjectPoolContractTest, LocksExcludeEachOther) {

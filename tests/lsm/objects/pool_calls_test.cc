@@ -62,6 +62,7 @@ class PoolCallsTest : public testing::Test {
   void MakeStore(int tables) {
     objects_ = std::make_shared<MemoryObjects>();
     CountedProcess first(objects_, 1);
+    first.options.log_directory = log_directory_;
     const std::unique_ptr<DB> db = first.Open();
     ASSERT_NE(db, nullptr);
     for (int i = 0; i < tables; ++i) {
@@ -83,6 +84,7 @@ class PoolCallsTest : public testing::Test {
   Calls CountOpening(bool total = false) {
     // Without threads, an opening does itself what comes later.
     CountedProcess process(objects_, 2, /*has_threads=*/!total);
+    process.options.log_directory = log_directory_;
     Calls calls;
     const std::thread::id opening = std::this_thread::get_id();
     process.client.pool.SetHooks({[&](ObjectCall call, const std::string& object, uint64_t) {
@@ -118,6 +120,7 @@ class PoolCallsTest : public testing::Test {
   }
 
   std::shared_ptr<MemoryObjects> objects_ = std::make_shared<MemoryObjects>();
+  std::string log_directory_;  // empty: none
 };
 
 // The calls are: opening the directory, lock, swap of the owner, listing; a table that is
@@ -126,6 +129,13 @@ class PoolCallsTest : public testing::Test {
 TEST_F(PoolCallsTest, OpeningsWaitForSixIndexCalls) { ExpectFewCalls(/*total=*/false, 0); }
 // Later, the old files become gone:TAG, and those entries are removed.
 TEST_F(PoolCallsTest, OldFilesCostTwoIndexCalls) { ExpectFewCalls(/*total=*/true, 2); }
+
+// The question for the first lock makes two, and the second directory is opened again.
+TEST_F(PoolCallsTest, OpeningsOfTwoIndexesMakeFourteenCalls) {
+  log_directory_ = "/logs";
+  MakeStore(1);
+  EXPECT_LE(CountOpening().on_indexes, 14);
+}
 
 // A table costs two calls on the index: its name, and its size.  The removal of all inputs costs
 // two: their names, and the entries gone:TAG.  An input that cannot be removed is removed later.

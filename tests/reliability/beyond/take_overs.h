@@ -1,7 +1,7 @@
 // Take-overs: a store in an object store changes its writer at random moments, while calls are
 // delayed, lost or repeated.
-#ifndef TRELLIS_TESTS_RELIABILITY_JOBS_TAKE_OVERS_H_
-#define TRELLIS_TESTS_RELIABILITY_JOBS_TAKE_OVERS_H_
+#ifndef TRELLIS_TESTS_RELIABILITY_BEYOND_TAKE_OVERS_H_
+#define TRELLIS_TESTS_RELIABILITY_BEYOND_TAKE_OVERS_H_
 
 #include <cstdint>
 #include <string>
@@ -19,4 +19,4 @@ TakeOverReport TakeOverAtRandom(uint64_t seed, uint64_t take_overs_min);
 
 }  // namespace reliability
 
-#endif  // TRELLIS_TESTS_RELIABILITY_JOBS_TAKE_OVERS_H_
+#endif  // TRELLIS_TESTS_RELIABILITY_BEYOND_TAKE_OVERS_H_

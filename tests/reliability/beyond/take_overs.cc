@@ -1,4 +1,4 @@
-#include "tests/reliability/jobs/take_overs.h"
+#include "tests/reliability/beyond/take_overs.h"
 
 #include <functional>
 #include <memory>
