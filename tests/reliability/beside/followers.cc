@@ -141,13 +141,14 @@ class Run {
     Act(1 + dice_.Roll(8));
     if (dice_.OneIn(4)) BackUp();
     NewFollower();
+    Follow();
     for (size_t i = dice_.Roll(3); i > 0 && finding_.empty(); --i) {
       Act(1 + dice_.Roll(4));
       Follow();
     }
     if (dice_.OneIn(2)) BackUp();
     Act(dice_.Roll(6));
-    if (dice_.OneIn(3)) NewFollower();
+    if (dice_.OneIn(2)) NewFollower();  // the next refresh is its first
     // Now the writer acts within the refresh.
     const uint64_t from = follower_operations_;
     disturb_at_ = at_ == kNever ? kNever : from + at_;
@@ -371,6 +372,7 @@ class Run {
     SetFault();
     acknowledged_ = durable_;
     NewFollower();
+    Follow();
     if (!finding_.empty()) return;
     const size_t seen = last_.sequence;
     Open();
@@ -386,7 +388,6 @@ class Run {
     last_ = {};
     era_began_at_ = SIZE_MAX;
     has_begun_ = false;
-    Follow();
   }
 
   absl::StatusOr<View> Refresh() {
