@@ -15,6 +15,10 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
+// Larger reads are those of compactions, copies and verifications, which read everything once.  An
+// iterator reads at most 248 KiB ahead.
+constexpr uint64_t kHotReadBytesMax = uint64_t{256} << 10;
+
 // The parts of a piece that contain [from, to), to verify them.
 struct PartRange {
   PartRange(const PieceEntry& entry, uint64_t from, uint64_t to)
@@ -110,7 +114,7 @@ bool CachedReader::ReadStored(uint64_t offset, std::span<char> buffer) const {
   if (buffer.empty() || from + buffer.size() > kPieceBytes) return false;
   PieceStore& store = context_->store;
   const std::optional<StoredPiece> piece =
-      store.Find(table_, static_cast<uint32_t>(offset / kPieceBytes));
+      store.Find(table_, static_cast<uint32_t>(offset / kPieceBytes), /*makes_hot=*/true);
   if (!piece || from + buffer.size() > piece->entry.length) return false;
   const PartRange range(piece->entry, from, from + buffer.size());
   std::array<char, 4 * kPartBytes> room;  // enough for a block
@@ -214,6 +218,7 @@ void CachedReads::AddWanted(size_t number, const CachedReader& reader) {
   const ReadRequest& request = requests_[number];
   const uint64_t bytes =
       std::min<uint64_t>(request.buffer.size(), reader.file_bytes() - request.offset);
+  const bool makes_hot = bytes <= kHotReadBytesMax;
   for (uint64_t done = 0; done < bytes;) {
     const uint64_t offset = request.offset + done;
     Wanted wanted;
@@ -222,7 +227,7 @@ void CachedReads::AddWanted(size_t number, const CachedReader& reader) {
     wanted.from = offset % kPieceBytes;
     wanted.to = std::min(kPieceBytes, wanted.from + bytes - done);
     wanted.out = request.buffer.subspan(done, wanted.to - wanted.from);
-    wanted.stored = store_.Find(reader.table(), wanted.number);
+    wanted.stored = store_.Find(reader.table(), wanted.number, makes_hot);
     if (wanted.stored && wanted.to > wanted.stored->entry.length) wanted.stored.reset();
     done += wanted.out.size();
     wanted_.push_back(std::move(wanted));

@@ -124,12 +124,13 @@ void PieceStore::ForgetLocked(uint64_t path_hash) {
   if (!Succeeded(active_->AppendEntry(entry))) GiveUpActive();
 }
 
-std::optional<StoredPiece> PieceStore::Find(const KnownTable& table, uint32_t number) {
+std::optional<StoredPiece> PieceStore::Find(const KnownTable& table, uint32_t number,
+                                            bool makes_hot) {
   MutexLock lock(&mutex_);
   if (!Has(table)) return std::nullopt;
   Place* const place = FindPlace(table.identity.path_hash, number);
   if (place == nullptr) return std::nullopt;
-  place->used_turn = turn_;
+  if (makes_hot) place->used_turn = turn_;
   return place->piece;
 }
 

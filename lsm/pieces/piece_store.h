@@ -49,8 +49,8 @@ class PieceStore {
   // Forgets the pieces of the path, and refuses new ones until the next Begin.
   void Forget(uint64_t path_hash) ABSL_LOCKS_EXCLUDED(adding_, mutex_);
 
-  // nullopt unless the path has this table.
-  std::optional<StoredPiece> Find(const KnownTable& table, uint32_t number)
+  // nullopt unless the path has this table.  `makes_hot`: the piece is worth keeping.
+  std::optional<StoredPiece> Find(const KnownTable& table, uint32_t number, bool makes_hot)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Forgets a piece that could not be read, or is not what was stored.
   void DropBad(const StoredPiece& piece, const absl::Status& read) ABSL_LOCKS_EXCLUDED(mutex_);
