@@ -58,7 +58,7 @@ constexpr std::string_view kUsage =
 
   puts    one thread of synced puts, and 64
   stores  one store in one process, and four stores in four processes
-  calls   calls on the pool: a flush, an opening
+  calls   calls on the pool: synced puts, a flush, an opening
   idle    stores without work: 1, 10 and 100 in four processes
 )";
 
@@ -388,12 +388,19 @@ void PrintCalls(std::string_view what, const PoolCalls& before, const PoolCalls&
               after.index_reads - before.index_reads, after.index_writes - before.index_writes);
 }
 
-// Puts as many bytes as a table of 40 MiB has, flushes them, and opens the store again.
+// Puts single keys.  Then puts as many bytes as a table of 40 MiB has, flushes them, and opens the
+// store again.
 absl::Status Calls() {
   const std::string name = TestCluster::UniqueName();
   TRELLIS_ASSIGN_OR_RETURN(const auto counting, CountingFiles::Open(OptionsOfPool()));
   TRELLIS_ASSIGN_OR_RETURN(auto db, OpenStore(name, counting->files()));
   uint64_t number = 0;
+  TRELLIS_RETURN_IF_ERROR(db->Put(KeyOf(number++), "value", {.sync = true}));
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // the opening ends in the background
+  const PoolCalls before_puts = counting->pool().calls();
+  for (int i = 0; i < 300; ++i)
+    TRELLIS_RETURN_IF_ERROR(db->Put(KeyOf(number++), "value", {.sync = true}));
+  PrintCalls("300 synced puts", before_puts, counting->pool().calls());
   for (int table = 1; table <= 3; ++table) {
     lsm::SplitMix random(table);
     std::string value(1000, '\0');
