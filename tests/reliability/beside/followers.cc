@@ -199,9 +199,10 @@ class Run {
     if (actor_ == Actor::kFollower && follower_operations_++ == disturb_at_) {
       const Actor actor = std::exchange(actor_, Actor::kWriter);
       // Often an act that replaces many files at once.
-      const size_t first = dice_.Roll(4);
+      const size_t first = dice_.Roll(5);
       if (first == 0 && db_ != nullptr) Kill();
-      if (first == 1 && db_ != nullptr) BeginAnotherLog();
+      if ((first == 1 || first == 3) && db_ != nullptr) BeginAnotherLog();
+      if (first == 3 && db_ != nullptr) Must(db_->Flush(), "flush");
       if (first == 2 && db_ != nullptr) RestoreBackup();
       Act(dice_.Roll(4));
       actor_ = actor;
