@@ -198,9 +198,13 @@ class Run {
   absl::Status Before(FileOperation operation, const std::string& path) {
     if (actor_ == Actor::kFollower && follower_operations_++ == disturb_at_) {
       const Actor actor = std::exchange(actor_, Actor::kWriter);
-      // Often an opening, which replaces everything at once.
-      if (db_ != nullptr && dice_.OneIn(3)) Kill();
-      Act(1 + dice_.Roll(4));
+      // Often an act that replaces many files at once.
+      const size_t first = dice_.Roll(5);
+      if (first == 0 && db_ != nullptr) Kill();
+      if ((first == 1 || first == 3) && db_ != nullptr) BeginAnotherLog();
+      if (first == 3 && db_ != nullptr) Must(db_->Flush(), "flush");
+      if (first == 2 && db_ != nullptr) RestoreBackup();
+      Act(dice_.Roll(4));
       actor_ = actor;
     } else if (actor_ == Actor::kWriter) {
       if (dies_in_ != kNever && dies_in_-- == 0) is_dead_ = true;
@@ -275,8 +279,7 @@ class Run {
       case 6:
         return RestoreBackup();
       case 5:
-        for (int i = 0; i < 12; ++i) Write(6000);  // begins another log
-        return;
+        return BeginAnotherLog();
       default:
         return Write(dice_.OneIn(3) ? 3000 : 20);
     }
@@ -302,6 +305,9 @@ class Run {
     Must(TryToWrite(value_bytes, sync), "write");
     acknowledged_ = history().entries.size();
     if (sync) durable_ = acknowledged_;
+  }
+  void BeginAnotherLog() {
+    for (int i = 0; i < 12; ++i) Write(6000);
   }
   void Kill() {
     if (dice_.OneIn(2)) {
