@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"reserve_bytes", [](Options* o) { o->reserve_bytes = (uint64_t{1} << 40) + 1; }},
         Case{"compaction_style",
              [](Options* o) { o->compaction_style = static_cast<CompactionStyle>(3); }},
-        Case{"mode", [](Options* o) { o->mode = static_cast<OpenMode>(4); }},
+        Case{"mode", [](Options* o) { o->mode = static_cast<OpenMode>(5); }},
         Case{"table_bytes", [](Options* o) { o->table_bytes = 65535; }},
         Case{"table_bytes", [](Options* o) { o->table_bytes = (uint64_t{2} << 30) + 1; }},
         Case{"level1_bytes", [](Options* o) { o->level1_bytes = 0; }},
