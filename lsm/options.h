@@ -31,11 +31,12 @@ enum class OpenMode : uint8_t {
                   // FailedPrecondition.  Nothing is synced: a crash of the machine may lose data
                   // that was read, unless it was acknowledged with `sync`.  Writes that are only in
                   // logs are held in memory while the store is open
-  kFollow,        // NotFound if there is none.  As kReadOnly, but beside a process that writes the
-                  // store, or opens, closes or recovers it.  Takes no lock.  The view is refreshed
-  // twice a second; Statistics::view_age_nanos says how old it is.  A snapshot keeps
-  // its view, with the files of that view.  Not for object stores, and not for a
-  // file system over a network (lsm/design/followers.md)
+  // NotFound if there is none.  As kReadOnly, but beside a process that writes the store, or opens,
+  // closes or recovers it.  Takes no lock.  The view is refreshed twice a second;
+  // Statistics::view_age_nanos says how old it is.  A snapshot keeps its view, with the files of
+  // that view.  Not for object stores, and not for a file system over a network
+  // (lsm/design/followers.md).
+  kFollow,
 };
 
 enum class Compression : uint8_t { kNone = 0, kLz4 = 1 };
