@@ -12,7 +12,6 @@ namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 constexpr size_t kWordDigits = 16;
-constexpr size_t kIdDigits = 32;
 
 std::string HexOf(uint64_t value) { return ReadableId(value).substr(2); }  // without "0x"
 

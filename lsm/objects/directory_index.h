@@ -33,6 +33,7 @@ inline constexpr char kOwnerAttribute[] = "owner";
 // On a file's first chunk: the tags of its names, with a space after each.
 inline constexpr char kTagsAttribute[] = "tags";
 
+inline constexpr size_t kIdDigits = 32;  // hexadecimal, of an ID or a tag
 inline constexpr size_t kSmallBytesMax = 4096;
 // The names that one write of an index removes.
 inline constexpr size_t kRemovalsTogetherMax = 256;

@@ -22,7 +22,6 @@ namespace {
 
 // The ID in a chunk's name; empty if the object is something else.
 std::string IdIn(std::string_view object) {
-  constexpr size_t kIdDigits = 32;
   if (object.size() < kIdDigits + 2 || object[kIdDigits] != '.') return "";
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   const std::string_view id = object.substr(0, kIdDigits), number = object.substr(kIdDigits + 1);
