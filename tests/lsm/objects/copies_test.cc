@@ -24,7 +24,7 @@ namespace {
 
 using testing_support::StatusIs;
 
-constexpr int kKeys = 60;
+constexpr int kCopiedKeys = 60;
 
 class CopiesTest : public testing::Test {
  protected:
@@ -42,7 +42,7 @@ class CopiesTest : public testing::Test {
   std::unique_ptr<DB> Make(const std::string& path, const Options& options) {
     std::unique_ptr<DB> db = Open(path, options);
     if (db == nullptr) return nullptr;
-    for (int i = 0; i < kKeys; ++i) {
+    for (int i = 0; i < kCopiedKeys; ++i) {
       EXPECT_OK(db->Put(Concat("key", 100 + i), std::string(300, static_cast<char>('a' + i % 26))));
       if (i % 20 == 15) {
         EXPECT_OK(db->Flush());
@@ -53,7 +53,7 @@ class CopiesTest : public testing::Test {
   void ExpectWhole(const std::string& path, FileSystem* files) {
     const std::unique_ptr<DB> db = Open(path, OptionsOn(files));
     ASSERT_NE(db, nullptr);
-    for (int i = 0; i < kKeys; ++i) {
+    for (int i = 0; i < kCopiedKeys; ++i) {
       EXPECT_EQ(db->Get(Concat("key", 100 + i)).value(),
                 std::string(300, static_cast<char>('a' + i % 26)));
     }
