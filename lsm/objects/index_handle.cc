@@ -243,7 +243,7 @@ void IndexHandle::BeginHolding() {
   if (listing_) held_.emplace();
 }
 
-absl::Status IndexHandle::ChangeLater(const std::string& owner, ObjectWrite write) {
+absl::Status IndexHandle::ChangeLater(const std::string& owner, const ObjectWrite& write) {
   {
     MutexLock lock(&mutex_);
     const bool is_expected = listing_ && AreEqual(*listing_, write.entries_equal);
@@ -254,10 +254,10 @@ absl::Status IndexHandle::ChangeLater(const std::string& owner, ObjectWrite writ
       return absl::OkStatus();
     }
   }
-  return Change(owner, std::move(write));
+  return Change(owner, write);
 }
 
-absl::Status IndexHandle::ChangeAndEndHolding(ObjectWrite write) {
+absl::Status IndexHandle::ChangeAndEndHolding(const ObjectWrite& write) {
   ObjectWrite joined;
   std::string owner;
   {
@@ -271,7 +271,7 @@ absl::Status IndexHandle::ChangeAndEndHolding(ObjectWrite write) {
   return ChangeTogether(owner, std::move(joined), write);
 }
 
-absl::Status IndexHandle::Change(const std::string& owner, ObjectWrite write) {
+absl::Status IndexHandle::Change(const std::string& owner, const ObjectWrite& write) {
   std::optional<ObjectWrite> joined;
   {
     MutexLock lock(&mutex_);

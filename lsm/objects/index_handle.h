@@ -78,18 +78,19 @@ class IndexHandle {
   //
   // OK, too, if the index already is as after the write: the pool may have applied it before it
   // refused a repetition.
-  absl::Status Change(const std::string& owner, ObjectWrite write);
-  absl::Status Change(ObjectWrite write) { return Change(owner(), std::move(write)); }
+  absl::Status Change(const std::string& owner, const ObjectWrite& write);
+  absl::Status Change(const ObjectWrite& write) { return Change(owner(), write); }
 
   // From now on ChangeLater holds changes.  Has no effect unless this handle keeps the listing.
   void BeginHolding() ABSL_LOCKS_EXCLUDED(mutex_);
   // Holds the change if changes are held; otherwise as Change.  REQUIRES: until the end only the
   // calling thread changes the same entries.  A Change of an entry that is held writes all that is
   // held.
-  absl::Status ChangeLater(const std::string& owner, ObjectWrite write) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status ChangeLater(const std::string& owner, const ObjectWrite& write)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Change, by one write with all that is held.  Nothing is held any more, also after a failure.
   // Fails if a held change was lost.
-  absl::Status ChangeAndEndHolding(ObjectWrite write) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status ChangeAndEndHolding(const ObjectWrite& write) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The error of a call that was refused: TakenOver if the owner is not `owner`, else `status`.
   absl::Status WhyRefused(const std::string& owner, const absl::Status& status);

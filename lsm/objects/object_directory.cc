@@ -149,8 +149,8 @@ absl::StatusOr<std::unique_ptr<AppendFile>> ObjectDirectory::CreateExclusive(
   write.entries_equal[DirectoryEntry(name)] = "";
   write.set_entries[FileEntry(name)] = file.Encode();
   // The name of a table leads to chunks that a crash may leave, so it is not held.
-  const absl::Status status = is_table ? index_->Change(owner, std::move(write))
-                                       : index_->ChangeLater(owner, std::move(write));
+  const absl::Status status =
+      is_table ? index_->Change(owner, write) : index_->ChangeLater(owner, write);
   if (status.ok()) {
     return is_table ? NewTableWriter(index_, std::string(name), std::move(file), owner)
                     : NewLogWriter(index_, std::string(name), std::move(file), owner);
@@ -205,7 +205,7 @@ absl::Status ObjectDirectory::Rename(std::string_view from, std::string_view to)
   write.set_entries[FileEntry(to)] = file.Encode();
   if (replaced && replaced->kind != IndexedKind::kSmall)
     write.set_entries[Concat(kGonePrefix, replaced->tag)] = replaced->Encode();
-  const absl::Status status = index_->Change(std::move(write));
+  const absl::Status status = index_->Change(write);
   if (absl::IsAborted(status)) {
     const absl::StatusOr<std::string> directory = index_->Entry(DirectoryEntry(to));
     return absl::UnavailableError(Concat(PathOf(to), directory.ok() && !directory->empty()
@@ -238,7 +238,7 @@ absl::Status ObjectDirectory::Link(std::string_view name, Directory& to,
   begin.entries_equal[FileEntry(new_name)] = "";
   begin.entries_equal[DirectoryEntry(new_name)] = "";
   begin.set_entries[Concat(kLinkPrefix, link.tag)] = link.Encode();
-  absl::Status status = other->index_->Change(std::move(begin));
+  absl::Status status = other->index_->Change(begin);
   if (absl::IsAborted(status)) return AlreadyExistsAt(other->PathOf(new_name));
   TRELLIS_RETURN_IF_ERROR(WithContext(status, other->PathOf(new_name)));
   status = AddTag(index_->pool(), link);
@@ -252,7 +252,7 @@ absl::Status ObjectDirectory::Link(std::string_view name, Directory& to,
   finish.entries_equal[Concat(kLinkPrefix, link.tag)] = link.Encode();
   finish.remove_entries.push_back(Concat(kLinkPrefix, link.tag));
   finish.set_entries[FileEntry(new_name)] = link.Encode();
-  status = other->index_->Change(std::move(finish));
+  status = other->index_->Change(finish);
   if (!absl::IsAborted(status)) return WithContext(status, other->PathOf(new_name));
   // After any other error, a later owner finds the name or link:TAG.
   UndoLink(*process_, other->index_, link).IgnoreError();
@@ -326,7 +326,7 @@ bool ObjectDirectory::RemoveTogether(std::span<const std::string> names,
     removed.push_back(*file);
   }
   if (write.remove_entries.empty()) return true;
-  const absl::Status status = index_->Change(std::move(write));
+  const absl::Status status = index_->Change(write);
   if (absl::IsAborted(status)) return false;
   if (status.ok()) RemoveWhenClosed(*process_, index_, removed);
   for (size_t i = 0; i < names.size(); ++i) {
@@ -367,7 +367,7 @@ absl::Status ObjectDirectory::AtomicReplace(std::string_view name, std::string_v
   if (before.kind != IndexedKind::kSmall)
     write.set_entries[Concat(kGonePrefix, before.tag)] = before.Encode();
   if (before_swap != nullptr) before_swap();
-  const absl::Status status = index_->ChangeAndEndHolding(std::move(write));
+  const absl::Status status = index_->ChangeAndEndHolding(write);
   if (absl::IsAborted(status)) return unexpected;
   TRELLIS_RETURN_IF_ERROR(WithContext(status, PathOf(name)));
   RemoveWhenClosed(*process_, index_, {before});

@@ -172,7 +172,7 @@ absl::Status ObjectFileSystem::RemoveDirectory(const std::string& path) {
   TRELLIS_ASSIGN_OR_RETURN(const Owner owner, shared_->NextOwner(index.owner(), path));
   ObjectWrite take;
   take.set_attributes[kOwnerAttribute] = owner.Encode();
-  TRELLIS_RETURN_IF_ERROR(WithContext(index.Change(std::move(take)), path));
+  TRELLIS_RETURN_IF_ERROR(WithContext(index.Change(take), path));
   index.SetOwner(owner.Encode(), std::nullopt);
   TRELLIS_ASSIGN_OR_RETURN(const ObjectValues entries, CheckEmpty(index));
   TRELLIS_RETURN_IF_ERROR(WithContext(FinishRemovals(*shared_, *opened, entries), path));

@@ -265,8 +265,8 @@ class ObjectWriter : public AppendFile {
     ObjectWrite write;
     write.entries_equal[entry] = file_.Encode();
     write.set_entries[entry] = file.Encode();
-    const absl::Status status = later ? index_->ChangeLater(owner_, std::move(write))
-                                      : index_->Change(owner_, std::move(write));
+    const absl::Status status =
+        later ? index_->ChangeLater(owner_, write) : index_->Change(owner_, write);
     if (absl::IsAborted(status) || absl::IsNotFound(status)) return Unnamed();
     if (!status.ok()) return WithContext(status, path_);
     file_ = file;

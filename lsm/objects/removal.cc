@@ -64,7 +64,7 @@ class GoneFiles {
       write.entries_equal[entry] = file.Encode();
       write.remove_entries.push_back(entry);
     }
-    return index_->Change(std::move(write));
+    return index_->Change(write);
   }
 
   const std::shared_ptr<IndexHandle> index_;
@@ -94,7 +94,7 @@ absl::Status UndoOneLink(ObjectProcess& process, const std::shared_ptr<IndexHand
   write.entries_equal[entry] = link.Encode();
   write.remove_entries.push_back(entry);
   if (has_tag) write.set_entries[Concat(kGonePrefix, link.tag)] = link.Encode();
-  TRELLIS_RETURN_IF_ERROR(index->Change(std::move(write)));
+  TRELLIS_RETURN_IF_ERROR(index->Change(write));
   return has_tag ? RemoveNowOrWhenClosed(process, index, link, gone) : absl::OkStatus();
 }
 
