@@ -75,13 +75,6 @@ class WatchedDirectory final : public ForwardingDirectory {
     }
     return outcomes;
   }
-  // An event needs the outcome.
-  void RemoveLater(std::span<const std::string> names) override {
-    CatchOutOfMemory([&] {
-      RemoveAll(names);
-      return absl::OkStatus();
-    }).IgnoreError();
-  }
 
  private:
   absl::StatusOr<FileInfo> Info(std::string_view name) {

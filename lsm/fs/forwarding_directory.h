@@ -40,12 +40,12 @@ class ForwardingDirectory : public Directory {
   absl::Status Link(std::string_view name, Directory& to, std::string_view new_name) override {
     return directory_->Link(name, &to == this ? *directory_ : to, new_name);
   }
-  // A directory that changes Remove changes the other two as well.
+  // A directory that changes Remove changes RemoveAll, too.  RemoveLater is not forwarded: it calls
+  // RemoveAll, so it has the same changes.
   absl::Status Remove(std::string_view name) override { return directory_->Remove(name); }
   std::vector<absl::Status> RemoveAll(std::span<const std::string> names) override {
     return directory_->RemoveAll(names);
   }
-  void RemoveLater(std::span<const std::string> names) override { directory_->RemoveLater(names); }
   absl::StatusOr<uint64_t> FreeBytes() override { return directory_->FreeBytes(); }
   absl::StatusOr<uint64_t> CapacityBytes() override { return directory_->CapacityBytes(); }
   absl::Status Sync() override { return directory_->Sync(); }

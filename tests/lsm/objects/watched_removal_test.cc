@@ -101,7 +101,6 @@ class BreakingDirectory final : public ForwardingDirectory {
   std::vector<absl::Status> RemoveAll(std::span<const std::string> names) override {
     return Directory::RemoveAll(names);
   }
-  void RemoveLater(std::span<const std::string> names) override { Directory::RemoveLater(names); }
   absl::StatusOr<FileInfo> Stat(std::string_view name) override {
     if (is_broken_) return absl::UnavailableError("broken");
     return directory().Stat(name);

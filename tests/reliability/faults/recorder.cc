@@ -80,7 +80,6 @@ class RecordingDirectory final : public lsm::ForwardingDirectory {
   std::vector<absl::Status> RemoveAll(std::span<const std::string> names) override {
     return Directory::RemoveAll(names);
   }
-  void RemoveLater(std::span<const std::string> names) override { Directory::RemoveLater(names); }
   absl::Status Sync() override {
     const absl::Status status = directory().Sync();
     if (status.ok()) Note({Event::kSyncDirectory, path(), {}, {}, {}});
