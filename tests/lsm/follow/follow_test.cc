@@ -63,6 +63,23 @@ class FollowTest : public testing::Test {
     writer_ = nullptr;
     world_.files->SetFault(nullptr);
   }
+  // The log has the record of a write that ended in Unknown, and the writer resumes without it. The
+  // follower has seen the write.
+  void ResumeWithoutAWrite() {
+    OpenBoth();
+    Put("a", "1");
+    world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
+      return operation == FileOperation::kSyncFile && path.ends_with(".log")
+                 ? absl::UnavailableError("broken")
+                 : absl::OkStatus();
+    });
+    WriteOptions sync;
+    sync.sync = true;
+    EXPECT_THAT(writer_->Put("b", "2", sync), StatusIs(absl::StatusCode::kUnknown));
+    EXPECT_EQ(Now(), "a=1 b=2");
+    world_.files->SetFault(nullptr);
+    ASSERT_OK(writer_->Resume());
+  }
   void Put(std::string_view key, std::string_view value) { ASSERT_OK(writer_->Put(key, value)); }
   void Refresh() { ASSERT_OK(follower_->Resume()); }
   // The contents of the follower, after a refresh.
@@ -195,21 +212,8 @@ TEST_F(FollowTest, BatchesAreVisibleAsAWhole) {
   }
 }
 
-// The log has the record of a write that ended in Unknown, and the writer resumes without it.
 TEST_F(FollowTest, SaysThatTheViewWentBack) {
-  OpenBoth();
-  Put("a", "1");
-  world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
-    return operation == FileOperation::kSyncFile && path.ends_with(".log")
-               ? absl::UnavailableError("broken")
-               : absl::OkStatus();
-  });
-  WriteOptions sync;
-  sync.sync = true;
-  EXPECT_THAT(writer_->Put("b", "2", sync), StatusIs(absl::StatusCode::kUnknown));
-  EXPECT_EQ(Now(), "a=1 b=2");
-  world_.files->SetFault(nullptr);
-  ASSERT_OK(writer_->Resume());
+  ASSERT_NO_FATAL_FAILURE(ResumeWithoutAWrite());
   EXPECT_EQ(Now(), "a=1");
   EXPECT_THAT(listener_->seen, ElementsAre("2 to 1"));
   Put("c", "3");
@@ -219,19 +223,7 @@ TEST_F(FollowTest, SaysThatTheViewWentBack) {
 
 // As above, but the number was used again before the follower looked.
 TEST_F(FollowTest, NoticesNumbersThatWereUsedAgain) {
-  OpenBoth();
-  Put("a", "1");
-  world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
-    return operation == FileOperation::kSyncFile && path.ends_with(".log")
-               ? absl::UnavailableError("broken")
-               : absl::OkStatus();
-  });
-  WriteOptions sync;
-  sync.sync = true;
-  EXPECT_THAT(writer_->Put("b", "2", sync), StatusIs(absl::StatusCode::kUnknown));
-  EXPECT_EQ(Now(), "a=1 b=2");
-  world_.files->SetFault(nullptr);
-  ASSERT_OK(writer_->Resume());
+  ASSERT_NO_FATAL_FAILURE(ResumeWithoutAWrite());
   Put("c", "3");
   Put("d", "4");
   EXPECT_EQ(Now(), "a=1 c=3 d=4");
