@@ -40,8 +40,8 @@ class Snapshot {
   const void* const owner_;
   const uint64_t sequence_;
   const std::function<void(uint64_t)> release_;
-  const std::shared_ptr<const ReadView>
-      view_;  // last: the engine, which `release_` keeps, outlives it
+  // Last: the engine, which `release_` keeps, outlives it.
+  const std::shared_ptr<const ReadView> view_;
 };
 
 }  // namespace lsm
