@@ -72,7 +72,6 @@ class TRELLIS_API CachedFileSystem final : public FileSystem {
   absl::StatusOr<std::unique_ptr<Directory>> OpenDirectory(const std::string& path,
                                                            bool create) override;
   absl::Status RemoveDirectory(const std::string& path) override;
-  bool KeepsOpenFiles() const override;
   using FileSystem::ReadMany;
   void ReadMany(std::span<ReadRequest> requests, const std::function<void(size_t)>& done) override;
 

@@ -237,6 +237,13 @@ class TRELLIS_API Directory {
   // known.
   virtual absl::StatusOr<std::unique_ptr<FileLock>> Lock(std::string_view name, LockKind kind) = 0;
 
+  // For readers beside a process that removes files (OpenMode::kFollow).  Tables that have a name
+  // here when this returns, or get one later, stay readable after any process has removed it, until
+  // the result is destroyed.  An object store writes a pin, which lapses while it cannot be
+  // renewed: then reads of removed tables return Unavailable.  The default returns null, which fits
+  // file systems whose open files stay readable, as on POSIX.
+  virtual absl::StatusOr<std::shared_ptr<const void>> PinTables();
+
   // Returns whether `path`, which need not exist, is this directory or lies inside it.  The default
   // compares the paths as text.  POSIX also resolves links and "..", as if the missing directories
   // had been created.
@@ -259,10 +266,6 @@ class TRELLIS_API FileSystem {
   // although its files can: the path is a symbolic link or ends with a dot, something is mounted
   // there, or the parent directory may not be changed.
   virtual absl::Status RemoveDirectory(const std::string& path) = 0;
-
-  // Whether an open file stays readable after another process has removed its last name, as on
-  // POSIX.  Followers (OpenMode::kFollow) need that.
-  virtual bool KeepsOpenFiles() const { return true; }
 
   // Executes all the reads, in any order, in parallel where the system can.  Each request gets the
   // outcome that its ReadAt would return.

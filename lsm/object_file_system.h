@@ -20,7 +20,7 @@
 //   * After a file was renamed or removed, its writer may fail.
 //   * Reads cannot go past a page cache.  Space is not known, and cannot be allocated.
 //   * A read of a file that another process has removed returns TakenOver if this handle had the
-//     lock, else DataLoss.
+//     lock, else Unavailable.  PinTables keeps tables from that.
 //   * A path contains no "..".
 //
 // A call that is refused because another process has locked the directory returns TakenOver
@@ -53,9 +53,10 @@ class TRELLIS_API ObjectFileSystem final : public FileSystem {
     // A lock expires this long after it was taken or renewed; at least 1.  It is renewed at each
     // quarter.
     uint64_t lock_nanos = 10'000'000'000;
-    // Two threads renew the locks, and notice that one has expired; a third one removes what
-    // nothing waits for.  Without them, RenewLocks must be called, and such removals are made at
-    // once: in programs that must be the same each time they run.
+    // Two threads renew the locks and pins, and notice that a lock has expired; a third one removes
+    // what nothing waits for, and tables that a pin no longer covers.  Without them, RenewLocks
+    // must be called, and other removals are made at once: in programs that must be the same each
+    // time they run.
     bool has_threads = true;
     Clock* clock = nullptr;  // null: the system's
     // The sizes of the objects of new files: from 1 byte to 64 MiB.
@@ -73,12 +74,11 @@ class TRELLIS_API ObjectFileSystem final : public FileSystem {
   absl::StatusOr<std::unique_ptr<Directory>> OpenDirectory(const std::string& path,
                                                            bool create) override;
   absl::Status RemoveDirectory(const std::string& path) override;
-  // A removal deletes the chunks, whichever process reads them.
-  bool KeepsOpenFiles() const override { return false; }
   using FileSystem::ReadMany;
   void ReadMany(std::span<ReadRequest> requests, const std::function<void(size_t)>& done) override;
 
-  // Renews the locks that are held, and tells their holders the outcome (FileLock::Watch).
+  // Renews the locks that are held, and tells their holders the outcome (FileLock::Watch).  Renews
+  // pins, and removes tables that a pin no longer covers.
   void RenewLocks();
 
  private:

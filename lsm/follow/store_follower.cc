@@ -22,12 +22,6 @@ absl::Status NotTheSame(const std::string& path, std::string_view what) {
 }  // namespace
 
 absl::StatusOr<bloom::DigestSeed> StoreFollower::Begin() {
-  if (!place_.files->KeepsOpenFiles() || !place_.log_files->KeepsOpenFiles()) {
-    return absl::UnimplementedError(
-        Concat(place_.path,
-               ": OpenMode::kFollow needs a file system that keeps open files readable after their "
-               "removal, which an object store does not"));
-  }
   TRELLIS_RETURN_IF_ERROR(
       Repeat([this](const Directories& directories) { return ReadState(directories); }));
   if (!place_.log_path)
@@ -158,9 +152,14 @@ absl::Status StoreFollower::ReadEdits() {
   return status;
 }
 
-absl::Status StoreFollower::OpenVersion(const TableContext& context,
-                                        const Directories& directories) {
-  if (version_ != nullptr && version_edits_ == manifest_->edit_count()) return absl::OkStatus();
+absl::Status StoreFollower::OpenVersion(const TableContext& context, const Directories& directories,
+                                        std::shared_ptr<const void> pin) {
+  if (version_ != nullptr && version_->edits == manifest_->edit_count()) {
+    // The tables had their names after `pin` was taken, so it covers them, too.  The earlier one
+    // would keep what was removed between the two.
+    version_->pin = std::move(pin);
+    return absl::OkStatus();
+  }
   const ManifestState& state = manifest_->state();
   TRELLIS_ASSIGN_OR_RETURN(auto levels,
                            OpenTablesOf(*place_.files, *directories.tables, state, place_.read_mode,
@@ -169,13 +168,18 @@ absl::Status StoreFollower::OpenVersion(const TableContext& context,
     return std::none_of(state.levels.begin(), state.levels.end(),
                         [&](const auto& level) { return level.contains(table.first); });
   });
-  TRELLIS_ASSIGN_OR_RETURN(version_, Version::Create(std::move(levels)));
-  version_edits_ = manifest_->edit_count();
+  auto opened = std::make_shared<PinnedVersion>();
+  opened->pin = std::move(pin);
+  TRELLIS_ASSIGN_OR_RETURN(opened->version, Version::Create(std::move(levels)));
+  opened->edits = manifest_->edit_count();
+  version_ = std::move(opened);
   return absl::OkStatus();
 }
 
 absl::StatusOr<StoreFollower::View> StoreFollower::Try(const TableContext& context,
                                                        const Directories& directories) {
+  // Before anything is read: the pin keeps the tables that have names from now on.
+  TRELLIS_ASSIGN_OR_RETURN(std::shared_ptr<const void> pin, directories.tables->PinTables());
   TRELLIS_RETURN_IF_ERROR(ReadState(directories));
   // Logs before edits: a log may be flushed and removed between the two, and then its writes are in
   // a table that the edits name.
@@ -189,11 +193,11 @@ absl::StatusOr<StoreFollower::View> StoreFollower::Try(const TableContext& conte
   // this refresh began.
   if (logs_.is_at_gap() && manifest_->edit_count() != edits_before_)
     return absl::AbortedError("edits may fill a gap");
-  TRELLIS_RETURN_IF_ERROR(OpenVersion(context, directories));
+  TRELLIS_RETURN_IF_ERROR(OpenVersion(context, directories, std::move(pin)));
   const ManifestState& state = manifest_->state();
   View view;
   view.memtables = logs_.MemtablesFor(state);
-  view.version = version_;
+  view.version = std::shared_ptr<const Version>(version_, version_->version.get());
   view.sequence = std::max(logs_.last(), state.last_sequence);
   return view;
 }

@@ -41,7 +41,7 @@ class StoreFollower {
   // The writes up to `sequence`, and no others, for readers who read at that number.
   struct View {
     std::vector<std::shared_ptr<const Memtable>> memtables;  // newest first
-    std::shared_ptr<const Version> version;
+    std::shared_ptr<const Version> version;                  // keeps its tables' pin
     Sequence sequence = 0;
     // Set if the last view held writes that this one lacks.
     struct WentBack {
@@ -56,8 +56,7 @@ class StoreFollower {
   StoreFollower& operator=(const StoreFollower&) = delete;
 
   // Reads CURRENT and the manifest, and returns the store's seed, which the tables need.  Call it
-  // before the first Refresh.  Errors: as for Refresh; Unimplemented also for a file system that
-  // does not keep open files (FileSystem::KeepsOpenFiles).
+  // before the first Refresh.  Errors: as for Refresh.
   absl::StatusOr<bloom::DigestSeed> Begin();
 
   // The view of now.  `context` is the same in each call.  After an error the last view stands, and
@@ -73,6 +72,12 @@ class StoreFollower {
   absl::StatusOr<View> Refresh(const TableContext& context);
 
  private:
+  // A version whose tables stay readable.
+  struct PinnedVersion {
+    std::shared_ptr<const void> pin;  // before `version`, so that it is released after the tables
+    std::shared_ptr<const Version> version;
+    uint64_t edits = 0;  // of the manifest
+  };
   struct Directories {
     std::unique_ptr<Directory> tables;
     std::unique_ptr<Directory> own_logs;
@@ -93,8 +98,9 @@ class StoreFollower {
   absl::Status CheckIsSameStore(const ManifestState& state);
   // Step 3.
   absl::Status ReadEdits();
-  // Step 5.
-  absl::Status OpenVersion(const TableContext& context, const Directories& directories);
+  // Step 5.  `pin` was taken before step 1.
+  absl::Status OpenVersion(const TableContext& context, const Directories& directories,
+                           std::shared_ptr<const void> pin);
   // All steps.  Aborted: the store changed meanwhile.
   absl::StatusOr<View> Try(const TableContext& context, const Directories& directories);
 
@@ -108,8 +114,8 @@ class StoreFollower {
   uint64_t edits_before_ = 0;                 // when the attempt began
   FollowedLogs logs_;
   TablesByNumber tables_;
-  std::shared_ptr<const Version> version_;  // with the first `version_edits_` edits; null: none
-  uint64_t version_edits_ = 0;
+  // Views share it.  Only this object's thread looks at the pin.  Null: none.
+  std::shared_ptr<PinnedVersion> version_;
   Sequence shown_ = 0;                  // by the last view
   std::optional<uint64_t> shown_seed_;  // the log seed of its manifest
   // Since the last view, the lowest number at which a manifest of another seed began.

@@ -62,6 +62,8 @@ void Directory::RemoveLater(std::span<const std::string> names) {
   }).IgnoreError();
 }
 
+absl::StatusOr<std::shared_ptr<const void>> Directory::PinTables() { return nullptr; }
+
 absl::StatusOr<bool> Directory::Contains(const std::string& path) {
   return WithoutDetours(path).starts_with(WithoutDetours(this->path()));
 }

@@ -60,6 +60,9 @@ class ForwardingDirectory : public Directory {
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(std::string_view name, LockKind kind) override {
     return directory_->Lock(name, kind);
   }
+  absl::StatusOr<std::shared_ptr<const void>> PinTables() override {
+    return directory_->PinTables();
+  }
   absl::StatusOr<bool> Contains(const std::string& path) override {
     return directory_->Contains(path);
   }

@@ -98,6 +98,44 @@ absl::StatusOr<IndexedFile> IndexedFile::Decode(std::string_view bytes, std::str
   return file;
 }
 
+std::string GoneFile::Encode() const {
+  std::string bytes;
+  AppendVarint64(&bytes, removal);
+  return bytes + file.Encode();
+}
+
+absl::StatusOr<GoneFile> GoneFile::Decode(std::string_view bytes, std::string_view path) {
+  GoneFile gone;
+  if (!TakeVarint64(&bytes, &gone.removal))
+    return NotUnderstood(path, "a removed file without the number of its removal");
+  TRELLIS_ASSIGN_OR_RETURN(gone.file, IndexedFile::Decode(bytes, path));
+  return gone;
+}
+
+std::string IndexedPin::Encode() const {
+  return Concat(HexOf(removals), HexOf(renewals), HexOf(duration_nanos), " ", holder);
+}
+
+absl::StatusOr<IndexedPin> IndexedPin::Decode(std::string_view bytes, std::string_view path) {
+  IndexedPin pin;
+  if (!TakeHex(&bytes, &pin.removals) || !TakeHex(&bytes, &pin.renewals) ||
+      !TakeHex(&bytes, &pin.duration_nanos) || !bytes.starts_with(' ')) {
+    return NotUnderstood(path, "a pin that is cut off");
+  }
+  pin.holder = bytes.substr(1);
+  return pin;
+}
+
+std::string EncodeCount(uint64_t count) { return count == 0 ? "" : HexOf(count); }
+
+absl::StatusOr<uint64_t> DecodeCount(std::string_view bytes, std::string_view path) {
+  uint64_t count = 0;
+  if (bytes.empty()) return count;
+  if (!TakeHex(&bytes, &count) || !bytes.empty())
+    return NotUnderstood(path, "an attribute that is no number");
+  return count;
+}
+
 bool IsSealed(std::string_view name, const IndexedFile& file) {
   const std::optional<FileName> parsed = ParseFileName(name);
   return file.kind == IndexedKind::kLog && parsed.has_value() &&

@@ -4,10 +4,14 @@
 //   entry                value
 //   f:NAME               a file (IndexedFile)
 //   d:NAME               a directory: a random value, never used before
-//   gone:TAG, link:TAG   a file (IndexedFile) that loses or gets a name
+//   gone:TAG             a file that has lost a name (GoneFile)
+//   link:TAG             a file (IndexedFile) that gets a name
+//   pin:ID               a follower's pin (IndexedPin)
 //
 //   attribute            value
 //   owner                Owner::Encode
+//   removals             EncodeCount of the writes that removed tables' names
+//   pins                 EncodeCount of the pins that were made
 #ifndef TRELLIS_LSM_OBJECTS_DIRECTORY_INDEX_H_
 #define TRELLIS_LSM_OBJECTS_DIRECTORY_INDEX_H_
 
@@ -28,8 +32,12 @@ inline constexpr std::string_view kFilePrefix = "f:";
 inline constexpr std::string_view kDirectoryPrefix = "d:";
 inline constexpr std::string_view kGonePrefix = "gone:";
 inline constexpr std::string_view kLinkPrefix = "link:";
+// The last ones in the order of the names.
+inline constexpr std::string_view kPinPrefix = "pin:";
 
 inline constexpr char kOwnerAttribute[] = "owner";
+inline constexpr char kRemovalsAttribute[] = "removals";
+inline constexpr char kPinsAttribute[] = "pins";
 // On a file's first chunk: the tags of its names, with a space after each.
 inline constexpr char kTagsAttribute[] = "tags";
 
@@ -69,6 +77,34 @@ struct IndexedFile {
   // DataLoss with `path`.
   static absl::StatusOr<IndexedFile> Decode(std::string_view bytes, std::string_view path);
 };
+
+// A file that has lost a name, and whose chunks are not removed yet.
+struct GoneFile {
+  IndexedFile file;
+  // The number of the write that removed the name, if it is a table's; else 0, which no pin covers.
+  uint64_t removal = 0;
+
+  std::string Encode() const;
+  // DataLoss with `path`.
+  static absl::StatusOr<GoneFile> Decode(std::string_view bytes, std::string_view path);
+};
+
+// A follower's pin: the chunks of tables whose names are removed after `removals` stay.
+struct IndexedPin {
+  uint64_t removals = 0;
+  uint64_t renewals = 0;        // so that each renewal changes the entry
+  uint64_t duration_nanos = 0;  // of the pin, without a renewal
+  std::string holder;           // for messages
+
+  std::string Encode() const;
+  // DataLoss with `path`.
+  static absl::StatusOr<IndexedPin> Decode(std::string_view bytes, std::string_view path);
+};
+
+// Of an attribute; a larger number is greater, byte by byte.  Empty for 0, as if it did not exist.
+std::string EncodeCount(uint64_t count);
+// DataLoss with `path`.
+absl::StatusOr<uint64_t> DecodeCount(std::string_view bytes, std::string_view path);
 
 // Whether an owner seals the chunks of a file of this name: logs and manifests.
 bool IsSealed(std::string_view name, const IndexedFile& file);

@@ -160,7 +160,9 @@ absl::StatusOr<std::unique_ptr<FileLock>> FenceFrom(const std::shared_ptr<Object
   // Step 1, of which the caller has made the first half.
   if (process->config.has_threads) {
     TRELLIS_RETURN_IF_ERROR(process->keeper.StartThreads(process->config.lock_nanos));
-    TRELLIS_RETURN_IF_ERROR(process->later.StartThread(process->config.lock_nanos / 20));
+    TRELLIS_RETURN_IF_ERROR(
+        process->later.StartThread(process->config.lock_nanos / 20,
+                                   [process = process.get()] { RetryPinnedRemovals(*process); }));
   }
   const std::string cookie = NewId(process->random);
   const uint64_t lock_nanos = process->config.lock_nanos;
@@ -183,7 +185,7 @@ absl::StatusOr<std::unique_ptr<FileLock>> FenceFrom(const std::shared_ptr<Object
   // Step 6.  If this fails, the next owner tries again.  The work does not own the process, which
   // waits for it in its destructor.
   process->later.Add([process = process.get(), index, entries = *std::move(entries)] {
-    FinishRemovals(*process, index, entries).IgnoreError();
+    FinishRemovals(*process, index, entries, Pins::kRespected).IgnoreError();
   });
   return lock;
 }

@@ -47,10 +47,15 @@ absl::Status AddIndex(ObjectPool& pool, const std::string& index, Indexes* index
     const auto owner = page->attributes.find(kOwnerAttribute);
     if (owner != page->attributes.end()) indexes->owners.insert(owner->second);
     for (const auto& [entry, value] : page->entries) {
-      if (entry.starts_with(kDirectoryPrefix)) continue;
+      if (entry.starts_with(kDirectoryPrefix) || entry.starts_with(kPinPrefix)) continue;
       // The chunks of a damaged entry are unknown, so nothing may be removed.
-      TRELLIS_ASSIGN_OR_RETURN(const IndexedFile file, IndexedFile::Decode(value, index));
-      indexes->ids.insert(file.id);
+      GoneFile named;
+      if (entry.starts_with(kGonePrefix)) {
+        TRELLIS_ASSIGN_OR_RETURN(named, GoneFile::Decode(value, index));
+      } else {
+        TRELLIS_ASSIGN_OR_RETURN(named.file, IndexedFile::Decode(value, index));
+      }
+      indexes->ids.insert(named.file.id);
     }
     if (!page->has_more_entries || page->entries.empty()) return absl::OkStatus();
     read.entries_after = page->entries.rbegin()->first;

@@ -12,14 +12,13 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-std::string OwnerIn(const ObjectContents& contents) {
-  const auto place = contents.attributes.find(kOwnerAttribute);
-  return place == contents.attributes.end() ? "" : place->second;
-}
-
 std::string_view ValueOf(const ObjectValues& values, const std::string& name) {
   const auto place = values.find(name);
   return place == values.end() ? std::string_view() : place->second;
+}
+
+std::string OwnerIn(const ObjectContents& contents) {
+  return std::string(ValueOf(contents.attributes, kOwnerAttribute));
 }
 
 // The part of an index that IndexBefore has.
@@ -58,6 +57,7 @@ bool IsKept(std::string_view entry) {
 IndexBefore BeforeIn(ObjectContents contents) {
   IndexBefore before;
   before.owner = OwnerIn(contents);
+  before.counts = CountsIn(contents);
   before.lock_entry = ValueOf(contents.entries, Concat(kFilePrefix, kLockFileName));
   if (!contents.has_more_entries) before.entries = std::move(contents.entries);
   return before;
@@ -113,9 +113,12 @@ bool IsApplied(const ObjectWrite& write, const ObjectContents& contents) {
     const auto place = values.find(one.first);
     return place != values.end() && place->second == one.second;
   };
+  // A later removal may have changed the count.
   return !write.remove &&
          std::all_of(write.set_attributes.begin(), write.set_attributes.end(),
-                     [&](const auto& one) { return has(contents.attributes, one); }) &&
+                     [&](const auto& one) {
+                       return one.first == kRemovalsAttribute || has(contents.attributes, one);
+                     }) &&
          std::all_of(write.set_entries.begin(), write.set_entries.end(),
                      [&](const auto& one) { return has(contents.entries, one); }) &&
          std::none_of(write.remove_entries.begin(), write.remove_entries.end(),
@@ -123,6 +126,11 @@ bool IsApplied(const ObjectWrite& write, const ObjectContents& contents) {
 }
 
 }  // namespace
+
+IndexCounts CountsIn(const ObjectContents& contents) {
+  return {std::string(ValueOf(contents.attributes, kRemovalsAttribute)),
+          std::string(ValueOf(contents.attributes, kPinsAttribute))};
+}
 
 class IndexHandle::ChangeInFlight {
  public:
@@ -188,7 +196,21 @@ std::optional<IndexBefore> IndexHandle::TakeBefore() {
 
 absl::StatusOr<IndexBefore> IndexHandle::ReadBefore() {
   TRELLIS_ASSIGN_OR_RETURN(ObjectContents contents, pool_.Read(object_, ReadOfBefore()));
+  NoteCounts(contents);
   return BeforeIn(std::move(contents));
+}
+
+IndexCounts IndexHandle::counts() const {
+  MutexLock lock(&mutex_);
+  return counts_;
+}
+
+void IndexHandle::NoteCounts(const ObjectContents& contents) {
+  IndexCounts found = CountsIn(contents);
+  MutexLock lock(&mutex_);
+  // They only grow, so a read that ends late changes nothing.
+  counts_.removals = std::max(std::move(counts_.removals), std::move(found.removals));
+  counts_.pins = std::max(std::move(counts_.pins), std::move(found.pins));
 }
 
 absl::Status IndexHandle::Missing() {
@@ -206,6 +228,9 @@ absl::Status IndexHandle::TakenOverBy(const std::string& owner) {
 
 void IndexHandle::NoteChange(const std::string& owner, const ObjectWrite& write) {
   MutexLock lock(&mutex_);
+  const auto removals = write.set_attributes.find(kRemovalsAttribute);
+  if (removals != write.set_attributes.end())
+    counts_.removals = std::max(counts_.removals, removals->second);
   // The listing was read after the last change of an earlier owner.
   if (owner != owner_) return;
   for (const std::string& entry : write.remove_entries) NoteEntry(write, entry, "");
@@ -314,6 +339,7 @@ absl::Status IndexHandle::ChangeTogether(const std::string& owner, ObjectWrite w
   const absl::StatusOr<ObjectContents> contents = pool_.Read(object_, read);
   if (absl::IsNotFound(contents.status())) return Missing();
   if (!contents.ok()) return contents.status();
+  NoteCounts(*contents);
   const std::string now = OwnerIn(*contents);
   if (now.empty()) return Missing();
   const bool has_owner = now == owner || write.set_attributes.contains(kOwnerAttribute);
@@ -416,17 +442,36 @@ absl::StatusOr<ObjectValues> IndexHandle::ReadEntries(const std::string& owner) 
   ObjectValues all;
   ObjectRead read;
   read.attributes_equal[kOwnerAttribute] = owner;
+  read.with_attributes = true;
   read.entries_after = "";
   for (;;) {
     absl::StatusOr<ObjectContents> contents = pool_.Read(object_, read);
     if (absl::IsAborted(contents.status())) return WhyRefused(owner, contents.status());
     if (absl::IsNotFound(contents.status())) return Missing();
     if (!contents.ok()) return WithContext(contents.status(), path_);
+    NoteCounts(*contents);
     const bool has_more = contents->has_more_entries && !contents->entries.empty();
     if (has_more) read.entries_after = std::prev(contents->entries.end())->first;
     all.merge(contents->entries);
     if (!has_more) return all;
   }
+}
+
+absl::StatusOr<ObjectValues> IndexHandle::ReadPins() {
+  ObjectRead read;
+  read.entries_after = kPinPrefix;
+  ObjectValues pins;
+  for (;;) {
+    absl::StatusOr<ObjectContents> contents = pool_.Read(object_, read);
+    if (absl::IsNotFound(contents.status())) return pins;
+    if (!contents.ok()) return WithContext(contents.status(), path_);
+    const bool has_more = contents->has_more_entries && !contents->entries.empty();
+    if (has_more) read.entries_after = std::prev(contents->entries.end())->first;
+    pins.merge(contents->entries);
+    if (!has_more) break;
+  }
+  std::erase_if(pins, [](const auto& one) { return !one.first.starts_with(kPinPrefix); });
+  return pins;
 }
 
 }  // namespace lsm

@@ -19,12 +19,21 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
+// The attributes `removals` and `pins` of an index, as they are stored.
+struct IndexCounts {
+  std::string removals, pins;
+  bool operator==(const IndexCounts&) const = default;
+};
+// Those in an index that was read with its attributes.
+IndexCounts CountsIn(const ObjectContents& contents);
+
 // An index before its directory is locked.
 struct IndexBefore {
   std::string owner;       // encoded
   std::string lock_entry;  // of LOCK; empty if there is none
   // nullopt if it has more than one read returns.
   std::optional<ObjectValues> entries;
+  IndexCounts counts = {};
 };
 
 // A handle that has locked the directory keeps the listing: from then on the entries of a store's
@@ -50,6 +59,7 @@ class IndexHandle {
         path_(std::move(path)),
         object_(IndexName(path_)),
         owner_(before.owner),
+        counts_(before.counts),
         before_(std::move(before)) {}
 
   ObjectPool& pool() const { return pool_; }
@@ -65,9 +75,12 @@ class IndexHandle {
   void DropListing() ABSL_LOCKS_EXCLUDED(mutex_);
   // The index when the handle was made; nullopt from the second call on.
   std::optional<IndexBefore> TakeBefore() ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::StatusOr<IndexBefore> ReadBefore();
+  absl::StatusOr<IndexBefore> ReadBefore() ABSL_LOCKS_EXCLUDED(mutex_);
   // The entries when the handle was made, until TakeBefore is called; otherwise Entries().
   absl::StatusOr<ObjectValues> EntriesBefore() ABSL_LOCKS_EXCLUDED(mutex_);
+  // The counts when this handle last read them, or later ones.  A change that compares them and is
+  // refused reads them.
+  IndexCounts counts() const ABSL_LOCKS_EXCLUDED(mutex_);
   // The owner that reads of the index and of logs must find; empty if the handle has not locked the
   // directory, and so may read what any owner wrote.
   std::string required_owner() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -108,6 +121,8 @@ class IndexHandle {
   absl::StatusOr<ObjectValues> EntriesOf(const std::vector<std::string>& entries);
   // All entries.  Those of names that are not a store's may be as they were earlier.
   absl::StatusOr<ObjectValues> Entries();
+  // The followers' pins, whoever owns the index now.
+  absl::StatusOr<ObjectValues> ReadPins();
   // All entries, from the pool.  TakenOver, too, if the owner is not `owner`.
   absl::StatusOr<ObjectValues> ReadEntries(const std::string& owner);
 
@@ -127,6 +142,7 @@ class IndexHandle {
   absl::Status TakenOverBy(const std::string& owner);
   // From the pool.
   absl::StatusOr<ObjectContents> ReadEntriesOf(const std::vector<std::string>& entries);
+  void NoteCounts(const ObjectContents& contents) ABSL_LOCKS_EXCLUDED(mutex_);
   // The pool has applied the change of this owner.
   void NoteChange(const std::string& owner, const ObjectWrite& write) ABSL_LOCKS_EXCLUDED(mutex_);
   // The part of NoteChange for one entry; empty: it was removed.
@@ -141,6 +157,7 @@ class IndexHandle {
   const std::string object_;
   mutable Mutex mutex_;
   std::string owner_ ABSL_GUARDED_BY(mutex_);
+  IndexCounts counts_ ABSL_GUARDED_BY(mutex_);
   std::optional<IndexBefore> before_ ABSL_GUARDED_BY(mutex_);
   bool has_locked_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<ObjectValues> listing_ ABSL_GUARDED_BY(mutex_);

@@ -24,10 +24,14 @@ LaterWork::~LaterWork() {
   thread.reset();
 }
 
-absl::Status LaterWork::StartThread(uint64_t pause_nanos) {
+absl::Status LaterWork::StartThread(uint64_t pause_nanos, std::function<void()> always) {
   MutexLock lock(&mutex_);
   if (thread_ != nullptr) return absl::OkStatus();
-  TRELLIS_ASSIGN_OR_RETURN(thread_, RepeatingThread::Start(pause_nanos, [this] { RunAll(); }));
+  TRELLIS_ASSIGN_OR_RETURN(thread_,
+                           RepeatingThread::Start(pause_nanos, [this, always = std::move(always)] {
+                             RunAll();
+                             always();
+                           }));
   return absl::OkStatus();
 }
 

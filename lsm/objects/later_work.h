@@ -26,8 +26,10 @@ class LaterWork {
   LaterWork(const LaterWork&) = delete;
   LaterWork& operator=(const LaterWork&) = delete;
 
-  // Starts the thread unless it runs.  It looks for work after each pause.
-  absl::Status StartThread(uint64_t pause_nanos) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Starts the thread unless it runs.  After each pause it does the work that was added, and then
+  // calls `always`, which throws nothing.
+  absl::Status StartThread(uint64_t pause_nanos, std::function<void()> always)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // `work` may run out of memory; it throws nothing else.  Without the thread it runs now.
   void Add(std::function<void()> work) ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -102,33 +102,33 @@ absl::Status LockKeeper::StartThreads(uint64_t lock_nanos) {
   return absl::OkStatus();
 }
 
-void LockKeeper::Add(std::shared_ptr<KeptLock> lock) {
-  MutexLock mutex_lock(&mutex_);
-  locks_.push_back(std::move(lock));
+void LockKeeper::Add(std::shared_ptr<KeptEntry> entry) {
+  MutexLock lock(&mutex_);
+  entries_.push_back(std::move(entry));
 }
 
-void LockKeeper::Remove(const KeptLock* lock) {
-  MutexLock mutex_lock(&mutex_);
-  std::erase_if(locks_, [lock](const auto& one) { return one.get() == lock; });
+void LockKeeper::Remove(const KeptEntry* entry) {
+  MutexLock lock(&mutex_);
+  std::erase_if(entries_, [entry](const auto& one) { return one.get() == entry; });
 }
 
 void LockKeeper::RenewAll() {
-  ForEach([](KeptLock& lock) { lock.Renew().IgnoreError(); });
+  ForEach([](KeptEntry& entry) { entry.Renew().IgnoreError(); });
 }
 
 void LockKeeper::CheckAllExpired() {
-  ForEach([](KeptLock& lock) { lock.CheckExpired(); });
+  ForEach([](KeptEntry& entry) { entry.CheckExpired(); });
 }
 
-void LockKeeper::ForEach(void (*visit)(KeptLock& lock)) {
+void LockKeeper::ForEach(void (*visit)(KeptEntry& entry)) {
   // Without memory, the next call visits them.
   CatchOutOfMemory([&] {
-    std::vector<std::shared_ptr<KeptLock>> locks;
+    std::vector<std::shared_ptr<KeptEntry>> entries;
     {
       MutexLock lock(&mutex_);
-      locks = locks_;
+      entries = entries_;
     }
-    for (const std::shared_ptr<KeptLock>& lock : locks) visit(*lock);
+    for (const std::shared_ptr<KeptEntry>& entry : entries) visit(*entry);
     return absl::OkStatus();
   }).IgnoreError();
 }

@@ -1,7 +1,8 @@
-// Keeps the locks of a process: renews them, and notices when one may have expired.
+// Keeps the locks and the pins of a process: renews them, and notices when a lock may have expired.
 //
 // Safety does not depend on it.  Each write of a file compares the owner (lsm/design/
 // object_store.md).  A lock keeps other processes away, and its loss ends reads that may be stale.
+// The loss of a pin ends a follower's old views.
 #ifndef TRELLIS_LSM_OBJECTS_LOCK_KEEPER_H_
 #define TRELLIS_LSM_OBJECTS_LOCK_KEEPER_H_
 
@@ -23,6 +24,16 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
+// What a process must renew in time.
+class KeptEntry {
+ public:
+  virtual ~KeptEntry() = default;
+  // Asks the pool, and returns the state.
+  virtual absl::Status Renew() = 0;
+  // Notices that it has expired.  Asks only the clock.
+  virtual void CheckExpired() {}
+};
+
 // A lock on a directory's index that this process has taken.  Its state is
 //
 //   OK             held, as far as this process's clock tells
@@ -33,7 +44,7 @@ namespace lsm::inline TRELLIS_ABI {
 // owner would differ if another process had begun to recover.
 //
 // Thread-safe.
-class KeptLock {
+class KeptLock final : public KeptEntry {
  public:
   // `index` has been locked with this cookie by a call that began at `taken_nanos`.
   KeptLock(std::shared_ptr<IndexHandle> index, std::string cookie, Clock* clock,
@@ -49,10 +60,8 @@ class KeptLock {
   // As in FileLock::Watch.
   void Watch(const std::function<void(const absl::Status& state)>& note)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Asks the pool, and returns the state.
-  absl::Status Renew() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Notices that the lock has expired.  Asks only the clock.
-  void CheckExpired() ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Renew() override ABSL_LOCKS_EXCLUDED(mutex_);
+  void CheckExpired() override ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends a call of `note`, and unlocks.
   void Release() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -83,22 +92,22 @@ class LockKeeper {
   LockKeeper(const LockKeeper&) = delete;
   LockKeeper& operator=(const LockKeeper&) = delete;
 
-  // Renews the locks at each quarter of `lock_nanos`, by a thread.  A call to the pool may take
-  // long, so another thread notices that locks have expired.
+  // Renews the entries at each quarter of `lock_nanos`, by a thread.  A call to the pool may take
+  // long, so another thread notices that entries have expired.
   absl::Status StartThreads(uint64_t lock_nanos) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Add(std::shared_ptr<KeptLock> lock) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Remove(const KeptLock* lock) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Add(std::shared_ptr<KeptEntry> entry) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Remove(const KeptEntry* entry) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // These throw nothing.
   void RenewAll() ABSL_LOCKS_EXCLUDED(mutex_);
   void CheckAllExpired() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  void ForEach(void (*visit)(KeptLock& lock)) ABSL_LOCKS_EXCLUDED(mutex_);
+  void ForEach(void (*visit)(KeptEntry& entry)) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const ProcessMark mark_;
   Mutex mutex_;
-  std::vector<std::shared_ptr<KeptLock>> locks_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<KeptEntry>> entries_ ABSL_GUARDED_BY(mutex_);
   // Last, so that they end first.
   std::unique_ptr<RepeatingThread> renewing_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<RepeatingThread> watching_ ABSL_GUARDED_BY(mutex_);

@@ -27,6 +27,8 @@ bool IsTable(std::string_view name) {
   return parsed.has_value() && parsed->kind == FileKind::kTable;
 }
 
+bool IsOfTable(const GoneFile& gone) { return gone.file.kind == IndexedKind::kTable; }
+
 // While it lives, no removal that waits in OpenIds runs.
 class Lookup {
  public:
@@ -62,6 +64,7 @@ class ObjectDirectory final : public Directory {
                              const std::function<void()>& before_swap) override;
   void HoldNames() override { index_->BeginHolding(); }
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(std::string_view name, LockKind kind) override;
+  absl::StatusOr<std::shared_ptr<const void>> PinTables() override;
   const std::string& path() const override { return index_->path(); }
 
  private:
@@ -75,6 +78,9 @@ class ObjectDirectory final : public Directory {
   // Removes files by one write of the index, and sets the outcome of each.  False, and nothing is
   // removed, if another call changed one of them.
   bool RemoveTogether(std::span<const std::string> names, std::span<absl::Status> outcomes);
+  // The part of RemoveTogether that adds the entries gone:TAG.  Aborted if another call changed one
+  // of the files.
+  absl::Status RemoveNames(ObjectWrite write, std::vector<GoneFile>* gone);
   // The error of a link to a table that has no first chunk.
   absl::Status WhyUnlinked(std::string_view name);
   // Removes the first chunk of a log that the index does not name.
@@ -204,7 +210,7 @@ absl::Status ObjectDirectory::Rename(std::string_view from, std::string_view to)
   write.remove_entries.push_back(FileEntry(from));
   write.set_entries[FileEntry(to)] = file.Encode();
   if (replaced && replaced->kind != IndexedKind::kSmall)
-    write.set_entries[Concat(kGonePrefix, replaced->tag)] = replaced->Encode();
+    write.set_entries[Concat(kGonePrefix, replaced->tag)] = GoneFile{*replaced}.Encode();
   const absl::Status status = index_->Change(write);
   if (absl::IsAborted(status)) {
     const absl::StatusOr<std::string> directory = index_->Entry(DirectoryEntry(to));
@@ -214,7 +220,7 @@ absl::Status ObjectDirectory::Rename(std::string_view from, std::string_view to)
                                                            "same time"));
   }
   TRELLIS_RETURN_IF_ERROR(WithContext(status, PathOf(from)));
-  if (replaced) RemoveWhenClosed(*process_, index_, {*replaced});
+  if (replaced) RemoveWhenClosed(*process_, index_, {GoneFile{*replaced}});
   return absl::OkStatus();
 }
 
@@ -309,7 +315,7 @@ bool ObjectDirectory::RemoveTogether(std::span<const std::string> names,
   }
   const absl::StatusOr<ObjectValues> found = Look(names.front(), entries);
   ObjectWrite write;
-  std::vector<IndexedFile> removed;
+  std::vector<GoneFile> gone;
   for (size_t i = 0; i < names.size(); ++i) {
     const std::string& name = names[i];
     outcomes[i] = CheckBareName(path(), name);
@@ -321,18 +327,42 @@ bool ObjectDirectory::RemoveTogether(std::span<const std::string> names,
     if (!outcomes[i].ok()) continue;
     write.entries_equal.insert(*found->find(FileEntry(name)));
     write.remove_entries.push_back(FileEntry(name));
-    if (!file.ok() || file->kind == IndexedKind::kSmall) continue;
-    write.set_entries[Concat(kGonePrefix, file->tag)] = file->Encode();
-    removed.push_back(*file);
+    if (file.ok() && file->kind != IndexedKind::kSmall) gone.push_back({*file});
   }
   if (write.remove_entries.empty()) return true;
-  const absl::Status status = index_->Change(write);
+  const absl::Status status = RemoveNames(std::move(write), &gone);
   if (absl::IsAborted(status)) return false;
-  if (status.ok()) RemoveWhenClosed(*process_, index_, removed);
+  if (status.ok()) RemoveWhenClosed(*process_, index_, gone);
   for (size_t i = 0; i < names.size(); ++i) {
     if (outcomes[i].ok()) outcomes[i] = WithContext(status, PathOf(names[i]));
   }
   return true;
+}
+
+absl::Status ObjectDirectory::RemoveNames(ObjectWrite write, std::vector<GoneFile>* gone) {
+  for (;;) {
+    const IndexCounts counts = index_->counts();
+    uint64_t removal = 0;
+    if (std::any_of(gone->begin(), gone->end(), IsOfTable)) {
+      TRELLIS_ASSIGN_OR_RETURN(removal, DecodeCount(counts.removals, path()));
+      write.attributes_equal[kRemovalsAttribute] = counts.removals;
+      write.set_attributes[kRemovalsAttribute] = EncodeCount(++removal);
+      // A pin that this handle does not know may need the files.
+      write.attributes_equal[kPinsAttribute] = counts.pins;
+    }
+    for (GoneFile& one : *gone) {
+      one.removal = IsOfTable(one) ? removal : 0;
+      write.set_entries[Concat(kGonePrefix, one.file.tag)] = one.Encode();
+    }
+    const absl::Status status = index_->Change(write);
+    // Another call removed tables, or a follower made a pin.
+    if (absl::IsAborted(status) && index_->counts() != counts) continue;
+    return status;
+  }
+}
+
+absl::StatusOr<std::shared_ptr<const void>> ObjectDirectory::PinTables() {
+  return lsm::PinTables(process_, index_);
 }
 
 absl::Status ObjectDirectory::AtomicReplace(std::string_view name, std::string_view bytes,
@@ -365,12 +395,12 @@ absl::Status ObjectDirectory::AtomicReplace(std::string_view name, std::string_v
   write.entries_equal[DirectoryEntry(name)] = "";
   write.set_entries[FileEntry(name)] = after.Encode();
   if (before.kind != IndexedKind::kSmall)
-    write.set_entries[Concat(kGonePrefix, before.tag)] = before.Encode();
+    write.set_entries[Concat(kGonePrefix, before.tag)] = GoneFile{before}.Encode();
   if (before_swap != nullptr) before_swap();
   const absl::Status status = index_->ChangeAndEndHolding(write);
   if (absl::IsAborted(status)) return unexpected;
   TRELLIS_RETURN_IF_ERROR(WithContext(status, PathOf(name)));
-  RemoveWhenClosed(*process_, index_, {before});
+  RemoveWhenClosed(*process_, index_, {GoneFile{before}});
   return absl::OkStatus();
 }
 

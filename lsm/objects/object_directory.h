@@ -3,6 +3,7 @@
 #define TRELLIS_LSM_OBJECTS_OBJECT_DIRECTORY_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -21,6 +22,8 @@
 #include "lsm/objects/later_work.h"
 #include "lsm/objects/lock_keeper.h"
 #include "lsm/objects/object_files.h"
+#include "lsm/objects/pinned_files.h"
+#include "lsm/objects/table_pin.h"
 #include "lsm/threads/mutex.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -43,8 +46,11 @@ struct ObjectProcess {
   const ObjectFileSystem::Config config;
   Clock& clock;
   const std::shared_ptr<OpenIds> open = std::make_shared<OpenIds>();
+  const std::shared_ptr<PinnedFiles> pinned = std::make_shared<PinnedFiles>(&clock);
   Mutex mutex;
   std::set<std::string> locked ABSL_GUARDED_BY(mutex);  // index objects
+  // By index object.  A pin that is lost or released stays until it is replaced.
+  std::map<std::string, std::shared_ptr<TablePin>> pins ABSL_GUARDED_BY(mutex);
   LockKeeper keeper;
   LaterWork later;  // ends first: it uses the other members
 };

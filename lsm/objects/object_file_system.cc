@@ -71,7 +71,10 @@ void ObjectFileSystem::ReadMany(std::span<ReadRequest> requests,
   ReadObjectFiles(&shared_->pool, requests, done);
 }
 
-void ObjectFileSystem::RenewLocks() { shared_->keeper.RenewAll(); }
+void ObjectFileSystem::RenewLocks() {
+  shared_->keeper.RenewAll();
+  RetryPinnedRemovals(*shared_);
+}
 
 absl::StatusOr<std::unique_ptr<Directory>> ObjectFileSystem::OpenDirectory(const std::string& path,
                                                                            bool create) {
@@ -175,7 +178,8 @@ absl::Status ObjectFileSystem::RemoveDirectory(const std::string& path) {
   TRELLIS_RETURN_IF_ERROR(WithContext(index.Change(take), path));
   index.SetOwner(owner.Encode(), std::nullopt);
   TRELLIS_ASSIGN_OR_RETURN(const ObjectValues entries, CheckEmpty(index));
-  TRELLIS_RETURN_IF_ERROR(WithContext(FinishRemovals(*shared_, *opened, entries), path));
+  TRELLIS_RETURN_IF_ERROR(
+      WithContext(FinishRemovals(*shared_, *opened, entries, Pins::kIgnored), path));
   ObjectWrite write;
   write.attributes_equal[kOwnerAttribute] = owner.Encode();
   write.remove = true;

@@ -17,7 +17,20 @@ namespace {
 
 constexpr uint64_t kWriteBytesMax = uint64_t{32} << 20;
 
-absl::Status MissingChunk(const std::string& path, uint64_t number) {
+// The error of a chunk that the file had.
+absl::Status MissingChunk(const ChunkedFile& chunked, uint64_t number) {
+  IndexHandle& index = *chunked.index;
+  const std::string path = index.PathOf(chunked.name);
+  // A name is removed before its chunks.
+  if (index.required_owner().empty()) {
+    const absl::StatusOr<std::string> entry = index.EntryOfAny(Concat(kFilePrefix, chunked.name));
+    if (!entry.ok() && !absl::IsNotFound(entry.status())) return entry.status();
+    const absl::StatusOr<IndexedFile> now = IndexedFile::Decode(entry.value_or(""), path);
+    if (!now.ok() || now->id != chunked.file.id) {
+      return absl::UnavailableError(
+          Concat(path, ": another process has removed the file while it was read"));
+    }
+  }
   return absl::DataLossError(Concat(path, ": chunk ", number, " is missing"));
 }
 
@@ -68,7 +81,7 @@ absl::StatusOr<std::optional<ObjectContents>> Judge(const ChunkedFile& chunked,
   const bool may_be_of_another = absl::IsAborted(status) || absl::IsNotFound(status);
   if (!chunk.owner.empty() && may_be_of_another) status = index.WhyRefused(chunk.owner, status);
   if (IsEnd(chunked, chunk.number, status)) return std::nullopt;
-  if (absl::IsNotFound(status)) return MissingChunk(path, chunk.number);
+  if (absl::IsNotFound(status)) return MissingChunk(chunked, chunk.number);
   return WithContext(status, path);
 }
 

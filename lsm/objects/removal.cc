@@ -1,13 +1,16 @@
 #include "lsm/objects/removal.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <list>
+#include <optional>
 #include <span>
 #include <utility>
 
 #include "lsm/bytes/status.h"
 #include "lsm/objects/object_files.h"
 #include "lsm/objects/object_writes.h"
+#include "lsm/objects/pinned_files.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -25,24 +28,30 @@ bool HasTag(const std::string& tags, const IndexedFile& file) {
 // Thread-safe.
 class GoneFiles {
  public:
-  explicit GoneFiles(std::shared_ptr<IndexHandle> index) : index_(std::move(index)) {}
+  // `pinned`: takes the files that a pin covers; null: pins are ignored.
+  GoneFiles(std::shared_ptr<IndexHandle> index, std::shared_ptr<PinnedFiles> pinned)
+      : index_(std::move(index)), pinned_(std::move(pinned)) {}
 
-  absl::Status RemoveChunks(const IndexedFile& file) {
-    TRELLIS_RETURN_IF_ERROR(DropChunks(index_->pool(), file));
+  absl::Status RemoveChunks(const GoneFile& gone) {
+    if (IsPinned(gone)) {
+      pinned_->Add(index_, gone);
+      return absl::OkStatus();
+    }
+    TRELLIS_RETURN_IF_ERROR(DropChunks(index_->pool(), gone.file));
     MutexLock lock(&mutex_);
-    dropped_.push_back(file);
+    dropped_.push_back(gone);
     return absl::OkStatus();
   }
   // Those of the files whose chunks are removed.
   absl::Status RemoveEntries() {
-    std::vector<IndexedFile> files;
+    std::vector<GoneFile> files;
     {
       MutexLock lock(&mutex_);
       files.swap(dropped_);
     }
     absl::Status first;
-    for (std::span<const IndexedFile> left = files; !left.empty();) {
-      const std::span<const IndexedFile> some =
+    for (std::span<const GoneFile> left = files; !left.empty();) {
+      const std::span<const GoneFile> some =
           left.first(std::min(left.size(), kRemovalsTogetherMax));
       left = left.subspan(some.size());
       const absl::Status status = RemoveEntriesOf(some);
@@ -51,38 +60,48 @@ class GoneFiles {
         continue;
       }
       // A new owner has removed some of them.
-      for (const IndexedFile& file : some) first.Update(RemoveEntriesOf({&file, 1}));
+      for (const GoneFile& gone : some) first.Update(RemoveEntriesOf({&gone, 1}));
     }
     return first;
   }
 
  private:
-  absl::Status RemoveEntriesOf(std::span<const IndexedFile> files) {
+  bool IsPinned(const GoneFile& gone) {
+    if (pinned_ == nullptr || gone.removal == 0) return false;
+    MutexLock lock(&mutex_);
+    // Reading the pins once is enough: one that is made after the removal does not cover it, and
+    // none goes back.  If they cannot be read, the file waits.
+    if (!lowest_pin_) lowest_pin_ = pinned_->LowestPin(*index_).value_or(0);
+    return *lowest_pin_ < gone.removal;
+  }
+  absl::Status RemoveEntriesOf(std::span<const GoneFile> files) {
     ObjectWrite write;
-    for (const IndexedFile& file : files) {
-      const std::string entry = Concat(kGonePrefix, file.tag);
-      write.entries_equal[entry] = file.Encode();
+    for (const GoneFile& gone : files) {
+      const std::string entry = Concat(kGonePrefix, gone.file.tag);
+      write.entries_equal[entry] = gone.Encode();
       write.remove_entries.push_back(entry);
     }
     return index_->Change(write);
   }
 
   const std::shared_ptr<IndexHandle> index_;
+  const std::shared_ptr<PinnedFiles> pinned_;
   Mutex mutex_;
-  std::vector<IndexedFile> dropped_ ABSL_GUARDED_BY(mutex_);
+  std::optional<uint64_t> lowest_pin_ ABSL_GUARDED_BY(mutex_);
+  std::vector<GoneFile> dropped_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Removes the chunks now, unless this process reads the file.
 absl::Status RemoveNowOrWhenClosed(ObjectProcess& process,
-                                   const std::shared_ptr<IndexHandle>& index,
-                                   const IndexedFile& file, GoneFiles* gone) {
-  if (!process.open->IsOpen(file.id)) return gone->RemoveChunks(file);
-  RemoveWhenClosed(process, index, {file});
+                                   const std::shared_ptr<IndexHandle>& index, const GoneFile& gone,
+                                   GoneFiles* files) {
+  if (!process.open->IsOpen(gone.file.id)) return files->RemoveChunks(gone);
+  RemoveWhenClosed(process, index, {gone});
   return absl::OkStatus();
 }
 
 absl::Status UndoOneLink(ObjectProcess& process, const std::shared_ptr<IndexHandle>& index,
-                         const IndexedFile& link, GoneFiles* gone) {
+                         const IndexedFile& link, GoneFiles* files) {
   const absl::StatusOr<ObjectContents> first =
       index->pool().Read(ChunkName(link.id, 0), {.with_attributes = true});
   if (!first.ok() && !absl::IsNotFound(first.status())) return first.status();
@@ -93,18 +112,20 @@ absl::Status UndoOneLink(ObjectProcess& process, const std::shared_ptr<IndexHand
   ObjectWrite write;
   write.entries_equal[entry] = link.Encode();
   write.remove_entries.push_back(entry);
-  if (has_tag) write.set_entries[Concat(kGonePrefix, link.tag)] = link.Encode();
+  const GoneFile gone{link};
+  if (has_tag) write.set_entries[Concat(kGonePrefix, link.tag)] = gone.Encode();
   TRELLIS_RETURN_IF_ERROR(index->Change(write));
-  return has_tag ? RemoveNowOrWhenClosed(process, index, link, gone) : absl::OkStatus();
+  return has_tag ? RemoveNowOrWhenClosed(process, index, gone, files) : absl::OkStatus();
 }
 
 absl::Status FinishRemoval(ObjectProcess& process, const std::shared_ptr<IndexHandle>& index,
-                           const std::string& entry, const std::string& value, GoneFiles* gone) {
-  const absl::StatusOr<IndexedFile> file = IndexedFile::Decode(value, index->path());
-  if (absl::IsDataLoss(file.status())) return absl::OkStatus();  // its chunks are unknown
-  if (!file.ok()) return file.status();
-  return entry.starts_with(kLinkPrefix) ? UndoOneLink(process, index, *file, gone)
-                                        : RemoveNowOrWhenClosed(process, index, *file, gone);
+                           const std::string& entry, const std::string& value, GoneFiles* files) {
+  if (entry.starts_with(kLinkPrefix)) {
+    TRELLIS_ASSIGN_OR_RETURN(const IndexedFile link, IndexedFile::Decode(value, index->path()));
+    return UndoOneLink(process, index, link, files);
+  }
+  TRELLIS_ASSIGN_OR_RETURN(const GoneFile gone, GoneFile::Decode(value, index->path()));
+  return RemoveNowOrWhenClosed(process, index, gone, files);
 }
 
 }  // namespace
@@ -164,37 +185,46 @@ absl::Status DropChunks(ObjectPool& pool, const IndexedFile& file) {
 }
 
 void RemoveWhenClosed(ObjectProcess& process, std::shared_ptr<IndexHandle> index,
-                      const std::vector<IndexedFile>& files) {
-  const auto gone = std::make_shared<GoneFiles>(std::move(index));
+                      const std::vector<GoneFile>& files) {
+  const auto all = std::make_shared<GoneFiles>(std::move(index), process.pinned);
   std::list<OpenIds::Removal> removals;
-  for (const IndexedFile& file : files) {
-    if (file.kind == IndexedKind::kSmall) continue;
+  for (const GoneFile& gone : files) {
+    if (gone.file.kind == IndexedKind::kSmall) continue;
     removals.push_back(
-        {file.id,
-         [gone, file] { CatchOutOfMemory([&] { return gone->RemoveChunks(file); }).IgnoreError(); },
-         [gone] { CatchOutOfMemory([&] { return gone->RemoveEntries(); }).IgnoreError(); }});
+        {gone.file.id,
+         [all, gone] { CatchOutOfMemory([&] { return all->RemoveChunks(gone); }).IgnoreError(); },
+         [all] { CatchOutOfMemory([&] { return all->RemoveEntries(); }).IgnoreError(); }});
   }
   process.open->WhenClosed(std::move(removals));
 }
 
+void RetryPinnedRemovals(ObjectProcess& process) {
+  CatchOutOfMemory([&] {
+    for (const auto& [index, files] : process.pinned->TakeAll())
+      RemoveWhenClosed(process, index, files);
+    return absl::OkStatus();
+  }).IgnoreError();
+}
+
 absl::Status UndoLink(ObjectProcess& process, const std::shared_ptr<IndexHandle>& index,
                       const IndexedFile& link) {
-  GoneFiles gone(index);
-  TRELLIS_RETURN_IF_ERROR(UndoOneLink(process, index, link, &gone));
-  return gone.RemoveEntries();
+  GoneFiles files(index, process.pinned);
+  TRELLIS_RETURN_IF_ERROR(UndoOneLink(process, index, link, &files));
+  return files.RemoveEntries();
 }
 
 absl::Status FinishRemovals(ObjectProcess& process, const std::shared_ptr<IndexHandle>& index,
-                            const ObjectValues& entries) {
-  GoneFiles gone(index);
+                            const ObjectValues& entries, Pins pins) {
+  GoneFiles files(index, pins == Pins::kRespected ? process.pinned : nullptr);
   absl::Status first;
   for (const auto& [entry, value] : entries) {
     if (!entry.starts_with(kGonePrefix) && !entry.starts_with(kLinkPrefix)) continue;
-    const absl::Status status = FinishRemoval(process, index, entry, value, &gone);
+    const absl::Status status = FinishRemoval(process, index, entry, value, &files);
     if (IsTakenOver(status)) return status;
-    first.Update(status);
+    // The chunks of a damaged entry are unknown.
+    if (!absl::IsDataLoss(status)) first.Update(status);
   }
-  first.Update(gone.RemoveEntries());
+  first.Update(files.RemoveEntries());
   return first;
 }
 

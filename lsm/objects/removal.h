@@ -23,21 +23,27 @@ absl::Status AddTag(ObjectPool& pool, const IndexedFile& file);
 absl::Status DropChunks(ObjectPool& pool, const IndexedFile& file);
 
 // Removes the chunks of files whose names became gone:TAG, and those entries, once this process no
-// longer reads the file.  The entries of files that are removed at the same time are removed by one
-// write.  If that fails, the entry stays, and the next owner finishes it.
+// longer reads the file and no follower's pin covers it.  The entries of files that are removed at
+// the same time are removed by one write.  If that fails, the entry stays, and the next owner
+// finishes it.
 void RemoveWhenClosed(ObjectProcess& process, std::shared_ptr<IndexHandle> index,
-                      const std::vector<IndexedFile>& files);
+                      const std::vector<GoneFile>& files);
+
+// Tries again to remove the files that a pin covered.  Throws nothing.
+void RetryPinnedRemovals(ObjectProcess& process);
 
 // Takes back an entry link:TAG whose name was not made.
 absl::Status UndoLink(ObjectProcess& process, const std::shared_ptr<IndexHandle>& index,
                       const IndexedFile& link);
+
+enum class Pins { kRespected, kIgnored };
 
 // Finishes the removals and undoes the links that earlier owners began.  `entries` are those that
 // the index had when this owner began; the call may come at any time after that.  Files that this
 // process reads follow when they are closed.  Tries all, unless another process has taken over, and
 // returns the first error.
 absl::Status FinishRemovals(ObjectProcess& process, const std::shared_ptr<IndexHandle>& index,
-                            const ObjectValues& entries);
+                            const ObjectValues& entries, Pins pins);
 
 }  // namespace lsm
 

@@ -29,7 +29,6 @@ class RadosFileSystem final : public FileSystem {
   absl::Status RemoveDirectory(const std::string& path) override {
     return files_.RemoveDirectory(path);
   }
-  bool KeepsOpenFiles() const override { return files_.KeepsOpenFiles(); }
   void ReadMany(std::span<ReadRequest> requests, const std::function<void(size_t)>& done) override {
     files_.ReadMany(requests, done);
   }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "lsm/environment.h"
 #include "lsm/object_file_system.h"
 #include "lsm/object_pool.h"
 #include "lsm/objects/memory_object_pool.h"
@@ -77,6 +78,7 @@ struct PoolClientOptions {
   uint64_t table_chunk_bytes = 8;
   bool repeats_writes = false;        // RepeatingPool
   bool holds_started_writes = false;  // MemoryObjectPool::HoldStartedWrites
+  Clock* clock = nullptr;             // null: the system's
 };
 
 struct PoolClient {
@@ -86,6 +88,7 @@ struct PoolClient {
         random(seed),
         files(options.repeats_writes ? static_cast<ObjectPool*>(&repeating) : &pool, &random,
               {.has_threads = false,
+               .clock = options.clock,
                .log_chunk_bytes = options.log_chunk_bytes,
                .table_chunk_bytes = options.table_chunk_bytes,
                .holder = std::move(name)}) {
