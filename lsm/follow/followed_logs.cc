@@ -44,7 +44,14 @@ absl::Status FollowedLogs::ReadAll(Pass* pass) {
   for (const auto& [number, log] : logs_) numbers.insert(number);  // open, though perhaps removed
   for (auto number = numbers.lower_bound(pass->state->oldest_log);
        number != numbers.end() && !pass->is_at_gap; ++number) {
-    TRELLIS_RETURN_IF_ERROR(ReadLog(*number, pass));
+    const absl::Status status = ReadLog(*number, pass);
+    if (status.ok()) continue;
+    // A log without writes may be removed while it is read, and no edit says so.
+    const auto log = logs_.find(*number);
+    const bool has_writes = log != logs_.end() && log->second.records > 0;
+    const bool is_removed = absl::IsNotFound(pass->directory->Stat(LogFileName(*number)).status());
+    if (has_writes || !is_removed) return status;
+    logs_.erase(*number);
   }
   for (const uint64_t number : pass->state->NeededLogs()) {
     if (numbers.contains(number) && (pass->is_at_gap || logs_.contains(number))) continue;

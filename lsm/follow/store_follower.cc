@@ -76,14 +76,22 @@ absl::Status StoreFollower::Repeat(absl::FunctionRef<absl::Status(const Director
 }
 
 absl::StatusOr<bool> StoreFollower::HasChanged() {
+  TRELLIS_ASSIGN_OR_RETURN(const bool has_another_manifest, HasAnotherManifest());
+  if (has_another_manifest || manifest_ == nullptr) return has_another_manifest;
+  const absl::Status status = ReadEdits();
+  if (status.ok()) return manifest_->edit_count() != edits_before_;
+  // The manifest may have been replaced and removed since CURRENT was read.
+  TRELLIS_ASSIGN_OR_RETURN(const bool is_replaced, HasAnotherManifest());
+  if (is_replaced) return true;
+  return status;
+}
+
+absl::StatusOr<bool> StoreFollower::HasAnotherManifest() {
   TRELLIS_ASSIGN_OR_RETURN(const Directories directories, OpenDirectories());
   const absl::StatusOr<Current> current = ReadCurrent(*directories.tables, kCurrentFileName);
   if (absl::IsNotFound(current.status())) return NoStore(place_.path);
   TRELLIS_RETURN_IF_ERROR(current.status());
-  if (*current != current_) return true;
-  if (manifest_ == nullptr) return false;
-  TRELLIS_RETURN_IF_ERROR(ReadEdits());
-  return manifest_->edit_count() != edits_before_;
+  return *current != current_;
 }
 
 absl::Status StoreFollower::WithoutFalseDamage(const absl::Status& status,
@@ -116,6 +124,9 @@ absl::Status StoreFollower::ReadState(const Directories& directories) {
   current_ = *current;
   manifest_ = nullptr;
   version_ = nullptr;
+  // Another copy of the store may have the same tables in other files, and where tables are pinned,
+  // the files of the earlier copy are gone.
+  if (has_pins_) tables_.clear();
   TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<ManifestReader> manifest,
                            ManifestReader::Open(*directories.tables, *current));
   TRELLIS_RETURN_IF_ERROR(manifest->ReadOn().status());
@@ -180,6 +191,7 @@ absl::StatusOr<StoreFollower::View> StoreFollower::Try(const TableContext& conte
                                                        const Directories& directories) {
   // Before anything is read: the pin keeps the tables that have names from now on.
   TRELLIS_ASSIGN_OR_RETURN(std::shared_ptr<const void> pin, directories.tables->PinTables());
+  has_pins_ = pin != nullptr;
   TRELLIS_RETURN_IF_ERROR(ReadState(directories));
   // Logs before edits: a log may be flushed and removed between the two, and then its writes are in
   // a table that the edits name.

@@ -89,6 +89,7 @@ class StoreFollower {
   absl::Status Repeat(absl::FunctionRef<absl::Status(const Directories&)> attempt);
   // Whether anything changed since the attempt that failed began, so that its error says nothing.
   absl::StatusOr<bool> HasChanged();
+  absl::StatusOr<bool> HasAnotherManifest();
   // Damage that only means that a file is missing, as Unavailable.
   absl::Status WithoutFalseDamage(const absl::Status& status, const Directories& directories) const;
 
@@ -114,6 +115,7 @@ class StoreFollower {
   uint64_t edits_before_ = 0;                 // when the attempt began
   FollowedLogs logs_;
   TablesByNumber tables_;
+  bool has_pins_ = false;  // the file system pins tables
   // Views share it.  Only this object's thread looks at the pin.  Null: none.
   std::shared_ptr<PinnedVersion> version_;
   Sequence shown_ = 0;                  // by the last view

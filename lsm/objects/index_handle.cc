@@ -427,15 +427,27 @@ absl::StatusOr<std::optional<IndexedFile>> IndexHandle::Find(std::string_view na
 }
 
 absl::StatusOr<ObjectValues> IndexHandle::Entries() {
-  std::string owner;
   {
     MutexLock lock(&mutex_);
     if (listing_) return *listing_;
-    owner = owner_;
   }
+  const std::string owner = required_owner();
+  if (owner.empty()) return EntriesOfAny();
   TRELLIS_ASSIGN_OR_RETURN(ObjectValues entries, ReadEntries(owner));
   AddHeld(&entries);
   return entries;
+}
+
+absl::StatusOr<ObjectValues> IndexHandle::EntriesOfAny() {
+  for (;;) {
+    absl::StatusOr<IndexBefore> now = ReadBefore();
+    if (absl::IsNotFound(now.status()) || (now.ok() && now->owner.empty())) return Missing();
+    if (!now.ok()) return WithContext(now.status(), path_);
+    if (now->entries) return *std::move(now->entries);
+    absl::StatusOr<ObjectValues> entries = ReadEntries(now->owner);
+    // Another owner began between two pages.
+    if (!IsTakenOver(entries.status())) return entries;
+  }
 }
 
 absl::StatusOr<ObjectValues> IndexHandle::ReadEntries(const std::string& owner) {

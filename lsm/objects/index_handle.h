@@ -140,6 +140,8 @@ class IndexHandle {
   // The error without the index.
   absl::Status Missing();
   absl::Status TakenOverBy(const std::string& owner);
+  // Entries, without the lock.  One owner has all of them.
+  absl::StatusOr<ObjectValues> EntriesOfAny();
   // From the pool.
   absl::StatusOr<ObjectContents> ReadEntriesOf(const std::vector<std::string>& entries);
   void NoteCounts(const ObjectContents& contents) ABSL_LOCKS_EXCLUDED(mutex_);

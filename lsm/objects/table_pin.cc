@@ -107,8 +107,17 @@ void TablePin::RemoveEntry() {
   } while (ReadAgain().ok());
 }
 
+absl::Status TablePin::RenewIfLate() {
+  {
+    MutexLock lock(&mutex_);
+    if (clock_.MonotonicNanos() - renewed_nanos_ < pin_.duration_nanos) return absl::OkStatus();
+  }
+  return Renew();
+}
+
 absl::Status TablePin::Renew() {
   for (;;) {
+    const uint64_t from = clock_.MonotonicNanos();
     ObjectWrite write;
     IndexedPin next;
     {
@@ -124,13 +133,16 @@ absl::Status TablePin::Renew() {
     if (status.ok()) {
       MutexLock lock(&mutex_);
       pin_ = next;
+      renewed_nanos_ = from;
       return status;
     }
     if (!absl::IsAborted(status)) return status;
     TRELLIS_RETURN_IF_ERROR(ReadAgain());
     // The pool may have applied the write before it refused it.
     MutexLock lock(&mutex_);
-    if (pin_.renewals == next.renewals) return absl::OkStatus();
+    if (pin_.renewals != next.renewals) continue;
+    renewed_nanos_ = from;
+    return absl::OkStatus();
   }
 }
 
@@ -155,6 +167,10 @@ absl::StatusOr<std::shared_ptr<const void>> PinTables(const std::shared_ptr<Obje
   const auto hold = std::make_shared<PinHold>(process);
   std::shared_ptr<TablePin> pin = PinOf(*process, index->object());
   bool is_new = false;
+  if (pin != nullptr) {
+    const absl::Status status = pin->RenewIfLate();
+    if (!status.ok() && !absl::IsNotFound(status)) return status;
+  }
   for (;;) {
     const absl::StatusOr<PinState> state = ReadPinState(*index, pin.get());
     if (absl::IsNotFound(state.status()))
@@ -178,7 +194,8 @@ absl::StatusOr<std::shared_ptr<const void>> PinTables(const std::shared_ptr<Obje
     value.removals = state->removals;
     value.duration_nanos = process->config.lock_nanos;
     value.holder = process->config.holder;
-    pin = std::make_shared<TablePin>(index, NewId(process->random), std::move(value));
+    pin = std::make_shared<TablePin>(index, NewId(process->random), std::move(value),
+                                     &process->clock);
     is_new = true;
     // The next read finds the entry, also if the pool applied the write before it refused it.
     const absl::Status status = pin->Write(state->counts);

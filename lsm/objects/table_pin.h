@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
+#include "lsm/environment.h"
 #include "lsm/objects/directory_index.h"
 #include "lsm/objects/index_handle.h"
 #include "lsm/objects/lock_keeper.h"
@@ -29,11 +30,13 @@ struct ObjectProcess;  // object_directory.h
 class TablePin final : public KeptEntry {
  public:
   // `pin.removals`: as the index has it now.
-  TablePin(std::shared_ptr<IndexHandle> index, const std::string& id, IndexedPin pin)
+  TablePin(std::shared_ptr<IndexHandle> index, const std::string& id, IndexedPin pin, Clock* clock)
       : index_(std::move(index)),
         entry_(std::string(kPinPrefix) + id),
+        clock_(*clock),
         pin_(std::move(pin)),
-        let_go_(pin_.removals) {}
+        let_go_(pin_.removals),
+        renewed_nanos_(clock->MonotonicNanos()) {}
   TablePin(const TablePin&) = delete;
   TablePin& operator=(const TablePin&) = delete;
 
@@ -52,6 +55,8 @@ class TablePin final : public KeptEntry {
 
   // NotFound once the entry was removed: the pin had lapsed.
   absl::Status Renew() override ABSL_LOCKS_EXCLUDED(mutex_);
+  // Renews it if it may lapse at any time, because the last renewal is too long ago.
+  absl::Status RenewIfLate() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   // Reads the entry after a change of it was refused.  NotFound if it does not exist.
@@ -59,9 +64,11 @@ class TablePin final : public KeptEntry {
 
   const std::shared_ptr<IndexHandle> index_;
   const std::string entry_;
-  Mutex mutex_;                              // never held during a call to the pool
-  IndexedPin pin_ ABSL_GUARDED_BY(mutex_);   // as this process last knew the entry
-  uint64_t let_go_ ABSL_GUARDED_BY(mutex_);  // the entry has this number, or soon may
+  Clock& clock_;
+  Mutex mutex_;                                     // never held during a call to the pool
+  IndexedPin pin_ ABSL_GUARDED_BY(mutex_);          // as this process last knew the entry
+  uint64_t let_go_ ABSL_GUARDED_BY(mutex_);         // the entry has this number, or soon may
+  uint64_t renewed_nanos_ ABSL_GUARDED_BY(mutex_);  // when the last renewal that succeeded began
   bool is_released_ ABSL_GUARDED_BY(mutex_) = false;
   std::multiset<uint64_t> held_ ABSL_GUARDED_BY(mutex_);
 };

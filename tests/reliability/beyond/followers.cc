@@ -14,9 +14,8 @@
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "lsm/follow/store_follower.h"
-#include "lsm/fs/forwarding_directory.h"
-#include "lsm/memory_file_system.h"
 #include "lsm/threads/epoch.h"
+#include "tests/reliability/beyond/followed_machine.h"
 #include "tests/support/deterministic_environment.h"
 #include "tests/support/dice.h"
 
@@ -24,67 +23,15 @@ namespace reliability {
 namespace {
 
 using lsm::Concat;
-using lsm::FileOperation;
-using lsm::MemoryFileSystem;
 using testing_support::Dice;
 using Contents = std::map<std::string, std::string>;
 using View = lsm::StoreFollower::View;
+using Fate = FollowedMachine::Fate;
 
 constexpr char kStore[] = "/store";
 constexpr char kBackup[] = "/backup";
 constexpr size_t kKeys = 10;
 constexpr uint64_t kNever = UINT64_MAX;
-
-// Appends in two halves, and calls `between` between them.
-class HalvingFile final : public lsm::AppendFile {
- public:
-  HalvingFile(std::unique_ptr<lsm::AppendFile> file, const std::function<void()>* between)
-      : file_(std::move(file)), between_(*between) {}
-  absl::Status Append(std::string_view bytes) override {
-    TRELLIS_RETURN_IF_ERROR(file_->Append(bytes.substr(0, bytes.size() / 2)));
-    between_();
-    return file_->Append(bytes.substr(bytes.size() / 2));
-  }
-  absl::Status Sync() override { return file_->Sync(); }
-  absl::Status Close() override { return file_->Close(); }
-  uint64_t size_bytes() const override { return file_->size_bytes(); }
-  const std::string& path() const override { return file_->path(); }
-
- private:
-  const std::unique_ptr<lsm::AppendFile> file_;
-  const std::function<void()>& between_;
-};
-
-class HalvingDirectory final : public lsm::ForwardingDirectory {
- public:
-  HalvingDirectory(std::unique_ptr<lsm::Directory> directory, const std::function<void()>* between)
-      : ForwardingDirectory(std::move(directory)), between_(between) {}
-  absl::StatusOr<std::unique_ptr<lsm::AppendFile>> CreateExclusive(std::string_view name) override {
-    TRELLIS_ASSIGN_OR_RETURN(auto file, directory().CreateExclusive(name));
-    return std::make_unique<HalvingFile>(std::move(file), between_);
-  }
-
- private:
-  const std::function<void()>* const between_;
-};
-
-class HalvingFiles final : public lsm::FileSystem {
- public:
-  HalvingFiles(MemoryFileSystem* files, std::function<void()> between)
-      : files_(*files), between_(std::move(between)) {}
-  absl::StatusOr<std::unique_ptr<lsm::Directory>> OpenDirectory(const std::string& path,
-                                                                bool create) override {
-    TRELLIS_ASSIGN_OR_RETURN(auto directory, files_.OpenDirectory(path, create));
-    return std::make_unique<HalvingDirectory>(std::move(directory), &between_);
-  }
-  absl::Status RemoveDirectory(const std::string& path) override {
-    return files_.RemoveDirectory(path);
-  }
-
- private:
-  MemoryFileSystem& files_;
-  const std::function<void()> between_;
-};
 
 // The entries of a store in the order of their sequence numbers, and where its batches end.
 struct History {
@@ -118,7 +65,11 @@ struct History {
 class Run {
  public:
   // The writer acts at operation `at` of a refresh.
-  Run(uint64_t seed, uint64_t at) : dice_(seed), at_(at), random_(seed) {
+  Run(uint64_t seed, uint64_t at)
+      : dice_(seed),
+        at_(at),
+        machine_(seed % 2 == 0 ? OneMachine() : ObjectStore(seed)),
+        random_(seed) {
     options_.write_buffer_bytes = 64 << 10;
     options_.block_cache_bytes = 0;
     options_.block_bytes = 256;
@@ -126,11 +77,16 @@ class Run {
     options_.level1_bytes = 64 << 10;
     options_.level0_compaction_tables = 2;
     options_.reserve_bytes = 0;
-    options_.environment = {&halving_, nullptr, &clock_, &scheduler_, &random_};
-    SetFault();
+    machine_->SetHooks({[this](bool makes_log_durable) { return Before(makes_log_durable); },
+                        [this] {
+                          if (dies_within_append_) is_dead_ = true;
+                          if (actor_ == Actor::kWriter && !is_dead_) MaybeWatch();
+                        },
+                        [this] { return is_dead_ && actor_ == Actor::kWriter; }});
+    UseFiles();
   }
   ~Run() {
-    files_.SetFault(nullptr);
+    machine_->SetHooks({});
     db_ = nullptr;
   }
 
@@ -164,8 +120,15 @@ class Run {
     if (finding_.empty() && last_.sequence != history().entries.size())
       Find("the last view is not the newest one");
     CheckKeptViews();
+    if (dice_.OneIn(4)) {
+      LapsePins();
+      Act(dice_.Roll(4));
+      Follow();
+      CheckKeptViews();
+    }
     if (dice_.OneIn(4)) CrashMachine();
     if (dice_.OneIn(16)) FollowAsDB();
+    EndFollower();
     return operations;
   }
 
@@ -178,12 +141,12 @@ class Run {
   struct KeptView {
     View view;
     Contents contents;
+    // Their pin has lapsed, or their store was destroyed.
+    bool may_be_unavailable = false;
   };
 
-  void SetFault() {
-    files_.SetFault([this](FileOperation operation, const std::string& path, uint64_t) {
-      return Before(operation, path);
-    });
+  void UseFiles() {
+    options_.environment = {machine_->writer_files(), nullptr, &clock_, &scheduler_, &random_};
   }
   History& history() { return eras_.back(); }
   void Find(const std::string& text) {
@@ -195,7 +158,7 @@ class Run {
   }
 
   // Called before each operation of both.
-  absl::Status Before(FileOperation operation, const std::string& path) {
+  Fate Before(bool makes_log_durable) {
     if (actor_ == Actor::kFollower && follower_operations_++ == disturb_at_) {
       const Actor actor = std::exchange(actor_, Actor::kWriter);
       // Often an act that replaces many files at once.
@@ -208,12 +171,11 @@ class Run {
       actor_ = actor;
     } else if (actor_ == Actor::kWriter) {
       if (dies_in_ != kNever && dies_in_-- == 0) is_dead_ = true;
-      if (is_dead_) return absl::UnavailableError("killed");
-      if (fails_sync_of_log_ && operation == FileOperation::kSyncFile && path.ends_with(".log"))
-        return absl::UnavailableError("broken");
+      if (is_dead_) return Fate::kDead;
+      if (fails_sync_of_log_ && makes_log_durable) return Fate::kFails;
       MaybeWatch();
     }
-    return absl::OkStatus();
+    return Fate::kGoesOn;
   }
   // Within an operation of the writer.
   void MaybeWatch() {
@@ -255,6 +217,7 @@ class Run {
     for (; actions > 0 && db_ != nullptr && finding_.empty(); --actions) {
       ActOnce();
       if (dice_.OneIn(4)) scheduler_.RunAll();
+      if (dice_.OneIn(4)) machine_->Renew();
     }
     actor_ = actor;
   }
@@ -323,7 +286,12 @@ class Run {
     db_ = nullptr;
     scheduler_.RunAll();
     is_dead_ = false;
+    BeginNextWriter();
     Open();
+  }
+  void BeginNextWriter() {
+    machine_->BeginNextWriter();
+    UseFiles();
   }
   // A write ends in Unknown; its record may be in the log.
   void FailAndResume() {
@@ -350,6 +318,7 @@ class Run {
     if (!has_backup_) return;
     db_ = nullptr;
     ++restorations_;
+    if (machine_->ForgetsOldStores()) LoseKeptViews();
     is_missing_ = is_changing_ = true;
     Must(lsm::DB::Destroy(kStore, options_), "destroy");
     eras_.push_back(backup_);
@@ -369,14 +338,13 @@ class Run {
   // The machine crashes, so the follower ends too.  The next one sees what the writer will recover.
   void CrashMachine() {
     if (!finding_.empty()) return;
-    files_.CrashAt(0);
-    db_ = nullptr;
-    follower_ = nullptr;
-    kept_.clear();
-    scheduler_.RunAll();
-    files_.Restart(dice_.OneIn(2) ? MemoryFileSystem::Unsynced::kLost
-                                  : MemoryFileSystem::Unsynced::kKept);
-    SetFault();
+    const auto end_processes = [this] {
+      db_ = nullptr;
+      follower_ = nullptr;
+      kept_.clear();
+      scheduler_.RunAll();
+    };
+    if (!machine_->Crash(end_processes, /*keeps_unsynced=*/dice_.OneIn(2))) return;
     acknowledged_ = durable_;
     NewFollower();
     Follow();
@@ -390,8 +358,8 @@ class Run {
   // --- the follower ---
 
   void NewFollower() {
-    follower_ = std::make_unique<lsm::StoreFollower>(
-        lsm::StoreFollower::Place{&files_, kStore, &files_, std::nullopt});
+    follower_ = std::make_unique<lsm::StoreFollower>(lsm::StoreFollower::Place{
+        machine_->follower_files(), kStore, machine_->follower_files(), std::nullopt});
     last_ = {};
     era_began_at_ = SIZE_MAX;
     has_begun_ = false;
@@ -427,7 +395,10 @@ class Run {
     may_be_missing = may_be_missing || is_missing_;
     if (may_be_missing && !view.ok() && !absl::IsDataLoss(view.status())) return;
     if (!view.ok()) return Find(Concat("a refresh fails: ", view.status().ToString()));
-    CheckContents(*view, first_era);
+    const bool was_destroyed =
+        machine_->ForgetsOldStores() && (may_be_missing || restorations != restorations_);
+    const std::optional<Contents> contents = ContentsOf(*view, was_destroyed);
+    if (contents) CheckContents(*view, *contents, first_era);
     is_certain = is_certain && !is_changing_ && eras == eras_.size() && openings == openings_;
     if (restorations == restorations_ && view->sequence < acknowledged)
       Find(Concat("the view has ", view->sequence, " entries; ", acknowledged,
@@ -438,10 +409,12 @@ class Run {
     openings_seen_ = openings_;
     was_certain_ = is_certain;
     if (is_certain) era_began_at_ = SIZE_MAX;
-    if (dice_.OneIn(3) && kept_.size() < 4) kept_.push_back({*view, ContentsOf(*view)});
+    if (dice_.OneIn(3) && kept_.size() < 4 && contents)
+      kept_.push_back({*view, *contents, was_destroyed});
   }
 
-  Contents ContentsOf(const View& view) {
+  // nullopt if `may_be_unavailable`, and it is.
+  std::optional<Contents> ContentsOf(const View& view, bool may_be_unavailable) {
     Contents contents;
     const lsm::EpochGuard guard;
     for (size_t i = 0; i < kKeys; ++i) {
@@ -455,14 +428,14 @@ class Run {
       if (answer == lsm::MemtableAnswer::kFound) contents[key] = value;
       if (answer != lsm::MemtableAnswer::kAbsent) continue;
       view.version->Get(&lookup, {}, lsm::Counters::Here(&counters_));
+      if (may_be_unavailable && absl::IsUnavailable(lookup.status)) return std::nullopt;
       if (!lookup.status.ok()) Find(Concat("a lookup fails: ", lookup.status.ToString()));
       if (lookup.result.answer == lsm::TableAnswer::kFound) contents[key] = lookup.result.value;
     }
     return contents;
   }
   // Exactly the first writes of a history that the store had since the refresh began.
-  void CheckContents(const View& view, size_t first_era) {
-    const Contents contents = ContentsOf(view);
+  void CheckContents(const View& view, const Contents& contents, size_t first_era) {
     std::string wrong = "the view ends within a batch, or beyond the last write";
     for (size_t era = first_era; era < eras_.size(); ++era) {
       if (!eras_[era].ends.contains(view.sequence)) continue;
@@ -497,16 +470,38 @@ class Run {
   }
   void CheckKeptViews() {
     for (const KeptView& kept : kept_) {
-      if (ContentsOf(kept.view) != kept.contents) Find("an old view has changed");
+      const std::optional<Contents> contents = ContentsOf(kept.view, kept.may_be_unavailable);
+      if (contents && *contents != kept.contents) Find("an old view has changed");
     }
+  }
+  void LoseKeptViews() {
+    for (KeptView& kept : kept_) kept.may_be_unavailable = true;
+  }
+  // The follower does not renew its pins, so the writer removes them.
+  void LapsePins() {
+    if (machine_->LapsePins()) LoseKeptViews();
+  }
+  // Without a follower, the store keeps nothing for one.
+  void EndFollower() {
+    if (!finding_.empty()) return;
+    follower_ = nullptr;
+    last_ = {};
+    kept_.clear();
+    db_->Close().IgnoreError();
+    db_ = nullptr;
+    BeginNextWriter();
+    Open();
+    machine_->Renew();
+    if (const std::string leftover = machine_->Leftovers(kStore); !leftover.empty())
+      Find(Concat("a removed table stays without a follower: ", leftover));
   }
   // The same as a user sees it: a snapshot sees nothing that came after it.
   void FollowAsDB() {
     if (!finding_.empty()) return;
     lsm::Options options = options_;
     options.mode = lsm::OpenMode::kFollow;
-    options.environment = {&files_, nullptr, &clock_, nullptr, &random_};
-    files_.SetFault(nullptr);
+    options.environment = {machine_->follower_files(), nullptr, &clock_, nullptr, &random_};
+    machine_->SetHooks({});
     const absl::StatusOr<std::unique_ptr<lsm::DB>> db = lsm::DB::Open(kStore, options);
     if (!db.ok()) return Find(Concat("a follower cannot be opened: ", db.status().ToString()));
     const std::unique_ptr<const lsm::Snapshot> snapshot = (*db)->GetSnapshot();
@@ -535,11 +530,7 @@ class Run {
   Dice dice_;
   const uint64_t at_;
   std::string finding_;
-  MemoryFileSystem files_;
-  HalvingFiles halving_{&files_, [this] {
-                          if (dies_within_append_) is_dead_ = true;
-                          if (actor_ == Actor::kWriter) MaybeWatch();
-                        }};
+  const std::unique_ptr<FollowedMachine> machine_;
   testing_support::SeededRandom random_;
   testing_support::ManualClock clock_;
   testing_support::SingleThreadScheduler scheduler_;
