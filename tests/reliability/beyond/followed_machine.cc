@@ -156,8 +156,8 @@ class Objects final : public FollowedMachine {
  private:
   std::unique_ptr<lsm::PoolClient> Client(const std::string& name) {
     lsm::PoolClientOptions options;
-    options.log_chunk_bytes = seed_ % 4 == 1 ? 100 : 5000;
-    options.table_chunk_bytes = seed_ % 8 < 4 ? 300 : 100'000;
+    options.log_chunk_bytes = seed_ % 4 == 1 ? 1500 : 20'000;
+    options.table_chunk_bytes = seed_ % 8 < 4 ? 5000 : 100'000;
     options.clock = &clock_;
     return std::make_unique<lsm::PoolClient>(objects_, name, seed_ * 1000 + clients_++, options);
   }
