@@ -88,6 +88,27 @@ absl::Status CheckDirectReads(Directory& directory) {
   return absl::OkStatus();
 }
 
+// CURRENT and the size of its manifest, which change with every edit.  Empty if they cannot be
+// read.
+std::string StateMark(Directory& directory) {
+  const absl::StatusOr<Current> current = ReadCurrent(directory, kCurrentFileName);
+  if (!current.ok()) return "";
+  const absl::StatusOr<FileInfo> manifest =
+      directory.Stat(ManifestFileName(current->manifest_number));
+  return manifest.ok() ? Concat(current->Encode(), manifest->size_bytes) : "";
+}
+
+// Without a lock, a file may be missing because a writer has gone on since `before`.
+absl::Status WithoutFalseDamage(const absl::Status& status, Directory& directory,
+                                const std::string& before) {
+  const bool is_about_files = absl::IsDataLoss(status) || absl::IsNotFound(status);
+  if (!is_about_files || StateMark(directory) == before) return status;
+  return absl::UnavailableError(
+      Concat(directory.path(),
+             ": the store changed while it was opened; OpenMode::kFollow reads beside a writer: ",
+             MessageOf(status)));
+}
+
 // Checks the options that depend on the store, and fills in the parts of the context that do.
 absl::Status FillContext(const StoreDirectory& store, const Options& options,
                          const bloom::DigestSeed& seed, JobContext* context) {
@@ -162,7 +183,10 @@ absl::StatusOr<std::shared_ptr<Engine>> Engine::OpenOnce(const std::string& dire
   std::shared_ptr<Engine> engine(new Engine(options, std::move(store), std::move(events)));
   // The attempt that released the reserves has told the listener.
   engine->reserves_.SetToldRefused(*released);
-  const absl::Status started = CatchOutOfMemory([&] { return engine->Start(); });
+  const bool is_unlocked = options.mode == OpenMode::kReadOnly && engine->store_.lock == nullptr;
+  const std::string before = is_unlocked ? StateMark(*engine->store_.directory) : "";
+  absl::Status started = CatchOutOfMemory([&] { return engine->Start(); });
+  if (is_unlocked) started = WithoutFalseDamage(started, *engine->store_.directory, before);
   // While the engine still has the store's lock.
   *released = !IsForReading(options.mode) && IsDiskFull(started) && engine->reserves_.Release();
   TRELLIS_RETURN_IF_ERROR(started);

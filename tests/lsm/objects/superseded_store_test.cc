@@ -17,6 +17,7 @@
 #include "lsm/objects/memory_object_pool.h"
 #include "tests/lsm/engine/world.h"
 #include "tests/lsm/fs/child_process.h"
+#include "tests/lsm/objects/pool_client.h"
 #include "tests/support/deterministic_environment.h"
 #include "tests/support/status_matchers.h"
 
@@ -117,10 +118,24 @@ class SupersededStoreTest : public testing::Test {
   Process a_{objects_, 1}, b_{objects_, 2};
 };
 
-// A removal deletes the chunks that a follower would still read.
-TEST_F(SupersededStoreTest, FollowersAreRefused) {
-  b_.options().mode = OpenMode::kFollow;
-  EXPECT_THAT(b_.Open(), StatusIs(absl::StatusCode::kUnimplemented));
+// A follower sees the writes of each owner, and its iterators keep what compactions remove.
+TEST_F(SupersededStoreTest, FollowersFollowNewOwners) {
+  Process follower(objects_, 3);
+  follower.options().mode = OpenMode::kFollow;
+  ASSERT_OK(follower.Open());
+  const std::unique_ptr<Iterator> before = follower.db().NewIterator();
+  ASSERT_OK(a_.db().CompactRange());
+  EXPECT_EQ(follower.db().Get("key").value(), "2");
+  TakeOver();
+  ASSERT_OK(b_.db().Put("key", "3"));
+  ASSERT_OK(b_.db().CompactRange());
+  b_.files().RenewLocks();
+  ASSERT_OK(follower.db().Resume());
+  EXPECT_EQ(follower.db().Get("key").value(), "3");
+  std::string seen;
+  for (before->SeekToFirst(); before->Valid(); before->Next()) seen += Concat(before->value());
+  EXPECT_OK(before->status());
+  EXPECT_EQ(seen, "12");
 }
 
 TEST_F(SupersededStoreTest, WritersLearnItFromTheirNextWrite) {
@@ -319,6 +334,45 @@ TEST(ForkTest, ChildrenCallAndDestroyNothing) {
             }),
             "");
   EXPECT_OK(DB::Open("/store", options));
+}
+
+// At each call of a reader without a lock, the writer replaces all files.
+TEST(ReadOnlyBesideAWriterTest, ReportsNoDamage) {
+  size_t opened = 0, refused = 0;
+  bool was_reached = true;
+  for (uint64_t call = 0; was_reached; ++call) {
+    SCOPED_TRACE(Concat("call ", call));
+    was_reached = false;
+    const auto objects = std::make_shared<MemoryObjects>();
+    Process writer(objects, 1), reader(objects, 2);
+    ASSERT_OK(writer.Open());
+    ASSERT_OK(writer.db().Put("key", "1"));
+    ASSERT_OK(writer.db().Flush());
+    ASSERT_OK(writer.db().Put("key", "2"));
+    reader.options().mode = OpenMode::kReadOnly;
+    PauseAt(&reader.pool(), call, /*after=*/false, [&] {
+      was_reached = true;
+      ASSERT_OK(writer.db().Flush());
+      ASSERT_OK(writer.db().CompactRange());
+    });
+    const absl::Status status = reader.Open();
+    reader.pool().SetHooks({});
+    if (!status.ok()) {
+      EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable));
+      ++refused;
+      ASSERT_OK(reader.Open());
+    }
+    const absl::StatusOr<std::optional<std::string>> value = reader.db().Get("key");
+    if (value.ok()) {
+      EXPECT_EQ(*value, "2");
+    } else {
+      // The table was removed after the reader had opened it.
+      EXPECT_THAT(value.status(), StatusIs(absl::StatusCode::kUnavailable));
+    }
+    ++opened;
+  }
+  EXPECT_GT(opened, 5u);
+  EXPECT_GT(refused, 1u);
 }
 
 }  // namespace

@@ -193,6 +193,23 @@ TEST_F(TablePinTest, PinsThatAreNotRenewedLapse) {
   EXPECT_EQ(CountChunks(), 2u);
 }
 
+// The remover may already have seen the pin unchanged for nearly twice its duration.
+TEST_F(TablePinTest, ViewsRenewALatePin) {
+  const uint64_t duration = ObjectFileSystem::Config().lock_nanos;
+  Write(kTable1, kBytes);
+  Write(kTable2, kBytes);
+  PoolClient follower(objects_, "a follower", 6, {.clock = &clock_});
+  const Pin first = PinAs(follower);
+  ASSERT_OK(OpenAs(timed_)->Remove(kTable1));
+  clock_.Advance(2 * duration - 1);
+  const Pin second = PinAs(follower);
+  const std::unique_ptr<ReadFile> file = OpenTable(follower, kTable2);
+  ASSERT_OK(OpenAs(timed_)->Remove(kTable2));
+  clock_.Advance(duration);
+  timed_.files.RenewLocks();
+  EXPECT_OK(ReadTable(*file));
+}
+
 TEST_F(TablePinTest, DamagedPinsLapse) {
   Write(kTable1, kBytes);
   const Pin pin = PinAs(b_);
