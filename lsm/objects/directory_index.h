@@ -101,7 +101,8 @@ struct IndexedPin {
   static absl::StatusOr<IndexedPin> Decode(std::string_view bytes, std::string_view path);
 };
 
-// Of an attribute; a larger number is greater, byte by byte.  Empty for 0, as if it did not exist.
+// The value of an attribute that counts.  Later values are greater, byte by byte; 0 is empty, as if
+// the attribute did not exist.
 std::string EncodeCount(uint64_t count);
 // DataLoss with `path`.
 absl::StatusOr<uint64_t> DecodeCount(std::string_view bytes, std::string_view path);

@@ -24,7 +24,7 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// What a process must renew in time.
+// A lock or a pin: its process must renew it in time.
 class KeptEntry {
  public:
   virtual ~KeptEntry() = default;

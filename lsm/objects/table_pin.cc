@@ -45,7 +45,7 @@ std::shared_ptr<TablePin> PinOf(ObjectProcess& process, const std::string& objec
   return place == process.pins.end() ? nullptr : place->second;
 }
 
-// What PinTables needs to know of an index.
+// The part of an index that PinTables reads.
 struct PinState {
   IndexCounts counts;
   uint64_t removals = 0;

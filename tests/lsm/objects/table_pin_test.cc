@@ -373,7 +373,7 @@ TEST(PinRaceTest, PinsAndRemovalsCannotPassEachOther) {
           race.writer.files.RenewLocks();
           follower.ExpectReadable();
           if (has_pin) {
-            // What the first pin alone covers may go; that of the second one stays.
+            // The second pin covers its own view.
             Follower second(&race.reader);
             second.Look();
             race.writer.files.RenewLocks();

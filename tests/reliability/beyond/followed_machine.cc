@@ -126,7 +126,7 @@ class Objects final : public FollowedMachine {
   lsm::FileSystem* writer_files() override { return &writer_->files; }
   lsm::FileSystem* follower_files() override { return &follower_->files; }
   void BeginNextWriter() override {
-    // What the process left open ends without it.
+    // Its files may still be open.
     if (writer_ != nullptr) ended_.push_back(std::move(writer_));
     lsm::ExpireLocks(objects_.get());
     writer_ = Client("the writer");
