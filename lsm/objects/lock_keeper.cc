@@ -79,16 +79,6 @@ void KeptLock::Unlock() {
   }).IgnoreError();
 }
 
-LockKeeper::~LockKeeper() {
-  if (mark_.IsThisOne()) return;
-  // A thread of the parent may hold the mutex, and there is no thread to wait for.
-  const auto leave = [](std::unique_ptr<RepeatingThread>& thread) {
-    static_cast<void>(thread.release());
-  };
-  leave(renewing_);
-  leave(watching_);
-}
-
 absl::Status LockKeeper::StartThreads(uint64_t lock_nanos) {
   MutexLock lock(&mutex_);
   if (renewing_ == nullptr) {

@@ -16,7 +16,6 @@
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
 #include "lsm/environment.h"
-#include "lsm/fs/posix_call.h"
 #include "lsm/objects/index_handle.h"
 #include "lsm/threads/mutex.h"
 #include "lsm/threads/repeating_thread.h"
@@ -78,8 +77,6 @@ class KeptLock {
 class LockKeeper {
  public:
   LockKeeper() = default;
-  // In a forked child it does nothing: there are no threads.
-  ~LockKeeper();
   LockKeeper(const LockKeeper&) = delete;
   LockKeeper& operator=(const LockKeeper&) = delete;
 
@@ -96,7 +93,6 @@ class LockKeeper {
  private:
   void ForEach(void (*visit)(KeptLock& lock)) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  const ProcessMark mark_;
   Mutex mutex_;
   std::vector<std::shared_ptr<KeptLock>> locks_ ABSL_GUARDED_BY(mutex_);
   // Last, so that they end first.
