@@ -40,6 +40,7 @@
 //   Unavailable         any other failure of the file system (EIO …), with its own text; also: a
 //                       directory cannot be created, or another program removed files or the
 //                       directory of an open store
+//   PermissionDenied    an object store refuses this client (object_pool.h)
 //   Cancelled           Pace::progress ended the call
 //   Aborted             the store takes no more writes after an earlier failure; names that failure
 //   Unknown             writes only: the write failed, and may or may not be in the store

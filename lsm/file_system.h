@@ -21,6 +21,7 @@
 //   FailedPrecondition   another holder has the lock; the directory is not empty; a forked child of
 //                        the process that opened the object tries to change something; another
 //                        process has taken over (IsTakenOver)
+//   PermissionDenied     an object store refuses this client (object_pool.h)
 //   InvalidArgument      a name with a slash, …
 //   Unavailable          everything else, such as EIO or a name that is a symbolic link
 //
@@ -138,8 +139,8 @@ class TRELLIS_API FileLock {
   // Asks the system whether the lock is held.  TakenOver if another process has locked meanwhile.
   virtual absl::Status Confirm() { return absl::OkStatus(); }
   // `note`, which throws nothing, gets the state of the lock from now on: OK while it is held;
-  // Unavailable while it is unknown whether it is, so reads may be stale; TakenOver in the end.  A
-  // thread of the lock calls it, perhaps several times with the same state, and not any more once
+  // another error while it is unknown whether it is, so reads may be stale; TakenOver in the end.
+  // A thread of the lock calls it, perhaps several times with the same state, and not any more once
   // Release has returned.  Call this once.
   virtual void Watch(const std::function<void(const absl::Status& state)>& note);
 };

@@ -19,7 +19,8 @@
 //
 //   NotFound, AlreadyExists
 //   Aborted              a guard failed
-//   FailedPrecondition   another holder has the lock; this client was evicted
+//   FailedPrecondition   another holder has the lock
+//   PermissionDenied     the object store refuses this client: it was evicted, or lacks a right
 //   ResourceExhausted    the pool is full
 //   Unavailable          everything else
 //   Unknown              a call took too long; it may be applied later

@@ -6,6 +6,7 @@
 
 #include "lsm/bytes/status.h"
 #include "lsm/fs/posix_files.h"
+#include "lsm/threads/process_mark.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {

@@ -1,12 +1,10 @@
 #include "lsm/fs/posix_call.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <string>
 #include <system_error>
 
@@ -59,11 +57,6 @@ std::string_view KindOf(mode_t mode) {
   return "a device";
 }
 
-// Number of forks between the first process and this one.  Relaxed everywhere: it changes only in a
-// child, before fork returns, when no other thread exists there.
-std::atomic<uint32_t> forks{0};
-void CountFork() { forks.fetch_add(1, std::memory_order_relaxed); }
-
 }  // namespace
 
 absl::Status PosixError(int error, std::string_view path, std::string_view call) {
@@ -75,19 +68,6 @@ absl::Status PosixError(int error, std::string_view path, std::string_view call)
 
 absl::Status NotRegularError(mode_t mode, std::string_view path) {
   return absl::UnavailableError(Concat(path, ": is ", KindOf(mode), ", not a regular file"));
-}
-
-// If there was no memory to register for forks, a child is taken for its parent.
-ProcessMark::ProcessMark() : forks_(forks.load(std::memory_order_relaxed)) {
-  [[maybe_unused]] static const int registered = ::pthread_atfork(nullptr, nullptr, &CountFork);
-}
-
-bool ProcessMark::IsThisOne() const { return forks.load(std::memory_order_relaxed) == forks_; }
-
-absl::Status ProcessMark::Check(std::string_view path) const {
-  if (IsThisOne()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      Concat(path, ": was opened by another process, of which this one is a forked child"));
 }
 
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {

@@ -5,7 +5,6 @@
 #include <sys/types.h>
 
 #include <cerrno>
-#include <cstdint>
 #include <string_view>
 #include <utility>
 
@@ -45,21 +44,6 @@ class Descriptor {
 
  private:
   int fd_ = -1;
-};
-
-// Identifies the process that owns an object.  A forked child has the object and its descriptors
-// too, and must not write to the same files.  (Uses pthread_atfork, which does not see clone and
-// _Fork.)
-class ProcessMark {
- public:
-  ProcessMark();
-  // False in a forked child.
-  bool IsThisOne() const;
-  // In a forked child: FailedPrecondition, with the path.
-  absl::Status Check(std::string_view path) const;
-
- private:
-  const uint32_t forks_;
 };
 
 // Opens a file as the store opens every file: without following a symbolic link or waiting for a

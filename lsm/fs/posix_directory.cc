@@ -15,6 +15,7 @@
 #include "lsm/fs/file_names.h"
 #include "lsm/fs/posix_files.h"
 #include "lsm/threads/mutex.h"
+#include "lsm/threads/process_mark.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {

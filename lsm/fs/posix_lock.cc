@@ -12,6 +12,7 @@
 #include "lsm/fs/posix_files.h"
 #include "lsm/fs/process_lock.h"
 #include "lsm/threads/mutex.h"
+#include "lsm/threads/process_mark.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {

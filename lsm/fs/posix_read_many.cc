@@ -14,6 +14,7 @@
 #include "lsm/fs/posix_call.h"
 #include "lsm/fs/posix_files.h"
 #include "lsm/fs/posix_ring.h"
+#include "lsm/threads/process_mark.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {

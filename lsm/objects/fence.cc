@@ -7,11 +7,11 @@
 
 #include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
-#include "lsm/fs/posix_call.h"
 #include "lsm/objects/directory_index.h"
 #include "lsm/objects/lock_keeper.h"
 #include "lsm/objects/object_writes.h"
 #include "lsm/objects/removal.h"
+#include "lsm/threads/process_mark.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {

@@ -7,21 +7,12 @@
 namespace lsm::inline TRELLIS_ABI {
 
 LaterWork::~LaterWork() {
-  std::unique_ptr<RepeatingThread> thread;
-  if (!mark_.IsThisOne()) {
-    // A thread of the parent may hold the mutex, and there is no thread to wait for.
-    const auto leave = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { (void)thread_.release(); };
-    leave();
-    return;
-  }
-  {
-    MutexLock lock(&mutex_);
-    is_ending_ = true;
-    waiting_.clear();
-    thread = std::move(thread_);
-  }
-  // Without the mutex, which the thread may need to end.
-  thread.reset();
+  // A thread of the parent may hold the mutex.
+  if (!mark_.IsThisOne()) return;
+  MutexLock lock(&mutex_);
+  is_ending_ = true;
+  waiting_.clear();
+  // The member `thread_` ends next, without the mutex, which its work may need.
 }
 
 absl::Status LaterWork::StartThread(uint64_t pause_nanos, std::function<void()> always) {

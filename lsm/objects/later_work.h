@@ -10,8 +10,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
-#include "lsm/fs/posix_call.h"
 #include "lsm/threads/mutex.h"
+#include "lsm/threads/process_mark.h"
 #include "lsm/threads/repeating_thread.h"
 
 namespace lsm::inline TRELLIS_ABI {

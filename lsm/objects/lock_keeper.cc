@@ -22,12 +22,18 @@ absl::Status KeptLock::Renew() {
   }
   absl::Status status = index_->pool().Renew(index_->object(), cookie_, lock_nanos_);
   if (absl::IsFailedPrecondition(status) || absl::IsNotFound(status)) status = TakeAgain(status);
+  const bool is_refused = absl::IsPermissionDenied(status);
+  if (is_refused) {
+    status = WithContext(status, Concat(index_->PathOf(kLockFileName),
+                                        ": the lock cannot be renewed, so another process may take "
+                                        "the directory over"));
+  }
   bool is_released = false;
   {
     MutexLock lock(&mutex_);
     is_released = is_released_;
     if (!is_released && status.ok()) held_until_nanos_ = from + lock_nanos_;
-    if (!is_released && (status.ok() || IsTakenOver(status))) SetState(status);
+    if (!is_released && (status.ok() || is_refused || IsTakenOver(status))) SetState(status);
   }
   if (is_released && status.ok()) Unlock();
   CheckExpired();
@@ -77,16 +83,6 @@ void KeptLock::Unlock() {
   CatchOutOfMemory([this] {
     return index_->pool().Unlock(index_->object(), cookie_);
   }).IgnoreError();
-}
-
-LockKeeper::~LockKeeper() {
-  if (mark_.IsThisOne()) return;
-  // A thread of the parent may hold the mutex, and there is no thread to wait for.
-  const auto leave = [](std::unique_ptr<RepeatingThread>& thread) {
-    static_cast<void>(thread.release());
-  };
-  leave(renewing_);
-  leave(watching_);
 }
 
 absl::Status LockKeeper::StartThreads(uint64_t lock_nanos) {

@@ -17,7 +17,6 @@
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
 #include "lsm/environment.h"
-#include "lsm/fs/posix_call.h"
 #include "lsm/objects/index_handle.h"
 #include "lsm/threads/mutex.h"
 #include "lsm/threads/repeating_thread.h"
@@ -36,12 +35,14 @@ class KeptEntry {
 
 // A lock on a directory's index that this process has taken.  Its state is
 //
-//   OK             held, as far as this process's clock tells
-//   Unavailable    not renewed in time, or lost and not taken again: another process may have it
-//   TakenOver      the directory has another owner; final
+//   OK                 held, as far as this process's clock tells
+//   Unavailable        not renewed in time, or lost and not taken again: another process may have
+//   it PermissionDenied   the pool refuses this client, so no renewal can succeed TakenOver the
+//   directory has another owner; final
 //
 // A lock that was lost is taken again if the owner is still this one.  That is safe because the
-// owner would differ if another process had begun to recover.
+// owner would differ if another process had begun to recover.  A client that the pool admits again
+// does the same.
 //
 // Thread-safe.
 class KeptLock final : public KeptEntry {
@@ -87,8 +88,6 @@ class KeptLock final : public KeptEntry {
 class LockKeeper {
  public:
   LockKeeper() = default;
-  // In a forked child it does nothing: there are no threads.
-  ~LockKeeper();
   LockKeeper(const LockKeeper&) = delete;
   LockKeeper& operator=(const LockKeeper&) = delete;
 
@@ -105,7 +104,6 @@ class LockKeeper {
  private:
   void ForEach(void (*visit)(KeptEntry& entry)) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  const ProcessMark mark_;
   Mutex mutex_;
   std::vector<std::shared_ptr<KeptEntry>> entries_ ABSL_GUARDED_BY(mutex_);
   // Last, so that they end first.

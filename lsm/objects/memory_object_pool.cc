@@ -198,6 +198,8 @@ Result MemoryObjectPool::Call(ObjectCall call, const std::string& object,
   if (fate == Fate::kDelayed && delay != nullptr) delay();
   if (fate == Fate::kFull)
     return absl::ResourceExhaustedError(Concat(object, ": the pool is full"));
+  if (fate == Fate::kEvicted)
+    return absl::PermissionDeniedError(Concat(object, ": this client was evicted"));
   if (fate != Fate::kApplied) return absl::UnavailableError(Concat(object, ": no answer"));
   Result result = apply();
   if (hooks != nullptr && hooks->after != nullptr && !hooks->after(call, object, number))

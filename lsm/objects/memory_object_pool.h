@@ -76,6 +76,7 @@ class MemoryObjectPool final : public ObjectPool {
     kApplied,  // and answered
     kRefused,  // Unavailable; nothing happens
     kFull,     // ResourceExhausted; nothing happens
+    kEvicted,  // PermissionDenied; nothing happens
     kDelayed,  // Unavailable; a write is applied by DeliverDelayed
   };
   struct Hooks {

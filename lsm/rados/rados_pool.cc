@@ -32,7 +32,8 @@ absl::StatusCode CodeOf(int error) {
     case EDQUOT:
       return absl::StatusCode::kResourceExhausted;
     case ESHUTDOWN:
-      return absl::StatusCode::kFailedPrecondition;
+    case EPERM:
+      return absl::StatusCode::kPermissionDenied;
     default:
       return absl::StatusCode::kUnavailable;
   }
@@ -47,7 +48,8 @@ std::string_view HintFor(int error) {
     case EDQUOT:
       return " (the pool's quota)";
     case ESHUTDOWN:
-      return " (the cluster evicted this client)";
+      return " (the cluster evicted this client; to continue at once, destroy the DB and its file "
+             "system, and call OpenRados again)";
     case EPERM:
       return " (the user lacks a right: lsm/rados/README.md has those that are needed)";
     default:

@@ -9,13 +9,14 @@
 #include "lsm/threads/mutex.h"
 
 namespace lsm::inline TRELLIS_ABI {
-namespace {
 
-class StandardRepeatingThread final : public RepeatingThread {
+class RepeatingThread::Loop {
  public:
-  StandardRepeatingThread(uint64_t pause_nanos, std::function<void()> call)
+  Loop(uint64_t pause_nanos, std::function<void()> call)
       : pause_nanos_(pause_nanos), call_(std::move(call)) {}
-  ~StandardRepeatingThread() override {
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+  ~Loop() {
     {
       MutexLock lock(&mutex_);
       is_ending_ = true;
@@ -54,13 +55,18 @@ class StandardRepeatingThread final : public RepeatingThread {
   bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<RepeatingThread>> RepeatingThread::Start(
     uint64_t pause_nanos, std::function<void()> call) {
-  auto thread = std::make_unique<StandardRepeatingThread>(pause_nanos, std::move(call));
-  TRELLIS_RETURN_IF_ERROR(thread->Begin());
-  return thread;
+  auto loop = std::make_unique<Loop>(pause_nanos, std::move(call));
+  TRELLIS_RETURN_IF_ERROR(loop->Begin());
+  return std::unique_ptr<RepeatingThread>(new RepeatingThread(std::move(loop)));
+}
+
+RepeatingThread::RepeatingThread(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
+
+RepeatingThread::~RepeatingThread() {
+  // A thread of the parent may hold the mutex or wait for the condition, and cannot be joined here.
+  if (!process_.IsThisOne()) static_cast<void>(loop_.release());
 }
 
 }  // namespace lsm

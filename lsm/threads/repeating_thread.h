@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
+#include "lsm/threads/process_mark.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
@@ -17,8 +18,18 @@ class RepeatingThread {
   // the system cannot create the thread.
   static absl::StatusOr<std::unique_ptr<RepeatingThread>> Start(uint64_t pause_nanos,
                                                                 std::function<void()> call);
-  // Ends a pause at once, and waits for a call that runs.
-  virtual ~RepeatingThread() = default;
+  // Ends a pause at once, and waits for a call that runs.  In a forked child it does nothing: the
+  // thread does not exist there.
+  ~RepeatingThread();
+  RepeatingThread(const RepeatingThread&) = delete;
+  RepeatingThread& operator=(const RepeatingThread&) = delete;
+
+ private:
+  class Loop;
+  explicit RepeatingThread(std::unique_ptr<Loop> loop);
+
+  const ProcessMark process_;
+  std::unique_ptr<Loop> loop_;
 };
 
 }  // namespace lsm

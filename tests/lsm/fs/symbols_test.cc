@@ -63,6 +63,7 @@ const std::set<std::string_view> kHarmless = {
     "memmove",
     "memset",
     "pow",
+    "pthread_atfork",      // lsm/threads/process_mark.cc
     "pthread_mutex_lock",  // lsm/threads/mutex.h; a long wait asks the scheduler
     "pthread_mutex_trylock",
     "pthread_mutex_unlock",

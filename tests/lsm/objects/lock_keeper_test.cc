@@ -22,6 +22,7 @@
 namespace lsm {
 namespace {
 
+using testing_support::StatusIs;
 using Fate = MemoryObjectPool::Fate;
 
 constexpr uint64_t kLockNanos = 10'000'000'000;
@@ -52,6 +53,11 @@ struct Client {
     hooks.before = [refused](ObjectCall call, const std::string&, uint64_t) {
       return call == refused ? Fate::kRefused : Fate::kApplied;
     };
+    pool.SetHooks(std::move(hooks));
+  }
+  void Evict() {
+    MemoryObjectPool::Hooks hooks;
+    hooks.before = [](ObjectCall, const std::string&, uint64_t) { return Fate::kEvicted; };
     pool.SetHooks(std::move(hooks));
   }
 
@@ -138,6 +144,40 @@ TEST_F(LockKeeperTest, ExpiryIsNoticedWithoutThePool) {
   a_.files->RenewLocks();
   EXPECT_OK(a_.states.back());
   EXPECT_TRUE(absl::IsFailedPrecondition(b_.Lock()));
+}
+
+TEST_F(LockKeeperTest, EvictedClientsHearSo) {
+  const auto evicted =
+      StatusIs(absl::StatusCode::kPermissionDenied,
+               testing::AllOf(testing::HasSubstr("/d/LOCK"), testing::HasSubstr("evicted")));
+  ASSERT_OK(a_.Lock());
+  a_.Evict();
+  a_.files->RenewLocks();
+  EXPECT_THAT(a_.states.back(), evicted);
+  EXPECT_THAT(a_.lock->Confirm(), evicted);
+  Advance(kLockNanos + 1);
+  a_.files->RenewLocks();
+  EXPECT_THAT(a_.states.back(), evicted);
+  // The eviction has ended.
+  a_.pool.SetHooks({});
+  a_.files->RenewLocks();
+  EXPECT_OK(a_.states.back());
+  EXPECT_TRUE(absl::IsFailedPrecondition(b_.Lock()));
+}
+
+TEST_F(LockKeeperTest, ClientsAreEvictedAfterTheLockHasExpired) {
+  ASSERT_OK(a_.Lock());
+  a_.Refuse(ObjectCall::kRenew);
+  Advance(kLockNanos);
+  a_.files->RenewLocks();
+  EXPECT_TRUE(absl::IsUnavailable(a_.states.back())) << a_.states.back();
+  a_.Evict();
+  a_.files->RenewLocks();
+  EXPECT_TRUE(absl::IsPermissionDenied(a_.states.back())) << a_.states.back();
+  ASSERT_OK(b_.Lock());
+  a_.pool.SetHooks({});
+  a_.files->RenewLocks();
+  EXPECT_TRUE(IsTakenOver(a_.states.back())) << a_.states.back();
 }
 
 TEST_F(LockKeeperTest, CandidatesThatStopGiveTheLockBack) {

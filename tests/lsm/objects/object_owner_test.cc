@@ -138,6 +138,14 @@ TEST_F(ObjectOwnerTest, LostAnswersOfLocksLeaveNoLock) {
   EXPECT_OK(directory_->Lock("LOCK", LockKind::kExclusive));
 }
 
+TEST_F(ObjectOwnerTest, EvictedClientsCannotLock) {
+  a_.pool.SetHooks(
+      {[](ObjectCall, const std::string&, uint64_t) { return MemoryObjectPool::Fate::kEvicted; },
+       nullptr});
+  EXPECT_THAT(directory_->Lock("LOCK", LockKind::kExclusive),
+              StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("evicted")));
+}
+
 TEST_F(ObjectOwnerTest, SupersededOwnersReadNoLog) {
   Write(kLog, "0123456789abc");
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<FileLock> a,

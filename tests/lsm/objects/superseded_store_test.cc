@@ -24,6 +24,7 @@
 namespace lsm {
 namespace {
 
+using testing::HasSubstr;
 using testing_support::StatusIs;
 using Fate = MemoryObjectPool::Fate;
 
@@ -64,9 +65,11 @@ class Process {
     clock_.Advance(nanos);
   }
   // From now on the pool does not answer this process.
-  void CutOff(bool cut) {
+  void CutOff(bool cut) { SetFate(cut ? Fate::kRefused : Fate::kApplied); }
+  // Each of its calls ends so.
+  void SetFate(Fate fate) {
     MemoryObjectPool::Hooks hooks;
-    if (cut) hooks.before = [](ObjectCall, const std::string&, uint64_t) { return Fate::kRefused; };
+    hooks.before = [fate](ObjectCall, const std::string&, uint64_t) { return fate; };
     pool_.SetHooks(std::move(hooks));
   }
 
@@ -191,6 +194,36 @@ TEST_F(SupersededStoreTest, ReadsPauseWhileTheLockIsInDoubt) {
   // Nothing failed meanwhile.
   EXPECT_OK(a_.db().GetFailure());
   EXPECT_OK(a_.db().Put("later", "3"));
+  EXPECT_OK(a_.db().Close());
+}
+
+TEST_F(SupersededStoreTest, EvictedClientsHearSo) {
+  const auto evicted = StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("evicted"));
+  a_.SetFate(Fate::kEvicted);
+  a_.files().RenewLocks();
+  EXPECT_THAT(a_.db().Get("key"), evicted);
+  EXPECT_THAT(a_.db().Put("key", "3"), StatusIs(absl::StatusCode::kUnknown, HasSubstr("evicted")));
+  EXPECT_THAT(a_.db().Resume(), evicted);
+  EXPECT_THAT(a_.db().Close(), evicted);
+  // A new client of the same process.
+  a_.LetLockExpire();
+  ASSERT_OK(b_.Open());
+  EXPECT_EQ(**b_.db().Get("key"), "2");
+}
+
+TEST_F(SupersededStoreTest, AnEvictionThatEndsIsAsAnyOtherFailure) {
+  a_.SetFate(Fate::kEvicted);
+  a_.files().RenewLocks();
+  EXPECT_TRUE(absl::IsUnknown(a_.db().Put("key", "3")));
+  a_.LetLockExpire();
+  a_.SetFate(Fate::kApplied);
+  EXPECT_TRUE(absl::IsPermissionDenied(a_.db().Get("key").status()));
+  a_.files().RenewLocks();
+  EXPECT_EQ(**a_.db().Get("key"), "2");
+  EXPECT_TRUE(absl::IsAborted(a_.db().Put("key", "4")));
+  ASSERT_OK(a_.db().Resume());
+  EXPECT_OK(a_.db().Put("key", "5"));
+  EXPECT_EQ(**a_.db().Get("key"), "5");
   EXPECT_OK(a_.db().Close());
 }
 

@@ -196,12 +196,19 @@ TEST_F(RadosPoolTest, AnEvictedClientIsRefused) {
                        RadosPool::Connect(TestCluster::Options()));
   ASSERT_OK(other->Lock(object_, "A", kMinute));
   ASSERT_OK(cluster_.EvictHolder(object_));
-  const auto evicted = Named(absl::StatusCode::kFailedPrecondition, "evicted");
+  const auto evicted = Named(absl::StatusCode::kPermissionDenied, "evicted");
   EXPECT_TRUE(Eventually([&] { return !other->Write(object_, Bytes(0, "x")).ok(); }));
   EXPECT_THAT(other->Write(object_, Bytes(0, "x")), evicted);
   EXPECT_THAT(other->Read(object_, {}), evicted);
   EXPECT_THAT(other->Renew(object_, "A", kMinute), evicted);
   EXPECT_OK(pool_->Write(object_, Bytes(0, "y")));
+  // A new client of the same process, and the same client once the eviction has ended.
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RadosPool> again,
+                       RadosPool::Connect(TestCluster::Options()));
+  EXPECT_OK(again->Write(object_, Bytes(0, "z")));
+  ASSERT_OK(cluster_.EndEvictions());
+  EXPECT_TRUE(Eventually([&] { return other->Renew(object_, "A", kMinute).ok(); }));
+  EXPECT_OK(other->Write(object_, Bytes(0, "x")));
 }
 
 // The tests' user has these rights and no others.
@@ -219,7 +226,7 @@ TEST_F(RadosPoolTest, AUserNeedsToReadWriteAndLock) {
     return user->Unlock(object_, "A");
   };
   EXPECT_OK(attempt("allow rwx" + pool));
-  const auto refused = Named(absl::StatusCode::kUnavailable, "the user lacks a right");
+  const auto refused = Named(absl::StatusCode::kPermissionDenied, "the user lacks a right");
   for (const std::string rights : {"rw", "rx", "wx"})
     EXPECT_THAT(attempt("allow " + rights + pool), refused) << rights;
   EXPECT_THAT(attempt("allow rwx pool=another"), refused);

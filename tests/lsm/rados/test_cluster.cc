@@ -129,6 +129,8 @@ absl::Status TestCluster::EvictHolder(const std::string& object) {
                  address + "\"}");
 }
 
+absl::Status TestCluster::EndEvictions() { return Command(R"({"prefix": "osd blocklist clear"})"); }
+
 absl::StatusOr<lsm::RadosOptions> TestCluster::AddUser(const std::string& rights,
                                                        const std::string& config_file) {
   lsm::RadosOptions options = Options();

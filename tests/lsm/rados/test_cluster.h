@@ -45,6 +45,8 @@ class TestCluster {
 
   // Puts the client that has locked the object on the blocklist, for a minute.
   absl::Status EvictHolder(const std::string& object);
+  // Empties the blocklist.
+  absl::Status EndEvictions();
 
   // Makes a user with these rights (of the OSDs), and writes a configuration that has its key.
   absl::StatusOr<lsm::RadosOptions> AddUser(const std::string& rights,

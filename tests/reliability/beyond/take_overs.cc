@@ -77,6 +77,8 @@ class Process {
       Note(status, must ? "cannot write, although it has the lock" : "");
       if (status.ok()) outcome_.acknowledged.insert(key);
       if (!status.ok()) ++outcome_.refused;
+      // Goes on with new files, unless another process has the store.
+      if (absl::IsUnknown(status)) Note(db_->Resume(), "");
       if (i == 5) Note(db_->Flush(), "");
       if (i == 9) Note(db_->CompactRange(), "");
     }
@@ -128,6 +130,38 @@ class Process {
   std::unique_ptr<lsm::DB> db_;
 };
 
+// Each file that the store's directory names is whole.  No process is in a call.
+void CheckNames(const std::shared_ptr<lsm::MemoryObjects>& objects, Outcome* outcome) {
+  lsm::PoolClient reader(objects, "a reader", 0);
+  const absl::StatusOr<std::unique_ptr<lsm::Directory>> directory =
+      reader.files.OpenDirectory(kStore, /*create=*/false);
+  if (!directory.ok()) return;  // not yet made
+  const absl::StatusOr<std::vector<std::string>> names = (*directory)->List();
+  if (!names.ok()) return outcome->Find(Concat("cannot list: ", lsm::MessageOf(names.status())));
+  for (const std::string& name : *names) {
+    const absl::StatusOr<std::unique_ptr<lsm::ReadFile>> file =
+        (*directory)->OpenRead(name, lsm::ReadMode::kBuffered);
+    absl::Status status = file.status();
+    if (status.ok()) status = (*file)->Size().status();
+    char byte = 0;
+    if (status.ok()) status = (*file)->ReadAt(0, {&byte, 1}).status();
+    if (!status.ok()) outcome->Find(Concat("a file is not whole: ", lsm::MessageOf(status)));
+  }
+}
+
+// The call with this number is not answered, and applied later.  `of_index`: the next change of an
+// index instead.
+void DelayAt(MemoryObjectPool* pool, uint64_t number, bool of_index) {
+  const auto is_next = std::make_shared<bool>(true);
+  MemoryObjectPool::Hooks hooks;
+  hooks.before = [=](ObjectCall call, const std::string& object, uint64_t now) {
+    const bool changes_index = call == ObjectCall::kWrite && object.starts_with("index:");
+    const bool is_it = of_index ? now >= number && changes_index : now == number;
+    return is_it && std::exchange(*is_next, false) ? Fate::kDelayed : Fate::kApplied;
+  };
+  pool->SetHooks(std::move(hooks));
+}
+
 // At a random call the process is paused while `meanwhile` runs, or the call is not answered.
 void Disturb(Process* process, Dice* dice, const std::function<void()>& meanwhile) {
   MemoryObjectPool* const pool = &process->pool();
@@ -145,10 +179,7 @@ void Disturb(Process* process, Dice* dice, const std::function<void()>& meanwhil
           {nullptr, [=](ObjectCall, const std::string&, uint64_t now) { return now != number; }});
       return;
     default:
-      pool->SetHooks({[=](ObjectCall, const std::string&, uint64_t now) {
-                        return now == number ? Fate::kDelayed : Fate::kApplied;
-                      },
-                      nullptr});
+      DelayAt(pool, number, /*of_index=*/dice->OneIn(2));
   }
 }
 
@@ -172,6 +203,10 @@ Outcome Trial(uint64_t seed) {
   if (disturbs_a) Disturb(&a, &dice, c_takes_over);
   a.Open(/*must=*/false);
   a.Work(/*must=*/false);
+  if (dice.OneIn(2)) {
+    a.pool().DeliverDelayed();
+    CheckNames(objects, &outcome);
+  }
   const std::set<std::string> copied = outcome.acknowledged;
   const bool has_copy = copies && !has_c && a.db() != nullptr && a.db()->Checkpoint(kCopy).ok();
   if (!has_c || dice.OneIn(2)) {
