@@ -43,6 +43,7 @@
 #include "lsm/db.h"
 #include "lsm/environment.h"
 #include "lsm/object_file_system.h"
+#include "lsm/objects/forwarding_pool.h"
 #include "lsm/objects/memory_object_pool.h"
 #include "lsm/pieces/piece.h"
 
@@ -55,34 +56,22 @@ constexpr uint64_t kReadsPerRound = 20'000;
 constexpr uint64_t kClusterReadsPerRound = 500;  // each takes 0.5 ms
 constexpr uint64_t kCacheBytes = uint64_t{1} << 30;
 
-// A pool whose reads take longer once Delay was called.
-class SlowPool final : public lsm::ObjectPool {
+// A pool in memory whose reads take longer once Delay was called.
+class SlowPool final : public lsm::ForwardingPool {
  public:
-  explicit SlowPool(std::shared_ptr<lsm::MemoryObjects> objects) : pool_(std::move(objects)) {}
+  explicit SlowPool(std::shared_ptr<lsm::MemoryObjects> objects)
+      : ForwardingPool(&memory_), memory_(std::move(objects)) {}
 
   void Delay() { is_slow_ = true; }
 
-  absl::Status Write(const std::string& object, const lsm::ObjectWrite& write) override {
-    return pool_.Write(object, write);
-  }
   absl::StatusOr<lsm::ObjectContents> Read(const std::string& object,
                                            const lsm::ObjectRead& read) override {
     Wait();
-    return pool_.Read(object, read);
+    return ForwardingPool::Read(object, read);
   }
   void ReadMany(std::span<lsm::ObjectReadRequest> requests) override {
     Wait();
-    pool_.ReadMany(requests);
-  }
-  absl::Status Lock(const std::string& object, const std::string& cookie, uint64_t nanos) override {
-    return pool_.Lock(object, cookie, nanos);
-  }
-  absl::Status Renew(const std::string& object, const std::string& cookie,
-                     uint64_t nanos) override {
-    return pool_.Renew(object, cookie, nanos);
-  }
-  absl::Status Unlock(const std::string& object, const std::string& cookie) override {
-    return pool_.Unlock(object, cookie);
+    pool().ReadMany(requests);
   }
 
  private:
@@ -90,7 +79,7 @@ class SlowPool final : public lsm::ObjectPool {
     if (is_slow_) std::this_thread::sleep_for(std::chrono::microseconds(500));
   }
 
-  lsm::MemoryObjectPool pool_;
+  lsm::MemoryObjectPool memory_;
   bool is_slow_ = false;
 };
 
