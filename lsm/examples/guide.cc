@@ -223,13 +223,12 @@ absl::Status WithLocalCache(lsm::FileSystem* files, const std::string& directory
   if (!cached.status().ok()) std::cerr << "without the cache: " << cached.status() << "\n";
   lsm::Options options;
   options.environment.file_system = &cached;
+  // end
   absl::StatusOr<std::unique_ptr<lsm::DB>> opened = lsm::DB::Open("/cached", options);
   if (!opened.ok()) return opened.status();
-
   absl::Status status = (*opened)->Put("a", "1");
   std::cout << cached.statistics().hits << " pieces from the disk, " << cached.statistics().misses
             << " from the cluster\n";
-  // end
   return status;
 }
 

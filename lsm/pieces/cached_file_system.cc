@@ -23,7 +23,9 @@ bool IsTable(std::string_view name) {
 class CachedDirectory final : public ForwardingDirectory {
  public:
   CachedDirectory(std::shared_ptr<PieceContext> context, std::unique_ptr<Directory> below)
-      : ForwardingDirectory(std::move(below)), context_(std::move(context)) {}
+      : ForwardingDirectory(std::move(below)),
+        context_(std::move(context)),
+        plain_path_(WithoutDetours(path())) {}
 
   absl::StatusOr<std::unique_ptr<ReadFile>> OpenRead(std::string_view name,
                                                      ReadMode mode) override {
@@ -39,54 +41,64 @@ class CachedDirectory final : public ForwardingDirectory {
     return NewCachedWriter(context_, PathHashOf(name), std::move(file));
   }
 
-  // The names are forgotten even after an error, since it may have happened anyway.
   absl::Status Rename(std::string_view from, std::string_view to) override {
-    const absl::Status status = directory().Rename(from, to);
-    Forget(from);
-    Forget(to);
-    return status;
+    const Forgetting old_name(*this, from), new_name(*this, to);
+    return directory().Rename(from, to);
   }
   absl::Status Link(std::string_view name, Directory& to, std::string_view new_name) override {
     auto* const cached = dynamic_cast<CachedDirectory*>(&to);
     return directory().Link(name, cached != nullptr ? cached->directory() : to, new_name);
   }
   absl::Status Remove(std::string_view name) override {
-    const absl::Status status = directory().Remove(name);
-    Forget(name);
-    return status;
+    const Forgetting forgetting(*this, name);
+    return directory().Remove(name);
   }
   std::vector<absl::Status> RemoveAll(std::span<const std::string> names) override {
-    std::vector<absl::Status> outcomes = directory().RemoveAll(names);
-    for (const std::string& name : names) Forget(name);
-    return outcomes;
+    const Forgetting forgetting(*this, names);
+    return directory().RemoveAll(names);
   }
   void RemoveLater(std::span<const std::string> names) override {
+    const Forgetting forgetting(*this, names);
     directory().RemoveLater(names);
-    for (const std::string& name : names) Forget(name);
   }
   using Directory::AtomicReplace;
   absl::Status AtomicReplace(std::string_view name, std::string_view bytes,
                              std::optional<std::string_view> expected,
                              const std::function<void()>& before_swap) override {
-    const absl::Status status = directory().AtomicReplace(name, bytes, expected, before_swap);
-    Forget(name);
-    return status;
+    const Forgetting forgetting(*this, name);
+    return directory().AtomicReplace(name, bytes, expected, before_swap);
   }
 
  private:
+  // Forgets names at the end of a call that removes or replaces them.  It does so after an error,
+  // too, or without memory, since the call may have happened anyway.
+  class Forgetting {
+   public:
+    Forgetting(const CachedDirectory& directory, std::string_view name)
+        : directory_(directory), name_(name) {}
+    Forgetting(const CachedDirectory& directory, std::span<const std::string> names)
+        : directory_(directory), names_(names) {}
+    Forgetting(const Forgetting&) = delete;
+    Forgetting& operator=(const Forgetting&) = delete;
+    ~Forgetting() {
+      directory_.Forget(name_);
+      for (const std::string& name : names_) directory_.Forget(name);
+    }
+
+   private:
+    const CachedDirectory& directory_;
+    const std::string_view name_;
+    const std::span<const std::string> names_;
+  };
+
   bool IsKept(std::string_view name) const { return IsTable(name) && context_->store.is_usable(); }
-  uint64_t PathHashOf(std::string_view name) const {
-    return HashOfPath(Concat(WithoutDetours(path()), name));
-  }
-  void Forget(std::string_view name) {
-    if (!IsKept(name)) return;
-    CatchOutOfMemory([&] {
-      context_->store.Forget(PathHashOf(name));
-      return absl::OkStatus();
-    }).IgnoreError();
+  uint64_t PathHashOf(std::string_view name) const { return HashOfPath(plain_path_, name); }
+  void Forget(std::string_view name) const {
+    if (IsKept(name)) context_->store.Forget(PathHashOf(name));
   }
 
   const std::shared_ptr<PieceContext> context_;
+  const std::string plain_path_;  // ends with a slash
 };
 
 }  // namespace

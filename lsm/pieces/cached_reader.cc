@@ -133,8 +133,10 @@ bool CachedReader::ReadStored(uint64_t offset, std::span<char> buffer) const {
 }
 
 absl::StatusOr<size_t> CachedReader::ReadAt(uint64_t offset, std::span<char> buffer) const {
-  if (StateBefore(offset, buffer.size()) == State::kTable && ReadStored(offset, buffer))
-    return buffer.size();
+  const absl::StatusOr<bool> is_read = CatchOutOfMemory([&]() -> absl::StatusOr<bool> {
+    return StateBefore(offset, buffer.size()) == State::kTable && ReadStored(offset, buffer);
+  });
+  if (is_read.ok() && *is_read) return buffer.size();
   ReadRequest request{this, offset, buffer, {}, 0};
   ReadCachedFiles(context_.get(), {&request, 1}, nullptr);
   if (!request.status.ok()) return request.status;
@@ -335,7 +337,11 @@ void CachedReads::TakePassed(size_t number, const ReadRequest& read) {
   const CachedReader* const reader = ReaderOf(request);
   if (reader == nullptr || !read.status.ok()) return;
   PieceStore::Count(&store_.counts.bytes_below, read.bytes_read);
-  if (store_.is_usable()) reader->LearnFrom(read.offset, {read.buffer.data(), read.bytes_read});
+  // Must not throw while other reads are in flight.  Without memory, a later read tells.
+  CatchOutOfMemory([&] {
+    if (store_.is_usable()) reader->LearnFrom(read.offset, {read.buffer.data(), read.bytes_read});
+    return absl::OkStatus();
+  }).IgnoreError();
 }
 
 bool CachedReads::TakeRun(const Run& run, const ReadRequest& read) {

@@ -7,7 +7,9 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-uint64_t HashOfPath(std::string_view path) { return Checksum(path, 0, 0); }
+uint64_t HashOfPath(std::string_view directory, std::string_view name) {
+  return Checksum(directory, name, 0, 0);
+}
 
 std::optional<TableIdentity> IdentityOf(uint64_t path_hash, std::string_view last_bytes,
                                         uint64_t file_bytes) {

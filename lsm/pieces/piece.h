@@ -18,7 +18,8 @@ inline constexpr uint64_t kPieceBytes = uint64_t{64} << 10;
 inline constexpr uint64_t kPartBytes = uint64_t{4} << 10;
 inline constexpr size_t kPartsOfPiece = kPieceBytes / kPartBytes;
 
-uint64_t HashOfPath(std::string_view path);
+// The hash of a name in a directory, whose path ends with a slash.  Needs no memory.
+uint64_t HashOfPath(std::string_view directory, std::string_view name);
 
 // A table at a path.  Two tables with equal values have equal bytes, unless one was damaged.
 struct TableIdentity {

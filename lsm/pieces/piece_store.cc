@@ -16,6 +16,15 @@ constexpr size_t kVictimsToCompare = 8;
 // Pieces that are not kept after a failed write.  A full disk would fail each of them.
 constexpr uint64_t kPiecesToSkip = 1000;
 
+// Makes a call that need not happen without memory, or only in part.
+template <typename Call>
+void WithMemory(const Call& call) {
+  CatchOutOfMemory([&] {
+    call();
+    return absl::OkStatus();
+  }).IgnoreError();
+}
+
 }  // namespace
 
 PieceStore::PieceStore(const CachedFileSystem::Config& config)
@@ -109,8 +118,10 @@ bool PieceStore::Erase(uint64_t path_hash) {
 }
 
 void PieceStore::Forget(uint64_t path_hash) {
-  MutexLock lock(&adding_);
-  ForgetLocked(path_hash);
+  WithMemory([&] {
+    MutexLock lock(&adding_);
+    ForgetLocked(path_hash);
+  });
 }
 
 void PieceStore::ForgetLocked(uint64_t path_hash) {
@@ -165,34 +176,42 @@ void PieceStore::Insert(const StoredPiece& piece) {
 }
 
 void PieceStore::Add(const KnownTable& table, uint32_t number, std::string_view bytes) {
-  MutexLock lock(&adding_);
-  {
-    MutexLock tables_lock(&mutex_);
-    if (!Has(table)) return;
-  }
-  PieceEntry entry;
-  entry.table = table.identity;
-  entry.number = number;
-  if (const std::optional<StoredPiece> piece = Append(entry, bytes)) Publish(*piece);
+  WithMemory([&] {
+    MutexLock lock(&adding_);
+    {
+      MutexLock tables_lock(&mutex_);
+      if (!Has(table)) return;
+    }
+    PieceEntry entry;
+    entry.table = table.identity;
+    entry.number = number;
+    if (const std::optional<StoredPiece> piece = Append(entry, bytes)) Publish(*piece);
+  });
 }
 
 std::optional<StoredPiece> PieceStore::AddUnfinished(uint64_t path_hash, uint32_t number,
                                                      std::string_view bytes) {
-  MutexLock lock(&adding_);
-  PieceEntry entry;
-  entry.table.path_hash = path_hash;
-  entry.number = number;
-  return Append(entry, bytes);
+  std::optional<StoredPiece> piece;
+  WithMemory([&] {
+    MutexLock lock(&adding_);
+    PieceEntry entry;
+    entry.table.path_hash = path_hash;
+    entry.number = number;
+    piece = Append(entry, bytes);
+  });
+  return piece;
 }
 
 void PieceStore::Commit(const TableIdentity& table, std::vector<StoredPiece> pieces) {
-  MutexLock lock(&adding_);
-  ForgetLocked(table.path_hash);
-  Begin(table);
-  for (StoredPiece& piece : pieces) {
-    piece.entry.table = table;
-    if (!piece.segment->is_removed()) Publish(piece);
-  }
+  WithMemory([&] {
+    MutexLock lock(&adding_);
+    ForgetLocked(table.path_hash);
+    Begin(table);
+    for (StoredPiece& piece : pieces) {
+      piece.entry.table = table;
+      if (!piece.segment->is_removed()) Publish(piece);
+    }
+  });
 }
 
 std::optional<StoredPiece> PieceStore::Append(PieceEntry entry, std::string_view bytes) {
@@ -234,8 +253,8 @@ bool PieceStore::MakeRoom(uint64_t bytes) {
     pieces_to_skip_ = kPiecesToSkip;
     return false;
   }
+  segments_[(*made)->number()] = *made;  // first, so that its bytes always count
   active_ = *std::move(made);
-  segments_[active_->number()] = active_;
   {
     MutexLock lock(&mutex_);
     ++turn_;

@@ -1,7 +1,8 @@
 // The pieces of tables on the local disk: segments, their index in memory, and eviction.
 // lsm/design/local_cache.md has the reasons.
 //
-// No function fails: an error of the local disk is counted, and the piece is not kept.
+// No function fails: an error of the local disk is counted, and the piece is not kept.  Nor is it
+// if there is no memory; only Begin throws then.
 #ifndef TRELLIS_LSM_PIECES_PIECE_STORE_H_
 #define TRELLIS_LSM_PIECES_PIECE_STORE_H_
 
@@ -46,7 +47,8 @@ class PieceStore {
 
   // From now on the path has this table: pieces of another one are forgotten.
   KnownTable Begin(const TableIdentity& identity) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Forgets the pieces of the path, and refuses new ones until the next Begin.
+  // Forgets the pieces of the path, and refuses new ones until the next Begin.  Without memory, or
+  // after an error, only this process forgets them.
   void Forget(uint64_t path_hash) ABSL_LOCKS_EXCLUDED(adding_, mutex_);
 
   // nullopt unless the path has this table.  `makes_hot`: the piece is worth keeping.

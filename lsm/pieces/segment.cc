@@ -88,14 +88,17 @@ absl::Status Segment::AppendPiece(std::string_view bytes, PieceEntry* entry) {
   const uint64_t padded_bytes = RoundUp(bytes.size(), kPartBytes);
   pieces_bytes_ += padded_bytes;
   reserved_index_bytes_ += PieceEntry::kBytes;
-  TRELLIS_RETURN_IF_ERROR(pieces_out_->Append(bytes));
-  if (padded_bytes == bytes.size()) return absl::OkStatus();
-  return pieces_out_->Append(std::string(padded_bytes - bytes.size(), '\0'));
+  return CatchOutOfMemory([&]() -> absl::Status {
+    TRELLIS_RETURN_IF_ERROR(pieces_out_->Append(bytes));
+    if (padded_bytes == bytes.size()) return absl::OkStatus();
+    return pieces_out_->Append(std::string(padded_bytes - bytes.size(), '\0'));
+  });
 }
 
 absl::Status Segment::AppendEntry(const PieceEntry& entry) {
   if (entry.length == 0) reserved_index_bytes_ += PieceEntry::kBytes;
-  return index_out_->Append(entry.Encode(number_, index_out_->size_bytes()));
+  return CatchOutOfMemory(
+      [&] { return index_out_->Append(entry.Encode(number_, index_out_->size_bytes())); });
 }
 
 bool Segment::HasRoomFor(const SegmentSize& size, uint64_t bytes) const {
@@ -104,12 +107,13 @@ bool Segment::HasRoomFor(const SegmentSize& size, uint64_t bytes) const {
 }
 
 absl::Status Segment::Remove(Directory& directory) {
+  const std::string index = NameOf(number_, kIndexSuffix), pieces = NameOf(number_, kPiecesSuffix);
   pieces_out_ = nullptr;
   index_out_ = nullptr;
   is_removed_ = true;
   // The index first: without it the other file is removed by the next opening.
-  absl::Status status = directory.Remove(NameOf(number_, kIndexSuffix));
-  status.Update(directory.Remove(NameOf(number_, kPiecesSuffix)));
+  absl::Status status = directory.Remove(index);
+  status.Update(directory.Remove(pieces));
   return status;
 }
 

@@ -13,37 +13,11 @@
 #include "lsm/environment.h"
 #include "lsm/object_file_system.h"
 #include "lsm/object_pool.h"
+#include "lsm/objects/forwarding_pool.h"
 #include "lsm/objects/memory_object_pool.h"
 #include "tests/support/deterministic_environment.h"
 
 namespace lsm {
-
-// Forwards every call to another pool.  Several calls in flight are executed one after another.
-class ForwardingPool : public ObjectPool {
- public:
-  explicit ForwardingPool(ObjectPool* pool) : pool_(*pool) {}
-
-  absl::Status Write(const std::string& object, const ObjectWrite& write) override {
-    return pool_.Write(object, write);
-  }
-  absl::StatusOr<ObjectContents> Read(const std::string& object, const ObjectRead& read) override {
-    return pool_.Read(object, read);
-  }
-  absl::Status Lock(const std::string& object, const std::string& cookie,
-                    uint64_t duration_nanos) override {
-    return pool_.Lock(object, cookie, duration_nanos);
-  }
-  absl::Status Renew(const std::string& object, const std::string& cookie,
-                     uint64_t duration_nanos) override {
-    return pool_.Renew(object, cookie, duration_nanos);
-  }
-  absl::Status Unlock(const std::string& object, const std::string& cookie) override {
-    return pool_.Unlock(object, cookie);
-  }
-
- private:
-  ObjectPool& pool_;
-};
 
 // Applies each write twice, and returns the second status.  So does a store of objects that has
 // forgotten a write when the client sends it again.

@@ -19,6 +19,7 @@
 #include "lsm/file_system.h"
 #include "lsm/object_file_system.h"
 #include "lsm/object_pool.h"
+#include "lsm/objects/forwarding_pool.h"
 #include "lsm/rados.h"
 #include "lsm/rados/rados_client.h"
 #include "lsm/rados/rados_pool.h"
@@ -28,50 +29,55 @@ namespace testing_support {
 struct PoolCalls {
   uint64_t reads = 0, writes = 0;              // of logs, manifests and tables
   uint64_t index_reads = 0, index_writes = 0;  // of the directory, with those on its lock
+  uint64_t bytes_read = 0;                     // of logs, manifests and tables
 };
 
 // Counts the calls.  The process kills itself instead of making more than `calls_max`, if that is
 // not 0: so it can die between any two steps of an opening.
-class CountingPool final : public lsm::ObjectPool {
+class CountingPool final : public lsm::ForwardingPool {
  public:
-  CountingPool(ObjectPool* pool, uint64_t calls_max) : pool_(pool), calls_max_(calls_max) {}
+  CountingPool(ObjectPool* pool, uint64_t calls_max)
+      : ForwardingPool(pool), calls_max_(calls_max) {}
 
   uint64_t reads() const { return reads_ + index_reads_; }
-  PoolCalls calls() const { return {reads_, writes_, index_reads_, index_writes_}; }
+  PoolCalls calls() const { return {reads_, writes_, index_reads_, index_writes_, bytes_read_}; }
 
   absl::Status Write(const std::string& object, const lsm::ObjectWrite& write) override {
     CountWrite(object);
-    return pool_->Write(object, write);
+    return ForwardingPool::Write(object, write);
   }
   absl::StatusOr<lsm::ObjectContents> Read(const std::string& object,
                                            const lsm::ObjectRead& read) override {
     CountCall();
     CountRead(object);
-    return pool_->Read(object, read);
+    absl::StatusOr<lsm::ObjectContents> contents = ForwardingPool::Read(object, read);
+    CountBytes(contents);
+    return contents;
   }
   std::unique_ptr<lsm::PendingObjectWrite> StartWrite(const std::string& object,
                                                       const lsm::ObjectWrite& write) override {
     CountWrite(object);
-    return pool_->StartWrite(object, write);
+    return pool().StartWrite(object, write);
   }
   void ReadMany(std::span<lsm::ObjectReadRequest> requests) override {
     CountCall();
     for (const lsm::ObjectReadRequest& request : requests) CountRead(request.object);
-    pool_->ReadMany(requests);
+    pool().ReadMany(requests);
+    for (const lsm::ObjectReadRequest& request : requests) CountBytes(request.contents);
   }
   absl::Status Lock(const std::string& object, const std::string& cookie,
                     uint64_t duration_nanos) override {
     CountWrite(object);
-    return pool_->Lock(object, cookie, duration_nanos);
+    return ForwardingPool::Lock(object, cookie, duration_nanos);
   }
   absl::Status Renew(const std::string& object, const std::string& cookie,
                      uint64_t duration_nanos) override {
     CountWrite(object);
-    return pool_->Renew(object, cookie, duration_nanos);
+    return ForwardingPool::Renew(object, cookie, duration_nanos);
   }
   absl::Status Unlock(const std::string& object, const std::string& cookie) override {
     CountWrite(object);
-    return pool_->Unlock(object, cookie);
+    return ForwardingPool::Unlock(object, cookie);
   }
 
  private:
@@ -80,14 +86,17 @@ class CountingPool final : public lsm::ObjectPool {
     if (++calls_ > calls_max_ && calls_max_ > 0) ::kill(::getpid(), SIGKILL);
   }
   void CountRead(const std::string& object) { ++(IsIndex(object) ? index_reads_ : reads_); }
+  void CountBytes(const absl::StatusOr<lsm::ObjectContents>& contents) {
+    if (contents.ok()) bytes_read_ += contents->bytes.size();
+  }
   void CountWrite(const std::string& object) {
     CountCall();
     ++(IsIndex(object) ? index_writes_ : writes_);
   }
 
-  ObjectPool* const pool_;
   const uint64_t calls_max_;
-  std::atomic<uint64_t> calls_{0}, reads_{0}, writes_{0}, index_reads_{0}, index_writes_{0};
+  std::atomic<uint64_t> calls_{0}, reads_{0}, writes_{0}, index_reads_{0}, index_writes_{0},
+      bytes_read_{0};
 };
 
 // OpenRados with a pool that counts.

@@ -22,8 +22,17 @@ void* Allocate(std::size_t size, std::size_t alignment) {
     }
   }
   if (size == 0) size = 1;
-  if (alignment <= alignof(std::max_align_t)) return std::malloc(size);
-  return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  void* const memory =
+      alignment <= alignof(std::max_align_t)
+          ? std::malloc(size)
+          : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  if (memory != nullptr) ++short_memory.live;
+  return memory;
+}
+
+void Free(void* memory) {
+  if (memory != nullptr) --short_memory.live;
+  std::free(memory);
 }
 
 void* AllocateOrThrow(std::size_t size, std::size_t alignment) {
@@ -36,7 +45,7 @@ void* AllocateOrThrow(std::size_t size, std::size_t alignment) {
 
 ShortMemory& ShortMemory::OfThisThread() { return short_memory; }
 
-void TakeMemory() { ::operator delete(AllocateOrThrow(1, 1)); }
+void TakeMemory() { Free(AllocateOrThrow(1, 1)); }
 
 }  // namespace reliability
 
@@ -53,6 +62,7 @@ void TakeMemory() { ::operator delete(AllocateOrThrow(1, 1)); }
 #ifndef TRELLIS_OPERATOR_NEW_IS_TAKEN
 using reliability::Allocate;
 using reliability::AllocateOrThrow;
+using reliability::Free;
 
 // All the operators that the standard allows a program to replace.
 void* operator new(std::size_t size) { return AllocateOrThrow(size, 1); }
@@ -72,20 +82,20 @@ void* operator new[](std::size_t size, std::align_val_t alignment, const std::no
   return Allocate(size, static_cast<std::size_t>(alignment));
 }
 
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
-void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept { Free(memory); }
+void operator delete[](void* memory) noexcept { Free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { Free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { Free(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { Free(memory); }
+void operator delete[](void* memory, const std::nothrow_t&) noexcept { Free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { Free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { Free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { Free(memory); }
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { Free(memory); }
 void operator delete(void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
-  std::free(memory);
+  Free(memory);
 }
 void operator delete[](void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
-  std::free(memory);
+  Free(memory);
 }
 #endif  // TRELLIS_OPERATOR_NEW_IS_TAKEN

@@ -18,6 +18,7 @@ struct ShortMemory {
   // The allocations with the numbers [from, to) fail.
   uint64_t from = ~uint64_t{0}, to = ~uint64_t{0};
   int in_store = 0;  // the depth of nested InStore calls; allocations count if it is not 0
+  int64_t live = 0;  // allocations that were not freed, of the store and of the test
   // If false, each piece of block memory (lsm/block/block_memory.h) is an allocation.
   bool has_regions = true;
 
