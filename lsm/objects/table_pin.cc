@@ -71,6 +71,8 @@ absl::Status TablePin::Write(const IndexCounts& counts) {
   TRELLIS_ASSIGN_OR_RETURN(const uint64_t pins, DecodeCount(counts.pins, index_->path()));
   ObjectWrite write;
   write.attributes_equal[kPinsAttribute] = counts.pins;
+  // The index may have been removed and made again since it was read.
+  write.attributes_equal[kRemovalsAttribute] = counts.removals;
   write.set_attributes[kPinsAttribute] = EncodeCount(pins + 1);
   write.entries_equal[entry_] = "";
   {

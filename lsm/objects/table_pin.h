@@ -42,8 +42,7 @@ class TablePin final : public KeptEntry {
 
   const std::string& entry() const { return entry_; }
 
-  // Adds the entry, unless more pins were made than `counts` says, and counts it there.  Aborted if
-  // it was refused.
+  // Adds the entry and counts it, if the index still has these counts.  Aborted if it was refused.
   absl::Status Write(const IndexCounts& counts) ABSL_LOCKS_EXCLUDED(mutex_);
   // Adds a holder.  False if the pin lacks what was removed after `removals`, or has no holder any
   // more.

@@ -276,6 +276,21 @@ TEST_F(TablePinTest, PinsWithoutAnAnswerLapse) {
   EXPECT_EQ(CountPins(), 2u);
 }
 
+// Between the read and the write of a pin, the directory is removed and made again.
+TEST_F(TablePinTest, PinsOfAnEarlierDirectoryAreNotWritten) {
+  Write(kTable1, kBytes);
+  ASSERT_OK(directory_->Remove(kTable1));
+  const std::unique_ptr<Directory> directory = OpenAs(b_);
+  PauseAt(&b_.pool, b_.pool.call_count() + 1, /*after=*/false, [&] {
+    ASSERT_OK(a_.files.RemoveDirectory(kStore));
+    ASSERT_OK(a_.files.OpenDirectory(kStore, /*create=*/true));
+  });
+  ASSERT_OK_AND_ASSIGN(Pin pin, directory->PinTables());
+  EXPECT_EQ(CountPins(), 1u);
+  pin.reset();
+  EXPECT_EQ(CountPins(), 0u);
+}
+
 TEST_F(TablePinTest, WithoutADirectoryThereIsNoPin) {
   const std::unique_ptr<Directory> directory = OpenAs(b_);
   ASSERT_OK(a_.files.RemoveDirectory(kStore));
