@@ -93,15 +93,15 @@ class SlowPool final : public lsm::ForwardingPool {
 
 #ifdef TRELLIS_HAVE_RADOS
 lsm::RadosPlace PlaceOf(const std::string& uri) { return OrDie(lsm::ParseRadosUri(uri)); }
-std::unique_ptr<lsm::FileSystem> OpenPool(const std::string& pool) {
-  return OrDie(lsm::OpenRados({.pool = pool}));
+std::unique_ptr<lsm::FileSystem> OpenPool(const lsm::RadosPlace& place) {
+  return OrDie(lsm::OpenRados({.pool = place.pool, .user = place.user}));
 }
 #else
 lsm::RadosPlace PlaceOf(const std::string& uri) {
   std::cerr << uri << ": this cache_bench was built without TRELLIS_BUILD_RADOS\n";
   std::exit(2);
 }
-std::unique_ptr<lsm::FileSystem> OpenPool(const std::string& /*pool*/) { return nullptr; }
+std::unique_ptr<lsm::FileSystem> OpenPool(const lsm::RadosPlace& /*place*/) { return nullptr; }
 #endif
 
 // The object store: in memory, or a pool in a cluster.
@@ -117,7 +117,7 @@ class Cluster {
    public:
     explicit Client(const Cluster& cluster) {
       if (cluster.place_) {
-        rados_ = OpenPool(cluster.place_->pool);
+        rados_ = OpenPool(*cluster.place_);
         return;
       }
       pool_.emplace(cluster.objects_);

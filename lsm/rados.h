@@ -52,11 +52,12 @@ inline constexpr std::string_view kRadosScheme = "rados://";
 
 // A path in a pool.
 struct RadosPlace {
+  std::string user;  // as in RadosOptions
   std::string pool;
   std::string path;  // without a slash before it, unless the URI has two
 };
 
-// Parses rados://POOL/PATH.  InvalidArgument for another text.
+// Parses rados://POOL/PATH or rados://USER@POOL/PATH.  InvalidArgument for another text.
 TRELLIS_API absl::StatusOr<RadosPlace> ParseRadosUri(std::string_view uri);
 
 }  // namespace lsm

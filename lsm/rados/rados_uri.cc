@@ -11,7 +11,7 @@ namespace {
 
 absl::Status NoUri(std::string_view uri, std::string_view why) {
   return absl::InvalidArgumentError(
-      bloom::Concat("\"", uri, "\": ", why, "; expected rados://POOL/STORE"));
+      bloom::Concat("\"", uri, "\": ", why, "; expected rados://POOL/STORE or rados://USER@POOL/STORE"));
 }
 
 }  // namespace
@@ -23,6 +23,11 @@ absl::StatusOr<RadosPlace> ParseRadosUri(std::string_view uri) {
   const size_t slash = rest.find('/');
   RadosPlace place;
   place.pool = rest.substr(0, slash);
+  if (const size_t at = place.pool.find('@'); at != std::string::npos) {
+    place.user = place.pool.substr(0, at);
+    place.pool.erase(0, at + 1);
+    if (place.user.empty()) return NoUri(uri, "names no user before the @");
+  }
   if (place.pool.empty()) return NoUri(uri, "names no pool");
   if (slash != rest.npos) place.path = rest.substr(slash + 1);
   if (place.path.find_first_not_of("/.") == place.path.npos) return NoUri(uri, "names no store");

@@ -65,6 +65,18 @@ TEST_F(RadosStoreTest, EveryCommandReadsIt) {
   }
 }
 
+TEST_F(RadosStoreTest, TheUriNamesTheUser) {
+  const auto uri_of = [this](const std::string& user) {
+    return "rados://" + user + "@" + testing_support::kTestPool + "/" + name_;
+  };
+  const ProgramResult info = Sstdump({"info", uri_of(testing_support::kTestUser)});
+  EXPECT_EQ(info.code, 0) << info.err;
+  EXPECT_THAT(info.out, HasSubstr(uri_of(testing_support::kTestUser)));
+  const ProgramResult stranger = Sstdump({"info", uri_of("stranger")});
+  EXPECT_EQ(stranger.code, 3);
+  EXPECT_THAT(stranger.err, HasSubstr("stranger"));
+}
+
 TEST_F(RadosStoreTest, ProblemsNameTheUri) {
   const ProgramResult none = Sstdump({"info", pool_ + name_ + "-none"});
   EXPECT_EQ(none.code, 3);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "lsm/bytes/status.h"
@@ -27,14 +28,16 @@ std::function<absl::StatusOr<Place>(const std::string& uri)> RadosStores() {
   const auto pools = std::make_shared<std::map<std::string, Pool>>();
   return [pools](const std::string& uri) -> absl::StatusOr<Place> {
     TRELLIS_ASSIGN_OR_RETURN(lsm::RadosPlace place, lsm::ParseRadosUri(uri));
-    Pool& pool = (*pools)[place.pool];
+    const std::string at = place.user.empty() ? "" : lsm::Concat(place.user, "@");
+    const std::string begin = lsm::Concat(lsm::kRadosScheme, at, place.pool, "/");
+    Pool& pool = (*pools)[begin];
     if (pool.files == nullptr) {
       lsm::RadosOptions options;
       options.pool = place.pool;
+      options.user = place.user;
       options.give_up_after_millis = kGiveUpAfterMillis;
       TRELLIS_ASSIGN_OR_RETURN(pool.files, lsm::OpenRados(options));
-      pool.shown = std::make_unique<UriFileSystem>(pool.files.get(),
-                                                   lsm::Concat(lsm::kRadosScheme, place.pool, "/"));
+      pool.shown = std::make_unique<UriFileSystem>(pool.files.get(), begin);
     }
     return Place{pool.shown.get(), std::move(place.path)};
   };

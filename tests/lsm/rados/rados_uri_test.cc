@@ -16,13 +16,16 @@ using testing_support::StatusIs;
 TEST(RadosUriTest, HasAPoolAndAPath) {
   const auto parsed = [](const std::string& uri) {
     const absl::StatusOr<RadosPlace> place = ParseRadosUri(uri);
-    return place.ok() ? place->pool + " | " + place->path : place.status().ToString();
+    return place.ok() ? place->user + (place->user.empty() ? "" : " | ") + place->pool + " | " +
+                            place->path
+                      : place.status().ToString();
   };
   EXPECT_EQ(parsed("rados://pool/store"), "pool | store");
   EXPECT_EQ(parsed("rados://pool/a/b/000001.table"), "pool | a/b/000001.table");
   EXPECT_EQ(parsed("rados://pool/store/"), "pool | store/");
   EXPECT_EQ(parsed("rados://pool//store"), "pool | /store");
   EXPECT_EQ(parsed("rados://my.pool-1/my store"), "my.pool-1 | my store");
+  EXPECT_EQ(parsed("rados://me@pool/store@2"), "me | pool | store@2");
 }
 
 TEST(RadosUriTest, NamesTheMissingPart) {
@@ -37,6 +40,8 @@ TEST(RadosUriTest, NamesTheMissingPart) {
   }
   refused("rados://", "names no pool");
   refused("rados:///store", "names no pool");
+  refused("rados://me@/store", "names no pool");
+  refused("rados://@pool/store", "names no user");
   refused("rados://pool", "names no store");
   refused("rados://pool/", "names no store");
   refused("rados://pool//./", "names no store");
