@@ -492,34 +492,43 @@ absl::Status FollowForAWhile(std::string_view what, const std::string& name) {
   return db->Close();
 }
 
-// Merges all tables into one, which removes them.
-absl::Status CountRemoval(std::string_view what, DB& db, const CountingPool& pool) {
-  TRELLIS_RETURN_IF_ERROR(db.Put(KeyOf(0), what));
+// Merges all tables into one, which removes them, and counts the calls.  The background makes
+// others at any time, such as renewals, so `least` becomes the least of several.
+absl::Status CountRemoval(DB& db, const CountingPool& pool, PoolCalls* least) {
+  TRELLIS_RETURN_IF_ERROR(db.Put(KeyOf(0), "value"));
   const PoolCalls before = pool.calls();
   TRELLIS_RETURN_IF_ERROR(db.CompactRange());
   TRELLIS_RETURN_IF_ERROR(db.WaitForBackgroundWork());
   std::this_thread::sleep_for(std::chrono::seconds(1));  // chunks are removed later
-  PrintCalls(what, before, pool.calls());
+  const PoolCalls after = pool.calls();
+  least->reads = std::min(least->reads, after.reads - before.reads);
+  least->writes = std::min(least->writes, after.writes - before.writes);
+  least->index_reads = std::min(least->index_reads, after.index_reads - before.index_reads);
+  least->index_writes = std::min(least->index_writes, after.index_writes - before.index_writes);
   return absl::OkStatus();
 }
 
-// The counts of a removal include renewals of the writer's lock, one each 2.5 s.
 absl::Status CountRemovals() {
+  constexpr PoolCalls kMany = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
   const std::string name = TestCluster::UniqueName();
   TRELLIS_ASSIGN_OR_RETURN(const auto counting, CountingFiles::Open(OptionsOfPool()));
   TRELLIS_ASSIGN_OR_RETURN(const auto db, OpenStore(name, counting->files()));
-  // The first ones also end the work of the opening.
+  const CountingPool& pool = counting->pool();
+  PoolCalls without = kMany, with_new = kMany, with_known = kMany;
   for (int round = 1; round <= kRounds; ++round)
-    TRELLIS_RETURN_IF_ERROR(CountRemoval("removal without pins", *db, counting->pool()));
+    TRELLIS_RETURN_IF_ERROR(CountRemoval(*db, pool, &without));
   for (int round = 1; round <= kRounds; ++round) {
     TRELLIS_ASSIGN_OR_RETURN(const auto files, lsm::OpenRados(OptionsOfPool()));
     TRELLIS_ASSIGN_OR_RETURN(const auto follower,
                              OpenStore(name, files.get(), lsm::OpenMode::kFollow));
-    TRELLIS_RETURN_IF_ERROR(CountRemoval("removal after a new pin", *db, counting->pool()));
-    TRELLIS_RETURN_IF_ERROR(CountRemoval("the next removal", *db, counting->pool()));
+    TRELLIS_RETURN_IF_ERROR(CountRemoval(*db, pool, &with_new));
+    TRELLIS_RETURN_IF_ERROR(CountRemoval(*db, pool, &with_known));
     TRELLIS_RETURN_IF_ERROR(follower->Close());
     std::this_thread::sleep_for(std::chrono::seconds(3));  // what the pin kept is removed
   }
+  PrintCalls("compaction without pins", {}, without);
+  PrintCalls("compaction after a new pin", {}, with_new);
+  PrintCalls("the next compaction", {}, with_known);
   return db->Close();
 }
 

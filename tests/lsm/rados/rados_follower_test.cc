@@ -29,6 +29,7 @@
 #include "lsm/rados/rados_pool.h"
 #include "tests/lsm/follow/counted_writes.h"
 #include "tests/lsm/rados/test_cluster.h"
+#include "tests/support/scratch_dir.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -41,10 +42,6 @@ using testing_support::StatusIs;
 using testing_support::TestCluster;
 
 constexpr uint64_t kLockMillis = 500;
-constexpr int kKeys = 2000;
-
-std::string Key(int i) { return Concat("key", 10'000 + i); }
-std::string Value(int i) { return std::string(1000, 'v') + std::to_string(i); }
 
 // Repeats `holds` until it is true, for much longer than it should take.
 bool Becomes(const std::function<bool()>& holds) {
@@ -202,6 +199,10 @@ class RadosFollowerTest : public testing::Test {
     ASSERT_OK(iterator.status());
     EXPECT_EQ(i, kKeys);
   }
+
+  static constexpr int kKeys = 2000;
+  static std::string Key(int i) { return Concat("key", 10'000 + i); }
+  static std::string Value(int i) { return Concat(std::string(1000, 'v'), i); }
 
   static constexpr OpenMode kWrites = OpenMode::kOpenOrCreate;
   const std::string name_ = TestCluster::UniqueName();
@@ -368,6 +369,28 @@ TEST_F(RadosFollowerTest, GoesOnAfterATakeOver) {
   reading.join();
   EXPECT_EQ(CountOf(follower_->NewIterator({.snapshot = snapshot.get()}).get()).value_or(0), 201u);
   EXPECT_OK(follower_->GetFailure());
+}
+
+TEST_F(RadosFollowerTest, AFollowerNeedsToReadAndToWriteIndexes) {
+  OpenWriter();
+  ASSERT_OK(writer_->Put("a", "1"));
+  const testing_support::ScratchDir scratch;
+  const std::string pool = std::string(" pool=") + testing_support::kTestPool;
+  const auto follow = [&](const std::string& rights) -> absl::StatusOr<std::string> {
+    TRELLIS_ASSIGN_OR_RETURN(const RadosOptions options,
+                             cluster_.AddUser(rights, scratch.path() + "/ceph.conf"));
+    TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<FileSystem> files, OpenRados(options));
+    TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<DB> db, Open(files.get(), OpenMode::kFollow));
+    TRELLIS_ASSIGN_OR_RETURN(const std::optional<std::string> value, db->Get("a"));
+    return value.value_or("none");
+  };
+  const std::string reads = "allow r" + pool;
+  ASSERT_OK_AND_ASSIGN(const std::string value,
+                       follow(reads + ", allow rw" + pool + " object_prefix 'index:'"));
+  EXPECT_EQ(value, "1");
+  EXPECT_EQ(CountPins(), 0u);
+  EXPECT_THAT(follow(reads), StatusIs(absl::StatusCode::kUnavailable,
+                                      testing::HasSubstr("the user lacks a right")));
 }
 
 // It has no pin.
