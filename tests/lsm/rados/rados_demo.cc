@@ -303,7 +303,7 @@ absl::Status Check(const Settings& settings) {
   return db->Close();
 }
 
-// What a follower has seen.
+// The views and the keys that a follower has seen.
 struct Followed {
   uint64_t views = 1, oldest_nanos = 0;
   uint64_t keys = 0, wrong = 0;  // looked up

@@ -113,7 +113,7 @@ class RadosFollowerTest : public testing::Test {
     ASSERT_TRUE(writer_files_ != nullptr && follower_files_ != nullptr);
   }
   void TearDown() override {
-    // What the tests hold must end before the file systems do.
+    // Before their file systems.
     follower_ = nullptr;
     writer_ = nullptr;
   }
