@@ -1,4 +1,5 @@
-# Demonstrates a store in Ceph: an OSD is killed, and a paused writer is replaced.  Sourced by tools/dev.
+# Demonstrates a store in Ceph: while a follower reads, an OSD is killed, and a paused writer is replaced.  Sourced by
+# tools/dev.
 # shellcheck shell=bash
 
 demo_dir=$build/cluster_demo
@@ -29,6 +30,23 @@ resume_writer() {  # PIDs of W1 and W2
   resume_refused W1 "$1" && sleep 1 && writer_acknowledges W2 "$2" && stop_writer W2 "$2"
 }
 
+# It reads during all that follows.  Sets `follower`, its process id.
+start_follower() {
+  rm -f "$client_dir/follower.log"
+  "${at_cluster[@]}" "$client_program" --lock-millis "$client_lock_millis" \
+    follow "$demo_store" "$client_dir"/{load,W1,W2}.keys >"$client_dir/follower.log" 2>&1 </dev/null 9>&- &
+  follower=$!
+  disown "$follower"
+}
+follower_reads() { wait_until "$cluster_wait" grep -qsx following "$client_dir/follower.log"; }
+
+# Fails if it has read a wrong value.
+stop_follower() {
+  kill -TERM "$follower" && client_ends "$follower" || return 1
+  cp "$client_dir/follower.log" "$demo_dir/follower" && cat "$demo_dir/follower"
+  [[ $(value_of wrong follower) == 0 ]]
+}
+
 check_demo() { client check "$demo_store" "$client_dir"/*.keys | tee "$demo_dir/check"; }
 count_reads() { client reads "$demo_store" "$demo_keys" | tee "$demo_dir/reads"; }
 
@@ -43,15 +61,19 @@ print_demo() {  # whether the take-over was in time
     lost "$(value_of lost check)" \
     'longest pause' "$(cat "$demo_dir/pause-osd") s when an OSD was killed; $(
       cat "$demo_dir/pause-takeover") s at the take-over, allowed $(takeover_most) s$late" \
+    follower "$(value_of views follower) views, at most $(value_of oldest follower) s old; $(
+      value_of keys follower) keys read, $(value_of wrong follower) wrong" \
     'network reads' "$(value_of absent reads) per absent key, by the filters $(value_of predicted reads); $(
       value_of present reads) per present key"
 }
 
 # For with_cluster.
 run_demo() {
-  local writer first lost=no in_time=no
+  local writer first follower lost=no in_time=no
   rm -rf "$demo_dir" "$client_dir" && mkdir -p "$demo_dir" "$client_dir" || return 1
   step demo-load "Load $demo_keys keys" client load "$demo_store" "$demo_keys" "$client_dir/load.keys" || return 1
+  start_follower
+  step demo-follow 'Follow the store from here on' follower_reads || return 1
   start_writer "$demo_store" W1
   first=$writer
   step demo-osd 'Kill an OSD while W1 writes, and start it again' kill_osd_while_writing "$first" || return 1
@@ -59,6 +81,8 @@ run_demo() {
   step demo-pause 'Pause W1; the standby W2 takes over' pause_writer "$first" "$writer" || return 1
   step demo-resume 'Resume W1: its next put is refused' resume_writer "$first" "$writer" || return 1
   sed -n '$s/^/      W1: /p' "$client_dir/W1.log"
+  step demo-followed 'Stop the follower, after it has looked up every acknowledged key' stop_follower || lost=yes
+  if [[ -z $(value_of wrong follower) ]]; then return 1; fi
   step demo-check 'Look up every acknowledged key' check_demo || lost=yes
   if [[ -z $(value_of lost check) ]]; then return 1; fi
   step demo-reads 'Count reads from the network' count_reads || return 1

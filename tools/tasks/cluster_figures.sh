@@ -14,7 +14,7 @@ run_figures() {  # COMMAND...
 
 cluster_figures() {  # [COMMAND...]
   local commands=("$@")
-  if (($# == 0)); then commands=(puts stores calls idle); fi
+  if (($# == 0)); then commands=(puts stores calls idle follow); fi
   lock
   setup "${packages_to_build[@]}" "${packages_of_cluster[@]}"
   configure_rados

@@ -12,10 +12,12 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <chrono>
 #include <cinttypes>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -55,6 +57,8 @@ constexpr std::string_view kUsage =
   write STORE NAME SECONDS ACKNOWLEDGED   waits for the store's lock; then four threads put keys with
                                           `sync`, until the time is over, SIGTERM comes, or another
                                           process takes the store over.  NAME tells writers apart
+  follow STORE ACKNOWLEDGED...            follows the store until SIGTERM comes, and looks up each key once
+                                          a view must have it; at the end all, and prints what it saw
   check STORE ACKNOWLEDGED...             looks up every acknowledged key
   reads STORE KEYS                        counts reads from the network for loaded and absent keys
 
@@ -221,49 +225,139 @@ absl::Status Write(const Settings& settings) {
   return db->Close();
 }
 
-// Adds the keys of a file of acknowledged keys.  A writer that was killed may leave half a line,
-// whose key does not count.
-absl::Status AddKeysOf(const std::string& path, std::vector<std::string>* keys) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file.good()) return absl::UnavailableError(Concat(path, ": cannot be read"));
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = text.find('\n', begin);
-    if (end == text.npos) break;
-    const size_t blank = text.find(' ', begin);
-    if (blank > end) return absl::DataLossError(Concat(path, ": a line without a key"));
-    keys->push_back(text.substr(blank + 1, end - blank - 1));
-    begin = end + 1;
+struct AcknowledgedKey {
+  std::string key;
+  uint64_t micros = 0;  // when its put had returned
+};
+
+// A file of acknowledged keys, which a writer may be extending.
+class AcknowledgedFile {
+ public:
+  explicit AcknowledgedFile(std::string path) : path_(std::move(path)) {}
+
+  // Adds the keys since the last call.  A writer that was killed may leave half a line, whose key
+  // does not count.
+  absl::Status ReadOn(std::vector<AcknowledgedKey>* keys) {
+    std::ifstream file(path_, std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(read_));
+    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    if (!file.good()) return absl::UnavailableError(Concat(path_, ": cannot be read"));
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t end = text.find('\n', begin);
+      if (end == text.npos) break;
+      const size_t blank = text.find(' ', begin);
+      if (blank > end) return absl::DataLossError(Concat(path_, ": a line without a key"));
+      AcknowledgedKey& key = keys->emplace_back();
+      key.key = text.substr(blank + 1, end - blank - 1);
+      std::from_chars(text.data() + begin, text.data() + blank, key.micros);
+      read_ += end + 1 - begin;
+      begin = end + 1;
+    }
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
+  bool Exists() const { return std::filesystem::exists(path_); }
+
+ private:
+  std::string path_;
+  uint64_t read_ = 0;  // bytes
+};
+
+std::vector<AcknowledgedFile> FilesIn(const Settings& settings) {
+  std::vector<AcknowledgedFile> files;
+  for (size_t i = 2; i < settings.words.size(); ++i) files.emplace_back(settings.words[i]);
+  return files;
 }
 
-absl::Status Check(const Settings& settings) {
-  TRELLIS_ASSIGN_OR_RETURN(const lsm::RadosPlace place, lsm::ParseRadosUri(settings.words[1]));
-  std::vector<std::string> keys;
-  for (size_t i = 2; i < settings.words.size(); ++i)
-    TRELLIS_RETURN_IF_ERROR(AddKeysOf(settings.words[i], &keys));
+// The keys that the store lacks, or that have another value.
+absl::StatusOr<uint64_t> CountLost(DB& db, std::vector<std::string> keys) {
   std::sort(keys.begin(), keys.end());
-  TRELLIS_ASSIGN_OR_RETURN(const auto files, lsm::OpenRados(OptionsFor(place, settings)));
-  TRELLIS_ASSIGN_OR_RETURN(const auto db,
-                           OpenStore(place.path, files.get(), lsm::OpenMode::kMustExist));
-  uint64_t found = 0, lost = 0;
+  uint64_t lost = 0;
   for (size_t i = 0; i < keys.size(); i += kBatch) {
     const std::vector<std::string_view> some(
         keys.begin() + static_cast<ptrdiff_t>(i),
         keys.begin() + static_cast<ptrdiff_t>(std::min(keys.size(), i + kBatch)));
-    const auto values = db->MultiGet(some);
+    const auto values = db.MultiGet(some);
     for (size_t k = 0; k < some.size(); ++k) {
       TRELLIS_RETURN_IF_ERROR(values[k].status());
-      if (*values[k] == ValueOf(some[k])) {
-        ++found;
-      } else if (++lost <= 10) {
+      if (*values[k] != ValueOf(some[k]) && ++lost <= 10)
         std::printf("LOST %s\n", std::string(some[k]).c_str());
-      }
     }
   }
-  std::printf("acknowledged %zu\nfound %" PRIu64 "\nlost %" PRIu64 "\n", keys.size(), found, lost);
+  return lost;
+}
+
+absl::Status Check(const Settings& settings) {
+  TRELLIS_ASSIGN_OR_RETURN(const lsm::RadosPlace place, lsm::ParseRadosUri(settings.words[1]));
+  std::vector<AcknowledgedKey> acknowledged;
+  for (AcknowledgedFile& file : FilesIn(settings))
+    TRELLIS_RETURN_IF_ERROR(file.ReadOn(&acknowledged));
+  std::vector<std::string> keys;
+  for (AcknowledgedKey& key : acknowledged) keys.push_back(std::move(key.key));
+  TRELLIS_ASSIGN_OR_RETURN(const auto files, lsm::OpenRados(OptionsFor(place, settings)));
+  TRELLIS_ASSIGN_OR_RETURN(const auto db,
+                           OpenStore(place.path, files.get(), lsm::OpenMode::kMustExist));
+  TRELLIS_ASSIGN_OR_RETURN(const uint64_t lost, CountLost(*db, keys));
+  std::printf("acknowledged %zu\nfound %zu\nlost %" PRIu64 "\n", keys.size(), keys.size() - lost,
+              lost);
   if (lost > 0) return absl::DataLossError(Concat(lost, " acknowledged keys are lost"));
+  return db->Close();
+}
+
+// The views and the keys that a follower has seen.
+struct Followed {
+  uint64_t views = 1, oldest_nanos = 0;
+  uint64_t keys = 0, wrong = 0;  // looked up
+
+  absl::Status LookUp(DB& db, const std::vector<std::string>& some) {
+    TRELLIS_ASSIGN_OR_RETURN(const uint64_t lost, CountLost(db, some));
+    keys += some.size();
+    wrong += lost;
+    return absl::OkStatus();
+  }
+};
+
+// A view has the writes that were acknowledged before its refresh began.
+absl::Status FollowKeys(DB& db, std::vector<AcknowledgedFile> files, Followed* followed) {
+  std::vector<AcknowledgedKey> waiting;  // a view need not have them yet
+  std::vector<std::string> all;
+  uint64_t last_age = 0;
+  while (!stop) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    for (AcknowledgedFile& file : files) {
+      if (file.Exists()) TRELLIS_RETURN_IF_ERROR(file.ReadOn(&waiting));
+    }
+    const uint64_t now = lsm::SystemClock().WallMicros();  // before the age
+    const uint64_t age = db.GetStatistics().view_age_nanos;
+    if (age < last_age) ++followed->views;
+    last_age = age;
+    followed->oldest_nanos = std::max(followed->oldest_nanos, age);
+    const auto has_come = [&](const AcknowledgedKey& key) { return key.micros + age / 1000 < now; };
+    std::vector<std::string> some;
+    for (const AcknowledgedKey& key : waiting) {
+      if (has_come(key)) some.push_back(key.key);
+    }
+    std::erase_if(waiting, has_come);
+    TRELLIS_RETURN_IF_ERROR(followed->LookUp(db, some));
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  TRELLIS_RETURN_IF_ERROR(db.Resume());
+  for (const AcknowledgedKey& key : waiting) all.push_back(key.key);
+  return followed->LookUp(db, all);
+}
+
+absl::Status Follow(const Settings& settings) {
+  TRELLIS_ASSIGN_OR_RETURN(const lsm::RadosPlace place, lsm::ParseRadosUri(settings.words[1]));
+  std::signal(SIGTERM, [](int) { stop = true; });
+  TRELLIS_ASSIGN_OR_RETURN(const auto files, lsm::OpenRados(OptionsFor(place, settings)));
+  TRELLIS_ASSIGN_OR_RETURN(const auto db,
+                           OpenStore(place.path, files.get(), lsm::OpenMode::kFollow));
+  std::printf("following\n");
+  Followed followed;
+  TRELLIS_RETURN_IF_ERROR(FollowKeys(*db, FilesIn(settings), &followed));
+  std::printf("views %" PRIu64 "\noldest %.2f\nkeys %" PRIu64 "\nwrong %" PRIu64 "\n",
+              followed.views, static_cast<double>(followed.oldest_nanos) / 1e9, followed.keys,
+              followed.wrong);
+  if (followed.wrong > 0) return absl::DataLossError("the follower read wrong values");
   return db->Close();
 }
 
@@ -312,6 +406,7 @@ struct Command {
 };
 constexpr Command kCommands[] = {{"load", 4, 4, Load},
                                  {"write", 5, 5, Write},
+                                 {"follow", 3, 1000, Follow},
                                  {"check", 3, 1000, Check},
                                  {"reads", 3, 3, Reads}};
 

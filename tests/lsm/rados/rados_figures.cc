@@ -50,6 +50,7 @@ namespace {
 using bloom::Concat;
 using lsm::DB;
 using testing_support::CountingFiles;
+using testing_support::CountingPool;
 using testing_support::PoolCalls;
 using testing_support::TestCluster;
 
@@ -60,6 +61,7 @@ constexpr std::string_view kUsage =
   stores  one store in one process, and four stores in four processes
   calls   calls on the pool: synced puts, a flush, an opening
   idle    stores without work: 1, 10 and 100 in four processes
+  follow  a follower of a quiet and of a busy store, and what its pin costs the writer
 )";
 
 constexpr int kRounds = 5;
@@ -463,6 +465,88 @@ absl::Status Idle() {
   return absl::OkStatus();
 }
 
+// Follows the store for a while.
+absl::Status FollowForAWhile(std::string_view what, const std::string& name) {
+  TRELLIS_ASSIGN_OR_RETURN(const auto counting, CountingFiles::Open(OptionsOfPool()));
+  TRELLIS_ASSIGN_OR_RETURN(const auto db,
+                           OpenStore(name, counting->files(), lsm::OpenMode::kFollow));
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  const PoolCalls before = counting->pool().calls();
+  uint64_t oldest = 0, refreshes = 0, last = 0;
+  for (uint64_t i = 0; i < kIdleSeconds * 100; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    const uint64_t age = db->GetStatistics().view_age_nanos;
+    refreshes += age < last ? 1 : 0;
+    oldest = std::max(oldest, last = age);
+  }
+  const PoolCalls after = counting->pool().calls();
+  const auto each = [&](uint64_t from, uint64_t to) {
+    return static_cast<double>(to - from) / static_cast<double>(kIdleSeconds);
+  };
+  std::printf(
+      "%-6s %.1f refreshes/s; index: %.1f reads/s, %.2f writes/s; chunks: %.1f reads/s; "
+      "oldest view %.2f s\n",
+      std::string(what).c_str(), each(0, refreshes), each(before.index_reads, after.index_reads),
+      each(before.index_writes, after.index_writes), each(before.reads, after.reads),
+      static_cast<double>(oldest) / 1e9);
+  return db->Close();
+}
+
+// Merges all tables into one, which removes them, and counts the calls.  The background makes
+// others at any time, such as renewals, so `least` becomes the least of several.
+absl::Status CountRemoval(DB& db, const CountingPool& pool, PoolCalls* least) {
+  TRELLIS_RETURN_IF_ERROR(db.Put(KeyOf(0), "value"));
+  const PoolCalls before = pool.calls();
+  TRELLIS_RETURN_IF_ERROR(db.CompactRange());
+  TRELLIS_RETURN_IF_ERROR(db.WaitForBackgroundWork());
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // chunks are removed later
+  const PoolCalls after = pool.calls();
+  least->reads = std::min(least->reads, after.reads - before.reads);
+  least->writes = std::min(least->writes, after.writes - before.writes);
+  least->index_reads = std::min(least->index_reads, after.index_reads - before.index_reads);
+  least->index_writes = std::min(least->index_writes, after.index_writes - before.index_writes);
+  return absl::OkStatus();
+}
+
+absl::Status CountRemovals() {
+  constexpr PoolCalls kMany = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
+  const std::string name = TestCluster::UniqueName();
+  TRELLIS_ASSIGN_OR_RETURN(const auto counting, CountingFiles::Open(OptionsOfPool()));
+  TRELLIS_ASSIGN_OR_RETURN(const auto db, OpenStore(name, counting->files()));
+  const CountingPool& pool = counting->pool();
+  PoolCalls without = kMany, with_new = kMany, with_known = kMany;
+  for (int round = 1; round <= kRounds; ++round)
+    TRELLIS_RETURN_IF_ERROR(CountRemoval(*db, pool, &without));
+  for (int round = 1; round <= kRounds; ++round) {
+    TRELLIS_ASSIGN_OR_RETURN(const auto files, lsm::OpenRados(OptionsOfPool()));
+    TRELLIS_ASSIGN_OR_RETURN(const auto follower,
+                             OpenStore(name, files.get(), lsm::OpenMode::kFollow));
+    TRELLIS_RETURN_IF_ERROR(CountRemoval(*db, pool, &with_new));
+    TRELLIS_RETURN_IF_ERROR(CountRemoval(*db, pool, &with_known));
+    TRELLIS_RETURN_IF_ERROR(follower->Close());
+    std::this_thread::sleep_for(std::chrono::seconds(3));  // what the pin kept is removed
+  }
+  PrintCalls("compaction without pins", {}, without);
+  PrintCalls("compaction after a new pin", {}, with_new);
+  PrintCalls("the next compaction", {}, with_known);
+  return db->Close();
+}
+
+absl::Status FollowStores() {
+  const std::string name = TestCluster::UniqueName();
+  for (const int threads : {0, 1, 64}) {
+    TRELLIS_ASSIGN_OR_RETURN(const auto writer, Worker::Start({"worker", Concat(threads),
+                                                               Concat(kIdleSeconds + 3), name}));
+    TRELLIS_RETURN_IF_ERROR(writer->WaitUntilReady());
+    writer->Continue();
+    TRELLIS_RETURN_IF_ERROR(
+        FollowForAWhile(threads == 0 ? "quiet" : Concat(threads, " thr"), name));
+    TRELLIS_ASSIGN_OR_RETURN(const Work work, writer->Result());
+    std::printf("       the writer: %.0f puts/s\n", static_cast<double>(work.puts) / work.seconds);
+  }
+  return CountRemovals();
+}
+
 absl::Status RunCommand(const std::vector<std::string>& words) {
   const std::string command = words.empty() ? "" : words[0];
   if (command == "worker" && words.size() >= 3) return RunWorker(words);
@@ -471,6 +555,7 @@ absl::Status RunCommand(const std::vector<std::string>& words) {
   if (command == "stores") return Stores();
   if (command == "calls") return Calls();
   if (command == "idle") return Idle();
+  if (command == "follow") return FollowStores();
   return absl::InvalidArgumentError(Concat(kUsage));
 }
 
