@@ -35,10 +35,10 @@ class KeptEntry {
 
 // A lock on a directory's index that this process has taken.  Its state is
 //
-//   OK                 held, as far as this process's clock tells
-//   Unavailable        not renewed in time, or lost and not taken again: another process may have
-//   it PermissionDenied   the pool refuses this client, so no renewal can succeed TakenOver the
-//   directory has another owner; final
+//   OK                held, as far as this process's clock tells
+//   Unavailable       not renewed in time, or lost and not taken again: another process may have it
+//   PermissionDenied  the pool refuses this client, so no renewal can succeed
+//   TakenOver         the directory has another owner; final
 //
 // A lock that was lost is taken again if the owner is still this one.  That is safe because the
 // owner would differ if another process had begun to recover.  A client that the pool admits again
