@@ -206,11 +206,11 @@ IndexCounts IndexHandle::counts() const {
 }
 
 void IndexHandle::NoteCounts(const ObjectContents& contents) {
-  IndexCounts found = CountsIn(contents);
+  const IndexCounts found = CountsIn(contents);
   MutexLock lock(&mutex_);
   // They only grow, so a read that ends late changes nothing.
-  counts_.removals = std::max(std::move(counts_.removals), std::move(found.removals));
-  counts_.pins = std::max(std::move(counts_.pins), std::move(found.pins));
+  counts_.removals = std::max(counts_.removals, found.removals);
+  counts_.pins = std::max(counts_.pins, found.pins);
 }
 
 absl::Status IndexHandle::Missing() {
