@@ -205,10 +205,15 @@ IndexCounts IndexHandle::counts() const {
   return counts_;
 }
 
+void IndexHandle::SetCounts(IndexCounts counts) {
+  MutexLock lock(&mutex_);
+  counts_ = std::move(counts);
+}
+
 void IndexHandle::NoteCounts(const ObjectContents& contents) {
   IndexCounts found = CountsIn(contents);
   MutexLock lock(&mutex_);
-  // They only grow, so a read that ends late changes nothing.
+  // They only grow while the directory exists, so a read that ends late changes nothing.
   counts_.removals = std::max(std::move(counts_.removals), std::move(found.removals));
   counts_.pins = std::max(std::move(counts_.pins), std::move(found.pins));
 }

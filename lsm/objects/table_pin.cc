@@ -45,6 +45,13 @@ std::shared_ptr<TablePin> PinOf(ObjectProcess& process, const std::string& objec
   return place == process.pins.end() ? nullptr : place->second;
 }
 
+// Names the path.  A pin that may exist lapses, so nobody needs to know that it may.
+absl::Status WithPinContext(const absl::Status& status, const IndexHandle& index) {
+  const std::string context = Concat(index.path(), ": a pin of its tables for a follower");
+  if (absl::IsUnknown(status)) return WithCode(absl::StatusCode::kUnavailable, status, context);
+  return WithContext(status, context);
+}
+
 // The part of an index that PinTables reads.
 struct PinState {
   IndexCounts counts;
@@ -124,7 +131,7 @@ absl::Status TablePin::Renew() {
       MutexLock lock(&mutex_);
       if (is_released_) return absl::OkStatus();
       next = pin_;
-      ++next.renewals;
+      next.renewals = ++attempts_;
       if (!held_.empty()) next.removals = let_go_ = *held_.begin();
       write.entries_equal[entry_] = pin_.Encode();
     }
@@ -138,7 +145,7 @@ absl::Status TablePin::Renew() {
     }
     if (!absl::IsAborted(status)) return status;
     TRELLIS_RETURN_IF_ERROR(ReadAgain());
-    // The pool may have applied the write before it refused it.
+    // The pool may have applied this write before it refused it.  Another value may be old.
     MutexLock lock(&mutex_);
     if (pin_.renewals != next.renewals) continue;
     renewed_nanos_ = from;
@@ -169,13 +176,13 @@ absl::StatusOr<std::shared_ptr<const void>> PinTables(const std::shared_ptr<Obje
   bool is_new = false;
   if (pin != nullptr) {
     const absl::Status status = pin->RenewIfLate();
-    if (!status.ok() && !absl::IsNotFound(status)) return status;
+    if (!absl::IsNotFound(status)) TRELLIS_RETURN_IF_ERROR(WithPinContext(status, *index));
   }
   for (;;) {
     const absl::StatusOr<PinState> state = ReadPinState(*index, pin.get());
     if (absl::IsNotFound(state.status()))
       return absl::NotFoundError(Concat(index->path(), ": no such directory"));
-    if (!state.ok()) return state.status();
+    if (!state.ok()) return WithPinContext(state.status(), *index);
     if (state->has_entry && hold->Take(pin, state->removals)) {
       if (is_new) {
         process->keeper.Add(pin);
@@ -199,7 +206,8 @@ absl::StatusOr<std::shared_ptr<const void>> PinTables(const std::shared_ptr<Obje
     is_new = true;
     // The next read finds the entry, also if the pool applied the write before it refused it.
     const absl::Status status = pin->Write(state->counts);
-    if (!status.ok() && !absl::IsAborted(status) && !absl::IsNotFound(status)) return status;
+    if (!absl::IsAborted(status) && !absl::IsNotFound(status))
+      TRELLIS_RETURN_IF_ERROR(WithPinContext(status, *index));
   }
 }
 
