@@ -34,8 +34,8 @@ enum class OpenMode : uint8_t {
   // NotFound if there is none.  As kReadOnly, but beside a process that writes the store, or opens,
   // closes or recovers it.  Takes no lock.  The view is refreshed twice a second;
   // Statistics::view_age_nanos says how old it is.  A snapshot keeps its view, with the files of
-  // that view.  Not for object stores, and not for a file system over a network
-  // (lsm/design/followers.md).
+  // that view.  In an object store it needs the right to write, because it pins the tables that it
+  // reads.  Not for a file system over a network (lsm/design/followers.md).
   kFollow,
 };
 
