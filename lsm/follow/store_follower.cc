@@ -126,7 +126,7 @@ absl::Status StoreFollower::ReadState(const Directories& directories) {
   version_ = nullptr;
   // Another copy of the store may have the same tables in other files, and where tables are pinned,
   // the files of the earlier copy are gone.
-  if (has_pins_) tables_.clear();
+  if (pin_ != nullptr) tables_.clear();
   TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<ManifestReader> manifest,
                            ManifestReader::Open(*directories.tables, *current));
   TRELLIS_RETURN_IF_ERROR(manifest->ReadOn().status());
@@ -163,12 +163,12 @@ absl::Status StoreFollower::ReadEdits() {
   return status;
 }
 
-absl::Status StoreFollower::OpenVersion(const TableContext& context, const Directories& directories,
-                                        std::shared_ptr<const void> pin) {
+absl::Status StoreFollower::OpenVersion(const TableContext& context,
+                                        const Directories& directories) {
   if (version_ != nullptr && version_->edits == manifest_->edit_count()) {
-    // The tables had their names after `pin` was taken, so it covers them, too.  The earlier one
+    // The tables had their names after the pin was taken, so it covers them, too.  The earlier one
     // would keep what was removed between the two.
-    version_->pin = std::move(pin);
+    version_->pin = pin_;
     return absl::OkStatus();
   }
   const ManifestState& state = manifest_->state();
@@ -180,7 +180,7 @@ absl::Status StoreFollower::OpenVersion(const TableContext& context, const Direc
                         [&](const auto& level) { return level.contains(table.first); });
   });
   auto opened = std::make_shared<PinnedVersion>();
-  opened->pin = std::move(pin);
+  opened->pin = pin_;
   TRELLIS_ASSIGN_OR_RETURN(opened->version, Version::Create(std::move(levels)));
   opened->edits = manifest_->edit_count();
   version_ = std::move(opened);
@@ -190,8 +190,8 @@ absl::Status StoreFollower::OpenVersion(const TableContext& context, const Direc
 absl::StatusOr<StoreFollower::View> StoreFollower::Try(const TableContext& context,
                                                        const Directories& directories) {
   // Before anything is read: the pin keeps the tables that have names from now on.
-  TRELLIS_ASSIGN_OR_RETURN(std::shared_ptr<const void> pin, directories.tables->PinTables());
-  has_pins_ = pin != nullptr;
+  // The latest one stays if this attempt fails, so that the next one needs no other entry.
+  TRELLIS_ASSIGN_OR_RETURN(pin_, directories.tables->PinTables());
   TRELLIS_RETURN_IF_ERROR(ReadState(directories));
   // Logs before edits: a log may be flushed and removed between the two, and then its writes are in
   // a table that the edits name.
@@ -205,7 +205,7 @@ absl::StatusOr<StoreFollower::View> StoreFollower::Try(const TableContext& conte
   // this refresh began.
   if (logs_.is_at_gap() && manifest_->edit_count() != edits_before_)
     return absl::AbortedError("edits may fill a gap");
-  TRELLIS_RETURN_IF_ERROR(OpenVersion(context, directories, std::move(pin)));
+  TRELLIS_RETURN_IF_ERROR(OpenVersion(context, directories));
   const ManifestState& state = manifest_->state();
   View view;
   view.memtables = logs_.MemtablesFor(state);

@@ -99,9 +99,8 @@ class StoreFollower {
   absl::Status CheckIsSameStore(const ManifestState& state);
   // Step 3.
   absl::Status ReadEdits();
-  // Step 5.  `pin` was taken before step 1.
-  absl::Status OpenVersion(const TableContext& context, const Directories& directories,
-                           std::shared_ptr<const void> pin);
+  // Step 5.
+  absl::Status OpenVersion(const TableContext& context, const Directories& directories);
   // All steps.  Aborted: the store changed meanwhile.
   absl::StatusOr<View> Try(const TableContext& context, const Directories& directories);
 
@@ -115,7 +114,7 @@ class StoreFollower {
   uint64_t edits_before_ = 0;                 // when the attempt began
   FollowedLogs logs_;
   TablesByNumber tables_;
-  bool has_pins_ = false;  // the file system pins tables
+  std::shared_ptr<const void> pin_;  // of the last attempt; null: the file system needs none
   // Views share it.  Only this object's thread looks at the pin.  Null: none.
   std::shared_ptr<PinnedVersion> version_;
   Sequence shown_ = 0;                  // by the last view

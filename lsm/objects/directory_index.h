@@ -92,7 +92,7 @@ struct GoneFile {
 // A follower's pin: the chunks of tables whose names are removed after `removals` stay.
 struct IndexedPin {
   uint64_t removals = 0;
-  uint64_t renewals = 0;        // so that each renewal changes the entry
+  uint64_t renewals = 0;        // attempts, so that each renewal writes another value
   uint64_t duration_nanos = 0;  // of the pin, without a renewal
   std::string holder;           // for messages
 

@@ -205,6 +205,7 @@ absl::StatusOr<std::unique_ptr<FileLock>> Fence(const std::shared_ptr<ObjectProc
   }
   const absl::StatusOr<IndexBefore> before = index->ReadBefore();
   if (!before.ok()) return WithContext(before.status(), path);
+  index->SetCounts(before->counts);
   TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, FenceFrom(process, index, *before));
   if (lock != nullptr) return lock;
   return absl::FailedPreconditionError(Concat(path, ": another process came first"));

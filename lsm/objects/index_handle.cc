@@ -205,10 +205,15 @@ IndexCounts IndexHandle::counts() const {
   return counts_;
 }
 
+void IndexHandle::SetCounts(IndexCounts counts) {
+  MutexLock lock(&mutex_);
+  counts_ = std::move(counts);
+}
+
 void IndexHandle::NoteCounts(const ObjectContents& contents) {
   const IndexCounts found = CountsIn(contents);
   MutexLock lock(&mutex_);
-  // They only grow, so a read that ends late changes nothing.
+  // They only grow while the directory exists, so a read that ends late changes nothing.
   counts_.removals = std::max(counts_.removals, found.removals);
   counts_.pins = std::max(counts_.pins, found.pins);
 }

@@ -81,6 +81,9 @@ class IndexHandle {
   // The counts when this handle last read them, or later ones.  A change that compares them and is
   // refused reads them.
   IndexCounts counts() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Forgets the counts that the handle knew.  Those of a directory that was destroyed and made
+  // again may be lower.  REQUIRES: the handle has not locked the directory.
+  void SetCounts(IndexCounts counts) ABSL_LOCKS_EXCLUDED(mutex_);
   // The owner that reads of the index and of logs must find; empty if the handle has not locked the
   // directory, and so may read what any owner wrote.
   std::string required_owner() const ABSL_LOCKS_EXCLUDED(mutex_);

@@ -24,8 +24,10 @@ absl::Status MissingChunk(const ChunkedFile& chunked, uint64_t number) {
   // A name is removed before its chunks.
   if (index.required_owner().empty()) {
     const absl::StatusOr<std::string> entry = index.EntryOfAny(Concat(kFilePrefix, chunked.name));
-    if (!entry.ok() && !absl::IsNotFound(entry.status())) return entry.status();
-    const absl::StatusOr<IndexedFile> now = IndexedFile::Decode(entry.value_or(""), path);
+    if (!entry.ok() && !absl::IsNotFound(entry.status())) return WithContext(entry.status(), path);
+    absl::StatusOr<IndexedFile> now = absl::NotFoundError("");
+    if (entry.ok() && !entry->empty()) now = IndexedFile::Decode(*entry, path);
+    if (!now.ok() && !absl::IsNotFound(now.status())) return now.status();
     if (!now.ok() || now->id != chunked.file.id) {
       return absl::UnavailableError(
           Concat(path, ": another process has removed the file while it was read"));

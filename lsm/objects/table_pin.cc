@@ -45,11 +45,18 @@ std::shared_ptr<TablePin> PinOf(ObjectProcess& process, const std::string& objec
   return place == process.pins.end() ? nullptr : place->second;
 }
 
+// Names the path.  A pin that may exist lapses, so no caller needs to know that it may.
+absl::Status WithPinContext(const absl::Status& status, const IndexHandle& index) {
+  const std::string context = Concat(index.path(), ": a pin of its tables for a follower");
+  if (absl::IsUnknown(status)) return WithCode(absl::StatusCode::kUnavailable, status, context);
+  return WithContext(status, context);
+}
+
 // The part of an index that PinTables reads.
 struct PinState {
   IndexCounts counts;
   uint64_t removals = 0;
-  bool has_entry = false;
+  bool has_entry = false;  // that is not damaged
 };
 
 // `pin` may be null.
@@ -60,7 +67,11 @@ absl::StatusOr<PinState> ReadPinState(IndexHandle& index, const TablePin* pin) {
   TRELLIS_ASSIGN_OR_RETURN(const ObjectContents contents, index.pool().Read(index.object(), read));
   PinState state;
   state.counts = CountsIn(contents);
-  state.has_entry = pin != nullptr && contents.entries.contains(pin->entry());
+  if (pin != nullptr) {
+    const auto entry = contents.entries.find(pin->entry());
+    state.has_entry =
+        entry != contents.entries.end() && IndexedPin::Decode(entry->second, index.path()).ok();
+  }
   TRELLIS_ASSIGN_OR_RETURN(state.removals, DecodeCount(state.counts.removals, index.path()));
   return state;
 }
@@ -126,7 +137,7 @@ absl::Status TablePin::Renew() {
       MutexLock lock(&mutex_);
       if (is_released_) return absl::OkStatus();
       next = pin_;
-      ++next.renewals;
+      next.renewals = ++attempts_;
       if (!held_.empty()) next.removals = let_go_ = *held_.begin();
       write.entries_equal[entry_] = pin_.Encode();
     }
@@ -140,7 +151,7 @@ absl::Status TablePin::Renew() {
     }
     if (!absl::IsAborted(status)) return status;
     TRELLIS_RETURN_IF_ERROR(ReadAgain());
-    // The pool may have applied the write before it refused it.
+    // The pool may have applied this write before it refused it.  Another value may be old.
     MutexLock lock(&mutex_);
     if (pin_.renewals != next.renewals) continue;
     renewed_nanos_ = from;
@@ -154,11 +165,12 @@ absl::Status TablePin::ReadAgain() {
   TRELLIS_ASSIGN_OR_RETURN(const ObjectContents contents,
                            index_->pool().Read(index_->object(), read));
   const auto found = contents.entries.find(entry_);
-  if (found == contents.entries.end())
+  absl::StatusOr<IndexedPin> pin = absl::NotFoundError("");
+  if (found != contents.entries.end()) pin = IndexedPin::Decode(found->second, index_->path());
+  if (!pin.ok())
     return absl::NotFoundError(Concat(index_->path(), ": the pin ", entry_, " has lapsed"));
-  TRELLIS_ASSIGN_OR_RETURN(IndexedPin pin, IndexedPin::Decode(found->second, index_->path()));
   MutexLock lock(&mutex_);
-  pin_ = std::move(pin);
+  pin_ = *std::move(pin);
   return absl::OkStatus();
 }
 
@@ -171,13 +183,13 @@ absl::StatusOr<std::shared_ptr<const void>> PinTables(const std::shared_ptr<Obje
   bool is_new = false;
   if (pin != nullptr) {
     const absl::Status status = pin->RenewIfLate();
-    if (!status.ok() && !absl::IsNotFound(status)) return status;
+    if (!absl::IsNotFound(status)) TRELLIS_RETURN_IF_ERROR(WithPinContext(status, *index));
   }
   for (;;) {
     const absl::StatusOr<PinState> state = ReadPinState(*index, pin.get());
     if (absl::IsNotFound(state.status()))
       return absl::NotFoundError(Concat(index->path(), ": no such directory"));
-    if (!state.ok()) return state.status();
+    if (!state.ok()) return WithPinContext(state.status(), *index);
     if (state->has_entry && hold->Take(pin, state->removals)) {
       if (is_new) {
         process->keeper.Add(pin);
@@ -201,7 +213,8 @@ absl::StatusOr<std::shared_ptr<const void>> PinTables(const std::shared_ptr<Obje
     is_new = true;
     // The next read finds the entry, also if the pool applied the write before it refused it.
     const absl::Status status = pin->Write(state->counts);
-    if (!status.ok() && !absl::IsAborted(status) && !absl::IsNotFound(status)) return status;
+    if (!absl::IsAborted(status) && !absl::IsNotFound(status))
+      TRELLIS_RETURN_IF_ERROR(WithPinContext(status, *index));
   }
 }
 

@@ -58,14 +58,16 @@ class TablePin final : public KeptEntry {
   absl::Status RenewIfLate() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // Reads the entry after a change of it was refused.  NotFound if it does not exist.
+  // Reads the entry after a change of it was refused.  NotFound if it does not exist or is damaged.
   absl::Status ReadAgain() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::shared_ptr<IndexHandle> index_;
   const std::string entry_;
   Clock& clock_;
-  Mutex mutex_;                                     // never held during a call to the pool
-  IndexedPin pin_ ABSL_GUARDED_BY(mutex_);          // as this process last knew the entry
+  Mutex mutex_;                             // never held during a call to the pool
+  IndexedPin pin_ ABSL_GUARDED_BY(mutex_);  // as this process last knew the entry
+  // So that no two attempts to renew write the same value.  An earlier one may be applied late.
+  uint64_t attempts_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t let_go_ ABSL_GUARDED_BY(mutex_);         // the entry has this number, or soon may
   uint64_t renewed_nanos_ ABSL_GUARDED_BY(mutex_);  // when the last renewal that succeeded began
   bool is_released_ ABSL_GUARDED_BY(mutex_) = false;

@@ -4,14 +4,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "lsm/bytes/status.h"
 #include "lsm/file_system.h"
+#include "lsm/fs/file_names.h"
 #include "lsm/object_file_system.h"
 #include "lsm/objects/directory_index.h"
 #include "lsm/objects/memory_object_pool.h"
@@ -264,6 +268,56 @@ TEST_F(TablePinTest, LostAnswersOfRenewalsDoNotEndThePin) {
   EXPECT_EQ(CountChunks(), 0u);
 }
 
+// A remover has known the value since the first of the two renewals.
+TEST_F(TablePinTest, AnEarlierRenewalDoesNotCountAsALaterOne) {
+  const uint64_t duration = ObjectFileSystem::Config().lock_nanos;
+  Write(kTable1, kBytes);
+  PoolClient follower(objects_, "a follower", 6, {.clock = &clock_});
+  const Pin pin = PinAs(follower);
+  const std::unique_ptr<ReadFile> file = OpenTable(follower, kTable1);
+  MemoryObjectPool::Hooks hooks;
+  hooks.after = [](ObjectCall, const std::string&, uint64_t) { return false; };
+  follower.pool.SetHooks(std::move(hooks));
+  follower.files.RenewLocks();
+  follower.pool.SetHooks({});
+  ASSERT_OK(OpenAs(timed_)->Remove(kTable1));
+  clock_.Advance(2 * duration - 1);
+  follower.files.RenewLocks();
+  clock_.Advance(1);
+  timed_.files.RenewLocks();
+  EXPECT_OK(ReadTable(*file));
+}
+
+// The counts of the new directory begin again, below those that the handle knew.
+TEST_F(TablePinTest, LocksForgetTheCountsOfADestroyedDirectory) {
+  Write(kTable1, kBytes);
+  ASSERT_OK(directory_->Remove(kTable1));
+  const std::unique_ptr<Directory> of_b = OpenAs(b_);
+  ASSERT_OK(a_.files.RemoveDirectory(kStore));
+  ASSERT_OK(a_.files.OpenDirectory(kStore, /*create=*/true));
+  const std::unique_ptr<FileLock> lock = TakeOver(*of_b);
+  ASSERT_NE(lock, nullptr);
+  ASSERT_OK_AND_ASSIGN(const auto file, of_b->CreateExclusive(kTable1));
+  ASSERT_OK(file->Append(kBytes));
+  ASSERT_OK(file->Sync());
+  EXPECT_OK(of_b->Remove(kTable1));
+  EXPECT_EQ(CountChunks(), 0u);
+}
+
+TEST_F(TablePinTest, ErrorsOfPinsNameThePath) {
+  const std::unique_ptr<Directory> directory = OpenAs(b_);
+  for (const ObjectCall refused : {ObjectCall::kRead, ObjectCall::kWrite}) {
+    b_.pool.SetHooks({[refused](ObjectCall call, const std::string&, uint64_t) {
+                        return call == refused ? MemoryObjectPool::Fate::kRefused
+                                               : MemoryObjectPool::Fate::kApplied;
+                      },
+                      nullptr});
+    EXPECT_THAT(directory->PinTables().status(),
+                StatusIs(absl::StatusCode::kUnavailable,
+                         HasSubstr("/store: a pin of its tables for a follower")));
+  }
+}
+
 // With a pin that this process may have made, as the pool did not answer.
 TEST_F(TablePinTest, PinsWithoutAnAnswerLapse) {
   b_.pool.SetHooks({nullptr, [](ObjectCall call, const std::string&, uint64_t) {
@@ -402,6 +456,85 @@ TEST(PinRaceTest, PinsAndRemovalsCannotPassEachOther) {
   }
   EXPECT_GT(opened, 20u);
   EXPECT_GT(calls, 40u);
+}
+
+// Renewals, lapses, removals and reads at the same time.
+TEST(PinThreadsTest, ReadersNeverFindFalseDamage) {
+  constexpr int kTables = 200;
+  const auto objects = std::make_shared<MemoryObjects>();
+  struct Process {
+    Process(const std::shared_ptr<MemoryObjects>& shared, uint64_t seed)
+        : pool(shared),
+          random(seed),
+          files(&pool, &random, {.lock_nanos = 4'000'000, .table_chunk_bytes = 8}) {}
+    MemoryObjectPool pool;
+    testing_support::SeededRandom random;
+    ObjectFileSystem files;
+  };
+  Process writer(objects, 1), reader(objects, 2);
+  ASSERT_OK_AND_ASSIGN(const auto directory, writer.files.OpenDirectory("/store", true));
+  ASSERT_OK_AND_ASSIGN(const auto lock, directory->Lock("LOCK", LockKind::kExclusive));
+  std::atomic<bool> is_done = false;
+  std::atomic<size_t> reads = 0;
+  const auto follow = [&] {
+    struct View {
+      Pin pin;
+      std::vector<std::unique_ptr<ReadFile>> files;
+    };
+    std::deque<View> views;
+    while (!is_done) {
+      ASSERT_OK_AND_ASSIGN(const auto opened, reader.files.OpenDirectory("/store", false));
+      View view;
+      ASSERT_OK_AND_ASSIGN(view.pin, opened->PinTables());
+      ASSERT_OK_AND_ASSIGN(const std::vector<std::string> names, opened->List());
+      for (const std::string& name : names) {
+        absl::StatusOr<std::unique_ptr<ReadFile>> file =
+            opened->OpenRead(name, ReadMode::kBuffered);
+        if (file.ok()) view.files.push_back(*std::move(file));
+      }
+      views.push_back(std::move(view));
+      for (const View& one : views) {
+        for (const std::unique_ptr<ReadFile>& file : one.files) {
+          std::string buffer(100, ' ');
+          const absl::StatusOr<size_t> bytes = file->ReadAt(0, buffer);
+          // The pin may have lapsed.
+          EXPECT_TRUE(bytes.ok() || absl::IsUnavailable(bytes.status())) << bytes.status();
+          reads += bytes.ok() ? 1 : 0;
+        }
+      }
+      if (views.size() > 5) views.pop_front();
+    }
+  };
+  std::thread first(follow), second(follow);
+  for (int i = 0; i < kTables; ++i) {
+    const std::string name = TableFileName(static_cast<uint64_t>(i) + 1);
+    absl::StatusOr<std::unique_ptr<AppendFile>> file = directory->CreateExclusive(name);
+    EXPECT_OK(file);
+    if (!file.ok()) break;
+    EXPECT_OK((*file)->Append(kBytes));
+    EXPECT_OK((*file)->Sync());
+    std::this_thread::yield();
+    EXPECT_OK(directory->Remove(name));
+  }
+  is_done = true;
+  first.join();
+  second.join();
+  EXPECT_GT(reads, 0u);
+  // The thread of the writer may have the files at one of these calls.
+  const std::string index = IndexName("/store");
+  const auto left = [&] {
+    ObjectRead read;
+    read.entries_after = "";
+    const absl::StatusOr<ObjectContents> contents = writer.pool.Read(index, read);
+    EXPECT_OK(contents);
+    return contents.ok() ? contents->entries.size() : 0;  // LOCK, and what should not be there
+  };
+  for (int i = 0; i < 10'000 && left() > 1; ++i) {
+    writer.files.RenewLocks();
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(left(), 1u);
+  EXPECT_EQ(objects->Names().size(), 1u);
 }
 
 }  // namespace
