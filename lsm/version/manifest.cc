@@ -83,14 +83,16 @@ absl::StatusOr<Current> Current::Decode(std::string_view bytes, std::string_view
 
 absl::StatusOr<Current> ReadCurrent(Directory& directory, std::string_view name) {
   const std::string path = Concat(directory.path(), "/", name);
-  TRELLIS_ASSIGN_OR_RETURN(const FileInfo info, directory.Stat(name));
-  if (info.size_bytes > kCurrentBytesMax) {
+  const absl::StatusOr<std::string> bytes = ReadWholeFile(directory, name, kCurrentBytesMax);
+  if (bytes.ok()) return Current::Decode(*bytes, path);
+  // Asked for only now: in an object store it costs a call.
+  const absl::StatusOr<FileInfo> info = directory.Stat(name);
+  if (absl::IsResourceExhausted(bytes.status()) && info.ok() &&
+      info->size_bytes > kCurrentBytesMax) {
     return DamageAt(path, 0,
-                    Concat("the file has ", info.size_bytes, " bytes instead of ", kCurrentBytes));
+                    Concat("the file has ", info->size_bytes, " bytes instead of ", kCurrentBytes));
   }
-  TRELLIS_ASSIGN_OR_RETURN(const std::string bytes,
-                           ReadWholeFile(directory, name, kCurrentBytesMax));
-  return Current::Decode(bytes, path);
+  return bytes.status();
 }
 
 uint64_t LogFileId(uint64_t log_seed, uint64_t number) {
