@@ -9,6 +9,16 @@
 #include "lsm/threads/mutex.h"
 
 namespace lsm::inline TRELLIS_ABI {
+namespace {
+
+// A type of this file alone.  With another one, programs that link the library would export the
+// code that std::thread makes for it.
+struct ThreadBody {
+  std::function<void()> run;
+  void operator()() const { run(); }
+};
+
+}  // namespace
 
 class RepeatingThread::Loop {
  public:
@@ -27,7 +37,7 @@ class RepeatingThread::Loop {
 
   absl::Status Begin() {
     try {
-      thread_ = std::thread([this] { Run(); });
+      thread_ = std::thread(ThreadBody{[this] { Run(); }});
     } catch (const std::system_error& error) {
       return absl::ResourceExhaustedError(Concat("a thread cannot be started: ", error.what()));
     }
