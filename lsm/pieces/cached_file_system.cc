@@ -121,7 +121,6 @@ absl::StatusOr<std::unique_ptr<Directory>> CachedFileSystem::OpenDirectory(const
   return std::make_unique<CachedDirectory>(context_, std::move(below));
 }
 
-
 absl::Status CachedFileSystem::RemoveDirectory(const std::string& path) {
   return context_->below.RemoveDirectory(path);
 }

@@ -10,8 +10,8 @@ namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 absl::Status NoUri(std::string_view uri, std::string_view why) {
-  return absl::InvalidArgumentError(
-      bloom::Concat("\"", uri, "\": ", why, "; expected rados://POOL/STORE or rados://USER@POOL/STORE"));
+  return absl::InvalidArgumentError(bloom::Concat(
+      "\"", uri, "\": ", why, "; expected rados://POOL/STORE or rados://USER@POOL/STORE"));
 }
 
 }  // namespace
