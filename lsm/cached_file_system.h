@@ -10,7 +10,7 @@
 // of the table returned OK.  A read that misses adds the pieces that it reads.  Pieces stay over
 // restarts.  The bytes of a piece are verified whenever they are read; bad ones are a miss.  No
 // error of the local disk fails a call: it is counted, and the call goes to the file system below.
-// Nor does a lack of memory, except for calls that make a handle.
+// A lack of memory fails only calls that make a handle.
 //
 // It differs from the file system below in this: a buffered read of a table may return what the
 // file was written with, although the file was damaged since.  Direct reads go past the cache.

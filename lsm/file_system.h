@@ -139,9 +139,9 @@ class TRELLIS_API FileLock {
   // Asks the system whether the lock is held.  TakenOver if another process has locked meanwhile.
   virtual absl::Status Confirm() { return absl::OkStatus(); }
   // `note`, which throws nothing, gets the state of the lock from now on: OK while it is held;
-  // another error while it is unknown whether it is, so reads may be stale; TakenOver in the end.
-  // A thread of the lock calls it, perhaps several times with the same state, and not any more once
-  // Release has returned.  Call this once.
+  // TakenOver once another process has it, which is final; another error while neither is known, so
+  // reads may be stale.  A thread of the lock calls it, perhaps several times with the same state,
+  // but never after Release has returned.  Call this once.
   virtual void Watch(const std::function<void(const absl::Status& state)>& note);
 };
 
@@ -239,10 +239,10 @@ class TRELLIS_API Directory {
   virtual absl::StatusOr<std::unique_ptr<FileLock>> Lock(std::string_view name, LockKind kind) = 0;
 
   // For readers beside a process that removes files (OpenMode::kFollow).  Tables that have a name
-  // here when this returns, or get one later, stay readable after any process has removed it, until
-  // the result is destroyed.  An object store writes a pin, which lapses while it cannot be
-  // renewed: then reads of removed tables return Unavailable.  The default returns null, which fits
-  // file systems whose open files stay readable, as on POSIX.
+  // here when this returns, or get one later, stay readable until the result is destroyed, although
+  // another process removes the name.  An object store writes a pin, which lapses if it is not
+  // renewed for long: then reads of removed tables return Unavailable.  The default returns null,
+  // which fits file systems whose open files stay readable, as on POSIX.
   virtual absl::StatusOr<std::shared_ptr<const void>> PinTables();
 
   // Returns whether `path`, which need not exist, is this directory or lies inside it.  The default

@@ -53,10 +53,10 @@ class TRELLIS_API ObjectFileSystem final : public FileSystem {
     // A lock expires this long after it was taken or renewed; at least 1.  It is renewed at each
     // quarter.
     uint64_t lock_nanos = 10'000'000'000;
-    // Two threads renew the locks and pins, and notice that a lock has expired; a third one removes
-    // what nothing waits for, and tables that a pin no longer covers.  Without them, RenewLocks
-    // must be called, and other removals are made at once: in programs that must be the same each
-    // time they run.
+    // One thread renews locks and pins, and another one notices that a lock has expired.  A third
+    // one makes removals that no call waits for, and removes tables that a pin no longer covers.
+    // Without threads, call RenewLocks; other removals are made at once.  That is for programs that
+    // must do the same each time they run.
     bool has_threads = true;
     Clock* clock = nullptr;  // null: the system's
     // The sizes of the objects of new files: from 1 byte to 64 MiB.

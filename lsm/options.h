@@ -34,8 +34,8 @@ enum class OpenMode : uint8_t {
   // NotFound if there is none.  As kReadOnly, but beside a process that writes the store, or opens,
   // closes or recovers it.  Takes no lock.  The view is refreshed twice a second;
   // Statistics::view_age_nanos says how old it is.  A snapshot keeps its view, with the files of
-  // that view; in an object store a pin keeps these files, which lapses if this process hangs for
-  // long.  Not for a file system over a network (lsm/design/followers.md).
+  // that view.  In an object store a pin keeps these files; it lapses if this process hangs for
+  // long.  Not for network file systems such as NFS (lsm/design/followers.md).
   kFollow,
 };
 

@@ -88,8 +88,8 @@ absl::Status CheckDirectReads(Directory& directory) {
   return absl::OkStatus();
 }
 
-// CURRENT and the size of its manifest, which change with every edit.  Empty if they cannot be
-// read.
+// CURRENT and the size of its manifest.  Each edit and each new manifest changes this.  Empty if
+// they cannot be read.
 std::string StateMark(Directory& directory) {
   const absl::StatusOr<Current> current = ReadCurrent(directory, kCurrentFileName);
   if (!current.ok()) return "";

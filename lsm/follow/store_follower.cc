@@ -166,8 +166,8 @@ absl::Status StoreFollower::ReadEdits() {
 absl::Status StoreFollower::OpenVersion(const TableContext& context,
                                         const Directories& directories) {
   if (version_ != nullptr && version_->edits == manifest_->edit_count()) {
-    // The tables had their names after the pin was taken, so it covers them, too.  The earlier one
-    // would keep what was removed between the two.
+    // The tables still had their names when this pin was taken, so it covers them.  The earlier
+    // one would keep tables that were removed between the two.
     version_->pin = pin_;
     return absl::OkStatus();
   }
@@ -189,8 +189,8 @@ absl::Status StoreFollower::OpenVersion(const TableContext& context,
 
 absl::StatusOr<StoreFollower::View> StoreFollower::Try(const TableContext& context,
                                                        const Directories& directories) {
-  // Before anything is read: the pin keeps the tables that have names from now on.
-  // The latest one stays if this attempt fails, so that the next one needs no other entry.
+  // Before anything is read: the pin keeps the tables that have names from now on.  It stays if
+  // this attempt fails, so that the next attempt needs no other entry.
   TRELLIS_ASSIGN_OR_RETURN(pin_, directories.tables->PinTables());
   TRELLIS_RETURN_IF_ERROR(ReadState(directories));
   // Logs before edits: a log may be flushed and removed between the two, and then its writes are in

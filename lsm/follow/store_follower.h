@@ -115,7 +115,7 @@ class StoreFollower {
   FollowedLogs logs_;
   TablesByNumber tables_;
   std::shared_ptr<const void> pin_;  // of the last attempt; null: the file system needs none
-  // Views share it.  Only this object's thread looks at the pin.  Null: none.
+  // Views share it.  Only this object's thread reads its member `pin`.  Null: none.
   std::shared_ptr<PinnedVersion> version_;
   Sequence shown_ = 0;                  // by the last view
   std::optional<uint64_t> shown_seed_;  // the log seed of its manifest

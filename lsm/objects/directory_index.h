@@ -32,7 +32,7 @@ inline constexpr std::string_view kFilePrefix = "f:";
 inline constexpr std::string_view kDirectoryPrefix = "d:";
 inline constexpr std::string_view kGonePrefix = "gone:";
 inline constexpr std::string_view kLinkPrefix = "link:";
-// The last ones in the order of the names.
+// Pins come after all other entries, in the order of the names.
 inline constexpr std::string_view kPinPrefix = "pin:";
 
 inline constexpr char kOwnerAttribute[] = "owner";
@@ -81,7 +81,7 @@ struct IndexedFile {
 // A file that has lost a name, and whose chunks are not removed yet.
 struct GoneFile {
   IndexedFile file;
-  // The number of the write that removed the name, if it is a table's; else 0, which no pin covers.
+  // For a table, the number of the write that removed the name; else 0, which no pin covers.
   uint64_t removal = 0;
 
   std::string Encode() const;
@@ -89,10 +89,10 @@ struct GoneFile {
   static absl::StatusOr<GoneFile> Decode(std::string_view bytes, std::string_view path);
 };
 
-// A follower's pin: the chunks of tables whose names are removed after `removals` stay.
+// A follower's pin.  If a table's name is removed after `removals`, its chunks stay.
 struct IndexedPin {
   uint64_t removals = 0;
-  uint64_t renewals = 0;        // attempts, so that each renewal writes another value
+  uint64_t renewals = 0;        // with failed ones, so that each writes another value
   uint64_t duration_nanos = 0;  // of the pin, without a renewal
   std::string holder;           // for messages
 

@@ -14,9 +14,9 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// Several calls in flight are executed one after another, by Write and Read.  So a class that
-// changes only those changes all calls.  A class that measures forwards StartWrite and ReadMany to
-// pool() itself.
+// StartWrite and ReadMany execute their calls one after another, by Write and Read.  So a class
+// that overrides only Write and Read changes all calls.  A class that measures calls in flight
+// forwards StartWrite and ReadMany to pool() itself.
 class ForwardingPool : public ObjectPool {
  public:
   // `pool` outlives it.

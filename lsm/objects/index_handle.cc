@@ -213,7 +213,7 @@ void IndexHandle::SetCounts(IndexCounts counts) {
 void IndexHandle::NoteCounts(const ObjectContents& contents) {
   const IndexCounts found = CountsIn(contents);
   MutexLock lock(&mutex_);
-  // They only grow while the directory exists, so a read that ends late changes nothing.
+  // The counts only grow while the directory exists, so a read that ends late changes nothing.
   counts_.removals = std::max(counts_.removals, found.removals);
   counts_.pins = std::max(counts_.pins, found.pins);
 }

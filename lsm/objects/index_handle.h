@@ -81,7 +81,7 @@ class IndexHandle {
   // The counts when this handle last read them, or later ones.  A change that compares them and is
   // refused reads them.
   IndexCounts counts() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Forgets the counts that the handle knew.  Those of a directory that was destroyed and made
+  // Replaces the counts that the handle knew.  Those of a directory that was destroyed and made
   // again may be lower.  REQUIRES: the handle has not locked the directory.
   void SetCounts(IndexCounts counts) ABSL_LOCKS_EXCLUDED(mutex_);
   // The owner that reads of the index and of logs must find; empty if the handle has not locked the
@@ -143,7 +143,7 @@ class IndexHandle {
   // The error without the index.
   absl::Status Missing();
   absl::Status TakenOverBy(const std::string& owner);
-  // Entries, without the lock.  One owner has all of them.
+  // Entries() for a handle without the lock.  All are from the time of one owner.
   absl::StatusOr<ObjectValues> EntriesOfAny();
   // From the pool.
   absl::StatusOr<ObjectContents> ReadEntriesOf(const std::vector<std::string>& entries);

@@ -23,7 +23,7 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// A lock or a pin: its process must renew it in time.
+// A lock or a pin, which its process must renew in time.
 class KeptEntry {
  public:
   virtual ~KeptEntry() = default;
@@ -40,9 +40,9 @@ class KeptEntry {
 //   PermissionDenied  the pool refuses this client, so no renewal can succeed
 //   TakenOver         the directory has another owner; final
 //
-// A lock that was lost is taken again if the owner is still this one.  That is safe because the
-// owner would differ if another process had begun to recover.  A client that the pool admits again
-// does the same.
+// A lock that was lost is taken again if the owner is still this one, also after the pool had
+// refused this client for a while.  That is safe because the owner would differ if another process
+// had begun to recover.
 //
 // Thread-safe.
 class KeptLock final : public KeptEntry {

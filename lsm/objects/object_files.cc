@@ -17,11 +17,11 @@ namespace {
 
 constexpr uint64_t kWriteBytesMax = uint64_t{32} << 20;
 
-// The error of a chunk that the file had.
+// The error if a chunk that the file should have is missing.
 absl::Status MissingChunk(const ChunkedFile& chunked, uint64_t number) {
   IndexHandle& index = *chunked.index;
   const std::string path = index.PathOf(chunked.name);
-  // A name is removed before its chunks.
+  // Names are removed before chunks.  If the name is gone, a missing chunk is not damage.
   if (index.required_owner().empty()) {
     const absl::StatusOr<std::string> entry = index.EntryOfAny(Concat(kFilePrefix, chunked.name));
     if (!entry.ok() && !absl::IsNotFound(entry.status())) return WithContext(entry.status(), path);

@@ -28,12 +28,11 @@ class PinnedFiles {
   PinnedFiles(const PinnedFiles&) = delete;
   PinnedFiles& operator=(const PinnedFiles&) = delete;
 
-  // The lowest `removals` of the index's pins: they cover what was removed later.  UINT64_MAX
-  // without a pin, and then without a call if there never was one.
+  // The lowest `removals` of the index's pins, which cover what was removed later.  UINT64_MAX if
+  // there is no pin.  Makes no call to the pool if there never was one.
   //
   // Removes pins that have lapsed: those that this process has seen with one value for twice their
-  // duration.  A clock that is too fast ends a follower's old views too early, and does no other
-  // harm.
+  // duration.  A clock that is too fast only ends a follower's old views too early.
   absl::StatusOr<uint64_t> LowestPin(IndexHandle& index) ABSL_LOCKS_EXCLUDED(mutex_);
 
   void Add(const std::shared_ptr<IndexHandle>& index, const GoneFile& gone)

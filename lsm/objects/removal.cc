@@ -69,8 +69,8 @@ class GoneFiles {
   bool IsPinned(const GoneFile& gone) {
     if (pinned_ == nullptr || gone.removal == 0) return false;
     MutexLock lock(&mutex_);
-    // Reading the pins once is enough: one that is made after the removal does not cover it, and
-    // none goes back.  If they cannot be read, the file waits.
+    // Reading the pins once is enough: a pin that is made after the removal does not cover the
+    // file, and the number of a pin never falls.  If the pins cannot be read, the file waits.
     if (!lowest_pin_) lowest_pin_ = pinned_->LowestPin(*index_).value_or(0);
     return *lowest_pin_ < gone.removal;
   }

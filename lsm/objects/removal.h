@@ -23,9 +23,9 @@ absl::Status AddTag(ObjectPool& pool, const IndexedFile& file);
 absl::Status DropChunks(ObjectPool& pool, const IndexedFile& file);
 
 // Removes the chunks of files whose names became gone:TAG, and those entries, once this process no
-// longer reads the file and no follower's pin covers it.  The entries of files that are removed at
-// the same time are removed by one write.  If that fails, the entry stays, and the next owner
-// finishes it.
+// longer reads the file and no follower's pin covers it.  One write removes the entries of files
+// that are removed at the same time.  If it fails, the entries stay, and the next owner finishes
+// them.
 void RemoveWhenClosed(ObjectProcess& process, std::shared_ptr<IndexHandle> index,
                       const std::vector<GoneFile>& files);
 

@@ -23,7 +23,7 @@ namespace lsm::inline TRELLIS_ABI {
 
 struct ObjectProcess;  // object_directory.h
 
-// Each holder has the number of removals at some time: what was removed later stays.  A renewal
+// Each holder has a number of removals, and needs the tables that were removed after it.  A renewal
 // writes the lowest of these numbers.
 //
 // Thread-safe.
@@ -44,15 +44,15 @@ class TablePin final : public KeptEntry {
 
   // Adds the entry and counts it, if the index still has these counts.  Aborted if it was refused.
   absl::Status Write(const IndexCounts& counts) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Adds a holder.  False if the pin lacks what was removed after `removals`, or has no holder any
-  // more.
+  // Adds a holder.  False if the pin may not cover all that was removed after `removals`, or if its
+  // last holder has let go.
   bool Hold(uint64_t removals) ABSL_LOCKS_EXCLUDED(mutex_);
   // True if that was the last holder.  Then the caller removes the entry.
   bool LetGo(uint64_t removals) ABSL_LOCKS_EXCLUDED(mutex_);
-  // If this fails, the pin lapses.
+  // If the pool fails, the pin stays until it lapses.
   void RemoveEntry() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // NotFound once the entry was removed: the pin had lapsed.
+  // NotFound if the entry does not exist: the pin has lapsed.
   absl::Status Renew() override ABSL_LOCKS_EXCLUDED(mutex_);
   // Renews it if it may lapse at any time, because the last renewal is too long ago.
   absl::Status RenewIfLate() ABSL_LOCKS_EXCLUDED(mutex_);

@@ -337,7 +337,7 @@ void CachedReads::TakePassed(size_t number, const ReadRequest& read) {
   const CachedReader* const reader = ReaderOf(request);
   if (reader == nullptr || !read.status.ok()) return;
   PieceStore::Count(&store_.counts.bytes_below, read.bytes_read);
-  // Must not throw while other reads are in flight.  Without memory, a later read tells.
+  // Must not throw while other reads are in flight.  Without memory, a later read learns it.
   CatchOutOfMemory([&] {
     if (store_.is_usable()) reader->LearnFrom(read.offset, {read.buffer.data(), read.bytes_read});
     return absl::OkStatus();

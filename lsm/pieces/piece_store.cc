@@ -16,7 +16,7 @@ constexpr size_t kVictimsToCompare = 8;
 // Pieces that are not kept after a failed write.  A full disk would fail each of them.
 constexpr uint64_t kPiecesToSkip = 1000;
 
-// Makes a call that need not happen without memory, or only in part.
+// Makes a call that may be left out, or end early, if memory runs out.
 template <typename Call>
 void WithMemory(const Call& call) {
   CatchOutOfMemory([&] {
@@ -253,7 +253,7 @@ bool PieceStore::MakeRoom(uint64_t bytes) {
     pieces_to_skip_ = kPiecesToSkip;
     return false;
   }
-  segments_[(*made)->number()] = *made;  // first, so that its bytes always count
+  segments_[(*made)->number()] = *made;  // first, so that its bytes count even if memory runs out
   active_ = *std::move(made);
   {
     MutexLock lock(&mutex_);

@@ -1,8 +1,8 @@
 // The pieces of tables on the local disk: segments, their index in memory, and eviction.
 // lsm/design/local_cache.md has the reasons.
 //
-// No function fails: an error of the local disk is counted, and the piece is not kept.  Nor is it
-// if there is no memory; only Begin throws then.
+// No function fails: an error of the local disk is counted, and the piece is not kept.  Without
+// memory the piece is not kept either; only Begin throws then.
 #ifndef TRELLIS_LSM_PIECES_PIECE_STORE_H_
 #define TRELLIS_LSM_PIECES_PIECE_STORE_H_
 

@@ -39,8 +39,8 @@ class Segment {
 
   // Appends a piece, which can be found once its entry is appended.  Sets the entry's offset,
   // length and checksums.
-  // After an error nothing may be appended any more: the files may have a part of it.  Both return
-  // ResourceExhausted without memory.
+  // Both return ResourceExhausted without memory.  After an error, append nothing more: the files
+  // may have a part of it.
   absl::Status AppendPiece(std::string_view bytes, PieceEntry* entry);
   absl::Status AppendEntry(const PieceEntry& entry);
   // No piece is appended any more, but entries of earlier ones may be.

@@ -85,7 +85,7 @@ absl::StatusOr<Current> ReadCurrent(Directory& directory, std::string_view name)
   const std::string path = Concat(directory.path(), "/", name);
   const absl::StatusOr<std::string> bytes = ReadWholeFile(directory, name, kCurrentBytesMax);
   if (bytes.ok()) return Current::Decode(*bytes, path);
-  // Asked for only now: in an object store it costs a call.
+  // Only after an error: in an object store Stat costs a call.
   const absl::StatusOr<FileInfo> info = directory.Stat(name);
   if (absl::IsResourceExhausted(bytes.status()) && info.ok() &&
       info->size_bytes > kCurrentBytesMax) {

@@ -17,15 +17,15 @@ class FollowedMachine {
  public:
   enum class Fate : uint8_t {
     kGoesOn,
-    kFails,  // whoever asked hears of a failure; an object store applies the call nevertheless
-    kDead,   // the process no longer lives, and nothing happens
+    kFails,  // the caller gets an error; an object store applies the call nevertheless
+    kDead,   // the process has died, so nothing happens
   };
   struct Hooks {
     // Called before each operation of both processes.
     std::function<Fate(bool makes_log_durable)> before;
-    // Called when others see a part of what is appended to a file.
+    // Called when a part of an append is visible to others.
     std::function<void()> within_append;
-    // The process died within that call.
+    // Whether the process died within that call.
     std::function<bool()> is_dead;
   };
 
@@ -44,12 +44,12 @@ class FollowedMachine {
   // Whether files that the store no longer names vanish when it is destroyed, although a follower
   // reads them.
   virtual bool ForgetsOldStores() const = 0;
-  // Both renew what they keep.  The writer removes what it may.
+  // Both renew their locks and pins.  The writer removes tables that no pin covers any more.
   virtual void Renew() = 0;
-  // As Renew, but the follower has not renewed its pins for so long that they lapse.  False if
-  // there are none.
+  // As Renew, but the follower has not renewed its pins for so long that they lapse.  False if the
+  // machine has no pins.
   virtual bool LapsePins() = 0;
-  // Files of a store that it no longer names, although no process reads them.
+  // Files that the store no longer names and no process reads; empty if none is left.
   virtual std::string Leftovers(const std::string& store) = 0;
 };
 
