@@ -389,7 +389,7 @@ TEST_F(RadosFollowerTest, AFollowerNeedsToReadAndToWriteIndexes) {
                        follow(reads + ", allow rw" + pool + " object_prefix 'index:'"));
   EXPECT_EQ(value, "1");
   EXPECT_EQ(CountPins(), 0u);
-  EXPECT_THAT(follow(reads), StatusIs(absl::StatusCode::kUnavailable,
+  EXPECT_THAT(follow(reads), StatusIs(absl::StatusCode::kPermissionDenied,
                                       testing::HasSubstr("the user lacks a right")));
 }
 
