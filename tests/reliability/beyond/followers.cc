@@ -570,7 +570,11 @@ class Run {
 
 FollowerReport FollowAtEachOperation(uint64_t seed, uint64_t interleavings_min) {
   FollowerReport report;
-  for (; report.interleavings < interleavings_min && report.finding.empty(); ++seed) {
+  // Those on objects take longer, and each seed has more of them.
+  uint64_t on_files = 0, on_objects = 0;
+  for (; on_files < interleavings_min && report.finding.empty(); ++seed) {
+    uint64_t& count = seed % 2 == 0 ? on_files : on_objects;
+    if (seed % 2 != 0 && on_objects > on_files / 2) continue;
     // First without a disturbance, to count the operations; then with one at each of them.
     uint64_t operations = 0;
     for (uint64_t at = kNever; at == kNever || at < operations; ++at) {
@@ -578,6 +582,7 @@ FollowerReport FollowAtEachOperation(uint64_t seed, uint64_t interleavings_min) 
       const uint64_t took = run.Go();
       if (at == kNever) operations = took;
       ++report.interleavings;
+      ++count;
       report.views += run.views();
       report.writes += run.writes();
       if (!run.finding().empty()) {
