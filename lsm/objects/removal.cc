@@ -68,11 +68,17 @@ class GoneFiles {
  private:
   bool IsPinned(const GoneFile& gone) {
     if (pinned_ == nullptr || gone.removal == 0) return false;
-    MutexLock lock(&mutex_);
+    std::optional<uint64_t> lowest;
+    {
+      MutexLock lock(&mutex_);
+      lowest = lowest_pin_;
+    }
     // Reading the pins once is enough: a pin that is made after the removal does not cover the
     // file, and the number of a pin never falls.  If the pins cannot be read, the file waits.
-    if (!lowest_pin_) lowest_pin_ = pinned_->LowestPin(*index_).value_or(0);
-    return *lowest_pin_ < gone.removal;
+    if (!lowest) lowest = pinned_->LowestPin(*index_).value_or(0);
+    MutexLock lock(&mutex_);
+    lowest_pin_ = lowest;
+    return *lowest < gone.removal;
   }
   absl::Status RemoveEntriesOf(std::span<const GoneFile> files) {
     ObjectWrite write;

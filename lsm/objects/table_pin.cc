@@ -1,9 +1,9 @@
 #include "lsm/objects/table_pin.h"
 
 #include "lsm/bytes/status.h"
-#include "lsm/fs/posix_call.h"
 #include "lsm/objects/object_directory.h"
 #include "lsm/objects/object_writes.h"
+#include "lsm/threads/process_mark.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
