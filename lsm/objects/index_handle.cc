@@ -456,39 +456,37 @@ absl::StatusOr<ObjectValues> IndexHandle::EntriesOfAny() {
 }
 
 absl::StatusOr<ObjectValues> IndexHandle::ReadEntries(const std::string& owner) {
-  ObjectValues all;
   ObjectRead read;
   read.attributes_equal[kOwnerAttribute] = owner;
   read.with_attributes = true;
   read.entries_after = "";
-  for (;;) {
-    absl::StatusOr<ObjectContents> contents = pool_.Read(object_, read);
-    if (absl::IsAborted(contents.status())) return WhyRefused(owner, contents.status());
-    if (absl::IsNotFound(contents.status())) return Missing();
-    if (!contents.ok()) return WithContext(contents.status(), path_);
-    NoteCounts(*contents);
-    const bool has_more = contents->has_more_entries && !contents->entries.empty();
-    if (has_more) read.entries_after = std::prev(contents->entries.end())->first;
-    all.merge(contents->entries);
-    if (!has_more) return all;
-  }
+  absl::StatusOr<ObjectValues> entries = ReadPages(std::move(read));
+  if (absl::IsAborted(entries.status())) return WhyRefused(owner, entries.status());
+  if (absl::IsNotFound(entries.status())) return Missing();
+  if (!entries.ok()) return WithContext(entries.status(), path_);
+  return entries;
 }
 
 absl::StatusOr<ObjectValues> IndexHandle::ReadPins() {
   ObjectRead read;
   read.entries_after = kPinPrefix;
-  ObjectValues pins;
-  for (;;) {
-    absl::StatusOr<ObjectContents> contents = pool_.Read(object_, read);
-    if (absl::IsNotFound(contents.status())) return pins;
-    if (!contents.ok()) return WithContext(contents.status(), path_);
-    const bool has_more = contents->has_more_entries && !contents->entries.empty();
-    if (has_more) read.entries_after = std::prev(contents->entries.end())->first;
-    pins.merge(contents->entries);
-    if (!has_more) break;
-  }
-  std::erase_if(pins, [](const auto& one) { return !one.first.starts_with(kPinPrefix); });
+  absl::StatusOr<ObjectValues> pins = ReadPages(std::move(read));
+  if (absl::IsNotFound(pins.status())) return ObjectValues();
+  if (!pins.ok()) return WithContext(pins.status(), path_);
+  std::erase_if(*pins, [](const auto& one) { return !one.first.starts_with(kPinPrefix); });
   return pins;
+}
+
+absl::StatusOr<ObjectValues> IndexHandle::ReadPages(ObjectRead read) {
+  ObjectValues all;
+  for (;;) {
+    TRELLIS_ASSIGN_OR_RETURN(ObjectContents contents, pool_.Read(object_, read));
+    NoteCounts(contents);
+    const bool has_more = contents.has_more_entries && !contents.entries.empty();
+    if (has_more) read.entries_after = std::prev(contents.entries.end())->first;
+    all.merge(contents.entries);
+    if (!has_more) return all;
+  }
 }
 
 }  // namespace lsm

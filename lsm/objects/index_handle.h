@@ -145,6 +145,8 @@ class IndexHandle {
   absl::Status TakenOverBy(const std::string& owner);
   // Entries() for a handle without the lock.  All are from the time of one owner.
   absl::StatusOr<ObjectValues> EntriesOfAny();
+  // All entries after `read.entries_after`, from the pool.
+  absl::StatusOr<ObjectValues> ReadPages(ObjectRead read);
   // From the pool.
   absl::StatusOr<ObjectContents> ReadEntriesOf(const std::vector<std::string>& entries);
   void NoteCounts(const ObjectContents& contents) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -61,7 +62,7 @@ class TablePinTest : public ObjectFixture {
     read.entries_after = kPinPrefix;
     return checker_.pool.Read(IndexName(kStore), read)->entries.size();
   }
-  // A removed name, in a test of processes whose clocks are moved by hand.
+  // A process whose clock a test moves by hand.
   testing_support::ManualClock clock_;
   PoolClient timed_{objects_, "with a clock", 5, {.clock = &clock_}};
 };
@@ -410,48 +411,52 @@ struct PinRace {
   std::unique_ptr<Directory> directory;
 };
 
+struct PinRaceCase {
+  bool writer_waits;  // the follower pins at a call of the writer; otherwise the reverse
+  bool after;         // the call was applied
+  bool has_pin;       // the follower has another view
+
+  // Returns whether a process has made the call with this number, and the tables that were opened.
+  std::pair<bool, size_t> Run(uint64_t call) const {
+    PinRace race(/*removes_early=*/call % 2 == 0);
+    Follower follower(&race.reader);
+    if (has_pin) follower.Look();
+    const auto remove = [&] { race.Remove(kTable2); };
+    const auto look = [&] { follower.Look(); };
+    MemoryObjectPool& paused = writer_waits ? race.writer.pool : race.reader.pool;
+    bool was_reached = false;
+    PauseAt(&paused, paused.call_count() + call, after, [&] {
+      was_reached = true;
+      writer_waits ? look() : remove();
+    });
+    writer_waits ? remove() : look();
+    paused.SetHooks({});
+    race.writer.files.RenewLocks();
+    follower.ExpectReadable();
+    if (has_pin) {
+      // The second pin covers its own view.
+      Follower second(&race.reader);
+      second.Look();
+      race.writer.files.RenewLocks();
+      second.ExpectReadable();
+    }
+    return {was_reached, follower.file_count()};
+  }
+};
+
 // Neither can pass the other one: the writer removes a table at any call of the follower, or the
 // follower pins at any call of the writer.
 TEST(PinRaceTest, PinsAndRemovalsCannotPassEachOther) {
   size_t opened = 0, calls = 0;
-  for (const bool writer_waits : {false, true}) {
-    for (const bool after : {false, true}) {
-      for (const bool has_pin : {false, true}) {
-        bool was_reached = true;
-        for (uint64_t call = 0; was_reached; ++call) {
-          SCOPED_TRACE(Concat(writer_waits, after, has_pin, " call ", call));
-          was_reached = false;
-          PinRace race(/*removes_early=*/call % 2 == 0);
-          Follower follower(&race.reader);
-          if (has_pin) follower.Look();
-          MemoryObjectPool& paused = writer_waits ? race.writer.pool : race.reader.pool;
-          PauseAt(&paused, paused.call_count() + call, after, [&] {
-            was_reached = true;
-            if (writer_waits) {
-              follower.Look();
-            } else {
-              race.Remove(kTable2);
-            }
-          });
-          if (writer_waits) {
-            race.Remove(kTable2);
-          } else {
-            follower.Look();
-          }
-          paused.SetHooks({});
-          race.writer.files.RenewLocks();
-          follower.ExpectReadable();
-          if (has_pin) {
-            // The second pin covers its own view.
-            Follower second(&race.reader);
-            second.Look();
-            race.writer.files.RenewLocks();
-            second.ExpectReadable();
-          }
-          opened += follower.file_count();
-          ++calls;
-        }
-      }
+  for (unsigned bits = 0; bits < 8; ++bits) {
+    const PinRaceCase race{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0};
+    bool was_reached = true;
+    for (uint64_t call = 0; was_reached; ++call) {
+      SCOPED_TRACE(Concat(race.writer_waits, race.after, race.has_pin, " call ", call));
+      size_t files = 0;
+      std::tie(was_reached, files) = race.Run(call);
+      opened += files;
+      ++calls;
     }
   }
   EXPECT_GT(opened, 20u);
