@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "lsm/table/partitions.h"
 #include "tests/lsm/table/table_model.h"
 
 namespace {
@@ -63,6 +64,8 @@ BlockRef NewBlock(int number, size_t size_bytes = kBlockBytes) {
   return BlockRef(CachedBlock::New(block, {}, /*stays=*/true));
 }
 
+BlockRef NewPartition() { return BlockRef(new CachedPartition(FilterPart())); }
+
 int NumberOf(const CachedBlock& block) {
   Block::Hit hit;
   EXPECT_EQ(block.Find(LookupKey("k", kSequenceMax, 0), &hit), Block::Answer::kFound);
@@ -92,6 +95,7 @@ class Slots {
 size_t HeldBytes() { return heap_bytes + BlockMemory::OfProcess().run_bytes(); }
 
 const size_t kCharge = NewBlock(0)->charge_bytes();
+const size_t kPartitionCharge = NewPartition()->charge_bytes();
 
 TEST(BlockCacheTest, FindsBlocksUntilErased) {
   BlockCache cache(1 << 20);
@@ -199,6 +203,60 @@ TEST(BlockCacheTest, ScansEvictNoUsedBlocks) {
     }
     cache.Insert(scanned[i], NewBlock(static_cast<int>(i)));
   }
+}
+
+// A cache of one shard with this room, and slots for data blocks and for partitions.
+struct MixedCache {
+  explicit MixedCache(size_t capacity_bytes) : cache(capacity_bytes) {}
+  void AddBlocks(size_t from, size_t to) {
+    for (size_t i = from; i < to; ++i) cache.Insert(blocks[i], NewBlock(static_cast<int>(i)));
+  }
+  void AddPartitions(size_t from, size_t to) {
+    for (size_t i = from; i < to; ++i) cache.Insert(partitions[i], NewPartition());
+  }
+  size_t block_bytes() const { return blocks.Filled().size() * kCharge; }
+  size_t partition_bytes() const { return partitions.Filled().size() * kPartitionCharge; }
+
+  BlockCache cache;
+  Slots blocks{&cache, 1000}, partitions{&cache, 5000};
+};
+
+TEST(BlockCacheTest, BlocksLeavePartitionsHalfOfTheCache) {
+  MixedCache mixed(20 * kCharge);
+  const size_t half = 10 * kCharge / kPartitionCharge;
+  mixed.AddPartitions(0, half);
+  mixed.AddBlocks(0, 1000);
+  EXPECT_EQ(mixed.partitions.Filled().size(), half);
+  EXPECT_GE(mixed.block_bytes(), 9 * kCharge);
+}
+
+TEST(BlockCacheTest, PartitionsLeaveBlocksHalfOfTheCache) {
+  MixedCache mixed(20 * kCharge);
+  mixed.AddBlocks(0, 10);
+  mixed.AddPartitions(0, 5000);
+  EXPECT_GE(mixed.block_bytes(), 9 * kCharge);
+  EXPECT_GE(mixed.partition_bytes(), 9 * kCharge);
+}
+
+TEST(BlockCacheTest, EitherMayTakeAllOfTheCacheAndGivesHalfBack) {
+  MixedCache mixed(20 * kCharge);
+  mixed.AddBlocks(0, 100);
+  EXPECT_EQ(mixed.block_bytes(), 20 * kCharge);
+  mixed.AddPartitions(0, 5000);
+  EXPECT_GE(mixed.block_bytes(), 9 * kCharge);
+  EXPECT_LE(mixed.block_bytes(), 10 * kCharge);
+
+  MixedCache other(20 * kCharge);
+  other.AddPartitions(0, 5000);
+  EXPECT_GT(other.partition_bytes(), 20 * kCharge - kPartitionCharge);
+  other.AddBlocks(0, 1000);
+  EXPECT_GE(other.partition_bytes(), 9 * kCharge);
+  EXPECT_LE(other.partition_bytes(), 10 * kCharge);
+  // A use counts in its own ring.
+  const std::vector<size_t> used = other.partitions.Filled();
+  other.partitions[used.front()]->load()->MarkUsed();
+  other.AddPartitions(0, 1);
+  EXPECT_NE(*other.partitions[used.front()], nullptr);
 }
 
 TEST(BlockCacheTest, GuardsKeepEvictedBlocks) {
