@@ -17,6 +17,7 @@
 #include "lsm/rados.h"
 #include "lsm/rados/rados_pool.h"
 #include "tests/lsm/rados/test_cluster.h"
+#include "tests/support/scratch_dir.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -96,6 +97,51 @@ TEST_F(RadosStoreTest, AnotherClientRecoversIt) {
   }
   ASSERT_OK_AND_ASSIGN(const std::optional<std::string> value, db->Get("late"));
   EXPECT_EQ(value, std::nullopt);
+}
+
+// Each copy must open, pass Verify, and hold the keys.
+TEST_F(RadosStoreTest, CopiesGoToADiskAndBack) {
+  const std::unique_ptr<FileSystem> pool = Client(), other = Client();
+  ASSERT_TRUE(pool != nullptr && other != nullptr);
+  const testing_support::ScratchDir disk;
+  const auto expect_whole = [](const std::string& path, FileSystem* files) {
+    Options options;
+    options.environment.file_system = files;
+    options.mode = OpenMode::kMustExist;
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(path, options));
+    ASSERT_OK_AND_ASSIGN(const VerifyReport report, db->Verify());
+    EXPECT_THAT(report.problems, testing::IsEmpty());
+    for (int i = 0; i < kKeys; ++i) {
+      ASSERT_OK_AND_ASSIGN(const std::optional<std::string> value, db->Get(Key(i)));
+      ASSERT_EQ(value, Value(i)) << path;
+    }
+  };
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, Open(pool.get()));
+  for (int i = 0; i < kKeys; ++i) {
+    ASSERT_OK(db->Put(Key(i), Value(i)));
+    if (i == kKeys / 2) {
+      ASSERT_OK(db->Flush());
+    }
+  }
+  ASSERT_OK(db->Checkpoint(disk.path_of("checkpoint"), &PosixFileSystem()));
+  expect_whole(disk.path_of("checkpoint"), &PosixFileSystem());
+  ASSERT_OK_AND_ASSIGN(const CopyReport backup,
+                       db->Backup(disk.path_of("backup"), "", {}, &PosixFileSystem()));
+  EXPECT_EQ(backup.tables_linked, 0u);
+  expect_whole(disk.path_of("backup"), &PosixFileSystem());
+
+  Options options;
+  options.environment.file_system = other.get();
+  ASSERT_OK(
+      DB::Restore(disk.path_of("backup"), name_ + "-restored", options, {}, &PosixFileSystem())
+          .status());
+  expect_whole(name_ + "-restored", other.get());
+  // In one pool the tables are shared, and outlive the store.
+  ASSERT_OK(db->Checkpoint(name_ + "-shared", pool.get()));
+  ASSERT_OK(db->CompactRange());
+  expect_whole(name_ + "-shared", other.get());
+  ASSERT_OK(DB::Destroy(name_ + "-restored", options));
+  ASSERT_OK(DB::Destroy(name_ + "-shared", options));
 }
 
 // An operator puts the writer's client on the blocklist.
