@@ -88,8 +88,8 @@ BlockRef BlockCache::Insert(BlockSlot* slot, BlockRef block) {
     return BlockRef(faster);
   }
   // Removing a block must need no memory: when its table is closed, an error could not be reported.
-  shard.retired.Reserve(shard.count + 1);
-  while (shard.used_bytes() + charge_bytes > shard_capacity_bytes_) EvictOne(&shard);
+  shard.retired.Reserve(shard.block_count + 1);
+  while (shard.used_bytes + charge_bytes > shard_capacity_bytes_) EvictOne(&shard);
   if (shard.retired.size() >= kRetiredMax ||
       shard.retired_bytes >= shard_capacity_bytes_ / kRetiredPart) {
     shard.retired.Drain();
@@ -106,29 +106,29 @@ BlockRef BlockCache::Insert(BlockSlot* slot, BlockRef block) {
 }
 
 void BlockCache::Add(Shard* shard, CachedBlock* block) {
-  Ring& ring = shard->RingOf(*block);
-  if (ring.hand == nullptr) {
-    ring.hand = block->next_ = block->previous_ = block;
+  if (shard->hand == nullptr) {
+    shard->hand = block->next_ = block->previous_ = block;
   } else {
-    block->next_ = ring.hand;
-    block->previous_ = ring.hand->previous_;
+    block->next_ = shard->hand;
+    block->previous_ = shard->hand->previous_;
     block->previous_->next_ = block;
     block->next_->previous_ = block;
   }
-  ring.bytes += block->charge_bytes();
-  ++shard->count;
+  shard->used_bytes += block->charge_bytes();
+  if (block->is_partition_) shard->partition_bytes += block->charge_bytes();
+  ++shard->block_count;
 }
 
 void BlockCache::EvictOne(Shard* shard) {
-  const bool is_partition =
-      shard->blocks.hand == nullptr || shard->partitions.bytes > shard_capacity_bytes_ / 2;
-  Ring& ring = is_partition ? shard->partitions : shard->blocks;
+  const bool spares_partitions = shard->partition_bytes <= shard_capacity_bytes_ / 4 &&
+                                 shard->partition_bytes < shard->used_bytes;
   // Relaxed: the mark is a hint.
-  while (ring.hand->used_.load(std::memory_order_relaxed)) {
-    ring.hand->used_.store(false, std::memory_order_relaxed);
-    ring.hand = ring.hand->next_;
+  while (shard->hand->used_.load(std::memory_order_relaxed) ||
+         (spares_partitions && shard->hand->is_partition_)) {
+    shard->hand->used_.store(false, std::memory_order_relaxed);
+    shard->hand = shard->hand->next_;
   }
-  Remove(shard, ring.hand);
+  Remove(shard, shard->hand);
 }
 
 void BlockCache::Remove(Shard* shard, CachedBlock* block) {
@@ -136,10 +136,10 @@ void BlockCache::Remove(Shard* shard, CachedBlock* block) {
   block->slot_->store(nullptr, std::memory_order_seq_cst);
   block->next_->previous_ = block->previous_;
   block->previous_->next_ = block->next_;
-  Ring& ring = shard->RingOf(*block);
-  if (ring.hand == block) ring.hand = block->next_ != block ? block->next_ : nullptr;
-  ring.bytes -= block->charge_bytes();
-  --shard->count;
+  if (shard->hand == block) shard->hand = block->next_ != block ? block->next_ : nullptr;
+  shard->used_bytes -= block->charge_bytes();
+  if (block->is_partition_) shard->partition_bytes -= block->charge_bytes();
+  --shard->block_count;
   shard->retired_bytes += block->charge_bytes();
   // A reader may just have found it, without a reference yet.
   shard->retired.Retire(block, &UnrefBlock);
@@ -167,7 +167,7 @@ size_t BlockCache::used_bytes() const {
   size_t sum = 0;
   for (const Shard& shard : shards_) {
     MutexLock lock(&shard.mutex);
-    sum += shard.used_bytes();
+    sum += shard.used_bytes;
   }
   return sum;
 }

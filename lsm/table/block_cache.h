@@ -5,10 +5,10 @@
 // enforces the budget with CLOCK: it goes round the blocks of a shard, keeps those that were used
 // since the last round, and empties the slots of the others.
 //
-// Data blocks and partitions have a ring each.  If space is short, the ring that takes more than
-// half of the shard gives some.  So each of the two may take the whole cache while the other does
-// not need it, and keeps half of it otherwise.  A scan of data blocks therefore leaves the filter
-// partitions, each of which spares many lookups a read.
+// Partitions keep a quarter of a shard if they need it: while they take no more, only data blocks
+// are evicted.  So no reads of data blocks displace all filter partitions, each of which spares
+// many lookups a read.  Above their quarter, partitions are evicted like data blocks.  More than a
+// quarter makes lookups in a small part of the keys read more (lsm/design/filters_first.md).
 //
 // Only inserting, evicting and erasing take a lock, which is that of one shard.
 #ifndef TRELLIS_LSM_TABLE_BLOCK_CACHE_H_
@@ -177,26 +177,18 @@ class BlockCache {
 
  private:
   static constexpr size_t kShards = 16;
-  struct Ring {
-    CachedBlock* hand = nullptr;  // null: the ring is empty
-    size_t bytes = 0;
-  };
   struct alignas(64) Shard {
     mutable Mutex mutex;
-    Ring blocks ABSL_GUARDED_BY(mutex), partitions ABSL_GUARDED_BY(mutex);
-    size_t count ABSL_GUARDED_BY(mutex) = 0;          // in both rings
-    size_t retired_bytes ABSL_GUARDED_BY(mutex) = 0;  // since `retired` was last checked
-    RetireList retired ABSL_GUARDED_BY(mutex);        // with room for all blocks of the rings
-
-    size_t used_bytes() const ABSL_SHARED_LOCKS_REQUIRED(mutex) {
-      return blocks.bytes + partitions.bytes;
-    }
-    Ring& RingOf(const CachedBlock& block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-      return block.is_partition_ ? partitions : blocks;
-    }
+    CachedBlock* hand ABSL_GUARDED_BY(mutex) =
+        nullptr;  // into the ring of blocks; null: there are none
+    size_t used_bytes ABSL_GUARDED_BY(mutex) = 0;
+    size_t partition_bytes ABSL_GUARDED_BY(mutex) = 0;  // of `used_bytes`
+    size_t block_count ABSL_GUARDED_BY(mutex) = 0;      // in the ring
+    size_t retired_bytes ABSL_GUARDED_BY(mutex) = 0;    // since `retired` was last checked
+    RetireList retired ABSL_GUARDED_BY(mutex);          // with room for all blocks of the ring
   };
   Shard& ShardOf(const BlockSlot* slot);
-  // Adds the block just before the hand in its ring, so that the hand reaches it last.
+  // Adds the block just before the hand in the ring, so that the hand reaches it last.
   static void Add(Shard* shard, CachedBlock* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard->mutex);
   // REQUIRES: the shard has a block.
   void EvictOne(Shard* shard) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard->mutex);
