@@ -111,6 +111,8 @@ struct TRELLIS_API Statistics {
   uint64_t flushes = 0;
   uint64_t flush_bytes_written = 0;
   uint64_t flush_nanos = 0;
+  // Tombstones that flushes did not write, because no table could hold their keys.
+  uint64_t tombstones_dropped_by_flushes = 0;
   uint64_t compactions = 0;
   uint64_t trivial_moves = 0;
   // Compactions and moves that no limit of a level required: lookups and seeks had wasted as much

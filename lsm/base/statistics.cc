@@ -225,6 +225,7 @@ std::string WritesText(const Statistics& statistics) {
   rows.push_back({"flushes", ReadableCount(statistics.flushes)});
   rows.push_back({"  written", ReadableBytes(statistics.flush_bytes_written)});
   rows.push_back({"  time", ReadableNanos(statistics.flush_nanos)});
+  rows.push_back({"  tombstones dropped", ReadableCount(statistics.tombstones_dropped_by_flushes)});
   rows.push_back({"compactions", ReadableCount(statistics.compactions)});
   rows.push_back({"  moves without rewriting", ReadableCount(statistics.trivial_moves)});
   if (statistics.compactions_for_readers > 0)

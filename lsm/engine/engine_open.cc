@@ -379,7 +379,8 @@ absl::Status Engine::FlushTo(const Memtable& memtable, FlushReason reason,
   JobResult result;
   TRELLIS_RETURN_IF_ERROR(WithFlushEvents(
       events_.get(), store_.environment.clock, reason, memtable, [&](JobResult* flushed) {
-        TRELLIS_ASSIGN_OR_RETURN(*flushed, RunFlush(job_context_, *entries, filter, snapshots));
+        TRELLIS_ASSIGN_OR_RETURN(
+            *flushed, RunFlush(job_context_, *entries, filter, snapshots, [&] { return version; }));
         result = *flushed;
         return absl::OkStatus();
       }));
@@ -390,6 +391,7 @@ absl::Status Engine::FlushTo(const Memtable& memtable, FlushReason reason,
   counters_.Add(Counter::kFlushes, 1);
   counters_.Add(Counter::kFlushBytesWritten, result.bytes_written);
   counters_.Add(Counter::kFlushNanos, store_.environment.clock->MonotonicNanos() - from);
+  counters_.Add(Counter::kTombstonesDroppedByFlushes, result.tombstones_dropped);
   return absl::OkStatus();
 }
 

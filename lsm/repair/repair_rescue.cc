@@ -361,7 +361,8 @@ absl::Status RepairJob::SalvageRecord(const LogReader::Record& record, const std
 absl::StatusOr<RepairJob::Tables> RepairJob::Flush(const Memtable& memtable) {
   const std::unique_ptr<Iterator> entries = memtable.NewIterator();
   TRELLIS_ASSIGN_OR_RETURN(const JobResult result,
-                           RunFlush(context_, *entries, UsualFilter(context_, 0), {}));
+                           RunFlush(context_, *entries, UsualFilter(context_, 0), /*snapshots=*/{},
+                                    /*tables_now=*/nullptr));
   return Written(result.outputs);
 }
 

@@ -149,6 +149,9 @@ class Version {
   OpenTables Overlapping(int level, std::string_view smallest_user_key,
                          std::string_view largest_user_key) const;
 
+  // False only if no table can hold the user key.
+  bool MayExist(std::string_view user_key) const { return !ranges_.With(user_key).empty(); }
+
   // False only if no entry of the user key can be older than this run of the level: no table below
   // the level, and no run of the level with a lower number, may hold the key.  The run need not
   // exist.
