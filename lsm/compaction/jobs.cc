@@ -110,15 +110,24 @@ absl::Status Finish(TableOutput* output, JobResult* result) {
 
 absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
                                    const TableFilter& filter, const SnapshotList& snapshots,
-                                   const TablesNow& tables_now) {
-  TableOutput output(context, filter, /*level=*/0, /*run=*/0, std::numeric_limits<uint64_t>::max(),
-                     {});
+                                   const TablesNow& tables_now, uint64_t age_nanos) {
   std::shared_ptr<const Version> version;
+  const auto has_tables = [&] {
+    if (version == nullptr && tables_now != nullptr) version = tables_now();
+    return version != nullptr;
+  };
   VisibilityFilter visible(snapshots, [&](std::string_view user_key) {
-    if (tables_now == nullptr) return false;
-    if (version == nullptr) version = tables_now();
+    if (!has_tables()) return false;
     return !version->MayExist(user_key);
   });
+  TombstoneRecord tombstones;
+  tombstones.covered_bytes = [&](std::string_view user_key) -> uint64_t {
+    if (!has_tables()) return 0;
+    return version->CoveredBytes(/*level=*/-1, /*run=*/0, user_key, context.digest_seed);
+  };
+  tombstones.age_seconds = age_nanos / 1'000'000'000;
+  TableOutput output(context, filter, /*level=*/0, /*run=*/0, std::numeric_limits<uint64_t>::max(),
+                     /*grandparents=*/{}, /*staying=*/{}, std::move(tombstones));
   // Compactions beside the flush only move entries from table to table, so a later version serves
   // as well.  An earlier one would keep files on a full disk.
   const auto let_go = [&] {
@@ -151,9 +160,19 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
     inputs.push_back(NewRunIterator(run, scan));
   const std::unique_ptr<Iterator> merged = NewMergingIterator(std::move(inputs));
   TRELLIS_ASSIGN_OR_RETURN(OutputFilters filters, PlanFilters(context, version, plan));
+  TombstoneRecord tombstones;
+  tombstones.covered_bytes = [&](std::string_view user_key) {
+    return version.CoveredBytes(plan.output_level, plan.output_run, user_key, context.digest_seed);
+  };
+  for (const OpenTables* tables : {&plan.inputs, &plan.overlapped}) {
+    for (const auto& table : *tables) {
+      const uint64_t oldest = DeadEntriesOf(*table, /*bytes_per_key=*/0).oldest_tombstone;
+      if (oldest != 0) tombstones.oldest_tombstone = std::min(tombstones.oldest_tombstone, oldest);
+    }
+  }
   TableOutput output(context, std::move(filters), plan.output_level, plan.output_run,
                      plan.table_bytes != 0 ? plan.table_bytes : context.options->table_bytes,
-                     plan.grandparents, plan.staying);
+                     plan.grandparents, plan.staying, std::move(tombstones));
   VisibilityFilter visible(snapshots, [&](std::string_view user_key) {
     return !version.MayExistBelow(plan.output_level, plan.output_run, user_key);
   });

@@ -45,10 +45,11 @@ using TablesNow = std::function<std::shared_ptr<const Version>()>;
 //
 // If nothing is left, there is no table.  `tables_now` is called only for tombstones, and the
 // version is not held for long, so that the files of obsolete tables can be removed meanwhile.
-// Null: the tables are not all known, so no tombstone is dropped.
+// Null: the tables are not all known, so no tombstone is dropped.  `age_nanos`: how long ago the
+// memtable's first entry may have been written.
 absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
                                    const TableFilter& filter, const SnapshotList& snapshots,
-                                   const TablesNow& tables_now);
+                                   const TablesNow& tables_now, uint64_t age_nanos = 0);
 
 // Merges the plan's tables and drops entries that no reader needs:
 //

@@ -303,6 +303,63 @@ TEST_F(JobsTest, RewritesDropVersionsOfOldSnapshots) {
   EXPECT_EQ(plan_.output_level, 1);
 }
 
+// --- what tables record about dead entries ---
+
+TEST_F(JobsTest, FlushesRecordCoveredBytes) {
+  // The oldest of three runs with the key counts.
+  std::vector<Entry> many;
+  for (int i = 100; i < 200; ++i) many.push_back(PutOf(Concat("k", i), 1, std::string(100, 'x')));
+  const auto oldest = maker_.Make(1, many);
+  const auto middle = maker_.Make(2, {PutOf("k150", 5), PutOf("k300", 5)});
+  version_ = Version::Create(
+                 {{{maker_.Make(3, {PutOf("k150", 9), PutOf("k999", 9)})}, {middle}, {oldest}}})
+                 .value();
+  const uint64_t per_key = oldest->meta.file_bytes / 100;
+  const auto covered = [&](const std::vector<Entry>& entries) {
+    Memtable memtable;
+    for (const Entry& entry : entries)
+      memtable.Add(entry.sequence, entry.kind, entry.user_key, entry.value);
+    const absl::StatusOr<JobResult> result = RunFlush(
+        context_, *memtable.NewIterator(), FilterOf(0), {}, [&] { return version_; },
+        /*age_nanos=*/uint64_t{50} * 1'000'000'000);
+    EXPECT_OK(result);
+    const TableMeta& meta = result->outputs.at(0)->meta;
+    EXPECT_EQ(meta.dead, result->outputs[0]->table->properties().dead_entries());
+    if (meta.dead.tombstones > 0) {
+      EXPECT_NEAR(static_cast<double>(meta.dead.oldest_tombstone), 1'600'000'000 - 50, 2);
+    }
+    return meta.dead.covered_bytes;
+  };
+  EXPECT_EQ(covered({DeleteOf("k150", 20)}), per_key);
+  EXPECT_EQ(covered({DeleteOf("k150", 20), DeleteOf("k151", 21)}), 2 * per_key);
+  EXPECT_EQ(covered({DeleteOf("k300", 20)}), middle->meta.file_bytes / 2);
+  // Filters deny it, though ranges hold it.
+  EXPECT_EQ(covered({DeleteOf("k150a", 20)}), 0u);
+  EXPECT_EQ(covered({PutOf("k150", 20)}), 0u);
+}
+
+TEST_F(JobsTest, CompactionsKeepTheOldestTime) {
+  const auto flushed = [&](Sequence sequence, uint64_t age_seconds) {
+    Memtable memtable;
+    memtable.Add(sequence, EntryKind::kDelete, "m", "");
+    memtable.Add(sequence + 1, EntryKind::kPut, "n", "v");
+    return RunFlush(context_, *memtable.NewIterator(), FilterOf(0), {}, nullptr,
+                    age_seconds * 1'000'000'000)
+        .value()
+        .outputs.at(0);
+  };
+  const OpenTables below = {maker_.Make(1, {PutOf("a", 1), PutOf("z", 2)})};
+  const auto old = flushed(5, 1000), young = flushed(10, 10);
+  const absl::StatusOr<JobResult> result = Compact({{{young, old}, {}, below}}, 0, {});
+  ASSERT_OK(result);
+  const DeadEntries& dead = result->outputs.at(0)->meta.dead;
+  EXPECT_EQ(dead.tombstones, 1u);
+  EXPECT_EQ(dead.oldest_tombstone, old->meta.dead.oldest_tombstone);
+  EXPECT_LT(dead.oldest_tombstone, young->meta.dead.oldest_tombstone);
+  EXPECT_GT(dead.dead_bytes, 0u);
+  EXPECT_EQ(dead.covered_bytes, 0u);  // the filter of the table below denies it
+}
+
 // --- outcome and edit ---
 
 TEST_F(JobsTest, EditsRemoveInputsAndAddOutputs) {
