@@ -19,7 +19,7 @@ class TRELLIS_API Clock {
   // Nanoseconds since some fixed moment; never runs backwards, and goes on while the machine is
   // suspended.
   virtual uint64_t MonotonicNanos() = 0;
-  // Microseconds since 1970, shown to people.  The store makes no decision by it.
+  // Microseconds since 1970, shown to people, and recorded as the age of tombstones.
   virtual uint64_t WallMicros() = 0;
 };
 

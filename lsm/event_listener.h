@@ -85,7 +85,7 @@ struct FlushEnd : Event {
   uint64_t job = 0;
   FlushReason reason = FlushReason::kMemtable;
   uint64_t entries = 0;            // in the memtable
-  std::vector<TableInfo> outputs;  // usually one; none after a failure, or if all was superseded
+  std::vector<TableInfo> outputs;  // none after a failure, or if nothing was left; else one
   uint64_t bytes_written = 0;
   uint64_t nanos = 0;
   absl::Status status;

@@ -26,8 +26,18 @@ struct TRELLIS_API LevelStatistics {
   uint64_t oldest_run_bytes = 0;  // part of table_bytes in the oldest run
   uint64_t entries = 0;           // versions and tombstones
   uint64_t keys = 0;              // distinct user keys of each table, summed over the tables
-  uint64_t filter_bytes = 0;      // resident
-  uint64_t index_bytes = 0;       // resident
+  uint64_t tombstones = 0;
+  // Bytes that are expected to go with the tombstones once these have reached the bottom: the dead
+  // entries of the level's tables, and older entries that its tombstones cover (`covered_bytes`),
+  // which other tables hold.
+  uint64_t freeable_bytes = 0;
+  uint64_t covered_bytes = 0;
+  uint64_t oldest_run_dead_bytes = 0;  // part of oldest_run_bytes that dead entries take
+  // When the memtable of the oldest one began, or when a log brought that back, in seconds since
+  // 1970; 0 without tombstones.
+  uint64_t oldest_tombstone = 0;
+  uint64_t filter_bytes = 0;  // resident
+  uint64_t index_bytes = 0;   // resident
   // Tables whose filter got more memory (hot) or less (cold) than their size alone would give
   // (Options::filter_goal).  When the filter was built, lookups had asked for keys of a hot table
   // at least twice as often as for others, and for those of a cold table at most half as often.
@@ -111,6 +121,8 @@ struct TRELLIS_API Statistics {
   uint64_t flushes = 0;
   uint64_t flush_bytes_written = 0;
   uint64_t flush_nanos = 0;
+  // Tombstones that flushes did not write, because no table could hold their keys.
+  uint64_t tombstones_dropped_by_flushes = 0;
   uint64_t compactions = 0;
   uint64_t trivial_moves = 0;
   // Compactions and moves that no limit of a level required: lookups and seeks had wasted as much
@@ -179,9 +191,10 @@ struct TRELLIS_API Statistics {
 
   // Bytes written to log and tables per byte written by users; 0 before any.
   double write_amplification() const;
-  // Bytes of tables per byte in the oldest run of the deepest level that is not empty: an upper
-  // bound of the space that old versions take. 1 while all tables are in level 0, where old and new
-  // versions cannot be told apart; 0 without tables.
+  // Bytes of tables per live byte.  Live are the bytes in the oldest run of the deepest level that
+  // is not empty (in level 0, of all its tables, where old and new versions cannot be told apart),
+  // less those that are expected to be dead.  Infinity if none is expected to be live (JSON: null);
+  // 0 without tables.
   double space_amplification() const;
 
   // Wasted table reads per point lookup that went beyond the memtables, found or not; 0 before any.

@@ -32,6 +32,9 @@ inline uint64_t PackSuffix(Sequence sequence, EntryKind kind) {
   return (sequence << 8) | static_cast<uint8_t>(kind);
 }
 inline Sequence SequenceOf(uint64_t suffix) { return suffix >> 8; }
+inline bool IsTombstone(uint64_t suffix) {
+  return (suffix & 0xff) == static_cast<uint8_t>(EntryKind::kDelete);
+}
 
 // REQUIRES: at least kInternalKeySuffixBytes bytes.  Readers of files check that first.
 inline std::string_view UserKeyOf(std::string_view internal_key) {

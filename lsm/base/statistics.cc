@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <string_view>
 
 #include "lsm/base/counter_list.h"
@@ -30,6 +31,11 @@ constexpr LevelField kLevelState[] = {
     {"oldest_run_bytes", &LevelStatistics::oldest_run_bytes},
     {"entries", &LevelStatistics::entries},
     {"keys", &LevelStatistics::keys},
+    {"tombstones", &LevelStatistics::tombstones},
+    {"freeable_bytes", &LevelStatistics::freeable_bytes},
+    {"covered_bytes", &LevelStatistics::covered_bytes},
+    {"oldest_run_dead_bytes", &LevelStatistics::oldest_run_dead_bytes},
+    {"oldest_tombstone", &LevelStatistics::oldest_tombstone},
     {"filter_bytes", &LevelStatistics::filter_bytes},
     {"index_bytes", &LevelStatistics::index_bytes},
     {"hot_tables", &LevelStatistics::hot_tables},
@@ -113,8 +119,8 @@ void AddRows(const Statistics& statistics, const RowOf& row_of, Rows* rows) {
 }
 
 std::string TablesText(const Statistics& statistics) {
-  Rows rows = {{"level", "tables", "runs", "size", "entries", "filters", "bits/key", "index",
-                "target FPP", "predicted FPP"}};
+  Rows rows = {{"level", "tables", "runs", "size", "entries", "tombstones", "filters", "bits/key",
+                "index", "target FPP", "predicted FPP"}};
   AddRows(
       statistics,
       [](std::string name, const LevelStatistics& level) {
@@ -123,6 +129,7 @@ std::string TablesText(const Statistics& statistics) {
                                         ReadableCount(level.runs),
                                         ReadableBytes(level.table_bytes),
                                         ReadableCount(level.entries),
+                                        ReadableCount(level.tombstones),
                                         ReadableBytes(level.filter_bytes),
                                         FppOrDash(8 * Ratio(level.filter_bytes, level.keys)),
                                         ReadableBytes(level.index_bytes),
@@ -225,6 +232,9 @@ std::string WritesText(const Statistics& statistics) {
   rows.push_back({"flushes", ReadableCount(statistics.flushes)});
   rows.push_back({"  written", ReadableBytes(statistics.flush_bytes_written)});
   rows.push_back({"  time", ReadableNanos(statistics.flush_nanos)});
+  if (statistics.tombstones_dropped_by_flushes > 0)
+    rows.push_back(
+        {"  tombstones dropped", ReadableCount(statistics.tombstones_dropped_by_flushes)});
   rows.push_back({"compactions", ReadableCount(statistics.compactions)});
   rows.push_back({"  moves without rewriting", ReadableCount(statistics.trivial_moves)});
   if (statistics.compactions_for_readers > 0)
@@ -322,10 +332,15 @@ std::string SizesText(const Statistics& statistics) {
       bytes > 0)
     rows.push_back({"  in partitions, in the files", ReadableBytes(bytes)});
   rows.push_back({"tables on disk", ReadableBytes(statistics.total.table_bytes)});
+  if (statistics.total.freeable_bytes > 0) {
+    rows.push_back({"  expected to go with tombstones at the bottom",
+                    ReadableBytes(statistics.total.freeable_bytes)});
+  }
   rows.push_back({"write amplification: log and tables written, per byte of keys and values",
                   ReadableNumber(statistics.write_amplification())});
-  rows.push_back({"space amplification: all tables, per byte in the deepest level's oldest run",
-                  ReadableNumber(statistics.space_amplification())});
+  rows.push_back(
+      {"space amplification: all tables, per live byte in the deepest level's oldest run",
+       ReadableNumber(statistics.space_amplification())});
   return "Sizes\n" + ReadableTable(rows, 2);
 }
 
@@ -431,25 +446,39 @@ double Statistics::wasted_reads_per_lookup() const {
 }
 
 double Statistics::space_amplification() const {
-  uint64_t all = 0;
-  uint64_t deepest = 0;
+  uint64_t all = 0, covered = 0, live = 0;
   for (size_t i = 0; i < levels.size(); ++i) {
-    all += levels[i].table_bytes;
-    if (levels[i].table_bytes == 0) continue;
-    deepest = i == 0 ? levels[i].table_bytes : levels[i].oldest_run_bytes;
+    const LevelStatistics& level = levels[i];
+    all += level.table_bytes;
+    covered += level.covered_bytes;
+    if (level.table_bytes == 0) continue;
+    const uint64_t bytes = i == 0 ? level.table_bytes : level.oldest_run_bytes;
+    const uint64_t dead = i == 0 ? Difference(level.freeable_bytes, level.covered_bytes)
+                                 : level.oldest_run_dead_bytes;
+    live = Difference(bytes, dead);
   }
-  return Ratio(all, deepest);
+  live = Difference(live, covered);
+  if (all > 0 && live == 0) return std::numeric_limits<double>::infinity();
+  return Ratio(all, live);
 }
 
 void Statistics::SumLevels() {
   for (const auto member :
        {&LevelStatistics::tables, &LevelStatistics::runs, &LevelStatistics::table_bytes,
         &LevelStatistics::oldest_run_bytes, &LevelStatistics::entries, &LevelStatistics::keys,
+        &LevelStatistics::tombstones, &LevelStatistics::freeable_bytes,
+        &LevelStatistics::covered_bytes, &LevelStatistics::oldest_run_dead_bytes,
         &LevelStatistics::filter_bytes, &LevelStatistics::index_bytes, &LevelStatistics::hot_tables,
         &LevelStatistics::cold_tables, &LevelStatistics::filter_partition_bytes,
         &LevelStatistics::index_partition_bytes}) {
     total.*member = 0;
     for (const LevelStatistics& level : levels) total.*member += level.*member;
+  }
+  total.oldest_tombstone = 0;
+  for (const LevelStatistics& level : levels) {
+    const uint64_t oldest = level.oldest_tombstone;
+    if (oldest != 0 && (total.oldest_tombstone == 0 || oldest < total.oldest_tombstone))
+      total.oldest_tombstone = oldest;
   }
   total.target_fpp = MeanFpp(levels, &LevelStatistics::target_fpp);
   total.predicted_fpp = MeanFpp(levels, &LevelStatistics::predicted_fpp);

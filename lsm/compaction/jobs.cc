@@ -16,7 +16,9 @@ namespace {
 
 // Compactions read whole tables front to back, past the block cache.
 constexpr size_t kReadaheadBytes = size_t{1} << 20;
-constexpr uint64_t kEntriesBetweenStops = 1024;
+// An entry counts as 1 KiB more than its value.
+constexpr uint64_t kBytesBetweenStops = uint64_t{1} << 20;
+constexpr uint64_t kBytesPerEntry = uint64_t{1} << 10;
 
 // Decides for each entry, in the order of internal keys, whether a reader can still see it.
 //
@@ -40,8 +42,13 @@ class VisibilityFilter {
     // In the lowest stratum no older version of the key is kept.  So a tombstone can only hide
     // versions in tables outside of this job.
     const bool lowest = stratum == 0;
-    return !(key.kind == EntryKind::kDelete && lowest && hides_nothing_(key.user_key));
+    const bool is_needless =
+        key.kind == EntryKind::kDelete && lowest && hides_nothing_(key.user_key);
+    tombstones_dropped_ += is_needless;
+    return !is_needless;
   }
+
+  uint64_t tombstones_dropped() const { return tombstones_dropped_; }
 
  private:
   const SnapshotList& snapshots_;
@@ -49,6 +56,7 @@ class VisibilityFilter {
   std::string last_user_key_;
   size_t last_stratum_ = 0;
   bool has_last_ = false;
+  uint64_t tombstones_dropped_ = 0;
 };
 
 // Seeks to the first entry after all versions of the user key; nullopt: to the first entry.
@@ -60,15 +68,19 @@ void SeekBeyond(const std::optional<std::string>& user_key, Iterator* entries) {
   while (entries->Valid() && UserKeyOf(entries->key()) == *user_key) entries->Next();
 }
 
-// Writes the visible entries from the position of `entries` up to the user key `through`.
-absl::StatusOr<JobResult> WriteVisible(Iterator& entries, const std::optional<std::string>& through,
-                                       VisibilityFilter& visible, TableOutput& output,
-                                       const std::function<bool()>& stop) {
+// Adds the visible entries from the position of `entries` up to the user key `through`.  The result
+// still lacks the outputs.
+absl::StatusOr<JobResult> AddVisible(Iterator& entries, const std::optional<std::string>& through,
+                                     VisibilityFilter& visible, TableOutput& output,
+                                     const std::function<bool()>& stop) {
   JobResult result;
-  uint64_t seen = 0;
+  uint64_t bytes = kBytesBetweenStops;  // since `stop` was called
   for (; entries.Valid(); entries.Next()) {
-    if (seen++ % kEntriesBetweenStops == 0 && stop())
-      return absl::AbortedError("the store is being closed");
+    if (bytes >= kBytesBetweenStops) {
+      if (stop()) return absl::AbortedError("the store is being closed");
+      bytes = 0;
+    }
+    bytes += kBytesPerEntry;
     ParsedKey key;
     if (!ParseInternalKey(entries.key(), &key)) {
       return absl::DataLossError("an entry has a malformed internal key");
@@ -78,32 +90,56 @@ absl::StatusOr<JobResult> WriteVisible(Iterator& entries, const std::optional<st
       ++result.entries_dropped;
       continue;
     }
-    TRELLIS_RETURN_IF_ERROR(output.Add(entries.key(), entries.value()));
+    const std::string_view value = entries.value();
+    TRELLIS_RETURN_IF_ERROR(output.Add(entries.key(), value));
+    bytes += value.size();
   }
   // A failed input must not look like one that ended: its remaining keys would be lost.
   TRELLIS_RETURN_IF_ERROR(entries.status());
-  TRELLIS_ASSIGN_OR_RETURN(result.outputs, output.Finish());
-  result.bytes_written = output.bytes_written();
+  result.tombstones_dropped = visible.tombstones_dropped();
   return result;
+}
+
+absl::Status Finish(TableOutput* output, JobResult* result) {
+  TRELLIS_ASSIGN_OR_RETURN(result->outputs, output->Finish());
+  result->bytes_written = output->bytes_written();
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<JobResult> RunMerge(const JobContext& context, Iterator& entries,
-                                   const TableFilter& filter, int level, uint64_t table_bytes_max,
-                                   const SnapshotList& snapshots) {
-  TableOutput output(context, filter, level, /*run=*/0, table_bytes_max, {});
-  VisibilityFilter visible(snapshots, [](std::string_view) { return false; });
-  entries.SeekToFirst();
-  TRELLIS_ASSIGN_OR_RETURN(
-      JobResult result, WriteVisible(entries, std::nullopt, visible, output, [] { return false; }));
-  result.output_level = level;
-  return result;
-}
-
 absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
-                                   const TableFilter& filter, const SnapshotList& snapshots) {
-  return RunMerge(context, entries, filter, 0, std::numeric_limits<uint64_t>::max(), snapshots);
+                                   const TableFilter& filter, const SnapshotList& snapshots,
+                                   const TablesNow& tables_now, uint64_t age_nanos) {
+  std::shared_ptr<const Version> version;
+  const auto has_tables = [&] {
+    if (version == nullptr && tables_now != nullptr) version = tables_now();
+    return version != nullptr;
+  };
+  VisibilityFilter visible(snapshots, [&](std::string_view user_key) {
+    if (!has_tables()) return false;
+    return !version->MayExist(user_key);
+  });
+  TombstoneRecord tombstones;
+  tombstones.covered_bytes = [&](std::string_view user_key) -> uint64_t {
+    if (!has_tables()) return 0;
+    return version->CoveredBytes(/*level=*/-1, /*run=*/0, user_key, context.digest_seed);
+  };
+  tombstones.age_seconds = age_nanos / 1'000'000'000;
+  TableOutput output(context, filter, /*level=*/0, /*run=*/0, std::numeric_limits<uint64_t>::max(),
+                     /*grandparents=*/{}, /*staying=*/{}, std::move(tombstones));
+  // Compactions beside the flush only move entries from table to table, so a later version serves
+  // as well.  An earlier one would keep files on a full disk.
+  const auto let_go = [&] {
+    version = nullptr;
+    return false;
+  };
+  entries.SeekToFirst();
+  TRELLIS_ASSIGN_OR_RETURN(JobResult result,
+                           AddVisible(entries, std::nullopt, visible, output, let_go));
+  let_go();
+  TRELLIS_RETURN_IF_ERROR(Finish(&output, &result));
+  return result;
 }
 
 absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version& version,
@@ -124,15 +160,26 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
     inputs.push_back(NewRunIterator(run, scan));
   const std::unique_ptr<Iterator> merged = NewMergingIterator(std::move(inputs));
   TRELLIS_ASSIGN_OR_RETURN(OutputFilters filters, PlanFilters(context, version, plan));
+  TombstoneRecord tombstones;
+  tombstones.covered_bytes = [&](std::string_view user_key) {
+    return version.CoveredBytes(plan.output_level, plan.output_run, user_key, context.digest_seed);
+  };
+  for (const OpenTables* tables : {&plan.inputs, &plan.overlapped}) {
+    for (const auto& table : *tables) {
+      const uint64_t oldest = DeadEntriesOf(*table, /*bytes_per_key=*/0).oldest_tombstone;
+      if (oldest != 0) tombstones.oldest_tombstone = std::min(tombstones.oldest_tombstone, oldest);
+    }
+  }
   TableOutput output(context, std::move(filters), plan.output_level, plan.output_run,
                      plan.table_bytes != 0 ? plan.table_bytes : context.options->table_bytes,
-                     plan.grandparents, plan.staying);
+                     plan.grandparents, plan.staying, std::move(tombstones));
   VisibilityFilter visible(snapshots, [&](std::string_view user_key) {
     return !version.MayExistBelow(plan.output_level, plan.output_run, user_key);
   });
   SeekBeyond(plan.after, merged.get());
   TRELLIS_ASSIGN_OR_RETURN(JobResult result,
-                           WriteVisible(*merged, plan.through, visible, output, stop));
+                           AddVisible(*merged, plan.through, visible, output, stop));
+  TRELLIS_RETURN_IF_ERROR(Finish(&output, &result));
   result.output_level = plan.output_level;
   result.bytes_read = BytesTakenBy(plan);
   return result;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -26,21 +27,29 @@ struct JobResult {
   uint64_t bytes_read = 0;
   uint64_t bytes_written = 0;
   uint64_t entries_dropped = 0;
+  uint64_t tombstones_dropped = 0;  // part of these: tombstones that hid nothing
 };
 
 // The sequence numbers that readers may read at, ascending, without duplicates.
 using SnapshotList = std::vector<Sequence>;
 
-// Writes the entries to tables of `level`, run 0.  Each table gets this filter
-// (lsm/compaction/filter_plan.h) and ends at `table_bytes_max`, but never within a user key.  Drops
-// duplicates and versions that no snapshot can see.  Keeps visible tombstones.
-absl::StatusOr<JobResult> RunMerge(const JobContext& context, Iterator& entries,
-                                   const TableFilter& filter, int level, uint64_t table_bytes_max,
-                                   const SnapshotList& snapshots);
+// The tables of the store as they are now, for a flush: each entry that is older than the memtable
+// must be in one of them.
+using TablesNow = std::function<std::shared_ptr<const Version>()>;
 
-// The same for a sealed memtable's entries: one table of level 0.
+// Writes a sealed memtable's entries to one table of level 0 with this filter
+// (lsm/compaction/filter_plan.h).  Drops
+//
+//   version     a newer one of the same key exists, and no snapshot lies between them
+//   tombstone   it hides nothing: no snapshot is older, and no table's range holds the key
+//
+// If nothing is left, there is no table.  `tables_now` is called only for tombstones, and the
+// version is not held for long, so that the files of obsolete tables can be removed meanwhile.
+// Null: the tables are not all known, so no tombstone is dropped.  `age_nanos`: how long ago the
+// memtable's first entry may have been written.
 absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
-                                   const TableFilter& filter, const SnapshotList& snapshots);
+                                   const TableFilter& filter, const SnapshotList& snapshots,
+                                   const TablesNow& tables_now, uint64_t age_nanos = 0);
 
 // Merges the plan's tables and drops entries that no reader needs:
 //

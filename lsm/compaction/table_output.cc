@@ -1,5 +1,6 @@
 #include "lsm/compaction/table_output.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "lsm/bytes/status.h"
@@ -15,14 +16,16 @@ constexpr uint64_t kGrandparentTablesMax = 10;
 }  // namespace
 
 TableOutput::TableOutput(const JobContext& context, OutputFilters filters, int level, uint32_t run,
-                         uint64_t table_bytes_max, OpenTables grandparents, OpenTables staying)
+                         uint64_t table_bytes_max, OpenTables grandparents, OpenTables staying,
+                         TombstoneRecord tombstones)
     : context_(context),
       filters_(std::move(filters)),
       level_(level),
       run_(run),
       table_bytes_max_(table_bytes_max),
       grandparents_(std::move(grandparents)),
-      staying_(std::move(staying)) {}
+      staying_(std::move(staying)),
+      tombstones_(std::move(tombstones)) {}
 
 TableOutput::~TableOutput() {
   if (done_) return;
@@ -65,6 +68,8 @@ absl::Status TableOutput::Add(std::string_view internal_key, std::string_view va
     TRELLIS_RETURN_IF_ERROR(BeginTable(UserKeyOf(internal_key)));
   }
   builder_->Add(internal_key, value);
+  if (IsTombstone(SuffixOf(internal_key)) && tombstones_.covered_bytes != nullptr)
+    builder_->AddCoveredBytes(tombstones_.covered_bytes(UserKeyOf(internal_key)));
   return builder_->status();
 }
 
@@ -87,6 +92,10 @@ absl::Status TableOutput::BeginTable(std::string_view user_key) {
   build.file_id = context_.random->Next();
   build.level = level_;
   build.created_micros = context_.clock->WallMicros();
+  // No later than now.  So a clock that was wrong is corrected when tombstones are written again.
+  const uint64_t now = build.created_micros / 1'000'000;
+  build.oldest_tombstone =
+      std::min(tombstones_.oldest_tombstone, now - std::min(now, tombstones_.age_seconds));
   builder_ = std::make_unique<TableBuilder>(std::move(build), std::move(file));
   grandparent_bytes_ = 0;
   return absl::OkStatus();
@@ -102,6 +111,7 @@ absl::Status TableOutput::EndTable() {
   meta.smallest = std::move(summary.smallest);
   meta.largest = std::move(summary.largest);
   meta.run = run_;
+  meta.dead = summary.properties.dead_entries();
   TRELLIS_ASSIGN_OR_RETURN(
       std::shared_ptr<const OpenTable> table,
       OpenTableFile(*context_.directory, meta, TableReadMode(*context_.options),

@@ -5,6 +5,8 @@
 #define TRELLIS_LSM_COMPACTION_TABLE_OUTPUT_H_
 
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <string_view>
 
@@ -18,6 +20,17 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
+// The record of tables about their tombstones (lsm/table/dead_entries.h).
+struct TombstoneRecord {
+  // Bytes of tables older than the output that a tombstone of the key is expected to cover.  Null:
+  // nothing is expected.
+  std::function<uint64_t(std::string_view user_key)> covered_bytes;
+  // Each table gets the earlier of two times as that of its oldest tombstone: this one, in seconds
+  // since 1970, and `age_seconds` before the table is begun.
+  uint64_t oldest_tombstone = std::numeric_limits<uint64_t>::max();
+  uint64_t age_seconds = 0;
+};
+
 class TableOutput {
  public:
   // Writes tables for `level` and its run with this number.  A table never ends within a user key.
@@ -28,7 +41,8 @@ class TableOutput {
   //     later would be expensive
   //   - before each table of `staying`: tables of the same level that hold none of the keys
   TableOutput(const JobContext& context, OutputFilters filters, int level, uint32_t run,
-              uint64_t table_bytes_max, OpenTables grandparents, OpenTables staying = {});
+              uint64_t table_bytes_max, OpenTables grandparents, OpenTables staying = {},
+              TombstoneRecord tombstones = {});
   ~TableOutput();
   TableOutput(const TableOutput&) = delete;
   TableOutput& operator=(const TableOutput&) = delete;
@@ -56,6 +70,7 @@ class TableOutput {
   size_t next_grandparent_ = 0;
   uint64_t grandparent_bytes_ = 0;  // that the table being built overlaps
   const OpenTables staying_;
+  const TombstoneRecord tombstones_;
   size_t next_staying_ = 0;
   uint64_t number_ = 0;  // of the table being built; 0: no file was created
   std::unique_ptr<TableBuilder> builder_;

@@ -263,10 +263,6 @@ class DbIterator final : public Iterator {
     user_key_ = saved_key_;
   }
 
-  static bool IsTombstone(uint64_t suffix) {
-    return static_cast<EntryKind>(suffix & 0xff) == EntryKind::kDelete;
-  }
-
   std::unique_ptr<Iterator> entries_;
   const Sequence sequence_;
   const IteratorBounds bounds_;

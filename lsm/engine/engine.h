@@ -153,7 +153,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
                                                           bool* released);
   absl::Status Start();
   // Writes the memtable as a table of level 0: it becomes one of `levels` and, until CURRENT names
-  // its manifest, of `made`.
+  // its manifest, of `made`.  There is no table if none of its entries is needed.  REQUIRES:
+  // `levels` have all older entries.
   absl::Status FlushTo(const Memtable& memtable, FlushReason reason,
                        std::array<OpenTables, kLevels>* levels, NewFiles* made);
   // Begins a log and a manifest of these levels, makes CURRENT name it, publishes a view of all

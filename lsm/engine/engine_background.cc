@@ -184,7 +184,14 @@ absl::Status Engine::FlushMemtable(const Memtable& memtable, const TableFilter& 
   const std::unique_ptr<Iterator> entries = memtable.NewIterator();
   // The manifest will require the next log to exist.
   TRELLIS_RETURN_IF_ERROR(logs_.SyncNames());
-  TRELLIS_ASSIGN_OR_RETURN(*result, RunFlush(job_context_, *entries, filter, snapshots));
+  // Memtables are flushed in their order, so all older entries are in tables.
+  const auto tables_now = [this] {
+    MutexLock lock(&mutex_);
+    return CurrentView()->version;
+  };
+  TRELLIS_ASSIGN_OR_RETURN(*result, RunFlush(job_context_, *entries, filter, snapshots, tables_now,
+                                             memtable.AgeNanos(from)));
+  // Without a table, because nothing was left, the edit still says that the log is obsolete.
   VersionEdit edit;
   edit.oldest_log = next_log;
   edit.last_sequence = log.last_sequence;
@@ -195,6 +202,7 @@ absl::Status Engine::FlushMemtable(const Memtable& memtable, const TableFilter& 
     counters_.Add(Counter::kFlushes, 1);
     counters_.Add(Counter::kFlushBytesWritten, result->bytes_written);
     counters_.Add(Counter::kFlushNanos, store_.environment.clock->MonotonicNanos() - from);
+    counters_.Add(Counter::kTombstonesDroppedByFlushes, result->tombstones_dropped);
   }));
   {
     MutexLock lock(&mutex_);

@@ -379,7 +379,9 @@ absl::Status Engine::FlushTo(const Memtable& memtable, FlushReason reason,
   JobResult result;
   TRELLIS_RETURN_IF_ERROR(WithFlushEvents(
       events_.get(), store_.environment.clock, reason, memtable, [&](JobResult* flushed) {
-        TRELLIS_ASSIGN_OR_RETURN(*flushed, RunFlush(job_context_, *entries, filter, snapshots));
+        TRELLIS_ASSIGN_OR_RETURN(*flushed, RunFlush(
+                                               job_context_, *entries, filter, snapshots,
+                                               [&] { return version; }, memtable.AgeNanos(from)));
         result = *flushed;
         return absl::OkStatus();
       }));
@@ -390,6 +392,7 @@ absl::Status Engine::FlushTo(const Memtable& memtable, FlushReason reason,
   counters_.Add(Counter::kFlushes, 1);
   counters_.Add(Counter::kFlushBytesWritten, result.bytes_written);
   counters_.Add(Counter::kFlushNanos, store_.environment.clock->MonotonicNanos() - from);
+  counters_.Add(Counter::kTombstonesDroppedByFlushes, result.tombstones_dropped);
   return absl::OkStatus();
 }
 
@@ -403,7 +406,7 @@ absl::Status Engine::StartWriting(ManifestState state,
   // Before any existing file is changed, because tables that are sound one by one may contradict
   // one another.
   const auto view = std::make_shared<ReadView>();
-  view->memtable = std::make_shared<Memtable>();
+  view->memtable = std::make_shared<Memtable>(store_.environment.clock->MonotonicNanos());
   TRELLIS_ASSIGN_OR_RETURN(view->version, Version::Create(std::move(levels)));
   absl::Status status;
   MutexLock manifest_lock(manifest_.mutex());

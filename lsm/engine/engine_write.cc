@@ -247,7 +247,7 @@ absl::Status Engine::SealMemtable(FlushReason reason, StallEvents* stall, bool* 
   // Allocates all memory first: once the log exists, it takes the records, and its memtable must
   // exist.
   const auto view = std::make_shared<ReadView>();
-  view->memtable = std::make_shared<Memtable>();
+  view->memtable = std::make_shared<Memtable>(store_.environment.clock->MonotonicNanos());
   view->sealed.reserve(CurrentView()->sealed.size() + 1);
   memtable_logs_.Reserve();
   LiveViews::Prepared prepared = views_.Prepare(view);

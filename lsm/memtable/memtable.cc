@@ -65,7 +65,7 @@ class MemtableIterator : public InnerIterator {
 
 }  // namespace
 
-Memtable::Memtable() : skiplist_(&arena_) {}
+Memtable::Memtable(uint64_t begun_nanos) : begun_nanos_(begun_nanos), skiplist_(&arena_) {}
 
 void Memtable::Add(Sequence sequence, EntryKind kind, std::string_view user_key,
                    std::string_view value) {

@@ -24,7 +24,8 @@ enum class MemtableAnswer : uint8_t { kAbsent, kFound, kDeleted };
 
 class Memtable {
  public:
-  Memtable();
+  // `begun_nanos`: the monotonic time now; 0: unknown.
+  explicit Memtable(uint64_t begun_nanos = 0);
   Memtable(const Memtable&) = delete;
   Memtable& operator=(const Memtable&) = delete;
 
@@ -57,8 +58,13 @@ class Memtable {
   // its entries.
   uint64_t entry_count() const { return entry_count_.load(std::memory_order_relaxed); }
   bool empty() const { return entry_count() == 0; }
+  // How long ago it began; 0: unknown.
+  uint64_t AgeNanos(uint64_t now_nanos) const {
+    return begun_nanos_ == 0 || now_nanos < begun_nanos_ ? 0 : now_nanos - begun_nanos_;
+  }
 
  private:
+  const uint64_t begun_nanos_;
   Arena arena_;
   Skiplist skiplist_;
   std::atomic<uint64_t> entry_count_{0};

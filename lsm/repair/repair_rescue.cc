@@ -17,6 +17,11 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
+std::string TextOf(const DeadEntries& dead) {
+  return Concat(dead.tombstones, " tombstones since ", dead.oldest_tombstone, " with ",
+                dead.dead_bytes, " + ", dead.covered_bytes, " bytes");
+}
+
 std::string PathOf(const Directory& directory, uint64_t table) {
   return Concat(directory.path(), "/", TableFileName(table));
 }
@@ -97,10 +102,10 @@ absl::StatusOr<RepairJob::SalvagedTable> RepairJob::ReadTable(uint64_t number,
   meta.entries = facts.entries;
   meta.smallest = facts.smallest;
   meta.largest = facts.largest;
+  meta.dead = table->properties().dead_entries();  // of which CheckTable has counted what it can
   salvaged.smallest_sequence = facts.smallest_sequence;
   salvaged.largest_sequence = facts.largest_sequence;
-  TRELLIS_RETURN_IF_ERROR(
-      CheckClaims(*table, {meta.entries, UserKeyOf(meta.smallest), UserKeyOf(meta.largest)}));
+  TRELLIS_RETURN_IF_ERROR(CheckClaims(*table, RecordOf(meta)));
   TRELLIS_RETURN_IF_ERROR(CheckPlace(*table, {level, facts.largest_sequence}));
   return salvaged;
 }
@@ -115,6 +120,7 @@ void RepairJob::CompareWithRecord(const TableMeta& record, const SalvagedTable& 
   };
   compare("size", Concat(record.file_bytes), Concat(found.file_bytes));
   compare("entries", Concat(record.entries), Concat(found.entries));
+  compare("dead entries", TextOf(record.dead), TextOf(found.dead));
   compare("smallest key", QuotedInternalKey(record.smallest), QuotedInternalKey(found.smallest));
   compare("largest key", QuotedInternalKey(record.largest), QuotedInternalKey(found.largest));
   if (table.largest_sequence > state_.last_sequence)
@@ -360,8 +366,10 @@ absl::Status RepairJob::SalvageRecord(const LogReader::Record& record, const std
 
 absl::StatusOr<RepairJob::Tables> RepairJob::Flush(const Memtable& memtable) {
   const std::unique_ptr<Iterator> entries = memtable.NewIterator();
-  TRELLIS_ASSIGN_OR_RETURN(const JobResult result,
-                           RunFlush(context_, *entries, UsualFilter(context_, 0), {}));
+  const TablesNow not_all_known = nullptr;  // so tombstones stay
+  TRELLIS_ASSIGN_OR_RETURN(
+      const JobResult result,
+      RunFlush(context_, *entries, UsualFilter(context_, 0), /*snapshots=*/{}, not_all_known));
   return Written(result.outputs);
 }
 

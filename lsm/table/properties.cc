@@ -28,10 +28,12 @@ using P = TableProperties;
 constexpr Property kProperties[] = {
     {"block_bytes", &P::block_bytes},
     {"compression", &P::compression},
+    {"covered_bytes", &P::covered_bytes},
     {"created_by", &P::created_by},
     {"created_micros", &P::created_micros},
     {"data_blocks", &P::data_blocks},
     {"data_bytes", &P::data_bytes},
+    {"dead_bytes", &P::dead_bytes},
     {"deletions", &P::deletions},
     {"digest_hash", &P::digest_hash},
     {"digest_seed", &P::digest_seed},
@@ -46,6 +48,7 @@ constexpr Property kProperties[] = {
     {"largest_key", &P::largest_key},
     {"largest_sequence", &P::largest_sequence},
     {"level", &P::level},
+    {"oldest_tombstone", &P::oldest_tombstone},
     {"partitions", &P::partitions},
     {"raw_key_bytes", &P::raw_key_bytes},
     {"raw_value_bytes", &P::raw_value_bytes},
@@ -163,6 +166,10 @@ bool IsLeftOut(const Property& property, const TableProperties& properties) {
   if (property.name == "digest_hash" || property.name == "digest_seed_high")
     return properties.digest_hash == kXxh3;
   if (property.name == "partitions") return properties.partitions == 0;
+  if (property.name == "dead_bytes")
+    return properties.deletions == 0 && properties.distinct_keys == properties.entries;
+  if (property.name == "covered_bytes" || property.name == "oldest_tombstone")
+    return properties.deletions == 0;
   return property.name == "filter_reason" && properties.filter_reason.empty();
 }
 
@@ -177,6 +184,15 @@ const Property* FindProperty(std::string_view name) {
 
 bool TableProperties::IsStated(std::string_view name) const {
   return std::find(missing.begin(), missing.end(), name) == missing.end();
+}
+
+bool TableProperties::states_dead_entries() const {
+  return IsStated("dead_bytes") && IsStated("covered_bytes") && IsStated("oldest_tombstone");
+}
+
+DeadEntries TableProperties::dead_entries() const {
+  if (!states_dead_entries()) return {};
+  return {deletions, dead_bytes, covered_bytes, oldest_tombstone};
 }
 
 std::optional<bloom::DigestSeed> TableProperties::digest_seed_and_hash() const {

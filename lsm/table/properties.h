@@ -16,12 +16,18 @@
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
 #include "bloom/hash.h"
+#include "lsm/table/dead_entries.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
 struct TableProperties {
   uint64_t entries = 0;  // puts and deletes
   uint64_t deletions = 0;
+  // As in DeadEntries.  The first is in files only if there are dead entries, the other two only if
+  // there are deletions.
+  uint64_t dead_bytes = 0;
+  uint64_t covered_bytes = 0;
+  uint64_t oldest_tombstone = 0;
   uint64_t distinct_keys = 0;  // user keys
   std::string smallest_key;    // user keys
   std::string largest_key;
@@ -61,6 +67,10 @@ struct TableProperties {
 
   // False for a known name that the file lacks.
   bool IsStated(std::string_view name) const;
+  // False for a table of an older release that has dead entries.
+  bool states_dead_entries() const;
+  // The stated figures of its dead entries; nothing if there are none.
+  DeadEntries dead_entries() const;
 
   // The three combined; nullopt if the hash belongs to a later release.
   std::optional<bloom::DigestSeed> digest_seed_and_hash() const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 #include <utility>
 
 #include "bloom/hash.h"
@@ -124,7 +125,7 @@ void TableBuilder::Add(std::string_view internal_key, std::string_view value) {
   last_key_ = internal_key;
 
   ++properties_.entries;
-  if (key.kind == EntryKind::kDelete) ++properties_.deletions;
+  dead_entries_.Count(key, value.size(), /*is_new_key=*/order != 0);
   properties_.smallest_sequence =
       first ? key.sequence : std::min(properties_.smallest_sequence, key.sequence);
   properties_.largest_sequence = std::max(properties_.largest_sequence, key.sequence);
@@ -197,6 +198,13 @@ absl::StatusOr<TableSummary> TableBuilder::Finish() {
   TRELLIS_RETURN_IF_ERROR(status_);
   properties_.smallest_key = UserKeyOf(smallest_);
   properties_.largest_key = UserKeyOf(last_key_);
+  properties_.deletions = dead_entries_.tombstones();
+  properties_.dead_bytes = dead_entries_.DeadBytesOf(properties_.data_bytes);
+  if (properties_.deletions > 0) {
+    // The manifest has 32 bits for it.
+    properties_.oldest_tombstone =
+        std::min<uint64_t>(options_.oldest_tombstone, std::numeric_limits<uint32_t>::max());
+  }
 
   if (index_key_bytes_ > kIndexBytesMax) {
     return absl::ResourceExhaustedError(Concat(

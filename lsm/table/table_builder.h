@@ -18,6 +18,7 @@
 #include "lsm/block/format.h"
 #include "lsm/file_system.h"
 #include "lsm/options.h"
+#include "lsm/table/dead_entries.h"
 #include "lsm/table/partition_builder.h"
 #include "lsm/table/properties.h"
 
@@ -37,6 +38,8 @@ struct TableBuildOptions {
   uint64_t file_id = 0;  // must be drawn at random
   int level = 0;
   uint64_t created_micros = 0;  // wall clock, for people
+  // The property of that name, for a table with tombstones.
+  uint64_t oldest_tombstone = 0;
 };
 
 // The manifest's record of a finished table.
@@ -56,6 +59,9 @@ class TableBuilder {
   // REQUIRES: internal keys in strictly ascending order.  Checked in release builds too, with the
   // error Internal, since a file out of order would lose keys.
   void Add(std::string_view internal_key, std::string_view value);
+
+  // The tombstone that was added last is expected to cover this much of older tables.
+  void AddCoveredBytes(uint64_t bytes) { properties_.covered_bytes += bytes; }
 
   // Writes filter, index, properties and footer, syncs and closes the file.  The caller must sync
   // its name.
@@ -85,6 +91,7 @@ class TableBuilder {
   std::unique_ptr<PartitionBuilder> partitions_;  // if not null, it replaces the two above
   uint64_t index_key_bytes_ = 0;                  // with each key written in full
   double filter_bytes_per_key_ = 0;
+  DeadEntryCounter dead_entries_;
   TableProperties properties_;
   std::string smallest_;
   std::string last_key_;

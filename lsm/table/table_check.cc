@@ -9,6 +9,7 @@
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "lsm/limits.h"
+#include "lsm/table/dead_entries.h"
 #include "lsm/table/table_walk.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -89,7 +90,7 @@ class TableChecker {
     last_sequence_ = key.sequence;
     last_kind_ = key.kind;
     ++facts_.entries;
-    if (key.kind == EntryKind::kDelete) ++deletions_;
+    dead_entries_.Count(key, value.size(), is_new_key);
     facts_.smallest_sequence = std::min(facts_.smallest_sequence, key.sequence);
     facts_.largest_sequence = std::max(facts_.largest_sequence, key.sequence);
     raw_key_bytes_ += key.user_key.size();
@@ -158,7 +159,8 @@ class TableChecker {
                     facts_.entries));
     }
     CheckSum("entries", p.entries, facts_.entries);
-    CheckSum("deletions", p.deletions, deletions_);
+    CheckSum("deletions", p.deletions, dead_entries_.tombstones());
+    CheckSum("dead_bytes", p.dead_bytes, dead_entries_.DeadBytesOf(data_bytes_));
     CheckSum("distinct_keys", p.distinct_keys, facts_.keys);
     CheckSum("smallest_sequence", p.smallest_sequence, facts_.smallest_sequence);
     CheckSum("largest_sequence", p.largest_sequence, facts_.largest_sequence);
@@ -210,8 +212,8 @@ class TableChecker {
   std::string last_key_;  // with the two below: the last entry
   Sequence last_sequence_ = 0;
   EntryKind last_kind_ = EntryKind::kPut;
-  uint64_t deletions_ = 0, raw_key_bytes_ = 0, raw_value_bytes_ = 0, data_bytes_ = 0,
-           expanded_bytes_ = 0;
+  DeadEntryCounter dead_entries_;
+  uint64_t raw_key_bytes_ = 0, raw_value_bytes_ = 0, data_bytes_ = 0, expanded_bytes_ = 0;
 };
 
 }  // namespace

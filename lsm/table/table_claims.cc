@@ -59,6 +59,22 @@ class ClaimChecker {
     AtMost("distinct_keys", p.distinct_keys, "entries", p.entries);
   }
 
+  // A table of an older release states nothing, so nothing was recorded.
+  void CheckDeadEntries(const DeadEntries& recorded) {
+    const TableProperties& p = properties_;
+    if (!p.states_dead_entries()) {
+      if (recorded != DeadEntries())
+        Damage("the manifest records dead entries, and the properties do not state them");
+      return;
+    }
+    const std::string_view where = "the manifest says";
+    Equal("deletions", p.deletions, where, recorded.tombstones);
+    Equal("dead_bytes", p.dead_bytes, where, recorded.dead_bytes);
+    Equal("covered_bytes", p.covered_bytes, where, recorded.covered_bytes);
+    Equal("oldest_tombstone", p.oldest_tombstone, where, recorded.oldest_tombstone);
+    AtMost("dead_bytes", p.dead_bytes, "data_bytes", p.data_bytes);
+  }
+
   // For a partitioned table whose index is in the file: checks the fences of its partitions.
   void CheckFences(const TableRecord& record) {
     const bool in_parts = table_.reads_partitions();
@@ -90,6 +106,7 @@ class ClaimChecker {
     CheckCounts();
     Equal("smallest_key", properties_.smallest_key, record.smallest);
     Equal("largest_key", properties_.largest_key, record.largest);
+    CheckDeadEntries(record.dead);
     CheckFences(record);
   }
 

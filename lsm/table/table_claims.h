@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
+#include "lsm/table/dead_entries.h"
 #include "lsm/table/table.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -17,6 +18,7 @@ struct TableRecord {
   uint64_t entries = 0;
   std::string_view smallest;  // user keys
   std::string_view largest;
+  DeadEntries dead;
 };
 
 // DataLoss if the properties contradict the footer, the index, the record or each other.  Reads

@@ -10,7 +10,6 @@
 #include "lsm/bytes/status.h"
 #include "lsm/filters/filter_allocation.h"
 #include "lsm/fs/file_names.h"
-#include "lsm/table/table_claims.h"
 #include "lsm/table/table_iterator.h"
 #include "lsm/version/age_order.h"
 
@@ -166,6 +165,10 @@ double WastedReadsOf(TableSpan run) {
 
 }  // namespace
 
+TableRecord RecordOf(const TableMeta& meta) {
+  return {meta.entries, UserKeyOf(meta.smallest), UserKeyOf(meta.largest), meta.dead};
+}
+
 ReadMode TableReadMode(const Options& options) {
   return options.direct_reads ? ReadMode::kDirect : ReadMode::kBuffered;
 }
@@ -208,8 +211,7 @@ absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableIn(std::unique_ptr<Rea
   with_id.file_id = meta.file_id;
   TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<Table> table,
                            Table::Open(std::move(file), with_id, end));
-  TRELLIS_RETURN_IF_ERROR(
-      CheckClaims(*table, {meta.entries, UserKeyOf(meta.smallest), UserKeyOf(meta.largest)}));
+  TRELLIS_RETURN_IF_ERROR(CheckClaims(*table, RecordOf(meta)));
   const uint64_t lookups =
       context.counters == nullptr ? 0 : context.counters->SumOf(Counter::kLookups);
   return std::make_shared<const OpenTable>(
@@ -220,6 +222,18 @@ absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableIn(std::unique_ptr<Rea
 uint64_t KeysOf(const OpenTable& table) {
   const uint64_t keys = table.table->properties().distinct_keys;
   return keys != 0 ? keys : table.meta.entries;
+}
+
+DeadEntries DeadEntriesOf(const OpenTable& table, double bytes_per_key) {
+  const TableProperties& properties = table.table->properties();
+  DeadEntries dead = properties.dead_entries();
+  if (properties.states_dead_entries() || properties.deletions == 0) return dead;
+  dead.tombstones = properties.deletions;
+  // No more than there is, if the file claims nonsense.
+  dead.covered_bytes = static_cast<uint64_t>(
+      static_cast<double>(std::min(properties.deletions, table.meta.entries)) * bytes_per_key);
+  dead.oldest_tombstone = properties.created_micros / 1'000'000;
+  return dead;
 }
 
 double FppOf(const OpenTable& table) {
@@ -315,9 +329,27 @@ bool Version::MayExistBelow(int level_number, uint32_t run_number,
                             std::string_view user_key) const {
   const std::span<const uint32_t> with_key = ranges_.With(user_key);
   if (with_key.empty()) return false;
-  const Candidate& oldest = candidates_[with_key.back()];
-  if (oldest.level != level_number) return oldest.level > level_number;
-  return oldest.table->meta.run < run_number;
+  return IsOlder(candidates_[with_key.back()], level_number, run_number);
+}
+
+uint64_t Version::CoveredBytes(int level, uint32_t run, std::string_view user_key,
+                               const bloom::DigestSeed& seed) const {
+  const std::span<const uint32_t> with_key = ranges_.With(user_key);
+  std::optional<bloom::Digest> digest;
+  for (auto at = with_key.rbegin(); at != with_key.rend(); ++at) {
+    const Candidate& candidate = candidates_[*at];
+    if (!IsOlder(candidate, level, run)) break;
+    const OpenTable& table = *candidate.table;
+    if (!digest) digest = bloom::DigestOf(user_key, seed);
+    if (table.table->MayContain(*digest))
+      return table.meta.file_bytes / std::max<uint64_t>(KeysOf(table), 1);
+  }
+  return 0;
+}
+
+bool Version::IsOlder(const Candidate& table, int level, uint32_t run) {
+  if (table.level != level) return table.level > level;
+  return table.table->meta.run < run;
 }
 
 uint64_t Version::ApproximateBytes(std::string_view from,
@@ -343,10 +375,21 @@ void Version::DescribeRuns(int level_number, LevelStatistics* statistics) const 
   statistics->runs = runs.size();
   for (const TableSpan run : runs) statistics->expected_wasted_reads += WastedReadsOf(run);
   if (runs.empty() || level_number == 0) return;
-  for (const auto& table : runs.back()) statistics->oldest_run_bytes += table->meta.file_bytes;
+  for (const auto& table : runs.back()) {
+    statistics->oldest_run_bytes += table->meta.file_bytes;
+    statistics->oldest_run_dead_bytes += table->table->properties().dead_bytes;
+  }
+}
+
+double Version::BytesPerKey() const {
+  double keys = 0;
+  for (const Candidate& candidate : candidates_)
+    keys += static_cast<double>(KeysOf(*candidate.table));
+  return keys == 0 ? 0 : static_cast<double>(bytes()) / keys;
 }
 
 void Version::Describe(Statistics* statistics) const {
+  const double bytes_per_key = BytesPerKey();
   for (int i = 0; i < kLevels; ++i) {
     LevelStatistics& level_statistics = statistics->levels[static_cast<size_t>(i)];
     DescribeRuns(i, &level_statistics);
@@ -359,6 +402,13 @@ void Version::Describe(Statistics* statistics) const {
       level_statistics.entries += table->meta.entries;
       const TableProperties& properties = table->table->properties();
       level_statistics.keys += properties.distinct_keys;
+      const DeadEntries dead = DeadEntriesOf(*table, bytes_per_key);
+      level_statistics.tombstones += dead.tombstones;
+      level_statistics.freeable_bytes += dead.freeable_bytes();
+      level_statistics.covered_bytes += dead.covered_bytes;
+      if (dead.oldest_tombstone != 0 && (level_statistics.oldest_tombstone == 0 ||
+                                         dead.oldest_tombstone < level_statistics.oldest_tombstone))
+        level_statistics.oldest_tombstone = dead.oldest_tombstone;
       level_statistics.filter_bytes += table->table->filter_memory_bytes();
       level_statistics.index_bytes += table->table->index_memory_bytes();
       if (table->table->is_partitioned()) {

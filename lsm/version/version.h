@@ -35,6 +35,7 @@
 #include "lsm/options.h"
 #include "lsm/statistics.h"
 #include "lsm/table/table.h"
+#include "lsm/table/table_claims.h"
 #include "lsm/version/version_edit.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -56,11 +57,18 @@ uint64_t KeysOf(const OpenTable& table);
 // Probability that a lookup reads the table for a key in its range that it does not hold.
 double FppOf(const OpenTable& table);
 
+// The table's record of its dead entries.  For a table of an older release, an estimate:
+// each tombstone covers `bytes_per_key`, and the oldest one is as old as the table.
+DeadEntries DeadEntriesOf(const OpenTable& table, double bytes_per_key);
+
 // Divides tables into those of the same run.  `tables` must be in the order of Version::level and
 // Overlapping.
 std::vector<TableSpan> RunsAmong(TableSpan tables);
 
 ReadMode TableReadMode(const Options& options);
+
+// The figures with which the table's properties must agree.  Refers to `meta`.
+TableRecord RecordOf(const TableMeta& meta);
 
 // Opens the file of a table in a manifest.  DataLoss if it does not exist or has another size.
 absl::StatusOr<std::unique_ptr<ReadFile>> OpenFileOfTable(Directory& directory,
@@ -149,10 +157,19 @@ class Version {
   OpenTables Overlapping(int level, std::string_view smallest_user_key,
                          std::string_view largest_user_key) const;
 
+  // False only if no table can hold the user key.
+  bool MayExist(std::string_view user_key) const { return !ranges_.With(user_key).empty(); }
+
   // False only if no entry of the user key can be older than this run of the level: no table below
   // the level, and no run of the level with a lower number, may hold the key.  The run need not
   // exist.
   bool MayExistBelow(int level, uint32_t run, std::string_view user_key) const;
+
+  // Bytes that a tombstone in this run is expected to cover: what the oldest table with the key
+  // stores for one key.  Only tables that are older than the run count, as in MayExistBelow, and
+  // filters in memory say which of them lack the key.  Level -1: all tables are older.
+  uint64_t CoveredBytes(int level, uint32_t run, std::string_view user_key,
+                        const bloom::DigestSeed& seed) const;
 
   // Approximate bytes of tables for keys in [from, to); nullopt: unbounded.
   uint64_t ApproximateBytes(std::string_view from, std::optional<std::string_view> to) const;
@@ -173,9 +190,13 @@ class Version {
   class Search;
   class Batch;
 
+  // Whether the table has older entries than this run of the level, as far as they share keys.
+  static bool IsOlder(const Candidate& table, int level, uint32_t run);
+
   // Sorts the tables of a level below 0 into runs.
   absl::Status FindRuns(int level);
   void ListCandidates();
+  double BytesPerKey() const;  // of all tables, as stored
   // The part of Describe for the runs of a level.
   void DescribeRuns(int level, LevelStatistics* statistics) const;
 

@@ -25,7 +25,15 @@ enum Tag : uint32_t {
   kSipHashKey = 11,
   kTableOfRun = 12,
   kLogDirectory = 13,
-  kTagMax = kLogDirectory,
+  kTableWithFields = 14,
+  kTagMax = kTableWithFields,
+};
+
+// The fields of a table in kTableWithFields.
+enum TableField : uint32_t {
+  kTombstones = 1,
+  kFreeableBytes = 2,
+  kOldestTombstone = 3,
 };
 
 void AppendField(std::string* out, Tag tag, std::string_view bytes) {
@@ -53,11 +61,40 @@ void AppendVarintField(std::string* out, Tag tag, uint64_t value) {
   AppendField(out, tag, bytes);
 }
 
-// Names every field of a table, so that a new one does not compile before it is encoded here.
+void AppendTableField(std::string* out, TableField number, std::string_view contents) {
+  AppendVarint32(out, number);
+  AppendLengthPrefixed(out, contents);
+}
+
+// Figures that are 0 are left out.
+std::string FieldsOf(const DeadEntries& dead) {
+  const auto& [tombstones, dead_bytes, covered_bytes, oldest_tombstone] = dead;
+  std::string out, contents;
+  if (tombstones != 0) {
+    AppendVarint64(&contents, tombstones);
+    AppendTableField(&out, kTombstones, contents);
+  }
+  if (dead_bytes != 0 || covered_bytes != 0) {
+    contents.clear();
+    AppendVarint64(&contents, dead_bytes);
+    AppendVarint64(&contents, covered_bytes);
+    AppendTableField(&out, kFreeableBytes, contents);
+  }
+  if (oldest_tombstone != 0) {
+    contents.clear();
+    AppendFixed32(&contents, static_cast<uint32_t>(oldest_tombstone));
+    AppendTableField(&out, kOldestTombstone, contents);
+  }
+  return out;
+}
+
+// Names every field of a table, so that a new one does not compile before it is encoded here.  Uses
+// the oldest field that can express the table, so that older releases read most manifests.
 void AppendAdded(std::string* out, const VersionEdit::Added& added) {
-  const auto& [number, file_id, file_bytes, entries, smallest, largest, run] = added.table;
+  const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead] = added.table;
+  const std::string fields = FieldsOf(dead);
   std::string bytes;
-  if (run != 0) AppendVarint32(&bytes, run);
+  if (run != 0 || !fields.empty()) AppendVarint32(&bytes, run);
   AppendVarint32(&bytes, static_cast<uint32_t>(added.level));
   AppendVarint64(&bytes, number);
   AppendFixed64(&bytes, file_id);
@@ -65,7 +102,9 @@ void AppendAdded(std::string* out, const VersionEdit::Added& added) {
   AppendVarint64(&bytes, entries);
   AppendLengthPrefixed(&bytes, smallest);
   AppendLengthPrefixed(&bytes, largest);
-  AppendField(out, run == 0 ? kAddedTable : kTableOfRun, bytes);
+  bytes += fields;
+  const Tag tag = !fields.empty() ? kTableWithFields : run != 0 ? kTableOfRun : kAddedTable;
+  AppendField(out, tag, bytes);
 }
 
 // Describes what is wrong with the bytes; empty if nothing is.
@@ -91,22 +130,26 @@ Problem TakeKey(std::string_view* input, std::string_view which, std::string* ke
   return "";
 }
 
-Problem TakeAdded(std::string_view input, VersionEdit::Added* added) {
+// The part that all added tables have.
+Problem TakeCommon(std::string_view* input, VersionEdit::Added* added) {
   TableMeta& table = added->table;
-  if (Problem problem = TakeLevel(&input, &added->level); !problem.empty()) return problem;
-  if (!TakeVarint64(&input, &table.number) || !TakeFixed64(&input, &table.file_id) ||
-      !TakeVarint64(&input, &table.file_bytes) || !TakeVarint64(&input, &table.entries)) {
+  if (Problem problem = TakeLevel(input, &added->level); !problem.empty()) return problem;
+  if (!TakeVarint64(input, &table.number) || !TakeFixed64(input, &table.file_id) ||
+      !TakeVarint64(input, &table.file_bytes) || !TakeVarint64(input, &table.entries)) {
     return "an added table is cut off";
   }
-  if (Problem problem = TakeKey(&input, "smallest", &table.smallest); !problem.empty())
+  if (Problem problem = TakeKey(input, "smallest", &table.smallest); !problem.empty())
     return problem;
-  if (Problem problem = TakeKey(&input, "largest", &table.largest); !problem.empty())
-    return problem;
-  if (!input.empty()) return "an added table is too long";
+  if (Problem problem = TakeKey(input, "largest", &table.largest); !problem.empty()) return problem;
   if (CompareInternalKeys(table.smallest, table.largest) > 0) {
     return Concat("table ", table.number, " has a smallest key above its largest key");
   }
   return "";
+}
+
+Problem TakeAdded(std::string_view input, VersionEdit::Added* added) {
+  if (Problem problem = TakeCommon(&input, added); !problem.empty()) return problem;
+  return input.empty() ? "" : "an added table is too long";
 }
 
 // Run 0 is encoded in one way only, which older releases can read.
@@ -119,6 +162,60 @@ Problem TakeTableOfRun(std::string_view input, VersionEdit::Added* added) {
                   " is said to be of run ", run);
   }
   added->table.run = run;
+  return "";
+}
+
+// Sets `unknown` to the number, if it is not known.
+Problem TakeTableField(uint32_t number, std::string_view contents, DeadEntries* dead,
+                       std::optional<uint32_t>* unknown) {
+  bool is_right = false;
+  switch (number) {
+    case kTombstones:
+      is_right = TakeVarint64(&contents, &dead->tombstones) && dead->tombstones != 0;
+      break;
+    case kFreeableBytes:
+      is_right = TakeVarint64(&contents, &dead->dead_bytes) &&
+                 TakeVarint64(&contents, &dead->covered_bytes) &&
+                 (dead->dead_bytes != 0 || dead->covered_bytes != 0);
+      break;
+    case kOldestTombstone: {
+      uint32_t seconds = 0;
+      is_right = TakeFixed32(&contents, &seconds) && seconds != 0;
+      dead->oldest_tombstone = seconds;
+      break;
+    }
+    default:
+      *unknown = number;
+      return "";
+  }
+  if (is_right && contents.empty()) return "";
+  return Concat("field ", number, " of an added table has an invalid value");
+}
+
+// The table of TakeTableOfRun or TakeAdded, then fields.  These have ascending numbers, and
+// there is at least one.
+Problem TakeTableWithFields(std::string_view input, VersionEdit::Added* added,
+                            std::optional<uint32_t>* unknown) {
+  if (!TakeVarint32(&input, &added->table.run)) return "a run is cut off";
+  if (Problem problem = TakeCommon(&input, added); !problem.empty()) return problem;
+  const TableMeta& table = added->table;
+  if (table.run != 0 && added->level == 0)
+    return Concat("table ", table.number, " of level 0 is said to be of run ", table.run);
+  uint32_t last = 0;
+  do {
+    uint32_t number = 0;
+    std::string_view contents;
+    if (!TakeVarint32(&input, &number) || !TakeLengthPrefixed(&input, &contents))
+      return "a field of an added table is cut off";
+    if (number <= last) return "the fields of an added table are not in order";
+    last = number;
+    Problem problem = TakeTableField(number, contents, &added->table.dead, unknown);
+    if (!problem.empty() || *unknown) return problem;
+  } while (!input.empty());
+  if (table.dead.tombstones > table.entries) {
+    return Concat("table ", table.number, " has ", table.entries, " entries and ",
+                  table.dead.tombstones, " tombstones");
+  }
   return "";
 }
 
@@ -168,7 +265,9 @@ Problem TakeSeedOnce(std::string_view input, std::string_view name,
   return "";
 }
 
-Problem TakeField(uint32_t tag, std::string_view field, VersionEdit* edit) {
+// Sets `unknown` to the number of a field within the field, if it is not known.
+Problem TakeField(uint32_t tag, std::string_view field, VersionEdit* edit,
+                  std::optional<uint32_t>* unknown) {
   switch (tag) {
     case kNextFileNumber:
       return TakeVarintOnce(field, "next file number", &edit->next_file_number);
@@ -188,6 +287,8 @@ Problem TakeField(uint32_t tag, std::string_view field, VersionEdit* edit) {
       return TakeAdded(field, &edit->added.emplace_back());
     case kTableOfRun:
       return TakeTableOfRun(field, &edit->added.emplace_back());
+    case kTableWithFields:
+      return TakeTableWithFields(field, &edit->added.emplace_back(), unknown);
     case kRemovedTable:
       return TakeRemoved(field, &edit->removed.emplace_back());
     case kSnapshot:
@@ -262,7 +363,12 @@ absl::StatusOr<VersionEdit> VersionEdit::Decode(std::string_view bytes, std::str
       return absl::UnimplementedError(
           Concat(file, ": offset ", offset, ": field ", tag, " of the edit is not known"));
     }
-    const Problem problem = TakeField(tag, field, &edit);
+    std::optional<uint32_t> unknown;
+    const Problem problem = TakeField(tag, field, &edit, &unknown);
+    if (unknown) {
+      return absl::UnimplementedError(Concat(file, ": offset ", offset, ": field ", *unknown,
+                                             " of an added table is not known"));
+    }
     if (!problem.empty()) return DamageAt(file, offset, problem);
   }
   return edit;

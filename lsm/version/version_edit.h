@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
 #include "bloom/hash.h"
+#include "lsm/table/dead_entries.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
@@ -27,6 +28,7 @@ struct TableMeta {
   std::string smallest;  // internal keys
   std::string largest;
   uint32_t run = 0;  // always 0 in level 0, where each table is a run
+  DeadEntries dead;  // nothing for a table of an older release
   bool operator==(const TableMeta&) const = default;
 };
 

@@ -137,7 +137,7 @@ std::vector<std::string> BatchSeeds() {
 // --- version edits ---
 
 lsm::TableMeta SomeTable(uint64_t number) {
-  lsm::TableMeta table = {number, 77, 4096, 12, "", ""};
+  lsm::TableMeta table = {number, 77, 4096, 12, "", "", 0, {}};
   lsm::AppendInternalKey(&table.smallest, "a", 9, lsm::EntryKind::kPut);
   lsm::AppendInternalKey(&table.largest, "z", 3, lsm::EntryKind::kDelete);
   return table;

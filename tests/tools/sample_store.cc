@@ -70,6 +70,7 @@ lsm::TableMeta MakeTable(lsm::Directory& directory, const TableRecipe& recipe,
   options.file_id = FileIdOf(recipe.number);
   options.level = recipe.level;
   options.created_micros = kCreatedMicros;
+  options.oldest_tombstone = kCreatedMicros / 1'000'000;
   lsm::TableBuilder builder(options,
                             directory.CreateExclusive(lsm::TableFileName(recipe.number)).value());
   for (const SampleEntry& entry : entries) {
@@ -80,7 +81,7 @@ lsm::TableMeta MakeTable(lsm::Directory& directory, const TableRecipe& recipe,
   }
   const lsm::TableSummary summary = builder.Finish().value();
   return {recipe.number,    summary.file_id, summary.file_bytes, summary.properties.entries,
-          summary.smallest, summary.largest};
+          summary.smallest, summary.largest, /*run=*/0,          summary.properties.dead_entries()};
 }
 
 std::vector<SampleEntry> NumberedEntries(int count, uint64_t first_sequence, size_t value_bytes) {

@@ -190,7 +190,8 @@ TEST_F(WideStoreTest, HelpFits) {
 
 TEST_F(WideStoreTest, CutTablesNameTheirOmissions) {
   const Terminal narrow{.is_terminal = true, .columns = 60, .allows_color = false};
-  EXPECT_THAT(Run({"levels", store_}, narrow).out, HasSubstr("  no room for target, b/key, size"));
+  EXPECT_THAT(Run({"levels", store_}, narrow).out,
+              HasSubstr("  no room for oldest, freeable, target, tombstones"));
   const Terminal wide{.is_terminal = true, .columns = 132, .allows_color = false};
   EXPECT_THAT(Run({"levels", "s"}, wide).out, Not(HasSubstr("no room")));
 }
@@ -200,7 +201,8 @@ TEST_F(TerminalTest, LevelsKeepBitsPerKeyOnEightyColumns) {
   const std::string out = Run({"levels", "s"}, {.is_terminal = true, .columns = 80}).out;
   EXPECT_THAT(out, testing::AllOf(HasSubstr("b/key"), Not(HasSubstr("0.01000"))));
   const std::string narrow = Run({"levels", "s"}, {.is_terminal = true, .columns = 76}).out;
-  EXPECT_THAT(narrow, testing::AllOf(HasSubstr("b/key"), HasSubstr("no room for target\n")));
+  EXPECT_THAT(narrow, testing::AllOf(HasSubstr("b/key"),
+                                     HasSubstr("no room for oldest, freeable, target,")));
 }
 
 TEST_F(WideStoreTest, InfoWithManyUnusedFilesFitsOneScreen) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -116,6 +117,34 @@ TEST(StatisticsTest, AmplificationsComeFromBytes) {
   Statistics statistics = ExampleStatistics();
   statistics.levels[2] = {};
   EXPECT_DOUBLE_EQ(statistics.space_amplification(), 1);  // all in level 0
+}
+
+TEST(StatisticsTest, SpaceAmplificationCountsDeadKeys) {
+  Statistics statistics = ExampleStatistics();
+  statistics.levels[0].freeable_bytes = 1100;
+  statistics.levels[0].covered_bytes = 1000;
+  statistics.levels[2].freeable_bytes = statistics.levels[2].oldest_run_dead_bytes = 500;
+  EXPECT_DOUBLE_EQ(statistics.space_amplification(), 5000.0 / (2500 - 1000 - 500));
+  statistics.levels[0].covered_bytes = 2000;
+  EXPECT_EQ(statistics.space_amplification(), std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(json::parse(statistics.ToJson())["space_amplification"].is_null());
+  statistics.levels[2] = {};  // all in level 0
+  statistics.levels[0].freeable_bytes = 700;
+  statistics.levels[0].covered_bytes = 300;
+  const auto all = static_cast<double>(statistics.levels[0].table_bytes);
+  EXPECT_DOUBLE_EQ(statistics.space_amplification(), all / (all - 700));
+}
+
+TEST(StatisticsTest, OldestTombstoneOfAllLevels) {
+  Statistics statistics;
+  statistics.levels[1].oldest_tombstone = 30;
+  statistics.levels[2].oldest_tombstone = 20;
+  statistics.levels[4].oldest_tombstone = 25;
+  statistics.levels[1].tombstones = 3;
+  statistics.levels[4].tombstones = 4;
+  statistics.SumLevels();
+  EXPECT_EQ(statistics.total.oldest_tombstone, 20u);
+  EXPECT_EQ(statistics.total.tombstones, 7u);
 }
 
 TEST(StatisticsTest, JsonHasEveryField) {

@@ -36,18 +36,29 @@ class JobsTest : public testing::Test, protected JobWorld {
     options_.block_bytes = 512;
   }
 
-  std::vector<Entry> Flush(const std::vector<Entry>& entries, const SnapshotList& snapshots) {
+  // Without `tables_now`, a flush that drops no tombstone.
+  std::vector<Entry> Flush(const std::vector<Entry>& entries, const SnapshotList& snapshots,
+                           const TablesNow& tables_now = nullptr) {
     Memtable memtable;
     for (const Entry& entry : entries)
       memtable.Add(entry.sequence, entry.kind, entry.user_key, entry.value);
     absl::StatusOr<JobResult> result =
-        RunFlush(context_, *memtable.NewIterator(), FilterOf(0), snapshots);
+        RunFlush(context_, *memtable.NewIterator(), FilterOf(0), snapshots, tables_now);
     EXPECT_OK(result);
     if (!result.ok()) return {};
+    tombstones_dropped_ = result->tombstones_dropped;
     EXPECT_LE(result->outputs.size(), 1u);
     EXPECT_EQ(result->entries_dropped + Sum(result->outputs), entries.size());
     EXPECT_EQ(result->output_level, 0);
     return EntriesIn(result->outputs);
+  }
+
+  // A flush over these tables.
+  std::vector<Entry> FlushOver(std::array<OpenTables, kLevels> levels,
+                               const std::vector<Entry>& entries,
+                               const SnapshotList& snapshots = {}) {
+    version_ = Version::Create(std::move(levels)).value();
+    return Flush(entries, snapshots, [this] { return version_; });
   }
 
   // The filter of a store without a filter goal.
@@ -78,6 +89,7 @@ class JobsTest : public testing::Test, protected JobWorld {
 
   std::shared_ptr<const Version> version_;
   CompactionPlan plan_;
+  uint64_t tombstones_dropped_ = 0;  // by the last Flush
 };
 
 // --- entries that are kept ---
@@ -101,11 +113,110 @@ TEST_F(JobsTest, KeepsVersionsOfSnapshots) {
   EXPECT_THAT(Flush(entries, {20}), ElementsAre(PutOf("a", 9)));
 }
 
-TEST_F(JobsTest, FlushesKeepTombstones) {
+TEST_F(JobsTest, FlushesOverUnknownTablesKeepTombstones) {
   EXPECT_THAT(Flush({DeleteOf("a", 3), PutOf("a", 2), PutOf("b", 1)}, {}),
               ElementsAre(DeleteOf("a", 3), PutOf("b", 1)));
   EXPECT_THAT(Flush({DeleteOf("a", 3), PutOf("a", 2)}, {2}),
               ElementsAre(DeleteOf("a", 3), PutOf("a", 2)));
+}
+
+TEST_F(JobsTest, FlushesDropTombstonesAboveNothing) {
+  const std::vector<Entry> entries = {DeleteOf("a", 3), PutOf("a", 2), PutOf("b", 1)};
+  EXPECT_THAT(FlushOver({}, entries), ElementsAre(PutOf("b", 1)));
+  EXPECT_EQ(tombstones_dropped_, 1u);
+  // Beside the key, between two tables of a run.
+  EXPECT_THAT(FlushOver({{{}, {maker_.Make(1, {PutOf("0", 1)}), maker_.Make(2, {PutOf("b", 1)})}}},
+                        {DeleteOf("a", 3), PutOf("b", 2)}),
+              ElementsAre(PutOf("b", 2)));
+  EXPECT_EQ(tombstones_dropped_, 1u);
+}
+
+TEST_F(JobsTest, FlushesKeepTombstonesAboveATableOfAnyLevel) {
+  // Each table's range holds "c", though none of them has it.
+  const auto table = [&] { return maker_.Make(next_number_++, {PutOf("b", 1), PutOf("d", 1)}); };
+  const auto far = [&] { return maker_.Make(next_number_++, {PutOf("x", 1), PutOf("y", 1)}); };
+  const std::vector<Entry> entries = {DeleteOf("a", 7), DeleteOf("c", 8), DeleteOf("e", 9)};
+  for (size_t level = 0; level < kLevels; ++level) {
+    std::array<OpenTables, kLevels> levels;
+    for (size_t other = 0; other < kLevels; ++other) levels[other] = {far()};
+    levels[level] = {table()};
+    EXPECT_THAT(FlushOver(std::move(levels), entries), ElementsAre(DeleteOf("c", 8))) << level;
+    EXPECT_EQ(tombstones_dropped_, 2u);
+  }
+}
+
+TEST_F(JobsTest, FlushesKeepTombstonesForOlderSnapshots) {
+  const std::vector<Entry> entries = {PutOf("a", 9), DeleteOf("a", 7), PutOf("a", 5)};
+  EXPECT_THAT(FlushOver({}, entries, {4}), ElementsAre(PutOf("a", 9)));
+  EXPECT_EQ(tombstones_dropped_, 0u);  // the put hides it
+  EXPECT_THAT(FlushOver({}, entries, {5}), ElementsAre(PutOf("a", 9), PutOf("a", 5)));
+  EXPECT_THAT(FlushOver({}, entries, {6, 8}),
+              ElementsAre(PutOf("a", 9), DeleteOf("a", 7), PutOf("a", 5)));
+  EXPECT_EQ(tombstones_dropped_, 0u);
+  EXPECT_THAT(FlushOver({}, entries, {8}), ElementsAre(PutOf("a", 9)));
+  EXPECT_EQ(tombstones_dropped_, 1u);
+  EXPECT_THAT(FlushOver({}, {DeleteOf("a", 7), PutOf("a", 5)}, {7}), IsEmpty());
+}
+
+TEST_F(JobsTest, FlushesOfTombstonesAloneMakeNoTable) {
+  const size_t files = FileCount();
+  EXPECT_THAT(FlushOver({}, {DeleteOf("a", 3), PutOf("a", 2), DeleteOf("b", 4)}), IsEmpty());
+  EXPECT_EQ(tombstones_dropped_, 2u);
+  EXPECT_EQ(FileCount(), files);
+}
+
+// A flush holds a version only for a while, so that the files of obsolete tables can be removed.
+TEST_F(JobsTest, FlushesLookAtTheTablesAgainAndAgain) {
+  std::vector<Entry> entries;
+  for (int i = 10'000; i < 15'000; ++i)
+    entries.push_back(DeleteOf(Concat("k", i), static_cast<Sequence>(i)));
+  std::weak_ptr<const Version> held;
+  int calls = 0;
+  const auto tables_now = [&] {
+    EXPECT_TRUE(held.expired());
+    // From the third look on, a table holds the rest of the keys.
+    std::array<OpenTables, kLevels> levels;
+    if (++calls >= 3) levels[1] = {maker_.Make(next_number_++, {PutOf("k", 1), PutOf("l", 1)})};
+    std::shared_ptr<const Version> version = Version::Create(std::move(levels)).value();
+    held = version;
+    return version;
+  };
+  int syncs = 0;
+  maker_.files.SetFault([&](FileOperation operation, const std::string&, uint64_t) {
+    if (operation == FileOperation::kSyncFile && calls == 5) {
+      EXPECT_TRUE(held.expired());
+      ++syncs;
+    }
+    return absl::OkStatus();
+  });
+  const std::vector<Entry> left = Flush(entries, {}, tables_now);
+  EXPECT_EQ(calls, 5);
+  EXPECT_GE(syncs, 1);
+  EXPECT_EQ(left.size(), 5000u - 2 * 1024);
+  EXPECT_TRUE(held.expired());
+}
+
+TEST_F(JobsTest, FlushesOfLargeValuesLookAgainSooner) {
+  std::vector<Entry> entries;
+  for (int i = 10; i < 20; ++i) {
+    entries.push_back(DeleteOf(Concat("k", i), static_cast<Sequence>(i)));
+    entries.push_back(PutOf(Concat("k", i, "p"), 1, std::string(1 << 20, 'x')));
+  }
+  int calls = 0;
+  Flush(entries, {}, [&] {
+    ++calls;
+    return Version::Create({}).value();
+  });
+  EXPECT_EQ(calls, 10);
+}
+
+TEST_F(JobsTest, FlushesWithoutTombstonesAskForNoTables) {
+  EXPECT_THAT(Flush({PutOf("a", 3), PutOf("b", 2)}, {},
+                    []() -> std::shared_ptr<const Version> {
+                      ADD_FAILURE();
+                      return nullptr;
+                    }),
+              ElementsAre(PutOf("a", 3), PutOf("b", 2)));
 }
 
 TEST_F(JobsTest, DropsTombstonesAboveNothing) {
@@ -190,6 +301,63 @@ TEST_F(JobsTest, RewritesDropVersionsOfOldSnapshots) {
       Compacted({{{}, {maker_.Make(1, {PutOf("a", 9), PutOf("a", 3), DeleteOf("b", 4)})}}}, 1, {}),
       ElementsAre(PutOf("a", 9)));
   EXPECT_EQ(plan_.output_level, 1);
+}
+
+// --- what tables record about dead entries ---
+
+TEST_F(JobsTest, FlushesRecordCoveredBytes) {
+  // The oldest of three runs with the key counts.
+  std::vector<Entry> many;
+  for (int i = 100; i < 200; ++i) many.push_back(PutOf(Concat("k", i), 1, std::string(100, 'x')));
+  const auto oldest = maker_.Make(1, many);
+  const auto middle = maker_.Make(2, {PutOf("k150", 5), PutOf("k300", 5)});
+  version_ = Version::Create(
+                 {{{maker_.Make(3, {PutOf("k150", 9), PutOf("k999", 9)})}, {middle}, {oldest}}})
+                 .value();
+  const uint64_t per_key = oldest->meta.file_bytes / 100;
+  const auto covered = [&](const std::vector<Entry>& entries) {
+    Memtable memtable;
+    for (const Entry& entry : entries)
+      memtable.Add(entry.sequence, entry.kind, entry.user_key, entry.value);
+    const absl::StatusOr<JobResult> result = RunFlush(
+        context_, *memtable.NewIterator(), FilterOf(0), {}, [&] { return version_; },
+        /*age_nanos=*/uint64_t{50} * 1'000'000'000);
+    EXPECT_OK(result);
+    const TableMeta& meta = result->outputs.at(0)->meta;
+    EXPECT_EQ(meta.dead, result->outputs[0]->table->properties().dead_entries());
+    if (meta.dead.tombstones > 0) {
+      EXPECT_NEAR(static_cast<double>(meta.dead.oldest_tombstone), 1'600'000'000 - 50, 2);
+    }
+    return meta.dead.covered_bytes;
+  };
+  EXPECT_EQ(covered({DeleteOf("k150", 20)}), per_key);
+  EXPECT_EQ(covered({DeleteOf("k150", 20), DeleteOf("k151", 21)}), 2 * per_key);
+  EXPECT_EQ(covered({DeleteOf("k300", 20)}), middle->meta.file_bytes / 2);
+  // Filters deny it, though ranges hold it.
+  EXPECT_EQ(covered({DeleteOf("k150a", 20)}), 0u);
+  EXPECT_EQ(covered({PutOf("k150", 20)}), 0u);
+}
+
+TEST_F(JobsTest, CompactionsKeepTheOldestTime) {
+  const auto flushed = [&](Sequence sequence, uint64_t age_seconds) {
+    Memtable memtable;
+    memtable.Add(sequence, EntryKind::kDelete, "m", "");
+    memtable.Add(sequence + 1, EntryKind::kPut, "n", "v");
+    return RunFlush(context_, *memtable.NewIterator(), FilterOf(0), {}, nullptr,
+                    age_seconds * 1'000'000'000)
+        .value()
+        .outputs.at(0);
+  };
+  const OpenTables below = {maker_.Make(1, {PutOf("a", 1), PutOf("z", 2)})};
+  const auto old = flushed(5, 1000), young = flushed(10, 10);
+  const absl::StatusOr<JobResult> result = Compact({{{young, old}, {}, below}}, 0, {});
+  ASSERT_OK(result);
+  const DeadEntries& dead = result->outputs.at(0)->meta.dead;
+  EXPECT_EQ(dead.tombstones, 1u);
+  EXPECT_EQ(dead.oldest_tombstone, old->meta.dead.oldest_tombstone);
+  EXPECT_LT(dead.oldest_tombstone, young->meta.dead.oldest_tombstone);
+  EXPECT_GT(dead.dead_bytes, 0u);
+  EXPECT_EQ(dead.covered_bytes, 0u);  // the filter of the table below denies it
 }
 
 // --- outcome and edit ---
@@ -300,7 +468,7 @@ TEST_F(JobsTest, FailedOperationsFailTheFlushWithoutFiles) {
   for (int i = 1000; i < 1100; ++i)
     memtable.Add(static_cast<Sequence>(i), EntryKind::kPut, Concat("k", i), std::string(100, 'x'));
   maker_.files.ResetCounts();
-  ASSERT_OK(RunFlush(context_, *memtable.NewIterator(), FilterOf(0), {}));
+  ASSERT_OK(RunFlush(context_, *memtable.NewIterator(), FilterOf(0), {}, nullptr));
   const uint64_t operations = maker_.files.operation_count();
   const size_t files = FileCount();
   for (uint64_t at = 0; at < operations; ++at) {
@@ -312,7 +480,7 @@ TEST_F(JobsTest, FailedOperationsFailTheFlushWithoutFiles) {
     });
     maker_.files.ResetCounts();
     const absl::StatusOr<JobResult> result =
-        RunFlush(context_, *memtable.NewIterator(), FilterOf(0), {});
+        RunFlush(context_, *memtable.NewIterator(), FilterOf(0), {}, nullptr);
     maker_.files.SetFault(nullptr);
     if (result.ok()) {
       // The filter could not be read back: its table does without.

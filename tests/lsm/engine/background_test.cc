@@ -55,6 +55,64 @@ TEST_F(BackgroundTest, FlushesFullMemtables) {
   EXPECT_EQ(db_->GetStatistics().stalls_memtable, 0u);
 }
 
+// Keys that were put and deleted again leave nothing, not even a tombstone.
+TEST_F(BackgroundTest, FlushesOfDeletedKeysMakeNoTable) {
+  Open();
+  for (int i = 0; i < 100; ++i) Put(Concat("k", i), "v");
+  for (int i = 0; i < 100; ++i) Delete(Concat("k", i));
+  Flush();
+  EXPECT_EQ(Levels(), "");
+  EXPECT_EQ(Scan(), "");
+  const Statistics statistics = db_->GetStatistics();
+  EXPECT_EQ(statistics.flushes, 1u);
+  EXPECT_EQ(statistics.flush_bytes_written, 0u);
+  EXPECT_EQ(statistics.tombstones_dropped_by_flushes, 100u);
+  EXPECT_THAT(statistics.ToText(), HasSubstr("tombstones dropped"));
+  EXPECT_EQ(world_.FilesOf(FileKind::kLog).size(), 1u);  // the next; that of the writes is gone
+  ASSERT_OK(db_->Verify());
+  // The numbers go on where they were, although no table has one.
+  EXPECT_EQ(db_->GetSnapshot()->sequence(), 200u);
+  world_.files->Restart(MemoryFileSystem::Unsynced::kLost);
+  Open();
+  EXPECT_EQ(db_->GetSnapshot()->sequence(), 200u);
+  EXPECT_EQ(Scan(), "");
+  EXPECT_EQ(db_->GetStatistics().recovery.writes, 0u);
+  Put("k1", "v");
+  EXPECT_EQ(db_->GetSnapshot()->sequence(), 201u);
+}
+
+// A put is in a table, or in a memtable that is flushed before that of its tombstone.
+TEST_F(BackgroundTest, FlushesKeepTombstonesOfFlushedPuts) {
+  Open();
+  Put("a", "1");
+  FillMemtable(16);
+  Delete("a");
+  FillMemtable(16);
+  Flush();
+  EXPECT_EQ(db_->GetStatistics().flushes, 3u);
+  EXPECT_EQ(Get("a"), "absent");
+  EXPECT_EQ(db_->GetStatistics().tombstones_dropped_by_flushes, 0u);
+  CompactAll();
+  EXPECT_EQ(Get("a"), "absent");
+}
+
+TEST_F(BackgroundTest, OpeningsDropTombstonesToo) {
+  Open();
+  Put("a", "1");
+  Delete("a");
+  Delete("b");
+  Put("c", "1");
+  Open();
+  EXPECT_EQ(db_->GetStatistics().tombstones_dropped_by_flushes, 2u);
+  EXPECT_EQ(EntriesInTables(), 1u);
+  Delete("b");
+  Delete("c");
+  Open();
+  EXPECT_EQ(db_->GetStatistics().tombstones_dropped_by_flushes, 1u);
+  EXPECT_EQ(EntriesInTables(), 2u);
+  EXPECT_EQ(Scan(), "");
+}
+
 TEST_F(BackgroundTest, WritesWaitForTheFlush) {
   Open();
   FillMemtable();

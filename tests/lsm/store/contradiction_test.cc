@@ -296,6 +296,10 @@ TEST_F(ContradictionTest, RangesOfTheManifest) {
       {"wider above", [&](auto* added) { added->table.largest = key("mm"); }},
       {"fewer entries", [](auto* added) { --added->table.entries; }},
       {"more entries", [](auto* added) { ++added->table.entries; }},
+      {"tombstones", [](auto* added) { ++added->table.dead.tombstones; }},
+      {"dead bytes", [](auto* added) { ++added->table.dead.dead_bytes; }},
+      {"covered bytes", [](auto* added) { ++added->table.dead.covered_bytes; }},
+      {"an old tombstone", [](auto* added) { ++added->table.dead.oldest_tombstone; }},
   };
   for (const Case& each : cases) {
     SCOPED_TRACE(each.what);
@@ -324,6 +328,22 @@ TEST_F(ContradictionTest, RangeOfPropertiesAndManifest) {
   ASSERT_OK_AND_ASSIGN(const VerifyReport verified, db_->Verify());
   EXPECT_THAT(verified.problems, Contains(HasSubstr("largest_key")));
   EXPECT_THAT(Repair(), ElementsAre(HasSubstr("largest_key")));
+}
+
+// Only Verify reads the entries.
+TEST_F(ContradictionTest, DeadBytesOfPropertiesAndManifest) {
+  MakeStore();
+  Open();
+  Delete("d");
+  Flush();
+  db_ = nullptr;
+  const uint64_t table = Forger().State().levels[0].rbegin()->first;
+  Forger().ChangeProperties(table, [](TableProperties* p, Footer*) { --p->dead_bytes; });
+  Refuses(table, "the properties say dead_bytes");
+  Forger().ChangeRecord(table, [](VersionEdit::Added* added) { --added->table.dead.dead_bytes; });
+  Open();
+  ASSERT_OK_AND_ASSIGN(const VerifyReport verified, db_->Verify());
+  EXPECT_THAT(verified.problems, ElementsAre(HasSubstr("dead_bytes")));
 }
 
 // --- properties ---

@@ -156,7 +156,27 @@ TEST(OldGoldenStoreTest, RefusesVersion1) {
 
 INSTANTIATE_TEST_SUITE_P(Releases, GoldenStoreTest,
                          testing::Values("version2_closed.golden", "version2_killed.golden",
-                                         "version2_runs.golden"));
+                                         "version2_runs.golden", "version2_tombstones.golden",
+                                         "version2_runs_tombstones.golden"));
+
+// The first two were written before tables recorded their dead entries.
+TEST(OldGoldenStoreTest, TombstonesCountInEachStore) {
+  for (const char* const name : {"version2_closed.golden", "version2_runs.golden",
+                                 "version2_tombstones.golden", "version2_runs_tombstones.golden"}) {
+    World world;
+    ASSERT_NO_FATAL_FAILURE(Load(name, &world));
+    Options options = world.SmallOptions();
+    options.mode = OpenMode::kReadOnly;
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(kStorePath, options));
+    const Statistics statistics = db->GetStatistics();
+    EXPECT_EQ(statistics.total.tombstones, 1u) << name;
+    EXPECT_GT(statistics.total.freeable_bytes, 10u) << name;
+    EXPECT_LT(statistics.total.freeable_bytes, 200u) << name;
+    EXPECT_EQ(statistics.total.oldest_tombstone, 1'600'000'000u) << name;
+    const bool is_old = std::string_view(name).find("tombstones") == std::string_view::npos;
+    EXPECT_EQ(statistics.total.freeable_bytes == statistics.total.covered_bytes, is_old) << name;
+  }
+}
 
 }  // namespace
 }  // namespace lsm

@@ -154,7 +154,8 @@ TEST(HostileStoreTest, OutOfMemoryNamesTheFile) {
                            .file_bytes = table.size(),
                            .entries = 1,
                            .smallest = Key("a"),
-                           .largest = Key("a")}});
+                           .largest = Key("a"),
+                           .dead = {}}});
     ASSERT_OK_AND_ASSIGN(const auto manifest, ManifestWriter::Create(*directory, 1, /*file_id=*/7,
                                                                      edit, std::nullopt, nullptr));
     ASSERT_OK(manifest->Close());

@@ -107,6 +107,7 @@ class StoreForger {
     ChangeRecord(table, [&](VersionEdit::Added* added) {
       added->table.file_bytes = summary.file_bytes;
       added->table.entries = summary.properties.entries;
+      added->table.dead = summary.properties.dead_entries();
       added->table.smallest = summary.smallest;
       added->table.largest = summary.largest;
     });

@@ -18,7 +18,9 @@ namespace lsm {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Key;
 using ::testing::Not;
 using ::testing::Pair;
 using ::testing_support::StatusIs;
@@ -28,13 +30,17 @@ using ::testing_support::StatusIs;
 TableProperties Full() {
   using std::string_literals::operator""s;
   TableProperties properties;
-  auto& [entries, deletions, distinct_keys, smallest_key, largest_key, smallest_sequence,
-         largest_sequence, raw_key_bytes, raw_value_bytes, data_bytes, uncompressed_data_bytes,
-         data_blocks, index_bytes, filter_bytes, partitions, filter_kind, target_fpp, expected_fpp,
-         filter_reason, digest_seed, digest_hash, digest_seed_high, compression, block_bytes,
-         restart_interval, level, created_micros, created_by, others, missing] = properties;
+  auto& [entries, deletions, dead_bytes, covered_bytes, oldest_tombstone, distinct_keys,
+         smallest_key, largest_key, smallest_sequence, largest_sequence, raw_key_bytes,
+         raw_value_bytes, data_bytes, uncompressed_data_bytes, data_blocks, index_bytes,
+         filter_bytes, partitions, filter_kind, target_fpp, expected_fpp, filter_reason,
+         digest_seed, digest_hash, digest_seed_high, compression, block_bytes, restart_interval,
+         level, created_micros, created_by, others, missing] = properties;
   entries = 1;
   deletions = 2;
+  dead_bytes = 13;
+  covered_bytes = 14;
+  oldest_tombstone = 15;
   distinct_keys = 3;
   smallest_key = "\x00\xff"s;
   largest_key = std::string(1000, 'z');
@@ -72,7 +78,7 @@ TEST(TablePropertiesTest, DecodesItsEncoding) {
 
 TEST(TablePropertiesTest, FieldsHaveNames) {
   const auto map = Full().ToMap();
-  EXPECT_EQ(map.size(), 24u);
+  EXPECT_EQ(map.size(), 27u);
   EXPECT_THAT(map, Contains(Pair("target_fpp", "0.01")));
   EXPECT_THAT(map, Contains(Pair("digest_seed", "9223372036854775809")));
   EXPECT_THAT(map, Contains(Pair("smallest_key", "\\x00\\xff")));
@@ -139,6 +145,40 @@ TEST(TablePropertiesTest, StatesExistingReasons) {
   EXPECT_THAT(decoded.ToMap(), Contains(Pair("filter_reason", properties.filter_reason)));
 }
 
+// Files of tables without dead entries did not change when these properties were introduced.
+TEST(TablePropertiesTest, StatesExistingDeadEntries) {
+  TableProperties properties = Full();
+  properties.entries = properties.distinct_keys = 3;
+  properties.deletions = properties.dead_bytes = properties.covered_bytes = 0;
+  properties.oldest_tombstone = 0;
+  ASSERT_OK_AND_ASSIGN(TableProperties decoded,
+                       TableProperties::Decode(properties.Encode(), "f", 0));
+  EXPECT_THAT(decoded.ToMap(), Not(Contains(Key("dead_bytes"))));
+  EXPECT_TRUE(decoded.missing.empty());
+  EXPECT_TRUE(decoded.states_dead_entries());
+  EXPECT_EQ(decoded.dead_entries(), DeadEntries());
+  // Old versions, but no tombstone.
+  properties.entries = 4;
+  properties.dead_bytes = 5;
+  ASSERT_OK_AND_ASSIGN(decoded, TableProperties::Decode(properties.Encode(), "f", 0));
+  EXPECT_THAT(decoded.ToMap(), Not(Contains(Key("covered_bytes"))));
+  EXPECT_EQ(decoded.dead_entries(), (DeadEntries{0, 5, 0, 0}));
+  ASSERT_OK_AND_ASSIGN(decoded, TableProperties::Decode(Full().Encode(), "f", 0));
+  EXPECT_EQ(decoded.dead_entries(), (DeadEntries{2, 13, 14, 15}));
+}
+
+// Such as one of an older release.
+TEST(TablePropertiesTest, DeletionsAloneStateNoDeadEntries) {
+  std::string bytes = Full().Encode();
+  for (const std::string_view name : {"dead_bytes", "covered_bytes", "oldest_tombstone"})
+    bytes.erase(bytes.find(name) - 1, 1 + name.size() + 2);
+  ASSERT_OK_AND_ASSIGN(const TableProperties decoded, TableProperties::Decode(bytes, "f", 0));
+  EXPECT_EQ(decoded.deletions, 2u);
+  EXPECT_FALSE(decoded.states_dead_entries());
+  EXPECT_EQ(decoded.dead_entries(), DeadEntries());
+  EXPECT_THAT(decoded.missing, ElementsAre("covered_bytes", "dead_bytes", "oldest_tombstone"));
+}
+
 TEST(TablePropertiesTest, TruncationsAreDamageOrLackLastFields) {
   const std::string bytes = Full().Encode();
   size_t sound = 0;
@@ -152,7 +192,7 @@ TEST(TablePropertiesTest, TruncationsAreDamageOrLackLastFields) {
     }
     EXPECT_THAT(decoded.status(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("f: offset 77")));
   }
-  EXPECT_EQ(sound, 16u);  // at the end of each that follows digest_seed, but the last
+  EXPECT_EQ(sound, 17u);  // at the end of each that follows digest_seed, but the last
 }
 
 TEST(TableFormatTest, DecodesFooterAndHeader) {

@@ -30,6 +30,7 @@ TableBuildOptions GoldenOptions(Compression compression, const char* filter) {
   options.file_id = 0x0123456789abcdef;
   options.level = 2;
   options.created_micros = 1'700'000'000'000'000;
+  options.oldest_tombstone = options.created_micros / 1'000'000;
   return options;
 }
 
@@ -156,6 +157,8 @@ TEST(TableGoldenTest, ReadsTablesOfVersion1) {
   ASSERT_FALSE(bytes.empty()) << path;
   ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes));
   ExpectHoldsTheModel(*opened.table);
+  // It was written before tables stated these, and has deletions.
+  EXPECT_FALSE(opened.table->properties().states_dead_entries());
   // The table contains a compressed block.
   EXPECT_LT(opened.table->properties().data_bytes,
             opened.table->properties().uncompressed_data_bytes);

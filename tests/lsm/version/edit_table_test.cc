@@ -5,6 +5,7 @@
 //   log_directory PATH
 //   synced N | closed N BYTES | removed LEVEL NUMBER
 //   added LEVEL NUMBER FILE_ID BYTES ENTRIES SMALLEST LARGEST [RUN]; keys as in table_text.h
+//   dead TOMBSTONES DEAD_BYTES COVERED_BYTES OLDEST_TOMBSTONE, of the last added table
 //
 // Commands:
 //   encode    prints the edit's bytes, one field per line in hexadecimal digits, and whether they
@@ -13,6 +14,7 @@
 //             line is a field, TAG PART ..., or `raw PART ...` without a tag.  The parts are:
 //               v300   a varint
 //               f300   a fixed64
+//               F300   a fixed32
 //               k:a@1  a length-prefixed internal key
 //               K300   a length-prefixed internal key whose user key has 300 bytes
 //               s:text a length-prefixed string
@@ -90,8 +92,16 @@ void SetField(const std::vector<std::string>& words, VersionEdit* edit) {
     edit->removed.push_back({static_cast<int>(number(1)), number(2)});
   else if (name == "added" && words.size() >= 8)
     edit->added.push_back({static_cast<int>(number(1)),
-                           {number(2), number(3), number(4), number(5), KeyOf(words[6]),
-                            KeyOf(words[7]), static_cast<uint32_t>(number(8))}});
+                           {number(2),
+                            number(3),
+                            number(4),
+                            number(5),
+                            KeyOf(words[6]),
+                            KeyOf(words[7]),
+                            static_cast<uint32_t>(number(8)),
+                            {}}});
+  else if (name == "dead" && words.size() == 5 && !edit->added.empty())
+    edit->added.back().table.dead = {number(1), number(2), number(3), number(4)};
   else
     ADD_FAILURE() << "not understood: " << name;
 }
@@ -123,11 +133,15 @@ std::string TextOf(const VersionEdit& edit) {
   for (const auto& [level, number] : removed_tables)
     text << "removed " << level << " " << number << "\n";
   for (const auto& [level, table] : added_tables) {
-    const auto& [number, file_id, file_bytes, entries, smallest, largest, run] = table;
+    const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead] = table;
     text << "added " << level << " " << number << " " << file_id << " " << file_bytes << " "
          << entries << " " << TextOfKey(smallest) << " " << TextOfKey(largest);
     if (run != 0) text << " " << run;
     text << "\n";
+    const auto& [tombstones, dead_bytes, covered_bytes, oldest_tombstone] = dead;
+    if (dead == DeadEntries()) continue;
+    text << "dead " << tombstones << " " << dead_bytes << " " << covered_bytes << " "
+         << oldest_tombstone << "\n";
   }
   return text.str();
 }
@@ -137,6 +151,9 @@ void AppendPart(std::string_view part, std::string* bytes) {
   switch (part[0]) {
     case 'v':
       AppendVarint64(bytes, NumberOf(rest));
+      break;
+    case 'F':
+      AppendFixed32(bytes, static_cast<uint32_t>(NumberOf(rest)));
       break;
     case 'f':
       AppendFixed64(bytes, NumberOf(rest));

@@ -95,7 +95,9 @@ class TableMaker {
             summary->file_bytes,
             summary->properties.entries,
             summary->smallest,
-            summary->largest};
+            summary->largest,
+            /*run=*/0,
+            summary->properties.dead_entries()};
   }
 
   MemoryFileSystem files;

@@ -123,6 +123,10 @@ class Catalogue {
     const bool has_keys_between = meta.entries > 1;
     Record(table, "one entry more", Trace::kNamed, [](Added* a) { ++a->table.entries; });
     Record(table, "one entry less", Trace::kNamed, [](Added* a) { --a->table.entries; });
+    Record(table, "one more covered byte", Trace::kNamed,
+           [](Added* a) { ++a->table.dead.covered_bytes; });
+    Record(table, "another oldest tombstone", Trace::kNamed,
+           [](Added* a) { ++a->table.dead.oldest_tombstone; });
     Record(table, "one byte more", Trace::kNamed, [](Added* a) { ++a->table.file_bytes; });
     Record(table, "another id", Trace::kNamed, [](Added* a) { ++a->table.file_id; });
     if (has_keys_between) {

@@ -37,6 +37,8 @@ struct TableRow {
   bool is_filtered = false;
   double target_fpp = 0;
   double predicted_fpp = 1;  // without a usable filter every lookup reads a block
+  lsm::DeadEntries dead;
+  bool states_dead = true;  // false: a table of an older release, whose figures are estimated
 };
 
 struct LevelRow {
@@ -45,14 +47,16 @@ struct LevelRow {
   // Sums over the readable tables.
   uint64_t readable_tables = 0, keys = 0, filter_bytes = 0, filtered_keys = 0;
   double target_sum = 0, predicted_sum = 0;  // weighted by the keys of tables with filters
-  uint64_t newest = 0;                       // number of the newest readable table
-  std::string filter_kind, filter_reason;    // of that table
+  uint64_t tombstones = 0, freeable_bytes = 0, oldest_tombstone = 0;  // as in LevelStatistics
+  uint64_t newest = 0;                     // number of the newest readable table
+  std::string filter_kind, filter_reason;  // of that table
   double expected_reads = 0;  // wasted reads expected for an absent key within every table's range
 
   void Add(const TableRow& table) {
     ++tables;
     bytes += table.placed.meta.file_bytes;
     entries += table.placed.meta.entries;
+    AddDead(table.dead);
     readable_tables += table.is_open ? 1 : 0;
     keys += table.keys;
     filter_bytes += table.filter_bytes;
@@ -66,7 +70,15 @@ struct LevelRow {
     target_sum += table.target_fpp * static_cast<double>(table.keys);
     predicted_sum += table.predicted_fpp * static_cast<double>(table.keys);
   }
+  void AddDead(const lsm::DeadEntries& dead) {
+    tombstones += dead.tombstones;
+    freeable_bytes += dead.freeable_bytes();
+    if (dead.oldest_tombstone == 0) return;
+    if (oldest_tombstone == 0 || dead.oldest_tombstone < oldest_tombstone)
+      oldest_tombstone = dead.oldest_tombstone;
+  }
   void Add(const LevelRow& level) {
+    AddDead({level.tombstones, level.freeable_bytes, 0, level.oldest_tombstone});
     runs += level.runs;
     tables += level.tables;
     bytes += level.bytes;
@@ -95,6 +107,7 @@ struct LevelRow {
 TableRow ReadTable(const StoreFiles& files, const PlacedTable& placed, Session* session) {
   TableRow row;
   row.placed = placed;
+  row.dead = placed.meta.dead;
   const absl::StatusOr<std::optional<Target>> found = FindTable(files, placed.meta.number);
   if (!found.ok()) {
     session->Fail(found.status(), Concat(files.directory->path(), "/", placed.name));
@@ -113,6 +126,9 @@ TableRow ReadTable(const StoreFiles& files, const PlacedTable& placed, Session* 
   const lsm::TableProperties& properties = (*table)->properties();
   row.is_open = true;
   row.keys = properties.distinct_keys;
+  row.states_dead = properties.states_dead_entries() || properties.deletions == 0;
+  if (!row.states_dead)
+    row.dead = {properties.deletions, 0, 0, properties.created_micros / 1'000'000};
   row.filter_kind = NameOf((*table)->filter_presence());
   row.filter_reason = properties.filter_reason;
   const absl::Status filter_status = (*table)->filter_status();
@@ -138,8 +154,9 @@ std::string ReasonName(const std::string& reason) {
 
 // Columns that only some stores need.
 struct Columns {
-  bool reasons;   // a filter goal chose some table's filter, or gave it none
-  bool readable;  // some table is unreadable
+  bool tombstones;  // some table has dead entries
+  bool reasons;     // a filter goal chose some table's filter, or gave it none
+  bool readable;    // some table is unreadable
 };
 
 std::vector<std::string> Cells(std::string name, const LevelRow& row, const Columns& columns) {
@@ -153,6 +170,12 @@ std::vector<std::string> Cells(std::string name, const LevelRow& row, const Colu
                                     NumberOrDash(row.target_fpp()),
                                     NumberOrDash(row.predicted_fpp()),
                                     ReadableNumber(row.expected_reads)};
+  if (columns.tombstones) {
+    cells.push_back(ReadableCount(row.tombstones));
+    cells.push_back(ReadableBytes(row.freeable_bytes));
+    const std::string time = UtcTime(row.oldest_tombstone * 1'000'000);
+    cells.push_back(row.oldest_tombstone == 0 ? "-" : time.substr(0, time.find(' ')));
+  }
   if (columns.readable) {
     cells.push_back(row.readable_tables == row.tables
                         ? "all"
@@ -205,6 +228,9 @@ void WriteLevel(const LevelRow& row, lsm::JsonWriter* json) {
   json->Member("table_bytes", row.bytes);
   json->Member("entries", row.entries);
   json->Member("keys", row.keys);
+  json->Member("tombstones", row.tombstones);
+  json->Member("freeable_bytes", row.freeable_bytes);
+  json->Member("oldest_tombstone", row.oldest_tombstone);
   json->Member("filter_bytes", row.filter_bytes);
   json->Member("bits_per_key", row.bits_per_key());
   json->Member("target_fpp", row.target_fpp());
@@ -240,6 +266,9 @@ void WriteTree(const std::array<LevelRow, lsm::kLevels>& levels, const LevelRow&
     json.Member("file_bytes", table.placed.meta.file_bytes);
     json.Member("entries", table.placed.meta.entries);
     json.Member("keys", table.keys);
+    json.Member("tombstones", table.dead.tombstones);
+    json.Member("freeable_bytes", table.dead.freeable_bytes());
+    json.Member("oldest_tombstone", table.dead.oldest_tombstone);
     json.Member("filter", table.is_open ? table.filter_kind : "?");
     json.Member("filter_reason", table.filter_reason);
     json.Member("filter_bytes", table.filter_bytes);
@@ -258,22 +287,31 @@ void PrintTree(const Target& target, const std::array<LevelRow, lsm::kLevels>& l
   session->Print(Heading(
       *session, target.path,
       Concat("store of ", Count(all.tables, "table", "tables"), ", ", ReadableBytes(all.bytes))));
-  const Columns columns = {.reasons = AnyHasReason(tables),
+  const Columns columns = {.tombstones = all.tombstones + all.freeable_bytes > 0,
+                           .reasons = AnyHasReason(tables),
                            .readable = all.readable_tables < all.tables};
   Rows rows = {
       {"level", "tables", "runs", "size", "keys", "filters", "b/key", "target", "FPP", "wasted"}};
+  if (columns.tombstones) rows[0].insert(rows[0].end(), {"tombstones", "freeable", "oldest"});
   if (columns.readable) rows[0].push_back("readable");
   if (columns.reasons) rows[0].insert(rows[0].end(), {"filter", "why"});
   for (size_t i = 0; i < levels.size(); ++i) {
     if (levels[i].tables > 0) rows.push_back(Cells(Concat(i), levels[i], columns));
   }
   rows.push_back(Cells("all", all, columns));
-  const std::vector<std::string> left_out = LeaveOutColumns(
-      *session, {"target", "b/key", "size", "filters", "keys", "filter", "why", "runs"}, 0, &rows);
+  const std::vector<std::string> left_out =
+      LeaveOutColumns(*session,
+                      {"oldest", "freeable", "target", "tombstones", "b/key", "size", "filters",
+                       "keys", "filter", "why", "runs"},
+                      0, &rows);
   session->Print(RowsText(rows, left_out));
   session->Print(
       "  FPP: predicted.  wasted: expected wasted reads of a lookup for an absent key\n"
       "  within the range of every table\n");
+  if (columns.tombstones)
+    session->Print(
+        "  freeable: bytes that go once the tombstones have reached the bottom\n"
+        "  oldest: day of the oldest tombstone\n");
   if (columns.readable)
     session->Print("  readable: keys, filters, b/key, target, FPP and wasted count only these\n");
   if (!columns.reasons) return;
@@ -297,6 +335,22 @@ double ExpectedReadsOf(const LevelRow& run) {
   if (run.keys == 0) return 1;
   const auto unfiltered = static_cast<double>(run.keys - run.filtered_keys);
   return (run.predicted_sum + unfiltered) / static_cast<double>(run.keys);
+}
+
+// In a table of an older release, each tombstone counts as one key of the mean size, as in
+// Statistics.
+void EstimateCoveredBytes(std::vector<TableRow>* tables) {
+  double bytes = 0, keys = 0;
+  for (const TableRow& table : *tables) {
+    if (!table.is_open) continue;
+    bytes += static_cast<double>(table.placed.meta.file_bytes);
+    keys += static_cast<double>(table.keys);
+  }
+  for (TableRow& table : *tables) {
+    if (table.states_dead || keys == 0) continue;
+    table.dead.covered_bytes =
+        static_cast<uint64_t>(static_cast<double>(table.dead.tombstones) * bytes / keys);
+  }
 }
 
 std::array<LevelRow, lsm::kLevels> LevelsOf(const std::vector<TableRow>& tables) {
@@ -324,6 +378,7 @@ void RunLevels(const Target& target, Session* session) {
   std::vector<TableRow> tables;
   for (const PlacedTable& placed : TablesInOrder(files->manifest.state))
     tables.push_back(ReadTable(*files, placed, session));
+  EstimateCoveredBytes(&tables);
   const std::array<LevelRow, lsm::kLevels> levels = LevelsOf(tables);
   LevelRow all;
   for (const LevelRow& level : levels) all.Add(level);

@@ -21,12 +21,24 @@ namespace {
 
 using lsm::Concat;
 
+// "12 tombstones since 2026-11-28 10:11:12 UTC, 1.20 KiB freeable, ", or nothing.
+std::string TextOf(const lsm::DeadEntries& dead) {
+  std::string text;
+  if (dead.tombstones != 0) text += Count(dead.tombstones, "tombstone", "tombstones");
+  if (dead.oldest_tombstone != 0)
+    text += Concat(" since ", UtcTime(dead.oldest_tombstone * 1'000'000));
+  if (!text.empty()) text += ", ";
+  if (dead.freeable_bytes() != 0)
+    text += Concat(lsm::ReadableBytes(dead.freeable_bytes()), " freeable, ");
+  return text;
+}
+
 // Names every field, so that a new one does not compile before it is named here.
 void PrintTable(int level, const lsm::TableMeta& table, Session* session) {
-  const auto& [number, file_id, file_bytes, entries, smallest, largest, run] = table;
+  const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead] = table;
   std::string line = Concat("    + level ", level, " ", run == 0 ? "" : Concat("run ", run, " "),
                             lsm::TableFileName(number), ", ", lsm::ReadableBytes(file_bytes), ", ",
-                            Count(entries, "entry", "entries"), ", ");
+                            Count(entries, "entry", "entries"), ", ", TextOf(dead));
   size_t others = line.size();
   if (session->columns() != 0 && others + kKeyRangeColumnsMin > session->columns()) {
     constexpr size_t kIndent = 8;
@@ -84,7 +96,7 @@ void PrintEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) 
 
 // Names every field, so that a new one does not compile before it is written here.
 void WriteTable(int level, const lsm::TableMeta& table, Session* session) {
-  const auto& [number, file_id, file_bytes, entries, smallest, largest, run] = table;
+  const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead] = table;
   lsm::JsonWriter& json = session->json();
   json.BeginObject();
   json.Member("level", level);
@@ -95,6 +107,10 @@ void WriteTable(int level, const lsm::TableMeta& table, Session* session) {
   json.Member("entries", entries);
   json.Member("smallest_key", session->Show(lsm::UserKeyOf(smallest)));
   json.Member("largest_key", session->Show(lsm::UserKeyOf(largest)));
+  json.Member("tombstones", dead.tombstones);
+  json.Member("dead_bytes", dead.dead_bytes);
+  json.Member("covered_bytes", dead.covered_bytes);
+  json.Member("oldest_tombstone", dead.oldest_tombstone);
   json.EndObject();
 }
 
