@@ -51,17 +51,16 @@ class VisibilityFilter {
   bool has_last_ = false;
 };
 
-// Seeks to the first entry after all versions of the user key; nullopt: to the first entry.
-void SeekBeyond(const std::optional<std::string>& user_key, Iterator* entries) {
-  if (!user_key) return entries->SeekToFirst();
-  std::string oldest;
-  AppendInternalKey(&oldest, *user_key, 0, EntryKind::kDelete);
-  entries->Seek(oldest);
-  while (entries->Valid() && UserKeyOf(entries->key()) == *user_key) entries->Next();
+// Seeks to the first entry of the first user key >= `from`; nullopt: to the first entry.
+void SeekFrom(const std::optional<std::string>& from, Iterator* entries) {
+  if (!from) return entries->SeekToFirst();
+  std::string newest;
+  AppendInternalKey(&newest, *from, kSequenceMax, kEntryKindMax);
+  entries->Seek(newest);
 }
 
-// Writes the visible entries from the position of `entries` up to the user key `through`.
-absl::StatusOr<JobResult> WriteVisible(Iterator& entries, const std::optional<std::string>& through,
+// Writes the visible entries from the position of `entries` on, those before the user key `to`.
+absl::StatusOr<JobResult> WriteVisible(Iterator& entries, const std::optional<std::string>& to,
                                        VisibilityFilter& visible, TableOutput& output,
                                        const std::function<bool()>& stop) {
   JobResult result;
@@ -73,7 +72,7 @@ absl::StatusOr<JobResult> WriteVisible(Iterator& entries, const std::optional<st
     if (!ParseInternalKey(entries.key(), &key)) {
       return absl::DataLossError("an entry has a malformed internal key");
     }
-    if (through && key.user_key > *through) break;
+    if (to && key.user_key >= *to) break;
     if (!visible.Keep(key)) {
       ++result.entries_dropped;
       continue;
@@ -130,9 +129,8 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
   VisibilityFilter visible(snapshots, [&](std::string_view user_key) {
     return !version.MayExistBelow(plan.output_level, plan.output_run, user_key);
   });
-  SeekBeyond(plan.after, merged.get());
-  TRELLIS_ASSIGN_OR_RETURN(JobResult result,
-                           WriteVisible(*merged, plan.through, visible, output, stop));
+  SeekFrom(plan.from, merged.get());
+  TRELLIS_ASSIGN_OR_RETURN(JobResult result, WriteVisible(*merged, plan.to, visible, output, stop));
   result.output_level = plan.output_level;
   result.bytes_read = BytesTakenBy(plan);
   return result;
@@ -140,7 +138,7 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
 
 VersionEdit EditOf(const CompactionPlan& plan, const JobResult* result) {
   VersionEdit edit;
-  if (!plan.through) {
+  if (!plan.to) {
     for (const auto& table : plan.inputs) edit.removed.push_back({plan.level, table->meta.number});
   }
   if (result == nullptr) {

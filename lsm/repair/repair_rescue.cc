@@ -99,8 +99,7 @@ absl::StatusOr<RepairJob::SalvagedTable> RepairJob::ReadTable(uint64_t number,
   meta.largest = facts.largest;
   salvaged.smallest_sequence = facts.smallest_sequence;
   salvaged.largest_sequence = facts.largest_sequence;
-  TRELLIS_RETURN_IF_ERROR(
-      CheckClaims(*table, {meta.entries, UserKeyOf(meta.smallest), UserKeyOf(meta.largest)}));
+  TRELLIS_RETURN_IF_ERROR(CheckClaims(*table, {meta.entries, meta.first_key(), meta.last_key()}));
   TRELLIS_RETURN_IF_ERROR(CheckPlace(*table, {level, facts.largest_sequence}));
   return salvaged;
 }

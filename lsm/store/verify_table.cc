@@ -96,7 +96,7 @@ absl::Status Verify(const std::string& path,
   report->filters_unknown += table.filter_presence() == FilterPresence::kUnknown;
   // Entries that were not read cannot be compared.
   if (report->problems.size() != before) return absl::OkStatus();
-  const TableRecord record{meta.entries, UserKeyOf(meta.smallest), UserKeyOf(meta.largest)};
+  const TableRecord record{meta.entries, meta.first_key(), meta.last_key()};
   for (const absl::Status& status : {CheckClaims(table, record), CheckPlace(table, place)}) {
     if (!status.ok()) report->problems.emplace_back(MessageOf(status));
   }
