@@ -498,6 +498,8 @@ std::vector<Rule> RulesOfWords() {
             {{"tests/lsm/a_test.cc", "  std::" + Spelt("mt19", "937_64 random(1);\n")}},
             {{"bench/a.cc", "  std::" + Spelt("mini", "std_rand random(1);\n")}},
             {{"tools/a.h", "  std::" + Spelt("random_", "device random;\n")}},
+            {{"lsm/a.cc", "  if (UserKeyOf(table->meta.largest) < key) return;\n"}},
+            {{"tools/a.h", "  key = table.meta.last_key();\n"}},
             {{"bench/b.cc", "  std::" + Spelt("default_", "random_engine random;\n")}}}},
           {"TestNamesArePlain",
            TestNamesArePlain,

@@ -2,36 +2,48 @@
 
 #include <algorithm>
 #include <cassert>
+#include <string>
+#include <utility>
 
 namespace lsm::inline TRELLIS_ABI {
 
-KeyRanges::KeyRanges(std::span<const Range> ranges) {
+KeyRanges::KeyRanges(std::span<const KeySpan> ranges) {
   if (ranges.empty()) return;
-  std::vector<std::string_view> ends;
-  ends.reserve(2 * ranges.size());
-  for (const Range& range : ranges) {
-    assert(range.smallest <= range.largest);
-    ends.push_back(range.smallest);
-    ends.push_back(range.largest);
+  std::vector<KeyBound> bounds;
+  bounds.reserve(2 * ranges.size());
+  for (const KeySpan& range : ranges) {
+    assert(!range.empty());
+    bounds.push_back(range.begin);
+    if (range.end) bounds.push_back(*range.end);
   }
-  std::sort(ends.begin(), ends.end());
-  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
-  ends_ = Fences(ends);
+  std::sort(bounds.begin(), bounds.end());
+  bounds.erase(std::unique(bounds.begin(), bounds.end()), bounds.end());
+  std::string bytes;
+  std::vector<uint64_t> ends = {0};
+  for (const KeyBound& bound : bounds) {
+    bound.AppendTo(&bytes);
+    ends.push_back(bytes.size());
+  }
+  bounds_ = Fences(std::move(bytes), std::move(ends));
 
-  // Number the stretches and ends in turn.  A range covers numbers 2 i + 1 to 2 j + 1, where i and
-  // j are its ends.
+  // Stretch i lies before bound i.
   struct Held {
-    size_t first, last;
+    size_t first, end;
   };
   std::vector<Held> held;
   held.reserve(ranges.size());
-  begins_.assign(2 * ends.size() + 2, 0);
-  for (const Range& range : ranges) {
+  begins_.assign(bounds.size() + 2, 0);
+  const auto stretch_from = [&bounds](const KeyBound& bound) {
+    return static_cast<size_t>(std::lower_bound(bounds.begin(), bounds.end(), bound) -
+                               bounds.begin()) +
+           1;
+  };
+  for (const KeySpan& range : ranges) {
     held.push_back(
-        {2 * ends_.LowerBound(range.smallest) + 1, 2 * ends_.LowerBound(range.largest) + 1});
-    // The change in the number of ranges from one number to the next.
+        {stretch_from(range.begin), range.end ? stretch_from(*range.end) : bounds.size() + 1});
+    // The change in the number of ranges from one stretch to the next.
     ++begins_[held.back().first];
-    --begins_[held.back().last + 1];
+    --begins_[held.back().end];
   }
   size_t holding = 0, total = 0;
   for (size_t& begin : begins_) {
@@ -42,8 +54,8 @@ KeyRanges::KeyRanges(std::span<const Range> ranges) {
   held_by_.resize(total);
   std::vector<size_t> next(begins_.begin(), begins_.end() - 1);
   for (size_t i = 0; i < held.size(); ++i) {
-    for (size_t number = held[i].first; number <= held[i].last; ++number)
-      held_by_[next[number]++] = static_cast<uint32_t>(i);
+    for (size_t stretch = held[i].first; stretch < held[i].end; ++stretch)
+      held_by_[next[stretch]++] = static_cast<uint32_t>(i);
   }
 }
 

@@ -59,18 +59,17 @@ class VisibilityFilter {
   uint64_t tombstones_dropped_ = 0;
 };
 
-// Seeks to the first entry after all versions of the user key; nullopt: to the first entry.
-void SeekBeyond(const std::optional<std::string>& user_key, Iterator* entries) {
-  if (!user_key) return entries->SeekToFirst();
-  std::string oldest;
-  AppendInternalKey(&oldest, *user_key, 0, EntryKind::kDelete);
-  entries->Seek(oldest);
-  while (entries->Valid() && UserKeyOf(entries->key()) == *user_key) entries->Next();
+// Seeks to the first entry of the first user key >= `from`; nullopt: to the first entry.
+void SeekFrom(const std::optional<std::string>& from, Iterator* entries) {
+  if (!from) return entries->SeekToFirst();
+  std::string newest;
+  AppendInternalKey(&newest, *from, kSequenceMax, kEntryKindMax);
+  entries->Seek(newest);
 }
 
-// Adds the visible entries from the position of `entries` up to the user key `through`.  The result
-// still lacks the outputs.
-absl::StatusOr<JobResult> AddVisible(Iterator& entries, const std::optional<std::string>& through,
+// Adds the visible entries from the position of `entries` on, those before the user key `to`.  The
+// result still lacks the outputs.
+absl::StatusOr<JobResult> AddVisible(Iterator& entries, const std::optional<std::string>& to,
                                      VisibilityFilter& visible, TableOutput& output,
                                      const std::function<bool()>& stop) {
   JobResult result;
@@ -85,7 +84,7 @@ absl::StatusOr<JobResult> AddVisible(Iterator& entries, const std::optional<std:
     if (!ParseInternalKey(entries.key(), &key)) {
       return absl::DataLossError("an entry has a malformed internal key");
     }
-    if (through && key.user_key > *through) break;
+    if (to && key.user_key >= *to) break;
     if (!visible.Keep(key)) {
       ++result.entries_dropped;
       continue;
@@ -176,9 +175,8 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
   VisibilityFilter visible(snapshots, [&](std::string_view user_key) {
     return !version.MayExistBelow(plan.output_level, plan.output_run, user_key);
   });
-  SeekBeyond(plan.after, merged.get());
-  TRELLIS_ASSIGN_OR_RETURN(JobResult result,
-                           AddVisible(*merged, plan.through, visible, output, stop));
+  SeekFrom(plan.from, merged.get());
+  TRELLIS_ASSIGN_OR_RETURN(JobResult result, AddVisible(*merged, plan.to, visible, output, stop));
   TRELLIS_RETURN_IF_ERROR(Finish(&output, &result));
   result.output_level = plan.output_level;
   result.bytes_read = BytesTakenBy(plan);
@@ -187,7 +185,7 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
 
 VersionEdit EditOf(const CompactionPlan& plan, const JobResult* result) {
   VersionEdit edit;
-  if (!plan.through) {
+  if (!plan.to) {
     for (const auto& table : plan.inputs) edit.removed.push_back({plan.level, table->meta.number});
   }
   if (result == nullptr) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
+#include <string>
 
 namespace lsm::inline TRELLIS_ABI {
 
@@ -16,9 +18,11 @@ const TableFilter& OutputFilters::For(std::string_view user_key) const {
       ->filter;
 }
 
-WastedReads OutputFilters::InheritedBy(std::string_view smallest, std::string_view largest) const {
+WastedReads OutputFilters::InheritedBy(const KeySpan& span) const {
+  const std::optional<std::string> to =
+      span.end ? std::optional(span.end->ToString()) : std::nullopt;
   WastedReads inherited;
-  inherited.Add(inputs_.Between(smallest, largest).reads, HotnessScale::kKept);
+  inherited.Add(inputs_.Between(span.begin, to).reads, HotnessScale::kKept);
   return inherited;
 }
 

@@ -11,6 +11,7 @@
 
 #include "bloom/core/abi.h"
 #include "bloom/filter_policy.h"
+#include "lsm/base/key_span.h"
 #include "lsm/compaction/store_reads.h"
 #include "lsm/filters/hotness.h"
 
@@ -51,8 +52,8 @@ class OutputFilters {
   // The filter of a table that begins with this key.
   const TableFilter& For(std::string_view user_key) const;
 
-  // The counts that a table with the keys from `smallest` to `largest` inherits.
-  WastedReads InheritedBy(std::string_view smallest, std::string_view largest) const;
+  // The counts that a table with these keys inherits.
+  WastedReads InheritedBy(const KeySpan& span) const;
 
  private:
   std::vector<Choice> choices_;

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <limits>
-#include <string>
 #include <utility>
 #include <vector>
+
+#include "lsm/base/key_span.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -13,27 +14,14 @@ namespace {
 // than moved.  The rewrite cuts it into pieces that are cheap to compact later.
 constexpr uint64_t kMoveGrandparentTablesMax = 10;
 
-struct UserRange {
-  std::string smallest, largest;
-};
-
-// Widens the range to include those of the tables.
-void Widen(TableSpan tables, UserRange* range) {
-  for (const auto& table : tables) {
-    const std::string_view smallest = UserKeyOf(table->meta.smallest);
-    const std::string_view largest = UserKeyOf(table->meta.largest);
-    if (smallest < range->smallest) range->smallest = std::string(smallest);
-    if (largest > range->largest) range->largest = std::string(largest);
-  }
+// The hull of the span and those of the tables.
+KeySpan Widened(KeySpan span, TableSpan tables) {
+  for (const auto& table : tables) span = HullOf(span, table->meta.span());
+  return span;
 }
 
-// REQUIRES: there are tables.
-UserRange RangeOf(TableSpan tables) {
-  UserRange range{std::string(UserKeyOf(tables.front()->meta.smallest)),
-                  std::string(UserKeyOf(tables.front()->meta.largest))};
-  Widen(tables, &range);
-  return range;
-}
+// The hull of the tables.  REQUIRES: there are tables.
+KeySpan HullOf(TableSpan tables) { return Widened(tables.front()->meta.span(), tables); }
 
 uint64_t BytesOf(const OpenTables& tables) {
   uint64_t bytes = 0;
@@ -41,16 +29,18 @@ uint64_t BytesOf(const OpenTables& tables) {
   return bytes;
 }
 
-// All tables of the level that overlap the range, those that overlap one of these, and so on.
-OpenTables CloseOver(const Version& version, int level, UserRange range) {
+// All tables of the level that overlap the span, those that overlap one of these, and so on.
+OpenTables CloseOver(const Version& version, int level, KeySpan span) {
   size_t known = 0;
   for (;;) {
-    OpenTables tables = version.Overlapping(level, range.smallest, range.largest);
+    OpenTables tables = version.Overlapping(level, span);
     if (tables.size() == known) return tables;
     known = tables.size();
-    Widen(tables, &range);
+    span = Widened(span, tables);
   }
 }
+
+KeySpan HullOf(const CompactionPlan& plan) { return Widened(HullOf(plan.inputs), plan.overlapped); }
 
 // Merges the inputs into the oldest run of the level below, with the tables that overlap them
 // there.  The plan may be a trivial move if there are options.
@@ -62,11 +52,9 @@ CompactionPlan PlanDown(const Version& version, int level, OpenTables inputs,
   plan.inputs = std::move(inputs);
   const OpenTables& below = version.level(plan.output_level);
   plan.output_run = (below.empty() ? plan.inputs : below).back()->meta.run;
-  UserRange range = RangeOf(plan.inputs);
-  plan.overlapped = CloseOver(version, plan.output_level, range);
-  Widen(plan.overlapped, &range);
+  plan.overlapped = CloseOver(version, plan.output_level, HullOf(plan.inputs));
   if (plan.output_level + 1 < kLevels && version.run_count(plan.output_level + 1) == 1) {
-    plan.grandparents = version.Overlapping(plan.output_level + 1, range.smallest, range.largest);
+    plan.grandparents = version.Overlapping(plan.output_level + 1, HullOf(plan));
   }
   plan.trivial_move =
       options != nullptr && plan.inputs.size() == 1 && plan.overlapped.empty() &&
@@ -108,12 +96,6 @@ CompactionPlan PlanMove(const Version& version, int level) {
   return plan;
 }
 
-UserRange HullOf(const CompactionPlan& plan) {
-  UserRange hull = RangeOf(plan.inputs);
-  Widen(plan.overlapped, &hull);
-  return hull;
-}
-
 bool Takes(const CompactionPlan& plan, const OpenTable& table) {
   const auto is_it = [&](const auto& taken) { return taken->meta.number == table.meta.number; };
   return std::any_of(plan.inputs.begin(), plan.inputs.end(), is_it) ||
@@ -126,10 +108,7 @@ bool IsTaken(const OpenTable& table, RunningPlans running) {
 }
 
 bool ConflictBetween(const CompactionPlan& a, const CompactionPlan& b) {
-  if (a.output_level == b.output_level) {
-    const UserRange one = HullOf(a), other = HullOf(b);
-    if (one.smallest <= other.largest && other.smallest <= one.largest) return true;
-  }
+  if (a.output_level == b.output_level && HullOf(a).Overlaps(HullOf(b))) return true;
   for (const auto* tables : {&a.inputs, &a.overlapped}) {
     for (const auto& table : *tables) {
       if (Takes(b, *table)) return true;
@@ -151,7 +130,7 @@ std::optional<CompactionPlan> PickFromLevel0(const Version& version, const Optio
   for (auto table = tables.rbegin(); table != tables.rend(); ++table) {
     if (IsTaken(**table, running)) continue;
     std::optional<CompactionPlan> plan = IfFree(
-        PlanDown(version, 0, CloseOver(version, 0, RangeOf({&*table, 1})), &options), running);
+        PlanDown(version, 0, CloseOver(version, 0, (*table)->meta.span()), &options), running);
     if (plan) return plan;
   }
   return std::nullopt;
@@ -166,8 +145,7 @@ std::optional<CompactionPlan> PickLeastOverlap(const Version& version, const Opt
   std::vector<Choice> choices;
   for (const auto& table : version.level(level)) {
     if (IsTaken(*table, running)) continue;
-    const OpenTables below = version.Overlapping(level + 1, UserKeyOf(table->meta.smallest),
-                                                 UserKeyOf(table->meta.largest));
+    const OpenTables below = version.Overlapping(level + 1, table->meta.span());
     choices.push_back(
         {static_cast<double>(BytesOf(below)) / static_cast<double>(table->meta.file_bytes),
          &table});
@@ -294,15 +272,15 @@ OpenTables TablesTakenBy(const CompactionPlan& plan) {
 }
 
 OpenTables TablesRemovedBy(const CompactionPlan& plan) {
-  return plan.through ? plan.overlapped : TablesTakenBy(plan);
+  return plan.to ? plan.overlapped : TablesTakenBy(plan);
 }
 
 uint64_t BytesTakenBy(const CompactionPlan& plan) {
   uint64_t bytes = BytesOf(plan.overlapped);
   for (const auto& table : plan.inputs) {
-    const uint64_t begin = plan.after ? table->table->ApproximateOffsetOf(*plan.after) : 0;
+    const uint64_t begin = plan.from ? table->table->ApproximateOffsetOf(*plan.from) : 0;
     const uint64_t end =
-        plan.through ? table->table->ApproximateOffsetOf(*plan.through) : table->meta.file_bytes;
+        plan.to ? table->table->ApproximateOffsetOf(*plan.to) : table->meta.file_bytes;
     bytes += end - std::min(begin, end);
   }
   return bytes;
@@ -380,14 +358,10 @@ std::optional<CompactionPlan> PickCompaction(const Version& version, const Optio
 std::optional<CompactionPlan> PlanRange(const Version& version, int level,
                                         std::optional<std::string_view> from,
                                         std::optional<std::string_view> to) {
-  OpenTables in_range;
-  for (const auto& table : version.level(level)) {
-    if (from && UserKeyOf(table->meta.largest) < *from) continue;
-    if (to && UserKeyOf(table->meta.smallest) >= *to) continue;
-    in_range.push_back(table);
-  }
+  OpenTables in_range =
+      version.Overlapping(level, {from.value_or(""), to ? KeyEnd(*to) : std::nullopt});
   if (in_range.empty()) return std::nullopt;
-  if (version.run_count(level) > 1) in_range = CloseOver(version, level, RangeOf(in_range));
+  if (version.run_count(level) > 1) in_range = CloseOver(version, level, HullOf(in_range));
   if (level == 0 || level != version.deepest_level())
     return PlanDown(version, level, std::move(in_range), nullptr);
   CompactionPlan plan;

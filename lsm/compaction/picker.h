@@ -26,8 +26,7 @@
 //
 //   Rule 1. No table is taken (as one of `inputs` or `overlapped`) by both.
 //   Rule 2. If both write to the same level, their hulls have no user key in common.  The hull of a
-//           plan is the range from the smallest to the largest user key of the tables that it
-//           takes.
+//           plan is the smallest span of user keys that holds all tables that it takes.
 //
 // These rules are enough.  Let V be the version for which a plan P was made.  P's outputs lie
 // within its hull and hold only entries that P took.
@@ -117,10 +116,9 @@ struct CompactionPlan {
   bool for_readers = false;
 
   // --- only for steps (lsm/compaction/steps.h) ---
-  // The step takes user keys k with after < k <= through.  Without `after` it begins at the first
-  // key, without `through` it ends at the last.  With `through`, the inputs hold more keys, so they
-  // stay.
-  std::optional<std::string> after, through;
+  // The step takes the user keys in [from, to).  Without `from` it begins at the first key, without
+  // `to` it ends at the last.  With `to`, the inputs hold more keys, so they stay.
+  std::optional<std::string> from, to;
   uint64_t table_bytes = 0;  // the approximate size of each output; 0: Options::table_bytes
 };
 

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lsm/base/key_span.h"
+
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
@@ -25,7 +27,7 @@ bool Precedes(const Taken& a, const Taken& b) {
   if (a.level != b.level) return a.level > b.level;
   if (a.level == 0) return a.table->meta.number < b.table->meta.number;
   if (a.table->meta.run != b.table->meta.run) return a.table->meta.run < b.table->meta.run;
-  return CompareInternalKeys(a.table->meta.smallest, b.table->meta.smallest) < 0;
+  return a.table->meta.span().begin < b.table->meta.span().begin;
 }
 
 // The tables in the order in which steps take them.
@@ -48,28 +50,21 @@ InOrder Order(const CompactionPlan& plan) {
   return order;
 }
 
-std::string_view SmallestOf(const TableRef& table) { return UserKeyOf(table->meta.smallest); }
-std::string_view LargestOf(const TableRef& table) { return UserKeyOf(table->meta.largest); }
-
-// Whether the target overlaps the part of the source that begins beyond `after`.
-bool Overlaps(const TableRef& target, const TableRef& source,
-              const std::optional<std::string>& after) {
-  const bool ends_before =
-      after ? LargestOf(target) <= *after : LargestOf(target) < SmallestOf(source);
-  return !ends_before && SmallestOf(target) <= LargestOf(source);
+// The part of the source that begins at `from`.
+KeySpan RestOf(const TableRef& source, const std::optional<std::string>& from) {
+  KeySpan rest = source->meta.span();
+  if (from) rest.begin = *from;
+  return rest;
 }
 
 // Sets the grandparents of the step, and the size of its outputs.
 void AddSurroundings(const Version& version, uint64_t table_bytes, CompactionPlan* step) {
   const int below = step->output_level + 1;
   if (below < kLevels && version.run_count(below) == 1) {
-    std::string_view smallest = step->after ? *step->after : SmallestOf(step->inputs[0]);
-    std::string_view largest = step->through ? *step->through : LargestOf(step->inputs[0]);
-    for (const auto& table : step->overlapped) {
-      smallest = std::min(smallest, SmallestOf(table));
-      largest = std::max(largest, LargestOf(table));
-    }
-    step->grandparents = version.Overlapping(below, smallest, largest);
+    KeySpan span = RestOf(step->inputs[0], step->from);
+    if (step->to) span.end = *step->to;
+    for (const auto& table : step->overlapped) span = HullOf(span, table->meta.span());
+    step->grandparents = version.Overlapping(below, span);
   }
   const uint64_t bytes = BytesTakenBy(*step);
   const uint64_t largest_table = std::max<uint64_t>(1, table_bytes + table_bytes / 4);
@@ -100,13 +95,15 @@ std::optional<CompactionPlan> NextStep(const Version& version, const PlanLeft& l
     const Taken& source = order.sources.front();
     step.level = source.level;
     step.inputs = {source.table};
-    step.after = left.after;
+    step.from = left.from;
+    const KeySpan rest = RestOf(source.table, left.from);
     for (const Taken& target : order.targets) {
-      if (!Overlaps(target.table, source.table, left.after)) continue;
+      if (!rest.Overlaps(target.table->meta.span())) continue;
       if (step.overlapped.empty()) {
         step.overlapped = {target.table};
       } else {
-        step.through = LargestOf(step.overlapped[0]);
+        // It ends, since the next one begins after it.
+        step.to = step.overlapped[0]->meta.span().end->ToString();
         break;
       }
     }
@@ -130,9 +127,9 @@ PlanLeft LeftAfter(const PlanLeft& left, const CompactionPlan& step, const OpenT
     }
   };
   remove(step.overlapped);
-  if (!step.through) remove(step.inputs);
+  if (!step.to) remove(step.inputs);
   after.plan.overlapped.insert(after.plan.overlapped.end(), outputs.begin(), outputs.end());
-  after.after = step.through;
+  after.from = step.to;
   return after;
 }
 

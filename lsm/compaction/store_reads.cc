@@ -9,12 +9,11 @@ namespace {
 // The share of the table's data in [from, to).
 double ShareBetween(const OpenTable& table, std::string_view from,
                     std::optional<std::string_view> to) {
-  const std::string_view smallest = UserKeyOf(table.meta.smallest);
-  const std::string_view largest = UserKeyOf(table.meta.largest);
-  if (largest < from || (to && smallest >= *to)) return 0;
+  const KeySpan span = table.meta.span();
+  if (span.EndsBy(from) || (to && span.begin >= *to)) return 0;
   const uint64_t all = table.table->footer().data_end();
-  const uint64_t begin = from <= smallest ? 0 : table.table->ApproximateOffsetOf(from);
-  const uint64_t end = !to || largest < *to ? all : table.table->ApproximateOffsetOf(*to);
+  const uint64_t begin = from <= span.begin ? 0 : table.table->ApproximateOffsetOf(from);
+  const uint64_t end = !to || span.EndsBy(*to) ? all : table.table->ApproximateOffsetOf(*to);
   return static_cast<double>(end - std::min(begin, end)) / static_cast<double>(all);
 }
 
@@ -48,7 +47,7 @@ InputReads::InputReads(const StoreReads& store, OpenTables inputs) {
   for (auto& table : inputs) {
     const WastedReads reads = store.Of(*table);
     inputs_.push_back({std::move(table), reads});
-    cuts_.push_back(UserKeyOf(inputs_.back().table->meta.smallest));
+    cuts_.push_back(inputs_.back().table->meta.span().begin);
   }
   std::sort(cuts_.begin(), cuts_.end());
   cuts_.erase(std::unique(cuts_.begin(), cuts_.end()), cuts_.end());

@@ -42,12 +42,11 @@ TableOutput::~TableOutput() {
 
 bool TableOutput::ShouldEndBefore(std::string_view user_key) {
   while (next_grandparent_ < grandparents_.size() &&
-         UserKeyOf(grandparents_[next_grandparent_]->meta.largest) < user_key) {
+         grandparents_[next_grandparent_]->meta.span().EndsBy(user_key)) {
     grandparent_bytes_ += grandparents_[next_grandparent_++]->meta.file_bytes;
   }
   bool beyond_one_that_stays = false;
-  while (next_staying_ < staying_.size() &&
-         UserKeyOf(staying_[next_staying_]->meta.smallest) < user_key) {
+  while (next_staying_ < staying_.size() && staying_[next_staying_]->meta.span().begin < user_key) {
     ++next_staying_;
     beyond_one_that_stays = true;
   }
@@ -115,8 +114,7 @@ absl::Status TableOutput::EndTable() {
   TRELLIS_ASSIGN_OR_RETURN(
       std::shared_ptr<const OpenTable> table,
       OpenTableFile(*context_.directory, meta, TableReadMode(*context_.options),
-                    context_.table_context,
-                    filters_.InheritedBy(UserKeyOf(meta.smallest), UserKeyOf(meta.largest))));
+                    context_.table_context, filters_.InheritedBy(meta.span())));
   bytes_written_ += meta.file_bytes;
   finished_.push_back(std::move(table));
   builder_.reset();

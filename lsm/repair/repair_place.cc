@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "lsm/base/key_span.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "lsm/compaction/filter_plan.h"
@@ -76,8 +77,7 @@ std::string RepairJob::FindDisorderOfRanges() {
             [](const auto& a, const auto& b) { return a.meta.number > b.meta.number; });
   AgeOrder order;
   for (auto table = newest.rbegin(); table != newest.rend(); ++table) {
-    if (order.Follows({UserKeyOf(table->meta.smallest), UserKeyOf(table->meta.largest),
-                       table->smallest_sequence, table->largest_sequence}))
+    if (order.Follows({table->meta.span(), table->smallest_sequence, table->largest_sequence}))
       continue;
     return Concat("level 0: ", TableFileName(table->meta.number),
                   " has a higher number than tables with newer entries");
@@ -86,16 +86,14 @@ std::string RepairJob::FindDisorderOfRanges() {
     Tables& tables = new_levels_[level];
     std::sort(tables.begin(), tables.end(), [](const auto& a, const auto& b) {
       if (a.meta.run != b.meta.run) return a.meta.run > b.meta.run;
-      return CompareInternalKeys(a.meta.smallest, b.meta.smallest) < 0;
+      return a.meta.span().begin < b.meta.span().begin;
     });
     for (size_t i = 1; i < tables.size(); ++i) {
       const TableMeta& before = tables[i - 1].meta;
       const TableMeta& after = tables[i].meta;
-      if (before.run != after.run || UserKeyOf(before.largest) < UserKeyOf(after.smallest))
-        continue;
+      if (before.run != after.run || before.span().EndsBy(after.span().begin)) continue;
       return Concat("level ", level, ": ", TableFileName(before.number), " and ",
-                    TableFileName(after.number), " overlap at key ",
-                    QuotedKey(UserKeyOf(after.smallest)));
+                    TableFileName(after.number), " overlap at key ", QuotedKey(after.span().begin));
     }
   }
   return "";
@@ -129,21 +127,19 @@ absl::StatusOr<RepairJob::Tables> RepairJob::Merge(const Tables& tables, int lev
                                                    bool renumbers) {
   std::vector<TableMeta> metas;
   for (const SalvagedTable& table : tables) metas.push_back(table.meta);
-  std::sort(metas.begin(), metas.end(), [](const TableMeta& a, const TableMeta& b) {
-    return CompareInternalKeys(a.smallest, b.smallest) < 0;
-  });
+  std::sort(metas.begin(), metas.end(),
+            [](const TableMeta& a, const TableMeta& b) { return a.span().begin < b.span().begin; });
   // Groups disjoint tables, so that few are open at a time.
-  std::multimap<std::string, std::vector<TableMeta>> runs;  // by largest user key
-  for (TableMeta& meta : metas) {
+  std::multimap<KeyEnd, std::vector<TableMeta>, decltype(&IsBefore)> runs(&IsBefore);  // by end
+  for (const TableMeta& meta : metas) {
     std::vector<TableMeta> run;
-    const auto before = runs.lower_bound(std::string(UserKeyOf(meta.smallest)));
-    if (before != runs.begin()) run = std::move(runs.extract(std::prev(before)).mapped());
-    std::string largest(UserKeyOf(meta.largest));
-    run.push_back(std::move(meta));
-    runs.emplace(std::move(largest), std::move(run));
+    const auto after = runs.upper_bound(meta.span().begin);
+    if (after != runs.begin()) run = std::move(runs.extract(std::prev(after)).mapped());
+    run.push_back(meta);
+    runs.emplace(meta.span().end, std::move(run));
   }
   RunsReader reader(&directory_, context_.table_context);
-  for (auto& [largest, run] : runs) reader.AddRun(std::move(run));
+  for (auto& [end, run] : runs) reader.AddRun(std::move(run));
   TRELLIS_RETURN_IF_ERROR(reader.Start());
   TableOutput output(context_, UsualFilter(context_, level), level, /*run=*/0,
                      level == 0 ? UINT64_MAX : options_.table_bytes, {});

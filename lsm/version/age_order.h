@@ -4,19 +4,19 @@
 #define TRELLIS_LSM_VERSION_AGE_ORDER_H_
 
 #include <algorithm>
+#include <optional>
 #include <string>
-#include <string_view>
 
 #include "bloom/core/abi.h"
 #include "lsm/base/internal_key.h"
+#include "lsm/base/key_span.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
 class AgeOrder {
  public:
   struct Range {
-    std::string_view smallest;  // user keys
-    std::string_view largest;
+    KeySpan span;
     Sequence smallest_sequence = 0;
     Sequence largest_sequence = 0;
   };
@@ -26,7 +26,7 @@ class AgeOrder {
   bool Follows(const Range& table) {
     // It may be unknown whether a new flush begins here.  Tables with ascending keys count as one
     // flush.  Their order does not matter, since no key is in two of them.
-    const bool goes_on = has_any_ && table.smallest > largest_key_ &&
+    const bool goes_on = has_any_ && end_ && *end_ <= table.span.begin &&
                          (!has_earlier_ || table.smallest_sequence > earlier_largest_sequence_);
     if (!goes_on) {
       if (has_any_ && table.smallest_sequence <= largest_sequence_) return false;
@@ -34,7 +34,7 @@ class AgeOrder {
       has_earlier_ = has_any_;
     }
     has_any_ = true;
-    largest_key_.assign(table.largest);
+    end_ = table.span.end ? std::optional(table.span.end->ToString()) : std::nullopt;
     largest_sequence_ = std::max(largest_sequence_, table.largest_sequence);
     return true;
   }
@@ -42,7 +42,7 @@ class AgeOrder {
  private:
   bool has_any_ = false;
   bool has_earlier_ = false;
-  std::string largest_key_;                // of the current flush
+  std::optional<std::string> end_;         // of the current flush; nullopt: beyond all keys
   Sequence largest_sequence_ = 0;          // of all so far
   Sequence earlier_largest_sequence_ = 0;  // of earlier flushes
 };

@@ -24,11 +24,10 @@ void ChooseOf(const AgedRuns& runs, size_t newer, size_t older, Choice* chosen) 
   for (size_t a = 0, b = 0; a < runs[newer].size() && b < runs[older].size();) {
     const AgedTable& above = runs[newer][a];
     const AgedTable& below = runs[older][b];
-    const bool overlap = UserKeyOf(above.meta.smallest) <= UserKeyOf(below.meta.largest) &&
-                         UserKeyOf(below.meta.smallest) <= UserKeyOf(above.meta.largest);
-    if (overlap && above.smallest_sequence <= below.largest_sequence)
+    const KeySpan newer_span = above.meta.span(), older_span = below.meta.span();
+    if (newer_span.Overlaps(older_span) && above.smallest_sequence <= below.largest_sequence)
       (*chosen)[newer][a] = (*chosen)[older][b] = true;
-    UserKeyOf(above.meta.largest) < UserKeyOf(below.meta.largest) ? ++a : ++b;
+    IsBefore(newer_span.end, older_span.end) ? ++a : ++b;
   }
 }
 
@@ -132,7 +131,7 @@ absl::StatusOr<std::optional<std::string>> CompareRuns(Directory& directory,
   for (const std::vector<AgedTable>& run : runs) {
     std::vector<TableMeta> tables;
     for (const AgedTable& table : run) {
-      if (UserKeyOf(table.meta.largest) >= from) tables.push_back(table.meta);
+      if (!table.meta.span().EndsBy(from)) tables.push_back(table.meta);
     }
     if (!tables.empty()) reader.AddRun(std::move(tables));
   }

@@ -48,8 +48,8 @@ TableStep* AddStep(Explanation* explanation, int level, const OpenTable& table) 
   TableStep& step = explanation->tables.emplace_back();
   step.level = level;
   step.table_number = table.meta.number;
-  step.smallest_key = std::string(UserKeyOf(table.meta.smallest));
-  step.largest_key = std::string(UserKeyOf(table.meta.largest));
+  step.smallest_key = std::string(table.meta.first_key());
+  step.largest_key = std::string(table.meta.last_key());
   return &step;
 }
 

@@ -16,8 +16,12 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-bool OverlapsUserRange(const TableMeta& meta, std::string_view smallest, std::string_view largest) {
-  return UserKeyOf(meta.largest) >= smallest && UserKeyOf(meta.smallest) <= largest;
+// The first table of a run that does not end by the user key.
+size_t FirstBeyond(TableSpan run, std::string_view user_key) {
+  const auto at = std::partition_point(run.begin(), run.end(), [&](const auto& table) {
+    return table->meta.span().EndsBy(user_key);
+  });
+  return static_cast<size_t>(at - run.begin());
 }
 
 // Iterates over one sorted run: has a position in the list of tables, and an iterator in that
@@ -40,20 +44,20 @@ class RunIterator final : public InnerIterator {
     SkipBackward();
   }
   void Seek(std::string_view target) override {
-    Enter(FirstEndingAtOrAfter(target));
+    Enter(FirstBeyond(tables_, UserKeyOf(target)));
     if (inner_.has_value()) inner_->Seek(target);
     SkipForward();
   }
   void PrefetchSeek(std::string_view target, int step) override {
     if (step == 0) {
-      const size_t at = FirstEndingAtOrAfter(target);
+      const size_t at = FirstBeyond(tables_, UserKeyOf(target));
       is_approaching_ = at < tables_.size();
       if (is_approaching_) Enter(at);
     }
     if (is_approaching_) inner_->PrefetchSeek(target, step);
   }
   void SeekForPrev(std::string_view target) override {
-    const size_t at = FirstEndingAtOrAfter(target);
+    const size_t at = FirstBeyond(tables_, UserKeyOf(target));
     if (at == tables_.size()) return SeekToLast();
     Enter(at);
     if (inner_.has_value()) inner_->SeekForPrev(target);
@@ -76,13 +80,6 @@ class RunIterator final : public InnerIterator {
   }
 
  private:
-  size_t FirstEndingAtOrAfter(std::string_view target) const {
-    const auto at = std::partition_point(tables_.begin(), tables_.end(), [&](const auto& table) {
-      return CompareInternalKeys(table->meta.largest, target) < 0;
-    });
-    return static_cast<size_t>(at - tables_.begin());
-  }
-
   void Enter(size_t at) {
     if (inner_.has_value() && at == at_ && inner_->status().ok()) return;
     inner_.reset();
@@ -123,7 +120,7 @@ absl::Status OverlapError(int level, const OpenTable& a, const OpenTable& b) {
   const uint32_t run = b.meta.run;
   return absl::DataLossError(Concat("level ", level, run == 0 ? "" : Concat(", run ", run),
                                     ": tables ", a.table->path(), " and ", b.table->path(),
-                                    " overlap at key ", QuotedKey(UserKeyOf(b.meta.smallest))));
+                                    " overlap at key ", QuotedKey(b.meta.span().begin)));
 }
 
 // DataLoss unless each table of level 0 is older than those with higher numbers.
@@ -132,8 +129,7 @@ absl::Status CheckAges(const OpenTables& newest_first) {
   for (auto table = newest_first.rbegin(); table != newest_first.rend(); ++table) {
     const TableMeta& meta = (*table)->meta;
     const TableProperties& properties = (*table)->table->properties();
-    if (order.Follows({UserKeyOf(meta.smallest), UserKeyOf(meta.largest),
-                       properties.smallest_sequence, properties.largest_sequence}))
+    if (order.Follows({meta.span(), properties.smallest_sequence, properties.largest_sequence}))
       continue;
     return DamageAt((*table)->table->path(), (*table)->table->footer().properties.offset,
                     Concat("the properties say smallest_sequence ", properties.smallest_sequence,
@@ -166,7 +162,7 @@ double WastedReadsOf(TableSpan run) {
 }  // namespace
 
 TableRecord RecordOf(const TableMeta& meta) {
-  return {meta.entries, UserKeyOf(meta.smallest), UserKeyOf(meta.largest), meta.dead};
+  return {meta.entries, meta.first_key(), meta.last_key(), meta.dead};
 }
 
 ReadMode TableReadMode(const Options& options) {
@@ -278,12 +274,12 @@ absl::Status Version::FindRuns(int level_number) {
   Level& level = levels_[static_cast<size_t>(level_number)];
   std::sort(level.tables.begin(), level.tables.end(), [](const auto& a, const auto& b) {
     if (a->meta.run != b->meta.run) return a->meta.run > b->meta.run;
-    return CompareInternalKeys(a->meta.smallest, b->meta.smallest) < 0;
+    return a->meta.span().begin < b->meta.span().begin;
   });
   level.runs = RunsAmong(level.tables);
   for (const TableSpan tables : level.runs) {
     for (size_t at = 1; at < tables.size(); ++at) {
-      if (UserKeyOf(tables[at - 1]->meta.largest) >= UserKeyOf(tables[at]->meta.smallest))
+      if (!tables[at - 1]->meta.span().EndsBy(tables[at]->meta.span().begin))
         return OverlapError(level_number, *tables[at - 1], *tables[at]);
     }
   }
@@ -291,11 +287,11 @@ absl::Status Version::FindRuns(int level_number) {
 }
 
 void Version::ListCandidates() {
-  std::vector<KeyRanges::Range> ranges;
+  std::vector<KeySpan> ranges;
   for (int i = 0; i < kLevels; ++i) {
     for (const auto& table : level(i)) {
       candidates_.push_back({table.get(), i});
-      ranges.push_back({UserKeyOf(table->meta.smallest), UserKeyOf(table->meta.largest)});
+      ranges.push_back(table->meta.span());
     }
   }
   ranges_ = KeyRanges(ranges);
@@ -316,11 +312,13 @@ size_t Version::iterator_count() const {
   return count;
 }
 
-OpenTables Version::Overlapping(int level_number, std::string_view smallest,
-                                std::string_view largest) const {
+OpenTables Version::Overlapping(int level_number, const KeySpan& span) const {
   OpenTables found;
-  for (const auto& table : level(level_number)) {
-    if (OverlapsUserRange(table->meta, smallest, largest)) found.push_back(table);
+  for (const TableSpan run : runs(level_number)) {
+    for (size_t at = FirstBeyond(run, span.begin); at < run.size(); ++at) {
+      if (span.EndsBy(run[at]->meta.span().begin)) break;
+      found.push_back(run[at]);
+    }
   }
   return found;
 }
@@ -358,12 +356,11 @@ uint64_t Version::ApproximateBytes(std::string_view from,
   uint64_t bytes = 0;
   for (const Level& level : levels_) {
     for (const auto& table : level.tables) {
-      const std::string_view smallest = UserKeyOf(table->meta.smallest);
-      const std::string_view largest = UserKeyOf(table->meta.largest);
-      if (largest < from || (to && smallest >= *to)) continue;
-      const uint64_t begin = from <= smallest ? 0 : table->table->ApproximateOffsetOf(from);
+      const KeySpan span = table->meta.span();
+      if (span.EndsBy(from) || (to && span.begin >= *to)) continue;
+      const uint64_t begin = from <= span.begin ? 0 : table->table->ApproximateOffsetOf(from);
       const uint64_t end =
-          !to || largest < *to ? table->meta.file_bytes : table->table->ApproximateOffsetOf(*to);
+          !to || span.EndsBy(*to) ? table->meta.file_bytes : table->table->ApproximateOffsetOf(*to);
       bytes += end - std::min(begin, end);
     }
   }

@@ -30,6 +30,7 @@
 #include "lsm/base/inner_iterator.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/base/key_ranges.h"
+#include "lsm/base/key_span.h"
 #include "lsm/explanation.h"
 #include "lsm/filters/hotness.h"
 #include "lsm/options.h"
@@ -153,9 +154,9 @@ class Version {
                     std::vector<std::unique_ptr<InnerIterator>>* iterators) const;
   size_t iterator_count() const;  // as AddIterators adds them
 
-  // The tables of the level that overlap [smallest, largest] in user keys.
-  OpenTables Overlapping(int level, std::string_view smallest_user_key,
-                         std::string_view largest_user_key) const;
+  // The tables of the level that overlap the span, in the order of `level`.  Each run takes a
+  // binary search.
+  OpenTables Overlapping(int level, const KeySpan& span) const;
 
   // False only if no table can hold the user key.
   bool MayExist(std::string_view user_key) const { return !ranges_.With(user_key).empty(); }
@@ -203,7 +204,7 @@ class Version {
   std::array<Level, kLevels> levels_;
   // All tables in the order of lookups: newest first.
   std::vector<Candidate> candidates_;
-  KeyRanges ranges_;  // key ranges of candidates_
+  KeyRanges ranges_;  // spans of candidates_
   int deepest_level_ = 0;
 };
 

@@ -14,6 +14,8 @@
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
 #include "bloom/hash.h"
+#include "lsm/base/internal_key.h"
+#include "lsm/base/key_span.h"
 #include "lsm/table/dead_entries.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -29,6 +31,14 @@ struct TableMeta {
   std::string largest;
   uint32_t run = 0;  // always 0 in level 0, where each table is a run
   DeadEntries dead;  // nothing for a table of an older release
+
+  // The user keys that the table is asked for: a view of its keys.  All that compares tables with
+  // keys, or with each other, uses it.
+  KeySpan span() const { return KeySpan::OfKeys(first_key(), last_key()); }
+  // The user keys of its first and last entry, to show and to check.
+  std::string_view first_key() const { return UserKeyOf(smallest); }
+  std::string_view last_key() const { return UserKeyOf(largest); }
+
   bool operator==(const TableMeta&) const = default;
 };
 

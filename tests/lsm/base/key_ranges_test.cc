@@ -30,8 +30,9 @@ TEST(KeyRangesTest, NoRangesHoldNothing) {
 }
 
 TEST(KeyRangesTest, IncludesEndsAndKeepsOrder) {
-  const std::vector<KeyRanges::Range> ends = {
-      {"key20", "key40"}, {"key10", "key30"}, {"key30", "key30"}};
+  const std::vector<KeySpan> ends = {KeySpan::OfKeys("key20", "key40"),
+                                     KeySpan::OfKeys("key10", "key30"),
+                                     KeySpan::OfKeys("key30", "key30")};
   const KeyRanges ranges(ends);
   EXPECT_THAT(With(ranges, "key0"), IsEmpty());
   EXPECT_THAT(With(ranges, "key10"), ElementsAre(1));
@@ -46,6 +47,20 @@ TEST(KeyRangesTest, IncludesEndsAndKeepsOrder) {
   EXPECT_THAT(With(ranges, ""), IsEmpty());
 }
 
+TEST(KeyRangesTest, ExcludesEndsAndHasOpenOnes) {
+  const std::vector<KeySpan> ends = {{"c", "e"}, {"e", std::nullopt}, {"", "c"}, {"d", "e"}};
+  const KeyRanges ranges(ends);
+  EXPECT_THAT(With(ranges, ""), ElementsAre(2));
+  EXPECT_THAT(With(ranges, "bz"), ElementsAre(2));
+  EXPECT_THAT(With(ranges, "c"), ElementsAre(0));
+  EXPECT_THAT(With(ranges, "d"), ElementsAre(0, 3));
+  EXPECT_THAT(With(ranges, "e"), ElementsAre(1));
+  EXPECT_THAT(With(ranges, "zz"), ElementsAre(1));
+  const std::vector<KeySpan> all = {KeySpan()};
+  EXPECT_THAT(With(KeyRanges(all), ""), ElementsAre(0));
+  EXPECT_THAT(With(KeyRanges(all), "zz"), ElementsAre(0));
+}
+
 // Few letters, zero bytes among them, and lengths around the eight bytes of a head, so that heads
 // are often equal where keys are not.
 TEST(KeyRangesTest, MatchesKeyComparisons) {
@@ -58,21 +73,27 @@ TEST(KeyRangesTest, MatchesKeyComparisons) {
   int held = 0;
   for (int round = 0; round < 2000; ++round) {
     const std::string prefix = round % 2 == 0 ? "" : "a\xffprefix";
-    std::vector<std::pair<std::string, std::string>> ends(1 + dice.Roll(6));
-    std::vector<KeyRanges::Range> views;
+    struct Ends {
+      std::string begin, end;
+      bool is_last;  // `end` is included
+    };
+    std::vector<Ends> ends(1 + dice.Roll(6));
+    std::vector<KeySpan> views;
     std::vector<std::string> probes = {"", word(""), word(prefix), word(prefix), prefix};
-    for (auto& [smallest, largest] : ends) {
-      smallest = word(prefix);
-      largest = word(prefix);
-      if (largest < smallest) std::swap(smallest, largest);
-      views.push_back({smallest, largest});
-      probes.insert(probes.end(), {smallest, largest, smallest + '\0', largest + '\0'});
+    for (auto& [begin, end, is_last] : ends) {
+      begin = word(prefix);
+      end = word(prefix);
+      if (end < begin) std::swap(begin, end);
+      is_last = begin == end || dice.OneIn(2);
+      views.push_back(is_last ? KeySpan::OfKeys(begin, end) : KeySpan{begin, end});
+      probes.insert(probes.end(), {begin, end, begin + '\0', end + '\0'});
     }
     const KeyRanges ranges(views);
     for (const std::string& probe : probes) {
       std::vector<size_t> expected;
       for (size_t i = 0; i < ends.size(); ++i) {
-        if (ends[i].first <= probe && probe <= ends[i].second) expected.push_back(i);
+        const auto& [begin, end, is_last] = ends[i];
+        if (begin <= probe && (is_last ? probe <= end : probe < end)) expected.push_back(i);
       }
       held += static_cast<int>(expected.size());
       ASSERT_EQ(With(ranges, probe), expected) << Escape(probe);

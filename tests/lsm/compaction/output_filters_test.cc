@@ -187,6 +187,19 @@ TEST_F(OutputFiltersTest, FppScalesObservedReads) {
   for (const auto& table : tables) EXPECT_EQ(store.StepOf(*table), 0);
 }
 
+// A table of the same keys as an input has all of the input's counts, also those of its last block.
+TEST_F(OutputFiltersTest, TablesInheritTheCountsOfTheirSpan) {
+  CountLookups();
+  const OutputFilters filters = Plan();
+  for (const int i : {3, 7}) {
+    const WastedReads inherited = filters.InheritedBy(lower_[i]->meta.span());
+    const double share = i == 3 ? 0.45 : 0.1 / 8;
+    const double of_upper = 0.1 * kUpperFpp;
+    EXPECT_NEAR(inherited.seen, HotnessScale::kKept * (share * kLowerFpp + of_upper) * kLookups, 25)
+        << i;
+  }
+}
+
 TEST_F(OutputFiltersTest, RangesGetTheirPartOfTheCounts) {
   CountLookups();
   const StoreReads store(*version_, &maker_.counters);

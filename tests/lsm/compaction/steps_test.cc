@@ -80,8 +80,8 @@ TEST_F(StepsTest, TakesOneTargetAndItsSources) {
   ASSERT_TRUE(step);
   EXPECT_THAT(step->inputs, ElementsAre(a));
   EXPECT_THAT(step->overlapped, ElementsAre(first));
-  EXPECT_EQ(step->after, std::nullopt);
-  EXPECT_THAT(step->through, Optional(std::string("e")));
+  EXPECT_EQ(step->from, std::nullopt);
+  EXPECT_THAT(step->to, Optional(std::string("e\0", 2)));
   EXPECT_THAT(EntriesIn(Take(*step)), ElementsAre(PutOf("a1", 1), PutOf("b", 9), PutOf("e", 9)));
   EXPECT_THAT(version_->level(0), ElementsAre(a)) << "it holds more";
 
@@ -89,8 +89,8 @@ TEST_F(StepsTest, TakesOneTargetAndItsSources) {
   ASSERT_TRUE(step);
   EXPECT_THAT(step->inputs, ElementsAre(a));
   EXPECT_THAT(step->overlapped, ElementsAre(second));
-  EXPECT_THAT(step->after, Optional(std::string("e")));
-  EXPECT_EQ(step->through, std::nullopt) << "the rest goes with its last target";
+  EXPECT_THAT(step->from, Optional(std::string("e\0", 2)));
+  EXPECT_EQ(step->to, std::nullopt) << "the rest goes with its last target";
   EXPECT_THAT(EntriesIn(Take(*step)), ElementsAre(PutOf("f", 9), PutOf("h", 1), PutOf("k", 9)));
   EXPECT_THAT(version_->level(0), IsEmpty());
   EXPECT_EQ(version_->level(1).size(), 4u);

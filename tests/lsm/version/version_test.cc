@@ -473,11 +473,14 @@ TEST_F(VersionTest, OverlappingAndMayExistBelowCountTheEnds) {
                                    {maker_.Make(3, {PutOf("b", 30), PutOf("d", 31)}),
                                     maker_.Make(4, {PutOf("f", 32), PutOf("h", 33)})},
                                    {maker_.Make(2, {PutOf("g", 2), PutOf("i", 3)})}}});
-  EXPECT_THAT(NumbersOf(version->Overlapping(1, "d", "f")), ElementsAre(3, 4));
-  EXPECT_THAT(NumbersOf(version->Overlapping(1, "a", "b")), ElementsAre(3));
-  EXPECT_THAT(NumbersOf(version->Overlapping(1, "e", "e5")), IsEmpty());
-  EXPECT_THAT(NumbersOf(version->Overlapping(1, "c", "c")), ElementsAre(3));
-  EXPECT_THAT(NumbersOf(version->Overlapping(1, "", "zz")), ElementsAre(3, 4));
+  const auto overlapping = [&](std::string_view first, std::string_view last) {
+    return NumbersOf(version->Overlapping(1, KeySpan::OfKeys(first, last)));
+  };
+  EXPECT_THAT(overlapping("d", "f"), ElementsAre(3, 4));
+  EXPECT_THAT(overlapping("a", "b"), ElementsAre(3));
+  EXPECT_THAT(overlapping("e", "e5"), IsEmpty());
+  EXPECT_THAT(overlapping("c", "c"), ElementsAre(3));
+  EXPECT_THAT(overlapping("", "zz"), ElementsAre(3, 4));
   EXPECT_TRUE(version->MayExistBelow(0, 0, "b"));
   EXPECT_TRUE(version->MayExistBelow(0, 0, "d"));
   EXPECT_FALSE(version->MayExistBelow(0, 0, "e"));
@@ -488,6 +491,27 @@ TEST_F(VersionTest, OverlappingAndMayExistBelowCountTheEnds) {
   EXPECT_FALSE(version->MayExistBelow(2, 0, "g"));
   EXPECT_EQ(version->deepest_level(), 2);
   EXPECT_EQ(VersionOf({})->deepest_level(), 0);
+}
+
+TEST_F(VersionTest, OverlappingSearchesEachRun) {
+  // Newest run first, as level() has them.
+  const auto version = VersionOf(
+      {{{maker_.Make(12, {PutOf("c", 120)}), maker_.Make(11, {PutOf("a", 110), PutOf("e", 111)})},
+        {OfRun(2, 5, {PutOf("b", 50), PutOf("d", 50)}), OfRun(2, 6, {PutOf("k", 50)}),
+         OfRun(1, 4, {PutOf("e", 40)}), OfRun(1, 3, {PutOf("a", 30), PutOf("c", 30)}),
+         OfRun(1, 7, {PutOf("m", 30)})}}});
+  const auto overlapping = [&](int level, const KeySpan& span) {
+    return NumbersOf(version->Overlapping(level, span));
+  };
+  EXPECT_THAT(overlapping(0, {"c", "d"}), ElementsAre(12, 11));
+  EXPECT_THAT(overlapping(0, {"d", std::nullopt}), ElementsAre(11));
+  EXPECT_THAT(overlapping(1, {}), ElementsAre(5, 6, 3, 4, 7));
+  EXPECT_THAT(overlapping(1, {"c", "e"}), ElementsAre(5, 3)) << "e is not included";
+  EXPECT_THAT(overlapping(1, {std::string_view("c\0", 2), "e"}), ElementsAre(5));
+  EXPECT_THAT(overlapping(1, KeySpan::OfKeys("e", "k")), ElementsAre(6, 4));
+  EXPECT_THAT(overlapping(1, {"k5", std::nullopt}), ElementsAre(7));
+  EXPECT_THAT(overlapping(1, {"n", std::nullopt}), IsEmpty());
+  EXPECT_THAT(overlapping(2, {}), IsEmpty());
 }
 
 TEST_F(VersionTest, ApproximateBytesFollowTheRange) {

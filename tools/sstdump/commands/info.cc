@@ -229,8 +229,8 @@ StoreSums SumUp(const StoreFiles& files, Session* session) {
   StoreSums sums;
   const lsm::ManifestState& state = files.manifest.state;
   for (const PlacedTable& table : TablesInOrder(state)) {
-    const std::string_view smallest = lsm::UserKeyOf(table.meta.smallest);
-    const std::string_view largest = lsm::UserKeyOf(table.meta.largest);
+    const std::string_view smallest = table.meta.first_key();
+    const std::string_view largest = table.meta.last_key();
     if (sums.tables == 0 || smallest < sums.smallest_key) sums.smallest_key.assign(smallest);
     if (sums.tables == 0 || largest > sums.largest_key) sums.largest_key.assign(largest);
     ++sums.tables;

@@ -215,8 +215,8 @@ void PrintTables(const std::vector<TableRow>& tables, Session* session) {
   const size_t others = WidthOf(RowsText(rows, {})) + kBlanks;
   rows[0].push_back("keys");
   for (size_t i = 0; i < tables.size(); ++i) {
-    rows[i + 1].push_back(KeyRange(*session, lsm::UserKeyOf(tables[i].placed.meta.smallest),
-                                   lsm::UserKeyOf(tables[i].placed.meta.largest), others));
+    const lsm::TableMeta& meta = tables[i].placed.meta;
+    rows[i + 1].push_back(KeyRange(*session, meta.first_key(), meta.last_key(), others));
   }
   session->Print(RowsText(rows, left_out));
 }
@@ -274,8 +274,8 @@ void WriteTree(const std::array<LevelRow, lsm::kLevels>& levels, const LevelRow&
     json.Member("filter_bytes", table.filter_bytes);
     json.Member("target_fpp", table.target_fpp);
     json.Member("predicted_fpp", table.predicted_fpp);
-    json.Member("smallest_key", session->Show(lsm::UserKeyOf(table.placed.meta.smallest)));
-    json.Member("largest_key", session->Show(lsm::UserKeyOf(table.placed.meta.largest)));
+    json.Member("smallest_key", session->Show(table.placed.meta.first_key()));
+    json.Member("largest_key", session->Show(table.placed.meta.last_key()));
     json.EndObject();
     session->DrainJson();
   }

@@ -94,11 +94,11 @@ class StoreChecker {
       const PlacedTable& after = tables[i];
       if (before.level != after.level || after.level == 0) continue;
       if (before.meta.run != after.meta.run) continue;
-      if (lsm::UserKeyOf(before.meta.largest) < lsm::UserKeyOf(after.meta.smallest)) continue;
-      session_->Fail(absl::DataLossError(Concat(
-                         "level ", after.level, ": ", before.name, " and ", after.name,
-                         " overlap at key ", lsm::QuotedKey(lsm::UserKeyOf(after.meta.smallest)))),
-                     PathOf(files_.manifest.file_name));
+      if (before.meta.span().EndsBy(after.meta.span().begin)) continue;
+      session_->Fail(
+          absl::DataLossError(Concat("level ", after.level, ": ", before.name, " and ", after.name,
+                                     " overlap at key ", lsm::QuotedKey(after.meta.span().begin))),
+          PathOf(files_.manifest.file_name));
     }
   }
 
@@ -198,9 +198,9 @@ class StoreChecker {
   void CheckAges() {
     lsm::AgeOrder order;
     for (const auto& [number, facts] : level0_) {
-      if (order.Follows({lsm::UserKeyOf(facts.smallest), lsm::UserKeyOf(facts.largest),
-                         facts.smallest_sequence, facts.largest_sequence}))
-        continue;
+      const lsm::KeySpan span =
+          lsm::KeySpan::OfKeys(lsm::UserKeyOf(facts.smallest), lsm::UserKeyOf(facts.largest));
+      if (order.Follows({span, facts.smallest_sequence, facts.largest_sequence})) continue;
       const std::string path = PathOf(lsm::TableFileName(number));
       session_->NextFile();
       session_->Fail(absl::DataLossError(

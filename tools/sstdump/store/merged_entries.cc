@@ -31,9 +31,8 @@ class RunEntries : public lsm::InnerIterator {
   }
   void Seek(std::string_view target) override {
     next_ = 0;
-    while (next_ < tables_.size() &&
-           lsm::CompareInternalKeys(tables_[next_].meta.largest, target) < 0)
-      ++next_;
+    const std::string_view user_key = lsm::UserKeyOf(target);
+    while (next_ < tables_.size() && tables_[next_].meta.span().EndsBy(user_key)) ++next_;
     OpenNext([target](lsm::Iterator* entries) { entries->Seek(target); });
   }
   void Next() override {

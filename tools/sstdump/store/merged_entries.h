@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "lsm/base/key_span.h"
 #include "lsm/iterator.h"
 #include "lsm/memtable/memtable.h"
 #include "tools/sstdump/store/store_files.h"
@@ -23,8 +24,8 @@ struct KeyBounds {
   }
   // True if the table may hold a key within the bounds.
   bool Meets(const PlacedTable& table) const {
-    return lsm::UserKeyOf(table.meta.largest) >= from &&
-           (!to || lsm::UserKeyOf(table.meta.smallest) < *to);
+    const lsm::KeySpan span = table.meta.span();
+    return !span.EndsBy(from) && (!to || span.begin < *to);
   }
 };
 

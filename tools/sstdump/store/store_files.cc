@@ -109,7 +109,7 @@ std::vector<PlacedTable> TablesInOrder(const lsm::ManifestState& state) {
               [level](const PlacedTable& a, const PlacedTable& b) {
                 if (level == 0) return a.meta.number > b.meta.number;
                 if (a.meta.run != b.meta.run) return a.meta.run > b.meta.run;
-                return lsm::CompareInternalKeys(a.meta.smallest, b.meta.smallest) < 0;
+                return a.meta.span().begin < b.meta.span().begin;
               });
   }
   return tables;

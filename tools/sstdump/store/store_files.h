@@ -92,9 +92,7 @@ struct PlacedTable {
   lsm::TableMeta meta;
   std::string name;
 
-  bool MayHold(std::string_view user_key) const {
-    return lsm::UserKeyOf(meta.smallest) <= user_key && user_key <= lsm::UserKeyOf(meta.largest);
-  }
+  bool MayHold(std::string_view user_key) const { return meta.span().Holds(user_key); }
 };
 // The tables in the order in which a lookup asks them: by level; in level 0 the newest first; in
 // deeper levels by run, newest first, and by key.
