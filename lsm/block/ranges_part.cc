@@ -11,12 +11,14 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
+constexpr std::string_view kTooLarge = "the map takes too much memory";
+
 // Describes what is wrong with a value; empty if nothing is.  Appends its sequences.
 std::string_view TakeSequences(std::string_view value, std::vector<Sequence>* sequences) {
   uint32_t count = 0;
   if (!TakeVarint32(&value, &count)) return "a list of sequences is cut off";
-  // Each takes at least a byte, so a damaged count demands no memory.
-  if (count > value.size()) return "a list of sequences is cut off";
+  // Checked before they are read: each takes at least a byte there, and eight in memory.
+  if (count > kRangesBytesMax / sizeof(Sequence)) return kTooLarge;
   Sequence sequence = 0;
   for (uint32_t i = 0; i < count; ++i) {
     uint64_t number = 0;
@@ -91,8 +93,8 @@ absl::StatusOr<RangeMap> DecodeRanges(std::string_view bytes, std::string_view p
     sequences.clear();
     const std::string_view problem = TakeSequences(entry.value, &sequences);
     if (!problem.empty()) return damage(problem);
-    full_bytes += key.size() + sequences.size() * sizeof(Sequence);
-    if (full_bytes > kRangesBytesMax) return damage("the sequences take too much memory");
+    full_bytes += key.size() + kBoundaryBytes + sequences.size() * sizeof(Sequence);
+    if (full_bytes > kRangesBytesMax) return damage(kTooLarge);
     if (builder.Joins(sequences)) {
       return damage(is_first ? "the first bound has no sequences"
                              : "neighbours have the same sequences");

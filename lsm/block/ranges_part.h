@@ -8,7 +8,7 @@
 // and nothing else.  The block is never compressed; the usual trailer follows it.
 //
 // Cost: writing takes one pass over the map.  Reading takes two over the block, and then holds the
-// map, which takes up to kRangesBytesMax for keys and sequences, and 36 bytes for each boundary.
+// map, which takes at most about kRangesBytesMax.
 //
 // Threads: functions without state.
 #ifndef TRELLIS_LSM_BLOCK_RANGES_PART_H_
@@ -26,8 +26,10 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// The block as stored, and its keys in full with 8 bytes for each sequence, may take this much.
+// The block as stored, and the map in memory, may take this much.  The map takes 8 bytes for each
+// sequence, and kBoundaryBytes for each boundary beside its key (range_map.h).
 inline constexpr uint64_t kRangesBytesMax = kIndexBytesMax;
+inline constexpr size_t kBoundaryBytes = 36;
 // A bound may be the next possible key after the longest one.
 inline constexpr size_t kBoundaryBytesMax = kKeyBytesMax + 1;
 

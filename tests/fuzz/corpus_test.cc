@@ -25,14 +25,16 @@ namespace fs = std::filesystem;
 
 const fs::path kCorpora = testing_support::SourceDirectory() / "tests/testdata/fuzz";
 
-std::string ReadCorpus(const std::string& loader) {
-  return testing_support::ReadFile(kCorpora / (loader + ".corpus"));
+fs::path CorpusOf(const fuzz::Loader& loader) {
+  const bool of_store = loader.library == fuzz::Library::kStore;
+  return (of_store ? kCorpora / "store" : kCorpora) / (loader.name + ".corpus");
 }
 
 class CorpusTest : public testing::TestWithParam<fuzz::Loader> {};
 
 TEST_P(CorpusTest, EveryInputIsLoadedOrRefused) {
-  const std::vector<std::string> inputs = fuzz::UnpackCorpus(ReadCorpus(GetParam().name));
+  const std::vector<std::string> inputs =
+      fuzz::UnpackCorpus(testing_support::ReadFile(CorpusOf(GetParam())));
   EXPECT_GT(inputs.size(), 5u) << "`tools/dev fuzz` makes a corpus";
   int accepted = 0;
   for (const std::string& input : inputs) accepted += GetParam().use(input);
@@ -63,12 +65,12 @@ std::string NameOf(const testing::TestParamInfo<fuzz::Loader>& loader) {
 INSTANTIATE_TEST_SUITE_P(Loaders, CorpusTest, testing::ValuesIn(fuzz::Loaders()), NameOf);
 
 TEST(CorporaTest, NoInputsAreLeftOver) {
-  std::set<std::string> names;
+  std::set<fs::path> corpora;
   for (const fuzz::Loader& loader : fuzz::Loaders()) {
-    EXPECT_TRUE(names.insert(loader.name + ".corpus").second) << loader.name << " is listed twice";
+    EXPECT_TRUE(corpora.insert(CorpusOf(loader)).second) << loader.name << " is listed twice";
   }
-  for (const auto& entry : fs::directory_iterator(kCorpora))
-    EXPECT_TRUE(names.contains(entry.path().filename())) << entry.path();
+  for (const auto& entry : fs::recursive_directory_iterator(kCorpora))
+    EXPECT_TRUE(entry.is_directory() || corpora.contains(entry.path())) << entry.path();
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ struct Part {
 enum class Library : uint8_t { kFilters, kStore };
 
 struct Loader {
-  std::string name;  // also of its corpus, tests/testdata/fuzz/NAME.corpus
+  std::string name;  // also of its corpus, tests/testdata/fuzz/[store/]NAME.corpus
   // Loads arbitrary bytes and uses the result.  Aborts if an invariant is violated.  Returns true
   // if the bytes were accepted.
   bool (*use)(std::string_view bytes);

@@ -12,6 +12,9 @@
 #include "bloom/filter_policy.h"
 #include "lsm/base/encoded_batch.h"
 #include "lsm/base/internal_key.h"
+#include "lsm/base/key_span.h"
+#include "lsm/base/range_map.h"
+#include "lsm/block/ranges_part.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/log/log_format.h"
 #include "lsm/log/log_reader.h"
@@ -365,6 +368,57 @@ std::vector<std::string> ManifestSeeds() {
   return seeds;
 }
 
+// --- range deletes ---
+
+bool UseRanges(std::string_view bytes) {
+  const ExactCopy copy(bytes);
+  const auto ranges = lsm::DecodeRanges(copy.view(), "file", 0);
+  if (!ranges.ok()) {
+    Demand(absl::IsDataLoss(ranges.status()), "a damaged block of ranges is DataLoss");
+    return false;
+  }
+  Demand(!ranges->empty(), "a block has ranges");
+  const auto again = lsm::DecodeRanges(lsm::EncodeRanges(*ranges), "file", 0);
+  Demand(again.ok() && *again == *ranges, "ranges can be written again");
+  const lsm::KeySpan hull = ranges->hull();
+  const lsm::RangeMap* pieces[2];
+  for (size_t i = 0; i < ranges->size(); ++i) {
+    const std::string_view key = ranges->boundary(i);
+    const lsm::Sequence newest = ranges->NewestAt(key, lsm::kSequenceMax);
+    Demand(newest <= ranges->largest_sequence(), "no sequence is above the largest one");
+    Demand(newest == 0 || (hull.Holds(key) && newest >= ranges->smallest_sequence()),
+           "the hull has all covered keys");
+    Demand(ranges->NextGap(key) == key || newest != 0, "a key in a gap is the next gap");
+    if (i > 20 && i + 20 < ranges->size()) continue;  // the cuts copy the map
+    const lsm::RangeMap below = ranges->Within({"", key}),
+                        above = ranges->Within({key, std::nullopt});
+    pieces[0] = &below;
+    pieces[1] = &above;
+    Demand(lsm::RangeMap::Merged(pieces) == *ranges, "the pieces of a cut are the whole");
+  }
+  const lsm::Sequence middle[] = {ranges->largest_sequence() / 2};
+  const lsm::RangeMap thinned = ranges->Thinned(middle);
+  Demand(thinned.hull() == hull, "thinning uncovers no key");
+  Demand(thinned.memory_bytes() <= ranges->memory_bytes(), "thinning adds nothing");
+  return true;
+}
+
+std::vector<std::string> RangesSeeds() {
+  std::vector<std::string> seeds;
+  std::vector<std::string> keys;
+  for (int i = 0; i < 40; ++i) keys.push_back("key" + std::to_string(1000 + i));
+  std::vector<lsm::RangeDelete> ranges;
+  for (size_t i = 0; i < 20; ++i) {
+    ranges.push_back({keys[i], keys[39 - i], 1 + i * i * i * i * 1000});
+    ranges.push_back({keys[i + 20], keys[i + 20 - i / 2], 7});
+    if (i % 5 == 0) ranges.push_back({keys[i], std::nullopt, lsm::kSequenceMax - i});
+    for (const lsm::Sequence snapshot : {0, 500'000}) {
+      if (i % 6 == 0) seeds.push_back(lsm::EncodeRanges(lsm::RangeMap::Of(ranges, {&snapshot, 1})));
+    }
+  }
+  return seeds;
+}
+
 // --- filter blocks: the filter of an otherwise sound table ---
 
 std::string KeyOfTable(int number) { return "key" + std::to_string(number); }
@@ -433,6 +487,7 @@ std::vector<Loader> StoreLoaders() {
        &TakeManifestApart, &PutManifestTogether},
       {"batch", &UseBatch, &CountBatch, &RepairNothing, &BatchSeeds, Library::kStore},
       {"edit", &UseEdit, &ChangeNothing, &RepairNothing, &EditSeeds, Library::kStore},
+      {"ranges", &UseRanges, &ChangeNothing, &RepairNothing, &RangesSeeds, Library::kStore},
       {"filter-block", &UseFilterBlock, &ReshapeHeader, &RepairHeader, &FilterBlockSeeds,
        Library::kStore},
       WholeStoreLoader(),

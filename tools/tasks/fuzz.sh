@@ -3,10 +3,17 @@
 
 fuzzer=$build/fuzz/tests/fuzz/fuzz_loaders
 
+# Prints the path of a loader's stored corpus.
+corpus_of() {  # NAME
+  local folder=$root/tests/testdata/fuzz
+  if grep -qx -- "$1" <<<"$("$fuzzer" --list=store)"; then folder+=/store; fi
+  echo "$folder/$1.corpus"
+}
+
 # Unpacks a loader's stored corpus and seeds into files, with which a fuzzer starts.
 unpack_corpus() {  # NAME DIRECTORY
   rm -rf "$2" && mkdir -p "$2" "$2.crashes" &&
-    "$fuzzer" --loader="$1" --unpack="$root/tests/testdata/fuzz/$1.corpus" "$2"
+    "$fuzzer" --loader="$1" --unpack="$(corpus_of "$1")" "$2"
 }
 
 # A small file of a store must not cost much, so loaders of the store's library get limits.  Some filters promise less.
@@ -23,7 +30,8 @@ run_fuzzer() {  # NAME SECONDS DIRECTORY
 
 # Fuzzes one loader, then keeps the fewest inputs with the same coverage.
 fuzz_loader() {  # NAME SECONDS
-  local kept=$root/tests/testdata/fuzz/$1.corpus dir=$build/fuzz/corpora/$1
+  local kept dir=$build/fuzz/corpora/$1
+  kept=$(corpus_of "$1")
   unpack_corpus "$1" "$dir" && rm -rf "$dir.least" && mkdir -p "$dir.least" "${kept%/*}" &&
     run_fuzzer "$1" "$2" "$dir" &&
     "$fuzzer" --loader="$1" -merge=1 -max_len=8192 "$dir.least" "$dir" &&
@@ -49,7 +57,7 @@ command_fuzz() {
 # For `test`: fuzzes each loader of a store's files for that many seconds, one per core.  Keeps nothing.
 fuzz_store() {  # SECONDS
   export fuzzer root build
-  export -f fuzz_briefly unpack_corpus run_fuzzer
+  export -f fuzz_briefly corpus_of unpack_corpus run_fuzzer
   "$fuzzer" --list=store | xargs -P "$(nproc)" -I{} bash -c 'fuzz_briefly "$@"' fuzz_briefly {} "$1"
 }
 
