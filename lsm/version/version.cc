@@ -161,10 +161,6 @@ double WastedReadsOf(TableSpan run) {
 
 }  // namespace
 
-TableRecord RecordOf(const TableMeta& meta) {
-  return {meta.entries, meta.first_key(), meta.last_key(), meta.dead};
-}
-
 ReadMode TableReadMode(const Options& options) {
   return options.direct_reads ? ReadMode::kDirect : ReadMode::kBuffered;
 }

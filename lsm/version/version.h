@@ -68,9 +68,6 @@ std::vector<TableSpan> RunsAmong(TableSpan tables);
 
 ReadMode TableReadMode(const Options& options);
 
-// The figures with which the table's properties must agree.  Refers to `meta`.
-TableRecord RecordOf(const TableMeta& meta);
-
 // Opens the file of a table in a manifest.  DataLoss if it does not exist or has another size.
 absl::StatusOr<std::unique_ptr<ReadFile>> OpenFileOfTable(Directory& directory,
                                                           const TableMeta& meta, ReadMode mode);

@@ -17,6 +17,7 @@
 #include "lsm/base/internal_key.h"
 #include "lsm/base/key_span.h"
 #include "lsm/table/dead_entries.h"
+#include "lsm/table/table_claims.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
@@ -41,6 +42,11 @@ struct TableMeta {
 
   bool operator==(const TableMeta&) const = default;
 };
+
+// The figures with which the table's properties must agree.  Refers to `meta`.
+inline TableRecord RecordOf(const TableMeta& meta) {
+  return {meta.entries, meta.first_key(), meta.last_key(), meta.dead};
+}
 
 struct VersionEdit {
   struct Added {
