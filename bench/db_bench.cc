@@ -7,13 +7,22 @@
 //   BM_MultiGet/present|absent  64 keys per call; the Time column is per call, "s/key" per key
 //   BM_Seek                     seek to a present or absent key, then ten entries further
 //   BM_Scan/forward|backward    the Time column is per entry
+//   BM_QueuePop/N               a queue with N keys alive: new iterator, SeekToFirst, read, Delete
+//   BM_QueuePopKept/N           the same with one iterator per 16 pops, which steps by Next
+//   BM_QueueDelete/N            only the Delete, of the front key
+//   BM_QueueGet/N               a Get of a present key of the queue
+//   BM_SeekPastDeletes/PLACE    seeks into a million deleted keys, to the live key after them
+//   BM_SeekBesideDeletes/PLACE  seeks to live keys of the same store
 //   BM_Loop/present|absent      the overhead of BM_Get…: choosing the key and checking the answer
 //
 // KIND of the filters: none, standard, blocked (target FPP 0.01 both), blocked_1e-3 (0.001).
 //
-// The stores have 500,000 keys "%016d" with values of 100 bytes that LZ4 halves, all in the block
-// cache, in several runs of tables.  The load flushes 18 times and waits for compactions each time,
-// so all stores get the same shape, except for a table or two.
+// PLACE of the tombstones: memtable, tables (a snapshot holds them there).  "first ms" is the first
+// seek into them.  The queues have lost 100,000 keys before; the Time column is per pop or get.
+//
+// The other stores have 500,000 keys "%016d" with values of 100 bytes that LZ4 halves, all in the
+// block cache, in several runs of tables.  The load flushes 18 times and waits for compactions each
+// time, so all stores get the same shape, except for a table or two.
 //
 // Checks:
 //
@@ -30,6 +39,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -41,6 +51,7 @@
 #include "bench/or_die.h"
 #include "bench/workload.h"
 #include "lsm/db.h"
+#include "lsm/snapshot.h"
 
 namespace {
 
@@ -308,6 +319,123 @@ void BM_Write(benchmark::State& state) {
   state.counters["stall_ms"] = static_cast<double>(statistics.stall_nanos) / 1e6;
 }
 
+double SecondsSince(std::chrono::steady_clock::time_point from) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
+}
+
+// A store in which the keys [front, end) are alive.
+struct Queue {
+  explicit Queue(uint64_t alive) {
+    const std::string directory = TheScratch().PathOf("queue");
+    OrDie(lsm::DB::Destroy(directory, {}));
+    db = OrDie(lsm::DB::Open(directory, {}));
+    while (end < alive) Push();
+  }
+  void Push() {
+    const std::string key = bench::DecimalKey(end++);
+    TheValues().Make(key, &value);
+    OrDie(db->Put(key, value));
+  }
+
+  std::unique_ptr<lsm::DB> db;
+  uint64_t front = 0, end = 0;
+  std::string value;
+};
+
+enum class QueueCall { kPop, kPopKept, kDelete, kGet };
+
+// Batches of calls are timed; the pushes between them are not.
+void BM_Queue(benchmark::State& state, QueueCall call) {
+  constexpr uint64_t kBatch = 16;
+  constexpr uint64_t kLost = 100'000;
+  Queue queue(static_cast<uint64_t>(state.range(0)));
+  for (uint64_t i = 0; i < kLost; ++i) {
+    OrDie(queue.db->Delete(bench::DecimalKey(queue.front++)));
+    queue.Push();
+  }
+  bench::SplitMix random(5);
+  bool right = true;
+  std::unique_ptr<lsm::Iterator> iterator;
+  const auto pop = [&] {
+    if (call != QueueCall::kPopKept || iterator == nullptr) {
+      iterator = queue.db->NewIterator();
+      iterator->SeekToFirst();
+    }
+    right = right && iterator->Valid() && iterator->key() == bench::DecimalKey(queue.front);
+    OrDie(queue.db->Delete(bench::DecimalKey(queue.front++)));
+    call == QueueCall::kPopKept ? iterator->Next() : iterator.reset();
+  };
+  const auto get = [&] {
+    const std::string key = bench::DecimalKey(queue.front + random.Below(queue.end - queue.front));
+    right =
+        right && OrDie(queue.db->Get(key, &queue.value)) && TheValues().Matches(key, queue.value);
+  };
+  pop();  // walks over all keys that were lost
+  for (auto _ : state) {
+    const auto from = std::chrono::steady_clock::now();
+    for (uint64_t i = 0; i < kBatch; ++i) {
+      if (call == QueueCall::kGet) {
+        get();
+      } else if (call == QueueCall::kDelete) {
+        OrDie(queue.db->Delete(bench::DecimalKey(queue.front++)));
+      } else {
+        pop();
+      }
+    }
+    iterator.reset();
+    state.SetIterationTime(SecondsSince(from) / kBatch);
+    while (queue.end < queue.front + static_cast<uint64_t>(state.range(0))) queue.Push();
+  }
+  if (!right) state.SkipWithError("wrong answer");
+}
+
+constexpr uint64_t kDeleted = 1'000'000;
+constexpr uint64_t kAround = 10'000;  // live keys before and after the deleted ones
+
+// With some values instead of a hundred bytes, so that the memtable can hold all.
+struct DeletedStore {
+  explicit DeletedStore(bool in_tables) {
+    const std::string directory = TheScratch().PathOf("deleted");
+    lsm::Options options;
+    options.write_buffer_bytes = in_tables ? options.write_buffer_bytes : uint64_t{1} << 30;
+    OrDie(lsm::DB::Destroy(directory, options));
+    db = OrDie(lsm::DB::Open(directory, options));
+    for (uint64_t i = 0; i < kDeleted + 2 * kAround; ++i)
+      OrDie(db->Put(bench::DecimalKey(i), "ten bytes."));
+    if (in_tables) {
+      OrDie(db->CompactRange());
+      snapshot = db->GetSnapshot();
+    }
+    for (uint64_t i = 0; i < kDeleted; ++i) OrDie(db->Delete(bench::DecimalKey(kAround + i)));
+    if (in_tables) OrDie(db->CompactRange());
+  }
+
+  std::unique_ptr<lsm::DB> db;
+  std::unique_ptr<const lsm::Snapshot> snapshot;
+};
+
+void BM_SeekDeleted(benchmark::State& state, bool in_tables, bool past) {
+  const DeletedStore store(in_tables);
+  bench::SplitMix random(6);
+  bool right = true;
+  const auto seek = [&] {
+    const uint64_t key = past ? kAround + random.Below(kDeleted) : random.Below(kAround);
+    const uint64_t expected = past ? kAround + kDeleted : key;
+    const std::unique_ptr<lsm::Iterator> iterator = store.db->NewIterator();
+    iterator->Seek(bench::DecimalKey(key));
+    right = right && iterator->Valid() && iterator->key() == bench::DecimalKey(expected);
+  };
+  const auto from = std::chrono::steady_clock::now();
+  {
+    const std::unique_ptr<lsm::Iterator> iterator = store.db->NewIterator();
+    iterator->Seek(bench::DecimalKey(past ? kAround : 0));
+    right = iterator->Valid();
+  }
+  state.counters["first ms"] = 1000 * SecondsSince(from);
+  for (auto _ : state) seek();
+  if (!right) state.SkipWithError("wrong answer");
+}
+
 void RegisterAll() {
   using bench::Workload;
   struct Filter {
@@ -337,6 +465,22 @@ void RegisterAll() {
   benchmark::RegisterBenchmark("BM_Seek", BM_Seek);
   benchmark::RegisterBenchmark("BM_Scan/forward", BM_Scan, true);
   benchmark::RegisterBenchmark("BM_Scan/backward", BM_Scan, false);
+  for (const auto& [name, call] : {std::pair("BM_QueuePop", QueueCall::kPop),
+                                   std::pair("BM_QueuePopKept", QueueCall::kPopKept),
+                                   std::pair("BM_QueueDelete", QueueCall::kDelete),
+                                   std::pair("BM_QueueGet", QueueCall::kGet)}) {
+    benchmark::RegisterBenchmark(name, BM_Queue, call)
+        ->Arg(1000)
+        ->Arg(1'000'000)
+        ->UseManualTime()
+        ->Iterations(call == QueueCall::kPop ? 64 : 2048);
+  }
+  for (const auto& [place, in_tables] : {std::pair("memtable", false), std::pair("tables", true)}) {
+    benchmark::RegisterBenchmark((std::string("BM_SeekPastDeletes/") + place).c_str(),
+                                 BM_SeekDeleted, in_tables, true);
+    benchmark::RegisterBenchmark((std::string("BM_SeekBesideDeletes/") + place).c_str(),
+                                 BM_SeekDeleted, in_tables, false);
+  }
   benchmark::RegisterBenchmark("BM_Loop/present", BM_Loop, Workload::kPresent);
   benchmark::RegisterBenchmark("BM_Loop/absent", BM_Loop, Workload::kAbsent);
 }

@@ -102,6 +102,10 @@ struct TRELLIS_API Statistics {
   // an iterator destroyed after level 0 was compacted.
   uint64_t seeks = 0;
   uint64_t level0_seeks = 0;
+  // Tombstones, and entries that they cover, over which destroyed iterators walked, and the jumps
+  // of these iterators over a gap: a part of the keys that is known to be deleted.
+  uint64_t dead_entries_walked = 0;
+  uint64_t gap_jumps = 0;
   uint64_t scan_blocks_from_cache = 0;
   uint64_t scan_blocks_from_file = 0;  // including read-ahead
   uint64_t scan_bytes_from_file = 0;   // including index partitions

@@ -21,20 +21,27 @@ namespace {
 //
 // A key that is overwritten often has many entries in the memtable.  After kPassedMax of them a
 // seek skips the rest, so a step costs at most kPassedMax entries and a seek.
+//
+// A move that meets dead entries, tombstones and what they cover, asks for a known gap and jumps to
+// its end.  A move that has walked over many of them records a gap: from where the move began, or
+// from its first dead key, to the key that it found.
 constexpr int kPassedMax = 32;  // entries of one key: about what a seek costs
+constexpr std::string_view kZeroByte("\0", 1);
 
 class DbIterator final : public Iterator {
  public:
   DbIterator(std::unique_ptr<Iterator> entries, Sequence sequence, IteratorBounds bounds,
-             const SeekTimer& timer, std::function<void(uint64_t seeks)> on_destroy)
+             const SeekTimer& timer, const GapUse& gaps,
+             std::function<void(const IteratorCounts&)> on_destroy)
       : entries_(std::move(entries)),
         sequence_(sequence),
         bounds_(std::move(bounds)),
         timer_(timer),
+        gaps_(gaps),
         on_destroy_(std::move(on_destroy)) {}
   ~DbIterator() override {
     entries_.reset();
-    on_destroy_(seeks_);
+    on_destroy_(counts_);
   }
 
   bool Valid() const override { return valid_; }
@@ -83,12 +90,14 @@ class DbIterator final : public Iterator {
     } catch (const std::bad_alloc&) {
       out_of_memory_ = true;
       valid_ = false;
+      EndWalk();
     }
   }
 
   template <typename Call>
   void CountedSeek(const Call& call) {
-    if ((timer_.first + seeks_++) % kSeeksPerTime != 0 || timer_.counters == nullptr) [[likely]]
+    if ((timer_.first + counts_.seeks++) % kSeeksPerTime != 0 || timer_.counters == nullptr)
+        [[likely]]
       return Move(call);
     const uint64_t from = timer_.clock->MonotonicNanos();
     Move(call);
@@ -96,17 +105,16 @@ class DbIterator final : public Iterator {
   }
 
   void DoSeekToFirst() {
-    if (bounds_.lower) {
-      SeekInternal(*bounds_.lower);
-    } else {
-      entries_->SeekToFirst();
-    }
+    if (bounds_.lower) return SeekAndFind(*bounds_.lower);
     direction_ = Direction::kForward;
+    BeginWalk(std::string_view());
+    if (!SeekBeyondGap({})) entries_->SeekToFirst();
     FindForward(/*skip_saved=*/false);
   }
 
   void DoSeekToLast() {
     direction_ = Direction::kBackward;
+    BeginWalk(bounds_.upper);
     if (bounds_.upper) {
       SeekBefore(*bounds_.upper);
     } else {
@@ -117,14 +125,20 @@ class DbIterator final : public Iterator {
 
   void DoSeek(std::string_view target) {
     if (bounds_.lower && target < *bounds_.lower) target = *bounds_.lower;
-    SeekInternal(target);
+    SeekAndFind(target);
+  }
+
+  void SeekAndFind(std::string_view target) {
     direction_ = Direction::kForward;
+    BeginWalk(target);
+    if (!SeekBeyondGap(target)) SeekInternal(target);
     FindForward(/*skip_saved=*/false);
   }
 
   void DoSeekForPrev(std::string_view target) {
     if (bounds_.upper && target >= *bounds_.upper) return DoSeekToLast();
     direction_ = Direction::kBackward;
+    BeginWalk(target, /*is_at_or_before=*/true);
     // The oldest entry of `target` is the last one at or before it.
     seek_key_.clear();
     AppendInternalKey(&seek_key_, target, 0, EntryKind::kDelete);
@@ -134,6 +148,7 @@ class DbIterator final : public Iterator {
 
   void DoNext() {
     assert(valid_);
+    walk_.has_begun = false;
     if (direction_ == Direction::kBackward) {
       // `entries_` stands before all entries of the current key (or nowhere): goes to the first of
       // them.
@@ -153,6 +168,7 @@ class DbIterator final : public Iterator {
 
   void DoPrev() {
     assert(valid_);
+    walk_.has_begun = false;
     if (direction_ == Direction::kForward) {
       saved_key_.assign(user_key_);
       direction_ = Direction::kBackward;
@@ -198,6 +214,7 @@ class DbIterator final : public Iterator {
   // entries of deleted keys and, with `skip_saved`, those of saved_key_.
   void FindForward(bool skip_saved) {
     bool skipping = skip_saved;
+    bool is_saved_dead = false;
     int passed = 0;
     while (entries_->Valid()) {
       const std::string_view internal_key = entries_->key();
@@ -210,26 +227,41 @@ class DbIterator final : public Iterator {
         if (!IsTombstone(suffix)) {
           user_key_ = user_key;
           valid_ = true;
+          EndForwardWalk(user_key);
           return;
         }
+        if (IsGapSought() && FindGap(user_key)) {
+          if (!range_.has_end) return EndAll();
+          SeekInternal(range_.to);
+          skipping = false;
+          passed = 0;
+          continue;
+        }
+        CountDead(1, user_key);
         saved_key_.assign(user_key);
-        skipping = true;
+        skipping = is_saved_dead = true;
         passed = 0;
-      } else if (++passed > kPassedMax) {
-        // If they belong to several keys, the step costs more.
-        passed = 0;
-        is_passed ? SeekToOldest(saved_key_) : SeekInternal(user_key);
-        continue;
+      } else {
+        if (is_passed && is_saved_dead) ++walk_.dead;
+        if (++passed > kPassedMax) {
+          // If they belong to several keys, the step costs more.
+          passed = 0;
+          is_passed ? SeekToOldest(saved_key_) : SeekInternal(user_key);
+          continue;
+        }
       }
       entries_->Next();
     }
     valid_ = false;
+    if (!entries_->status().ok()) return EndWalk();
+    entries_->Valid() ? EndForwardWalk(*bounds_.upper) : EndForwardWalk(std::nullopt);
   }
 
   // Moves to the last user key, at or before the position of `entries_`, that a user may see.
   // Afterwards `entries_` stands before all entries of that key.
   void FindBackward() {
     bool found = false;
+    uint64_t since_tombstone = 0;
     for (int passed = 0; entries_->Valid();) {
       const std::string_view internal_key = entries_->key();
       const std::string_view user_key = UserKeyOf(internal_key);
@@ -237,6 +269,7 @@ class DbIterator final : public Iterator {
       if (found && user_key != saved_key_.view())
         break;  // the newest visible entry of saved_key_ was the last one met
       if (BeforeLower(user_key)) break;
+      ++since_tombstone;
       if (++passed > kPassedMax) {
         // The key may have many more entries: seeks its newest visible one instead.
         passed = 0;
@@ -254,21 +287,154 @@ class DbIterator final : public Iterator {
         if (found) {
           saved_key_.assign(user_key);
           saved_value_.assign(entries_->value());
+        } else {
+          if (IsGapSought() && FindGap(user_key)) {
+            SeekBefore(range_.from);
+            since_tombstone = 0;
+            passed = 0;
+            continue;
+          }
+          CountDead(std::exchange(since_tombstone, 0), user_key);
         }
       }
       entries_->Prev();
     }
     // An error may have hidden a newer entry of the key that was found.
-    valid_ = found && entries_->status().ok();
+    const bool has_failed = !entries_->status().ok();
+    valid_ = found && !has_failed;
     user_key_ = saved_key_;
+    has_failed ? EndWalk() : EndBackwardWalk(entries_->Valid());
+  }
+
+  // --- known gaps ---
+
+  // A move, as far as it has met only dead entries.
+  struct Walk {
+    bool has_begun = false;  // `edge` is set
+    bool has_edge = false;   // false: after all keys
+    bool has_jumped = false;
+    uint64_t dead = 0;
+    uint64_t spared = 0;        // by jumps
+    uint64_t dead_at_look = 0;  // at which the next gap is sought
+    // Forward: the first key of the gap that the walk becomes.  Backward: the end of that gap.
+    KeyBuffer edge;
+  };
+  // So that a single tombstone costs no look.
+  static constexpr uint64_t kDeadBeforeLook = 2;
+  static constexpr uint64_t kDeadBetweenLooks = 8;
+
+  // A seek begins to walk at this key (none: after all keys).
+  void BeginWalk(std::optional<std::string_view> edge, bool is_at_or_before = false) {
+    if (gaps_.known == nullptr) return;
+    walk_.has_begun = true;
+    walk_.has_edge = edge.has_value();
+    if (edge) walk_.edge.assign(*edge);
+    if (is_at_or_before) walk_.edge.append(kZeroByte);
+  }
+
+  // Jumps before anything is read, if a gap has the target.  If the gap has no end, a seek in it
+  // finds out whether the entries can be read.
+  bool SeekBeyondGap(std::string_view target) {
+    if (gaps_.known == nullptr || gaps_.known->empty()) return false;
+    if (!gaps_.known->Find(gaps_.point, target, &range_) || !range_.has_end) return false;
+    NoteJump();
+    SeekInternal(range_.to);
+    return true;
+  }
+
+  // Whether a gap is sought at the tombstone that was met.
+  bool IsGapSought() {
+    if (walk_.dead < walk_.dead_at_look || gaps_.known == nullptr || gaps_.known->empty())
+      return false;
+    if (walk_.dead == 0 && !walk_.has_jumped) {
+      walk_.dead_at_look = kDeadBeforeLook;
+      return false;
+    }
+    walk_.dead_at_look = walk_.dead + kDeadBetweenLooks;
+    return true;
+  }
+
+  // Sets range_ to a gap with this dead key.
+  bool FindGap(std::string_view dead_key) {
+    if (!gaps_.known->Find(gaps_.point, dead_key, &range_)) return false;
+    NoteJump();
+    return true;
+  }
+
+  // The walk continues at the other end of range_.
+  void NoteJump() {
+    ++counts_.gap_jumps;
+    walk_.has_jumped = true;
+    walk_.dead_at_look = walk_.dead + kDeadBetweenLooks;
+    walk_.spared += range_.walked;
+    if (direction_ == Direction::kForward) {
+      if (range_.from.view() < walk_.edge.view()) walk_.edge.assign(range_.from);
+    } else if (walk_.has_edge && (!range_.has_end || walk_.edge.view() < range_.to.view())) {
+      walk_.has_edge = range_.has_end;
+      if (range_.has_end) walk_.edge.assign(range_.to);
+    }
+  }
+
+  // Entries of a deleted key were passed.
+  void CountDead(uint64_t entries, std::string_view user_key) {
+    walk_.dead += entries;
+    if (walk_.has_begun) return;
+    walk_.has_begun = walk_.has_edge = true;
+    walk_.edge.assign(user_key);
+    if (direction_ == Direction::kBackward) walk_.edge.append(kZeroByte);
+  }
+
+  void EndAll() {
+    valid_ = false;
+    EndForwardWalk(std::nullopt);
+  }
+
+  // There is no visible key before this one.
+  void EndForwardWalk(std::optional<std::string_view> end) {
+    if (walk_.dead == 0 && !walk_.has_jumped) [[likely]]
+      return;
+    if (IsWorthRecording())
+      gaps_.known->Record(gaps_.point, walk_.edge, end, walk_.dead + walk_.spared);
+    EndWalk();
+  }
+
+  // There is no visible key after saved_key_, if the iterator is valid.  Otherwise there is none
+  // after the lower bound, if that ended the walk, or after the beginning.
+  void EndBackwardWalk(bool is_ended_by_bound) {
+    if (walk_.dead == 0 && !walk_.has_jumped) [[likely]]
+      return;
+    if (IsWorthRecording()) {
+      range_.from.clear();
+      if (valid_) {
+        range_.from.assign(saved_key_);
+        range_.from.append(kZeroByte);
+      } else if (is_ended_by_bound) {
+        range_.from.assign(*bounds_.lower);
+      }
+      const auto end = walk_.has_edge ? std::optional<std::string_view>(walk_.edge) : std::nullopt;
+      gaps_.known->Record(gaps_.point, range_.from, end, walk_.dead + walk_.spared);
+    }
+    EndWalk();
+  }
+
+  bool IsWorthRecording() const {
+    const uint64_t dead_min = walk_.has_jumped ? KnownGaps::kGrowthMin : KnownGaps::kWalkedMin;
+    return walk_.dead >= dead_min && gaps_.known != nullptr;
+  }
+
+  void EndWalk() {
+    counts_.dead_entries += walk_.dead;
+    walk_.has_jumped = false;
+    walk_.dead = walk_.spared = walk_.dead_at_look = 0;
   }
 
   std::unique_ptr<Iterator> entries_;
   const Sequence sequence_;
   const IteratorBounds bounds_;
   const SeekTimer timer_;
-  const std::function<void(uint64_t seeks)> on_destroy_;
-  uint64_t seeks_ = 0;
+  const GapUse gaps_;
+  const std::function<void(const IteratorCounts&)> on_destroy_;
+  IteratorCounts counts_;
   Direction direction_ = Direction::kForward;
   bool valid_ = false;
   bool out_of_memory_ = false;  // at the last move
@@ -276,14 +442,17 @@ class DbIterator final : public Iterator {
   KeyBuffer seek_key_;
   KeyBuffer saved_key_;
   std::string saved_value_;
+  Walk walk_;
+  KnownGaps::Range range_;  // the last gap that was found
 };
 
 }  // namespace
 
 std::unique_ptr<Iterator> NewDbIterator(std::unique_ptr<Iterator> entries, Sequence sequence,
                                         IteratorBounds bounds, const SeekTimer& timer,
-                                        std::function<void(uint64_t seeks)> on_destroy) {
-  return std::make_unique<DbIterator>(std::move(entries), sequence, std::move(bounds), timer,
+                                        const GapUse& gaps,
+                                        std::function<void(const IteratorCounts&)> on_destroy) {
+  return std::make_unique<DbIterator>(std::move(entries), sequence, std::move(bounds), timer, gaps,
                                       std::move(on_destroy));
 }
 

@@ -14,6 +14,7 @@
 #include "lsm/base/internal_key.h"
 #include "lsm/environment.h"
 #include "lsm/iterator.h"
+#include "lsm/runtime/known_gaps.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
@@ -30,11 +31,25 @@ struct SeekTimer {
   uint64_t first = 0;
 };
 
+// The gaps over which an iterator jumps, and to which it adds those that it walks over.
+struct GapUse {
+  KnownGaps* known = nullptr;  // null: none
+  ReadPoint point;             // what `entries` hold, at the iterator's sequence
+};
+
+// The work of an iterator in its life.
+struct IteratorCounts {
+  uint64_t seeks = 0;
+  uint64_t dead_entries = 0;  // walked over
+  uint64_t gap_jumps = 0;
+};
+
 // `entries` iterates over internal keys.  `on_destroy` is called last, after `entries` was
-// destroyed, with the number of seeks.  It releases what `entries` read from.
+// destroyed.  It releases what `entries` and `gaps` read from.
 std::unique_ptr<Iterator> NewDbIterator(std::unique_ptr<Iterator> entries, Sequence sequence,
                                         IteratorBounds bounds, const SeekTimer& timer,
-                                        std::function<void(uint64_t seeks)> on_destroy);
+                                        const GapUse& gaps,
+                                        std::function<void(const IteratorCounts&)> on_destroy);
 
 }  // namespace lsm
 

@@ -406,7 +406,12 @@ absl::Status Engine::StartWriting(ManifestState state,
   // Before any existing file is changed, because tables that are sound one by one may contradict
   // one another.
   const auto view = std::make_shared<ReadView>();
-  view->memtable = std::make_shared<Memtable>(store_.environment.clock->MonotonicNanos());
+  view->memtable = [this] {
+    MutexLock lock(&mutex_);
+    return std::make_shared<Memtable>(sequences_.last(),
+                                      Memtable::RecentMax(options_.write_buffer_bytes),
+                                      store_.environment.clock->MonotonicNanos());
+  }();
   TRELLIS_ASSIGN_OR_RETURN(view->version, Version::Create(std::move(levels)));
   absl::Status status;
   MutexLock manifest_lock(manifest_.mutex());

@@ -238,18 +238,25 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
   view->version->AddIterators(scan, &inputs);
   const uint64_t iterators = counters_.Add(Counter::kIterators, 1);
   const Level0Account::Seen level0 = level0_account_.See(*view->version);
+  // A follower's view may go back to an earlier state of the store.
+  const GapUse gaps{options_.mode == OpenMode::kFollow ? nullptr : views_.gaps(),
+                    ReadPoint::In(*view, sequence)};
   return NewDbIterator(NewMergingIterator(std::move(inputs)), sequence,
                        {std::optional<std::string>(options.lower_bound),
                         std::optional<std::string>(options.upper_bound)},
-                       {&counters_, store_.environment.clock, iterators},
+                       {&counters_, store_.environment.clock, iterators}, gaps,
                        // Owns `seek_reads`, which is destroyed after the inputs that use it.
                        [self = shared_from_this(), view = std::move(view), level0,
-                        seek_reads = std::move(seek_reads)](uint64_t seeks) mutable {
+                        seek_reads = std::move(seek_reads)](const IteratorCounts& made) mutable {
                          self->views_.LetGo(std::move(view));
                          const Counters::Here counters(&self->counters_);
-                         self->level0_account_.CountSeeks(seeks, level0, counters);
-                         const uint64_t count = counters.Add(Counter::kSeeks, seeks);
-                         if (count / kSeeksPerNote != (count - seeks) / kSeeksPerNote)
+                         self->level0_account_.CountSeeks(made.seeks, level0, counters);
+                         if (made.dead_entries + made.gap_jumps > 0) {
+                           counters.Add(Counter::kDeadEntriesWalked, made.dead_entries);
+                           counters.Add(Counter::kGapJumps, made.gap_jumps);
+                         }
+                         const uint64_t count = counters.Add(Counter::kSeeks, made.seeks);
+                         if (count / kSeeksPerNote != (count - made.seeks) / kSeeksPerNote)
                            self->NoteReads();
                        });
 }

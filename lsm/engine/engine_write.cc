@@ -247,7 +247,10 @@ absl::Status Engine::SealMemtable(FlushReason reason, StallEvents* stall, bool* 
   // Allocates all memory first: once the log exists, it takes the records, and its memtable must
   // exist.
   const auto view = std::make_shared<ReadView>();
-  view->memtable = std::make_shared<Memtable>(store_.environment.clock->MonotonicNanos());
+  // No number is given before the memtable becomes the active one: this writer leads.
+  view->memtable = std::make_shared<Memtable>(sequences_.last(),
+                                              Memtable::RecentMax(options_.write_buffer_bytes),
+                                              store_.environment.clock->MonotonicNanos());
   view->sealed.reserve(CurrentView()->sealed.size() + 1);
   memtable_logs_.Reserve();
   LiveViews::Prepared prepared = views_.Prepare(view);

@@ -1,5 +1,6 @@
 #include "lsm/memtable/memtable.h"
 
+#include <bit>
 #include <cassert>
 
 #include "lsm/base/encoded_batch.h"
@@ -65,7 +66,14 @@ class MemtableIterator : public InnerIterator {
 
 }  // namespace
 
-Memtable::Memtable(uint64_t begun_nanos) : begun_nanos_(begun_nanos), skiplist_(&arena_) {}
+Memtable::Memtable(Sequence number_before, size_t recent_max, uint64_t begun_nanos)
+    : begun_nanos_(begun_nanos),
+      skiplist_(&arena_),
+      number_before_(number_before),
+      last_number_(number_before),
+      recent_max_(recent_max) {
+  assert(std::has_single_bit(recent_max) || recent_max == 0);
+}
 
 void Memtable::Add(Sequence sequence, EntryKind kind, std::string_view user_key,
                    std::string_view value) {
@@ -84,16 +92,33 @@ absl::Status Memtable::PrepareBatch(std::string_view encoded) {
   EntryMaker maker(&skiplist_, EncodedBatch::FirstSequenceOf(encoded), &prepared_);
   TRELLIS_RETURN_IF_ERROR(EncodedBatch::ForEach(encoded, &maker));
   skiplist_.Reserve(prepared_.size());
+  if (recent_ == nullptr && recent_max_ > 0)
+    recent_ = std::make_unique<std::atomic<const Entry*>[]>(recent_max_);
   return absl::OkStatus();
 }
 
 void Memtable::AddPrepared() {
-  for (const Skiplist::Entry* entry : prepared_) skiplist_.Link(entry);
+  for (const Entry* entry : prepared_) skiplist_.Link(entry);
+  if (!prepared_.empty()) {
+    Sequence number = SequenceOf(prepared_.front()->suffix());
+    for (const Entry* entry : prepared_) {
+      if (recent_ != nullptr)
+        recent_[number & (recent_max_ - 1)].store(entry, std::memory_order_release);
+      ++number;
+    }
+    last_number_.store(number - 1, std::memory_order_relaxed);
+  }
   arena_.GiveBackReserved();
   // Relaxed, and no atomic addition: only the writer changes it.
   entry_count_.store(entry_count() + prepared_.size(), std::memory_order_relaxed);
   prepared_.clear();
   if (prepared_.capacity() > kPreparedKept) std::vector<const Skiplist::Entry*>().swap(prepared_);
+}
+
+const Memtable::Entry* Memtable::FindRecent(Sequence number) const {
+  if (recent_max_ == 0) return nullptr;
+  const Entry* entry = recent_[number & (recent_max_ - 1)].load(std::memory_order_acquire);
+  return entry != nullptr && SequenceOf(entry->suffix()) == number ? entry : nullptr;
 }
 
 MemtableAnswer Memtable::Get(const LookupKey& key, std::string_view* value) const {

@@ -2,10 +2,19 @@
 //
 // Threads: one writer at a time (the write queue ensures it), and any number of concurrent readers
 // without a lock.  Lifetime: entries live as long as the memtable and never move.
+//
+// A ring keeps the last entries that were added as batches, by their numbers:
+//
+//   slot   number % recent_max      the entry with this number, or a later one that has replaced it
+//
+// A reader that knows everything up to a number learns from it what the next writes changed,
+// without a search (lsm/runtime/known_gaps.h).
 #ifndef TRELLIS_LSM_MEMTABLE_MEMTABLE_H_
 #define TRELLIS_LSM_MEMTABLE_MEMTABLE_H_
 
 #include <atomic>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -24,8 +33,17 @@ enum class MemtableAnswer : uint8_t { kAbsent, kFound, kDeleted };
 
 class Memtable {
  public:
+  using Entry = Skiplist::Entry;
+
+  // The ring of an active memtable has a slot for each KiB of the write buffer, 8 bytes of 1,024.
+  static size_t RecentMax(uint64_t write_buffer_bytes) {
+    return static_cast<size_t>(std::bit_floor(write_buffer_bytes / 1024));
+  }
+
+  // `number_before` is the store's last number when this memtable becomes the active one; all its
+  // entries come after it.  The ring has `recent_max` slots, a power of two, or none if that is 0.
   // `begun_nanos`: the monotonic time now; 0: unknown.
-  explicit Memtable(uint64_t begun_nanos = 0);
+  explicit Memtable(Sequence number_before = 0, size_t recent_max = 0, uint64_t begun_nanos = 0);
   Memtable(const Memtable&) = delete;
   Memtable& operator=(const Memtable&) = delete;
 
@@ -39,7 +57,7 @@ class Memtable {
   //
   // PrepareBatch copies the entries into the memtable's memory, where no reader finds them.  It
   // copies all, or none if the bytes are not a batch (DataLoss) or memory runs out
-  // (std::bad_alloc).
+  // (std::bad_alloc).  The first call makes the ring.
   absl::Status PrepareBatch(std::string_view encoded);
   // Needs no memory.
   void AddPrepared();
@@ -63,13 +81,27 @@ class Memtable {
     return begun_nanos_ == 0 || now_nanos < begun_nanos_ ? 0 : now_nanos - begun_nanos_;
   }
 
+  Sequence number_before() const { return number_before_; }
+  // The number of the last entry that was added as a batch, or number_before().  Relaxed, as
+  // entry_count: a thread that has acquired a number sees at least the last one up to it.
+  Sequence last_number() const { return last_number_.load(std::memory_order_relaxed); }
+  // The entry with this number; nullptr if the ring does not have it any more.  REQUIRES:
+  // number_before() < number <= last_number(), and the caller has acquired `number`, so the ring
+  // exists.
+  const Entry* FindRecent(Sequence number) const;
+
  private:
   const uint64_t begun_nanos_;
   Arena arena_;
   Skiplist skiplist_;
   std::atomic<uint64_t> entry_count_{0};
+  const Sequence number_before_;
+  std::atomic<Sequence> last_number_;
+  const size_t recent_max_;
+  // Release and acquire: a reader of a slot that is being replaced reads the new entry's number.
+  std::unique_ptr<std::atomic<const Entry*>[]> recent_;
   // Used by the writer only.
-  std::vector<const Skiplist::Entry*> prepared_;
+  std::vector<const Entry*> prepared_;
 };
 
 }  // namespace lsm

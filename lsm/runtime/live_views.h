@@ -26,6 +26,7 @@
 #include "lsm/base/internal_key.h"
 #include "lsm/events/event_queue.h"
 #include "lsm/runtime/background_jobs.h"
+#include "lsm/runtime/known_gaps.h"
 #include "lsm/runtime/lifetime.h"
 #include "lsm/runtime/read_view.h"
 #include "lsm/scheduler.h"
@@ -67,6 +68,8 @@ class LiveViews {
   Sequence VisibleIn(const ReadView& view) const {
     return std::min(view.sequence_max, visible_.load(std::memory_order_acquire));
   }
+  // Deleted keys that readers of any view have found.  Thread-safe by itself.
+  KnownGaps* gaps() { return &gaps_; }
   // Releases a shared view.  The files that only this view had kept are removed, by a job if one
   // can run.
   void LetGo(std::shared_ptr<const ReadView> view) ABSL_LOCKS_EXCLUDED(*mutex_);
@@ -128,6 +131,7 @@ class LiveViews {
   BackgroundJobs* const jobs_ ABSL_PT_GUARDED_BY(*mutex_);
   const Lifetime& lifetime_;
   ReadViewCell cell_;
+  KnownGaps gaps_;
   std::atomic<Sequence> visible_{0};
   std::shared_ptr<const ReadView> current_ ABSL_GUARDED_BY(*mutex_);  // while OK in the cell too
   std::array<absl::Status, 2> locks_ ABSL_GUARDED_BY(*mutex_);

@@ -302,6 +302,17 @@ JobResult RunModel(uint64_t seed, uint64_t amount) {
           report.finding};
 }
 
+JobResult RunDeletes(uint64_t seed, uint64_t amount) {
+  const ModelReport report = CheckDeletes(seed * kSeedStride, amount);
+  return {
+      report.operations,
+      Concat(ReadableCount(report.operations),
+             " operations as on a map, with windows of deleted keys: ", ReadableCount(report.moves),
+             " moves of iterators, which walked over ", ReadableCount(report.dead_entries),
+             " dead entries and jumped over ", ReadableCount(report.gap_jumps), " known gaps"),
+      report.finding};
+}
+
 JobResult RunDifferential([[maybe_unused]] uint64_t seed, [[maybe_unused]] uint64_t amount) {
 #ifdef TRELLIS_HAS_PEERS
   const DifferentialReport report = CompareWithPeers(seed * kSeedStride, amount);
@@ -409,6 +420,8 @@ const std::vector<Job>& AllJobs() {
        0, 40'000, 0},
       {"model", "operations", "random operations on a store and on a map", RunModel, 20'000'000,
        9'000'000, 1'000'000},
+      {"deletes", "operations", "as `model`, with windows of neighbouring keys that are deleted",
+       RunDeletes, 5'000'000, 2'000'000, 400'000},
       {"differential", "operations", "the same operations on Trellis, RocksDB and LevelDB",
        RunDifferential, 2'000'000, 500'000, kHasPeers ? 200'000 : 0},
       {"histories", "histories", "threads that call one store, and an order of their calls",

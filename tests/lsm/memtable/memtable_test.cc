@@ -384,6 +384,49 @@ TEST(MemtableTest, AddsBatchesFromTheirSequenceNumber) {
   EXPECT_EQ(memtable.Get(LookupKey("b", 12, 0), &value), MemtableAnswer::kDeleted);
 }
 
+TEST(MemtableTest, FindsTheLastEntriesByTheirNumbers) {
+  constexpr Sequence kBefore = 100;
+  Memtable memtable(kBefore, /*recent_max=*/8);
+  EXPECT_EQ(memtable.number_before(), kBefore);
+  EXPECT_EQ(memtable.last_number(), kBefore);
+  for (Sequence last = kBefore; last < kBefore + 60; last += 3) {
+    WriteBatch batch;
+    batch.Put(Concat("put", last + 1), "value");
+    batch.Delete(Concat("deleted", last + 2));
+    batch.Put(Concat("put", last + 3), "value");
+    EncodedBatch::SetFirstSequence(&batch, last + 1);
+    ASSERT_OK(memtable.PrepareBatch(EncodedBatch::Of(batch)));
+    // Entries that are only prepared are in no slot.
+    ASSERT_EQ(memtable.last_number(), last);
+    ASSERT_EQ(memtable.FindRecent(last + 1), nullptr);
+    memtable.AddPrepared();
+    ASSERT_EQ(memtable.last_number(), last + 3);
+    for (Sequence number = kBefore + 1; number <= last + 3; ++number) {
+      const Memtable::Entry* entry = memtable.FindRecent(number);
+      ASSERT_EQ(entry != nullptr, number + 8 > last + 3) << number;
+      if (entry == nullptr) continue;
+      const bool deletes = (number - kBefore) % 3 == 2;
+      ASSERT_EQ(entry->user_key(), Concat(deletes ? "deleted" : "put", number));
+      ASSERT_EQ(entry->suffix(),
+                PackSuffix(number, deletes ? EntryKind::kDelete : EntryKind::kPut));
+    }
+  }
+}
+
+TEST(MemtableTest, BatchesMayBeLargerThanTheRing) {
+  WriteBatch batch;
+  for (int i = 0; i < 20; ++i) batch.Put(Concat(i), "value");
+  EncodedBatch::SetFirstSequence(&batch, 1);
+  Memtable ring(/*number_before=*/0, /*recent_max=*/8), none;
+  for (Memtable* memtable : {&ring, &none}) {
+    ASSERT_OK(memtable->PrepareBatch(EncodedBatch::Of(batch)));
+    memtable->AddPrepared();
+    EXPECT_EQ(memtable->last_number(), 20u);
+    EXPECT_EQ(memtable->FindRecent(12), nullptr);
+    EXPECT_EQ(memtable->FindRecent(13) != nullptr, memtable == &ring);
+  }
+}
+
 TEST(MemtableTest, PreparedEntriesAppearWhenAdded) {
   Memtable memtable;
   Sequence sequence = 0;

@@ -89,8 +89,10 @@ class Episode {
     switch (kind) {
       case Action::kPut:
       case Action::kDelete:
-      case Action::kBatch: {
+      case Action::kBatch:
+      case Action::kWindow: {
         const absl::Status status = Write(kind, draws, nullptr);
+        if (kind == Action::kWindow && !jobs_overlap_) SeekWhileReadsFail(*db_, &files_, draws);
         return IsRefused(status) ? (void)++report_.refused : CheckOk(status);
       }
       case Action::kGet:
@@ -192,7 +194,7 @@ class Episode {
     DrawChanges(kind, keys_, values_, draws, &changes_);
     Say([&] { return Concat(" ", TextOf(changes_, keys_), options.sync ? ", synced" : ""); });
     absl::Status status;
-    if (kind == Action::kBatch) {
+    if (kind == Action::kBatch || kind == Action::kWindow) {
       lsm::WriteBatch batch;
       for (const auto& [rank, value] : changes_) {
         if (value.exists()) {

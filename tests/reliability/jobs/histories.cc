@@ -46,6 +46,8 @@ class Keys {
   size_t NumberOf(std::string_view key) const {
     return static_cast<size_t>(std::find(keys_.begin(), keys_.end(), key) - keys_.begin());
   }
+  // A key between others of the group, which is never put.
+  std::string Between(size_t i, size_t number) const { return Concat(keys_[i], "/", 100 + number); }
   // All keys of the group, and no others, lie in [from, to).
   const std::string& from() const { return prefix_; }
   const std::string& to() const { return behind_; }
@@ -215,10 +217,18 @@ class Caller {
     std::string text;
     lsm::PinnedValue pinned;
     absl::StatusOr<bool> found = false;
-    switch (dice_.Roll(3)) {
+    switch (dice_.Roll(4)) {
       case 0:
         found = scene_.db->Get(keys_[key], &text, options);
         break;
+      case 3: {
+        const std::unique_ptr<lsm::Iterator> iterator = scene_.db->NewIterator(options);
+        dice_.OneIn(2) ? iterator->Seek(keys_[key]) : iterator->SeekForPrev(keys_[key]);
+        const bool is_there = iterator->Valid() && iterator->key() == keys_[key];
+        if (is_there) text = iterator->value();
+        found = iterator->status().ok() ? absl::StatusOr<bool>(is_there) : iterator->status();
+        break;
+      }
       case 1:
         found = scene_.db->Get(keys_[key], &pinned, options);
         if (dice_.OneIn(4)) std::this_thread::yield();  // a pinned value must stay valid
@@ -344,10 +354,23 @@ class Caller {
   std::string problem_;
 };
 
+// Deletes many absent keys between those of the group.  So iterators meet known gaps, which contain
+// the keys of the group while these are deleted.
+absl::Status DeleteBetween(Scene* scene) {
+  constexpr size_t kBetween = 34;  // more than a walk that records a gap
+  lsm::WriteBatch batch;
+  for (size_t key = 0; key < scene->keys.count(); ++key) {
+    for (size_t i = 0; i < kBetween; ++i) batch.Delete(scene->keys.Between(key, i));
+  }
+  return scene->db->Write(batch);
+}
+
 // Flushes and compacts until all callers are done.  Returns what went wrong, or an empty string.
 std::string KeepUp(Scene* scene, uint64_t seed) {
   Dice dice(seed);
   absl::Status status;
+  const bool has_gaps = dice.OneIn(2);
+  if (has_gaps) status = DeleteBetween(scene);
   scene->start.arrive_and_wait();
   // Relaxed: the loop only waits for 0 and reads no other data.
   while (scene->callers.load(std::memory_order_relaxed) > 0 && status.ok()) {
@@ -361,6 +384,9 @@ std::string KeepUp(Scene* scene, uint64_t seed) {
       case 2:
       case 3:
         status = scene->db->Flush();
+        break;
+      case 4:
+        if (has_gaps) status = DeleteBetween(scene);
         break;
       default:
         std::this_thread::sleep_for(std::chrono::microseconds(dice.Roll(300)));

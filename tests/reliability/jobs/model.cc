@@ -54,9 +54,22 @@ EpisodeSettings SettingsOf(uint64_t seed) {
   settings.large_bytes = draws.Of({1000, 6000});
   settings.weights = UsualWeights();
   // Actions that one episode never makes are more frequent in another.
-  for (size_t kind = Action::kSnapshot; kind < Action::kKinds; ++kind)
+  for (size_t kind = Action::kSnapshot; kind < Action::kWindow; ++kind)
     settings.weights[kind] *= draws.Of({0u, 1u, 1u, 3u});
   if (draws.OneIn(4)) settings.options.filter_hash = bloom::DigestHash::kSipHash;
+  return settings;
+}
+
+// With windows.  Episodes of the same seed without them stay as they are.
+EpisodeSettings WithWindows(uint64_t seed, EpisodeSettings settings) {
+  Draws draws(seed + 1);
+  settings.keys = draws.Of({300, 600, 600, 2000});
+  settings.weights[Action::kWindow] = draws.Of({60, 200});
+  settings.weights[Action::kDelete] *= draws.Of({1, 3});
+  settings.weights[Action::kGet] /= 8;
+  settings.weights[Action::kSnapshot] += 50;
+  settings.weights[Action::kNewIterator] += 600;
+  settings.weights[Action::kWalk] += 600;
   return settings;
 }
 
@@ -70,6 +83,8 @@ std::string TextOf(const EpisodeSettings& settings) {
 }  // namespace
 
 void ModelReport::Count(const lsm::Statistics& statistics) {
+  dead_entries += statistics.dead_entries_walked;
+  gap_jumps += statistics.gap_jumps;
   denials_checked += statistics.filter_denials_checked;
   flushes += statistics.flushes;
   compactions += statistics.compactions;
@@ -79,11 +94,14 @@ void ModelReport::Count(const lsm::Statistics& statistics) {
   }
 }
 
-ModelReport CheckAgainstMap(uint64_t seed, uint64_t operations) {
+namespace {
+
+ModelReport Check(uint64_t seed, uint64_t operations, bool has_windows) {
   ModelReport report;
   for (; report.operations < operations && report.finding.empty(); ++seed) {
     SayUnderWay(Concat("the episode of seed ", seed, " (as amount, ", report.operations + 1, ")"));
-    const Script script(seed, SettingsOf(seed));
+    const EpisodeSettings settings = SettingsOf(seed);
+    const Script script(seed, has_windows ? WithWindows(seed, settings) : settings);
     const std::vector<Action> actions = MakeActions(seed, script.settings.weights, kEpisodeActions);
     ++report.episodes;
     const std::optional<size_t> failed_at = RunEpisode(script, actions, &report, nullptr).failed_at;
@@ -97,6 +115,16 @@ ModelReport CheckAgainstMap(uint64_t seed, uint64_t operations) {
                          }));
   }
   return report;
+}
+
+}  // namespace
+
+ModelReport CheckAgainstMap(uint64_t seed, uint64_t operations) {
+  return Check(seed, operations, /*has_windows=*/false);
+}
+
+ModelReport CheckDeletes(uint64_t seed, uint64_t operations) {
+  return Check(seed, operations, /*has_windows=*/true);
 }
 
 }  // namespace reliability

@@ -21,6 +21,8 @@ struct ModelReport {
   uint64_t writes = 0;          // acknowledged calls
   uint64_t reads = 0;           // keys looked up
   uint64_t moves = 0;           // of iterators
+  uint64_t dead_entries = 0;    // that iterators walked over
+  uint64_t gap_jumps = 0;       // of iterators
   uint64_t reopenings = 0;      // after the store was closed
   uint64_t kills = 0;           // of the process
   uint64_t crashes = 0;         // of the machine
@@ -40,6 +42,10 @@ struct ModelReport {
 // Runs at least this many operations, in whole episodes with the seeds `seed`, `seed` + 1 and so
 // on.  So CheckAgainstMap(N, 1) repeats the episode of seed N.
 ModelReport CheckAgainstMap(uint64_t seed, uint64_t operations);
+
+// As CheckAgainstMap, with windows of neighbouring keys that are deleted at once, and more moves of
+// iterators over them.
+ModelReport CheckDeletes(uint64_t seed, uint64_t operations);
 
 }  // namespace reliability
 

@@ -34,6 +34,8 @@ constexpr size_t kRunEffort = 1000;
 
 constexpr size_t kShownActions = 40;
 
+constexpr size_t kWindowKeysMax = 200;
+
 constexpr uint32_t kFillingOffsets = 1 << 15;
 constexpr uint32_t kNumberBytes = sizeof(uint32_t);
 
@@ -235,6 +237,8 @@ const char* NameOf(Action::Kind kind) {
       return "failing call";
     case Action::kFullDisk:
       return "full disk";
+    case Action::kWindow:
+      return "window";
   }
   return "?";
 }
@@ -258,6 +262,13 @@ void DrawChanges(Action::Kind kind, const KeyPool& keys, const ValuePool& values
   const auto add = [&](uint32_t rank, bool deletes) {
     changes->push_back({rank, deletes ? Value() : values.Any(draws)});
   };
+  if (kind == Action::kWindow) {
+    // Some windows move on from the first key, as in a queue.
+    const uint32_t first = draws.OneIn(3) ? 0 : draws.Roll(keys.size());
+    const uint32_t end = std::min(keys.size(), first + 1 + draws.Roll(kWindowKeysMax));
+    for (uint32_t rank = first; rank < end; ++rank) add(rank, /*deletes=*/true);
+    return;
+  }
   if (kind != Action::kBatch) return add(keys.AnyWritten(draws), kind == Action::kDelete);
   for (size_t left = draws.Roll(12); left > 0; --left) {
     const bool again = !changes->empty() && draws.OneIn(3);

@@ -114,8 +114,9 @@ struct Action {
     kCrash,     // the machine crashes
     kDisturb,   // a file-system call fails, or the machine crashes at it
     kFullDisk,  // the disk becomes full, or has space again
+    kWindow,    // deletes neighbouring keys in one batch
   };
-  static constexpr size_t kKinds = kFullDisk + 1;
+  static constexpr size_t kKinds = kWindow + 1;
 
   Kind kind = kGet;
   uint64_t salt = 0;
@@ -130,7 +131,7 @@ struct Change {
   uint32_t rank = 0;
   Value value;
 };
-// Draws the changes of a kPut, kDelete or kBatch.  A batch may change a key several times.
+// Draws the changes of a kPut, kDelete, kBatch or kWindow.  A batch may change a key several times.
 void DrawChanges(Action::Kind kind, const KeyPool& keys, const ValuePool& values, Draws& draws,
                  std::vector<Change>* changes);
 std::string TextOf(const std::vector<Change>& changes, const KeyPool& keys);

@@ -41,4 +41,18 @@ uint32_t Walker::After(const Move& move) const {
   return kNowhere;
 }
 
+void SeekWhileReadsFail(lsm::DB& db, lsm::MemoryFileSystem* files, Draws& draws) {
+  if (!draws.OneIn(3)) return;
+  uint64_t reads = draws.Roll(6);
+  files->SetFault([reads](lsm::FileOperation operation, const std::string& path, uint64_t) mutable {
+    if (operation != lsm::FileOperation::kReadAt || reads-- != 0) return absl::OkStatus();
+    return absl::UnavailableError(path + ": fails (made up)");
+  });
+  lsm::ReadOptions options;
+  options.fill_cache = false;
+  const std::unique_ptr<lsm::Iterator> iterator = db.NewIterator(options);
+  draws.OneIn(3) ? iterator->SeekToLast() : iterator->SeekToFirst();
+  files->SetFault(nullptr);
+}
+
 }  // namespace reliability

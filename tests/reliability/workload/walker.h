@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lsm/db.h"
+#include "lsm/memory_file_system.h"
 #include "tests/reliability/workload/actions.h"
 
 namespace reliability {
@@ -34,6 +35,11 @@ struct Walker {
   // The expected position after the move.
   uint32_t After(const Move& move) const;
 };
+
+// One time in three, seeks with a new iterator while a read of a file fails.  Later iterators
+// must not believe that its walk over deleted keys has reached an end.  REQUIRES: no job reads
+// files meanwhile.
+void SeekWhileReadsFail(lsm::DB& db, lsm::MemoryFileSystem* files, Draws& draws);
 
 }  // namespace reliability
 

@@ -1,0 +1,203 @@
+#include "lsm/runtime/known_gaps.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+namespace lsm::inline TRELLIS_ABI {
+namespace {
+
+// `until` is raised if it lags by this many numbers, so that many readers do not contend for its
+// cache line.
+constexpr Sequence kLagMin = 16;
+
+// Puts that divide a gap.  After more of them, only the piece that was asked for remains.
+constexpr size_t kDividingPutsMax = 8;
+
+using End = std::optional<std::string_view>;  // nullopt: after all keys
+
+bool IsBefore(std::string_view key, const End& end) { return !end || key < *end; }
+bool MakesVisible(const Memtable::Entry& entry) {
+  return static_cast<EntryKind>(entry.suffix() & 0xff) != EntryKind::kDelete;
+}
+std::string KeyAfter(std::string_view key) { return std::string(key) + '\0'; }
+
+// Calls `visit(entry)` for each entry with a number in (from, to].  False if one is missing.
+template <typename Visit>
+bool ForEachBetween(const ReadView& view, Sequence from, Sequence to, const Visit& visit) {
+  Sequence next = from + 1;
+  const auto visit_in = [&](const Memtable& memtable) {
+    const Sequence last = std::min(to, memtable.last_number());
+    if (next > last) return true;
+    if (next <= memtable.number_before()) return false;
+    for (; next <= last; ++next) {
+      const Memtable::Entry* entry = memtable.FindRecent(next);
+      if (entry == nullptr) return false;
+      visit(*entry);
+    }
+    return true;
+  };
+  for (auto sealed = view.sealed.rbegin(); sealed != view.sealed.rend(); ++sealed) {
+    if (!visit_in(**sealed)) return false;
+  }
+  return visit_in(*view.memtable) && next > to;
+}
+
+}  // namespace
+
+ReadPoint ReadPoint::In(const ReadView& view, Sequence sequence) {
+  // A view that takes no writes has all of them up to its own limit.
+  if (view.sequence_max != kSequenceMax) return {&view, sequence};
+  return {&view, std::min(sequence, view.memtable->last_number())};
+}
+
+KnownGaps::Gap::Gap(std::string_view from_key, End to_key, Sequence since_number,
+                    Sequence until_number, uint64_t walked_entries)
+    : from(from_key),
+      to(to_key),
+      since(since_number),
+      until(until_number),
+      walked(walked_entries) {}
+
+KnownGaps::~KnownGaps() { delete list_.load(std::memory_order_relaxed); }
+
+bool KnownGaps::Find(const ReadPoint& point, std::string_view key, Range* found) {
+  const EpochGuard guard;
+  const List* list = list_.load(std::memory_order_seq_cst);
+  if (list == nullptr) return false;
+  const auto behind =
+      std::upper_bound(list->begin(), list->end(), key,
+                       [](std::string_view sought, const auto& gap) { return sought < gap->from; });
+  if (behind == list->begin()) return false;
+  Gap& gap = **std::prev(behind);
+  if (!IsBefore(key, gap.to) || point.number < gap.since) return false;
+
+  std::string_view from = gap.from;
+  End to = gap.to;
+  std::vector<std::string_view> puts;
+  const Sequence until = gap.until.load(std::memory_order_relaxed);
+  if (point.number > until) {
+    // Looking at more entries than the gap spares would cost more than a walk.
+    if (point.number - until > gap.walked) return false;
+    const bool has_all =
+        ForEachBetween(*point.view, until, point.number, [&](const Memtable::Entry& entry) {
+          if (!MakesVisible(entry)) return;
+          const std::string_view put = entry.user_key();
+          if (put >= gap.from && IsBefore(put, gap.to)) puts.push_back(put);
+        });
+    if (!has_all) return false;
+    if (puts.empty() && point.number - until >= kLagMin)
+      gap.until.store(point.number, std::memory_order_relaxed);
+  }
+  found->walked = gap.walked;
+  found->from.assign(from);
+  found->has_end = to.has_value();
+  if (to) found->to.assign(*to);
+  if (puts.empty()) return true;
+
+  const List pieces = Divide(gap, point.number, &puts);
+  bool has_key = false;
+  List kept;
+  for (const auto& piece : pieces) {
+    const bool is_here = key >= piece->from && IsBefore(key, piece->to);
+    if (is_here || pieces.size() <= kDividingPutsMax) kept.push_back(piece);
+    if (!is_here) continue;
+    has_key = true;
+    found->walked = piece->walked;
+    found->from.assign(piece->from);
+    found->has_end = piece->to.has_value();
+    if (piece->to) found->to.assign(*piece->to);
+  }
+  Replace(gap.from, gap.to, point.number, kept);
+  return has_key;
+}
+
+KnownGaps::List KnownGaps::Divide(const Gap& gap, Sequence until,
+                                  std::vector<std::string_view>* puts) {
+  std::sort(puts->begin(), puts->end());
+  puts->erase(std::unique(puts->begin(), puts->end()), puts->end());
+  const uint64_t walked = std::max(gap.walked / (puts->size() + 1), kWalkedMin);
+  List pieces;
+  std::string from = gap.from;
+  for (const std::string_view put : *puts) {
+    if (from < put) pieces.push_back(std::make_shared<Gap>(from, put, gap.since, until, walked));
+    from = KeyAfter(put);
+  }
+  if (IsBefore(from, gap.to))
+    pieces.push_back(std::make_shared<Gap>(from, gap.to, gap.since, until, walked));
+  return pieces;
+}
+
+void KnownGaps::Record(const ReadPoint& point, std::string_view from, End to,
+                       uint64_t walked) noexcept {
+  if (!IsBefore(from, to) || from.size() > kKeyBytesMax || (to && to->size() > kKeyBytesMax))
+    return;
+  try {
+    Replace(from, to, point.number,
+            {std::make_shared<Gap>(from, to, point.number, point.number, walked)});
+  } catch (const std::bad_alloc&) {  // the next walk records it
+  }
+}
+
+void KnownGaps::Replace(std::string_view from, End to, Sequence until,
+                        const List& pieces) noexcept {
+  if (!mutex_.TryLock()) return;
+  try {
+    ReplaceLocked(from, to, until, pieces);
+  } catch (const std::bad_alloc&) {  // the gaps stay as they are
+  }
+  mutex_.Unlock();
+}
+
+void KnownGaps::ReplaceLocked(std::string_view from, End to, Sequence until, const List& pieces) {
+  // Relaxed: only threads with the lock change it.
+  const List* const list = list_.load(std::memory_order_relaxed);
+  const auto spares_more = [&](const std::shared_ptr<Gap>& gap) {
+    return gap->until.load(std::memory_order_relaxed) >= until &&
+           gap->walked >= pieces.front()->walked;
+  };
+  if (list != nullptr && list->size() == kGapsMax && pieces.size() == 1 &&
+      std::all_of(list->begin(), list->end(), spares_more))
+    return;  // a scan over many small gaps does not drive out the others
+
+  retired_.Reserve(1);
+  auto next = std::make_unique<List>();
+  next->reserve((list != nullptr ? list->size() : 0) + pieces.size() + 1);
+  bool is_placed = false;
+  const auto place = [&] {
+    if (!std::exchange(is_placed, true)) next->insert(next->end(), pieces.begin(), pieces.end());
+  };
+  for (size_t i = 0; list != nullptr && i < list->size(); ++i) {
+    const std::shared_ptr<Gap>& gap = (*list)[i];
+    const bool is_before = !IsBefore(from, gap->to), is_behind = !IsBefore(gap->from, to);
+    if (is_behind) place();
+    if (is_before || is_behind) {
+      next->push_back(gap);
+      continue;
+    }
+    const Sequence gap_until = gap->until.load(std::memory_order_relaxed);
+    if (gap_until > until) return;
+    // The parts that the new ones leave stay true.
+    const uint64_t walked = std::max(gap->walked / 2, kWalkedMin);
+    if (gap->from < from)
+      next->push_back(std::make_shared<Gap>(gap->from, from, gap->since, gap_until, walked));
+    place();
+    if (to && IsBefore(*to, gap->to))
+      next->push_back(std::make_shared<Gap>(*to, gap->to, gap->since, gap_until, walked));
+  }
+  place();
+  while (next->size() > kGapsMax) {
+    // The gap that was used the longest time ago goes, or of several the one that spares least.
+    next->erase(std::min_element(next->begin(), next->end(), [](const auto& a, const auto& b) {
+      const Sequence a_until = a->until.load(std::memory_order_relaxed);
+      const Sequence b_until = b->until.load(std::memory_order_relaxed);
+      return a_until != b_until ? a_until < b_until : a->walked < b->walked;
+    }));
+  }
+  list_.store(next.release(), std::memory_order_seq_cst);
+  if (list != nullptr)
+    retired_.Retire(const_cast<List*>(list), [](void* old) { delete static_cast<List*>(old); });
+  retired_.Drain();
+}
+
+}  // namespace lsm
