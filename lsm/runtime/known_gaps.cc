@@ -16,7 +16,7 @@ constexpr size_t kDividingPutsMax = 8;
 
 using End = std::optional<std::string_view>;  // nullopt: after all keys
 
-bool IsBefore(std::string_view key, const End& end) { return !end || key < *end; }
+bool IsWithin(std::string_view key, const End& end) { return !end || key < *end; }
 bool MakesVisible(const Memtable::Entry& entry) {
   return static_cast<EntryKind>(entry.suffix() & 0xff) != EntryKind::kDelete;
 }
@@ -70,7 +70,7 @@ bool KnownGaps::Find(const ReadPoint& point, std::string_view key, Range* found)
                        [](std::string_view sought, const auto& gap) { return sought < gap->from; });
   if (behind == list->begin()) return false;
   Gap& gap = **std::prev(behind);
-  if (!IsBefore(key, gap.to) || point.number < gap.since) return false;
+  if (!IsWithin(key, gap.to) || point.number < gap.since) return false;
 
   std::string_view from = gap.from;
   End to = gap.to;
@@ -83,7 +83,7 @@ bool KnownGaps::Find(const ReadPoint& point, std::string_view key, Range* found)
         ForEachBetween(*point.view, until, point.number, [&](const Memtable::Entry& entry) {
           if (!MakesVisible(entry)) return;
           const std::string_view put = entry.user_key();
-          if (put >= gap.from && IsBefore(put, gap.to)) puts.push_back(put);
+          if (put >= gap.from && IsWithin(put, gap.to)) puts.push_back(put);
         });
     if (!has_all) return false;
     if (puts.empty() && point.number - until >= kLagMin)
@@ -99,7 +99,7 @@ bool KnownGaps::Find(const ReadPoint& point, std::string_view key, Range* found)
   bool has_key = false;
   List kept;
   for (const auto& piece : pieces) {
-    const bool is_here = key >= piece->from && IsBefore(key, piece->to);
+    const bool is_here = key >= piece->from && IsWithin(key, piece->to);
     if (is_here || pieces.size() <= kDividingPutsMax) kept.push_back(piece);
     if (!is_here) continue;
     has_key = true;
@@ -123,14 +123,14 @@ KnownGaps::List KnownGaps::Divide(const Gap& gap, Sequence until,
     if (from < put) pieces.push_back(std::make_shared<Gap>(from, put, gap.since, until, walked));
     from = KeyAfter(put);
   }
-  if (IsBefore(from, gap.to))
+  if (IsWithin(from, gap.to))
     pieces.push_back(std::make_shared<Gap>(from, gap.to, gap.since, until, walked));
   return pieces;
 }
 
 void KnownGaps::Record(const ReadPoint& point, std::string_view from, End to,
                        uint64_t walked) noexcept {
-  if (!IsBefore(from, to) || from.size() > kKeyBytesMax || (to && to->size() > kKeyBytesMax))
+  if (!IsWithin(from, to) || from.size() > kKeyBytesMax || (to && to->size() > kKeyBytesMax))
     return;
   try {
     Replace(from, to, point.number,
@@ -169,7 +169,7 @@ void KnownGaps::ReplaceLocked(std::string_view from, End to, Sequence until, con
   };
   for (size_t i = 0; list != nullptr && i < list->size(); ++i) {
     const std::shared_ptr<Gap>& gap = (*list)[i];
-    const bool is_before = !IsBefore(from, gap->to), is_behind = !IsBefore(gap->from, to);
+    const bool is_before = !IsWithin(from, gap->to), is_behind = !IsWithin(gap->from, to);
     if (is_behind) place();
     if (is_before || is_behind) {
       next->push_back(gap);
@@ -182,7 +182,7 @@ void KnownGaps::ReplaceLocked(std::string_view from, End to, Sequence until, con
     if (gap->from < from)
       next->push_back(std::make_shared<Gap>(gap->from, from, gap->since, gap_until, walked));
     place();
-    if (to && IsBefore(*to, gap->to))
+    if (to && IsWithin(*to, gap->to))
       next->push_back(std::make_shared<Gap>(*to, gap->to, gap->since, gap_until, walked));
   }
   place();
