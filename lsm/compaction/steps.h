@@ -6,11 +6,11 @@
 //
 // The tables that a plan takes from its output run are the *targets*; all others are *sources*.  A
 // step takes the oldest source A and the first target B that overlaps the rest of A.  It merges B
-// with the entries of A from the end of the previous step to the end of B.  Then B is
-// removed, the outputs become targets, and A stays.  The last step of A takes the rest of A and
-// removes it.  So a step needs space for B and the part of A that it takes, and A's entries are on
-// disk twice until its last step.  The tables that the plan rewrites in place are taken one by one,
-// after the sources.
+// with the entries of A from the end of the previous step to the end of B.  Then B is removed, the
+// outputs become targets, and A stays.  The last step of A takes the rest of A and removes it.  So
+// a step needs space for B and the part of A that it takes, and A's entries are on disk twice until
+// its last step.  The tables that the plan rewrites in place are taken one by one, after the
+// sources.
 //
 // Why readers see the same after each step:
 //
@@ -22,7 +22,7 @@
 //   - Sources are taken oldest first.  So the outputs of a step are older than all remaining
 //     sources, and newer than the tables below.
 //   - The outputs of a step begin after the outputs of A's earlier steps and end where B ends.  No
-//   other target overlaps this range.  So the tables of a run stay disjoint.
+//     other target overlaps this range.  So the tables of a run stay disjoint.
 //
 // If the compaction ends between two steps, by a crash or a failure, A and the copies of its
 // entries remain.  No reader notices the copies.  A later compaction may take

@@ -14,9 +14,8 @@
 //   * Only a put makes a key visible.  A reader at n > until looks at each entry in (until, n], in
 //     the rings of its view's memtables (Memtable::FindRecent).  If none is a put in the gap, until
 //     becomes n.  Puts divide the gap.
-//   * If an entry is missing, because the ring has moved on or the memtable was flushed, it may
-//   have
-//     been a put.  Then this reader does not use the gap, and walks.
+//   * An entry may be missing, because the ring has moved on or the memtable was flushed.  It may
+//     have been a put.  Then this reader does not use the gap, and walks.
 //
 // Threads: all functions may be called by any thread, and none waits.  Readers reach the gaps
 // within an EpochGuard.  A thread that finds the lock taken records nothing.  Memory: at most
