@@ -17,9 +17,6 @@ constexpr size_t kDividingPutsMax = 8;
 using End = std::optional<std::string_view>;  // nullopt: after all keys
 
 bool IsWithin(std::string_view key, const End& end) { return !end || key < *end; }
-bool MakesVisible(const Memtable::Entry& entry) {
-  return static_cast<EntryKind>(entry.suffix() & 0xff) != EntryKind::kDelete;
-}
 std::string KeyAfter(std::string_view key) { return std::string(key) + '\0'; }
 
 // Calls `visit(entry)` for each entry with a number in (from, to].  False if one is missing.
@@ -65,11 +62,11 @@ bool KnownGaps::Find(const ReadPoint& point, std::string_view key, Range* found)
   const EpochGuard guard;
   const List* list = list_.load(std::memory_order_seq_cst);
   if (list == nullptr) return false;
-  const auto behind =
+  const auto after =
       std::upper_bound(list->begin(), list->end(), key,
                        [](std::string_view sought, const auto& gap) { return sought < gap->from; });
-  if (behind == list->begin()) return false;
-  Gap& gap = **std::prev(behind);
+  if (after == list->begin()) return false;
+  Gap& gap = **std::prev(after);
   if (!IsWithin(key, gap.to) || point.number < gap.since) return false;
 
   std::string_view from = gap.from;
@@ -81,7 +78,7 @@ bool KnownGaps::Find(const ReadPoint& point, std::string_view key, Range* found)
     if (point.number - until > gap.walked) return false;
     const bool has_all =
         ForEachBetween(*point.view, until, point.number, [&](const Memtable::Entry& entry) {
-          if (!MakesVisible(entry)) return;
+          if (IsTombstone(entry.suffix())) return;
           const std::string_view put = entry.user_key();
           if (put >= gap.from && IsWithin(put, gap.to)) puts.push_back(put);
         });
@@ -169,9 +166,9 @@ void KnownGaps::ReplaceLocked(std::string_view from, End to, Sequence until, con
   };
   for (size_t i = 0; list != nullptr && i < list->size(); ++i) {
     const std::shared_ptr<Gap>& gap = (*list)[i];
-    const bool is_before = !IsWithin(from, gap->to), is_behind = !IsWithin(gap->from, to);
-    if (is_behind) place();
-    if (is_before || is_behind) {
+    const bool is_before = !IsWithin(from, gap->to), is_after = !IsWithin(gap->from, to);
+    if (is_after) place();
+    if (is_before || is_after) {
       next->push_back(gap);
       continue;
     }
