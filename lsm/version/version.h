@@ -36,7 +36,6 @@
 #include "lsm/options.h"
 #include "lsm/statistics.h"
 #include "lsm/table/table.h"
-#include "lsm/table/table_claims.h"
 #include "lsm/version/version_edit.h"
 
 namespace lsm::inline TRELLIS_ABI {
