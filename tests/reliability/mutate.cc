@@ -247,6 +247,8 @@ class Source {
     const std::vector<Token>& tokens =
         std::any_of(wanted.begin(), wanted.end(), IsComment) ? tokens_ : code_;
     if (wanted.empty()) Die(edit.at + ": quotes nothing");
+    if (IsComment(wanted.front()))
+      Die(edit.at + ": the quote begins with a comment, so the new code would be a part of it");
     std::vector<size_t> found;
     const auto end = tokens.end();
     for (auto at = tokens.begin(); (at = std::search(at, end, wanted.begin(), wanted.end())) != end;

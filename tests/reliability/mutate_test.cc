@@ -124,6 +124,15 @@ TEST_F(MutateTest, NamesEveryFailedQuote) {
               AllOf(HasSubstr("mutants.txt:3:"), HasSubstr("mutants.txt:5:")));
 }
 
+// The first line of the new code would be a part of the comment, so the bug would not exist.
+TEST_F(MutateTest, RefusesQuotesThatBeginWithAComment) {
+  EXPECT_THAT(Mutate("// Why.\nF();\n", "- // Why.\n- F();\n+ if (!MUTANT(bug)) F();\n"),
+              AllOf(HasSubstr("mutants.txt:3:"), HasSubstr("begins with a comment")));
+  EXPECT_NE(exit_code_, 0);
+  EXPECT_THAT(Code("F();  // Why.\n", "- F();\n- // Why.\n+ if (!MUTANT(bug)) F();\n"),
+              HasSubstr("if (!(::reliability::active_mutant == 1)) F();"));
+}
+
 TEST_F(MutateTest, EditsDoNotOverlap) {
   EXPECT_THAT(Mutate("a(); b(); c();\n", "- a(); b();\n+ MUTANT(bug);\n- b(); c();\n+ d();\n"),
               HasSubstr("mutants.txt:5: changes code that another edit changes"));
