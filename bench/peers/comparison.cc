@@ -19,6 +19,8 @@ namespace {
 constexpr double kWriterPutsPerSecond = 20000;
 constexpr uint64_t kYcsbOperationsMax = 200000;  // per round
 constexpr size_t kZipfianDraws = size_t{1} << 22;
+constexpr double kDeletionSeconds = 40;  // about, for each store
+constexpr uint64_t kDeletionCacheBytes = uint64_t{1} << 30;
 
 // "rocksdb"; for a variant its whole name: "trellis-by-level".
 std::string FolderOf(const Peer& peer) {
@@ -99,6 +101,7 @@ double Comparison::GuessSeconds() const {
   double seconds = 0;
   for (const Cell& cell : config_.cells)
     seconds += static_cast<double>(stores_.size()) * RoundsOf(cell) * TurnSeconds(cell);
+  seconds += kDeletionSeconds * static_cast<double>(stores_.size() * config_.deletions.size());
   return seconds;
 }
 
@@ -111,7 +114,11 @@ absl::Status Comparison::Run() {
     status = RunSize(size);
     if (!status.ok()) break;
   }
-  results_.interrupted = absl::IsCancelled(status) && !results_.cells.empty();
+  for (const DeletionInfo* deletion : config_.deletions) {
+    if (status.ok()) status = Delete(*deletion);
+  }
+  results_.interrupted =
+      absl::IsCancelled(status) && (!results_.cells.empty() || !results_.deletions.empty());
   results_.seconds = progress_->elapsed_seconds();
   progress_->Announce(status.ok() ? "done" : "stopped");
   progress_.reset();
@@ -488,6 +495,24 @@ absl::Status Comparison::MeasureLoop(const Cell& cell) {
     seconds += taken.count();
   }
   results_.loop_micros.emplace_back(name, seconds * 1e6 / static_cast<double>(operations));
+  return absl::OkStatus();
+}
+
+absl::Status Comparison::Delete(const DeletionInfo& deletion) {
+  PeerSettings settings = config_.settings;
+  settings.block_cache_bytes = kDeletionCacheBytes;
+  DeletionResult result{&deletion, std::vector<std::vector<DeletionFigure>>(stores_.size())};
+  for (size_t i = 0; i < stores_.size(); ++i) {
+    Store& store = stores_[i];
+    if (store.peer->is_variant()) continue;
+    progress_->Announce(lsm::Concat(deletion.name, ", ", store.peer->name()));
+    TRELLIS_ASSIGN_OR_RETURN(
+        result.figures[i],
+        MeasureDeletion(deletion.deletion, config_.deletion, settings, config_.seed,
+                        store.directory, store.peer.get(), [&] { return config_.CheckStop(); }));
+    progress_->Advance(kDeletionSeconds);
+  }
+  results_.deletions.push_back(std::move(result));
   return absl::OkStatus();
 }
 

@@ -16,6 +16,7 @@
 #include "bench/experiment/progress.h"
 #include "bench/peers/cell.h"
 #include "bench/peers/data_set.h"
+#include "bench/peers/deletions.h"
 #include "bench/peers/loops.h"
 #include "bench/peers/measure.h"
 #include "bench/peers/peer.h"
@@ -24,8 +25,10 @@
 namespace bench::peers {
 
 struct ComparisonConfig : RunOptions {
-  std::vector<std::string> stores;  // the first is compared with the others
-  std::vector<Cell> cells;          // cells to measure, in any order
+  std::vector<std::string> stores;             // the first is compared with the others
+  std::vector<Cell> cells;                     // cells to measure, in any order
+  std::vector<const DeletionInfo*> deletions;  // after the cells, each once
+  DeletionSettings deletion;
   int rounds = 3;
   // Tasks that visit all keys have only one round if the data is at least this large.
   uint64_t single_round_bytes = UINT64_MAX;
@@ -73,6 +76,8 @@ class Comparison {
   absl::Status Compact(const DataSize& size, uint64_t table_bytes);
   absl::Status OpenMany(const DataSize& size);
   absl::Status Change(const DataSize& size);
+
+  absl::Status Delete(const DeletionInfo& deletion);
 
   // Runs each store that supports the cell in turn, in every round.
   absl::Status Rounds(const Cell& cell, const Body& body);

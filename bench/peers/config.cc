@@ -50,6 +50,7 @@ void AddChoices(CommandLine* line, RawArguments* raw) {
   line->AddList("--threads", &raw->threads, "1, 2")->check(CLI::Range(1, 2));
   std::vector<std::string> names;
   for (const TaskInfo& task : kTasks) names.push_back(task.name);
+  for (const DeletionInfo& deletion : kDeletions) names.push_back(deletion.name);
   // Some names contain a comma.
   line->AddList("--workloads", &raw->workloads, "Names, separated by semicolons")
       ->check(CLI::IsMember(names))
@@ -60,6 +61,19 @@ void AddChoices(CommandLine* line, RawArguments* raw) {
 template <typename Text>
 bool Has(const std::vector<Text>& list, const Text& wanted) {
   return list.empty() || std::find(list.begin(), list.end(), wanted) != list.end();
+}
+
+// --sizes and the other options of cells leave these out, unless they are named.
+std::vector<const DeletionInfo*> ChooseDeletions(const RawArguments& raw) {
+  std::vector<const DeletionInfo*> chosen;
+  const bool all_cells =
+      raw.sizes.empty() && raw.states.empty() && raw.caches.empty() && raw.threads.empty();
+  for (const DeletionInfo& deletion : kDeletions) {
+    const bool is_wanted = raw.workloads.empty() ? all_cells && (raw.full || deletion.is_by_default)
+                                                 : Has<std::string>(raw.workloads, deletion.name);
+    if (is_wanted) chosen.push_back(&deletion);
+  }
+  return chosen;
 }
 
 std::vector<Cell> Choose(const RawArguments& raw) {
@@ -97,13 +111,20 @@ Parsed<ComparisonConfig> ParseCommandLine(int argc, char** argv) {
   line.Add("--rounds", &config.rounds, "Repetitions of each measurement")->check(Between(1, 1000));
   line.Add("--seconds", &config.seconds, "Length of one measurement of lookups")
       ->check(CLI::Range(0.01, 3600.0));
+  line.Add("--delete-keys", &config.deletion.keys,
+           "Keys of workloads that delete (bench/README.md)")
+      ->check(Between(16, 100'000'000));
+  line.Add("--idle", &config.deletion.idle_seconds,
+           "Seconds that a store stays idle after deletes of everything")
+      ->check(CLI::Range(0.0, 3600.0));
   line.AddRunOptions("the order of writes and lookups");
   const std::optional<int> exit_code = line.Parse(argc, argv, [&]() -> std::string {
     config.cells = Choose(raw);
+    config.deletions = ChooseDeletions(raw);
     // Three rounds of nearly everything would take hours; this takes about one for all stores.
     if (raw.full && !line.Has("--seconds")) config.seconds = kFullSeconds;
     if (raw.full && !line.Has("--rounds")) config.single_round_bytes = kSingleRoundBytes;
-    if (!config.cells.empty()) return "";
+    if (!config.cells.empty() || !config.deletions.empty()) return "";
     return "--states, --caches, --threads, --workloads: no measurement matches all of them";
   });
   return {config, exit_code};

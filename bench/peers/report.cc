@@ -40,6 +40,11 @@ std::vector<Section> Sections(const Results& results) {
       "A store of about a thousand tables in one run, with its files in the page cache or (cold) "
       "not. LevelDB opens tables when they are first read.",
       "openings", {OpeningsTable(results)});
+  add("Deletes",
+      "What deletes cost, and what they leave. The store is idle after deletes of everything; a "
+      "dash "
+      "means that it did not come so far.",
+      "", {DeletionsTable(results)});
   add("Stalls", "Latency of single puts under full load: each follows the previous one at once.",
       "latency", {LatencyTable(results)});
   add("Two threads", "Operations per second of two threads, divided by those of one.", "",
@@ -78,6 +83,7 @@ Report ReportOf(const Results& results) {
   report.text = ToText(results);
   report.page = PageOf(results);
   report.excerpts = {{"peers", ExcerptOf(results)},
+                     {"deletes", Fenced(ToText(DeletionsTable(results)))},
                      {"goals", Fenced(ToText(GoalsTable(results)))}};  // for README.md
   report.interrupted = results.interrupted;
   return report;

@@ -278,6 +278,34 @@ Table FiltersTable(const Results& results) {
   return table;
 }
 
+Table DeletionsTable(const Results& results) {
+  Table table{"deletes", "Deletes: what they cost, and what they leave", {}, {}};
+  table.columns = {{"workload", "", false}, {"figure", "", false}};
+  if (results.deletions.empty()) return table;
+  for (size_t store = 0; store < results.stores.size(); ++store) {
+    if (!results.deletions[0].figures[store].empty())
+      table.columns.push_back({results.stores[store].first, "", true});
+  }
+  table.columns.push_back({"goal", "the first store's value is at most this", true});
+  table.columns.push_back({"", "reached", false});
+  for (const DeletionResult& result : results.deletions) {
+    const std::vector<DeletionFigure>& first = result.figures.front();
+    for (size_t i = 0; i < first.size(); ++i) {
+      std::vector<std::string> row = {i == 0 ? result.deletion->name : "", first[i].name};
+      for (const std::vector<DeletionFigure>& figures : result.figures) {
+        if (figures.empty()) continue;  // a variant
+        const bool has_value = i < figures.size() && std::isfinite(figures[i].value);
+        row.push_back(has_value ? lsm::ReadableNumber(figures[i].value) : kNone);
+      }
+      const std::optional<double> goal = first[i].goal;
+      row.push_back(goal ? lsm::ReadableNumber(*goal) : "");
+      row.push_back(!goal ? "" : first[i].value <= *goal ? "reached" : "missed");
+      table.rows.push_back(std::move(row));
+    }
+  }
+  return table;
+}
+
 Table LatencyTable(const Results& results) {
   Table table{"latency", "Single puts under full load, us, medians of the rounds", {}, {}};
   table.columns = {{"stores", "", false}, {"store", "", false}, {"p50", "", true},
@@ -381,7 +409,7 @@ std::string ToText(const Results& results) {
   for (Table& table :
        std::vector<Table>{ReadsTable(results), FiltersTable(results), OpeningsTable(results),
                           LatencyTable(results), ThreadsTable(results), ShapesTable(results),
-                          ConditionsTable(results), GoalsTable(results)})
+                          DeletionsTable(results), ConditionsTable(results), GoalsTable(results)})
     tables.push_back(std::move(table));
   return TextOf(tables);
 }
@@ -390,7 +418,7 @@ nlohmann::ordered_json ToJson(const Results& results) {
   using Json = nlohmann::ordered_json;
   Json json = ReportJson("peers_bench", 2, results.options, results.conditions, results.seconds);
   json["settings"] = SettingsJson(results);
-  for (const char* member : {"stores", "shapes", "cells"}) json[member] = Json::array();
+  for (const char* member : {"stores", "shapes", "cells", "deletes"}) json[member] = Json::array();
   json["loop_us"] = Json::object();
   for (const auto& [name, details] : results.stores)
     json["stores"].push_back({{"name", name}, {"details", details}});
@@ -450,6 +478,17 @@ nlohmann::ordered_json ToJson(const Results& results) {
       row["figures"].push_back(std::move(figures));
     }
     json["cells"].push_back(std::move(row));
+  }
+  for (const DeletionResult& result : results.deletions) {
+    for (size_t store = 0; store < results.stores.size(); ++store) {
+      for (const DeletionFigure& figure : result.figures[store])
+        json["deletes"].push_back(
+            {{"workload", result.deletion->name},
+             {"store", results.stores[store].first},
+             {"figure", figure.name},
+             {"value", std::isfinite(figure.value) ? Json(figure.value) : Json(nullptr)},
+             {"goal", figure.goal ? Json(*figure.goal) : Json(nullptr)}});
+    }
   }
   return json;
 }

@@ -12,6 +12,7 @@
 #include "bench/experiment/options.h"
 #include "bench/machine.h"
 #include "bench/peers/cell.h"
+#include "bench/peers/deletions.h"
 #include "bench/peers/peer.h"
 #include "bench/spread.h"
 #include "bench/table.h"
@@ -64,6 +65,11 @@ struct Shape {
   }
 };
 
+struct DeletionResult {
+  const DeletionInfo* deletion = nullptr;
+  std::vector<std::vector<DeletionFigure>> figures;  // by store; a variant has none
+};
+
 struct Results {
   RunOptions options;
   Conditions conditions;
@@ -74,6 +80,7 @@ struct Results {
   std::vector<std::pair<std::string, std::string>> stores;  // names and details
   std::vector<CellResult> cells;
   std::vector<Shape> shapes;
+  std::vector<DeletionResult> deletions;
   // By task: the loop's own share of each figure, in microseconds.
   std::vector<std::pair<std::string, double>> loop_micros;
   bool interrupted = false;  // cells, or some rounds, are missing
@@ -93,6 +100,8 @@ Table ReadsTable(const Results& results);
 Table OpeningsTable(const Results& results);
 // Fresh stores: filter memory, and the reads that it saves.
 Table FiltersTable(const Results& results);
+// Workloads that delete, with their goals.
+Table DeletionsTable(const Results& results);
 // Percentiles of single puts.
 Table LatencyTable(const Results& results);
 // Two threads compared with one.

@@ -107,6 +107,24 @@ TEST_F(ComparisonTest, MeasuresEveryCellInEveryRound) {
   EXPECT_TRUE(loops.contains("fillrandom, 1k x 20 B"));
 }
 
+TEST_F(ComparisonTest, DeletionsFollowTheCells) {
+  config_.cells.clear();
+  config_.deletions = {&kDeletions[3], &kDeletions[5]};
+  config_.deletion = {100, 0, 1};
+  second()->variant = true;
+  Comparison comparison(config_, std::move(peers_));
+  ASSERT_OK(comparison.Run());
+  const Results& results = comparison.results();
+  ASSERT_EQ(results.deletions.size(), 2u);
+  for (const DeletionResult& result : results.deletions) {
+    EXPECT_FALSE(result.figures[0].empty());
+    EXPECT_TRUE(result.figures[1].empty());
+  }
+  EXPECT_THAT(ToText(DeletionsTable(results)), HasSubstr("sliding window"));
+  EXPECT_EQ(ToJson(results)["deletes"].size(),
+            results.deletions[0].figures[0].size() + results.deletions[1].figures[0].size());
+}
+
 TEST_F(ComparisonTest, RunsOnlyRequestedCells) {
   std::erase_if(config_.cells, [](const Cell& cell) {
     return cell.state != State::kFresh || cell.task->task != Task::kGet || cell.threads > 1;

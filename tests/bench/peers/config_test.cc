@@ -22,6 +22,7 @@ TEST(PeersConfigTest, MeasuresCellsWithGoalsByDefault) {
   ASSERT_EQ(parsed.exit_code, std::nullopt);
   // Lookups of two threads, cold lookups, and openings are measured too.
   EXPECT_EQ(parsed.config.cells.size(), Goals().size() + 4 + 4);
+  EXPECT_EQ(parsed.config.deletions.size(), kDeletions.size() - 1);
   EXPECT_EQ(parsed.config.stores.back(), "trellis-by-level");
   for (const Goal& goal : Goals()) EXPECT_THAT(parsed.config.cells, testing::Contains(goal.cell));
 }
@@ -45,6 +46,16 @@ TEST(PeersConfigTest, OptionsChooseAnyCell) {
     EXPECT_NE(cell.cache, Cache::kTenth);
     EXPECT_EQ(cell.threads, 1);
   }
+}
+
+TEST(PeersConfigTest, DeletesAreChosenByName) {
+  const Parsed<ComparisonConfig> parsed = Parse({"--workloads", "sliding window;delete 10M"});
+  ASSERT_EQ(parsed.exit_code, std::nullopt);
+  EXPECT_TRUE(parsed.config.cells.empty());
+  ASSERT_EQ(parsed.config.deletions.size(), 2u);
+  EXPECT_EQ(parsed.config.deletions[0]->deletion, Deletion::kAllOfMany);
+  EXPECT_TRUE(Parse({"--states", "fresh"}).config.deletions.empty());
+  EXPECT_EQ(Parse({"--full"}).config.deletions.size(), kDeletions.size());
 }
 
 TEST(PeersConfigTest, ExitsWithTwoAfterMistakes) {

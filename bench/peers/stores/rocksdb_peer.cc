@@ -18,7 +18,7 @@
 #include <utility>
 
 #include "bench/peers/peer.h"
-#include "bench/peers/slice_cursor.h"
+#include "bench/peers/stores/slice_cursor.h"
 
 namespace bench::peers {
 namespace {

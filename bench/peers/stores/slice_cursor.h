@@ -1,6 +1,6 @@
 // A cursor over a store with LevelDB's API (RocksDB too): same names, slices, statuses.
-#ifndef TRELLIS_BENCH_PEERS_SLICE_CURSOR_H_
-#define TRELLIS_BENCH_PEERS_SLICE_CURSOR_H_
+#ifndef TRELLIS_BENCH_PEERS_STORES_SLICE_CURSOR_H_
+#define TRELLIS_BENCH_PEERS_STORES_SLICE_CURSOR_H_
 
 #include <memory>
 #include <string_view>
@@ -38,4 +38,4 @@ class SliceCursor : public Cursor {
 
 }  // namespace bench::peers
 
-#endif  // TRELLIS_BENCH_PEERS_SLICE_CURSOR_H_
+#endif  // TRELLIS_BENCH_PEERS_STORES_SLICE_CURSOR_H_

@@ -11,7 +11,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "bench/peers/peer.h"
-#include "bench/peers/slice_cursor.h"
+#include "bench/peers/stores/slice_cursor.h"
 #include "lsm/threads/mutex.h"
 
 namespace bench::peers {

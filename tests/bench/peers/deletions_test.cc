@@ -1,0 +1,101 @@
+#include "bench/peers/deletions.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <string>
+
+#include "tests/bench/peers/fake_peer.h"
+#include "tests/support/scratch_dir.h"
+#include "tests/support/status_matchers.h"
+
+namespace bench::peers {
+namespace {
+
+using testing_support::StatusIs;
+
+class DeletionsTest : public testing::Test {
+ protected:
+  DeletionsTest() {
+    settings_.keys = 200;
+    settings_.idle_seconds = 0;
+  }
+
+  absl::StatusOr<std::vector<DeletionFigure>> Run(Deletion deletion, Peer* peer) {
+    return MeasureDeletion(deletion, settings_, {}, 1, scratch_.path(), peer,
+                           [] { return absl::OkStatus(); });
+  }
+  // The bytes of the store's directory, as the fake has no files.
+  void SetStoreBytes(const char* name, size_t bytes) {
+    std::ofstream(scratch_.path() + "/" + name) << std::string(bytes, 'x');
+  }
+  static double Of(const std::vector<DeletionFigure>& figures, std::string_view name) {
+    for (const DeletionFigure& figure : figures) {
+      if (figure.name == name) return figure.value;
+    }
+    ADD_FAILURE() << name;
+    return NAN;
+  }
+
+  const testing_support::ScratchDir scratch_;
+  DeletionSettings settings_;
+  Log log_;
+};
+
+TEST_F(DeletionsTest, EachWorkloadHasFiguresAndAGoal) {
+  for (const DeletionInfo& deletion : kDeletions) {
+    SCOPED_TRACE(deletion.name);
+    SetStoreBytes("000001.sst", 100);
+    FakePeer peer("A", &log_);
+    ASSERT_OK_AND_ASSIGN(const std::vector<DeletionFigure> figures, Run(deletion.deletion, &peer));
+    int goals = 0;
+    for (const DeletionFigure& figure : figures) {
+      EXPECT_FALSE(std::isnan(figure.value)) << figure.name;
+      goals += figure.goal ? 1 : 0;
+    }
+    EXPECT_EQ(goals > 0, deletion.deletion != Deletion::kWindow);
+    const bool is_all = deletion.deletion <= Deletion::kLargeValues;
+    EXPECT_EQ(peer.entries.empty(), is_all);
+  }
+}
+
+TEST_F(DeletionsTest, TheReserveDoesNotCount) {
+  FakePeer peer("A", &log_);
+  SetStoreBytes("000001.sst", 1 << 20);
+  SetStoreBytes("RESERVE", 1 << 21);
+  ASSERT_OK_AND_ASSIGN(const std::vector<DeletionFigure> figures, Run(Deletion::kAll, &peer));
+  EXPECT_EQ(Of(figures, "MiB stored"), 1);
+  EXPECT_EQ(Of(figures, "% left after idling"), 100);
+  EXPECT_TRUE(std::isinf(Of(figures, "seconds until 5 % are left")));
+}
+
+// A store that forgets every delete.
+class DeafPeer : public FakePeer {
+ public:
+  using FakePeer::FakePeer;
+  absl::Status Delete(std::string_view) override { return absl::OkStatus(); }
+};
+
+TEST_F(DeletionsTest, WrongAnswersEndTheRun) {
+  SetStoreBytes("000001.sst", 100);
+  for (const DeletionInfo& deletion : kDeletions) {
+    if (deletion.deletion == Deletion::kWindow) continue;  // which only writes
+    SCOPED_TRACE(deletion.name);
+    DeafPeer peer("A", &log_);
+    EXPECT_THAT(Run(deletion.deletion, &peer), StatusIs(absl::StatusCode::kInternal));
+  }
+}
+
+TEST_F(DeletionsTest, StopsWhenTold) {
+  SetStoreBytes("000001.sst", 100);
+  settings_.idle_seconds = 60;
+  FakePeer peer("A", &log_);
+  EXPECT_THAT(MeasureDeletion(Deletion::kAll, settings_, {}, 1, scratch_.path(), &peer,
+                              [] { return absl::CancelledError("told"); }),
+              StatusIs(absl::StatusCode::kCancelled));
+}
+
+}  // namespace
+}  // namespace bench::peers
