@@ -14,7 +14,7 @@ namespace {
 
 // A binary heap of the valid inputs.  The top has the current entry.  After a move it mostly stays
 // at the top, which takes one comparison, with the input that is next after it.
-class MergingIterator final : public Iterator {
+class MergingIterator final : public InnerIterator {
  public:
   explicit MergingIterator(std::vector<std::unique_ptr<InnerIterator>> inputs)
       : inputs_(std::move(inputs)) {
@@ -193,8 +193,8 @@ class MergingIterator final : public Iterator {
 
 }  // namespace
 
-std::unique_ptr<Iterator> NewMergingIterator(std::vector<std::unique_ptr<InnerIterator>> inputs) {
-  if (inputs.empty()) return NewEmptyIterator();
+std::unique_ptr<InnerIterator> NewMergingIterator(
+    std::vector<std::unique_ptr<InnerIterator>> inputs) {
   if (inputs.size() == 1) return std::move(inputs.front());
   return std::make_unique<MergingIterator>(std::move(inputs));
 }

@@ -15,7 +15,8 @@ namespace lsm::inline TRELLIS_ABI {
 // Yields the entries of all inputs in the order of internal keys, and each copy separately.
 // Reversing the direction skips all copies of the current entry.  If an input fails, the whole
 // fails: no entry is skipped silently.
-std::unique_ptr<Iterator> NewMergingIterator(std::vector<std::unique_ptr<InnerIterator>> inputs);
+std::unique_ptr<InnerIterator> NewMergingIterator(
+    std::vector<std::unique_ptr<InnerIterator>> inputs);
 
 }  // namespace lsm
 

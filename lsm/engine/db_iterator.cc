@@ -30,7 +30,7 @@ constexpr std::string_view kZeroByte("\0", 1);
 
 class DbIterator final : public Iterator {
  public:
-  DbIterator(std::unique_ptr<Iterator> entries, Sequence sequence, IteratorBounds bounds,
+  DbIterator(std::unique_ptr<InnerIterator> entries, Sequence sequence, IteratorBounds bounds,
              const SeekTimer& timer, const GapUse& gaps,
              std::function<void(const IteratorCounts&)> on_destroy)
       : entries_(std::move(entries)),
@@ -148,7 +148,6 @@ class DbIterator final : public Iterator {
 
   void DoNext() {
     assert(valid_);
-    walk_.has_begun = false;
     if (direction_ == Direction::kBackward) {
       // `entries_` stands before all entries of the current key (or nowhere): goes to the first of
       // them.
@@ -168,7 +167,6 @@ class DbIterator final : public Iterator {
 
   void DoPrev() {
     assert(valid_);
-    walk_.has_begun = false;
     if (direction_ == Direction::kForward) {
       saved_key_.assign(user_key_);
       direction_ = Direction::kBackward;
@@ -224,23 +222,19 @@ class DbIterator final : public Iterator {
       const bool is_visible = SequenceOf(suffix) <= sequence_;
       const bool is_passed = skipping && user_key == saved_key_.view();
       if (is_visible && !is_passed) {
-        if (!IsTombstone(suffix)) {
+        if (!IsTombstone(suffix)) [[likely]] {
           user_key_ = user_key;
           valid_ = true;
           EndForwardWalk(user_key);
           return;
         }
-        if (IsGapSought() && FindGap(user_key)) {
+        passed = 0;
+        skipping = !JumpOverGap(user_key);
+        if (!skipping) {
           if (!range_.has_end) return EndAll();
-          SeekInternal(range_.to);
-          skipping = false;
-          passed = 0;
           continue;
         }
-        CountDead(1, user_key);
-        saved_key_.assign(user_key);
-        skipping = is_saved_dead = true;
-        passed = 0;
+        is_saved_dead = true;
       } else {
         if (is_passed && is_saved_dead) ++walk_.dead;
         if (++passed > kPassedMax) {
@@ -252,9 +246,26 @@ class DbIterator final : public Iterator {
       }
       entries_->Next();
     }
+    EndForward();
+  }
+
+  // There is no visible key from here on, or an input has failed.
+  [[gnu::noinline]] void EndForward() {
     valid_ = false;
     if (!entries_->status().ok()) return EndWalk();
     entries_->Valid() ? EndForwardWalk(*bounds_.upper) : EndForwardWalk(std::nullopt);
+  }
+
+  // At a tombstone: goes to the end of a gap with this dead key, if that has an end.  False if no
+  // gap is found; then the key is the saved one.
+  [[gnu::noinline]] bool JumpOverGap(std::string_view dead_key) {
+    if (IsGapSought() && FindGap(dead_key)) {
+      if (range_.has_end) SeekInternal(range_.to);
+      return true;
+    }
+    CountDead(1, dead_key);
+    saved_key_.assign(dead_key);
+    return false;
   }
 
   // Moves to the last user key, at or before the position of `entries_`, that a user may see.
@@ -310,8 +321,13 @@ class DbIterator final : public Iterator {
 
   // A move, as far as it has met only dead entries.
   struct Walk {
-    bool has_begun = false;  // `edge` is set
-    bool has_edge = false;   // false: after all keys
+    enum class Met : uint8_t {
+      kNothing,   // and there is no edge yet
+      kSeek,      // which set the edge
+      kDeadKeys,  // or gaps
+    };
+    Met met = Met::kNothing;  // one byte, since each step looks at it and leaves it like this
+    bool has_edge = false;    // false: after all keys
     bool has_jumped = false;
     uint64_t dead = 0;
     uint64_t spared = 0;        // by jumps
@@ -326,7 +342,7 @@ class DbIterator final : public Iterator {
   // A seek begins to walk at this key (none: after all keys).
   void BeginWalk(std::optional<std::string_view> edge, bool is_at_or_before = false) {
     if (gaps_.known == nullptr) return;
-    walk_.has_begun = true;
+    walk_.met = Walk::Met::kSeek;
     walk_.has_edge = edge.has_value();
     if (edge) walk_.edge.assign(*edge);
     if (is_at_or_before) walk_.edge.append(kZeroByte);
@@ -364,6 +380,7 @@ class DbIterator final : public Iterator {
   // The walk continues at the other end of range_.
   void NoteJump() {
     ++counts_.gap_jumps;
+    walk_.met = Walk::Met::kDeadKeys;
     walk_.has_jumped = true;
     walk_.dead_at_look = walk_.dead + kDeadBetweenLooks;
     walk_.spared += range_.walked;
@@ -378,8 +395,8 @@ class DbIterator final : public Iterator {
   // Entries of a deleted key were passed.
   void CountDead(uint64_t entries, std::string_view user_key) {
     walk_.dead += entries;
-    if (walk_.has_begun) return;
-    walk_.has_begun = walk_.has_edge = true;
+    if (std::exchange(walk_.met, Walk::Met::kDeadKeys) != Walk::Met::kNothing) return;
+    walk_.has_edge = true;
     walk_.edge.assign(user_key);
     if (direction_ == Direction::kBackward) walk_.edge.append(kZeroByte);
   }
@@ -391,8 +408,12 @@ class DbIterator final : public Iterator {
 
   // There is no visible key before this one.
   void EndForwardWalk(std::optional<std::string_view> end) {
-    if (walk_.dead == 0 && !walk_.has_jumped) [[likely]]
+    if (HasMetNothing()) [[likely]]
       return;
+    RecordForward(end);
+  }
+
+  [[gnu::noinline]] void RecordForward(std::optional<std::string_view> end) {
     if (IsWorthRecording())
       gaps_.known->Record(gaps_.point, walk_.edge, end, walk_.dead + walk_.spared);
     EndWalk();
@@ -401,7 +422,7 @@ class DbIterator final : public Iterator {
   // There is no visible key after saved_key_, if the iterator is valid.  Otherwise there is none
   // after the lower bound, if that ended the walk, or after the beginning.
   void EndBackwardWalk(bool is_ended_by_bound) {
-    if (walk_.dead == 0 && !walk_.has_jumped) [[likely]]
+    if (HasMetNothing()) [[likely]]
       return;
     if (IsWorthRecording()) {
       range_.from.clear();
@@ -417,6 +438,13 @@ class DbIterator final : public Iterator {
     EndWalk();
   }
 
+  // Ends the walk if it has met no dead key.
+  bool HasMetNothing() {
+    if (walk_.met == Walk::Met::kDeadKeys) return false;
+    walk_.met = Walk::Met::kNothing;
+    return true;
+  }
+
   bool IsWorthRecording() const {
     const uint64_t dead_min = walk_.has_jumped ? KnownGaps::kGrowthMin : KnownGaps::kWalkedMin;
     return walk_.dead >= dead_min && gaps_.known != nullptr;
@@ -424,11 +452,13 @@ class DbIterator final : public Iterator {
 
   void EndWalk() {
     counts_.dead_entries += walk_.dead;
+    walk_.met = Walk::Met::kNothing;
     walk_.has_jumped = false;
     walk_.dead = walk_.spared = walk_.dead_at_look = 0;
   }
 
-  std::unique_ptr<Iterator> entries_;
+  // No class that DbIterator is one of.  Otherwise GCC inlines guesses that `entries_` is one, too.
+  std::unique_ptr<InnerIterator> entries_;
   const Sequence sequence_;
   const IteratorBounds bounds_;
   const SeekTimer timer_;
@@ -448,7 +478,7 @@ class DbIterator final : public Iterator {
 
 }  // namespace
 
-std::unique_ptr<Iterator> NewDbIterator(std::unique_ptr<Iterator> entries, Sequence sequence,
+std::unique_ptr<Iterator> NewDbIterator(std::unique_ptr<InnerIterator> entries, Sequence sequence,
                                         IteratorBounds bounds, const SeekTimer& timer,
                                         const GapUse& gaps,
                                         std::function<void(const IteratorCounts&)> on_destroy) {

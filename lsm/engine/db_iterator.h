@@ -11,6 +11,7 @@
 
 #include "bloom/core/abi.h"
 #include "lsm/base/counters.h"
+#include "lsm/base/inner_iterator.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/environment.h"
 #include "lsm/iterator.h"
@@ -46,7 +47,7 @@ struct IteratorCounts {
 
 // `entries` iterates over internal keys.  `on_destroy` is called last, after `entries` was
 // destroyed.  It releases what `entries` and `gaps` read from.
-std::unique_ptr<Iterator> NewDbIterator(std::unique_ptr<Iterator> entries, Sequence sequence,
+std::unique_ptr<Iterator> NewDbIterator(std::unique_ptr<InnerIterator> entries, Sequence sequence,
                                         IteratorBounds bounds, const SeekTimer& timer,
                                         const GapUse& gaps,
                                         std::function<void(const IteratorCounts&)> on_destroy);

@@ -9,6 +9,9 @@ target_compile_options(trellis_flags INTERFACE -fexceptions -Wall -Wextra -Wshad
                        $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
                        # GCC 12 warns of impossible overlaps in "a" + std::string() (GCC bug 105329)
                        $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
+                       # GCC guesses that an inner iterator is of the one class that it sees, and inlines that class's
+                       # calls into themselves.  Without the guesses a scan takes 3 % fewer instructions.
+                       $<$<CXX_COMPILER_ID:GNU>:-fno-devirtualize-speculatively>
                        $<$<NOT:$<CONFIG:Debug>>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=>)
 if(TRELLIS_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # With precompiled headers of the standard library GCC also warns of impossible lengths.  Other presets and Clang keep

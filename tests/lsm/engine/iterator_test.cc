@@ -295,7 +295,7 @@ TEST_F(IteratorTest, WalksKeysOfManyVersions) {
 }
 
 // Counts the moves of the iterator below it.  One of these moves fails, until the next seek.
-class CountedIterator : public Iterator {
+class CountedIterator : public InnerIterator {
  public:
   CountedIterator(std::unique_ptr<Iterator> of, int* moves, int failing = -1)
       : of_(std::move(of)), moves_(*moves), failing_(failing) {}

@@ -338,7 +338,7 @@ TEST_F(MemtableGapsTest, AWalkProvesNothingBeyondItsView) {
 }
 
 // An iterator that fails after some moves.
-class BrokenIterator : public Iterator {
+class BrokenIterator : public InnerIterator {
  public:
   BrokenIterator(std::unique_ptr<InnerIterator> of, int moves) : of_(std::move(of)), left_(moves) {}
   bool Valid() const override { return left_ > 0 && of_->Valid(); }
