@@ -504,7 +504,8 @@ absl::Status Comparison::Delete(const DeletionInfo& deletion) {
   DeletionResult result{&deletion, std::vector<std::vector<DeletionFigure>>(stores_.size())};
   for (size_t i = 0; i < stores_.size(); ++i) {
     Store& store = stores_[i];
-    if (store.peer->is_variant()) continue;
+    const bool can = !deletion.needs_ranges() || store.peer->has_delete_range();
+    if (store.peer->is_variant() || !can) continue;
     progress_->Announce(lsm::Concat(deletion.name, ", ", store.peer->name()));
     TRELLIS_ASSIGN_OR_RETURN(
         result.figures[i],

@@ -26,6 +26,8 @@ constexpr size_t kValueBytes = 100;
 constexpr uint64_t kLargeValues = 256;
 constexpr uint64_t kMiB = 1 << 20;
 constexpr double kLeftShare = 0.05;  // of the bytes, after the idle time
+// Tables that a range covers only in part stay for now: up to two for each sorted run.
+constexpr double kRangeLeftShare = 0.1;
 constexpr int kSeeks = 1001;
 constexpr uint64_t kGets = 100'000;
 
@@ -100,7 +102,7 @@ class Work {
       if (find_micros.size() % 64 == 0) bytes_max = std::max(bytes_max, BytesIn(directory_));
     }
     bytes_max = std::max(bytes_max, BytesIn(directory_));
-    TRELLIS_ASSIGN_OR_RETURN(const double get_micros, GetMicros(front, alive));
+    TRELLIS_ASSIGN_OR_RETURN(const double get_micros, GetMicros(front, alive, 1));
     // The queue has become long by then.
     const double find = MeanOfSecondHalf(find_micros);
     const double delete_mean = MeanOfSecondHalf(delete_micros);
@@ -141,6 +143,64 @@ class Work {
     return absl::OkStatus();
   }
 
+  absl::Status DeleteOneRange() {
+    const uint64_t keys = 20 * settings_.keys, begin = keys / 20, end = keys - begin;
+    TRELLIS_RETURN_IF_ERROR(
+        PutAll(InRandomOrder(keys, seed_), [](uint64_t) { return kValueBytes; }));
+    const double stored = static_cast<double>(BytesIn(directory_));
+    const double covered = stored * static_cast<double>(end - begin) / static_cast<double>(keys);
+    const uint64_t written_begin = ReadIoBytes().written;
+    const Clock::time_point call_begin = Clock::now();
+    TRELLIS_RETURN_IF_ERROR(peer_.DeleteRange(DigitKey::Present(begin), DigitKey::Present(end)));
+    const double micros = SecondsSince(call_begin) * 1e6;
+    const Idle idle = IdleUntil(
+        [&] { return (static_cast<double>(BytesIn(directory_)) - (stored - covered)) / covered; },
+        kRangeLeftShare);
+    TRELLIS_RETURN_IF_ERROR(idle.status);
+    Add("us/call", micros, 1000);
+    Add("MiB covered", covered / kMiB);
+    Add("% of it left after idling", 100 * idle.left, 100 * kRangeLeftShare);
+    Add("seconds until 10 % are left", idle.seconds);
+    Add("written, % of it",
+        100 * static_cast<double>(ReadIoBytes().written - written_begin) / covered, 1);
+    return ExpectNone(DigitKey::Present(begin));
+  }
+
+  absl::Status SeekPastRange() {
+    const uint64_t half = settings_.keys / 2, keys = 4 * half;
+    TRELLIS_RETURN_IF_ERROR(
+        PutAll(InRandomOrder(keys, seed_), [](uint64_t) { return kValueBytes; }));
+    TRELLIS_RETURN_IF_ERROR(
+        peer_.DeleteRange(DigitKey::Present(half), DigitKey::Present(3 * half)));
+    TRELLIS_RETURN_IF_ERROR(TimeSeeks(half, 2));
+    TRELLIS_RETURN_IF_ERROR(peer_.WaitUntilQuiet());
+    const std::unique_ptr<Reader> reader = peer_.NewReader();
+    TRELLIS_ASSIGN_OR_RETURN(const double micros, SeekMicros(reader.get(), DigitKey::Present(half),
+                                                             DigitKey::Present(3 * half)));
+    Add("us, when the store is quiet", micros);
+    return absl::OkStatus();
+  }
+
+  absl::Status GetBesideRanges() {
+    const uint64_t keys = 2 * settings_.keys, ranges = std::min<uint64_t>(10'000, keys / 20);
+    TRELLIS_RETURN_IF_ERROR(
+        PutAll(InRandomOrder(keys, seed_), [](uint64_t) { return kValueBytes; }));
+    const uint64_t every = keys / ranges;
+    // The lookups are of keys right after each range.
+    const auto get_micros = [&] { return GetMicros(10, ranges, every); };
+    TRELLIS_RETURN_IF_ERROR(get_micros().status());  // fills caches
+    TRELLIS_ASSIGN_OR_RETURN(const double without, get_micros());
+    for (uint64_t i = 0; i < ranges; ++i)
+      TRELLIS_RETURN_IF_ERROR(
+          peer_.DeleteRange(DigitKey::Present(i * every), DigitKey::Present(i * every + 10)));
+    TRELLIS_RETURN_IF_ERROR(get_micros().status());
+    TRELLIS_ASSIGN_OR_RETURN(const double with, get_micros());
+    Add("us/get without them", without);
+    Add("us/get", with);
+    Add("times as long", with / without, 1.2);
+    return ExpectNone(DigitKey::Present(every + 9));
+  }
+
   // Seeks to the first deleted key, whose next live one is N keys later.
   absl::Status SeekPast(bool is_held) {
     const uint64_t half = settings_.keys / 2, keys = 4 * half;
@@ -157,6 +217,19 @@ class Work {
       if (i % 16384 == 0) TRELLIS_RETURN_IF_ERROR(Tick());
     }
     TRELLIS_RETURN_IF_ERROR(peer_.WaitUntilQuiet());
+    return TimeSeeks(half, 3);
+  }
+
+ private:
+  struct Idle {
+    absl::Status status;
+    double left = 0;     // at the end
+    double seconds = 0;  // until no more than the wanted share was left; infinity: never
+  };
+
+  // The keys from `half` to 3 `half` are deleted.
+  absl::Status TimeSeeks(uint64_t half, double goal) {
+    const std::unique_ptr<Reader> reader = peer_.NewReader();
     const DigitKey live = DigitKey::Present(3 * half);
     std::vector<double> past, plain;
     for (int i = 0; i < kSeeks; ++i) {
@@ -173,11 +246,26 @@ class Work {
     past.erase(past.begin());
     const double later = SpreadOf(std::move(past)).median;
     Add("us, later ones", later);
-    Add("later ones, in plain seeks", later / plain_micros, 3);
+    Add("later ones, in plain seeks", later / plain_micros, goal);
     return absl::OkStatus();
   }
 
- private:
+  // Waits for at most the idle time.
+  template <typename ShareLeft>
+  Idle IdleUntil(const ShareLeft& share_left, double wanted) {
+    const Clock::time_point begin = Clock::now();
+    Idle idle{absl::OkStatus(), share_left(), 0};
+    while (idle.left > wanted && SecondsSince(begin) < settings_.idle_seconds) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+      idle.status = Tick();
+      if (!idle.status.ok()) return idle;
+      idle.left = share_left();
+    }
+    idle.seconds =
+        idle.left <= wanted ? SecondsSince(begin) : std::numeric_limits<double>::infinity();
+    return idle;
+  }
+
   void Add(const char* name, double value, std::optional<double> goal = std::nullopt) {
     figures_.push_back({name, value, goal});
   }
@@ -213,23 +301,14 @@ class Work {
       if (i % 16384 == 0) TRELLIS_RETURN_IF_ERROR(Tick());
     }
     const double micros = SecondsSince(begin) * 1e6 / static_cast<double>(order.size());
-    const auto share_left = [&] {
-      return static_cast<double>(BytesIn(directory_)) / static_cast<double>(stored);
-    };
-    const Clock::time_point idle_begin = Clock::now();
-    double left = share_left();
-    double seconds = 0;
-    while (left > kLeftShare && seconds < settings_.idle_seconds) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(500));
-      TRELLIS_RETURN_IF_ERROR(Tick());
-      left = share_left();
-      seconds = SecondsSince(idle_begin);
-    }
+    const Idle idle = IdleUntil(
+        [&] { return static_cast<double>(BytesIn(directory_)) / static_cast<double>(stored); },
+        kLeftShare);
+    TRELLIS_RETURN_IF_ERROR(idle.status);
     Add("us/delete", micros);
     Add("MiB stored", static_cast<double>(stored) / kMiB);
-    Add("% left after idling", 100 * left, 100 * kLeftShare);
-    Add("seconds until 5 % are left",
-        left <= kLeftShare ? seconds : std::numeric_limits<double>::infinity());
+    Add("% left after idling", 100 * idle.left, 100 * kLeftShare);
+    Add("seconds until 5 % are left", idle.seconds);
     Add("bytes written per byte stored",
         static_cast<double>(ReadIoBytes().written - written_begin) / static_cast<double>(stored),
         1.2);
@@ -254,13 +333,14 @@ class Work {
     return micros;
   }
 
-  // The mean time of lookups of the numbers in [first, first + count).
-  absl::StatusOr<double> GetMicros(uint64_t first, uint64_t count) {
+  // The mean time of lookups of `count` numbers, from `first` on, each `every` after the one
+  // before.
+  absl::StatusOr<double> GetMicros(uint64_t first, uint64_t count, uint64_t every) {
     const Numbers order = InRandomOrder(count, seed_);
     const std::unique_ptr<Reader> reader = peer_.NewReader();
     const Clock::time_point begin = Clock::now();
     for (uint64_t i = 0; i < kGets; ++i) {
-      const DigitKey key = DigitKey::Present(first + order[static_cast<size_t>(i % count)]);
+      const DigitKey key = DigitKey::Present(first + every * order[static_cast<size_t>(i % count)]);
       std::string_view value;
       if (reader->Get(key, &value) != Reader::Answer::kFound) {
         TRELLIS_RETURN_IF_ERROR(reader->error());
@@ -276,6 +356,14 @@ class Work {
     return absl::InternalError(
         lsm::Concat(peer_.name(), ": a seek found ",
                     cursor->Valid() ? cursor->key() : std::string_view("nothing"), ", not ", key));
+  }
+
+  absl::Status ExpectNone(std::string_view key) {
+    const std::unique_ptr<Reader> reader = peer_.NewReader();
+    std::string_view value;
+    if (reader->Get(key, &value) == Reader::Answer::kAbsent) return absl::OkStatus();
+    TRELLIS_RETURN_IF_ERROR(reader->error());
+    return absl::InternalError(lsm::Concat(peer_.name(), ": the deleted key ", key, " is back"));
   }
 
   static double MeanOfSecondHalf(const std::vector<double>& values) {
@@ -313,6 +401,12 @@ absl::Status Run(Deletion deletion, const DeletionSettings& settings, Work* work
       return work->SeekPast(/*is_held=*/false);
     case Deletion::kSeekHeld:
       return work->SeekPast(/*is_held=*/true);
+    case Deletion::kRange:
+      return work->DeleteOneRange();
+    case Deletion::kSeekRange:
+      return work->SeekPastRange();
+    case Deletion::kGetBesideRanges:
+      return work->GetBesideRanges();
   }
   return absl::OkStatus();
 }

@@ -9,6 +9,11 @@
 //   sliding window           N keys alive; append, and delete the oldest by its key, 4 N times
 //   seek past deletes        2 N keys, the half in the middle deleted, and the store quiet
 //   ... held by a snapshot   the same, with an iterator open since before the deletes
+//   delete a range           20 N keys; then 90 % of them, by one call
+//   seek past a range        2 N keys, the half in the middle deleted by one call
+//   get beside 10k ranges    2 N keys; then 10,000 ranges of 10 keys each
+//
+// The last three need a store with range deletes, which LevelDB is not.
 //
 // After deletes of everything the store gets nothing to do for an idle time, while its directory is
 // measured each second.  Trellis's file RESERVE, which keeps room for a full disk, does not count.
@@ -36,12 +41,17 @@ enum class Deletion : uint8_t {
   kWindow,
   kSeek,
   kSeekHeld,
+  kRange,
+  kSeekRange,
+  kGetBesideRanges,
 };
 
 struct DeletionInfo {
   Deletion deletion;
   const char* name;
   bool is_by_default;
+
+  bool needs_ranges() const { return deletion >= Deletion::kRange; }
 };
 
 // In the order of measurement.
@@ -54,6 +64,9 @@ inline constexpr std::array kDeletions = {
     DeletionInfo{Deletion::kWindow, "sliding window", true},
     DeletionInfo{Deletion::kSeek, "seek past deletes", true},
     DeletionInfo{Deletion::kSeekHeld, "seek past deletes, held by a snapshot", true},
+    DeletionInfo{Deletion::kRange, "delete a range", true},
+    DeletionInfo{Deletion::kSeekRange, "seek past a range", true},
+    DeletionInfo{Deletion::kGetBesideRanges, "get beside 10k ranges", true},
 };
 
 struct DeletionSettings {

@@ -93,6 +93,7 @@ class Peer {
   // True if it can read past the page cache, and look up many keys in one call.
   virtual bool has_direct_reads() const = 0;
   virtual bool has_multi_get() const = 0;
+  virtual bool has_delete_range() const { return false; }
 
   // Opens a store in `directory`: a new, empty one that replaces the old, or the existing one.
   enum class Begin { kAnew, kAsItIs };
@@ -102,6 +103,10 @@ class Peer {
 
   virtual absl::Status Put(std::string_view key, std::string_view value) = 0;
   virtual absl::Status Delete(std::string_view key) = 0;
+  // Deletes the keys in [from, to).
+  virtual absl::Status DeleteRange(std::string_view /*from*/, std::string_view /*to*/) {
+    return absl::UnimplementedError(name() + " has no range deletes");
+  }
   // Waits until no background work is running or due.
   virtual absl::Status WaitUntilQuiet() = 0;
   // Merges everything into one sorted run.

@@ -136,6 +136,7 @@ class RocksDbPeer : public Peer {
 
   bool has_direct_reads() const override { return true; }
   bool has_multi_get() const override { return true; }
+  bool has_delete_range() const override { return true; }
 
   absl::Status Open(const std::string& directory, const PeerSettings& settings,
                     Begin begin) override {
@@ -183,6 +184,10 @@ class RocksDbPeer : public Peer {
   }
   absl::Status Delete(std::string_view key) override {
     return ToAbsl(db_->Delete(write_options_, ToSlice(key)));
+  }
+  absl::Status DeleteRange(std::string_view from, std::string_view to) override {
+    return ToAbsl(
+        db_->DeleteRange(write_options_, db_->DefaultColumnFamily(), ToSlice(from), ToSlice(to)));
   }
 
   // This version has no call for it.  Each property may miss a job that starts just after it was

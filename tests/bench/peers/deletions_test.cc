@@ -76,6 +76,7 @@ class DeafPeer : public FakePeer {
  public:
   using FakePeer::FakePeer;
   absl::Status Delete(std::string_view) override { return absl::OkStatus(); }
+  absl::Status DeleteRange(std::string_view, std::string_view) override { return absl::OkStatus(); }
 };
 
 TEST_F(DeletionsTest, WrongAnswersEndTheRun) {

@@ -29,6 +29,7 @@ class FakePeer : public Peer {
   std::string details() const override { return "in memory"; }
   bool has_direct_reads() const override { return has_all; }
   bool has_multi_get() const override { return has_all; }
+  bool has_delete_range() const override { return has_all; }
 
   absl::Status Open(const std::string&, const PeerSettings& settings, Begin begin) override {
     table_bytes = settings.table_bytes;
@@ -45,6 +46,11 @@ class FakePeer : public Peer {
   absl::Status Delete(std::string_view key) override {
     const auto at = entries.find(key);
     if (at != entries.end()) entries.erase(at);
+    Note("delete");
+    return absl::OkStatus();
+  }
+  absl::Status DeleteRange(std::string_view from, std::string_view to) override {
+    entries.erase(entries.lower_bound(from), entries.lower_bound(to));
     Note("delete");
     return absl::OkStatus();
   }
