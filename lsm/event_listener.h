@@ -92,9 +92,10 @@ struct FlushEnd : Event {
 };
 
 enum class CompactionReason : uint8_t {
-  kLevel,    // a level exceeded its limit
-  kReaders,  // read-triggered: reads of level 0 cost more than merging it
-  kRequest,  // DB::CompactRange
+  kLevel,       // a level exceeded its limit
+  kReaders,     // read-triggered: reads of level 0 cost more than merging it
+  kTombstones,  // dead entries are expected to free more bytes than it writes, or are a week old
+  kRequest,     // DB::CompactRange
 };
 TRELLIS_API const char* NameOf(CompactionReason reason);
 

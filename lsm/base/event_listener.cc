@@ -24,6 +24,8 @@ const char* NameOf(CompactionReason reason) {
       return "level";
     case CompactionReason::kReaders:
       return "readers";
+    case CompactionReason::kTombstones:
+      return "tombstones";
     case CompactionReason::kRequest:
       return "request";
   }

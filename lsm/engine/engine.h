@@ -211,8 +211,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void ScheduleWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Schedules FlushOne, if that has anything to do and is not scheduled yet.
   void ScheduleFlush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Charges readers for level 0, and schedules its merge once they have paid for it.  Does not
-  // wait: if another thread holds mutex_, a later reader does it.
+  // Charges readers for level 0, notes the time, and schedules a compaction that readers have paid
+  // for, or that a tombstone makes due.  Does not wait: if another thread holds mutex_, a later
+  // reader does it.
   void NoteReads() ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes the next log, if it is due, and flushes a memtable, if one is sealed.
   void FlushOne();

@@ -26,8 +26,10 @@ void Engine::ScheduleWork() {
   if (!schedule_.MayChoose() || !jobs_.MaySchedule(Job::kCompaction, reserves_.IsShort())) return;
   const Version& version = *CurrentView()->version;
   const bool is_due = schedule_.IsDue(version, options_);
-  if (!is_due && !level0_account_.IsPaid(version, options_, schedule_.running())) return;
-  // A merge that only readers need is scheduled again by one of them.
+  if (!is_due && !schedule_.MayFree(version) &&
+      !level0_account_.IsPaid(version, options_, schedule_.running()))
+    return;
+  // A merge that only readers or tombstones need is scheduled again by a later look (NoteReads).
   const std::optional<FailureKind> failure =
       is_due ? std::optional(FailureKind::kCompaction) : std::nullopt;
   if (jobs_.Schedule(Job::kCompaction, failure, [this] { CompactOne(); }))
@@ -35,8 +37,10 @@ void Engine::ScheduleWork() {
 }
 
 void Engine::NoteReads() {
-  if (IsForReading(options_.mode)) return;
+  // After closing, the clock may be gone.
+  if (IsForReading(options_.mode) || lifetime_.is_closing()) return;
   const Level0Reads now = level0_account_.CountReads();
+  const uint64_t wall_seconds = WallSecondsOf(*store_.environment.clock);
   if (!mutex_.TryLock()) return;
   // An iterator may end after the store was closed, or in a forked child.  While jobs may begin,
   // the store has its lock, which CheckProcess asks.
@@ -44,8 +48,10 @@ void Engine::NoteReads() {
     const Version& version = *CurrentView()->version;
     const RunningPlans running = schedule_.running();
     if (level0_account_.AddReads(now, version, options_, running)) schedule_.NoteChange();
-    // Also if readers had paid before: there may have been no memory to schedule the merge.
-    if (level0_account_.IsPaid(version, options_, running)) ScheduleWork();
+    schedule_.NoteTime(version, wall_seconds);
+    // Also if there was work before: there may have been no memory to schedule it.
+    if (level0_account_.IsPaid(version, options_, running) || schedule_.MayFree(version))
+      ScheduleWork();
   }
   mutex_.Unlock();
 }
@@ -69,11 +75,13 @@ void Engine::EndJob(FailureKind kind, const absl::Status& status, Compaction* co
     const bool is_failure = !status.ok() && !gave_up;
     if (is_failure && compaction != nullptr && !absl::IsAborted(status) &&
         !absl::IsDataLoss(status) &&
-        schedule_.IsForReadersAlone(*compaction, *CurrentView()->version, options_)) {
-      // A store that is only read must not fail for lack of space.  Readers pay again before the
-      // next attempt.  A failure of the manifest was counted when it was noted.
+        schedule_.IsOptional(*compaction, *CurrentView()->version, options_)) {
+      // A store that is only read must not fail for lack of space.  Before the next attempt readers
+      // pay again, and the rule for tombstones rests.  A failure of the manifest was counted when
+      // it was noted.
       if (jobs_.failures().OfLogOrManifest().ok()) counters_.Add(Counter::kBackgroundErrors, 1);
-      level0_account_.Forfeit();
+      schedule_.RestAfter(*compaction);
+      if (compaction->plan == nullptr || compaction->plan->for_readers) level0_account_.Forfeit();
     } else if (is_failure) {
       jobs_.AddFailure(kind, status);
     }
@@ -215,16 +223,15 @@ absl::Status Engine::FlushMemtable(const Memtable& memtable, const TableFilter& 
 void Engine::CompactOne() {
   Compaction compaction;
   CompactionSchedule::Plans running;
-  uint64_t paid_bytes = 0;
+  const uint64_t wall_seconds = WallSecondsOf(*store_.environment.clock);
   absl::Status status = CatchOutOfMemory([&] {
     {
       MutexLock lock(&mutex_);
       compaction.version = CurrentView()->version;  // not the view, which holds memtables too
       compaction.snapshots = sequences_.Snapshots();
-      running = schedule_.StartChoosing(&compaction);
-      paid_bytes = level0_account_.paid_bytes();
+      running = schedule_.StartChoosing(level0_account_.paid_bytes(), wall_seconds, &compaction);
     }
-    CompactionSchedule::Choose(options_, running, paid_bytes, &compaction);
+    CompactionSchedule::Choose(options_, running, &compaction);
     return absl::OkStatus();
   });
   running.clear();  // holds tables
@@ -259,11 +266,13 @@ absl::Status Engine::Compact(Compaction* compaction) {
   };
   calls.collect = [this] { views_.CollectPatiently(); };
   CompactionRun run(&job_context_, &counters_, std::move(calls), compaction);
-  const bool for_readers = compaction->plan->for_readers;
+  const CompactionPlan& plan = *compaction->plan;
+  const bool for_readers = plan.for_readers;
   const CompactionReason reason = compaction->request != nullptr ? CompactionReason::kRequest
                                   : for_readers                  ? CompactionReason::kReaders
+                                  : plan.for_tombstones          ? CompactionReason::kTombstones
                                                                  : CompactionReason::kLevel;
-  return WithCompactionEvents(events_.get(), store_.environment.clock, reason, *compaction->plan,
+  return WithCompactionEvents(events_.get(), store_.environment.clock, reason, plan,
                               [&](JobResult* result) {
                                 const auto once = [&] { return run.Run(result); };
                                 // Compactions for readers are not worth the reserve.

@@ -448,6 +448,7 @@ absl::Status Engine::SwitchFiles(ManifestState state,
   }
   MemtableLogs memtable_logs = MemtableLogs::StartingWith(log_number, log_seed);
   LiveViews::Prepared prepared = views_.Prepare(view);
+  const uint64_t wall_seconds = WallSecondsOf(*store_.environment.clock);
   TRELLIS_ASSIGN_OR_RETURN(const uint64_t manifest_number,
                            manifest_.Begin(std::move(state), expected_current, made));
   // In DB::Resume there may be readers.
@@ -457,6 +458,7 @@ absl::Status Engine::SwitchFiles(ManifestState state,
     MutexLock lock(&mutex_);
     memtable_logs_ = std::move(memtable_logs);
     views_.ShowUpTo(sequences_.last());
+    schedule_.NoteTime(*view->version, wall_seconds);
     PublishView(std::move(prepared));
     ScheduleWork();
   }
