@@ -67,10 +67,11 @@ struct TableInfo {
 };
 
 enum class FlushReason : uint8_t {
-  kMemtable,  // a memtable was full
-  kRequest,   // DB::Flush; also CompactRange, Checkpoint and Backup, which flush
-  kOpening,   // the memtable was read from logs
-  kResume,    // DB::Resume writes what is in memory
+  kMemtable,    // a memtable was full
+  kTombstones,  // a memtable's tombstones are expected to free more bytes than it writes
+  kRequest,     // DB::Flush; also CompactRange, Checkpoint and Backup, which flush
+  kOpening,     // the memtable was read from logs
+  kResume,      // DB::Resume writes what is in memory
 };
 TRELLIS_API const char* NameOf(FlushReason reason);
 

@@ -8,6 +8,8 @@ const char* NameOf(FlushReason reason) {
   switch (reason) {
     case FlushReason::kMemtable:
       return "memtable";
+    case FlushReason::kTombstones:
+      return "tombstones";
     case FlushReason::kRequest:
       return "request";
     case FlushReason::kOpening:

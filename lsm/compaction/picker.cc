@@ -327,6 +327,9 @@ TombstonePlan PlanForTombstones(const Version& version, const Options& options, 
   return made;
 }
 
+// A plan at the bottom does not write what it frees, so that counts twice.
+double FreedBy(bool is_bottom, double freeable) { return is_bottom ? 2 * freeable : freeable; }
+
 struct Worth {
   bool is_due = false;      // unless it is held
   double ratio = 0;         // of the two sides of the rule
@@ -343,9 +346,10 @@ Worth WorthOf(const Version& version, const TombstonePlan& made, const PickMomen
     if (made.is_bottom)
       worth.held_until = std::max(worth.held_until, table->table->properties().largest_sequence);
   }
-  const uint64_t price = kBytesMergedPerJob + BytesTakenBy(made.plan);
-  worth.ratio = (made.is_bottom ? 2 : 1) * freeable / static_cast<double>(price);
-  worth.is_due = worth.is_due || worth.ratio >= 1;
+  const double freed = FreedBy(made.is_bottom, freeable);
+  const auto taken = static_cast<double>(BytesTakenBy(made.plan));
+  worth.ratio = freed / (taken + static_cast<double>(kBytesMergedPerJob));
+  worth.is_due = worth.is_due || PaysForItself(freed, taken);
   return worth;
 }
 
@@ -437,6 +441,18 @@ AgedTables AgedTablesOf(const Version& version, uint64_t wall_seconds) {
     aged.old = count_up_to(wall_seconds - kTombstoneSecondsMax);
   aged.future = times.size() - count_up_to(wall_seconds);
   return aged;
+}
+
+bool IsWorthAFlush(const Version& version, const TableToBe& table, Sequence oldest_snapshot) {
+  const OpenTables inputs = CloseOver(version, 0, table.span);
+  const OpenTables overlapped = CloseOver(version, 1, Widened(table.span, inputs));
+  const KeySpan hull = Widened(Widened(table.span, inputs), overlapped);
+  const bool is_bottom = IsBottom(version, 1, hull);
+  if (is_bottom && oldest_snapshot < table.largest_sequence) return false;
+  double freeable = table.freeable_bytes;
+  for (const auto& input : inputs) freeable += FreeableOf(version, *input);
+  const uint64_t taken = table.bytes + BytesOf(inputs) + BytesOf(overlapped);
+  return PaysForItself(FreedBy(is_bottom, freeable), static_cast<double>(taken));
 }
 
 CompactionChoice PickForTombstones(const Version& version, const Options& options,

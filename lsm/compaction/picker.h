@@ -96,6 +96,7 @@
 
 #include "bloom/core/abi.h"
 #include "lsm/base/internal_key.h"
+#include "lsm/base/key_span.h"
 #include "lsm/options.h"
 #include "lsm/version/version.h"
 
@@ -212,6 +213,21 @@ struct CompactionChoice {
   // is none.  kSequenceMax: no plan is held.
   Sequence held_until = kSequenceMax;
 };
+
+// Whether work that writes that many bytes frees at least as many, syncs included.
+constexpr bool PaysForItself(double freed_bytes, double written_bytes) {
+  return freed_bytes >= written_bytes + static_cast<double>(kBytesMergedPerJob);
+}
+
+// A table of level 0 that a flush would make now.
+struct TableToBe {
+  KeySpan span;
+  uint64_t bytes = 0;
+  double freeable_bytes = 0;
+  Sequence largest_sequence = 0;
+};
+// Whether the rule would take the table at once, by its bytes.
+bool IsWorthAFlush(const Version& version, const TableToBe& table, Sequence oldest_snapshot);
 
 // The plan of the rule for tombstones in the deepest level that has one.  Of several plans there,
 // the one that frees most by the bytes that it takes.  No plan if one is running, so that other due

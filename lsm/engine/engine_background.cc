@@ -1,6 +1,7 @@
 // Engine: flushes, compactions, and how their outcome becomes visible.
 #include <cassert>
 #include <functional>
+#include <new>
 #include <utility>
 
 #include "lsm/bytes/status.h"
@@ -10,6 +11,7 @@
 #include "lsm/engine/engine.h"
 #include "lsm/events/job_events.h"
 #include "lsm/fs/file_names.h"
+#include "lsm/runtime/early_seal.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
@@ -36,12 +38,18 @@ void Engine::ScheduleWork() {
     schedule_.NoteScheduled();
 }
 
-void Engine::NoteReads() {
+void Engine::NoteReads(bool judges_memtable) {
   // After closing, the clock may be gone.
   if (IsForReading(options_.mode) || lifetime_.is_closing()) return;
   const Level0Reads now = level0_account_.CountReads();
   const uint64_t wall_seconds = WallSecondsOf(*store_.environment.clock);
-  if (!mutex_.TryLock()) return;
+  std::shared_ptr<const ReadView> view;  // if its memtable is to be judged
+  Sequence oldest_snapshot = kSequenceMax;
+  if (judges_memtable) {
+    mutex_.Lock();
+  } else if (!mutex_.TryLock()) {
+    return;
+  }
   // An iterator may end after the store was closed, or in a forked child.  While jobs may begin,
   // the store has its lock, which CheckProcess asks.
   if (jobs_.MayBegin() && CatchOutOfMemory([this] { return CheckProcess(); }).ok()) {
@@ -52,14 +60,35 @@ void Engine::NoteReads() {
     // Also if there was work before: there may have been no memory to schedule it.
     if (level0_account_.IsPaid(version, options_, running) || schedule_.MayFree(version))
       ScheduleWork();
+    const bool has_room =
+        version.level(0).size() < static_cast<size_t>(options_.level0_stop_tables);
+    if (judges_memtable && has_room) view = CurrentView();
+    oldest_snapshot = sequences_.oldest_snapshot();
   }
   mutex_.Unlock();
+  if (view == nullptr) return;
+  bool is_due = false;
+  // If there is no memory for it, a later look judges.
+  CatchOutOfMemory([&] {
+    is_due = IsSealDue(*view, views_.VisibleIn(*view), oldest_snapshot,
+                       store_.environment.clock->MonotonicNanos(), job_context_.digest_seed);
+    return absl::OkStatus();
+  }).IgnoreError();
+  if (is_due) {
+    MutexLock lock(&mutex_);
+    if (jobs_.MayBegin() && CurrentView()->memtable == view->memtable) {
+      memtable_logs_.WantSeal();
+      ScheduleFlush();
+    }
+  }
+  views_.LetGo(std::move(view));
 }
 
 void Engine::ScheduleFlush() {
   const ReadView& view = *CurrentView();
   const bool flushes = !view.sealed.empty();
-  const bool is_due = flushes || memtable_logs_.IsNextDue(view, options_.write_buffer_bytes) ||
+  const bool is_due = flushes || memtable_logs_.is_seal_wanted() ||
+                      memtable_logs_.IsNextDue(view, options_.write_buffer_bytes) ||
                       reserves_.IsDue(view.memtable_bytes());
   if (!is_due || !jobs_.MaySchedule(Job::kFlush)) return;
   // It is no failure if the next log is not made ahead of time, or the reserve is not enlarged.
@@ -114,34 +143,51 @@ absl::Status Engine::WithReserve(absl::FunctionRef<absl::Status()> job) {
 }
 
 void Engine::FlushOne() {
-  bool flushes = false;
+  bool flushes = false, seals = false;
   {
     MutexLock lock(&mutex_);
     const ReadView& view = *CurrentView();
     flushes = !view.sealed.empty();
     if (flushes) writers_.throttle().BeginFlush(*view.sealed.back());
+    seals = !flushes && memtable_logs_.is_seal_wanted();
   }
-  // Before the flush, because a writer may need the next log as soon as the flush is done.
-  PrepareLog(/*seal_is_near=*/false);
+  if (seals) {
+    // The tombstones free space, so the log may take that of the reserve.
+    WithReserve([this] { return PrepareLog(/*seal_is_near=*/true); }).IgnoreError();
+    MutexLock lock(&mutex_);
+    // A writer that is queued may be in the middle of its commit, or wait for this job.
+    const bool may_seal = jobs_.MayBegin() && writers_.empty() && memtable_logs_.is_seal_wanted() &&
+                          memtable_logs_.is_next_made() && CurrentView()->sealed.empty();
+    try {
+      if (may_seal) SealMemtable(FlushReason::kTombstones, nullptr, nullptr).IgnoreError();
+    } catch (const std::bad_alloc&) {
+      // The next writer seals it.
+    }
+    memtable_logs_.LeaveSeal();
+    flushes = !CurrentView()->sealed.empty();
+    if (flushes) writers_.throttle().BeginFlush(*CurrentView()->sealed.back());
+  } else {
+    // Before the flush, because a writer may need the next log as soon as the flush is done.
+    PrepareLog(/*seal_is_near=*/false).IgnoreError();
+  }
   absl::Status status;
   if (flushes) status = WithReserve([this] { return FlushOldest(); });
   EndJob(FailureKind::kFlush, status);
 }
 
-void Engine::PrepareLog(bool seal_is_near) {
+absl::Status Engine::PrepareLog(bool seal_is_near) {
   uint64_t number = 0, file_id = 0;
   {
     MutexLock lock(&mutex_);
     const ReadView& view = *CurrentView();
     const bool is_due = memtable_logs_.IsNextDue(view, options_.write_buffer_bytes) ||
                         (seal_is_near && memtable_logs_.IsNextNeeded(view));
-    if (!jobs_.MayBegin() || !is_due) return;
+    if (!jobs_.MayBegin() || !is_due) return absl::OkStatus();
     memtable_logs_.BeginNext();
     number = manifest_.NewFileNumber();
     file_id = memtable_logs_.FileIdOf(number);
   }
-  // A failure does not matter yet: the writer that needs the log makes it, and gets the error.
-  CatchOutOfMemory([&] {
+  absl::Status outcome = CatchOutOfMemory([&] {
     std::optional<NewFiles> made(std::in_place);
     const absl::Status status = CatchOutOfMemory([&] {
       return made->AddMade(&store_.log_directory(), LogFileName(number),
@@ -155,10 +201,11 @@ void Engine::PrepareLog(bool seal_is_near) {
     MutexLock manifest_lock(manifest_.mutex());
     made.reset();
     return status;
-  }).IgnoreError();
+  });
   MutexLock lock(&mutex_);
-  memtable_logs_.EndNext();
+  memtable_logs_.EndNext(outcome.ok());
   jobs_.WakeAll();
+  return outcome;
 }
 
 absl::Status Engine::FlushOldest() {
@@ -384,6 +431,7 @@ absl::Status Engine::WaitForBackgroundWork() {
   TRELLIS_RETURN_IF_ERROR(events_->CheckMayWait("DB::WaitForBackgroundWork"));
   const Call call(&lifetime_);
   TRELLIS_RETURN_IF_ERROR(call.status());
+  NoteReads(/*judges_memtable=*/true);
   MutexLock lock(&mutex_);
   while (jobs_.HasFlushOrCompaction()) jobs_.Wait(&mutex_);
   return jobs_.failures().First();

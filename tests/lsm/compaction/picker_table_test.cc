@@ -10,6 +10,9 @@
 //     price, and whether a merge is paid.  `day` and `second` are the time since 1970, `snapshot`
 //     is the oldest one, and `tombstones` the turn of their rule.  With as=run the plan keeps
 //     running
+//   flush FIRST LAST KIB FREEABLE [snapshot=N]
+//     prints whether the rule for tombstones would take a table of these keys, with this size and
+//     freeable bytes in KiB, and with 100 as its largest sequence
 //   range LEVEL FROM TO [as=run]
 //     prints the plan for a range; - is no bound
 #include <gtest/gtest.h>
@@ -39,6 +42,7 @@ class PickerTable {
  public:
   std::string Run(const TextCase& one) {
     if (one.command == "version") return SetVersion(one);
+    if (one.command == "flush" && one.words.size() == 4) return Flush(one);
     std::optional<CompactionPlan> plan;
     CompactionChoice choice;
     if (one.command == "pick") {
@@ -98,6 +102,14 @@ class PickerTable {
     version_ = *version;
     const std::optional<uint64_t> price = PriceForReaders(*version_, options_);
     return Due() + (price ? "readers may pay " + KiB(*price) + "\n" : "");
+  }
+
+  std::string Flush(const TextCase& one) const {
+    const auto kib = [&](size_t word) { return testing_support::NumberOf(one.words[word]) << 10; };
+    const TableToBe table{KeySpan::OfKeys(one.words[0], one.words[1]), kib(2),
+                          static_cast<double>(kib(3)), /*largest_sequence=*/100};
+    return IsWorthAFlush(*version_, table, one.Number("snapshot", kSequenceMax)) ? "worth it\n"
+                                                                                 : "not worth it\n";
   }
 
   std::string Due() const {

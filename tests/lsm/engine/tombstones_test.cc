@@ -7,17 +7,17 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lsm/event_listener.h"
+#include "tests/lsm/engine/schedulers.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
 namespace {
 
-using testing::Contains;
-using testing::Each;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing_support::StatusIs;
@@ -31,7 +31,10 @@ struct ReasonListener : EventListener {
   void OnCompactionEnd(const CompactionEnd& event) override {
     reasons.emplace_back(NameOf(event.reason));
   }
-  std::vector<std::string> reasons;
+  void OnFlushEnd(const FlushEnd& event) override {
+    flush_reasons.emplace_back(NameOf(event.reason));
+  }
+  std::vector<std::string> reasons, flush_reasons;
 };
 
 class TombstonesTest : public StoreTest {
@@ -53,6 +56,7 @@ class TombstonesTest : public StoreTest {
       Put(Key(i), std::string(kValueBytes, static_cast<char>('a' + i % 26)));
     CompactAll();
     listener_->reasons.clear();
+    listener_->flush_reasons.clear();
   }
   void DeleteSome(int from, int to) {
     for (int i = from; i < to; ++i) Delete(Key(i));
@@ -138,10 +142,8 @@ TEST_F(TombstonesTest, EachTombstoneIsDueAfterAWeek) {
   Delete(Key(5));
   Flush();
   world_.clock.Advance(kDayNanos * 7 - kHourNanos);
-  LookForWork();
   EXPECT_EQ(LevelsInTheEnd(), "1 4");
   world_.clock.Advance(kHourNanos);
-  LookForWork();
   EXPECT_EQ(LevelsInTheEnd(), "0 4");
   EXPECT_EQ(db_->GetStatistics().total.tombstones, 0u);
   EXPECT_EQ(ForTombstones(), 1u);
@@ -237,6 +239,162 @@ TEST_F(TombstonesTest, TakesStepsOnAFullDisk) {
   });
   EXPECT_EQ(LevelsInTheEnd(), "");
   EXPECT_OK(db_->GetFailure());
+}
+
+// --- memtables: tombstones that pay for their flush do not wait for a full memtable ---
+
+class ReclaimTest : public TombstonesTest {
+ protected:
+  // "flushes/tables left"
+  std::string AfterALook() {
+    EXPECT_OK(db_->WaitForBackgroundWork());
+    return Concat(listener_->flush_reasons.size(), "/", db_->GetStatistics().total.tables);
+  }
+};
+
+TEST_F(ReclaimTest, TombstonesOfLargeValuesAreFlushedSoon) {
+  Open();
+  Fill();
+  DeleteSome(0, kKeys);
+  EXPECT_EQ(AfterALook(), "1/0");
+  EXPECT_THAT(listener_->flush_reasons, ElementsAre("tombstones"));
+  EXPECT_THAT(listener_->reasons, ElementsAre("tombstones"));
+  EXPECT_EQ(Scan(), "");
+  Open();
+  EXPECT_EQ(Scan(), "");
+}
+
+TEST_F(ReclaimTest, FewDeletesWaitForAFullMemtable) {
+  Open();
+  Fill();
+  DeleteSome(0, 30);
+  EXPECT_EQ(AfterALook(), "0/4");
+  DeleteSome(30, kKeys);
+  EXPECT_EQ(AfterALook(), "1/0");
+}
+
+TEST_F(ReclaimTest, DeletesThatCoverNothingWait) {
+  options_.target_fpp = 0.0001;
+  options_.block_cache_bytes = 8 << 20;  // so that filters are in memory
+  Open();
+  Fill();
+  for (int i = 0; i < 2000; ++i) Delete(Concat(Key(i % kKeys), "/", i));
+  EXPECT_EQ(AfterALook(), "0/4") << "filters deny these keys";
+  for (int i = 0; i < kKeys; ++i) {
+    Put(Concat("new", i), std::string(kValueBytes, 'n'));
+    Delete(Concat("new", i));
+  }
+  EXPECT_EQ(AfterALook(), "0/4") << "the puts are in the same memtable";
+}
+
+// Only the last tombstones are asked what they cover.
+TEST_F(ReclaimTest, PutsAmongTheDeletesDoNotHideThem) {
+  Open();
+  Fill();
+  for (int i = 0; i < kKeys; ++i) {
+    Delete(Key(i));
+    for (int j = 0; j < 10; ++j) Put(Concat("small", i, "/", j), "v");
+  }
+  EXPECT_EQ(AfterALook(), "1/1");
+}
+
+TEST_F(ReclaimTest, MemtablesWithTombstonesAreSealedAfterAWeek) {
+  Open();
+  Fill();
+  Put("other", "value");
+  world_.clock.Advance(8 * kDayNanos);
+  EXPECT_EQ(AfterALook(), "0/4") << "no tombstone";
+  Open();
+  Delete(Key(5));
+  world_.clock.Advance(7 * kDayNanos - kHourNanos);
+  listener_->flush_reasons.clear();
+  EXPECT_EQ(AfterALook(), "0/5");
+  world_.clock.Advance(kHourNanos);
+  EXPECT_EQ(AfterALook(), "1/5");
+  EXPECT_EQ(db_->GetStatistics().total.tombstones, 0u) << "a week old in its table, too";
+}
+
+TEST_F(ReclaimTest, SnapshotsKeepTheMemtable) {
+  Open();
+  Fill();
+  std::unique_ptr<const Snapshot> snapshot = db_->GetSnapshot();
+  DeleteSome(0, kKeys);
+  EXPECT_EQ(AfterALook(), "0/4");
+  snapshot = db_->GetSnapshot();
+  EXPECT_EQ(AfterALook(), "1/0") << "a younger one does not";
+}
+
+TEST_F(ReclaimTest, AFullLevel0KeepsTheMemtable) {
+  options_.level0_compaction_tables = options_.level0_stop_tables = 1;
+  options_.compaction_style = CompactionStyle::kLeveled;
+  Open();
+  Fill();
+  NarrowScheduler scheduler;  // compactions do not run
+  options_.environment.scheduler = &scheduler;
+  Open();
+  scheduler.has_memory = false;
+  DeleteSome(0, 10);
+  ASSERT_OK(db_->Flush());
+  DeleteSome(10, kKeys);
+  listener_->flush_reasons.clear();
+  EXPECT_FALSE(db_->WaitForBackgroundWork().ok());
+  EXPECT_THAT(listener_->flush_reasons, IsEmpty());
+  db_ = nullptr;
+}
+
+// The job finds a writer in the middle of its commit, so the next writer seals the memtable.
+TEST_F(ReclaimTest, WritersSealInPlaceOfTheJob) {
+  Open();
+  Fill();
+  DeleteSome(0, kKeys);
+  bool looks = true;
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    if (operation == FileOperation::kAppend && path.ends_with(".log") &&
+        std::exchange(looks, false)) {
+      EXPECT_OK(db_->WaitForBackgroundWork());
+      EXPECT_THAT(listener_->flush_reasons, IsEmpty());
+    }
+    return absl::OkStatus();
+  });
+  Put("a", "value");
+  EXPECT_FALSE(looks);
+  world_.scheduler.RunAll();
+  EXPECT_THAT(listener_->flush_reasons, IsEmpty());
+  Put("b", "value");
+  world_.scheduler.RunAll();
+  EXPECT_THAT(listener_->flush_reasons, ElementsAre("tombstones"));
+  EXPECT_EQ(Scan(), "a=value b=value");
+}
+
+TEST_F(ReclaimTest, ALogThatCannotBeMadeFailsNothing) {
+  Open();
+  Fill();
+  DeleteSome(0, kKeys);
+  Fail(FileOperation::kCreate, ".log");
+  EXPECT_EQ(AfterALook(), "0/4");
+  EXPECT_OK(db_->GetFailure());
+  Put("a", "value");
+  EXPECT_EQ(AfterALook(), "0/4");
+  EXPECT_OK(db_->GetFailure());
+  world_.files->SetFault(nullptr);
+  EXPECT_EQ(AfterALook(), "1/1");
+  EXPECT_EQ(Scan(), "a=value");
+}
+
+TEST_F(ReclaimTest, TheLogMayTakeTheSpaceOfTheReserve) {
+  options_.reserve_bytes = 1 << 20;
+  Open();
+  Fill();
+  DeleteSome(0, kKeys);
+  ASSERT_GT(db_->GetStatistics().reserve_bytes, 0u);
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    const bool has_reserve = !world_.files->FileBytes("/store/RESERVE").empty();
+    return operation == FileOperation::kCreate && path.ends_with(".log") && has_reserve
+               ? DiskFull("no space")
+               : absl::OkStatus();
+  });
+  EXPECT_EQ(AfterALook(), "1/0");
+  EXPECT_EQ(db_->GetStatistics().reserve_releases, 1u);
 }
 
 }  // namespace
