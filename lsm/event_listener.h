@@ -67,10 +67,11 @@ struct TableInfo {
 };
 
 enum class FlushReason : uint8_t {
-  kMemtable,  // a memtable was full
-  kRequest,   // DB::Flush; also CompactRange, Checkpoint and Backup, which flush
-  kOpening,   // the memtable was read from logs
-  kResume,    // DB::Resume writes what is in memory
+  kMemtable,    // a memtable was full
+  kTombstones,  // a memtable's tombstones are expected to free more bytes than it writes
+  kRequest,     // DB::Flush; also CompactRange, Checkpoint and Backup, which flush
+  kOpening,     // the memtable was read from logs
+  kResume,      // DB::Resume writes what is in memory
 };
 TRELLIS_API const char* NameOf(FlushReason reason);
 
@@ -92,9 +93,10 @@ struct FlushEnd : Event {
 };
 
 enum class CompactionReason : uint8_t {
-  kLevel,    // a level exceeded its limit
-  kReaders,  // read-triggered: reads of level 0 cost more than merging it
-  kRequest,  // DB::CompactRange
+  kLevel,       // a level exceeded its limit
+  kReaders,     // read-triggered: reads of level 0 cost more than merging it
+  kTombstones,  // dead entries are expected to free more bytes than it writes, or are a week old
+  kRequest,     // DB::CompactRange
 };
 TRELLIS_API const char* NameOf(CompactionReason reason);
 

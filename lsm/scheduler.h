@@ -24,6 +24,11 @@ class TRELLIS_API Scheduler {
 
   virtual ~Scheduler();
 
+  // Whether jobs run on threads of their own.  Then a store that is open for writing also has a
+  // thread which looks every 10 s whether old or large garbage is due.  A simulation returns false:
+  // its stores look when WaitForBackgroundWork is called.  A store asks once, when it opens.
+  virtual bool HasThreads() const { return true; }
+
   // The most compactions that a store runs at the same time, at least 1.  A store asks once, when
   // it opens.
   virtual int CompactionsAtOnce() const { return 1; }

@@ -132,6 +132,9 @@ struct TRELLIS_API Statistics {
   // Compactions and moves that no limit of a level required: lookups and seeks had wasted as much
   // work on level 0 as merging it takes (lsm/compaction/picker.h).
   uint64_t compactions_for_readers = 0;
+  // Compactions and moves for the sake of tombstones: these were expected to free more bytes than
+  // the compaction writes, or they were a week old.
+  uint64_t compactions_for_tombstones = 0;
   uint64_t compactions_at_once = 0;    // most that ran at the same time, moves included
   uint64_t compaction_bytes_read = 0;  // sizes of the inputs
   uint64_t compaction_bytes_written = 0;

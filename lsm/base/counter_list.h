@@ -31,6 +31,7 @@
   X(kCompactions, compactions)                                  \
   X(kTrivialMoves, trivial_moves)                               \
   X(kCompactionsForReaders, compactions_for_readers)            \
+  X(kCompactionsForTombstones, compactions_for_tombstones)      \
   X(kCompactionsAtOnce, compactions_at_once)                    \
   X(kCompactionBytesRead, compaction_bytes_read)                \
   X(kCompactionBytesWritten, compaction_bytes_written)          \

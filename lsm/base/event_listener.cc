@@ -8,6 +8,8 @@ const char* NameOf(FlushReason reason) {
   switch (reason) {
     case FlushReason::kMemtable:
       return "memtable";
+    case FlushReason::kTombstones:
+      return "tombstones";
     case FlushReason::kRequest:
       return "request";
     case FlushReason::kOpening:
@@ -24,6 +26,8 @@ const char* NameOf(CompactionReason reason) {
       return "level";
     case CompactionReason::kReaders:
       return "readers";
+    case CompactionReason::kTombstones:
+      return "tombstones";
     case CompactionReason::kRequest:
       return "request";
   }

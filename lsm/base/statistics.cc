@@ -239,6 +239,8 @@ std::string WritesText(const Statistics& statistics) {
   rows.push_back({"  moves without rewriting", ReadableCount(statistics.trivial_moves)});
   if (statistics.compactions_for_readers > 0)
     rows.push_back({"  for readers of level 0", ReadableCount(statistics.compactions_for_readers)});
+  if (statistics.compactions_for_tombstones > 0)
+    rows.push_back({"  for tombstones", ReadableCount(statistics.compactions_for_tombstones)});
   rows.push_back({"  at once at most", ReadableCount(statistics.compactions_at_once)});
   rows.push_back({"  read", ReadableBytes(statistics.compaction_bytes_read)});
   rows.push_back({"  written", ReadableBytes(statistics.compaction_bytes_written)});

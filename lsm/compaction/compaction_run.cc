@@ -19,6 +19,7 @@ absl::Status CompactionRun::RunAtOnce(JobResult* result) {
   if (plan.trivial_move && !MoveKeepsTooMuch(context_, version, plan)) {
     counters_.Add(Counter::kTrivialMoves, 1);
     counters_.Add(Counter::kCompactionsForReaders, plan.for_readers);
+    counters_.Add(Counter::kCompactionsForTombstones, plan.for_tombstones);
     return calls_.apply(plan, nullptr, nullptr);
   }
   const uint64_t from = context_.clock->MonotonicNanos();
@@ -27,6 +28,7 @@ absl::Status CompactionRun::RunAtOnce(JobResult* result) {
   TRELLIS_RETURN_IF_ERROR(calls_.apply(plan, result, nullptr));
   counters_.Add(Counter::kCompactions, 1);
   counters_.Add(Counter::kCompactionsForReaders, plan.for_readers);
+  counters_.Add(Counter::kCompactionsForTombstones, plan.for_tombstones);
   counters_.Add(Counter::kCompactionNanos, context_.clock->MonotonicNanos() - from);
   return absl::OkStatus();
 }
@@ -43,6 +45,7 @@ absl::Status CompactionRun::RunInSteps(JobResult* result) {
   result->output_level = left.plan.output_level;
   result->outputs = std::move(left.plan.overlapped);
   counters_.Add(Counter::kCompactions, 1);
+  counters_.Add(Counter::kCompactionsForTombstones, left.plan.for_tombstones);
   counters_.Add(Counter::kCompactionNanos, context_.clock->MonotonicNanos() - from);
   return absl::OkStatus();
 }

@@ -12,9 +12,48 @@ void CompactionSchedule::Add(Request* request) {
 
 void CompactionSchedule::Withdraw(Request* request) { std::erase(requests_, request); }
 
-CompactionSchedule::Plans CompactionSchedule::StartChoosing(Job* job) {
+bool CompactionSchedule::MayFree(const Version& version) const {
+  const bool runs = std::any_of(running_.begin(), running_.end(),
+                                [](const auto& plan) { return plan->for_tombstones; });
+  if (runs || rest_until_ != 0) return false;
+  return version.tombstone_gain() >= static_cast<double>(kBytesMergedPerJob) ||
+         AgedTablesOf(version, wall_seconds_).any();
+}
+
+void CompactionSchedule::NoteTime(const Version& version, uint64_t wall_seconds) {
+  const AgedTables before = AgedTablesOf(version, wall_seconds_);
+  wall_seconds_ = wall_seconds;
+  if (AgedTablesOf(version, wall_seconds) != before) NoteChange();
+  // If the clock ran back, the rest ends no later than it would from now on.
+  if (rest_until_ == 0) return;
+  rest_until_ = std::min(rest_until_, wall_seconds + kRestSeconds);
+  if (wall_seconds < rest_until_) return;
+  rest_until_ = 0;
+  NoteChange();
+}
+
+bool CompactionSchedule::NoteOldestSnapshot(Sequence oldest) {
+  // A job that is choosing might find plans held by the snapshot that is gone.
+  if (!is_choosing_ && oldest < held_until_) return false;
+  if (!is_choosing_ && held_until_ == kSequenceMax) return false;
+  held_until_ = kSequenceMax;
+  NoteChange();
+  return true;
+}
+
+CompactionSchedule::Plans CompactionSchedule::StartChoosing(uint64_t paid_bytes,
+                                                            uint64_t wall_seconds, Job* job) {
   Plans running = running_;
+  NoteTime(*job->version, wall_seconds);
   job->revision = revision_;
+  using Turn = PickMoment::Turn;
+  PickMoment& moment = job->moment;
+  moment.paid_bytes = paid_bytes;
+  moment.wall_seconds = wall_seconds;
+  if (!job->snapshots.empty()) moment.oldest_snapshot = job->snapshots.front();
+  moment.tombstones = !MayFree(*job->version)                  ? Turn::kNever
+                      : plans_since_ + 1 < kPlansPerTombstones ? Turn::kAfterLevels
+                                                               : Turn::kFirst;
   if (!requests_.empty()) {
     job->request = requests_.front();
     job->request->in_hand = true;
@@ -22,22 +61,27 @@ CompactionSchedule::Plans CompactionSchedule::StartChoosing(Job* job) {
   return running;
 }
 
-void CompactionSchedule::Choose(const Options& options, const Plans& running, uint64_t paid_bytes,
-                                Job* job) {
+void CompactionSchedule::Choose(const Options& options, const Plans& running, Job* job) {
   const Request* const request = job->request;
-  std::optional<CompactionPlan> plan =
-      request != nullptr ? PlanRange(*job->version, request->level, request->from, request->to)
-                         : PickCompaction(*job->version, options, running, paid_bytes);
+  CompactionChoice choice;
+  if (request != nullptr) {
+    choice.plan = PlanRange(*job->version, request->level, request->from, request->to);
+  } else {
+    choice = PickCompaction(*job->version, options, running, job->moment);
+  }
+  job->held_until = choice.held_until;
   // While a request waits, no other compaction begins.  Otherwise the request might wait for ever.
-  job->found_nothing = request == nullptr ? !plan : plan && Conflicts(*plan, running);
-  if (plan && !job->found_nothing)
-    job->plan = std::make_shared<const CompactionPlan>(*std::move(plan));
+  job->found_nothing =
+      request == nullptr ? !choice.plan : choice.plan && Conflicts(*choice.plan, running);
+  if (choice.plan && !job->found_nothing)
+    job->plan = std::make_shared<const CompactionPlan>(*std::move(choice.plan));
 }
 
 bool CompactionSchedule::Begin(Job* job) {
   is_choosing_ = false;
   job->has_begun = true;
   if (job->found_nothing) idle_revision_ = job->revision;
+  held_until_ = std::min(held_until_, job->held_until);
   if (job->request != nullptr) {
     if (job->found_nothing) {
       std::exchange(job->request, nullptr)->in_hand = false;
@@ -46,16 +90,21 @@ bool CompactionSchedule::Begin(Job* job) {
     }
   }
   if (job->plan == nullptr) return false;
+  plans_since_ = job->plan->for_tombstones ? 0 : plans_since_ + 1;
   running_.push_back(job->plan);  // Reserve took the memory
   if (running_.size() <= most_running_) return false;
   most_running_ = running_.size();
   return true;
 }
 
-bool CompactionSchedule::IsForReadersAlone(const Job& job, const Version& version,
-                                           const Options& options) const {
-  if (job.plan != nullptr) return job.plan->for_readers;
+bool CompactionSchedule::IsOptional(const Job& job, const Version& version,
+                                    const Options& options) const {
+  if (job.plan != nullptr) return job.plan->for_readers || job.plan->for_tombstones;
   return job.request == nullptr && !DueLevel(version, options, running_);
+}
+
+void CompactionSchedule::RestAfter(const Job& job) {
+  if (job.plan == nullptr || job.plan->for_tombstones) rest_until_ = wall_seconds_ + kRestSeconds;
 }
 
 void CompactionSchedule::End(Job* job, const absl::Status& status) {

@@ -1,5 +1,5 @@
-// Keeps the running compactions, the requests to compact a range, and whether it is worth looking
-// for another compaction.
+// Keeps the running compactions, the requests to compact a range, the turns of the rule for
+// tombstones (picker.h), and whether it is worth looking for another compaction.
 //
 // A job goes through these steps:
 //
@@ -52,7 +52,9 @@ class CompactionSchedule {
     // There is no plan: nothing is due, or all due work conflicts with running compactions.
     bool found_nothing = false;
     bool has_begun = false;
-    uint64_t revision = 0;  // of the schedule, when it chose
+    PickMoment moment;                   // of StartChoosing
+    Sequence held_until = kSequenceMax;  // CompactionChoice::held_until
+    uint64_t revision = 0;               // of the schedule, when it chose
   };
 
   using Plans = std::vector<std::shared_ptr<const CompactionPlan>>;
@@ -67,24 +69,37 @@ class CompactionSchedule {
   bool IsDue(const Version& version, const Options& options) const {
     return !requests_.empty() || DueLevel(version, options, running_).has_value();
   }
+  // Whether the rule for tombstones may have a plan: tables have enough dead entries, or one of
+  // them has an old tombstone.  False while the rule rests, and while a plan of it runs.
+  bool MayFree(const Version& version) const;
   // Notes that there may be more to compact than before, for example because the version changed.
   void NoteChange() { ++revision_; }
+  // Notes the time, in seconds since 1970.  It is a change if a tombstone has become due by its
+  // time, or if the rule has rested for long enough.
+  void NoteTime(const Version& version, uint64_t wall_seconds);
+  // A snapshot was released, and this is the oldest one now (kSequenceMax: there is none).  True,
+  // and a change, if plans of the rule are no longer held.
+  bool NoteOldestSnapshot(Sequence oldest);
 
   void Add(Request* request);
   // REQUIRES: it is not in hand, nor done.
   void Withdraw(Request* request);
 
   void NoteScheduled() { is_choosing_ = true; }
-  // Returns the running plans, and gives the job the first waiting request, if any.
-  Plans StartChoosing(Job* job);
+  // Returns the running plans, and gives the job the first waiting request, if any.  REQUIRES: the
+  // job has its version and its snapshots.
+  Plans StartChoosing(uint64_t paid_bytes, uint64_t wall_seconds, Job* job);
   // Chooses a plan for the job; `running` is what StartChoosing returned.  Plans that end meanwhile
   // do no harm, because the new plan does not touch the tables that they took and wrote.
-  static void Choose(const Options& options, const Plans& running, uint64_t paid_bytes, Job* job);
+  static void Choose(const Options& options, const Plans& running, Job* job);
   // True if more compactions run at once than ever before.
   bool Begin(Job* job);
-  // Whether only readers need the job, so that its failure stops nothing else.  REQUIRES: the job
-  // has ended, but End was not called yet.
-  bool IsForReadersAlone(const Job& job, const Version& version, const Options& options) const;
+  // Whether the store can do without the job, so that its failure stops nothing else: only readers
+  // or tombstones need it.  REQUIRES: the job has ended, but End was not called yet.
+  bool IsOptional(const Job& job, const Version& version, const Options& options) const;
+  // An optional job failed, perhaps one for tombstones.  Then the rule rests for an hour: otherwise
+  // each flush might begin the same failure.
+  void RestAfter(const Job& job);
   // `status` goes to the job's request.  A job that could not choose ends without Begin.
   void End(Job* job, const absl::Status& status);
   // The job continues with this plan, which is the rest of its own plan after a step.  A plan
@@ -94,6 +109,11 @@ class CompactionSchedule {
   RunningPlans running() const { return running_; }
 
  private:
+  // One plan in this many is one of the rule for tombstones, if that has any.  So levels that are
+  // always over their limits do not keep dead data for ever.
+  static constexpr int kPlansPerTombstones = 8;
+  static constexpr uint64_t kRestSeconds = 60 * 60;
+
   std::deque<Request*> requests_;
   Plans running_;  // no two of them conflict (lsm/compaction/picker.h)
   size_t most_running_ = 0;
@@ -102,6 +122,13 @@ class CompactionSchedule {
   // ended, or one was requested.
   uint64_t revision_ = 1;
   uint64_t idle_revision_ = 0;  // when a job found nothing
+
+  // --- the rule for tombstones ---
+  uint64_t wall_seconds_ = 0;  // as of the last NoteTime or StartChoosing
+  uint64_t rest_until_ = 0;    // 0: it does not rest
+  int plans_since_ = 0;        // that have begun since the rule's last one
+  // The least number of a snapshot with which a plan may be due that was held; kSequenceMax: none.
+  Sequence held_until_ = kSequenceMax;
 };
 
 }  // namespace lsm

@@ -29,6 +29,9 @@ struct JobContext {
   std::function<uint64_t()> new_file_number;
 };
 
+// Seconds since 1970.
+inline uint64_t WallSecondsOf(Clock& clock) { return clock.WallMicros() / 1'000'000; }
+
 }  // namespace lsm
 
 #endif  // TRELLIS_LSM_COMPACTION_JOB_CONTEXT_H_

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,26 @@ OpenTables CloseOver(const Version& version, int level, KeySpan span) {
 
 KeySpan HullOf(const CompactionPlan& plan) { return Widened(HullOf(plan.inputs), plan.overlapped); }
 
+// Whether no table below the level overlaps the span.
+bool IsBottom(const Version& version, int level, const KeySpan& span) {
+  for (int below = level + 1; below < kLevels; ++below) {
+    if (version.HasOverlapping(below, span)) return false;
+  }
+  return true;
+}
+
+double FreeableOf(const Version& version, const OpenTable& table) {
+  return static_cast<double>(DeadEntriesOf(table, version.bytes_per_key()).freeable_bytes());
+}
+
+// Whether a rewrite would leave half of the table or less: nothing below its new level overlaps it,
+// and the other half is dead.
+bool IsHalfDeadAtBottom(const Version& version, int output_level, const OpenTable& table) {
+  const uint64_t dead_bytes = DeadEntriesOf(table, version.bytes_per_key()).dead_bytes;
+  return dead_bytes >= table.meta.file_bytes - table.meta.file_bytes / 2 &&
+         IsBottom(version, output_level, table.meta.span());
+}
+
 // Merges the inputs into the oldest run of the level below, with the tables that overlap them
 // there.  The plan may be a trivial move if there are options.
 CompactionPlan PlanDown(const Version& version, int level, OpenTables inputs,
@@ -59,7 +80,8 @@ CompactionPlan PlanDown(const Version& version, int level, OpenTables inputs,
   plan.trivial_move =
       options != nullptr && plan.inputs.size() == 1 && plan.overlapped.empty() &&
       plan.inputs.front()->meta.run == plan.output_run &&
-      BytesOf(plan.grandparents) <= kMoveGrandparentTablesMax * options->table_bytes;
+      BytesOf(plan.grandparents) <= kMoveGrandparentTablesMax * options->table_bytes &&
+      !IsHalfDeadAtBottom(version, plan.output_level, *plan.inputs.front());
   return plan;
 }
 
@@ -74,7 +96,8 @@ CompactionPlan PlanNewRun(const Version& version, int level, const Options& opti
   plan.output_level = level + 1;
   plan.inputs = version.level(level);
   plan.output_run = below.empty() ? plan.inputs.back()->meta.run : below.front()->meta.run + 1;
-  plan.trivial_move = plan.inputs.size() == 1 && below.empty();
+  plan.trivial_move = plan.inputs.size() == 1 && below.empty() &&
+                      !IsHalfDeadAtBottom(version, plan.output_level, *plan.inputs.front());
   return plan;
 }
 
@@ -146,9 +169,9 @@ std::optional<CompactionPlan> PickLeastOverlap(const Version& version, const Opt
   for (const auto& table : version.level(level)) {
     if (IsTaken(*table, running)) continue;
     const OpenTables below = version.Overlapping(level + 1, table->meta.span());
+    const double written = static_cast<double>(BytesOf(below)) - FreeableOf(version, *table);
     choices.push_back(
-        {static_cast<double>(BytesOf(below)) / static_cast<double>(table->meta.file_bytes),
-         &table});
+        {std::max(0.0, written) / static_cast<double>(table->meta.file_bytes), &table});
   }
   std::stable_sort(choices.begin(), choices.end(),
                    [](const Choice& a, const Choice& b) { return a.overlap < b.overlap; });
@@ -263,6 +286,73 @@ std::optional<CompactionPlan> PickFrom(const Version& version, const Options& op
   return std::nullopt;
 }
 
+// --- the rule for tombstones ---
+
+bool IsAged(const DeadEntries& dead, uint64_t wall_seconds) {
+  return dead.oldest_tombstone != 0 &&
+         (dead.oldest_tombstone > wall_seconds ||
+          wall_seconds - dead.oldest_tombstone >= kTombstoneSecondsMax);
+}
+
+// False if no plan can be due because of this table.  Each plan that is due by its bytes has an
+// input for which this is true, since the plan takes all of its inputs.
+bool IsWorthAPlan(const Version& version, const OpenTable& table, const PickMoment& moment) {
+  const DeadEntries dead = DeadEntriesOf(table, version.bytes_per_key());
+  return 2 * static_cast<double>(dead.freeable_bytes()) >=
+             static_cast<double>(table.meta.file_bytes) ||
+         IsAged(dead, moment.wall_seconds);
+}
+
+struct TombstonePlan {
+  CompactionPlan plan;
+  bool is_bottom = false;
+};
+
+// The rule's plan for a table of the level.  One that reaches the bottom is no trivial move.
+TombstonePlan PlanForTombstones(const Version& version, const Options& options, int level,
+                                const OpenTable& table) {
+  OpenTables inputs = CloseOver(version, level, table.meta.span());
+  TombstonePlan made;
+  CompactionPlan& plan = made.plan;
+  if (level > 0 && IsBottom(version, level, HullOf(inputs))) {
+    plan.level = plan.output_level = level;
+    plan.output_run = inputs.back()->meta.run;
+    plan.inputs = std::move(inputs);
+  } else {
+    plan = PlanDown(version, level, std::move(inputs), &options);
+  }
+  made.is_bottom = IsBottom(version, plan.output_level, HullOf(plan));
+  plan.trivial_move = plan.trivial_move && !made.is_bottom;
+  plan.for_tombstones = true;
+  return made;
+}
+
+// A plan at the bottom does not write what it frees, so that counts twice.
+double FreedBy(bool is_bottom, double freeable) { return is_bottom ? 2 * freeable : freeable; }
+
+struct Worth {
+  bool is_due = false;      // unless it is held
+  double ratio = 0;         // of the two sides of the rule
+  Sequence held_until = 0;  // held while the oldest snapshot is older than this
+};
+
+Worth WorthOf(const Version& version, const TombstonePlan& made, const PickMoment& moment) {
+  Worth worth;
+  double freeable = 0;
+  for (const auto& table : made.plan.inputs) {
+    const DeadEntries dead = DeadEntriesOf(*table, version.bytes_per_key());
+    freeable += static_cast<double>(dead.freeable_bytes());
+    worth.is_due = worth.is_due || IsAged(dead, moment.wall_seconds);
+    if (made.is_bottom)
+      worth.held_until = std::max(worth.held_until, table->table->properties().largest_sequence);
+  }
+  const double freed = FreedBy(made.is_bottom, freeable);
+  const auto taken = static_cast<double>(BytesTakenBy(made.plan));
+  worth.ratio = freed / (taken + static_cast<double>(kBytesMergedPerJob));
+  worth.is_due = worth.is_due || PaysForItself(freed, taken);
+  return worth;
+}
+
 }  // namespace
 
 OpenTables TablesTakenBy(const CompactionPlan& plan) {
@@ -340,19 +430,79 @@ uint64_t PriceOf(const CompactionPlan& plan) {
   return kBytesMergedPerJob + (plan.trivial_move ? 0 : BytesTakenBy(plan));
 }
 
-std::optional<CompactionPlan> PickCompaction(const Version& version, const Options& options,
-                                             RunningPlans running, uint64_t paid_bytes) {
+AgedTables AgedTablesOf(const Version& version, uint64_t wall_seconds) {
+  const std::span<const uint64_t> times = version.tombstone_times();
+  const auto count_up_to = [&](uint64_t seconds) {
+    return static_cast<size_t>(std::upper_bound(times.begin(), times.end(), seconds) -
+                               times.begin());
+  };
+  AgedTables aged;
+  if (wall_seconds >= kTombstoneSecondsMax)
+    aged.old = count_up_to(wall_seconds - kTombstoneSecondsMax);
+  aged.future = times.size() - count_up_to(wall_seconds);
+  return aged;
+}
+
+bool IsWorthAFlush(const Version& version, const TableToBe& table, Sequence oldest_snapshot) {
+  const OpenTables inputs = CloseOver(version, 0, table.span);
+  const OpenTables overlapped = CloseOver(version, 1, Widened(table.span, inputs));
+  const KeySpan hull = Widened(Widened(table.span, inputs), overlapped);
+  const bool is_bottom = IsBottom(version, 1, hull);
+  if (is_bottom && oldest_snapshot < table.largest_sequence) return false;
+  double freeable = table.freeable_bytes;
+  for (const auto& input : inputs) freeable += FreeableOf(version, *input);
+  const uint64_t taken = table.bytes + BytesOf(inputs) + BytesOf(overlapped);
+  return PaysForItself(FreedBy(is_bottom, freeable), static_cast<double>(taken));
+}
+
+CompactionChoice PickForTombstones(const Version& version, const Options& options,
+                                   RunningPlans running, const PickMoment& moment) {
+  CompactionChoice choice;
+  if (std::any_of(running.begin(), running.end(),
+                  [](const auto& plan) { return plan->for_tombstones; }))
+    return choice;
+  std::set<const OpenTable*> tried;  // as inputs of the plan for another table
+  for (int level = kLevels - 1; level >= 0 && !choice.plan; --level) {
+    double best = -1;
+    for (const auto& table : version.level(level)) {
+      if (!IsWorthAPlan(version, *table, moment) || IsTaken(*table, running)) continue;
+      if (!tried.insert(table.get()).second) continue;
+      TombstonePlan made = PlanForTombstones(version, options, level, *table);
+      for (const auto& input : made.plan.inputs) tried.insert(input.get());
+      const Worth worth = WorthOf(version, made, moment);
+      if (!worth.is_due) continue;
+      if (worth.held_until > moment.oldest_snapshot) {
+        choice.held_until = std::min(choice.held_until, worth.held_until);
+      } else if (worth.ratio > best && !Conflicts(made.plan, running)) {
+        best = worth.ratio;
+        choice.plan = std::move(made.plan);
+      }
+    }
+  }
+  return choice;
+}
+
+CompactionChoice PickCompaction(const Version& version, const Options& options,
+                                RunningPlans running, const PickMoment& moment) {
+  using Turn = PickMoment::Turn;
+  CompactionChoice choice;
+  if (moment.tombstones == Turn::kFirst)
+    choice = PickForTombstones(version, options, running, moment);
+  if (choice.plan) return choice;
   const std::vector<DueOne> due_levels = DueLevels(version, options, running);
   for (const DueOne& due : due_levels) {
-    std::optional<CompactionPlan> plan = PickFrom(version, options, due.level, running);
-    if (plan) return plan;
+    choice.plan = PickFrom(version, options, due.level, running);
+    if (choice.plan) return choice;
   }
+  if (moment.tombstones == Turn::kAfterLevels)
+    choice = PickForTombstones(version, options, running, moment);
   // Due work that conflicts with running plans must not wait for readers' merges as well.
-  if (!due_levels.empty() || !IsPaidByReaders(version, options, running, paid_bytes))
-    return std::nullopt;
-  std::optional<CompactionPlan> plan = PickFrom(version, options, 0, running);
-  if (plan) plan->for_readers = true;
-  return plan;
+  if (choice.plan || !due_levels.empty() ||
+      !IsPaidByReaders(version, options, running, moment.paid_bytes))
+    return choice;
+  choice.plan = PickFrom(version, options, 0, running);
+  if (choice.plan) choice.plan->for_readers = true;
+  return choice;
 }
 
 std::optional<CompactionPlan> PlanRange(const Version& version, int level,

@@ -60,6 +60,30 @@
 //
 // Only styles that keep level 1 as one run do this.  In the others, the merge would leave as many
 // runs as before.
+//
+// Dead entries are a third reason.  A table records the bytes that its dead entries are expected to
+// free, and when its oldest tombstone was written (lsm/table/dead_entries.h).  The rule for
+// tombstones makes a plan P for one table at a time:
+//
+//   freeable(P)   bytes of dead entries of the inputs, and of what their tombstones cover
+//   taken(P)      bytes of the inputs and of the tables that they overlap
+//   bottom(P)     no table below P's output level overlaps P's hull
+//   held(P)       bottom(P), and a snapshot is older than an entry of the inputs
+//
+//   P is due if it is not held, and
+//     (bottom(P) ? 2 : 1) * freeable(P) >= taken(P) + kBytesMergedPerJob,
+//     or an input has a tombstone that is older than kTombstoneSecondsMax
+//
+//   - A plan that reaches the bottom frees `freeable` and writes the rest of `taken`.  Any other
+//     plan writes `taken`, and its garbage goes later.  So in both cases a plan that is due by its
+//     bytes writes no more than its tombstones are expected to free.
+//   - The plan merges the table into the level below.  If nothing below overlaps the table, the
+//     plan rewrites it in place, with the runs of its level that overlap it.
+//   - It stops: a plan into the next level takes each dead entry of its inputs one level deeper.  A
+//     plan in place is not held, so its outputs have no dead entries.
+//
+// lsm/design/tombstones.md derives the rule, and says why a wrong estimate costs a compaction, but
+// never a loop.
 #ifndef TRELLIS_LSM_COMPACTION_PICKER_H_
 #define TRELLIS_LSM_COMPACTION_PICKER_H_
 
@@ -71,6 +95,8 @@
 #include <string_view>
 
 #include "bloom/core/abi.h"
+#include "lsm/base/internal_key.h"
+#include "lsm/base/key_span.h"
 #include "lsm/options.h"
 #include "lsm/version/version.h"
 
@@ -114,6 +140,7 @@ struct CompactionPlan {
   bool trivial_move = false;
   // No level is over its limit, but readers have paid for the merge.
   bool for_readers = false;
+  bool for_tombstones = false;  // by the rule for tombstones
 
   // --- only for steps (lsm/compaction/steps.h) ---
   // The step takes the user keys in [from, to).  Without `from` it begins at the first key, without
@@ -153,18 +180,77 @@ bool TakeFromLevel0(RunningPlans running);
 bool IsPaidByReaders(const Version& version, const Options& options, RunningPlans running,
                      uint64_t paid_bytes);
 
+// --- the rule for tombstones ---
+
+// A tombstone of this age is due, however little it frees: a week.
+inline constexpr uint64_t kTombstoneSecondsMax = uint64_t{7} * 24 * 60 * 60;
+
+// The numbers of tables whose oldest tombstone is due by its time.  A time in the future is due
+// too: the clock was wrong, and the compaction corrects it.
+struct AgedTables {
+  size_t old = 0;
+  size_t future = 0;
+
+  bool any() const { return old + future > 0; }
+  bool operator==(const AgedTables&) const = default;
+};
+// Needs no memory.
+AgedTables AgedTablesOf(const Version& version, uint64_t wall_seconds);
+
+// A choice depends on this, besides the version, the options and the running plans.
+struct PickMoment {
+  enum class Turn : uint8_t { kAfterLevels, kFirst, kNever };
+
+  uint64_t paid_bytes = 0;                  // by readers of level 0
+  Turn tombstones = Turn::kAfterLevels;     // when the rule is asked
+  Sequence oldest_snapshot = kSequenceMax;  // kSequenceMax: there is none
+  uint64_t wall_seconds = 0;                // since 1970
+};
+
+struct CompactionChoice {
+  std::optional<CompactionPlan> plan;
+  // Plans of the rule that are held can be due once the oldest snapshot has this number, or there
+  // is none.  kSequenceMax: no plan is held.
+  Sequence held_until = kSequenceMax;
+};
+
+// Whether work that writes that many bytes frees at least as many, syncs included.
+constexpr bool PaysForItself(double freed_bytes, double written_bytes) {
+  return freed_bytes >= written_bytes + static_cast<double>(kBytesMergedPerJob);
+}
+
+// A table of level 0 that a flush would make now.
+struct TableToBe {
+  KeySpan span;
+  uint64_t bytes = 0;
+  double freeable_bytes = 0;
+  Sequence largest_sequence = 0;
+};
+// Whether the rule would take the table at once, by its bytes.
+bool IsWorthAFlush(const Version& version, const TableToBe& table, Sequence oldest_snapshot);
+
+// The plan of the rule for tombstones in the deepest level that has one.  Of several plans there,
+// the one that frees most by the bytes that it takes.  No plan if one is running, so that other due
+// work finds a thread.
+CompactionChoice PickForTombstones(const Version& version, const Options& options,
+                                   RunningPlans running, const PickMoment& moment);
+
+// --- all reasons ---
+
 // Returns a plan for DueLevel.  If all plans for that level conflict with running ones, returns one
-// for the level that is next furthest over its limit, and so on.  If no level is over its limit and
-// readers have paid enough, returns a plan for level 0.  Otherwise returns nothing.
+// for the level that is next furthest over its limit, and so on.  Then comes the rule for
+// tombstones, if it has its turn.  If no level is over its limit and readers have paid enough,
+// returns a plan for level 0.  Otherwise there is no plan.
 //
-// The plan takes from
+// For a level over its limit, the plan takes from
 //   level 0           the oldest table and all tables that overlap it
 //   a leveled level   the table that overlaps the fewest bytes below per byte of its own, so that
-//                     the fewest bytes are rewritten
+//                     the fewest bytes are rewritten.  What the table is expected to free is
+//                     subtracted
 //   a tiered level    all tables
 // In the first two cases, if that conflicts, it tries the next table.
-std::optional<CompactionPlan> PickCompaction(const Version& version, const Options& options,
-                                             RunningPlans running = {}, uint64_t paid_bytes = 0);
+CompactionChoice PickCompaction(const Version& version, const Options& options,
+                                RunningPlans running = {}, const PickMoment& moment = {});
 
 // The part of the readers' payment that the plan uses up.
 uint64_t PriceOf(const CompactionPlan& plan);

@@ -91,6 +91,7 @@ std::optional<CompactionPlan> NextStep(const Version& version, const PlanLeft& l
   step.output_level = left.plan.output_level;
   step.output_run = left.plan.output_run;
   step.for_readers = left.plan.for_readers;
+  step.for_tombstones = left.plan.for_tombstones;
   if (!order.sources.empty()) {
     const Taken& source = order.sources.front();
     step.level = source.level;

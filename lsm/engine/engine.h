@@ -177,6 +177,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   absl::Status Enqueue(Writer* writer);
   absl::Status Lead(Writer* leader) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status MakeRoom(bool seal_now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Without `stall`, it seals only if the next log was made ahead of time, and does not unlock.
   absl::Status SealMemtable(FlushReason reason, StallEvents* stall, bool* counted)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Commit(Writer* leader, const Writer** last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -211,17 +212,20 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void ScheduleWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Schedules FlushOne, if that has anything to do and is not scheduled yet.
   void ScheduleFlush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Charges readers for level 0, and schedules its merge once they have paid for it.  Does not
-  // wait: if another thread holds mutex_, a later reader does it.
-  void NoteReads() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Makes the next log, if it is due, and flushes a memtable, if one is sealed.
+  // Charges readers for level 0, notes the time, and schedules a compaction that readers have paid
+  // for, or that tombstones make due.  Readers do not wait: if another thread holds mutex_, a later
+  // one does it.  With `judges_memtable` it also has the memtable sealed if that is due.
+  void NoteReads(bool judges_memtable = false) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Makes the next log, if it is due, seals the memtable, if that is wanted early, and flushes a
+  // memtable, if one is sealed.
   void FlushOne();
   absl::Status FlushOldest();
   absl::Status FlushMemtable(const Memtable& memtable, const TableFilter& filter,
                              const MemtableLogs::MemtableLog& log, uint64_t next_log,
                              const SnapshotList& snapshots, JobResult* result);
-  // Makes the next log, if it is due, or if the memtable is about to be sealed.
-  void PrepareLog(bool seal_is_near) ABSL_LOCKS_EXCLUDED(mutex_, manifest_.mutex());
+  // Makes the next log, if it is due, or if the memtable is about to be sealed.  A failure does not
+  // matter yet: the writer that needs the log makes it, and gets the error.
+  absl::Status PrepareLog(bool seal_is_near) ABSL_LOCKS_EXCLUDED(mutex_, manifest_.mutex());
   void CompactOne();
   // Carries out the plan of the job.
   absl::Status Compact(Compaction* compaction);

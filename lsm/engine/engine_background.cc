@@ -1,6 +1,7 @@
 // Engine: flushes, compactions, and how their outcome becomes visible.
 #include <cassert>
 #include <functional>
+#include <new>
 #include <utility>
 
 #include "lsm/bytes/status.h"
@@ -10,6 +11,7 @@
 #include "lsm/engine/engine.h"
 #include "lsm/events/job_events.h"
 #include "lsm/fs/file_names.h"
+#include "lsm/runtime/early_seal.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
@@ -26,34 +28,67 @@ void Engine::ScheduleWork() {
   if (!schedule_.MayChoose() || !jobs_.MaySchedule(Job::kCompaction, reserves_.IsShort())) return;
   const Version& version = *CurrentView()->version;
   const bool is_due = schedule_.IsDue(version, options_);
-  if (!is_due && !level0_account_.IsPaid(version, options_, schedule_.running())) return;
-  // A merge that only readers need is scheduled again by one of them.
+  if (!is_due && !schedule_.MayFree(version) &&
+      !level0_account_.IsPaid(version, options_, schedule_.running()))
+    return;
+  // A merge that only readers or tombstones need is scheduled again by a later look (NoteReads).
   const std::optional<FailureKind> failure =
       is_due ? std::optional(FailureKind::kCompaction) : std::nullopt;
   if (jobs_.Schedule(Job::kCompaction, failure, [this] { CompactOne(); }))
     schedule_.NoteScheduled();
 }
 
-void Engine::NoteReads() {
-  if (IsForReading(options_.mode)) return;
+void Engine::NoteReads(bool judges_memtable) {
+  // After closing, the clock may be gone.
+  if (IsForReading(options_.mode) || lifetime_.is_closing()) return;
   const Level0Reads now = level0_account_.CountReads();
-  if (!mutex_.TryLock()) return;
+  const uint64_t wall_seconds = WallSecondsOf(*store_.environment.clock);
+  std::shared_ptr<const ReadView> view;  // if its memtable is to be judged
+  Sequence oldest_snapshot = kSequenceMax;
+  if (judges_memtable) {
+    mutex_.Lock();
+  } else if (!mutex_.TryLock()) {
+    return;
+  }
   // An iterator may end after the store was closed, or in a forked child.  While jobs may begin,
   // the store has its lock, which CheckProcess asks.
   if (jobs_.MayBegin() && CatchOutOfMemory([this] { return CheckProcess(); }).ok()) {
     const Version& version = *CurrentView()->version;
     const RunningPlans running = schedule_.running();
     if (level0_account_.AddReads(now, version, options_, running)) schedule_.NoteChange();
-    // Also if readers had paid before: there may have been no memory to schedule the merge.
-    if (level0_account_.IsPaid(version, options_, running)) ScheduleWork();
+    schedule_.NoteTime(version, wall_seconds);
+    // Also if there was work before: there may have been no memory to schedule it.
+    if (level0_account_.IsPaid(version, options_, running) || schedule_.MayFree(version))
+      ScheduleWork();
+    const bool has_room =
+        version.level(0).size() < static_cast<size_t>(options_.level0_stop_tables);
+    if (judges_memtable && has_room) view = CurrentView();
+    oldest_snapshot = sequences_.oldest_snapshot();
   }
   mutex_.Unlock();
+  if (view == nullptr) return;
+  bool is_due = false;
+  // If there is no memory for it, a later look judges.
+  CatchOutOfMemory([&] {
+    is_due = IsSealDue(*view, views_.VisibleIn(*view), oldest_snapshot,
+                       store_.environment.clock->MonotonicNanos(), job_context_.digest_seed);
+    return absl::OkStatus();
+  }).IgnoreError();
+  if (is_due) {
+    MutexLock lock(&mutex_);
+    if (jobs_.MayBegin() && CurrentView()->memtable == view->memtable) {
+      memtable_logs_.WantSeal();
+      ScheduleFlush();
+    }
+  }
+  views_.LetGo(std::move(view));
 }
 
 void Engine::ScheduleFlush() {
   const ReadView& view = *CurrentView();
   const bool flushes = !view.sealed.empty();
-  const bool is_due = flushes || memtable_logs_.IsNextDue(view, options_.write_buffer_bytes) ||
+  const bool is_due = flushes || memtable_logs_.is_seal_wanted() ||
+                      memtable_logs_.IsNextDue(view, options_.write_buffer_bytes) ||
                       reserves_.IsDue(view.memtable_bytes());
   if (!is_due || !jobs_.MaySchedule(Job::kFlush)) return;
   // It is no failure if the next log is not made ahead of time, or the reserve is not enlarged.
@@ -69,11 +104,13 @@ void Engine::EndJob(FailureKind kind, const absl::Status& status, Compaction* co
     const bool is_failure = !status.ok() && !gave_up;
     if (is_failure && compaction != nullptr && !absl::IsAborted(status) &&
         !absl::IsDataLoss(status) &&
-        schedule_.IsForReadersAlone(*compaction, *CurrentView()->version, options_)) {
-      // A store that is only read must not fail for lack of space.  Readers pay again before the
-      // next attempt.  A failure of the manifest was counted when it was noted.
+        schedule_.IsOptional(*compaction, *CurrentView()->version, options_)) {
+      // A store that is only read must not fail for lack of space.  Before the next attempt readers
+      // pay again, and the rule for tombstones rests.  A failure of the manifest was counted when
+      // it was noted.
       if (jobs_.failures().OfLogOrManifest().ok()) counters_.Add(Counter::kBackgroundErrors, 1);
-      level0_account_.Forfeit();
+      schedule_.RestAfter(*compaction);
+      if (compaction->plan == nullptr || compaction->plan->for_readers) level0_account_.Forfeit();
     } else if (is_failure) {
       jobs_.AddFailure(kind, status);
     }
@@ -106,34 +143,51 @@ absl::Status Engine::WithReserve(absl::FunctionRef<absl::Status()> job) {
 }
 
 void Engine::FlushOne() {
-  bool flushes = false;
+  bool flushes = false, seals = false;
   {
     MutexLock lock(&mutex_);
     const ReadView& view = *CurrentView();
     flushes = !view.sealed.empty();
     if (flushes) writers_.throttle().BeginFlush(*view.sealed.back());
+    seals = !flushes && memtable_logs_.is_seal_wanted();
   }
-  // Before the flush, because a writer may need the next log as soon as the flush is done.
-  PrepareLog(/*seal_is_near=*/false);
+  if (seals) {
+    // The tombstones free space, so the log may take that of the reserve.
+    WithReserve([this] { return PrepareLog(/*seal_is_near=*/true); }).IgnoreError();
+    MutexLock lock(&mutex_);
+    // A writer that is queued may be in the middle of its commit, or wait for this job.
+    const bool may_seal = jobs_.MayBegin() && writers_.empty() && memtable_logs_.is_seal_wanted() &&
+                          memtable_logs_.is_next_made() && CurrentView()->sealed.empty();
+    try {
+      if (may_seal) SealMemtable(FlushReason::kTombstones, nullptr, nullptr).IgnoreError();
+    } catch (const std::bad_alloc&) {
+      // The next writer seals it.
+    }
+    memtable_logs_.LeaveSeal();
+    flushes = !CurrentView()->sealed.empty();
+    if (flushes) writers_.throttle().BeginFlush(*CurrentView()->sealed.back());
+  } else {
+    // Before the flush, because a writer may need the next log as soon as the flush is done.
+    PrepareLog(/*seal_is_near=*/false).IgnoreError();
+  }
   absl::Status status;
   if (flushes) status = WithReserve([this] { return FlushOldest(); });
   EndJob(FailureKind::kFlush, status);
 }
 
-void Engine::PrepareLog(bool seal_is_near) {
+absl::Status Engine::PrepareLog(bool seal_is_near) {
   uint64_t number = 0, file_id = 0;
   {
     MutexLock lock(&mutex_);
     const ReadView& view = *CurrentView();
     const bool is_due = memtable_logs_.IsNextDue(view, options_.write_buffer_bytes) ||
                         (seal_is_near && memtable_logs_.IsNextNeeded(view));
-    if (!jobs_.MayBegin() || !is_due) return;
+    if (!jobs_.MayBegin() || !is_due) return absl::OkStatus();
     memtable_logs_.BeginNext();
     number = manifest_.NewFileNumber();
     file_id = memtable_logs_.FileIdOf(number);
   }
-  // A failure does not matter yet: the writer that needs the log makes it, and gets the error.
-  CatchOutOfMemory([&] {
+  absl::Status outcome = CatchOutOfMemory([&] {
     std::optional<NewFiles> made(std::in_place);
     const absl::Status status = CatchOutOfMemory([&] {
       return made->AddMade(&store_.log_directory(), LogFileName(number),
@@ -147,10 +201,11 @@ void Engine::PrepareLog(bool seal_is_near) {
     MutexLock manifest_lock(manifest_.mutex());
     made.reset();
     return status;
-  }).IgnoreError();
+  });
   MutexLock lock(&mutex_);
-  memtable_logs_.EndNext();
+  memtable_logs_.EndNext(outcome.ok());
   jobs_.WakeAll();
+  return outcome;
 }
 
 absl::Status Engine::FlushOldest() {
@@ -215,16 +270,15 @@ absl::Status Engine::FlushMemtable(const Memtable& memtable, const TableFilter& 
 void Engine::CompactOne() {
   Compaction compaction;
   CompactionSchedule::Plans running;
-  uint64_t paid_bytes = 0;
+  const uint64_t wall_seconds = WallSecondsOf(*store_.environment.clock);
   absl::Status status = CatchOutOfMemory([&] {
     {
       MutexLock lock(&mutex_);
       compaction.version = CurrentView()->version;  // not the view, which holds memtables too
       compaction.snapshots = sequences_.Snapshots();
-      running = schedule_.StartChoosing(&compaction);
-      paid_bytes = level0_account_.paid_bytes();
+      running = schedule_.StartChoosing(level0_account_.paid_bytes(), wall_seconds, &compaction);
     }
-    CompactionSchedule::Choose(options_, running, paid_bytes, &compaction);
+    CompactionSchedule::Choose(options_, running, &compaction);
     return absl::OkStatus();
   });
   running.clear();  // holds tables
@@ -259,11 +313,13 @@ absl::Status Engine::Compact(Compaction* compaction) {
   };
   calls.collect = [this] { views_.CollectPatiently(); };
   CompactionRun run(&job_context_, &counters_, std::move(calls), compaction);
-  const bool for_readers = compaction->plan->for_readers;
+  const CompactionPlan& plan = *compaction->plan;
+  const bool for_readers = plan.for_readers;
   const CompactionReason reason = compaction->request != nullptr ? CompactionReason::kRequest
                                   : for_readers                  ? CompactionReason::kReaders
+                                  : plan.for_tombstones          ? CompactionReason::kTombstones
                                                                  : CompactionReason::kLevel;
-  return WithCompactionEvents(events_.get(), store_.environment.clock, reason, *compaction->plan,
+  return WithCompactionEvents(events_.get(), store_.environment.clock, reason, plan,
                               [&](JobResult* result) {
                                 const auto once = [&] { return run.Run(result); };
                                 // Compactions for readers are not worth the reserve.
@@ -375,6 +431,7 @@ absl::Status Engine::WaitForBackgroundWork() {
   TRELLIS_RETURN_IF_ERROR(events_->CheckMayWait("DB::WaitForBackgroundWork"));
   const Call call(&lifetime_);
   TRELLIS_RETURN_IF_ERROR(call.status());
+  NoteReads(/*judges_memtable=*/true);
   MutexLock lock(&mutex_);
   while (jobs_.HasFlushOrCompaction()) jobs_.Wait(&mutex_);
   return jobs_.failures().First();

@@ -257,6 +257,7 @@ absl::Status Engine::Close() {
 }
 
 absl::Status Engine::ReleaseStore(bool was_opened) {
+  store_.own_ticker.reset();  // joins it; it takes the mutex
   absl::Status status;
   {
     MutexLock lock(&mutex_);
@@ -360,6 +361,7 @@ absl::Status Engine::Start() {
   watch(*store_.lock, LiveViews::Lock::kTables);
   if (store_.log_lock != nullptr) watch(*store_.log_lock, LiveViews::Lock::kLogs);
   BuildReserves(Reserve::Effort::kInsist);
+  TRELLIS_RETURN_IF_ERROR(store_.StartTicker([this] { NoteReads(/*judges_memtable=*/true); }));
   if (options_.scrub_seconds == 0) return absl::OkStatus();
   return verifier_.StartScrubbing() ? absl::OkStatus() : OutOfMemory();
 }
@@ -448,6 +450,7 @@ absl::Status Engine::SwitchFiles(ManifestState state,
   }
   MemtableLogs memtable_logs = MemtableLogs::StartingWith(log_number, log_seed);
   LiveViews::Prepared prepared = views_.Prepare(view);
+  const uint64_t wall_seconds = WallSecondsOf(*store_.environment.clock);
   TRELLIS_ASSIGN_OR_RETURN(const uint64_t manifest_number,
                            manifest_.Begin(std::move(state), expected_current, made));
   // In DB::Resume there may be readers.
@@ -457,6 +460,7 @@ absl::Status Engine::SwitchFiles(ManifestState state,
     MutexLock lock(&mutex_);
     memtable_logs_ = std::move(memtable_logs);
     views_.ShowUpTo(sequences_.last());
+    schedule_.NoteTime(*view->version, wall_seconds);
     PublishView(std::move(prepared));
     ScheduleWork();
   }

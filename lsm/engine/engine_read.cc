@@ -274,6 +274,7 @@ void Engine::ReleaseSnapshot(Sequence sequence) {
   if (!CheckProcess().ok()) return;
   MutexLock lock(&mutex_);
   sequences_.Release(sequence);
+  if (schedule_.NoteOldestSnapshot(sequences_.oldest_snapshot())) ScheduleWork();
 }
 
 uint64_t Engine::ApproximateBytes(std::string_view from, std::optional<std::string_view> to) {

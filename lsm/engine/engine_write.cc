@@ -216,6 +216,8 @@ absl::Status Engine::MakeRoom(bool seal_now) {
       counters_.Add(Counter::kSlowdowns, 1);
       counters_.Add(Counter::kStallNanos, store_.environment.clock->MonotonicNanos() - from);
       mutex_.Lock();
+    } else if (!seal_now && memtable_logs_.is_seal_left() && view.sealed.empty()) {
+      TRELLIS_RETURN_IF_ERROR(SealMemtable(FlushReason::kTombstones, &stall, &log_stall_counted));
     } else if (seal_now ? view.memtable->empty()
                         : view.memtable->memory_bytes() < options_.write_buffer_bytes) {
       ScheduleFlush();  // makes the next log or a larger reserve, if due
@@ -247,7 +249,7 @@ absl::Status Engine::SealMemtable(FlushReason reason, StallEvents* stall, bool* 
   // Allocates all memory first: once the log exists, it takes the records, and its memtable must
   // exist.
   const auto view = std::make_shared<ReadView>();
-  // No number is given before the memtable becomes the active one: this writer leads.
+  // No number is given before the memtable becomes the active one: this writer leads, or none does.
   view->memtable = std::make_shared<Memtable>(sequences_.last(),
                                               Memtable::RecentMax(options_.write_buffer_bytes),
                                               store_.environment.clock->MonotonicNanos());
@@ -255,6 +257,7 @@ absl::Status Engine::SealMemtable(FlushReason reason, StallEvents* stall, bool* 
   memtable_logs_.Reserve();
   LiveViews::Prepared prepared = views_.Prepare(view);
   std::optional<uint64_t> log_number = logs_.StartPrepared();
+  if (!log_number && stall == nullptr) return absl::UnavailableError("no log was made for it");
   if (!log_number) {
     TRELLIS_ASSIGN_OR_RETURN(log_number, StartLog(stall, counted));
   }
@@ -281,7 +284,7 @@ absl::StatusOr<uint64_t> Engine::StartLog(StallEvents* stall, bool* counted) {
   if (!std::exchange(*counted, true)) counters_.Add(Counter::kStallsLog, 1);
   counters_.Add(Counter::kStallNanos, store_.environment.clock->MonotonicNanos() - from);
   mutex_.Lock();
-  memtable_logs_.EndNext();
+  memtable_logs_.EndNext(started.ok());
   if (started.ok()) return number;
   jobs_.AddFailure(FailureKind::kLog, started);
   return started;
@@ -293,7 +296,7 @@ absl::Status Engine::Flush() {
   const Call call(&lifetime_);
   TRELLIS_RETURN_IF_ERROR(call.status());
   // Before this call's turn, so that no writer waits for the log.
-  PrepareLog(/*seal_is_near=*/true);
+  PrepareLog(/*seal_is_near=*/true).IgnoreError();
   {
     MutexLock lock(&mutex_);
     while (memtable_logs_.is_next_being_made()) jobs_.Wait(&mutex_);

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cassert>
+#include <utility>
 
 #include "lsm/base/encoded_batch.h"
 #include "lsm/bytes/status.h"
@@ -24,13 +25,17 @@ class EntryMaker : public EncodedBatch::Handler {
   }
   absl::Status Delete(std::string_view key) override {
     made_->push_back(list_->NewEntry(key, PackSuffix(next_++, EntryKind::kDelete), {}));
+    ++tombstones_;
     return absl::OkStatus();
   }
+
+  uint64_t tombstones() const { return tombstones_; }
 
  private:
   Skiplist* const list_;
   Sequence next_;
   std::vector<const Skiplist::Entry*>* const made_;
+  uint64_t tombstones_ = 0;
 };
 
 class MemtableIterator : public InnerIterator {
@@ -91,6 +96,7 @@ absl::Status Memtable::PrepareBatch(std::string_view encoded) {
   }
   EntryMaker maker(&skiplist_, EncodedBatch::FirstSequenceOf(encoded), &prepared_);
   TRELLIS_RETURN_IF_ERROR(EncodedBatch::ForEach(encoded, &maker));
+  prepared_tombstones_ = maker.tombstones();
   skiplist_.Reserve(prepared_.size());
   if (recent_ == nullptr && recent_max_ > 0)
     recent_ = std::make_unique<std::atomic<const Entry*>[]>(recent_max_);
@@ -111,6 +117,8 @@ void Memtable::AddPrepared() {
   arena_.GiveBackReserved();
   // Relaxed, and no atomic addition: only the writer changes it.
   entry_count_.store(entry_count() + prepared_.size(), std::memory_order_relaxed);
+  tombstone_count_.store(tombstone_count() + std::exchange(prepared_tombstones_, 0),
+                         std::memory_order_relaxed);
   prepared_.clear();
   if (prepared_.capacity() > kPreparedKept) std::vector<const Skiplist::Entry*>().swap(prepared_);
 }

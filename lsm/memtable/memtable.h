@@ -76,6 +76,8 @@ class Memtable {
   // its entries.
   uint64_t entry_count() const { return entry_count_.load(std::memory_order_relaxed); }
   bool empty() const { return entry_count() == 0; }
+  // The deletes among the entries that were added as batches.  Relaxed, likewise.
+  uint64_t tombstone_count() const { return tombstone_count_.load(std::memory_order_relaxed); }
   // How long ago it began; 0: unknown.
   uint64_t AgeNanos(uint64_t now_nanos) const {
     return begun_nanos_ == 0 || now_nanos < begun_nanos_ ? 0 : now_nanos - begun_nanos_;
@@ -95,6 +97,7 @@ class Memtable {
   Arena arena_;
   Skiplist skiplist_;
   std::atomic<uint64_t> entry_count_{0};
+  std::atomic<uint64_t> tombstone_count_{0};
   const Sequence number_before_;
   std::atomic<Sequence> last_number_;
   const size_t recent_max_;
@@ -102,6 +105,7 @@ class Memtable {
   std::unique_ptr<std::atomic<const Entry*>[]> recent_;
   // Used by the writer only.
   std::vector<const Entry*> prepared_;
+  uint64_t prepared_tombstones_ = 0;
 };
 
 }  // namespace lsm

@@ -18,6 +18,7 @@ void MemtableLogs::Seal(Sequence last_sequence, FlushReason reason, uint64_t nex
   logs_.back().reason = reason;
   logs_.push_back({next});
   next_ = Next::kNotBegun;
+  seal_ = EarlySeal::kNone;
 }
 
 bool MemtableLogs::IsNextDue(const ReadView& view, uint64_t write_buffer_bytes) const {

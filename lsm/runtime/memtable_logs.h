@@ -6,8 +6,14 @@
 //   not begun    it is due once the active memtable, or the one sealed before it, is half full.  So
 //                a store that is opened for fewer writes pays nothing
 //   being made   by a job or a writer; writers that need it wait
-//   tried        it was made; or that failed, and the writer that seals the memtable makes it and
-//                gets the error
+//   made
+//   failed       the writer that seals the memtable makes it and gets the error
+//
+// A memtable that is not full may be sealed early (early_seal.h), but no writer waits for that:
+//
+//   wanted       the flush job makes the next log.  Then it seals the memtable, unless a writer is
+//                queued
+//   left         the next writer that leads seals it
 //
 // Not thread-safe: the engine's mutex guards it.  Only StartingWith and Reserve take memory.
 #ifndef TRELLIS_LSM_RUNTIME_MEMTABLE_LOGS_H_
@@ -58,20 +64,36 @@ class MemtableLogs {
   // Whether the next log should be made before the memtable is half full, because the memtable is
   // about to be sealed.
   bool IsNextNeeded(const ReadView& view) const {
-    return next_ == Next::kNotBegun && !view.memtable->empty();
+    const bool may_begin =
+        next_ == Next::kNotBegun || (next_ == Next::kFailed && seal_ == EarlySeal::kWanted);
+    return may_begin && !view.memtable->empty();
   }
+  bool is_next_made() const { return next_ == Next::kMade; }
   bool is_next_being_made() const { return next_ == Next::kBeingMade; }
   void BeginNext() { next_ = Next::kBeingMade; }
-  // Made or failed.
-  void EndNext() { next_ = Next::kTried; }
+  void EndNext(bool is_made) { next_ = is_made ? Next::kMade : Next::kFailed; }
+
+  // --- an early seal of the active memtable ---
+
+  void WantSeal() { seal_ = EarlySeal::kWanted; }
+  bool is_seal_wanted() const { return seal_ == EarlySeal::kWanted; }
+  // The flush job has tried.  If the memtable is still not sealed, a writer seals it, unless the
+  // next log could not be made.
+  void LeaveSeal() {
+    if (seal_ == EarlySeal::kWanted)
+      seal_ = next_ == Next::kMade ? EarlySeal::kLeft : EarlySeal::kNone;
+  }
+  bool is_seal_left() const { return seal_ == EarlySeal::kLeft; }
 
  private:
-  enum class Next : uint8_t { kNotBegun, kBeingMade, kTried };
+  enum class Next : uint8_t { kNotBegun, kBeingMade, kMade, kFailed };
+  enum class EarlySeal : uint8_t { kNone, kWanted, kLeft };
 
   uint64_t seed_ = 0;
   // The sealed memtables', then the active one's.
   std::vector<MemtableLog> logs_;
   Next next_ = Next::kNotBegun;
+  EarlySeal seal_ = EarlySeal::kNone;
 };
 
 }  // namespace lsm

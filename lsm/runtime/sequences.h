@@ -33,6 +33,10 @@ class Sequences {
   // REQUIRES: it was taken more often than released.
   void Release(Sequence sequence) { snapshots_.erase(snapshots_.find(sequence)); }
 
+  // kSequenceMax if there is none.
+  Sequence oldest_snapshot() const {
+    return snapshots_.empty() ? kSequenceMax : *snapshots_.begin();
+  }
   // Ascending, each once.
   SnapshotList Snapshots() const {
     SnapshotList list;

@@ -32,6 +32,10 @@ absl::StatusOr<std::unique_ptr<FileLock>> LockFor(Directory& directory, OpenMode
 // standby costs an object store little.
 constexpr uint64_t kLockPauseNanos = 250'000'000;
 
+// Between two looks for due work.  A sixth of the minute in which a store that has deleted all
+// should be empty.
+constexpr uint64_t kLookNanos = 10'000'000'000;
+
 struct LockedDirectory {
   std::unique_ptr<Directory> directory;
   std::unique_ptr<FileLock> lock;
@@ -188,6 +192,12 @@ absl::Status StoreDirectory::StartScheduler(bool with_scrub) {
   TRELLIS_ASSIGN_OR_RETURN(own_scheduler,
                            NewThreadScheduler({CompactionsOfMachine(), with_scrub ? 1 : 0}));
   environment.scheduler = own_scheduler.get();
+  return absl::OkStatus();
+}
+
+absl::Status StoreDirectory::StartTicker(std::function<void()> look) {
+  if (!environment.scheduler->HasThreads()) return absl::OkStatus();
+  TRELLIS_ASSIGN_OR_RETURN(own_ticker, RepeatingThread::Start(kLookNanos, std::move(look)));
   return absl::OkStatus();
 }
 

@@ -2,6 +2,7 @@
 #ifndef TRELLIS_LSM_STORE_STORE_DIRECTORY_H_
 #define TRELLIS_LSM_STORE_STORE_DIRECTORY_H_
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "lsm/environment.h"
 #include "lsm/options.h"
 #include "lsm/scheduler.h"
+#include "lsm/threads/repeating_thread.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
@@ -29,6 +31,7 @@ absl::Status NoStore(const std::string& path);
 struct StoreDirectory {
   Environment environment;  // complete
   std::unique_ptr<Scheduler> own_scheduler;
+  std::unique_ptr<RepeatingThread> own_ticker;
   std::unique_ptr<Directory> directory;
   std::unique_ptr<Directory> own_log_directory;  // null: the same
   std::optional<std::string> own_log_path;       // its path, also if Peek finds none
@@ -62,6 +65,10 @@ struct StoreDirectory {
   // Makes a scheduler for background work if the environment has none.  ResourceExhausted if there
   // are no threads for it.
   absl::Status StartScheduler(bool with_scrub);
+
+  // Starts a thread that calls `look` every 10 s, unless the scheduler has no threads.  `look`
+  // throws nothing.  ResourceExhausted if there is no thread for it.  REQUIRES: StartScheduler.
+  absl::Status StartTicker(std::function<void()> look);
 };
 
 }  // namespace lsm

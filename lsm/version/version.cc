@@ -263,6 +263,7 @@ absl::StatusOr<std::shared_ptr<const Version>> Version::Create(
     if (!tables.empty()) version->deepest_level_ = i;
   }
   version->ListCandidates();
+  version->NoteTombstones();
   return std::shared_ptr<const Version>(std::move(version));
 }
 
@@ -293,6 +294,20 @@ void Version::ListCandidates() {
   ranges_ = KeyRanges(ranges);
 }
 
+void Version::NoteTombstones() {
+  double keys = 0;
+  for (const Candidate& candidate : candidates_)
+    keys += static_cast<double>(KeysOf(*candidate.table));
+  if (keys > 0) bytes_per_key_ = static_cast<double>(bytes()) / keys;
+  for (const Candidate& candidate : candidates_) {
+    const DeadEntries dead = DeadEntriesOf(*candidate.table, bytes_per_key_);
+    tombstone_gain_ += std::max(0.0, 2 * static_cast<double>(dead.freeable_bytes()) -
+                                         static_cast<double>(candidate.table->meta.file_bytes));
+    if (dead.oldest_tombstone != 0) tombstone_times_.push_back(dead.oldest_tombstone);
+  }
+  std::sort(tombstone_times_.begin(), tombstone_times_.end());
+}
+
 void Version::AddIterators(const Table::ScanOptions& options,
                            std::vector<std::unique_ptr<InnerIterator>>* iterators) const {
   for (const auto& table : levels_[0].tables)
@@ -317,6 +332,14 @@ OpenTables Version::Overlapping(int level_number, const KeySpan& span) const {
     }
   }
   return found;
+}
+
+bool Version::HasOverlapping(int level_number, const KeySpan& span) const {
+  const auto& level_runs = runs(level_number);
+  return std::any_of(level_runs.begin(), level_runs.end(), [&](TableSpan run) {
+    const size_t at = FirstBeyond(run, span.begin);
+    return at < run.size() && !span.EndsBy(run[at]->meta.span().begin);
+  });
 }
 
 bool Version::MayExistBelow(int level_number, uint32_t run_number,
@@ -374,15 +397,7 @@ void Version::DescribeRuns(int level_number, LevelStatistics* statistics) const 
   }
 }
 
-double Version::BytesPerKey() const {
-  double keys = 0;
-  for (const Candidate& candidate : candidates_)
-    keys += static_cast<double>(KeysOf(*candidate.table));
-  return keys == 0 ? 0 : static_cast<double>(bytes()) / keys;
-}
-
 void Version::Describe(Statistics* statistics) const {
-  const double bytes_per_key = BytesPerKey();
   for (int i = 0; i < kLevels; ++i) {
     LevelStatistics& level_statistics = statistics->levels[static_cast<size_t>(i)];
     DescribeRuns(i, &level_statistics);
@@ -395,7 +410,7 @@ void Version::Describe(Statistics* statistics) const {
       level_statistics.entries += table->meta.entries;
       const TableProperties& properties = table->table->properties();
       level_statistics.keys += properties.distinct_keys;
-      const DeadEntries dead = DeadEntriesOf(*table, bytes_per_key);
+      const DeadEntries dead = DeadEntriesOf(*table, bytes_per_key_);
       level_statistics.tombstones += dead.tombstones;
       level_statistics.freeable_bytes += dead.freeable_bytes();
       level_statistics.covered_bytes += dead.covered_bytes;

@@ -129,6 +129,14 @@ class Version {
   }
   int deepest_level() const { return deepest_level_; }  // with a table; 0 if there is none
 
+  // Mean stored bytes of a key; 0 if there are no tables.
+  double bytes_per_key() const { return bytes_per_key_; }
+  // No compaction frees more than this for the sake of tombstones (lsm/compaction/picker.h): for
+  // each table the excess of twice its freeable bytes over its size, if positive.
+  double tombstone_gain() const { return tombstone_gain_; }
+  // The times of the tables' oldest tombstones, ascending (DeadEntriesOf).
+  std::span<const uint64_t> tombstone_times() const { return tombstone_times_; }
+
   struct GetOptions {
     bool fill_cache = true;
     bool pin_always = false;  // as in TableLookup
@@ -153,6 +161,8 @@ class Version {
   // The tables of the level that overlap the span, in the order of `level`.  Each run takes a
   // binary search.
   OpenTables Overlapping(int level, const KeySpan& span) const;
+  // Whether there are such tables.  Allocates no memory.
+  bool HasOverlapping(int level, const KeySpan& span) const;
 
   // False only if no table can hold the user key.
   bool MayExist(std::string_view user_key) const { return !ranges_.With(user_key).empty(); }
@@ -193,7 +203,7 @@ class Version {
   // Sorts the tables of a level below 0 into runs.
   absl::Status FindRuns(int level);
   void ListCandidates();
-  double BytesPerKey() const;  // of all tables, as stored
+  void NoteTombstones();
   // The part of Describe for the runs of a level.
   void DescribeRuns(int level, LevelStatistics* statistics) const;
 
@@ -202,6 +212,9 @@ class Version {
   std::vector<Candidate> candidates_;
   KeyRanges ranges_;  // spans of candidates_
   int deepest_level_ = 0;
+  double bytes_per_key_ = 0;
+  double tombstone_gain_ = 0;
+  std::vector<uint64_t> tombstone_times_;
 };
 
 // Iterates over the sorted, disjoint tables of one run, which must outlive it.

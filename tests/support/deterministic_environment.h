@@ -33,6 +33,7 @@ class SingleThreadScheduler : public lsm::Scheduler {
   // Runs the remaining jobs.
   ~SingleThreadScheduler() override;
 
+  bool HasThreads() const override { return false; }
   int CompactionsAtOnce() const override { return at_once_[1]; }
 
   void Schedule(Lane lane, std::function<void()> job) override;

@@ -147,6 +147,15 @@ TEST_F(CompactionRunTest, ForReadersItTakesNoSteps) {
   EXPECT_EQ(counters_.SumOf(Counter::kCompactionsForReaders), 1u);
 }
 
+TEST_F(CompactionRunTest, ForTombstonesItTakesSteps) {
+  PlanMerge();
+  plan_->for_tombstones = true;
+  is_room_short_ = true;
+  EXPECT_OK(run_.Run(&result_));
+  EXPECT_GT(applied_, 2);
+  EXPECT_EQ(counters_.SumOf(Counter::kCompactionsForTombstones), 1u);
+}
+
 TEST_F(CompactionRunTest, StopsWhenTheStoreIsClosed) {
   PlanMerge();
   is_closing_ = true;

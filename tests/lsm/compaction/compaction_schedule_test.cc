@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tests/lsm/version/table_maker.h"
 
@@ -28,11 +29,32 @@ class CompactionScheduleTest : public testing::Test {
     plan->inputs.push_back(maker_.Make(number, {PutOf("a", number)}));
     return plan;
   }
+  std::shared_ptr<const CompactionPlan> TombstonePlanOf(uint64_t number) {
+    auto plan = std::make_shared<CompactionPlan>(*PlanOf(number));
+    plan->for_tombstones = true;
+    return plan;
+  }
+  // One table in level 1.
+  std::shared_ptr<const Version> VersionWith(const std::vector<Entry>& entries,
+                                             uint64_t oldest_tombstone,
+                                             uint64_t covered_bytes = 0) {
+    maker_.oldest_tombstone = oldest_tombstone;
+    maker_.covered_bytes = covered_bytes;
+    std::array<OpenTables, kLevels> levels;
+    levels[1] = {maker_.Make(100 + versions_++, entries)};
+    return Version::Create(std::move(levels)).value();
+  }
+  // Enough for the rule.
+  std::shared_ptr<const Version> VersionWithGarbage() {
+    return VersionWith({DeleteOf("a", 1)}, wall_seconds_, /*covered_bytes=*/1 << 20);
+  }
   // A job that was scheduled and now chooses its plan.
   Job Start() {
     schedule_.NoteScheduled();
     Job job;
-    schedule_.StartChoosing(&job);
+    job.version = version_;
+    job.snapshots = snapshots_;
+    schedule_.StartChoosing(/*paid_bytes=*/0, wall_seconds_, &job);
     return job;
   }
   Job StartWith(std::shared_ptr<const CompactionPlan> plan) {
@@ -54,6 +76,9 @@ class CompactionScheduleTest : public testing::Test {
   TableMaker maker_;
   Options options_;
   std::shared_ptr<const Version> version_ = Version::Create({}).value();
+  SnapshotList snapshots_;
+  uint64_t wall_seconds_ = 1'600'000'000;
+  uint64_t versions_ = 0;
   CompactionSchedule schedule_;
 };
 
@@ -101,8 +126,9 @@ TEST_F(CompactionScheduleTest, PlansRunUntilTheirJobEnds) {
   Job job = StartWith(first), other = StartWith(second);
   EXPECT_THAT(Running(), ElementsAre(first, second));
   Job choosing;
+  choosing.version = version_;
   schedule_.NoteScheduled();
-  EXPECT_THAT(schedule_.StartChoosing(&choosing), ElementsAre(first, second));
+  EXPECT_THAT(schedule_.StartChoosing(0, wall_seconds_, &choosing), ElementsAre(first, second));
   schedule_.Begin(&choosing);
   schedule_.End(&job, absl::OkStatus());
   EXPECT_THAT(Running(), ElementsAre(second));
@@ -184,24 +210,138 @@ TEST_F(CompactionScheduleTest, FailedChoicesFailTheirRequest) {
   EXPECT_TRUE(schedule_.MayChoose());
 }
 
-TEST_F(CompactionScheduleTest, KnowsReadTriggeredWork) {
+TEST_F(CompactionScheduleTest, KnowsOptionalWork) {
   auto for_readers = std::make_shared<CompactionPlan>(*PlanOf(1));
   for_readers->for_readers = true;
   Job job = StartWith(for_readers);
-  EXPECT_TRUE(schedule_.IsForReadersAlone(job, *version_, options_));
-  EXPECT_FALSE(schedule_.IsForReadersAlone(StartWith(PlanOf(2)), *version_, options_));
+  EXPECT_TRUE(schedule_.IsOptional(job, *version_, options_));
+  EXPECT_TRUE(schedule_.IsOptional(StartWith(TombstonePlanOf(3)), *version_, options_));
+  EXPECT_FALSE(schedule_.IsOptional(StartWith(PlanOf(2)), *version_, options_));
   // Without a plan the answer tells whether any other work was due.
-  EXPECT_TRUE(schedule_.IsForReadersAlone(Start(), *version_, options_));
+  EXPECT_TRUE(schedule_.IsOptional(Start(), *version_, options_));
   std::array<OpenTables, kLevels> levels;
   for (uint64_t number = 9; number >= 6; --number)
     levels[0].push_back(maker_.Make(number, {PutOf("a", number)}));
   options_.level0_compaction_tables = 4;
   const auto full = Version::Create(std::move(levels)).value();
   EXPECT_TRUE(schedule_.IsDue(*full, options_));
-  EXPECT_FALSE(schedule_.IsForReadersAlone(Start(), *full, options_));
+  EXPECT_FALSE(schedule_.IsOptional(Start(), *full, options_));
   Request request;
   schedule_.Add(&request);
-  EXPECT_FALSE(schedule_.IsForReadersAlone(Start(), *version_, options_));
+  EXPECT_FALSE(schedule_.IsOptional(Start(), *version_, options_));
+}
+
+// --- the turns of the rule for tombstones ---
+
+using Turn = PickMoment::Turn;
+
+TEST_F(CompactionScheduleTest, AsksTheRuleOnlyWithEnoughToFree) {
+  EXPECT_FALSE(schedule_.MayFree(*version_));
+  EXPECT_EQ(Start().moment.tombstones, Turn::kNever);
+  version_ = VersionWithGarbage();
+  EXPECT_TRUE(schedule_.MayFree(*version_));
+  const Job job = Start();
+  EXPECT_EQ(job.moment.tombstones, Turn::kAfterLevels);
+  EXPECT_EQ(job.moment.wall_seconds, wall_seconds_);
+  EXPECT_EQ(job.moment.oldest_snapshot, kSequenceMax);
+  snapshots_ = {5, 7};
+  EXPECT_EQ(Start().moment.oldest_snapshot, 5u);
+}
+
+TEST_F(CompactionScheduleTest, EveryEighthPlanIsOneOfTheRule) {
+  version_ = VersionWithGarbage();
+  uint64_t number = 0;
+  for (int round = 0; round < 2; ++round) {
+    for (uint64_t i = 0; i < 7; ++i) {
+      Job job = Start();
+      EXPECT_EQ(job.moment.tombstones, Turn::kAfterLevels) << i;
+      job.plan = PlanOf(++number);
+      schedule_.Begin(&job);
+      schedule_.End(&job, absl::OkStatus());
+    }
+    // It keeps its turn until it has a plan.
+    FindNothing();
+    Job job = Start();
+    EXPECT_EQ(job.moment.tombstones, Turn::kFirst);
+    job.plan = TombstonePlanOf(++number);
+    schedule_.Begin(&job);
+    EXPECT_FALSE(schedule_.MayFree(*version_)) << "one at a time";
+    schedule_.End(&job, absl::OkStatus());
+  }
+}
+
+TEST_F(CompactionScheduleTest, TombstonesBecomeDueWithTime) {
+  version_ = VersionWith({DeleteOf("a", 1)}, /*oldest_tombstone=*/wall_seconds_);
+  schedule_.NoteTime(*version_, wall_seconds_);
+  FindNothing();
+  EXPECT_FALSE(schedule_.MayFree(*version_));
+  schedule_.NoteTime(*version_, wall_seconds_ + kTombstoneSecondsMax - 1);
+  EXPECT_FALSE(schedule_.MayChoose());
+  schedule_.NoteTime(*version_, wall_seconds_ + kTombstoneSecondsMax);
+  EXPECT_TRUE(schedule_.MayChoose());
+  EXPECT_TRUE(schedule_.MayFree(*version_));
+  // Also a tombstone from the future.
+  schedule_.NoteTime(*version_, wall_seconds_ - 1);
+  EXPECT_TRUE(schedule_.MayFree(*version_));
+  schedule_.NoteTime(*version_, wall_seconds_);
+  EXPECT_FALSE(schedule_.MayFree(*version_));
+}
+
+TEST_F(CompactionScheduleTest, RestsForAnHourAfterAFailure) {
+  version_ = VersionWithGarbage();
+  schedule_.RestAfter(StartWith(TombstonePlanOf(1)));
+  Job job = Start();
+  EXPECT_EQ(job.moment.tombstones, Turn::kNever);
+  schedule_.Begin(&job);
+  schedule_.NoteTime(*version_, wall_seconds_ + 3599);
+  EXPECT_FALSE(schedule_.MayFree(*version_));
+  // If the clock runs back, the hour begins again.
+  schedule_.NoteTime(*version_, wall_seconds_ - 5000);
+  schedule_.NoteTime(*version_, wall_seconds_ - 5000 + 3599);
+  EXPECT_EQ(Start().moment.tombstones, Turn::kNever);
+}
+
+TEST_F(CompactionScheduleTest, WorksAgainAfterTheRest) {
+  version_ = VersionWithGarbage();
+  Job failed = StartWith(TombstonePlanOf(1));
+  schedule_.RestAfter(failed);
+  schedule_.End(&failed, absl::UnavailableError("no disk"));
+  FindNothing();
+  schedule_.NoteTime(*version_, wall_seconds_ + 3600);
+  EXPECT_TRUE(schedule_.MayChoose());
+  EXPECT_TRUE(schedule_.MayFree(*version_));
+  // Readers' merges do not make it rest.
+  auto for_readers = std::make_shared<CompactionPlan>(*PlanOf(2));
+  for_readers->for_readers = true;
+  schedule_.RestAfter(StartWith(std::move(for_readers)));
+  EXPECT_TRUE(schedule_.MayFree(*version_));
+}
+
+TEST_F(CompactionScheduleTest, WakesWhenNoSnapshotHoldsAPlan) {
+  version_ = VersionWithGarbage();
+  snapshots_ = {5};
+  EXPECT_FALSE(schedule_.NoteOldestSnapshot(kSequenceMax)) << "no plan is held";
+  Job job = Start();
+  job.found_nothing = true;
+  job.held_until = 9;
+  schedule_.Begin(&job);
+  schedule_.End(&job, absl::OkStatus());
+  EXPECT_FALSE(schedule_.NoteOldestSnapshot(8));
+  EXPECT_FALSE(schedule_.MayChoose());
+  EXPECT_TRUE(schedule_.NoteOldestSnapshot(9));
+  EXPECT_TRUE(schedule_.MayChoose());
+  FindNothing();
+  EXPECT_FALSE(schedule_.NoteOldestSnapshot(kSequenceMax));
+}
+
+TEST_F(CompactionScheduleTest, NoticesSnapshotsReleasedDuringTheChoice) {
+  Job job = Start();
+  EXPECT_TRUE(schedule_.NoteOldestSnapshot(9));
+  job.found_nothing = true;
+  job.held_until = 9;
+  schedule_.Begin(&job);
+  schedule_.End(&job, absl::OkStatus());
+  EXPECT_TRUE(schedule_.MayChoose());
 }
 
 }  // namespace

@@ -241,7 +241,7 @@ TEST_F(JobsTest, KeepsTombstonesAboveOlderRuns) {
                                 maker_.Make(8, {PutOf("b", 8)})},
                                {maker_.Make(1, {PutOf("a", 1), PutOf("c", 2)})}}})
                  .value();
-  plan_ = PickCompaction(*version_, options_).value();
+  plan_ = PickCompaction(*version_, options_).plan.value();
   absl::StatusOr<JobResult> result =
       RunCompaction(context_, *version_, plan_, /*snapshots=*/{}, kNeverStop);
   ASSERT_OK(result);

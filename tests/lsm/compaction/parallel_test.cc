@@ -34,6 +34,7 @@ class Simulation : private JobWorld {
     options_.level1_bytes = 1500;
     options_.block_bytes = 256;
     options_.level0_compaction_tables = 1 + static_cast<int>(Roll(3));
+    maker_.oldest_tombstone = kBeganSeconds;
     version_ = Version::Create({}).value();
     ChangeStyle();
   }
@@ -53,8 +54,7 @@ class Simulation : private JobWorld {
       case 7:
         return End();
       default:
-        return Begin(PickCompaction(*version_, options_, Running(),
-                                    kBytesMergedPerJob * Roll(2) + Roll(5000)));
+        return Begin(PickCompaction(*version_, options_, Running(), AnyMoment()).plan);
     }
   }
 
@@ -69,7 +69,9 @@ class Simulation : private JobWorld {
     for (const auto& [key, versions] : found) {
       std::set<Sequence> met;
       for (const Entry& entry : versions) {
-        const bool is_older = met.empty() || entry.sequence < *met.begin();
+        // Steps may leave a copy of an entry that was dropped above, below entries that are older.
+        const bool is_older = met.empty() || entry.sequence < *met.begin() ||
+                              (in_steps_ > 0 && entry.sequence < *met.rbegin());
         if (!met.insert(entry.sequence).second) {
           ASSERT_GT(in_steps_, 0u) << key << ": a copy of " << entry.sequence;
         } else {
@@ -87,10 +89,13 @@ class Simulation : private JobWorld {
 
   size_t most_at_once() const { return most_at_once_; }
   size_t for_readers() const { return for_readers_; }
+  size_t for_tombstones() const { return for_tombstones_; }
   size_t steps() const { return steps_; }
   const std::set<std::pair<int, int>>& levels_at_once() const { return levels_at_once_; }
 
  private:
+  static constexpr uint64_t kBeganSeconds = 1'600'000'000;  // the time of the clock
+
   struct Job {
     std::shared_ptr<const CompactionPlan> plan;
     VersionEdit edit;
@@ -100,6 +105,18 @@ class Simulation : private JobWorld {
   };
 
   uint64_t Roll(uint64_t sides) { return random_.Next() % sides; }
+  PickMoment AnyMoment() {
+    using Turn = PickMoment::Turn;
+    PickMoment moment;
+    moment.paid_bytes = kBytesMergedPerJob * Roll(2) + Roll(5000);
+    moment.tombstones = Roll(3) != 0   ? Turn::kNever
+                        : Roll(2) == 0 ? Turn::kFirst
+                                       : Turn::kAfterLevels;
+    if (!snapshots_.empty()) moment.oldest_snapshot = *snapshots_.begin();
+    // All tombstones are due, or none.
+    moment.wall_seconds = kBeganSeconds + kTombstoneSecondsMax * Roll(2);
+    return moment;
+  }
   // Draws few keys, from a narrow range, so that a table overlaps some of the others but not all.
   std::string KeyIn(uint64_t from, uint64_t width) {
     const std::string digits = std::to_string(1000 + (from + Roll(width)) % 200);
@@ -177,6 +194,7 @@ class Simulation : private JobWorld {
     }
     for (const Job& other : jobs_) levels_at_once_.insert({other.plan->level, job.plan->level});
     if (job.plan->for_readers) ++for_readers_;
+    if (job.plan->for_tombstones) ++for_tombstones_;
     jobs_.push_back(std::move(job));
     most_at_once_ = std::max(most_at_once_, jobs_.size());
   }
@@ -186,6 +204,10 @@ class Simulation : private JobWorld {
         RunCompaction(context_, *version_, plan, SnapshotList(snapshots_.begin(), snapshots_.end()),
                       [] { return false; })
             .value();
+    if (plan.for_tombstones && plan.level == plan.output_level && !job->left) {
+      for (const auto& table : result.outputs)
+        EXPECT_EQ(table->meta.dead, DeadEntries()) << "it would be due again";
+    }
     job->edit = EditOf(plan, &result);
     job->outputs = std::move(result.outputs);
   }
@@ -226,14 +248,14 @@ class Simulation : private JobWorld {
   std::shared_ptr<const Version> version_;
   std::list<Job> jobs_;
   size_t most_at_once_ = 0;
-  size_t for_readers_ = 0;  // compactions
-  size_t in_steps_ = 0;     // compactions so far
+  size_t for_readers_ = 0, for_tombstones_ = 0;  // compactions
+  size_t in_steps_ = 0;                          // compactions so far
   size_t steps_ = 0;
   std::set<std::pair<int, int>> levels_at_once_;  // of a job that runs, and of one that begins
 };
 
 TEST(ParallelCompactionTest, LosesAndRevivesNothingInAnyOrder) {
-  size_t most_at_once = 0, for_readers = 0, steps = 0;
+  size_t most_at_once = 0, for_readers = 0, for_tombstones = 0, steps = 0;
   std::set<std::pair<int, int>> levels_at_once;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);
@@ -245,11 +267,13 @@ TEST(ParallelCompactionTest, LosesAndRevivesNothingInAnyOrder) {
     simulation.Check();
     most_at_once = std::max(most_at_once, simulation.most_at_once());
     for_readers += simulation.for_readers();
+    for_tombstones += simulation.for_tombstones();
     steps += simulation.steps();
     levels_at_once.insert(simulation.levels_at_once().begin(), simulation.levels_at_once().end());
   }
   EXPECT_EQ(most_at_once, 4u);
   EXPECT_GT(for_readers, 100u);
+  EXPECT_GT(for_tombstones, 1000u);
   EXPECT_GT(steps, 3000u);
   // Jobs ran at the same time in one level, in neighbouring levels, and in distant levels.
   for (const auto& pair : {std::pair(0, 0), {0, 1}, {1, 0}, {1, 1}, {1, 2}, {2, 1}, {0, 2}, {2, 0}})

@@ -1,17 +1,23 @@
 // The choices of the picker, as tables of text: picker_*.txt.  Levels are written as table_text.h
-// describes.  A table has 10 KiB by default.  The limit of level 1 is 64 KiB, and so is the size of
-// a full table.
+// describes.  A table has 10 KiB by default.  The limit of level 1 is 64 KiB unless the case gives
+// it, and a full table has 64 KiB.
 //
-//   version [style=leveled|tiered|lazy] [level0=TABLES] [plans=kept]
+//   version [style=leveled|tiered|lazy] [level0=TABLES] [level1=KIB] [plans=kept]
 //     sets the levels, one per line, and options; running plans end, unless they are kept.  Prints
 //     the level that is due, and the price at which reads trigger a merge of level 0
-//   pick [paid=BYTES] [as=run]
+//   pick [paid=BYTES] [day=N] [second=N] [snapshot=N] [tombstones=after|first|never] [as=run]
 //     prints the choice; with `paid`, the choice after readers have paid this many bytes, its
-//     price, and whether a merge is paid.  With as=run the plan keeps running
+//     price, and whether a merge is paid.  `day` and `second` are the time since 1970, `snapshot`
+//     is the oldest one, and `tombstones` the turn of their rule.  With as=run the plan keeps
+//     running
+//   flush FIRST LAST KIB FREEABLE [snapshot=N]
+//     prints whether the rule for tombstones would take a table of these keys, with this size and
+//     freeable bytes in KiB, and with 100 as its largest sequence
 //   range LEVEL FROM TO [as=run]
 //     prints the plan for a range; - is no bound
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,9 +42,12 @@ class PickerTable {
  public:
   std::string Run(const TextCase& one) {
     if (one.command == "version") return SetVersion(one);
+    if (one.command == "flush" && one.words.size() == 4) return Flush(one);
     std::optional<CompactionPlan> plan;
+    CompactionChoice choice;
     if (one.command == "pick") {
-      plan = PickCompaction(*version_, options_, running_, one.Number("paid", 0));
+      choice = PickCompaction(*version_, options_, running_, MomentOf(one));
+      plan = choice.plan;
     } else if (one.command == "range" && one.words.size() == 3) {
       plan = PlanRange(*version_, static_cast<int>(testing_support::NumberOf(one.words[0])),
                        Bound(one.words[1]), Bound(one.words[2]));
@@ -46,6 +55,8 @@ class PickerTable {
       return one.NotUnderstood();
     }
     std::string text = plan ? TextOf(*plan, one.Has("paid")) : "nothing\n";
+    if (choice.held_until != kSequenceMax)
+      text += "held until " + std::to_string(choice.held_until) + "\n";
     if (one.Has("paid"))
       text += IsPaidByReaders(*version_, options_, running_, one.Number("paid", 0)) ? "paid\n"
                                                                                     : "not paid\n";
@@ -62,6 +73,18 @@ class PickerTable {
     return word;
   }
 
+  static PickMoment MomentOf(const TextCase& one) {
+    using Turn = PickMoment::Turn;
+    PickMoment moment;
+    moment.paid_bytes = one.Number("paid", 0);
+    moment.wall_seconds = one.Number("day", 0) * 24 * 60 * 60 + one.Number("second", 0);
+    moment.oldest_snapshot = one.Number("snapshot", kSequenceMax);
+    moment.tombstones =
+        std::array{Turn::kAfterLevels, Turn::kFirst,
+                   Turn::kNever}[one.OneOf("tombstones", {"after", "first", "never"})];
+    return moment;
+  }
+
   std::string SetVersion(const TextCase& one) {
     if (one.Named("plans") != "kept") {
       running_.clear();
@@ -69,7 +92,7 @@ class PickerTable {
       tables_ = std::make_unique<TextTables>(/*kib=*/10);
     }
     options_ = {};
-    options_.level1_bytes = 64 << 10;
+    options_.level1_bytes = one.Number("level1", 64) << 10;
     options_.table_bytes = 64 << 10;
     options_.level0_compaction_tables = static_cast<int>(one.Number("level0", 4));
     options_.compaction_style =
@@ -79,6 +102,14 @@ class PickerTable {
     version_ = *version;
     const std::optional<uint64_t> price = PriceForReaders(*version_, options_);
     return Due() + (price ? "readers may pay " + KiB(*price) + "\n" : "");
+  }
+
+  std::string Flush(const TextCase& one) const {
+    const auto kib = [&](size_t word) { return testing_support::NumberOf(one.words[word]) << 10; };
+    const TableToBe table{KeySpan::OfKeys(one.words[0], one.words[1]), kib(2),
+                          static_cast<double>(kib(3)), /*largest_sequence=*/100};
+    return IsWorthAFlush(*version_, table, one.Number("snapshot", kSequenceMax)) ? "worth it\n"
+                                                                                 : "not worth it\n";
   }
 
   std::string Due() const {
@@ -99,6 +130,7 @@ class PickerTable {
     add("staying", plan.staying);
     if (plan.trivial_move) text += "moved\n";
     if (plan.for_readers) text += "for readers\n";
+    if (plan.for_tombstones) text += "for tombstones\n";
     if (Conflicts(plan, running_)) text += "conflicts\n";
     if (with_price) text += "price " + KiB(PriceOf(plan)) + "\n";
     return text;
@@ -119,8 +151,8 @@ TEST_P(PickerTableTest, MatchesTheTables) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Tables, PickerTableTest,
-                         testing::Values("leveled", "tiered", "lazy", "readers", "beside",
-                                         "ranges"),
+                         testing::Values("leveled", "tiered", "lazy", "readers", "beside", "ranges",
+                                         "tombstones"),
                          [](const auto& one) { return std::string(one.param); });
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <limits>
 #include <memory>
+#include <string>
 
 #include "tests/lsm/version/table_text.h"
 
@@ -43,6 +44,29 @@ TEST(PickerTest, PlansOfALevelConflictByKeys) {
   EXPECT_TRUE(Conflicts(meets, {&first, 1}));
   meets.output_level = 2;
   EXPECT_FALSE(Conflicts(meets, {&first, 1}));
+}
+
+// Otherwise a table of tombstones would move on as it is.
+TEST(PickerTest, RewritesHalfDeadTablesAtTheBottom) {
+  TableMaker maker;
+  Options options;
+  options.level0_compaction_tables = 1;
+  const std::string large(5000, 'x');
+  const auto is_moved = [&](const OpenTables& level0, const OpenTables& level2) {
+    const auto version = Version::Create({{level0, {}, level2}}).value();
+    return PickCompaction(*version, options, {}, {.tombstones = PickMoment::Turn::kNever})
+        .plan.value()
+        .trivial_move;
+  };
+  const auto live = maker.Make(1, {PutOf("a", 9, large), PutOf("a", 8, "v")});
+  const auto dead = maker.Make(2, {PutOf("a", 9, "v"), PutOf("a", 8, large)});
+  EXPECT_TRUE(is_moved({live}, {}));
+  EXPECT_FALSE(is_moved({dead}, {}));
+  EXPECT_TRUE(is_moved({dead}, {maker.Make(3, {PutOf("a", 1)})})) << "not the bottom";
+  EXPECT_FALSE(is_moved({dead}, {maker.Make(4, {PutOf("b", 1)})}));
+  options.compaction_style = CompactionStyle::kTiered;
+  EXPECT_TRUE(is_moved({live}, {}));
+  EXPECT_FALSE(is_moved({dead}, {}));
 }
 
 }  // namespace

@@ -42,6 +42,21 @@ class CareBesideTest : public StoreTest {
   }
 };
 
+// The thread of the store looks every 10 s.
+TEST_F(CareBesideTest, IdleStoresGiveTheirSpaceBack) {
+  options_.compression = Compression::kNone;
+  options_.write_buffer_bytes = 16 << 20;
+  options_.level1_bytes = uint64_t{64} << 20;
+  Open();
+  for (int i = 0; i < 200; ++i) Put(Concat("key", 1000 + i), std::string(20'000, 'v'));
+  CompactAll();
+  for (int i = 0; i < 200; ++i) Delete(Concat("key", 1000 + i));
+  EXPECT_GT(db_->GetStatistics().total.tables, 0u);
+  for (int i = 0; i < 6000 && db_->GetStatistics().total.tables > 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(db_->GetStatistics().total.tables, 0u);
+}
+
 TEST_F(CareBesideTest, VerifyFindsNoDamageDuringSwitches) {
   Fill();
   FailToFlush();

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/lsm/engine/narrow_scheduler.h"
+#include "tests/lsm/engine/schedulers.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/support/status_matchers.h"
 

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/lsm/engine/narrow_scheduler.h"
+#include "tests/lsm/engine/schedulers.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/lsm/fs/child_process.h"
 #include "tests/support/scratch_dir.h"

@@ -12,7 +12,7 @@
 #include "lsm/store/pacer.h"
 #include "lsm/store/verify_table.h"
 #include "lsm/version/manifest.h"
-#include "tests/lsm/engine/counting_scheduler.h"
+#include "tests/lsm/engine/schedulers.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/support/status_matchers.h"
 

@@ -384,6 +384,22 @@ TEST(MemtableTest, AddsBatchesFromTheirSequenceNumber) {
   EXPECT_EQ(memtable.Get(LookupKey("b", 12, 0), &value), MemtableAnswer::kDeleted);
 }
 
+TEST(MemtableTest, CountsTombstonesOfBatches) {
+  Memtable memtable;
+  WriteBatch batch;
+  batch.Delete("a");
+  batch.Put("b", "value");
+  batch.Delete("c");
+  for (int round = 1; round <= 2; ++round) {
+    EncodedBatch::SetFirstSequence(&batch, static_cast<Sequence>(10 * round));
+    ASSERT_OK(memtable.PrepareBatch(EncodedBatch::Of(batch)));
+    ASSERT_OK(memtable.PrepareBatch(EncodedBatch::Of(batch))) << "the first one was given up";
+    EXPECT_EQ(memtable.tombstone_count(), 2u * static_cast<uint64_t>(round - 1));
+    memtable.AddPrepared();
+    EXPECT_EQ(memtable.tombstone_count(), 2u * static_cast<uint64_t>(round));
+  }
+}
+
 TEST(MemtableTest, FindsTheLastEntriesByTheirNumbers) {
   constexpr Sequence kBefore = 100;
   Memtable memtable(kBefore, /*recent_max=*/8);

@@ -54,11 +54,51 @@ TEST_F(MemtableLogsTest, TriesTheNextLogOncePerMemtable) {
   logs_.BeginNext();
   EXPECT_TRUE(logs_.is_next_being_made());
   EXPECT_FALSE(logs_.IsNextDue(view_, 2 * Bytes()));
-  logs_.EndNext();
+  logs_.EndNext(/*is_made=*/true);
   EXPECT_FALSE(logs_.is_next_being_made());
   EXPECT_FALSE(logs_.IsNextDue(view_, 2 * Bytes())) << "it is there, or the writer makes it";
   logs_.Seal(100, FlushReason::kMemtable, 8);
   EXPECT_TRUE(logs_.IsNextDue(view_, 2 * Bytes()));
+}
+
+TEST_F(MemtableLogsTest, EarlySealsMakeTheNextLog) {
+  view_.memtable->Add(1, EntryKind::kDelete, "key", "");
+  EXPECT_FALSE(logs_.is_seal_wanted());
+  logs_.WantSeal();
+  EXPECT_TRUE(logs_.is_seal_wanted());
+  EXPECT_TRUE(logs_.IsNextNeeded(view_));
+  logs_.BeginNext();
+  EXPECT_FALSE(logs_.IsNextNeeded(view_));
+  logs_.EndNext(/*is_made=*/true);
+  EXPECT_TRUE(logs_.is_next_made());
+  logs_.LeaveSeal();
+  EXPECT_FALSE(logs_.is_seal_wanted());
+  EXPECT_TRUE(logs_.is_seal_left());
+  logs_.Seal(100, FlushReason::kTombstones, 8);
+  EXPECT_FALSE(logs_.is_seal_left());
+  EXPECT_FALSE(logs_.is_next_made());
+}
+
+TEST_F(MemtableLogsTest, EarlySealsEndWithoutALog) {
+  view_.memtable->Add(1, EntryKind::kDelete, "key", "");
+  logs_.BeginNext();
+  logs_.EndNext(/*is_made=*/false);
+  EXPECT_FALSE(logs_.IsNextNeeded(view_));
+  logs_.WantSeal();
+  EXPECT_TRUE(logs_.IsNextNeeded(view_)) << "another attempt";
+  logs_.LeaveSeal();
+  EXPECT_FALSE(logs_.is_seal_wanted());
+  EXPECT_FALSE(logs_.is_seal_left());
+}
+
+// A writer sealed the memtable while the job made the log.
+TEST_F(MemtableLogsTest, EarlySealsConcernOneMemtable) {
+  logs_.WantSeal();
+  logs_.Seal(100, FlushReason::kMemtable, 8);
+  logs_.BeginNext();
+  logs_.EndNext(/*is_made=*/true);
+  logs_.LeaveSeal();
+  EXPECT_FALSE(logs_.is_seal_left());
 }
 
 }  // namespace

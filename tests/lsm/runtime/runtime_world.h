@@ -13,7 +13,7 @@
 #include "lsm/runtime/background_jobs.h"
 #include "lsm/runtime/lifetime.h"
 #include "lsm/threads/mutex.h"
-#include "tests/lsm/engine/narrow_scheduler.h"
+#include "tests/lsm/engine/schedulers.h"
 #include "tests/lsm/engine/world.h"
 
 namespace lsm {

@@ -13,6 +13,7 @@ TEST(SequencesTest, ListsSnapshotsOnceInOrder) {
   Sequences sequences;
   sequences.Start(7);
   EXPECT_THAT(sequences.Snapshots(), IsEmpty());
+  EXPECT_EQ(sequences.oldest_snapshot(), kSequenceMax);
   EXPECT_EQ(sequences.Take(), 7u);
   EXPECT_EQ(sequences.Take(), 7u);
   sequences.Advance(2);
@@ -20,8 +21,10 @@ TEST(SequencesTest, ListsSnapshotsOnceInOrder) {
   EXPECT_THAT(sequences.Snapshots(), ElementsAre(7, 9));
   sequences.Release(7);
   EXPECT_THAT(sequences.Snapshots(), ElementsAre(7, 9)) << "one of two";
+  EXPECT_EQ(sequences.oldest_snapshot(), 7u);
   sequences.Release(7);
   EXPECT_THAT(sequences.Snapshots(), ElementsAre(9));
+  EXPECT_EQ(sequences.oldest_snapshot(), 9u);
 }
 
 TEST(SequencesTest, NeverUsesTheHighestNumber) {

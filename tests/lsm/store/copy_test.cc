@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "lsm/version/manifest.h"
-#include "tests/lsm/engine/counting_scheduler.h"
+#include "tests/lsm/engine/schedulers.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/lsm/engine/wrapped_reads.h"
 #include "tests/support/scratch_dir.h"

@@ -178,5 +178,19 @@ TEST(OldGoldenStoreTest, TombstonesCountInEachStore) {
   }
 }
 
+// After an upgrade too: a table without a record is as old as its file.
+TEST(OldGoldenStoreTest, OldTombstonesGoByThemselves) {
+  for (const char* const name : {"version2_closed.golden", "version2_runs.golden",
+                                 "version2_tombstones.golden", "version2_runs_tombstones.golden"}) {
+    World world;
+    ASSERT_NO_FATAL_FAILURE(Load(name, &world));
+    world.clock.Advance(uint64_t{7} * 24 * 60 * 60 * 1'000'000'000);
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(kStorePath, world.SmallOptions()));
+    EXPECT_EQ(db->GetStatistics().total.tombstones, 1u) << name;
+    ASSERT_OK(db->WaitForBackgroundWork());
+    EXPECT_EQ(db->GetStatistics().total.tombstones, 0u) << name;
+  }
+}
+
 }  // namespace
 }  // namespace lsm

@@ -2,6 +2,7 @@
 #ifndef TRELLIS_TESTS_LSM_VERSION_TABLE_MAKER_H_
 #define TRELLIS_TESTS_LSM_VERSION_TABLE_MAKER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -86,8 +87,12 @@ class TableMaker {
     build.partition_bytes = partition_bytes;
     build.digest_seed = kDigestSeed;
     build.file_id = 1000 + number;
+    build.oldest_tombstone = oldest_tombstone;
     TableBuilder builder(build, directory->CreateExclusive(TableFileName(number)).value());
     for (const Entry& entry : entries) builder.Add(InternalKey(entry), entry.value);
+    if (std::any_of(entries.begin(), entries.end(),
+                    [](const Entry& entry) { return entry.kind == EntryKind::kDelete; }))
+      builder.AddCoveredBytes(covered_bytes);
     absl::StatusOr<TableSummary> summary = builder.Finish();
     EXPECT_OK(summary);
     return {number,
@@ -110,7 +115,10 @@ class TableMaker {
   std::shared_ptr<const bloom::FilterPolicy> filter_policy;
   double target_fpp = 0.01;
   std::string filter_reason;
-  size_t partition_bytes = 0;  // of the tables that are made next; 0: no partitions
+  // They apply to the tables that are made next.
+  size_t partition_bytes = 0;     // 0: no partitions
+  uint64_t covered_bytes = 0;     // by their tombstones
+  uint64_t oldest_tombstone = 0;  // if they have any
 };
 
 // The entries of an iterator over internal keys.

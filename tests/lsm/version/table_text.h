@@ -9,6 +9,7 @@
 // - Table 8 holds a put of "k" with sequence 7 and the value "old", and a tombstone of "k" with
 //   sequence 5.
 // - Table 3 belongs to run 2 (#2), and its size in the manifest is 64 KiB (/64).
+// - 5[a-]~100^7: its tombstones cover 100 KiB, and the oldest one is of day 7 since 1970.
 // - A number alone, like 4, is a table that was made before.
 #ifndef TRELLIS_TESTS_LSM_VERSION_TABLE_TEXT_H_
 #define TRELLIS_TESTS_LSM_VERSION_TABLE_TEXT_H_
@@ -108,14 +109,19 @@ class TextTables {
     for (const std::string& word :
          testing_support::WordsOf(text.substr(open + 1, close - open - 1)))
       entries.push_back(EntryOf(word, 2 * number + entries.size()));
-    std::string_view rest = text.substr(close + 1);
-    uint64_t kib = kib_;
-    if (const size_t slash = rest.find('/'); slash != rest.npos) {
-      kib = testing_support::NumberOf(rest.substr(slash + 1));
-      rest = rest.substr(0, slash);
-    }
-    const uint64_t run = rest.empty() ? 0 : testing_support::NumberOf(rest.substr(1));
-    return table = maker_.Make(number, entries, kib << 10, static_cast<uint32_t>(run));
+    const std::string_view rest = text.substr(close + 1);
+    maker_.covered_bytes = NumberAfter('~', rest, 0) << 10;
+    maker_.oldest_tombstone = NumberAfter('^', rest, 0) * 24 * 60 * 60;
+    return table = maker_.Make(number, entries, NumberAfter('/', rest, kib_) << 10,
+                               static_cast<uint32_t>(NumberAfter('#', rest, 0)));
+  }
+
+  // The number between the sign and the next one.
+  static uint64_t NumberAfter(char sign, std::string_view text, uint64_t otherwise) {
+    const size_t at = text.find(sign);
+    if (at == text.npos) return otherwise;
+    text.remove_prefix(at + 1);
+    return testing_support::NumberOf(text.substr(0, text.find_first_of("#/~^")));
   }
 
   uint64_t kib_;

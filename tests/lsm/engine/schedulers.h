@@ -1,9 +1,10 @@
-#ifndef TRELLIS_TESTS_LSM_ENGINE_COUNTING_SCHEDULER_H_
-#define TRELLIS_TESTS_LSM_ENGINE_COUNTING_SCHEDULER_H_
+#ifndef TRELLIS_TESTS_LSM_ENGINE_SCHEDULERS_H_
+#define TRELLIS_TESTS_LSM_ENGINE_SCHEDULERS_H_
 
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <new>
 #include <utility>
 
 #include "tests/lsm/engine/world.h"
@@ -31,6 +32,17 @@ class CountingScheduler : public testing_support::SingleThreadScheduler {
   testing_support::ManualClock& clock_;
 };
 
+// A scheduler that has memory for compactions only while the test allows it.
+class NarrowScheduler : public testing_support::SingleThreadScheduler {
+ public:
+  void Schedule(Lane lane, std::function<void()> job) override {
+    if (lane == Lane::kCompaction && !has_memory) throw std::bad_alloc();
+    SingleThreadScheduler::Schedule(lane, std::move(job));
+  }
+
+  bool has_memory = true;
+};
+
 }  // namespace lsm
 
-#endif  // TRELLIS_TESTS_LSM_ENGINE_COUNTING_SCHEDULER_H_
+#endif  // TRELLIS_TESTS_LSM_ENGINE_SCHEDULERS_H_
