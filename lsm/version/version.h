@@ -29,13 +29,13 @@
 #include "lsm/base/counters.h"
 #include "lsm/base/inner_iterator.h"
 #include "lsm/base/internal_key.h"
-#include "lsm/base/key_ranges.h"
 #include "lsm/base/key_span.h"
 #include "lsm/explanation.h"
 #include "lsm/filters/hotness.h"
 #include "lsm/options.h"
 #include "lsm/statistics.h"
 #include "lsm/table/table.h"
+#include "lsm/version/key_ranges.h"
 #include "lsm/version/version_edit.h"
 
 namespace lsm::inline TRELLIS_ABI {
