@@ -6,22 +6,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
-#include <string>
 
 #include "bloom/core/abi.h"
 #include "lsm/base/counters.h"
 #include "lsm/base/internal_key.h"
+#include "lsm/base/merging_iterator.h"
 #include "lsm/environment.h"
 #include "lsm/iterator.h"
 #include "lsm/runtime/known_gaps.h"
 
 namespace lsm::inline TRELLIS_ABI {
-
-struct IteratorBounds {
-  std::optional<std::string> lower;  // inclusive
-  std::optional<std::string> upper;  // exclusive
-};
 
 // Times some of the seeks: those whose number, counted on from `first`, is a multiple of
 // kSeeksPerTime.
