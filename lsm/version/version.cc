@@ -128,11 +128,10 @@ absl::Status CheckAges(const OpenTables& newest_first) {
   AgeOrder order;
   for (auto table = newest_first.rbegin(); table != newest_first.rend(); ++table) {
     const TableMeta& meta = (*table)->meta;
-    const TableProperties& properties = (*table)->table->properties();
-    if (order.Follows({meta.span(), properties.smallest_sequence, properties.largest_sequence}))
-      continue;
+    const auto [smallest, largest] = (*table)->table->sequences();
+    if (order.Follows({meta.span(), smallest, largest})) continue;
     return DamageAt((*table)->table->path(), (*table)->table->footer().properties.offset,
-                    Concat("the properties say smallest_sequence ", properties.smallest_sequence,
+                    Concat("the table says smallest_sequence ", smallest,
                            ", but tables with lower numbers in level 0 hold newer writes"));
   }
   return absl::OkStatus();
@@ -156,7 +155,8 @@ double WastedReadsOf(TableSpan run) {
     reads += keys_of_table * FppOf(*table);
     keys += keys_of_table;
   }
-  return keys == 0 ? 1 : reads / keys;
+  // Without keys there are only ranges, which a lookup asks without a read.
+  return keys == 0 ? 0 : reads / keys;
 }
 
 }  // namespace

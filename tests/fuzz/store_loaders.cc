@@ -140,7 +140,7 @@ std::vector<std::string> BatchSeeds() {
 // --- version edits ---
 
 lsm::TableMeta SomeTable(uint64_t number) {
-  lsm::TableMeta table = {number, 77, 4096, 12, "", "", 0, {}};
+  lsm::TableMeta table = {number, 77, 4096, 12, "", "", 0, {}, {}};
   lsm::AppendInternalKey(&table.smallest, "a", 9, lsm::EntryKind::kPut);
   lsm::AppendInternalKey(&table.largest, "z", 3, lsm::EntryKind::kDelete);
   return table;
@@ -157,6 +157,7 @@ lsm::VersionEdit SomeSnapshot() {
   edit.synced_logs = {4, 7};
   edit.closed_logs = {{4, 1000}, {5, 62}};
   edit.added = {{0, SomeTable(2)}, {3, SomeTable(3)}};
+  edit.added.back().table.ranges = {1, "", std::nullopt};
   return edit;
 }
 
@@ -167,6 +168,7 @@ lsm::VersionEdit SomeChange() {
   edit.oldest_log = 6;
   edit.removed = {{3, 3}};
   edit.added = {{4, SomeTable(3)}, {0, SomeTable(13)}};
+  edit.added.push_back({0, {14, 78, 400, 0, "", "", 0, {0, 0, 9, 8}, {2, "b", "q"}}});
   return edit;
 }
 

@@ -80,8 +80,11 @@ lsm::TableMeta MakeTable(lsm::Directory& directory, const TableRecipe& recipe,
     builder.Add(key, entry.value);
   }
   const lsm::TableSummary summary = builder.Finish().value();
-  return {recipe.number,    summary.file_id, summary.file_bytes, summary.properties.entries,
-          summary.smallest, summary.largest, /*run=*/0,          summary.properties.dead_entries()};
+  return {recipe.number,      summary.file_id,
+          summary.file_bytes, summary.properties.entries,
+          summary.smallest,   summary.largest,
+          /*run=*/0,          summary.properties.dead_entries(),
+          summary.ranges};
 }
 
 std::vector<SampleEntry> NumberedEntries(int count, uint64_t first_sequence, size_t value_bytes) {

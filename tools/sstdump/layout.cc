@@ -146,6 +146,14 @@ std::string KeyRange(const Session& session, std::string_view first, std::string
   return Concat(session.ShowKey(first, columns), kBetweenKeys, session.ShowKey(last, columns));
 }
 
+std::string RangesText(const Session& session, uint64_t count, std::string_view begin,
+                       std::optional<std::string_view> end, size_t others) {
+  const std::string text = Concat(Count(count, "range delete", "range deletes"), ", ");
+  const size_t columns = KeyColumns(session, others + text.size() + kBetweenKeys.size(), 2);
+  return Concat(text, session.ShowKey(begin, columns), kBetweenKeys,
+                end ? session.ShowKey(*end, columns) : "end");
+}
+
 size_t KeyColumns(const Session& session, size_t others, size_t keys_in_line) {
   if (session.columns() == 0) return 0;
   const size_t room = session.columns() > others ? session.columns() - others : 0;

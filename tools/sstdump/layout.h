@@ -57,6 +57,10 @@ inline constexpr size_t kKeyRangeColumnsMin = 18;
 std::string KeyRange(const Session& session, std::string_view first, std::string_view last,
                      size_t others);
 
+// The same of range deletes between two bounds, of which the second is excluded; nullopt: "end".
+std::string RangesText(const Session& session, uint64_t count, std::string_view begin,
+                       std::optional<std::string_view> end, size_t others);
+
 // The characters of a key that fit a line of this run if `others` are taken; 0: all.
 size_t KeyColumns(const Session& session, size_t others, size_t keys_in_line);
 // The characters that fit after `line`; 0: any number.

@@ -45,6 +45,13 @@ inline void PrintTo(const Entry& entry, std::ostream* out) {
        << (entry.kind == EntryKind::kPut ? "=" + entry.value.substr(0, 20) : " deleted");
 }
 
+inline std::vector<Sequence> SequencesOf(const RangeMap& ranges, size_t stretch) {
+  std::vector<Sequence> sequences;
+  for (size_t i = 0; i < ranges.sequence_count(stretch); ++i)
+    sequences.push_back(ranges.sequence(stretch, i));
+  return sequences;
+}
+
 // Must outlive the tables that it made.
 class TableMaker {
  public:
@@ -59,8 +66,9 @@ class TableMaker {
   // Makes a table of entries in the order of internal keys.  `file_bytes`: the size that the picker
   // sees; 0: the true one.
   std::shared_ptr<const OpenTable> Make(uint64_t number, const std::vector<Entry>& entries,
-                                        uint64_t file_bytes = 0, uint32_t run = 0) {
-    TableMeta meta = WriteFile(number, entries);
+                                        uint64_t file_bytes = 0, uint32_t run = 0,
+                                        const RangeMap& ranges = {}) {
+    TableMeta meta = WriteFile(number, entries, ranges);
     meta.run = run;
     absl::StatusOr<std::shared_ptr<const OpenTable>> table =
         OpenTableFile(*directory, meta, ReadMode::kBuffered, context);
@@ -74,7 +82,8 @@ class TableMaker {
         OpenTable{meta, Table::Open(*std::move(file), with_id).value()});
   }
 
-  TableMeta WriteFile(uint64_t number, const std::vector<Entry>& entries) {
+  TableMeta WriteFile(uint64_t number, const std::vector<Entry>& entries,
+                      const RangeMap& ranges = {}) {
     TableBuildOptions build;
     build.block_bytes = 256;
     build.compression = Compression::kNone;
@@ -88,6 +97,8 @@ class TableMaker {
     build.file_id = 1000 + number;
     TableBuilder builder(build, directory->CreateExclusive(TableFileName(number)).value());
     for (const Entry& entry : entries) builder.Add(InternalKey(entry), entry.value);
+    for (size_t i = 0; i < ranges.size(); ++i)
+      builder.AddRange(ranges.boundary(i), SequencesOf(ranges, i));
     absl::StatusOr<TableSummary> summary = builder.Finish();
     EXPECT_OK(summary);
     return {number,
@@ -97,7 +108,8 @@ class TableMaker {
             summary->smallest,
             summary->largest,
             /*run=*/0,
-            summary->properties.dead_entries()};
+            summary->properties.dead_entries(),
+            summary->ranges};
   }
 
   MemoryFileSystem files;

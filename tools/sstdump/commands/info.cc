@@ -29,10 +29,6 @@ std::string Ratio(uint64_t whole, uint64_t part) {
   return ReadableNumber(static_cast<double>(whole) / static_cast<double>(part));
 }
 
-uint32_t VersionOf(const lsm::Table& table) {
-  return table.is_partitioned() ? lsm::kTableVersionPartitioned : lsm::kTableVersion;
-}
-
 // One line about a table's filter.
 std::string FilterText(const lsm::Table& table, const bloom::FilterDescription& filter) {
   if (table.filter_presence() == lsm::FilterPresence::kAbsent) return "none";
@@ -49,9 +45,9 @@ std::string FilterText(const lsm::Table& table, const bloom::FilterDescription& 
 void PrintTable(const lsm::Table& table, const bloom::FilterDescription& filter,
                 const Target& target, Session* session) {
   const lsm::TableProperties& p = table.properties();
-  session->Print(
-      Heading(*session, target.path,
-              Concat("table, format ", VersionOf(table), ", ", ReadableBytes(table.file_bytes()))));
+  session->Print(Heading(
+      *session, target.path,
+      Concat("table, format ", table.footer().version(), ", ", ReadableBytes(table.file_bytes()))));
   Fields fields;
   fields.push_back({"made", Concat(UtcTime(p.created_micros), " by ",
                                    session->Show(p.created_by, 40), ", for level ", p.level)});
@@ -73,6 +69,15 @@ void PrintTable(const lsm::Table& table, const bloom::FilterDescription& filter,
     fields.push_back({"partitions", Concat(ReadableCount(table.partitions().count()),
                                            " of filter and index, read on demand")});
   }
+  if (!table.ranges().empty()) {
+    const lsm::RangeRecord ranges = lsm::RangeRecord::Of(table.ranges());
+    const std::string rest =
+        Concat("; sequence ", table.ranges().smallest_sequence(), " to ",
+               table.ranges().largest_sequence(), ", ", ReadableBytes(p.range_bytes));
+    fields.push_back({"ranges", RangesText(*session, ranges.range_count, ranges.begin, ranges.end,
+                                           12 + rest.size()) +
+                                    rest});
+  }
   fields.push_back({"filter", FilterText(table, filter)});
   const bool is_damaged = table.filter_presence() == lsm::FilterPresence::kDamaged;
   fields.push_back({"checked", Concat("footer, index, ", is_damaged ? "" : "filter, ",
@@ -83,7 +88,7 @@ void PrintTable(const lsm::Table& table, const bloom::FilterDescription& filter,
 void WriteTable(const lsm::Table& table, const bloom::FilterDescription& filter, Session* session) {
   const lsm::TableProperties& p = table.properties();
   lsm::JsonWriter& json = session->json();
-  json.Member("format_version", VersionOf(table));
+  json.Member("format_version", table.footer().version());
   json.Member("file_id", lsm::ReadableId(table.footer().file_id));
   json.Member("file_bytes", table.file_bytes());
   json.Member("entries", p.entries);
@@ -99,6 +104,8 @@ void WriteTable(const lsm::Table& table, const bloom::FilterDescription& filter,
   json.Member("data_blocks", p.data_blocks);
   json.Member("index_bytes", p.index_bytes);
   json.Member("partitions", table.is_partitioned() ? table.partitions().count() : 0);
+  json.Member("range_deletes", table.ranges().range_count());
+  json.Member("range_bytes", table.footer().ranges.stored_bytes);
   json.Member("compression", session->Show(p.compression));
   json.Member("level", p.level);
   json.Member("created_micros", p.created_micros);
