@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -246,13 +247,15 @@ class MergingIterator final : public Iterator {
 // Backward, a target is an excluded key: before a cover [b, f), the last entry before b is sought.
 class CoveringMerge final : public CoveringIterator {
  public:
-  CoveringMerge(std::vector<CoveredInput> inputs, Sequence sequence, IteratorBounds bounds)
+  CoveringMerge(std::vector<std::unique_ptr<InnerIterator>> inputs,
+                std::span<const RangeCover* const> covers, Sequence sequence, IteratorBounds bounds)
       : sequence_(sequence), bounds_(std::move(bounds)), heap_(inputs.size()) {
+    assert(inputs.size() == covers.size());
     inputs_.reserve(inputs.size());
-    for (CoveredInput& input : inputs) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
       Input& made = inputs_.emplace_back();
-      made.entries = std::move(input.entries);
-      made.cover = input.cover;
+      made.entries = std::move(inputs[i]);
+      made.cover = covers[i];
     }
   }
 
@@ -583,9 +586,10 @@ std::unique_ptr<Iterator> NewMergingIterator(std::vector<std::unique_ptr<InnerIt
   return std::make_unique<MergingIterator>(std::move(inputs));
 }
 
-std::unique_ptr<CoveringIterator> NewCoveringIterator(std::vector<CoveredInput> inputs,
-                                                      Sequence sequence, IteratorBounds bounds) {
-  return std::make_unique<CoveringMerge>(std::move(inputs), sequence, std::move(bounds));
+std::unique_ptr<CoveringIterator> NewCoveringIterator(
+    std::vector<std::unique_ptr<InnerIterator>> inputs, std::span<const RangeCover* const> covers,
+    Sequence sequence, IteratorBounds bounds) {
+  return std::make_unique<CoveringMerge>(std::move(inputs), covers, sequence, std::move(bounds));
 }
 
 }  // namespace lsm

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,11 +30,6 @@ std::unique_ptr<Iterator> NewMergingIterator(std::vector<std::unique_ptr<InnerIt
 struct IteratorBounds {
   std::optional<std::string> lower;  // inclusive
   std::optional<std::string> upper;  // exclusive
-};
-
-struct CoveredInput {
-  std::unique_ptr<InnerIterator> entries;
-  const RangeCover* cover = nullptr;  // null: no range deletes.  Must outlive the iterator.
 };
 
 // Learns of the dead entries that a merge walks over because it cannot jump, and knows of gaps.
@@ -64,9 +60,11 @@ class CoveringIterator : public Iterator {
 };
 
 // The inputs are in the order of age, newest first: for each key, the first version in this order,
-// entry or range, is the newest one.
-std::unique_ptr<CoveringIterator> NewCoveringIterator(std::vector<CoveredInput> inputs,
-                                                      Sequence sequence, IteratorBounds bounds);
+// entry or range, is the newest one.  There is a cover for each input, which must outlive the
+// iterator; null: the input has no range deletes.
+std::unique_ptr<CoveringIterator> NewCoveringIterator(
+    std::vector<std::unique_ptr<InnerIterator>> inputs, std::span<const RangeCover* const> covers,
+    Sequence sequence, IteratorBounds bounds);
 
 }  // namespace lsm
 

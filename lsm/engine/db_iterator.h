@@ -29,6 +29,8 @@ struct SeekTimer {
 struct GapUse {
   KnownGaps* known = nullptr;  // null: none
   ReadPoint point;             // what `entries` hold, at the iterator's sequence
+  // `entries`, if they are a merge with range deletes, which tells of its walks.
+  CoveringIterator* covering = nullptr;
 };
 
 // The work of an iterator in its life.
@@ -36,6 +38,7 @@ struct IteratorCounts {
   uint64_t seeks = 0;
   uint64_t dead_entries = 0;  // walked over
   uint64_t gap_jumps = 0;
+  uint64_t range_jumps = 0;
 };
 
 // `entries` iterates over internal keys.  `on_destroy` is called last, after `entries` was

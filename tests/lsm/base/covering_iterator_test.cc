@@ -71,13 +71,13 @@ class History {
 
   std::unique_ptr<CoveringIterator> Merge(const IteratorBounds& bounds,
                                           int* moves_left = nullptr) const {
-    std::vector<CoveredInput> inputs;
+    std::vector<std::unique_ptr<InnerIterator>> inputs;
+    std::vector<const RangeCover*> covers;
     for (size_t i = 0; i < levels_.size(); ++i) {
-      CoveredInput& input = inputs.emplace_back();
-      input.entries = std::make_unique<VectorIterator>(levels_[i].entries, moves_left);
-      input.cover = covers_[i].get();
+      inputs.push_back(std::make_unique<VectorIterator>(levels_[i].entries, moves_left));
+      covers.push_back(covers_[i].get());
     }
-    return NewCoveringIterator(std::move(inputs), sequence_, bounds);
+    return NewCoveringIterator(std::move(inputs), covers, sequence_, bounds);
   }
 
  private:
@@ -346,12 +346,9 @@ class CoveringWorkTest : public testing::Test {
     auto iterator = std::make_unique<VectorIterator>(std::move(entries));
     work_.push_back(std::make_unique<VectorIterator::Work>());
     iterator->CountIn(work_.back().get());
-    const MapsCover* cover = nullptr;
-    if (!of_cover.empty()) {
-      covers_.push_back(std::make_unique<MapsCover>(std::move(of_cover)));
-      cover = covers_.back().get();
-    }
-    inputs_.push_back({std::move(iterator), cover});
+    covers_.push_back(of_cover.empty() ? nullptr
+                                       : std::make_unique<MapsCover>(std::move(of_cover)));
+    inputs_.push_back(std::move(iterator));
   }
   static RangeMap Ranges(const std::vector<std::tuple<int, std::optional<int>, Sequence>>& ranges) {
     std::vector<std::string> names;
@@ -366,7 +363,9 @@ class CoveringWorkTest : public testing::Test {
     return RangeMap::Of(deletes);
   }
   CoveringIterator& Merge(const IteratorBounds& bounds = {}, Sequence sequence = 1000) {
-    merged_ = NewCoveringIterator(std::move(inputs_), sequence, bounds);
+    std::vector<const RangeCover*> covers;
+    for (const auto& cover : covers_) covers.push_back(cover.get());
+    merged_ = NewCoveringIterator(std::move(inputs_), covers, sequence, bounds);
     return *merged_;
   }
   std::string Current() const {
@@ -377,7 +376,7 @@ class CoveringWorkTest : public testing::Test {
   std::vector<std::unique_ptr<RangeMap>> maps_;
   std::vector<std::unique_ptr<MapsCover>> covers_;
   std::vector<std::unique_ptr<VectorIterator::Work>> work_;
-  std::vector<CoveredInput> inputs_;
+  std::vector<std::unique_ptr<InnerIterator>> inputs_;
   std::unique_ptr<CoveringIterator> merged_;
 };
 
