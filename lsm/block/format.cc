@@ -31,6 +31,23 @@ bool EndsAt(BlockHandle handle, uint64_t begin, uint64_t end) {
          handle.stored_bytes == end - handle.offset - kBlockTrailerBytes;
 }
 
+// Sets `ranges`, the block between index and properties.  False if there is no room for one, or if
+// a table without data blocks has other parts than that.
+bool FindRanges(Footer* footer) {
+  const bool has_only_ranges = footer->entries == 0 && footer->filter.is_null() &&
+                               footer->index.stored_bytes == 0 && !footer->is_partitioned();
+  if (footer->data_blocks == 0 && !has_only_ranges) return false;
+  const BlockHandle& index = footer->index;
+  const uint64_t end = footer->properties.offset;
+  if (index.offset < kTableHeaderBytes || index.offset > end ||
+      index.stored_bytes > end - index.offset ||
+      end - index.offset - index.stored_bytes <= 2 * kBlockTrailerBytes)
+    return false;
+  footer->ranges.offset = index.offset + index.stored_bytes + kBlockTrailerBytes;
+  footer->ranges.stored_bytes = end - footer->ranges.offset - kBlockTrailerBytes;
+  return true;
+}
+
 }  // namespace
 
 std::string Footer::Encode() const {
@@ -43,7 +60,7 @@ std::string Footer::Encode() const {
   AppendFixed64(&bytes, file_bytes);
   AppendFixed64(&bytes, data_blocks);
   AppendFixed64(&bytes, entries);
-  AppendFixed32(&bytes, is_partitioned() ? kTableVersionPartitioned : kTableVersion);
+  AppendFixed32(&bytes, version());
   AppendFixed32(&bytes, kChecksumKindXxh3);
   AppendFixed64(&bytes, index_partitions);
   assert(bytes.size() == kFooterCheckedBytes);
@@ -82,10 +99,10 @@ absl::StatusOr<Footer> Footer::Decode(std::string_view bytes, uint64_t file_byte
   if (checksum != Checksum(checked, footer.file_id, footer_offset)) {
     return DamageAt(file, footer_offset, "the table's footer fails its checksum");
   }
-  if (version != kTableVersion && version != kTableVersionPartitioned) {
+  if (version < kTableVersion || version > kTableVersionWithRanges) {
     return absl::UnimplementedError(Concat(file, ": table format version ", version,
-                                           "; this library reads versions ", kTableVersion, " and ",
-                                           kTableVersionPartitioned));
+                                           "; this library reads versions ", kTableVersion, " to ",
+                                           kTableVersionWithRanges));
   }
   if (checksum_kind != kChecksumKindXxh3) {
     return absl::UnimplementedError(Concat(file, ": checksum kind ", checksum_kind,
@@ -101,11 +118,13 @@ absl::StatusOr<Footer> Footer::Decode(std::string_view bytes, uint64_t file_byte
   }
   // Each block ends where the next one begins, so every byte of the file is covered by a checksum.
   // The top-level block ensures this for partitions.
-  const uint64_t filter_end =
-      version == kTableVersion ? footer.index.offset : footer.index_partitions;
+  const bool in_partitions = version == kTableVersionPartitioned || footer.is_partitioned();
+  const uint64_t filter_end = in_partitions ? footer.index_partitions : footer.index.offset;
   const bool sound =
       EndsAt(footer.properties, kTableHeaderBytes, footer_offset) &&
-      EndsAt(footer.index, kTableHeaderBytes, footer.properties.offset) &&
+      (version == kTableVersionWithRanges
+           ? FindRanges(&footer)
+           : EndsAt(footer.index, kTableHeaderBytes, footer.properties.offset)) &&
       filter_end >= kTableHeaderBytes && filter_end <= footer.index.offset &&
       (footer.filter.is_null() || EndsAt(footer.filter, kTableHeaderBytes, filter_end));
   if (!sound) return DamageAt(file, footer_offset, "the footer's block handles are impossible");

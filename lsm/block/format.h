@@ -1,9 +1,10 @@
-// The parts of an SSTable: version 1, and version 2, in which filter and index are partitioned
-// (partitions.h).  lsm/FORMAT.md, section "Tables", draws them.
+// The parts of an SSTable: version 1; version 2, in which filter and index are partitioned
+// (partitions.h); and version 3, with range deletes, whole or in partitions.  lsm/FORMAT.md,
+// section "Tables", draws them.
 //
-// A data block is LZ4 (varint32 expanded size, then the LZ4 block) or uncompressed.  Filter, index
-// and properties are never compressed.  A filter block may begin at any offset; it is loaded to
-// 64-byte aligned memory.
+// A data block is LZ4 (varint32 expanded size, then the LZ4 block) or uncompressed.  Filter, index,
+// ranges and properties are never compressed.  A filter block may begin at any offset; it is loaded
+// to 64-byte aligned memory.
 #ifndef TRELLIS_LSM_BLOCK_FORMAT_H_
 #define TRELLIS_LSM_BLOCK_FORMAT_H_
 
@@ -26,6 +27,7 @@ inline constexpr size_t kBlockTrailerBytes = 9;
 inline constexpr size_t kLargeBlockBytesMin = size_t{1} << 20;
 inline constexpr uint32_t kTableVersion = 1;
 inline constexpr uint32_t kTableVersionPartitioned = 2;
+inline constexpr uint32_t kTableVersionWithRanges = 3;
 inline constexpr uint32_t kChecksumKindXxh3 = 1;
 // Larger blocks are rejected.  An entry with the largest key and value fits.
 inline constexpr uint64_t kBlockBytesMax = uint64_t{128} << 20;
@@ -50,6 +52,7 @@ struct BlockHandle {
 struct Footer {
   BlockHandle filter;  // null: none; of a partitioned table, all partitions
   BlockHandle index;   // of a partitioned table, the top-level block
+  BlockHandle ranges;  // null: none.  Not in the file: it lies between its two neighbours here
   BlockHandle properties;
   uint64_t file_id = 0;
   uint64_t file_bytes = 0;
@@ -64,7 +67,12 @@ struct Footer {
     return is_partitioned() ? index_partitions : index.offset;
   }
 
-  // Encodes kFooterBytes: version 2 if the table is partitioned, otherwise version 1.
+  // The oldest version that can express it.
+  uint32_t version() const {
+    if (!ranges.is_null()) return kTableVersionWithRanges;
+    return is_partitioned() ? kTableVersionPartitioned : kTableVersion;
+  }
+  // Encodes kFooterBytes.
   std::string Encode() const;
 
   // Decodes `bytes`, the last kFooterBytes of `file`, which has `file_bytes`.  InvalidArgument if

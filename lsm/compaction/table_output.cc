@@ -111,6 +111,7 @@ absl::Status TableOutput::EndTable() {
   meta.largest = std::move(summary.largest);
   meta.run = run_;
   meta.dead = summary.properties.dead_entries();
+  meta.ranges = std::move(summary.ranges);
   TRELLIS_ASSIGN_OR_RETURN(
       std::shared_ptr<const OpenTable> table,
       OpenTableFile(*context_.directory, meta, TableReadMode(*context_.options),

@@ -1,5 +1,6 @@
 // RepairJob, step 2: saves the sound parts of tables and logs.
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "lsm/base/encoded_batch.h"
@@ -93,7 +94,8 @@ absl::StatusOr<RepairJob::SalvagedTable> RepairJob::ReadTable(uint64_t number,
   };
   const TableFacts facts = CheckTable(*table, calls);
   TRELLIS_RETURN_IF_ERROR(problem);
-  if (facts.entries == 0) return DamageAt(table->path(), 0, "the table has no entries");
+  if (facts.entries == 0 && table->ranges().empty())
+    return DamageAt(table->path(), 0, "the table has no entries");
   SalvagedTable salvaged;
   TableMeta& meta = salvaged.meta;
   meta.number = number;
@@ -103,10 +105,10 @@ absl::StatusOr<RepairJob::SalvagedTable> RepairJob::ReadTable(uint64_t number,
   meta.smallest = facts.smallest;
   meta.largest = facts.largest;
   meta.dead = table->properties().dead_entries();  // of which CheckTable has counted what it can
-  salvaged.smallest_sequence = facts.smallest_sequence;
-  salvaged.largest_sequence = facts.largest_sequence;
+  meta.ranges = RangeRecord::Of(table->ranges());
+  std::tie(salvaged.smallest_sequence, salvaged.largest_sequence) = facts.all_sequences;
   TRELLIS_RETURN_IF_ERROR(CheckClaims(*table, RecordOf(meta)));
-  TRELLIS_RETURN_IF_ERROR(CheckPlace(*table, {level, facts.largest_sequence}));
+  TRELLIS_RETURN_IF_ERROR(CheckPlace(*table, {level, salvaged.largest_sequence}));
   return salvaged;
 }
 
@@ -365,6 +367,7 @@ absl::Status RepairJob::SalvageRecord(const LogReader::Record& record, const std
 }
 
 absl::StatusOr<RepairJob::Tables> RepairJob::Flush(const Memtable& memtable) {
+  TRELLIS_RETURN_IF_ERROR(memtable.CheckHasNoRanges());
   const std::unique_ptr<Iterator> entries = memtable.NewIterator();
   const TablesNow not_all_known = nullptr;  // so tombstones stay
   TRELLIS_ASSIGN_OR_RETURN(

@@ -50,6 +50,8 @@ constexpr Property kProperties[] = {
     {"level", &P::level},
     {"oldest_tombstone", &P::oldest_tombstone},
     {"partitions", &P::partitions},
+    {"range_bytes", &P::range_bytes},
+    {"range_deletes", &P::range_deletes},
     {"raw_key_bytes", &P::raw_key_bytes},
     {"raw_value_bytes", &P::raw_value_bytes},
     {"restart_interval", &P::restart_interval},
@@ -168,8 +170,10 @@ bool IsLeftOut(const Property& property, const TableProperties& properties) {
   if (property.name == "partitions") return properties.partitions == 0;
   if (property.name == "dead_bytes")
     return properties.deletions == 0 && properties.distinct_keys == properties.entries;
+  if (property.name == "range_bytes" || property.name == "range_deletes")
+    return properties.range_deletes == 0;
   if (property.name == "covered_bytes" || property.name == "oldest_tombstone")
-    return properties.deletions == 0;
+    return properties.deletions == 0 && properties.range_deletes == 0;
   return property.name == "filter_reason" && properties.filter_reason.empty();
 }
 

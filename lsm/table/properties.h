@@ -24,12 +24,16 @@ struct TableProperties {
   uint64_t entries = 0;  // puts and deletes
   uint64_t deletions = 0;
   // As in DeadEntries.  The first is in files only if there are dead entries, the other two only if
-  // there are deletions.
+  // there are deletions or range deletes.
   uint64_t dead_bytes = 0;
   uint64_t covered_bytes = 0;
   uint64_t oldest_tombstone = 0;
+  // Stretches of range deletes that are no gaps, and the size of their block as stored, without the
+  // trailer.  In files only if there are any.
+  uint64_t range_deletes = 0;
+  uint64_t range_bytes = 0;
   uint64_t distinct_keys = 0;  // user keys
-  std::string smallest_key;    // user keys
+  std::string smallest_key;    // user keys; those of range deletes do not count, here and below
   std::string largest_key;
   uint64_t smallest_sequence = 0;
   uint64_t largest_sequence = 0;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "lsm/block/block_iterator.h"
+#include "lsm/block/ranges_part.h"
 #include "lsm/block/signposts.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/status.h"
@@ -43,6 +44,7 @@ absl::StatusOr<std::unique_ptr<Table>> Table::OpenUnguarded(std::unique_ptr<Read
   TRELLIS_RETURN_IF_ERROR(table->ReadEnds(file_bytes, &tail));
   TRELLIS_RETURN_IF_ERROR(table->ReadProperties(&tail));
   tail.Extend(table->opening_offset());
+  TRELLIS_RETURN_IF_ERROR(table->ReadRanges(&tail));
   TRELLIS_RETURN_IF_ERROR(table->ReadIndex(&tail));
   table->ReadFilter(&tail);
   if (context.counters != nullptr) {
@@ -113,6 +115,15 @@ absl::Status Table::ReadProperties(TableTail* tail) {
   return absl::OkStatus();
 }
 
+absl::Status Table::ReadRanges(TableTail* tail) {
+  const BlockHandle at = footer_.ranges;
+  if (at.is_null()) return absl::OkStatus();
+  TRELLIS_ASSIGN_OR_RETURN(const std::string_view bytes,
+                           tail->Block(footer_.file_id, at, kRangesBytesMax));
+  TRELLIS_ASSIGN_OR_RETURN(ranges_, DecodeRanges(bytes, file_->path(), at.offset));
+  return absl::OkStatus();
+}
+
 absl::Status Table::ReadIndex(TableTail* tail) {
   const BlockHandle at = footer_.index;
   TRELLIS_ASSIGN_OR_RETURN(const std::string_view bytes,
@@ -121,7 +132,9 @@ absl::Status Table::ReadIndex(TableTail* tail) {
     TRELLIS_RETURN_IF_ERROR(ReadPartitions(bytes));
   } else {
     IndexReader reader(file_->path(), 0, kTableHeaderBytes, footer_.data_end());
-    TRELLIS_RETURN_IF_ERROR(reader.Add(bytes, at.offset));
+    // The index of a table of range deletes alone has no bytes.
+    const bool has_index = has_entries() || footer_.ranges.is_null();
+    if (has_index) TRELLIS_RETURN_IF_ERROR(reader.Add(bytes, at.offset));
     if (reader.next_block() != footer_.data_blocks || reader.next_offset() != footer_.data_end())
       return DamageAt(file_->path(), at.offset, "the index does not list all data blocks");
     index_ = reader.Finish();
@@ -138,6 +151,13 @@ void Table::ReadFilter(TableTail* tail) {
   if (is_partitioned()) return ReadFilterPartitions();
   filter_ = OpenFilter(tail->Block(footer_.file_id, footer_.filter, kFilterBytesMax), knows_seed_,
                        file_->path(), footer_.filter.offset);
+}
+
+std::pair<Sequence, Sequence> Table::sequences() const {
+  const std::pair ranges(ranges_.smallest_sequence(), ranges_.largest_sequence());
+  if (!has_entries()) return ranges;
+  if (ranges_.empty()) return sequences_;
+  return {std::min(sequences_.first, ranges.first), std::max(sequences_.second, ranges.second)};
 }
 
 absl::StatusOr<TableAnswer> Table::GetFrom(FirstBlock first, const TableLookup& lookup,

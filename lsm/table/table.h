@@ -1,6 +1,6 @@
-// An open SSTable: immutable, with resident index and filter; data blocks are read through the
-// block cache.  In a partitioned table (partitions.h) the top-level index is resident, and the
-// filter and index partitions are read through the block cache too.
+// An open SSTable: immutable, with resident index, filter and range deletes; data blocks are read
+// through the block cache.  In a partitioned table (partitions.h) the top-level index is resident,
+// and the filter and index partitions are read through the block cache too.
 //
 // Any number of threads may use it.  A point lookup takes a lock only to read and cache a block.
 //
@@ -29,6 +29,7 @@
 #include "lsm/base/counters.h"
 #include "lsm/base/inner_iterator.h"
 #include "lsm/base/internal_key.h"
+#include "lsm/base/range_map.h"
 #include "lsm/block/block_io.h"
 #include "lsm/block/filter_part.h"
 #include "lsm/block/format.h"
@@ -83,9 +84,9 @@ struct TableHit {
 
 class Table {
  public:
-  // Reads footer, properties, index and filter; also the header unless the id is known.  Errors as
-  // for Footer::Decode, and DataLoss for a damaged header, index or properties block.  A damaged
-  // filter is no error: see filter_presence().
+  // Reads footer, properties, ranges, index and filter; also the header unless the id is known.
+  // Errors as for Footer::Decode, and DataLoss for a damaged header, index, ranges or properties
+  // block.  A damaged filter is no error: see filter_presence().
   //
   // `end`: the last bytes of the file, if the caller has read some: at least kEndBytes, or the
   // whole file.  If it includes everything from opening_offset() on, nothing else is read, except
@@ -213,8 +214,16 @@ class Table {
   // Iterates over internal keys.  Must not outlive the table.
   std::unique_ptr<InnerIterator> NewIterator(const ScanOptions& options) const;
 
-  // Range of the entries' sequences, according to the properties.
-  std::pair<Sequence, Sequence> sequences() const { return sequences_; }
+  // Its range deletes; empty if it has none.  Resident, as bounds are.
+  const RangeMap& ranges() const { return ranges_; }
+  // False for a table of range deletes alone: it has no blocks, no filter and no keys, so a lookup
+  // needs only its ranges.
+  bool has_entries() const { return footer_.data_blocks != 0; }
+  // The largest sequence that an entry may have; 0 if there are no entries.
+  Sequence newest_entry() const { return has_entries() ? sequences_.second : 0; }
+  // The smallest and the largest sequence of entries and ranges together: of the entries, if there
+  // are any, according to the properties, and of the ranges themselves.
+  std::pair<Sequence, Sequence> sequences() const;
   const TableProperties& properties() const { return properties_; }
   const Footer& footer() const { return footer_; }
   // Not usable if the table is partitioned.
@@ -279,6 +288,7 @@ class Table {
   absl::Status ReadEnds(uint64_t file_bytes, TableTail* tail);
   absl::Status CheckHeader(TableTail* tail) const;
   absl::Status ReadProperties(TableTail* tail);
+  absl::Status ReadRanges(TableTail* tail);
   absl::Status ReadIndex(TableTail* tail);
   absl::Status ReadPartitions(std::string_view top_level_bytes);
   void ReadFilter(TableTail* tail);
@@ -328,6 +338,7 @@ class Table {
   const TableContext context_;
   Footer footer_;
   TableProperties properties_;
+  RangeMap ranges_;
   std::pair<Sequence, Sequence> sequences_ = {0, kSequenceMax};  // allowed range for entries
   bool states_smallest_key_ = false;                             // whether the properties have it
   bool states_largest_key_ = false;

@@ -8,6 +8,7 @@
 #include "bloom/hash.h"
 #include "lsm/base/shared_prefix.h"
 #include "lsm/block/block_io.h"
+#include "lsm/block/ranges_part.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
@@ -24,10 +25,11 @@ constexpr uint64_t kEntryBytesMax = kBlockBytesMax - (uint64_t{4} << 20);
 static_assert(kKeyBytesMax + kInternalKeySuffixBytes + kValueBytesMax <= kEntryBytesMax);
 constexpr std::string_view kCreatedBy = "trellis " TRELLIS_VERSION_STRING;
 
-// A table is full at this size of its index, or with this many keys.  It may still grow then, since
-// all versions of a user key are in one table.  The limit of keys allows a filter 16 bytes/key,
-// more than any kind takes.
+// A table is full at this size of its index or of its ranges, or with this many keys.  It may still
+// grow then, since all versions of a user key are in one table.  The limit of keys allows a filter
+// 16 bytes/key, more than any kind takes.
 constexpr uint64_t kIndexBytesFull = kIndexBytesMax / 4;
+constexpr uint64_t kRangesBytesFull = kRangesBytesMax / 4;
 constexpr uint64_t kKeysFull = kFilterBytesMax / 16;
 
 // The shortest key at or after `last` and strictly before `next`.  If both have the same user key,
@@ -133,6 +135,11 @@ void TableBuilder::Add(std::string_view internal_key, std::string_view value) {
   properties_.raw_value_bytes += value.size();
 }
 
+void TableBuilder::AddRange(std::string_view boundary, std::span<const Sequence> sequences) {
+  range_memory_bytes_ += boundary.size() + kBoundaryBytes + sequences.size() * sizeof(Sequence);
+  ranges_.Add(boundary, sequences);
+}
+
 void TableBuilder::AddToFilter(std::string_view user_key, bool is_new_key) {
   if (partitions_ != nullptr) {
     // A key whose versions extend over a partition's end is in both filters.
@@ -178,7 +185,7 @@ absl::Status TableBuilder::WriteFilter(Footer* footer) {
 }
 
 absl::Status TableBuilder::WriteIndex(Footer* footer) {
-  const std::string_view bytes = index_block_.Finish();
+  const std::string_view bytes = properties_.entries == 0 ? "" : index_block_.Finish();
   if (bytes.size() > kIndexBytesMax) {
     return absl::ResourceExhaustedError(Concat(file_->path(), ": an index of ", bytes.size(),
                                                " bytes; a table may have one of ", kIndexBytesMax,
@@ -190,17 +197,53 @@ absl::Status TableBuilder::WriteIndex(Footer* footer) {
   return absl::OkStatus();
 }
 
+absl::Status TableBuilder::WriteRanges(const RangeMap& ranges, Footer* footer) {
+  if (ranges.empty()) return absl::OkStatus();
+  const std::string bytes = EncodeRanges(ranges);
+  if (const uint64_t most = std::max<uint64_t>(range_memory_bytes_, bytes.size());
+      most > kRangesBytesMax) {
+    return absl::ResourceExhaustedError(Concat(file_->path(), ": range deletes of ", most,
+                                               " bytes; those of a table may take ",
+                                               kRangesBytesMax));
+  }
+  properties_.range_bytes = bytes.size();
+  TRELLIS_ASSIGN_OR_RETURN(footer->ranges, WriteBlock(file_.get(), options_.file_id, bytes,
+                                                      Compression::kNone, &scratch_));
+  return absl::OkStatus();
+}
+
+absl::Status TableBuilder::WriteEntryParts(Footer* footer) {
+  if (partitions_ != nullptr)
+    return partitions_->Write(file_.get(), &scratch_, footer, &properties_);
+  TRELLIS_RETURN_IF_ERROR(WriteFilter(footer));
+  return WriteIndex(footer);
+}
+
+void TableBuilder::LeaveOutEntryParts() {
+  filter_.reset();
+  partitions_.reset();
+  properties_.filter_kind = "none";
+  properties_.filter_reason.clear();
+  properties_.target_fpp = 0;
+}
+
 absl::StatusOr<TableSummary> TableBuilder::Finish() {
   TRELLIS_RETURN_IF_ERROR(status_);
-  if (properties_.entries == 0)
-    return absl::InternalError(Concat(file_->path(), ": a table without entries"));
-  FlushDataBlock(UserKeyOf(last_key_));
-  TRELLIS_RETURN_IF_ERROR(status_);
-  properties_.smallest_key = UserKeyOf(smallest_);
-  properties_.largest_key = UserKeyOf(last_key_);
+  const RangeMap ranges = ranges_.Finish();
+  if (properties_.entries > 0) {
+    FlushDataBlock(UserKeyOf(last_key_));
+    TRELLIS_RETURN_IF_ERROR(status_);
+    properties_.smallest_key = UserKeyOf(smallest_);
+    properties_.largest_key = UserKeyOf(last_key_);
+  } else if (ranges.empty()) {
+    return absl::InternalError(Concat(file_->path(), ": a table without entries and ranges"));
+  } else {
+    LeaveOutEntryParts();
+  }
   properties_.deletions = dead_entries_.tombstones();
   properties_.dead_bytes = dead_entries_.DeadBytesOf(properties_.data_bytes);
-  if (properties_.deletions > 0) {
+  properties_.range_deletes = ranges.range_count();
+  if (properties_.deletions > 0 || properties_.range_deletes > 0) {
     // The manifest has 32 bits for it.
     properties_.oldest_tombstone =
         std::min<uint64_t>(options_.oldest_tombstone, std::numeric_limits<uint32_t>::max());
@@ -215,12 +258,8 @@ absl::StatusOr<TableSummary> TableBuilder::Finish() {
   footer.file_id = options_.file_id;
   footer.data_blocks = properties_.data_blocks;
   footer.entries = properties_.entries;
-  if (partitions_ != nullptr) {
-    status_ = partitions_->Write(file_.get(), &scratch_, &footer, &properties_);
-  } else {
-    status_ = WriteFilter(&footer);
-    if (status_.ok()) status_ = WriteIndex(&footer);
-  }
+  status_ = WriteEntryParts(&footer);
+  if (status_.ok()) status_ = WriteRanges(ranges, &footer);
   TRELLIS_RETURN_IF_ERROR(status_);
   absl::StatusOr<BlockHandle> properties = WriteBlock(
       file_.get(), options_.file_id, properties_.Encode(), Compression::kNone, &scratch_);
@@ -236,21 +275,24 @@ absl::StatusOr<TableSummary> TableBuilder::Finish() {
                       .file_bytes = footer.file_bytes,
                       .smallest = smallest_,
                       .largest = last_key_,
-                      .properties = properties_};
+                      .properties = properties_,
+                      .ranges = RangeRecord::Of(ranges)};
 }
 
 bool TableBuilder::is_full() const {
   const uint64_t index_bytes =
       partitions_ != nullptr ? partitions_->index_bytes() : index_block_.size_bytes_estimate();
   return std::max(index_bytes, index_key_bytes_) >= kIndexBytesFull ||
-         properties_.distinct_keys >= kKeysFull;
+         range_memory_bytes_ >= kRangesBytesFull || properties_.distinct_keys >= kKeysFull;
 }
 
 uint64_t TableBuilder::size_bytes_estimate() const {
   const uint64_t keys = options_.filter_policy != nullptr ? properties_.distinct_keys : 0;
   const uint64_t index_bytes =
       partitions_ != nullptr ? partitions_->index_bytes() : index_block_.size_bytes_estimate();
-  return file_->size_bytes() + data_block_.size_bytes_estimate() + index_bytes + kFooterBytes +
+  // In the file, ranges take less than in memory.
+  return file_->size_bytes() + data_block_.size_bytes_estimate() + index_bytes +
+         range_memory_bytes_ / 2 + kFooterBytes +
          static_cast<uint64_t>(static_cast<double>(keys) * filter_bytes_per_key_);
 }
 

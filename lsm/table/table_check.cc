@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bloom/hash.h"
@@ -35,12 +36,22 @@ class TableChecker {
     }
     if (facts_.entries > 0)
       AppendInternalKey(&facts_.largest, last_key_, last_sequence_, last_kind_);
+    facts_.all_sequences = AllSequences();
     // With missing blocks the sums cannot agree, and errors about them would only distract.
     if (all_read_ && goes_on_) CheckSums();
     return facts_;
   }
 
  private:
+  std::pair<Sequence, Sequence> AllSequences() const {
+    const RangeMap& ranges = table_.ranges();
+    const std::pair of_ranges(ranges.smallest_sequence(), ranges.largest_sequence());
+    if (facts_.entries == 0) return of_ranges;
+    if (ranges.empty()) return {facts_.smallest_sequence, facts_.largest_sequence};
+    return {std::min(facts_.smallest_sequence, of_ranges.first),
+            std::max(facts_.largest_sequence, of_ranges.second)};
+  }
+
   void Fail(const absl::Status& status) { goes_on_ = calls_.problem(status) && goes_on_; }
   void Damage(uint64_t offset, const std::string& message) {
     Fail(DamageAt(table_.path(), offset, message));
@@ -172,6 +183,8 @@ class TableChecker {
     CheckSum("index_bytes", p.index_bytes, table_.index_bytes());
     CheckSum("filter_bytes", p.filter_bytes, table_.filter_bytes());
     CheckSum("partitions", p.partitions, keys_of_partition_.size());
+    CheckSum("range_deletes", p.range_deletes, table_.ranges().range_count());
+    CheckSum("range_bytes", p.range_bytes, table_.footer().ranges.stored_bytes);
     if (facts_.entries > 0) {
       CheckKeyProperty("smallest_key", p.smallest_key, UserKeyOf(facts_.smallest));
       CheckKeyProperty("largest_key", p.largest_key, UserKeyOf(facts_.largest));

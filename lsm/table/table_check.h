@@ -1,5 +1,6 @@
 // Checks that a table is intact: every checksum, the order of all keys within and across blocks,
 // the index's fences, the counts in footer and properties, and the filter's answer for every key.
+// Opening the table has checked its range deletes.
 #ifndef TRELLIS_LSM_TABLE_TABLE_CHECK_H_
 #define TRELLIS_LSM_TABLE_TABLE_CHECK_H_
 
@@ -7,6 +8,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
@@ -21,8 +23,9 @@ struct TableFacts {
   uint64_t keys_in_filter = 0;  // keys for which the filter was queried and said "maybe"
   std::string smallest;         // internal keys; empty if there are no entries
   std::string largest;
-  Sequence smallest_sequence = 0;
+  Sequence smallest_sequence = 0;  // of the entries
   Sequence largest_sequence = 0;
+  std::pair<Sequence, Sequence> all_sequences;  // the same of entries and range deletes together
 };
 
 struct TableCheckCalls {

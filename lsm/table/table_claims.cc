@@ -6,6 +6,12 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
+std::string Described(const RangeRecord& ranges) {
+  if (ranges.empty()) return "no range deletes";
+  return Concat(ranges.range_count, " range deletes from ", QuotedKey(ranges.begin), " to ",
+                ranges.end ? QuotedKey(*ranges.end) : "the last key");
+}
+
 class ClaimChecker {
  public:
   explicit ClaimChecker(const Table& table) : table_(table), properties_(table.properties()) {}
@@ -17,6 +23,12 @@ class ClaimChecker {
   void Damage(const What&... what) {
     if (status_.ok())
       status_ = DamageAt(table_.path(), table_.footer().properties.offset, Concat(what...));
+  }
+
+  template <typename... What>
+  void DamageOfRanges(const What&... what) {
+    if (status_.ok())
+      status_ = DamageAt(table_.path(), table_.footer().ranges.offset, Concat(what...));
   }
 
   void Equal(std::string_view name, uint64_t stated, std::string_view where, uint64_t found) {
@@ -55,6 +67,8 @@ class ClaimChecker {
     Equal("filter_bytes", p.filter_bytes, "the footer leads to", table_.filter_bytes());
     Equal("partitions", p.partitions, "the index has",
           table_.is_partitioned() ? table_.partitions().count() : 0);
+    Equal("range_deletes", p.range_deletes, "the table has", table_.ranges().range_count());
+    Equal("range_bytes", p.range_bytes, "the footer leads to", footer.ranges.stored_bytes);
     AtMost("deletions", p.deletions, "entries", p.entries);
     AtMost("distinct_keys", p.distinct_keys, "entries", p.entries);
   }
@@ -75,10 +89,17 @@ class ClaimChecker {
     AtMost("dead_bytes", p.dead_bytes, "data_bytes", p.data_bytes);
   }
 
+  void CheckRanges(const RangeRecord& recorded) {
+    if (recorded == RangeRecord::Of(table_.ranges())) return;
+    DamageOfRanges("the table has ", Described(RangeRecord::Of(table_.ranges())),
+                   ", the manifest says ", Described(recorded));
+  }
+
   // For a partitioned table whose index is in the file: checks the fences of its partitions.
   void CheckFences(const TableRecord& record) {
     const bool in_parts = table_.reads_partitions();
     const size_t count = in_parts ? table_.partitions().count() : table_.block_count();
+    if (count == 0 && record.entries == 0) return;  // there are only ranges
     if (count == 0) return Damage("the table has no data block");
     const auto fence = [&](size_t i) {
       return in_parts ? table_.partitions().fence(i) : table_.block_fence(i);
@@ -107,6 +128,7 @@ class ClaimChecker {
     Equal("smallest_key", properties_.smallest_key, record.smallest);
     Equal("largest_key", properties_.largest_key, record.largest);
     CheckDeadEntries(record.dead);
+    CheckRanges(record.ranges);
     CheckFences(record);
   }
 
@@ -132,6 +154,10 @@ absl::Status CheckPlace(const Table& table, const TablePlace& place) {
   if (properties.largest_sequence > place.last_sequence) {
     checker.Damage("the properties say largest_sequence ", properties.largest_sequence,
                    ", and the last sequence of the manifest is ", place.last_sequence);
+  }
+  if (const Sequence largest = table.ranges().largest_sequence(); largest > place.last_sequence) {
+    checker.DamageOfRanges("a range delete has sequence ", largest,
+                           ", and the last sequence of the manifest is ", place.last_sequence);
   }
   // Tables only move down.
   if (properties.level > place.level && checker.IsStated("level")) {

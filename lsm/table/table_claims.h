@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
 #include "lsm/table/dead_entries.h"
+#include "lsm/table/range_record.h"
 #include "lsm/table/table.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -16,9 +17,10 @@ namespace lsm::inline TRELLIS_ABI {
 // A manifest's record of a table.
 struct TableRecord {
   uint64_t entries = 0;
-  std::string_view smallest;  // user keys
+  std::string_view smallest;  // user keys; empty if there are no entries
   std::string_view largest;
   DeadEntries dead;
+  const RangeRecord& ranges;
 };
 
 // DataLoss if the properties contradict the footer, the index, the record or each other.  Reads

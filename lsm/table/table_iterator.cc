@@ -326,14 +326,14 @@ void TableIterator::SettleBackward() {
 
 void TableIterator::SeekToFirst() {
   Restart();
-  if (!Load(0, Entry::kFirst, 0)) return;
+  if (!table_.has_entries() || !Load(0, Entry::kFirst, 0)) return;
   position_.SeekToFirst();
   SettleForward();
 }
 
 void TableIterator::SeekToLast() {
   Restart();
-  if (!Load(table_.block_count() - 1, Entry::kAnywhere, 0)) return;
+  if (!table_.has_entries() || !Load(table_.block_count() - 1, Entry::kAnywhere, 0)) return;
   position_.SeekToLast();
   SettleBackward();
 }

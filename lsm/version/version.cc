@@ -128,11 +128,10 @@ absl::Status CheckAges(const OpenTables& newest_first) {
   AgeOrder order;
   for (auto table = newest_first.rbegin(); table != newest_first.rend(); ++table) {
     const TableMeta& meta = (*table)->meta;
-    const TableProperties& properties = (*table)->table->properties();
-    if (order.Follows({meta.span(), properties.smallest_sequence, properties.largest_sequence}))
-      continue;
+    const auto [smallest, largest] = (*table)->table->sequences();
+    if (order.Follows({meta.span(), smallest, largest})) continue;
     return DamageAt((*table)->table->path(), (*table)->table->footer().properties.offset,
-                    Concat("the properties say smallest_sequence ", properties.smallest_sequence,
+                    Concat("the table says smallest_sequence ", smallest,
                            ", but tables with lower numbers in level 0 hold newer writes"));
   }
   return absl::OkStatus();
@@ -156,7 +155,8 @@ double WastedReadsOf(TableSpan run) {
     reads += keys_of_table * FppOf(*table);
     keys += keys_of_table;
   }
-  return keys == 0 ? 1 : reads / keys;
+  // Without keys there are only ranges, which a lookup asks without a read.
+  return keys == 0 ? 0 : reads / keys;
 }
 
 }  // namespace
@@ -264,6 +264,7 @@ absl::StatusOr<std::shared_ptr<const Version>> Version::Create(
   }
   version->ListCandidates();
   version->NoteTombstones();
+  version->MakeCovers();
   return std::shared_ptr<const Version>(std::move(version));
 }
 
@@ -287,7 +288,9 @@ void Version::ListCandidates() {
   std::vector<KeySpan> ranges;
   for (int i = 0; i < kLevels; ++i) {
     for (const auto& table : level(i)) {
-      candidates_.push_back({table.get(), i});
+      const bool has_ranges = !table->table->ranges().empty();
+      candidates_.push_back({table.get(), i, has_ranges, table->table->has_entries()});
+      has_ranges_ |= has_ranges;
       ranges.push_back(table->meta.span());
     }
   }
@@ -308,12 +311,34 @@ void Version::NoteTombstones() {
   std::sort(tombstone_times_.begin(), tombstone_times_.end());
 }
 
+void Version::MakeCovers() {
+  if (!has_ranges_) return;
+  for (Level& level : levels_) {
+    for (const TableSpan run : level.runs) {
+      std::vector<MapsCover::Part> parts;
+      for (const auto& table : run) {
+        if (!table->table->ranges().empty())
+          parts.push_back({&table->table->ranges(), table->table->newest_entry()});
+      }
+      level.covers.push_back(parts.empty() ? nullptr
+                                           : std::make_unique<MapsCover>(std::move(parts)));
+    }
+  }
+}
+
 void Version::AddIterators(const Table::ScanOptions& options,
                            std::vector<std::unique_ptr<InnerIterator>>* iterators) const {
   for (const auto& table : levels_[0].tables)
     iterators->push_back(table->table->NewIterator(options));
   for (int i = 1; i < kLevels; ++i) {
     for (const TableSpan run : runs(i)) iterators->push_back(NewRunIterator(run, options));
+  }
+}
+
+void Version::AddCovers(std::vector<const RangeCover*>* covers) const {
+  for (const Level& level : levels_) {
+    for (size_t i = 0; i < level.runs.size(); ++i)
+      covers->push_back(has_ranges_ ? level.covers[i].get() : nullptr);
   }
 }
 

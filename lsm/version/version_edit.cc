@@ -1,6 +1,7 @@
 #include "lsm/version/version_edit.h"
 
 #include "lsm/base/internal_key.h"
+#include "lsm/block/ranges_part.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/status.h"
 #include "lsm/limits.h"
@@ -34,6 +35,8 @@ enum TableField : uint32_t {
   kTombstones = 1,
   kFreeableBytes = 2,
   kOldestTombstone = 3,
+  // 4 belongs to expiry (lsm/design/expiry.md).
+  kRanges = 5,
 };
 
 void AppendField(std::string* out, Tag tag, std::string_view bytes) {
@@ -67,8 +70,9 @@ void AppendTableField(std::string* out, TableField number, std::string_view cont
 }
 
 // Figures that are 0 are left out.
-std::string FieldsOf(const DeadEntries& dead) {
+std::string FieldsOf(const DeadEntries& dead, const RangeRecord& ranges) {
   const auto& [tombstones, dead_bytes, covered_bytes, oldest_tombstone] = dead;
+  const auto& [range_count, begin, end] = ranges;
   std::string out, contents;
   if (tombstones != 0) {
     AppendVarint64(&contents, tombstones);
@@ -85,14 +89,22 @@ std::string FieldsOf(const DeadEntries& dead) {
     AppendFixed32(&contents, static_cast<uint32_t>(oldest_tombstone));
     AppendTableField(&out, kOldestTombstone, contents);
   }
+  if (range_count != 0) {
+    contents.clear();
+    AppendVarint64(&contents, range_count);
+    AppendLengthPrefixed(&contents, begin);
+    if (end) AppendLengthPrefixed(&contents, *end);
+    AppendTableField(&out, kRanges, contents);
+  }
   return out;
 }
 
 // Names every field of a table, so that a new one does not compile before it is encoded here.  Uses
 // the oldest field that can express the table, so that older releases read most manifests.
 void AppendAdded(std::string* out, const VersionEdit::Added& added) {
-  const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead] = added.table;
-  const std::string fields = FieldsOf(dead);
+  const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead, ranges] =
+      added.table;
+  const std::string fields = FieldsOf(dead, ranges);
   std::string bytes;
   if (run != 0 || !fields.empty()) AppendVarint32(&bytes, run);
   AppendVarint32(&bytes, static_cast<uint32_t>(added.level));
@@ -130,25 +142,35 @@ Problem TakeKey(std::string_view* input, std::string_view which, std::string* ke
   return "";
 }
 
+// Both keys, or two empty ones if `may_have_none` and there are no entries.
+Problem TakeKeys(std::string_view* input, bool may_have_none, TableMeta* table) {
+  if (may_have_none && table->entries == 0 && input->starts_with(std::string_view("\0\0", 2))) {
+    input->remove_prefix(2);
+    return "";
+  }
+  if (Problem problem = TakeKey(input, "smallest", &table->smallest); !problem.empty())
+    return problem;
+  if (Problem problem = TakeKey(input, "largest", &table->largest); !problem.empty())
+    return problem;
+  if (CompareInternalKeys(table->smallest, table->largest) > 0)
+    return Concat("table ", table->number, " has a smallest key above its largest key");
+  return "";
+}
+
 // The part that all added tables have.
-Problem TakeCommon(std::string_view* input, VersionEdit::Added* added) {
+Problem TakeCommon(std::string_view* input, bool may_have_none, VersionEdit::Added* added) {
   TableMeta& table = added->table;
   if (Problem problem = TakeLevel(input, &added->level); !problem.empty()) return problem;
   if (!TakeVarint64(input, &table.number) || !TakeFixed64(input, &table.file_id) ||
       !TakeVarint64(input, &table.file_bytes) || !TakeVarint64(input, &table.entries)) {
     return "an added table is cut off";
   }
-  if (Problem problem = TakeKey(input, "smallest", &table.smallest); !problem.empty())
-    return problem;
-  if (Problem problem = TakeKey(input, "largest", &table.largest); !problem.empty()) return problem;
-  if (CompareInternalKeys(table.smallest, table.largest) > 0) {
-    return Concat("table ", table.number, " has a smallest key above its largest key");
-  }
-  return "";
+  return TakeKeys(input, may_have_none, &table);
 }
 
 Problem TakeAdded(std::string_view input, VersionEdit::Added* added) {
-  if (Problem problem = TakeCommon(&input, added); !problem.empty()) return problem;
+  if (Problem problem = TakeCommon(&input, /*may_have_none=*/false, added); !problem.empty())
+    return problem;
   return input.empty() ? "" : "an added table is too long";
 }
 
@@ -165,9 +187,24 @@ Problem TakeTableOfRun(std::string_view input, VersionEdit::Added* added) {
   return "";
 }
 
+// False if they are not those of any map.
+bool TakeRanges(std::string_view* input, RangeRecord* ranges) {
+  std::string_view begin, end;
+  if (!TakeVarint64(input, &ranges->range_count) || ranges->range_count == 0 ||
+      !TakeLengthPrefixed(input, &begin) || begin.size() > kBoundaryBytesMax)
+    return false;
+  ranges->begin.assign(begin);
+  if (input->empty()) return true;
+  if (!TakeLengthPrefixed(input, &end) || end.size() > kBoundaryBytesMax || end <= begin)
+    return false;
+  ranges->end = std::string(end);
+  return true;
+}
+
 // Sets `unknown` to the number, if it is not known.
-Problem TakeTableField(uint32_t number, std::string_view contents, DeadEntries* dead,
+Problem TakeTableField(uint32_t number, std::string_view contents, TableMeta* table,
                        std::optional<uint32_t>* unknown) {
+  DeadEntries* const dead = &table->dead;
   bool is_right = false;
   switch (number) {
     case kTombstones:
@@ -184,6 +221,9 @@ Problem TakeTableField(uint32_t number, std::string_view contents, DeadEntries* 
       dead->oldest_tombstone = seconds;
       break;
     }
+    case kRanges:
+      is_right = TakeRanges(&contents, &table->ranges);
+      break;
     default:
       *unknown = number;
       return "";
@@ -197,7 +237,8 @@ Problem TakeTableField(uint32_t number, std::string_view contents, DeadEntries* 
 Problem TakeTableWithFields(std::string_view input, VersionEdit::Added* added,
                             std::optional<uint32_t>* unknown) {
   if (!TakeVarint32(&input, &added->table.run)) return "a run is cut off";
-  if (Problem problem = TakeCommon(&input, added); !problem.empty()) return problem;
+  if (Problem problem = TakeCommon(&input, /*may_have_none=*/true, added); !problem.empty())
+    return problem;
   const TableMeta& table = added->table;
   if (table.run != 0 && added->level == 0)
     return Concat("table ", table.number, " of level 0 is said to be of run ", table.run);
@@ -209,9 +250,11 @@ Problem TakeTableWithFields(std::string_view input, VersionEdit::Added* added,
       return "a field of an added table is cut off";
     if (number <= last) return "the fields of an added table are not in order";
     last = number;
-    Problem problem = TakeTableField(number, contents, &added->table.dead, unknown);
+    Problem problem = TakeTableField(number, contents, &added->table, unknown);
     if (!problem.empty() || *unknown) return problem;
   } while (!input.empty());
+  if (!table.has_entries() && table.ranges.empty())
+    return Concat("table ", table.number, " has neither entries nor range deletes");
   if (table.dead.tombstones > table.entries) {
     return Concat("table ", table.number, " has ", table.entries, " entries and ",
                   table.dead.tombstones, " tombstones");

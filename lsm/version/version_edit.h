@@ -17,6 +17,7 @@
 #include "lsm/base/internal_key.h"
 #include "lsm/base/key_span.h"
 #include "lsm/table/dead_entries.h"
+#include "lsm/table/range_record.h"
 #include "lsm/table/table_claims.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -28,24 +29,31 @@ struct TableMeta {
   uint64_t file_id = 0;
   uint64_t file_bytes = 0;
   uint64_t entries = 0;
-  std::string smallest;  // internal keys
+  std::string smallest;  // internal keys; empty if there are no entries
   std::string largest;
-  uint32_t run = 0;  // always 0 in level 0, where each table is a run
-  DeadEntries dead;  // nothing for a table of an older release
+  uint32_t run = 0;    // always 0 in level 0, where each table is a run
+  DeadEntries dead;    // nothing for a table of an older release
+  RangeRecord ranges;  // nothing for a table without range deletes
 
-  // The user keys that the table is asked for: a view of its keys.  All that compares tables with
-  // keys, or with each other, uses it.
-  KeySpan span() const { return KeySpan::OfKeys(first_key(), last_key()); }
-  // The user keys of its first and last entry, to show and to check.
-  std::string_view first_key() const { return UserKeyOf(smallest); }
-  std::string_view last_key() const { return UserKeyOf(largest); }
+  // False for a table of range deletes alone.
+  bool has_entries() const { return !smallest.empty(); }
+  // The user keys that the table is asked for: the hull of its entries and its ranges, a view of
+  // its keys.  All that compares tables with keys, or with each other, uses it.
+  KeySpan span() const {
+    if (ranges.empty()) return KeySpan::OfKeys(first_key(), last_key());
+    if (!has_entries()) return ranges.hull();
+    return HullOf(KeySpan::OfKeys(first_key(), last_key()), ranges.hull());
+  }
+  // The user keys of its first and last entry, to show and to check.  Empty if there is none.
+  std::string_view first_key() const { return has_entries() ? UserKeyOf(smallest) : ""; }
+  std::string_view last_key() const { return has_entries() ? UserKeyOf(largest) : ""; }
 
   bool operator==(const TableMeta&) const = default;
 };
 
 // The figures with which the table's properties must agree.  Refers to `meta`.
 inline TableRecord RecordOf(const TableMeta& meta) {
-  return {meta.entries, meta.first_key(), meta.last_key(), meta.dead};
+  return {meta.entries, meta.first_key(), meta.last_key(), meta.dead, meta.ranges};
 }
 
 struct VersionEdit {
@@ -76,8 +84,8 @@ struct VersionEdit {
 
   std::string Encode() const;
   // DataLoss with `file` and `offset` (of the record).  Unimplemented for an unknown format or tag,
-  // and names it.  Checks everything that does not depend on other edits: levels, form of keys,
-  // smallest <= largest.
+  // and names it.  Checks everything that does not depend on other edits: levels, form of keys and
+  // of bounds, smallest <= largest.
   static absl::StatusOr<VersionEdit> Decode(std::string_view bytes, std::string_view file,
                                             uint64_t offset);
 };

@@ -81,19 +81,30 @@ void RepairPartitions(std::string& bytes, BlockHandle top_level, uint64_t file_i
   }
 }
 
+// The block between index and properties.  Its place may be impossible.
+BlockHandle RangesOf(const char* footer) {
+  const uint64_t begin =
+      lsm::LoadFixed64(footer + 16) + lsm::LoadFixed64(footer + 24) + lsm::kBlockTrailerBytes;
+  return {begin, lsm::LoadFixed64(footer + 32) - lsm::kBlockTrailerBytes - begin};
+}
+
 void RepairTable(std::string& bytes) {
   const uint64_t file_id = lsm::LoadFixed64(&bytes[8]);
   bytes.replace(0, lsm::kTableHeaderBytes, lsm::EncodeTableHeader(file_id));
   const size_t footer_at = bytes.size() - lsm::kFooterBytes;
   char* const footer = &bytes[footer_at];
+  const uint32_t version = lsm::LoadFixed32(footer + 80);
+  const bool has_ranges = version == lsm::kTableVersionWithRanges;
+  const bool in_partitions = version == lsm::kTableVersionPartitioned ||
+                             (has_ranges && lsm::LoadFixed64(footer + 88) != 0);
   for (const size_t at : {0, 16, 32}) {
     const BlockHandle handle{lsm::LoadFixed64(footer + at), lsm::LoadFixed64(footer + at + 8)};
-    const bool in_partitions = lsm::LoadFixed32(footer + 80) == lsm::kTableVersionPartitioned;
     if (handle.is_null()) continue;  // no filter
     if (at == 32 || (at == 0 && !in_partitions)) RepairBlock(bytes, handle, file_id);
     if (at == 16)
       in_partitions ? RepairPartitions(bytes, handle, file_id)
                     : RepairIndex(bytes, handle, file_id);
+    if (at == 16 && has_ranges) RepairBlock(bytes, RangesOf(footer), file_id);
   }
   lsm::StoreFixed64(footer + 48, file_id);
   lsm::StoreFixed64(footer + 56, bytes.size());
@@ -154,6 +165,7 @@ std::vector<Part> TakeTableApart(std::string_view bytes) {
     if (!Holds(bytes, footer->filter)) return {};
     parts.push_back({'f', StoredPart(bytes, footer->filter)});
   }
+  if (!footer->ranges.is_null()) parts.push_back({'r', StoredPart(bytes, footer->ranges)});
   parts.push_back({'p', StoredPart(bytes, footer->properties)});
   return parts;
 }
@@ -363,7 +375,7 @@ std::vector<Part> TakeFileApart(std::string_view bytes) {
 
 std::string PutTableTogether(const std::vector<Part>& parts) {
   lsm::Footer footer;
-  std::string filter, properties;
+  std::string filter, ranges, properties;
   std::vector<std::string> data_blocks, keys;
   for (const Part& part : parts) {
     if (part.kind == 'T') footer.file_id = NumberAt(part.bytes, 0);
@@ -372,6 +384,7 @@ std::string PutTableTogether(const std::vector<Part>& parts) {
     if (part.kind == 'z') data_blocks.push_back('\1' + Compressed(part.bytes));
     if (part.kind == 'k') keys.push_back(part.bytes);
     if (part.kind == 'f') filter = part.bytes;
+    if (part.kind == 'r') ranges = part.bytes;
     if (part.kind == 'p') properties = part.bytes;
   }
   std::string file = lsm::EncodeTableHeader(footer.file_id);
@@ -382,7 +395,10 @@ std::string PutTableTogether(const std::vector<Part>& parts) {
   }
   footer.data_blocks = index.size();
   if (!filter.empty()) footer.filter = AppendBlock(filter, footer.file_id, &file);
-  footer.index = AppendBlock('\0' + EncodeIndex(index), footer.file_id, &file);
+  const bool has_only_ranges = index.empty() && !ranges.empty();
+  footer.index =
+      AppendBlock(has_only_ranges ? "" : '\0' + EncodeIndex(index), footer.file_id, &file);
+  if (!ranges.empty()) footer.ranges = AppendBlock(ranges, footer.file_id, &file);
   footer.properties = AppendBlock(properties, footer.file_id, &file);
   footer.file_bytes = file.size() + lsm::kFooterBytes;
   return file + footer.Encode();

@@ -157,11 +157,19 @@ void UseDamaged(const lsm::Table& table, const Walk& seen) {
   }
 }
 
-std::string WriteTable(lsm::TableBuildOptions options, const std::vector<Entry>& entries) {
+std::string WriteTable(lsm::TableBuildOptions options, const std::vector<Entry>& entries,
+                       const lsm::RangeMap& ranges) {
   std::string bytes;
   lsm::TableBuilder builder(std::move(options), std::make_unique<StringFile>(&bytes));
   for (const Entry& entry : entries) builder.Add(entry.key, entry.value);
-  Demand(builder.Finish().ok(), "ascending entries can be written as a table");
+  std::vector<lsm::Sequence> sequences;
+  for (size_t stretch = 0; stretch < ranges.size(); ++stretch) {
+    sequences.clear();
+    for (size_t i = 0; i < ranges.sequence_count(stretch); ++i)
+      sequences.push_back(ranges.sequence(stretch, i));
+    builder.AddRange(ranges.boundary(stretch), sequences);
+  }
+  Demand(builder.Finish().ok(), "ascending entries and ranges can be written as a table");
   return bytes;
 }
 
@@ -215,14 +223,16 @@ bool UseTable(std::string_view bytes) {
   lsm::TableBuildOptions options;
   options.block_bytes = 300;
   options.compression = lsm::Compression::kNone;
-  const std::string again = WriteTable(options, forward.entries);
+  const std::string again = WriteTable(options, forward.entries, table.ranges());
   const auto reopened = lsm::Table::Open(std::make_unique<BytesFile>(again), {});
   Demand(reopened.ok(), "the rewritten table opens");
   Demand(WalkTable(*(*reopened)->NewIterator({}), true).entries == forward.entries,
          "the rewritten table holds the same entries");
+  Demand((*reopened)->ranges() == table.ranges(), "the rewritten table holds the same ranges");
+  if (forward.entries.empty()) return true;
   options.partition_bytes = 50;
   options.filter_policy = bloom::PolicyFromName("blocked").value();
-  const std::string in_parts = WriteTable(options, forward.entries);
+  const std::string in_parts = WriteTable(options, forward.entries, table.ranges());
   context.partitions_on_demand = true;
   const auto parts = lsm::Table::Open(std::make_unique<BytesFile>(in_parts), context);
   Demand(parts.ok() && (*parts)->is_partitioned(), "the table rewritten in partitions opens");
@@ -246,6 +256,10 @@ std::vector<std::string> TableSeeds() {
     }
   }
   few = {some.front(), some.back()};
+  const lsm::RangeMap ranges = lsm::RangeMap::Of(
+      std::vector<lsm::RangeDelete>{
+          {"a", "key1", 1005}, {"key00001", "key000010", 995}, {"x", {}, 7}},
+      std::vector<lsm::Sequence>{1000});
   std::vector<std::string> seeds;
   for (const char* kind : {"none", "standard", "blocked", "split-block", "ribbon", "fuse3"}) {
     for (const auto compression : {lsm::Compression::kNone, lsm::Compression::kLz4}) {
@@ -257,13 +271,24 @@ std::vector<std::string> TableSeeds() {
       options.file_id = 0x1d;
       if (kind != std::string_view("none"))
         options.filter_policy = bloom::PolicyFromName(kind).value();
-      seeds.push_back(WriteTable(options, some));
+      seeds.push_back(WriteTable(options, some, {}));
       options.partition_bytes = 30;
-      seeds.push_back(WriteTable(options, some));
+      seeds.push_back(WriteTable(options, some, {}));
       options.partition_bytes = 0;
       options.block_bytes = 4096;
-      seeds.push_back(WriteTable(options, compression == lsm::Compression::kLz4 ? some : few));
+      seeds.push_back(WriteTable(options, compression == lsm::Compression::kLz4 ? some : few, {}));
     }
+  }
+  for (const size_t partition_bytes : {0, 30}) {
+    lsm::TableBuildOptions options;
+    options.block_bytes = 120;
+    options.compression = lsm::Compression::kNone;
+    options.digest_seed = 7;
+    options.file_id = 0x1d;
+    options.filter_policy = bloom::PolicyFromName("blocked").value();
+    options.partition_bytes = partition_bytes;
+    seeds.push_back(WriteTable(options, some, ranges));
+    seeds.push_back(WriteTable(options, {}, ranges));
   }
   return seeds;
 }

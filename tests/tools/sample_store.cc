@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <utility>
 
@@ -33,7 +34,11 @@ std::string NumberedKey(int number) {
 std::string EncodedBatch(const std::vector<SampleEntry>& entries) {
   lsm::WriteBatch batch;
   for (const SampleEntry& entry : entries) {
-    if (entry.is_delete) {
+    if (entry.is_range) {
+      lsm::EncodedBatch::DeleteRange(
+          &batch, entry.key,
+          entry.value.empty() ? std::nullopt : std::optional<std::string_view>(entry.value));
+    } else if (entry.is_delete) {
       batch.Delete(entry.key);
     } else {
       batch.Put(entry.key, entry.value);
@@ -80,8 +85,11 @@ lsm::TableMeta MakeTable(lsm::Directory& directory, const TableRecipe& recipe,
     builder.Add(key, entry.value);
   }
   const lsm::TableSummary summary = builder.Finish().value();
-  return {recipe.number,    summary.file_id, summary.file_bytes, summary.properties.entries,
-          summary.smallest, summary.largest, /*run=*/0,          summary.properties.dead_entries()};
+  return {recipe.number,      summary.file_id,
+          summary.file_bytes, summary.properties.entries,
+          summary.smallest,   summary.largest,
+          /*run=*/0,          summary.properties.dead_entries(),
+          summary.ranges};
 }
 
 std::vector<SampleEntry> NumberedEntries(int count, uint64_t first_sequence, size_t value_bytes) {

@@ -110,6 +110,19 @@ std::string NamesText(const std::vector<std::string>& names) {
 
 const char* NameOf(lsm::EntryKind kind) { return kind == lsm::EntryKind::kPut ? "put" : "delete"; }
 
+const char* NameOf(lsm::BatchKind kind) {
+  switch (kind) {
+    case lsm::BatchKind::kPut:
+      return "put";
+    case lsm::BatchKind::kDelete:
+      return "delete";
+    case lsm::BatchKind::kDeleteRange:
+    case lsm::BatchKind::kDeleteRangeToEnd:
+      break;
+  }
+  return "range delete";
+}
+
 std::string EndText(lsm::LogEnd end, uint64_t torn_bytes) {
   switch (end) {
     case lsm::LogEnd::kNotYet:
@@ -144,6 +157,14 @@ std::string KeyRange(const Session& session, std::string_view first, std::string
                      size_t others) {
   const size_t columns = KeyColumns(session, others + kBetweenKeys.size(), 2);
   return Concat(session.ShowKey(first, columns), kBetweenKeys, session.ShowKey(last, columns));
+}
+
+std::string RangesText(const Session& session, uint64_t count, std::string_view begin,
+                       std::optional<std::string_view> end, size_t others) {
+  const std::string text = Concat(Count(count, "range delete", "range deletes"), ", ");
+  const size_t columns = KeyColumns(session, others + text.size() + kBetweenKeys.size(), 2);
+  return Concat(text, session.ShowKey(begin, columns), kBetweenKeys,
+                end ? session.ShowKey(*end, columns) : "end");
 }
 
 size_t KeyColumns(const Session& session, size_t others, size_t keys_in_line) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "lsm/base/encoded_batch.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/log/log_reader.h"
 #include "tools/sstdump/session.h"
@@ -45,8 +46,9 @@ std::string Count(uint64_t count, std::string_view singular, std::string_view pl
 // As many names as fit a screen, then "and N more".
 std::string NamesText(const std::vector<std::string>& names);
 
-// "put", "delete".
+// "put", "delete", "range delete".
 const char* NameOf(lsm::EntryKind kind);
+const char* NameOf(lsm::BatchKind kind);
 
 // How a log ended: a sentence for text, a word for JSON ("closed", "open", "torn").
 std::string EndText(lsm::LogEnd end, uint64_t torn_bytes);
@@ -56,6 +58,10 @@ const char* NameOf(lsm::LogEnd end);
 inline constexpr size_t kKeyRangeColumnsMin = 18;
 std::string KeyRange(const Session& session, std::string_view first, std::string_view last,
                      size_t others);
+
+// The same of range deletes between two bounds, of which the second is excluded; nullopt: "end".
+std::string RangesText(const Session& session, uint64_t count, std::string_view begin,
+                       std::optional<std::string_view> end, size_t others);
 
 // The characters of a key that fit a line of this run if `others` are taken; 0: all.
 size_t KeyColumns(const Session& session, size_t others, size_t keys_in_line);

@@ -155,7 +155,8 @@ TEST(HostileStoreTest, OutOfMemoryNamesTheFile) {
                            .entries = 1,
                            .smallest = Key("a"),
                            .largest = Key("a"),
-                           .dead = {}}});
+                           .dead = {},
+                           .ranges = {}}});
     ASSERT_OK_AND_ASSIGN(const auto manifest, ManifestWriter::Create(*directory, 1, /*file_id=*/7,
                                                                      edit, std::nullopt, nullptr));
     ASSERT_OK(manifest->Close());

@@ -108,6 +108,7 @@ class StoreForger {
       added->table.file_bytes = summary.file_bytes;
       added->table.entries = summary.properties.entries;
       added->table.dead = summary.properties.dead_entries();
+      added->table.ranges = summary.ranges;
       added->table.smallest = summary.smallest;
       added->table.largest = summary.largest;
     });

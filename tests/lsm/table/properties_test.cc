@@ -30,17 +30,19 @@ using ::testing_support::StatusIs;
 TableProperties Full() {
   using std::string_literals::operator""s;
   TableProperties properties;
-  auto& [entries, deletions, dead_bytes, covered_bytes, oldest_tombstone, distinct_keys,
-         smallest_key, largest_key, smallest_sequence, largest_sequence, raw_key_bytes,
-         raw_value_bytes, data_bytes, uncompressed_data_bytes, data_blocks, index_bytes,
-         filter_bytes, partitions, filter_kind, target_fpp, expected_fpp, filter_reason,
-         digest_seed, digest_hash, digest_seed_high, compression, block_bytes, restart_interval,
-         level, created_micros, created_by, others, missing] = properties;
+  auto& [entries, deletions, dead_bytes, covered_bytes, oldest_tombstone, range_deletes,
+         range_bytes, distinct_keys, smallest_key, largest_key, smallest_sequence, largest_sequence,
+         raw_key_bytes, raw_value_bytes, data_bytes, uncompressed_data_bytes, data_blocks,
+         index_bytes, filter_bytes, partitions, filter_kind, target_fpp, expected_fpp,
+         filter_reason, digest_seed, digest_hash, digest_seed_high, compression, block_bytes,
+         restart_interval, level, created_micros, created_by, others, missing] = properties;
   entries = 1;
   deletions = 2;
   dead_bytes = 13;
   covered_bytes = 14;
   oldest_tombstone = 15;
+  range_deletes = 16;
+  range_bytes = 17;
   distinct_keys = 3;
   smallest_key = "\x00\xff"s;
   largest_key = std::string(1000, 'z');
@@ -78,7 +80,7 @@ TEST(TablePropertiesTest, DecodesItsEncoding) {
 
 TEST(TablePropertiesTest, FieldsHaveNames) {
   const auto map = Full().ToMap();
-  EXPECT_EQ(map.size(), 27u);
+  EXPECT_EQ(map.size(), 29u);
   EXPECT_THAT(map, Contains(Pair("target_fpp", "0.01")));
   EXPECT_THAT(map, Contains(Pair("digest_seed", "9223372036854775809")));
   EXPECT_THAT(map, Contains(Pair("smallest_key", "\\x00\\xff")));
@@ -150,7 +152,7 @@ TEST(TablePropertiesTest, StatesExistingDeadEntries) {
   TableProperties properties = Full();
   properties.entries = properties.distinct_keys = 3;
   properties.deletions = properties.dead_bytes = properties.covered_bytes = 0;
-  properties.oldest_tombstone = 0;
+  properties.oldest_tombstone = properties.range_deletes = 0;
   ASSERT_OK_AND_ASSIGN(TableProperties decoded,
                        TableProperties::Decode(properties.Encode(), "f", 0));
   EXPECT_THAT(decoded.ToMap(), Not(Contains(Key("dead_bytes"))));
@@ -167,6 +169,22 @@ TEST(TablePropertiesTest, StatesExistingDeadEntries) {
   EXPECT_EQ(decoded.dead_entries(), (DeadEntries{2, 13, 14, 15}));
 }
 
+// Files of tables without ranges did not change when these properties were introduced.
+TEST(TablePropertiesTest, StatesExistingRanges) {
+  TableProperties properties = Full();
+  properties.deletions = 0;
+  ASSERT_OK_AND_ASSIGN(TableProperties decoded,
+                       TableProperties::Decode(properties.Encode(), "f", 0));
+  EXPECT_THAT(decoded.ToMap(), Contains(Pair("range_deletes", "16")));
+  // They have an age, as tombstones.
+  EXPECT_THAT(decoded.ToMap(), Contains(Pair("oldest_tombstone", "15")));
+  properties.range_deletes = 0;
+  ASSERT_OK_AND_ASSIGN(decoded, TableProperties::Decode(properties.Encode(), "f", 0));
+  EXPECT_TRUE(decoded.missing.empty());
+  for (const char* const name : {"range_bytes", "range_deletes", "oldest_tombstone"})
+    EXPECT_THAT(decoded.ToMap(), Not(Contains(Key(name))));
+}
+
 // Such as one of an older release.
 TEST(TablePropertiesTest, DeletionsAloneStateNoDeadEntries) {
   std::string bytes = Full().Encode();
@@ -180,13 +198,15 @@ TEST(TablePropertiesTest, DeletionsAloneStateNoDeadEntries) {
 }
 
 TEST(TablePropertiesTest, TruncationsAreDamageOrLackLastFields) {
-  const std::string bytes = Full().Encode();
+  TableProperties properties = Full();
+  properties.range_deletes = 0;  // otherwise the end may be missing unnoticed
+  const std::string bytes = properties.Encode();
   size_t sound = 0;
   for (size_t size_bytes = 0; size_bytes < bytes.size(); ++size_bytes) {
     const auto decoded = TableProperties::Decode(bytes.substr(0, size_bytes), "f", 77);
     if (decoded.ok()) {
       ++sound;
-      EXPECT_EQ(decoded->missing.size() + decoded->ToMap().size(), Full().ToMap().size());
+      EXPECT_EQ(decoded->missing.size() + decoded->ToMap().size(), properties.ToMap().size());
       EXPECT_EQ(decoded->missing.back(), "uncompressed_data_bytes");
       continue;
     }

@@ -32,10 +32,12 @@ struct Forgery {
       index;                // filled for data_blocks unless it is not empty
   std::string index_bytes;  // built from `index` unless it is not empty
   std::string filter_bytes;
+  std::string ranges_bytes;  // empty: no block
   std::string properties_bytes;
   // The compression in the trailers of these blocks.
   uint8_t index_compression = 0;
   uint8_t filter_compression = 0;
+  uint8_t ranges_compression = 0;
   uint8_t properties_compression = 0;
   std::function<void(Footer*)> change_footer;
   // Called with the encoded footer, before its checksum is computed again.
@@ -72,6 +74,7 @@ struct Forgery {
     footer.index = Append(
         {index_bytes.empty() ? std::string(index_block.Finish()) : index_bytes, index_compression},
         &file);
+    if (!ranges_bytes.empty()) footer.ranges = Append({ranges_bytes, ranges_compression}, &file);
     TableProperties properties;
     properties.digest_seed = kTestSeed;
     properties.largest_sequence = kSequenceMax;

@@ -100,9 +100,10 @@ std::string Dump(const std::string& bytes) {
     }
     dump.AddBlock("top-level block", table.footer().index);
   } else {
-    dump.AddBlock("filter block", table.footer().filter);
+    if (!table.footer().filter.is_null()) dump.AddBlock("filter block", table.footer().filter);
     dump.AddBlock("index block", table.footer().index);
   }
+  if (!table.footer().ranges.is_null()) dump.AddBlock("ranges block", table.footer().ranges);
   dump.AddBlock("properties block", table.footer().properties);
   dump.Add("footer", bytes.size() - kFooterBytes, bytes.size());
   return dump.text();
@@ -141,6 +142,26 @@ TEST(TableGoldenTest, PartitionedBytesMatchVersion2) {
   testing_support::ExpectGolden("table/tiny_partitioned.golden", Dump(bytes));
   ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes, 1 << 20, true));
   ExpectHoldsTheModel(*opened.table);
+}
+
+RangeMap GoldenRanges() {
+  const RangeDelete ranges[] = {{"apple", "banana", 6}, {"apricot", "b", 9}, {"date", {}, 300}};
+  return RangeMap::Of(ranges, std::vector<Sequence>{6});
+}
+
+TEST(TableGoldenTest, BytesWithRangesMatchVersion3) {
+  TableBuildOptions options = GoldenOptions(Compression::kNone, "blocked");
+  for (const auto& [name, partition_bytes] :
+       {std::pair("ranges", size_t{0}), std::pair("ranges_partitioned", size_t{40})}) {
+    options.partition_bytes = partition_bytes;
+    const std::string bytes = BuildTable(options, GoldenModel(), nullptr, GoldenRanges());
+    testing_support::ExpectGolden(std::string("table/tiny_") + name + ".golden", Dump(bytes));
+    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes, 1 << 20, true));
+    ExpectHoldsTheModel(*opened.table);
+    EXPECT_EQ(opened.table->ranges(), GoldenRanges());
+  }
+  const std::string bytes = BuildTable(options, {}, nullptr, GoldenRanges());
+  testing_support::ExpectGolden("table/tiny_only_ranges.golden", Dump(bytes));
 }
 
 TEST(TableGoldenTest, ReadsTablesOfVersion1) {

@@ -438,8 +438,8 @@ TEST(HostileTableTest, NamesLaterVersionsAndFlags) {
     };
     return OpenTable(forgery.Make()).status();
   };
-  EXPECT_THAT(open(80, 3), StatusIs(absl::StatusCode::kUnimplemented,
-                                    AllOf(HasSubstr("version 3"), HasSubstr(kTablePath))));
+  EXPECT_THAT(open(80, 4), StatusIs(absl::StatusCode::kUnimplemented,
+                                    AllOf(HasSubstr("version 4"), HasSubstr(kTablePath))));
   EXPECT_THAT(open(80, 0), StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("version 0")));
   EXPECT_THAT(open(84, 9),
               StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("checksum kind 9")));

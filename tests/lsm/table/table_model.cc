@@ -124,10 +124,17 @@ std::string RandomProbe(KeyShape shape, const Model& model, Dice* dice) {
   return key;
 }
 
-std::string BuildTable(const TableBuildOptions& options, const Model& model,
-                       TableSummary* summary) {
+std::string BuildTable(const TableBuildOptions& options, const Model& model, TableSummary* summary,
+                       const RangeMap& ranges) {
   auto written = std::make_shared<WrittenState>();
   TableBuilder builder(options, std::make_unique<StringAppendFile>(written));
+  std::vector<Sequence> sequences;
+  for (size_t stretch = 0; stretch < ranges.size(); ++stretch) {
+    sequences.clear();
+    for (size_t i = 0; i < ranges.sequence_count(stretch); ++i)
+      sequences.push_back(ranges.sequence(stretch, i));
+    builder.AddRange(ranges.boundary(stretch), sequences);
+  }
   for (const auto& [key, value] : model) builder.Add(key, value);
   auto result = builder.Finish();
   if (!result.ok()) {

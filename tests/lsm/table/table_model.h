@@ -58,9 +58,9 @@ Model RandomModel(KeyShape shape, size_t entries, size_t versions, size_t value_
 // Draws a key that is in the model, close to one of its keys, or far from all of them.
 std::string RandomProbe(KeyShape shape, const Model& model, Dice* dice);
 
-// The file of a table with these entries.  Aborts if it cannot be built.
+// The file of a table with these entries and ranges.  Aborts if it cannot be built.
 std::string BuildTable(const TableBuildOptions& options, const Model& model,
-                       TableSummary* summary = nullptr);
+                       TableSummary* summary = nullptr, const RangeMap& ranges = {});
 
 // A table, the file it is read from, and the cache it uses (if any).
 struct OpenedTable {

@@ -4,8 +4,10 @@
 //   snapshot | next_file_number N | last_sequence N | oldest_log N | digest_seed N | log_seed N
 //   log_directory PATH
 //   synced N | closed N BYTES | removed LEVEL NUMBER
-//   added LEVEL NUMBER FILE_ID BYTES ENTRIES SMALLEST LARGEST [RUN]; keys as in table_text.h
+//   added LEVEL NUMBER FILE_ID BYTES ENTRIES SMALLEST LARGEST [RUN]; keys as in table_text.h, or
+//   none
 //   dead TOMBSTONES DEAD_BYTES COVERED_BYTES OLDEST_TOMBSTONE, of the last added table
+//   ranges COUNT BEGIN [END], of the last added table
 //
 // Commands:
 //   encode    prints the edit's bytes, one field per line in hexadecimal digits, and whether they
@@ -58,9 +60,12 @@ std::string Hex(std::string_view bytes) {
   return text;
 }
 
-std::string KeyOf(std::string_view text) { return InternalKey(EntryOf(text, 1)); }
+std::string KeyOf(std::string_view text) {
+  return text == "none" ? "" : InternalKey(EntryOf(text, 1));
+}
 
 std::string TextOfKey(std::string_view internal_key) {
+  if (internal_key.empty()) return "none";
   ParsedKey key;
   EXPECT_TRUE(ParseInternalKey(internal_key, &key));
   return std::string(key.user_key) + "@" + std::to_string(key.sequence) +
@@ -99,9 +104,13 @@ void SetField(const std::vector<std::string>& words, VersionEdit* edit) {
                             KeyOf(words[6]),
                             KeyOf(words[7]),
                             static_cast<uint32_t>(number(8)),
+                            {},
                             {}}});
   else if (name == "dead" && words.size() == 5 && !edit->added.empty())
     edit->added.back().table.dead = {number(1), number(2), number(3), number(4)};
+  else if (name == "ranges" && words.size() >= 3 && !edit->added.empty())
+    edit->added.back().table.ranges = {number(1), words[2],
+                                       words.size() > 3 ? std::optional(words[3]) : std::nullopt};
   else
     ADD_FAILURE() << "not understood: " << name;
 }
@@ -133,15 +142,21 @@ std::string TextOf(const VersionEdit& edit) {
   for (const auto& [level, number] : removed_tables)
     text << "removed " << level << " " << number << "\n";
   for (const auto& [level, table] : added_tables) {
-    const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead] = table;
+    const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead, ranges] =
+        table;
     text << "added " << level << " " << number << " " << file_id << " " << file_bytes << " "
          << entries << " " << TextOfKey(smallest) << " " << TextOfKey(largest);
     if (run != 0) text << " " << run;
     text << "\n";
     const auto& [tombstones, dead_bytes, covered_bytes, oldest_tombstone] = dead;
-    if (dead == DeadEntries()) continue;
-    text << "dead " << tombstones << " " << dead_bytes << " " << covered_bytes << " "
-         << oldest_tombstone << "\n";
+    if (dead != DeadEntries()) {
+      text << "dead " << tombstones << " " << dead_bytes << " " << covered_bytes << " "
+           << oldest_tombstone << "\n";
+    }
+    const auto& [range_count, begin, end] = ranges;
+    if (range_count == 0) continue;
+    text << "ranges " << range_count << " " << (begin.empty() ? "\"\"" : begin)
+         << (end ? " " + *end : "") << "\n";
   }
   return text.str();
 }

@@ -28,9 +28,15 @@ using testing_support::StatusIs;
 constexpr uint64_t kFileId = 0xabcdef0123456789;
 
 TableMeta MetaOf(uint64_t number, uint32_t run = 0) {
-  return {
-      number, 1000 + number, 4096, 17, InternalKey(PutOf("a", 9)), InternalKey(PutOf("z", 3)), run,
-      {}};
+  return {number,
+          1000 + number,
+          4096,
+          17,
+          InternalKey(PutOf("a", 9)),
+          InternalKey(PutOf("z", 3)),
+          run,
+          {},
+          {}};
 }
 
 VersionEdit EmptyStore() {

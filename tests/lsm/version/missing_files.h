@@ -33,7 +33,8 @@ inline void MakeStoreOfMissingFiles(Directory& directory, uint64_t tables, uint6
                           .entries = 1,
                           .smallest = internal_key("a", 2),
                           .largest = internal_key("b", 1),
-                          .dead = {}};
+                          .dead = {},
+                          .ranges = {}};
     edit.added.push_back({0, table});
   }
   for (uint64_t i = 0; i < logs; ++i) edit.synced_logs.push_back(kFirst + tables + i);

@@ -46,6 +46,13 @@ inline void PrintTo(const Entry& entry, std::ostream* out) {
        << (entry.kind == EntryKind::kPut ? "=" + entry.value.substr(0, 20) : " deleted");
 }
 
+inline std::vector<Sequence> SequencesOf(const RangeMap& ranges, size_t stretch) {
+  std::vector<Sequence> sequences;
+  for (size_t i = 0; i < ranges.sequence_count(stretch); ++i)
+    sequences.push_back(ranges.sequence(stretch, i));
+  return sequences;
+}
+
 // Must outlive the tables that it made.
 class TableMaker {
  public:
@@ -60,8 +67,9 @@ class TableMaker {
   // Makes a table of entries in the order of internal keys.  `file_bytes`: the size that the picker
   // sees; 0: the true one.
   std::shared_ptr<const OpenTable> Make(uint64_t number, const std::vector<Entry>& entries,
-                                        uint64_t file_bytes = 0, uint32_t run = 0) {
-    TableMeta meta = WriteFile(number, entries);
+                                        uint64_t file_bytes = 0, uint32_t run = 0,
+                                        const RangeMap& ranges = {}) {
+    TableMeta meta = WriteFile(number, entries, ranges);
     meta.run = run;
     absl::StatusOr<std::shared_ptr<const OpenTable>> table =
         OpenTableFile(*directory, meta, ReadMode::kBuffered, context);
@@ -75,7 +83,8 @@ class TableMaker {
         OpenTable{meta, Table::Open(*std::move(file), with_id).value()});
   }
 
-  TableMeta WriteFile(uint64_t number, const std::vector<Entry>& entries) {
+  TableMeta WriteFile(uint64_t number, const std::vector<Entry>& entries,
+                      const RangeMap& ranges = {}) {
     TableBuildOptions build;
     build.block_bytes = 256;
     build.compression = Compression::kNone;
@@ -93,6 +102,8 @@ class TableMaker {
     if (std::any_of(entries.begin(), entries.end(),
                     [](const Entry& entry) { return entry.kind == EntryKind::kDelete; }))
       builder.AddCoveredBytes(covered_bytes);
+    for (size_t i = 0; i < ranges.size(); ++i)
+      builder.AddRange(ranges.boundary(i), SequencesOf(ranges, i));
     absl::StatusOr<TableSummary> summary = builder.Finish();
     EXPECT_OK(summary);
     return {number,
@@ -102,7 +113,8 @@ class TableMaker {
             summary->smallest,
             summary->largest,
             /*run=*/0,
-            summary->properties.dead_entries()};
+            summary->properties.dead_entries(),
+            summary->ranges};
   }
 
   MemoryFileSystem files;

@@ -8,16 +8,19 @@
 //   twice the table's number.
 // - Table 8 holds a put of "k" with sequence 7 and the value "old", and a tombstone of "k" with
 //   sequence 5.
+// - A word like b..f@7 is a range delete of [b, f) with sequence 7, and k..@7 one without end.
 // - Table 3 belongs to run 2 (#2), and its size in the manifest is 64 KiB (/64).
 // - 5[a-]~100^7: its tombstones cover 100 KiB, and the oldest one is of day 7 since 1970.
 // - A number alone, like 4, is a table that was made before.
 #ifndef TRELLIS_TESTS_LSM_VERSION_TABLE_TEXT_H_
 #define TRELLIS_TESTS_LSM_VERSION_TABLE_TEXT_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +58,53 @@ inline std::string TextOf(const std::vector<Entry>& entries) {
   std::string text;
   for (const Entry& entry : entries) text += (text.empty() ? "" : " ") + TextOf(entry);
   return text.empty() ? "nothing" : text;
+}
+
+// Range deletes as words of a table.
+class TextRanges {
+ public:
+  static bool IsOne(std::string_view word) { return word.find("..") != word.npos; }
+
+  void Add(std::string_view word) {
+    const size_t dots = word.find(".."), at = word.find('@');
+    EXPECT_NE(at, word.npos) << word;
+    ranges_.push_back({std::string(word.substr(0, dots)),
+                       std::string(word.substr(dots + 2, at - dots - 2)),
+                       testing_support::NumberOf(word.substr(at + 1))});
+  }
+
+  RangeMap Map() const {
+    std::vector<RangeDelete> ranges;
+    for (const Range& range : ranges_) {
+      ranges.push_back({range.from, std::nullopt, range.sequence});
+      if (!range.to.empty()) ranges.back().to = range.to;
+    }
+    std::vector<Sequence> snapshots;  // so that all sequences stay
+    for (const Range& range : ranges_) snapshots.push_back(range.sequence);
+    std::sort(snapshots.begin(), snapshots.end());
+    return RangeMap::Of(ranges, snapshots);
+  }
+
+ private:
+  struct Range {
+    std::string from, to;
+    Sequence sequence;
+  };
+  std::vector<Range> ranges_;
+};
+
+// "b..d@9,5 d..@9"
+inline std::string TextOf(const RangeMap& ranges) {
+  std::string text;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const std::vector<Sequence> sequences = SequencesOf(ranges, i);
+    if (sequences.empty()) continue;
+    text += (text.empty() ? "" : " ") + std::string(ranges.boundary(i)) + ".." +
+            (i + 1 < ranges.size() ? std::string(ranges.boundary(i + 1)) : "");
+    for (size_t s = 0; s < sequences.size(); ++s)
+      text += (s == 0 ? "@" : ",") + std::to_string(sequences[s]);
+  }
+  return text;
 }
 
 // "9 8 6"
@@ -106,14 +156,20 @@ class TextTables {
       return table;
     }
     std::vector<Entry> entries;
+    TextRanges ranges;
     for (const std::string& word :
-         testing_support::WordsOf(text.substr(open + 1, close - open - 1)))
-      entries.push_back(EntryOf(word, 2 * number + entries.size()));
+         testing_support::WordsOf(text.substr(open + 1, close - open - 1))) {
+      if (TextRanges::IsOne(word)) {
+        ranges.Add(word);
+      } else {
+        entries.push_back(EntryOf(word, 2 * number + entries.size()));
+      }
+    }
     const std::string_view rest = text.substr(close + 1);
     maker_.covered_bytes = NumberAfter('~', rest, 0) << 10;
     maker_.oldest_tombstone = NumberAfter('^', rest, 0) * 24 * 60 * 60;
     return table = maker_.Make(number, entries, NumberAfter('/', rest, kib_) << 10,
-                               static_cast<uint32_t>(NumberAfter('#', rest, 0)));
+                               static_cast<uint32_t>(NumberAfter('#', rest, 0)), ranges.Map());
   }
 
   // The number between the sign and the next one.

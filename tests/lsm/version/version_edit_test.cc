@@ -24,8 +24,8 @@ using testing_support::StatusIs;
 // here.
 TableMeta FullMeta(uint64_t number, uint32_t run = 0) {
   TableMeta meta;
-  auto& [number_of_file, file_id, file_bytes, entries, smallest, largest, number_of_run, dead] =
-      meta;
+  auto& [number_of_file, file_id, file_bytes, entries, smallest, largest, number_of_run, dead,
+         ranges] = meta;
   number_of_file = number;
   file_id = 0x1234567890abcdef;
   file_bytes = 4096;
@@ -34,6 +34,7 @@ TableMeta FullMeta(uint64_t number, uint32_t run = 0) {
   largest = InternalKey(PutOf(std::string("z\0", 2), 3));
   number_of_run = run;
   if (number % 2 == 0) dead = {3, 300, 4, 1'600'000'000};
+  if (number % 4 == 0) ranges = {3, "b", std::string("zz\0", 3)};
   return meta;
 }
 

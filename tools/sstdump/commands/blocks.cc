@@ -66,7 +66,7 @@ void WriteBlock(const lsm::BlockFacts& facts, Session* session) {
   session->DrainJson();
 }
 
-// Shows filter, index and properties.  Table::Open has verified all of them but the filter.
+// Shows filter, index, ranges and properties.  Table::Open has verified all of them but the filter.
 void ShowOtherBlocks(const lsm::Table& table, Session* session) {
   struct Part {
     const char* name;
@@ -88,6 +88,7 @@ void ShowOtherBlocks(const lsm::Table& table, Session* session) {
                      table.filter_presence() != lsm::FilterPresence::kDamaged});
   }
   parts.push_back({table.is_partitioned() ? "top level" : "index", table.footer().index, true});
+  if (!table.ranges().empty()) parts.push_back({"ranges", table.footer().ranges, true});
   parts.push_back({"properties", table.footer().properties, true});
   if (session->json_wanted()) {
     session->json().Key("other_blocks");

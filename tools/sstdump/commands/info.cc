@@ -29,10 +29,6 @@ std::string Ratio(uint64_t whole, uint64_t part) {
   return ReadableNumber(static_cast<double>(whole) / static_cast<double>(part));
 }
 
-uint32_t VersionOf(const lsm::Table& table) {
-  return table.is_partitioned() ? lsm::kTableVersionPartitioned : lsm::kTableVersion;
-}
-
 // One line about a table's filter.
 std::string FilterText(const lsm::Table& table, const bloom::FilterDescription& filter) {
   if (table.filter_presence() == lsm::FilterPresence::kAbsent) return "none";
@@ -49,9 +45,9 @@ std::string FilterText(const lsm::Table& table, const bloom::FilterDescription& 
 void PrintTable(const lsm::Table& table, const bloom::FilterDescription& filter,
                 const Target& target, Session* session) {
   const lsm::TableProperties& p = table.properties();
-  session->Print(
-      Heading(*session, target.path,
-              Concat("table, format ", VersionOf(table), ", ", ReadableBytes(table.file_bytes()))));
+  session->Print(Heading(
+      *session, target.path,
+      Concat("table, format ", table.footer().version(), ", ", ReadableBytes(table.file_bytes()))));
   Fields fields;
   fields.push_back({"made", Concat(UtcTime(p.created_micros), " by ",
                                    session->Show(p.created_by, 40), ", for level ", p.level)});
@@ -73,6 +69,15 @@ void PrintTable(const lsm::Table& table, const bloom::FilterDescription& filter,
     fields.push_back({"partitions", Concat(ReadableCount(table.partitions().count()),
                                            " of filter and index, read on demand")});
   }
+  if (!table.ranges().empty()) {
+    const lsm::RangeRecord ranges = lsm::RangeRecord::Of(table.ranges());
+    const std::string rest =
+        Concat("; sequence ", table.ranges().smallest_sequence(), " to ",
+               table.ranges().largest_sequence(), ", ", ReadableBytes(p.range_bytes));
+    fields.push_back({"ranges", RangesText(*session, ranges.range_count, ranges.begin, ranges.end,
+                                           12 + rest.size()) +
+                                    rest});
+  }
   fields.push_back({"filter", FilterText(table, filter)});
   const bool is_damaged = table.filter_presence() == lsm::FilterPresence::kDamaged;
   fields.push_back({"checked", Concat("footer, index, ", is_damaged ? "" : "filter, ",
@@ -83,7 +88,7 @@ void PrintTable(const lsm::Table& table, const bloom::FilterDescription& filter,
 void WriteTable(const lsm::Table& table, const bloom::FilterDescription& filter, Session* session) {
   const lsm::TableProperties& p = table.properties();
   lsm::JsonWriter& json = session->json();
-  json.Member("format_version", VersionOf(table));
+  json.Member("format_version", table.footer().version());
   json.Member("file_id", lsm::ReadableId(table.footer().file_id));
   json.Member("file_bytes", table.file_bytes());
   json.Member("entries", p.entries);
@@ -99,6 +104,8 @@ void WriteTable(const lsm::Table& table, const bloom::FilterDescription& filter,
   json.Member("data_blocks", p.data_blocks);
   json.Member("index_bytes", p.index_bytes);
   json.Member("partitions", table.is_partitioned() ? table.partitions().count() : 0);
+  json.Member("range_deletes", table.ranges().range_count());
+  json.Member("range_bytes", table.footer().ranges.stored_bytes);
   json.Member("compression", session->Show(p.compression));
   json.Member("level", p.level);
   json.Member("created_micros", p.created_micros);
@@ -130,28 +137,29 @@ void ShowTableInfo(const Target& target, Session* session) {
 }
 
 void ShowLogInfo(const Target& target, Session* session) {
-  uint64_t puts = 0, deletions = 0, bytes = 0;
+  uint64_t puts = 0, deletions = 0, ranges = 0, bytes = 0;
   lsm::Sequence first = 0, last = 0;
   const LogSummary log = WalkLog(
       target, lsm::LogKind::kWriteAhead, session, [&](const lsm::LogReader::Record& record) {
         const absl::Status status =
             WalkBatch(record, OpenedPath(target), [&](const BatchEntry& entry) {
-              if (puts + deletions == 0) first = entry.sequence;
+              if (puts + deletions + ranges == 0) first = entry.sequence;
               last = entry.sequence;
-              ++(entry.kind == lsm::EntryKind::kPut ? puts : deletions);
-              bytes += entry.key.size() + entry.value.size();
+              ++(entry.is_put() ? puts : entry.is_range() ? ranges : deletions);
+              bytes += entry.key.size() + entry.value.size() + entry.to.value_or("").size();
             });
         if (!status.ok()) session->Fail(status, target);
         return true;
       });
   if (session->json_wanted()) {
     lsm::JsonWriter& json = session->json();
-    json.Member("format_version", lsm::kLogVersion);
+    json.Member("format_version", log.version);
     json.Member("file_id", lsm::ReadableId(log.file_id));
     json.Member("file_bytes", log.size_bytes);
     json.Member("records", log.records);
     json.Member("puts", puts);
     json.Member("deletions", deletions);
+    json.Member("range_deletes", ranges);
     json.Member("key_and_value_bytes", bytes);
     json.Member("first_sequence", first);
     json.Member("last_sequence", last);
@@ -167,13 +175,15 @@ void ShowLogInfo(const Target& target, Session* session) {
   }
   session->Print(Heading(
       *session, target.path,
-      Concat("write-ahead log, format ", lsm::kLogVersion, ", ", ReadableBytes(log.size_bytes))));
+      Concat("write-ahead log, format ", log.version, ", ", ReadableBytes(log.size_bytes))));
   session->Print(FieldsText(
       *session,
       {{"records", ReadableCount(log.records)},
-       {"entries", Concat(ReadableCount(puts + deletions), " (", Count(puts, "put", "puts"), ", ",
-                          Count(deletions, "deletion", "deletions"), "), ", ReadableBytes(bytes),
-                          " of keys and values, sequence ", first, " to ", last)},
+       {"entries",
+        Concat(ReadableCount(puts + deletions + ranges), " (", Count(puts, "put", "puts"), ", ",
+               Count(deletions, "deletion", "deletions"),
+               ranges > 0 ? Concat(", ", Count(ranges, "range delete", "range deletes")) : "",
+               "), ", ReadableBytes(bytes), " of keys and values, sequence ", first, " to ", last)},
        {"synced",
         Concat("up to offset ", log.durable_offset, " at least, according to its records")},
        {"end", EndText(log.end, log.torn_bytes)}}));
@@ -190,7 +200,7 @@ void ShowManifestInfo(const Target& target, Session* session) {
   }
   if (session->json_wanted()) {
     lsm::JsonWriter& json = session->json();
-    json.Member("format_version", lsm::kLogVersion);
+    json.Member("format_version", walk.log.version);
     json.Member("file_id", lsm::ReadableId(walk.log.file_id));
     json.Member("file_bytes", walk.log.size_bytes);
     json.Member("edits", walk.edits);
@@ -207,7 +217,7 @@ void ShowManifestInfo(const Target& target, Session* session) {
   if (!walk.log.is_open) return;
   session->Print(Heading(
       *session, target.path,
-      Concat("manifest, format ", lsm::kLogVersion, ", ", ReadableBytes(walk.log.size_bytes))));
+      Concat("manifest, format ", walk.log.version, ", ", ReadableBytes(walk.log.size_bytes))));
   session->Print(FieldsText(
       *session, {{"edits", ReadableCount(walk.edits)},
                  {"tables", Concat(ReadableCount(tables), ", ", ReadableBytes(table_bytes))},

@@ -35,7 +35,7 @@ std::string TextOf(const lsm::DeadEntries& dead) {
 
 // Names every field, so that a new one does not compile before it is named here.
 void PrintTable(int level, const lsm::TableMeta& table, Session* session) {
-  const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead] = table;
+  const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead, ranges] = table;
   std::string line = Concat("    + level ", level, " ", run == 0 ? "" : Concat("run ", run, " "),
                             lsm::TableFileName(number), ", ", lsm::ReadableBytes(file_bytes), ", ",
                             Count(entries, "entry", "entries"), ", ", TextOf(dead));
@@ -46,8 +46,13 @@ void PrintTable(int level, const lsm::TableMeta& table, Session* session) {
     line.append(kIndent, ' ');
     others = kIndent;
   }
-  line += KeyRange(*session, lsm::UserKeyOf(smallest), lsm::UserKeyOf(largest), others);
+  line += KeyRange(*session, table.first_key(), table.last_key(), others);
   session->Print(line + "\n");
+  if (ranges.empty()) return;
+  constexpr std::string_view kIndent = "        ";
+  session->Print(Concat(
+      kIndent, RangesText(*session, ranges.range_count, ranges.begin, ranges.end, kIndent.size()),
+      "\n"));
 }
 
 uint64_t LimitOf(const Session& session) { return session.request().limit.value_or(UINT64_MAX); }
@@ -96,7 +101,7 @@ void PrintEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) 
 
 // Names every field, so that a new one does not compile before it is written here.
 void WriteTable(int level, const lsm::TableMeta& table, Session* session) {
-  const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead] = table;
+  const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead, ranges] = table;
   lsm::JsonWriter& json = session->json();
   json.BeginObject();
   json.Member("level", level);
@@ -105,12 +110,15 @@ void WriteTable(int level, const lsm::TableMeta& table, Session* session) {
   json.Member("file_id", lsm::ReadableId(file_id));
   json.Member("file_bytes", file_bytes);
   json.Member("entries", entries);
-  json.Member("smallest_key", session->Show(lsm::UserKeyOf(smallest)));
-  json.Member("largest_key", session->Show(lsm::UserKeyOf(largest)));
+  json.Member("smallest_key", session->Show(table.first_key()));
+  json.Member("largest_key", session->Show(table.last_key()));
   json.Member("tombstones", dead.tombstones);
   json.Member("dead_bytes", dead.dead_bytes);
   json.Member("covered_bytes", dead.covered_bytes);
   json.Member("oldest_tombstone", dead.oldest_tombstone);
+  json.Member("range_deletes", ranges.range_count);
+  if (!ranges.empty()) json.Member("ranges_begin", session->Show(ranges.begin));
+  if (ranges.end) json.Member("ranges_end", session->Show(*ranges.end));
   json.EndObject();
 }
 

@@ -177,34 +177,34 @@ class StoreChecker {
     if (verdict.facts.largest != meta.largest)
       differs("largest key", lsm::QuotedInternalKey(meta.largest),
               lsm::QuotedInternalKey(verdict.facts.largest));
-    if (verdict.facts.largest_sequence > state().last_sequence) {
-      session_->Damage(
-          target, std::nullopt,
-          Concat("the table holds writes up to sequence ", verdict.facts.largest_sequence,
-                 ", the last sequence of the manifest is ", state().last_sequence));
+    const auto [smallest_sequence, largest_sequence] = verdict.facts.all_sequences;
+    if (largest_sequence > state().last_sequence) {
+      session_->Damage(target, std::nullopt,
+                       Concat("the table holds writes up to sequence ", largest_sequence,
+                              ", the last sequence of the manifest is ", state().last_sequence));
     }
     // Tables only move down.
     if (verdict.level > placed.level)
       differs("level", Concat(placed.level), Concat("been made for level ", verdict.level));
-    if (placed.level == 0) level0_.emplace(meta.number, verdict.facts);
+    const lsm::AgedTable aged{meta, smallest_sequence, largest_sequence};
+    if (placed.level == 0) level0_.emplace(meta.number, aged);
     const bool is_same_run = placed.level > 0 && placed.level == last_level_ && !runs_.empty() &&
                              runs_.back().back().meta.run == meta.run;
     if (!is_same_run) runs_.emplace_back();
     last_level_ = placed.level;
-    runs_.back().push_back({meta, verdict.facts.smallest_sequence, verdict.facts.largest_sequence});
+    runs_.back().push_back(aged);
   }
 
   // Checks the order of level 0 by its sequence numbers.
   void CheckAges() {
     lsm::AgeOrder order;
-    for (const auto& [number, facts] : level0_) {
-      const lsm::KeySpan span =
-          lsm::KeySpan::OfKeys(lsm::UserKeyOf(facts.smallest), lsm::UserKeyOf(facts.largest));
-      if (order.Follows({span, facts.smallest_sequence, facts.largest_sequence})) continue;
+    for (const auto& [number, table] : level0_) {
+      if (order.Follows({table.meta.span(), table.smallest_sequence, table.largest_sequence}))
+        continue;
       const std::string path = PathOf(lsm::TableFileName(number));
       session_->NextFile();
       session_->Fail(absl::DataLossError(
-                         Concat(path, ": the table begins with sequence ", facts.smallest_sequence,
+                         Concat(path, ": the table begins with sequence ", table.smallest_sequence,
                                 ", but tables with lower numbers in level 0 hold newer writes")),
                      path);
     }
@@ -336,10 +336,10 @@ class StoreChecker {
   const StoreFiles& files_;
   const Target& target_;
   Session* const session_;
-  std::map<uint64_t, lsm::TableFacts> level0_;  // by number; only tables that were read
-  lsm::AgedRuns runs_;                          // of all tables that were read
-  int last_level_ = 0;                          // of the last one added
-  uint64_t files_lost_ = 0;                     // of the current kind
+  std::map<uint64_t, lsm::AgedTable> level0_;  // by number; only tables that were read
+  lsm::AgedRuns runs_;                         // of all tables that were read
+  int last_level_ = 0;                         // of the last one added
+  uint64_t files_lost_ = 0;                    // of the current kind
 };
 
 }  // namespace

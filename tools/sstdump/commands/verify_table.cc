@@ -71,7 +71,8 @@ void CheckParts(const Target& target, const absl::Status& known, TableVerdict* v
   if (!footer.ok()) return;
   // Without the top-level block the partitions' offsets are unknown.
   const lsm::BlockHandle filter = footer->is_partitioned() ? lsm::BlockHandle() : footer->filter;
-  for (const lsm::BlockHandle handle : {filter, footer->index, footer->properties}) {
+  for (const lsm::BlockHandle handle :
+       {filter, footer->index, footer->ranges, footer->properties}) {
     if (handle.is_null() || handle.stored_bytes > lsm::kIndexBytesMax) continue;
     const absl::StatusOr<lsm::BlockBuffer> block =
         lsm::ReadPlainBlock(**file, footer->file_id, handle, lsm::kIndexBytesMax);

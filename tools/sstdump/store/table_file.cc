@@ -4,6 +4,7 @@
 
 #include "lsm/block/block.h"
 #include "lsm/block/block_io.h"
+#include "lsm/block/ranges_part.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
@@ -28,6 +29,7 @@ absl::Status CheckSizes(const lsm::ReadFile& file) {
   if (!footer.ok()) return absl::OkStatus();  // Table::Open reports it better
   TRELLIS_RETURN_IF_ERROR(CheckSize(file.path(), "filter", footer->filter, lsm::kFilterBytesMax));
   TRELLIS_RETURN_IF_ERROR(CheckSize(file.path(), "index", footer->index, lsm::kIndexBytesMax));
+  TRELLIS_RETURN_IF_ERROR(CheckSize(file.path(), "ranges", footer->ranges, lsm::kRangesBytesMax));
   if (footer->is_partitioned()) {
     const uint64_t bytes = footer->index.offset - footer->index_partitions;
     TRELLIS_RETURN_IF_ERROR(
