@@ -49,7 +49,7 @@ class DeadWalkObserver {
 // Yields the entries that a reader at a sequence may need: all up to this sequence within the
 // bounds, except for those that a range up to this sequence hides.  It may leave out or yield other
 // entries: those above the sequence or beyond the bounds, and further copies of an entry.
-class CoveringIterator : public Iterator {
+class CoveringIterator : public InnerIterator {
  public:
   // This many hidden entries are stepped over before the inputs jump: about what a seek costs.
   static constexpr uint64_t kPassedMax = 32;

@@ -243,7 +243,7 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
               ReadPoint::In(*view, sequence)};
   IteratorBounds bounds{std::optional<std::string>(options.lower_bound),
                         std::optional<std::string>(options.upper_bound)};
-  std::unique_ptr<Iterator> merged;
+  std::unique_ptr<InnerIterator> merged;
   if (view->version->has_ranges()) {
     std::vector<const RangeCover*> covers;
     if (!view->memtable->empty()) covers.push_back(nullptr);
