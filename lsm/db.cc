@@ -69,6 +69,13 @@ absl::Status DB::Delete(std::string_view key, const WriteOptions& options) {
   return Write(batch, options);
 }
 
+absl::Status DB::DeleteRange(std::string_view from, std::optional<std::string_view> to,
+                             const WriteOptions& options) {
+  WriteBatch batch;
+  batch.DeleteRange(from, to);
+  return Write(batch, options);
+}
+
 absl::Status DB::Write(const WriteBatch& batch, const WriteOptions& options) {
   return CatchOutOfMemory([&] { return OfOpenStore(engine_->Write(batch, options)); });
 }

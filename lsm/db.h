@@ -177,6 +177,11 @@ class TRELLIS_API DB {
 
   absl::Status Put(std::string_view key, std::string_view value, const WriteOptions& options = {});
   absl::Status Delete(std::string_view key, const WriteOptions& options = {});
+  // Deletes all keys in [from, to), or from `from` on if `to` is nullopt.  Writes one entry,
+  // however many keys there are.  Tables of which no key is left are removed soon, without being
+  // read.
+  absl::Status DeleteRange(std::string_view from, std::optional<std::string_view> to,
+                           const WriteOptions& options = {});
   absl::Status Write(const WriteBatch& batch, const WriteOptions& options = {});
 
   // --- reads ---

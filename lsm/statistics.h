@@ -27,6 +27,10 @@ struct TRELLIS_API LevelStatistics {
   uint64_t entries = 0;           // versions and tombstones
   uint64_t keys = 0;              // distinct user keys of each table, summed over the tables
   uint64_t tombstones = 0;
+  // Range deletes, as parts of the key space in which the same ones hold, and the resident bytes of
+  // their maps.
+  uint64_t range_deletes = 0;
+  uint64_t range_bytes = 0;
   // Bytes that are expected to go with the tombstones once these have reached the bottom: the dead
   // entries of the level's tables, and older entries that its tombstones cover (`covered_bytes`),
   // which other tables hold.
@@ -119,8 +123,8 @@ struct TRELLIS_API Statistics {
   uint64_t opening_bytes_read = 0;
 
   // Writes.
-  uint64_t writes = 0;              // successful calls of Put, Delete and Write
-  uint64_t write_entries = 0;       // puts and deletes
+  uint64_t writes = 0;         // successful calls of Put, Delete, DeleteRange and Write
+  uint64_t write_entries = 0;  // puts, deletes and range deletes
   uint64_t write_groups = 0;        // commits; each serves one or more calls
   uint64_t user_bytes_written = 0;  // keys and values
   uint64_t log_bytes_written = 0;   // records with framing

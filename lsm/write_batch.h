@@ -1,4 +1,4 @@
-// A sequence of puts and deletes that is applied in order, all or nothing.
+// A sequence of puts, deletes and range deletes that is applied in order, all or nothing.
 //
 // Thread-compatible, like a string.
 #ifndef TRELLIS_LSM_WRITE_BATCH_H_
@@ -25,6 +25,10 @@ class TRELLIS_API WriteBatch {
   // becomes invalid: `status` says why, and writing it fails with that status.
   void Put(std::string_view key, std::string_view value);
   void Delete(std::string_view key);
+  // Deletes all keys in [from, to), or from `from` on if `to` is nullopt, also those that this
+  // batch has put before.  One entry, whatever the number of keys.  No entry if `to` is not above
+  // `from`. The bounds need not exist as keys.
+  void DeleteRange(std::string_view from, std::optional<std::string_view> to);
 
   // Appends all entries of `other`.
   void Append(const WriteBatch& other);
@@ -45,7 +49,6 @@ class TRELLIS_API WriteBatch {
   absl::Status CheckRoomFor(BatchKind kind, std::string_view key, std::string_view rest) const;
   // `rest` is the value of a put, or the end of a range delete.
   void Add(BatchKind kind, std::string_view key, std::string_view rest);
-  void AddRange(std::string_view from, std::optional<std::string_view> to);
 
   std::string bytes_;
   uint64_t user_bytes_ = 0;

@@ -80,7 +80,7 @@ void EncodedBatch::SetFirstSequence(WriteBatch* batch, Sequence sequence) {
 
 void EncodedBatch::DeleteRange(WriteBatch* batch, std::string_view from,
                                std::optional<std::string_view> to) {
-  batch->AddRange(from, to);
+  batch->DeleteRange(from, to);
 }
 
 absl::Status EncodedBatch::ForEach(std::string_view encoded, Handler* handler) {

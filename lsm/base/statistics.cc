@@ -32,6 +32,8 @@ constexpr LevelField kLevelState[] = {
     {"entries", &LevelStatistics::entries},
     {"keys", &LevelStatistics::keys},
     {"tombstones", &LevelStatistics::tombstones},
+    {"range_deletes", &LevelStatistics::range_deletes},
+    {"range_bytes", &LevelStatistics::range_bytes},
     {"freeable_bytes", &LevelStatistics::freeable_bytes},
     {"covered_bytes", &LevelStatistics::covered_bytes},
     {"oldest_run_dead_bytes", &LevelStatistics::oldest_run_dead_bytes},
@@ -333,6 +335,10 @@ std::string SizesText(const Statistics& statistics) {
           statistics.total.filter_partition_bytes + statistics.total.index_partition_bytes;
       bytes > 0)
     rows.push_back({"  in partitions, in the files", ReadableBytes(bytes)});
+  if (statistics.total.range_deletes > 0) {
+    rows.push_back({Concat("range deletes, ", ReadableCount(statistics.total.range_deletes)),
+                    ReadableBytes(statistics.total.range_bytes)});
+  }
   rows.push_back({"tables on disk", ReadableBytes(statistics.total.table_bytes)});
   if (statistics.total.freeable_bytes > 0) {
     rows.push_back({"  expected to go with tombstones at the bottom",
@@ -468,7 +474,8 @@ void Statistics::SumLevels() {
   for (const auto member :
        {&LevelStatistics::tables, &LevelStatistics::runs, &LevelStatistics::table_bytes,
         &LevelStatistics::oldest_run_bytes, &LevelStatistics::entries, &LevelStatistics::keys,
-        &LevelStatistics::tombstones, &LevelStatistics::freeable_bytes,
+        &LevelStatistics::tombstones, &LevelStatistics::range_deletes,
+        &LevelStatistics::range_bytes, &LevelStatistics::freeable_bytes,
         &LevelStatistics::covered_bytes, &LevelStatistics::oldest_run_dead_bytes,
         &LevelStatistics::filter_bytes, &LevelStatistics::index_bytes, &LevelStatistics::hot_tables,
         &LevelStatistics::cold_tables, &LevelStatistics::filter_partition_bytes,

@@ -55,7 +55,7 @@ void WriteBatch::Put(std::string_view key, std::string_view value) {
 
 void WriteBatch::Delete(std::string_view key) { Add(BatchKind::kDelete, key, {}); }
 
-void WriteBatch::AddRange(std::string_view from, std::optional<std::string_view> to) {
+void WriteBatch::DeleteRange(std::string_view from, std::optional<std::string_view> to) {
   if (!to) return Add(BatchKind::kDeleteRangeToEnd, from, {});
   if (from < *to) Add(BatchKind::kDeleteRange, from, *to);
 }

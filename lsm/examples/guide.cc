@@ -74,6 +74,23 @@ absl::Status Reuse(lsm::DB& db) {
                 "the value of pear");
 }
 
+absl::Status RangeDeletes(lsm::DB& db) {
+  for (const char* const key : {"log/2025-01-17", "log/2025-07-01", "tmp/1"}) {
+    if (absl::Status put = db.Put(key, "1"); !put.ok()) return put;
+  }
+  // snippet: range deletes
+  absl::Status status = db.DeleteRange("log/2025-01", "log/2025-07");  // up to the end, without it
+  if (!status.ok()) return status;
+  status = db.DeleteRange("tmp/", lsm::PrefixEnd("tmp/"));  // all keys with a prefix
+  // end
+  if (!status.ok()) return status;
+  const auto deleted = db.Get("log/2025-01-17"), kept = db.Get("log/2025-07-01"),
+             temporary = db.Get("tmp/1");
+  if (!deleted.ok() || !kept.ok() || !temporary.ok()) return deleted.status();
+  return Expect(!deleted->has_value() && kept->has_value() && !temporary->has_value(),
+                "the keys that are left");
+}
+
 absl::Status Batches(lsm::DB& db) {
   // snippet: batches
   lsm::WriteBatch batch;
@@ -286,8 +303,8 @@ absl::Status Run(const std::string& directory) {
   absl::StatusOr<std::unique_ptr<lsm::DB>> opened = lsm::DB::Open(store);
   if (!opened.ok()) return opened.status();
   lsm::DB& db = **opened;
-  for (const auto snippet : {ReadsAndWrites, Reuse, Batches, Snapshots, Iterators, Durability,
-                             Verifying, Statistics, Errors}) {
+  for (const auto snippet : {ReadsAndWrites, Reuse, RangeDeletes, Batches, Snapshots, Iterators,
+                             Durability, Verifying, Statistics, Errors}) {
     if (status = snippet(db); !status.ok()) return status;
   }
   if (status = Followers(db, store); !status.ok()) return status;

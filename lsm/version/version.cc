@@ -442,6 +442,8 @@ void Version::Describe(Statistics* statistics) const {
       if (dead.oldest_tombstone != 0 && (level_statistics.oldest_tombstone == 0 ||
                                          dead.oldest_tombstone < level_statistics.oldest_tombstone))
         level_statistics.oldest_tombstone = dead.oldest_tombstone;
+      level_statistics.range_deletes += table->table->ranges().range_count();
+      level_statistics.range_bytes += table->table->ranges().memory_bytes();
       level_statistics.filter_bytes += table->table->filter_memory_bytes();
       level_statistics.index_bytes += table->table->index_memory_bytes();
       if (table->table->is_partitioned()) {
