@@ -314,6 +314,7 @@ class DbIterator final : public Iterator {
     bool has_edge = false;   // false: after all keys
     bool has_jumped = false;
     uint64_t dead = 0;
+    uint64_t charged = 0;       // of `dead`
     uint64_t spared = 0;        // by jumps
     uint64_t dead_at_look = 0;  // at which the next gap is sought
     // Forward: the first key of the gap that the walk becomes.  Backward: the end of that gap.
@@ -378,6 +379,10 @@ class DbIterator final : public Iterator {
   // Entries of a deleted key were passed.
   void CountDead(uint64_t entries, std::string_view user_key) {
     walk_.dead += entries;
+    if (walk_.dead >= walk_.charged + GapUse::kDeadPerCharge) [[unlikely]] {
+      const uint64_t more = walk_.dead - std::exchange(walk_.charged, walk_.dead);
+      if (gaps_.charge != nullptr) gaps_.charge(user_key, more);
+    }
     if (walk_.has_begun) return;
     walk_.has_begun = walk_.has_edge = true;
     walk_.edge.assign(user_key);
@@ -425,7 +430,7 @@ class DbIterator final : public Iterator {
   void EndWalk() {
     counts_.dead_entries += walk_.dead;
     walk_.has_jumped = false;
-    walk_.dead = walk_.spared = walk_.dead_at_look = 0;
+    walk_.dead = walk_.charged = walk_.spared = walk_.dead_at_look = 0;
   }
 
   std::unique_ptr<Iterator> entries_;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "bloom/core/abi.h"
 #include "lsm/base/counters.h"
@@ -35,6 +36,11 @@ struct SeekTimer {
 struct GapUse {
   KnownGaps* known = nullptr;  // null: none
   ReadPoint point;             // what `entries` hold, at the iterator's sequence
+  // A walk over at least kDeadPerCharge dead entries calls it for each part of it, with a dead key
+  // there and the number of entries (lsm/version/tombstone_rent.h).  Throws nothing.  Null: none.
+  std::function<void(std::string_view user_key, uint64_t entries)> charge = nullptr;
+
+  static constexpr uint64_t kDeadPerCharge = 32;
 };
 
 // The work of an iterator in its life.

@@ -239,8 +239,15 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
   const uint64_t iterators = counters_.Add(Counter::kIterators, 1);
   const Level0Account::Seen level0 = level0_account_.See(*view->version);
   // A follower's view may go back to an earlier state of the store.
-  const GapUse gaps{options_.mode == OpenMode::kFollow ? nullptr : views_.gaps(),
-                    ReadPoint::In(*view, sequence)};
+  GapUse gaps{options_.mode == OpenMode::kFollow ? nullptr : views_.gaps(),
+              ReadPoint::In(*view, sequence)};
+  if (!IsForReading(options_.mode)) {
+    gaps.charge = [this, version = view->version.get()](std::string_view key, uint64_t entries) {
+      if (!version->PayRent(key, entries * kBytesMergedPerDeadEntry)) return;
+      level0_account_.NoteRent();
+      NoteReads();
+    };
+  }
   return NewDbIterator(NewMergingIterator(std::move(inputs)), sequence,
                        {std::optional<std::string>(options.lower_bound),
                         std::optional<std::string>(options.upper_bound)},

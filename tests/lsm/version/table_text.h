@@ -9,7 +9,8 @@
 // - Table 8 holds a put of "k" with sequence 7 and the value "old", and a tombstone of "k" with
 //   sequence 5.
 // - Table 3 belongs to run 2 (#2), and its size in the manifest is 64 KiB (/64).
-// - 5[a-]~100^7: its tombstones cover 100 KiB, and the oldest one is of day 7 since 1970.
+// - 5[a-]~100^7$30: its tombstones cover 100 KiB, the oldest one is of day 7 since 1970, and
+//   iterators have paid a rent of 30 KiB.
 // - A number alone, like 4, is a table that was made before.
 #ifndef TRELLIS_TESTS_LSM_VERSION_TABLE_TEXT_H_
 #define TRELLIS_TESTS_LSM_VERSION_TABLE_TEXT_H_
@@ -112,8 +113,10 @@ class TextTables {
     const std::string_view rest = text.substr(close + 1);
     maker_.covered_bytes = NumberAfter('~', rest, 0) << 10;
     maker_.oldest_tombstone = NumberAfter('^', rest, 0) * 24 * 60 * 60;
-    return table = maker_.Make(number, entries, NumberAfter('/', rest, kib_) << 10,
-                               static_cast<uint32_t>(NumberAfter('#', rest, 0)));
+    table = maker_.Make(number, entries, NumberAfter('/', rest, kib_) << 10,
+                        static_cast<uint32_t>(NumberAfter('#', rest, 0)));
+    table->rent->Pay(NumberAfter('$', rest, 0) << 10);
+    return table;
   }
 
   // The number between the sign and the next one.
@@ -121,7 +124,7 @@ class TextTables {
     const size_t at = text.find(sign);
     if (at == text.npos) return otherwise;
     text.remove_prefix(at + 1);
-    return testing_support::NumberOf(text.substr(0, text.find_first_of("#/~^")));
+    return testing_support::NumberOf(text.substr(0, text.find_first_of("#/~^$")));
   }
 
   uint64_t kib_;
