@@ -16,7 +16,7 @@ bool CompactionSchedule::MayFree(const Version& version) const {
   const bool runs = std::any_of(running_.begin(), running_.end(),
                                 [](const auto& plan) { return plan->for_tombstones; });
   if (runs || rest_until_ != 0) return false;
-  return version.tombstone_gain() >= static_cast<double>(kBytesMergedPerJob) ||
+  return rent_is_due_ || version.tombstone_gain() >= static_cast<double>(kBytesMergedPerJob) ||
          AgedTablesOf(version, wall_seconds_).any();
 }
 
@@ -70,6 +70,9 @@ void CompactionSchedule::Choose(const Options& options, const Plans& running, Jo
     choice = PickCompaction(*job->version, options, running, job->moment);
   }
   job->held_until = choice.held_until;
+  job->is_rule_idle = choice.is_rule_idle;
+  for (const auto& [table, bytes] : choice.lacking)
+    table->rent->SetPrice(table->rent->paid_bytes() + bytes);
   // While a request waits, no other compaction begins.  Otherwise the request might wait for ever.
   job->found_nothing =
       request == nullptr ? !choice.plan : choice.plan && Conflicts(*choice.plan, running);
@@ -82,6 +85,7 @@ bool CompactionSchedule::Begin(Job* job) {
   job->has_begun = true;
   if (job->found_nothing) idle_revision_ = job->revision;
   held_until_ = std::min(held_until_, job->held_until);
+  if (job->is_rule_idle && job->revision == revision_) rent_is_due_ = false;
   if (job->request != nullptr) {
     if (job->found_nothing) {
       std::exchange(job->request, nullptr)->in_hand = false;

@@ -53,7 +53,8 @@ class CompactionSchedule {
     bool found_nothing = false;
     bool has_begun = false;
     PickMoment moment;                   // of StartChoosing
-    Sequence held_until = kSequenceMax;  // CompactionChoice::held_until
+    Sequence held_until = kSequenceMax;  // as in CompactionChoice
+    bool is_rule_idle = false;           // likewise
     uint64_t revision = 0;               // of the schedule, when it chose
   };
 
@@ -69,14 +70,20 @@ class CompactionSchedule {
   bool IsDue(const Version& version, const Options& options) const {
     return !requests_.empty() || DueLevel(version, options, running_).has_value();
   }
-  // Whether the rule for tombstones may have a plan: tables have enough dead entries, or one of
-  // them has an old tombstone.  False while the rule rests, and while a plan of it runs.
+  // Whether the rule for tombstones may have a plan: tables have enough dead entries, one of them
+  // has an old tombstone, or iterators have paid.  False while the rule rests, and while a plan of
+  // it runs.
   bool MayFree(const Version& version) const;
   // Notes that there may be more to compact than before, for example because the version changed.
   void NoteChange() { ++revision_; }
   // Notes the time, in seconds since 1970.  It is a change if a tombstone has become due by its
   // time, or if the rule has rested for long enough.
   void NoteTime(const Version& version, uint64_t wall_seconds);
+  // Iterators have paid what a table lacked.  It is a change.
+  void NoteRent() {
+    rent_is_due_ = true;
+    NoteChange();
+  }
   // A snapshot was released, and this is the oldest one now (kSequenceMax: there is none).  True,
   // and a change, if plans of the rule are no longer held.
   bool NoteOldestSnapshot(Sequence oldest);
@@ -127,6 +134,7 @@ class CompactionSchedule {
   uint64_t wall_seconds_ = 0;  // as of the last NoteTime or StartChoosing
   uint64_t rest_until_ = 0;    // 0: it does not rest
   int plans_since_ = 0;        // that have begun since the rule's last one
+  bool rent_is_due_ = false;   // and since then the rule was not found idle
   // The least number of a snapshot with which a plan may be due that was held; kSequenceMax: none.
   Sequence held_until_ = kSequenceMax;
 };

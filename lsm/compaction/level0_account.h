@@ -49,6 +49,13 @@ class Level0Account {
   // Relaxed, here and below: publishes nothing; a stale read miscounts a few seeks.
   void NoteMerge() { merges_.fetch_add(1, std::memory_order_relaxed); }
 
+  // --- rent for tombstones, of any level (lsm/version/tombstone_rent.h) ---
+
+  // A table has got what it lacked.  Relaxed: publishes nothing; a later look takes it.
+  void NoteRent() { rent_is_due_.store(true, std::memory_order_relaxed); }
+  // Whether that was noted since the last call.
+  bool TakeRent() { return rent_is_due_.exchange(false, std::memory_order_relaxed); }
+
   // Level 0 as an iterator sees it.
   struct Seen {
     uint64_t tables;
@@ -75,6 +82,7 @@ class Level0Account {
   uint64_t paid_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   Level0Reads charged_ ABSL_GUARDED_BY(mutex_);
   std::atomic<uint64_t> merges_{0};  // merges of level 0 that have ended
+  std::atomic<bool> rent_is_due_{false};
 };
 
 }  // namespace lsm

@@ -300,7 +300,7 @@ bool IsWorthAPlan(const Version& version, const OpenTable& table, const PickMome
   const DeadEntries dead = DeadEntriesOf(table, version.bytes_per_key());
   return 2 * static_cast<double>(dead.freeable_bytes()) >=
              static_cast<double>(table.meta.file_bytes) ||
-         IsAged(dead, moment.wall_seconds);
+         IsAged(dead, moment.wall_seconds) || table.rent->paid_bytes() > 0;
 }
 
 struct TombstonePlan {
@@ -333,23 +333,27 @@ double FreedBy(bool is_bottom, double freeable) { return is_bottom ? 2 * freeabl
 struct Worth {
   bool is_due = false;      // unless it is held
   double ratio = 0;         // of the two sides of the rule
+  double lack = 0;          // the difference, if it is not due
   Sequence held_until = 0;  // held while the oldest snapshot is older than this
 };
 
 Worth WorthOf(const Version& version, const TombstonePlan& made, const PickMoment& moment) {
   Worth worth;
-  double freeable = 0;
+  double freeable = 0, rent = 0;
   for (const auto& table : made.plan.inputs) {
     const DeadEntries dead = DeadEntriesOf(*table, version.bytes_per_key());
     freeable += static_cast<double>(dead.freeable_bytes());
+    rent += static_cast<double>(table->rent->paid_bytes());
     worth.is_due = worth.is_due || IsAged(dead, moment.wall_seconds);
     if (made.is_bottom)
       worth.held_until = std::max(worth.held_until, table->table->properties().largest_sequence);
   }
-  const double freed = FreedBy(made.is_bottom, freeable);
+  const double gained = FreedBy(made.is_bottom, freeable) + rent;
   const auto taken = static_cast<double>(BytesTakenBy(made.plan));
-  worth.ratio = freed / (taken + static_cast<double>(kBytesMergedPerJob));
-  worth.is_due = worth.is_due || PaysForItself(freed, taken);
+  const double price = taken + static_cast<double>(kBytesMergedPerJob);
+  worth.ratio = gained / price;
+  worth.lack = price - gained;
+  worth.is_due = worth.is_due || PaysForItself(gained, taken);
   return worth;
 }
 
@@ -462,6 +466,7 @@ CompactionChoice PickForTombstones(const Version& version, const Options& option
                   [](const auto& plan) { return plan->for_tombstones; }))
     return choice;
   std::set<const OpenTable*> tried;  // as inputs of the plan for another table
+  choice.is_rule_idle = true;
   for (int level = kLevels - 1; level >= 0 && !choice.plan; --level) {
     double best = -1;
     for (const auto& table : version.level(level)) {
@@ -470,7 +475,14 @@ CompactionChoice PickForTombstones(const Version& version, const Options& option
       TombstonePlan made = PlanForTombstones(version, options, level, *table);
       for (const auto& input : made.plan.inputs) tried.insert(input.get());
       const Worth worth = WorthOf(version, made, moment);
-      if (!worth.is_due) continue;
+      if (!worth.is_due) {
+        for (const auto& input : made.plan.inputs) {
+          if (input->rent->paid_bytes() > 0)
+            choice.lacking.push_back({input, static_cast<uint64_t>(worth.lack)});
+        }
+        continue;
+      }
+      choice.is_rule_idle = false;
       if (worth.held_until > moment.oldest_snapshot) {
         choice.held_until = std::min(choice.held_until, worth.held_until);
       } else if (worth.ratio > best && !Conflicts(made.plan, running)) {

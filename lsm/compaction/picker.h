@@ -69,14 +69,17 @@
 //   taken(P)      bytes of the inputs and of the tables that they overlap
 //   bottom(P)     no table below P's output level overlaps P's hull
 //   held(P)       bottom(P), and a snapshot is older than an entry of the inputs
+//   rent(P)       bytes that could have been merged while iterators walked over the inputs' dead
+//                 entries, kBytesMergedPerDeadEntry for each
 //
 //   P is due if it is not held, and
-//     (bottom(P) ? 2 : 1) * freeable(P) >= taken(P) + kBytesMergedPerJob,
+//     (bottom(P) ? 2 : 1) * freeable(P) + rent(P) >= taken(P) + kBytesMergedPerJob,
 //     or an input has a tombstone that is older than kTombstoneSecondsMax
 //
 //   - A plan that reaches the bottom frees `freeable` and writes the rest of `taken`.  Any other
 //     plan writes `taken`, and its garbage goes later.  So in both cases a plan that is due by its
-//     bytes writes no more than its tombstones are expected to free.
+//     bytes writes no more than its tombstones are expected to free.  Rent is paid as by the
+//     readers of level 0: until it is the price of the plan.
 //   - The plan merges the table into the level below.  If nothing below overlaps the table, the
 //     plan rewrites it in place, with the runs of its level that overlap it.
 //   - It stops: a plan into the next level takes each dead entry of its inputs one level deeper.  A
@@ -93,6 +96,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "bloom/core/abi.h"
 #include "lsm/base/internal_key.h"
@@ -122,6 +126,8 @@ struct Level0Reads {
 inline constexpr uint64_t kBytesMergedPerAsk = 4;
 inline constexpr uint64_t kBytesMergedPerRead = 64;
 inline constexpr uint64_t kBytesMergedPerSeek = 32;
+// An iterator takes about as long for a dead entry: 0.25 us.
+inline constexpr uint64_t kBytesMergedPerDeadEntry = 32;
 // The syncs of a table, of its directory and of the manifest take 8 ms, even for a small table.
 inline constexpr uint64_t kBytesMergedPerJob = uint64_t{1} << 20;
 uint64_t BytesPaidBy(const Level0Reads& reads);
@@ -212,6 +218,14 @@ struct CompactionChoice {
   // Plans of the rule that are held can be due once the oldest snapshot has this number, or there
   // is none.  kSequenceMax: no plan is held.
   Sequence held_until = kSequenceMax;
+  // The rule was asked, and none of its plans is due, whether held, running or in conflict.
+  bool is_rule_idle = false;
+  // Tables that have paid rent, but not enough, and the rent that they lack.
+  struct Lack {
+    std::shared_ptr<const OpenTable> table;
+    uint64_t bytes = 0;
+  };
+  std::vector<Lack> lacking;
 };
 
 // Whether work that writes that many bytes frees at least as many, syncs included.

@@ -334,6 +334,7 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
     bool has_edge = false;    // false: after all keys
     bool has_jumped = false;
     uint64_t dead = 0;
+    uint64_t charged = 0;       // of `dead`
     uint64_t spared = 0;        // by jumps
     uint64_t dead_at_look = 0;  // at which the next gap is sought
     // Forward: the first key of the gap that the walk becomes.  Backward: the end of that gap.
@@ -399,6 +400,10 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
   // Entries of a deleted key were passed.
   void CountDead(uint64_t entries, std::string_view user_key) {
     walk_.dead += entries;
+    if (walk_.dead >= walk_.charged + GapUse::kDeadPerCharge) [[unlikely]] {
+      const uint64_t more = walk_.dead - std::exchange(walk_.charged, walk_.dead);
+      if (gaps_.charge != nullptr) gaps_.charge(user_key, more);
+    }
     if (std::exchange(walk_.met, Walk::Met::kDeadKeys) != Walk::Met::kNothing) return;
     walk_.has_edge = true;
     walk_.edge.assign(user_key);
@@ -475,7 +480,7 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
     counts_.dead_entries += walk_.dead;
     walk_.met = Walk::Met::kNothing;
     walk_.has_jumped = false;
-    walk_.dead = walk_.spared = walk_.dead_at_look = 0;
+    walk_.dead = walk_.charged = walk_.spared = walk_.dead_at_look = 0;
   }
 
   // No class that DbIterator is one of.  Otherwise GCC inlines guesses that `entries_` is one, too.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string_view>
 
 #include "bloom/core/abi.h"
 #include "lsm/base/counters.h"
@@ -32,6 +33,11 @@ struct GapUse {
   ReadPoint point;             // what `entries` hold, at the iterator's sequence
   // `entries`, if they are a merge with range deletes, which tells of its walks.
   CoveringIterator* covering = nullptr;
+  // A walk over at least kDeadPerCharge dead entries calls it for each part of it, with a dead key
+  // there and the number of entries (lsm/version/tombstone_rent.h).  Throws nothing.  Null: none.
+  std::function<void(std::string_view user_key, uint64_t entries)> charge = nullptr;
+
+  static constexpr uint64_t kDeadPerCharge = 32;
 };
 
 // The work of an iterator in its life.

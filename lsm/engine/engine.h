@@ -212,10 +212,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void ScheduleWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Schedules FlushOne, if that has anything to do and is not scheduled yet.
   void ScheduleFlush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Charges readers for level 0, notes the time, and schedules a compaction that readers have paid
-  // for, or that tombstones make due.  Readers do not wait: if another thread holds mutex_, a later
-  // one does it.  With `judges_memtable` it also has the memtable sealed if that is due.
-  void NoteReads(bool judges_memtable = false) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Charges readers for level 0, and schedules a compaction that readers have paid for, or that
+  // tombstones make due.  Readers do not wait: if another thread holds mutex_, a later one does it.
+  // `is_look`: a call for tombstones (StoreDirectory::own_ticker), which also notes the time, and
+  // has the memtable sealed if that is due.
+  void NoteReads(bool is_look = false) ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes the next log, if it is due, seals the memtable, if that is wanted early, and flushes a
   // memtable, if one is sealed.
   void FlushOne();

@@ -38,14 +38,13 @@ void Engine::ScheduleWork() {
     schedule_.NoteScheduled();
 }
 
-void Engine::NoteReads(bool judges_memtable) {
-  // After closing, the clock may be gone.
-  if (IsForReading(options_.mode) || lifetime_.is_closing()) return;
+void Engine::NoteReads(bool is_look) {
+  if (IsForReading(options_.mode)) return;
   const Level0Reads now = level0_account_.CountReads();
-  const uint64_t wall_seconds = WallSecondsOf(*store_.environment.clock);
+  const uint64_t wall_seconds = is_look ? WallSecondsOf(*store_.environment.clock) : 0;
   std::shared_ptr<const ReadView> view;  // if its memtable is to be judged
   Sequence oldest_snapshot = kSequenceMax;
-  if (judges_memtable) {
+  if (is_look) {
     mutex_.Lock();
   } else if (!mutex_.TryLock()) {
     return;
@@ -56,13 +55,14 @@ void Engine::NoteReads(bool judges_memtable) {
     const Version& version = *CurrentView()->version;
     const RunningPlans running = schedule_.running();
     if (level0_account_.AddReads(now, version, options_, running)) schedule_.NoteChange();
-    schedule_.NoteTime(version, wall_seconds);
+    if (is_look) schedule_.NoteTime(version, wall_seconds);
+    if (level0_account_.TakeRent()) schedule_.NoteRent();
     // Also if there was work before: there may have been no memory to schedule it.
     if (level0_account_.IsPaid(version, options_, running) || schedule_.MayFree(version))
       ScheduleWork();
     const bool has_room =
         version.level(0).size() < static_cast<size_t>(options_.level0_stop_tables);
-    if (judges_memtable && has_room) view = CurrentView();
+    if (is_look && has_room) view = CurrentView();
     oldest_snapshot = sequences_.oldest_snapshot();
   }
   mutex_.Unlock();
@@ -432,7 +432,7 @@ absl::Status Engine::WaitForBackgroundWork() {
   TRELLIS_RETURN_IF_ERROR(events_->CheckMayWait("DB::WaitForBackgroundWork"));
   const Call call(&lifetime_);
   TRELLIS_RETURN_IF_ERROR(call.status());
-  NoteReads(/*judges_memtable=*/true);
+  NoteReads(/*is_look=*/true);
   MutexLock lock(&mutex_);
   while (jobs_.HasFlushOrCompaction()) jobs_.Wait(&mutex_);
   return jobs_.failures().First();

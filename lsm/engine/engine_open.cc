@@ -361,7 +361,7 @@ absl::Status Engine::Start() {
   watch(*store_.lock, LiveViews::Lock::kTables);
   if (store_.log_lock != nullptr) watch(*store_.log_lock, LiveViews::Lock::kLogs);
   BuildReserves(Reserve::Effort::kInsist);
-  TRELLIS_RETURN_IF_ERROR(store_.StartTicker([this] { NoteReads(/*judges_memtable=*/true); }));
+  TRELLIS_RETURN_IF_ERROR(store_.StartTicker([this] { NoteReads(/*is_look=*/true); }));
   if (options_.scrub_seconds == 0) return absl::OkStatus();
   return verifier_.StartScrubbing() ? absl::OkStatus() : OutOfMemory();
 }

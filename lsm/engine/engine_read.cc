@@ -255,6 +255,13 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
   } else {
     merged = NewMergingIterator(std::move(inputs));
   }
+  if (!IsForReading(options_.mode)) {
+    gaps.charge = [this, version = view->version.get()](std::string_view key, uint64_t entries) {
+      if (!version->PayRent(key, entries * kBytesMergedPerDeadEntry)) return;
+      level0_account_.NoteRent();
+      NoteReads();
+    };
+  }
   return NewDbIterator(std::move(merged), sequence, std::move(bounds),
                        {&counters_, store_.environment.clock, iterators}, gaps,
                        // Owns `seek_reads`, which is destroyed after the inputs that use it.

@@ -326,6 +326,14 @@ void Version::MakeCovers() {
   }
 }
 
+bool Version::PayRent(std::string_view user_key, uint64_t bytes) const {
+  for (const uint32_t at : ranges_.With(user_key)) {
+    const OpenTable& table = *candidates_[at].table;
+    if (table.table->properties().deletions > 0) return table.rent->Pay(bytes);
+  }
+  return false;
+}
+
 void Version::AddIterators(const Table::ScanOptions& options,
                            std::vector<std::unique_ptr<InnerIterator>>* iterators) const {
   for (const auto& table : levels_[0].tables)

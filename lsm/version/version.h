@@ -37,6 +37,7 @@
 #include "lsm/statistics.h"
 #include "lsm/table/table.h"
 #include "lsm/version/key_ranges.h"
+#include "lsm/version/tombstone_rent.h"
 #include "lsm/version/version_edit.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -48,6 +49,7 @@ struct OpenTable {
   // Wasted reads, which a filter or a better filter could have avoided.
   std::unique_ptr<WastedReadCounter> wasted_reads =
       std::make_unique<WastedReadCounter>(WastedReads(), 0);
+  std::unique_ptr<TombstoneRent> rent = std::make_unique<TombstoneRent>();
 };
 using OpenTables = std::vector<std::shared_ptr<const OpenTable>>;
 // A view of consecutive tables.
@@ -147,6 +149,9 @@ class Version {
   // No compaction frees more than this for the sake of tombstones (lsm/compaction/picker.h): for
   // each table the excess of twice its freeable bytes over its size, if positive.
   double tombstone_gain() const { return tombstone_gain_; }
+  // Charges a walk over dead entries to the newest table with tombstones whose range holds this
+  // key.  True as for TombstoneRent::Pay.
+  bool PayRent(std::string_view user_key, uint64_t bytes) const;
   // The times of the tables' oldest tombstones, ascending (DeadEntriesOf).
   std::span<const uint64_t> tombstone_times() const { return tombstone_times_; }
 

@@ -317,6 +317,44 @@ TEST_F(CompactionScheduleTest, WorksAgainAfterTheRest) {
   EXPECT_TRUE(schedule_.MayFree(*version_));
 }
 
+TEST_F(CompactionScheduleTest, AsksForRentUntilTheRuleIsIdle) {
+  FindNothing();
+  schedule_.NoteRent();
+  EXPECT_TRUE(schedule_.MayChoose());
+  EXPECT_TRUE(schedule_.MayFree(*version_));
+  FindNothing();  // a plan is due, but it is held or in conflict
+  EXPECT_TRUE(schedule_.MayFree(*version_));
+  Job job = Start();
+  job.found_nothing = job.is_rule_idle = true;
+  schedule_.NoteRent();  // of another table, which the job does not know
+  schedule_.Begin(&job);
+  EXPECT_TRUE(schedule_.MayFree(*version_));
+  job = Start();
+  job.found_nothing = job.is_rule_idle = true;
+  schedule_.Begin(&job);
+  EXPECT_FALSE(schedule_.MayFree(*version_));
+}
+
+TEST_F(CompactionScheduleTest, TablesLearnTheRentThatTheyLack) {
+  version_ = VersionWith({DeleteOf("a", 1)}, wall_seconds_);
+  schedule_.NoteTime(*version_, wall_seconds_);
+  const auto& table = *version_->level(1).front();
+  EXPECT_TRUE(table.rent->Pay(1000));
+  schedule_.NoteRent();
+  Job job = Start();
+  CompactionSchedule::Choose(options_, {}, &job);
+  EXPECT_TRUE(job.found_nothing);
+  EXPECT_TRUE(job.is_rule_idle);
+  const uint64_t price =
+      kBytesMergedPerJob + table.meta.file_bytes - 2 * table.meta.dead.dead_bytes;
+  EXPECT_FALSE(table.rent->Pay(price - 1001));
+  EXPECT_TRUE(table.rent->Pay(1));
+  job = Start();
+  CompactionSchedule::Choose(options_, {}, &job);
+  ASSERT_NE(job.plan, nullptr);
+  EXPECT_TRUE(job.plan->for_tombstones);
+}
+
 TEST_F(CompactionScheduleTest, WakesWhenNoSnapshotHoldsAPlan) {
   version_ = VersionWithGarbage();
   snapshots_ = {5};

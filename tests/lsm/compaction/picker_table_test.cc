@@ -57,6 +57,9 @@ class PickerTable {
     std::string text = plan ? TextOf(*plan, one.Has("paid")) : "nothing\n";
     if (choice.held_until != kSequenceMax)
       text += "held until " + std::to_string(choice.held_until) + "\n";
+    for (const auto& [table, bytes] : choice.lacking)
+      text += std::to_string(table->meta.number) + " lacks " + std::to_string(bytes >> 10) +
+              " KiB of rent\n";
     if (one.Has("paid"))
       text += IsPaidByReaders(*version_, options_, running_, one.Number("paid", 0)) ? "paid\n"
                                                                                     : "not paid\n";

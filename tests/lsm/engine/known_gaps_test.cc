@@ -337,6 +337,28 @@ TEST_F(MemtableGapsTest, AWalkProvesNothingBeyondItsView) {
   }
 }
 
+// For the rent of tables: an iterator that walks over few dead keys pays nothing.
+TEST_F(MemtableGapsTest, LongWalksAreCharged) {
+  for (int i = 0; i < 131; ++i) writes_.Delete(Concat("k", 100 + i));
+  writes_.Put("k130x");
+  const ReadView view = writes_.Now();
+  const auto charges_of = [&](std::string_view target, bool forward) {
+    std::string charges;
+    GapUse gaps;
+    gaps.charge = [&](std::string_view key, uint64_t entries) {
+      charges += Concat(charges.empty() ? "" : " ", entries, " at ", key);
+    };
+    const auto iterator = NewDbIterator(view.memtable->NewIterator(), writes_.last(), {}, {}, gaps,
+                                        [](const IteratorCounts&) {});
+    forward ? iterator->Seek(target) : iterator->SeekForPrev(target);
+    return charges;
+  };
+  EXPECT_EQ(charges_of("k100", true), "") << "31 dead keys to the live one";
+  EXPECT_EQ(charges_of("k099", true), "");
+  EXPECT_EQ(charges_of("k131", true), "32 at k162 32 at k194 32 at k226");
+  EXPECT_EQ(charges_of("k229", false), "32 at k198 32 at k166 32 at k134");
+}
+
 // An iterator that fails after some moves.
 class BrokenIterator : public InnerIterator {
  public:

@@ -10,7 +10,8 @@
 //   sequence 5.
 // - A word like b..f@7 is a range delete of [b, f) with sequence 7, and k..@7 one without end.
 // - Table 3 belongs to run 2 (#2), and its size in the manifest is 64 KiB (/64).
-// - 5[a-]~100^7: its tombstones cover 100 KiB, and the oldest one is of day 7 since 1970.
+// - 5[a-]~100^7$30: its tombstones cover 100 KiB, the oldest one is of day 7 since 1970, and
+//   iterators have paid a rent of 30 KiB.
 // - A number alone, like 4, is a table that was made before.
 #ifndef TRELLIS_TESTS_LSM_VERSION_TABLE_TEXT_H_
 #define TRELLIS_TESTS_LSM_VERSION_TABLE_TEXT_H_
@@ -168,8 +169,10 @@ class TextTables {
     const std::string_view rest = text.substr(close + 1);
     maker_.covered_bytes = NumberAfter('~', rest, 0) << 10;
     maker_.oldest_tombstone = NumberAfter('^', rest, 0) * 24 * 60 * 60;
-    return table = maker_.Make(number, entries, NumberAfter('/', rest, kib_) << 10,
-                               static_cast<uint32_t>(NumberAfter('#', rest, 0)), ranges.Map());
+    table = maker_.Make(number, entries, NumberAfter('/', rest, kib_) << 10,
+                        static_cast<uint32_t>(NumberAfter('#', rest, 0)), ranges.Map());
+    table->rent->Pay(NumberAfter('$', rest, 0) << 10);
+    return table;
   }
 
   // The number between the sign and the next one.
@@ -177,7 +180,7 @@ class TextTables {
     const size_t at = text.find(sign);
     if (at == text.npos) return otherwise;
     text.remove_prefix(at + 1);
-    return testing_support::NumberOf(text.substr(0, text.find_first_of("#/~^")));
+    return testing_support::NumberOf(text.substr(0, text.find_first_of("#/~^$")));
   }
 
   uint64_t kib_;

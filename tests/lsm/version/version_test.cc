@@ -436,6 +436,25 @@ TEST_F(VersionTest, OlderRunsCountAsBelow) {
   EXPECT_TRUE(version->MayExistBelow(0, 0, "a"));
 }
 
+TEST_F(VersionTest, TheNewestTableWithTombstonesGetsTheRent) {
+  const auto puts = maker_.Make(9, {PutOf("a", 90), PutOf("z", 91)});
+  const auto newest = maker_.Make(8, {DeleteOf("b", 80), PutOf("m", 81)});
+  const auto oldest = maker_.Make(3, {DeleteOf("a", 30), PutOf("z", 31)});
+  const auto version = VersionOf({{{puts, newest}, {oldest}}});
+  EXPECT_TRUE(version->PayRent("c", 10)) << "the price is not known yet";
+  EXPECT_EQ(newest->rent->paid_bytes(), 10u);
+  EXPECT_FALSE(version->PayRent("c", 1000));
+  newest->rent->SetPrice(1013);
+  EXPECT_FALSE(version->PayRent("b", 2));
+  EXPECT_TRUE(version->PayRent("m", 1));
+  EXPECT_FALSE(version->PayRent("m", 1)) << "once";
+  EXPECT_EQ(oldest->rent->paid_bytes(), 0u);
+  EXPECT_TRUE(version->PayRent("n", 5));
+  EXPECT_EQ(oldest->rent->paid_bytes(), 5u);
+  EXPECT_FALSE(version->PayRent("zz", 5)) << "in no table";
+  EXPECT_EQ(puts->rent->paid_bytes(), 0u);
+}
+
 TEST_F(VersionTest, StatisticsShowRuns) {
   const auto version =
       VersionOf({{{maker_.Make(9, {PutOf("a", 90)}), maker_.Make(8, {PutOf("a", 80)})},

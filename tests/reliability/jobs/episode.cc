@@ -9,6 +9,7 @@
 #include "lsm/db.h"
 #include "lsm/memory_file_system.h"
 #include "tests/lsm/engine/full_disk.h"
+#include "tests/reliability/workload/due_work.h"
 #include "tests/reliability/workload/refusals.h"
 #include "tests/reliability/workload/walker.h"
 #include "tests/reliability/workload/watch.h"
@@ -22,9 +23,7 @@ using lsm::DB;
 using Unsynced = lsm::MemoryFileSystem::Unsynced;
 
 constexpr char kStore[] = "/store";
-
-constexpr size_t kSnapshotsHeld = 4;
-constexpr size_t kIteratorsHeld = 3;
+constexpr size_t kSnapshotsHeld = 4, kIteratorsHeld = 3;
 
 // Runs actions on a store of its own, on a machine of its own.
 class Episode {
@@ -59,11 +58,7 @@ class Episode {
     for (size_t i = 0; i < actions.size() && problem_.empty(); ++i) {
       if (words_ != nullptr) words_->push_back(NameOf(actions[i].kind));
       Draws draws(actions[i].salt);
-      if (full_left_ > 1) {
-        --full_left_;
-      } else {
-        EndFullDisk();
-      }
+      full_left_ > 1 ? (void)--full_left_ : EndFullDisk();
       Make(actions[i].kind, draws);
       ++report_.operations;
       if (!problem_.empty()) return i;
@@ -116,7 +111,11 @@ class Episode {
       case Action::kBackgroundJob:
         return options_.environment.scheduler->Pause(0);
       case Action::kBackground:
-        return CheckOk(db_->WaitForBackgroundWork());
+        return Fail(ProblemOfBackgroundWork(
+            {db_.get(), &files_, kStore, &options_,
+             snapshots_.empty() ? lsm::kSequenceMax : snapshots_.front().snapshot->sequence(),
+             /*is_alone=*/!has_threads_ && full_left_ == 0},
+            draws));
       case Action::kFlush:
         return CheckOk(Flush());
       case Action::kCompact:

@@ -1,0 +1,30 @@
+// Background work ends, and leaves nothing that the rule for tombstones makes due.
+#ifndef TRELLIS_TESTS_RELIABILITY_WORKLOAD_DUE_WORK_H_
+#define TRELLIS_TESTS_RELIABILITY_WORKLOAD_DUE_WORK_H_
+
+#include <string>
+
+#include "lsm/base/internal_key.h"
+#include "lsm/db.h"
+#include "lsm/memory_file_system.h"
+#include "lsm/options.h"
+#include "tests/reliability/workload/actions.h"
+
+namespace reliability {
+
+struct RunningStore {
+  lsm::DB* db;
+  lsm::MemoryFileSystem* files;
+  std::string path;
+  const lsm::Options* options;
+  lsm::Sequence oldest_snapshot;  // kSequenceMax: there is none
+  bool is_alone;                  // one thread uses the store, and its disk is not full
+};
+
+// Lets some days pass, or none, and waits for background work.  Returns what is wrong, or an empty
+// string.  REQUIRES: the store's clock is a ManualClock.
+std::string ProblemOfBackgroundWork(const RunningStore& store, Draws& draws);
+
+}  // namespace reliability
+
+#endif  // TRELLIS_TESTS_RELIABILITY_WORKLOAD_DUE_WORK_H_
