@@ -62,6 +62,10 @@ class RangeMap {
   // for n boundaries and k maps together.
   static RangeMap Merged(std::span<const RangeMap* const> maps);
 
+  // All sequences of maps whose hulls follow each other: those of the tables of a run.  Takes n +
+  // s.
+  static RangeMap Joined(std::span<const RangeMap* const> maps);
+
   // Only the newest sequence of each stratum at each key.  Takes n + s.
   RangeMap Thinned(std::span<const Sequence> snapshots) const;
 
@@ -97,6 +101,12 @@ class RangeMap {
   size_t sequence_count(size_t stretch) const {
     return newest_[stretch] == 0 ? 0 : 1 + (older_ends_[stretch + 1] - older_ends_[stretch]);
   }
+  // The end of the stretch; nullopt if it goes on through all later keys.
+  KeyEnd end(size_t stretch) const {
+    return stretch + 1 == size() ? KeyEnd() : KeyEnd(boundary(stretch + 1));
+  }
+  // All of them; replaces the contents of `list`.
+  void ListSequences(size_t stretch, std::vector<Sequence>* list) const;
   // REQUIRES: i < sequence_count(stretch).  They descend.
   Sequence sequence(size_t stretch, size_t i) const {
     return i == 0 ? newest_[stretch] : older_[older_ends_[stretch] + i - 1];
