@@ -62,6 +62,10 @@ class RangeMap {
   // for n boundaries and k maps together.
   static RangeMap Merged(std::span<const RangeMap* const> maps);
 
+  // All sequences of maps whose hulls follow each other: those of the tables of a run.  Takes n +
+  // s.
+  static RangeMap Joined(std::span<const RangeMap* const> maps);
+
   // Only the newest sequence of each stratum at each key.  Takes n + s.
   RangeMap Thinned(std::span<const Sequence> snapshots) const;
 
@@ -95,6 +99,12 @@ class RangeMap {
   size_t sequence_count(size_t stretch) const {
     return newest_[stretch] == 0 ? 0 : 1 + (older_ends_[stretch + 1] - older_ends_[stretch]);
   }
+  // The end of the stretch; nullopt if it goes on through all later keys.
+  KeyEnd end(size_t stretch) const {
+    return stretch + 1 == size() ? KeyEnd() : KeyEnd(boundary(stretch + 1));
+  }
+  // All of them; replaces the contents of `list`.
+  void ListSequences(size_t stretch, std::vector<Sequence>* list) const;
   // One more than the number of the key's stretch; 0 if the key is before all of them.
   size_t AfterStretchOf(std::string_view key) const {
     if (newest_.empty()) return 0;

@@ -235,7 +235,6 @@ absl::Status Engine::FlushOldest() {
 absl::Status Engine::FlushMemtable(const Memtable& memtable, const TableFilter& filter,
                                    const MemtableLogs::MemtableLog& log, uint64_t next_log,
                                    const SnapshotList& snapshots, JobResult* result) {
-  TRELLIS_RETURN_IF_ERROR(memtable.CheckHasNoRanges());
   const uint64_t from = store_.environment.clock->MonotonicNanos();
   const std::unique_ptr<Iterator> entries = memtable.NewIterator();
   // The manifest will require the next log to exist.
@@ -245,8 +244,8 @@ absl::Status Engine::FlushMemtable(const Memtable& memtable, const TableFilter& 
     MutexLock lock(&mutex_);
     return CurrentView()->version;
   };
-  TRELLIS_ASSIGN_OR_RETURN(*result, RunFlush(job_context_, *entries, filter, snapshots, tables_now,
-                                             memtable.AgeNanos(from)));
+  TRELLIS_ASSIGN_OR_RETURN(*result, RunFlush(job_context_, *entries, memtable.MapOfRanges(), filter,
+                                             snapshots, tables_now, memtable.AgeNanos(from)));
   // Without a table, because nothing was left, the edit still says that the log is obsolete.
   VersionEdit edit;
   edit.oldest_log = next_log;

@@ -368,7 +368,6 @@ absl::Status Engine::Start() {
 
 absl::Status Engine::FlushTo(const Memtable& memtable, FlushReason reason,
                              std::array<OpenTables, kLevels>* levels, NewFiles* made) {
-  TRELLIS_RETURN_IF_ERROR(memtable.CheckHasNoRanges());
   const uint64_t from = store_.environment.clock->MonotonicNanos();
   const std::unique_ptr<Iterator> entries = memtable.NewIterator();
   SnapshotList snapshots;
@@ -382,9 +381,10 @@ absl::Status Engine::FlushTo(const Memtable& memtable, FlushReason reason,
   JobResult result;
   TRELLIS_RETURN_IF_ERROR(WithFlushEvents(
       events_.get(), store_.environment.clock, reason, memtable, [&](JobResult* flushed) {
-        TRELLIS_ASSIGN_OR_RETURN(*flushed, RunFlush(
-                                               job_context_, *entries, filter, snapshots,
-                                               [&] { return version; }, memtable.AgeNanos(from)));
+        TRELLIS_ASSIGN_OR_RETURN(
+            *flushed, RunFlush(
+                          job_context_, *entries, memtable.MapOfRanges(), filter, snapshots,
+                          [&] { return version; }, memtable.AgeNanos(from)));
         result = *flushed;
         return absl::OkStatus();
       }));

@@ -191,12 +191,6 @@ MemtableAnswer Memtable::Get(const LookupKey& key, std::string_view* value) cons
   return MemtableAnswer::kFound;
 }
 
-absl::Status Memtable::CheckHasNoRanges() const {
-  if (range_count() == 0) return absl::OkStatus();
-  return absl::UnimplementedError(
-      Concat("a memtable has ", range_count(), " range deletes, which tables cannot hold yet"));
-}
-
 std::unique_ptr<InnerIterator> Memtable::NewIterator() const {
   return std::make_unique<MemtableIterator>(&skiplist_);
 }

@@ -85,8 +85,8 @@ class Memtable {
   // The range deletes; nullptr if there are none.  A caller that has acquired the number of a range
   // delete finds it here.
   const RangeList* ranges() const { return ranges_.load(std::memory_order_acquire); }
-  // Unimplemented if there are any: flushes and repairs cannot write them into tables yet.
-  absl::Status CheckHasNoRanges() const;
+  // A copy of all of them, for tables.  REQUIRES: no writer adds any.
+  RangeMap MapOfRanges() const { return ranges() == nullptr ? RangeMap() : ranges()->ToMap(); }
   // How many were added.  Relaxed, as entry_count.
   uint64_t range_count() const { return range_count_.load(std::memory_order_relaxed); }
 

@@ -367,12 +367,12 @@ absl::Status RepairJob::SalvageRecord(const LogReader::Record& record, const std
 }
 
 absl::StatusOr<RepairJob::Tables> RepairJob::Flush(const Memtable& memtable) {
-  TRELLIS_RETURN_IF_ERROR(memtable.CheckHasNoRanges());
   const std::unique_ptr<Iterator> entries = memtable.NewIterator();
   const TablesNow not_all_known = nullptr;  // so tombstones stay
   TRELLIS_ASSIGN_OR_RETURN(
       const JobResult result,
-      RunFlush(context_, *entries, UsualFilter(context_, 0), /*snapshots=*/{}, not_all_known));
+      RunFlush(context_, *entries, memtable.MapOfRanges(), UsualFilter(context_, 0),
+               /*snapshots=*/{}, not_all_known));
   return Written(result.outputs);
 }
 
