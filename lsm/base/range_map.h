@@ -62,8 +62,8 @@ class RangeMap {
   // for n boundaries and k maps together.
   static RangeMap Merged(std::span<const RangeMap* const> maps);
 
-  // All sequences of maps whose hulls follow each other: those of the tables of a run.  Takes n +
-  // s.
+  // All sequences of maps whose hulls follow each other, as of the tables of a run.  Takes n + s
+  // for all of them together.
   static RangeMap Joined(std::span<const RangeMap* const> maps);
 
   // Only the newest sequence of each stratum at each key.  Takes n + s.

@@ -35,7 +35,7 @@ enum TableField : uint32_t {
   kTombstones = 1,
   kFreeableBytes = 2,
   kOldestTombstone = 3,
-  // 4 belongs to expiry (lsm/design/expiry.md).
+  // 4 is free.
   kRanges = 5,
 };
 
