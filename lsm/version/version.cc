@@ -383,14 +383,15 @@ bool Version::MayExistBelow(int level_number, uint32_t run_number,
                             std::string_view user_key) const {
   const std::span<const uint32_t> with_key = ranges_.With(user_key);
   if (with_key.empty()) return false;
-  return IsOlder(candidates_[with_key.back()], level_number, run_number);
+  const Candidate& oldest = candidates_[with_key.back()];
+  return IsOlder(oldest.level, *oldest.table, level_number, run_number);
 }
 
 std::optional<KeySpan> Version::OlderSpan(int level, uint32_t run, const KeySpan& span) const {
   std::optional<KeySpan> older;
   for (int i = std::max(level, 0); i < kLevels; ++i) {
     for (const TableSpan tables : runs(i)) {
-      if (!IsOlder({tables.front().get(), i}, level, run)) continue;
+      if (!IsOlder(i, *tables.front(), level, run)) continue;
       const size_t first = FirstBeyond(tables, span.begin);
       if (first == tables.size() || span.EndsBy(tables[first]->meta.span().begin)) continue;
       const auto after = std::partition_point(
@@ -410,7 +411,7 @@ uint64_t Version::CoveredBytes(int level, uint32_t run, std::string_view user_ke
   std::optional<bloom::Digest> digest;
   for (auto at = with_key.rbegin(); at != with_key.rend(); ++at) {
     const Candidate& candidate = candidates_[*at];
-    if (!IsOlder(candidate, level, run)) break;
+    if (!IsOlder(candidate.level, *candidate.table, level, run)) break;
     const OpenTable& table = *candidate.table;
     if (!digest) digest = bloom::DigestOf(user_key, seed);
     if (table.table->MayContain(*digest))
@@ -419,9 +420,9 @@ uint64_t Version::CoveredBytes(int level, uint32_t run, std::string_view user_ke
   return 0;
 }
 
-bool Version::IsOlder(const Candidate& table, int level, uint32_t run) {
-  if (table.level != level) return table.level > level;
-  return table.table->meta.run < run;
+bool Version::IsOlder(int table_level, const OpenTable& table, int level, uint32_t run) {
+  if (table_level != level) return table_level > level;
+  return table.meta.run < run;
 }
 
 uint64_t Version::ApproximateBytes(std::string_view from,

@@ -233,7 +233,7 @@ class Version {
   class Batch;
 
   // Whether the table has older entries than this run of the level, as far as they share keys.
-  static bool IsOlder(const Candidate& table, int level, uint32_t run);
+  static bool IsOlder(int table_level, const OpenTable& table, int level, uint32_t run);
 
   // Sorts the tables of a level below 0 into runs.
   absl::Status FindRuns(int level);
