@@ -204,8 +204,15 @@ class Version {
     bool has_ranges;
     bool has_entries;
   };
+  template <bool kBesideRanges>
   class Search;
+  template <bool kBesideRanges>
   class Batch;
+
+  template <bool kBesideRanges>
+  void GetBy(KeyLookup* lookup, const GetOptions& options, const Counters::Here& counters) const;
+  [[gnu::noinline]] void GetBesideRanges(KeyLookup* lookup, const GetOptions& options,
+                                         const Counters::Here& counters) const;
 
   // Whether the table has older entries than this run of the level, as far as they share keys.
   static bool IsOlder(const Candidate& table, int level, uint32_t run);
