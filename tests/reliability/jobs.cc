@@ -316,14 +316,14 @@ JobResult RunDeletes(uint64_t seed, uint64_t amount) {
 
 JobResult RunRanges(uint64_t seed, uint64_t amount) {
   const RangesReport report = CheckRanges(seed * kSeedStride, amount);
-  return {
-      report.writes,
-      Concat(ReadableCount(report.writes), " writes in memtables and logs, ",
-             ReadableCount(report.ranges), " of them range deletes, and ",
-             ReadableCount(report.failed), " groups that failed: ", ReadableCount(report.lookups),
-             " answers as of a list of the writes; replays filled ", ReadableCount(report.replayed),
-             " memtables"),
-      report.finding};
+  return {report.writes,
+          Concat(ReadableCount(report.writes), " writes in memtables and logs, ",
+                 ReadableCount(report.ranges), " of them range deletes, and ",
+                 ReadableCount(report.failed), " groups that failed; memory ran out ",
+                 ReadableCount(report.out_of_memory), " times; ", ReadableCount(report.lookups),
+                 " answers as of a list of the writes; replays filled ",
+                 ReadableCount(report.replayed), " memtables"),
+          report.finding};
 }
 
 JobResult RunDifferential([[maybe_unused]] uint64_t seed, [[maybe_unused]] uint64_t amount) {
