@@ -11,6 +11,8 @@ namespace lsm::inline TRELLIS_ABI {
 // Longest key and value, in bytes.  A call with a longer one fails with InvalidArgument.
 inline constexpr size_t kKeyBytesMax = size_t{64} << 10;
 inline constexpr size_t kValueBytesMax = size_t{64} << 20;
+// A bound of a range delete may be the next possible key after the longest one.
+inline constexpr size_t kRangeBoundBytesMax = kKeyBytesMax + 1;
 
 // Largest WriteBatch, in encoded bytes.
 inline constexpr size_t kBatchBytesMax = size_t{256} << 20;

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,7 +15,7 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-enum class EntryKind : uint8_t;  // lsm/base/internal_key.h
+enum class BatchKind : uint8_t;  // lsm/base/encoded_batch.h
 
 class TRELLIS_API WriteBatch {
  public:
@@ -40,9 +41,11 @@ class TRELLIS_API WriteBatch {
  private:
   friend class EncodedBatch;  // lsm/base/encoded_batch.h
 
-  // OK, or the error if adding this key and value would make the batch invalid.
-  absl::Status CheckRoomFor(std::string_view key, std::string_view value) const;
-  void Add(EntryKind kind, std::string_view key, std::string_view value);
+  // OK, or the error if adding this entry would make the batch invalid.
+  absl::Status CheckRoomFor(BatchKind kind, std::string_view key, std::string_view rest) const;
+  // `rest` is the value of a put, or the end of a range delete.
+  void Add(BatchKind kind, std::string_view key, std::string_view rest);
+  void AddRange(std::string_view from, std::optional<std::string_view> to);
 
   std::string bytes_;
   uint64_t user_bytes_ = 0;

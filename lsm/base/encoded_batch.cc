@@ -1,5 +1,6 @@
 #include "lsm/base/encoded_batch.h"
 
+#include <algorithm>
 #include <cassert>
 
 #include "lsm/bytes/coding.h"
@@ -14,27 +15,58 @@ absl::Status BatchDamage(std::string_view encoded, std::string_view rest, std::s
 }
 
 struct Entry {
-  EntryKind kind = EntryKind::kPut;
-  std::string_view key;
-  std::string_view value;
+  BatchKind kind = BatchKind::kPut;
+  std::string_view key;  // or the begin of a range
+  std::string_view value_or_end;
 };
+
+// Returns what is wrong with it, or nullptr.
+const char* FaultOf(const Entry& entry) {
+  switch (entry.kind) {
+    case BatchKind::kDelete:
+    case BatchKind::kPut:
+      if (entry.key.size() > kKeyBytesMax) return "a key is too long";
+      return entry.value_or_end.size() > kValueBytesMax ? "a value is too long" : nullptr;
+    case BatchKind::kDeleteRange:
+    case BatchKind::kDeleteRangeToEnd:
+      if (std::max(entry.key.size(), entry.value_or_end.size()) > kRangeBoundBytesMax)
+        return "a bound of a range is too long";
+      return entry.kind == BatchKind::kDeleteRange && entry.key >= entry.value_or_end
+                 ? "a range ends where it begins, or before"
+                 : nullptr;
+  }
+  return "an entry of unknown kind";
+}
 
 // Takes an entry from the front of `rest`.  Returns what is wrong with it, or nullptr.
 const char* TakeEntry(std::string_view* rest, Entry* entry) {
   if (rest->empty()) return "fewer entries than counted";
   const auto kind = static_cast<uint8_t>(rest->front());
-  if (kind > static_cast<uint8_t>(kEntryKindMax)) return "an entry of unknown kind";
-  entry->kind = static_cast<EntryKind>(kind);
+  if (kind > static_cast<uint8_t>(BatchKind::kDeleteRangeToEnd)) return "an entry of unknown kind";
+  entry->kind = static_cast<BatchKind>(kind);
   std::string_view input = rest->substr(1);
   if (!TakeLengthPrefixed(&input, &entry->key)) return "a key is cut off";
-  if (entry->key.size() > kKeyBytesMax) return "a key is too long";
-  entry->value = {};
-  if (entry->kind == EntryKind::kPut) {
-    if (!TakeLengthPrefixed(&input, &entry->value)) return "a value is cut off";
-    if (entry->value.size() > kValueBytesMax) return "a value is too long";
-  }
+  const bool is_put = entry->kind == BatchKind::kPut;
+  if ((is_put || entry->kind == BatchKind::kDeleteRange) &&
+      !TakeLengthPrefixed(&input, &entry->value_or_end))
+    return is_put ? "a value is cut off" : "the end of a range is cut off";
+  if (const char* fault = FaultOf(*entry)) return fault;
   *rest = input;
   return nullptr;
+}
+
+absl::Status Pass(const Entry& entry, EncodedBatch::Handler* handler) {
+  switch (entry.kind) {
+    case BatchKind::kDelete:
+      return handler->Delete(entry.key);
+    case BatchKind::kPut:
+      return handler->Put(entry.key, entry.value_or_end);
+    case BatchKind::kDeleteRange:
+      return handler->DeleteRange(entry.key, entry.value_or_end);
+    case BatchKind::kDeleteRangeToEnd:
+      break;
+  }
+  return handler->DeleteRange(entry.key, std::nullopt);
 }
 
 }  // namespace
@@ -44,6 +76,11 @@ EncodedBatch::Handler::~Handler() = default;
 void EncodedBatch::SetFirstSequence(WriteBatch* batch, Sequence sequence) {
   assert(sequence <= kSequenceMax);
   StoreFixed64(batch->bytes_.data(), sequence);
+}
+
+void EncodedBatch::DeleteRange(WriteBatch* batch, std::string_view from,
+                               std::optional<std::string_view> to) {
+  batch->AddRange(from, to);
 }
 
 absl::Status EncodedBatch::ForEach(std::string_view encoded, Handler* handler) {
@@ -59,8 +96,9 @@ absl::Status EncodedBatch::ForEach(std::string_view encoded, Handler* handler) {
   for (uint32_t i = 0; i < count; ++i) {
     Entry entry;
     if (const char* wrong = TakeEntry(&rest, &entry)) return BatchDamage(encoded, rest, wrong);
-    TRELLIS_RETURN_IF_ERROR(entry.kind == EntryKind::kPut ? handler->Put(entry.key, entry.value)
-                                                          : handler->Delete(entry.key));
+    if (first == 0 && i == 0 && IsRange(entry.kind))
+      return BatchDamage(encoded, encoded.substr(kHeaderBytes), "a range delete with number 0");
+    TRELLIS_RETURN_IF_ERROR(Pass(entry, handler));
   }
   if (!rest.empty()) return BatchDamage(encoded, rest, "more bytes than the entries counted");
   return absl::OkStatus();

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -15,6 +17,20 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
+// The kinds of a batch's entries.  The first two are also those of internal keys (EntryKind).
+enum class BatchKind : uint8_t {
+  kDelete = 0,
+  kPut = 1,
+  kDeleteRange = 2,
+  kDeleteRangeToEnd = 3,  // without an end
+};
+constexpr bool IsRange(BatchKind kind) {
+  return kind == BatchKind::kDeleteRange || kind == BatchKind::kDeleteRangeToEnd;
+}
+constexpr BatchKind BatchKindOf(EntryKind kind) { return static_cast<BatchKind>(kind); }
+static_assert(BatchKindOf(EntryKind::kDelete) == BatchKind::kDelete &&
+              BatchKindOf(EntryKind::kPut) == BatchKind::kPut);
+
 class EncodedBatch {
  public:
   static constexpr size_t kHeaderBytes = 12;
@@ -23,18 +39,26 @@ class EncodedBatch {
   static std::string_view Of(const WriteBatch& batch) { return batch.bytes_; }
   static void SetFirstSequence(WriteBatch* batch, Sequence sequence);
 
+  // Adds an entry that deletes all keys in [from, to), or from `from` on without `to`.  Adds none
+  // if there is no such key.  Errors: as for WriteBatch::Delete.
+  static void DeleteRange(WriteBatch* batch, std::string_view from,
+                          std::optional<std::string_view> to);
+
   // Receives the entries in order.
   class Handler {
    public:
     virtual ~Handler();
     virtual absl::Status Put(std::string_view key, std::string_view value) = 0;
     virtual absl::Status Delete(std::string_view key) = 0;
+    // `from` is below `to`; nullopt: to the end.
+    virtual absl::Status DeleteRange(std::string_view from, std::optional<std::string_view> to) = 0;
   };
 
   // Passes each entry of encoded bytes to the handler.  Trusts none of the bytes: DataLoss (with
   // the offset in the batch) unless they are exactly the entries that the header counts, within
-  // their limits, and with valid sequence numbers.  The handler may have received some entries
-  // before.  An error of the handler ends the call.
+  // their limits, and with valid sequence numbers.  (0 is valid, since a batch has it before it is
+  // written; but not for a range delete, which could hide nothing.)  The handler may have received
+  // some entries before.  An error of the handler ends the call.
   static absl::Status ForEach(std::string_view encoded, Handler* handler);
 
   // REQUIRES: at least a header.

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "lsm/base/encoded_batch.h"
-#include "lsm/base/internal_key.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/status.h"
 #include "lsm/limits.h"
@@ -32,45 +31,58 @@ void WriteBatch::Clear() {
 
 uint32_t WriteBatch::count() const { return EncodedBatch::CountOf(bytes_); }
 
-absl::Status WriteBatch::CheckRoomFor(std::string_view key, std::string_view value) const {
-  if (key.size() > kKeyBytesMax) return TooLong("a key", key.size(), kKeyBytesMax);
-  if (value.size() > kValueBytesMax) return TooLong("a value", value.size(), kValueBytesMax);
-  if (key.size() + value.size() + kEntryFramingBytesMax > kBatchBytesMax - bytes_.size()) {
-    return TooLong("a batch", bytes_.size() + key.size() + value.size() + kEntryFramingBytesMax,
+absl::Status WriteBatch::CheckRoomFor(BatchKind kind, std::string_view key,
+                                      std::string_view rest) const {
+  if (IsRange(kind)) {
+    for (const std::string_view bound : {key, rest}) {
+      if (bound.size() > kRangeBoundBytesMax)
+        return TooLong("a bound of a range", bound.size(), kRangeBoundBytesMax);
+    }
+  } else {
+    if (key.size() > kKeyBytesMax) return TooLong("a key", key.size(), kKeyBytesMax);
+    if (rest.size() > kValueBytesMax) return TooLong("a value", rest.size(), kValueBytesMax);
+  }
+  if (key.size() + rest.size() + kEntryFramingBytesMax > kBatchBytesMax - bytes_.size()) {
+    return TooLong("a batch", bytes_.size() + key.size() + rest.size() + kEntryFramingBytesMax,
                    kBatchBytesMax);
   }
   return absl::OkStatus();
 }
 
 void WriteBatch::Put(std::string_view key, std::string_view value) {
-  Add(EntryKind::kPut, key, value);
+  Add(BatchKind::kPut, key, value);
 }
 
-void WriteBatch::Delete(std::string_view key) { Add(EntryKind::kDelete, key, {}); }
+void WriteBatch::Delete(std::string_view key) { Add(BatchKind::kDelete, key, {}); }
 
-void WriteBatch::Add(EntryKind kind, std::string_view key, std::string_view value) {
+void WriteBatch::AddRange(std::string_view from, std::optional<std::string_view> to) {
+  if (!to) return Add(BatchKind::kDeleteRangeToEnd, from, {});
+  if (from < *to) Add(BatchKind::kDeleteRange, from, *to);
+}
+
+void WriteBatch::Add(BatchKind kind, std::string_view key, std::string_view rest) {
   if (!status_.ok()) return;
   const size_t size_before = bytes_.size();
   status_ = CatchOutOfMemory([&]() -> absl::Status {
-    TRELLIS_RETURN_IF_ERROR(CheckRoomFor(key, value));
+    TRELLIS_RETURN_IF_ERROR(CheckRoomFor(kind, key, rest));
     // Reserves exactly for the first entry, so that the batch of a single put takes one allocation;
     // doubles afterwards.
-    const size_t needed_bytes = bytes_.size() + kEntryFramingBytesMax + key.size() + value.size();
+    const size_t needed_bytes = bytes_.size() + kEntryFramingBytesMax + key.size() + rest.size();
     if (needed_bytes > bytes_.capacity())
       bytes_.reserve(std::max(needed_bytes, 2 * bytes_.capacity()));
     char framing[1 + kVarint64BytesMax] = {static_cast<char>(kind)};
     char* end = StoreVarint32(framing + 1, static_cast<uint32_t>(key.size()));
     bytes_.append(framing, static_cast<size_t>(end - framing));
     bytes_.append(key);
-    if (kind != EntryKind::kPut) return absl::OkStatus();
-    end = StoreVarint32(framing, static_cast<uint32_t>(value.size()));
+    if (kind == BatchKind::kDelete || kind == BatchKind::kDeleteRangeToEnd) return absl::OkStatus();
+    end = StoreVarint32(framing, static_cast<uint32_t>(rest.size()));
     bytes_.append(framing, static_cast<size_t>(end - framing));
-    bytes_.append(value);
+    bytes_.append(rest);
     return absl::OkStatus();
   });
   if (!status_.ok()) return bytes_.resize(size_before);  // removes a partial entry
-  user_bytes_ += key.size() + value.size();
-  has_puts_ |= kind == EntryKind::kPut;
+  user_bytes_ += key.size() + rest.size();
+  has_puts_ |= kind == BatchKind::kPut;
   EncodedBatch::SetCount(&bytes_, count() + 1);
 }
 

@@ -30,8 +30,6 @@ namespace lsm::inline TRELLIS_ABI {
 // sequence, and kBoundaryBytes for each boundary beside its key (range_map.h).
 inline constexpr uint64_t kRangesBytesMax = kIndexBytesMax;
 inline constexpr size_t kBoundaryBytes = 36;
-// A bound may be the next possible key after the longest one.
-inline constexpr size_t kBoundaryBytesMax = kKeyBytesMax + 1;
 
 // REQUIRES: the map is not empty, and within these limits.
 std::string EncodeRanges(const RangeMap& ranges);

@@ -27,8 +27,10 @@
 namespace lsm::inline TRELLIS_ABI {
 
 inline constexpr std::string_view kLogMagic = "TRLSLOG\n";
-inline constexpr uint16_t kLogVersion = 2;
 enum class LogKind : uint16_t { kWriteAhead = 1, kManifest = 2 };
+// Version 3 of write-ahead logs has more kinds of entries in its batches.  The framing is the same.
+inline constexpr uint16_t kLogVersionMin = 2;
+constexpr uint16_t LogVersionMax(LogKind kind) { return kind == LogKind::kWriteAhead ? 3 : 2; }
 
 inline constexpr size_t kLogHeaderBytes = 32;
 inline constexpr size_t kRecordHeaderBytes = 30;
@@ -49,7 +51,7 @@ inline constexpr uint64_t kLogBytesMax = kSectorBytes << 32;
 enum class RecordType : uint8_t { kData = 1, kEnd = 2 };
 
 struct LogHeader {
-  uint16_t version = kLogVersion;
+  uint16_t version = kLogVersionMin;
   LogKind kind = LogKind::kWriteAhead;
   uint64_t file_id = 0;
   uint32_t reserved = 0;  // bytes 20 to 22 as read; written as zeros

@@ -82,10 +82,12 @@ absl::Status LogReader::ReadLogHeader() {
   if (head_bytes < kLogHeaderBytes || !LoadLogHeader(bytes, &header)) {
     return JudgeLogHeader(std::string(bytes));
   }
-  if (header.version != kLogVersion) {
-    return absl::UnimplementedError(Concat(path(), ": log format version ", header.version,
-                                           " is not known; this program reads version ",
-                                           kLogVersion));
+  const uint16_t version_max = LogVersionMax(header.kind);
+  if (header.version < kLogVersionMin || header.version > version_max) {
+    return absl::UnimplementedError(
+        Concat(path(), ": log format version ", header.version,
+               " is not known; this program reads version ", kLogVersionMin,
+               version_max == kLogVersionMin ? "" : Concat(" to ", version_max)));
   }
   if (header.reserved != 0) {
     return absl::UnimplementedError(Concat(path(), ": log header: the reserved bytes are ",
@@ -102,6 +104,7 @@ absl::Status LogReader::ReadLogHeader() {
   }
   log_header_ = bytes;
   file_id_ = header.file_id;
+  version_ = header.version;
   offset_ = kLogHeaderBytes;
   return absl::OkStatus();
 }

@@ -81,6 +81,8 @@ class LogReader {
   // Offset of the next record, or of the damage.
   uint64_t offset() const { return offset_; }
   uint64_t file_id() const { return file_id_; }
+  // 0 without a sound header.
+  uint16_t version() const { return version_; }
   uint64_t size_bytes() const { return size_bytes_; }
   const std::string& path() const { return file_->path(); }
 
@@ -150,6 +152,7 @@ class LogReader {
   uint64_t size_bytes_ = 0;
   std::string log_header_;
   uint64_t file_id_ = 0;
+  uint16_t version_ = 0;
   uint64_t offset_ = 0;
   uint64_t durable_offset_ = 0;
   uint64_t torn_bytes_ = 0;

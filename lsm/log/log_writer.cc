@@ -30,7 +30,7 @@ absl::StatusOr<std::unique_ptr<LogWriter>> LogWriter::Create(std::unique_ptr<App
   }
   std::unique_ptr<LogWriter> writer(new LogWriter(std::move(file), file_id));
   char header[kLogHeaderBytes];
-  StoreLogHeader(header, {.version = kLogVersion, .kind = kind, .file_id = file_id});
+  StoreLogHeader(header, {.version = LogVersionMax(kind), .kind = kind, .file_id = file_id});
   TRELLIS_RETURN_IF_ERROR(writer->AppendBytes({header, sizeof(header)}));
   TRELLIS_RETURN_IF_ERROR(writer->Sync());
   return writer;

@@ -1,7 +1,9 @@
 #include "lsm/memtable/memtable.h"
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
+#include <optional>
 
 #include "lsm/base/encoded_batch.h"
 #include "lsm/bytes/status.h"
@@ -12,11 +14,12 @@ namespace {
 // A larger vector is freed after the batch that needed it.
 constexpr size_t kPreparedKept = 4096;
 
-// Creates the entries of a batch without linking them in.
+// Creates the entries of a batch without linking them in, and collects its ranges.
 class EntryMaker : public EncodedBatch::Handler {
  public:
-  EntryMaker(Skiplist* list, Sequence first, std::vector<const Skiplist::Entry*>* made)
-      : list_(list), next_(first), made_(made) {}
+  EntryMaker(Skiplist* list, Sequence first, std::vector<const Skiplist::Entry*>* made,
+             std::vector<const Skiplist::Entry*>* marks)
+      : list_(list), next_(first), made_(made), marks_(marks) {}
 
   absl::Status Put(std::string_view key, std::string_view value) override {
     made_->push_back(list_->NewEntry(key, PackSuffix(next_++, EntryKind::kPut), value));
@@ -26,11 +29,22 @@ class EntryMaker : public EncodedBatch::Handler {
     made_->push_back(list_->NewEntry(key, PackSuffix(next_++, EntryKind::kDelete), {}));
     return absl::OkStatus();
   }
+  absl::Status DeleteRange(std::string_view from, std::optional<std::string_view> to) override {
+    ranges_.push_back({from, to, next_});
+    marks_->push_back(list_->NewEntry({}, PackSuffix(next_++, EntryKind::kDelete), {}));
+    return absl::OkStatus();
+  }
+
+  Sequence last() const { return next_ - 1; }
+  // Views of the batch.
+  std::span<const RangeDelete> ranges() const { return ranges_; }
 
  private:
   Skiplist* const list_;
   Sequence next_;
   std::vector<const Skiplist::Entry*>* const made_;
+  std::vector<const Skiplist::Entry*>* const marks_;
+  std::vector<RangeDelete> ranges_;
 };
 
 class MemtableIterator : public InnerIterator {
@@ -82,37 +96,71 @@ void Memtable::Add(Sequence sequence, EntryKind kind, std::string_view user_key,
   skiplist_.Link(entry);
   // Relaxed, and no atomic addition: only the writer changes it.
   entry_count_.store(entry_count() + 1, std::memory_order_relaxed);
+  newest_entry_.store(std::max(newest_entry(), sequence), std::memory_order_relaxed);
 }
 
 absl::Status Memtable::PrepareBatch(std::string_view encoded) {
   prepared_.clear();
+  prepared_marks_.clear();
   if (encoded.size() < EncodedBatch::kHeaderBytes) {
     return DamageAt("write batch", encoded.size(), "shorter than its header");
   }
-  EntryMaker maker(&skiplist_, EncodedBatch::FirstSequenceOf(encoded), &prepared_);
+  EntryMaker maker(&skiplist_, EncodedBatch::FirstSequenceOf(encoded), &prepared_,
+                   &prepared_marks_);
   TRELLIS_RETURN_IF_ERROR(EncodedBatch::ForEach(encoded, &maker));
+  PrepareRanges(maker.ranges());
+  prepared_last_ = maker.last();
+  // After all other allocations: a reservation holds for the next ones.
   skiplist_.Reserve(prepared_.size());
   if (recent_ == nullptr && recent_max_ > 0)
     recent_ = std::make_unique<std::atomic<const Entry*>[]>(recent_max_);
   return absl::OkStatus();
 }
 
+void Memtable::PrepareRanges(std::span<const RangeDelete> ranges) {
+  if (range_list_ == nullptr && !ranges.empty()) range_list_ = std::make_unique<RangeList>(&arena_);
+  if (range_list_ != nullptr) range_list_->Prepare(ranges);
+}
+
+void Memtable::AddPreparedRanges(uint64_t count) {
+  if (count == 0) return;
+  range_list_->AddPrepared();
+  ranges_.store(range_list_.get(), std::memory_order_release);
+  // Relaxed, and no atomic addition: only the writer changes it.
+  range_count_.store(range_count() + count, std::memory_order_relaxed);
+}
+
+void Memtable::AddRanges(std::span<const RangeDelete> ranges) {
+  PrepareRanges(ranges);
+  AddPreparedRanges(ranges.size());
+  arena_.GiveBackReserved();
+  entry_count_.store(entry_count() + ranges.size(), std::memory_order_relaxed);  // as above
+}
+
 void Memtable::AddPrepared() {
   for (const Entry* entry : prepared_) skiplist_.Link(entry);
-  if (!prepared_.empty()) {
-    Sequence number = SequenceOf(prepared_.front()->suffix());
-    for (const Entry* entry : prepared_) {
-      if (recent_ != nullptr)
-        recent_[number & (recent_max_ - 1)].store(entry, std::memory_order_release);
-      ++number;
-    }
-    last_number_.store(number - 1, std::memory_order_relaxed);
+  AddPreparedRanges(prepared_marks_.size());
+  const auto note_in_ring = [this](const Entry* entry) {
+    const Sequence number = SequenceOf(entry->suffix());
+    if (number + recent_max_ > prepared_last_)
+      recent_[number & (recent_max_ - 1)].store(entry, std::memory_order_release);
+  };
+  if (recent_ != nullptr) {
+    std::for_each(prepared_.begin(), prepared_.end(), note_in_ring);
+    std::for_each(prepared_marks_.begin(), prepared_marks_.end(), note_in_ring);
   }
   arena_.GiveBackReserved();
-  // Relaxed, and no atomic addition: only the writer changes it.
-  entry_count_.store(entry_count() + prepared_.size(), std::memory_order_relaxed);
-  prepared_.clear();
-  if (prepared_.capacity() > kPreparedKept) std::vector<const Skiplist::Entry*>().swap(prepared_);
+  // Relaxed, and no atomic additions: only the writer changes them.
+  if (!prepared_.empty())
+    newest_entry_.store(SequenceOf(prepared_.back()->suffix()), std::memory_order_relaxed);
+  if (const size_t count = prepared_.size() + prepared_marks_.size(); count > 0) {
+    last_number_.store(prepared_last_, std::memory_order_relaxed);
+    entry_count_.store(entry_count() + count, std::memory_order_relaxed);
+  }
+  for (auto* const added : {&prepared_, &prepared_marks_}) {
+    added->clear();
+    if (added->capacity() > kPreparedKept) std::vector<const Skiplist::Entry*>().swap(*added);
+  }
 }
 
 const Memtable::Entry* Memtable::FindRecent(Sequence number) const {
@@ -126,10 +174,19 @@ MemtableAnswer Memtable::Get(const LookupKey& key, std::string_view* value) cons
   if (empty()) return MemtableAnswer::kAbsent;
   const Skiplist::Entry* entry = skiplist_.FindAtOrAfter(key.internal_key());
   if (entry == nullptr || entry->user_key() != key.user_key()) return MemtableAnswer::kAbsent;
-  if (static_cast<EntryKind>(entry->suffix() & 0xff) == EntryKind::kDelete)
-    return MemtableAnswer::kDeleted;
+  if (const RangeList* const list = ranges(); list != nullptr) [[unlikely]] {
+    if (list->NewestAt(key.internal_key(), key.sequence()) > SequenceOf(entry->suffix()))
+      return MemtableAnswer::kRangeDeleted;
+  }
+  if (IsTombstone(entry->suffix())) return MemtableAnswer::kDeleted;
   *value = entry->value();
   return MemtableAnswer::kFound;
+}
+
+absl::Status Memtable::CheckHasNoRanges() const {
+  if (range_count() == 0) return absl::OkStatus();
+  return absl::UnimplementedError(
+      Concat("a memtable has ", range_count(), " range deletes, which tables cannot hold yet"));
 }
 
 std::unique_ptr<InnerIterator> Memtable::NewIterator() const {

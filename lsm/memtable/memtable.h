@@ -8,7 +8,10 @@
 //   slot   number % recent_max      the entry with this number, or a later one that has replaced it
 //
 // A reader that knows everything up to a number learns from it what the next writes changed,
-// without a search (lsm/runtime/known_gaps.h).
+// without a search (lsm/runtime/known_gaps.h).  In the slot of a range delete it finds a tombstone:
+// neither makes a key visible.
+//
+// Range deletes are in a list of their own (range_list.h), and count as entries.
 #ifndef TRELLIS_LSM_MEMTABLE_MEMTABLE_H_
 #define TRELLIS_LSM_MEMTABLE_MEMTABLE_H_
 
@@ -17,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -24,12 +28,14 @@
 #include "bloom/core/abi.h"
 #include "lsm/base/inner_iterator.h"
 #include "lsm/base/internal_key.h"
+#include "lsm/base/range_map.h"
 #include "lsm/memtable/arena.h"
+#include "lsm/memtable/range_list.h"
 #include "lsm/memtable/skiplist.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
-enum class MemtableAnswer : uint8_t { kAbsent, kFound, kDeleted };
+enum class MemtableAnswer : uint8_t { kAbsent, kFound, kDeleted, kRangeDeleted };
 
 class Memtable {
  public:
@@ -57,25 +63,42 @@ class Memtable {
   //
   // PrepareBatch copies the entries into the memtable's memory, where no reader finds them.  It
   // copies all, or none if the bytes are not a batch (DataLoss) or memory runs out
-  // (std::bad_alloc).  The first call makes the ring.
+  // (std::bad_alloc).  The first call makes the ring.  A batch without AddPrepared leaves nothing:
+  // its numbers may be used again.
   absl::Status PrepareBatch(std::string_view encoded);
   // Needs no memory.
   void AddPrepared();
 
-  // Finds the newest version that `key` may see.  `value` points into the memtable.
+  // Adds range deletes all together, so that also nested ones cost only n log n.  Each key keeps
+  // only the highest sequence.  REQUIRES: no reader sees the memtable yet.
+  void AddRanges(std::span<const RangeDelete> ranges);
+
+  // Finds the newest entry that `key` may see.  `value` points into the memtable.  kRangeDeleted: a
+  // range delete of this memtable hides that entry.  kAbsent says nothing about range deletes: a
+  // caller that goes on to older entries asks ranges().
   MemtableAnswer Get(const LookupKey& key, std::string_view* value) const;
 
   // Iterates over internal keys.  Must not outlive the memtable.  May or may not see entries that
   // are added while it is used.
   std::unique_ptr<InnerIterator> NewIterator() const;
 
+  // The range deletes; nullptr if there are none.  A caller that has acquired the number of a range
+  // delete finds it here.
+  const RangeList* ranges() const { return ranges_.load(std::memory_order_acquire); }
+  // Unimplemented if there are any: flushes and repairs cannot write them into tables yet.
+  absl::Status CheckHasNoRanges() const;
+  // How many were added.  Relaxed, as entry_count.
+  uint64_t range_count() const { return range_count_.load(std::memory_order_relaxed); }
+
   // Memory use, including the unused part of the last arena block.  Any thread.
   size_t memory_bytes() const { return arena_.memory_bytes(); }
-  // Relaxed: the count changes before the sequence numbers of the counted entries become visible.
-  // So a thread that has acquired such a number, and then finds the memtable empty, misses none of
-  // its entries.
+  // Range deletes are counted, too.  Relaxed: the count changes before the sequence numbers of the
+  // counted entries become visible. So a thread that has acquired such a number, and then finds the
+  // memtable empty, misses none of its entries.
   uint64_t entry_count() const { return entry_count_.load(std::memory_order_relaxed); }
   bool empty() const { return entry_count() == 0; }
+  // No entry has a higher number; range deletes do not count.  Relaxed, as entry_count.
+  Sequence newest_entry() const { return newest_entry_.load(std::memory_order_relaxed); }
   // How long ago it began; 0: unknown.
   uint64_t AgeNanos(uint64_t now_nanos) const {
     return begun_nanos_ == 0 || now_nanos < begun_nanos_ ? 0 : now_nanos - begun_nanos_;
@@ -85,23 +108,35 @@ class Memtable {
   // The number of the last entry that was added as a batch, or number_before().  Relaxed, as
   // entry_count: a thread that has acquired a number sees at least the last one up to it.
   Sequence last_number() const { return last_number_.load(std::memory_order_relaxed); }
-  // The entry with this number; nullptr if the ring does not have it any more.  REQUIRES:
+  // The entry with this number, for a range delete a tombstone of no meaning; nullptr if the ring
+  // does not have it any more.  REQUIRES:
   // number_before() < number <= last_number(), and the caller has acquired `number`, so the ring
   // exists.
   const Entry* FindRecent(Sequence number) const;
 
  private:
+  // The same two steps for ranges.
+  void PrepareRanges(std::span<const RangeDelete> ranges);
+  void AddPreparedRanges(uint64_t count);
+
   const uint64_t begun_nanos_;
   Arena arena_;
   Skiplist skiplist_;
   std::atomic<uint64_t> entry_count_{0};
+  std::atomic<Sequence> newest_entry_{0};
+  // Released with the list's first ranges, which a reader acquires with the pointer.
+  std::atomic<const RangeList*> ranges_{nullptr};
+  std::atomic<uint64_t> range_count_{0};
   const Sequence number_before_;
   std::atomic<Sequence> last_number_;
   const size_t recent_max_;
   // Release and acquire: a reader of a slot that is being replaced reads the new entry's number.
   std::unique_ptr<std::atomic<const Entry*>[]> recent_;
   // Used by the writer only.
+  std::unique_ptr<RangeList> range_list_;  // made for the first range
   std::vector<const Entry*> prepared_;
+  std::vector<const Entry*> prepared_marks_;  // of ranges, for the ring
+  Sequence prepared_last_ = 0;                // the last number of a batch with entries
 };
 
 }  // namespace lsm

@@ -367,6 +367,7 @@ absl::Status RepairJob::SalvageRecord(const LogReader::Record& record, const std
 }
 
 absl::StatusOr<RepairJob::Tables> RepairJob::Flush(const Memtable& memtable) {
+  TRELLIS_RETURN_IF_ERROR(memtable.CheckHasNoRanges());
   const std::unique_ptr<Iterator> entries = memtable.NewIterator();
   const TablesNow not_all_known = nullptr;  // so tombstones stay
   TRELLIS_ASSIGN_OR_RETURN(

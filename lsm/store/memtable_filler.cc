@@ -12,6 +12,9 @@ absl::Status CheckBatch(std::string_view encoded) {
   class Ignore : public EncodedBatch::Handler {
     absl::Status Put(std::string_view, std::string_view) override { return absl::OkStatus(); }
     absl::Status Delete(std::string_view) override { return absl::OkStatus(); }
+    absl::Status DeleteRange(std::string_view, std::optional<std::string_view>) override {
+      return absl::OkStatus();
+    }
   };
   Ignore ignore;
   return EncodedBatch::ForEach(encoded, &ignore);
@@ -29,20 +32,34 @@ class MemtableFiller::Handler : public EncodedBatch::Handler {
     return Add(EntryKind::kPut, key, value);
   }
   absl::Status Delete(std::string_view key) override { return Add(EntryKind::kDelete, key, {}); }
+  absl::Status DeleteRange(std::string_view from, std::optional<std::string_view> to) override {
+    const size_t range_bytes = MemoryOfRange(from.size() + to.value_or("").size());
+    TRELLIS_RETURN_IF_ERROR(MakeRoom(from, range_bytes));
+    filler_.ranges_.push_back(
+        {std::string(from), to ? std::optional(std::string(*to)) : std::nullopt, next_++});
+    filler_.ranges_bytes_ += range_bytes;
+    return absl::OkStatus();
+  }
 
  private:
   absl::Status Add(EntryKind kind, std::string_view key, std::string_view value) {
+    TRELLIS_RETURN_IF_ERROR(MakeRoom(key, key.size() + value.size()));
+    filler_.memtable_->Add(next_++, kind, key, value);
+    return absl::OkStatus();
+  }
+
+  // For an entry of this size, which begins at about `key`.
+  absl::Status MakeRoom(std::string_view key, size_t size_bytes) {
     std::shared_ptr<Memtable>& memtable = filler_.memtable_;
     // The rest of the record counts, too; but a memtable may always have half of the maximum.
     const size_t done = static_cast<size_t>(key.data() - payload_.data());
     const size_t most = filler_.memory_bytes_max_;
     const size_t room = std::max(most / 2, most - std::min(most, payload_.size() - done));
-    if (memtable != nullptr && memtable->memory_bytes() + key.size() + value.size() > room) {
+    if (memtable != nullptr && filler_.memory_bytes() + size_bytes > room) {
       log_.GiveBackPayload(done);
       TRELLIS_RETURN_IF_ERROR(filler_.HandOver());
     }
     if (memtable == nullptr) memtable = std::make_shared<Memtable>();
-    memtable->Add(next_++, kind, key, value);
     return absl::OkStatus();
   }
 
@@ -56,8 +73,8 @@ MemtableFiller::MemtableFiller(size_t memory_bytes_max, MemtableSink sink)
     : memory_bytes_max_(memory_bytes_max), sink_(std::move(sink)) {}
 
 absl::Status MemtableFiller::MakeRoomForNext(LogReader* log) {
-  const bool fits = memtable_ == nullptr ||
-                    memtable_->memory_bytes() + log->NextPayloadBytes() <= memory_bytes_max_;
+  const bool fits =
+      memtable_ == nullptr || memory_bytes() + log->NextPayloadBytes() <= memory_bytes_max_;
   return fits ? absl::OkStatus() : HandOver();
 }
 
@@ -69,8 +86,17 @@ absl::Status MemtableFiller::Add(std::string_view payload, LogReader* log) {
 }
 
 absl::Status MemtableFiller::HandOver() {
+  if (memtable_ == nullptr) return absl::OkStatus();
+  if (!ranges_.empty()) {
+    std::vector<RangeDelete> ranges;
+    ranges.reserve(ranges_.size());
+    for (const HeldRange& range : ranges_) ranges.push_back({range.from, range.to, range.sequence});
+    memtable_->AddRanges(ranges);
+    ranges_ = {};
+    ranges_bytes_ = 0;
+  }
   std::shared_ptr<Memtable> full = std::exchange(memtable_, nullptr);
-  return full == nullptr || full->empty() ? absl::OkStatus() : sink_(std::move(full));
+  return full->empty() ? absl::OkStatus() : sink_(std::move(full));
 }
 
 }  // namespace lsm

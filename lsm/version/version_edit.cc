@@ -1,7 +1,6 @@
 #include "lsm/version/version_edit.h"
 
 #include "lsm/base/internal_key.h"
-#include "lsm/block/ranges_part.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/status.h"
 #include "lsm/limits.h"
@@ -191,11 +190,11 @@ Problem TakeTableOfRun(std::string_view input, VersionEdit::Added* added) {
 bool TakeRanges(std::string_view* input, RangeRecord* ranges) {
   std::string_view begin, end;
   if (!TakeVarint64(input, &ranges->range_count) || ranges->range_count == 0 ||
-      !TakeLengthPrefixed(input, &begin) || begin.size() > kBoundaryBytesMax)
+      !TakeLengthPrefixed(input, &begin) || begin.size() > kRangeBoundBytesMax)
     return false;
   ranges->begin.assign(begin);
   if (input->empty()) return true;
-  if (!TakeLengthPrefixed(input, &end) || end.size() > kBoundaryBytesMax || end <= begin)
+  if (!TakeLengthPrefixed(input, &end) || end.size() > kRangeBoundBytesMax || end <= begin)
     return false;
   ranges->end = std::string(end);
   return true;

@@ -43,24 +43,74 @@ void RepairNothing(std::string&) {}
 // --- write batches ---
 
 struct Write {
-  bool is_delete = false;
+  lsm::BatchKind kind = lsm::BatchKind::kPut;
   std::string key;
-  std::string value;
+  std::string value;  // or the end of a range
   bool operator==(const Write&) const = default;
+
+  bool Deletes(const std::string& of_key) const {
+    if (!IsRange(kind)) return kind == lsm::BatchKind::kDelete && key == of_key;
+    return key <= of_key && (kind == lsm::BatchKind::kDeleteRangeToEnd || of_key < value);
+  }
 };
 
 class Writes : public lsm::EncodedBatch::Handler {
  public:
   absl::Status Put(std::string_view key, std::string_view value) override {
-    all.push_back({false, std::string(key), std::string(value)});
+    all.push_back({lsm::BatchKind::kPut, std::string(key), std::string(value)});
     return absl::OkStatus();
   }
   absl::Status Delete(std::string_view key) override {
-    all.push_back({true, std::string(key), ""});
+    all.push_back({lsm::BatchKind::kDelete, std::string(key), ""});
+    return absl::OkStatus();
+  }
+  absl::Status DeleteRange(std::string_view from, std::optional<std::string_view> to) override {
+    Demand(!to || from < *to, "a range has keys");
+    all.push_back({to ? lsm::BatchKind::kDeleteRange : lsm::BatchKind::kDeleteRangeToEnd,
+                   std::string(from), std::string(to.value_or(""))});
     return absl::OkStatus();
   }
   std::vector<Write> all;
 };
+
+lsm::WriteBatch BatchOf(const std::vector<Write>& writes) {
+  lsm::WriteBatch batch;
+  for (const Write& write : writes) {
+    if (write.kind == lsm::BatchKind::kPut) {
+      batch.Put(write.key, write.value);
+    } else if (write.kind == lsm::BatchKind::kDelete) {
+      batch.Delete(write.key);
+    } else {
+      const bool has_end = write.kind == lsm::BatchKind::kDeleteRange;
+      lsm::EncodedBatch::DeleteRange(
+          &batch, write.key, has_end ? std::optional<std::string_view>(write.value) : std::nullopt);
+    }
+  }
+  return batch;
+}
+
+// Whether readers see the last write to the key.
+void DemandLast(const lsm::Memtable& memtable, const std::vector<Write>& writes,
+                const std::string& key) {
+  const auto last = std::find_if(writes.rbegin(), writes.rend(), [&](const Write& write) {
+    return write.Deletes(key) || (write.kind == lsm::BatchKind::kPut && write.key == key);
+  });
+  const lsm::LookupKey lookup(key, lsm::kSequenceMax, 0);
+  std::string_view value;
+  const lsm::MemtableAnswer answer = memtable.Get(lookup, &value);
+  const bool is_covered = memtable.ranges() != nullptr &&
+                          memtable.ranges()->NewestAt(lookup.internal_key(), lsm::kSequenceMax) > 0;
+  if (last->kind == lsm::BatchKind::kPut) {
+    Demand(answer == lsm::MemtableAnswer::kFound, "Get finds the last write of a key");
+    Demand(value == last->value, "Get finds the last value of a key");
+  } else if (last->kind == lsm::BatchKind::kDelete) {
+    Demand(answer == lsm::MemtableAnswer::kDeleted, "Get finds the last delete of a key");
+  } else {
+    Demand(is_covered, "a range covers its keys");
+    Demand(answer == lsm::MemtableAnswer::kRangeDeleted || answer == lsm::MemtableAnswer::kAbsent,
+           "a range hides older entries");
+  }
+}
 
 bool UseBatch(std::string_view bytes) {
   const ExactCopy copy(bytes);
@@ -72,9 +122,7 @@ bool UseBatch(std::string_view bytes) {
   if (!is_batch) return false;
   memtable.AddPrepared();
 
-  lsm::WriteBatch again;
-  for (const Write& write : writes.all)
-    write.is_delete ? again.Delete(write.key) : again.Put(write.key, write.value);
+  lsm::WriteBatch again = BatchOf(writes.all);
   lsm::EncodedBatch::SetFirstSequence(&again, lsm::EncodedBatch::FirstSequenceOf(bytes));
   Demand(again.status().ok() && again.count() == writes.all.size(),
          "the decoded batch can be written again");
@@ -87,17 +135,8 @@ bool UseBatch(std::string_view bytes) {
          "the rewritten batch can be read");
   Demand(read_again.all == writes.all, "the rewritten batch has the same writes");
 
-  std::map<std::string, Write> newest;
-  for (const Write& write : writes.all) newest[write.key] = write;
   Demand(memtable.entry_count() == writes.all.size(), "each write is an entry");
-  for (const auto& [key, write] : newest) {
-    std::string_view value;
-    const auto answer = memtable.Get(lsm::LookupKey(key, lsm::kSequenceMax, 0), &value);
-    Demand(
-        answer == (write.is_delete ? lsm::MemtableAnswer::kDeleted : lsm::MemtableAnswer::kFound),
-        "Get finds the last write of a key");
-    Demand(write.is_delete || value == write.value, "Get finds the last value of a key");
-  }
+  for (const Write& write : writes.all) DemandLast(memtable, writes.all, write.key);
   return true;
 }
 
@@ -108,11 +147,11 @@ void CountBatch(std::string& bytes, uint64_t) {
   std::string_view rest = std::string_view(bytes).substr(lsm::EncodedBatch::kHeaderBytes), ignored;
   uint32_t count = 0;
   size_t sound_bytes = lsm::EncodedBatch::kHeaderBytes;
-  while (!rest.empty() && static_cast<uint8_t>(rest[0]) < 2) {
-    const bool is_put = rest[0] == 1;
+  while (!rest.empty() && static_cast<uint8_t>(rest[0]) < 4) {
+    const bool has_second = rest[0] == 1 || rest[0] == 2;
     rest.remove_prefix(1);
     if (!lsm::TakeLengthPrefixed(&rest, &ignored)) break;
-    if (is_put && !lsm::TakeLengthPrefixed(&rest, &ignored)) break;
+    if (has_second && !lsm::TakeLengthPrefixed(&rest, &ignored)) break;
     ++count;
     sound_bytes = bytes.size() - rest.size();
   }
@@ -131,10 +170,23 @@ std::string SomeBatch(lsm::Sequence sequence) {
   return std::string(lsm::EncodedBatch::Of(batch));
 }
 
+std::string SomeRanges() {
+  lsm::WriteBatch batch;
+  batch.Put("key", "value");
+  lsm::EncodedBatch::DeleteRange(&batch, "kex", "kez");
+  batch.Put("keya", "");
+  lsm::EncodedBatch::DeleteRange(&batch, "kez", std::nullopt);
+  batch.Put("kf", "value");
+  lsm::EncodedBatch::DeleteRange(&batch, "", "kf");
+  lsm::EncodedBatch::SetFirstSequence(&batch, 1);
+  return std::string(lsm::EncodedBatch::Of(batch));
+}
+
 std::vector<std::string> BatchSeeds() {
   lsm::WriteBatch one;
   one.Put("a", "b");
-  return {SomeBatch(0), SomeBatch(lsm::kSequenceMax - 10), std::string(lsm::EncodedBatch::Of(one))};
+  return {SomeBatch(0), SomeBatch(lsm::kSequenceMax - 10), SomeRanges(),
+          std::string(lsm::EncodedBatch::Of(one))};
 }
 
 // --- version edits ---

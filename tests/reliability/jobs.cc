@@ -17,6 +17,7 @@
 #include "tests/reliability/jobs/memory.h"
 #include "tests/reliability/jobs/model.h"
 #include "tests/reliability/jobs/power_cuts.h"
+#include "tests/reliability/jobs/ranges.h"
 #include "tests/reliability/jobs/repairs.h"
 #include "tests/reliability/jobs/rotation.h"
 #include "tests/reliability/jobs/scripts.h"
@@ -313,6 +314,18 @@ JobResult RunDeletes(uint64_t seed, uint64_t amount) {
       report.finding};
 }
 
+JobResult RunRanges(uint64_t seed, uint64_t amount) {
+  const RangesReport report = CheckRanges(seed * kSeedStride, amount);
+  return {
+      report.writes,
+      Concat(ReadableCount(report.writes), " writes in memtables and logs, ",
+             ReadableCount(report.ranges), " of them range deletes, and ",
+             ReadableCount(report.failed), " groups that failed: ", ReadableCount(report.lookups),
+             " answers as of a list of the writes; replays filled ", ReadableCount(report.replayed),
+             " memtables"),
+      report.finding};
+}
+
 JobResult RunDifferential([[maybe_unused]] uint64_t seed, [[maybe_unused]] uint64_t amount) {
 #ifdef TRELLIS_HAS_PEERS
   const DifferentialReport report = CompareWithPeers(seed * kSeedStride, amount);
@@ -422,6 +435,8 @@ const std::vector<Job>& AllJobs() {
        9'000'000, 1'000'000},
       {"deletes", "operations", "as `model`, with windows of neighbouring keys that are deleted",
        RunDeletes, 5'000'000, 2'000'000, 400'000},
+      {"ranges", "writes", "range deletes in memtables and logs, and in a list of writes",
+       RunRanges, 1'000'000, 1'000'000, 20'000},
       {"differential", "operations", "the same operations on Trellis, RocksDB and LevelDB",
        RunDifferential, 2'000'000, 500'000, kHasPeers ? 200'000 : 0},
       {"histories", "histories", "threads that call one store, and an order of their calls",

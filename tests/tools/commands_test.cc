@@ -247,6 +247,32 @@ TEST_F(CommandsTest, WalShowsRecordsAndWrites) {
   EXPECT_EQ(Document({"wal", "s"})["results"].size(), 2u);
 }
 
+TEST_F(CommandsTest, LogsShowRangeDeletes) {
+  MakeStoreOfALog("r", {{{"a", 1, false, "one"}, {"b", 2, false, "two"}},
+                        {{"a", 3, true, "b", true}, {"x", 4, true, "", true}}});
+  const json entries = Result({"wal", "r/000002.log"})["entries"][1]["entries"];
+  EXPECT_EQ(entries[0],
+            (json{{"sequence", 3}, {"kind", "range delete"}, {"from", "a"}, {"to", "b"}}));
+  EXPECT_EQ(entries[1], (json{{"sequence", 4}, {"kind", "range delete"}, {"from", "x"}}));
+  EXPECT_THAT(Run({"wal", "r"}).out,
+              HasSubstr("    3\trange delete\ta\tb\n    4\trange delete\tx\n"));
+  EXPECT_EQ(Result({"info", "r/000002.log"})["range_deletes"], 2);
+  EXPECT_EQ(Result({"info", "r/000002.log"})["format_version"], 3);
+  EXPECT_THAT(Run({"info", "r/000002.log"}).out,
+              HasSubstr("4 (2 puts, 0 deletions, 2 range deletes)"));
+  EXPECT_EQ(Run({"verify", "r"}).code, 0);
+
+  EXPECT_EQ(Result({"get", "r/000002.log", "a"})["answer"], "range delete");
+  EXPECT_EQ(Result({"get", "r/000002.log", "b"})["answer"], "put");
+  EXPECT_EQ(Result({"get", "r/000002.log", "z"})["answer"], "range delete");
+  const json explained = Result({"explain", "r", "a"})["explanation"];
+  EXPECT_EQ(explained["memtables"][0]["outcome"], "range delete");
+  EXPECT_EQ(explained["found"], false);
+  EXPECT_EQ(explained["answered_by"], "000002.log");
+  EXPECT_EQ(Result({"explain", "r", "b"})["explanation"]["found"], true);
+  EXPECT_THAT(Run({"dump", "r"}).err, HasSubstr("a log has range deletes"));
+}
+
 TEST_F(CommandsTest, TornTailsAreNoDamage) {
   const std::string log = files_.FileBytes("s/000008.log");
   files_.SetFileBytes("s/000008.log", log.substr(0, log.size() - 5));

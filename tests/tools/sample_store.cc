@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <utility>
 
@@ -33,7 +34,11 @@ std::string NumberedKey(int number) {
 std::string EncodedBatch(const std::vector<SampleEntry>& entries) {
   lsm::WriteBatch batch;
   for (const SampleEntry& entry : entries) {
-    if (entry.is_delete) {
+    if (entry.is_range) {
+      lsm::EncodedBatch::DeleteRange(
+          &batch, entry.key,
+          entry.value.empty() ? std::nullopt : std::optional<std::string_view>(entry.value));
+    } else if (entry.is_delete) {
       batch.Delete(entry.key);
     } else {
       batch.Put(entry.key, entry.value);

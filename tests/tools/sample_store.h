@@ -28,6 +28,8 @@ struct SampleEntry {
   uint64_t sequence = 0;
   bool is_delete = false;
   std::string value;
+  // In a log only: deletes the keys from `key` on, up to `value` unless that is empty.
+  bool is_range = false;
 };
 
 // Makes a table from entries in the order of internal keys.  Returns the table's record for a

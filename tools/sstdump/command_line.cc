@@ -69,7 +69,8 @@ std::string FittedHelp(std::string_view help, const World& world) {
 
 std::string VersionText() {
   return Concat("sstdump ", TRELLIS_VERSION_STRING, ", table format ", lsm::kTableVersion, " to ",
-                lsm::kTableVersionWithRanges, ", log format ", lsm::kLogVersion, ", filters ",
+                lsm::kTableVersionWithRanges, ", log format ",
+                lsm::LogVersionMax(lsm::LogKind::kWriteAhead), ", filters ",
                 bloom::KeyedKindNames(), ", compression ", NameOf(lsm::Compression::kNone), ", ",
                 NameOf(lsm::Compression::kLz4));
 }

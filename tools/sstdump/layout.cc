@@ -110,6 +110,19 @@ std::string NamesText(const std::vector<std::string>& names) {
 
 const char* NameOf(lsm::EntryKind kind) { return kind == lsm::EntryKind::kPut ? "put" : "delete"; }
 
+const char* NameOf(lsm::BatchKind kind) {
+  switch (kind) {
+    case lsm::BatchKind::kPut:
+      return "put";
+    case lsm::BatchKind::kDelete:
+      return "delete";
+    case lsm::BatchKind::kDeleteRange:
+    case lsm::BatchKind::kDeleteRangeToEnd:
+      break;
+  }
+  return "range delete";
+}
+
 std::string EndText(lsm::LogEnd end, uint64_t torn_bytes) {
   switch (end) {
     case lsm::LogEnd::kNotYet:

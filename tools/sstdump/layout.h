@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "lsm/base/encoded_batch.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/log/log_reader.h"
 #include "tools/sstdump/session.h"
@@ -45,8 +46,9 @@ std::string Count(uint64_t count, std::string_view singular, std::string_view pl
 // As many names as fit a screen, then "and N more".
 std::string NamesText(const std::vector<std::string>& names);
 
-// "put", "delete".
+// "put", "delete", "range delete".
 const char* NameOf(lsm::EntryKind kind);
+const char* NameOf(lsm::BatchKind kind);
 
 // How a log ended: a sentence for text, a word for JSON ("closed", "open", "torn").
 std::string EndText(lsm::LogEnd end, uint64_t torn_bytes);

@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "lsm/base/encoded_batch.h"
 #include "lsm/bytes/coding.h"
+#include "lsm/bytes/status.h"
 #include "lsm/limits.h"
 #include "tests/support/dice.h"
 #include "tests/support/status_matchers.h"
@@ -26,6 +28,9 @@ class Recorder : public EncodedBatch::Handler {
   }
   absl::Status Delete(std::string_view key) override {
     return Record("delete " + std::string(key));
+  }
+  absl::Status DeleteRange(std::string_view from, std::optional<std::string_view> to) override {
+    return Record("delete from " + std::string(from) + (to ? " to " + std::string(*to) : ""));
   }
   absl::Status Record(std::string entry) {
     if (entries.size() == fail_at) return absl::AbortedError("told to");
@@ -80,6 +85,49 @@ TEST(WriteBatchTest, EncodingMatchesTheDrawing) {
   EXPECT_EQ(EncodedBatch::CountOf(EncodedBatch::Of(batch)), 2u);
 }
 
+TEST(WriteBatchTest, EncodingOfRangesMatchesTheDrawing) {
+  WriteBatch batch;
+  EncodedBatch::SetFirstSequence(&batch, 1);
+  EncodedBatch::DeleteRange(&batch, "", "b");
+  EncodedBatch::DeleteRange(&batch, "key", std::nullopt);
+  EXPECT_EQ(EncodedBatch::Of(batch).substr(EncodedBatch::kHeaderBytes), std::string("\x02\0\x01"
+                                                                                    "b\x03\x03key",
+                                                                                    4 + 5));
+  EXPECT_EQ(batch.count(), 2u);
+  EXPECT_EQ(batch.user_bytes(), 4u);
+  EXPECT_FALSE(batch.has_puts());
+  EXPECT_EQ(EntriesOf(batch), (std::vector<std::string>{"delete from  to b", "delete from key"}));
+}
+
+TEST(WriteBatchTest, RangesWithoutKeysAreNoEntries) {
+  WriteBatch batch;
+  EncodedBatch::DeleteRange(&batch, "b", "b");
+  EncodedBatch::DeleteRange(&batch, "b", "a");
+  EncodedBatch::DeleteRange(&batch, "", "");
+  EXPECT_OK(batch.status());
+  EXPECT_EQ(batch.count(), 0u);
+  EXPECT_EQ(batch.size_bytes(), EncodedBatch::kHeaderBytes);
+}
+
+// The next possible key after the longest one.
+TEST(WriteBatchTest, BoundsMayBeOneByteLongerThanKeys) {
+  WriteBatch batch;
+  EncodedBatch::SetFirstSequence(&batch, 1);
+  const std::string longest(kKeyBytesMax + 1, 'a');
+  EncodedBatch::DeleteRange(&batch, longest, std::string(kKeyBytesMax + 1, 'b'));
+  EncodedBatch::DeleteRange(&batch, longest, std::nullopt);
+  EXPECT_EQ(EntriesOf(batch).size(), 2u);
+  for (const bool is_end : {false, true}) {
+    WriteBatch spoilt = batch;
+    EncodedBatch::DeleteRange(&spoilt, is_end ? "a" : longest + "a",
+                              is_end ? std::optional(longest + "a") : std::nullopt);
+    EXPECT_THAT(spoilt.status(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("a bound of a range of 65538 bytes; at most 65537")));
+    EXPECT_EQ(spoilt.count(), 2u);
+  }
+}
+
 TEST(WriteBatchTest, AppendAddsAllEntries) {
   WriteBatch batch, other;
   batch.Put("a", "1");
@@ -99,6 +147,7 @@ TEST(WriteBatchTest, AppendAddsAllEntries) {
 TEST(WriteBatchTest, KnowsWhetherItHasPuts) {
   WriteBatch batch, other;
   batch.Delete("a");
+  EncodedBatch::DeleteRange(&batch, "a", "b");
   EXPECT_FALSE(batch.has_puts());
   other.Put("b", "1");
   EXPECT_TRUE(other.has_puts());
@@ -171,7 +220,10 @@ TEST(WriteBatchTest, HandlerErrorsEndTheWalk) {
 TEST(WriteBatchTest, EveryTruncationIsDamage) {
   WriteBatch batch;
   batch.Put("key", "value");
+  EncodedBatch::SetFirstSequence(&batch, 1);
   batch.Delete("gone");
+  EncodedBatch::DeleteRange(&batch, "from", "to");
+  EncodedBatch::DeleteRange(&batch, "from", std::nullopt);
   batch.Put(std::string(200, 'k'), std::string(300, 'v'));
   for (size_t size = 0; size < batch.size_bytes(); ++size) {
     Recorder recorder;
@@ -203,12 +255,27 @@ TEST(WriteBatchTest, ImpossibleBatchesAreDamage) {
   EXPECT_THAT(walk(Encoded(1, 0, put)), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("more")));
   EXPECT_THAT(walk(Encoded(1, ~0u, put)), StatusIs(absl::StatusCode::kDataLoss));
   EXPECT_THAT(
-      walk(Encoded(1, 1, "\x02\x01k\x01v")),
+      walk(Encoded(1, 1, "\x04\x01k\x01v")),
       StatusIs(absl::StatusCode::kDataLoss, HasSubstr("offset 12: an entry of unknown kind")));
   EXPECT_THAT(walk(Encoded(kSequenceMax, 1, put)),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("sequence")));
   EXPECT_THAT(walk(Encoded(~uint64_t{0}, 1, put)),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("sequence")));
+
+  EXPECT_OK(walk(Encoded(1, 1, "\x02\x01k\x01v")));
+  for (const std::string_view end : {"\x01k", "\x01j"}) {
+    EXPECT_THAT(walk(Encoded(1, 1, Concat("\x02\x01k", end))),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("ends where it begins")));
+  }
+  EXPECT_THAT(walk(Encoded(0, 1, "\x03\x01k")),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("with number 0")));
+  for (const char kind : {'\2', '\3'}) {
+    std::string long_bound = Encoded(1, 1, std::string(1, kind));
+    AppendLengthPrefixed(&long_bound, kind == '\2' ? "k" : std::string(kKeyBytesMax + 2, 'k'));
+    if (kind == '\2') AppendLengthPrefixed(&long_bound, std::string(kKeyBytesMax + 2, 'l'));
+    EXPECT_THAT(walk(long_bound),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("bound of a range is too long")));
+  }
 
   std::string long_key = Encoded(1, 1, "");
   long_key += '\0';
@@ -224,7 +291,9 @@ TEST(WriteBatchTest, ImpossibleBatchesAreDamage) {
 TEST(WriteBatchTest, FlippedBitsNeverCrash) {
   WriteBatch batch;
   batch.Put("key", "value");
+  EncodedBatch::SetFirstSequence(&batch, 1);
   batch.Delete("gone");
+  EncodedBatch::DeleteRange(&batch, "from", "to");
   batch.Put(std::string(200, 'k'), std::string(20, 'v'));
   for (size_t bit = 0; bit < 8 * batch.size_bytes(); ++bit) {
     std::string bytes(EncodedBatch::Of(batch));

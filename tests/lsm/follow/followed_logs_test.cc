@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -84,6 +85,24 @@ TEST_F(FollowedLogsTest, TakesEachRecordOnce) {
   ASSERT_OK(ReadOn());
   EXPECT_EQ(logs_.last(), 4u);
   EXPECT_EQ(Entries(), Counts{4});
+}
+
+TEST_F(FollowedLogsTest, TakesRangeDeletes) {
+  Append(2, 1, 3);
+  WriteBatch batch;
+  EncodedBatch::DeleteRange(&batch, "key1", "key2");
+  EncodedBatch::DeleteRange(&batch, "key3", std::nullopt);
+  EncodedBatch::SetFirstSequence(&batch, 4);
+  ASSERT_OK(writers_[2]->Append(EncodedBatch::Of(batch)));
+  ASSERT_OK(ReadOn());
+  EXPECT_EQ(logs_.last(), 5u);
+  EXPECT_EQ(Entries(), Counts{5});
+  const std::shared_ptr<const Memtable> memtable = logs_.MemtablesFor(state_)[0];
+  std::string_view value;
+  EXPECT_EQ(memtable->Get(LookupKey("key1", 5, 0), &value), MemtableAnswer::kRangeDeleted);
+  EXPECT_EQ(memtable->Get(LookupKey("key1", 3, 0), &value), MemtableAnswer::kFound);
+  EXPECT_EQ(memtable->Get(LookupKey("key2", 5, 0), &value), MemtableAnswer::kFound);
+  EXPECT_EQ(memtable->Get(LookupKey("key3", 5, 0), &value), MemtableAnswer::kRangeDeleted);
 }
 
 TEST_F(FollowedLogsTest, EachLogHasItsMemtable) {

@@ -313,6 +313,12 @@ TEST_F(LogTest, RefusesOtherKindsVersionsAndFiles) {
   EXPECT_THAT(ReadLog(newer, LogKind::kManifest).status,
               StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("version 7")));
 
+  // Manifests keep their version.
+  StoreLogHeader(newer.data(), {.version = 3, .kind = LogKind::kManifest, .file_id = kFileId});
+  EXPECT_THAT(ReadLog(newer, LogKind::kManifest).status,
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       HasSubstr("version 3 is not known; this program reads version 2")));
+
   std::string another_kind = bytes();
   StoreLogHeader(another_kind.data(), {.kind = static_cast<LogKind>(9), .file_id = kFileId});
   for (const LogKind wanted : {LogKind::kWriteAhead, LogKind::kManifest}) {
@@ -322,6 +328,27 @@ TEST_F(LogTest, RefusesOtherKindsVersionsAndFiles) {
 
   EXPECT_THAT(ReadLog("#!/bin/sh\necho this is a shell script, no log\n").status,
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not a log")));
+}
+
+TEST_F(LogTest, ReadsWriteAheadLogsOfBothVersions) {
+  Start();
+  Append("a");
+  LogHeader header;
+  ASSERT_TRUE(LoadLogHeader(bytes().substr(0, kLogHeaderBytes), &header));
+  EXPECT_EQ(header.version, 3);
+  for (const uint16_t version : {1, 2, 3, 4}) {
+    std::string log = bytes();
+    StoreLogHeader(log.data(),
+                   {.version = version, .kind = LogKind::kWriteAhead, .file_id = kFileId});
+    const LogContents contents = ReadLog(log);
+    if (version == 2 || version == 3) {
+      EXPECT_OK(contents.status);
+      EXPECT_EQ(contents.payloads, std::vector<std::string>{"a"});
+    } else {
+      EXPECT_THAT(contents.status, StatusIs(absl::StatusCode::kUnimplemented,
+                                            HasSubstr("this program reads version 2 to 3")));
+    }
+  }
 }
 
 // A later release may give them a meaning, which this release must not ignore.

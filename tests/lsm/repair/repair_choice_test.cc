@@ -335,7 +335,7 @@ TEST_F(RepairChoiceTest, NewerVersionsEndTheRepair) {
     std::string bytes = Bytes(path);
     LogHeader header;
     ASSERT_TRUE(LoadLogHeader(bytes.substr(0, kLogHeaderBytes), &header));
-    header.version = kLogVersion + 1;
+    header.version = LogVersionMax(LogKind::kWriteAhead) + 1;
     StoreLogHeader(bytes.data(), header);
     world_.files->SetFileBytes(path, bytes);
   }

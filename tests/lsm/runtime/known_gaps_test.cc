@@ -64,6 +64,17 @@ TEST_F(KnownGapsTest, StaysWhileNoPutComes) {
   EXPECT_EQ(Found("c"), "b-d");
 }
 
+// A range delete makes no key visible, and its number has a slot.
+TEST_F(KnownGapsTest, StaysWhileRangesAreDeleted) {
+  Record("b", "d");
+  writes_.DeleteRange("a", "c");
+  writes_.DeleteRange("c", std::nullopt);
+  EXPECT_EQ(Found("c"), "b-d");
+  writes_.Put("bb");
+  writes_.DeleteRange("b", "c");
+  EXPECT_EQ(Found("b"), "b-bb");
+}
+
 TEST_F(KnownGapsTest, PutsDivideIt) {
   Record("b", "d");
   writes_.Put("bb");

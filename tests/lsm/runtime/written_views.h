@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -28,6 +29,11 @@ class WrittenViews {
   void Delete(std::string_view key) {
     WriteBatch batch;
     batch.Delete(key);
+    Write(&batch);
+  }
+  void DeleteRange(std::string_view from, std::optional<std::string_view> to) {
+    WriteBatch batch;
+    EncodedBatch::DeleteRange(&batch, from, to);
     Write(&batch);
   }
   void Seal() { view_.sealed.insert(view_.sealed.begin(), std::exchange(view_.memtable, Next())); }

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -362,16 +363,16 @@ TEST_F(DamageTest, NewerVersionsAreNoDamage) {
   StoreFixed64(footer.data() + at + 96, Checksum(std::string_view(footer).substr(at, 96),
                                                  LoadFixed64(footer.data() + at + 48), at));
   std::string log = image_->FileBytes(logs_[0]);
-  StoreLogHeader(log.data(), {.version = 3, .kind = LogKind::kWriteAhead, .file_id = 1});
+  StoreLogHeader(log.data(), {.version = 4, .kind = LogKind::kWriteAhead, .file_id = 1});
   std::string manifest = image_->FileBytes(manifests_[0]);
   StoreLogHeader(manifest.data(), {.version = 3, .kind = LogKind::kManifest, .file_id = 1});
-  for (const auto& [path, bytes] :
-       {std::pair(table, footer), {logs_[0], log}, {manifests_[0], manifest}}) {
+  for (const auto& [path, bytes, version] :
+       {std::tuple(table, footer, 3), {logs_[0], log, 4}, {manifests_[0], manifest, 3}}) {
     World world(3, image_->Clone());
     world.files->SetFileBytes(path, bytes);
-    EXPECT_THAT(
-        DB::Open(kStorePath, OptionsFor(world)),
-        StatusIs(absl::StatusCode::kUnimplemented, AllOf(HasSubstr(path), HasSubstr("version 3"))));
+    EXPECT_THAT(DB::Open(kStorePath, OptionsFor(world)),
+                StatusIs(absl::StatusCode::kUnimplemented,
+                         AllOf(HasSubstr(path), HasSubstr(Concat("version ", version)))));
   }
 }
 

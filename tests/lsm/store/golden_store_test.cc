@@ -8,12 +8,18 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "lsm/base/encoded_batch.h"
 #include "lsm/bytes/status.h"
+#include "lsm/log/log_writer.h"
+#include "lsm/write_batch.h"
 #include "tests/lsm/engine/world.h"
+#include "tests/support/golden.h"
 #include "tests/support/source_directory.h"
 #include "tests/support/status_matchers.h"
 
@@ -157,7 +163,27 @@ TEST(OldGoldenStoreTest, RefusesVersion1) {
 INSTANTIATE_TEST_SUITE_P(Releases, GoldenStoreTest,
                          testing::Values("version2_closed.golden", "version2_killed.golden",
                                          "version2_runs.golden", "version2_tombstones.golden",
-                                         "version2_runs_tombstones.golden"));
+                                         "version2_runs_tombstones.golden",
+                                         "version3_closed.golden", "version3_killed.golden"));
+
+// A log with each kind of entry.
+TEST(LogGoldenTest, HasEachKindOfEntry) {
+  World world;
+  ASSERT_OK_AND_ASSIGN(const auto directory,
+                       world.files->OpenDirectory(kStorePath, /*create=*/true));
+  ASSERT_OK_AND_ASSIGN(auto file, directory->CreateExclusive("000001.log"));
+  ASSERT_OK_AND_ASSIGN(const auto log,
+                       LogWriter::Create(std::move(file), LogKind::kWriteAhead, /*file_id=*/1));
+  WriteBatch batch;
+  batch.Put("key", "value");
+  batch.Delete("kex");
+  EncodedBatch::DeleteRange(&batch, "a", "kez");
+  EncodedBatch::DeleteRange(&batch, "x", std::nullopt);
+  EncodedBatch::SetFirstSequence(&batch, 7);
+  ASSERT_OK(log->Append(EncodedBatch::Of(batch)));
+  ASSERT_OK(log->Close(/*sync=*/true));
+  testing_support::ExpectGolden("store/version3_log.golden", Draw(world));
+}
 
 // The first two were written before tables recorded their dead entries.
 TEST(OldGoldenStoreTest, TombstonesCountInEachStore) {

@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "lsm/base/encoded_batch.h"
 #include "lsm/log/log_writer.h"
 #include "lsm/version/manifest.h"
+#include "lsm/write_batch.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/support/status_matchers.h"
 
@@ -401,6 +404,23 @@ TEST_F(RecoveryTest, FileNumbersDoNotRunOut) {
   options_.mode = OpenMode::kReadOnly;
   Open();
   EXPECT_EQ(Scan(), "a=1 b0=1 b1=1 b2=1");
+}
+
+// Until tables can hold them.  Nothing is lost: the log stays.
+TEST_F(RecoveryTest, RangeDeletesAreNotFlushed) {
+  Open();
+  Put("a", "1");
+  WriteBatch batch;
+  EncodedBatch::DeleteRange(&batch, "b", std::nullopt);
+  ASSERT_OK(db_->Write(batch));
+  const auto refused = StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("1 range deletes"));
+  EXPECT_THAT(db_->Flush(), refused);
+  db_ = nullptr;
+  EXPECT_THAT(OpenStatus(), refused);
+  EXPECT_THAT(DB::Repair(kStorePath, options_), refused);
+  options_.mode = OpenMode::kReadOnly;
+  Open();
+  EXPECT_EQ(Get("a"), "1");
 }
 
 }  // namespace

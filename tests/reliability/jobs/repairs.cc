@@ -136,6 +136,9 @@ class Survey {
       survey_.Note(key, next_++, std::nullopt);
       return absl::OkStatus();
     }
+    absl::Status DeleteRange(std::string_view, std::optional<std::string_view>) override {
+      return absl::UnimplementedError("no specimen has range deletes");
+    }
 
    private:
     Survey& survey_;

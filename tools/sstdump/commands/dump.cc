@@ -37,14 +37,22 @@ void ShowPair(const lsm::ParsedKey& key, std::string_view value, Session* sessio
 
 // Adds the logs' writes within the bounds.  Returns false, and tells the session why, if any may be
 // missing.
-bool FillMemtable(const StoreFiles& files, const KeyBounds& bounds, Session* session,
-                  lsm::Memtable* memtable) {
+bool FillMemtable(const StoreFiles& files, const KeyBounds& bounds, const Target& target,
+                  Session* session, lsm::Memtable* memtable) {
+  bool has_ranges = false;
   const LogReplay replay = ReplayLogs(files, session, [&](size_t, const BatchEntry& entry) {
+    has_ranges |= entry.is_range();
     const bool is_sound = session->tally().problems == 0 && entry.sequence <= lsm::kSequenceMax;
-    if (is_sound && bounds.Holds(entry.key))
-      memtable->Add(entry.sequence, entry.kind, entry.key, entry.value);
+    if (!is_sound || entry.is_range() || !bounds.Holds(entry.key)) return;
+    const auto kind = entry.is_put() ? lsm::EntryKind::kPut : lsm::EntryKind::kDelete;
+    memtable->Add(entry.sequence, kind, entry.key, entry.value);
   });
   for (const lsm::DroppedLogEnd& end : replay.dropped) NoteDropped(end, session);
+  if (has_ranges) {
+    session->Fail(absl::UnimplementedError("a log has range deletes, which dump cannot apply yet"),
+                  target);
+    return false;
+  }
   return replay.is_whole && replay.last_sequence <= lsm::kSequenceMax;
 }
 
@@ -90,7 +98,7 @@ void RunDump(const Target& target, Session* session) {
   if (!files->has_state()) return session->Fail(StateProblem(*files), target);
   const KeyBounds bounds = {session->request().from.value_or(""), session->request().to};
   lsm::Memtable memtable;
-  const bool has_logs = FillMemtable(*files, bounds, session, &memtable);
+  const bool has_logs = FillMemtable(*files, bounds, target, session, &memtable);
   if (!HasAllTables(*files, bounds, target, session) || !has_logs) {
     return session->Note(Concat(lsm::Escape(target.path),
                                 ": nothing is dumped, because newer writes may be missing; sstdump "

@@ -25,7 +25,7 @@ constexpr size_t kShownVersions = 20;
 
 struct FoundVersion {
   lsm::Sequence sequence = 0;
-  lsm::EntryKind kind = lsm::EntryKind::kPut;
+  lsm::BatchKind kind = lsm::BatchKind::kPut;
   uint64_t value_bytes = 0;
   std::string value;  // of the newest version
 };
@@ -58,7 +58,7 @@ TableLookup LookUp(const lsm::Table& table, std::string_view user_key) {
     if (key.user_key < user_key) return true;
     ++lookup.version_count;
     if (lookup.versions.size() < kShownVersions) {
-      lookup.versions.push_back({key.sequence, key.kind, value.size(), ""});
+      lookup.versions.push_back({key.sequence, lsm::BatchKindOf(key.kind), value.size(), ""});
       if (lookup.version_count == 1) lookup.versions.back().value.assign(value);
     }
     return true;
@@ -105,7 +105,7 @@ void PrintVersions(const std::vector<FoundVersion>& versions, uint64_t count, bo
   }
   for (size_t i = 0; i < versions.size(); ++i) {
     const FoundVersion& version = versions[i];
-    const bool is_put = version.kind == lsm::EntryKind::kPut;
+    const bool is_put = version.kind == lsm::BatchKind::kPut;
     const char* label = !is_certain ? "  found   " : i == 0 ? "  answer  " : "  older   ";
     session->Print(Concat(
         label, NameOf(version.kind), " at sequence ", version.sequence,
@@ -141,7 +141,7 @@ void PrintTableLookup(const Target& target, const lsm::Table& table, const Table
 void WriteVersions(const std::vector<FoundVersion>& versions, bool is_certain, Session* session) {
   lsm::JsonWriter& json = session->json();
   json.Member("answer", AnswerOf(versions, is_certain));
-  if (is_certain && !versions.empty() && versions.front().kind == lsm::EntryKind::kPut) {
+  if (is_certain && !versions.empty() && versions.front().kind == lsm::BatchKind::kPut) {
     json.Member("value", session->Show(versions.front().value));
   }
   json.Key("versions");
@@ -206,7 +206,7 @@ void ShowKeyInLog(const Target& target, Session* session) {
       target, lsm::LogKind::kWriteAhead, session, [&](const lsm::LogReader::Record& record) {
         const absl::Status status =
             WalkBatch(record, OpenedPath(target), [&](const BatchEntry& entry) {
-              if (entry.key != session->request().key) return;
+              if (!entry.Changes(session->request().key)) return;
               ++count;
               if (!versions.empty())
                 std::string().swap(versions.front().value);  // frees its memory too

@@ -137,28 +137,29 @@ void ShowTableInfo(const Target& target, Session* session) {
 }
 
 void ShowLogInfo(const Target& target, Session* session) {
-  uint64_t puts = 0, deletions = 0, bytes = 0;
+  uint64_t puts = 0, deletions = 0, ranges = 0, bytes = 0;
   lsm::Sequence first = 0, last = 0;
   const LogSummary log = WalkLog(
       target, lsm::LogKind::kWriteAhead, session, [&](const lsm::LogReader::Record& record) {
         const absl::Status status =
             WalkBatch(record, OpenedPath(target), [&](const BatchEntry& entry) {
-              if (puts + deletions == 0) first = entry.sequence;
+              if (puts + deletions + ranges == 0) first = entry.sequence;
               last = entry.sequence;
-              ++(entry.kind == lsm::EntryKind::kPut ? puts : deletions);
-              bytes += entry.key.size() + entry.value.size();
+              ++(entry.is_put() ? puts : entry.is_range() ? ranges : deletions);
+              bytes += entry.key.size() + entry.value.size() + entry.to.value_or("").size();
             });
         if (!status.ok()) session->Fail(status, target);
         return true;
       });
   if (session->json_wanted()) {
     lsm::JsonWriter& json = session->json();
-    json.Member("format_version", lsm::kLogVersion);
+    json.Member("format_version", log.version);
     json.Member("file_id", lsm::ReadableId(log.file_id));
     json.Member("file_bytes", log.size_bytes);
     json.Member("records", log.records);
     json.Member("puts", puts);
     json.Member("deletions", deletions);
+    json.Member("range_deletes", ranges);
     json.Member("key_and_value_bytes", bytes);
     json.Member("first_sequence", first);
     json.Member("last_sequence", last);
@@ -174,13 +175,15 @@ void ShowLogInfo(const Target& target, Session* session) {
   }
   session->Print(Heading(
       *session, target.path,
-      Concat("write-ahead log, format ", lsm::kLogVersion, ", ", ReadableBytes(log.size_bytes))));
+      Concat("write-ahead log, format ", log.version, ", ", ReadableBytes(log.size_bytes))));
   session->Print(FieldsText(
       *session,
       {{"records", ReadableCount(log.records)},
-       {"entries", Concat(ReadableCount(puts + deletions), " (", Count(puts, "put", "puts"), ", ",
-                          Count(deletions, "deletion", "deletions"), "), ", ReadableBytes(bytes),
-                          " of keys and values, sequence ", first, " to ", last)},
+       {"entries",
+        Concat(ReadableCount(puts + deletions + ranges), " (", Count(puts, "put", "puts"), ", ",
+               Count(deletions, "deletion", "deletions"),
+               ranges > 0 ? Concat(", ", Count(ranges, "range delete", "range deletes")) : "",
+               "), ", ReadableBytes(bytes), " of keys and values, sequence ", first, " to ", last)},
        {"synced",
         Concat("up to offset ", log.durable_offset, " at least, according to its records")},
        {"end", EndText(log.end, log.torn_bytes)}}));
@@ -197,7 +200,7 @@ void ShowManifestInfo(const Target& target, Session* session) {
   }
   if (session->json_wanted()) {
     lsm::JsonWriter& json = session->json();
-    json.Member("format_version", lsm::kLogVersion);
+    json.Member("format_version", walk.log.version);
     json.Member("file_id", lsm::ReadableId(walk.log.file_id));
     json.Member("file_bytes", walk.log.size_bytes);
     json.Member("edits", walk.edits);
@@ -214,7 +217,7 @@ void ShowManifestInfo(const Target& target, Session* session) {
   if (!walk.log.is_open) return;
   session->Print(Heading(
       *session, target.path,
-      Concat("manifest, format ", lsm::kLogVersion, ", ", ReadableBytes(walk.log.size_bytes))));
+      Concat("manifest, format ", walk.log.version, ", ", ReadableBytes(walk.log.size_bytes))));
   session->Print(FieldsText(
       *session, {{"edits", ReadableCount(walk.edits)},
                  {"tables", Concat(ReadableCount(tables), ", ", ReadableBytes(table_bytes))},

@@ -18,9 +18,10 @@ void PrintEntry(const BatchEntry& entry, Session* session) {
   const size_t columns = KeyColumns(*session, 30, 2);
   std::string line = Concat("    ", entry.sequence, "\t", NameOf(entry.kind), "\t",
                             session->Show(entry.key, columns));
-  if (entry.kind == lsm::EntryKind::kPut && !session->request().keys_only) {
+  const bool shows_value = entry.is_put() && !session->request().keys_only;
+  if (shows_value || entry.to) {
     line += "\t";
-    line += session->Show(entry.value, RestOfLine(*session, line));
+    line += session->Show(shows_value ? entry.value : *entry.to, RestOfLine(*session, line));
   }
   session->Print(line + "\n");
 }
@@ -30,8 +31,9 @@ void WriteEntry(const BatchEntry& entry, Session* session) {
   json.BeginObject();
   json.Member("sequence", entry.sequence);
   json.Member("kind", NameOf(entry.kind));
-  json.Member("key", session->Show(entry.key));
-  if (entry.kind == lsm::EntryKind::kPut && !session->request().keys_only)
+  json.Member(entry.is_range() ? "from" : "key", session->Show(entry.key));
+  if (entry.to) json.Member("to", session->Show(*entry.to));
+  if (entry.is_put() && !session->request().keys_only)
     json.Member("value", session->Show(entry.value));
   json.EndObject();
   session->DrainJson();

@@ -3,7 +3,6 @@
 #include <memory>
 #include <utility>
 
-#include "lsm/base/encoded_batch.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
@@ -19,11 +18,16 @@ class BatchWalker : public lsm::EncodedBatch::Handler {
       : sequence_(first), visit_(visit) {}
 
   absl::Status Put(std::string_view key, std::string_view value) override {
-    visit_({sequence_++, lsm::EntryKind::kPut, key, value});
+    visit_({sequence_++, lsm::BatchKind::kPut, key, value, {}});
     return absl::OkStatus();
   }
   absl::Status Delete(std::string_view key) override {
-    visit_({sequence_++, lsm::EntryKind::kDelete, key, {}});
+    visit_({sequence_++, lsm::BatchKind::kDelete, key, {}, {}});
+    return absl::OkStatus();
+  }
+  absl::Status DeleteRange(std::string_view from, std::optional<std::string_view> to) override {
+    const auto kind = to ? lsm::BatchKind::kDeleteRange : lsm::BatchKind::kDeleteRangeToEnd;
+    visit_({sequence_++, kind, from, {}, to});
     return absl::OkStatus();
   }
 
@@ -74,6 +78,7 @@ LogSummary WalkLog(const Target& target, lsm::LogKind kind, Session* session,
   lsm::LogReader& log = **reader;
   summary.is_open = true;
   summary.file_id = log.file_id();
+  summary.version = log.version();
   summary.size_bytes = log.size_bytes();
   lsm::LogReader::Record record;
   while (!session->is_broken()) {

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "bloom/hash.h"
+#include "lsm/base/encoded_batch.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/log/log_reader.h"
 #include "lsm/reports.h"
@@ -24,6 +25,7 @@ namespace tools {
 struct LogSummary {
   bool is_open = false;  // its header is readable
   uint64_t file_id = 0;
+  uint16_t version = 0;
   uint64_t size_bytes = 0;
   uint64_t records = 0;
   uint64_t record_bytes = 0;
@@ -66,9 +68,16 @@ ManifestWalk WalkManifest(
 // One write of a batch.
 struct BatchEntry {
   lsm::Sequence sequence = 0;
-  lsm::EntryKind kind = lsm::EntryKind::kPut;
-  std::string_view key;
-  std::string_view value;
+  lsm::BatchKind kind = lsm::BatchKind::kPut;
+  std::string_view key;                // or the begin of a range
+  std::string_view value;              // of a put
+  std::optional<std::string_view> to;  // of a range; nullopt: to the end
+
+  bool is_put() const { return kind == lsm::BatchKind::kPut; }
+  bool is_range() const { return IsRange(kind); }
+  bool Changes(std::string_view of_key) const {
+    return is_range() ? key <= of_key && (!to || of_key < *to) : key == of_key;
+  }
 };
 // Visits the entries of a log's record.  DataLoss if the record does not hold a whole batch;
 // entries before the damage have been visited by then.

@@ -21,7 +21,7 @@ using lsm::Concat;
 
 // The newest write of the key in one log.
 struct LogAnswer {
-  lsm::EntryKind kind = lsm::EntryKind::kPut;
+  lsm::BatchKind kind = lsm::BatchKind::kPut;
   std::string value;
 };
 
@@ -123,7 +123,7 @@ StoreLookup LookUpInStore(const StoreFiles& files, const std::string& key, Sessi
   for (const auto& level : state.levels) explanation.tables_by_level.push_back(level.size());
   std::map<size_t, LogAnswer> answers;  // by log
   const LogReplay logs = ReplayLogs(files, session, [&](size_t log, const BatchEntry& entry) {
-    if (entry.key != key) return;
+    if (!entry.Changes(key)) return;
     answers[log] = {entry.kind, std::string(entry.value)};
   });
   for (const lsm::DroppedLogEnd& end : logs.dropped) NoteDropped(end, session);
@@ -142,7 +142,7 @@ StoreLookup LookUpInStore(const StoreFiles& files, const std::string& key, Sessi
                                                         : logs.logs[i].is_unread ? "unread"
                                                                                  : "absent"});
     if (answer == nullptr) continue;
-    explanation.found = answer->kind == lsm::EntryKind::kPut;
+    explanation.found = answer->kind == lsm::BatchKind::kPut;
     explanation.answered_by = logs.logs[i].name;
     explanation.value_bytes = answer->value.size();
     lookup.value = answer->value;

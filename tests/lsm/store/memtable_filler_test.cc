@@ -1,0 +1,195 @@
+#include "lsm/store/memtable_filler.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lsm/base/encoded_batch.h"
+#include "lsm/bytes/status.h"
+#include "lsm/log/log_writer.h"
+#include "lsm/memory_file_system.h"
+#include "lsm/write_batch.h"
+#include "tests/support/dice.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing_support::Dice;
+
+class MemtableFillerTest : public testing::Test {
+ protected:
+  MemtableFillerTest() {
+    writer_ = *LogWriter::Create(directory_->CreateExclusive("log").value(), LogKind::kWriteAhead,
+                                 /*file_id=*/1);
+  }
+  // Appends a record with the next numbers.
+  void Append(WriteBatch batch) {
+    EncodedBatch::SetFirstSequence(&batch, last_ + 1);
+    ASSERT_OK(writer_->Append(EncodedBatch::Of(batch)));
+    last_ += batch.count();
+  }
+  void AppendRange(std::string_view from, std::optional<std::string_view> to) {
+    WriteBatch batch;
+    EncodedBatch::DeleteRange(&batch, from, to);
+    Append(batch);
+  }
+  void AppendPut(std::string_view key, std::string_view value) {
+    WriteBatch batch;
+    batch.Put(key, value);
+    Append(batch);
+  }
+
+  // The memtables of the log, oldest first.
+  std::vector<std::shared_ptr<const Memtable>> Replay(size_t memory_bytes_max) {
+    std::vector<std::shared_ptr<const Memtable>> memtables;
+    MemtableFiller filler(memory_bytes_max, [&](std::shared_ptr<const Memtable> memtable) {
+      EXPECT_FALSE(memtable->empty());
+      memtables.push_back(std::move(memtable));
+      return absl::OkStatus();
+    });
+    const std::unique_ptr<LogReader> log =
+        LogReader::Open(directory_->OpenRead("log", ReadMode::kBuffered).value(),
+                        LogKind::kWriteAhead)
+            .value();
+    for (;;) {
+      EXPECT_OK(filler.MakeRoomForNext(log.get()));
+      LogReader::Record record;
+      const absl::StatusOr<bool> more = log->Next(&record);
+      EXPECT_OK(more.status());
+      if (!more.ok() || !*more) break;
+      EXPECT_OK(CheckBatch(record.payload));
+      EXPECT_OK(filler.Add(record.payload, log.get()));
+    }
+    EXPECT_OK(filler.HandOver());
+    return memtables;
+  }
+
+  MemoryFileSystem files_;
+  std::unique_ptr<Directory> directory_ = files_.OpenDirectory("logs", true).value();
+  std::unique_ptr<LogWriter> writer_;
+  Sequence last_ = 0;
+};
+
+std::string AnswerFor(const std::vector<std::shared_ptr<const Memtable>>& memtables,
+                      std::string_view key) {
+  const LookupKey lookup(key, kSequenceMax, 0);
+  for (auto memtable = memtables.rbegin(); memtable != memtables.rend(); ++memtable) {
+    std::string_view value;
+    const MemtableAnswer answer = (*memtable)->Get(lookup, &value);
+    if (answer == MemtableAnswer::kFound) return std::string(value);
+    if (answer == MemtableAnswer::kDeleted) return "deleted";
+    const RangeList* const ranges = (*memtable)->ranges();
+    if (ranges != nullptr && ranges->NewestAt(lookup.internal_key(), kSequenceMax) > 0)
+      return "deleted";
+  }
+  return "absent";
+}
+
+TEST_F(MemtableFillerTest, ALogOfRangesFillsAMemtable) {
+  AppendRange("a", "c");
+  AppendRange("x", std::nullopt);
+  const auto memtables = Replay(1 << 20);
+  ASSERT_EQ(memtables.size(), 1u);
+  EXPECT_EQ(memtables[0]->entry_count(), 2u);
+  EXPECT_EQ(AnswerFor(memtables, "b"), "deleted");
+  EXPECT_EQ(AnswerFor(memtables, "c"), "absent");
+  EXPECT_EQ(AnswerFor(memtables, "zzz"), "deleted");
+}
+
+// A range belongs to the memtable of its time: the entries before it are there or in earlier ones,
+// those after it there or in later ones.
+TEST_F(MemtableFillerTest, RangesStayBetweenTheirNeighbors) {
+  const std::string large(100 << 10, 'v');
+  AppendPut("a", large);
+  AppendRange("a", "c");
+  AppendPut("b", large);
+  // In one record, too.
+  WriteBatch batch;
+  batch.Put("d", large);
+  EncodedBatch::DeleteRange(&batch, "d", "f");
+  batch.Put("e", large);
+  EncodedBatch::DeleteRange(&batch, "e", "ea");
+  Append(batch);
+  const auto memtables = Replay(120 << 10);
+  ASSERT_GE(memtables.size(), 4u);
+  Sequence last = 0;
+  for (const auto& memtable : memtables) {
+    Sequence first_here = kSequenceMax, last_here = 0;
+    const std::unique_ptr<Iterator> entries = memtable->NewIterator();
+    for (entries->SeekToFirst(); entries->Valid(); entries->Next()) {
+      const Sequence sequence = SequenceOf(SuffixOf(entries->key()));
+      first_here = std::min(first_here, sequence);
+      last_here = std::max(last_here, sequence);
+    }
+    if (memtable->ranges() != nullptr) {
+      const RangeMap ranges = memtable->ranges()->ToMap();
+      first_here = std::min(first_here, ranges.smallest_sequence());
+      last_here = std::max(last_here, ranges.largest_sequence());
+    }
+    EXPECT_GT(first_here, last);
+    last = last_here;
+  }
+  EXPECT_EQ(last, last_);
+  EXPECT_EQ(AnswerFor(memtables, "a"), "deleted");
+  EXPECT_EQ(AnswerFor(memtables, "b"), large);
+  EXPECT_EQ(AnswerFor(memtables, "d"), "deleted");
+  EXPECT_EQ(AnswerFor(memtables, "e"), "deleted");
+}
+
+TEST_F(MemtableFillerTest, AgreesWithTheOrderOfWrites) {
+  Dice dice(1);
+  std::vector<std::string> keys;
+  for (int i = 0; i < 40; ++i) keys.push_back(Concat("key", 10 + i));
+  std::vector<std::string> expected(keys.size(), "absent");
+  for (int record = 0; record < 300; ++record) {
+    WriteBatch batch;
+    for (size_t i = 1 + dice.Roll(4); i > 0; --i) {
+      const size_t from = dice.Roll(keys.size());
+      if (dice.OneIn(3)) {
+        const size_t to = dice.OneIn(8) ? keys.size() : dice.Roll(keys.size());
+        EncodedBatch::DeleteRange(
+            &batch, keys[from],
+            to == keys.size() ? std::nullopt : std::optional<std::string_view>(keys[to]));
+        for (size_t key = from; key < to; ++key) expected[key] = "deleted";
+      } else {
+        const std::string value(dice.Roll(2000), static_cast<char>('a' + dice.Roll(26)));
+        batch.Put(keys[from], value);
+        expected[from] = value;
+      }
+    }
+    Append(batch);
+  }
+  for (const size_t most : {size_t{16} << 10, size_t{64} << 10, size_t{8} << 20}) {
+    const auto memtables = Replay(most);
+    EXPECT_EQ(memtables.size() == 1, most == size_t{8} << 20);
+    uint64_t entries = 0;
+    for (const auto& memtable : memtables) {
+      entries += memtable->entry_count();
+      EXPECT_LE(memtable->memory_bytes(), most + most / 4) << "a block more, at most";
+    }
+    EXPECT_EQ(entries, last_);
+    for (size_t key = 0; key < keys.size(); ++key)
+      EXPECT_EQ(AnswerFor(memtables, keys[key]), expected[key]) << keys[key];
+  }
+}
+
+// Added one by one they would take 50 million nodes.
+TEST_F(MemtableFillerTest, NestedRangesInALogTakeLittleMemory) {
+  constexpr size_t kRanges = 10'000;
+  for (size_t i = kRanges; i-- > 0;) AppendRange("a", Concat("key", 10'000'000 + i));
+  const auto memtables = Replay(64 << 20);
+  ASSERT_EQ(memtables.size(), 1u);
+  EXPECT_EQ(memtables[0]->ranges()->ToMap().size(), kRanges + 1);
+  EXPECT_LT(memtables[0]->memory_bytes(), 240 * kRanges);
+  EXPECT_GT(Replay(1 << 20).size(), 3u) << "ranges count as memory";
+}
+
+}  // namespace
+}  // namespace lsm

@@ -1,0 +1,247 @@
+#include "tests/reliability/jobs/ranges.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lsm/base/encoded_batch.h"
+#include "lsm/bytes/status.h"
+#include "lsm/log/log_reader.h"
+#include "lsm/log/log_writer.h"
+#include "lsm/memory_file_system.h"
+#include "lsm/memtable/memtable.h"
+#include "lsm/store/memtable_filler.h"
+#include "lsm/write_batch.h"
+#include "tests/support/dice.h"
+
+namespace reliability {
+namespace {
+
+using lsm::BatchKind;
+using lsm::Concat;
+using lsm::EncodedBatch;
+using lsm::Memtable;
+using lsm::MemtableAnswer;
+using lsm::Sequence;
+using testing_support::Dice;
+
+constexpr size_t kKeys = 30;
+constexpr size_t kGroups = 60;
+
+std::string RangeKey(size_t key) { return Concat("key", 100 + key); }
+
+struct RangeWrite {
+  BatchKind kind;
+  size_t key;  // or the first one of a range
+  size_t end;  // of a range
+  Sequence sequence;
+
+  bool Changes(size_t of_key) const {
+    return IsRange(kind) ? key <= of_key && of_key < end : key == of_key;
+  }
+};
+
+// Oldest first.
+using Memtables = std::vector<std::shared_ptr<const Memtable>>;
+
+std::string AnswerOf(const Memtables& memtables, size_t key, Sequence at) {
+  const lsm::LookupKey lookup(RangeKey(key), at, 0);
+  for (auto memtable = memtables.rbegin(); memtable != memtables.rend(); ++memtable) {
+    std::string_view value;
+    const MemtableAnswer answer = (*memtable)->Get(lookup, &value);
+    if (answer == MemtableAnswer::kFound) return Concat("value ", value);
+    const lsm::RangeList* const ranges = (*memtable)->ranges();
+    if (answer != MemtableAnswer::kAbsent ||
+        (ranges != nullptr && ranges->NewestAt(lookup.internal_key(), at) > 0))
+      return "deleted";
+  }
+  return "absent";
+}
+
+class RangesTrial {
+ public:
+  RangesTrial(uint64_t seed, RangesReport* report) : dice_(seed), seed_(seed), report_(*report) {
+    log_ = *lsm::LogWriter::Create(directory_->CreateExclusive("log").value(),
+                                   lsm::LogKind::kWriteAhead, /*file_id=*/1);
+  }
+
+  std::string Run() {
+    Seal();
+    for (size_t group = 0; group < kGroups; ++group) {
+      if (dice_.OneIn(10)) Seal();
+      if (dice_.OneIn(5)) {
+        ++report_.failed;
+        const std::vector<RangeWrite> failed = RollGroup();
+        if (!active_->PrepareBatch(Encode(failed)).ok()) return Finding("a batch is refused");
+      }
+      const std::vector<RangeWrite> writes = RollGroup();
+      const std::string batch = Encode(writes);
+      if (!active_->PrepareBatch(batch).ok()) return Finding("a batch is refused");
+      if (!log_->Append(batch).ok()) return Finding("the log is not written");
+      active_->AddPrepared();
+      writes_.insert(writes_.end(), writes.begin(), writes.end());
+      last_ += writes.size();
+      ends_.push_back(last_);
+      for (const Sequence at : {last_, ends_[dice_.Roll(ends_.size())]}) {
+        const std::string finding = Compare("written", memtables_, at);
+        if (!finding.empty()) return finding;
+      }
+    }
+    report_.writes += writes_.size();
+    for (const RangeWrite& write : writes_) report_.ranges += IsRange(write.kind);
+    return Replay();
+  }
+
+ private:
+  std::string Finding(std::string_view what) const { return Concat("seed ", seed_, ": ", what); }
+
+  void Seal() {
+    active_ = std::make_shared<Memtable>(last_, /*recent_max=*/16);
+    memtables_.push_back(active_);
+  }
+
+  std::vector<RangeWrite> RollGroup() {
+    std::vector<RangeWrite> writes;
+    for (size_t i = 1 + dice_.Roll(4); i > 0; --i) {
+      RangeWrite write = {BatchKind::kPut, dice_.Roll(kKeys), 0, last_ + 1 + writes.size()};
+      switch (dice_.Roll(5)) {
+        case 0:
+        case 1:
+          break;
+        case 2:
+          write.kind = BatchKind::kDelete;
+          break;
+        case 3:
+          write.kind = BatchKind::kDeleteRange;
+          write.end = write.key + 1 + dice_.Roll(kKeys - write.key);
+          break;
+        default:
+          write.kind = BatchKind::kDeleteRangeToEnd;
+          // Seldom from the first keys on, so that some keys live.
+          if (!dice_.OneIn(4)) write.key = kKeys - 1 - dice_.Roll(4);
+          write.end = kKeys;
+      }
+      writes.push_back(write);
+    }
+    return writes;
+  }
+
+  // Values make memtables of different lengths.
+  static std::string ValueOf(const RangeWrite& write) {
+    return Concat(write.sequence, " ", std::string(write.sequence % 7 * 100, 'v'));
+  }
+  static std::string Encode(const std::vector<RangeWrite>& writes) {
+    lsm::WriteBatch batch;
+    for (const RangeWrite& write : writes) {
+      const std::string key = RangeKey(write.key);
+      if (write.kind == BatchKind::kPut) {
+        batch.Put(key, ValueOf(write));
+      } else if (write.kind == BatchKind::kDelete) {
+        batch.Delete(key);
+      } else {
+        const std::string end = RangeKey(write.end);
+        const bool is_open = write.kind == BatchKind::kDeleteRangeToEnd;
+        EncodedBatch::DeleteRange(&batch, key,
+                                  is_open ? std::nullopt : std::optional<std::string_view>(end));
+      }
+    }
+    EncodedBatch::SetFirstSequence(&batch, writes.front().sequence);
+    return std::string(EncodedBatch::Of(batch));
+  }
+
+  std::string Expected(size_t key, Sequence at) const {
+    for (auto write = writes_.rbegin(); write != writes_.rend(); ++write) {
+      if (write->sequence > at || !write->Changes(key)) continue;
+      return write->kind == BatchKind::kPut ? "value " + ValueOf(*write) : "deleted";
+    }
+    return "absent";
+  }
+
+  std::string Compare(std::string_view what, const Memtables& memtables, Sequence at) {
+    for (size_t key = 0; key < kKeys; ++key) {
+      ++report_.lookups;
+      const std::string answer = AnswerOf(memtables, key, at), expected = Expected(key, at);
+      if (answer == expected) continue;
+      return Finding(Concat(what, ", ", RangeKey(key), " at ", at, ": ", answer.substr(0, 20),
+                            ", not ", expected.substr(0, 20)));
+    }
+    return "";
+  }
+
+  std::string Replay() {
+    if (!log_->Close(/*sync=*/true).ok()) return Finding("the log is not closed");
+    Memtables memtables;
+    lsm::MemtableFiller filler(4096 + dice_.Roll(64 << 10),
+                               [&](std::shared_ptr<const Memtable> memtable) {
+                                 memtables.push_back(std::move(memtable));
+                                 return absl::OkStatus();
+                               });
+    const auto log =
+        lsm::LogReader::Open(directory_->OpenRead("log", lsm::ReadMode::kBuffered).value(),
+                             lsm::LogKind::kWriteAhead)
+            .value();
+    for (;;) {
+      absl::Status status = filler.MakeRoomForNext(log.get());
+      lsm::LogReader::Record record;
+      const absl::StatusOr<bool> more = log->Next(&record);
+      status.Update(more.status());
+      if (status.ok() && !*more) break;
+      if (status.ok()) status = lsm::CheckBatch(record.payload);
+      if (status.ok()) status = filler.Add(record.payload, log.get());
+      if (!status.ok()) return Finding(Concat("the replay: ", status.ToString()));
+    }
+    if (const absl::Status status = filler.HandOver(); !status.ok())
+      return Finding(Concat("the replay: ", status.ToString()));
+    report_.replayed += memtables.size();
+    // No entry and no range may be in a memtable before one with lower numbers.
+    Sequence last = 0;
+    uint64_t entries = 0;
+    for (const auto& memtable : memtables) {
+      entries += memtable->entry_count();
+      const std::unique_ptr<lsm::Iterator> entry = memtable->NewIterator();
+      Sequence last_here = last;
+      const auto is_later = [&](Sequence first, Sequence until) {
+        last_here = std::max(last_here, until);
+        return first > last;
+      };
+      for (entry->SeekToFirst(); entry->Valid(); entry->Next()) {
+        const Sequence number = lsm::SequenceOf(lsm::SuffixOf(entry->key()));
+        if (!is_later(number, number)) return Finding("a replay changes the order of memtables");
+      }
+      if (memtable->ranges() != nullptr) {
+        const lsm::RangeMap map = memtable->ranges()->ToMap();
+        if (!is_later(map.smallest_sequence(), map.largest_sequence()))
+          return Finding("a replay changes the order of memtables");
+      }
+      last = last_here;
+    }
+    if (entries != writes_.size()) return Finding("a replay loses writes");
+    return Compare("replayed", memtables, lsm::kSequenceMax);
+  }
+
+  Dice dice_;
+  const uint64_t seed_;
+  RangesReport& report_;
+  lsm::MemoryFileSystem files_;
+  std::unique_ptr<lsm::Directory> directory_ = files_.OpenDirectory("logs", true).value();
+  std::unique_ptr<lsm::LogWriter> log_;
+  std::shared_ptr<Memtable> active_;
+  Memtables memtables_;
+  std::vector<RangeWrite> writes_;
+  Sequence last_ = 0;
+  std::vector<Sequence> ends_;  // the last numbers of groups; readers stand there
+};
+
+}  // namespace
+
+RangesReport CheckRanges(uint64_t seed, uint64_t amount) {
+  RangesReport report;
+  while (report.writes < amount && report.finding.empty())
+    report.finding = RangesTrial(seed++, &report).Run();
+  return report;
+}
+
+}  // namespace reliability
