@@ -40,18 +40,22 @@ struct TableStep {
   FilterVerdict filter = FilterVerdict::kAbsent;
   std::vector<PartitionStep> partitions;  // none if the table is not partitioned
   std::vector<BlockStep> blocks;  // none if the filter said no, or the key is beyond the last block
-  // "skipped" (by the filter), "absent", "put", "delete", or "failed" (the table could not be
-  // read).
+  // "skipped" (by the filter, or because the table has no entries), "absent", "put", "delete",
+  // "failed" (the table could not be read), "range delete" (of this table; it ended the lookup), or
+  // "not read" (because a range delete of a newer table or memtable ended the lookup).
   std::string outcome;
   uint64_t sequence = 0;  // of the entry found
+  // The table's newest range delete that covers the key, as of the lookup; 0: none.
+  uint64_t range_sequence = 0;
   // The filter said "maybe", but the table has no version of the key, not even one too new for the
   // lookup to see.
   bool false_positive = false;
 };
 
 struct MemtableStep {
-  std::string name;     // "memtable", "sealed memtable 0", or a log's file name
-  std::string outcome;  // "absent", "put", "delete"
+  std::string name;             // "memtable", "sealed memtable 0", or a log's file name
+  std::string outcome;          // "absent", "put", "delete", "range delete"
+  uint64_t range_sequence = 0;  // as in TableStep
 };
 
 struct TRELLIS_API Explanation {

@@ -96,6 +96,8 @@ struct TRELLIS_API Statistics {
   uint64_t lookups = 0;
   uint64_t lookups_found = 0;
   uint64_t memtable_hits = 0;  // answered by a memtable, tombstones included
+  // A range delete hid the entry that was found, or all of a table that would have been read.
+  uint64_t lookups_ended_in_range = 0;
   uint64_t iterators = 0;
   // Seeks of destroyed iterators, including seeks to the first or last key.  `level0_seeks` is the
   // sum, over these seeks, of the number of tables in level 0 that the iterator had.  It is 0 for
@@ -106,6 +108,8 @@ struct TRELLIS_API Statistics {
   // of these iterators over a gap: a part of the keys that is known to be deleted.
   uint64_t dead_entries_walked = 0;
   uint64_t gap_jumps = 0;
+  // Seeks of memtables, tables of level 0 and runs past range deletes, by destroyed iterators.
+  uint64_t range_jumps = 0;
   uint64_t scan_blocks_from_cache = 0;
   uint64_t scan_blocks_from_file = 0;  // including read-ahead
   uint64_t scan_bytes_from_file = 0;   // including index partitions

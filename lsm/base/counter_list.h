@@ -8,11 +8,13 @@
   X(kLookups, lookups)                                          \
   X(kLookupsFound, lookups_found)                               \
   X(kMemtableHits, memtable_hits)                               \
+  X(kLookupsEndedInRange, lookups_ended_in_range)               \
   X(kIterators, iterators)                                      \
   X(kSeeks, seeks)                                              \
   X(kLevel0Seeks, level0_seeks)                                 \
   X(kDeadEntriesWalked, dead_entries_walked)                    \
   X(kGapJumps, gap_jumps)                                       \
+  X(kRangeJumps, range_jumps)                                   \
   X(kScanBlocksFromCache, scan_blocks_from_cache)               \
   X(kScanBlocksFromFile, scan_blocks_from_file)                 \
   X(kScanBytesFromFile, scan_bytes_from_file)                   \

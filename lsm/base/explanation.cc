@@ -46,6 +46,16 @@ std::string VerdictText(const TableStep& step) {
 
 bool IsAnswer(std::string_view outcome) { return outcome == "put" || outcome == "delete"; }
 
+bool IsLast(const TableStep& step) {
+  return IsAnswer(step.outcome) || step.outcome == "failed" || step.outcome == "not read";
+}
+
+// ", covered by a range delete at sequence 7"
+std::string RangeText(uint64_t range_sequence) {
+  if (range_sequence == 0) return "";
+  return Concat(", covered by a range delete at sequence ", range_sequence);
+}
+
 std::string OutcomeText(const TableStep& step) {
   if (!IsAnswer(step.outcome)) return step.outcome;
   return Concat(step.outcome, " at sequence ", step.sequence);
@@ -63,7 +73,7 @@ std::string TableText(const TableStep& step, const Explanation::KeyText& key_tex
   for (const PartitionStep& partition : step.partitions)
     text += Concat("      ", PartitionText(partition), "\n");
   for (const BlockStep& block : step.blocks) text += Concat("      ", BlockText(block), "\n");
-  return text + Concat("      ", OutcomeText(step), "\n");
+  return text + Concat("      ", OutcomeText(step), RangeText(step.range_sequence), "\n");
 }
 
 void WritePartitions(const std::vector<PartitionStep>& partitions, JsonWriter* json) {
@@ -102,6 +112,7 @@ void WriteTable(const TableStep& step, const Explanation::KeyText& key_text, Jso
   json->EndArray();
   json->Member("outcome", step.outcome);
   if (IsAnswer(step.outcome)) json->Member("sequence", step.sequence);
+  if (step.range_sequence != 0) json->Member("range_sequence", step.range_sequence);
   json->EndObject();
 }
 
@@ -129,8 +140,8 @@ std::string Explanation::ToText(const KeyText& key_text) const {
                             ", as of sequence ", sequence, "\n");
   bool is_over = false;  // answered, or failed
   for (const MemtableStep& step : memtables) {
-    text += Concat("  ", step.name, ": ", step.outcome, "\n");
-    is_over |= IsAnswer(step.outcome);
+    text += Concat("  ", step.name, ": ", step.outcome, RangeText(step.range_sequence), "\n");
+    is_over |= IsAnswer(step.outcome) || (step.outcome == "range delete" && tables.empty());
   }
   for (size_t level = 0; level < tables_by_level.size(); ++level) {
     if (tables_by_level[level] == 0) continue;
@@ -148,7 +159,8 @@ std::string Explanation::ToText(const KeyText& key_text) const {
     for (const TableStep& step : tables) {
       if (!is_here(step)) continue;
       text += TableText(step, key_text);
-      is_over |= IsAnswer(step.outcome) || step.outcome == "failed";
+      // Filters below a range delete were asked until one said "maybe".
+      is_over |= IsLast(step) || (step.outcome == "range delete" && &step == &tables.back());
     }
   }
   if (!error.empty()) return text + Concat("  UNKNOWN: ", error, "\n");
@@ -172,6 +184,7 @@ std::string Explanation::ToJson(const KeyText& key_text) const {
     json.BeginObject();
     json.Member("name", step.name);
     json.Member("outcome", step.outcome);
+    if (step.range_sequence != 0) json.Member("range_sequence", step.range_sequence);
     json.EndObject();
   }
   json.EndArray();

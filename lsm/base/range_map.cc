@@ -157,17 +157,28 @@ Sequence RangeMap::NewestOf(size_t stretch, Sequence at) const {
   return found == end ? 0 : *found;
 }
 
+size_t RangeMap::CoverEnd(size_t stretch, Sequence at) const {
+  if (at >= largest_sequence_) return next_gap_[stretch];
+  while (stretch < size() && NewestIn(stretch, at) != 0) ++stretch;
+  return stretch;
+}
+
+size_t RangeMap::CoverBegin(size_t stretch, Sequence at) const {
+  if (at >= largest_sequence_) {
+    // All stretches of a cover have the same next gap, and the gap before them has itself.
+    const auto begin = std::lower_bound(next_gap_.begin(), next_gap_.end(), next_gap_[stretch]);
+    return static_cast<size_t>(begin - next_gap_.begin());
+  }
+  while (stretch > 0 && NewestIn(stretch - 1, at) != 0) --stretch;
+  return stretch;
+}
+
 KeyEnd RangeMap::NextGap(std::string_view key, Sequence at) const {
   const size_t after = AfterStretchOf(key);
-  if (after == 0 || !IsCovered(after - 1, at)) return key;
-  size_t stretch = after;
-  if (at >= largest_sequence_) {
-    stretch = next_gap_[after - 1];
-  } else {
-    while (stretch < size() && IsCovered(stretch, at)) ++stretch;
-  }
-  if (stretch == size()) return std::nullopt;
-  return boundary(stretch);
+  if (after == 0 || NewestIn(after - 1, at) == 0) return key;
+  const size_t gap = CoverEnd(after - 1, at);
+  if (gap == size()) return std::nullopt;
+  return boundary(gap);
 }
 
 size_t RangeMap::memory_bytes() const {

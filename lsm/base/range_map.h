@@ -81,9 +81,7 @@ class RangeMap {
   // The newest sequence <= `at` that covers the key; 0 if there is none.
   Sequence NewestAt(std::string_view key, Sequence at) const {
     const size_t after = AfterStretchOf(key);
-    if (after == 0) return 0;
-    const Sequence newest = newest_[after - 1];
-    return newest <= at ? newest : NewestOf(after - 1, at);
+    return after == 0 ? 0 : NewestIn(after - 1, at);
   }
 
   // The first key at or after `key` that no sequence <= `at` covers: `key` itself if it is not
@@ -97,6 +95,22 @@ class RangeMap {
   size_t sequence_count(size_t stretch) const {
     return newest_[stretch] == 0 ? 0 : 1 + (older_ends_[stretch + 1] - older_ends_[stretch]);
   }
+  // One more than the number of the key's stretch; 0 if the key is before all of them.
+  size_t AfterStretchOf(std::string_view key) const {
+    if (newest_.empty()) return 0;
+    const Fences::Place place = boundaries_.Find(key);
+    return place.at + (place.is_there ? 1 : 0);
+  }
+  // NewestAt for the keys of a stretch.
+  Sequence NewestIn(size_t stretch, Sequence at) const {
+    const Sequence newest = newest_[stretch];
+    return newest <= at ? newest : NewestOf(stretch, at);
+  }
+  // From a stretch that a sequence <= `at` covers: the first later one that none covers, or size();
+  // and the first one from which on all are covered.  One load, and a binary search, if `at` is at
+  // or after largest_sequence(); otherwise a walk.
+  size_t CoverEnd(size_t stretch, Sequence at) const;
+  size_t CoverBegin(size_t stretch, Sequence at) const;
   // REQUIRES: i < sequence_count(stretch).  They descend.
   Sequence sequence(size_t stretch, size_t i) const {
     return i == 0 ? newest_[stretch] : older_[older_ends_[stretch] + i - 1];
@@ -110,17 +124,8 @@ class RangeMap {
  private:
   friend class RangeMapBuilder;
 
-  // One more than the number of the key's stretch; 0 if the key is before all of them.
-  size_t AfterStretchOf(std::string_view key) const {
-    if (newest_.empty()) return 0;
-    const Fences::Place place = boundaries_.Find(key);
-    return place.at + (place.is_there ? 1 : 0);
-  }
-  // NewestAt for a stretch whose newest sequence is above `at`.
+  // NewestIn for a stretch whose newest sequence is above `at`.
   Sequence NewestOf(size_t stretch, Sequence at) const;
-  bool IsCovered(size_t stretch, Sequence at) const {
-    return newest_[stretch] != 0 && (newest_[stretch] <= at || NewestOf(stretch, at) != 0);
-  }
 
   Fences boundaries_;
   std::vector<Sequence> newest_;      // of each stretch; 0: it is a gap

@@ -28,7 +28,7 @@ namespace {
 constexpr int kPassedMax = 32;  // entries of one key: about what a seek costs
 constexpr std::string_view kZeroByte("\0", 1);
 
-class DbIterator final : public Iterator {
+class DbIterator final : public Iterator, private DeadWalkObserver {
  public:
   DbIterator(std::unique_ptr<Iterator> entries, Sequence sequence, IteratorBounds bounds,
              const SeekTimer& timer, const GapUse& gaps,
@@ -38,8 +38,11 @@ class DbIterator final : public Iterator {
         bounds_(std::move(bounds)),
         timer_(timer),
         gaps_(gaps),
-        on_destroy_(std::move(on_destroy)) {}
+        on_destroy_(std::move(on_destroy)) {
+    if (gaps_.covering != nullptr) gaps_.covering->ReportTo(this);
+  }
   ~DbIterator() override {
+    if (gaps_.covering != nullptr) counts_.range_jumps = gaps_.covering->jumps();
     entries_.reset();
     on_destroy_(counts_);
   }
@@ -150,13 +153,13 @@ class DbIterator final : public Iterator {
     assert(valid_);
     walk_.has_begun = false;
     if (direction_ == Direction::kBackward) {
-      // `entries_` stands before all entries of the current key (or nowhere): goes to the first of
-      // them.
+      // `entries_` stands before all entries of the current key, or nowhere: a merge that has ended
+      // may have entries before the lower bound.  Goes to one of the current key, or after it.
       direction_ = Direction::kForward;
       if (entries_->Valid()) {
         entries_->Next();
       } else {
-        entries_->SeekToFirst();
+        SeekInternal(saved_key_);
       }
       // saved_key_ holds the current key: skip what is left of it.
     } else {
@@ -254,7 +257,8 @@ class DbIterator final : public Iterator {
     }
     valid_ = false;
     if (!entries_->status().ok()) return EndWalk();
-    entries_->Valid() ? EndForwardWalk(*bounds_.upper) : EndForwardWalk(std::nullopt);
+    entries_->Valid() || CanEndAtBound(bounds_.upper) ? EndForwardWalk(*bounds_.upper)
+                                                      : EndForwardWalk(std::nullopt);
   }
 
   // Moves to the last user key, at or before the position of `entries_`, that a user may see.
@@ -303,7 +307,7 @@ class DbIterator final : public Iterator {
     const bool has_failed = !entries_->status().ok();
     valid_ = found && !has_failed;
     user_key_ = saved_key_;
-    has_failed ? EndWalk() : EndBackwardWalk(entries_->Valid());
+    has_failed ? EndWalk() : EndBackwardWalk(entries_->Valid() || CanEndAtBound(bounds_.lower));
   }
 
   // --- known gaps ---
@@ -382,6 +386,23 @@ class DbIterator final : public Iterator {
     walk_.has_begun = walk_.has_edge = true;
     walk_.edge.assign(user_key);
     if (direction_ == Direction::kBackward) walk_.edge.append(kZeroByte);
+  }
+
+  // A merge with range deletes that has ended may have entries beyond the bound.
+  bool CanEndAtBound(const std::optional<std::string>& bound) const {
+    return gaps_.covering != nullptr && bound.has_value();
+  }
+
+  // The merge walks too, within a move of this iterator.  It goes forward to look up a key of a
+  // backward move; such a walk is none of this move.
+  void NoteDead(uint64_t count, std::string_view user_key, bool is_forward) override {
+    if (is_forward == (direction_ == Direction::kForward)) CountDead(count, user_key);
+  }
+  std::optional<KeySpan> FindGap(std::string_view user_key, bool is_forward) override {
+    if (gaps_.known == nullptr || gaps_.known->empty()) return std::nullopt;
+    if (is_forward != (direction_ == Direction::kForward) || !FindGap(user_key))
+      return std::nullopt;
+    return KeySpan{range_.from, range_.has_end ? KeyEnd(range_.to.view()) : std::nullopt};
   }
 
   void EndAll() {

@@ -6,22 +6,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
-#include <string>
 
 #include "bloom/core/abi.h"
 #include "lsm/base/counters.h"
 #include "lsm/base/internal_key.h"
+#include "lsm/base/merging_iterator.h"
 #include "lsm/environment.h"
 #include "lsm/iterator.h"
 #include "lsm/runtime/known_gaps.h"
 
 namespace lsm::inline TRELLIS_ABI {
-
-struct IteratorBounds {
-  std::optional<std::string> lower;  // inclusive
-  std::optional<std::string> upper;  // exclusive
-};
 
 // Times some of the seeks: those whose number, counted on from `first`, is a multiple of
 // kSeeksPerTime.
@@ -35,6 +29,8 @@ struct SeekTimer {
 struct GapUse {
   KnownGaps* known = nullptr;  // null: none
   ReadPoint point;             // what `entries` hold, at the iterator's sequence
+  // `entries`, if they are a merge with range deletes, which tells of its walks.
+  CoveringIterator* covering = nullptr;
 };
 
 // The work of an iterator in its life.
@@ -42,6 +38,7 @@ struct IteratorCounts {
   uint64_t seeks = 0;
   uint64_t dead_entries = 0;  // walked over
   uint64_t gap_jumps = 0;
+  uint64_t range_jumps = 0;
 };
 
 // `entries` iterates over internal keys.  `on_destroy` is called last, after `entries` was

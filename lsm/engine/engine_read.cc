@@ -239,11 +239,23 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
   const uint64_t iterators = counters_.Add(Counter::kIterators, 1);
   const Level0Account::Seen level0 = level0_account_.See(*view->version);
   // A follower's view may go back to an earlier state of the store.
-  const GapUse gaps{options_.mode == OpenMode::kFollow ? nullptr : views_.gaps(),
-                    ReadPoint::In(*view, sequence)};
-  return NewDbIterator(NewMergingIterator(std::move(inputs)), sequence,
-                       {std::optional<std::string>(options.lower_bound),
-                        std::optional<std::string>(options.upper_bound)},
+  GapUse gaps{options_.mode == OpenMode::kFollow ? nullptr : views_.gaps(),
+              ReadPoint::In(*view, sequence)};
+  IteratorBounds bounds{std::optional<std::string>(options.lower_bound),
+                        std::optional<std::string>(options.upper_bound)};
+  std::unique_ptr<Iterator> merged;
+  if (view->version->has_ranges()) {
+    std::vector<const RangeCover*> covers;
+    if (!view->memtable->empty()) covers.push_back(nullptr);
+    for (size_t i = 0; i < view->sealed.size(); ++i) covers.push_back(nullptr);
+    view->version->AddCovers(&covers);
+    auto covering = NewCoveringIterator(std::move(inputs), covers, sequence, bounds);
+    gaps.covering = covering.get();
+    merged = std::move(covering);
+  } else {
+    merged = NewMergingIterator(std::move(inputs));
+  }
+  return NewDbIterator(std::move(merged), sequence, std::move(bounds),
                        {&counters_, store_.environment.clock, iterators}, gaps,
                        // Owns `seek_reads`, which is destroyed after the inputs that use it.
                        [self = shared_from_this(), view = std::move(view), level0,
@@ -251,9 +263,10 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
                          self->views_.LetGo(std::move(view));
                          const Counters::Here counters(&self->counters_);
                          self->level0_account_.CountSeeks(made.seeks, level0, counters);
-                         if (made.dead_entries + made.gap_jumps > 0) {
+                         if (made.dead_entries + made.gap_jumps + made.range_jumps > 0) {
                            counters.Add(Counter::kDeadEntriesWalked, made.dead_entries);
                            counters.Add(Counter::kGapJumps, made.gap_jumps);
+                           counters.Add(Counter::kRangeJumps, made.range_jumps);
                          }
                          const uint64_t count = counters.Add(Counter::kSeeks, made.seeks);
                          if (count / kSeeksPerNote != (count - made.seeks) / kSeeksPerNote)

@@ -225,6 +225,8 @@ class Table {
   // False for a table of range deletes alone: it has no blocks, no filter and no keys, so a lookup
   // needs only its ranges.
   bool has_entries() const { return footer_.data_blocks != 0; }
+  // The largest sequence that an entry may have; 0 if there are no entries.
+  Sequence newest_entry() const { return has_entries() ? sequences_.second : 0; }
   // The smallest and the largest sequence of entries and ranges together: of the entries, if there
   // are any, according to the properties, and of the ranges themselves.
   std::pair<Sequence, Sequence> sequences() const;

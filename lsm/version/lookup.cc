@@ -1,4 +1,5 @@
 // Version: lookups of keys in its tables, one at a time or many together.
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <utility>
@@ -82,31 +83,20 @@ class Version::Search {
     options_ = options;
     tables_ = version.candidates_.data();
     const std::span<const uint32_t> with_key = version.ranges_.With(lookup->key.user_key());
-    at_ = with_key.data();
+    at_ = asked_ = with_key.data();
     end_ = at_ + with_key.size();
+    has_ranges_ = version.has_ranges_ || lookup->ranges_above != nullptr;
     // Prefetches the lines of all filters before it waits for the first.
     for (const uint32_t number : with_key)
       tables_[number].table->table->PrefetchFilter(lookup->key.digest());
   }
 
-  // The next table whose filter does not deny the key; null if there is none.
+  // The next table whose filter does not deny the key; null if there is none, or if a range delete
+  // has ended the lookup.  Before anything is read, it asks the range deletes of all that is newer.
   const Table* Next(const Counters::Here& counters) {
-    const LookupKey& key = lookup_->key;
-    for (; at_ != end_; ++at_) {
-      const int level = current().level;
-      const Table& table = *current().table->table;
-      Table::FilterAnswer filter;
-      if (lookup_->explanation != nullptr || table.has_filter_partitions()) [[unlikely]] {
-        filter = AskAndNote(table, counters);
-      } else {
-        filter = {table.MayContain(key.digest()), table.filter_presence()};
-      }
-      CountConsidered(filter.presence, level, counters);
-      if (filter.passed || (lookup_->doubt_filters && HasAfterAll(table, key, level, counters)))
-        return &table;
-      counters.Add(level, LevelCounts::kReadsAvoided, 1);
-    }
-    return nullptr;
+    if (has_ranges_) [[unlikely]]
+      return NextBesideRanges(counters);
+    return NextOf<false>(counters);
   }
 
   // The lookup for the table that Next returned.
@@ -133,6 +123,12 @@ class Version::Search {
       lookup_->status = answer.status();
       return true;
     }
+    // Only ranges of this table itself were found to cover the key.
+    if (SequenceOf(lookup_->result.suffix) < covered_) [[unlikely]] {
+      lookup_->result.pin.Reset();
+      EndInRange(counters);
+      return true;
+    }
     lookup_->result.answer = *answer;
     if (step_ != nullptr) {
       step_->outcome = *answer == TableAnswer::kFound ? "put" : "delete";
@@ -157,6 +153,36 @@ class Version::Search {
       table.wasted_reads->Add();
   }
 
+  template <bool kHasRanges>
+  const Table* NextOf(const Counters::Here& counters) {
+    const LookupKey& key = lookup_->key;
+    for (; at_ != end_; ++at_) {
+      const int level = current().level;
+      const Table& table = *current().table->table;
+      Table::FilterAnswer filter;
+      if (lookup_->explanation != nullptr || table.has_filter_partitions()) [[unlikely]] {
+        step_ = nullptr;
+        if (kHasRanges && table.has_filter_partitions() && EndsInRange(counters)) return nullptr;
+        filter = AskAndNote(table, counters);
+      } else {
+        filter = {table.MayContain(key.digest()), table.filter_presence()};
+      }
+      if constexpr (kHasRanges) {
+        if (!current().has_entries) continue;
+        const bool is_to_read = filter.passed || lookup_->doubt_filters;
+        if (is_to_read && EndsInRange(counters)) return nullptr;
+      }
+      CountConsidered(filter.presence, level, counters);
+      if (filter.passed || (lookup_->doubt_filters && HasAfterAll(table, key, level, counters)))
+        return &table;
+      counters.Add(level, LevelCounts::kReadsAvoided, 1);
+    }
+    return nullptr;
+  }
+  [[gnu::noinline]] const Table* NextBesideRanges(const Counters::Here& counters) {
+    return NextOf<true>(counters);
+  }
+
   // Queries the filter of the current table in the complex cases: partitions, or an explanation is
   // requested.
   [[gnu::noinline]] Table::FilterAnswer AskAndNote(const Table& table,
@@ -169,9 +195,56 @@ class Version::Search {
     counters.Add(level(), counts);
     if (step_ != nullptr) {
       step_->filter = VerdictOf(answer.presence, answer.passed);
-      step_->outcome = answer.passed ? "absent" : "skipped";
+      step_->outcome = answer.passed && current().has_entries ? "absent" : "skipped";
+      step_->range_sequence =
+          table.ranges().NewestAt(lookup_->key.user_key(), lookup_->key.sequence());
     }
     return answer;
+  }
+  // Asks the range deletes of the memtables, of the tables above the current one, and its own, as
+  // far as they were not asked.  Returns true if the lookup is over, because they hide all that the
+  // current table and those below may have.
+  [[gnu::noinline]] bool EndsInRange(const Counters::Here& counters) {
+    if (asked_ > at_) return false;
+    if (lookup_->ranges_above != nullptr && !has_asked_above_)
+      covered_ = lookup_->ranges_above->NewestAt(lookup_->key);
+    has_asked_above_ = true;
+    while (asked_ != at_) AskRanges(tables_[*asked_++]);
+    bool is_over = covered_ != 0;
+    if (!is_over) {
+      AskRanges(tables_[*asked_++]);
+      is_over = current().table->table->newest_entry() < covered_;
+    }
+    if (is_over) EndInRange(counters);
+    return is_over;
+  }
+  void AskRanges(const Candidate& candidate) {
+    if (!candidate.has_ranges) return;
+    const LookupKey& key = lookup_->key;
+    covered_ = std::max(covered_,
+                        candidate.table->table->ranges().NewestAt(key.user_key(), key.sequence()));
+  }
+  void EndInRange(const Counters::Here& counters) {
+    lookup_->result.answer = TableAnswer::kDeleted;
+    counters.Add(Counter::kLookupsEndedInRange, 1);
+    if (lookup_->explanation != nullptr) NoteRange();
+  }
+  // Explains the end of the lookup: the first range delete in the order of lookups is the newest.
+  void NoteRange() {
+    Explanation& explanation = *lookup_->explanation;
+    if (step_ != nullptr) step_->outcome = "not read";
+    for (MemtableStep& step : explanation.memtables) {
+      if (step.range_sequence != covered_) continue;
+      step.outcome = "range delete";
+      explanation.answered_by = step.name;
+      return;
+    }
+    for (TableStep& step : explanation.tables) {
+      if (step.range_sequence != covered_) continue;
+      step.outcome = "range delete";
+      explanation.answered_by = Concat("table ", step.table_number, " at level ", step.level);
+      return;
+    }
   }
   // The table's filter could not be queried, so the wasted read is not its false positive.
   void ForgetFalsePositive(LevelCounts* counts) {
@@ -187,6 +260,12 @@ class Version::Search {
   const Candidate* tables_ = nullptr;  // of the version
   const uint32_t* at_ = nullptr;       // current table number, up to `end_`
   const uint32_t* end_ = nullptr;
+  const uint32_t* asked_ = nullptr;  // the first candidate whose range deletes were not asked
+  // The newest range delete that covers the key and that the lookup sees, of the memtables and the
+  // candidates that were asked; 0: none.
+  Sequence covered_ = 0;
+  bool has_asked_above_ = false;
+  bool has_ranges_ = false;  // of tables or memtables
   TableStep* step_ = nullptr;
   bool filter_failed_ = false;  // in the current table, the filter partition could not be queried
 };

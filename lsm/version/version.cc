@@ -263,6 +263,7 @@ absl::StatusOr<std::shared_ptr<const Version>> Version::Create(
     if (!tables.empty()) version->deepest_level_ = i;
   }
   version->ListCandidates();
+  version->MakeCovers();
   return std::shared_ptr<const Version>(std::move(version));
 }
 
@@ -286,11 +287,28 @@ void Version::ListCandidates() {
   std::vector<KeySpan> ranges;
   for (int i = 0; i < kLevels; ++i) {
     for (const auto& table : level(i)) {
-      candidates_.push_back({table.get(), i});
+      const bool has_ranges = !table->table->ranges().empty();
+      candidates_.push_back({table.get(), i, has_ranges, table->table->has_entries()});
+      has_ranges_ |= has_ranges;
       ranges.push_back(table->meta.span());
     }
   }
   ranges_ = KeyRanges(ranges);
+}
+
+void Version::MakeCovers() {
+  if (!has_ranges_) return;
+  for (Level& level : levels_) {
+    for (const TableSpan run : level.runs) {
+      std::vector<MapsCover::Part> parts;
+      for (const auto& table : run) {
+        if (!table->table->ranges().empty())
+          parts.push_back({&table->table->ranges(), table->table->newest_entry()});
+      }
+      level.covers.push_back(parts.empty() ? nullptr
+                                           : std::make_unique<MapsCover>(std::move(parts)));
+    }
+  }
 }
 
 void Version::AddIterators(const Table::ScanOptions& options,
@@ -299,6 +317,13 @@ void Version::AddIterators(const Table::ScanOptions& options,
     iterators->push_back(table->table->NewIterator(options));
   for (int i = 1; i < kLevels; ++i) {
     for (const TableSpan run : runs(i)) iterators->push_back(NewRunIterator(run, options));
+  }
+}
+
+void Version::AddCovers(std::vector<const RangeCover*>* covers) const {
+  for (const Level& level : levels_) {
+    for (size_t i = 0; i < level.runs.size(); ++i)
+      covers->push_back(has_ranges_ ? level.covers[i].get() : nullptr);
   }
 }
 

@@ -29,13 +29,14 @@
 #include "lsm/base/counters.h"
 #include "lsm/base/inner_iterator.h"
 #include "lsm/base/internal_key.h"
-#include "lsm/base/key_ranges.h"
 #include "lsm/base/key_span.h"
+#include "lsm/base/range_cover.h"
 #include "lsm/explanation.h"
 #include "lsm/filters/hotness.h"
 #include "lsm/options.h"
 #include "lsm/statistics.h"
 #include "lsm/table/table.h"
+#include "lsm/version/key_ranges.h"
 #include "lsm/version/version_edit.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -91,6 +92,16 @@ struct LookupResult : TableHit {
   TableAnswer answer = TableAnswer::kAbsent;
 };
 
+// The range deletes of what is newer than all tables: of the memtables.
+class RangesAbove {
+ public:
+  // The newest sequence up to the lookup's that covers its key; 0 if there is none.
+  virtual Sequence NewestAt(const LookupKey& key) const = 0;
+
+ protected:
+  ~RangesAbove() = default;
+};
+
 // A key that is looked up, alone or with others.
 struct KeyLookup {
   KeyLookup(std::string_view user_key, Sequence sequence, const bloom::DigestSeed& seed)
@@ -100,6 +111,8 @@ struct KeyLookup {
   // Searches tables even if their filters say "no".  If such a table has the key, it answers, and
   // the false negative is counted.
   bool doubt_filters = false;
+  // Asked only before a table is read; null: there are none.
+  const RangesAbove* ranges_above = nullptr;
   Explanation* explanation = nullptr;  // receives each step; null: not wanted
 
   // The result.
@@ -144,11 +157,15 @@ class Version {
   void MultiGet(std::span<KeyLookup> lookups, const GetOptions& options, FileSystem* files,
                 const Counters::Here& counters) const;
 
-  // Adds one iterator for each table of level 0, and one for each run below.  The version must
-  // outlive them.
+  // Adds one iterator for each table of level 0, and one for each run below, newest first.  The
+  // version must outlive them.
   void AddIterators(const Table::ScanOptions& options,
                     std::vector<std::unique_ptr<InnerIterator>>* iterators) const;
   size_t iterator_count() const;  // as AddIterators adds them
+  // Whether a table has range deletes.
+  bool has_ranges() const { return has_ranges_; }
+  // Adds the covers of these iterators, null for one without range deletes.
+  void AddCovers(std::vector<const RangeCover*>* covers) const;
 
   // The tables of the level that overlap the span, in the order of `level`.  Each run takes a
   // binary search.
@@ -178,11 +195,14 @@ class Version {
   struct Level {
     OpenTables tables;
     uint64_t bytes = 0;
-    std::vector<TableSpan> runs;  // of `tables`
+    std::vector<TableSpan> runs;                           // of `tables`
+    std::vector<std::unique_ptr<const MapsCover>> covers;  // of `runs`; null: no range deletes
   };
   struct Candidate {
     const OpenTable* table;
     int level;
+    bool has_ranges;
+    bool has_entries;
   };
   class Search;
   class Batch;
@@ -193,6 +213,7 @@ class Version {
   // Sorts the tables of a level below 0 into runs.
   absl::Status FindRuns(int level);
   void ListCandidates();
+  void MakeCovers();
   double BytesPerKey() const;  // of all tables, as stored
   // The part of Describe for the runs of a level.
   void DescribeRuns(int level, LevelStatistics* statistics) const;
@@ -200,11 +221,12 @@ class Version {
   std::array<Level, kLevels> levels_;
   // All tables in the order of lookups: newest first.
   std::vector<Candidate> candidates_;
+  bool has_ranges_ = false;
   KeyRanges ranges_;  // spans of candidates_
   int deepest_level_ = 0;
 };
 
-// Iterates over the sorted, disjoint tables of one run, which must outlive it.
+// Iterates over the entries of the sorted, disjoint tables of one run, which must outlive it.
 std::unique_ptr<InnerIterator> NewRunIterator(TableSpan tables, const Table::ScanOptions& options);
 
 // The tables of the base that the edit does not remove, and those that it adds: moved tables of the

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lsm/base/internal_key.h"
+#include "tests/lsm/base/vector_iterator.h"
 #include "tests/support/dice.h"
 #include "tests/support/status_matchers.h"
 
@@ -18,73 +19,6 @@ namespace {
 
 using testing_support::Dice;
 using testing_support::StatusIs;
-
-using Entry = std::pair<std::string, std::string>;  // internal key, value
-
-bool Precedes(const Entry& a, const Entry& b) { return CompareInternalKeys(a.first, b.first) < 0; }
-
-std::string Key(std::string_view user_key, Sequence sequence) {
-  std::string key;
-  AppendInternalKey(&key, user_key, sequence, EntryKind::kPut);
-  return key;
-}
-
-// A sorted vector, whose moves fail from the `moves_left`-th on.  key() and value() change their
-// address with each move, so that sanitizers detect a view that is kept too long.
-class VectorIterator : public InnerIterator {
- public:
-  explicit VectorIterator(std::vector<Entry> entries, int* moves_left = nullptr)
-      : entries_(std::move(entries)), at_(entries_.size()), moves_left_(moves_left) {}
-
-  bool Valid() const override { return at_ < entries_.size(); }
-  void SeekToFirst() override { MoveTo(0); }
-  void SeekToLast() override { MoveTo(entries_.size() - 1); }
-  void Seek(std::string_view target) override { MoveTo(CountBefore(target)); }
-  void SeekForPrev(std::string_view target) override {
-    size_t at = CountBefore(target);
-    if (at == entries_.size() || CompareInternalKeys(entries_[at].first, target) != 0) --at;
-    MoveTo(at);
-  }
-  void Next() override {
-    ASSERT_TRUE(Valid());
-    MoveTo(at_ + 1);
-  }
-  void Prev() override {
-    ASSERT_TRUE(Valid());
-    MoveTo(at_ - 1);
-  }
-  std::string_view key() const override { return *key_; }
-  std::string_view value() const override { return entries_[at_].second; }
-  absl::Status status() const override {
-    return failed_ ? absl::DataLossError("told to") : absl::OkStatus();
-  }
-  void PrefetchSeek(std::string_view target, int step) override {
-    if (prefetches_ != nullptr) prefetches_->emplace_back(target, step);
-  }
-  // Records the requests to load ahead.
-  void NoteIn(std::vector<std::pair<std::string, int>>* prefetches) { prefetches_ = prefetches; }
-
- private:
-  size_t CountBefore(std::string_view target) const {
-    size_t count = 0;
-    while (count < entries_.size() && CompareInternalKeys(entries_[count].first, target) < 0) {
-      ++count;
-    }
-    return count;
-  }
-  void MoveTo(size_t at) {
-    failed_ = moves_left_ != nullptr && (*moves_left_)-- <= 0;
-    at_ = failed_ ? entries_.size() : at;
-    if (Valid()) key_ = std::make_unique<std::string>(entries_[at_].first);
-  }
-
-  const std::vector<Entry> entries_;
-  size_t at_;
-  int* const moves_left_;
-  bool failed_ = false;
-  std::unique_ptr<std::string> key_;
-  std::vector<std::pair<std::string, int>>* prefetches_ = nullptr;
-};
 
 // Many are the same up to, or around, the bytes that decide most comparisons; some have zeros where
 // others end.

@@ -14,8 +14,8 @@
 // 8 n r bytes.
 //
 // Immutable once built; thread-safe.
-#ifndef TRELLIS_LSM_BASE_KEY_RANGES_H_
-#define TRELLIS_LSM_BASE_KEY_RANGES_H_
+#ifndef TRELLIS_LSM_VERSION_KEY_RANGES_H_
+#define TRELLIS_LSM_VERSION_KEY_RANGES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -52,4 +52,4 @@ class KeyRanges {
 
 }  // namespace lsm
 
-#endif  // TRELLIS_LSM_BASE_KEY_RANGES_H_
+#endif  // TRELLIS_LSM_VERSION_KEY_RANGES_H_

@@ -1,4 +1,4 @@
-#include "lsm/base/key_ranges.h"
+#include "lsm/version/key_ranges.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

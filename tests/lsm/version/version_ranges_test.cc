@@ -1,0 +1,432 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lsm/base/merging_iterator.h"
+#include "lsm/base/range_map.h"
+#include "lsm/bytes/status.h"
+#include "lsm/threads/epoch.h"
+#include "lsm/version/version.h"
+#include "tests/lsm/version/table_maker.h"
+#include "tests/support/dice.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing_support::Dice;
+
+RangeMap OneRange(std::string_view from, std::optional<std::string_view> to, Sequence sequence) {
+  const RangeDelete range{from, to, sequence};
+  return RangeMap::Of({&range, 1});
+}
+
+// The range deletes of memtables.
+class OneAbove final : public RangesAbove {
+ public:
+  explicit OneAbove(RangeMap map) : map_(std::move(map)) {}
+  Sequence NewestAt(const LookupKey& key) const override {
+    ++asked;
+    return map_.NewestAt(key.user_key(), key.sequence());
+  }
+  mutable int asked = 0;
+
+ private:
+  const RangeMap map_;
+};
+
+class VersionRangesTest : public testing::Test {
+ protected:
+  static std::shared_ptr<const Version> VersionOf(std::array<OpenTables, kLevels> levels) {
+    absl::StatusOr<std::shared_ptr<const Version>> version = Version::Create(std::move(levels));
+    EXPECT_OK(version);
+    return version.value_or(nullptr);
+  }
+  std::shared_ptr<const OpenTable> Make(uint64_t number, const std::vector<Entry>& entries,
+                                        const RangeMap& ranges = {}, uint32_t run = 0) {
+    return maker_.Make(number, entries, /*file_bytes=*/0, run, ranges);
+  }
+
+  static std::string TextOf(const KeyLookup& lookup) {
+    if (!lookup.status.ok()) return lookup.status.ToString();
+    if (lookup.result.answer == TableAnswer::kFound) return std::string(lookup.result.value);
+    return lookup.result.answer == TableAnswer::kDeleted ? "deleted" : "absent";
+  }
+  std::string Get(const Version& version, std::string_view key, Sequence sequence = kSequenceMax,
+                  Explanation* explanation = nullptr) {
+    const EpochGuard guard;
+    KeyLookup lookup(key, sequence, TableMaker::kDigestSeed);
+    lookup.doubt_filters = doubts_;
+    lookup.ranges_above = above_;
+    lookup.explanation = explanation;
+    version.Get(&lookup, {}, &maker_.counters);
+    return TextOf(lookup);
+  }
+
+  Statistics Counted() {
+    Statistics statistics;
+    maker_.counters.SumInto(&statistics);
+    statistics.SumLevels();
+    return statistics;
+  }
+  uint64_t BlocksRead() {
+    const LevelStatistics total = Counted().total;
+    return total.blocks_from_cache + total.blocks_from_file;
+  }
+
+  TableMaker maker_;
+  bool doubts_ = false;
+  const RangesAbove* above_ = nullptr;
+};
+
+TEST_F(VersionRangesTest, ARangeAboveHidesATableUnread) {
+  const auto version =
+      VersionOf({{{Make(9, {PutOf("x", 90)}, OneRange("b", "d", 91)), Make(8, {PutOf("c", 80)})},
+                  {Make(3, {PutOf("a", 30, "old"), PutOf("b", 31), PutOf("d", 32, "old")})}}});
+  ASSERT_TRUE(version->has_ranges());
+  EXPECT_EQ(Get(*version, "b"), "deleted");
+  EXPECT_EQ(Get(*version, "c"), "deleted");
+  EXPECT_EQ(BlocksRead(), 0u);
+  EXPECT_EQ(Counted().lookups_ended_in_range, 2u);
+  EXPECT_EQ(Counted().total.wasted_reads, 0u);
+  EXPECT_EQ(Get(*version, "a"), "old");
+  EXPECT_EQ(Get(*version, "d"), "old") << "the end is excluded";
+  EXPECT_EQ(Get(*version, "bb"), "absent");
+  EXPECT_EQ(Counted().lookups_ended_in_range, 2u);
+  EXPECT_EQ(Get(*version, "b", 90), "v") << "the reader does not see the range";
+}
+
+TEST_F(VersionRangesTest, ATableWithNewerEntriesIsRead) {
+  const auto version =
+      VersionOf({{{Make(9, {PutOf("b", 90, "old"), PutOf("c", 99, "new")}, OneRange("a", "z", 95))},
+                  {Make(3, {PutOf("b", 30), PutOf("d", 31)})}}});
+  EXPECT_EQ(Get(*version, "c"), "new");
+  EXPECT_EQ(Get(*version, "b"), "deleted");
+  EXPECT_EQ(BlocksRead(), 2u);
+  EXPECT_EQ(Get(*version, "d"), "deleted");
+  EXPECT_EQ(BlocksRead(), 2u);
+  EXPECT_EQ(Counted().lookups_ended_in_range, 2u);
+  EXPECT_EQ(Get(*version, "b", 94), "old");
+  EXPECT_EQ(Get(*version, "c", 98), "absent") << "there is nothing to hide";
+}
+
+TEST_F(VersionRangesTest, ATableWithoutNewerEntriesIsNotRead) {
+  const auto version = VersionOf({{{Make(9, {PutOf("b", 90)}, OneRange("a", "z", 95))}}});
+  EXPECT_EQ(Get(*version, "b"), "deleted");
+  EXPECT_EQ(BlocksRead(), 0u);
+}
+
+TEST_F(VersionRangesTest, TablesOfRangesAloneAreAsked) {
+  const auto version =
+      VersionOf({{{},
+                  {Make(7, {}, OneRange("b", "d", 70), /*run=*/1), Make(5, {PutOf("a", 50)}),
+                   Make(6, {PutOf("c", 60)})},
+                  {Make(3, {PutOf("a", 30), PutOf("b", 31), PutOf("c", 32), PutOf("e", 33)})}}});
+  EXPECT_EQ(Get(*version, "b"), "deleted");
+  EXPECT_EQ(Get(*version, "c"), "deleted");
+  EXPECT_EQ(Get(*version, "e"), "v");
+  EXPECT_EQ(Get(*version, "bb"), "absent");
+  doubts_ = true;
+  EXPECT_EQ(Get(*version, "bb"), "deleted") << "a lookup that doubts would have read";
+}
+
+TEST_F(VersionRangesTest, DoubtingLookupsAskRangesBeforeTheyRead) {
+  doubts_ = true;
+  const auto version = VersionOf({{{Make(9, {PutOf("x", 90)}, OneRange("a", "c", 91))},
+                                   {Make(3, {PutOf("a", 30), PutOf("b", 31)})}}});
+  EXPECT_EQ(Get(*version, "b"), "deleted");
+  EXPECT_EQ(Get(*version, "aa"), "deleted");
+  EXPECT_EQ(BlocksRead(), 0u);
+}
+
+TEST_F(VersionRangesTest, PartitionsOfFiltersAreNotReadBelowARange) {
+  const auto above = Make(9, {PutOf("zz", 90)}, OneRange("key3", "key4", 91));
+  maker_.partition_bytes = 512;
+  maker_.context.partitions_on_demand = true;
+  std::vector<Entry> entries;
+  for (int i = 1000; i < 5000; ++i) entries.push_back(PutOf(Concat("key", i), 7, "value"));
+  const auto partitioned = Make(3, entries);
+  ASSERT_TRUE(partitioned->table->has_filter_partitions());
+  const auto version = VersionOf({{{above}, {partitioned}}});
+  EXPECT_EQ(Get(*version, "key3500"), "deleted");
+  const LevelStatistics total = Counted().total;
+  EXPECT_EQ(total.partitions_from_cache + total.partitions_from_file, 0u);
+  EXPECT_EQ(Get(*version, "key2500"), "value");
+}
+
+TEST_F(VersionRangesTest, MemtablesAreAskedOnlyBeforeARead) {
+  const OneAbove above(OneRange("a", "c", 95));
+  above_ = &above;
+  const auto version = VersionOf({{{Make(9, {PutOf("a", 90), PutOf("x", 91)})},
+                                   {Make(3, {PutOf("a", 30), PutOf("b", 31), PutOf("c", 32)})}}});
+  EXPECT_EQ(Get(*version, "a"), "deleted");
+  EXPECT_EQ(Get(*version, "b"), "deleted");
+  EXPECT_EQ(above.asked, 2);
+  EXPECT_EQ(BlocksRead(), 0u);
+  EXPECT_EQ(Get(*version, "aa"), "absent");
+  EXPECT_EQ(above.asked, 2) << "no table was to be read";
+  EXPECT_EQ(Get(*version, "c"), "v");
+  EXPECT_EQ(Get(*version, "b", 94), "v");
+}
+
+TEST_F(VersionRangesTest, ExplainsTheRangeThatEndedTheLookup) {
+  const auto version =
+      VersionOf({{{Make(9, {PutOf("a", 90), PutOf("x", 90)}, OneRange("b", "d", 91)),
+                   Make(8, {PutOf("b", 80), PutOf("d", 81)}, OneRange("a", "z", 79))},
+                  {Make(3, {PutOf("b", 30), PutOf("c", 31)})}}});
+  Explanation explanation;
+  explanation.tables_by_level = {2, 1};
+  EXPECT_EQ(Get(*version, "c", 99, &explanation), "deleted");
+  EXPECT_EQ(explanation.answered_by, "table 9 at level 0");
+  ASSERT_EQ(explanation.tables.size(), 3u);
+  EXPECT_EQ(explanation.tables[0].outcome, "range delete");
+  EXPECT_EQ(explanation.tables[0].range_sequence, 91u);
+  EXPECT_EQ(explanation.tables[1].outcome, "skipped");
+  EXPECT_EQ(explanation.tables[1].range_sequence, 79u);
+  EXPECT_EQ(explanation.tables[2].outcome, "not read");
+  EXPECT_THAT(explanation.ToText(),
+              AllOf(HasSubstr("range delete, covered by a range delete at sequence 91\n"),
+                    HasSubstr("skipped, covered by a range delete at sequence 79\n"),
+                    HasSubstr("level 1: 1 of 1 table considered\n"), HasSubstr("      not read\n"),
+                    HasSubstr("not found; answered by table 9 at level 0")));
+  EXPECT_THAT(explanation.ToJson(), HasSubstr("\"range_sequence\":91"));
+
+  Explanation of_itself;
+  EXPECT_EQ(Get(*version, "b", 90, &of_itself), "v");
+  EXPECT_EQ(of_itself.tables.back().outcome, "put");
+  EXPECT_EQ(of_itself.tables.back().range_sequence, 79u);
+}
+
+TEST_F(VersionRangesTest, ExplainsTheRangeOfAMemtable) {
+  const OneAbove above(OneRange("a", "c", 95));
+  above_ = &above;
+  const auto version = VersionOf({{{}, {Make(3, {PutOf("a", 30), PutOf("b", 31)})}}});
+  Explanation explanation;
+  explanation.tables_by_level = {0, 1};
+  explanation.memtables.push_back({"memtable", "absent"});
+  explanation.memtables.push_back({"sealed memtable 0", "absent", 95});
+  EXPECT_EQ(Get(*version, "b", 99, &explanation), "deleted");
+  EXPECT_EQ(explanation.answered_by, "sealed memtable 0");
+  EXPECT_EQ(explanation.memtables[1].outcome, "range delete");
+  EXPECT_EQ(explanation.tables.back().outcome, "not read");
+}
+
+TEST_F(VersionRangesTest, IteratorsPassTablesOfRangesAlone) {
+  const auto version = VersionOf(
+      {{{Make(9, {}, OneRange("x", std::nullopt, 90))},
+        {Make(1, {}, OneRange("", "b", 10)), Make(2, {PutOf("b", 11), PutOf("c", 12)}),
+         Make(4, {}, OneRange("d", "f", 13)), Make(5, {PutOf("f", 14)}, OneRange("g", "h", 15)),
+         Make(6, {}, OneRange("h", "k", 16))}}});
+  std::vector<std::unique_ptr<InnerIterator>> iterators;
+  version->AddIterators({}, &iterators);
+  ASSERT_EQ(iterators.size(), 2u);
+  EXPECT_TRUE(EntriesOf(*iterators[0]).empty());
+  InnerIterator& run = *iterators[1];
+  EXPECT_THAT(EntriesOf(run), ElementsAre(PutOf("b", 11), PutOf("c", 12), PutOf("f", 14)));
+  const auto at = [&] { return run.Valid() ? std::string(UserKeyOf(run.key())) : ""; };
+  const auto target = [](std::string_view key) { return InternalKey(PutOf(std::string(key), 99)); };
+  run.SeekToLast();
+  EXPECT_EQ(at(), "f");
+  for (int step = 0; step < InnerIterator::kSeekSteps; ++step) run.PrefetchSeek(target("e"), step);
+  run.Seek(target("e"));
+  EXPECT_EQ(at(), "f");
+  run.Prev();
+  EXPECT_EQ(at(), "c");
+  run.Seek(target("gg"));
+  EXPECT_EQ(at(), "");
+  run.SeekForPrev(target("i"));
+  EXPECT_EQ(at(), "f");
+  run.SeekForPrev(target("e"));
+  EXPECT_EQ(at(), "c");
+  run.SeekForPrev(target("a"));
+  EXPECT_EQ(at(), "");
+  EXPECT_OK(run.status());
+
+  std::vector<const RangeCover*> covers;
+  version->AddCovers(&covers);
+  ASSERT_EQ(covers.size(), 2u);
+  EXPECT_EQ(covers[0]->StretchAt(target("y"), kSequenceMax).newest, 90u);
+  // Two tables' ranges that meet are one cover.
+  uint64_t walked = 0;
+  EXPECT_EQ(
+      covers[1]->EndOfCover(target("g"), kSequenceMax, RangeCover::Passed::kOlderInputs, &walked),
+      "k");
+}
+
+TEST_F(VersionRangesTest, OnlyRunsWithRangesHaveCovers) {
+  const auto version = VersionOf(
+      {{{Make(9, {PutOf("a", 90)})}, {Make(1, {PutOf("a", 10)}, OneRange("b", "c", 9))}}});
+  std::vector<const RangeCover*> covers;
+  version->AddCovers(&covers);
+  ASSERT_EQ(covers.size(), 2u);
+  EXPECT_EQ(covers[0], nullptr);
+  EXPECT_NE(covers[1], nullptr);
+  const auto without = VersionOf({{{Make(8, {PutOf("a", 90)})}}});
+  EXPECT_FALSE(without->has_ranges());
+}
+
+// --- a store of random tables beside a naive model ---
+
+class VersionRangesModelTest : public VersionRangesTest, public testing::WithParamInterface<int> {
+ protected:
+  VersionRangesModelTest() : dice_(static_cast<uint64_t>(GetParam())) {}
+
+  static constexpr size_t kKeys = 60;
+  static std::string KeyOf(size_t i) { return Concat("key", 100 + i); }
+
+  struct Range {
+    std::string from;
+    std::optional<std::string> to;
+    Sequence sequence;
+  };
+  // Some writes, newer than all before.
+  struct Writes {
+    std::vector<Entry> entries;
+    std::vector<Range> ranges;
+  };
+  Writes Write(size_t count) {
+    Writes made;
+    for (; count > 0; --count) {
+      ++newest_;
+      const std::string key = KeyOf(dice_.Roll(kKeys));
+      if (dice_.OneIn(12)) {
+        Range& range = made.ranges.emplace_back(Range{key, std::nullopt, newest_});
+        if (!dice_.OneIn(6)) range.to = KeyOf(dice_.Roll(kKeys));
+      } else if (dice_.OneIn(5)) {
+        made.entries.push_back(DeleteOf(key, newest_));
+      } else {
+        made.entries.push_back(PutOf(key, newest_, Concat("v", newest_)));
+      }
+    }
+    std::sort(made.entries.begin(), made.entries.end(), [](const Entry& a, const Entry& b) {
+      return CompareInternalKeys(InternalKey(a), InternalKey(b)) < 0;
+    });
+    entries_.insert(entries_.end(), made.entries.begin(), made.entries.end());
+    ranges_.insert(ranges_.end(), made.ranges.begin(), made.ranges.end());
+    return made;
+  }
+  // Cuts the writes at some keys into tables.
+  void MakeTables(const Writes& writes, size_t cuts, uint32_t run, OpenTables* tables) {
+    std::vector<std::string> at;
+    for (; cuts > 0; --cuts) at.push_back(KeyOf(dice_.Roll(kKeys)));
+    std::sort(at.begin(), at.end());
+    std::vector<RangeDelete> deletes;
+    for (const Range& range : writes.ranges) {
+      RangeDelete& made = deletes.emplace_back();
+      made.from = range.from;
+      if (range.to) made.to = *range.to;
+      made.sequence = range.sequence;
+    }
+    std::vector<Sequence> snapshots(newest_);  // so that no sequence is left out
+    std::iota(snapshots.begin(), snapshots.end(), 1);
+    const RangeMap map = RangeMap::Of(deletes, snapshots);
+    for (size_t i = 0; i <= at.size(); ++i) {
+      KeySpan span;
+      if (i > 0) span.begin = at[i - 1];
+      if (i < at.size()) span.end = at[i];
+      std::vector<Entry> entries;
+      for (const Entry& entry : writes.entries) {
+        if (span.Holds(entry.user_key)) entries.push_back(entry);
+      }
+      const RangeMap within = map.Within(span);
+      if (entries.empty() && within.empty()) continue;
+      tables->push_back(Make(++number_, entries, within, run));
+    }
+  }
+  std::shared_ptr<const Version> MakeVersion() {
+    std::array<OpenTables, kLevels> levels;
+    MakeTables(Write(80), 2, 0, &levels[2]);
+    MakeTables(Write(40), 2, 0, &levels[1]);
+    MakeTables(Write(40), 1, 1, &levels[1]);
+    for (int i = 0; i < 3; ++i) MakeTables(Write(20), 0, 0, &levels[0]);
+    return VersionOf(std::move(levels));
+  }
+
+  std::string Model(std::string_view key, Sequence at) const {
+    const Entry* newest = nullptr;
+    for (const Entry& entry : entries_) {
+      if (entry.user_key == key && entry.sequence <= at &&
+          (newest == nullptr || entry.sequence > newest->sequence))
+        newest = &entry;
+    }
+    if (newest == nullptr || newest->kind == EntryKind::kDelete) return "";
+    for (const Range& range : ranges_) {
+      if (range.sequence <= at && range.sequence > newest->sequence && key >= range.from &&
+          (!range.to || key < *range.to))
+        return "";
+    }
+    return newest->value;
+  }
+
+  Dice dice_;
+  uint64_t number_ = 0;
+  Sequence newest_ = 0;
+  std::vector<Entry> entries_;
+  std::vector<Range> ranges_;
+};
+
+TEST_P(VersionRangesModelTest, AnswersLikeTheModel) {
+  if (dice_.OneIn(3)) maker_.filter_kind = "";
+  if (dice_.OneIn(4)) maker_.partition_bytes = 256;
+  const auto version = MakeVersion();
+  for (int round = 0; round < 12; ++round) {
+    const Sequence at = dice_.OneIn(3) ? kSequenceMax : dice_.Roll(newest_ + 2);
+    SCOPED_TRACE(Concat("at ", at));
+    doubts_ = dice_.OneIn(4);
+    std::vector<std::string> keys;
+    for (size_t i = 0; i < kKeys; ++i) keys.push_back(KeyOf(i));
+    std::vector<KeyLookup> lookups;
+    for (const std::string& key : keys) lookups.emplace_back(key, at, TableMaker::kDigestSeed);
+    {
+      const EpochGuard guard;
+      version->MultiGet(lookups, {}, &maker_.files, &maker_.counters);
+      for (size_t i = 0; i < kKeys; ++i) {
+        const std::string expected = Model(keys[i], at);
+        const auto shown = [&](const std::string& text) {
+          return text == "absent" || text == "deleted" ? "" : text;
+        };
+        ASSERT_EQ(shown(TextOf(lookups[i])), expected) << keys[i];
+        ASSERT_EQ(shown(Get(*version, keys[i], at)), expected) << keys[i];
+        Explanation explanation;
+        ASSERT_EQ(shown(Get(*version, keys[i], at, &explanation)), expected) << keys[i];
+      }
+    }
+
+    std::vector<std::unique_ptr<InnerIterator>> iterators;
+    std::vector<const RangeCover*> covers;
+    version->AddIterators({}, &iterators);
+    version->AddCovers(&covers);
+    const auto merged = NewCoveringIterator(std::move(iterators), covers, at, {});
+    for (size_t i = 0; i < kKeys; ++i) {
+      std::string target;
+      AppendInternalKey(&target, keys[i], at, kEntryKindMax);
+      merged->Seek(target);
+      std::string found;
+      if (merged->Valid() && UserKeyOf(merged->key()) == keys[i] &&
+          !IsTombstone(SuffixOf(merged->key())))
+        found = merged->value();
+      ASSERT_EQ(found, Model(keys[i], at)) << keys[i];
+    }
+    ASSERT_OK(merged->status());
+  }
+  if (!doubts_) {
+    EXPECT_GT(Counted().lookups_ended_in_range, 0u);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, VersionRangesModelTest, testing::Range(0, 40));
+
+}  // namespace
+}  // namespace lsm
