@@ -108,6 +108,35 @@ RangeMap RangeMap::Merged(std::span<const RangeMap* const> maps) {
   }
 }
 
+RangeMap RangeMap::Joined(std::span<const RangeMap* const> maps) {
+  RangeMapBuilder builder;
+  std::vector<Sequence> list;
+  const RangeMap* last = nullptr;  // its final gap is not added yet
+  const auto end_last = [&](const RangeMap* next) {
+    if (last == nullptr || !last->hull().end) return;
+    // A map that begins there begins with other sequences.
+    const std::string_view end = last->boundary(last->size() - 1);
+    if (next == nullptr || next->boundary(0) != end) builder.Add(end, {});
+  };
+  for (const RangeMap* const map : maps) {
+    if (map->empty()) continue;
+    end_last(map);
+    last = map;
+    const size_t stretches = map->size() - (map->hull().end ? 1 : 0);
+    for (size_t stretch = 0; stretch < stretches; ++stretch) {
+      map->ListSequences(stretch, &list);
+      builder.Add(map->boundary(stretch), list);
+    }
+  }
+  end_last(nullptr);
+  return builder.Finish();
+}
+
+void RangeMap::ListSequences(size_t stretch, std::vector<Sequence>* list) const {
+  list->clear();
+  for (size_t i = 0; i < sequence_count(stretch); ++i) list->push_back(sequence(stretch, i));
+}
+
 RangeMap RangeMap::Thinned(std::span<const Sequence> snapshots) const {
   RangeMapBuilder builder;
   std::vector<Sequence> list;
@@ -131,8 +160,7 @@ RangeMap RangeMap::Within(const KeySpan& span) const {
   for (size_t stretch = after == 0 ? 0 : after - 1; stretch < size(); ++stretch) {
     const std::string_view begin = std::max(boundary(stretch), span.begin);
     if (span.EndsBy(begin)) break;
-    list.clear();
-    for (size_t i = 0; i < sequence_count(stretch); ++i) list.push_back(sequence(stretch, i));
+    ListSequences(stretch, &list);
     builder.Add(begin, list);
   }
   if (span.end && !builder.Joins({})) builder.Add(span.end->ToString(), {});

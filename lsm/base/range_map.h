@@ -62,6 +62,10 @@ class RangeMap {
   // for n boundaries and k maps together.
   static RangeMap Merged(std::span<const RangeMap* const> maps);
 
+  // All sequences of maps whose hulls follow each other: those of the tables of a run.  Takes n +
+  // s.
+  static RangeMap Joined(std::span<const RangeMap* const> maps);
+
   // Only the newest sequence of each stratum at each key.  Takes n + s.
   RangeMap Thinned(std::span<const Sequence> snapshots) const;
 
@@ -111,6 +115,12 @@ class RangeMap {
   // or after largest_sequence(); otherwise a walk.
   size_t CoverEnd(size_t stretch, Sequence at) const;
   size_t CoverBegin(size_t stretch, Sequence at) const;
+  // The end of the stretch; nullopt if it goes on through all later keys.
+  KeyEnd end(size_t stretch) const {
+    return stretch + 1 == size() ? KeyEnd() : KeyEnd(boundary(stretch + 1));
+  }
+  // All of them; replaces the contents of `list`.
+  void ListSequences(size_t stretch, std::vector<Sequence>* list) const;
   // REQUIRES: i < sequence_count(stretch).  They descend.
   Sequence sequence(size_t stretch, size_t i) const {
     return i == 0 ? newest_[stretch] : older_[older_ends_[stretch] + i - 1];

@@ -83,7 +83,8 @@ class RunsAfterJob {
     std::map<int, Part> parts;
     double bytes = 0, keys = 0;
     for (const auto& table : tables) {
-      if (gone_.contains(table.get())) continue;
+      // Without keys a table needs no filter.
+      if (gone_.contains(table.get()) || !table->meta.has_entries()) continue;
       Part& part = parts[reads_.StepOf(*table)];
       const auto keys_of_table = static_cast<double>(KeysOf(*table));
       part.keys += keys_of_table;

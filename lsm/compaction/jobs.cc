@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "lsm/base/key_span.h"
 #include "lsm/base/merging_iterator.h"
 #include "lsm/bytes/status.h"
 #include "lsm/compaction/filter_plan.h"
@@ -23,17 +26,20 @@ constexpr uint64_t kBytesPerEntry = uint64_t{1} << 10;
 // Decides for each entry, in the order of internal keys, whether a reader can still see it.
 //
 // Snapshots cut the sequence numbers into strata: two versions of a key in the same stratum look
-// the same to every snapshot, so only the newer one is needed.
+// the same to every snapshot, so only the newer one is needed.  A range delete is a version of
+// every key that it covers.
 class VisibilityFilter {
  public:
-  // `hides_nothing(user_key)`: no table outside of this job may hold older versions of the key.
-  VisibilityFilter(const SnapshotList& snapshots,
+  // `ranges`: those of the job's inputs.  `hides_nothing(user_key)`: no table outside of this job
+  // may hold older versions of the key.
+  VisibilityFilter(const RangeMap& ranges, const SnapshotList& snapshots,
                    std::function<bool(std::string_view)> hides_nothing)
-      : snapshots_(snapshots), hides_nothing_(std::move(hides_nothing)) {}
+      : ranges_(ranges), snapshots_(snapshots), hides_nothing_(std::move(hides_nothing)) {}
 
   bool Keep(const ParsedKey& key) {
     const size_t stratum = static_cast<size_t>(
         std::lower_bound(snapshots_.begin(), snapshots_.end(), key.sequence) - snapshots_.begin());
+    if (!ranges_.empty() && IsCovered(key, stratum)) return false;
     const bool same_key = has_last_ && last_user_key_ == key.user_key;
     if (same_key && stratum == last_stratum_) return false;
     if (!same_key) last_user_key_.assign(key.user_key);
@@ -51,6 +57,22 @@ class VisibilityFilter {
   uint64_t tombstones_dropped() const { return tombstones_dropped_; }
 
  private:
+  // Whether a range delete of the entry's stratum is above it.
+  bool IsCovered(const ParsedKey& key, size_t stratum) {
+    while (next_stretch_ < ranges_.size() && ranges_.boundary(next_stretch_) <= key.user_key)
+      ++next_stretch_;
+    if (next_stretch_ == 0) return false;
+    const size_t stretch = next_stretch_ - 1;
+    for (size_t i = 0; i < ranges_.sequence_count(stretch); ++i) {
+      const Sequence sequence = ranges_.sequence(stretch, i);
+      if (sequence <= key.sequence) return false;
+      if (stratum == snapshots_.size() || sequence <= snapshots_[stratum]) return true;
+    }
+    return false;
+  }
+
+  const RangeMap& ranges_;
+  size_t next_stretch_ = 0;  // the one after that of the last key
   const SnapshotList& snapshots_;
   const std::function<bool(std::string_view)> hides_nothing_;
   std::string last_user_key_;
@@ -58,6 +80,62 @@ class VisibilityFilter {
   bool has_last_ = false;
   uint64_t tombstones_dropped_ = 0;
 };
+
+// The keys of `span` that tables outside of the job may hold older versions of; nullopt: none.
+using OlderSpanOf = std::function<std::optional<KeySpan>(const KeySpan& span)>;
+
+// Drops what hides nothing: of each stretch the sequence of the lowest stratum, except on the keys
+// that older tables may hold.  There it goes on without a gap, even if not all keys are in tables:
+// one fragment for each table would cost more than it saves.
+RangeMap NeededOf(const RangeMap& ranges, const SnapshotList& snapshots,
+                  const OlderSpanOf& older_span_of) {
+  RangeMapBuilder needed;
+  std::vector<Sequence> list;
+  for (size_t stretch = 0; stretch < ranges.size(); ++stretch) {
+    ranges.ListSequences(stretch, &list);
+    const KeySpan span{ranges.boundary(stretch), ranges.end(stretch)};
+    const bool has_lowest =
+        !list.empty() && (snapshots.empty() || list.back() <= snapshots.front());
+    if (!has_lowest) {
+      needed.Add(span.begin, list);
+      continue;
+    }
+    const std::span<const Sequence> others(list.data(), list.size() - 1);
+    const std::optional<KeySpan> older = older_span_of(span);
+    if (!older) {
+      needed.Add(span.begin, others);
+      continue;
+    }
+    if (span.begin < older->begin) needed.Add(span.begin, others);
+    needed.Add(older->begin, list);
+    if (IsBefore(older->end, span.end)) needed.Add(older->end->ToString(), others);
+  }
+  return needed.Finish();
+}
+
+// The range deletes of the plan's tables in its window, thinned.
+RangeMap RangesOf(const CompactionPlan& plan, const SnapshotList& snapshots) {
+  std::vector<RangeMap> runs;
+  std::vector<const RangeMap*> maps;
+  const auto add_run = [&](TableSpan run) {
+    maps.clear();
+    for (const auto& table : run) maps.push_back(&table->table->ranges());
+    RangeMap joined = RangeMap::Joined(maps);
+    if (!joined.empty()) runs.push_back(std::move(joined));
+  };
+  if (plan.level == 0) {
+    for (const auto& table : plan.inputs) add_run({&table, 1});
+  } else {
+    for (const TableSpan run : RunsAmong(plan.inputs)) add_run(run);
+  }
+  for (const TableSpan run : RunsAmong(plan.overlapped)) add_run(run);
+  if (runs.empty()) return {};
+  maps.clear();
+  for (const RangeMap& run : runs) maps.push_back(&run);
+  const KeySpan window{plan.from ? std::string_view(*plan.from) : "",
+                       plan.to ? KeyEnd(*plan.to) : std::nullopt};
+  return RangeMap::Merged(maps).Within(window).Thinned(snapshots);
+}
 
 // Seeks to the first entry of the first user key >= `from`; nullopt: to the first entry.
 void SeekFrom(const std::optional<std::string>& from, Iterator* entries) {
@@ -108,14 +186,26 @@ absl::Status Finish(TableOutput* output, JobResult* result) {
 }  // namespace
 
 absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
-                                   const TableFilter& filter, const SnapshotList& snapshots,
-                                   const TablesNow& tables_now, uint64_t age_nanos) {
+                                   const RangeMap& ranges, const TableFilter& filter,
+                                   const SnapshotList& snapshots, const TablesNow& tables_now,
+                                   uint64_t age_nanos) {
   std::shared_ptr<const Version> version;
   const auto has_tables = [&] {
     if (version == nullptr && tables_now != nullptr) version = tables_now();
     return version != nullptr;
   };
-  VisibilityFilter visible(snapshots, [&](std::string_view user_key) {
+  // Compactions beside the flush only move entries from table to table, so a later version serves
+  // as well.  An earlier one would keep files on a full disk.
+  const auto let_go = [&] {
+    version = nullptr;
+    return false;
+  };
+  const RangeMap thinned = ranges.Thinned(snapshots);
+  RangeMap needed = NeededOf(thinned, snapshots, [&](const KeySpan& span) {
+    return has_tables() ? version->OlderSpan(/*level=*/-1, /*run=*/0, span) : std::optional(span);
+  });
+  let_go();
+  VisibilityFilter visible(thinned, snapshots, [&](std::string_view user_key) {
     if (!has_tables()) return false;
     return !version->MayExist(user_key);
   });
@@ -126,13 +216,7 @@ absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
   };
   tombstones.age_seconds = age_nanos / 1'000'000'000;
   TableOutput output(context, filter, /*level=*/0, /*run=*/0, std::numeric_limits<uint64_t>::max(),
-                     /*grandparents=*/{}, /*staying=*/{}, std::move(tombstones));
-  // Compactions beside the flush only move entries from table to table, so a later version serves
-  // as well.  An earlier one would keep files on a full disk.
-  const auto let_go = [&] {
-    version = nullptr;
-    return false;
-  };
+                     /*grandparents=*/{}, /*staying=*/{}, std::move(tombstones), std::move(needed));
   entries.SeekToFirst();
   TRELLIS_ASSIGN_OR_RETURN(JobResult result,
                            AddVisible(entries, std::nullopt, visible, output, let_go));
@@ -169,10 +253,14 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
       if (oldest != 0) tombstones.oldest_tombstone = std::min(tombstones.oldest_tombstone, oldest);
     }
   }
+  const RangeMap ranges = RangesOf(plan, snapshots);
+  RangeMap needed = NeededOf(ranges, snapshots, [&](const KeySpan& span) {
+    return version.OlderSpan(plan.output_level, plan.output_run, span);
+  });
   TableOutput output(context, std::move(filters), plan.output_level, plan.output_run,
                      plan.table_bytes != 0 ? plan.table_bytes : context.options->table_bytes,
-                     plan.grandparents, plan.staying, std::move(tombstones));
-  VisibilityFilter visible(snapshots, [&](std::string_view user_key) {
+                     plan.grandparents, plan.staying, std::move(tombstones), std::move(needed));
+  VisibilityFilter visible(ranges, snapshots, [&](std::string_view user_key) {
     return !version.MayExistBelow(plan.output_level, plan.output_run, user_key);
   });
   SeekFrom(plan.from, merged.get());

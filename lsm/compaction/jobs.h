@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
 #include "lsm/base/internal_key.h"
+#include "lsm/base/range_map.h"
 #include "lsm/compaction/job_context.h"
 #include "lsm/compaction/output_filters.h"
 #include "lsm/compaction/picker.h"
@@ -33,30 +34,36 @@ struct JobResult {
 // The sequence numbers that readers may read at, ascending, without duplicates.
 using SnapshotList = std::vector<Sequence>;
 
-// The tables of the store as they are now, for a flush: each entry that is older than the memtable
-// must be in one of them.
+// The tables of the store as they are now, for a flush: each entry, and each range delete, that is
+// older than the memtable must be in one of them.
 using TablesNow = std::function<std::shared_ptr<const Version>()>;
 
-// Writes a sealed memtable's entries to one table of level 0 with this filter
+// Writes a sealed memtable's entries and range deletes to one table of level 0 with this filter
 // (lsm/compaction/filter_plan.h).  Drops
 //
-//   version     a newer one of the same key exists, and no snapshot lies between them
-//   tombstone   it hides nothing: no snapshot is older, and no table's range holds the key
+//   version     a newer one of the same key exists, or a range delete above it that covers the key,
+//               and no snapshot lies between them
+//   tombstone   it hides nothing: no snapshot is older, and no table's span holds the key
+//   range       likewise: it shrinks to the keys that it may hide
 //
-// If nothing is left, there is no table.  `tables_now` is called only for tombstones, and the
-// version is not held for long, so that the files of obsolete tables can be removed meanwhile.
-// Null: the tables are not all known, so no tombstone is dropped.  `age_nanos`: how long ago the
-// memtable's first entry may have been written.
+// If nothing is left, there is no table.  `tables_now` is called only for tombstones and ranges,
+// and the version is not held for long, so that the files of obsolete tables can be removed
+// meanwhile.  Null: the tables are not all known, so no tombstone and no range is dropped.
+// `age_nanos`: how long ago the memtable's first entry may have been written.
 absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
-                                   const TableFilter& filter, const SnapshotList& snapshots,
-                                   const TablesNow& tables_now, uint64_t age_nanos = 0);
+                                   const RangeMap& ranges, const TableFilter& filter,
+                                   const SnapshotList& snapshots, const TablesNow& tables_now,
+                                   uint64_t age_nanos = 0);
 
 // Merges the plan's tables and drops entries that no reader needs:
 //
-//   version     a newer one of the same key exists, and no snapshot lies between them
+//   version     a newer one of the same key exists, or a range delete above it that covers the key,
+//               and no snapshot lies between them
 //   tombstone   it hides nothing: no snapshot is older, and neither a table below nor an older run
 //               of the output's level may hold the key
-//   copy        of several copies of an entry, one stays
+//   range       likewise: it shrinks to the keys that it may hide.  Those that no snapshot tells
+//               apart become one
+//   copy        of several copies of an entry or range, one stays
 //
 // Calls `stop` at the beginning and from time to time; if it returns true, the job ends with
 // Aborted.  A plan that could be a trivial move is merged as well: the entries stay the same.

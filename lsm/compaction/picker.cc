@@ -143,9 +143,14 @@ std::optional<CompactionPlan> PickLeastOverlap(const Version& version, const Opt
     const std::shared_ptr<const OpenTable>* table;
   };
   std::vector<Choice> choices;
-  for (const auto& table : version.level(level)) {
+  const OpenTables& tables = version.level(level);
+  const bool has_entries = std::any_of(tables.begin(), tables.end(),
+                                       [](const auto& table) { return table->meta.has_entries(); });
+  for (const auto& table : tables) {
     if (IsTaken(*table, running)) continue;
     const OpenTables below = version.Overlapping(level + 1, table->meta.span());
+    // For the sake of a few KiB, a table without entries would rewrite what its ranges cover.
+    if (has_entries && !table->meta.has_entries() && !below.empty()) continue;
     choices.push_back(
         {static_cast<double>(BytesOf(below)) / static_cast<double>(table->meta.file_bytes),
          &table});
@@ -162,7 +167,8 @@ std::optional<CompactionPlan> PickLeastOverlap(const Version& version, const Opt
 
 bool HoldsGarbage(const OpenTable& table) {
   const TableProperties& properties = table.table->properties();
-  return properties.deletions > 0 || properties.distinct_keys < properties.entries;
+  return properties.deletions > 0 || properties.distinct_keys < properties.entries ||
+         !table.table->ranges().empty();
 }
 
 // Whether the style limits the level to one run.
@@ -186,7 +192,8 @@ struct Remaining {
 };
 
 Remaining RemainingOf(const Version& version, int level, RunningPlans running) {
-  Remaining remaining{version.run_count(level), version.level_bytes(level)};
+  Remaining remaining{level == 0 ? version.level0_tables() : version.run_count(level),
+                      version.level_bytes(level)};
   const auto is_leaving = [&](const OpenTable& table) {
     return std::any_of(running.begin(), running.end(), [&](const auto& plan) {
       return plan->level == level && plan->output_level > level && Takes(*plan, table);
@@ -196,13 +203,16 @@ Remaining RemainingOf(const Version& version, int level, RunningPlans running) {
                    [&](const auto& plan) { return plan->level == level; }))
     return remaining;
   remaining = {};
+  size_t level0_sixteenths = 0;
   const OpenTable* last = nullptr;  // of those that stay
   for (const auto& table : version.level(level)) {
     if (is_leaving(*table)) continue;
-    if (level == 0 || last == nullptr || last->meta.run != table->meta.run) ++remaining.runs;
+    if (level == 0) level0_sixteenths += Version::SixteenthsOf(*table);
+    if (last == nullptr || last->meta.run != table->meta.run) ++remaining.runs;
     remaining.bytes += table->meta.file_bytes;
     last = table.get();
   }
+  if (level == 0) remaining.runs = level0_sixteenths / 16;
   return remaining;
 }
 

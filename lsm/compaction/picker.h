@@ -12,11 +12,12 @@
 //                 are tiered, and the lowest of them is merged into that run.  When the run is over
 //                 its limit, it moves down one level unchanged.
 //
-// In every style, level 0 is due when it has level0_compaction_tables tables.  A store may be
-// opened with another style than before.  So a version may have any shape, and whatever its style
-// does not allow is due.
+// In every style, level 0 is due when it has level0_compaction_tables tables, of which each without
+// entries counts as a sixteenth (Version::level0_tables).  A store may be opened with another style
+// than before.  So a version may have any shape, and whatever its style does not allow is due.
 //
-// No older version of a key may come to lie above a newer one.  So a plan takes from its level all
+// No older version of a key may come to lie above a newer one.  (A range delete is a version of
+// each key that it covers, and lies in the span of its table.)  So a plan takes from its level all
 // tables that overlap its inputs and are older or of the same run.  Its outputs become a new run,
 // newer than the other runs of the level below, or a part of the oldest run there, after a merge
 // with all tables of that level that they overlap.
@@ -160,7 +161,8 @@ bool IsPaidByReaders(const Version& version, const Options& options, RunningPlan
 // The plan takes from
 //   level 0           the oldest table and all tables that overlap it
 //   a leveled level   the table that overlaps the fewest bytes below per byte of its own, so that
-//                     the fewest bytes are rewritten
+//                     the fewest bytes are rewritten; one without entries only if it overlaps none,
+//                     or there is no other
 //   a tiered level    all tables
 // In the first two cases, if that conflicts, it tries the next table.
 std::optional<CompactionPlan> PickCompaction(const Version& version, const Options& options,

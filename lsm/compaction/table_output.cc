@@ -17,7 +17,7 @@ constexpr uint64_t kGrandparentTablesMax = 10;
 
 TableOutput::TableOutput(const JobContext& context, OutputFilters filters, int level, uint32_t run,
                          uint64_t table_bytes_max, OpenTables grandparents, OpenTables staying,
-                         TombstoneRecord tombstones)
+                         TombstoneRecord tombstones, RangeMap ranges)
     : context_(context),
       filters_(std::move(filters)),
       level_(level),
@@ -25,7 +25,8 @@ TableOutput::TableOutput(const JobContext& context, OutputFilters filters, int l
       table_bytes_max_(table_bytes_max),
       grandparents_(std::move(grandparents)),
       staying_(std::move(staying)),
-      tombstones_(std::move(tombstones)) {}
+      tombstones_(std::move(tombstones)),
+      ranges_(std::move(ranges)) {}
 
 TableOutput::~TableOutput() {
   if (done_) return;
@@ -56,19 +57,57 @@ bool TableOutput::ShouldEndBefore(std::string_view user_key) {
   }
   const bool full = builder_->size_bytes_estimate() >= table_bytes_max_ || builder_->is_full();
   const bool wide = grandparent_bytes_ > kGrandparentTablesMax * context_.options->table_bytes;
-  return (full || wide || beyond_one_that_stays) && UserKeyOf(builder_->last_key()) != user_key;
+  if (!full && !wide && !beyond_one_that_stays) return false;
+  const bool holds_key = begin_ == user_key || (builder_->entry_count() > 0 &&
+                                                UserKeyOf(builder_->last_key()) == user_key);
+  return !holds_key;
+}
+
+std::optional<std::string_view> TableOutput::NextEdge() {
+  std::optional<std::string_view> edge;
+  if (next_stretch_ < ranges_.size()) edge = ranges_.boundary(next_stretch_);
+  if (!is_covered()) return edge;
+  const auto begin_of_next = [&] {
+    return grandparents_[next_grandparent_edge_]->meta.span().begin;
+  };
+  while (next_grandparent_edge_ < grandparents_.size() && begin_of_next() <= *last_edge_)
+    ++next_grandparent_edge_;
+  if (next_grandparent_edge_ < grandparents_.size() && (!edge || begin_of_next() < *edge))
+    edge = begin_of_next();
+  return edge;
+}
+
+absl::Status TableOutput::AddRanges(std::optional<std::string_view> up_to) {
+  for (;;) {
+    const std::optional<std::string_view> edge = NextEdge();
+    if (!edge || (up_to && *edge > *up_to)) return absl::OkStatus();
+    if (ShouldEndBefore(*edge)) TRELLIS_RETURN_IF_ERROR(EndTableBefore(*edge));
+    last_edge_ = edge;
+    const bool changes = next_stretch_ < ranges_.size() && ranges_.boundary(next_stretch_) == *edge;
+    next_stretch_ += changes;
+    if (builder_ == nullptr) {
+      if (is_covered()) TRELLIS_RETURN_IF_ERROR(BeginTable(*edge));
+    } else if (changes) {
+      AddStretch(*edge);
+    }
+  }
+}
+
+void TableOutput::AddStretch(std::string_view user_key) {
+  ranges_.ListSequences(next_stretch_ - 1, &sequences_);
+  builder_->AddRange(user_key, sequences_);
 }
 
 absl::Status TableOutput::Add(std::string_view internal_key, std::string_view value) {
-  if (ShouldEndBefore(UserKeyOf(internal_key))) {
-    TRELLIS_RETURN_IF_ERROR(EndTable());
-  }
-  if (builder_ == nullptr) {
-    TRELLIS_RETURN_IF_ERROR(BeginTable(UserKeyOf(internal_key)));
-  }
+  const std::string_view user_key = UserKeyOf(internal_key);
+  if (!ranges_.empty()) TRELLIS_RETURN_IF_ERROR(AddRanges(user_key));
+  // An edge was asked about already.
+  if (last_edge_ != user_key && ShouldEndBefore(user_key))
+    TRELLIS_RETURN_IF_ERROR(EndTableBefore(user_key));
+  if (builder_ == nullptr) TRELLIS_RETURN_IF_ERROR(BeginTable(user_key));
   builder_->Add(internal_key, value);
   if (IsTombstone(SuffixOf(internal_key)) && tombstones_.covered_bytes != nullptr)
-    builder_->AddCoveredBytes(tombstones_.covered_bytes(UserKeyOf(internal_key)));
+    builder_->AddCoveredBytes(tombstones_.covered_bytes(user_key));
   return builder_->status();
 }
 
@@ -97,7 +136,14 @@ absl::Status TableOutput::BeginTable(std::string_view user_key) {
       std::min(tombstones_.oldest_tombstone, now - std::min(now, tombstones_.age_seconds));
   builder_ = std::make_unique<TableBuilder>(std::move(build), std::move(file));
   grandparent_bytes_ = 0;
+  begin_.assign(user_key);
+  if (is_covered()) AddStretch(user_key);
   return absl::OkStatus();
+}
+
+absl::Status TableOutput::EndTableBefore(std::string_view user_key) {
+  if (is_covered()) builder_->AddRange(user_key, {});
+  return EndTable();
 }
 
 absl::Status TableOutput::EndTable() {
@@ -124,9 +170,8 @@ absl::Status TableOutput::EndTable() {
 }
 
 absl::StatusOr<OpenTables> TableOutput::Finish() {
-  if (builder_ != nullptr) {
-    TRELLIS_RETURN_IF_ERROR(EndTable());
-  }
+  TRELLIS_RETURN_IF_ERROR(AddRanges(std::nullopt));
+  if (builder_ != nullptr) TRELLIS_RETURN_IF_ERROR(EndTable());
   if (!finished_.empty()) {
     TRELLIS_RETURN_IF_ERROR(context_.directory->Sync());
   }

@@ -1,6 +1,13 @@
-// Writes sorted entries to tables of a given size.  The caller calls Add for each entry, then
-// Finish.  If Finish did not succeed, the destructor removes all files that were written.  One
-// thread at a time.
+// Writes sorted entries and range deletes to tables of a given size.  The caller calls Add for each
+// entry, then Finish.  If Finish did not succeed, the destructor removes all files that were
+// written.  One thread at a time.
+//
+// Ranges go to the table that holds their keys.  If one crosses the end of a table, its pieces meet
+// there: the first one ends where the next table begins, at a key which may be before the first
+// entry of that table.
+//
+//   entries      a   c   f | h   k      ranges b..g, g..j: the table ends at g, where the ranges
+//   ranges         b-----g---j          change, since it is full by then
 #ifndef TRELLIS_LSM_COMPACTION_TABLE_OUTPUT_H_
 #define TRELLIS_LSM_COMPACTION_TABLE_OUTPUT_H_
 
@@ -8,11 +15,15 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
+#include "lsm/base/range_map.h"
 #include "lsm/compaction/job_context.h"
 #include "lsm/compaction/output_filters.h"
 #include "lsm/table/table_builder.h"
@@ -33,8 +44,9 @@ struct TombstoneRecord {
 
 class TableOutput {
  public:
-  // Writes tables for `level` and its run with this number.  A table never ends within a user key.
-  // It ends
+  // Writes tables for `level` and its run with this number, with the entries and with all of
+  // `ranges`.  A table never ends within a user key.  It may end before an entry, where ranges
+  // change, and where a range enters a grandparent.  So it may have ranges alone.  It ends
   //
   //   - when it has `table_bytes_max` bytes, or TableBuilder says that it is full
   //   - when it overlaps too many bytes of `grandparents`, tables of the level below: compacting it
@@ -42,7 +54,7 @@ class TableOutput {
   //   - before each table of `staying`: tables of the same level that hold none of the keys
   TableOutput(const JobContext& context, OutputFilters filters, int level, uint32_t run,
               uint64_t table_bytes_max, OpenTables grandparents, OpenTables staying = {},
-              TombstoneRecord tombstones = {});
+              TombstoneRecord tombstones = {}, RangeMap ranges = {});
   ~TableOutput();
   TableOutput(const TableOutput&) = delete;
   TableOutput& operator=(const TableOutput&) = delete;
@@ -58,7 +70,20 @@ class TableOutput {
 
  private:
   bool ShouldEndBefore(std::string_view user_key);
+  // Adds the ranges up to this user key to the table, as far as it goes; nullopt: all.  May end
+  // tables and begin others.
+  absl::Status AddRanges(std::optional<std::string_view> up_to);
+  // The next place where the ranges change, or where one enters a grandparent.
+  std::optional<std::string_view> NextEdge();
+  // Whether ranges cover the keys from the last edge on.
+  bool is_covered() const {
+    return next_stretch_ > 0 && ranges_.sequence_count(next_stretch_ - 1) > 0;
+  }
+  // The current stretch of the ranges begins, or goes on, at this key of the table.
+  void AddStretch(std::string_view user_key);
   absl::Status BeginTable(std::string_view user_key);
+  // The ranges, if they go on, are cut at the user key.
+  absl::Status EndTableBefore(std::string_view user_key);
   absl::Status EndTable();
 
   const JobContext& context_;
@@ -72,6 +97,12 @@ class TableOutput {
   const OpenTables staying_;
   const TombstoneRecord tombstones_;
   size_t next_staying_ = 0;
+  const RangeMap ranges_;
+  size_t next_stretch_ = 0;  // after the last edge
+  std::optional<std::string_view> last_edge_;
+  size_t next_grandparent_edge_ = 0;  // the grandparent whose begin may be an edge
+  std::vector<Sequence> sequences_;
+  std::string begin_;    // of the table being built: user key of its first entry or range
   uint64_t number_ = 0;  // of the table being built; 0: no file was created
   std::unique_ptr<TableBuilder> builder_;
   OpenTables finished_;

@@ -190,8 +190,8 @@ absl::Status Engine::FlushMemtable(const Memtable& memtable, const TableFilter& 
     MutexLock lock(&mutex_);
     return CurrentView()->version;
   };
-  TRELLIS_ASSIGN_OR_RETURN(*result, RunFlush(job_context_, *entries, filter, snapshots, tables_now,
-                                             memtable.AgeNanos(from)));
+  TRELLIS_ASSIGN_OR_RETURN(*result, RunFlush(job_context_, *entries, /*ranges=*/RangeMap(), filter,
+                                             snapshots, tables_now, memtable.AgeNanos(from)));
   // Without a table, because nothing was left, the edit still says that the log is obsolete.
   VersionEdit edit;
   edit.oldest_log = next_log;

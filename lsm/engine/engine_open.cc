@@ -380,9 +380,10 @@ absl::Status Engine::FlushTo(const Memtable& memtable, FlushReason reason,
   JobResult result;
   TRELLIS_RETURN_IF_ERROR(WithFlushEvents(
       events_.get(), store_.environment.clock, reason, memtable, [&](JobResult* flushed) {
-        TRELLIS_ASSIGN_OR_RETURN(*flushed, RunFlush(
-                                               job_context_, *entries, filter, snapshots,
-                                               [&] { return version; }, memtable.AgeNanos(from)));
+        TRELLIS_ASSIGN_OR_RETURN(
+            *flushed, RunFlush(
+                          job_context_, *entries, /*ranges=*/RangeMap(), filter, snapshots,
+                          [&] { return version; }, memtable.AgeNanos(from)));
         result = *flushed;
         return absl::OkStatus();
       }));

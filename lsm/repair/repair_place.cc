@@ -163,8 +163,8 @@ absl::StatusOr<RepairJob::Tables> RepairJob::Merge(const Tables& tables, int lev
 RepairJob::Tables RepairJob::Written(const OpenTables& outputs) {
   Tables written;
   for (const auto& table : outputs) {
-    const TableProperties& properties = table->table->properties();  // with this library's names
-    written.push_back({table->meta, properties.smallest_sequence, properties.largest_sequence});
+    const auto [smallest, largest] = table->table->sequences();
+    written.push_back({table->meta, smallest, largest});
   }
   return written;
 }

@@ -372,7 +372,8 @@ absl::StatusOr<RepairJob::Tables> RepairJob::Flush(const Memtable& memtable) {
   const TablesNow not_all_known = nullptr;  // so tombstones stay
   TRELLIS_ASSIGN_OR_RETURN(
       const JobResult result,
-      RunFlush(context_, *entries, UsualFilter(context_, 0), /*snapshots=*/{}, not_all_known));
+      RunFlush(context_, *entries, /*ranges=*/RangeMap(), UsualFilter(context_, 0),
+               /*snapshots=*/{}, not_all_known));
   return Written(result.outputs);
 }
 

@@ -27,7 +27,8 @@ uint64_t BytesOf(const ManifestState& state) {
 // Whether both records describe the same file, as far as the manifests tell.
 bool IsSameTable(const TableMeta& a, const TableMeta& b) {
   return a.number == b.number && a.file_id == b.file_id && a.file_bytes == b.file_bytes &&
-         a.entries == b.entries && a.smallest == b.smallest && a.largest == b.largest;
+         a.entries == b.entries && a.smallest == b.smallest && a.largest == b.largest &&
+         a.ranges == b.ranges;
 }
 
 bool Has(const ManifestState& state, const TableMeta& meta) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
@@ -255,7 +256,10 @@ absl::StatusOr<std::shared_ptr<const Version>> Version::Create(
       // Table numbers follow the order in which their memtables were sealed.
       std::sort(tables.begin(), tables.end(),
                 [](const auto& a, const auto& b) { return a->meta.number > b->meta.number; });
-      for (const auto& table : tables) level.runs.push_back(TableSpan(&table, 1));
+      for (const auto& table : tables) {
+        level.runs.push_back(TableSpan(&table, 1));
+        version->level0_sixteenths_ += SixteenthsOf(*table);
+      }
       TRELLIS_RETURN_IF_ERROR(CheckAges(tables));
       continue;
     }
@@ -349,6 +353,24 @@ bool Version::MayExistBelow(int level_number, uint32_t run_number,
   const std::span<const uint32_t> with_key = ranges_.With(user_key);
   if (with_key.empty()) return false;
   return IsOlder(candidates_[with_key.back()], level_number, run_number);
+}
+
+std::optional<KeySpan> Version::OlderSpan(int level, uint32_t run, const KeySpan& span) const {
+  std::optional<KeySpan> older;
+  for (int i = std::max(level, 0); i < kLevels; ++i) {
+    for (const TableSpan tables : runs(i)) {
+      if (!IsOlder({tables.front().get(), i}, level, run)) continue;
+      const size_t first = FirstBeyond(tables, span.begin);
+      if (first == tables.size() || span.EndsBy(tables[first]->meta.span().begin)) continue;
+      const auto after = std::partition_point(
+          tables.begin() + static_cast<ptrdiff_t>(first), tables.end(),
+          [&](const auto& table) { return !span.EndsBy(table->meta.span().begin); });
+      const KeySpan here = HullOf(tables[first]->meta.span(), (*std::prev(after))->meta.span());
+      older = older ? HullOf(*older, here) : here;
+    }
+  }
+  if (!older) return std::nullopt;
+  return CutTo(*older, span);
 }
 
 uint64_t Version::CoveredBytes(int level, uint32_t run, std::string_view user_key,

@@ -19,6 +19,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -135,6 +136,10 @@ class Version {
   }
   size_t run_count(int level) const { return runs(level).size(); }
   uint64_t level_bytes(int level) const { return levels_[static_cast<size_t>(level)].bytes; }
+  // The tables of level 0 as its limits count them: a table without entries is a sixteenth of one,
+  // since a lookup asks only its ranges, and seals for the sake of a range delete make many.
+  size_t level0_tables() const { return level0_sixteenths_ / 16; }
+  static size_t SixteenthsOf(const OpenTable& table) { return table.meta.has_entries() ? 16 : 1; }
   uint64_t bytes() const {
     uint64_t sum = 0;
     for (int level = 0; level < kLevels; ++level) sum += level_bytes(level);
@@ -178,6 +183,11 @@ class Version {
   // the level, and no run of the level with a lower number, may hold the key.  The run need not
   // exist.
   bool MayExistBelow(int level, uint32_t run, std::string_view user_key) const;
+
+  // The counterpart for a range delete: the smallest span with all keys of `span` that may be in
+  // older tables than this run, by their spans; a view of these and of `span`.  nullopt: there are
+  // none.  Level -1: all tables are older.  Each run takes two binary searches.
+  std::optional<KeySpan> OlderSpan(int level, uint32_t run, const KeySpan& span) const;
 
   // Bytes that a tombstone in this run is expected to cover: what the oldest table with the key
   // stores for one key.  Only tables that are older than the run count, as in MayExistBelow, and
@@ -224,6 +234,7 @@ class Version {
   bool has_ranges_ = false;
   KeyRanges ranges_;  // spans of candidates_
   int deepest_level_ = 0;
+  size_t level0_sixteenths_ = 0;  // of level0_tables()
 };
 
 // Iterates over the entries of the sorted, disjoint tables of one run, which must outlive it.

@@ -84,6 +84,11 @@ lsm::TableMeta MakeTable(lsm::Directory& directory, const TableRecipe& recipe,
                            entry.is_delete ? lsm::EntryKind::kDelete : lsm::EntryKind::kPut);
     builder.Add(key, entry.value);
   }
+  std::vector<lsm::Sequence> sequences;
+  for (size_t stretch = 0; stretch < recipe.ranges.size(); ++stretch) {
+    recipe.ranges.ListSequences(stretch, &sequences);
+    builder.AddRange(recipe.ranges.boundary(stretch), sequences);
+  }
   const lsm::TableSummary summary = builder.Finish().value();
   return {recipe.number,      summary.file_id,
           summary.file_bytes, summary.properties.entries,

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lsm/base/range_map.h"
 #include "lsm/file_system.h"
 #include "lsm/log/log_writer.h"
 #include "lsm/memory_file_system.h"
@@ -44,6 +45,7 @@ struct TableRecipe {
       lsm::Compression::kNone;  // LZ4's bytes differ between its releases
   size_t block_bytes = 512;
   bloom::DigestSeed digest_seed = kSampleSeed;
+  lsm::RangeMap ranges = {};
 };
 lsm::TableMeta MakeTable(lsm::Directory& directory, const TableRecipe& recipe,
                          const std::vector<SampleEntry>& entries);

@@ -230,6 +230,27 @@ TEST_P(RangeMapModelTest, PiecesHoldTheirPartAndMeet) {
   }
 }
 
+TEST_P(RangeMapModelTest, PiecesInARowJoin) {
+  for (int round = 0; round < 60; ++round) {
+    const std::vector<RangeDelete> ranges = SomeRanges();
+    const RangeMap map = RangeMap::Of(ranges, All());
+    std::set<std::string> cuts;
+    while (cuts.size() < dice_.Roll(6)) cuts.insert(Key());
+    std::vector<RangeMap> pieces;
+    std::string from;
+    for (const std::string& cut : cuts) {
+      pieces.push_back(map.Within({from, cut}));
+      from = cut;
+    }
+    pieces.push_back(map.Within({from, std::nullopt}));
+    std::vector<const RangeMap*> pointers;
+    for (const RangeMap& piece : pieces) pointers.push_back(&piece);
+    const RangeMap joined = RangeMap::Joined(pointers);
+    ASSERT_NO_FATAL_FAILURE(DemandForm(joined));
+    ASSERT_TRUE(joined == map);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, RangeMapModelTest, testing::Range(1, 9));
 
 TEST(RangeMapTest, AnEmptyMapCoversNothing) {

@@ -108,6 +108,20 @@ TEST_F(FilterPlanTest, FirstFlushGetsTheWholeGoal) {
   EXPECT_THAT(filter.reason, HasSubstr("10.0 bits a key"));
 }
 
+TEST_F(FilterPlanTest, TablesWithoutEntriesTakeNoShare) {
+  const RangeMap ranges = RangeMap::Of(std::vector<RangeDelete>{{"1", "2", 9}});
+  const auto only_ranges = [&](uint32_t run) { return maker_.Make(++number_, {}, 0, run, ranges); };
+  SetLevels({OpenTables{}, OpenTables{Table(0, 3'000)}});
+  const double flush = FlushOf(1'000).target_fpp;
+  SetLevels({OpenTables{only_ranges(0)}, OpenTables{Table(0, 3'000)}, OpenTables{only_ranges(0)}});
+  EXPECT_EQ(FlushOf(1'000).target_fpp, flush);
+  CompactionPlan plan;
+  plan.output_level = 1;
+  plan.inputs = version_->level(0);
+  EXPECT_TRUE(PlanFilters(Context(), *version_, plan).ok()) << "of no keys";
+  EXPECT_GT(Compaction(0).target_fpp, 0);
+}
+
 TEST_F(FilterPlanTest, SmallerLevelsHaveLowerFpps) {
   SetLevels({OpenTables{Table(0, 100)}, OpenTables{Table(0, 1'000)}, OpenTables{Table(0, 10'000)}});
   const double flush = FlushOf(100).target_fpp, upper = Compaction(0).target_fpp,

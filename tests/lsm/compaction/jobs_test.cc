@@ -43,7 +43,7 @@ class JobsTest : public testing::Test, protected JobWorld {
     for (const Entry& entry : entries)
       memtable.Add(entry.sequence, entry.kind, entry.user_key, entry.value);
     absl::StatusOr<JobResult> result =
-        RunFlush(context_, *memtable.NewIterator(), FilterOf(0), snapshots, tables_now);
+        RunFlush(context_, *memtable.NewIterator(), RangeMap(), FilterOf(0), snapshots, tables_now);
     EXPECT_OK(result);
     if (!result.ok()) return {};
     tombstones_dropped_ = result->tombstones_dropped;
@@ -320,7 +320,7 @@ TEST_F(JobsTest, FlushesRecordCoveredBytes) {
     for (const Entry& entry : entries)
       memtable.Add(entry.sequence, entry.kind, entry.user_key, entry.value);
     const absl::StatusOr<JobResult> result = RunFlush(
-        context_, *memtable.NewIterator(), FilterOf(0), {}, [&] { return version_; },
+        context_, *memtable.NewIterator(), RangeMap(), FilterOf(0), {}, [&] { return version_; },
         /*age_nanos=*/uint64_t{50} * 1'000'000'000);
     EXPECT_OK(result);
     const TableMeta& meta = result->outputs.at(0)->meta;
@@ -343,7 +343,7 @@ TEST_F(JobsTest, CompactionsKeepTheOldestTime) {
     Memtable memtable;
     memtable.Add(sequence, EntryKind::kDelete, "m", "");
     memtable.Add(sequence + 1, EntryKind::kPut, "n", "v");
-    return RunFlush(context_, *memtable.NewIterator(), FilterOf(0), {}, nullptr,
+    return RunFlush(context_, *memtable.NewIterator(), RangeMap(), FilterOf(0), {}, nullptr,
                     age_seconds * 1'000'000'000)
         .value()
         .outputs.at(0);
@@ -468,7 +468,7 @@ TEST_F(JobsTest, FailedOperationsFailTheFlushWithoutFiles) {
   for (int i = 1000; i < 1100; ++i)
     memtable.Add(static_cast<Sequence>(i), EntryKind::kPut, Concat("k", i), std::string(100, 'x'));
   maker_.files.ResetCounts();
-  ASSERT_OK(RunFlush(context_, *memtable.NewIterator(), FilterOf(0), {}, nullptr));
+  ASSERT_OK(RunFlush(context_, *memtable.NewIterator(), RangeMap(), FilterOf(0), {}, nullptr));
   const uint64_t operations = maker_.files.operation_count();
   const size_t files = FileCount();
   for (uint64_t at = 0; at < operations; ++at) {
@@ -480,7 +480,7 @@ TEST_F(JobsTest, FailedOperationsFailTheFlushWithoutFiles) {
     });
     maker_.files.ResetCounts();
     const absl::StatusOr<JobResult> result =
-        RunFlush(context_, *memtable.NewIterator(), FilterOf(0), {}, nullptr);
+        RunFlush(context_, *memtable.NewIterator(), RangeMap(), FilterOf(0), {}, nullptr);
     maker_.files.SetFault(nullptr);
     if (result.ok()) {
       // The filter could not be read back: its table does without.

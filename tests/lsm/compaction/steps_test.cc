@@ -12,9 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "lsm/bytes/status.h"
 #include "lsm/compaction/jobs.h"
 #include "tests/lsm/compaction/job_world.h"
 #include "tests/lsm/version/table_maker.h"
+#include "tests/lsm/version/table_text.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -23,6 +25,10 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Optional;
+
+RangeMap RangesOf(const std::vector<RangeDelete>& ranges, const SnapshotList& snapshots = {}) {
+  return RangeMap::Of(ranges, snapshots);
+}
 
 // A version, and a plan for it that is carried out step by step.
 class Stepper : protected JobWorld {
@@ -33,8 +39,9 @@ class Stepper : protected JobWorld {
     maker_.filter_kind = "";
   }
 
-  std::shared_ptr<const OpenTable> TableOf(const std::vector<Entry>& entries, uint32_t run = 0) {
-    return maker_.Make(next_number_++, entries, 0, run);
+  std::shared_ptr<const OpenTable> TableOf(const std::vector<Entry>& entries, uint32_t run = 0,
+                                           const RangeMap& ranges = {}) {
+    return maker_.Make(next_number_++, entries, 0, run, ranges);
   }
 
   // A plan for all of the level.
@@ -160,6 +167,29 @@ TEST_F(StepsTest, TombstonesStayUntilTheirTableGoes) {
   EXPECT_THAT(version_->level(0), IsEmpty());
 }
 
+// The ranges of the rest would otherwise overlap the next target.
+TEST_F(StepsTest, OutputsHaveTheRangesOfTheWindow) {
+  const auto a = TableOf({PutOf("a", 8)}, 0, RangesOf({{"b", "z", 9}}));
+  const auto first = TableOf({PutOf("b", 1), PutOf("c", 2)}), second = TableOf({PutOf("x", 3)}),
+             below = TableOf({PutOf("a", 0), PutOf("z", 0)});
+  Plan({{{a}, {first, second}, {below}}}, 0);
+  std::optional<CompactionPlan> step = Next();
+  ASSERT_TRUE(step);
+  EXPECT_THAT(step->overlapped, ElementsAre(first));
+  OpenTables outputs = Take(*step);
+  EXPECT_THAT(EntriesIn(outputs), ElementsAre(PutOf("a", 8)));
+  ASSERT_EQ(outputs.size(), 1u);
+  const std::string end("c\0", 2);
+  EXPECT_EQ(outputs[0]->table->ranges(), RangesOf({{"b", end, 9}}));
+  EXPECT_THAT(version_->level(0), ElementsAre(a)) << "with all its ranges";
+  outputs = Take(Next().value());
+  ASSERT_EQ(outputs.size(), 1u);
+  EXPECT_EQ(outputs[0]->table->ranges(), RangesOf({{end, "z", 9}}));
+  EXPECT_THAT(EntriesIn(outputs), IsEmpty());
+  EXPECT_THAT(version_->level(0), IsEmpty());
+  EXPECT_EQ(version_->level(1).size(), 2u);
+}
+
 TEST_F(StepsTest, OpensOnlyItsTables) {
   Plan({{{TableOf({PutOf("a", 9), PutOf("z", 9)})},
          {TableOf({PutOf("b", 2)}), TableOf({PutOf("y", 2)})},
@@ -244,7 +274,7 @@ class RandomSteps : private Stepper {
     Append(RunOf(3), &levels[1]);
     for (uint64_t tables = 1 + Roll(4); tables > 0; --tables) {
       const std::vector<Entry> entries = Write(1 + Roll(20));
-      levels[0].push_back(TableOf(entries));
+      levels[0].push_back(TableOf(entries, 0, ranges_.Map()));
     }
     while (snapshots_.size() < Roll(4)) {
       snapshots_.push_back(1 + Roll(last_sequence_));
@@ -274,7 +304,7 @@ class RandomSteps : private Stepper {
         RunCompaction(context_, *begin_, *plan, snapshots_, [] { return false; }).value();
     OpenTables made = left_.plan.overlapped;
     std::sort(made.begin(), made.end(), [](const auto& a, const auto& b) {
-      return CompareInternalKeys(a->meta.smallest, b->meta.smallest) < 0;
+      return a->meta.span().begin < b->meta.span().begin;
     });
     ASSERT_EQ(EntriesIn(made), EntriesIn(whole.outputs)) << "level " << level;
     ++compared_;
@@ -288,10 +318,17 @@ class RandomSteps : private Stepper {
     to->insert(to->end(), tables.begin(), tables.end());
   }
 
+  // Sets ranges_, too.
   std::vector<Entry> Write(uint64_t count) {
     std::vector<Entry> entries;
-    const uint64_t from = Roll(60), width = 1 + Roll(60);
+    ranges_ = {};
+    const uint64_t from = Roll(60), width = 1 + Roll(60), range_sides = 2 + Roll(60);
     for (; count > 0; --count) {
+      if (Roll(range_sides) == 0) {
+        const uint64_t begin = 100 + Roll(120);
+        const std::string end = Roll(8) == 0 ? "" : "k" + std::to_string(begin + 1 + Roll(30));
+        ranges_.Add(Concat("k", begin, "..", end, "@", ++last_sequence_));
+      }
       const std::string key = "k" + std::to_string(100 + from + Roll(width));
       const Sequence sequence = ++last_sequence_;
       entries.push_back(Roll(3) == 0 ? DeleteOf(key, sequence)
@@ -305,13 +342,19 @@ class RandomSteps : private Stepper {
 
   OpenTables RunOf(uint32_t run) {
     const std::vector<Entry> entries = Write(10 + Roll(60));
+    const RangeMap ranges = ranges_.Map();
     OpenTables tables;
     std::vector<Entry> some;
+    KeySpan span;  // of the table's part of the ranges
     for (size_t i = 0; i < entries.size(); ++i) {
       some.push_back(entries[i]);
-      const bool ends = i + 1 == entries.size() ||
-                        (entries[i + 1].user_key != entries[i].user_key && Roll(5) == 0);
-      if (ends) tables.push_back(TableOf(std::exchange(some, {}), run));
+      const bool is_last = i + 1 == entries.size();
+      const bool ends = is_last || (entries[i + 1].user_key != entries[i].user_key && Roll(5) == 0);
+      if (!ends) continue;
+      // Ranges may go on up to the first entry of the next table.
+      span.end = is_last ? KeyEnd() : KeyEnd(entries[i + 1].user_key);
+      tables.push_back(TableOf(std::exchange(some, {}), run, ranges.Within(span)));
+      if (!is_last) span.begin = entries[i + 1].user_key;
     }
     return tables;
   }
@@ -323,12 +366,9 @@ class RandomSteps : private Stepper {
     std::map<std::pair<std::string, Sequence>, std::string> found;
     for (int level = 0; level < kLevels; ++level) {
       for (const TableSpan run : version_->runs(level)) {
-        for (const Entry& entry : EntriesIn({run.begin(), run.end()})) {
-          for (const Sequence moment : moments) {
-            if (entry.sequence <= moment)
-              found.emplace(std::pair(entry.user_key, moment),
-                            entry.kind == EntryKind::kDelete ? "" : entry.value);
-          }
+        for (const Sequence moment : moments) {
+          for (const auto& [key, answer] : AnswersOf(run, moment))
+            found.emplace(std::pair(key, moment), answer);
         }
       }
     }
@@ -336,7 +376,28 @@ class RandomSteps : private Stepper {
     return found;
   }
 
+  // The newest versions in the run; empty for deletes.
+  static std::map<std::string, std::string> AnswersOf(TableSpan run, Sequence moment) {
+    std::map<std::string, std::string> answers;
+    for (const auto& table : run) {
+      const RangeMap& ranges = table->table->ranges();
+      for (int number = 100; number < 250; ++number) {
+        const std::string key = "k" + std::to_string(number);
+        if (ranges.NewestAt(key, moment) != 0) answers[key] = "";
+      }
+      std::string last;
+      for (const Entry& entry : EntriesOf(*table->table->NewIterator({}))) {
+        if (entry.sequence > moment || entry.user_key == last) continue;
+        last = entry.user_key;
+        if (ranges.NewestAt(last, moment) < entry.sequence)
+          answers[last] = entry.kind == EntryKind::kDelete ? "" : entry.value;
+      }
+    }
+    return answers;
+  }
+
   Sequence last_sequence_ = 0;
+  TextRanges ranges_;
   std::shared_ptr<const Version> begin_;
   int compared_ = 0;  // with the whole compaction's outcome
 };

@@ -1,0 +1,125 @@
+// Tables with range deletes in a version: their spans, and what they count for.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lsm/bytes/status.h"
+#include "lsm/version/version.h"
+#include "tests/lsm/version/table_maker.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing_support::StatusIs;
+
+class VersionSpansTest : public testing::Test {
+ protected:
+  static std::shared_ptr<const Version> VersionOf(std::array<OpenTables, kLevels> levels) {
+    absl::StatusOr<std::shared_ptr<const Version>> version = Version::Create(std::move(levels));
+    EXPECT_OK(version);
+    return version.value_or(nullptr);
+  }
+  // Below level 0.
+  std::shared_ptr<const OpenTable> OfRun(uint32_t run, uint64_t number,
+                                         const std::vector<Entry>& entries) {
+    return maker_.Make(number, entries, /*file_bytes=*/0, run);
+  }
+
+  TableMaker maker_;
+};
+
+TEST_F(VersionSpansTest, SpansHoldEntriesAndRanges) {
+  const auto ranges = [](const std::vector<RangeDelete>& all) { return RangeMap::Of(all); };
+  const auto table = [&](uint64_t number, const std::vector<Entry>& entries, const RangeMap& map) {
+    return maker_.Make(number, entries, 0, 0, map);
+  };
+  const std::vector<Entry> df = {PutOf("d", 1), PutOf("f", 1)};
+  const std::string after_f("f\0", 2);
+  EXPECT_EQ(table(1, df, {})->meta.span(), (KeySpan{"d", KeyEnd(after_f)}));
+  EXPECT_EQ(table(2, df, ranges({{"b", "e", 9}}))->meta.span(), (KeySpan{"b", KeyEnd(after_f)}));
+  EXPECT_EQ(table(3, df, ranges({{"e", "k", 9}}))->meta.span(), (KeySpan{"d", KeyEnd("k")}));
+  EXPECT_EQ(table(4, df, ranges({{"e", {}, 9}}))->meta.span(), (KeySpan{"d", std::nullopt}));
+  EXPECT_EQ(table(5, {}, ranges({{"b", "c", 9}}))->meta.span(), (KeySpan{"b", KeyEnd("c")}));
+
+  // Tables of a run meet, or overlap, by their ranges.
+  const auto left = table(6, {PutOf("a", 2)}, ranges({{"a", "c", 9}})),
+             middle = table(7, {}, ranges({{"c", "g", 9}})), right = table(8, df, {});
+  const auto version = VersionOf({{{}, {left, table(9, {PutOf("x", 1)}, {})}, {left, middle}}});
+  EXPECT_THAT(Version::Create({{{}, {middle, right}}}),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("overlap")));
+  const auto overlapping = [&](const KeySpan& span) {
+    return NumbersOf(version->Overlapping(2, span));
+  };
+  EXPECT_THAT(overlapping({"b", KeyEnd("c")}), ElementsAre(6));
+  EXPECT_THAT(overlapping({"b", KeyEnd("d")}), ElementsAre(6, 7));
+  EXPECT_THAT(overlapping({"g", std::nullopt}), IsEmpty());
+  EXPECT_TRUE(version->MayExistBelow(1, 0, "f"));
+  EXPECT_FALSE(version->MayExistBelow(1, 0, "g"));
+}
+
+TEST_F(VersionSpansTest, RangesCountForTheOrderOfLevelZero) {
+  const RangeMap map = RangeMap::Of(std::vector<RangeDelete>{{"k", "m", 50}});
+  const auto older = maker_.Make(1, {PutOf("a", 1)}, 0, 0, map),
+             newer = maker_.Make(2, {PutOf("a", 60)}), between = maker_.Make(3, {PutOf("a", 40)});
+  EXPECT_OK(Version::Create({{{older, newer}}}));
+  EXPECT_THAT(Version::Create({{{older, between}}}),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("smallest_sequence 40")));
+}
+
+TEST_F(VersionSpansTest, OlderSpanIsTheHullOfOlderTables) {
+  const auto version =
+      VersionOf({{{maker_.Make(9, {PutOf("a", 90), PutOf("m", 91)})},
+                  {OfRun(3, 5, {PutOf("c", 50), PutOf("e", 50)}), OfRun(3, 6, {PutOf("k", 51)}),
+                   OfRun(1, 4, {PutOf("d", 40), PutOf("f", 40)})},
+                  {maker_.Make(1, {PutOf("g", 1)}), maker_.Make(2, {PutOf("i", 1)})}}});
+  const auto older = [&](int level, uint32_t run, const KeySpan& span) {
+    const std::optional<KeySpan> found = version->OlderSpan(level, run, span);
+    if (!found) return std::string("none");
+    std::string text = Concat(found->begin, " ", found->end ? found->end->ToString() : "end");
+    std::replace(text.begin(), text.end(), '\0', '.');
+    return text;
+  };
+  const KeySpan all;
+  EXPECT_EQ(older(-1, 0, all), "a m.");
+  EXPECT_EQ(older(0, 0, all), "c k.");
+  EXPECT_EQ(older(1, 4, all), "c k.");
+  EXPECT_EQ(older(1, 3, all), "d i.");
+  EXPECT_EQ(older(1, 1, all), "g i.");
+  EXPECT_EQ(older(2, 0, all), "none");
+  // Only what overlaps the span, and only its part in the span.
+  EXPECT_EQ(older(0, 0, {"d", KeyEnd("e")}), "d e");
+  EXPECT_EQ(older(0, 0, {"ea", KeyEnd("ec")}), "ea ec");
+  EXPECT_EQ(older(0, 0, {"fa", KeyEnd("g")}), "none");
+  EXPECT_EQ(older(0, 0, {"fa", KeyEnd("h")}), "g g.");
+  EXPECT_EQ(older(1, 3, {"a", KeyEnd("h")}), "d g.");
+  EXPECT_EQ(older(0, 0, {"h", std::nullopt}), "i k.");
+}
+
+TEST_F(VersionSpansTest, TablesWithoutEntriesHardlyCount) {
+  OpenTables tables = {maker_.Make(50, {PutOf("a", 50)})};
+  for (uint64_t number = 1; number <= 17; ++number) {
+    const RangeMap map = RangeMap::Of(std::vector<RangeDelete>{{"b", "c", number}});
+    tables.push_back(maker_.Make(number, {}, 0, 0, map));
+    const auto version = VersionOf({{tables}});
+    EXPECT_EQ(version->run_count(0), number + 1);
+    EXPECT_EQ(version->level0_tables(), number < 16 ? 1u : 2u) << number;
+    // A lookup asks their ranges, and reads nothing.
+    Statistics statistics;
+    version->Describe(&statistics);
+    EXPECT_LT(statistics.levels[0].expected_wasted_reads, 0.1);
+  }
+}
+
+}  // namespace
+}  // namespace lsm
