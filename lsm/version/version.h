@@ -211,8 +211,8 @@ class Version {
   struct Candidate {
     const OpenTable* table;
     int level;
-    bool has_ranges;
-    bool has_entries;
+    bool has_ranges = false;
+    bool has_entries = false;
   };
   class Search;
   class Batch;
