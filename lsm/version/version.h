@@ -268,8 +268,8 @@ class Version {
   struct Candidate {
     const OpenTable* table;
     int level;
-    bool has_ranges;
-    bool has_entries;
+    bool has_ranges = false;
+    bool has_entries = false;
   };
   template <bool kBesideRanges>
   class Search;
