@@ -403,7 +403,7 @@ class CoveringMerge final : public CoveringIterator {
   void Plan() {
     uint64_t stretches = 0;
     heap_.is_forward() ? PlanForward(&stretches) : PlanBackward(&stretches);
-    Report(stretches);
+    if (stretches > kPassedMax) Report(stretches);  // fewer are no reason to know a gap
   }
 
   void PlanForward(uint64_t* stretches) {

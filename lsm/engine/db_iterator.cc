@@ -93,6 +93,8 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
     } catch (const std::bad_alloc&) {
       out_of_memory_ = true;
       valid_ = false;
+      has_found_ = false;
+      dead_beyond_ = 0;
       EndWalk();
     }
   }
@@ -152,10 +154,11 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
   void DoNext() {
     assert(valid_);
     if (direction_ == Direction::kBackward) {
-      // `entries_` stands before all entries of the current key, or nowhere: a merge that has ended
-      // may have entries before the lower bound.  Goes to one of the current key, or after it.
+      // `entries_` stands before all entries of the current key, or nowhere: goes to one of them.
+      // A merge with range deletes may yield other entries below the key now: those that it has
+      // jumped over, or that are before the lower bound.
       direction_ = Direction::kForward;
-      if (entries_->Valid()) {
+      if (entries_->Valid() && gaps_.covering == nullptr) {
         entries_->Next();
       } else {
         SeekInternal(saved_key_);
@@ -294,6 +297,7 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
         found = entries_->Valid() && UserKeyOf(entries_->key()) == saved_key_.view();
         found = found && !IsTombstone(SuffixOf(entries_->key()));
         if (found) saved_value_.assign(entries_->value());
+        has_found_ = found;
         SeekBefore(saved_key_);
         continue;
       }
@@ -302,7 +306,9 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
         if (found) {
           saved_key_.assign(user_key);
           saved_value_.assign(entries_->value());
+          has_found_ = true;
         } else {
+          has_found_ = false;
           if (IsGapSought() && FindGap(user_key)) {
             SeekBefore(range_.from);
             since_tombstone = 0;
@@ -316,6 +322,9 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
     }
     // An error may have hidden a newer entry of the key that was found.
     const bool has_failed = !entries_->status().ok();
+    if (dead_beyond_ > 0) [[unlikely]]
+      EndWalkBeyond(has_failed);
+    has_found_ = false;
     valid_ = found && !has_failed;
     user_key_ = saved_key_;
     has_failed ? EndWalk() : EndBackwardWalk(entries_->Valid() || CanEndAtBound(bounds_.lower));
@@ -358,7 +367,7 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
   bool SeekBeyondGap(std::string_view target) {
     if (gaps_.known == nullptr || gaps_.known->empty()) return false;
     if (!gaps_.known->Find(gaps_.point, target, &range_) || !range_.has_end) return false;
-    NoteJump();
+    NoteJump(range_);
     SeekInternal(range_.to);
     return true;
   }
@@ -378,27 +387,28 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
   // Sets range_ to a gap with this dead key.
   bool FindGap(std::string_view dead_key) {
     if (!gaps_.known->Find(gaps_.point, dead_key, &range_)) return false;
-    NoteJump();
+    NoteJump(range_);
     return true;
   }
 
-  // The walk continues at the other end of range_.
-  void NoteJump() {
+  // The walk continues at the other end of the range.
+  void NoteJump(const KnownGaps::Range& range) {
     ++counts_.gap_jumps;
     walk_.met = Walk::Met::kDeadKeys;
     walk_.has_jumped = true;
     walk_.dead_at_look = walk_.dead + kDeadBetweenLooks;
-    walk_.spared += range_.walked;
+    walk_.spared += range.walked;
     if (direction_ == Direction::kForward) {
-      if (range_.from.view() < walk_.edge.view()) walk_.edge.assign(range_.from);
-    } else if (walk_.has_edge && (!range_.has_end || walk_.edge.view() < range_.to.view())) {
-      walk_.has_edge = range_.has_end;
-      if (range_.has_end) walk_.edge.assign(range_.to);
+      if (range.from.view() < walk_.edge.view()) walk_.edge.assign(range.from);
+    } else if (walk_.has_edge && (!range.has_end || walk_.edge.view() < range.to.view())) {
+      walk_.has_edge = range.has_end;
+      if (range.has_end) walk_.edge.assign(range.to);
     }
   }
 
-  // Entries of a deleted key were passed.
-  void CountDead(uint64_t entries, std::string_view user_key) {
+  // Dead entries were passed, the last ones of this key.  A walk that begins here includes the key
+  // only if it is dead.
+  void CountDead(uint64_t entries, std::string_view user_key, bool is_key_dead = true) {
     walk_.dead += entries;
     if (walk_.dead >= walk_.charged + GapUse::kDeadPerCharge) [[unlikely]] {
       const uint64_t more = walk_.dead - std::exchange(walk_.charged, walk_.dead);
@@ -407,7 +417,7 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
     if (std::exchange(walk_.met, Walk::Met::kDeadKeys) != Walk::Met::kNothing) return;
     walk_.has_edge = true;
     walk_.edge.assign(user_key);
-    if (direction_ == Direction::kBackward) walk_.edge.append(kZeroByte);
+    if (is_key_dead == (direction_ == Direction::kBackward)) walk_.edge.append(kZeroByte);
   }
 
   // A merge with range deletes that has ended may have entries beyond the bound.
@@ -415,16 +425,35 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
     return gaps_.covering != nullptr && bound.has_value();
   }
 
-  // The merge walks too, within a move of this iterator.  It goes forward to look up a key of a
-  // backward move; such a walk is none of this move.
+  // --- walks of a merge with range deletes, within a move of this iterator ---
+
+  // The merge goes forward to look up a key of a backward move.  That walk is no part of the move.
+  bool IsOfMove(bool is_forward) const { return is_forward == (direction_ == Direction::kForward); }
   void NoteDead(uint64_t count, std::string_view user_key, bool is_forward) override {
-    if (is_forward == (direction_ == Direction::kForward)) CountDead(count, user_key);
+    if (!IsOfMove(is_forward)) {
+      counts_.dead_entries += count;
+    } else if (has_found_) {
+      dead_beyond_ += count;
+    } else {
+      CountDead(count, user_key, /*is_key_dead=*/false);  // a newer version may be alive
+    }
   }
   std::optional<KeySpan> FindGap(std::string_view user_key, bool is_forward) override {
     if (gaps_.known == nullptr || gaps_.known->empty()) return std::nullopt;
-    if (is_forward != (direction_ == Direction::kForward) || !FindGap(user_key))
-      return std::nullopt;
-    return KeySpan{range_.from, range_.has_end ? KeyEnd(range_.to.view()) : std::nullopt};
+    if (!gaps_.known->Find(gaps_.point, user_key, &merge_range_)) return std::nullopt;
+    IsOfMove(is_forward) && !has_found_ ? NoteJump(merge_range_) : void(++counts_.gap_jumps);
+    return KeySpan{merge_range_.from,
+                   merge_range_.has_end ? KeyEnd(merge_range_.to.view()) : std::nullopt};
+  }
+
+  void EndWalkBeyond(bool has_failed) {
+    const uint64_t dead = std::exchange(dead_beyond_, 0);
+    counts_.dead_entries += dead;
+    if (has_failed || dead < KnownGaps::kWalkedMin || gaps_.known == nullptr) return;
+    const std::string_view bound = bounds_.lower ? std::string_view(*bounds_.lower) : "";
+    range_.from.assign(entries_->Valid() ? UserKeyOf(entries_->key()) : bound);
+    if (entries_->Valid()) range_.from.append(kZeroByte);
+    gaps_.known->Record(gaps_.point, range_.from, saved_key_.view(), dead);
   }
 
   void EndAll() {
@@ -499,7 +528,12 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
   KeyBuffer saved_key_;
   std::string saved_value_;
   Walk walk_;
-  KnownGaps::Range range_;  // the last gap that was found
+  // Backward, the merge goes on below the key that was found, to the next entry.  The dead entries
+  // there are a gap of their own.
+  bool has_found_ = false;
+  uint64_t dead_beyond_ = 0;
+  KnownGaps::Range range_;        // the last gap that was found
+  KnownGaps::Range merge_range_;  // the last one that the merge asked for
 };
 
 }  // namespace

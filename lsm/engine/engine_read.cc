@@ -1,12 +1,14 @@
 // Engine: the read path.  A lookup waits for no lock, and takes one guard and one digest.
 #include <algorithm>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "lsm/base/merging_iterator.h"
 #include "lsm/bytes/status.h"
 #include "lsm/engine/db_iterator.h"
 #include "lsm/engine/engine.h"
+#include "lsm/memtable/memtable_cover.h"
 #include "lsm/snapshot.h"
 #include "lsm/table/block_reads.h"
 
@@ -23,12 +25,32 @@ absl::Status SnapshotOfAnother() {
   return absl::InvalidArgumentError("ReadOptions::snapshot is a snapshot of another DB");
 }
 
-void NoteMemtable(std::string name, MemtableAnswer answer, Explanation* explanation) {
-  if (answer != MemtableAnswer::kAbsent) explanation->answered_by = name;
-  explanation->memtables.push_back({std::move(name), answer == MemtableAnswer::kAbsent ? "absent"
-                                                     : answer == MemtableAnswer::kFound
-                                                         ? "put"
-                                                         : "delete"});
+// The newest range delete of the memtable that covers the key and that the lookup sees; 0: none.
+Sequence NewestRange(const Memtable& memtable, const LookupKey& key) {
+  const RangeList* const ranges = memtable.ranges();
+  return ranges == nullptr ? 0 : ranges->NewestAt(key.internal_key(), key.sequence());
+}
+
+const char* NameOf(MemtableAnswer answer) {
+  switch (answer) {
+    case MemtableAnswer::kAbsent:
+      return "absent";
+    case MemtableAnswer::kFound:
+      return "put";
+    case MemtableAnswer::kDeleted:
+      return "delete";
+    case MemtableAnswer::kRangeDeleted:
+      return "range delete";
+  }
+  return "?";
+}
+
+void NoteMemtable(std::string name, const Memtable& memtable, MemtableAnswer answer,
+                  KeyLookup* lookup) {
+  Explanation& explanation = *lookup->explanation;
+  if (answer != MemtableAnswer::kAbsent) explanation.answered_by = name;
+  explanation.memtables.push_back(
+      {std::move(name), NameOf(answer), NewestRange(memtable, lookup->key)});
 }
 
 // One in kLookupsPerNote of a thread's lookups, and one in kSeeksPerNote of the seeks of its closed
@@ -40,17 +62,55 @@ constexpr uint64_t kSeeksPerNote = 1024;
 // enough that the data of all stays in the processor's second-level cache.
 constexpr size_t kKeysTogether = 64;
 
-// Searches the active memtable, then the sealed ones.  True if one of them knows the key.
-bool FindInMemtables(const ReadView& view, KeyLookup* lookup) {
-  Explanation* const explanation = lookup->explanation;
+// The newest range delete in the newest `count` memtables.
+Sequence NewestRangeIn(const ReadView& view, size_t count, const LookupKey& key) {
+  Sequence newest = NewestRange(*view.memtable, key);
+  for (size_t i = 0; newest == 0 && i + 1 < count; ++i) newest = NewestRange(*view.sealed[i], key);
+  return newest;
+}
+
+// The range deletes of a view's memtables.
+class MemtableRanges final : public RangesAbove {
+ public:
+  explicit MemtableRanges(const ReadView& view) : view_(view) {}
+  Sequence NewestAt(const LookupKey& key) const override {
+    return NewestRangeIn(view_, 1 + view_.sealed.size(), key);
+  }
+
+ private:
+  const ReadView& view_;
+};
+
+// A range delete of the memtables so far hides what the next one has.
+void NoteRangeAbove(Explanation* explanation) {
+  for (MemtableStep& step : explanation->memtables) {
+    if (step.range_sequence == 0) continue;
+    step.outcome = "range delete";
+    explanation->answered_by = step.name;
+    return;
+  }
+}
+
+// Searches the active memtable, then the sealed ones.  True if one of them knows the key.  A range
+// delete matters only if there is an older entry, so newer memtables are asked for one only then.
+bool FindInMemtables(const ReadView& view, const Counters::Here& counters, KeyLookup* lookup) {
   LookupResult* const result = &lookup->result;
   MemtableAnswer answer = view.memtable->Get(lookup->key, &result->value);
-  if (explanation != nullptr) NoteMemtable("memtable", answer, explanation);
+  if (lookup->explanation != nullptr) NoteMemtable("memtable", *view.memtable, answer, lookup);
   for (size_t i = 0; answer == MemtableAnswer::kAbsent && i < view.sealed.size(); ++i) {
-    answer = view.sealed[i]->Get(lookup->key, &result->value);
-    if (explanation != nullptr) NoteMemtable(Concat("sealed memtable ", i), answer, explanation);
+    const Memtable& sealed = *view.sealed[i];
+    answer = sealed.Get(lookup->key, &result->value);
+    if (answer != MemtableAnswer::kAbsent && NewestRangeIn(view, 1 + i, lookup->key) != 0) {
+      answer = MemtableAnswer::kRangeDeleted;
+      if (lookup->explanation != nullptr) NoteRangeAbove(lookup->explanation);
+    } else if (lookup->explanation != nullptr) {
+      NoteMemtable(Concat("sealed memtable ", i), sealed, answer, lookup);
+    }
   }
   if (answer == MemtableAnswer::kAbsent) return false;
+  counters.Add(Counter::kMemtableHits, 1);
+  if (answer == MemtableAnswer::kRangeDeleted) [[unlikely]]
+    counters.Add(Counter::kLookupsEndedInRange, 1);
   result->answer = answer == MemtableAnswer::kFound ? TableAnswer::kFound : TableAnswer::kDeleted;
   return true;
 }
@@ -63,9 +123,10 @@ Sequence SequenceFor(const LiveViews& views, const ReadView& view, const ReadOpt
 // `lookups`: how many lookups the thread has made, with this one.
 void Find(const ReadView& view, const Version::GetOptions& options, const Counters::Here& counters,
           uint64_t lookups, KeyLookup* lookup) {
-  if (FindInMemtables(view, lookup)) {
-    counters.Add(Counter::kMemtableHits, 1);
-  } else {
+  if (!FindInMemtables(view, counters, lookup)) {
+    std::optional<MemtableRanges> ranges;
+    if (view.memtable->range_count() > 0 || !view.sealed.empty()) [[unlikely]]
+      if (view.range_count() > 0) lookup->ranges_above = &ranges.emplace(view);
     lookup->doubt_filters = lookups % kDoubtOneIn == 0;
     view.version->Get(lookup, options, counters);
   }
@@ -91,6 +152,8 @@ bool LookupsTogether::Find(std::span<const std::string_view> keys,
   std::vector<size_t> numbers;     // of their keys
   lookups.reserve(keys.size());
   numbers.reserve(keys.size());
+  const MemtableRanges ranges(view);
+  const bool has_ranges = view.range_count() > 0;
   const EpochGuard guard;
   bool note_is_due = false;
   const auto give = [&](size_t i, const absl::Status& status, const LookupResult& result) {
@@ -111,8 +174,8 @@ bool LookupsTogether::Find(std::span<const std::string_view> keys,
     const uint64_t count = counters.Add(Counter::kLookups, 1);
     lookup.doubt_filters = count % kDoubtOneIn == 0;
     note_is_due |= count % kLookupsPerNote == 0;
-    if (!FindInMemtables(view, &lookup)) continue;
-    counters.Add(Counter::kMemtableHits, 1);
+    if (has_ranges) lookup.ranges_above = &ranges;
+    if (!FindInMemtables(view, counters, &lookup)) continue;
     give(i, absl::OkStatus(), lookup.result);
     lookups.pop_back();
     numbers.pop_back();
@@ -233,7 +296,8 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
   std::vector<std::unique_ptr<InnerIterator>> inputs;
   inputs.reserve(1 + view->sealed.size() + view->version->iterator_count());
   // An empty memtable has no entries that this sequence number can see.
-  if (!view->memtable->empty()) inputs.push_back(view->memtable->NewIterator());
+  const bool has_memtable = !view->memtable->empty();
+  if (has_memtable) inputs.push_back(view->memtable->NewIterator());
   for (const auto& memtable : view->sealed) inputs.push_back(memtable->NewIterator());
   view->version->AddIterators(scan, &inputs);
   const uint64_t iterators = counters_.Add(Counter::kIterators, 1);
@@ -243,11 +307,20 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
               ReadPoint::In(*view, sequence)};
   IteratorBounds bounds{std::optional<std::string>(options.lower_bound),
                         std::optional<std::string>(options.upper_bound)};
+  // The covers of memtables; they must outlive the merge.
+  std::shared_ptr<std::vector<MemtableCover>> memtable_covers;
   std::unique_ptr<InnerIterator> merged;
-  if (view->version->has_ranges()) {
+  if (view->version->has_ranges() || view->range_count() > 0) {
+    memtable_covers = std::make_shared<std::vector<MemtableCover>>();
+    memtable_covers->reserve(1 + view->sealed.size());
     std::vector<const RangeCover*> covers;
-    if (!view->memtable->empty()) covers.push_back(nullptr);
-    for (size_t i = 0; i < view->sealed.size(); ++i) covers.push_back(nullptr);
+    covers.reserve(inputs.size());
+    const auto add_cover = [&](const Memtable& memtable) {
+      covers.push_back(memtable.ranges() == nullptr ? nullptr
+                                                    : &memtable_covers->emplace_back(&memtable));
+    };
+    if (has_memtable) add_cover(*view->memtable);
+    for (const auto& memtable : view->sealed) add_cover(*memtable);
     view->version->AddCovers(&covers);
     auto covering = NewCoveringIterator(std::move(inputs), covers, sequence, bounds);
     gaps.covering = covering.get();
@@ -262,23 +335,25 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
       NoteReads();
     };
   }
-  return NewDbIterator(std::move(merged), sequence, std::move(bounds),
-                       {&counters_, store_.environment.clock, iterators}, gaps,
-                       // Owns `seek_reads`, which is destroyed after the inputs that use it.
-                       [self = shared_from_this(), view = std::move(view), level0,
-                        seek_reads = std::move(seek_reads)](const IteratorCounts& made) mutable {
-                         self->views_.LetGo(std::move(view));
-                         const Counters::Here counters(&self->counters_);
-                         self->level0_account_.CountSeeks(made.seeks, level0, counters);
-                         if (made.dead_entries + made.gap_jumps + made.range_jumps > 0) {
-                           counters.Add(Counter::kDeadEntriesWalked, made.dead_entries);
-                           counters.Add(Counter::kGapJumps, made.gap_jumps);
-                           counters.Add(Counter::kRangeJumps, made.range_jumps);
-                         }
-                         const uint64_t count = counters.Add(Counter::kSeeks, made.seeks);
-                         if (count / kSeeksPerNote != (count - made.seeks) / kSeeksPerNote)
-                           self->NoteReads();
-                       });
+  return NewDbIterator(
+      std::move(merged), sequence, std::move(bounds),
+      {&counters_, store_.environment.clock, iterators}, gaps,
+      // Owns `seek_reads` and the covers, which are destroyed after the inputs
+      // that use them.
+      [self = shared_from_this(), view = std::move(view), level0,
+       seek_reads = std::move(seek_reads),
+       memtable_covers = std::move(memtable_covers)](const IteratorCounts& made) mutable {
+        self->views_.LetGo(std::move(view));
+        const Counters::Here counters(&self->counters_);
+        self->level0_account_.CountSeeks(made.seeks, level0, counters);
+        if (made.dead_entries + made.gap_jumps + made.range_jumps > 0) {
+          counters.Add(Counter::kDeadEntriesWalked, made.dead_entries);
+          counters.Add(Counter::kGapJumps, made.gap_jumps);
+          counters.Add(Counter::kRangeJumps, made.range_jumps);
+        }
+        const uint64_t count = counters.Add(Counter::kSeeks, made.seeks);
+        if (count / kSeeksPerNote != (count - made.seeks) / kSeeksPerNote) self->NoteReads();
+      });
 }
 
 Engine::Moment Engine::TakeSnapshot() {

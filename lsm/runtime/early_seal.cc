@@ -29,7 +29,8 @@ double MeanCoveredBytes(const ReadView& view, Sequence visible,
   for (uint64_t i = 0; i < kLookedAtMax && number > memtable.number_before(); ++i, --number) {
     const Memtable::Entry* const entry = memtable.FindRecent(number);
     if (entry == nullptr || sampled == kSampledMax) break;
-    if (!IsTombstone(entry->suffix())) continue;
+    // The entry of a range delete has no key, and says nothing about tombstones.
+    if (!IsTombstone(entry->suffix()) || entry->user_key().empty()) continue;
     covered_bytes +=
         view.version->CoveredBytes(/*level=*/-1, /*run=*/0, entry->user_key(), digest_seed);
     ++sampled;

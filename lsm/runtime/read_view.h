@@ -30,6 +30,13 @@ struct ReadView {
     for (const auto& each : sealed) bytes += each->memory_bytes();
     return bytes;
   }
+
+  // Relaxed: a reader that has acquired the number of a range delete counts it.
+  uint64_t range_count() const {
+    uint64_t count = memtable->range_count();
+    for (const auto& each : sealed) count += each->range_count();
+    return count;
+  }
 };
 
 // Holds the current view.  Writers replace it whole; readers pin it by an EpochGuard, or share it

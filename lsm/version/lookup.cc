@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -75,6 +76,8 @@ TableStep* AddStep(Explanation* explanation, int level, const OpenTable& table) 
 }  // namespace
 
 // The search for one key in the tables that may hold it, newest first: (Next Take)* End
+// With kBesideRanges it asks range deletes, too.  Without, it costs the same as if there were none.
+template <bool kBesideRanges>
 class Version::Search {
  public:
   // Lists the tables, and starts loading what Next reads first.  `lookup` must outlive this.
@@ -83,9 +86,9 @@ class Version::Search {
     options_ = options;
     tables_ = version.candidates_.data();
     const std::span<const uint32_t> with_key = version.ranges_.With(lookup->key.user_key());
-    at_ = asked_ = with_key.data();
+    at_ = with_key.data();
     end_ = at_ + with_key.size();
-    has_ranges_ = version.has_ranges_ || lookup->ranges_above != nullptr;
+    if constexpr (kBesideRanges) ranges_.asked = at_;
     // Prefetches the lines of all filters before it waits for the first.
     for (const uint32_t number : with_key)
       tables_[number].table->table->PrefetchFilter(lookup->key.digest());
@@ -94,9 +97,31 @@ class Version::Search {
   // The next table whose filter does not deny the key; null if there is none, or if a range delete
   // has ended the lookup.  Before anything is read, it asks the range deletes of all that is newer.
   const Table* Next(const Counters::Here& counters) {
-    if (has_ranges_) [[unlikely]]
-      return NextBesideRanges(counters);
-    return NextOf<false>(counters);
+    const LookupKey& key = lookup_->key;
+    for (; at_ != end_; ++at_) {
+      const int level = current().level;
+      const Table& table = *current().table->table;
+      Table::FilterAnswer filter;
+      if (lookup_->explanation != nullptr || table.has_filter_partitions()) [[unlikely]] {
+        step_ = nullptr;
+        if constexpr (kBesideRanges) {
+          if (table.has_filter_partitions() && EndsInRange(counters)) return nullptr;
+        }
+        filter = AskAndNote(table, counters);
+      } else {
+        filter = {table.MayContain(key.digest()), table.filter_presence()};
+      }
+      if constexpr (kBesideRanges) {
+        if (!current().has_entries) continue;
+        const bool is_to_read = filter.passed || lookup_->doubt_filters;
+        if (is_to_read && EndsInRange(counters)) return nullptr;
+      }
+      CountConsidered(filter.presence, level, counters);
+      if (filter.passed || (lookup_->doubt_filters && HasAfterAll(table, key, level, counters)))
+        return &table;
+      counters.Add(level, LevelCounts::kReadsAvoided, 1);
+    }
+    return nullptr;
   }
 
   // The lookup for the table that Next returned.
@@ -124,10 +149,12 @@ class Version::Search {
       return true;
     }
     // Only ranges of this table itself were found to cover the key.
-    if (SequenceOf(lookup_->result.suffix) < covered_) [[unlikely]] {
-      lookup_->result.pin.Reset();
-      EndInRange(counters);
-      return true;
+    if constexpr (kBesideRanges) {
+      if (SequenceOf(lookup_->result.suffix) < ranges_.newest) {
+        lookup_->result.pin.Reset();
+        EndInRange(counters);
+        return true;
+      }
     }
     lookup_->result.answer = *answer;
     if (step_ != nullptr) {
@@ -153,36 +180,6 @@ class Version::Search {
       table.wasted_reads->Add();
   }
 
-  template <bool kHasRanges>
-  const Table* NextOf(const Counters::Here& counters) {
-    const LookupKey& key = lookup_->key;
-    for (; at_ != end_; ++at_) {
-      const int level = current().level;
-      const Table& table = *current().table->table;
-      Table::FilterAnswer filter;
-      if (lookup_->explanation != nullptr || table.has_filter_partitions()) [[unlikely]] {
-        step_ = nullptr;
-        if (kHasRanges && table.has_filter_partitions() && EndsInRange(counters)) return nullptr;
-        filter = AskAndNote(table, counters);
-      } else {
-        filter = {table.MayContain(key.digest()), table.filter_presence()};
-      }
-      if constexpr (kHasRanges) {
-        if (!current().has_entries) continue;
-        const bool is_to_read = filter.passed || lookup_->doubt_filters;
-        if (is_to_read && EndsInRange(counters)) return nullptr;
-      }
-      CountConsidered(filter.presence, level, counters);
-      if (filter.passed || (lookup_->doubt_filters && HasAfterAll(table, key, level, counters)))
-        return &table;
-      counters.Add(level, LevelCounts::kReadsAvoided, 1);
-    }
-    return nullptr;
-  }
-  [[gnu::noinline]] const Table* NextBesideRanges(const Counters::Here& counters) {
-    return NextOf<true>(counters);
-  }
-
   // Queries the filter of the current table in the complex cases: partitions, or an explanation is
   // requested.
   [[gnu::noinline]] Table::FilterAnswer AskAndNote(const Table& table,
@@ -204,16 +201,16 @@ class Version::Search {
   // Asks the range deletes of the memtables, of the tables above the current one, and its own, as
   // far as they were not asked.  Returns true if the lookup is over, because they hide all that the
   // current table and those below may have.
-  [[gnu::noinline]] bool EndsInRange(const Counters::Here& counters) {
-    if (asked_ > at_) return false;
-    if (lookup_->ranges_above != nullptr && !has_asked_above_)
-      covered_ = lookup_->ranges_above->NewestAt(lookup_->key);
-    has_asked_above_ = true;
-    while (asked_ != at_) AskRanges(tables_[*asked_++]);
-    bool is_over = covered_ != 0;
+  bool EndsInRange(const Counters::Here& counters) {
+    if (ranges_.asked > at_) return false;
+    if (lookup_->ranges_above != nullptr && !ranges_.has_asked_above)
+      ranges_.newest = lookup_->ranges_above->NewestAt(lookup_->key);
+    ranges_.has_asked_above = true;
+    while (ranges_.asked != at_) AskRanges(tables_[*ranges_.asked++]);
+    bool is_over = ranges_.newest != 0;
     if (!is_over) {
-      AskRanges(tables_[*asked_++]);
-      is_over = current().table->table->newest_entry() < covered_;
+      AskRanges(tables_[*ranges_.asked++]);
+      is_over = current().table->table->newest_entry() < ranges_.newest;
     }
     if (is_over) EndInRange(counters);
     return is_over;
@@ -221,8 +218,8 @@ class Version::Search {
   void AskRanges(const Candidate& candidate) {
     if (!candidate.has_ranges) return;
     const LookupKey& key = lookup_->key;
-    covered_ = std::max(covered_,
-                        candidate.table->table->ranges().NewestAt(key.user_key(), key.sequence()));
+    ranges_.newest = std::max(
+        ranges_.newest, candidate.table->table->ranges().NewestAt(key.user_key(), key.sequence()));
   }
   void EndInRange(const Counters::Here& counters) {
     lookup_->result.answer = TableAnswer::kDeleted;
@@ -234,13 +231,13 @@ class Version::Search {
     Explanation& explanation = *lookup_->explanation;
     if (step_ != nullptr) step_->outcome = "not read";
     for (MemtableStep& step : explanation.memtables) {
-      if (step.range_sequence != covered_) continue;
+      if (step.range_sequence != ranges_.newest) continue;
       step.outcome = "range delete";
       explanation.answered_by = step.name;
       return;
     }
     for (TableStep& step : explanation.tables) {
-      if (step.range_sequence != covered_) continue;
+      if (step.range_sequence != ranges_.newest) continue;
       step.outcome = "range delete";
       explanation.answered_by = Concat("table ", step.table_number, " at level ", step.level);
       return;
@@ -260,19 +257,22 @@ class Version::Search {
   const Candidate* tables_ = nullptr;  // of the version
   const uint32_t* at_ = nullptr;       // current table number, up to `end_`
   const uint32_t* end_ = nullptr;
-  const uint32_t* asked_ = nullptr;  // the first candidate whose range deletes were not asked
-  // The newest range delete that covers the key and that the lookup sees, of the memtables and the
-  // candidates that were asked; 0: none.
-  Sequence covered_ = 0;
-  bool has_asked_above_ = false;
-  bool has_ranges_ = false;  // of tables or memtables
   TableStep* step_ = nullptr;
   bool filter_failed_ = false;  // in the current table, the filter partition could not be queried
+  struct Ranges {
+    const uint32_t* asked = nullptr;  // the first candidate whose range deletes were not asked
+    bool has_asked_above = false;
+    // The newest one that covers the key and that the lookup sees, of those asked; 0: none.
+    Sequence newest = 0;
+  };
+  struct NoRanges {};
+  [[no_unique_address]] std::conditional_t<kBesideRanges, Ranges, NoRanges> ranges_;
 };
 
-void Version::Get(KeyLookup* lookup, const GetOptions& options,
-                  const Counters::Here& counters) const {
-  Search search;
+template <bool kBesideRanges>
+inline void Version::GetBy(KeyLookup* lookup, const GetOptions& options,
+                           const Counters::Here& counters) const {
+  Search<kBesideRanges> search;
   search.Begin(*this, lookup, options);
   while (const Table* table = search.Next(counters)) {
     LevelCounts counts;
@@ -280,6 +280,18 @@ void Version::Get(KeyLookup* lookup, const GetOptions& options,
       break;
   }
   search.End(deepest_level(), counters);
+}
+
+void Version::Get(KeyLookup* lookup, const GetOptions& options,
+                  const Counters::Here& counters) const {
+  if (has_ranges_ || lookup->ranges_above != nullptr) [[unlikely]]
+    return GetBesideRanges(lookup, options, counters);
+  GetBy<false>(lookup, options, counters);
+}
+
+void Version::GetBesideRanges(KeyLookup* lookup, const GetOptions& options,
+                              const Counters::Here& counters) const {
+  GetBy<true>(lookup, options, counters);
 }
 
 // Looks up many keys in rounds, one table for each key per round, so that the waits of one overlap
@@ -291,6 +303,7 @@ void Version::Get(KeyLookup* lookup, const GetOptions& options,
 //           2. the slot: the cached block, prefetched, or a read
 //           3. all reads at once
 //           4. the key in its block
+template <bool kBesideRanges>
 class Version::Batch {
  public:
   // Allocates all memory, except for reads, which have their own statuses.
@@ -376,7 +389,7 @@ class Version::Batch {
 
   void LookInto(Place* place, BlockReads* reads) {
     KeyLookup& lookup = lookups_[place->lookup];
-    Search& search = searches_[place->lookup];
+    Search<kBesideRanges>& search = searches_[place->lookup];
     lookup.result.pin.Reset();
     absl::Status read = place->status;
     if (place->read) {
@@ -401,13 +414,17 @@ class Version::Batch {
   const GetOptions options_;
   const Counters::Here& counters_;
   const int deepest_level_;
-  std::vector<Search> searches_;
+  std::vector<Search<kBesideRanges>> searches_;
   std::vector<Place> places_, next_places_;
 };
 
 void Version::MultiGet(std::span<KeyLookup> lookups, const GetOptions& options, FileSystem* files,
                        const Counters::Here& counters) const {
-  Batch(*this, lookups, options, counters).Run(files);
+  const bool has_ranges =
+      has_ranges_ || std::any_of(lookups.begin(), lookups.end(),
+                                 [](auto& lookup) { return lookup.ranges_above != nullptr; });
+  if (has_ranges) return Batch<true>(*this, lookups, options, counters).Run(files);
+  Batch<false>(*this, lookups, options, counters).Run(files);
 }
 
 }  // namespace lsm

@@ -268,11 +268,18 @@ class Version {
   struct Candidate {
     const OpenTable* table;
     int level;
-    bool has_ranges;
-    bool has_entries;
+    bool has_ranges = false;
+    bool has_entries = false;
   };
+  template <bool kBesideRanges>
   class Search;
+  template <bool kBesideRanges>
   class Batch;
+
+  template <bool kBesideRanges>
+  void GetBy(KeyLookup* lookup, const GetOptions& options, const Counters::Here& counters) const;
+  [[gnu::noinline]] void GetBesideRanges(KeyLookup* lookup, const GetOptions& options,
+                                         const Counters::Here& counters) const;
 
   // Whether the table has older entries than this run of the level, as far as they share keys.
   static bool IsOlder(int table_level, const OpenTable& table, int level, uint32_t run);

@@ -8,6 +8,7 @@
 #include "tests/reliability/beyond/local_cache.h"
 #include "tests/reliability/beyond/take_overs.h"
 #include "tests/reliability/beyond/two_writers.h"
+#include "tests/reliability/faults/range_repairs.h"
 #include "tests/reliability/jobs/crash.h"
 #include "tests/reliability/jobs/damage.h"
 #include "tests/reliability/jobs/faults.h"
@@ -316,14 +317,24 @@ JobResult RunDeletes(uint64_t seed, uint64_t amount) {
 
 JobResult RunRanges(uint64_t seed, uint64_t amount) {
   const RangesReport report = CheckRanges(seed * kSeedStride, amount);
-  return {
-      report.writes,
-      Concat(ReadableCount(report.writes), " writes in memtables and logs, ",
-             ReadableCount(report.ranges), " of them range deletes, and ",
-             ReadableCount(report.failed), " groups that failed: ", ReadableCount(report.lookups),
-             " answers as of a list of the writes; replays filled ", ReadableCount(report.replayed),
-             " memtables"),
-      report.finding};
+  return {report.writes,
+          Concat(ReadableCount(report.writes), " writes in memtables and logs, ",
+                 ReadableCount(report.ranges), " of them range deletes, and ",
+                 ReadableCount(report.failed), " groups that failed; memory ran out ",
+                 ReadableCount(report.out_of_memory), " times; ", ReadableCount(report.lookups),
+                 " answers as of a list of the writes; replays filled ",
+                 ReadableCount(report.replayed), " memtables"),
+          report.finding};
+}
+
+JobResult RunRangeRepairs(uint64_t seed, uint64_t amount) {
+  const RangeRepairsReport report = RepairRanges(seed * kSeedStride, amount);
+  return {report.repairs,
+          Concat(ReadableCount(report.repairs), " stores with ", ReadableCount(report.ranges),
+                 " range deletes repaired, ", ReadableCount(report.lost),
+                 " of which had lost some: ", ReadableCount(report.answers),
+                 " answers as of a list of the writes"),
+          report.finding};
 }
 
 JobResult RunDifferential([[maybe_unused]] uint64_t seed, [[maybe_unused]] uint64_t amount) {
@@ -437,6 +448,8 @@ const std::vector<Job>& AllJobs() {
        RunDeletes, 5'000'000, 2'000'000, 400'000},
       {"ranges", "writes", "range deletes in memtables and logs, and in a list of writes",
        RunRanges, 1'000'000, 1'000'000, 20'000},
+      {"range-repairs", "repairs", "repairs of stores with range deletes, and a list of writes",
+       RunRangeRepairs, 20'000, 10'000, 500},
       {"differential", "operations", "the same operations on Trellis, RocksDB and LevelDB",
        RunDifferential, 2'000'000, 500'000, kHasPeers ? 200'000 : 0},
       {"histories", "histories", "threads that call one store, and an order of their calls",
