@@ -52,6 +52,10 @@ constexpr bool kHasPeers = false;
 // trial.
 constexpr uint64_t kSeedStride = 1'000'003;
 
+// Half of the workloads delete ranges, with each of the other settings that change from workload
+// to workload.
+bool HasRanges(uint64_t workload) { return workload % 4 == 1 || workload % 4 == 2; }
+
 JobResult RunCrashes(uint64_t seed, uint64_t amount) {
   JobResult result;
   uint64_t workloads = 0, moments = 0, doubles = 0;
@@ -62,6 +66,7 @@ JobResult RunCrashes(uint64_t seed, uint64_t amount) {
     // These fill memtables, so that there are several logs at a time.
     if (workloads % 4 >= 2) options.shape.large_value_bytes = 30'000;
     options.shape.copies = workloads % 8 == 4 || workloads % 8 == 5;
+    options.shape.ranges = HasRanges(workloads);
     options.shape.wide = workloads % 8 == 6;  // makes many images, so it is used late
     options.has_reserve = workloads % 8 >= 6;
     options.images_max = amount - result.amount;
@@ -113,6 +118,7 @@ FaultOptions FaultsIn(uint64_t workload, uint64_t seed) {
   options.seed = seed * kSeedStride + workload;
   if (workload % 4 == 3) options.shape.large_value_bytes = 30'000;
   options.shape.copies = workload % 2 == 1;
+  options.shape.ranges = HasRanges(workload);
   options.logs_apart = workload % 4 == 1 || workload % 4 == 2;
   return options;
 }
@@ -142,8 +148,8 @@ JobResult RunSpace(uint64_t seed, uint64_t amount) {
                    });
 }
 
-// Rotations by a flush and by a compaction; one of the two has its logs in a directory of their
-// own.
+// Rotations by a flush and by a compaction; one of the two has range deletes, and its logs in a
+// directory of their own.
 JobResult RunRotation(uint64_t seed, uint64_t amount) {
   RotationReport sum;
   for (const bool by_compaction : {false, true}) {
@@ -152,6 +158,7 @@ JobResult RunRotation(uint64_t seed, uint64_t amount) {
     options.seed = seed * kSeedStride + by_compaction;
     options.logs_apart = (seed % 2 == 0) == by_compaction;
     options.by_compaction = by_compaction;
+    options.has_ranges = options.logs_apart;
     options.runs_max = options.images_max = amount / 4 + 1;
     const RotationReport report = CheckRotation(options);
     sum.calls += report.calls;
@@ -180,6 +187,7 @@ JobResult RunMemory(uint64_t seed, uint64_t amount) {
                      options.shape.steps = 45;
                      if (workload % 4 >= 2) options.shape.large_value_bytes = 30'000;
                      options.shape.copies = workload % 4 == 1;
+                     options.shape.ranges = HasRanges(workload);
                      options.runs = std::min(runs_max, amount / kWorkloads + 1);
                      return FailAllocations(options);
                    });
@@ -427,7 +435,7 @@ const std::vector<Job>& AllJobs() {
       {"crash", "images", "crashes of the machine, at every change to files, with every loss",
        RunCrashes, 1'000'000, 500'000, 100'000},
       {"scripts", "scripts",
-       "all sequences of one operation or two (in soaks four), crashed everywhere", RunScripts, 72,
+       "all sequences of one operation or two (in soaks four), crashed everywhere", RunScripts, 90,
        100, 0},
       {"faults", "runs", "file-system calls that fail, in every way", RunFaults, 15'000, 4'000,
        4'000},
