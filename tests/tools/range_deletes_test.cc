@@ -120,10 +120,10 @@ TEST_F(RangeDeletesTest, ExplainAppliesThem) {
 
 // A missing table below a range delete does not matter; one above it does.
 TEST_F(RangeDeletesTest, ExplainNeedsNoTableBelowThem) {
-  ASSERT_OK(Directory()->Remove("000002.table"));
+  ASSERT_OK(Directory()->Remove("000003.table"));
   EXPECT_FALSE(Result({"explain", "r", "e"}, 1)["explanation"].contains("error"));
-  EXPECT_THAT(Result({"explain", "r", "k"}, 1)["explanation"]["error"].get<std::string>(),
-              HasSubstr("000002.table"));
+  EXPECT_THAT(Result({"explain", "r", "d"}, 1)["explanation"]["error"].get<std::string>(),
+              HasSubstr("000003.table"));
   ASSERT_OK(Directory()->Remove("000004.table"));
   EXPECT_THAT(Result({"explain", "r", "e"}, 1)["explanation"]["error"].get<std::string>(),
               HasSubstr("000004.table"));
