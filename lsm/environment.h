@@ -19,7 +19,8 @@ class TRELLIS_API Clock {
   // Nanoseconds since some fixed moment; never runs backwards, and goes on while the machine is
   // suspended.
   virtual uint64_t MonotonicNanos() = 0;
-  // Microseconds since 1970, shown to people, and recorded as the age of tombstones.
+  // Microseconds since 1970, shown to people, and recorded as the age of tombstones.  A wrong time
+  // makes compactions for them earlier or later, nothing else.
   virtual uint64_t WallMicros() = 0;
 };
 

@@ -111,11 +111,7 @@ class Episode {
       case Action::kBackgroundJob:
         return options_.environment.scheduler->Pause(0);
       case Action::kBackground:
-        return Fail(ProblemOfBackgroundWork(
-            {db_.get(), &files_, kStore, &options_,
-             snapshots_.empty() ? lsm::kSequenceMax : snapshots_.front().snapshot->sequence(),
-             /*is_alone=*/!has_threads_ && full_left_ == 0},
-            draws));
+        return FinishBackground(draws);
       case Action::kFlush:
         return CheckOk(Flush());
       case Action::kCompact:
@@ -143,8 +139,6 @@ class Episode {
     }
   }
 
-  // --- findings ---
-
   template <typename... Pieces>
   void Fail(const Pieces&... pieces) {
     if (problem_.empty()) problem_ = Concat(pieces...);
@@ -168,7 +162,14 @@ class Episode {
     Fail(keys_.TextOf(rank), ": expected ", Shown(expected), ", found ", TextOfValue(found));
   }
 
-  // --- writes ---
+  void FinishBackground(Draws& draws) {
+    if (full_left_ > 0) return CheckOk(db_->WaitForBackgroundWork());
+    Fail(ProblemOfBackgroundWork(
+        {db_.get(), &files_, kStore, &options_,
+         snapshots_.empty() ? lsm::kSequenceMax : snapshots_.front().snapshot->sequence(),
+         /*is_alone=*/!has_threads_},
+        draws));
+  }
 
   State& MutableState() {
     // A snapshot or an iterator keeps the old state.
@@ -332,7 +333,10 @@ class Episode {
     if (!snapshots_.empty() && (draws.OneIn(2) || full)) {
       const auto gone = snapshots_.begin() + draws.Roll(snapshots_.size());
       Say([&] { return Concat(" ", gone->snapshot->sequence(), " released"); });
+      const bool is_awaited = draws.OneIn(16);  // what the snapshot held may be due
+      if (is_awaited) FinishBackground(draws);
       snapshots_.erase(gone);
+      if (is_awaited) FinishBackground(draws);
     } else {
       snapshots_.push_back({db_->GetSnapshot(), state_});
       Say([&] { return Concat(" ", snapshots_.back().snapshot->sequence(), " taken"); });
@@ -536,8 +540,6 @@ class Episode {
     CheckOk(iterator->status());
   }
 
-  // --- a full disk ---
-
   // The disk stays full for some actions.  Due background work must then cope with little space.
   void BeginFullDisk(Draws& draws) {
     if (full_left_ > 0) return;
@@ -561,8 +563,6 @@ class Episode {
     return full_left_ > 0 && lsm::IsDiskFull(status) &&
            std::any_of(changes_.begin(), changes_.end(), is_put);
   }
-
-  // --- failures ---
 
   // While the store writes, one call of the file system fails, or the machine crashes at a call.
   void Disturb(Draws& draws) {

@@ -18,11 +18,11 @@ struct RunningStore {
   std::string path;
   const lsm::Options* options;
   lsm::Sequence oldest_snapshot;  // kSequenceMax: there is none
-  bool is_alone;                  // one thread uses the store, and its disk is not full
+  bool is_alone;                  // one thread uses it, which also runs its jobs
 };
 
 // Lets some days pass, or none, and waits for background work.  Returns what is wrong, or an empty
-// string.  REQUIRES: the store's clock is a ManualClock.
+// string.  REQUIRES: the store's clock is a ManualClock, and its disk is not full.
 std::string ProblemOfBackgroundWork(const RunningStore& store, Draws& draws);
 
 }  // namespace reliability
