@@ -68,7 +68,7 @@ struct TableInfo {
 
 enum class FlushReason : uint8_t {
   kMemtable,    // a memtable was full
-  kTombstones,  // a memtable's tombstones are expected to free more bytes than it writes
+  kTombstones,  // a memtable's deletes are expected to free more bytes than it writes
   kRequest,     // DB::Flush; also CompactRange, Checkpoint and Backup, which flush
   kOpening,     // the memtable was read from logs
   kResume,      // DB::Resume writes what is in memory
@@ -96,6 +96,8 @@ enum class CompactionReason : uint8_t {
   kLevel,       // a level exceeded its limit
   kReaders,     // read-triggered: reads of level 0 cost more than merging it
   kTombstones,  // dead entries are expected to free more bytes than it writes, or are a week old
+  kDrop,        // range deletes hide all of the inputs, or these are range deletes that hide
+                // nothing: the inputs are removed unread, and there are no outputs
   kRequest,     // DB::CompactRange
 };
 TRELLIS_API const char* NameOf(CompactionReason reason);

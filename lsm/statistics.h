@@ -143,6 +143,10 @@ struct TRELLIS_API Statistics {
   // Compactions and moves for the sake of tombstones: these were expected to free more bytes than
   // the compaction writes, or they were a week old.
   uint64_t compactions_for_tombstones = 0;
+  // Tables that were removed unread, because range deletes hid all that they held, or because they
+  // were range deletes that hid nothing; and their bytes.  Not part of `compactions`.
+  uint64_t tables_dropped_unread = 0;
+  uint64_t bytes_dropped_unread = 0;
   uint64_t compactions_at_once = 0;    // most that ran at the same time, moves included
   uint64_t compaction_bytes_read = 0;  // sizes of the inputs
   uint64_t compaction_bytes_written = 0;

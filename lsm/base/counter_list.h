@@ -34,6 +34,8 @@
   X(kTrivialMoves, trivial_moves)                               \
   X(kCompactionsForReaders, compactions_for_readers)            \
   X(kCompactionsForTombstones, compactions_for_tombstones)      \
+  X(kTablesDroppedUnread, tables_dropped_unread)                \
+  X(kBytesDroppedUnread, bytes_dropped_unread)                  \
   X(kCompactionsAtOnce, compactions_at_once)                    \
   X(kCompactionBytesRead, compaction_bytes_read)                \
   X(kCompactionBytesWritten, compaction_bytes_written)          \

@@ -28,6 +28,8 @@ const char* NameOf(CompactionReason reason) {
       return "readers";
     case CompactionReason::kTombstones:
       return "tombstones";
+    case CompactionReason::kDrop:
+      return "drop";
     case CompactionReason::kRequest:
       return "request";
   }

@@ -95,6 +95,11 @@ struct KeySpan {
   bool operator==(const KeySpan&) const = default;
 };
 
+// The keys from `from`, included, to `to`, excluded; nullopt: unbounded.
+inline KeySpan SpanOf(std::optional<std::string_view> from, std::optional<std::string_view> to) {
+  return {from.value_or(""), to ? KeyEnd(*to) : std::nullopt};
+}
+
 // The smallest span that covers both.
 inline KeySpan HullOf(const KeySpan& a, const KeySpan& b) {
   return {a.begin < b.begin ? a.begin : b.begin, IsBefore(a.end, b.end) ? b.end : a.end};

@@ -12,23 +12,48 @@ size_t MapsCover::PartsUpTo(std::string_view user_key) const {
   return static_cast<size_t>(end - parts_.begin());
 }
 
-CoverStretch MapsCover::StretchAt(std::string_view internal_key, Sequence at) const {
-  const std::string_view key = UserKeyOf(internal_key);
-  const size_t parts = PartsUpTo(key);
+CoverStretch MapsCover::StretchOf(std::string_view user_key, size_t* stretch,
+                                  const RangeMap** map) const {
+  const size_t parts = PartsUpTo(user_key);
   CoverStretch found;
   if (parts < parts_.size()) found.end = parts_[parts].map->boundary(0);
   if (parts == 0) return found;
-  const RangeMap& map = *parts_[parts - 1].map;
-  const size_t stretch = map.AfterStretchOf(key) - 1;
-  found.newest = map.NewestIn(stretch, at);
-  found.begin = map.boundary(stretch);
-  if (stretch + 1 < map.size()) found.end = map.boundary(stretch + 1);
+  *map = parts_[parts - 1].map;
+  *stretch = (*map)->AfterStretchOf(user_key) - 1;
+  found.begin = (*map)->boundary(*stretch);
+  if (*stretch + 1 < (*map)->size()) found.end = (*map)->boundary(*stretch + 1);
+  return found;
+}
+
+CoverStretch MapsCover::StretchAt(std::string_view internal_key, Sequence at) const {
+  const RangeMap* map = nullptr;
+  size_t stretch = 0;
+  CoverStretch found = StretchOf(UserKeyOf(internal_key), &stretch, &map);
+  if (map != nullptr) found.newest = map->NewestIn(stretch, at);
+  return found;
+}
+
+CoverStretch MapsCover::StretchAbove(std::string_view user_key, Sequence above) const {
+  const RangeMap* map = nullptr;
+  size_t stretch = 0;
+  CoverStretch found = StretchOf(user_key, &stretch, &map);
+  if (map == nullptr) return found;
+  // They descend.
+  for (size_t i = 0; i < map->sequence_count(stretch); ++i) {
+    const Sequence sequence = map->sequence(stretch, i);
+    if (sequence <= above) break;
+    found.newest = sequence;
+  }
   return found;
 }
 
 std::optional<std::string_view> MapsCover::EndOfCover(std::string_view internal_key, Sequence at,
                                                       Passed passed, uint64_t* walked) const {
-  const std::string_view key = UserKeyOf(internal_key);
+  return EndFrom(UserKeyOf(internal_key), at, passed, walked);
+}
+
+std::optional<std::string_view> MapsCover::EndFrom(std::string_view key, Sequence at, Passed passed,
+                                                   uint64_t* walked) const {
   const size_t parts = PartsUpTo(key);
   if (parts == 0) return key;
   size_t stretch = parts_[parts - 1].map->AfterStretchOf(key) - 1;

@@ -13,8 +13,8 @@
 // than the cover's.  The input of the cover may have newer entries under its own ranges.  It jumps
 // only as far as it knows that it has none.
 //
-// Keys that are asked for are internal keys, whose suffix does not matter: so a memtable searches
-// its Skiplist without a copy.  Keys that are returned are user keys.
+// Keys that are asked for by a merge are internal keys, whose suffix does not matter: so a memtable
+// searches its Skiplist without a copy.  Keys that are returned are user keys.
 //
 // Threads: the functions are const and may be called by any number of threads at once.  In a
 // memtable, a writer may add ranges meanwhile.  Those have sequences above `at`, so each answer
@@ -94,7 +94,18 @@ class MapsCover final : public RangeCover {
   std::string_view BeginOfCover(std::string_view internal_key, Sequence at, Passed passed,
                                 uint64_t* walked) const override;
 
+  // The stretch around the user key, but `newest` is its lowest sequence above `above`; 0: none is.
+  CoverStretch StretchAbove(std::string_view user_key, Sequence above) const;
+  // As EndOfCover for readers who see all ranges, but from a user key on.
+  std::optional<std::string_view> EndOfAll(std::string_view user_key) const {
+    uint64_t walked = 0;
+    return EndFrom(user_key, kSequenceMax, Passed::kOlderInputs, &walked);
+  }
+
  private:
+  CoverStretch StretchOf(std::string_view user_key, size_t* stretch, const RangeMap** map) const;
+  std::optional<std::string_view> EndFrom(std::string_view user_key, Sequence at, Passed passed,
+                                          uint64_t* walked) const;
   // The number of parts that begin at or before the key.
   size_t PartsUpTo(std::string_view user_key) const;
   bool IsPassed(size_t part, Passed passed) const {

@@ -268,4 +268,17 @@ RangeMap RangeMapBuilder::Finish() {
   return std::move(map_);
 }
 
+RangeMap NewestRanges(std::span<const RangeMap* const> maps, std::span<const RangeDelete> ranges) {
+  std::vector<RangeDelete> all(ranges.begin(), ranges.end());
+  for (const RangeMap* const map : maps) {
+    for (size_t i = 0; i < map->size(); ++i) {
+      if (map->sequence_count(i) == 0) continue;
+      const bool is_last = i + 1 == map->size();
+      all.push_back({map->boundary(i), is_last ? std::nullopt : std::optional(map->boundary(i + 1)),
+                     map->sequence(i, 0)});
+    }
+  }
+  return RangeMap::Of(all);
+}
+
 }  // namespace lsm

@@ -164,6 +164,10 @@ class RangeMapBuilder {
   std::vector<uint64_t> key_ends_ = {0};  // one more than keys
 };
 
+// The newest sequence of all maps and ranges at each key.  Takes n log n, also for many maps.
+RangeMap NewestRanges(std::span<const RangeMap* const> maps,
+                      std::span<const RangeDelete> ranges = {});
+
 }  // namespace lsm
 
 #endif  // TRELLIS_LSM_BASE_RANGE_MAP_H_

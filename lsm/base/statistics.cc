@@ -243,6 +243,10 @@ std::string WritesText(const Statistics& statistics) {
     rows.push_back({"  for readers of level 0", ReadableCount(statistics.compactions_for_readers)});
   if (statistics.compactions_for_tombstones > 0)
     rows.push_back({"  for tombstones", ReadableCount(statistics.compactions_for_tombstones)});
+  if (statistics.tables_dropped_unread > 0) {
+    rows.push_back({"  tables dropped unread", ReadableCount(statistics.tables_dropped_unread)});
+    rows.push_back({"  bytes dropped unread", ReadableBytes(statistics.bytes_dropped_unread)});
+  }
   rows.push_back({"  at once at most", ReadableCount(statistics.compactions_at_once)});
   rows.push_back({"  read", ReadableBytes(statistics.compaction_bytes_read)});
   rows.push_back({"  written", ReadableBytes(statistics.compaction_bytes_written)});

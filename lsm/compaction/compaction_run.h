@@ -1,5 +1,5 @@
-// Carries out a chosen compaction: moves its tables, merges them at once, or merges them in small
-// steps while space is short (steps.h).
+// Carries out a chosen compaction: drops its tables, moves them, merges them at once, or merges
+// them in small steps while space is short (steps.h).
 //
 // Used by one thread, the job's.  Returns errors of reading, writing and recording, and Aborted if
 // the store is being closed.  After a failure because of a full disk, Run may be called again.
@@ -57,6 +57,7 @@ class CompactionRun {
   absl::Status Run(JobResult* result);
 
  private:
+  absl::Status Drop(const JobResult& nothing);
   absl::Status RunAtOnce(JobResult* result);
   absl::Status RunInSteps(JobResult* result);
   // REQUIRES: something is left.

@@ -1,6 +1,7 @@
 #include "lsm/compaction/compaction_schedule.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace lsm::inline TRELLIS_ABI {
@@ -41,6 +42,15 @@ bool CompactionSchedule::NoteOldestSnapshot(Sequence oldest) {
   return true;
 }
 
+bool CompactionSchedule::NoteReleased(const Version& version, Sequence released) {
+  const auto is_it = [&](Sequence from, Sequence to) { return from <= released && released < to; };
+  if (std::none_of(version.needless().begin(), version.needless().end(),
+                   [&](const NeedlessTable& needless) { return needless.IsHeld(is_it); }))
+    return false;
+  NoteChange();
+  return true;
+}
+
 CompactionSchedule::Plans CompactionSchedule::StartChoosing(uint64_t paid_bytes,
                                                             uint64_t wall_seconds, Job* job) {
   Plans running = running_;
@@ -64,10 +74,15 @@ CompactionSchedule::Plans CompactionSchedule::StartChoosing(uint64_t paid_bytes,
 void CompactionSchedule::Choose(const Options& options, const Plans& running, Job* job) {
   const Request* const request = job->request;
   CompactionChoice choice;
-  if (request != nullptr) {
-    choice.plan = PlanRange(*job->version, request->level, request->from, request->to);
+  if (request == nullptr) {
+    PickMoment moment = job->moment;
+    moment.snapshots = job->snapshots;
+    choice = PickCompaction(*job->version, options, running, moment);
+  } else if (request->drops) {
+    choice.plan =
+        PickDrop(*job->version, running, job->snapshots, SpanOf(request->from, request->to));
   } else {
-    choice = PickCompaction(*job->version, options, running, job->moment);
+    choice.plan = PlanRange(*job->version, request->level, request->from, request->to);
   }
   job->held_until = choice.held_until;
   job->is_rule_idle = choice.is_rule_idle;
@@ -101,10 +116,11 @@ bool CompactionSchedule::Begin(Job* job) {
   return true;
 }
 
-bool CompactionSchedule::IsOptional(const Job& job, const Version& version,
-                                    const Options& options) const {
+bool CompactionSchedule::IsOptional(const Job& job, const Version& version, const Options& options,
+                                    HasSnapshotIn has_snapshot) const {
   if (job.plan != nullptr) return job.plan->for_readers || job.plan->for_tombstones;
-  return job.request == nullptr && !DueLevel(version, options, running_);
+  return job.request == nullptr && !HasDrop(version, running_, has_snapshot) &&
+         !DueLevel(version, options, running_);
 }
 
 void CompactionSchedule::RestAfter(const Job& job) {

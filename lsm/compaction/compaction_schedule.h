@@ -33,11 +33,12 @@ namespace lsm::inline TRELLIS_ABI {
 
 class CompactionSchedule {
  public:
-  // A part of DB::CompactRange: brings a range of one level down.  The caller keeps it until it is
-  // done or withdrawn.
+  // A part of DB::CompactRange: brings a range of one level down, or drops the tables of a range
+  // that no reader needs, in one level.  The caller keeps it until it is done or withdrawn.
   struct Request {
-    int level = 0;
+    int level = 0;  // unused in a drop
     std::optional<std::string_view> from, to;
+    bool drops = false;
     bool in_hand = false;  // a job looks at it or carries it out
     bool done = false;
     absl::Status status = absl::OkStatus();  // when done
@@ -66,9 +67,10 @@ class CompactionSchedule {
   // Whether a job should look for work: no job is choosing, and something changed since a job last
   // found nothing.
   bool MayChoose() const { return !is_choosing_ && revision_ != idle_revision_; }
-  // Whether there is work that must be done: a request, or a level over its limit.
-  bool IsDue(const Version& version, const Options& options) const {
-    return !requests_.empty() || DueLevel(version, options, running_).has_value();
+  // Whether there is work that must be done: a request, a drop, or a level over its limit.
+  bool IsDue(const Version& version, const Options& options, HasSnapshotIn has_snapshot) const {
+    return !requests_.empty() || HasDrop(version, running_, has_snapshot) ||
+           DueLevel(version, options, running_).has_value();
   }
   // Whether the rule for tombstones may have a plan: tables have enough dead entries, one of them
   // has an old tombstone, or iterators have paid.  False while the rule rests, and while a plan of
@@ -87,6 +89,8 @@ class CompactionSchedule {
   // A snapshot was released, and this is the oldest one now (kSequenceMax: there is none).  True,
   // and a change, if plans of the rule are no longer held.
   bool NoteOldestSnapshot(Sequence oldest);
+  // The snapshot `released` is gone.  True, and a change, if it held a table that no reader needs.
+  bool NoteReleased(const Version& version, Sequence released);
 
   void Add(Request* request);
   // REQUIRES: it is not in hand, nor done.
@@ -103,7 +107,8 @@ class CompactionSchedule {
   bool Begin(Job* job);
   // Whether the store can do without the job, so that its failure stops nothing else: only readers
   // or tombstones need it.  REQUIRES: the job has ended, but End was not called yet.
-  bool IsOptional(const Job& job, const Version& version, const Options& options) const;
+  bool IsOptional(const Job& job, const Version& version, const Options& options,
+                  HasSnapshotIn has_snapshot) const;
   // An optional job failed, perhaps one for tombstones.  Then the rule rests for an hour: otherwise
   // each flush might begin the same failure.
   void RestAfter(const Job& job);

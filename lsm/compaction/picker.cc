@@ -131,7 +131,8 @@ bool IsTaken(const OpenTable& table, RunningPlans running) {
 }
 
 bool ConflictBetween(const CompactionPlan& a, const CompactionPlan& b) {
-  if (a.output_level == b.output_level && HullOf(a).Overlaps(HullOf(b))) return true;
+  const bool both_write = !a.drops && !b.drops;
+  if (both_write && a.output_level == b.output_level && HullOf(a).Overlaps(HullOf(b))) return true;
   for (const auto* tables : {&a.inputs, &a.overlapped}) {
     for (const auto& table : *tables) {
       if (Takes(b, *table)) return true;
@@ -219,7 +220,8 @@ Remaining RemainingOf(const Version& version, int level, RunningPlans running) {
                       version.level_bytes(level)};
   const auto is_leaving = [&](const OpenTable& table) {
     return std::any_of(running.begin(), running.end(), [&](const auto& plan) {
-      return plan->level == level && plan->output_level > level && Takes(*plan, table);
+      return plan->level == level && (plan->output_level > level || plan->drops) &&
+             Takes(*plan, table);
     });
   };
   if (std::none_of(running.begin(), running.end(),
@@ -311,6 +313,14 @@ bool IsWorthAPlan(const Version& version, const OpenTable& table, const PickMome
   return 2 * static_cast<double>(dead.freeable_bytes()) >=
              static_cast<double>(table.meta.file_bytes) ||
          IsAged(dead, moment.wall_seconds) || table.rent->paid_bytes() > 0;
+}
+
+// --- tables that no reader needs ---
+
+bool MayDrop(const NeedlessTable& needless, RunningPlans running, HasSnapshotIn has_snapshot,
+             const KeySpan& span) {
+  return span.Overlaps(needless.table->meta.span()) && !needless.IsHeld(has_snapshot) &&
+         !IsTaken(*needless.table, running);
 }
 
 struct TombstonePlan {
@@ -431,7 +441,7 @@ std::optional<uint64_t> PriceForReaders(const Version& version, const Options& o
 
 bool TakeFromLevel0(RunningPlans running) {
   return std::any_of(running.begin(), running.end(),
-                     [](const auto& plan) { return plan->level == 0; });
+                     [](const auto& plan) { return plan->level == 0 && !plan->drops; });
 }
 
 bool IsPaidByReaders(const Version& version, const Options& options, RunningPlans running,
@@ -504,10 +514,44 @@ CompactionChoice PickForTombstones(const Version& version, const Options& option
   return choice;
 }
 
+bool HasDrop(const Version& version, RunningPlans running, HasSnapshotIn has_snapshot,
+             const KeySpan& span) {
+  return std::any_of(version.needless().begin(), version.needless().end(),
+                     [&](const NeedlessTable& needless) {
+                       return MayDrop(needless, running, has_snapshot, span);
+                     });
+}
+
+std::optional<CompactionPlan> PickDrop(const Version& version, RunningPlans running,
+                                       HasSnapshotIn has_snapshot, const KeySpan& span) {
+  CompactionPlan plan;
+  for (const NeedlessTable& needless : version.needless()) {
+    if (needless.level < plan.level || !MayDrop(needless, running, has_snapshot, span)) continue;
+    if (needless.level > plan.level) plan.inputs.clear();
+    plan.level = needless.level;
+    plan.inputs.push_back(needless.table);
+  }
+  if (plan.inputs.empty()) return std::nullopt;
+  plan.output_level = plan.level;
+  plan.output_run = plan.inputs.back()->meta.run;
+  plan.drops = true;
+  return plan;
+}
+
+std::optional<CompactionPlan> PickDrop(const Version& version, RunningPlans running,
+                                       std::span<const Sequence> snapshots, const KeySpan& span) {
+  const auto has_snapshot = [&](Sequence from, Sequence to) {
+    return HasSnapshotBetween(snapshots, from, to);
+  };
+  return PickDrop(version, running, has_snapshot, span);
+}
+
 CompactionChoice PickCompaction(const Version& version, const Options& options,
                                 RunningPlans running, const PickMoment& moment) {
   using Turn = PickMoment::Turn;
   CompactionChoice choice;
+  choice.plan = PickDrop(version, running, moment.snapshots);
+  if (choice.plan) return choice;
   if (moment.tombstones == Turn::kFirst)
     choice = PickForTombstones(version, options, running, moment);
   if (choice.plan) return choice;
@@ -530,8 +574,7 @@ CompactionChoice PickCompaction(const Version& version, const Options& options,
 std::optional<CompactionPlan> PlanRange(const Version& version, int level,
                                         std::optional<std::string_view> from,
                                         std::optional<std::string_view> to) {
-  OpenTables in_range =
-      version.Overlapping(level, {from.value_or(""), to ? KeyEnd(*to) : std::nullopt});
+  OpenTables in_range = version.Overlapping(level, SpanOf(from, to));
   if (in_range.empty()) return std::nullopt;
   if (version.run_count(level) > 1) in_range = CloseOver(version, level, HullOf(in_range));
   if (level == 0 || level != version.deepest_level())

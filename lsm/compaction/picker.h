@@ -27,7 +27,8 @@
 //
 //   Rule 1. No table is taken (as one of `inputs` or `overlapped`) by both.
 //   Rule 2. If both write to the same level, their hulls have no user key in common.  The hull of a
-//           plan is the smallest span of user keys that holds all tables that it takes.
+//           plan is the smallest span of user keys that holds all tables that it takes.  A drop
+//           writes nothing, so this rule does not concern it.
 //
 // These rules are enough.  Let V be the version for which a plan P was made.  P's outputs lie
 // within its hull and hold only entries that P took.
@@ -88,6 +89,18 @@
 //
 // lsm/design/tombstones.md derives the rule, and says why a wrong estimate costs a compaction, but
 // never a loop.
+//
+// Tables that no reader needs (NeedlessTable in lsm/version/version.h) come before all of this: a
+// drop removes them unread.  A table goes if no snapshot holds it and no running plan takes it.
+// Why a drop disturbs no reader and no other plan:
+//
+//   - A reader that can miss the table T reads a version without T, which has the ranges above T.
+//     It takes its number after that version, so it reads at `hidden_from` or later, or as of a
+//     snapshot.  Version and snapshots are of one moment, and a later snapshot is at `hidden_from`
+//     or later.
+//   - A plan that runs beside it and takes a range above T was made for a version with T.  So it
+//     keeps the range, and merges it only with higher ones that no snapshot tells from it.
+//   - Entries that T hid from a plan's version are in T's span, so the ranges above T hide them.
 #ifndef TRELLIS_LSM_COMPACTION_PICKER_H_
 #define TRELLIS_LSM_COMPACTION_PICKER_H_
 
@@ -148,6 +161,8 @@ struct CompactionPlan {
   // No level is over its limit, but readers have paid for the merge.
   bool for_readers = false;
   bool for_tombstones = false;  // by the rule for tombstones
+  // The inputs are removed unread, because no reader needs them.  There are no outputs.
+  bool drops = false;
 
   // --- only for steps (lsm/compaction/steps.h) ---
   // The step takes the user keys in [from, to).  Without `from` it begins at the first key, without
@@ -181,7 +196,7 @@ std::optional<int> DueLevel(const Version& version, const Options& options,
 // The highest price of the merge of level 0 that readers may pay for, in bytes as BytesPaidBy
 // counts them; nullopt if the merge would not leave fewer runs.  Allocates no memory.
 std::optional<uint64_t> PriceForReaders(const Version& version, const Options& options);
-// Whether a running plan takes tables from level 0.
+// Whether a running plan takes tables from level 0 to merge them.
 bool TakeFromLevel0(RunningPlans running);
 // Whether `paid_bytes` reach that price and no running plan takes from level 0.  Needs no memory.
 bool IsPaidByReaders(const Version& version, const Options& options, RunningPlans running,
@@ -208,10 +223,11 @@ AgedTables AgedTablesOf(const Version& version, uint64_t wall_seconds);
 struct PickMoment {
   enum class Turn : uint8_t { kAfterLevels, kFirst, kNever };
 
-  uint64_t paid_bytes = 0;                  // by readers of level 0
-  Turn tombstones = Turn::kAfterLevels;     // when the rule is asked
-  Sequence oldest_snapshot = kSequenceMax;  // kSequenceMax: there is none
-  uint64_t wall_seconds = 0;                // since 1970
+  uint64_t paid_bytes = 0;                   // by readers of level 0
+  Turn tombstones = Turn::kAfterLevels;      // when the rule is asked
+  Sequence oldest_snapshot = kSequenceMax;   // kSequenceMax: there is none
+  uint64_t wall_seconds = 0;                 // since 1970
+  std::span<const Sequence> snapshots = {};  // all, ascending
 };
 
 struct CompactionChoice {
@@ -250,12 +266,26 @@ bool IsWorthAFlush(const Version& version, const TableToBe& table, Sequence olde
 CompactionChoice PickForTombstones(const Version& version, const Options& options,
                                    RunningPlans running, const PickMoment& moment);
 
+// --- tables that no reader needs ---
+
+// Whether PickDrop has a plan.  Needs no memory.
+bool HasDrop(const Version& version, RunningPlans running, HasSnapshotIn has_snapshot,
+             const KeySpan& span = {});
+// The drop in the deepest level that has one, of all such tables there that overlap the span.  The
+// others have their own: a plan has one level.
+std::optional<CompactionPlan> PickDrop(const Version& version, RunningPlans running,
+                                       HasSnapshotIn has_snapshot, const KeySpan& span = {});
+// The same, with ascending snapshots.
+std::optional<CompactionPlan> PickDrop(const Version& version, RunningPlans running,
+                                       std::span<const Sequence> snapshots,
+                                       const KeySpan& span = {});
+
 // --- all reasons ---
 
-// Returns a plan for DueLevel.  If all plans for that level conflict with running ones, returns one
-// for the level that is next furthest over its limit, and so on.  Then comes the rule for
-// tombstones, if it has its turn.  If no level is over its limit and readers have paid enough,
-// returns a plan for level 0.  Otherwise there is no plan.
+// Returns a drop, if there is one.  Otherwise returns a plan for DueLevel.  If all plans for that
+// level conflict with running ones, returns one for the level that is next furthest over its limit,
+// and so on.  Then comes the rule for tombstones, if it has its turn.  If no level is over its
+// limit and readers have paid enough, returns a plan for level 0.  Otherwise there is no plan.
 //
 // For a level over its limit, the plan takes from
 //   level 0           the oldest table and all tables that overlap it

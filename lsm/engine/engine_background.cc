@@ -27,7 +27,7 @@ void Engine::ScheduleWork() {
   // While space is short, compactions run one at a time, so that the reserve is enough.
   if (!schedule_.MayChoose() || !jobs_.MaySchedule(Job::kCompaction, reserves_.IsShort())) return;
   const Version& version = *CurrentView()->version;
-  const bool is_due = schedule_.IsDue(version, options_);
+  const bool is_due = schedule_.IsDue(version, options_, sequences_.HasSnapshotIn());
   if (!is_due && !schedule_.MayFree(version) &&
       !level0_account_.IsPaid(version, options_, schedule_.running()))
     return;
@@ -43,7 +43,7 @@ void Engine::NoteReads(bool is_look) {
   const Level0Reads now = level0_account_.CountReads();
   const uint64_t wall_seconds = is_look ? WallSecondsOf(*store_.environment.clock) : 0;
   std::shared_ptr<const ReadView> view;  // if its memtable is to be judged
-  Sequence oldest_snapshot = kSequenceMax;
+  SnapshotList snapshots;
   if (is_look) {
     mutex_.Lock();
   } else if (!mutex_.TryLock()) {
@@ -61,17 +61,24 @@ void Engine::NoteReads(bool is_look) {
     if (level0_account_.IsPaid(version, options_, running) || schedule_.MayFree(version))
       ScheduleWork();
     const bool has_room =
-        version.level(0).size() < static_cast<size_t>(options_.level0_stop_tables);
-    if (is_look && has_room) view = CurrentView();
-    oldest_snapshot = sequences_.oldest_snapshot();
+        version.level0_tables() < static_cast<size_t>(options_.level0_stop_tables);
+    try {
+      if (is_look && has_room) {
+        snapshots = sequences_.Snapshots();
+        view = CurrentView();
+      }
+    } catch (const std::bad_alloc&) {
+      // A later look judges.
+    }
   }
   mutex_.Unlock();
   if (view == nullptr) return;
   bool is_due = false;
   // If there is no memory for it, a later look judges.
   CatchOutOfMemory([&] {
-    is_due = IsSealDue(*view, views_.VisibleIn(*view), oldest_snapshot,
-                       store_.environment.clock->MonotonicNanos(), job_context_.digest_seed);
+    is_due =
+        IsSealDue(*view, views_.VisibleIn(*view), snapshots,
+                  store_.environment.clock->MonotonicNanos(), job_context_.digest_seed, options_);
     return absl::OkStatus();
   }).IgnoreError();
   if (is_due) {
@@ -104,7 +111,8 @@ void Engine::EndJob(FailureKind kind, const absl::Status& status, Compaction* co
     const bool is_failure = !status.ok() && !gave_up;
     if (is_failure && compaction != nullptr && !absl::IsAborted(status) &&
         !absl::IsDataLoss(status) &&
-        schedule_.IsOptional(*compaction, *CurrentView()->version, options_)) {
+        schedule_.IsOptional(*compaction, *CurrentView()->version, options_,
+                             sequences_.HasSnapshotIn())) {
       // A store that is only read must not fail for lack of space.  Before the next attempt readers
       // pay again, and the rule for tombstones rests.  A failure of the manifest was counted when
       // it was noted.
@@ -116,7 +124,7 @@ void Engine::EndJob(FailureKind kind, const absl::Status& status, Compaction* co
     }
     if (compaction != nullptr) {
       const CompactionPlan* const plan = compaction->plan.get();
-      if (plan != nullptr && plan->level == 0) level0_account_.NoteMerge();
+      if (plan != nullptr && plan->level == 0 && !plan->drops) level0_account_.NoteMerge();
       writers_.throttle().EndCompaction(compaction, status.ok());
       schedule_.End(compaction, status);
       ScheduleWork();
@@ -289,8 +297,8 @@ void Engine::CompactOne() {
   if (status.ok()) {
     MutexLock lock(&mutex_);
     if (schedule_.Begin(&compaction)) counters_.Add(Counter::kCompactionsAtOnce, 1);
-    if (compaction.plan != nullptr && compaction.plan->level == 0)
-      level0_account_.Spend(*compaction.plan);
+    const CompactionPlan* const plan = compaction.plan.get();
+    if (plan != nullptr && plan->level == 0 && !plan->drops) level0_account_.Spend(*plan);
     writers_.throttle().BeginCompaction(&compaction);
     ScheduleWork();
   }
@@ -315,10 +323,11 @@ absl::Status Engine::Compact(Compaction* compaction) {
   CompactionRun run(&job_context_, &counters_, std::move(calls), compaction);
   const CompactionPlan& plan = *compaction->plan;
   const bool for_readers = plan.for_readers;
-  const CompactionReason reason = compaction->request != nullptr ? CompactionReason::kRequest
-                                  : for_readers                  ? CompactionReason::kReaders
-                                  : plan.for_tombstones          ? CompactionReason::kTombstones
-                                                                 : CompactionReason::kLevel;
+  const CompactionReason reason = plan.drops                       ? CompactionReason::kDrop
+                                  : compaction->request != nullptr ? CompactionReason::kRequest
+                                  : for_readers                    ? CompactionReason::kReaders
+                                  : plan.for_tombstones            ? CompactionReason::kTombstones
+                                                                   : CompactionReason::kLevel;
   return WithCompactionEvents(events_.get(), store_.environment.clock, reason, plan,
                               [&](JobResult* result) {
                                 const auto once = [&] { return run.Run(result); };
@@ -417,6 +426,17 @@ absl::Status Engine::CompactRange(std::optional<std::string_view> from,
     MutexLock lock(&mutex_);
     return CurrentView()->version->deepest_level();
   };
+  const auto has_drop = [&] {
+    MutexLock lock(&mutex_);
+    return HasDrop(*CurrentView()->version, schedule_.running(), sequences_.HasSnapshotIn(),
+                   SpanOf(from, to));
+  };
+  // So that dead tables are not read.  A request of their own, because no other compaction begins
+  // while one waits.  Each drops tables of one level; a drop may leave range deletes over nothing.
+  for (int i = 0; i < kLevels && has_drop(); ++i) {
+    CompactionSchedule::Request request{.from = from, .to = to, .drops = true};
+    TRELLIS_RETURN_IF_ERROR(RequestRange(&request));
+  }
   for (int level = 0; level < kLevels; ++level) {
     // The last level is rewritten in place.
     CompactionSchedule::Request request{level, from, to};

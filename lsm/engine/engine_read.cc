@@ -369,7 +369,10 @@ void Engine::ReleaseSnapshot(Sequence sequence) {
   if (!CheckProcess().ok()) return;
   MutexLock lock(&mutex_);
   sequences_.Release(sequence);
-  if (schedule_.NoteOldestSnapshot(sequences_.oldest_snapshot())) ScheduleWork();
+  bool is_change = schedule_.NoteOldestSnapshot(sequences_.oldest_snapshot());
+  if (const auto& view = CurrentView(); view != nullptr)
+    is_change |= schedule_.NoteReleased(*view->version, sequence);
+  if (is_change) ScheduleWork();
 }
 
 uint64_t Engine::ApproximateBytes(std::string_view from, std::optional<std::string_view> to) {

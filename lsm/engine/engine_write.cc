@@ -7,6 +7,8 @@
 #include "lsm/bytes/status.h"
 #include "lsm/engine/engine.h"
 #include "lsm/events/job_events.h"
+#include "lsm/runtime/early_seal.h"
+#include "lsm/threads/epoch.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -138,6 +140,7 @@ absl::Status Engine::Commit(Writer* leader, const Writer** last) {
   const size_t batch_bytes = batch.size();
   // Only the leader replaces the memtable, so it stays the one of this view.
   Memtable* memtable = CurrentView()->memtable.get();
+  const uint64_t ranges_before = memtable->range_count();
   mutex_.Unlock();
   // First all steps that may fail without leaving a trace.
   absl::Status status = CatchOutOfMemory([&] {
@@ -157,6 +160,31 @@ absl::Status Engine::Commit(Writer* leader, const Writer** last) {
   writers_.throttle().Spend(batch_bytes);
   sequences_.Advance(entries);
   views_.ShowUpTo(sequences_.last());
+  // Early, for the sake of ranges; otherwise a later look judges (NoteReads).
+  const ReadView& current = *CurrentView();
+  if (memtable->range_count() == ranges_before || !current.sealed.empty() ||
+      current.version->level0_tables() >= static_cast<size_t>(options_.level0_stop_tables))
+    return absl::OkStatus();
+  SnapshotList snapshots;
+  try {
+    snapshots = sequences_.Snapshots();
+  } catch (const std::bad_alloc&) {
+    return absl::OkStatus();
+  }
+  mutex_.Unlock();
+  bool is_due = false;
+  CatchOutOfMemory([&] {
+    const EpochGuard guard;
+    const ReadView* const view = views_.Load();
+    is_due = view != nullptr && AreRangesDue(*view, batch, snapshots, options_);
+    return absl::OkStatus();
+  }).IgnoreError();
+  mutex_.Lock();
+  // The job seals it, or the next leader: this one waits for no file.
+  if (is_due && jobs_.MayBegin()) {
+    memtable_logs_.WantSeal();
+    ScheduleFlush();
+  }
   return absl::OkStatus();
 }
 

@@ -67,6 +67,7 @@ absl::Status WithCompactionEvents(EventQueue* events, Clock* clock, CompactionRe
   if (!events->on()) return run();
   const uint64_t number = events->NewJob();
   const int level = plan.level, output_level = plan.output_level;
+  const bool drops = plan.drops;
   std::optional<std::vector<TableInfo>> inputs;  // nullopt: there was no memory for it
   events->AddMade([&] {
     CompactionBegin begin;
@@ -95,7 +96,7 @@ absl::Status WithCompactionEvents(EventQueue* events, Clock* clock, CompactionRe
     end.bytes_written = result.bytes_written;
     end.entries_dropped = result.entries_dropped;
     // A job that wrote and dropped nothing has moved its inputs.
-    end.moved = status.ok() && result.bytes_read == 0;
+    end.moved = status.ok() && result.bytes_read == 0 && !drops;
     if (end.moved) {
       end.outputs = *inputs;
       for (TableInfo& table : end.outputs) table.level = output_level;

@@ -60,9 +60,10 @@ char* Arena::AllocateSlow(size_t rounded_bytes) {
   Block spare = std::move(spares_.back());
   spares_.pop_back();
   char* allocated = spare.bytes.get();
+  const size_t spare_bytes = spare.size_bytes;
+  Add(std::move(spare));  // may throw, and free it, unless the whole Reserve succeeded
   next_ = allocated + rounded_bytes;
-  limit_ = allocated + spare.size_bytes;
-  Add(std::move(spare));
+  limit_ = allocated + spare_bytes;
   return allocated;
 }
 

@@ -5,16 +5,17 @@
 //   3. decide the levels of the tables             repair_place.cc
 //   4. write the store                             repair_write.cc
 //
-// It trusts what it reads from entries: keys, sequences, counts.  Properties and manifest are
-// claims, which must agree with these (design/repair.md).
+// It trusts what it reads from entries and range deletes: keys, sequences, counts.  Properties and
+// manifest are claims, which must agree with these (design/repair.md).
 //
 // New files are written beside the old ones, then CURRENT is swapped.  Until then no file of the
 // store changes, so an interrupted repair can be repeated.  Damaged bytes do not end a repair.  Any
 // other failure does (too many open files, a full or unreadable disk, a file of a newer version):
 // the repair returns that error and removes its new files.
 //
-// A table is open only while it is read; a merge has one table of each sorted run open.  Logs take
-// no more memory than at an opening (memtable_filler.h).
+// A table is open only while it is read; a merge has one table of each sorted run open.  The range
+// deletes of all tables stay in memory: a merge applies them to keys beyond the entries of their
+// own table.  Logs take no more memory than at an opening (memtable_filler.h).
 #ifndef TRELLIS_LSM_REPAIR_REPAIR_JOB_H_
 #define TRELLIS_LSM_REPAIR_REPAIR_JOB_H_
 
@@ -40,6 +41,7 @@
 #include "lsm/store/memtable_filler.h"
 #include "lsm/store/store_directory.h"
 #include "lsm/store/store_files.h"
+#include "lsm/version/key_order.h"
 #include "lsm/version/manifest.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -52,12 +54,8 @@ class RepairJob {
   absl::StatusOr<RepairReport> Run();
 
  private:
-  // A table, described from its entries.
-  struct SalvagedTable {
-    TableMeta meta;
-    Sequence smallest_sequence = 0;
-    Sequence largest_sequence = 0;
-  };
+  // A table, described from its entries and range deletes.
+  using SalvagedTable = AgedTable;
   using Tables = std::vector<SalvagedTable>;
 
   // --- find the files (repair_read.cc) ---
@@ -88,10 +86,11 @@ class RepairJob {
   // Reports the figures in the manifest's record that the table contradicts.
   void CompareWithRecord(const TableMeta& record, const SalvagedTable& table);
   void Keep(const SalvagedTable& table, Tables* tables);
-  // Saves the sound blocks of an unsound table, and reports what is left out.  `damage` is why it
-  // is unsound.  The new tables keep its level and run.
-  absl::StatusOr<Tables> Rescue(uint64_t number, std::optional<uint64_t> file_id, int level,
-                                uint32_t run, const absl::Status& damage);
+  // Saves the sound blocks and the range deletes of an unsound table, and reports what is left out.
+  // `damage` is why it is unsound.  The new tables keep its level, and the run of the manifest's
+  // record; null: there is no record.
+  absl::StatusOr<Tables> Rescue(uint64_t number, int level, const TableMeta* record,
+                                const absl::Status& damage);
   absl::StatusOr<Tables> RescueBlocks(const Table& table, int level, uint32_t run);
   // Saved entries of unsound tables, before they are written to new tables.
   struct Rescued;
@@ -116,10 +115,12 @@ class RepairJob {
   absl::Status PlaceTables();
   // Why the tables cannot keep their levels; empty if they can.
   absl::StatusOr<std::string> FindDisorder();
-  std::string FindDisorderOfRanges();
+  std::string FindDisorderOfSpans();
   absl::StatusOr<std::string> FindDisorderOfKeys();
   Sequence LargestSequence() const;
-  // Merges tables into tables of `level` with the newest entry of each key.
+  // Merges tables into tables of `level` with the newest entry of each key, unless a range delete
+  // of these tables hides it.  The ranges themselves stay, newest of each key, in level 0 only: in
+  // deeper levels the result is the whole store.
   absl::StatusOr<Tables> Merge(const Tables& tables, int level, bool renumbers);
   // Closes the outputs.
   static Tables Written(const OpenTables& outputs);

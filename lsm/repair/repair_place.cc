@@ -1,9 +1,12 @@
 // RepairJob, step 3: decides the levels of the saved tables.
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "lsm/base/key_span.h"
+#include "lsm/base/range_map.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "lsm/compaction/filter_plan.h"
@@ -22,13 +25,13 @@ constexpr Sequence kSequenceKept = kSequenceMax / 2;
 
 }  // namespace
 
-// Both levels and sequences tell which entries are newer.  If they disagree, sequences decide: all
+// Both levels and sequences tell which versions are newer.  If they disagree, sequences decide: all
 // tables are merged into one run.
 absl::Status RepairJob::PlaceTables() {
   const Sequence largest = LargestSequence();
   const bool renumbers = largest > kSequenceKept;
   if (renumbers) {
-    LeaveOut(Concat(directory_.path(), ": entries have sequences up to ", largest,
+    LeaveOut(Concat(directory_.path(), ": writes have sequences up to ", largest,
                     ", which leave no room for later writes: all are numbered again"));
   }
   TRELLIS_ASSIGN_OR_RETURN(const std::string disorder, FindDisorder());
@@ -48,9 +51,9 @@ absl::Status RepairJob::PlaceTables() {
     Place(1, merged);
     loose_tables_.clear();
   }
-  // The numbers of dropped entries are not reused, unless too few numbers are left.
+  // The numbers of dropped entries and ranges are not reused, unless too few numbers are left.
   if (state_.last_sequence > kSequenceKept) state_.last_sequence = 0;
-  state_.last_sequence = std::max(state_.last_sequence, LargestSequence());
+  state_.last_sequence = std::max(state_.last_sequence, renumbers ? LargestSequence() : largest);
   return absl::OkStatus();
 }
 
@@ -65,13 +68,13 @@ Sequence RepairJob::LargestSequence() const {
 }
 
 absl::StatusOr<std::string> RepairJob::FindDisorder() {
-  std::string disorder = FindDisorderOfRanges();
+  std::string disorder = FindDisorderOfSpans();
   if (!disorder.empty()) return disorder;
   return FindDisorderOfKeys();
 }
 
 // Sorts each level in the order of lookups.
-std::string RepairJob::FindDisorderOfRanges() {
+std::string RepairJob::FindDisorderOfSpans() {
   Tables& newest = new_levels_[0];
   std::sort(newest.begin(), newest.end(),
             [](const auto& a, const auto& b) { return a.meta.number > b.meta.number; });
@@ -99,7 +102,7 @@ std::string RepairJob::FindDisorderOfRanges() {
   return "";
 }
 
-// Only the newest entry of a key matters, because snapshots do not outlive a process.
+// Only the newest version of a key matters, because snapshots do not outlive a process.
 absl::StatusOr<std::string> RepairJob::FindDisorderOfKeys() {
   AgedRuns runs;
   for (size_t level = 0; level < new_levels_.size(); ++level) {
@@ -107,8 +110,7 @@ absl::StatusOr<std::string> RepairJob::FindDisorderOfKeys() {
     for (size_t i = 0; i < tables.size(); ++i) {
       const bool begins = i == 0 || level == 0 || tables[i].meta.run != tables[i - 1].meta.run;
       if (begins) runs.emplace_back();
-      runs.back().push_back(
-          {tables[i].meta, tables[i].smallest_sequence, tables[i].largest_sequence});
+      runs.back().push_back(tables[i]);
     }
   }
   std::string disorder;
@@ -126,7 +128,11 @@ absl::StatusOr<std::string> RepairJob::FindDisorderOfKeys() {
 absl::StatusOr<RepairJob::Tables> RepairJob::Merge(const Tables& tables, int level,
                                                    bool renumbers) {
   std::vector<TableMeta> metas;
-  for (const SalvagedTable& table : tables) metas.push_back(table.meta);
+  std::vector<const RangeMap*> maps;
+  for (const SalvagedTable& table : tables) {
+    maps.push_back(table.ranges.get());
+    if (table.meta.has_entries()) metas.push_back(table.meta);
+  }
   std::sort(metas.begin(), metas.end(),
             [](const TableMeta& a, const TableMeta& b) { return a.span().begin < b.span().begin; });
   // Groups disjoint tables, so that few are open at a time.
@@ -141,18 +147,23 @@ absl::StatusOr<RepairJob::Tables> RepairJob::Merge(const Tables& tables, int lev
   RunsReader reader(&directory_, context_.table_context);
   for (auto& [end, run] : runs) reader.AddRun(std::move(run));
   TRELLIS_RETURN_IF_ERROR(reader.Start());
+  // A range may go on after the last entry of its table.
+  const RangeMap ranges = NewestRanges(maps);
   TableOutput output(context_, UsualFilter(context_, level), level, /*run=*/0,
-                     level == 0 ? UINT64_MAX : options_.table_bytes, {});
-  std::string key;  // of the last added entry
+                     level == 0 ? UINT64_MAX : options_.table_bytes, {}, {}, {},
+                     level == 0 ? ranges : RangeMap());
+  std::string key;  // of the last entry that was the newest of its user key
   while (reader.Valid()) {
     if (key.empty() || UserKeyOf(key) != UserKeyOf(reader.key())) {
       key.assign(reader.key());
+      const Sequence sequence = SequenceOf(SuffixOf(key));
+      const bool is_hidden = ranges.NewestAt(UserKeyOf(key), kSequenceMax) > sequence;
       if (renumbers) {
         const auto kind = static_cast<EntryKind>(SuffixOf(key) & 0xff);
         key.resize(key.size() - kInternalKeySuffixBytes);
         AppendFixed64(&key, PackSuffix(1, kind));
       }
-      TRELLIS_RETURN_IF_ERROR(output.Add(key, reader.value()));
+      if (!is_hidden) TRELLIS_RETURN_IF_ERROR(output.Add(key, reader.value()));
     }
     TRELLIS_RETURN_IF_ERROR(reader.Next());
   }
@@ -164,7 +175,8 @@ RepairJob::Tables RepairJob::Written(const OpenTables& outputs) {
   Tables written;
   for (const auto& table : outputs) {
     const auto [smallest, largest] = table->table->sequences();
-    written.push_back({table->meta, smallest, largest});
+    written.push_back(
+        {table->meta, smallest, largest, std::make_shared<const RangeMap>(table->table->ranges())});
   }
   return written;
 }

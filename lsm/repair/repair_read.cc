@@ -206,6 +206,7 @@ absl::StatusOr<std::unique_ptr<Table>> RepairJob::OpenAnyTable(uint64_t number,
   TableContext context;
   context.file_id = file_id;
   context.partitions_on_demand = true;  // a damaged partition does not affect others
+  context.opens_without_ranges = true;  // nor do damaged range deletes affect entries
   return Table::Open(std::move(file), context);
 }
 

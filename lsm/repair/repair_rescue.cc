@@ -23,6 +23,13 @@ std::string TextOf(const DeadEntries& dead) {
                 dead.dead_bytes, " + ", dead.covered_bytes, " bytes");
 }
 
+// Says what the loss of a table's range deletes means.  `record` may be null.
+std::string TextOfLostRanges(const TableMeta* record) {
+  if (record == nullptr || record->ranges.empty())
+    return " (the table's range deletes: keys that they deleted may be back)";
+  return Concat(" (", Described(record->ranges), ": keys that they deleted may be back)");
+}
+
 std::string PathOf(const Directory& directory, uint64_t table) {
   return Concat(directory.path(), "/", TableFileName(table));
 }
@@ -43,8 +50,7 @@ absl::Status RepairJob::SalvageLevels() {
         Keep(*table, &kept);
         continue;
       }
-      TRELLIS_ASSIGN_OR_RETURN(const Tables rescued,
-                               Rescue(number, meta.file_id, level, meta.run, table.status()));
+      TRELLIS_ASSIGN_OR_RETURN(const Tables rescued, Rescue(number, level, &meta, table.status()));
       rescued_any = rescued_any || !rescued.empty();
       kept.insert(kept.end(), rescued.begin(), rescued.end());
     }
@@ -69,8 +75,7 @@ absl::Status RepairJob::SalvageLooseTables() {
       Keep(*table, &loose_tables_);
       continue;
     }
-    TRELLIS_ASSIGN_OR_RETURN(const Tables rescued,
-                             Rescue(number, std::nullopt, 0, 0, table.status()));
+    TRELLIS_ASSIGN_OR_RETURN(const Tables rescued, Rescue(number, 0, nullptr, table.status()));
     loose_tables_.insert(loose_tables_.end(), rescued.begin(), rescued.end());
   }
   return absl::OkStatus();
@@ -106,6 +111,7 @@ absl::StatusOr<RepairJob::SalvagedTable> RepairJob::ReadTable(uint64_t number,
   meta.largest = facts.largest;
   meta.dead = table->properties().dead_entries();  // of which CheckTable has counted what it can
   meta.ranges = RangeRecord::Of(table->ranges());
+  salvaged.ranges = std::make_shared<const RangeMap>(table->ranges());
   std::tie(salvaged.smallest_sequence, salvaged.largest_sequence) = facts.all_sequences;
   TRELLIS_RETURN_IF_ERROR(CheckClaims(*table, RecordOf(meta)));
   TRELLIS_RETURN_IF_ERROR(CheckPlace(*table, {level, salvaged.largest_sequence}));
@@ -123,6 +129,7 @@ void RepairJob::CompareWithRecord(const TableMeta& record, const SalvagedTable& 
   compare("size", Concat(record.file_bytes), Concat(found.file_bytes));
   compare("entries", Concat(record.entries), Concat(found.entries));
   compare("dead entries", TextOf(record.dead), TextOf(found.dead));
+  compare("range deletes", Described(record.ranges), Described(found.ranges));
   compare("smallest key", QuotedInternalKey(record.smallest), QuotedInternalKey(found.smallest));
   compare("largest key", QuotedInternalKey(record.largest), QuotedInternalKey(found.largest));
   if (table.largest_sequence > state_.last_sequence)
@@ -136,17 +143,23 @@ void RepairJob::Keep(const SalvagedTable& table, Tables* tables) {
 }
 
 // Writes the entries of readable blocks to new tables.
-absl::StatusOr<RepairJob::Tables> RepairJob::Rescue(uint64_t number,
-                                                    std::optional<uint64_t> file_id, int level,
-                                                    uint32_t run, const absl::Status& damage) {
+absl::StatusOr<RepairJob::Tables> RepairJob::Rescue(uint64_t number, int level,
+                                                    const TableMeta* record,
+                                                    const absl::Status& damage) {
   if (!IsDamage(damage)) return damage;
   damaged_.insert(TableFileName(number));
   const uint64_t lines_before = lines_left_out();
   Tables rescued;
-  const absl::StatusOr<std::unique_ptr<Table>> table = OpenAnyTable(number, file_id);
+  const absl::StatusOr<std::unique_ptr<Table>> table =
+      OpenAnyTable(number, record != nullptr ? std::optional(record->file_id) : std::nullopt);
   if (!table.ok() && !IsDamage(table.status())) return table.status();
   if (table.ok()) {
-    TRELLIS_ASSIGN_OR_RETURN(rescued, RescueBlocks(**table, level, run));
+    TRELLIS_ASSIGN_OR_RETURN(rescued,
+                             RescueBlocks(**table, level, record != nullptr ? record->run : 0));
+    if (const absl::Status& lost = (*table)->ranges_status(); !lost.ok())
+      LeaveOut(Concat(MessageOf(lost), TextOfLostRanges(record)));
+  } else if (record != nullptr && !record->ranges.empty()) {
+    LeaveOut(Concat(MessageOf(damage), TextOfLostRanges(record)));
   }
   // If lines were added meanwhile, they name the damaged blocks.
   if (lines_left_out() == lines_before) LeaveOut(std::string(MessageOf(damage)));
@@ -154,9 +167,9 @@ absl::StatusOr<RepairJob::Tables> RepairJob::Rescue(uint64_t number,
 }
 
 struct RepairJob::Rescued {
-  Rescued(const JobContext& context, int level, uint32_t run_number)
+  Rescued(const JobContext& context, int level, uint32_t run_number, const RangeMap& ranges)
       : output(context, UsualFilter(context, level), level, run_number,
-               context.options->table_bytes, {}),
+               context.options->table_bytes, {}, {}, {}, ranges),
         run(run_number) {}
 
   TableOutput output;
@@ -170,7 +183,7 @@ struct RepairJob::Rescued {
 
 absl::StatusOr<RepairJob::Tables> RepairJob::RescueBlocks(const Table& table, int level,
                                                           uint32_t run) {
-  Rescued rescued(context_, level, run);
+  Rescued rescued(context_, level, run, table.ranges());
   for (size_t part = 0; part < table.index_part_count(); ++part) {
     const absl::StatusOr<IndexPart> index = table.ReadIndexPart(part);
     if (!index.ok() && !IsDamage(index.status())) return index.status();
@@ -183,7 +196,7 @@ absl::StatusOr<RepairJob::Tables> RepairJob::RescueBlocks(const Table& table, in
       TRELLIS_RETURN_IF_ERROR(RescueBlock(table, *index, i, &rescued));
   }
   TRELLIS_RETURN_IF_ERROR(FlushStrays(&rescued));
-  if (rescued.entries == 0) return Tables();
+  if (rescued.entries == 0 && table.ranges().empty()) return Tables();
   ++report_.tables_rewritten;
   report_.entries_saved += rescued.entries;
   TRELLIS_ASSIGN_OR_RETURN(const OpenTables outputs, rescued.output.Finish());
@@ -368,7 +381,7 @@ absl::Status RepairJob::SalvageRecord(const LogReader::Record& record, const std
 
 absl::StatusOr<RepairJob::Tables> RepairJob::Flush(const Memtable& memtable) {
   const std::unique_ptr<Iterator> entries = memtable.NewIterator();
-  const TablesNow not_all_known = nullptr;  // so tombstones stay
+  const TablesNow not_all_known = nullptr;  // so tombstones and ranges stay
   TRELLIS_ASSIGN_OR_RETURN(
       const JobResult result,
       RunFlush(context_, *entries, memtable.MapOfRanges(), UsualFilter(context_, 0),

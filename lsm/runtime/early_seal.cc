@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string_view>
+#include <vector>
 
+#include "absl/status/status.h"
+#include "lsm/base/encoded_batch.h"
 #include "lsm/base/inner_iterator.h"
+#include "lsm/base/range_map.h"
 #include "lsm/compaction/picker.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -24,7 +29,8 @@ double MeanCoveredBytes(const ReadView& view, Sequence visible,
   for (uint64_t i = 0; i < kLookedAtMax && number > memtable.number_before(); ++i, --number) {
     const Memtable::Entry* const entry = memtable.FindRecent(number);
     if (entry == nullptr || sampled == kSampledMax) break;
-    if (!IsTombstone(entry->suffix())) continue;
+    // The entry of a range delete has no key, and says nothing about tombstones.
+    if (!IsTombstone(entry->suffix()) || entry->user_key().empty()) continue;
     covered_bytes +=
         view.version->CoveredBytes(/*level=*/-1, /*run=*/0, entry->user_key(), digest_seed);
     ++sampled;
@@ -32,14 +38,62 @@ double MeanCoveredBytes(const ReadView& view, Sequence visible,
   return sampled == 0 ? 0 : static_cast<double>(covered_bytes) / static_cast<double>(sampled);
 }
 
+// Collects the range deletes of a batch, as views of it.
+class RangeCollector final : public EncodedBatch::Handler {
+ public:
+  explicit RangeCollector(Sequence first) : next_(first) {}
+
+  absl::Status Put(std::string_view, std::string_view) override { return Skip(); }
+  absl::Status Delete(std::string_view) override { return Skip(); }
+  absl::Status DeleteRange(std::string_view from, std::optional<std::string_view> to) override {
+    ranges_.push_back({from, to, next_});
+    return Skip();
+  }
+  RangeMap Map() const { return RangeMap::Of(ranges_); }
+
+ private:
+  absl::Status Skip() {
+    ++next_;
+    return absl::OkStatus();
+  }
+
+  Sequence next_;
+  std::vector<RangeDelete> ranges_;
+};
+
+// Whether these range deletes of the memtable free as many bytes as its flush makes others write.
+bool PayForAFlush(const ReadView& view, const RangeMap& ranges, const SnapshotList& snapshots,
+                  const Options& options) {
+  const Memtable& memtable = *view.memtable;
+  uint64_t price = kBytesMergedPerJob + memtable.memory_bytes();
+  if (memtable.entry_count() > memtable.range_count()) {
+    const auto flushes = static_cast<uint64_t>(std::max(1, options.level0_compaction_tables));
+    price += view.version->level_bytes(1) / flushes;
+  }
+  const auto has_snapshot = [&](Sequence from, Sequence to) {
+    return HasSnapshotBetween(snapshots, from, to);
+  };
+  return view.version->BytesUnder(ranges, has_snapshot, price) >= price;
+}
+
 }  // namespace
 
-bool IsSealDue(const ReadView& view, Sequence visible, Sequence oldest_snapshot, uint64_t now_nanos,
-               const bloom::DigestSeed& digest_seed) {
+bool AreRangesDue(const ReadView& view, std::string_view group, const SnapshotList& snapshots,
+                  const Options& options) {
+  RangeCollector collector(EncodedBatch::FirstSequenceOf(group));
+  if (!EncodedBatch::ForEach(group, &collector).ok()) return false;
+  return PayForAFlush(view, collector.Map(), snapshots, options);
+}
+
+bool IsSealDue(const ReadView& view, Sequence visible, const SnapshotList& snapshots,
+               uint64_t now_nanos, const bloom::DigestSeed& digest_seed, const Options& options) {
   const Memtable& memtable = *view.memtable;
   const uint64_t tombstones = memtable.tombstone_count();
-  if (tombstones == 0) return false;
+  const RangeList* const ranges = memtable.ranges();
+  if (tombstones == 0 && ranges == nullptr) return false;
   if (memtable.AgeNanos(now_nanos) / 1'000'000'000 >= kTombstoneSecondsMax) return true;
+  if (ranges != nullptr && PayForAFlush(view, ranges->ToMap(), snapshots, options)) return true;
+  if (tombstones == 0) return false;
   TableToBe table;
   table.freeable_bytes =
       static_cast<double>(tombstones) * MeanCoveredBytes(view, visible, digest_seed);
@@ -51,7 +105,7 @@ bool IsSealDue(const ReadView& view, Sequence visible, Sequence oldest_snapshot,
   first->SeekToFirst();
   last->SeekToLast();
   table.span = KeySpan::OfKeys(UserKeyOf(first->key()), UserKeyOf(last->key()));
-  return IsWorthAFlush(*view.version, table, oldest_snapshot);
+  return IsWorthAFlush(*view.version, table, snapshots.empty() ? kSequenceMax : snapshots.front());
 }
 
 }  // namespace lsm

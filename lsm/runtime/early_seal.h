@@ -1,27 +1,47 @@
-// When a memtable is sealed before it is full: as soon as its tombstones would pay for its flush.
+// When a memtable is sealed before it is full: as soon as its deletes would pay for its flush.
 //
-// The memtable counts as the table of level 0 that its flush would make.  If the rule for
-// tombstones (lsm/compaction/picker.h) would take that table at once, the flush is worth it.  So
+// Tombstones: the memtable counts as the table of level 0 that its flush would make.  If the rule
+// for tombstones (lsm/compaction/picker.h) would take that table at once, the flush is worth it. So
 // the tombstones of a few large values are flushed soon.  Those of a few small values wait until
 // the memtable is full, or a week old.
+//
+// Range deletes: once a range is in a table, it frees each table that it contains whole, without a
+// merge (NeedlessTable in lsm/version/version.h).  The memtable is due if such tables have as many
+// bytes as the flush makes others write:
+//
+//   1 MiB for the syncs (kBytesMergedPerJob), and the bytes of the memtable
+//   if it has entries, its part of the next merge of level 0: the bytes of level 1, divided by
+//   level0_compaction_tables.  Without entries, its table hides nothing after the drop, and goes
+//
+// Tables do not count if a snapshot holds them, or if they are needless without the flush.
+// Otherwise a program that repeats a range delete beside a snapshot would flush each time.
 //
 // Reads memory alone.  Thread-safe.  Throws std::bad_alloc.
 #ifndef TRELLIS_LSM_RUNTIME_EARLY_SEAL_H_
 #define TRELLIS_LSM_RUNTIME_EARLY_SEAL_H_
 
 #include <cstdint>
+#include <string_view>
 
 #include "bloom/core/abi.h"
 #include "bloom/hash.h"
 #include "lsm/base/internal_key.h"
+#include "lsm/compaction/jobs.h"
+#include "lsm/options.h"
 #include "lsm/runtime/read_view.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
 // Whether the active memtable of the view should be sealed.  `visible`: LiveViews::VisibleIn, for
-// this view.  `oldest_snapshot`: kSequenceMax if there is none.  `now_nanos`: the monotonic time.
-bool IsSealDue(const ReadView& view, Sequence visible, Sequence oldest_snapshot, uint64_t now_nanos,
-               const bloom::DigestSeed& digest_seed);
+// this view.  `now_nanos`: the monotonic time.
+bool IsSealDue(const ReadView& view, Sequence visible, const SnapshotList& snapshots,
+               uint64_t now_nanos, const bloom::DigestSeed& digest_seed, const Options& options);
+
+// The same by the range deletes of one group of the memtable alone, an encoded batch.  A leader
+// asks this after each group with ranges, so it must not take long: 1 us for each range in each
+// run, and for each table that a range contains.
+bool AreRangesDue(const ReadView& view, std::string_view group, const SnapshotList& snapshots,
+                  const Options& options);
 
 }  // namespace lsm
 

@@ -37,6 +37,13 @@ class Sequences {
   Sequence oldest_snapshot() const {
     return snapshots_.empty() ? kSequenceMax : *snapshots_.begin();
   }
+  // Tells whether a snapshot s with from <= s < to exists.  Valid while this object lives.
+  auto HasSnapshotIn() const {
+    return [this](Sequence from, Sequence to) {
+      const auto first = snapshots_.lower_bound(from);
+      return first != snapshots_.end() && *first < to;
+    };
+  }
   // Ascending, each once.
   SnapshotList Snapshots() const {
     SnapshotList list;

@@ -118,9 +118,14 @@ absl::Status Table::ReadProperties(TableTail* tail) {
 absl::Status Table::ReadRanges(TableTail* tail) {
   const BlockHandle at = footer_.ranges;
   if (at.is_null()) return absl::OkStatus();
-  TRELLIS_ASSIGN_OR_RETURN(const std::string_view bytes,
-                           tail->Block(footer_.file_id, at, kRangesBytesMax));
-  TRELLIS_ASSIGN_OR_RETURN(ranges_, DecodeRanges(bytes, file_->path(), at.offset));
+  const absl::StatusOr<std::string_view> bytes = tail->Block(footer_.file_id, at, kRangesBytesMax);
+  absl::StatusOr<RangeMap> ranges =
+      bytes.ok() ? DecodeRanges(*bytes, file_->path(), at.offset) : bytes.status();
+  if (absl::IsDataLoss(ranges.status()) && context_.opens_without_ranges) {
+    ranges_status_ = ranges.status();
+    return absl::OkStatus();
+  }
+  TRELLIS_ASSIGN_OR_RETURN(ranges_, std::move(ranges));
   return absl::OkStatus();
 }
 

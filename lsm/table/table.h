@@ -59,6 +59,9 @@ struct TableContext {
   // True (stores): partitions are read when a lookup needs them.  False (tools, verification,
   // repair): all are read and kept at opening.
   bool partitions_on_demand = false;
+  // True (tools, verification, repair): a table with damaged range deletes opens as if it had none;
+  // see ranges_status.  False (stores): it does not open, since deleted keys would be back.
+  bool opens_without_ranges = false;
 };
 
 enum class TableAnswer : uint8_t { kAbsent, kFound, kDeleted };
@@ -86,7 +89,8 @@ class Table {
  public:
   // Reads footer, properties, ranges, index and filter; also the header unless the id is known.
   // Errors as for Footer::Decode, and DataLoss for a damaged header, index, ranges or properties
-  // block.  A damaged filter is no error: see filter_presence().
+  // block.  A damaged filter is no error: see filter_presence().  Damaged ranges are none if
+  // context.opens_without_ranges.
   //
   // `end`: the last bytes of the file, if the caller has read some: at least kEndBytes, or the
   // whole file.  If it includes everything from opening_offset() on, nothing else is read, except
@@ -216,6 +220,8 @@ class Table {
 
   // Its range deletes; empty if it has none.  Resident, as bounds are.
   const RangeMap& ranges() const { return ranges_; }
+  // DataLoss with the offset if they are damaged, and the table was opened without them.
+  const absl::Status& ranges_status() const { return ranges_status_; }
   // False for a table of range deletes alone: it has no blocks, no filter and no keys, so a lookup
   // needs only its ranges.
   bool has_entries() const { return footer_.data_blocks != 0; }
@@ -339,6 +345,7 @@ class Table {
   Footer footer_;
   TableProperties properties_;
   RangeMap ranges_;
+  absl::Status ranges_status_;
   std::pair<Sequence, Sequence> sequences_ = {0, kSequenceMax};  // allowed range for entries
   bool states_smallest_key_ = false;                             // whether the properties have it
   bool states_largest_key_ = false;

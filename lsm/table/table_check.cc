@@ -24,6 +24,7 @@ class TableChecker {
   TableFacts Run() {
     // A table opened with a known id has not read its header.
     if (const absl::Status header = table_.CheckHeader(); !header.ok()) Fail(header);
+    if (!table_.ranges_status().ok()) Fail(table_.ranges_status());
     if (!table_.is_partitioned() && !table_.filter_status().ok()) Fail(table_.filter_status());
     if (table_.is_partitioned() && !table_.footer().filter.is_null()) FailForFilterPartitions();
     if (table_.is_partitioned()) keys_of_partition_.resize(table_.partitions().count());
@@ -183,7 +184,8 @@ class TableChecker {
     CheckSum("index_bytes", p.index_bytes, table_.index_bytes());
     CheckSum("filter_bytes", p.filter_bytes, table_.filter_bytes());
     CheckSum("partitions", p.partitions, keys_of_partition_.size());
-    CheckSum("range_deletes", p.range_deletes, table_.ranges().range_count());
+    if (table_.ranges_status().ok())
+      CheckSum("range_deletes", p.range_deletes, table_.ranges().range_count());
     CheckSum("range_bytes", p.range_bytes, table_.footer().ranges.stored_bytes);
     if (facts_.entries > 0) {
       CheckKeyProperty("smallest_key", p.smallest_key, UserKeyOf(facts_.smallest));

@@ -1,6 +1,6 @@
 // Checks that a table is intact: every checksum, the order of all keys within and across blocks,
 // the index's fences, the counts in footer and properties, and the filter's answer for every key.
-// Opening the table has checked its range deletes.
+// Opening the table has read its range deletes, and checked them as far as they go.
 #ifndef TRELLIS_LSM_TABLE_TABLE_CHECK_H_
 #define TRELLIS_LSM_TABLE_TABLE_CHECK_H_
 

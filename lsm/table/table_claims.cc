@@ -6,12 +6,6 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-std::string Described(const RangeRecord& ranges) {
-  if (ranges.empty()) return "no range deletes";
-  return Concat(ranges.range_count, " range deletes from ", QuotedKey(ranges.begin), " to ",
-                ranges.end ? QuotedKey(*ranges.end) : "the last key");
-}
-
 class ClaimChecker {
  public:
   explicit ClaimChecker(const Table& table) : table_(table), properties_(table.properties()) {}
@@ -141,6 +135,13 @@ class ClaimChecker {
 };
 
 }  // namespace
+
+std::string Described(const RangeRecord& ranges) {
+  if (ranges.empty()) return "no range deletes";
+  return Concat(ranges.range_count, ranges.range_count == 1 ? " range delete" : " range deletes",
+                " from ", QuotedKey(ranges.begin), " to ",
+                ranges.end ? QuotedKey(*ranges.end) : "the last key");
+}
 
 absl::Status CheckClaims(const Table& table, const TableRecord& record) {
   ClaimChecker checker(table);

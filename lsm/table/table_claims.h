@@ -4,6 +4,7 @@
 #define TRELLIS_LSM_TABLE_TABLE_CLAIMS_H_
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -22,6 +23,9 @@ struct TableRecord {
   DeadEntries dead;
   const RangeRecord& ranges;
 };
+
+// For messages: "2 range deletes from "b" to "h"", or "no range deletes".
+std::string Described(const RangeRecord& ranges);
 
 // DataLoss if the properties contradict the footer, the index, the record or each other.  Reads
 // nothing.  Missing properties are not checked, except for the two sequences, on which a store

@@ -47,43 +47,105 @@ std::vector<size_t> MingledRuns(const AgedRuns& runs) {
   return mingled;
 }
 
-// Receives the entries of all runs in the order of internal keys.  A lookup must find the newest
-// entry of each key first.  Older entries may lie anywhere, also copies of the newest
-// (lsm/compaction/steps.h).
-class Comparison {
- public:
-  explicit Comparison(const RunsReader& reader) : reader_(reader) {}
+// A version of a key.
+struct KeyVersion {
+  Sequence sequence = 0;
+  bool is_range = false;
+  size_t run = 0;
+  uint64_t table = 0;
 
-  bool IsNewKey() const {
-    return newest_.empty() || UserKeyOf(newest_) != UserKeyOf(reader_.key());
+  std::string_view name() const { return is_range ? "range delete" : "entry"; }
+};
+
+// The range deletes of all runs, asked for ascending keys.
+class RangesOfRuns {
+ public:
+  // `tables` in the order of their keys, which must outlive it.
+  void AddRun(const std::vector<const AgedTable*>& tables) {
+    Run& run = runs_.emplace_back();
+    for (const AgedTable* table : tables) {
+      if (table->ranges != nullptr && !table->ranges->empty()) run.tables.push_back(table);
+    }
   }
 
-  // Returns how the entry contradicts earlier ones; empty if it does not.
+  // Two of the ranges that cover the key: that of the first run that has any, and the newest one,
+  // in the first run that has it.
+  struct Cover {
+    std::optional<KeyVersion> first;
+    KeyVersion newest;
+  };
+  Cover At(std::string_view key) {
+    Cover cover;
+    for (size_t i = 0; i < runs_.size(); ++i) {
+      Run& run = runs_[i];
+      while (run.at < run.tables.size() && run.tables[run.at]->ranges->hull().EndsBy(key)) ++run.at;
+      if (run.at == run.tables.size()) continue;
+      const AgedTable& table = *run.tables[run.at];
+      const Sequence sequence = table.ranges->NewestAt(key, kSequenceMax);
+      if (sequence == 0) continue;
+      const KeyVersion found{sequence, /*is_range=*/true, i, table.meta.number};
+      if (!cover.first) cover.first = found;
+      if (sequence > cover.newest.sequence) cover.newest = found;
+    }
+    return cover;
+  }
+
+ private:
+  struct Run {
+    std::vector<const AgedTable*> tables;  // those with ranges
+    size_t at = 0;                         // those before it end before the last key
+  };
+  std::vector<Run> runs_;
+};
+
+// Receives the entries of all runs in the order of internal keys.
+class Comparison {
+ public:
+  Comparison(const RunsReader& reader, RangesOfRuns ranges)
+      : reader_(reader), ranges_(std::move(ranges)) {}
+
+  bool IsNewKey() const { return key_.empty() || UserKeyOf(key_) != UserKeyOf(reader_.key()); }
+
+  // Returns how the entry, or a range above it, contradicts the newest version of its key; empty if
+  // they do not.
   std::string Meet() {
-    if (IsNewKey()) {
-      newest_.assign(reader_.key());
-      newest_run_ = reader_.run();
-      newest_table_ = reader_.table();
-      newest_value_.assign(reader_.NextHasSameKey() ? reader_.value() : std::string_view());
-      return "";
+    const KeyVersion entry{SequenceOf(SuffixOf(reader_.key())), /*is_range=*/false, reader_.run(),
+                           reader_.table()};
+    const bool begins = IsNewKey();
+    if (begins) {
+      const RangesOfRuns::Cover cover = Begin(entry);
+      if (cover.first && cover.first->run < newest_.run) return Contradiction(*cover.first);
     }
-    if (reader_.run() < newest_run_) {
-      return Concat(Key(), "the entry in ", TableFileName(newest_table_),
-                    " is newer than the one above it, in ", TableFileName(reader_.table()));
-    }
-    if (newest_ != reader_.key() || reader_.value() == newest_value_) return "";
-    return Concat(Key(), TableFileName(newest_table_), " and ", TableFileName(reader_.table()),
+    if (entry.run < newest_.run) return Contradiction(entry);
+    if (begins || key_ != reader_.key() || reader_.value() == value_) return "";
+    return Concat(Key(), TableFileName(table_), " and ", TableFileName(entry.table),
                   " hold different values of the same write");
   }
 
  private:
-  std::string Key() const { return Concat("key ", QuotedKey(UserKeyOf(newest_)), ": "); }
+  // Begins a key with its newest entry.
+  RangesOfRuns::Cover Begin(const KeyVersion& entry) {
+    key_.assign(reader_.key());
+    table_ = entry.table;
+    value_.assign(reader_.NextHasSameKey() ? reader_.value() : std::string_view());
+    RangesOfRuns::Cover cover = ranges_.At(UserKeyOf(key_));
+    newest_ = cover.newest.sequence > entry.sequence ? cover.newest : entry;
+    return cover;
+  }
+
+  std::string Contradiction(const KeyVersion& older) const {
+    return Concat(Key(), "the ", newest_.name(), " in ", TableFileName(newest_.table),
+                  " is newer than the ", older.name(), " above it, in ",
+                  TableFileName(older.table));
+  }
+  std::string Key() const { return Concat("key ", QuotedKey(UserKeyOf(key_)), ": "); }
 
   const RunsReader& reader_;
-  std::string newest_;        // of the key; empty: no entry yet
-  std::string newest_value_;  // set if it may have a copy
-  size_t newest_run_ = 0;
-  uint64_t newest_table_ = 0;
+  RangesOfRuns ranges_;
+  std::string key_;     // the newest entry of the key; empty: no entry yet
+  std::string value_;   // of this entry, if it may have a copy
+  uint64_t table_ = 0;  // of this entry
+  KeyVersion newest_;
 };
 
 }  // namespace
@@ -95,7 +157,7 @@ AgedRuns AgedRunsOf(const Version& version) {
       runs.emplace_back();
       for (const std::shared_ptr<const OpenTable>& table : run) {
         const auto [smallest, largest] = table->table->sequences();
-        runs.back().push_back({table->meta, smallest, largest});
+        runs.back().push_back({table->meta, smallest, largest, {table, &table->table->ranges()}});
       }
     }
   }
@@ -128,15 +190,20 @@ absl::StatusOr<std::optional<std::string>> CompareRuns(Directory& directory,
                                                        uint64_t bytes_max,
                                                        const KeyOrderCalls& calls) {
   RunsReader reader(&directory, context);
+  RangesOfRuns ranges;
   for (const std::vector<AgedTable>& run : runs) {
-    std::vector<TableMeta> tables;
+    std::vector<const AgedTable*> tables;
+    std::vector<TableMeta> with_entries;
     for (const AgedTable& table : run) {
-      if (!table.meta.span().EndsBy(from)) tables.push_back(table.meta);
+      if (table.meta.span().EndsBy(from)) continue;
+      tables.push_back(&table);
+      if (table.meta.has_entries()) with_entries.push_back(table.meta);
     }
-    if (!tables.empty()) reader.AddRun(std::move(tables));
+    ranges.AddRun(tables);
+    reader.AddRun(std::move(with_entries));
   }
   TRELLIS_RETURN_IF_ERROR(reader.Start(from));
-  Comparison comparison(reader);
+  Comparison comparison(reader, std::move(ranges));
   uint64_t bytes = 0, told_bytes = 0;
   while (reader.Valid()) {
     if (bytes >= bytes_max && comparison.IsNewKey()) return std::string(UserKeyOf(reader.key()));

@@ -17,14 +17,6 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// The first table of a run that does not end by the user key.
-size_t FirstBeyond(TableSpan run, std::string_view user_key) {
-  const auto at = std::partition_point(run.begin(), run.end(), [&](const auto& table) {
-    return table->meta.span().EndsBy(user_key);
-  });
-  return static_cast<size_t>(at - run.begin());
-}
-
 // Iterates over one sorted run: has a position in the list of tables, and an iterator in that
 // table.
 class RunIterator final : public InnerIterator {
@@ -235,6 +227,13 @@ double FppOf(const OpenTable& table) {
   return fpp >= 0 && fpp <= 1 ? fpp : 1;  // a file may contain any value
 }
 
+size_t FirstBeyond(TableSpan run, std::string_view user_key) {
+  const auto at = std::partition_point(run.begin(), run.end(), [&](const auto& table) {
+    return table->meta.span().EndsBy(user_key);
+  });
+  return static_cast<size_t>(at - run.begin());
+}
+
 std::vector<TableSpan> RunsAmong(TableSpan tables) {
   std::vector<TableSpan> runs;
   for (size_t begin = 0, end = 0; begin < tables.size(); begin = end) {
@@ -269,6 +268,7 @@ absl::StatusOr<std::shared_ptr<const Version>> Version::Create(
   version->ListCandidates();
   version->NoteTombstones();
   version->MakeCovers();
+  version->ListNeedless();
   return std::shared_ptr<const Version>(std::move(version));
 }
 

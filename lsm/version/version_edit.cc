@@ -1,7 +1,6 @@
 #include "lsm/version/version_edit.h"
 
 #include "lsm/base/internal_key.h"
-#include "lsm/block/ranges_part.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/status.h"
 #include "lsm/limits.h"

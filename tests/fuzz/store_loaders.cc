@@ -338,7 +338,7 @@ bool UseLog(std::string_view bytes) {
 
 std::vector<std::string> LogSeeds() {
   const std::vector<std::string> batches = {SomeBatch(1), SomeBatch(5), std::string(1200, 'r'),
-                                            SomeBatch(9)};
+                                            SomeBatch(9), SomeRanges()};
   std::vector<std::string> seeds;
   for (const bool closed : {false, true}) {
     seeds.push_back(WriteLog(lsm::LogKind::kWriteAhead, 0x1d, batches, closed));

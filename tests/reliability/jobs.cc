@@ -8,6 +8,7 @@
 #include "tests/reliability/beyond/local_cache.h"
 #include "tests/reliability/beyond/take_overs.h"
 #include "tests/reliability/beyond/two_writers.h"
+#include "tests/reliability/faults/range_repairs.h"
 #include "tests/reliability/jobs/crash.h"
 #include "tests/reliability/jobs/damage.h"
 #include "tests/reliability/jobs/faults.h"
@@ -51,6 +52,10 @@ constexpr bool kHasPeers = false;
 // trial.
 constexpr uint64_t kSeedStride = 1'000'003;
 
+// Half of the workloads delete ranges, with each of the other settings that change from workload
+// to workload.
+bool HasRanges(uint64_t workload) { return workload % 4 == 1 || workload % 4 == 2; }
+
 JobResult RunCrashes(uint64_t seed, uint64_t amount) {
   JobResult result;
   uint64_t workloads = 0, moments = 0, doubles = 0;
@@ -61,6 +66,7 @@ JobResult RunCrashes(uint64_t seed, uint64_t amount) {
     // These fill memtables, so that there are several logs at a time.
     if (workloads % 4 >= 2) options.shape.large_value_bytes = 30'000;
     options.shape.copies = workloads % 8 == 4 || workloads % 8 == 5;
+    options.shape.ranges = HasRanges(workloads);
     options.shape.wide = workloads % 8 == 6;  // makes many images, so it is used late
     options.has_reserve = workloads % 8 >= 6;
     options.images_max = amount - result.amount;
@@ -112,6 +118,7 @@ FaultOptions FaultsIn(uint64_t workload, uint64_t seed) {
   options.seed = seed * kSeedStride + workload;
   if (workload % 4 == 3) options.shape.large_value_bytes = 30'000;
   options.shape.copies = workload % 2 == 1;
+  options.shape.ranges = HasRanges(workload);
   options.logs_apart = workload % 4 == 1 || workload % 4 == 2;
   return options;
 }
@@ -141,8 +148,8 @@ JobResult RunSpace(uint64_t seed, uint64_t amount) {
                    });
 }
 
-// Rotations by a flush and by a compaction; one of the two has its logs in a directory of their
-// own.
+// Rotations by a flush and by a compaction; one of the two has range deletes, and its logs in a
+// directory of their own.
 JobResult RunRotation(uint64_t seed, uint64_t amount) {
   RotationReport sum;
   for (const bool by_compaction : {false, true}) {
@@ -151,6 +158,7 @@ JobResult RunRotation(uint64_t seed, uint64_t amount) {
     options.seed = seed * kSeedStride + by_compaction;
     options.logs_apart = (seed % 2 == 0) == by_compaction;
     options.by_compaction = by_compaction;
+    options.has_ranges = options.logs_apart;
     options.runs_max = options.images_max = amount / 4 + 1;
     const RotationReport report = CheckRotation(options);
     sum.calls += report.calls;
@@ -179,6 +187,7 @@ JobResult RunMemory(uint64_t seed, uint64_t amount) {
                      options.shape.steps = 45;
                      if (workload % 4 >= 2) options.shape.large_value_bytes = 30'000;
                      options.shape.copies = workload % 4 == 1;
+                     options.shape.ranges = HasRanges(workload);
                      options.runs = std::min(runs_max, amount / kWorkloads + 1);
                      return FailAllocations(options);
                    });
@@ -328,14 +337,24 @@ JobResult RunRangeDeletes(uint64_t seed, uint64_t amount) {
 
 JobResult RunRanges(uint64_t seed, uint64_t amount) {
   const RangesReport report = CheckRanges(seed * kSeedStride, amount);
-  return {
-      report.writes,
-      Concat(ReadableCount(report.writes), " writes in memtables and logs, ",
-             ReadableCount(report.ranges), " of them range deletes, and ",
-             ReadableCount(report.failed), " groups that failed: ", ReadableCount(report.lookups),
-             " answers as of a list of the writes; replays filled ", ReadableCount(report.replayed),
-             " memtables"),
-      report.finding};
+  return {report.writes,
+          Concat(ReadableCount(report.writes), " writes in memtables and logs, ",
+                 ReadableCount(report.ranges), " of them range deletes, and ",
+                 ReadableCount(report.failed), " groups that failed; memory ran out ",
+                 ReadableCount(report.out_of_memory), " times; ", ReadableCount(report.lookups),
+                 " answers as of a list of the writes; replays filled ",
+                 ReadableCount(report.replayed), " memtables"),
+          report.finding};
+}
+
+JobResult RunRangeRepairs(uint64_t seed, uint64_t amount) {
+  const RangeRepairsReport report = RepairRanges(seed * kSeedStride, amount);
+  return {report.repairs,
+          Concat(ReadableCount(report.repairs), " stores with ", ReadableCount(report.ranges),
+                 " range deletes repaired, ", ReadableCount(report.lost),
+                 " of which had lost some: ", ReadableCount(report.answers),
+                 " answers as of a list of the writes"),
+          report.finding};
 }
 
 JobResult RunDifferential([[maybe_unused]] uint64_t seed, [[maybe_unused]] uint64_t amount) {
@@ -428,7 +447,7 @@ const std::vector<Job>& AllJobs() {
       {"crash", "images", "crashes of the machine, at every change to files, with every loss",
        RunCrashes, 1'000'000, 500'000, 100'000},
       {"scripts", "scripts",
-       "all sequences of one operation or two (in soaks four), crashed everywhere", RunScripts, 72,
+       "all sequences of one operation or two (in soaks four), crashed everywhere", RunScripts, 90,
        100, 0},
       {"faults", "runs", "file-system calls that fail, in every way", RunFaults, 15'000, 4'000,
        4'000},
@@ -451,6 +470,8 @@ const std::vector<Job>& AllJobs() {
        2'000'000, 400'000},
       {"ranges", "writes", "range deletes in memtables and logs, and in a list of writes",
        RunRanges, 1'000'000, 1'000'000, 20'000},
+      {"range-repairs", "repairs", "repairs of stores with range deletes, and a list of writes",
+       RunRangeRepairs, 20'000, 10'000, 500},
       {"differential", "operations", "the same operations on Trellis, RocksDB and LevelDB",
        RunDifferential, 2'000'000, 500'000, kHasPeers ? 200'000 : 0},
       {"histories", "histories", "threads that call one store, and an order of their calls",

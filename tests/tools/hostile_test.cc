@@ -289,7 +289,7 @@ TEST_F(HostileTest, VerifyNamesNewerEntriesBelowOlderOnes) {
   MakeLog(*directory, 4, {}, LogState::kOpen);
   const RunResult result = Run({"verify", "s"});
   EXPECT_EQ(result.code, 1);
-  EXPECT_THAT(result.out, AllOf(HasSubstr("000003.table is newer than the one above it, in "
+  EXPECT_THAT(result.out, AllOf(HasSubstr("000003.table is newer than the entry above it, in "
                                           "000002.table"),
                                 HasSubstr("s: 60 problems")));
 }

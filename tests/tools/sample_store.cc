@@ -13,6 +13,7 @@
 #include "bloom/filter_policy.h"
 #include "lsm/base/encoded_batch.h"
 #include "lsm/base/internal_key.h"
+#include "lsm/base/range_map.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/version/manifest.h"
 #include "lsm/write_batch.h"
@@ -31,13 +32,15 @@ std::string NumberedKey(int number) {
   return key;
 }
 
+std::optional<std::string_view> EndOf(const SampleEntry& range) {
+  return range.value.empty() ? std::nullopt : std::optional<std::string_view>(range.value);
+}
+
 std::string EncodedBatch(const std::vector<SampleEntry>& entries) {
   lsm::WriteBatch batch;
   for (const SampleEntry& entry : entries) {
     if (entry.is_range) {
-      lsm::EncodedBatch::DeleteRange(
-          &batch, entry.key,
-          entry.value.empty() ? std::nullopt : std::optional<std::string_view>(entry.value));
+      lsm::EncodedBatch::DeleteRange(&batch, entry.key, EndOf(entry));
     } else if (entry.is_delete) {
       batch.Delete(entry.key);
     } else {
@@ -228,6 +231,31 @@ void MakeStoreOfRuns(lsm::FileSystem& file_system, const std::string& path) {
   snapshot.last_sequence = sequence - 1;
   snapshot.oldest_log = number;
   snapshot.next_file_number = number + 1;
+  MakeManifest(*directory, snapshot);
+}
+
+void MakeStoreOfRanges(lsm::FileSystem& file_system, const std::string& path) {
+  const std::unique_ptr<lsm::Directory> directory =
+      file_system.OpenDirectory(path, /*create=*/true).value();
+  const auto put = [](std::string key, uint64_t sequence) {
+    return SampleEntry{key, sequence, false, key + std::to_string(sequence)};
+  };
+  using Ranges = std::vector<lsm::RangeDelete>;
+  const lsm::RangeMap newest = lsm::RangeMap::Of(Ranges{{"a", "b", 12}, {"e", "h", 11}}),
+                      newer = lsm::RangeMap::Of(Ranges{{"c", "f", 9}}),
+                      oldest = lsm::RangeMap::Of(Ranges{{"x", std::nullopt, 7}});
+  lsm::VersionEdit snapshot;
+  snapshot.next_file_number = 6;
+  snapshot.last_sequence = 12;
+  snapshot.oldest_log = 5;
+  snapshot.added = {
+      {2,
+       MakeTable(*directory, {.number = 2, .level = 2, .block_bytes = 1, .ranges = oldest},
+                 {put("a", 1), put("c", 2), put("e", 3), put("g", 4), put("i", 5), put("k", 6)})},
+      {1, MakeTable(*directory, {.number = 3, .level = 1, .ranges = newer},
+                    {put("d", 8), put("e", 10)})},
+      {0, MakeTable(*directory, {.number = 4, .ranges = newest}, {})}};
+  MakeLog(*directory, 5, {{put("c", 13), {"i", 14, true, "j", true}}}, LogState::kClosed);
   MakeManifest(*directory, snapshot);
 }
 

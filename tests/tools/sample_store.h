@@ -84,6 +84,14 @@ void MakeGoalStore(lsm::FileSystem& file_system, const std::string& path);
 // last key in all three.
 void MakeStoreOfRuns(lsm::FileSystem& file_system, const std::string& path);
 
+// Makes a store with range deletes:
+//
+//   000002.table  level 2  a@1 c@2 e@3 g@4 i@5 k@6, [x, end)@7
+//   000003.table  level 1  d@8 e@10, [c, f)@9
+//   000004.table  level 0  [a, b)@12, [e, h)@11, no entries
+//   000005.log             c@13, [i, j)@14
+void MakeStoreOfRanges(lsm::FileSystem& file_system, const std::string& path);
+
 // Makes a sample store of as few bytes as possible, for tests that damage each byte.
 void MakeTinyStore(lsm::FileSystem& file_system, const std::string& path);
 

@@ -167,6 +167,13 @@ std::string RangesText(const Session& session, uint64_t count, std::string_view 
                 end ? session.ShowKey(*end, columns) : "end");
 }
 
+void WriteRanges(const lsm::RangeRecord& ranges, Session* session) {
+  lsm::JsonWriter& json = session->json();
+  json.Member("range_deletes", ranges.range_count);
+  if (!ranges.empty()) json.Member("ranges_begin", session->Show(ranges.begin));
+  if (ranges.end) json.Member("ranges_end", session->Show(*ranges.end));
+}
+
 size_t KeyColumns(const Session& session, size_t others, size_t keys_in_line) {
   if (session.columns() == 0) return 0;
   const size_t room = session.columns() > others ? session.columns() - others : 0;

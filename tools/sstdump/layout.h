@@ -63,6 +63,9 @@ std::string KeyRange(const Session& session, std::string_view first, std::string
 std::string RangesText(const Session& session, uint64_t count, std::string_view begin,
                        std::optional<std::string_view> end, size_t others);
 
+// In JSON: "range_deletes", and "ranges_begin" and "ranges_end" if there are any.
+void WriteRanges(const lsm::RangeRecord& ranges, Session* session);
+
 // The characters of a key that fit a line of this run if `others` are taken; 0: all.
 size_t KeyColumns(const Session& session, size_t others, size_t keys_in_line);
 // The characters that fit after `line`; 0: any number.

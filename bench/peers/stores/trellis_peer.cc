@@ -79,6 +79,7 @@ class TrellisPeer : public Peer {
 
   bool has_direct_reads() const override { return true; }
   bool has_multi_get() const override { return true; }
+  bool has_delete_range() const override { return true; }
 
   absl::Status Open(const std::string& directory, const PeerSettings& settings,
                     Begin begin) override {
@@ -110,6 +111,9 @@ class TrellisPeer : public Peer {
     return db_->Put(key, value);
   }
   absl::Status Delete(std::string_view key) override { return db_->Delete(key); }
+  absl::Status DeleteRange(std::string_view from, std::string_view to) override {
+    return db_->DeleteRange(from, to);
+  }
   absl::Status WaitUntilQuiet() override { return db_->WaitForBackgroundWork(); }
   absl::Status CompactAll() override { return db_->CompactRange(); }
 

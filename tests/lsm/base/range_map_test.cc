@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -203,6 +204,9 @@ TEST_P(RangeMapModelTest, MergesMaps) {
     ASSERT_NO_FATAL_FAILURE(DemandForm(merged));
     ASSERT_NO_FATAL_FAILURE(naive.Demand(merged));
     ASSERT_TRUE(merged == RangeMap::Of(all, All()));
+    const auto some = std::span(all).subspan(0, ranges.empty() ? 0 : ranges[0].size());
+    ASSERT_TRUE(NewestRanges(std::span(pointers).subspan(ranges.empty() ? 0 : 1), some) ==
+                merged.Thinned({}));
   }
 }
 

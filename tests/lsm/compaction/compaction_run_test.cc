@@ -113,6 +113,29 @@ TEST_F(CompactionRunTest, MovesATableWithoutReadingIt) {
   EXPECT_EQ(counters_.SumOf(Counter::kCompactions), 0u);
 }
 
+TEST_F(CompactionRunTest, DropsTablesWithoutReadingThem) {
+  const auto stays = TableOf({PutOf("z", 3)});
+  const auto goes = TableOf({PutOf("a", 1)}), goes_too = TableOf({PutOf("b", 2)});
+  version_ = Version::Create({{{}, {goes, goes_too, stays}}}).value();
+  job_.version = version_;
+  plan_ = std::make_shared<CompactionPlan>();
+  plan_->level = plan_->output_level = 1;
+  plan_->inputs = {goes, goes_too};
+  plan_->drops = true;
+  job_.plan = plan_;
+  is_room_short_ = true;
+  EXPECT_OK(run_.Run(&result_));
+  EXPECT_EQ(applied_, 1);
+  EXPECT_FALSE(is_last_move_);
+  EXPECT_THAT(version_->level(1), ElementsAre(stays));
+  EXPECT_THAT(result_.outputs, IsEmpty());
+  EXPECT_EQ(counters_.SumOf(Counter::kTablesDroppedUnread), 2u);
+  EXPECT_EQ(counters_.SumOf(Counter::kBytesDroppedUnread),
+            goes->meta.file_bytes + goes_too->meta.file_bytes);
+  EXPECT_EQ(counters_.SumOf(Counter::kTrivialMoves), 0u);
+  EXPECT_EQ(counters_.SumOf(Counter::kCompactions), 0u);
+}
+
 TEST_F(CompactionRunTest, GoesInStepsWhileSpaceIsShort) {
   PlanMerge();
   is_room_short_ = true;

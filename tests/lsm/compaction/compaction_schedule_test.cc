@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -79,6 +80,9 @@ class CompactionScheduleTest : public testing::Test {
   SnapshotList snapshots_;
   uint64_t wall_seconds_ = 1'600'000'000;
   uint64_t versions_ = 0;
+  const std::function<bool(Sequence, Sequence)> has_snapshot_ = [this](Sequence from, Sequence to) {
+    return HasSnapshotBetween(snapshots_, from, to);
+  };
   CompactionSchedule schedule_;
 };
 
@@ -163,11 +167,11 @@ TEST_F(CompactionScheduleTest, StepsReplaceThePlan) {
 }
 
 TEST_F(CompactionScheduleTest, RunsRequestsInOrder) {
-  EXPECT_FALSE(schedule_.IsDue(*version_, options_));
+  EXPECT_FALSE(schedule_.IsDue(*version_, options_, has_snapshot_));
   Request first, second;
   schedule_.Add(&first);
   schedule_.Add(&second);
-  EXPECT_TRUE(schedule_.IsDue(*version_, options_));
+  EXPECT_TRUE(schedule_.IsDue(*version_, options_, has_snapshot_));
   Job job = Start();
   EXPECT_EQ(job.request, &first);
   EXPECT_TRUE(first.in_hand);
@@ -175,7 +179,7 @@ TEST_F(CompactionScheduleTest, RunsRequestsInOrder) {
   Job other = Start();
   EXPECT_EQ(other.request, &second);
   schedule_.Begin(&other);
-  EXPECT_FALSE(schedule_.IsDue(*version_, options_));
+  EXPECT_FALSE(schedule_.IsDue(*version_, options_, has_snapshot_));
   EXPECT_FALSE(first.done);
   schedule_.End(&job, absl::DataLossError("damage"));
   EXPECT_TRUE(first.done);
@@ -194,9 +198,9 @@ TEST_F(CompactionScheduleTest, ConflictingRequestsWait) {
   schedule_.End(&job, absl::OkStatus());
   EXPECT_FALSE(request.in_hand);
   EXPECT_FALSE(request.done);
-  EXPECT_TRUE(schedule_.IsDue(*version_, options_));
+  EXPECT_TRUE(schedule_.IsDue(*version_, options_, has_snapshot_));
   schedule_.Withdraw(&request);
-  EXPECT_FALSE(schedule_.IsDue(*version_, options_));
+  EXPECT_FALSE(schedule_.IsDue(*version_, options_, has_snapshot_));
 }
 
 TEST_F(CompactionScheduleTest, FailedChoicesFailTheirRequest) {
@@ -206,7 +210,7 @@ TEST_F(CompactionScheduleTest, FailedChoicesFailTheirRequest) {
   schedule_.End(&job, absl::ResourceExhaustedError("memory"));
   EXPECT_TRUE(request.done);
   EXPECT_EQ(request.status, absl::ResourceExhaustedError("memory"));
-  EXPECT_FALSE(schedule_.IsDue(*version_, options_));
+  EXPECT_FALSE(schedule_.IsDue(*version_, options_, has_snapshot_));
   EXPECT_TRUE(schedule_.MayChoose());
 }
 
@@ -214,21 +218,101 @@ TEST_F(CompactionScheduleTest, KnowsOptionalWork) {
   auto for_readers = std::make_shared<CompactionPlan>(*PlanOf(1));
   for_readers->for_readers = true;
   Job job = StartWith(for_readers);
-  EXPECT_TRUE(schedule_.IsOptional(job, *version_, options_));
-  EXPECT_TRUE(schedule_.IsOptional(StartWith(TombstonePlanOf(3)), *version_, options_));
-  EXPECT_FALSE(schedule_.IsOptional(StartWith(PlanOf(2)), *version_, options_));
+  EXPECT_TRUE(schedule_.IsOptional(job, *version_, options_, has_snapshot_));
+  EXPECT_TRUE(
+      schedule_.IsOptional(StartWith(TombstonePlanOf(3)), *version_, options_, has_snapshot_));
+  EXPECT_FALSE(schedule_.IsOptional(StartWith(PlanOf(2)), *version_, options_, has_snapshot_));
   // Without a plan the answer tells whether any other work was due.
-  EXPECT_TRUE(schedule_.IsOptional(Start(), *version_, options_));
+  EXPECT_TRUE(schedule_.IsOptional(Start(), *version_, options_, has_snapshot_));
   std::array<OpenTables, kLevels> levels;
   for (uint64_t number = 9; number >= 6; --number)
     levels[0].push_back(maker_.Make(number, {PutOf("a", number)}));
   options_.level0_compaction_tables = 4;
   const auto full = Version::Create(std::move(levels)).value();
-  EXPECT_TRUE(schedule_.IsDue(*full, options_));
-  EXPECT_FALSE(schedule_.IsOptional(Start(), *full, options_));
+  EXPECT_TRUE(schedule_.IsDue(*full, options_, has_snapshot_));
+  EXPECT_FALSE(schedule_.IsOptional(Start(), *full, options_, has_snapshot_));
   Request request;
   schedule_.Add(&request);
-  EXPECT_FALSE(schedule_.IsOptional(Start(), *version_, options_));
+  EXPECT_FALSE(schedule_.IsOptional(Start(), *version_, options_, has_snapshot_));
+}
+
+// --- drops ---
+
+class DropScheduleTest : public CompactionScheduleTest {
+ protected:
+  // A table of "a", and one of "b" at 20 and 29, under a range delete at 30.
+  DropScheduleTest() {
+    const RangeDelete range{"b", "c", 30};
+    std::array<OpenTables, kLevels> levels;
+    levels[0] = {maker_.Make(9, {}, 0, 0, RangeMap::Of({&range, 1}))};
+    levels[1] = {maker_.Make(1, {PutOf("a", 10)}),
+                 maker_.Make(2, {PutOf("b", 29), PutOf("b", 20)})};
+    version_ = Version::Create(std::move(levels)).value();
+  }
+  bool IsDue() { return schedule_.IsDue(*version_, options_, has_snapshot_); }
+  Job Chosen() {
+    schedule_.NoteScheduled();
+    Job job;
+    job.version = version_;
+    job.snapshots = snapshots_;
+    const CompactionSchedule::Plans running =
+        schedule_.StartChoosing(/*paid_bytes=*/0, wall_seconds_, &job);
+    CompactionSchedule::Choose(options_, running, &job);
+    schedule_.Begin(&job);
+    return job;
+  }
+};
+
+TEST_F(DropScheduleTest, DropsAreDueUntilTheyRun) {
+  EXPECT_TRUE(IsDue());
+  EXPECT_FALSE(schedule_.IsOptional(Start(), *version_, options_, has_snapshot_));
+  const Job job = Chosen();
+  ASSERT_NE(job.plan, nullptr);
+  EXPECT_TRUE(job.plan->drops);
+  EXPECT_THAT(NumbersOf(job.plan->inputs), ElementsAre(2));
+  EXPECT_FALSE(schedule_.IsOptional(job, *version_, options_, has_snapshot_));
+  EXPECT_FALSE(IsDue());
+}
+
+TEST_F(DropScheduleTest, SnapshotsHoldThem) {
+  snapshots_ = {19, 30};
+  EXPECT_TRUE(IsDue());
+  snapshots_ = {19, 20, 30};
+  EXPECT_FALSE(IsDue());
+  EXPECT_EQ(Chosen().plan, nullptr);
+  snapshots_ = {29};
+  EXPECT_FALSE(IsDue());
+}
+
+TEST_F(DropScheduleTest, TheEndOfASnapshotThatHeldATableIsAChange) {
+  snapshots_ = {5, 25, 30};
+  Job nothing = Chosen();
+  ASSERT_TRUE(nothing.found_nothing);
+  schedule_.End(&nothing, absl::OkStatus());
+  EXPECT_FALSE(schedule_.MayChoose());
+  for (const Sequence other : {5, 19, 30, 31})
+    EXPECT_FALSE(schedule_.NoteReleased(*version_, other)) << other;
+  EXPECT_FALSE(schedule_.MayChoose());
+  EXPECT_TRUE(schedule_.NoteReleased(*version_, 25));
+  EXPECT_TRUE(schedule_.MayChoose());
+}
+
+TEST_F(DropScheduleTest, ARequestDropsOnlyInItsRange) {
+  Request outside, inside;
+  outside.drops = inside.drops = true;
+  outside.to = "b";
+  inside.from = "b";
+  schedule_.Add(&outside);
+  schedule_.Add(&inside);
+  Job nothing = Chosen();
+  EXPECT_EQ(nothing.request, &outside);
+  EXPECT_EQ(nothing.plan, nullptr);
+  schedule_.End(&nothing, absl::OkStatus());
+  EXPECT_TRUE(outside.done);
+  const Job job = Chosen();
+  EXPECT_EQ(job.request, &inside);
+  ASSERT_NE(job.plan, nullptr);
+  EXPECT_TRUE(job.plan->drops);
 }
 
 // --- the turns of the rule for tombstones ---

@@ -9,6 +9,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -93,6 +94,7 @@ class Simulation : private JobWorld {
   size_t most_at_once() const { return most_at_once_; }
   size_t for_readers() const { return for_readers_; }
   size_t for_tombstones() const { return for_tombstones_; }
+  size_t drops() const { return drops_; }
   size_t steps() const { return steps_; }
   size_t ranges() const { return ranges_; }
   const std::set<std::pair<int, int>>& levels_at_once() const { return levels_at_once_; }
@@ -119,6 +121,13 @@ class Simulation : private JobWorld {
     if (!snapshots_.empty()) moment.oldest_snapshot = *snapshots_.begin();
     // All tombstones are due, or none.
     moment.wall_seconds = kBeganSeconds + kTombstoneSecondsMax * Roll(2);
+    all_snapshots_.assign(snapshots_.begin(), snapshots_.end());
+    if (Roll(2) == 0) {
+      // They hold all covered tables, so merges meet these.
+      all_snapshots_.resize(last_sequence_);
+      std::iota(all_snapshots_.begin(), all_snapshots_.end(), 1);
+    }
+    moment.snapshots = all_snapshots_;
     return moment;
   }
   // Draws few keys, from a narrow range, so that a table overlaps some of the others but not all.
@@ -239,7 +248,11 @@ class Simulation : private JobWorld {
     if (!plan || jobs_.size() >= 4) return;
     Job job;
     job.plan = std::make_shared<const CompactionPlan>(*std::move(plan));
-    if (job.plan->trivial_move) {
+    if (job.plan->drops) {
+      const JobResult nothing;
+      job.edit = EditOf(*job.plan, &nothing);
+      drops_ += job.plan->inputs.size();
+    } else if (job.plan->trivial_move) {
       job.edit = EditOf(*job.plan, nullptr);
     } else if (may_step_ && Roll(3) == 0) {
       job.left = AllOf(*job.plan);
@@ -302,11 +315,13 @@ class Simulation : private JobWorld {
   size_t ranges_ = 0;  // so far
   Sequence last_sequence_ = 0;
   std::set<Sequence> snapshots_;
+  std::vector<Sequence> all_snapshots_;                // of the last moment
   std::map<std::string, std::vector<Entry>> written_;  // newest first
   std::shared_ptr<const Version> version_;
   std::list<Job> jobs_;
   size_t most_at_once_ = 0;
   size_t for_readers_ = 0, for_tombstones_ = 0;  // compactions
+  size_t drops_ = 0;                             // tables
   size_t in_steps_ = 0;                          // compactions so far
   size_t steps_ = 0;
   std::set<std::pair<int, int>> levels_at_once_;  // of a job that runs, and of one that begins
@@ -317,7 +332,7 @@ class ParallelCompactionTest : public testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(WithoutAndWithRanges, ParallelCompactionTest, testing::Bool());
 
 TEST_P(ParallelCompactionTest, LosesAndRevivesNothingInAnyOrder) {
-  size_t most_at_once = 0, for_readers = 0, for_tombstones = 0, steps = 0, ranges = 0;
+  size_t most_at_once = 0, for_readers = 0, for_tombstones = 0, drops = 0, steps = 0, ranges = 0;
   std::set<std::pair<int, int>> levels_at_once;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);
@@ -330,6 +345,7 @@ TEST_P(ParallelCompactionTest, LosesAndRevivesNothingInAnyOrder) {
     most_at_once = std::max(most_at_once, simulation.most_at_once());
     for_readers += simulation.for_readers();
     for_tombstones += simulation.for_tombstones();
+    drops += simulation.drops();
     steps += simulation.steps();
     ranges += simulation.ranges();
     levels_at_once.insert(simulation.levels_at_once().begin(), simulation.levels_at_once().end());
@@ -339,6 +355,7 @@ TEST_P(ParallelCompactionTest, LosesAndRevivesNothingInAnyOrder) {
   EXPECT_GT(for_tombstones, 1000u);
   EXPECT_GT(steps, 3000u);
   EXPECT_EQ(ranges > 10'000, GetParam()) << ranges;
+  EXPECT_EQ(drops > 1000, GetParam()) << drops;
   // Jobs ran at the same time in one level, in neighbouring levels, and in distant levels.
   for (const auto& pair : {std::pair(0, 0), {0, 1}, {1, 0}, {1, 1}, {1, 2}, {2, 1}, {0, 2}, {2, 0}})
     EXPECT_TRUE(levels_at_once.contains(pair)) << pair.first << ", " << pair.second;

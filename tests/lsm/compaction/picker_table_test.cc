@@ -5,22 +5,28 @@
 //   version [style=leveled|tiered|lazy] [level0=TABLES] [level1=KIB] [plans=kept]
 //     sets the levels, one per line, and options; running plans end, unless they are kept.  Prints
 //     the level that is due, and the price at which reads trigger a merge of level 0
-//   pick [paid=BYTES] [day=N] [second=N] [snapshot=N] [tombstones=after|first|never] [as=run]
+//   pick [paid=BYTES] [day=N] [second=N] [snapshot=N] [snapshots=N,N,...]
+//        [tombstones=after|first|never] [as=run]
 //     prints the choice; with `paid`, the choice after readers have paid this many bytes, its
 //     price, and whether a merge is paid.  `day` and `second` are the time since 1970, `snapshot`
-//     is the oldest one, and `tombstones` the turn of their rule.  With as=run the plan keeps
-//     running
+//     is the oldest one, `snapshots` are all for drops, and `tombstones` is the turn of their rule.
+//     With as=run the plan keeps running
 //   flush FIRST LAST KIB FREEABLE [snapshot=N]
 //     prints whether the rule for tombstones would take a table of these keys, with this size and
 //     freeable bytes in KiB, and with 100 as its largest sequence
 //   range LEVEL FROM TO [as=run]
 //     prints the plan for a range; - is no bound
+//   drop FROM TO [as=run]
+//     prints the drop for a range, without snapshots
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lsm/base/compaction_styles.h"
@@ -46,11 +52,17 @@ class PickerTable {
     std::optional<CompactionPlan> plan;
     CompactionChoice choice;
     if (one.command == "pick") {
-      choice = PickCompaction(*version_, options_, running_, MomentOf(one));
+      PickMoment moment = MomentOf(one);
+      const std::vector<Sequence> snapshots = SnapshotsOf(one.Named("snapshots"));
+      moment.snapshots = snapshots;
+      choice = PickCompaction(*version_, options_, running_, moment);
       plan = choice.plan;
     } else if (one.command == "range" && one.words.size() == 3) {
       plan = PlanRange(*version_, static_cast<int>(testing_support::NumberOf(one.words[0])),
                        Bound(one.words[1]), Bound(one.words[2]));
+    } else if (one.command == "drop" && one.words.size() == 2) {
+      const KeySpan span = SpanOf(Bound(one.words[0]), Bound(one.words[1]));
+      plan = PickDrop(*version_, running_, std::span<const Sequence>(), span);
     } else {
       return one.NotUnderstood();
     }
@@ -74,6 +86,14 @@ class PickerTable {
   static std::optional<std::string_view> Bound(const std::string& word) {
     if (word == "-") return std::nullopt;
     return word;
+  }
+
+  static std::vector<Sequence> SnapshotsOf(std::string text) {
+    std::replace(text.begin(), text.end(), ',', ' ');
+    std::vector<Sequence> snapshots;
+    for (const std::string& word : testing_support::WordsOf(text))
+      snapshots.push_back(testing_support::NumberOf(word));
+    return snapshots;
   }
 
   static PickMoment MomentOf(const TextCase& one) {
@@ -134,6 +154,7 @@ class PickerTable {
     if (plan.trivial_move) text += "moved\n";
     if (plan.for_readers) text += "for readers\n";
     if (plan.for_tombstones) text += "for tombstones\n";
+    if (plan.drops) text += "drops\n";
     if (Conflicts(plan, running_)) text += "conflicts\n";
     if (with_price) text += "price " + KiB(PriceOf(plan)) + "\n";
     return text;
@@ -155,7 +176,7 @@ TEST_P(PickerTableTest, MatchesTheTables) {
 
 INSTANTIATE_TEST_SUITE_P(Tables, PickerTableTest,
                          testing::Values("leveled", "tiered", "lazy", "readers", "beside", "ranges",
-                                         "tombstones"),
+                                         "tombstones", "drops"),
                          [](const auto& one) { return std::string(one.param); });
 
 }  // namespace

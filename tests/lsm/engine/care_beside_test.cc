@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "tests/lsm/engine/store_test.h"
 #include "tests/support/status_matchers.h"
@@ -55,6 +56,39 @@ TEST_F(CareBesideTest, IdleStoresGiveTheirSpaceBack) {
   for (int i = 0; i < 6000 && db_->GetStatistics().total.tables > 0; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(db_->GetStatistics().total.tables, 0u);
+}
+
+// A job seals the memtable beside an empty queue of writers, or the next writer does.
+TEST_F(CareBesideTest, EarlySealsLoseNoWrite) {
+  constexpr int kKeys = 200, kThreads = 2;
+  options_.compression = Compression::kNone;
+  options_.write_buffer_bytes = 16 << 20;
+  options_.level1_bytes = uint64_t{64} << 20;
+  Open();
+  for (int round = 0; round < 4; ++round) {
+    for (int i = 0; i < kKeys; ++i) Put(Concat("large", 1000 + i), std::string(20'000, 'v'));
+    CompactAll();
+    std::atomic<int> writing{kThreads};
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < kThreads; ++thread) {
+      threads.emplace_back([&, thread] {
+        for (int i = thread; i < kKeys; i += kThreads) {
+          EXPECT_OK(db_->Delete(Concat("large", 1000 + i)));
+          for (int j = 0; j < 20; ++j) EXPECT_OK(db_->Put(Concat("count", thread), Concat(i, j)));
+          EXPECT_EQ(Get(Concat("count", thread)), Concat(i, 19));
+        }
+        --writing;
+      });
+    }
+    threads.emplace_back([&] {
+      while (writing > 0) EXPECT_OK(db_->WaitForBackgroundWork());
+    });
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_OK(db_->WaitForBackgroundWork());
+    EXPECT_LT(db_->GetStatistics().total.table_bytes, uint64_t{2} << 20);
+    if (round % 2 == 1) Open();
+    EXPECT_EQ(Scan(), Concat("count0=", kKeys - 2, 19, " count1=", kKeys - 1, 19));
+  }
 }
 
 TEST_F(CareBesideTest, VerifyFindsNoDamageDuringSwitches) {

@@ -87,8 +87,13 @@ TEST_F(WriteThrottleTest, FirstCompactionOfLevel0Counts) {
   first.plan = PlanOf(0);
   second.plan = PlanOf(0);
   below.plan = PlanOf(1);
+  auto unread = std::make_shared<CompactionPlan>(*PlanOf(0));
+  unread->drops = true;
+  Job drop;
+  drop.plan = unread;
   throttle_.BeginCompaction(&nothing);
   throttle_.BeginCompaction(&below);
+  throttle_.BeginCompaction(&drop);
   EXPECT_FALSE(Waits()) << "none of level 0 runs, and the estimate is short";
   throttle_.BeginCompaction(&first);
   world_.clock.Advance(1'000'000'000);

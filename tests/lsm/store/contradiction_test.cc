@@ -192,6 +192,37 @@ TEST_F(ContradictionTest, NewerEntriesBelowOlderOnes) {
   EXPECT_THAT(Repair(), ElementsAre(HasSubstr("is newer than")));
 }
 
+TEST_F(ContradictionTest, NewerRangesBelowEntries) {
+  MakeStore();
+  Forger().SetEntries(newest_, {}, RangeMap::Of(std::vector<RangeDelete>{{"d", "f", 28}}));
+  Forger().ChangeRecord(newest_, [](VersionEdit::Added* added) { added->level = 3; });
+  Forger().ChangeManifest([](VersionEdit* edit) { edit->last_sequence = 28; });
+  Open();
+  ASSERT_OK_AND_ASSIGN(const VerifyReport verified, db_->Verify());
+  EXPECT_THAT(verified.problems, ElementsAre(AllOf(HasSubstr("key \"d\": the range delete in"),
+                                                   HasSubstr("is newer than the entry above it")),
+                                             HasSubstr("key \"e\": the range delete in")));
+}
+
+// Damage of range deletes hides no other damage.
+TEST_F(ContradictionTest, DamagedRangesBesideADamagedBlock) {
+  MakeStore();
+  Forger().SetEntries(newest_, Forger().EntriesOf(newest_),
+                      RangeMap::Of(std::vector<RangeDelete>{{"d", "f", 26}}));
+  const uint64_t ranges = Forger().FooterOf(newest_).ranges.offset;
+  Open();
+  IsSound();
+  const std::string path = Forger().PathOf(newest_);
+  std::string bytes = world_.files->FileBytes(path);
+  for (const uint64_t offset : {uint64_t{kTableHeaderBytes}, ranges})
+    bytes[static_cast<size_t>(offset)] ^= 1;
+  world_.files->SetFileBytes(path, bytes);
+  ASSERT_OK_AND_ASSIGN(const VerifyReport verified, db_->Verify());
+  EXPECT_THAT(verified.problems,
+              ElementsAre(HasSubstr(Concat(path, ": offset ", ranges)),
+                          HasSubstr(Concat(path, ": offset ", kTableHeaderBytes))));
+}
+
 // A compaction in steps leaves such copies: entries that it merged into the table below also remain
 // above it.
 TEST_F(ContradictionTest, CopiesAreNoContradiction) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bloom/filter_policy.h"
+#include "lsm/base/range_map.h"
 #include "lsm/block/block.h"
 #include "lsm/block/format.h"
 #include "lsm/bytes/checksum.h"
@@ -78,6 +79,9 @@ class StoreForger {
     ChangeRecord(table, [&](VersionEdit::Added* added) { added->table.file_bytes = file.size(); });
   }
 
+  RangeMap RangesOf(uint64_t table) const { return Open(table)->ranges(); }
+  Footer FooterOf(uint64_t table) const { return Open(table)->footer(); }
+
   Entries EntriesOf(uint64_t table) const {
     Entries entries;
     const std::unique_ptr<Table> open = Open(table);
@@ -87,9 +91,9 @@ class StoreForger {
     return entries;
   }
 
-  // Writes the table again, with these entries in this order.  Updates its properties and its
-  // record in the manifest.
-  void SetEntries(uint64_t table, const Entries& entries) {
+  // Writes the table again, with these entries in this order and these range deletes.  Updates its
+  // properties and its record in the manifest.
+  void SetEntries(uint64_t table, const Entries& entries, const RangeMap& ranges = {}) {
     TableBuildOptions build;
     {
       const std::unique_ptr<Table> open = Open(table);
@@ -103,6 +107,12 @@ class StoreForger {
     directory_->Remove(TableFileName(table)).IgnoreError();
     TableBuilder builder(build, directory_->CreateExclusive(TableFileName(table)).value());
     for (const auto& [key, value] : entries) builder.Add(key, value);
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      std::vector<Sequence> sequences;
+      for (size_t j = 0; j < ranges.sequence_count(i); ++j)
+        sequences.push_back(ranges.sequence(i, j));
+      builder.AddRange(ranges.boundary(i), sequences);
+    }
     const TableSummary summary = builder.Finish().value();
     ChangeRecord(table, [&](VersionEdit::Added* added) {
       added->table.file_bytes = summary.file_bytes;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lsm/block/ranges_part.h"
+#include "lsm/bytes/status.h"
 #include "lsm/table/table_check.h"
 #include "lsm/table/table_claims.h"
 #include "tests/lsm/table/table_forgery.h"
@@ -20,6 +21,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing_support::StatusIs;
@@ -185,6 +187,30 @@ TEST(TableRangesTest, DamageIsDataLoss) {
           OpenTable(damaged).status(),
           StatusIs(absl::StatusCode::kDataLoss, HasSubstr("offset " + std::to_string(at.offset))));
     }
+  }
+}
+
+// Tools and repairs read the rest of such a table.
+TEST(TableRangesTest, DamagedOnesMayBeLeftOut) {
+  for (const Model& model : {Model(), ThousandKeys()}) {
+    std::string bytes = BuildTable(BuildOptions(), model, nullptr, SomeRanges());
+    ASSERT_OK_AND_ASSIGN(const OpenedTable sound, OpenTable(bytes));
+    EXPECT_OK(sound.table->ranges_status());
+    const BlockHandle at = sound.table->footer().ranges;
+    bytes[at.offset + 3] ^= 4;
+    TableContext context;
+    context.opens_without_ranges = true;
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Table> table,
+                         Table::Open(std::make_unique<CountingReadFile>(FileOf(bytes)), context));
+    EXPECT_TRUE(table->ranges().empty());
+    const std::string problem = Concat("offset ", at.offset);
+    EXPECT_THAT(table->ranges_status(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr(problem)));
+    // The properties state ranges, which distracts from the damage.
+    EXPECT_THAT(ProblemsOf(*table), ElementsAre(HasSubstr(problem)));
+    auto iterator = table->NewIterator({});
+    size_t entries = 0;
+    for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next()) ++entries;
+    EXPECT_EQ(entries, model.size());
   }
 }
 

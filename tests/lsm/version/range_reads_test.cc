@@ -426,6 +426,33 @@ TEST_P(RangeReadsModelTest, AnswersLikeTheModel) {
   }
 }
 
+TEST_P(RangeReadsModelTest, NoReaderMissesATableThatNoneNeeds) {
+  auto version = MakeVersion();
+  std::vector<Sequence> snapshots = {newest_};
+  for (size_t i = dice_.Roll(4); i > 0; --i) snapshots.push_back(dice_.Roll(newest_));
+  const auto has_snapshot = [&](Sequence from, Sequence to) {
+    return std::any_of(snapshots.begin(), snapshots.end(),
+                       [&](Sequence each) { return from <= each && each < to; });
+  };
+  for (bool goes_on = true; goes_on;) {
+    goes_on = false;
+    VersionEdit edit;
+    for (const NeedlessTable& needless : version->needless()) {
+      if (needless.IsHeld(has_snapshot) || dice_.OneIn(4)) continue;
+      edit.removed.push_back({needless.level, needless.table->meta.number});
+      goes_on = true;
+    }
+    version = VersionOf(LevelsAfter(*version, edit, {}));
+    for (const Sequence at : snapshots) {
+      for (size_t i = 0; i < kKeys; ++i) {
+        const std::string found = Get(*version, KeyOf(i), at);
+        ASSERT_EQ(found == "absent" || found == "deleted" ? "" : found, Model(KeyOf(i), at))
+            << KeyOf(i) << " at " << at;
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, RangeReadsModelTest, testing::Range(0, 40));
 
 }  // namespace

@@ -36,8 +36,10 @@ constexpr uint64_t kNever = UINT64_MAX;
 // The entries of a store in the order of their sequence numbers, and where its batches end.
 struct History {
   struct Entry {
-    std::string key;
+    std::string key;                   // the first one of a range
     std::optional<std::string> value;  // nullopt: a delete
+    bool is_range = false;
+    std::optional<std::string> to = std::nullopt;  // of a range; nullopt: it has no end
   };
   std::vector<Entry> entries;
   std::set<size_t> ends = {0};
@@ -49,7 +51,11 @@ struct History {
       if (entry.value) {
         contents[entry.key] = *entry.value;
       } else {
-        contents.erase(entry.key);
+        const auto from = contents.lower_bound(entry.key);
+        const auto to = !entry.is_range ? contents.upper_bound(entry.key)
+                        : entry.to      ? contents.lower_bound(*entry.to)
+                                        : contents.end();
+        contents.erase(from, to);
       }
     }
     return contents;
@@ -251,8 +257,14 @@ class Run {
     lsm::WriteBatch batch;
     History& now = history();
     for (size_t i = 1 + dice_.Roll(3); i > 0; --i) {
-      History::Entry entry{Concat("key", dice_.Roll(kKeys)), std::nullopt};
-      if (dice_.OneIn(4)) {
+      const size_t key = dice_.Roll(kKeys);
+      History::Entry entry{Concat("key", key), std::nullopt};
+      if (dice_.OneIn(8)) {
+        entry.is_range = true;
+        if (key + 1 < kKeys && dice_.OneIn(2))
+          entry.to = Concat("key", key + 1 + dice_.Roll(kKeys - 1 - key));
+        batch.DeleteRange(entry.key, entry.to);
+      } else if (dice_.OneIn(4)) {
         batch.Delete(entry.key);
       } else {
         entry.value = Concat(++writes_, std::string(value_bytes, 'v'));
@@ -423,7 +435,12 @@ class Run {
       lsm::MemtableAnswer answer = lsm::MemtableAnswer::kAbsent;
       std::string_view value;
       for (const auto& memtable : view.memtables) {
-        if (answer == lsm::MemtableAnswer::kAbsent) answer = memtable->Get(lookup.key, &value);
+        if (answer != lsm::MemtableAnswer::kAbsent) break;
+        answer = memtable->Get(lookup.key, &value);
+        const lsm::RangeList* const ranges = memtable->ranges();
+        if (answer == lsm::MemtableAnswer::kAbsent && ranges != nullptr &&
+            ranges->NewestAt(lookup.key.internal_key(), view.sequence) > 0)
+          answer = lsm::MemtableAnswer::kRangeDeleted;
       }
       if (answer == lsm::MemtableAnswer::kFound) contents[key] = value;
       if (answer != lsm::MemtableAnswer::kAbsent) continue;

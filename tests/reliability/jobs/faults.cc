@@ -62,6 +62,7 @@ class Trial {
         files_(world_.files.get()),
         logs_apart_(options.logs_apart),
         has_reserve_(options.has_reserve),
+        has_ranges_(options.shape.ranges),
         dice_(options.seed) {}
 
   void FailCalls(FaultKind kind, uint64_t from, uint64_t to) {
@@ -144,13 +145,17 @@ class Trial {
       ResumeOnFullDisk();
     }
     // Deletes all keys except the one that distinguishes the commits.
-    Contents contents = promises_.contents();
-    contents.erase("last");
-    for (const auto& entry : contents) {
+    Commit deletes;
+    if (has_ranges_) {
+      deletes = {DeletesRange("", "last")};
+    } else {
+      for (const auto& entry : promises_.contents()) {
+        if (entry.first != "last") deletes.push_back({entry.first, std::nullopt});
+      }
+    }
+    for (const Effect& effect : deletes) {
       const bool sync = dice_.Next() % 2 == 0;
-      OnFullDisk("a delete", [&] {
-        return Write({Step::kWrite, {{entry.first, std::nullopt}}, sync});
-      });
+      OnFullDisk("a delete", [&] { return Write({Step::kWrite, {effect}, sync}); });
     }
     OnFullDisk("CompactRange", [&] { return db_->CompactRange(); });
     if (!problem_.empty()) return;
@@ -260,7 +265,7 @@ class Trial {
     // A put that is refused for lack of a reserve leaves no failure.
     was_refused_ = has_reserve_ && lsm::IsDiskFull(status) &&
                    std::any_of(step.commit.begin(), step.commit.end(),
-                               [](const auto& entry) { return entry.second.has_value(); });
+                               [](const Effect& effect) { return effect.value.has_value(); });
     if (!was_refused_) Fail("a write failed, and GetFailure says OK");
     return status;
   }
@@ -430,6 +435,7 @@ class Trial {
   FaultyFiles files_;
   const bool logs_apart_;
   const bool has_reserve_;
+  const bool has_ranges_;  // in the workload
   testing_support::SeededRandom dice_;
   uint64_t calls_ = 0, room_bytes_ = 0;
   uint64_t failed_writes_ = 0;  // since the store was opened or resumed; not counting copies

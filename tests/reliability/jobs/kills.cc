@@ -58,6 +58,15 @@ std::string ValueOf(Dice& dice, const std::string& origin) {
   return Concat(origin, std::string(filling, static_cast<char>('a' + dice.Roll(26))));
 }
 
+// Deletes keys of the writer.  Every fourth range goes up to the writer's last key.
+Effect RangeOf(Dice& dice, size_t writer) {
+  std::string from = KeyOf(writer, dice.Roll(kKeysPerWriter));
+  std::string to = dice.OneIn(4) ? Concat("w", writer, "0")  // '0' is the character after '/'
+                                 : KeyOf(writer, dice.Roll(kKeysPerWriter));
+  if (to < from) std::swap(from, to);
+  return DeletesRange(std::move(from), std::move(to));
+}
+
 // The writer's commit with this number, counted from 0.  The values depend on the process, because
 // the first commit of a process may have the same number as one that was in flight when the process
 // before it ended.
@@ -66,21 +75,24 @@ Commit CommitOf(uint64_t seed, uint64_t process, size_t writer, uint64_t number)
   const std::string origin = Concat("commit ", number, " of process ", process, ":");
   Commit commit;
   const auto add = [&](size_t deleted_one_in) {
+    if (dice.OneIn(20)) return commit.push_back(RangeOf(dice, writer));
     std::optional<std::string> value;
     if (!dice.OneIn(deleted_one_in)) value = ValueOf(dice, origin);
-    commit.emplace_back(KeyOf(writer, dice.Roll(kKeysPerWriter)), std::move(value));
+    commit.push_back({KeyOf(writer, dice.Roll(kKeysPerWriter)), std::move(value)});
   };
   const size_t entries = dice.OneIn(3) ? 2 + dice.Roll(5) : 1;
   while (commit.size() < entries) add(/*deleted_one_in=*/6);
   // Many pages long, so that the end of the process may cut its record.
-  if (dice.OneIn(300)) commit[0].second = Concat(origin, std::string(300'000, 'l'));
+  if (dice.OneIn(300)) commit[0] = {KeyOf(writer, 0), Concat(origin, std::string(300'000, 'l'))};
   return commit;
 }
 
 absl::Status Write(DB& db, const Commit& commit, bool sync) {
   if (commit.size() > 1) return WriteCommit(db, commit, sync);
-  const auto& [key, value] = commit.front();
-  return value ? db.Put(key, *value, {.sync = sync}) : db.Delete(key, {.sync = sync});
+  const Effect& effect = commit.front();
+  if (effect.is_range) return db.DeleteRange(effect.key, effect.to, {.sync = sync});
+  return effect.value ? db.Put(effect.key, *effect.value, {.sync = sync})
+                      : db.Delete(effect.key, {.sync = sync});
 }
 
 // The known state of a writer's commits.

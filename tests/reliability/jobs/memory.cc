@@ -63,7 +63,7 @@ std::vector<Step> WithLargeBatches(std::vector<Step> steps) {
   for (size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].kind != Step::kWrite || i % 7 != 0) continue;
     for (size_t entry = 0; entry < kEntries; ++entry)
-      steps[i].commit.emplace_back(Concat("wide", (entry * 7 + i) % 40), Concat(i));
+      steps[i].commit.push_back({Concat("wide", (entry * 7 + i) % 40), Concat(i)});
   }
   return steps;
 }

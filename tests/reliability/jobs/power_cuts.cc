@@ -40,6 +40,7 @@ WorkloadShape ShapeOf(uint64_t seed) {
   WorkloadShape shape;
   shape.steps = 3000;
   if (seed % 2 == 1) shape.large_value_bytes = 20'000;
+  shape.ranges = seed % 3 == 1;
   return shape;
 }
 

@@ -1,6 +1,8 @@
 #include "tests/reliability/jobs/ranges.h"
 
+#include <algorithm>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +17,7 @@
 #include "lsm/memtable/memtable.h"
 #include "lsm/store/memtable_filler.h"
 #include "lsm/write_batch.h"
+#include "tests/reliability/faults/short_memory.h"
 #include "tests/support/dice.h"
 
 namespace reliability {
@@ -75,13 +78,13 @@ class RangesTrial {
       if (dice_.OneIn(5)) {
         ++report_.failed;
         const std::vector<RangeWrite> failed = RollGroup();
-        if (!active_->PrepareBatch(Encode(failed)).ok()) return Finding("a batch is refused");
+        if (!Prepare(Encode(failed))) return Finding("a batch is refused");
       }
       const std::vector<RangeWrite> writes = RollGroup();
       const std::string batch = Encode(writes);
-      if (!active_->PrepareBatch(batch).ok()) return Finding("a batch is refused");
+      if (!Prepare(batch)) return Finding("a batch is refused");
       if (!log_->Append(batch).ok()) return Finding("the log is not written");
-      active_->AddPrepared();
+      if (!AddWithoutMemory()) return Finding("prepared writes need memory");
       writes_.insert(writes_.end(), writes.begin(), writes.end());
       last_ += writes.size();
       ends_.push_back(last_);
@@ -101,6 +104,30 @@ class RangesTrial {
   void Seal() {
     active_ = std::make_shared<Memtable>(last_, /*recent_max=*/16);
     memtables_.push_back(active_);
+  }
+
+  // Sometimes memory runs out, and the writer tries again.
+  bool Prepare(const std::string& batch) {
+    while (dice_.OneIn(3)) {
+      memory_.FailOnce(dice_.Roll(12));
+      try {
+        if (!InStore([&] { return active_->PrepareBatch(batch); }).ok()) return false;
+      } catch (const std::bad_alloc&) {
+        ++report_.out_of_memory;
+      }
+      memory_.Stop();
+    }
+    return active_->PrepareBatch(batch).ok();
+  }
+  bool AddWithoutMemory() {
+    const uint64_t failed = memory_.failed;
+    memory_.FailForever(0);
+    try {
+      InStore([&] { active_->AddPrepared(); });
+    } catch (const std::bad_alloc&) {  // counted
+    }
+    memory_.Stop();
+    return memory_.failed == failed;
   }
 
   std::vector<RangeWrite> RollGroup() {
@@ -225,6 +252,7 @@ class RangesTrial {
   Dice dice_;
   const uint64_t seed_;
   RangesReport& report_;
+  ShortMemory& memory_ = ShortMemory::OfThisThread();
   lsm::MemoryFileSystem files_;
   std::unique_ptr<lsm::Directory> directory_ = files_.OpenDirectory("logs", true).value();
   std::unique_ptr<lsm::LogWriter> log_;

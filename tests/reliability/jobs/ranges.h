@@ -11,10 +11,11 @@ namespace reliability {
 
 struct RangesReport {
   uint64_t writes = 0;
-  uint64_t ranges = 0;    // of the writes
-  uint64_t failed = 0;    // groups
-  uint64_t lookups = 0;   // answers that were compared
-  uint64_t replayed = 0;  // memtables that replays filled
+  uint64_t ranges = 0;         // of the writes
+  uint64_t failed = 0;         // groups
+  uint64_t out_of_memory = 0;  // preparations, which were repeated
+  uint64_t lookups = 0;        // answers that were compared
+  uint64_t replayed = 0;       // memtables that replays filled
   std::string finding;
 };
 

@@ -38,11 +38,19 @@ constexpr char kLogsPath[] = "/logs";
 constexpr uint64_t kManifestBytesMax = lsm::ManifestKeeper::kBytesMin;
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
-// The approximate size of an edit that adds a table with a single key of the maximum length.  About
-// 500 such edits fill a manifest.
-constexpr uint64_t kEditBytes = 2 * lsm::kKeyBytesMax + 200;
+// The approximate size of an edit that adds a table whose smallest and largest keys have the
+// maximum length, as have the bounds of its ranges if it has any.  About 500 such edits fill a
+// manifest, or 250 with ranges.
+constexpr uint64_t EditBytes(bool has_ranges) {
+  return (has_ranges ? 4 : 2) * lsm::kKeyBytesMax + 200;
+}
 const std::string& LongKey() {
   static const std::string* const key = new std::string(lsm::kKeyBytesMax, 'k');
+  return *key;
+}
+// The next key of this length.
+const std::string& NextLongKey() {
+  static const std::string* const key = new std::string(LongKey().substr(1) + 'l');
   return *key;
 }
 
@@ -95,21 +103,23 @@ class FilledStore {
         files_(world_.files.get()),
         recorder_(&files_),
         logs_apart_(options.logs_apart),
-        by_compaction_(options.by_compaction) {}
+        by_compaction_(options.by_compaction),
+        has_ranges_(options.has_ranges) {}
 
   absl::Status Fill() {
     TRELLIS_RETURN_IF_ERROR(Open());
-    for (int flushes = 1; ManifestBytes() + kEditBytes < kManifestBytesMax; ++flushes) {
-      TRELLIS_RETURN_IF_ERROR(Write({{LongKey(), Concat(flushes)}}, false));
+    const uint64_t edit_bytes = EditBytes(has_ranges_);
+    for (int flushes = 1; ManifestBytes() + edit_bytes < kManifestBytesMax; ++flushes) {
+      TRELLIS_RETURN_IF_ERROR(Write(NextCommit(Concat(flushes)), false));
       TRELLIS_RETURN_IF_ERROR(db_->Flush());
       promises_.Synced();
       // Keeps the number of tables low.
-      if (flushes % 10 == 0 && ManifestBytes() + 4 * kEditBytes < kManifestBytesMax)
+      if (flushes % 10 == 0 && ManifestBytes() + 4 * edit_bytes < kManifestBytesMax)
         TRELLIS_RETURN_IF_ERROR(db_->CompactRange());
     }
     manifest_ = Manifest();
     // This write is acknowledged but not synced.
-    return by_compaction_ ? absl::OkStatus() : Write({{LongKey(), "rotated"}}, false);
+    return by_compaction_ ? absl::OkStatus() : Write(NextCommit("rotated"), false);
   }
 
   absl::Status Rotate() { return by_compaction_ ? db_->CompactRange() : db_->Flush(); }
@@ -139,6 +149,16 @@ class FilledStore {
   bool logs_apart() const { return logs_apart_; }
 
  private:
+  // Every second one has a tombstone.  Older tables hold both keys, so the tombstone and the range
+  // stay in the new table.  No table lies wholly in the range.
+  Commit NextCommit(const std::string& value) const {
+    Commit commit;
+    if (has_ranges_) commit.push_back(DeletesRange(LongKey(), NextLongKey()));
+    const bool deletes = promises_.history().size() % 2 == 1;
+    commit.push_back({LongKey(), deletes ? std::nullopt : std::optional(value)});
+    commit.push_back({NextLongKey(), value});
+    return commit;
+  }
   std::string Manifest() {
     const std::vector<std::string> manifests = world_.FilesOf(FileKind::kManifest);
     return manifests.empty() ? "" : manifests.back();
@@ -152,7 +172,7 @@ class FilledStore {
   World world_;
   FaultyFiles files_;
   Recorder recorder_;
-  const bool logs_apart_, by_compaction_;
+  const bool logs_apart_, by_compaction_, has_ranges_;
   std::string manifest_;  // its path when it was full
   Promises promises_;
   std::unique_ptr<DB> db_;

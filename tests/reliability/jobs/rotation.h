@@ -15,6 +15,7 @@ struct RotationOptions {
   bool logs_apart = false;
   // A compaction makes the edit that causes the rotation; false: a flush.
   bool by_compaction = false;
+  bool has_ranges = false;  // most tables hold a range delete
   uint64_t runs_max = ~uint64_t{0};
   uint64_t images_max = ~uint64_t{0};
 };

@@ -12,6 +12,7 @@ enum Operation : uint64_t {
   kPut,
   kPutSynced,
   kDelete,
+  kDeleteRange,
   kBatch,
   kFlush,
   kCompact,
@@ -29,6 +30,9 @@ Step StepOf(Operation operation, size_t number) {
       return {Step::kWrite, {{"key", value}, {"last", Concat(number)}}, operation == kPutSynced};
     case kDelete:
       return {Step::kWrite, {{"key", std::nullopt}, {"last", Concat(number)}}, false};
+    case kDeleteRange:
+      // Covers "key", "last" and "other".
+      return {Step::kWrite, {DeletesRange("k", std::nullopt), {"last", Concat(number)}}, false};
     case kBatch:
       // Longer than a sector, so that a crash can tear it.
       return {Step::kWrite,

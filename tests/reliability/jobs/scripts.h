@@ -10,8 +10,8 @@
 
 namespace reliability {
 
-// Scripts of one to four operations, each of eight kinds: 8 + 64 + 512 + 4096.
-inline constexpr uint64_t kScripts = 4680;
+// Scripts of one to four operations, each of nine kinds: 9 + 81 + 729 + 6561.
+inline constexpr uint64_t kScripts = 7380;
 // The script with this number.  Short scripts come first.
 std::vector<Step> ScriptOf(uint64_t number);
 

@@ -18,7 +18,7 @@ using lsm::Concat;
 
 constexpr uint64_t kDayNanos = uint64_t{24} * 60 * 60 * 1'000'000'000;
 // The work of an episode's store takes far fewer calls of the file system.
-constexpr uint64_t kCallsMax = 500'000;
+constexpr uint64_t kCallsMax = 30'000;
 
 // The tables as the manifest names them.  `cache` outlives the version.
 absl::StatusOr<std::shared_ptr<const lsm::Version>> VersionOf(const RunningStore& store,

@@ -16,7 +16,7 @@ using testing::StartsWith;
 
 bool Writes(const std::vector<Step>& steps, const std::string& key) {
   return std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
-    return step.kind == Step::kWrite && step.commit[0].first == key;
+    return step.kind == Step::kWrite && step.commit[0].key == key;
   });
 }
 

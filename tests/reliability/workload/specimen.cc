@@ -26,18 +26,24 @@ std::string Specimen::Make() {
     Commit commit = {{Key(i), Concat("value ", seed_, " ", number, std::string(40, '.'))}};
     // The first tables do not hold this key: their key ranges would overlap, so they could not lie
     // side by side in level 1.
-    if (i >= 90 || history_.size() >= 90) commit.emplace_back("last", Concat(number));
-    if (deletes) commit[0].second = std::nullopt;
-    status.Update(WriteCommit(**db, commit, /*sync=*/true));
-    history_.Add(commit);
-    Apply(commit, &contents_);
+    if (i >= 90 || history_.size() >= 90) commit.push_back({"last", Concat(number)});
+    if (deletes) commit[0].value = std::nullopt;
+    Write(**db, commit, &status);
+  };
+  const auto remove = [&](int from, std::optional<std::string> to) {
+    if (!has_ranges_) return;
+    const size_t number = 1000 + history_.size();
+    Write(**db, {DeletesRange(Key(from), std::move(to)), {"last", Concat(number)}}, &status);
   };
   for (int i = 0; i < 90; ++i) {
     write(i, false);
     if (i % 45 == 44) status.Update((*db)->CompactRange());
   }
+  remove(60, Key(65));
   for (int i = 40; i < 120; i += 2) write(i, i % 9 == 0);
   status.Update((*db)->Flush());
+  remove(10, Key(16));
+  remove(100, std::nullopt);
   for (int i = 5; i < 150; i += 7) write(i, i % 4 == 0);
   status.Update((*db)->Flush());
   if (has_runs_) {
@@ -49,6 +55,7 @@ std::string Specimen::Make() {
     if ((*db)->GetStatistics().levels[1].runs != 2) return "level 1 has no two runs";
   }
   in_tables_ = history_.size();
+  remove(20, Key(24));
   for (int i = 0; i < 150; i += 5) write(i, i % 8 == 0);
   // The last sector of a log holds the end of a short record, or only the end of a long one.
   if (!logs_apart_) WriteLong(**db, &status);
@@ -73,12 +80,16 @@ lsm::Options Specimen::OptionsOn(World& world) const {
   return options;
 }
 
-void Specimen::WriteLong(DB& db, absl::Status* status) {
-  Commit commit = {{Key(2), ""}, {"last", "long"}};
-  for (int i = 0; i < 300; ++i) *commit[0].second += Concat(1000 + i, "-", seed_, " ");
+void Specimen::Write(DB& db, const Commit& commit, absl::Status* status) {
   status->Update(WriteCommit(db, commit, /*sync=*/true));
   history_.Add(commit);
   Apply(commit, &contents_);
+}
+
+void Specimen::WriteLong(DB& db, absl::Status* status) {
+  Commit commit = {{Key(2), ""}, {"last", "long"}};
+  for (int i = 0; i < 300; ++i) *commit[0].value += Concat(1000 + i, "-", seed_, " ");
+  Write(db, commit, status);
 }
 
 }  // namespace reliability

@@ -24,12 +24,14 @@ class Specimen {
   static constexpr char kPath[] = "/store";
   static constexpr char kLogsPath[] = "/logs";
 
-  explicit Specimen(uint64_t seed)
+  // `has_ranges`: with range deletes in level 0 and in a log.
+  explicit Specimen(uint64_t seed, bool has_ranges = false)
       : seed_(seed),
         closed_(seed % 2 == 0),
         lz4_(seed / 2 % 2 == 0),
         logs_apart_(seed / 4 % 2),
-        has_runs_(seed % 3 == 1) {}
+        has_runs_(seed % 3 == 1),
+        has_ranges_(has_ranges) {}
 
   // Makes the store: tables in level 1 (one run or two), tables in level 0, and two logs with
   // writes, all synced.  Returns what went wrong, or an empty string.
@@ -44,13 +46,15 @@ class Specimen {
   const History& history() const { return history_; }
   size_t in_tables() const { return in_tables_; }
   bool closed() const { return closed_; }
+  bool has_ranges() const { return has_ranges_; }
 
  private:
+  void Write(lsm::DB& db, const Commit& commit, absl::Status* status);
   // Writes a record of several sectors, no two of them equal.
   void WriteLong(lsm::DB& db, absl::Status* status);
 
   const uint64_t seed_;
-  const bool closed_, lz4_, logs_apart_, has_runs_;
+  const bool closed_, lz4_, logs_apart_, has_runs_, has_ranges_;
   Image image_;
   Contents contents_;
   History history_;

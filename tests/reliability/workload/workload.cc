@@ -26,6 +26,14 @@ std::string ValueOf(Dice& dice, size_t commit, const WorkloadShape& shape) {
   return Concat(commit, ":", std::string(filling, static_cast<char>('a' + commit % 26)));
 }
 
+// The range does not cover the key "last".  Some are empty.
+Effect AnyRange(Dice& dice, const WorkloadShape& shape) {
+  std::string from = KeyOf(dice.Roll(shape.keys));
+  std::string to = KeyOf(dice.Roll(shape.keys));
+  if (to < from) std::swap(from, to);
+  return DeletesRange(std::move(from), std::move(to));
+}
+
 Step AnyWrite(Dice& dice, size_t commit, const WorkloadShape& shape) {
   Step step;
   step.sync = dice.OneIn(4);
@@ -34,31 +42,46 @@ Step AnyWrite(Dice& dice, size_t commit, const WorkloadShape& shape) {
     std::string key = KeyOf(dice.Roll(shape.keys));
     std::optional<std::string> value;
     if (!dice.OneIn(5)) value = ValueOf(dice, commit, shape);
-    step.commit.emplace_back(std::move(key), std::move(value));
+    step.commit.push_back({std::move(key), std::move(value)});
+    if (shape.ranges && dice.OneIn(8)) step.commit.push_back(AnyRange(dice, shape));
   }
-  step.commit.emplace_back("last", Concat(commit));
+  if (shape.ranges && dice.OneIn(16))
+    step.commit.push_back(DeletesRange(KeyOf(dice.Roll(shape.keys)), std::nullopt));
+  step.commit.push_back({"last", Concat(commit)});
+  // So the last numbers of some commits are those of ranges.
+  while (shape.ranges && dice.OneIn(10)) step.commit.push_back(AnyRange(dice, shape));
   return step;
 }
 
 }  // namespace
 
+Effect DeletesRange(std::string from, std::optional<std::string> to) {
+  return {std::move(from), std::nullopt, /*is_range=*/true, std::move(to)};
+}
+
 void Apply(const Commit& commit, Contents* contents) {
-  for (const auto& [key, value] : commit) {
-    if (value) {
-      (*contents)[key] = *value;
-    } else {
-      contents->erase(key);
+  for (const Effect& effect : commit) {
+    if (effect.value) {
+      (*contents)[effect.key] = *effect.value;
+    } else if (!effect.is_range) {
+      contents->erase(effect.key);
+    } else if (!effect.to) {
+      contents->erase(contents->lower_bound(effect.key), contents->end());
+    } else if (effect.key < *effect.to) {
+      contents->erase(contents->lower_bound(effect.key), contents->lower_bound(*effect.to));
     }
   }
 }
 
 absl::Status WriteCommit(lsm::DB& db, const Commit& commit, bool sync) {
   lsm::WriteBatch batch;
-  for (const auto& [key, value] : commit) {
-    if (value) {
-      batch.Put(key, *value);
+  for (const Effect& effect : commit) {
+    if (effect.value) {
+      batch.Put(effect.key, *effect.value);
+    } else if (effect.is_range) {
+      batch.DeleteRange(effect.key, effect.to);
     } else {
-      batch.Delete(key);
+      batch.Delete(effect.key);
     }
   }
   return db.Write(batch, {.sync = sync});
@@ -66,9 +89,15 @@ absl::Status WriteCommit(lsm::DB& db, const Commit& commit, bool sync) {
 
 std::string TextOf(const Commit& commit) {
   std::string text;
-  for (const auto& [key, value] : commit) {
-    text += Concat(text.empty() ? "" : ", ", lsm::Escape(key, 12),
-                   value ? Concat(" = ", lsm::Escape(*value, 12)) : " deleted");
+  for (const Effect& effect : commit) {
+    text += Concat(text.empty() ? "" : ", ", lsm::Escape(effect.key, 12));
+    if (effect.value) {
+      text += Concat(" = ", lsm::Escape(*effect.value, 12));
+    } else {
+      if (effect.is_range)
+        text += effect.to ? Concat(" to ", lsm::Escape(*effect.to, 12)) : " to the end";
+      text += " deleted";
+    }
   }
   return text;
 }
@@ -171,7 +200,7 @@ void History::Add(const Commit& commit) {
   Apply(commit, &contents_);
   digests_.push_back(DigestOf(contents_));
   counts_.emplace(digests_.back(), commits_.size());
-  for (const auto& [key, value] : commit) keys_.insert(key);
+  for (const Effect& effect : commit) keys_.insert(effect.key);
 }
 
 std::optional<size_t> History::CountOf(uint64_t contents_digest) const {

@@ -18,8 +18,18 @@
 
 namespace reliability {
 
-// The effects of a write on its keys, in order; no value: the key is deleted.
-using Commit = std::vector<std::pair<std::string, std::optional<std::string>>>;
+// An effect of a write on one key or on a range of keys.
+struct Effect {
+  std::string key;                   // the first one, if it is a range
+  std::optional<std::string> value;  // nullopt: deletes
+  // Deletes all keys from `key` on, up to `to` without `to` itself.
+  bool is_range = false;
+  std::optional<std::string> to = std::nullopt;  // nullopt: the range has no end
+};
+Effect DeletesRange(std::string from, std::optional<std::string> to);
+
+// The effects of a write, in order.
+using Commit = std::vector<Effect>;
 using Contents = std::map<std::string, std::string>;
 
 void Apply(const Commit& commit, Contents* contents);
@@ -57,6 +67,7 @@ struct WorkloadShape {
   size_t large_value_bytes = 0;  // the limit for one value in twelve
   bool copies = false;           // some steps are kCopy or kVerify
   bool wide = false;             // begins with several tables that a newer one overlaps
+  bool ranges = false;           // some writes delete a range of keys
 };
 
 // No two writes leave the same contents, because each writes its number to the key "last".  The

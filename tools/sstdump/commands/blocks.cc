@@ -66,7 +66,8 @@ void WriteBlock(const lsm::BlockFacts& facts, Session* session) {
   session->DrainJson();
 }
 
-// Shows filter, index, ranges and properties.  Table::Open has verified all of them but the filter.
+// Shows filter, index, ranges and properties.  Table::Open has verified the index and the
+// properties.
 void ShowOtherBlocks(const lsm::Table& table, Session* session) {
   struct Part {
     const char* name;
@@ -88,7 +89,8 @@ void ShowOtherBlocks(const lsm::Table& table, Session* session) {
                      table.filter_presence() != lsm::FilterPresence::kDamaged});
   }
   parts.push_back({table.is_partitioned() ? "top level" : "index", table.footer().index, true});
-  if (!table.ranges().empty()) parts.push_back({"ranges", table.footer().ranges, true});
+  if (!table.footer().ranges.is_null())
+    parts.push_back({"ranges", table.footer().ranges, table.ranges_status().ok()});
   parts.push_back({"properties", table.footer().properties, true});
   if (session->json_wanted()) {
     session->json().Key("other_blocks");
@@ -142,8 +144,9 @@ void RunBlocks(const Target& target, Session* session) {
   }
   if (session->json_wanted()) session->json().EndArray();
   ShowOtherBlocks(**table, session);
-  const absl::Status filter_status = (*table)->filter_status();
-  if (!filter_status.ok()) session->Fail(filter_status, target);
+  for (const absl::Status& status : {(*table)->ranges_status(), (*table)->filter_status()}) {
+    if (!status.ok()) session->Fail(status, target);
+  }
 }
 
 }  // namespace tools

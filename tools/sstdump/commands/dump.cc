@@ -1,9 +1,12 @@
 // `sstdump dump`: a store's contents: the newest value of each key over its logs and tables.
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lsm/base/internal_key.h"
+#include "lsm/base/range_map.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "lsm/memtable/memtable.h"
@@ -35,24 +38,36 @@ void ShowPair(const lsm::ParsedKey& key, std::string_view value, Session* sessio
   session->Print(line + "\n");
 }
 
+// A range delete of a log.
+struct LoggedRange {
+  std::string from;
+  std::optional<std::string> to;
+  lsm::Sequence sequence = 0;
+};
+
+void AddLoggedRanges(const std::vector<LoggedRange>& logged, lsm::Memtable* memtable) {
+  std::vector<lsm::RangeDelete> ranges;
+  for (const LoggedRange& range : logged) ranges.push_back({range.from, range.to, range.sequence});
+  if (!ranges.empty()) memtable->AddRanges(ranges);
+}
+
 // Adds the logs' writes within the bounds.  Returns false, and tells the session why, if any may be
 // missing.
-bool FillMemtable(const StoreFiles& files, const KeyBounds& bounds, const Target& target,
-                  Session* session, lsm::Memtable* memtable) {
-  bool has_ranges = false;
+bool FillMemtable(const StoreFiles& files, const KeyBounds& bounds, Session* session,
+                  lsm::Memtable* memtable) {
+  std::vector<LoggedRange> ranges;
   const LogReplay replay = ReplayLogs(files, session, [&](size_t, const BatchEntry& entry) {
-    has_ranges |= entry.is_range();
     const bool is_sound = session->tally().problems == 0 && entry.sequence <= lsm::kSequenceMax;
-    if (!is_sound || entry.is_range() || !bounds.Holds(entry.key)) return;
+    if (!is_sound) return;
+    if (entry.is_range())
+      return ranges.push_back(
+          {std::string(entry.key), std::optional<std::string>(entry.to), entry.sequence});
+    if (!bounds.Holds(entry.key)) return;
     const auto kind = entry.is_put() ? lsm::EntryKind::kPut : lsm::EntryKind::kDelete;
     memtable->Add(entry.sequence, kind, entry.key, entry.value);
   });
+  AddLoggedRanges(ranges, memtable);
   for (const lsm::DroppedLogEnd& end : replay.dropped) NoteDropped(end, session);
-  if (has_ranges) {
-    session->Fail(absl::UnimplementedError("a log has range deletes, which dump cannot apply yet"),
-                  target);
-    return false;
-  }
   return replay.is_whole && replay.last_sequence <= lsm::kSequenceMax;
 }
 
@@ -65,8 +80,10 @@ bool HasAllTables(const StoreFiles& files, const KeyBounds& bounds, const Target
   return session->tally().problems == 0;
 }
 
-// Shows the newest version of each key, up to the first error or the limit.
-absl::Status ShowNewest(lsm::Iterator* entries, const KeyBounds& bounds, Session* session) {
+// Shows the newest version of each key that no range delete hides, up to the first error or the
+// limit.
+absl::Status ShowNewest(lsm::Iterator* entries, const lsm::RangeMap& ranges,
+                        const KeyBounds& bounds, Session* session) {
   uint64_t left = session->request().limit.value_or(UINT64_MAX);
   std::string last;  // the previous internal key
   lsm::LookupKey first(bounds.from, lsm::kSequenceMax, bloom::DigestSeed());
@@ -82,6 +99,7 @@ absl::Status ShowNewest(lsm::Iterator* entries, const KeyBounds& bounds, Session
     const bool is_newest = last.empty() || lsm::UserKeyOf(last) != key.user_key;
     last.assign(entries->key());
     if (!is_newest || key.kind != lsm::EntryKind::kPut) continue;
+    if (ranges.NewestAt(key.user_key, lsm::kSequenceMax) > key.sequence) continue;
     if (session->is_broken()) return absl::OkStatus();
     ShowPair(key, entries->value(), session);
     --left;
@@ -98,14 +116,17 @@ void RunDump(const Target& target, Session* session) {
   if (!files->has_state()) return session->Fail(StateProblem(*files), target);
   const KeyBounds bounds = {session->request().from.value_or(""), session->request().to};
   lsm::Memtable memtable;
-  const bool has_logs = FillMemtable(*files, bounds, target, session, &memtable);
-  if (!HasAllTables(*files, bounds, target, session) || !has_logs) {
+  const bool has_logs = FillMemtable(*files, bounds, session, &memtable);
+  const bool has_tables = HasAllTables(*files, bounds, target, session);
+  const absl::StatusOr<lsm::RangeMap> ranges = MergedRanges(*files, memtable, bounds);
+  if (has_tables && !ranges.ok()) session->Fail(ranges.status(), target);
+  if (!has_tables || !has_logs || !ranges.ok()) {
     return session->Note(Concat(lsm::Escape(target.path),
                                 ": nothing is dumped, because newer writes may be missing; sstdump "
                                 "scan and sstdump wal show what is readable"));
   }
   const std::unique_ptr<lsm::Iterator> entries = NewMergedEntries(*files, memtable, bounds);
-  const absl::Status status = ShowNewest(entries.get(), bounds, session);
+  const absl::Status status = ShowNewest(entries.get(), *ranges, bounds, session);
   if (status.ok()) return;
   session->Fail(status, target);
   session->Note(

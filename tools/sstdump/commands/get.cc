@@ -37,13 +37,30 @@ struct TableLookup {
   size_t first_block = 0;              // by the index; block_count() if the key is after all blocks
   size_t block_count = 0;              // blocks read, from first_block on
   absl::Status status;                 // the error that ended the last of these reads, if any
-  std::vector<FoundVersion> versions;  // newest first
+  std::vector<FoundVersion> versions;  // newest first, with the range deletes
   uint64_t version_count = 0;
+  uint64_t entry_count = 0;    // those that are entries
+  absl::Status ranges_status;  // why range deletes are unknown; OK: they are known
 
-  // Versions come newest first.  If any was found it is the answer, even if a later block is
+  // Entries come newest first.  If any was found it is the newest one, even if a later block is
   // unreadable.
-  bool is_certain() const { return status.ok() || !versions.empty(); }
+  bool is_certain() const { return ranges_status.ok() && (status.ok() || entry_count > 0); }
 };
+
+// Adds the range deletes that cover the key, in the order of sequences.
+void AddRanges(const lsm::RangeMap& ranges, std::string_view user_key, TableLookup* lookup) {
+  std::vector<FoundVersion>& versions = lookup->versions;
+  lsm::Sequence at = ranges.NewestAt(user_key, lsm::kSequenceMax);
+  for (size_t place = 0; at > 0; at = ranges.NewestAt(user_key, at - 1)) {
+    ++lookup->version_count;
+    while (place < versions.size() && versions[place].sequence >= at) ++place;
+    if (place < kShownVersions) {
+      versions.insert(versions.begin() + static_cast<std::ptrdiff_t>(place),
+                      {at, lsm::BatchKind::kDeleteRange, 0, ""});
+    }
+    if (versions.size() > kShownVersions) versions.pop_back();
+  }
+}
 
 // Reads the blocks even if the filter says "no", to detect a wrong "no".
 TableLookup LookUp(const lsm::Table& table, std::string_view user_key) {
@@ -57,6 +74,7 @@ TableLookup LookUp(const lsm::Table& table, std::string_view user_key) {
     if (is_past) return false;
     if (key.user_key < user_key) return true;
     ++lookup.version_count;
+    ++lookup.entry_count;
     if (lookup.versions.size() < kShownVersions) {
       lookup.versions.push_back({key.sequence, lsm::BatchKindOf(key.kind), value.size(), ""});
       if (lookup.version_count == 1) lookup.versions.back().value.assign(value);
@@ -70,6 +88,8 @@ TableLookup LookUp(const lsm::Table& table, std::string_view user_key) {
     // Only versions of the fence's own key continue in the next block.
     if (!lookup.status.ok() || is_past || table.block_fence(i) != user_key) break;
   }
+  lookup.ranges_status = table.ranges_status();
+  AddRanges(table.ranges(), user_key, &lookup);
   return lookup;
 }
 
@@ -91,7 +111,7 @@ std::string FilterText(const lsm::Table& table, const TableLookup& lookup) {
   }
   const std::string kind = DescribeFilter(table).kind;
   if (!lookup.filter_passed) return Concat(kind, " says no: a store would stop here");
-  const bool is_absent = lookup.version_count == 0 && lookup.is_certain();
+  const bool is_absent = lookup.entry_count == 0 && lookup.status.ok();
   return Concat(kind, " says maybe", is_absent ? ": a false positive" : "");
 }
 
@@ -186,11 +206,13 @@ void ShowKeyInTable(const Target& target, Session* session) {
     WriteTableLookup(**table, lookup, session);
   } else if (!raw) {
     PrintTableLookup(target, **table, lookup, session);
-  } else if (!lookup.versions.empty()) {
+  } else if (lookup.ranges_status.ok() && !lookup.versions.empty()) {
     session->PrintRaw(lookup.versions.front().value);  // nothing else, for a pipe
   }
-  if (!lookup.status.ok()) session->Fail(lookup.status, target);
-  if (!lookup.filter_passed && lookup.version_count > 0) {
+  for (const absl::Status& status : {lookup.status, lookup.ranges_status}) {
+    if (!status.ok()) session->Fail(status, target);
+  }
+  if (!lookup.filter_passed && lookup.entry_count > 0) {
     session->Damage(target, (*table)->footer().filter.offset,
                     "the filter denies a key that the table holds");
   }

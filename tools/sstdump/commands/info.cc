@@ -42,6 +42,39 @@ std::string FilterText(const lsm::Table& table, const bloom::FilterDescription& 
                 ReadableNumber(filter.target_fpp), ")");
 }
 
+// The fields about a table's entries.
+void AddEntryFields(const lsm::TableProperties& p, Session* session, Fields* fields) {
+  fields->push_back(
+      {"entries", Concat(ReadableCount(p.entries), " (", Count(p.distinct_keys, "key", "keys"),
+                         ", ", Count(p.deletions, "deletion", "deletions"), "), sequence ",
+                         p.smallest_sequence, " to ", p.largest_sequence)});
+  fields->push_back({"keys", KeyRange(*session, p.smallest_key, p.largest_key, 12)});
+  fields->push_back(
+      {"data",
+       Concat(ReadableBytes(p.raw_key_bytes), " of keys and ", ReadableBytes(p.raw_value_bytes),
+              " of values, stored in ", ReadableBytes(p.data_bytes), " (",
+              Ratio(p.raw_key_bytes + p.raw_value_bytes, p.data_bytes), " to 1)")});
+  fields->push_back(
+      {"blocks", Concat(ReadableCount(p.data_blocks), " of ", ReadableBytes(p.block_bytes), ", ",
+                        session->Show(p.compression, 20), ", a restart every ", p.restart_interval,
+                        "; index ", ReadableBytes(p.index_bytes))});
+}
+
+// The field about a table's range deletes, if it has any.
+void AddRangesField(const lsm::Table& table, Session* session, Fields* fields) {
+  const lsm::RangeMap& map = table.ranges();
+  if (!table.ranges_status().ok())
+    return fields->push_back({"ranges", "damaged: which keys they delete is unknown"});
+  if (map.empty()) return;
+  const lsm::RangeRecord ranges = lsm::RangeRecord::Of(map);
+  const std::string rest =
+      Concat("; sequence ", map.smallest_sequence(), " to ", map.largest_sequence(), ", ",
+             ReadableBytes(table.footer().ranges.stored_bytes));
+  fields->push_back({"ranges", RangesText(*session, ranges.range_count, ranges.begin, ranges.end,
+                                          12 + rest.size()) +
+                                   rest});
+}
+
 void PrintTable(const lsm::Table& table, const bloom::FilterDescription& filter,
                 const Target& target, Session* session) {
   const lsm::TableProperties& p = table.properties();
@@ -51,36 +84,20 @@ void PrintTable(const lsm::Table& table, const bloom::FilterDescription& filter,
   Fields fields;
   fields.push_back({"made", Concat(UtcTime(p.created_micros), " by ",
                                    session->Show(p.created_by, 40), ", for level ", p.level)});
-  fields.push_back(
-      {"entries", Concat(ReadableCount(p.entries), " (", Count(p.distinct_keys, "key", "keys"),
-                         ", ", Count(p.deletions, "deletion", "deletions"), "), sequence ",
-                         p.smallest_sequence, " to ", p.largest_sequence)});
-  fields.push_back({"keys", KeyRange(*session, p.smallest_key, p.largest_key, 12)});
-  fields.push_back(
-      {"data",
-       Concat(ReadableBytes(p.raw_key_bytes), " of keys and ", ReadableBytes(p.raw_value_bytes),
-              " of values, stored in ", ReadableBytes(p.data_bytes), " (",
-              Ratio(p.raw_key_bytes + p.raw_value_bytes, p.data_bytes), " to 1)")});
-  fields.push_back(
-      {"blocks", Concat(ReadableCount(p.data_blocks), " of ", ReadableBytes(p.block_bytes), ", ",
-                        session->Show(p.compression, 20), ", a restart every ", p.restart_interval,
-                        "; index ", ReadableBytes(p.index_bytes))});
+  if (table.has_entries()) {
+    AddEntryFields(p, session, &fields);
+  } else {
+    fields.push_back({"entries", "none: the table has range deletes alone"});
+  }
   if (table.is_partitioned()) {
     fields.push_back({"partitions", Concat(ReadableCount(table.partitions().count()),
                                            " of filter and index, read on demand")});
   }
-  if (!table.ranges().empty()) {
-    const lsm::RangeRecord ranges = lsm::RangeRecord::Of(table.ranges());
-    const std::string rest =
-        Concat("; sequence ", table.ranges().smallest_sequence(), " to ",
-               table.ranges().largest_sequence(), ", ", ReadableBytes(p.range_bytes));
-    fields.push_back({"ranges", RangesText(*session, ranges.range_count, ranges.begin, ranges.end,
-                                           12 + rest.size()) +
-                                    rest});
-  }
+  AddRangesField(table, session, &fields);
   fields.push_back({"filter", FilterText(table, filter)});
   const bool is_damaged = table.filter_presence() == lsm::FilterPresence::kDamaged;
   fields.push_back({"checked", Concat("footer, index, ", is_damaged ? "" : "filter, ",
+                                      table.ranges().empty() ? "" : "ranges, ",
                                       "properties (data blocks: run sstdump verify)")});
   session->Print(FieldsText(*session, fields));
 }
@@ -104,8 +121,12 @@ void WriteTable(const lsm::Table& table, const bloom::FilterDescription& filter,
   json.Member("data_blocks", p.data_blocks);
   json.Member("index_bytes", p.index_bytes);
   json.Member("partitions", table.is_partitioned() ? table.partitions().count() : 0);
-  json.Member("range_deletes", table.ranges().range_count());
+  WriteRanges(lsm::RangeRecord::Of(table.ranges()), session);
   json.Member("range_bytes", table.footer().ranges.stored_bytes);
+  if (!table.ranges().empty()) {
+    json.Member("ranges_smallest_sequence", table.ranges().smallest_sequence());
+    json.Member("ranges_largest_sequence", table.ranges().largest_sequence());
+  }
   json.Member("compression", session->Show(p.compression));
   json.Member("level", p.level);
   json.Member("created_micros", p.created_micros);
@@ -132,8 +153,9 @@ void ShowTableInfo(const Target& target, Session* session) {
   } else {
     PrintTable(**table, filter, target, session);
   }
-  const absl::Status filter_status = (*table)->filter_status();
-  if (!filter_status.ok()) session->Fail(filter_status, target);
+  for (const absl::Status& status : {(*table)->ranges_status(), (*table)->filter_status()}) {
+    if (!status.ok()) session->Fail(status, target);
+  }
 }
 
 void ShowLogInfo(const Target& target, Session* session) {
@@ -229,7 +251,7 @@ void ShowManifestInfo(const Target& target, Session* session) {
 // Totals of a store.
 struct StoreSums {
   uint64_t tables = 0, table_bytes = 0, entries = 0, log_bytes = 0, needed_logs = 0;
-  uint64_t reserve_bytes = 0;
+  uint64_t reserve_bytes = 0, range_deletes = 0;
   int deepest_level = 0;
   std::string smallest_key, largest_key;
   std::vector<std::string> unused;  // files named like the store's that it no longer needs
@@ -239,11 +261,13 @@ StoreSums SumUp(const StoreFiles& files, Session* session) {
   StoreSums sums;
   const lsm::ManifestState& state = files.manifest.state;
   for (const PlacedTable& table : TablesInOrder(state)) {
-    const std::string_view smallest = table.meta.first_key();
-    const std::string_view largest = table.meta.last_key();
-    if (sums.tables == 0 || smallest < sums.smallest_key) sums.smallest_key.assign(smallest);
-    if (sums.tables == 0 || largest > sums.largest_key) sums.largest_key.assign(largest);
+    if (table.meta.has_entries()) {
+      const std::string_view smallest = table.meta.first_key(), largest = table.meta.last_key();
+      if (sums.entries == 0 || smallest < sums.smallest_key) sums.smallest_key.assign(smallest);
+      if (sums.entries == 0 || largest > sums.largest_key) sums.largest_key.assign(largest);
+    }
     ++sums.tables;
+    sums.range_deletes += table.meta.ranges.range_count;
     sums.table_bytes += table.meta.file_bytes;
     sums.entries += table.meta.entries;
     sums.deepest_level = std::max(sums.deepest_level, table.level);
@@ -287,6 +311,7 @@ void WriteStore(const StoreFiles& files, const StoreSums& sums, const LogReplay&
   json.Member("tables", sums.tables);
   json.Member("table_bytes", sums.table_bytes);
   json.Member("entries", sums.entries);
+  json.Member("range_deletes", sums.range_deletes);
   json.Member("deepest_level", sums.deepest_level);
   json.Member("smallest_key", session->Show(sums.smallest_key));
   json.Member("largest_key", session->Show(sums.largest_key));
@@ -319,11 +344,15 @@ void ShowStoreInfo(const Target& target, Session* session) {
   const lsm::ManifestState& state = files->manifest.state;
   session->Print(Heading(*session, target.path, "store"));
   Fields fields;
+  const std::string ranges =
+      sums.range_deletes == 0
+          ? ""
+          : Concat(", ", Count(sums.range_deletes, "range delete", "range deletes"));
   fields.push_back(
       {"tables", Concat(ReadableCount(sums.tables), " in levels 0 to ", sums.deepest_level, ", ",
                         ReadableBytes(sums.table_bytes), ", ",
-                        Count(sums.entries, "entry", "entries"), " (sstdump levels)")});
-  if (sums.tables > 0) {
+                        Count(sums.entries, "entry", "entries"), ranges, " (sstdump levels)")});
+  if (sums.entries > 0) {
     fields.push_back({"keys", KeyRange(*session, sums.smallest_key, sums.largest_key, 12)});
   }
   fields.push_back(

@@ -42,8 +42,8 @@ struct TableRow {
 };
 
 struct LevelRow {
-  uint64_t runs = 0;                            // at level 0 the number of tables
-  uint64_t tables = 0, bytes = 0, entries = 0;  // according to the manifest
+  uint64_t runs = 0;  // at level 0 the number of tables
+  uint64_t tables = 0, bytes = 0, entries = 0, range_deletes = 0;  // according to the manifest
   // Sums over the readable tables.
   uint64_t readable_tables = 0, keys = 0, filter_bytes = 0, filtered_keys = 0;
   double target_sum = 0, predicted_sum = 0;  // weighted by the keys of tables with filters
@@ -56,6 +56,7 @@ struct LevelRow {
     ++tables;
     bytes += table.placed.meta.file_bytes;
     entries += table.placed.meta.entries;
+    range_deletes += table.placed.meta.ranges.range_count;
     AddDead(table.dead);
     readable_tables += table.is_open ? 1 : 0;
     keys += table.keys;
@@ -83,6 +84,7 @@ struct LevelRow {
     tables += level.tables;
     bytes += level.bytes;
     entries += level.entries;
+    range_deletes += level.range_deletes;
     readable_tables += level.readable_tables;
     keys += level.keys;
     filter_bytes += level.filter_bytes;
@@ -131,8 +133,9 @@ TableRow ReadTable(const StoreFiles& files, const PlacedTable& placed, Session* 
     row.dead = {properties.deletions, 0, 0, properties.created_micros / 1'000'000};
   row.filter_kind = NameOf((*table)->filter_presence());
   row.filter_reason = properties.filter_reason;
-  const absl::Status filter_status = (*table)->filter_status();
-  if (!filter_status.ok()) session->Fail(filter_status, target);
+  for (const absl::Status& status : {(*table)->ranges_status(), (*table)->filter_status()}) {
+    if (!status.ok()) session->Fail(status, target);
+  }
   if ((*table)->filter_presence() != lsm::FilterPresence::kUsable) return row;
   const bloom::FilterDescription filter = DescribeFilter(**table);
   row.filter_kind = filter.kind;
@@ -155,6 +158,7 @@ std::string ReasonName(const std::string& reason) {
 // Columns that only some stores need.
 struct Columns {
   bool tombstones;  // some table has dead entries
+  bool ranges;      // some table has range deletes
   bool reasons;     // a filter goal chose some table's filter, or gave it none
   bool readable;    // some table is unreadable
 };
@@ -176,6 +180,7 @@ std::vector<std::string> Cells(std::string name, const LevelRow& row, const Colu
     const std::string time = UtcTime(row.oldest_tombstone * 1'000'000);
     cells.push_back(row.oldest_tombstone == 0 ? "-" : time.substr(0, time.find(' ')));
   }
+  if (columns.ranges) cells.push_back(ReadableCount(row.range_deletes));
   if (columns.readable) {
     cells.push_back(row.readable_tables == row.tables
                         ? "all"
@@ -193,6 +198,11 @@ bool AnyHasReason(const std::vector<TableRow>& tables) {
                      [](const TableRow& table) { return !table.filter_reason.empty(); });
 }
 
+bool AnyHasRanges(const std::vector<TableRow>& tables) {
+  return std::any_of(tables.begin(), tables.end(),
+                     [](const TableRow& table) { return !table.placed.meta.ranges.empty(); });
+}
+
 // "2", or "2.1" for run 1 of level 2.
 std::string PlaceOf(const PlacedTable& table) {
   return Concat(table.level, table.meta.run == 0 ? "" : Concat(".", table.meta.run));
@@ -200,23 +210,29 @@ std::string PlaceOf(const PlacedTable& table) {
 
 void PrintTables(const std::vector<TableRow>& tables, Session* session) {
   const bool with_reasons = AnyHasReason(tables);
+  const bool with_ranges = AnyHasRanges(tables);
   Rows rows = {{"table", "level", "size", "entries", "filter", "FPP"}};
+  if (with_ranges) rows[0].push_back("ranges");
   if (with_reasons) rows[0].push_back("why");
   for (const TableRow& table : tables) {
     rows.push_back(
         {table.placed.name, PlaceOf(table.placed), ReadableBytes(table.placed.meta.file_bytes),
          ReadableCount(table.placed.meta.entries), table.is_open ? table.filter_kind : "?",
          table.is_filtered ? ReadableNumber(table.predicted_fpp) : "-"});
+    if (with_ranges) rows.back().push_back(ReadableCount(table.placed.meta.ranges.range_count));
     if (with_reasons) rows.back().push_back(ReasonName(table.filter_reason));
   }
   constexpr size_t kBlanks = 2;
-  const std::vector<std::string> left_out = LeaveOutColumns(
-      *session, {"filter", "why", "size", "entries", "FPP"}, kBlanks + kKeyRangeColumnsMin, &rows);
+  const std::vector<std::string> left_out =
+      LeaveOutColumns(*session, {"filter", "why", "size", "entries", "FPP", "ranges"},
+                      kBlanks + kKeyRangeColumnsMin, &rows);
   const size_t others = WidthOf(RowsText(rows, {})) + kBlanks;
   rows[0].push_back("keys");
   for (size_t i = 0; i < tables.size(); ++i) {
     const lsm::TableMeta& meta = tables[i].placed.meta;
-    rows[i + 1].push_back(KeyRange(*session, meta.first_key(), meta.last_key(), others));
+    rows[i + 1].push_back(meta.has_entries()
+                              ? KeyRange(*session, meta.first_key(), meta.last_key(), others)
+                              : std::string("- (range deletes alone)"));
   }
   session->Print(RowsText(rows, left_out));
 }
@@ -228,6 +244,7 @@ void WriteLevel(const LevelRow& row, lsm::JsonWriter* json) {
   json->Member("table_bytes", row.bytes);
   json->Member("entries", row.entries);
   json->Member("keys", row.keys);
+  json->Member("range_deletes", row.range_deletes);
   json->Member("tombstones", row.tombstones);
   json->Member("freeable_bytes", row.freeable_bytes);
   json->Member("oldest_tombstone", row.oldest_tombstone);
@@ -266,6 +283,7 @@ void WriteTree(const std::array<LevelRow, lsm::kLevels>& levels, const LevelRow&
     json.Member("file_bytes", table.placed.meta.file_bytes);
     json.Member("entries", table.placed.meta.entries);
     json.Member("keys", table.keys);
+    WriteRanges(table.placed.meta.ranges, session);
     json.Member("tombstones", table.dead.tombstones);
     json.Member("freeable_bytes", table.dead.freeable_bytes());
     json.Member("oldest_tombstone", table.dead.oldest_tombstone);
@@ -288,11 +306,13 @@ void PrintTree(const Target& target, const std::array<LevelRow, lsm::kLevels>& l
       *session, target.path,
       Concat("store of ", Count(all.tables, "table", "tables"), ", ", ReadableBytes(all.bytes))));
   const Columns columns = {.tombstones = all.tombstones + all.freeable_bytes > 0,
+                           .ranges = all.range_deletes > 0,
                            .reasons = AnyHasReason(tables),
                            .readable = all.readable_tables < all.tables};
   Rows rows = {
       {"level", "tables", "runs", "size", "keys", "filters", "b/key", "target", "FPP", "wasted"}};
   if (columns.tombstones) rows[0].insert(rows[0].end(), {"tombstones", "freeable", "oldest"});
+  if (columns.ranges) rows[0].push_back("ranges");
   if (columns.readable) rows[0].push_back("readable");
   if (columns.reasons) rows[0].insert(rows[0].end(), {"filter", "why"});
   for (size_t i = 0; i < levels.size(); ++i) {
@@ -302,7 +322,7 @@ void PrintTree(const Target& target, const std::array<LevelRow, lsm::kLevels>& l
   const std::vector<std::string> left_out =
       LeaveOutColumns(*session,
                       {"oldest", "freeable", "target", "tombstones", "b/key", "size", "filters",
-                       "keys", "filter", "why", "runs"},
+                       "keys", "filter", "why", "runs", "ranges"},
                       0, &rows);
   session->Print(RowsText(rows, left_out));
   session->Print(
@@ -330,8 +350,9 @@ bool IsOneRun(const TableRow& before, const TableRow& after) {
 }
 
 // A lookup asks one table of a run.  Tables are weighted by their keys; a table without a filter
-// costs one read.
+// costs one read, one with range deletes alone costs none.
 double ExpectedReadsOf(const LevelRow& run) {
+  if (run.entries == 0) return 0;
   if (run.keys == 0) return 1;
   const auto unfiltered = static_cast<double>(run.keys - run.filtered_keys);
   return (run.predicted_sum + unfiltered) / static_cast<double>(run.keys);

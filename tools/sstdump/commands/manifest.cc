@@ -116,9 +116,7 @@ void WriteTable(int level, const lsm::TableMeta& table, Session* session) {
   json.Member("dead_bytes", dead.dead_bytes);
   json.Member("covered_bytes", dead.covered_bytes);
   json.Member("oldest_tombstone", dead.oldest_tombstone);
-  json.Member("range_deletes", ranges.range_count);
-  if (!ranges.empty()) json.Member("ranges_begin", session->Show(ranges.begin));
-  if (ranges.end) json.Member("ranges_end", session->Show(*ranges.end));
+  WriteRanges(ranges, session);
   json.EndObject();
 }
 

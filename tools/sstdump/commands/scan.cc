@@ -1,8 +1,11 @@
-// `sstdump scan`: a table's entries, in order.
+// `sstdump scan`: a table's entries and range deletes, in the order of keys.
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "lsm/base/encoded_batch.h"
+#include "lsm/base/range_map.h"
 #include "lsm/bytes/status.h"
 #include "lsm/table/table_walk.h"
 #include "tools/sstdump/commands/commands.h"
@@ -38,34 +41,113 @@ void WriteEntry(const Target& target, const lsm::ParsedKey& key, std::string_vie
   session->EndLine();
 }
 
+// One row for each sequence of a stretch.  Without `to`, it goes on to the end.
+void PrintRange(std::string_view from, std::optional<std::string_view> to, lsm::Sequence sequence,
+                Session* session) {
+  const size_t columns = KeyColumns(*session, 30, 2);
+  std::string line = Concat(session->Show(from, columns), "\t", sequence, "\t",
+                            NameOf(lsm::BatchKind::kDeleteRange), "\t");
+  if (to) line += session->Show(*to, RestOfLine(*session, line));
+  session->Print(line + "\n");
+}
+
+void WriteRange(const Target& target, std::string_view from, std::optional<std::string_view> to,
+                lsm::Sequence sequence, Session* session) {
+  lsm::JsonWriter& json = session->BeginLine();
+  json.Member("file", target.path);
+  json.Member("from", session->Show(from));
+  if (to) json.Member("to", session->Show(*to));
+  json.Member("sequence", sequence);
+  json.Member("kind", NameOf(lsm::BatchKind::kDeleteRange));
+  session->EndLine();
+}
+
+class TableScan {
+ public:
+  TableScan(const Target& target, const lsm::Table& table, Session* session)
+      : target_(target),
+        table_(table),
+        session_(session),
+        request_(session->request()),
+        left_(request_.limit.value_or(UINT64_MAX)) {
+    if (request_.keys_only) next_ = table.ranges().size();  // a range is no key
+  }
+
+  void Run() {
+    lsm::TableWalk walk(table_);
+    const auto visit = [this](const lsm::ParsedKey& key, std::string_view value) {
+      return Visit(key, value);
+    };
+    for (size_t i = request_.from ? table_.FirstBlockFor(*request_.from) : 0;
+         i < table_.block_count() && !is_over_; ++i) {
+      const lsm::BlockFacts facts = walk.Walk(i, visit);
+      if (is_over_ || left_ == 0) break;
+      if (!facts.status.ok()) session_->Fail(facts.status, target_);
+      if (session_->has_too_many_problems()) return;
+    }
+    ShowRangesUpTo(std::nullopt);
+    if (const absl::Status& status = table_.ranges_status(); !status.ok())
+      session_->Fail(status, target_);
+  }
+
+ private:
+  // Whether another row may be shown.
+  bool Take() {
+    if (left_ == 0 || session_->is_broken()) return false;
+    --left_;
+    return true;
+  }
+
+  bool Visit(const lsm::ParsedKey& key, std::string_view value) {
+    if (request_.from && key.user_key < *request_.from) return true;
+    ShowRangesUpTo(key.user_key);
+    is_over_ = (request_.to && key.user_key >= *request_.to) || !Take();
+    if (is_over_) return false;
+    if (session_->json_wanted()) {
+      WriteEntry(target_, key, value, session_);
+    } else {
+      PrintEntry(key, value, session_);
+    }
+    return true;
+  }
+
+  // The ranges that begin at or before the key, without those before or after the bounds.
+  void ShowRangesUpTo(std::optional<std::string_view> key) {
+    const lsm::RangeMap& ranges = table_.ranges();
+    for (; next_ < ranges.size(); ++next_) {
+      const std::string_view from = ranges.boundary(next_);
+      if ((key && from > *key) || (request_.to && from >= *request_.to)) return;
+      std::optional<std::string_view> to;
+      if (next_ + 1 < ranges.size()) to = ranges.boundary(next_ + 1);
+      if (request_.from && to && *to <= *request_.from) continue;
+      for (size_t i = 0; i < ranges.sequence_count(next_) && Take(); ++i)
+        ShowRange(from, to, ranges.sequence(next_, i));
+    }
+  }
+  void ShowRange(std::string_view from, std::optional<std::string_view> to,
+                 lsm::Sequence sequence) {
+    if (session_->json_wanted()) {
+      WriteRange(target_, from, to, sequence, session_);
+    } else {
+      PrintRange(from, to, sequence, session_);
+    }
+  }
+
+  const Target& target_;
+  const lsm::Table& table_;
+  Session* const session_;
+  const Request& request_;
+  uint64_t left_;
+  size_t next_ = 0;  // the next stretch
+  bool is_over_ = false;
+};
+
 }  // namespace
 
 void RunScan(const Target& target, Session* session) {
   const absl::StatusOr<std::unique_ptr<lsm::Table>> table = OpenTable(target);
   if (!table.ok()) return session->Fail(table.status(), target);
-  const Request& request = session->request();
-  uint64_t left = request.limit.value_or(UINT64_MAX);
-  bool past_the_end = false;
-  const auto visit = [&](const lsm::ParsedKey& key, std::string_view value) {
-    if (request.from && key.user_key < *request.from) return true;
-    past_the_end = left == 0 || (request.to && key.user_key >= *request.to) || session->is_broken();
-    if (past_the_end) return false;
-    --left;
-    if (session->json_wanted()) {
-      WriteEntry(target, key, value, session);
-    } else {
-      PrintEntry(key, value, session);
-    }
-    return true;
-  };
-  lsm::TableWalk walk(**table);
-  for (size_t i = request.from ? (*table)->FirstBlockFor(*request.from) : 0;
-       i < (*table)->block_count(); ++i) {
-    const lsm::BlockFacts facts = walk.Walk(i, visit);
-    if (past_the_end || left == 0) break;
-    if (!facts.status.ok()) session->Fail(facts.status, target);
-    if (session->has_too_many_problems()) break;
-  }
+  TableScan(target, **table, session).Run();
 }
 
 }  // namespace tools

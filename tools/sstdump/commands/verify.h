@@ -5,11 +5,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "lsm/base/internal_key.h"
+#include "lsm/base/range_map.h"
 #include "lsm/table/table_check.h"
 #include "tools/sstdump/session.h"
 #include "tools/sstdump/store/log_file.h"
@@ -31,6 +33,7 @@ struct TableVerdict {
   std::optional<bloom::DigestSeed> digest_seed;  // nothing: unknown hash
   int level = 0;  // the level for which the table was written; 0: not recorded
   lsm::TableFacts facts;
+  std::shared_ptr<const lsm::RangeMap> ranges;
 };
 // Makes all checks of lsm::CheckTable.  Any thread.  Calls `before_block` before each read with the
 // number of bytes; false ends the check.

@@ -8,6 +8,7 @@
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
+#include "lsm/table/table_claims.h"
 #include "lsm/version/age_order.h"
 #include "lsm/version/key_order.h"
 #include "tools/sstdump/commands/table_verifier.h"
@@ -128,7 +129,7 @@ class StoreChecker {
     if (session_->tally() == before_all) CheckKeyOrder(&verifier);
   }
 
-  // Checks that a lookup finds the newest entry of each key first.
+  // Checks that a lookup finds the newest version of each key first.
   void CheckKeyOrder(TableVerifier* verifier) {
     session_->NextFile();
     lsm::TableContext context;
@@ -177,6 +178,8 @@ class StoreChecker {
     if (verdict.facts.largest != meta.largest)
       differs("largest key", lsm::QuotedInternalKey(meta.largest),
               lsm::QuotedInternalKey(verdict.facts.largest));
+    if (const auto ranges = lsm::RangeRecord::Of(*verdict.ranges); ranges != meta.ranges)
+      differs("range deletes", lsm::Described(meta.ranges), lsm::Described(ranges));
     const auto [smallest_sequence, largest_sequence] = verdict.facts.all_sequences;
     if (largest_sequence > state().last_sequence) {
       session_->Damage(target, std::nullopt,
@@ -186,7 +189,7 @@ class StoreChecker {
     // Tables only move down.
     if (verdict.level > placed.level)
       differs("level", Concat(placed.level), Concat("been made for level ", verdict.level));
-    const lsm::AgedTable aged{meta, smallest_sequence, largest_sequence};
+    const lsm::AgedTable aged{meta, smallest_sequence, largest_sequence, verdict.ranges};
     if (placed.level == 0) level0_.emplace(meta.number, aged);
     const bool is_same_run = placed.level > 0 && placed.level == last_level_ && !runs_.empty() &&
                              runs_.back().back().meta.run == meta.run;

@@ -46,6 +46,7 @@ void CheckOpenTable(const Target& target, const lsm::Table& table,
   verdict->digest_seed = table.properties().digest_seed_and_hash();
   verdict->level = table.properties().level;
   verdict->filter = NameOf(table.filter_presence());
+  verdict->ranges = std::make_shared<const lsm::RangeMap>(table.ranges());
   // Bytes read to open the table.
   uint64_t bytes_opening = table.file_bytes();
   for (size_t i = 0; i < table.block_count(); ++i) {
@@ -121,6 +122,9 @@ std::string TextOf(const TableVerdict& verdict) {
   return Concat(
       Count(verdict.facts.blocks, "data block", "data blocks"), ", ",
       Count(verdict.facts.entries, "entry", "entries"), ", ",
+      verdict.ranges->empty()
+          ? ""
+          : Concat(Count(verdict.ranges->range_count(), "range delete", "range deletes"), ", "),
       verdict.filter == "usable"
           ? Concat(Count(verdict.facts.keys_in_filter, "key passes", "keys pass"), " the filter")
           : Concat(Count(verdict.facts.keys, "key", "keys"), ", filter ", verdict.filter));

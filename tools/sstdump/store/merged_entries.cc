@@ -17,6 +17,15 @@ using lsm::Concat;
 
 constexpr size_t kReadaheadBytes = 256 << 10;
 
+absl::StatusOr<std::shared_ptr<const lsm::OpenTable>> OpenIfThere(const StoreFiles& files,
+                                                                  const PlacedTable& placed) {
+  absl::StatusOr<std::shared_ptr<const lsm::OpenTable>> table = OpenPlaced(files, placed);
+  if (table.ok()) return table;
+  if (!IsGone(files, *files.directory, lsm::FileKind::kTable, placed.meta.number))
+    return lsm::AsDamage(table.status());
+  return absl::UnavailableError(Concat(files.directory->path(), "/", placed.name, kMovedOn));
+}
+
 // The tables of one run, one after the other.
 class RunEntries : public lsm::InnerIterator {
  public:
@@ -69,15 +78,9 @@ class RunEntries : public lsm::InnerIterator {
     table_.reset();
     if (next_ == tables_.size()) return;
     absl::StatusOr<std::shared_ptr<const lsm::OpenTable>> table =
-        OpenPlaced(files_, tables_[next_++]);
-    if (!table.ok()) {
-      const PlacedTable& placed = tables_[next_ - 1];
-      status_ =
-          IsGone(files_, *files_.directory, lsm::FileKind::kTable, placed.meta.number)
-              ? absl::UnavailableError(Concat(files_.directory->path(), "/", placed.name, kMovedOn))
-              : lsm::AsDamage(table.status());
-      return;
-    }
+        OpenIfThere(files_, tables_[next_++]);
+    status_ = table.status();
+    if (!status_.ok()) return;
     table_ = std::move(table).value();
     entries_ = table_->table->NewIterator(
         {.fill_cache = false, .readahead_bytes = kReadaheadBytes, .count_blocks = false});
@@ -103,6 +106,21 @@ class RunEntries : public lsm::InnerIterator {
 };
 
 }  // namespace
+
+absl::StatusOr<lsm::RangeMap> MergedRanges(const StoreFiles& files, const lsm::Memtable& memtable,
+                                           const KeyBounds& bounds) {
+  std::vector<lsm::RangeMap> maps;
+  if (memtable.ranges() != nullptr) maps.push_back(memtable.ranges()->ToMap());
+  for (const PlacedTable& placed : TablesInOrder(files.manifest.state)) {
+    if (!bounds.Meets(placed) || placed.meta.ranges.empty()) continue;
+    TRELLIS_ASSIGN_OR_RETURN(const std::shared_ptr<const lsm::OpenTable> table,
+                             OpenIfThere(files, placed));
+    maps.push_back(table->table->ranges());
+  }
+  std::vector<const lsm::RangeMap*> all;
+  for (const lsm::RangeMap& map : maps) all.push_back(&map);
+  return lsm::NewestRanges(all);
+}
 
 std::unique_ptr<lsm::Iterator> NewMergedEntries(const StoreFiles& files,
                                                 const lsm::Memtable& memtable,

@@ -7,7 +7,9 @@
 #include <string>
 #include <string_view>
 
+#include "absl/status/statusor.h"
 #include "lsm/base/key_span.h"
+#include "lsm/base/range_map.h"
 #include "lsm/iterator.h"
 #include "lsm/memtable/memtable.h"
 #include "tools/sstdump/store/store_files.h"
@@ -28,6 +30,11 @@ struct KeyBounds {
     return !span.EndsBy(from) && (!to || span.begin < *to);
   }
 };
+
+// The range deletes of the memtable and of the tables within the bounds, the newest of each key.
+// Unavailable if the store no longer needs a table; other errors as of OpenPlaced.
+absl::StatusOr<lsm::RangeMap> MergedRanges(const StoreFiles& files, const lsm::Memtable& memtable,
+                                           const KeyBounds& bounds);
 
 // Iterates over internal keys, forward only.  Only one table per run is open at a time.  Tables
 // outside the bounds are not opened.  An unreadable table, or keys out of order, end it with an

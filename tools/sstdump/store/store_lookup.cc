@@ -1,5 +1,6 @@
 #include "tools/sstdump/store/store_lookup.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <memory>
@@ -79,6 +80,15 @@ bool ComesBefore(const PlacedTable& table, const lsm::TableStep* answered,
   return table.meta.run > meta->second.run;
 }
 
+// The step that answered; null if none did.  Steps for older tables may follow a range delete.
+const lsm::TableStep* AnswerIn(const std::vector<lsm::TableStep>& steps) {
+  const auto answers = [](const lsm::TableStep& step) {
+    return step.outcome == "put" || step.outcome == "delete" || step.outcome == "range delete";
+  };
+  const auto answer = std::find_if(steps.begin(), steps.end(), answers);
+  return answer == steps.end() ? nullptr : &*answer;
+}
+
 void LookIntoTables(const StoreFiles& files, const std::string& key, Session* session,
                     StoreLookup* lookup) {
   lsm::Explanation& explanation = lookup->explanation;
@@ -99,8 +109,7 @@ void LookIntoTables(const StoreFiles& files, const std::string& key, Session* se
     return session->Fail(in_tables.status, files.directory->path());
   }
   const lsm::LookupResult& result = in_tables.result;
-  const bool is_answered = result.answer != lsm::TableAnswer::kAbsent;
-  const lsm::TableStep* const answered = is_answered ? &explanation.tables.back() : nullptr;
+  const lsm::TableStep* const answered = AnswerIn(explanation.tables);
   std::vector<std::string> doubtful;
   for (const PlacedTable& table : unread) {
     if (ComesBefore(table, answered, files.manifest.state)) doubtful.push_back(table.name);

@@ -55,7 +55,9 @@ absl::StatusOr<lsm::Footer> ReadFooter(const lsm::ReadFile& file) {
 absl::StatusOr<std::unique_ptr<lsm::Table>> OpenTable(const Target& target) {
   TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<lsm::ReadFile> file, OpenTarget(target));
   TRELLIS_RETURN_IF_ERROR(CheckSizes(*file));
-  absl::StatusOr<std::unique_ptr<lsm::Table>> table = lsm::Table::Open(std::move(file), {});
+  lsm::TableContext context;
+  context.opens_without_ranges = true;
+  absl::StatusOr<std::unique_ptr<lsm::Table>> table = lsm::Table::Open(std::move(file), context);
   if (!table.ok()) return lsm::AsDamage(table.status());
   return table;
 }
@@ -66,6 +68,7 @@ absl::StatusOr<std::unique_ptr<lsm::Table>> OpenTableByFooter(const Target& targ
   TRELLIS_RETURN_IF_ERROR(CheckSizes(*file));
   lsm::TableContext context;
   context.file_id = footer.file_id;
+  context.opens_without_ranges = true;
   return lsm::Table::Open(std::move(file), context);
 }
 

@@ -22,6 +22,8 @@ absl::StatusOr<lsm::Footer> ReadFooter(const lsm::ReadFile& file);
 //   that.
 // - DataLoss if the file is not a table at all, since its magic, its name or the manifest says that
 //   it is one.
+//
+// A table with damaged range deletes opens without them.  The caller reports its ranges_status().
 absl::StatusOr<std::unique_ptr<lsm::Table>> OpenTable(const Target& target);
 
 // The same without a check of the header: the footer identifies the blocks' file.
