@@ -450,9 +450,11 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
     const uint64_t dead = std::exchange(dead_beyond_, 0);
     counts_.dead_entries += dead;
     if (has_failed || dead < KnownGaps::kWalkedMin || gaps_.known == nullptr) return;
+    // Below the lower bound an input of the merge may have ended while others have not.
+    const bool is_within = entries_->Valid() && !BeforeLower(UserKeyOf(entries_->key()));
     const std::string_view bound = bounds_.lower ? std::string_view(*bounds_.lower) : "";
-    range_.from.assign(entries_->Valid() ? UserKeyOf(entries_->key()) : bound);
-    if (entries_->Valid()) range_.from.append(kZeroByte);
+    range_.from.assign(is_within ? UserKeyOf(entries_->key()) : bound);
+    if (is_within) range_.from.append(kZeroByte);
     gaps_.known->Record(gaps_.point, range_.from, saved_key_.view(), dead);
   }
 

@@ -33,8 +33,8 @@ std::vector<std::string> NamesIn(lsm::MemoryFileSystem& files, const std::string
   return files.OpenDirectory(store, false).value()->List().value();
 }
 
-// Makes stores with tables in three levels, with deletions and older versions, and logs with
-// writes.
+// Makes stores with tables in three levels, with deletions, range deletes and older versions, and
+// logs with writes.
 std::unique_ptr<lsm::MemoryFileSystem> MakeStores() {
   lsm::World world;
   std::unique_ptr<lsm::MemoryFileSystem> files;
@@ -45,6 +45,12 @@ std::unique_ptr<lsm::MemoryFileSystem> MakeStores() {
         db->Put(NumberedKey(i), std::string(static_cast<size_t>(10 * round + i), 'v'))
             .IgnoreError();
       db->Delete(NumberedKey(2 * round)).IgnoreError();
+      if (round > 0) {
+        const int from = 8 + 4 * round;
+        const std::string to = NumberedKey(from + 3);
+        const auto end = round < 3 ? std::optional<std::string_view>(to) : std::nullopt;
+        Demand(db->DeleteRange(NumberedKey(from), end).ok(), "a store takes a range delete");
+      }
       if (round == 0) Demand(db->CompactRange().ok(), "a store can be compacted");
       if (round < 3) Demand(db->Flush().ok(), "a store can be flushed");
     }

@@ -323,6 +323,18 @@ JobResult RunDeletes(uint64_t seed, uint64_t amount) {
       report.finding};
 }
 
+JobResult RunRangeDeletes(uint64_t seed, uint64_t amount) {
+  const ModelReport report = CheckRangeDeletes(seed * kSeedStride, amount);
+  return {report.operations,
+          Concat(ReadableCount(report.operations), " operations as on a map, with ",
+                 ReadableCount(report.ranges), " range deletes, ", ReadableCount(report.reads),
+                 " lookups and ", ReadableCount(report.moves), " moves of iterators; ",
+                 ReadableCount(report.flushes), " flushes, ", ReadableCount(report.compactions),
+                 " compactions, ", ReadableCount(report.reopenings + report.kills + report.crashes),
+                 " openings"),
+          report.finding};
+}
+
 JobResult RunRanges(uint64_t seed, uint64_t amount) {
   const RangesReport report = CheckRanges(seed * kSeedStride, amount);
   return {report.writes,
@@ -454,6 +466,8 @@ const std::vector<Job>& AllJobs() {
        9'000'000, 1'000'000},
       {"deletes", "operations", "as `model`, with windows of neighbouring keys that are deleted",
        RunDeletes, 5'000'000, 2'000'000, 400'000},
+      {"rangedeletes", "operations", "as `model`, with range deletes", RunRangeDeletes, 5'000'000,
+       2'000'000, 400'000},
       {"ranges", "writes", "range deletes in memtables and logs, and in a list of writes",
        RunRanges, 1'000'000, 1'000'000, 20'000},
       {"range-repairs", "repairs", "repairs of stores with range deletes, and a list of writes",

@@ -23,6 +23,7 @@
 #include "lsm/db.h"
 #include "lsm/memory_file_system.h"
 #include "tests/reliability/workload/actions.h"
+#include "tests/reliability/workload/changes.h"
 #include "tests/reliability/workload/under_way.h"
 #include "tests/support/deterministic_environment.h"
 
@@ -45,7 +46,7 @@ constexpr size_t kNow = kSnapshotsHeld;
 // if it has too many tables.
 constexpr size_t kPeerBufferBytes = 128 << 10;
 
-ActionWeights Weights() {
+ActionWeights WeightsOf(uint64_t seed) {
   ActionWeights weights = {};
   weights[Action::kPut] = 2700;
   weights[Action::kDelete] = 700;
@@ -61,6 +62,12 @@ ActionWeights Weights() {
   weights[Action::kFlush] = 6;
   weights[Action::kCompact] = 4;
   weights[Action::kReopen] = 3;
+  // Every second episode has range deletes.
+  if (seed % 2 == 1) {
+    Draws draws(seed);
+    weights[Action::kDeleteRange] = draws.Of({10, 40, 150});
+    weights[Action::kRangeBatch] = draws.Of({5, 20});
+  }
   return weights;
 }
 
@@ -103,19 +110,6 @@ absl::Status ToAbsl(const Status& status) {
   return status.ok() ? absl::OkStatus() : absl::UnknownError(status.ToString());
 }
 
-template <typename Slice, typename Batch>
-void AddTo(const std::vector<Change>& changes, const Material& material, Batch* batch) {
-  std::string buffer;
-  for (const auto& [rank, value] : changes) {
-    const Slice key = ToSlice<Slice>(material.keys[rank]);
-    if (value.exists()) {
-      batch->Put(key, ToSlice<Slice>(material.values.BytesOf(value, &buffer)));
-    } else {
-      batch->Delete(key);
-    }
-  }
-}
-
 class TrellisStore final : public Store {
  public:
   explicit TrellisStore(const Material& material)
@@ -136,7 +130,7 @@ class TrellisStore final : public Store {
   }
   absl::Status Write(const std::vector<Change>& changes) override {
     lsm::WriteBatch batch;
-    AddTo<std::string_view>(changes, material_, &batch);
+    AddTo(&batch, changes, material_.keys, material_.values);
     return db_->Write(batch);
   }
   absl::StatusOr<bool> Get(std::string_view key, size_t snapshot, std::string* value) override {
@@ -197,7 +191,17 @@ class PeerStore : public Store {
   }
   absl::Status Write(const std::vector<Change>& changes) override {
     typename Peer::Batch batch;
-    AddTo<typename Peer::Bytes>(changes, material_, &batch);
+    std::string buffer;
+    for (const auto& [rank, value, range] : changes) {
+      const auto key = ToSlice<typename Peer::Bytes>(material_.keys[rank]);
+      if (range) {
+        Peer::DeleteRange(*range, material_.keys, &batch);
+      } else if (value.exists()) {
+        batch.Put(key, ToSlice<typename Peer::Bytes>(material_.values.BytesOf(value, &buffer)));
+      } else {
+        batch.Delete(key);
+      }
+    }
     return ToAbsl(db_->Write({}, &batch));
   }
   absl::StatusOr<bool> Get(std::string_view key, size_t snapshot, std::string* value) override {
@@ -309,6 +313,11 @@ struct LevelDb {
     options.compression = leveldb::kNoCompression;
     return options;
   }
+  // LevelDB has no range deletes.
+  static void DeleteRange(const RankBounds& range, const KeyPool& keys, Batch* batch) {
+    for (uint32_t rank = range.first; rank < range.end; ++rank)
+      batch->Delete(ToSlice<leveldb::Slice>(keys[rank]));
+  }
   // LevelDB has no call for a flush.
   static absl::Status Flush(leveldb::DB*) { return absl::OkStatus(); }
   static absl::Status Compact(leveldb::DB* db, const leveldb::Slice* from,
@@ -370,6 +379,12 @@ struct RocksDb {
     options.level0_slowdown_writes_trigger = options.level0_stop_writes_trigger = 1000;
     return options;
   }
+  // RocksDB refuses ranges whose end is before their begin, and has none without an end.
+  static void DeleteRange(const RankBounds& range, const KeyPool& keys, Batch* batch) {
+    if (range.first >= range.end) return;
+    const std::string beyond(10, '\xff');  // comes after all keys of the pool
+    batch->DeleteRange(FromOf(range, keys), ToOf(range, keys).value_or(beyond));
+  }
   static absl::Status Flush(rocksdb::DB* db) { return ToAbsl(db->Flush({})); }
   static absl::Status Compact(rocksdb::DB* db, const rocksdb::Slice* from,
                               const rocksdb::Slice* to) {
@@ -419,6 +434,8 @@ class Comparison {
       case Action::kPut:
       case Action::kDelete:
       case Action::kBatch:
+      case Action::kDeleteRange:
+      case Action::kRangeBatch:
         return Write(kind, draws);
       case Action::kGet: {
         const size_t snapshot = AnySnapshot(draws);
@@ -609,7 +626,7 @@ DifferentialReport CompareWithPeers(uint64_t seed, uint64_t operations) {
   for (; report.operations < operations && report.finding.empty(); ++seed) {
     SayUnderWay(Concat("the episode of seed ", seed, " (as amount, ", report.operations + 1, ")"));
     const Material material(seed);
-    const std::vector<Action> actions = MakeActions(seed, Weights(), kEpisodeActions);
+    const std::vector<Action> actions = MakeActions(seed, WeightsOf(seed), kEpisodeActions);
     ++report.episodes;
     const std::optional<size_t> failed_at =
         Comparison(material, &report, nullptr).Run(actions).failed_at;

@@ -9,6 +9,7 @@
 #include "lsm/db.h"
 #include "lsm/memory_file_system.h"
 #include "tests/lsm/engine/full_disk.h"
+#include "tests/reliability/workload/changes.h"
 #include "tests/reliability/workload/due_work.h"
 #include "tests/reliability/workload/refusals.h"
 #include "tests/reliability/workload/walker.h"
@@ -37,6 +38,7 @@ class Episode {
         random_(script.seed),
         asks_often_(script.seed % 32 == 0),
         has_threads_(script.settings.has_threads),
+        has_ranges_(script.settings.weights[Action::kRangeBatch] > 0),
         jobs_overlap_(has_threads_ || script.seed % 2 == 0),
         state_(std::make_shared<State>(script.keys.size())) {
     options_.environment.file_system = &files_;
@@ -85,9 +87,11 @@ class Episode {
       case Action::kPut:
       case Action::kDelete:
       case Action::kBatch:
-      case Action::kWindow: {
+      case Action::kWindow:
+      case Action::kDeleteRange:
+      case Action::kRangeBatch: {
         const absl::Status status = Write(kind, draws, nullptr);
-        if (kind == Action::kWindow && !jobs_overlap_) SeekWhileReadsFail(*db_, &files_, draws);
+        if (kind >= Action::kWindow && !jobs_overlap_) SeekWhileReadsFail(*db_, &files_, draws);
         return IsRefused(status) ? (void)++report_.refused : CheckOk(status);
       }
       case Action::kGet:
@@ -183,8 +187,11 @@ class Episode {
     State& state = MutableState();
     ++commits_;
     for (const Change& change : changes) {
-      journal_.push_back({commits_, change.rank, state[change.rank]});
-      state[change.rank] = change.value;
+      for (uint32_t rank = change.first(); rank < change.end(); ++rank) {
+        if (change.range && !state[rank].exists()) continue;
+        journal_.push_back({commits_, rank, state[rank]});
+        state[rank] = change.value;
+      }
     }
   }
 
@@ -193,24 +200,10 @@ class Episode {
     const lsm::WriteOptions options{.sync = draws.OneIn(8)};
     DrawChanges(kind, keys_, values_, draws, &changes_);
     Say([&] { return Concat(" ", TextOf(changes_, keys_), options.sync ? ", synced" : ""); });
-    absl::Status status;
-    if (kind == Action::kBatch || kind == Action::kWindow) {
-      lsm::WriteBatch batch;
-      for (const auto& [rank, value] : changes_) {
-        if (value.exists()) {
-          batch.Put(keys_[rank], values_.BytesOf(value, &buffer_));
-        } else {
-          batch.Delete(keys_[rank]);
-        }
-      }
-      status = db_->Write(batch, options);
-    } else {
-      const auto& [rank, value] = changes_[0];
-      status = value.exists() ? db_->Put(keys_[rank], values_.BytesOf(value, &buffer_), options)
-                              : db_->Delete(keys_[rank], options);
-    }
+    const absl::Status status = WriteTo(*db_, kind, changes_, keys_, values_, options);
     if (status.ok()) {
       ++report_.writes;
+      for (const Change& change : changes_) report_.ranges += change.range.has_value();
       Apply(changes_);
       if (options.sync) journal_.clear();
     } else if (absl::IsUnknown(status) && unknown != nullptr) {
@@ -626,7 +619,8 @@ class Episode {
       return db_->WaitForBackgroundWork();
     }
     Say([] { return "write"; });
-    return Write(roll < 6 ? Action::kBatch : Action::kPut, draws, unknown);
+    if (roll >= 6) return Write(Action::kPut, draws, unknown);
+    return Write(has_ranges_ ? Action::kRangeBatch : Action::kBatch, draws, unknown);
   }
 
   void CrashDisturbed(const std::optional<std::vector<Change>>& unknown, Draws& draws) {
@@ -668,7 +662,7 @@ class Episode {
   testing_support::SingleThreadScheduler overlapping_scheduler_{3};
   testing_support::YieldingClock yielding_clock_{&overlapping_scheduler_};
   testing_support::SeededRandom random_;
-  const bool asks_often_, has_threads_, jobs_overlap_;
+  const bool asks_often_, has_threads_, has_ranges_, jobs_overlap_;
   const Refusals refusals_;
 
   std::shared_ptr<State> state_;

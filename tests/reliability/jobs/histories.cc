@@ -127,7 +127,8 @@ class Caller {
   void Call(int depth) {
     const size_t roll = dice_.Roll(100);
     if (roll < 27) return Put();
-    if (roll < 33) return Delete();
+    if (roll < 31) return Delete();
+    if (roll < 35) return DeleteRange();
     if (roll < 50) return Batch();
     if (roll < 66) return Get();
     if (roll < 78) return MultiGetOf(SomeKeys(), {}, Begin("MultiGet", TimedCall::kRead));
@@ -171,11 +172,28 @@ class Caller {
     NoteWrite(std::move(call), status);
   }
 
+  // One write of several keys.
+  void DeleteRange() {
+    const KeyRange range = AnyRange();
+    const lsm::WriteOptions options = Sync(8);
+    TimedCall call = Begin("DeleteRange", TimedCall::kWrite);
+    const absl::Status status = scene_.db->DeleteRange(range.from, range.to, options);
+    Return(&call);
+    for (size_t key = range.first; key < range.end; ++key) call.entries.push_back({key, kAbsent});
+    NoteWrite(std::move(call), status);
+  }
+
   // The last of several changes to a key in a batch counts.
   void Batch() {
     lsm::WriteBatch batch;
     std::vector<std::optional<uint64_t>> left(keys_.count());
     for (size_t i = 2 + dice_.Roll(4); i > 0; --i) {
+      if (dice_.OneIn(12)) {
+        const KeyRange range = AnyRange();
+        batch.DeleteRange(range.from, range.to);
+        for (size_t key = range.first; key < range.end; ++key) left[key] = kAbsent;
+        continue;
+      }
       const size_t key = AnyKey();
       left[key] = dice_.OneIn(6) ? kAbsent : next_value_++;
       if (*left[key] == kAbsent) {
@@ -334,6 +352,16 @@ class Caller {
     calls_.push_back(std::move(call));
   }
 
+  // The keys [first, end), by their numbers, are in [from, to).
+  struct KeyRange {
+    size_t first = 0, end = 0;
+    std::string from, to;
+  };
+  KeyRange AnyRange() {
+    const size_t first = AnyKey(), end = first + 1 + dice_.Roll(keys_.count() - first);
+    return {first, end, keys_[first], end == keys_.count() ? keys_.to() : keys_[end]};
+  }
+
   size_t AnyKey() { return dice_.Roll(keys_.count()); }
   // Draws two or more keys, in any order.
   std::vector<size_t> SomeKeys() {
@@ -355,12 +383,14 @@ class Caller {
 };
 
 // Deletes many absent keys between those of the group.  So iterators meet known gaps, which contain
-// the keys of the group while these are deleted.
-absl::Status DeleteBetween(Scene* scene) {
+// the keys of the group while these are deleted.  Deletes them one by one, or by ranges.
+absl::Status DeleteBetween(Scene* scene, bool by_ranges) {
   constexpr size_t kBetween = 34;  // more than a walk that records a gap
   lsm::WriteBatch batch;
   for (size_t key = 0; key < scene->keys.count(); ++key) {
-    for (size_t i = 0; i < kBetween; ++i) batch.Delete(scene->keys.Between(key, i));
+    if (by_ranges)
+      batch.DeleteRange(scene->keys.Between(key, 0), scene->keys.Between(key, kBetween));
+    for (size_t i = 0; i < kBetween && !by_ranges; ++i) batch.Delete(scene->keys.Between(key, i));
   }
   return scene->db->Write(batch);
 }
@@ -370,7 +400,7 @@ std::string KeepUp(Scene* scene, uint64_t seed) {
   Dice dice(seed);
   absl::Status status;
   const bool has_gaps = dice.OneIn(2);
-  if (has_gaps) status = DeleteBetween(scene);
+  if (has_gaps) status = DeleteBetween(scene, dice.OneIn(3));
   scene->start.arrive_and_wait();
   // Relaxed: the loop only waits for 0 and reads no other data.
   while (scene->callers.load(std::memory_order_relaxed) > 0 && status.ok()) {
@@ -386,7 +416,7 @@ std::string KeepUp(Scene* scene, uint64_t seed) {
         status = scene->db->Flush();
         break;
       case 4:
-        if (has_gaps) status = DeleteBetween(scene);
+        if (has_gaps) status = DeleteBetween(scene, dice.OneIn(3));
         break;
       default:
         std::this_thread::sleep_for(std::chrono::microseconds(dice.Roll(300)));

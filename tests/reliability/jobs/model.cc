@@ -73,6 +73,24 @@ EpisodeSettings WithWindows(uint64_t seed, EpisodeSettings settings) {
   return settings;
 }
 
+// With range deletes, many of them in some episodes.  Wide ones delete much, so that keys must be
+// put faster than usual to fill several levels.
+EpisodeSettings WithRanges(uint64_t seed, EpisodeSettings settings) {
+  Draws draws(seed + 2);
+  settings.keys = draws.Of({40, 600, 2000, 5000});
+  settings.small_bytes = draws.Of({60, 200, 600, 600});
+  settings.weights[Action::kPut] *= 2;
+  settings.weights[Action::kDelete] /= 2;
+  settings.weights[Action::kDeleteRange] = draws.Of({15, 40, 150, 600});
+  settings.weights[Action::kRangeBatch] = draws.Of({5, 20, 60});
+  settings.weights[Action::kGet] /= 4;
+  settings.weights[Action::kSnapshot] += 30;
+  settings.weights[Action::kNewIterator] += 300;
+  settings.weights[Action::kWalk] += 300;
+  settings.weights[Action::kFlush] *= 4;
+  return settings;
+}
+
 std::string TextOf(const EpisodeSettings& settings) {
   return Concat(reliability::TextOf(settings.options), ", logs ",
                 settings.options.log_directory.empty() ? "with the tables" : "apart", "; ",
@@ -96,12 +114,15 @@ void ModelReport::Count(const lsm::Statistics& statistics) {
 
 namespace {
 
-ModelReport Check(uint64_t seed, uint64_t operations, bool has_windows) {
+// Changes the settings that a seed has in CheckAgainstMap.
+using Variant = EpisodeSettings (*)(uint64_t seed, EpisodeSettings settings);
+
+ModelReport Check(uint64_t seed, uint64_t operations, Variant variant) {
   ModelReport report;
   for (; report.operations < operations && report.finding.empty(); ++seed) {
     SayUnderWay(Concat("the episode of seed ", seed, " (as amount, ", report.operations + 1, ")"));
     const EpisodeSettings settings = SettingsOf(seed);
-    const Script script(seed, has_windows ? WithWindows(seed, settings) : settings);
+    const Script script(seed, variant == nullptr ? settings : variant(seed, settings));
     const std::vector<Action> actions = MakeActions(seed, script.settings.weights, kEpisodeActions);
     ++report.episodes;
     const std::optional<size_t> failed_at = RunEpisode(script, actions, &report, nullptr).failed_at;
@@ -120,11 +141,15 @@ ModelReport Check(uint64_t seed, uint64_t operations, bool has_windows) {
 }  // namespace
 
 ModelReport CheckAgainstMap(uint64_t seed, uint64_t operations) {
-  return Check(seed, operations, /*has_windows=*/false);
+  return Check(seed, operations, /*variant=*/nullptr);
 }
 
 ModelReport CheckDeletes(uint64_t seed, uint64_t operations) {
-  return Check(seed, operations, /*has_windows=*/true);
+  return Check(seed, operations, WithWindows);
+}
+
+ModelReport CheckRangeDeletes(uint64_t seed, uint64_t operations) {
+  return Check(seed, operations, WithRanges);
 }
 
 }  // namespace reliability

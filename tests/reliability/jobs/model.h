@@ -19,6 +19,7 @@ struct ModelReport {
   uint64_t episodes = 0;        // groups of operations, each on a store of its own
   uint64_t configurations = 0;  // openings, mostly with different options
   uint64_t writes = 0;          // acknowledged calls
+  uint64_t ranges = 0;          // range deletes in these
   uint64_t reads = 0;           // keys looked up
   uint64_t moves = 0;           // of iterators
   uint64_t dead_entries = 0;    // that iterators walked over
@@ -46,6 +47,9 @@ ModelReport CheckAgainstMap(uint64_t seed, uint64_t operations);
 // As CheckAgainstMap, with windows of neighbouring keys that are deleted at once, and more moves of
 // iterators over them.
 ModelReport CheckDeletes(uint64_t seed, uint64_t operations);
+
+// As CheckAgainstMap, with range deletes, alone and in batches.
+ModelReport CheckRangeDeletes(uint64_t seed, uint64_t operations);
 
 }  // namespace reliability
 

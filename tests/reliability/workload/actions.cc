@@ -34,8 +34,6 @@ constexpr size_t kRunEffort = 1000;
 
 constexpr size_t kShownActions = 40;
 
-constexpr size_t kWindowKeysMax = 200;
-
 constexpr uint32_t kFillingOffsets = 1 << 15;
 constexpr uint32_t kNumberBytes = sizeof(uint32_t);
 
@@ -239,6 +237,10 @@ const char* NameOf(Action::Kind kind) {
       return "full disk";
     case Action::kWindow:
       return "window";
+    case Action::kDeleteRange:
+      return "delete range";
+    case Action::kRangeBatch:
+      return "batch with ranges";
   }
   return "?";
 }
@@ -254,36 +256,6 @@ std::vector<Action> MakeActions(uint64_t seed, const ActionWeights& weights, siz
   std::vector<Action> actions(count);
   for (Action& action : actions) action = {kinds[draws.Roll(sum)], draws.Next()};
   return actions;
-}
-
-void DrawChanges(Action::Kind kind, const KeyPool& keys, const ValuePool& values, Draws& draws,
-                 std::vector<Change>* changes) {
-  changes->clear();
-  const auto add = [&](uint32_t rank, bool deletes) {
-    changes->push_back({rank, deletes ? Value() : values.Any(draws)});
-  };
-  if (kind == Action::kWindow) {
-    // Some windows move on from the first key, as in a queue.
-    const uint32_t first = draws.OneIn(3) ? 0 : draws.Roll(keys.size());
-    const uint32_t end = std::min(keys.size(), first + 1 + draws.Roll(kWindowKeysMax));
-    for (uint32_t rank = first; rank < end; ++rank) add(rank, /*deletes=*/true);
-    return;
-  }
-  if (kind != Action::kBatch) return add(keys.AnyWritten(draws), kind == Action::kDelete);
-  for (size_t left = draws.Roll(12); left > 0; --left) {
-    const bool again = !changes->empty() && draws.OneIn(3);
-    const uint32_t rank = again ? changes->back().rank : keys.AnyWritten(draws);
-    add(rank, draws.OneIn(3));
-  }
-}
-
-std::string TextOf(const std::vector<Change>& changes, const KeyPool& keys) {
-  std::string text;
-  for (const Change& change : changes) {
-    text += Concat(text.empty() ? "" : ", ", keys.TextOf(change.rank));
-    text += change.value.exists() ? Concat(" = ", change.value.bytes, " bytes") : " deleted";
-  }
-  return text;
 }
 
 void RankBounds::SetIn(const KeyPool& keys, lsm::ReadOptions* options) const {

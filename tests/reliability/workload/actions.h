@@ -115,8 +115,10 @@ struct Action {
     kDisturb,   // a file-system call fails, or the machine crashes at it
     kFullDisk,  // the disk becomes full, or has space again
     kWindow,    // deletes neighbouring keys in one batch
+    kDeleteRange,
+    kRangeBatch,  // a batch with range deletes
   };
-  static constexpr size_t kKinds = kWindow + 1;
+  static constexpr size_t kKinds = kRangeBatch + 1;
 
   Kind kind = kGet;
   uint64_t salt = 0;
@@ -126,17 +128,7 @@ const char* NameOf(Action::Kind kind);
 using ActionWeights = std::array<uint32_t, Action::kKinds>;
 std::vector<Action> MakeActions(uint64_t seed, const ActionWeights& weights, size_t count);
 
-// The effect of a write on a key.  No value: the key is deleted.
-struct Change {
-  uint32_t rank = 0;
-  Value value;
-};
-// Draws the changes of a kPut, kDelete, kBatch or kWindow.  A batch may change a key several times.
-void DrawChanges(Action::Kind kind, const KeyPool& keys, const ValuePool& values, Draws& draws,
-                 std::vector<Change>* changes);
-std::string TextOf(const std::vector<Change>& changes, const KeyPool& keys);
-
-// The bounds of an iterator, as ranks: [first, end).  Each bound is optional.
+// The bounds of an iterator or of a range delete, as ranks: [first, end).  Each bound is optional.
 struct RankBounds {
   uint32_t first = 0, end = 0;
   bool has_lower = false, has_upper = false;
