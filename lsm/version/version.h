@@ -289,7 +289,8 @@ class Version {
   void ListCandidates();
   void NoteTombstones();
   void MakeCovers();
-  // needless_tables.cc.  0.04 ms for 40 tables, and nothing without ranges.
+  // needless_tables.cc.  0.1 us for each table, 0.5 us for one that 10 stretches cover; nothing
+  // without ranges.
   void ListNeedless();
   // Whether a table after this run, in the order of lookups, overlaps the span.
   bool HasOlder(int level, size_t run, const KeySpan& span) const;
