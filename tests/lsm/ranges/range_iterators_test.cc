@@ -195,6 +195,24 @@ TEST_F(RangeIteratorsTest, AWalkToTheBoundIsAGapUpToIt) {
   EXPECT_EQ(At(*all), KeyOf(150));
 }
 
+// Below the bound one input has ended and another one has not.  The place of that one says nothing
+// about the keys of the first.
+TEST_F(RangeIteratorsTest, AWalkBelowAFoundKeyIsAGapDownToTheBound) {
+  for (size_t i = 0; i < 120; ++i) writes_.Put(KeyOf(i));
+  writes_.Seal();
+  for (size_t i = 120; i < 200; ++i) writes_.Put(KeyOf(i));
+  writes_.DeleteRange(KeyOf(100), KeyOf(200));
+  writes_.Put(KeyOf(10));
+  writes_.Put(KeyOf(250));
+  const auto bounded = NewIterator({KeyOf(150), std::nullopt});
+  bounded->SeekToLast();
+  EXPECT_EQ(At(*bounded), KeyOf(250));
+  EXPECT_FALSE(gaps_.empty());
+  const auto all = NewIterator();
+  all->SeekForPrev(KeyOf(200));
+  EXPECT_EQ(At(*all), KeyOf(99));
+}
+
 // --- random walks beside a map ---
 
 class RangeIteratorsModelTest : public RangeIteratorsTest, public testing::WithParamInterface<int> {

@@ -212,13 +212,16 @@ class PeerStore : public Store {
   }
   std::unique_ptr<lsm::Iterator> NewIterator(size_t snapshot, OptionalKey lower,
                                              OptionalKey upper) override {
-    return std::make_unique<typename Peer::Cursor>(db_.get(), ReadsAsOf(snapshot), lower, upper);
+    return std::make_unique<typename Peer::Cursor>(
+        db_.get(), ReadsAsOf(snapshot), snapshot == kNow ? nullptr : snapshots_[snapshot], lower,
+        upper);
   }
-  void TakeSnapshot(size_t place) override { snapshots_[place] = db_->GetSnapshot(); }
-  void ReleaseSnapshot(size_t place) override {
-    if (snapshots_[place] != nullptr) db_->ReleaseSnapshot(snapshots_[place]);
-    snapshots_[place] = nullptr;
+  void TakeSnapshot(size_t place) override {
+    snapshots_[place] = {db_->GetSnapshot(), [db = db_.get()](const typename Peer::Held* snapshot) {
+                           db->ReleaseSnapshot(snapshot);
+                         }};
   }
+  void ReleaseSnapshot(size_t place) override { snapshots_[place] = nullptr; }
   absl::Status Flush() override { return Peer::Flush(db_.get()); }
   absl::Status Compact(OptionalKey from, OptionalKey to) override {
     const auto begin = ToSlice<typename Peer::Bytes>(from.value_or(""));
@@ -229,20 +232,21 @@ class PeerStore : public Store {
  private:
   typename Peer::Reads ReadsAsOf(size_t snapshot) const {
     typename Peer::Reads reads;
-    if (snapshot != kNow) reads.snapshot = snapshots_[snapshot];
+    if (snapshot != kNow) reads.snapshot = snapshots_[snapshot].get();
     return reads;
   }
 
   const Material& material_;
   const std::unique_ptr<typename Peer::Environment> environment_;
   std::unique_ptr<typename Peer::Database> db_;
-  const typename Peer::Held* snapshots_[kSnapshotsHeld] = {};
+  std::shared_ptr<const typename Peer::Held> snapshots_[kSnapshotsHeld];
 };
 
 // Adds bounds and SeekForPrev, which LevelDB's iterators lack.
 class LevelDbCursor final : public lsm::Iterator {
  public:
-  LevelDbCursor(leveldb::DB* db, const leveldb::ReadOptions& options, OptionalKey lower,
+  LevelDbCursor(leveldb::DB* db, const leveldb::ReadOptions& options,
+                const std::shared_ptr<const leveldb::Snapshot>&, OptionalKey lower,
                 OptionalKey upper)
       : lower_(lower), upper_(upper), inner_(db->NewIterator(options)) {}
 
@@ -329,8 +333,11 @@ struct LevelDb {
 
 class RocksDbCursor final : public lsm::Iterator {
  public:
-  RocksDbCursor(rocksdb::DB* db, rocksdb::ReadOptions options, OptionalKey lower, OptionalKey upper)
-      : lower_(ToSlice<rocksdb::Slice>(lower.value_or(""))),
+  RocksDbCursor(rocksdb::DB* db, rocksdb::ReadOptions options,
+                std::shared_ptr<const rocksdb::Snapshot> snapshot, OptionalKey lower,
+                OptionalKey upper)
+      : snapshot_(std::move(snapshot)),
+        lower_(ToSlice<rocksdb::Slice>(lower.value_or(""))),
         upper_(ToSlice<rocksdb::Slice>(upper.value_or(""))) {
     if (lower) options.iterate_lower_bound = &lower_;
     if (upper) options.iterate_upper_bound = &upper_;
@@ -349,6 +356,8 @@ class RocksDbCursor final : public lsm::Iterator {
   absl::Status status() const override { return ToAbsl(inner_->status()); }
 
  private:
+  // RocksDB 7.8 asks the snapshot for its number whenever an iterator comes to a table with ranges.
+  const std::shared_ptr<const rocksdb::Snapshot> snapshot_;
   const rocksdb::Slice lower_, upper_;
   std::unique_ptr<rocksdb::Iterator> inner_;
 };
