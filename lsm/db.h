@@ -230,8 +230,8 @@ class TRELLIS_API DB {
   absl::Status CompactRange(std::optional<std::string_view> from = std::nullopt,
                             std::optional<std::string_view> to = std::nullopt);
 
-  // Looks whether tombstones make a flush or a compaction due, which otherwise a thread of the store
-  // does every 10 s.  Then waits until no flush or compaction is running or due.
+  // Checks whether tombstones make a flush or a compaction due, as a thread of the store does every
+  // 10 s.  Then waits until no flush or compaction is running or due.
   absl::Status WaitForBackgroundWork();
 
   // Recovers after failures whose cause is gone.  Flushes, and begins a new log and a new manifest,
