@@ -67,7 +67,7 @@ class Witnessed {
       const absl::Status status = Make(step);
       if (!status.ok()) return Concat(NameOf(step.kind), " failed: ", status.ToString());
     }
-    db_ = nullptr;
+    Close();
     return "";
   }
 
@@ -104,6 +104,9 @@ class Witnessed {
           TRELLIS_RETURN_IF_ERROR(CarryOnFullDisk(step));
         }
         all_durable = step.MakesDurable();
+        // Ranges that are newer than a snapshot stay in what the steps of compactions write.
+        if (step.kind == Step::kCompact && options_.has_reserve && options_.shape.ranges)
+          snapshot_ = db_->GetSnapshot();
         break;
       case Step::kCopy: {
         const uint64_t from = journal().size();
@@ -131,7 +134,7 @@ class Witnessed {
         world_.files->Restart(Unsynced::kKept);  // calls of the old process fail from now on
         [[fallthrough]];
       case Step::kReopen: {
-        db_ = nullptr;
+        Close();
         // A closed store loses nothing.
         if (step.kind == Step::kReopen)
           promises_.push_back({journal().size(), history_.size(), history_.size()});
@@ -147,6 +150,11 @@ class Witnessed {
     promises_.push_back({journal().size(), history_.size(),
                          all_durable ? history_.size() : promises_.back().durable});
     return absl::OkStatus();
+  }
+
+  void Close() {
+    snapshot_ = nullptr;
+    db_ = nullptr;
   }
 
   // If there is a reserve, the disk is full meanwhile, so that compactions work in steps.
@@ -166,6 +174,7 @@ class Witnessed {
   std::vector<CopyEvents> copy_events_;
   std::vector<Promise> promises_ = {{}};
   std::unique_ptr<lsm::DB> db_;
+  std::unique_ptr<const lsm::Snapshot> snapshot_;
 };
 
 class Enumeration {

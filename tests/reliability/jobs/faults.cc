@@ -146,13 +146,11 @@ class Trial {
     }
     // Deletes all keys except the one that distinguishes the commits.
     Commit deletes;
-    if (has_ranges_) {
-      deletes = {DeletesRange("", "last")};
-    } else {
-      for (const auto& entry : promises_.contents()) {
-        if (entry.first != "last") deletes.push_back({entry.first, std::nullopt});
-      }
+    for (const auto& entry : promises_.contents()) {
+      if (entry.first != "last") deletes.push_back({entry.first, std::nullopt});
     }
+    // A range over no keys would leave the same contents as before.
+    if (has_ranges_ && !deletes.empty()) deletes = {DeletesRange("", "last")};
     for (const Effect& effect : deletes) {
       const bool sync = dice_.Next() % 2 == 0;
       OnFullDisk("a delete", [&] { return Write({Step::kWrite, {effect}, sync}); });

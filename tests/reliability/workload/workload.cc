@@ -161,10 +161,10 @@ std::vector<Step> MakeWorkload(uint64_t seed, const WorkloadShape& shape) {
   }
   if (shape.wide) {
     const std::string number = Concat(commits++);
-    steps.push_back(
-        {Step::kWrite,
-         {{KeyOf(2), number}, {KeyOf(4), std::nullopt}, {KeyOf(8), number}, {"last", number}},
-         false});
+    Commit commit = {
+        {KeyOf(2), number}, {KeyOf(4), std::nullopt}, {KeyOf(8), number}, {"last", number}};
+    if (shape.ranges) commit[1] = DeletesRange(KeyOf(4), KeyOf(8));
+    steps.push_back({Step::kWrite, std::move(commit), false});
     steps.push_back({Step::kCompact, {}, false});
   }
   while (steps.size() < shape.steps) {
