@@ -61,14 +61,15 @@ struct TableInfo {
   uint64_t number = 0;
   int level = 0;
   uint64_t bytes = 0;
-  uint64_t entries = 0;     // puts and deletes
+  uint64_t entries = 0;     // puts and deletes of single keys
   std::string filter_kind;  // "blocked", …; "none"
   double target_fpp = 0;    // 0: no filter
 };
 
 enum class FlushReason : uint8_t {
   kMemtable,    // a memtable was full
-  kTombstones,  // a memtable's deletes are expected to free more bytes than it writes
+  kTombstones,  // a memtable is not full, but its deletes, range deletes too, are expected to free
+                // at least what the flush makes the store write; or they are a week old
   kRequest,     // DB::Flush; also CompactRange, Checkpoint and Backup, which flush
   kOpening,     // the memtable was read from logs
   kResume,      // DB::Resume writes what is in memory
@@ -85,7 +86,7 @@ struct FlushBegin : Event {
 struct FlushEnd : Event {
   uint64_t job = 0;
   FlushReason reason = FlushReason::kMemtable;
-  uint64_t entries = 0;            // in the memtable
+  uint64_t entries = 0;            // in the memtable, range deletes too
   std::vector<TableInfo> outputs;  // none after a failure, or if nothing was left; else one
   uint64_t bytes_written = 0;
   uint64_t nanos = 0;
@@ -95,10 +96,11 @@ struct FlushEnd : Event {
 enum class CompactionReason : uint8_t {
   kLevel,       // a level exceeded its limit
   kReaders,     // read-triggered: reads of level 0 cost more than merging it
-  kTombstones,  // dead entries are expected to free more bytes than it writes, or are a week old
-  kDrop,        // range deletes hide all of the inputs, or these are range deletes that hide
-                // nothing: the inputs are removed unread, and there are no outputs
-  kRequest,     // DB::CompactRange
+  kTombstones,  // it is expected to free at least what it writes; or iterators have walked over
+                // dead entries for as long as it takes; or a delete is a week old
+  kDrop,     // the inputs are removed unread, and there are no outputs: range deletes hide all
+             // that they hold, or they hold only range deletes that hide nothing
+  kRequest,  // DB::CompactRange, but for its drops
 };
 TRELLIS_API const char* NameOf(CompactionReason reason);
 
@@ -117,13 +119,14 @@ struct CompactionEnd : Event {
   int output_level = 0;
   bool moved = false;  // the inputs changed level without being rewritten
   std::vector<TableInfo> inputs;
-  // Empty after a failure.  On a full disk a compaction runs in steps.  Then `outputs` includes
-  // inputs that needed no rewriting; and after a failure, the tables of finished steps stay in the
-  // store without being listed.
+  // Empty after a failure, and for kDrop.  On a full disk a compaction runs in steps.  Then
+  // `outputs` includes inputs that needed no rewriting; and after a failure, the tables of finished
+  // steps stay in the store without being listed.
   std::vector<TableInfo> outputs;
   uint64_t bytes_read = 0;
   uint64_t bytes_written = 0;
-  uint64_t entries_dropped = 0;  // old versions, and tombstones that hide nothing
+  // Old versions, entries that a range delete hides, tombstones that hide nothing; 0 for kDrop.
+  uint64_t entries_dropped = 0;
   uint64_t nanos = 0;
   absl::Status status;  // Aborted: the store is being closed
 };

@@ -25,8 +25,9 @@ class TRELLIS_API Scheduler {
   virtual ~Scheduler();
 
   // Whether jobs run on threads of their own.  Then a store that is open for writing also has a
-  // thread which looks every 10 s whether old or large garbage is due.  A simulation returns false:
-  // its stores look when WaitForBackgroundWork is called.  A store asks once, when it opens.
+  // thread that checks every 10 s whether deletes make a flush or a compaction due.  If your
+  // program must control every thread, as in a simulation, return false: then WaitForBackgroundWork
+  // makes this check.  A store asks once, when it opens.
   virtual bool HasThreads() const { return true; }
 
   // The most compactions that a store runs at the same time, at least 1.  A store asks once, when

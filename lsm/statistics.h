@@ -27,10 +27,11 @@ struct TRELLIS_API LevelStatistics {
   uint64_t entries = 0;           // versions and tombstones
   uint64_t keys = 0;              // distinct user keys of each table, summed over the tables
   uint64_t tombstones = 0;
-  // Range deletes, as parts of the key space in which the same ones hold, and the resident bytes of
-  // their maps.
+  // Stretches of keys that range deletes cover, and the memory that they take.  Range deletes that
+  // overlap are cut where they do, so one call may count several times.
   uint64_t range_deletes = 0;
   uint64_t range_bytes = 0;
+  // Range deletes do not count in the next five: what they hide is live here until it is removed.
   // Bytes that are expected to go with the tombstones once these have reached the bottom: the dead
   // entries of the level's tables, and older entries that its tombstones cover (`covered_bytes`),
   // which other tables hold.
@@ -99,8 +100,8 @@ struct TRELLIS_API Statistics {
   // Reads.
   uint64_t lookups = 0;
   uint64_t lookups_found = 0;
-  uint64_t memtable_hits = 0;  // answered by a memtable, tombstones included
-  // A range delete hid the entry that was found, or all of a table that would have been read.
+  uint64_t memtable_hits = 0;  // answered by an entry of a memtable, tombstones included
+  // Ended because a range delete hid the entry, or everything in the next table.
   uint64_t lookups_ended_in_range = 0;
   uint64_t iterators = 0;
   // Seeks of destroyed iterators, including seeks to the first or last key.  `level0_seeks` is the
@@ -112,7 +113,7 @@ struct TRELLIS_API Statistics {
   // of these iterators over a gap: a part of the keys that is known to be deleted.
   uint64_t dead_entries_walked = 0;
   uint64_t gap_jumps = 0;
-  // Seeks of memtables, tables of level 0 and runs past range deletes, by destroyed iterators.
+  // Times that destroyed iterators moved an input (memtable, table of level 0, run) past a range.
   uint64_t range_jumps = 0;
   uint64_t scan_blocks_from_cache = 0;
   uint64_t scan_blocks_from_file = 0;  // including read-ahead
@@ -123,10 +124,10 @@ struct TRELLIS_API Statistics {
   uint64_t opening_bytes_read = 0;
 
   // Writes.
-  uint64_t writes = 0;         // successful calls of Put, Delete, DeleteRange and Write
-  uint64_t write_entries = 0;  // puts, deletes and range deletes
+  uint64_t writes = 0;              // successful calls of Put, Delete, DeleteRange and Write
+  uint64_t write_entries = 0;       // puts, deletes and range deletes
   uint64_t write_groups = 0;        // commits; each serves one or more calls
-  uint64_t user_bytes_written = 0;  // keys and values
+  uint64_t user_bytes_written = 0;  // keys, values and bounds of ranges
   uint64_t log_bytes_written = 0;   // records with framing
   uint64_t log_syncs = 0;
   // Successful flushes and compactions.  Flushes include those that replay logs at the opening.

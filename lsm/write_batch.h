@@ -26,8 +26,8 @@ class TRELLIS_API WriteBatch {
   void Put(std::string_view key, std::string_view value);
   void Delete(std::string_view key);
   // Deletes all keys in [from, to), or from `from` on if `to` is nullopt, also those that this
-  // batch has put before.  One entry, whatever the number of keys.  No entry if `to` is not above
-  // `from`. The bounds need not exist as keys.
+  // batch has put before.  Adds one entry, or none if `to` is not above `from`.  The bounds
+  // need not exist as keys.
   void DeleteRange(std::string_view from, std::optional<std::string_view> to);
 
   // Appends all entries of `other`.
@@ -37,7 +37,7 @@ class TRELLIS_API WriteBatch {
 
   uint32_t count() const;
   size_t size_bytes() const { return bytes_.size(); }
-  // Bytes of keys and values, without encoding overhead.
+  // Bytes of keys, values and bounds of ranges, without encoding overhead.
   uint64_t user_bytes() const { return user_bytes_; }
   const absl::Status& status() const { return status_; }
   bool has_puts() const { return has_puts_; }
