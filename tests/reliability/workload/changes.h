@@ -1,4 +1,4 @@
-// What the writes of actions change, and the calls that write it.
+// The changes that the writes of actions make, and the calls that write them.
 #ifndef TRELLIS_TESTS_RELIABILITY_WORKLOAD_CHANGES_H_
 #define TRELLIS_TESTS_RELIABILITY_WORKLOAD_CHANGES_H_
 
