@@ -365,8 +365,11 @@ Worth WorthOf(const Version& version, const TombstonePlan& made, const PickMomen
     freeable += static_cast<double>(dead.freeable_bytes());
     rent += static_cast<double>(table->rent->paid_bytes());
     worth.is_due = worth.is_due || IsAged(dead, moment.wall_seconds);
+    // A snapshot between the entries and a range delete holds both.  (Table::sequences would say
+    // kSequenceMax of a table that does not state its largest one.)
     if (made.is_bottom)
-      worth.held_until = std::max(worth.held_until, table->table->properties().largest_sequence);
+      worth.held_until = std::max({worth.held_until, table->table->properties().largest_sequence,
+                                   table->table->ranges().largest_sequence()});
   }
   const double gained = FreedBy(made.is_bottom, freeable) + rent;
   const auto taken = static_cast<double>(BytesTakenBy(made.plan));

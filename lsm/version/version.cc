@@ -412,6 +412,7 @@ uint64_t Version::CoveredBytes(int level, uint32_t run, std::string_view user_ke
   for (auto at = with_key.rbegin(); at != with_key.rend(); ++at) {
     const Candidate& candidate = candidates_[*at];
     if (!IsOlder(candidate.level, *candidate.table, level, run)) break;
+    if (!candidate.has_entries) continue;
     const OpenTable& table = *candidate.table;
     if (!digest) digest = bloom::DigestOf(user_key, seed);
     if (table.table->MayContain(*digest))

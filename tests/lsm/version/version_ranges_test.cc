@@ -106,6 +106,16 @@ TEST_F(VersionRangesTest, OlderSpanIsTheHullOfOlderTables) {
   EXPECT_EQ(older(0, 0, {"h", std::nullopt}), "i k.");
 }
 
+TEST_F(VersionRangesTest, TombstonesCoverNoTableWithoutEntries) {
+  const auto ranges =
+      maker_.Make(7, {}, 0, 0, RangeMap::Of(std::vector<RangeDelete>{{"b", "f", 70}}));
+  const auto covered = [](const Version& version) {
+    return version.CoveredBytes(-1, 0, "c", TableMaker::kDigestSeed);
+  };
+  EXPECT_EQ(covered(*VersionOf({{{}, {ranges}}})), 0u);
+  EXPECT_GT(covered(*VersionOf({{{}, {ranges}, {maker_.Make(3, {PutOf("c", 5)})}}})), 0u);
+}
+
 TEST_F(VersionRangesTest, TablesWithoutEntriesHardlyCount) {
   OpenTables tables = {maker_.Make(50, {PutOf("a", 50)})};
   for (uint64_t number = 1; number <= 17; ++number) {
