@@ -65,9 +65,9 @@ class ReadersPayTest : public StoreTest {
 
 TEST_F(ReadersPayTest, WastedReadsPayForAMerge) {
   MakeTree(1000, 2);
-  GetOften("m", 9 * kLookups - 1);
+  GetOften("m", 8 * kLookups);
   EXPECT_EQ(LevelsInTheEnd(), "2 1");
-  GetOften("m", 1);
+  GetOften("m", kLookups);
   EXPECT_EQ(LevelsInTheEnd(), "0 1");
   const Statistics statistics = db_->GetStatistics();
   EXPECT_EQ(statistics.compactions_for_readers, 1u);
@@ -126,17 +126,18 @@ TEST_F(ReadersPayTest, AnswersOfLevel0CostNothing) {
 TEST_F(ReadersPayTest, KeysOfMultiGetPayAsLookups) {
   MakeTree(1000, 1);
   const std::vector<std::string_view> keys(64, "m");
-  for (uint64_t i = 0; i < 17 * kLookups / keys.size() - 1; ++i) db_->MultiGet(keys);
-  EXPECT_EQ(LevelsInTheEnd(), "1 1");
   for (const auto& answer : db_->MultiGet(keys)) EXPECT_OK(answer);
+  for (uint64_t i = 1; i < 16 * kLookups / keys.size(); ++i) db_->MultiGet(keys);
+  EXPECT_EQ(LevelsInTheEnd(), "1 1");
+  for (uint64_t i = 0; i < kLookups / keys.size(); ++i) db_->MultiGet(keys);
   EXPECT_EQ(LevelsInTheEnd(), "0 1");
 }
 
 TEST_F(ReadersPayTest, SeeksPayAtTheIteratorsEnd) {
   MakeTree(1000, 2);
-  SeekOften(17 * kSeeks - 1);
+  SeekOften(16 * kSeeks);
   EXPECT_EQ(LevelsInTheEnd(), "2 1");
-  SeekOften(1);
+  SeekOften(kSeeks);
   EXPECT_EQ(LevelsInTheEnd(), "0 1");
   EXPECT_EQ(db_->GetStatistics().seeks, 17 * kSeeks);
   EXPECT_EQ(db_->GetStatistics().level0_seeks, 34 * kSeeks);

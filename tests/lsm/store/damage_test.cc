@@ -359,7 +359,7 @@ TEST_F(DamageTest, NewerVersionsAreNoDamage) {
   const std::string table = tables_[0];
   std::string footer = image_->FileBytes(table);
   const size_t at = footer.size() - kFooterBytes;
-  footer[at + 80] = 3;  // the version
+  footer[at + 80] = 4;  // the version
   StoreFixed64(footer.data() + at + 96, Checksum(std::string_view(footer).substr(at, 96),
                                                  LoadFixed64(footer.data() + at + 48), at));
   std::string log = image_->FileBytes(logs_[0]);
@@ -367,7 +367,7 @@ TEST_F(DamageTest, NewerVersionsAreNoDamage) {
   std::string manifest = image_->FileBytes(manifests_[0]);
   StoreLogHeader(manifest.data(), {.version = 3, .kind = LogKind::kManifest, .file_id = 1});
   for (const auto& [path, bytes, version] :
-       {std::tuple(table, footer, 3), {logs_[0], log, 4}, {manifests_[0], manifest, 3}}) {
+       {std::tuple(table, footer, 4), {logs_[0], log, 4}, {manifests_[0], manifest, 3}}) {
     World world(3, image_->Clone());
     world.files->SetFileBytes(path, bytes);
     EXPECT_THAT(DB::Open(kStorePath, OptionsFor(world)),
