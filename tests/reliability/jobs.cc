@@ -445,7 +445,7 @@ JobResult RunKills(uint64_t seed, uint64_t amount) {
 const std::vector<Job>& AllJobs() {
   static const std::vector<Job>* const jobs = new std::vector<Job>{
       {"crash", "images", "crashes of the machine, at every change to files, with every loss",
-       RunCrashes, 1'000'000, 500'000, 100'000},
+       RunCrashes, 1'000'000, 500'000, 200'000},
       {"scripts", "scripts",
        "all sequences of one operation or two (in soaks four), crashed everywhere", RunScripts, 90,
        100, 0},
@@ -466,7 +466,7 @@ const std::vector<Job>& AllJobs() {
        9'000'000, 1'000'000},
       {"deletes", "operations", "as `model`, with windows of neighbouring keys that are deleted",
        RunDeletes, 5'000'000, 2'000'000, 400'000},
-      {"rangedeletes", "operations", "as `model`, with range deletes", RunRangeDeletes, 5'000'000,
+      {"rangedeletes", "operations", "as `model`, with range deletes", RunRangeDeletes, 2'500'000,
        2'000'000, 400'000},
       {"ranges", "writes", "range deletes in memtables and logs, and in a list of writes",
        RunRanges, 1'000'000, 1'000'000, 20'000},
