@@ -78,11 +78,6 @@ void EncodedBatch::SetFirstSequence(WriteBatch* batch, Sequence sequence) {
   StoreFixed64(batch->bytes_.data(), sequence);
 }
 
-void EncodedBatch::DeleteRange(WriteBatch* batch, std::string_view from,
-                               std::optional<std::string_view> to) {
-  batch->DeleteRange(from, to);
-}
-
 absl::Status EncodedBatch::ForEach(std::string_view encoded, Handler* handler) {
   if (encoded.size() < kHeaderBytes) {
     return DamageAt("write batch", encoded.size(), "shorter than its header");

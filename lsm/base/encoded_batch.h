@@ -39,11 +39,6 @@ class EncodedBatch {
   static std::string_view Of(const WriteBatch& batch) { return batch.bytes_; }
   static void SetFirstSequence(WriteBatch* batch, Sequence sequence);
 
-  // Adds an entry that deletes all keys in [from, to), or from `from` on without `to`.  Adds none
-  // if there is no such key.  Errors: as for WriteBatch::Delete.
-  static void DeleteRange(WriteBatch* batch, std::string_view from,
-                          std::optional<std::string_view> to);
-
   // Receives the entries in order.
   class Handler {
    public:

@@ -82,8 +82,8 @@ lsm::WriteBatch BatchOf(const std::vector<Write>& writes) {
       batch.Delete(write.key);
     } else {
       const bool has_end = write.kind == lsm::BatchKind::kDeleteRange;
-      lsm::EncodedBatch::DeleteRange(
-          &batch, write.key, has_end ? std::optional<std::string_view>(write.value) : std::nullopt);
+      batch.DeleteRange(write.key,
+                        has_end ? std::optional<std::string_view>(write.value) : std::nullopt);
     }
   }
   return batch;
@@ -173,11 +173,11 @@ std::string SomeBatch(lsm::Sequence sequence) {
 std::string SomeRanges() {
   lsm::WriteBatch batch;
   batch.Put("key", "value");
-  lsm::EncodedBatch::DeleteRange(&batch, "kex", "kez");
+  batch.DeleteRange("kex", "kez");
   batch.Put("keya", "");
-  lsm::EncodedBatch::DeleteRange(&batch, "kez", std::nullopt);
+  batch.DeleteRange("kez", std::nullopt);
   batch.Put("kf", "value");
-  lsm::EncodedBatch::DeleteRange(&batch, "", "kf");
+  batch.DeleteRange("", "kf");
   lsm::EncodedBatch::SetFirstSequence(&batch, 1);
   return std::string(lsm::EncodedBatch::Of(batch));
 }

@@ -40,7 +40,7 @@ std::string EncodedBatch(const std::vector<SampleEntry>& entries) {
   lsm::WriteBatch batch;
   for (const SampleEntry& entry : entries) {
     if (entry.is_range) {
-      lsm::EncodedBatch::DeleteRange(&batch, entry.key, EndOf(entry));
+      batch.DeleteRange(entry.key, EndOf(entry));
     } else if (entry.is_delete) {
       batch.Delete(entry.key);
     } else {

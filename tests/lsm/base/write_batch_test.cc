@@ -88,8 +88,8 @@ TEST(WriteBatchTest, EncodingMatchesTheDrawing) {
 TEST(WriteBatchTest, EncodingOfRangesMatchesTheDrawing) {
   WriteBatch batch;
   EncodedBatch::SetFirstSequence(&batch, 1);
-  EncodedBatch::DeleteRange(&batch, "", "b");
-  EncodedBatch::DeleteRange(&batch, "key", std::nullopt);
+  batch.DeleteRange("", "b");
+  batch.DeleteRange("key", std::nullopt);
   EXPECT_EQ(EncodedBatch::Of(batch).substr(EncodedBatch::kHeaderBytes), std::string("\x02\0\x01"
                                                                                     "b\x03\x03key",
                                                                                     4 + 5));
@@ -101,9 +101,9 @@ TEST(WriteBatchTest, EncodingOfRangesMatchesTheDrawing) {
 
 TEST(WriteBatchTest, RangesWithoutKeysAreNoEntries) {
   WriteBatch batch;
-  EncodedBatch::DeleteRange(&batch, "b", "b");
-  EncodedBatch::DeleteRange(&batch, "b", "a");
-  EncodedBatch::DeleteRange(&batch, "", "");
+  batch.DeleteRange("b", "b");
+  batch.DeleteRange("b", "a");
+  batch.DeleteRange("", "");
   EXPECT_OK(batch.status());
   EXPECT_EQ(batch.count(), 0u);
   EXPECT_EQ(batch.size_bytes(), EncodedBatch::kHeaderBytes);
@@ -114,13 +114,13 @@ TEST(WriteBatchTest, BoundsMayBeOneByteLongerThanKeys) {
   WriteBatch batch;
   EncodedBatch::SetFirstSequence(&batch, 1);
   const std::string longest(kKeyBytesMax + 1, 'a');
-  EncodedBatch::DeleteRange(&batch, longest, std::string(kKeyBytesMax + 1, 'b'));
-  EncodedBatch::DeleteRange(&batch, longest, std::nullopt);
+  batch.DeleteRange(longest, std::string(kKeyBytesMax + 1, 'b'));
+  batch.DeleteRange(longest, std::nullopt);
   EXPECT_EQ(EntriesOf(batch).size(), 2u);
   for (const bool is_end : {false, true}) {
     WriteBatch spoilt = batch;
-    EncodedBatch::DeleteRange(&spoilt, is_end ? "a" : longest + "a",
-                              is_end ? std::optional(longest + "a") : std::nullopt);
+    spoilt.DeleteRange(is_end ? "a" : longest + "a",
+                       is_end ? std::optional(longest + "a") : std::nullopt);
     EXPECT_THAT(spoilt.status(),
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr("a bound of a range of 65538 bytes; at most 65537")));
@@ -147,7 +147,7 @@ TEST(WriteBatchTest, AppendAddsAllEntries) {
 TEST(WriteBatchTest, KnowsWhetherItHasPuts) {
   WriteBatch batch, other;
   batch.Delete("a");
-  EncodedBatch::DeleteRange(&batch, "a", "b");
+  batch.DeleteRange("a", "b");
   EXPECT_FALSE(batch.has_puts());
   other.Put("b", "1");
   EXPECT_TRUE(other.has_puts());
@@ -222,8 +222,8 @@ TEST(WriteBatchTest, EveryTruncationIsDamage) {
   batch.Put("key", "value");
   EncodedBatch::SetFirstSequence(&batch, 1);
   batch.Delete("gone");
-  EncodedBatch::DeleteRange(&batch, "from", "to");
-  EncodedBatch::DeleteRange(&batch, "from", std::nullopt);
+  batch.DeleteRange("from", "to");
+  batch.DeleteRange("from", std::nullopt);
   batch.Put(std::string(200, 'k'), std::string(300, 'v'));
   for (size_t size = 0; size < batch.size_bytes(); ++size) {
     Recorder recorder;
@@ -293,7 +293,7 @@ TEST(WriteBatchTest, FlippedBitsNeverCrash) {
   batch.Put("key", "value");
   EncodedBatch::SetFirstSequence(&batch, 1);
   batch.Delete("gone");
-  EncodedBatch::DeleteRange(&batch, "from", "to");
+  batch.DeleteRange("from", "to");
   batch.Put(std::string(200, 'k'), std::string(20, 'v'));
   for (size_t bit = 0; bit < 8 * batch.size_bytes(); ++bit) {
     std::string bytes(EncodedBatch::Of(batch));

@@ -90,8 +90,8 @@ TEST_F(FollowedLogsTest, TakesEachRecordOnce) {
 TEST_F(FollowedLogsTest, TakesRangeDeletes) {
   Append(2, 1, 3);
   WriteBatch batch;
-  EncodedBatch::DeleteRange(&batch, "key1", "key2");
-  EncodedBatch::DeleteRange(&batch, "key3", std::nullopt);
+  batch.DeleteRange("key1", "key2");
+  batch.DeleteRange("key3", std::nullopt);
   EncodedBatch::SetFirstSequence(&batch, 4);
   ASSERT_OK(writers_[2]->Append(EncodedBatch::Of(batch)));
   ASSERT_OK(ReadOn());

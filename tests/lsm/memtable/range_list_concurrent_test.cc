@@ -43,8 +43,8 @@ class RangeRace {
         // Narrow ranges leave gaps, which wide ones would fill soon.
         const bool is_open = dice.OneIn(500);
         const size_t to = is_open ? kKeys : std::min(kKeys, from + 1 + dice.Roll(4));
-        EncodedBatch::DeleteRange(&batch, KeyOf(from),
-                                  is_open ? std::nullopt : std::optional<std::string>(KeyOf(to)));
+        batch.DeleteRange(KeyOf(from),
+                          is_open ? std::nullopt : std::optional<std::string>(KeyOf(to)));
         for (size_t key = from; key < to; ++key) covering_[key].push_back(last);
       }
       groups_.push_back(std::move(batch));

@@ -75,7 +75,7 @@ class NaiveMemtable {
         default:
           std::optional<std::string> to;
           if (!dice.OneIn(5)) to = Keys()[dice.Roll(Keys().size())];
-          EncodedBatch::DeleteRange(&batch, key, to);
+          batch.DeleteRange(key, to);
           if (!to || key < *to) rolled_.ranges.push_back({key, to, sequence});
       }
     }
@@ -242,7 +242,7 @@ void Add(Memtable* memtable, Sequence first, WriteBatch batch) {
 
 WriteBatch RangeOf(std::string_view from, std::optional<std::string_view> to) {
   WriteBatch batch;
-  EncodedBatch::DeleteRange(&batch, from, to);
+  batch.DeleteRange(from, to);
   return batch;
 }
 
@@ -266,7 +266,7 @@ TEST(RangeListTest, RangesOfAFailedGroupDoNotComeLater) {
     EncodedBatch::SetFirstSequence(&failed, memtable.entry_count() + 1);
     ASSERT_OK(memtable.PrepareBatch(EncodedBatch::Of(failed)));
     WriteBatch next;
-    has_range ? EncodedBatch::DeleteRange(&next, "b", "bb") : next.Put("b", "value");
+    has_range ? next.DeleteRange("b", "bb") : next.Put("b", "value");
     Add(&memtable, memtable.entry_count() + 1, next);
     EXPECT_EQ(memtable.ranges()->NewestAt(LookupKey("d", 9, 0).internal_key(), 9), 0u);
     EXPECT_EQ(memtable.ranges()->NewestAt(LookupKey("bc", 9, 0).internal_key(), 9), 1u);
@@ -277,7 +277,7 @@ TEST(RangeListTest, RangesHaveSlotsInTheRing) {
   Memtable memtable(/*number_before=*/0, /*recent_max=*/4);
   WriteBatch batch = RangeOf("a", "c");
   batch.Put("b", "value");
-  EncodedBatch::DeleteRange(&batch, "d", std::nullopt);
+  batch.DeleteRange("d", std::nullopt);
   Add(&memtable, 1, batch);
   for (const Sequence number : {1, 2, 3}) {
     const Memtable::Entry* const entry = memtable.FindRecent(number);
@@ -318,14 +318,14 @@ TEST(RangeListTest, NestedRangesOfAGroupAreOneStretchEach) {
   WriteBatch batch;
   std::vector<std::string> ends;
   for (size_t i = 0; i < kRanges; ++i) ends.push_back(Concat("key", 10'000'000 + i));
-  for (const std::string& end : ends) EncodedBatch::DeleteRange(&batch, "a", end);
+  for (const std::string& end : ends) batch.DeleteRange("a", end);
   Memtable memtable;
   Add(&memtable, 1, batch);
   EXPECT_EQ(memtable.ranges()->ToMap().size(), 2u);
   EXPECT_LT(memtable.memory_bytes(), 32 * kRanges);
 
   WriteBatch reversed;
-  for (size_t i = kRanges; i-- > 0;) EncodedBatch::DeleteRange(&reversed, "a", ends[i]);
+  for (size_t i = kRanges; i-- > 0;) reversed.DeleteRange("a", ends[i]);
   Memtable another;
   Add(&another, 1, reversed);
   EXPECT_EQ(another.ranges()->ToMap().size(), kRanges + 1);

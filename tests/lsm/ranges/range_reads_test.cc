@@ -175,7 +175,7 @@ class RangeReadsModelTest : public RangeReadsTest, public testing::WithParamInte
       if (ranges_ && dice_.OneIn(8)) {
         std::optional<std::string> to;
         if (!dice_.OneIn(6)) to = SomeKey();
-        EncodedBatch::DeleteRange(&batch, key, to);
+        batch.DeleteRange(key, to);
         if (!to || *to > key)
           contents_.erase(contents_.lower_bound(key),
                           to ? contents_.lower_bound(*to) : contents_.end());

@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "lsm/base/encoded_batch.h"
 #include "lsm/write_batch.h"
 #include "tests/lsm/engine/store_test.h"
 
@@ -20,7 +19,7 @@ class RangeStoreTest : public StoreTest {
   }
   void DeleteRange(std::string_view from, std::optional<std::string_view> to) {
     WriteBatch batch;
-    EncodedBatch::DeleteRange(&batch, from, to);
+    batch.DeleteRange(from, to);
     ASSERT_OK(db_->Write(batch));
   }
   // Fills the memtable, so that it is sealed and waits for its flush.

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "lsm/base/encoded_batch.h"
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "lsm/fs/file_names.h"
@@ -315,9 +314,9 @@ TEST_F(RepairRangesTest, OfLogsStayInLevelZero) {
   MakeStore();
   Open();
   WriteBatch batch;
-  EncodedBatch::DeleteRange(&batch, "a", "c");
+  batch.DeleteRange("a", "c");
   batch.Put("b", "4");
-  EncodedBatch::DeleteRange(&batch, "n", std::nullopt);
+  batch.DeleteRange("n", std::nullopt);
   ASSERT_OK(db_->Write(batch));
   EXPECT_THAT(Repair("b=4 c=2 h=1 i=1 j=1 k=1 l=1 m=1"), IsEmpty());
   EXPECT_THAT(RangesOfLevel(0),
@@ -329,9 +328,9 @@ TEST_F(RepairRangesTest, OfLogsApplyWithoutAManifest) {
   MakeStore();
   Open();
   WriteBatch batch;
-  EncodedBatch::DeleteRange(&batch, "a", "c");
+  batch.DeleteRange("a", "c");
   batch.Put("b", "4");
-  EncodedBatch::DeleteRange(&batch, "n", std::nullopt);
+  batch.DeleteRange("n", std::nullopt);
   ASSERT_OK(db_->Write(batch));
   db_ = nullptr;
   RemoveManifest();

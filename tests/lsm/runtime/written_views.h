@@ -33,7 +33,7 @@ class WrittenViews {
   }
   void DeleteRange(std::string_view from, std::optional<std::string_view> to) {
     WriteBatch batch;
-    EncodedBatch::DeleteRange(&batch, from, to);
+    batch.DeleteRange(from, to);
     Write(&batch);
   }
   void Seal() { view_.sealed.insert(view_.sealed.begin(), std::exchange(view_.memtable, Next())); }

@@ -177,8 +177,8 @@ TEST(LogGoldenTest, HasEachKindOfEntry) {
   WriteBatch batch;
   batch.Put("key", "value");
   batch.Delete("kex");
-  EncodedBatch::DeleteRange(&batch, "a", "kez");
-  EncodedBatch::DeleteRange(&batch, "x", std::nullopt);
+  batch.DeleteRange("a", "kez");
+  batch.DeleteRange("x", std::nullopt);
   EncodedBatch::SetFirstSequence(&batch, 7);
   ASSERT_OK(log->Append(EncodedBatch::Of(batch)));
   ASSERT_OK(log->Close(/*sync=*/true));

@@ -37,7 +37,7 @@ class MemtableFillerTest : public testing::Test {
   }
   void AppendRange(std::string_view from, std::optional<std::string_view> to) {
     WriteBatch batch;
-    EncodedBatch::DeleteRange(&batch, from, to);
+    batch.DeleteRange(from, to);
     Append(batch);
   }
   void AppendPut(std::string_view key, std::string_view value) {
@@ -113,9 +113,9 @@ TEST_F(MemtableFillerTest, RangesStayBetweenTheirNeighbors) {
   // In one record, too.
   WriteBatch batch;
   batch.Put("d", large);
-  EncodedBatch::DeleteRange(&batch, "d", "f");
+  batch.DeleteRange("d", "f");
   batch.Put("e", large);
-  EncodedBatch::DeleteRange(&batch, "e", "ea");
+  batch.DeleteRange("e", "ea");
   Append(batch);
   const auto memtables = Replay(120 << 10);
   ASSERT_GE(memtables.size(), 4u);
@@ -154,9 +154,9 @@ TEST_F(MemtableFillerTest, AgreesWithTheOrderOfWrites) {
       const size_t from = dice.Roll(keys.size());
       if (dice.OneIn(3)) {
         const size_t to = dice.OneIn(8) ? keys.size() : dice.Roll(keys.size());
-        EncodedBatch::DeleteRange(
-            &batch, keys[from],
-            to == keys.size() ? std::nullopt : std::optional<std::string_view>(keys[to]));
+        batch.DeleteRange(keys[from], to == keys.size()
+                                          ? std::nullopt
+                                          : std::optional<std::string_view>(keys[to]));
         for (size_t key = from; key < to; ++key) expected[key] = "deleted";
       } else {
         const std::string value(dice.Roll(2000), static_cast<char>('a' + dice.Roll(26)));

@@ -178,8 +178,8 @@ class RepairTrial {
       const std::string key = RepairKey(write.key), end = RepairKey(write.end);
       lsm::WriteBatch batch;
       if (write.is_range) {
-        EncodedBatch::DeleteRange(
-            &batch, key, write.end == kKeys ? std::nullopt : std::optional<std::string_view>(end));
+        batch.DeleteRange(key,
+                          write.end == kKeys ? std::nullopt : std::optional<std::string_view>(end));
       } else if (write.kind == EntryKind::kPut) {
         batch.Put(key, write.value());
       } else {

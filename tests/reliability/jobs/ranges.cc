@@ -171,8 +171,7 @@ class RangesTrial {
       } else {
         const std::string end = RangeKey(write.end);
         const bool is_open = write.kind == BatchKind::kDeleteRangeToEnd;
-        EncodedBatch::DeleteRange(&batch, key,
-                                  is_open ? std::nullopt : std::optional<std::string_view>(end));
+        batch.DeleteRange(key, is_open ? std::nullopt : std::optional<std::string_view>(end));
       }
     }
     EncodedBatch::SetFirstSequence(&batch, writes.front().sequence);
