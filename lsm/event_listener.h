@@ -98,9 +98,9 @@ enum class CompactionReason : uint8_t {
   kReaders,     // read-triggered: reads of level 0 cost more than merging it
   kTombstones,  // it is expected to free at least what it writes; or iterators have walked over
                 // dead entries for as long as it takes; or a delete is a week old
-  kDrop,     // the inputs are removed unread, and there are no outputs: range deletes hide all
-             // that they hold, or they hold only range deletes that hide nothing
-  kRequest,  // DB::CompactRange, but for its drops
+  kDrop,        // the inputs are removed unread, and there are no outputs: range deletes hide all
+                // that they hold, or they hold only range deletes that hide nothing
+  kRequest,     // DB::CompactRange, but for its drops
 };
 TRELLIS_API const char* NameOf(CompactionReason reason);
 

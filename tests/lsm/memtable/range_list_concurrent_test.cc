@@ -25,7 +25,7 @@ using testing_support::Dice;
 
 constexpr size_t kGroups = 3000;
 constexpr size_t kKeys = 200;
-constexpr int kReaders = 3;
+constexpr int kRangeReaders = 3;
 
 std::string KeyOf(size_t key) { return Concat("key", 1000 + key); }
 
@@ -54,7 +54,7 @@ class RangeRace {
 
   void Run() {
     std::vector<std::thread> readers;
-    for (int i = 0; i < kReaders; ++i) readers.emplace_back([this, i] { Read(i); });
+    for (int i = 0; i < kRangeReaders; ++i) readers.emplace_back([this, i] { Read(i); });
     for (size_t group = 0; group < kGroups; ++group) {
       ASSERT_OK(memtable_.PrepareBatch(EncodedBatch::Of(groups_[group])));
       memtable_.AddPrepared();

@@ -512,7 +512,8 @@ TEST(PinThreadsTest, ReadersNeverFindFalseDamage) {
     }
   };
   std::thread first(follow), second(follow);
-  // The readers may start late, so the writer goes on until they have read.  The bound is for a hang.
+  // The readers may start late, so the writer goes on until they have read.  The bound is for a
+  // hang.
   for (int i = 0; (i < kTables || reads < kReads) && i < 1'000'000; ++i) {
     const std::string name = TableFileName(static_cast<uint64_t>(i) + 1);
     absl::StatusOr<std::unique_ptr<AppendFile>> file = directory->CreateExclusive(name);
