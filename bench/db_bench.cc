@@ -18,7 +18,7 @@
 // KIND of the filters: none, standard, blocked (target FPP 0.01 both), blocked_1e-3 (0.001).
 //
 // PLACE of the tombstones: memtable, tables (a snapshot holds them there).  "first ms" is the first
-// seek into them.  The queues have lost 100,000 keys before; the Time column is per pop or get.
+// seek into them.  Each queue has lost its first 100,000 keys; the Time column is per pop or get.
 //
 // The other stores have 500,000 keys "%016d" with values of 100 bytes that LZ4 halves, all in the
 // block cache, in several runs of tables.  The load flushes 18 times and waits for compactions each
@@ -392,7 +392,7 @@ void BM_Queue(benchmark::State& state, QueueCall call) {
 constexpr uint64_t kDeleted = 1'000'000;
 constexpr uint64_t kAround = 10'000;  // live keys before and after the deleted ones
 
-// With some values instead of a hundred bytes, so that the memtable can hold all.
+// The values have ten bytes instead of a hundred, so that the memtable can hold all.
 struct DeletedStore {
   explicit DeletedStore(bool in_tables) {
     const std::string directory = TheScratch().PathOf("deleted");

@@ -13,10 +13,10 @@
 //   seek past a range        2 N keys, the half in the middle deleted by one call
 //   get beside 10k ranges    2 N keys; then 10,000 ranges of 10 keys each
 //
-// The last three need a store with range deletes, which LevelDB is not.
+// The last three need range deletes, which LevelDB lacks.
 //
 // After deletes of everything the store gets nothing to do for an idle time, while its directory is
-// measured each second.  Trellis's file RESERVE, which keeps room for a full disk, does not count.
+// measured twice a second.  Trellis's file RESERVE, which keeps room for a full disk, does not count.
 #ifndef TRELLIS_BENCH_PEERS_DELETIONS_H_
 #define TRELLIS_BENCH_PEERS_DELETIONS_H_
 

@@ -42,8 +42,7 @@ std::vector<Section> Sections(const Results& results) {
       "openings", {OpeningsTable(results)});
   add("Deletes",
       "What deletes cost, and what they leave. The store is idle after deletes of everything; a "
-      "dash "
-      "means that it did not come so far.",
+      "dash means that it did not get that far.",
       "", {DeletionsTable(results)});
   add("Stalls", "Latency of single puts under full load: each follows the previous one at once.",
       "latency", {LatencyTable(results)});

@@ -281,10 +281,14 @@ Table FiltersTable(const Results& results) {
 Table DeletionsTable(const Results& results) {
   Table table{"deletes", "Deletes: what they cost, and what they leave", {}, {}};
   table.columns = {{"workload", "", false}, {"figure", "", false}};
-  if (results.deletions.empty()) return table;
+  // A variant takes part in none.
+  const auto has_column = [&](size_t store) {
+    return std::any_of(
+        results.deletions.begin(), results.deletions.end(),
+        [&](const DeletionResult& result) { return !result.figures[store].empty(); });
+  };
   for (size_t store = 0; store < results.stores.size(); ++store) {
-    if (!results.deletions[0].figures[store].empty())
-      table.columns.push_back({results.stores[store].first, "", true});
+    if (has_column(store)) table.columns.push_back({results.stores[store].first, "", true});
   }
   table.columns.push_back({"goal", "the first store's value is at most this", true});
   table.columns.push_back({"", "reached", false});
@@ -292,8 +296,9 @@ Table DeletionsTable(const Results& results) {
     const std::vector<DeletionFigure>& first = result.figures.front();
     for (size_t i = 0; i < first.size(); ++i) {
       std::vector<std::string> row = {i == 0 ? result.deletion->name : "", first[i].name};
-      for (const std::vector<DeletionFigure>& figures : result.figures) {
-        if (figures.empty()) continue;  // a variant
+      for (size_t store = 0; store < result.figures.size(); ++store) {
+        if (!has_column(store)) continue;
+        const std::vector<DeletionFigure>& figures = result.figures[store];
         const bool has_value = i < figures.size() && std::isfinite(figures[i].value);
         row.push_back(has_value ? lsm::ReadableNumber(figures[i].value) : kNone);
       }

@@ -125,6 +125,23 @@ TEST_F(ComparisonTest, DeletionsFollowTheCells) {
             results.deletions[0].figures[0].size() + results.deletions[1].figures[0].size());
 }
 
+TEST_F(ComparisonTest, AStoreWithoutRangeDeletesHasADash) {
+  peers_.push_back(std::make_unique<FakePeer>("C 3.0", &log_));
+  second()->has_all = false;
+  config_.cells.clear();
+  config_.deletions = {&kDeletions[8], &kDeletions[5]};
+  config_.deletion = {100, 0, 1};
+  Comparison comparison(config_, std::move(peers_));
+  ASSERT_OK(comparison.Run());
+  const Table table = DeletionsTable(comparison.results());
+  ASSERT_EQ(table.rows[0][0], "delete a range");
+  for (const std::vector<std::string>& row : table.rows)
+    EXPECT_EQ(row.size(), table.columns.size());
+  EXPECT_NE(table.rows[0][2], "-");
+  EXPECT_EQ(table.rows[0][3], "-");
+  EXPECT_NE(table.rows[0][4], "-");
+}
+
 TEST_F(ComparisonTest, RunsOnlyRequestedCells) {
   std::erase_if(config_.cells, [](const Cell& cell) {
     return cell.state != State::kFresh || cell.task->task != Task::kGet || cell.threads > 1;
