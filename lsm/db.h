@@ -66,7 +66,7 @@
 // make space:
 //
 //   1. If writes return Aborted or Unknown, call Resume or open the store again.
-//   2. Delete keys, by Delete or DeleteRange.  (A batch that has a put, too, is refused.)
+//   2. Delete keys, by Delete or DeleteRange.  (A batch that also has a put is refused.)
 //   3. Call CompactRange.
 //
 // Puts succeed again as soon as there is space for the reserve.  Statistics::puts_refused and
@@ -178,14 +178,15 @@ class TRELLIS_API DB {
   absl::Status Put(std::string_view key, std::string_view value, const WriteOptions& options = {});
   absl::Status Delete(std::string_view key, const WriteOptions& options = {});
   // Deletes all keys in [from, to), or from `from` on if `to` is nullopt.  Writes one entry,
-  // however many keys there are.  OK and no effect if `to` is not above `from`, so with an empty
-  // `to`.  InvalidArgument if a bound is longer than kRangeBoundBytesMax (lsm/limits.h).
+  // however many keys there are.  Returns OK and does nothing if `to` is not above `from`; an empty
+  // `to` never is.  InvalidArgument if a bound is longer than kRangeBoundBytesMax (lsm/limits.h).
   //
   // Space: a table that lies wholly in the range is removed unread, once the range is flushed and
-  // no older snapshot needs the table.  The store flushes early only if that frees more than it
-  // costs, at least 1 MiB.  A table at an end of the range keeps its deleted keys until a
-  // compaction.  To free whole tables at once, call Flush and WaitForBackgroundWork; to free all,
-  // CompactRange.  Iterators that exist already still show the keys and keep the files.
+  // no older snapshot needs the table.  The store flushes early only if that frees at least what it
+  // costs, which is 1 MiB or more.  A table that lies partly in the range keeps its deleted keys
+  // until a compaction rewrites it.  To free whole tables at once, call Flush and
+  // WaitForBackgroundWork; to free everything, call CompactRange.  Existing iterators still show
+  // the keys, and keep the files.
   absl::Status DeleteRange(std::string_view from, std::optional<std::string_view> to,
                            const WriteOptions& options = {});
   absl::Status Write(const WriteBatch& batch, const WriteOptions& options = {});

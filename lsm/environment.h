@@ -20,7 +20,7 @@ class TRELLIS_API Clock {
   // suspended.
   virtual uint64_t MonotonicNanos() = 0;
   // Microseconds since 1970, shown to people, and recorded as the age of tombstones.  A wrong time
-  // makes compactions for them earlier or later, nothing else.
+  // only makes the compactions that tombstones need run earlier or later.
   virtual uint64_t WallMicros() = 0;
 };
 

@@ -68,8 +68,8 @@ struct TableInfo {
 
 enum class FlushReason : uint8_t {
   kMemtable,    // a memtable was full
-  kTombstones,  // a memtable is not full, but its deletes, range deletes too, are expected to free
-                // at least what the flush makes the store write; or they are a week old
+  kTombstones,  // a memtable is not full, but its deletes and range deletes are expected to free at
+                // least as much as the flush makes the store write; or they are a week old
   kRequest,     // DB::Flush; also CompactRange, Checkpoint and Backup, which flush
   kOpening,     // the memtable was read from logs
   kResume,      // DB::Resume writes what is in memory
@@ -86,7 +86,7 @@ struct FlushBegin : Event {
 struct FlushEnd : Event {
   uint64_t job = 0;
   FlushReason reason = FlushReason::kMemtable;
-  uint64_t entries = 0;            // in the memtable, range deletes too
+  uint64_t entries = 0;            // in the memtable, including range deletes
   std::vector<TableInfo> outputs;  // none after a failure, or if nothing was left; else one
   uint64_t bytes_written = 0;
   uint64_t nanos = 0;
@@ -96,11 +96,11 @@ struct FlushEnd : Event {
 enum class CompactionReason : uint8_t {
   kLevel,       // a level exceeded its limit
   kReaders,     // read-triggered: reads of level 0 cost more than merging it
-  kTombstones,  // it is expected to free at least what it writes; or iterators have walked over
-                // dead entries for as long as it takes; or a delete is a week old
-  kDrop,        // the inputs are removed unread, and there are no outputs: range deletes hide all
-                // that they hold, or they hold only range deletes that hide nothing
-  kRequest,     // DB::CompactRange, but for its drops
+  kTombstones,  // it is expected to free at least what it writes; or iterators have spent as much
+                // time on dead entries as it takes; or a delete is a week old
+  kDrop,        // the inputs are removed unread, and there are no outputs: range deletes hide
+                // everything in them, or they hold only range deletes that hide nothing
+  kRequest,     // DB::CompactRange, except for its drops
 };
 TRELLIS_API const char* NameOf(CompactionReason reason);
 

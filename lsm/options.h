@@ -114,9 +114,9 @@ struct Options {
   // bytes.
   //
   // If the filters and indexes of all tables would exceed this budget (and it is not 0), new tables
-  // get partitioned ones.  Lookups read partitions through this cache, within its budget.
-  // Data blocks leave partitions a quarter of it.  A table with less than 64 KiB of filter and
-  // index is not partitioned.  Existing tables stay as they are until they are rewritten.
+  // get partitioned ones.  Lookups read partitions through this cache, within its budget.  A
+  // quarter of it is kept for partitions if they need it.  A table with less than 64 KiB of filter
+  // and index is not partitioned.  Existing tables stay as they are until they are rewritten.
   size_t block_cache_bytes = size_t{64} << 20;
 
   // --- tables ---

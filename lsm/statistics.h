@@ -31,15 +31,15 @@ struct TRELLIS_API LevelStatistics {
   // overlap are cut where they do, so one call may count several times.
   uint64_t range_deletes = 0;
   uint64_t range_bytes = 0;
-  // Range deletes do not count in the next five: what they hide is live here until it is removed.
-  // Bytes that are expected to go with the tombstones once these have reached the bottom: the dead
-  // entries of the level's tables, and older entries that its tombstones cover (`covered_bytes`),
-  // which other tables hold.
+  // The next three ignore range deletes: data that these hide counts as live until it is removed.
+  // Bytes expected to be freed once the tombstones have reached the bottom: the dead entries of the
+  // level's tables, plus older entries in other tables that its tombstones cover
+  // (`covered_bytes`).
   uint64_t freeable_bytes = 0;
   uint64_t covered_bytes = 0;
   uint64_t oldest_run_dead_bytes = 0;  // part of oldest_run_bytes that dead entries take
-  // When the memtable of the oldest one began, or when a log brought that back, in seconds since
-  // 1970; 0 without tombstones.
+  // When the memtable of the oldest tombstone or range delete was begun, or when that was replayed
+  // from a log, in seconds since 1970; 0 if there are none.
   uint64_t oldest_tombstone = 0;
   uint64_t filter_bytes = 0;  // resident
   uint64_t index_bytes = 0;   // resident
@@ -101,7 +101,7 @@ struct TRELLIS_API Statistics {
   uint64_t lookups = 0;
   uint64_t lookups_found = 0;
   uint64_t memtable_hits = 0;  // answered by an entry of a memtable, tombstones included
-  // Ended because a range delete hid the entry, or everything in the next table.
+  // Lookups that ended because a range delete hid the entry, or everything in the next table.
   uint64_t lookups_ended_in_range = 0;
   uint64_t iterators = 0;
   // Seeks of destroyed iterators, including seeks to the first or last key.  `level0_seeks` is the
@@ -109,11 +109,13 @@ struct TRELLIS_API Statistics {
   // an iterator destroyed after level 0 was compacted.
   uint64_t seeks = 0;
   uint64_t level0_seeks = 0;
-  // Tombstones, and entries that they cover, over which destroyed iterators walked, and the jumps
-  // of these iterators over a gap: a part of the keys that is known to be deleted.
+  // How many tombstones, and entries that they cover, iterators walked over; and how often they
+  // jumped over a gap, an interval of keys that is known to be deleted.  Counted when an iterator
+  // is destroyed.
   uint64_t dead_entries_walked = 0;
   uint64_t gap_jumps = 0;
-  // Times that destroyed iterators moved an input (memtable, table of level 0, run) past a range.
+  // How often iterators moved an input (memtable, table of level 0, run) past a range; counted when
+  // they are destroyed.
   uint64_t range_jumps = 0;
   uint64_t scan_blocks_from_cache = 0;
   uint64_t scan_blocks_from_file = 0;  // including read-ahead
@@ -141,11 +143,12 @@ struct TRELLIS_API Statistics {
   // Compactions and moves that no limit of a level required: lookups and seeks had wasted as much
   // work on level 0 as merging it takes (lsm/compaction/picker.h).
   uint64_t compactions_for_readers = 0;
-  // Compactions and moves for the sake of tombstones: these were expected to free more bytes than
-  // the compaction writes, or they were a week old.
+  // Compactions and moves that tombstones made due: they were expected to free at least as many
+  // bytes as the compaction writes, iterators had walked over them for long enough, or they were a
+  // week old.
   uint64_t compactions_for_tombstones = 0;
-  // Tables that were removed unread, because range deletes hid all that they held, or because they
-  // were range deletes that hid nothing; and their bytes.  Not part of `compactions`.
+  // Tables that were removed unread, and their bytes.  Either range deletes hid everything in
+  // them, or they held only range deletes that hid nothing.  Not part of `compactions`.
   uint64_t tables_dropped_unread = 0;
   uint64_t bytes_dropped_unread = 0;
   uint64_t compactions_at_once = 0;    // most that ran at the same time, moves included
@@ -211,10 +214,10 @@ struct TRELLIS_API Statistics {
 
   // Bytes written to log and tables per byte written by users; 0 before any.
   double write_amplification() const;
-  // Bytes of tables per live byte.  Live are the bytes in the oldest run of the deepest level that
-  // is not empty (in level 0, of all its tables, where old and new versions cannot be told apart),
-  // less those that are expected to be dead.  Infinity if none is expected to be live (JSON: null);
-  // 0 without tables.
+  // Bytes of tables per live byte.  The live bytes are those in the oldest run of the deepest level
+  // that is not empty, minus those that are expected to be dead.  (If that is level 0, all its
+  // tables count, because old and new versions cannot be told apart there.)  Infinity if no byte is
+  // expected to be live (JSON: null); 0 without tables.
   double space_amplification() const;
 
   // Wasted table reads per point lookup that went beyond the memtables, found or not; 0 before any.

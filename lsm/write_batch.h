@@ -25,9 +25,9 @@ class TRELLIS_API WriteBatch {
   // becomes invalid: `status` says why, and writing it fails with that status.
   void Put(std::string_view key, std::string_view value);
   void Delete(std::string_view key);
-  // Deletes all keys in [from, to), or from `from` on if `to` is nullopt, also those that this
-  // batch has put before.  Adds one entry, or none if `to` is not above `from`.  The bounds
-  // need not exist as keys.
+  // Deletes all keys in [from, to), or from `from` on if `to` is nullopt, including those that this
+  // batch has put before.  Adds one entry, or none if `to` is not above `from`.  The bounds need
+  // not exist as keys.
   void DeleteRange(std::string_view from, std::optional<std::string_view> to);
 
   // Appends all entries of `other`.

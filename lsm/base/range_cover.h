@@ -49,7 +49,7 @@ struct CoverStretch {
 
 class RangeCover {
  public:
-  // For whom a cover is passed.
+  // Which inputs of the merge may skip the cover.
   enum class Passed : uint8_t {
     kOlderInputs,  // the whole cover: an older input has no entry there that the reader needs
     kItself,       // only keys at which each entry of this input itself is hidden by its ranges

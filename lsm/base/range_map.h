@@ -3,7 +3,7 @@
 //
 // A map is a list of ascending boundaries.  Each has the descending sequences that cover the keys
 // from it up to the next boundary; together, these keys are a stretch.  A stretch without sequences
-// is a gap.  If the last stretch is none, it goes on through all later keys.
+// is a gap.  The last stretch has no end: unless it is a gap, it covers all later keys.
 //
 //   DeleteRange(b, f) at 5, (d, h) at 9, (k, nullopt) at 7
 //

@@ -514,7 +514,8 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
     walk_.dead = walk_.charged = walk_.spared = walk_.dead_at_look = 0;
   }
 
-  // No class that DbIterator is one of.  Otherwise GCC inlines guesses that `entries_` is one, too.
+  // This type is not a base class of DbIterator.  Otherwise GCC speculates that `entries_` is a
+  // DbIterator, and inlines its calls.
   std::unique_ptr<InnerIterator> entries_;
   const Sequence sequence_;
   const IteratorBounds bounds_;

@@ -79,7 +79,7 @@ absl::Status RangeDeletes(lsm::DB& db) {
     if (absl::Status put = db.Put(key, "1"); !put.ok()) return put;
   }
   // snippet: range deletes
-  absl::Status status = db.DeleteRange("log/2025-01", "log/2025-07");  // without the second key
+  absl::Status status = db.DeleteRange("log/2025-01", "log/2025-07");  // the end is excluded
   if (!status.ok()) return status;
   status = db.DeleteRange("tmp/", lsm::PrefixEnd("tmp/"));  // all keys with a prefix
   // end

@@ -110,10 +110,9 @@ class Memtable {
   // The number of the last entry that was added as a batch, or number_before().  Relaxed, as
   // entry_count: a thread that has acquired a number sees at least the last one up to it.
   Sequence last_number() const { return last_number_.load(std::memory_order_relaxed); }
-  // The entry with this number, for a range delete a tombstone of no meaning; nullptr if the ring
-  // does not have it any more.  REQUIRES:
-  // number_before() < number <= last_number(), and the caller has acquired `number`, so the ring
-  // exists.
+  // The entry with this number (for a range delete, a placeholder tombstone); nullptr if the ring
+  // no longer has it.  REQUIRES: number_before() < number <= last_number(), and the caller has
+  // acquired `number`, so the ring exists.
   const Entry* FindRecent(Sequence number) const;
 
  private:

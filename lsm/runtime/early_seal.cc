@@ -15,7 +15,7 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// The last tombstones stand for all: about 50 us.
+// Only this many of the last tombstones are looked up, as a sample of all: about 50 us.
 constexpr uint64_t kSampledMax = 256;
 constexpr uint64_t kLookedAtMax = 4096;  // entries
 

@@ -5,7 +5,7 @@
 //   run 1         c@8       e@4       c: a contradiction, c@8 lies below an older range
 //   run 2   a@9           [e, f)@6    e: a contradiction, the newer range lies below e@4
 //
-// Beside the newest version, others may lie in any order, also copies: see lsm/compaction/steps.h.
+// Older versions may lie in any order, and so may copies: see lsm/compaction/steps.h.
 // Only keys with entries are compared, since the others are absent in any order.
 #ifndef TRELLIS_LSM_VERSION_KEY_ORDER_H_
 #define TRELLIS_LSM_VERSION_KEY_ORDER_H_
