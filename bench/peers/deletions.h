@@ -16,7 +16,8 @@
 // The last three need range deletes, which LevelDB lacks.
 //
 // After deletes of everything the store gets nothing to do for an idle time, while its directory is
-// measured twice a second.  Trellis's file RESERVE, which keeps room for a full disk, does not count.
+// measured twice a second.  Trellis's file RESERVE, which keeps room for a full disk, does not
+// count.
 #ifndef TRELLIS_BENCH_PEERS_DELETIONS_H_
 #define TRELLIS_BENCH_PEERS_DELETIONS_H_
 
