@@ -23,7 +23,7 @@ namespace lsm {
 namespace {
 
 using testing_support::Dice;
-using Contents = std::map<std::string, std::string>;
+using LiveEntries = std::map<std::string, std::string>;
 
 std::string KeyOf(size_t i) { return Concat("k", 1000 + i); }
 
@@ -229,21 +229,21 @@ class RangeIteratorsModelTest : public RangeIteratorsTest, public testing::WithP
         const size_t to = key + dice_.Roll(dice_.OneIn(2) ? 4 : kKeys);
         const bool has_end = to < kKeys;
         writes_.DeleteRange(KeyOf(key), has_end ? std::optional(KeyOf(to)) : std::nullopt);
-        contents_.erase(contents_.lower_bound(KeyOf(key)),
-                        has_end ? contents_.lower_bound(KeyOf(to)) : contents_.end());
+        live_.erase(live_.lower_bound(KeyOf(key)),
+                    has_end ? live_.lower_bound(KeyOf(to)) : live_.end());
       } else if (dice_.OneIn(4)) {
         writes_.Delete(KeyOf(key));
-        contents_.erase(KeyOf(key));
+        live_.erase(KeyOf(key));
       } else {
         writes_.Put(KeyOf(key));
-        contents_[KeyOf(key)] = "value";
+        live_[KeyOf(key)] = "value";
       }
     }
     if (dice_.OneIn(3)) writes_.Seal();
   }
 
   // Walks at random; Fails at the first difference.
-  void Walk(Iterator& iterator, const Contents& contents, const IteratorBounds& bounds) {
+  void Walk(Iterator& iterator, const LiveEntries& contents, const IteratorBounds& bounds) {
     std::vector<std::string> keys;
     for (const auto& [key, value] : contents) {
       if ((!bounds.lower || key >= *bounds.lower) && (!bounds.upper || key < *bounds.upper))
@@ -289,13 +289,13 @@ class RangeIteratorsModelTest : public RangeIteratorsTest, public testing::WithP
   }
 
   Dice dice_;
-  Contents contents_;
+  LiveEntries live_;
 };
 
 TEST_P(RangeIteratorsModelTest, WalkLikeAMap) {
   struct Opened {
     std::unique_ptr<Iterator> iterator;
-    Contents contents;
+    LiveEntries contents;
     IteratorBounds bounds;
   };
   std::vector<Opened> opened;
@@ -307,7 +307,7 @@ TEST_P(RangeIteratorsModelTest, WalkLikeAMap) {
     if (dice_.OneIn(3)) bounds.lower = KeyOf(dice_.Roll(kKeys));
     if (dice_.OneIn(3)) bounds.upper = KeyOf(dice_.Roll(kKeys));
     if (bounds.lower && bounds.upper && *bounds.upper < *bounds.lower) bounds.upper.reset();
-    opened.push_back({NewIterator(bounds, dice_.OneIn(2)), contents_, bounds});
+    opened.push_back({NewIterator(bounds, dice_.OneIn(2)), live_, bounds});
     if (opened.size() > 4) {
       opened.erase(opened.begin());
       jumps += last_counts_.range_jumps;
