@@ -193,6 +193,7 @@ class Work {
     for (uint64_t i = 0; i < ranges; ++i)
       TRELLIS_RETURN_IF_ERROR(
           peer_.DeleteRange(DigitKey::Present(i * every), DigitKey::Present(i * every + 10)));
+    TRELLIS_RETURN_IF_ERROR(peer_.WaitUntilQuiet());  // a flush beside the lookups would slow them
     TRELLIS_RETURN_IF_ERROR(get_micros().status());
     TRELLIS_ASSIGN_OR_RETURN(const double with, get_micros());
     Add("us/get without them", without);
