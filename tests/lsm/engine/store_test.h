@@ -19,6 +19,8 @@ namespace lsm {
 class StoreTest : public testing::Test {
  protected:
   StoreTest() : options_(world_.SmallOptions()) {}
+  // A fault may use variables of the test, and closing the store writes.
+  ~StoreTest() override { world_.files->SetFault(nullptr); }
 
   void Open() {
     db_ = nullptr;
