@@ -56,8 +56,9 @@ test_everything() {
     left_out embedders build-release
   fi
   if build_preset asan; then
+    # Long random tests of compactions, and tests of statistics: the reliability programme runs the same code below.
     check_tests test-asan 'Test with AddressSanitizer and UndefinedBehaviorSanitizer' \
-      test_preset asan
+      test_preset asan -E '^(compaction_random|engine_adapts)_test'
     check reliability-asan 'Reliability programme with both sanitizers, briefly' \
       "$build/asan/tests/reliability/reliability" part 100 "${jobs_left_out[@]}"
   else
