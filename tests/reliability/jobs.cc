@@ -200,9 +200,10 @@ JobResult RunDamage(uint64_t seed, uint64_t amount) {
   // Flips every bit of two stores, and one in a prime number of bits of one store of each other
   // form.  A small amount has three stores, all of the latter kind.
   const bool is_little = amount < 100'000;
+  const uint64_t prime = amount < 10'000 ? 131 : 13;
   while ((result.amount < amount || stores < (is_little ? 3 : kStoreForms)) &&
          result.finding.empty()) {
-    const uint64_t stride = is_little || stores >= 2 ? 13 : 1;
+    const uint64_t stride = is_little || stores >= 2 ? prime : 1;
     const DamageReport report = DamageEverything(seed * kSeedStride + stores, stride);
     ++stores;
     result.amount += report.flips;
@@ -462,10 +463,10 @@ const std::vector<Job>& AllJobs() {
       {"pairs", "pairs", "two bits flipped near each other", RunPairs, 50'000, 45'000, 0},
       {"large", "flips", "bits flipped in a store of 1 MiB; after many rounds, every one", RunLarge,
        0, 40'000, 0},
-      {"model", "operations", "random operations on a store and on a map", RunModel, 20'000'000,
+      {"model", "operations", "random operations on a store and on a map", RunModel, 6'000'000,
        9'000'000, 1'000'000},
       {"deletes", "operations", "as `model`, with windows of neighbouring keys that are deleted",
-       RunDeletes, 5'000'000, 2'000'000, 400'000},
+       RunDeletes, 2'000'000, 2'000'000, 400'000},
       {"rangedeletes", "operations", "as `model`, with range deletes", RunRangeDeletes, 2'500'000,
        2'000'000, 400'000},
       {"ranges", "writes", "range deletes in memtables and logs, and in a list of writes",
@@ -473,9 +474,9 @@ const std::vector<Job>& AllJobs() {
       {"range-repairs", "repairs", "repairs of stores with range deletes, and a list of writes",
        RunRangeRepairs, 20'000, 10'000, 500},
       {"differential", "operations", "the same operations on Trellis, RocksDB and LevelDB",
-       RunDifferential, 2'000'000, 500'000, kHasPeers ? 200'000 : 0},
+       RunDifferential, 1'000'000, 500'000, kHasPeers ? 200'000 : 0},
       {"histories", "histories", "threads that call one store, and an order of their calls",
-       RunHistories, 5'000, 3'000, 1'000},
+       RunHistories, 2'500, 3'000, 1'000},
       {"kills", "kills", "processes that end by SIGKILL, with files of a real file system",
        RunKills, 1'000, 250, 400},
       {"takeovers", "take-overs",

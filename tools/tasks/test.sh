@@ -32,8 +32,7 @@ test_product() {
     left_out embed-find_package build-release
   fi
   if build_preset asan memory_tests; then
-    check_tests test-asan 'Test code that reads untrusted bytes or manages memory with AddressSanitizer' \
-      test_preset asan -L memory
+    test_memory
   else
     left_out test-asan build-asan
   fi
@@ -55,10 +54,8 @@ test_everything() {
     left_out test-cluster build-release
     left_out embedders build-release
   fi
-  if build_preset asan; then
-    # Long random tests of compactions, and tests of statistics: the reliability programme runs the same code below.
-    check_tests test-asan 'Test with AddressSanitizer and UndefinedBehaviorSanitizer' \
-      test_preset asan -E '^(compaction_random|engine_adapts)_test'
+  if build_preset asan memory_tests reliability; then
+    test_memory
     check reliability-asan 'Reliability programme with both sanitizers, briefly' \
       "$build/asan/tests/reliability/reliability" part 100 "${jobs_left_out[@]}"
   else
@@ -66,7 +63,7 @@ test_everything() {
     left_out reliability-asan build-asan
   fi
   if build_preset fuzz fuzz_loaders; then
-    check fuzz 'Fuzz the readers of store files, 40 s each' fuzz_store 40
+    check fuzz 'Fuzz the readers of store files, 20 s each' fuzz_store 20
     show_lines fuzzed
   else
     left_out fuzz build-fuzz
@@ -78,6 +75,23 @@ test_everything() {
   else
     left_out histories-tsan build-tsan
   fi
+}
+
+test_memory() {
+  check_tests test-asan 'Test code that reads untrusted bytes or manages memory with AddressSanitizer' \
+    test_preset asan -L memory
+}
+
+command_sanitize() {
+  lock
+  all_packages
+  how=check
+  if build_preset asan; then
+    check_tests test-asan 'Test with AddressSanitizer and UndefinedBehaviorSanitizer' test_preset asan
+  fi
+  summary
+  printf '%d passed, %d failed\n' "$passed" "$failed"
+  ((failed == 0 && passed > 0))
 }
 
 # The test preset `tsan` names the same file of suppressions.
