@@ -200,6 +200,7 @@ JobResult RunDamage(uint64_t seed, uint64_t amount) {
   // Flips every bit of two stores, and one in a prime number of bits of one store of each other
   // form.  A small amount has three stores, all of the latter kind.
   const bool is_little = amount < 100'000;
+  // The brief run with sanitizers must not try every cut, which would take most of its time.
   const uint64_t prime = amount < 10'000 ? 131 : 13;
   while ((result.amount < amount || stores < (is_little ? 3 : kStoreForms)) &&
          result.finding.empty()) {

@@ -255,7 +255,8 @@ class Damager {
     for (size_t i = 0; i < image_.files.size(); ++i) SwapSectors(i);
     for (size_t i = 0; i < image_.files.size(); ++i) StraySectors(i);
     for (size_t i = 0; i < image_.files.size(); ++i) MisdirectSectors(i);
-    for (size_t i = 0; i < image_.files.size(); ++i) Cut(i, first_bit / 8, stride / 8 + 1);
+    for (size_t i = 0; i < image_.files.size(); ++i)
+      Cut(i, first_bit / 8, std::max<uint64_t>(stride / 8, 1));
     for (size_t i = 0; i < image_.files.size(); ++i) FlipBits(i, first_bit, stride);
     return report_;
   }
@@ -409,7 +410,7 @@ class Damager {
 
   void Cut(size_t i, size_t first, size_t step) {
     const std::string bytes = image_.files[i].second;
-    for (size_t length = first; length < bytes.size() && !Stopped(); length += step) {
+    for (size_t length = first % step; length < bytes.size() && !Stopped(); length += step) {
       image_.files[i].second = bytes.substr(0, length);
       Check(Concat(image_.files[i].first, ": cut after ", length, " of ", bytes.size(), " bytes"),
             {i}, TailOf(i) == Tail::kTorn ? Tail::kCut : TailOf(i), Naming::kLedAstray,

@@ -30,10 +30,10 @@ struct DamageReport {
 };
 
 // Damages the specimen of this seed: a store that was closed or killed, with or without
-// compression, with its logs in the same directory or in another.  Flips every bit, or one in
-// `stride` bits, and cuts files at about as many bytes; the seed determines the first one.  If
-// given, `check` is called with each damaged image instead of an inspection.  It returns what went
-// wrong, or an empty string.
+// compression, with its logs in the same directory or in another.  Flips one in `stride` bits, and
+// cuts each file at every byte, or at one in `stride` / 8 bytes.  The seed determines the first
+// one.  If given, `check` is called with each damaged image instead of an inspection.  It returns
+// what went wrong, or an empty string.
 using DamageCheck = std::function<std::string(const Specimen& specimen, const Image& image)>;
 DamageReport DamageEverything(uint64_t seed, uint64_t stride, const DamageCheck& check = nullptr);
 
