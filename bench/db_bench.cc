@@ -48,6 +48,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/machine.h"
 #include "bench/or_die.h"
 #include "bench/workload.h"
 #include "lsm/db.h"
@@ -319,10 +320,6 @@ void BM_Write(benchmark::State& state) {
   state.counters["stall_ms"] = static_cast<double>(statistics.stall_nanos) / 1e6;
 }
 
-double SecondsSince(std::chrono::steady_clock::time_point from) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
-}
-
 // A store in which the keys [front, end) are alive.
 struct Queue {
   explicit Queue(uint64_t alive) {
@@ -383,7 +380,7 @@ void BM_Queue(benchmark::State& state, QueueCall call) {
       }
     }
     iterator.reset();
-    state.SetIterationTime(SecondsSince(from) / kBatch);
+    state.SetIterationTime(bench::SecondsSince(from) / kBatch);
     while (queue.end < queue.front + static_cast<uint64_t>(state.range(0))) queue.Push();
   }
   if (!right) state.SkipWithError("wrong answer");
@@ -431,7 +428,7 @@ void BM_SeekDeleted(benchmark::State& state, bool in_tables, bool past) {
     iterator->Seek(bench::DecimalKey(past ? kAround : 0));
     right = iterator->Valid();
   }
-  state.counters["first ms"] = 1000 * SecondsSince(from);
+  state.counters["first ms"] = 1000 * bench::SecondsSince(from);
   for (auto _ : state) seek();
   if (!right) state.SkipWithError("wrong answer");
 }

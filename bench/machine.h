@@ -2,6 +2,7 @@
 #ifndef TRELLIS_BENCH_MACHINE_H_
 #define TRELLIS_BENCH_MACHINE_H_
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -45,6 +46,10 @@ void ForgetFilesIn(const std::string& directory);
 
 // Memory available without evicting other programs; 0 if the system does not tell.
 uint64_t AvailableMemoryBytes();
+
+inline double SecondsSince(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
 
 // The average cost of reading the clock.
 double ClockCostNanos();

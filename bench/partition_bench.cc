@@ -26,6 +26,7 @@
 #include <string>
 #include <string_view>
 
+#include "bench/machine.h"
 #include "bench/or_die.h"
 #include "bench/table.h"
 #include "bench/workload.h"
@@ -48,10 +49,6 @@ struct Config {
 const bench::ValueMaker& TheValues() {
   static const bench::ValueMaker values(kValueBytes);
   return values;
-}
-
-double SecondsSince(std::chrono::steady_clock::time_point from) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
 }
 
 lsm::Options OptionsOf(size_t cache_bytes) {
@@ -104,7 +101,7 @@ void AddRow(lsm::DB* db, const std::string& name, const Config& config, bool loc
   const lsm::Statistics before = db->GetStatistics();
   const auto from = std::chrono::steady_clock::now();
   Ask(db, &random, config, local, present, kLookups);
-  const double seconds = SecondsSince(from);
+  const double seconds = bench::SecondsSince(from);
   const lsm::Statistics now = db->GetStatistics();
   const lsm::LevelStatistics since = now.total.Since(before.total);
   const auto per_lookup = [](uint64_t count) {
@@ -126,7 +123,7 @@ uint64_t Measure(const std::string& path, const std::string& name, size_t cache_
   options.direct_reads = true;
   const auto from = std::chrono::steady_clock::now();
   const std::unique_ptr<lsm::DB> db = OrDie(lsm::DB::Open(path, options));
-  const double seconds = SecondsSince(from);
+  const double seconds = bench::SecondsSince(from);
   const lsm::Statistics now = db->GetStatistics();
   openings->rows.push_back(
       {name, std::to_string(now.total.tables), lsm::ReadableBytes(now.total.table_bytes),

@@ -7,6 +7,7 @@
 
 #include "bench/experiment/progress.h"
 #include "bench/level_filters/skew.h"
+#include "bench/machine.h"
 #include "bench/report/page.h"
 #include "bench/workload.h"
 #include "lsm/bytes/readable.h"
@@ -17,10 +18,6 @@ namespace bench::level_filters {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point from) {
-  return std::chrono::duration<double>(Clock::now() - from).count();
-}
 
 // Keys are made from numbers.  Numbers below `keys` are stored, in number order, which is a random
 // order of the keys; larger ones are absent.

@@ -31,10 +31,6 @@ constexpr double kRangeLeftShare = 0.1;
 constexpr int kSeeks = 1001;
 constexpr uint64_t kGets = 100'000;
 
-double SecondsSince(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
 // The bytes of the store's files, without Trellis's reserve.
 uint64_t BytesIn(const std::string& directory) {
   uint64_t bytes = 0;

@@ -16,10 +16,6 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-double SecondsSince(SteadyClock::time_point begin) {
-  return std::chrono::duration<double>(SteadyClock::now() - begin).count();
-}
-
 struct Outcome {
   absl::Status status;
   uint64_t operations = 0;

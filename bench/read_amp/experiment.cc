@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "bench/machine.h"
 #include "bench/report/page.h"
 #include "bench/table.h"
 #include "lsm/bytes/readable.h"
@@ -21,10 +22,6 @@ constexpr double kWarmShare = 0.5;
 constexpr double kWarmKeys = kWarmShare / (1 + kWarmShare);
 // A spread of rates above this gives a warning.
 constexpr int kRestlessPercent = 15;
-
-double SecondsSince(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 absl::Status AtStore(const absl::Status& status, const std::string& directory) {
   return status.ok() ? status : lsm::WithContext(status, directory);

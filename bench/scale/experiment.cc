@@ -9,6 +9,7 @@
 
 #include "bench/count.h"
 #include "bench/experiment/progress.h"
+#include "bench/machine.h"
 #include "bench/report/page.h"
 #include "bench/table.h"
 #include "bench/workload.h"
@@ -31,10 +32,6 @@ constexpr double kMemoryShare = 0.7;   // of the available memory, for the block
 constexpr double kDiskBytes = 2;       // per user byte: tables, and the output of compactions
 
 using SteadyClock = std::chrono::steady_clock;
-
-double SecondsSince(SteadyClock::time_point begin) {
-  return std::chrono::duration<double>(SteadyClock::now() - begin).count();
-}
 
 double Ratio(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);

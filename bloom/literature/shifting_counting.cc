@@ -12,7 +12,7 @@ namespace bloom::inline TRELLIS_ABI {
 namespace {
 
 // Describes what is wrong with a shape, for any payload; empty if nothing is.
-std::string ShapeProblem(const Shape& shape) {
+std::string CountingShapeProblem(const Shape& shape) {
   if (std::string problem = PairsProblem(shape); !problem.empty()) return problem;
   if (shape.detail < 1 || shape.detail > ShiftingCountingFilter::kMaxCounterBits) {
     return Concat("has counters of ", shape.detail, " bits, not 1 to ",
@@ -41,7 +41,7 @@ absl::StatusOr<ShiftingCountingFilter> ShiftingCountingFilter::MakeOfShape(const
                                                                            double target_fpp,
                                                                            uint64_t seed) {
   TRELLIS_RETURN_IF_ERROR(CheckTargetFpp(target_fpp));
-  if (const std::string problem = ShapeProblem(shape); !problem.empty())
+  if (const std::string problem = CountingShapeProblem(shape); !problem.empty())
     return absl::InvalidArgumentError("shape: " + problem);
   TRELLIS_ASSIGN_OR_RETURN(StoredCounters stored,
                            StoredCounters::Zeros<ShiftingCountingFilter>(shape, seed, target_fpp));
@@ -55,7 +55,7 @@ absl::StatusOr<ShiftingCountingFilter> ShiftingCountingFilter::Load(std::string_
 }
 
 std::string ShiftingCountingFilter::Problem(const Shape& shape, std::span<const uint8_t> payload) {
-  if (std::string problem = ShapeProblem(shape); !problem.empty()) return problem;
+  if (std::string problem = CountingShapeProblem(shape); !problem.empty()) return problem;
   return PackedProblem(CellsOf(shape), static_cast<uint32_t>(shape.detail), payload);
 }
 

@@ -63,4 +63,9 @@ std::optional<FileName> ParseFileName(std::string_view name) {
   return FileName{FileKind::kTemporary};
 }
 
+bool IsTableFileName(std::string_view name) {
+  const std::optional<FileName> parsed = ParseFileName(name);
+  return parsed && parsed->kind == FileKind::kTable;
+}
+
 }  // namespace lsm

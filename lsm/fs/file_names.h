@@ -47,6 +47,8 @@ std::string ManifestFileName(uint64_t number);
 // not the store's, and stays untouched.
 std::optional<FileName> ParseFileName(std::string_view name);
 
+bool IsTableFileName(std::string_view name);
+
 }  // namespace lsm
 
 #endif  // TRELLIS_LSM_FS_FILE_NAMES_H_

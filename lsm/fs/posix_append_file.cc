@@ -11,7 +11,7 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-constexpr uint64_t kPageBytes = 4096;
+constexpr uint64_t kCachePageBytes = 4096;
 
 // Append passes the bytes to the kernel at once, since a log promises that they survive the
 // process.  Callers that want fewer, larger writes buffer them first.
@@ -62,7 +62,7 @@ class PosixAppendFile final : public AppendFile {
 
   void StartWriteback() override {
     // Only whole pages: a partial one would be written twice.
-    const uint64_t end = size_bytes_ - size_bytes_ % kPageBytes;
+    const uint64_t end = size_bytes_ - size_bytes_ % kCachePageBytes;
     if (end == writeback_bytes_ || !process_.Check(path_).ok()) return;
     (void)::sync_file_range(file_.get(), static_cast<off_t>(writeback_bytes_),
                             static_cast<off_t>(end - writeback_bytes_), SYNC_FILE_RANGE_WRITE);

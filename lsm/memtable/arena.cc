@@ -9,13 +9,14 @@ namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // Blocks grow with the arena: a small memtable stays small, and a large one needs few blocks.
-constexpr size_t kBlockBytesMin = size_t{4} << 10;
-constexpr size_t kBlockBytesMax = size_t{1} << 20;
+constexpr size_t kArenaBlockBytesMin = size_t{4} << 10;
+constexpr size_t kArenaBlockBytesMax = size_t{1} << 20;
 // An allocation larger than a block divided by this gets a block of its own.
 constexpr size_t kBlockPart = 4;
 // Smaller blocks have too few whole pages for the call to pay.
 constexpr size_t kGivenBackBytesMin = size_t{16} << 10;
-static_assert(Arena::kReservableBytesMax <= kBlockBytesMin / kBlockPart);  // so it fits any block
+static_assert(Arena::kReservableBytesMax <=
+              kArenaBlockBytesMin / kBlockPart);  // so it fits any block
 
 }  // namespace
 
@@ -43,7 +44,7 @@ void Arena::Reserve(size_t size_bytes) {
 }
 
 size_t Arena::BlockBytes() const {
-  return std::clamp(memory_bytes() / 4, kBlockBytesMin, kBlockBytesMax);
+  return std::clamp(memory_bytes() / 4, kArenaBlockBytesMin, kArenaBlockBytesMax);
 }
 
 char* Arena::AllocateSlow(size_t rounded_bytes) {

@@ -17,12 +17,13 @@ namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // The process's registration of a locked index.
-class Registration {
+class OwnerRegistration {
  public:
-  explicit Registration(std::shared_ptr<ObjectProcess> process) : process_(std::move(process)) {}
-  ~Registration() { Release(); }
-  Registration(const Registration&) = delete;
-  Registration& operator=(const Registration&) = delete;
+  explicit OwnerRegistration(std::shared_ptr<ObjectProcess> process)
+      : process_(std::move(process)) {}
+  ~OwnerRegistration() { Release(); }
+  OwnerRegistration(const OwnerRegistration&) = delete;
+  OwnerRegistration& operator=(const OwnerRegistration&) = delete;
 
   // False if this process has locked the index already.
   bool Take(const std::string& object) {
@@ -46,7 +47,7 @@ class Registration {
 class ObjectLock final : public FileLock {
  public:
   ObjectLock(std::string path, std::shared_ptr<ObjectProcess> process,
-             std::shared_ptr<IndexHandle> index, std::unique_ptr<Registration> registration,
+             std::shared_ptr<IndexHandle> index, std::unique_ptr<OwnerRegistration> registration,
              std::shared_ptr<KeptLock> lock)
       : path_(std::move(path)),
         process_(std::move(process)),
@@ -79,7 +80,7 @@ class ObjectLock final : public FileLock {
   const ProcessMark mark_;
   const std::shared_ptr<ObjectProcess> process_;
   const std::shared_ptr<IndexHandle> index_;
-  const std::unique_ptr<Registration> registration_;
+  const std::unique_ptr<OwnerRegistration> registration_;
   const std::shared_ptr<KeptLock> lock_;
 };
 
@@ -154,7 +155,7 @@ absl::StatusOr<std::unique_ptr<FileLock>> FenceFrom(const std::shared_ptr<Object
                                                     const std::shared_ptr<IndexHandle>& index,
                                                     const IndexBefore& before) {
   const std::string path = index->PathOf(kLockFileName);
-  auto registration = std::make_unique<Registration>(process);
+  auto registration = std::make_unique<OwnerRegistration>(process);
   if (!registration->Take(index->object()))
     return absl::FailedPreconditionError(Concat(path, ": already open in this process"));
   // Step 1, of which the caller has made the first half.

@@ -7,15 +7,11 @@
 #include "lsm/bytes/status.h"
 #include "lsm/file_system.h"
 #include "lsm/fs/file_names.h"
+#include "lsm/objects/object_values.h"
 #include "lsm/objects/object_writes.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
-
-std::string_view ValueOf(const ObjectValues& values, const std::string& name) {
-  const auto place = values.find(name);
-  return place == values.end() ? std::string_view() : place->second;
-}
 
 std::string OwnerIn(const ObjectContents& contents) {
   return std::string(ValueOf(contents.attributes, kOwnerAttribute));
@@ -100,11 +96,6 @@ bool Join(ObjectWrite* first, const ObjectWrite& second) {
   for (const auto& [name, value] : second.attributes_equal) first->attributes_equal[name] = value;
   for (const auto& [name, value] : second.set_attributes) first->set_attributes[name] = value;
   return true;
-}
-
-bool AreEqual(const ObjectValues& values, const ObjectValues& wanted) {
-  return std::all_of(wanted.begin(), wanted.end(),
-                     [&](const auto& one) { return ValueOf(values, one.first) == one.second; });
 }
 
 // Whether the object is as after the write.

@@ -4,22 +4,13 @@
 #include <functional>
 
 #include "lsm/bytes/status.h"
+#include "lsm/objects/object_values.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 absl::Status NoObject(const std::string& name) {
   return absl::NotFoundError(Concat(name, ": no such object"));
-}
-
-std::string_view ValueOf(const ObjectValues& values, const std::string& name) {
-  const auto place = values.find(name);
-  return place == values.end() ? std::string_view() : place->second;
-}
-
-bool AreEqual(const ObjectValues& values, const ObjectValues& wanted) {
-  return std::all_of(wanted.begin(), wanted.end(),
-                     [&](const auto& one) { return ValueOf(values, one.first) == one.second; });
 }
 
 bool AreBelow(const ObjectValues& values, const ObjectValues& limits) {

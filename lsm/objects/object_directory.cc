@@ -18,13 +18,8 @@ namespace {
 std::string FileEntry(std::string_view name) { return Concat(kFilePrefix, name); }
 std::string DirectoryEntry(std::string_view name) { return Concat(kDirectoryPrefix, name); }
 
-absl::Status AlreadyExistsAt(std::string_view path) {
+absl::Status NameIsTaken(std::string_view path) {
   return absl::AlreadyExistsError(Concat(path, ": file exists"));
-}
-
-bool IsTable(std::string_view name) {
-  const std::optional<FileName> parsed = ParseFileName(name);
-  return parsed.has_value() && parsed->kind == FileKind::kTable;
 }
 
 bool IsOfTable(const GoneFile& gone) { return gone.file.kind == IndexedKind::kTable; }
@@ -136,7 +131,7 @@ absl::StatusOr<std::unique_ptr<ReadFile>> ObjectDirectory::OpenRead(std::string_
 absl::StatusOr<std::unique_ptr<AppendFile>> ObjectDirectory::CreateExclusive(
     std::string_view name) {
   TRELLIS_RETURN_IF_ERROR(CheckBareName(path(), name));
-  const bool is_table = IsTable(name);
+  const bool is_table = IsTableFileName(name);
   const std::string owner = index_->owner();
   IndexedFile file;
   file.kind = is_table ? IndexedKind::kTable : IndexedKind::kLog;
@@ -164,7 +159,7 @@ absl::StatusOr<std::unique_ptr<AppendFile>> ObjectDirectory::CreateExclusive(
   // After any other error the file may be registered later.
   if (!is_table && (absl::IsAborted(status) || absl::IsNotFound(status) || IsTakenOver(status)))
     DropUnnamed(name, file, owner);
-  if (absl::IsAborted(status)) return AlreadyExistsAt(PathOf(name));
+  if (absl::IsAborted(status)) return NameIsTaken(PathOf(name));
   if (absl::IsNotFound(status))
     return absl::UnavailableError(Concat(PathOf(name), ": the directory was removed"));
   return WithContext(status, PathOf(name));
@@ -245,7 +240,7 @@ absl::Status ObjectDirectory::Link(std::string_view name, Directory& to,
   begin.entries_equal[DirectoryEntry(new_name)] = "";
   begin.set_entries[Concat(kLinkPrefix, link.tag)] = link.Encode();
   absl::Status status = other->index_->Change(begin);
-  if (absl::IsAborted(status)) return AlreadyExistsAt(other->PathOf(new_name));
+  if (absl::IsAborted(status)) return NameIsTaken(other->PathOf(new_name));
   TRELLIS_RETURN_IF_ERROR(WithContext(status, other->PathOf(new_name)));
   status = AddTag(index_->pool(), link);
   if (absl::IsNotFound(status)) {
@@ -262,7 +257,7 @@ absl::Status ObjectDirectory::Link(std::string_view name, Directory& to,
   if (!absl::IsAborted(status)) return WithContext(status, other->PathOf(new_name));
   // After any other error, a later owner finds the name or link:TAG.
   UndoLink(*process_, other->index_, link).IgnoreError();
-  return AlreadyExistsAt(other->PathOf(new_name));
+  return NameIsTaken(other->PathOf(new_name));
 }
 
 absl::Status ObjectDirectory::WhyUnlinked(std::string_view name) {

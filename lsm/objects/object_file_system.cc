@@ -34,7 +34,7 @@ std::string_view LastNameOf(std::string_view plain) {
 }
 bool IsRoot(std::string_view plain) { return ParentOf(plain).size() <= 1; }
 
-absl::Status CheckPath(const std::string& path) {
+absl::Status CheckObjectPath(const std::string& path) {
   const std::string plain = WithoutDetours(path);
   const bool has_name = !plain.empty() && plain != "/";
   if (has_name && Concat("/", plain).find("/../") == std::string::npos) return absl::OkStatus();
@@ -79,7 +79,7 @@ void ObjectFileSystem::RenewLocks() {
 absl::StatusOr<std::unique_ptr<Directory>> ObjectFileSystem::OpenDirectory(const std::string& path,
                                                                            bool create) {
   TRELLIS_RETURN_IF_ERROR(CheckConfig(shared_->config));
-  TRELLIS_RETURN_IF_ERROR(CheckPath(path));
+  TRELLIS_RETURN_IF_ERROR(CheckObjectPath(path));
   const std::string plain = WithoutDetours(path);
   const auto directory_of = [&](std::string owner) {
     return NewObjectDirectory(
@@ -161,7 +161,7 @@ absl::StatusOr<std::string> ObjectFileSystem::MakeIndex(const std::string& plain
 
 absl::Status ObjectFileSystem::RemoveDirectory(const std::string& path) {
   TRELLIS_RETURN_IF_ERROR(CheckConfig(shared_->config));
-  TRELLIS_RETURN_IF_ERROR(CheckPath(path));
+  TRELLIS_RETURN_IF_ERROR(CheckObjectPath(path));
   // Read first: if the directory is removed and made again meanwhile, the name has another value.
   TRELLIS_ASSIGN_OR_RETURN(const std::string name, NameInParent(path));
   const absl::StatusOr<std::shared_ptr<IndexHandle>> opened =

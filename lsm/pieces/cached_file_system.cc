@@ -15,11 +15,6 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-bool IsTable(std::string_view name) {
-  const std::optional<FileName> parsed = ParseFileName(name);
-  return parsed && parsed->kind == FileKind::kTable;
-}
-
 class CachedDirectory final : public ForwardingDirectory {
  public:
   CachedDirectory(std::shared_ptr<PieceContext> context, std::unique_ptr<Directory> below)
@@ -91,7 +86,9 @@ class CachedDirectory final : public ForwardingDirectory {
     const std::span<const std::string> names_;
   };
 
-  bool IsKept(std::string_view name) const { return IsTable(name) && context_->store.is_usable(); }
+  bool IsKept(std::string_view name) const {
+    return IsTableFileName(name) && context_->store.is_usable();
+  }
   uint64_t PathHashOf(std::string_view name) const { return HashOfPath(plain_path_, name); }
   void Forget(std::string_view name) const {
     if (IsKept(name)) context_->store.Forget(PathHashOf(name));

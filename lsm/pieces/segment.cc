@@ -23,7 +23,7 @@ std::string NameOf(uint64_t number, std::string_view suffix) {
   return Concat(digits, suffix);
 }
 
-uint64_t RoundUp(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
+uint64_t PaddedTo(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 }  // namespace
 
@@ -85,7 +85,7 @@ std::optional<uint64_t> Segment::NumberOf(std::string_view name) {
 absl::Status Segment::AppendPiece(std::string_view bytes, PieceEntry* entry) {
   entry->offset = pieces_bytes_;
   entry->SetChecksums(bytes);
-  const uint64_t padded_bytes = RoundUp(bytes.size(), kPartBytes);
+  const uint64_t padded_bytes = PaddedTo(bytes.size(), kPartBytes);
   pieces_bytes_ += padded_bytes;
   reserved_index_bytes_ += PieceEntry::kBytes;
   return CatchOutOfMemory([&]() -> absl::Status {
@@ -102,7 +102,7 @@ absl::Status Segment::AppendEntry(const PieceEntry& entry) {
 }
 
 bool Segment::HasRoomFor(const SegmentSize& size, uint64_t bytes) const {
-  return pieces_bytes_ + RoundUp(bytes, kPartBytes) <= size.pieces_bytes &&
+  return pieces_bytes_ + PaddedTo(bytes, kPartBytes) <= size.pieces_bytes &&
          reserved_index_bytes_ + PieceEntry::kBytes <= size.index_bytes;
 }
 

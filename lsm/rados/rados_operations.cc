@@ -37,7 +37,7 @@ void AddGuards(rados_write_op_t op, const ObjectWrite& write) {
   }
 }
 
-bool HasGuards(const ObjectWrite& write) {
+bool IsGuarded(const ObjectWrite& write) {
   return !write.attributes_equal.empty() || !write.attributes_below.empty() ||
          !write.entries_equal.empty();
 }
@@ -54,13 +54,13 @@ void AddEntries(rados_omap_iter_t iterator, ObjectValues* entries) {
 }  // namespace
 
 void AddTo(rados_write_op_t op, const ObjectWrite& write) {
-  if (HasGuards(write) || write.remove) {
+  if (IsGuarded(write) || write.remove) {
     rados_write_op_assert_exists(op);
     AddGuards(op, write);
   }
   if (write.must_be_new) {
     rados_write_op_create(op, LIBRADOS_CREATE_EXCLUSIVE, nullptr);
-  } else if (!HasGuards(write) && !write.remove) {
+  } else if (!IsGuarded(write) && !write.remove) {
     // Removing entries, or changing nothing, does not make the object.
     rados_write_op_create(op, LIBRADOS_CREATE_IDEMPOTENT, nullptr);
   }

@@ -12,7 +12,7 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-constexpr uint64_t kCurrentBytesMax = uint64_t{1} << 20;  // limit for a damaged one
+constexpr uint64_t kDamagedCurrentBytesMax = uint64_t{1} << 20;  // limit for a damaged one
 
 }  // namespace
 
@@ -65,13 +65,14 @@ absl::Status RepairJob::Prepare() {
 
 absl::Status RepairJob::ReadCurrent() {
   const absl::StatusOr<FileInfo> info = directory_.Stat(kCurrentFileName);
-  if (info.ok() && info->size_bytes > kCurrentBytesMax) {
+  if (info.ok() && info->size_bytes > kDamagedCurrentBytesMax) {
     LeaveOut(Concat(directory_.path(), "/", kCurrentFileName, ": offset 0: the file has ",
                     info->size_bytes, " bytes instead of ", kCurrentBytes));
     current_is_damaged_ = true;
     return absl::OkStatus();
   }
-  absl::StatusOr<std::string> bytes = ReadWholeFile(directory_, kCurrentFileName, kCurrentBytesMax);
+  absl::StatusOr<std::string> bytes =
+      ReadWholeFile(directory_, kCurrentFileName, kDamagedCurrentBytesMax);
   if (absl::IsNotFound(bytes.status())) {
     LeaveOut(Concat(directory_.path(), "/", kCurrentFileName, ": the file is missing"));
     return absl::OkStatus();

@@ -11,7 +11,7 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-constexpr std::string_view kDamagedSuffix = ".damaged";
+constexpr std::string_view kDamagedFileSuffix = ".damaged";
 constexpr size_t kReadBytes = size_t{1} << 20;
 
 // Whether `other` begins with all bytes of `file`.
@@ -35,7 +35,7 @@ absl::StatusOr<bool> IsBeginOf(const ReadFile& file, const ReadFile& other) {
 absl::StatusOr<std::string> FreeNameFor(Directory& directory, const std::string& name,
                                         const ReadFile& file) {
   for (int i = 1;; ++i) {
-    const std::string kept_name = Concat(name, kDamagedSuffix, i == 1 ? "" : Concat(".", i));
+    const std::string kept_name = Concat(name, kDamagedFileSuffix, i == 1 ? "" : Concat(".", i));
     const absl::StatusOr<std::unique_ptr<ReadFile>> kept =
         directory.OpenRead(kept_name, ReadMode::kBuffered);
     if (absl::IsNotFound(kept.status())) return kept_name;

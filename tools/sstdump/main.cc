@@ -132,7 +132,7 @@ bool OutputIsGone() {
 }
 void SleepNanos(uint64_t nanos) { std::this_thread::sleep_for(std::chrono::nanoseconds(nanos)); }
 
-const char* NameOf(std::filesystem::file_type type) {
+const char* NameOfType(std::filesystem::file_type type) {
   switch (type) {
     case std::filesystem::file_type::fifo:
       return "a pipe";
@@ -153,7 +153,7 @@ absl::StatusOr<std::string> FollowLink(const std::string& path) {
   // Links such as /dev/stdin lead to open files, which may have no path.
   const std::filesystem::file_status open_file = std::filesystem::status(path, error);
   if (!std::filesystem::exists(open_file)) return path;
-  return absl::UnavailableError(lsm::Concat(path, ": is ", NameOf(open_file.type()),
+  return absl::UnavailableError(lsm::Concat(path, ": is ", NameOfType(open_file.type()),
                                             "; sstdump reads regular files that have a path"));
 }
 

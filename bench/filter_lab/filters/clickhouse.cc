@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::vector<double> TargetsOf(const LabConfig& config) {
+std::vector<double> ChoiceTargets(const LabConfig& config) {
   if (config.effort == Effort::kQuick) return {0.3, 0.05, 0.01, 0.00005};
   return {0.3, 0.225, 0.1, 0.05, 0.025, 0.01, 0.005, 0.001, 0.0005, 0.0002, 0.0001, 0.00005};
 }
@@ -56,7 +56,7 @@ double ChoiceSeconds(const LabConfig& config) { return config.Choose(0.1, 6.0, 2
 absl::StatusOr<ChoiceResults> RunChoice(const LabConfig& config, Steps steps) {
   ChoiceResults results;
   results.keys = config.Choose<uint64_t>(10'000, 100'000, 100'000);
-  const std::vector<double> targets = TargetsOf(config);
+  const std::vector<double> targets = ChoiceTargets(config);
   steps.Plan(targets.size());
   for (const double target : targets) {
     TRELLIS_RETURN_IF_ERROR(steps.Begin("ClickHouse's choice at " + Plain(target)));

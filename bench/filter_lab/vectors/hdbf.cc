@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr uint32_t kDimension = 128;  // of SIFT
-constexpr double kFppOverKeys = 0.01;
+constexpr double kHdbfFppOverKeys = 0.01;
 constexpr uint64_t kKeysOverTargets = 10'000;
 
 std::vector<uint64_t> KeyCounts(const LabConfig& config) {
@@ -123,7 +123,7 @@ absl::StatusOr<HdbfResults> RunHdbf(const LabConfig& config, Steps steps) {
   for (const uint64_t keys : counts) {
     TRELLIS_RETURN_IF_ERROR(
         steps.Begin(lsm::Concat("BF and HDBF, ", lsm::ReadableCount(keys), " vectors")));
-    TRELLIS_RETURN_IF_ERROR(MeasureAll(config, keys, kFppOverKeys, &results.over_keys));
+    TRELLIS_RETURN_IF_ERROR(MeasureAll(config, keys, kHdbfFppOverKeys, &results.over_keys));
     steps.Done();
   }
   for (const double target : targets) {

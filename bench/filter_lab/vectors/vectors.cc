@@ -22,7 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Vector = std::span<const int32_t>;
 
-constexpr double kTarget = 0.01;
+constexpr double kVectorTarget = 0.01;
 
 std::string_view BytesOf(Vector vector) {
   return {reinterpret_cast<const char*>(vector.data()), vector.size_bytes()};
@@ -94,12 +94,12 @@ absl::StatusOr<VectorRow> Measure(const LabConfig& config, const VectorSet& set,
   return row;
 }
 
-struct Size {
+struct VectorSize {
   uint32_t dimension;
   uint64_t queries;
 };
 
-std::vector<Size> SizesOf(const LabConfig& config) {
+std::vector<VectorSize> VectorSizesOf(const LabConfig& config) {
   if (config.effort == Effort::kQuick) return {{16, 5000}, {128, 5000}};
   const uint64_t few = config.Choose<uint64_t>(0, 200'000, 1'000'000);
   return {{16, few}, {128, 1'000'000}, {960, few / 4}};
@@ -149,15 +149,15 @@ double VectorSeconds(const LabConfig& config) { return config.Choose(0.5, 40.0, 
 
 absl::StatusOr<VectorResults> RunVectors(const LabConfig& config, Steps steps) {
   VectorResults results;
-  results.target_fpp = kTarget;
+  results.target_fpp = kVectorTarget;
   const uint64_t keys = config.Choose<uint64_t>(2000, 10'000, 10'000);
-  const std::vector<Size> sizes = SizesOf(config);
+  const std::vector<VectorSize> sizes = VectorSizesOf(config);
   const bool with_files = !config.sift.empty();
   steps.Plan(sizes.size() + with_files);
   const auto measure = [&](const VectorSet& set) -> absl::Status {
     TRELLIS_ASSIGN_OR_RETURN(
         std::vector<VectorSubject> subjects,
-        VectorSubjects(set.base.size(), kTarget, set.base.dimension(), config.seed));
+        VectorSubjects(set.base.size(), kVectorTarget, set.base.dimension(), config.seed));
     for (VectorSubject& subject : subjects) {
       TRELLIS_ASSIGN_OR_RETURN(VectorRow row, Measure(config, set, &subject));
       results.rows.push_back(std::move(row));
@@ -165,7 +165,7 @@ absl::StatusOr<VectorResults> RunVectors(const LabConfig& config, Steps steps) {
     steps.Done();
     return absl::OkStatus();
   };
-  for (const Size& size : sizes) {
+  for (const VectorSize& size : sizes) {
     TRELLIS_RETURN_IF_ERROR(steps.Begin(lsm::Concat("vectors of dimension ", size.dimension)));
     TRELLIS_RETURN_IF_ERROR(
         measure(MakeUpVectors(size.dimension, keys, size.queries, config.seed)));

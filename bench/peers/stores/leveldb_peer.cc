@@ -17,7 +17,7 @@
 namespace bench::peers {
 namespace {
 
-absl::Status ToAbsl(const leveldb::Status& status) {
+absl::Status FromLevelDb(const leveldb::Status& status) {
   return status.ok() ? absl::OkStatus() : absl::UnknownError("LevelDB: " + status.ToString());
 }
 
@@ -87,7 +87,7 @@ class CountingEnv : public leveldb::EnvWrapper {
   int jobs_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-using LevelDbCursor = SliceCursor<leveldb::Iterator, &ToAbsl>;
+using LevelDbCursor = SliceCursor<leveldb::Iterator, &FromLevelDb>;
 
 class LevelDbReader : public Reader {
  public:
@@ -97,7 +97,7 @@ class LevelDbReader : public Reader {
     const leveldb::Status status = db_.Get(read_options_, ToSlice(key), &value_);
     if (status.IsNotFound()) return Answer::kAbsent;
     if (!status.ok()) [[unlikely]] {
-      error_ = ToAbsl(status);
+      error_ = FromLevelDb(status);
       return Answer::kError;
     }
     *value = value_;
@@ -142,7 +142,7 @@ class LevelDbPeer : public Peer {
     leveldb::Options options;
     if (begin == Begin::kAnew) {
       const leveldb::Status destroyed = leveldb::DestroyDB(directory, options);
-      if (!destroyed.ok()) return ToAbsl(destroyed);
+      if (!destroyed.ok()) return FromLevelDb(destroyed);
     }
     cache_.reset(leveldb::NewLRUCache(settings.block_cache_bytes));
     filter_.reset(leveldb::NewBloomFilterPolicy(settings.bits_per_key));
@@ -159,7 +159,7 @@ class LevelDbPeer : public Peer {
     leveldb::DB* db = nullptr;
     const leveldb::Status status = leveldb::DB::Open(options, directory, &db);
     db_.reset(db);
-    return ToAbsl(status);
+    return FromLevelDb(status);
   }
 
   absl::Status Close() override {
@@ -171,10 +171,10 @@ class LevelDbPeer : public Peer {
   }
 
   absl::Status Put(std::string_view key, std::string_view value) override {
-    return ToAbsl(db_->Put({}, ToSlice(key), ToSlice(value)));
+    return FromLevelDb(db_->Put({}, ToSlice(key), ToSlice(value)));
   }
   absl::Status Delete(std::string_view key) override {
-    return ToAbsl(db_->Delete({}, ToSlice(key)));
+    return FromLevelDb(db_->Delete({}, ToSlice(key)));
   }
 
   absl::Status WaitUntilQuiet() override {

@@ -23,11 +23,11 @@
 namespace bench::peers {
 namespace {
 
-absl::Status ToAbsl(const rocksdb::Status& status) {
+absl::Status FromRocksDb(const rocksdb::Status& status) {
   return status.ok() ? absl::OkStatus() : absl::UnknownError("RocksDB: " + status.ToString());
 }
 
-rocksdb::Slice ToSlice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
+rocksdb::Slice ToRocksDbSlice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 std::string_view ToView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
 // Counts reads of tables; each block of a MultiRead counts as one.
@@ -71,7 +71,7 @@ class CountingFileSystem : public rocksdb::FileSystemWrapper {
   std::atomic<uint64_t> reads{0};
 };
 
-using RocksDbCursor = SliceCursor<rocksdb::Iterator, &ToAbsl>;
+using RocksDbCursor = SliceCursor<rocksdb::Iterator, &FromRocksDb>;
 
 class RocksDbReader : public Reader {
  public:
@@ -80,10 +80,10 @@ class RocksDbReader : public Reader {
   Answer Get(std::string_view key, std::string_view* value) override {
     value_.Reset();
     const rocksdb::Status status =
-        db_.Get(read_options_, db_.DefaultColumnFamily(), ToSlice(key), &value_);
+        db_.Get(read_options_, db_.DefaultColumnFamily(), ToRocksDbSlice(key), &value_);
     if (status.IsNotFound()) return Answer::kAbsent;
     if (!status.ok()) [[unlikely]] {
-      error_ = ToAbsl(status);
+      error_ = FromRocksDb(status);
       return Answer::kError;
     }
     *value = ToView(value_);
@@ -93,7 +93,7 @@ class RocksDbReader : public Reader {
   absl::Status MultiGet(std::span<const std::string_view> keys,
                         std::vector<std::optional<std::string_view>>* values) override {
     slices_.clear();
-    for (const std::string_view key : keys) slices_.push_back(ToSlice(key));
+    for (const std::string_view key : keys) slices_.push_back(ToRocksDbSlice(key));
     statuses_.resize(keys.size());
     if (values_.size() < keys.size()) values_ = std::vector<rocksdb::PinnableSlice>(keys.size());
     for (rocksdb::PinnableSlice& value : values_) value.Reset();
@@ -104,7 +104,7 @@ class RocksDbReader : public Reader {
       if (statuses_[i].ok()) {
         (*values)[i] = ToView(values_[i]);
       } else if (!statuses_[i].IsNotFound()) {
-        return ToAbsl(statuses_[i]);
+        return FromRocksDb(statuses_[i]);
       }
     }
     return absl::OkStatus();
@@ -143,7 +143,7 @@ class RocksDbPeer : public Peer {
     rocksdb::Options options;
     if (begin == Begin::kAnew) {
       const rocksdb::Status destroyed = rocksdb::DestroyDB(directory, options);
-      if (!destroyed.ok()) return ToAbsl(destroyed);
+      if (!destroyed.ok()) return FromRocksDb(destroyed);
     }
     rocksdb::BlockBasedTableOptions table;
     if (settings.block_cache_bytes == 0) {
@@ -168,7 +168,7 @@ class RocksDbPeer : public Peer {
     rocksdb::DB* db = nullptr;
     const rocksdb::Status status = rocksdb::DB::Open(options, directory, &db);
     db_.reset(db);
-    return ToAbsl(status);
+    return FromRocksDb(status);
   }
 
   absl::Status Close() override {
@@ -176,18 +176,18 @@ class RocksDbPeer : public Peer {
     db_.reset();
     env_.reset();
     files_.reset();
-    return ToAbsl(status);
+    return FromRocksDb(status);
   }
 
   absl::Status Put(std::string_view key, std::string_view value) override {
-    return ToAbsl(db_->Put(write_options_, ToSlice(key), ToSlice(value)));
+    return FromRocksDb(db_->Put(write_options_, ToRocksDbSlice(key), ToRocksDbSlice(value)));
   }
   absl::Status Delete(std::string_view key) override {
-    return ToAbsl(db_->Delete(write_options_, ToSlice(key)));
+    return FromRocksDb(db_->Delete(write_options_, ToRocksDbSlice(key)));
   }
   absl::Status DeleteRange(std::string_view from, std::string_view to) override {
-    return ToAbsl(
-        db_->DeleteRange(write_options_, db_->DefaultColumnFamily(), ToSlice(from), ToSlice(to)));
+    return FromRocksDb(db_->DeleteRange(write_options_, db_->DefaultColumnFamily(),
+                                        ToRocksDbSlice(from), ToRocksDbSlice(to)));
   }
 
   // This version has no call for it.  Each property may miss a job that starts just after it was
@@ -213,7 +213,7 @@ class RocksDbPeer : public Peer {
   absl::Status CompactAll() override {
     rocksdb::CompactRangeOptions options;
     options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
-    return ToAbsl(db_->CompactRange(options, nullptr, nullptr));
+    return FromRocksDb(db_->CompactRange(options, nullptr, nullptr));
   }
 
   std::unique_ptr<Reader> NewReader() override {
@@ -238,7 +238,7 @@ class RocksDbPeer : public Peer {
     }
     rocksdb::TablePropertiesCollection tables;
     const rocksdb::Status status = db_->GetPropertiesOfAllTables(&tables);
-    if (!status.ok()) return ToAbsl(status);
+    if (!status.ok()) return FromRocksDb(status);
     figures.filter_bytes = 0;
     for (const auto& [name, properties] : tables) *figures.filter_bytes += properties->filter_size;
     return figures;
