@@ -88,45 +88,49 @@ thread_safety() {
   cd -- "$build/clang" && tr '\n' '\0' <"$list" | xargs -0 -n 1 -P "$(nproc)" sh -c
 }
 
-# Runs the checks of .clang-tidy on every source, except those of tests.  All sources of a folder are read as one,
-# because headers take most of the time.  If that does not compile (two main functions, the same name twice), each
-# source is read by itself.
+# Runs the checks of .clang-tidy on every source, except those of tests.  Headers take most of the time, so up to 45
+# sources are read as one.  If these do not compile (the same name twice), each half of them is read by itself.
 clang_tidy() {
-  local folder
-  rm -rf "$build/lint" && mkdir -p "$build/lint" || return 1
-  cd -- "$root" || return 1
-  while read -r folder; do
-    printf '#include "%s"\n' "$folder"/*.cc >"$build/lint/${folder//\//+}.cc"
-  done < <(find bloom lsm tools bench -name '*.cc' -printf '%h\n' | LC_ALL=C sort -u)
-  export -f clang_tidy_folder clang_tidy_source
+  cd -- "$root" && rm -rf "$build/lint" && mkdir -p "$build/lint" || return 1
+  export -f clang_tidy_unit clang_tidy_sources
   export build
-  find "$build/lint" -name '*.cc' -printf '%f\n' | LC_ALL=C sort |
-    xargs -P "$(nproc)" -n 1 bash -c 'clang_tidy_folder "$1"' bash
+  find bloom lsm tools bench -name '*.cc' | LC_ALL=C sort | lint_units |
+    xargs -P "$(nproc)" -I{} bash -c 'clang_tidy_unit {}' bash
 }
 
-clang_tidy_source() {
-  local tool
+# Prints the sources that are read as one on a line.  Those that have names in common with their neighbours, programs
+# above all, are read by themselves, at the end.
+lint_units() {
+  awk -F/ '
+    /\/examples\/|_bench[.]cc$|^bloom\/variants\/|\/no_[a-z_]*[.]cc$/ { alone = alone $0 "\n"; next }
+    $1 != part || read == 45 { if (unit != "") print unit; unit = ""; part = $1; read = 0 }
+    { unit = unit (unit == "" ? "" : " ") $0; ++read }
+    END { print unit; printf "%s", alone }'
+}
+
+clang_tidy_unit() {  # SOURCE...
+  local said half=$(($# / 2))
+  if said=$(clang_tidy_sources "$@" 2>&1); then
+    echo "$# sources, from $1 on"
+  elif (($# > 1)) && grep -q 'clang-diagnostic-error' <<<"$said"; then
+    clang_tidy_unit "${@:1:half}" && clang_tidy_unit "${@:half+1}"
+  else
+    echo "$said"
+    return 1
+  fi
+}
+
+clang_tidy_sources() {  # SOURCE...
+  local tool source name=${1//\//+} main=0
   tool=$(command -v clang-tidy-14 || command -v clang-tidy) || { echo 'no clang-tidy'; return 1; }
-  "$tool" --quiet --config-file=.clang-tidy --warnings-as-errors='*' --header-filter='^(\./|'"$PWD"'/)' "$1" -- \
-    -std=c++20 -I. -I"$build/release/generated"
-}
-
-clang_tidy_folder() {
-  local folder=${1%.cc} source said
-  folder=${folder//+/\/}
-  if said=$(clang_tidy_source "$build/lint/$1" 2>&1); then
-    echo "read $folder as one"
-    return
-  fi
-  if grep -q 'clang-diagnostic-error' <<<"$said"; then
-    for source in "$folder"/*.cc; do
-      said=$(clang_tidy_source "$source" 2>&1) || { echo "$said"; return 1; }
-    done
-    echo "read $folder, each source by itself"
-    return
-  fi
-  echo "$said"
-  return 1
+  for source; do
+    case $source in
+      */main.cc) printf '#define main main%d\n#include "%s"\n#undef main\n' $((++main)) "$source" ;;
+      *) printf '#include "%s"\n' "$source" ;;
+    esac
+  done >"$build/lint/$#+$name"
+  "$tool" --quiet --config-file=.clang-tidy --warnings-as-errors='*' --header-filter='^(\./|'"$PWD"'/)' \
+    "$build/lint/$#+$name" -- -std=c++20 -I. -I"$build/release/generated"
 }
 
 # Installs a build, moves it, and looks for traces of the path where it was built.
