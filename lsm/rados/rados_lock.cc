@@ -7,7 +7,7 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-constexpr uint64_t kNanosPerSecond = 1'000'000'000;
+constexpr uint64_t kNanosInSecond = 1'000'000'000;
 constexpr char kExclusive = 1;
 
 // Ceph's encoding: little-endian numbers, and texts after their lengths.
@@ -38,8 +38,8 @@ std::string RadosLockRequest(std::string_view cookie, std::string_view descripti
   AddText(cookie, &request);
   AddText("", &request);  // a tag that shared locks compare
   AddText(description, &request);
-  AddFixed32(std::min<uint64_t>(nanos / kNanosPerSecond, UINT32_MAX), &request);
-  AddFixed32(nanos % kNanosPerSecond, &request);
+  AddFixed32(std::min<uint64_t>(nanos / kNanosInSecond, UINT32_MAX), &request);
+  AddFixed32(nanos % kNanosInSecond, &request);
   request.push_back(static_cast<char>(must_renew ? LIBRADOS_LOCK_FLAG_MUST_RENEW : 0));
   return Versioned(request);
 }
