@@ -41,12 +41,14 @@ test_product() {
 
 test_everything() {
   if configure_rados && build_preset release; then
+    check clang-tidy 'Common errors, by clang-tidy' clang_tidy
     check_tests test-release 'Test release' test_preset release
     check reliability 'Reliability programme and seeded bugs' reliability
     reliability_figures | sed 's/^/      /'
     with_cluster 1 check_tests test-cluster 'Test with a Ceph cluster of one OSD' test_with_cluster
     check_embedders
   else
+    left_out clang-tidy build-release
     left_out test-release build-release
     left_out reliability build-release
     left_out test-cluster build-release
