@@ -12,7 +12,7 @@ namespace {
 
 using bloom::Digest;
 
-constexpr size_t kBatch = 256;
+constexpr size_t kTimedBatch = 256;
 
 // Enough queries that branch prediction cannot learn the answers.
 std::vector<Digest> Questions(uint64_t keys, bool present, uint64_t salt) {
@@ -33,10 +33,10 @@ double SingleNanos(const bloom::FilterReader& reader, const std::vector<Digest>&
 
 double BatchNanos(const bloom::FilterReader& reader, const std::vector<Digest>& digests,
                   int repeats) {
-  bool answers[kBatch];
+  bool answers[kTimedBatch];
   return BestNanos(repeats, digests.size(), [&] {
-    for (size_t i = 0; i < digests.size(); i += kBatch) {
-      reader.MayContainBatch({&digests[i], kBatch}, answers);
+    for (size_t i = 0; i < digests.size(); i += kTimedBatch) {
+      reader.MayContainBatch({&digests[i], kTimedBatch}, answers);
       asm volatile("" : : "r"(answers) : "memory");
     }
   });

@@ -28,7 +28,7 @@ constexpr uint64_t kMiB = 1 << 20;
 constexpr double kLeftShare = 0.05;  // of the bytes, after the idle time
 // Tables that a range covers only in part stay for now: up to two for each sorted run.
 constexpr double kRangeLeftShare = 0.1;
-constexpr int kSeeks = 1001;
+constexpr int kTimedSeeks = 1001;
 constexpr uint64_t kGets = 100'000;
 
 // The bytes of the store's files, without Trellis's reserve.
@@ -229,7 +229,7 @@ class Work {
     const std::unique_ptr<Reader> reader = peer_.NewReader();
     const DigitKey live = DigitKey::Present(3 * half);
     std::vector<double> past, plain;
-    for (int i = 0; i < kSeeks; ++i) {
+    for (int i = 0; i < kTimedSeeks; ++i) {
       TRELLIS_ASSIGN_OR_RETURN(past.emplace_back(),
                                SeekMicros(reader.get(), DigitKey::Present(half), live));
       const DigitKey beside = DigitKey::Present(3 * half + static_cast<uint64_t>(i) % half);
