@@ -176,7 +176,7 @@ check_two_versions() {
 check_embedders() {
   check_embedding
   if check embed-subdirectory 'Embed by add_subdirectory, shared libraries' embed subdirectory subdirectory \
-    -DBUILD_SHARED_LIBS=ON -DTRELLIS_INSTALL=ON '-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG'; then
+    -DBUILD_SHARED_LIBS=ON -DTRELLIS_INSTALL=ON -DTRELLIS_PRECOMPILE=ON '-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG'; then
     check_tests run-subdirectory 'Run the project that contains the sources' test_embedded subdirectory
     if check stage-shared 'Install the shared libraries' stage "$build/embed/subdirectory" shared &&
       check embed-shared 'Embed by find_package, shared libraries' embed find_package shared \
