@@ -145,7 +145,7 @@ function(trellis_link_objects target)
   endwhile()
 endfunction()
 
-# trellis_test(NAME SRCS a_test.cc ... DEPS targets [LABELS concurrent memory slow ...] [CALCULATES])
+# trellis_test(NAME SRCS a_test.cc ... DEPS targets [LABELS concurrent memory slow ...] [CALCULATES] [TOGETHER])
 # One program of GoogleTest tests.  Labels choose it for a part of `tools/dev test`:
 #   concurrent   ThreadSanitizer runs it
 #   memory       AddressSanitizer runs it, because it reads untrusted bytes or manages memory
@@ -154,8 +154,9 @@ endfunction()
 #   cluster      it needs a Ceph cluster, which one test uses at a time; the test presets leave it out
 # CALCULATES: the test runs longer than it compiles, so it is optimised.  Other tests are not optimised, because they
 # mostly instantiate templates that run once.
+# TOGETHER: the tests share something that takes long to make, so they run in one process.
 function(trellis_test name)
-  cmake_parse_arguments(ARG "CALCULATES" "" "SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "CALCULATES;TOGETHER" "" "SRCS;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SRCS})
   set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF)
   target_link_libraries(${name} PRIVATE trellis_test_flags ${ARG_DEPS} trellis_test_place GTest::gtest_main)
@@ -188,8 +189,13 @@ function(trellis_test name)
   if("cluster" IN_LIST ARG_LABELS)
     set(lock RESOURCE_LOCK cluster)
   endif()
-  gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60
-                       PROPERTIES TIMEOUT 600 LABELS ${labels} ${lock})
+  if(ARG_TOGETHER)
+    add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 600 LABELS ${labels} ${lock})
+  else()
+    gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60
+                         PROPERTIES TIMEOUT 600 LABELS ${labels} ${lock})
+  endif()
 endfunction()
 
 # trellis_example(SOURCE LIBRARY): a program to copy from, in build/PRESET/examples.
