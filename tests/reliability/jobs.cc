@@ -197,14 +197,14 @@ JobResult RunDamage(uint64_t seed, uint64_t amount) {
   JobResult result;
   uint64_t stores = 0, cuts = 0, sectors = 0, files = 0, errors = 0, filters = 0, torn = 0,
            verified = 0;
-  // Flips every bit of two stores, and one in a prime number of bits of one store of each other
+  // Flips every bit of one store, and one in a prime number of bits of one store of each other
   // form.  A small amount has three stores, all of the latter kind.
   const bool is_little = amount < 100'000;
   // The brief run with sanitizers must not try every cut, which would take most of its time.
   const uint64_t prime = amount < 10'000 ? 131 : 13;
   while ((result.amount < amount || stores < (is_little ? 3 : kStoreForms)) &&
          result.finding.empty()) {
-    const uint64_t stride = is_little || stores >= 2 ? prime : 1;
+    const uint64_t stride = is_little || stores >= 1 ? prime : 1;
     const DamageReport report = DamageEverything(seed * kSeedStride + stores, stride);
     ++stores;
     result.amount += report.flips;
@@ -451,13 +451,13 @@ const std::vector<Job>& AllJobs() {
       {"scripts", "scripts",
        "all sequences of one operation or two (in soaks four), crashed everywhere", RunScripts, 90,
        100, 0},
-      {"faults", "runs", "file-system calls that fail, in every way", RunFaults, 15'000, 4'000,
+      {"faults", "runs", "file-system calls that fail, in every way", RunFaults, 10'000, 4'000,
        4'000},
       {"space", "runs", "disks that are full after N bytes", RunSpace, 10'000, 4'000, 1'000},
       {"rotation", "cases", "the manifest is replaced: calls that fail, and crashes", RunRotation,
        120, 600, 0},
       {"damage", "flips", "files of a store with bits flipped, cut, overwritten, swapped, lost",
-       RunDamage, 196'608, 60'000, 15'000},
+       RunDamage, 100'000, 60'000, 15'000},
       {"repair", "repairs",
        "repairs of what `damage` does, and of stores that contradict themselves", RunRepairs,
        25'000, 20'000, 2'000},
@@ -475,7 +475,7 @@ const std::vector<Job>& AllJobs() {
       {"range-repairs", "repairs", "repairs of stores with range deletes, and a list of writes",
        RunRangeRepairs, 20'000, 10'000, 500},
       {"differential", "operations", "the same operations on Trellis, RocksDB and LevelDB",
-       RunDifferential, 1'000'000, 500'000, kHasPeers ? 200'000 : 0},
+       RunDifferential, 500'000, 500'000, kHasPeers ? 200'000 : 0},
       {"histories", "histories", "threads that call one store, and an order of their calls",
        RunHistories, 2'500, 3'000, 1'000},
       {"kills", "kills", "processes that end by SIGKILL, with files of a real file system",
@@ -488,7 +488,7 @@ const std::vector<Job>& AllJobs() {
        RunTwoWriters, 1'000'000, 200'000, 20'000},
       {"followers", "interleavings",
        "a follower and a writer, each stopped at each operation while the other one goes on",
-       RunFollowers, 20'000, 20'000, 10'000},
+       RunFollowers, 10'000, 20'000, 10'000},
       {"localcache", "reads",
        "a local cache whose disk flips bits, fails and crashes, while tables change", RunLocalCache,
        100'000, 100'000, 20'000},
