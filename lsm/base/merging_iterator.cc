@@ -265,10 +265,12 @@ class CoveringMerge final : public CoveringIterator {
   bool Valid() const override { return !heap_.empty(); }
 
   void SeekToFirst() override {
-    heap_.Begin(Direction::kForward);
-    MoveAll([](Input& input) { input.entries->SeekToFirst(); });
+    start_.clear();
+    AppendSuffix(&start_);
+    SeekAll(Direction::kForward);
     SkipHidden();
   }
+  // Without a plan, since no key comes after all others.  If the entry is hidden, a jump follows.
   void SeekToLast() override {
     heap_.Begin(Direction::kBackward);
     MoveAll([](Input& input) { input.entries->SeekToLast(); });
@@ -418,17 +420,13 @@ class CoveringMerge final : public CoveringIterator {
       if (!input.stretch.Holds(UserKeyOf(target_)))
         input.stretch = input.cover->StretchAt(target_, sequence_);
       if (input.stretch.newest == 0) continue;
-      const auto end_for = [&](RangeCover::Passed passed) {
-        return input.cover->EndOfCover(target_, sequence_, passed, stretches);
-      };
-      const auto of_itself = end_for(RangeCover::Passed::kItself);
-      const bool jumps = of_itself != UserKeyOf(target_);
-      const auto of_older = end_for(RangeCover::Passed::kOlderInputs);
-      if (jumps) MoveTarget(&input, of_itself.value_or(""), is_end(of_itself));
+      const CoverEnds ends = input.cover->EndsOfCover(target_, sequence_, stretches);
+      if (ends.of_itself != UserKeyOf(target_))
+        MoveTarget(&input, ends.of_itself.value_or(""), is_end(ends.of_itself));
       is_moved = true;
-      is_beyond = is_end(of_older);
+      is_beyond = is_end(ends.of_older);
       if (is_beyond) continue;
-      target_.assign(*of_older);
+      target_.assign(*ends.of_older);
       AppendSuffix(&target_);
     }
   }
@@ -445,17 +443,14 @@ class CoveringMerge final : public CoveringIterator {
     for (Input& input : inputs_) {
       SetTarget(&input, is_moved, is_beyond);
       if (input.cover == nullptr || is_beyond) continue;
-      const auto begin_for = [&](RangeCover::Passed passed) {
-        return input.cover->BeginOfCover(target_, sequence_, passed, stretches);
-      };
-      const std::string_view of_older = begin_for(RangeCover::Passed::kOlderInputs);
-      if (of_older == UserKeyOf(target_)) continue;
-      const std::string_view of_itself = begin_for(RangeCover::Passed::kItself);
-      if (of_itself != UserKeyOf(target_)) MoveTarget(&input, of_itself, is_end(of_itself));
+      const CoverBegins begins = input.cover->BeginsOfCover(target_, sequence_, stretches);
+      if (begins.of_older == UserKeyOf(target_)) continue;
+      if (begins.of_itself != UserKeyOf(target_))
+        MoveTarget(&input, begins.of_itself, is_end(begins.of_itself));
       is_moved = true;
-      is_beyond = is_end(of_older);
+      is_beyond = is_end(begins.of_older);
       if (is_beyond) continue;
-      target_.assign(of_older);
+      target_.assign(begins.of_older);
       AppendSuffix(&target_);
     }
   }

@@ -47,48 +47,53 @@ CoverStretch MapsCover::StretchAbove(std::string_view user_key, Sequence above) 
   return found;
 }
 
-std::optional<std::string_view> MapsCover::EndOfCover(std::string_view internal_key, Sequence at,
-                                                      Passed passed, uint64_t* walked) const {
-  return EndFrom(UserKeyOf(internal_key), at, passed, walked);
+CoverEnds MapsCover::EndsOfCover(std::string_view internal_key, Sequence at,
+                                 uint64_t* walked) const {
+  return EndsFrom(UserKeyOf(internal_key), at, walked);
 }
 
-std::optional<std::string_view> MapsCover::EndFrom(std::string_view key, Sequence at, Passed passed,
-                                                   uint64_t* walked) const {
+CoverEnds MapsCover::EndsFrom(std::string_view key, Sequence at, uint64_t* walked) const {
+  CoverEnds ends{.of_older = key, .of_itself = key};
   const size_t parts = PartsUpTo(key);
-  if (parts == 0) return key;
+  if (parts == 0) return ends;
   size_t stretch = parts_[parts - 1].map->AfterStretchOf(key) - 1;
-  std::string_view end = key;
+  bool hides_itself = true;
   for (size_t part = parts - 1; part < parts_.size(); ++part, stretch = 0) {
     const RangeMap& map = *parts_[part].map;
     // The first part has the key.  A later one goes on only if it begins where the last one ends.
-    if (part >= parts && map.boundary(0) != end) return end;
-    if (map.NewestIn(stretch, at) == 0 || !IsPassed(part, passed)) return end;
+    if (part >= parts && map.boundary(0) != ends.of_older) return ends;
+    if (map.NewestIn(stretch, at) == 0) return ends;
     const size_t gap = map.CoverEnd(stretch, at);
     if (at < map.largest_sequence()) *walked += gap - stretch;
-    if (gap == map.size()) return std::nullopt;
-    end = map.boundary(gap);
-    if (gap + 1 < map.size()) return end;
+    hides_itself = hides_itself && HidesItself(parts_[part]);
+    ends.of_older = gap == map.size() ? std::nullopt : std::optional(map.boundary(gap));
+    if (hides_itself) ends.of_itself = ends.of_older;
+    if (gap + 1 != map.size()) return ends;  // unless the map ends with the cover
   }
-  return end;
+  return ends;
 }
 
-std::string_view MapsCover::BeginOfCover(std::string_view internal_key, Sequence at, Passed passed,
-                                         uint64_t* walked) const {
-  std::string_view begin = UserKeyOf(internal_key);
-  for (size_t part = PartsUpTo(begin); part > 0; --part) {
+CoverBegins MapsCover::BeginsOfCover(std::string_view internal_key, Sequence at,
+                                     uint64_t* walked) const {
+  const std::string_view key = UserKeyOf(internal_key);
+  CoverBegins begins{.of_older = key, .of_itself = key};
+  bool hides_itself = true;
+  for (size_t part = PartsUpTo(key); part > 0; --part) {
     const RangeMap& map = *parts_[part - 1].map;
-    // The stretch of the keys right below `begin`.
-    size_t stretch = map.AfterStretchOf(begin);
-    if (stretch > 0 && map.boundary(stretch - 1) == begin) --stretch;
+    // The stretch of the keys right below the begin.
+    size_t stretch = map.AfterStretchOf(begins.of_older);
+    if (stretch > 0 && map.boundary(stretch - 1) == begins.of_older) --stretch;
     if (stretch == 0) continue;  // they are in the part before
     --stretch;
-    if (map.NewestIn(stretch, at) == 0 || !IsPassed(part - 1, passed)) return begin;
+    if (map.NewestIn(stretch, at) == 0) return begins;
     const size_t first = map.CoverBegin(stretch, at);
     if (at < map.largest_sequence()) *walked += stretch - first + 1;
-    begin = map.boundary(first);
-    if (first > 0) return begin;
+    hides_itself = hides_itself && HidesItself(parts_[part - 1]);
+    begins.of_older = map.boundary(first);
+    if (hides_itself) begins.of_itself = begins.of_older;
+    if (first > 0) return begins;
   }
-  return begin;
+  return begins;
 }
 
 }  // namespace lsm

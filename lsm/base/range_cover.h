@@ -47,28 +47,31 @@ struct CoverStretch {
   bool Holds(std::string_view key) const { return begin <= key && (!end || key < *end); }
 };
 
+// How far the inputs of a merge may skip a cover, from a key on.
+template <typename Key>
+struct CoverEdges {
+  Key of_older;   // the whole cover: an older input has no entry there that the reader needs
+  Key of_itself;  // the part in which its own ranges hide each entry of this input; not longer
+};
+// The first key at or after the given one that is not passed.  That key itself if nothing is
+// passed; nullopt if all later keys are.
+using CoverEnds = CoverEdges<std::optional<std::string_view>>;
+// The least key from which on all keys below the given one are passed.  That key itself if those
+// right below it are not.  (So the cover that includes a key is the one before that key and a zero
+// byte.)
+using CoverBegins = CoverEdges<std::string_view>;
+
 class RangeCover {
  public:
-  // Which inputs of the merge may skip the cover.
-  enum class Passed : uint8_t {
-    kOlderInputs,  // the whole cover: an older input has no entry there that the reader needs
-    kItself,       // only keys at which each entry of this input itself is hidden by its ranges
-  };
-
   // The stretch around the key.
   virtual CoverStretch StretchAt(std::string_view internal_key, Sequence at) const = 0;
 
-  // The end of the cover from the key on: the first key at or after it that is not passed.  The key
-  // itself if that one is not; nullopt if all later keys are.
-  // Adds to *walked the number of stretches that it walked over, if the answer took a walk.
-  virtual std::optional<std::string_view> EndOfCover(std::string_view internal_key, Sequence at,
-                                                     Passed passed, uint64_t* walked) const = 0;
-
-  // The begin of the cover before the key: the least key from which on all keys below the key are
-  // passed.  The key itself if those right below it are not.  (So the cover that includes a key is
-  // the one before that key and a zero byte.)  *walked as above.
-  virtual std::string_view BeginOfCover(std::string_view internal_key, Sequence at, Passed passed,
-                                        uint64_t* walked) const = 0;
+  // The ends of the cover from the key on, and the begins of the one before it.  Add to *walked the
+  // number of stretches that they walked over, if the answer took a walk.
+  virtual CoverEnds EndsOfCover(std::string_view internal_key, Sequence at,
+                                uint64_t* walked) const = 0;
+  virtual CoverBegins BeginsOfCover(std::string_view internal_key, Sequence at,
+                                    uint64_t* walked) const = 0;
 
  protected:
   ~RangeCover() = default;
@@ -89,28 +92,27 @@ class MapsCover final : public RangeCover {
   CoverStretch StretchAt(std::string_view internal_key, Sequence at) const override;
   // A search, and a step for each further table of the cover.  They walk over the stretches of a
   // map only if it has sequences above `at`.
-  std::optional<std::string_view> EndOfCover(std::string_view internal_key, Sequence at,
-                                             Passed passed, uint64_t* walked) const override;
-  std::string_view BeginOfCover(std::string_view internal_key, Sequence at, Passed passed,
-                                uint64_t* walked) const override;
+  CoverEnds EndsOfCover(std::string_view internal_key, Sequence at,
+                        uint64_t* walked) const override;
+  CoverBegins BeginsOfCover(std::string_view internal_key, Sequence at,
+                            uint64_t* walked) const override;
 
   // The stretch around the user key, but `newest` is its lowest sequence above `above`; 0: none is.
   CoverStretch StretchAbove(std::string_view user_key, Sequence above) const;
-  // As EndOfCover for readers who see all ranges, but from a user key on.
+  // The end of the whole cover for readers who see all ranges, but from a user key on.
   std::optional<std::string_view> EndOfAll(std::string_view user_key) const {
     uint64_t walked = 0;
-    return EndFrom(user_key, kSequenceMax, Passed::kOlderInputs, &walked);
+    return EndsFrom(user_key, kSequenceMax, &walked).of_older;
   }
 
  private:
   CoverStretch StretchOf(std::string_view user_key, size_t* stretch, const RangeMap** map) const;
-  std::optional<std::string_view> EndFrom(std::string_view user_key, Sequence at, Passed passed,
-                                          uint64_t* walked) const;
+  CoverEnds EndsFrom(std::string_view user_key, Sequence at, uint64_t* walked) const;
   // The number of parts that begin at or before the key.
   size_t PartsUpTo(std::string_view user_key) const;
-  bool IsPassed(size_t part, Passed passed) const {
-    return passed == Passed::kOlderInputs ||
-           parts_[part].newest_entry < parts_[part].map->smallest_sequence();
+  // Whether each range of the part is above all entries of its table.
+  static bool HidesItself(const Part& part) {
+    return part.newest_entry < part.map->smallest_sequence();
   }
 
   const std::vector<Part> parts_;

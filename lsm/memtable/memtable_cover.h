@@ -3,7 +3,6 @@
 #define TRELLIS_LSM_MEMTABLE_MEMTABLE_COVER_H_
 
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 #include "bloom/core/abi.h"
@@ -19,25 +18,20 @@ class MemtableCover final : public RangeCover {
       : memtable_(*memtable), ranges_(*memtable->ranges()) {}
 
   CoverStretch StretchAt(std::string_view internal_key, Sequence at) const override {
-    const RangeList::Stretch stretch = ranges_.StretchAt(internal_key, at);
-    return {stretch.newest, stretch.begin, stretch.end};
+    return ranges_.StretchAt(internal_key, at);
   }
-  std::optional<std::string_view> EndOfCover(std::string_view internal_key, Sequence at,
-                                             Passed passed, uint64_t* walked) const override {
-    return ranges_.EndOfCover(internal_key, Above(passed), at, walked);
+  // Ranges above all entries hide each of them.  Later entries may count too: then the part of the
+  // memtable itself ends earlier.
+  CoverEnds EndsOfCover(std::string_view internal_key, Sequence at,
+                        uint64_t* walked) const override {
+    return ranges_.EndsOfCover(internal_key, at, memtable_.newest_entry(), walked);
   }
-  std::string_view BeginOfCover(std::string_view internal_key, Sequence at, Passed passed,
-                                uint64_t* walked) const override {
-    return ranges_.BeginOfCover(internal_key, Above(passed), at, walked);
+  CoverBegins BeginsOfCover(std::string_view internal_key, Sequence at,
+                            uint64_t* walked) const override {
+    return ranges_.BeginsOfCover(internal_key, at, memtable_.newest_entry(), walked);
   }
 
  private:
-  // Ranges above all entries hide each of them.  Later entries may count too: then the cover ends
-  // earlier.
-  Sequence Above(Passed passed) const {
-    return passed == Passed::kItself ? memtable_.newest_entry() : 0;
-  }
-
   const Memtable& memtable_;
   const RangeList& ranges_;
 };

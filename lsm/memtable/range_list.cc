@@ -89,10 +89,10 @@ Sequence RangeList::NewestAt(std::string_view internal_key, Sequence at) const {
   return cursor.entry() == nullptr ? 0 : NewestOf(*cursor.entry(), at);
 }
 
-RangeList::Stretch RangeList::StretchAt(std::string_view internal_key, Sequence at) const {
+CoverStretch RangeList::StretchAt(std::string_view internal_key, Sequence at) const {
   Skiplist::Cursor cursor(&boundaries_);
   cursor.SeekAtOrBefore(internal_key);
-  Stretch stretch;
+  CoverStretch stretch;
   if (const Skiplist::Entry* const boundary = cursor.entry(); boundary != nullptr) {
     stretch.newest = NewestOf(*boundary, at);
     stretch.begin = boundary->user_key();
@@ -104,31 +104,43 @@ RangeList::Stretch RangeList::StretchAt(std::string_view internal_key, Sequence 
   return stretch;
 }
 
-std::optional<std::string_view> RangeList::EndOfCover(std::string_view internal_key, Sequence above,
-                                                      Sequence at, uint64_t* walked) const {
+CoverEnds RangeList::EndsOfCover(std::string_view internal_key, Sequence at, Sequence newest_entry,
+                                 uint64_t* walked) const {
+  const std::string_view key = UserKeyOf(internal_key);
+  CoverEnds ends{.of_older = key, .of_itself = key};
   Skiplist::Cursor cursor(&boundaries_);
   cursor.SeekAtOrBefore(internal_key);
-  if (cursor.entry() == nullptr || NewestOf(*cursor.entry(), at) <= above)
-    return UserKeyOf(internal_key);
-  do {
+  bool hides_itself = true;
+  while (cursor.entry() != nullptr) {
+    const Sequence newest = NewestOf(*cursor.entry(), at);
+    if (newest == 0) break;
     ++*walked;
+    hides_itself = hides_itself && newest > newest_entry;
     cursor.Next();
-    if (cursor.entry() == nullptr) return std::nullopt;
-  } while (NewestOf(*cursor.entry(), at) > above);
-  return cursor.entry()->user_key();
+    ends.of_older = std::nullopt;
+    if (cursor.entry() != nullptr) ends.of_older = cursor.entry()->user_key();
+    if (hides_itself) ends.of_itself = ends.of_older;
+  }
+  return ends;
 }
 
-std::string_view RangeList::BeginOfCover(std::string_view internal_key, Sequence above, Sequence at,
-                                         uint64_t* walked) const {
+CoverBegins RangeList::BeginsOfCover(std::string_view internal_key, Sequence at,
+                                     Sequence newest_entry, uint64_t* walked) const {
+  const std::string_view key = UserKeyOf(internal_key);
+  CoverBegins begins{.of_older = key, .of_itself = key};
   Skiplist::Cursor cursor(&boundaries_);
   cursor.SeekAtOrBefore(internal_key);
-  std::string_view begin = UserKeyOf(internal_key);
-  if (cursor.entry() != nullptr && cursor.entry()->user_key() == begin) cursor.Prev();
-  for (; cursor.entry() != nullptr && NewestOf(*cursor.entry(), at) > above; cursor.Prev()) {
+  if (cursor.entry() != nullptr && cursor.entry()->user_key() == key) cursor.Prev();
+  bool hides_itself = true;
+  for (; cursor.entry() != nullptr; cursor.Prev()) {
+    const Sequence newest = NewestOf(*cursor.entry(), at);
+    if (newest == 0) break;
     ++*walked;
-    begin = cursor.entry()->user_key();
+    hides_itself = hides_itself && newest > newest_entry;
+    begins.of_older = cursor.entry()->user_key();
+    if (hides_itself) begins.of_itself = begins.of_older;
   }
-  return begin;
+  return begins;
 }
 
 RangeMap RangeList::ToMap() const {

@@ -34,13 +34,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "bloom/core/abi.h"
 #include "lsm/base/internal_key.h"
+#include "lsm/base/range_cover.h"
 #include "lsm/base/range_map.h"
 #include "lsm/memtable/arena.h"
 #include "lsm/memtable/skiplist.h"
@@ -66,26 +66,15 @@ class RangeList {
   // The newest sequence <= `at` that covers the key; 0 if there is none.
   Sequence NewestAt(std::string_view internal_key, Sequence at) const;
 
-  // Part of the keys that a sequence covers.  Views of the list, valid as long as its arena.
-  struct Stretch {
-    Sequence newest = 0;                  // <= `at`; 0: it is not covered
-    std::string_view begin;               // the empty key if no boundary is before it
-    std::optional<std::string_view> end;  // excluded; nullopt: it has no end
-  };
-  // The stretch around the key.
-  Stretch StretchAt(std::string_view internal_key, Sequence at) const;
-
-  // A cover is a row of keys that are covered by sequences in (above, at].  Adds to *walked the
-  // number of its stretches.
-
-  // The first key at or after the given one that is not covered: the key itself if that is not,
-  // nullopt if all later keys are.
-  std::optional<std::string_view> EndOfCover(std::string_view internal_key, Sequence above,
-                                             Sequence at, uint64_t* walked) const;
-  // The least key from which on all keys below the given one are covered; the key itself if those
-  // right below it are not.
-  std::string_view BeginOfCover(std::string_view internal_key, Sequence above, Sequence at,
-                                uint64_t* walked) const;
+  // As of a RangeCover.  Keys are views of the list, valid as long as its arena, or of the key that
+  // was asked for.
+  CoverStretch StretchAt(std::string_view internal_key, Sequence at) const;
+  // `of_itself` passes only stretches with a sequence in (newest_entry, at].  Add to *walked the
+  // number of stretches of the cover.
+  CoverEnds EndsOfCover(std::string_view internal_key, Sequence at, Sequence newest_entry,
+                        uint64_t* walked) const;
+  CoverBegins BeginsOfCover(std::string_view internal_key, Sequence at, Sequence newest_entry,
+                            uint64_t* walked) const;
 
   // All ranges.  Beside a writer it may or may not have those that are being added.
   RangeMap ToMap() const;

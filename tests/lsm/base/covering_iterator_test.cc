@@ -396,6 +396,15 @@ TEST_F(CoveringWorkTest, ASeekFromWithinARangeSeeksEachInputOnce) {
   EXPECT_EQ(merged_->jumps(), 3u);
 }
 
+TEST_F(CoveringWorkTest, ASeekToTheFirstEntryReadsNothingUnderARange) {
+  AddInput({}, {{RangeMap::Of(std::vector<RangeDelete>{{"", Name(1000), 50}}), 0}});
+  AddInput(Entries(0, 5000, 10));
+  Merge().SeekToFirst();
+  EXPECT_EQ(Current(), Name(1000));
+  EXPECT_THAT(work(1).seeks, ElementsAre(JumpTo(1000)));
+  EXPECT_EQ(work(1).moves, 1u);
+}
+
 TEST_F(CoveringWorkTest, ASeekBackFromWithinARangeSeeksEachInputOnce) {
   AddInput({}, {{Ranges({{500, 1000, 50}}), 0}});
   AddInput(Entries(0, 5000, 10), {{Ranges({{400, 500, 8}}), 10}});
@@ -485,7 +494,7 @@ TEST_F(CoveringWorkTest, AnInputJumpsOverTablesWithoutNewerEntries) {
                      {Ranges({{800, 900, 50}}), 70}});
   Merge().SeekToFirst();
   EXPECT_EQ(Current(), Name(850));
-  EXPECT_THAT(work(0).seeks, ElementsAre(JumpTo(800)));
+  EXPECT_THAT(work(0).seeks, ElementsAre(Key("", kSequenceMax), JumpTo(800)));
   work(0) = {};
   merged_->SeekForPrev(Key(Name(700), 0));
   EXPECT_EQ(Current(), "");
@@ -609,7 +618,10 @@ TEST_F(CoveringWorkTest, ReportsTheStretchesThatAPlanWalksOver) {
   Merge({}, 500).ReportTo(&observer);
   merged_->Seek(Key(Name(0), 500));
   EXPECT_EQ(Current(), Name(1000));
-  EXPECT_GE(observer.dead, 1000u);
+  EXPECT_EQ(observer.dead, 1000u);
+  merged_->SeekForPrev(JumpTo(1000));
+  EXPECT_EQ(Current(), "");
+  EXPECT_EQ(observer.dead, 2000u);
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ class RangeRace {
     size_t end = key;
     while (end < kKeys && NewestAt(end, at) > 0) ++end;
     const std::optional<std::string_view> found =
-        ranges.EndOfCover(lookup.internal_key(), 0, at, &walked);
+        ranges.EndsOfCover(lookup.internal_key(), at, 0, &walked).of_older;
     // An open range has no end, and all others end at the last key's successor.
     if (end < kKeys) {
       ASSERT_EQ(found, KeyOf(end)) << key;
@@ -106,7 +106,8 @@ class RangeRace {
     }
     size_t begin = key;
     while (begin > 0 && NewestAt(begin - 1, at) > 0) --begin;
-    ASSERT_EQ(ranges.BeginOfCover(lookup.internal_key(), 0, at, &walked), KeyOf(begin)) << key;
+    ASSERT_EQ(ranges.BeginsOfCover(lookup.internal_key(), at, 0, &walked).of_older, KeyOf(begin))
+        << key;
   }
 
   std::vector<WriteBatch> groups_;

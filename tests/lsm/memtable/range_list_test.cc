@@ -149,14 +149,22 @@ void DemandLookups(const Memtable& memtable, const NaiveMemtable& naive, Sequenc
   }
 }
 
-void DemandCovers(const RangeList& ranges, const NaiveMemtable& naive, Sequence above,
+void DemandCovers(const RangeList& ranges, const NaiveMemtable& naive, Sequence newest_entry,
                   Sequence at) {
-  const auto is_covered = [&](size_t i) { return naive.NewestRange(Keys()[i], at) > above; };
+  // The end of the keys from the i-th on that are covered by a range above the number.
+  const auto end_above = [&](size_t i, Sequence above) {
+    while (i < Keys().size() && naive.NewestRange(Keys()[i], at) > above) ++i;
+    return i == Keys().size() ? std::nullopt : std::optional<std::string_view>(Keys()[i]);
+  };
+  const auto begin_above = [&](size_t i, Sequence above) {
+    while (i > 0 && naive.NewestRange(Keys()[i - 1], at) > above) --i;
+    return std::string_view(Keys()[i]);
+  };
   for (size_t i = 0; i < Keys().size(); ++i) {
     const std::string& key = Keys()[i];
-    SCOPED_TRACE(Concat(Escape(key), " at ", at, " above ", above));
+    SCOPED_TRACE(Concat(Escape(key), " at ", at, " above ", newest_entry));
     const LookupKey lookup(key, at, 0);
-    const RangeList::Stretch stretch = ranges.StretchAt(lookup.internal_key(), at);
+    const CoverStretch stretch = ranges.StretchAt(lookup.internal_key(), at);
     ASSERT_EQ(stretch.newest, naive.NewestRange(key, at));
     ASSERT_TRUE(stretch.begin <= key && (!stretch.end || key < *stretch.end));
     for (const std::string& other : Keys()) {
@@ -165,21 +173,19 @@ void DemandCovers(const RangeList& ranges, const NaiveMemtable& naive, Sequence 
       }
     }
 
-    size_t end = i;
-    while (end < Keys().size() && is_covered(end)) ++end;
-    uint64_t walked = 0;
-    const std::optional<std::string_view> found =
-        ranges.EndOfCover(lookup.internal_key(), above, at, &walked);
     // All bounds are among the keys.
-    ASSERT_EQ(found,
-              end == Keys().size() ? std::nullopt : std::optional<std::string_view>(Keys()[end]));
-    ASSERT_EQ(walked > 0, end > i);
+    uint64_t walked = 0;
+    const CoverEnds ends = ranges.EndsOfCover(lookup.internal_key(), at, newest_entry, &walked);
+    ASSERT_EQ(ends.of_older, end_above(i, 0));
+    ASSERT_EQ(ends.of_itself, end_above(i, newest_entry));
+    ASSERT_EQ(walked > 0, ends.of_older != key);
 
-    size_t begin = i;
-    while (begin > 0 && is_covered(begin - 1)) --begin;
     walked = 0;
-    ASSERT_EQ(ranges.BeginOfCover(lookup.internal_key(), above, at, &walked), Keys()[begin]);
-    ASSERT_EQ(walked > 0, begin < i);
+    const CoverBegins begins =
+        ranges.BeginsOfCover(lookup.internal_key(), at, newest_entry, &walked);
+    ASSERT_EQ(begins.of_older, begin_above(i, 0));
+    ASSERT_EQ(begins.of_itself, begin_above(i, newest_entry));
+    ASSERT_EQ(walked > 0, begins.of_older != key);
   }
 }
 

@@ -260,9 +260,7 @@ TEST_F(RangeReadsTest, IteratorsPassTablesOfRangesAlone) {
   EXPECT_EQ(covers[0]->StretchAt(target("y"), kSequenceMax).newest, 90u);
   // Two tables' ranges that meet are one cover.
   uint64_t walked = 0;
-  EXPECT_EQ(
-      covers[1]->EndOfCover(target("g"), kSequenceMax, RangeCover::Passed::kOlderInputs, &walked),
-      "k");
+  EXPECT_EQ(covers[1]->EndsOfCover(target("g"), kSequenceMax, &walked).of_older, "k");
 }
 
 TEST_F(RangeReadsTest, OnlyRunsWithRangesHaveCovers) {
