@@ -113,25 +113,33 @@ RangeMap NeededOf(const RangeMap& ranges, const SnapshotList& snapshots,
   return needed.Finish();
 }
 
-// The range deletes of the plan's tables in its window, thinned.
-RangeMap RangesOf(const CompactionPlan& plan, const SnapshotList& snapshots) {
-  std::vector<RangeMap> runs;
+// The runs of the plan's tables, newest first; each table of level 0 is one.  Views of the plan.
+std::vector<TableSpan> RunsOf(const CompactionPlan& plan) {
+  std::vector<TableSpan> runs;
+  if (plan.level == 0) {
+    for (const auto& table : plan.inputs) runs.emplace_back(&table, 1);
+  } else {
+    runs = RunsAmong(plan.inputs);
+  }
+  const std::vector<TableSpan> overlapped = RunsAmong(plan.overlapped);
+  runs.insert(runs.end(), overlapped.begin(), overlapped.end());
+  return runs;
+}
+
+// The range deletes of these runs in the plan's window, thinned.
+RangeMap RangesOf(const CompactionPlan& plan, const std::vector<TableSpan>& runs,
+                  const SnapshotList& snapshots) {
+  std::vector<RangeMap> of_runs;
   std::vector<const RangeMap*> maps;
-  const auto add_run = [&](TableSpan run) {
+  for (const TableSpan run : runs) {
     maps.clear();
     for (const auto& table : run) maps.push_back(&table->table->ranges());
     RangeMap joined = RangeMap::Joined(maps);
-    if (!joined.empty()) runs.push_back(std::move(joined));
-  };
-  if (plan.level == 0) {
-    for (const auto& table : plan.inputs) add_run({&table, 1});
-  } else {
-    for (const TableSpan run : RunsAmong(plan.inputs)) add_run(run);
+    if (!joined.empty()) of_runs.push_back(std::move(joined));
   }
-  for (const TableSpan run : RunsAmong(plan.overlapped)) add_run(run);
-  if (runs.empty()) return {};
+  if (of_runs.empty()) return {};
   maps.clear();
-  for (const RangeMap& run : runs) maps.push_back(&run);
+  for (const RangeMap& of_run : of_runs) maps.push_back(&of_run);
   const KeySpan window{plan.from ? std::string_view(*plan.from) : "",
                        plan.to ? KeyEnd(*plan.to) : std::nullopt};
   return RangeMap::Merged(maps).Within(window).Thinned(snapshots);
@@ -233,14 +241,12 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
   scan.readahead_bytes = kReadaheadBytes;
   scan.count_blocks = false;
   scan.check_filter = true;
+  const std::vector<TableSpan> runs = RunsOf(plan);
   std::vector<std::unique_ptr<InnerIterator>> inputs;
-  if (plan.level == 0) {
-    for (const auto& table : plan.inputs) inputs.push_back(table->table->NewIterator(scan));
-  } else {
-    for (const TableSpan run : RunsAmong(plan.inputs)) inputs.push_back(NewRunIterator(run, scan));
+  for (const TableSpan run : runs) {
+    inputs.push_back(run.size() == 1 ? run.front()->table->NewIterator(scan)
+                                     : NewRunIterator(run, scan));
   }
-  for (const TableSpan run : RunsAmong(plan.overlapped))
-    inputs.push_back(NewRunIterator(run, scan));
   const std::unique_ptr<Iterator> merged = NewMergingIterator(std::move(inputs));
   TRELLIS_ASSIGN_OR_RETURN(OutputFilters filters, PlanFilters(context, version, plan));
   TombstoneRecord tombstones;
@@ -253,7 +259,7 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
       if (oldest != 0) tombstones.oldest_tombstone = std::min(tombstones.oldest_tombstone, oldest);
     }
   }
-  const RangeMap ranges = RangesOf(plan, snapshots);
+  const RangeMap ranges = RangesOf(plan, runs, snapshots);
   RangeMap needed = NeededOf(ranges, snapshots, [&](const KeySpan& span) {
     return version.OlderSpan(plan.output_level, plan.output_run, span);
   });
