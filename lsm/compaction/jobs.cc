@@ -62,13 +62,8 @@ class VisibilityFilter {
     while (next_stretch_ < ranges_.size() && ranges_.boundary(next_stretch_) <= key.user_key)
       ++next_stretch_;
     if (next_stretch_ == 0) return false;
-    const size_t stretch = next_stretch_ - 1;
-    for (size_t i = 0; i < ranges_.sequence_count(stretch); ++i) {
-      const Sequence sequence = ranges_.sequence(stretch, i);
-      if (sequence <= key.sequence) return false;
-      if (stratum == snapshots_.size() || sequence <= snapshots_[stratum]) return true;
-    }
-    return false;
+    const Sequence stratum_end = stratum == snapshots_.size() ? kSequenceMax : snapshots_[stratum];
+    return ranges_.NewestIn(next_stretch_ - 1, stratum_end) > key.sequence;
   }
 
   const RangeMap& ranges_;
