@@ -147,12 +147,31 @@ void SkipCopy(Iterator& input, Direction direction, std::string_view key) {
     direction == Direction::kForward ? input.Next() : input.Prev();
 }
 
-class MergingIterator final : public InnerIterator {
+// A merge whose current entry is the top of its heap.
+template <typename Base>
+class HeapMerge : public Base {
+ public:
+  explicit HeapMerge(size_t inputs) : heap_(inputs) {}
+
+  bool Valid() const final { return !heap_.empty(); }
+  std::string_view key() const final {
+    assert(Valid());
+    return heap_.key();
+  }
+  std::string_view value() const final {
+    assert(Valid());
+    return heap_.top().value();
+  }
+  absl::Status status() const final { return heap_.status(); }
+
+ protected:
+  MergeHeap heap_;
+};
+
+class MergingIterator final : public HeapMerge<InnerIterator> {
  public:
   explicit MergingIterator(std::vector<std::unique_ptr<InnerIterator>> inputs)
-      : inputs_(std::move(inputs)), heap_(inputs_.size()) {}
-
-  bool Valid() const override { return !heap_.empty(); }
+      : HeapMerge(inputs.size()), inputs_(std::move(inputs)) {}
 
   void SeekToFirst() override {
     MoveAll(Direction::kForward, [](Iterator& input) { input.SeekToFirst(); });
@@ -189,16 +208,6 @@ class MergingIterator final : public InnerIterator {
     }
   }
 
-  std::string_view key() const override {
-    assert(Valid());
-    return heap_.key();
-  }
-  std::string_view value() const override {
-    assert(Valid());
-    return heap_.top().value();
-  }
-  absl::Status status() const override { return heap_.status(); }
-
  private:
   void PrefetchSeeks(std::string_view target) {
     const EpochGuard guard;  // so that the guards of the inputs are cheap
@@ -230,7 +239,6 @@ class MergingIterator final : public InnerIterator {
   }
 
   const std::vector<std::unique_ptr<InnerIterator>> inputs_;
-  MergeHeap heap_;
 };
 
 // It keeps a region: keys around the current one at which no cover changes.  So an entry costs a
@@ -245,11 +253,11 @@ class MergingIterator final : public InnerIterator {
 //     4     -              h
 //
 // Backward, a target is an excluded key: before a cover [b, f), the last entry before b is sought.
-class CoveringMerge final : public CoveringIterator {
+class CoveringMerge final : public HeapMerge<CoveringIterator> {
  public:
   CoveringMerge(std::vector<std::unique_ptr<InnerIterator>> inputs,
                 std::span<const RangeCover* const> covers, Sequence sequence, IteratorBounds bounds)
-      : sequence_(sequence), bounds_(std::move(bounds)), heap_(inputs.size()) {
+      : HeapMerge(inputs.size()), sequence_(sequence), bounds_(std::move(bounds)) {
     assert(inputs.size() == covers.size());
     inputs_.reserve(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -261,8 +269,6 @@ class CoveringMerge final : public CoveringIterator {
 
   void ReportTo(DeadWalkObserver* observer) override { observer_ = observer; }
   uint64_t jumps() const override { return jumps_; }
-
-  bool Valid() const override { return !heap_.empty(); }
 
   void SeekToFirst() override {
     start_.clear();
@@ -294,16 +300,6 @@ class CoveringMerge final : public CoveringIterator {
     assert(Valid());
     Step(Direction::kBackward);
   }
-
-  std::string_view key() const override {
-    assert(Valid());
-    return heap_.key();
-  }
-  std::string_view value() const override {
-    assert(Valid());
-    return heap_.top().value();
-  }
-  absl::Status status() const override { return heap_.status(); }
 
  private:
   struct Input {
@@ -351,17 +347,16 @@ class CoveringMerge final : public CoveringIterator {
   }
 
   // REQUIRES: it is in the region.
-  bool IsTopHidden() const { return SequenceOf(SuffixOf(heap_.key())) < newest_; }
+  bool IsTopHidden() const { return SequenceOf(SuffixOf(heap_.key())) < region_.newest; }
 
   void FindRegion(std::string_view internal_key) {
     const std::string_view user_key = UserKeyOf(internal_key);
     region_ = {};
-    newest_ = 0;
     for (Input& input : inputs_) {
       if (input.cover == nullptr) continue;
       CoverStretch& stretch = input.stretch;
       if (!stretch.Holds(user_key)) stretch = input.cover->StretchAt(internal_key, sequence_);
-      newest_ = std::max(newest_, stretch.newest);
+      region_.newest = std::max(region_.newest, stretch.newest);
       region_.begin = std::max(region_.begin, stretch.begin);
       if (stretch.end && (!region_.end || *stretch.end < *region_.end)) region_.end = stretch.end;
     }
@@ -561,10 +556,7 @@ class CoveringMerge final : public CoveringIterator {
   const IteratorBounds bounds_;
   DeadWalkObserver* observer_ = nullptr;
   std::vector<Input> inputs_;
-  MergeHeap heap_;
-  // The region: keys around the current one, and the newest sequence that covers them.
-  CoverStretch region_;
-  Sequence newest_ = 0;
+  CoverStretch region_;  // keys around the current one, and the newest sequence that covers them
   uint64_t passed_ = 0;  // hidden entries since the last plan
   uint64_t jump_after_ = kPassedMax;
   uint64_t walked_ = 0;  // hidden entries that are not yet reported

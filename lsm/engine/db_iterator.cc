@@ -278,13 +278,12 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
   // Moves to the last user key, at or before the position of `entries_`, that a user may see.
   // Afterwards `entries_` stands before all entries of that key.
   void FindBackward() {
-    bool found = false;
     uint64_t since_tombstone = 0;
     for (int passed = 0; entries_->Valid();) {
       const std::string_view internal_key = entries_->key();
       const std::string_view user_key = UserKeyOf(internal_key);
       const uint64_t suffix = SuffixOf(internal_key);
-      if (found && user_key != saved_key_.view())
+      if (has_found_ && user_key != saved_key_.view())
         break;  // the newest visible entry of saved_key_ was the last one met
       if (BeforeLower(user_key)) break;
       ++since_tombstone;
@@ -294,21 +293,18 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
         saved_key_.assign(user_key);
         SeekInternal(saved_key_);
         if (!entries_->status().ok()) break;
-        found = entries_->Valid() && UserKeyOf(entries_->key()) == saved_key_.view();
-        found = found && !IsTombstone(SuffixOf(entries_->key()));
-        if (found) saved_value_.assign(entries_->value());
-        has_found_ = found;
+        has_found_ = entries_->Valid() && UserKeyOf(entries_->key()) == saved_key_.view() &&
+                     !IsTombstone(SuffixOf(entries_->key()));
+        if (has_found_) saved_value_.assign(entries_->value());
         SeekBefore(saved_key_);
         continue;
       }
       if (SequenceOf(suffix) <= sequence_) {
-        found = !IsTombstone(suffix);  // which hides the older entries met so far
-        if (found) {
+        has_found_ = !IsTombstone(suffix);  // which hides the older entries met so far
+        if (has_found_) {
           saved_key_.assign(user_key);
           saved_value_.assign(entries_->value());
-          has_found_ = true;
         } else {
-          has_found_ = false;
           if (IsGapSought() && FindGap(user_key)) {
             SeekBefore(range_.from);
             since_tombstone = 0;
@@ -324,8 +320,7 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
     const bool has_failed = !entries_->status().ok();
     if (dead_beyond_ > 0) [[unlikely]]
       EndWalkBeyond(has_failed);
-    has_found_ = false;
-    valid_ = found && !has_failed;
+    valid_ = std::exchange(has_found_, false) && !has_failed;
     user_key_ = saved_key_;
     has_failed ? EndWalk() : EndBackwardWalk(entries_->Valid() || CanEndAtBound(bounds_.lower));
   }
@@ -531,8 +526,8 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
   KeyBuffer saved_key_;
   std::string saved_value_;
   Walk walk_;
-  // Backward, the merge goes on below the key that was found, to the next entry.  The dead entries
-  // there are a gap of their own.
+  // A move backward has found saved_key_.  The merge goes on below it, to the next entry.  The dead
+  // entries there are a gap of their own.
   bool has_found_ = false;
   uint64_t dead_beyond_ = 0;
   KnownGaps::Range range_;        // the last gap that was found

@@ -125,8 +125,8 @@ void Find(const ReadView& view, const Version::GetOptions& options, const Counte
           uint64_t lookups, KeyLookup* lookup) {
   if (!FindInMemtables(view, counters, lookup)) {
     std::optional<MemtableRanges> ranges;
-    if (view.memtable->range_count() > 0 || !view.sealed.empty()) [[unlikely]]
-      if (view.range_count() > 0) lookup->ranges_above = &ranges.emplace(view);
+    if (view.has_ranges()) [[unlikely]]
+      lookup->ranges_above = &ranges.emplace(view);
     lookup->doubt_filters = lookups % kDoubtOneIn == 0;
     view.version->Get(lookup, options, counters);
   }
@@ -153,7 +153,7 @@ bool LookupsTogether::Find(std::span<const std::string_view> keys,
   lookups.reserve(keys.size());
   numbers.reserve(keys.size());
   const MemtableRanges ranges(view);
-  const bool has_ranges = view.range_count() > 0;
+  const bool has_ranges = view.has_ranges();
   const EpochGuard guard;
   bool note_is_due = false;
   const auto give = [&](size_t i, const absl::Status& status, const LookupResult& result) {
@@ -310,7 +310,7 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
   // The covers of memtables; they must outlive the merge.
   std::shared_ptr<std::vector<MemtableCover>> memtable_covers;
   std::unique_ptr<InnerIterator> merged;
-  if (view->version->has_ranges() || view->range_count() > 0) {
+  if (view->version->has_ranges() || view->has_ranges()) {
     memtable_covers = std::make_shared<std::vector<MemtableCover>>();
     memtable_covers->reserve(1 + view->sealed.size());
     std::vector<const RangeCover*> covers;

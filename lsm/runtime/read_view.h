@@ -31,11 +31,14 @@ struct ReadView {
     return bytes;
   }
 
-  // Relaxed: a reader that has acquired the number of a range delete counts it.
-  uint64_t range_count() const {
-    uint64_t count = memtable->range_count();
-    for (const auto& each : sealed) count += each->range_count();
-    return count;
+  // Whether a memtable has range deletes.  Relaxed: a reader that has acquired the number of a
+  // range delete sees it.
+  bool has_ranges() const {
+    if (memtable->range_count() > 0) return true;
+    for (const auto& each : sealed) {
+      if (each->range_count() > 0) return true;
+    }
+    return false;
   }
 };
 
