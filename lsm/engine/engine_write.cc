@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "lsm/base/encoded_batch.h"
+#include "lsm/base/range_map.h"
 #include "lsm/bytes/status.h"
 #include "lsm/engine/engine.h"
 #include "lsm/events/job_events.h"
@@ -140,11 +141,11 @@ absl::Status Engine::Commit(Writer* leader, const Writer** last) {
   const size_t batch_bytes = batch.size();
   // Only the leader replaces the memtable, so it stays the one of this view.
   Memtable* memtable = CurrentView()->memtable.get();
-  const uint64_t ranges_before = memtable->range_count();
+  RangeMap ranges;  // of the group
   mutex_.Unlock();
   // First all steps that may fail without leaving a trace.
   absl::Status status = CatchOutOfMemory([&] {
-    TRELLIS_RETURN_IF_ERROR(memtable->PrepareBatch(batch));
+    TRELLIS_RETURN_IF_ERROR(memtable->PrepareBatch(batch, &ranges));
     logs_.Reserve(batch_bytes);
     return absl::OkStatus();
   });
@@ -162,7 +163,7 @@ absl::Status Engine::Commit(Writer* leader, const Writer** last) {
   views_.ShowUpTo(sequences_.last());
   // Early, for the sake of ranges; otherwise a later look judges (NoteReads).
   const ReadView& current = *CurrentView();
-  if (memtable->range_count() == ranges_before || !current.sealed.empty() ||
+  if (ranges.empty() || !current.sealed.empty() ||
       current.version->level0_tables() >= static_cast<size_t>(options_.level0_stop_tables))
     return absl::OkStatus();
   SnapshotList snapshots;
@@ -176,7 +177,7 @@ absl::Status Engine::Commit(Writer* leader, const Writer** last) {
   CatchOutOfMemory([&] {
     const EpochGuard guard;
     const ReadView* const view = views_.Load();
-    is_due = view != nullptr && AreRangesDue(*view, batch, snapshots, options_);
+    is_due = view != nullptr && AreRangesDue(*view, ranges, snapshots, options_);
     return absl::OkStatus();
   }).IgnoreError();
   mutex_.Lock();

@@ -104,7 +104,7 @@ void Memtable::Add(Sequence sequence, EntryKind kind, std::string_view user_key,
   newest_entry_.store(std::max(newest_entry(), sequence), std::memory_order_relaxed);
 }
 
-absl::Status Memtable::PrepareBatch(std::string_view encoded) {
+absl::Status Memtable::PrepareBatch(std::string_view encoded, RangeMap* ranges) {
   prepared_.clear();
   prepared_marks_.clear();
   if (encoded.size() < EncodedBatch::kHeaderBytes) {
@@ -114,18 +114,21 @@ absl::Status Memtable::PrepareBatch(std::string_view encoded) {
                    &prepared_marks_);
   TRELLIS_RETURN_IF_ERROR(EncodedBatch::ForEach(encoded, &maker));
   prepared_tombstones_ = maker.tombstones();
-  PrepareRanges(maker.ranges());
+  RangeMap group;
+  if (!maker.ranges().empty()) group = RangeMap::Of(maker.ranges());
+  PrepareRanges(group);
   prepared_last_ = maker.last();
   // After all other allocations: a reservation holds for the next ones.
   skiplist_.Reserve(prepared_.size());
   if (recent_ == nullptr && recent_max_ > 0)
     recent_ = std::make_unique<std::atomic<const Entry*>[]>(recent_max_);
+  if (ranges != nullptr) *ranges = std::move(group);
   return absl::OkStatus();
 }
 
-void Memtable::PrepareRanges(std::span<const RangeDelete> ranges) {
-  if (range_list_ == nullptr && !ranges.empty()) range_list_ = std::make_unique<RangeList>(&arena_);
-  if (range_list_ != nullptr) range_list_->Prepare(ranges);
+void Memtable::PrepareRanges(const RangeMap& group) {
+  if (range_list_ == nullptr && !group.empty()) range_list_ = std::make_unique<RangeList>(&arena_);
+  if (range_list_ != nullptr) range_list_->Prepare(group);
 }
 
 void Memtable::AddPreparedRanges(uint64_t count) {
@@ -137,7 +140,7 @@ void Memtable::AddPreparedRanges(uint64_t count) {
 }
 
 void Memtable::AddRanges(std::span<const RangeDelete> ranges) {
-  PrepareRanges(ranges);
+  PrepareRanges(RangeMap::Of(ranges));
   AddPreparedRanges(ranges.size());
   arena_.GiveBackReserved();
   entry_count_.store(entry_count() + ranges.size(), std::memory_order_relaxed);  // as above

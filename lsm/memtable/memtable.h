@@ -64,13 +64,15 @@ class Memtable {
   // PrepareBatch copies the entries into the memtable's memory, where no reader finds them.  It
   // copies all, or none if the bytes are not a batch (DataLoss) or memory runs out
   // (std::bad_alloc).  The first call makes the ring.  A batch without AddPrepared leaves nothing:
-  // its numbers may be used again.
-  absl::Status PrepareBatch(std::string_view encoded);
+  // its numbers may be used again.  `ranges` receives the range deletes of the batch, the newest at
+  // each key; null: they are not wanted.
+  absl::Status PrepareBatch(std::string_view encoded, RangeMap* ranges = nullptr);
   // Needs no memory.
   void AddPrepared();
 
   // Adds range deletes all together, so that also nested ones cost only n log n.  Each key keeps
-  // only the highest sequence.  REQUIRES: no reader sees the memtable yet.
+  // only the highest sequence.  REQUIRES: no reader sees the memtable yet, and each range ends
+  // after its begin.
   void AddRanges(std::span<const RangeDelete> ranges);
 
   // Finds the newest entry that `key` may see.  `value` points into the memtable.  kRangeDeleted: a
@@ -117,7 +119,7 @@ class Memtable {
 
  private:
   // The same two steps for ranges.
-  void PrepareRanges(std::span<const RangeDelete> ranges);
+  void PrepareRanges(const RangeMap& group);
   void AddPreparedRanges(uint64_t count);
 
   const uint64_t begun_nanos_;

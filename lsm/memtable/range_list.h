@@ -13,8 +13,9 @@
 //
 // A group of ranges comes in three steps, of which the last one cannot fail:
 //
-//   1. The ranges are cut into disjoint stretches, each with its highest sequence.  No reader
-//      stands between two entries of a group, so the lower ones are not needed.
+//   1. The caller cuts the ranges into disjoint stretches, each with its highest sequence
+//      (RangeMap::Of).  No reader stands between two entries of a group, so the lower ones are not
+//      needed.
 //   2. A boundary is added at each border of these stretches.  It shares the list of the stretch
 //      that it divides, so no reader sees a difference.  A node is made for each boundary that a
 //      stretch covers.
@@ -34,7 +35,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -54,10 +54,10 @@ class RangeList {
   RangeList(const RangeList&) = delete;
   RangeList& operator=(const RangeList&) = delete;
 
-  // Steps 1 and 2, for ranges whose sequences are above all that were added; the views need not
-  // outlive the call.  Drops what an earlier call has prepared.  Throws std::bad_alloc without
-  // memory; then AddPrepared must not follow.
-  void Prepare(std::span<const RangeDelete> ranges);
+  // Step 2, for the stretches of a group, whose sequences are above all that were added.  Only the
+  // newest sequence of a stretch counts.  Drops what an earlier call has prepared.  Throws
+  // std::bad_alloc without memory; then AddPrepared must not follow.
+  void Prepare(const RangeMap& group);
   // Step 3.  Needs no memory.
   void AddPrepared() noexcept;
 

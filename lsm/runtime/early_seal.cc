@@ -2,12 +2,7 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
-#include <string_view>
-#include <vector>
 
-#include "absl/status/status.h"
-#include "lsm/base/encoded_batch.h"
 #include "lsm/base/inner_iterator.h"
 #include "lsm/base/range_map.h"
 #include "lsm/compaction/picker.h"
@@ -38,31 +33,9 @@ double MeanCoveredBytes(const ReadView& view, Sequence visible,
   return sampled == 0 ? 0 : static_cast<double>(covered_bytes) / static_cast<double>(sampled);
 }
 
-// Collects the range deletes of a batch, as views of it.
-class RangeCollector final : public EncodedBatch::Handler {
- public:
-  explicit RangeCollector(Sequence first) : next_(first) {}
+}  // namespace
 
-  absl::Status Put(std::string_view, std::string_view) override { return Skip(); }
-  absl::Status Delete(std::string_view) override { return Skip(); }
-  absl::Status DeleteRange(std::string_view from, std::optional<std::string_view> to) override {
-    ranges_.push_back({from, to, next_});
-    return Skip();
-  }
-  RangeMap Map() const { return RangeMap::Of(ranges_); }
-
- private:
-  absl::Status Skip() {
-    ++next_;
-    return absl::OkStatus();
-  }
-
-  Sequence next_;
-  std::vector<RangeDelete> ranges_;
-};
-
-// Whether these range deletes of the memtable free as many bytes as its flush makes others write.
-bool PayForAFlush(const ReadView& view, const RangeMap& ranges, const SnapshotList& snapshots,
+bool AreRangesDue(const ReadView& view, const RangeMap& ranges, const SnapshotList& snapshots,
                   const Options& options) {
   const Memtable& memtable = *view.memtable;
   uint64_t price = kBytesMergedPerJob + memtable.memory_bytes();
@@ -76,15 +49,6 @@ bool PayForAFlush(const ReadView& view, const RangeMap& ranges, const SnapshotLi
   return view.version->BytesUnder(ranges, has_snapshot, price) >= price;
 }
 
-}  // namespace
-
-bool AreRangesDue(const ReadView& view, std::string_view group, const SnapshotList& snapshots,
-                  const Options& options) {
-  RangeCollector collector(EncodedBatch::FirstSequenceOf(group));
-  if (!EncodedBatch::ForEach(group, &collector).ok()) return false;
-  return PayForAFlush(view, collector.Map(), snapshots, options);
-}
-
 bool IsSealDue(const ReadView& view, Sequence visible, const SnapshotList& snapshots,
                uint64_t now_nanos, const bloom::DigestSeed& digest_seed, const Options& options) {
   const Memtable& memtable = *view.memtable;
@@ -92,7 +56,7 @@ bool IsSealDue(const ReadView& view, Sequence visible, const SnapshotList& snaps
   const RangeList* const ranges = memtable.ranges();
   if (tombstones == 0 && ranges == nullptr) return false;
   if (memtable.AgeNanos(now_nanos) / 1'000'000'000 >= kTombstoneSecondsMax) return true;
-  if (ranges != nullptr && PayForAFlush(view, ranges->ToMap(), snapshots, options)) return true;
+  if (ranges != nullptr && AreRangesDue(view, ranges->ToMap(), snapshots, options)) return true;
   if (tombstones == 0) return false;
   TableToBe table;
   table.freeable_bytes =

@@ -21,11 +21,11 @@
 #define TRELLIS_LSM_RUNTIME_EARLY_SEAL_H_
 
 #include <cstdint>
-#include <string_view>
 
 #include "bloom/core/abi.h"
 #include "bloom/hash.h"
 #include "lsm/base/internal_key.h"
+#include "lsm/base/range_map.h"
 #include "lsm/compaction/jobs.h"
 #include "lsm/options.h"
 #include "lsm/runtime/read_view.h"
@@ -37,10 +37,10 @@ namespace lsm::inline TRELLIS_ABI {
 bool IsSealDue(const ReadView& view, Sequence visible, const SnapshotList& snapshots,
                uint64_t now_nanos, const bloom::DigestSeed& digest_seed, const Options& options);
 
-// The same by the range deletes of one group of the memtable alone, an encoded batch.  A leader
-// asks this after each group with ranges, so it must not take long: 1 us for each range in each
-// run, and for each table that a range contains.
-bool AreRangesDue(const ReadView& view, std::string_view group, const SnapshotList& snapshots,
+// The same by these range deletes of the memtable alone.  A leader asks this after each group with
+// ranges, so it must not take long: 1 us for each range in each run, and for each table that a
+// range contains.
+bool AreRangesDue(const ReadView& view, const RangeMap& ranges, const SnapshotList& snapshots,
                   const Options& options);
 
 }  // namespace lsm
