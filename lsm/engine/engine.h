@@ -181,8 +181,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   absl::Status SealMemtable(FlushReason reason, StallEvents* stall, bool* counted)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Commit(Writer* leader, const Writer** last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // REQUIRES: the group's batch is prepared in the memtable.
-  absl::Status CommitGroup(Memtable* memtable, const std::string& batch, bool sync);
   void WaitStalled(StallCause cause, StallEvents* stall, bool* counted)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes the next log if none could be made ahead of time.
@@ -217,6 +215,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // `is_look`: a call for tombstones (StoreDirectory::own_ticker), which also notes the time, and
   // has the memtable sealed if that is due.
   void NoteReads(bool is_look = false) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Has the flush job seal the active memtable if `is_due` says so (lsm/runtime/early_seal.h), and
+  // level 0 takes one more table.  The next look judges if there is no memory for this one.
+  void SealIfDue(
+      absl::FunctionRef<bool(const ReadView& view, const SnapshotList& snapshots)> is_due)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes the next log, if it is due, seals the memtable, if that is wanted early, and flushes a
   // memtable, if one is sealed.
   void FlushOne();

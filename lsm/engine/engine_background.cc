@@ -42,8 +42,6 @@ void Engine::NoteReads(bool is_look) {
   if (IsForReading(options_.mode)) return;
   const Level0Reads now = level0_account_.CountReads();
   const uint64_t wall_seconds = is_look ? WallSecondsOf(*store_.environment.clock) : 0;
-  std::shared_ptr<const ReadView> view;  // if its memtable is to be judged
-  SnapshotList snapshots;
   if (is_look) {
     mutex_.Lock();
   } else if (!mutex_.TryLock()) {
@@ -51,7 +49,9 @@ void Engine::NoteReads(bool is_look) {
   }
   // An iterator may end after the store was closed, or in a forked child.  While jobs may begin,
   // the store has its lock, which CheckProcess asks.
-  if (jobs_.MayBegin() && CatchOutOfMemory([this] { return CheckProcess(); }).ok()) {
+  const bool may_begin =
+      jobs_.MayBegin() && CatchOutOfMemory([this] { return CheckProcess(); }).ok();
+  if (may_begin) {
     const Version& version = *CurrentView()->version;
     const RunningPlans running = schedule_.running();
     if (level0_account_.AddReads(now, version, options_, running)) schedule_.NoteChange();
@@ -60,28 +60,35 @@ void Engine::NoteReads(bool is_look) {
     // Also if there was work before: there may have been no memory to schedule it.
     if (level0_account_.IsPaid(version, options_, running) || schedule_.MayFree(version))
       ScheduleWork();
-    const bool has_room =
-        version.level0_tables() < static_cast<size_t>(options_.level0_stop_tables);
-    try {
-      if (is_look && has_room) {
-        snapshots = sequences_.Snapshots();
-        view = CurrentView();
-      }
-    } catch (const std::bad_alloc&) {
-      // A later look judges.
-    }
   }
   mutex_.Unlock();
-  if (view == nullptr) return;
-  bool is_due = false;
-  // If there is no memory for it, a later look judges.
+  if (!is_look || !may_begin) return;
+  SealIfDue([&](const ReadView& view, const SnapshotList& snapshots) {
+    return IsSealDue(view, views_.VisibleIn(view), snapshots,
+                     store_.environment.clock->MonotonicNanos(), job_context_.digest_seed,
+                     options_);
+  });
+}
+
+void Engine::SealIfDue(
+    absl::FunctionRef<bool(const ReadView& view, const SnapshotList& snapshots)> is_due) {
+  std::shared_ptr<const ReadView> view;
+  bool seals = false;
   CatchOutOfMemory([&] {
-    is_due =
-        IsSealDue(*view, views_.VisibleIn(*view), snapshots,
-                  store_.environment.clock->MonotonicNanos(), job_context_.digest_seed, options_);
+    SnapshotList snapshots;
+    {
+      MutexLock lock(&mutex_);
+      const auto level0_stop_tables = static_cast<size_t>(options_.level0_stop_tables);
+      if (!jobs_.MayBegin() || CurrentView()->version->level0_tables() >= level0_stop_tables)
+        return absl::OkStatus();
+      snapshots = sequences_.Snapshots();
+      view = CurrentView();
+    }
+    seals = is_due(*view, snapshots);
     return absl::OkStatus();
   }).IgnoreError();
-  if (is_due) {
+  if (view == nullptr) return;
+  if (seals) {
     MutexLock lock(&mutex_);
     if (jobs_.MayBegin() && CurrentView()->memtable == view->memtable) {
       memtable_logs_.WantSeal();

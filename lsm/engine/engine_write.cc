@@ -9,7 +9,6 @@
 #include "lsm/engine/engine.h"
 #include "lsm/events/job_events.h"
 #include "lsm/runtime/early_seal.h"
-#include "lsm/threads/epoch.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -150,7 +149,28 @@ absl::Status Engine::Commit(Writer* leader, const Writer** last) {
     return absl::OkStatus();
   });
   const bool begun = status.ok();
-  if (begun) status = CatchOutOfMemory([&] { return CommitGroup(memtable, batch, group.sync); });
+  if (begun) {
+    status = CatchOutOfMemory([&]() -> absl::Status {
+      // A group without entries only asks for a sync.
+      if (entries > 0) {
+        TRELLIS_ASSIGN_OR_RETURN(const uint64_t log_bytes, logs_.Append(batch));
+        const Counters::Here counters(&counters_);
+        counters.Add(Counter::kWriteGroups, 1);
+        counters.Add(Counter::kLogBytesWritten, log_bytes);
+      }
+      if (group.sync) {
+        TRELLIS_ASSIGN_OR_RETURN(const std::vector<uint64_t> first_time, logs_.Sync());
+        if (!first_time.empty()) {
+          VersionEdit edit;
+          edit.synced_logs = first_time;
+          TRELLIS_RETURN_IF_ERROR(ApplyEdit(std::move(edit), {}, nullptr));
+        }
+        counters_.Add(Counter::kLogSyncs, 1);
+      }
+      memtable->AddPrepared();
+      return absl::OkStatus();
+    });
+  }
   mutex_.Lock();
   if (!begun) return status;
   if (!status.ok()) {
@@ -161,52 +181,14 @@ absl::Status Engine::Commit(Writer* leader, const Writer** last) {
   writers_.throttle().Spend(batch_bytes);
   sequences_.Advance(entries);
   views_.ShowUpTo(sequences_.last());
-  // Early, for the sake of ranges; otherwise a later look judges (NoteReads).
-  const ReadView& current = *CurrentView();
-  if (ranges.empty() || !current.sealed.empty() ||
-      current.version->level0_tables() >= static_cast<size_t>(options_.level0_stop_tables))
-    return absl::OkStatus();
-  SnapshotList snapshots;
-  try {
-    snapshots = sequences_.Snapshots();
-  } catch (const std::bad_alloc&) {
-    return absl::OkStatus();
-  }
-  mutex_.Unlock();
-  bool is_due = false;
-  CatchOutOfMemory([&] {
-    const EpochGuard guard;
-    const ReadView* const view = views_.Load();
-    is_due = view != nullptr && AreRangesDue(*view, ranges, snapshots, options_);
-    return absl::OkStatus();
-  }).IgnoreError();
-  mutex_.Lock();
   // The job seals it, or the next leader: this one waits for no file.
-  if (is_due && jobs_.MayBegin()) {
-    memtable_logs_.WantSeal();
-    ScheduleFlush();
+  if (!ranges.empty() && CurrentView()->sealed.empty()) {
+    mutex_.Unlock();
+    SealIfDue([&](const ReadView& view, const SnapshotList& snapshots) {
+      return AreRangesDue(view, ranges, snapshots, options_);
+    });
+    mutex_.Lock();
   }
-  return absl::OkStatus();
-}
-
-absl::Status Engine::CommitGroup(Memtable* memtable, const std::string& batch, bool sync) {
-  // A group without entries only asks for a sync.
-  if (EncodedBatch::CountOf(batch) > 0) {
-    TRELLIS_ASSIGN_OR_RETURN(const uint64_t log_bytes, logs_.Append(batch));
-    const Counters::Here counters(&counters_);
-    counters.Add(Counter::kWriteGroups, 1);
-    counters.Add(Counter::kLogBytesWritten, log_bytes);
-  }
-  if (sync) {
-    TRELLIS_ASSIGN_OR_RETURN(const std::vector<uint64_t> first_time, logs_.Sync());
-    if (!first_time.empty()) {
-      VersionEdit edit;
-      edit.synced_logs = first_time;
-      TRELLIS_RETURN_IF_ERROR(ApplyEdit(std::move(edit), {}, nullptr));
-    }
-    counters_.Add(Counter::kLogSyncs, 1);
-  }
-  memtable->AddPrepared();
   return absl::OkStatus();
 }
 
