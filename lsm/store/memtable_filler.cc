@@ -1,6 +1,7 @@
 #include "lsm/store/memtable_filler.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "lsm/base/encoded_batch.h"
@@ -33,11 +34,8 @@ class MemtableFiller::Handler : public EncodedBatch::Handler {
   }
   absl::Status Delete(std::string_view key) override { return Add(EntryKind::kDelete, key, {}); }
   absl::Status DeleteRange(std::string_view from, std::optional<std::string_view> to) override {
-    const size_t range_bytes = MemoryOfRange(from.size() + to.value_or("").size());
-    TRELLIS_RETURN_IF_ERROR(MakeRoom(from, range_bytes));
-    filler_.ranges_.push_back(
-        {std::string(from), to ? std::optional(std::string(*to)) : std::nullopt, next_++});
-    filler_.ranges_bytes_ += range_bytes;
+    TRELLIS_RETURN_IF_ERROR(MakeRoom(from, HeldRanges::MemoryOf(from, to)));
+    filler_.ranges_.Add(from, to, next_++);
     return absl::OkStatus();
   }
 
@@ -87,14 +85,7 @@ absl::Status MemtableFiller::Add(std::string_view payload, LogReader* log) {
 
 absl::Status MemtableFiller::HandOver() {
   if (memtable_ == nullptr) return absl::OkStatus();
-  if (!ranges_.empty()) {
-    std::vector<RangeDelete> ranges;
-    ranges.reserve(ranges_.size());
-    for (const HeldRange& range : ranges_) ranges.push_back({range.from, range.to, range.sequence});
-    memtable_->AddRanges(ranges);
-    ranges_ = {};
-    ranges_bytes_ = 0;
-  }
+  ranges_.MoveTo(memtable_.get());
   std::shared_ptr<Memtable> full = std::exchange(memtable_, nullptr);
   return full->empty() ? absl::OkStatus() : sink_(std::move(full));
 }

@@ -10,7 +10,7 @@
 // than half of it.  Then the memtable has at most half of the maximum.
 //
 // Range deletes are kept beside the memtable of their time, count as its memory, and are added all
-// together before it is handed over (Memtable::AddRanges).  Entries after a range may be in a later
+// together before it is handed over (HeldRanges).  Entries after a range may be in a later
 // memtable, never in an earlier one.
 #ifndef TRELLIS_LSM_STORE_MEMTABLE_FILLER_H_
 #define TRELLIS_LSM_STORE_MEMTABLE_FILLER_H_
@@ -18,15 +18,12 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
-#include "lsm/base/internal_key.h"
 #include "lsm/log/log_reader.h"
+#include "lsm/memtable/held_ranges.h"
 #include "lsm/memtable/memtable.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -54,22 +51,12 @@ class MemtableFiller {
  private:
   class Handler;
 
-  struct HeldRange {
-    std::string from;
-    std::optional<std::string> to;
-    Sequence sequence;
-  };
-
-  // The memory that a range takes until it is in the memtable: it is held, cut, and then added.
-  // Counted are its copies of the bounds, and about as much as each of the three takes.
-  static size_t MemoryOfRange(size_t bounds_bytes) { return 512 + 4 * bounds_bytes; }
-  size_t memory_bytes() const { return memtable_->memory_bytes() + ranges_bytes_; }
+  size_t memory_bytes() const { return memtable_->memory_bytes() + ranges_.memory_bytes(); }
 
   const size_t memory_bytes_max_;
   const MemtableSink sink_;
   std::shared_ptr<Memtable> memtable_;
-  std::vector<HeldRange> ranges_;  // of the memtable
-  size_t ranges_bytes_ = 0;
+  HeldRanges ranges_;  // of the memtable
 };
 
 }  // namespace lsm

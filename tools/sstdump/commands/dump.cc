@@ -1,14 +1,13 @@
 // `sstdump dump`: a store's contents: the newest value of each key over its logs and tables.
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "lsm/base/internal_key.h"
 #include "lsm/base/range_map.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
+#include "lsm/memtable/held_ranges.h"
 #include "lsm/memtable/memtable.h"
 #include "tools/sstdump/commands/commands.h"
 #include "tools/sstdump/layout.h"
@@ -38,35 +37,20 @@ void ShowPair(const lsm::ParsedKey& key, std::string_view value, Session* sessio
   session->Print(line + "\n");
 }
 
-// A range delete of a log.
-struct LoggedRange {
-  std::string from;
-  std::optional<std::string> to;
-  lsm::Sequence sequence = 0;
-};
-
-void AddLoggedRanges(const std::vector<LoggedRange>& logged, lsm::Memtable* memtable) {
-  std::vector<lsm::RangeDelete> ranges;
-  for (const LoggedRange& range : logged) ranges.push_back({range.from, range.to, range.sequence});
-  if (!ranges.empty()) memtable->AddRanges(ranges);
-}
-
 // Adds the logs' writes within the bounds.  Returns false, and tells the session why, if any may be
 // missing.
 bool FillMemtable(const StoreFiles& files, const KeyBounds& bounds, Session* session,
                   lsm::Memtable* memtable) {
-  std::vector<LoggedRange> ranges;
+  lsm::HeldRanges ranges;
   const LogReplay replay = ReplayLogs(files, session, [&](size_t, const BatchEntry& entry) {
     const bool is_sound = session->tally().problems == 0 && entry.sequence <= lsm::kSequenceMax;
     if (!is_sound) return;
-    if (entry.is_range())
-      return ranges.push_back(
-          {std::string(entry.key), std::optional<std::string>(entry.to), entry.sequence});
+    if (entry.is_range()) return ranges.Add(entry.key, entry.to, entry.sequence);
     if (!bounds.Holds(entry.key)) return;
     const auto kind = entry.is_put() ? lsm::EntryKind::kPut : lsm::EntryKind::kDelete;
     memtable->Add(entry.sequence, kind, entry.key, entry.value);
   });
-  AddLoggedRanges(ranges, memtable);
+  ranges.MoveTo(memtable);
   for (const lsm::DroppedLogEnd& end : replay.dropped) NoteDropped(end, session);
   return replay.is_whole && replay.last_sequence <= lsm::kSequenceMax;
 }

@@ -1,0 +1,58 @@
+// The range deletes of logs, for a memtable that takes them all together.
+#ifndef TRELLIS_LSM_MEMTABLE_HELD_RANGES_H_
+#define TRELLIS_LSM_MEMTABLE_HELD_RANGES_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bloom/core/abi.h"
+#include "lsm/base/internal_key.h"
+#include "lsm/base/range_map.h"
+#include "lsm/memtable/memtable.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+// Throws std::bad_alloc without memory.
+class HeldRanges {
+ public:
+  // The memory that a range takes until it is in the memtable: it is held, cut, and then added.
+  // Counted are its copies of the bounds, and about as much as each of the three takes.
+  static size_t MemoryOf(std::string_view from, std::optional<std::string_view> to) {
+    return 512 + 4 * (from.size() + to.value_or("").size());
+  }
+
+  // Copies the bounds.
+  void Add(std::string_view from, std::optional<std::string_view> to, Sequence sequence) {
+    ranges_.push_back({std::string(from), std::optional<std::string>(to), sequence});
+    memory_bytes_ += MemoryOf(from, to);
+  }
+  bool empty() const { return ranges_.empty(); }
+  size_t memory_bytes() const { return memory_bytes_; }
+
+  // The memtable gets all of them (Memtable::AddRanges), and none is held any more.
+  void MoveTo(Memtable* memtable) {
+    if (empty()) return;
+    std::vector<RangeDelete> all;
+    all.reserve(ranges_.size());
+    for (const Held& range : ranges_) all.push_back({range.from, range.to, range.sequence});
+    memtable->AddRanges(all);
+    *this = {};
+  }
+
+ private:
+  struct Held {
+    std::string from;
+    std::optional<std::string> to;
+    Sequence sequence;
+  };
+
+  std::vector<Held> ranges_;
+  size_t memory_bytes_ = 0;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_MEMTABLE_HELD_RANGES_H_
