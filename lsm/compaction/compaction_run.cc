@@ -7,15 +7,16 @@ namespace lsm::inline TRELLIS_ABI {
 
 absl::Status CompactionRun::Run(JobResult* result) {
   const CompactionPlan& plan = *job_.plan;
-  if (plan.drops) return Drop(*result);
+  if (plan.drops) return Drop();
   // A move needs no space, and a compaction for readers is optional.
   const bool may_go_in_steps = !plan.trivial_move && !plan.for_readers;
   in_steps_ = in_steps_ || (may_go_in_steps && calls_.is_room_short());
   return in_steps_ ? RunInSteps(result) : RunAtOnce(result);
 }
 
-absl::Status CompactionRun::Drop(const JobResult& nothing) {
+absl::Status CompactionRun::Drop() {
   const CompactionPlan& plan = *job_.plan;
+  const JobResult nothing;
   TRELLIS_RETURN_IF_ERROR(calls_.apply(plan, &nothing, nullptr));
   counters_.Add(Counter::kTablesDroppedUnread, plan.inputs.size());
   counters_.Add(Counter::kBytesDroppedUnread, BytesTakenBy(plan));

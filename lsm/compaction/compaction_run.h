@@ -57,7 +57,7 @@ class CompactionRun {
   absl::Status Run(JobResult* result);
 
  private:
-  absl::Status Drop(const JobResult& nothing);
+  absl::Status Drop();
   absl::Status RunAtOnce(JobResult* result);
   absl::Status RunInSteps(JobResult* result);
   // REQUIRES: something is left.

@@ -444,7 +444,7 @@ std::optional<uint64_t> PriceForReaders(const Version& version, const Options& o
 
 bool TakeFromLevel0(RunningPlans running) {
   return std::any_of(running.begin(), running.end(),
-                     [](const auto& plan) { return plan->level == 0 && !plan->drops; });
+                     [](const auto& plan) { return plan->merges_level0(); });
 }
 
 bool IsPaidByReaders(const Version& version, const Options& options, RunningPlans running,
@@ -526,7 +526,10 @@ bool HasDrop(const Version& version, RunningPlans running, HasSnapshotIn has_sna
 }
 
 std::optional<CompactionPlan> PickDrop(const Version& version, RunningPlans running,
-                                       HasSnapshotIn has_snapshot, const KeySpan& span) {
+                                       std::span<const Sequence> snapshots, const KeySpan& span) {
+  const auto has_snapshot = [&](Sequence from, Sequence to) {
+    return HasSnapshotBetween(snapshots, from, to);
+  };
   CompactionPlan plan;
   for (const NeedlessTable& needless : version.needless()) {
     if (needless.level < plan.level || !MayDrop(needless, running, has_snapshot, span)) continue;
@@ -539,14 +542,6 @@ std::optional<CompactionPlan> PickDrop(const Version& version, RunningPlans runn
   plan.output_run = plan.inputs.back()->meta.run;
   plan.drops = true;
   return plan;
-}
-
-std::optional<CompactionPlan> PickDrop(const Version& version, RunningPlans running,
-                                       std::span<const Sequence> snapshots, const KeySpan& span) {
-  const auto has_snapshot = [&](Sequence from, Sequence to) {
-    return HasSnapshotBetween(snapshots, from, to);
-  };
-  return PickDrop(version, running, has_snapshot, span);
 }
 
 CompactionChoice PickCompaction(const Version& version, const Options& options,

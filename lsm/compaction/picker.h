@@ -163,6 +163,8 @@ struct CompactionPlan {
   bool for_tombstones = false;  // by the rule for tombstones
   // The inputs are removed unread, because no reader needs them.  There are no outputs.
   bool drops = false;
+  // Whether it brings tables of level 0 down, so that readers pay no more for them.
+  bool merges_level0() const { return level == 0 && !drops; }
 
   // --- only for steps (lsm/compaction/steps.h) ---
   // The step takes the user keys in [from, to).  Without `from` it begins at the first key, without
@@ -272,10 +274,7 @@ CompactionChoice PickForTombstones(const Version& version, const Options& option
 bool HasDrop(const Version& version, RunningPlans running, HasSnapshotIn has_snapshot,
              const KeySpan& span = {});
 // The drop in the deepest level that has one, of all such tables there that overlap the span.  The
-// others have their own: a plan has one level.
-std::optional<CompactionPlan> PickDrop(const Version& version, RunningPlans running,
-                                       HasSnapshotIn has_snapshot, const KeySpan& span = {});
-// The same, with ascending snapshots.
+// others have their own: a plan has one level.  The snapshots ascend.
 std::optional<CompactionPlan> PickDrop(const Version& version, RunningPlans running,
                                        std::span<const Sequence> snapshots,
                                        const KeySpan& span = {});

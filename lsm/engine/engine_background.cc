@@ -131,7 +131,7 @@ void Engine::EndJob(FailureKind kind, const absl::Status& status, Compaction* co
     }
     if (compaction != nullptr) {
       const CompactionPlan* const plan = compaction->plan.get();
-      if (plan != nullptr && plan->level == 0 && !plan->drops) level0_account_.NoteMerge();
+      if (plan != nullptr && plan->merges_level0()) level0_account_.NoteMerge();
       writers_.throttle().EndCompaction(compaction, status.ok());
       schedule_.End(compaction, status);
       ScheduleWork();
@@ -305,7 +305,7 @@ void Engine::CompactOne() {
     MutexLock lock(&mutex_);
     if (schedule_.Begin(&compaction)) counters_.Add(Counter::kCompactionsAtOnce, 1);
     const CompactionPlan* const plan = compaction.plan.get();
-    if (plan != nullptr && plan->level == 0 && !plan->drops) level0_account_.Spend(*plan);
+    if (plan != nullptr && plan->merges_level0()) level0_account_.Spend(*plan);
     writers_.throttle().BeginCompaction(&compaction);
     ScheduleWork();
   }

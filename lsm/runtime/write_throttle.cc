@@ -57,8 +57,7 @@ void WriteThrottle::EndFlush(bool made_room) {
 
 void WriteThrottle::BeginCompaction(const CompactionSchedule::Job* job) {
   const CompactionPlan* const plan = job->plan.get();
-  if (plan == nullptr || plan->level != 0 || plan->trivial_move || plan->drops ||
-      level0_job_ != nullptr)
+  if (plan == nullptr || !plan->merges_level0() || plan->trivial_move || level0_job_ != nullptr)
     return;
   level0_job_ = job;
   level0_room_.Begin(clock_.MonotonicNanos(), BytesTakenBy(*plan));
