@@ -248,12 +248,10 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
   tombstones.covered_bytes = [&](std::string_view user_key) {
     return version.CoveredBytes(plan.output_level, plan.output_run, user_key, context.digest_seed);
   };
-  for (const OpenTables* tables : {&plan.inputs, &plan.overlapped}) {
-    for (const auto& table : *tables) {
-      const uint64_t oldest = DeadEntriesOf(*table, /*bytes_per_key=*/0).oldest_tombstone;
-      if (oldest != 0) tombstones.oldest_tombstone = std::min(tombstones.oldest_tombstone, oldest);
-    }
-  }
+  DeadEntries dead;  // of the inputs
+  for (const auto& table : TablesTakenBy(plan))
+    dead.Add(DeadEntriesOf(*table, /*bytes_per_key=*/0));
+  if (dead.oldest_tombstone != 0) tombstones.oldest_tombstone = dead.oldest_tombstone;
   const RangeMap ranges = RangesOf(plan, runs, snapshots);
   RangeMap needed = NeededOf(ranges, snapshots, [&](const KeySpan& span) {
     return version.OlderSpan(plan.output_level, plan.output_run, span);

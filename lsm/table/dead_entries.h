@@ -22,6 +22,14 @@ struct DeadEntries {
 
   // Expected to go once the tombstones have reached the bottom.
   uint64_t freeable_bytes() const { return dead_bytes + covered_bytes; }
+  // Those of a further table.
+  void Add(const DeadEntries& other) {
+    tombstones += other.tombstones;
+    dead_bytes += other.dead_bytes;
+    covered_bytes += other.covered_bytes;
+    const bool is_older = oldest_tombstone == 0 || other.oldest_tombstone < oldest_tombstone;
+    if (other.oldest_tombstone != 0 && is_older) oldest_tombstone = other.oldest_tombstone;
+  }
   bool operator==(const DeadEntries&) const = default;
 };
 

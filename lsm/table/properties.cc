@@ -199,6 +199,18 @@ DeadEntries TableProperties::dead_entries() const {
   return {deletions, dead_bytes, covered_bytes, oldest_tombstone};
 }
 
+DeadEntries TableProperties::EstimateDeadEntries(uint64_t table_entries,
+                                                 double bytes_per_key) const {
+  if (states_dead_entries() || deletions == 0) return dead_entries();
+  DeadEntries dead;
+  dead.tombstones = deletions;
+  // No more than there is, if the file claims nonsense.
+  dead.covered_bytes = static_cast<uint64_t>(
+      static_cast<double>(std::min(deletions, table_entries)) * bytes_per_key);
+  dead.oldest_tombstone = created_micros / 1'000'000;
+  return dead;
+}
+
 std::optional<bloom::DigestSeed> TableProperties::digest_seed_and_hash() const {
   if (digest_hash == kXxh3) return bloom::DigestSeed(digest_seed);
   if (digest_hash == kSipHash)

@@ -75,6 +75,9 @@ struct TableProperties {
   bool states_dead_entries() const;
   // The stated figures of its dead entries; nothing if there are none.
   DeadEntries dead_entries() const;
+  // The same; for a table of an older release, an estimate: each tombstone covers `bytes_per_key`,
+  // and the oldest one is as old as the table.  `table_entries`: of the table, as its footer says.
+  DeadEntries EstimateDeadEntries(uint64_t table_entries, double bytes_per_key) const;
 
   // The three combined; nullopt if the hash belongs to a later release.
   std::optional<bloom::DigestSeed> digest_seed_and_hash() const;

@@ -210,15 +210,7 @@ uint64_t KeysOf(const OpenTable& table) {
 }
 
 DeadEntries DeadEntriesOf(const OpenTable& table, double bytes_per_key) {
-  const TableProperties& properties = table.table->properties();
-  DeadEntries dead = properties.dead_entries();
-  if (properties.states_dead_entries() || properties.deletions == 0) return dead;
-  dead.tombstones = properties.deletions;
-  // No more than there is, if the file claims nonsense.
-  dead.covered_bytes = static_cast<uint64_t>(
-      static_cast<double>(std::min(properties.deletions, table.meta.entries)) * bytes_per_key);
-  dead.oldest_tombstone = properties.created_micros / 1'000'000;
-  return dead;
+  return table.table->properties().EstimateDeadEntries(table.meta.entries, bytes_per_key);
 }
 
 double FppOf(const OpenTable& table) {
@@ -461,19 +453,14 @@ void Version::Describe(Statistics* statistics) const {
     double target_sum = 0, predicted_sum = 0;
     double filtered_keys = 0;
     uint64_t newest = 0;
+    DeadEntries dead;
     for (const auto& table : level(i)) {
       ++level_statistics.tables;
       level_statistics.table_bytes += table->meta.file_bytes;
       level_statistics.entries += table->meta.entries;
       const TableProperties& properties = table->table->properties();
       level_statistics.keys += properties.distinct_keys;
-      const DeadEntries dead = DeadEntriesOf(*table, bytes_per_key_);
-      level_statistics.tombstones += dead.tombstones;
-      level_statistics.freeable_bytes += dead.freeable_bytes();
-      level_statistics.covered_bytes += dead.covered_bytes;
-      if (dead.oldest_tombstone != 0 && (level_statistics.oldest_tombstone == 0 ||
-                                         dead.oldest_tombstone < level_statistics.oldest_tombstone))
-        level_statistics.oldest_tombstone = dead.oldest_tombstone;
+      dead.Add(DeadEntriesOf(*table, bytes_per_key_));
       level_statistics.range_deletes += table->table->ranges().range_count();
       level_statistics.range_bytes += table->table->ranges().memory_bytes();
       level_statistics.filter_bytes += table->table->filter_memory_bytes();
@@ -497,6 +484,10 @@ void Version::Describe(Statistics* statistics) const {
       predicted_sum += keys * properties.expected_fpp;
       filtered_keys += keys;
     }
+    level_statistics.tombstones = dead.tombstones;
+    level_statistics.freeable_bytes = dead.freeable_bytes();
+    level_statistics.covered_bytes = dead.covered_bytes;
+    level_statistics.oldest_tombstone = dead.oldest_tombstone;
     if (filtered_keys == 0) continue;
     level_statistics.target_fpp = target_sum / filtered_keys;
     level_statistics.predicted_fpp = predicted_sum / filtered_keys;

@@ -38,7 +38,7 @@ struct TableRow {
   double target_fpp = 0;
   double predicted_fpp = 1;  // without a usable filter every lookup reads a block
   lsm::DeadEntries dead;
-  bool states_dead = true;  // false: a table of an older release, whose figures are estimated
+  std::optional<lsm::TableProperties> older;  // of a table whose release did not record `dead`
 };
 
 struct LevelRow {
@@ -47,9 +47,9 @@ struct LevelRow {
   // Sums over the readable tables.
   uint64_t readable_tables = 0, keys = 0, filter_bytes = 0, filtered_keys = 0;
   double target_sum = 0, predicted_sum = 0;  // weighted by the keys of tables with filters
-  uint64_t tombstones = 0, freeable_bytes = 0, oldest_tombstone = 0;  // as in LevelStatistics
-  uint64_t newest = 0;                     // number of the newest readable table
-  std::string filter_kind, filter_reason;  // of that table
+  lsm::DeadEntries dead;                     // of all tables
+  uint64_t newest = 0;                       // number of the newest readable table
+  std::string filter_kind, filter_reason;    // of that table
   double expected_reads = 0;  // wasted reads expected for an absent key within every table's range
 
   void Add(const TableRow& table) {
@@ -57,7 +57,7 @@ struct LevelRow {
     bytes += table.placed.meta.file_bytes;
     entries += table.placed.meta.entries;
     range_deletes += table.placed.meta.ranges.range_count;
-    AddDead(table.dead);
+    dead.Add(table.dead);
     readable_tables += table.is_open ? 1 : 0;
     keys += table.keys;
     filter_bytes += table.filter_bytes;
@@ -71,15 +71,8 @@ struct LevelRow {
     target_sum += table.target_fpp * static_cast<double>(table.keys);
     predicted_sum += table.predicted_fpp * static_cast<double>(table.keys);
   }
-  void AddDead(const lsm::DeadEntries& dead) {
-    tombstones += dead.tombstones;
-    freeable_bytes += dead.freeable_bytes();
-    if (dead.oldest_tombstone == 0) return;
-    if (oldest_tombstone == 0 || dead.oldest_tombstone < oldest_tombstone)
-      oldest_tombstone = dead.oldest_tombstone;
-  }
   void Add(const LevelRow& level) {
-    AddDead({level.tombstones, level.freeable_bytes, 0, level.oldest_tombstone});
+    dead.Add(level.dead);
     runs += level.runs;
     tables += level.tables;
     bytes += level.bytes;
@@ -128,9 +121,7 @@ TableRow ReadTable(const StoreFiles& files, const PlacedTable& placed, Session* 
   const lsm::TableProperties& properties = (*table)->properties();
   row.is_open = true;
   row.keys = properties.distinct_keys;
-  row.states_dead = properties.states_dead_entries() || properties.deletions == 0;
-  if (!row.states_dead)
-    row.dead = {properties.deletions, 0, 0, properties.created_micros / 1'000'000};
+  if (!properties.states_dead_entries()) row.older = properties;
   row.filter_kind = NameOf((*table)->filter_presence());
   row.filter_reason = properties.filter_reason;
   for (const absl::Status& status : {(*table)->ranges_status(), (*table)->filter_status()}) {
@@ -175,10 +166,10 @@ std::vector<std::string> Cells(std::string name, const LevelRow& row, const Colu
                                     NumberOrDash(row.predicted_fpp()),
                                     ReadableNumber(row.expected_reads)};
   if (columns.tombstones) {
-    cells.push_back(ReadableCount(row.tombstones));
-    cells.push_back(ReadableBytes(row.freeable_bytes));
-    const std::string time = UtcTime(row.oldest_tombstone * 1'000'000);
-    cells.push_back(row.oldest_tombstone == 0 ? "-" : time.substr(0, time.find(' ')));
+    cells.push_back(ReadableCount(row.dead.tombstones));
+    cells.push_back(ReadableBytes(row.dead.freeable_bytes()));
+    const std::string time = UtcTime(row.dead.oldest_tombstone * 1'000'000);
+    cells.push_back(row.dead.oldest_tombstone == 0 ? "-" : time.substr(0, time.find(' ')));
   }
   if (columns.ranges) cells.push_back(ReadableCount(row.range_deletes));
   if (columns.readable) {
@@ -245,9 +236,9 @@ void WriteLevel(const LevelRow& row, lsm::JsonWriter* json) {
   json->Member("entries", row.entries);
   json->Member("keys", row.keys);
   json->Member("range_deletes", row.range_deletes);
-  json->Member("tombstones", row.tombstones);
-  json->Member("freeable_bytes", row.freeable_bytes);
-  json->Member("oldest_tombstone", row.oldest_tombstone);
+  json->Member("tombstones", row.dead.tombstones);
+  json->Member("freeable_bytes", row.dead.freeable_bytes());
+  json->Member("oldest_tombstone", row.dead.oldest_tombstone);
   json->Member("filter_bytes", row.filter_bytes);
   json->Member("bits_per_key", row.bits_per_key());
   json->Member("target_fpp", row.target_fpp());
@@ -305,7 +296,7 @@ void PrintTree(const Target& target, const std::array<LevelRow, lsm::kLevels>& l
   session->Print(Heading(
       *session, target.path,
       Concat("store of ", Count(all.tables, "table", "tables"), ", ", ReadableBytes(all.bytes))));
-  const Columns columns = {.tombstones = all.tombstones + all.freeable_bytes > 0,
+  const Columns columns = {.tombstones = all.dead.tombstones + all.dead.freeable_bytes() > 0,
                            .ranges = all.range_deletes > 0,
                            .reasons = AnyHasReason(tables),
                            .readable = all.readable_tables < all.tables};
@@ -358,19 +349,18 @@ double ExpectedReadsOf(const LevelRow& run) {
   return (run.predicted_sum + unfiltered) / static_cast<double>(run.keys);
 }
 
-// In a table of an older release, each tombstone counts as one key of the mean size, as in
-// Statistics.
-void EstimateCoveredBytes(std::vector<TableRow>* tables) {
+// Estimates what tables of older releases did not record, as Statistics does.
+void EstimateDeadEntries(std::vector<TableRow>* tables) {
   double bytes = 0, keys = 0;
   for (const TableRow& table : *tables) {
     if (!table.is_open) continue;
     bytes += static_cast<double>(table.placed.meta.file_bytes);
     keys += static_cast<double>(table.keys);
   }
+  const double bytes_per_key = keys == 0 ? 0 : bytes / keys;
   for (TableRow& table : *tables) {
-    if (table.states_dead || keys == 0) continue;
-    table.dead.covered_bytes =
-        static_cast<uint64_t>(static_cast<double>(table.dead.tombstones) * bytes / keys);
+    if (table.older)
+      table.dead = table.older->EstimateDeadEntries(table.placed.meta.entries, bytes_per_key);
   }
 }
 
@@ -399,7 +389,7 @@ void RunLevels(const Target& target, Session* session) {
   std::vector<TableRow> tables;
   for (const PlacedTable& placed : TablesInOrder(files->manifest.state))
     tables.push_back(ReadTable(*files, placed, session));
-  EstimateCoveredBytes(&tables);
+  EstimateDeadEntries(&tables);
   const std::array<LevelRow, lsm::kLevels> levels = LevelsOf(tables);
   LevelRow all;
   for (const LevelRow& level : levels) all.Add(level);
