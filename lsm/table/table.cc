@@ -158,11 +158,12 @@ void Table::ReadFilter(TableTail* tail) {
                        file_->path(), footer_.filter.offset);
 }
 
-std::pair<Sequence, Sequence> Table::sequences() const {
+std::pair<Sequence, Sequence> Table::SequencesWith(
+    const std::optional<std::pair<Sequence, Sequence>>& of_entries) const {
   const std::pair ranges(ranges_.smallest_sequence(), ranges_.largest_sequence());
-  if (!has_entries()) return ranges;
-  if (ranges_.empty()) return sequences_;
-  return {std::min(sequences_.first, ranges.first), std::max(sequences_.second, ranges.second)};
+  if (!of_entries) return ranges;
+  if (ranges_.empty()) return *of_entries;
+  return {std::min(of_entries->first, ranges.first), std::max(of_entries->second, ranges.second)};
 }
 
 absl::StatusOr<TableAnswer> Table::GetFrom(FirstBlock first, const TableLookup& lookup,

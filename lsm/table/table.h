@@ -229,7 +229,12 @@ class Table {
   Sequence newest_entry() const { return has_entries() ? sequences_.second : 0; }
   // The smallest and the largest sequence of entries and ranges together: of the entries, if there
   // are any, according to the properties, and of the ranges themselves.
-  std::pair<Sequence, Sequence> sequences() const;
+  std::pair<Sequence, Sequence> sequences() const {
+    return SequencesWith(has_entries() ? std::optional(sequences_) : std::nullopt);
+  }
+  // The same for entries with these sequences, for example as counted; nullopt: without entries.
+  std::pair<Sequence, Sequence> SequencesWith(
+      const std::optional<std::pair<Sequence, Sequence>>& of_entries) const;
   const TableProperties& properties() const { return properties_; }
   const Footer& footer() const { return footer_; }
   // Not usable if the table is partitioned.

@@ -1,6 +1,7 @@
 #include "lsm/table/table_check.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,24 +36,18 @@ class TableChecker {
       goes_on_ = calls_.before_block == nullptr || calls_.before_block(bytes);
       if (goes_on_) CheckBlock(&walk, i);
     }
-    if (facts_.entries > 0)
+    std::optional<std::pair<Sequence, Sequence>> of_entries;
+    if (facts_.entries > 0) {
       AppendInternalKey(&facts_.largest, last_key_, last_sequence_, last_kind_);
-    facts_.all_sequences = AllSequences();
+      of_entries = {facts_.smallest_sequence, facts_.largest_sequence};
+    }
+    facts_.all_sequences = table_.SequencesWith(of_entries);
     // With missing blocks the sums cannot agree, and errors about them would only distract.
     if (all_read_ && goes_on_) CheckSums();
     return facts_;
   }
 
  private:
-  std::pair<Sequence, Sequence> AllSequences() const {
-    const RangeMap& ranges = table_.ranges();
-    const std::pair of_ranges(ranges.smallest_sequence(), ranges.largest_sequence());
-    if (facts_.entries == 0) return of_ranges;
-    if (ranges.empty()) return {facts_.smallest_sequence, facts_.largest_sequence};
-    return {std::min(facts_.smallest_sequence, of_ranges.first),
-            std::max(facts_.largest_sequence, of_ranges.second)};
-  }
-
   void Fail(const absl::Status& status) { goes_on_ = calls_.problem(status) && goes_on_; }
   void Damage(uint64_t offset, const std::string& message) {
     Fail(DamageAt(table_.path(), offset, message));
