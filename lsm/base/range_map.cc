@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cassert>
 #include <functional>
-#include <iterator>
 #include <set>
 #include <utility>
 
@@ -23,20 +22,6 @@ struct Change {
   bool begins;
 };
 
-// Lists the newest open sequence of each stratum.
-void ListOpen(const std::multiset<Sequence>& open, std::span<const Sequence> snapshots,
-              std::vector<Sequence>* list) {
-  list->clear();
-  auto next = open.end();  // after the newest that is left
-  while (next != open.begin()) {
-    const Sequence newest = *std::prev(next);
-    list->push_back(newest);
-    const size_t stratum = StratumOf(newest, snapshots);
-    if (stratum == 0) return;
-    next = open.upper_bound(snapshots[stratum - 1]);
-  }
-}
-
 // A place in a map that is read from front to back.
 struct Reader {
   const RangeMap* map;
@@ -53,7 +38,7 @@ struct Reader {
 
 }  // namespace
 
-RangeMap RangeMap::Of(std::span<const RangeDelete> ranges, std::span<const Sequence> snapshots) {
+RangeMap RangeMap::Of(std::span<const RangeDelete> ranges) {
   std::vector<Change> changes;
   changes.reserve(2 * ranges.size());
   for (const RangeDelete& range : ranges) {
@@ -78,7 +63,8 @@ RangeMap RangeMap::Of(std::span<const RangeDelete> ranges, std::span<const Seque
       }
     }
     while (i < changes.size() && changes[i].key == key) ++i;
-    ListOpen(open, snapshots, &list);
+    list.clear();
+    if (!open.empty()) list.push_back(*open.rbegin());
     builder.Add(key, list);
   }
   return builder.Finish();
@@ -201,14 +187,6 @@ size_t RangeMap::CoverBegin(size_t stretch, Sequence at) const {
   return stretch;
 }
 
-KeyEnd RangeMap::NextGap(std::string_view key, Sequence at) const {
-  const size_t after = AfterStretchOf(key);
-  if (after == 0 || NewestIn(after - 1, at) == 0) return key;
-  const size_t gap = CoverEnd(after - 1, at);
-  if (gap == size()) return std::nullopt;
-  return boundary(gap);
-}
-
 size_t RangeMap::memory_bytes() const {
   return boundaries_.memory_bytes() +
          (newest_.capacity() + older_ends_.capacity() + older_.capacity()) * sizeof(uint64_t) +
@@ -268,8 +246,8 @@ RangeMap RangeMapBuilder::Finish() {
   return std::move(map_);
 }
 
-RangeMap NewestRanges(std::span<const RangeMap* const> maps, std::span<const RangeDelete> ranges) {
-  std::vector<RangeDelete> all(ranges.begin(), ranges.end());
+RangeMap NewestRanges(std::span<const RangeMap* const> maps) {
+  std::vector<RangeDelete> all;
   for (const RangeMap* const map : maps) {
     for (size_t i = 0; i < map->size(); ++i) {
       if (map->sequence_count(i) == 0) continue;

@@ -54,9 +54,9 @@ class RangeMap {
  public:
   RangeMap() = default;  // covers nothing
 
-  // The ranges in any order; of each stratum only the newest sequence at each key.  Nested ranges,
-  // too, take only n log n for each stratum.  REQUIRES: the snapshots ascend.
-  static RangeMap Of(std::span<const RangeDelete> ranges, std::span<const Sequence> snapshots = {});
+  // The newest of the ranges at each key.  They may be in any order.  Takes n log n, also if they
+  // are nested.
+  static RangeMap Of(std::span<const RangeDelete> ranges);
 
   // All sequences of all maps; one that several maps have at a key is taken once.  Takes n * k + s
   // for n boundaries and k maps together.
@@ -87,11 +87,6 @@ class RangeMap {
     const size_t after = AfterStretchOf(key);
     return after == 0 ? 0 : NewestIn(after - 1, at);
   }
-
-  // The first key at or after `key` that no sequence <= `at` covers: `key` itself if it is not
-  // covered, nullopt if all later keys are covered.  A view of the map or of `key`.  One search and
-  // one load if `at` is at or after largest_sequence(), otherwise also a walk over the cover.
-  KeyEnd NextGap(std::string_view key, Sequence at = kSequenceMax) const;
 
   // The stretches, in the order of keys.
   size_t size() const { return newest_.size(); }
@@ -164,9 +159,8 @@ class RangeMapBuilder {
   std::vector<uint64_t> key_ends_ = {0};  // one more than keys
 };
 
-// The newest sequence of all maps and ranges at each key.  Takes n log n, also for many maps.
-RangeMap NewestRanges(std::span<const RangeMap* const> maps,
-                      std::span<const RangeDelete> ranges = {});
+// The newest sequence of all maps at each key.  Takes n log n, also for many maps.
+RangeMap NewestRanges(std::span<const RangeMap* const> maps);
 
 }  // namespace lsm
 

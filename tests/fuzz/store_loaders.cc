@@ -30,6 +30,7 @@
 #include "tests/bloom/use_loaded.h"
 #include "tests/fuzz/files.h"
 #include "tests/fuzz/loaders.h"
+#include "tests/support/range_maps.h"
 
 namespace fuzz {
 namespace {
@@ -442,7 +443,8 @@ bool UseRanges(std::string_view bytes) {
     Demand(newest <= ranges->largest_sequence(), "no sequence is above the largest one");
     Demand(newest == 0 || (hull.Holds(key) && newest >= ranges->smallest_sequence()),
            "the hull has all covered keys");
-    Demand(ranges->NextGap(key) == key || newest != 0, "a key in a gap is the next gap");
+    Demand(testing_support::NextGap(*ranges, key, lsm::kSequenceMax) == key || newest != 0,
+           "a key in a gap is the next gap");
     if (i > 20 && i + 20 < ranges->size()) continue;  // the cuts copy the map
     const lsm::RangeMap below = ranges->Within({"", key}),
                         above = ranges->Within({key, std::nullopt});
@@ -467,7 +469,8 @@ std::vector<std::string> RangesSeeds() {
     ranges.push_back({keys[i + 20], keys[i + 20 - i / 2], 7});
     if (i % 5 == 0) ranges.push_back({keys[i], std::nullopt, lsm::kSequenceMax - i});
     for (const lsm::Sequence snapshot : {0, 500'000}) {
-      if (i % 6 == 0) seeds.push_back(lsm::EncodeRanges(lsm::RangeMap::Of(ranges, {&snapshot, 1})));
+      if (i % 6 == 0)
+        seeds.push_back(lsm::EncodeRanges(testing_support::MapOf(ranges, {&snapshot, 1})));
     }
   }
   return seeds;

@@ -20,6 +20,7 @@
 #include "tests/bloom/use_loaded.h"
 #include "tests/fuzz/files.h"
 #include "tests/fuzz/loaders.h"
+#include "tests/support/range_maps.h"
 
 namespace fuzz {
 namespace {
@@ -256,7 +257,7 @@ std::vector<std::string> TableSeeds() {
     }
   }
   few = {some.front(), some.back()};
-  const lsm::RangeMap ranges = lsm::RangeMap::Of(
+  const lsm::RangeMap ranges = testing_support::MapOf(
       std::vector<lsm::RangeDelete>{
           {"a", "key1", 1005}, {"key00001", "key000010", 995}, {"x", {}, 7}},
       std::vector<lsm::Sequence>{1000});

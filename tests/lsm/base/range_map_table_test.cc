@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "lsm/base/range_map.h"
+#include "tests/support/range_maps.h"
 #include "tests/support/text_table.h"
 
 namespace lsm {
@@ -93,7 +94,7 @@ class Ranges {
           line.to == "-" ? std::nullopt : std::optional<std::string_view>(line.to);
       ranges.push_back({line.from, to, line.sequence});
     }
-    return RangeMap::Of(ranges, snapshots);
+    return testing_support::MapOf(ranges, snapshots);
   }
   RangeMap Merged() const {
     std::vector<Sequence> all;
@@ -140,7 +141,7 @@ std::string Look(const RangeMap& map, const std::vector<std::string>& words) {
     const std::string key = KeyOf(word.substr(0, sign));
     const Sequence at = NumberOf(word.substr(sign + 1));
     text += word + ": " + std::to_string(map.NewestAt(key, at)) + ", gap " +
-            TextOf(map.NextGap(key, at)) + "\n";
+            TextOf(testing_support::NextGap(map, key, at)) + "\n";
   }
   return text;
 }

@@ -12,6 +12,7 @@
 #include "lsm/block/block.h"
 #include "lsm/bytes/coding.h"
 #include "tests/support/dice.h"
+#include "tests/support/range_maps.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -59,7 +60,7 @@ RangeMap SomeMap(Dice* dice) {
   std::vector<Sequence> snapshots = {dice->Next() % kSequenceMax, dice->Next() % kSequenceMax,
                                      1000};
   std::sort(snapshots.begin(), snapshots.end());
-  return RangeMap::Of(ranges, snapshots);
+  return testing_support::MapOf(ranges, snapshots);
 }
 
 TEST(RangesPartTest, WritesTheBytesOfTheHeader) {
@@ -70,7 +71,7 @@ TEST(RangesPartTest, WritesTheBytesOfTheHeader) {
                                         {"f", ListOf({300})},
                                         {"h", std::string(1, '\0')},
                                         {"k", "\1\7"}});
-  EXPECT_EQ(EncodeRanges(RangeMap::Of(ranges, snapshots)), expected);
+  EXPECT_EQ(EncodeRanges(testing_support::MapOf(ranges, snapshots)), expected);
 }
 
 TEST(RangesPartTest, ReadsBackTheSameMap) {

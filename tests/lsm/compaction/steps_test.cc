@@ -17,6 +17,7 @@
 #include "tests/lsm/compaction/job_world.h"
 #include "tests/lsm/version/table_maker.h"
 #include "tests/lsm/version/table_text.h"
+#include "tests/support/range_maps.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -27,7 +28,7 @@ using testing::IsEmpty;
 using testing::Optional;
 
 RangeMap RangesOf(const std::vector<RangeDelete>& ranges, const SnapshotList& snapshots = {}) {
-  return RangeMap::Of(ranges, snapshots);
+  return testing_support::MapOf(ranges, snapshots);
 }
 
 // A version, and a plan for it that is carried out step by step.

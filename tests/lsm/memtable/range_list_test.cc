@@ -17,6 +17,7 @@
 #include "lsm/memtable/memtable.h"
 #include "lsm/write_batch.h"
 #include "tests/support/dice.h"
+#include "tests/support/range_maps.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -230,7 +231,7 @@ TEST_P(RangeListModelTest, GivesAMapOfAllRanges) {
   }
   std::vector<RangeDelete> ranges;
   for (const auto& range : naive.ranges()) ranges.push_back({range.from, range.to, range.sequence});
-  EXPECT_EQ(memtable.ranges()->ToMap(), RangeMap::Of(ranges, naive.ends()));
+  EXPECT_EQ(memtable.ranges()->ToMap(), testing_support::MapOf(ranges, naive.ends()));
 
   Memtable replayed;
   replayed.AddRanges(ranges);

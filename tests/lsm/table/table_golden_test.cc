@@ -11,6 +11,7 @@
 
 #include "tests/lsm/table/table_model.h"
 #include "tests/support/golden.h"
+#include "tests/support/range_maps.h"
 #include "tests/support/read_file.h"
 #include "tests/support/source_directory.h"
 #include "tests/support/status_matchers.h"
@@ -146,7 +147,7 @@ TEST(TableGoldenTest, PartitionedBytesMatchVersion2) {
 
 RangeMap GoldenRanges() {
   const RangeDelete ranges[] = {{"apple", "banana", 6}, {"apricot", "b", 9}, {"date", {}, 300}};
-  return RangeMap::Of(ranges, std::vector<Sequence>{6});
+  return testing_support::MapOf(ranges, std::vector<Sequence>{6});
 }
 
 TEST(TableGoldenTest, BytesWithRangesMatchVersion3) {

@@ -14,6 +14,7 @@
 #include "lsm/table/table_claims.h"
 #include "tests/lsm/table/table_forgery.h"
 #include "tests/lsm/table/table_model.h"
+#include "tests/support/range_maps.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -50,7 +51,7 @@ RangeMap SomeRanges() {
   const std::string after = last + "x";
   const std::vector<RangeDelete> ranges = {
       {"", "0", 7}, {from, to, 1015}, {from, last, 5000}, {after, std::nullopt, 900}};
-  return RangeMap::Of(ranges, std::vector<Sequence>{1015});
+  return testing_support::MapOf(ranges, std::vector<Sequence>{1015});
 }
 
 std::vector<std::string> ProblemsOf(const Table& table) {

@@ -18,6 +18,7 @@
 #include "lsm/version/version.h"
 #include "tests/lsm/version/table_maker.h"
 #include "tests/support/dice.h"
+#include "tests/support/range_maps.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -329,7 +330,7 @@ class RangeReadsModelTest : public RangeReadsTest, public testing::WithParamInte
     }
     std::vector<Sequence> snapshots(newest_);  // so that no sequence is left out
     std::iota(snapshots.begin(), snapshots.end(), 1);
-    const RangeMap map = RangeMap::Of(deletes, snapshots);
+    const RangeMap map = testing_support::MapOf(deletes, snapshots);
     for (size_t i = 0; i <= at.size(); ++i) {
       KeySpan span;
       if (i > 0) span.begin = at[i - 1];

@@ -28,6 +28,7 @@
 
 #include "lsm/version/version.h"
 #include "tests/lsm/version/table_maker.h"
+#include "tests/support/range_maps.h"
 #include "tests/support/text_table.h"
 
 namespace lsm {
@@ -83,7 +84,7 @@ class TextRanges {
     std::vector<Sequence> snapshots;  // so that all sequences stay
     for (const Range& range : ranges_) snapshots.push_back(range.sequence);
     std::sort(snapshots.begin(), snapshots.end());
-    return RangeMap::Of(ranges, snapshots);
+    return testing_support::MapOf(ranges, snapshots);
   }
 
  private:

@@ -19,6 +19,7 @@
 #include "tests/lsm/engine/world.h"
 #include "tests/lsm/store/store_forger.h"
 #include "tests/support/dice.h"
+#include "tests/support/range_maps.h"
 
 namespace reliability {
 namespace {
@@ -168,7 +169,7 @@ class RepairTrial {
       entries.emplace(key, write.kind == EntryKind::kPut ? write.value() : "");
     }
     forger->SetEntries(numbers_[part], {entries.begin(), entries.end()},
-                       lsm::RangeMap::Of(ranges, sequences));
+                       testing_support::MapOf(ranges, sequences));
   }
 
   absl::Status WriteLog() {
