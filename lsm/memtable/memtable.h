@@ -62,10 +62,11 @@ class Memtable {
   //   (PrepareBatch AddPrepared?)*     no other Add between the two
   //
   // PrepareBatch copies the entries into the memtable's memory, where no reader finds them.  It
-  // copies all, or none if the bytes are not a batch (DataLoss) or memory runs out
-  // (std::bad_alloc).  The first call makes the ring.  A batch without AddPrepared leaves nothing:
-  // its numbers may be used again.  `ranges` receives the range deletes of the batch, the newest at
-  // each key; null: they are not wanted.
+  // fails if the bytes are not a batch (DataLoss), or without memory (std::bad_alloc); then no
+  // AddPrepared may follow.  The first call makes the ring.  A batch without AddPrepared leaves
+  // nothing that a reader sees, only borders of its ranges, which cover nothing.  Its numbers may
+  // be used again.  `ranges` receives the range deletes of the batch, the newest at each key; null:
+  // they are not wanted.
   absl::Status PrepareBatch(std::string_view encoded, RangeMap* ranges = nullptr);
   // Needs no memory.
   void AddPrepared();
@@ -87,7 +88,7 @@ class Memtable {
   // The range deletes; nullptr if there are none.  A caller that has acquired the number of a range
   // delete finds it here.
   const RangeList* ranges() const { return ranges_.load(std::memory_order_acquire); }
-  // A copy of all of them, for tables.  REQUIRES: no writer adds any.
+  // A copy of all of them, for tables.  Beside a writer it may lack those that are being added.
   RangeMap MapOfRanges() const { return ranges() == nullptr ? RangeMap() : ranges()->ToMap(); }
   // How many were added.  Relaxed, as entry_count.
   uint64_t range_count() const { return range_count_.load(std::memory_order_relaxed); }
@@ -128,7 +129,8 @@ class Memtable {
   std::atomic<uint64_t> entry_count_{0};
   std::atomic<uint64_t> tombstone_count_{0};
   std::atomic<Sequence> newest_entry_{0};
-  // Released with the list's first ranges, which a reader acquires with the pointer.
+  // Null until the first ranges are in the list.  Released after them, so a reader that acquires
+  // the pointer finds them.
   std::atomic<const RangeList*> ranges_{nullptr};
   std::atomic<uint64_t> range_count_{0};
   const Sequence number_before_;
@@ -141,7 +143,7 @@ class Memtable {
   std::vector<const Entry*> prepared_;
   uint64_t prepared_tombstones_ = 0;
   std::vector<const Entry*> prepared_marks_;  // of ranges, for the ring
-  Sequence prepared_last_ = 0;                // the last number of a batch with entries
+  Sequence prepared_last_ = 0;                // the last number of the batch, if it has entries
 };
 
 }  // namespace lsm

@@ -226,7 +226,8 @@ class Version::Search {
     counters.Add(Counter::kLookupsEndedInRange, 1);
     if (lookup_->explanation != nullptr) NoteRange();
   }
-  // Explains the end of the lookup: the first range delete in the order of lookups is the newest.
+  // Explains the end of the lookup by the first memtable or table with the newest range delete.  A
+  // compaction in steps may have left a copy of it below.
   void NoteRange() {
     Explanation& explanation = *lookup_->explanation;
     if (step_ != nullptr) step_->outcome = "not read";
