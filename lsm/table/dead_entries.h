@@ -20,7 +20,7 @@ struct DeadEntries {
   // When the memtable of the oldest one began, in seconds since 1970; 0: no tombstone.
   uint64_t oldest_tombstone = 0;
 
-  // Expected to go once the tombstones have reached the bottom.
+  // Compactions are expected to free this.
   uint64_t freeable_bytes() const { return dead_bytes + covered_bytes; }
   // Those of a further table.
   void Add(const DeadEntries& other) {

@@ -321,7 +321,8 @@ void PrintTree(const Target& target, const std::array<LevelRow, lsm::kLevels>& l
       "  within the range of every table\n");
   if (columns.tombstones)
     session->Print(
-        "  freeable: bytes that go once the tombstones have reached the bottom\n"
+        "  freeable: bytes that compactions are expected to free: dead entries, and older\n"
+        "  entries that tombstones cover\n"
         "  oldest: day of the oldest tombstone\n");
   if (columns.readable)
     session->Print("  readable: keys, filters, b/key, target, FPP and wasted count only these\n");
