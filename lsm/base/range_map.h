@@ -16,10 +16,10 @@
 // Strata: sorted snapshots cut the sequences into strata, as for entries (lsm/compaction/jobs.cc).
 // No snapshot can tell two sequences of a stratum apart, so only the higher one is needed.
 //
-// Costs: a lookup is one search in Fences and one load: 30 to 45 ns if the cache holds them, as for
-// the bounds of tables.  A map takes 36 bytes for each boundary beside its key and its sequences
-// after the first (range_map_test.cc counts them).  The other calls say what they cost: n is the
-// number of boundaries, s that of sequences in all lists.
+// Costs: a lookup is one search in Fences and one load, as for the bounds of tables.  A map takes
+// 36 bytes for each boundary beside its key and its sequences after the first (range_map_test.cc
+// counts them).  The other calls say what they cost: n is the number of boundaries, s that of
+// sequences in all lists.
 //
 // Errors: none; the functions throw std::bad_alloc without memory.  lsm/block/ranges_part.h reads
 // maps from untrusted bytes.

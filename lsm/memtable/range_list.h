@@ -26,9 +26,9 @@
 // then both had one list, and what one of them has got since is above s.  If the third step does
 // not follow, because the log failed, only boundaries remain, which cover nothing new.
 //
-// Costs: a read is a search in the Skiplist, and a walk over newer sequences.  A cover takes 10 ns
-// more for each of its stretches.  A range takes a few searches (2 us together), and for each
-// boundary that it covers 16 bytes and about 30 ns.  A boundary takes some 85 bytes beside its key.
+// Costs: a read is a search in the Skiplist, and a walk over newer sequences.  A cover takes a step
+// more for each of its stretches.  A range takes a few searches, and for each boundary that it
+// covers a step and 16 bytes.  A boundary takes some 85 bytes beside its key.
 #ifndef TRELLIS_LSM_MEMTABLE_RANGE_LIST_H_
 #define TRELLIS_LSM_MEMTABLE_RANGE_LIST_H_
 
