@@ -20,7 +20,7 @@
 #include "tests/bloom/use_loaded.h"
 #include "tests/fuzz/files.h"
 #include "tests/fuzz/loaders.h"
-#include "tests/support/range_maps.h"
+#include "tests/lsm/table/table_ranges.h"
 
 namespace fuzz {
 namespace {
@@ -163,13 +163,7 @@ std::string WriteTable(lsm::TableBuildOptions options, const std::vector<Entry>&
   std::string bytes;
   lsm::TableBuilder builder(std::move(options), std::make_unique<StringFile>(&bytes));
   for (const Entry& entry : entries) builder.Add(entry.key, entry.value);
-  std::vector<lsm::Sequence> sequences;
-  for (size_t stretch = 0; stretch < ranges.size(); ++stretch) {
-    sequences.clear();
-    for (size_t i = 0; i < ranges.sequence_count(stretch); ++i)
-      sequences.push_back(ranges.sequence(stretch, i));
-    builder.AddRange(ranges.boundary(stretch), sequences);
-  }
+  lsm::AddRanges(ranges, &builder);
   Demand(builder.Finish().ok(), "ascending entries and ranges can be written as a table");
   return bytes;
 }
@@ -257,10 +251,8 @@ std::vector<std::string> TableSeeds() {
     }
   }
   few = {some.front(), some.back()};
-  const lsm::RangeMap ranges = testing_support::MapOf(
-      std::vector<lsm::RangeDelete>{
-          {"a", "key1", 1005}, {"key00001", "key000010", 995}, {"x", {}, 7}},
-      std::vector<lsm::Sequence>{1000});
+  const lsm::RangeMap ranges =
+      lsm::RangesOf({{"a", "key1", 1005}, {"key00001", "key000010", 995}, {"x", {}, 7}}, {1000});
   std::vector<std::string> seeds;
   for (const char* kind : {"none", "standard", "blocked", "split-block", "ribbon", "fuse3"}) {
     for (const auto compression : {lsm::Compression::kNone, lsm::Compression::kLz4}) {

@@ -17,6 +17,7 @@
 #include "lsm/fs/file_names.h"
 #include "lsm/version/manifest.h"
 #include "lsm/write_batch.h"
+#include "tests/lsm/table/table_ranges.h"
 #include "tools/sstdump/run.h"
 
 namespace tools {
@@ -87,11 +88,7 @@ lsm::TableMeta MakeTable(lsm::Directory& directory, const TableRecipe& recipe,
                            entry.is_delete ? lsm::EntryKind::kDelete : lsm::EntryKind::kPut);
     builder.Add(key, entry.value);
   }
-  std::vector<lsm::Sequence> sequences;
-  for (size_t stretch = 0; stretch < recipe.ranges.size(); ++stretch) {
-    recipe.ranges.ListSequences(stretch, &sequences);
-    builder.AddRange(recipe.ranges.boundary(stretch), sequences);
-  }
+  lsm::AddRanges(recipe.ranges, &builder);
   const lsm::TableSummary summary = builder.Finish().value();
   return {recipe.number,      summary.file_id,
           summary.file_bytes, summary.properties.entries,
@@ -240,10 +237,9 @@ void MakeStoreOfRanges(lsm::FileSystem& file_system, const std::string& path) {
   const auto put = [](std::string key, uint64_t sequence) {
     return SampleEntry{key, sequence, false, key + std::to_string(sequence)};
   };
-  using Ranges = std::vector<lsm::RangeDelete>;
-  const lsm::RangeMap newest = lsm::RangeMap::Of(Ranges{{"a", "b", 12}, {"e", "h", 11}}),
-                      newer = lsm::RangeMap::Of(Ranges{{"c", "f", 9}}),
-                      oldest = lsm::RangeMap::Of(Ranges{{"x", std::nullopt, 7}});
+  const lsm::RangeMap newest = lsm::RangesOf({{"a", "b", 12}, {"e", "h", 11}}),
+                      newer = lsm::RangesOf({{"c", "f", 9}}),
+                      oldest = lsm::RangesOf({{"x", std::nullopt, 7}});
   lsm::VersionEdit snapshot;
   snapshot.next_file_number = 6;
   snapshot.last_sequence = 12;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/lsm/table/table_ranges.h"
 #include "tests/lsm/version/table_maker.h"
 
 namespace lsm {
@@ -242,9 +243,8 @@ class DropScheduleTest : public CompactionScheduleTest {
  protected:
   // A table of "a", and one of "b" at 20 and 29, under a range delete at 30.
   DropScheduleTest() {
-    const RangeDelete range{"b", "c", 30};
     std::array<OpenTables, kLevels> levels;
-    levels[0] = {maker_.Make(9, {}, 0, 0, RangeMap::Of({&range, 1}))};
+    levels[0] = {maker_.Make(9, {}, 0, 0, RangesOf({{"b", "c", 30}}))};
     levels[1] = {maker_.Make(1, {PutOf("a", 10)}),
                  maker_.Make(2, {PutOf("b", 29), PutOf("b", 20)})};
     version_ = Version::Create(std::move(levels)).value();

@@ -10,6 +10,7 @@
 
 #include "lsm/bytes/status.h"
 #include "lsm/compaction/partition_plan.h"
+#include "tests/lsm/table/table_ranges.h"
 #include "tests/lsm/version/table_maker.h"
 #include "tests/support/status_matchers.h"
 
@@ -109,7 +110,7 @@ TEST_F(FilterPlanTest, FirstFlushGetsTheWholeGoal) {
 }
 
 TEST_F(FilterPlanTest, TablesWithoutEntriesTakeNoShare) {
-  const RangeMap ranges = RangeMap::Of(std::vector<RangeDelete>{{"1", "2", 9}});
+  const RangeMap ranges = RangesOf({{"1", "2", 9}});
   const auto only_ranges = [&](uint32_t run) { return maker_.Make(++number_, {}, 0, run, ranges); };
   SetLevels({OpenTables{}, OpenTables{Table(0, 3'000)}});
   const double flush = FlushOf(1'000).target_fpp;

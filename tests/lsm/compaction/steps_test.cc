@@ -15,9 +15,9 @@
 #include "lsm/bytes/status.h"
 #include "lsm/compaction/jobs.h"
 #include "tests/lsm/compaction/job_world.h"
+#include "tests/lsm/table/table_ranges.h"
 #include "tests/lsm/version/table_maker.h"
 #include "tests/lsm/version/table_text.h"
-#include "tests/support/range_maps.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -26,10 +26,6 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Optional;
-
-RangeMap RangesOf(const std::vector<RangeDelete>& ranges, const SnapshotList& snapshots = {}) {
-  return testing_support::MapOf(ranges, snapshots);
-}
 
 // A version, and a plan for it that is carried out step by step.
 class Stepper : protected JobWorld {

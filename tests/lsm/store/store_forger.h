@@ -22,6 +22,7 @@
 #include "lsm/table/table.h"
 #include "lsm/table/table_builder.h"
 #include "lsm/version/manifest.h"
+#include "tests/lsm/table/table_ranges.h"
 
 namespace lsm {
 
@@ -107,12 +108,7 @@ class StoreForger {
     directory_->Remove(TableFileName(table)).IgnoreError();
     TableBuilder builder(build, directory_->CreateExclusive(TableFileName(table)).value());
     for (const auto& [key, value] : entries) builder.Add(key, value);
-    for (size_t i = 0; i < ranges.size(); ++i) {
-      std::vector<Sequence> sequences;
-      for (size_t j = 0; j < ranges.sequence_count(i); ++j)
-        sequences.push_back(ranges.sequence(i, j));
-      builder.AddRange(ranges.boundary(i), sequences);
-    }
+    AddRanges(ranges, &builder);
     const TableSummary summary = builder.Finish().value();
     ChangeRecord(table, [&](VersionEdit::Added* added) {
       added->table.file_bytes = summary.file_bytes;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "lsm/bytes/escape.h"
+#include "tests/lsm/table/table_ranges.h"
 
 namespace lsm {
 namespace {
@@ -128,13 +129,7 @@ std::string BuildTable(const TableBuildOptions& options, const Model& model, Tab
                        const RangeMap& ranges) {
   auto written = std::make_shared<WrittenState>();
   TableBuilder builder(options, std::make_unique<StringAppendFile>(written));
-  std::vector<Sequence> sequences;
-  for (size_t stretch = 0; stretch < ranges.size(); ++stretch) {
-    sequences.clear();
-    for (size_t i = 0; i < ranges.sequence_count(stretch); ++i)
-      sequences.push_back(ranges.sequence(stretch, i));
-    builder.AddRange(ranges.boundary(stretch), sequences);
-  }
+  AddRanges(ranges, &builder);
   for (const auto& [key, value] : model) builder.Add(key, value);
   auto result = builder.Finish();
   if (!result.ok()) {

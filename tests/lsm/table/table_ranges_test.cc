@@ -1,4 +1,6 @@
 // Tables with range deletes: what they hold, and what a reader refuses.
+#include "tests/lsm/table/table_ranges.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -101,7 +103,7 @@ TEST(TableRangesTest, AreReadBackBesideEntries) {
 }
 
 TEST(TableRangesTest, MayBeAllOfATable) {
-  const RangeMap ranges = RangeMap::Of(std::vector<RangeDelete>{{"b", "d", 5}, {"c", "h", 9}});
+  const RangeMap ranges = RangesOf({{"b", "d", 5}, {"c", "h", 9}});
   for (const size_t partition_bytes : {0, 100}) {
     TableSummary summary;
     const std::string bytes = BuildTable(BuildOptions(partition_bytes), {}, &summary, ranges);
@@ -219,7 +221,7 @@ TEST(TableRangesTest, DamagedOnesMayBeLeftOut) {
 Forgery WithRanges() {
   Forgery forgery;
   forgery.data_blocks = {{SoundBlock("a")}};
-  forgery.ranges_bytes = EncodeRanges(RangeMap::Of(std::vector<RangeDelete>{{"a", "b", 9}}));
+  forgery.ranges_bytes = EncodeRanges(RangesOf({{"a", "b", 9}}));
   return forgery;
 }
 

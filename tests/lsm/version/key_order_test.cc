@@ -17,6 +17,7 @@
 #include "lsm/base/key_span.h"
 #include "lsm/bytes/status.h"
 #include "lsm/version/age_order.h"
+#include "tests/lsm/table/table_ranges.h"
 #include "tests/lsm/version/table_maker.h"
 #include "tests/support/dice.h"
 #include "tests/support/status_matchers.h"
@@ -188,7 +189,7 @@ TEST_F(CompareRunsTest, CopiesAreInOrder) {
 }
 
 TEST_F(CompareRunsTest, VersionsStateTheRangesOfTheirTables) {
-  const RangeMap ranges = RangeMap::Of(std::vector<RangeDelete>{{"b", "d", 9}});
+  const RangeMap ranges = RangesOf({{"b", "d", 9}});
   ASSERT_OK_AND_ASSIGN(
       const std::shared_ptr<const Version> version,
       Version::Create({{{maker_.Make(2, {}, 0, 0, ranges)}, {maker_.Make(1, {PutOf("c", 5)})}}}));

@@ -18,6 +18,7 @@
 #include "lsm/table/block_cache.h"
 #include "lsm/table/table_builder.h"
 #include "lsm/version/version.h"
+#include "tests/lsm/table/table_ranges.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -44,13 +45,6 @@ inline std::string InternalKey(const Entry& entry) {
 inline void PrintTo(const Entry& entry, std::ostream* out) {
   *out << entry.user_key << "@" << entry.sequence
        << (entry.kind == EntryKind::kPut ? "=" + entry.value.substr(0, 20) : " deleted");
-}
-
-inline std::vector<Sequence> SequencesOf(const RangeMap& ranges, size_t stretch) {
-  std::vector<Sequence> sequences;
-  for (size_t i = 0; i < ranges.sequence_count(stretch); ++i)
-    sequences.push_back(ranges.sequence(stretch, i));
-  return sequences;
 }
 
 // Must outlive the tables that it made.
@@ -102,8 +96,7 @@ class TableMaker {
     if (std::any_of(entries.begin(), entries.end(),
                     [](const Entry& entry) { return entry.kind == EntryKind::kDelete; }))
       builder.AddCoveredBytes(covered_bytes);
-    for (size_t i = 0; i < ranges.size(); ++i)
-      builder.AddRange(ranges.boundary(i), SequencesOf(ranges, i));
+    AddRanges(ranges, &builder);
     absl::StatusOr<TableSummary> summary = builder.Finish();
     EXPECT_OK(summary);
     return {number,

@@ -12,6 +12,7 @@
 
 #include "lsm/bytes/status.h"
 #include "lsm/version/version.h"
+#include "tests/lsm/table/table_ranges.h"
 #include "tests/lsm/version/table_maker.h"
 #include "tests/support/status_matchers.h"
 
@@ -40,21 +41,20 @@ class VersionRangesTest : public testing::Test {
 };
 
 TEST_F(VersionRangesTest, SpansHoldEntriesAndRanges) {
-  const auto ranges = [](const std::vector<RangeDelete>& all) { return RangeMap::Of(all); };
   const auto table = [&](uint64_t number, const std::vector<Entry>& entries, const RangeMap& map) {
     return maker_.Make(number, entries, 0, 0, map);
   };
   const std::vector<Entry> df = {PutOf("d", 1), PutOf("f", 1)};
   const std::string after_f("f\0", 2);
   EXPECT_EQ(table(1, df, {})->meta.span(), (KeySpan{"d", KeyEnd(after_f)}));
-  EXPECT_EQ(table(2, df, ranges({{"b", "e", 9}}))->meta.span(), (KeySpan{"b", KeyEnd(after_f)}));
-  EXPECT_EQ(table(3, df, ranges({{"e", "k", 9}}))->meta.span(), (KeySpan{"d", KeyEnd("k")}));
-  EXPECT_EQ(table(4, df, ranges({{"e", {}, 9}}))->meta.span(), (KeySpan{"d", std::nullopt}));
-  EXPECT_EQ(table(5, {}, ranges({{"b", "c", 9}}))->meta.span(), (KeySpan{"b", KeyEnd("c")}));
+  EXPECT_EQ(table(2, df, RangesOf({{"b", "e", 9}}))->meta.span(), (KeySpan{"b", KeyEnd(after_f)}));
+  EXPECT_EQ(table(3, df, RangesOf({{"e", "k", 9}}))->meta.span(), (KeySpan{"d", KeyEnd("k")}));
+  EXPECT_EQ(table(4, df, RangesOf({{"e", {}, 9}}))->meta.span(), (KeySpan{"d", std::nullopt}));
+  EXPECT_EQ(table(5, {}, RangesOf({{"b", "c", 9}}))->meta.span(), (KeySpan{"b", KeyEnd("c")}));
 
   // Tables of a run meet, or overlap, by their ranges.
-  const auto left = table(6, {PutOf("a", 2)}, ranges({{"a", "c", 9}})),
-             middle = table(7, {}, ranges({{"c", "g", 9}})), right = table(8, df, {});
+  const auto left = table(6, {PutOf("a", 2)}, RangesOf({{"a", "c", 9}})),
+             middle = table(7, {}, RangesOf({{"c", "g", 9}})), right = table(8, df, {});
   const auto version = VersionOf({{{}, {left, table(9, {PutOf("x", 1)}, {})}, {left, middle}}});
   EXPECT_THAT(Version::Create({{{}, {middle, right}}}),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("overlap")));
@@ -69,7 +69,7 @@ TEST_F(VersionRangesTest, SpansHoldEntriesAndRanges) {
 }
 
 TEST_F(VersionRangesTest, RangesCountForTheOrderOfLevelZero) {
-  const RangeMap map = RangeMap::Of(std::vector<RangeDelete>{{"k", "m", 50}});
+  const RangeMap map = RangesOf({{"k", "m", 50}});
   const auto older = maker_.Make(1, {PutOf("a", 1)}, 0, 0, map),
              newer = maker_.Make(2, {PutOf("a", 60)}), between = maker_.Make(3, {PutOf("a", 40)});
   EXPECT_OK(Version::Create({{{older, newer}}}));
@@ -107,8 +107,7 @@ TEST_F(VersionRangesTest, OlderSpanIsTheHullOfOlderTables) {
 }
 
 TEST_F(VersionRangesTest, TombstonesCoverNoTableWithoutEntries) {
-  const auto ranges =
-      maker_.Make(7, {}, 0, 0, RangeMap::Of(std::vector<RangeDelete>{{"b", "f", 70}}));
+  const auto ranges = maker_.Make(7, {}, 0, 0, RangesOf({{"b", "f", 70}}));
   const auto covered = [](const Version& version) {
     return version.CoveredBytes(-1, 0, "c", TableMaker::kDigestSeed);
   };
@@ -119,7 +118,7 @@ TEST_F(VersionRangesTest, TombstonesCoverNoTableWithoutEntries) {
 TEST_F(VersionRangesTest, TablesWithoutEntriesHardlyCount) {
   OpenTables tables = {maker_.Make(50, {PutOf("a", 50)})};
   for (uint64_t number = 1; number <= 17; ++number) {
-    const RangeMap map = RangeMap::Of(std::vector<RangeDelete>{{"b", "c", number}});
+    const RangeMap map = RangesOf({{"b", "c", number}});
     tables.push_back(maker_.Make(number, {}, 0, 0, map));
     const auto version = VersionOf({{tables}});
     EXPECT_EQ(version->run_count(0), number + 1);
