@@ -187,7 +187,7 @@ TEST_F(OutputFiltersTest, FppScalesObservedReads) {
   for (const auto& table : tables) EXPECT_EQ(store.StepOf(*table), 0);
 }
 
-// A table of the same keys as an input has all of the input's counts, also those of its last block.
+// A table of the same keys as an input has all of the input's counts.
 TEST_F(OutputFiltersTest, TablesInheritTheCountsOfTheirSpan) {
   CountLookups();
   const OutputFilters filters = Plan();
@@ -198,6 +198,20 @@ TEST_F(OutputFiltersTest, TablesInheritTheCountsOfTheirSpan) {
     EXPECT_NEAR(inherited.seen, HotnessScale::kKept * (share * kLowerFpp + of_upper) * kLookups, 25)
         << i;
   }
+}
+
+TEST_F(OutputFiltersTest, TablesInheritTheCountsOfTheirLastBlock) {
+  constexpr int kSeen = 1'000;
+  const int after = kTables * kKeysOfTable;
+  // It has one block, which begins before its last key.
+  const auto small =
+      maker_.Make(next_number_++, {PutOf(KeyOf(after), 1), PutOf(KeyOf(after + 1), 1)});
+  plan_.overlapped.push_back(small);
+  version_ = Version::Create({OpenTables{}, {upper_}, plan_.overlapped}).value();
+  CountLookups();
+  for (int i = 0; i < kSeen; ++i) small->wasted_reads->Add();
+  const OutputFilters filters = Plan();
+  EXPECT_NEAR(filters.InheritedBy(small->meta.span()).seen, HotnessScale::kKept * kSeen, 1e-6);
 }
 
 TEST_F(OutputFiltersTest, RangesGetTheirPartOfTheCounts) {

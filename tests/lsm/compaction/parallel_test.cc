@@ -351,11 +351,16 @@ TEST_P(ParallelCompactionTest, LosesAndRevivesNothingInAnyOrder) {
     levels_at_once.insert(simulation.levels_at_once().begin(), simulation.levels_at_once().end());
   }
   EXPECT_EQ(most_at_once, 4u);
-  EXPECT_GT(for_readers, 50u);
-  EXPECT_GT(for_tombstones, 1000u);
-  EXPECT_GT(steps, 3000u);
-  EXPECT_EQ(ranges > 10'000, GetParam()) << ranges;
-  EXPECT_EQ(drops > 1000, GetParam()) << drops;
+  const bool with_ranges = GetParam();
+  EXPECT_GT(for_readers, with_ranges ? 90u : 60u);
+  EXPECT_GT(for_tombstones, with_ranges ? 700u : 800u);
+  EXPECT_GT(steps, with_ranges ? 2500u : 3000u);
+  if (with_ranges) {
+    EXPECT_GT(ranges, 10'000u);
+    EXPECT_GT(drops, 1500u);
+  } else {
+    EXPECT_EQ(ranges + drops, 0u);
+  }
   // Jobs ran at the same time in one level, in neighbouring levels, and in distant levels.
   for (const auto& pair : {std::pair(0, 0), {0, 1}, {1, 0}, {1, 1}, {1, 2}, {2, 1}, {0, 2}, {2, 0}})
     EXPECT_TRUE(levels_at_once.contains(pair)) << pair.first << ", " << pair.second;

@@ -187,6 +187,33 @@ TEST_F(StepsTest, OutputsHaveTheRangesOfTheWindow) {
   EXPECT_EQ(version_->level(1).size(), 2u);
 }
 
+// A step ends after the last key of its target.  The next possible key, which is that key and a
+// zero byte, belongs to the step after it, as do the ranges that begin there.
+TEST_F(StepsTest, BorderIsTheNextPossibleKey) {
+  const std::string next("e\0", 2);
+  const auto a =
+      TableOf({PutOf("e", 9), PutOf(next, 8), PutOf("g", 7)}, 0, RangesOf({{next, "f", 5}}));
+  const auto first = TableOf({PutOf("d", 1), PutOf("e", 2)}),
+             second = TableOf({PutOf(next, 3), PutOf("g", 4)}),
+             below = TableOf({PutOf("a", 0), PutOf("z", 0)});
+  Plan({{{a}, {first, second}, {below}}}, 0);
+  std::optional<CompactionPlan> step = Next();
+  ASSERT_TRUE(step);
+  EXPECT_THAT(step->overlapped, ElementsAre(first));
+  EXPECT_THAT(step->to, Optional(next));
+  OpenTables outputs = Take(*step);
+  EXPECT_THAT(EntriesIn(outputs), ElementsAre(PutOf("d", 1), PutOf("e", 9)));
+  ASSERT_EQ(outputs.size(), 1u);
+  EXPECT_TRUE(outputs[0]->table->ranges().empty());
+  step = Next();
+  ASSERT_TRUE(step);
+  EXPECT_THAT(step->overlapped, ElementsAre(second));
+  outputs = Take(*step);
+  EXPECT_THAT(EntriesIn(outputs), ElementsAre(PutOf(next, 8), PutOf("g", 7)));
+  ASSERT_EQ(outputs.size(), 1u);
+  EXPECT_EQ(outputs[0]->table->ranges(), RangesOf({{next, "f", 5}}));
+}
+
 TEST_F(StepsTest, OpensOnlyItsTables) {
   Plan({{{TableOf({PutOf("a", 9), PutOf("z", 9)})},
          {TableOf({PutOf("b", 2)}), TableOf({PutOf("y", 2)})},
