@@ -10,8 +10,8 @@
 
 namespace testing_support {
 
-// What a compaction keeps of the ranges beside ascending snapshots: of each stratum the newest one
-// at each key.
+// The ranges that a compaction keeps beside ascending snapshots: the newest one of each stratum at
+// each key.
 inline lsm::RangeMap MapOf(std::span<const lsm::RangeDelete> ranges,
                            std::span<const lsm::Sequence> snapshots) {
   std::vector<lsm::RangeMap> maps;

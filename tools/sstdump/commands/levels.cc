@@ -38,7 +38,8 @@ struct TableRow {
   double target_fpp = 0;
   double predicted_fpp = 1;  // without a usable filter every lookup reads a block
   lsm::DeadEntries dead;
-  std::optional<lsm::TableProperties> older;  // of a table whose release did not record `dead`
+  // The properties of a table whose release did not record `dead`; otherwise null.
+  std::unique_ptr<const lsm::TableProperties> older;
 };
 
 struct LevelRow {
@@ -121,7 +122,8 @@ TableRow ReadTable(const StoreFiles& files, const PlacedTable& placed, Session* 
   const lsm::TableProperties& properties = (*table)->properties();
   row.is_open = true;
   row.keys = properties.distinct_keys;
-  if (!properties.states_dead_entries()) row.older = properties;
+  if (!properties.states_dead_entries())
+    row.older = std::make_unique<lsm::TableProperties>(properties);
   row.filter_kind = NameOf((*table)->filter_presence());
   row.filter_reason = properties.filter_reason;
   for (const absl::Status& status : {(*table)->ranges_status(), (*table)->filter_status()}) {
