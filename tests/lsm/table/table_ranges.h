@@ -8,13 +8,14 @@
 #include "lsm/base/internal_key.h"
 #include "lsm/base/range_map.h"
 #include "lsm/table/table_builder.h"
+#include "tests/support/range_maps.h"
 
 namespace lsm {
 
-// `snapshots`: as for RangeMap::Of.
+// As MapOf (tests/support/range_maps.h).
 inline RangeMap RangesOf(const std::vector<RangeDelete>& ranges,
                          const std::vector<Sequence>& snapshots = {}) {
-  return RangeMap::Of(ranges, snapshots);
+  return testing_support::MapOf(ranges, snapshots);
 }
 
 inline std::vector<Sequence> SequencesOf(const RangeMap& ranges, size_t stretch) {
