@@ -91,7 +91,8 @@ class Episode {
       case Action::kDeleteRange:
       case Action::kRangeBatch: {
         const absl::Status status = Write(kind, draws, nullptr);
-        if (kind >= Action::kWindow && !jobs_overlap_) SeekWhileReadsFail(*db_, &files_, draws);
+        if (kind >= Action::kWindow && !jobs_overlap_ && full_left_ == 0)
+          SeekWhileReadsFail(*db_, &files_, draws);
         return IsRefused(status) ? (void)++report_.refused : CheckOk(status);
       }
       case Action::kGet:

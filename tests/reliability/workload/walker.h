@@ -38,7 +38,7 @@ struct Walker {
 
 // One time in three, seeks with a new iterator while a read of a file fails.  Later iterators
 // must not believe that its walk over deleted keys has reached an end.  REQUIRES: no job reads
-// files meanwhile.
+// files meanwhile, and `files` has no other fault: it has none afterwards.
 void SeekWhileReadsFail(lsm::DB& db, lsm::MemoryFileSystem* files, Draws& draws);
 
 }  // namespace reliability
