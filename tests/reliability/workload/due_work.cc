@@ -35,20 +35,26 @@ absl::StatusOr<std::shared_ptr<const lsm::Version>> VersionOf(const RunningStore
   return lsm::Version::Create(std::move(levels));
 }
 
-// The plan that is due at both times, as text.
+// A table that is due to be dropped, or else the plan of the rule for tombstones that is due at
+// both times, as text.
 std::string DuePlan(const RunningStore& store, uint64_t seconds_before, uint64_t seconds_after) {
   lsm::BlockCache cache(1 << 20);
   const auto version = VersionOf(store, &cache);
   if (!version.ok()) return Concat("the tables cannot be opened: ", version.status().ToString());
+  const auto first_of = [](const lsm::CompactionPlan& plan) {
+    return Concat("after all background work, table ", plan.inputs.front()->meta.number,
+                  " of level ", plan.level);
+  };
+  if (const auto drop = lsm::PickDrop(**version, {}, store.snapshots))
+    return Concat(first_of(*drop), " is due to be dropped");
   std::string text;
   for (const uint64_t seconds : {seconds_before, seconds_after}) {
     lsm::PickMoment moment;
-    moment.oldest_snapshot = store.oldest_snapshot;
+    if (!store.snapshots.empty()) moment.oldest_snapshot = store.snapshots.front();
     moment.wall_seconds = seconds;
     const auto plan = lsm::PickForTombstones(**version, *store.options, {}, moment).plan;
     if (!plan) return "";
-    text = Concat("after all background work, table ", plan->inputs.front()->meta.number,
-                  " of level ", plan->level, " is due for its tombstones");
+    text = Concat(first_of(*plan), " is due for its tombstones");
   }
   return text;
 }

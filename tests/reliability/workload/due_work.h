@@ -1,8 +1,10 @@
-// Background work ends, and leaves nothing that the rule for tombstones makes due.
+// Background work ends, and leaves no drop of a table that no reader needs, and nothing that the
+// rule for tombstones makes due.
 #ifndef TRELLIS_TESTS_RELIABILITY_WORKLOAD_DUE_WORK_H_
 #define TRELLIS_TESTS_RELIABILITY_WORKLOAD_DUE_WORK_H_
 
 #include <string>
+#include <vector>
 
 #include "lsm/base/internal_key.h"
 #include "lsm/db.h"
@@ -17,8 +19,8 @@ struct RunningStore {
   lsm::MemoryFileSystem* files;
   std::string path;
   const lsm::Options* options;
-  lsm::Sequence oldest_snapshot;  // kSequenceMax: there is none
-  bool is_alone;                  // one thread uses it, which also runs its jobs
+  std::vector<lsm::Sequence> snapshots;  // ascending
+  bool is_alone;                         // one thread uses it, which also runs its jobs
 };
 
 // Lets some days pass, or none, and waits for background work.  Returns what is wrong, or an empty
