@@ -1,6 +1,8 @@
 #include "tests/reliability/jobs.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <utility>
 
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
@@ -314,6 +316,17 @@ JobResult RunModel(uint64_t seed, uint64_t amount) {
           report.finding};
 }
 
+// A long run must have seen each of these, or it says nothing about them.
+constexpr uint64_t kLongRunOperations = 300'000;
+std::string ProblemOfNone(const ModelReport& report,
+                          std::initializer_list<std::pair<uint64_t, const char*>> seen) {
+  if (!report.finding.empty() || report.operations < kLongRunOperations) return report.finding;
+  for (const auto& [count, what] : seen) {
+    if (count == 0) return Concat(report.operations, " operations, and ", what);
+  }
+  return "";
+}
+
 JobResult RunDeletes(uint64_t seed, uint64_t amount) {
   const ModelReport report = CheckDeletes(seed * kSeedStride, amount);
   return {
@@ -322,7 +335,7 @@ JobResult RunDeletes(uint64_t seed, uint64_t amount) {
              " operations as on a map, with windows of deleted keys: ", ReadableCount(report.moves),
              " moves of iterators, which walked over ", ReadableCount(report.dead_entries),
              " dead entries and jumped over ", ReadableCount(report.gap_jumps), " known gaps"),
-      report.finding};
+      ProblemOfNone(report, {{report.gap_jumps, "no jump over a known gap"}})};
 }
 
 JobResult RunRangeDeletes(uint64_t seed, uint64_t amount) {
@@ -330,11 +343,15 @@ JobResult RunRangeDeletes(uint64_t seed, uint64_t amount) {
   return {report.operations,
           Concat(ReadableCount(report.operations), " operations as on a map, with ",
                  ReadableCount(report.ranges), " range deletes, ", ReadableCount(report.reads),
-                 " lookups and ", ReadableCount(report.moves), " moves of iterators; ",
+                 " lookups, of which range deletes ended ", ReadableCount(report.range_ends),
+                 ", and ", ReadableCount(report.moves), " moves of iterators, with ",
+                 ReadableCount(report.range_jumps), " jumps over ranges; ",
                  ReadableCount(report.flushes), " flushes, ", ReadableCount(report.compactions),
-                 " compactions, ", ReadableCount(report.reopenings + report.kills + report.crashes),
-                 " openings"),
-          report.finding};
+                 " compactions, ", ReadableCount(report.drops), " tables dropped unread, ",
+                 ReadableCount(report.reopenings + report.kills + report.crashes), " openings"),
+          ProblemOfNone(report, {{report.range_ends, "no lookup that a range delete ended"},
+                                 {report.range_jumps, "no jump over a range"},
+                                 {report.drops, "no table dropped unread"}})};
 }
 
 JobResult RunRanges(uint64_t seed, uint64_t amount) {
@@ -455,7 +472,7 @@ const std::vector<Job>& AllJobs() {
        4'000},
       {"space", "runs", "disks that are full after N bytes", RunSpace, 10'000, 4'000, 1'000},
       {"rotation", "cases", "the manifest is replaced: calls that fail, and crashes", RunRotation,
-       120, 600, 0},
+       120, 600, 12},
       {"damage", "flips", "files of a store with bits flipped, cut, overwritten, swapped, lost",
        RunDamage, 100'000, 60'000, 15'000},
       {"repair", "repairs",

@@ -103,6 +103,9 @@ std::string TextOf(const EpisodeSettings& settings) {
 void ModelReport::Count(const lsm::Statistics& statistics) {
   dead_entries += statistics.dead_entries_walked;
   gap_jumps += statistics.gap_jumps;
+  range_jumps += statistics.range_jumps;
+  range_ends += statistics.lookups_ended_in_range;
+  drops += statistics.tables_dropped_unread;
   denials_checked += statistics.filter_denials_checked;
   flushes += statistics.flushes;
   compactions += statistics.compactions;

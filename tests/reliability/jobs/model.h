@@ -24,6 +24,9 @@ struct ModelReport {
   uint64_t moves = 0;           // of iterators
   uint64_t dead_entries = 0;    // that iterators walked over
   uint64_t gap_jumps = 0;       // of iterators
+  uint64_t range_jumps = 0;     // of iterators, over what range deletes hide
+  uint64_t range_ends = 0;      // lookups that a range delete ended
+  uint64_t drops = 0;           // tables that were dropped unread
   uint64_t reopenings = 0;      // after the store was closed
   uint64_t kills = 0;           // of the process
   uint64_t crashes = 0;         // of the machine
