@@ -51,8 +51,8 @@ TEST_F(CareBesideTest, IdleStoresGiveTheirSpaceBack) {
   Open();
   for (int i = 0; i < 200; ++i) Put(Concat("key", 1000 + i), std::string(20'000, 'v'));
   CompactAll();
-  for (int i = 0; i < 200; ++i) Delete(Concat("key", 1000 + i));
   EXPECT_GT(db_->GetStatistics().total.tables, 0u);
+  for (int i = 0; i < 200; ++i) Delete(Concat("key", 1000 + i));
   for (int i = 0; i < 6000 && db_->GetStatistics().total.tables > 0; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(db_->GetStatistics().total.tables, 0u);

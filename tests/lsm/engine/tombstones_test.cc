@@ -10,9 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "lsm/event_listener.h"
+#include "tests/lsm/engine/ranges/large_values_test.h"
 #include "tests/lsm/engine/schedulers.h"
-#include "tests/lsm/engine/store_test.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -27,51 +26,16 @@ constexpr uint64_t kHourNanos = kDayNanos / 24;
 // The engine looks for due work after this many lookups (engine_read.cc).
 constexpr uint64_t kLookupsPerLook = 16'384;
 
-struct ReasonListener : EventListener {
-  void OnCompactionEnd(const CompactionEnd& event) override {
-    reasons.emplace_back(NameOf(event.reason));
-  }
-  void OnFlushEnd(const FlushEnd& event) override {
-    flush_reasons.emplace_back(NameOf(event.reason));
-  }
-  std::vector<std::string> reasons, flush_reasons;
-};
-
-class TombstonesTest : public StoreTest {
+class TombstonesTest : public LargeValuesTest {
  protected:
-  static constexpr int kKeys = 200;
-  static constexpr size_t kValueBytes = 20'000;
-
-  TombstonesTest() {
-    options_.compression = Compression::kNone;
-    options_.write_buffer_bytes = 16 << 20;
-    options_.table_bytes = uint64_t{1} << 20;
-    options_.level1_bytes = uint64_t{64} << 20;
-    options_.listener = listener_;
-  }
-  static std::string Key(int i) { return Concat("key", 1000 + i); }
-  // 4 MB in level 1.
-  void Fill() {
-    for (int i = 0; i < kKeys; ++i)
-      Put(Key(i), std::string(kValueBytes, static_cast<char>('a' + i % 26)));
-    CompactAll();
-    listener_->reasons.clear();
-    listener_->flush_reasons.clear();
-  }
   void DeleteSome(int from, int to) {
     for (int i = from; i < to; ++i) Delete(Key(i));
-  }
-  std::string LevelsInTheEnd() {
-    EXPECT_OK(db_->WaitForBackgroundWork());
-    return Levels();
   }
   void LookForWork() {
     for (uint64_t i = 0; i < kLookupsPerLook; ++i) ASSERT_OK(db_->Get("absent"));
   }
   uint64_t ForTombstones() { return db_->GetStatistics().compactions_for_tombstones; }
   uint64_t TableBytes() { return db_->GetStatistics().total.table_bytes; }
-
-  std::shared_ptr<ReasonListener> listener_ = std::make_shared<ReasonListener>();
 };
 
 TEST_F(TombstonesTest, DeletedDataGoesByItself) {
@@ -80,7 +44,7 @@ TEST_F(TombstonesTest, DeletedDataGoesByItself) {
   EXPECT_GT(TableBytes(), 4'000'000u);
   DeleteSome(0, kKeys);
   Flush();
-  EXPECT_EQ(LevelsInTheEnd(), "");
+  EXPECT_EQ(LevelsAfterALook(), "");
   EXPECT_EQ(ForTombstones(), 1u);
   EXPECT_EQ(db_->GetStatistics().compactions, 2u);  // and that of Fill
   EXPECT_THAT(listener_->reasons, ElementsAre("tombstones"));
@@ -93,10 +57,10 @@ TEST_F(TombstonesTest, LittleGarbageWaits) {
   Fill();
   for (int i = 0; i < kKeys; i += 2) Delete(Key(i));
   Flush();
-  EXPECT_EQ(LevelsInTheEnd(), "1 4");
+  EXPECT_EQ(LevelsAfterALook(), "1 4");
   for (int i = 1; i < kKeys; i += 4) Delete(Key(i));
   Flush();
-  EXPECT_EQ(LevelsInTheEnd(), "0 1");
+  EXPECT_EQ(LevelsAfterALook(), "0 1");
   EXPECT_EQ(Get(Key(kKeys - 1)).size(), kValueBytes);
   EXPECT_EQ(Get(Key(0)), "absent");
 }
@@ -109,17 +73,17 @@ TEST_F(TombstonesTest, ReleasedSnapshotsGiveTheirSpaceBack) {
   DeleteSome(0, kKeys);
   std::unique_ptr<const Snapshot> young = db_->GetSnapshot();
   CompactAll();
-  const std::string held = LevelsInTheEnd();
+  const std::string held = LevelsAfterALook();
   EXPECT_GT(TableBytes(), 4'000'000u);
   EXPECT_EQ(ForTombstones(), 0u) << "no loop";
   young = nullptr;
   EXPECT_EQ(world_.scheduler.queued_count(), 0u) << "the old one still holds all";
-  EXPECT_EQ(LevelsInTheEnd(), held);
+  EXPECT_EQ(LevelsAfterALook(), held);
   ReadOptions as_of_old;
   as_of_old.snapshot = old.get();
   EXPECT_EQ(Get(Key(7), as_of_old).size(), kValueBytes);
   old = nullptr;
-  EXPECT_EQ(LevelsInTheEnd(), "");
+  EXPECT_EQ(LevelsAfterALook(), "");
   EXPECT_GT(ForTombstones(), 0u);
 }
 
@@ -131,9 +95,9 @@ TEST_F(TombstonesTest, YoungerSnapshotsHoldNothing) {
   DeleteSome(0, kKeys);
   std::unique_ptr<const Snapshot> young = db_->GetSnapshot();
   CompactAll();
-  EXPECT_NE(LevelsInTheEnd(), "");
+  EXPECT_NE(LevelsAfterALook(), "");
   old = nullptr;
-  EXPECT_EQ(LevelsInTheEnd(), "");
+  EXPECT_EQ(LevelsAfterALook(), "");
 }
 
 TEST_F(TombstonesTest, EachTombstoneIsDueAfterAWeek) {
@@ -142,9 +106,9 @@ TEST_F(TombstonesTest, EachTombstoneIsDueAfterAWeek) {
   Delete(Key(5));
   Flush();
   world_.clock.Advance(kDayNanos * 7 - kHourNanos);
-  EXPECT_EQ(LevelsInTheEnd(), "1 4");
+  EXPECT_EQ(LevelsAfterALook(), "1 4");
   world_.clock.Advance(kHourNanos);
-  EXPECT_EQ(LevelsInTheEnd(), "0 4");
+  EXPECT_EQ(LevelsAfterALook(), "0 4");
   EXPECT_EQ(db_->GetStatistics().total.tombstones, 0u);
   EXPECT_EQ(ForTombstones(), 1u);
 }
@@ -154,10 +118,10 @@ TEST_F(TombstonesTest, OpeningNoticesOldTombstones) {
   Fill();
   Delete(Key(5));
   Flush();
-  EXPECT_EQ(LevelsInTheEnd(), "1 4");
+  EXPECT_EQ(LevelsAfterALook(), "1 4");
   world_.clock.Advance(kDayNanos * 7);
   Open();
-  EXPECT_EQ(LevelsInTheEnd(), "0 4");
+  EXPECT_EQ(LevelsAfterALook(), "0 4");
 }
 
 TEST_F(TombstonesTest, CompactionsKeepTheTimeOfTombstones) {
@@ -170,7 +134,7 @@ TEST_F(TombstonesTest, CompactionsKeepTheTimeOfTombstones) {
   world_.clock.Advance(kDayNanos * 6);
   DeleteSome(6, 8);
   Flush();
-  EXPECT_EQ(LevelsInTheEnd(), "0 4");
+  EXPECT_EQ(LevelsAfterALook(), "0 4");
   const Statistics statistics = db_->GetStatistics();
   EXPECT_EQ(statistics.total.tombstones, 3u);
   EXPECT_EQ(statistics.total.oldest_tombstone, 1'600'000'000u);
@@ -183,11 +147,11 @@ TEST_F(TombstonesTest, TimesInTheFutureAreDueOnce) {
   Fill();
   Delete(Key(5));
   Flush();
-  EXPECT_EQ(LevelsInTheEnd(), "1 4");
+  EXPECT_EQ(LevelsAfterALook(), "1 4");
   World earlier;
   options_.environment.clock = &earlier.clock;
   Open();
-  EXPECT_EQ(LevelsInTheEnd(), "0 4");
+  EXPECT_EQ(LevelsAfterALook(), "0 4");
   db_ = nullptr;
 }
 
@@ -197,7 +161,7 @@ TEST_F(TombstonesTest, FailedCompactionsRestForAnHour) {
   DeleteSome(0, kKeys - 1);
   Flush();
   Fail(FileOperation::kCreate, ".table");
-  EXPECT_EQ(LevelsInTheEnd(), "1 4");
+  EXPECT_EQ(LevelsAfterALook(), "1 4");
   EXPECT_OK(db_->GetFailure());
   EXPECT_EQ(db_->GetStatistics().background_errors, 1u);
   EXPECT_EQ(ForTombstones(), 0u);
@@ -205,10 +169,10 @@ TEST_F(TombstonesTest, FailedCompactionsRestForAnHour) {
   Put("other", "value");
   Flush();
   LookForWork();
-  EXPECT_EQ(LevelsInTheEnd(), "2 4");
+  EXPECT_EQ(LevelsAfterALook(), "2 4");
   world_.clock.Advance(kHourNanos);
   LookForWork();
-  EXPECT_EQ(LevelsInTheEnd(), "1 1");
+  EXPECT_EQ(LevelsAfterALook(), "1 1");
   EXPECT_EQ(ForTombstones(), 1u);
 }
 
@@ -237,7 +201,7 @@ TEST_F(TombstonesTest, TakesStepsOnAFullDisk) {
                ? absl::ResourceExhaustedError("full")
                : absl::OkStatus();
   });
-  EXPECT_EQ(LevelsInTheEnd(), "");
+  EXPECT_EQ(LevelsAfterALook(), "");
   EXPECT_OK(db_->GetFailure());
 }
 
@@ -253,7 +217,7 @@ TEST_F(TombstonesTest, WalksPayForTheirEnd) {
   Fill();
   for (int i = 0; i < kDeletes; ++i) Delete(Concat(Key(100), "/", i));
   Flush();
-  EXPECT_EQ(LevelsInTheEnd(), "1 1");
+  EXPECT_EQ(LevelsAfterALook(), "1 1");
   options_.write_buffer_bytes = 64 << 10;
   Open();
   const auto walk = [&] {
@@ -266,10 +230,10 @@ TEST_F(TombstonesTest, WalksPayForTheirEnd) {
   };
   // Each walk pays 0.9 MiB of about 4.6: 4 MB in level 1, the tombstones, and the job.
   for (int i = 0; i < 4; ++i) walk();
-  EXPECT_EQ(LevelsInTheEnd(), "1 1");
+  EXPECT_EQ(LevelsAfterALook(), "1 1");
   EXPECT_EQ(db_->GetStatistics().dead_entries_walked, 4u * kDeletes);
   for (int i = 0; i < 2; ++i) walk();
-  EXPECT_EQ(LevelsInTheEnd(), "0 1");
+  EXPECT_EQ(LevelsAfterALook(), "0 1");
   EXPECT_EQ(ForTombstones(), 1u);
   EXPECT_EQ(db_->GetStatistics().total.tombstones, 0u);
 }

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "lsm/event_listener.h"
-#include "tests/lsm/engine/store_test.h"
+#include "absl/cleanup/cleanup.h"
+#include "tests/lsm/engine/ranges/large_values_test.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -22,40 +22,10 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-struct JobListener : EventListener {
-  void OnCompactionBegin(const CompactionBegin& event) override { begins.push_back(event); }
-  void OnCompactionEnd(const CompactionEnd& event) override {
-    ends.push_back(event);
-    reasons.emplace_back(NameOf(event.reason));
-  }
-  void OnFlushEnd(const FlushEnd& event) override { flushes.emplace_back(NameOf(event.reason)); }
-
-  std::vector<CompactionBegin> begins;
-  std::vector<CompactionEnd> ends;
-  std::vector<std::string> reasons, flushes;
-};
-
-class ReclaimRangesTest : public StoreTest {
+class ReclaimRangesTest : public LargeValuesTest {
  protected:
-  static constexpr int kKeys = 200;
-  static constexpr size_t kValueBytes = 20'000;
-
-  ReclaimRangesTest() {
-    options_.compression = Compression::kNone;
-    options_.write_buffer_bytes = 16 << 20;
-    options_.table_bytes = uint64_t{1} << 20;
-    options_.level1_bytes = uint64_t{64} << 20;
-    options_.listener = listener_;
-  }
-  static std::string Key(int i) { return Concat("key", 1000 + i); }
-  static std::string ValueOf(int i) {
-    return std::string(kValueBytes, static_cast<char>('a' + i % 26));
-  }
-  // 4 MB in four tables of level 1.
   void Fill() {
-    for (int i = 0; i < kKeys; ++i) Put(Key(i), ValueOf(i));
-    CompactAll();
-    *listener_ = {};
+    LargeValuesTest::Fill();
     written_before_ = db_->GetStatistics();
   }
   void DeleteRange(std::string_view from, std::optional<std::string_view> to) {
@@ -64,11 +34,6 @@ class ReclaimRangesTest : public StoreTest {
   // Without a look for due work: writes and snapshots alone ask for it.
   std::string LevelsInTheEnd() {
     world_.scheduler.RunAll();
-    return Levels();
-  }
-  // The same after a look, as the store takes one every ten seconds.
-  std::string LevelsAfterALook() {
-    EXPECT_OK(db_->WaitForBackgroundWork());
     return Levels();
   }
   size_t Files() { return world_.FilesOf(FileKind::kTable).size(); }
@@ -94,7 +59,6 @@ class ReclaimRangesTest : public StoreTest {
   }
   static constexpr char kAll[] = "200 from key1000 to key1199";
 
-  std::shared_ptr<JobListener> listener_ = std::make_shared<JobListener>();
   Statistics written_before_;
 };
 
@@ -110,7 +74,7 @@ TEST_F(ReclaimRangesTest, DeletedTablesGoUnread) {
   const Statistics now = db_->GetStatistics();
   EXPECT_EQ(now.tables_dropped_unread, 3u);
   EXPECT_GT(now.bytes_dropped_unread, 3u << 20);
-  EXPECT_THAT(listener_->flushes, ElementsAre("tombstones"));
+  EXPECT_THAT(listener_->flush_reasons, ElementsAre("tombstones"));
   Open();
   EXPECT_EQ(Keys(), "20 from key1180 to key1199");
 }
@@ -216,6 +180,7 @@ struct HookedClock : testing_support::ManualClock {
 
 TEST_F(ReclaimRangesTest, SnapshotsAreAsOfTheVersion) {
   HookedClock clock;
+  const absl::Cleanup close = [this] { db_ = nullptr; };  // before the clock ends
   options_.environment.clock = &clock;
   Open();
   Fill();
@@ -235,7 +200,6 @@ TEST_F(ReclaimRangesTest, SnapshotsAreAsOfTheVersion) {
   EXPECT_EQ(Keys(as_of), "70 from key1130 to key1199");
   snapshot = nullptr;
   EXPECT_EQ(LevelsInTheEnd(), "");
-  db_ = nullptr;
 }
 
 // --- when a memtable is sealed ---
@@ -282,7 +246,7 @@ TEST_F(ReclaimRangesTest, TablesThatASnapshotHoldsSealNothing) {
     DeleteRange("", std::nullopt);
     EXPECT_EQ(LevelsAfterALook(), "0 4");
   }
-  EXPECT_THAT(listener_->flushes, IsEmpty());
+  EXPECT_THAT(listener_->flush_reasons, IsEmpty());
   snapshot = db_->GetSnapshot();
   EXPECT_EQ(LevelsInTheEnd(), "0 4") << "the range delete is only in the log";
   EXPECT_EQ(LevelsAfterALook(), "") << "the new snapshot holds nothing";
@@ -298,7 +262,7 @@ TEST_F(ReclaimRangesTest, TablesThatAreCoveredAlreadySealNothing) {
   EXPECT_EQ(Levels(), "1 4");
   DeleteRange("", std::nullopt);
   EXPECT_EQ(LevelsInTheEnd(), "");
-  EXPECT_THAT(listener_->flushes, ElementsAre("request"));
+  EXPECT_THAT(listener_->flush_reasons, ElementsAre("request"));
 }
 
 // The job finds a writer in the middle of its commit, so the next writer seals the memtable.
@@ -311,7 +275,7 @@ TEST_F(ReclaimRangesTest, WritersSealInPlaceOfTheJob) {
     if (operation == FileOperation::kAppend && path.ends_with(".log") &&
         std::exchange(runs, false)) {
       world_.scheduler.RunAll();
-      EXPECT_THAT(listener_->flushes, IsEmpty());
+      EXPECT_THAT(listener_->flush_reasons, IsEmpty());
     }
     return absl::OkStatus();
   });
@@ -320,7 +284,7 @@ TEST_F(ReclaimRangesTest, WritersSealInPlaceOfTheJob) {
   EXPECT_EQ(LevelsInTheEnd(), "0 4");
   Put("b", "2");
   EXPECT_EQ(LevelsInTheEnd(), "1");
-  EXPECT_THAT(listener_->flushes, ElementsAre("tombstones"));
+  EXPECT_THAT(listener_->flush_reasons, ElementsAre("tombstones"));
   EXPECT_EQ(Scan(), "a=1 b=2");
 }
 
@@ -369,7 +333,7 @@ TEST_F(ReclaimRangesTest, MemtablesWithRangesAreSealedAfterAWeek) {
   EXPECT_EQ(LevelsAfterALook(), "0 4");
   world_.clock.Advance(kHourNanos);
   EXPECT_OK(db_->WaitForBackgroundWork());
-  EXPECT_THAT(listener_->flushes, ElementsAre("tombstones"));
+  EXPECT_THAT(listener_->flush_reasons, ElementsAre("tombstones"));
   EXPECT_EQ(Get(Key(5)), "absent");
 }
 
@@ -411,8 +375,8 @@ TEST_F(ReclaimRangesTest, FailedDropsAreFailuresOfTheManifest) {
   DeleteRange("", std::nullopt);
   world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
     const bool fails = operation == FileOperation::kAppend && path.find(".manifest") != path.npos;
-    return fails && !listener_->flushes.empty() ? absl::UnavailableError("broken")
-                                                : absl::OkStatus();
+    return fails && !listener_->flush_reasons.empty() ? absl::UnavailableError("broken")
+                                                      : absl::OkStatus();
   });
   world_.scheduler.RunAll();
   EXPECT_FALSE(db_->GetFailure().ok());
