@@ -1,4 +1,4 @@
-// Repairs of stores with range deletes.  These stand in tables that the tests write by hand.
+// Repairs of stores with range deletes, which stand in logs, or in tables that the tests forge.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "lsm/fs/file_names.h"
-#include "tests/lsm/engine/store_test.h"
-#include "tests/lsm/store/store_forger.h"
+#include "tests/lsm/store/forged_store.h"
+#include "tests/lsm/table/table_ranges.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -25,30 +25,14 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class RepairRangesTest : public StoreTest {
+class RepairRangesTest : public ForgedStoreTest {
  protected:
-  // Level 1: a to m in one table, n to z in another, at 1 to 26.  Level 0: c@27, [d, h)@28, and
-  // [p, end)@29.
+  // Level 0 has [d, h)@28 and [p, end)@29 as well.
   void MakeStore() {
-    Open();
-    for (char key = 'a'; key <= 'm'; ++key) Put(std::string(1, key), "1");
-    CompactAll();
-    for (char key = 'n'; key <= 'z'; ++key) Put(std::string(1, key), "1");
-    CompactAll();
-    Put("c", "2");
-    Flush();
-    db_ = nullptr;
-    const ManifestState state = Forger().State();
-    ASSERT_EQ(state.levels[0].size(), 1u);
-    ASSERT_EQ(state.levels[1].size(), 2u);
-    newest_ = state.levels[0].begin()->first;
-    low_ = state.levels[1].begin()->first;
-    high_ = state.levels[1].rbegin()->first;
+    ForgedStoreTest::MakeStore();
     SetRanges(newest_, {{"d", "h", 28}, {"p", std::nullopt, 29}});
   }
   static constexpr const char* kVisible = "a=1 b=1 c=2 h=1 i=1 j=1 k=1 l=1 m=1 n=1 o=1";
-
-  StoreForger Forger() { return {world_.files.get(), kStorePath}; }
 
   // The table keeps its entries.
   void SetRanges(uint64_t table, const std::vector<RangeDelete>& ranges) {
@@ -58,6 +42,16 @@ class RepairRangesTest : public StoreTest {
     for (const RangeDelete& range : ranges) last = std::max(last, range.sequence);
     forger.ChangeManifest(
         [&](VersionEdit* edit) { edit->last_sequence = std::max(*edit->last_sequence, last); });
+  }
+
+  // Opens the store and writes to its log: [a, c)@30, b@31, [n, end)@32.
+  void LogRanges() {
+    Open();
+    WriteBatch batch;
+    batch.DeleteRange("a", "c");
+    batch.Put("b", "4");
+    batch.DeleteRange("n", std::nullopt);
+    ASSERT_OK(db_->Write(batch));
   }
 
   static std::string EntryKey(std::string_view key, Sequence sequence) {
@@ -86,11 +80,7 @@ class RepairRangesTest : public StoreTest {
 
   // Opens the store after the repair.  It must be sound, and later writes must be visible.
   std::vector<std::string> Repair(const std::string& visible) {
-    db_ = nullptr;
-    const absl::StatusOr<RepairReport> report = DB::Repair(kStorePath, options_);
-    EXPECT_OK(report);
-    if (!report.ok()) return {};
-    Open();
+    std::vector<std::string> left_out = RepairAndOpen();
     if (db_ == nullptr) return {};
     EXPECT_EQ(Scan(), visible);
     for (char key = 'a'; key <= 'z'; ++key) {
@@ -99,13 +89,9 @@ class RepairRangesTest : public StoreTest {
     }
     EXPECT_OK(db_->Put("q", "3"));
     EXPECT_EQ(Get("q"), "3");
-    const absl::StatusOr<VerifyReport> verified = db_->Verify();
-    EXPECT_OK(verified);
-    if (verified.ok()) {
-      EXPECT_THAT(verified->problems, IsEmpty());
-    }
+    IsSound();
     db_ = nullptr;
-    return report->left_out;
+    return left_out;
   }
 
   // The range deletes of all tables of a level, in the order of their numbers.
@@ -125,11 +111,7 @@ class RepairRangesTest : public StoreTest {
     }
     return all;
   }
-  RangeMap NewestRangesOfStore() {
-    return RangeMap::Of(std::vector<RangeDelete>{{"d", "h", 28}, {"p", std::nullopt, 29}});
-  }
-
-  uint64_t newest_ = 0, low_ = 0, high_ = 0;  // numbers of tables
+  RangeMap NewestRangesOfStore() { return RangesOf({{"d", "h", 28}, {"p", std::nullopt, 29}}); }
 };
 
 TEST_F(RepairRangesTest, SoundTablesKeepTheirs) {
@@ -176,8 +158,7 @@ TEST_F(RepairRangesTest, ApplyIfOnlyTheyContradict) {
 TEST_F(RepairRangesTest, ApplyBeforeEntriesAreNumberedAgain) {
   MakeStore();
   static constexpr Sequence kLast = kSequenceMax;
-  Forger().SetEntries(newest_, {{EntryKey("c", kLast), "2"}},
-                      RangeMap::Of(std::vector<RangeDelete>{{"b", "h", kLast - 1}}));
+  Forger().SetEntries(newest_, {{EntryKey("c", kLast), "2"}}, RangesOf({{"b", "h", kLast - 1}}));
   Forger().ChangeManifest([](VersionEdit* edit) { edit->last_sequence = kLast; });
   EXPECT_THAT(Repair("a=1 c=2 h=1 i=1 j=1 k=1 l=1 m=1 n=1 o=1 p=1 q=1 r=1 s=1 t=1 u=1 v=1 w=1 x=1 "
                      "y=1 z=1"),
@@ -209,8 +190,8 @@ TEST_F(RepairRangesTest, StayInAMergeOfLevelZero) {
   EXPECT_THAT(Repair("a=1 b=1 c=2 h=1 i=1 j=1 l=1 m=1 n=1 o=1"),
               ElementsAre(HasSubstr(Forger().PathOf(second))));
   EXPECT_THAT(RangesOfLevel(0),
-              ElementsAre(RangeMap::Of(std::vector<RangeDelete>{
-                  {"d", "h", 28}, {"e", "g", 40}, {"k", "l", 41}, {"p", std::nullopt, 29}})));
+              ElementsAre(RangesOf(
+                  {{"d", "h", 28}, {"e", "g", 40}, {"k", "l", 41}, {"p", std::nullopt, 29}})));
 }
 
 // --- rescued tables ---
@@ -226,7 +207,7 @@ TEST_F(RepairRangesTest, StayIfNoEntryIsLeft) {
 
 TEST_F(RepairRangesTest, StayInATableOfADeeperLevel) {
   MakeStore();
-  const RangeMap ranges = RangeMap::Of(std::vector<RangeDelete>{{"a", "c", 13}, {"k", "m0", 14}});
+  const RangeMap ranges = RangesOf({{"a", "c", 13}, {"k", "m0", 14}});
   Forger().SetEntries(low_, Forger().EntriesOf(low_), ranges);
   Flip(low_, Forger().FooterOf(low_).filter.offset + 40);
   EXPECT_THAT(Repair("c=2 h=1 i=1 j=1 n=1 o=1"), ElementsAre(HasSubstr(Forger().PathOf(low_))));
@@ -312,26 +293,15 @@ TEST_F(RepairRangesTest, HideObsoleteTablesThatAreStillThere) {
 
 TEST_F(RepairRangesTest, OfLogsStayInLevelZero) {
   MakeStore();
-  Open();
-  WriteBatch batch;
-  batch.DeleteRange("a", "c");
-  batch.Put("b", "4");
-  batch.DeleteRange("n", std::nullopt);
-  ASSERT_OK(db_->Write(batch));
+  LogRanges();
   EXPECT_THAT(Repair("b=4 c=2 h=1 i=1 j=1 k=1 l=1 m=1"), IsEmpty());
-  EXPECT_THAT(RangesOfLevel(0),
-              ElementsAre(NewestRangesOfStore(), RangeMap::Of(std::vector<RangeDelete>{
-                                                     {"a", "c", 30}, {"n", std::nullopt, 32}})));
+  EXPECT_THAT(RangesOfLevel(0), ElementsAre(NewestRangesOfStore(),
+                                            RangesOf({{"a", "c", 30}, {"n", std::nullopt, 32}})));
 }
 
 TEST_F(RepairRangesTest, OfLogsApplyWithoutAManifest) {
   MakeStore();
-  Open();
-  WriteBatch batch;
-  batch.DeleteRange("a", "c");
-  batch.Put("b", "4");
-  batch.DeleteRange("n", std::nullopt);
-  ASSERT_OK(db_->Write(batch));
+  LogRanges();
   db_ = nullptr;
   RemoveManifest();
   Repair("b=4 c=2 h=1 i=1 j=1 k=1 l=1 m=1");

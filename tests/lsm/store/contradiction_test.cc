@@ -13,8 +13,8 @@
 #include "lsm/db.h"
 #include "lsm/store/verify_table.h"
 #include "lsm/version/key_order.h"
-#include "tests/lsm/engine/store_test.h"
-#include "tests/lsm/store/store_forger.h"
+#include "tests/lsm/store/forged_store.h"
+#include "tests/lsm/table/table_ranges.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -30,28 +30,8 @@ using testing_support::StatusIs;
 
 constexpr Sequence kBeyondAll = uint64_t{1} << 56;
 
-class ContradictionTest : public StoreTest {
+class ContradictionTest : public ForgedStoreTest {
  protected:
-  // Level 1: a-m in one table, n-z in another; level 0: c, newer.
-  void MakeStore() {
-    Open();
-    for (char key = 'a'; key <= 'm'; ++key) Put(std::string(1, key), "1");
-    CompactAll();
-    for (char key = 'n'; key <= 'z'; ++key) Put(std::string(1, key), "1");
-    CompactAll();
-    Put("c", "2");
-    Flush();
-    db_ = nullptr;
-    const ManifestState state = Forger().State();
-    ASSERT_EQ(state.levels[0].size(), 1u);
-    ASSERT_EQ(state.levels[1].size(), 2u);
-    newest_ = state.levels[0].begin()->first;
-    low_ = state.levels[1].begin()->first;
-    high_ = state.levels[1].rbegin()->first;
-  }
-
-  StoreForger Forger() { return {world_.files.get(), kStorePath}; }
-
   void Refuses(uint64_t table, const std::string& what) {
     EXPECT_THAT(OpenStatus(), StatusIs(absl::StatusCode::kDataLoss,
                                        AllOf(HasSubstr(Forger().PathOf(table)), HasSubstr(what))));
@@ -60,11 +40,7 @@ class ContradictionTest : public StoreTest {
   // Repairs the store and returns the names that Repair reports.  Afterwards all entries must
   // exist, and later writes must stay.
   std::vector<std::string> Repair() {
-    db_ = nullptr;
-    const absl::StatusOr<RepairReport> report = DB::Repair(kStorePath, options_);
-    EXPECT_OK(report);
-    if (!report.ok()) return {};
-    Open();
+    const std::vector<std::string> left_out = RepairAndOpen();
     if (db_ == nullptr) return {};
     const std::string all =
         "a=1 b=1 c=2 d=1 e=1 f=1 g=1 h=1 i=1 j=1 k=1 l=1 m=1 "
@@ -80,15 +56,8 @@ class ContradictionTest : public StoreTest {
     IsSound();
     Open();
     EXPECT_EQ(Get("d"), "3");
-    return report->left_out;
+    return left_out;
   }
-
-  void IsSound() {
-    ASSERT_OK_AND_ASSIGN(const VerifyReport verified, db_->Verify());
-    EXPECT_THAT(verified.problems, IsEmpty());
-  }
-
-  uint64_t newest_ = 0, low_ = 0, high_ = 0;  // numbers of tables
 };
 
 // --- sequences ---
@@ -194,7 +163,7 @@ TEST_F(ContradictionTest, NewerEntriesBelowOlderOnes) {
 
 TEST_F(ContradictionTest, NewerRangesBelowEntries) {
   MakeStore();
-  Forger().SetEntries(newest_, {}, RangeMap::Of(std::vector<RangeDelete>{{"d", "f", 28}}));
+  Forger().SetEntries(newest_, {}, RangesOf({{"d", "f", 28}}));
   Forger().ChangeRecord(newest_, [](VersionEdit::Added* added) { added->level = 3; });
   Forger().ChangeManifest([](VersionEdit* edit) { edit->last_sequence = 28; });
   Open();
@@ -207,8 +176,7 @@ TEST_F(ContradictionTest, NewerRangesBelowEntries) {
 // Damage of range deletes hides no other damage.
 TEST_F(ContradictionTest, DamagedRangesBesideADamagedBlock) {
   MakeStore();
-  Forger().SetEntries(newest_, Forger().EntriesOf(newest_),
-                      RangeMap::Of(std::vector<RangeDelete>{{"d", "f", 26}}));
+  Forger().SetEntries(newest_, Forger().EntriesOf(newest_), RangesOf({{"d", "f", 26}}));
   const uint64_t ranges = Forger().FooterOf(newest_).ranges.offset;
   Open();
   IsSound();

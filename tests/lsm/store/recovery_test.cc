@@ -405,7 +405,6 @@ TEST_F(RecoveryTest, FileNumbersDoNotRunOut) {
   EXPECT_EQ(Scan(), "a=1 b0=1 b1=1 b2=1");
 }
 
-// Until tables can hold them.  Nothing is lost: the log stays.
 TEST_F(RecoveryTest, RangeDeletesSurviveOpeningsAndARepair) {
   Open();
   for (const char* key : {"a", "b", "c"}) Put(key, "1");

@@ -255,7 +255,7 @@ class RepairTrial {
       directory->Remove(path.substr(path.rfind('/') + 1)).IgnoreError();
   }
 
-  // The value of a key by the list, "absent", or the error.
+  // The value of a key by the list, or "absent".
   std::string Expected(size_t key) const {
     const RepairWrite* newest = nullptr;
     for (const Part& part : parts_) {
