@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -12,9 +13,11 @@
 #include "lsm/bytes/status.h"
 #include "lsm/table/table.h"
 #include "lsm/version/manifest.h"
+#include "lsm/version/version_edit.h"
 #include "tests/support/range_maps.h"
 #include "tests/support/status_matchers.h"
 #include "tests/tools/commands_fixture.h"
+#include "tools/sstdump/store/store_files.h"
 
 namespace tools {
 namespace {
@@ -130,6 +133,24 @@ TEST_F(RangeDeletesTest, ExplainNeedsNoTableBelowThem) {
               HasSubstr("000004.table"));
 }
 
+TEST_F(RangeDeletesTest, TablesMayHoldTheKeysOfTheirSpans) {
+  std::map<uint64_t, PlacedTable> tables;
+  for (const PlacedTable& table : TablesInOrder(lsm::ReadManifest(*Directory()).value().state))
+    tables[table.meta.number] = table;
+  const auto holds = [&](uint64_t number, const std::vector<std::string>& keys) {
+    std::string shown;
+    for (const std::string& key : keys) shown += tables.at(number).MayHold(key) ? '1' : '0';
+    return shown;
+  };
+  EXPECT_EQ(holds(2, {"", "a", "b", "k", "x", "z"}), "011111") << "the range has no end";
+  EXPECT_EQ(holds(3, {"b", "c", "e", "ez", "f", "g"}), "011100") << "the end is excluded";
+  EXPECT_EQ(holds(4, {"", "a", "c", "g", "h"}), "01110") << "it has no entries";
+  // The last key of this one is an entry's, so the span ends after it.
+  const lsm::TableMeta meta = MakeTable(*Directory(), {.number = 9}, {{"d", 1}, {"k", 2}});
+  tables[9] = {0, meta, "000009.table"};
+  EXPECT_EQ(holds(9, {"c", "d", "e", "k", std::string("k\0", 2), "l"}), "011100");
+}
+
 TEST_F(RangeDeletesTest, GetHasThemAmongTheVersions) {
   const json newest = Result({"get", "r/000003.table", "d"});
   EXPECT_EQ(newest["answer"], "range delete");
@@ -183,7 +204,10 @@ TEST_F(RangeDeletesTest, InfoShowsHullAndCounts) {
   EXPECT_EQ(table["ranges_end"], "h");
   EXPECT_EQ(table["ranges_smallest_sequence"], 11);
   EXPECT_EQ(table["ranges_largest_sequence"], 12);
-  EXPECT_FALSE(Result({"info", "r/000002.table"}).contains("ranges_end"));
+  const json open = Result({"info", "r/000002.table"});
+  EXPECT_FALSE(open.contains("ranges_end"));
+  EXPECT_EQ(open["format_version"], 3);
+  EXPECT_EQ(open["largest_sequence"], 6) << "of the entries";
   EXPECT_THAT(Run({"info", "r"}).out,
               AllOf(HasSubstr("8 entries, 4 range deletes (sstdump levels)"), HasSubstr("a .. k")));
   EXPECT_EQ(Result({"info", "r"})["range_deletes"], 4);
@@ -196,9 +220,20 @@ TEST_F(RangeDeletesTest, PropertiesBlocksAndManifestShowThem) {
   EXPECT_EQ(blocks["data_blocks"], 0);
   EXPECT_EQ(blocks["other_blocks"][1]["name"], "ranges");
   EXPECT_EQ(blocks["other_blocks"][1]["sound"], true);
+  EXPECT_THAT(Run({"blocks", "r/000004.table"}).out,
+              AllOf(HasSubstr(" ranges "), HasSubstr("0 data blocks"), Not(HasSubstr("filter"))));
   EXPECT_THAT(Run({"manifest", "r"}).out, HasSubstr("        2 range deletes, a .. h\n"));
   const json tables = Result({"manifest", "r"})["state"]["tables"];
   EXPECT_EQ(tables[0]["ranges_end"], "h");
+  const json added = Result({"manifest", "r/000001.manifest"})["edits"][0]["added"];
+  ASSERT_EQ(added.size(), 3u);
+  for (const json& table : added) {
+    const bool is_alone = table["number"] == 4, is_open = table["number"] == 2;
+    EXPECT_EQ(table["smallest_key"] == "", is_alone) << table;
+    EXPECT_EQ(table["range_deletes"], is_alone ? 2 : 1) << table;
+    EXPECT_EQ(table.contains("ranges_end"), !is_open) << table;
+  }
+  EXPECT_THAT(Run({"manifest", "r/000001.manifest"}).out, HasSubstr("1 range delete, x .. end"));
 }
 
 TEST_F(RangeDeletesTest, LevelsCountThem) {
