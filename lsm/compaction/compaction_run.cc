@@ -25,8 +25,8 @@ absl::Status CompactionRun::Drop() {
 
 absl::Status CompactionRun::RunAtOnce(JobResult* result) {
   const CompactionPlan& plan = *job_.plan;
-  const Version& version = *job_.version;
-  if (plan.trivial_move && !MoveKeepsTooMuch(context_, version, plan)) {
+  const Tree& tree = *job_.version->TreeOf(plan.keyspace());
+  if (plan.trivial_move && !MoveKeepsTooMuch(context_, tree, plan)) {
     counters_.Add(Counter::kTrivialMoves, 1);
     counters_.Add(Counter::kCompactionsForReaders, plan.for_readers);
     counters_.Add(Counter::kCompactionsForTombstones, plan.for_tombstones);
@@ -34,7 +34,7 @@ absl::Status CompactionRun::RunAtOnce(JobResult* result) {
   }
   const uint64_t from = context_.clock->MonotonicNanos();
   TRELLIS_ASSIGN_OR_RETURN(*result,
-                           RunCompaction(context_, version, plan, job_.snapshots, calls_.stop));
+                           RunCompaction(context_, tree, plan, job_.snapshots, calls_.stop));
   TRELLIS_RETURN_IF_ERROR(calls_.apply(plan, result, nullptr));
   counters_.Add(Counter::kCompactions, 1);
   counters_.Add(Counter::kCompactionsForReaders, plan.for_readers);
@@ -62,9 +62,10 @@ absl::Status CompactionRun::RunInSteps(JobResult* result) {
 
 absl::Status CompactionRun::TakeStep(PlanLeft* left, JobResult* total) {
   const Now now = calls_.now();
-  const CompactionPlan step = NextStep(*now.version, *left, context_.options->table_bytes).value();
+  const Tree& tree = *now.version->TreeOf(left->plan.keyspace());
+  const CompactionPlan step = NextStep(tree, *left, context_.options->table_bytes).value();
   TRELLIS_ASSIGN_OR_RETURN(const JobResult result,
-                           RunCompaction(context_, *now.version, step, now.snapshots, calls_.stop));
+                           RunCompaction(context_, tree, step, now.snapshots, calls_.stop));
   PlanLeft next = LeftAfter(*left, step, result.outputs);
   TRELLIS_RETURN_IF_ERROR(
       calls_.apply(step, &result, std::make_shared<const CompactionPlan>(next.plan)));

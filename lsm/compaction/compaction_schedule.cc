@@ -1,14 +1,75 @@
 #include "lsm/compaction/compaction_schedule.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
 namespace lsm::inline TRELLIS_ABI {
+namespace {
+
+// The sum over all trees.
+AgedTables AgedTablesIn(const Version& version, uint64_t wall_seconds) {
+  AgedTables aged;
+  for (const auto& [id, tree] : version.trees()) {
+    const AgedTables here = AgedTablesOf(*tree, wall_seconds);
+    aged.old += here.old;
+    aged.future += here.future;
+  }
+  return aged;
+}
+
+// Whether a drop or a level over its limit waits in any tree.
+bool IsAnyDue(const Version& version, const Options& options, RunningPlans running,
+              HasSnapshotIn has_snapshot) {
+  return std::any_of(version.trees().begin(), version.trees().end(), [&](const auto& entry) {
+    return HasDrop(*entry.tree, running, has_snapshot) ||
+           DueLevel(*entry.tree, options, running).has_value();
+  });
+}
+
+// The choice in the tree that is furthest over a limit.  Without a plan there, the choice in the
+// next tree, and so on.
+CompactionChoice PickAmongTrees(const Version& version, const Options& options,
+                                RunningPlans running, const PickMoment& moment) {
+  struct Candidate {
+    const Tree* tree;
+    double score;
+  };
+  std::vector<Candidate> candidates;
+  for (const auto& [id, tree] : version.trees())
+    candidates.push_back({tree.get(), WorstScore(*tree, options, running)});
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
+  CompactionChoice choice;
+  bool are_idle = true;  // the rule for tombstones, in all trees so far
+  for (const Candidate& candidate : candidates) {
+    PickMoment here = moment;
+    // Readers pay for the default tree.  Their merge waits for due work in any tree.
+    if (candidate.tree->keyspace() != 0 || candidates.front().score > 0) here.paid_bytes = 0;
+    CompactionChoice of_tree = PickCompaction(*candidate.tree, options, running, here);
+    choice.plan = std::move(of_tree.plan);
+    choice.held_until = std::min(choice.held_until, of_tree.held_until);
+    are_idle = are_idle && of_tree.is_rule_idle;
+    std::move(of_tree.lacking.begin(), of_tree.lacking.end(), std::back_inserter(choice.lacking));
+    if (!choice.plan) continue;
+    are_idle = are_idle && &candidate == &candidates.back();
+    break;
+  }
+  choice.is_rule_idle = are_idle;
+  return choice;
+}
+
+}  // namespace
 
 void CompactionSchedule::Add(Request* request) {
   requests_.push_back(request);
   NoteChange();
+}
+
+bool CompactionSchedule::IsDue(const Version& version, const Options& options,
+                               HasSnapshotIn has_snapshot) const {
+  return !requests_.empty() || IsAnyDue(version, options, running_, has_snapshot);
 }
 
 void CompactionSchedule::Withdraw(Request* request) { std::erase(requests_, request); }
@@ -17,14 +78,17 @@ bool CompactionSchedule::MayFree(const Version& version) const {
   const bool runs = std::any_of(running_.begin(), running_.end(),
                                 [](const auto& plan) { return plan->for_tombstones; });
   if (runs || rest_until_ != 0) return false;
-  return rent_is_due_ || version.tombstone_gain() >= static_cast<double>(kBytesMergedPerJob) ||
-         AgedTablesOf(version, wall_seconds_).any();
+  const auto has_gain = [](const auto& entry) {
+    return entry.tree->tombstone_gain() >= static_cast<double>(kBytesMergedPerJob);
+  };
+  return rent_is_due_ || std::any_of(version.trees().begin(), version.trees().end(), has_gain) ||
+         AgedTablesIn(version, wall_seconds_).any();
 }
 
 void CompactionSchedule::NoteTime(const Version& version, uint64_t wall_seconds) {
-  const AgedTables before = AgedTablesOf(version, wall_seconds_);
+  const AgedTables before = AgedTablesIn(version, wall_seconds_);
   wall_seconds_ = wall_seconds;
-  if (AgedTablesOf(version, wall_seconds) != before) NoteChange();
+  if (AgedTablesIn(version, wall_seconds) != before) NoteChange();
   // If the clock ran back, the rest ends no later than it would from now on.
   if (rest_until_ == 0) return;
   rest_until_ = std::min(rest_until_, wall_seconds + kRestSeconds);
@@ -44,9 +108,12 @@ bool CompactionSchedule::NoteOldestSnapshot(Sequence oldest) {
 
 bool CompactionSchedule::NoteReleased(const Version& version, Sequence released) {
   const auto is_it = [&](Sequence from, Sequence to) { return from <= released && released < to; };
-  if (std::none_of(version.needless().begin(), version.needless().end(),
-                   [&](const NeedlessTable& needless) { return needless.IsHeld(is_it); }))
-    return false;
+  const auto holds_any = [&](const auto& entry) {
+    const std::vector<NeedlessTable>& tables = entry.tree->needless();
+    return std::any_of(tables.begin(), tables.end(),
+                       [&](const NeedlessTable& needless) { return needless.IsHeld(is_it); });
+  };
+  if (std::none_of(version.trees().begin(), version.trees().end(), holds_any)) return false;
   NoteChange();
   return true;
 }
@@ -77,12 +144,13 @@ void CompactionSchedule::Choose(const Options& options, const Plans& running, Jo
   if (request == nullptr) {
     PickMoment moment = job->moment;
     moment.snapshots = job->snapshots;
-    choice = PickCompaction(*job->version, options, running, moment);
+    choice = PickAmongTrees(*job->version, options, running, moment);
   } else if (request->drops) {
-    choice.plan =
-        PickDrop(*job->version, running, job->snapshots, SpanOf(request->from, request->to));
+    choice.plan = PickDrop(*job->version->default_tree(), running, job->snapshots,
+                           SpanOf(request->from, request->to));
   } else {
-    choice.plan = PlanRange(*job->version, request->level, request->from, request->to);
+    choice.plan =
+        PlanRange(*job->version->default_tree(), request->level, request->from, request->to);
   }
   job->held_until = choice.held_until;
   job->is_rule_idle = choice.is_rule_idle;
@@ -119,8 +187,7 @@ bool CompactionSchedule::Begin(Job* job) {
 bool CompactionSchedule::IsOptional(const Job& job, const Version& version, const Options& options,
                                     HasSnapshotIn has_snapshot) const {
   if (job.plan != nullptr) return job.plan->for_readers || job.plan->for_tombstones;
-  return job.request == nullptr && !HasDrop(version, running_, has_snapshot) &&
-         !DueLevel(version, options, running_);
+  return job.request == nullptr && !IsAnyDue(version, options, running_, has_snapshot);
 }
 
 void CompactionSchedule::RestAfter(const Job& job) {

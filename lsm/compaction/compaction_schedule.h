@@ -33,8 +33,9 @@ namespace lsm::inline TRELLIS_ABI {
 
 class CompactionSchedule {
  public:
-  // A part of DB::CompactRange: brings a range of one level down, or drops the tables of a range
-  // that no reader needs, in one level.  The caller keeps it until it is done or withdrawn.
+  // A part of DB::CompactRange: brings a range of one level of the default tree down, or drops the
+  // tables of a range that no reader needs, in one level.  The caller keeps it until it is done or
+  // withdrawn.
   struct Request {
     int level = 0;  // unused in a drop
     std::optional<std::string_view> from, to;
@@ -67,14 +68,12 @@ class CompactionSchedule {
   // Whether a job should look for work: no job is choosing, and something changed since a job last
   // found nothing.
   bool MayChoose() const { return !is_choosing_ && revision_ != idle_revision_; }
-  // Whether there is work that must be done: a request, a drop, or a level over its limit.
-  bool IsDue(const Version& version, const Options& options, HasSnapshotIn has_snapshot) const {
-    return !requests_.empty() || HasDrop(version, running_, has_snapshot) ||
-           DueLevel(version, options, running_).has_value();
-  }
-  // Whether the rule for tombstones may have a plan: tables have enough dead entries, one of them
-  // has an old tombstone, or iterators have paid.  False while the rule rests, and while a plan of
-  // it runs.
+  // Whether there is work that must be done in any tree: a request, a drop, or a level over its
+  // limit.
+  bool IsDue(const Version& version, const Options& options, HasSnapshotIn has_snapshot) const;
+  // Whether the rule for tombstones may have a plan in any tree: tables have enough dead entries,
+  // one of them has an old tombstone, or iterators have paid.  False while the rule rests, and
+  // while a plan of it runs.
   bool MayFree(const Version& version) const;
   // Notes that there may be more to compact than before, for example because the version changed.
   void NoteChange() { ++revision_; }

@@ -56,9 +56,9 @@ class RunsAfterJob {
     for (const auto& table : leaving) gone_.insert(table.get());
   }
 
-  RunsAfter Of(const Version& version) && {
+  RunsAfter Of(const Tree& tree) && {
     for (int level = 0; level < kLevels; ++level) {
-      const std::vector<TableSpan>& runs = version.runs(level);
+      const std::vector<TableSpan>& runs = tree.runs(level);
       const auto is_joined = [&](TableSpan run) {
         return level > 0 && level == output_.level && run.front()->meta.run == output_.run;
       };
@@ -196,31 +196,30 @@ TableFilter UsualFilter(const JobContext& context, int level) {
 namespace {
 
 // KindAndTarget (for a flush) and KindsAndTargets (for a compaction) leave partitions out.
-absl::StatusOr<TableFilter> KindAndTarget(const JobContext& context, const Version& version,
+absl::StatusOr<TableFilter> KindAndTarget(const JobContext& context, const Tree& tree,
                                           uint64_t keys) {
   if (context.filter_allocator == nullptr) return UsualFilter(context, 0);
   const FilterAllocator& allocator = *context.filter_allocator;
-  const StoreReads reads(version, context.table_context.counters);
+  const StoreReads reads(tree, context.table_context.counters);
   const PlannedOutput output{.keys = keys};
   const KeysByStep keys_written = {{0, static_cast<double>(keys)}};
-  const RunsAfter after =
-      RunsAfterJob(*context.options, reads, {}, output, keys_written).Of(version);
+  const RunsAfter after = RunsAfterJob(*context.options, reads, {}, output, keys_written).Of(tree);
   const FilterAllocation allocation = allocator.ForOutput(after.runs, after.output);
   return FilterOf(allocation.shares[after.output.parts[0].run], 0, allocator.goal());
 }
 
-absl::StatusOr<OutputFilters> KindsAndTargets(const JobContext& context, const Version& version,
+absl::StatusOr<OutputFilters> KindsAndTargets(const JobContext& context, const Tree& tree,
                                               const CompactionPlan& plan) {
   if (context.filter_allocator == nullptr)
     return OutputFilters(UsualFilter(context, plan.output_level));
   const FilterAllocator& allocator = *context.filter_allocator;
   const OpenTables inputs = TablesTakenBy(plan);
-  const StoreReads reads(version, context.table_context.counters);
+  const StoreReads reads(tree, context.table_context.counters);
   InputReads input_reads(reads, inputs);
   const PlannedOutput output = OutputOf(plan);
   const KeysByStep keys_written = KeysWritten(reads, input_reads);
   const RunsAfter after =
-      RunsAfterJob(*context.options, reads, inputs, output, keys_written).Of(version);
+      RunsAfterJob(*context.options, reads, inputs, output, keys_written).Of(tree);
   const FilterAllocation allocation = allocator.ForOutput(after.runs, after.output);
   std::vector<OutputFilters::Choice> choices;
   for (size_t i = 0; i < after.output.parts.size(); ++i) {
@@ -236,31 +235,29 @@ absl::StatusOr<OutputFilters> KindsAndTargets(const JobContext& context, const V
 
 }  // namespace
 
-absl::StatusOr<TableFilter> PlanFlush(const JobContext& context, const Version& version,
-                                      uint64_t keys) {
-  TRELLIS_ASSIGN_OR_RETURN(TableFilter filter, KindAndTarget(context, version, keys));
-  filter.partition_bytes = PlanPartitions(*context.options, version, {}, filter, keys, 0, 1);
+absl::StatusOr<TableFilter> PlanFlush(const JobContext& context, const Tree& tree, uint64_t keys) {
+  TRELLIS_ASSIGN_OR_RETURN(TableFilter filter, KindAndTarget(context, tree, keys));
+  filter.partition_bytes = PlanPartitions(*context.options, tree, {}, filter, keys, 0, 1);
   return filter;
 }
 
-absl::StatusOr<OutputFilters> PlanFilters(const JobContext& context, const Version& version,
+absl::StatusOr<OutputFilters> PlanFilters(const JobContext& context, const Tree& tree,
                                           const CompactionPlan& plan) {
-  TRELLIS_ASSIGN_OR_RETURN(OutputFilters filters, KindsAndTargets(context, version, plan));
+  TRELLIS_ASSIGN_OR_RETURN(OutputFilters filters, KindsAndTargets(context, tree, plan));
   const PlannedOutput output = OutputOf(plan);
-  filters.set_partition_bytes(PlanPartitions(*context.options, version, TablesTakenBy(plan),
+  filters.set_partition_bytes(PlanPartitions(*context.options, tree, TablesTakenBy(plan),
                                              filters.For(""), output.keys, output.bytes,
                                              output.bytes / context.options->table_bytes));
   return filters;
 }
 
-bool MoveKeepsTooMuch(const JobContext& context, const Version& version,
-                      const CompactionPlan& plan) {
+bool MoveKeepsTooMuch(const JobContext& context, const Tree& tree, const CompactionPlan& plan) {
   if (context.filter_allocator == nullptr) return false;
-  const StoreReads reads(version, context.table_context.counters);
+  const StoreReads reads(tree, context.table_context.counters);
   const PlannedOutput output = OutputOf(plan);
   const KeysByStep keys_written = KeysWritten(reads, InputReads(reads, plan.inputs));
   const RunsAfter after =
-      RunsAfterJob(*context.options, reads, plan.inputs, output, keys_written).Of(version);
+      RunsAfterJob(*context.options, reads, plan.inputs, output, keys_written).Of(tree);
   double filter_bytes = 0;
   for (const auto& table : plan.inputs)
     filter_bytes += static_cast<double>(table->table->filter_bytes());

@@ -14,7 +14,7 @@
 #include "lsm/compaction/output_filters.h"
 #include "lsm/compaction/picker.h"
 #include "lsm/options.h"
-#include "lsm/version/version.h"
+#include "lsm/version/tree.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
@@ -29,20 +29,18 @@ TableFilter UsualFilter(const JobContext& context, int level);
 // The filter for the table of a flush of about `keys` keys, with the size of its partitions
 // (partition_plan.h).  Assumes average hotness for the keys, because a memtable does not count
 // lookups.
-absl::StatusOr<TableFilter> PlanFlush(const JobContext& context, const Version& version,
-                                      uint64_t keys);
+absl::StatusOr<TableFilter> PlanFlush(const JobContext& context, const Tree& tree, uint64_t keys);
 
 // The same for the outputs of a compaction.  The filter of an output depends on the hotness of its
 // range of keys, as the plan's tables have counted it so far.
-absl::StatusOr<OutputFilters> PlanFilters(const JobContext& context, const Version& version,
+absl::StatusOr<OutputFilters> PlanFilters(const JobContext& context, const Tree& tree,
                                           const CompactionPlan& plan);
 
 // Whether tables that could be moved down as they are should be rewritten instead: the store's
 // filters take more memory than the goal allows, and the filters of these tables take more than
 // their share in the new run.  The keys of a small run get many bits, which are too many for a
 // large run.
-bool MoveKeepsTooMuch(const JobContext& context, const Version& version,
-                      const CompactionPlan& plan);
+bool MoveKeepsTooMuch(const JobContext& context, const Tree& tree, const CompactionPlan& plan);
 
 }  // namespace lsm
 

@@ -18,8 +18,8 @@ namespace lsm::inline TRELLIS_ABI {
 
 // Everything outlives the jobs.
 struct JobContext {
-  const Options* options = nullptr;
-  Directory* directory = nullptr;  // of the tables
+  const Options* options = nullptr;  // of the tree that the job works on
+  Directory* directory = nullptr;    // of the tables
   Clock* clock = nullptr;
   RandomSource* random = nullptr;
   bloom::DigestSeed digest_seed;

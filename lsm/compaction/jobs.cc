@@ -192,30 +192,30 @@ absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
                                    const RangeMap& ranges, const TableFilter& filter,
                                    const SnapshotList& snapshots, const TablesNow& tables_now,
                                    uint64_t age_nanos) {
-  std::shared_ptr<const Version> version;
+  std::shared_ptr<const Tree> tree;
   const auto has_tables = [&] {
-    if (version == nullptr && tables_now != nullptr) version = tables_now();
-    return version != nullptr;
+    if (tree == nullptr && tables_now != nullptr) tree = tables_now();
+    return tree != nullptr;
   };
-  // Compactions beside the flush only move entries from table to table, so a later version serves
+  // Compactions beside the flush only move entries from table to table, so a later tree serves
   // as well.  An earlier one would keep files on a full disk.
   const auto let_go = [&] {
-    version = nullptr;
+    tree = nullptr;
     return false;
   };
   const RangeMap thinned = ranges.Thinned(snapshots);
   RangeMap needed = NeededOf(thinned, snapshots, [&](const KeySpan& span) {
-    return has_tables() ? version->OlderSpan(/*level=*/-1, /*run=*/0, span) : std::optional(span);
+    return has_tables() ? tree->OlderSpan(/*level=*/-1, /*run=*/0, span) : std::optional(span);
   });
   let_go();
   VisibilityFilter visible(thinned, snapshots, [&](std::string_view user_key) {
     if (!has_tables()) return false;
-    return !version->MayExist(user_key);
+    return !tree->MayExist(user_key);
   });
   TombstoneRecord tombstones;
   tombstones.covered_bytes = [&](std::string_view user_key) -> uint64_t {
     if (!has_tables()) return 0;
-    return version->CoveredBytes(/*level=*/-1, /*run=*/0, user_key, context.digest_seed);
+    return tree->CoveredBytes(/*level=*/-1, /*run=*/0, user_key, context.digest_seed);
   };
   tombstones.age_seconds = age_nanos / 1'000'000'000;
   TableOutput output(context, filter, /*level=*/0, /*run=*/0, std::numeric_limits<uint64_t>::max(),
@@ -228,7 +228,7 @@ absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
   return result;
 }
 
-absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version& version,
+absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Tree& tree,
                                         const CompactionPlan& plan, const SnapshotList& snapshots,
                                         const std::function<bool()>& stop) {
   Table::ScanOptions scan;
@@ -243,10 +243,10 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
                                      : NewRunIterator(run, scan));
   }
   const std::unique_ptr<Iterator> merged = NewMergingIterator(std::move(inputs));
-  TRELLIS_ASSIGN_OR_RETURN(OutputFilters filters, PlanFilters(context, version, plan));
+  TRELLIS_ASSIGN_OR_RETURN(OutputFilters filters, PlanFilters(context, tree, plan));
   TombstoneRecord tombstones;
   tombstones.covered_bytes = [&](std::string_view user_key) {
-    return version.CoveredBytes(plan.output_level, plan.output_run, user_key, context.digest_seed);
+    return tree.CoveredBytes(plan.output_level, plan.output_run, user_key, context.digest_seed);
   };
   DeadEntries dead;  // of the inputs
   for (const auto& table : TablesTakenBy(plan))
@@ -254,13 +254,14 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version
   if (dead.oldest_tombstone != 0) tombstones.oldest_tombstone = dead.oldest_tombstone;
   const RangeMap ranges = RangesOf(plan, runs, snapshots);
   RangeMap needed = NeededOf(ranges, snapshots, [&](const KeySpan& span) {
-    return version.OlderSpan(plan.output_level, plan.output_run, span);
+    return tree.OlderSpan(plan.output_level, plan.output_run, span);
   });
   TableOutput output(context, std::move(filters), plan.output_level, plan.output_run,
                      plan.table_bytes != 0 ? plan.table_bytes : context.options->table_bytes,
-                     plan.grandparents, plan.staying, std::move(tombstones), std::move(needed));
+                     plan.grandparents, plan.staying, std::move(tombstones), std::move(needed),
+                     plan.keyspace());
   VisibilityFilter visible(ranges, snapshots, [&](std::string_view user_key) {
-    return !version.MayExistBelow(plan.output_level, plan.output_run, user_key);
+    return !tree.MayExistBelow(plan.output_level, plan.output_run, user_key);
   });
   SeekFrom(plan.from, merged.get());
   TRELLIS_ASSIGN_OR_RETURN(JobResult result, AddVisible(*merged, plan.to, visible, output, stop));

@@ -16,7 +16,7 @@
 #include "lsm/compaction/output_filters.h"
 #include "lsm/compaction/picker.h"
 #include "lsm/iterator.h"
-#include "lsm/version/version.h"
+#include "lsm/version/tree.h"
 #include "lsm/version/version_edit.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -34,9 +34,9 @@ struct JobResult {
 // The sequence numbers that readers may read at, ascending, without duplicates.
 using SnapshotList = std::vector<Sequence>;
 
-// The tables of the store as they are now, for a flush: each entry, and each range delete, that is
-// older than the memtable must be in one of them.
-using TablesNow = std::function<std::shared_ptr<const Version>()>;
+// The tree as it is now, for a flush: each entry, and each range delete, that is
+// older than the memtable must be in it.
+using TablesNow = std::function<std::shared_ptr<const Tree>()>;
 
 // Writes a sealed memtable's entries and range deletes to one table of level 0 with this filter
 // (lsm/compaction/filter_plan.h).  Drops
@@ -47,7 +47,7 @@ using TablesNow = std::function<std::shared_ptr<const Version>()>;
 //   range       likewise: it shrinks to the keys that it may hide
 //
 // If nothing is left, there is no table.  `tables_now` is called only for tombstones and ranges,
-// and the version is not held for long, so that the files of obsolete tables can be removed
+// and the tree is not held for long, so that the files of obsolete tables can be removed
 // meanwhile.  Null: the tables are not all known, so no tombstone and no range is dropped.
 // `age_nanos`: how long ago the memtable's first entry may have been written.
 absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
@@ -67,7 +67,7 @@ absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
 //
 // Calls `stop` at the beginning and from time to time; if it returns true, the job ends with
 // Aborted.  A plan that could be a trivial move is merged as well: the entries stay the same.
-absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Version& version,
+absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Tree& tree,
                                         const CompactionPlan& plan, const SnapshotList& snapshots,
                                         const std::function<bool()>& stop);
 

@@ -10,10 +10,10 @@ Level0Reads Level0Account::CountReads() const {
           counters_.SumOf(Counter::kLevel0Seeks)};
 }
 
-bool Level0Account::AddReads(const Level0Reads& now, const Version& version, const Options& options,
+bool Level0Account::AddReads(const Level0Reads& now, const Tree& tree, const Options& options,
                              RunningPlans running) {
   MutexLock lock(&mutex_);
-  const bool was_paid = IsPaidLocked(version, options, running);
+  const bool was_paid = IsPaidLocked(tree, options, running);
   // Another thread may have charged newer sums already, so a count may be below what was charged.
   const auto since = [](uint64_t count, uint64_t* charged) {
     const uint64_t more = count > *charged ? count - *charged : 0;
@@ -23,15 +23,14 @@ bool Level0Account::AddReads(const Level0Reads& now, const Version& version, con
   const uint64_t more_bytes =
       BytesPaidBy({since(now.asks, &charged_.asks), since(now.reads, &charged_.reads),
                    since(now.seeks, &charged_.seeks)});
-  if (!TakeFromLevel0(running)) paid_bytes_ += more_bytes;
-  paid_bytes_ = std::min(paid_bytes_, PriceForReaders(version, options).value_or(0));
-  return !was_paid && IsPaidLocked(version, options, running);
+  if (!TakeFromLevel0(tree, running)) paid_bytes_ += more_bytes;
+  paid_bytes_ = std::min(paid_bytes_, PriceForReaders(tree, options).value_or(0));
+  return !was_paid && IsPaidLocked(tree, options, running);
 }
 
-bool Level0Account::IsPaid(const Version& version, const Options& options,
-                           RunningPlans running) const {
+bool Level0Account::IsPaid(const Tree& tree, const Options& options, RunningPlans running) const {
   MutexLock lock(&mutex_);
-  return IsPaidLocked(version, options, running);
+  return IsPaidLocked(tree, options, running);
 }
 
 uint64_t Level0Account::paid_bytes() const {

@@ -19,7 +19,7 @@
 #include "lsm/compaction/picker.h"
 #include "lsm/options.h"
 #include "lsm/threads/mutex.h"
-#include "lsm/version/version.h"
+#include "lsm/version/tree.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
@@ -36,10 +36,10 @@ class Level0Account {
   // Charges the reads in `now` (CountReads) that no earlier call charged, but ignores them while a
   // running plan takes from level 0.  Readers never pay more than the price of the merge that is
   // due next.  True if the merge is paid for now and was not before.
-  bool AddReads(const Level0Reads& now, const Version& version, const Options& options,
+  bool AddReads(const Level0Reads& now, const Tree& tree, const Options& options,
                 RunningPlans running) ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether readers have paid for the merge, and no running plan takes from level 0.
-  bool IsPaid(const Version& version, const Options& options, RunningPlans running) const
+  bool IsPaid(const Tree& tree, const Options& options, RunningPlans running) const
       ABSL_LOCKS_EXCLUDED(mutex_);
   uint64_t paid_bytes() const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -61,8 +61,8 @@ class Level0Account {
     uint64_t tables;
     uint64_t merges;
   };
-  Seen See(const Version& version) const {
-    return {version.run_count(0), merges_.load(std::memory_order_relaxed)};
+  Seen See(const Tree& tree) const {
+    return {tree.run_count(0), merges_.load(std::memory_order_relaxed)};
   }
   // Counts the seeks of an iterator that is gone, unless level 0 was merged since it was made:
   // another merge would not have spared them.
@@ -72,9 +72,9 @@ class Level0Account {
   }
 
  private:
-  bool IsPaidLocked(const Version& version, const Options& options, RunningPlans running) const
+  bool IsPaidLocked(const Tree& tree, const Options& options, RunningPlans running) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return IsPaidByReaders(version, options, running, paid_bytes_);
+    return IsPaidByReaders(tree, options, running, paid_bytes_);
   }
 
   Counters& counters_;

@@ -9,7 +9,7 @@
 #include "bloom/core/abi.h"
 #include "lsm/compaction/output_filters.h"
 #include "lsm/options.h"
-#include "lsm/version/version.h"
+#include "lsm/version/tree.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
@@ -28,7 +28,7 @@ size_t PartitionBytes(uint64_t cache_bytes, uint64_t store_bytes, uint64_t table
 
 // The same for the outputs of a job, which replace `leaving`: about `keys` keys and `bytes` bytes
 // (0: unknown) in `tables` tables with this filter.
-size_t PlanPartitions(const Options& options, const Version& version, const OpenTables& leaving,
+size_t PlanPartitions(const Options& options, const Tree& tree, const OpenTables& leaving,
                       const TableFilter& filter, uint64_t keys, uint64_t bytes, uint64_t tables);
 
 }  // namespace lsm

@@ -31,10 +31,10 @@ uint64_t BytesOf(const OpenTables& tables) {
 }
 
 // All tables of the level that overlap the span, those that overlap one of these, and so on.
-OpenTables CloseOver(const Version& version, int level, KeySpan span) {
+OpenTables CloseOver(const Tree& tree, int level, KeySpan span) {
   size_t known = 0;
   for (;;) {
-    OpenTables tables = version.Overlapping(level, span);
+    OpenTables tables = tree.Overlapping(level, span);
     if (tables.size() == known) return tables;
     known = tables.size();
     span = Widened(span, tables);
@@ -44,76 +44,75 @@ OpenTables CloseOver(const Version& version, int level, KeySpan span) {
 KeySpan HullOf(const CompactionPlan& plan) { return Widened(HullOf(plan.inputs), plan.overlapped); }
 
 // Whether no table below the level overlaps the span.
-bool IsBottom(const Version& version, int level, const KeySpan& span) {
+bool IsBottom(const Tree& tree, int level, const KeySpan& span) {
   for (int below = level + 1; below < kLevels; ++below) {
-    if (version.HasOverlapping(below, span)) return false;
+    if (tree.HasOverlapping(below, span)) return false;
   }
   return true;
 }
 
-double FreeableOf(const Version& version, const OpenTable& table) {
-  return static_cast<double>(DeadEntriesOf(table, version.bytes_per_key()).freeable_bytes());
+double FreeableOf(const Tree& tree, const OpenTable& table) {
+  return static_cast<double>(DeadEntriesOf(table, tree.bytes_per_key()).freeable_bytes());
 }
 
 // Whether a rewrite would leave half of the table or less: nothing below its new level overlaps it,
 // and the other half is dead.
-bool IsHalfDeadAtBottom(const Version& version, int output_level, const OpenTable& table) {
-  const uint64_t dead_bytes = DeadEntriesOf(table, version.bytes_per_key()).dead_bytes;
+bool IsHalfDeadAtBottom(const Tree& tree, int output_level, const OpenTable& table) {
+  const uint64_t dead_bytes = DeadEntriesOf(table, tree.bytes_per_key()).dead_bytes;
   return dead_bytes >= table.meta.file_bytes - table.meta.file_bytes / 2 &&
-         IsBottom(version, output_level, table.meta.span());
+         IsBottom(tree, output_level, table.meta.span());
 }
 
 // Merges the inputs into the oldest run of the level below, with the tables that overlap them
 // there.  The plan may be a trivial move if there are options.
-CompactionPlan PlanDown(const Version& version, int level, OpenTables inputs,
-                        const Options* options) {
+CompactionPlan PlanDown(const Tree& tree, int level, OpenTables inputs, const Options* options) {
   CompactionPlan plan;
   plan.level = level;
   plan.output_level = level + 1;
   plan.inputs = std::move(inputs);
-  const OpenTables& below = version.level(plan.output_level);
+  const OpenTables& below = tree.level(plan.output_level);
   plan.output_run = (below.empty() ? plan.inputs : below).back()->meta.run;
-  plan.overlapped = CloseOver(version, plan.output_level, HullOf(plan.inputs));
-  if (plan.output_level + 1 < kLevels && version.run_count(plan.output_level + 1) == 1) {
-    plan.grandparents = version.Overlapping(plan.output_level + 1, HullOf(plan));
+  plan.overlapped = CloseOver(tree, plan.output_level, HullOf(plan.inputs));
+  if (plan.output_level + 1 < kLevels && tree.run_count(plan.output_level + 1) == 1) {
+    plan.grandparents = tree.Overlapping(plan.output_level + 1, HullOf(plan));
   }
   plan.trivial_move =
       options != nullptr && plan.inputs.size() == 1 && plan.overlapped.empty() &&
       plan.inputs.front()->meta.run == plan.output_run &&
       BytesOf(plan.grandparents) <= kMoveGrandparentTablesMax * options->table_bytes &&
-      !IsHalfDeadAtBottom(version, plan.output_level, *plan.inputs.front());
+      !IsHalfDeadAtBottom(tree, plan.output_level, *plan.inputs.front());
   return plan;
 }
 
 // Brings the whole level down, as a new run that is newer than those of the level below.
-CompactionPlan PlanNewRun(const Version& version, int level, const Options& options) {
-  const OpenTables& below = version.level(level + 1);
+CompactionPlan PlanNewRun(const Tree& tree, int level, const Options& options) {
+  const OpenTables& below = tree.level(level + 1);
   // Run numbers start again whenever the level below is empty, but a manifest may have any number.
   if (!below.empty() && below.front()->meta.run == std::numeric_limits<uint32_t>::max())
-    return PlanDown(version, level, version.level(level), &options);
+    return PlanDown(tree, level, tree.level(level), &options);
   CompactionPlan plan;
   plan.level = level;
   plan.output_level = level + 1;
-  plan.inputs = version.level(level);
+  plan.inputs = tree.level(level);
   plan.output_run = below.empty() ? plan.inputs.back()->meta.run : below.front()->meta.run + 1;
   plan.trivial_move = plan.inputs.size() == 1 && below.empty() &&
-                      !IsHalfDeadAtBottom(version, plan.output_level, *plan.inputs.front());
+                      !IsHalfDeadAtBottom(tree, plan.output_level, *plan.inputs.front());
   return plan;
 }
 
 // Merges all runs of the level into the oldest of them.
-CompactionPlan PlanInPlace(const Version& version, int level) {
+CompactionPlan PlanInPlace(const Tree& tree, int level) {
   CompactionPlan plan;
   plan.level = level;
   plan.output_level = level;
-  plan.inputs = version.level(level);
+  plan.inputs = tree.level(level);
   plan.output_run = plan.inputs.back()->meta.run;
   return plan;
 }
 
 // Moves the one run of the deepest level down as it is.
-CompactionPlan PlanMove(const Version& version, int level) {
-  CompactionPlan plan = PlanInPlace(version, level);
+CompactionPlan PlanMove(const Tree& tree, int level) {
+  CompactionPlan plan = PlanInPlace(tree, level);
   plan.output_level = level + 1;
   plan.trivial_move = true;
   return plan;
@@ -131,6 +130,7 @@ bool IsTaken(const OpenTable& table, RunningPlans running) {
 }
 
 bool ConflictBetween(const CompactionPlan& a, const CompactionPlan& b) {
+  if (a.keyspace() != b.keyspace()) return false;
   const bool both_write = !a.drops && !b.drops;
   if (both_write && a.output_level == b.output_level && HullOf(a).Overlaps(HullOf(b))) return true;
   for (const auto* tables : {&a.inputs, &a.overlapped}) {
@@ -147,35 +147,35 @@ std::optional<CompactionPlan> IfFree(CompactionPlan plan, RunningPlans running) 
   return plan;
 }
 
-std::optional<CompactionPlan> PickFromLevel0(const Version& version, const Options& options,
+std::optional<CompactionPlan> PickFromLevel0(const Tree& tree, const Options& options,
                                              RunningPlans running) {
   // Newest first, so the last is the oldest.
-  const OpenTables& tables = version.level(0);
+  const OpenTables& tables = tree.level(0);
   for (auto table = tables.rbegin(); table != tables.rend(); ++table) {
     if (IsTaken(**table, running)) continue;
-    std::optional<CompactionPlan> plan = IfFree(
-        PlanDown(version, 0, CloseOver(version, 0, (*table)->meta.span()), &options), running);
+    std::optional<CompactionPlan> plan =
+        IfFree(PlanDown(tree, 0, CloseOver(tree, 0, (*table)->meta.span()), &options), running);
     if (plan) return plan;
   }
   return std::nullopt;
 }
 
-std::optional<CompactionPlan> PickLeastOverlap(const Version& version, const Options& options,
-                                               int level, RunningPlans running) {
+std::optional<CompactionPlan> PickLeastOverlap(const Tree& tree, const Options& options, int level,
+                                               RunningPlans running) {
   struct Choice {
     double overlap;
     const std::shared_ptr<const OpenTable>* table;
   };
   std::vector<Choice> choices;
-  const OpenTables& tables = version.level(level);
+  const OpenTables& tables = tree.level(level);
   const bool has_entries = std::any_of(tables.begin(), tables.end(),
                                        [](const auto& table) { return table->meta.has_entries(); });
   for (const auto& table : tables) {
     if (IsTaken(*table, running)) continue;
-    const OpenTables below = version.Overlapping(level + 1, table->meta.span());
+    const OpenTables below = tree.Overlapping(level + 1, table->meta.span());
     // For the sake of a few KiB, a table without entries would rewrite what its ranges cover.
     if (has_entries && !table->meta.has_entries() && !below.empty()) continue;
-    const double written = static_cast<double>(BytesOf(below)) - FreeableOf(version, *table);
+    const double written = static_cast<double>(BytesOf(below)) - FreeableOf(tree, *table);
     choices.push_back(
         {std::max(0.0, written) / static_cast<double>(table->meta.file_bytes), &table});
   }
@@ -183,7 +183,7 @@ std::optional<CompactionPlan> PickLeastOverlap(const Version& version, const Opt
                    [](const Choice& a, const Choice& b) { return a.overlap < b.overlap; });
   for (const Choice& choice : choices) {
     std::optional<CompactionPlan> plan =
-        IfFree(PlanDown(version, level, {*choice.table}, &options), running);
+        IfFree(PlanDown(tree, level, {*choice.table}, &options), running);
     if (plan) return plan;
   }
   return std::nullopt;
@@ -196,7 +196,7 @@ bool HoldsGarbage(const OpenTable& table) {
 }
 
 // Whether the style limits the level to one run.
-bool KeepsOneRun(const Version& version, const Options& options, int level) {
+bool KeepsOneRun(const Tree& tree, const Options& options, int level) {
   if (level == 0) return false;
   switch (options.compaction_style) {
     case CompactionStyle::kLeveled:
@@ -204,7 +204,7 @@ bool KeepsOneRun(const Version& version, const Options& options, int level) {
     case CompactionStyle::kTiered:
       return false;
     case CompactionStyle::kLazyLeveled:
-      return level == version.deepest_level();
+      return level == tree.deepest_level();
   }
   return false;
 }
@@ -215,9 +215,9 @@ struct Remaining {
   uint64_t bytes = 0;
 };
 
-Remaining RemainingOf(const Version& version, int level, RunningPlans running) {
-  Remaining remaining{level == 0 ? version.level0_tables() : version.run_count(level),
-                      version.level_bytes(level)};
+Remaining RemainingOf(const Tree& tree, int level, RunningPlans running) {
+  Remaining remaining{level == 0 ? tree.level0_tables() : tree.run_count(level),
+                      tree.level_bytes(level)};
   const auto is_leaving = [&](const OpenTable& table) {
     return std::any_of(running.begin(), running.end(), [&](const auto& plan) {
       return plan->level == level && (plan->output_level > level || plan->drops) &&
@@ -230,9 +230,9 @@ Remaining RemainingOf(const Version& version, int level, RunningPlans running) {
   remaining = {};
   size_t level0_sixteenths = 0;
   const OpenTable* last = nullptr;  // of those that stay
-  for (const auto& table : version.level(level)) {
+  for (const auto& table : tree.level(level)) {
     if (is_leaving(*table)) continue;
-    if (level == 0) level0_sixteenths += Version::SixteenthsOf(*table);
+    if (level == 0) level0_sixteenths += Tree::SixteenthsOf(*table);
     if (last == nullptr || last->meta.run != table->meta.run) ++remaining.runs;
     remaining.bytes += table->meta.file_bytes;
     last = table.get();
@@ -242,10 +242,10 @@ Remaining RemainingOf(const Version& version, int level, RunningPlans running) {
 }
 
 // By how much the level is over its limit; 0 if it is not.
-double DueScore(const Version& version, const Options& options, int level, RunningPlans running) {
-  const Remaining remaining = RemainingOf(version, level, running);
+double DueScore(const Tree& tree, const Options& options, int level, RunningPlans running) {
+  const Remaining remaining = RemainingOf(tree, level, running);
   const auto runs = static_cast<double>(remaining.runs);
-  if (!KeepsOneRun(version, options, level)) {
+  if (!KeepsOneRun(tree, options, level)) {
     // Below level 0 the limit is at least 2: otherwise each run would go down alone, and the level
     // would stay empty.
     const double limit = std::max(level == 0 ? 1 : 2, options.level0_compaction_tables);
@@ -263,12 +263,22 @@ struct DueOne {
   double score;
 };
 
+// The level that is furthest over its limit; level -1 and score 0 if none is.
+DueOne WorstOf(const Tree& tree, const Options& options, RunningPlans running) {
+  // Allocates no memory.
+  DueOne worst{-1, 0};
+  for (int level = 0; level < kLevels; ++level) {
+    const double score = DueScore(tree, options, level, running);
+    if (score > worst.score) worst = {level, score};
+  }
+  return worst;
+}
+
 // The levels that are over their limits, the one furthest over first.
-std::vector<DueOne> DueLevels(const Version& version, const Options& options,
-                              RunningPlans running) {
+std::vector<DueOne> DueLevels(const Tree& tree, const Options& options, RunningPlans running) {
   std::vector<DueOne> due;
   for (int level = 0; level < kLevels; ++level) {
-    const double score = DueScore(version, options, level, running);
+    const double score = DueScore(tree, options, level, running);
     if (score > 0) due.push_back({level, score});
   }
   std::stable_sort(due.begin(), due.end(),
@@ -276,23 +286,23 @@ std::vector<DueOne> DueLevels(const Version& version, const Options& options,
   return due;
 }
 
-std::optional<CompactionPlan> PickFrom(const Version& version, const Options& options, int level,
+std::optional<CompactionPlan> PickFrom(const Tree& tree, const Options& options, int level,
                                        RunningPlans running) {
-  if (KeepsOneRun(version, options, level) && version.run_count(level) > 1)
-    return IfFree(PlanInPlace(version, level), running);
+  if (KeepsOneRun(tree, options, level) && tree.run_count(level) > 1)
+    return IfFree(PlanInPlace(tree, level), running);
   switch (options.compaction_style) {
     case CompactionStyle::kLeveled:
-      return level == 0 ? PickFromLevel0(version, options, running)
-                        : PickLeastOverlap(version, options, level, running);
+      return level == 0 ? PickFromLevel0(tree, options, running)
+                        : PickLeastOverlap(tree, options, level, running);
     case CompactionStyle::kTiered:
       return IfFree(
-          level + 1 < kLevels ? PlanNewRun(version, level, options) : PlanInPlace(version, level),
+          level + 1 < kLevels ? PlanNewRun(tree, level, options) : PlanInPlace(tree, level),
           running);
     case CompactionStyle::kLazyLeveled:
-      if (KeepsOneRun(version, options, level)) return IfFree(PlanMove(version, level), running);
-      return IfFree(level + 1 < version.deepest_level()
-                        ? PlanNewRun(version, level, options)
-                        : PlanDown(version, level, version.level(level), &options),
+      if (KeepsOneRun(tree, options, level)) return IfFree(PlanMove(tree, level), running);
+      return IfFree(level + 1 < tree.deepest_level()
+                        ? PlanNewRun(tree, level, options)
+                        : PlanDown(tree, level, tree.level(level), &options),
                     running);
   }
   return std::nullopt;
@@ -308,8 +318,8 @@ bool IsAged(const DeadEntries& dead, uint64_t wall_seconds) {
 
 // False if no plan can be due because of this table.  Each plan that is due by its bytes has an
 // input for which this is true, since the plan takes all of its inputs.
-bool IsWorthAPlan(const Version& version, const OpenTable& table, const PickMoment& moment) {
-  const DeadEntries dead = DeadEntriesOf(table, version.bytes_per_key());
+bool IsWorthAPlan(const Tree& tree, const OpenTable& table, const PickMoment& moment) {
+  const DeadEntries dead = DeadEntriesOf(table, tree.bytes_per_key());
   return 2 * static_cast<double>(dead.freeable_bytes()) >=
              static_cast<double>(table.meta.file_bytes) ||
          IsAged(dead, moment.wall_seconds) || table.rent->paid_bytes() > 0;
@@ -329,19 +339,19 @@ struct TombstonePlan {
 };
 
 // The rule's plan for a table of the level.  One that reaches the bottom is no trivial move.
-TombstonePlan PlanForTombstones(const Version& version, const Options& options, int level,
+TombstonePlan PlanForTombstones(const Tree& tree, const Options& options, int level,
                                 const OpenTable& table) {
-  OpenTables inputs = CloseOver(version, level, table.meta.span());
+  OpenTables inputs = CloseOver(tree, level, table.meta.span());
   TombstonePlan made;
   CompactionPlan& plan = made.plan;
-  if (level > 0 && IsBottom(version, level, HullOf(inputs))) {
+  if (level > 0 && IsBottom(tree, level, HullOf(inputs))) {
     plan.level = plan.output_level = level;
     plan.output_run = inputs.back()->meta.run;
     plan.inputs = std::move(inputs);
   } else {
-    plan = PlanDown(version, level, std::move(inputs), &options);
+    plan = PlanDown(tree, level, std::move(inputs), &options);
   }
-  made.is_bottom = IsBottom(version, plan.output_level, HullOf(plan));
+  made.is_bottom = IsBottom(tree, plan.output_level, HullOf(plan));
   plan.trivial_move = plan.trivial_move && !made.is_bottom;
   plan.for_tombstones = true;
   return made;
@@ -357,11 +367,11 @@ struct Worth {
   Sequence held_until = 0;  // held while the oldest snapshot is older than this
 };
 
-Worth WorthOf(const Version& version, const TombstonePlan& made, const PickMoment& moment) {
+Worth WorthOf(const Tree& tree, const TombstonePlan& made, const PickMoment& moment) {
   Worth worth;
   double freeable = 0, rent = 0;
   for (const auto& table : made.plan.inputs) {
-    const DeadEntries dead = DeadEntriesOf(*table, version.bytes_per_key());
+    const DeadEntries dead = DeadEntriesOf(*table, tree.bytes_per_key());
     freeable += static_cast<double>(dead.freeable_bytes());
     rent += static_cast<double>(table->rent->paid_bytes());
     worth.is_due = worth.is_due || IsAged(dead, moment.wall_seconds);
@@ -418,15 +428,14 @@ bool Conflicts(const CompactionPlan& plan, RunningPlans running) {
                      [&](const auto& other) { return ConflictBetween(plan, *other); });
 }
 
-std::optional<int> DueLevel(const Version& version, const Options& options, RunningPlans running) {
-  // Allocates no memory.
-  DueOne worst{-1, 0};
-  for (int level = 0; level < kLevels; ++level) {
-    const double score = DueScore(version, options, level, running);
-    if (score > worst.score) worst = {level, score};
-  }
+std::optional<int> DueLevel(const Tree& tree, const Options& options, RunningPlans running) {
+  const DueOne worst = WorstOf(tree, options, running);
   if (worst.level < 0) return std::nullopt;
   return worst.level;
+}
+
+double WorstScore(const Tree& tree, const Options& options, RunningPlans running) {
+  return WorstOf(tree, options, running).score;
 }
 
 uint64_t BytesPaidBy(const Level0Reads& reads) {
@@ -434,31 +443,31 @@ uint64_t BytesPaidBy(const Level0Reads& reads) {
          reads.seeks * kBytesMergedPerSeek;
 }
 
-std::optional<uint64_t> PriceForReaders(const Version& version, const Options& options) {
-  if (!KeepsOneRun(version, options, 1)) return std::nullopt;
+std::optional<uint64_t> PriceForReaders(const Tree& tree, const Options& options) {
+  if (!KeepsOneRun(tree, options, 1)) return std::nullopt;
   // Merging a single run would not leave fewer runs.
-  if (version.run_count(0) == 0 || version.run_count(0) + version.run_count(1) < 2)
-    return std::nullopt;
-  return kBytesMergedPerJob + version.level_bytes(0) + version.level_bytes(1);
+  if (tree.run_count(0) == 0 || tree.run_count(0) + tree.run_count(1) < 2) return std::nullopt;
+  return kBytesMergedPerJob + tree.level_bytes(0) + tree.level_bytes(1);
 }
 
-bool TakeFromLevel0(RunningPlans running) {
-  return std::any_of(running.begin(), running.end(),
-                     [](const auto& plan) { return plan->merges_level0(); });
+bool TakeFromLevel0(const Tree& tree, RunningPlans running) {
+  return std::any_of(running.begin(), running.end(), [&](const auto& plan) {
+    return plan->merges_level0() && plan->keyspace() == tree.keyspace();
+  });
 }
 
-bool IsPaidByReaders(const Version& version, const Options& options, RunningPlans running,
+bool IsPaidByReaders(const Tree& tree, const Options& options, RunningPlans running,
                      uint64_t paid_bytes) {
-  const std::optional<uint64_t> price = PriceForReaders(version, options);
-  return price && paid_bytes >= *price && !TakeFromLevel0(running);
+  const std::optional<uint64_t> price = PriceForReaders(tree, options);
+  return price && paid_bytes >= *price && !TakeFromLevel0(tree, running);
 }
 
 uint64_t PriceOf(const CompactionPlan& plan) {
   return kBytesMergedPerJob + (plan.trivial_move ? 0 : BytesTakenBy(plan));
 }
 
-AgedTables AgedTablesOf(const Version& version, uint64_t wall_seconds) {
-  const std::span<const uint64_t> times = version.tombstone_times();
+AgedTables AgedTablesOf(const Tree& tree, uint64_t wall_seconds) {
+  const std::span<const uint64_t> times = tree.tombstone_times();
   const auto count_up_to = [&](uint64_t seconds) {
     return static_cast<size_t>(std::upper_bound(times.begin(), times.end(), seconds) -
                                times.begin());
@@ -470,20 +479,20 @@ AgedTables AgedTablesOf(const Version& version, uint64_t wall_seconds) {
   return aged;
 }
 
-bool IsWorthAFlush(const Version& version, const TableToBe& table, Sequence oldest_snapshot) {
-  const OpenTables inputs = CloseOver(version, 0, table.span);
-  const OpenTables overlapped = CloseOver(version, 1, Widened(table.span, inputs));
+bool IsWorthAFlush(const Tree& tree, const TableToBe& table, Sequence oldest_snapshot) {
+  const OpenTables inputs = CloseOver(tree, 0, table.span);
+  const OpenTables overlapped = CloseOver(tree, 1, Widened(table.span, inputs));
   const KeySpan hull = Widened(Widened(table.span, inputs), overlapped);
-  const bool is_bottom = IsBottom(version, 1, hull);
+  const bool is_bottom = IsBottom(tree, 1, hull);
   if (is_bottom && oldest_snapshot < table.largest_sequence) return false;
   double freeable = table.freeable_bytes;
-  for (const auto& input : inputs) freeable += FreeableOf(version, *input);
+  for (const auto& input : inputs) freeable += FreeableOf(tree, *input);
   const uint64_t taken = table.bytes + BytesOf(inputs) + BytesOf(overlapped);
   return PaysForItself(FreedBy(is_bottom, freeable), static_cast<double>(taken));
 }
 
-CompactionChoice PickForTombstones(const Version& version, const Options& options,
-                                   RunningPlans running, const PickMoment& moment) {
+CompactionChoice PickForTombstones(const Tree& tree, const Options& options, RunningPlans running,
+                                   const PickMoment& moment) {
   CompactionChoice choice;
   if (std::any_of(running.begin(), running.end(),
                   [](const auto& plan) { return plan->for_tombstones; }))
@@ -492,12 +501,12 @@ CompactionChoice PickForTombstones(const Version& version, const Options& option
   choice.is_rule_idle = true;
   for (int level = kLevels - 1; level >= 0 && !choice.plan; --level) {
     double best = -1;
-    for (const auto& table : version.level(level)) {
-      if (!IsWorthAPlan(version, *table, moment) || IsTaken(*table, running)) continue;
+    for (const auto& table : tree.level(level)) {
+      if (!IsWorthAPlan(tree, *table, moment) || IsTaken(*table, running)) continue;
       if (!tried.insert(table.get()).second) continue;
-      TombstonePlan made = PlanForTombstones(version, options, level, *table);
+      TombstonePlan made = PlanForTombstones(tree, options, level, *table);
       for (const auto& input : made.plan.inputs) tried.insert(input.get());
-      const Worth worth = WorthOf(version, made, moment);
+      const Worth worth = WorthOf(tree, made, moment);
       if (!worth.is_due) {
         for (const auto& input : made.plan.inputs) {
           if (input->rent->paid_bytes() > 0)
@@ -517,21 +526,21 @@ CompactionChoice PickForTombstones(const Version& version, const Options& option
   return choice;
 }
 
-bool HasDrop(const Version& version, RunningPlans running, HasSnapshotIn has_snapshot,
+bool HasDrop(const Tree& tree, RunningPlans running, HasSnapshotIn has_snapshot,
              const KeySpan& span) {
-  return std::any_of(version.needless().begin(), version.needless().end(),
+  return std::any_of(tree.needless().begin(), tree.needless().end(),
                      [&](const NeedlessTable& needless) {
                        return MayDrop(needless, running, has_snapshot, span);
                      });
 }
 
-std::optional<CompactionPlan> PickDrop(const Version& version, RunningPlans running,
+std::optional<CompactionPlan> PickDrop(const Tree& tree, RunningPlans running,
                                        std::span<const Sequence> snapshots, const KeySpan& span) {
   const auto has_snapshot = [&](Sequence from, Sequence to) {
     return HasSnapshotBetween(snapshots, from, to);
   };
   CompactionPlan plan;
-  for (const NeedlessTable& needless : version.needless()) {
+  for (const NeedlessTable& needless : tree.needless()) {
     if (needless.level < plan.level || !MayDrop(needless, running, has_snapshot, span)) continue;
     if (needless.level > plan.level) plan.inputs.clear();
     plan.level = needless.level;
@@ -544,39 +553,38 @@ std::optional<CompactionPlan> PickDrop(const Version& version, RunningPlans runn
   return plan;
 }
 
-CompactionChoice PickCompaction(const Version& version, const Options& options,
-                                RunningPlans running, const PickMoment& moment) {
+CompactionChoice PickCompaction(const Tree& tree, const Options& options, RunningPlans running,
+                                const PickMoment& moment) {
   using Turn = PickMoment::Turn;
   CompactionChoice choice;
-  choice.plan = PickDrop(version, running, moment.snapshots);
+  choice.plan = PickDrop(tree, running, moment.snapshots);
   if (choice.plan) return choice;
-  if (moment.tombstones == Turn::kFirst)
-    choice = PickForTombstones(version, options, running, moment);
+  if (moment.tombstones == Turn::kFirst) choice = PickForTombstones(tree, options, running, moment);
   if (choice.plan) return choice;
-  const std::vector<DueOne> due_levels = DueLevels(version, options, running);
+  const std::vector<DueOne> due_levels = DueLevels(tree, options, running);
   for (const DueOne& due : due_levels) {
-    choice.plan = PickFrom(version, options, due.level, running);
+    choice.plan = PickFrom(tree, options, due.level, running);
     if (choice.plan) return choice;
   }
   if (moment.tombstones == Turn::kAfterLevels)
-    choice = PickForTombstones(version, options, running, moment);
+    choice = PickForTombstones(tree, options, running, moment);
   // Due work that conflicts with running plans must not wait for readers' merges as well.
   if (choice.plan || !due_levels.empty() ||
-      !IsPaidByReaders(version, options, running, moment.paid_bytes))
+      !IsPaidByReaders(tree, options, running, moment.paid_bytes))
     return choice;
-  choice.plan = PickFrom(version, options, 0, running);
+  choice.plan = PickFrom(tree, options, 0, running);
   if (choice.plan) choice.plan->for_readers = true;
   return choice;
 }
 
-std::optional<CompactionPlan> PlanRange(const Version& version, int level,
+std::optional<CompactionPlan> PlanRange(const Tree& tree, int level,
                                         std::optional<std::string_view> from,
                                         std::optional<std::string_view> to) {
-  OpenTables in_range = version.Overlapping(level, SpanOf(from, to));
+  OpenTables in_range = tree.Overlapping(level, SpanOf(from, to));
   if (in_range.empty()) return std::nullopt;
-  if (version.run_count(level) > 1) in_range = CloseOver(version, level, HullOf(in_range));
-  if (level == 0 || level != version.deepest_level())
-    return PlanDown(version, level, std::move(in_range), nullptr);
+  if (tree.run_count(level) > 1) in_range = CloseOver(tree, level, HullOf(in_range));
+  if (level == 0 || level != tree.deepest_level())
+    return PlanDown(tree, level, std::move(in_range), nullptr);
   CompactionPlan plan;
   plan.level = level;
   plan.output_level = level;

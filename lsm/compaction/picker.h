@@ -1,5 +1,5 @@
-// Chooses what to compact.  The functions are pure: they look at a version, at the options and at
-// the running plans, and return a plan.  They change and remember nothing.
+// Chooses what to compact in a tree.  The functions are pure: they look at the tree, at its options
+// and at the running plans, and return a plan.  They change and remember nothing.
 //
 // CompactionStyle is the shape of the levels below level 0:
 //
@@ -13,8 +13,8 @@
 //                 its limit, it moves down one level unchanged.
 //
 // In every style, level 0 is due when it has level0_compaction_tables tables, of which each without
-// entries counts as a sixteenth (Version::level0_tables).  A store may be opened with another style
-// than before.  So a version may have any shape, and whatever its style does not allow is due.
+// entries counts as a sixteenth (Tree::level0_tables).  A store may be opened with another style
+// than before.  So a tree may have any shape, and whatever its style does not allow is due.
 //
 // No older version of a key may come to lie above a newer one.  (A range delete is a version of
 // each key that it covers, and lies in the span of its table.)  So a plan takes from its level all
@@ -22,15 +22,16 @@
 // newer than the other runs of the level below, or a part of the oldest run there, after a merge
 // with all tables of that level that they overlap.
 //
-// Several plans may run at once.  Each was made for the version at its beginning, and they may end
-// in any order.  Two running plans never conflict:
+// Several plans may run at once.  Each was made for one tree, in the version at its beginning, and
+// they may end in any order.  Plans of two trees have nothing in common.  Two running plans of one
+// tree never conflict:
 //
 //   Rule 1. No table is taken (as one of `inputs` or `overlapped`) by both.
 //   Rule 2. If both write to the same level, their hulls have no user key in common.  The hull of a
 //           plan is the smallest span of user keys that holds all tables that it takes.  A drop
 //           writes nothing, so this rule does not concern it.
 //
-// These rules are enough.  Let V be the version for which a plan P was made.  P's outputs lie
+// These rules are enough.  Let V be the tree for which a plan P was made.  P's outputs lie
 // within its hull and hold only entries that P took.
 //
 //   - P's tables still exist when P ends: only the plan that takes a table removes it (rule 1).
@@ -90,7 +91,7 @@
 // lsm/design/tombstones.md derives the rule, and says why a wrong estimate costs a compaction, but
 // never a loop.
 //
-// Tables that no reader needs (NeedlessTable in lsm/version/version.h) come before all of this: a
+// Tables that no reader needs (NeedlessTable in lsm/version/tree.h) come before all of this: a
 // drop removes them unread.  A table goes if no snapshot holds it and no running plan takes it.
 // Why a drop disturbs no reader and no other plan:
 //
@@ -116,7 +117,7 @@
 #include "lsm/base/internal_key.h"
 #include "lsm/base/key_span.h"
 #include "lsm/options.h"
-#include "lsm/version/version.h"
+#include "lsm/version/tree.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
@@ -150,7 +151,7 @@ struct CompactionPlan {
   int level = 0;            // of `inputs`
   int output_level = 0;     // level + 1, or level to rewrite in place
   uint32_t output_run = 0;  // the run of output_level that the outputs become or join
-  OpenTables inputs;        // in the order of Version::level
+  OpenTables inputs;        // in the order of Tree::level
   OpenTables overlapped;    // of output_level; empty when rewriting in place
   OpenTables grandparents;  // of output_level + 1, within the range; none if that has several runs
   OpenTables staying;       // of output_run, between the inputs of a rewrite in place: no output
@@ -171,6 +172,9 @@ struct CompactionPlan {
   // `to` it ends at the last.  With `to`, the inputs hold more keys, so they stay.
   std::optional<std::string> from, to;
   uint64_t table_bytes = 0;  // the approximate size of each output; 0: Options::table_bytes
+
+  // Whose tree has the tables.  REQUIRES: there are inputs.
+  uint32_t keyspace() const { return inputs.front()->meta.keyspace; }
 };
 
 // The plan's inputs and what they overlap.
@@ -180,8 +184,9 @@ OpenTables TablesRemovedBy(const CompactionPlan& plan);
 // Approximate for a step, which takes only a part of its inputs.
 uint64_t BytesTakenBy(const CompactionPlan& plan);
 
-// The running plans.  None conflicts with another, and the version passed with them is at least as
-// new as each of them.  They are shared because one may end while another is chosen.
+// The running plans, of all trees.  None conflicts with another, and the tree passed with them is
+// of a version that is at least as new as each of them.  They are shared because one may end while
+// another is chosen.
 using RunningPlans = std::span<const std::shared_ptr<const CompactionPlan>>;
 
 // Whether the plan conflicts with a running one (rules 1 and 2 above).
@@ -192,16 +197,17 @@ uint64_t LevelBytesMax(const Options& options, int level);
 
 // The level that is furthest over its limit; nothing if none is over.  Tables that running plans
 // move down from a level do not count.  Needs no memory.
-std::optional<int> DueLevel(const Version& version, const Options& options,
-                            RunningPlans running = {});
+std::optional<int> DueLevel(const Tree& tree, const Options& options, RunningPlans running = {});
+// By how much that level is over its limit, to compare trees; 0 if none is.  Needs no memory.
+double WorstScore(const Tree& tree, const Options& options, RunningPlans running);
 
 // The highest price of the merge of level 0 that readers may pay for, in bytes as BytesPaidBy
 // counts them; nullopt if the merge would not leave fewer runs.  Allocates no memory.
-std::optional<uint64_t> PriceForReaders(const Version& version, const Options& options);
-// Whether a running plan takes tables from level 0 to merge them.
-bool TakeFromLevel0(RunningPlans running);
+std::optional<uint64_t> PriceForReaders(const Tree& tree, const Options& options);
+// Whether a running plan takes tables from the tree's level 0 to merge them.
+bool TakeFromLevel0(const Tree& tree, RunningPlans running);
 // Whether `paid_bytes` reach that price and no running plan takes from level 0.  Needs no memory.
-bool IsPaidByReaders(const Version& version, const Options& options, RunningPlans running,
+bool IsPaidByReaders(const Tree& tree, const Options& options, RunningPlans running,
                      uint64_t paid_bytes);
 
 // --- the rule for tombstones ---
@@ -219,9 +225,9 @@ struct AgedTables {
   bool operator==(const AgedTables&) const = default;
 };
 // Needs no memory.
-AgedTables AgedTablesOf(const Version& version, uint64_t wall_seconds);
+AgedTables AgedTablesOf(const Tree& tree, uint64_t wall_seconds);
 
-// A choice depends on this, besides the version, the options and the running plans.
+// A choice depends on this, besides the tree, the options and the running plans.
 struct PickMoment {
   enum class Turn : uint8_t { kAfterLevels, kFirst, kNever };
 
@@ -260,22 +266,22 @@ struct TableToBe {
   Sequence largest_sequence = 0;
 };
 // Whether the rule would take the table at once, by its bytes.
-bool IsWorthAFlush(const Version& version, const TableToBe& table, Sequence oldest_snapshot);
+bool IsWorthAFlush(const Tree& tree, const TableToBe& table, Sequence oldest_snapshot);
 
 // The plan of the rule for tombstones in the deepest level that has one.  Of several plans there,
-// the one that frees most by the bytes that it takes.  No plan if one is running, so that other due
-// work finds a thread.
-CompactionChoice PickForTombstones(const Version& version, const Options& options,
-                                   RunningPlans running, const PickMoment& moment);
+// the one that frees most by the bytes that it takes.  No plan if one is running, in any tree, so
+// that other due work finds a thread.
+CompactionChoice PickForTombstones(const Tree& tree, const Options& options, RunningPlans running,
+                                   const PickMoment& moment);
 
 // --- tables that no reader needs ---
 
 // Whether PickDrop has a plan.  Needs no memory.
-bool HasDrop(const Version& version, RunningPlans running, HasSnapshotIn has_snapshot,
+bool HasDrop(const Tree& tree, RunningPlans running, HasSnapshotIn has_snapshot,
              const KeySpan& span = {});
 // The drop in the deepest level that has one, of all such tables there that overlap the span.  The
 // others have their own: a plan has one level.  The snapshots ascend.
-std::optional<CompactionPlan> PickDrop(const Version& version, RunningPlans running,
+std::optional<CompactionPlan> PickDrop(const Tree& tree, RunningPlans running,
                                        std::span<const Sequence> snapshots,
                                        const KeySpan& span = {});
 
@@ -294,8 +300,8 @@ std::optional<CompactionPlan> PickDrop(const Version& version, RunningPlans runn
 //                     there is no other
 //   a tiered level    all tables
 // In the first two cases, if that conflicts, it tries the next table.
-CompactionChoice PickCompaction(const Version& version, const Options& options,
-                                RunningPlans running = {}, const PickMoment& moment = {});
+CompactionChoice PickCompaction(const Tree& tree, const Options& options, RunningPlans running = {},
+                                const PickMoment& moment = {});
 
 // The part of the readers' payment that the plan uses up.
 uint64_t PriceOf(const CompactionPlan& plan);
@@ -305,7 +311,7 @@ uint64_t PriceOf(const CompactionPlan& plan);
 // overlap them, and merges them into the oldest run of the level below.  The deepest level, if it
 // is not level 0, is rewritten in place: all of these tables if they are of several runs, otherwise
 // only tables with tombstones or old versions.  Returns nothing if there are none.
-std::optional<CompactionPlan> PlanRange(const Version& version, int level,
+std::optional<CompactionPlan> PlanRange(const Tree& tree, int level,
                                         std::optional<std::string_view> from,
                                         std::optional<std::string_view> to);
 

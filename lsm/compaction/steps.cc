@@ -58,13 +58,13 @@ KeySpan RestOf(const TableRef& source, const std::optional<std::string>& from) {
 }
 
 // Sets the grandparents of the step, and the size of its outputs.
-void AddSurroundings(const Version& version, uint64_t table_bytes, CompactionPlan* step) {
+void AddSurroundings(const Tree& tree, uint64_t table_bytes, CompactionPlan* step) {
   const int below = step->output_level + 1;
-  if (below < kLevels && version.run_count(below) == 1) {
+  if (below < kLevels && tree.run_count(below) == 1) {
     KeySpan span = RestOf(step->inputs[0], step->from);
     if (step->to) span.end = *step->to;
     for (const auto& table : step->overlapped) span = HullOf(span, table->meta.span());
-    step->grandparents = version.Overlapping(below, span);
+    step->grandparents = tree.Overlapping(below, span);
   }
   const uint64_t bytes = BytesTakenBy(*step);
   const uint64_t largest_table = std::max<uint64_t>(1, table_bytes + table_bytes / 4);
@@ -84,7 +84,7 @@ PlanLeft AllOf(const CompactionPlan& plan) {
   return left;
 }
 
-std::optional<CompactionPlan> NextStep(const Version& version, const PlanLeft& left,
+std::optional<CompactionPlan> NextStep(const Tree& tree, const PlanLeft& left,
                                        uint64_t table_bytes) {
   const InOrder order = Order(left.plan);
   CompactionPlan step;
@@ -114,7 +114,7 @@ std::optional<CompactionPlan> NextStep(const Version& version, const PlanLeft& l
   } else {
     return std::nullopt;
   }
-  AddSurroundings(version, table_bytes, &step);
+  AddSurroundings(tree, table_bytes, &step);
   return step;
 }
 

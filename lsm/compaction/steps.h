@@ -36,7 +36,7 @@
 // copy may be newer than an entry above the copy.
 //
 // Why steps do not disturb other compactions (picker.h): the rest of a plan is a plan for the
-// version after the step.  It takes the tables that the whole plan took and has not removed, and
+// tree after the step.  It takes the tables that the whole plan took and has not removed, and
 // the outputs of its steps.  Its output level has no other tables within its hull.  That hull lies
 // within the whole plan's.  So the rest conflicts only with plans that conflict with the whole
 // plan.
@@ -49,7 +49,7 @@
 
 #include "bloom/core/abi.h"
 #include "lsm/compaction/picker.h"
-#include "lsm/version/version.h"
+#include "lsm/version/tree.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
@@ -62,10 +62,10 @@ struct PlanLeft {
 // The whole plan, before its first step.  REQUIRES: it is not carried out as a trivial move.
 PlanLeft AllOf(const CompactionPlan& plan);
 
-// The next step, a plan for RunCompaction and EditOf; nullopt if nothing is left.  `version` is the
+// The next step, a plan for RunCompaction and EditOf; nullopt if nothing is left.  `tree` is the
 // current one.  Outputs get between 5/8 and 5/4 of `table_bytes`.  With a fixed size, a target and
 // the few entries that a step adds to it would become a full table and a small one each time.
-std::optional<CompactionPlan> NextStep(const Version& version, const PlanLeft& left,
+std::optional<CompactionPlan> NextStep(const Tree& tree, const PlanLeft& left,
                                        uint64_t table_bytes);
 
 // The rest of the plan after the step, which wrote `outputs`.

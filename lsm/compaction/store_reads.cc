@@ -19,11 +19,11 @@ double ShareBetween(const OpenTable& table, std::string_view from,
 
 }  // namespace
 
-StoreReads::StoreReads(const Version& version, const Counters* counters) {
+StoreReads::StoreReads(const Tree& tree, const Counters* counters) {
   const uint64_t lookups = counters == nullptr ? 0 : counters->SumOf(Counter::kLookups);
   std::vector<HotnessScale::Part> parts;
   for (int level = 0; level < kLevels; ++level) {
-    for (const TableSpan run : version.runs(level)) {
+    for (const TableSpan run : tree.runs(level)) {
       uint64_t keys = 0;
       for (const auto& table : run) keys += KeysOf(*table);
       for (const auto& table : run) {

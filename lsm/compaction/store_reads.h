@@ -15,15 +15,15 @@
 #include "bloom/core/abi.h"
 #include "lsm/base/counters.h"
 #include "lsm/filters/hotness.h"
-#include "lsm/version/version.h"
+#include "lsm/version/tree.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
 class StoreReads {
  public:
-  // Takes the counts of this moment.  `counters` are the store's and may be null.  The version must
+  // Takes the counts of this moment.  `counters` are the store's and may be null.  The tree must
   // outlive it.
-  StoreReads(const Version& version, const Counters* counters);
+  StoreReads(const Tree& tree, const Counters* counters);
 
   WastedReads Of(const OpenTable& table) const;
   const HotnessScale& scale() const { return scale_; }

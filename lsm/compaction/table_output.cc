@@ -17,7 +17,7 @@ constexpr uint64_t kGrandparentTablesMax = 10;
 
 TableOutput::TableOutput(const JobContext& context, OutputFilters filters, int level, uint32_t run,
                          uint64_t table_bytes_max, OpenTables grandparents, OpenTables staying,
-                         TombstoneRecord tombstones, RangeMap ranges)
+                         TombstoneRecord tombstones, RangeMap ranges, uint32_t keyspace)
     : context_(context),
       filters_(std::move(filters)),
       level_(level),
@@ -26,7 +26,8 @@ TableOutput::TableOutput(const JobContext& context, OutputFilters filters, int l
       grandparents_(std::move(grandparents)),
       staying_(std::move(staying)),
       tombstones_(std::move(tombstones)),
-      ranges_(std::move(ranges)) {}
+      ranges_(std::move(ranges)),
+      keyspace_(keyspace) {}
 
 TableOutput::~TableOutput() {
   if (done_) return;
@@ -158,6 +159,7 @@ absl::Status TableOutput::EndTable() {
   meta.run = run_;
   meta.dead = summary.properties.dead_entries();
   meta.ranges = std::move(summary.ranges);
+  meta.keyspace = keyspace_;
   TRELLIS_ASSIGN_OR_RETURN(
       std::shared_ptr<const OpenTable> table,
       OpenTableFile(*context_.directory, meta, TableReadMode(*context_.options),

@@ -27,7 +27,7 @@
 #include "lsm/compaction/job_context.h"
 #include "lsm/compaction/output_filters.h"
 #include "lsm/table/table_builder.h"
-#include "lsm/version/version.h"
+#include "lsm/version/open_table.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
@@ -44,9 +44,10 @@ struct TombstoneRecord {
 
 class TableOutput {
  public:
-  // Writes tables for `level` and its run with this number, with the entries and with all of
-  // `ranges`.  A table never ends within a user key.  It may end before an entry, where ranges
-  // change, and where a range enters a grandparent.  So it may have ranges alone.  It ends
+  // Writes tables for `level` of the keyspace's tree and its run with this number, with the entries
+  // and with all of `ranges`.  A table never ends within a user key.  It may end before an entry,
+  // where ranges change, and where a range enters a grandparent.  So it may have ranges alone.  It
+  // ends
   //
   //   - when it has `table_bytes_max` bytes, or TableBuilder says that it is full
   //   - when it overlaps too many bytes of `grandparents`, tables of the level below: compacting it
@@ -54,7 +55,7 @@ class TableOutput {
   //   - before each table of `staying`: tables of the same level that hold none of the keys
   TableOutput(const JobContext& context, OutputFilters filters, int level, uint32_t run,
               uint64_t table_bytes_max, OpenTables grandparents, OpenTables staying = {},
-              TombstoneRecord tombstones = {}, RangeMap ranges = {});
+              TombstoneRecord tombstones = {}, RangeMap ranges = {}, uint32_t keyspace = 0);
   ~TableOutput();
   TableOutput(const TableOutput&) = delete;
   TableOutput& operator=(const TableOutput&) = delete;
@@ -98,6 +99,7 @@ class TableOutput {
   const TombstoneRecord tombstones_;
   size_t next_staying_ = 0;
   const RangeMap ranges_;
+  const uint32_t keyspace_;
   size_t next_stretch_ = 0;  // after the last edge
   std::optional<std::string_view> last_edge_;
   size_t next_grandparent_edge_ = 0;  // the grandparent whose begin may be an edge

@@ -29,7 +29,7 @@ void Engine::ScheduleWork() {
   const Version& version = *CurrentView()->version;
   const bool is_due = schedule_.IsDue(version, options_, sequences_.HasSnapshotIn());
   if (!is_due && !schedule_.MayFree(version) &&
-      !level0_account_.IsPaid(version, options_, schedule_.running()))
+      !level0_account_.IsPaid(*version.default_tree(), options_, schedule_.running()))
     return;
   // A merge that only readers or tombstones need is scheduled again by a later look (NoteReads).
   const std::optional<FailureKind> failure =
@@ -53,12 +53,13 @@ void Engine::NoteReads(bool is_look) {
       jobs_.MayBegin() && CatchOutOfMemory([this] { return CheckProcess(); }).ok();
   if (may_begin) {
     const Version& version = *CurrentView()->version;
+    const Tree& tree = *version.default_tree();
     const RunningPlans running = schedule_.running();
-    if (level0_account_.AddReads(now, version, options_, running)) schedule_.NoteChange();
+    if (level0_account_.AddReads(now, tree, options_, running)) schedule_.NoteChange();
     if (is_look) schedule_.NoteTime(version, wall_seconds);
     if (level0_account_.TakeRent()) schedule_.NoteRent();
     // Also if there was work before: there may have been no memory to schedule it.
-    if (level0_account_.IsPaid(version, options_, running) || schedule_.MayFree(version))
+    if (level0_account_.IsPaid(tree, options_, running) || schedule_.MayFree(version))
       ScheduleWork();
   }
   mutex_.Unlock();
@@ -79,7 +80,8 @@ void Engine::SealIfDue(
     {
       MutexLock lock(&mutex_);
       const auto level0_stop_tables = static_cast<size_t>(options_.level0_stop_tables);
-      if (!jobs_.MayBegin() || CurrentView()->version->level0_tables() >= level0_stop_tables)
+      if (!jobs_.MayBegin() ||
+          CurrentView()->version->default_tree()->level0_tables() >= level0_stop_tables)
         return absl::OkStatus();
       snapshots = sequences_.Snapshots();
       view = CurrentView();
@@ -238,8 +240,9 @@ absl::Status Engine::FlushOldest() {
     next_log = memtable_logs_.number_after_oldest();
   }
   const std::shared_ptr<const Memtable> memtable = view->sealed.back();  // the oldest
-  TRELLIS_ASSIGN_OR_RETURN(const TableFilter filter,
-                           PlanFlush(job_context_, *view->version, memtable->entry_count()));
+  TRELLIS_ASSIGN_OR_RETURN(
+      const TableFilter filter,
+      PlanFlush(job_context_, *view->version->default_tree(), memtable->entry_count()));
   view.reset();  // holds tables that a compaction may make obsolete meanwhile
   return WithFlushEvents(
       events_.get(), store_.environment.clock, log.reason, *memtable, [&](JobResult* result) {
@@ -257,7 +260,7 @@ absl::Status Engine::FlushMemtable(const Memtable& memtable, const TableFilter& 
   // Memtables are flushed in their order, so all older entries are in tables.
   const auto tables_now = [this] {
     MutexLock lock(&mutex_);
-    return CurrentView()->version;
+    return CurrentView()->version->default_tree();
   };
   TRELLIS_ASSIGN_OR_RETURN(*result, RunFlush(job_context_, *entries, memtable.MapOfRanges(), filter,
                                              snapshots, tables_now, memtable.AgeNanos(from)));
@@ -377,7 +380,7 @@ absl::Status Engine::ApplyEdit(VersionEdit edit, const OpenTables& outputs,
   edit.next_file_number = manifest_.next_file_number();
   std::shared_ptr<const Version> version = base;
   if (!edit.added.empty() || !edit.removed.empty()) {
-    TRELLIS_ASSIGN_OR_RETURN(version, Version::Create(LevelsAfter(*base, edit, outputs)));
+    TRELLIS_ASSIGN_OR_RETURN(version, base->After(edit, outputs));
   }
   if (version == base && change == nullptr) return manifest_.Record(edit);
   // A recorded edit must become visible, so the view's memory is allocated beforehand.
@@ -431,12 +434,12 @@ absl::Status Engine::CompactRange(std::optional<std::string_view> from,
   if (from && to && *from >= *to) return absl::OkStatus();
   const auto deepest_level = [this] {
     MutexLock lock(&mutex_);
-    return CurrentView()->version->deepest_level();
+    return CurrentView()->version->default_tree()->deepest_level();
   };
   const auto has_drop = [&] {
     MutexLock lock(&mutex_);
-    return HasDrop(*CurrentView()->version, schedule_.running(), sequences_.HasSnapshotIn(),
-                   SpanOf(from, to));
+    return HasDrop(*CurrentView()->version->default_tree(), schedule_.running(),
+                   sequences_.HasSnapshotIn(), SpanOf(from, to));
   };
   // So that dead tables are not read.  A request of their own, because no other compaction begins
   // while one waits.  Each drops tables of one level; a drop may leave range deletes over nothing.

@@ -376,15 +376,16 @@ absl::Status Engine::FlushTo(const Memtable& memtable, FlushReason reason,
     snapshots = sequences_.Snapshots();
   }
   TRELLIS_ASSIGN_OR_RETURN(const std::shared_ptr<const Version> version, Version::Create(*levels));
-  TRELLIS_ASSIGN_OR_RETURN(const TableFilter filter,
-                           PlanFlush(job_context_, *version, memtable.entry_count()));
+  TRELLIS_ASSIGN_OR_RETURN(
+      const TableFilter filter,
+      PlanFlush(job_context_, *version->default_tree(), memtable.entry_count()));
   JobResult result;
   TRELLIS_RETURN_IF_ERROR(WithFlushEvents(
       events_.get(), store_.environment.clock, reason, memtable, [&](JobResult* flushed) {
         TRELLIS_ASSIGN_OR_RETURN(
             *flushed, RunFlush(
                           job_context_, *entries, memtable.MapOfRanges(), filter, snapshots,
-                          [&] { return version; }, memtable.AgeNanos(from)));
+                          [&] { return version->default_tree(); }, memtable.AgeNanos(from)));
         result = *flushed;
         return absl::OkStatus();
       }));

@@ -121,14 +121,14 @@ Sequence SequenceFor(const LiveViews& views, const ReadView& view, const ReadOpt
 }
 
 // `lookups`: how many lookups the thread has made, with this one.
-void Find(const ReadView& view, const Version::GetOptions& options, const Counters::Here& counters,
+void Find(const ReadView& view, const Tree::GetOptions& options, const Counters::Here& counters,
           uint64_t lookups, KeyLookup* lookup) {
   if (!FindInMemtables(view, counters, lookup)) {
     std::optional<MemtableRanges> ranges;
     if (view.has_ranges()) [[unlikely]]
       lookup->ranges_above = &ranges.emplace(view);
     lookup->doubt_filters = lookups % kDoubtOneIn == 0;
-    view.version->Get(lookup, options, counters);
+    view.version->default_tree()->Get(lookup, options, counters);
   }
   if (lookup->result.answer == TableAnswer::kFound) counters.Add(Counter::kLookupsFound, 1);
 }
@@ -180,7 +180,8 @@ bool LookupsTogether::Find(std::span<const std::string_view> keys,
     lookups.pop_back();
     numbers.pop_back();
   }
-  view.version->MultiGet(lookups, {.fill_cache = fill_cache}, file_system, counters);
+  view.version->default_tree()->MultiGet(lookups, {.fill_cache = fill_cache}, file_system,
+                                         counters);
   for (size_t i = 0; i < lookups.size(); ++i)
     give(numbers[i], lookups[i].status, lookups[i].result);
   return note_is_due;
@@ -220,7 +221,7 @@ absl::StatusOr<bool> Engine::Get(std::string_view key, const ReadOptions& option
     explanation->digest = lookup.key.digest();
     explanation->sequence = lookup.key.sequence();
     for (int i = 0; i < kLevels; ++i)
-      explanation->tables_by_level.push_back(view->version->level(i).size());
+      explanation->tables_by_level.push_back(view->version->default_tree()->level(i).size());
   }
   Find(*view, {options.fill_cache, sink.pins}, counters, lookups, &lookup);
   TRELLIS_RETURN_IF_ERROR(std::move(lookup.status));
@@ -293,15 +294,16 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
   scan.fill_cache = options.fill_cache;
   auto seek_reads = std::make_shared<SeekReads>(store_.environment.file_system);
   scan.seek_reads = seek_reads.get();
+  const Tree& tree = *view->version->default_tree();
   std::vector<std::unique_ptr<InnerIterator>> inputs;
-  inputs.reserve(1 + view->sealed.size() + view->version->iterator_count());
+  inputs.reserve(1 + view->sealed.size() + tree.iterator_count());
   // An empty memtable has no entries that this sequence number can see.
   const bool has_memtable = !view->memtable->empty();
   if (has_memtable) inputs.push_back(view->memtable->NewIterator());
   for (const auto& memtable : view->sealed) inputs.push_back(memtable->NewIterator());
-  view->version->AddIterators(scan, &inputs);
+  tree.AddIterators(scan, &inputs);
   const uint64_t iterators = counters_.Add(Counter::kIterators, 1);
-  const Level0Account::Seen level0 = level0_account_.See(*view->version);
+  const Level0Account::Seen level0 = level0_account_.See(tree);
   // A follower's view may go back to an earlier state of the store.
   GapUse gaps{options_.mode == OpenMode::kFollow ? nullptr : views_.gaps(),
               ReadPoint::In(*view, sequence)};
@@ -310,7 +312,7 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
   // The covers of memtables; they must outlive the merge.
   std::shared_ptr<std::vector<MemtableCover>> memtable_covers;
   std::unique_ptr<InnerIterator> merged;
-  if (view->version->has_ranges() || view->has_ranges()) {
+  if (tree.has_ranges() || view->has_ranges()) {
     memtable_covers = std::make_shared<std::vector<MemtableCover>>();
     memtable_covers->reserve(1 + view->sealed.size());
     std::vector<const RangeCover*> covers;
@@ -321,7 +323,7 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
     };
     if (has_memtable) add_cover(*view->memtable);
     for (const auto& memtable : view->sealed) add_cover(*memtable);
-    view->version->AddCovers(&covers);
+    tree.AddCovers(&covers);
     auto covering = NewCoveringIterator(std::move(inputs), covers, sequence, bounds);
     gaps.covering = covering.get();
     merged = std::move(covering);
@@ -329,8 +331,8 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
     merged = NewMergingIterator(std::move(inputs));
   }
   if (!IsForReading(options_.mode)) {
-    gaps.charge = [this, version = view->version.get()](std::string_view key, uint64_t entries) {
-      if (!version->PayRent(key, entries * kBytesMergedPerDeadEntry)) return;
+    gaps.charge = [this, &tree](std::string_view key, uint64_t entries) {
+      if (!tree.PayRent(key, entries * kBytesMergedPerDeadEntry)) return;
       level0_account_.NoteRent();
       NoteReads();
     };
@@ -378,14 +380,14 @@ void Engine::ReleaseSnapshot(Sequence sequence) {
 uint64_t Engine::ApproximateBytes(std::string_view from, std::optional<std::string_view> to) {
   const EpochGuard guard;
   const ReadView* const view = views_.Load();
-  return view != nullptr ? view->version->ApproximateBytes(from, to) : 0;
+  return view != nullptr ? view->version->default_tree()->ApproximateBytes(from, to) : 0;
 }
 
 Statistics Engine::GetStatistics() {
   Statistics statistics;
   counters_.SumInto(&statistics);
   if (std::shared_ptr<const ReadView> view = views_.Share(); view != nullptr) {
-    view->version->Describe(&statistics);
+    view->version->default_tree()->Describe(&statistics);
     statistics.memtable_bytes = view->memtable_bytes();
     views_.LetGo(std::move(view));
   }

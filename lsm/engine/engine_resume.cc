@@ -69,8 +69,7 @@ absl::Status Engine::StartOver(const ReadView& view, absl::Status* forgotten) {
   TRELLIS_ASSIGN_OR_RETURN(const Current current, ReadCurrent(*store_.directory, kCurrentFileName));
   ManifestState state;
   state.digest_seed = job_context_.digest_seed;
-  std::array<OpenTables, kLevels> levels;
-  for (int i = 0; i < kLevels; ++i) levels[static_cast<size_t>(i)] = view.version->level(i);
+  std::array<OpenTables, kLevels> levels = view.version->Levels();
   NewFiles made;
   for (auto sealed = view.sealed.rbegin(); sealed != view.sealed.rend(); ++sealed)
     TRELLIS_RETURN_IF_ERROR(FlushTo(**sealed, FlushReason::kResume, &levels, &made));

@@ -214,7 +214,7 @@ absl::Status Engine::MakeRoom(bool seal_now) {
       return Refusal(failure);
     TRELLIS_RETURN_IF_ERROR(lifetime_.Check());  // no job makes room any more
     const ReadView& view = *CurrentView();
-    const size_t level0_tables = view.version->level0_tables();
+    const size_t level0_tables = view.version->default_tree()->level0_tables();
     // After a failed compaction no job makes room in level 0, so slowing writes for it is useless.
     const bool has_compactions = jobs_.failures().Of(FailureKind::kCompaction).ok();
     const uint64_t slowdown_nanos =

@@ -26,8 +26,8 @@ double MeanCoveredBytes(const ReadView& view, Sequence visible,
     if (entry == nullptr || sampled == kSampledMax) break;
     // The entry of a range delete has no key, and says nothing about tombstones.
     if (!IsTombstone(entry->suffix()) || entry->user_key().empty()) continue;
-    covered_bytes +=
-        view.version->CoveredBytes(/*level=*/-1, /*run=*/0, entry->user_key(), digest_seed);
+    covered_bytes += view.version->default_tree()->CoveredBytes(/*level=*/-1, /*run=*/0,
+                                                                entry->user_key(), digest_seed);
     ++sampled;
   }
   return sampled == 0 ? 0 : static_cast<double>(covered_bytes) / static_cast<double>(sampled);
@@ -41,12 +41,12 @@ bool AreRangesDue(const ReadView& view, const RangeMap& ranges, const SnapshotLi
   uint64_t price = kBytesMergedPerJob + memtable.memory_bytes();
   if (memtable.entry_count() > memtable.range_count()) {
     const auto flushes = static_cast<uint64_t>(std::max(1, options.level0_compaction_tables));
-    price += view.version->level_bytes(1) / flushes;
+    price += view.version->default_tree()->level_bytes(1) / flushes;
   }
   const auto has_snapshot = [&](Sequence from, Sequence to) {
     return HasSnapshotBetween(snapshots, from, to);
   };
-  return view.version->BytesUnder(ranges, has_snapshot, price) >= price;
+  return view.version->default_tree()->BytesUnder(ranges, has_snapshot, price) >= price;
 }
 
 bool IsSealDue(const ReadView& view, Sequence visible, const SnapshotList& snapshots,
@@ -69,7 +69,8 @@ bool IsSealDue(const ReadView& view, Sequence visible, const SnapshotList& snaps
   first->SeekToFirst();
   last->SeekToLast();
   table.span = KeySpan::OfKeys(UserKeyOf(first->key()), UserKeyOf(last->key()));
-  return IsWorthAFlush(*view.version, table, snapshots.empty() ? kSequenceMax : snapshots.front());
+  return IsWorthAFlush(*view.version->default_tree(), table,
+                       snapshots.empty() ? kSequenceMax : snapshots.front());
 }
 
 }  // namespace lsm

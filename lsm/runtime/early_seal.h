@@ -6,7 +6,7 @@
 // the memtable is full, or a week old.
 //
 // Range deletes: once a range is in a table, it frees each table that it contains whole, without a
-// merge (NeedlessTable in lsm/version/version.h).  The memtable is due if such tables have as many
+// merge (NeedlessTable in lsm/version/tree.h).  The memtable is due if such tables have as many
 // bytes as the flush makes others write:
 //
 //   1 MiB for the syncs (kBytesMergedPerJob), and the bytes of the memtable

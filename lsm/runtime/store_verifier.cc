@@ -58,10 +58,12 @@ StoreVerifier::Moment StoreVerifier::ShareCurrent() {
 std::vector<StoreVerifier::PlacedTable> StoreVerifier::TablesOfNow(uint64_t* bytes) {
   std::vector<PlacedTable> tables;
   auto [view, last_sequence] = ShareCurrent();
-  for (int level = 0; level < kLevels; ++level) {
-    for (const auto& table : view->version->level(level)) {
-      tables.push_back({{level, last_sequence}, table});
-      *bytes += table->meta.file_bytes;
+  for (const auto& [id, tree] : view->version->trees()) {
+    for (int level = 0; level < kLevels; ++level) {
+      for (const auto& table : tree->level(level)) {
+        tables.push_back({{level, last_sequence}, table});
+        *bytes += table->meta.file_bytes;
+      }
     }
   }
   parts_.views->LetGo(std::move(view));
@@ -149,8 +151,9 @@ absl::Status StoreVerifier::VerifyKeyOrder(Pacer* pacer, VerifyReport* report) {
   while (from) {
     std::shared_ptr<const ReadView> view = ShareCurrent().view;
     absl::StatusOr<std::optional<std::string>> next =
-        CompareRuns(*parts_.store->directory, context, TablesToCompare(AgedRunsOf(*view->version)),
-                    *from, kBytesComparedAtOnce, calls);
+        CompareRuns(*parts_.store->directory, context,
+                    TablesToCompare(AgedRunsOf(*view->version->default_tree())), *from,
+                    kBytesComparedAtOnce, calls);
     parts_.views->LetGo(std::move(view));
     if (!next.ok() && (!ended.ok() || absl::IsResourceExhausted(next.status())))
       return next.status();
@@ -199,17 +202,21 @@ bool StoreVerifier::StartScrubbing() {
 StoreVerifier::ScrubStep StoreVerifier::NextToScrub() {
   parts_.views->AssertHeld();
   if (scrubbed_number_ == 0) scrub_end_ = parts_.manifest->next_file_number();
+  const uint64_t scrubbed = scrubbed_number_, end = scrub_end_, last_sequence = sequences_->last();
   ScrubStep step;
   uint64_t bytes_total = 0, bytes = 0;
-  for (int level = 0; level < kLevels; ++level) {
-    for (const auto& table : parts_.views->Current()->version->level(level)) {
-      bytes_total += table->meta.file_bytes;
-      const uint64_t number = table->meta.number;
-      if (number <= scrubbed_number_ || number >= scrub_end_) continue;
-      if (step.number != 0 && number >= step.number) continue;
-      step.number = number;
-      step.table = {{level, sequences_->last()}, table};
-      bytes = table->meta.file_bytes;
+  const auto consider = [&](int level, const std::shared_ptr<const OpenTable>& table) {
+    bytes_total += table->meta.file_bytes;
+    const uint64_t number = table->meta.number;
+    if (number <= scrubbed || number >= end) return;
+    if (step.number != 0 && number >= step.number) return;
+    step.number = number;
+    step.table = {{level, last_sequence}, table};
+    bytes = table->meta.file_bytes;
+  };
+  for (const auto& [id, tree] : parts_.views->Current()->version->trees()) {
+    for (int level = 0; level < kLevels; ++level) {
+      for (const auto& table : tree->level(level)) consider(level, table);
     }
   }
   const double period = static_cast<double>(parts_.context->options->scrub_seconds);

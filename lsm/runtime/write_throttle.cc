@@ -26,8 +26,8 @@ double NanosPerByte(double nanos, uint64_t room_bytes, uint64_t write_buffer_byt
 
 // Many short waits now are better than a long one later, for a flush or a full level 0.
 uint64_t WriteThrottle::NanosToWait(const ReadView& view, bool has_compactions) {
-  const Version& version = *view.version;
-  const size_t level0_tables = version.level0_tables() + view.sealed.size();
+  const Tree& tree = *view.version->default_tree();
+  const size_t level0_tables = tree.level0_tables() + view.sealed.size();
   const bool is_level0_slow = level0_tables >= Level0TablesToSlowDown(options_) && has_compactions;
   if (view.sealed.empty() && !is_level0_slow) return pace_.Begin(0, 0);
   const uint64_t now = clock_.MonotonicNanos();
@@ -38,10 +38,9 @@ uint64_t WriteThrottle::NanosToWait(const ReadView& view, bool has_compactions) 
   if (is_level0_slow) {
     const auto stop = static_cast<size_t>(options_.level0_stop_tables);
     const uint64_t tables = stop - std::min(stop, level0_tables);
-    const double nanos =
-        level0_room_.runs()
-            ? level0_room_.NanosToGo(now)
-            : level0_room_.NanosFor(version.level_bytes(0) + version.level_bytes(1));
+    const double nanos = level0_room_.runs()
+                             ? level0_room_.NanosToGo(now)
+                             : level0_room_.NanosFor(tree.level_bytes(0) + tree.level_bytes(1));
     nanos_per_byte = std::max(nanos_per_byte, NanosPerByte(nanos, tables * buffer + room, buffer));
   }
   return pace_.Begin(now, nanos_per_byte);

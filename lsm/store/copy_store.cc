@@ -11,7 +11,7 @@
 #include "lsm/store/log_set.h"
 #include "lsm/store/recovery.h"
 #include "lsm/store/verify_table.h"
-#include "lsm/version/version.h"
+#include "lsm/version/open_table.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {

@@ -13,7 +13,7 @@
 #include "bloom/core/abi.h"
 #include "lsm/file_system.h"
 #include "lsm/threads/mutex.h"
-#include "lsm/version/version.h"
+#include "lsm/version/open_table.h"
 
 namespace lsm::inline TRELLIS_ABI {
 

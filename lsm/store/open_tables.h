@@ -14,7 +14,7 @@
 #include "lsm/file_system.h"
 #include "lsm/scheduler.h"
 #include "lsm/version/manifest.h"
-#include "lsm/version/version.h"
+#include "lsm/version/open_table.h"
 
 namespace lsm::inline TRELLIS_ABI {
 

@@ -12,7 +12,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/table/table_check.h"
-#include "lsm/version/version.h"
+#include "lsm/version/open_table.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {

@@ -150,10 +150,10 @@ class Comparison {
 
 }  // namespace
 
-AgedRuns AgedRunsOf(const Version& version) {
+AgedRuns AgedRunsOf(const Tree& tree) {
   AgedRuns runs;
   for (int level = 0; level < kLevels; ++level) {
-    for (const TableSpan& run : version.runs(level)) {
+    for (const TableSpan& run : tree.runs(level)) {
       runs.emplace_back();
       for (const std::shared_ptr<const OpenTable>& table : run) {
         const auto [smallest, largest] = table->table->sequences();

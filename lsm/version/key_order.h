@@ -25,7 +25,7 @@
 #include "lsm/base/range_map.h"
 #include "lsm/file_system.h"
 #include "lsm/table/table.h"
-#include "lsm/version/version.h"
+#include "lsm/version/tree.h"
 #include "lsm/version/version_edit.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -39,8 +39,8 @@ struct AgedTable {
 // Runs in the order of lookups.  The tables of a run are disjoint and ordered by key.
 using AgedRuns = std::vector<std::vector<AgedTable>>;
 
-// Keeps the version's tables open.
-AgedRuns AgedRunsOf(const Version& version);
+// Keeps the tree's tables open.
+AgedRuns AgedRunsOf(const Tree& tree);
 
 // The tables that may contradict a table of another run: their spans overlap, and their sequences
 // do not show that one is entirely newer.

@@ -1,4 +1,4 @@
-// Version: lookups of keys in its tables, one at a time or many together.
+// Tree: lookups of keys in its tables, one at a time or many together.
 #include <algorithm>
 #include <optional>
 #include <span>
@@ -8,7 +8,7 @@
 
 #include "lsm/bytes/status.h"
 #include "lsm/table/block_reads.h"
-#include "lsm/version/version.h"
+#include "lsm/version/tree.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -78,14 +78,14 @@ TableStep* AddStep(Explanation* explanation, int level, const OpenTable& table) 
 // The search for one key in the tables that may hold it, newest first: (Next Take)* End
 // With kBesideRanges it asks range deletes, too.  Without, it costs the same as if there were none.
 template <bool kBesideRanges>
-class Version::Search {
+class Tree::Search {
  public:
   // Lists the tables, and starts loading what Next reads first.  `lookup` must outlive this.
-  void Begin(const Version& version, KeyLookup* lookup, const GetOptions& options) {
+  void Begin(const Tree& tree, KeyLookup* lookup, const GetOptions& options) {
     lookup_ = lookup;
     options_ = options;
-    tables_ = version.candidates_.data();
-    const std::span<const uint32_t> with_key = version.ranges_.With(lookup->key.user_key());
+    tables_ = tree.candidates_.data();
+    const std::span<const uint32_t> with_key = tree.ranges_.With(lookup->key.user_key());
     at_ = with_key.data();
     end_ = at_ + with_key.size();
     if constexpr (kBesideRanges) ranges_.asked = at_;
@@ -255,7 +255,7 @@ class Version::Search {
 
   KeyLookup* lookup_ = nullptr;
   GetOptions options_;
-  const Candidate* tables_ = nullptr;  // of the version
+  const Candidate* tables_ = nullptr;  // of the tree
   const uint32_t* at_ = nullptr;       // current table number, up to `end_`
   const uint32_t* end_ = nullptr;
   TableStep* step_ = nullptr;
@@ -271,8 +271,8 @@ class Version::Search {
 };
 
 template <bool kBesideRanges>
-inline void Version::GetBy(KeyLookup* lookup, const GetOptions& options,
-                           const Counters::Here& counters) const {
+inline void Tree::GetBy(KeyLookup* lookup, const GetOptions& options,
+                        const Counters::Here& counters) const {
   Search<kBesideRanges> search;
   search.Begin(*this, lookup, options);
   while (const Table* table = search.Next(counters)) {
@@ -283,15 +283,14 @@ inline void Version::GetBy(KeyLookup* lookup, const GetOptions& options,
   search.End(deepest_level(), counters);
 }
 
-void Version::Get(KeyLookup* lookup, const GetOptions& options,
-                  const Counters::Here& counters) const {
+void Tree::Get(KeyLookup* lookup, const GetOptions& options, const Counters::Here& counters) const {
   if (has_ranges_ || lookup->ranges_above != nullptr) [[unlikely]]
     return GetBesideRanges(lookup, options, counters);
   GetBy<false>(lookup, options, counters);
 }
 
-void Version::GetBesideRanges(KeyLookup* lookup, const GetOptions& options,
-                              const Counters::Here& counters) const {
+void Tree::GetBesideRanges(KeyLookup* lookup, const GetOptions& options,
+                           const Counters::Here& counters) const {
   GetBy<true>(lookup, options, counters);
 }
 
@@ -305,19 +304,19 @@ void Version::GetBesideRanges(KeyLookup* lookup, const GetOptions& options,
 //           3. all reads at once
 //           4. the key in its block
 template <bool kBesideRanges>
-class Version::Batch {
+class Tree::Batch {
  public:
   // Allocates all memory, except for reads, which have their own statuses.
-  Batch(const Version& version, std::span<KeyLookup> lookups, const GetOptions& options,
+  Batch(const Tree& tree, std::span<KeyLookup> lookups, const GetOptions& options,
         const Counters::Here& counters)
       : lookups_(lookups),
         options_(options),
         counters_(counters),
-        deepest_level_(version.deepest_level()),
+        deepest_level_(tree.deepest_level()),
         searches_(lookups.size()) {
     places_.reserve(lookups.size());
     next_places_.reserve(lookups.size());
-    for (size_t i = 0; i < lookups.size(); ++i) searches_[i].Begin(version, &lookups[i], options);
+    for (size_t i = 0; i < lookups.size(); ++i) searches_[i].Begin(tree, &lookups[i], options);
   }
 
   void Run(FileSystem* files) {
@@ -419,8 +418,8 @@ class Version::Batch {
   std::vector<Place> places_, next_places_;
 };
 
-void Version::MultiGet(std::span<KeyLookup> lookups, const GetOptions& options, FileSystem* files,
-                       const Counters::Here& counters) const {
+void Tree::MultiGet(std::span<KeyLookup> lookups, const GetOptions& options, FileSystem* files,
+                    const Counters::Here& counters) const {
   const bool has_ranges =
       has_ranges_ || std::any_of(lookups.begin(), lookups.end(),
                                  [](auto& lookup) { return lookup.ranges_above != nullptr; });

@@ -1,11 +1,11 @@
-// Version: the tables that no reader needs.
+// Tree: the tables that no reader needs.
 #include <algorithm>
 #include <optional>
 #include <span>
 
 #include "lsm/base/range_cover.h"
 #include "lsm/base/range_map.h"
-#include "lsm/version/version.h"
+#include "lsm/version/tree.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -61,7 +61,7 @@ bool HasSnapshotBetween(std::span<const Sequence> snapshots, Sequence from, Sequ
   return first != snapshots.end() && *first < to;
 }
 
-bool Version::HasOlder(int level_number, size_t run, const KeySpan& span) const {
+bool Tree::HasOlder(int level_number, size_t run, const KeySpan& span) const {
   const std::vector<TableSpan>& in_level = runs(level_number);
   for (size_t i = run + 1; i < in_level.size(); ++i) {
     const size_t at = FirstBeyond(in_level[i], span.begin);
@@ -73,7 +73,7 @@ bool Version::HasOlder(int level_number, size_t run, const KeySpan& span) const 
   return false;
 }
 
-void Version::ListNeedless() {
+void Tree::ListNeedless() {
   if (!has_ranges_) return;
   std::vector<const MapsCover*> newer;
   for (int i = 0; i < kLevels; ++i) {
@@ -93,8 +93,8 @@ void Version::ListNeedless() {
   std::sort(needless_.begin(), needless_.end(), IsBeforeInNumber);
 }
 
-uint64_t Version::BytesUnder(const RangeMap& ranges, HasSnapshotIn has_snapshot,
-                             uint64_t enough) const {
+uint64_t Tree::BytesUnder(const RangeMap& ranges, HasSnapshotIn has_snapshot,
+                          uint64_t enough) const {
   if (ranges.empty()) return 0;
   const MapsCover cover({{&ranges, /*newest_entry=*/0}});
   const MapsCover* const covers[] = {&cover};

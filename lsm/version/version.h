@@ -1,322 +1,66 @@
-// The tables of a store at one moment: immutable levels of open tables, and lookups in them.
+// The trees of a store at one moment.  The default keyspace has one, and other keyspaces may have
+// trees of their own (lsm/design/keyspaces.md).  A table belongs to one tree: its record says to
+// which (TableMeta::keyspace).
 //
-//   level 0         tables as flushed, newest first; their key ranges may overlap
-//   deeper levels   sorted runs, newest first.  The tables of a run are disjoint, also in user
-//                   keys; runs may overlap each other
-//
-// For one key, level 0 has newer entries than level 1, level 1 than level 2, and so on.  Within a
-// level, a newer run has newer entries than an older one.  Exception: a compaction in steps leaves
-// copies of a level's entries in the next level (lsm/compaction/steps.h).
-//
-// Within a level, runs have numbers; the highest is the newest run.  The same number in another
-// level means nothing.
-//
-// Threads: immutable; any number of readers.  A version keeps its tables open.  A table is closed
-// when no version has it any more.
+// Threads: immutable; any number of readers.  Versions share the trees in which they do not differ.
 #ifndef TRELLIS_LSM_VERSION_VERSION_H_
 #define TRELLIS_LSM_VERSION_VERSION_H_
 
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
-#include "lsm/base/counters.h"
-#include "lsm/base/inner_iterator.h"
-#include "lsm/base/internal_key.h"
-#include "lsm/base/key_span.h"
-#include "lsm/base/range_cover.h"
-#include "lsm/explanation.h"
-#include "lsm/filters/hotness.h"
-#include "lsm/options.h"
 #include "lsm/statistics.h"
-#include "lsm/table/table.h"
-#include "lsm/version/key_ranges.h"
-#include "lsm/version/tombstone_rent.h"
+#include "lsm/version/open_table.h"
+#include "lsm/version/tree.h"
 #include "lsm/version/version_edit.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
-// A table of the store: its record in the manifest, and the open file.
-struct OpenTable {
-  TableMeta meta;
-  std::unique_ptr<Table> table;
-  // Wasted reads, which a filter or a better filter could have avoided.
-  std::unique_ptr<WastedReadCounter> wasted_reads =
-      std::make_unique<WastedReadCounter>(WastedReads(), 0);
-  std::unique_ptr<TombstoneRent> rent = std::make_unique<TombstoneRent>();
-};
-using OpenTables = std::vector<std::shared_ptr<const OpenTable>>;
-// A view of consecutive tables.
-using TableSpan = std::span<const std::shared_ptr<const OpenTable>>;
-
-// Number of user keys of a table, as far as its file tells.
-uint64_t KeysOf(const OpenTable& table);
-// Probability that a lookup reads the table for a key in its range that it does not hold.
-double FppOf(const OpenTable& table);
-
-// The table's record of its dead entries.  For a table of an older release, an estimate:
-// each tombstone covers `bytes_per_key`, and the oldest one is as old as the table.
-DeadEntries DeadEntriesOf(const OpenTable& table, double bytes_per_key);
-
-// Divides tables into those of the same run.  `tables` must be in the order of Version::level and
-// Overlapping.
-std::vector<TableSpan> RunsAmong(TableSpan tables);
-
-ReadMode TableReadMode(const Options& options);
-
-// Opens the file of a table in a manifest.  DataLoss if it does not exist or has another size.
-absl::StatusOr<std::unique_ptr<ReadFile>> OpenFileOfTable(Directory& directory,
-                                                          const TableMeta& meta, ReadMode mode);
-
-// Opens the table, and checks id and number of entries.  Errors DataLoss or Unimplemented name the
-// file.  `inherited`: counts of the tables that it was made from, for its range of keys.
-absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableFile(Directory& directory,
-                                                               const TableMeta& meta, ReadMode mode,
-                                                               const TableContext& context,
-                                                               const WastedReads& inherited = {});
-
-// The second step of OpenTableFile, for a file that OpenFileOfTable opened.  `end` as for
-// Table::Open.
-absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableIn(std::unique_ptr<ReadFile> file,
-                                                             const TableMeta& meta,
-                                                             const TableContext& context,
-                                                             std::string_view end = {},
-                                                             const WastedReads& inherited = {});
-
-// The first table of a run that does not end by the user key.
-size_t FirstBeyond(TableSpan run, std::string_view user_key);
-
-// Whether a snapshot s with from <= s < to exists.
-using HasSnapshotIn = absl::FunctionRef<bool(Sequence from, Sequence to)>;
-// The same for ascending snapshots.
-bool HasSnapshotBetween(std::span<const Sequence> snapshots, Sequence from, Sequence to);
-
-// A table that no reader needs unless a snapshot lies in [smallest, hidden_from): older ones see
-// nothing of it, and from then on newer runs have range deletes for all of its span.  Nothing is
-// read to find that out.  Two kinds:
-//
-//   covered   at each key of the span, a newer run has a range delete above the table's largest
-//             sequence (of entries and of ranges).  `smallest` is the table's smallest sequence.
-//             `hidden_from` is the highest of those range deletes, where each key counts the lowest
-//             one above the table
-//   idle      there are no entries, and no older table overlaps the span: its ranges hide nothing.
-//             Both numbers are 0, so no snapshot needs it
-//
-// A covered table's own tombstones and ranges hide older versions in its span.  Those are below the
-// covering ranges too.  If the covering table is itself covered, the ranges above it take its
-// place.
-struct NeedlessTable {
-  std::shared_ptr<const OpenTable> table;
-  int level = 0;
-  Sequence smallest = 0;
-  Sequence hidden_from = 0;
-
-  bool IsHeld(HasSnapshotIn has_snapshot) const {
-    return hidden_from != 0 && has_snapshot(smallest, hidden_from);
-  }
-};
-
-// The answer of a point lookup in a memtable or a table.  A memtable's has no pin.
-struct LookupResult : TableHit {
-  TableAnswer answer = TableAnswer::kAbsent;
-};
-
-// The range deletes of what is newer than all tables: of the memtables.
-class RangesAbove {
- public:
-  // The newest sequence up to the lookup's that covers its key; 0 if there is none.
-  virtual Sequence NewestAt(const LookupKey& key) const = 0;
-
- protected:
-  ~RangesAbove() = default;
-};
-
-// A key that is looked up, alone or with others.
-struct KeyLookup {
-  KeyLookup(std::string_view user_key, Sequence sequence, const bloom::DigestSeed& seed)
-      : key(user_key, sequence, seed) {}
-
-  LookupKey key;
-  // Searches tables even if their filters say "no".  If such a table has the key, it answers, and
-  // the false negative is counted.
-  bool doubt_filters = false;
-  // Asked only before a table is read; null: there are none.
-  const RangesAbove* ranges_above = nullptr;
-  Explanation* explanation = nullptr;  // receives each step; null: not wanted
-
-  // The result.
-  absl::Status status;
-  LookupResult result;
-};
-
 class Version {
  public:
-  // The tables of a level may be in any order.  DataLoss if tables of a run overlap, or if a table
-  // of level 0 has older writes than tables with lower numbers (AgeOrder).
+  struct TreeOfId {
+    uint32_t id = 0;  // of the keyspace
+    std::shared_ptr<const Tree> tree;
+  };
+
+  // The tables of a level may be in any order, and of any trees.  A keyspace without tables has no
+  // tree, except for the default one.  Errors as from Tree::Create.
   static absl::StatusOr<std::shared_ptr<const Version>> Create(
       std::array<OpenTables, kLevels> levels);
 
-  // Newest run first; below level 0, the tables of a run are in the order of their keys.
-  const OpenTables& level(int level) const { return levels_[static_cast<size_t>(level)].tables; }
-  // The sorted runs in the order of lookups; in level 0, each table is one.
-  const std::vector<TableSpan>& runs(int level) const {
-    return levels_[static_cast<size_t>(level)].runs;
+  // The version after the edit, which adds moved tables of this version, and new ones out of
+  // `outputs`.  It shares the trees that neither gain nor lose tables.
+  absl::StatusOr<std::shared_ptr<const Version>> After(const VersionEdit& edit,
+                                                       const OpenTables& outputs) const;
+
+  // Never null.
+  const std::shared_ptr<const Tree>& default_tree() const { return default_tree_; }
+  // Null if the keyspace has no tree of its own.
+  const Tree* TreeOf(uint32_t keyspace) const {
+    if (keyspace == 0) [[likely]]
+      return default_tree_.get();
+    return OwnTreeOf(keyspace);
   }
-  size_t run_count(int level) const { return runs(level).size(); }
-  uint64_t level_bytes(int level) const { return levels_[static_cast<size_t>(level)].bytes; }
-  // The tables of level 0 as its limits count them: a table without entries is a sixteenth of one,
-  // since a lookup asks only its ranges, and seals for the sake of a range delete make many.
-  size_t level0_tables() const { return level0_sixteenths_ / 16; }
-  static size_t SixteenthsOf(const OpenTable& table) { return table.meta.has_entries() ? 16 : 1; }
-  uint64_t bytes() const {
-    uint64_t sum = 0;
-    for (int level = 0; level < kLevels; ++level) sum += level_bytes(level);
-    return sum;
-  }
-  int deepest_level() const { return deepest_level_; }  // with a table; 0 if there is none
+  // All trees, by ascending ids, so the default one is the first.
+  std::span<const TreeOfId> trees() const { return trees_; }
 
-  // Mean stored bytes of a key; 0 if there are no tables.
-  double bytes_per_key() const { return bytes_per_key_; }
-  // No compaction frees more than this for the sake of tombstones (lsm/compaction/picker.h): for
-  // each table the excess of twice its freeable bytes over its size, if positive.
-  double tombstone_gain() const { return tombstone_gain_; }
-  // Charges a walk over dead entries to the newest table with tombstones whose range holds this
-  // key.  True as for TombstoneRent::Pay.
-  bool PayRent(std::string_view user_key, uint64_t bytes) const;
-  // The times of the tables' oldest tombstones, ascending (DeadEntriesOf).
-  std::span<const uint64_t> tombstone_times() const { return tombstone_times_; }
-
-  struct GetOptions {
-    bool fill_cache = true;
-    bool pin_always = false;  // as in TableLookup
-  };
-  // Finds the newest version of the key that the lookup may see.  Prefetches the filters of all
-  // tables that may have it, then queries them, newest first.  REQUIRES: inside an EpochGuard;
-  // `lookup` has no result yet.
-  void Get(KeyLookup* lookup, const GetOptions& options, const Counters::Here& counters) const;
-
-  // Looks up many keys together; each gets its own result.  Reads uncached blocks from `files`, the
-  // file system of the tables, in rounds of one table per key and one ReadMany.  Throws
-  // std::bad_alloc without memory, before anything is counted.
-  void MultiGet(std::span<KeyLookup> lookups, const GetOptions& options, FileSystem* files,
-                const Counters::Here& counters) const;
-
-  // Adds one iterator for each table of level 0, and one for each run below, newest first.  The
-  // version must outlive them.
-  void AddIterators(const Table::ScanOptions& options,
-                    std::vector<std::unique_ptr<InnerIterator>>* iterators) const;
-  size_t iterator_count() const;  // as AddIterators adds them
-  // Whether a table has range deletes.
-  bool has_ranges() const { return has_ranges_; }
-  // Adds the covers of these iterators, null for one without range deletes.
-  void AddCovers(std::vector<const RangeCover*>* covers) const;
-
-  // The tables that no reader needs, by ascending numbers.
-  const std::vector<NeedlessTable>& needless() const { return needless_; }
-  // Bytes of tables that these range deletes of a memtable would make needless, as far as no
-  // snapshot holds them; without those that are needless already.  Stops as soon as the sum reaches
-  // `enough`.  Two binary searches in each run for each cover (lsm/base/range_cover.h), and a
-  // search in the map for each table and each stretch within it.
-  uint64_t BytesUnder(const RangeMap& ranges, HasSnapshotIn has_snapshot, uint64_t enough) const;
-
-  // The tables of the level that overlap the span, in the order of `level`.  Each run takes a
-  // binary search.
-  OpenTables Overlapping(int level, const KeySpan& span) const;
-  // Whether there are such tables.  Allocates no memory.
-  bool HasOverlapping(int level, const KeySpan& span) const;
-
-  // False only if no table can hold the user key.
-  bool MayExist(std::string_view user_key) const { return !ranges_.With(user_key).empty(); }
-
-  // False only if no entry of the user key can be older than this run of the level: no table below
-  // the level, and no run of the level with a lower number, may hold the key.  The run need not
-  // exist.
-  bool MayExistBelow(int level, uint32_t run, std::string_view user_key) const;
-
-  // The counterpart for a range delete: the smallest span with all keys of `span` that may be in
-  // older tables than this run, by their spans; a view of these and of `span`.  nullopt: there are
-  // none.  Level -1: all tables are older.  Each run takes two binary searches.
-  std::optional<KeySpan> OlderSpan(int level, uint32_t run, const KeySpan& span) const;
-
-  // Bytes that a tombstone in this run is expected to cover: what the oldest table with the key
-  // stores for one key.  Only tables that are older than the run count, as in MayExistBelow, and
-  // filters in memory say which of them lack the key.  Level -1: all tables are older.
-  uint64_t CoveredBytes(int level, uint32_t run, std::string_view user_key,
-                        const bloom::DigestSeed& seed) const;
-
-  // Approximate bytes of tables for keys in [from, to); nullopt: unbounded.
-  uint64_t ApproximateBytes(std::string_view from, std::optional<std::string_view> to) const;
-
-  // Sets the state of each level (not the counters).
-  void Describe(Statistics* statistics) const;
+  uint64_t bytes() const;  // of all tables
+  // The tables of all trees.
+  std::array<OpenTables, kLevels> Levels() const;
 
  private:
-  struct Level {
-    OpenTables tables;
-    uint64_t bytes = 0;
-    std::vector<TableSpan> runs;                           // of `tables`
-    std::vector<std::unique_ptr<const MapsCover>> covers;  // of `runs`; null: no range deletes
-  };
-  struct Candidate {
-    const OpenTable* table;
-    int level;
-    bool has_ranges = false;
-    bool has_entries = false;
-  };
-  template <bool kBesideRanges>
-  class Search;
-  template <bool kBesideRanges>
-  class Batch;
+  const Tree* OwnTreeOf(uint32_t keyspace) const;
+  // Puts the tree in the place of the one with its id, if there is one.
+  void Put(std::shared_ptr<const Tree> tree);
 
-  template <bool kBesideRanges>
-  void GetBy(KeyLookup* lookup, const GetOptions& options, const Counters::Here& counters) const;
-  [[gnu::noinline]] void GetBesideRanges(KeyLookup* lookup, const GetOptions& options,
-                                         const Counters::Here& counters) const;
-
-  // Whether the table has older entries than this run of the level, as far as they share keys.
-  static bool IsOlder(int table_level, const OpenTable& table, int level, uint32_t run);
-
-  // Sorts the tables of a level below 0 into runs.
-  absl::Status FindRuns(int level);
-  void ListCandidates();
-  void NoteTombstones();
-  void MakeCovers();
-  // needless_tables.cc.  0.1 us for each table, 0.5 us for one that 10 stretches cover; nothing
-  // without ranges.
-  void ListNeedless();
-  // Whether a table after this run, in the order of lookups, overlaps the span.
-  bool HasOlder(int level, size_t run, const KeySpan& span) const;
-  // The part of Describe for the runs of a level.
-  void DescribeRuns(int level, LevelStatistics* statistics) const;
-
-  std::array<Level, kLevels> levels_;
-  // All tables in the order of lookups: newest first.
-  std::vector<Candidate> candidates_;
-  bool has_ranges_ = false;
-  KeyRanges ranges_;  // spans of candidates_
-  int deepest_level_ = 0;
-  double bytes_per_key_ = 0;
-  double tombstone_gain_ = 0;
-  std::vector<uint64_t> tombstone_times_;
-  std::vector<NeedlessTable> needless_;
-  size_t level0_sixteenths_ = 0;  // of level0_tables()
+  std::shared_ptr<const Tree> default_tree_;  // trees_[0]; readers come to it in one step
+  std::vector<TreeOfId> trees_;
 };
-
-// Iterates over the entries of the sorted, disjoint tables of one run, which must outlive it.
-std::unique_ptr<InnerIterator> NewRunIterator(TableSpan tables, const Table::ScanOptions& options);
-
-// The tables of the base that the edit does not remove, and those that it adds: moved tables of the
-// base, and new ones out of `outputs`.
-std::array<OpenTables, kLevels> LevelsAfter(const Version& base, const VersionEdit& edit,
-                                            const OpenTables& outputs);
 
 }  // namespace lsm
 

@@ -1,5 +1,7 @@
 #include "lsm/version/version_edit.h"
 
+#include <cassert>
+
 #include "lsm/base/internal_key.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/status.h"
@@ -101,8 +103,9 @@ std::string FieldsOf(const DeadEntries& dead, const RangeRecord& ranges) {
 // Names every field of a table, so that a new one does not compile before it is encoded here.  Uses
 // the oldest field that can express the table, so that older releases read most manifests.
 void AppendAdded(std::string* out, const VersionEdit::Added& added) {
-  const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead, ranges] =
-      added.table;
+  const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead, ranges,
+               keyspace] = added.table;
+  assert(keyspace == 0);
   const std::string fields = FieldsOf(dead, ranges);
   std::string bytes;
   if (run != 0 || !fields.empty()) AppendVarint32(&bytes, run);

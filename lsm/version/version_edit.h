@@ -23,7 +23,7 @@
 namespace lsm::inline TRELLIS_ABI {
 
 // The manifest's record of a table.  A table is made for a run, and keeps the run's number when it
-// moves (lsm/version/version.h).
+// moves (lsm/version/tree.h).
 struct TableMeta {
   uint64_t number = 0;
   uint64_t file_id = 0;
@@ -34,6 +34,8 @@ struct TableMeta {
   uint32_t run = 0;    // always 0 in level 0, where each table is a run
   DeadEntries dead;    // nothing for a table of an older release
   RangeRecord ranges;  // nothing for a table without range deletes
+  // The id of the keyspace whose tree has the table.  Not encoded yet: a store has only keyspace 0.
+  uint32_t keyspace = 0;
 
   // False for a table of range deletes alone.
   bool has_entries() const { return !smallest.empty(); }

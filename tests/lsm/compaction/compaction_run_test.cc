@@ -33,7 +33,7 @@ class CompactionRunTest : public testing::Test, protected JobWorld {
     version_ = Version::Create(std::move(levels)).value();
     job_.version = version_;
     plan_ = std::make_shared<CompactionPlan>(
-        PlanRange(*version_, level, std::nullopt, std::nullopt).value());
+        PlanRange(*version_->default_tree(), level, std::nullopt, std::nullopt).value());
     job_.plan = plan_;
   }
   // Three tables of level 0 over two of level 1.
@@ -44,9 +44,9 @@ class CompactionRunTest : public testing::Test, protected JobWorld {
     Plan({{{a, b, c}, {TableOf({PutOf("b", 1)}), TableOf({PutOf("y", 2)})}}}, 0);
   }
   void ExpectMerged() {
-    EXPECT_THAT(version_->level(0), IsEmpty());
+    EXPECT_THAT(version_->default_tree()->level(0), IsEmpty());
     std::vector<Entry> entries;
-    for (const auto& table : version_->level(1)) {
+    for (const auto& table : version_->default_tree()->level(1)) {
       const std::vector<Entry> some = EntriesIn({table});
       entries.insert(entries.end(), some.begin(), some.end());
     }
@@ -64,9 +64,9 @@ class CompactionRunTest : public testing::Test, protected JobWorld {
       ++applied_;
       is_last_move_ = result == nullptr;
       if (left != nullptr) job_.plan = left;
-      TRELLIS_ASSIGN_OR_RETURN(version_, Version::Create(LevelsAfter(
-                                             *version_, EditOf(plan, result),
-                                             result != nullptr ? result->outputs : OpenTables())));
+      TRELLIS_ASSIGN_OR_RETURN(version_,
+                               version_->After(EditOf(plan, result),
+                                               result != nullptr ? result->outputs : OpenTables()));
       return absl::OkStatus();
     };
     calls.collect = [this] { ++collected_; };
@@ -95,6 +95,32 @@ TEST_F(CompactionRunTest, MergesAtOnceWhileThereIsRoom) {
   EXPECT_EQ(counters_.SumOf(Counter::kCompactions), 1u);
 }
 
+TEST_F(CompactionRunTest, MergesWithinTheTreeOfItsTables) {
+  for (const bool in_steps : {false, true}) {
+    SCOPED_TRACE(in_steps);
+    is_room_short_ = in_steps;
+    const auto of_default = TableOf({PutOf("a", 1), PutOf("z", 2)});
+    maker_.keyspace = 5;
+    version_ = Version::Create({{{TableOf({PutOf("a", 7), PutOf("z", 8)})},
+                                 {TableOf({PutOf("b", 1)}), TableOf({PutOf("y", 2)}), of_default}}})
+                   .value();
+    maker_.keyspace = 0;
+    const std::shared_ptr<const Tree> default_tree = version_->default_tree();
+    job_.version = version_;
+    plan_ = std::make_shared<CompactionPlan>(
+        PlanRange(*version_->TreeOf(5), 0, std::nullopt, std::nullopt).value());
+    job_.plan = plan_;
+    CompactionRun run(&context_, &counters_, Calls(), &job_);
+    EXPECT_OK(run.Run(&result_));
+    EXPECT_EQ(version_->default_tree(), default_tree);
+    const Tree& tree = *version_->TreeOf(5);
+    EXPECT_THAT(tree.level(0), IsEmpty());
+    EXPECT_THAT(tree.level(1), SizeIs(result_.outputs.size()));
+    EXPECT_THAT(EntriesIn(tree.level(1)),
+                ElementsAre(PutOf("a", 7), PutOf("b", 1), PutOf("y", 2), PutOf("z", 8)));
+  }
+}
+
 TEST_F(CompactionRunTest, MovesATableWithoutReadingIt) {
   const auto table = TableOf({PutOf("a", 1)});
   version_ = Version::Create({{{}, {table}}}).value();
@@ -108,7 +134,7 @@ TEST_F(CompactionRunTest, MovesATableWithoutReadingIt) {
   is_room_short_ = true;
   EXPECT_OK(run_.Run(&result_));
   EXPECT_TRUE(is_last_move_);
-  EXPECT_THAT(version_->level(2), ElementsAre(table));
+  EXPECT_THAT(version_->default_tree()->level(2), ElementsAre(table));
   EXPECT_EQ(counters_.SumOf(Counter::kTrivialMoves), 1u);
   EXPECT_EQ(counters_.SumOf(Counter::kCompactions), 0u);
 }
@@ -127,7 +153,7 @@ TEST_F(CompactionRunTest, DropsTablesWithoutReadingThem) {
   EXPECT_OK(run_.Run(&result_));
   EXPECT_EQ(applied_, 1);
   EXPECT_FALSE(is_last_move_);
-  EXPECT_THAT(version_->level(1), ElementsAre(stays));
+  EXPECT_THAT(version_->default_tree()->level(1), ElementsAre(stays));
   EXPECT_THAT(result_.outputs, IsEmpty());
   EXPECT_EQ(counters_.SumOf(Counter::kTablesDroppedUnread), 2u);
   EXPECT_EQ(counters_.SumOf(Counter::kBytesDroppedUnread),
@@ -146,7 +172,7 @@ TEST_F(CompactionRunTest, GoesInStepsWhileSpaceIsShort) {
   EXPECT_THAT(job_.plan->inputs, IsEmpty());
   EXPECT_EQ(job_.version, nullptr) << "the job keeps no table that is not in its plan";
   EXPECT_EQ(result_.output_level, 1);
-  EXPECT_THAT(result_.outputs, SizeIs(version_->level(1).size()));
+  EXPECT_THAT(result_.outputs, SizeIs(version_->default_tree()->level(1).size()));
   EXPECT_EQ(counters_.SumOf(Counter::kCompactions), 1u);
 }
 

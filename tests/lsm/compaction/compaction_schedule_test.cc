@@ -50,6 +50,18 @@ class CompactionScheduleTest : public testing::Test {
   std::shared_ptr<const Version> VersionWithGarbage() {
     return VersionWith({DeleteOf("a", 1)}, wall_seconds_, /*covered_bytes=*/1 << 20);
   }
+  // A job that has chosen and begun.
+  Job Chosen(uint64_t paid_bytes = 0) {
+    schedule_.NoteScheduled();
+    Job job;
+    job.version = version_;
+    job.snapshots = snapshots_;
+    const CompactionSchedule::Plans running =
+        schedule_.StartChoosing(paid_bytes, wall_seconds_, &job);
+    CompactionSchedule::Choose(options_, running, &job);
+    schedule_.Begin(&job);
+    return job;
+  }
   // A job that was scheduled and now chooses its plan.
   Job Start() {
     schedule_.NoteScheduled();
@@ -239,6 +251,113 @@ TEST_F(CompactionScheduleTest, KnowsOptionalWork) {
 
 // --- drops ---
 
+// Stores with trees of keyspaces 0 and 5.
+class TreesScheduleTest : public CompactionScheduleTest {
+ protected:
+  // Each number is a table of level 0.  All tables of a tree have the same keys.
+  void SetTables(const std::vector<uint64_t>& of_default, const std::vector<uint64_t>& of_other) {
+    levels_[0] = {};
+    Add(0, of_default);
+    Add(5, of_other);
+    version_ = Version::Create(levels_).value();
+  }
+  void Add(uint32_t keyspace, const std::vector<uint64_t>& numbers) {
+    maker_.keyspace = keyspace;
+    for (const uint64_t number : numbers)
+      levels_[0].push_back(maker_.Make(number, {PutOf("a", number), PutOf("z", number)}));
+    maker_.keyspace = 0;
+  }
+  bool IsDue() { return schedule_.IsDue(*version_, options_, has_snapshot_); }
+  static std::vector<uint64_t> InputsOf(const Job& job) {
+    return job.plan == nullptr ? std::vector<uint64_t>() : NumbersOf(job.plan->inputs);
+  }
+
+  std::array<OpenTables, kLevels> levels_;
+};
+
+TEST_F(TreesScheduleTest, TheTreeFurthestOverItsLimitComesFirst) {
+  SetTables({4, 3, 2, 1}, {15, 14, 13, 12, 11});
+  Job job = Chosen();
+  EXPECT_THAT(InputsOf(job), ElementsAre(15, 14, 13, 12, 11));
+  EXPECT_TRUE(IsDue());
+  EXPECT_THAT(InputsOf(Chosen()), ElementsAre(4, 3, 2, 1)) << "beside the other tree's plan";
+  EXPECT_FALSE(IsDue());
+  const Job none = Chosen();
+  EXPECT_TRUE(none.found_nothing);
+}
+
+TEST_F(TreesScheduleTest, WorkInAnyTreeIsDue) {
+  SetTables({1}, {11});
+  EXPECT_FALSE(IsDue());
+  EXPECT_TRUE(schedule_.IsOptional(Start(), *version_, options_, has_snapshot_));
+  SetTables({2}, {25, 24, 23, 22});
+  EXPECT_TRUE(IsDue());
+  EXPECT_FALSE(schedule_.IsOptional(Start(), *version_, options_, has_snapshot_));
+}
+
+TEST_F(TreesScheduleTest, ReadersPayForTheDefaultTree) {
+  constexpr uint64_t kEnough = uint64_t{1} << 40;
+  SetTables({2, 1}, {12, 11});
+  Job job = Chosen(kEnough);
+  EXPECT_THAT(InputsOf(job), ElementsAre(2, 1));
+  EXPECT_TRUE(job.plan->for_readers);
+  EXPECT_EQ(Chosen(kEnough).plan, nullptr) << "not for the other tree";
+  schedule_.End(&job, absl::OkStatus());
+}
+
+TEST_F(TreesScheduleTest, ReadersWaitForDueWorkOfAnyTree) {
+  constexpr uint64_t kEnough = uint64_t{1} << 40;
+  SetTables({}, {14, 13, 12, 11});
+  Job first = Chosen();
+  // More of the same keys: due, but in conflict.
+  SetTables({2, 1}, {18, 17, 16, 15});
+  EXPECT_EQ(Chosen(kEnough).plan, nullptr);
+  schedule_.End(&first, absl::OkStatus());
+  EXPECT_THAT(InputsOf(Chosen(kEnough)), ElementsAre(18, 17, 16, 15));
+}
+
+TEST_F(TreesScheduleTest, TheRuleForTombstonesLooksAtAllTrees) {
+  SetTables({1}, {11});
+  EXPECT_FALSE(schedule_.MayFree(*version_));
+  EXPECT_FALSE(Chosen().is_rule_idle) << "it was not asked";
+  schedule_.NoteRent();
+  EXPECT_TRUE(Chosen().is_rule_idle) << "in both trees";
+  maker_.keyspace = 5;
+  maker_.covered_bytes = 1 << 20;
+  maker_.oldest_tombstone = wall_seconds_;
+  levels_[1] = {maker_.Make(10, {DeleteOf("b", 1)})};
+  version_ = Version::Create(levels_).value();
+  EXPECT_TRUE(schedule_.MayFree(*version_)) << "by its gain";
+  const Job job = Chosen();
+  EXPECT_THAT(InputsOf(job), ElementsAre(10));
+  EXPECT_TRUE(job.plan->for_tombstones);
+}
+
+TEST_F(TreesScheduleTest, TombstonesOfAnyTreeGrowOld) {
+  maker_.keyspace = 5;
+  maker_.oldest_tombstone = wall_seconds_;
+  levels_[1] = {maker_.Make(10, {DeleteOf("b", 1)})};
+  version_ = Version::Create(levels_).value();
+  schedule_.NoteTime(*version_, wall_seconds_ + kTombstoneSecondsMax - 1);
+  EXPECT_FALSE(schedule_.MayFree(*version_));
+  FindNothing();
+  schedule_.NoteTime(*version_, wall_seconds_ + kTombstoneSecondsMax);
+  EXPECT_TRUE(schedule_.MayChoose());
+  EXPECT_TRUE(schedule_.MayFree(*version_));
+}
+
+TEST_F(TreesScheduleTest, SnapshotsThatHeldTablesOfAnyTreeAreChanges) {
+  maker_.keyspace = 5;
+  const RangeDelete range{"b", "c", 30};
+  levels_[0] = {maker_.Make(9, {}, 0, 0, RangeMap::Of({&range, 1}))};
+  levels_[1] = {maker_.Make(2, {PutOf("b", 20)})};
+  version_ = Version::Create(levels_).value();
+  EXPECT_FALSE(schedule_.NoteReleased(*version_, 30));
+  EXPECT_TRUE(schedule_.NoteReleased(*version_, 25));
+  EXPECT_TRUE(IsDue()) << "a drop";
+  EXPECT_THAT(InputsOf(Chosen()), ElementsAre(2));
+}
+
 class DropScheduleTest : public CompactionScheduleTest {
  protected:
   // A table of "a", and one of "b" at 20 and 29, under a range delete at 30.
@@ -250,17 +369,6 @@ class DropScheduleTest : public CompactionScheduleTest {
     version_ = Version::Create(std::move(levels)).value();
   }
   bool IsDue() { return schedule_.IsDue(*version_, options_, has_snapshot_); }
-  Job Chosen() {
-    schedule_.NoteScheduled();
-    Job job;
-    job.version = version_;
-    job.snapshots = snapshots_;
-    const CompactionSchedule::Plans running =
-        schedule_.StartChoosing(/*paid_bytes=*/0, wall_seconds_, &job);
-    CompactionSchedule::Choose(options_, running, &job);
-    schedule_.Begin(&job);
-    return job;
-  }
 };
 
 TEST_F(DropScheduleTest, DropsAreDueUntilTheyRun) {
@@ -422,7 +530,7 @@ TEST_F(CompactionScheduleTest, AsksForRentUntilTheRuleIsIdle) {
 TEST_F(CompactionScheduleTest, TablesLearnTheRentThatTheyLack) {
   version_ = VersionWith({DeleteOf("a", 1)}, wall_seconds_);
   schedule_.NoteTime(*version_, wall_seconds_);
-  const auto& table = *version_->level(1).front();
+  const auto& table = *version_->default_tree()->level(1).front();
   EXPECT_TRUE(table.rent->Pay(1000));
   schedule_.NoteRent();
   Job job = Start();

@@ -48,7 +48,7 @@ class FilterPlanTest : public testing::Test {
     return tables;
   }
   void SetLevels(std::array<OpenTables, kLevels> levels) {
-    version_ = Version::Create(std::move(levels)).value();
+    tree_ = Tree::Create(std::move(levels)).value();
   }
   const JobContext& Context() {
     context_ = JobContext();
@@ -56,32 +56,32 @@ class FilterPlanTest : public testing::Test {
     EXPECT_OK(ChooseFilters(options_, &context_));
     return context_;
   }
-  TableFilter FlushOf(uint64_t keys) { return PlanFlush(Context(), *version_, keys).value(); }
+  TableFilter FlushOf(uint64_t keys) { return PlanFlush(Context(), *tree_, keys).value(); }
   // The filter of a plan that gives all outputs the same filter.
   TableFilter FilterOf(const CompactionPlan& plan) {
-    return PlanFilters(Context(), *version_, plan)->For("1000000");
+    return PlanFilters(Context(), *tree_, plan)->For("1000000");
   }
   TableFilter Compaction(int level, size_t input = 0) {
     CompactionPlan plan;
     plan.level = level;
     plan.output_level = level + 1;
-    plan.inputs = {version_->level(level)[input]};
-    plan.overlapped = version_->level(level + 1);
+    plan.inputs = {tree_->level(level)[input]};
+    plan.overlapped = tree_->level(level + 1);
     return FilterOf(plan);
   }
   bool MoveKeepsTooMuchOf(int level) {
     CompactionPlan plan;
     plan.level = level;
     plan.output_level = level + 1;
-    plan.inputs = {version_->level(level)[0]};
+    plan.inputs = {tree_->level(level)[0]};
     plan.trivial_move = true;
-    return MoveKeepsTooMuch(Context(), *version_, plan);
+    return MoveKeepsTooMuch(Context(), *tree_, plan);
   }
 
   TableMaker maker_;
   Options options_;
   JobContext context_;
-  std::shared_ptr<const Version> version_;
+  std::shared_ptr<const Tree> tree_;
   uint64_t number_ = 0;
 };
 
@@ -118,8 +118,8 @@ TEST_F(FilterPlanTest, TablesWithoutEntriesTakeNoShare) {
   EXPECT_EQ(FlushOf(1'000).target_fpp, flush);
   CompactionPlan plan;
   plan.output_level = 1;
-  plan.inputs = version_->level(0);
-  EXPECT_TRUE(PlanFilters(Context(), *version_, plan).ok()) << "of no keys";
+  plan.inputs = tree_->level(0);
+  EXPECT_TRUE(PlanFilters(Context(), *tree_, plan).ok()) << "of no keys";
   EXPECT_GT(Compaction(0).target_fpp, 0);
 }
 
@@ -152,7 +152,7 @@ TEST_F(FilterPlanTest, NewRunsAreSeparateFromTheirLevel) {
   SetLevels({OpenTables{Table(0, 200)}, ThreeRuns(2'000)});
   CompactionPlan plan;
   plan.output_level = 1;
-  plan.inputs = version_->level(0);
+  plan.inputs = tree_->level(0);
   plan.output_run = 6;
   const double alone = FilterOf(plan).target_fpp;
   plan.output_run = 2;
@@ -164,7 +164,7 @@ TEST_F(FilterPlanTest, MergedRunsBecomeOne) {
   SetLevels({OpenTables{}, ThreeRuns(2'000)});
   CompactionPlan plan;
   plan.level = 1;
-  plan.inputs = version_->level(1);
+  plan.inputs = tree_->level(1);
   for (const int output_level : {1, 2}) {
     plan.output_level = output_level;
     plan.output_run = output_level == 1 ? 2 : 0;
@@ -217,8 +217,8 @@ TEST_F(FilterPlanTest, MeasuresMovedRunsByAllTheirFilters) {
   plan.trivial_move = true;
   const auto keeps_too_much = [&](double target_fpp) {
     SetLevels({OpenTables{}, OpenTables{Table(0, 1'000, target_fpp), Table(1'000, 1'000, 0.0082)}});
-    plan.inputs = version_->level(1);
-    return MoveKeepsTooMuch(Context(), *version_, plan);
+    plan.inputs = tree_->level(1);
+    return MoveKeepsTooMuch(Context(), *tree_, plan);
   };
   EXPECT_FALSE(keeps_too_much(0.0082));
   EXPECT_TRUE(keeps_too_much(0.00001));

@@ -79,20 +79,20 @@ class JobRangesTest : public testing::Test, protected JobWorld {
   }
   std::vector<std::string> FlushOver(Levels levels, const std::string& text,
                                      const SnapshotList& snapshots = {}) {
-    version_ = Version::Create(std::move(levels)).value();
-    return Flush(text, snapshots, [this] { return version_; });
+    tree_ = Tree::Create(std::move(levels)).value();
+    return Flush(text, snapshots, [this] { return tree_; });
   }
 
   std::vector<std::string> Compact(Levels levels, int level, const SnapshotList& snapshots = {}) {
-    version_ = Version::Create(std::move(levels)).value();
-    const CompactionPlan plan = PlanRange(*version_, level, std::nullopt, std::nullopt).value();
+    tree_ = Tree::Create(std::move(levels)).value();
+    const CompactionPlan plan = PlanRange(*tree_, level, std::nullopt, std::nullopt).value();
     absl::StatusOr<JobResult> result =
-        RunCompaction(context_, *version_, plan, snapshots, [] { return false; });
+        RunCompaction(context_, *tree_, plan, snapshots, [] { return false; });
     EXPECT_OK(result);
     return result.ok() ? TextsOf(result->outputs) : std::vector<std::string>();
   }
 
-  std::shared_ptr<const Version> version_;
+  std::shared_ptr<const Tree> tree_;
 };
 
 // --- what stays ---
@@ -169,13 +169,13 @@ TEST_F(JobRangesTest, CompactionsKeepRangesAboveOlderTables) {
       Compact({{{TableOf("a..z@9")}, {TableOf("c@1")}, {TableOf("x@1"), TableOf("y@1")}}}, 0),
       ElementsAre("nothing | x..y\\x00@9"));
   // or in an older run of the output's level.
-  version_ = Version::Create({{{TableOf("a..z@9")}, {TableOf("m@1 n@2", /*run=*/3)}}}).value();
+  tree_ = Tree::Create({{{TableOf("a..z@9")}, {TableOf("m@1 n@2", /*run=*/3)}}}).value();
   CompactionPlan plan;
   plan.output_level = 1;
   plan.output_run = 4;
-  plan.inputs = version_->level(0);
+  plan.inputs = tree_->level(0);
   ASSERT_OK_AND_ASSIGN(const JobResult result,
-                       RunCompaction(context_, *version_, plan, {}, [] { return false; }));
+                       RunCompaction(context_, *tree_, plan, {}, [] { return false; }));
   EXPECT_THAT(TextsOf(result.outputs), ElementsAre("nothing | m..n\\x00@9"));
 }
 
@@ -211,7 +211,7 @@ class RangeOutputTest : public JobRangesTest {
     absl::StatusOr<OpenTables> tables = output.Finish();
     EXPECT_OK(tables);
     if (!tables.ok()) return {};
-    EXPECT_OK(Version::Create({{{}, *tables}})) << "they do not overlap";
+    EXPECT_OK(Tree::Create({{{}, *tables}})) << "they do not overlap";
     std::vector<const RangeMap*> maps;
     for (const auto& table : *tables) maps.push_back(&table->table->ranges());
     EXPECT_EQ(RangeMap::Joined(maps), contents.ranges);

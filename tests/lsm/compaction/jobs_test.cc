@@ -57,8 +57,8 @@ class JobsTest : public testing::Test, protected JobWorld {
   std::vector<Entry> FlushOver(std::array<OpenTables, kLevels> levels,
                                const std::vector<Entry>& entries,
                                const SnapshotList& snapshots = {}) {
-    version_ = Version::Create(std::move(levels)).value();
-    return Flush(entries, snapshots, [this] { return version_; });
+    tree_ = Tree::Create(std::move(levels)).value();
+    return Flush(entries, snapshots, [this] { return tree_; });
   }
 
   // The filter of a store without a filter goal.
@@ -74,9 +74,9 @@ class JobsTest : public testing::Test, protected JobWorld {
 
   absl::StatusOr<JobResult> Compact(std::array<OpenTables, kLevels> levels, int level,
                                     const SnapshotList& snapshots) {
-    version_ = Version::Create(std::move(levels)).value();
-    plan_ = PlanRange(*version_, level, std::nullopt, std::nullopt).value();
-    return RunCompaction(context_, *version_, plan_, snapshots, kNeverStop);
+    tree_ = Tree::Create(std::move(levels)).value();
+    plan_ = PlanRange(*tree_, level, std::nullopt, std::nullopt).value();
+    return RunCompaction(context_, *tree_, plan_, snapshots, kNeverStop);
   }
   std::vector<Entry> Compacted(std::array<OpenTables, kLevels> levels, int level,
                                const SnapshotList& snapshots) {
@@ -87,7 +87,7 @@ class JobsTest : public testing::Test, protected JobWorld {
 
   size_t FileCount() { return maker_.directory->List().value().size(); }
 
-  std::shared_ptr<const Version> version_;
+  std::shared_ptr<const Tree> tree_;
   CompactionPlan plan_;
   uint64_t tombstones_dropped_ = 0;  // by the last Flush
 };
@@ -170,16 +170,16 @@ TEST_F(JobsTest, FlushesLookAtTheTablesAgainAndAgain) {
   std::vector<Entry> entries;
   for (int i = 10'000; i < 15'000; ++i)
     entries.push_back(DeleteOf(Concat("k", i), static_cast<Sequence>(i)));
-  std::weak_ptr<const Version> held;
+  std::weak_ptr<const Tree> held;
   int calls = 0;
   const auto tables_now = [&] {
     EXPECT_TRUE(held.expired());
     // From the third look on, a table holds the rest of the keys.
     std::array<OpenTables, kLevels> levels;
     if (++calls >= 3) levels[1] = {maker_.Make(next_number_++, {PutOf("k", 1), PutOf("l", 1)})};
-    std::shared_ptr<const Version> version = Version::Create(std::move(levels)).value();
-    held = version;
-    return version;
+    std::shared_ptr<const Tree> tree = Tree::Create(std::move(levels)).value();
+    held = tree;
+    return tree;
   };
   int syncs = 0;
   maker_.files.SetFault([&](FileOperation operation, const std::string&, uint64_t) {
@@ -205,14 +205,14 @@ TEST_F(JobsTest, FlushesOfLargeValuesLookAgainSooner) {
   int calls = 0;
   Flush(entries, {}, [&] {
     ++calls;
-    return Version::Create({}).value();
+    return Tree::Create({}).value();
   });
   EXPECT_EQ(calls, 10);
 }
 
 TEST_F(JobsTest, FlushesWithoutTombstonesAskForNoTables) {
   EXPECT_THAT(Flush({PutOf("a", 3), PutOf("b", 2)}, {},
-                    []() -> std::shared_ptr<const Version> {
+                    []() -> std::shared_ptr<const Tree> {
                       ADD_FAILURE();
                       return nullptr;
                     }),
@@ -237,36 +237,36 @@ TEST_F(JobsTest, KeepsTombstonesAboveTheirKey) {
 TEST_F(JobsTest, KeepsTombstonesAboveOlderRuns) {
   options_.compaction_style = CompactionStyle::kTiered;
   options_.level0_compaction_tables = 2;
-  version_ = Version::Create({{{maker_.Make(9, {DeleteOf("b", 9), DeleteOf("x", 10)}),
-                                maker_.Make(8, {PutOf("b", 8)})},
-                               {maker_.Make(1, {PutOf("a", 1), PutOf("c", 2)})}}})
-                 .value();
-  plan_ = PickCompaction(*version_, options_).plan.value();
+  tree_ = Tree::Create({{{maker_.Make(9, {DeleteOf("b", 9), DeleteOf("x", 10)}),
+                          maker_.Make(8, {PutOf("b", 8)})},
+                         {maker_.Make(1, {PutOf("a", 1), PutOf("c", 2)})}}})
+              .value();
+  plan_ = PickCompaction(*tree_, options_).plan.value();
   absl::StatusOr<JobResult> result =
-      RunCompaction(context_, *version_, plan_, /*snapshots=*/{}, kNeverStop);
+      RunCompaction(context_, *tree_, plan_, /*snapshots=*/{}, kNeverStop);
   ASSERT_OK(result);
   EXPECT_THAT(EntriesIn(result->outputs), ElementsAre(DeleteOf("b", 9)));
   EXPECT_EQ(result->outputs[0]->meta.run, 1u);
   // In the oldest run the tombstone is dropped, because it is merged with everything that it may
   // hide.
-  plan_ = PlanRange(*version_, 0, std::nullopt, std::nullopt).value();
-  result = RunCompaction(context_, *version_, plan_, /*snapshots=*/{}, kNeverStop);
+  plan_ = PlanRange(*tree_, 0, std::nullopt, std::nullopt).value();
+  result = RunCompaction(context_, *tree_, plan_, /*snapshots=*/{}, kNeverStop);
   ASSERT_OK(result);
   EXPECT_THAT(EntriesIn(result->outputs), ElementsAre(PutOf("a", 1), PutOf("c", 2)));
   EXPECT_EQ(result->outputs[0]->meta.run, 0u);
 }
 
 TEST_F(JobsTest, MergesRunsAsOneInput) {
-  version_ = Version::Create(
-                 {{{},
-                   {maker_.Make(9, {PutOf("a", 9, "new"), DeleteOf("c", 8)}, 0, /*run=*/2),
-                    maker_.Make(8, {PutOf("x", 7)}, 0, /*run=*/2),
-                    maker_.Make(7, {PutOf("a", 3, "old"), PutOf("b", 4), PutOf("c", 2)}, 0, 1)},
-                   {maker_.Make(1, {PutOf("a", 1, "older"), PutOf("d", 1)}, 0, /*run=*/4)}}})
-                 .value();
-  plan_ = PlanRange(*version_, 1, std::nullopt, std::nullopt).value();
+  tree_ =
+      Tree::Create({{{},
+                     {maker_.Make(9, {PutOf("a", 9, "new"), DeleteOf("c", 8)}, 0, /*run=*/2),
+                      maker_.Make(8, {PutOf("x", 7)}, 0, /*run=*/2),
+                      maker_.Make(7, {PutOf("a", 3, "old"), PutOf("b", 4), PutOf("c", 2)}, 0, 1)},
+                     {maker_.Make(1, {PutOf("a", 1, "older"), PutOf("d", 1)}, 0, /*run=*/4)}}})
+          .value();
+  plan_ = PlanRange(*tree_, 1, std::nullopt, std::nullopt).value();
   const absl::StatusOr<JobResult> result =
-      RunCompaction(context_, *version_, plan_, /*snapshots=*/{}, kNeverStop);
+      RunCompaction(context_, *tree_, plan_, /*snapshots=*/{}, kNeverStop);
   ASSERT_OK(result);
   EXPECT_THAT(EntriesIn(result->outputs),
               ElementsAre(PutOf("a", 9, "new"), PutOf("b", 4), PutOf("d", 1), PutOf("x", 7)));
@@ -311,16 +311,16 @@ TEST_F(JobsTest, FlushesRecordCoveredBytes) {
   for (int i = 100; i < 200; ++i) many.push_back(PutOf(Concat("k", i), 1, std::string(100, 'x')));
   const auto oldest = maker_.Make(1, many);
   const auto middle = maker_.Make(2, {PutOf("k150", 5), PutOf("k300", 5)});
-  version_ = Version::Create(
-                 {{{maker_.Make(3, {PutOf("k150", 9), PutOf("k999", 9)})}, {middle}, {oldest}}})
-                 .value();
+  tree_ =
+      Tree::Create({{{maker_.Make(3, {PutOf("k150", 9), PutOf("k999", 9)})}, {middle}, {oldest}}})
+          .value();
   const uint64_t per_key = oldest->meta.file_bytes / 100;
   const auto covered = [&](const std::vector<Entry>& entries) {
     Memtable memtable;
     for (const Entry& entry : entries)
       memtable.Add(entry.sequence, entry.kind, entry.user_key, entry.value);
     const absl::StatusOr<JobResult> result = RunFlush(
-        context_, *memtable.NewIterator(), RangeMap(), FilterOf(0), {}, [&] { return version_; },
+        context_, *memtable.NewIterator(), RangeMap(), FilterOf(0), {}, [&] { return tree_; },
         /*age_nanos=*/uint64_t{50} * 1'000'000'000);
     EXPECT_OK(result);
     const TableMeta& meta = result->outputs.at(0)->meta;
@@ -369,7 +369,7 @@ TEST_F(JobsTest, EditsRemoveInputsAndAddOutputs) {
               0, {});
   ASSERT_OK(result);
   EXPECT_EQ(result->entries_dropped, 2u);
-  EXPECT_EQ(result->bytes_read, version_->level_bytes(0) + version_->level(1)[0]->meta.file_bytes);
+  EXPECT_EQ(result->bytes_read, tree_->level_bytes(0) + tree_->level(1)[0]->meta.file_bytes);
   ASSERT_EQ(result->outputs.size(), 1u);
   EXPECT_EQ(result->bytes_written, result->outputs[0]->meta.file_bytes);
   const VersionEdit edit = EditOf(plan_, &*result);
@@ -433,15 +433,15 @@ TEST_F(JobsTest, UnreadableInputsFailTheJobWithoutFiles) {
 TEST_F(JobsTest, RewrittenRunsKeepTheirNumber) {
   const auto first = maker_.Make(1, {PutOf("a", 10), DeleteOf("b", 11), PutOf("b", 5)}, 0, 2);
   const auto second = maker_.Make(2, {PutOf("c", 12)}, 0, 2);
-  version_ = Version::Create({{{maker_.Make(9, {PutOf("b", 90)})}, {first, second}}}).value();
+  tree_ = Tree::Create({{{maker_.Make(9, {PutOf("b", 90)})}, {first, second}}}).value();
   CompactionPlan plan;
   plan.level = 1;
   plan.output_level = 2;
   plan.output_run = 2;
-  plan.inputs = version_->level(1);
+  plan.inputs = tree_->level(1);
   plan.trivial_move = true;
   ASSERT_OK_AND_ASSIGN(const JobResult result,
-                       RunCompaction(context_, *version_, plan, {}, kNeverStop));
+                       RunCompaction(context_, *tree_, plan, {}, kNeverStop));
   EXPECT_THAT(EntriesIn(result.outputs), ElementsAre(PutOf("a", 10), PutOf("c", 12)));
   const VersionEdit edit = EditOf(plan, &result);
   EXPECT_THAT(edit.removed, ElementsAre(VersionEdit::Removed{1, 1}, VersionEdit::Removed{1, 2}));
@@ -453,13 +453,13 @@ TEST_F(JobsTest, RewrittenRunsKeepTheirNumber) {
 TEST_F(JobsTest, StopsOnRequest) {
   std::vector<Entry> entries;
   for (int i = 1000; i < 4000; ++i) entries.push_back(PutOf(Concat("k", i), 1));
-  version_ = Version::Create({{{}, {maker_.Make(1, entries)}, {maker_.Make(2, {PutOf("k2", 1)})}}})
-                 .value();
+  tree_ =
+      Tree::Create({{{}, {maker_.Make(1, entries)}, {maker_.Make(2, {PutOf("k2", 1)})}}}).value();
   const size_t files = FileCount();
-  EXPECT_THAT(RunCompaction(context_, *version_,
-                            PlanRange(*version_, 1, std::nullopt, std::nullopt).value(), {},
-                            [] { return true; }),
-              StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(
+      RunCompaction(context_, *tree_, PlanRange(*tree_, 1, std::nullopt, std::nullopt).value(), {},
+                    [] { return true; }),
+      StatusIs(absl::StatusCode::kAborted));
   EXPECT_EQ(FileCount(), files);
 }
 

@@ -23,28 +23,28 @@ class Level0AccountTest : public testing::Test {
     levels[0] = {maker_.Make(3, {PutOf("a", 5), PutOf("z", 6)}),
                  maker_.Make(2, {PutOf("a", 3), PutOf("z", 4)})};
     levels[1] = {maker_.Make(1, {PutOf("a", 1), PutOf("z", 2)})};
-    version_ = Version::Create(std::move(levels)).value();
-    price_ = PriceForReaders(*version_, options_).value();
+    tree_ = Tree::Create(std::move(levels)).value();
+    price_ = PriceForReaders(*tree_, options_).value();
   }
   // Reads that pay at least this much.
   static Level0Reads ReadsFor(uint64_t bytes) { return {0, 0, bytes / kBytesMergedPerSeek + 1}; }
   bool Add(const Level0Reads& reads, RunningPlans running = {}) {
-    return account_.AddReads(reads, *version_, options_, running);
+    return account_.AddReads(reads, *tree_, options_, running);
   }
   bool IsPaid(RunningPlans running = {}) const {
-    return account_.IsPaid(*version_, options_, running);
+    return account_.IsPaid(*tree_, options_, running);
   }
   std::shared_ptr<const CompactionPlan> Merge() const {
     auto plan = std::make_shared<CompactionPlan>();
     plan->output_level = 1;
-    plan->inputs = version_->level(0);
-    plan->overlapped = version_->level(1);
+    plan->inputs = tree_->level(0);
+    plan->overlapped = tree_->level(1);
     return plan;
   }
 
   TableMaker maker_;
   Options options_;
-  std::shared_ptr<const Version> version_;
+  std::shared_ptr<const Tree> tree_;
   uint64_t price_ = 0;
   Counters counters_;
   Level0Account account_{&counters_};
@@ -91,7 +91,7 @@ TEST_F(Level0AccountTest, ReadersNeverPayMoreThanThePrice) {
   Add(ReadsFor(100 * price_));
   EXPECT_EQ(account_.paid_bytes(), price_);
   // If there is nothing to merge, reads pay nothing.
-  version_ = Version::Create({}).value();
+  tree_ = Tree::Create({}).value();
   Add(ReadsFor(200 * price_));
   EXPECT_EQ(account_.paid_bytes(), 0u);
 }
@@ -127,14 +127,14 @@ TEST_F(Level0AccountTest, FailuresRestoreThePrice) {
 }
 
 TEST_F(Level0AccountTest, SeeksOfAMergedLevel0DoNotCount) {
-  const Level0Account::Seen seen = account_.See(*version_);
+  const Level0Account::Seen seen = account_.See(*tree_);
   EXPECT_EQ(seen.tables, 2u);
   account_.CountSeeks(10, seen, Counters::Here(&counters_));
   EXPECT_EQ(account_.CountReads().seeks, 20u);
   account_.NoteMerge();
   account_.CountSeeks(10, seen, Counters::Here(&counters_));
   EXPECT_EQ(account_.CountReads().seeks, 20u);
-  account_.CountSeeks(1, account_.See(*version_), Counters::Here(&counters_));
+  account_.CountSeeks(1, account_.See(*tree_), Counters::Here(&counters_));
   EXPECT_EQ(account_.CountReads().seeks, 22u);
 }
 

@@ -53,7 +53,7 @@ class OutputFiltersTest : public testing::Test, protected JobWorld {
     }
     options_.level1_bytes = upper_->meta.file_bytes;
     options_.table_bytes = lower_[0]->meta.file_bytes;
-    version_ = Version::Create({OpenTables{}, {upper_}, lower_}).value();
+    tree_ = Tree::Create({OpenTables{}, {upper_}, lower_}).value();
     plan_.level = 1;
     plan_.output_level = 2;
     plan_.inputs = {upper_};
@@ -70,11 +70,11 @@ class OutputFiltersTest : public testing::Test, protected JobWorld {
     }
     for (int seen = 0; seen < kUpperFpp * kLookups; ++seen) upper_->wasted_reads->Add();
   }
-  OutputFilters Plan() { return PlanFilters(context_, *version_, plan_).value(); }
+  OutputFilters Plan() { return PlanFilters(context_, *tree_, plan_).value(); }
 
   std::shared_ptr<const OpenTable> upper_;
   OpenTables lower_;
-  std::shared_ptr<const Version> version_;
+  std::shared_ptr<const Tree> tree_;
   CompactionPlan plan_;
 };
 
@@ -110,7 +110,7 @@ TEST_F(OutputFiltersTest, MeetsTheGoalAndPassesCountsOn) {
   const double usual = Plan().For(KeyOf(0)).target_fpp;
   CountLookups();
   ASSERT_OK_AND_ASSIGN(const JobResult result,
-                       RunCompaction(context_, *version_, plan_, {}, [] { return false; }));
+                       RunCompaction(context_, *tree_, plan_, {}, [] { return false; }));
   ASSERT_GE(result.outputs.size(), size_t{kTables} - 1);
   double bytes = 0, keys = 0, inherited = 0, by_lookups = 0;
   for (const auto& table : result.outputs) {
@@ -134,17 +134,17 @@ TEST_F(OutputFiltersTest, HotTablesMoveWithTheirMemory) {
     entries.push_back(PutOf(KeyOf(kTables * kKeysOfTable + i), 1));
   maker_.target_fpp = 0.002;
   const auto moving = maker_.Make(next_number_++, entries);
-  version_ = Version::Create({OpenTables{}, {moving}, lower_}).value();
+  tree_ = Tree::Create({OpenTables{}, {moving}, lower_}).value();
   plan_.inputs = {moving};
   plan_.overlapped.clear();
   plan_.trivial_move = true;
-  EXPECT_TRUE(MoveKeepsTooMuch(context_, *version_, plan_));
+  EXPECT_TRUE(MoveKeepsTooMuch(context_, *tree_, plan_));
   maker_.counters.Add(Counter::kLookups, kLookups);
   for (const auto& table : lower_) {
     for (int i = 0; i < 200; ++i) table->wasted_reads->Add();
   }
   for (int i = 0; i < 10'000; ++i) moving->wasted_reads->Add();
-  EXPECT_FALSE(MoveKeepsTooMuch(context_, *version_, plan_));
+  EXPECT_FALSE(MoveKeepsTooMuch(context_, *tree_, plan_));
 }
 
 // Hot tables keep their memory also if they move together with cold ones.
@@ -154,17 +154,17 @@ TEST_F(OutputFiltersTest, MovedTablesGetTheShareOfTheirHotness) {
   plan_.inputs = lower_;
   plan_.overlapped.clear();
   plan_.trivial_move = true;
-  version_ = Version::Create({OpenTables{}, OpenTables{}, lower_}).value();
+  tree_ = Tree::Create({OpenTables{}, OpenTables{}, lower_}).value();
   // The filters have 10.5 bits per key, including headers.  A move keeps filters of up to 1.1 times
   // their share, which holds for hot and cold tables together.
   options_.filter_goal = FilterGoal::BitsPerKey(9);
   EXPECT_OK(ChooseFilters(options_, &context_));
-  EXPECT_TRUE(MoveKeepsTooMuch(context_, *version_, plan_));
+  EXPECT_TRUE(MoveKeepsTooMuch(context_, *tree_, plan_));
   options_.filter_goal = FilterGoal::BitsPerKey(9.9);
   EXPECT_OK(ChooseFilters(options_, &context_));
-  EXPECT_FALSE(MoveKeepsTooMuch(context_, *version_, plan_));
+  EXPECT_FALSE(MoveKeepsTooMuch(context_, *tree_, plan_));
   CountLookups();
-  EXPECT_FALSE(MoveKeepsTooMuch(context_, *version_, plan_));
+  EXPECT_FALSE(MoveKeepsTooMuch(context_, *tree_, plan_));
 }
 
 // --- StoreReads and InputReads ---
@@ -177,13 +177,13 @@ TEST_F(OutputFiltersTest, FppScalesObservedReads) {
   maker_.target_fpp = 10 * kLowerFpp;
   OpenTables tables = lower_;
   tables.push_back(maker_.Make(next_number_++, entries));
-  version_ = Version::Create({OpenTables{}, OpenTables{}, tables}).value();
+  tree_ = Tree::Create({OpenTables{}, OpenTables{}, tables}).value();
   maker_.counters.Add(Counter::kLookups, kLookups);
   for (const auto& table : tables) {
     const double fpp = table == tables.back() ? 10 * kLowerFpp : kLowerFpp;
     for (int seen = 0; seen < fpp * kLookups / (kTables + 1); ++seen) table->wasted_reads->Add();
   }
-  const StoreReads store(*version_, &maker_.counters);
+  const StoreReads store(*tree_, &maker_.counters);
   for (const auto& table : tables) EXPECT_EQ(store.StepOf(*table), 0);
 }
 
@@ -207,7 +207,7 @@ TEST_F(OutputFiltersTest, TablesInheritTheCountsOfTheirLastBlock) {
   const auto small =
       maker_.Make(next_number_++, {PutOf(KeyOf(after), 1), PutOf(KeyOf(after + 1), 1)});
   plan_.overlapped.push_back(small);
-  version_ = Version::Create({OpenTables{}, {upper_}, plan_.overlapped}).value();
+  tree_ = Tree::Create({OpenTables{}, {upper_}, plan_.overlapped}).value();
   CountLookups();
   for (int i = 0; i < kSeen; ++i) small->wasted_reads->Add();
   const OutputFilters filters = Plan();
@@ -216,7 +216,7 @@ TEST_F(OutputFiltersTest, TablesInheritTheCountsOfTheirLastBlock) {
 
 TEST_F(OutputFiltersTest, RangesGetTheirPartOfTheCounts) {
   CountLookups();
-  const StoreReads store(*version_, &maker_.counters);
+  const StoreReads store(*tree_, &maker_.counters);
   OpenTables inputs = lower_;
   inputs.push_back(upper_);
   const InputReads reads(store, inputs);

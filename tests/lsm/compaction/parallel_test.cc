@@ -40,7 +40,7 @@ class Simulation : private JobWorld {
     options_.block_bytes = 256;
     options_.level0_compaction_tables = 1 + static_cast<int>(Roll(3));
     maker_.oldest_tombstone = kBeganSeconds;
-    version_ = Version::Create({}).value();
+    tree_ = Tree::Create({}).value();
     ChangeStyle();
   }
 
@@ -59,14 +59,14 @@ class Simulation : private JobWorld {
       case 7:
         return End();
       default:
-        return Begin(PickCompaction(*version_, options_, Running(), AnyMoment()).plan);
+        return Begin(PickCompaction(*tree_, options_, Running(), AnyMoment()).plan);
     }
   }
 
   void Check() {
     std::map<std::string, std::vector<Entry>> found;  // newest first, as lookups ask
     for (int level = 0; level < kLevels; ++level) {
-      for (const auto& table : version_->level(level)) {
+      for (const auto& table : tree_->level(level)) {
         for (auto& [key, versions] : VersionsIn(*table)) {
           auto& all = found[key];
           all.insert(all.end(), versions.begin(), versions.end());
@@ -205,13 +205,13 @@ class Simulation : private JobWorld {
     for (const Entry& entry : entries)
       memtable.Add(entry.sequence, entry.kind, entry.user_key, entry.value);
     return RunFlush(context_, *memtable.NewIterator(), ranges.Map(), TableFilter(),
-                    SnapshotList(snapshots_.begin(), snapshots_.end()), [&] { return version_; })
+                    SnapshotList(snapshots_.begin(), snapshots_.end()), [&] { return tree_; })
         .value()
         .outputs;
   }
 
   void Flush() {
-    if (version_->level(0).size() > 12) return;
+    if (tree_->level(0).size() > 12) return;
     std::vector<Entry> entries;
     TextRanges ranges;
     const uint64_t from = Roll(200), width = Roll(4) == 0 ? 200 : 1 + Roll(40);
@@ -230,9 +230,9 @@ class Simulation : private JobWorld {
     std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
       return std::tie(a.user_key, b.sequence) < std::tie(b.user_key, a.sequence);
     });
-    auto levels = LevelsAfter(*version_, {}, {});
+    auto levels = LevelsAfter(*tree_, {}, {});
     for (const auto& table : TableOf(entries, ranges)) levels[0].push_back(table);
-    version_ = Version::Create(std::move(levels)).value();
+    tree_ = Tree::Create(std::move(levels)).value();
   }
 
   void BeginRange() {
@@ -240,7 +240,7 @@ class Simulation : private JobWorld {
     if (Roll(2) == 0) from = KeyIn(0, 200);
     if (Roll(2) == 0) to = KeyIn(0, 200);
     std::optional<CompactionPlan> plan =
-        PlanRange(*version_, static_cast<int>(Roll(kLevels - 1)), from, to);
+        PlanRange(*tree_, static_cast<int>(Roll(kLevels - 1)), from, to);
     if (plan && !Conflicts(*plan, Running())) Begin(std::move(plan));
   }
 
@@ -270,7 +270,7 @@ class Simulation : private JobWorld {
 
   void Run(const CompactionPlan& plan, Job* job) {
     JobResult result =
-        RunCompaction(context_, *version_, plan, SnapshotList(snapshots_.begin(), snapshots_.end()),
+        RunCompaction(context_, *tree_, plan, SnapshotList(snapshots_.begin(), snapshots_.end()),
                       [] { return false; })
             .value();
     if (plan.for_tombstones && plan.level == plan.output_level && !job->left) {
@@ -283,7 +283,7 @@ class Simulation : private JobWorld {
 
   // False if there is none left.
   bool BeginStep(Job* job) {
-    std::optional<CompactionPlan> step = NextStep(*version_, *job->left, options_.table_bytes);
+    std::optional<CompactionPlan> step = NextStep(*tree_, *job->left, options_.table_bytes);
     if (!step) return false;
     job->step = *std::move(step);
     Run(job->step, job);
@@ -295,10 +295,10 @@ class Simulation : private JobWorld {
     if (jobs_.empty()) return;
     auto job = jobs_.begin();
     std::advance(job, static_cast<std::ptrdiff_t>(Roll(jobs_.size())));
-    absl::StatusOr<std::shared_ptr<const Version>> next =
-        Version::Create(LevelsAfter(*version_, job->edit, job->outputs));
+    absl::StatusOr<std::shared_ptr<const Tree>> next =
+        Tree::Create(LevelsAfter(*tree_, job->edit, job->outputs));
     ASSERT_OK(next);
-    version_ = *std::move(next);
+    tree_ = *std::move(next);
     bool goes_on = false;
     if (job->left) {
       job->left = LeftAfter(*job->left, job->step, job->outputs);
@@ -317,7 +317,7 @@ class Simulation : private JobWorld {
   std::set<Sequence> snapshots_;
   std::vector<Sequence> all_snapshots_;                // of the last moment
   std::map<std::string, std::vector<Entry>> written_;  // newest first
-  std::shared_ptr<const Version> version_;
+  std::shared_ptr<const Tree> tree_;
   std::list<Job> jobs_;
   size_t most_at_once_ = 0;
   size_t for_readers_ = 0, for_tombstones_ = 0;  // compactions

@@ -47,7 +47,7 @@ std::string KiB(uint64_t bytes) {
 class PickerTable {
  public:
   std::string Run(const TextCase& one) {
-    if (one.command == "version") return SetVersion(one);
+    if (one.command == "version") return SetTree(one);
     if (one.command == "flush" && one.words.size() == 4) return Flush(one);
     std::optional<CompactionPlan> plan;
     CompactionChoice choice;
@@ -55,14 +55,14 @@ class PickerTable {
       PickMoment moment = MomentOf(one);
       const std::vector<Sequence> snapshots = SnapshotsOf(one.Named("snapshots"));
       moment.snapshots = snapshots;
-      choice = PickCompaction(*version_, options_, running_, moment);
+      choice = PickCompaction(*tree_, options_, running_, moment);
       plan = choice.plan;
     } else if (one.command == "range" && one.words.size() == 3) {
-      plan = PlanRange(*version_, static_cast<int>(testing_support::NumberOf(one.words[0])),
+      plan = PlanRange(*tree_, static_cast<int>(testing_support::NumberOf(one.words[0])),
                        Bound(one.words[1]), Bound(one.words[2]));
     } else if (one.command == "drop" && one.words.size() == 2) {
       const KeySpan span = SpanOf(Bound(one.words[0]), Bound(one.words[1]));
-      plan = PickDrop(*version_, running_, std::span<const Sequence>(), span);
+      plan = PickDrop(*tree_, running_, std::span<const Sequence>(), span);
     } else {
       return one.NotUnderstood();
     }
@@ -73,8 +73,8 @@ class PickerTable {
       text += std::to_string(table->meta.number) + " lacks " + std::to_string(bytes >> 10) +
               " KiB of rent\n";
     if (one.Has("paid"))
-      text += IsPaidByReaders(*version_, options_, running_, one.Number("paid", 0)) ? "paid\n"
-                                                                                    : "not paid\n";
+      text += IsPaidByReaders(*tree_, options_, running_, one.Number("paid", 0)) ? "paid\n"
+                                                                                 : "not paid\n";
     if (plan && one.Named("as") == "run") {
       running_.push_back(std::make_shared<const CompactionPlan>(*plan));
       text += Due();
@@ -108,10 +108,10 @@ class PickerTable {
     return moment;
   }
 
-  std::string SetVersion(const TextCase& one) {
+  std::string SetTree(const TextCase& one) {
     if (one.Named("plans") != "kept") {
       running_.clear();
-      version_ = nullptr;
+      tree_ = nullptr;
       tables_ = std::make_unique<TextTables>(/*kib=*/10);
     }
     options_ = {};
@@ -120,10 +120,10 @@ class PickerTable {
     options_.level0_compaction_tables = static_cast<int>(one.Number("level0", 4));
     options_.compaction_style =
         kCompactionStyles[one.OneOf("style", {"leveled", "tiered", "lazy"})];
-    const auto version = Version::Create(tables_->Levels(one.input));
-    if (!version.ok()) return version.status().ToString();
-    version_ = *version;
-    const std::optional<uint64_t> price = PriceForReaders(*version_, options_);
+    const auto tree = Tree::Create(tables_->Levels(one.input));
+    if (!tree.ok()) return tree.status().ToString();
+    tree_ = *tree;
+    const std::optional<uint64_t> price = PriceForReaders(*tree_, options_);
     return Due() + (price ? "readers may pay " + KiB(*price) + "\n" : "");
   }
 
@@ -131,12 +131,12 @@ class PickerTable {
     const auto kib = [&](size_t word) { return testing_support::NumberOf(one.words[word]) << 10; };
     const TableToBe table{KeySpan::OfKeys(one.words[0], one.words[1]), kib(2),
                           static_cast<double>(kib(3)), /*largest_sequence=*/100};
-    return IsWorthAFlush(*version_, table, one.Number("snapshot", kSequenceMax)) ? "worth it\n"
-                                                                                 : "not worth it\n";
+    return IsWorthAFlush(*tree_, table, one.Number("snapshot", kSequenceMax)) ? "worth it\n"
+                                                                              : "not worth it\n";
   }
 
   std::string Due() const {
-    const std::optional<int> level = DueLevel(*version_, options_, running_);
+    const std::optional<int> level = DueLevel(*tree_, options_, running_);
     return level ? "due L" + std::to_string(*level) + "\n" : "due none\n";
   }
 
@@ -162,7 +162,7 @@ class PickerTable {
 
   std::unique_ptr<TextTables> tables_;
   Options options_;
-  std::shared_ptr<const Version> version_;
+  std::shared_ptr<const Tree> tree_;
   std::vector<std::shared_ptr<const CompactionPlan>> running_;
 };
 

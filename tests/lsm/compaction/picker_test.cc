@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "tests/lsm/version/table_text.h"
@@ -35,15 +38,40 @@ TEST(PickerTest, ReadersPayByTheirReads) {
 
 TEST(PickerTest, PlansOfALevelConflictByKeys) {
   TextTables tables(/*kib=*/10);
-  const auto version = Version::Create(tables.Levels({"L0 9[q r] 8[c p]", "L1 3[n z]"})).value();
-  const auto first =
-      std::make_shared<const CompactionPlan>(PlanRange(*version, 0, "c", "d").value());
-  CompactionPlan meets = PlanRange(*version, 0, "q", "s").value();
+  const auto tree = Tree::Create(tables.Levels({"L0 9[q r] 8[c p]", "L1 3[n z]"})).value();
+  const auto first = std::make_shared<const CompactionPlan>(PlanRange(*tree, 0, "c", "d").value());
+  CompactionPlan meets = PlanRange(*tree, 0, "q", "s").value();
   EXPECT_TRUE(Conflicts(meets, {&first, 1}));
   meets.overlapped.clear();  // no table in common
   EXPECT_TRUE(Conflicts(meets, {&first, 1}));
   meets.output_level = 2;
   EXPECT_FALSE(Conflicts(meets, {&first, 1}));
+}
+
+// Plans at the same places of two trees.
+TEST(PickerTest, PlansOfTwoTreesHaveNothingInCommon) {
+  TableMaker maker;
+  Options options;
+  const auto tree_of = [&](uint32_t keyspace) {
+    maker.keyspace = keyspace;
+    std::array<OpenTables, kLevels> levels;
+    levels[0] = {maker.Make(10 * keyspace + 2, {PutOf("a", 3), PutOf("z", 4)})};
+    levels[1] = {maker.Make(10 * keyspace + 1, {PutOf("a", 1), PutOf("z", 2)})};
+    return Tree::Create(std::move(levels), keyspace).value();
+  };
+  const auto tree = tree_of(0), other = tree_of(5);
+  const auto plan_of = [](const Tree& one) {
+    return std::make_shared<const CompactionPlan>(
+        PlanRange(one, 0, std::nullopt, std::nullopt).value());
+  };
+  const auto plan = plan_of(*tree), plan_of_other = plan_of(*other);
+  EXPECT_EQ(plan_of_other->keyspace(), 5u);
+  EXPECT_TRUE(Conflicts(*plan, {&plan, 1}));
+  EXPECT_FALSE(Conflicts(*plan, {&plan_of_other, 1}));
+  EXPECT_TRUE(TakeFromLevel0(*tree, {&plan, 1}));
+  EXPECT_FALSE(TakeFromLevel0(*tree, {&plan_of_other, 1}));
+  EXPECT_TRUE(IsPaidByReaders(*tree, options, {&plan_of_other, 1}, uint64_t{1} << 40));
+  EXPECT_FALSE(IsPaidByReaders(*tree, options, {&plan, 1}, uint64_t{1} << 40));
 }
 
 // Otherwise a table of tombstones would move on as it is.
@@ -53,8 +81,8 @@ TEST(PickerTest, RewritesHalfDeadTablesAtTheBottom) {
   options.level0_compaction_tables = 1;
   const std::string large(5000, 'x');
   const auto is_moved = [&](const OpenTables& level0, const OpenTables& level2) {
-    const auto version = Version::Create({{level0, {}, level2}}).value();
-    return PickCompaction(*version, options, {}, {.tombstones = PickMoment::Turn::kNever})
+    const auto tree = Tree::Create({{level0, {}, level2}}).value();
+    return PickCompaction(*tree, options, {}, {.tombstones = PickMoment::Turn::kNever})
         .plan.value()
         .trivial_move;
   };

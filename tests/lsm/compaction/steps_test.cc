@@ -43,28 +43,28 @@ class Stepper : protected JobWorld {
 
   // A plan for all of the level.
   void Plan(std::array<OpenTables, kLevels> levels, int level) {
-    version_ = Version::Create(std::move(levels)).value();
-    plan_ = PlanRange(*version_, level, std::nullopt, std::nullopt).value();
+    tree_ = Tree::Create(std::move(levels)).value();
+    plan_ = PlanRange(*tree_, level, std::nullopt, std::nullopt).value();
     left_ = AllOf(plan_);
   }
 
   std::optional<CompactionPlan> Next() const {
-    return NextStep(*version_, left_, options_.table_bytes);
+    return NextStep(*tree_, left_, options_.table_bytes);
   }
 
   // Carries out a step and returns its outputs.
   OpenTables Take(const CompactionPlan& step) {
     JobResult result =
-        RunCompaction(context_, *version_, step, snapshots_, [] { return false; }).value();
-    auto next = Version::Create(LevelsAfter(*version_, EditOf(step, &result), result.outputs));
+        RunCompaction(context_, *tree_, step, snapshots_, [] { return false; }).value();
+    auto next = Tree::Create(LevelsAfter(*tree_, EditOf(step, &result), result.outputs));
     EXPECT_OK(next);
-    if (next.ok()) version_ = *std::move(next);
+    if (next.ok()) tree_ = *std::move(next);
     left_ = LeftAfter(left_, step, result.outputs);
     return std::move(result.outputs);
   }
 
   SnapshotList snapshots_;
-  std::shared_ptr<const Version> version_;
+  std::shared_ptr<const Tree> tree_;
   CompactionPlan plan_;
   PlanLeft left_;
 };
@@ -87,7 +87,7 @@ TEST_F(StepsTest, TakesOneTargetAndItsSources) {
   EXPECT_EQ(step->from, std::nullopt);
   EXPECT_THAT(step->to, Optional(std::string("e\0", 2)));
   EXPECT_THAT(EntriesIn(Take(*step)), ElementsAre(PutOf("a1", 1), PutOf("b", 9), PutOf("e", 9)));
-  EXPECT_THAT(version_->level(0), ElementsAre(a)) << "it holds more";
+  EXPECT_THAT(tree_->level(0), ElementsAre(a)) << "it holds more";
 
   step = Next();
   ASSERT_TRUE(step);
@@ -96,8 +96,8 @@ TEST_F(StepsTest, TakesOneTargetAndItsSources) {
   EXPECT_THAT(step->from, Optional(std::string("e\0", 2)));
   EXPECT_EQ(step->to, std::nullopt) << "the rest goes with its last target";
   EXPECT_THAT(EntriesIn(Take(*step)), ElementsAre(PutOf("f", 9), PutOf("h", 1), PutOf("k", 9)));
-  EXPECT_THAT(version_->level(0), IsEmpty());
-  EXPECT_EQ(version_->level(1).size(), 4u);
+  EXPECT_THAT(tree_->level(0), IsEmpty());
+  EXPECT_EQ(tree_->level(1).size(), 4u);
   EXPECT_FALSE(Next());
 }
 
@@ -114,7 +114,7 @@ TEST_F(StepsTest, TakesTheOldestTableOfLevelZeroFirst) {
     Take(*step);
   }
   EXPECT_FALSE(Next());
-  EXPECT_THAT(EntriesIn(version_->level(1)), ElementsAre(PutOf("a", 5), PutOf("z", 6)));
+  EXPECT_THAT(EntriesIn(tree_->level(1)), ElementsAre(PutOf("a", 5), PutOf("z", 6)));
 }
 
 TEST_F(StepsTest, TakesNewerRunsBelowFirst) {
@@ -130,7 +130,7 @@ TEST_F(StepsTest, TakesNewerRunsBelowFirst) {
   }
   EXPECT_THAT(sources,
               ElementsAre(std::pair(2, middle), std::pair(2, newest), std::pair(1, above)));
-  EXPECT_EQ(version_->run_count(2), 1u);
+  EXPECT_EQ(tree_->run_count(2), 1u);
 }
 
 TEST_F(StepsTest, RewritesInPlaceTableByTable) {
@@ -140,7 +140,7 @@ TEST_F(StepsTest, RewritesInPlaceTableByTable) {
   EXPECT_THAT(EntriesIn(Take(Next().value())), ElementsAre(PutOf("b", 3)));
   EXPECT_THAT(EntriesIn(Take(Next().value())), ElementsAre(PutOf("d", 9)));
   EXPECT_FALSE(Next());
-  EXPECT_EQ(version_->level(1).size(), 3u);
+  EXPECT_EQ(tree_->level(1).size(), 3u);
 }
 
 TEST_F(StepsTest, StepsKeepVersionsTogether) {
@@ -159,9 +159,9 @@ TEST_F(StepsTest, TombstonesStayUntilTheirTableGoes) {
   const auto a = TableOf({DeleteOf("b", 9), PutOf("e", 8)});
   Plan({{{a}, {TableOf({PutOf("b", 1)}), TableOf({PutOf("e", 2)})}}}, 0);
   EXPECT_THAT(Take(Next().value()), IsEmpty());
-  EXPECT_THAT(EntriesIn(version_->level(0)), ElementsAre(DeleteOf("b", 9), PutOf("e", 8)));
+  EXPECT_THAT(EntriesIn(tree_->level(0)), ElementsAre(DeleteOf("b", 9), PutOf("e", 8)));
   EXPECT_THAT(EntriesIn(Take(Next().value())), ElementsAre(PutOf("e", 8)));
-  EXPECT_THAT(version_->level(0), IsEmpty());
+  EXPECT_THAT(tree_->level(0), IsEmpty());
 }
 
 // The ranges of the rest would otherwise overlap the next target.
@@ -178,13 +178,13 @@ TEST_F(StepsTest, OutputsHaveTheRangesOfTheWindow) {
   ASSERT_EQ(outputs.size(), 1u);
   const std::string end("c\0", 2);
   EXPECT_EQ(outputs[0]->table->ranges(), RangesOf({{"b", end, 9}}));
-  EXPECT_THAT(version_->level(0), ElementsAre(a)) << "with all its ranges";
+  EXPECT_THAT(tree_->level(0), ElementsAre(a)) << "with all its ranges";
   outputs = Take(Next().value());
   ASSERT_EQ(outputs.size(), 1u);
   EXPECT_EQ(outputs[0]->table->ranges(), RangesOf({{end, "z", 9}}));
   EXPECT_THAT(EntriesIn(outputs), IsEmpty());
-  EXPECT_THAT(version_->level(0), IsEmpty());
-  EXPECT_EQ(version_->level(1).size(), 2u);
+  EXPECT_THAT(tree_->level(0), IsEmpty());
+  EXPECT_EQ(tree_->level(1).size(), 2u);
 }
 
 // A step ends after the last key of its target.  The next possible key, which is that key and a
@@ -257,7 +257,7 @@ class LargeStepsTest : public StepsTest {
     for (const auto& table : tables) bytes += table->meta.file_bytes;
     return bytes;
   }
-  uint64_t LiveBytes() const { return version_->level_bytes(0) + version_->level_bytes(1); }
+  uint64_t LiveBytes() const { return tree_->level_bytes(0) + tree_->level_bytes(1); }
 };
 
 TEST_F(LargeStepsTest, NeedLittleRoom) {
@@ -279,8 +279,8 @@ TEST_F(LargeStepsTest, NeedLittleRoom) {
 // Many steps do not leave many small tables.
 TEST_F(LargeStepsTest, LeaveTablesOfUsualSizes) {
   for (std::optional<CompactionPlan> step = Next(); step; step = Next()) Take(*step);
-  EXPECT_LT(version_->level(1).size(), LiveBytes() / options_.table_bytes * 3 / 2);
-  for (const auto& table : version_->level(1))
+  EXPECT_LT(tree_->level(1).size(), LiveBytes() / options_.table_bytes * 3 / 2);
+  for (const auto& table : tree_->level(1))
     EXPECT_LT(table->meta.file_bytes, options_.table_bytes * 3 / 2);
 }
 
@@ -305,15 +305,14 @@ class RandomSteps : private Stepper {
       std::sort(snapshots_.begin(), snapshots_.end());
       snapshots_.erase(std::unique(snapshots_.begin(), snapshots_.end()), snapshots_.end());
     }
-    begin_ = Version::Create(std::move(levels)).value();
+    begin_ = Tree::Create(std::move(levels)).value();
   }
 
   // Carries out a plan for all of the level.
   void Compact(int level) {
-    version_ = begin_;
+    tree_ = begin_;
     const auto before = Answers();
-    const std::optional<CompactionPlan> plan =
-        PlanRange(*version_, level, std::nullopt, std::nullopt);
+    const std::optional<CompactionPlan> plan = PlanRange(*tree_, level, std::nullopt, std::nullopt);
     if (!plan) return;
     left_ = AllOf(*plan);
     OpenTables untouched = TablesTakenBy(*plan);
@@ -389,7 +388,7 @@ class RandomSteps : private Stepper {
     moments.push_back(last_sequence_);
     std::map<std::pair<std::string, Sequence>, std::string> found;
     for (int level = 0; level < kLevels; ++level) {
-      for (const TableSpan run : version_->runs(level)) {
+      for (const TableSpan run : tree_->runs(level)) {
         for (const Sequence moment : moments) {
           for (const auto& [key, answer] : AnswersOf(run, moment))
             found.emplace(std::pair(key, moment), answer);
@@ -422,7 +421,7 @@ class RandomSteps : private Stepper {
 
   Sequence last_sequence_ = 0;
   TextRanges ranges_;
-  std::shared_ptr<const Version> begin_;
+  std::shared_ptr<const Tree> begin_;
   int compared_ = 0;  // with the whole compaction's outcome
 };
 

@@ -142,11 +142,12 @@ std::string TextOf(const VersionEdit& edit) {
   for (const auto& [level, number] : removed_tables)
     text << "removed " << level << " " << number << "\n";
   for (const auto& [level, table] : added_tables) {
-    const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead, ranges] =
-        table;
+    const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead, ranges,
+                 keyspace] = table;
     text << "added " << level << " " << number << " " << file_id << " " << file_bytes << " "
          << entries << " " << TextOfKey(smallest) << " " << TextOfKey(largest);
     if (run != 0) text << " " << run;
+    EXPECT_EQ(keyspace, 0u) << "not encoded yet";
     text << "\n";
     const auto& [tombstones, dead_bytes, covered_bytes, oldest_tombstone] = dead;
     if (dead != DeadEntries()) {

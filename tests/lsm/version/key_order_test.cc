@@ -191,9 +191,9 @@ TEST_F(CompareRunsTest, CopiesAreInOrder) {
 TEST_F(CompareRunsTest, VersionsStateTheRangesOfTheirTables) {
   const RangeMap ranges = RangesOf({{"b", "d", 9}});
   ASSERT_OK_AND_ASSIGN(
-      const std::shared_ptr<const Version> version,
-      Version::Create({{{maker_.Make(2, {}, 0, 0, ranges)}, {maker_.Make(1, {PutOf("c", 5)})}}}));
-  const AgedRuns runs = AgedRunsOf(*version);
+      const std::shared_ptr<const Tree> tree,
+      Tree::Create({{{maker_.Make(2, {}, 0, 0, ranges)}, {maker_.Make(1, {PutOf("c", 5)})}}}));
+  const AgedRuns runs = AgedRunsOf(*tree);
   ASSERT_EQ(runs.size(), 2u);
   EXPECT_EQ(*runs[0][0].ranges, ranges);
   EXPECT_EQ(runs[0][0].largest_sequence, 9u);

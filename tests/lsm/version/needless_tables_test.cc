@@ -13,7 +13,7 @@
 #include <string>
 
 #include "lsm/bytes/status.h"
-#include "lsm/version/version.h"
+#include "lsm/version/tree.h"
 #include "tests/lsm/version/table_text.h"
 #include "tests/support/text_table.h"
 
@@ -25,20 +25,20 @@ using testing_support::TextCase;
 class Cases {
  public:
   std::string Run(const TextCase& one) {
-    if (one.command == "version") return SetVersion(one);
+    if (one.command == "version") return SetTree(one);
     if (one.command == "under") return Under(one);
     return one.NotUnderstood();
   }
 
  private:
-  std::string SetVersion(const TextCase& one) {
-    version_ = nullptr;
+  std::string SetTree(const TextCase& one) {
+    tree_ = nullptr;
     tables_ = std::make_unique<TextTables>(/*kib=*/10);
-    const auto version = Version::Create(tables_->Levels(one.input));
-    if (!version.ok()) return version.status().ToString();
-    version_ = *version;
+    const auto tree = Tree::Create(tables_->Levels(one.input));
+    if (!tree.ok()) return tree.status().ToString();
+    tree_ = *tree;
     std::string text;
-    for (const NeedlessTable& needless : version_->needless()) {
+    for (const NeedlessTable& needless : tree_->needless()) {
       text += Concat("L", needless.level, " ", needless.table->meta.number);
       text += needless.hidden_from == 0
                   ? std::string(" idle\n")
@@ -56,12 +56,12 @@ class Cases {
       return from <= snapshot && snapshot < to;
     };
     const uint64_t bytes =
-        version_->BytesUnder(ranges.Map(), has_snapshot, one.Number("enough", 1 << 20) << 10);
+        tree_->BytesUnder(ranges.Map(), has_snapshot, one.Number("enough", 1 << 20) << 10);
     return Concat(bytes >> 10, " KiB\n");
   }
 
   std::unique_ptr<TextTables> tables_;
-  std::shared_ptr<const Version> version_;
+  std::shared_ptr<const Tree> tree_;
 };
 
 TEST(NeedlessTablesTest, MatchesTheTables) {

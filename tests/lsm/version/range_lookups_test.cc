@@ -16,7 +16,7 @@
 #include "lsm/base/range_map.h"
 #include "lsm/bytes/status.h"
 #include "lsm/threads/epoch.h"
-#include "lsm/version/version.h"
+#include "lsm/version/tree.h"
 #include "tests/lsm/table/table_ranges.h"
 #include "tests/lsm/version/table_maker.h"
 #include "tests/support/dice.h"
@@ -47,10 +47,10 @@ class OneAbove final : public RangesAbove {
 
 class RangeLookupsTest : public testing::Test {
  protected:
-  static std::shared_ptr<const Version> VersionOf(std::array<OpenTables, kLevels> levels) {
-    absl::StatusOr<std::shared_ptr<const Version>> version = Version::Create(std::move(levels));
-    EXPECT_OK(version);
-    return version.value_or(nullptr);
+  static std::shared_ptr<const Tree> TreeOf(std::array<OpenTables, kLevels> levels) {
+    absl::StatusOr<std::shared_ptr<const Tree>> tree = Tree::Create(std::move(levels));
+    EXPECT_OK(tree);
+    return tree.value_or(nullptr);
   }
   std::shared_ptr<const OpenTable> Make(uint64_t number, const std::vector<Entry>& entries,
                                         const RangeMap& ranges = {}, uint32_t run = 0) {
@@ -62,14 +62,14 @@ class RangeLookupsTest : public testing::Test {
     if (lookup.result.answer == TableAnswer::kFound) return std::string(lookup.result.value);
     return lookup.result.answer == TableAnswer::kDeleted ? "deleted" : "absent";
   }
-  std::string Get(const Version& version, std::string_view key, Sequence sequence = kSequenceMax,
+  std::string Get(const Tree& tree, std::string_view key, Sequence sequence = kSequenceMax,
                   Explanation* explanation = nullptr) {
     const EpochGuard guard;
     KeyLookup lookup(key, sequence, TableMaker::kDigestSeed);
     lookup.doubt_filters = doubts_;
     lookup.ranges_above = above_;
     lookup.explanation = explanation;
-    version.Get(&lookup, {}, &maker_.counters);
+    tree.Get(&lookup, {}, &maker_.counters);
     return TextOf(lookup);
   }
 
@@ -90,62 +90,62 @@ class RangeLookupsTest : public testing::Test {
 };
 
 TEST_F(RangeLookupsTest, ARangeAboveHidesATableUnread) {
-  const auto version = VersionOf(
-      {{{Make(9, {PutOf("x", 90)}, RangesOf({{"b", "d", 91}})), Make(8, {PutOf("c", 80)})},
-        {Make(3, {PutOf("a", 30, "old"), PutOf("b", 31), PutOf("d", 32, "old")})}}});
-  ASSERT_TRUE(version->has_ranges());
-  EXPECT_EQ(Get(*version, "b"), "deleted");
-  EXPECT_EQ(Get(*version, "c"), "deleted");
+  const auto tree =
+      TreeOf({{{Make(9, {PutOf("x", 90)}, RangesOf({{"b", "d", 91}})), Make(8, {PutOf("c", 80)})},
+               {Make(3, {PutOf("a", 30, "old"), PutOf("b", 31), PutOf("d", 32, "old")})}}});
+  ASSERT_TRUE(tree->has_ranges());
+  EXPECT_EQ(Get(*tree, "b"), "deleted");
+  EXPECT_EQ(Get(*tree, "c"), "deleted");
   EXPECT_EQ(BlocksRead(), 0u);
   EXPECT_EQ(Counted().lookups_ended_in_range, 2u);
   EXPECT_EQ(Counted().total.wasted_reads, 0u);
-  EXPECT_EQ(Get(*version, "a"), "old");
-  EXPECT_EQ(Get(*version, "d"), "old") << "the end is excluded";
-  EXPECT_EQ(Get(*version, "bb"), "absent");
+  EXPECT_EQ(Get(*tree, "a"), "old");
+  EXPECT_EQ(Get(*tree, "d"), "old") << "the end is excluded";
+  EXPECT_EQ(Get(*tree, "bb"), "absent");
   EXPECT_EQ(Counted().lookups_ended_in_range, 2u);
-  EXPECT_EQ(Get(*version, "b", 90), "v") << "the reader does not see the range";
+  EXPECT_EQ(Get(*tree, "b", 90), "v") << "the reader does not see the range";
 }
 
 TEST_F(RangeLookupsTest, ATableWithNewerEntriesIsRead) {
-  const auto version = VersionOf(
+  const auto tree = TreeOf(
       {{{Make(9, {PutOf("b", 90, "old"), PutOf("c", 99, "new")}, RangesOf({{"a", "z", 95}}))},
         {Make(3, {PutOf("b", 30), PutOf("d", 31)})}}});
-  EXPECT_EQ(Get(*version, "c"), "new");
-  EXPECT_EQ(Get(*version, "b"), "deleted");
+  EXPECT_EQ(Get(*tree, "c"), "new");
+  EXPECT_EQ(Get(*tree, "b"), "deleted");
   EXPECT_EQ(BlocksRead(), 2u);
-  EXPECT_EQ(Get(*version, "d"), "deleted");
+  EXPECT_EQ(Get(*tree, "d"), "deleted");
   EXPECT_EQ(BlocksRead(), 2u);
   EXPECT_EQ(Counted().lookups_ended_in_range, 2u);
-  EXPECT_EQ(Get(*version, "b", 94), "old");
-  EXPECT_EQ(Get(*version, "c", 98), "absent") << "there is nothing to hide";
+  EXPECT_EQ(Get(*tree, "b", 94), "old");
+  EXPECT_EQ(Get(*tree, "c", 98), "absent") << "there is nothing to hide";
 }
 
 TEST_F(RangeLookupsTest, ATableWithoutNewerEntriesIsNotRead) {
-  const auto version = VersionOf({{{Make(9, {PutOf("b", 90)}, RangesOf({{"a", "z", 95}}))}}});
-  EXPECT_EQ(Get(*version, "b"), "deleted");
+  const auto tree = TreeOf({{{Make(9, {PutOf("b", 90)}, RangesOf({{"a", "z", 95}}))}}});
+  EXPECT_EQ(Get(*tree, "b"), "deleted");
   EXPECT_EQ(BlocksRead(), 0u);
 }
 
 TEST_F(RangeLookupsTest, TablesOfRangesAloneAreAsked) {
-  const auto version =
-      VersionOf({{{},
-                  {Make(7, {}, RangesOf({{"b", "d", 70}}), /*run=*/1), Make(5, {PutOf("a", 50)}),
-                   Make(6, {PutOf("c", 60)})},
-                  {Make(3, {PutOf("a", 30), PutOf("b", 31), PutOf("c", 32), PutOf("e", 33)})}}});
-  EXPECT_EQ(Get(*version, "b"), "deleted");
-  EXPECT_EQ(Get(*version, "c"), "deleted");
-  EXPECT_EQ(Get(*version, "e"), "v");
-  EXPECT_EQ(Get(*version, "bb"), "absent");
+  const auto tree =
+      TreeOf({{{},
+               {Make(7, {}, RangesOf({{"b", "d", 70}}), /*run=*/1), Make(5, {PutOf("a", 50)}),
+                Make(6, {PutOf("c", 60)})},
+               {Make(3, {PutOf("a", 30), PutOf("b", 31), PutOf("c", 32), PutOf("e", 33)})}}});
+  EXPECT_EQ(Get(*tree, "b"), "deleted");
+  EXPECT_EQ(Get(*tree, "c"), "deleted");
+  EXPECT_EQ(Get(*tree, "e"), "v");
+  EXPECT_EQ(Get(*tree, "bb"), "absent");
   doubts_ = true;
-  EXPECT_EQ(Get(*version, "bb"), "deleted") << "a lookup that doubts would have read";
+  EXPECT_EQ(Get(*tree, "bb"), "deleted") << "a lookup that doubts would have read";
 }
 
 TEST_F(RangeLookupsTest, DoubtingLookupsAskRangesBeforeTheyRead) {
   doubts_ = true;
-  const auto version = VersionOf({{{Make(9, {PutOf("x", 90)}, RangesOf({{"a", "c", 91}}))},
-                                   {Make(3, {PutOf("a", 30), PutOf("b", 31)})}}});
-  EXPECT_EQ(Get(*version, "b"), "deleted");
-  EXPECT_EQ(Get(*version, "aa"), "deleted");
+  const auto tree = TreeOf({{{Make(9, {PutOf("x", 90)}, RangesOf({{"a", "c", 91}}))},
+                             {Make(3, {PutOf("a", 30), PutOf("b", 31)})}}});
+  EXPECT_EQ(Get(*tree, "b"), "deleted");
+  EXPECT_EQ(Get(*tree, "aa"), "deleted");
   EXPECT_EQ(BlocksRead(), 0u);
 }
 
@@ -157,36 +157,36 @@ TEST_F(RangeLookupsTest, PartitionsOfFiltersAreNotReadBelowARange) {
   for (int i = 1000; i < 5000; ++i) entries.push_back(PutOf(Concat("key", i), 7, "value"));
   const auto partitioned = Make(3, entries);
   ASSERT_TRUE(partitioned->table->has_filter_partitions());
-  const auto version = VersionOf({{{above}, {partitioned}}});
-  EXPECT_EQ(Get(*version, "key3500"), "deleted");
+  const auto tree = TreeOf({{{above}, {partitioned}}});
+  EXPECT_EQ(Get(*tree, "key3500"), "deleted");
   const LevelStatistics total = Counted().total;
   EXPECT_EQ(total.partitions_from_cache + total.partitions_from_file, 0u);
-  EXPECT_EQ(Get(*version, "key2500"), "value");
+  EXPECT_EQ(Get(*tree, "key2500"), "value");
 }
 
 TEST_F(RangeLookupsTest, MemtablesAreAskedOnlyBeforeARead) {
   const OneAbove above(RangesOf({{"a", "c", 95}}));
   above_ = &above;
-  const auto version = VersionOf({{{Make(9, {PutOf("a", 90), PutOf("x", 91)})},
-                                   {Make(3, {PutOf("a", 30), PutOf("b", 31), PutOf("c", 32)})}}});
-  EXPECT_EQ(Get(*version, "a"), "deleted");
-  EXPECT_EQ(Get(*version, "b"), "deleted");
+  const auto tree = TreeOf({{{Make(9, {PutOf("a", 90), PutOf("x", 91)})},
+                             {Make(3, {PutOf("a", 30), PutOf("b", 31), PutOf("c", 32)})}}});
+  EXPECT_EQ(Get(*tree, "a"), "deleted");
+  EXPECT_EQ(Get(*tree, "b"), "deleted");
   EXPECT_EQ(above.asked, 2);
   EXPECT_EQ(BlocksRead(), 0u);
-  EXPECT_EQ(Get(*version, "aa"), "absent");
+  EXPECT_EQ(Get(*tree, "aa"), "absent");
   EXPECT_EQ(above.asked, 2) << "no table was to be read";
-  EXPECT_EQ(Get(*version, "c"), "v");
-  EXPECT_EQ(Get(*version, "b", 94), "v");
+  EXPECT_EQ(Get(*tree, "c"), "v");
+  EXPECT_EQ(Get(*tree, "b", 94), "v");
 }
 
 TEST_F(RangeLookupsTest, ExplainsTheRangeThatEndedTheLookup) {
-  const auto version =
-      VersionOf({{{Make(9, {PutOf("a", 90), PutOf("x", 90)}, RangesOf({{"b", "d", 91}})),
-                   Make(8, {PutOf("b", 80), PutOf("d", 81)}, RangesOf({{"a", "z", 79}}))},
-                  {Make(3, {PutOf("b", 30), PutOf("c", 31)})}}});
+  const auto tree =
+      TreeOf({{{Make(9, {PutOf("a", 90), PutOf("x", 90)}, RangesOf({{"b", "d", 91}})),
+                Make(8, {PutOf("b", 80), PutOf("d", 81)}, RangesOf({{"a", "z", 79}}))},
+               {Make(3, {PutOf("b", 30), PutOf("c", 31)})}}});
   Explanation explanation;
   explanation.tables_by_level = {2, 1};
-  EXPECT_EQ(Get(*version, "c", 99, &explanation), "deleted");
+  EXPECT_EQ(Get(*tree, "c", 99, &explanation), "deleted");
   EXPECT_EQ(explanation.answered_by, "table 9 at level 0");
   ASSERT_EQ(explanation.tables.size(), 3u);
   EXPECT_EQ(explanation.tables[0].outcome, "range delete");
@@ -202,7 +202,7 @@ TEST_F(RangeLookupsTest, ExplainsTheRangeThatEndedTheLookup) {
   EXPECT_THAT(explanation.ToJson(), HasSubstr("\"range_sequence\":91"));
 
   Explanation of_itself;
-  EXPECT_EQ(Get(*version, "b", 90, &of_itself), "v");
+  EXPECT_EQ(Get(*tree, "b", 90, &of_itself), "v");
   EXPECT_EQ(of_itself.tables.back().outcome, "put");
   EXPECT_EQ(of_itself.tables.back().range_sequence, 79u);
 }
@@ -210,26 +210,26 @@ TEST_F(RangeLookupsTest, ExplainsTheRangeThatEndedTheLookup) {
 TEST_F(RangeLookupsTest, ExplainsTheRangeOfAMemtable) {
   const OneAbove above(RangesOf({{"a", "c", 95}}));
   above_ = &above;
-  const auto version = VersionOf({{{}, {Make(3, {PutOf("a", 30), PutOf("b", 31)})}}});
+  const auto tree = TreeOf({{{}, {Make(3, {PutOf("a", 30), PutOf("b", 31)})}}});
   Explanation explanation;
   explanation.tables_by_level = {0, 1};
   explanation.memtables.push_back({"memtable", "absent"});
   explanation.memtables.push_back({"sealed memtable 0", "absent", 95});
-  EXPECT_EQ(Get(*version, "b", 99, &explanation), "deleted");
+  EXPECT_EQ(Get(*tree, "b", 99, &explanation), "deleted");
   EXPECT_EQ(explanation.answered_by, "sealed memtable 0");
   EXPECT_EQ(explanation.memtables[1].outcome, "range delete");
   EXPECT_EQ(explanation.tables.back().outcome, "not read");
 }
 
 TEST_F(RangeLookupsTest, IteratorsPassTablesOfRangesAlone) {
-  const auto version = VersionOf(
-      {{{Make(9, {}, RangesOf({{"x", std::nullopt, 90}}))},
-        {Make(1, {}, RangesOf({{"", "b", 10}})), Make(2, {PutOf("b", 11), PutOf("c", 12)}),
-         Make(4, {}, RangesOf({{"d", "f", 13}})),
-         Make(5, {PutOf("f", 14)}, RangesOf({{"g", "h", 15}})),
-         Make(6, {}, RangesOf({{"h", "k", 16}}))}}});
+  const auto tree =
+      TreeOf({{{Make(9, {}, RangesOf({{"x", std::nullopt, 90}}))},
+               {Make(1, {}, RangesOf({{"", "b", 10}})), Make(2, {PutOf("b", 11), PutOf("c", 12)}),
+                Make(4, {}, RangesOf({{"d", "f", 13}})),
+                Make(5, {PutOf("f", 14)}, RangesOf({{"g", "h", 15}})),
+                Make(6, {}, RangesOf({{"h", "k", 16}}))}}});
   std::vector<std::unique_ptr<InnerIterator>> iterators;
-  version->AddIterators({}, &iterators);
+  tree->AddIterators({}, &iterators);
   ASSERT_EQ(iterators.size(), 2u);
   EXPECT_TRUE(EntriesOf(*iterators[0]).empty());
   InnerIterator& run = *iterators[1];
@@ -254,7 +254,7 @@ TEST_F(RangeLookupsTest, IteratorsPassTablesOfRangesAlone) {
   EXPECT_OK(run.status());
 
   std::vector<const RangeCover*> covers;
-  version->AddCovers(&covers);
+  tree->AddCovers(&covers);
   ASSERT_EQ(covers.size(), 2u);
   EXPECT_EQ(covers[0]->StretchAt(target("y"), kSequenceMax).newest, 90u);
   // Two tables' ranges that meet are one cover.
@@ -263,14 +263,14 @@ TEST_F(RangeLookupsTest, IteratorsPassTablesOfRangesAlone) {
 }
 
 TEST_F(RangeLookupsTest, OnlyRunsWithRangesHaveCovers) {
-  const auto version = VersionOf(
+  const auto tree = TreeOf(
       {{{Make(9, {PutOf("a", 90)})}, {Make(1, {PutOf("a", 10)}, RangesOf({{"b", "c", 9}}))}}});
   std::vector<const RangeCover*> covers;
-  version->AddCovers(&covers);
+  tree->AddCovers(&covers);
   ASSERT_EQ(covers.size(), 2u);
   EXPECT_EQ(covers[0], nullptr);
   EXPECT_NE(covers[1], nullptr);
-  const auto without = VersionOf({{{Make(8, {PutOf("a", 90)})}}});
+  const auto without = TreeOf({{{Make(8, {PutOf("a", 90)})}}});
   EXPECT_FALSE(without->has_ranges());
 }
 
@@ -348,13 +348,13 @@ class RangeLookupsModelTest : public RangeLookupsTest {
       tables->push_back(Make(++number_, entries, within, run));
     }
   }
-  std::shared_ptr<const Version> MakeVersion() {
+  std::shared_ptr<const Tree> MakeTree() {
     std::array<OpenTables, kLevels> levels;
     MakeTables(Write(80), 2, 0, &levels[2]);
     MakeTables(Write(40), 2, 0, &levels[1]);
     MakeTables(Write(40), 1, 1, &levels[1]);
     for (int i = 0; i < 3; ++i) MakeTables(Write(20), 0, 0, &levels[0]);
-    return VersionOf(std::move(levels));
+    return TreeOf(std::move(levels));
   }
 
   std::string Model(std::string_view key, Sequence at) const {
@@ -387,7 +387,7 @@ TEST_P(SeededRangeLookupsTest, AnswersLikeTheModel) {
   Begin(static_cast<uint64_t>(GetParam()));
   if (dice_.OneIn(3)) maker_.filter_kind = "";
   if (dice_.OneIn(4)) maker_.partition_bytes = 256;
-  const auto version = MakeVersion();
+  const auto tree = MakeTree();
   for (int round = 0; round < 12; ++round) {
     const Sequence at = dice_.OneIn(3) ? kSequenceMax : dice_.Roll(newest_ + 2);
     SCOPED_TRACE(Concat("at ", at));
@@ -398,23 +398,23 @@ TEST_P(SeededRangeLookupsTest, AnswersLikeTheModel) {
     for (const std::string& key : keys) lookups.emplace_back(key, at, TableMaker::kDigestSeed);
     {
       const EpochGuard guard;
-      version->MultiGet(lookups, {}, &maker_.files, &maker_.counters);
+      tree->MultiGet(lookups, {}, &maker_.files, &maker_.counters);
       for (size_t i = 0; i < kKeys; ++i) {
         const std::string expected = Model(keys[i], at);
         const auto shown = [&](const std::string& text) {
           return text == "absent" || text == "deleted" ? "" : text;
         };
         ASSERT_EQ(shown(TextOf(lookups[i])), expected) << keys[i];
-        ASSERT_EQ(shown(Get(*version, keys[i], at)), expected) << keys[i];
+        ASSERT_EQ(shown(Get(*tree, keys[i], at)), expected) << keys[i];
         Explanation explanation;
-        ASSERT_EQ(shown(Get(*version, keys[i], at, &explanation)), expected) << keys[i];
+        ASSERT_EQ(shown(Get(*tree, keys[i], at, &explanation)), expected) << keys[i];
       }
     }
 
     std::vector<std::unique_ptr<InnerIterator>> iterators;
     std::vector<const RangeCover*> covers;
-    version->AddIterators({}, &iterators);
-    version->AddCovers(&covers);
+    tree->AddIterators({}, &iterators);
+    tree->AddCovers(&covers);
     const auto merged = NewCoveringIterator(std::move(iterators), covers, at, {});
     for (size_t i = 0; i < kKeys; ++i) {
       std::string target;
@@ -438,7 +438,7 @@ TEST_F(RangeLookupsModelTest, NoReaderMissesATableThatNoneNeeds) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(Concat("seed ", seed));
     Begin(seed);
-    auto version = MakeVersion();
+    auto tree = MakeTree();
     std::vector<Sequence> snapshots = {newest_};
     for (size_t i = dice_.Roll(4); i > 0; --i) snapshots.push_back(dice_.Roll(newest_));
     const auto has_snapshot = [&](Sequence from, Sequence to) {
@@ -447,17 +447,17 @@ TEST_F(RangeLookupsModelTest, NoReaderMissesATableThatNoneNeeds) {
     };
     for (bool goes_on = true; goes_on;) {
       VersionEdit edit;
-      for (const NeedlessTable& needless : version->needless()) {
+      for (const NeedlessTable& needless : tree->needless()) {
         held += needless.IsHeld(has_snapshot);
         if (needless.IsHeld(has_snapshot) || dice_.OneIn(4)) continue;
         edit.removed.push_back({needless.level, needless.table->meta.number});
       }
       dropped += edit.removed.size();
       goes_on = !edit.removed.empty();
-      version = VersionOf(LevelsAfter(*version, edit, {}));
+      tree = TreeOf(LevelsAfter(*tree, edit, {}));
       for (const Sequence at : snapshots) {
         for (size_t i = 0; i < kKeys; ++i) {
-          const std::string found = Get(*version, KeyOf(i), at);
+          const std::string found = Get(*tree, KeyOf(i), at);
           ASSERT_EQ(found == "absent" || found == "deleted" ? "" : found, Model(KeyOf(i), at))
               << KeyOf(i) << " at " << at;
         }

@@ -17,7 +17,7 @@
 #include "lsm/memory_file_system.h"
 #include "lsm/table/block_cache.h"
 #include "lsm/table/table_builder.h"
-#include "lsm/version/version.h"
+#include "lsm/version/open_table.h"
 #include "tests/lsm/table/table_ranges.h"
 #include "tests/support/status_matchers.h"
 
@@ -107,7 +107,8 @@ class TableMaker {
             summary->largest,
             /*run=*/0,
             summary->properties.dead_entries(),
-            summary->ranges};
+            summary->ranges,
+            keyspace};
   }
 
   MemoryFileSystem files;
@@ -124,6 +125,7 @@ class TableMaker {
   size_t partition_bytes = 0;     // 0: no partitions
   uint64_t covered_bytes = 0;     // by their tombstones
   uint64_t oldest_tombstone = 0;  // if they have any
+  uint32_t keyspace = 0;          // whose tree they are for
 };
 
 // The entries of an iterator over internal keys.

@@ -26,7 +26,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lsm/version/version.h"
+#include "lsm/version/tree.h"
 #include "tests/lsm/version/table_maker.h"
 #include "tests/support/range_maps.h"
 #include "tests/support/text_table.h"

@@ -25,7 +25,7 @@ using testing_support::StatusIs;
 TableMeta FullMeta(uint64_t number, uint32_t run = 0) {
   TableMeta meta;
   auto& [number_of_file, file_id, file_bytes, entries, smallest, largest, number_of_run, dead,
-         ranges] = meta;
+         ranges, keyspace] = meta;
   number_of_file = number;
   file_id = 0x1234567890abcdef;
   file_bytes = 4096;
@@ -35,6 +35,7 @@ TableMeta FullMeta(uint64_t number, uint32_t run = 0) {
   number_of_run = run;
   if (number % 2 == 0) dead = {3, 300, 4, 1'600'000'000};
   if (number % 4 == 0) ranges = {3, "b", std::string("zz\0", 3)};
+  keyspace = 0;  // not encoded yet
   return meta;
 }
 

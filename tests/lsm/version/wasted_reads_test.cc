@@ -7,7 +7,7 @@
 
 #include "lsm/bytes/status.h"
 #include "lsm/threads/epoch.h"
-#include "lsm/version/version.h"
+#include "lsm/version/tree.h"
 #include "tests/lsm/version/table_maker.h"
 #include "tests/support/status_matchers.h"
 
@@ -26,16 +26,16 @@ class WastedReadsTest : public testing::Test {
   }
   static std::string AbsentKey(int i) { return Concat(1'000 + i % 199, " is absent ", i); }
 
-  TableAnswer Get(const Version& version, const std::string& key, Sequence sequence = kSequenceMax,
+  TableAnswer Get(const Tree& tree, const std::string& key, Sequence sequence = kSequenceMax,
                   bool doubt_filters = false) {
     const EpochGuard guard;
     KeyLookup lookup(key, sequence, TableMaker::kDigestSeed);
     lookup.doubt_filters = doubt_filters;
-    version.Get(&lookup, {}, &maker_.counters);
+    tree.Get(&lookup, {}, &maker_.counters);
     EXPECT_OK(lookup.status);
     return lookup.result.answer;
   }
-  void MultiGetAbsent(const Version& version) {
+  void MultiGetAbsent(const Tree& tree) {
     constexpr int kAtOnce = 20;
     for (int first = 0; first < kLookups; first += kAtOnce) {
       const EpochGuard guard;
@@ -44,7 +44,7 @@ class WastedReadsTest : public testing::Test {
       std::vector<KeyLookup> lookups;
       for (const std::string& key : keys)
         lookups.emplace_back(key, kSequenceMax, TableMaker::kDigestSeed);
-      version.MultiGet(lookups, {}, &maker_.files, &maker_.counters);
+      tree.MultiGet(lookups, {}, &maker_.files, &maker_.counters);
       for (const KeyLookup& lookup : lookups) {
         EXPECT_OK(lookup.status);
         EXPECT_EQ(lookup.result.answer, TableAnswer::kAbsent);
@@ -67,8 +67,8 @@ TEST_F(WastedReadsTest, CountsEachOnceInAnyLookup) {
   const auto upper = Table(1, 5);
   maker_.target_fpp = 0.05;
   const auto lower = Table(2);
-  const auto version = Version::Create({OpenTables{}, {upper}, {lower}}).value();
-  for (int i = 0; i < kLookups; ++i) EXPECT_EQ(Get(*version, AbsentKey(i)), TableAnswer::kAbsent);
+  const auto tree = Tree::Create({OpenTables{}, {upper}, {lower}}).value();
+  for (int i = 0; i < kLookups; ++i) EXPECT_EQ(Get(*tree, AbsentKey(i)), TableAnswer::kAbsent);
   const double upper_seen = SeenBy(*upper), lower_seen = SeenBy(*lower);
   EXPECT_EQ(upper_seen, Counted(1));
   EXPECT_EQ(lower_seen, Counted(2));
@@ -76,10 +76,10 @@ TEST_F(WastedReadsTest, CountsEachOnceInAnyLookup) {
   EXPECT_NEAR(lower_seen, 0.05 * kLookups, 0.03 * kLookups);
   // Lookups of keys in the table are not wasted, and neither are those that an upper table answers.
   for (int i = 0; i < 200; ++i)
-    EXPECT_EQ(Get(*version, std::to_string(1'000 + i)), TableAnswer::kFound);
+    EXPECT_EQ(Get(*tree, std::to_string(1'000 + i)), TableAnswer::kFound);
   EXPECT_EQ(SeenBy(*upper), upper_seen);
   EXPECT_EQ(SeenBy(*lower), lower_seen);
-  MultiGetAbsent(*version);
+  MultiGetAbsent(*tree);
   EXPECT_EQ(SeenBy(*upper), 2 * upper_seen);
   EXPECT_EQ(SeenBy(*lower), 2 * lower_seen);
 }
@@ -87,10 +87,10 @@ TEST_F(WastedReadsTest, CountsEachOnceInAnyLookup) {
 TEST_F(WastedReadsTest, WithoutAFilterEveryWastedReadCounts) {
   maker_.filter_kind = "";
   const auto table = Table(1);
-  const auto version = Version::Create({OpenTables{}, {table}}).value();
-  for (int i = 0; i < 50; ++i) Get(*version, AbsentKey(i));
+  const auto tree = Tree::Create({OpenTables{}, {table}}).value();
+  for (int i = 0; i < 50; ++i) Get(*tree, AbsentKey(i));
   EXPECT_EQ(SeenBy(*table), 50);
-  for (int i = 0; i < 50; ++i) Get(*version, std::to_string(1'000 + i));
+  for (int i = 0; i < 50; ++i) Get(*tree, std::to_string(1'000 + i));
   EXPECT_EQ(SeenBy(*table), 50);  // not wasted
 }
 
@@ -98,9 +98,9 @@ TEST_F(WastedReadsTest, WithoutAFilterEveryWastedReadCounts) {
 // have avoided that read.
 TEST_F(WastedReadsTest, NewerVersionsAreNotWasted) {
   const auto table = Table(1, /*sequence=*/9);
-  const auto version = Version::Create({OpenTables{}, {table}}).value();
+  const auto tree = Tree::Create({OpenTables{}, {table}}).value();
   for (int i = 0; i < 200; ++i)
-    EXPECT_EQ(Get(*version, std::to_string(1'000 + i), /*sequence=*/5), TableAnswer::kAbsent);
+    EXPECT_EQ(Get(*tree, std::to_string(1'000 + i), /*sequence=*/5), TableAnswer::kAbsent);
   EXPECT_EQ(Counted(1), 200);
   EXPECT_EQ(SeenBy(*table), 0);
 }
@@ -109,9 +109,8 @@ TEST_F(WastedReadsTest, NewerVersionsAreNotWasted) {
 TEST_F(WastedReadsTest, DoubtsDoNotCount) {
   maker_.target_fpp = 0.001;
   const auto table = Table(1);
-  const auto version = Version::Create({OpenTables{}, {table}}).value();
-  for (int i = 0; i < kLookups; ++i)
-    Get(*version, AbsentKey(i), kSequenceMax, /*doubt_filters=*/true);
+  const auto tree = Tree::Create({OpenTables{}, {table}}).value();
+  for (int i = 0; i < kLookups; ++i) Get(*tree, AbsentKey(i), kSequenceMax, /*doubt_filters=*/true);
   EXPECT_LT(SeenBy(*table), 12);
   EXPECT_EQ(SeenBy(*table), Counted(1));
 }

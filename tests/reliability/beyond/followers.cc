@@ -444,7 +444,7 @@ class Run {
       }
       if (answer == lsm::MemtableAnswer::kFound) contents[key] = value;
       if (answer != lsm::MemtableAnswer::kAbsent) continue;
-      view.version->Get(&lookup, {}, lsm::Counters::Here(&counters_));
+      view.version->default_tree()->Get(&lookup, {}, lsm::Counters::Here(&counters_));
       if (may_be_unavailable && absl::IsUnavailable(lookup.status)) return std::nullopt;
       if (!lookup.status.ok()) Find(Concat("a lookup fails: ", lookup.status.ToString()));
       if (lookup.result.answer == lsm::TableAnswer::kFound) contents[key] = lookup.result.value;
@@ -478,7 +478,7 @@ class Run {
     uint64_t entries = 0, largest = 0;
     for (const auto& memtable : view.memtables) entries += memtable->entry_count();
     for (int level = 0; level < lsm::kLevels; ++level) {
-      for (const auto& table : view.version->level(level))
+      for (const auto& table : view.version->default_tree()->level(level))
         largest = std::max(largest, table->table->sequences().second);
     }
     if (entries + largest > view.sequence)

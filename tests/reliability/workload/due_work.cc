@@ -20,9 +20,9 @@ constexpr uint64_t kDayNanos = uint64_t{24} * 60 * 60 * 1'000'000'000;
 // The work of an episode's store takes far fewer calls of the file system.
 constexpr uint64_t kCallsMax = 30'000;
 
-// The tables as the manifest names them.  `cache` outlives the version.
-absl::StatusOr<std::shared_ptr<const lsm::Version>> VersionOf(const RunningStore& store,
-                                                              lsm::BlockCache* cache) {
+// The tables as the manifest names them.  `cache` outlives the tree.
+absl::StatusOr<std::shared_ptr<const lsm::Tree>> TreeOf(const RunningStore& store,
+                                                        lsm::BlockCache* cache) {
   TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<lsm::Directory> directory,
                            store.files->OpenDirectory(store.path, /*create=*/false));
   TRELLIS_ASSIGN_OR_RETURN(const lsm::ManifestContents contents, lsm::ReadManifest(*directory));
@@ -32,27 +32,27 @@ absl::StatusOr<std::shared_ptr<const lsm::Version>> VersionOf(const RunningStore
   TRELLIS_ASSIGN_OR_RETURN(
       auto levels, lsm::OpenTablesOf(*store.files, *directory, contents.state,
                                      lsm::ReadMode::kBuffered, context, /*helpers=*/nullptr));
-  return lsm::Version::Create(std::move(levels));
+  return lsm::Tree::Create(std::move(levels));
 }
 
 // A table that is due to be dropped, or else the plan of the rule for tombstones that is due at
 // both times, as text.
 std::string DuePlan(const RunningStore& store, uint64_t seconds_before, uint64_t seconds_after) {
   lsm::BlockCache cache(1 << 20);
-  const auto version = VersionOf(store, &cache);
-  if (!version.ok()) return Concat("the tables cannot be opened: ", version.status().ToString());
+  const auto tree = TreeOf(store, &cache);
+  if (!tree.ok()) return Concat("the tables cannot be opened: ", tree.status().ToString());
   const auto first_of = [](const lsm::CompactionPlan& plan) {
     return Concat("after all background work, table ", plan.inputs.front()->meta.number,
                   " of level ", plan.level);
   };
-  if (const auto drop = lsm::PickDrop(**version, {}, store.snapshots))
+  if (const auto drop = lsm::PickDrop(**tree, {}, store.snapshots))
     return Concat(first_of(*drop), " is due to be dropped");
   std::string text;
   for (const uint64_t seconds : {seconds_before, seconds_after}) {
     lsm::PickMoment moment;
     if (!store.snapshots.empty()) moment.oldest_snapshot = store.snapshots.front();
     moment.wall_seconds = seconds;
-    const auto plan = lsm::PickForTombstones(**version, *store.options, {}, moment).plan;
+    const auto plan = lsm::PickForTombstones(**tree, *store.options, {}, moment).plan;
     if (!plan) return "";
     text = Concat(first_of(*plan), " is due for its tombstones");
   }

@@ -35,7 +35,8 @@ std::string TextOf(const lsm::DeadEntries& dead) {
 
 // Names every field, so that a new one does not compile before it is named here.
 void PrintTable(int level, const lsm::TableMeta& table, Session* session) {
-  const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead, ranges] = table;
+  const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead, ranges,
+               keyspace] = table;  // keyspace: not in files yet
   std::string line = Concat("    + level ", level, " ", run == 0 ? "" : Concat("run ", run, " "),
                             lsm::TableFileName(number), ", ", lsm::ReadableBytes(file_bytes), ", ",
                             Count(entries, "entry", "entries"), ", ", TextOf(dead));
@@ -101,7 +102,8 @@ void PrintEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) 
 
 // Names every field, so that a new one does not compile before it is written here.
 void WriteTable(int level, const lsm::TableMeta& table, Session* session) {
-  const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead, ranges] = table;
+  const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead, ranges,
+               keyspace] = table;  // keyspace: not in files yet
   lsm::JsonWriter& json = session->json();
   json.BeginObject();
   json.Member("level", level);

@@ -8,7 +8,7 @@
 #include "lsm/base/merging_iterator.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
-#include "lsm/version/version.h"
+#include "lsm/version/open_table.h"
 
 namespace tools {
 namespace {

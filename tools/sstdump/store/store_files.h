@@ -17,7 +17,7 @@
 #include "lsm/file_system.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/version/manifest.h"
-#include "lsm/version/version.h"
+#include "lsm/version/open_table.h"
 #include "tools/sstdump/request.h"
 #include "tools/sstdump/store/target.h"
 #include "tools/sstdump/world.h"

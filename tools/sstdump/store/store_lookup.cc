@@ -10,7 +10,7 @@
 #include "lsm/base/counters.h"
 #include "lsm/bytes/status.h"
 #include "lsm/threads/epoch.h"
-#include "lsm/version/version.h"
+#include "lsm/version/tree.h"
 #include "tools/sstdump/layout.h"
 #include "tools/sstdump/store/log_replay.h"
 #include "tools/sstdump/store/table_file.h"
@@ -93,17 +93,17 @@ void LookIntoTables(const StoreFiles& files, const std::string& key, Session* se
                     StoreLookup* lookup) {
   lsm::Explanation& explanation = lookup->explanation;
   std::vector<PlacedTable> unread;
-  absl::StatusOr<std::shared_ptr<const lsm::Version>> version =
-      lsm::Version::Create(OpenTables(files, key, session, &unread));
-  if (!version.ok()) {
-    explanation.error = lsm::MessageOf(version.status());
-    return session->Fail(version.status(), files.directory->path());
+  absl::StatusOr<std::shared_ptr<const lsm::Tree>> tree =
+      lsm::Tree::Create(OpenTables(files, key, session, &unread));
+  if (!tree.ok()) {
+    explanation.error = lsm::MessageOf(tree.status());
+    return session->Fail(tree.status(), files.directory->path());
   }
   lsm::KeyLookup in_tables(key, lsm::kSequenceMax, files.manifest.state.digest_seed);
   in_tables.explanation = &explanation;
   lsm::Counters counters;
   const lsm::EpochGuard guard;
-  (*version)->Get(&in_tables, {.fill_cache = false}, &counters);
+  (*tree)->Get(&in_tables, {.fill_cache = false}, &counters);
   if (!in_tables.status.ok()) {
     explanation.error = lsm::MessageOf(in_tables.status);
     return session->Fail(in_tables.status, files.directory->path());

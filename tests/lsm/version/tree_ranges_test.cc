@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "lsm/bytes/status.h"
-#include "lsm/version/version.h"
+#include "lsm/version/tree.h"
 #include "tests/lsm/table/table_ranges.h"
 #include "tests/lsm/version/table_maker.h"
 #include "tests/support/status_matchers.h"
@@ -24,12 +24,12 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing_support::StatusIs;
 
-class VersionRangesTest : public testing::Test {
+class TreeRangesTest : public testing::Test {
  protected:
-  static std::shared_ptr<const Version> VersionOf(std::array<OpenTables, kLevels> levels) {
-    absl::StatusOr<std::shared_ptr<const Version>> version = Version::Create(std::move(levels));
-    EXPECT_OK(version);
-    return version.value_or(nullptr);
+  static std::shared_ptr<const Tree> TreeOf(std::array<OpenTables, kLevels> levels) {
+    absl::StatusOr<std::shared_ptr<const Tree>> tree = Tree::Create(std::move(levels));
+    EXPECT_OK(tree);
+    return tree.value_or(nullptr);
   }
   // Below level 0.
   std::shared_ptr<const OpenTable> OfRun(uint32_t run, uint64_t number,
@@ -40,7 +40,7 @@ class VersionRangesTest : public testing::Test {
   TableMaker maker_;
 };
 
-TEST_F(VersionRangesTest, SpansHoldEntriesAndRanges) {
+TEST_F(TreeRangesTest, SpansHoldEntriesAndRanges) {
   const auto table = [&](uint64_t number, const std::vector<Entry>& entries, const RangeMap& map) {
     return maker_.Make(number, entries, 0, 0, map);
   };
@@ -55,36 +55,36 @@ TEST_F(VersionRangesTest, SpansHoldEntriesAndRanges) {
   // Tables of a run meet, or overlap, by their ranges.
   const auto left = table(6, {PutOf("a", 2)}, RangesOf({{"a", "c", 9}})),
              middle = table(7, {}, RangesOf({{"c", "g", 9}})), right = table(8, df, {});
-  const auto version = VersionOf({{{}, {left, table(9, {PutOf("x", 1)}, {})}, {left, middle}}});
-  EXPECT_THAT(Version::Create({{{}, {middle, right}}}),
+  const auto tree = TreeOf({{{}, {left, table(9, {PutOf("x", 1)}, {})}, {left, middle}}});
+  EXPECT_THAT(Tree::Create({{{}, {middle, right}}}),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("overlap")));
   const auto overlapping = [&](const KeySpan& span) {
-    return NumbersOf(version->Overlapping(2, span));
+    return NumbersOf(tree->Overlapping(2, span));
   };
   EXPECT_THAT(overlapping({"b", KeyEnd("c")}), ElementsAre(6));
   EXPECT_THAT(overlapping({"b", KeyEnd("d")}), ElementsAre(6, 7));
   EXPECT_THAT(overlapping({"g", std::nullopt}), IsEmpty());
-  EXPECT_TRUE(version->MayExistBelow(1, 0, "f"));
-  EXPECT_FALSE(version->MayExistBelow(1, 0, "g"));
+  EXPECT_TRUE(tree->MayExistBelow(1, 0, "f"));
+  EXPECT_FALSE(tree->MayExistBelow(1, 0, "g"));
 }
 
-TEST_F(VersionRangesTest, RangesCountForTheOrderOfLevelZero) {
+TEST_F(TreeRangesTest, RangesCountForTheOrderOfLevelZero) {
   const RangeMap map = RangesOf({{"k", "m", 50}});
   const auto older = maker_.Make(1, {PutOf("a", 1)}, 0, 0, map),
              newer = maker_.Make(2, {PutOf("a", 60)}), between = maker_.Make(3, {PutOf("a", 40)});
-  EXPECT_OK(Version::Create({{{older, newer}}}));
-  EXPECT_THAT(Version::Create({{{older, between}}}),
+  EXPECT_OK(Tree::Create({{{older, newer}}}));
+  EXPECT_THAT(Tree::Create({{{older, between}}}),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("smallest_sequence 40")));
 }
 
-TEST_F(VersionRangesTest, OlderSpanIsTheHullOfOlderTables) {
-  const auto version =
-      VersionOf({{{maker_.Make(9, {PutOf("a", 90), PutOf("m", 91)})},
-                  {OfRun(3, 5, {PutOf("c", 50), PutOf("e", 50)}), OfRun(3, 6, {PutOf("k", 51)}),
-                   OfRun(1, 4, {PutOf("d", 40), PutOf("f", 40)})},
-                  {maker_.Make(1, {PutOf("g", 1)}), maker_.Make(2, {PutOf("i", 1)})}}});
+TEST_F(TreeRangesTest, OlderSpanIsTheHullOfOlderTables) {
+  const auto tree =
+      TreeOf({{{maker_.Make(9, {PutOf("a", 90), PutOf("m", 91)})},
+               {OfRun(3, 5, {PutOf("c", 50), PutOf("e", 50)}), OfRun(3, 6, {PutOf("k", 51)}),
+                OfRun(1, 4, {PutOf("d", 40), PutOf("f", 40)})},
+               {maker_.Make(1, {PutOf("g", 1)}), maker_.Make(2, {PutOf("i", 1)})}}});
   const auto older = [&](int level, uint32_t run, const KeySpan& span) {
-    const std::optional<KeySpan> found = version->OlderSpan(level, run, span);
+    const std::optional<KeySpan> found = tree->OlderSpan(level, run, span);
     if (!found) return std::string("none");
     std::string text = Concat(found->begin, " ", found->end ? found->end->ToString() : "end");
     std::replace(text.begin(), text.end(), '\0', '.');
@@ -106,26 +106,26 @@ TEST_F(VersionRangesTest, OlderSpanIsTheHullOfOlderTables) {
   EXPECT_EQ(older(0, 0, {"h", std::nullopt}), "i k.");
 }
 
-TEST_F(VersionRangesTest, TombstonesCoverNoTableWithoutEntries) {
+TEST_F(TreeRangesTest, TombstonesCoverNoTableWithoutEntries) {
   const auto ranges = maker_.Make(7, {}, 0, 0, RangesOf({{"b", "f", 70}}));
-  const auto covered = [](const Version& version) {
-    return version.CoveredBytes(-1, 0, "c", TableMaker::kDigestSeed);
+  const auto covered = [](const Tree& tree) {
+    return tree.CoveredBytes(-1, 0, "c", TableMaker::kDigestSeed);
   };
-  EXPECT_EQ(covered(*VersionOf({{{}, {ranges}}})), 0u);
-  EXPECT_GT(covered(*VersionOf({{{}, {ranges}, {maker_.Make(3, {PutOf("c", 5)})}}})), 0u);
+  EXPECT_EQ(covered(*TreeOf({{{}, {ranges}}})), 0u);
+  EXPECT_GT(covered(*TreeOf({{{}, {ranges}, {maker_.Make(3, {PutOf("c", 5)})}}})), 0u);
 }
 
-TEST_F(VersionRangesTest, TablesWithoutEntriesHardlyCount) {
+TEST_F(TreeRangesTest, TablesWithoutEntriesHardlyCount) {
   OpenTables tables = {maker_.Make(50, {PutOf("a", 50)})};
   for (uint64_t number = 1; number <= 17; ++number) {
     const RangeMap map = RangesOf({{"b", "c", number}});
     tables.push_back(maker_.Make(number, {}, 0, 0, map));
-    const auto version = VersionOf({{tables}});
-    EXPECT_EQ(version->run_count(0), number + 1);
-    EXPECT_EQ(version->level0_tables(), number < 16 ? 1u : 2u) << number;
+    const auto tree = TreeOf({{tables}});
+    EXPECT_EQ(tree->run_count(0), number + 1);
+    EXPECT_EQ(tree->level0_tables(), number < 16 ? 1u : 2u) << number;
     // A lookup asks their ranges, and reads nothing.
     Statistics statistics;
-    version->Describe(&statistics);
+    tree->Describe(&statistics);
     EXPECT_LT(statistics.levels[0].expected_wasted_reads, 0.1);
   }
 }

@@ -10,7 +10,7 @@
 
 #include "lsm/bytes/status.h"
 #include "lsm/threads/epoch.h"
-#include "lsm/version/version.h"
+#include "lsm/version/tree.h"
 #include "tests/lsm/version/table_maker.h"
 #include "tests/support/status_matchers.h"
 
@@ -18,14 +18,14 @@ namespace lsm {
 namespace {
 
 // Looks up present and absent keys in tables, some of which are partitioned.
-class PartitionedVersionTest : public testing::Test {
+class PartitionedTreeTest : public testing::Test {
  protected:
   static constexpr int kKeys = 600;
   static std::string KeyOf(int i) { return std::to_string(100'000 + i); }
 
   // Level 0 has every fifth key, a tenth of them as tombstones.  Level 1 has every third key.
   // Level 2 has all even keys, in two tables.
-  void MakeVersion(std::optional<size_t> cache_bytes = 1 << 20) {
+  void MakeTree(std::optional<size_t> cache_bytes = 1 << 20) {
     if (cache_bytes) cache_ = std::make_unique<BlockCache>(*cache_bytes);
     maker_.context.block_cache = cache_.get();
     maker_.context.partitions_on_demand = true;
@@ -45,7 +45,7 @@ class PartitionedVersionTest : public testing::Test {
     levels[1] = {maker_.Make(8, level1)};
     levels[2] = {maker_.Make(6, low), maker_.Make(7, high)};
     for (const auto& table : levels[2]) ASSERT_GT(table->table->partitions().count(), 3u);
-    ASSERT_OK_AND_ASSIGN(version_, Version::Create(std::move(levels)));
+    ASSERT_OK_AND_ASSIGN(tree_, Tree::Create(std::move(levels)));
   }
   static std::string Expected(int i) {
     if (i % 50 == 0) return "deleted";
@@ -60,41 +60,41 @@ class PartitionedVersionTest : public testing::Test {
     KeyLookup lookup(KeyOf(i), kSequenceMax, TableMaker::kDigestSeed);
     lookup.explanation = explanation;
     const EpochGuard guard;
-    version_->Get(&lookup, {}, &maker_.counters);
+    tree_->Get(&lookup, {}, &maker_.counters);
     return TextOf(lookup);
   }
 
   TableMaker maker_;
   std::unique_ptr<BlockCache> cache_;  // outlives the version
-  std::shared_ptr<const Version> version_;
+  std::shared_ptr<const Tree> tree_;
 };
 
-TEST_F(PartitionedVersionTest, AnswersMatchWholeTables) {
+TEST_F(PartitionedTreeTest, AnswersMatchWholeTables) {
   for (const std::optional<size_t> cache_bytes :
        {std::optional<size_t>(), std::optional<size_t>(0), std::optional<size_t>(4000),
         std::optional<size_t>(1 << 20)}) {
     maker_.partition_bytes = 0;
-    version_ = nullptr;
+    tree_ = nullptr;
     for (const uint64_t number : {6, 7, 8, 9})
       maker_.directory->Remove(TableFileName(number)).IgnoreError();
-    MakeVersion(cache_bytes);
+    MakeTree(cache_bytes);
     for (int round = 0; round < 2; ++round) {
       for (int i = 0; i < kKeys; ++i) ASSERT_EQ(Find(i), Expected(i)) << i;
       std::vector<KeyLookup> lookups;
       for (int i = 0; i < kKeys; ++i)
         lookups.emplace_back(KeyOf(i), kSequenceMax, TableMaker::kDigestSeed);
       const EpochGuard guard;
-      version_->MultiGet(lookups, {}, &maker_.files, &maker_.counters);
+      tree_->MultiGet(lookups, {}, &maker_.files, &maker_.counters);
       for (int i = 0; i < kKeys; ++i) {
         ASSERT_EQ(TextOf(lookups[static_cast<size_t>(i)]), Expected(i)) << i;
       }
     }
-    version_ = nullptr;
+    tree_ = nullptr;
   }
 }
 
-TEST_F(PartitionedVersionTest, ReadsNoTablesBelowTheAnswer) {
-  MakeVersion();
+TEST_F(PartitionedTreeTest, ReadsNoTablesBelowTheAnswer) {
+  MakeTree();
   EXPECT_EQ(Find(5), "top");
   Statistics statistics;
   maker_.counters.SumInto(&statistics);
@@ -116,9 +116,9 @@ TEST_F(PartitionedVersionTest, ReadsNoTablesBelowTheAnswer) {
   EXPECT_LT(statistics.levels[2].observed_fpp(), 0.05);
 }
 
-TEST_F(PartitionedVersionTest, DamagedFilterPartitionsAreNoFalsePositives) {
-  MakeVersion();
-  const Table& table = *version_->level(2)[0]->table;
+TEST_F(PartitionedTreeTest, DamagedFilterPartitionsAreNoFalsePositives) {
+  MakeTree();
+  const Table& table = *tree_->level(2)[0]->table;
   std::string bytes = maker_.files.FileBytes(table.path());
   for (size_t i = 0; i < table.partitions().count(); ++i)
     bytes[table.partitions().entry(i).filter.offset + 3] ^= 1;

@@ -1,4 +1,4 @@
-#include "lsm/version/version.h"
+#include "lsm/version/tree.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,22 +26,22 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing_support::StatusIs;
 
-class VersionTest : public testing::Test {
+class TreeTest : public testing::Test {
  protected:
-  static std::shared_ptr<const Version> VersionOf(std::array<OpenTables, kLevels> levels) {
-    absl::StatusOr<std::shared_ptr<const Version>> version = Version::Create(std::move(levels));
-    EXPECT_OK(version);
-    return version.value_or(nullptr);
+  static std::shared_ptr<const Tree> TreeOf(std::array<OpenTables, kLevels> levels) {
+    absl::StatusOr<std::shared_ptr<const Tree>> tree = Tree::Create(std::move(levels));
+    EXPECT_OK(tree);
+    return tree.value_or(nullptr);
   }
 
   // "value", "deleted" or "absent".
-  std::string Get(const Version& version, std::string_view key, Sequence sequence = kSequenceMax,
+  std::string Get(const Tree& tree, std::string_view key, Sequence sequence = kSequenceMax,
                   Explanation* explanation = nullptr, bool doubt_filters = false) {
     const EpochGuard guard;
     KeyLookup lookup(key, sequence, TableMaker::kDigestSeed);
     lookup.doubt_filters = doubt_filters;
     lookup.explanation = explanation;
-    version.Get(&lookup, {}, &maker_.counters);
+    tree.Get(&lookup, {}, &maker_.counters);
     if (!lookup.status.ok()) return lookup.status.ToString();
     if (lookup.result.answer == TableAnswer::kFound) return std::string(lookup.result.value);
     return lookup.result.answer == TableAnswer::kDeleted ? "deleted" : "absent";
@@ -62,81 +62,80 @@ class VersionTest : public testing::Test {
   TableMaker maker_;
 };
 
-TEST_F(VersionTest, NewestLevelWithTheKeyAnswers) {
-  const auto version = VersionOf(
+TEST_F(TreeTest, NewestLevelWithTheKeyAnswers) {
+  const auto tree = TreeOf(
       {{{maker_.Make(5, {PutOf("b", 50, "L0")})},
         {maker_.Make(3, {PutOf("a", 30, "L1"), PutOf("b", 31, "L1")})},
         {maker_.Make(1, {PutOf("a", 10, "L2"), PutOf("b", 11, "L2"), PutOf("c", 12, "L2")})}}});
-  EXPECT_EQ(Get(*version, "a"), "L1");
-  EXPECT_EQ(Get(*version, "b"), "L0");
-  EXPECT_EQ(Get(*version, "c"), "L2");
-  EXPECT_EQ(Get(*version, "d"), "absent");
+  EXPECT_EQ(Get(*tree, "a"), "L1");
+  EXPECT_EQ(Get(*tree, "b"), "L0");
+  EXPECT_EQ(Get(*tree, "c"), "L2");
+  EXPECT_EQ(Get(*tree, "d"), "absent");
 }
 
-TEST_F(VersionTest, OrdersLevel0ByNumber) {
-  const auto version = VersionOf(
-      {{{maker_.Make(7, {PutOf("k", 70, "seven")}), maker_.Make(9, {PutOf("k", 90, "nine")}),
-         maker_.Make(8, {PutOf("k", 80, "eight")})}}});
-  EXPECT_THAT(NumbersOf(version->level(0)), ElementsAre(9, 8, 7));
-  EXPECT_EQ(Get(*version, "k"), "nine");
-  EXPECT_EQ(Get(*version, "k", 89), "eight");
-  EXPECT_EQ(Get(*version, "k", 70), "seven");
-  EXPECT_EQ(Get(*version, "k", 69), "absent");
+TEST_F(TreeTest, OrdersLevel0ByNumber) {
+  const auto tree =
+      TreeOf({{{maker_.Make(7, {PutOf("k", 70, "seven")}), maker_.Make(9, {PutOf("k", 90, "nine")}),
+                maker_.Make(8, {PutOf("k", 80, "eight")})}}});
+  EXPECT_THAT(NumbersOf(tree->level(0)), ElementsAre(9, 8, 7));
+  EXPECT_EQ(Get(*tree, "k"), "nine");
+  EXPECT_EQ(Get(*tree, "k", 89), "eight");
+  EXPECT_EQ(Get(*tree, "k", 70), "seven");
+  EXPECT_EQ(Get(*tree, "k", 69), "absent");
 }
 
-TEST_F(VersionTest, RefusesNewerEntriesUnderALowerNumber) {
+TEST_F(TreeTest, RefusesNewerEntriesUnderALowerNumber) {
   const auto older = maker_.Make(1, {PutOf("a", 5), PutOf("m", 7)});
   const auto newer = maker_.Make(2, {PutOf("n", 6)});
   const auto same_key = maker_.Make(3, {PutOf("m", 6)});
   const auto later = maker_.Make(4, {PutOf("b", 8)});
   // One flush may make several tables with different keys.
-  VersionOf({{{older, newer, later}}});
-  EXPECT_THAT(Version::Create({{{older, same_key}}}).status(),
+  TreeOf({{{older, newer, later}}});
+  EXPECT_THAT(Tree::Create({{{older, same_key}}}).status(),
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("000003.table"), HasSubstr("newer writes"))));
   // A table that was made after the next flush does not belong to this flush.
   const auto late = maker_.Make(5, {PutOf("x", 6)});
-  EXPECT_THAT(Version::Create({{{older, later, late}}}).status(),
+  EXPECT_THAT(Tree::Create({{{older, later, late}}}).status(),
               StatusIs(absl::StatusCode::kDataLoss));
 }
 
 // The last key was written first, then the others in ascending order.  So the second table begins
 // with a newer sequence than the end of the first table, and the third table has an old sequence.
-TEST_F(VersionTest, TablesOfAFlushMayHaveAnySequences) {
-  VersionOf(
-      {{{maker_.Make(1, {PutOf("a", 12), PutOf("b", 13)}),
-         maker_.Make(2, {PutOf("c", 14), PutOf("d", 15)}),
-         maker_.Make(3, {PutOf("e", 16), PutOf("z", 11)}),
-         maker_.Make(4, {PutOf("c", 17), PutOf("e", 19)}), maker_.Make(5, {PutOf("f", 18)})}}});
+TEST_F(TreeTest, TablesOfAFlushMayHaveAnySequences) {
+  TreeOf({{{maker_.Make(1, {PutOf("a", 12), PutOf("b", 13)}),
+            maker_.Make(2, {PutOf("c", 14), PutOf("d", 15)}),
+            maker_.Make(3, {PutOf("e", 16), PutOf("z", 11)}),
+            maker_.Make(4, {PutOf("c", 17), PutOf("e", 19)}), maker_.Make(5, {PutOf("f", 18)})}}});
 }
 
 // Tables of several flushes that look like tables of one flush.
-TEST_F(VersionTest, RefusesOlderEntriesAfterSplitKeys) {
+TEST_F(TreeTest, RefusesOlderEntriesAfterSplitKeys) {
   const auto first = maker_.Make(1, {PutOf("a", 5)});
   const auto second = maker_.Make(2, {PutOf("c", 8)});
   const auto again = maker_.Make(3, {PutOf("b", 9)});
-  EXPECT_THAT(Version::Create({{{first, second, again, maker_.Make(4, {PutOf("c", 7)})}}}).status(),
+  EXPECT_THAT(Tree::Create({{{first, second, again, maker_.Make(4, {PutOf("c", 7)})}}}).status(),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("newer writes")));
-  EXPECT_THAT(Version::Create({{{first, second, maker_.Make(5, {PutOf("a", 7)})}}}).status(),
+  EXPECT_THAT(Tree::Create({{{first, second, maker_.Make(5, {PutOf("a", 7)})}}}).status(),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("newer writes")));
 }
 
-TEST_F(VersionTest, TombstonesHideOlderVersions) {
-  const auto version = VersionOf(
-      {{{maker_.Make(5, {DeleteOf("k", 50)})}, {maker_.Make(3, {PutOf("k", 30, "old")})}}});
-  EXPECT_EQ(Get(*version, "k"), "deleted");
-  EXPECT_EQ(Get(*version, "k", 49), "old");
+TEST_F(TreeTest, TombstonesHideOlderVersions) {
+  const auto tree =
+      TreeOf({{{maker_.Make(5, {DeleteOf("k", 50)})}, {maker_.Make(3, {PutOf("k", 30, "old")})}}});
+  EXPECT_EQ(Get(*tree, "k"), "deleted");
+  EXPECT_EQ(Get(*tree, "k", 49), "old");
 }
 
-TEST_F(VersionTest, ConsidersOnlyTablesWithTheKeyInRange) {
-  const auto version = VersionOf({{{maker_.Make(9, {PutOf("c", 90), PutOf("e", 91)}),
-                                    maker_.Make(8, {PutOf("a", 80), PutOf("b", 81)})},
-                                   {maker_.Make(3, {PutOf("a", 30), PutOf("c", 31)}),
-                                    maker_.Make(4, {PutOf("d", 32), PutOf("f", 33)})},
-                                   {},
-                                   {maker_.Make(1, {PutOf("d", 1), PutOf("d5", 2)})}}});
+TEST_F(TreeTest, ConsidersOnlyTablesWithTheKeyInRange) {
+  const auto tree = TreeOf({{{maker_.Make(9, {PutOf("c", 90), PutOf("e", 91)}),
+                              maker_.Make(8, {PutOf("a", 80), PutOf("b", 81)})},
+                             {maker_.Make(3, {PutOf("a", 30), PutOf("c", 31)}),
+                              maker_.Make(4, {PutOf("d", 32), PutOf("f", 33)})},
+                             {},
+                             {maker_.Make(1, {PutOf("d", 1), PutOf("d5", 2)})}}});
   // The key is the first of a table in level 0, and the last of one in level 1.
-  EXPECT_EQ(Get(*version, "c"), "v");
+  EXPECT_EQ(Get(*tree, "c"), "v");
   Statistics counted = Counted();
   EXPECT_EQ(counted.levels[0].tables_considered, 1u);
   EXPECT_EQ(counted.levels[0].useful_reads, 1u);
@@ -144,7 +143,7 @@ TEST_F(VersionTest, ConsidersOnlyTablesWithTheKeyInRange) {
   EXPECT_EQ(counted.levels[1].lookups, 0u);  // the lookup ended before this level
 
   Explanation explanation;
-  EXPECT_EQ(Get(*version, "d4", kSequenceMax, &explanation), "absent");
+  EXPECT_EQ(Get(*tree, "d4", kSequenceMax, &explanation), "absent");
   std::vector<uint64_t> considered;
   for (const TableStep& step : explanation.tables) considered.push_back(step.table_number);
   EXPECT_THAT(considered, ElementsAre(9, 4, 1));
@@ -156,15 +155,15 @@ TEST_F(VersionTest, ConsidersOnlyTablesWithTheKeyInRange) {
 
   considered.clear();
   explanation = {};
-  EXPECT_EQ(Get(*version, "c5", kSequenceMax, &explanation), "absent");  // between two of level 1
+  EXPECT_EQ(Get(*tree, "c5", kSequenceMax, &explanation), "absent");  // between two of level 1
   for (const TableStep& step : explanation.tables) considered.push_back(step.table_number);
   EXPECT_THAT(considered, ElementsAre(9));
 }
 
-TEST_F(VersionTest, FiltersAvoidReads) {
+TEST_F(TreeTest, FiltersAvoidReads) {
   std::vector<Entry> entries;
   for (int i = 100; i < 200; ++i) entries.push_back(PutOf(Concat(i), 1));
-  const auto with = VersionOf({{{maker_.Make(1, entries)}}});
+  const auto with = TreeOf({{{maker_.Make(1, entries)}}});
   for (int i = 100; i < 200; ++i) EXPECT_EQ(Get(*with, Concat(i, "x")), "absent");
   Statistics counted = Counted();
   // "199x" is beyond the table's range.
@@ -176,7 +175,7 @@ TEST_F(VersionTest, FiltersAvoidReads) {
             counted.total.wasted_reads);
 
   maker_.filter_kind = "";
-  const auto without = VersionOf({{{maker_.Make(2, entries)}}});
+  const auto without = TreeOf({{{maker_.Make(2, entries)}}});
   EXPECT_EQ(Get(*without, "150x"), "absent");
   const Statistics after = Counted();
   EXPECT_EQ(after.total.filters_absent, 1u);
@@ -184,21 +183,21 @@ TEST_F(VersionTest, FiltersAvoidReads) {
   EXPECT_EQ(after.total.false_positives, counted.total.false_positives);
 }
 
-TEST_F(VersionTest, DoubtingLookupsFindDeniedKeys) {
+TEST_F(TreeTest, DoubtingLookupsFindDeniedKeys) {
   std::vector<Entry> entries;
   for (int i = 100; i < 400; ++i)
     entries.push_back(i % 2 == 0 ? PutOf(Concat(i), 7) : DeleteOf(Concat(i), 7));
   const auto sound = maker_.Make(1, entries);
   maker_.filter_policy = std::make_shared<ForgetfulPolicy>();
   const auto wrong = maker_.Make(2, entries);
-  const auto version = VersionOf({{{wrong}, {sound}}});
+  const auto tree = TreeOf({{{wrong}, {sound}}});
   uint64_t denied = 0;
   for (const Entry& entry : entries) {
     const bool denies =
         !wrong->table->MayContain(bloom::DigestOf(entry.user_key, TableMaker::kDigestSeed));
     denied += denies;
     Explanation explanation;
-    EXPECT_EQ(Get(*version, entry.user_key, kSequenceMax, &explanation, /*doubt_filters=*/true),
+    EXPECT_EQ(Get(*tree, entry.user_key, kSequenceMax, &explanation, /*doubt_filters=*/true),
               entry.kind == EntryKind::kPut ? "v" : "deleted");
     EXPECT_THAT(explanation.answered_by, HasSubstr("table 2"));
     EXPECT_EQ(Counted().filter_false_negatives, denied);
@@ -206,7 +205,7 @@ TEST_F(VersionTest, DoubtingLookupsFindDeniedKeys) {
     const LevelStatistics total = Counted().total;
     EXPECT_EQ(total.tables_considered,
               total.reads_avoided + total.useful_reads + total.wasted_reads);
-    Get(*version, entry.user_key);
+    Get(*tree, entry.user_key);
     EXPECT_EQ(Counted().filter_denials_checked, denied);
   }
   EXPECT_GE(denied, 25u);
@@ -219,7 +218,7 @@ TEST_F(VersionTest, DoubtingLookupsFindDeniedKeys) {
         sound->table->MayContain(bloom::DigestOf(key, TableMaker::kDigestSeed)))
       continue;
     ++absent;
-    EXPECT_EQ(Get(*version, key, kSequenceMax, nullptr, /*doubt_filters=*/true), "absent");
+    EXPECT_EQ(Get(*tree, key, kSequenceMax, nullptr, /*doubt_filters=*/true), "absent");
   }
   EXPECT_GE(absent, 200u);
   const Statistics after = Counted();
@@ -254,7 +253,7 @@ class BreakingFile final : public ReadFile {
 };
 
 // The lookup did not have to read anything.
-TEST_F(VersionTest, FailedDoubtsDoNotFailTheLookup) {
+TEST_F(TreeTest, FailedDoubtsDoNotFailTheLookup) {
   const TableMeta meta = maker_.WriteFile(1, {PutOf("1", 7), PutOf("9", 7)});
   auto file = maker_.directory->OpenRead(TableFileName(1), ReadMode::kBuffered);
   ASSERT_OK(file);
@@ -263,20 +262,20 @@ TEST_F(VersionTest, FailedDoubtsDoNotFailTheLookup) {
       std::unique_ptr<Table> table,
       Table::Open(std::make_unique<BreakingFile>(*std::move(file), &state), maker_.context));
   ASSERT_FALSE(table->MayContain(bloom::DigestOf("5 absent", TableMaker::kDigestSeed)));
-  const auto version =
-      VersionOf({{{std::make_shared<const OpenTable>(OpenTable{meta, std::move(table)})}}});
+  const auto tree =
+      TreeOf({{{std::make_shared<const OpenTable>(OpenTable{meta, std::move(table)})}}});
   for (const auto how : {BreakingFile::kBroken, BreakingFile::kWithoutMemory}) {
     state = how;
-    EXPECT_EQ(Get(*version, "5 absent", kSequenceMax, nullptr, /*doubt_filters=*/true), "absent");
+    EXPECT_EQ(Get(*tree, "5 absent", kSequenceMax, nullptr, /*doubt_filters=*/true), "absent");
   }
   EXPECT_EQ(Counted().filter_denials_checked, 0u);
   EXPECT_EQ(Counted().total.reads_avoided, 2u);
   state = BreakingFile::kSound;
-  EXPECT_EQ(Get(*version, "5 absent", kSequenceMax, nullptr, /*doubt_filters=*/true), "absent");
+  EXPECT_EQ(Get(*tree, "5 absent", kSequenceMax, nullptr, /*doubt_filters=*/true), "absent");
   EXPECT_EQ(Counted().filter_denials_checked, 1u);
 }
 
-TEST_F(VersionTest, DescribesLevelsWithExpectedReads) {
+TEST_F(TreeTest, DescribesLevelsWithExpectedReads) {
   maker_.filter_reason = "share: of something";
   const auto level0_new = maker_.Make(9, {PutOf("a", 90), PutOf("z", 91)});
   maker_.filter_reason = "";
@@ -285,10 +284,10 @@ TEST_F(VersionTest, DescribesLevelsWithExpectedReads) {
   maker_.filter_kind = "";
   maker_.filter_reason = "does not pay: of something";
   const auto unfiltered = maker_.Make(5, {PutOf("x", 7)});
-  const auto version = VersionOf(
-      {OpenTables{level0_old, level0_new}, OpenTables{}, OpenTables{filtered, unfiltered}});
+  const auto tree =
+      TreeOf({OpenTables{level0_old, level0_new}, OpenTables{}, OpenTables{filtered, unfiltered}});
   Statistics statistics;
-  version->Describe(&statistics);
+  tree->Describe(&statistics);
   const double each = level0_new->table->properties().expected_fpp;
   EXPECT_DOUBLE_EQ(statistics.levels[0].expected_wasted_reads, 2 * each);
   EXPECT_EQ(statistics.levels[0].filter_kind, "blocked");
@@ -306,68 +305,68 @@ TEST_F(VersionTest, DescribesLevelsWithExpectedReads) {
       statistics.levels[0].expected_wasted_reads + statistics.levels[2].expected_wasted_reads);
 }
 
-TEST_F(VersionTest, SearchesALargeLevel0) {
+TEST_F(TreeTest, SearchesALargeLevel0) {
   OpenTables level0;
   for (uint64_t i = 1; i <= 100; ++i)
     level0.push_back(
         maker_.Make(i, {PutOf("a", 2 * i, "x"), PutOf(Concat("k", 1000 + i), 2 * i + 1, Concat(i)),
                         PutOf("z", 2 * i)}));
-  const auto version = VersionOf({{level0}});
-  for (uint64_t i = 1; i <= 100; ++i) EXPECT_EQ(Get(*version, Concat("k", 1000 + i)), Concat(i));
-  EXPECT_EQ(Get(*version, "k1101"), "absent");
+  const auto tree = TreeOf({{level0}});
+  for (uint64_t i = 1; i <= 100; ++i) EXPECT_EQ(Get(*tree, Concat("k", 1000 + i)), Concat(i));
+  EXPECT_EQ(Get(*tree, "k1101"), "absent");
   EXPECT_EQ(Counted().total.tables_considered, 100u * 101u / 2 + 100u);
 }
 
-TEST_F(VersionTest, UnreadableFilesAreErrors) {
-  const auto version = VersionOf(
+TEST_F(TreeTest, UnreadableFilesAreErrors) {
+  const auto tree = TreeOf(
       {{{maker_.Make(5, {PutOf("k", 50, "new")})}, {maker_.Make(3, {PutOf("k", 30, "old")})}}});
   maker_.files.SetFault([](FileOperation, const std::string& path, uint64_t) {
     return path.find("000005") != path.npos ? absl::UnavailableError(Concat(path, ": broken"))
                                             : absl::OkStatus();
   });
-  EXPECT_THAT(Get(*version, "k"), HasSubstr("000005.table: broken"));
+  EXPECT_THAT(Get(*tree, "k"), HasSubstr("000005.table: broken"));
 }
 
-TEST_F(VersionTest, DeeperTablesMustNotShareAUserKey) {
-  EXPECT_THAT(Version::Create({{{},
-                                {maker_.Make(3, {PutOf("a", 30), PutOf("c", 31)}),
-                                 maker_.Make(4, {PutOf("b", 32), PutOf("d", 33)})}}}),
+TEST_F(TreeTest, DeeperTablesMustNotShareAUserKey) {
+  EXPECT_THAT(Tree::Create({{{},
+                             {maker_.Make(3, {PutOf("a", 30), PutOf("c", 31)}),
+                              maker_.Make(4, {PutOf("b", 32), PutOf("d", 33)})}}}),
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("000003.table"), HasSubstr("000004.table"))));
-  EXPECT_THAT(Version::Create({{{},
-                                {maker_.Make(5, {PutOf("a", 30), PutOf("c", 32)}),
-                                 maker_.Make(6, {PutOf("c", 31), PutOf("d", 33)})}}}),
+  EXPECT_THAT(Tree::Create({{{},
+                             {maker_.Make(5, {PutOf("a", 30), PutOf("c", 32)}),
+                              maker_.Make(6, {PutOf("c", 31), PutOf("d", 33)})}}}),
               StatusIs(absl::StatusCode::kDataLoss));
 }
 
 // --- runs ---
 
-TEST_F(VersionTest, NewerRunsAnswerFirst) {
-  const auto version =
-      VersionOf({{{},
-                  {OfRun(0, 1, {PutOf("a", 10, "oldest"), PutOf("k", 11, "oldest")}),
-                   OfRun(2, 9, {PutOf("k", 90, "newest")}), OfRun(1, 7, {PutOf("k", 70, "middle")}),
-                   OfRun(1, 8, {DeleteOf("a", 71), PutOf("c", 72, "middle")})},
-                  {OfRun(5, 4, {PutOf("k", 5, "below"), PutOf("z", 6, "below")})}}});
-  EXPECT_THAT(NumbersOf(version->level(1)), ElementsAre(9, 8, 7, 1));
-  EXPECT_EQ(version->run_count(0), 0u);
-  EXPECT_EQ(version->run_count(1), 3u);
-  EXPECT_EQ(version->run_count(2), 1u);
-  EXPECT_EQ(Get(*version, "k"), "newest");
-  EXPECT_EQ(Get(*version, "k", 89), "middle");
-  EXPECT_EQ(Get(*version, "k", 69), "oldest");
-  EXPECT_EQ(Get(*version, "k", 10), "below");
-  EXPECT_EQ(Get(*version, "a"), "deleted");
-  EXPECT_EQ(Get(*version, "a", 70), "oldest");
-  EXPECT_EQ(Get(*version, "z"), "below");
+TEST_F(TreeTest, NewerRunsAnswerFirst) {
+  const auto tree =
+      TreeOf({{{},
+               {OfRun(0, 1, {PutOf("a", 10, "oldest"), PutOf("k", 11, "oldest")}),
+                OfRun(2, 9, {PutOf("k", 90, "newest")}), OfRun(1, 7, {PutOf("k", 70, "middle")}),
+                OfRun(1, 8, {DeleteOf("a", 71), PutOf("c", 72, "middle")})},
+               {OfRun(5, 4, {PutOf("k", 5, "below"), PutOf("z", 6, "below")})}}});
+  EXPECT_THAT(NumbersOf(tree->level(1)), ElementsAre(9, 8, 7, 1));
+  EXPECT_EQ(tree->run_count(0), 0u);
+  EXPECT_EQ(tree->run_count(1), 3u);
+  EXPECT_EQ(tree->run_count(2), 1u);
+  EXPECT_EQ(Get(*tree, "k"), "newest");
+  EXPECT_EQ(Get(*tree, "k", 89), "middle");
+  EXPECT_EQ(Get(*tree, "k", 69), "oldest");
+  EXPECT_EQ(Get(*tree, "k", 10), "below");
+  EXPECT_EQ(Get(*tree, "a"), "deleted");
+  EXPECT_EQ(Get(*tree, "a", 70), "oldest");
+  EXPECT_EQ(Get(*tree, "z"), "below");
   Explanation explanation;
-  EXPECT_EQ(Get(*version, "b", kSequenceMax, &explanation), "absent");
+  EXPECT_EQ(Get(*tree, "b", kSequenceMax, &explanation), "absent");
   std::vector<uint64_t> considered;
   for (const TableStep& step : explanation.tables) considered.push_back(step.table_number);
   EXPECT_THAT(considered, ElementsAre(8, 1));  // one table per run, by their ranges
 }
 
-TEST_F(VersionTest, MultiLookupsMatchSingleLookupsInRuns) {
+TEST_F(TreeTest, MultiLookupsMatchSingleLookupsInRuns) {
   std::array<OpenTables, kLevels> levels;
   uint64_t number = 1;
   for (const uint32_t run : {0u, 1u, 2u}) {
@@ -378,29 +377,29 @@ TEST_F(VersionTest, MultiLookupsMatchSingleLookupsInRuns) {
     }
     levels[1].push_back(OfRun(run, number++, entries));
   }
-  const auto version = VersionOf(std::move(levels));
+  const auto tree = TreeOf(std::move(levels));
   std::vector<std::string> keys;
   for (int i = 90; i < 210; ++i) keys.push_back(Concat("k", i));
   std::vector<KeyLookup> lookups;
   for (const std::string& key : keys)
     lookups.emplace_back(key, kSequenceMax, TableMaker::kDigestSeed);
   const EpochGuard guard;
-  version->MultiGet(lookups, {}, &maker_.files, &maker_.counters);
+  tree->MultiGet(lookups, {}, &maker_.files, &maker_.counters);
   for (size_t i = 0; i < keys.size(); ++i) {
     ASSERT_OK(lookups[i].status);
     const bool found = lookups[i].result.answer == TableAnswer::kFound;
-    EXPECT_EQ(found ? std::string(lookups[i].result.value) : "absent", Get(*version, keys[i]));
+    EXPECT_EQ(found ? std::string(lookups[i].result.value) : "absent", Get(*tree, keys[i]));
   }
 }
 
-TEST_F(VersionTest, IteratorsCoverEachRun) {
-  const auto version =
-      VersionOf({{{maker_.Make(9, {PutOf("x", 90)})},
-                  {OfRun(1, 7, {PutOf("b", 70)}), OfRun(0, 1, {PutOf("a", 10), PutOf("b", 11)}),
-                   OfRun(0, 2, {PutOf("c", 12)})},
-                  {maker_.Make(3, {PutOf("a", 1)})}}});
+TEST_F(TreeTest, IteratorsCoverEachRun) {
+  const auto tree =
+      TreeOf({{{maker_.Make(9, {PutOf("x", 90)})},
+               {OfRun(1, 7, {PutOf("b", 70)}), OfRun(0, 1, {PutOf("a", 10), PutOf("b", 11)}),
+                OfRun(0, 2, {PutOf("c", 12)})},
+               {maker_.Make(3, {PutOf("a", 1)})}}});
   std::vector<std::unique_ptr<InnerIterator>> iterators;
-  version->AddIterators({}, &iterators);
+  tree->AddIterators({}, &iterators);
   ASSERT_EQ(iterators.size(), 4u);
   EXPECT_THAT(EntriesOf(*iterators[0]), ElementsAre(PutOf("x", 90)));
   EXPECT_THAT(EntriesOf(*iterators[1]), ElementsAre(PutOf("b", 70)));
@@ -409,118 +408,117 @@ TEST_F(VersionTest, IteratorsCoverEachRun) {
   EXPECT_THAT(EntriesOf(*iterators[3]), ElementsAre(PutOf("a", 1)));
 }
 
-TEST_F(VersionTest, OnlyTablesOfDifferentRunsMayShareAUserKey) {
+TEST_F(TreeTest, OnlyTablesOfDifferentRunsMayShareAUserKey) {
   const auto ac = std::vector<Entry>{PutOf("a", 30), PutOf("c", 31)};
   const auto bd = std::vector<Entry>{PutOf("b", 32), PutOf("d", 33)};
-  EXPECT_OK(Version::Create({{{}, {OfRun(0, 1, ac), OfRun(1, 2, bd)}}}));
-  EXPECT_THAT(Version::Create({{{}, {}, {OfRun(4, 3, ac), OfRun(4, 4, bd), OfRun(0, 5, bd)}}}),
+  EXPECT_OK(Tree::Create({{{}, {OfRun(0, 1, ac), OfRun(1, 2, bd)}}}));
+  EXPECT_THAT(Tree::Create({{{}, {}, {OfRun(4, 3, ac), OfRun(4, 4, bd), OfRun(0, 5, bd)}}}),
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("level 2, run 4"), HasSubstr("000003.table"),
                              HasSubstr("000004.table"))));
 }
 
-TEST_F(VersionTest, OlderRunsCountAsBelow) {
-  const auto version = VersionOf({{{maker_.Make(9, {PutOf("a", 90)})},
-                                   {OfRun(3, 5, {PutOf("a", 50)}), OfRun(1, 4, {PutOf("b", 40)})},
-                                   {maker_.Make(1, {PutOf("c", 1)})}}});
+TEST_F(TreeTest, OlderRunsCountAsBelow) {
+  const auto tree = TreeOf({{{maker_.Make(9, {PutOf("a", 90)})},
+                             {OfRun(3, 5, {PutOf("a", 50)}), OfRun(1, 4, {PutOf("b", 40)})},
+                             {maker_.Make(1, {PutOf("c", 1)})}}});
   // Below a run that would be newer than both.
-  EXPECT_TRUE(version->MayExistBelow(1, 4, "a"));
-  EXPECT_TRUE(version->MayExistBelow(1, 4, "b"));
-  EXPECT_TRUE(version->MayExistBelow(1, 4, "c"));
+  EXPECT_TRUE(tree->MayExistBelow(1, 4, "a"));
+  EXPECT_TRUE(tree->MayExistBelow(1, 4, "b"));
+  EXPECT_TRUE(tree->MayExistBelow(1, 4, "c"));
   // Below these runs themselves.
-  EXPECT_FALSE(version->MayExistBelow(1, 3, "a"));
-  EXPECT_TRUE(version->MayExistBelow(1, 3, "b"));
-  EXPECT_FALSE(version->MayExistBelow(1, 1, "b"));
-  EXPECT_TRUE(version->MayExistBelow(1, 1, "c"));
-  EXPECT_FALSE(version->MayExistBelow(2, 0, "c"));
-  EXPECT_TRUE(version->MayExistBelow(0, 0, "a"));
+  EXPECT_FALSE(tree->MayExistBelow(1, 3, "a"));
+  EXPECT_TRUE(tree->MayExistBelow(1, 3, "b"));
+  EXPECT_FALSE(tree->MayExistBelow(1, 1, "b"));
+  EXPECT_TRUE(tree->MayExistBelow(1, 1, "c"));
+  EXPECT_FALSE(tree->MayExistBelow(2, 0, "c"));
+  EXPECT_TRUE(tree->MayExistBelow(0, 0, "a"));
 }
 
-TEST_F(VersionTest, TheNewestTableWithTombstonesGetsTheRent) {
+TEST_F(TreeTest, TheNewestTableWithTombstonesGetsTheRent) {
   const auto puts = maker_.Make(9, {PutOf("a", 90), PutOf("z", 91)});
   const auto newest = maker_.Make(8, {DeleteOf("b", 80), PutOf("m", 81)});
   const auto oldest = maker_.Make(3, {DeleteOf("a", 30), PutOf("z", 31)});
-  const auto version = VersionOf({{{puts, newest}, {oldest}}});
-  EXPECT_TRUE(version->PayRent("c", 10)) << "the price is not known yet";
+  const auto tree = TreeOf({{{puts, newest}, {oldest}}});
+  EXPECT_TRUE(tree->PayRent("c", 10)) << "the price is not known yet";
   EXPECT_EQ(newest->rent->paid_bytes(), 10u);
-  EXPECT_FALSE(version->PayRent("c", 1000));
+  EXPECT_FALSE(tree->PayRent("c", 1000));
   newest->rent->SetPrice(1013);
-  EXPECT_FALSE(version->PayRent("b", 2));
-  EXPECT_TRUE(version->PayRent("m", 1));
-  EXPECT_FALSE(version->PayRent("m", 1)) << "once";
+  EXPECT_FALSE(tree->PayRent("b", 2));
+  EXPECT_TRUE(tree->PayRent("m", 1));
+  EXPECT_FALSE(tree->PayRent("m", 1)) << "once";
   EXPECT_EQ(oldest->rent->paid_bytes(), 0u);
-  EXPECT_TRUE(version->PayRent("n", 5));
+  EXPECT_TRUE(tree->PayRent("n", 5));
   EXPECT_EQ(oldest->rent->paid_bytes(), 5u);
-  EXPECT_FALSE(version->PayRent("zz", 5)) << "in no table";
+  EXPECT_FALSE(tree->PayRent("zz", 5)) << "in no table";
   EXPECT_EQ(puts->rent->paid_bytes(), 0u);
 }
 
-TEST_F(VersionTest, StatisticsShowRuns) {
-  const auto version =
-      VersionOf({{{maker_.Make(9, {PutOf("a", 90)}), maker_.Make(8, {PutOf("a", 80)})},
-                  {OfRun(2, 5, {PutOf("a", 50)}), OfRun(1, 4, {PutOf("b", 40)}),
-                   OfRun(1, 3, {PutOf("c", 40)})},
-                  {maker_.Make(1, {PutOf("c", 1)})}}});
+TEST_F(TreeTest, StatisticsShowRuns) {
+  const auto tree = TreeOf({{{maker_.Make(9, {PutOf("a", 90)}), maker_.Make(8, {PutOf("a", 80)})},
+                             {OfRun(2, 5, {PutOf("a", 50)}), OfRun(1, 4, {PutOf("b", 40)}),
+                              OfRun(1, 3, {PutOf("c", 40)})},
+                             {maker_.Make(1, {PutOf("c", 1)})}}});
   Statistics statistics;
-  version->Describe(&statistics);
+  tree->Describe(&statistics);
   EXPECT_EQ(statistics.levels[0].runs, 2u);
   EXPECT_EQ(statistics.levels[1].runs, 2u);
   EXPECT_EQ(statistics.levels[1].tables, 3u);
   EXPECT_EQ(statistics.levels[1].oldest_run_bytes,
-            version->level(1)[1]->meta.file_bytes + version->level(1)[2]->meta.file_bytes);
+            tree->level(1)[1]->meta.file_bytes + tree->level(1)[2]->meta.file_bytes);
   EXPECT_EQ(statistics.levels[2].runs, 1u);
-  EXPECT_EQ(statistics.levels[2].oldest_run_bytes, version->level_bytes(2));
+  EXPECT_EQ(statistics.levels[2].oldest_run_bytes, tree->level_bytes(2));
   EXPECT_EQ(statistics.levels[3].runs, 0u);
 }
 
-TEST_F(VersionTest, ExpectsWastedReadsForEachRun) {
+TEST_F(TreeTest, ExpectsWastedReadsForEachRun) {
   const auto filtered = OfRun(2, 5, {PutOf("a", 50), PutOf("b", 51), PutOf("c", 52)});
   const double fpp = filtered->table->properties().expected_fpp;
   const auto beside_it = OfRun(1, 4, {PutOf("a", 40), PutOf("b", 41), PutOf("c", 42)});
   maker_.filter_kind = "";
-  const auto version = VersionOf(
+  const auto tree = TreeOf(
       {{{}, {filtered, beside_it, OfRun(1, 3, {PutOf("d", 30)}), OfRun(0, 2, {PutOf("a", 20)})}}});
   Statistics statistics;
-  version->Describe(&statistics);
+  tree->Describe(&statistics);
   // The newest has filters, the middle one for three keys in four, the oldest none.
   EXPECT_DOUBLE_EQ(statistics.levels[1].expected_wasted_reads, fpp + (3 * fpp + 1) / 4 + 1);
   EXPECT_EQ(statistics.levels[2].expected_wasted_reads, 0);
 }
 
-TEST_F(VersionTest, OverlappingAndMayExistBelowCountTheEnds) {
-  const auto version = VersionOf({{{maker_.Make(9, {PutOf("a", 90), PutOf("m", 91)})},
-                                   {maker_.Make(3, {PutOf("b", 30), PutOf("d", 31)}),
-                                    maker_.Make(4, {PutOf("f", 32), PutOf("h", 33)})},
-                                   {maker_.Make(2, {PutOf("g", 2), PutOf("i", 3)})}}});
+TEST_F(TreeTest, OverlappingAndMayExistBelowCountTheEnds) {
+  const auto tree = TreeOf({{{maker_.Make(9, {PutOf("a", 90), PutOf("m", 91)})},
+                             {maker_.Make(3, {PutOf("b", 30), PutOf("d", 31)}),
+                              maker_.Make(4, {PutOf("f", 32), PutOf("h", 33)})},
+                             {maker_.Make(2, {PutOf("g", 2), PutOf("i", 3)})}}});
   const auto overlapping = [&](std::string_view first, std::string_view last) {
-    return NumbersOf(version->Overlapping(1, KeySpan::OfKeys(first, last)));
+    return NumbersOf(tree->Overlapping(1, KeySpan::OfKeys(first, last)));
   };
   EXPECT_THAT(overlapping("d", "f"), ElementsAre(3, 4));
   EXPECT_THAT(overlapping("a", "b"), ElementsAre(3));
   EXPECT_THAT(overlapping("e", "e5"), IsEmpty());
   EXPECT_THAT(overlapping("c", "c"), ElementsAre(3));
   EXPECT_THAT(overlapping("", "zz"), ElementsAre(3, 4));
-  EXPECT_TRUE(version->MayExistBelow(0, 0, "b"));
-  EXPECT_TRUE(version->MayExistBelow(0, 0, "d"));
-  EXPECT_FALSE(version->MayExistBelow(0, 0, "e"));
-  EXPECT_TRUE(version->MayExistBelow(0, 0, "i"));
-  EXPECT_FALSE(version->MayExistBelow(0, 0, "j"));
-  EXPECT_FALSE(version->MayExistBelow(1, 0, "f"));
-  EXPECT_TRUE(version->MayExistBelow(1, 0, "g"));
-  EXPECT_FALSE(version->MayExistBelow(2, 0, "g"));
-  EXPECT_EQ(version->deepest_level(), 2);
-  EXPECT_EQ(VersionOf({})->deepest_level(), 0);
+  EXPECT_TRUE(tree->MayExistBelow(0, 0, "b"));
+  EXPECT_TRUE(tree->MayExistBelow(0, 0, "d"));
+  EXPECT_FALSE(tree->MayExistBelow(0, 0, "e"));
+  EXPECT_TRUE(tree->MayExistBelow(0, 0, "i"));
+  EXPECT_FALSE(tree->MayExistBelow(0, 0, "j"));
+  EXPECT_FALSE(tree->MayExistBelow(1, 0, "f"));
+  EXPECT_TRUE(tree->MayExistBelow(1, 0, "g"));
+  EXPECT_FALSE(tree->MayExistBelow(2, 0, "g"));
+  EXPECT_EQ(tree->deepest_level(), 2);
+  EXPECT_EQ(TreeOf({})->deepest_level(), 0);
 }
 
-TEST_F(VersionTest, OverlappingSearchesEachRun) {
+TEST_F(TreeTest, OverlappingSearchesEachRun) {
   // Newest run first, as level() has them.
-  const auto version = VersionOf(
+  const auto tree = TreeOf(
       {{{maker_.Make(12, {PutOf("c", 120)}), maker_.Make(11, {PutOf("a", 110), PutOf("e", 111)})},
         {OfRun(2, 5, {PutOf("b", 50), PutOf("d", 50)}), OfRun(2, 6, {PutOf("k", 50)}),
          OfRun(1, 4, {PutOf("e", 40)}), OfRun(1, 3, {PutOf("a", 30), PutOf("c", 30)}),
          OfRun(1, 7, {PutOf("m", 30)})}}});
   const auto overlapping = [&](int level, const KeySpan& span) {
-    return NumbersOf(version->Overlapping(level, span));
+    return NumbersOf(tree->Overlapping(level, span));
   };
   EXPECT_THAT(overlapping(0, {"c", "d"}), ElementsAre(12, 11));
   EXPECT_THAT(overlapping(0, {"d", std::nullopt}), ElementsAre(11));
@@ -533,25 +531,25 @@ TEST_F(VersionTest, OverlappingSearchesEachRun) {
   EXPECT_THAT(overlapping(2, {}), IsEmpty());
 }
 
-TEST_F(VersionTest, ApproximateBytesFollowTheRange) {
+TEST_F(TreeTest, ApproximateBytesFollowTheRange) {
   std::vector<Entry> entries;
   for (int i = 1000; i < 2000; ++i) entries.push_back(PutOf(Concat(i), 1, std::string(100, 'x')));
-  const auto version = VersionOf({{{}, {maker_.Make(1, entries)}}});
-  const uint64_t all = version->level_bytes(1);
-  EXPECT_EQ(version->ApproximateBytes("", "3"), all);
-  EXPECT_EQ(version->ApproximateBytes("", std::nullopt), all);
-  EXPECT_EQ(version->ApproximateBytes("2", "3"), 0u);
-  EXPECT_EQ(version->ApproximateBytes("", "1"), 0u);
-  EXPECT_EQ(version->ApproximateBytes("1500", "1500"), 0u);
-  EXPECT_EQ(version->ApproximateBytes("1600", "1500"), 0u);
+  const auto tree = TreeOf({{{}, {maker_.Make(1, entries)}}});
+  const uint64_t all = tree->level_bytes(1);
+  EXPECT_EQ(tree->ApproximateBytes("", "3"), all);
+  EXPECT_EQ(tree->ApproximateBytes("", std::nullopt), all);
+  EXPECT_EQ(tree->ApproximateBytes("2", "3"), 0u);
+  EXPECT_EQ(tree->ApproximateBytes("", "1"), 0u);
+  EXPECT_EQ(tree->ApproximateBytes("1500", "1500"), 0u);
+  EXPECT_EQ(tree->ApproximateBytes("1600", "1500"), 0u);
   const auto about = [&](double share) {
     return testing::DoubleNear(share * static_cast<double>(all), 0.02 * static_cast<double>(all));
   };
-  EXPECT_THAT(static_cast<double>(version->ApproximateBytes("1250", "1750")), about(0.5));
-  EXPECT_THAT(static_cast<double>(version->ApproximateBytes("", "1100")), about(0.1));
+  EXPECT_THAT(static_cast<double>(tree->ApproximateBytes("1250", "1750")), about(0.5));
+  EXPECT_THAT(static_cast<double>(tree->ApproximateBytes("", "1100")), about(0.1));
 }
 
-TEST_F(VersionTest, VerifiesTablesAgainstTheManifest) {
+TEST_F(TreeTest, VerifiesTablesAgainstTheManifest) {
   TableMeta meta = maker_.WriteFile(1, {PutOf("a", 1)});
   const auto open = [&](const TableMeta& with) {
     return OpenTableFile(*maker_.directory, with, ReadMode::kBuffered, maker_.context);
@@ -571,7 +569,7 @@ TEST_F(VersionTest, VerifiesTablesAgainstTheManifest) {
   EXPECT_THAT(open(other), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("000001.table")));
 }
 
-class RunIteratorTest : public VersionTest {
+class RunIteratorTest : public TreeTest {
  protected:
   RunIteratorTest() {
     // Two versions of some keys; tables of one entry and of many blocks.

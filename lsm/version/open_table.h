@@ -1,0 +1,80 @@
+// Open tables of a store, and runs of them.  How a table of a manifest is opened.
+#ifndef TRELLIS_LSM_VERSION_OPEN_TABLE_H_
+#define TRELLIS_LSM_VERSION_OPEN_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
+#include "lsm/base/inner_iterator.h"
+#include "lsm/file_system.h"
+#include "lsm/filters/hotness.h"
+#include "lsm/options.h"
+#include "lsm/table/dead_entries.h"
+#include "lsm/table/table.h"
+#include "lsm/version/tombstone_rent.h"
+#include "lsm/version/version_edit.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+// A table of the store: its record in the manifest, and the open file.
+struct OpenTable {
+  TableMeta meta;
+  std::unique_ptr<Table> table;
+  // Wasted reads, which a filter or a better filter could have avoided.
+  std::unique_ptr<WastedReadCounter> wasted_reads =
+      std::make_unique<WastedReadCounter>(WastedReads(), 0);
+  std::unique_ptr<TombstoneRent> rent = std::make_unique<TombstoneRent>();
+};
+using OpenTables = std::vector<std::shared_ptr<const OpenTable>>;
+// A view of consecutive tables.
+using TableSpan = std::span<const std::shared_ptr<const OpenTable>>;
+
+// Number of user keys of a table, as far as its file tells.
+uint64_t KeysOf(const OpenTable& table);
+// Probability that a lookup reads the table for a key in its range that it does not hold.
+double FppOf(const OpenTable& table);
+
+// The table's record of its dead entries.  For a table of an older release, an estimate:
+// each tombstone covers `bytes_per_key`, and the oldest one is as old as the table.
+DeadEntries DeadEntriesOf(const OpenTable& table, double bytes_per_key);
+
+// Divides tables into those of the same run.  `tables` must be in the order of Tree::level and
+// Overlapping.
+std::vector<TableSpan> RunsAmong(TableSpan tables);
+
+ReadMode TableReadMode(const Options& options);
+
+// Opens the file of a table in a manifest.  DataLoss if it does not exist or has another size.
+absl::StatusOr<std::unique_ptr<ReadFile>> OpenFileOfTable(Directory& directory,
+                                                          const TableMeta& meta, ReadMode mode);
+
+// Opens the table, and checks id and number of entries.  Errors DataLoss or Unimplemented name the
+// file.  `inherited`: counts of the tables that it was made from, for its range of keys.
+absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableFile(Directory& directory,
+                                                               const TableMeta& meta, ReadMode mode,
+                                                               const TableContext& context,
+                                                               const WastedReads& inherited = {});
+
+// The second step of OpenTableFile, for a file that OpenFileOfTable opened.  `end` as for
+// Table::Open.
+absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableIn(std::unique_ptr<ReadFile> file,
+                                                             const TableMeta& meta,
+                                                             const TableContext& context,
+                                                             std::string_view end = {},
+                                                             const WastedReads& inherited = {});
+
+// The first table of a run that does not end by the user key.
+size_t FirstBeyond(TableSpan run, std::string_view user_key);
+
+// Iterates over the entries of the sorted, disjoint tables of one run, which must outlive it.
+std::unique_ptr<InnerIterator> NewRunIterator(TableSpan tables, const Table::ScanOptions& options);
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_VERSION_OPEN_TABLE_H_

@@ -1,0 +1,244 @@
+// The tables of one keyspace at one moment: immutable levels of open tables, and lookups in them.
+//
+//   level 0         tables as flushed, newest first; their key ranges may overlap
+//   deeper levels   sorted runs, newest first.  The tables of a run are disjoint, also in user
+//                   keys; runs may overlap each other
+//
+// For one key, level 0 has newer entries than level 1, level 1 than level 2, and so on.  Within a
+// level, a newer run has newer entries than an older one.  Exception: a compaction in steps leaves
+// copies of a level's entries in the next level (lsm/compaction/steps.h).
+//
+// Within a level, runs have numbers; the highest is the newest run.  The same number in another
+// level means nothing.
+//
+// A tree has no options.  A function that compacts it gets those of its keyspace from the caller.
+//
+// Threads: immutable; any number of readers.  A tree keeps its tables open.  A table is closed when
+// no tree has it any more.
+#ifndef TRELLIS_LSM_VERSION_TREE_H_
+#define TRELLIS_LSM_VERSION_TREE_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
+#include "lsm/base/counters.h"
+#include "lsm/base/inner_iterator.h"
+#include "lsm/base/internal_key.h"
+#include "lsm/base/key_span.h"
+#include "lsm/base/range_cover.h"
+#include "lsm/base/range_map.h"
+#include "lsm/file_system.h"
+#include "lsm/statistics.h"
+#include "lsm/table/table.h"
+#include "lsm/version/key_ranges.h"
+#include "lsm/version/lookup.h"
+#include "lsm/version/open_table.h"
+#include "lsm/version/version_edit.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+// Whether a snapshot s with from <= s < to exists.
+using HasSnapshotIn = absl::FunctionRef<bool(Sequence from, Sequence to)>;
+// The same for ascending snapshots.
+bool HasSnapshotBetween(std::span<const Sequence> snapshots, Sequence from, Sequence to);
+
+// A table that no reader needs unless a snapshot lies in [smallest, hidden_from): older ones see
+// nothing of it, and from then on newer runs have range deletes for all of its span.  Nothing is
+// read to find that out.  Two kinds:
+//
+//   covered   at each key of the span, a newer run has a range delete above the table's largest
+//             sequence (of entries and of ranges).  `smallest` is the table's smallest sequence.
+//             `hidden_from` is the highest of those range deletes, where each key counts the lowest
+//             one above the table
+//   idle      there are no entries, and no older table overlaps the span: its ranges hide nothing.
+//             Both numbers are 0, so no snapshot needs it
+//
+// A covered table's own tombstones and ranges hide older versions in its span.  Those are below the
+// covering ranges too.  If the covering table is itself covered, the ranges above it take its
+// place.
+struct NeedlessTable {
+  std::shared_ptr<const OpenTable> table;
+  int level = 0;
+  Sequence smallest = 0;
+  Sequence hidden_from = 0;
+
+  bool IsHeld(HasSnapshotIn has_snapshot) const {
+    return hidden_from != 0 && has_snapshot(smallest, hidden_from);
+  }
+};
+
+class Tree {
+ public:
+  // Without tables.
+  explicit Tree(uint32_t keyspace) : keyspace_(keyspace) {}
+  // The tables of a level may be in any order.  DataLoss if tables of a run overlap, or if a table
+  // of level 0 has older writes than tables with lower numbers (AgeOrder).
+  static absl::StatusOr<std::shared_ptr<const Tree>> Create(std::array<OpenTables, kLevels> levels,
+                                                            uint32_t keyspace = 0);
+
+  uint32_t keyspace() const { return keyspace_; }  // its id
+
+  // Newest run first; below level 0, the tables of a run are in the order of their keys.
+  const OpenTables& level(int level) const { return levels_[static_cast<size_t>(level)].tables; }
+  // The sorted runs in the order of lookups; in level 0, each table is one.
+  const std::vector<TableSpan>& runs(int level) const {
+    return levels_[static_cast<size_t>(level)].runs;
+  }
+  size_t run_count(int level) const { return runs(level).size(); }
+  uint64_t level_bytes(int level) const { return levels_[static_cast<size_t>(level)].bytes; }
+  // The tables of level 0 as its limits count them: a table without entries is a sixteenth of one,
+  // since a lookup asks only its ranges, and seals for the sake of a range delete make many.
+  size_t level0_tables() const { return level0_sixteenths_ / 16; }
+  static size_t SixteenthsOf(const OpenTable& table) { return table.meta.has_entries() ? 16 : 1; }
+  uint64_t bytes() const {
+    uint64_t sum = 0;
+    for (int level = 0; level < kLevels; ++level) sum += level_bytes(level);
+    return sum;
+  }
+  int deepest_level() const { return deepest_level_; }  // with a table; 0 if there is none
+
+  // Mean stored bytes of a key; 0 if there are no tables.
+  double bytes_per_key() const { return bytes_per_key_; }
+  // No compaction frees more than this for the sake of tombstones (lsm/compaction/picker.h): for
+  // each table the excess of twice its freeable bytes over its size, if positive.
+  double tombstone_gain() const { return tombstone_gain_; }
+  // Charges a walk over dead entries to the newest table with tombstones whose range holds this
+  // key.  True as for TombstoneRent::Pay.
+  bool PayRent(std::string_view user_key, uint64_t bytes) const;
+  // The times of the tables' oldest tombstones, ascending (DeadEntriesOf).
+  std::span<const uint64_t> tombstone_times() const { return tombstone_times_; }
+
+  struct GetOptions {
+    bool fill_cache = true;
+    bool pin_always = false;  // as in TableLookup
+  };
+  // Finds the newest version of the key that the lookup may see.  Prefetches the filters of all
+  // tables that may have it, then queries them, newest first.  REQUIRES: inside an EpochGuard;
+  // `lookup` has no result yet.
+  void Get(KeyLookup* lookup, const GetOptions& options, const Counters::Here& counters) const;
+
+  // Looks up many keys together; each gets its own result.  Reads uncached blocks from `files`, the
+  // file system of the tables, in rounds of one table per key and one ReadMany.  Throws
+  // std::bad_alloc without memory, before anything is counted.
+  void MultiGet(std::span<KeyLookup> lookups, const GetOptions& options, FileSystem* files,
+                const Counters::Here& counters) const;
+
+  // Adds one iterator for each table of level 0, and one for each run below, newest first.  The
+  // tree must outlive them.
+  void AddIterators(const Table::ScanOptions& options,
+                    std::vector<std::unique_ptr<InnerIterator>>* iterators) const;
+  size_t iterator_count() const;  // as AddIterators adds them
+  // Whether a table has range deletes.
+  bool has_ranges() const { return has_ranges_; }
+  // Adds the covers of these iterators, null for one without range deletes.
+  void AddCovers(std::vector<const RangeCover*>* covers) const;
+
+  // The tables that no reader needs, by ascending numbers.
+  const std::vector<NeedlessTable>& needless() const { return needless_; }
+  // Bytes of tables that these range deletes of a memtable would make needless, as far as no
+  // snapshot holds them; without those that are needless already.  Stops as soon as the sum reaches
+  // `enough`.  Two binary searches in each run for each cover (lsm/base/range_cover.h), and a
+  // search in the map for each table and each stretch within it.
+  uint64_t BytesUnder(const RangeMap& ranges, HasSnapshotIn has_snapshot, uint64_t enough) const;
+
+  // The tables of the level that overlap the span, in the order of `level`.  Each run takes a
+  // binary search.
+  OpenTables Overlapping(int level, const KeySpan& span) const;
+  // Whether there are such tables.  Allocates no memory.
+  bool HasOverlapping(int level, const KeySpan& span) const;
+
+  // False only if no table can hold the user key.
+  bool MayExist(std::string_view user_key) const { return !ranges_.With(user_key).empty(); }
+
+  // False only if no entry of the user key can be older than this run of the level: no table below
+  // the level, and no run of the level with a lower number, may hold the key.  The run need not
+  // exist.
+  bool MayExistBelow(int level, uint32_t run, std::string_view user_key) const;
+
+  // The counterpart for a range delete: the smallest span with all keys of `span` that may be in
+  // older tables than this run, by their spans; a view of these and of `span`.  nullopt: there are
+  // none.  Level -1: all tables are older.  Each run takes two binary searches.
+  std::optional<KeySpan> OlderSpan(int level, uint32_t run, const KeySpan& span) const;
+
+  // Bytes that a tombstone in this run is expected to cover: what the oldest table with the key
+  // stores for one key.  Only tables that are older than the run count, as in MayExistBelow, and
+  // filters in memory say which of them lack the key.  Level -1: all tables are older.
+  uint64_t CoveredBytes(int level, uint32_t run, std::string_view user_key,
+                        const bloom::DigestSeed& seed) const;
+
+  // Approximate bytes of tables for keys in [from, to); nullopt: unbounded.
+  uint64_t ApproximateBytes(std::string_view from, std::optional<std::string_view> to) const;
+
+  // Sets the state of each level (not the counters).
+  void Describe(Statistics* statistics) const;
+
+ private:
+  struct Level {
+    OpenTables tables;
+    uint64_t bytes = 0;
+    std::vector<TableSpan> runs;                           // of `tables`
+    std::vector<std::unique_ptr<const MapsCover>> covers;  // of `runs`; null: no range deletes
+  };
+  struct Candidate {
+    const OpenTable* table;
+    int level;
+    bool has_ranges = false;
+    bool has_entries = false;
+  };
+  template <bool kBesideRanges>
+  class Search;
+  template <bool kBesideRanges>
+  class Batch;
+
+  template <bool kBesideRanges>
+  void GetBy(KeyLookup* lookup, const GetOptions& options, const Counters::Here& counters) const;
+  [[gnu::noinline]] void GetBesideRanges(KeyLookup* lookup, const GetOptions& options,
+                                         const Counters::Here& counters) const;
+
+  // Whether the table has older entries than this run of the level, as far as they share keys.
+  static bool IsOlder(int table_level, const OpenTable& table, int level, uint32_t run);
+
+  // Sorts the tables of a level below 0 into runs.
+  absl::Status FindRuns(int level);
+  void ListCandidates();
+  void NoteTombstones();
+  void MakeCovers();
+  // needless_tables.cc.  0.1 us for each table, 0.5 us for one that 10 stretches cover; nothing
+  // without ranges.
+  void ListNeedless();
+  // Whether a table after this run, in the order of lookups, overlaps the span.
+  bool HasOlder(int level, size_t run, const KeySpan& span) const;
+  // The part of Describe for the runs of a level.
+  void DescribeRuns(int level, LevelStatistics* statistics) const;
+
+  const uint32_t keyspace_;
+  std::array<Level, kLevels> levels_;
+  // All tables in the order of lookups: newest first.
+  std::vector<Candidate> candidates_;
+  bool has_ranges_ = false;
+  KeyRanges ranges_;  // spans of candidates_
+  int deepest_level_ = 0;
+  double bytes_per_key_ = 0;
+  double tombstone_gain_ = 0;
+  std::vector<uint64_t> tombstone_times_;
+  std::vector<NeedlessTable> needless_;
+  size_t level0_sixteenths_ = 0;  // of level0_tables()
+};
+
+// The tables of the base that the edit does not remove, and those that it adds to this tree: moved
+// tables of the base, and new ones out of `outputs`.
+std::array<OpenTables, kLevels> LevelsAfter(const Tree& base, const VersionEdit& edit,
+                                            const OpenTables& outputs);
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_VERSION_TREE_H_

@@ -1,0 +1,148 @@
+// Versions with several trees: which tables belong to which, and what an edit replaces.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lsm/threads/epoch.h"
+#include "lsm/version/version.h"
+#include "tests/lsm/version/table_maker.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+using testing_support::StatusIs;
+
+class OwnTreesTest : public testing::Test {
+ protected:
+  // A table of one put, whose value is the id.
+  std::shared_ptr<const OpenTable> TableOf(uint32_t keyspace, uint64_t number, std::string key,
+                                           Sequence sequence) {
+    maker_.keyspace = keyspace;
+    return maker_.Make(number, {PutOf(std::move(key), sequence, std::to_string(keyspace))});
+  }
+  // Trees of ids 0, 5 and 7.
+  std::shared_ptr<const Version> ThreeTrees() {
+    std::array<OpenTables, kLevels> levels;
+    levels[0] = {TableOf(7, 1, "k", 40), TableOf(0, 2, "k", 20), TableOf(5, 3, "k", 30)};
+    levels[1] = {TableOf(5, 4, "k", 2), TableOf(7, 5, "k", 1), TableOf(7, 6, "m", 3)};
+    return Version::Create(std::move(levels)).value();
+  }
+  static std::vector<uint32_t> IdsOf(const Version& version) {
+    std::vector<uint32_t> ids;
+    for (const auto& [id, tree] : version.trees()) ids.push_back(id);
+    return ids;
+  }
+  std::string Get(const Tree& tree, std::string_view key) {
+    const EpochGuard guard;
+    KeyLookup lookup(key, kSequenceMax, TableMaker::kDigestSeed);
+    tree.Get(&lookup, {}, &maker_.counters);
+    return lookup.result.answer == TableAnswer::kFound ? std::string(lookup.result.value)
+                                                       : "absent";
+  }
+
+  TableMaker maker_;
+};
+
+TEST_F(OwnTreesTest, TablesGoToTheTreesOfTheirKeyspaces) {
+  const auto version = ThreeTrees();
+  EXPECT_THAT(IdsOf(*version), ElementsAre(0, 5, 7));
+  for (const auto& [id, tree] : version->trees()) {
+    EXPECT_EQ(tree->keyspace(), id);
+    EXPECT_EQ(version->TreeOf(id), tree.get());
+    EXPECT_EQ(Get(*tree, "k"), std::to_string(id));
+  }
+  EXPECT_EQ(version->TreeOf(0), version->default_tree().get());
+  for (const uint32_t id : {1, 4, 6, 8}) EXPECT_EQ(version->TreeOf(id), nullptr) << id;
+  EXPECT_THAT(NumbersOf(version->TreeOf(7)->level(0)), ElementsAre(1));
+  EXPECT_THAT(NumbersOf(version->TreeOf(7)->level(1)), ElementsAre(5, 6));
+  EXPECT_EQ(Get(*version->TreeOf(5), "m"), "absent");
+  EXPECT_THAT(NumbersOf(version->Levels()[0]), UnorderedElementsAre(1, 2, 3));
+  EXPECT_THAT(NumbersOf(version->Levels()[1]), UnorderedElementsAre(4, 5, 6));
+  uint64_t bytes = 0;
+  for (const auto& [id, tree] : version->trees()) bytes += tree->bytes();
+  EXPECT_EQ(version->bytes(), bytes);
+}
+
+TEST_F(OwnTreesTest, TheDefaultTreeIsThereWithoutTables) {
+  const auto version = Version::Create({}).value();
+  EXPECT_THAT(IdsOf(*version), ElementsAre(0));
+  ASSERT_NE(version->default_tree(), nullptr);
+  EXPECT_THAT(version->default_tree()->level(0), IsEmpty());
+  EXPECT_EQ(version->TreeOf(1), nullptr);
+}
+
+TEST_F(OwnTreesTest, EditsShareTreesThatTheyDoNotTouch) {
+  const auto base = ThreeTrees();
+  const auto added = TableOf(7, 8, "n", 50);
+  VersionEdit edit;
+  edit.removed.push_back({1, 5});
+  edit.added.push_back({0, added->meta});
+  const auto next = base->After(edit, {added}).value();
+  EXPECT_EQ(next->TreeOf(0), base->TreeOf(0));
+  EXPECT_EQ(next->default_tree(), base->default_tree());
+  EXPECT_EQ(next->TreeOf(5), base->TreeOf(5));
+  EXPECT_THAT(NumbersOf(next->TreeOf(7)->level(0)), ElementsAre(8, 1));
+  EXPECT_THAT(NumbersOf(next->TreeOf(7)->level(1)), ElementsAre(6));
+  EXPECT_THAT(NumbersOf(base->TreeOf(7)->level(1)), ElementsAre(5, 6)) << "the base stays";
+}
+
+TEST_F(OwnTreesTest, RemovalsAndMovesTouchTheTreeOfTheirTables) {
+  const auto base = ThreeTrees();
+  VersionEdit removal;
+  removal.removed.push_back({0, 2});
+  const auto without = base->After(removal, {}).value();
+  EXPECT_THAT(without->default_tree()->level(0), IsEmpty());
+  EXPECT_EQ(without->TreeOf(5), base->TreeOf(5));
+  EXPECT_EQ(without->TreeOf(7), base->TreeOf(7));
+  VersionEdit move;
+  const auto& table = base->TreeOf(5)->level(1).front();
+  move.removed.push_back({1, 4});
+  move.added.push_back({2, table->meta});
+  const auto moved = base->After(move, {}).value();
+  EXPECT_THAT(moved->TreeOf(5)->level(1), IsEmpty());
+  EXPECT_THAT(moved->TreeOf(5)->level(2), ElementsAre(table));
+  EXPECT_EQ(moved->TreeOf(0), base->TreeOf(0));
+  EXPECT_EQ(moved->TreeOf(7), base->TreeOf(7));
+}
+
+TEST_F(OwnTreesTest, EditsOfSeveralTreesReplaceThese) {
+  const auto base = ThreeTrees();
+  const OpenTables outputs = {TableOf(0, 8, "a", 60), TableOf(6, 9, "k", 61)};
+  VersionEdit edit;
+  for (const auto& table : outputs) edit.added.push_back({0, table->meta});
+  const auto next = base->After(edit, outputs).value();
+  EXPECT_THAT(IdsOf(*next), ElementsAre(0, 5, 6, 7)) << "a table makes the tree of a new keyspace";
+  EXPECT_EQ(Get(*next->TreeOf(6), "k"), "6");
+  EXPECT_EQ(next->default_tree().get(), next->TreeOf(0));
+  EXPECT_THAT(NumbersOf(next->default_tree()->level(0)), ElementsAre(8, 2));
+  EXPECT_EQ(next->TreeOf(5), base->TreeOf(5));
+  EXPECT_EQ(next->TreeOf(7), base->TreeOf(7));
+}
+
+TEST_F(OwnTreesTest, TablesOfTwoTreesMayOverlap) {
+  const auto low = TableOf(0, 1, "a", 9), high = TableOf(5, 2, "a", 8);
+  const auto version =
+      Version::Create({{{low, high}, {TableOf(0, 3, "b", 1), TableOf(5, 4, "b", 2)}}});
+  EXPECT_OK(version.status());
+  // Within a tree they would.
+  EXPECT_THAT(Version::Create({{{TableOf(5, 5, "a", 9), TableOf(5, 6, "a", 8)}}}).status(),
+              StatusIs(absl::StatusCode::kDataLoss));
+  const auto overlapping = TableOf(5, 7, "b", 3);
+  VersionEdit edit;
+  edit.added.push_back({1, overlapping->meta});
+  EXPECT_THAT((*version)->After(edit, {overlapping}).status(),
+              StatusIs(absl::StatusCode::kDataLoss));
+}
+
+}  // namespace
+}  // namespace lsm
