@@ -47,7 +47,7 @@ Model EvenModel() {
 
 std::vector<std::string> ProblemsOf(const std::string& bytes) {
   std::vector<std::string> problems;
-  const auto opened = OpenTable(bytes);
+  const auto opened = OpenTableBytes(bytes);
   if (!opened.ok()) return {std::string(MessageOf(opened.status()))};
   TableCheckCalls calls;
   calls.problem = [&](const absl::Status& status) {
@@ -62,7 +62,8 @@ class PartitionedTableTest : public ::testing::Test {
  protected:
   void Open(std::optional<size_t> cache_bytes) {
     bytes_ = BuildTable(PartitionedOptions(), EvenModel(), &summary_);
-    ASSERT_OK_AND_ASSIGN(opened_, OpenTable(bytes_, cache_bytes, /*partitions_on_demand=*/true));
+    ASSERT_OK_AND_ASSIGN(opened_,
+                         OpenTableBytes(bytes_, cache_bytes, /*partitions_on_demand=*/true));
     ASSERT_GT(table().partitions().count(), 10u);
   }
   const Table& table() const { return *opened_.table; }
@@ -219,7 +220,7 @@ TEST(PartitionsTest, KeysAcrossPartitionsAreInBothFilters) {
     model.emplace(InternalKey(NumberKey(500), sequence), std::string(40, 'v'));
   const std::string bytes = BuildTable(PartitionedOptions(), model);
   EXPECT_THAT(ProblemsOf(bytes), IsEmpty());
-  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes));
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(bytes));
   const Partitions& partitions = opened.table->partitions();
   const size_t first = partitions.LowerBound(NumberKey(500));
   size_t with_fence = 0;
@@ -237,7 +238,8 @@ TEST(PartitionsTest, PartitionsHaveTheRequestedSize) {
   for (const size_t partition_bytes : {100, 300}) {
     TableBuildOptions options = PartitionedOptions();
     options.partition_bytes = partition_bytes;
-    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(BuildTable(options, EvenModel())));
+    ASSERT_OK_AND_ASSIGN(const OpenedTable opened,
+                         OpenTableBytes(BuildTable(options, EvenModel())));
     const Partitions& partitions = opened.table->partitions();
     for (size_t i = 0; i + 1 < partitions.count(); ++i) {
       const PartitionEntry& entry = partitions.entry(i);
@@ -265,7 +267,7 @@ TEST(PartitionsTest, ChecksEachFilterForItsKeys) {
 std::string WithEntries(const std::string& bytes,
                         const std::function<void(std::vector<PartitionEntry>*)>& change,
                         uint64_t more_blocks = 0) {
-  const OpenedTable opened = OpenTable(bytes).value();
+  const OpenedTable opened = OpenTableBytes(bytes).value();
   const Partitions& partitions = opened.table->partitions();
   std::vector<PartitionEntry> entries;
   for (size_t i = 0; i < partitions.count(); ++i) entries.push_back(partitions.entry(i));
@@ -315,7 +317,7 @@ TEST(PartitionsTest, ForgedTopLevelEntriesAreDamage) {
       [](Entries* e) { e->clear(); },
   };
   for (size_t i = 0; i < std::size(changes); ++i) {
-    const auto opened = OpenTable(WithEntries(bytes, changes[i]), 1 << 20, true);
+    const auto opened = OpenTableBytes(WithEntries(bytes, changes[i]), 1 << 20, true);
     EXPECT_THAT(opened.status(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("top-level")))
         << i;
   }
@@ -326,7 +328,7 @@ TEST(PartitionsTest, ImpossibleBlockCountsTakeNoMemory) {
   constexpr uint64_t kMore = uint64_t{1} << 50;
   const std::string forged = WithEntries(
       bytes, [](std::vector<PartitionEntry>* e) { (*e)[2].data_blocks += kMore; }, kMore);
-  EXPECT_THAT(OpenTable(forged, 1 << 20, true).status(),
+  EXPECT_THAT(OpenTableBytes(forged, 1 << 20, true).status(),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("top-level")));
 }
 
@@ -343,13 +345,13 @@ TEST(PartitionsTest, VerifiesIndexPartitionsAgainstTheirEntry) {
   };
   for (const auto& change : changes) {
     const std::string forged = WithEntries(bytes, change);
-    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(forged, 1 << 20, true));
+    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(forged, 1 << 20, true));
     auto iterator = opened.table->NewIterator({});
     iterator->SeekToFirst();
     while (iterator->Valid()) iterator->Next();
     EXPECT_THAT(iterator->status(),
                 StatusIs(absl::StatusCode::kDataLoss, HasSubstr("index partition 2")));
-    EXPECT_THAT(OpenTable(forged).status(),
+    EXPECT_THAT(OpenTableBytes(forged).status(),
                 StatusIs(absl::StatusCode::kDataLoss, HasSubstr("index partition 2")));
   }
 }

@@ -49,7 +49,7 @@ std::string TableOfEvery(int step, int first, size_t partition_bytes = 0) {
 class ReadAheadTest : public testing::Test {
  protected:
   void Open(std::string bytes, bool partitions_on_demand = false) {
-    auto opened = OpenTable(std::move(bytes), size_t{8} << 20, partitions_on_demand);
+    auto opened = OpenTableBytes(std::move(bytes), size_t{8} << 20, partitions_on_demand);
     ASSERT_OK(opened.status());
     iterator_ = nullptr;
     opened_.table = nullptr;  // before its cache
@@ -246,8 +246,8 @@ class SeekReadsTest : public testing::Test {
     merged_ = nullptr;
     tables_.clear();
     for (int i = 0; i < 3; ++i) {
-      auto opened = OpenTable(TableOfEvery(3, i, partition_bytes), size_t{8} << 20,
-                              /*partitions_on_demand=*/partition_bytes > 0);
+      auto opened = OpenTableBytes(TableOfEvery(3, i, partition_bytes), size_t{8} << 20,
+                                   /*partitions_on_demand=*/partition_bytes > 0);
       ASSERT_OK(opened.status());
       tables_.push_back(*std::move(opened));
     }

@@ -80,7 +80,7 @@ TEST_F(TableBuilderTest, AcceptsTheLargestEntry) {
   model.emplace(InternalKey(user_key, 1), std::string(kValueBytesMax, 'v'));
   TableBuildOptions options;
   options.block_bytes = size_t{1} << 20;
-  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(BuildTable(options, model)));
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(BuildTable(options, model)));
   ASSERT_OK_AND_ASSIGN(const Answer answer, AskTable(*opened.table, user_key, kSequenceMax));
   EXPECT_EQ(answer.value.size(), kValueBytesMax);
 }
@@ -236,7 +236,7 @@ TEST_F(TableBuilderTest, IndexKeysAreShortest) {
     Model model;
     model.emplace(InternalKey(c.last, 9), "");
     model.emplace(InternalKey(c.next, 8), "");
-    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(BuildTable(options, model)));
+    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(BuildTable(options, model)));
     ASSERT_EQ(opened.table->block_count(), 2u);
     EXPECT_EQ(opened.table->block_fence(0), c.separator) << c.last << " and " << c.next;
     EXPECT_EQ(opened.table->block_fence(1), c.next);
@@ -266,7 +266,7 @@ TEST_F(TableBuilderTest, BlocksEndAtTheRequestedSize) {
   for (const size_t block_bytes : {256, 1000, 4096}) {
     TableBuildOptions options;
     options.block_bytes = block_bytes;
-    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(BuildTable(options, model)));
+    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(BuildTable(options, model)));
     for (size_t i = 0; i + 1 < opened.table->block_count(); ++i) {
       ASSERT_OK_AND_ASSIGN(const std::string block, opened.table->ReadDataBlock(i));
       EXPECT_GE(block.size(), block_bytes);

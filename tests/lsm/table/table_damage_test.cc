@@ -50,7 +50,7 @@ class TableDamageTest : public ::testing::Test {
     options.filter_policy = bloom::PolicyFromName(filter).value();
     options.partition_bytes = partition_bytes;
     bytes_ = BuildTable(options, model_);
-    const auto opened = OpenTable(bytes_);
+    const auto opened = OpenTableBytes(bytes_);
     ASSERT_OK(opened.status());
     footer_ = opened->table->footer();
     ASSERT_EQ(opened->table->is_partitioned(), partition_bytes > 0);
@@ -60,7 +60,7 @@ class TableDamageTest : public ::testing::Test {
   // Reads these bytes in every way.  Every answer must be right, or an error that names the file.
   Outcome Examine(std::string bytes, const std::string& what, bool partitions_on_demand = false) {
     Outcome outcome;
-    auto opened = OpenTable(std::move(bytes), 1 << 20, partitions_on_demand);
+    auto opened = OpenTableBytes(std::move(bytes), 1 << 20, partitions_on_demand);
     if (!opened.ok()) {
       EXPECT_TRUE(IsNamed(opened.status())) << what << ": " << opened.status();
       return outcome;
@@ -177,7 +177,7 @@ TEST_F(TableDamageTest, FlippedBitsOfPartitionedTablesGiveNoWrongAnswer) {
 TEST_P(TableFlipTest, RefusesTruncatedTables) {
   Build(std::get<0>(GetParam()), std::get<1>(GetParam()));
   for (size_t size_bytes = 0; size_bytes < bytes_.size() && !HasFailure(); ++size_bytes) {
-    const auto opened = OpenTable(bytes_.substr(0, size_bytes));
+    const auto opened = OpenTableBytes(bytes_.substr(0, size_bytes));
     EXPECT_THAT(opened.status(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr(kTablePath)))
         << size_bytes;
   }
@@ -186,8 +186,8 @@ TEST_P(TableFlipTest, RefusesTruncatedTables) {
 TEST_P(TableFlipTest, DetectsBytesAfterTheEnd) {
   Build(std::get<0>(GetParam()), std::get<1>(GetParam()));
   for (const size_t more : {1, 8, 112, 4096}) {
-    EXPECT_FALSE(OpenTable(bytes_ + std::string(more, '\0')).ok()) << more;
-    EXPECT_FALSE(OpenTable(bytes_ + bytes_.substr(bytes_.size() - more % bytes_.size())).ok())
+    EXPECT_FALSE(OpenTableBytes(bytes_ + std::string(more, '\0')).ok()) << more;
+    EXPECT_FALSE(OpenTableBytes(bytes_ + bytes_.substr(bytes_.size() - more % bytes_.size())).ok())
         << more;
   }
 }
@@ -217,7 +217,7 @@ TEST_F(TableDamageTest, DetectsSwappedBlocks) {
   options.compression = Compression::kNone;
   options.digest_seed = kTestSeed;
   bytes_ = BuildTable(options, model_);
-  ASSERT_OK_AND_ASSIGN(const OpenedTable sound, OpenTable(bytes_));
+  ASSERT_OK_AND_ASSIGN(const OpenedTable sound, OpenTableBytes(bytes_));
   const size_t blocks = sound.table->block_count();
   int swaps = 0;
   for (size_t i = 0; i < blocks; ++i) {
@@ -266,7 +266,7 @@ TEST_F(TableDamageTest, DetectsHeadersOfOtherFiles) {
   Build(Compression::kLz4, "blocked");
   std::string bytes = bytes_;
   bytes.replace(0, kTableHeaderBytes, EncodeTableHeader(0x1235));
-  EXPECT_THAT(OpenTable(bytes),
+  EXPECT_THAT(OpenTableBytes(bytes),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("different tables")));
 }
 
@@ -279,7 +279,7 @@ TEST_F(TableDamageTest, DetectsDamagedHeadersWithoutAnId) {
   for (size_t bit = 0; bit < 8 * kTableHeaderBytes; ++bit) {
     std::string bytes = bytes_;
     bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
-    EXPECT_THAT(OpenTable(bytes), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("offset 0")))
+    EXPECT_THAT(OpenTableBytes(bytes), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("offset 0")))
         << bit;
     ASSERT_OK_AND_ASSIGN(const auto table,
                          Table::Open(std::make_unique<CountingReadFile>(FileOf(bytes)), context));
@@ -314,7 +314,7 @@ TEST_F(TableDamageTest, DetectsRenamedTables) {
 
 TEST_F(TableDamageTest, RefusesForeignFiles) {
   for (const size_t size_bytes : {200, 24, 136, 5000}) {
-    EXPECT_THAT(OpenTable(std::string(size_bytes, 'x')).status(),
+    EXPECT_THAT(OpenTableBytes(std::string(size_bytes, 'x')).status(),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not a table of Trellis")))
         << size_bytes;
   }
@@ -322,7 +322,7 @@ TEST_F(TableDamageTest, RefusesForeignFiles) {
 
 TEST_F(TableDamageTest, FailedReadsAreErrors) {
   Build(Compression::kLz4, "blocked");
-  ASSERT_OK_AND_ASSIGN(OpenedTable opened, OpenTable(bytes_, /*cache_bytes=*/0));
+  ASSERT_OK_AND_ASSIGN(OpenedTable opened, OpenTableBytes(bytes_, /*cache_bytes=*/0));
   opened.file->fault = absl::UnavailableError("EIO");
   const std::string_view user_key = UserKeyOf(model_.begin()->first);
   EXPECT_THAT(AskTable(*opened.table, user_key, kSequenceMax),

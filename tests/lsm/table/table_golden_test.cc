@@ -84,7 +84,7 @@ class HexDump {
 };
 
 std::string Dump(const std::string& bytes) {
-  const OpenedTable opened = OpenTable(bytes).value();
+  const OpenedTable opened = OpenTableBytes(bytes).value();
   const Table& table = *opened.table;
   HexDump dump(bytes);
   dump.Add("header", 0, kTableHeaderBytes);
@@ -141,7 +141,7 @@ TEST(TableGoldenTest, PartitionedBytesMatchVersion2) {
   options.partition_bytes = 40;
   const std::string bytes = BuildTable(options, GoldenModel());
   testing_support::ExpectGolden("table/tiny_partitioned.golden", Dump(bytes));
-  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes, 1 << 20, true));
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(bytes, 1 << 20, true));
   ExpectHoldsTheModel(*opened.table);
 }
 
@@ -157,7 +157,7 @@ TEST(TableGoldenTest, BytesWithRangesMatchVersion3) {
     options.partition_bytes = partition_bytes;
     const std::string bytes = BuildTable(options, GoldenModel(), nullptr, GoldenRanges());
     testing_support::ExpectGolden(std::string("table/tiny_") + name + ".golden", Dump(bytes));
-    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes, 1 << 20, true));
+    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(bytes, 1 << 20, true));
     ExpectHoldsTheModel(*opened.table);
     EXPECT_EQ(opened.table->ranges(), GoldenRanges());
   }
@@ -177,7 +177,7 @@ TEST(TableGoldenTest, ReadsTablesOfVersion1) {
   }
   const std::string bytes = testing_support::ReadFile(path);
   ASSERT_FALSE(bytes.empty()) << path;
-  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes));
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(bytes));
   ExpectHoldsTheModel(*opened.table);
   // It was written before tables stated these, and has deletions.
   EXPECT_FALSE(opened.table->properties().states_dead_entries());
@@ -189,7 +189,7 @@ TEST(TableGoldenTest, ReadsTablesOfVersion1) {
 TEST(TableGoldenTest, GoldenTablesHoldTheirEntries) {
   ASSERT_OK_AND_ASSIGN(
       const OpenedTable opened,
-      OpenTable(BuildTable(GoldenOptions(Compression::kNone, "standard"), GoldenModel())));
+      OpenTableBytes(BuildTable(GoldenOptions(Compression::kNone, "standard"), GoldenModel())));
   ExpectHoldsTheModel(*opened.table);
 }
 

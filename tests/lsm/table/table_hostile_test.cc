@@ -41,7 +41,7 @@ std::string FilterOf(const std::vector<std::string>& keys) {
 
 // Every way to read the data ends with DataLoss that names the file and the offset.
 void ExpectDamagedBlock(const std::string& bytes, std::string_view what = "") {
-  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes));
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(bytes));
   const auto damaged =
       StatusIs(absl::StatusCode::kDataLoss,
                AllOf(HasSubstr(kTablePath), HasSubstr("24"), HasSubstr(std::string(what))));
@@ -61,7 +61,7 @@ void ExpectDamagedBlock(const std::string& bytes, std::string_view what = "") {
 TEST(HostileTableTest, SoundForgeriesAreTables) {
   Forgery forgery;
   forgery.data_blocks = {{SoundBlock("a")}, {SoundBlock("c")}};
-  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(forgery.Make()));
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(forgery.Make()));
   ASSERT_OK_AND_ASSIGN(const Answer answer, AskTable(*opened.table, "c", kSequenceMax));
   EXPECT_EQ(answer.value, "value");
 }
@@ -106,7 +106,7 @@ TEST(HostileTableTest, RestartsInsideAValueAreDamage) {
       WithBlock(BlockOf(outer, {0, static_cast<uint32_t>(outer.size() - inner.size())}));
   ASSERT_NO_FATAL_FAILURE(ExpectDamagedBlock(bytes));
   for (const size_t readahead_bytes : {0, 1000}) {
-    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes));
+    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(bytes));
     auto iterator = opened.table->NewIterator({.readahead_bytes = readahead_bytes});
     iterator->SeekToLast();
     EXPECT_THAT(iterator->status(), StatusIs(absl::StatusCode::kDataLoss));
@@ -221,7 +221,7 @@ TEST(HostileTableTest, KeysOutsideTheirIndexEntryAreDamage) {
         std::tuple("c", "c", "b")}) {
     Forgery forgery;
     forgery.data_blocks = {{SoundBlock(first)}, {SoundBlock(second)}};
-    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(forgery.Make()));
+    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(forgery.Make()));
     EXPECT_THAT(AskTable(*opened.table, asked, kSequenceMax),
                 StatusIs(absl::StatusCode::kDataLoss, HasSubstr("index")));
     for (const size_t readahead_bytes : {0, 1000}) {
@@ -241,7 +241,7 @@ TEST(HostileTableTest, RepeatedVersionsAcrossBlocksAreDamage) {
   // iteration over both detects it.
   Forgery forgery;
   forgery.data_blocks = {{SoundBlock("b")}, {SoundBlock("b")}};
-  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(forgery.Make()));
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(forgery.Make()));
   auto iterator = opened.table->NewIterator({});
   iterator->SeekToFirst();
   ASSERT_TRUE(iterator->Valid());
@@ -280,7 +280,7 @@ TEST(HostileTableTest, ForgedLz4BlocksTakeNoMemory) {
 }
 
 TEST(HostileTableTest, NamesUnknownCompressions) {
-  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(WithBlock(SoundBlock(), 7)));
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(WithBlock(SoundBlock(), 7)));
   EXPECT_THAT(AskTable(*opened.table, "a", kSequenceMax),
               StatusIs(absl::StatusCode::kUnimplemented,
                        AllOf(HasSubstr(kTablePath), HasSubstr("kind 7"))));
@@ -312,23 +312,23 @@ TEST(HostileTableTest, OnlyDataBlocksAreCompressed) {
 
   Forgery index = sound;
   index.index_bytes = BlockOf(Entry(0, "b", handle), {0});
-  EXPECT_OK(OpenTable(index.Make()).status());
+  EXPECT_OK(OpenTableBytes(index.Make()).status());
   index.index_bytes = Lz4Of(index.index_bytes);
   index.index_compression = 1;
-  EXPECT_THAT(OpenTable(index.Make()), refused);
+  EXPECT_THAT(OpenTableBytes(index.Make()), refused);
   index.index_compression = 7;
-  EXPECT_THAT(OpenTable(index.Make()),
+  EXPECT_THAT(OpenTableBytes(index.Make()),
               StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("kind 7")));
 
   Forgery with_properties = sound;
   with_properties.properties_bytes = Lz4Of(properties.Encode());
   with_properties.properties_compression = 1;
-  EXPECT_THAT(OpenTable(with_properties.Make()), refused);
+  EXPECT_THAT(OpenTableBytes(with_properties.Make()), refused);
 
   Forgery with_filter = sound;
   with_filter.filter_bytes = Lz4Of(FilterOf({"a"}));
   with_filter.filter_compression = 1;
-  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(with_filter.Make()));
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(with_filter.Make()));
   EXPECT_EQ(opened.table->filter_presence(), FilterPresence::kDamaged);
   EXPECT_THAT(opened.table->filter_status(), refused);
 }
@@ -355,10 +355,10 @@ TEST(HostileTableTest, ImpossibleIndexHandlesAreDamage) {
     for (size_t i = 0; i < handles.size(); ++i) {
       forgery.index.emplace_back(std::string(1, static_cast<char>('b' + 2 * i)), handles[i]);
     }
-    EXPECT_THAT(OpenTable(forgery.Make()),
+    EXPECT_THAT(OpenTableBytes(forgery.Make()),
                 StatusIs(absl::StatusCode::kDataLoss, HasSubstr("index")));
     forgery.change_footer = [&](Footer* footer) { footer->data_blocks = handles.size(); };
-    EXPECT_THAT(OpenTable(forgery.Make()),
+    EXPECT_THAT(OpenTableBytes(forgery.Make()),
                 StatusIs(absl::StatusCode::kDataLoss, HasSubstr("index")));
   }
 }
@@ -375,13 +375,13 @@ TEST(HostileTableTest, ImpossibleIndexBlocksAreDamage) {
     Forgery forgery;
     forgery.data_blocks = {{SoundBlock()}};
     forgery.index_bytes = index;
-    EXPECT_THAT(OpenTable(forgery.Make()),
+    EXPECT_THAT(OpenTableBytes(forgery.Make()),
                 StatusIs(absl::StatusCode::kDataLoss, HasSubstr("index")));
   }
   Forgery unsorted;
   unsorted.data_blocks = {{SoundBlock("a")}, {SoundBlock("c")}};
   unsorted.index = {{"d", {24, size}}, {"b", {24 + size + kBlockTrailerBytes, size}}};
-  EXPECT_THAT(OpenTable(unsorted.Make()),
+  EXPECT_THAT(OpenTableBytes(unsorted.Make()),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("order")));
 }
 
@@ -399,7 +399,7 @@ TEST(HostileTableTest, UnboundedIndexesAreDamage) {
     entries += Entry(i == 0 ? 0 : 60000, i == 0 ? std::string(60000, 'k') : "", handle);
   }
   forgery.index_bytes = BlockOf(entries, {0});
-  EXPECT_THAT(OpenTable(forgery.Make()),
+  EXPECT_THAT(OpenTableBytes(forgery.Make()),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("share more")));
 }
 
@@ -410,7 +410,7 @@ TEST(HostileTableTest, ImpossibleFootersAreDamage) {
     forgery.change_footer = change;
     // The checksum covers the written bytes, at the offset that the footer claims.
     forgery.change_footer_bytes = [](std::string*) {};
-    EXPECT_THAT(OpenTable(forgery.Make()),
+    EXPECT_THAT(OpenTableBytes(forgery.Make()),
                 StatusIs(absl::StatusCode::kDataLoss, HasSubstr(kTablePath)));
   };
   for (const uint64_t wrong : {uint64_t{0}, uint64_t{1}, uint64_t{23}, uint64_t{1} << 20,
@@ -436,7 +436,7 @@ TEST(HostileTableTest, NamesLaterVersionsAndFlags) {
     forgery.change_footer_bytes = [=](std::string* bytes) {
       StoreFixed32(bytes->data() + at, value);
     };
-    return OpenTable(forgery.Make()).status();
+    return OpenTableBytes(forgery.Make()).status();
   };
   EXPECT_THAT(open(80, 4), StatusIs(absl::StatusCode::kUnimplemented,
                                     AllOf(HasSubstr("version 4"), HasSubstr(kTablePath))));
@@ -451,7 +451,7 @@ TEST(HostileTableTest, ImpossiblePropertiesAreDamage) {
     Forgery forgery;
     forgery.data_blocks = {{SoundBlock()}};
     forgery.properties_bytes = properties;
-    return OpenTable(forgery.Make());
+    return OpenTableBytes(forgery.Make());
   };
   const auto property = [](std::string_view name, std::string_view type_and_value) {
     std::string bytes;
@@ -573,7 +573,7 @@ TEST(HostileTableTest, UnknownFiltersPassAndAreReported) {
     Forgery forgery;
     forgery.data_blocks = {{SoundBlock()}};
     forgery.filter_bytes = filter;
-    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(forgery.Make()));
+    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(forgery.Make()));
     EXPECT_NE(opened.table->filter_presence(), FilterPresence::kUsable);
     EXPECT_NE(opened.table->filter_presence(), FilterPresence::kAbsent);
     ASSERT_OK_AND_ASSIGN(const Answer answer, AskTable(*opened.table, "a", kSequenceMax));
@@ -585,7 +585,7 @@ TEST(HostileTableTest, EmptyFiltersOfFullTablesDenyNone) {
   Forgery forgery;
   forgery.data_blocks = {{SoundBlock()}};
   forgery.filter_bytes = FilterOf({});
-  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(forgery.Make()));
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(forgery.Make()));
   EXPECT_EQ(opened.table->filter_presence(), FilterPresence::kDamaged);
   EXPECT_THAT(opened.table->filter_status(),
               StatusIs(absl::StatusCode::kDataLoss,
@@ -606,7 +606,7 @@ TEST(HostileTableTest, FiltersOfOtherSeedsPassAndAreReported) {
   EXPECT_EQ(table->filter_presence(), FilterPresence::kUnknown);
   EXPECT_TRUE(table->MayContain(bloom::DigestOf("a", kTestSeed + 1)));
   EXPECT_TRUE(table->MayContain(bloom::DigestOf("b", kTestSeed + 1)));
-  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes));
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(bytes));
   EXPECT_EQ(opened.table->filter_presence(), FilterPresence::kUsable);
   EXPECT_FALSE(opened.table->MayContain(bloom::DigestOf("b", kTestSeed)));
 }
@@ -645,7 +645,7 @@ TEST(HostileTableTest, ForgedContentsNeverYieldKeysOutOfOrder) {
           static_cast<char>(dice.Next());
       file = forgery.Make();
     }
-    auto opened = OpenTable(file);
+    auto opened = OpenTableBytes(file);
     if (!opened.ok()) {
       ++damaged_count;
       EXPECT_THAT(opened.status(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr(kTablePath)));

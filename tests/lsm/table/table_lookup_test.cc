@@ -55,7 +55,7 @@ class TableLookupTest : public ::testing::Test {
 
 TEST_F(TableLookupTest, CachesBlocks) {
   Build("blocked");
-  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes_));
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(bytes_));
   const uint64_t reads = opened.file->reads;
   Lookup first = Get(*opened.table, NumberKey(100));
   EXPECT_EQ(first.answer, TableAnswer::kFound);
@@ -82,7 +82,7 @@ TEST_F(TableLookupTest, CachesBlocks) {
 
 TEST_F(TableLookupTest, LookupsLeaveTheCacheAloneOnRequest) {
   Build(nullptr);
-  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes_));
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(bytes_));
   for (int i = 0; i < 3; ++i) {
     const uint64_t reads = opened.file->reads;
     const Lookup lookup = Get(*opened.table, NumberKey(100), /*fill_cache=*/false);
@@ -97,7 +97,7 @@ TEST_F(TableLookupTest, LookupsReadTheirBlockWithoutACache) {
   Build(nullptr);
   for (const std::optional<size_t> cache_bytes :
        {std::optional<size_t>(), std::optional<size_t>(0)}) {
-    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes_, cache_bytes));
+    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(bytes_, cache_bytes));
     const uint64_t reads = opened.file->reads;
     for (int i = 0; i < 5; ++i) {
       EXPECT_EQ(Get(*opened.table, NumberKey(100)).value, std::string(50, 'v'));
@@ -111,7 +111,7 @@ TEST_F(TableLookupTest, PinnedValuesOutliveGuardAndCache) {
   TableHit hit;
   for (const bool cached_before : {false, true}) {
     {
-      ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes_));
+      ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(bytes_));
       if (cached_before) Get(*opened.table, NumberKey(100));
       const LookupKey key(NumberKey(100), kSequenceMax, kTestSeed);
       const EpochGuard guard;
@@ -125,7 +125,7 @@ TEST_F(TableLookupTest, PinnedValuesOutliveGuardAndCache) {
 
 TEST_F(TableLookupTest, PinsHoldTheBlockOfTheValue) {
   Build(nullptr);
-  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes_));
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(bytes_));
   TableHit hit;
   const EpochGuard guard;
   const auto get = [&](std::string_view user_key, bool fill_cache) {
@@ -148,7 +148,7 @@ TEST_F(TableLookupTest, DeniedKeysCostNoRead) {
   for (const char* filter : {"standard", "blocked"}) {
     model_.clear();
     Build(filter);
-    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes_, 0));
+    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(bytes_, 0));
     const uint64_t reads = opened.file->reads;
     for (int i = 0; i < 1999; ++i) {
       ASSERT_OK_AND_ASSIGN(const Answer answer,
@@ -162,7 +162,7 @@ TEST_F(TableLookupTest, DeniedKeysCostNoRead) {
 
 TEST_F(TableLookupTest, FalsePositivesHaveNoVersionOfTheKey) {
   Build("blocked");
-  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes_));
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(bytes_));
   const auto expect = [&](int number, Sequence sequence, bool is_false_positive) {
     Lookup lookup = Get(*opened.table, NumberKey(number), /*fill_cache=*/true, sequence);
     EXPECT_EQ(lookup.answer, TableAnswer::kAbsent);
@@ -178,7 +178,7 @@ TEST_F(TableLookupTest, FalsePositivesHaveNoVersionOfTheKey) {
 
 TEST_F(TableLookupTest, AbsentKeysWithoutAFilterCostOneRead) {
   Build(nullptr);
-  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes_, 0));
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(bytes_, 0));
   // Also between the last key of a block and its index key, where the search runs past the block's
   // end.
   size_t between = 0;
@@ -201,7 +201,7 @@ TEST_F(TableLookupTest, FollowsVersionsAcrossBlocks) {
   model_.emplace(InternalKey("z", 1), "");
   options_.block_bytes = 1000;
   options_.digest_seed = kTestSeed;
-  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(BuildTable(options_, model_)));
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(BuildTable(options_, model_)));
   const LookupKey key("m", 0, kTestSeed);  // older than all of them
   const EpochGuard guard;
   TableHit hit;
@@ -242,7 +242,7 @@ TEST_F(TableLookupTest, IteratorsCountTheirBlocks) {
 
 TEST_F(TableLookupTest, ReadaheadScansBypassTheCache) {
   Build(nullptr);
-  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes_));
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(bytes_));
   const uint64_t data_bytes = opened.table->properties().data_bytes;
   const uint64_t reads = opened.file->reads;
   const uint64_t read_bytes = opened.file->read_bytes;
@@ -257,7 +257,7 @@ TEST_F(TableLookupTest, ReadaheadScansBypassTheCache) {
 
 TEST_F(TableLookupTest, IteratorsKeepEvictedBlocks) {
   Build(nullptr);
-  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes_, size_t{12} << 10));
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(bytes_, size_t{12} << 10));
   auto iterator = opened.table->NewIterator({});
   iterator->Seek(InternalKey(NumberKey(200), kSequenceMax));
   const std::string key(iterator->key());
@@ -285,7 +285,7 @@ TEST_F(TableLookupTest, ClosedTablesEraseTheirBlocks) {
 
 TEST_F(TableLookupTest, ReportsMemory) {
   Build("blocked");
-  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes_));
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(bytes_));
   EXPECT_EQ(opened.table->filter_memory_bytes(), opened.table->footer().filter.stored_bytes);
   EXPECT_GT(opened.table->index_memory_bytes(), opened.table->block_count() * (8 + 8 + 8 + 8));
   EXPECT_LT(opened.table->index_memory_bytes(), opened.table->block_count() * 80 + 200);

@@ -140,8 +140,8 @@ std::string BuildTable(const TableBuildOptions& options, const Model& model, Tab
   return written->bytes;
 }
 
-absl::StatusOr<OpenedTable> OpenTable(std::string bytes, std::optional<size_t> cache_bytes,
-                                      bool partitions_on_demand) {
+absl::StatusOr<OpenedTable> OpenTableBytes(std::string bytes, std::optional<size_t> cache_bytes,
+                                           bool partitions_on_demand) {
   OpenedTable opened;
   opened.file = FileOf(std::move(bytes));
   TableContext context;

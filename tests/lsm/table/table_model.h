@@ -68,9 +68,9 @@ struct OpenedTable {
   std::unique_ptr<BlockCache> cache;
   std::unique_ptr<Table> table;
 };
-absl::StatusOr<OpenedTable> OpenTable(std::string bytes,
-                                      std::optional<size_t> cache_bytes = 1 << 20,
-                                      bool partitions_on_demand = false);
+absl::StatusOr<OpenedTable> OpenTableBytes(std::string bytes,
+                                           std::optional<size_t> cache_bytes = 1 << 20,
+                                           bool partitions_on_demand = false);
 
 // The answer of one lookup.  `value` is a copy.
 struct Answer {

@@ -73,7 +73,7 @@ TEST(TableRangesTest, AreReadBackBesideEntries) {
     TableSummary summary;
     const std::string bytes =
         BuildTable(BuildOptions(partition_bytes), model, &summary, SomeRanges());
-    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes));
+    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(bytes));
     const Table& table = *opened.table;
     EXPECT_EQ(table.ranges(), SomeRanges());
     EXPECT_EQ(table.footer().version(), kTableVersionWithRanges);
@@ -108,7 +108,7 @@ TEST(TableRangesTest, MayBeAllOfATable) {
     TableSummary summary;
     const std::string bytes = BuildTable(BuildOptions(partition_bytes), {}, &summary, ranges);
     for (const bool on_demand : {false, true}) {
-      ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes, 1 << 20, on_demand));
+      ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(bytes, 1 << 20, on_demand));
       const Table& table = *opened.table;
       EXPECT_EQ(table.ranges(), ranges);
       EXPECT_FALSE(table.has_entries());
@@ -141,7 +141,7 @@ TEST(TableRangesTest, MayBeAllOfATable) {
     EXPECT_EQ(summary.largest, "");
     const RangeRecord record{2, "b", "h"};
     EXPECT_EQ(summary.ranges, record);
-    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes));
+    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(bytes));
     EXPECT_OK(CheckClaims(*opened.table, {0, "", "", summary.properties.dead_entries(), record}));
   }
 }
@@ -154,7 +154,7 @@ TEST(TableRangesTest, OneReadHasIndexAndRanges) {
   for (int i = 0; i < 4000; ++i) keys.push_back(NumberKey(10 * i));
   for (size_t i = 0; i + 1 < keys.size(); i += 2) ranges.push_back({keys[i], keys[i + 1], i + 1});
   const std::string bytes = BuildTable(BuildOptions(), model, nullptr, RangeMap::Of(ranges));
-  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes));
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(bytes));
   EXPECT_GT(opened.table->footer().ranges.stored_bytes, Table::kEndBytes);
   // The end of the file; the rest; the header.
   EXPECT_EQ(opened.file->reads, 3u);
@@ -174,20 +174,20 @@ TEST(TableRangesTest, FillATable) {
   EXPECT_EQ(count, (kRangesBytesMax / 4 + 1047) / 1048);
   EXPECT_GT(builder.size_bytes_estimate(), kRangesBytesMax / 16);
   ASSERT_OK(builder.Finish());
-  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(written->bytes));
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(written->bytes));
   EXPECT_EQ(opened.table->ranges().size(), count);
 }
 
 TEST(TableRangesTest, DamageIsDataLoss) {
   for (const Model& model : {Model(), ThousandKeys()}) {
     const std::string bytes = BuildTable(BuildOptions(), model, nullptr, SomeRanges());
-    ASSERT_OK_AND_ASSIGN(const OpenedTable sound, OpenTable(bytes));
+    ASSERT_OK_AND_ASSIGN(const OpenedTable sound, OpenTableBytes(bytes));
     const BlockHandle at = sound.table->footer().ranges;
     for (uint64_t i = 0; i < at.stored_bytes + kBlockTrailerBytes; ++i) {
       std::string damaged = bytes;
       damaged[at.offset + i] ^= 4;
       EXPECT_THAT(
-          OpenTable(damaged).status(),
+          OpenTableBytes(damaged).status(),
           StatusIs(absl::StatusCode::kDataLoss, HasSubstr("offset " + std::to_string(at.offset))));
     }
   }
@@ -197,7 +197,7 @@ TEST(TableRangesTest, DamageIsDataLoss) {
 TEST(TableRangesTest, DamagedOnesMayBeLeftOut) {
   for (const Model& model : {Model(), ThousandKeys()}) {
     std::string bytes = BuildTable(BuildOptions(), model, nullptr, SomeRanges());
-    ASSERT_OK_AND_ASSIGN(const OpenedTable sound, OpenTable(bytes));
+    ASSERT_OK_AND_ASSIGN(const OpenedTable sound, OpenTableBytes(bytes));
     EXPECT_OK(sound.table->ranges_status());
     const BlockHandle at = sound.table->footer().ranges;
     bytes[at.offset + 3] ^= 4;
@@ -226,7 +226,7 @@ Forgery WithRanges() {
 }
 
 TEST(TableRangesTest, ImpossiblePlacesAreDamage) {
-  ASSERT_OK(OpenTable(WithRanges().Make()));
+  ASSERT_OK(OpenTableBytes(WithRanges().Make()));
   struct Case {
     const char* what;
     std::function<void(Forgery*)> change;
@@ -280,7 +280,7 @@ TEST(TableRangesTest, ImpossiblePlacesAreDamage) {
     SCOPED_TRACE(each.what);
     Forgery forgery = WithRanges();
     each.change(&forgery);
-    EXPECT_THAT(OpenTable(forgery.Make()).status(),
+    EXPECT_THAT(OpenTableBytes(forgery.Make()).status(),
                 StatusIs(absl::StatusCode::kDataLoss,
                          AllOf(HasSubstr(kTablePath), HasSubstr(each.problem))));
   }
@@ -289,14 +289,14 @@ TEST(TableRangesTest, ImpossiblePlacesAreDamage) {
 TEST(TableRangesTest, LaterVersionsAreRefusedByName) {
   Forgery forgery = WithRanges();
   forgery.change_footer_bytes = [](std::string* end) { StoreFixed32(end->data() + 80, 4); };
-  EXPECT_THAT(OpenTable(forgery.Make()).status(),
+  EXPECT_THAT(OpenTableBytes(forgery.Make()).status(),
               StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("reads versions 1 to 3")));
 }
 
 TEST(TableRangesTest, RecordsAndPropertiesMustAgree) {
   TableSummary summary;
   const std::string bytes = BuildTable(BuildOptions(), ThousandKeys(), &summary, SomeRanges());
-  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(bytes));
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(bytes));
   const Table& table = *opened.table;
   const auto check = [&](const RangeRecord& ranges) {
     return CheckClaims(table, {1000, UserKeyOf(summary.smallest), UserKeyOf(summary.largest),
@@ -325,7 +325,7 @@ TEST(TableRangesTest, RecordsAndPropertiesMustAgree) {
     properties.range_bytes = forgery.ranges_bytes.size();
     change(&properties);
     forgery.properties_bytes = properties.Encode();
-    ASSERT_OK_AND_ASSIGN(const OpenedTable forged, OpenTable(forgery.Make()));
+    ASSERT_OK_AND_ASSIGN(const OpenedTable forged, OpenTableBytes(forgery.Make()));
     EXPECT_THAT(ProblemsOf(*forged.table), Contains(HasSubstr("the properties say range_")));
   }
 }

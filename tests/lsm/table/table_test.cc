@@ -96,8 +96,9 @@ class TableModelTest : public ::testing::TestWithParam<size_t> {
         ASSERT_OK_AND_ASSIGN(build.filter_policy, bloom::PolicyFromName(subject.options.filter));
       }
       std::string bytes = BuildTable(build, subject.model, &subject.summary);
-      ASSERT_OK_AND_ASSIGN(subject.opened, OpenTable(std::move(bytes), subject.options.cache_bytes,
-                                                     subject.options.partitions_on_demand));
+      ASSERT_OK_AND_ASSIGN(subject.opened,
+                           OpenTableBytes(std::move(bytes), subject.options.cache_bytes,
+                                          subject.options.partitions_on_demand));
       ASSERT_EQ(subject.opened.table->is_partitioned(), build.partition_bytes > 0);
       body(subject);
     }
@@ -237,7 +238,7 @@ TEST_P(TableModelTest, SummaryAndPropertiesMatchTheEntries) {
     EXPECT_EQ(subject.summary.largest, subject.model.rbegin()->first);
     EXPECT_EQ(subject.summary.file_bytes, subject.opened.file->bytes.size());
     EXPECT_EQ(properties.data_blocks, subject.opened.table->block_count());
-    ASSERT_OK_AND_ASSIGN(const OpenedTable whole, OpenTable(subject.opened.file->bytes));
+    ASSERT_OK_AND_ASSIGN(const OpenedTable whole, OpenTableBytes(subject.opened.file->bytes));
     uint64_t data_bytes = 0;
     for (size_t i = 0; i < whole.table->block_count(); ++i)
       data_bytes += whole.table->block_handle(i).stored_bytes + kBlockTrailerBytes;
@@ -257,7 +258,7 @@ TEST_P(TableModelTest, SummaryAndPropertiesMatchTheEntries) {
 
 TEST_P(TableModelTest, IndexKeysSeparateTheBlocks) {
   ForEachSubject([](Subject& subject) {
-    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTable(subject.opened.file->bytes));
+    ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(subject.opened.file->bytes));
     const Table& table = *opened.table;
     for (size_t i = 0; i < table.block_count(); ++i) {
       ASSERT_OK_AND_ASSIGN(const std::string bytes, table.ReadDataBlock(i));
