@@ -28,7 +28,7 @@ struct SampleEntry {
   std::string key;
   uint64_t sequence = 0;
   bool is_delete = false;
-  std::string value;
+  std::string value = {};
   // In a log only: deletes the keys from `key` on, up to `value` unless that is empty.
   bool is_range = false;
 };
