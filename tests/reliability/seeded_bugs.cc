@@ -39,14 +39,14 @@ void SwitchOn(const Task& task) {
   shortens_findings = false;
 }
 
-// Runs the tasks.  Calls `found(task, finding)` for each task with a finding, with the finding's
-// first line.
+// Runs the tasks.  Calls `found(task, finding, seconds)` for each task with a finding, with the
+// finding's first line.
 template <typename Found>
 void Look(const std::vector<Task>& tasks, const Found& found) {
   ApartOptions options;
   options.seconds_max = kSecondsMax;
   options.prepare = SwitchOn;
-  RunApart(tasks, options, [&](const Task& task, const JobResult& result, double) {
+  RunApart(tasks, options, [&](const Task& task, const JobResult& result, double seconds) {
     if (result.finding.empty()) return;
     // A timeout does not count: on a slow machine every bug would cause one.
     if (result.out_of_time) {
@@ -54,17 +54,17 @@ void Look(const std::vector<Task>& tasks, const Found& found) {
                   task.mutant == 0 ? "no bug" : kMutants[task.mutant - 1].name, kSecondsMax);
       return;
     }
-    found(task, result.finding.substr(0, result.finding.find('\n')));
+    found(task, result.finding.substr(0, result.finding.find('\n')), seconds);
   });
 }
 
 // Runs the tasks and returns the mutants that no task caught, in their order.
 std::vector<int> LookFor(const std::vector<Task>& tasks, const std::vector<int>& mutants) {
   std::set<int> caught;
-  Look(tasks, [&](const Task& task, const std::string& finding) {
+  Look(tasks, [&](const Task& task, const std::string& finding, double seconds) {
     if (!caught.insert(task.mutant).second) return;
-    std::printf("%-12s %-34s %s\n", task.job->name, kMutants[task.mutant - 1].name,
-                finding.substr(0, 300).c_str());
+    std::printf("%-12s %-34s (%.1f s) %s\n", task.job->name, kMutants[task.mutant - 1].name,
+                seconds, finding.substr(0, 300).c_str());
     std::fflush(stdout);
   });
   std::vector<int> left;
@@ -98,7 +98,7 @@ bool FindNothing() {
   for (const Job& job : AllJobs()) {
     if (job.amount_for_mutants > 0) tasks.push_back({&job, 1, (job.amount_for_mutants + 3) / 4, 0});
   }
-  Look(tasks, [&](const Task& task, const std::string& finding) {
+  Look(tasks, [&](const Task& task, const std::string& finding, double) {
     std::printf("FOUND by %s with no bug switched on: %s\n", task.job->name, finding.c_str());
     sound = false;
   });
