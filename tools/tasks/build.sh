@@ -61,7 +61,7 @@ reliability() {
 
 # Prints the figures of each job.
 reliability_figures() {
-  grep -E '^([a-z]+ +[0-9,]+ .* \([0-9.]+ s\)$|FOUND|NOT CAUGHT|[0-9]+ of [0-9]+ seeded)' "$step_log"
+  grep -E '^([a-z-]+ +[0-9,]+ .* \([0-9.]+ s\)$|FOUND|NOT CAUGHT|[0-9]+ of [0-9]+ seeded)' "$step_log"
 }
 
 sources() { (cd -- "$root" && find bloom lsm tools tests bench -name '*.h' -o -name '*.cc' | LC_ALL=C sort); }
