@@ -1,7 +1,7 @@
 # Fuzzing.  Sourced by tools/dev.
 # shellcheck shell=bash
 
-fuzzer=$build/asan/tests/fuzz/fuzz_loaders
+fuzzer=$build/fuzz/tests/fuzz/fuzz_loaders
 
 # Prints the path of a loader's stored corpus.
 corpus_of() {  # NAME
@@ -30,7 +30,7 @@ run_fuzzer() {  # NAME SECONDS DIRECTORY
 
 # Fuzzes one loader, then keeps the fewest inputs with the same coverage.
 fuzz_loader() {  # NAME SECONDS
-  local kept dir=$build/asan/corpora/$1
+  local kept dir=$build/fuzz/corpora/$1
   kept=$(corpus_of "$1")
   unpack_corpus "$1" "$dir" && rm -rf "$dir.least" && mkdir -p "$dir.least" "${kept%/*}" &&
     run_fuzzer "$1" "$2" "$dir" &&
@@ -43,7 +43,7 @@ command_fuzz() {
   if [[ ${1:-} =~ ^[0-9]+$ ]]; then seconds=$1; shift; fi
   lock
   all_packages
-  build_preset asan fuzz_loaders
+  build_preset fuzz fuzz_loaders
   how=check
   for loader in $("$fuzzer" --list); do
     if [[ ! $loader =~ ${1:-.} ]]; then continue; fi
@@ -63,7 +63,7 @@ fuzz_store() {  # SECONDS
 
 # Fuzzes one loader; prints one line, and its whole output if it failed.
 fuzz_briefly() {  # NAME SECONDS
-  local dir=$build/asan/brief/$1
+  local dir=$build/fuzz/brief/$1
   if unpack_corpus "$1" "$dir" && run_fuzzer "$1" "$2" "$dir" >"$dir.log" 2>&1; then
     awk -v name="$1" '/^#[0-9]+\t/ { for (i = 1; i < NF; ++i) if ($i == "cov:") covered = $(i + 1) }
       /^stat::number_of_executed_units:/ { runs = $2 }

@@ -54,16 +54,19 @@ test_everything() {
     left_out test-cluster build-release
     left_out embedders build-release
   fi
-  if build_preset asan memory_tests reliability fuzz_loaders; then
+  if build_preset asan memory_tests reliability; then
     test_memory
     check reliability-asan 'Reliability programme with both sanitizers, briefly' \
       "$build/asan/tests/reliability/reliability" part 100 "${jobs_left_out[@]}"
-    check fuzz 'Fuzz the readers of store files, 20 s each' fuzz_store 20
-    show_lines fuzzed
   else
     left_out test-asan build-asan
     left_out reliability-asan build-asan
-    left_out fuzz build-asan
+  fi
+  if build_preset fuzz fuzz_loaders; then
+    check fuzz 'Fuzz the readers of store files, 20 s each' fuzz_store 20
+    show_lines fuzzed
+  else
+    left_out fuzz build-fuzz
   fi
   if test_concurrent concurrent_tests reliability; then
     check histories-tsan 'Concurrent histories with ThreadSanitizer' \
@@ -132,7 +135,7 @@ command_soak() {
   all_packages
   build_preset release
   build_preset tsan reliability
-  build_preset asan fuzz_loaders
+  build_preset fuzz fuzz_loaders
   seed=$(($(date +%s) / 60))
   mkdir -p "$logs" && rm -f "$logs"/soak*.log && echo "tools/dev soak --hours $hours" >"$logs/soak.command"
   minutes=$(awk -v hours="$hours" 'BEGIN { printf "%d", hours * 60 }')
