@@ -175,8 +175,11 @@ check_two_versions() {
   fi
 }
 
-check_embedders() {
-  check_embedding
+command_embed() {
+  lock
+  all_packages
+  how=check
+  if build_preset release lsm/all bloom/all tools/all; then check_embedding; fi
   if check embed-subdirectory 'Embed by add_subdirectory, shared libraries' embed subdirectory subdirectory \
     -DBUILD_SHARED_LIBS=ON -DTRELLIS_INSTALL=ON -DTRELLIS_PRECOMPILE=ON; then
     check_tests run-subdirectory 'Run the project that contains the sources' test_embedded subdirectory
@@ -187,6 +190,9 @@ check_embedders() {
       check_two_versions
     fi
   fi
+  summary
+  printf '%d passed, %d failed\n' "$passed" "$failed"
+  ((failed == 0 && passed > 0))
 }
 
 command_build() {
