@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 
 # Without --full, runs the checks that a change to the store, the filters or sstdump is most likely to break.  With it,
-# continuous integration needs 70 minutes on two slow cores.  What takes long and seldom fails has commands of its own:
-# lint, sanitize and embed.
+# continuous integration needs 70 to 80 minutes on two slow cores.  What takes long and seldom fails has commands of its
+# own: lint, sanitize and embed.
 command_test() {
   local tests=test_product more_packages=()
   case "$#:${1:-}" in
