@@ -46,9 +46,11 @@ class TRELLIS_API WriteBatch {
   friend class EncodedBatch;  // lsm/base/encoded_batch.h
 
   // OK, or the error if adding this entry would make the batch invalid.
-  absl::Status CheckRoomFor(BatchKind kind, std::string_view key, std::string_view rest) const;
-  // `rest` is the value of a put, or the end of a range delete.
-  void Add(BatchKind kind, std::string_view key, std::string_view rest);
+  absl::Status CheckRoomFor(BatchKind kind, std::string_view key, std::string_view rest,
+                            size_t framing_bytes_max) const;
+  // `keyspace` is an id; 0: the default one.  `rest` is the value of a put, or the end of a range
+  // delete.
+  void Add(uint32_t keyspace, BatchKind kind, std::string_view key, std::string_view rest);
 
   std::string bytes_;
   uint64_t user_bytes_ = 0;

@@ -16,6 +16,7 @@ absl::Status BatchDamage(std::string_view encoded, std::string_view rest, std::s
 
 struct Entry {
   BatchKind kind = BatchKind::kPut;
+  KeyspaceId keyspace = kDefaultKeyspace;
   std::string_view key;  // or the begin of a range
   std::string_view value_or_end;
 };
@@ -41,10 +42,15 @@ const char* FaultOf(const Entry& entry) {
 // Takes an entry from the front of `rest`.  Returns what is wrong with it, or nullptr.
 const char* TakeEntry(std::string_view* rest, Entry* entry) {
   if (rest->empty()) return "fewer entries than counted";
-  const auto kind = static_cast<uint8_t>(rest->front());
+  const auto first_byte = static_cast<uint8_t>(rest->front());
+  const auto kind = static_cast<uint8_t>(first_byte & ~kHasKeyspace);
   if (kind > static_cast<uint8_t>(BatchKind::kDeleteRangeToEnd)) return "an entry of unknown kind";
   entry->kind = static_cast<BatchKind>(kind);
   std::string_view input = rest->substr(1);
+  if (first_byte != kind) [[unlikely]] {
+    if (!TakeVarint32(&input, &entry->keyspace)) return "the id of a keyspace is damaged";
+    if (entry->keyspace < kOtherKeyspaceMin) return "the id of a keyspace is below 2";
+  }
   if (!TakeLengthPrefixed(&input, &entry->key)) return "a key is cut off";
   const bool is_put = entry->kind == BatchKind::kPut;
   if ((is_put || entry->kind == BatchKind::kDeleteRange) &&
@@ -58,15 +64,15 @@ const char* TakeEntry(std::string_view* rest, Entry* entry) {
 absl::Status Pass(const Entry& entry, EncodedBatch::Handler* handler) {
   switch (entry.kind) {
     case BatchKind::kDelete:
-      return handler->Delete(entry.key);
+      return handler->Delete(entry.keyspace, entry.key);
     case BatchKind::kPut:
-      return handler->Put(entry.key, entry.value_or_end);
+      return handler->Put(entry.keyspace, entry.key, entry.value_or_end);
     case BatchKind::kDeleteRange:
-      return handler->DeleteRange(entry.key, entry.value_or_end);
+      return handler->DeleteRange(entry.keyspace, entry.key, entry.value_or_end);
     case BatchKind::kDeleteRangeToEnd:
       break;
   }
-  return handler->DeleteRange(entry.key, std::nullopt);
+  return handler->DeleteRange(entry.keyspace, entry.key, std::nullopt);
 }
 
 }  // namespace
@@ -76,6 +82,21 @@ EncodedBatch::Handler::~Handler() = default;
 void EncodedBatch::SetFirstSequence(WriteBatch* batch, Sequence sequence) {
   assert(sequence <= kSequenceMax);
   StoreFixed64(batch->bytes_.data(), sequence);
+}
+
+void EncodedBatch::Put(WriteBatch* batch, KeyspaceId keyspace, std::string_view key,
+                       std::string_view value) {
+  batch->Add(keyspace, BatchKind::kPut, key, value);
+}
+
+void EncodedBatch::Delete(WriteBatch* batch, KeyspaceId keyspace, std::string_view key) {
+  batch->Add(keyspace, BatchKind::kDelete, key, {});
+}
+
+void EncodedBatch::DeleteRange(WriteBatch* batch, KeyspaceId keyspace, std::string_view from,
+                               std::optional<std::string_view> to) {
+  if (!to) return batch->Add(keyspace, BatchKind::kDeleteRangeToEnd, from, {});
+  if (from < *to) batch->Add(keyspace, BatchKind::kDeleteRange, from, *to);
 }
 
 absl::Status EncodedBatch::ForEach(std::string_view encoded, Handler* handler) {

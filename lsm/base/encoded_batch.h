@@ -27,6 +27,9 @@ enum class BatchKind : uint8_t {
 constexpr bool IsRange(BatchKind kind) {
   return kind == BatchKind::kDeleteRange || kind == BatchKind::kDeleteRangeToEnd;
 }
+// Added to the kind of an entry that has the id of its keyspace before its key.  An entry of the
+// default keyspace has no id.
+inline constexpr uint8_t kHasKeyspace = 0x40;
 constexpr BatchKind BatchKindOf(EntryKind kind) { return static_cast<BatchKind>(kind); }
 static_assert(BatchKindOf(EntryKind::kDelete) == BatchKind::kDelete &&
               BatchKindOf(EntryKind::kPut) == BatchKind::kPut);
@@ -39,21 +42,30 @@ class EncodedBatch {
   static std::string_view Of(const WriteBatch& batch) { return batch.bytes_; }
   static void SetFirstSequence(WriteBatch* batch, Sequence sequence);
 
+  // As the methods of WriteBatch, in any keyspace.  REQUIRES: the id may be a keyspace's.
+  static void Put(WriteBatch* batch, KeyspaceId keyspace, std::string_view key,
+                  std::string_view value);
+  static void Delete(WriteBatch* batch, KeyspaceId keyspace, std::string_view key);
+  static void DeleteRange(WriteBatch* batch, KeyspaceId keyspace, std::string_view from,
+                          std::optional<std::string_view> to);
+
   // Receives the entries in order.
   class Handler {
    public:
     virtual ~Handler();
-    virtual absl::Status Put(std::string_view key, std::string_view value) = 0;
-    virtual absl::Status Delete(std::string_view key) = 0;
+    virtual absl::Status Put(KeyspaceId keyspace, std::string_view key, std::string_view value) = 0;
+    virtual absl::Status Delete(KeyspaceId keyspace, std::string_view key) = 0;
     // `from` is below `to`; nullopt: to the end.
-    virtual absl::Status DeleteRange(std::string_view from, std::optional<std::string_view> to) = 0;
+    virtual absl::Status DeleteRange(KeyspaceId keyspace, std::string_view from,
+                                     std::optional<std::string_view> to) = 0;
   };
 
   // Passes each entry of encoded bytes to the handler.  Trusts none of the bytes: DataLoss (with
   // the offset in the batch) unless they are exactly the entries that the header counts, within
   // their limits, and with valid sequence numbers.  (0 is valid, since a batch has it before it is
-  // written; but not for a range delete, which could hide nothing.)  The handler may have received
-  // some entries before.  An error of the handler ends the call.
+  // written; but not for a range delete, which could hide nothing.)  Whether a keyspace with an
+  // entry's id exists is for the caller to judge.  The handler may have received some entries
+  // before.  An error of the handler ends the call.
   static absl::Status ForEach(std::string_view encoded, Handler* handler);
 
   // REQUIRES: at least a header.

@@ -22,6 +22,11 @@ namespace lsm::inline TRELLIS_ABI {
 using Sequence = uint64_t;
 inline constexpr Sequence kSequenceMax = (uint64_t{1} << 56) - 1;
 
+// A set of keys with a name (lsm/design/keyspaces.md).  Id 1 is never a keyspace's.
+using KeyspaceId = uint32_t;
+inline constexpr KeyspaceId kDefaultKeyspace = 0;
+inline constexpr KeyspaceId kOtherKeyspaceMin = 2;
+
 enum class EntryKind : uint8_t { kDelete = 0, kPut = 1 };
 inline constexpr EntryKind kEntryKindMax = EntryKind::kPut;
 

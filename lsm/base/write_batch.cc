@@ -1,6 +1,7 @@
 #include "lsm/write_batch.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "lsm/base/encoded_batch.h"
 #include "lsm/bytes/coding.h"
@@ -10,8 +11,9 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// Largest encoding of a kind, a key length and a value length.
+// Largest encoding of a kind, a key length and a value length; and of the id before them.
 constexpr size_t kEntryFramingBytesMax = 1 + 2 * size_t{kVarint32BytesMax};
+constexpr size_t kKeyspaceIdBytesMax = kVarint32BytesMax;
 
 absl::Status TooLong(std::string_view what, size_t size_bytes, size_t size_bytes_max) {
   return absl::InvalidArgumentError(
@@ -31,8 +33,8 @@ void WriteBatch::Clear() {
 
 uint32_t WriteBatch::count() const { return EncodedBatch::CountOf(bytes_); }
 
-absl::Status WriteBatch::CheckRoomFor(BatchKind kind, std::string_view key,
-                                      std::string_view rest) const {
+absl::Status WriteBatch::CheckRoomFor(BatchKind kind, std::string_view key, std::string_view rest,
+                                      size_t framing_bytes_max) const {
   if (IsRange(kind)) {
     for (const std::string_view bound : {key, rest}) {
       if (bound.size() > kRangeBoundBytesMax)
@@ -42,36 +44,42 @@ absl::Status WriteBatch::CheckRoomFor(BatchKind kind, std::string_view key,
     if (key.size() > kKeyBytesMax) return TooLong("a key", key.size(), kKeyBytesMax);
     if (rest.size() > kValueBytesMax) return TooLong("a value", rest.size(), kValueBytesMax);
   }
-  if (key.size() + rest.size() + kEntryFramingBytesMax > kBatchBytesMax - bytes_.size()) {
-    return TooLong("a batch", bytes_.size() + key.size() + rest.size() + kEntryFramingBytesMax,
-                   kBatchBytesMax);
-  }
+  const size_t entry_bytes_max = framing_bytes_max + key.size() + rest.size();
+  if (entry_bytes_max > kBatchBytesMax - bytes_.size())
+    return TooLong("a batch", bytes_.size() + entry_bytes_max, kBatchBytesMax);
   return absl::OkStatus();
 }
 
 void WriteBatch::Put(std::string_view key, std::string_view value) {
-  Add(BatchKind::kPut, key, value);
+  Add(kDefaultKeyspace, BatchKind::kPut, key, value);
 }
 
-void WriteBatch::Delete(std::string_view key) { Add(BatchKind::kDelete, key, {}); }
+void WriteBatch::Delete(std::string_view key) {
+  Add(kDefaultKeyspace, BatchKind::kDelete, key, {});
+}
 
 void WriteBatch::DeleteRange(std::string_view from, std::optional<std::string_view> to) {
-  if (!to) return Add(BatchKind::kDeleteRangeToEnd, from, {});
-  if (from < *to) Add(BatchKind::kDeleteRange, from, *to);
+  EncodedBatch::DeleteRange(this, kDefaultKeyspace, from, to);
 }
 
-void WriteBatch::Add(BatchKind kind, std::string_view key, std::string_view rest) {
+void WriteBatch::Add(KeyspaceId keyspace, BatchKind kind, std::string_view key,
+                     std::string_view rest) {
+  assert(keyspace == kDefaultKeyspace || keyspace >= kOtherKeyspaceMin);
   if (!status_.ok()) return;
+  const bool has_id = keyspace != kDefaultKeyspace;
+  const size_t framing_bytes_max = kEntryFramingBytesMax + (has_id ? kKeyspaceIdBytesMax : 0);
   const size_t size_before = bytes_.size();
   status_ = CatchOutOfMemory([&]() -> absl::Status {
-    TRELLIS_RETURN_IF_ERROR(CheckRoomFor(kind, key, rest));
+    TRELLIS_RETURN_IF_ERROR(CheckRoomFor(kind, key, rest, framing_bytes_max));
     // Reserves exactly for the first entry, so that the batch of a single put takes one allocation;
     // doubles afterwards.
-    const size_t needed_bytes = bytes_.size() + kEntryFramingBytesMax + key.size() + rest.size();
+    const size_t needed_bytes = bytes_.size() + framing_bytes_max + key.size() + rest.size();
     if (needed_bytes > bytes_.capacity())
       bytes_.reserve(std::max(needed_bytes, 2 * bytes_.capacity()));
-    char framing[1 + kVarint64BytesMax] = {static_cast<char>(kind)};
-    char* end = StoreVarint32(framing + 1, static_cast<uint32_t>(key.size()));
+    char framing[1 + kKeyspaceIdBytesMax + kVarint64BytesMax];
+    framing[0] = static_cast<char>(static_cast<uint8_t>(kind) | (has_id ? kHasKeyspace : 0));
+    char* end = has_id ? StoreVarint32(framing + 1, keyspace) : framing + 1;
+    end = StoreVarint32(end, static_cast<uint32_t>(key.size()));
     bytes_.append(framing, static_cast<size_t>(end - framing));
     bytes_.append(key);
     if (kind == BatchKind::kDelete || kind == BatchKind::kDeleteRangeToEnd) return absl::OkStatus();

@@ -253,6 +253,9 @@ absl::Status Engine::FlushOldest() {
 absl::Status Engine::FlushMemtable(const Memtable& memtable, const TableFilter& filter,
                                    const MemtableLogs::MemtableLog& log, uint64_t next_log,
                                    const SnapshotList& snapshots, JobResult* result) {
+  TRELLIS_RETURN_IF_ERROR(
+      WithContext(memtable.CheckHasOnlyDefault(),
+                  Concat(store_.log_directory().path(), "/", LogFileName(log.number))));
   const uint64_t from = store_.environment.clock->MonotonicNanos();
   const std::unique_ptr<Iterator> entries = memtable.NewIterator();
   // The manifest will require the next log to exist.

@@ -368,6 +368,7 @@ absl::Status Engine::Start() {
 
 absl::Status Engine::FlushTo(const Memtable& memtable, FlushReason reason,
                              std::array<OpenTables, kLevels>* levels, NewFiles* made) {
+  TRELLIS_RETURN_IF_ERROR(memtable.CheckHasOnlyDefault());
   const uint64_t from = store_.environment.clock->MonotonicNanos();
   const std::unique_ptr<Iterator> entries = memtable.NewIterator();
   SnapshotList snapshots;

@@ -140,7 +140,7 @@ absl::Status Engine::Commit(Writer* leader, const Writer** last) {
   const size_t batch_bytes = batch.size();
   // Only the leader replaces the memtable, so it stays the one of this view.
   Memtable* memtable = CurrentView()->memtable.get();
-  RangeMap ranges;  // of the group
+  RangeMap ranges;  // of the group, in the default keyspace
   mutex_.Unlock();
   // First all steps that may fail without leaving a trace.
   absl::Status status = CatchOutOfMemory([&] {

@@ -8,6 +8,7 @@
 #include "lsm/base/encoded_batch.h"
 #include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
+#include "lsm/store/memtable_filler.h"
 #include "lsm/store/store_files.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -145,8 +146,12 @@ absl::StatusOr<bool> FollowedLogs::TakeHeld(Log* log) {
         path, record.offset,
         Concat("the record begins with number ", first, ", but ", last_, " is already there"));
   }
-  TRELLIS_RETURN_IF_ERROR(WithContext(log->memtable->PrepareBatch(record.payload),
-                                      Concat(path, ": record at offset ", record.offset)));
+  const auto prepare = [&]() -> absl::Status {
+    TRELLIS_RETURN_IF_ERROR(CheckBatch(record.payload));
+    return log->memtable->PrepareBatch(record.payload);
+  };
+  TRELLIS_RETURN_IF_ERROR(
+      WithContext(prepare(), Concat(path, ": record at offset ", record.offset)));
   // Readers do not see the entries before they have a view with a higher number.
   log->memtable->AddPrepared();
   last_ += EncodedBatch::CountOf(record.payload);

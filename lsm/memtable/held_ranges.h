@@ -1,8 +1,9 @@
-// The range deletes of logs, for a memtable that takes them all together.
+// The range deletes of logs, for a memtable that takes those of a keyspace all together.
 #ifndef TRELLIS_LSM_MEMTABLE_HELD_RANGES_H_
 #define TRELLIS_LSM_MEMTABLE_HELD_RANGES_H_
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,8 +26,9 @@ class HeldRanges {
   }
 
   // Copies the bounds.
-  void Add(std::string_view from, std::optional<std::string_view> to, Sequence sequence) {
-    ranges_.push_back({std::string(from), std::optional<std::string>(to), sequence});
+  void Add(KeyspaceId keyspace, std::string_view from, std::optional<std::string_view> to,
+           Sequence sequence) {
+    ranges_[keyspace].push_back({std::string(from), std::optional<std::string>(to), sequence});
     memory_bytes_ += MemoryOf(from, to);
   }
   bool empty() const { return ranges_.empty(); }
@@ -34,11 +36,12 @@ class HeldRanges {
 
   // The memtable gets all of them (Memtable::AddRanges), and none is held any more.
   void MoveTo(Memtable* memtable) {
-    if (empty()) return;
-    std::vector<RangeDelete> all;
-    all.reserve(ranges_.size());
-    for (const Held& range : ranges_) all.push_back({range.from, range.to, range.sequence});
-    memtable->AddRanges(all);
+    for (const auto& [keyspace, held] : ranges_) {
+      std::vector<RangeDelete> all;
+      all.reserve(held.size());
+      for (const Held& range : held) all.push_back({range.from, range.to, range.sequence});
+      memtable->AddRanges(keyspace, all);
+    }
     *this = {};
   }
 
@@ -49,7 +52,7 @@ class HeldRanges {
     Sequence sequence;
   };
 
-  std::vector<Held> ranges_;
+  std::map<KeyspaceId, std::vector<Held>> ranges_;
   size_t memory_bytes_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -15,140 +16,156 @@ namespace {
 // A larger vector is freed after the batch that needed it.
 constexpr size_t kPreparedKept = 4096;
 
-// Creates the entries of a batch without linking them in, and collects its ranges.
-class EntryMaker : public EncodedBatch::Handler {
- public:
-  EntryMaker(Skiplist* list, Sequence first, std::vector<const Skiplist::Entry*>* made,
-             std::vector<const Skiplist::Entry*>* marks)
-      : list_(list), next_(first), made_(made), marks_(marks) {}
+template <typename T>
+void ClearPreparedVector(std::vector<T>* prepared) {
+  prepared->clear();
+  if (prepared->capacity() > kPreparedKept) std::vector<T>().swap(*prepared);
+}
 
-  absl::Status Put(std::string_view key, std::string_view value) override {
-    made_->push_back(list_->NewEntry(key, PackSuffix(next_++, EntryKind::kPut), value));
-    return absl::OkStatus();
+}  // namespace
+
+// Creates the entries without linking them in, and collects the ranges.
+class Memtable::EntryMaker : public EncodedBatch::Handler {
+ public:
+  EntryMaker(Memtable* memtable, Sequence first) : memtable_(*memtable), next_(first) {}
+
+  absl::Status Put(KeyspaceId keyspace, std::string_view key, std::string_view value) override {
+    return Make(keyspace, key, PackSuffix(next_++, EntryKind::kPut), value);
   }
-  absl::Status Delete(std::string_view key) override {
-    made_->push_back(list_->NewEntry(key, PackSuffix(next_++, EntryKind::kDelete), {}));
-    ++tombstones_;
-    return absl::OkStatus();
+  absl::Status Delete(KeyspaceId keyspace, std::string_view key) override {
+    if (keyspace == kDefaultKeyspace) ++memtable_.prepared_tombstones_;
+    return Make(keyspace, key, PackSuffix(next_++, EntryKind::kDelete), {});
   }
-  absl::Status DeleteRange(std::string_view from, std::optional<std::string_view> to) override {
-    ranges_.push_back({from, to, next_});
-    marks_->push_back(list_->NewEntry({}, PackSuffix(next_++, EntryKind::kDelete), {}));
+  absl::Status DeleteRange(KeyspaceId keyspace, std::string_view from,
+                           std::optional<std::string_view> to) override {
+    memtable_.prepared_has_more_ = true;
+    ranges_[keyspace].push_back({from, to, next_});
+    Mark(next_++);
     return absl::OkStatus();
   }
 
   Sequence last() const { return next_ - 1; }
-  // Views of the batch.
-  std::span<const RangeDelete> ranges() const { return ranges_; }
 
-  uint64_t tombstones() const { return tombstones_; }
+  // Returns those of the default keyspace.
+  RangeMap PrepareRanges() {
+    RangeMap of_default;
+    for (const auto& [keyspace, ranges] : ranges_) {
+      RangeMap map = RangeMap::Of(ranges);
+      memtable_.PrepareRanges(memtable_.FindOrMake(keyspace), map);
+      if (keyspace != kDefaultKeyspace) continue;
+      memtable_.prepared_range_count_ = ranges.size();
+      of_default = std::move(map);
+    }
+    return of_default;
+  }
 
  private:
-  Skiplist* const list_;
+  absl::Status Make(KeyspaceId keyspace, std::string_view key, uint64_t suffix,
+                    std::string_view value) {
+    if (keyspace != kDefaultKeyspace) [[unlikely]] {
+      MakeOther(keyspace, key, suffix, value);
+    } else {
+      memtable_.prepared_.push_back(memtable_.default_.NewEntry(key, suffix, value));
+    }
+    return absl::OkStatus();
+  }
+  void MakeOther(KeyspaceId keyspace, std::string_view key, uint64_t suffix,
+                 std::string_view value) {
+    memtable_.prepared_has_more_ = true;
+    EntryList* const list = memtable_.FindOrMake(keyspace);
+    if (*list->prepared_count() == 0) memtable_.prepared_lists_.push_back(list);
+    ++*list->prepared_count();
+    memtable_.prepared_others_.push_back({list, list->NewEntry(key, suffix, value)});
+    Mark(SequenceOf(suffix));
+  }
+  void Mark(Sequence number) {
+    if (memtable_.recent_max_ == 0) return;
+    memtable_.prepared_marks_.push_back(
+        memtable_.default_.NewEntry({}, PackSuffix(number, EntryKind::kDelete), {}));
+  }
+
+  Memtable& memtable_;
   Sequence next_;
-  std::vector<const Skiplist::Entry*>* const made_;
-  uint64_t tombstones_ = 0;
-  std::vector<const Skiplist::Entry*>* const marks_;
-  std::vector<RangeDelete> ranges_;
+  std::map<KeyspaceId, std::vector<RangeDelete>> ranges_;  // views of the batch
 };
-
-class MemtableIterator : public InnerIterator {
- public:
-  explicit MemtableIterator(const Skiplist* list) : cursor_(list) {}
-
-  bool Valid() const override { return cursor_.entry() != nullptr; }
-  void SeekToFirst() override { cursor_.SeekToFirst(); }
-  void SeekToLast() override { cursor_.SeekToLast(); }
-  void Seek(std::string_view target) override { cursor_.SeekAtOrAfter(target); }
-  void SeekForPrev(std::string_view target) override { cursor_.SeekAtOrBefore(target); }
-  void Next() override {
-    assert(Valid());
-    cursor_.Next();
-  }
-  void Prev() override {
-    assert(Valid());
-    cursor_.Prev();
-  }
-  std::string_view key() const override {
-    assert(Valid());
-    return cursor_.entry()->internal_key();
-  }
-  std::string_view value() const override {
-    assert(Valid());
-    return cursor_.entry()->value();
-  }
-  absl::Status status() const override { return absl::OkStatus(); }
-
- private:
-  Skiplist::Cursor cursor_;
-};
-
-}  // namespace
 
 Memtable::Memtable(Sequence number_before, size_t recent_max, uint64_t begun_nanos)
     : begun_nanos_(begun_nanos),
-      skiplist_(&arena_),
+      default_(kDefaultKeyspace, &arena_),
+      others_(&arena_),
       number_before_(number_before),
       last_number_(number_before),
       recent_max_(recent_max) {
   assert(std::has_single_bit(recent_max) || recent_max == 0);
 }
 
-void Memtable::Add(Sequence sequence, EntryKind kind, std::string_view user_key,
-                   std::string_view value) {
-  const Skiplist::Entry* entry = skiplist_.NewEntry(user_key, PackSuffix(sequence, kind), value);
-  skiplist_.Reserve(1);
-  skiplist_.Link(entry);
+void Memtable::Add(KeyspaceId keyspace, Sequence sequence, EntryKind kind,
+                   std::string_view user_key, std::string_view value) {
+  FindOrMake(keyspace)->Add(sequence, kind, user_key, value);
   // Relaxed, and no atomic addition: only the writer changes it.
   entry_count_.store(entry_count() + 1, std::memory_order_relaxed);
-  newest_entry_.store(std::max(newest_entry(), sequence), std::memory_order_relaxed);
 }
 
 absl::Status Memtable::PrepareBatch(std::string_view encoded, RangeMap* ranges) {
-  prepared_.clear();
-  prepared_marks_.clear();
+  ClearPrepared();
   if (encoded.size() < EncodedBatch::kHeaderBytes) {
     return DamageAt("write batch", encoded.size(), "shorter than its header");
   }
-  EntryMaker maker(&skiplist_, EncodedBatch::FirstSequenceOf(encoded), &prepared_,
-                   &prepared_marks_);
+  EntryMaker maker(this, EncodedBatch::FirstSequenceOf(encoded));
   TRELLIS_RETURN_IF_ERROR(EncodedBatch::ForEach(encoded, &maker));
-  prepared_tombstones_ = maker.tombstones();
-  RangeMap group;
-  if (!maker.ranges().empty()) group = RangeMap::Of(maker.ranges());
-  PrepareRanges(group);
+  RangeMap of_default;
+  if (prepared_has_more_) of_default = maker.PrepareRanges();
+  prepared_count_ = EncodedBatch::CountOf(encoded);
   prepared_last_ = maker.last();
   // After all other allocations: a reservation holds for the next ones.
-  skiplist_.Reserve(prepared_.size());
+  ReserveLinks();
   if (recent_ == nullptr && recent_max_ > 0)
     recent_ = std::make_unique<std::atomic<const Entry*>[]>(recent_max_);
-  if (ranges != nullptr) *ranges = std::move(group);
+  if (ranges != nullptr) *ranges = std::move(of_default);
   return absl::OkStatus();
 }
 
-void Memtable::PrepareRanges(const RangeMap& group) {
-  if (range_list_ == nullptr && !group.empty()) range_list_ = std::make_unique<RangeList>(&arena_);
-  if (range_list_ != nullptr) range_list_->Prepare(group);
+void Memtable::PrepareRanges(EntryList* list, const RangeMap& ranges) {
+  if (ranges.empty()) return;
+  prepared_ranged_.push_back(list);
+  list->PrepareRanges(ranges, &prepared_ranges_);
 }
 
-void Memtable::AddPreparedRanges(uint64_t count) {
-  if (count == 0) return;
-  range_list_->AddPrepared();
-  ranges_.store(range_list_.get(), std::memory_order_release);
+void Memtable::AddPreparedRanges() {
+  if (prepared_ranged_.empty()) return;
+  prepared_ranges_.Add();
+  for (EntryList* const list : prepared_ranged_) list->ShowRanges();
   // Relaxed, and no atomic addition: only the writer changes it.
-  range_count_.store(range_count() + count, std::memory_order_relaxed);
+  range_count_.store(range_count() + prepared_range_count_, std::memory_order_relaxed);
 }
 
-void Memtable::AddRanges(std::span<const RangeDelete> ranges) {
-  PrepareRanges(RangeMap::Of(ranges));
-  AddPreparedRanges(ranges.size());
+void Memtable::AddRanges(KeyspaceId keyspace, std::span<const RangeDelete> ranges) {
+  ClearPrepared();
+  prepared_has_more_ = true;
+  PrepareRanges(FindOrMake(keyspace), RangeMap::Of(ranges));
+  prepared_range_count_ = keyspace == kDefaultKeyspace ? ranges.size() : 0;
+  AddPreparedRanges();
+  ClearPrepared();
   arena_.GiveBackReserved();
   entry_count_.store(entry_count() + ranges.size(), std::memory_order_relaxed);  // as above
 }
 
+void Memtable::ReserveLinks() {
+  size_t needed_bytes = default_.BytesToLink(prepared_.size());
+  for (EntryList* const list : prepared_lists_)
+    needed_bytes += list->BytesToLink(*list->prepared_count());
+  arena_.Reserve(needed_bytes);
+}
+
 void Memtable::AddPrepared() {
-  for (const Entry* entry : prepared_) skiplist_.Link(entry);
-  AddPreparedRanges(prepared_marks_.size());
+  for (const Entry* entry : prepared_) default_.Link(entry);
+  if (prepared_has_more_) [[unlikely]] {
+    for (const OtherEntry& other : prepared_others_) {
+      other.list->Link(other.entry);
+      other.list->NoteNewest(SequenceOf(other.entry->suffix()));
+    }
+    AddPreparedRanges();
+  }
   const auto note_in_ring = [this](const Entry* entry) {
     const Sequence number = SequenceOf(entry->suffix());
     if (number + recent_max_ > prepared_last_)
@@ -159,19 +176,43 @@ void Memtable::AddPrepared() {
     std::for_each(prepared_marks_.begin(), prepared_marks_.end(), note_in_ring);
   }
   arena_.GiveBackReserved();
+  if (!prepared_.empty()) default_.NoteNewest(SequenceOf(prepared_.back()->suffix()));
   // Relaxed, and no atomic additions: only the writer changes them.
-  if (!prepared_.empty())
-    newest_entry_.store(SequenceOf(prepared_.back()->suffix()), std::memory_order_relaxed);
-  if (const size_t count = prepared_.size() + prepared_marks_.size(); count > 0) {
+  if (prepared_count_ > 0) {
     last_number_.store(prepared_last_, std::memory_order_relaxed);
-    entry_count_.store(entry_count() + count, std::memory_order_relaxed);
-    tombstone_count_.store(tombstone_count() + std::exchange(prepared_tombstones_, 0),
-                           std::memory_order_relaxed);
+    entry_count_.store(entry_count() + prepared_count_, std::memory_order_relaxed);
+    tombstone_count_.store(tombstone_count() + prepared_tombstones_, std::memory_order_relaxed);
   }
-  for (auto* const added : {&prepared_, &prepared_marks_}) {
-    added->clear();
-    if (added->capacity() > kPreparedKept) std::vector<const Skiplist::Entry*>().swap(*added);
-  }
+  ClearPrepared();
+}
+
+void Memtable::ClearPrepared() {
+  ClearPreparedVector(&prepared_);
+  prepared_tombstones_ = prepared_count_ = 0;
+  if (!prepared_has_more_) [[likely]]
+    return;
+  prepared_has_more_ = false;
+  for (EntryList* const list : prepared_lists_) *list->prepared_count() = 0;
+  ClearPreparedVector(&prepared_others_);
+  ClearPreparedVector(&prepared_lists_);
+  ClearPreparedVector(&prepared_marks_);
+  ClearPreparedVector(&prepared_ranged_);
+  prepared_ranges_.Clear();
+  prepared_range_count_ = 0;
+}
+
+std::vector<const EntryList*> Memtable::Lists() const {
+  std::vector<const EntryList*> lists = others_.Filled();
+  if (!default_.empty()) lists.insert(lists.begin(), &default_);
+  return lists;
+}
+
+absl::Status Memtable::CheckHasOnlyDefault() const {
+  const std::vector<const EntryList*> others = others_.Filled();
+  if (others.empty()) return absl::OkStatus();
+  return absl::UnimplementedError(Concat("a memtable has entries of keyspace ",
+                                         others.front()->keyspace(),
+                                         ", which this release cannot write to tables"));
 }
 
 const Memtable::Entry* Memtable::FindRecent(Sequence number) const {
@@ -182,20 +223,7 @@ const Memtable::Entry* Memtable::FindRecent(Sequence number) const {
 
 MemtableAnswer Memtable::Get(const LookupKey& key, std::string_view* value) const {
   // A thread that knows a write's sequence number sees that the write was counted.
-  if (empty()) return MemtableAnswer::kAbsent;
-  const Skiplist::Entry* entry = skiplist_.FindAtOrAfter(key.internal_key());
-  if (entry == nullptr || entry->user_key() != key.user_key()) return MemtableAnswer::kAbsent;
-  if (const RangeList* const list = ranges(); list != nullptr) [[unlikely]] {
-    if (list->NewestAt(key.internal_key(), key.sequence()) > SequenceOf(entry->suffix()))
-      return MemtableAnswer::kRangeDeleted;
-  }
-  if (IsTombstone(entry->suffix())) return MemtableAnswer::kDeleted;
-  *value = entry->value();
-  return MemtableAnswer::kFound;
-}
-
-std::unique_ptr<InnerIterator> Memtable::NewIterator() const {
-  return std::make_unique<MemtableIterator>(&skiplist_);
+  return empty() ? MemtableAnswer::kAbsent : default_.Get(key, value);
 }
 
 }  // namespace lsm

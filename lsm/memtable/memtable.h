@@ -3,15 +3,19 @@
 // Threads: one writer at a time (the write queue ensures it), and any number of concurrent readers
 // without a lock.  Lifetime: entries live as long as the memtable and never move.
 //
+// Each keyspace has a list of its own (entry_list.h), so keys hold no id.  The list of the default
+// one is a member; the others are found by their ids (lists_by_id.h).  All are in one arena.
+//
 // A ring keeps the last entries that were added as batches, by their numbers:
 //
 //   slot   number % recent_max      the entry with this number, or a later one that has replaced it
 //
 // A reader that knows everything up to a number learns from it what the next writes changed,
-// without a search (lsm/runtime/known_gaps.h).  In the slot of a range delete it finds a tombstone:
-// neither makes a key visible.
+// without a search (lsm/runtime/known_gaps.h).  In the slot of a range delete, or of an entry of
+// another keyspace than the default one, it finds a tombstone of the empty key: none of them makes
+// a key of the default keyspace visible.
 //
-// Range deletes are in a list of their own (range_list.h), and count as entries.
+// Range deletes are in lists of their own (range_list.h), and count as entries.
 #ifndef TRELLIS_LSM_MEMTABLE_MEMTABLE_H_
 #define TRELLIS_LSM_MEMTABLE_MEMTABLE_H_
 
@@ -30,16 +34,15 @@
 #include "lsm/base/internal_key.h"
 #include "lsm/base/range_map.h"
 #include "lsm/memtable/arena.h"
+#include "lsm/memtable/entry_list.h"
+#include "lsm/memtable/lists_by_id.h"
 #include "lsm/memtable/range_list.h"
-#include "lsm/memtable/skiplist.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
-enum class MemtableAnswer : uint8_t { kAbsent, kFound, kDeleted, kRangeDeleted };
-
 class Memtable {
  public:
-  using Entry = Skiplist::Entry;
+  using Entry = EntryList::Entry;
 
   // The ring of an active memtable has a slot for each KiB of the write buffer, 8 bytes of 1,024.
   static size_t RecentMax(uint64_t write_buffer_bytes) {
@@ -54,7 +57,11 @@ class Memtable {
   Memtable& operator=(const Memtable&) = delete;
 
   // REQUIRES: no other entry has this key and sequence number.
-  void Add(Sequence sequence, EntryKind kind, std::string_view user_key, std::string_view value);
+  void Add(KeyspaceId keyspace, Sequence sequence, EntryKind kind, std::string_view user_key,
+           std::string_view value);
+  void Add(Sequence sequence, EntryKind kind, std::string_view user_key, std::string_view value) {
+    Add(kDefaultKeyspace, sequence, kind, user_key, value);
+  }
 
   // Adds all entries of an encoded batch, numbered from the sequence that it states.  Two steps, so
   // that a caller can do something in between, and the second cannot fail:
@@ -64,9 +71,9 @@ class Memtable {
   // PrepareBatch copies the entries into the memtable's memory, where no reader finds them.  It
   // fails if the bytes are not a batch (DataLoss), or without memory (std::bad_alloc); then no
   // AddPrepared may follow.  The first call makes the ring.  A batch without AddPrepared leaves
-  // nothing that a reader sees, only borders of its ranges, which cover nothing.  Its numbers may
-  // be used again.  `ranges` receives the range deletes of the batch, the newest at each key; null:
-  // they are not wanted.
+  // nothing that a reader sees, only empty lists, and borders of its ranges, which cover nothing.
+  // Its numbers may be used again.  `ranges` receives the range deletes of the batch in the default
+  // keyspace, the newest at each key; null: they are not wanted.
   absl::Status PrepareBatch(std::string_view encoded, RangeMap* ranges = nullptr);
   // Needs no memory.
   void AddPrepared();
@@ -74,24 +81,33 @@ class Memtable {
   // Adds range deletes all together, so that also nested ones cost only n log n.  Each key keeps
   // only the highest sequence.  REQUIRES: no reader sees the memtable yet, and each range ends
   // after its begin.
-  void AddRanges(std::span<const RangeDelete> ranges);
+  void AddRanges(KeyspaceId keyspace, std::span<const RangeDelete> ranges);
+  void AddRanges(std::span<const RangeDelete> ranges) { AddRanges(kDefaultKeyspace, ranges); }
 
-  // Finds the newest entry that `key` may see.  `value` points into the memtable.  kRangeDeleted: a
-  // range delete of this memtable hides that entry.  kAbsent says nothing about range deletes: a
-  // caller that goes on to older entries asks ranges().
+  // The list of a keyspace; nullptr if no batch has named it.  A caller that has acquired the
+  // number of an entry finds its list.
+  const EntryList* Find(KeyspaceId keyspace) const {
+    return keyspace == kDefaultKeyspace ? &default_ : others_.Find(keyspace);
+  }
+  // The lists that are not empty, by ascending id.
+  std::vector<const EntryList*> Lists() const;
+  // Until flushes write all of them: Unimplemented, naming an id, if another list than the default
+  // keyspace's is not empty.
+  absl::Status CheckHasOnlyDefault() const;
+
+  // --- the list of the default keyspace (entry_list.h) ---
+
   MemtableAnswer Get(const LookupKey& key, std::string_view* value) const;
-
-  // Iterates over internal keys.  Must not outlive the memtable.  May or may not see entries that
-  // are added while it is used.
-  std::unique_ptr<InnerIterator> NewIterator() const;
-
-  // The range deletes; nullptr if there are none.  A caller that has acquired the number of a range
-  // delete finds it here.
-  const RangeList* ranges() const { return ranges_.load(std::memory_order_acquire); }
-  // A copy of all of them, for tables.  Beside a writer it may lack those that are being added.
-  RangeMap MapOfRanges() const { return ranges() == nullptr ? RangeMap() : ranges()->ToMap(); }
-  // How many were added.  Relaxed, as entry_count.
+  std::unique_ptr<InnerIterator> NewIterator() const { return default_.NewIterator(); }
+  const RangeList* ranges() const { return default_.ranges(); }
+  RangeMap MapOfRanges() const { return default_.MapOfRanges(); }
+  Sequence newest_entry() const { return default_.newest_entry(); }
+  // How many range deletes were added.  Relaxed, as entry_count.
   uint64_t range_count() const { return range_count_.load(std::memory_order_relaxed); }
+  // The deletes among the entries that were added as batches.  Relaxed, likewise.
+  uint64_t tombstone_count() const { return tombstone_count_.load(std::memory_order_relaxed); }
+
+  // --- all lists ---
 
   // Memory use, including the unused part of the last arena block.  Any thread.
   size_t memory_bytes() const { return arena_.memory_bytes(); }
@@ -100,10 +116,6 @@ class Memtable {
   // memtable empty, misses none of its entries.
   uint64_t entry_count() const { return entry_count_.load(std::memory_order_relaxed); }
   bool empty() const { return entry_count() == 0; }
-  // The deletes among the entries that were added as batches.  Relaxed, likewise.
-  uint64_t tombstone_count() const { return tombstone_count_.load(std::memory_order_relaxed); }
-  // No entry has a higher number; range deletes do not count.  Relaxed, as entry_count.
-  Sequence newest_entry() const { return newest_entry_.load(std::memory_order_relaxed); }
   // How long ago it began; 0: unknown.
   uint64_t AgeNanos(uint64_t now_nanos) const {
     return begun_nanos_ == 0 || now_nanos < begun_nanos_ ? 0 : now_nanos - begun_nanos_;
@@ -113,37 +125,55 @@ class Memtable {
   // The number of the last entry that was added as a batch, or number_before().  Relaxed, as
   // entry_count: a thread that has acquired a number sees at least the last one up to it.
   Sequence last_number() const { return last_number_.load(std::memory_order_relaxed); }
-  // The entry with this number (for a range delete, a placeholder tombstone); nullptr if the ring
-  // no longer has it.  REQUIRES: number_before() < number <= last_number(), and the caller has
-  // acquired `number`, so the ring exists.
+  // The entry with this number, or the tombstone in its place; nullptr if the ring no longer has
+  // it. REQUIRES: number_before() < number <= last_number(), and the caller has acquired `number`,
+  // so the ring exists.
   const Entry* FindRecent(Sequence number) const;
 
  private:
-  // The same two steps for ranges.
-  void PrepareRanges(const RangeMap& group);
-  void AddPreparedRanges(uint64_t count);
+  // Creates the entries of a batch.
+  class EntryMaker;
+  struct OtherEntry {
+    EntryList* list;
+    const Entry* entry;
+  };
+
+  EntryList* FindOrMake(KeyspaceId keyspace) {
+    return keyspace == kDefaultKeyspace ? &default_ : others_.FindOrMake(keyspace);
+  }
+  // The parts of the two steps for ranges.
+  void PrepareRanges(EntryList* list, const RangeMap& ranges);
+  void AddPreparedRanges();
+  // Reserves for all lists at once, since a reservation holds only until the next one.
+  void ReserveLinks();
+  void ClearPrepared();
 
   const uint64_t begun_nanos_;
   Arena arena_;
-  Skiplist skiplist_;
+  EntryList default_;
+  ListsById others_;
   std::atomic<uint64_t> entry_count_{0};
   std::atomic<uint64_t> tombstone_count_{0};
-  std::atomic<Sequence> newest_entry_{0};
-  // Null until the first ranges are in the list.  Released after them, so a reader that acquires
-  // the pointer finds them.
-  std::atomic<const RangeList*> ranges_{nullptr};
   std::atomic<uint64_t> range_count_{0};
   const Sequence number_before_;
   std::atomic<Sequence> last_number_;
   const size_t recent_max_;
   // Release and acquire: a reader of a slot that is being replaced reads the new entry's number.
   std::unique_ptr<std::atomic<const Entry*>[]> recent_;
-  // Used by the writer only.
-  std::unique_ptr<RangeList> range_list_;  // made for the first range
-  std::vector<const Entry*> prepared_;
-  uint64_t prepared_tombstones_ = 0;
-  std::vector<const Entry*> prepared_marks_;  // of ranges, for the ring
-  Sequence prepared_last_ = 0;                // the last number of the batch, if it has entries
+
+  // Used by the writer only: a batch between the two steps.
+  std::vector<const Entry*> prepared_;  // of the default keyspace
+  uint64_t prepared_tombstones_ = 0;    // likewise
+  uint64_t prepared_count_ = 0;         // of all entries and ranges
+  Sequence prepared_last_ = 0;          // the last number of a batch with entries
+  // Whether it has more than entries of the default keyspace.  If not, all that follows is empty.
+  bool prepared_has_more_ = false;
+  std::vector<OtherEntry> prepared_others_;   // of other keyspaces
+  std::vector<EntryList*> prepared_lists_;    // the lists of these
+  std::vector<const Entry*> prepared_marks_;  // for the ring, in place of others and ranges
+  RangeList::Group prepared_ranges_;          // of all keyspaces
+  std::vector<EntryList*> prepared_ranged_;   // the lists of these
+  uint64_t prepared_range_count_ = 0;         // of the default keyspace
 };
 
 }  // namespace lsm

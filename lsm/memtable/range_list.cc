@@ -54,27 +54,26 @@ void RangeList::Divide(std::string_view key) {
   boundaries_.Link(entry);
 }
 
-void RangeList::Prepare(const RangeMap& group) {
-  prepared_.clear();
-  for (size_t i = 0; i < group.size(); ++i) Divide(group.boundary(i));
+void RangeList::Prepare(const RangeMap& stretches, Group* group) {
+  for (size_t i = 0; i < stretches.size(); ++i) Divide(stretches.boundary(i));
   Skiplist::Cursor at(&boundaries_);
-  for (size_t i = 0; i < group.size(); ++i) {
-    if (group.sequence_count(i) == 0) continue;
+  for (size_t i = 0; i < stretches.size(); ++i) {
+    if (stretches.sequence_count(i) == 0) continue;
     // After another stretch, the walk over that one has ended here.
-    if (i == 0 || group.sequence_count(i - 1) == 0) SeekUpTo(group.boundary(i), &at);
-    const bool has_end = i + 1 < group.size();
+    if (i == 0 || stretches.sequence_count(i - 1) == 0) SeekUpTo(stretches.boundary(i), &at);
+    const bool has_end = i + 1 < stretches.size();
     for (; at.entry() != nullptr; at.Next()) {
-      if (has_end && at.entry()->user_key() == group.boundary(i + 1)) break;
+      if (has_end && at.entry()->user_key() == stretches.boundary(i + 1)) break;
       Head* const head = HeadOf(*at.entry());
       const Node* const newest = head->load(std::memory_order_relaxed);  // as in Divide
       const Node* const node =
-          new (arena_->Allocate(sizeof(Node))) Node{group.sequence(i, 0), newest};
-      prepared_.push_back({head, node});
+          new (arena_->Allocate(sizeof(Node))) Node{stretches.sequence(i, 0), newest};
+      group->prepared_.push_back({head, node});
     }
   }
 }
 
-void RangeList::AddPrepared() noexcept {
+void RangeList::Group::Add() noexcept {
   for (const Prepared& prepared : prepared_)
     prepared.head->store(prepared.node, std::memory_order_release);
   prepared_.clear();

@@ -48,18 +48,41 @@
 namespace lsm::inline TRELLIS_ABI {
 
 class RangeList {
+ private:
+  struct Node {
+    Sequence sequence;
+    const Node* older;
+  };
+  // Released by the writer with the nodes, and acquired by readers.  The writer loads it relaxed.
+  using Head = std::atomic<const Node*>;
+
  public:
-  // `arena` must outlive the list, and holds all of it that readers see.
+  // The nodes of a group between the last two steps.  They may belong to several lists.
+  class Group {
+   public:
+    // Step 3.  Needs no memory.
+    void Add() noexcept;
+    // Gives the group up.
+    void Clear() { prepared_.clear(); }
+
+   private:
+    friend class RangeList;
+    struct Prepared {
+      Head* head;
+      const Node* node;
+    };
+    std::vector<Prepared> prepared_;
+  };
+
+  // `arena` must outlive the list, and holds all of it.
   explicit RangeList(Arena* arena);
   RangeList(const RangeList&) = delete;
   RangeList& operator=(const RangeList&) = delete;
 
-  // Step 2, for the stretches of a group, whose sequences are above all that were added.  Only the
-  // newest sequence of a stretch counts.  Drops what an earlier call has prepared.  Throws
-  // std::bad_alloc without memory; then AddPrepared must not follow.
-  void Prepare(const RangeMap& group);
-  // Step 3.  Needs no memory.
-  void AddPrepared() noexcept;
+  // Step 2, for stretches whose sequences are above all that were added.  Only the newest sequence
+  // of a stretch counts.  Throws std::bad_alloc without memory; then the group must be given up.
+  // REQUIRES: the group has no nodes of this list.
+  void Prepare(const RangeMap& stretches, Group* group);
 
   // --- for readers; the suffix of an internal key does not matter ---
 
@@ -80,17 +103,6 @@ class RangeList {
   RangeMap ToMap() const;
 
  private:
-  struct Node {
-    Sequence sequence;
-    const Node* older;
-  };
-  // Released by the writer with the nodes, and acquired by readers.  The writer loads it relaxed.
-  using Head = std::atomic<const Node*>;
-  struct Prepared {
-    Head* head;
-    const Node* node;
-  };
-
   // Comes before the internal keys of the boundary's user key, since no kind is so high.
   static constexpr uint64_t kBoundarySuffix = ~uint64_t{0};
 
@@ -104,7 +116,6 @@ class RangeList {
 
   Arena* const arena_;
   Skiplist boundaries_;
-  std::vector<Prepared> prepared_;  // used by the writer only
 };
 
 }  // namespace lsm

@@ -415,7 +415,7 @@ void Skiplist::GoOnWithDirectory(Root* root, size_t steps) {
   }
 }
 
-void Skiplist::Reserve(size_t count) {
+size_t Skiplist::BytesToLink(size_t count) {
   Root* const root = root_.load(std::memory_order_relaxed);
   if (next_directory_ != nullptr || tall_leaves_ >= tall_leaves_awaited_) [[unlikely]]
     GoOnWithDirectory(root, kDirectorySteps + count);
@@ -424,7 +424,7 @@ void Skiplist::Reserve(size_t count) {
   // Each entry may split a leaf.  These are the heights that will be drawn then.
   uint64_t state = random_state_;
   for (size_t i = 0; i < count; ++i) needed_bytes += LeafBytes(RandomHeight(&state));
-  arena_->Reserve(needed_bytes);
+  return needed_bytes;
 }
 
 void Skiplist::Link(const Entry* entry) {

@@ -116,9 +116,12 @@ class Skiplist {
 
   // Creates an entry without linking it in: no search finds it yet.
   const Entry* NewEntry(std::string_view user_key, uint64_t suffix, std::string_view value);
-  // Makes linking the next `count` entries need no memory.  Reserves a leaf for each, about ten
-  // times the usual need: unused memory costs only addresses.
-  void Reserve(size_t count);
+  // The bytes that linking the next `count` entries takes at most: a leaf for each, about ten times
+  // the usual need.  Also goes on with the directory, which takes memory now.  A caller that links
+  // into several lists reserves the sum of their bytes in the arena.
+  size_t BytesToLink(size_t count);
+  // Makes linking the next `count` entries need no memory.  Unused memory costs only addresses.
+  void Reserve(size_t count) { arena_->Reserve(BytesToLink(count)); }
   // REQUIRES: reserved; no entry with this key and suffix exists; no other Link is running.
   void Link(const Entry* entry);
 

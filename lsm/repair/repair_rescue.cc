@@ -380,6 +380,7 @@ absl::Status RepairJob::SalvageRecord(const LogReader::Record& record, const std
 }
 
 absl::StatusOr<RepairJob::Tables> RepairJob::Flush(const Memtable& memtable) {
+  TRELLIS_RETURN_IF_ERROR(memtable.CheckHasOnlyDefault());
   const std::unique_ptr<Iterator> entries = memtable.NewIterator();
   const TablesNow not_all_known = nullptr;  // so tombstones and ranges stay
   TRELLIS_ASSIGN_OR_RETURN(

@@ -24,7 +24,7 @@ double MeanCoveredBytes(const ReadView& view, Sequence visible,
   for (uint64_t i = 0; i < kLookedAtMax && number > memtable.number_before(); ++i, --number) {
     const Memtable::Entry* const entry = memtable.FindRecent(number);
     if (entry == nullptr || sampled == kSampledMax) break;
-    // The entry of a range delete has no key, and says nothing about tombstones.
+    // The tombstone in place of a range delete, or of another keyspace's entry, says nothing.
     if (!IsTombstone(entry->suffix()) || entry->user_key().empty()) continue;
     covered_bytes += view.version->default_tree()->CoveredBytes(/*level=*/-1, /*run=*/0,
                                                                 entry->user_key(), digest_seed);
@@ -39,7 +39,7 @@ bool AreRangesDue(const ReadView& view, const RangeMap& ranges, const SnapshotLi
                   const Options& options) {
   const Memtable& memtable = *view.memtable;
   uint64_t price = kBytesMergedPerJob + memtable.memory_bytes();
-  if (memtable.entry_count() > memtable.range_count()) {
+  if (memtable.newest_entry() > 0) {
     const auto flushes = static_cast<uint64_t>(std::max(1, options.level0_compaction_tables));
     price += view.version->default_tree()->level_bytes(1) / flushes;
   }

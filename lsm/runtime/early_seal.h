@@ -16,6 +16,9 @@
 // Tables do not count if a snapshot holds them, or if they are needless without the flush.
 // Otherwise a program that repeats a range delete beside a snapshot would flush each time.
 //
+// Only the default keyspace has tables so far.  So only its deletes and its entries count, but the
+// bytes of the whole memtable, since a flush writes all of it.
+//
 // Reads memory alone.  Thread-safe.  Throws std::bad_alloc.
 #ifndef TRELLIS_LSM_RUNTIME_EARLY_SEAL_H_
 #define TRELLIS_LSM_RUNTIME_EARLY_SEAL_H_

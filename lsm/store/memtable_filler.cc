@@ -10,15 +10,31 @@
 namespace lsm::inline TRELLIS_ABI {
 
 absl::Status CheckBatch(std::string_view encoded) {
-  class Ignore : public EncodedBatch::Handler {
-    absl::Status Put(std::string_view, std::string_view) override { return absl::OkStatus(); }
-    absl::Status Delete(std::string_view) override { return absl::OkStatus(); }
-    absl::Status DeleteRange(std::string_view, std::optional<std::string_view>) override {
-      return absl::OkStatus();
+  class Check : public EncodedBatch::Handler {
+   public:
+    explicit Check(std::string_view batch) : batch_(batch) {}
+    absl::Status Put(KeyspaceId keyspace, std::string_view key, std::string_view) override {
+      return CheckKeyspace(keyspace, key);
     }
+    absl::Status Delete(KeyspaceId keyspace, std::string_view key) override {
+      return CheckKeyspace(keyspace, key);
+    }
+    absl::Status DeleteRange(KeyspaceId keyspace, std::string_view from,
+                             std::optional<std::string_view>) override {
+      return CheckKeyspace(keyspace, from);
+    }
+
+   private:
+    absl::Status CheckKeyspace(KeyspaceId keyspace, std::string_view key) const {
+      if (keyspace == kDefaultKeyspace) return absl::OkStatus();
+      return DamageAt("write batch", static_cast<uint64_t>(key.data() - batch_.data()),
+                      Concat("a key of keyspace ", keyspace, ", which was not created"));
+    }
+
+    const std::string_view batch_;
   };
-  Ignore ignore;
-  return EncodedBatch::ForEach(encoded, &ignore);
+  Check check(encoded);
+  return EncodedBatch::ForEach(encoded, &check);
 }
 
 class MemtableFiller::Handler : public EncodedBatch::Handler {
@@ -29,20 +45,24 @@ class MemtableFiller::Handler : public EncodedBatch::Handler {
         log_(*log),
         next_(EncodedBatch::FirstSequenceOf(payload)) {}
 
-  absl::Status Put(std::string_view key, std::string_view value) override {
-    return Add(EntryKind::kPut, key, value);
+  absl::Status Put(KeyspaceId keyspace, std::string_view key, std::string_view value) override {
+    return Add(keyspace, EntryKind::kPut, key, value);
   }
-  absl::Status Delete(std::string_view key) override { return Add(EntryKind::kDelete, key, {}); }
-  absl::Status DeleteRange(std::string_view from, std::optional<std::string_view> to) override {
+  absl::Status Delete(KeyspaceId keyspace, std::string_view key) override {
+    return Add(keyspace, EntryKind::kDelete, key, {});
+  }
+  absl::Status DeleteRange(KeyspaceId keyspace, std::string_view from,
+                           std::optional<std::string_view> to) override {
     TRELLIS_RETURN_IF_ERROR(MakeRoom(from, HeldRanges::MemoryOf(from, to)));
-    filler_.ranges_.Add(from, to, next_++);
+    filler_.ranges_.Add(keyspace, from, to, next_++);
     return absl::OkStatus();
   }
 
  private:
-  absl::Status Add(EntryKind kind, std::string_view key, std::string_view value) {
+  absl::Status Add(KeyspaceId keyspace, EntryKind kind, std::string_view key,
+                   std::string_view value) {
     TRELLIS_RETURN_IF_ERROR(MakeRoom(key, key.size() + value.size()));
-    filler_.memtable_->Add(next_++, kind, key, value);
+    filler_.memtable_->Add(keyspace, next_++, kind, key, value);
     return absl::OkStatus();
   }
 

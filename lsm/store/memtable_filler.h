@@ -31,7 +31,8 @@ namespace lsm::inline TRELLIS_ABI {
 // Takes over a full memtable, or the last one.  It is never empty.
 using MemtableSink = std::function<absl::Status(std::shared_ptr<const Memtable>)>;
 
-// DataLoss unless it is a batch.
+// DataLoss unless it is a batch, and its keyspaces exist.  So far none can be created, and only the
+// default one exists.
 absl::Status CheckBatch(std::string_view encoded);
 
 class MemtableFiller {
@@ -43,7 +44,7 @@ class MemtableFiller {
   // Called before the log's next record is read: hands over the memtable if there is no room for
   // both.
   absl::Status MakeRoomForNext(LogReader* log);
-  // REQUIRES: CheckBatch of the payload was OK, and `log` read it last.  Frees the payload's
+  // REQUIRES: the payload is a batch (CheckBatch), and `log` read it last.  Frees the payload's
   // memory, so the payload is no longer valid.
   absl::Status Add(std::string_view payload, LogReader* log);
   absl::Status HandOver();

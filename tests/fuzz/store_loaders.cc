@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,6 +45,7 @@ void RepairNothing(std::string&) {}
 // --- write batches ---
 
 struct Write {
+  lsm::KeyspaceId keyspace = lsm::kDefaultKeyspace;
   lsm::BatchKind kind = lsm::BatchKind::kPut;
   std::string key;
   std::string value;  // or the end of a range
@@ -57,17 +59,19 @@ struct Write {
 
 class Writes : public lsm::EncodedBatch::Handler {
  public:
-  absl::Status Put(std::string_view key, std::string_view value) override {
-    all.push_back({lsm::BatchKind::kPut, std::string(key), std::string(value)});
+  absl::Status Put(lsm::KeyspaceId keyspace, std::string_view key,
+                   std::string_view value) override {
+    all.push_back({keyspace, lsm::BatchKind::kPut, std::string(key), std::string(value)});
     return absl::OkStatus();
   }
-  absl::Status Delete(std::string_view key) override {
-    all.push_back({lsm::BatchKind::kDelete, std::string(key), ""});
+  absl::Status Delete(lsm::KeyspaceId keyspace, std::string_view key) override {
+    all.push_back({keyspace, lsm::BatchKind::kDelete, std::string(key), ""});
     return absl::OkStatus();
   }
-  absl::Status DeleteRange(std::string_view from, std::optional<std::string_view> to) override {
+  absl::Status DeleteRange(lsm::KeyspaceId keyspace, std::string_view from,
+                           std::optional<std::string_view> to) override {
     Demand(!to || from < *to, "a range has keys");
-    all.push_back({to ? lsm::BatchKind::kDeleteRange : lsm::BatchKind::kDeleteRangeToEnd,
+    all.push_back({keyspace, to ? lsm::BatchKind::kDeleteRange : lsm::BatchKind::kDeleteRangeToEnd,
                    std::string(from), std::string(to.value_or(""))});
     return absl::OkStatus();
   }
@@ -78,13 +82,14 @@ lsm::WriteBatch BatchOf(const std::vector<Write>& writes) {
   lsm::WriteBatch batch;
   for (const Write& write : writes) {
     if (write.kind == lsm::BatchKind::kPut) {
-      batch.Put(write.key, write.value);
+      lsm::EncodedBatch::Put(&batch, write.keyspace, write.key, write.value);
     } else if (write.kind == lsm::BatchKind::kDelete) {
-      batch.Delete(write.key);
+      lsm::EncodedBatch::Delete(&batch, write.keyspace, write.key);
     } else {
       const bool has_end = write.kind == lsm::BatchKind::kDeleteRange;
-      batch.DeleteRange(write.key,
-                        has_end ? std::optional<std::string_view>(write.value) : std::nullopt);
+      lsm::EncodedBatch::DeleteRange(
+          &batch, write.keyspace, write.key,
+          has_end ? std::optional<std::string_view>(write.value) : std::nullopt);
     }
   }
   return batch;
@@ -92,15 +97,18 @@ lsm::WriteBatch BatchOf(const std::vector<Write>& writes) {
 
 // Whether readers see the last write to the key.
 void DemandLast(const lsm::Memtable& memtable, const std::vector<Write>& writes,
-                const std::string& key) {
+                lsm::KeyspaceId keyspace, const std::string& key) {
   const auto last = std::find_if(writes.rbegin(), writes.rend(), [&](const Write& write) {
-    return write.Deletes(key) || (write.kind == lsm::BatchKind::kPut && write.key == key);
+    return write.keyspace == keyspace &&
+           (write.Deletes(key) || (write.kind == lsm::BatchKind::kPut && write.key == key));
   });
+  const lsm::EntryList* const list = memtable.Find(keyspace);
+  Demand(list != nullptr, "a keyspace with writes has a list");
   const lsm::LookupKey lookup(key, lsm::kSequenceMax, 0);
   std::string_view value;
-  const lsm::MemtableAnswer answer = memtable.Get(lookup, &value);
-  const bool is_covered = memtable.ranges() != nullptr &&
-                          memtable.ranges()->NewestAt(lookup.internal_key(), lsm::kSequenceMax) > 0;
+  const lsm::MemtableAnswer answer = list->Get(lookup, &value);
+  const bool is_covered = list->ranges() != nullptr &&
+                          list->ranges()->NewestAt(lookup.internal_key(), lsm::kSequenceMax) > 0;
   if (last->kind == lsm::BatchKind::kPut) {
     Demand(answer == lsm::MemtableAnswer::kFound, "Get finds the last write of a key");
     Demand(value == last->value, "Get finds the last value of a key");
@@ -137,7 +145,15 @@ bool UseBatch(std::string_view bytes) {
   Demand(read_again.all == writes.all, "the rewritten batch has the same writes");
 
   Demand(memtable.entry_count() == writes.all.size(), "each write is an entry");
-  for (const Write& write : writes.all) DemandLast(memtable, writes.all, write.key);
+  std::set<lsm::KeyspaceId> keyspaces;
+  for (const Write& write : writes.all) {
+    DemandLast(memtable, writes.all, write.keyspace, write.key);
+    keyspaces.insert(write.keyspace);
+  }
+  std::vector<lsm::KeyspaceId> listed;
+  for (const lsm::EntryList* const list : memtable.Lists()) listed.push_back(list->keyspace());
+  Demand(std::equal(listed.begin(), listed.end(), keyspaces.begin(), keyspaces.end()),
+         "the lists are in the order of their ids");
   return true;
 }
 
@@ -148,9 +164,13 @@ void CountBatch(std::string& bytes, uint64_t) {
   std::string_view rest = std::string_view(bytes).substr(lsm::EncodedBatch::kHeaderBytes), ignored;
   uint32_t count = 0;
   size_t sound_bytes = lsm::EncodedBatch::kHeaderBytes;
-  while (!rest.empty() && static_cast<uint8_t>(rest[0]) < 4) {
-    const bool has_second = rest[0] == 1 || rest[0] == 2;
+  while (!rest.empty() && (static_cast<uint8_t>(rest[0]) & ~lsm::kHasKeyspace) < 4) {
+    const bool has_keyspace = (rest[0] & lsm::kHasKeyspace) != 0;
+    const bool has_second = (rest[0] & 3) == 1 || (rest[0] & 3) == 2;
     rest.remove_prefix(1);
+    lsm::KeyspaceId keyspace = lsm::kOtherKeyspaceMin;
+    if (has_keyspace && !lsm::TakeVarint32(&rest, &keyspace)) break;
+    if (keyspace < lsm::kOtherKeyspaceMin) break;
     if (!lsm::TakeLengthPrefixed(&rest, &ignored)) break;
     if (has_second && !lsm::TakeLengthPrefixed(&rest, &ignored)) break;
     ++count;
@@ -183,10 +203,24 @@ std::string SomeRanges() {
   return std::string(lsm::EncodedBatch::Of(batch));
 }
 
+std::string SomeKeyspaces() {
+  lsm::WriteBatch batch;
+  using Encoded = lsm::EncodedBatch;
+  for (const lsm::KeyspaceId keyspace : {300u, 0u, 2u, ~0u}) {
+    Encoded::Put(&batch, keyspace, "key", "value");
+    Encoded::DeleteRange(&batch, keyspace, "kex", "kez");
+    Encoded::Put(&batch, keyspace, "keya", "");
+    Encoded::Delete(&batch, keyspace, "keya");
+    if (keyspace == 2) Encoded::DeleteRange(&batch, keyspace, "x", std::nullopt);
+  }
+  Encoded::SetFirstSequence(&batch, 1);
+  return std::string(Encoded::Of(batch));
+}
+
 std::vector<std::string> BatchSeeds() {
   lsm::WriteBatch one;
   one.Put("a", "b");
-  return {SomeBatch(0), SomeBatch(lsm::kSequenceMax - 10), SomeRanges(),
+  return {SomeBatch(0), SomeBatch(lsm::kSequenceMax - 10), SomeRanges(), SomeKeyspaces(),
           std::string(lsm::EncodedBatch::Of(one))};
 }
 

@@ -23,17 +23,20 @@ using testing_support::StatusIs;
 // Records the entries; fails at a given entry.
 class Recorder : public EncodedBatch::Handler {
  public:
-  absl::Status Put(std::string_view key, std::string_view value) override {
-    return Record("put " + std::string(key) + "=" + std::string(value));
+  absl::Status Put(KeyspaceId keyspace, std::string_view key, std::string_view value) override {
+    return Record(keyspace, "put " + std::string(key) + "=" + std::string(value));
   }
-  absl::Status Delete(std::string_view key) override {
-    return Record("delete " + std::string(key));
+  absl::Status Delete(KeyspaceId keyspace, std::string_view key) override {
+    return Record(keyspace, "delete " + std::string(key));
   }
-  absl::Status DeleteRange(std::string_view from, std::optional<std::string_view> to) override {
-    return Record("delete from " + std::string(from) + (to ? " to " + std::string(*to) : ""));
+  absl::Status DeleteRange(KeyspaceId keyspace, std::string_view from,
+                           std::optional<std::string_view> to) override {
+    return Record(keyspace,
+                  "delete from " + std::string(from) + (to ? " to " + std::string(*to) : ""));
   }
-  absl::Status Record(std::string entry) {
+  absl::Status Record(KeyspaceId keyspace, std::string entry) {
     if (entries.size() == fail_at) return absl::AbortedError("told to");
+    if (keyspace != kDefaultKeyspace) entry = Concat(keyspace, ": ", entry);
     entries.push_back(std::move(entry));
     return absl::OkStatus();
   }
@@ -97,6 +100,48 @@ TEST(WriteBatchTest, EncodingOfRangesMatchesTheDrawing) {
   EXPECT_EQ(batch.user_bytes(), 4u);
   EXPECT_FALSE(batch.has_puts());
   EXPECT_EQ(EntriesOf(batch), (std::vector<std::string>{"delete from  to b", "delete from key"}));
+}
+
+TEST(WriteBatchTest, EncodingOfKeyspacesMatchesTheDrawing) {
+  WriteBatch batch;
+  EncodedBatch::Put(&batch, 2, "key", "value");
+  EncodedBatch::Delete(&batch, 300, "k");
+  EncodedBatch::DeleteRange(&batch, ~KeyspaceId{0}, "a", "b");
+  EncodedBatch::DeleteRange(&batch, 2, "", std::nullopt);
+  EncodedBatch::Put(&batch, kDefaultKeyspace, "d", "");
+  EncodedBatch::SetFirstSequence(&batch, 1);
+  EXPECT_EQ(EncodedBatch::Of(batch).substr(EncodedBatch::kHeaderBytes),
+            std::string("\x41\x02\x03key\x05value"
+                        "\x40\xac\x02\x01k"
+                        "\x42\xff\xff\xff\xff\x0f\x01"
+                        "a\x01"
+                        "b"
+                        "\x43\x02\0"
+                        "\x01\x01"
+                        "d\0",
+                        12 + 5 + 10 + 3 + 4));
+  EXPECT_EQ(EntriesOf(batch), (std::vector<std::string>{"2: put key=value", "300: delete k",
+                                                        "4294967295: delete from a to b",
+                                                        "2: delete from ", "put d="}));
+  EXPECT_EQ(batch.user_bytes(), 8u + 1 + 2 + 0 + 1);
+  EXPECT_TRUE(batch.has_puts());
+}
+
+// A store without keyspaces has the bytes of earlier releases.
+TEST(WriteBatchTest, TheDefaultKeyspaceHasNoId) {
+  WriteBatch batch, same;
+  for (int i = 0; i < 300; i += 50) {
+    const std::string key(static_cast<size_t>(i), 'k');
+    batch.Put(key, key + "value");
+    batch.Delete(key);
+    batch.DeleteRange(key, key + "k");
+    batch.DeleteRange(key, std::nullopt);
+    EncodedBatch::Put(&same, kDefaultKeyspace, key, key + "value");
+    EncodedBatch::Delete(&same, kDefaultKeyspace, key);
+    EncodedBatch::DeleteRange(&same, kDefaultKeyspace, key, key + "k");
+    EncodedBatch::DeleteRange(&same, kDefaultKeyspace, key, std::nullopt);
+  }
+  EXPECT_EQ(EncodedBatch::Of(batch), EncodedBatch::Of(same));
 }
 
 TEST(WriteBatchTest, RangesWithoutKeysAreNoEntries) {
@@ -225,6 +270,10 @@ TEST(WriteBatchTest, EveryTruncationIsDamage) {
   batch.DeleteRange("from", "to");
   batch.DeleteRange("from", std::nullopt);
   batch.Put(std::string(200, 'k'), std::string(300, 'v'));
+  EncodedBatch::Put(&batch, 77'777, std::string(200, 'k'), "value");
+  EncodedBatch::Delete(&batch, 2, "gone");
+  EncodedBatch::DeleteRange(&batch, ~KeyspaceId{0}, "from", "to");
+  EncodedBatch::DeleteRange(&batch, 130, "from", std::nullopt);
   for (size_t size = 0; size < batch.size_bytes(); ++size) {
     Recorder recorder;
     EXPECT_THAT(EncodedBatch::ForEach(EncodedBatch::Of(batch).substr(0, size), &recorder),
@@ -277,6 +326,30 @@ TEST(WriteBatchTest, ImpossibleBatchesAreDamage) {
                 StatusIs(absl::StatusCode::kDataLoss, HasSubstr("bound of a range is too long")));
   }
 
+  EXPECT_OK(walk(Encoded(1, 1, "\x41\x02\x01k\x01v")));
+  // More bytes than needed, as in a length.
+  EXPECT_OK(walk(Encoded(1, 1, std::string_view("\x41\x82\x80\0\x01k\x01v", 8))));
+  EXPECT_OK(walk(Encoded(1, 1, "\x41\xff\xff\xff\xff\x0f\x01k\x01v")));
+  for (const std::string_view id : {std::string_view("\0", 1), std::string_view("\x80\0", 2),
+                                    std::string_view("\x01", 1), std::string_view("\x81\0", 2)}) {
+    EXPECT_THAT(walk(Encoded(1, 1, Concat("\x41", id, "\x01k\x01v"))),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         HasSubstr("offset 12: the id of a keyspace is below 2")));
+  }
+  for (const std::string_view id :
+       {"\xff\xff\xff\xff\x10", "\xff\xff\xff\xff\xff\x01", "\x82\x80\x80\x80\x80\x80", "\x82"}) {
+    EXPECT_THAT(walk(Encoded(1, 1, Concat("\x40", id))),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         HasSubstr("offset 12: the id of a keyspace is damaged")));
+  }
+  for (const std::string_view kind : {"\x44", "\x80", "\x81", "\xc1", "\x61"}) {
+    EXPECT_THAT(
+        walk(Encoded(1, 1, Concat(kind, "\x02\x01k\x01v"))),
+        StatusIs(absl::StatusCode::kDataLoss, HasSubstr("offset 12: an entry of unknown kind")));
+  }
+  EXPECT_THAT(walk(Encoded(0, 1, "\x43\x02\x01k")),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("with number 0")));
+
   std::string long_key = Encoded(1, 1, "");
   long_key += '\0';
   AppendLengthPrefixed(&long_key, std::string(kKeyBytesMax + 1, 'k'));
@@ -294,6 +367,8 @@ TEST(WriteBatchTest, FlippedBitsNeverCrash) {
   EncodedBatch::SetFirstSequence(&batch, 1);
   batch.Delete("gone");
   batch.DeleteRange("from", "to");
+  EncodedBatch::Delete(&batch, 2, "gone");
+  EncodedBatch::DeleteRange(&batch, 300, "from", "to");
   batch.Put(std::string(200, 'k'), std::string(20, 'v'));
   for (size_t bit = 0; bit < 8 * batch.size_bytes(); ++bit) {
     std::string bytes(EncodedBatch::Of(batch));

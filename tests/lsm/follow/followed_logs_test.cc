@@ -22,6 +22,7 @@
 namespace lsm {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing_support::StatusIs;
 
@@ -103,6 +104,19 @@ TEST_F(FollowedLogsTest, TakesRangeDeletes) {
   EXPECT_EQ(memtable->Get(LookupKey("key1", 3, 0), &value), MemtableAnswer::kFound);
   EXPECT_EQ(memtable->Get(LookupKey("key2", 5, 0), &value), MemtableAnswer::kFound);
   EXPECT_EQ(memtable->Get(LookupKey("key3", 5, 0), &value), MemtableAnswer::kRangeDeleted);
+}
+
+TEST_F(FollowedLogsTest, RefusesKeyspaces) {
+  Append(2, 1, 3);
+  WriteBatch batch;
+  EncodedBatch::Put(&batch, 7, "key", "value");
+  EncodedBatch::SetFirstSequence(&batch, 4);
+  ASSERT_OK(writers_[2]->Append(EncodedBatch::Of(batch)));
+  EXPECT_THAT(ReadOn(), StatusIs(absl::StatusCode::kDataLoss,
+                                 AllOf(HasSubstr(PathOf(2) + ": record at offset "),
+                                       HasSubstr("a key of keyspace 7, which was not created"))));
+  EXPECT_EQ(logs_.last(), 3u);
+  EXPECT_EQ(Entries(), Counts{3});
 }
 
 TEST_F(FollowedLogsTest, EachLogHasItsMemtable) {

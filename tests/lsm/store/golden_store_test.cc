@@ -185,6 +185,26 @@ TEST(LogGoldenTest, HasEachKindOfEntry) {
   testing_support::ExpectGolden("store/version3_log.golden", Draw(world));
 }
 
+// The same with keyspaces, which no program writes so far.
+TEST(LogGoldenTest, HasEntriesOfKeyspaces) {
+  World world;
+  ASSERT_OK_AND_ASSIGN(const auto directory,
+                       world.files->OpenDirectory(kStorePath, /*create=*/true));
+  ASSERT_OK_AND_ASSIGN(auto file, directory->CreateExclusive("000001.log"));
+  ASSERT_OK_AND_ASSIGN(const auto log,
+                       LogWriter::Create(std::move(file), LogKind::kWriteAhead, /*file_id=*/1));
+  WriteBatch batch;
+  EncodedBatch::Put(&batch, 2, "key", "value");
+  EncodedBatch::Delete(&batch, 300, "kex");
+  EncodedBatch::DeleteRange(&batch, ~KeyspaceId{0}, "a", "kez");
+  EncodedBatch::DeleteRange(&batch, 2, "x", std::nullopt);
+  batch.Put("key", "value");
+  EncodedBatch::SetFirstSequence(&batch, 7);
+  ASSERT_OK(log->Append(EncodedBatch::Of(batch)));
+  ASSERT_OK(log->Close(/*sync=*/true));
+  testing_support::ExpectGolden("store/version3_keyspaces_log.golden", Draw(world));
+}
+
 // The first two were written before tables recorded their dead entries.
 TEST(OldGoldenStoreTest, TombstonesCountInEachStore) {
   for (const char* const name : {"version2_closed.golden", "version2_runs.golden",

@@ -1,5 +1,6 @@
 #include "lsm/store/memtable_filler.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +22,9 @@
 namespace lsm {
 namespace {
 
+using testing::HasSubstr;
 using testing_support::Dice;
+using testing_support::StatusIs;
 
 class MemtableFillerTest : public testing::Test {
  protected:
@@ -64,7 +67,6 @@ class MemtableFillerTest : public testing::Test {
       const absl::StatusOr<bool> more = log->Next(&record);
       EXPECT_OK(more.status());
       if (!more.ok() || !*more) break;
-      EXPECT_OK(CheckBatch(record.payload));
       EXPECT_OK(filler.Add(record.payload, log.get()));
     }
     EXPECT_OK(filler.HandOver());
@@ -178,6 +180,64 @@ TEST_F(MemtableFillerTest, AgreesWithTheOrderOfWrites) {
     for (size_t key = 0; key < keys.size(); ++key)
       EXPECT_EQ(AnswerFor(memtables, keys[key]), expected[key]) << keys[key];
   }
+}
+
+// Also the ranges, which are added last.
+TEST_F(MemtableFillerTest, FillsTheListOfEachKeyspace) {
+  const std::string large(100 << 10, 'v');
+  WriteBatch batch;
+  EncodedBatch::DeleteRange(&batch, 9, "a", "b");
+  EncodedBatch::Put(&batch, 2, "a", large);
+  batch.DeleteRange("a", "b");
+  EncodedBatch::DeleteRange(&batch, 2, "a", std::nullopt);
+  EncodedBatch::Delete(&batch, 9, "d");
+  EncodedBatch::DeleteRange(&batch, 9, "c", "d");
+  Append(batch);
+  WriteBatch more;
+  EncodedBatch::Put(&more, 2, "a", large);
+  Append(more);
+  const auto memtables = Replay(1 << 20);
+  ASSERT_EQ(memtables.size(), 1u);
+  const auto covering = [&](KeyspaceId keyspace, std::string_view key) {
+    const RangeList* const ranges = memtables[0]->Find(keyspace)->ranges();
+    return ranges == nullptr
+               ? 0
+               : ranges->NewestAt(LookupKey(key, kSequenceMax, 0).internal_key(), kSequenceMax);
+  };
+  EXPECT_EQ(covering(0, "a"), 3u);
+  EXPECT_EQ(covering(0, "c"), 0u);
+  EXPECT_EQ(covering(2, "a"), 4u);
+  EXPECT_EQ(covering(9, "a"), 1u);
+  EXPECT_EQ(covering(9, "c"), 6u);
+  EXPECT_EQ(covering(9, "d"), 0u);
+  EXPECT_EQ(memtables[0]->Find(2)->newest_entry(), 7u);
+  EXPECT_EQ(memtables[0]->Find(9)->newest_entry(), 5u);
+  EXPECT_EQ(memtables[0]->entry_count(), 7u);
+  uint64_t entries = 0;
+  for (const auto& memtable : Replay(120 << 10)) {
+    EXPECT_LT(memtable->entry_count(), 7u);
+    entries += memtable->entry_count();
+  }
+  EXPECT_EQ(entries, 7u);
+}
+
+TEST(CheckBatchTest, RefusesKeyspacesThatDoNotExist) {
+  WriteBatch batch;
+  batch.Put("a", "1");
+  EXPECT_OK(CheckBatch(EncodedBatch::Of(batch)));
+  WriteBatch put = batch, deletes = batch, range = batch;
+  EncodedBatch::Put(&put, 300, "b", "");
+  EncodedBatch::Delete(&deletes, 2, "b");
+  EncodedBatch::SetFirstSequence(&range, 1);
+  EncodedBatch::DeleteRange(&range, ~KeyspaceId{0}, "b", std::nullopt);
+  EXPECT_THAT(CheckBatch(EncodedBatch::Of(put)),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("write batch: offset 21: a key of keyspace 300, which was not")));
+  EXPECT_THAT(
+      CheckBatch(EncodedBatch::Of(deletes)),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("keyspace 2, which was not created")));
+  EXPECT_THAT(CheckBatch(EncodedBatch::Of(range)),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("keyspace 4294967295, which was")));
 }
 
 // Added one by one they would take 50 million nodes.

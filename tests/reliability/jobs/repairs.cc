@@ -128,15 +128,16 @@ class Survey {
   class Batch : public lsm::EncodedBatch::Handler {
    public:
     Batch(Survey* survey, Sequence first) : survey_(*survey), next_(first) {}
-    absl::Status Put(std::string_view key, std::string_view value) override {
+    absl::Status Put(lsm::KeyspaceId, std::string_view key, std::string_view value) override {
       survey_.Note(key, next_++, Value(value));
       return absl::OkStatus();
     }
-    absl::Status Delete(std::string_view key) override {
+    absl::Status Delete(lsm::KeyspaceId, std::string_view key) override {
       survey_.Note(key, next_++, std::nullopt);
       return absl::OkStatus();
     }
-    absl::Status DeleteRange(std::string_view, std::optional<std::string_view>) override {
+    absl::Status DeleteRange(lsm::KeyspaceId, std::string_view,
+                             std::optional<std::string_view>) override {
       return absl::UnimplementedError("no specimen has range deletes");
     }
 

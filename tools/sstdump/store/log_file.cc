@@ -17,17 +17,19 @@ class BatchWalker : public lsm::EncodedBatch::Handler {
   BatchWalker(lsm::Sequence first, const std::function<void(const BatchEntry&)>& visit)
       : sequence_(first), visit_(visit) {}
 
-  absl::Status Put(std::string_view key, std::string_view value) override {
-    visit_({sequence_++, lsm::BatchKind::kPut, key, value, {}});
+  absl::Status Put(lsm::KeyspaceId keyspace, std::string_view key,
+                   std::string_view value) override {
+    visit_({sequence_++, keyspace, lsm::BatchKind::kPut, key, value, {}});
     return absl::OkStatus();
   }
-  absl::Status Delete(std::string_view key) override {
-    visit_({sequence_++, lsm::BatchKind::kDelete, key, {}, {}});
+  absl::Status Delete(lsm::KeyspaceId keyspace, std::string_view key) override {
+    visit_({sequence_++, keyspace, lsm::BatchKind::kDelete, key, {}, {}});
     return absl::OkStatus();
   }
-  absl::Status DeleteRange(std::string_view from, std::optional<std::string_view> to) override {
+  absl::Status DeleteRange(lsm::KeyspaceId keyspace, std::string_view from,
+                           std::optional<std::string_view> to) override {
     const auto kind = to ? lsm::BatchKind::kDeleteRange : lsm::BatchKind::kDeleteRangeToEnd;
-    visit_({sequence_++, kind, from, {}, to});
+    visit_({sequence_++, keyspace, kind, from, {}, to});
     return absl::OkStatus();
   }
 
@@ -129,6 +131,10 @@ ManifestWalk WalkManifest(
     session->Damage(target, 0, "the manifest holds no edit");
   }
   return walk;
+}
+
+std::string UnknownKeyspaceText(lsm::KeyspaceId keyspace) {
+  return Concat("the record names keyspace ", keyspace, ", which was not created");
 }
 
 absl::Status WalkBatch(const lsm::LogReader::Record& record, std::string_view file,

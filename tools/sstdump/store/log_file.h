@@ -68,6 +68,7 @@ ManifestWalk WalkManifest(
 // One write of a batch.
 struct BatchEntry {
   lsm::Sequence sequence = 0;
+  lsm::KeyspaceId keyspace = lsm::kDefaultKeyspace;
   lsm::BatchKind kind = lsm::BatchKind::kPut;
   std::string_view key;                // or the begin of a range
   std::string_view value;              // of a put
@@ -75,10 +76,15 @@ struct BatchEntry {
 
   bool is_put() const { return kind == lsm::BatchKind::kPut; }
   bool is_range() const { return IsRange(kind); }
+  bool is_of_default() const { return keyspace == lsm::kDefaultKeyspace; }
+  // Whether it changes a key of the default keyspace.
   bool Changes(std::string_view of_key) const {
+    if (!is_of_default()) return false;
     return is_range() ? key <= of_key && (!to || of_key < *to) : key == of_key;
   }
 };
+// The fault of a record that names this keyspace: none but the default one can be created.
+std::string UnknownKeyspaceText(lsm::KeyspaceId keyspace);
 // Visits the entries of a log's record.  DataLoss if the record does not hold a whole batch;
 // entries before the damage have been visited by then.
 absl::Status WalkBatch(const lsm::LogReader::Record& record, std::string_view file,
