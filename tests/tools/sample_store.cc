@@ -41,11 +41,11 @@ std::string EncodedBatch(const std::vector<SampleEntry>& entries) {
   lsm::WriteBatch batch;
   for (const SampleEntry& entry : entries) {
     if (entry.is_range) {
-      batch.DeleteRange(entry.key, EndOf(entry));
+      lsm::EncodedBatch::DeleteRange(&batch, entry.keyspace, entry.key, EndOf(entry));
     } else if (entry.is_delete) {
-      batch.Delete(entry.key);
+      lsm::EncodedBatch::Delete(&batch, entry.keyspace, entry.key);
     } else {
-      batch.Put(entry.key, entry.value);
+      lsm::EncodedBatch::Put(&batch, entry.keyspace, entry.key, entry.value);
     }
   }
   lsm::EncodedBatch::SetFirstSequence(&batch, entries.front().sequence);

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lsm/base/internal_key.h"
 #include "lsm/base/range_map.h"
 #include "lsm/file_system.h"
 #include "lsm/log/log_writer.h"
@@ -31,6 +32,7 @@ struct SampleEntry {
   std::string value = {};
   // In a log only: deletes the keys from `key` on, up to `value` unless that is empty.
   bool is_range = false;
+  lsm::KeyspaceId keyspace = lsm::kDefaultKeyspace;  // in a log only
 };
 
 // Makes a table from entries in the order of internal keys.  Returns the table's record for a

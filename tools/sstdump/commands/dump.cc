@@ -44,7 +44,7 @@ bool FillMemtable(const StoreFiles& files, const KeyBounds& bounds, Session* ses
   lsm::HeldRanges ranges;
   const LogReplay replay = ReplayLogs(files, session, [&](size_t, const BatchEntry& entry) {
     const bool is_sound = session->tally().problems == 0 && entry.sequence <= lsm::kSequenceMax;
-    if (!is_sound) return;
+    if (!is_sound || !entry.is_of_default()) return;
     if (entry.is_range()) return ranges.Add(entry.keyspace, entry.key, entry.to, entry.sequence);
     if (!bounds.Holds(entry.key)) return;
     const auto kind = entry.is_put() ? lsm::EntryKind::kPut : lsm::EntryKind::kDelete;

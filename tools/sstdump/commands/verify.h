@@ -48,6 +48,9 @@ struct LogVerdict {
   uint64_t first_offset = 0;         // of the first record
   lsm::Sequence first_sequence = 0;  // 0: no entries
   lsm::Sequence last_sequence = 0;
+  // The first keyspace other than the default one, and the offset of its record.
+  lsm::KeyspaceId other_keyspace = lsm::kDefaultKeyspace;
+  uint64_t other_keyspace_offset = 0;
 };
 LogVerdict VerifyLog(const Target& target, Session* session);
 

@@ -32,6 +32,9 @@ LogVerdict VerifyLog(const Target& target, Session* session) {
               if (verdict.entries == 0) verdict.first_sequence = entry.sequence;
               verdict.last_sequence = entry.sequence;
               ++verdict.entries;
+              if (entry.is_of_default() || verdict.other_keyspace != lsm::kDefaultKeyspace) return;
+              verdict.other_keyspace = entry.keyspace;
+              verdict.other_keyspace_offset = record.offset;
             });
         if (!status.ok()) session->Fail(status, target);
         return !session->has_too_many_problems();

@@ -237,6 +237,9 @@ class StoreChecker {
             state().CheckClosedLog(number, OpenedPath(*target), verdict.log.end,
                                    verdict.log.size_bytes, verdict.log.torn_bytes);
         if (!closed.ok()) session_->Fail(closed, *target);
+        if (verdict.other_keyspace != lsm::kDefaultKeyspace)
+          session_->Damage(*target, verdict.other_keyspace_offset,
+                           UnknownKeyspaceText(verdict.other_keyspace));
         CompareSequences(*target, verdict, was_durable, &last, &is_gap);
         if (session_->tally() == before) NoteDropped(*target, verdict, was_durable, is_gap);
       }

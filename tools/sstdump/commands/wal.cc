@@ -15,8 +15,9 @@ namespace {
 using lsm::Concat;
 
 void PrintEntry(const BatchEntry& entry, Session* session) {
-  const size_t columns = KeyColumns(*session, 30, 2);
-  std::string line = Concat("    ", entry.sequence, "\t", NameOf(entry.kind), "\t",
+  const std::string where = entry.is_of_default() ? "" : Concat(" (keyspace ", entry.keyspace, ")");
+  const size_t columns = KeyColumns(*session, 30 + where.size(), 2);
+  std::string line = Concat("    ", entry.sequence, "\t", NameOf(entry.kind), where, "\t",
                             session->Show(entry.key, columns));
   const bool shows_value = entry.is_put() && !session->request().keys_only;
   if (shows_value || entry.to) {
@@ -30,6 +31,7 @@ void WriteEntry(const BatchEntry& entry, Session* session) {
   lsm::JsonWriter& json = session->json();
   json.BeginObject();
   json.Member("sequence", entry.sequence);
+  if (!entry.is_of_default()) json.Member("keyspace", entry.keyspace);
   json.Member("kind", NameOf(entry.kind));
   json.Member(entry.is_range() ? "from" : "key", session->Show(entry.key));
   if (entry.to) json.Member("to", session->Show(*entry.to));

@@ -73,11 +73,15 @@ class Replayer {
 
   bool Apply(const Target& log, const lsm::LogReader::Record& record) {
     if (!Follows(log, record)) return true;
+    lsm::KeyspaceId unknown = lsm::kDefaultKeyspace;
     const absl::Status status = WalkBatch(record, OpenedPath(log), [&](const BatchEntry& entry) {
       replay_.last_sequence = entry.sequence;
+      if (unknown == lsm::kDefaultKeyspace) unknown = entry.keyspace;
       visit_(replay_.logs.size() - 1, entry);
     });
     if (!status.ok()) session_->Fail(status, log);
+    if (unknown != lsm::kDefaultKeyspace)
+      session_->Damage(log, record.offset, UnknownKeyspaceText(unknown));
     return !session_->has_too_many_problems();
   }
 
