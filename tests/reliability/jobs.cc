@@ -358,7 +358,8 @@ JobResult RunRanges(uint64_t seed, uint64_t amount) {
   const RangesReport report = CheckRanges(seed * kSeedStride, amount);
   return {report.writes,
           Concat(ReadableCount(report.writes), " writes in memtables and logs, ",
-                 ReadableCount(report.ranges), " of them range deletes, and ",
+                 ReadableCount(report.ranges), " of them range deletes, ",
+                 ReadableCount(report.of_other_keyspaces), " in other keyspaces, and ",
                  ReadableCount(report.failed), " groups that failed; memory ran out ",
                  ReadableCount(report.out_of_memory), " times; ", ReadableCount(report.lookups),
                  " answers as of a list of the writes; replays filled ",

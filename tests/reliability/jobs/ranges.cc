@@ -1,9 +1,11 @@
 #include "tests/reliability/jobs/ranges.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,7 +38,12 @@ constexpr size_t kGroups = 60;
 
 std::string RangeKey(size_t key) { return Concat("key", 100 + key); }
 
+// The keyspaces of a trial with several.  The last ones are rare.
+constexpr lsm::KeyspaceId kTrialKeyspaces[] = {
+    lsm::kDefaultKeyspace, 2, 300, ~lsm::KeyspaceId{0}, 3, 4, 5, 6, 7, 8};
+
 struct RangeWrite {
+  lsm::KeyspaceId keyspace;
   BatchKind kind;
   size_t key;  // or the first one of a range
   size_t end;  // of a range
@@ -50,13 +57,16 @@ struct RangeWrite {
 // Oldest first.
 using Memtables = std::vector<std::shared_ptr<const Memtable>>;
 
-std::string AnswerOf(const Memtables& memtables, size_t key, Sequence at) {
+std::string AnswerOf(const Memtables& memtables, lsm::KeyspaceId keyspace, size_t key,
+                     Sequence at) {
   const lsm::LookupKey lookup(RangeKey(key), at, 0);
   for (auto memtable = memtables.rbegin(); memtable != memtables.rend(); ++memtable) {
+    const lsm::EntryList* const list = (*memtable)->Find(keyspace);
+    if (list == nullptr) continue;
     std::string_view value;
-    const MemtableAnswer answer = (*memtable)->Get(lookup, &value);
+    const MemtableAnswer answer = list->Get(lookup, &value);
     if (answer == MemtableAnswer::kFound) return Concat("value ", value);
-    const lsm::RangeList* const ranges = (*memtable)->ranges();
+    const lsm::RangeList* const ranges = list->ranges();
     if (answer != MemtableAnswer::kAbsent ||
         (ranges != nullptr && ranges->NewestAt(lookup.internal_key(), at) > 0))
       return "deleted";
@@ -67,6 +77,7 @@ std::string AnswerOf(const Memtables& memtables, size_t key, Sequence at) {
 class RangesTrial {
  public:
   RangesTrial(uint64_t seed, RangesReport* report) : dice_(seed), seed_(seed), report_(*report) {
+    if (seed % 2 == 0) keyspaces_ = std::size(kTrialKeyspaces);
     log_ = *lsm::LogWriter::Create(directory_->CreateExclusive("log").value(),
                                    lsm::LogKind::kWriteAhead, /*file_id=*/1);
   }
@@ -92,9 +103,14 @@ class RangesTrial {
         const std::string finding = Compare("written", memtables_, at);
         if (!finding.empty()) return finding;
       }
+      const std::string finding = CompareLists();
+      if (!finding.empty()) return finding;
     }
     report_.writes += writes_.size();
-    for (const RangeWrite& write : writes_) report_.ranges += IsRange(write.kind);
+    for (const RangeWrite& write : writes_) {
+      report_.ranges += IsRange(write.kind);
+      report_.of_other_keyspaces += write.keyspace != lsm::kDefaultKeyspace;
+    }
     return Replay();
   }
 
@@ -132,8 +148,11 @@ class RangesTrial {
 
   std::vector<RangeWrite> RollGroup() {
     std::vector<RangeWrite> writes;
-    for (size_t i = 1 + dice_.Roll(4); i > 0; --i) {
-      RangeWrite write = {BatchKind::kPut, dice_.Roll(kKeys), 0, last_ + 1 + writes.size()};
+    for (size_t i = 1 + dice_.Roll(keyspaces_ == 1 ? 4 : 12); i > 0; --i) {
+      const size_t keyspace =
+          dice_.Roll(dice_.OneIn(8) ? keyspaces_ : std::min(keyspaces_, size_t{4}));
+      RangeWrite write = {kTrialKeyspaces[keyspace], BatchKind::kPut, dice_.Roll(kKeys), 0,
+                          last_ + 1 + writes.size()};
       switch (dice_.Roll(5)) {
         case 0:
         case 1:
@@ -165,36 +184,57 @@ class RangesTrial {
     for (const RangeWrite& write : writes) {
       const std::string key = RangeKey(write.key);
       if (write.kind == BatchKind::kPut) {
-        batch.Put(key, ValueOf(write));
+        EncodedBatch::Put(&batch, write.keyspace, key, ValueOf(write));
       } else if (write.kind == BatchKind::kDelete) {
-        batch.Delete(key);
+        EncodedBatch::Delete(&batch, write.keyspace, key);
       } else {
         const std::string end = RangeKey(write.end);
         const bool is_open = write.kind == BatchKind::kDeleteRangeToEnd;
-        batch.DeleteRange(key, is_open ? std::nullopt : std::optional<std::string_view>(end));
+        EncodedBatch::DeleteRange(&batch, write.keyspace, key,
+                                  is_open ? std::nullopt : std::optional<std::string_view>(end));
       }
     }
     EncodedBatch::SetFirstSequence(&batch, writes.front().sequence);
     return std::string(EncodedBatch::Of(batch));
   }
 
-  std::string Expected(size_t key, Sequence at) const {
+  std::string Expected(lsm::KeyspaceId keyspace, size_t key, Sequence at) const {
     for (auto write = writes_.rbegin(); write != writes_.rend(); ++write) {
-      if (write->sequence > at || !write->Changes(key)) continue;
+      if (write->keyspace != keyspace || write->sequence > at || !write->Changes(key)) continue;
       return write->kind == BatchKind::kPut ? "value " + ValueOf(*write) : "deleted";
     }
     return "absent";
   }
 
   std::string Compare(std::string_view what, const Memtables& memtables, Sequence at) {
-    for (size_t key = 0; key < kKeys; ++key) {
-      ++report_.lookups;
-      const std::string answer = AnswerOf(memtables, key, at), expected = Expected(key, at);
-      if (answer == expected) continue;
-      return Finding(Concat(what, ", ", RangeKey(key), " at ", at, ": ", answer.substr(0, 20),
-                            ", not ", expected.substr(0, 20)));
+    // All keys of the default keyspace, and those of two others.
+    const lsm::KeyspaceId others[] = {kTrialKeyspaces[dice_.Roll(keyspaces_)],
+                                      kTrialKeyspaces[dice_.Roll(keyspaces_)]};
+    for (const lsm::KeyspaceId keyspace : {lsm::kDefaultKeyspace, others[0], others[1]}) {
+      for (size_t key = 0; key < kKeys; ++key) {
+        ++report_.lookups;
+        const std::string answer = AnswerOf(memtables, keyspace, key, at),
+                          expected = Expected(keyspace, key, at);
+        if (answer == expected) continue;
+        return Finding(Concat(what, ", keyspace ", keyspace, ", ", RangeKey(key), " at ", at, ": ",
+                              answer.substr(0, 20), ", not ", expected.substr(0, 20)));
+      }
+      if (keyspaces_ == 1) break;
     }
     return "";
+  }
+
+  // A walk over the newest memtable meets each keyspace that has writes there, by ascending id.
+  std::string CompareLists() const {
+    std::set<lsm::KeyspaceId> expected;
+    for (auto write = writes_.rbegin();
+         write != writes_.rend() && write->sequence > active_->number_before(); ++write)
+      expected.insert(write->keyspace);
+    std::vector<lsm::KeyspaceId> met;
+    for (const lsm::EntryList* const list : active_->Lists()) met.push_back(list->keyspace());
+    return std::equal(met.begin(), met.end(), expected.begin(), expected.end())
+               ? ""
+               : Finding("a walk does not meet the keyspaces that have writes");
   }
 
   std::string Replay() {
@@ -215,7 +255,8 @@ class RangesTrial {
       const absl::StatusOr<bool> more = log->Next(&record);
       status.Update(more.status());
       if (status.ok() && !*more) break;
-      if (status.ok()) status = lsm::CheckBatch(record.payload);
+      // An opening refuses other keyspaces.
+      if (status.ok() && keyspaces_ == 1) status = lsm::CheckBatch(record.payload);
       if (status.ok()) status = filler.Add(record.payload, log.get());
       if (!status.ok()) return Finding(Concat("the replay: ", status.ToString()));
     }
@@ -227,19 +268,19 @@ class RangesTrial {
     uint64_t entries = 0;
     for (const auto& memtable : memtables) {
       entries += memtable->entry_count();
-      const std::unique_ptr<lsm::Iterator> entry = memtable->NewIterator();
       Sequence last_here = last;
       const auto is_later = [&](Sequence first, Sequence until) {
         last_here = std::max(last_here, until);
         return first > last;
       };
-      for (entry->SeekToFirst(); entry->Valid(); entry->Next()) {
-        const Sequence number = lsm::SequenceOf(lsm::SuffixOf(entry->key()));
-        if (!is_later(number, number)) return Finding("a replay changes the order of memtables");
-      }
-      if (memtable->ranges() != nullptr) {
-        const lsm::RangeMap map = memtable->ranges()->ToMap();
-        if (!is_later(map.smallest_sequence(), map.largest_sequence()))
+      for (const lsm::EntryList* const list : memtable->Lists()) {
+        const std::unique_ptr<lsm::Iterator> entry = list->NewIterator();
+        for (entry->SeekToFirst(); entry->Valid(); entry->Next()) {
+          const Sequence number = lsm::SequenceOf(lsm::SuffixOf(entry->key()));
+          if (!is_later(number, number)) return Finding("a replay changes the order of memtables");
+        }
+        const lsm::RangeMap map = list->MapOfRanges();
+        if (!map.empty() && !is_later(map.smallest_sequence(), map.largest_sequence()))
           return Finding("a replay changes the order of memtables");
       }
       last = last_here;
@@ -251,6 +292,7 @@ class RangesTrial {
   Dice dice_;
   const uint64_t seed_;
   RangesReport& report_;
+  size_t keyspaces_ = 1;
   ShortMemory& memory_ = ShortMemory::OfThisThread();
   lsm::MemoryFileSystem files_;
   std::unique_ptr<lsm::Directory> directory_ = files_.OpenDirectory("logs", true).value();

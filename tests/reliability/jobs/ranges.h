@@ -1,4 +1,5 @@
-// Range deletes in memtables and logs, against a plain list of the writes.  Groups are written to
+// Range deletes and keyspaces in memtables and logs, against a plain list of the writes.  Every
+// second trial has the default keyspace alone, as stores do so far.  Groups are written to
 // memtables and a log; some fail before the log has them, and their numbers are used again. Readers
 // look up keys at the last number and at older ones.  Then the log is replayed.
 #ifndef TRELLIS_TESTS_RELIABILITY_JOBS_RANGES_H_
@@ -11,11 +12,12 @@ namespace reliability {
 
 struct RangesReport {
   uint64_t writes = 0;
-  uint64_t ranges = 0;         // of the writes
-  uint64_t failed = 0;         // groups
-  uint64_t out_of_memory = 0;  // preparations, which were repeated
-  uint64_t lookups = 0;        // answers that were compared
-  uint64_t replayed = 0;       // memtables that replays filled
+  uint64_t ranges = 0;              // of the writes
+  uint64_t of_other_keyspaces = 0;  // of the writes
+  uint64_t failed = 0;              // groups
+  uint64_t out_of_memory = 0;       // preparations, which were repeated
+  uint64_t lookups = 0;             // answers that were compared
+  uint64_t replayed = 0;            // memtables that replays filled
   std::string finding;
 };
 
