@@ -46,7 +46,8 @@ CompactionChoice PickAmongTrees(const Version& version, const Options& options,
   for (const Candidate& candidate : candidates) {
     PickMoment here = moment;
     // Readers pay for the default tree.  Their merge waits for due work in any tree.
-    if (candidate.tree->keyspace() != 0 || candidates.front().score > 0) here.paid_bytes = 0;
+    if (candidate.tree->keyspace() != kDefaultKeyspace || candidates.front().score > 0)
+      here.paid_bytes = 0;
     CompactionChoice of_tree = PickCompaction(*candidate.tree, options, running, here);
     choice.plan = std::move(of_tree.plan);
     choice.held_until = std::min(choice.held_until, of_tree.held_until);

@@ -174,7 +174,7 @@ struct CompactionPlan {
   uint64_t table_bytes = 0;  // the approximate size of each output; 0: Options::table_bytes
 
   // Whose tree has the tables.  REQUIRES: there are inputs.
-  uint32_t keyspace() const { return inputs.front()->meta.keyspace; }
+  KeyspaceId keyspace() const { return inputs.front()->meta.keyspace; }
 };
 
 // The plan's inputs and what they overlap.

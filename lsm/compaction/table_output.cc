@@ -17,7 +17,7 @@ constexpr uint64_t kGrandparentTablesMax = 10;
 
 TableOutput::TableOutput(const JobContext& context, OutputFilters filters, int level, uint32_t run,
                          uint64_t table_bytes_max, OpenTables grandparents, OpenTables staying,
-                         TombstoneRecord tombstones, RangeMap ranges, uint32_t keyspace)
+                         TombstoneRecord tombstones, RangeMap ranges, KeyspaceId keyspace)
     : context_(context),
       filters_(std::move(filters)),
       level_(level),

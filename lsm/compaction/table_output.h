@@ -23,6 +23,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
+#include "lsm/base/internal_key.h"
 #include "lsm/base/range_map.h"
 #include "lsm/compaction/job_context.h"
 #include "lsm/compaction/output_filters.h"
@@ -55,7 +56,8 @@ class TableOutput {
   //   - before each table of `staying`: tables of the same level that hold none of the keys
   TableOutput(const JobContext& context, OutputFilters filters, int level, uint32_t run,
               uint64_t table_bytes_max, OpenTables grandparents, OpenTables staying = {},
-              TombstoneRecord tombstones = {}, RangeMap ranges = {}, uint32_t keyspace = 0);
+              TombstoneRecord tombstones = {}, RangeMap ranges = {},
+              KeyspaceId keyspace = kDefaultKeyspace);
   ~TableOutput();
   TableOutput(const TableOutput&) = delete;
   TableOutput& operator=(const TableOutput&) = delete;
@@ -99,7 +101,7 @@ class TableOutput {
   const TombstoneRecord tombstones_;
   size_t next_staying_ = 0;
   const RangeMap ranges_;
-  const uint32_t keyspace_;
+  const KeyspaceId keyspace_;
   size_t next_stretch_ = 0;  // after the last edge
   std::optional<std::string_view> last_edge_;
   size_t next_grandparent_edge_ = 0;  // the grandparent whose begin may be an edge

@@ -61,7 +61,7 @@ double WastedReadsOf(TableSpan run) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const Tree>> Tree::Create(std::array<OpenTables, kLevels> levels,
-                                                         uint32_t keyspace) {
+                                                         KeyspaceId keyspace) {
   auto tree = std::make_shared<Tree>(keyspace);
   for (int i = 0; i < kLevels; ++i) {
     Level& level = tree->levels_[static_cast<size_t>(i)];

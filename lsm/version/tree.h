@@ -79,13 +79,13 @@ struct NeedlessTable {
 class Tree {
  public:
   // Without tables.
-  explicit Tree(uint32_t keyspace) : keyspace_(keyspace) {}
+  explicit Tree(KeyspaceId keyspace) : keyspace_(keyspace) {}
   // The tables of a level may be in any order.  DataLoss if tables of a run overlap, or if a table
   // of level 0 has older writes than tables with lower numbers (AgeOrder).
   static absl::StatusOr<std::shared_ptr<const Tree>> Create(std::array<OpenTables, kLevels> levels,
-                                                            uint32_t keyspace = 0);
+                                                            KeyspaceId keyspace = kDefaultKeyspace);
 
-  uint32_t keyspace() const { return keyspace_; }  // its id
+  KeyspaceId keyspace() const { return keyspace_; }  // its id
 
   // Newest run first; below level 0, the tables of a run are in the order of their keys.
   const OpenTables& level(int level) const { return levels_[static_cast<size_t>(level)].tables; }
@@ -220,7 +220,7 @@ class Tree {
   // The part of Describe for the runs of a level.
   void DescribeRuns(int level, LevelStatistics* statistics) const;
 
-  const uint32_t keyspace_;
+  const KeyspaceId keyspace_;
   std::array<Level, kLevels> levels_;
   // All tables in the order of lookups: newest first.
   std::vector<Candidate> candidates_;

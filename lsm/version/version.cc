@@ -12,11 +12,11 @@ namespace {
 
 using TablesByLevel = std::array<OpenTables, kLevels>;
 
-bool IsBeforeId(const Version::TreeOfId& entry, uint32_t id) { return entry.id < id; }
+bool IsBeforeId(const Version::TreeOfId& entry, KeyspaceId id) { return entry.id < id; }
 
 // The ids of the trees that gain or lose tables.
-std::set<uint32_t> IdsTouched(const Version& base, const VersionEdit& edit) {
-  std::set<uint32_t> ids;
+std::set<KeyspaceId> IdsTouched(const Version& base, const VersionEdit& edit) {
+  std::set<KeyspaceId> ids;
   for (const auto& added : edit.added) ids.insert(added.table.keyspace);
   std::set<uint64_t> removed;
   for (const auto& entry : edit.removed) removed.insert(entry.number);
@@ -33,8 +33,8 @@ std::set<uint32_t> IdsTouched(const Version& base, const VersionEdit& edit) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const Version>> Version::Create(TablesByLevel levels) {
-  std::map<uint32_t, TablesByLevel> trees;
-  trees[0];
+  std::map<KeyspaceId, TablesByLevel> trees;
+  trees[kDefaultKeyspace];
   for (size_t level = 0; level < levels.size(); ++level) {
     for (auto& table : levels[level])
       trees[table->meta.keyspace][level].push_back(std::move(table));
@@ -50,7 +50,7 @@ absl::StatusOr<std::shared_ptr<const Version>> Version::Create(TablesByLevel lev
 absl::StatusOr<std::shared_ptr<const Version>> Version::After(const VersionEdit& edit,
                                                               const OpenTables& outputs) const {
   auto version = std::make_shared<Version>(*this);
-  for (const uint32_t id : IdsTouched(*this, edit)) {
+  for (const KeyspaceId id : IdsTouched(*this, edit)) {
     const Tree none(id);
     const Tree* const before = TreeOf(id);
     TRELLIS_ASSIGN_OR_RETURN(
@@ -61,14 +61,14 @@ absl::StatusOr<std::shared_ptr<const Version>> Version::After(const VersionEdit&
   return std::shared_ptr<const Version>(std::move(version));
 }
 
-const Tree* Version::OwnTreeOf(uint32_t keyspace) const {
+const Tree* Version::OwnTreeOf(KeyspaceId keyspace) const {
   const auto at = std::lower_bound(trees_.begin(), trees_.end(), keyspace, IsBeforeId);
   return at != trees_.end() && at->id == keyspace ? at->tree.get() : nullptr;
 }
 
 void Version::Put(std::shared_ptr<const Tree> tree) {
-  const uint32_t id = tree->keyspace();
-  if (id == 0) default_tree_ = tree;
+  const KeyspaceId id = tree->keyspace();
+  if (id == kDefaultKeyspace) default_tree_ = tree;
   const auto at = std::lower_bound(trees_.begin(), trees_.end(), id, IsBeforeId);
   if (at != trees_.end() && at->id == id) {
     at->tree = std::move(tree);

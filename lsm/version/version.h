@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
+#include "lsm/base/internal_key.h"
 #include "lsm/statistics.h"
 #include "lsm/version/open_table.h"
 #include "lsm/version/tree.h"
@@ -24,7 +25,7 @@ namespace lsm::inline TRELLIS_ABI {
 class Version {
  public:
   struct TreeOfId {
-    uint32_t id = 0;  // of the keyspace
+    KeyspaceId id = kDefaultKeyspace;
     std::shared_ptr<const Tree> tree;
   };
 
@@ -41,8 +42,8 @@ class Version {
   // Never null.
   const std::shared_ptr<const Tree>& default_tree() const { return default_tree_; }
   // Null if the keyspace has no tree of its own.
-  const Tree* TreeOf(uint32_t keyspace) const {
-    if (keyspace == 0) [[likely]]
+  const Tree* TreeOf(KeyspaceId keyspace) const {
+    if (keyspace == kDefaultKeyspace) [[likely]]
       return default_tree_.get();
     return OwnTreeOf(keyspace);
   }
@@ -54,7 +55,7 @@ class Version {
   std::array<OpenTables, kLevels> Levels() const;
 
  private:
-  const Tree* OwnTreeOf(uint32_t keyspace) const;
+  const Tree* OwnTreeOf(KeyspaceId keyspace) const;
   // Puts the tree in the place of the one with its id, if there is one.
   void Put(std::shared_ptr<const Tree> tree);
 

@@ -105,7 +105,7 @@ std::string FieldsOf(const DeadEntries& dead, const RangeRecord& ranges) {
 void AppendAdded(std::string* out, const VersionEdit::Added& added) {
   const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead, ranges,
                keyspace] = added.table;
-  assert(keyspace == 0);
+  assert(keyspace == kDefaultKeyspace);
   const std::string fields = FieldsOf(dead, ranges);
   std::string bytes;
   if (run != 0 || !fields.empty()) AppendVarint32(&bytes, run);

@@ -35,7 +35,7 @@ struct TableMeta {
   DeadEntries dead;    // nothing for a table of an older release
   RangeRecord ranges;  // nothing for a table without range deletes
   // The id of the keyspace whose tree has the table.  Not encoded yet: a store has only keyspace 0.
-  uint32_t keyspace = 0;
+  KeyspaceId keyspace = kDefaultKeyspace;
 
   // False for a table of range deletes alone.
   bool has_entries() const { return !smallest.empty(); }

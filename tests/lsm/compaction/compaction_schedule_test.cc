@@ -261,7 +261,7 @@ class TreesScheduleTest : public CompactionScheduleTest {
     Add(5, of_other);
     version_ = Version::Create(levels_).value();
   }
-  void Add(uint32_t keyspace, const std::vector<uint64_t>& numbers) {
+  void Add(KeyspaceId keyspace, const std::vector<uint64_t>& numbers) {
     maker_.keyspace = keyspace;
     for (const uint64_t number : numbers)
       levels_[0].push_back(maker_.Make(number, {PutOf("a", number), PutOf("z", number)}));

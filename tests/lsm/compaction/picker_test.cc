@@ -52,7 +52,7 @@ TEST(PickerTest, PlansOfALevelConflictByKeys) {
 TEST(PickerTest, PlansOfTwoTreesHaveNothingInCommon) {
   TableMaker maker;
   Options options;
-  const auto tree_of = [&](uint32_t keyspace) {
+  const auto tree_of = [&](KeyspaceId keyspace) {
     maker.keyspace = keyspace;
     std::array<OpenTables, kLevels> levels;
     levels[0] = {maker.Make(10 * keyspace + 2, {PutOf("a", 3), PutOf("z", 4)})};

@@ -25,7 +25,7 @@ using testing_support::StatusIs;
 class OwnTreesTest : public testing::Test {
  protected:
   // A table of one put, whose value is the id.
-  std::shared_ptr<const OpenTable> TableOf(uint32_t keyspace, uint64_t number, std::string key,
+  std::shared_ptr<const OpenTable> TableOf(KeyspaceId keyspace, uint64_t number, std::string key,
                                            Sequence sequence) {
     maker_.keyspace = keyspace;
     return maker_.Make(number, {PutOf(std::move(key), sequence, std::to_string(keyspace))});
@@ -37,8 +37,8 @@ class OwnTreesTest : public testing::Test {
     levels[1] = {TableOf(5, 4, "k", 2), TableOf(7, 5, "k", 1), TableOf(7, 6, "m", 3)};
     return Version::Create(std::move(levels)).value();
   }
-  static std::vector<uint32_t> IdsOf(const Version& version) {
-    std::vector<uint32_t> ids;
+  static std::vector<KeyspaceId> IdsOf(const Version& version) {
+    std::vector<KeyspaceId> ids;
     for (const auto& [id, tree] : version.trees()) ids.push_back(id);
     return ids;
   }
@@ -62,7 +62,7 @@ TEST_F(OwnTreesTest, TablesGoToTheTreesOfTheirKeyspaces) {
     EXPECT_EQ(Get(*tree, "k"), std::to_string(id));
   }
   EXPECT_EQ(version->TreeOf(0), version->default_tree().get());
-  for (const uint32_t id : {1, 4, 6, 8}) EXPECT_EQ(version->TreeOf(id), nullptr) << id;
+  for (const KeyspaceId id : {1, 4, 6, 8}) EXPECT_EQ(version->TreeOf(id), nullptr) << id;
   EXPECT_THAT(NumbersOf(version->TreeOf(7)->level(0)), ElementsAre(1));
   EXPECT_THAT(NumbersOf(version->TreeOf(7)->level(1)), ElementsAre(5, 6));
   EXPECT_EQ(Get(*version->TreeOf(5), "m"), "absent");

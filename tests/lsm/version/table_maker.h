@@ -122,10 +122,10 @@ class TableMaker {
   double target_fpp = 0.01;
   std::string filter_reason;
   // They apply to the tables that are made next.
-  size_t partition_bytes = 0;     // 0: no partitions
-  uint64_t covered_bytes = 0;     // by their tombstones
-  uint64_t oldest_tombstone = 0;  // if they have any
-  uint32_t keyspace = 0;          // whose tree they are for
+  size_t partition_bytes = 0;              // 0: no partitions
+  uint64_t covered_bytes = 0;              // by their tombstones
+  uint64_t oldest_tombstone = 0;           // if they have any
+  KeyspaceId keyspace = kDefaultKeyspace;  // whose tree they are for
 };
 
 // The entries of an iterator over internal keys.
