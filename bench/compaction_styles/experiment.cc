@@ -9,9 +9,9 @@
 #include "bench/experiment/progress.h"
 #include "bench/report/page.h"
 #include "bench/workload.h"
-#include "lsm/base/seeded_random.h"
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
+#include "lsm/fs/seeded_random.h"
 #include "lsm/memory_file_system.h"
 
 namespace bench::styles {

@@ -2,9 +2,9 @@
 
 #include "bench/level_filters/store.h"
 #include "bench/workload.h"
-#include "lsm/base/seeded_random.h"
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
+#include "lsm/fs/seeded_random.h"
 
 namespace bench::level_filters {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "bench/table.h"
 #include "bench/workload.h"
-#include "lsm/base/seeded_random.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
+#include "lsm/fs/seeded_random.h"
 
 namespace bench {
 namespace {

@@ -13,10 +13,10 @@
 #include "bench/report/page.h"
 #include "bench/table.h"
 #include "bench/workload.h"
-#include "lsm/base/seeded_random.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
+#include "lsm/fs/seeded_random.h"
 
 namespace bench::scale {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "lsm/base/key_head.h"
-#include "lsm/base/shared_prefix.h"
+#include "lsm/bytes/shared_prefix.h"
 
 namespace lsm::inline TRELLIS_ABI {
 

@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "lsm/base/key_head.h"
-#include "lsm/base/shared_prefix.h"
 #include "lsm/block/block_entry.h"
 #include "lsm/block/block_iterator.h"
 #include "lsm/block/format.h"
 #include "lsm/block/key_walk.h"
 #include "lsm/bytes/coding.h"
+#include "lsm/bytes/shared_prefix.h"
 #include "lsm/fs/huge_pages.h"
 
 namespace lsm::inline TRELLIS_ABI {

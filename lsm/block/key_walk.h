@@ -13,8 +13,8 @@
 
 #include "bloom/core/abi.h"
 #include "lsm/base/internal_key.h"
-#include "lsm/base/shared_prefix.h"
 #include "lsm/block/block_entry.h"
+#include "lsm/bytes/shared_prefix.h"
 
 namespace lsm::inline TRELLIS_ABI {
 

@@ -2,9 +2,9 @@
 
 #include "lsm/base/internal_key.h"
 #include "lsm/base/key_head.h"
-#include "lsm/base/shared_prefix.h"
 #include "lsm/block/block.h"
 #include "lsm/block/block_iterator.h"
+#include "lsm/bytes/shared_prefix.h"
 
 namespace lsm::inline TRELLIS_ABI {
 

@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "bloom/hash.h"
-#include "lsm/base/shared_prefix.h"
 #include "lsm/block/block_io.h"
 #include "lsm/block/ranges_part.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/escape.h"
+#include "lsm/bytes/shared_prefix.h"
 #include "lsm/bytes/status.h"
 #include "lsm/filters/filter_curve.h"
 #include "lsm/limits.h"

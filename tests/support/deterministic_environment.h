@@ -17,8 +17,8 @@
 #include <functional>
 #include <mutex>
 
-#include "lsm/base/seeded_random.h"
 #include "lsm/environment.h"
+#include "lsm/fs/seeded_random.h"
 #include "lsm/scheduler.h"
 
 namespace testing_support {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "lsm/base/key_head.h"
-#include "lsm/base/shared_prefix.h"
 #include "lsm/bytes/escape.h"
+#include "lsm/bytes/shared_prefix.h"
 #include "tests/support/dice.h"
 
 namespace lsm {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "lsm/base/shared_prefix.h"
 #include "lsm/block/block_iterator.h"
 #include "lsm/block/signposts.h"
 #include "lsm/bytes/escape.h"
+#include "lsm/bytes/shared_prefix.h"
 #include "lsm/table/block_cache.h"
 #include "tests/lsm/table/table_model.h"
 #include "tests/support/status_matchers.h"

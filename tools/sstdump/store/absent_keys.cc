@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "lsm/base/shared_prefix.h"
+#include "lsm/bytes/shared_prefix.h"
 
 namespace tools {
 namespace {

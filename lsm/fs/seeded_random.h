@@ -1,6 +1,6 @@
 // Randomness from a seed: a store that is created again is the same.  For tests and benchmarks.
-#ifndef TRELLIS_LSM_BASE_SEEDED_RANDOM_H_
-#define TRELLIS_LSM_BASE_SEEDED_RANDOM_H_
+#ifndef TRELLIS_LSM_FS_SEEDED_RANDOM_H_
+#define TRELLIS_LSM_FS_SEEDED_RANDOM_H_
 
 #include <atomic>
 #include <cstdint>
@@ -26,4 +26,4 @@ class SeededRandom : public RandomSource {
 
 }  // namespace lsm
 
-#endif  // TRELLIS_LSM_BASE_SEEDED_RANDOM_H_
+#endif  // TRELLIS_LSM_FS_SEEDED_RANDOM_H_

@@ -1,6 +1,6 @@
 // Length of the common prefix of two keys.
-#ifndef TRELLIS_LSM_BASE_SHARED_PREFIX_H_
-#define TRELLIS_LSM_BASE_SHARED_PREFIX_H_
+#ifndef TRELLIS_LSM_BYTES_SHARED_PREFIX_H_
+#define TRELLIS_LSM_BYTES_SHARED_PREFIX_H_
 
 #include <algorithm>
 #include <bit>
@@ -35,4 +35,4 @@ inline size_t SharedPrefixBytes(std::string_view a, std::string_view b) {
 
 }  // namespace lsm
 
-#endif  // TRELLIS_LSM_BASE_SHARED_PREFIX_H_
+#endif  // TRELLIS_LSM_BYTES_SHARED_PREFIX_H_
