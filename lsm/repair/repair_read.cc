@@ -114,6 +114,7 @@ absl::Status RepairJob::TryManifest(uint64_t number) {
   const bool is_named = current_ && current_->manifest_number == number;
   absl::StatusOr<ManifestContents> contents = ReadManifestNumber(number);
   if (contents.ok()) {
+    TRELLIS_RETURN_IF_ERROR(contents->state.CheckHasNoKeyspaces(directory_.path()));
     if (is_named) {
       TRELLIS_RETURN_IF_ERROR(store_.own_log_path
                                   ? CheckLogsAreNotElsewhere(store_, contents->state)

@@ -140,6 +140,7 @@ absl::Status ManifestState::Apply(const VersionEdit& edit, std::string_view file
     }
   }
   closed_logs.erase(closed_logs.begin(), closed_logs.lower_bound(oldest_log));
+  if (const std::string problem = ApplyKeyspaces(edit); !problem.empty()) return damage(problem);
   // Removed tables first: a table that moves to another level is in both lists.
   for (const VersionEdit::Removed& removed : edit.removed) {
     if (levels[static_cast<size_t>(removed.level)].erase(removed.number) == 0) {
@@ -159,10 +160,30 @@ absl::Status ManifestState::Apply(const VersionEdit& edit, std::string_view file
       return damage(
           Concat("table ", number, " is added, but the next file number is ", next_file_number));
     }
+    if (!keyspaces.Has(added.table.keyspace)) {
+      return damage(Concat("table ", number, " is added to keyspace ", added.table.keyspace,
+                           ", which does not exist"));
+    }
     levels[static_cast<size_t>(added.level)].emplace(number, added.table);
   }
   started = true;
   return absl::OkStatus();
+}
+
+std::string ManifestState::ApplyKeyspaces(const VersionEdit& edit) {
+  if (edit.next_keyspace_id) {
+    if (std::string problem = keyspaces.Advance(*edit.next_keyspace_id); !problem.empty())
+      return problem;
+  }
+  for (const KeyspaceId id : edit.dropped_keyspaces) {
+    if (std::string problem = keyspaces.Drop(id); !problem.empty()) return problem;
+    for (auto& level : levels)
+      std::erase_if(level, [id](const auto& table) { return table.second.keyspace == id; });
+  }
+  for (const KeyspaceRecord& record : edit.keyspaces) {
+    if (std::string problem = keyspaces.Put(record); !problem.empty()) return problem;
+  }
+  return "";
 }
 
 // Names every field, so that a new one does not compile before it is set here.  A field that is not
@@ -171,7 +192,8 @@ VersionEdit ManifestState::ToSnapshot() const {
   VersionEdit edit;
   auto& [edit_is_snapshot, edit_next_file_number, edit_last_sequence, edit_oldest_log,
          edit_digest_seed, edit_log_seed, edit_log_directory, edit_synced_logs, edit_closed_logs,
-         edit_added, edit_removed] = edit;
+         edit_added, edit_removed, edit_next_keyspace_id, edit_dropped_keyspaces, edit_keyspaces] =
+      edit;
   edit_is_snapshot = true;
   edit_next_file_number = next_file_number;
   edit_last_sequence = last_sequence;
@@ -185,7 +207,16 @@ VersionEdit ManifestState::ToSnapshot() const {
     for (const auto& [number, table] : levels[level])
       edit_added.push_back({static_cast<int>(level), table});
   }
-  return edit;  // `edit_removed` stays empty: there is no table to remove
+  // So a store that never had keyspaces has a manifest that older releases read.
+  if (keyspaces.next_id() != kOtherKeyspaceMin) edit_next_keyspace_id = keyspaces.next_id();
+  for (const auto& [id, record] : keyspaces.all()) edit_keyspaces.push_back(record);
+  return edit;  // there is nothing to remove or to drop
+}
+
+absl::Status ManifestState::CheckHasNoKeyspaces(std::string_view directory) const {
+  if (!keyspaces.any()) return absl::OkStatus();
+  return absl::UnimplementedError(
+      Concat(directory, ": the store has keyspaces, which this call cannot handle yet"));
 }
 
 std::set<uint64_t> ManifestState::NeededLogs() const {

@@ -61,6 +61,7 @@ struct ManifestState {
   std::optional<std::string> log_directory;  // as in VersionEdit
   std::set<uint64_t> synced_logs;            // none below oldest_log
   std::map<uint64_t, uint64_t> closed_logs;  // number: file bytes; none below oldest_log
+  KeyspaceRecords keyspaces;
 
   // Applies an edit.  After an error the state is undefined.  DataLoss (with `file` and `offset`)
   // for an invalid edit:
@@ -71,13 +72,19 @@ struct ManifestState {
   //   - a number decreases, or is too large;
   //   - the first edit has no digest seed, or a seed or the log directory changes;
   //   - a log is closed with two sizes;
+  //   - a change of keyspaces does not fit (KeyspaceRecords), or a table belongs to none;
   //   - a snapshot is not the first edit, or the first edit is no snapshot.
   //
-  // Removals come before additions, so one edit can move a table.
+  // Removals come before additions, so one edit can move a table.  Changes of keyspaces come before
+  // both.
   absl::Status Apply(const VersionEdit& edit, std::string_view file, uint64_t offset);
   // One edit that produces this whole state.
   VersionEdit ToSnapshot() const;
   bool started = false;  // an edit was applied
+
+  // Unimplemented if there are keyspaces other than the default one: for what cannot handle them
+  // yet.  `directory` is the store's, for the message.
+  absl::Status CheckHasNoKeyspaces(std::string_view directory) const;
 
   // The logs that must exist.
   std::set<uint64_t> NeededLogs() const;
@@ -103,6 +110,10 @@ struct ManifestState {
   // FailedPrecondition if the logs have a directory of their own.  For callers that need the logs
   // and were given no log directory.  `directory` is the store's, for the message.
   absl::Status CheckLogsAreWithTables(std::string_view directory) const;
+
+ private:
+  // Returns what is wrong; empty if nothing is.
+  std::string ApplyKeyspaces(const VersionEdit& edit);
 };
 
 // Reads file `name` of the directory as a CURRENT.  NotFound if it does not exist; other errors as

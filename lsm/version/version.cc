@@ -44,26 +44,43 @@ absl::StatusOr<std::shared_ptr<const Version>> Version::Create(TablesByLevel lev
     TRELLIS_ASSIGN_OR_RETURN(std::shared_ptr<const Tree> tree, Tree::Create(std::move(tables), id));
     version->Put(std::move(tree));
   }
+  version->FindFullest();
   return std::shared_ptr<const Version>(std::move(version));
 }
 
 absl::StatusOr<std::shared_ptr<const Version>> Version::After(const VersionEdit& edit,
                                                               const OpenTables& outputs) const {
   auto version = std::make_shared<Version>(*this);
+  for (const KeyspaceId id : edit.dropped_keyspaces)
+    std::erase_if(version->trees_, [id](const TreeOfId& entry) { return entry.id == id; });
   for (const KeyspaceId id : IdsTouched(*this, edit)) {
     const Tree none(id);
-    const Tree* const before = TreeOf(id);
+    const Tree* const before = version->TreeOf(id);
     TRELLIS_ASSIGN_OR_RETURN(
         std::shared_ptr<const Tree> tree,
         Tree::Create(LevelsAfter(before != nullptr ? *before : none, edit, outputs), id));
     version->Put(std::move(tree));
   }
+  version->FindFullest();
   return std::shared_ptr<const Version>(std::move(version));
 }
 
 const Tree* Version::OwnTreeOf(KeyspaceId keyspace) const {
   const auto at = std::lower_bound(trees_.begin(), trees_.end(), keyspace, IsBeforeId);
   return at != trees_.end() && at->id == keyspace ? at->tree.get() : nullptr;
+}
+
+std::shared_ptr<const Tree> Version::ShareTree(KeyspaceId keyspace) const {
+  const auto at = std::lower_bound(trees_.begin(), trees_.end(), keyspace, IsBeforeId);
+  if (at != trees_.end() && at->id == keyspace) return at->tree;
+  return std::make_shared<const Tree>(keyspace);
+}
+
+void Version::FindFullest() {
+  fullest_tree_ =
+      std::max_element(trees_.begin(), trees_.end(), [](const TreeOfId& a, const TreeOfId& b) {
+        return a.tree->level0_tables() < b.tree->level0_tables();
+      })->tree.get();
 }
 
 void Version::Put(std::shared_ptr<const Tree> tree) {

@@ -34,8 +34,9 @@ class Version {
   static absl::StatusOr<std::shared_ptr<const Version>> Create(
       std::array<OpenTables, kLevels> levels);
 
-  // The version after the edit, which adds moved tables of this version, and new ones out of
-  // `outputs`.  It shares the trees that neither gain nor lose tables.
+  // The version after the edit, without the trees of keyspaces that it drops.  It adds moved tables
+  // of this version, and new ones out of `outputs`.  It shares the trees that neither gain nor lose
+  // tables.
   absl::StatusOr<std::shared_ptr<const Version>> After(const VersionEdit& edit,
                                                        const OpenTables& outputs) const;
 
@@ -47,6 +48,11 @@ class Version {
       return default_tree_.get();
     return OwnTreeOf(keyspace);
   }
+  // The same, to hold while others drop the version.  Never null: without a tree of its own, an
+  // empty one.
+  std::shared_ptr<const Tree> ShareTree(KeyspaceId keyspace) const;
+  // The one whose level 0 has the most tables (Tree::level0_tables).  Never null.
+  const Tree* fullest_tree() const { return fullest_tree_; }
   // All trees, by ascending ids, so the default one is the first.
   std::span<const TreeOfId> trees() const { return trees_; }
 
@@ -58,9 +64,11 @@ class Version {
   const Tree* OwnTreeOf(KeyspaceId keyspace) const;
   // Puts the tree in the place of the one with its id, if there is one.
   void Put(std::shared_ptr<const Tree> tree);
+  void FindFullest();
 
   std::shared_ptr<const Tree> default_tree_;  // trees_[0]; readers come to it in one step
   std::vector<TreeOfId> trees_;
+  const Tree* fullest_tree_ = nullptr;
 };
 
 }  // namespace lsm

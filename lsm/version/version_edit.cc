@@ -1,7 +1,5 @@
 #include "lsm/version/version_edit.h"
 
-#include <cassert>
-
 #include "lsm/base/internal_key.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/status.h"
@@ -28,7 +26,10 @@ enum Tag : uint32_t {
   kTableOfRun = 12,
   kLogDirectory = 13,
   kTableWithFields = 14,
-  kTagMax = kTableWithFields,
+  kKeyspace = 15,
+  kDroppedKeyspace = 16,
+  kNextKeyspaceId = 17,
+  kTagMax = kNextKeyspaceId,
 };
 
 // The fields of a table in kTableWithFields.
@@ -38,6 +39,7 @@ enum TableField : uint32_t {
   kOldestTombstone = 3,
   // 4 is free.
   kRanges = 5,
+  kKeyspaceOfTable = 6,
 };
 
 void AppendField(std::string* out, Tag tag, std::string_view bytes) {
@@ -71,7 +73,7 @@ void AppendTableField(std::string* out, TableField number, std::string_view cont
 }
 
 // Figures that are 0 are left out.
-std::string FieldsOf(const DeadEntries& dead, const RangeRecord& ranges) {
+std::string FieldsOf(const DeadEntries& dead, const RangeRecord& ranges, KeyspaceId keyspace) {
   const auto& [tombstones, dead_bytes, covered_bytes, oldest_tombstone] = dead;
   const auto& [range_count, begin, end] = ranges;
   std::string out, contents;
@@ -97,6 +99,11 @@ std::string FieldsOf(const DeadEntries& dead, const RangeRecord& ranges) {
     if (end) AppendLengthPrefixed(&contents, *end);
     AppendTableField(&out, kRanges, contents);
   }
+  if (keyspace != kDefaultKeyspace) {
+    contents.clear();
+    AppendVarint32(&contents, keyspace);
+    AppendTableField(&out, kKeyspaceOfTable, contents);
+  }
   return out;
 }
 
@@ -105,8 +112,7 @@ std::string FieldsOf(const DeadEntries& dead, const RangeRecord& ranges) {
 void AppendAdded(std::string* out, const VersionEdit::Added& added) {
   const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead, ranges,
                keyspace] = added.table;
-  assert(keyspace == kDefaultKeyspace);
-  const std::string fields = FieldsOf(dead, ranges);
+  const std::string fields = FieldsOf(dead, ranges, keyspace);
   std::string bytes;
   if (run != 0 || !fields.empty()) AppendVarint32(&bytes, run);
   AppendVarint32(&bytes, static_cast<uint32_t>(added.level));
@@ -121,8 +127,20 @@ void AppendAdded(std::string* out, const VersionEdit::Added& added) {
   AppendField(out, tag, bytes);
 }
 
+void AppendKeyspace(std::string* out, const KeyspaceRecord& record) {
+  const auto& [id, has_own_tree, options, name] = record;
+  std::string bytes;
+  AppendVarint32(&bytes, id);
+  bytes += has_own_tree ? '\1' : '\0';
+  AppendLengthPrefixed(&bytes, EncodeKeyspaceOptions(options));
+  AppendLengthPrefixed(&bytes, name);
+  AppendField(out, kKeyspace, bytes);
+}
+
 // Describes what is wrong with the bytes; empty if nothing is.
 using Problem = std::string;
+// Says what this release does not know.
+using Unknown = std::optional<std::string>;
 
 Problem TakeLevel(std::string_view* input, int* level) {
   uint32_t value = 0;
@@ -203,9 +221,13 @@ bool TakeRanges(std::string_view* input, RangeRecord* ranges) {
   return true;
 }
 
-// Sets `unknown` to the number, if it is not known.
+// False if it is none, or that of the default keyspace, which no field states.
+bool TakeKeyspaceOfTable(std::string_view* input, KeyspaceId* keyspace) {
+  return TakeVarint32(input, keyspace) && *keyspace != kDefaultKeyspace;
+}
+
 Problem TakeTableField(uint32_t number, std::string_view contents, TableMeta* table,
-                       std::optional<uint32_t>* unknown) {
+                       Unknown* unknown) {
   DeadEntries* const dead = &table->dead;
   bool is_right = false;
   switch (number) {
@@ -226,8 +248,11 @@ Problem TakeTableField(uint32_t number, std::string_view contents, TableMeta* ta
     case kRanges:
       is_right = TakeRanges(&contents, &table->ranges);
       break;
+    case kKeyspaceOfTable:
+      is_right = TakeKeyspaceOfTable(&contents, &table->keyspace);
+      break;
     default:
-      *unknown = number;
+      *unknown = Concat("field ", number, " of an added table is not known");
       return "";
   }
   if (is_right && contents.empty()) return "";
@@ -236,8 +261,7 @@ Problem TakeTableField(uint32_t number, std::string_view contents, TableMeta* ta
 
 // The table of TakeTableOfRun or TakeAdded, then fields.  These have ascending numbers, and
 // there is at least one.
-Problem TakeTableWithFields(std::string_view input, VersionEdit::Added* added,
-                            std::optional<uint32_t>* unknown) {
+Problem TakeTableWithFields(std::string_view input, VersionEdit::Added* added, Unknown* unknown) {
   if (!TakeVarint32(&input, &added->table.run)) return "a run is cut off";
   if (Problem problem = TakeCommon(&input, /*may_have_none=*/true, added); !problem.empty())
     return problem;
@@ -310,9 +334,36 @@ Problem TakeSeedOnce(std::string_view input, std::string_view name,
   return "";
 }
 
-// Sets `unknown` to the number of a field within the field, if it is not known.
-Problem TakeField(uint32_t tag, std::string_view field, VersionEdit* edit,
-                  std::optional<uint32_t>* unknown) {
+Problem TakeKeyspaceId(std::string_view* input, KeyspaceId* id) {
+  if (!TakeVarint32(input, id)) return "the id of a keyspace is cut off";
+  if (*id != kDefaultKeyspace && *id < kOtherKeyspaceMin) return "an id that is no keyspace's";
+  return "";
+}
+
+Problem TakeKeyspace(std::string_view input, KeyspaceRecord* record, Unknown* unknown) {
+  if (Problem problem = TakeKeyspaceId(&input, &record->id); !problem.empty()) return problem;
+  if (input.empty() || static_cast<uint8_t>(input.front()) > 1)
+    return "the place of a keyspace is invalid";
+  record->has_own_tree = input.front() == 1;
+  input.remove_prefix(1);
+  std::string_view options, name;
+  if (!TakeLengthPrefixed(&input, &options) || !TakeLengthPrefixed(&input, &name))
+    return "a keyspace is cut off";
+  if (!input.empty()) return "a keyspace is too long";
+  if (name.empty() || name.size() > kKeyspaceNameBytesMax)
+    return Concat("the name of keyspace ", record->id, " has ", name.size(), " bytes");
+  record->name.assign(name);
+  const absl::Status status = DecodeKeyspaceOptions(options, &record->options);
+  if (absl::IsUnimplemented(status)) *unknown = std::string(MessageOf(status));
+  return std::string(MessageOf(status));
+}
+
+Problem TakeDroppedKeyspace(std::string_view input, KeyspaceId* id) {
+  if (Problem problem = TakeKeyspaceId(&input, id); !problem.empty()) return problem;
+  return input.empty() ? "" : "a dropped keyspace is too long";
+}
+
+Problem TakeField(uint32_t tag, std::string_view field, VersionEdit* edit, Unknown* unknown) {
   switch (tag) {
     case kNextFileNumber:
       return TakeVarintOnce(field, "next file number", &edit->next_file_number);
@@ -354,6 +405,16 @@ Problem TakeField(uint32_t tag, std::string_view field, VersionEdit* edit,
         return "the log directory is empty, or occurs twice";
       edit->log_directory = std::string(field);
       return "";
+    case kKeyspace:
+      return TakeKeyspace(field, &edit->keyspaces.emplace_back(), unknown);
+    case kDroppedKeyspace:
+      return TakeDroppedKeyspace(field, &edit->dropped_keyspaces.emplace_back());
+    case kNextKeyspaceId: {
+      Problem problem = TakeVarintOnce(field, "next keyspace id", &edit->next_keyspace_id);
+      if (problem.empty() && *edit->next_keyspace_id > KeyspaceRecords::kIdEnd)
+        return "next keyspace id is beyond the largest one";
+      return problem;
+    }
     default:
       return "";  // unreachable: Decode rejects it before
   }
@@ -371,6 +432,9 @@ std::string VersionEdit::Encode() const {
   if (log_seed) AppendFixed64Field(&out, kLogSeed, *log_seed);
   if (log_directory) AppendField(&out, kLogDirectory, *log_directory);
   for (const uint64_t number : synced_logs) AppendVarintField(&out, kSyncedLog, number);
+  if (next_keyspace_id) AppendVarintField(&out, kNextKeyspaceId, *next_keyspace_id);
+  for (const KeyspaceId id : dropped_keyspaces) AppendVarintField(&out, kDroppedKeyspace, id);
+  for (const KeyspaceRecord& record : keyspaces) AppendKeyspace(&out, record);
   std::string bytes;
   for (const auto& [number, file_bytes] : closed_logs) {
     bytes.clear();
@@ -408,12 +472,9 @@ absl::StatusOr<VersionEdit> VersionEdit::Decode(std::string_view bytes, std::str
       return absl::UnimplementedError(
           Concat(file, ": offset ", offset, ": field ", tag, " of the edit is not known"));
     }
-    std::optional<uint32_t> unknown;
+    Unknown unknown;
     const Problem problem = TakeField(tag, field, &edit, &unknown);
-    if (unknown) {
-      return absl::UnimplementedError(Concat(file, ": offset ", offset, ": field ", *unknown,
-                                             " of an added table is not known"));
-    }
+    if (unknown) return absl::UnimplementedError(Concat(file, ": offset ", offset, ": ", *unknown));
     if (!problem.empty()) return DamageAt(file, offset, problem);
   }
   return edit;

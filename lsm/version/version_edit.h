@@ -19,6 +19,7 @@
 #include "lsm/table/dead_entries.h"
 #include "lsm/table/range_record.h"
 #include "lsm/table/table_claims.h"
+#include "lsm/version/keyspace_records.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
@@ -31,11 +32,10 @@ struct TableMeta {
   uint64_t entries = 0;
   std::string smallest;  // internal keys; empty if there are no entries
   std::string largest;
-  uint32_t run = 0;    // always 0 in level 0, where each table is a run
-  DeadEntries dead;    // nothing for a table of an older release
-  RangeRecord ranges;  // nothing for a table without range deletes
-  // The id of the keyspace whose tree has the table.  Not encoded yet: a store has only keyspace 0.
-  KeyspaceId keyspace = kDefaultKeyspace;
+  uint32_t run = 0;                        // always 0 in level 0, where each table is a run
+  DeadEntries dead;                        // nothing for a table of an older release
+  RangeRecord ranges;                      // nothing for a table without range deletes
+  KeyspaceId keyspace = kDefaultKeyspace;  // whose tree has the table
 
   // False for a table of range deletes alone.
   bool has_entries() const { return !smallest.empty(); }
@@ -81,13 +81,18 @@ struct VersionEdit {
   std::map<uint64_t, uint64_t> closed_logs;  // number: file bytes
   std::vector<Added> added;
   std::vector<Removed> removed;
+  // Apply before the tables: the next id, then dropped keyspaces, with all their tables, then new
+  // and changed ones.
+  std::optional<uint64_t> next_keyspace_id;
+  std::vector<KeyspaceId> dropped_keyspaces;
+  std::vector<KeyspaceRecord> keyspaces;
 
   bool operator==(const VersionEdit&) const = default;
 
   std::string Encode() const;
-  // DataLoss with `file` and `offset` (of the record).  Unimplemented for an unknown format or tag,
-  // and names it.  Checks everything that does not depend on other edits: levels, form of keys and
-  // of bounds, smallest <= largest.
+  // DataLoss with `file` and `offset` (of the record).  Unimplemented for an unknown format, tag or
+  // option, and names it.  Checks everything that does not depend on other edits: levels, form of
+  // keys and of bounds, smallest <= largest.
   static absl::StatusOr<VersionEdit> Decode(std::string_view bytes, std::string_view file,
                                             uint64_t offset);
 };

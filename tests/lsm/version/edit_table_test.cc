@@ -8,6 +8,10 @@
 //   none
 //   dead TOMBSTONES DEAD_BYTES COVERED_BYTES OLDEST_TOMBSTONE, of the last added table
 //   ranges COUNT BEGIN [END], of the last added table
+//   tree ID, of the last added table: the keyspace whose tree has it
+//   next_keyspace_id N | dropped_keyspace ID
+//   keyspace ID own|common NAME [filter_kind=KIND] [target_fpp=P] [compression=none|lz4]
+//     [style=leveled|tiered|lazy-leveled] [expire_after=SECONDS]
 //
 // Commands:
 //   encode    prints the edit's bytes, one field per line in hexadecimal digits, and whether they
@@ -37,6 +41,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lsm/base/keyspace_state.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/version/manifest.h"
 #include "lsm/version/version_edit.h"
@@ -70,6 +75,46 @@ std::string TextOfKey(std::string_view internal_key) {
   EXPECT_TRUE(ParseInternalKey(internal_key, &key));
   return std::string(key.user_key) + "@" + std::to_string(key.sequence) +
          (key.kind == EntryKind::kDelete ? "-" : "");
+}
+
+KeyspaceRecord RecordOfWords(const std::vector<std::string>& words) {
+  KeyspaceRecord record;
+  record.id = static_cast<KeyspaceId>(NumberOf(words[1]));
+  record.has_own_tree = words[2] == "own";
+  record.name = words[3];
+  for (size_t i = 4; i < words.size(); ++i) {
+    const size_t at = words[i].find('=');
+    const std::string name = words[i].substr(0, at), value = words[i].substr(at + 1);
+    if (name == "filter_kind")
+      record.options.filter_kind = value;
+    else if (name == "target_fpp")
+      record.options.target_fpp = std::stod(value);
+    else if (name == "compression")
+      record.options.compression = value == "lz4" ? Compression::kLz4 : Compression::kNone;
+    else if (name == "style")
+      record.options.compaction_style = value == "tiered"         ? CompactionStyle::kTiered
+                                        : value == "lazy-leveled" ? CompactionStyle::kLazyLeveled
+                                                                  : CompactionStyle::kLeveled;
+    else if (name == "expire_after")
+      record.options.expire_after = static_cast<uint32_t>(NumberOf(value));
+    else
+      ADD_FAILURE() << "not understood: " << words[i];
+  }
+  return record;
+}
+
+std::string TextOfRecord(const KeyspaceRecord& record) {
+  const auto& [id, has_own_tree, options, name] = record;
+  const auto& [filter_kind, target_fpp, compression, style, expire_after] = options;
+  std::ostringstream text;
+  text << "keyspace " << id << (has_own_tree ? " own " : " common ") << name;
+  if (filter_kind) text << " filter_kind=" << *filter_kind;
+  if (target_fpp) text << " target_fpp=" << *target_fpp;
+  if (compression) text << " compression=" << NameOf(*compression);
+  if (style) text << " style=" << NameOf(*style);
+  if (expire_after) text << " expire_after=" << *expire_after;
+  text << "\n";
+  return text.str();
 }
 
 void SetField(const std::vector<std::string>& words, VersionEdit* edit) {
@@ -111,6 +156,14 @@ void SetField(const std::vector<std::string>& words, VersionEdit* edit) {
   else if (name == "ranges" && words.size() >= 3 && !edit->added.empty())
     edit->added.back().table.ranges = {number(1), words[2],
                                        words.size() > 3 ? std::optional(words[3]) : std::nullopt};
+  else if (name == "tree" && words.size() == 2 && !edit->added.empty())
+    edit->added.back().table.keyspace = static_cast<KeyspaceId>(number(1));
+  else if (name == "next_keyspace_id")
+    edit->next_keyspace_id = number(1);
+  else if (name == "dropped_keyspace")
+    edit->dropped_keyspaces.push_back(static_cast<KeyspaceId>(number(1)));
+  else if (name == "keyspace" && words.size() >= 4)
+    edit->keyspaces.push_back(RecordOfWords(words));
   else
     ADD_FAILURE() << "not understood: " << name;
 }
@@ -125,7 +178,8 @@ VersionEdit EditOf(const TextCase& one) {
 // so that a new one does not compile before it has a line here and in SetField.
 std::string TextOf(const VersionEdit& edit) {
   const auto& [is_snapshot, next_file_number, last_sequence, oldest_log, digest_seed, log_seed,
-               log_directory, synced_logs, closed_logs, added_tables, removed_tables] = edit;
+               log_directory, synced_logs, closed_logs, added_tables, removed_tables,
+               next_keyspace_id, dropped_keyspaces, keyspaces] = edit;
   std::ostringstream text;
   const auto add = [&text](const char* name, const auto& value) {
     if (value) text << name << " " << *value << "\n";
@@ -139,6 +193,9 @@ std::string TextOf(const VersionEdit& edit) {
   add("log_directory", log_directory);
   for (const uint64_t log : synced_logs) text << "synced " << log << "\n";
   for (const auto& [log, bytes] : closed_logs) text << "closed " << log << " " << bytes << "\n";
+  add("next_keyspace_id", next_keyspace_id);
+  for (const KeyspaceId id : dropped_keyspaces) text << "dropped_keyspace " << id << "\n";
+  for (const KeyspaceRecord& record : keyspaces) text << TextOfRecord(record);
   for (const auto& [level, number] : removed_tables)
     text << "removed " << level << " " << number << "\n";
   for (const auto& [level, table] : added_tables) {
@@ -147,8 +204,8 @@ std::string TextOf(const VersionEdit& edit) {
     text << "added " << level << " " << number << " " << file_id << " " << file_bytes << " "
          << entries << " " << TextOfKey(smallest) << " " << TextOfKey(largest);
     if (run != 0) text << " " << run;
-    EXPECT_EQ(keyspace, 0u) << "not encoded yet";
     text << "\n";
+    if (keyspace != kDefaultKeyspace) text << "tree " << keyspace << "\n";
     const auto& [tombstones, dead_bytes, covered_bytes, oldest_tombstone] = dead;
     if (dead != DeadEntries()) {
       text << "dead " << tombstones << " " << dead_bytes << " " << covered_bytes << " "

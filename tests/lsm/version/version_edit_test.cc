@@ -35,14 +35,15 @@ TableMeta FullMeta(uint64_t number, uint32_t run = 0) {
   number_of_run = run;
   if (number % 2 == 0) dead = {3, 300, 4, 1'600'000'000};
   if (number % 4 == 0) ranges = {3, "b", std::string("zz\0", 3)};
-  keyspace = 0;  // not encoded yet
+  if (number % 8 == 0) keyspace = 300;
   return meta;
 }
 
 VersionEdit FullEdit() {
   VersionEdit edit;
   auto& [is_snapshot, next_file_number, last_sequence, oldest_log, digest_seed, log_seed,
-         log_directory, synced_logs, closed_logs, added_tables, removed_tables] = edit;
+         log_directory, synced_logs, closed_logs, added_tables, removed_tables, next_keyspace_id,
+         dropped_keyspaces, keyspaces] = edit;
   is_snapshot = true;
   next_file_number = 1'000'000;
   last_sequence = kSequenceMax;
@@ -54,6 +55,13 @@ VersionEdit FullEdit() {
   closed_logs = {{4, 92}, {UINT64_MAX, UINT64_MAX}};
   added_tables = {{0, FullMeta(5)}, {6, FullMeta(UINT64_MAX)}, {1, FullMeta(8, UINT32_MAX)}};
   removed_tables = {{3, 4}, {0, 0}};
+  next_keyspace_id = KeyspaceRecords::kIdEnd;
+  dropped_keyspaces = {7, UINT32_MAX};
+  const KeyspaceOptions options = {"ribbon", 0.25, Compression::kNone, CompactionStyle::kTiered,
+                                   UINT32_MAX};
+  keyspaces = {{0, true, {.expire_after = 1}, "default"},
+               {300, true, options, "a"},
+               {UINT32_MAX - 1, false, {}, std::string(255, '\0')}};
   return edit;
 }
 
@@ -88,6 +96,7 @@ TEST(VersionEditTest, SnapshotsKeepEveryField) {
   edit.oldest_log = 3;
   edit.added = {{0, FullMeta(5)}, {6, FullMeta(8, UINT32_MAX)}};
   edit.removed.clear();
+  edit.dropped_keyspaces.clear();
   ManifestState state;
   ASSERT_OK(state.Apply(edit, "M", 0));
   EXPECT_EQ(state.ToSnapshot(), edit);

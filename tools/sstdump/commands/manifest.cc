@@ -36,10 +36,12 @@ std::string TextOf(const lsm::DeadEntries& dead) {
 // Names every field, so that a new one does not compile before it is named here.
 void PrintTable(int level, const lsm::TableMeta& table, Session* session) {
   const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead, ranges,
-               keyspace] = table;  // keyspace: not in files yet
-  std::string line = Concat("    + level ", level, " ", run == 0 ? "" : Concat("run ", run, " "),
-                            lsm::TableFileName(number), ", ", lsm::ReadableBytes(file_bytes), ", ",
-                            Count(entries, "entry", "entries"), ", ", TextOf(dead));
+               keyspace] = table;
+  std::string line = Concat(
+      "    + level ", level, " ", run == 0 ? "" : Concat("run ", run, " "),
+      lsm::TableFileName(number), ", ",
+      keyspace == lsm::kDefaultKeyspace ? "" : Concat("keyspace ", keyspace, ", "),
+      lsm::ReadableBytes(file_bytes), ", ", Count(entries, "entry", "entries"), ", ", TextOf(dead));
   size_t others = line.size();
   if (session->columns() != 0 && others + kKeyRangeColumnsMin > session->columns()) {
     constexpr size_t kIndent = 8;
@@ -74,7 +76,8 @@ void PrintRest(uint64_t count, Session* session) {
 // Names every field, so that a new one does not compile before it is printed here.
 void PrintEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) {
   const auto& [is_snapshot, next_file_number, last_sequence, oldest_log, digest_seed, log_seed,
-               log_directory, synced_logs, closed_logs, added_tables, removed_tables] = edit;
+               log_directory, synced_logs, closed_logs, added_tables, removed_tables,
+               next_keyspace_id, dropped_keyspaces, keyspaces] = edit;
   session->Print(Concat("  edit at offset ", offset, is_snapshot ? ", a snapshot\n" : "\n"));
   std::string line;
   const auto field = [&line](std::string_view name, const auto& value) {
@@ -89,7 +92,15 @@ void PrintEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) 
   if (digest_seed) field("digest seed", ReadableSeed(*digest_seed));
   if (log_seed) field("log seed", lsm::ReadableId(*log_seed));
   if (log_directory) field("log directory", session->Show(*log_directory));
+  if (next_keyspace_id) field("next keyspace id", *next_keyspace_id);
   if (!line.empty()) session->Print(line + "\n");
+  for (const lsm::KeyspaceId id : dropped_keyspaces)
+    session->Print(Concat("    - keyspace ", id, "\n"));
+  for (const lsm::KeyspaceRecord& record : keyspaces) {
+    session->Print(Concat("    + keyspace ", record.id, " ", session->Show(record.name),
+                          record.has_own_tree ? ", with a tree of its own" : "",
+                          record.options == lsm::KeyspaceOptions() ? "\n" : ", with options\n"));
+  }
   for (const lsm::VersionEdit::Removed& removed : Limited(removed_tables, *session)) {
     session->Print(
         Concat("    - level ", removed.level, " ", lsm::TableFileName(removed.number), "\n"));
@@ -103,10 +114,11 @@ void PrintEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) 
 // Names every field, so that a new one does not compile before it is written here.
 void WriteTable(int level, const lsm::TableMeta& table, Session* session) {
   const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead, ranges,
-               keyspace] = table;  // keyspace: not in files yet
+               keyspace] = table;
   lsm::JsonWriter& json = session->json();
   json.BeginObject();
   json.Member("level", level);
+  if (keyspace != lsm::kDefaultKeyspace) json.Member("keyspace", keyspace);
   json.Member("run", run);
   json.Member("number", number);
   json.Member("file_id", lsm::ReadableId(file_id));
@@ -134,10 +146,27 @@ void WriteClosedLogs(const std::map<uint64_t, uint64_t>& closed_logs, lsm::JsonW
   json->EndArray();
 }
 
+void WriteKeyspace(const lsm::KeyspaceRecord& record, Session* session) {
+  const auto& [filter_kind, target_fpp, compression, compaction_style, expire_after] =
+      record.options;
+  lsm::JsonWriter& json = session->json();
+  json.BeginObject();
+  json.Member("id", record.id);
+  json.Member("name", session->Show(record.name));
+  json.Member("own_tree", record.has_own_tree);
+  if (filter_kind) json.Member("filter_kind", *filter_kind);
+  if (target_fpp) json.Member("target_fpp", *target_fpp);
+  if (compression) json.Member("compression", lsm::NameOf(*compression));
+  if (compaction_style) json.Member("compaction_style", lsm::NameOf(*compaction_style));
+  if (expire_after) json.Member("expire_after", *expire_after);
+  json.EndObject();
+}
+
 // Names every field, so that a new one does not compile before it is written here.
 void WriteEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) {
   const auto& [is_snapshot, next_file_number, last_sequence, oldest_log, digest_seed, log_seed,
-               log_directory, synced_logs, closed_logs, added_tables, removed_tables] = edit;
+               log_directory, synced_logs, closed_logs, added_tables, removed_tables,
+               next_keyspace_id, dropped_keyspaces, keyspaces] = edit;
   lsm::JsonWriter& json = session->json();
   json.BeginObject();
   json.Member("offset", offset);
@@ -153,6 +182,19 @@ void WriteEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) 
   for (const uint64_t log : synced_logs) json.Number(log);
   json.EndArray();
   WriteClosedLogs(closed_logs, &json);
+  if (next_keyspace_id) json.Member("next_keyspace_id", *next_keyspace_id);
+  if (!dropped_keyspaces.empty()) {
+    json.Key("dropped_keyspaces");
+    json.BeginArray();
+    for (const lsm::KeyspaceId id : dropped_keyspaces) json.Number(id);
+    json.EndArray();
+  }
+  if (!keyspaces.empty()) {
+    json.Key("keyspaces");
+    json.BeginArray();
+    for (const lsm::KeyspaceRecord& record : keyspaces) WriteKeyspace(record, session);
+    json.EndArray();
+  }
   json.Key("removed");
   json.BeginArray();
   for (const lsm::VersionEdit::Removed& removed : Limited(removed_tables, *session)) {
@@ -174,7 +216,7 @@ void WriteEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) 
 // Names every field, so that a new one does not compile before it is named here.
 void WriteState(const lsm::ManifestState& state, Session* session) {
   const auto& [levels, next_file_number, last_sequence, oldest_log, digest_seed, log_seed,
-               log_directory, synced_logs, closed_logs, started] = state;
+               log_directory, synced_logs, closed_logs, keyspaces, started] = state;
   const std::vector<PlacedTable> tables = TablesInOrder(state);
   lsm::JsonWriter& json = session->json();
   json.Key("state");
@@ -190,6 +232,13 @@ void WriteState(const lsm::ManifestState& state, Session* session) {
   for (const uint64_t number : synced_logs) json.Number(number);
   json.EndArray();
   WriteClosedLogs(closed_logs, &json);
+  if (keyspaces.any()) {
+    json.Member("next_keyspace_id", keyspaces.next_id());
+    json.Key("keyspaces");
+    json.BeginArray();
+    for (const auto& [id, record] : keyspaces.all()) WriteKeyspace(record, session);
+    json.EndArray();
+  }
   json.Member("table_count", tables.size());
   json.Key("tables");
   json.BeginArray();

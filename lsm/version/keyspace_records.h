@@ -1,0 +1,67 @@
+// The keyspaces of a store, as its manifest, or its manifest and the logs after it, describe them.
+//
+// Thread-compatible.  The functions that change it return what is wrong with the change; empty if
+// nothing is.  After a problem the records are undefined.
+#ifndef TRELLIS_LSM_VERSION_KEYSPACE_RECORDS_H_
+#define TRELLIS_LSM_VERSION_KEYSPACE_RECORDS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "bloom/core/abi.h"
+#include "lsm/base/internal_key.h"
+#include "lsm/base/keyspace_state.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+// A manifest's record of a keyspace.  Of the default one it has only the options.
+struct KeyspaceRecord {
+  KeyspaceId id = kDefaultKeyspace;
+  bool has_own_tree = true;  // or else its keys are in the common tree
+  KeyspaceOptions options = {};
+  std::string name = std::string(kDefaultKeyspaceName);
+
+  bool operator==(const KeyspaceRecord&) const = default;
+};
+
+class KeyspaceRecords {
+ public:
+  // Above every id.
+  static constexpr uint64_t kIdEnd = uint64_t{1} << 32;
+
+  // Those other than the default one, and that one if it has options.
+  const std::map<KeyspaceId, KeyspaceRecord>& all() const { return all_; }
+  // Above the id of every keyspace so far; kIdEnd: all are used up.
+  uint64_t next_id() const { return next_id_; }
+  bool Has(KeyspaceId id) const { return id == kDefaultKeyspace || all_.contains(id); }
+  // Whether there are others than the default one, or were: then older releases, and what knows no
+  // keyspaces, refuse the store.
+  bool any() const { return next_id_ != kOtherKeyspaceMin || !all_.empty(); }
+
+  // --- edits of a manifest: first all of Advance, then all of Drop, then all of Put ---
+
+  // The next id never decreases.
+  std::string Advance(uint64_t next_id);
+  std::string Drop(KeyspaceId id);
+  // A new keyspace has an id below the next one, and a name that no other has.  A known one keeps
+  // its name.  From a tree of its own it does not return to the common tree.
+  std::string Put(KeyspaceRecord record);
+
+  // --- entries of a log ---
+
+  // A creation of an id below the next one, and changes of keyspaces that were dropped, change
+  // nothing: the manifest is newer.
+  std::string Replay(const KeyspaceChange& change);
+
+  bool operator==(const KeyspaceRecords&) const = default;
+
+ private:
+  std::map<KeyspaceId, KeyspaceRecord> all_;
+  std::map<std::string, KeyspaceId> ids_;  // by name
+  uint64_t next_id_ = kOtherKeyspaceMin;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_VERSION_KEYSPACE_RECORDS_H_
