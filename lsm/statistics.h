@@ -234,6 +234,13 @@ struct TRELLIS_API Statistics {
   std::string ToJson() const;
 };
 
+// The tables of one keyspace (Keyspace::GetStatistics).
+struct TRELLIS_API KeyspaceStatistics {
+  bool has_own_tree = false;                    // or else it has no tables
+  std::array<LevelStatistics, kLevels> levels;  // state; the counters are 0
+  uint64_t table_bytes = 0;
+};
+
 }  // namespace lsm
 
 #endif  // TRELLIS_LSM_STATISTICS_H_

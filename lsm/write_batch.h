@@ -6,9 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
@@ -16,6 +18,8 @@
 namespace lsm::inline TRELLIS_ABI {
 
 enum class BatchKind : uint8_t;  // lsm/base/encoded_batch.h
+class Keyspace;
+struct KeyspaceState;  // lsm/base/keyspace_state.h
 
 class TRELLIS_API WriteBatch {
  public:
@@ -29,6 +33,13 @@ class TRELLIS_API WriteBatch {
   // batch has put before.  Adds one entry, or none if `to` is not above `from`.  The bounds need
   // not exist as keys.
   void DeleteRange(std::string_view from, std::optional<std::string_view> to);
+
+  // The same in a keyspace (lsm/keyspace.h).  With a handle of no store, the batch becomes invalid
+  // (FailedPrecondition).  Writing it to another DB than that of the handles is InvalidArgument.
+  void Put(const Keyspace& keyspace, std::string_view key, std::string_view value);
+  void Delete(const Keyspace& keyspace, std::string_view key);
+  void DeleteRange(const Keyspace& keyspace, std::string_view from,
+                   std::optional<std::string_view> to);
 
   // Appends all entries of `other`.
   void Append(const WriteBatch& other);
@@ -52,7 +63,12 @@ class TRELLIS_API WriteBatch {
   // delete.
   void Add(uint32_t keyspace, BatchKind kind, std::string_view key, std::string_view rest);
 
+  // Keeps the state of the keyspace that the next entry names.  False if the batch is invalid.
+  bool Name(const Keyspace& keyspace);
+  void Name(const std::shared_ptr<const KeyspaceState>& state);
+
   std::string bytes_;
+  std::vector<std::shared_ptr<const KeyspaceState>> keyspaces_;  // named by handles; sorted
   uint64_t user_bytes_ = 0;
   bool has_puts_ = false;
   absl::Status status_;  // the first error

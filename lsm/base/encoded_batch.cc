@@ -35,6 +35,10 @@ const char* FaultOf(const Entry& entry) {
       return entry.kind == BatchKind::kDeleteRange && entry.key >= entry.value_or_end
                  ? "a range ends where it begins, or before"
                  : nullptr;
+    case BatchKind::kCreatedKeyspace:
+    case BatchKind::kDroppedKeyspace:
+    case BatchKind::kKeyspaceOptions:
+      break;
   }
   return "an entry of unknown kind";
 }
@@ -69,10 +73,41 @@ absl::Status Pass(const Entry& entry, EncodedBatch::Handler* handler) {
       return handler->Put(entry.keyspace, entry.key, entry.value_or_end);
     case BatchKind::kDeleteRange:
       return handler->DeleteRange(entry.keyspace, entry.key, entry.value_or_end);
-    case BatchKind::kDeleteRangeToEnd:
+    default:
       break;
   }
   return handler->DeleteRange(entry.keyspace, entry.key, std::nullopt);
+}
+
+// Whether the next entry is a change of keyspaces.
+bool IsChangeNext(std::string_view rest) {
+  return !rest.empty() && IsKeyspaceChange(static_cast<BatchKind>(rest.front()));
+}
+
+// Takes a change from the front of `rest`.  The error is only a text.
+absl::Status TakeChange(std::string_view* rest, KeyspaceChange* change) {
+  const auto kind = static_cast<BatchKind>(rest->front());
+  std::string_view input = rest->substr(1), name, options;
+  change->kind = kind == BatchKind::kCreatedKeyspace   ? KeyspaceChange::Kind::kCreated
+                 : kind == BatchKind::kDroppedKeyspace ? KeyspaceChange::Kind::kDropped
+                                                       : KeyspaceChange::Kind::kOptions;
+  if (!TakeVarint32(&input, &change->id))
+    return absl::DataLossError("the id of a keyspace is damaged");
+  const bool may_be_default = change->kind == KeyspaceChange::Kind::kOptions;
+  if (change->id < kOtherKeyspaceMin && !(may_be_default && change->id == kDefaultKeyspace))
+    return absl::DataLossError("an id that is no other keyspace's");
+  if (change->kind == KeyspaceChange::Kind::kCreated) {
+    if (!TakeLengthPrefixed(&input, &name) || name.empty() || name.size() > kKeyspaceNameBytesMax)
+      return absl::DataLossError("the name of a keyspace is damaged");
+    change->name.assign(name);
+  }
+  if (change->kind != KeyspaceChange::Kind::kDropped) {
+    if (!TakeLengthPrefixed(&input, &options))
+      return absl::DataLossError("the options of a keyspace are cut off");
+    TRELLIS_RETURN_IF_ERROR(DecodeKeyspaceOptions(options, &change->options));
+  }
+  *rest = input;
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -99,6 +134,22 @@ void EncodedBatch::DeleteRange(WriteBatch* batch, KeyspaceId keyspace, std::stri
   if (from < *to) batch->Add(keyspace, BatchKind::kDeleteRange, from, *to);
 }
 
+void EncodedBatch::Change(WriteBatch* batch, const KeyspaceChange& change) {
+  if (!batch->status_.ok()) return;
+  batch->status_ = CatchOutOfMemory([&] {
+    std::string bytes(1, static_cast<char>(BatchKindOf(change.kind)));
+    AppendVarint32(&bytes, change.id);
+    if (change.kind == KeyspaceChange::Kind::kCreated) AppendLengthPrefixed(&bytes, change.name);
+    if (change.kind != KeyspaceChange::Kind::kDropped)
+      AppendLengthPrefixed(&bytes, EncodeKeyspaceOptions(change.options));
+    batch->bytes_ += bytes;
+    return absl::OkStatus();
+  });
+  if (!batch->status_.ok()) return;
+  batch->has_puts_ |= change.kind == KeyspaceChange::Kind::kCreated;
+  SetCount(&batch->bytes_, batch->count() + 1);
+}
+
 absl::Status EncodedBatch::ForEach(std::string_view encoded, Handler* handler) {
   if (encoded.size() < kHeaderBytes) {
     return DamageAt("write batch", encoded.size(), "shorter than its header");
@@ -110,6 +161,14 @@ absl::Status EncodedBatch::ForEach(std::string_view encoded, Handler* handler) {
   }
   std::string_view rest = encoded.substr(kHeaderBytes);
   for (uint32_t i = 0; i < count; ++i) {
+    if (IsChangeNext(rest)) [[unlikely]] {
+      KeyspaceChange change;
+      const size_t at = encoded.size() - rest.size();
+      if (const absl::Status wrong = TakeChange(&rest, &change); !wrong.ok())
+        return WithContext(wrong, Concat("write batch: offset ", at));
+      TRELLIS_RETURN_IF_ERROR(handler->Change(change, at));
+      continue;
+    }
     Entry entry;
     if (const char* wrong = TakeEntry(&rest, &entry)) return BatchDamage(encoded, rest, wrong);
     if (first == 0 && i == 0 && IsRange(entry.kind))

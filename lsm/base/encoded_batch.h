@@ -5,13 +5,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
 #include "lsm/base/internal_key.h"
+#include "lsm/base/keyspace_state.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/write_batch.h"
 
@@ -23,6 +26,10 @@ enum class BatchKind : uint8_t {
   kPut = 1,
   kDeleteRange = 2,
   kDeleteRangeToEnd = 3,  // without an end
+  // Changes of keyspaces (KeyspaceChange); 4 is free.
+  kCreatedKeyspace = 5,
+  kDroppedKeyspace = 6,
+  kKeyspaceOptions = 7,
 };
 constexpr bool IsRange(BatchKind kind) {
   return kind == BatchKind::kDeleteRange || kind == BatchKind::kDeleteRangeToEnd;
@@ -30,6 +37,20 @@ constexpr bool IsRange(BatchKind kind) {
 // Added to the kind of an entry that has the id of its keyspace before its key.  An entry of the
 // default keyspace has no id.
 inline constexpr uint8_t kHasKeyspace = 0x40;
+constexpr bool IsKeyspaceChange(BatchKind kind) {
+  return kind >= BatchKind::kCreatedKeyspace && kind <= BatchKind::kKeyspaceOptions;
+}
+constexpr BatchKind BatchKindOf(KeyspaceChange::Kind kind) {
+  switch (kind) {
+    case KeyspaceChange::Kind::kCreated:
+      return BatchKind::kCreatedKeyspace;
+    case KeyspaceChange::Kind::kDropped:
+      return BatchKind::kDroppedKeyspace;
+    case KeyspaceChange::Kind::kOptions:
+      break;
+  }
+  return BatchKind::kKeyspaceOptions;
+}
 constexpr BatchKind BatchKindOf(EntryKind kind) { return static_cast<BatchKind>(kind); }
 static_assert(BatchKindOf(EntryKind::kDelete) == BatchKind::kDelete &&
               BatchKindOf(EntryKind::kPut) == BatchKind::kPut);
@@ -49,6 +70,15 @@ class EncodedBatch {
   static void DeleteRange(WriteBatch* batch, KeyspaceId keyspace, std::string_view from,
                           std::optional<std::string_view> to);
 
+  // Adds a change, which counts as one entry.  A creation counts as a put.
+  static void Change(WriteBatch* batch, const KeyspaceChange& change);
+
+  // The keyspaces that the batch names by handles.
+  static std::span<const std::shared_ptr<const KeyspaceState>> KeyspacesOf(
+      const WriteBatch& batch) {
+    return batch.keyspaces_;
+  }
+
   // Receives the entries in order.
   class Handler {
    public:
@@ -58,13 +88,16 @@ class EncodedBatch {
     // `from` is below `to`; nullopt: to the end.
     virtual absl::Status DeleteRange(KeyspaceId keyspace, std::string_view from,
                                      std::optional<std::string_view> to) = 0;
+    // `at` is the offset of the entry in the batch.
+    virtual absl::Status Change(const KeyspaceChange& change, size_t at) = 0;
   };
 
   // Passes each entry of encoded bytes to the handler.  Trusts none of the bytes: DataLoss (with
   // the offset in the batch) unless they are exactly the entries that the header counts, within
   // their limits, and with valid sequence numbers.  (0 is valid, since a batch has it before it is
-  // written; but not for a range delete, which could hide nothing.)  Whether a keyspace with an
-  // entry's id exists is for the caller to judge.  The handler may have received some entries
+  // written; but not for a range delete, which could hide nothing.)  Unimplemented for an option of
+  // a keyspace that this release does not know.  Whether a keyspace with an entry's id exists is
+  // for the caller to judge.  The handler may have received some entries
   // before.  An error of the handler ends the call.
   static absl::Status ForEach(std::string_view encoded, Handler* handler);
 

@@ -4,8 +4,10 @@
 #include <cassert>
 
 #include "lsm/base/encoded_batch.h"
+#include "lsm/base/keyspace_state.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/bytes/status.h"
+#include "lsm/keyspace.h"
 #include "lsm/limits.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -26,6 +28,7 @@ WriteBatch::WriteBatch() : bytes_(EncodedBatch::kHeaderBytes, '\0') {}
 
 void WriteBatch::Clear() {
   bytes_.assign(EncodedBatch::kHeaderBytes, '\0');
+  keyspaces_.clear();
   user_bytes_ = 0;
   has_puts_ = false;
   status_ = absl::OkStatus();
@@ -60,6 +63,35 @@ void WriteBatch::Delete(std::string_view key) {
 
 void WriteBatch::DeleteRange(std::string_view from, std::optional<std::string_view> to) {
   EncodedBatch::DeleteRange(this, kDefaultKeyspace, from, to);
+}
+
+void WriteBatch::Put(const Keyspace& keyspace, std::string_view key, std::string_view value) {
+  if (Name(keyspace)) Add(keyspace.state_->id, BatchKind::kPut, key, value);
+}
+
+void WriteBatch::Delete(const Keyspace& keyspace, std::string_view key) {
+  if (Name(keyspace)) Add(keyspace.state_->id, BatchKind::kDelete, key, {});
+}
+
+void WriteBatch::DeleteRange(const Keyspace& keyspace, std::string_view from,
+                             std::optional<std::string_view> to) {
+  if (Name(keyspace)) EncodedBatch::DeleteRange(this, keyspace.state_->id, from, to);
+}
+
+bool WriteBatch::Name(const Keyspace& keyspace) {
+  if (!status_.ok()) return false;
+  status_ = CatchOutOfMemory([&]() -> absl::Status {
+    if (keyspace.state_ == nullptr) return NoKeyspace();
+    Name(keyspace.state_);
+    return absl::OkStatus();
+  });
+  return status_.ok();
+}
+
+void WriteBatch::Name(const std::shared_ptr<const KeyspaceState>& state) {
+  if (!keyspaces_.empty() && keyspaces_.back() == state) return;
+  const auto at = std::lower_bound(keyspaces_.begin(), keyspaces_.end(), state);
+  if (at == keyspaces_.end() || *at != state) keyspaces_.insert(at, state);
 }
 
 void WriteBatch::Add(KeyspaceId keyspace, BatchKind kind, std::string_view key,
@@ -103,6 +135,7 @@ void WriteBatch::Append(const WriteBatch& other) {
   status_ = CatchOutOfMemory([&]() -> absl::Status {
     if (added_bytes > kBatchBytesMax - bytes_.size())
       return TooLong("a batch", bytes_.size() + added_bytes, kBatchBytesMax);
+    for (const auto& state : other.keyspaces_) Name(state);
     // Also correct if `other` is *this.
     bytes_.append(other.bytes_, EncodedBatch::kHeaderBytes, added_bytes);
     return absl::OkStatus();

@@ -56,6 +56,9 @@ class EntryList {
   Sequence newest_entry() const { return newest_entry_.load(std::memory_order_relaxed); }
   // Whether it has neither entries nor range deletes.
   bool empty() const;
+  // How many entries were added, without range deletes.  The default keyspace's list does not count
+  // them.  Relaxed, likewise.
+  uint64_t entry_count() const { return entry_count_.load(std::memory_order_relaxed); }
 
   // --- for the writer ---
 
@@ -75,6 +78,8 @@ class EntryList {
     // Relaxed, and no atomic maximum: only the writer changes it.
     newest_entry_.store(std::max(newest_entry(), sequence), std::memory_order_relaxed);
   }
+  // Counts one entry.
+  void NoteAdded() { entry_count_.store(entry_count() + 1, std::memory_order_relaxed); }
   void PrepareRanges(const RangeMap& ranges, RangeList::Group* group);
   // After the first group of ranges was added.
   void ShowRanges() { ranges_.store(range_list_, std::memory_order_release); }
@@ -83,6 +88,7 @@ class EntryList {
   Arena* const arena_;
   Skiplist skiplist_;
   std::atomic<Sequence> newest_entry_{0};
+  std::atomic<uint64_t> entry_count_{0};
   // Null until the first ranges are in the list.  Released after them, so a reader that acquires
   // the pointer finds them.
   std::atomic<const RangeList*> ranges_{nullptr};

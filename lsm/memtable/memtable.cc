@@ -44,6 +44,13 @@ class Memtable::EntryMaker : public EncodedBatch::Handler {
     return absl::OkStatus();
   }
 
+  absl::Status Change(const KeyspaceChange& change, size_t) override {
+    memtable_.prepared_has_more_ = true;
+    memtable_.prepared_changes_.push_back(change);
+    Mark(next_++);
+    return absl::OkStatus();
+  }
+
   Sequence last() const { return next_ - 1; }
 
   // Returns those of the default keyspace.
@@ -101,7 +108,9 @@ Memtable::Memtable(Sequence number_before, size_t recent_max, uint64_t begun_nan
 
 void Memtable::Add(KeyspaceId keyspace, Sequence sequence, EntryKind kind,
                    std::string_view user_key, std::string_view value) {
-  FindOrMake(keyspace)->Add(sequence, kind, user_key, value);
+  EntryList* const list = FindOrMake(keyspace);
+  list->Add(sequence, kind, user_key, value);
+  if (keyspace != kDefaultKeyspace) list->NoteAdded();
   // Relaxed, and no atomic addition: only the writer changes it.
   entry_count_.store(entry_count() + 1, std::memory_order_relaxed);
 }
@@ -117,6 +126,8 @@ absl::Status Memtable::PrepareBatch(std::string_view encoded, RangeMap* ranges) 
   if (prepared_has_more_) of_default = maker.PrepareRanges();
   prepared_count_ = EncodedBatch::CountOf(encoded);
   prepared_last_ = maker.last();
+  const size_t changes = changes_.size() + prepared_changes_.size();
+  if (changes > changes_.capacity()) changes_.reserve(std::max(changes, 2 * changes_.capacity()));
   // After all other allocations: a reservation holds for the next ones.
   ReserveLinks();
   if (recent_ == nullptr && recent_max_ > 0)
@@ -163,7 +174,9 @@ void Memtable::AddPrepared() {
     for (const OtherEntry& other : prepared_others_) {
       other.list->Link(other.entry);
       other.list->NoteNewest(SequenceOf(other.entry->suffix()));
+      other.list->NoteAdded();
     }
+    for (KeyspaceChange& change : prepared_changes_) KeepChange(std::move(change));
     AddPreparedRanges();
   }
   const auto note_in_ring = [this](const Entry* entry) {
@@ -199,6 +212,27 @@ void Memtable::ClearPrepared() {
   ClearPreparedVector(&prepared_ranged_);
   prepared_ranges_.Clear();
   prepared_range_count_ = 0;
+  prepared_changes_.clear();
+}
+
+void Memtable::KeepChange(KeyspaceChange change) {
+  const size_t bytes = sizeof(change) + change.name.size();
+  changes_.push_back(std::move(change));
+  // Relaxed, and no atomic addition: only the writer changes it.
+  changes_bytes_.store(changes_bytes_.load(std::memory_order_relaxed) + bytes,
+                       std::memory_order_relaxed);
+}
+
+void Memtable::AddChange(KeyspaceChange change) {
+  KeepChange(std::move(change));
+  entry_count_.store(entry_count() + 1, std::memory_order_relaxed);  // as above
+}
+
+uint64_t Memtable::KeysOf(const EntryList& list) const {
+  if (list.keyspace() != kDefaultKeyspace) return list.entry_count();
+  uint64_t others = changes_.size();
+  for (const EntryList* const other : others_.Filled()) others += other->entry_count();
+  return entry_count() - std::min(entry_count(), others);
 }
 
 std::vector<const EntryList*> Memtable::Lists() const {
@@ -209,7 +243,12 @@ std::vector<const EntryList*> Memtable::Lists() const {
 
 absl::Status Memtable::CheckHasOnlyDefault() const {
   const std::vector<const EntryList*> others = others_.Filled();
-  if (others.empty()) return absl::OkStatus();
+  if (others.empty() && changes_.empty()) return absl::OkStatus();
+  if (others.empty()) {
+    return absl::UnimplementedError(Concat("a memtable has a change of keyspace ",
+                                           changes_.front().id,
+                                           ", which this release cannot write to tables"));
+  }
   return absl::UnimplementedError(Concat("a memtable has entries of keyspace ",
                                          others.front()->keyspace(),
                                          ", which this release cannot write to tables"));

@@ -32,6 +32,7 @@
 #include "bloom/core/abi.h"
 #include "lsm/base/inner_iterator.h"
 #include "lsm/base/internal_key.h"
+#include "lsm/base/keyspace_state.h"
 #include "lsm/base/range_map.h"
 #include "lsm/memtable/arena.h"
 #include "lsm/memtable/entry_list.h"
@@ -84,6 +85,9 @@ class Memtable {
   void AddRanges(KeyspaceId keyspace, std::span<const RangeDelete> ranges);
   void AddRanges(std::span<const RangeDelete> ranges) { AddRanges(kDefaultKeyspace, ranges); }
 
+  // Adds an entry that changes the set of keyspaces.
+  void AddChange(KeyspaceChange change);
+
   // The list of a keyspace; nullptr if no batch has named it.  A caller that has acquired the
   // number of an entry finds its list.
   const EntryList* Find(KeyspaceId keyspace) const {
@@ -91,13 +95,30 @@ class Memtable {
   }
   // The lists that are not empty, by ascending id.
   std::vector<const EntryList*> Lists() const;
-  // Until flushes write all of them: Unimplemented, naming an id, if another list than the default
-  // keyspace's is not empty.
+  // For what cannot write others: Unimplemented, naming an id, if another list than the default
+  // keyspace's is not empty, or if there are changes.
   absl::Status CheckHasOnlyDefault() const;
+  // The changes of keyspaces, in their order.  REQUIRES: no writer is left, or the caller is it.
+  const std::vector<KeyspaceChange>& changes() const { return changes_; }
+  // About how many keys a table of this list would have; for the default keyspace, range deletes
+  // count.
+  uint64_t KeysOf(const EntryList& list) const;
 
   // --- the list of the default keyspace (entry_list.h) ---
 
   MemtableAnswer Get(const LookupKey& key, std::string_view* value) const;
+  // In the list of a keyspace.
+  MemtableAnswer Get(KeyspaceId keyspace, const LookupKey& key, std::string_view* value) const {
+    if (keyspace == kDefaultKeyspace) [[likely]]
+      return Get(key, value);
+    const EntryList* const list = others_.Find(keyspace);
+    return list == nullptr ? MemtableAnswer::kAbsent : list->Get(key, value);
+  }
+  // The range deletes of a keyspace; nullptr if there are none.
+  const RangeList* RangesOf(KeyspaceId keyspace) const {
+    const EntryList* const list = Find(keyspace);
+    return list == nullptr ? nullptr : list->ranges();
+  }
   std::unique_ptr<InnerIterator> NewIterator() const { return default_.NewIterator(); }
   const RangeList* ranges() const { return default_.ranges(); }
   RangeMap MapOfRanges() const { return default_.MapOfRanges(); }
@@ -110,10 +131,12 @@ class Memtable {
   // --- all lists ---
 
   // Memory use, including the unused part of the last arena block.  Any thread.
-  size_t memory_bytes() const { return arena_.memory_bytes(); }
-  // Range deletes are counted, too.  Relaxed: the count changes before the sequence numbers of the
-  // counted entries become visible. So a thread that has acquired such a number, and then finds the
-  // memtable empty, misses none of its entries.
+  size_t memory_bytes() const {
+    return arena_.memory_bytes() + changes_bytes_.load(std::memory_order_relaxed);
+  }
+  // Range deletes and changes of keyspaces are counted, too.  Relaxed: the count changes before the
+  // sequence numbers of the counted entries become visible. So a thread that has acquired such a
+  // number, and then finds the memtable empty, misses none of its entries.
   uint64_t entry_count() const { return entry_count_.load(std::memory_order_relaxed); }
   bool empty() const { return entry_count() == 0; }
   // How long ago it began; 0: unknown.
@@ -141,6 +164,8 @@ class Memtable {
   EntryList* FindOrMake(KeyspaceId keyspace) {
     return keyspace == kDefaultKeyspace ? &default_ : others_.FindOrMake(keyspace);
   }
+  // Needs no memory after PrepareBatch.
+  void KeepChange(KeyspaceChange change);
   // The parts of the two steps for ranges.
   void PrepareRanges(EntryList* list, const RangeMap& ranges);
   void AddPreparedRanges();
@@ -161,6 +186,9 @@ class Memtable {
   // Release and acquire: a reader of a slot that is being replaced reads the new entry's number.
   std::unique_ptr<std::atomic<const Entry*>[]> recent_;
 
+  std::vector<KeyspaceChange> changes_;
+  std::atomic<size_t> changes_bytes_{0};  // relaxed: an estimate for any thread
+
   // Used by the writer only: a batch between the two steps.
   std::vector<const Entry*> prepared_;  // of the default keyspace
   uint64_t prepared_tombstones_ = 0;    // likewise
@@ -174,6 +202,7 @@ class Memtable {
   RangeList::Group prepared_ranges_;          // of all keyspaces
   std::vector<EntryList*> prepared_ranged_;   // the lists of these
   uint64_t prepared_range_count_ = 0;         // of the default keyspace
+  std::vector<KeyspaceChange> prepared_changes_;
 };
 
 }  // namespace lsm

@@ -1,4 +1,4 @@
-// The range deletes of a memtable, as a merge asks them.
+// The range deletes of a list of a memtable, as a merge asks them.
 #ifndef TRELLIS_LSM_MEMTABLE_MEMTABLE_COVER_H_
 #define TRELLIS_LSM_MEMTABLE_MEMTABLE_COVER_H_
 
@@ -7,32 +7,32 @@
 
 #include "bloom/core/abi.h"
 #include "lsm/base/range_cover.h"
-#include "lsm/memtable/memtable.h"
+#include "lsm/memtable/entry_list.h"
+#include "lsm/memtable/range_list.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
 class MemtableCover final : public RangeCover {
  public:
   // REQUIRES: it has ranges(), and outlives the cover.
-  explicit MemtableCover(const Memtable* memtable)
-      : memtable_(*memtable), ranges_(*memtable->ranges()) {}
+  explicit MemtableCover(const EntryList* list) : list_(*list), ranges_(*list->ranges()) {}
 
   CoverStretch StretchAt(std::string_view internal_key, Sequence at) const override {
     return ranges_.StretchAt(internal_key, at);
   }
   // Ranges above all entries hide each of them.  Later entries may count too: then the part of the
-  // memtable itself ends earlier.
+  // list itself ends earlier.
   CoverEnds EndsOfCover(std::string_view internal_key, Sequence at,
                         uint64_t* walked) const override {
-    return ranges_.EndsOfCover(internal_key, at, memtable_.newest_entry(), walked);
+    return ranges_.EndsOfCover(internal_key, at, list_.newest_entry(), walked);
   }
   CoverBegins BeginsOfCover(std::string_view internal_key, Sequence at,
                             uint64_t* walked) const override {
-    return ranges_.BeginsOfCover(internal_key, at, memtable_.newest_entry(), walked);
+    return ranges_.BeginsOfCover(internal_key, at, list_.newest_entry(), walked);
   }
 
  private:
-  const Memtable& memtable_;
+  const EntryList& list_;
   const RangeList& ranges_;
 };
 

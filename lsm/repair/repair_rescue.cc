@@ -365,6 +365,9 @@ absl::Status RepairJob::SalvageRecord(const LogReader::Record& record, const std
   const Sequence first = EncodedBatch::FirstSequenceOf(record.payload);
   if (first <= in_tables_to_) return absl::OkStatus();
   const absl::Status status = CheckBatch(record.payload);
+  if (absl::IsUnimplemented(status))  // the tables of keyspaces would be lost
+    return WithContext(status,
+                       Concat(logs_.path(), "/", name, ": record at offset ", record.offset));
   if (!status.ok()) {
     DamagedLog(name, at_record(MessageOf(status)));
     return absl::OkStatus();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "lsm/base/encoded_batch.h"
@@ -9,10 +10,10 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-absl::Status CheckBatch(std::string_view encoded) {
+absl::Status CheckBatch(std::string_view encoded, KeyspaceRecords* keyspaces) {
   class Check : public EncodedBatch::Handler {
    public:
-    explicit Check(std::string_view batch) : batch_(batch) {}
+    Check(std::string_view batch, KeyspaceRecords* records) : batch_(batch), records_(records) {}
     absl::Status Put(KeyspaceId keyspace, std::string_view key, std::string_view) override {
       return CheckKeyspace(keyspace, key);
     }
@@ -23,26 +24,39 @@ absl::Status CheckBatch(std::string_view encoded) {
                              std::optional<std::string_view>) override {
       return CheckKeyspace(keyspace, from);
     }
+    absl::Status Change(const KeyspaceChange& change, size_t at) override {
+      if (records_ == nullptr) {
+        return absl::UnimplementedError(
+            Concat("write batch: offset ", at, ": a change of keyspace ", change.id,
+                   ": the store has keyspaces, which this call cannot handle yet"));
+      }
+      const std::string problem = records_->Replay(change);
+      return problem.empty() ? absl::OkStatus() : DamageAt("write batch", at, problem);
+    }
 
    private:
     absl::Status CheckKeyspace(KeyspaceId keyspace, std::string_view key) const {
       if (keyspace == kDefaultKeyspace) return absl::OkStatus();
+      if (records_ != nullptr && keyspace < records_->next_id()) return absl::OkStatus();
       return DamageAt("write batch", static_cast<uint64_t>(key.data() - batch_.data()),
                       Concat("a key of keyspace ", keyspace, ", which was not created"));
     }
 
     const std::string_view batch_;
+    KeyspaceRecords* const records_;
   };
-  Check check(encoded);
+  Check check(encoded, keyspaces);
   return EncodedBatch::ForEach(encoded, &check);
 }
 
 class MemtableFiller::Handler : public EncodedBatch::Handler {
  public:
-  Handler(MemtableFiller* filler, std::string_view payload, LogReader* log)
+  Handler(MemtableFiller* filler, std::string_view payload, LogReader* log,
+          const KeyspaceRecords* keyspaces)
       : filler_(*filler),
         payload_(payload),
         log_(*log),
+        keyspaces_(keyspaces),
         next_(EncodedBatch::FirstSequenceOf(payload)) {}
 
   absl::Status Put(KeyspaceId keyspace, std::string_view key, std::string_view value) override {
@@ -53,24 +67,38 @@ class MemtableFiller::Handler : public EncodedBatch::Handler {
   }
   absl::Status DeleteRange(KeyspaceId keyspace, std::string_view from,
                            std::optional<std::string_view> to) override {
-    TRELLIS_RETURN_IF_ERROR(MakeRoom(from, HeldRanges::MemoryOf(from, to)));
-    filler_.ranges_.Add(keyspace, from, to, next_++);
+    const Sequence sequence = next_++;
+    if (!Exists(keyspace)) return absl::OkStatus();
+    TRELLIS_RETURN_IF_ERROR(MakeRoom(from.data(), HeldRanges::MemoryOf(from, to)));
+    filler_.ranges_.Add(keyspace, from, to, sequence);
+    return absl::OkStatus();
+  }
+  absl::Status Change(const KeyspaceChange& change, size_t at) override {
+    ++next_;
+    TRELLIS_RETURN_IF_ERROR(MakeRoom(payload_.data() + at, change.name.size()));
+    filler_.memtable_->AddChange(change);
     return absl::OkStatus();
   }
 
  private:
   absl::Status Add(KeyspaceId keyspace, EntryKind kind, std::string_view key,
                    std::string_view value) {
-    TRELLIS_RETURN_IF_ERROR(MakeRoom(key, key.size() + value.size()));
-    filler_.memtable_->Add(keyspace, next_++, kind, key, value);
+    const Sequence sequence = next_++;
+    if (!Exists(keyspace)) return absl::OkStatus();
+    TRELLIS_RETURN_IF_ERROR(MakeRoom(key.data(), key.size() + value.size()));
+    filler_.memtable_->Add(keyspace, sequence, kind, key, value);
     return absl::OkStatus();
   }
 
-  // For an entry of this size, which begins at about `key`.
-  absl::Status MakeRoom(std::string_view key, size_t size_bytes) {
+  bool Exists(KeyspaceId keyspace) const {
+    return keyspace == kDefaultKeyspace || keyspaces_ == nullptr || keyspaces_->Has(keyspace);
+  }
+
+  // For an entry of this size, which begins at about this byte of the payload.
+  absl::Status MakeRoom(const char* at, size_t size_bytes) {
     std::shared_ptr<Memtable>& memtable = filler_.memtable_;
     // The rest of the record counts, too; but a memtable may always have half of the maximum.
-    const size_t done = static_cast<size_t>(key.data() - payload_.data());
+    const size_t done = static_cast<size_t>(at - payload_.data());
     const size_t most = filler_.memory_bytes_max_;
     const size_t room = std::max(most / 2, most - std::min(most, payload_.size() - done));
     if (memtable != nullptr && filler_.memory_bytes() + size_bytes > room) {
@@ -84,6 +112,7 @@ class MemtableFiller::Handler : public EncodedBatch::Handler {
   MemtableFiller& filler_;
   const std::string_view payload_;
   LogReader& log_;
+  const KeyspaceRecords* const keyspaces_;
   Sequence next_;
 };
 
@@ -96,8 +125,9 @@ absl::Status MemtableFiller::MakeRoomForNext(LogReader* log) {
   return fits ? absl::OkStatus() : HandOver();
 }
 
-absl::Status MemtableFiller::Add(std::string_view payload, LogReader* log) {
-  Handler handler(this, payload, log);
+absl::Status MemtableFiller::Add(std::string_view payload, LogReader* log,
+                                 const KeyspaceRecords* keyspaces) {
+  Handler handler(this, payload, log, keyspaces);
   TRELLIS_RETURN_IF_ERROR(EncodedBatch::ForEach(payload, &handler));
   log->GiveBackPayload(payload.size());
   return absl::OkStatus();

@@ -25,15 +25,17 @@
 #include "lsm/log/log_reader.h"
 #include "lsm/memtable/held_ranges.h"
 #include "lsm/memtable/memtable.h"
+#include "lsm/version/keyspace_records.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
 // Takes over a full memtable, or the last one.  It is never empty.
 using MemtableSink = std::function<absl::Status(std::shared_ptr<const Memtable>)>;
 
-// DataLoss unless it is a batch, and its keyspaces exist.  So far none can be created, and only the
-// default one exists.
-absl::Status CheckBatch(std::string_view encoded);
+// DataLoss unless it is a batch, and its keyspaces exist or existed.  Applies its changes of
+// keyspaces to these records.  Null, for a caller that knows no keyspaces: only the default one
+// exists, and a change is Unimplemented.
+absl::Status CheckBatch(std::string_view encoded, KeyspaceRecords* keyspaces = nullptr);
 
 class MemtableFiller {
  public:
@@ -45,8 +47,10 @@ class MemtableFiller {
   // both.
   absl::Status MakeRoomForNext(LogReader* log);
   // REQUIRES: the payload is a batch (CheckBatch), and `log` read it last.  Frees the payload's
-  // memory, so the payload is no longer valid.
-  absl::Status Add(std::string_view payload, LogReader* log);
+  // memory, so the payload is no longer valid.  Skips entries of keyspaces that `keyspaces` (null:
+  // all exist) does not have.
+  absl::Status Add(std::string_view payload, LogReader* log,
+                   const KeyspaceRecords* keyspaces = nullptr);
   absl::Status HandOver();
 
  private:

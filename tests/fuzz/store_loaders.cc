@@ -49,6 +49,7 @@ struct Write {
   lsm::BatchKind kind = lsm::BatchKind::kPut;
   std::string key;
   std::string value;  // or the end of a range
+  std::optional<lsm::KeyspaceChange> change = std::nullopt;
   bool operator==(const Write&) const = default;
 
   bool Deletes(const std::string& of_key) const {
@@ -75,13 +76,19 @@ class Writes : public lsm::EncodedBatch::Handler {
                    std::string(from), std::string(to.value_or(""))});
     return absl::OkStatus();
   }
+  absl::Status Change(const lsm::KeyspaceChange& change, size_t) override {
+    all.push_back({change.id, lsm::BatchKindOf(change.kind), change.name, "", change});
+    return absl::OkStatus();
+  }
   std::vector<Write> all;
 };
 
 lsm::WriteBatch BatchOf(const std::vector<Write>& writes) {
   lsm::WriteBatch batch;
   for (const Write& write : writes) {
-    if (write.kind == lsm::BatchKind::kPut) {
+    if (write.change) {
+      lsm::EncodedBatch::Change(&batch, *write.change);
+    } else if (write.kind == lsm::BatchKind::kPut) {
       lsm::EncodedBatch::Put(&batch, write.keyspace, write.key, write.value);
     } else if (write.kind == lsm::BatchKind::kDelete) {
       lsm::EncodedBatch::Delete(&batch, write.keyspace, write.key);
@@ -146,7 +153,12 @@ bool UseBatch(std::string_view bytes) {
 
   Demand(memtable.entry_count() == writes.all.size(), "each write is an entry");
   std::set<lsm::KeyspaceId> keyspaces;
+  std::vector<lsm::KeyspaceChange> changes;
   for (const Write& write : writes.all) {
+    if (write.change) {
+      changes.push_back(*write.change);
+      continue;
+    }
     DemandLast(memtable, writes.all, write.keyspace, write.key);
     keyspaces.insert(write.keyspace);
   }
@@ -154,6 +166,7 @@ bool UseBatch(std::string_view bytes) {
   for (const lsm::EntryList* const list : memtable.Lists()) listed.push_back(list->keyspace());
   Demand(std::equal(listed.begin(), listed.end(), keyspaces.begin(), keyspaces.end()),
          "the lists are in the order of their ids");
+  Demand(memtable.changes() == changes, "a memtable keeps the changes");
   return true;
 }
 
@@ -164,7 +177,22 @@ void CountBatch(std::string& bytes, uint64_t) {
   std::string_view rest = std::string_view(bytes).substr(lsm::EncodedBatch::kHeaderBytes), ignored;
   uint32_t count = 0;
   size_t sound_bytes = lsm::EncodedBatch::kHeaderBytes;
-  while (!rest.empty() && (static_cast<uint8_t>(rest[0]) & ~lsm::kHasKeyspace) < 4) {
+  const auto take_change = [&] {
+    const char kind = rest[0];
+    rest.remove_prefix(1);
+    lsm::KeyspaceId keyspace = 0;
+    return lsm::TakeVarint32(&rest, &keyspace) && keyspace >= lsm::kOtherKeyspaceMin &&
+           (kind != 5 || lsm::TakeLengthPrefixed(&rest, &ignored)) &&
+           (kind == 6 || lsm::TakeLengthPrefixed(&rest, &ignored));
+  };
+  while (!rest.empty() && (static_cast<uint8_t>(rest[0]) & ~lsm::kHasKeyspace) < 8) {
+    if (rest[0] >= 5 && rest[0] <= 7) {
+      if (!take_change()) break;
+      ++count;
+      sound_bytes = bytes.size() - rest.size();
+      continue;
+    }
+    if ((rest[0] & 7) > 3) break;
     const bool has_keyspace = (rest[0] & lsm::kHasKeyspace) != 0;
     const bool has_second = (rest[0] & 3) == 1 || (rest[0] & 3) == 2;
     rest.remove_prefix(1);
@@ -217,11 +245,27 @@ std::string SomeKeyspaces() {
   return std::string(Encoded::Of(batch));
 }
 
+std::string SomeChanges() {
+  using Kind = lsm::KeyspaceChange::Kind;
+  lsm::WriteBatch batch;
+  lsm::EncodedBatch::Change(&batch, {Kind::kCreated, 2, "name", {}});
+  lsm::EncodedBatch::Put(&batch, 2, "key", "value");
+  lsm::EncodedBatch::Change(
+      &batch, {Kind::kCreated,
+               300,
+               "a",
+               {"ribbon", 0.25, lsm::Compression::kNone, lsm::CompactionStyle::kTiered, 3600}});
+  lsm::EncodedBatch::Change(&batch, {Kind::kOptions, 2, "", {.expire_after = 0}});
+  lsm::EncodedBatch::Change(&batch, {Kind::kDropped, 300, "", {}});
+  lsm::EncodedBatch::SetFirstSequence(&batch, 1);
+  return std::string(lsm::EncodedBatch::Of(batch));
+}
+
 std::vector<std::string> BatchSeeds() {
   lsm::WriteBatch one;
   one.Put("a", "b");
-  return {SomeBatch(0), SomeBatch(lsm::kSequenceMax - 10), SomeRanges(), SomeKeyspaces(),
-          std::string(lsm::EncodedBatch::Of(one))};
+  return {SomeBatch(0),  SomeBatch(lsm::kSequenceMax - 10),      SomeRanges(), SomeKeyspaces(),
+          SomeChanges(), std::string(lsm::EncodedBatch::Of(one))};
 }
 
 // --- version edits ---
@@ -245,6 +289,10 @@ lsm::VersionEdit SomeSnapshot() {
   edit.closed_logs = {{4, 1000}, {5, 62}};
   edit.added = {{0, SomeTable(2)}, {3, SomeTable(3)}};
   edit.added.back().table.ranges = {1, "", std::nullopt};
+  edit.next_keyspace_id = 300;
+  edit.keyspaces = {{2, true, {"ribbon", 0.25}, "a"}, {299, false, {.expire_after = 1}, "b"}};
+  edit.added.push_back({1, SomeTable(4)});
+  edit.added.back().table.keyspace = 2;
   return edit;
 }
 

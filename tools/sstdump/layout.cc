@@ -119,6 +119,12 @@ const char* NameOf(lsm::BatchKind kind) {
     case lsm::BatchKind::kDeleteRange:
     case lsm::BatchKind::kDeleteRangeToEnd:
       break;
+    case lsm::BatchKind::kCreatedKeyspace:
+      return "keyspace created";
+    case lsm::BatchKind::kDroppedKeyspace:
+      return "keyspace dropped";
+    case lsm::BatchKind::kKeyspaceOptions:
+      return "keyspace options";
   }
   return "range delete";
 }

@@ -181,6 +181,49 @@ TEST(KeyspacesTest, AGivenUpBatchLeavesAnEmptyList) {
               StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("keyspace 7")));
 }
 
+TEST(KeyspacesTest, KeepsChanges) {
+  using Kind = KeyspaceChange::Kind;
+  Memtable memtable(/*number_before=*/0, /*recent_max=*/8);
+  std::vector<KeyspaceChange> expected;
+  Sequence next = 1;
+  for (KeyspaceId id = 2; id < 20; ++id) {
+    WriteBatch given_up, batch;
+    EncodedBatch::Change(&given_up, {Kind::kCreated, 77, "given up", {}});
+    EncodedBatch::SetFirstSequence(&given_up, next);
+    ASSERT_OK(memtable.PrepareBatch(EncodedBatch::Of(given_up)));
+    expected.push_back({Kind::kCreated, id, Concat("name", id), {.expire_after = id}});
+    EncodedBatch::Change(&batch, expected.back());
+    const size_t before = memtable.memory_bytes();
+    AddBatch(&memtable, next, batch);
+    EXPECT_GE(memtable.memory_bytes(), before + 100);
+    EXPECT_EQ(memtable.last_number(), next);
+    ASSERT_NE(memtable.FindRecent(next), nullptr);
+    EXPECT_EQ(memtable.FindRecent(next)->suffix() & 0xff, 0u) << "a tombstone";
+    ++next;
+  }
+  EXPECT_EQ(memtable.changes(), expected);
+  EXPECT_EQ(memtable.entry_count(), 18u);
+  EXPECT_THAT(IdsOf(memtable), IsEmpty());
+  EXPECT_THAT(memtable.CheckHasOnlyDefault(),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("a change of keyspace 2")));
+}
+
+TEST(KeyspacesTest, CountsTheKeysOfEachList) {
+  Memtable memtable;
+  WriteBatch batch;
+  batch.Put("a", "1");
+  batch.Put("b", "1");
+  EncodedBatch::Put(&batch, 2, "a", "1");
+  EncodedBatch::Delete(&batch, 2, "b");
+  EncodedBatch::Put(&batch, 2, "c", "1");
+  EncodedBatch::Change(&batch, {KeyspaceChange::Kind::kOptions, 2, "", {}});
+  AddBatch(&memtable, 1, batch);
+  memtable.Add(2, 9, EntryKind::kPut, "d", "1");
+  memtable.AddChange({KeyspaceChange::Kind::kOptions, 2, "", {}});
+  EXPECT_EQ(memtable.KeysOf(*memtable.Find(0)), 2u);
+  EXPECT_EQ(memtable.KeysOf(*memtable.Find(2)), 4u);
+}
+
 TEST(KeyspacesTest, TheRingSaysNothingAboutOthers) {
   Memtable memtable(/*number_before=*/0, /*recent_max=*/8);
   WriteBatch batch;

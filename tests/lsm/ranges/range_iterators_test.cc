@@ -41,7 +41,8 @@ class RangeIteratorsTest : public testing::Test {
       inputs.push_back(memtable.NewIterator());
       if (memtable.ranges() == nullptr) return covers.push_back(nullptr);
       if (!as_table) {
-        memtable_covers_.push_back(std::make_unique<MemtableCover>(&memtable));
+        memtable_covers_.push_back(
+            std::make_unique<MemtableCover>(memtable.Find(kDefaultKeyspace)));
         return covers.push_back(memtable_covers_.back().get());
       }
       maps_.push_back(std::make_unique<RangeMap>(memtable.ranges()->ToMap()));

@@ -185,7 +185,31 @@ TEST(LogGoldenTest, HasEachKindOfEntry) {
   testing_support::ExpectGolden("store/version3_log.golden", Draw(world));
 }
 
-// The same with keyspaces, which no program writes so far.
+// Changes of keyspaces, with each option.
+TEST(LogGoldenTest, HasChangesOfKeyspaces) {
+  World world;
+  ASSERT_OK_AND_ASSIGN(const auto directory,
+                       world.files->OpenDirectory(kStorePath, /*create=*/true));
+  ASSERT_OK_AND_ASSIGN(auto file, directory->CreateExclusive("000001.log"));
+  ASSERT_OK_AND_ASSIGN(const auto log,
+                       LogWriter::Create(std::move(file), LogKind::kWriteAhead, /*file_id=*/1));
+  using Kind = KeyspaceChange::Kind;
+  WriteBatch batch;
+  EncodedBatch::Change(&batch, {Kind::kCreated, 2, "a", {}});
+  EncodedBatch::Change(&batch,
+                       {Kind::kCreated,
+                        300,
+                        "other",
+                        {"ribbon", 0.25, Compression::kNone, CompactionStyle::kTiered, 3600}});
+  EncodedBatch::Change(&batch, {Kind::kOptions, 0, "", {.expire_after = 0}});
+  EncodedBatch::Change(&batch, {Kind::kDropped, 2, "", {}});
+  EncodedBatch::SetFirstSequence(&batch, 7);
+  ASSERT_OK(log->Append(EncodedBatch::Of(batch)));
+  ASSERT_OK(log->Close(/*sync=*/true));
+  testing_support::ExpectGolden("store/version3_keyspace_changes_log.golden", Draw(world));
+}
+
+// The same with entries of keyspaces.
 TEST(LogGoldenTest, HasEntriesOfKeyspaces) {
   World world;
   ASSERT_OK_AND_ASSIGN(const auto directory,

@@ -1,4 +1,5 @@
-// No program makes keyspaces so far.  Readers of logs refuse their entries, and lose nothing.
+// A log that names a keyspace which was never created.  What meets its entry refuses, and loses
+// nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,23 +53,6 @@ class KeyspacesRefusedTest : public StoreTest {
   std::string log_;
   size_t refused_at_ = 0;
 };
-
-TEST_F(KeyspacesRefusedTest, FlushesFailAndKeepTheLog) {
-  WriteOne();
-  EXPECT_THAT(db_->Flush(), StatusIs(absl::StatusCode::kUnimplemented,
-                                     AllOf(HasSubstr(log_), HasSubstr("keyspace 7"))));
-  EXPECT_THAT(db_->GetFailure(), StatusIs(absl::StatusCode::kUnimplemented));
-  EXPECT_EQ(Get("a"), "1");
-  EXPECT_EQ(Get("b"), "2");
-  EXPECT_EQ(Get("c"), "3");
-  // Resuming would flush, too.
-  EXPECT_THAT(db_->Resume(), StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("keyspace 7")));
-  EXPECT_EQ(Get("c"), "3");
-  EXPECT_TRUE(world_.FilesOf(FileKind::kTable).empty());
-  db_ = nullptr;
-  EXPECT_THAT(world_.FilesOf(FileKind::kLog), Contains(log_));
-  EXPECT_THAT(OpenStatus(), StatusIs(absl::StatusCode::kDataLoss, IsRefusal()));
-}
 
 TEST_F(KeyspacesRefusedTest, OpeningsFailAndChangeNothing) {
   WriteOne();

@@ -50,7 +50,8 @@ class MemtableFillerTest : public testing::Test {
   }
 
   // The memtables of the log, oldest first.
-  std::vector<std::shared_ptr<const Memtable>> Replay(size_t memory_bytes_max) {
+  std::vector<std::shared_ptr<const Memtable>> Replay(size_t memory_bytes_max,
+                                                      const KeyspaceRecords* keyspaces = nullptr) {
     std::vector<std::shared_ptr<const Memtable>> memtables;
     MemtableFiller filler(memory_bytes_max, [&](std::shared_ptr<const Memtable> memtable) {
       EXPECT_FALSE(memtable->empty());
@@ -67,7 +68,7 @@ class MemtableFillerTest : public testing::Test {
       const absl::StatusOr<bool> more = log->Next(&record);
       EXPECT_OK(more.status());
       if (!more.ok() || !*more) break;
-      EXPECT_OK(filler.Add(record.payload, log.get()));
+      EXPECT_OK(filler.Add(record.payload, log.get(), keyspaces));
     }
     EXPECT_OK(filler.HandOver());
     return memtables;
@@ -238,6 +239,78 @@ TEST(CheckBatchTest, RefusesKeyspacesThatDoNotExist) {
       StatusIs(absl::StatusCode::kDataLoss, HasSubstr("keyspace 2, which was not created")));
   EXPECT_THAT(CheckBatch(EncodedBatch::Of(range)),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("keyspace 4294967295, which was")));
+}
+
+TEST(CheckBatchTest, FollowsTheChangesOfKeyspaces) {
+  using Kind = KeyspaceChange::Kind;
+  KeyspaceRecords keyspaces;
+  const auto check = [&](const KeyspaceChange& change) {
+    WriteBatch batch;
+    EncodedBatch::Change(&batch, change);
+    return CheckBatch(EncodedBatch::Of(batch), &keyspaces);
+  };
+  const auto put = [&](KeyspaceId id) {
+    WriteBatch batch;
+    EncodedBatch::Put(&batch, id, "key", "value");
+    return CheckBatch(EncodedBatch::Of(batch), &keyspaces);
+  };
+  const auto damaged = [](const std::string& text) {
+    return StatusIs(absl::StatusCode::kDataLoss, HasSubstr("write batch: offset 12: " + text));
+  };
+  EXPECT_THAT(put(2), StatusIs(absl::StatusCode::kDataLoss));
+  ASSERT_OK(check({Kind::kCreated, 2, "a", {.target_fpp = 0.25}}));
+  ASSERT_OK(check({Kind::kCreated, 5, "b", {}}));
+  EXPECT_OK(put(2));
+  EXPECT_OK(put(5));
+  EXPECT_OK(put(4)) << "one that is gone";
+  EXPECT_THAT(put(6), StatusIs(absl::StatusCode::kDataLoss));
+  // Changes that the manifest knows already do nothing.
+  ASSERT_OK(check({Kind::kCreated, 2, "a", {}}));
+  ASSERT_OK(check({Kind::kCreated, 3, "c", {}}));
+  ASSERT_OK(check({Kind::kOptions, 3, "", {.target_fpp = 0.5}}));
+  ASSERT_OK(check({Kind::kDropped, 3, "", {}}));
+  EXPECT_EQ(keyspaces.all().at(2).options.target_fpp, 0.25);
+  EXPECT_EQ(keyspaces.all().size(), 2u);
+  ASSERT_OK(check({Kind::kOptions, 2, "", {.target_fpp = 0.5}}));
+  EXPECT_EQ(keyspaces.all().at(2).options.target_fpp, 0.5);
+  EXPECT_EQ(keyspaces.all().at(2).name, "a");
+  ASSERT_OK(check({Kind::kDropped, 2, "", {}}));
+  EXPECT_FALSE(keyspaces.Has(2));
+  EXPECT_OK(put(2));
+  ASSERT_OK(check({Kind::kCreated, 6, "a", {}}));
+  EXPECT_EQ(keyspaces.next_id(), 7u);
+  for (const Kind kind : {Kind::kOptions, Kind::kDropped}) {
+    EXPECT_THAT(check({kind, 7, "", {}}), damaged("a change of keyspace 7, which was not created"));
+  }
+  EXPECT_THAT(check({Kind::kCreated, 7, "a", {}}), damaged("keyspace 7 is added with the name"));
+  // A caller that knows no keyspaces.
+  WriteBatch batch;
+  EncodedBatch::Change(&batch, {Kind::kCreated, 2, "a", {}});
+  EXPECT_THAT(CheckBatch(EncodedBatch::Of(batch)),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("a change of keyspace 2")));
+}
+
+// Entries of keyspaces that are gone are skipped, and their numbers count.
+TEST_F(MemtableFillerTest, SkipsKeyspacesThatAreGone) {
+  using Kind = KeyspaceChange::Kind;
+  KeyspaceRecords keyspaces;
+  ASSERT_EQ(keyspaces.Replay({Kind::kCreated, 3, "a", {}}), "");
+  WriteBatch batch;
+  EncodedBatch::Put(&batch, 2, "a", "1");
+  EncodedBatch::DeleteRange(&batch, 2, "a", std::nullopt);
+  EncodedBatch::Put(&batch, 3, "a", "3");
+  EncodedBatch::Change(&batch, {Kind::kOptions, 3, "", {.expire_after = 9}});
+  batch.Put("a", "5");
+  Append(batch);
+  const auto memtables = Replay(1 << 20, &keyspaces);
+  ASSERT_EQ(memtables.size(), 1u);
+  const Memtable& memtable = *memtables[0];
+  EXPECT_EQ(memtable.Find(2), nullptr);
+  EXPECT_EQ(memtable.Find(3)->newest_entry(), 3u);
+  EXPECT_EQ(memtable.newest_entry(), 5u);
+  EXPECT_EQ(memtable.entry_count(), 3u);
+  EXPECT_EQ(memtable.changes(),
+            std::vector<KeyspaceChange>({{Kind::kOptions, 3, "", {.expire_after = 9}}}));
 }
 
 // Added one by one they would take 50 million nodes.

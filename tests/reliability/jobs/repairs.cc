@@ -140,6 +140,9 @@ class Survey {
                              std::optional<std::string_view>) override {
       return absl::UnimplementedError("no specimen has range deletes");
     }
+    absl::Status Change(const lsm::KeyspaceChange&, size_t) override {
+      return absl::UnimplementedError("no specimen has keyspaces");
+    }
 
    private:
     Survey& survey_;

@@ -165,8 +165,9 @@ void ShowLogInfo(const Target& target, Session* session) {
       target, lsm::LogKind::kWriteAhead, session, [&](const lsm::LogReader::Record& record) {
         const absl::Status status =
             WalkBatch(record, OpenedPath(target), [&](const BatchEntry& entry) {
-              if (puts + deletions + ranges == 0) first = entry.sequence;
+              if (last == 0) first = entry.sequence;
               last = entry.sequence;
+              if (entry.change != nullptr) return;
               ++(entry.is_put() ? puts : entry.is_range() ? ranges : deletions);
               bytes += entry.key.size() + entry.value.size() + entry.to.value_or("").size();
             });

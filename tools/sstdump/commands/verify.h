@@ -48,9 +48,11 @@ struct LogVerdict {
   uint64_t first_offset = 0;         // of the first record
   lsm::Sequence first_sequence = 0;  // 0: no entries
   lsm::Sequence last_sequence = 0;
-  // The first keyspace other than the default one, and the offset of its record.
+  // The highest id of a keyspace that an entry names, and the offset of its record; and the highest
+  // that the log creates.
   lsm::KeyspaceId other_keyspace = lsm::kDefaultKeyspace;
   uint64_t other_keyspace_offset = 0;
+  lsm::KeyspaceId created_keyspace = lsm::kDefaultKeyspace;
 };
 LogVerdict VerifyLog(const Target& target, Session* session);
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 
 #include "lsm/bytes/status.h"
@@ -32,7 +33,9 @@ LogVerdict VerifyLog(const Target& target, Session* session) {
               if (verdict.entries == 0) verdict.first_sequence = entry.sequence;
               verdict.last_sequence = entry.sequence;
               ++verdict.entries;
-              if (entry.is_of_default() || verdict.other_keyspace != lsm::kDefaultKeyspace) return;
+              if (entry.kind == lsm::BatchKind::kCreatedKeyspace)
+                verdict.created_keyspace = std::max(verdict.created_keyspace, entry.keyspace);
+              if (entry.change != nullptr || entry.keyspace <= verdict.other_keyspace) return;
               verdict.other_keyspace = entry.keyspace;
               verdict.other_keyspace_offset = record.offset;
             });

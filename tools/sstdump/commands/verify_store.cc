@@ -218,6 +218,7 @@ class StoreChecker {
   void CheckLogs() {
     lsm::Sequence last = state().last_sequence;
     bool is_gap = false;
+    uint64_t next_keyspace_id = state().keyspaces.next_id();
     for (const uint64_t number : LogNumbers(files_)) {
       const Session::Tally before = session_->tally();
       const bool was_durable =
@@ -237,7 +238,8 @@ class StoreChecker {
             state().CheckClosedLog(number, OpenedPath(*target), verdict.log.end,
                                    verdict.log.size_bytes, verdict.log.torn_bytes);
         if (!closed.ok()) session_->Fail(closed, *target);
-        if (verdict.other_keyspace != lsm::kDefaultKeyspace)
+        next_keyspace_id = std::max(next_keyspace_id, uint64_t{verdict.created_keyspace} + 1);
+        if (verdict.other_keyspace >= next_keyspace_id)
           session_->Damage(*target, verdict.other_keyspace_offset,
                            UnknownKeyspaceText(verdict.other_keyspace));
         CompareSequences(*target, verdict, was_durable, &last, &is_gap);

@@ -32,6 +32,10 @@ class BatchWalker : public lsm::EncodedBatch::Handler {
     visit_({sequence_++, keyspace, kind, from, {}, to});
     return absl::OkStatus();
   }
+  absl::Status Change(const lsm::KeyspaceChange& change, size_t) override {
+    visit_({sequence_++, change.id, lsm::BatchKindOf(change.kind), change.name, {}, {}, &change});
+    return absl::OkStatus();
+  }
 
  private:
   lsm::Sequence sequence_;

@@ -70,20 +70,22 @@ struct BatchEntry {
   lsm::Sequence sequence = 0;
   lsm::KeyspaceId keyspace = lsm::kDefaultKeyspace;
   lsm::BatchKind kind = lsm::BatchKind::kPut;
-  std::string_view key;                // or the begin of a range
+  std::string_view key;                // or the begin of a range, or the name of a new keyspace
   std::string_view value;              // of a put
   std::optional<std::string_view> to;  // of a range; nullopt: to the end
+  const lsm::KeyspaceChange* change = nullptr;  // null: it changes no keyspace
 
   bool is_put() const { return kind == lsm::BatchKind::kPut; }
   bool is_range() const { return IsRange(kind); }
-  bool is_of_default() const { return keyspace == lsm::kDefaultKeyspace; }
+  // False for a change of keyspaces.
+  bool is_of_default() const { return keyspace == lsm::kDefaultKeyspace && change == nullptr; }
   // Whether it changes a key of the default keyspace.
   bool Changes(std::string_view of_key) const {
     if (!is_of_default()) return false;
     return is_range() ? key <= of_key && (!to || of_key < *to) : key == of_key;
   }
 };
-// The fault of a record that names this keyspace: none but the default one can be created.
+// The fault of a record that names this keyspace, which was not created.
 std::string UnknownKeyspaceText(lsm::KeyspaceId keyspace);
 // Visits the entries of a log's record.  DataLoss if the record does not hold a whole batch;
 // entries before the damage have been visited by then.
