@@ -7,33 +7,13 @@
 #include "bloom/core/cpu.h"
 #include "lsm/bytes/status.h"
 #include "lsm/engine/engine.h"
+#include "lsm/engine/store_calls.h"
 #include "lsm/release.h"
 #include "lsm/repair/repair.h"
 #include "lsm/store/copy_store.h"
 #include "lsm/store/destroy.h"
-#include "lsm/table/pinned_value_filler.h"
 
 namespace lsm::inline TRELLIS_ABI {
-namespace {
-
-void Pin(LookupResult& result, PinnedValue* pinned) {
-  // The value is in a memtable.  It is copied, because a pin would keep the whole memtable.
-  if (!result.pin) return PinnedValueFiller::AssignCopy(result.value, pinned);
-  PinnedValueFiller::AssignPinned(
-      result.value, result.pin.Release(),
-      [](void* block) { static_cast<CachedBlock*>(block)->Unref(); }, pinned);
-}
-
-// An open store has its files.  If one is missing or in the way, another program caused that.
-// NotFound or AlreadyExists would mislead the caller.
-absl::Status OfOpenStore(const absl::Status& status) {
-  if (!absl::IsNotFound(status) && !absl::IsAlreadyExists(status)) return status;
-  return absl::UnavailableError(
-      Concat(MessageOf(status), " (did another program change the directory of the open store?)"));
-}
-
-}  // namespace
-
 // The functions below throw std::bad_alloc only if they return no status.
 
 absl::StatusOr<std::unique_ptr<DB>> DB::Open(const std::string& directory, const Options& options) {
@@ -77,40 +57,29 @@ absl::Status DB::DeleteRange(std::string_view from, std::optional<std::string_vi
 }
 
 absl::Status DB::Write(const WriteBatch& batch, const WriteOptions& options) {
-  return CatchOutOfMemory([&] { return OfOpenStore(engine_->Write(batch, options)); });
+  return WriteTo(engine_.get(), batch, options);
 }
 
 absl::StatusOr<std::optional<std::string>> DB::Get(std::string_view key,
                                                    const ReadOptions& options) {
-  return CatchOutOfMemory([&]() -> absl::StatusOr<std::optional<std::string>> {
-    std::optional<std::string> value;
-    const auto keep = [&](LookupResult& result) { value.emplace(result.value); };
-    TRELLIS_RETURN_IF_ERROR(engine_->Get(key, options, {keep}).status());
-    return value;
-  });
+  return GetFrom(engine_.get(), kDefaultKeyspace, key, options);
 }
 
 absl::StatusOr<bool> DB::Get(std::string_view key, std::string* value, const ReadOptions& options) {
-  return CatchOutOfMemory([&] {
-    return engine_->Get(key, options, {[&](LookupResult& result) { value->assign(result.value); }});
-  });
+  return GetFrom(engine_.get(), kDefaultKeyspace, key, value, options);
 }
 
 absl::StatusOr<bool> DB::Get(std::string_view key, PinnedValue* value, const ReadOptions& options) {
-  value->Reset();
-  return CatchOutOfMemory([&] {
-    return engine_->Get(key, options,
-                        {[&](LookupResult& result) { Pin(result, value); }, /*pins=*/true});
-  });
+  return GetFrom(engine_.get(), kDefaultKeyspace, key, value, options);
 }
 
 std::vector<absl::StatusOr<std::optional<std::string>>> DB::MultiGet(
     std::span<const std::string_view> keys, const ReadOptions& options) {
-  return engine_->MultiGet(keys, options);
+  return engine_->MultiGet(kDefaultKeyspace, keys, options);
 }
 
 std::unique_ptr<Iterator> DB::NewIterator(const ReadOptions& options) {
-  return engine_->NewIterator(options);
+  return engine_->NewIterator(kDefaultKeyspace, options);
 }
 
 std::unique_ptr<const Snapshot> DB::GetSnapshot() {
@@ -128,13 +97,25 @@ std::unique_ptr<const Snapshot> DB::GetSnapshot() {
   }
 }
 
+absl::StatusOr<Keyspace> DB::OpenKeyspace(std::string_view name, const KeyspaceOptions& options) {
+  return CatchOutOfMemory([&]() -> absl::StatusOr<Keyspace> {
+    TRELLIS_ASSIGN_OR_RETURN(std::shared_ptr<const KeyspaceState> state,
+                             engine_->OpenKeyspace(name, options));
+    return Keyspace(engine_, std::move(state));
+  });
+}
+
+absl::StatusOr<std::vector<std::string>> DB::ListKeyspaces() {
+  return CatchOutOfMemory([&] { return engine_->ListKeyspaces(); });
+}
+
 absl::Status DB::Flush() {
   return CatchOutOfMemory([&] { return OfOpenStore(engine_->Flush()); });
 }
 
 absl::Status DB::CompactRange(std::optional<std::string_view> from,
                               std::optional<std::string_view> to) {
-  return CatchOutOfMemory([&] { return OfOpenStore(engine_->CompactRange(from, to)); });
+  return CompactIn(engine_.get(), kDefaultKeyspace, from, to);
 }
 
 absl::Status DB::WaitForBackgroundWork() { return OfOpenStore(engine_->WaitForBackgroundWork()); }
@@ -147,7 +128,7 @@ absl::Status DB::GetFailure() { return OfOpenStore(engine_->GetFailure()); }
 
 uint64_t DB::ApproximateBytes(std::optional<std::string_view> from,
                               std::optional<std::string_view> to) {
-  return engine_->ApproximateBytes(from.value_or(""), to);
+  return engine_->ApproximateBytes(kDefaultKeyspace, from.value_or(""), to);
 }
 
 absl::StatusOr<VerifyReport> DB::Verify(const Pace& pace) {
@@ -182,16 +163,7 @@ absl::StatusOr<CopyReport> DB::Restore(const std::string& backup, const std::str
 Statistics DB::GetStatistics() { return engine_->GetStatistics(); }
 
 absl::StatusOr<Explanation> DB::Explain(std::string_view key, const ReadOptions& options) {
-  return CatchOutOfMemory([&]() -> absl::StatusOr<Explanation> {
-    Explanation explanation;
-    const absl::StatusOr<bool> found =
-        engine_->Get(key, options, {[](LookupResult&) {}}, &explanation);
-    if (!found.ok()) {
-      if (explanation.tables_by_level.empty()) return found.status();  // the lookup did not begin
-      explanation.error = found.status().ToString();
-    }
-    return explanation;
-  });
+  return ExplainIn(engine_.get(), kDefaultKeyspace, key, options);
 }
 
 absl::Status DB::Destroy(const std::string& directory, const Options& options) {

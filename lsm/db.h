@@ -117,6 +117,7 @@
 #include "lsm/event_listener.h"
 #include "lsm/explanation.h"
 #include "lsm/iterator.h"
+#include "lsm/keyspace.h"
 #include "lsm/limits.h"
 #include "lsm/options.h"
 #include "lsm/pace.h"
@@ -222,6 +223,21 @@ class TRELLIS_API DB {
   std::unique_ptr<Iterator> NewIterator(const ReadOptions& options = {});
 
   std::unique_ptr<const Snapshot> GetSnapshot();
+
+  // --- keyspaces (lsm/keyspace.h) ---
+
+  // Makes the keyspace of this name, or finds it, and sets the options that are given.  A new one
+  // is as durable as a put without `sync`, and so are options.  "default" is the keyspace of the
+  // calls above; its filters, compression and style are those of Open.
+  //
+  //   InvalidArgument      the name is empty or longer than 255 bytes; an option is out of range;
+  //                        another option than expire_after is set for "default"
+  //   NotFound             the store is open for reading only, and has no such keyspace
+  //   FailedPrecondition   it is open for reading only, and an option differs; it was closed
+  //   ResourceExhausted    the disk is full; 1,000,000 keyspaces exist; or 2^32 - 2 were created
+  absl::StatusOr<Keyspace> OpenKeyspace(std::string_view name, const KeyspaceOptions& options = {});
+  // The names, sorted by their bytes, with "default".
+  absl::StatusOr<std::vector<std::string>> ListKeyspaces();
 
   // --- flushes, compactions and state ---
 

@@ -20,17 +20,17 @@ AgedTables AgedTablesIn(const Version& version, uint64_t wall_seconds) {
 }
 
 // Whether a drop or a level over its limit waits in any tree.
-bool IsAnyDue(const Version& version, const Options& options, RunningPlans running,
+bool IsAnyDue(const Version& version, const TreeOptions& options, RunningPlans running,
               HasSnapshotIn has_snapshot) {
   return std::any_of(version.trees().begin(), version.trees().end(), [&](const auto& entry) {
     return HasDrop(*entry.tree, running, has_snapshot) ||
-           DueLevel(*entry.tree, options, running).has_value();
+           DueLevel(*entry.tree, options.Of(*entry.tree), running).has_value();
   });
 }
 
 // The choice in the tree that is furthest over a limit.  Without a plan there, the choice in the
 // next tree, and so on.
-CompactionChoice PickAmongTrees(const Version& version, const Options& options,
+CompactionChoice PickAmongTrees(const Version& version, const TreeOptions& options,
                                 RunningPlans running, const PickMoment& moment) {
   struct Candidate {
     const Tree* tree;
@@ -38,7 +38,7 @@ CompactionChoice PickAmongTrees(const Version& version, const Options& options,
   };
   std::vector<Candidate> candidates;
   for (const auto& [id, tree] : version.trees())
-    candidates.push_back({tree.get(), WorstScore(*tree, options, running)});
+    candidates.push_back({tree.get(), WorstScore(*tree, options.Of(*tree), running)});
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
   CompactionChoice choice;
@@ -48,7 +48,8 @@ CompactionChoice PickAmongTrees(const Version& version, const Options& options,
     // Readers pay for the default tree.  Their merge waits for due work in any tree.
     if (candidate.tree->keyspace() != kDefaultKeyspace || candidates.front().score > 0)
       here.paid_bytes = 0;
-    CompactionChoice of_tree = PickCompaction(*candidate.tree, options, running, here);
+    CompactionChoice of_tree =
+        PickCompaction(*candidate.tree, options.Of(*candidate.tree), running, here);
     choice.plan = std::move(of_tree.plan);
     choice.held_until = std::min(choice.held_until, of_tree.held_until);
     are_idle = are_idle && of_tree.is_rule_idle;
@@ -68,7 +69,7 @@ void CompactionSchedule::Add(Request* request) {
   NoteChange();
 }
 
-bool CompactionSchedule::IsDue(const Version& version, const Options& options,
+bool CompactionSchedule::IsDue(const Version& version, const TreeOptions& options,
                                HasSnapshotIn has_snapshot) const {
   return !requests_.empty() || IsAnyDue(version, options, running_, has_snapshot);
 }
@@ -145,13 +146,14 @@ void CompactionSchedule::Choose(const Options& options, const Plans& running, Jo
   if (request == nullptr) {
     PickMoment moment = job->moment;
     moment.snapshots = job->snapshots;
-    choice = PickAmongTrees(*job->version, options, running, moment);
+    choice =
+        PickAmongTrees(*job->version, TreeOptions(options, &job->own_options), running, moment);
+  } else if (const Tree* const tree = job->version->TreeOf(request->keyspace); tree == nullptr) {
+    // There is nothing to do.
   } else if (request->drops) {
-    choice.plan = PickDrop(*job->version->default_tree(), running, job->snapshots,
-                           SpanOf(request->from, request->to));
+    choice.plan = PickDrop(*tree, running, job->snapshots, SpanOf(request->from, request->to));
   } else {
-    choice.plan =
-        PlanRange(*job->version->default_tree(), request->level, request->from, request->to);
+    choice.plan = PlanRange(*tree, request->level, request->from, request->to);
   }
   job->held_until = choice.held_until;
   job->is_rule_idle = choice.is_rule_idle;
@@ -185,8 +187,8 @@ bool CompactionSchedule::Begin(Job* job) {
   return true;
 }
 
-bool CompactionSchedule::IsOptional(const Job& job, const Version& version, const Options& options,
-                                    HasSnapshotIn has_snapshot) const {
+bool CompactionSchedule::IsOptional(const Job& job, const Version& version,
+                                    const TreeOptions& options, HasSnapshotIn has_snapshot) const {
   if (job.plan != nullptr) return job.plan->for_readers || job.plan->for_tombstones;
   return job.request == nullptr && !IsAnyDue(version, options, running_, has_snapshot);
 }

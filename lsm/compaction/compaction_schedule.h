@@ -24,6 +24,7 @@
 
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
+#include "lsm/base/keyspace_state.h"
 #include "lsm/compaction/jobs.h"
 #include "lsm/compaction/picker.h"
 #include "lsm/options.h"
@@ -31,16 +32,34 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
+// The options by which each tree is compacted.
+class TreeOptions {
+ public:
+  // Those of the store, for all trees; or for those that `own` (may be null) lacks.  Both outlive
+  // it.
+  TreeOptions(const Options& store, const OwnOptions* own = nullptr) : store_(store), own_(own) {}
+  const Options& Of(const Tree& tree) const {
+    if (own_ == nullptr || own_->empty()) return store_;
+    const auto found = own_->find(tree.keyspace());
+    return found == own_->end() ? store_ : *found->second;
+  }
+
+ private:
+  const Options& store_;
+  const OwnOptions* const own_;
+};
+
 class CompactionSchedule {
  public:
-  // A part of DB::CompactRange: brings a range of one level of the default tree down, or drops the
-  // tables of a range that no reader needs, in one level.  The caller keeps it until it is done or
+  // A part of DB::CompactRange: brings a range of one level of a tree down, or drops the tables of
+  // a range that no reader needs, in one level.  The caller keeps it until it is done or
   // withdrawn.
   struct Request {
     int level = 0;  // unused in a drop
     std::optional<std::string_view> from, to;
     bool drops = false;
-    bool in_hand = false;  // a job looks at it or carries it out
+    KeyspaceId keyspace = kDefaultKeyspace;  // whose tree
+    bool in_hand = false;                    // a job looks at it or carries it out
     bool done = false;
     absl::Status status = absl::OkStatus();  // when done
   };
@@ -49,6 +68,7 @@ class CompactionSchedule {
   struct Job {
     std::shared_ptr<const Version> version;
     SnapshotList snapshots;                      // of the version; unused in steps
+    OwnOptions own_options;                      // of its trees
     Request* request = nullptr;                  // null: it carries out none
     std::shared_ptr<const CompactionPlan> plan;  // null: there is nothing to do
     // There is no plan: nothing is due, or all due work conflicts with running compactions.
@@ -70,7 +90,7 @@ class CompactionSchedule {
   bool MayChoose() const { return !is_choosing_ && revision_ != idle_revision_; }
   // Whether there is work that must be done in any tree: a request, a drop, or a level over its
   // limit.
-  bool IsDue(const Version& version, const Options& options, HasSnapshotIn has_snapshot) const;
+  bool IsDue(const Version& version, const TreeOptions& options, HasSnapshotIn has_snapshot) const;
   // Whether the rule for tombstones may have a plan in any tree: tables have enough dead entries,
   // one of them has an old tombstone, or iterators have paid.  False while the rule rests, and
   // while a plan of it runs.
@@ -99,14 +119,15 @@ class CompactionSchedule {
   // Returns the running plans, and gives the job the first waiting request, if any.  REQUIRES: the
   // job has its version and its snapshots.
   Plans StartChoosing(uint64_t paid_bytes, uint64_t wall_seconds, Job* job);
-  // Chooses a plan for the job; `running` is what StartChoosing returned.  Plans that end meanwhile
-  // do no harm, because the new plan does not touch the tables that they took and wrote.
+  // Chooses a plan for the job by the store's options and its own ones; `running` is what
+  // StartChoosing returned.  Plans that end meanwhile do no harm, because the new plan does not
+  // touch the tables that they took and wrote.
   static void Choose(const Options& options, const Plans& running, Job* job);
   // True if more compactions run at once than ever before.
   bool Begin(Job* job);
   // Whether the store can do without the job, so that its failure stops nothing else: only readers
   // or tombstones need it.  REQUIRES: the job has ended, but End was not called yet.
-  bool IsOptional(const Job& job, const Version& version, const Options& options,
+  bool IsOptional(const Job& job, const Version& version, const TreeOptions& options,
                   HasSnapshotIn has_snapshot) const;
   // An optional job failed, perhaps one for tombstones.  Then the rule rests for an hour: otherwise
   // each flush might begin the same failure.

@@ -186,6 +186,18 @@ absl::Status ChooseFilters(const Options& options, JobContext* context) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<JobContext> ContextOfTree(const JobContext& store, const OwnOptions& own,
+                                         KeyspaceId keyspace) {
+  JobContext context = store;
+  const auto found = own.find(keyspace);
+  if (found == own.end()) return context;
+  context.options = found->second.get();
+  // The allocator keeps its curves if it can.
+  if (context.options->filter_kind != store.options->filter_kind)
+    TRELLIS_RETURN_IF_ERROR(ChooseFilters(*context.options, &context));
+  return context;
+}
+
 TableFilter UsualFilter(const JobContext& context, int level) {
   TableFilter filter{context.filter_choice.ForLevel(level), context.options->target_fpp, ""};
   if (context.filter_allocator != nullptr)

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
+#include "lsm/base/keyspace_state.h"
 #include "lsm/compaction/job_context.h"
 #include "lsm/compaction/output_filters.h"
 #include "lsm/compaction/picker.h"
@@ -21,6 +22,11 @@ namespace lsm::inline TRELLIS_ABI {
 // Sets the members of the context that choose filters.  REQUIRES: options that ValidateOptions
 // accepts.
 absl::Status ChooseFilters(const Options& options, JobContext* context);
+
+// The context of jobs that work on the tree of this keyspace: that of the store, with the options
+// of the keyspace, if `own` has any.  They outlive it.
+absl::StatusOr<JobContext> ContextOfTree(const JobContext& store, const OwnOptions& own,
+                                         KeyspaceId keyspace);
 
 // The filter of Options::filter_kind and target_fpp.  Repair uses it too, because it does not know
 // the sizes of the runs: its tables get the filters of the goal when they are compacted.

@@ -191,7 +191,7 @@ absl::Status Finish(TableOutput* output, JobResult* result) {
 absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
                                    const RangeMap& ranges, const TableFilter& filter,
                                    const SnapshotList& snapshots, const TablesNow& tables_now,
-                                   uint64_t age_nanos) {
+                                   uint64_t age_nanos, KeyspaceId keyspace) {
   std::shared_ptr<const Tree> tree;
   const auto has_tables = [&] {
     if (tree == nullptr && tables_now != nullptr) tree = tables_now();
@@ -219,7 +219,8 @@ absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
   };
   tombstones.age_seconds = age_nanos / 1'000'000'000;
   TableOutput output(context, filter, /*level=*/0, /*run=*/0, std::numeric_limits<uint64_t>::max(),
-                     /*grandparents=*/{}, /*staying=*/{}, std::move(tombstones), std::move(needed));
+                     /*grandparents=*/{}, /*staying=*/{}, std::move(tombstones), std::move(needed),
+                     keyspace);
   entries.SeekToFirst();
   TRELLIS_ASSIGN_OR_RETURN(JobResult result,
                            AddVisible(entries, std::nullopt, visible, output, let_go));

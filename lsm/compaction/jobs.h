@@ -38,7 +38,8 @@ using SnapshotList = std::vector<Sequence>;
 // older than the memtable must be in it.
 using TablesNow = std::function<std::shared_ptr<const Tree>()>;
 
-// Writes a sealed memtable's entries and range deletes to one table of level 0 with this filter
+// Writes the entries and range deletes that a sealed memtable has of a keyspace to one table of
+// level 0 of its tree with this filter
 // (lsm/compaction/filter_plan.h).  Drops
 //
 //   version     a newer one of the same key exists, or a range delete above it that covers the key,
@@ -53,7 +54,7 @@ using TablesNow = std::function<std::shared_ptr<const Tree>()>;
 absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
                                    const RangeMap& ranges, const TableFilter& filter,
                                    const SnapshotList& snapshots, const TablesNow& tables_now,
-                                   uint64_t age_nanos = 0);
+                                   uint64_t age_nanos = 0, KeyspaceId keyspace = kDefaultKeyspace);
 
 // Merges the plan's tables and drops entries that no reader needs:
 //

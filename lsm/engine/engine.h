@@ -42,7 +42,6 @@
 #include "lsm/compaction/compaction_schedule.h"
 #include "lsm/compaction/job_context.h"
 #include "lsm/compaction/jobs.h"
-#include "lsm/compaction/level0_account.h"
 #include "lsm/events/event_queue.h"
 #include "lsm/explanation.h"
 #include "lsm/iterator.h"
@@ -50,6 +49,7 @@
 #include "lsm/pace.h"
 #include "lsm/reports.h"
 #include "lsm/runtime/background_jobs.h"
+#include "lsm/runtime/keyspaces.h"
 #include "lsm/runtime/lifetime.h"
 #include "lsm/runtime/live_views.h"
 #include "lsm/runtime/memtable_logs.h"
@@ -98,13 +98,13 @@ class Engine : public std::enable_shared_from_this<Engine> {
     absl::FunctionRef<void(LookupResult& result)> take;
     bool pins = false;
   };
-  absl::StatusOr<bool> Get(std::string_view key, const ReadOptions& options, const ValueSink& sink,
-                           Explanation* explanation = nullptr);
+  absl::StatusOr<bool> Get(KeyspaceId keyspace, std::string_view key, const ReadOptions& options,
+                           const ValueSink& sink, Explanation* explanation = nullptr);
   // One answer per key, all as of the same moment.
   std::vector<absl::StatusOr<std::optional<std::string>>> MultiGet(
-      std::span<const std::string_view> keys, const ReadOptions& options);
+      KeyspaceId keyspace, std::span<const std::string_view> keys, const ReadOptions& options);
   // Returns an empty iterator with an error if there is no memory for one.
-  std::unique_ptr<Iterator> NewIterator(const ReadOptions& options);
+  std::unique_ptr<Iterator> NewIterator(KeyspaceId keyspace, const ReadOptions& options);
 
   struct Moment {
     Sequence sequence = 0;
@@ -117,13 +117,19 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void ReleaseSnapshot(Sequence sequence);
 
   absl::Status Flush();
-  absl::Status CompactRange(std::optional<std::string_view> from,
+  absl::Status CompactRange(KeyspaceId keyspace, std::optional<std::string_view> from,
                             std::optional<std::string_view> to);
   absl::Status WaitForBackgroundWork();
   absl::Status Resume();
   absl::Status GetFailure();
-  uint64_t ApproximateBytes(std::string_view from, std::optional<std::string_view> to);
+  uint64_t ApproximateBytes(KeyspaceId keyspace, std::string_view from,
+                            std::optional<std::string_view> to);
   Statistics GetStatistics();
+  KeyspaceStatistics GetKeyspaceStatistics(KeyspaceId keyspace);
+
+  absl::StatusOr<std::shared_ptr<const KeyspaceState>> OpenKeyspace(std::string_view name,
+                                                                    const KeyspaceOptions& options);
+  absl::StatusOr<std::vector<std::string>> ListKeyspaces();
 
   absl::StatusOr<VerifyReport> Verify(const Pace& pace);
   std::vector<std::string> GetDamage() { return verifier_.GetDamage(); }
@@ -152,14 +158,14 @@ class Engine : public std::enable_shared_from_this<Engine> {
                                                           std::shared_ptr<EventQueue> events,
                                                           bool* released);
   absl::Status Start();
-  // Writes the memtable as a table of level 0: it becomes one of `levels` and, until CURRENT names
-  // its manifest, of `made`.  There is no table if none of its entries is needed.  REQUIRES:
+  // Writes the memtable as tables of level 0: they become some of `levels` and, until CURRENT names
+  // their manifest, of `made`.  REQUIRES:
   // `levels` have all older entries.
   absl::Status FlushTo(const Memtable& memtable, FlushReason reason,
                        std::array<OpenTables, kLevels>* levels, NewFiles* made);
-  // Begins a log and a manifest of these levels, makes CURRENT name it, publishes a view of all
-  // that, and removes files that are not needed any more.  Until CURRENT is swapped, no existing
-  // file is changed.
+  // Begins a log and a manifest of these levels and the keyspaces, makes CURRENT name it, publishes
+  // a view of all that, and removes files that are not needed any more.  Until CURRENT is swapped,
+  // no existing file is changed.
   absl::Status StartWriting(ManifestState state, std::optional<std::string_view> expected_current,
                             std::array<OpenTables, kLevels> levels, NewFiles* made);
   // The second half of StartWriting: the switch to new files.  Once CURRENT may name the new
@@ -181,6 +187,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   absl::Status SealMemtable(FlushReason reason, StallEvents* stall, bool* counted)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Commit(Writer* leader, const Writer** last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Carries out the leader's request: commits the entry that it needs, if any.
+  absl::Status ChangeKeyspace(Writer* leader) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WaitStalled(StallCause cause, StallEvents* stall, bool* counted)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes the next log if none could be made ahead of time.
@@ -224,9 +232,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // memtable, if one is sealed.
   void FlushOne();
   absl::Status FlushOldest();
-  absl::Status FlushMemtable(const Memtable& memtable, const TableFilter& filter,
-                             const MemtableLogs::MemtableLog& log, uint64_t next_log,
-                             const SnapshotList& snapshots, JobResult* result);
   // Makes the next log, if it is due, or if the memtable is about to be sealed.  A failure does not
   // matter yet: the writer that needs the log makes it, and gets the error.
   absl::Status PrepareLog(bool seal_is_near) ABSL_LOCKS_EXCLUDED(mutex_, manifest_.mutex());
@@ -256,7 +261,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // --- reading (engine_read.cc) ---
   // The view of the snapshot, if it has one, or else the current one.  Never null.
   absl::StatusOr<std::shared_ptr<const ReadView>> ShareView(const Snapshot* snapshot) const;
-  std::unique_ptr<Iterator> MakeIterator(const ReadOptions& options);
+  std::unique_ptr<Iterator> MakeIterator(KeyspaceId keyspace, const ReadOptions& options);
 
   // --- constant after the opening ---
   const Options options_;
@@ -266,7 +271,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   // --- thread-safe by themselves ---
   Counters counters_;
-  Level0Account level0_account_;
   BlockCache block_cache_;  // outlives the tables, which the views hold
   LogSet logs_;
   Reserves reserves_;
@@ -278,6 +282,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   MemtableLogs memtable_logs_ ABSL_GUARDED_BY(mutex_);
   WriterQueue writers_ ABSL_GUARDED_BY(mutex_);
   Sequences sequences_ ABSL_GUARDED_BY(mutex_);
+
+  Keyspaces keyspaces_;  // guarded by mutex_, except for what is thread-safe by itself
 
   // --- these take mutex_ themselves ---
   Lifetime lifetime_;

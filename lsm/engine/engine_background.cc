@@ -7,6 +7,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/compaction/compaction_run.h"
 #include "lsm/compaction/filter_plan.h"
+#include "lsm/compaction/flush_run.h"
 #include "lsm/compaction/picker.h"
 #include "lsm/engine/engine.h"
 #include "lsm/events/job_events.h"
@@ -14,6 +15,16 @@
 #include "lsm/runtime/early_seal.h"
 
 namespace lsm::inline TRELLIS_ABI {
+namespace {
+
+// Whether readers pay no more for level 0 of the default tree.  A plan of which nothing is left may
+// have been of any tree.
+bool MergesLevel0OfDefault(const CompactionPlan* plan) {
+  return plan != nullptr && plan->merges_level0() &&
+         (plan->inputs.empty() || plan->keyspace() == kDefaultKeyspace);
+}
+
+}  // namespace
 
 void Engine::PublishView(LiveViews::Prepared prepared) {
   views_.AssertHeld();
@@ -27,9 +38,11 @@ void Engine::ScheduleWork() {
   // While space is short, compactions run one at a time, so that the reserve is enough.
   if (!schedule_.MayChoose() || !jobs_.MaySchedule(Job::kCompaction, reserves_.IsShort())) return;
   const Version& version = *CurrentView()->version;
-  const bool is_due = schedule_.IsDue(version, options_, sequences_.HasSnapshotIn());
+  keyspaces_.AssertHeld();
+  const TreeOptions tree_options(options_, &keyspaces_.own_options());
+  const bool is_due = schedule_.IsDue(version, tree_options, sequences_.HasSnapshotIn());
   if (!is_due && !schedule_.MayFree(version) &&
-      !level0_account_.IsPaid(*version.default_tree(), options_, schedule_.running()))
+      !keyspaces_.account().IsPaid(*version.default_tree(), options_, schedule_.running()))
     return;
   // A merge that only readers or tombstones need is scheduled again by a later look (NoteReads).
   const std::optional<FailureKind> failure =
@@ -40,7 +53,7 @@ void Engine::ScheduleWork() {
 
 void Engine::NoteReads(bool is_look) {
   if (IsForReading(options_.mode)) return;
-  const Level0Reads now = level0_account_.CountReads();
+  const Level0Reads now = keyspaces_.account().CountReads();
   const uint64_t wall_seconds = is_look ? WallSecondsOf(*store_.environment.clock) : 0;
   if (is_look) {
     mutex_.Lock();
@@ -55,11 +68,11 @@ void Engine::NoteReads(bool is_look) {
     const Version& version = *CurrentView()->version;
     const Tree& tree = *version.default_tree();
     const RunningPlans running = schedule_.running();
-    if (level0_account_.AddReads(now, tree, options_, running)) schedule_.NoteChange();
+    if (keyspaces_.account().AddReads(now, tree, options_, running)) schedule_.NoteChange();
     if (is_look) schedule_.NoteTime(version, wall_seconds);
-    if (level0_account_.TakeRent()) schedule_.NoteRent();
+    if (keyspaces_.account().TakeRent()) schedule_.NoteRent();
     // Also if there was work before: there may have been no memory to schedule it.
-    if (level0_account_.IsPaid(tree, options_, running) || schedule_.MayFree(version))
+    if (keyspaces_.account().IsPaid(tree, options_, running) || schedule_.MayFree(version))
       ScheduleWork();
   }
   mutex_.Unlock();
@@ -81,7 +94,7 @@ void Engine::SealIfDue(
       MutexLock lock(&mutex_);
       const auto level0_stop_tables = static_cast<size_t>(options_.level0_stop_tables);
       if (!jobs_.MayBegin() ||
-          CurrentView()->version->default_tree()->level0_tables() >= level0_stop_tables)
+          CurrentView()->version->fullest_tree()->level0_tables() >= level0_stop_tables)
         return absl::OkStatus();
       snapshots = sequences_.Snapshots();
       view = CurrentView();
@@ -118,22 +131,25 @@ void Engine::EndJob(FailureKind kind, const absl::Status& status, Compaction* co
     MutexLock lock(&mutex_);
     const bool gave_up = absl::IsAborted(status) && lifetime_.is_closing();
     const bool is_failure = !status.ok() && !gave_up;
+    keyspaces_.AssertHeld();
+    const TreeOptions tree_options(options_, &keyspaces_.own_options());
     if (is_failure && compaction != nullptr && !absl::IsAborted(status) &&
         !absl::IsDataLoss(status) &&
-        schedule_.IsOptional(*compaction, *CurrentView()->version, options_,
+        schedule_.IsOptional(*compaction, *CurrentView()->version, tree_options,
                              sequences_.HasSnapshotIn())) {
       // A store that is only read must not fail for lack of space.  Before the next attempt readers
       // pay again, and the rule for tombstones rests.  A failure of the manifest was counted when
       // it was noted.
       if (jobs_.failures().OfLogOrManifest().ok()) counters_.Add(Counter::kBackgroundErrors, 1);
       schedule_.RestAfter(*compaction);
-      if (compaction->plan == nullptr || compaction->plan->for_readers) level0_account_.Forfeit();
+      if (compaction->plan == nullptr || compaction->plan->for_readers)
+        keyspaces_.account().Forfeit();
     } else if (is_failure) {
       jobs_.AddFailure(kind, status);
     }
     if (compaction != nullptr) {
       const CompactionPlan* const plan = compaction->plan.get();
-      if (plan != nullptr && plan->merges_level0()) level0_account_.NoteMerge();
+      if (MergesLevel0OfDefault(plan)) keyspaces_.account().NoteMerge();
       writers_.throttle().EndCompaction(compaction, status.ok());
       schedule_.End(compaction, status);
       ScheduleWork();
@@ -226,66 +242,56 @@ absl::Status Engine::PrepareLog(bool seal_is_near) {
 }
 
 absl::Status Engine::FlushOldest() {
-  std::shared_ptr<const ReadView> view;
+  std::shared_ptr<const Memtable> memtable;
   SnapshotList snapshots;
+  OwnOptions own_options;
   MemtableLogs::MemtableLog log;
   uint64_t next_log = 0;
+  VersionEdit edit;
   {
-    // View and snapshots must be of one moment: a snapshot that is taken between the two would be
-    // missed.
+    // Memtable and snapshots must be of one moment: a snapshot that is taken between the two would
+    // be missed.
     MutexLock lock(&mutex_);
-    view = CurrentView();
+    memtable = CurrentView()->sealed.back();  // the oldest
     snapshots = sequences_.Snapshots();
     log = memtable_logs_.oldest();
     next_log = memtable_logs_.number_after_oldest();
+    keyspaces_.AssertHeld();
+    own_options = keyspaces_.own_options();
+    keyspaces_.AddTo(memtable->changes(), &edit);
   }
-  const std::shared_ptr<const Memtable> memtable = view->sealed.back();  // the oldest
-  TRELLIS_ASSIGN_OR_RETURN(
-      const TableFilter filter,
-      PlanFlush(job_context_, *view->version->default_tree(), memtable->entry_count()));
-  view.reset();  // holds tables that a compaction may make obsolete meanwhile
-  return WithFlushEvents(
-      events_.get(), store_.environment.clock, log.reason, *memtable, [&](JobResult* result) {
-        return FlushMemtable(*memtable, filter, log, next_log, snapshots, result);
-      });
-}
-
-absl::Status Engine::FlushMemtable(const Memtable& memtable, const TableFilter& filter,
-                                   const MemtableLogs::MemtableLog& log, uint64_t next_log,
-                                   const SnapshotList& snapshots, JobResult* result) {
-  TRELLIS_RETURN_IF_ERROR(
-      WithContext(memtable.CheckHasOnlyDefault(),
-                  Concat(store_.log_directory().path(), "/", LogFileName(log.number))));
-  const uint64_t from = store_.environment.clock->MonotonicNanos();
-  const std::unique_ptr<Iterator> entries = memtable.NewIterator();
-  // The manifest will require the next log to exist.
-  TRELLIS_RETURN_IF_ERROR(logs_.SyncNames());
   // Memtables are flushed in their order, so all older entries are in tables.
-  const auto tables_now = [this] {
+  FlushRun run(&job_context_, std::move(own_options), [this] {
     MutexLock lock(&mutex_);
-    return CurrentView()->version->default_tree();
-  };
-  TRELLIS_ASSIGN_OR_RETURN(*result, RunFlush(job_context_, *entries, memtable.MapOfRanges(), filter,
-                                             snapshots, tables_now, memtable.AgeNanos(from)));
-  // Without a table, because nothing was left, the edit still says that the log is obsolete.
-  VersionEdit edit;
-  edit.oldest_log = next_log;
-  edit.last_sequence = log.last_sequence;
-  for (const auto& table : result->outputs) edit.added.push_back({0, table->meta});
-  TRELLIS_RETURN_IF_ERROR(ApplyEdit(std::move(edit), result->outputs, [&](ReadView* view) {
-    view->sealed.pop_back();
-    // The view wakes callers that wait for the flush, and they must find it counted.
-    counters_.Add(Counter::kFlushes, 1);
-    counters_.Add(Counter::kFlushBytesWritten, result->bytes_written);
-    counters_.Add(Counter::kFlushNanos, store_.environment.clock->MonotonicNanos() - from);
-    counters_.Add(Counter::kTombstonesDroppedByFlushes, result->tombstones_dropped);
-  }));
-  {
-    MutexLock lock(&mutex_);
-    memtable_logs_.RemoveOldest();
-  }
-  logs_.Remove(next_log);
-  return absl::OkStatus();
+    return CurrentView()->version;
+  });
+  return WithFlushEvents(
+      events_.get(), store_.environment.clock, log.reason, *memtable,
+      [&](JobResult* result) -> absl::Status {
+        const uint64_t from = store_.environment.clock->MonotonicNanos();
+        // The manifest will require the next log to exist.
+        TRELLIS_RETURN_IF_ERROR(logs_.SyncNames());
+        TRELLIS_RETURN_IF_ERROR(
+            run.Run(ListsToFlush(*memtable), snapshots, memtable->AgeNanos(from), result));
+        // Without a table, because nothing was left, the edit still says that the log is obsolete.
+        edit.oldest_log = next_log;
+        edit.last_sequence = log.last_sequence;
+        for (const auto& table : result->outputs) edit.added.push_back({0, table->meta});
+        TRELLIS_RETURN_IF_ERROR(ApplyEdit(std::move(edit), result->outputs, [&](ReadView* view) {
+          view->sealed.pop_back();
+          // The view wakes callers that wait for the flush, and they must find it counted.
+          counters_.Add(Counter::kFlushes, 1);
+          counters_.Add(Counter::kFlushBytesWritten, result->bytes_written);
+          counters_.Add(Counter::kFlushNanos, store_.environment.clock->MonotonicNanos() - from);
+          counters_.Add(Counter::kTombstonesDroppedByFlushes, result->tombstones_dropped);
+        }));
+        {
+          MutexLock lock(&mutex_);
+          memtable_logs_.RemoveOldest();
+        }
+        logs_.Remove(next_log);
+        return absl::OkStatus();
+      });
 }
 
 void Engine::CompactOne() {
@@ -297,7 +303,10 @@ void Engine::CompactOne() {
       MutexLock lock(&mutex_);
       compaction.version = CurrentView()->version;  // not the view, which holds memtables too
       compaction.snapshots = sequences_.Snapshots();
-      running = schedule_.StartChoosing(level0_account_.paid_bytes(), wall_seconds, &compaction);
+      keyspaces_.AssertHeld();
+      compaction.own_options = keyspaces_.OwnOptionsIn(*compaction.version);
+      running =
+          schedule_.StartChoosing(keyspaces_.account().paid_bytes(), wall_seconds, &compaction);
     }
     CompactionSchedule::Choose(options_, running, &compaction);
     return absl::OkStatus();
@@ -311,7 +320,7 @@ void Engine::CompactOne() {
     MutexLock lock(&mutex_);
     if (schedule_.Begin(&compaction)) counters_.Add(Counter::kCompactionsAtOnce, 1);
     const CompactionPlan* const plan = compaction.plan.get();
-    if (plan != nullptr && plan->merges_level0()) level0_account_.Spend(*plan);
+    if (MergesLevel0OfDefault(plan)) keyspaces_.account().Spend(*plan);
     writers_.throttle().BeginCompaction(&compaction);
     ScheduleWork();
   }
@@ -333,8 +342,10 @@ absl::Status Engine::Compact(Compaction* compaction) {
                              : ApplyCompaction(compaction, plan, *result, left);
   };
   calls.collect = [this] { views_.CollectPatiently(); };
-  CompactionRun run(&job_context_, &counters_, std::move(calls), compaction);
   const CompactionPlan& plan = *compaction->plan;
+  TRELLIS_ASSIGN_OR_RETURN(const JobContext context,
+                           ContextOfTree(job_context_, compaction->own_options, plan.keyspace()));
+  CompactionRun run(&context, &counters_, std::move(calls), compaction);
   const bool for_readers = plan.for_readers;
   const CompactionReason reason = plan.drops                       ? CompactionReason::kDrop
                                   : compaction->request != nullptr ? CompactionReason::kRequest
@@ -382,7 +393,7 @@ absl::Status Engine::ApplyEdit(VersionEdit edit, const OpenTables& outputs,
   }
   edit.next_file_number = manifest_.next_file_number();
   std::shared_ptr<const Version> version = base;
-  if (!edit.added.empty() || !edit.removed.empty()) {
+  if (!edit.added.empty() || !edit.removed.empty() || !edit.dropped_keyspaces.empty()) {
     TRELLIS_ASSIGN_OR_RETURN(version, base->After(edit, outputs));
   }
   if (version == base && change == nullptr) return manifest_.Record(edit);
@@ -428,31 +439,35 @@ absl::Status Engine::RequestRange(CompactionSchedule::Request* request) {
   return request->status;
 }
 
-absl::Status Engine::CompactRange(std::optional<std::string_view> from,
+absl::Status Engine::CompactRange(KeyspaceId keyspace, std::optional<std::string_view> from,
                                   std::optional<std::string_view> to) {
   TRELLIS_RETURN_IF_ERROR(events_->CheckMayWait("DB::CompactRange"));
   const Call call(&lifetime_);
   TRELLIS_RETURN_IF_ERROR(call.status());
   TRELLIS_RETURN_IF_ERROR(Flush());
   if (from && to && *from >= *to) return absl::OkStatus();
-  const auto deepest_level = [this] {
+  const auto deepest_level = [&] {
     MutexLock lock(&mutex_);
-    return CurrentView()->version->default_tree()->deepest_level();
+    const Tree* const tree = CurrentView()->version->TreeOf(keyspace);
+    return tree == nullptr ? 0 : tree->deepest_level();
   };
   const auto has_drop = [&] {
     MutexLock lock(&mutex_);
-    return HasDrop(*CurrentView()->version->default_tree(), schedule_.running(),
-                   sequences_.HasSnapshotIn(), SpanOf(from, to));
+    const Tree* const tree = CurrentView()->version->TreeOf(keyspace);
+    return tree != nullptr &&
+           HasDrop(*tree, schedule_.running(), sequences_.HasSnapshotIn(), SpanOf(from, to));
   };
   // So that dead tables are not read.  A request of their own, because no other compaction begins
   // while one waits.  Each drops tables of one level; a drop may leave range deletes over nothing.
   for (int i = 0; i < kLevels && has_drop(); ++i) {
-    CompactionSchedule::Request request{.from = from, .to = to, .drops = true};
+    CompactionSchedule::Request request{
+        .from = from, .to = to, .drops = true, .keyspace = keyspace};
     TRELLIS_RETURN_IF_ERROR(RequestRange(&request));
   }
   for (int level = 0; level < kLevels; ++level) {
     // The last level is rewritten in place.
-    CompactionSchedule::Request request{level, from, to};
+    CompactionSchedule::Request request{
+        .level = level, .from = from, .to = to, .keyspace = keyspace};
     TRELLIS_RETURN_IF_ERROR(RequestRange(&request));
     // Asked afterwards, because another job may have moved tables down while the request waited.
     if (level > 0 && level >= deepest_level()) break;

@@ -5,6 +5,7 @@
 
 #include "lsm/bytes/status.h"
 #include "lsm/compaction/filter_plan.h"
+#include "lsm/compaction/flush_run.h"
 #include "lsm/engine/engine.h"
 #include "lsm/events/job_events.h"
 #include "lsm/events/watched_directory.h"
@@ -109,6 +110,13 @@ absl::Status WithoutFalseDamage(const absl::Status& status, Directory& directory
              MessageOf(status)));
 }
 
+// Tables of keyspaces that the logs drop.
+void RemoveTablesOfNone(const KeyspaceRecords& keyspaces, std::array<OpenTables, kLevels>* levels) {
+  for (OpenTables& level : *levels) {
+    std::erase_if(level, [&](const auto& table) { return !keyspaces.Has(table->meta.keyspace); });
+  }
+}
+
 // Checks the options that depend on the store, and fills in the parts of the context that do.
 absl::Status FillContext(const StoreDirectory& store, const Options& options,
                          const bloom::DigestSeed& seed, JobContext* context) {
@@ -197,7 +205,6 @@ Engine::Engine(const Options& options, StoreDirectory store, std::shared_ptr<Eve
     : options_(options),
       events_(std::move(events)),
       store_(std::move(store)),
-      level0_account_(&counters_),
       block_cache_(options.block_cache_bytes),
       logs_(&store_.log_directory()),
       reserves_(&store_, options_, &counters_, events_.get()),
@@ -212,6 +219,7 @@ Engine::Engine(const Options& options, StoreDirectory store, std::shared_ptr<Eve
               views_.NoteLock(LiveViews::Lock::kTables, taken_over);
             }),
       writers_(&options_, store_.environment.clock),
+      keyspaces_(&options_, &counters_, &mutex_),
       lifetime_(&mutex_, &jobs_),
       views_(&store_, events_.get(), &mutex_, &jobs_, &lifetime_),
       verifier_({&store_, &job_context_, &manifest_, &logs_, &views_, &lifetime_, &counters_,
@@ -321,24 +329,27 @@ absl::Status Engine::Start() {
   if (options_.mode != OpenMode::kReadOnly) directory.HoldNames();
   std::vector<std::shared_ptr<const Memtable>> held;
   NewFiles made;  // so that on a full disk each attempt has as much room as the first
+  ReplayedLogs replayed;
+  replayed.last_sequence = contents.state.last_sequence;
   const MemtableSink sink = [&](std::shared_ptr<const Memtable> memtable) {
+    keyspaces_.Start(replayed.keyspaces);  // for their options
     if (!IsForReading(options_.mode))
       return FlushTo(*memtable, FlushReason::kOpening, &levels, &made);
     held.push_back(std::move(memtable));
     return absl::OkStatus();
   };
-  ReplayedLogs replayed;
-  replayed.last_sequence = contents.state.last_sequence;
   const bool is_new = contents.current_bytes.empty();
   if (!is_new) {
-    TRELLIS_ASSIGN_OR_RETURN(replayed, ReplayLogs(store_.log_directory(), contents.state,
-                                                  options_.write_buffer_bytes, sink));
+    TRELLIS_RETURN_IF_ERROR(ReplayLogs(store_.log_directory(), contents.state,
+                                       options_.write_buffer_bytes, sink, &replayed));
   }
   lifetime_.NoteRecovered(std::move(replayed.report));
   {
     MutexLock lock(&mutex_);
     sequences_.Start(replayed.last_sequence);
   }
+  keyspaces_.Start(replayed.keyspaces);
+  RemoveTablesOfNone(replayed.keyspaces, &levels);
   if (IsForReading(options_.mode)) {
     MutexLock lock(manifest_.mutex());
     manifest_.Load(contents.state);
@@ -368,27 +379,24 @@ absl::Status Engine::Start() {
 
 absl::Status Engine::FlushTo(const Memtable& memtable, FlushReason reason,
                              std::array<OpenTables, kLevels>* levels, NewFiles* made) {
-  TRELLIS_RETURN_IF_ERROR(memtable.CheckHasOnlyDefault());
   const uint64_t from = store_.environment.clock->MonotonicNanos();
-  const std::unique_ptr<Iterator> entries = memtable.NewIterator();
+  TRELLIS_ASSIGN_OR_RETURN(const std::shared_ptr<const Version> version, Version::Create(*levels));
   SnapshotList snapshots;
+  OwnOptions own_options;
   {
     MutexLock lock(&mutex_);
     snapshots = sequences_.Snapshots();
+    keyspaces_.AssertHeld();
+    own_options = keyspaces_.own_options();
   }
-  TRELLIS_ASSIGN_OR_RETURN(const std::shared_ptr<const Version> version, Version::Create(*levels));
-  TRELLIS_ASSIGN_OR_RETURN(
-      const TableFilter filter,
-      PlanFlush(job_context_, *version->default_tree(), memtable.entry_count()));
+  FlushRun run(&job_context_, std::move(own_options), [&] { return version; });
   JobResult result;
   TRELLIS_RETURN_IF_ERROR(WithFlushEvents(
       events_.get(), store_.environment.clock, reason, memtable, [&](JobResult* flushed) {
-        TRELLIS_ASSIGN_OR_RETURN(
-            *flushed, RunFlush(
-                          job_context_, *entries, memtable.MapOfRanges(), filter, snapshots,
-                          [&] { return version->default_tree(); }, memtable.AgeNanos(from)));
+        absl::Status status =
+            run.Run(ListsToFlush(memtable), snapshots, memtable.AgeNanos(from), flushed);
         result = *flushed;
-        return absl::OkStatus();
+        return status;
       }));
   for (const auto& table : result.outputs) {
     made->Add(store_.directory.get(), TableFileName(table->meta.number));
@@ -407,6 +415,11 @@ absl::Status Engine::StartWriting(ManifestState state,
   state.levels = {};
   for (size_t i = 0; i < levels.size(); ++i) {
     for (const auto& table : levels[i]) state.levels[i].emplace(table->meta.number, table->meta);
+  }
+  {
+    MutexLock lock(&mutex_);
+    keyspaces_.AssertHeld();
+    state.keyspaces = keyspaces_.Records();
   }
   // Before any existing file is changed, because tables that are sound one by one may contradict
   // one another.

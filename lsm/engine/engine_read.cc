@@ -25,9 +25,10 @@ absl::Status SnapshotOfAnother() {
   return absl::InvalidArgumentError("ReadOptions::snapshot is a snapshot of another DB");
 }
 
-// The newest range delete of the memtable that covers the key and that the lookup sees; 0: none.
-Sequence NewestRange(const Memtable& memtable, const LookupKey& key) {
-  const RangeList* const ranges = memtable.ranges();
+// The newest range delete of the memtable that covers the key of the keyspace and that the lookup
+// sees; 0: none.
+Sequence NewestRange(const Memtable& memtable, KeyspaceId keyspace, const LookupKey& key) {
+  const RangeList* const ranges = memtable.RangesOf(keyspace);
   return ranges == nullptr ? 0 : ranges->NewestAt(key.internal_key(), key.sequence());
 }
 
@@ -45,12 +46,12 @@ const char* NameOf(MemtableAnswer answer) {
   return "?";
 }
 
-void NoteMemtable(std::string name, const Memtable& memtable, MemtableAnswer answer,
-                  KeyLookup* lookup) {
+void NoteMemtable(std::string name, const Memtable& memtable, KeyspaceId keyspace,
+                  MemtableAnswer answer, KeyLookup* lookup) {
   Explanation& explanation = *lookup->explanation;
   if (answer != MemtableAnswer::kAbsent) explanation.answered_by = name;
   explanation.memtables.push_back(
-      {std::move(name), NameOf(answer), NewestRange(memtable, lookup->key)});
+      {std::move(name), NameOf(answer), NewestRange(memtable, keyspace, lookup->key)});
 }
 
 // One in kLookupsPerNote of a thread's lookups, and one in kSeeksPerNote of the seeks of its closed
@@ -63,22 +64,25 @@ constexpr uint64_t kSeeksPerNote = 1024;
 constexpr size_t kKeysTogether = 64;
 
 // The newest range delete in the newest `count` memtables.
-Sequence NewestRangeIn(const ReadView& view, size_t count, const LookupKey& key) {
-  Sequence newest = NewestRange(*view.memtable, key);
-  for (size_t i = 0; newest == 0 && i + 1 < count; ++i) newest = NewestRange(*view.sealed[i], key);
+Sequence NewestRangeIn(const ReadView& view, KeyspaceId keyspace, size_t count,
+                       const LookupKey& key) {
+  Sequence newest = NewestRange(*view.memtable, keyspace, key);
+  for (size_t i = 0; newest == 0 && i + 1 < count; ++i)
+    newest = NewestRange(*view.sealed[i], keyspace, key);
   return newest;
 }
 
-// The range deletes of a view's memtables.
+// The range deletes that a view's memtables have of a keyspace.
 class MemtableRanges final : public RangesAbove {
  public:
-  explicit MemtableRanges(const ReadView& view) : view_(view) {}
+  MemtableRanges(const ReadView& view, KeyspaceId keyspace) : view_(view), keyspace_(keyspace) {}
   Sequence NewestAt(const LookupKey& key) const override {
-    return NewestRangeIn(view_, 1 + view_.sealed.size(), key);
+    return NewestRangeIn(view_, keyspace_, 1 + view_.sealed.size(), key);
   }
 
  private:
   const ReadView& view_;
+  const KeyspaceId keyspace_;
 };
 
 // A range delete of the memtables so far hides what the next one has.
@@ -93,18 +97,21 @@ void NoteRangeAbove(Explanation* explanation) {
 
 // Searches the active memtable, then the sealed ones.  True if one of them knows the key.  A range
 // delete matters only if there is an older entry, so newer memtables are asked for one only then.
-bool FindInMemtables(const ReadView& view, const Counters::Here& counters, KeyLookup* lookup) {
+bool FindInMemtables(const ReadView& view, KeyspaceId keyspace, const Counters::Here& counters,
+                     KeyLookup* lookup) {
   LookupResult* const result = &lookup->result;
-  MemtableAnswer answer = view.memtable->Get(lookup->key, &result->value);
-  if (lookup->explanation != nullptr) NoteMemtable("memtable", *view.memtable, answer, lookup);
+  MemtableAnswer answer = view.memtable->Get(keyspace, lookup->key, &result->value);
+  if (lookup->explanation != nullptr)
+    NoteMemtable("memtable", *view.memtable, keyspace, answer, lookup);
   for (size_t i = 0; answer == MemtableAnswer::kAbsent && i < view.sealed.size(); ++i) {
     const Memtable& sealed = *view.sealed[i];
-    answer = sealed.Get(lookup->key, &result->value);
-    if (answer != MemtableAnswer::kAbsent && NewestRangeIn(view, 1 + i, lookup->key) != 0) {
+    answer = sealed.Get(keyspace, lookup->key, &result->value);
+    if (answer != MemtableAnswer::kAbsent &&
+        NewestRangeIn(view, keyspace, 1 + i, lookup->key) != 0) {
       answer = MemtableAnswer::kRangeDeleted;
       if (lookup->explanation != nullptr) NoteRangeAbove(lookup->explanation);
     } else if (lookup->explanation != nullptr) {
-      NoteMemtable(Concat("sealed memtable ", i), sealed, answer, lookup);
+      NoteMemtable(Concat("sealed memtable ", i), sealed, keyspace, answer, lookup);
     }
   }
   if (answer == MemtableAnswer::kAbsent) return false;
@@ -121,21 +128,37 @@ Sequence SequenceFor(const LiveViews& views, const ReadView& view, const ReadOpt
 }
 
 // `lookups`: how many lookups the thread has made, with this one.
-void Find(const ReadView& view, const Tree::GetOptions& options, const Counters::Here& counters,
-          uint64_t lookups, KeyLookup* lookup) {
-  if (!FindInMemtables(view, counters, lookup)) {
+void Find(const ReadView& view, KeyspaceId keyspace, const Tree::GetOptions& options,
+          const Counters::Here& counters, uint64_t lookups, KeyLookup* lookup) {
+  if (!FindInMemtables(view, keyspace, counters, lookup)) {
     std::optional<MemtableRanges> ranges;
-    if (view.has_ranges()) [[unlikely]]
-      lookup->ranges_above = &ranges.emplace(view);
+    if (view.has_ranges(keyspace)) [[unlikely]]
+      lookup->ranges_above = &ranges.emplace(view, keyspace);
     lookup->doubt_filters = lookups % kDoubtOneIn == 0;
-    view.version->default_tree()->Get(lookup, options, counters);
+    if (const Tree* const tree = view.version->TreeOf(keyspace); tree != nullptr) [[likely]]
+      tree->Get(lookup, options, counters);
   }
   if (lookup->result.answer == TableAnswer::kFound) counters.Add(Counter::kLookupsFound, 1);
+}
+
+// The lists of a keyspace, newest first, for a reader that has loaded its sequence number.  It can
+// see no entry of an empty memtable, and none of one without a list.
+std::vector<const EntryList*> ListsOf(const ReadView& view, KeyspaceId keyspace) {
+  std::vector<const EntryList*> lists;
+  lists.reserve(1 + view.sealed.size());
+  const auto add = [&](const Memtable& memtable) {
+    const EntryList* const list = memtable.Find(keyspace);
+    if (list != nullptr) lists.push_back(list);
+  };
+  if (!view.memtable->empty()) add(*view.memtable);
+  for (const auto& memtable : view.sealed) add(*memtable);
+  return lists;
 }
 
 // Looks up some keys of a MultiGet side by side.
 struct LookupsTogether {
   const ReadView& view;
+  const KeyspaceId keyspace;
   const Sequence sequence;
   const bloom::DigestSeed& digest_seed;
   const bool fill_cache;
@@ -152,8 +175,8 @@ bool LookupsTogether::Find(std::span<const std::string_view> keys,
   std::vector<size_t> numbers;     // of their keys
   lookups.reserve(keys.size());
   numbers.reserve(keys.size());
-  const MemtableRanges ranges(view);
-  const bool has_ranges = view.has_ranges();
+  const MemtableRanges ranges(view, keyspace);
+  const bool has_ranges = view.has_ranges(keyspace);
   const EpochGuard guard;
   bool note_is_due = false;
   const auto give = [&](size_t i, const absl::Status& status, const LookupResult& result) {
@@ -175,13 +198,13 @@ bool LookupsTogether::Find(std::span<const std::string_view> keys,
     lookup.doubt_filters = count % kDoubtOneIn == 0;
     note_is_due |= count % kLookupsPerNote == 0;
     if (has_ranges) lookup.ranges_above = &ranges;
-    if (!FindInMemtables(view, counters, &lookup)) continue;
+    if (!FindInMemtables(view, keyspace, counters, &lookup)) continue;
     give(i, absl::OkStatus(), lookup.result);
     lookups.pop_back();
     numbers.pop_back();
   }
-  view.version->default_tree()->MultiGet(lookups, {.fill_cache = fill_cache}, file_system,
-                                         counters);
+  if (const Tree* const tree = view.version->TreeOf(keyspace); tree != nullptr)
+    tree->MultiGet(lookups, {.fill_cache = fill_cache}, file_system, counters);
   for (size_t i = 0; i < lookups.size(); ++i)
     give(numbers[i], lookups[i].status, lookups[i].result);
   return note_is_due;
@@ -197,8 +220,9 @@ absl::StatusOr<std::shared_ptr<const ReadView>> Engine::ShareView(const Snapshot
   return view;
 }
 
-absl::StatusOr<bool> Engine::Get(std::string_view key, const ReadOptions& options,
-                                 const ValueSink& sink, Explanation* explanation) {
+absl::StatusOr<bool> Engine::Get(KeyspaceId keyspace, std::string_view key,
+                                 const ReadOptions& options, const ValueSink& sink,
+                                 Explanation* explanation) {
   if (options.snapshot != nullptr && options.snapshot->owner_ != this) return SnapshotOfAnother();
   const Counters::Here counters(&counters_);
   const uint64_t lookups = counters.Add(Counter::kLookups, 1);
@@ -220,10 +244,11 @@ absl::StatusOr<bool> Engine::Get(std::string_view key, const ReadOptions& option
     explanation->key = std::string(key);
     explanation->digest = lookup.key.digest();
     explanation->sequence = lookup.key.sequence();
+    const Tree* const tree = view->version->TreeOf(keyspace);
     for (int i = 0; i < kLevels; ++i)
-      explanation->tables_by_level.push_back(view->version->default_tree()->level(i).size());
+      explanation->tables_by_level.push_back(tree == nullptr ? 0 : tree->level(i).size());
   }
-  Find(*view, {options.fill_cache, sink.pins}, counters, lookups, &lookup);
+  Find(*view, keyspace, {options.fill_cache, sink.pins}, counters, lookups, &lookup);
   TRELLIS_RETURN_IF_ERROR(std::move(lookup.status));
   const bool found = lookup.result.answer == TableAnswer::kFound;
   if (explanation != nullptr) {
@@ -237,7 +262,7 @@ absl::StatusOr<bool> Engine::Get(std::string_view key, const ReadOptions& option
 }
 
 std::vector<absl::StatusOr<std::optional<std::string>>> Engine::MultiGet(
-    std::span<const std::string_view> keys, const ReadOptions& options) {
+    KeyspaceId keyspace, std::span<const std::string_view> keys, const ReadOptions& options) {
   std::vector<absl::StatusOr<std::optional<std::string>>> answers(keys.size());
   // Shares the view, and takes a guard for some keys at a time.  So what a guard keeps from being
   // freed (blocks evicted from the cache, in all stores) does not grow with the number of keys.
@@ -253,6 +278,7 @@ std::vector<absl::StatusOr<std::optional<std::string>>> Engine::MultiGet(
     const auto some_keys = keys.subspan(begin, count);
     const auto some_answers = std::span(answers).subspan(begin, count);
     const LookupsTogether lookups{*view,
+                                  keyspace,
                                   sequence,
                                   job_context_.digest_seed,
                                   options.fill_cache,
@@ -277,15 +303,15 @@ std::vector<absl::StatusOr<std::optional<std::string>>> Engine::MultiGet(
   return answers;
 }
 
-std::unique_ptr<Iterator> Engine::NewIterator(const ReadOptions& options) {
+std::unique_ptr<Iterator> Engine::NewIterator(KeyspaceId keyspace, const ReadOptions& options) {
   try {
-    return MakeIterator(options);
+    return MakeIterator(keyspace, options);
   } catch (const std::bad_alloc&) {
     return NewEmptyIterator(OutOfMemory());
   }
 }
 
-std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
+std::unique_ptr<Iterator> Engine::MakeIterator(KeyspaceId keyspace, const ReadOptions& options) {
   absl::StatusOr<std::shared_ptr<const ReadView>> shared = ShareView(options.snapshot);
   if (!shared.ok()) return NewEmptyIterator(shared.status());
   std::shared_ptr<const ReadView> view = *std::move(shared);
@@ -294,35 +320,37 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
   scan.fill_cache = options.fill_cache;
   auto seek_reads = std::make_shared<SeekReads>(store_.environment.file_system);
   scan.seek_reads = seek_reads.get();
-  const Tree& tree = *view->version->default_tree();
+  const bool is_default = keyspace == kDefaultKeyspace;
+  // The view keeps the tree, unless there is none.
+  const bool has_tree = view->version->TreeOf(keyspace) != nullptr;
+  const auto empty_tree = has_tree ? nullptr : std::make_shared<const Tree>(keyspace);
+  const Tree& tree = has_tree ? *view->version->TreeOf(keyspace) : *empty_tree;
+  const std::vector<const EntryList*> lists = ListsOf(*view, keyspace);
   std::vector<std::unique_ptr<InnerIterator>> inputs;
-  inputs.reserve(1 + view->sealed.size() + tree.iterator_count());
-  // An empty memtable has no entries that this sequence number can see.
-  const bool has_memtable = !view->memtable->empty();
-  if (has_memtable) inputs.push_back(view->memtable->NewIterator());
-  for (const auto& memtable : view->sealed) inputs.push_back(memtable->NewIterator());
+  inputs.reserve(lists.size() + tree.iterator_count());
+  for (const EntryList* const list : lists) inputs.push_back(list->NewIterator());
   tree.AddIterators(scan, &inputs);
   const uint64_t iterators = counters_.Add(Counter::kIterators, 1);
-  const Level0Account::Seen level0 = level0_account_.See(tree);
-  // A follower's view may go back to an earlier state of the store.
-  GapUse gaps{options_.mode == OpenMode::kFollow ? nullptr : views_.gaps(),
+  // Readers pay for the default tree.
+  const Level0Account::Seen level0 =
+      is_default ? keyspaces_.account().See(tree) : Level0Account::Seen{};
+  // A follower's view may go back to an earlier state of the store.  The gaps are those of the
+  // default keyspace.
+  GapUse gaps{options_.mode == OpenMode::kFollow || !is_default ? nullptr : views_.gaps(),
               ReadPoint::In(*view, sequence)};
   IteratorBounds bounds{std::optional<std::string>(options.lower_bound),
                         std::optional<std::string>(options.upper_bound)};
   // The covers of memtables; they must outlive the merge.
   std::shared_ptr<std::vector<MemtableCover>> memtable_covers;
   std::unique_ptr<InnerIterator> merged;
-  if (tree.has_ranges() || view->has_ranges()) {
+  if (tree.has_ranges() || view->has_ranges(keyspace)) {
     memtable_covers = std::make_shared<std::vector<MemtableCover>>();
-    memtable_covers->reserve(1 + view->sealed.size());
+    memtable_covers->reserve(lists.size());
     std::vector<const RangeCover*> covers;
     covers.reserve(inputs.size());
-    const auto add_cover = [&](const Memtable& memtable) {
-      covers.push_back(memtable.ranges() == nullptr ? nullptr
-                                                    : &memtable_covers->emplace_back(&memtable));
-    };
-    if (has_memtable) add_cover(*view->memtable);
-    for (const auto& memtable : view->sealed) add_cover(*memtable);
+    for (const EntryList* const list : lists) {
+      covers.push_back(list->ranges() == nullptr ? nullptr : &memtable_covers->emplace_back(list));
+    }
     tree.AddCovers(&covers);
     auto covering = NewCoveringIterator(std::move(inputs), covers, sequence, bounds);
     gaps.covering = covering.get();
@@ -333,7 +361,7 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
   if (!IsForReading(options_.mode)) {
     gaps.charge = [this, &tree](std::string_view key, uint64_t entries) {
       if (!tree.PayRent(key, entries * kBytesMergedPerDeadEntry)) return;
-      level0_account_.NoteRent();
+      keyspaces_.account().NoteRent();
       NoteReads();
     };
   }
@@ -343,11 +371,11 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const ReadOptions& options) {
       // Owns `seek_reads` and the covers, which are destroyed after the inputs
       // that use them.
       [self = shared_from_this(), view = std::move(view), level0,
-       seek_reads = std::move(seek_reads),
+       seek_reads = std::move(seek_reads), empty_tree,
        memtable_covers = std::move(memtable_covers)](const IteratorCounts& made) mutable {
         self->views_.LetGo(std::move(view));
         const Counters::Here counters(&self->counters_);
-        self->level0_account_.CountSeeks(made.seeks, level0, counters);
+        self->keyspaces_.account().CountSeeks(made.seeks, level0, counters);
         if (made.dead_entries + made.gap_jumps + made.range_jumps > 0) {
           counters.Add(Counter::kDeadEntriesWalked, made.dead_entries);
           counters.Add(Counter::kGapJumps, made.gap_jumps);
@@ -377,10 +405,12 @@ void Engine::ReleaseSnapshot(Sequence sequence) {
   if (is_change) ScheduleWork();
 }
 
-uint64_t Engine::ApproximateBytes(std::string_view from, std::optional<std::string_view> to) {
+uint64_t Engine::ApproximateBytes(KeyspaceId keyspace, std::string_view from,
+                                  std::optional<std::string_view> to) {
   const EpochGuard guard;
   const ReadView* const view = views_.Load();
-  return view != nullptr ? view->version->default_tree()->ApproximateBytes(from, to) : 0;
+  const Tree* const tree = view == nullptr ? nullptr : view->version->TreeOf(keyspace);
+  return tree == nullptr ? 0 : tree->ApproximateBytes(from, to);
 }
 
 Statistics Engine::GetStatistics() {

@@ -64,6 +64,7 @@ absl::Status Engine::Write(const WriteBatch& batch, const WriteOptions& options)
   TRELLIS_RETURN_IF_ERROR(CheckWritable(options_));
   TRELLIS_RETURN_IF_ERROR(CheckProcess());
   TRELLIS_RETURN_IF_ERROR(lifetime_.Check());
+  TRELLIS_RETURN_IF_ERROR(keyspaces_.CheckOwner(batch));
   TRELLIS_RETURN_IF_ERROR(events_->CheckMayWait("a write"));
   if (batch.count() == 0 && !options.sync) return absl::OkStatus();
   const Counters::Here counters(&counters_);
@@ -113,6 +114,9 @@ absl::Status Engine::Lead(Writer* leader) {
         break;
       case Writer::Task::kResume:
         status = RecoverFromFailures();
+        break;
+      case Writer::Task::kKeyspace:
+        status = ChangeKeyspace(leader);
         break;
     }
   } catch (const std::bad_alloc&) {
@@ -214,7 +218,7 @@ absl::Status Engine::MakeRoom(bool seal_now) {
       return Refusal(failure);
     TRELLIS_RETURN_IF_ERROR(lifetime_.Check());  // no job makes room any more
     const ReadView& view = *CurrentView();
-    const size_t level0_tables = view.version->default_tree()->level0_tables();
+    const size_t level0_tables = view.version->fullest_tree()->level0_tables();
     // After a failed compaction no job makes room in level 0, so slowing writes for it is useless.
     const bool has_compactions = jobs_.failures().Of(FailureKind::kCompaction).ok();
     const uint64_t slowdown_nanos =

@@ -26,7 +26,7 @@ double NanosPerByte(double nanos, uint64_t room_bytes, uint64_t write_buffer_byt
 
 // Many short waits now are better than a long one later, for a flush or a full level 0.
 uint64_t WriteThrottle::NanosToWait(const ReadView& view, bool has_compactions) {
-  const Tree& tree = *view.version->default_tree();
+  const Tree& tree = *view.version->fullest_tree();
   const size_t level0_tables = tree.level0_tables() + view.sealed.size();
   const bool is_level0_slow = level0_tables >= Level0TablesToSlowDown(options_) && has_compactions;
   if (view.sealed.empty() && !is_level0_slow) return pace_.Begin(0, 0);

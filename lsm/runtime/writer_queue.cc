@@ -33,7 +33,7 @@ WriterQueue::Group WriterQueue::BuildGroup(const Writer& leader,
   Group group{writers_.front(), leader.sync, &group_bytes_};
   for (size_t i = 1; i < writers_.size(); ++i) {
     Writer* next = writers_[i];
-    if (next->task != Writer::Task::kWrite) break;  // leads itself
+    if (leader.task != Writer::Task::kWrite || next->task != Writer::Task::kWrite) break;
     if (next->sync && !leader.sync) break;
     const size_t bytes = group_bytes_.size() + next->batch->size_bytes();
     if (bytes > bytes_max) break;

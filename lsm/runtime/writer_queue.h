@@ -27,13 +27,16 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
+struct KeyspaceRequest;  // lsm/runtime/keyspaces.h
+
 class WriterQueue {
  public:
   struct Writer {
-    enum class Task : uint8_t { kWrite, kSealMemtable, kResume };
+    enum class Task : uint8_t { kWrite, kSealMemtable, kResume, kKeyspace };
     Task task;
-    const WriteBatch* batch = nullptr;  // kWrite
-    bool sync = false;                  // kWrite
+    const WriteBatch* batch = nullptr;    // kWrite; kKeyspace: made in its turn
+    bool sync = false;                    // kWrite
+    KeyspaceRequest* keyspace = nullptr;  // kKeyspace
     bool done = false;
     absl::Status status = absl::OkStatus();  // when done
     CondVar wake{};
@@ -57,7 +60,8 @@ class WriterQueue {
   bool Join(Writer* writer, Mutex* mutex, Scheduler* scheduler)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
-  // REQUIRES: the leader's task is kWrite.  Takes no writer with another task.  If the leader does
+  // REQUIRES: the leader has a batch.  Takes no writer with another task than kWrite, and none to a
+  // leader with another task.  If the leader does
   // not sync, takes no writer that does, because the leader would have to wait for the disk.
   // `may_put(bytes)`: whether a put may be in a group that then has that many bytes.
   Group BuildGroup(const Writer& leader, absl::FunctionRef<bool(uint64_t)> may_put);

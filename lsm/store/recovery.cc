@@ -19,12 +19,14 @@ class Replay {
  public:
   // `bytes_written`: as for CheckLogs.
   Replay(Directory& directory, const ManifestState& state, size_t memtable_bytes_max,
-         MemtableSink sink, std::map<uint64_t, uint64_t> bytes_written)
+         MemtableSink sink, std::map<uint64_t, uint64_t> bytes_written, ReplayedLogs* result)
       : directory_(directory),
         state_(state),
         filler_(memtable_bytes_max, std::move(sink)),
-        bytes_written_(std::move(bytes_written)) {
+        bytes_written_(std::move(bytes_written)),
+        result_(*result) {
     result_.last_sequence = state.last_sequence;
+    result_.keyspaces = state.keyspaces;
   }
 
   absl::Status Log(uint64_t number) {
@@ -79,10 +81,7 @@ class Replay {
     return log == bytes_written_.end() ? absl::OkStatus() : MissingLog(directory_, log->first);
   }
 
-  absl::StatusOr<ReplayedLogs> Finish() {
-    TRELLIS_RETURN_IF_ERROR(filler_.HandOver());
-    return std::move(result_);
-  }
+  absl::Status Finish() { return filler_.HandOver(); }
 
  private:
   absl::Status CheckAllIsThere(uint64_t number, const LogReader& reader) {
@@ -110,9 +109,9 @@ class Replay {
       gap_ = true;  // later records were never synced, and are dropped too
       return absl::OkStatus();
     }
-    TRELLIS_RETURN_IF_ERROR(WithContext(CheckBatch(record.payload),
+    TRELLIS_RETURN_IF_ERROR(WithContext(CheckBatch(record.payload, &result_.keyspaces),
                                         Concat(path, ": record at offset ", record.offset)));
-    TRELLIS_RETURN_IF_ERROR(filler_.Add(record.payload, reader));
+    TRELLIS_RETURN_IF_ERROR(filler_.Add(record.payload, reader, &result_.keyspaces));
     result_.last_sequence += count;
     ++result_.report.records;
     result_.report.writes += count;
@@ -124,7 +123,7 @@ class Replay {
   MemtableFiller filler_;
   std::map<uint64_t, uint64_t> bytes_written_;  // of the logs that were not read yet
   bool gap_ = false;
-  ReplayedLogs result_;
+  ReplayedLogs& result_;
 };
 
 absl::Status ReplayAll(Directory& log_directory, const ManifestState& state, Replay* replay) {
@@ -238,9 +237,10 @@ absl::Status CheckLogsAreNotElsewhere(const StoreDirectory& there, const Manifes
              "needed); nothing was changed"));
 }
 
-absl::StatusOr<ReplayedLogs> ReplayLogs(Directory& log_directory, const ManifestState& state,
-                                        size_t memtable_bytes_max, const MemtableSink& sink) {
-  Replay replay(log_directory, state, memtable_bytes_max, sink, {});
+absl::Status ReplayLogs(Directory& log_directory, const ManifestState& state,
+                        size_t memtable_bytes_max, const MemtableSink& sink,
+                        ReplayedLogs* replayed) {
+  Replay replay(log_directory, state, memtable_bytes_max, sink, {}, replayed);
   TRELLIS_RETURN_IF_ERROR(ReplayAll(log_directory, state, &replay));
   return replay.Finish();
 }
@@ -249,10 +249,11 @@ absl::StatusOr<RecoveryReport> CheckLogs(Directory& log_directory, const Manifes
                                          std::map<uint64_t, uint64_t> bytes_written) {
   constexpr size_t kMemtableBytesMax = size_t{1} << 20;
   const MemtableSink drop = [](const std::shared_ptr<const Memtable>&) { return absl::OkStatus(); };
-  Replay replay(log_directory, state, kMemtableBytesMax, drop, std::move(bytes_written));
+  ReplayedLogs replayed;
+  Replay replay(log_directory, state, kMemtableBytesMax, drop, std::move(bytes_written), &replayed);
   TRELLIS_RETURN_IF_ERROR(ReplayAll(log_directory, state, &replay));
   TRELLIS_RETURN_IF_ERROR(replay.CheckAllWereMet());
-  TRELLIS_ASSIGN_OR_RETURN(ReplayedLogs replayed, replay.Finish());
+  TRELLIS_RETURN_IF_ERROR(replay.Finish());
   return std::move(replayed.report);
 }
 

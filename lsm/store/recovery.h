@@ -16,6 +16,9 @@
 //     earlier logs were synced too, so something other than a crash lost their records.
 //
 // The manifest knows the size of a log that was closed in order, so nothing of it may be missing.
+//
+// Logs create keyspaces before they name them.  An entry of a keyspace that is gone is skipped, and
+// its number counts.  DataLoss for one that was never created.
 #ifndef TRELLIS_LSM_STORE_RECOVERY_H_
 #define TRELLIS_LSM_STORE_RECOVERY_H_
 
@@ -36,6 +39,7 @@ namespace lsm::inline TRELLIS_ABI {
 
 struct ReplayedLogs {
   Sequence last_sequence = 0;
+  KeyspaceRecords keyspaces;  // of the manifest, with the changes of the logs
   RecoveryReport report;
 };
 
@@ -59,9 +63,11 @@ absl::Status CheckLogsAreNotElsewhere(const StoreDirectory& there, const Manifes
 
 // Replays the logs that `state` needs into memtables of at most `memtable_bytes_max`, and hands
 // these over, oldest first, as a MemtableFiller does.  DataLoss for a log that is damaged, missing
-// or foreign, Unimplemented for one of a newer version, and the sink's errors.
-absl::StatusOr<ReplayedLogs> ReplayLogs(Directory& log_directory, const ManifestState& state,
-                                        size_t memtable_bytes_max, const MemtableSink& sink);
+// or foreign, Unimplemented for one of a newer version, and the sink's errors.  While the sink is
+// called, `replayed` has the keyspaces as of the end of the memtable, or somewhat later.
+absl::Status ReplayLogs(Directory& log_directory, const ManifestState& state,
+                        size_t memtable_bytes_max, const MemtableSink& sink,
+                        ReplayedLogs* replayed);
 
 // Checks whether the logs can be replayed, and keeps nothing.  `bytes_written` holds how many bytes
 // the writer of each log has written so far: all of them must be present.

@@ -1,0 +1,103 @@
+// Engine: making, finding and changing keyspaces.
+#include <utility>
+
+#include "lsm/base/encoded_batch.h"
+#include "lsm/bytes/escape.h"
+#include "lsm/bytes/status.h"
+#include "lsm/engine/engine.h"
+#include "lsm/engine/store_calls.h"
+#include "lsm/limits.h"
+
+namespace lsm::inline TRELLIS_ABI {
+namespace {
+
+absl::Status CheckMayKeep(std::string_view name, const KeyspaceState* state, bool changes) {
+  if (state == nullptr) {
+    return absl::NotFoundError(Concat("there is no keyspace \"", Escape(name),
+                                      "\", and the store is open for reading only"));
+  }
+  if (!changes) return absl::OkStatus();
+  return absl::FailedPreconditionError(Concat("the keyspace \"", Escape(name),
+                                              "\" has other options, and the store is open for "
+                                              "reading only"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const KeyspaceState>> Engine::OpenKeyspace(
+    std::string_view name, const KeyspaceOptions& options) {
+  TRELLIS_RETURN_IF_ERROR(ValidateKeyspace(name, options, options_));
+  TRELLIS_RETURN_IF_ERROR(CheckProcess());
+  {
+    MutexLock lock(&mutex_);
+    TRELLIS_RETURN_IF_ERROR(lifetime_.Check());
+    keyspaces_.AssertHeld();
+    std::shared_ptr<const KeyspaceState> state = keyspaces_.Find(name);
+    const bool changes = state != nullptr && keyspaces_.Changes(*state, options);
+    if (IsForReading(options_.mode))
+      TRELLIS_RETURN_IF_ERROR(CheckMayKeep(name, state.get(), changes));
+    if (state != nullptr && !changes) return state;
+  }
+  TRELLIS_RETURN_IF_ERROR(events_->CheckMayWait("DB::OpenKeyspace"));
+  KeyspaceRequest request{name, options};
+  const auto ask = [&] {
+    Writer writer{.task = Writer::Task::kKeyspace, .keyspace = &request};
+    return Enqueue(&writer);
+  };
+  absl::Status status = ask();
+  if (IsDiskFull(status)) {
+    // As for a put: perhaps there is space by now.
+    LookForSpace(kKeyspaceNameBytesMax);
+    status = ask();
+  }
+  TRELLIS_RETURN_IF_ERROR(OfOpenStore(status));
+  return std::move(request.state);
+}
+
+absl::Status Engine::ChangeKeyspace(Writer* leader) {
+  KeyspaceRequest& request = *leader->keyspace;
+  keyspaces_.AssertHeld();
+  TRELLIS_ASSIGN_OR_RETURN(Keyspaces::Prepared prepared,
+                           keyspaces_.Prepare(request.name, request.options));
+  if (prepared.change) {
+    WriteBatch batch;
+    EncodedBatch::Change(&batch, *prepared.change);
+    TRELLIS_RETURN_IF_ERROR(batch.status());
+    leader->batch = &batch;
+    if (batch.has_puts()) TRELLIS_RETURN_IF_ERROR(CheckMayPut(batch.size_bytes()));
+    TRELLIS_RETURN_IF_ERROR(MakeRoom(/*seal_now=*/false));
+    const Writer* last = leader;
+    TRELLIS_RETURN_IF_ERROR(Commit(leader, &last));
+    // Nothing here needs memory: the entry is in the log.
+    schedule_.NoteChange();  // another style may have work
+  }
+  request.state = prepared.state;
+  keyspaces_.Apply(std::move(prepared));
+  ScheduleWork();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> Engine::ListKeyspaces() {
+  TRELLIS_RETURN_IF_ERROR(CheckProcess());
+  MutexLock lock(&mutex_);
+  TRELLIS_RETURN_IF_ERROR(lifetime_.Check());
+  keyspaces_.AssertHeld();
+  return keyspaces_.Names();
+}
+
+KeyspaceStatistics Engine::GetKeyspaceStatistics(KeyspaceId keyspace) {
+  KeyspaceStatistics statistics;
+  std::shared_ptr<const ReadView> view = views_.Share();
+  if (view == nullptr) return statistics;
+  if (const Tree* const tree = view->version->TreeOf(keyspace); tree != nullptr) {
+    Statistics of_tree;
+    tree->Describe(&of_tree);
+    statistics.has_own_tree = true;
+    statistics.levels = std::move(of_tree.levels);
+    statistics.table_bytes = tree->bytes();
+  }
+  views_.LetGo(std::move(view));
+  return statistics;
+}
+
+}  // namespace lsm

@@ -1,0 +1,175 @@
+#include "lsm/runtime/keyspaces.h"
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+#include <utility>
+
+#include "lsm/base/encoded_batch.h"
+#include "lsm/bytes/status.h"
+#include "lsm/limits.h"
+
+namespace lsm::inline TRELLIS_ABI {
+namespace {
+
+// Relaxed: each opening needs another number, in any order.
+uint64_t NewOpening() {
+  static std::atomic<uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+}  // namespace
+
+std::vector<FlushRun::List> ListsToFlush(const Memtable& memtable) {
+  std::vector<FlushRun::List> lists;
+  for (const EntryList* const list : memtable.Lists()) {
+    lists.push_back(
+        {list->keyspace(), list->NewIterator(), list->MapOfRanges(), memtable.KeysOf(*list)});
+  }
+  return lists;
+}
+
+Keyspaces::Keyspaces(const Options* options, Counters* counters, Mutex* mutex)
+    : options_(*options), opening_(NewOpening()), account_(counters), mutex_(mutex) {
+  const auto state =
+      std::make_shared<KeyspaceState>(kDefaultKeyspace, kDefaultKeyspaceName, opening_);
+  ids_.emplace(state->name, state->id);
+  states_.emplace(state->id, state);
+}
+
+absl::Status Keyspaces::CheckOwner(const WriteBatch& batch) const {
+  for (const auto& state : EncodedBatch::KeyspacesOf(batch)) {
+    if (state->opening != opening_) {
+      return absl::InvalidArgumentError(
+          Concat("the batch names the keyspace \"", state->name, "\" of another DB"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void Keyspaces::Start(const KeyspaceRecords& records) {
+  MutexLock lock(mutex_);
+  std::erase_if(ids_, [](const auto& entry) { return entry.second != kDefaultKeyspace; });
+  std::erase_if(states_, [](const auto& entry) { return entry.first != kDefaultKeyspace; });
+  own_options_.clear();
+  for (const auto& [id, record] : records.all()) {
+    std::shared_ptr<KeyspaceState>& state = states_[id];
+    if (state == nullptr) state = std::make_shared<KeyspaceState>(id, record.name, opening_);
+    state->options = record.options;
+    ids_.emplace(state->name, id);
+    if (ReplacesAny(record.options)) {
+      own_options_[id] =
+          std::make_shared<const Options>(EffectiveOptions(options_, record.options));
+    }
+  }
+  next_id_ = records.next_id();
+}
+
+KeyspaceRecords Keyspaces::Records() const {
+  KeyspaceRecords records;
+  records.Advance(next_id_);
+  for (const auto& [id, state] : states_) {
+    if (id == kDefaultKeyspace && state->options == KeyspaceOptions()) continue;
+    records.Put({.id = id, .options = state->options, .name = state->name});
+  }
+  return records;
+}
+
+std::shared_ptr<const KeyspaceState> Keyspaces::Find(std::string_view name) const {
+  const auto found = ids_.find(name);
+  return found == ids_.end() ? nullptr : states_.at(found->second);
+}
+
+bool Keyspaces::Changes(const KeyspaceState& state, const KeyspaceOptions& options) const {
+  return Merged(state.options, options) != state.options;
+}
+
+std::vector<std::string> Keyspaces::Names() const {
+  std::vector<std::string> names;
+  names.reserve(ids_.size());
+  for (const auto& [name, id] : ids_) names.emplace_back(name);
+  return names;
+}
+
+absl::StatusOr<Keyspaces::Prepared> Keyspaces::Prepare(std::string_view name,
+                                                       const KeyspaceOptions& options) const {
+  Prepared prepared;
+  if (const auto found = ids_.find(name); found != ids_.end()) {
+    prepared.state = states_.at(found->second);
+    prepared.options = Merged(prepared.state->options, options);
+    if (prepared.options == prepared.state->options) return prepared;
+    prepared.change = {.kind = KeyspaceChange::Kind::kOptions,
+                       .id = prepared.state->id,
+                       .options = prepared.options};
+  } else {
+    if (next_id_ == KeyspaceRecords::kIdEnd)
+      return absl::ResourceExhaustedError("all ids of keyspaces are used up");
+    if (states_.size() >= kKeyspacesMax) {
+      return absl::ResourceExhaustedError(
+          Concat("the store has ", states_.size(), " keyspaces, the most that are possible"));
+    }
+    const auto id = static_cast<KeyspaceId>(next_id_);
+    prepared.state = std::make_shared<KeyspaceState>(id, name, opening_);
+    prepared.options = options;
+    prepared.change = {.id = id, .name = std::string(name), .options = options};
+    prepared.states.emplace(id, prepared.state);
+    prepared.ids.emplace(prepared.state->name, id);
+  }
+  if (ReplacesAny(prepared.options)) {
+    prepared.own_options.emplace(
+        prepared.state->id,
+        std::make_shared<const Options>(EffectiveOptions(options_, prepared.options)));
+  }
+  return prepared;
+}
+
+void Keyspaces::Apply(Prepared prepared) {
+  if (!prepared.change) return;
+  const KeyspaceId id = prepared.state->id;
+  next_id_ = std::max(next_id_, uint64_t{id} + 1);
+  prepared.state->options = std::move(prepared.options);
+  states_.merge(prepared.states);
+  ids_.merge(prepared.ids);
+  if (prepared.own_options.empty()) return;
+  if (const auto known = own_options_.find(id); known != own_options_.end()) {
+    known->second = prepared.own_options.at(id);
+  } else {
+    own_options_.merge(prepared.own_options);
+  }
+}
+
+OwnOptions Keyspaces::OwnOptionsIn(const Version& version) const {
+  OwnOptions options;
+  for (const auto& [id, tree] : version.trees()) {
+    if (const auto own = own_options_.find(id); own != own_options_.end()) options.insert(*own);
+  }
+  return options;
+}
+
+void Keyspaces::AddTo(const std::vector<KeyspaceChange>& changes, VersionEdit* edit) const {
+  std::map<KeyspaceId, KeyspaceRecord> records;
+  std::set<KeyspaceId> created;
+  for (const KeyspaceChange& change : changes) {
+    switch (change.kind) {
+      case KeyspaceChange::Kind::kCreated:
+        created.insert(change.id);
+        records[change.id] = {.id = change.id, .options = change.options, .name = change.name};
+        edit->next_keyspace_id = uint64_t{change.id} + 1;
+        break;
+      case KeyspaceChange::Kind::kOptions: {
+        KeyspaceRecord& record = records[change.id];
+        if (!created.contains(change.id)) record.name = states_.at(change.id)->name;
+        record.id = change.id;
+        record.options = change.options;
+        break;
+      }
+      case KeyspaceChange::Kind::kDropped:
+        records.erase(change.id);
+        if (!created.contains(change.id)) edit->dropped_keyspaces.push_back(change.id);
+        break;
+    }
+  }
+  for (auto& [id, record] : records) edit->keyspaces.push_back(std::move(record));
+}
+
+}  // namespace lsm

@@ -1,0 +1,124 @@
+// The keyspaces of an open store: the directory by name and id, with their options.
+//
+//   Start     takes over what the manifest and the logs say
+//   Prepare   decides what a request changes, and takes the memory for it
+//   Apply     makes it visible: after its entry was committed, before the next writer's turn
+//
+// Jobs of the trees ask for effective options, and for the account of readers.
+//
+// Threads: the engine's mutex guards it, except for opening() and account(), which are thread-safe
+// by themselves.  Only the functions that say so allocate no memory.
+#ifndef TRELLIS_LSM_RUNTIME_KEYSPACES_H_
+#define TRELLIS_LSM_RUNTIME_KEYSPACES_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bloom/core/abi.h"
+#include "lsm/base/counters.h"
+#include "lsm/base/internal_key.h"
+#include "lsm/base/keyspace_state.h"
+#include "lsm/compaction/flush_run.h"
+#include "lsm/compaction/level0_account.h"
+#include "lsm/memtable/memtable.h"
+#include "lsm/options.h"
+#include "lsm/threads/mutex.h"
+#include "lsm/version/keyspace_records.h"
+#include "lsm/version/version.h"
+#include "lsm/version/version_edit.h"
+#include "lsm/write_batch.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+// A call of DB::OpenKeyspace, in the queue of writers.
+struct KeyspaceRequest {
+  std::string_view name;
+  const KeyspaceOptions& options;
+  std::shared_ptr<const KeyspaceState> state = nullptr;  // the result
+};
+
+// The lists of a memtable that is flushed, which outlives them.
+std::vector<FlushRun::List> ListsToFlush(const Memtable& memtable);
+
+class Keyspaces {
+ public:
+  // All outlive it; `mutex` is the engine's.
+  Keyspaces(const Options* options, Counters* counters, Mutex* mutex);
+  Keyspaces(const Keyspaces&) = delete;
+  Keyspaces& operator=(const Keyspaces&) = delete;
+
+  // The number of this opening (KeyspaceState).
+  uint64_t opening() const { return opening_; }
+  // InvalidArgument unless the batch names keyspaces of this opening only.
+  absl::Status CheckOwner(const WriteBatch& batch) const;
+  // The account of the readers of the default tree.
+  Level0Account& account() { return account_; }
+
+  // The caller holds the mutex, perhaps by another name, which Clang's analysis cannot follow.
+  void AssertHeld() const ABSL_ASSERT_EXCLUSIVE_LOCK(*mutex_) {}
+
+  // Called by the opening, also repeatedly, before there are handles.
+  void Start(const KeyspaceRecords& records) ABSL_LOCKS_EXCLUDED(*mutex_);
+  // All of it, for a new manifest.
+  KeyspaceRecords Records() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+
+  // Null if there is none of this name.
+  std::shared_ptr<const KeyspaceState> Find(std::string_view name) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+  // Whether one of these options, if set, differs from the keyspace's.
+  bool Changes(const KeyspaceState& state, const KeyspaceOptions& options) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+  std::vector<std::string> Names() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+
+  using States = std::map<KeyspaceId, std::shared_ptr<KeyspaceState>>;
+  using Ids = std::map<std::string_view, KeyspaceId>;
+
+  // A change that is not visible yet, and the memory for it.
+  struct Prepared {
+    std::shared_ptr<KeyspaceState> state;
+    std::optional<KeyspaceChange> change;  // nullopt: there is nothing to do
+    KeyspaceOptions options;
+    // Entries of the maps of the same names.
+    States states;
+    Ids ids;
+    OwnOptions own_options;
+  };
+  // ResourceExhausted if there are too many keyspaces.
+  absl::StatusOr<Prepared> Prepare(std::string_view name, const KeyspaceOptions& options) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+  // Allocates no memory.  REQUIRES: no other change was applied since Prepare.
+  void Apply(Prepared prepared) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+
+  // Those of the keyspaces that replace options of the store.  Allocates no memory.
+  const OwnOptions& own_options() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_) {
+    return own_options_;
+  }
+  // The part for the trees of this version, to use without the mutex.
+  OwnOptions OwnOptionsIn(const Version& version) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+
+  // Records the changes of a memtable in the edit of its flush.
+  void AddTo(const std::vector<KeyspaceChange>& changes, VersionEdit* edit) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+
+ private:
+  const Options& options_;
+  const uint64_t opening_;
+  Level0Account account_;
+  Mutex* const mutex_;
+  States states_ ABSL_GUARDED_BY(*mutex_);
+  Ids ids_ ABSL_GUARDED_BY(*mutex_);  // views of the states' names
+  OwnOptions own_options_ ABSL_GUARDED_BY(*mutex_);
+  uint64_t next_id_ ABSL_GUARDED_BY(*mutex_) = kOtherKeyspaceMin;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_RUNTIME_KEYSPACES_H_

@@ -1,0 +1,102 @@
+// The process or the machine crashes at each operation on files.  A prefix of the writes is left: a
+// keyspace comes before its keys, and batches over several are whole.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lsm/bytes/status.h"
+#include "lsm/db.h"
+#include "lsm/keyspace.h"
+#include "lsm/write_batch.h"
+#include "tests/lsm/keyspaces/keyspaces_fixture.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+class KeyspacesCrashTest : public KeyspacesTest {
+ protected:
+  static constexpr int kBatches = 4;
+
+  // The work that a run has done until it ended.  Batch n, the n-th, writes n to the keyspaces k1 to kn, and
+  // to the default one.
+  struct Done {
+    int created = 0, written = 0, durable = 0;
+  };
+
+  static std::string NameOf(int n) { return Concat("k", n); }
+
+  absl::Status Work(Done* done) {
+    TRELLIS_ASSIGN_OR_RETURN(db_, DB::Open(kStorePath, options_));
+    std::vector<Keyspace> keyspaces;
+    for (int n = 1; n <= kBatches; ++n) {
+      TRELLIS_ASSIGN_OR_RETURN(Keyspace keyspace, db_->OpenKeyspace(NameOf(n)));
+      keyspaces.push_back(std::move(keyspace));
+      done->created = n;
+      WriteBatch batch;
+      batch.Put("key", std::to_string(n));
+      for (const Keyspace& each : keyspaces) batch.Put(each, "key", std::to_string(n));
+      TRELLIS_RETURN_IF_ERROR(db_->Write(batch, {.sync = n == 2}));
+      done->written = n;
+      if (n == 2) done->durable = n;
+      if (n != 3) continue;
+      TRELLIS_RETURN_IF_ERROR(db_->Flush());
+      done->durable = n;
+    }
+    TRELLIS_RETURN_IF_ERROR(db_->Close());
+    done->durable = kBatches;
+    return absl::OkStatus();
+  }
+
+  void Check(const Done& done, bool is_process) {
+    ASSERT_NO_FATAL_FAILURE(Open());
+    const std::string value = Get("key");
+    const int written = value == "absent" ? 0 : std::stoi(value);
+    EXPECT_LE(written, done.written + 1);
+    EXPECT_GE(written, is_process ? done.written : done.durable);
+    const int created = static_cast<int>(List().size()) - 1;
+    EXPECT_LE(created, done.created + 1);
+    EXPECT_GE(created, is_process ? done.created : done.durable);
+    EXPECT_GE(created, written);
+    for (int n = 1; n <= created; ++n) {
+      EXPECT_EQ(Get(OpenKeyspace(NameOf(n)), "key"), n <= written ? value : "absent") << n;
+    }
+    EXPECT_EQ(static_cast<int>(List().size()) - 1, created) << "all were there";
+    // The store goes on, with ids of its own.
+    Keyspace more = OpenKeyspace("more");
+    EXPECT_EQ(Scan(more), "");
+    ASSERT_OK(more.Put("key", "more"));
+    Flush();
+    for (int n = 1; n <= created; ++n)
+      EXPECT_EQ(Get(OpenKeyspace(NameOf(n)), "key"), n <= written ? value : "absent") << n;
+  }
+};
+
+TEST_F(KeyspacesCrashTest, LeavesAPrefix) {
+  Done done;
+  ASSERT_OK(Work(&done));
+  const uint64_t operations = world_.files->operation_count();
+  ASSERT_GT(operations, 50u);
+  for (const auto unsynced :
+       {MemoryFileSystem::Unsynced::kLost, MemoryFileSystem::Unsynced::kKept}) {
+    const bool is_process = unsynced == MemoryFileSystem::Unsynced::kKept;
+    for (uint64_t at = 0; at < operations; ++at) {
+      SCOPED_TRACE(Concat(is_process ? "process " : "machine ", at));
+      db_ = nullptr;
+      world_.files = std::make_unique<MemoryFileSystem>();
+      options_ = world_.SmallOptions();
+      world_.files->CrashAt(at);
+      done = {};
+      Work(&done).IgnoreError();
+      db_ = nullptr;
+      world_.files->Restart(unsynced);
+      ASSERT_NO_FATAL_FAILURE(Check(done, is_process));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lsm

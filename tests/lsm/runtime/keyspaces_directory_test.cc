@@ -1,0 +1,159 @@
+// The directory of keyspaces, without a store.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lsm/base/counters.h"
+#include "lsm/runtime/keyspaces.h"
+#include "lsm/threads/mutex.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing_support::StatusIs;
+using Kind = KeyspaceChange::Kind;
+
+class KeyspacesDirectoryTest : public testing::Test {
+ protected:
+  // One thread needs no lock.
+  KeyspacesDirectoryTest() { keyspaces_.AssertHeld(); }
+
+  // As the leader does it.
+  std::shared_ptr<const KeyspaceState> Make(std::string_view name,
+                                            const KeyspaceOptions& options = {}) {
+    absl::StatusOr<Keyspaces::Prepared> prepared = keyspaces_.Prepare(name, options);
+    EXPECT_OK(prepared);
+    const std::shared_ptr<const KeyspaceState> state = prepared->state;
+    if (prepared->change) changes_.push_back(*prepared->change);
+    keyspaces_.Apply(*std::move(prepared));
+    return state;
+  }
+  VersionEdit EditOf(const std::vector<KeyspaceChange>& changes) {
+    VersionEdit edit;
+    keyspaces_.AddTo(changes, &edit);
+    return edit;
+  }
+
+  Options options_;
+  Counters counters_;
+  Mutex mutex_;
+  Keyspaces keyspaces_{&options_, &counters_, &mutex_};
+  std::vector<KeyspaceChange> changes_;  // that were applied
+};
+
+TEST_F(KeyspacesDirectoryTest, NothingIsVisibleBeforeApply) {
+  ASSERT_OK_AND_ASSIGN(Keyspaces::Prepared prepared, keyspaces_.Prepare("a", {.target_fpp = 0.25}));
+  EXPECT_EQ(prepared.change, (KeyspaceChange{Kind::kCreated, 2, "a", {.target_fpp = 0.25}}));
+  EXPECT_EQ(keyspaces_.Find("a"), nullptr);
+  EXPECT_THAT(keyspaces_.Names(), ElementsAre("default"));
+  EXPECT_THAT(keyspaces_.own_options(), IsEmpty());
+  EXPECT_EQ(keyspaces_.Records(), KeyspaceRecords());
+  keyspaces_.Apply(std::move(prepared));
+  EXPECT_EQ(keyspaces_.Find("a")->id, 2u);
+  EXPECT_THAT(keyspaces_.Names(), ElementsAre("a", "default"));
+  EXPECT_EQ(keyspaces_.own_options().at(2)->target_fpp, 0.25);
+  EXPECT_EQ(keyspaces_.Records().next_id(), 3u);
+}
+
+TEST_F(KeyspacesDirectoryTest, ARequestThatChangesNothingHasNoEntry) {
+  const auto state = Make("a", {.target_fpp = 0.25});
+  EXPECT_EQ(Make("a"), state);
+  EXPECT_EQ(Make("a", {.target_fpp = 0.25}), state);
+  EXPECT_EQ(Make("default")->id, kDefaultKeyspace);
+  EXPECT_EQ(changes_.size(), 1u);
+  EXPECT_EQ(Make("a", {.expire_after = 1}), state);
+  ASSERT_EQ(changes_.size(), 2u);
+  EXPECT_EQ(changes_[1],
+            (KeyspaceChange{Kind::kOptions, 2, "", {.target_fpp = 0.25, .expire_after = 1}}));
+}
+
+TEST_F(KeyspacesDirectoryTest, OwnOptionsReplaceThoseOfTheStore) {
+  options_.level1_bytes = 12345;
+  Make("a", {.compaction_style = CompactionStyle::kTiered});
+  Make("b", {.expire_after = 1});
+  ASSERT_EQ(keyspaces_.own_options().size(), 1u);
+  const std::shared_ptr<const Options> before = keyspaces_.own_options().at(2);
+  EXPECT_EQ(before->compaction_style, CompactionStyle::kTiered);
+  EXPECT_EQ(before->level1_bytes, 12345u);
+  Make("a", {.compression = Compression::kNone});
+  const Options& now = *keyspaces_.own_options().at(2);
+  EXPECT_EQ(now.compaction_style, CompactionStyle::kTiered);
+  EXPECT_EQ(now.compression, Compression::kNone);
+  EXPECT_EQ(before->compression, Compression::kLz4) << "a job keeps the options that it began with";
+}
+
+TEST_F(KeyspacesDirectoryTest, AFlushRecordsTheLastState) {
+  Make("old", {.target_fpp = 0.25});
+  const VersionEdit first = EditOf(std::exchange(changes_, {}));
+  EXPECT_EQ(first.next_keyspace_id, 3u);
+  EXPECT_EQ(first.keyspaces, std::vector<KeyspaceRecord>({{2, true, {.target_fpp = 0.25}, "old"}}));
+  Make("new");
+  Make("new", {.expire_after = 7});
+  Make("old", {.expire_after = 8});
+  Make("default", {.expire_after = 9});
+  VersionEdit edit = EditOf(changes_);
+  EXPECT_EQ(edit.next_keyspace_id, 4u);
+  EXPECT_EQ(edit.keyspaces,
+            std::vector<KeyspaceRecord>({{0, true, {.expire_after = 9}, "default"},
+                                         {2, true, {.target_fpp = 0.25, .expire_after = 8}, "old"},
+                                         {3, true, {.expire_after = 7}, "new"}}));
+  EXPECT_THAT(edit.dropped_keyspaces, IsEmpty());
+  // As of these changes, even if there were others since.
+  changes_.resize(1);
+  Make("old", {.target_fpp = 0.5});
+  edit = EditOf({changes_[0]});
+  EXPECT_EQ(edit.keyspaces, std::vector<KeyspaceRecord>({{3, true, {}, "new"}}));
+
+  changes_.push_back({Kind::kDropped, 2, "", {}});
+  changes_.push_back({Kind::kDropped, 3, "", {}});
+  edit = EditOf(changes_);
+  EXPECT_EQ(edit.next_keyspace_id, 4u);
+  EXPECT_THAT(edit.keyspaces, IsEmpty());
+  EXPECT_THAT(edit.dropped_keyspaces, ElementsAre(2u)) << "the other one was never recorded";
+  EXPECT_EQ(EditOf({}), VersionEdit());
+}
+
+TEST_F(KeyspacesDirectoryTest, StartsAgainWithRecords) {
+  KeyspaceRecords records;
+  ASSERT_EQ(records.Replay({Kind::kCreated, 7, "a", {.target_fpp = 0.25}}), "");
+  ASSERT_EQ(records.Replay({Kind::kCreated, 9, "b", {}}), "");
+  ASSERT_EQ(records.Replay({Kind::kOptions, 0, "", {.expire_after = 3}}), "");
+  keyspaces_.Start(records);
+  EXPECT_THAT(keyspaces_.Names(), ElementsAre("a", "b", "default"));
+  EXPECT_EQ(keyspaces_.Records(), records);
+  ASSERT_EQ(records.Replay({Kind::kDropped, 7, "", {}}), "");
+  keyspaces_.Start(records);
+  EXPECT_THAT(keyspaces_.Names(), ElementsAre("b", "default"));
+  EXPECT_THAT(keyspaces_.own_options(), IsEmpty());
+  EXPECT_EQ(keyspaces_.Records(), records);
+  EXPECT_EQ(Make("a")->id, 10u);
+}
+
+TEST_F(KeyspacesDirectoryTest, IdsRunOut) {
+  KeyspaceRecords records;
+  ASSERT_EQ(records.Advance(KeyspaceRecords::kIdEnd - 1), "");
+  keyspaces_.Start(records);
+  EXPECT_EQ(Make("last")->id, UINT32_MAX);
+  EXPECT_THAT(keyspaces_.Prepare("more", {}),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("ids of keyspaces")));
+  EXPECT_OK(keyspaces_.Prepare("last", {.expire_after = 1}));
+  ASSERT_EQ(EditOf(changes_).next_keyspace_id, KeyspaceRecords::kIdEnd);
+}
+
+TEST_F(KeyspacesDirectoryTest, EachOpeningHasItsNumber) {
+  const Keyspaces other(&options_, &counters_, &mutex_);
+  EXPECT_NE(other.opening(), keyspaces_.opening());
+  EXPECT_EQ(Make("a")->opening, keyspaces_.opening());
+}
+
+}  // namespace
+}  // namespace lsm
