@@ -425,15 +425,15 @@ TEST_F(DropScheduleTest, ARequestDropsOnlyInItsRange) {
 
 // --- the turns of the rule for tombstones ---
 
-using Turn = PickMoment::Turn;
+using PickTurn = PickMoment::Turn;
 
 TEST_F(CompactionScheduleTest, AsksTheRuleOnlyWithEnoughToFree) {
   EXPECT_FALSE(schedule_.MayFree(*version_));
-  EXPECT_EQ(Start().moment.tombstones, Turn::kNever);
+  EXPECT_EQ(Start().moment.tombstones, PickTurn::kNever);
   version_ = VersionWithGarbage();
   EXPECT_TRUE(schedule_.MayFree(*version_));
   const Job job = Start();
-  EXPECT_EQ(job.moment.tombstones, Turn::kAfterLevels);
+  EXPECT_EQ(job.moment.tombstones, PickTurn::kAfterLevels);
   EXPECT_EQ(job.moment.wall_seconds, wall_seconds_);
   EXPECT_EQ(job.moment.oldest_snapshot, kSequenceMax);
   snapshots_ = {5, 7};
@@ -446,7 +446,7 @@ TEST_F(CompactionScheduleTest, EveryEighthPlanIsOneOfTheRule) {
   for (int round = 0; round < 2; ++round) {
     for (uint64_t i = 0; i < 7; ++i) {
       Job job = Start();
-      EXPECT_EQ(job.moment.tombstones, Turn::kAfterLevels) << i;
+      EXPECT_EQ(job.moment.tombstones, PickTurn::kAfterLevels) << i;
       job.plan = PlanOf(++number);
       schedule_.Begin(&job);
       schedule_.End(&job, absl::OkStatus());
@@ -454,7 +454,7 @@ TEST_F(CompactionScheduleTest, EveryEighthPlanIsOneOfTheRule) {
     // It keeps its turn until it has a plan.
     FindNothing();
     Job job = Start();
-    EXPECT_EQ(job.moment.tombstones, Turn::kFirst);
+    EXPECT_EQ(job.moment.tombstones, PickTurn::kFirst);
     job.plan = TombstonePlanOf(++number);
     schedule_.Begin(&job);
     EXPECT_FALSE(schedule_.MayFree(*version_)) << "one at a time";
@@ -483,14 +483,14 @@ TEST_F(CompactionScheduleTest, RestsForAnHourAfterAFailure) {
   version_ = VersionWithGarbage();
   schedule_.RestAfter(StartWith(TombstonePlanOf(1)));
   Job job = Start();
-  EXPECT_EQ(job.moment.tombstones, Turn::kNever);
+  EXPECT_EQ(job.moment.tombstones, PickTurn::kNever);
   schedule_.Begin(&job);
   schedule_.NoteTime(*version_, wall_seconds_ + 3599);
   EXPECT_FALSE(schedule_.MayFree(*version_));
   // If the clock runs back, the hour begins again.
   schedule_.NoteTime(*version_, wall_seconds_ - 5000);
   schedule_.NoteTime(*version_, wall_seconds_ - 5000 + 3599);
-  EXPECT_EQ(Start().moment.tombstones, Turn::kNever);
+  EXPECT_EQ(Start().moment.tombstones, PickTurn::kNever);
 }
 
 TEST_F(CompactionScheduleTest, WorksAgainAfterTheRest) {
