@@ -145,8 +145,8 @@ stage() {
   fi
 }
 
-# embed PROJECT NAME CMAKE-OPTIONS...: configures, builds and tests a project of tests/embed from scratch.  Compiling
-# takes longer than what runs, so this optimises little.
+# embed PROJECT NAME CMAKE-OPTIONS...: configures and builds a project of tests/embed from scratch.  Its tests run for
+# less time than they compile, so they are optimised little.
 embed() {
   local project=$1 dir=$build/embed/$2
   shift 2

@@ -54,7 +54,7 @@ command_fuzz() {
   ((failed == 0 && passed > 0))
 }
 
-# For `test`: fuzzes each loader of a store's files for that many seconds, one per core.  Keeps nothing.
+# For `sanitize` and `soak`: fuzzes each loader of a store's files for that many seconds, one per core.  Keeps nothing.
 fuzz_store() {  # SECONDS
   export fuzzer root build
   export -f fuzz_briefly corpus_of unpack_corpus run_fuzzer

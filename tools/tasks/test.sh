@@ -1,9 +1,9 @@
-# All checks, and parts of them.  Sourced by tools/dev.
+# The commands that test or check.  Sourced by tools/dev.
 # shellcheck shell=bash
 
-# Without --full, runs the checks that a change to the store, the filters or sstdump is most likely to break.  With it,
-# continuous integration needs 70 to 80 minutes on two slow cores.  What takes long and seldom fails has commands of its
-# own: lint, sanitize and embed.
+# Without --full, this runs the checks that a change to the store, the filters or sstdump is most likely to break.  With
+# it, this runs what each change must pass: 70 to 80 minutes on two slow cores.  Checks that take long and seldom fail
+# are commands of their own: lint, sanitize and embed.
 command_test() {
   local tests=test_product more_packages=()
   case "$#:${1:-}" in
