@@ -323,8 +323,8 @@ void PrintTree(const Target& target, const std::array<LevelRow, lsm::kLevels>& l
       "  within the range of every table\n");
   if (columns.tombstones)
     session->Print(
-        "  freeable: bytes that compactions are expected to free: dead entries, and older\n"
-        "  entries that tombstones cover\n"
+        "  freeable: bytes of dead entries, and of older entries that tombstones cover;\n"
+        "  compactions are expected to free them\n"
         "  oldest: day of the oldest tombstone\n");
   if (columns.readable)
     session->Print("  readable: keys, filters, b/key, target, FPP and wasted count only these\n");
