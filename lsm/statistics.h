@@ -31,10 +31,10 @@ struct TRELLIS_API LevelStatistics {
   // overlap are cut where they do, so one call may count several times.
   uint64_t range_deletes = 0;
   uint64_t range_bytes = 0;
-  // The next three ignore range deletes: data that these hide counts as live until it is removed.
   // Bytes expected to be freed once the tombstones have reached the bottom: the dead entries of the
-  // level's tables, plus older entries in other tables that its tombstones cover
-  // (`covered_bytes`).
+  // level's tables, plus older entries in other tables that its tombstones cover (`covered_bytes`).
+  // In this and the next two figures, data that only a range delete hides counts as live until it
+  // is removed.
   uint64_t freeable_bytes = 0;
   uint64_t covered_bytes = 0;
   uint64_t oldest_run_dead_bytes = 0;  // part of oldest_run_bytes that dead entries take

@@ -28,8 +28,8 @@ bool IsAnyDue(const Version& version, const TreeOptions& options, RunningPlans r
   });
 }
 
-// The choice in the tree that is furthest over a limit.  Without a plan there, the choice in the
-// next tree, and so on.
+// Asks the picker for each tree until it has a plan.  The tree that is furthest over a limit comes
+// first.
 CompactionChoice PickAmongTrees(const Version& version, const TreeOptions& options,
                                 RunningPlans running, const PickMoment& moment) {
   struct Candidate {
@@ -45,7 +45,8 @@ CompactionChoice PickAmongTrees(const Version& version, const TreeOptions& optio
   bool are_idle = true;  // the rule for tombstones, in all trees so far
   for (const Candidate& candidate : candidates) {
     PickMoment here = moment;
-    // Readers pay for the default tree.  Their merge waits for due work in any tree.
+    // Readers have paid for a merge in the default tree, but that waits while any tree is over a
+    // limit.
     if (candidate.tree->keyspace() != kDefaultKeyspace || candidates.front().score > 0)
       here.paid_bytes = 0;
     CompactionChoice of_tree =

@@ -32,11 +32,11 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// The options by which each tree is compacted.
+// Gives the options with which a tree is compacted.
 class TreeOptions {
  public:
-  // Those of the store, for all trees; or for those that `own` (may be null) lacks.  Both outlive
-  // it.
+  // A tree whose keyspace is in `own` has the options there.  All others, or all trees if `own` is
+  // null, have those of the store.  Both arguments outlive it.
   TreeOptions(const Options& store, const OwnOptions* own = nullptr) : store_(store), own_(own) {}
   const Options& Of(const Tree& tree) const {
     if (own_ == nullptr || own_->empty()) return store_;
@@ -71,7 +71,7 @@ class CompactionSchedule {
     OwnOptions own_options;                      // of its trees
     Request* request = nullptr;                  // null: it carries out none
     std::shared_ptr<const CompactionPlan> plan;  // null: there is nothing to do
-    // There is no plan: nothing is due, or all due work conflicts with running compactions.
+    // There is no plan: no work is due, or all due work conflicts with running compactions.
     bool found_nothing = false;
     bool has_begun = false;
     PickMoment moment;                   // of StartChoosing
@@ -119,9 +119,9 @@ class CompactionSchedule {
   // Returns the running plans, and gives the job the first waiting request, if any.  REQUIRES: the
   // job has its version and its snapshots.
   Plans StartChoosing(uint64_t paid_bytes, uint64_t wall_seconds, Job* job);
-  // Chooses a plan for the job by the store's options and its own ones; `running` is what
-  // StartChoosing returned.  Plans that end meanwhile do no harm, because the new plan does not
-  // touch the tables that they took and wrote.
+  // Chooses a plan for the job, by the store's options and the job's own_options.  `running` are
+  // the plans that StartChoosing returned.  Some of these may end meanwhile: this does no harm,
+  // because the new plan does not touch the tables that they took or wrote.
   static void Choose(const Options& options, const Plans& running, Job* job);
   // True if more compactions run at once than ever before.
   bool Begin(Job* job);
@@ -160,7 +160,7 @@ class CompactionSchedule {
   uint64_t rest_until_ = 0;    // 0: it does not rest
   int plans_since_ = 0;        // that have begun since the rule's last one
   bool rent_is_due_ = false;   // and since then the rule was not found idle
-  // The least number of a snapshot with which a plan may be due that was held; kSequenceMax: none.
+  // The least CompactionChoice::held_until of the choices since the oldest snapshot last passed it.
   Sequence held_until_ = kSequenceMax;
 };
 

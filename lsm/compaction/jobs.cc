@@ -108,7 +108,8 @@ RangeMap NeededOf(const RangeMap& ranges, const SnapshotList& snapshots,
   return needed.Finish();
 }
 
-// The runs of the plan's tables, newest first; each table of level 0 is one.  Views of the plan.
+// The runs of the plan's tables, newest first.  Each table of level 0 is a run.  The spans are
+// views of the plan.
 std::vector<TableSpan> RunsOf(const CompactionPlan& plan) {
   std::vector<TableSpan> runs;
   if (plan.level == 0) {
@@ -197,8 +198,9 @@ absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
     if (tree == nullptr && tables_now != nullptr) tree = tables_now();
     return tree != nullptr;
   };
-  // Compactions beside the flush only move entries from table to table, so a later tree serves
-  // as well.  An earlier one would keep files on a full disk.
+  // Compactions beside the flush only move entries from table to table.  So a tree of any moment
+  // during the flush gives the right answer.  The flush lets go of a tree soon, since that keeps
+  // obsolete files, also on a full disk.
   const auto let_go = [&] {
     tree = nullptr;
     return false;

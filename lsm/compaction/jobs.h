@@ -1,5 +1,5 @@
-// The work of flushing and compacting: from sorted entries to an edit.  Nothing here knows the
-// engine; a job reads its inputs, writes tables, and says what to change.
+// The work of flushing and compacting: a job reads its inputs, writes tables, and returns the edit
+// that records them.  Nothing here knows the engine.
 #ifndef TRELLIS_LSM_COMPACTION_JOBS_H_
 #define TRELLIS_LSM_COMPACTION_JOBS_H_
 
@@ -34,22 +34,21 @@ struct JobResult {
 // The sequence numbers that readers may read at, ascending, without duplicates.
 using SnapshotList = std::vector<Sequence>;
 
-// The tree as it is now, for a flush: each entry, and each range delete, that is
+// Returns the current tree, for a flush.  All entries and range deletes of the keyspace that are
 // older than the memtable must be in it.
 using TablesNow = std::function<std::shared_ptr<const Tree>()>;
 
-// Writes the entries and range deletes that a sealed memtable has of a keyspace to one table of
-// level 0 of its tree with this filter
-// (lsm/compaction/filter_plan.h).  Drops
+// Flushes one keyspace of a sealed memtable: writes its entries and range deletes to one table, for
+// level 0 of its tree, with this filter (lsm/compaction/filter_plan.h).  Drops
 //
 //   version     a newer one of the same key exists, or a range delete above it that covers the key,
 //               and no snapshot lies between them
 //   tombstone   it hides nothing: no snapshot is older, and no table's span holds the key
 //   range       likewise: it shrinks to the keys that it may hide
 //
-// If nothing is left, there is no table.  `tables_now` is called only for tombstones and ranges,
-// and the tree is not held for long, so that the files of obsolete tables can be removed
-// meanwhile.  Null: the tables are not all known, so no tombstone and no range is dropped.
+// If nothing is left, there is no table.  `tables_now` is called only for tombstones and ranges.
+// The tree is not held for long, so that the files of obsolete tables can be removed meanwhile.
+// `tables_now` is null if not all tables are known; then no tombstone and no range is dropped.
 // `age_nanos`: how long ago the memtable's first entry may have been written.
 absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
                                    const RangeMap& ranges, const TableFilter& filter,

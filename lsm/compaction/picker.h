@@ -1,5 +1,6 @@
-// Chooses what to compact in a tree.  The functions are pure: they look at the tree, at its options
-// and at the running plans, and return a plan.  They change and remember nothing.
+// Chooses what to compact in a tree.  The functions are pure: they look at the tree, at the
+// effective options of its keyspace and at the running plans, and return a plan.  They change and
+// remember nothing.
 //
 // CompactionStyle is the shape of the levels below level 0:
 //
@@ -13,8 +14,8 @@
 //                 its limit, it moves down one level unchanged.
 //
 // In every style, level 0 is due when it has level0_compaction_tables tables, of which each without
-// entries counts as a sixteenth (Tree::level0_tables).  A store may be opened with another style
-// than before.  So a tree may have any shape, and whatever its style does not allow is due.
+// entries counts as a sixteenth (Tree::level0_tables).  The style of a store or of a keyspace may
+// change.  So a tree may have any shape, and whatever the current style does not allow is due.
 //
 // No older version of a key may come to lie above a newer one.  (A range delete is a version of
 // each key that it covers, and lies in the span of its table.)  So a plan takes from its level all
@@ -22,9 +23,9 @@
 // newer than the other runs of the level below, or a part of the oldest run there, after a merge
 // with all tables of that level that they overlap.
 //
-// Several plans may run at once.  Each was made for one tree, in the version at its beginning, and
-// they may end in any order.  Plans of two trees have nothing in common.  Two running plans of one
-// tree never conflict:
+// Several plans may run at once, and may end in any order.  Each was made for one tree, as it was
+// when the plan began.  Plans of different trees never meet.  Two running plans of one tree never
+// conflict:
 //
 //   Rule 1. No table is taken (as one of `inputs` or `overlapped`) by both.
 //   Rule 2. If both write to the same level, their hulls have no user key in common.  The hull of a
@@ -47,7 +48,7 @@
 //   - P drops a tombstone only if V has no older version of its key outside P's tables.  Other
 //     plans only move entries that V had, and add newer ones.  So no older version can appear.
 //
-// Rule 2 speaks of hulls, not of outputs, because a plan cannot know where its outputs will end.
+// Rule 2 is about hulls, not outputs, because a plan cannot know where its outputs will end.
 // Within the hull, a table that P does not take may leave the level, but none may arrive.
 //
 // Readers pay for level 0 too.  A lookup asks each of its tables whose range holds the key, and a
@@ -95,13 +96,14 @@
 // drop removes them unread.  A table goes if no snapshot holds it and no running plan takes it.
 // Why a drop disturbs no reader and no other plan:
 //
-//   - A reader that can miss the table T reads a version without T, which has the ranges above T.
-//     It takes its number after that version, so it reads at `hidden_from` or later, or as of a
-//     snapshot.  Version and snapshots are of one moment, and a later snapshot is at `hidden_from`
-//     or later.
-//   - A plan that runs beside it and takes a range above T was made for a version with T.  So it
-//     keeps the range, and merges it only with higher ones that no snapshot tells from it.
-//   - Entries that T hid from a plan's version are in T's span, so the ranges above T hide them.
+//   - A reader can miss the table T only if its version is without T.  That version has the ranges
+//     above T.  The reader takes its number after the version, so it reads at `hidden_from` or
+//     later, or as of a snapshot.  The drop checked all snapshots of the moment of its version, and
+//     later snapshots are at `hidden_from` or later.
+//   - A plan that runs beside the drop, and takes a range above T, was made for a version with T.
+//     So it keeps the range.  It may replace it by a higher one if no snapshot can tell the two
+//     apart.
+//   - T may have hidden older entries.  They are in T's span, so the ranges above T hide them, too.
 #ifndef TRELLIS_LSM_COMPACTION_PICKER_H_
 #define TRELLIS_LSM_COMPACTION_PICKER_H_
 
@@ -164,16 +166,17 @@ struct CompactionPlan {
   bool for_tombstones = false;  // by the rule for tombstones
   // The inputs are removed unread, because no reader needs them.  There are no outputs.
   bool drops = false;
-  // Whether it brings tables of level 0 down, so that readers pay no more for them.
+  // Whether it merges tables of level 0 into another level.  Then readers no longer pay for them.
   bool merges_level0() const { return level == 0 && !drops; }
 
   // --- only for steps (lsm/compaction/steps.h) ---
   // The step takes the user keys in [from, to).  Without `from` it begins at the first key, without
-  // `to` it ends at the last.  With `to`, the inputs hold more keys, so they stay.
+  // `to` it ends at the last one.  With `to`, the inputs also hold later keys, so the step does not
+  // remove them.
   std::optional<std::string> from, to;
   uint64_t table_bytes = 0;  // the approximate size of each output; 0: Options::table_bytes
 
-  // Whose tree has the tables.  REQUIRES: there are inputs.
+  // The keyspace whose tree has the tables.  REQUIRES: there are inputs.
   KeyspaceId keyspace() const { return inputs.front()->meta.keyspace; }
 };
 
@@ -184,9 +187,9 @@ OpenTables TablesRemovedBy(const CompactionPlan& plan);
 // Approximate for a step, which takes only a part of its inputs.
 uint64_t BytesTakenBy(const CompactionPlan& plan);
 
-// The running plans, of all trees.  None conflicts with another, and the tree passed with them is
-// of a version that is at least as new as each of them.  They are shared because one may end while
-// another is chosen.
+// The running plans of all trees.  None conflicts with another.  A function that gets them also
+// gets a tree, of a version that is at least as new as each plan.  They are shared because a plan
+// may end while another one is chosen.
 using RunningPlans = std::span<const std::shared_ptr<const CompactionPlan>>;
 
 // Whether the plan conflicts with a running one (rules 1 and 2 above).
@@ -195,8 +198,8 @@ bool Conflicts(const CompactionPlan& plan, RunningPlans running);
 // Bytes that a level of one run may hold.
 uint64_t LevelBytesMax(const Options& options, int level);
 
-// The level that is furthest over its limit; nothing if none is over.  Tables that running plans
-// move down from a level do not count.  Needs no memory.
+// The level that is furthest over its limit; nullopt if none is.  Tables that running plans take
+// down from a level do not count.  Needs no memory.
 std::optional<int> DueLevel(const Tree& tree, const Options& options, RunningPlans running = {});
 // By how much that level is over its limit, to compare trees; 0 if none is.  Needs no memory.
 double WorstScore(const Tree& tree, const Options& options, RunningPlans running);
@@ -227,7 +230,7 @@ struct AgedTables {
 // Needs no memory.
 AgedTables AgedTablesOf(const Tree& tree, uint64_t wall_seconds);
 
-// A choice depends on this, besides the tree, the options and the running plans.
+// The state that a choice depends on, besides the tree, the options and the running plans.
 struct PickMoment {
   enum class Turn : uint8_t { kAfterLevels, kFirst, kNever };
 
@@ -240,8 +243,8 @@ struct PickMoment {
 
 struct CompactionChoice {
   std::optional<CompactionPlan> plan;
-  // Plans of the rule that are held can be due once the oldest snapshot has this number, or there
-  // is none.  kSequenceMax: no plan is held.
+  // A plan of the rule may be held by snapshots.  This is the least number of the oldest snapshot
+  // with which such a plan may be due.  kSequenceMax: no plan is held.
   Sequence held_until = kSequenceMax;
   // The rule was asked, and none of its plans is due, whether held, running or in conflict.
   bool is_rule_idle = false;
@@ -253,7 +256,7 @@ struct CompactionChoice {
   std::vector<Lack> lacking;
 };
 
-// Whether work that writes that many bytes frees at least as many, syncs included.
+// Whether work frees at least the bytes that it writes, with those that its syncs cost.
 constexpr bool PaysForItself(double freed_bytes, double written_bytes) {
   return freed_bytes >= written_bytes + static_cast<double>(kBytesMergedPerJob);
 }
@@ -268,9 +271,9 @@ struct TableToBe {
 // Whether the rule would take the table at once, by its bytes.
 bool IsWorthAFlush(const Tree& tree, const TableToBe& table, Sequence oldest_snapshot);
 
-// The plan of the rule for tombstones in the deepest level that has one.  Of several plans there,
-// the one that frees most by the bytes that it takes.  No plan if one is running, in any tree, so
-// that other due work finds a thread.
+// Asks the rule for tombstones.  Takes a plan of the deepest level that has any; of several there,
+// the one that frees most per byte that it takes.  Returns no plan while another one of the rule
+// runs, in any tree, so that other due work finds a thread.
 CompactionChoice PickForTombstones(const Tree& tree, const Options& options, RunningPlans running,
                                    const PickMoment& moment);
 
@@ -279,8 +282,9 @@ CompactionChoice PickForTombstones(const Tree& tree, const Options& options, Run
 // Whether PickDrop has a plan.  Needs no memory.
 bool HasDrop(const Tree& tree, RunningPlans running, HasSnapshotIn has_snapshot,
              const KeySpan& span = {});
-// The drop in the deepest level that has one, of all such tables there that overlap the span.  The
-// others have their own: a plan has one level.  The snapshots ascend.
+// A drop in the deepest level that has tables to drop.  It takes all of these there that overlap
+// the span.  Tables of other levels need drops of their own, since a plan has one level.  The
+// snapshots ascend.
 std::optional<CompactionPlan> PickDrop(const Tree& tree, RunningPlans running,
                                        std::span<const Sequence> snapshots,
                                        const KeySpan& span = {});
@@ -295,9 +299,9 @@ std::optional<CompactionPlan> PickDrop(const Tree& tree, RunningPlans running,
 // For a level over its limit, the plan takes from
 //   level 0           the oldest table and all tables that overlap it
 //   a leveled level   the table that overlaps the fewest bytes below per byte of its own, so that
-//                     the fewest bytes are rewritten.  What the table is expected to free is
-//                     subtracted.  A table without entries is taken only if it overlaps none, or
-//                     there is no other
+//                     the fewest bytes are rewritten.  Bytes that the table is expected to free do
+//                     not count.  A table without entries is taken only if it overlaps no table, or
+//                     if there is no other
 //   a tiered level    all tables
 // In the first two cases, if that conflicts, it tries the next table.
 CompactionChoice PickCompaction(const Tree& tree, const Options& options, RunningPlans running = {},

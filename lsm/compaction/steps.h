@@ -35,11 +35,11 @@
 // So in every state the first entry that a lookup finds is the newest.  But below that entry, a
 // copy may be newer than an entry above the copy.
 //
-// Why steps do not disturb other compactions (picker.h): the rest of a plan is a plan for the
-// tree after the step.  It takes the tables that the whole plan took and has not removed, and
-// the outputs of its steps.  Its output level has no other tables within its hull.  That hull lies
-// within the whole plan's.  So the rest conflicts only with plans that conflict with the whole
-// plan.
+// Why steps do not disturb other compactions (picker.h): after each step the rest of the plan is a
+// valid plan for the new tree.  It takes the tables of the whole plan that are still there, and the
+// outputs of the steps.  Within its hull, its output level has no other tables.  Its hull lies
+// within that of the whole plan.  So the rest conflicts only with plans with which the whole plan
+// conflicts.
 #ifndef TRELLIS_LSM_COMPACTION_STEPS_H_
 #define TRELLIS_LSM_COMPACTION_STEPS_H_
 
@@ -55,8 +55,8 @@ namespace lsm::inline TRELLIS_ABI {
 
 // The rest of a plan.  It keeps open only tables that it takes.
 struct PlanLeft {
-  CompactionPlan plan;              // `overlapped` has the outputs so far, too
-  std::optional<std::string> from;  // the oldest source's entries before this user key are below
+  CompactionPlan plan;              // `overlapped` also has the outputs so far
+  std::optional<std::string> from;  // below this user key, the oldest source is done
 };
 
 // The whole plan, before its first step.  REQUIRES: it is not carried out as a trivial move.

@@ -45,10 +45,9 @@ struct TombstoneRecord {
 
 class TableOutput {
  public:
-  // Writes tables for `level` of the keyspace's tree and its run with this number, with the entries
-  // and with all of `ranges`.  A table never ends within a user key.  It may end before an entry,
-  // where ranges change, and where a range enters a grandparent.  So it may have ranges alone.  It
-  // ends
+  // Writes the entries, and all of `ranges`, to tables for this run of `level`, in the keyspace's
+  // tree.  A table never ends within a user key.  It may end before an entry, where ranges change,
+  // or where a range enters a grandparent.  So a table may have ranges alone.  A table ends
   //
   //   - when it has `table_bytes_max` bytes, or TableBuilder says that it is full
   //   - when it overlaps too many bytes of `grandparents`, tables of the level below: compacting it
@@ -73,8 +72,8 @@ class TableOutput {
 
  private:
   bool ShouldEndBefore(std::string_view user_key);
-  // Adds the ranges up to this user key to the table, as far as it goes; nullopt: all.  May end
-  // tables and begin others.
+  // Adds the ranges up to this user key; nullopt: all that are left.  May end tables and begin
+  // others.
   absl::Status AddRanges(std::optional<std::string_view> up_to);
   // The next place where the ranges change, or where one enters a grandparent.
   std::optional<std::string_view> NextEdge();
@@ -85,7 +84,7 @@ class TableOutput {
   // The current stretch of the ranges begins, or goes on, at this key of the table.
   void AddStretch(std::string_view user_key);
   absl::Status BeginTable(std::string_view user_key);
-  // The ranges, if they go on, are cut at the user key.
+  // Cuts ranges that go on at the user key.
   absl::Status EndTableBefore(std::string_view user_key);
   absl::Status EndTable();
 

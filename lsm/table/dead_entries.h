@@ -1,6 +1,6 @@
-// A table's record of its dead entries: tombstones, and versions that are not the newest of
-// their key in the table.  Statistics add it up, and each job that writes a table computes it.  No
-// read depends on it.
+// A table's record of its dead entries: tombstones, and versions that are not the newest of their
+// key in the table.  Each job that writes a table computes it.  Statistics and the choice of
+// compactions (lsm/compaction/picker.h) use it.  No read depends on it.
 #ifndef TRELLIS_LSM_TABLE_DEAD_ENTRIES_H_
 #define TRELLIS_LSM_TABLE_DEAD_ENTRIES_H_
 
@@ -22,7 +22,7 @@ struct DeadEntries {
 
   // Compactions are expected to free this.
   uint64_t freeable_bytes() const { return dead_bytes + covered_bytes; }
-  // Those of a further table.
+  // Adds those of another table.
   void Add(const DeadEntries& other) {
     tombstones += other.tombstones;
     dead_bytes += other.dead_bytes;

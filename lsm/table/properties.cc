@@ -204,7 +204,7 @@ DeadEntries TableProperties::EstimateDeadEntries(uint64_t table_entries,
   if (states_dead_entries() || deletions == 0) return dead_entries();
   DeadEntries dead;
   dead.tombstones = deletions;
-  // No more than there is, if the file claims nonsense.
+  // A wrong file may claim more deletions than the table has entries.
   dead.covered_bytes = static_cast<uint64_t>(
       static_cast<double>(std::min(deletions, table_entries)) * bytes_per_key);
   dead.oldest_tombstone = created_micros / 1'000'000;

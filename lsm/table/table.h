@@ -218,7 +218,7 @@ class Table {
   // Iterates over internal keys.  Must not outlive the table.
   std::unique_ptr<InnerIterator> NewIterator(const ScanOptions& options) const;
 
-  // Its range deletes; empty if it has none.  Resident, as bounds are.
+  // The range deletes of the table; empty if it has none.  They are resident.
   const RangeMap& ranges() const { return ranges_; }
   // DataLoss with the offset if they are damaged, and the table was opened without them.
   const absl::Status& ranges_status() const { return ranges_status_; }
@@ -227,12 +227,13 @@ class Table {
   bool has_entries() const { return footer_.data_blocks != 0; }
   // The largest sequence that an entry may have; 0 if there are no entries.
   Sequence newest_entry() const { return has_entries() ? sequences_.second : 0; }
-  // The smallest and the largest sequence of entries and ranges together: of the entries, if there
-  // are any, according to the properties, and of the ranges themselves.
+  // The smallest and the largest sequence of entries and ranges together.  Those of the entries
+  // come from the properties, those of the ranges from their block.
   std::pair<Sequence, Sequence> sequences() const {
     return SequencesWith(has_entries() ? std::optional(sequences_) : std::nullopt);
   }
-  // The same for entries with these sequences, for example as counted; nullopt: without entries.
+  // The same if the entries have these sequences, for example those that a check has counted.
+  // nullopt: there are no entries.
   std::pair<Sequence, Sequence> SequencesWith(
       const std::optional<std::pair<Sequence, Sequence>>& of_entries) const;
   const TableProperties& properties() const { return properties_; }

@@ -14,12 +14,12 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// The answer of a point lookup in a memtable or a table.  A memtable's has no pin.
+// The answer of a point lookup in a memtable or a table.  An answer of a memtable has no pin.
 struct LookupResult : TableHit {
   TableAnswer answer = TableAnswer::kAbsent;
 };
 
-// The range deletes of what is newer than all tables: of the memtables.
+// The range deletes of the memtables, which are above all tables.
 class RangesAbove {
  public:
   // The newest sequence up to the lookup's that covers its key; 0 if there is none.
@@ -38,7 +38,7 @@ struct KeyLookup {
   // Searches tables even if their filters say "no".  If such a table has the key, it answers, and
   // the false negative is counted.
   bool doubt_filters = false;
-  // Asked only before a table is read; null: there are none.
+  // The lookup asks it before it reads a table.  Null: the memtables have no range deletes.
   const RangesAbove* ranges_above = nullptr;
   Explanation* explanation = nullptr;  // receives each step; null: not wanted
 

@@ -1,4 +1,4 @@
-// Open tables of a store, and runs of them.  How a table of a manifest is opened.
+// Open tables of a store, and runs of them.  Opens the tables that a manifest names.
 #ifndef TRELLIS_LSM_VERSION_OPEN_TABLE_H_
 #define TRELLIS_LSM_VERSION_OPEN_TABLE_H_
 
@@ -54,8 +54,9 @@ ReadMode TableReadMode(const Options& options);
 absl::StatusOr<std::unique_ptr<ReadFile>> OpenFileOfTable(Directory& directory,
                                                           const TableMeta& meta, ReadMode mode);
 
-// Opens the table, and checks id and number of entries.  Errors DataLoss or Unimplemented name the
-// file.  `inherited`: counts of the tables that it was made from, for its range of keys.
+// Opens the table, and checks its id and its number of entries.  The errors DataLoss and
+// Unimplemented name the file.  `inherited`: the counts of the tables that it was made from, as far
+// as they concern its keys.
 absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableFile(Directory& directory,
                                                                const TableMeta& meta, ReadMode mode,
                                                                const TableContext& context,
@@ -69,7 +70,8 @@ absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableIn(std::unique_ptr<Rea
                                                              std::string_view end = {},
                                                              const WastedReads& inherited = {});
 
-// The first table of a run that does not end by the user key.
+// The index of the first table of a run whose span ends after the user key; run.size() if there is
+// none.
 size_t FirstBeyond(TableSpan run, std::string_view user_key);
 
 // Iterates over the entries of the sorted, disjoint tables of one run, which must outlive it.

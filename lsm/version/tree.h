@@ -1,4 +1,5 @@
 // The tables of one keyspace at one moment: immutable levels of open tables, and lookups in them.
+// Each keyspace has a tree of its own.  (A common tree for small keyspaces is not built yet.)
 //
 //   level 0         tables as flushed, newest first; their key ranges may overlap
 //   deeper levels   sorted runs, newest first.  The tables of a run are disjoint, also in user
@@ -11,7 +12,8 @@
 // Within a level, runs have numbers; the highest is the newest run.  The same number in another
 // level means nothing.
 //
-// A tree has no options.  A function that compacts it gets those of its keyspace from the caller.
+// A tree has no options.  A function that compacts it gets the effective options of its keyspace
+// (EffectiveOptions in lsm/base/keyspace_state.h) from the caller.
 //
 // Threads: immutable; any number of readers.  A tree keeps its tables open.  A table is closed when
 // no tree has it any more.
@@ -51,20 +53,20 @@ using HasSnapshotIn = absl::FunctionRef<bool(Sequence from, Sequence to)>;
 // The same for ascending snapshots.
 bool HasSnapshotBetween(std::span<const Sequence> snapshots, Sequence from, Sequence to);
 
-// A table that no reader needs unless a snapshot lies in [smallest, hidden_from): older ones see
-// nothing of it, and from then on newer runs have range deletes for all of its span.  Nothing is
-// read to find that out.  Two kinds:
+// A table that no reader needs, unless a snapshot lies in [smallest, hidden_from).  A reader below
+// `smallest` sees nothing of the table.  For a reader at `hidden_from` or above, range deletes in
+// newer runs hide all of it.  This follows from records in memory; nothing is read.  Two kinds:
 //
 //   covered   at each key of the span, a newer run has a range delete above the table's largest
 //             sequence (of entries and of ranges).  `smallest` is the table's smallest sequence.
-//             `hidden_from` is the highest of those range deletes, where each key counts the lowest
-//             one above the table
-//   idle      there are no entries, and no older table overlaps the span: its ranges hide nothing.
-//             Both numbers are 0, so no snapshot needs it
+//             For `hidden_from`, take at each key the lowest such range delete, and of these the
+//             highest
+//   idle      the table has no entries, and no older table overlaps the span: its ranges hide
+//             nothing.  Both numbers are 0: no snapshot needs it
 //
-// A covered table's own tombstones and ranges hide older versions in its span.  Those are below the
-// covering ranges too.  If the covering table is itself covered, the ranges above it take its
-// place.
+// A covered table may hide older versions in its span, by its tombstones and ranges.  The covering
+// ranges hide these versions, too.  If the table with these ranges is covered itself, the ranges
+// above it do the same.
 struct NeedlessTable {
   std::shared_ptr<const OpenTable> table;
   int level = 0;
@@ -139,15 +141,15 @@ class Tree {
   size_t iterator_count() const;  // as AddIterators adds them
   // Whether a table has range deletes.
   bool has_ranges() const { return has_ranges_; }
-  // Adds the covers of these iterators, null for one without range deletes.
+  // Adds a cover for each of these iterators; null if it has no range deletes.
   void AddCovers(std::vector<const RangeCover*>* covers) const;
 
   // The tables that no reader needs, by ascending numbers.
   const std::vector<NeedlessTable>& needless() const { return needless_; }
-  // Bytes of tables that these range deletes of a memtable would make needless, as far as no
-  // snapshot holds them; without those that are needless already.  Stops as soon as the sum reaches
-  // `enough`.  Two binary searches in each run for each cover (lsm/base/range_cover.h), and a
-  // search in the map for each table and each stretch within it.
+  // The bytes of tables that these range deletes of a memtable would make needless.  Tables that a
+  // snapshot holds, or that are needless already, do not count.  Stops as soon as the sum reaches
+  // `enough`.  For each cover (lsm/base/range_cover.h) it takes two binary searches in each run,
+  // and one search in `ranges` for each table there and for each stretch within the table.
   uint64_t BytesUnder(const RangeMap& ranges, HasSnapshotIn has_snapshot, uint64_t enough) const;
 
   // The tables of the level that overlap the span, in the order of `level`.  Each run takes a
@@ -164,9 +166,10 @@ class Tree {
   // exist.
   bool MayExistBelow(int level, uint32_t run, std::string_view user_key) const;
 
-  // The counterpart for a range delete: the smallest span with all keys of `span` that may be in
-  // older tables than this run, by their spans; a view of these and of `span`.  nullopt: there are
-  // none.  Level -1: all tables are older.  Each run takes two binary searches.
+  // The same for a range delete: the smallest span with all keys of `span` that lie in spans of
+  // tables older than this run.  It is a view of these spans and of `span`.  Returns nullopt if
+  // there are no such keys.  Level -1: all tables are older.  Takes two binary searches in each
+  // run.
   std::optional<KeySpan> OlderSpan(int level, uint32_t run, const KeySpan& span) const;
 
   // Bytes that a tombstone in this run is expected to cover: what the oldest table with the key
@@ -212,8 +215,8 @@ class Tree {
   void ListCandidates();
   void NoteTombstones();
   void MakeCovers();
-  // needless_tables.cc.  0.1 us for each table, 0.5 us for one that 10 stretches cover; nothing
-  // without ranges.
+  // needless_tables.cc.  A table that is not covered costs one binary search in each map above it.
+  // A covered one costs a walk over its stretches.  Without ranges, this does nothing.
   void ListNeedless();
   // Whether a table after this run, in the order of lookups, overlaps the span.
   bool HasOlder(int level, size_t run, const KeySpan& span) const;
@@ -234,8 +237,8 @@ class Tree {
   size_t level0_sixteenths_ = 0;  // of level0_tables()
 };
 
-// The tables of the base that the edit does not remove, and those that it adds to this tree: moved
-// tables of the base, and new ones out of `outputs`.
+// The tables of the tree after the edit: those of `base` that stay, and those that the edit adds to
+// this tree.  Added tables are tables of `base` that move, or new ones out of `outputs`.
 std::array<OpenTables, kLevels> LevelsAfter(const Tree& base, const VersionEdit& edit,
                                             const OpenTables& outputs);
 

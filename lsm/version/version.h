@@ -1,6 +1,6 @@
-// The trees of a store at one moment.  The default keyspace has one, and other keyspaces may have
-// trees of their own (lsm/design/keyspaces.md).  A table belongs to one tree: its record says to
-// which (TableMeta::keyspace).
+// The trees of a store at one moment.  Each keyspace that has tables has a tree of its own
+// (lsm/design/keyspaces.md).  A table belongs to the tree that its record names
+// (TableMeta::keyspace).
 //
 // Threads: immutable; any number of readers.  Versions share the trees in which they do not differ.
 #ifndef TRELLIS_LSM_VERSION_VERSION_H_
@@ -34,9 +34,9 @@ class Version {
   static absl::StatusOr<std::shared_ptr<const Version>> Create(
       std::array<OpenTables, kLevels> levels);
 
-  // The version after the edit, without the trees of keyspaces that it drops.  It adds moved tables
-  // of this version, and new ones out of `outputs`.  It shares the trees that neither gain nor lose
-  // tables.
+  // The version after the edit.  Added tables are tables of this version that move, or new ones out
+  // of `outputs`.  A dropped keyspace loses its tree.  Trees that neither gain nor lose tables are
+  // shared with this version.
   absl::StatusOr<std::shared_ptr<const Version>> After(const VersionEdit& edit,
                                                        const OpenTables& outputs) const;
 
@@ -48,10 +48,10 @@ class Version {
       return default_tree_.get();
     return OwnTreeOf(keyspace);
   }
-  // The same, to hold while others drop the version.  Never null: without a tree of its own, an
-  // empty one.
+  // The same, shared, so that it may outlive the version.  Never null: a keyspace without tables
+  // gets an empty tree.
   std::shared_ptr<const Tree> ShareTree(KeyspaceId keyspace) const;
-  // The one whose level 0 has the most tables (Tree::level0_tables).  Never null.
+  // The tree whose level 0 has the most tables (Tree::level0_tables).  Never null.
   const Tree* fullest_tree() const { return fullest_tree_; }
   // All trees, by ascending ids, so the default one is the first.
   std::span<const TreeOfId> trees() const { return trees_; }
@@ -62,11 +62,11 @@ class Version {
 
  private:
   const Tree* OwnTreeOf(KeyspaceId keyspace) const;
-  // Puts the tree in the place of the one with its id, if there is one.
+  // Adds the tree, or replaces the one with its id.
   void Put(std::shared_ptr<const Tree> tree);
   void FindFullest();
 
-  std::shared_ptr<const Tree> default_tree_;  // trees_[0]; readers come to it in one step
+  std::shared_ptr<const Tree> default_tree_;  // trees_[0], for readers in one step
   std::vector<TreeOfId> trees_;
   const Tree* fullest_tree_ = nullptr;
 };

@@ -1,4 +1,4 @@
-// Space that range deletes free: tables that no reader needs go unread (lsm/version/version.h), and
+// Space that range deletes free: tables that no reader needs go unread (lsm/version/tree.h), and
 // memtables are sealed early for their sake (lsm/runtime/early_seal.h).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
