@@ -276,7 +276,8 @@ class CoveringMerge final : public HeapMerge<CoveringIterator> {
     SeekAll(Direction::kForward);
     SkipHidden();
   }
-  // Without a plan, since no key comes after all others.  If the entry is hidden, a jump follows.
+  // A plan begins at a target, and there is no last key.  So each input goes to its own end.  If
+  // the entry there is hidden, SkipHidden jumps.
   void SeekToLast() override {
     heap_.Begin(Direction::kBackward);
     MoveAll([](Input& input) { input.entries->SeekToLast(); });

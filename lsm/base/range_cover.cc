@@ -68,7 +68,8 @@ CoverEnds MapsCover::EndsFrom(std::string_view key, Sequence at, uint64_t* walke
     hides_itself = hides_itself && HidesItself(parts_[part]);
     ends.of_older = gap == map.size() ? std::nullopt : std::optional(map.boundary(gap));
     if (hides_itself) ends.of_itself = ends.of_older;
-    if (gap + 1 != map.size()) return ends;  // unless the map ends with the cover
+    // The cover may go on in the next part only if it reaches the end of this one.
+    if (gap + 1 != map.size()) return ends;
   }
   return ends;
 }
@@ -80,10 +81,10 @@ CoverBegins MapsCover::BeginsOfCover(std::string_view internal_key, Sequence at,
   bool hides_itself = true;
   for (size_t part = PartsUpTo(key); part > 0; --part) {
     const RangeMap& map = *parts_[part - 1].map;
-    // The stretch of the keys right below the begin.
+    // The stretch of the keys right below the begin that was found so far.
     size_t stretch = map.AfterStretchOf(begins.of_older);
     if (stretch > 0 && map.boundary(stretch - 1) == begins.of_older) --stretch;
-    if (stretch == 0) continue;  // they are in the part before
+    if (stretch == 0) continue;  // those keys are in the part before
     --stretch;
     if (map.NewestIn(stretch, at) == 0) return begins;
     const size_t first = map.CoverBegin(stretch, at);

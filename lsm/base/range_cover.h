@@ -9,17 +9,17 @@
 //   stretches  a   b       d       f           i
 //   covers         [b      ,       f)          [i, no end)
 //
-// A merge that meets a hidden entry jumps to the end of its cover, with all inputs that are older
-// than the cover's.  The input of the cover may have newer entries under its own ranges.  It jumps
-// only as far as it knows that it has none.
+// If an entry is hidden, the merge jumps: all inputs that are older than the input of the cover go
+// to the end of the cover.  The input of the cover itself may have newer entries under its own
+// ranges.  It goes only as far as it certainly has none.
 //
-// Keys that are asked for by a merge are internal keys, whose suffix does not matter: so a memtable
-// searches its Skiplist without a copy.  Keys that are returned are user keys.
+// A merge asks with internal keys, so that a memtable searches its Skiplist without a copy.  Their
+// suffixes do not matter.  The answers are user keys.
 //
 // Threads: the functions are const and may be called by any number of threads at once.  In a
 // memtable, a writer may add ranges meanwhile.  Those have sequences above `at`, so each answer
-// stays true.  Lifetime: the keys that are returned are views that live as long as the cover.  One
-// that says "nothing is passed" is a view of the key that was asked for.
+// stays true.  Lifetime: a returned key is a view, and lives as long as the cover.  One exception:
+// if nothing is skipped, it is a view of the key in the question.
 //
 // Errors: none.  No function allocates.
 #ifndef TRELLIS_LSM_BASE_RANGE_COVER_H_
@@ -47,18 +47,18 @@ struct CoverStretch {
   bool Holds(std::string_view key) const { return begin <= key && (!end || key < *end); }
 };
 
-// How far the inputs of a merge may skip a cover, from a key on.
+// How far inputs of a merge may skip, from a given key on.
 template <typename Key>
 struct CoverEdges {
-  Key of_older;   // the whole cover: an older input has no entry there that the reader needs
-  Key of_itself;  // the part in which its own ranges hide each entry of this input; not longer
+  Key of_older;   // for older inputs: the whole cover, whose keys need none of their entries
+  Key of_itself;  // for this input: the part where its ranges hide all of its entries; not longer
 };
-// The first key at or after the given one that is not passed.  That key itself if nothing is
-// passed; nullopt if all later keys are.
+// Forward: the first key, at or after the given one, that is not skipped.  It is the given key if
+// nothing is skipped, and nullopt if all later keys are.
 using CoverEnds = CoverEdges<std::optional<std::string_view>>;
-// The least key from which on all keys below the given one are passed.  That key itself if those
-// right below it are not.  (So the cover that includes a key is the one before that key and a zero
-// byte.)
+// Backward: the lowest key from which on all keys below the given one are skipped.  It is the given
+// key if nothing right below that is skipped.  (To ask for the cover that includes a key, append a
+// zero byte to the key.)
 using CoverBegins = CoverEdges<std::string_view>;
 
 class RangeCover {
@@ -66,8 +66,8 @@ class RangeCover {
   // The stretch around the key.
   virtual CoverStretch StretchAt(std::string_view internal_key, Sequence at) const = 0;
 
-  // The ends of the cover from the key on, and the begins of the one before it.  Add to *walked the
-  // number of stretches that they walked over, if the answer took a walk.
+  // How far a merge may skip forward from the key, and backward from it.  If an answer needs a walk
+  // over stretches, their number is added to *walked.
   virtual CoverEnds EndsOfCover(std::string_view internal_key, Sequence at,
                                 uint64_t* walked) const = 0;
   virtual CoverBegins BeginsOfCover(std::string_view internal_key, Sequence at,
@@ -97,9 +97,10 @@ class MapsCover final : public RangeCover {
   CoverBegins BeginsOfCover(std::string_view internal_key, Sequence at,
                             uint64_t* walked) const override;
 
-  // The stretch around the user key, but `newest` is its lowest sequence above `above`; 0: none is.
+  // As StretchAt, but for a user key, and `newest` is the lowest sequence above `above`; 0 if there
+  // is none.
   CoverStretch StretchAbove(std::string_view user_key, Sequence above) const;
-  // The end of the whole cover for readers who see all ranges, but from a user key on.
+  // EndsOfCover(...).of_older, but for a user key and a reader that sees all ranges.
   std::optional<std::string_view> EndOfAll(std::string_view user_key) const {
     uint64_t walked = 0;
     return EndsFrom(user_key, kSequenceMax, &walked).of_older;

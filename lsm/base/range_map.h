@@ -11,15 +11,15 @@
 //   sequences      5-------9 5-----9-------            7-----------
 //   boundaries     b: 5    d: 9 5  f: 9    h: -        k: 7
 //
-// There is one form for each content: no list equals the one before it, and the first is no gap.
+// Equal contents have exactly one form: no list equals the one before it, and the first is no gap.
 //
 // Strata: sorted snapshots cut the sequences into strata, as for entries (lsm/compaction/jobs.cc).
 // No snapshot can tell two sequences of a stratum apart, so only the higher one is needed.
 //
-// Costs: a lookup is one search in Fences and one load, as for the bounds of tables.  A map takes
-// 36 bytes for each boundary beside its key and its sequences after the first (range_map_test.cc
-// counts them).  The other calls say what they cost: n is the number of boundaries, s that of
-// sequences in all lists.
+// Costs: a lookup is one search in Fences and one load, as for the bounds of tables.  In memory a
+// boundary takes its key and 36 bytes (range_map_test.cc measures it); each sequence after the
+// first of a list takes 8 bytes.  The other calls say what they cost: n is the number of
+// boundaries, s the number of sequences in all lists.
 //
 // Errors: none; the functions throw std::bad_alloc without memory.  lsm/block/ranges_part.h reads
 // maps from untrusted bytes.
@@ -54,8 +54,8 @@ class RangeMap {
  public:
   RangeMap() = default;  // covers nothing
 
-  // The newest of the ranges at each key.  They may be in any order.  Takes n log n, also if they
-  // are nested.
+  // Keeps only the newest range at each key.  The ranges may be in any order.  Takes n log n, even
+  // if they are nested.
   static RangeMap Of(std::span<const RangeDelete> ranges);
 
   // All sequences of all maps; one that several maps have at a key is taken once.  Takes n * k + s
@@ -111,9 +111,10 @@ class RangeMap {
     const Sequence newest = newest_[stretch];
     return newest <= at ? newest : NewestOf(stretch, at);
   }
-  // From a stretch that a sequence <= `at` covers: the first later one that none covers, or size();
-  // and the first one from which on all are covered.  One load, and a binary search, if `at` is at
-  // or after largest_sequence(); otherwise a walk.
+  // For a stretch that a sequence <= `at` covers.  CoverEnd: the first later stretch that none
+  // covers, or size().  CoverBegin: the first stretch from which on all are covered up to this one.
+  // If `at` is at or after largest_sequence(), they take one load and one binary search; otherwise
+  // they walk.
   size_t CoverEnd(size_t stretch, Sequence at) const;
   size_t CoverBegin(size_t stretch, Sequence at) const;
   // REQUIRES: i < sequence_count(stretch).  They descend.

@@ -300,7 +300,8 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
         continue;
       }
       if (SequenceOf(suffix) <= sequence_) {
-        has_found_ = !IsTombstone(suffix);  // which hides the older entries met so far
+        // This entry replaces what was found of the key so far: older entries.
+        has_found_ = !IsTombstone(suffix);
         if (has_found_) {
           saved_key_.assign(user_key);
           saved_value_.assign(entries_->value());
@@ -526,8 +527,8 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
   KeyBuffer saved_key_;
   std::string saved_value_;
   Walk walk_;
-  // A move backward has found saved_key_.  The merge goes on below it, to the next entry.  The dead
-  // entries there are a gap of their own.
+  // A move backward has found saved_key_, and the merge goes on to the next entry below that key.
+  // The dead entries on that way (dead_beyond_) become a gap of their own.
   bool has_found_ = false;
   uint64_t dead_beyond_ = 0;
   KnownGaps::Range range_;        // the last gap that was found

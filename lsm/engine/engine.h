@@ -218,13 +218,14 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void ScheduleWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Schedules FlushOne, if that has anything to do and is not scheduled yet.
   void ScheduleFlush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Charges readers for level 0, and schedules a compaction that readers have paid for, or that
-  // tombstones make due.  Readers do not wait: if another thread holds mutex_, a later one does it.
-  // `is_look`: a call for tombstones (StoreDirectory::own_ticker), which also notes the time, and
-  // has the memtable sealed if that is due.
+  // Charges readers for level 0.  Then schedules a compaction if readers have paid for it, or if
+  // tombstones make it due.  A reader does not wait: if another thread holds mutex_, a later call
+  // does this.  `is_look`: a call of StoreDirectory::own_ticker.  It waits for mutex_, notes the
+  // time, and calls SealIfDue.
   void NoteReads(bool is_look = false) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Has the flush job seal the active memtable if `is_due` says so (lsm/runtime/early_seal.h), and
-  // level 0 takes one more table.  The next look judges if there is no memory for this one.
+  // Asks `is_due` whether to seal the active memtable early (lsm/runtime/early_seal.h), unless
+  // level 0 is full.  If so, schedules the flush job, which seals it.  Without memory this does
+  // nothing: the next look asks again.
   void SealIfDue(
       absl::FunctionRef<bool(const ReadView& view, const SnapshotList& snapshots)> is_due)
       ABSL_LOCKS_EXCLUDED(mutex_);

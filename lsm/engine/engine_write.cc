@@ -185,7 +185,8 @@ absl::Status Engine::Commit(Writer* leader, const Writer** last) {
   writers_.throttle().Spend(batch_bytes);
   sequences_.Advance(entries);
   views_.ShowUpTo(sequences_.last());
-  // The job seals it, or the next leader: this one waits for no file.
+  // If the memtable is due, the flush job seals it, or else the next leader.  This leader does not:
+  // it would wait for files.
   if (!ranges.empty() && CurrentView()->sealed.empty()) {
     mutex_.Unlock();
     SealIfDue([&](const ReadView& view, const SnapshotList& snapshots) {

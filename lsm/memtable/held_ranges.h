@@ -1,4 +1,6 @@
-// The range deletes of logs, for a memtable that takes those of a keyspace all together.
+// Collects the range deletes that a replay finds in logs, by keyspace.  The memtable then takes
+// those of a keyspace in one call, which costs n log n even if they are nested
+// (Memtable::AddRanges).
 #ifndef TRELLIS_LSM_MEMTABLE_HELD_RANGES_H_
 #define TRELLIS_LSM_MEMTABLE_HELD_RANGES_H_
 
@@ -19,8 +21,8 @@ namespace lsm::inline TRELLIS_ABI {
 // Throws std::bad_alloc without memory.
 class HeldRanges {
  public:
-  // The memory that a range takes until it is in the memtable: it is held, cut, and then added.
-  // Counted are its copies of the bounds, and about as much as each of the three takes.
+  // Estimates the memory that a range takes from Add to the end of MoveTo: the copy that is held
+  // here, the copies that cutting makes, and the boundaries and nodes of the memtable.
   static size_t MemoryOf(std::string_view from, std::optional<std::string_view> to) {
     return 512 + 4 * (from.size() + to.value_or("").size());
   }
@@ -34,7 +36,7 @@ class HeldRanges {
   bool empty() const { return ranges_.empty(); }
   size_t memory_bytes() const { return memory_bytes_; }
 
-  // The memtable gets all of them (Memtable::AddRanges), and none is held any more.
+  // Adds all ranges to the memtable, and holds none afterwards.
   void MoveTo(Memtable* memtable) {
     for (const auto& [keyspace, held] : ranges_) {
       std::vector<RangeDelete> all;

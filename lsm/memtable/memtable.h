@@ -64,44 +64,46 @@ class Memtable {
     Add(kDefaultKeyspace, sequence, kind, user_key, value);
   }
 
-  // Adds all entries of an encoded batch, numbered from the sequence that it states.  Two steps, so
-  // that a caller can do something in between, and the second cannot fail:
+  // Adds all entries of an encoded batch, numbered from the sequence that it states.  This takes
+  // two steps, of which the second cannot fail.  So a caller can write the batch to the log in
+  // between:
   //
   //   (PrepareBatch AddPrepared?)*     no other Add between the two
   //
   // PrepareBatch copies the entries into the memtable's memory, where no reader finds them.  It
   // fails if the bytes are not a batch (DataLoss), or without memory (std::bad_alloc); then no
-  // AddPrepared may follow.  The first call makes the ring.  A batch without AddPrepared leaves
-  // nothing that a reader sees, only empty lists, and borders of its ranges, which cover nothing.
-  // Its numbers may be used again.  `ranges` receives the range deletes of the batch in the default
-  // keyspace, the newest at each key; null: they are not wanted.
+  // AddPrepared may follow.  The first call makes the ring.  If AddPrepared does not follow, the
+  // numbers of the batch may be used again: only empty lists are left, and boundaries of range
+  // deletes at which no answer changes.  `ranges` receives the range deletes of the batch in the
+  // default keyspace, the newest at each key; null: they are not wanted.
   absl::Status PrepareBatch(std::string_view encoded, RangeMap* ranges = nullptr);
   // Needs no memory.
   void AddPrepared();
 
-  // Adds range deletes all together, so that also nested ones cost only n log n.  Each key keeps
-  // only the highest sequence.  REQUIRES: no reader sees the memtable yet, and each range ends
-  // after its begin.
+  // Adds range deletes all together, in n log n, even if they are nested.  Each key keeps only the
+  // highest sequence.  REQUIRES: no reader sees the memtable yet, and each range ends after its
+  // begin.
   void AddRanges(KeyspaceId keyspace, std::span<const RangeDelete> ranges);
   void AddRanges(std::span<const RangeDelete> ranges) { AddRanges(kDefaultKeyspace, ranges); }
 
   // Adds an entry that changes the set of keyspaces.
   void AddChange(KeyspaceChange change);
 
-  // The list of a keyspace; nullptr if no batch has named it.  A caller that has acquired the
-  // number of an entry finds its list.
+  // The list of a keyspace; nullptr if no entry of that keyspace came so far.  If a caller has
+  // acquired the number of an entry, it finds the list of that entry.
   const EntryList* Find(KeyspaceId keyspace) const {
     return keyspace == kDefaultKeyspace ? &default_ : others_.Find(keyspace);
   }
   // The lists that are not empty, by ascending id.
   std::vector<const EntryList*> Lists() const;
-  // For what cannot write others: Unimplemented, naming an id, if another list than the default
-  // keyspace's is not empty, or if there are changes.
+  // For callers that can write only the default keyspace.  Unimplemented, with an id, if another
+  // keyspace has entries, or if there are changes of keyspaces.
   absl::Status CheckHasOnlyDefault() const;
-  // The changes of keyspaces, in their order.  REQUIRES: no writer is left, or the caller is it.
+  // The changes of keyspaces, in their order.  REQUIRES: the memtable has no writer any more, or
+  // the caller is the writer.
   const std::vector<KeyspaceChange>& changes() const { return changes_; }
-  // About how many keys a table of this list would have; for the default keyspace, range deletes
-  // count.
+  // An estimate of the keys that a table of this list would have.  For the default keyspace it
+  // counts range deletes, too.
   uint64_t KeysOf(const EntryList& list) const;
 
   // --- the list of the default keyspace (entry_list.h) ---
@@ -134,9 +136,9 @@ class Memtable {
   size_t memory_bytes() const {
     return arena_.memory_bytes() + changes_bytes_.load(std::memory_order_relaxed);
   }
-  // Range deletes and changes of keyspaces are counted, too.  Relaxed: the count changes before the
-  // sequence numbers of the counted entries become visible. So a thread that has acquired such a
-  // number, and then finds the memtable empty, misses none of its entries.
+  // All entries, with range deletes and changes of keyspaces.  Relaxed: the count grows before the
+  // numbers of these entries become visible.  So if a thread has acquired a number, and then finds
+  // the memtable empty, the memtable has no entry up to that number.
   uint64_t entry_count() const { return entry_count_.load(std::memory_order_relaxed); }
   bool empty() const { return entry_count() == 0; }
   // How long ago it began; 0: unknown.
@@ -146,7 +148,8 @@ class Memtable {
 
   Sequence number_before() const { return number_before_; }
   // The number of the last entry that was added as a batch, or number_before().  Relaxed, as
-  // entry_count: a thread that has acquired a number sees at least the last one up to it.
+  // entry_count: if a thread has acquired the number of an entry here, this is at least that
+  // number.
   Sequence last_number() const { return last_number_.load(std::memory_order_relaxed); }
   // The entry with this number, or the tombstone in its place; nullptr if the ring no longer has
   // it. REQUIRES: number_before() < number <= last_number(), and the caller has acquired `number`,

@@ -20,8 +20,8 @@ class MemtableCover final : public RangeCover {
   CoverStretch StretchAt(std::string_view internal_key, Sequence at) const override {
     return ranges_.StretchAt(internal_key, at);
   }
-  // Ranges above all entries hide each of them.  Later entries may count too: then the part of the
-  // list itself ends earlier.
+  // A range above newest_entry() hides every entry of the list.  Entries that are added meanwhile
+  // may raise that number.  Then of_itself ends earlier, which is harmless.
   CoverEnds EndsOfCover(std::string_view internal_key, Sequence at,
                         uint64_t* walked) const override {
     return ranges_.EndsOfCover(internal_key, at, list_.newest_entry(), walked);

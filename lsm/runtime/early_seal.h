@@ -16,8 +16,8 @@
 // Tables do not count if a snapshot holds them, or if they are needless without the flush.
 // Otherwise a program that repeats a range delete beside a snapshot would flush each time.
 //
-// Only the default keyspace has tables so far.  So only its deletes and its entries count, but the
-// bytes of the whole memtable, since a flush writes all of it.
+// So far only the deletes and the tables of the default keyspace count.  The bytes are those of the
+// whole memtable, since a flush writes all of it.
 //
 // Reads memory alone.  Thread-safe.  Throws std::bad_alloc.
 #ifndef TRELLIS_LSM_RUNTIME_EARLY_SEAL_H_
@@ -40,9 +40,9 @@ namespace lsm::inline TRELLIS_ABI {
 bool IsSealDue(const ReadView& view, Sequence visible, const SnapshotList& snapshots,
                uint64_t now_nanos, const bloom::DigestSeed& digest_seed, const Options& options);
 
-// The same by these range deletes of the memtable alone.  A leader asks this after each group with
-// ranges, so it must not take long: 1 us for each range in each run, and for each table that a
-// range contains.
+// The same, but only by these range deletes of the memtable.  A leader asks this after a group with
+// range deletes, unless a sealed memtable waits for its flush.  So it must not take long.
+// Tree::BytesUnder says what it costs.
 bool AreRangesDue(const ReadView& view, const RangeMap& ranges, const SnapshotList& snapshots,
                   const Options& options);
 
