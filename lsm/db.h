@@ -226,14 +226,15 @@ class TRELLIS_API DB {
 
   // --- keyspaces (lsm/keyspace.h) ---
 
-  // Makes the keyspace of this name, or finds it, and sets the options that are given.  A new one
-  // is as durable as a put without `sync`, and so are options.  "default" is the keyspace of the
-  // calls above; its filters, compression and style are those of Open.
+  // Creates the keyspace, or finds it, and sets the options that are given.  A creation or a change
+  // of options is as durable as a put without `sync`.  "default" is the keyspace of the calls
+  // above.  Its filters, compression and style are those of Open.
   //
   //   InvalidArgument      the name is empty or longer than 255 bytes; an option is out of range;
   //                        another option than expire_after is set for "default"
   //   NotFound             the store is open for reading only, and has no such keyspace
-  //   FailedPrecondition   it is open for reading only, and an option differs; it was closed
+  //   FailedPrecondition   the store is open for reading only, and an option differs; or it was
+  //                        closed
   //   ResourceExhausted    the disk is full; 1,000,000 keyspaces exist; or 2^32 - 2 were created
   absl::StatusOr<Keyspace> OpenKeyspace(std::string_view name, const KeyspaceOptions& options = {});
   // The names, sorted by their bytes, with "default".

@@ -1,12 +1,16 @@
-// A set of keys of its own within a store, with a name.  DB::OpenKeyspace makes it, or finds it.
+// A keyspace is a named set of keys within a store.  DB::OpenKeyspace creates or finds it.
 //
 //   absl::StatusOr<lsm::Keyspace> users = db->OpenKeyspace("users");
 //   absl::Status status = users->Put("key", "value");
 //   lsm::WriteBatch batch;
 //   batch.Put(*users, "other", "value");  // a batch may have entries of several keyspaces
 //
-// All keyspaces of a store share its log, the order of its writes, its memory and its threads.  The
-// keys that DB's own calls read and write are those of the keyspace "default".
+// All keyspaces of a store share its log, its memory and its threads, and their writes have one
+// order.  The calls of DB itself read and write the keyspace "default".
+//
+// Not built yet: a keyspace cannot be dropped.  If OpenKeyspace has created a keyspace or set an
+// option, then Checkpoint, Backup, Restore, Repair and OpenMode::kFollow return Unimplemented for
+// the store.
 #ifndef TRELLIS_LSM_KEYSPACE_H_
 #define TRELLIS_LSM_KEYSPACE_H_
 
@@ -33,8 +37,8 @@ namespace lsm::inline TRELLIS_ABI {
 class Engine;
 struct KeyspaceState;  // lsm/base/keyspace_state.h
 
-// A handle, as cheap to copy as two shared pointers.  It may outlive the DB: after DB::Close its
-// calls return what those of DB return.  Thread-safe, except for assignment to the handle itself.
+// A handle.  Copying it copies two shared pointers.  It may outlive the DB: after DB::Close its
+// calls return what the calls of DB return then.  Thread-safe, except for assignment to the handle.
 class TRELLIS_API Keyspace {
  public:
   // A handle of no store: every call returns FailedPrecondition.
@@ -42,8 +46,8 @@ class TRELLIS_API Keyspace {
 
   const std::string& name() const;  // empty without a store
 
-  // Each call is the one of DB with the same name and the same errors, in this keyspace.  Snapshots
-  // are of the whole store.
+  // Each call does in this keyspace what the call of DB with its name does in "default", with the
+  // same errors.  A snapshot is of the whole store, so it serves reads of any keyspace.
 
   absl::Status Put(std::string_view key, std::string_view value, const WriteOptions& options = {});
   absl::Status Delete(std::string_view key, const WriteOptions& options = {});
@@ -67,7 +71,7 @@ class TRELLIS_API Keyspace {
                             std::optional<std::string_view> to = std::nullopt) const;
   absl::StatusOr<Explanation> Explain(std::string_view key, const ReadOptions& options = {}) const;
 
-  // Its tables; nothing without a store, and after DB::Close.
+  // Describes the tables of the keyspace.  All figures are 0 without a store, and after DB::Close.
   KeyspaceStatistics GetStatistics() const;
 
  private:

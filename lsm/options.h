@@ -223,14 +223,15 @@ struct Options {
 TRELLIS_API absl::Status ValidateOptions(const Options& options);
 
 // Options of one keyspace (DB::OpenKeyspace).  The store keeps them.  An option that is not set
-// stays as an earlier call has set it; if none has, it is as in Options.  Ranges and meanings are
-// those of Options.
+// keeps the value of an earlier call.  If no call has set it, the value in Options applies.
+// Meanings and ranges are those of Options.
 struct KeyspaceOptions {
   std::optional<std::string> filter_kind = std::nullopt;  // for new tables
   std::optional<double> target_fpp = std::nullopt;        // likewise; ignored with a filter_goal
   std::optional<Compression> compression = std::nullopt;  // likewise
   std::optional<CompactionStyle> compaction_style = std::nullopt;
-  // Seconds that an entry lives; 0, and the default: for ever.  Kept, but nothing expires so far.
+  // Seconds until an entry expires.  Default 0: never.  So far the store only keeps this option;
+  // nothing expires.
   std::optional<uint32_t> expire_after = std::nullopt;
 
   bool operator==(const KeyspaceOptions&) const = default;

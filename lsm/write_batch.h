@@ -34,8 +34,9 @@ class TRELLIS_API WriteBatch {
   // not exist as keys.
   void DeleteRange(std::string_view from, std::optional<std::string_view> to);
 
-  // The same in a keyspace (lsm/keyspace.h).  With a handle of no store, the batch becomes invalid
-  // (FailedPrecondition).  Writing it to another DB than that of the handles is InvalidArgument.
+  // The same in a keyspace (lsm/keyspace.h).  A handle of no store makes the batch invalid
+  // (FailedPrecondition).  The batch can be written only to the DB of its handles; any other DB
+  // returns InvalidArgument.
   void Put(const Keyspace& keyspace, std::string_view key, std::string_view value);
   void Delete(const Keyspace& keyspace, std::string_view key);
   void DeleteRange(const Keyspace& keyspace, std::string_view from,

@@ -26,8 +26,8 @@ struct KeyspaceState {
 
   const KeyspaceId id;
   const std::string name;
-  // The opening of the store that made it, by a number that is unique in the process.  An engine at
-  // the same address as an earlier one has another number.
+  // Identifies the opening of the store to which it belongs.  This number is unique in the process,
+  // unlike the engine's address, which a later engine may have again.
   const uint64_t opening;
   KeyspaceOptions options;  // those that were set; guarded by the engine's mutex
 };
@@ -49,13 +49,13 @@ absl::Status NoKeyspace();
 
 // --- options ---
 
-// `options`, with those that `changes` sets.
+// `options`, with the values that `changes` sets.
 KeyspaceOptions Merged(KeyspaceOptions options, const KeyspaceOptions& changes);
-// Whether one of the options is set that replace options of the store.
+// Whether an option is set that replaces one of the store's.
 bool ReplacesAny(const KeyspaceOptions& options);
-// The store's options, with those that the keyspace replaces.
+// The store's options, with the values that the keyspace sets.
 Options EffectiveOptions(const Options& store, const KeyspaceOptions& keyspace);
-// The options of keyspaces that replace any of the store's, as EffectiveOptions makes them.
+// The effective options of those keyspaces that replace any of the store's.
 using OwnOptions = std::map<KeyspaceId, std::shared_ptr<const Options>>;
 
 // InvalidArgument as DB::OpenKeyspace returns it for this name and these options.
@@ -64,8 +64,8 @@ absl::Status ValidateKeyspace(std::string_view name, const KeyspaceOptions& opti
 
 // The encoding in logs and manifests.  lsm/FORMAT.md, section "Options of a keyspace", has it.
 std::string EncodeKeyspaceOptions(const KeyspaceOptions& options);
-// Errors are only a text, without a place: DataLoss, or Unimplemented for an option, or the kind of
-// a filter, that this release does not know.
+// DataLoss; or Unimplemented for an option or a kind of filter that this release does not know.
+// The message names no file and no offset: the caller adds them.
 absl::Status DecodeKeyspaceOptions(std::string_view bytes, KeyspaceOptions* options);
 
 }  // namespace lsm

@@ -74,10 +74,10 @@ class CompactionSchedule {
     // There is no plan: no work is due, or all due work conflicts with running compactions.
     bool found_nothing = false;
     bool has_begun = false;
-    PickMoment moment;                   // of StartChoosing
+    PickMoment moment;                   // as StartChoosing found it
     Sequence held_until = kSequenceMax;  // as in CompactionChoice
     bool is_rule_idle = false;           // likewise
-    uint64_t revision = 0;               // of the schedule, when it chose
+    uint64_t revision = 0;               // the schedule's revision when the job chose
   };
 
   using Plans = std::vector<std::shared_ptr<const CompactionPlan>>;

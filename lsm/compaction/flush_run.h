@@ -31,10 +31,10 @@ class FlushRun {
     RangeMap ranges;
     uint64_t keys = 0;  // about
   };
-  // The version as it is now: all older entries are in it.
+  // Returns the current version.  All entries that are older than the memtable must be in it.
   using VersionNow = std::function<std::shared_ptr<const Version>()>;
 
-  // The context, which outlives it, is the store's.
+  // `context` is the store's, and outlives this object.
   FlushRun(const JobContext* context, OwnOptions own_options, VersionNow version_now)
       : context_(*context),
         own_options_(std::move(own_options)),

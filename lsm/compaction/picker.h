@@ -166,7 +166,7 @@ struct CompactionPlan {
   bool for_tombstones = false;  // by the rule for tombstones
   // The inputs are removed unread, because no reader needs them.  There are no outputs.
   bool drops = false;
-  // Whether it merges tables of level 0 into another level.  Then readers no longer pay for them.
+  // Whether it brings tables of level 0 down, so that readers pay no more for them.
   bool merges_level0() const { return level == 0 && !drops; }
 
   // --- only for steps (lsm/compaction/steps.h) ---
@@ -176,7 +176,7 @@ struct CompactionPlan {
   std::optional<std::string> from, to;
   uint64_t table_bytes = 0;  // the approximate size of each output; 0: Options::table_bytes
 
-  // The keyspace whose tree has the tables.  REQUIRES: there are inputs.
+  // Whose tree has the tables.  REQUIRES: there are inputs.
   KeyspaceId keyspace() const { return inputs.front()->meta.keyspace; }
 };
 

@@ -45,7 +45,7 @@ struct KeyspaceRequest {
   std::shared_ptr<const KeyspaceState> state = nullptr;  // the result
 };
 
-// The lists of a memtable that is flushed, which outlives them.
+// The lists of a memtable, for its flush.  The memtable must outlive them.
 std::vector<FlushRun::List> ListsToFlush(const Memtable& memtable);
 
 class Keyspaces {
@@ -86,7 +86,7 @@ class Keyspaces {
     std::shared_ptr<KeyspaceState> state;
     std::optional<KeyspaceChange> change;  // nullopt: there is nothing to do
     KeyspaceOptions options;
-    // Entries of the maps of the same names.
+    // New entries for the maps of these names.
     States states;
     Ids ids;
     OwnOptions own_options;
@@ -97,11 +97,11 @@ class Keyspaces {
   // Allocates no memory.  REQUIRES: no other change was applied since Prepare.
   void Apply(Prepared prepared) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
 
-  // Those of the keyspaces that replace options of the store.  Allocates no memory.
+  // The effective options of the keyspaces that replace any of the store's.  Allocates no memory.
   const OwnOptions& own_options() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_) {
     return own_options_;
   }
-  // The part for the trees of this version, to use without the mutex.
+  // A copy of those for the trees of this version, for use without the mutex.
   OwnOptions OwnOptionsIn(const Version& version) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
 
   // Records the changes of a memtable in the edit of its flush.

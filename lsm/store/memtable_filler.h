@@ -32,9 +32,9 @@ namespace lsm::inline TRELLIS_ABI {
 // Takes over a full memtable, or the last one.  It is never empty.
 using MemtableSink = std::function<absl::Status(std::shared_ptr<const Memtable>)>;
 
-// DataLoss unless it is a batch, and its keyspaces exist or existed.  Applies its changes of
-// keyspaces to these records.  Null, for a caller that knows no keyspaces: only the default one
-// exists, and a change is Unimplemented.
+// DataLoss unless the bytes are a batch, and its keyspaces exist or existed.  Applies the changes
+// of keyspaces in the batch to `keyspaces`.  If that is null, only the default keyspace exists, and
+// a change is Unimplemented.
 absl::Status CheckBatch(std::string_view encoded, KeyspaceRecords* keyspaces = nullptr);
 
 class MemtableFiller {

@@ -17,8 +17,8 @@
 //
 // The manifest knows the size of a log that was closed in order, so nothing of it may be missing.
 //
-// Logs create keyspaces before they name them.  An entry of a keyspace that is gone is skipped, and
-// its number counts.  DataLoss for one that was never created.
+// A log has the creation of a keyspace before its entries.  An entry of a keyspace that was dropped
+// is skipped, and its number counts.  An entry of one that was never created is DataLoss.
 #ifndef TRELLIS_LSM_STORE_RECOVERY_H_
 #define TRELLIS_LSM_STORE_RECOVERY_H_
 
@@ -63,8 +63,8 @@ absl::Status CheckLogsAreNotElsewhere(const StoreDirectory& there, const Manifes
 
 // Replays the logs that `state` needs into memtables of at most `memtable_bytes_max`, and hands
 // these over, oldest first, as a MemtableFiller does.  DataLoss for a log that is damaged, missing
-// or foreign, Unimplemented for one of a newer version, and the sink's errors.  While the sink is
-// called, `replayed` has the keyspaces as of the end of the memtable, or somewhat later.
+// or foreign, Unimplemented for one of a newer version, and the sink's errors.  When the sink is
+// called, `replayed` has the keyspaces as of the end of the memtable, or of a later record.
 absl::Status ReplayLogs(Directory& log_directory, const ManifestState& state,
                         size_t memtable_bytes_max, const MemtableSink& sink,
                         ReplayedLogs* replayed);

@@ -1,5 +1,4 @@
 // The tables of one keyspace at one moment: immutable levels of open tables, and lookups in them.
-// Each keyspace has a tree of its own.  (A common tree for small keyspaces is not built yet.)
 //
 //   level 0         tables as flushed, newest first; their key ranges may overlap
 //   deeper levels   sorted runs, newest first.  The tables of a run are disjoint, also in user

@@ -1,6 +1,6 @@
-// The trees of a store at one moment.  Each keyspace that has tables has a tree of its own
-// (lsm/design/keyspaces.md).  A table belongs to the tree that its record names
-// (TableMeta::keyspace).
+// The trees of a store at one moment.  The default keyspace has one, and other keyspaces may have
+// trees of their own (lsm/design/keyspaces.md).  A table belongs to one tree: its record says to
+// which (TableMeta::keyspace).
 //
 // Threads: immutable; any number of readers.  Versions share the trees in which they do not differ.
 #ifndef TRELLIS_LSM_VERSION_VERSION_H_
@@ -48,8 +48,8 @@ class Version {
       return default_tree_.get();
     return OwnTreeOf(keyspace);
   }
-  // The same, shared, so that it may outlive the version.  Never null: a keyspace without tables
-  // gets an empty tree.
+  // The same, to hold while others drop the version.  Never null: without a tree of its own, an
+  // empty one.
   std::shared_ptr<const Tree> ShareTree(KeyspaceId keyspace) const;
   // The tree whose level 0 has the most tables (Tree::level0_tables).  Never null.
   const Tree* fullest_tree() const { return fullest_tree_; }
