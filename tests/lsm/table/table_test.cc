@@ -133,7 +133,7 @@ TEST_P(TableModelTest, FindsEveryVersionAtEverySequence) {
 
 TEST_P(TableModelTest, LookupsMatchTheModel) {
   ForEachSubject([](Subject& subject) {
-    for (int i = 0; i < 2000; ++i) {
+    for (size_t i = 0; i < 2000 / testing_support::kStride; ++i) {
       const std::string probe = RandomProbe(subject.shape.keys, subject.model, &subject.dice);
       const Sequence as_of =
           subject.dice.OneIn(4)
@@ -172,7 +172,7 @@ TEST_P(TableModelTest, RandomWalksMatchTheModel) {
     auto iterator = subject.opened.table->NewIterator(
         {.fill_cache = false, .readahead_bytes = subject.options.readahead_bytes});
     auto at = subject.model.cend();
-    for (int step = 0; step < 3000; ++step) {
+    for (size_t step = 0; step < 3000 / testing_support::kStride; ++step) {
       const uint64_t choice = subject.dice.Roll(16);
       if (choice < 5 && at != subject.model.cend()) {
         iterator->Next();
