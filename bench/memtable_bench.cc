@@ -8,6 +8,12 @@
 //                                   "per_entry" for one
 //   BM_MemtableGet/KEYS_OUTCOME/N   one key of a memtable with N entries, random order
 //   BM_MemtableScan/N               the Time column is per entry
+//   BM_RangeAdd/N                   N disjoint range deletes in random order, each in a batch of
+//                                   its own, into an empty memtable; "per_range" is for one
+//   BM_RangeAddOver/N               a range delete over N others; "per_bound" is for each of their
+//                                   bounds
+//   BM_RangeSearch/N                the newest of N disjoint ranges at a key, random order
+//   BM_RangeWalk/N                  the end of a cover of N adjacent ranges; "per_range" is for one
 //   BM_LogAppend/N                  a record of N entries of 130 bytes, written and not synced
 #include <benchmark/benchmark.h>
 
@@ -15,14 +21,20 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "bench/or_die.h"
 #include "bench/workload.h"
+#include "lsm/base/encoded_batch.h"
+#include "lsm/base/internal_key.h"
 #include "lsm/bytes/coding.h"
 #include "lsm/environment.h"
 #include "lsm/log/log_writer.h"
 #include "lsm/memtable/memtable.h"
+#include "lsm/memtable/range_list.h"
+#include "lsm/write_batch.h"
 
 namespace lsm {
 namespace {
@@ -115,6 +127,96 @@ void BM_MemtableScan(benchmark::State& state) {
   }
 }
 
+// Range i deletes the keys from 2 i up to 2 i + 1, or to 2 i + 2 if they are adjacent.
+WriteBatch RangeBatch(uint64_t i, bool is_adjacent, Sequence sequence) {
+  WriteBatch batch;
+  batch.DeleteRange(KeyOf(Keys::kDigits, 2 * i),
+                    KeyOf(Keys::kDigits, 2 * i + (is_adjacent ? 2 : 1)));
+  EncodedBatch::SetFirstSequence(&batch, sequence);
+  return batch;
+}
+
+void AddBatch(const WriteBatch& batch, Memtable* memtable) {
+  bench::OrDie(memtable->PrepareBatch(EncodedBatch::Of(batch)));
+  memtable->AddPrepared();
+}
+
+// Batches of `count` ranges with the sequences from 1 on.
+std::vector<WriteBatch> RangeBatches(uint64_t count, bool is_adjacent) {
+  std::vector<WriteBatch> batches;
+  for (const uint64_t i : bench::Shuffled(count, 3))
+    batches.push_back(RangeBatch(i, is_adjacent, batches.size() + 1));
+  return batches;
+}
+
+benchmark::Counter TimePer(size_t parts_of_an_iteration) {
+  return {static_cast<double>(parts_of_an_iteration),
+          benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert};
+}
+
+void BM_RangeAdd(benchmark::State& state) {
+  const auto count = static_cast<size_t>(state.range(0));
+  const std::vector<WriteBatch> batches = RangeBatches(count, /*is_adjacent=*/false);
+  size_t memory_bytes = 0;
+  for (auto _ : state) {
+    auto memtable = std::make_unique<Memtable>();
+    for (const WriteBatch& batch : batches) AddBatch(batch, memtable.get());
+    memory_bytes = memtable->memory_bytes();
+    state.PauseTiming();
+    memtable.reset();
+    state.ResumeTiming();
+  }
+  state.counters["per_range"] = TimePer(count);
+  state.counters["bytes_per_range"] =
+      static_cast<double>(memory_bytes) / static_cast<double>(count);
+}
+
+void BM_RangeAddOver(benchmark::State& state) {
+  const auto count = static_cast<size_t>(state.range(0));
+  Memtable memtable;
+  for (const WriteBatch& batch : RangeBatches(count, /*is_adjacent=*/false))
+    AddBatch(batch, &memtable);
+  WriteBatch over;
+  over.DeleteRange(KeyOf(Keys::kDigits, 0), std::nullopt);
+  Sequence sequence = count;
+  for (auto _ : state) {
+    EncodedBatch::SetFirstSequence(&over, ++sequence);
+    AddBatch(over, &memtable);
+  }
+  state.counters["per_bound"] = TimePer(2 * count);
+}
+
+void BM_RangeSearch(benchmark::State& state) {
+  const auto count = static_cast<uint64_t>(state.range(0));
+  Memtable memtable;
+  for (const WriteBatch& batch : RangeBatches(count, /*is_adjacent=*/false))
+    AddBatch(batch, &memtable);
+  constexpr size_t kSought = 4096;  // a power of two, so that wrapping around costs no division
+  std::vector<std::string> sought;
+  for (size_t i = 0; i < kSought; ++i) {
+    std::string& key = sought.emplace_back(KeyOf(Keys::kDigits, bench::Mix(i) % (2 * count)));
+    AppendFixed64(&key, 0);  // the suffix of an internal key
+  }
+  size_t i = 0;
+  for (auto _ : state)
+    benchmark::DoNotOptimize(
+        memtable.ranges()->NewestAt(sought[i++ & (kSought - 1)], kSequenceMax));
+}
+
+void BM_RangeWalk(benchmark::State& state) {
+  const auto count = static_cast<size_t>(state.range(0));
+  Memtable memtable;
+  for (const WriteBatch& batch : RangeBatches(count, /*is_adjacent=*/true))
+    AddBatch(batch, &memtable);
+  std::string first = KeyOf(Keys::kDigits, 0);
+  AppendFixed64(&first, 0);
+  uint64_t walked = 0;
+  for (auto _ : state)
+    benchmark::DoNotOptimize(memtable.ranges()->EndsOfCover(first, kSequenceMax, 0, &walked));
+  if (walked != state.iterations() * count) state.SkipWithError("wrong walk");
+  state.counters["per_range"] = TimePer(count);
+}
+
 // Records like those of a write.
 void BM_LogAppend(benchmark::State& state) {
   constexpr uint64_t kFileBytesMax = uint64_t{256} << 20;
@@ -158,6 +260,10 @@ GET_BENCH(Binary, Hit, true);
 GET_BENCH(Binary, Miss, false);
 
 BENCHMARK(BM_MemtableScan)->Arg(500'000);
+BENCHMARK(BM_RangeAdd)->Arg(10'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_RangeAddOver)->Arg(10'000)->Iterations(100)->Unit(benchmark::kMicrosecond);
+BENCHMARK(BM_RangeSearch)->Arg(100)->Arg(10'000);
+BENCHMARK(BM_RangeWalk)->Arg(10'000)->Unit(benchmark::kMicrosecond);
 BENCHMARK(BM_LogAppend)->Arg(1)->Arg(16);
 
 }  // namespace

@@ -2,6 +2,7 @@
 // loaded.
 //
 //   BM_FenceSearch      finds the block of a key among 64k blocks
+//   BM_RangeSearch/N    the newest of N disjoint range deletes of a table at a key
 //   BM_BlockSearch/R    finds a key in a data block of 4 KiB with restart interval R; block and
 //                       keys stay in the first-level cache
 //   BM_GetPresent/KIND  Table::Get of a present key, in random order
@@ -10,6 +11,8 @@
 //                       file (in memory), verified and expanded each time
 //   BM_Scan/HOW         forward, backward, or forward with readahead; the Time column is per entry
 //   BM_Build/KIND       a table of 200,000 entries; "s/entry" is per entry
+//   BM_CreateTree/R     a tree of 2,000 tables: without ranges, or below one table whose 20,000
+//                       ranges cover none of them, or all, each by ten; "per_table" is for one
 //   BM_EpochGuard       entering and leaving a guard, as each lookup does once
 //   BM_Digest/HASH/N    the digest of a key of N bytes, by xxh3 or siphash
 //
@@ -21,6 +24,7 @@
 // Counters: blocks per lookup, the filter's bits per key, and the measured fpp.
 #include <benchmark/benchmark.h>
 
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -31,12 +35,16 @@
 #include "bench/or_die.h"
 #include "bench/workload.h"
 #include "lsm/base/fences.h"
+#include "lsm/base/range_map.h"
 #include "lsm/block/block.h"
+#include "lsm/fs/file_names.h"
+#include "lsm/limits.h"
 #include "lsm/memory_file_system.h"
 #include "lsm/table/block_cache.h"
 #include "lsm/table/table.h"
 #include "lsm/table/table_builder.h"
 #include "lsm/threads/epoch.h"
+#include "lsm/version/tree.h"
 
 namespace {
 
@@ -230,6 +238,23 @@ void BM_FenceSearch(benchmark::State& state) {
 }
 BENCHMARK(BM_FenceSearch);
 
+void BM_RangeSearch(benchmark::State& state) {
+  const auto count = static_cast<uint64_t>(state.range(0));
+  std::vector<std::string> bounds;
+  for (uint64_t i = 0; i < 2 * count; ++i) bounds.push_back(bench::DecimalKey(i));
+  std::vector<lsm::RangeDelete> ranges;
+  for (uint64_t i = 0; i < count; ++i) ranges.push_back({bounds[2 * i], bounds[2 * i + 1], i + 1});
+  const auto map = lsm::RangeMap::Of(ranges);
+  constexpr size_t kSought = 4096;  // as above
+  std::vector<std::string> sought;
+  for (uint64_t i = 0; i < kSought; ++i)
+    sought.push_back(bench::DecimalKey(bench::Mix(i) % (2 * count)));
+  size_t i = 0;
+  for (auto _ : state)
+    benchmark::DoNotOptimize(map.NewestAt(sought[i++ & (kSought - 1)], lsm::kSequenceMax));
+}
+BENCHMARK(BM_RangeSearch)->Arg(100)->Arg(10'000);
+
 void BM_BlockSearch(benchmark::State& state) {
   lsm::BlockBuilder builder(static_cast<int>(state.range(0)));
   const bench::ValueMaker values(kValueBytes);
@@ -275,6 +300,74 @@ void BM_Build(benchmark::State& state, const std::string& filter_kind) {
 BENCHMARK_CAPTURE(BM_Build, none, "none");
 BENCHMARK_CAPTURE(BM_Build, standard, "standard");
 BENCHMARK_CAPTURE(BM_Build, blocked, "blocked");
+
+// Opens a new table of these keys and ranges.
+std::shared_ptr<const lsm::OpenTable> MakeTable(lsm::Directory* directory, uint64_t number,
+                                                const std::vector<std::string>& keys,
+                                                const lsm::RangeMap& ranges) {
+  lsm::TableBuildOptions options;
+  options.file_id = number;
+  const std::string name = lsm::TableFileName(number);
+  lsm::TableBuilder builder(options, OrDie(directory->CreateExclusive(name)));
+  for (const std::string& key : keys) {
+    std::string internal_key;
+    lsm::AppendInternalKey(&internal_key, key, kSequence, lsm::EntryKind::kPut);
+    builder.Add(internal_key, "value");
+  }
+  std::vector<lsm::Sequence> sequences;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    ranges.ListSequences(i, &sequences);
+    builder.AddRange(ranges.boundary(i), sequences);
+  }
+  lsm::TableSummary summary = OrDie(builder.Finish());
+  lsm::TableMeta meta;
+  meta.number = number;
+  meta.file_id = summary.file_id;
+  meta.file_bytes = summary.file_bytes;
+  meta.entries = summary.properties.entries;
+  meta.smallest = summary.smallest;
+  meta.largest = summary.largest;
+  meta.dead = summary.properties.dead_entries();
+  meta.ranges = summary.ranges;
+  return OrDie(lsm::OpenTableFile(*directory, meta, lsm::ReadMode::kBuffered, {}));
+}
+
+enum class RangesAbove { kNone, kBeside, kOver };
+
+void BM_CreateTree(benchmark::State& state, RangesAbove above) {
+  constexpr uint64_t kTables = 2000, kRangesPerTable = 10;
+  lsm::MemoryFileSystem files;
+  const std::unique_ptr<lsm::Directory> directory = OrDie(files.OpenDirectory("/bench", true));
+  std::array<lsm::OpenTables, lsm::kLevels> levels;
+  std::vector<std::string> bounds;
+  for (uint64_t i = 0; i < kTables; ++i) {
+    const uint64_t first = 100 * i;
+    const std::vector<std::string> keys = {bench::DecimalKey(first), bench::DecimalKey(first + 95)};
+    levels[1].push_back(MakeTable(directory.get(), 1 + i, keys, {}));
+    for (uint64_t j = 0; j < kRangesPerTable; ++j)
+      bounds.push_back(bench::DecimalKey(first + 10 * j));
+  }
+  bounds.push_back(bench::DecimalKey(100 * kTables));
+  std::vector<lsm::RangeDelete> ranges;
+  for (size_t i = 0; i + 1 < bounds.size(); ++i) {
+    // Each second range has a lower sequence, so that they do not become one.
+    const lsm::Sequence sequence = kSequence + 1 + i % 2;
+    const bool is_left_out = above == RangesAbove::kBeside && i % kRangesPerTable == 0;
+    if (!is_left_out) ranges.push_back({bounds[i], bounds[i + 1], sequence});
+  }
+  if (above != RangesAbove::kNone)
+    levels[0].push_back(MakeTable(directory.get(), 1 + kTables, {}, lsm::RangeMap::Of(ranges)));
+  size_t needless = 0;
+  for (auto _ : state)
+    needless = OrDie(lsm::Tree::Create(levels, lsm::kDefaultKeyspace))->needless().size();
+  if (needless != (above == RangesAbove::kOver ? kTables : 0))
+    state.SkipWithError("wrong tables are needless");
+  state.counters["per_table"] = benchmark::Counter(
+      kTables, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+}
+BENCHMARK_CAPTURE(BM_CreateTree, none, RangesAbove::kNone)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(BM_CreateTree, beside, RangesAbove::kBeside)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(BM_CreateTree, over, RangesAbove::kOver)->Unit(benchmark::kMicrosecond);
 
 void BM_EpochGuard(benchmark::State& state) {
   for (auto _ : state) {
