@@ -105,6 +105,7 @@ class Tree {
     for (int level = 0; level < kLevels; ++level) sum += level_bytes(level);
     return sum;
   }
+  bool empty() const { return candidates_.empty(); }    // without tables
   int deepest_level() const { return deepest_level_; }  // with a table; 0 if there is none
 
   // Mean stored bytes of a key; 0 if there are no tables.

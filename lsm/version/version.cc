@@ -51,15 +51,18 @@ absl::StatusOr<std::shared_ptr<const Version>> Version::Create(TablesByLevel lev
 absl::StatusOr<std::shared_ptr<const Version>> Version::After(const VersionEdit& edit,
                                                               const OpenTables& outputs) const {
   auto version = std::make_shared<Version>(*this);
-  for (const KeyspaceId id : edit.dropped_keyspaces)
-    std::erase_if(version->trees_, [id](const TreeOfId& entry) { return entry.id == id; });
+  for (const KeyspaceId id : edit.dropped_keyspaces) version->Remove(id);
   for (const KeyspaceId id : IdsTouched(*this, edit)) {
     const Tree none(id);
     const Tree* const before = version->TreeOf(id);
     TRELLIS_ASSIGN_OR_RETURN(
         std::shared_ptr<const Tree> tree,
         Tree::Create(LevelsAfter(before != nullptr ? *before : none, edit, outputs), id));
-    version->Put(std::move(tree));
+    if (tree->empty() && id != kDefaultKeyspace) {
+      version->Remove(id);
+    } else {
+      version->Put(std::move(tree));
+    }
   }
   version->FindFullest();
   return std::shared_ptr<const Version>(std::move(version));
@@ -92,6 +95,10 @@ void Version::Put(std::shared_ptr<const Tree> tree) {
   } else {
     trees_.insert(at, {id, std::move(tree)});
   }
+}
+
+void Version::Remove(KeyspaceId id) {
+  std::erase_if(trees_, [id](const TreeOfId& entry) { return entry.id == id; });
 }
 
 uint64_t Version::bytes() const {

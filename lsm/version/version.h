@@ -1,6 +1,6 @@
-// The trees of a store at one moment.  The default keyspace has one, and other keyspaces may have
-// trees of their own (lsm/design/keyspaces.md).  A table belongs to one tree: its record says to
-// which (TableMeta::keyspace).
+// The trees of a store at one moment.  The default keyspace has one.  Another keyspace has one
+// exactly if it has tables (lsm/design/keyspaces.md).  A table belongs to one tree: its record says
+// to which (TableMeta::keyspace).
 //
 // Threads: immutable; any number of readers.  Versions share the trees in which they do not differ.
 #ifndef TRELLIS_LSM_VERSION_VERSION_H_
@@ -29,8 +29,7 @@ class Version {
     std::shared_ptr<const Tree> tree;
   };
 
-  // The tables of a level may be in any order, and of any trees.  A keyspace without tables has no
-  // tree, except for the default one.  Errors as from Tree::Create.
+  // The tables of a level may be in any order, and of any trees.  Errors as from Tree::Create.
   static absl::StatusOr<std::shared_ptr<const Version>> Create(
       std::array<OpenTables, kLevels> levels);
 
@@ -42,14 +41,13 @@ class Version {
 
   // Never null.
   const std::shared_ptr<const Tree>& default_tree() const { return default_tree_; }
-  // Null if the keyspace has no tree of its own.
+  // Null if the keyspace has no tables, unless it is the default one.
   const Tree* TreeOf(KeyspaceId keyspace) const {
     if (keyspace == kDefaultKeyspace) [[likely]]
       return default_tree_.get();
     return OwnTreeOf(keyspace);
   }
-  // The same, to hold while others drop the version.  Never null: without a tree of its own, an
-  // empty one.
+  // The same, to hold while others drop the version.  Never null: without tables, an empty one.
   std::shared_ptr<const Tree> ShareTree(KeyspaceId keyspace) const;
   // The tree whose level 0 has the most tables (Tree::level0_tables).  Never null.
   const Tree* fullest_tree() const { return fullest_tree_; }
@@ -64,6 +62,7 @@ class Version {
   const Tree* OwnTreeOf(KeyspaceId keyspace) const;
   // Adds the tree, or replaces the one with its id.
   void Put(std::shared_ptr<const Tree> tree);
+  void Remove(KeyspaceId id);
   void FindFullest();
 
   std::shared_ptr<const Tree> default_tree_;  // trees_[0], for readers in one step

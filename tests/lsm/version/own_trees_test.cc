@@ -144,5 +144,31 @@ TEST_F(OwnTreesTest, TablesOfTwoTreesMayOverlap) {
               StatusIs(absl::StatusCode::kDataLoss));
 }
 
+TEST_F(OwnTreesTest, TheLastTableTakesItsTreeAlong) {
+  const auto base = ThreeTrees();
+  VersionEdit edit;
+  edit.removed = {{0, 2}, {0, 3}, {1, 4}};
+  const auto next = base->After(edit, {}).value();
+  EXPECT_THAT(IdsOf(*next), ElementsAre(0, 7)) << "the default tree stays";
+  EXPECT_EQ(next->TreeOf(5), nullptr);
+  EXPECT_TRUE(next->ShareTree(5)->empty());
+  EXPECT_EQ(next->fullest_tree(), next->TreeOf(7));
+  // The keyspace may still be there, and gets tables again.
+  const auto added = TableOf(5, 8, "k", 50);
+  VersionEdit flush;
+  flush.added.push_back({0, added->meta});
+  EXPECT_EQ(Get(*next->After(flush, {added}).value()->TreeOf(5), "k"), "5");
+}
+
+TEST_F(OwnTreesTest, DroppedKeyspacesLoseTheirTrees) {
+  const auto base = ThreeTrees();
+  VersionEdit edit;
+  edit.dropped_keyspaces = {5};
+  edit.removed = {{1, 4}};  // a compaction that the drop overtook
+  const auto next = base->After(edit, {}).value();
+  EXPECT_THAT(IdsOf(*next), ElementsAre(0, 7));
+  EXPECT_EQ(next->TreeOf(7), base->TreeOf(7));
+}
+
 }  // namespace
 }  // namespace lsm
