@@ -25,7 +25,7 @@ absl::Status CompactionRun::Drop() {
 
 absl::Status CompactionRun::RunAtOnce(JobResult* result) {
   const CompactionPlan& plan = *job_.plan;
-  const Tree& tree = *job_.version->TreeOf(plan.keyspace());
+  const Tree& tree = *job_.version->TreeOf(plan.keyspace);
   if (plan.trivial_move && !MoveKeepsTooMuch(context_, tree, plan)) {
     counters_.Add(Counter::kTrivialMoves, 1);
     counters_.Add(Counter::kCompactionsForReaders, plan.for_readers);
@@ -62,7 +62,7 @@ absl::Status CompactionRun::RunInSteps(JobResult* result) {
 
 absl::Status CompactionRun::TakeStep(PlanLeft* left, JobResult* total) {
   const Now now = calls_.now();
-  const Tree& tree = *now.version->TreeOf(left->plan.keyspace());
+  const Tree& tree = *now.version->TreeOf(left->plan.keyspace);
   const CompactionPlan step = NextStep(tree, *left, context_.options->table_bytes).value();
   TRELLIS_ASSIGN_OR_RETURN(const JobResult result,
                            RunCompaction(context_, tree, step, now.snapshots, calls_.stop));

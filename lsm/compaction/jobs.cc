@@ -262,7 +262,7 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Tree& t
   TableOutput output(context, std::move(filters), plan.output_level, plan.output_run,
                      plan.table_bytes != 0 ? plan.table_bytes : context.options->table_bytes,
                      plan.grandparents, plan.staying, std::move(tombstones), std::move(needed),
-                     plan.keyspace());
+                     plan.keyspace);
   VisibilityFilter visible(ranges, snapshots, [&](std::string_view user_key) {
     return !tree.MayExistBelow(plan.output_level, plan.output_run, user_key);
   });

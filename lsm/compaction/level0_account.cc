@@ -39,8 +39,13 @@ uint64_t Level0Account::paid_bytes() const {
 }
 
 void Level0Account::Spend(const CompactionPlan& plan) {
+  if (!plan.merges_level0(kDefaultKeyspace)) return;
   MutexLock lock(&mutex_);
   paid_bytes_ -= std::min(paid_bytes_, PriceOf(plan));
+}
+
+void Level0Account::NoteMerge(const CompactionPlan& plan) {
+  if (plan.merges_level0(kDefaultKeyspace)) merges_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Level0Account::Forfeit() {

@@ -1,11 +1,12 @@
-// The account of read-triggered compaction: what readers have paid for merging level 0 into level 1
-// (lsm/compaction/picker.h says why they pay, and how much).
+// The account of read-triggered compaction: what readers have paid for merging level 0 of the
+// default tree into level 1 (lsm/compaction/picker.h says why they pay, and how much).
 //
 //   AddReads    charges the reads that level 0 wasted since the last call
 //   Spend       a compaction of level 0 begins and takes its price
 //   NoteMerge   it has ended: later seeks of older iterators no longer count
 //   Forfeit     a compaction for readers failed: they pay the whole price again
 //
+// Spend and NoteMerge ignore plans that do not merge level 0 of that tree.
 // Thread-safe.  Its lock is taken last.
 #ifndef TRELLIS_LSM_COMPACTION_LEVEL0_ACCOUNT_H_
 #define TRELLIS_LSM_COMPACTION_LEVEL0_ACCOUNT_H_
@@ -43,11 +44,10 @@ class Level0Account {
       ABSL_LOCKS_EXCLUDED(mutex_);
   uint64_t paid_bytes() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // REQUIRES: the plan takes from level 0.
   void Spend(const CompactionPlan& plan) ABSL_LOCKS_EXCLUDED(mutex_);
   void Forfeit() ABSL_LOCKS_EXCLUDED(mutex_);
   // Relaxed, here and below: publishes nothing; a stale read miscounts a few seeks.
-  void NoteMerge() { merges_.fetch_add(1, std::memory_order_relaxed); }
+  void NoteMerge(const CompactionPlan& plan);
 
   // --- rent for tombstones, of any level (lsm/version/tombstone_rent.h) ---
 

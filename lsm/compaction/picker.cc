@@ -63,12 +63,19 @@ bool IsHalfDeadAtBottom(const Tree& tree, int output_level, const OpenTable& tab
          IsBottom(tree, output_level, table.meta.span());
 }
 
+// A plan for the tree that takes no tables yet.
+CompactionPlan PlanBetween(const Tree& tree, int level, int output_level) {
+  CompactionPlan plan;
+  plan.keyspace = tree.keyspace();
+  plan.level = level;
+  plan.output_level = output_level;
+  return plan;
+}
+
 // Merges the inputs into the oldest run of the level below, with the tables that overlap them
 // there.  The plan may be a trivial move if there are options.
 CompactionPlan PlanDown(const Tree& tree, int level, OpenTables inputs, const Options* options) {
-  CompactionPlan plan;
-  plan.level = level;
-  plan.output_level = level + 1;
+  CompactionPlan plan = PlanBetween(tree, level, level + 1);
   plan.inputs = std::move(inputs);
   const OpenTables& below = tree.level(plan.output_level);
   plan.output_run = (below.empty() ? plan.inputs : below).back()->meta.run;
@@ -90,9 +97,7 @@ CompactionPlan PlanNewRun(const Tree& tree, int level, const Options& options) {
   // Run numbers start again whenever the level below is empty, but a manifest may have any number.
   if (!below.empty() && below.front()->meta.run == std::numeric_limits<uint32_t>::max())
     return PlanDown(tree, level, tree.level(level), &options);
-  CompactionPlan plan;
-  plan.level = level;
-  plan.output_level = level + 1;
+  CompactionPlan plan = PlanBetween(tree, level, level + 1);
   plan.inputs = tree.level(level);
   plan.output_run = below.empty() ? plan.inputs.back()->meta.run : below.front()->meta.run + 1;
   plan.trivial_move = plan.inputs.size() == 1 && below.empty() &&
@@ -102,9 +107,7 @@ CompactionPlan PlanNewRun(const Tree& tree, int level, const Options& options) {
 
 // Merges all runs of the level into the oldest of them.
 CompactionPlan PlanInPlace(const Tree& tree, int level) {
-  CompactionPlan plan;
-  plan.level = level;
-  plan.output_level = level;
+  CompactionPlan plan = PlanBetween(tree, level, level);
   plan.inputs = tree.level(level);
   plan.output_run = plan.inputs.back()->meta.run;
   return plan;
@@ -130,7 +133,7 @@ bool IsTaken(const OpenTable& table, RunningPlans running) {
 }
 
 bool ConflictBetween(const CompactionPlan& a, const CompactionPlan& b) {
-  if (a.keyspace() != b.keyspace()) return false;
+  if (a.keyspace != b.keyspace) return false;
   const bool both_write = !a.drops && !b.drops;
   if (both_write && a.output_level == b.output_level && HullOf(a).Overlaps(HullOf(b))) return true;
   for (const auto* tables : {&a.inputs, &a.overlapped}) {
@@ -345,7 +348,7 @@ TombstonePlan PlanForTombstones(const Tree& tree, const Options& options, int le
   TombstonePlan made;
   CompactionPlan& plan = made.plan;
   if (level > 0 && IsBottom(tree, level, HullOf(inputs))) {
-    plan.level = plan.output_level = level;
+    plan = PlanBetween(tree, level, level);
     plan.output_run = inputs.back()->meta.run;
     plan.inputs = std::move(inputs);
   } else {
@@ -451,9 +454,8 @@ std::optional<uint64_t> PriceForReaders(const Tree& tree, const Options& options
 }
 
 bool TakeFromLevel0(const Tree& tree, RunningPlans running) {
-  return std::any_of(running.begin(), running.end(), [&](const auto& plan) {
-    return plan->merges_level0() && plan->keyspace() == tree.keyspace();
-  });
+  return std::any_of(running.begin(), running.end(),
+                     [&](const auto& plan) { return plan->merges_level0(tree.keyspace()); });
 }
 
 bool IsPaidByReaders(const Tree& tree, const Options& options, RunningPlans running,
@@ -539,7 +541,7 @@ std::optional<CompactionPlan> PickDrop(const Tree& tree, RunningPlans running,
   const auto has_snapshot = [&](Sequence from, Sequence to) {
     return HasSnapshotBetween(snapshots, from, to);
   };
-  CompactionPlan plan;
+  CompactionPlan plan = PlanBetween(tree, 0, 0);
   for (const NeedlessTable& needless : tree.needless()) {
     if (needless.level < plan.level || !MayDrop(needless, running, has_snapshot, span)) continue;
     if (needless.level > plan.level) plan.inputs.clear();
@@ -585,9 +587,7 @@ std::optional<CompactionPlan> PlanRange(const Tree& tree, int level,
   if (tree.run_count(level) > 1) in_range = CloseOver(tree, level, HullOf(in_range));
   if (level == 0 || level != tree.deepest_level())
     return PlanDown(tree, level, std::move(in_range), nullptr);
-  CompactionPlan plan;
-  plan.level = level;
-  plan.output_level = level;
+  CompactionPlan plan = PlanBetween(tree, level, level);
   plan.output_run = in_range.back()->meta.run;
   if (RunsAmong(in_range).size() > 1) {
     plan.inputs = std::move(in_range);

@@ -150,6 +150,9 @@ inline constexpr uint64_t kBytesMergedPerJob = uint64_t{1} << 20;
 uint64_t BytesPaidBy(const Level0Reads& reads);
 
 struct CompactionPlan {
+  // Whose tree has the tables.
+  KeyspaceId keyspace = kDefaultKeyspace;
+
   int level = 0;            // of `inputs`
   int output_level = 0;     // level + 1, or level to rewrite in place
   uint32_t output_run = 0;  // the run of output_level that the outputs become or join
@@ -166,8 +169,8 @@ struct CompactionPlan {
   bool for_tombstones = false;  // by the rule for tombstones
   // The inputs are removed unread, because no reader needs them.  There are no outputs.
   bool drops = false;
-  // Whether it brings tables of level 0 down, so that readers pay no more for them.
-  bool merges_level0() const { return level == 0 && !drops; }
+  // Whether it brings tables of level 0 of this tree down, so that readers pay no more for them.
+  bool merges_level0(KeyspaceId tree) const { return keyspace == tree && level == 0 && !drops; }
 
   // --- only for steps (lsm/compaction/steps.h) ---
   // The step takes the user keys in [from, to).  Without `from` it begins at the first key, without
@@ -175,9 +178,6 @@ struct CompactionPlan {
   // remove them.
   std::optional<std::string> from, to;
   uint64_t table_bytes = 0;  // the approximate size of each output; 0: Options::table_bytes
-
-  // Whose tree has the tables.  REQUIRES: there are inputs.
-  KeyspaceId keyspace() const { return inputs.front()->meta.keyspace; }
 };
 
 // The plan's inputs and what they overlap.

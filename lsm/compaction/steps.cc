@@ -88,6 +88,7 @@ std::optional<CompactionPlan> NextStep(const Tree& tree, const PlanLeft& left,
                                        uint64_t table_bytes) {
   const InOrder order = Order(left.plan);
   CompactionPlan step;
+  step.keyspace = left.plan.keyspace;
   step.output_level = left.plan.output_level;
   step.output_run = left.plan.output_run;
   step.for_readers = left.plan.for_readers;

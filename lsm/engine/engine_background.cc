@@ -15,16 +15,6 @@
 #include "lsm/runtime/early_seal.h"
 
 namespace lsm::inline TRELLIS_ABI {
-namespace {
-
-// Whether readers pay no more for level 0 of the default tree.  A plan of which nothing is left may
-// have been of any tree.
-bool MergesLevel0OfDefault(const CompactionPlan* plan) {
-  return plan != nullptr && plan->merges_level0() &&
-         (plan->inputs.empty() || plan->keyspace() == kDefaultKeyspace);
-}
-
-}  // namespace
 
 void Engine::PublishView(LiveViews::Prepared prepared) {
   views_.AssertHeld();
@@ -149,7 +139,7 @@ void Engine::EndJob(FailureKind kind, const absl::Status& status, Compaction* co
     }
     if (compaction != nullptr) {
       const CompactionPlan* const plan = compaction->plan.get();
-      if (MergesLevel0OfDefault(plan)) keyspaces_.account().NoteMerge();
+      if (plan != nullptr) keyspaces_.account().NoteMerge(*plan);
       writers_.throttle().EndCompaction(compaction, status.ok());
       schedule_.End(compaction, status);
       ScheduleWork();
@@ -320,8 +310,8 @@ void Engine::CompactOne() {
     MutexLock lock(&mutex_);
     if (schedule_.Begin(&compaction)) counters_.Add(Counter::kCompactionsAtOnce, 1);
     const CompactionPlan* const plan = compaction.plan.get();
-    if (MergesLevel0OfDefault(plan)) keyspaces_.account().Spend(*plan);
-    writers_.throttle().BeginCompaction(&compaction);
+    if (plan != nullptr) keyspaces_.account().Spend(*plan);
+    writers_.throttle().BeginCompaction(&compaction, *CurrentView()->version);
     ScheduleWork();
   }
   if (compaction.plan != nullptr) status = CatchOutOfMemory([&] { return Compact(&compaction); });
@@ -344,7 +334,7 @@ absl::Status Engine::Compact(Compaction* compaction) {
   calls.collect = [this] { views_.CollectPatiently(); };
   const CompactionPlan& plan = *compaction->plan;
   TRELLIS_ASSIGN_OR_RETURN(const JobContext context,
-                           ContextOfTree(job_context_, compaction->own_options, plan.keyspace()));
+                           ContextOfTree(job_context_, compaction->own_options, plan.keyspace));
   CompactionRun run(&context, &counters_, std::move(calls), compaction);
   const bool for_readers = plan.for_readers;
   const CompactionReason reason = plan.drops                       ? CompactionReason::kDrop

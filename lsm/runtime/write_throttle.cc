@@ -38,7 +38,8 @@ uint64_t WriteThrottle::NanosToWait(const ReadView& view, bool has_compactions) 
   if (is_level0_slow) {
     const auto stop = static_cast<size_t>(options_.level0_stop_tables);
     const uint64_t tables = stop - std::min(stop, level0_tables);
-    const double nanos = level0_room_.runs()
+    const bool is_merged = level0_room_.runs() && level0_keyspace_ == tree.keyspace();
+    const double nanos = is_merged
                              ? level0_room_.NanosToGo(now)
                              : level0_room_.NanosFor(tree.level_bytes(0) + tree.level_bytes(1));
     nanos_per_byte = std::max(nanos_per_byte, NanosPerByte(nanos, tables * buffer + room, buffer));
@@ -54,11 +55,13 @@ void WriteThrottle::EndFlush(bool made_room) {
   if (flush_room_.runs()) flush_room_.End(clock_.MonotonicNanos(), made_room);
 }
 
-void WriteThrottle::BeginCompaction(const CompactionSchedule::Job* job) {
+void WriteThrottle::BeginCompaction(const CompactionSchedule::Job* job, const Version& version) {
   const CompactionPlan* const plan = job->plan.get();
-  if (plan == nullptr || !plan->merges_level0() || plan->trivial_move || level0_job_ != nullptr)
-    return;
+  const KeyspaceId fullest = version.fullest_tree()->keyspace();
+  if (plan == nullptr || !plan->merges_level0(fullest) || plan->trivial_move) return;
+  if (level0_job_ != nullptr && level0_keyspace_ == fullest) return;
   level0_job_ = job;
+  level0_keyspace_ = fullest;
   level0_room_.Begin(clock_.MonotonicNanos(), BytesTakenBy(*plan));
 }
 

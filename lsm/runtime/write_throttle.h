@@ -2,7 +2,8 @@
 // (write_pace.h) follows from the state of the store.
 //
 // Two jobs make room: the flush of a sealed memtable, and a compaction of level 0 once that has
-// many tables.  If several compactions run at once, the first one that merges level 0 counts.
+// many tables.  If several compactions run at once, the first one counts that merges level 0 of the
+// fullest tree (Version::fullest_tree).
 //
 // Not thread-safe: the engine's mutex guards it.  Nothing here fails or throws.
 #ifndef TRELLIS_LSM_RUNTIME_WRITE_THROTTLE_H_
@@ -34,8 +35,8 @@ class WriteThrottle {
   void EndFlush(bool made_room);
 
   // For each compaction that begins or ends.  `job` identifies the compaction until it ends, also
-  // in steps.
-  void BeginCompaction(const CompactionSchedule::Job* job);
+  // in steps.  `version`: the current one.
+  void BeginCompaction(const CompactionSchedule::Job* job, const Version& version);
   void EndCompaction(const CompactionSchedule::Job* job, bool made_room);
 
  private:
@@ -45,6 +46,7 @@ class WriteThrottle {
   RoomMaker flush_room_;
   RoomMaker level0_room_;
   const CompactionSchedule::Job* level0_job_ = nullptr;  // that makes room there
+  KeyspaceId level0_keyspace_ = kDefaultKeyspace;        // whose level 0 it merges
 };
 
 }  // namespace lsm

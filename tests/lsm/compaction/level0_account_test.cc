@@ -131,7 +131,7 @@ TEST_F(Level0AccountTest, SeeksOfAMergedLevel0DoNotCount) {
   EXPECT_EQ(seen.tables, 2u);
   account_.CountSeeks(10, seen, Counters::Here(&counters_));
   EXPECT_EQ(account_.CountReads().seeks, 20u);
-  account_.NoteMerge();
+  account_.NoteMerge(*Merge());
   account_.CountSeeks(10, seen, Counters::Here(&counters_));
   EXPECT_EQ(account_.CountReads().seeks, 20u);
   account_.CountSeeks(1, account_.See(*tree_), Counters::Here(&counters_));
@@ -147,6 +147,28 @@ TEST_F(Level0AccountTest, ThreadsChargeEachReadOnce) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(account_.paid_bytes(), 1000 * kBytesMergedPerSeek);
+}
+
+TEST_F(Level0AccountTest, OnlyMergesOfTheDefaultTreeCount) {
+  Add(ReadsFor(2 * price_));
+  const Level0Account::Seen seen = account_.See(*tree_);
+  CompactionPlan of_other = *Merge(), drop = *Merge(), below = *Merge();
+  of_other.keyspace = 5;
+  drop.drops = true;
+  below.level = 1;
+  for (const CompactionPlan& plan : {of_other, drop, below}) {
+    account_.Spend(plan);
+    EXPECT_EQ(account_.paid_bytes(), price_);
+    account_.NoteMerge(plan);
+    EXPECT_EQ(account_.See(*tree_).merges, seen.merges);
+  }
+  CompactionPlan all_done = *Merge();
+  all_done.inputs.clear();  // in steps
+  account_.NoteMerge(all_done);
+  EXPECT_EQ(account_.See(*tree_).merges, seen.merges + 1);
+  of_other.inputs.clear();
+  account_.NoteMerge(of_other);
+  EXPECT_EQ(account_.See(*tree_).merges, seen.merges + 1);
 }
 
 }  // namespace

@@ -10,7 +10,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
+#include "lsm/compaction/steps.h"
+#include "tests/lsm/table/table_ranges.h"
 #include "tests/lsm/version/table_text.h"
 
 namespace lsm {
@@ -65,7 +68,7 @@ TEST(PickerTest, PlansOfTwoTreesHaveNothingInCommon) {
         PlanRange(one, 0, std::nullopt, std::nullopt).value());
   };
   const auto plan = plan_of(*tree), plan_of_other = plan_of(*other);
-  EXPECT_EQ(plan_of_other->keyspace(), 5u);
+  EXPECT_EQ(plan_of_other->keyspace, 5u);
   EXPECT_TRUE(Conflicts(*plan, {&plan, 1}));
   EXPECT_FALSE(Conflicts(*plan, {&plan_of_other, 1}));
   EXPECT_TRUE(TakeFromLevel0(*tree, {&plan, 1}));
@@ -95,6 +98,47 @@ TEST(PickerTest, RewritesHalfDeadTablesAtTheBottom) {
   options.compaction_style = CompactionStyle::kTiered;
   EXPECT_TRUE(is_moved({live}, {}));
   EXPECT_FALSE(is_moved({dead}, {}));
+}
+
+TEST(PickerTest, PlansNameTheirTree) {
+  TableMaker maker;
+  maker.keyspace = 5;
+  maker.oldest_tombstone = 1;
+  uint64_t number = 0;
+  const auto table = [&](uint32_t run = 0) {
+    ++number;
+    return maker.Make(number, {PutOf("a", 2 * number), DeleteOf("z", 2 * number + 1)}, 0, run);
+  };
+  const auto tree_of = [](std::array<OpenTables, kLevels> levels) {
+    return Tree::Create(std::move(levels), 5).value();
+  };
+  Options options;
+  options.level0_compaction_tables = 2;
+  const auto keyspace_of = [&](const Tree& tree, PickMoment::Turn tombstones) {
+    const std::optional<CompactionPlan> plan =
+        PickCompaction(tree, options, {},
+                       {.tombstones = tombstones, .wall_seconds = 2 * kTombstoneSecondsMax})
+            .plan;
+    return plan ? plan->keyspace : kDefaultKeyspace;
+  };
+  const auto full = tree_of({{{table(), table()}, {table(2), table(1)}, {table(2), table(1)}}});
+  const auto deep = tree_of({{{}, {}, {table()}}});
+  for (const CompactionStyle style :
+       {CompactionStyle::kLeveled, CompactionStyle::kTiered, CompactionStyle::kLazyLeveled}) {
+    options.compaction_style = style;
+    EXPECT_EQ(keyspace_of(*full, PickMoment::Turn::kNever), 5u);
+    EXPECT_EQ(keyspace_of(*deep, PickMoment::Turn::kAfterLevels), 5u) << "for its tombstone";
+  }
+  for (int level = 0; level < 3; ++level)
+    EXPECT_EQ(PlanRange(*full, level, std::nullopt, std::nullopt)->keyspace, 5u);
+  EXPECT_EQ(PlanRange(*deep, 2, std::nullopt, std::nullopt)->keyspace, 5u);
+  const CompactionPlan plan = PlanRange(*full, 0, std::nullopt, std::nullopt).value();
+  EXPECT_EQ(NextStep(*full, AllOf(plan), 1 << 20)->keyspace, 5u);
+  const auto ranges = RangesOf({{"a", "zz", 1000}});
+  const auto hidden = tree_of({{{maker.Make(100, {}, 0, 0, ranges)}, {table()}}});
+  const std::optional<CompactionPlan> drop = PickDrop(*hidden, {}, {});
+  ASSERT_TRUE(drop);
+  EXPECT_EQ(drop->keyspace, 5u);
 }
 
 }  // namespace

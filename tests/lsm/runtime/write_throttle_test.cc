@@ -39,8 +39,9 @@ class WriteThrottleTest : public testing::Test {
     }
     return waits;
   }
-  std::shared_ptr<const CompactionPlan> PlanOf(int level) {
+  std::shared_ptr<const CompactionPlan> PlanOf(int level, KeyspaceId keyspace = kDefaultKeyspace) {
     auto plan = std::make_shared<CompactionPlan>();
+    plan->keyspace = keyspace;
     plan->level = level;
     plan->inputs.push_back(MakeTable());
     return plan;
@@ -73,7 +74,7 @@ TEST_F(WriteThrottleTest, Level0DelaysWritesHalfWayToTheStop) {
   SetLevel0(4);
   Job job;
   job.plan = PlanOf(0);
-  throttle_.BeginCompaction(&job);
+  throttle_.BeginCompaction(&job, *view_.version);
   world_.clock.Advance(1'000'000'000);
   EXPECT_TRUE(Waits());
   EXPECT_FALSE(Waits(/*has_compactions=*/false)) << "no job makes room";
@@ -91,13 +92,13 @@ TEST_F(WriteThrottleTest, FirstCompactionOfLevel0Counts) {
   unread->drops = true;
   Job drop;
   drop.plan = unread;
-  throttle_.BeginCompaction(&nothing);
-  throttle_.BeginCompaction(&below);
-  throttle_.BeginCompaction(&drop);
+  throttle_.BeginCompaction(&nothing, *view_.version);
+  throttle_.BeginCompaction(&below, *view_.version);
+  throttle_.BeginCompaction(&drop, *view_.version);
   EXPECT_FALSE(Waits()) << "none of level 0 runs, and the estimate is short";
-  throttle_.BeginCompaction(&first);
+  throttle_.BeginCompaction(&first, *view_.version);
   world_.clock.Advance(1'000'000'000);
-  throttle_.BeginCompaction(&second);
+  throttle_.BeginCompaction(&second, *view_.version);
   throttle_.EndCompaction(&second, true);
   throttle_.EndCompaction(&below, true);
   EXPECT_TRUE(Waits()) << "the first one still runs";
@@ -107,6 +108,39 @@ TEST_F(WriteThrottleTest, FirstCompactionOfLevel0Counts) {
   EXPECT_FALSE(Waits());
   SetLevel0(4);
   EXPECT_FALSE(Waits()) << "it has ended";
+}
+
+// Level 0 of the default tree, and one of another tree that is not as full.
+TEST_F(WriteThrottleTest, MergesOfAnotherTreeSayNothingAboutTheFullestOne) {
+  std::array<OpenTables, kLevels> levels;
+  for (size_t i = 0; i < 4; ++i) levels[0].push_back(MakeTable());
+  maker_.keyspace = 5;
+  for (size_t i = 0; i < 3; ++i) levels[0].push_back(MakeTable());
+  Job of_other, of_fullest;
+  of_other.plan = PlanOf(0, 5);
+  maker_.keyspace = 0;
+  of_fullest.plan = PlanOf(0);
+  const auto fuller = Version::Create(levels).value();
+  maker_.keyspace = 5;
+  for (size_t i = 0; i < 2; ++i) levels[0].push_back(MakeTable());
+  const auto other_is_fullest = Version::Create(levels).value();
+  view_.version = fuller;
+  throttle_.BeginCompaction(&of_other, *view_.version);
+  world_.clock.Advance(1'000'000'000);
+  EXPECT_FALSE(Waits()) << "the estimate for a merge of the fullest tree is short";
+  // It begins while its tree is the fullest, which then changes.
+  throttle_.BeginCompaction(&of_other, *other_is_fullest);
+  world_.clock.Advance(1'000'000'000);
+  EXPECT_FALSE(Waits());
+  view_.version = other_is_fullest;
+  EXPECT_TRUE(Waits());
+  view_.version = fuller;
+  throttle_.BeginCompaction(&of_fullest, *view_.version);
+  world_.clock.Advance(1'000'000'000);
+  EXPECT_TRUE(Waits()) << "it takes the place of the other";
+  throttle_.EndCompaction(&of_other, true);
+  EXPECT_TRUE(Waits());
+  throttle_.EndCompaction(&of_fullest, true);
 }
 
 }  // namespace
