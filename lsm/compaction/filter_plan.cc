@@ -187,8 +187,9 @@ absl::Status ChooseFilters(const Options& options, JobContext* context) {
 }
 
 absl::StatusOr<JobContext> ContextOfTree(const JobContext& store, const OwnOptions& own,
-                                         KeyspaceId keyspace) {
+                                         KeyspaceId keyspace, uint64_t filter_index_bytes_beside) {
   JobContext context = store;
+  context.filter_index_bytes_beside = filter_index_bytes_beside;
   const auto found = own.find(keyspace);
   if (found == own.end()) return context;
   context.options = found->second.get();
@@ -249,7 +250,7 @@ absl::StatusOr<OutputFilters> KindsAndTargets(const JobContext& context, const T
 
 absl::StatusOr<TableFilter> PlanFlush(const JobContext& context, const Tree& tree, uint64_t keys) {
   TRELLIS_ASSIGN_OR_RETURN(TableFilter filter, KindAndTarget(context, tree, keys));
-  filter.partition_bytes = PlanPartitions(*context.options, tree, {}, filter, keys, 0, 1);
+  filter.partition_bytes = PlanPartitions(context, tree, {}, filter, keys, 0, 1);
   return filter;
 }
 
@@ -257,8 +258,8 @@ absl::StatusOr<OutputFilters> PlanFilters(const JobContext& context, const Tree&
                                           const CompactionPlan& plan) {
   TRELLIS_ASSIGN_OR_RETURN(OutputFilters filters, KindsAndTargets(context, tree, plan));
   const PlannedOutput output = OutputOf(plan);
-  filters.set_partition_bytes(PlanPartitions(*context.options, tree, TablesTakenBy(plan),
-                                             filters.For(""), output.keys, output.bytes,
+  filters.set_partition_bytes(PlanPartitions(context, tree, TablesTakenBy(plan), filters.For(""),
+                                             output.keys, output.bytes,
                                              output.bytes / context.options->table_bytes));
   return filters;
 }

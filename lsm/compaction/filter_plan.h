@@ -24,9 +24,10 @@ namespace lsm::inline TRELLIS_ABI {
 absl::Status ChooseFilters(const Options& options, JobContext* context);
 
 // The context of jobs that work on the tree of this keyspace: that of the store, with the options
-// of the keyspace, if `own` has any.  They outlive it.
+// of the keyspace, if `own` has any.  They outlive it.  The bytes are those of
+// Version::FilterIndexBytesBeside.
 absl::StatusOr<JobContext> ContextOfTree(const JobContext& store, const OwnOptions& own,
-                                         KeyspaceId keyspace);
+                                         KeyspaceId keyspace, uint64_t filter_index_bytes_beside);
 
 // The filter of Options::filter_kind and target_fpp.  Repair uses it too, because it does not know
 // the sizes of the runs: its tables get the filters of the goal when they are compacted.

@@ -26,8 +26,9 @@ absl::Status FlushRun::Run(std::vector<List> lists, const SnapshotList& snapshot
 
 absl::Status FlushRun::RunList(const List& list, const SnapshotList& snapshots, uint64_t age_nanos,
                                JobResult* result) {
+  const uint64_t bytes_beside = version_now_()->FilterIndexBytesBeside(list.keyspace);
   TRELLIS_ASSIGN_OR_RETURN(const JobContext context,
-                           ContextOfTree(context_, own_options_, list.keyspace));
+                           ContextOfTree(context_, own_options_, list.keyspace, bytes_beside));
   const TablesNow tree_now = [&] { return version_now_()->ShareTree(list.keyspace); };
   TRELLIS_ASSIGN_OR_RETURN(const TableFilter filter, PlanFlush(context, *tree_now(), list.keys));
   result->outputs.reserve(result->outputs.size() + 1);  // before there is a file

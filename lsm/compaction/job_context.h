@@ -27,6 +27,8 @@ struct JobContext {
   FilterChoice filter_choice;
   std::shared_ptr<const FilterAllocator> filter_allocator;  // null without Options::filter_goal
   std::function<uint64_t()> new_file_number;
+  // The bytes of filters and indexes that the store's other trees have (partition_plan.h).
+  uint64_t filter_index_bytes_beside = 0;
 };
 
 // Seconds since 1970.

@@ -1,7 +1,6 @@
 #include "lsm/compaction/partition_plan.h"
 
 #include <algorithm>
-#include <set>
 
 #include "lsm/filters/filter_curve.h"
 #include "lsm/table/partitions.h"
@@ -27,18 +26,12 @@ size_t PartitionBytes(uint64_t cache_bytes, uint64_t store_bytes, uint64_t table
                     kPartitionBytes);
 }
 
-size_t PlanPartitions(const Options& options, const Tree& tree, const OpenTables& leaving,
+size_t PlanPartitions(const JobContext& context, const Tree& tree, const OpenTables& leaving,
                       const TableFilter& filter, uint64_t keys, uint64_t bytes, uint64_t tables) {
-  std::set<const OpenTable*> gone;
-  for (const auto& table : leaving) gone.insert(table.get());
-  // The sizes in the files.
-  uint64_t staying_bytes = 0;
-  for (int level = 0; level < kLevels; ++level) {
-    for (const auto& table : tree.level(level)) {
-      if (gone.contains(table.get())) continue;
-      staying_bytes += table->table->filter_bytes() + table->table->index_bytes();
-    }
-  }
+  const Options& options = *context.options;
+  uint64_t staying_bytes = context.filter_index_bytes_beside + tree.filter_index_bytes();
+  for (const auto& table : leaving)
+    staying_bytes -= table->table->filter_bytes() + table->table->index_bytes();
   double written =
       static_cast<double>(bytes) / static_cast<double>(options.block_bytes) * kIndexBytesPerBlock;
   if (filter.policy != nullptr)

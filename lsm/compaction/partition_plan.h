@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "bloom/core/abi.h"
+#include "lsm/compaction/job_context.h"
 #include "lsm/compaction/output_filters.h"
 #include "lsm/options.h"
 #include "lsm/version/tree.h"
@@ -26,9 +27,9 @@ namespace lsm::inline TRELLIS_ABI {
 // A partition takes at most a 64th of the cache, so that many fit.
 size_t PartitionBytes(uint64_t cache_bytes, uint64_t store_bytes, uint64_t table_bytes);
 
-// The same for the outputs of a job, which replace `leaving`: about `keys` keys and `bytes` bytes
-// (0: unknown) in `tables` tables with this filter.
-size_t PlanPartitions(const Options& options, const Tree& tree, const OpenTables& leaving,
+// The same for the outputs of a job, which replace `leaving`, tables of the tree: about `keys` keys
+// and `bytes` bytes (0: unknown) in `tables` tables with this filter.
+size_t PlanPartitions(const JobContext& context, const Tree& tree, const OpenTables& leaving,
                       const TableFilter& filter, uint64_t keys, uint64_t bytes, uint64_t tables);
 
 }  // namespace lsm

@@ -333,8 +333,10 @@ absl::Status Engine::Compact(Compaction* compaction) {
   };
   calls.collect = [this] { views_.CollectPatiently(); };
   const CompactionPlan& plan = *compaction->plan;
-  TRELLIS_ASSIGN_OR_RETURN(const JobContext context,
-                           ContextOfTree(job_context_, compaction->own_options, plan.keyspace));
+  TRELLIS_ASSIGN_OR_RETURN(
+      const JobContext context,
+      ContextOfTree(job_context_, compaction->own_options, plan.keyspace,
+                    compaction->version->FilterIndexBytesBeside(plan.keyspace)));
   CompactionRun run(&context, &counters_, std::move(calls), compaction);
   const bool for_readers = plan.for_readers;
   const CompactionReason reason = plan.drops                       ? CompactionReason::kDrop

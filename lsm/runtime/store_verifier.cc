@@ -27,6 +27,14 @@ constexpr uint64_t kScrubBytesPerSecondMin = uint64_t{32} << 20;
 // The longest time for which scrubbing keeps Close waiting.
 constexpr uint64_t kScrubPauseNanos = 50'000'000;
 
+// The id of the next tree; nullopt if there is none.
+std::optional<KeyspaceId> TreeAfter(const Version& version, KeyspaceId keyspace) {
+  for (const auto& [id, tree] : version.trees()) {
+    if (id > keyspace) return id;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 absl::StatusOr<VerifyReport> StoreVerifier::Verify(const Pace& pace) {
@@ -133,8 +141,8 @@ absl::Status StoreVerifier::VerifyIfThere(const PlacedTable& table, Pacer* pacer
   return status;
 }
 
-// Compares in pieces, each with the tables of that moment, so that no table has to be kept for
-// long.
+// Compares tree by tree in pieces, each with the tables of that moment, so that no table has to be
+// kept for long.
 absl::Status StoreVerifier::VerifyKeyOrder(Pacer* pacer, VerifyReport* report) {
   const Pacer::Uncounted uncounted(pacer);
   const std::string& path = parts_.store->directory->path();
@@ -147,18 +155,21 @@ absl::Status StoreVerifier::VerifyKeyOrder(Pacer* pacer, VerifyReport* report) {
     return report->problems.size() < kContradictionsMax;
   };
   calls.before_bytes = [&](uint64_t bytes) { return ended = pacer->Take(path, bytes); };
-  std::optional<std::string> from("");
-  while (from) {
+  std::optional<KeyspaceId> keyspace = kDefaultKeyspace;
+  std::string from;
+  while (keyspace && report->problems.size() < kContradictionsMax) {
     std::shared_ptr<const ReadView> view = ShareCurrent().view;
     absl::StatusOr<std::optional<std::string>> next =
         CompareRuns(*parts_.store->directory, context,
-                    TablesToCompare(AgedRunsOf(*view->version->default_tree())), *from,
+                    TablesToCompare(AgedRunsOf(*view->version->ShareTree(*keyspace))), from,
                     kBytesComparedAtOnce, calls);
+    const bool goes_on = next.ok() && next->has_value();
+    from = goes_on ? **std::move(next) : std::string();
+    if (!goes_on) keyspace = TreeAfter(*view->version, *keyspace);
     parts_.views->LetGo(std::move(view));
     if (!next.ok() && (!ended.ok() || absl::IsResourceExhausted(next.status())))
       return next.status();
     if (!next.ok()) report->problems.emplace_back(MessageOf(next.status()));
-    from = next.ok() ? *std::move(next) : std::nullopt;
   }
   return absl::OkStatus();
 }

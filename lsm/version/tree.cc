@@ -67,7 +67,10 @@ absl::StatusOr<std::shared_ptr<const Tree>> Tree::Create(std::array<OpenTables, 
     Level& level = tree->levels_[static_cast<size_t>(i)];
     level.tables = std::move(levels[static_cast<size_t>(i)]);
     OpenTables& tables = level.tables;
-    for (const auto& table : tables) level.bytes += table->meta.file_bytes;
+    for (const auto& table : tables) {
+      level.bytes += table->meta.file_bytes;
+      tree->filter_index_bytes_ += table->table->filter_bytes() + table->table->index_bytes();
+    }
     if (i == 0) {
       // Table numbers follow the order in which their memtables were sealed.
       std::sort(tables.begin(), tables.end(),

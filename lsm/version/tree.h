@@ -105,6 +105,8 @@ class Tree {
     for (int level = 0; level < kLevels; ++level) sum += level_bytes(level);
     return sum;
   }
+  // The bytes of filters and indexes in the files.
+  uint64_t filter_index_bytes() const { return filter_index_bytes_; }
   bool empty() const { return candidates_.empty(); }    // without tables
   int deepest_level() const { return deepest_level_; }  // with a table; 0 if there is none
 
@@ -229,6 +231,7 @@ class Tree {
   std::vector<Candidate> candidates_;
   bool has_ranges_ = false;
   KeyRanges ranges_;  // spans of candidates_
+  uint64_t filter_index_bytes_ = 0;
   int deepest_level_ = 0;
   double bytes_per_key_ = 0;
   double tombstone_gain_ = 0;

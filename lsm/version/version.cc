@@ -107,6 +107,14 @@ uint64_t Version::bytes() const {
   return sum;
 }
 
+uint64_t Version::FilterIndexBytesBeside(KeyspaceId keyspace) const {
+  uint64_t sum = 0;
+  for (const auto& [id, tree] : trees_) {
+    if (id != keyspace) sum += tree->filter_index_bytes();
+  }
+  return sum;
+}
+
 TablesByLevel Version::Levels() const {
   TablesByLevel levels;
   for (const auto& [id, tree] : trees_) {

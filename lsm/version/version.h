@@ -55,6 +55,8 @@ class Version {
   std::span<const TreeOfId> trees() const { return trees_; }
 
   uint64_t bytes() const;  // of all tables
+  // Of filters and indexes, in all trees but this one.
+  uint64_t FilterIndexBytesBeside(KeyspaceId keyspace) const;
   // The tables of all trees.
   std::array<OpenTables, kLevels> Levels() const;
 

@@ -276,5 +276,22 @@ TEST_F(FilterPlanTest, RepairsIgnoreTheLevels) {
   EXPECT_THAT(filter.reason, StartsWith("target: "));
 }
 
+TEST_F(FilterPlanTest, PartitionsCountTheFiltersOfAllTrees) {
+  options_.filter_goal = FilterGoal();
+  options_.block_cache_bytes = 16 << 10;
+  SetLevels({OpenTables{Table(0, 1'000)}, OpenTables{Table(0, 3'000)}});
+  CompactionPlan plan;
+  plan.output_level = 1;
+  plan.inputs = tree_->level(0);
+  plan.overlapped = tree_->level(1);
+  const auto with = [&](uint64_t bytes_beside) {
+    const JobContext context = ContextOfTree(Context(), {}, kDefaultKeyspace, bytes_beside).value();
+    EXPECT_EQ(PlanFlush(context, *tree_, 2'000)->partition_bytes == 0, bytes_beside == 0);
+    return PlanFilters(context, *tree_, plan)->For("").partition_bytes;
+  };
+  EXPECT_EQ(with(0), 0u);
+  EXPECT_EQ(with(16 << 10), 256u);
+}
+
 }  // namespace
 }  // namespace lsm

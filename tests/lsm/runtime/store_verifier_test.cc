@@ -46,6 +46,9 @@ class StoreVerifierTest : public testing::Test {
     std::array<OpenTables, kLevels> levels;
     for (const uint64_t number : numbers)
       levels[0].push_back(maker_.Make(number, {PutOf("a", number)}));
+    PublishLevels(std::move(levels));
+  }
+  void PublishLevels(std::array<OpenTables, kLevels> levels) {
     auto view = std::make_shared<ReadView>();
     view->memtable = std::make_shared<Memtable>();
     view->version = Version::Create(std::move(levels)).value();
@@ -149,6 +152,27 @@ TEST_F(StoreVerifierTest, ClosingEndsScrubbing) {
   EXPECT_FALSE(jobs_.HasAny());
   EXPECT_EQ(world_.scheduler.queued_count(), 0u);
   EXPECT_EQ(world_.counters.SumOf(Counter::kScrubs), 0u);
+}
+
+TEST_F(StoreVerifierTest, ComparesTheRunsOfEachTree) {
+  sequences_.Start(100);
+  maker_.directory = world_.files->OpenDirectory(kStorePath, /*create=*/false).value();
+  std::array<OpenTables, kLevels> levels;
+  const auto add = [&](KeyspaceId keyspace, size_t level, uint64_t number, const Entry& entry) {
+    maker_.keyspace = keyspace;
+    levels[level].push_back(maker_.Make(number, {entry}));
+  };
+  // In order, and newer in another tree.
+  add(0, 0, 31, PutOf("a", 9));
+  add(0, 1, 32, PutOf("a", 8));
+  add(5, 0, 33, PutOf("a", 90));
+  add(7, 0, 34, PutOf("b", 10));
+  add(7, 1, 35, PutOf("b", 20));
+  PublishLevels(std::move(levels));
+  const absl::StatusOr<VerifyReport> report = verifier_.Verify({});
+  ASSERT_OK(report);
+  ASSERT_THAT(report->problems, SizeIs(1));
+  EXPECT_THAT(report->problems[0], HasSubstr("000035.table is newer than the entry above it"));
 }
 
 }  // namespace

@@ -170,5 +170,22 @@ TEST_F(OwnTreesTest, DroppedKeyspacesLoseTheirTrees) {
   EXPECT_EQ(next->TreeOf(7), base->TreeOf(7));
 }
 
+TEST_F(OwnTreesTest, CountsTheFiltersBesideATree) {
+  const auto version = ThreeTrees();
+  uint64_t all = 0;
+  for (const auto& [id, tree] : version->trees()) {
+    uint64_t of_tree = 0;
+    for (int level = 0; level < kLevels; ++level) {
+      for (const auto& table : tree->level(level))
+        of_tree += table->table->filter_bytes() + table->table->index_bytes();
+    }
+    EXPECT_EQ(tree->filter_index_bytes(), of_tree);
+    all += of_tree;
+  }
+  for (const auto& [id, tree] : version->trees())
+    EXPECT_EQ(version->FilterIndexBytesBeside(id), all - tree->filter_index_bytes());
+  EXPECT_EQ(version->FilterIndexBytesBeside(6), all) << "without a tree";
+}
+
 }  // namespace
 }  // namespace lsm
