@@ -204,9 +204,15 @@ TEST_F(RangeDeletesTest, InfoShowsHullAndCounts) {
   EXPECT_EQ(table["ranges_end"], "h");
   EXPECT_EQ(table["ranges_smallest_sequence"], 11);
   EXPECT_EQ(table["ranges_largest_sequence"], 12);
+  EXPECT_THAT(Run({"info", "r/000002.table"}).out,
+              AllOf(HasSubstr("format 3"), HasSubstr("  entries  6 "),
+                    HasSubstr("  ranges   1 range delete, x .. end; sequence 7 to 7, ")));
   const json open = Result({"info", "r/000002.table"});
+  EXPECT_EQ(open["ranges_begin"], "x");
   EXPECT_FALSE(open.contains("ranges_end"));
   EXPECT_EQ(open["format_version"], 3);
+  EXPECT_EQ(open["entries"], 6);
+  EXPECT_EQ(open["range_deletes"], 1);
   EXPECT_EQ(open["largest_sequence"], 6) << "of the entries";
   EXPECT_THAT(Run({"info", "r"}).out,
               AllOf(HasSubstr("8 entries, 4 range deletes (sstdump levels)"), HasSubstr("a .. k")));
@@ -222,6 +228,8 @@ TEST_F(RangeDeletesTest, PropertiesBlocksAndManifestShowThem) {
   EXPECT_EQ(blocks["other_blocks"][1]["sound"], true);
   EXPECT_THAT(Run({"blocks", "r/000004.table"}).out,
               AllOf(HasSubstr(" ranges "), HasSubstr("0 data blocks"), Not(HasSubstr("filter"))));
+  EXPECT_THAT(Run({"blocks", "r/000002.table"}).out,
+              AllOf(HasSubstr(" ranges "), HasSubstr("6 data blocks"), HasSubstr(" filter ")));
   EXPECT_THAT(Run({"manifest", "r"}).out, HasSubstr("        2 range deletes, a .. h\n"));
   const json tables = Result({"manifest", "r"})["state"]["tables"];
   EXPECT_EQ(tables[0]["ranges_end"], "h");
@@ -233,7 +241,14 @@ TEST_F(RangeDeletesTest, PropertiesBlocksAndManifestShowThem) {
     EXPECT_EQ(table["range_deletes"], is_alone ? 2 : 1) << table;
     EXPECT_EQ(table.contains("ranges_end"), !is_open) << table;
   }
-  EXPECT_THAT(Run({"manifest", "r/000001.manifest"}).out, HasSubstr("1 range delete, x .. end"));
+  EXPECT_EQ(added[0]["ranges_begin"], "x");
+  EXPECT_EQ(added[1]["ranges_begin"], "c");
+  EXPECT_EQ(added[1]["ranges_end"], "f");
+  EXPECT_EQ(added[2]["ranges_begin"], "a");
+  EXPECT_EQ(added[2]["ranges_end"], "h");
+  EXPECT_THAT(Run({"manifest", "r/000001.manifest"}).out,
+              AllOf(HasSubstr("2 range deletes, a .. h\n"), HasSubstr("1 range delete, c .. f\n"),
+                    HasSubstr("1 range delete, x .. end\n")));
 }
 
 TEST_F(RangeDeletesTest, LevelsCountThem) {
