@@ -4,7 +4,7 @@
 //   map                ends the ranges of a map, and begins another one
 //
 // Commands, each with snapshots=N,N,... where it says so:
-//   build    prints the map of the ranges, with the newest sequence of each stratum (snapshots)
+//   build    prints the map of the ranges of one map, with the newest sequence at each key
 //   merge    prints the merge of all maps, with all sequences
 //   thin     prints that merge thinned (snapshots)
 //   cut      prints the pieces of that merge below the keys of at=KEY,KEY,... and after them
@@ -12,8 +12,8 @@
 //   look     prints for each word KEY@SEQUENCE the newest sequence, and the next gap
 //   hull     prints the hull, the sequences and the number of ranges
 //
-// Maps are built with all sequences, except by `build`.  A map is printed as
-// "boundary: sequences | ..." with "-" for a gap.  ` in a key stands for a zero byte.
+// `build` makes its map with RangeMap::Of.  The others merge maps of all sequences.  A map is
+// printed as "boundary: sequences | ..." with "-" for a gap.  ` in a key stands for a zero byte.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -87,20 +87,13 @@ class Ranges {
     }
   }
 
-  RangeMap Of(size_t map, const std::vector<Sequence>& snapshots) const {
-    std::vector<RangeDelete> ranges;
-    for (const Line& line : maps_[map]) {
-      const std::optional<std::string_view> to =
-          line.to == "-" ? std::nullopt : std::optional<std::string_view>(line.to);
-      ranges.push_back({line.from, to, line.sequence});
-    }
-    return testing_support::MapOf(ranges, snapshots);
-  }
+  RangeMap Newest() const { return RangeMap::Of(DeletesOf(0)); }
   RangeMap Merged() const {
     std::vector<Sequence> all;
     for (Sequence sequence = 0; sequence <= kNewest; ++sequence) all.push_back(sequence);
     std::vector<RangeMap> maps;
-    for (size_t map = 0; map < maps_.size(); ++map) maps.push_back(Of(map, all));
+    for (size_t map = 0; map < maps_.size(); ++map)
+      maps.push_back(testing_support::MapOf(DeletesOf(map), all));
     std::vector<const RangeMap*> pointers;
     for (const RangeMap& map : maps) pointers.push_back(&map);
     return RangeMap::Merged(pointers);
@@ -111,6 +104,17 @@ class Ranges {
     std::string from, to;
     Sequence sequence;
   };
+
+  std::vector<RangeDelete> DeletesOf(size_t map) const {
+    std::vector<RangeDelete> ranges;
+    for (const Line& line : maps_[map]) {
+      const std::optional<std::string_view> to =
+          line.to == "-" ? std::nullopt : std::optional<std::string_view>(line.to);
+      ranges.push_back({line.from, to, line.sequence});
+    }
+    return ranges;
+  }
+
   std::vector<std::vector<Line>> maps_;
 };
 
@@ -156,7 +160,7 @@ std::string Hull(const RangeMap& map) {
 
 std::string OutputOf(const TextCase& one) {
   const Ranges ranges(one);
-  if (one.command == "build") return TextOf(ranges.Of(0, SnapshotsOf(one)));
+  if (one.command == "build") return TextOf(ranges.Newest());
   const RangeMap map = ranges.Merged();
   if (one.command == "merge") return TextOf(map);
   if (one.command == "thin") return TextOf(map.Thinned(SnapshotsOf(one)));
