@@ -188,7 +188,7 @@ TEST_F(CompareRunsTest, CopiesAreInOrder) {
   EXPECT_THAT(ProblemsOf({{above}, {copies}, {Table({PutOf("c", 2), PutOf("k", 1)})}}), IsEmpty());
 }
 
-TEST_F(CompareRunsTest, VersionsStateTheRangesOfTheirTables) {
+TEST_F(CompareRunsTest, TreesStateTheRangesOfTheirTables) {
   const RangeMap ranges = RangesOf({{"b", "d", 9}});
   ASSERT_OK_AND_ASSIGN(
       const std::shared_ptr<const Tree> tree,

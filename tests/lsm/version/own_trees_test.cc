@@ -12,6 +12,7 @@
 #include "lsm/threads/epoch.h"
 #include "lsm/version/version.h"
 #include "tests/lsm/version/table_maker.h"
+#include "tests/lsm/version/tree_fixture.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -23,7 +24,7 @@ using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 using testing_support::StatusIs;
 
-class OwnTreesTest : public testing::Test {
+class OwnTreesTest : public TreeFixture {
  protected:
   // A table of one put, whose value is the id.
   std::shared_ptr<const OpenTable> TableOf(KeyspaceId keyspace, uint64_t number, std::string key,
@@ -47,11 +48,8 @@ class OwnTreesTest : public testing::Test {
     const EpochGuard guard;
     KeyLookup lookup(key, kSequenceMax, TableMaker::kDigestSeed);
     tree.Get(&lookup, {}, &maker_.counters);
-    return lookup.result.answer == TableAnswer::kFound ? std::string(lookup.result.value)
-                                                       : "absent";
+    return TextOf(lookup);
   }
-
-  TableMaker maker_;
 };
 
 TEST_F(OwnTreesTest, TablesGoToTheTreesOfTheirKeyspaces) {

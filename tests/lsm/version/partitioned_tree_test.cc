@@ -1,4 +1,4 @@
-// Lookups in versions where some tables have their filters and indexes in partitions.
+// Lookups in trees where some tables have their filters and indexes in partitions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,13 +12,14 @@
 #include "lsm/threads/epoch.h"
 #include "lsm/version/tree.h"
 #include "tests/lsm/version/table_maker.h"
+#include "tests/lsm/version/tree_fixture.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
 namespace {
 
 // Looks up present and absent keys in tables, some of which are partitioned.
-class PartitionedTreeTest : public testing::Test {
+class PartitionedTreeTest : public TreeFixture {
  protected:
   static constexpr int kKeys = 600;
   static std::string KeyOf(int i) { return std::to_string(100'000 + i); }
@@ -51,11 +52,6 @@ class PartitionedTreeTest : public testing::Test {
     if (i % 50 == 0) return "deleted";
     return i % 5 == 0 ? "top" : i % 3 == 0 ? "middle" : i % 2 == 0 ? "deep" : "absent";
   }
-  static std::string TextOf(const KeyLookup& lookup) {
-    if (!lookup.status.ok()) return std::string(MessageOf(lookup.status));
-    if (lookup.result.answer == TableAnswer::kFound) return std::string(lookup.result.value);
-    return lookup.result.answer == TableAnswer::kDeleted ? "deleted" : "absent";
-  }
   std::string Find(int i, Explanation* explanation = nullptr) {
     KeyLookup lookup(KeyOf(i), kSequenceMax, TableMaker::kDigestSeed);
     lookup.explanation = explanation;
@@ -64,8 +60,7 @@ class PartitionedTreeTest : public testing::Test {
     return TextOf(lookup);
   }
 
-  TableMaker maker_;
-  std::unique_ptr<BlockCache> cache_;  // outlives the version
+  std::unique_ptr<BlockCache> cache_;  // outlives the tree
   std::shared_ptr<const Tree> tree_;
 };
 

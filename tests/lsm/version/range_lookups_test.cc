@@ -1,4 +1,4 @@
-// Lookups and iterators of versions whose tables have range deletes, and drops of tables.
+// Lookups and iterators of trees whose tables have range deletes, and drops of tables.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,6 +19,7 @@
 #include "lsm/version/tree.h"
 #include "tests/lsm/table/table_ranges.h"
 #include "tests/lsm/version/table_maker.h"
+#include "tests/lsm/version/tree_fixture.h"
 #include "tests/support/dice.h"
 #include "tests/support/range_maps.h"
 #include "tests/support/status_matchers.h"
@@ -45,23 +46,13 @@ class OneAbove final : public RangesAbove {
   const RangeMap map_;
 };
 
-class RangeLookupsTest : public testing::Test {
+class RangeLookupsTest : public TreeFixture {
  protected:
-  static std::shared_ptr<const Tree> TreeOf(std::array<OpenTables, kLevels> levels) {
-    absl::StatusOr<std::shared_ptr<const Tree>> tree = Tree::Create(std::move(levels));
-    EXPECT_OK(tree);
-    return tree.value_or(nullptr);
-  }
   std::shared_ptr<const OpenTable> Make(uint64_t number, const std::vector<Entry>& entries,
                                         const RangeMap& ranges = {}, uint32_t run = 0) {
     return maker_.Make(number, entries, /*file_bytes=*/0, run, ranges);
   }
 
-  static std::string TextOf(const KeyLookup& lookup) {
-    if (!lookup.status.ok()) return lookup.status.ToString();
-    if (lookup.result.answer == TableAnswer::kFound) return std::string(lookup.result.value);
-    return lookup.result.answer == TableAnswer::kDeleted ? "deleted" : "absent";
-  }
   std::string Get(const Tree& tree, std::string_view key, Sequence sequence = kSequenceMax,
                   Explanation* explanation = nullptr) {
     const EpochGuard guard;
@@ -73,18 +64,11 @@ class RangeLookupsTest : public testing::Test {
     return TextOf(lookup);
   }
 
-  Statistics Counted() {
-    Statistics statistics;
-    maker_.counters.SumInto(&statistics);
-    statistics.SumLevels();
-    return statistics;
-  }
   uint64_t BlocksRead() {
     const LevelStatistics total = Counted().total;
     return total.blocks_from_cache + total.blocks_from_file;
   }
 
-  TableMaker maker_;
   bool doubts_ = false;
   const RangesAbove* above_ = nullptr;
 };

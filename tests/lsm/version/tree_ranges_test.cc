@@ -1,4 +1,4 @@
-// Tables with range deletes in a version: their spans, and what they count for.
+// Tables with range deletes in a tree: their spans, and what they count for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,6 +14,7 @@
 #include "lsm/version/tree.h"
 #include "tests/lsm/table/table_ranges.h"
 #include "tests/lsm/version/table_maker.h"
+#include "tests/lsm/version/tree_fixture.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -24,21 +25,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing_support::StatusIs;
 
-class TreeRangesTest : public testing::Test {
- protected:
-  static std::shared_ptr<const Tree> TreeOf(std::array<OpenTables, kLevels> levels) {
-    absl::StatusOr<std::shared_ptr<const Tree>> tree = Tree::Create(std::move(levels));
-    EXPECT_OK(tree);
-    return tree.value_or(nullptr);
-  }
-  // Below level 0.
-  std::shared_ptr<const OpenTable> OfRun(uint32_t run, uint64_t number,
-                                         const std::vector<Entry>& entries) {
-    return maker_.Make(number, entries, /*file_bytes=*/0, run);
-  }
-
-  TableMaker maker_;
-};
+using TreeRangesTest = TreeFixture;
 
 TEST_F(TreeRangesTest, SpansHoldEntriesAndRanges) {
   const auto table = [&](uint64_t number, const std::vector<Entry>& entries, const RangeMap& map) {
@@ -64,8 +51,7 @@ TEST_F(TreeRangesTest, SpansHoldEntriesAndRanges) {
   EXPECT_THAT(overlapping({"b", KeyEnd("c")}), ElementsAre(6));
   EXPECT_THAT(overlapping({"b", KeyEnd("d")}), ElementsAre(6, 7));
   EXPECT_THAT(overlapping({"g", std::nullopt}), IsEmpty());
-  EXPECT_TRUE(tree->MayExistBelow(1, 0, "f"));
-  EXPECT_FALSE(tree->MayExistBelow(1, 0, "g"));
+  EXPECT_EQ(Below(*tree, 1, 0, "afgx"), "af");
 }
 
 TEST_F(TreeRangesTest, RangesCountForTheOrderOfLevelZero) {

@@ -15,6 +15,7 @@
 #include "lsm/threads/epoch.h"
 #include "tests/lsm/table/forgetful_policy.h"
 #include "tests/lsm/version/table_maker.h"
+#include "tests/lsm/version/tree_fixture.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -26,15 +27,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing_support::StatusIs;
 
-class TreeTest : public testing::Test {
+class TreeTest : public TreeFixture {
  protected:
-  static std::shared_ptr<const Tree> TreeOf(std::array<OpenTables, kLevels> levels) {
-    absl::StatusOr<std::shared_ptr<const Tree>> tree = Tree::Create(std::move(levels));
-    EXPECT_OK(tree);
-    return tree.value_or(nullptr);
-  }
-
-  // "value", "deleted" or "absent".
   std::string Get(const Tree& tree, std::string_view key, Sequence sequence = kSequenceMax,
                   Explanation* explanation = nullptr, bool doubt_filters = false) {
     const EpochGuard guard;
@@ -42,24 +36,8 @@ class TreeTest : public testing::Test {
     lookup.doubt_filters = doubt_filters;
     lookup.explanation = explanation;
     tree.Get(&lookup, {}, &maker_.counters);
-    if (!lookup.status.ok()) return lookup.status.ToString();
-    if (lookup.result.answer == TableAnswer::kFound) return std::string(lookup.result.value);
-    return lookup.result.answer == TableAnswer::kDeleted ? "deleted" : "absent";
+    return TextOf(lookup);
   }
-
-  // Below level 0.
-  std::shared_ptr<const OpenTable> OfRun(uint32_t run, uint64_t number,
-                                         const std::vector<Entry>& entries) {
-    return maker_.Make(number, entries, /*file_bytes=*/0, run);
-  }
-
-  Statistics Counted() {
-    Statistics statistics;
-    maker_.counters.SumInto(&statistics);
-    return statistics;
-  }
-
-  TableMaker maker_;
 };
 
 TEST_F(TreeTest, NewestLevelWithTheKeyAnswers) {
@@ -144,20 +122,16 @@ TEST_F(TreeTest, ConsidersOnlyTablesWithTheKeyInRange) {
 
   Explanation explanation;
   EXPECT_EQ(Get(*tree, "d4", kSequenceMax, &explanation), "absent");
-  std::vector<uint64_t> considered;
-  for (const TableStep& step : explanation.tables) considered.push_back(step.table_number);
-  EXPECT_THAT(considered, ElementsAre(9, 4, 1));
+  EXPECT_THAT(ConsideredIn(explanation), ElementsAre(9, 4, 1));
   counted = Counted();
   EXPECT_EQ(counted.levels[0].lookups, 2u);
   EXPECT_EQ(counted.levels[2].lookups, 1u);  // has no tables, but was passed
   EXPECT_EQ(counted.levels[3].lookups, 1u);
   EXPECT_EQ(counted.levels[4].lookups, 0u);  // below the deepest
 
-  considered.clear();
   explanation = {};
   EXPECT_EQ(Get(*tree, "c5", kSequenceMax, &explanation), "absent");  // between two of level 1
-  for (const TableStep& step : explanation.tables) considered.push_back(step.table_number);
-  EXPECT_THAT(considered, ElementsAre(9));
+  EXPECT_THAT(ConsideredIn(explanation), ElementsAre(9));
 }
 
 TEST_F(TreeTest, FiltersAvoidReads) {
@@ -361,9 +335,7 @@ TEST_F(TreeTest, NewerRunsAnswerFirst) {
   EXPECT_EQ(Get(*tree, "z"), "below");
   Explanation explanation;
   EXPECT_EQ(Get(*tree, "b", kSequenceMax, &explanation), "absent");
-  std::vector<uint64_t> considered;
-  for (const TableStep& step : explanation.tables) considered.push_back(step.table_number);
-  EXPECT_THAT(considered, ElementsAre(8, 1));  // one table per run, by their ranges
+  EXPECT_THAT(ConsideredIn(explanation), ElementsAre(8, 1));  // one table per run, by their ranges
 }
 
 TEST_F(TreeTest, MultiLookupsMatchSingleLookupsInRuns) {
@@ -422,17 +394,11 @@ TEST_F(TreeTest, OlderRunsCountAsBelow) {
   const auto tree = TreeOf({{{maker_.Make(9, {PutOf("a", 90)})},
                              {OfRun(3, 5, {PutOf("a", 50)}), OfRun(1, 4, {PutOf("b", 40)})},
                              {maker_.Make(1, {PutOf("c", 1)})}}});
-  // Below a run that would be newer than both.
-  EXPECT_TRUE(tree->MayExistBelow(1, 4, "a"));
-  EXPECT_TRUE(tree->MayExistBelow(1, 4, "b"));
-  EXPECT_TRUE(tree->MayExistBelow(1, 4, "c"));
-  // Below these runs themselves.
-  EXPECT_FALSE(tree->MayExistBelow(1, 3, "a"));
-  EXPECT_TRUE(tree->MayExistBelow(1, 3, "b"));
-  EXPECT_FALSE(tree->MayExistBelow(1, 1, "b"));
-  EXPECT_TRUE(tree->MayExistBelow(1, 1, "c"));
-  EXPECT_FALSE(tree->MayExistBelow(2, 0, "c"));
-  EXPECT_TRUE(tree->MayExistBelow(0, 0, "a"));
+  EXPECT_EQ(Below(*tree, 0, 0, "abc"), "abc");
+  EXPECT_EQ(Below(*tree, 1, 4, "abc"), "abc") << "a run that would be newer than both";
+  EXPECT_EQ(Below(*tree, 1, 3, "abc"), "bc");
+  EXPECT_EQ(Below(*tree, 1, 1, "abc"), "c");
+  EXPECT_EQ(Below(*tree, 2, 0, "abc"), "");
 }
 
 TEST_F(TreeTest, TheNewestTableWithTombstonesGetsTheRent) {
@@ -498,14 +464,9 @@ TEST_F(TreeTest, OverlappingAndMayExistBelowCountTheEnds) {
   EXPECT_THAT(overlapping("e", "e5"), IsEmpty());
   EXPECT_THAT(overlapping("c", "c"), ElementsAre(3));
   EXPECT_THAT(overlapping("", "zz"), ElementsAre(3, 4));
-  EXPECT_TRUE(tree->MayExistBelow(0, 0, "b"));
-  EXPECT_TRUE(tree->MayExistBelow(0, 0, "d"));
-  EXPECT_FALSE(tree->MayExistBelow(0, 0, "e"));
-  EXPECT_TRUE(tree->MayExistBelow(0, 0, "i"));
-  EXPECT_FALSE(tree->MayExistBelow(0, 0, "j"));
-  EXPECT_FALSE(tree->MayExistBelow(1, 0, "f"));
-  EXPECT_TRUE(tree->MayExistBelow(1, 0, "g"));
-  EXPECT_FALSE(tree->MayExistBelow(2, 0, "g"));
+  EXPECT_EQ(Below(*tree, 0, 0, "abcdefghij"), "bcdfghi");
+  EXPECT_EQ(Below(*tree, 1, 0, "abcdefghij"), "ghi");
+  EXPECT_EQ(Below(*tree, 2, 0, "abcdefghij"), "");
   EXPECT_EQ(tree->deepest_level(), 2);
   EXPECT_EQ(TreeOf({})->deepest_level(), 0);
 }
