@@ -155,5 +155,18 @@ TEST_F(KeyspacesDirectoryTest, EachOpeningHasItsNumber) {
   EXPECT_EQ(Make("a")->opening, keyspaces_.opening());
 }
 
+TEST_F(KeyspacesDirectoryTest, IdsOfDroppedKeyspacesAreNotGivenAgain) {
+  KeyspaceRecords records;
+  ASSERT_EQ(records.Replay({Kind::kCreated, 7, "a", {}}), "");
+  ASSERT_EQ(records.Replay({Kind::kCreated, 9, "b", {}}), "");
+  ASSERT_EQ(records.Replay({Kind::kDropped, 9, "", {}}), "");
+  keyspaces_.Start(records);
+  EXPECT_EQ(keyspaces_.Records().next_id(), 10u);
+  EXPECT_EQ(Make("b")->id, 10u);
+  ASSERT_EQ(records.Replay({Kind::kDropped, 7, "", {}}), "");
+  keyspaces_.Start(records);
+  EXPECT_EQ(Make("c")->id, 10u) << "also if none is left";
+}
+
 }  // namespace
 }  // namespace lsm
