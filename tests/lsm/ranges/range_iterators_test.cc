@@ -184,16 +184,20 @@ TEST_F(RangeIteratorsTest, AWalkToTheBoundIsAGapUpToIt) {
   const auto iterator = NewIterator();
   iterator->SeekToFirst();
   EXPECT_EQ(At(*iterator), KeyOf(200));
+}
 
-  writes_.DeleteRange(KeyOf(200), KeyOf(220));
-  for (size_t i = 220; i < 300; ++i) writes_.Delete(KeyOf(i));
-  writes_.Put(KeyOf(150));
-  const auto backward = NewIterator({KeyOf(210), std::nullopt});
-  backward->SeekToLast();
-  EXPECT_EQ(At(*backward), "end");
-  const auto all = NewIterator();
-  all->SeekToLast();
-  EXPECT_EQ(At(*all), KeyOf(150));
+TEST_F(RangeIteratorsTest, AWalkBackToTheBoundIsAGapDownToIt) {
+  for (size_t i = 0; i < 300; ++i) writes_.Put(KeyOf(i));
+  writes_.Seal();
+  for (size_t i = 200; i < 300; ++i) writes_.Delete(KeyOf(i));
+  writes_.DeleteRange(KeyOf(100), KeyOf(200));
+  const auto bounded = NewIterator({KeyOf(150), std::nullopt});
+  bounded->SeekToLast();
+  EXPECT_EQ(At(*bounded), "end");
+  EXPECT_FALSE(gaps_.empty());
+  const auto iterator = NewIterator();
+  iterator->SeekToLast();
+  EXPECT_EQ(At(*iterator), KeyOf(99));
 }
 
 // Below the bound one input has ended and another one has not.  The place of that one says nothing
