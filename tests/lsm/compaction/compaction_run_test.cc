@@ -99,6 +99,7 @@ TEST_F(CompactionRunTest, MergesWithinTheTreeOfItsTables) {
   for (const bool in_steps : {false, true}) {
     SCOPED_TRACE(in_steps);
     is_room_short_ = in_steps;
+    applied_ = 0;
     const auto of_default = TableOf({PutOf("a", 1), PutOf("z", 2)});
     maker_.keyspace = 5;
     version_ = Version::Create({{{TableOf({PutOf("a", 7), PutOf("z", 8)})},
@@ -112,6 +113,7 @@ TEST_F(CompactionRunTest, MergesWithinTheTreeOfItsTables) {
     job_.plan = plan_;
     CompactionRun run(&context_, &counters_, Calls(), &job_);
     EXPECT_OK(run.Run(&result_));
+    EXPECT_EQ(applied_ > 1, in_steps) << applied_;
     EXPECT_EQ(version_->default_tree(), default_tree);
     const Tree& tree = *version_->TreeOf(5);
     EXPECT_THAT(tree.level(0), IsEmpty());
