@@ -83,6 +83,7 @@ class CompactionScheduleTest : public testing::Test {
     EXPECT_FALSE(schedule_.Begin(&job));
     schedule_.End(&job, absl::OkStatus());
   }
+  bool IsDue() { return schedule_.IsDue(*version_, options_, has_snapshot_); }
   CompactionSchedule::Plans Running() {
     return {schedule_.running().begin(), schedule_.running().end()};
   }
@@ -180,11 +181,11 @@ TEST_F(CompactionScheduleTest, StepsReplaceThePlan) {
 }
 
 TEST_F(CompactionScheduleTest, RunsRequestsInOrder) {
-  EXPECT_FALSE(schedule_.IsDue(*version_, options_, has_snapshot_));
+  EXPECT_FALSE(IsDue());
   Request first, second;
   schedule_.Add(&first);
   schedule_.Add(&second);
-  EXPECT_TRUE(schedule_.IsDue(*version_, options_, has_snapshot_));
+  EXPECT_TRUE(IsDue());
   Job job = Start();
   EXPECT_EQ(job.request, &first);
   EXPECT_TRUE(first.in_hand);
@@ -192,7 +193,7 @@ TEST_F(CompactionScheduleTest, RunsRequestsInOrder) {
   Job other = Start();
   EXPECT_EQ(other.request, &second);
   schedule_.Begin(&other);
-  EXPECT_FALSE(schedule_.IsDue(*version_, options_, has_snapshot_));
+  EXPECT_FALSE(IsDue());
   EXPECT_FALSE(first.done);
   schedule_.End(&job, absl::DataLossError("damage"));
   EXPECT_TRUE(first.done);
@@ -211,9 +212,9 @@ TEST_F(CompactionScheduleTest, ConflictingRequestsWait) {
   schedule_.End(&job, absl::OkStatus());
   EXPECT_FALSE(request.in_hand);
   EXPECT_FALSE(request.done);
-  EXPECT_TRUE(schedule_.IsDue(*version_, options_, has_snapshot_));
+  EXPECT_TRUE(IsDue());
   schedule_.Withdraw(&request);
-  EXPECT_FALSE(schedule_.IsDue(*version_, options_, has_snapshot_));
+  EXPECT_FALSE(IsDue());
 }
 
 TEST_F(CompactionScheduleTest, FailedChoicesFailTheirRequest) {
@@ -223,7 +224,7 @@ TEST_F(CompactionScheduleTest, FailedChoicesFailTheirRequest) {
   schedule_.End(&job, absl::ResourceExhaustedError("memory"));
   EXPECT_TRUE(request.done);
   EXPECT_EQ(request.status, absl::ResourceExhaustedError("memory"));
-  EXPECT_FALSE(schedule_.IsDue(*version_, options_, has_snapshot_));
+  EXPECT_FALSE(IsDue());
   EXPECT_TRUE(schedule_.MayChoose());
 }
 
@@ -249,7 +250,7 @@ TEST_F(CompactionScheduleTest, KnowsOptionalWork) {
   EXPECT_FALSE(schedule_.IsOptional(Start(), *version_, options_, has_snapshot_));
 }
 
-// --- drops ---
+// --- several trees ---
 
 // Stores with trees of keyspaces 0 and 5.
 class TreesScheduleTest : public CompactionScheduleTest {
@@ -267,11 +268,11 @@ class TreesScheduleTest : public CompactionScheduleTest {
       levels_[0].push_back(maker_.Make(number, {PutOf("a", number), PutOf("z", number)}));
     maker_.keyspace = 0;
   }
-  bool IsDue() { return schedule_.IsDue(*version_, options_, has_snapshot_); }
   static std::vector<uint64_t> InputsOf(const Job& job) {
     return job.plan == nullptr ? std::vector<uint64_t>() : NumbersOf(job.plan->inputs);
   }
 
+  static constexpr uint64_t kEnough = uint64_t{1} << 40;  // bytes, for any merge for readers
   std::array<OpenTables, kLevels> levels_;
 };
 
@@ -296,7 +297,6 @@ TEST_F(TreesScheduleTest, WorkInAnyTreeIsDue) {
 }
 
 TEST_F(TreesScheduleTest, ReadersPayForTheDefaultTree) {
-  constexpr uint64_t kEnough = uint64_t{1} << 40;
   SetTables({2, 1}, {12, 11});
   Job job = Chosen(kEnough);
   EXPECT_THAT(InputsOf(job), ElementsAre(2, 1));
@@ -306,7 +306,6 @@ TEST_F(TreesScheduleTest, ReadersPayForTheDefaultTree) {
 }
 
 TEST_F(TreesScheduleTest, ReadersWaitForDueWorkOfAnyTree) {
-  constexpr uint64_t kEnough = uint64_t{1} << 40;
   SetTables({}, {14, 13, 12, 11});
   Job first = Chosen();
   // More of the same keys: due, but in conflict.
@@ -358,6 +357,49 @@ TEST_F(TreesScheduleTest, SnapshotsThatHeldTablesOfAnyTreeAreChanges) {
   EXPECT_THAT(InputsOf(Chosen()), ElementsAre(2));
 }
 
+TEST_F(TreesScheduleTest, SnapshotsHoldPlansOfEachTree) {
+  maker_.covered_bytes = 1 << 20;
+  maker_.oldest_tombstone = wall_seconds_;
+  for (const auto& [keyspace, sequence] :
+       std::vector<std::pair<KeyspaceId, Sequence>>{{0, 20}, {5, 10}, {7, 30}}) {
+    maker_.keyspace = keyspace;
+    levels_[1].push_back(maker_.Make(100 + keyspace, {DeleteOf("b", sequence)}));
+  }
+  version_ = Version::Create(levels_).value();
+  snapshots_ = {5};
+  Job held = Chosen();
+  EXPECT_TRUE(held.found_nothing);
+  EXPECT_EQ(held.held_until, 10u);
+  schedule_.End(&held, absl::OkStatus());
+  EXPECT_FALSE(schedule_.NoteOldestSnapshot(9));
+  EXPECT_TRUE(schedule_.NoteOldestSnapshot(10));
+  snapshots_ = {10};
+  const Job job = Chosen();
+  EXPECT_THAT(InputsOf(job), ElementsAre(105)) << "the default tree's plan is held";
+  EXPECT_EQ(job.held_until, 20u);
+}
+
+TEST_F(TreesScheduleTest, TablesOfEachTreeLearnTheRentThatTheyLack) {
+  maker_.oldest_tombstone = wall_seconds_;
+  for (const KeyspaceId keyspace : {0, 5}) {
+    maker_.keyspace = keyspace;
+    levels_[1].push_back(maker_.Make(100 + keyspace, {DeleteOf("b", 1)}));
+    levels_[1].back()->rent->Pay(1000);
+  }
+  version_ = Version::Create(levels_).value();
+  schedule_.NoteTime(*version_, wall_seconds_);
+  schedule_.NoteRent();
+  EXPECT_TRUE(Chosen().is_rule_idle);
+  for (const auto& table : levels_[1]) {
+    const uint64_t price =
+        kBytesMergedPerJob + table->meta.file_bytes - 2 * table->meta.dead.dead_bytes;
+    EXPECT_FALSE(table->rent->Pay(price - 1001)) << table->meta.keyspace;
+    EXPECT_TRUE(table->rent->Pay(1)) << table->meta.keyspace;
+  }
+}
+
+// --- drops ---
+
 class DropScheduleTest : public CompactionScheduleTest {
  protected:
   // A table of "a", and one of "b" at 20 and 29, under a range delete at 30.
@@ -368,7 +410,6 @@ class DropScheduleTest : public CompactionScheduleTest {
                  maker_.Make(2, {PutOf("b", 29), PutOf("b", 20)})};
     version_ = Version::Create(std::move(levels)).value();
   }
-  bool IsDue() { return schedule_.IsDue(*version_, options_, has_snapshot_); }
 };
 
 TEST_F(DropScheduleTest, DropsAreDueUntilTheyRun) {
