@@ -33,6 +33,10 @@ class StoreTest : public testing::Test {
 
   void Put(std::string_view key, std::string_view value) { ASSERT_OK(db_->Put(key, value)); }
   void Delete(std::string_view key) { ASSERT_OK(db_->Delete(key)); }
+  // nullopt: to the last key.
+  void DeleteRange(std::string_view from, std::optional<std::string_view> to) {
+    ASSERT_OK(db_->DeleteRange(from, to));
+  }
   void Flush() { ASSERT_OK(db_->Flush()); }
   void CompactAll() { ASSERT_OK(db_->CompactRange()); }
 

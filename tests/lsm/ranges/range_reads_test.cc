@@ -29,9 +29,6 @@ class RangeReadsTest : public StoreTest {
   void PutAll(int from, int to) {
     for (int i = from; i < to; ++i) Put(KeyOf(i), "value");
   }
-  void DeleteRange(std::string_view from, std::optional<std::string_view> to) {
-    ASSERT_OK(db_->DeleteRange(from, to));
-  }
   // Fills the memtable, so that it is sealed and waits for its flush.
   void Seal() { Put("~", std::string(options_.write_buffer_bytes, '~')); }
   uint64_t Ended() { return db_->GetStatistics().lookups_ended_in_range; }

@@ -28,9 +28,6 @@ class ReclaimRangesTest : public LargeValuesTest {
     LargeValuesTest::Fill();
     written_before_ = db_->GetStatistics();
   }
-  void DeleteRange(std::string_view from, std::optional<std::string_view> to) {
-    ASSERT_OK(db_->DeleteRange(from, to));
-  }
   // Without a look for due work: writes and snapshots alone ask for it.
   std::string LevelsInTheEnd() {
     world_.scheduler.RunAll();
