@@ -119,6 +119,22 @@ TEST_F(RangeReadsTest, ASealedRangeHidesATable) {
   EXPECT_THAT(explained->ToText(), AllOf(HasSubstr("memtable: absent\n"), HasSubstr("not read")));
 }
 
+TEST_F(RangeReadsTest, ARangeInATableHidesAnOlderTable) {
+  Open();
+  for (const char* key : {"a", "b", "c"}) Put(key, "old");
+  Flush();
+  DeleteRange("b", "c");
+  Put("a", "new");
+  Flush();
+  ASSERT_EQ(Levels(), "2");
+  EXPECT_EQ(Get("a"), "new");
+  EXPECT_EQ(Get("c"), "old");
+  EXPECT_EQ(Ended(), 0u);
+  EXPECT_EQ(Get("b"), "absent");
+  EXPECT_EQ(Ended(), 1u);
+  EXPECT_EQ(Scan(), "a=new c=old");
+}
+
 TEST_F(RangeReadsTest, AnIteratorSeesTheRangesOfItsTime) {
   Open();
   PutAll(0, 100);
