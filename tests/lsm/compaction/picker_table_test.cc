@@ -2,7 +2,7 @@
 // describes.  A table has 10 KiB by default.  The limit of level 1 is 64 KiB unless the case gives
 // it, and a full table has 64 KiB.
 //
-//   version [style=leveled|tiered|lazy] [level0=TABLES] [level1=KIB] [plans=kept]
+//   tree [style=leveled|tiered|lazy] [level0=TABLES] [level1=KIB] [plans=kept]
 //     sets the levels, one per line, and options; running plans end, unless they are kept.  Prints
 //     the level that is due, and the price at which reads trigger a merge of level 0
 //   pick [paid=BYTES] [day=N] [second=N] [snapshot=N] [snapshots=N,N,...]
@@ -47,7 +47,7 @@ std::string KiB(uint64_t bytes) {
 class PickerTable {
  public:
   std::string Run(const TextCase& one) {
-    if (one.command == "version") return SetTree(one);
+    if (one.command == "tree") return SetTree(one);
     if (one.command == "flush" && one.words.size() == 4) return Flush(one);
     std::optional<CompactionPlan> plan;
     CompactionChoice choice;

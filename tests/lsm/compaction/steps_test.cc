@@ -27,7 +27,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Optional;
 
-// A version, and a plan for it that is carried out step by step.
+// A tree, and a plan for it that is carried out step by step.
 class Stepper : protected JobWorld {
  protected:
   explicit Stepper(uint64_t seed) : JobWorld(seed, 1, "none") {
@@ -284,7 +284,7 @@ TEST_F(LargeStepsTest, LeaveTablesOfUsualSizes) {
     EXPECT_LT(table->meta.file_bytes, options_.table_bytes * 3 / 2);
 }
 
-// --- versions at random ---
+// --- trees at random ---
 
 class RandomSteps : private Stepper {
  public:

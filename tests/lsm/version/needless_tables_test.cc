@@ -1,7 +1,7 @@
 // The tables that no reader needs, as tables of text: needless.txt.  Levels are written as
 // table_text.h describes.  A table has 10 KiB by default.
 //
-//   version
+//   tree
 //     sets the levels, one per line.  Prints the tables that no reader needs: level, number, and
 //     the snapshots that hold a covered one
 //   under RANGE... [snapshot=N] [enough=KIB]
@@ -25,7 +25,7 @@ using testing_support::TextCase;
 class Cases {
  public:
   std::string Run(const TextCase& one) {
-    if (one.command == "version") return SetTree(one);
+    if (one.command == "tree") return SetTree(one);
     if (one.command == "under") return Under(one);
     return one.NotUnderstood();
   }

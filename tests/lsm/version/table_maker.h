@@ -1,4 +1,4 @@
-// Tables by hand, for tests of versions and of compactions.
+// Tables by hand, for tests of trees, versions and compactions.
 #ifndef TRELLIS_TESTS_LSM_VERSION_TABLE_MAKER_H_
 #define TRELLIS_TESTS_LSM_VERSION_TABLE_MAKER_H_
 

@@ -1,4 +1,4 @@
-// Versions written as text, for tests that are tables of text.  Each line is a level, and each word
+// Trees written as text, for tests that are tables of text.  Each line is a level, and each word
 // a table:
 //
 //   L0  9[a m]  8[k@7=old k@5-]
