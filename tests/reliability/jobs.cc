@@ -318,8 +318,8 @@ JobResult RunModel(uint64_t seed, uint64_t amount) {
 
 // A long run must have seen each of these, or it says nothing about them.
 constexpr uint64_t kLongRunOperations = 300'000;
-std::string ProblemOfNone(const ModelReport& report,
-                          std::initializer_list<std::pair<uint64_t, const char*>> seen) {
+std::string ProblemIfUnseen(const ModelReport& report,
+                            std::initializer_list<std::pair<uint64_t, const char*>> seen) {
   if (!report.finding.empty() || report.operations < kLongRunOperations) return report.finding;
   for (const auto& [count, what] : seen) {
     if (count == 0) return Concat(report.operations, " operations, and ", what);
@@ -335,7 +335,7 @@ JobResult RunDeletes(uint64_t seed, uint64_t amount) {
              " operations as on a map, with windows of deleted keys: ", ReadableCount(report.moves),
              " moves of iterators, which walked over ", ReadableCount(report.dead_entries),
              " dead entries and jumped over ", ReadableCount(report.gap_jumps), " known gaps"),
-      ProblemOfNone(report, {{report.gap_jumps, "no jump over a known gap"}})};
+      ProblemIfUnseen(report, {{report.gap_jumps, "no jump over a known gap"}})};
 }
 
 JobResult RunRangeDeletes(uint64_t seed, uint64_t amount) {
@@ -349,9 +349,9 @@ JobResult RunRangeDeletes(uint64_t seed, uint64_t amount) {
                  ReadableCount(report.flushes), " flushes, ", ReadableCount(report.compactions),
                  " compactions, ", ReadableCount(report.drops), " tables dropped unread, ",
                  ReadableCount(report.reopenings + report.kills + report.crashes), " openings"),
-          ProblemOfNone(report, {{report.range_ends, "no lookup that a range delete ended"},
-                                 {report.range_jumps, "no jump over a range"},
-                                 {report.drops, "no table dropped unread"}})};
+          ProblemIfUnseen(report, {{report.range_ends, "no lookup that a range delete ended"},
+                                   {report.range_jumps, "no jump over a range"},
+                                   {report.drops, "no table dropped unread"}})};
 }
 
 JobResult RunRanges(uint64_t seed, uint64_t amount) {
