@@ -552,7 +552,7 @@ std::vector<std::string> RangesSeeds() {
     if (i % 5 == 0) ranges.push_back({keys[i], std::nullopt, lsm::kSequenceMax - i});
     for (const lsm::Sequence snapshot : {0, 500'000}) {
       if (i % 6 == 0)
-        seeds.push_back(lsm::EncodeRanges(testing_support::MapOf(ranges, {&snapshot, 1})));
+        seeds.push_back(lsm::EncodeRanges(testing_support::RangesOf(ranges, {&snapshot, 1})));
     }
   }
   return seeds;

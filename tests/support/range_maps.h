@@ -12,14 +12,20 @@ namespace testing_support {
 
 // The ranges that a compaction keeps beside ascending snapshots: the newest one of each stratum at
 // each key.
-inline lsm::RangeMap MapOf(std::span<const lsm::RangeDelete> ranges,
-                           std::span<const lsm::Sequence> snapshots) {
+inline lsm::RangeMap RangesOf(std::span<const lsm::RangeDelete> ranges,
+                              std::span<const lsm::Sequence> snapshots) {
   std::vector<lsm::RangeMap> maps;
   maps.reserve(ranges.size());
   std::vector<const lsm::RangeMap*> all;
   for (const lsm::RangeDelete& range : ranges)
     all.push_back(&maps.emplace_back(lsm::RangeMap::Of({&range, 1})));
   return lsm::RangeMap::Merged(all).Thinned(snapshots);
+}
+
+// For lists in braces.
+inline lsm::RangeMap RangesOf(const std::vector<lsm::RangeDelete>& ranges,
+                              const std::vector<lsm::Sequence>& snapshots = {}) {
+  return RangesOf(std::span(ranges), std::span(snapshots));
 }
 
 // The first key at or after `key` that no sequence <= `at` covers; nullopt: there is none.  A view

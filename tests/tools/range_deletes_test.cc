@@ -76,7 +76,7 @@ TEST_F(RangeDeletesTest, ScanShowsThemAsRows) {
 TEST_F(RangeDeletesTest, ScanShowsEachSequence) {
   const std::vector<lsm::RangeDelete> ranges = {{"b", "f", 5}, {"d", "h", 9}};
   const std::vector<lsm::Sequence> snapshots = {5};  // so both stay where they overlap
-  MakeTable(*Directory(), {.number = 9, .ranges = testing_support::MapOf(ranges, snapshots)},
+  MakeTable(*Directory(), {.number = 9, .ranges = testing_support::RangesOf(ranges, snapshots)},
             {{"e", 7, false, "v"}});
   EXPECT_THAT(Lines(Run({"scan", "r/000009.table"}).out),
               ElementsAre("b\t5\trange delete\td", "d\t9\trange delete\tf", "d\t5\trange delete\tf",
@@ -180,7 +180,7 @@ TEST_F(RangeDeletesTest, GetCountsVersionsThatItDoesNotShow) {
     ranges.push_back({"a", "z", 2 * i + 1});
     snapshots.push_back(2 * i + 1);
   }
-  MakeTable(*Directory(), {.number = 9, .ranges = testing_support::MapOf(ranges, snapshots)},
+  MakeTable(*Directory(), {.number = 9, .ranges = testing_support::RangesOf(ranges, snapshots)},
             entries);
   const RunResult result = Run({"get", "r/000009.table", "k"});
   EXPECT_THAT(result.out, AllOf(HasSubstr("  answer  range delete at sequence 61\n"),

@@ -153,7 +153,7 @@ class History {
   }
 
   void CutIntoTables(const Level& level) {
-    const RangeMap map = testing_support::MapOf(level.ranges, {&sequence_, 1});
+    const RangeMap map = testing_support::RangesOf(level.ranges, {&sequence_, 1});
     std::vector<std::string_view> cuts;
     for (size_t i = dice_.Roll(4); i > 0; --i) cuts.push_back(UserKey(dice_.Roll(kKeys)));
     std::sort(cuts.begin(), cuts.end());

@@ -93,7 +93,7 @@ class Ranges {
     for (Sequence sequence = 0; sequence <= kNewest; ++sequence) all.push_back(sequence);
     std::vector<RangeMap> maps;
     for (size_t map = 0; map < maps_.size(); ++map)
-      maps.push_back(testing_support::MapOf(DeletesOf(map), all));
+      maps.push_back(testing_support::RangesOf(DeletesOf(map), all));
     std::vector<const RangeMap*> pointers;
     for (const RangeMap& map : maps) pointers.push_back(&map);
     return RangeMap::Merged(pointers);

@@ -159,7 +159,7 @@ TEST_P(RangeMapModelTest, AgreesWithTheRanges) {
     const std::vector<RangeDelete> ranges = SomeRanges();
     NaiveMap naive;
     for (const RangeDelete& range : ranges) naive.Add(range);
-    const RangeMap map = testing_support::MapOf(ranges, All());
+    const RangeMap map = testing_support::RangesOf(ranges, All());
     ASSERT_NO_FATAL_FAILURE(DemandForm(map));
     ASSERT_NO_FATAL_FAILURE(naive.Demand(map));
     for (const std::string& key : NaiveMap::Keys()) {
@@ -180,7 +180,7 @@ TEST_P(RangeMapModelTest, ThinsByStrata) {
     NaiveMap naive;
     for (const RangeDelete& range : ranges) naive.Add(range);
     naive.Thin(snapshots);
-    const RangeMap thinned = testing_support::MapOf(ranges, All()).Thinned(snapshots);
+    const RangeMap thinned = testing_support::RangesOf(ranges, All()).Thinned(snapshots);
     ASSERT_NO_FATAL_FAILURE(DemandForm(thinned));
     ASSERT_NO_FATAL_FAILURE(naive.Demand(thinned));
   }
@@ -196,14 +196,14 @@ TEST_P(RangeMapModelTest, MergesMaps) {
     for (RangeMap& map : maps) {
       ranges.push_back(SomeRanges());
       all.insert(all.end(), ranges.back().begin(), ranges.back().end());
-      map = testing_support::MapOf(ranges.back(), All());
+      map = testing_support::RangesOf(ranges.back(), All());
       pointers.push_back(&map);
     }
     for (const RangeDelete& range : all) naive.Add(range);
     const RangeMap merged = RangeMap::Merged(pointers);
     ASSERT_NO_FATAL_FAILURE(DemandForm(merged));
     ASSERT_NO_FATAL_FAILURE(naive.Demand(merged));
-    ASSERT_TRUE(merged == testing_support::MapOf(all, All()));
+    ASSERT_TRUE(merged == testing_support::RangesOf(all, All()));
     ASSERT_TRUE(NewestRanges(pointers) == merged.Thinned({}));
     ASSERT_TRUE(RangeMap::Of(all) == merged.Thinned({}));
   }
@@ -214,7 +214,7 @@ TEST_P(RangeMapModelTest, PiecesHoldTheirPartAndMeet) {
     const std::vector<RangeDelete> ranges = SomeRanges();
     NaiveMap naive;
     for (const RangeDelete& range : ranges) naive.Add(range);
-    const RangeMap map = testing_support::MapOf(ranges, All());
+    const RangeMap map = testing_support::RangesOf(ranges, All());
     const std::string from = Key(), to = Key();
     for (const KeySpan& span : {KeySpan{from, std::nullopt}, KeySpan{"", to}, KeySpan{from, to},
                                 KeySpan::OfKeys(from, to)}) {
@@ -232,7 +232,7 @@ TEST_P(RangeMapModelTest, PiecesHoldTheirPartAndMeet) {
 TEST_P(RangeMapModelTest, PiecesInARowJoin) {
   for (int round = 0; round < 60; ++round) {
     const std::vector<RangeDelete> ranges = SomeRanges();
-    const RangeMap map = testing_support::MapOf(ranges, All());
+    const RangeMap map = testing_support::RangesOf(ranges, All());
     std::set<std::string> cuts;
     while (cuts.size() < dice_.Roll(6)) cuts.insert(Key());
     std::vector<RangeMap> pieces;

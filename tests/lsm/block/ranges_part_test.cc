@@ -60,7 +60,7 @@ RangeMap SomeMap(Dice* dice) {
   std::vector<Sequence> snapshots = {dice->Next() % kSequenceMax, dice->Next() % kSequenceMax,
                                      1000};
   std::sort(snapshots.begin(), snapshots.end());
-  return testing_support::MapOf(ranges, snapshots);
+  return testing_support::RangesOf(ranges, snapshots);
 }
 
 TEST(RangesPartTest, WritesTheBytesOfTheHeader) {
@@ -71,7 +71,7 @@ TEST(RangesPartTest, WritesTheBytesOfTheHeader) {
                                         {"f", ListOf({300})},
                                         {"h", std::string(1, '\0')},
                                         {"k", "\1\7"}});
-  EXPECT_EQ(EncodeRanges(testing_support::MapOf(ranges, snapshots)), expected);
+  EXPECT_EQ(EncodeRanges(testing_support::RangesOf(ranges, snapshots)), expected);
 }
 
 TEST(RangesPartTest, ReadsBackTheSameMap) {

@@ -231,7 +231,7 @@ TEST_P(RangeListModelTest, GivesAMapOfAllRanges) {
   }
   std::vector<RangeDelete> ranges;
   for (const auto& range : naive.ranges()) ranges.push_back({range.from, range.to, range.sequence});
-  EXPECT_EQ(memtable.ranges()->ToMap(), testing_support::MapOf(ranges, naive.ends()));
+  EXPECT_EQ(memtable.ranges()->ToMap(), testing_support::RangesOf(ranges, naive.ends()));
 
   Memtable replayed;
   replayed.AddRanges(ranges);

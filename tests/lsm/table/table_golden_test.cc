@@ -147,7 +147,7 @@ TEST(TableGoldenTest, PartitionedBytesMatchVersion2) {
 
 RangeMap GoldenRanges() {
   const RangeDelete ranges[] = {{"apple", "banana", 6}, {"apricot", "b", 9}, {"date", {}, 300}};
-  return testing_support::MapOf(ranges, std::vector<Sequence>{6});
+  return testing_support::RangesOf(ranges, std::vector<Sequence>{6});
 }
 
 TEST(TableGoldenTest, BytesWithRangesMatchVersion3) {

@@ -12,11 +12,7 @@
 
 namespace lsm {
 
-// As MapOf (tests/support/range_maps.h).
-inline RangeMap RangesOf(const std::vector<RangeDelete>& ranges,
-                         const std::vector<Sequence>& snapshots = {}) {
-  return testing_support::MapOf(ranges, snapshots);
-}
+using testing_support::RangesOf;
 
 inline std::vector<Sequence> SequencesOf(const RangeMap& ranges, size_t stretch) {
   std::vector<Sequence> sequences;

@@ -53,7 +53,7 @@ RangeMap SomeRanges() {
   const std::string after = last + "x";
   const std::vector<RangeDelete> ranges = {
       {"", "0", 7}, {from, to, 1015}, {from, last, 5000}, {after, std::nullopt, 900}};
-  return testing_support::MapOf(ranges, std::vector<Sequence>{1015});
+  return testing_support::RangesOf(ranges, std::vector<Sequence>{1015});
 }
 
 std::vector<std::string> ProblemsOf(const Table& table) {

@@ -318,7 +318,7 @@ class RangeLookupsModelTest : public RangeLookupsTest {
     }
     std::vector<Sequence> snapshots(newest_);  // so that no sequence is left out
     std::iota(snapshots.begin(), snapshots.end(), 1);
-    const RangeMap map = testing_support::MapOf(deletes, snapshots);
+    const RangeMap map = testing_support::RangesOf(deletes, snapshots);
     for (size_t i = 0; i <= at.size(); ++i) {
       KeySpan span;
       if (i > 0) span.begin = at[i - 1];

@@ -84,7 +84,7 @@ class TextRanges {
     std::vector<Sequence> snapshots;  // so that all sequences stay
     for (const Range& range : ranges_) snapshots.push_back(range.sequence);
     std::sort(snapshots.begin(), snapshots.end());
-    return testing_support::MapOf(ranges, snapshots);
+    return testing_support::RangesOf(ranges, snapshots);
   }
 
  private:

@@ -169,7 +169,7 @@ class RepairTrial {
       entries.emplace(key, write.kind == EntryKind::kPut ? write.value() : "");
     }
     forger->SetEntries(numbers_[part], {entries.begin(), entries.end()},
-                       testing_support::MapOf(ranges, sequences));
+                       testing_support::RangesOf(ranges, sequences));
   }
 
   absl::Status WriteLog() {
