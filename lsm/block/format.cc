@@ -31,9 +31,13 @@ bool EndsAt(BlockHandle handle, uint64_t begin, uint64_t end) {
          handle.stored_bytes == end - handle.offset - kBlockTrailerBytes;
 }
 
-// Sets `ranges`, the block between index and properties.  False if there is no room for one, or if
-// a table without data blocks has other parts than that.
+// Sets `ranges`, the block between index and properties, or, without one, `is_of_keyspace`.  False
+// if there is neither room for one nor none, or if a table without data blocks has other parts.
 bool FindRanges(Footer* footer) {
+  if (EndsAt(footer->index, kTableHeaderBytes, footer->properties.offset)) {
+    footer->is_of_keyspace = true;
+    return true;
+  }
   const bool has_only_ranges = footer->entries == 0 && footer->filter.is_null() &&
                                footer->index.stored_bytes == 0 && !footer->is_partitioned();
   if (footer->data_blocks == 0 && !has_only_ranges) return false;

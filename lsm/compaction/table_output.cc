@@ -129,6 +129,7 @@ absl::Status TableOutput::BeginTable(std::string_view user_key) {
   build.partition_bytes = filter.partition_bytes;
   build.digest_seed = context_.digest_seed;
   build.file_id = context_.random->Next();
+  build.keyspace = keyspace_;
   build.level = level_;
   build.created_micros = context_.clock->WallMicros();
   // No later than now.  So a clock that was wrong is corrected when tombstones are written again.

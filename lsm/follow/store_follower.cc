@@ -132,7 +132,7 @@ absl::Status StoreFollower::ReadState(const Directories& directories) {
   TRELLIS_RETURN_IF_ERROR(manifest->ReadOn().status());
   TRELLIS_RETURN_IF_ERROR(CheckIsSameStore(manifest->state()));
   // Before the logs, which may have entries of keyspaces.
-  TRELLIS_RETURN_IF_ERROR(manifest->state().CheckHasNoKeyspaces(place_.path));
+  TRELLIS_RETURN_IF_ERROR(manifest->state().CheckHasNoKeyspaces(place_.path, "OpenMode::kFollow"));
   manifest_ = std::move(manifest);
   edits_before_ = manifest_->edit_count();
   // Another opening of the store, or another copy of it: the logs may be others, and the numbers
@@ -174,7 +174,7 @@ absl::Status StoreFollower::OpenVersion(const TableContext& context,
     return absl::OkStatus();
   }
   const ManifestState& state = manifest_->state();
-  TRELLIS_RETURN_IF_ERROR(state.CheckHasNoKeyspaces(place_.path));
+  TRELLIS_RETURN_IF_ERROR(state.CheckHasNoKeyspaces(place_.path, "OpenMode::kFollow"));
   TRELLIS_ASSIGN_OR_RETURN(auto levels,
                            OpenTablesOf(*place_.files, *directories.tables, state, place_.read_mode,
                                         context, /*helpers=*/nullptr, &tables_));

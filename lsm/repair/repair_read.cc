@@ -114,7 +114,7 @@ absl::Status RepairJob::TryManifest(uint64_t number) {
   const bool is_named = current_ && current_->manifest_number == number;
   absl::StatusOr<ManifestContents> contents = ReadManifestNumber(number);
   if (contents.ok()) {
-    TRELLIS_RETURN_IF_ERROR(contents->state.CheckHasNoKeyspaces(directory_.path()));
+    TRELLIS_RETURN_IF_ERROR(contents->state.CheckHasNoKeyspaces(directory_.path(), "DB::Repair"));
     if (is_named) {
       TRELLIS_RETURN_IF_ERROR(store_.own_log_path
                                   ? CheckLogsAreNotElsewhere(store_, contents->state)
@@ -209,7 +209,16 @@ absl::StatusOr<std::unique_ptr<Table>> RepairJob::OpenAnyTable(uint64_t number,
   context.file_id = file_id;
   context.partitions_on_demand = true;  // a damaged partition does not affect others
   context.opens_without_ranges = true;  // nor do damaged range deletes affect entries
-  return Table::Open(std::move(file), context);
+  TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<Table> table, Table::Open(std::move(file), context));
+  TRELLIS_RETURN_IF_ERROR(CheckKeyspaceOf(*table));
+  return table;
+}
+
+absl::Status RepairJob::CheckKeyspaceOf(const Table& table) {
+  const uint64_t keyspace = table.properties().keyspace;
+  if (keyspace == kDefaultKeyspace) return absl::OkStatus();
+  return absl::UnimplementedError(Concat(table.path(), ": the table belongs to keyspace ", keyspace,
+                                         ", and DB::Repair does not handle keyspaces yet"));
 }
 
 absl::StatusOr<bool> RepairJob::IsForeign(Directory& directory, const std::string& name,

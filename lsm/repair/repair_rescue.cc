@@ -91,6 +91,7 @@ absl::StatusOr<RepairJob::SalvagedTable> RepairJob::ReadTable(uint64_t number,
   context.file_id = file_id;
   TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<Table> table,
                            Table::Open(*std::move(file), context));
+  TRELLIS_RETURN_IF_ERROR(CheckKeyspaceOf(*table));
   absl::Status problem;  // the first one
   TableCheckCalls calls;
   calls.problem = [&](const absl::Status& status) {

@@ -217,7 +217,6 @@ absl::StatusOr<CopyReport> RestoreStore(const std::string& backup, const std::st
   if (!options.log_directory.empty())
     TRELLIS_RETURN_IF_ERROR(CheckIsOutside(source, to.log_file_system, options.log_directory));
   ManifestState state = contents->state;
-  TRELLIS_RETURN_IF_ERROR(state.CheckHasNoKeyspaces(source.directory->path()));
 
   TRELLIS_ASSIGN_OR_RETURN(const StoreDirectory store, OpenForCopy(path, options));
   TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<Pacer> pacer,

@@ -45,6 +45,7 @@ constexpr Property kProperties[] = {
     {"filter_kind", &P::filter_kind},
     {"filter_reason", &P::filter_reason},
     {"index_bytes", &P::index_bytes},
+    {"keyspace", &P::keyspace},
     {"largest_key", &P::largest_key},
     {"largest_sequence", &P::largest_sequence},
     {"level", &P::level},
@@ -168,6 +169,7 @@ bool IsLeftOut(const Property& property, const TableProperties& properties) {
   if (property.name == "digest_hash" || property.name == "digest_seed_high")
     return properties.digest_hash == kXxh3;
   if (property.name == "partitions") return properties.partitions == 0;
+  if (property.name == "keyspace") return properties.keyspace == 0;
   if (property.name == "dead_bytes")
     return properties.deletions == 0 && properties.distinct_keys == properties.entries;
   if (property.name == "range_bytes" || property.name == "range_deletes")

@@ -62,6 +62,7 @@ struct TableProperties {
   std::string compression;           // requested: "lz4", "none"
   uint64_t block_bytes = 0;          // target
   uint64_t restart_interval = 0;
+  uint64_t keyspace = 0;        // the id; 0, and not in the file: the default one
   int level = 0;                // for which it was made
   uint64_t created_micros = 0;  // since 1970
   std::string created_by;       // "trellis 0.1.0"

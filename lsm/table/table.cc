@@ -108,6 +108,14 @@ absl::Status Table::ReadProperties(TableTail* tail) {
                            tail->Block(footer_.file_id, footer_.properties, kPropertiesBytesMax));
   TRELLIS_ASSIGN_OR_RETURN(
       properties_, TableProperties::Decode(bytes, file_->path(), footer_.properties.offset));
+  // Otherwise older releases would take it for a table of the default keyspace.
+  const uint64_t keyspace = properties_.keyspace;
+  if (keyspace == kDefaultKeyspace ? footer_.is_of_keyspace
+                                   : footer_.version() != kTableVersionWithRanges) {
+    return DamageAt(file_->path(), footer_.properties.offset,
+                    Concat("the properties say keyspace ", keyspace, ", the footer says version ",
+                           footer_.version()));
+  }
   if (properties_.IsStated("smallest_sequence")) sequences_.first = properties_.smallest_sequence;
   if (properties_.IsStated("largest_sequence")) sequences_.second = properties_.largest_sequence;
   states_smallest_key_ = properties_.IsStated("smallest_key");

@@ -85,6 +85,7 @@ TableBuilder::TableBuilder(TableBuildOptions options, std::unique_ptr<AppendFile
   properties_.compression = NameOf(options_.compression);
   properties_.block_bytes = options_.block_bytes;
   properties_.restart_interval = static_cast<uint64_t>(options_.block_restart_interval);
+  properties_.keyspace = options_.keyspace;
   properties_.level = options_.level;
   properties_.created_micros = options_.created_micros;
   properties_.created_by = kCreatedBy;
@@ -258,6 +259,7 @@ absl::StatusOr<TableSummary> TableBuilder::Finish() {
   footer.file_id = options_.file_id;
   footer.data_blocks = properties_.data_blocks;
   footer.entries = properties_.entries;
+  footer.is_of_keyspace = options_.keyspace != kDefaultKeyspace;
   status_ = WriteEntryParts(&footer);
   if (status_.ok()) status_ = WriteRanges(ranges, &footer);
   TRELLIS_RETURN_IF_ERROR(status_);

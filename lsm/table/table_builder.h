@@ -39,6 +39,7 @@ struct TableBuildOptions {
   size_t partition_bytes = 0;
   bloom::DigestSeed digest_seed;
   uint64_t file_id = 0;  // must be drawn at random
+  KeyspaceId keyspace = kDefaultKeyspace;
   int level = 0;
   uint64_t created_micros = 0;  // wall clock, for people
   // The property of that name, for a table with tombstones or range deletes.

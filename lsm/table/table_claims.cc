@@ -119,6 +119,7 @@ class ClaimChecker {
     }
     CheckSequences();
     CheckCounts();
+    Equal("keyspace", properties_.keyspace, "the manifest says", record.keyspace);
     Equal("smallest_key", properties_.smallest_key, record.smallest);
     Equal("largest_key", properties_.largest_key, record.largest);
     CheckDeadEntries(record.dead);

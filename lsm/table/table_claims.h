@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
+#include "lsm/base/internal_key.h"
 #include "lsm/table/dead_entries.h"
 #include "lsm/table/range_record.h"
 #include "lsm/table/table.h"
@@ -22,6 +23,7 @@ struct TableRecord {
   std::string_view largest;
   DeadEntries dead;
   const RangeRecord& ranges;
+  KeyspaceId keyspace = kDefaultKeyspace;
 };
 
 // For messages: "2 range deletes from "b" to "h"", or "no range deletes".

@@ -45,7 +45,12 @@ std::string KeyspaceRecords::Put(KeyspaceRecord record) {
 std::string KeyspaceRecords::Replay(const KeyspaceChange& change) {
   switch (change.kind) {
     case KeyspaceChange::Kind::kCreated:
-      if (change.id < next_id_) return "";
+      if (change.id < next_id_) {
+        const auto known = all_.find(change.id);
+        if (known == all_.end() || known->second.name == change.name) return "";
+        return Concat("keyspace ", change.id, " is created with the name \"", Escape(change.name),
+                      "\", but it has the name \"", Escape(known->second.name), "\"");
+      }
       next_id_ = uint64_t{change.id} + 1;
       return Put({.id = change.id, .options = change.options, .name = change.name});
     case KeyspaceChange::Kind::kDropped:

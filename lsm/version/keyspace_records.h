@@ -51,7 +51,7 @@ class KeyspaceRecords {
   // --- entries of a log ---
 
   // A creation of an id below the next one, and changes of keyspaces that were dropped, change
-  // nothing: the manifest is newer.
+  // nothing: the manifest is newer.  But the name must be the same, if the keyspace exists.
   std::string Replay(const KeyspaceChange& change);
 
   bool operator==(const KeyspaceRecords&) const = default;

@@ -84,7 +84,7 @@ struct ManifestState {
 
   // Unimplemented if there are keyspaces other than the default one: for what cannot handle them
   // yet.  `directory` is the store's, for the message.
-  absl::Status CheckHasNoKeyspaces(std::string_view directory) const;
+  absl::Status CheckHasNoKeyspaces(std::string_view directory, std::string_view call) const;
 
   // The logs that must exist.
   std::set<uint64_t> NeededLogs() const;

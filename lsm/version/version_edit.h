@@ -55,7 +55,7 @@ struct TableMeta {
 
 // The figures with which the table's properties must agree.  Refers to `meta`.
 inline TableRecord RecordOf(const TableMeta& meta) {
-  return {meta.entries, meta.first_key(), meta.last_key(), meta.dead, meta.ranges};
+  return {meta.entries, meta.first_key(), meta.last_key(), meta.dead, meta.ranges, meta.keyspace};
 }
 
 struct VersionEdit {

@@ -3,13 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "lsm/base/encoded_batch.h"
 #include "lsm/bytes/status.h"
+#include "lsm/keyspace.h"
 #include "lsm/write_batch.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/support/status_matchers.h"
@@ -83,6 +86,88 @@ TEST_F(KeyspacesRefusedTest, RepairKeepsTheLogAndSaysSo) {
   EXPECT_EQ(Get("a"), "1");
   EXPECT_EQ(Get("b"), "absent");
   EXPECT_EQ(Get("c"), "3");
+}
+
+// Changes of keyspaces that no release writes.  Each is the second record of a log that has created
+// keyspace 2 with the name "a".
+TEST_F(KeyspacesRefusedTest, HostileChangesAreRefused) {
+  using Kind = KeyspaceChange::Kind;
+  const absl::StatusCode kDamage = absl::StatusCode::kDataLoss;
+  const absl::StatusCode kUnknown = absl::StatusCode::kUnimplemented;
+  struct Case {
+    KeyspaceChange change;
+    absl::StatusCode code;
+    const char* what;
+  };
+  const Case cases[] = {
+      {{Kind::kCreated, 3, std::string(256, 'n'), {}}, kDamage, "the name of a keyspace"},
+      {{Kind::kCreated, 3, "", {}}, kDamage, "the name of a keyspace"},
+      {{Kind::kCreated, 3, "a", {}}, kDamage, "the name \"a\", which keyspace 2 has"},
+      {{Kind::kCreated, 2, "b", {}}, kDamage, "but it has the name \"a\""},
+      {{Kind::kCreated, 3, "default", {}},
+       kDamage,
+       "keyspace 3 is added with the name \"default\""},
+      {{Kind::kCreated, 0, "default", {}}, kDamage, "an id that is no other keyspace's"},
+      {{Kind::kCreated, 1, "c", {}}, kDamage, "an id that is no other keyspace's"},
+      {{Kind::kDropped, 0, "", {}}, kDamage, "an id that is no other keyspace's"},
+      {{Kind::kDropped, 3, "", {}}, kDamage, "a change of keyspace 3, which was not created"},
+      {{Kind::kOptions, UINT32_MAX, "", {}}, kDamage, "a change of keyspace 4294967295"},
+      {{Kind::kOptions, 2, "", {.filter_kind = "from the future"}},
+       kUnknown,
+       "\"from the future\""},
+      {{Kind::kOptions, 2, "", {.target_fpp = 0.51}}, kDamage, "option 2 of a keyspace"},
+      {{Kind::kOptions, 2, "", {.target_fpp = -0.1}}, kDamage, "option 2 of a keyspace"},
+      {{Kind::kCreated, 3, "c", {.target_fpp = NAN}}, kDamage, "option 2 of a keyspace"},
+      {{Kind::kOptions, 2, "", {.compression = static_cast<Compression>(7)}}, kDamage, "option 3"},
+      {{Kind::kOptions, 2, "", {.compaction_style = static_cast<CompactionStyle>(3)}},
+       kDamage,
+       "option 4 of a keyspace"},
+  };
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.what);
+    world_.files = std::make_unique<MemoryFileSystem>();
+    options_ = world_.SmallOptions();
+    ASSERT_NO_FATAL_FAILURE(Open());
+    ASSERT_OK(db_->OpenKeyspace("a"));
+    log_ = world_.FilesOf(FileKind::kLog).back();
+    refused_at_ = world_.files->FileBytes(log_).size();
+    WriteBatch batch;
+    EncodedBatch::Change(&batch, each.change);
+    const absl::Status written = db_->Write(batch);
+    if (!written.ok()) {  // what no log can have, a batch cannot have either
+      EXPECT_THAT(written, StatusIs(each.code, HasSubstr(each.what)));
+      continue;
+    }
+    db_ = nullptr;
+    const std::map<std::string, std::string> before = AllFiles();
+    for (const OpenMode mode : {OpenMode::kMustExist, OpenMode::kReadOnly}) {
+      options_.mode = mode;
+      EXPECT_THAT(
+          OpenStatus(),
+          StatusIs(each.code, AllOf(HasSubstr(Concat(log_, ": record at offset ", refused_at_)),
+                                    HasSubstr(each.what))));
+      EXPECT_EQ(AllFiles(), before);
+    }
+  }
+}
+
+// The last id is a keyspace's like any other.  None can be created after it.
+TEST_F(KeyspacesRefusedTest, TheLastIdIsUsable) {
+  Open();
+  WriteBatch batch;
+  EncodedBatch::Change(&batch, {KeyspaceChange::Kind::kCreated, UINT32_MAX, "last", {}});
+  EncodedBatch::Put(&batch, UINT32_MAX, "key", "value");
+  // Once more, with the same name: as after a manifest that knows it.
+  EncodedBatch::Change(&batch, {KeyspaceChange::Kind::kCreated, UINT32_MAX, "last", {}});
+  ASSERT_OK(db_->Write(batch));
+  for (int pass = 0; pass < 3; ++pass) {
+    ASSERT_NO_FATAL_FAILURE(Open());
+    EXPECT_THAT(db_->OpenKeyspace("more"),
+                StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("ids of keyspaces")));
+    ASSERT_OK_AND_ASSIGN(const Keyspace last, db_->OpenKeyspace("last"));
+    ASSERT_OK_AND_ASSIGN(const std::optional<std::string> value, last.Get("key"));
+    EXPECT_EQ(value, "value");
+  }
 }
 
 }  // namespace

@@ -165,6 +165,18 @@ TEST(TableGoldenTest, BytesWithRangesMatchVersion3) {
   testing_support::ExpectGolden("table/tiny_only_ranges.golden", Dump(bytes));
 }
 
+TEST(TableGoldenTest, BytesOfAKeyspaceMatchVersion3) {
+  TableBuildOptions options = GoldenOptions(Compression::kNone, "blocked");
+  options.keyspace = 300;
+  const std::string bytes = BuildTable(options, GoldenModel());
+  testing_support::ExpectGolden("table/tiny_keyspace.golden", Dump(bytes));
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(bytes));
+  ExpectHoldsTheModel(*opened.table);
+  EXPECT_EQ(opened.table->footer().version(), 3u);
+  EXPECT_TRUE(opened.table->ranges().empty());
+  EXPECT_EQ(opened.table->properties().keyspace, 300u);
+}
+
 TEST(TableGoldenTest, ReadsTablesOfVersion1) {
   const std::filesystem::path path =
       testing_support::SourceDirectory() / "tests/testdata/table/version1_lz4.table";

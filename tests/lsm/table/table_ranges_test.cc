@@ -249,12 +249,12 @@ TEST(TableRangesTest, ImpossiblePlacesAreDamage) {
          f->ranges_bytes.clear();
          f->change_footer_bytes = [](std::string* end) { StoreFixed32(end->data() + 80, 3); };
        },
-       "block handles are impossible"},
+       "the properties say keyspace 0, the footer says version 3"},
       {"an index after the ranges",
        [](Forgery* f) {
          f->change_footer = [](Footer* footer) { std::swap(footer->index, footer->ranges); };
        },
-       "block handles are impossible"},
+       "the properties say keyspace 0, the footer says version 3"},
       {"an index without end",
        [](Forgery* f) {
          f->change_footer = [](Footer* footer) { footer->index.stored_bytes = ~uint64_t{0}; };
@@ -286,6 +286,29 @@ TEST(TableRangesTest, ImpossiblePlacesAreDamage) {
   }
 }
 
+// By its version, an older release takes it for a table of the default keyspace.
+TEST(TableRangesTest, ATableOfAKeyspaceHasVersion3) {
+  for (const uint32_t version : {1, 2, 3}) {
+    SCOPED_TRACE(version);
+    Forgery forgery;
+    forgery.data_blocks = {{SoundBlock("a")}};
+    TableProperties properties;
+    properties.digest_seed = kTestSeed;
+    properties.keyspace = 2;
+    forgery.properties_bytes = properties.Encode();
+    forgery.change_footer_bytes = [&](std::string* end) {
+      StoreFixed32(end->data() + 80, version);
+    };
+    const absl::StatusOr<OpenedTable> opened = OpenTableBytes(forgery.Make());
+    EXPECT_EQ(opened.ok(), version == 3) << opened.status();
+    if (version == 1) {
+      EXPECT_THAT(opened.status(),
+                  StatusIs(absl::StatusCode::kDataLoss,
+                           HasSubstr("the properties say keyspace 2, the footer says version 1")));
+    }
+  }
+}
+
 TEST(TableRangesTest, LaterVersionsAreRefusedByName) {
   Forgery forgery = WithRanges();
   forgery.change_footer_bytes = [](std::string* end) { StoreFixed32(end->data() + 80, 4); };
@@ -314,6 +337,10 @@ TEST(TableRangesTest, RecordsAndPropertiesMustAgree) {
   EXPECT_THAT(CheckPlace(table, {0, 4999}),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("a range delete has sequence 5000")));
   EXPECT_OK(CheckPlace(table, {0, 5000}));
+  EXPECT_THAT(
+      CheckClaims(table, {1000, UserKeyOf(summary.smallest), UserKeyOf(summary.largest),
+                          summary.properties.dead_entries(), summary.ranges, /*keyspace=*/2}),
+      says("keyspace 0, the manifest says 2"));
 
   for (const auto change : {+[](TableProperties* p) { ++p->range_deletes; },
                             +[](TableProperties* p) { ++p->range_bytes; },

@@ -90,6 +90,7 @@ class TableMaker {
     build.partition_bytes = partition_bytes;
     build.digest_seed = kDigestSeed;
     build.file_id = 1000 + number;
+    build.keyspace = keyspace;
     build.oldest_tombstone = oldest_tombstone;
     TableBuilder builder(build, directory->CreateExclusive(TableFileName(number)).value());
     for (const Entry& entry : entries) builder.Add(InternalKey(entry), entry.value);
