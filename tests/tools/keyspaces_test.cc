@@ -1,4 +1,4 @@
-// Entries of keyspaces in logs, as sstdump shows them.  No store has keyspaces so far.
+// Keyspaces in logs and stores, as sstdump shows them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -95,6 +95,75 @@ TEST_F(KeyspacesTest, StoresWithThemAreDamaged) {
   EXPECT_THAT(Lines(Run({"dump", "k"}).out), ElementsAre());
   // A log alone does not say which keyspaces exist.
   EXPECT_EQ(Run({"verify", "k/000002.log"}).code, 0);
+}
+
+// A store with a table of keyspace 2 and one of the default keyspace, which have a key in common.
+class KeyspaceTablesTest : public CommandsTest {
+ protected:
+  KeyspaceTablesTest() {
+    auto directory = files_.OpenDirectory("t", true).value();
+    lsm::VersionEdit snapshot;
+    snapshot.next_file_number = 6;
+    snapshot.last_sequence = 4;
+    snapshot.oldest_log = 5;
+    snapshot.next_keyspace_id = 3;
+    snapshot.keyspaces = {{.id = 2, .options = {.target_fpp = 0.25}, .name = "users"}};
+    const auto add = [&](uint64_t number, int level, lsm::KeyspaceId keyspace,
+                         const std::vector<SampleEntry>& entries) {
+      const lsm::TableMeta table =
+          MakeTable(*directory, {.number = number, .level = level, .keyspace = keyspace}, entries);
+      snapshot.added.push_back({level, table});
+    };
+    // Of one keyspace they would overlap in a level, and be in the wrong order.
+    add(2, 1, lsm::kDefaultKeyspace, {{"a", 4, false, "newer"}});
+    add(3, 1, 2, {{"a", 2, false, "other"}, {"b", 3, false, "other"}});
+    add(4, 0, 2, {{"a", 3, false, "of users"}});
+    MakeManifest(*directory, snapshot);
+    MakeLog(*directory, 5, {}, LogState::kOpen);
+  }
+};
+
+TEST_F(KeyspaceTablesTest, VerifyKeepsThemApart) {
+  const RunResult result = Run({"verify", "t"});
+  EXPECT_EQ(result.code, 0) << result.out << result.err;
+}
+
+TEST_F(KeyspaceTablesTest, VerifyComparesATableWithItsRecord) {
+  auto directory = files_.OpenDirectory("t", false).value();
+  ASSERT_TRUE(directory->Remove("000002.table").ok());
+  MakeTable(*directory, {.number = 2, .level = 1, .keyspace = 2}, {{"a", 4, false, "newer"}});
+  const RunResult result = Run({"verify", "t"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out + result.err,
+              HasSubstr("the manifest says keyspace 0, the table has keyspace 2"));
+}
+
+TEST_F(KeyspaceTablesTest, InfoNamesTheKeyspace) {
+  EXPECT_EQ(Result({"info", "t/000003.table"})["keyspace"], 2);
+  EXPECT_FALSE(Result({"info", "t/000002.table"}).contains("keyspace"));
+  EXPECT_THAT(Run({"info", "t/000003.table"}).out, HasSubstr("for level 1 of keyspace 2\n"));
+  EXPECT_EQ(Result({"info", "t"})["keyspaces"], 1);
+  EXPECT_THAT(Run({"info", "t"}).out, HasSubstr("1 keyspace besides the default one"));
+  EXPECT_EQ(Result({"properties", "t/000003.table"})["properties"]["keyspace"], "2");
+}
+
+// They would mix the keys of all keyspaces.
+TEST_F(KeyspaceTablesTest, CommandsThatShowAStoresKeysRefuseIt) {
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"dump", "t"},
+                                             {"scan", "t"},
+                                             {"get", "t", "a"},
+                                             {"explain", "t", "a"},
+                                             {"levels", "t"}}) {
+    const RunResult result = Run(command);
+    EXPECT_NE(result.code, 0) << command[0];
+    EXPECT_THAT(result.out + result.err,
+                HasSubstr(lsm::Concat("the store has keyspaces, which sstdump ", command[0],
+                                      " does not know yet")));
+  }
+  EXPECT_EQ(Run({"get", "--raw", "t/000003.table", "a"}).out, "other");
+  EXPECT_EQ(Run({"manifest", "t"}).code, 0);
+  EXPECT_EQ(Run({"wal", "t"}).code, 0);
 }
 
 }  // namespace

@@ -77,6 +77,7 @@ lsm::TableMeta MakeTable(lsm::Directory& directory, const TableRecipe& recipe,
   options.filter_reason = recipe.filter_reason;
   options.digest_seed = recipe.digest_seed;
   options.file_id = FileIdOf(recipe.number);
+  options.keyspace = recipe.keyspace;
   options.level = recipe.level;
   options.created_micros = kCreatedMicros;
   options.oldest_tombstone = kCreatedMicros / 1'000'000;
@@ -94,7 +95,7 @@ lsm::TableMeta MakeTable(lsm::Directory& directory, const TableRecipe& recipe,
           summary.file_bytes, summary.properties.entries,
           summary.smallest,   summary.largest,
           /*run=*/0,          summary.properties.dead_entries(),
-          summary.ranges};
+          summary.ranges,     recipe.keyspace};
 }
 
 std::vector<SampleEntry> NumberedEntries(int count, uint64_t first_sequence, size_t value_bytes) {

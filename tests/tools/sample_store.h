@@ -48,6 +48,7 @@ struct TableRecipe {
   size_t block_bytes = 512;
   bloom::DigestSeed digest_seed = kSampleSeed;
   lsm::RangeMap ranges = {};
+  lsm::KeyspaceId keyspace = lsm::kDefaultKeyspace;
 };
 lsm::TableMeta MakeTable(lsm::Directory& directory, const TableRecipe& recipe,
                          const std::vector<SampleEntry>& entries);

@@ -83,7 +83,8 @@ void PrintTable(const lsm::Table& table, const bloom::FilterDescription& filter,
       Concat("table, format ", table.footer().version(), ", ", ReadableBytes(table.file_bytes()))));
   Fields fields;
   fields.push_back({"made", Concat(UtcTime(p.created_micros), " by ",
-                                   session->Show(p.created_by, 40), ", for level ", p.level)});
+                                   session->Show(p.created_by, 40), ", for level ", p.level,
+                                   p.keyspace == 0 ? "" : Concat(" of keyspace ", p.keyspace))});
   if (table.has_entries()) {
     AddEntryFields(p, session, &fields);
   } else {
@@ -128,6 +129,7 @@ void WriteTable(const lsm::Table& table, const bloom::FilterDescription& filter,
     json.Member("ranges_largest_sequence", table.ranges().largest_sequence());
   }
   json.Member("compression", session->Show(p.compression));
+  if (p.keyspace != 0) json.Member("keyspace", p.keyspace);
   json.Member("level", p.level);
   json.Member("created_micros", p.created_micros);
   json.Member("created_by", session->Show(p.created_by));
@@ -313,6 +315,7 @@ void WriteStore(const StoreFiles& files, const StoreSums& sums, const LogReplay&
   json.Member("table_bytes", sums.table_bytes);
   json.Member("entries", sums.entries);
   json.Member("range_deletes", sums.range_deletes);
+  if (state.keyspaces.any()) json.Member("keyspaces", state.keyspaces.all().size());
   json.Member("deepest_level", sums.deepest_level);
   json.Member("smallest_key", session->Show(sums.smallest_key));
   json.Member("largest_key", session->Show(sums.largest_key));
@@ -353,6 +356,10 @@ void ShowStoreInfo(const Target& target, Session* session) {
       {"tables", Concat(ReadableCount(sums.tables), " in levels 0 to ", sums.deepest_level, ", ",
                         ReadableBytes(sums.table_bytes), ", ",
                         Count(sums.entries, "entry", "entries"), ranges, " (sstdump levels)")});
+  if (const auto& keyspaces = state.keyspaces.all(); !keyspaces.empty()) {
+    fields.push_back({"keyspaces", Concat(Count(keyspaces.size(), "keyspace", "keyspaces"),
+                                          " besides the default one (sstdump manifest)")});
+  }
   if (sums.entries > 0) {
     fields.push_back({"keys", KeyRange(*session, sums.smallest_key, sums.largest_key, 12)});
   }

@@ -9,6 +9,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/log/log_reader.h"
+#include "tools/sstdump/commands/commands.h"
 #include "tools/sstdump/store/pinned_directory.h"
 #include "tools/sstdump/store/store_files.h"
 
@@ -168,6 +169,17 @@ class Look {
 
 }  // namespace
 
+absl::Status CheckShowsKeyspaces(const Request& request, const lsm::KeyspaceRecords& keyspaces,
+                                 const std::string& directory) {
+  const auto run = request.command->run;
+  if (!keyspaces.any() || run == &RunInfo || run == &RunVerify || run == &RunManifest ||
+      run == &RunWal)
+    return absl::OkStatus();
+  return absl::UnimplementedError(Concat(directory, ": the store has keyspaces, which sstdump ",
+                                         request.command->name,
+                                         " does not know yet; it shows single tables and logs"));
+}
+
 absl::StatusOr<StoreFiles> LookAtStore(const World& world, const Request& request,
                                        const Target& directory) {
   constexpr int kLooksMax = 20;
@@ -176,6 +188,8 @@ absl::StatusOr<StoreFiles> LookAtStore(const World& world, const Request& reques
     TRELLIS_ASSIGN_OR_RETURN(StoreFiles files, look.Take(world, directory));
     if (!look.IsOfOneMoment(files)) continue;
     if (files.has_state()) {
+      TRELLIS_RETURN_IF_ERROR(
+          CheckShowsKeyspaces(request, files.manifest.state.keyspaces, directory.path));
       std::erase_if(files.logs, [&](uint64_t number) {
         if (!IsNoLog(files, number)) return false;
         files.no_logs.push_back(number);

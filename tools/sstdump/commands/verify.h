@@ -32,6 +32,7 @@ struct TableVerdict {
   uint64_t file_id = 0;
   std::optional<bloom::DigestSeed> digest_seed;  // nothing: unknown hash
   int level = 0;  // the level for which the table was written; 0: not recorded
+  uint64_t keyspace = 0;
   lsm::TableFacts facts;
   std::shared_ptr<const lsm::RangeMap> ranges;
 };

@@ -93,6 +93,7 @@ class StoreChecker {
     for (size_t i = 1; i < tables.size(); ++i) {
       const PlacedTable& before = tables[i - 1];
       const PlacedTable& after = tables[i];
+      if (before.meta.keyspace != after.meta.keyspace) continue;
       if (before.level != after.level || after.level == 0) continue;
       if (before.meta.run != after.meta.run) continue;
       if (before.meta.span().EndsBy(after.meta.span().begin)) continue;
@@ -131,6 +132,10 @@ class StoreChecker {
 
   // Checks that a lookup finds the newest version of each key first.
   void CheckKeyOrder(TableVerifier* verifier) {
+    for (const auto& [keyspace, runs] : runs_) CheckKeyOrderOf(runs, verifier);
+  }
+
+  void CheckKeyOrderOf(const lsm::AgedRuns& runs, TableVerifier* verifier) {
     session_->NextFile();
     lsm::TableContext context;
     context.digest_seed = state().digest_seed;
@@ -143,7 +148,7 @@ class StoreChecker {
       return verifier->BeforeBlock(bytes) ? absl::OkStatus() : absl::CancelledError();
     };
     const absl::Status status =
-        lsm::CompareRuns(*files_.directory, context, lsm::TablesToCompare(runs_), /*from=*/"",
+        lsm::CompareRuns(*files_.directory, context, lsm::TablesToCompare(runs), /*from=*/"",
                          UINT64_MAX, calls)
             .status();
     session_->ClearProgress();
@@ -190,18 +195,25 @@ class StoreChecker {
     if (verdict.level > placed.level)
       differs("level", Concat(placed.level), Concat("been made for level ", verdict.level));
     const lsm::AgedTable aged{meta, smallest_sequence, largest_sequence, verdict.ranges};
-    if (placed.level == 0) level0_.emplace(meta.number, aged);
-    const bool is_same_run = placed.level > 0 && placed.level == last_level_ && !runs_.empty() &&
-                             runs_.back().back().meta.run == meta.run;
-    if (!is_same_run) runs_.emplace_back();
+    if (verdict.keyspace != meta.keyspace)
+      differs("keyspace", Concat(meta.keyspace), Concat("keyspace ", verdict.keyspace));
+    if (placed.level == 0) level0_[meta.keyspace].emplace(meta.number, aged);
+    lsm::AgedRuns& runs = runs_[meta.keyspace];
+    const bool is_same_run = placed.level > 0 && placed.level == last_level_ && !runs.empty() &&
+                             runs.back().back().meta.run == meta.run;
+    if (!is_same_run) runs.emplace_back();
     last_level_ = placed.level;
-    runs_.back().push_back(aged);
+    runs.back().push_back(aged);
   }
 
   // Checks the order of level 0 by its sequence numbers.
   void CheckAges() {
+    for (const auto& [keyspace, tables] : level0_) CheckAgesOf(tables);
+  }
+
+  void CheckAgesOf(const std::map<uint64_t, lsm::AgedTable>& tables) {
     lsm::AgeOrder order;
-    for (const auto& [number, table] : level0_) {
+    for (const auto& [number, table] : tables) {
       if (order.Follows({table.meta.span(), table.smallest_sequence, table.largest_sequence}))
         continue;
       const std::string path = PathOf(lsm::TableFileName(number));
@@ -344,10 +356,11 @@ class StoreChecker {
   const StoreFiles& files_;
   const Target& target_;
   Session* const session_;
-  std::map<uint64_t, lsm::AgedTable> level0_;  // by number; only tables that were read
-  lsm::AgedRuns runs_;                         // of all tables that were read
-  int last_level_ = 0;                         // of the last one added
-  uint64_t files_lost_ = 0;                    // of the current kind
+  // By keyspace.  Only tables that were read; those of level 0 by number, too.
+  std::map<lsm::KeyspaceId, std::map<uint64_t, lsm::AgedTable>> level0_;
+  std::map<lsm::KeyspaceId, lsm::AgedRuns> runs_;
+  int last_level_ = 0;       // of the last one added
+  uint64_t files_lost_ = 0;  // of the current kind
 };
 
 }  // namespace

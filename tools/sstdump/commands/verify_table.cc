@@ -45,6 +45,7 @@ void CheckOpenTable(const Target& target, const lsm::Table& table,
   verdict->file_id = table.footer().file_id;
   verdict->digest_seed = table.properties().digest_seed_and_hash();
   verdict->level = table.properties().level;
+  verdict->keyspace = table.properties().keyspace;
   verdict->filter = NameOf(table.filter_presence());
   verdict->ranges = std::make_shared<const lsm::RangeMap>(table.ranges());
   // Bytes read to open the table.

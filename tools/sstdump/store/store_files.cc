@@ -112,6 +112,9 @@ std::vector<PlacedTable> TablesInOrder(const lsm::ManifestState& state) {
                 return a.meta.span().begin < b.meta.span().begin;
               });
   }
+  std::stable_sort(tables.begin(), tables.end(), [](const PlacedTable& a, const PlacedTable& b) {
+    return a.meta.keyspace < b.meta.keyspace;
+  });
   return tables;
 }
 

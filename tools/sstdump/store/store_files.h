@@ -75,6 +75,11 @@ struct StoreFiles {
 absl::StatusOr<StoreFiles> LookAtStore(const World& world, const Request& request,
                                        const Target& directory);
 
+// Unimplemented if there are keyspaces and the command shows the keys of a store: it would mix
+// them.  LookAtStore checks those of the manifest.
+absl::Status CheckShowsKeyspaces(const Request& request, const lsm::KeyspaceRecords& keyspaces,
+                                 const std::string& directory);
+
 // The error for a directory whose state is unknown.  A directory without a CURRENT is not a store,
 // unless it holds a store's files.  REQUIRES !has_state().
 absl::Status StateProblem(const StoreFiles& files);
@@ -94,8 +99,8 @@ struct PlacedTable {
 
   bool MayHold(std::string_view user_key) const { return meta.span().Holds(user_key); }
 };
-// The tables in the order in which a lookup asks them: by level; in level 0 the newest first; in
-// deeper levels by run, newest first, and by key.
+// The tables by keyspace, each in the order in which a lookup asks them: by level; in level 0 the
+// newest first; in deeper levels by run, newest first, and by key.
 std::vector<PlacedTable> TablesInOrder(const lsm::ManifestState& state);
 
 // Opens a table with the checks that opening the store makes.
