@@ -34,7 +34,8 @@
 //   DataLoss            a file is missing, or its bytes are not those that were written; names the
 //                       file and, if the file exists, the offset
 //   Unimplemented       a file was written by a newer version of the format; names the file and the
-//                       unknown part
+//                       unknown part; or the store has keyspaces, and the call or the option does
+//                       not know them yet (OpenKeyspace)
 //   ResourceExhausted   memory, disk space, file descriptors or threads have run out; or 2^56
 //                       writes or 2^53 file numbers are used up
 //   Unavailable         any other failure of the file system (EIO …), with its own text; also: a
@@ -228,14 +229,26 @@ class TRELLIS_API DB {
 
   // Creates the keyspace, or finds it, and sets the options that are given.  A creation or a change
   // of options is as durable as a put without `sync`.  "default" is the keyspace of the calls
-  // above.  Its filters, compression and style are those of Open.
+  // above.  Its options are those of Open.
+  //
+  // Each keyspace has levels and tables of its own.  So a flush writes a table for each keyspace
+  // that has entries in the memtable, and a store has at most kKeyspacesMax of them (lsm/limits.h)
+  // besides "default".  Two things depend on the default keyspace alone: read-triggered
+  // compactions, and the early flush that DeleteRange describes.
+  //
+  // Not everything works yet with a store that has keyspaces.  Repair, OpenMode::kFollow and
+  // Options::filter_goal in bytes return Unimplemented, and change nothing.  A follower that has
+  // the store open keeps its view, and GetFailure says why.  Copies have all keyspaces.  A keyspace
+  // cannot be removed yet.  Older releases refuse such a store.
   //
   //   InvalidArgument      the name is empty or longer than 255 bytes; an option is out of range;
-  //                        another option than expire_after is set for "default"
+  //                        an option is set for "default"
+  //   Unimplemented        KeyspaceOptions::expire_after is set; Options::filter_goal is in bytes
   //   NotFound             the store is open for reading only, and has no such keyspace
   //   FailedPrecondition   the store is open for reading only, and an option differs; or it was
   //                        closed
-  //   ResourceExhausted    the disk is full; 1,000,000 keyspaces exist; or 2^32 - 2 were created
+  //   ResourceExhausted    the disk is full; kKeyspacesMax keyspaces exist; or
+  //                        2^32 - 2 were created
   absl::StatusOr<Keyspace> OpenKeyspace(std::string_view name, const KeyspaceOptions& options = {});
   // The names, sorted by their bytes, with "default".
   absl::StatusOr<std::vector<std::string>> ListKeyspaces();
@@ -249,8 +262,9 @@ class TRELLIS_API DB {
   // Writes the memtables to tables, and waits for that.  After OK all earlier writes are durable.
   absl::Status Flush();
 
-  // Flushes, merges all entries in [from, to) into one sorted run, and waits for that. nullopt:
-  // unbounded on that side.  An empty range (from >= to) is OK.
+  // Flushes, merges all entries of the default keyspace in [from, to) into one sorted run, and
+  // waits for that.  (Keyspace::CompactRange does so in another one.)  nullopt: unbounded on that
+  // side.  An empty range (from >= to) is OK.
   absl::Status CompactRange(std::optional<std::string_view> from = std::nullopt,
                             std::optional<std::string_view> to = std::nullopt);
 
@@ -284,11 +298,12 @@ class TRELLIS_API DB {
   // OpenMode::kFollow: the error of the last refresh, which is tried again twice a second.
   absl::Status GetFailure();
 
-  // Approximate size in files, in bytes, of the keys in [from, to). nullopt: unbounded on that
-  // side. 0 if from >= to.  Keys in memtables do not count.
+  // Approximate size in files, in bytes, of the default keyspace's keys in [from, to). nullopt:
+  // unbounded on that side. 0 if from >= to.  Keys in memtables do not count.
   uint64_t ApproximateBytes(std::optional<std::string_view> from = std::nullopt,
                             std::optional<std::string_view> to = std::nullopt);
 
+  // Its levels describe the tables of the default keyspace (lsm/statistics.h).
   Statistics GetStatistics();
 
   // Performs the lookup of Get(key) and returns every step of it.  Statistics count it as a lookup.

@@ -8,9 +8,7 @@
 // All keyspaces of a store share its log, its memory and its threads, and their writes have one
 // order.  The calls of DB itself read and write the keyspace "default".
 //
-// Not built yet: a keyspace cannot be dropped.  If OpenKeyspace has created a keyspace or set an
-// option, then Checkpoint, Backup, Restore, Repair and OpenMode::kFollow return Unimplemented for
-// the store.
+// DB::OpenKeyspace says what does not work yet in a store that has keyspaces.
 #ifndef TRELLIS_LSM_KEYSPACE_H_
 #define TRELLIS_LSM_KEYSPACE_H_
 

@@ -17,9 +17,10 @@ inline constexpr size_t kRangeBoundBytesMax = kKeyBytesMax + 1;
 // Largest WriteBatch, in encoded bytes.
 inline constexpr size_t kBatchBytesMax = size_t{256} << 20;
 
-// Longest name of a keyspace, in bytes, and the most keyspaces of a store.
+// Longest name of a keyspace, in bytes, and the most keyspaces of a store, besides "default".  Each
+// has a tree of its own: tables in each flush, levels and memory.
 inline constexpr size_t kKeyspaceNameBytesMax = 255;
-inline constexpr size_t kKeyspacesMax = 1'000'000;
+inline constexpr size_t kKeyspacesMax = 64;
 
 // Number of levels.
 inline constexpr int kLevels = 7;

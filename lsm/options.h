@@ -224,14 +224,15 @@ TRELLIS_API absl::Status ValidateOptions(const Options& options);
 
 // Options of one keyspace (DB::OpenKeyspace).  The store keeps them.  An option that is not set
 // keeps the value of an earlier call.  If no call has set it, the value in Options applies.
-// Meanings and ranges are those of Options.
+// Meanings and ranges are those of Options.  All other options are the store's.
 struct KeyspaceOptions {
   std::optional<std::string> filter_kind = std::nullopt;  // for new tables
-  std::optional<double> target_fpp = std::nullopt;        // likewise; ignored with a filter_goal
-  std::optional<Compression> compression = std::nullopt;  // likewise
+  // For new tables.  Has no effect while Options::filter_goal is set, like Options::target_fpp.
+  std::optional<double> target_fpp = std::nullopt;
+  std::optional<Compression> compression = std::nullopt;  // for new tables
   std::optional<CompactionStyle> compaction_style = std::nullopt;
-  // Seconds until an entry expires.  Default 0: never.  So far the store only keeps this option;
-  // nothing expires.
+  // Reserved: seconds that an entry lives.  Entries do not expire yet, so OpenKeyspace returns
+  // Unimplemented if it is set.
   std::optional<uint32_t> expire_after = std::nullopt;
 
   bool operator==(const KeyspaceOptions&) const = default;

@@ -3,6 +3,10 @@
 // Counters start at the opening of the store.  A lookup is a Get, an Explain, or one key of a
 // MultiGet; iterators have their own counters.  May be taken at any time by any thread.  Counters
 // of one Statistics may differ by lookups that were in flight.
+//
+// In a store with keyspaces, the state of the levels is that of the default keyspace's tables;
+// KeyspaceStatistics has that of another.  All other state, and all counters, are of the whole
+// store.
 #ifndef TRELLIS_LSM_STATISTICS_H_
 #define TRELLIS_LSM_STATISTICS_H_
 
@@ -236,7 +240,7 @@ struct TRELLIS_API Statistics {
 
 // The tables of one keyspace (Keyspace::GetStatistics).
 struct TRELLIS_API KeyspaceStatistics {
-  bool has_own_tree = false;                    // or else it has no tables
+  bool has_own_tree = false;                    // false: it has no tables now
   std::array<LevelStatistics, kLevels> levels;  // state; the counters are 0
   uint64_t table_bytes = 0;
 };

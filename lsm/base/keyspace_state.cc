@@ -129,10 +129,16 @@ absl::Status ValidateKeyspace(std::string_view name, const KeyspaceOptions& opti
     return absl::InvalidArgumentError(Concat("the name of a keyspace has ", name.size(),
                                              " bytes: it must have 1 to ", kKeyspaceNameBytesMax));
   }
-  if (name == kDefaultKeyspaceName && ReplacesAny(options)) {
+  if (options.expire_after) {
+    return absl::UnimplementedError(Concat("KeyspaceOptions::expire_after is ",
+                                           *options.expire_after,
+                                           ": entries do not expire yet, so it must not be set"));
+  }
+  if (name == kDefaultKeyspaceName) {
+    if (!ReplacesAny(options)) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        "filters, compression and style of the keyspace \"default\" are those of DB::Open: only "
-        "KeyspaceOptions::expire_after may be set");
+        "filters, compression and style of the keyspace \"default\" are those of DB::Open: no "
+        "KeyspaceOptions may be set");
   }
   if (options.filter_kind == "none" && !store.filter_goal.is_none()) {
     return absl::InvalidArgumentError(
@@ -142,6 +148,13 @@ absl::Status ValidateKeyspace(std::string_view name, const KeyspaceOptions& opti
   const absl::Status status = ValidateOptions(EffectiveOptions(store, options));
   // Those of the store are valid, so the message begins with the name of an option of the keyspace.
   return status.ok() ? status : absl::InvalidArgumentError(Concat("Keyspace", MessageOf(status)));
+}
+
+absl::Status CheckMayHaveKeyspaces(const Options& store) {
+  if (store.filter_goal.kind() != FilterGoal::Kind::kBytes) return absl::OkStatus();
+  return absl::UnimplementedError(
+      "Options::filter_goal is a number of bytes for all filters together, which a store with "
+      "keyspaces does not keep to yet");
 }
 
 std::string EncodeKeyspaceOptions(const KeyspaceOptions& options) {

@@ -58,9 +58,12 @@ Options EffectiveOptions(const Options& store, const KeyspaceOptions& keyspace);
 // The effective options of those keyspaces that replace any of the store's.
 using OwnOptions = std::map<KeyspaceId, std::shared_ptr<const Options>>;
 
-// InvalidArgument as DB::OpenKeyspace returns it for this name and these options.
+// InvalidArgument and Unimplemented as DB::OpenKeyspace returns them for this name and these
+// options.
 absl::Status ValidateKeyspace(std::string_view name, const KeyspaceOptions& options,
                               const Options& store);
+// Unimplemented if a store with these options cannot have keyspaces besides the default one.
+absl::Status CheckMayHaveKeyspaces(const Options& store);
 
 // The encoding in logs and manifests.  lsm/FORMAT.md, section "Options of a keyspace", has it.
 std::string EncodeKeyspaceOptions(const KeyspaceOptions& options);

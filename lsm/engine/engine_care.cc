@@ -25,16 +25,6 @@ absl::StatusOr<CopyReport> Engine::CopyTo(const std::string& path, bool link,
     return absl::FailedPreconditionError(
         Concat(store_.directory->path(), ": the store is open for reading only"));
   }
-  const auto check_keyspaces = [&](const KeyspaceRecords& keyspaces) -> absl::Status {
-    if (!keyspaces.any()) return absl::OkStatus();
-    return absl::UnimplementedError(
-        Concat(store_.directory->path(), ": the store has keyspaces, which cannot be copied yet"));
-  };
-  {
-    MutexLock lock(&mutex_);
-    keyspaces_.AssertHeld();
-    TRELLIS_RETURN_IF_ERROR(check_keyspaces(keyspaces_.Records()));
-  }
   const Options of_copy = OptionsOfCopy(options_, file_system);
   TRELLIS_RETURN_IF_ERROR(CheckIsOutside(
       store_, CompleteEnvironment(of_copy.environment, of_copy.file_access).file_system, path));
@@ -54,7 +44,6 @@ absl::StatusOr<CopyReport> Engine::CopyTo(const std::string& path, bool link,
     MutexLock manifest_lock(manifest_.mutex());
     TRELLIS_RETURN_IF_ERROR(manifest_.status());
     state = manifest_.state();
-    TRELLIS_RETURN_IF_ERROR(check_keyspaces(state.keyspaces));  // of this moment
     MutexLock lock(&mutex_);
     version = CurrentView()->version;
   }

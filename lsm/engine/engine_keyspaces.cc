@@ -11,6 +11,8 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
+constexpr size_t kShownNameBytesMax = 64;
+
 absl::Status CheckMayKeep(std::string_view name, const KeyspaceState* state, bool changes) {
   if (state == nullptr) {
     return absl::NotFoundError(Concat("there is no keyspace \"", Escape(name),
@@ -26,7 +28,9 @@ absl::Status CheckMayKeep(std::string_view name, const KeyspaceState* state, boo
 
 absl::StatusOr<std::shared_ptr<const KeyspaceState>> Engine::OpenKeyspace(
     std::string_view name, const KeyspaceOptions& options) {
-  TRELLIS_RETURN_IF_ERROR(ValidateKeyspace(name, options, options_));
+  TRELLIS_RETURN_IF_ERROR(WithContext(
+      ValidateKeyspace(name, options, options_),
+      Concat(store_.directory->path(), ": keyspace \"", Escape(name, kShownNameBytesMax), "\"")));
   TRELLIS_RETURN_IF_ERROR(CheckProcess());
   {
     MutexLock lock(&mutex_);
@@ -34,8 +38,12 @@ absl::StatusOr<std::shared_ptr<const KeyspaceState>> Engine::OpenKeyspace(
     keyspaces_.AssertHeld();
     std::shared_ptr<const KeyspaceState> state = keyspaces_.Find(name);
     const bool changes = state != nullptr && keyspaces_.Changes(*state, options);
-    if (IsForReading(options_.mode))
+    if (IsForReading(options_.mode)) {
       TRELLIS_RETURN_IF_ERROR(CheckMayKeep(name, state.get(), changes));
+    } else if (state == nullptr) {
+      TRELLIS_RETURN_IF_ERROR(
+          WithContext(CheckMayHaveKeyspaces(options_), store_.directory->path()));
+    }
     if (state != nullptr && !changes) return state;
   }
   TRELLIS_RETURN_IF_ERROR(events_->CheckMayWait("DB::OpenKeyspace"));

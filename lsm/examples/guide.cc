@@ -137,6 +137,28 @@ absl::Status Durability(lsm::DB& db) {
   return status;
 }
 
+absl::Status Keyspaces(const std::string& directory) {
+  absl::StatusOr<std::unique_ptr<lsm::DB>> opened = lsm::DB::Open(directory);
+  if (!opened.ok()) return opened.status();
+  lsm::DB& db = **opened;
+  // snippet: keyspaces
+  absl::StatusOr<lsm::Keyspace> users = db.OpenKeyspace("users");
+  if (!users.ok()) return users.status();
+  absl::StatusOr<lsm::Keyspace> events =
+      db.OpenKeyspace("events", {.compaction_style = lsm::CompactionStyle::kTiered});
+  if (!events.ok()) return events.status();
+
+  lsm::WriteBatch batch;  // over several keyspaces, and still whole or not at all
+  batch.Put(*users, "anna", "member");
+  batch.Put(*events, "1", "anna joined");
+  absl::Status status = db.Write(batch);
+  auto user = users->Get("anna");
+  // end
+  if (!status.ok()) return status;
+  if (!user.ok()) return user.status();
+  return Expect(*user == "member", "no keyspace");
+}
+
 absl::Status Memory(const std::string& directory) {
   // snippet: memory
   lsm::Options options;
@@ -288,12 +310,14 @@ absl::Status Followers(lsm::DB& writer, const std::string& directory) {
 
 // Runs all snippets in new stores.
 absl::Status Run(const std::string& directory) {
-  for (const char* name : {"/store", "/small", "/watched", "/monday", "/tuesday", "/restored"}) {
+  for (const char* name :
+       {"/store", "/small", "/keyspaces", "/watched", "/monday", "/tuesday", "/restored"}) {
     if (absl::Status status = lsm::DB::Destroy(directory + name); !status.ok()) return status;
   }
   const std::string store = directory + "/store";
   absl::Status status = Opening(store);
   if (status.ok()) status = Memory(directory + "/small");
+  if (status.ok()) status = Keyspaces(directory + "/keyspaces");
   if (status.ok()) status = Events(directory);
   if (status.ok()) status = OwnTests();
   lsm::MemoryFileSystem files;

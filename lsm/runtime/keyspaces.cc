@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "lsm/base/encoded_batch.h"
+#include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "lsm/limits.h"
+#include "lsm/store/store_directory.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -27,6 +29,20 @@ std::vector<FlushRun::List> ListsToFlush(const Memtable& memtable) {
         {list->keyspace(), list->NewIterator(), list->MapOfRanges(), memtable.KeysOf(*list)});
   }
   return lists;
+}
+
+absl::Status CheckKeyspacesAct(const KeyspaceRecords& records, const Options& store) {
+  for (const auto& [id, record] : records.all()) {
+    const auto unimplemented = [&record = record](std::string_view what) {
+      return absl::UnimplementedError(Concat("the keyspace \"", Escape(record.name), "\" ", what));
+    };
+    if (!record.has_own_tree)
+      return unimplemented("is in the common tree, which this release does not know");
+    if (record.options.expire_after.value_or(0) != 0)
+      return unimplemented("has KeyspaceOptions::expire_after, and this release expires nothing");
+  }
+  if (!records.any() || IsForReading(store.mode)) return absl::OkStatus();
+  return CheckMayHaveKeyspaces(store);
 }
 
 Keyspaces::Keyspaces(const Options* options, Counters* counters, Mutex* mutex)
@@ -104,9 +120,10 @@ absl::StatusOr<Keyspaces::Prepared> Keyspaces::Prepare(std::string_view name,
   } else {
     if (next_id_ == KeyspaceRecords::kIdEnd)
       return absl::ResourceExhaustedError("all ids of keyspaces are used up");
-    if (states_.size() >= kKeyspacesMax) {
-      return absl::ResourceExhaustedError(
-          Concat("the store has ", states_.size(), " keyspaces, the most that are possible"));
+    if (states_.size() > kKeyspacesMax) {  // one of them is the default one
+      return absl::ResourceExhaustedError(Concat("the store has ", states_.size() - 1,
+                                                 " keyspaces besides \"default\": it may have ",
+                                                 kKeyspacesMax));
     }
     const auto id = static_cast<KeyspaceId>(next_id_);
     prepared.state = std::make_shared<KeyspaceState>(id, name, opening_);

@@ -48,6 +48,10 @@ struct KeyspaceRequest {
 // The lists of a memtable, for its flush.  The memtable must outlive them.
 std::vector<FlushRun::List> ListsToFlush(const Memtable& memtable);
 
+// Unimplemented if this release does not act on the place or the options of one of the keyspaces,
+// or if a store with these options cannot be written with any.
+absl::Status CheckKeyspacesAct(const KeyspaceRecords& records, const Options& store);
+
 class Keyspaces {
  public:
   // All outlive it; `mutex` is the engine's.

@@ -21,8 +21,8 @@ class KeyspacesCrashTest : public KeyspacesTest {
  protected:
   static constexpr int kBatches = 4;
 
-  // The work that a run has done until it ended.  Batch n, the n-th, writes n to the keyspaces k1 to kn, and
-  // to the default one.
+  // The work that a run has done until it ended.  Batch n, the n-th, writes n to the keyspaces k1
+  // to kn, and to the default one.
   struct Done {
     int created = 0, written = 0, durable = 0;
   };

@@ -149,6 +149,26 @@ TEST_F(KeyspacesDirectoryTest, IdsRunOut) {
   ASSERT_EQ(EditOf(changes_).next_keyspace_id, KeyspaceRecords::kIdEnd);
 }
 
+TEST_F(KeyspacesDirectoryTest, PlacesAndOptionsOfLaterReleasesAreRefused) {
+  const auto check = [this](const KeyspaceRecord& record) {
+    KeyspaceRecords records;
+    EXPECT_EQ(records.Advance(3), "");
+    EXPECT_EQ(records.Put(record), "");
+    return CheckKeyspacesAct(records, options_);
+  };
+  const auto refused = [](const std::string& what) {
+    return StatusIs(absl::StatusCode::kUnimplemented, HasSubstr(what));
+  };
+  EXPECT_OK(check({.id = 2, .options = {.target_fpp = 0.5, .expire_after = 0}, .name = "a"}));
+  EXPECT_THAT(check({.id = 2, .has_own_tree = false, .name = "a"}),
+              refused("the keyspace \"a\" is in the common tree"));
+  EXPECT_THAT(check({.id = 2, .options = {.expire_after = 1}, .name = "a"}),
+              refused("the keyspace \"a\" has KeyspaceOptions::expire_after"));
+  options_.filter_goal = FilterGoal::Bytes(1 << 20);
+  EXPECT_THAT(check({.id = 2, .name = "a"}), refused("Options::filter_goal"));
+  EXPECT_OK(CheckKeyspacesAct({}, options_));
+}
+
 TEST_F(KeyspacesDirectoryTest, EachOpeningHasItsNumber) {
   const Keyspaces other(&options_, &counters_, &mutex_);
   EXPECT_NE(other.opening(), keyspaces_.opening());

@@ -1,0 +1,124 @@
+// Keyspaces on a full disk, in an object store, and in damaged files.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lsm/bytes/status.h"
+#include "lsm/db.h"
+#include "lsm/keyspace.h"
+#include "lsm/objects/memory_object_pool.h"
+#include "tests/lsm/keyspaces/keyspaces_fixture.h"
+#include "tests/lsm/objects/pool_client.h"
+#include "tests/support/sanitized.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing_support::StatusIs;
+
+// As puts are.  Options may change, like deletes.
+TEST_F(KeyspacesTest, AFullDiskRefusesNewOnes) {
+  options_.reserve_bytes = 1 << 20;
+  options_.compression = Compression::kNone;
+  Open();
+  Keyspace a = OpenKeyspace("a");
+  world_.files->SetFreeBytes(100'000);
+  absl::Status status;
+  for (int i = 0; status.ok(); ++i) status = a.Put(Concat("key", i), std::string(2000, 'v'));
+  EXPECT_TRUE(IsDiskFull(status)) << status;
+  world_.files->SetFreeBytes(0);
+  EXPECT_THAT(db_->OpenKeyspace("b"),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("reserve_bytes")));
+  EXPECT_THAT(List(), ElementsAre("a", "default"));
+  EXPECT_OK(db_->GetFailure());
+  OpenKeyspace("a", {.target_fpp = 0.25});
+  world_.files->SetFreeBytes(uint64_t{100} << 20);
+  ASSERT_OK(OpenKeyspace("b").Put("key", "value"));
+  ASSERT_NO_FATAL_FAILURE(Open());
+  EXPECT_EQ(OptionsOnDisk("a").target_fpp, 0.25);
+  EXPECT_EQ(Scan(OpenKeyspace("b")), "key=value");
+}
+
+// The layer below stores files, whatever they hold.
+TEST_F(KeyspacesTest, LiveInAnObjectStore) {
+  const auto objects = std::make_shared<MemoryObjects>();
+  PoolClient client(objects, "a process", 1, {.log_chunk_bytes = 2048, .table_chunk_bytes = 1024});
+  options_.environment.file_system = &client.files;
+  for (int pass = 0; pass < 3; ++pass) {
+    ASSERT_NO_FATAL_FAILURE(Open());
+    Keyspace a = OpenKeyspace("a"), b = OpenKeyspace("b");
+    EXPECT_EQ(Get(a, "key"), pass == 0 ? "absent" : Concat("a", pass - 1));
+    EXPECT_EQ(Get(b, "key"), pass == 0 ? "absent" : Concat("b", pass - 1));
+    ASSERT_OK(a.Put("key", Concat("a", pass)));
+    ASSERT_OK(db_->Flush());
+    ASSERT_OK(b.Put("key", Concat("b", pass)));
+    ASSERT_OK_AND_ASSIGN(const VerifyReport report, db_->Verify());
+    EXPECT_THAT(report.problems, ElementsAre());
+    ASSERT_OK(db_->Checkpoint(Concat("/copy", pass)));
+  }
+  db_ = nullptr;
+}
+
+// Each byte of the logs and manifests of a closed store: the store has everything, or an error
+// names the file.
+TEST_F(KeyspacesTest, DamagedBytesLoseNothingSilently) {
+  Open();
+  Keyspace a = OpenKeyspace("a", {.filter_kind = "ribbon", .compression = Compression::kNone});
+  ASSERT_OK(a.Put("key", "in a table"));
+  OpenKeyspace("empty");
+  Flush();
+  ASSERT_NO_FATAL_FAILURE(Open());
+  a = OpenKeyspace("a", {.target_fpp = 0.25});
+  ASSERT_OK(a.Put("key", "in a log"));
+  ASSERT_OK(OpenKeyspace("b", {.compaction_style = CompactionStyle::kTiered}).Put("key", "b"));
+  Put("key", "default");
+  ASSERT_OK(db_->Close());
+  db_ = nullptr;
+  std::vector<std::string> damaged = world_.FilesOf(FileKind::kLog);
+  for (const std::string& manifest : world_.FilesOf(FileKind::kManifest))
+    damaged.push_back(manifest);
+  ASSERT_EQ(damaged.size(), 2u);
+  options_.mode = OpenMode::kReadOnly;
+  size_t refused = 0;
+  for (const std::string& path : damaged) {
+    const std::string bytes = world_.files->FileBytes(path);
+    for (size_t i = 0; i < bytes.size(); i += testing_support::kStride) {
+      for (const uint8_t mask : {0x01, 0x40, 0xff}) {
+        SCOPED_TRACE(Concat(path, ": byte ", i, ", mask ", mask));
+        std::string other = bytes;
+        other[i] = static_cast<char>(static_cast<uint8_t>(other[i]) ^ mask);
+        world_.files->SetFileBytes(path, other);
+        absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
+        if (!db.ok()) {
+          ++refused;
+          EXPECT_TRUE(absl::IsDataLoss(db.status()) || absl::IsUnimplemented(db.status()))
+              << db.status();
+          EXPECT_THAT(std::string(db.status().message()), HasSubstr(kStorePath));
+          continue;
+        }
+        db_ = *std::move(db);
+        EXPECT_THAT(List(), ElementsAre("a", "b", "default", "empty"));
+        EXPECT_EQ(Scan(OpenKeyspace("a", {.filter_kind = "ribbon",
+                                          .target_fpp = 0.25,
+                                          .compression = Compression::kNone})),
+                  "key=in a log");
+        EXPECT_EQ(Scan(OpenKeyspace("b", {.compaction_style = CompactionStyle::kTiered})), "key=b");
+        EXPECT_EQ(Scan(), "key=default");
+        db_ = nullptr;
+      }
+    }
+    world_.files->SetFileBytes(path, bytes);
+  }
+  EXPECT_GT(refused, 100u / testing_support::kStride);
+}
+
+}  // namespace
+}  // namespace lsm
