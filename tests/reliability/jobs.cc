@@ -15,6 +15,7 @@
 #include "tests/reliability/jobs/damage.h"
 #include "tests/reliability/jobs/faults.h"
 #include "tests/reliability/jobs/histories.h"
+#include "tests/reliability/jobs/keyspaces.h"
 #include "tests/reliability/jobs/kills.h"
 #include "tests/reliability/jobs/large_store.h"
 #include "tests/reliability/jobs/memory.h"
@@ -354,6 +355,19 @@ JobResult RunRangeDeletes(uint64_t seed, uint64_t amount) {
                                    {report.drops, "no table dropped unread"}})};
 }
 
+JobResult RunKeyspaces(uint64_t seed, uint64_t amount) {
+  const KeyspacesReport report = CheckKeyspaces(seed * kSeedStride, amount);
+  return {report.calls,
+          Concat(ReadableCount(report.calls), " calls that changed a store, ",
+                 ReadableCount(report.keyspaces), " of which made a keyspace, and ",
+                 ReadableCount(report.options), " changed options; ",
+                 ReadableCount(report.compared), " states compared with a model, after ",
+                 ReadableCount(report.crashes), " crashes and ", ReadableCount(report.resumed),
+                 " times Resume; memory ran out ", ReadableCount(report.out_of_memory), " times; ",
+                 ReadableCount(report.repairs_refused), " repairs refused"),
+          report.finding};
+}
+
 JobResult RunRanges(uint64_t seed, uint64_t amount) {
   const RangesReport report = CheckRanges(seed * kSeedStride, amount);
   return {report.writes,
@@ -494,6 +508,9 @@ const std::vector<Job>& AllJobs() {
        2'000'000, 400'000},
       {"ranges", "writes", "range deletes in memtables and logs, and in a list of writes",
        RunRanges, 1'000'000, 1'000'000, 20'000},
+      {"keyspaces", "calls",
+       "keyspaces of a store and of a model: made, changed, reopened, crashed", RunKeyspaces,
+       100'000, 100'000, 4'000},
       {"range-repairs", "repairs", "repairs of stores with range deletes, and a list of writes",
        RunRangeRepairs, 20'000, 10'000, 500},
       {"differential", "operations", "the same operations on Trellis, RocksDB and LevelDB",

@@ -1,0 +1,31 @@
+// Keyspaces of a store, against a model.  Calls make keyspaces, change their options, and write
+// batches over several; flushes, compactions, openings, Resume and crashes come in between.  Some
+// calls meet a log that cannot be written, or run out of memory.  After each opening the store has
+// what the calls up to some moment have made: names, options and keys.  In the end the manifest is
+// lost, and Repair must refuse tables of keyspaces.
+#ifndef TRELLIS_TESTS_RELIABILITY_JOBS_KEYSPACES_H_
+#define TRELLIS_TESTS_RELIABILITY_JOBS_KEYSPACES_H_
+
+#include <cstdint>
+#include <string>
+
+namespace reliability {
+
+struct KeyspacesReport {
+  uint64_t calls = 0;      // that changed something
+  uint64_t keyspaces = 0;  // made
+  uint64_t options = 0;    // changes of options
+  uint64_t crashes = 0;
+  uint64_t resumed = 0;        // times
+  uint64_t out_of_memory = 0;  // calls of OpenKeyspace
+  uint64_t compared = 0;       // states of the store
+  uint64_t repairs_refused = 0;
+  std::string finding;
+};
+
+// About `amount` calls, in trials with this seed and the following ones.
+KeyspacesReport CheckKeyspaces(uint64_t seed, uint64_t amount);
+
+}  // namespace reliability
+
+#endif  // TRELLIS_TESTS_RELIABILITY_JOBS_KEYSPACES_H_
