@@ -119,7 +119,8 @@ absl::Status StoreFollower::ReadState(const Directories& directories) {
   TRELLIS_RETURN_IF_ERROR(current.status());
   if (manifest_ != nullptr && *current == current_) {
     edits_before_ = manifest_->edit_count();
-    return absl::OkStatus();
+    // The edits of the last attempt may have created keyspaces, which the logs name from then on.
+    return manifest_->state().CheckHasNoKeyspaces(place_.path, "OpenMode::kFollow");
   }
   current_ = *current;
   manifest_ = nullptr;

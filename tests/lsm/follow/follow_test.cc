@@ -12,6 +12,7 @@
 #include "lsm/db.h"
 #include "lsm/event_listener.h"
 #include "lsm/fs/file_names.h"
+#include "lsm/keyspace.h"
 #include "tests/lsm/engine/world.h"
 #include "tests/support/status_matchers.h"
 
@@ -406,6 +407,22 @@ TEST_F(FollowTest, AClosedFollowerRefusesReads) {
   iterator->SeekToFirst();
   ASSERT_TRUE(iterator->Valid());
   EXPECT_EQ(iterator->key(), "a");
+}
+
+// The follower reads the edit that creates the keyspace, and then the log that names it.
+TEST_F(FollowTest, AKeyspaceIsNoDamage) {
+  OpenBoth();
+  Put("a", "1");
+  Refresh();
+  ASSERT_OK_AND_ASSIGN(Keyspace keyspace, writer_->OpenKeyspace("k"));
+  ASSERT_OK(writer_->Flush());
+  ASSERT_OK(keyspace.Put("b", "2"));
+  const auto refused = StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("has keyspaces"));
+  for (int pass = 0; pass < 2; ++pass) {
+    EXPECT_THAT(follower_->Resume(), refused);
+    EXPECT_THAT(follower_->GetFailure(), refused);
+    EXPECT_EQ(Shown(), "a=1");
+  }
 }
 
 TEST_F(FollowTest, ChangesNoFile) {
