@@ -33,7 +33,11 @@ class Memtable::EntryMaker : public EncodedBatch::Handler {
     return Make(keyspace, key, PackSuffix(next_++, EntryKind::kPut), value);
   }
   absl::Status Delete(KeyspaceId keyspace, std::string_view key) override {
-    if (keyspace == kDefaultKeyspace) ++memtable_.prepared_tombstones_;
+    if (keyspace == kDefaultKeyspace) {
+      ++memtable_.prepared_tombstones_;
+    } else {
+      memtable_.prepared_has_more_deletes_ = true;
+    }
     return Make(keyspace, key, PackSuffix(next_++, EntryKind::kDelete), {});
   }
   absl::Status DeleteRange(KeyspaceId keyspace, std::string_view from,
@@ -138,6 +142,7 @@ absl::Status Memtable::PrepareBatch(std::string_view encoded, RangeMap* ranges) 
 
 void Memtable::PrepareRanges(EntryList* list, const RangeMap& ranges) {
   if (ranges.empty()) return;
+  prepared_has_more_deletes_ = true;
   prepared_ranged_.push_back(list);
   list->PrepareRanges(ranges, &prepared_ranges_);
 }
@@ -155,6 +160,7 @@ void Memtable::AddRanges(KeyspaceId keyspace, std::span<const RangeDelete> range
   prepared_has_more_ = true;
   PrepareRanges(FindOrMake(keyspace), RangeMap::Of(ranges));
   prepared_range_count_ = keyspace == kDefaultKeyspace ? ranges.size() : 0;
+  has_more_deletes_.store(true, std::memory_order_relaxed);
   AddPreparedRanges();
   ClearPrepared();
   arena_.GiveBackReserved();
@@ -177,6 +183,7 @@ void Memtable::AddPrepared() {
       other.list->NoteAdded();
     }
     for (KeyspaceChange& change : prepared_changes_) KeepChange(std::move(change));
+    if (prepared_has_more_deletes_) has_more_deletes_.store(true, std::memory_order_relaxed);
     AddPreparedRanges();
   }
   const auto note_in_ring = [this](const Entry* entry) {
@@ -204,7 +211,7 @@ void Memtable::ClearPrepared() {
   prepared_tombstones_ = prepared_count_ = 0;
   if (!prepared_has_more_) [[likely]]
     return;
-  prepared_has_more_ = false;
+  prepared_has_more_ = prepared_has_more_deletes_ = false;
   for (EntryList* const list : prepared_lists_) *list->prepared_count() = 0;
   ClearPreparedVector(&prepared_others_);
   ClearPreparedVector(&prepared_lists_);

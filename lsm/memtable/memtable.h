@@ -132,6 +132,9 @@ class Memtable {
 
   // --- all lists ---
 
+  // Whether any list has deletes that were added as batches, or range deletes.  Relaxed, as
+  // entry_count.
+  bool has_deletes() const { return tombstone_count() > 0 || has_more_deletes(); }
   // Memory use, including the unused part of the last arena block.  Any thread.
   size_t memory_bytes() const {
     return arena_.memory_bytes() + changes_bytes_.load(std::memory_order_relaxed);
@@ -167,6 +170,8 @@ class Memtable {
   EntryList* FindOrMake(KeyspaceId keyspace) {
     return keyspace == kDefaultKeyspace ? &default_ : others_.FindOrMake(keyspace);
   }
+  // Relaxed, and only the writer changes it.
+  bool has_more_deletes() const { return has_more_deletes_.load(std::memory_order_relaxed); }
   // Needs no memory after PrepareBatch.
   void KeepChange(KeyspaceChange change);
   // The parts of the two steps for ranges.
@@ -183,6 +188,8 @@ class Memtable {
   std::atomic<uint64_t> entry_count_{0};
   std::atomic<uint64_t> tombstone_count_{0};
   std::atomic<uint64_t> range_count_{0};
+  // Whether it has range deletes, or deletes of other keyspaces than the default one.
+  std::atomic<bool> has_more_deletes_{false};
   const Sequence number_before_;
   std::atomic<Sequence> last_number_;
   const size_t recent_max_;
@@ -205,6 +212,7 @@ class Memtable {
   RangeList::Group prepared_ranges_;          // of all keyspaces
   std::vector<EntryList*> prepared_ranged_;   // the lists of these
   uint64_t prepared_range_count_ = 0;         // of the default keyspace
+  bool prepared_has_more_deletes_ = false;    // as has_more_deletes_
   std::vector<KeyspaceChange> prepared_changes_;
 };
 

@@ -54,7 +54,7 @@ bool IsSealDue(const ReadView& view, Sequence visible, const SnapshotList& snaps
   const Memtable& memtable = *view.memtable;
   const uint64_t tombstones = memtable.tombstone_count();
   const RangeList* const ranges = memtable.ranges();
-  if (tombstones == 0 && ranges == nullptr) return false;
+  if (!memtable.has_deletes()) return false;
   if (memtable.AgeNanos(now_nanos) / 1'000'000'000 >= kTombstoneSecondsMax) return true;
   if (ranges != nullptr && AreRangesDue(view, ranges->ToMap(), snapshots, options)) return true;
   if (tombstones == 0) return false;

@@ -16,8 +16,9 @@
 // Tables do not count if a snapshot holds them, or if they are needless without the flush.
 // Otherwise a program that repeats a range delete beside a snapshot would flush each time.
 //
-// So far only the deletes and the tables of the default keyspace count.  The bytes are those of the
-// whole memtable, since a flush writes all of it.
+// The week counts for deletes and range deletes of all keyspaces.  For the other rules, only the
+// deletes and the tables of the default keyspace count so far.  The bytes are those of the whole
+// memtable, since a flush writes all of it.
 //
 // Reads memory alone.  Thread-safe.  Throws std::bad_alloc.
 #ifndef TRELLIS_LSM_RUNTIME_EARLY_SEAL_H_

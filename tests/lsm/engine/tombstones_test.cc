@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "lsm/keyspace.h"
 #include "tests/lsm/engine/ranges/large_values_test.h"
 #include "tests/lsm/engine/schedulers.h"
 #include "tests/support/status_matchers.h"
@@ -309,6 +310,31 @@ TEST_F(ReclaimTest, MemtablesWithTombstonesAreSealedAfterAWeek) {
   world_.clock.Advance(kHourNanos);
   EXPECT_EQ(AfterALook(), "1/5");
   EXPECT_EQ(db_->GetStatistics().total.tombstones, 0u) << "a week old in its table, too";
+}
+
+TEST_F(ReclaimTest, DeletesOfAKeyspaceAreFlushedAfterAWeek) {
+  for (const bool is_range : {false, true}) {
+    SCOPED_TRACE(is_range ? "a range" : "a key");
+    Open();
+    Flush();
+    ASSERT_OK_AND_ASSIGN(Keyspace keyspace, db_->OpenKeyspace("k"));
+    ASSERT_OK(keyspace.Put("key", "value"));
+    Flush();
+    ASSERT_OK(keyspace.Put("other", "value"));
+    listener_->flush_reasons.clear();
+    world_.clock.Advance(8 * kDayNanos);
+    ASSERT_OK(db_->WaitForBackgroundWork());
+    EXPECT_THAT(listener_->flush_reasons, IsEmpty()) << "no delete";
+    Flush();
+    ASSERT_OK(is_range ? keyspace.DeleteRange("a", "z") : keyspace.Delete("key"));
+    listener_->flush_reasons.clear();
+    world_.clock.Advance(7 * kDayNanos - kHourNanos);
+    ASSERT_OK(db_->WaitForBackgroundWork());
+    EXPECT_THAT(listener_->flush_reasons, IsEmpty());
+    world_.clock.Advance(kHourNanos);
+    ASSERT_OK(db_->WaitForBackgroundWork());
+    EXPECT_EQ(listener_->flush_reasons.size(), 1u);
+  }
 }
 
 TEST_F(ReclaimTest, SnapshotsKeepTheMemtable) {
