@@ -9,8 +9,7 @@ namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 #define LSM_MEMBER(enumerator, member) &Statistics::member,
-constexpr std::array<uint64_t Statistics::*, static_cast<size_t>(Counter::kCount)> kCounterMembers =
-    {LSM_COUNTERS(LSM_MEMBER)};
+constexpr auto kCounterMembers = std::to_array<uint64_t Statistics::*>({LSM_COUNTERS(LSM_MEMBER)});
 #undef LSM_MEMBER
 
 #define LSM_MEMBER(enumerator, member) &LevelStatistics::member,
@@ -87,7 +86,7 @@ void Counters::SumInto(Statistics* statistics) const {
   for (const auto& slot : stripes_) {
     const Stripe* const stripe = slot.load(std::memory_order_acquire);
     if (stripe == nullptr) continue;
-    for (size_t i = 0; i < kCounters; ++i) {
+    for (size_t i = 0; i < kCounterMembers.size(); ++i) {
       statistics->*kCounterMembers[i] += stripe->counters[i].load(std::memory_order_relaxed);
     }
     for (size_t level = 0; level < kLevels; ++level) {

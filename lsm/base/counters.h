@@ -22,8 +22,13 @@ struct LevelCounts {
   uint64_t& operator[](Field field) { return values[field]; }
 };
 
-// Counters that belong to no level.
-enum class Counter : uint8_t { LSM_COUNTERS(LSM_ENUMERATOR) kCount };
+// Counters that belong to no level.  The last two are no statistics: kReadsAvoided and kWastedReads
+// at level 0, as far as other trees than the default one counted them.
+enum class Counter : uint8_t {
+  LSM_COUNTERS(LSM_ENUMERATOR) kLevel0AvoidedElsewhere,
+  kLevel0WastedElsewhere,
+  kCount
+};
 #undef LSM_ENUMERATOR
 
 // Calls whose times are recorded.

@@ -5,8 +5,13 @@
 namespace lsm::inline TRELLIS_ABI {
 
 Level0Reads Level0Account::CountReads() const {
-  const auto sum = [this](LevelCounts::Field field) { return counters_.SumOf(0, field); };
-  return {sum(LevelCounts::kReadsAvoided), sum(LevelCounts::kWastedReads),
+  // Threads count between the two sums, so `elsewhere` may be the larger one.
+  const auto sum = [this](LevelCounts::Field field, Counter elsewhere) {
+    const uint64_t of_all = counters_.SumOf(0, field);
+    return of_all - std::min(of_all, counters_.SumOf(elsewhere));
+  };
+  return {sum(LevelCounts::kReadsAvoided, Counter::kLevel0AvoidedElsewhere),
+          sum(LevelCounts::kWastedReads, Counter::kLevel0WastedElsewhere),
           counters_.SumOf(Counter::kLevel0Seeks)};
 }
 

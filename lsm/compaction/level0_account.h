@@ -31,7 +31,7 @@ class Level0Account {
   Level0Account(const Level0Account&) = delete;
   Level0Account& operator=(const Level0Account&) = delete;
 
-  // The sum of what all threads have counted.  Slow, so callers hold no lock.
+  // The sum of what all threads have counted in the default tree.  Slow, so callers hold no lock.
   Level0Reads CountReads() const;
 
   // Charges the reads in `now` (CountReads) that no earlier call charged, but ignores them while a

@@ -86,7 +86,7 @@ class Tree::Search {
     options_ = options;
     tables_ = tree.candidates_.data();
     const std::span<const uint32_t> with_key = tree.ranges_.With(lookup->key.user_key());
-    at_ = with_key.data();
+    begin_ = at_ = with_key.data();
     end_ = at_ + with_key.size();
     if constexpr (kBesideRanges) ranges_.asked = at_;
     // Prefetches the lines of all filters before it waits for the first.
@@ -138,6 +138,7 @@ class Tree::Search {
       ForgetFalsePositive(counts);
     if (answer.ok()) ++(*counts)[is_answer ? LevelCounts::kUsefulReads : LevelCounts::kWastedReads];
     if (!is_answer) CountWasted(*counts);
+    if (!is_answer && level() == 0) ++level0_wasted_;
     counters.Add(level(), *counts);
     if (!is_answer) {
       ++at_;
@@ -167,11 +168,22 @@ class Tree::Search {
   }
 
   // Counts the levels that the lookup reached: all of them, if no table had the key or failed.
-  void End(int deepest_level, const Counters::Here& counters) const {
-    counters.Add(at_ == end_ ? deepest_level : current().level, LevelCounts::kLookupsEnded, 1);
+  void End(const Tree& tree, const Counters::Here& counters) const {
+    counters.Add(at_ == end_ ? tree.deepest_level() : current().level, LevelCounts::kLookupsEnded,
+                 1);
+    if (tree.keyspace() != kDefaultKeyspace) [[unlikely]]
+      CountElsewhere(counters);
   }
 
  private:
+  // Counts the tables of level 0 that the search has passed, for Level0Account.
+  [[gnu::noinline]] void CountElsewhere(const Counters::Here& counters) const {
+    uint64_t passed = 0;
+    for (const uint32_t* at = begin_; at != at_ && tables_[*at].level == 0; ++at)
+      passed += tables_[*at].has_entries ? 1 : 0;
+    counters.Add(Counter::kLevel0AvoidedElsewhere, passed - level0_wasted_);
+    counters.Add(Counter::kLevel0WastedElsewhere, level0_wasted_);
+  }
   // Counts the read as wasted for the table if its filter was wrong or not usable.
   void CountWasted(LevelCounts& counts) {
     const OpenTable& table = *current().table;
@@ -256,9 +268,11 @@ class Tree::Search {
   KeyLookup* lookup_ = nullptr;
   GetOptions options_;
   const Candidate* tables_ = nullptr;  // of the tree
+  const uint32_t* begin_ = nullptr;    // the numbers of the tables to ask
   const uint32_t* at_ = nullptr;       // current table number, up to `end_`
   const uint32_t* end_ = nullptr;
   TableStep* step_ = nullptr;
+  uint32_t level0_wasted_ = 0;
   bool filter_failed_ = false;  // in the current table, the filter partition could not be queried
   struct Ranges {
     const uint32_t* asked = nullptr;  // the first candidate whose range deletes were not asked
@@ -280,7 +294,7 @@ inline void Tree::GetBy(KeyLookup* lookup, const GetOptions& options,
     if (search.Take(table->Get(search.Question(&counts), &lookup->result), &counts, counters))
       break;
   }
-  search.End(deepest_level(), counters);
+  search.End(*this, counters);
 }
 
 void Tree::Get(KeyLookup* lookup, const GetOptions& options, const Counters::Here& counters) const {
@@ -312,7 +326,7 @@ class Tree::Batch {
       : lookups_(lookups),
         options_(options),
         counters_(counters),
-        deepest_level_(tree.deepest_level()),
+        tree_(tree),
         searches_(lookups.size()) {
     places_.reserve(lookups.size());
     next_places_.reserve(lookups.size());
@@ -345,7 +359,7 @@ class Tree::Batch {
   void GoOn(size_t lookup) {
     const Table* table = searches_[lookup].Next(counters_);
     if (table == nullptr) {
-      searches_[lookup].End(deepest_level_, counters_);
+      searches_[lookup].End(tree_, counters_);
       return;
     }
     Place& place = next_places_.emplace_back(
@@ -407,13 +421,13 @@ class Tree::Batch {
     });
     const bool is_over = search.Take(answer, &counts, counters_);
     if (!is_over) return GoOn(place->lookup);
-    search.End(deepest_level_, counters_);
+    search.End(tree_, counters_);
   }
 
   const std::span<KeyLookup> lookups_;
   const GetOptions options_;
   const Counters::Here& counters_;
-  const int deepest_level_;
+  const Tree& tree_;
   std::vector<Search<kBesideRanges>> searches_;
   std::vector<Place> places_, next_places_;
 };

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "lsm/keyspace.h"
 #include "tests/lsm/engine/schedulers.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/support/status_matchers.h"
@@ -130,6 +131,28 @@ TEST_F(ReadersPayTest, KeysOfMultiGetPayAsLookups) {
   for (uint64_t i = 1; i < 16 * kLookups / keys.size(); ++i) db_->MultiGet(keys);
   EXPECT_EQ(LevelsInTheEnd(), "1 1");
   for (uint64_t i = 0; i < kLookups / keys.size(); ++i) db_->MultiGet(keys);
+  EXPECT_EQ(LevelsInTheEnd(), "0 1");
+}
+
+// A merge of the default tree would not spare them.
+TEST_F(ReadersPayTest, OtherKeyspacesPayNothing) {
+  MakeTree(1000, 2);
+  ASSERT_OK_AND_ASSIGN(Keyspace other, db_->OpenKeyspace("other"));
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_OK(other.Put("a", "new"));
+    ASSERT_OK(other.Put("z", "new"));
+    Flush();
+  }
+  for (uint64_t i = 0; i < 18 * kLookups; ++i) ASSERT_OK(other.Get("m"));
+  const std::vector<std::string_view> keys(64, "m");
+  for (uint64_t i = 0; i < 18 * kLookups / keys.size(); ++i) other.MultiGet(keys);
+  EXPECT_EQ(LevelsInTheEnd(), "2 1");
+  EXPECT_EQ(ForReaders(), 0u);
+  EXPECT_EQ(db_->GetStatistics().levels[0].reads_avoided, 72 * kLookups) << "they count in figures";
+  // The default tree still pays as it would without them.
+  GetOften("m", 8 * kLookups);
+  EXPECT_EQ(LevelsInTheEnd(), "2 1");
+  GetOften("m", kLookups);
   EXPECT_EQ(LevelsInTheEnd(), "0 1");
 }
 
