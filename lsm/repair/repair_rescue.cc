@@ -1,5 +1,6 @@
 // RepairJob, step 2: saves the sound parts of tables and logs.
 #include <algorithm>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "lsm/store/store_files.h"
 #include "lsm/table/table_check.h"
 #include "lsm/table/table_claims.h"
+#include "lsm/version/keyspace_records.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -32,6 +34,13 @@ std::string TextOfLostRanges(const TableMeta* record) {
 
 std::string PathOf(const Directory& directory, uint64_t table) {
   return Concat(directory.path(), "/", TableFileName(table));
+}
+
+// Whether the bytes are a batch if all keyspaces exist that it names.  Without a manifest, an
+// earlier log may have created them.
+bool IsSoundWithKeyspaces(std::string_view encoded) {
+  KeyspaceRecords all;
+  return all.Advance(KeyspaceRecords::kIdEnd).empty() && CheckBatch(encoded, &all).ok();
 }
 
 }  // namespace
@@ -369,6 +378,10 @@ absl::Status RepairJob::SalvageRecord(const LogReader::Record& record, const std
   if (absl::IsUnimplemented(status))  // the tables of keyspaces would be lost
     return WithContext(status,
                        Concat(logs_.path(), "/", name, ": record at offset ", record.offset));
+  if (!status.ok() && !levels_known_ && IsSoundWithKeyspaces(record.payload)) {
+    return absl::UnimplementedError(
+        at_record("the store has keyspaces, which DB::Repair cannot handle yet"));
+  }
   if (!status.ok()) {
     DamagedLog(name, at_record(MessageOf(status)));
     return absl::OkStatus();

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -726,6 +727,49 @@ TEST_F(KeyspacesTest, RepairWithoutAManifestMixesNothing) {
                              HasSubstr("DB::Repair"))));
   ASSERT_OK_AND_ASSIGN(const std::vector<std::string> after, directory->List());
   EXPECT_EQ(after, before);
+}
+
+// No table belongs to the keyspace yet, and the log that created it is gone.
+TEST_F(KeyspacesTest, RepairWithoutAManifestTakesNoKeyspaceForDamage) {
+  for (const bool is_range : {false, true}) {
+    SCOPED_TRACE(is_range ? "a range" : "a key");
+    world_.files = std::make_unique<MemoryFileSystem>();
+    options_ = world_.SmallOptions();
+    options_.write_buffer_bytes = 1 << 20;
+    ASSERT_NO_FATAL_FAILURE(Open());
+    OpenKeyspace("a");
+    ASSERT_NO_FATAL_FAILURE(Open());
+    Put("key", std::string(200'000, 'v'));
+    WriteBatch batch;
+    batch.Put("key", "value");
+    if (is_range) {
+      batch.DeleteRange(OpenKeyspace("a"), "a", "z");
+    } else {
+      batch.Put(OpenKeyspace("a"), "key", "value");
+    }
+    ASSERT_OK(db_->Write(batch));
+    ASSERT_OK(db_->Close());
+    db_ = nullptr;
+    ASSERT_THAT(world_.FilesOf(FileKind::kTable), testing::IsEmpty());
+    const auto directory = *world_.files->OpenDirectory(kStorePath, /*create=*/false);
+    ASSERT_OK(directory->Remove(kCurrentFileName));
+    for (const std::string& manifest : world_.FilesOf(FileKind::kManifest))
+      ASSERT_OK(directory->Remove(manifest.substr(manifest.rfind('/') + 1)));
+    const auto files = [&] {
+      std::map<std::string, std::string> bytes;
+      const std::vector<std::string> names = *directory->List();
+      for (const std::string& name : names)
+        bytes[name] = world_.files->FileBytes(Concat(kStorePath, "/", name));
+      return bytes;
+    };
+    const std::map<std::string, std::string> before = files();
+    options_.write_buffer_bytes = 64 << 10;  // so that it writes a table before it meets the batch
+    EXPECT_THAT(DB::Repair(kStorePath, options_),
+                StatusIs(absl::StatusCode::kUnimplemented,
+                         AllOf(HasSubstr(".log: record at offset "), HasSubstr("has keyspaces"),
+                               HasSubstr("DB::Repair"))));
+    EXPECT_EQ(files(), before);
+  }
 }
 
 // A writer makes one beside a follower: the follower keeps what it has.
