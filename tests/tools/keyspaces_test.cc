@@ -2,11 +2,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "lsm/base/encoded_batch.h"
 #include "lsm/bytes/status.h"
+#include "lsm/fs/file_names.h"
+#include "lsm/log/log_writer.h"
+#include "lsm/write_batch.h"
 #include "tests/tools/commands_fixture.h"
 
 namespace tools {
@@ -95,6 +101,78 @@ TEST_F(KeyspacesTest, StoresWithThemAreDamaged) {
   EXPECT_THAT(Lines(Run({"dump", "k"}).out), ElementsAre());
   // A log alone does not say which keyspaces exist.
   EXPECT_EQ(Run({"verify", "k/000002.log"}).code, 0);
+}
+
+// Stores whose logs create keyspaces.
+class KeyspaceLogsTest : public CommandsTest {
+ protected:
+  using Fill = std::function<void(lsm::WriteBatch*)>;
+
+  KeyspaceLogsTest() : directory_(files_.OpenDirectory("l", true).value()) {
+    lsm::VersionEdit snapshot;
+    snapshot.next_file_number = 4;
+    snapshot.oldest_log = 2;
+    MakeManifest(*directory_, snapshot);
+  }
+  // Makes a log of records with one entry each.
+  void MakeLogOf(uint64_t number, lsm::Sequence first, const std::vector<Fill>& records) {
+    auto log = lsm::LogWriter::Create(directory_->CreateExclusive(lsm::LogFileName(number)).value(),
+                                      lsm::LogKind::kWriteAhead, number);
+    ASSERT_TRUE(log.ok()) << log.status();
+    for (const Fill& fill : records) {
+      lsm::WriteBatch batch;
+      fill(&batch);
+      lsm::EncodedBatch::SetFirstSequence(&batch, first++);
+      ASSERT_TRUE((*log)->Append(lsm::EncodedBatch::Of(batch)).ok());
+    }
+  }
+  static Fill Put(lsm::KeyspaceId id) {
+    return [=](lsm::WriteBatch* batch) { lsm::EncodedBatch::Put(batch, id, "key", "value"); };
+  }
+  static Fill Change(const lsm::KeyspaceChange& change) {
+    return [=](lsm::WriteBatch* batch) { lsm::EncodedBatch::Change(batch, change); };
+  }
+  static Fill Create(lsm::KeyspaceId id, const std::string& name) {
+    return Change({lsm::KeyspaceChange::Kind::kCreated, id, name});
+  }
+  void ExpectDamage(const std::string& text) {
+    const RunResult result = Run({"verify", "l"});
+    EXPECT_EQ(result.code, 1);
+    EXPECT_THAT(result.out + result.err,
+                AllOf(HasSubstr("l/000002.log: offset "), HasSubstr(text)));
+  }
+
+  std::unique_ptr<lsm::Directory> directory_;
+};
+
+TEST_F(KeyspaceLogsTest, VerifyKnowsThemFromEarlierLogs) {
+  MakeLogOf(2, 1, {Create(2, "users"), Put(2)});
+  MakeLogOf(3, 3, {Put(2), Create(3, "jobs"), Put(3)});
+  const RunResult result = Run({"verify", "l"});
+  EXPECT_EQ(result.code, 0) << result.out << result.err;
+}
+
+// A crash lost the end of log 2, with the creation.  An opening drops log 3 without an error.
+TEST_F(KeyspaceLogsTest, VerifyAcceptsALostCreation) {
+  MakeLogOf(2, 1, {Put(lsm::kDefaultKeyspace)});
+  MakeLogOf(3, 3, {Put(2), Change({lsm::KeyspaceChange::Kind::kOptions, 2})});
+  const RunResult result = Run({"verify", "l"});
+  EXPECT_EQ(result.code, 0) << result.out << result.err;
+}
+
+TEST_F(KeyspaceLogsTest, VerifyFindsAnEntryBeforeItsCreation) {
+  MakeLogOf(2, 1, {Put(2), Create(2, "users")});
+  ExpectDamage("the record names keyspace 2, which was not created");
+}
+
+TEST_F(KeyspaceLogsTest, VerifyFindsOptionsOfNoKeyspace) {
+  MakeLogOf(2, 1, {Change({lsm::KeyspaceChange::Kind::kOptions, 2})});
+  ExpectDamage("a change of keyspace 2, which was not created");
+}
+
+TEST_F(KeyspaceLogsTest, VerifyFindsANameThatIsTaken) {
+  MakeLogOf(2, 1, {Create(2, "users"), Create(3, "users")});
+  ExpectDamage("keyspace 3 is added with the name \"users\", which keyspace 2 has");
 }
 
 // A store with a table of keyspace 2 and one of the default keyspace, which have a key in common.

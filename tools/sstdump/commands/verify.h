@@ -49,13 +49,11 @@ struct LogVerdict {
   uint64_t first_offset = 0;         // of the first record
   lsm::Sequence first_sequence = 0;  // 0: no entries
   lsm::Sequence last_sequence = 0;
-  // The highest id of a keyspace that an entry names, and the offset of its record; and the highest
-  // that the log creates.
-  lsm::KeyspaceId other_keyspace = lsm::kDefaultKeyspace;
-  uint64_t other_keyspace_offset = 0;
-  lsm::KeyspaceId created_keyspace = lsm::kDefaultKeyspace;
 };
-LogVerdict VerifyLog(const Target& target, Session* session);
+// `visit` (null: nothing) gets each entry of a sound record, and the record's offset.
+LogVerdict VerifyLog(
+    const Target& target, Session* session,
+    const std::function<void(const BatchEntry& entry, uint64_t offset)>& visit = nullptr);
 
 struct ManifestVerdict {
   bool is_open = false;

@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <functional>
 #include <string>
 
 #include "lsm/bytes/status.h"
@@ -11,7 +11,8 @@ namespace tools {
 
 using lsm::Concat;
 
-LogVerdict VerifyLog(const Target& target, Session* session) {
+LogVerdict VerifyLog(const Target& target, Session* session,
+                     const std::function<void(const BatchEntry& entry, uint64_t offset)>& visit) {
   session->NextFile();
   LogVerdict verdict;
   const Session::Tally before = session->tally();
@@ -33,11 +34,7 @@ LogVerdict VerifyLog(const Target& target, Session* session) {
               if (verdict.entries == 0) verdict.first_sequence = entry.sequence;
               verdict.last_sequence = entry.sequence;
               ++verdict.entries;
-              if (entry.kind == lsm::BatchKind::kCreatedKeyspace)
-                verdict.created_keyspace = std::max(verdict.created_keyspace, entry.keyspace);
-              if (entry.change != nullptr || entry.keyspace <= verdict.other_keyspace) return;
-              verdict.other_keyspace = entry.keyspace;
-              verdict.other_keyspace_offset = record.offset;
+              if (visit != nullptr) visit(entry, record.offset);
             });
         if (!status.ok()) session->Fail(status, target);
         return !session->has_too_many_problems();

@@ -11,6 +11,7 @@
 #include "lsm/table/table_claims.h"
 #include "lsm/version/age_order.h"
 #include "lsm/version/key_order.h"
+#include "lsm/version/keyspace_records.h"
 #include "tools/sstdump/commands/table_verifier.h"
 #include "tools/sstdump/commands/verify.h"
 #include "tools/sstdump/layout.h"
@@ -20,6 +21,39 @@ namespace tools {
 namespace {
 
 using lsm::Concat;
+
+// Checks what a log says about keyspaces, as recovery does.
+class LogKeyspaces {
+ public:
+  // `keyspaces` are those before the log, and become those after it.  `is_used`: recovery uses the
+  // log if its first entry comes after `last`.
+  LogKeyspaces(lsm::KeyspaceRecords* keyspaces, bool is_used, lsm::Sequence last)
+      : keyspaces_(*keyspaces), is_used_(is_used), last_(last) {}
+
+  void Visit(const BatchEntry& entry, uint64_t offset) {
+    // Otherwise the creations before it may be lost.
+    if (is_first_) is_used_ = is_used_ && entry.sequence == last_ + 1;
+    is_first_ = false;
+    if (!is_used_ || !problem_.empty()) return;
+    if (entry.change != nullptr) {
+      problem_ = keyspaces_.Replay(*entry.change);
+    } else if (entry.keyspace >= keyspaces_.next_id()) {
+      problem_ = UnknownKeyspaceText(entry.keyspace);
+    }
+    offset_ = offset;
+  }
+  // The first one; empty: none.
+  const std::string& problem() const { return problem_; }
+  uint64_t offset() const { return offset_; }  // of its record
+
+ private:
+  lsm::KeyspaceRecords& keyspaces_;
+  bool is_used_;
+  const lsm::Sequence last_;
+  bool is_first_ = true;
+  std::string problem_;
+  uint64_t offset_ = 0;
+};
 
 class StoreChecker {
  public:
@@ -230,7 +264,7 @@ class StoreChecker {
   void CheckLogs() {
     lsm::Sequence last = state().last_sequence;
     bool is_gap = false;
-    uint64_t next_keyspace_id = state().keyspaces.next_id();
+    lsm::KeyspaceRecords keyspaces = state().keyspaces;
     for (const uint64_t number : LogNumbers(files_)) {
       const Session::Tally before = session_->tally();
       const bool was_durable =
@@ -238,7 +272,10 @@ class StoreChecker {
       const std::optional<Target> target =
           Take(FindLog(files_, number), *files_.log_directory, lsm::LogFileName(number));
       if (!target) continue;
-      const LogVerdict verdict = VerifyLog(*target, session_);
+      LogKeyspaces log_keyspaces(&keyspaces, number >= state().oldest_log && !is_gap, last);
+      const LogVerdict verdict = VerifyLog(
+          *target, session_,
+          [&](const BatchEntry& entry, uint64_t offset) { log_keyspaces.Visit(entry, offset); });
       if (number >= state().oldest_log && session_->tally() == before) {
         const absl::Status id = state().CheckLogId(number, OpenedPath(*target), verdict.log.file_id,
                                                    verdict.log.size_bytes);
@@ -250,10 +287,8 @@ class StoreChecker {
             state().CheckClosedLog(number, OpenedPath(*target), verdict.log.end,
                                    verdict.log.size_bytes, verdict.log.torn_bytes);
         if (!closed.ok()) session_->Fail(closed, *target);
-        next_keyspace_id = std::max(next_keyspace_id, uint64_t{verdict.created_keyspace} + 1);
-        if (verdict.other_keyspace >= next_keyspace_id)
-          session_->Damage(*target, verdict.other_keyspace_offset,
-                           UnknownKeyspaceText(verdict.other_keyspace));
+        if (!log_keyspaces.problem().empty())
+          session_->Damage(*target, log_keyspaces.offset(), log_keyspaces.problem());
         CompareSequences(*target, verdict, was_durable, &last, &is_gap);
         if (session_->tally() == before) NoteDropped(*target, verdict, was_durable, is_gap);
       }
