@@ -108,7 +108,7 @@ void Engine::ScheduleFlush() {
   const bool flushes = !view.sealed.empty();
   const bool is_due = flushes || memtable_logs_.is_seal_wanted() ||
                       memtable_logs_.IsNextDue(view, options_.write_buffer_bytes) ||
-                      reserves_.IsDue(view.memtable_bytes());
+                      reserves_.IsDue(view.bytes_to_flush());
   if (!is_due || !jobs_.MaySchedule(Job::kFlush)) return;
   // It is no failure if the next log is not made ahead of time, or the reserve is not enlarged.
   const std::optional<FailureKind> failure =

@@ -52,10 +52,10 @@ EntryList* ListsById::FindOrMake(KeyspaceId keyspace) {
     EntryList* const found = SlotOf(*table, keyspace).load(std::memory_order_relaxed);
     if (found != nullptr) return found;
   }
-  if (table == nullptr || 2 * (count_ + 1) > table->size()) table = Grow(table);
+  if (table == nullptr || 2 * (count() + 1) > table->size()) table = Grow(table);
   auto* const list = new (arena_->Allocate(sizeof(EntryList))) EntryList(keyspace, arena_);
   SlotOf(*table, keyspace).store(list, std::memory_order_release);
-  ++count_;
+  count_.store(count() + 1, std::memory_order_relaxed);
   return list;
 }
 

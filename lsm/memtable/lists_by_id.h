@@ -46,6 +46,8 @@ class ListsById {
   // nullptr if there is none.  Any thread.
   const EntryList* Find(KeyspaceId keyspace) const;
 
+  // How many there are.  Any thread.  Relaxed: a figure.
+  size_t count() const { return count_.load(std::memory_order_relaxed); }
   // All of them that are not empty, by ascending id.  Any thread.
   std::vector<const EntryList*> Filled() const;
 
@@ -74,7 +76,7 @@ class ListsById {
 
   Arena* const arena_;
   std::atomic<Table*> table_{nullptr};
-  size_t count_ = 0;  // used by the writer only
+  std::atomic<size_t> count_{0};  // only the writer changes it
 };
 
 }  // namespace lsm

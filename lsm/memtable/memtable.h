@@ -135,6 +135,8 @@ class Memtable {
   // Whether any list has deletes that were added as batches, or range deletes.  Relaxed, as
   // entry_count.
   bool has_deletes() const { return tombstone_count() > 0 || has_more_deletes(); }
+  // How many lists there are besides the default keyspace's, also empty ones.  Relaxed: a figure.
+  size_t other_lists() const { return others_.count(); }
   // Memory use, including the unused part of the last arena block.  Any thread.
   size_t memory_bytes() const {
     return arena_.memory_bytes() + changes_bytes_.load(std::memory_order_relaxed);

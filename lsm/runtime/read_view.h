@@ -17,6 +17,9 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
+// A file system gives a small table one block.
+inline constexpr uint64_t kTableBytesOnDiskMin = 4096;
+
 struct ReadView {
   std::shared_ptr<Memtable> memtable;                   // takes writes
   std::vector<std::shared_ptr<const Memtable>> sealed;  // being flushed, newest first
@@ -29,6 +32,14 @@ struct ReadView {
     uint64_t bytes = memtable->memory_bytes();
     for (const auto& each : sealed) bytes += each->memory_bytes();
     return bytes;
+  }
+
+  // What the reserve should count for the memtables (lsm/store/reserve.h).  A flush writes a table
+  // for each list, however small it is, and the next put may add a list to any tree.
+  uint64_t bytes_to_flush() const {
+    uint64_t tables = version->trees().size() - 1 + memtable->other_lists();
+    for (const auto& each : sealed) tables += each->other_lists();
+    return memtable_bytes() + tables * kTableBytesOnDiskMin;
   }
 
   // Whether a memtable has range deletes of the keyspace.  A reader that has acquired the number of

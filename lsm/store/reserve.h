@@ -51,7 +51,7 @@ uint64_t LogReserveBytesMax(const Options& options, uint64_t capacity_bytes);
 // rounded down to a power of two so that it is rarely built again.
 uint64_t ReserveBytesFor(uint64_t table_bytes, uint64_t memtable_bytes);
 // The size that it must have: on a full disk, there is no other space to write the memtables as
-// tables.
+// tables.  `memtable_bytes` includes what many small tables take (ReadView::bytes_to_flush).
 inline uint64_t ReserveBytesLeast(uint64_t memtable_bytes) {
   return std::max(kReserveBytesMin, memtable_bytes + memtable_bytes / 4);
 }

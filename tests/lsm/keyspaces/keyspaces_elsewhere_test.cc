@@ -12,6 +12,7 @@
 #include "lsm/db.h"
 #include "lsm/keyspace.h"
 #include "lsm/objects/memory_object_pool.h"
+#include "lsm/write_batch.h"
 #include "tests/lsm/keyspaces/keyspaces_fixture.h"
 #include "tests/lsm/objects/pool_client.h"
 #include "tests/support/sanitized.h"
@@ -45,6 +46,28 @@ TEST_F(KeyspacesTest, AFullDiskRefusesNewOnes) {
   ASSERT_NO_FATAL_FAILURE(Open());
   EXPECT_EQ(OptionsOnDisk("a").target_fpp, 0.25);
   EXPECT_EQ(Scan(OpenKeyspace("b")), "key=value");
+}
+
+// A flush writes a table for each keyspace, and a table takes a block of the disk at least.
+TEST_F(KeyspacesTest, TheReserveCountsATableForEach) {
+  constexpr size_t kKeyspaces = 60;
+  options_.reserve_bytes = 8 << 20;
+  Open();
+  EXPECT_LT(db_->GetStatistics().reserve_bytes, kKeyspaces * 4096);
+  std::vector<Keyspace> keyspaces;
+  for (size_t i = 0; i < kKeyspaces; ++i) keyspaces.push_back(OpenKeyspace(Concat("k", i)));
+  for (Keyspace& keyspace : keyspaces) ASSERT_OK(keyspace.Put("key", "value"));
+  const Statistics statistics = db_->GetStatistics();
+  EXPECT_EQ(statistics.flushes, 0u);
+  EXPECT_LT(statistics.memtable_bytes, kKeyspaces * 4096);
+  EXPECT_GE(statistics.reserve_bytes, kKeyspaces * 4096);
+  // One write may be to all of them.
+  Flush();
+  ASSERT_NO_FATAL_FAILURE(Open());
+  WriteBatch batch;
+  for (size_t i = 0; i < kKeyspaces; ++i) batch.Put(OpenKeyspace(Concat("k", i)), "key", "value");
+  ASSERT_OK(db_->Write(batch));
+  EXPECT_GE(db_->GetStatistics().reserve_bytes, kKeyspaces * 4096);
 }
 
 // The layer below stores files, whatever they hold.
