@@ -1,7 +1,6 @@
 #include "lsm/compaction/compaction_schedule.h"
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -28,39 +27,10 @@ bool IsAnyDue(const Version& version, const TreeOptions& options, RunningPlans r
   });
 }
 
-// Asks the picker for each tree until it has a plan.  The tree that is furthest over a limit comes
-// first.
-CompactionChoice PickAmongTrees(const Version& version, const TreeOptions& options,
-                                RunningPlans running, const PickMoment& moment) {
-  struct Candidate {
-    const Tree* tree;
-    double score;
-  };
-  std::vector<Candidate> candidates;
-  for (const auto& [id, tree] : version.trees())
-    candidates.push_back({tree.get(), WorstScore(*tree, options.Of(*tree), running)});
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
-  CompactionChoice choice;
-  bool are_idle = true;  // the rule for tombstones, in all trees so far
-  for (const Candidate& candidate : candidates) {
-    PickMoment here = moment;
-    // Readers have paid for a merge in the default tree, but that waits while any tree is over a
-    // limit.
-    if (candidate.tree->keyspace() != kDefaultKeyspace || candidates.front().score > 0)
-      here.paid_bytes = 0;
-    CompactionChoice of_tree =
-        PickCompaction(*candidate.tree, options.Of(*candidate.tree), running, here);
-    choice.plan = std::move(of_tree.plan);
-    choice.held_until = std::min(choice.held_until, of_tree.held_until);
-    are_idle = are_idle && of_tree.is_rule_idle;
-    std::move(of_tree.lacking.begin(), of_tree.lacking.end(), std::back_inserter(choice.lacking));
-    if (!choice.plan) continue;
-    are_idle = are_idle && &candidate == &candidates.back();
-    break;
-  }
-  choice.is_rule_idle = are_idle;
-  return choice;
+std::vector<TreeToCompact> TreesOf(const Version& version, const TreeOptions& options) {
+  std::vector<TreeToCompact> trees;
+  for (const auto& [id, tree] : version.trees()) trees.push_back({tree.get(), &options.Of(*tree)});
+  return trees;
 }
 
 }  // namespace
@@ -147,8 +117,8 @@ void CompactionSchedule::Choose(const Options& options, const Plans& running, Jo
   if (request == nullptr) {
     PickMoment moment = job->moment;
     moment.snapshots = job->snapshots;
-    choice =
-        PickAmongTrees(*job->version, TreeOptions(options, &job->own_options), running, moment);
+    choice = PickCompaction(TreesOf(*job->version, TreeOptions(options, &job->own_options)),
+                            running, moment);
   } else if (const Tree* const tree = job->version->TreeOf(request->keyspace); tree == nullptr) {
     // There is nothing to do.
   } else if (request->drops) {

@@ -1,6 +1,7 @@
 #include "lsm/compaction/picker.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <set>
 #include <utility>
@@ -221,15 +222,16 @@ struct Remaining {
 Remaining RemainingOf(const Tree& tree, int level, RunningPlans running) {
   Remaining remaining{level == 0 ? tree.level0_tables() : tree.run_count(level),
                       tree.level_bytes(level)};
+  const auto is_of_level = [&](const auto& plan) {
+    return plan->keyspace == tree.keyspace() && plan->level == level;
+  };
   const auto is_leaving = [&](const OpenTable& table) {
     return std::any_of(running.begin(), running.end(), [&](const auto& plan) {
-      return plan->level == level && (plan->output_level > level || plan->drops) &&
+      return is_of_level(plan) && (plan->output_level > level || plan->drops) &&
              Takes(*plan, table);
     });
   };
-  if (std::none_of(running.begin(), running.end(),
-                   [&](const auto& plan) { return plan->level == level; }))
-    return remaining;
+  if (std::none_of(running.begin(), running.end(), is_of_level)) return remaining;
   remaining = {};
   size_t level0_sixteenths = 0;
   const OpenTable* last = nullptr;  // of those that stay
@@ -262,27 +264,19 @@ double DueScore(const Tree& tree, const Options& options, int level, RunningPlan
 }
 
 struct DueOne {
+  const TreeToCompact* tree;
   int level;
   double score;
 };
 
-// The level that is furthest over its limit; level -1 and score 0 if none is.
-DueOne WorstOf(const Tree& tree, const Options& options, RunningPlans running) {
-  // Allocates no memory.
-  DueOne worst{-1, 0};
-  for (int level = 0; level < kLevels; ++level) {
-    const double score = DueScore(tree, options, level, running);
-    if (score > worst.score) worst = {level, score};
-  }
-  return worst;
-}
-
-// The levels that are over their limits, the one furthest over first.
-std::vector<DueOne> DueLevels(const Tree& tree, const Options& options, RunningPlans running) {
+// The levels of all trees that are over their limits, the one furthest over first.
+std::vector<DueOne> DueLevels(std::span<const TreeToCompact> trees, RunningPlans running) {
   std::vector<DueOne> due;
-  for (int level = 0; level < kLevels; ++level) {
-    const double score = DueScore(tree, options, level, running);
-    if (score > 0) due.push_back({level, score});
+  for (const TreeToCompact& tree : trees) {
+    for (int level = 0; level < kLevels; ++level) {
+      const double score = DueScore(*tree.tree, *tree.options, level, running);
+      if (score > 0) due.push_back({&tree, level, score});
+    }
   }
   std::stable_sort(due.begin(), due.end(),
                    [](const DueOne& a, const DueOne& b) { return a.score > b.score; });
@@ -432,13 +426,15 @@ bool Conflicts(const CompactionPlan& plan, RunningPlans running) {
 }
 
 std::optional<int> DueLevel(const Tree& tree, const Options& options, RunningPlans running) {
-  const DueOne worst = WorstOf(tree, options, running);
-  if (worst.level < 0) return std::nullopt;
-  return worst.level;
-}
-
-double WorstScore(const Tree& tree, const Options& options, RunningPlans running) {
-  return WorstOf(tree, options, running).score;
+  std::optional<int> worst;
+  double worst_score = 0;
+  for (int level = 0; level < kLevels; ++level) {
+    const double score = DueScore(tree, options, level, running);
+    if (score <= worst_score) continue;
+    worst = level;
+    worst_score = score;
+  }
+  return worst;
 }
 
 uint64_t BytesPaidBy(const Level0Reads& reads) {
@@ -493,16 +489,21 @@ bool IsWorthAFlush(const Tree& tree, const TableToBe& table, Sequence oldest_sna
   return PaysForItself(FreedBy(is_bottom, freeable), static_cast<double>(taken));
 }
 
-CompactionChoice PickForTombstones(const Tree& tree, const Options& options, RunningPlans running,
-                                   const PickMoment& moment) {
+namespace {
+
+struct TombstoneChoice {
   CompactionChoice choice;
-  if (std::any_of(running.begin(), running.end(),
-                  [](const auto& plan) { return plan->for_tombstones; }))
-    return choice;
+  double ratio = -1;  // of the plan, if there is one
+};
+
+// The rule's choice in one tree: in the deepest level that has a plan, the one with the best ratio.
+TombstoneChoice PickForTombstonesIn(const Tree& tree, const Options& options, RunningPlans running,
+                                    const PickMoment& moment) {
+  TombstoneChoice picked;
+  CompactionChoice& choice = picked.choice;
   std::set<const OpenTable*> tried;  // as inputs of the plan for another table
   choice.is_rule_idle = true;
   for (int level = kLevels - 1; level >= 0 && !choice.plan; --level) {
-    double best = -1;
     for (const auto& table : tree.level(level)) {
       if (!IsWorthAPlan(tree, *table, moment) || IsTaken(*table, running)) continue;
       if (!tried.insert(table.get()).second) continue;
@@ -519,11 +520,34 @@ CompactionChoice PickForTombstones(const Tree& tree, const Options& options, Run
       choice.is_rule_idle = false;
       if (worth.held_until > moment.oldest_snapshot) {
         choice.held_until = std::min(choice.held_until, worth.held_until);
-      } else if (worth.ratio > best && !Conflicts(made.plan, running)) {
-        best = worth.ratio;
+      } else if (worth.ratio > picked.ratio && !Conflicts(made.plan, running)) {
+        picked.ratio = worth.ratio;
         choice.plan = std::move(made.plan);
       }
     }
+  }
+  return picked;
+}
+
+}  // namespace
+
+CompactionChoice PickForTombstones(std::span<const TreeToCompact> trees, RunningPlans running,
+                                   const PickMoment& moment) {
+  CompactionChoice choice;
+  if (std::any_of(running.begin(), running.end(),
+                  [](const auto& plan) { return plan->for_tombstones; }))
+    return choice;
+  choice.is_rule_idle = true;
+  double best = -1;
+  for (const auto& [tree, options] : trees) {
+    TombstoneChoice here = PickForTombstonesIn(*tree, *options, running, moment);
+    choice.held_until = std::min(choice.held_until, here.choice.held_until);
+    choice.is_rule_idle = choice.is_rule_idle && here.choice.is_rule_idle;
+    std::move(here.choice.lacking.begin(), here.choice.lacking.end(),
+              std::back_inserter(choice.lacking));
+    if (here.ratio <= best) continue;
+    best = here.ratio;
+    choice.plan = std::move(here.choice.plan);
   }
   return choice;
 }
@@ -555,28 +579,38 @@ std::optional<CompactionPlan> PickDrop(const Tree& tree, RunningPlans running,
   return plan;
 }
 
-CompactionChoice PickCompaction(const Tree& tree, const Options& options, RunningPlans running,
+CompactionChoice PickCompaction(std::span<const TreeToCompact> trees, RunningPlans running,
                                 const PickMoment& moment) {
   using Turn = PickMoment::Turn;
   CompactionChoice choice;
-  choice.plan = PickDrop(tree, running, moment.snapshots);
-  if (choice.plan) return choice;
-  if (moment.tombstones == Turn::kFirst) choice = PickForTombstones(tree, options, running, moment);
-  if (choice.plan) return choice;
-  const std::vector<DueOne> due_levels = DueLevels(tree, options, running);
-  for (const DueOne& due : due_levels) {
-    choice.plan = PickFrom(tree, options, due.level, running);
+  for (const auto& [tree, options] : trees) {
+    choice.plan = PickDrop(*tree, running, moment.snapshots);
     if (choice.plan) return choice;
   }
-  if (moment.tombstones == Turn::kAfterLevels)
-    choice = PickForTombstones(tree, options, running, moment);
+  if (moment.tombstones == Turn::kFirst) choice = PickForTombstones(trees, running, moment);
+  if (choice.plan) return choice;
+  const std::vector<DueOne> due_levels = DueLevels(trees, running);
+  for (const auto& [tree, level, score] : due_levels) {
+    choice.plan = PickFrom(*tree->tree, *tree->options, level, running);
+    if (choice.plan) return choice;
+  }
+  if (moment.tombstones == Turn::kAfterLevels) choice = PickForTombstones(trees, running, moment);
   // Due work that conflicts with running plans must not wait for readers' merges as well.
-  if (choice.plan || !due_levels.empty() ||
-      !IsPaidByReaders(tree, options, running, moment.paid_bytes))
-    return choice;
-  choice.plan = PickFrom(tree, options, 0, running);
-  if (choice.plan) choice.plan->for_readers = true;
+  if (choice.plan || !due_levels.empty()) return choice;
+  for (const auto& [tree, options] : trees) {
+    if (tree->keyspace() != kDefaultKeyspace ||
+        !IsPaidByReaders(*tree, *options, running, moment.paid_bytes))
+      continue;
+    choice.plan = PickFrom(*tree, *options, 0, running);
+    if (choice.plan) choice.plan->for_readers = true;
+  }
   return choice;
+}
+
+CompactionChoice PickCompaction(const Tree& tree, const Options& options, RunningPlans running,
+                                const PickMoment& moment) {
+  const TreeToCompact one{&tree, &options};
+  return PickCompaction({&one, 1}, running, moment);
 }
 
 std::optional<CompactionPlan> PlanRange(const Tree& tree, int level,

@@ -1,6 +1,5 @@
-// Chooses what to compact in a tree.  The functions are pure: they look at the tree, at the
-// effective options of its keyspace and at the running plans, and return a plan.  They change and
-// remember nothing.
+// Chooses what to compact.  The functions are pure: they look at trees, at the effective options of
+// their keyspaces and at the running plans, and return a plan.  They change and remember nothing.
 //
 // CompactionStyle is the shape of the levels below level 0:
 //
@@ -195,14 +194,18 @@ using RunningPlans = std::span<const std::shared_ptr<const CompactionPlan>>;
 // Whether the plan conflicts with a running one (rules 1 and 2 above).
 bool Conflicts(const CompactionPlan& plan, RunningPlans running);
 
+// A tree of the store, and the options by which it is compacted.
+struct TreeToCompact {
+  const Tree* tree = nullptr;
+  const Options* options = nullptr;
+};
+
 // Bytes that a level of one run may hold.
 uint64_t LevelBytesMax(const Options& options, int level);
 
 // The level that is furthest over its limit; nullopt if none is.  Tables that running plans take
 // down from a level do not count.  Needs no memory.
 std::optional<int> DueLevel(const Tree& tree, const Options& options, RunningPlans running = {});
-// By how much that level is over its limit, to compare trees; 0 if none is.  Needs no memory.
-double WorstScore(const Tree& tree, const Options& options, RunningPlans running);
 
 // The highest price of the merge of level 0 that readers may pay for, in bytes as BytesPaidBy
 // counts them; nullopt if the merge would not leave fewer runs.  Allocates no memory.
@@ -234,7 +237,7 @@ AgedTables AgedTablesOf(const Tree& tree, uint64_t wall_seconds);
 struct PickMoment {
   enum class Turn : uint8_t { kAfterLevels, kFirst, kNever };
 
-  uint64_t paid_bytes = 0;                   // by readers of level 0
+  uint64_t paid_bytes = 0;                   // by readers of the default tree's level 0
   Turn tombstones = Turn::kAfterLevels;      // when the rule is asked
   Sequence oldest_snapshot = kSequenceMax;   // kSequenceMax: there is none
   uint64_t wall_seconds = 0;                 // since 1970
@@ -271,10 +274,10 @@ struct TableToBe {
 // Whether the rule would take the table at once, by its bytes.
 bool IsWorthAFlush(const Tree& tree, const TableToBe& table, Sequence oldest_snapshot);
 
-// Asks the rule for tombstones.  Takes a plan of the deepest level that has any; of several there,
-// the one that frees most per byte that it takes.  Returns no plan while another one of the rule
-// runs, in any tree, so that other due work finds a thread.
-CompactionChoice PickForTombstones(const Tree& tree, const Options& options, RunningPlans running,
+// Asks the rule for tombstones in all trees.  In each tree it looks at the deepest level that has
+// any plan.  Of all these plans it takes the one that frees most per byte that it takes.  Returns
+// no plan while another one of the rule runs, so that other due work finds a thread.
+CompactionChoice PickForTombstones(std::span<const TreeToCompact> trees, RunningPlans running,
                                    const PickMoment& moment);
 
 // --- tables that no reader needs ---
@@ -291,10 +294,12 @@ std::optional<CompactionPlan> PickDrop(const Tree& tree, RunningPlans running,
 
 // --- all reasons ---
 
-// Returns a drop, if there is one.  Otherwise returns a plan for DueLevel.  If all plans for that
-// level conflict with running ones, returns one for the level that is next furthest over its limit,
-// and so on.  Then comes the rule for tombstones, if it has its turn.  If no level is over its
-// limit and readers have paid enough, returns a plan for level 0.  Otherwise there is no plan.
+// Goes through the reasons, each for all trees.  Returns a drop, if there is one.  Otherwise
+// returns a plan for the level that is furthest over its limit.  If all plans for that level
+// conflict with running ones, returns one for the level that is next furthest over its limit, and
+// so on.  Then comes the rule for tombstones, if it has its turn; it may also have it before the
+// levels.  If no level is over its limit and readers have paid enough, returns a plan for level 0
+// of the default tree.  Otherwise there is no plan.
 //
 // For a level over its limit, the plan takes from
 //   level 0           the oldest table and all tables that overlap it
@@ -304,6 +309,9 @@ std::optional<CompactionPlan> PickDrop(const Tree& tree, RunningPlans running,
 //                     if there is no other
 //   a tiered level    all tables
 // In the first two cases, if that conflicts, it tries the next table.
+CompactionChoice PickCompaction(std::span<const TreeToCompact> trees, RunningPlans running,
+                                const PickMoment& moment);
+// The same in one tree.
 CompactionChoice PickCompaction(const Tree& tree, const Options& options, RunningPlans running = {},
                                 const PickMoment& moment = {});
 

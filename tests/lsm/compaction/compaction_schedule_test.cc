@@ -17,6 +17,7 @@ namespace lsm {
 namespace {
 
 using testing::ElementsAre;
+using testing::ElementsAreArray;
 using testing::IsEmpty;
 using Job = CompactionSchedule::Job;
 using Request = CompactionSchedule::Request;
@@ -613,6 +614,66 @@ TEST_F(CompactionScheduleTest, NoticesSnapshotsReleasedDuringTheChoice) {
   schedule_.Begin(&job);
   schedule_.End(&job, absl::OkStatus());
   EXPECT_TRUE(schedule_.MayChoose());
+}
+
+// --- each reason, in all trees ---
+
+TEST_F(TreesScheduleTest, DropsOfAnyTreeComeBeforeDueLevels) {
+  SetTables({4, 3, 2, 1}, {});
+  maker_.keyspace = 5;
+  levels_[0].push_back(maker_.Make(19, {}, 0, 0, RangesOf({{"b", "c", 30}})));
+  levels_[1] = {maker_.Make(12, {PutOf("b", 20)})};
+  version_ = Version::Create(levels_).value();
+  const Job drop = Chosen();
+  EXPECT_THAT(InputsOf(drop), ElementsAre(12));
+  EXPECT_TRUE(drop.plan->drops);
+  EXPECT_THAT(InputsOf(Chosen()), ElementsAre(4, 3, 2, 1));
+}
+
+TEST_F(TreesScheduleTest, TheRuleHasItsTurnBeforeDueLevelsOfAllTrees) {
+  SetTables({4, 3, 2, 1}, {});
+  maker_.keyspace = 5;
+  maker_.covered_bytes = 1 << 20;
+  maker_.oldest_tombstone = wall_seconds_;
+  levels_[1] = {maker_.Make(10, {DeleteOf("b", 1)})};
+  version_ = Version::Create(levels_).value();
+  maker_.keyspace = 0;
+  for (uint64_t i = 0; i < 7; ++i) {
+    Job job = StartWith(PlanOf(100 + i));
+    EXPECT_EQ(job.moment.tombstones, PickMoment::Turn::kAfterLevels);
+    schedule_.End(&job, absl::OkStatus());
+  }
+  const Job job = Chosen();
+  EXPECT_EQ(job.moment.tombstones, PickMoment::Turn::kFirst);
+  EXPECT_THAT(InputsOf(job), ElementsAre(10));
+}
+
+TEST_F(TreesScheduleTest, DueLevelsOfAllTreesComeByTheirScores) {
+  // Level 0 has score 1, and is taken.
+  SetTables({4, 3, 2, 1}, {});
+  Job first = Chosen();
+  EXPECT_THAT(InputsOf(first), ElementsAre(4, 3, 2, 1));
+  // Then 4, in conflict, 3 in the other tree, and 2.
+  std::vector<uint64_t> of_default, of_other;
+  for (uint64_t i = 0; i < 16; ++i) of_default.push_back(40 - i);
+  for (uint64_t i = 0; i < 12; ++i) of_other.push_back(60 - i);
+  levels_[2] = {maker_.Make(21, {PutOf("a", 2)}, 0, /*run=*/2),
+                maker_.Make(22, {PutOf("a", 1)}, 0, /*run=*/1)};
+  SetTables(of_default, of_other);
+  EXPECT_THAT(InputsOf(Chosen()), ElementsAreArray(of_other));
+  EXPECT_THAT(InputsOf(Chosen()), ElementsAre(21, 22));
+  EXPECT_EQ(Chosen().plan, nullptr);
+}
+
+TEST_F(TreesScheduleTest, TheRuleTakesThePlanThatFreesMostOfAllTrees) {
+  for (const KeyspaceId keyspace : {0, 5, 7}) {
+    maker_.keyspace = keyspace;
+    maker_.covered_bytes = (keyspace == 5 ? 20 : 10) << 20;
+    maker_.oldest_tombstone = wall_seconds_;
+    levels_[1].push_back(maker_.Make(10 + keyspace, {DeleteOf("b", 1)}));
+  }
+  version_ = Version::Create(levels_).value();
+  EXPECT_THAT(InputsOf(Chosen()), ElementsAre(15));
 }
 
 }  // namespace

@@ -141,5 +141,24 @@ TEST(PickerTest, PlansNameTheirTree) {
   EXPECT_EQ(drop->keyspace, 5u);
 }
 
+TEST(PickerTest, PlansOfAnotherTreeLeaveALevelFull) {
+  Options options;
+  options.level0_compaction_tables = 4;
+  const auto full = [](KeyspaceId keyspace, TableMaker* maker) {
+    std::array<OpenTables, kLevels> levels;
+    for (uint64_t number = 1; number <= 4; ++number)
+      levels[0].push_back(maker->Make(number, {PutOf("a", number)}));
+    return Tree::Create(std::move(levels), keyspace).value();
+  };
+  // The numbers are those of the other tree.
+  TableMaker maker, other_maker;
+  other_maker.keyspace = 5;
+  const auto tree = full(0, &maker), other = full(5, &other_maker);
+  const auto plan =
+      std::make_shared<const CompactionPlan>(PickCompaction(*tree, options).plan.value());
+  EXPECT_EQ(DueLevel(*tree, options, {&plan, 1}), std::nullopt);
+  EXPECT_EQ(DueLevel(*other, options, {&plan, 1}), 0);
+}
+
 }  // namespace
 }  // namespace lsm

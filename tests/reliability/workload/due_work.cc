@@ -52,7 +52,8 @@ std::string DuePlan(const RunningStore& store, uint64_t seconds_before, uint64_t
     lsm::PickMoment moment;
     if (!store.snapshots.empty()) moment.oldest_snapshot = store.snapshots.front();
     moment.wall_seconds = seconds;
-    const auto plan = lsm::PickForTombstones(**tree, *store.options, {}, moment).plan;
+    const lsm::TreeToCompact whole{tree->get(), store.options};
+    const auto plan = lsm::PickForTombstones({&whole, 1}, {}, moment).plan;
     if (!plan) return "";
     text = Concat(first_of(*plan), " is due for its tombstones");
   }
