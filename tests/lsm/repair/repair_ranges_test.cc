@@ -89,7 +89,7 @@ class RepairRangesTest : public ForgedStoreTest {
     }
     EXPECT_OK(db_->Put("q", "3"));
     EXPECT_EQ(Get("q"), "3");
-    IsSound();
+    ExpectSound();
     db_ = nullptr;
     return left_out;
   }

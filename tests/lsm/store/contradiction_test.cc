@@ -48,12 +48,12 @@ class ContradictionTest : public ForgedStoreTest {
     EXPECT_EQ(Scan(), all);
     for (char key = 'a'; key <= 'z'; ++key)
       EXPECT_EQ(Get(std::string(1, key)), key == 'c' ? "2" : "1") << key;
-    IsSound();
+    ExpectSound();
     EXPECT_OK(db_->Put("d", "3", {.sync = true}));
     EXPECT_EQ(Get("d"), "3");
     CompactAll();
     EXPECT_EQ(Get("d"), "3");
-    IsSound();
+    ExpectSound();
     Open();
     EXPECT_EQ(Get("d"), "3");
     return left_out;
@@ -179,7 +179,7 @@ TEST_F(ContradictionTest, DamagedRangesBesideADamagedBlock) {
   Forger().SetEntries(newest_, Forger().EntriesOf(newest_), RangesOf({{"d", "f", 26}}));
   const uint64_t ranges = Forger().FooterOf(newest_).ranges.offset;
   Open();
-  IsSound();
+  ExpectSound();
   const std::string path = Forger().PathOf(newest_);
   std::string bytes = world_.files->FileBytes(path);
   for (const uint64_t offset : {uint64_t{kTableHeaderBytes}, ranges})
@@ -214,7 +214,7 @@ TEST_F(ContradictionTest, TheSameEntryInTwoLevels) {
   entries[2] = Forger().EntriesOf(newest_)[0];
   Forger().SetEntries(low_, entries);
   Open();
-  IsSound();
+  ExpectSound();
   db_ = nullptr;
   entries[2].second = "other";
   Forger().SetEntries(low_, entries);

@@ -50,7 +50,7 @@ class ForgedStoreTest : public StoreTest {
     return report->left_out;
   }
 
-  void IsSound() {
+  void ExpectSound() {
     ASSERT_OK_AND_ASSIGN(const VerifyReport verified, db_->Verify());
     EXPECT_THAT(verified.problems, testing::IsEmpty());
   }
