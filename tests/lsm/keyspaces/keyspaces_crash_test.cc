@@ -22,7 +22,7 @@ class KeyspacesCrashTest : public KeyspacesTest {
   static constexpr int kBatches = 4;
 
   // The work that a run has done until it ended.  Batch n, the n-th, writes n to the keyspaces k1
-  // to kn, and to the default one.
+  // to kn, and to the default one.  After it, n becomes an option of k1.
   struct Done {
     int created = 0, written = 0, durable = 0;
   };
@@ -41,6 +41,8 @@ class KeyspacesCrashTest : public KeyspacesTest {
       for (const Keyspace& each : keyspaces) batch.Put(each, "key", std::to_string(n));
       TRELLIS_RETURN_IF_ERROR(db_->Write(batch, {.sync = n == 2}));
       done->written = n;
+      TRELLIS_RETURN_IF_ERROR(
+          db_->OpenKeyspace(NameOf(1), {.expire_after = static_cast<uint64_t>(n)}).status());
       if (n == 2) done->durable = n;
       if (n != 3) continue;
       TRELLIS_RETURN_IF_ERROR(db_->Flush());
@@ -61,6 +63,9 @@ class KeyspacesCrashTest : public KeyspacesTest {
     EXPECT_LE(created, done.created + 1);
     EXPECT_GE(created, is_process ? done.created : done.durable);
     EXPECT_GE(created, written);
+    const int changed = static_cast<int>(OptionsOnDisk(NameOf(1)).expire_after.value_or(0));
+    EXPECT_LE(changed, written);
+    EXPECT_GE(changed, written < created ? written : written - 1);
     for (int n = 1; n <= created; ++n) {
       EXPECT_EQ(Get(OpenKeyspace(NameOf(n)), "key"), n <= written ? value : "absent") << n;
     }

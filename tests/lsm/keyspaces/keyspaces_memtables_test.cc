@@ -1,0 +1,133 @@
+// Keyspaces whose writes are in sealed memtables, or are replayed into memtables by an opening.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lsm/db.h"
+#include "lsm/explanation.h"
+#include "lsm/keyspace.h"
+#include "lsm/write_batch.h"
+#include "tests/lsm/keyspaces/keyspaces_fixture.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing::ElementsAre;
+
+using KeyspacesMemtablesTest = KeyspacesTest;
+
+// --- memtables ---
+
+// After a switch, the active memtable has no list of a keyspace until that is written to.
+TEST_F(KeyspacesMemtablesTest, SealedMemtablesAreRead) {
+  Open();
+  Keyspace a = OpenKeyspace("a"), b = OpenKeyspace("b"), c = OpenKeyspace("c");
+  for (const char* const key : {"k1", "k2"}) {
+    for (Keyspace keyspace : {a, b, c}) ASSERT_OK(keyspace.Put(key, "table"));
+  }
+  Flush();
+  ASSERT_OK(a.Put("k2", "sealed"));
+  ASSERT_OK(a.Put("k3", "sealed"));
+  ASSERT_OK(b.DeleteRange("k1", "k2"));
+  ASSERT_OK(c.Put("k3", "sealed"));
+  Put("~", std::string(options_.write_buffer_bytes, '~'));
+  Put("other", "active");
+  const auto get = [](const Keyspace& keyspace) {
+    std::string shown;
+    for (const char* const key : {"k1", "k2", "k3"}) shown += Get(keyspace, key) + " ";
+    const std::vector<std::string_view> keys = {"k1", "k2", "k3"};
+    for (const auto& value : keyspace.MultiGet(keys)) {
+      EXPECT_OK(value);
+      shown += "+ " + value->value_or("absent") + " ";
+    }
+    return shown;
+  };
+  const auto expect = [&](const std::string& of_a, const std::string& of_c) {
+    EXPECT_EQ(get(a), of_a);
+    EXPECT_EQ(get(b), "absent table absent + absent + table + absent ");
+    EXPECT_EQ(get(c), of_c);
+    EXPECT_EQ(Scan(b), "k2=table");
+    EXPECT_EQ(db_->GetStatistics().flushes, 1u);
+  };
+  ASSERT_OK_AND_ASSIGN(const Explanation explanation, a.Explain("k2"));
+  EXPECT_EQ(explanation.answered_by, "sealed memtable 0");
+  ASSERT_OK_AND_ASSIGN(const Explanation of_range, b.Explain("k1"));
+  EXPECT_EQ(of_range.answered_by, "sealed memtable 0");
+  expect("table sealed sealed + table + sealed + sealed ",
+         "table table sealed + table + table + sealed ");
+  EXPECT_EQ(Scan(a), "k1=table k2=sealed k3=sealed");
+  EXPECT_EQ(Scan(c), "k1=table k2=table k3=sealed");
+  // Then it has lists of its own.
+  ASSERT_OK(a.DeleteRange("k1", "k3"));
+  ASSERT_OK(c.Delete("k3"));
+  ASSERT_OK(c.Put("k1", "active"));
+  expect("absent absent sealed + absent + absent + sealed ",
+         "active table absent + active + table + absent ");
+  EXPECT_EQ(Scan(a), "k3=sealed");
+  EXPECT_EQ(Scan(c), "k1=active k2=table");
+  Flush();
+  EXPECT_EQ(Scan(a), "k3=sealed");
+  EXPECT_EQ(Scan(b), "k2=table");
+  EXPECT_EQ(Scan(c), "k1=active k2=table");
+}
+
+// --- replay ---
+
+TEST_F(KeyspacesMemtablesTest, ABatchLargerThanAMemtableIsReplayed) {
+  constexpr int kPuts = 2000;
+  Open();
+  std::vector<Keyspace> keyspaces = {OpenKeyspace("a"), OpenKeyspace("b")};
+  WriteBatch batch;
+  for (int i = 0; i < kPuts; ++i) {
+    batch.Put(keyspaces[static_cast<size_t>(i % 2)], Concat(10'000 + i), std::string(100, 'v'));
+  }
+  ASSERT_OK(db_->Write(batch));
+  ASSERT_NO_FATAL_FAILURE(Open());
+  EXPECT_GT(db_->GetStatistics().flushes, 1u) << "the batch goes into several memtables";
+  for (int i = 0; i < kPuts; ++i) {
+    const std::string key = Concat(10'000 + i);
+    EXPECT_EQ(Get(OpenKeyspace(i % 2 == 0 ? "a" : "b"), key), std::string(100, 'v')) << key;
+    EXPECT_EQ(Get(OpenKeyspace(i % 2 == 0 ? "b" : "a"), key), "absent") << key;
+  }
+}
+
+// The manifest does not know these options when the replay writes a table.
+TEST_F(KeyspacesMemtablesTest, ReplaysWriteByOptionsOfTheLog) {
+  Open();
+  Keyspace a = OpenKeyspace("a", {.compression = Compression::kNone}), b = OpenKeyspace("b");
+  Flush();
+  OpenKeyspace("b", {.compression = Compression::kNone});
+  Keyspace c = OpenKeyspace("c", {.compression = Compression::kNone}), d = OpenKeyspace("d");
+  for (Keyspace keyspace : {a, b, c, d}) ASSERT_OK(keyspace.Put("key", std::string(5000, 'v')));
+  ASSERT_NO_FATAL_FAILURE(Open());
+  for (const char* const name : {"a", "b", "c"})
+    EXPECT_GT(OpenKeyspace(name).GetStatistics().table_bytes, 5000u) << name;
+  EXPECT_LT(OpenKeyspace("d").GetStatistics().table_bytes, 2500u);
+}
+
+// The id of a creation that failed goes to the next keyspace.
+TEST_F(KeyspacesMemtablesTest, CreationsAfterAFailedOneSurviveReopening) {
+  Open();
+  ASSERT_OK(OpenKeyspace("before").Put("key", "before"));
+  Fail(FileOperation::kAppend, ".log");
+  EXPECT_FALSE(db_->OpenKeyspace("failed").ok());
+  world_.files->SetFault(nullptr);
+  ASSERT_OK(db_->Resume());
+  const std::vector<std::string> names = {"later", "last"};
+  for (const std::string& name : names) ASSERT_OK(OpenKeyspace(name).Put("key", name));
+  for (int pass = 0; pass < 2; ++pass) {
+    SCOPED_TRACE(pass);
+    ASSERT_NO_FATAL_FAILURE(Open());
+    EXPECT_THAT(List(), ElementsAre("before", "default", "last", "later"));
+    for (const char* const name : {"before", "last", "later"})
+      EXPECT_EQ(Scan(OpenKeyspace(name)), Concat("key=", name));
+  }
+}
+
+}  // namespace
+}  // namespace lsm
