@@ -141,7 +141,9 @@ class TRELLIS_API DB {
   //   NotFound, AlreadyExists   as the mode says; AlreadyExists also if Options::log_directory of a
   //                             new store is another store's
   //   FailedPrecondition        the store is open elsewhere; or see the table above
-  //   InvalidArgument           an option is out of range, or the file system does not support it
+  //   InvalidArgument           an option is out of range, or the file system does not support it;
+  //                             or the store has a keyspace without filters, and there is a
+  //                             filter_goal
   //   DataLoss                  files are damaged, missing or not Trellis's.  Repair may save the
   //                             rest
   //   Unimplemented             files of a newer version of the format

@@ -42,6 +42,13 @@ absl::Status CheckKeyspacesAct(const KeyspaceRecords& records, const Options& st
       return unimplemented("has KeyspaceOptions::expire_after, and this release expires nothing");
   }
   if (!records.any() || IsForReading(store.mode)) return absl::OkStatus();
+  for (const auto& [id, record] : records.all()) {
+    // Those of the store may be others than when the keyspace was made.
+    KeyspaceOptions options = record.options;
+    options.expire_after.reset();
+    TRELLIS_RETURN_IF_ERROR(WithContext(ValidateKeyspace(record.name, options, store),
+                                        Concat("keyspace \"", Escape(record.name), "\"")));
+  }
   return CheckMayHaveKeyspaces(store);
 }
 

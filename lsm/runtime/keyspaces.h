@@ -49,7 +49,8 @@ struct KeyspaceRequest {
 std::vector<FlushRun::List> ListsToFlush(const Memtable& memtable);
 
 // Unimplemented if this release does not act on the place or the options of one of the keyspaces,
-// or if a store with these options cannot be written with any.
+// or if a store with these options cannot be written with any.  InvalidArgument if the options of a
+// keyspace do not go with those of the store.
 absl::Status CheckKeyspacesAct(const KeyspaceRecords& records, const Options& store);
 
 class Keyspaces {

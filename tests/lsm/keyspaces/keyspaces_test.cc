@@ -122,6 +122,17 @@ TEST_F(KeyspacesTest, OptionsOutOfRangeAreRefused) {
   options_.filter_goal = FilterGoal::BitsPerKey(10);
   ASSERT_NO_FATAL_FAILURE(Open());
   refused("a", {.filter_kind = "none"}, "KeyspaceOptions::filter_kind is none");
+  // The store keeps options of keyspaces, but not those of an opening.
+  options_.filter_goal = FilterGoal();
+  ASSERT_NO_FATAL_FAILURE(Open());
+  OpenKeyspace("a", {.filter_kind = "none"});
+  db_ = nullptr;
+  options_.filter_goal = FilterGoal::BitsPerKey(10);
+  EXPECT_THAT(OpenStatus(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("keyspace \"a\": KeyspaceOptions::filter_kind is none")));
+  options_.filter_goal = FilterGoal();
+  ASSERT_NO_FATAL_FAILURE(Open());
 }
 
 // --- reopening ---

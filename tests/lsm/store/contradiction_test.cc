@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lsm/db.h"
+#include "lsm/keyspace.h"
 #include "lsm/store/verify_table.h"
 #include "lsm/version/key_order.h"
 #include "tests/lsm/store/forged_store.h"
@@ -159,6 +160,28 @@ TEST_F(ContradictionTest, NewerEntriesBelowOlderOnes) {
   EXPECT_THAT(verified.problems,
               ElementsAre(AllOf(HasSubstr("key \"c\""), HasSubstr("is newer than"))));
   EXPECT_THAT(Repair(), ElementsAre(HasSubstr("is newer than")));
+}
+
+// The trees of keyspaces are compared, too, each with itself.
+TEST_F(ContradictionTest, NewerEntriesBelowOlderOnesOfAKeyspace) {
+  Open();
+  ASSERT_OK_AND_ASSIGN(Keyspace keyspace, db_->OpenKeyspace("a"));
+  ASSERT_OK(keyspace.Put("key", "older"));
+  Flush();
+  ASSERT_OK(keyspace.Put("key", "newer"));
+  Put("key", "newest");
+  Flush();
+  ExpectSound();
+  db_ = nullptr;
+  uint64_t newer = 0;
+  for (const auto& [number, table] : Forger().State().levels[0]) {
+    if (table.keyspace != kDefaultKeyspace) newer = number;
+  }
+  Forger().ChangeRecord(newer, [](VersionEdit::Added* added) { added->level = 3; });
+  Open();
+  ASSERT_OK_AND_ASSIGN(const VerifyReport verified, db_->Verify());
+  EXPECT_THAT(verified.problems,
+              ElementsAre(AllOf(HasSubstr("key \"key\""), HasSubstr("is newer than"))));
 }
 
 TEST_F(ContradictionTest, NewerRangesBelowEntries) {
