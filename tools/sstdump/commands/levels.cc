@@ -1,6 +1,7 @@
 // `sstdump levels`: the store's tables by level.
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -352,18 +353,25 @@ double ExpectedReadsOf(const LevelRow& run) {
   return (run.predicted_sum + unfiltered) / static_cast<double>(run.keys);
 }
 
-// Estimates what tables of older releases did not record, as Statistics does.
+// Estimates what tables of older releases did not record, as Tree does: by the mean bytes of a key
+// in the table's tree.
 void EstimateDeadEntries(std::vector<TableRow>* tables) {
-  double bytes = 0, keys = 0;
+  struct Sums {
+    double bytes = 0, keys = 0;
+  };
+  std::map<lsm::KeyspaceId, Sums> trees;
   for (const TableRow& table : *tables) {
     if (!table.is_open) continue;
-    bytes += static_cast<double>(table.placed.meta.file_bytes);
-    keys += static_cast<double>(table.keys);
+    Sums& tree = trees[table.placed.meta.keyspace];
+    tree.bytes += static_cast<double>(table.placed.meta.file_bytes);
+    // As KeysOf in lsm/version/open_table.h: a file of another release may not state its keys.
+    tree.keys += static_cast<double>(table.keys != 0 ? table.keys : table.placed.meta.entries);
   }
-  const double bytes_per_key = keys == 0 ? 0 : bytes / keys;
   for (TableRow& table : *tables) {
-    if (table.older)
-      table.dead = table.older->EstimateDeadEntries(table.placed.meta.entries, bytes_per_key);
+    if (!table.older) continue;
+    const auto [bytes, keys] = trees[table.placed.meta.keyspace];
+    table.dead =
+        table.older->EstimateDeadEntries(table.placed.meta.entries, keys == 0 ? 0 : bytes / keys);
   }
 }
 
