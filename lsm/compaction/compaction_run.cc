@@ -25,7 +25,7 @@ absl::Status CompactionRun::Drop() {
 
 absl::Status CompactionRun::RunAtOnce(JobResult* result) {
   const CompactionPlan& plan = *job_.plan;
-  const Tree& tree = *job_.version->TreeOf(plan.keyspace);
+  const Tree& tree = *job_.tree;
   if (plan.trivial_move && !MoveKeepsTooMuch(context_, tree, plan)) {
     counters_.Add(Counter::kTrivialMoves, 1);
     counters_.Add(Counter::kCompactionsForReaders, plan.for_readers);
@@ -46,7 +46,7 @@ absl::Status CompactionRun::RunAtOnce(JobResult* result) {
 absl::Status CompactionRun::RunInSteps(JobResult* result) {
   const uint64_t from = context_.clock->MonotonicNanos();
   // Between steps the job keeps only the plan's tables open, so that obsolete files can be removed.
-  job_.version.reset();
+  job_.tree.reset();
   PlanLeft left = AllOf(*job_.plan);
   while (!left.plan.inputs.empty()) {
     TRELLIS_RETURN_IF_ERROR(TakeStep(&left, result));
@@ -62,10 +62,9 @@ absl::Status CompactionRun::RunInSteps(JobResult* result) {
 
 absl::Status CompactionRun::TakeStep(PlanLeft* left, JobResult* total) {
   const Now now = calls_.now();
-  const Tree& tree = *now.version->TreeOf(left->plan.keyspace);
-  const CompactionPlan step = NextStep(tree, *left, context_.options->table_bytes).value();
+  const CompactionPlan step = NextStep(*now.tree, *left, context_.options->table_bytes).value();
   TRELLIS_ASSIGN_OR_RETURN(const JobResult result,
-                           RunCompaction(context_, tree, step, now.snapshots, calls_.stop));
+                           RunCompaction(context_, *now.tree, step, now.snapshots, calls_.stop));
   PlanLeft next = LeftAfter(*left, step, result.outputs);
   TRELLIS_RETURN_IF_ERROR(
       calls_.apply(step, &result, std::make_shared<const CompactionPlan>(next.plan)));

@@ -17,7 +17,7 @@
 #include "lsm/compaction/job_context.h"
 #include "lsm/compaction/jobs.h"
 #include "lsm/compaction/steps.h"
-#include "lsm/version/version.h"
+#include "lsm/version/tree.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
@@ -25,9 +25,9 @@ class CompactionRun {
  public:
   using Plan = std::shared_ptr<const CompactionPlan>;
 
-  // The current version, and the snapshots of the same moment.
+  // The plan's tree in the current version, and the snapshots of the same moment.
   struct Now {
-    std::shared_ptr<const Version> version;
+    std::shared_ptr<const Tree> tree;
     SnapshotList snapshots;
   };
 

@@ -133,8 +133,13 @@ void CompactionSchedule::Choose(const Options& options, const Plans& running, Jo
   // While a request waits, no other compaction begins.  Otherwise the request might wait for ever.
   job->found_nothing =
       request == nullptr ? !choice.plan : choice.plan && Conflicts(*choice.plan, running);
-  if (choice.plan && !job->found_nothing)
+  if (choice.plan && !job->found_nothing) {
+    const KeyspaceId keyspace = choice.plan->keyspace;
+    job->tree = job->version->ShareTree(keyspace);
+    job->filter_index_bytes_beside = job->version->FilterIndexBytesBeside(keyspace);
     job->plan = std::make_shared<const CompactionPlan>(*std::move(choice.plan));
+  }
+  job->version = nullptr;
 }
 
 bool CompactionSchedule::Begin(Job* job) {

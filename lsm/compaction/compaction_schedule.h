@@ -66,7 +66,9 @@ class CompactionSchedule {
 
   // A compaction, from the choice of its plan to its end.
   struct Job {
-    std::shared_ptr<const Version> version;
+    std::shared_ptr<const Version> version;      // until it has chosen
+    std::shared_ptr<const Tree> tree;            // the plan's, of this version; null in steps
+    uint64_t filter_index_bytes_beside = 0;      // Version::FilterIndexBytesBeside this tree
     SnapshotList snapshots;                      // of the version; unused in steps
     OwnOptions own_options;                      // of its trees
     Request* request = nullptr;                  // null: it carries out none
@@ -121,7 +123,8 @@ class CompactionSchedule {
   Plans StartChoosing(uint64_t paid_bytes, uint64_t wall_seconds, Job* job);
   // Chooses a plan for the job, by the store's options and the job's own_options.  `running` are
   // the plans that StartChoosing returned.  Some of these may end meanwhile: this does no harm,
-  // because the new plan does not touch the tables that they took or wrote.
+  // because the new plan does not touch the tables that they took or wrote.  Of the version, the
+  // job keeps only the plan's tree.
   static void Choose(const Options& options, const Plans& running, Job* job);
   // True if more compactions run at once than ever before.
   bool Begin(Job* job);

@@ -320,9 +320,9 @@ void Engine::CompactOne() {
 
 absl::Status Engine::Compact(Compaction* compaction) {
   CompactionRun::Calls calls;
-  calls.now = [this] {
+  calls.now = [this, keyspace = compaction->plan->keyspace] {
     MutexLock lock(&mutex_);
-    return CompactionRun::Now{CurrentView()->version, sequences_.Snapshots()};
+    return CompactionRun::Now{CurrentView()->version->ShareTree(keyspace), sequences_.Snapshots()};
   };
   calls.is_room_short = [this] { return reserves_.IsShort(); };
   calls.stop = [this] { return lifetime_.is_closing(); };
@@ -333,10 +333,9 @@ absl::Status Engine::Compact(Compaction* compaction) {
   };
   calls.collect = [this] { views_.CollectPatiently(); };
   const CompactionPlan& plan = *compaction->plan;
-  TRELLIS_ASSIGN_OR_RETURN(
-      const JobContext context,
-      ContextOfTree(job_context_, compaction->own_options, plan.keyspace,
-                    compaction->version->FilterIndexBytesBeside(plan.keyspace)));
+  TRELLIS_ASSIGN_OR_RETURN(const JobContext context,
+                           ContextOfTree(job_context_, compaction->own_options, plan.keyspace,
+                                         compaction->filter_index_bytes_beside));
   CompactionRun run(&context, &counters_, std::move(calls), compaction);
   const bool for_readers = plan.for_readers;
   const CompactionReason reason = plan.drops                       ? CompactionReason::kDrop

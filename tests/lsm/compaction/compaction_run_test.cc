@@ -31,7 +31,7 @@ class CompactionRunTest : public testing::Test, protected JobWorld {
   }
   void Plan(std::array<OpenTables, kLevels> levels, int level) {
     version_ = Version::Create(std::move(levels)).value();
-    job_.version = version_;
+    job_.tree = version_->default_tree();
     plan_ = std::make_shared<CompactionPlan>(
         PlanRange(*version_->default_tree(), level, std::nullopt, std::nullopt).value());
     job_.plan = plan_;
@@ -55,7 +55,7 @@ class CompactionRunTest : public testing::Test, protected JobWorld {
 
   CompactionRun::Calls Calls() {
     CompactionRun::Calls calls;
-    calls.now = [this] { return CompactionRun::Now{version_, {}}; };
+    calls.now = [this] { return CompactionRun::Now{version_->ShareTree(plan_->keyspace), {}}; };
     calls.is_room_short = [this] { return is_room_short_; };
     calls.stop = [this] { return is_closing_; };
     calls.apply = [this](const CompactionPlan& plan, const JobResult* result,
@@ -107,7 +107,7 @@ TEST_F(CompactionRunTest, MergesWithinTheTreeOfItsTables) {
                    .value();
     maker_.keyspace = 0;
     const std::shared_ptr<const Tree> default_tree = version_->default_tree();
-    job_.version = version_;
+    job_.tree = version_->ShareTree(5);
     plan_ = std::make_shared<CompactionPlan>(
         PlanRange(*version_->TreeOf(5), 0, std::nullopt, std::nullopt).value());
     job_.plan = plan_;
@@ -126,7 +126,7 @@ TEST_F(CompactionRunTest, MergesWithinTheTreeOfItsTables) {
 TEST_F(CompactionRunTest, MovesATableWithoutReadingIt) {
   const auto table = TableOf({PutOf("a", 1)});
   version_ = Version::Create({{{}, {table}}}).value();
-  job_.version = version_;
+  job_.tree = version_->default_tree();
   plan_ = std::make_shared<CompactionPlan>();
   plan_->level = 1;
   plan_->output_level = 2;
@@ -145,7 +145,7 @@ TEST_F(CompactionRunTest, DropsTablesWithoutReadingThem) {
   const auto stays = TableOf({PutOf("z", 3)});
   const auto goes = TableOf({PutOf("a", 1)}), goes_too = TableOf({PutOf("b", 2)});
   version_ = Version::Create({{{}, {goes, goes_too, stays}}}).value();
-  job_.version = version_;
+  job_.tree = version_->default_tree();
   plan_ = std::make_shared<CompactionPlan>();
   plan_->level = plan_->output_level = 1;
   plan_->inputs = {goes, goes_too};
@@ -172,7 +172,7 @@ TEST_F(CompactionRunTest, GoesInStepsWhileSpaceIsShort) {
   EXPECT_GT(applied_, 2);
   EXPECT_EQ(collected_, applied_) << "each step gives its space back";
   EXPECT_THAT(job_.plan->inputs, IsEmpty());
-  EXPECT_EQ(job_.version, nullptr) << "the job keeps no table that is not in its plan";
+  EXPECT_EQ(job_.tree, nullptr) << "the job keeps no table that is not in its plan";
   EXPECT_EQ(result_.output_level, 1);
   EXPECT_THAT(result_.outputs, SizeIs(version_->default_tree()->level(1).size()));
   EXPECT_EQ(counters_.SumOf(Counter::kCompactions), 1u);

@@ -676,5 +676,25 @@ TEST_F(TreesScheduleTest, TheRuleTakesThePlanThatFreesMostOfAllTrees) {
   EXPECT_THAT(InputsOf(Chosen()), ElementsAre(15));
 }
 
+// A version would keep the files of all trees.
+TEST_F(TreesScheduleTest, JobsHoldTheTreeOfTheirPlanAlone) {
+  SetTables({1}, {15, 14, 13, 12});
+  const std::shared_ptr<const Tree> tree = version_->ShareTree(5);
+  const std::weak_ptr<const Tree> other = version_->default_tree();
+  const uint64_t bytes_beside = version_->default_tree()->filter_index_bytes();
+  levels_ = {};
+  schedule_.NoteScheduled();
+  Job job;
+  job.version = std::exchange(version_, nullptr);
+  const CompactionSchedule::Plans running = schedule_.StartChoosing(0, wall_seconds_, &job);
+  EXPECT_FALSE(other.expired());
+  CompactionSchedule::Choose(options_, running, &job);
+  EXPECT_THAT(InputsOf(job), ElementsAre(15, 14, 13, 12));
+  EXPECT_TRUE(other.expired());
+  EXPECT_EQ(job.tree, tree);
+  EXPECT_EQ(job.filter_index_bytes_beside, bytes_beside);
+  EXPECT_GT(bytes_beside, 0u);
+}
+
 }  // namespace
 }  // namespace lsm
