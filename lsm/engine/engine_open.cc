@@ -331,14 +331,9 @@ absl::Status Engine::Start() {
   NewFiles made;  // so that on a full disk each attempt has as much room as the first
   ReplayedLogs replayed;
   replayed.last_sequence = contents.state.last_sequence;
-  const auto start_keyspaces = [&]() -> absl::Status {
-    TRELLIS_RETURN_IF_ERROR(
-        WithContext(CheckKeyspacesAct(replayed.keyspaces, options_), directory.path()));
-    keyspaces_.Start(replayed.keyspaces);
-    return absl::OkStatus();
-  };
   const MemtableSink sink = [&](std::shared_ptr<const Memtable> memtable) -> absl::Status {
-    TRELLIS_RETURN_IF_ERROR(start_keyspaces());  // for their options
+    // For their options.
+    TRELLIS_RETURN_IF_ERROR(keyspaces_.CheckAndStart(replayed.keyspaces, directory.path()));
     if (!IsForReading(options_.mode))
       return FlushTo(*memtable, FlushReason::kOpening, &levels, &made);
     held.push_back(std::move(memtable));
@@ -354,7 +349,7 @@ absl::Status Engine::Start() {
     MutexLock lock(&mutex_);
     sequences_.Start(replayed.last_sequence);
   }
-  TRELLIS_RETURN_IF_ERROR(start_keyspaces());
+  TRELLIS_RETURN_IF_ERROR(keyspaces_.CheckAndStart(replayed.keyspaces, directory.path()));
   RemoveTablesOfNone(replayed.keyspaces, &levels);
   if (IsForReading(options_.mode)) {
     MutexLock lock(manifest_.mutex());

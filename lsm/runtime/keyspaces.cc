@@ -88,6 +88,12 @@ void Keyspaces::Start(const KeyspaceRecords& records) {
   next_id_ = records.next_id();
 }
 
+absl::Status Keyspaces::CheckAndStart(const KeyspaceRecords& records, std::string_view directory) {
+  TRELLIS_RETURN_IF_ERROR(WithContext(CheckKeyspacesAct(records, options_), directory));
+  Start(records);
+  return absl::OkStatus();
+}
+
 KeyspaceRecords Keyspaces::Records() const {
   KeyspaceRecords records;
   records.Advance(next_id_);

@@ -72,6 +72,9 @@ class Keyspaces {
 
   // Called by the opening, also repeatedly, before there are handles.
   void Start(const KeyspaceRecords& records) ABSL_LOCKS_EXCLUDED(*mutex_);
+  // The same, after CheckKeyspacesAct.  Errors name `directory`.
+  absl::Status CheckAndStart(const KeyspaceRecords& records, std::string_view directory)
+      ABSL_LOCKS_EXCLUDED(*mutex_);
   // All of it, for a new manifest.
   KeyspaceRecords Records() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
 

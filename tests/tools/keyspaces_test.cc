@@ -192,7 +192,7 @@ class KeyspaceTablesTest : public CommandsTest {
           MakeTable(*directory, {.number = number, .level = level, .keyspace = keyspace}, entries);
       snapshot.added.push_back({level, table});
     };
-    // Of one keyspace they would overlap in a level, and be in the wrong order.
+    // In one keyspace they would overlap in a level, and be in the wrong order.
     add(2, 1, lsm::kDefaultKeyspace, {{"a", 4, false, "newer"}});
     add(3, 1, 2, {{"a", 2, false, "other"}, {"b", 3, false, "other"}});
     add(4, 0, 2, {{"a", 3, false, "of users"}});

@@ -11,11 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "lsm/base/encoded_batch.h"
 #include "lsm/db.h"
 #include "lsm/filter_goal.h"
 #include "lsm/keyspace.h"
-#include "lsm/limits.h"
 #include "lsm/version/manifest.h"
 #include "lsm/write_batch.h"
 #include "tests/lsm/keyspaces/keyspaces_fixture.h"
@@ -24,7 +22,6 @@
 namespace lsm {
 namespace {
 
-using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing_support::StatusIs;
@@ -211,76 +208,6 @@ TEST_F(KeyspacesTest, UnsetOptionsStay) {
     EXPECT_EQ(OptionsOnDisk("a"), expected);
     EXPECT_EQ(OptionsOnDisk("b"), KeyspaceOptions());
   }
-}
-
-// --- what later steps bring (lsm/design/keyspaces.md) ---
-
-TEST_F(KeyspacesTest, TimeLimitsAreRefused) {
-  Open();
-  OpenKeyspace("a");
-  for (const char* name : {"a", "b", "default"}) {
-    for (const uint32_t seconds : {0u, 60u}) {
-      EXPECT_THAT(db_->OpenKeyspace(name, {.expire_after = seconds}),
-                  StatusIs(absl::StatusCode::kUnimplemented,
-                           HasSubstr(Concat(kStorePath, ": keyspace \"", name,
-                                            "\": KeyspaceOptions::expire_after is ", seconds))));
-    }
-  }
-  EXPECT_THAT(List(), ElementsAre("a", "default"));
-}
-
-// Each keyspace would use as much.
-TEST_F(KeyspacesTest, AFilterGoalInBytesIsRefused) {
-  options_.filter_goal = FilterGoal::Bytes(1 << 20);
-  const auto refused =
-      StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("Options::filter_goal"));
-  Open();
-  EXPECT_THAT(db_->OpenKeyspace("a"), refused);
-  OpenKeyspace("default");
-  options_.filter_goal = FilterGoal::BitsPerKey(10);
-  ASSERT_NO_FATAL_FAILURE(Open());
-  ASSERT_OK(OpenKeyspace("a").Put("key", "value"));
-  db_ = nullptr;
-  options_.filter_goal = FilterGoal::Bytes(1 << 20);
-  EXPECT_THAT(OpenStatus(), refused);
-  options_.mode = OpenMode::kReadOnly;  // makes no filters
-  ASSERT_NO_FATAL_FAILURE(Open());
-  EXPECT_EQ(Scan(OpenKeyspace("a")), "key=value");
-}
-
-// A later release may have written it.
-TEST_F(KeyspacesTest, AStoreWithATimeLimitIsRefused) {
-  for (const KeyspaceId id : {kDefaultKeyspace, kOtherKeyspaceMin}) {
-    world_.files = std::make_unique<MemoryFileSystem>();
-    options_ = world_.SmallOptions();
-    ASSERT_NO_FATAL_FAILURE(Open());
-    OpenKeyspace("a");
-    WriteBatch batch;
-    EncodedBatch::Change(&batch, {KeyspaceChange::Kind::kOptions, id, "", {.expire_after = 1}});
-    ASSERT_OK(db_->Write(batch));
-    db_ = nullptr;
-    for (const OpenMode mode : {OpenMode::kMustExist, OpenMode::kReadOnly}) {
-      options_.mode = mode;
-      EXPECT_THAT(OpenStatus(),
-                  StatusIs(absl::StatusCode::kUnimplemented,
-                           HasSubstr(Concat(kStorePath, ": the keyspace \"",
-                                            id == kDefaultKeyspace ? "default" : "a",
-                                            "\" has KeyspaceOptions::expire_after"))));
-    }
-  }
-}
-
-TEST_F(KeyspacesTest, HaveALimit) {
-  Open();
-  for (size_t i = 0; i < kKeyspacesMax; ++i) OpenKeyspace(Concat("k", i));
-  const auto refused =
-      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("64 keyspaces besides \"default\""));
-  EXPECT_THAT(db_->OpenKeyspace("more"), refused);
-  ASSERT_OK(OpenKeyspace("k7", {.target_fpp = 0.25}).Put("key", "value"));
-  ASSERT_NO_FATAL_FAILURE(Open());
-  EXPECT_EQ(List().size(), kKeyspacesMax + 1);
-  EXPECT_THAT(db_->OpenKeyspace("more"), refused);
-  EXPECT_EQ(Scan(OpenKeyspace("k7")), "key=value");
 }
 
 // Each of the first four acts on the keyspace's own tree, and on no other.
@@ -661,144 +588,6 @@ TEST_F(KeyspacesTest, AFailedCreationMakesNoHandle) {
   ASSERT_OK(db_->Resume());
   ASSERT_OK(OpenKeyspace("a").Put("key", "value"));
   EXPECT_EQ(Scan(OpenKeyspace("a")), "key=value");
-}
-
-TEST_F(KeyspacesTest, FollowersAndRepairRefuseThem) {
-  Open();
-  OpenKeyspace("a");
-  const auto refused = StatusIs(absl::StatusCode::kUnimplemented,
-                                AllOf(HasSubstr(kStorePath), HasSubstr("has keyspaces")));
-  for (int pass = 0; pass < 2; ++pass) {
-    SCOPED_TRACE(pass);  // in a log alone; in the manifest
-    db_ = nullptr;
-    Options follow = options_;
-    follow.mode = OpenMode::kFollow;
-    EXPECT_THAT(DB::Open(kStorePath, follow), refused);
-    EXPECT_THAT(DB::Repair(kStorePath, options_), refused);
-    ASSERT_NO_FATAL_FAILURE(Open());
-    EXPECT_THAT(List(), ElementsAre("a", "default"));
-  }
-}
-
-// A copy has all keyspaces, with their ids and options.
-TEST_F(KeyspacesTest, CopiesHaveThem) {
-  const KeyspaceOptions options = {.target_fpp = 0.25, .compression = Compression::kNone};
-  Open();
-  Keyspace a = OpenKeyspace("a", options);
-  ASSERT_OK(a.Put("key", "of a"));
-  ASSERT_OK(OpenKeyspace("b").Put("key", "of b"));
-  OpenKeyspace("empty");
-  Put("key", "of default");
-  ASSERT_OK(db_->Checkpoint("/checkpoint"));
-  ASSERT_OK(db_->Backup("/backup"));
-  ASSERT_OK(a.Put("other", "of a"));
-  ASSERT_OK_AND_ASSIGN(const CopyReport second, db_->Backup("/second", "/backup"));
-  EXPECT_EQ(second.tables_linked, 3u);
-  EXPECT_EQ(second.tables_copied, 1u);
-  ASSERT_OK(a.Put("in a log", "of a"));
-  ASSERT_OK(db_->Close());
-  const Options to = world_.SmallOptions();
-  ASSERT_OK(DB::Restore("/second", "/restored", to));
-  ASSERT_OK(DB::Restore(kStorePath, "/moved", to));
-  for (const std::string path : {"/checkpoint", "/backup", "/second", "/restored", "/moved"}) {
-    SCOPED_TRACE(path);
-    ASSERT_OK_AND_ASSIGN(db_, DB::Open(path, to));
-    EXPECT_THAT(List(), ElementsAre("a", "b", "default", "empty"));
-    const bool is_later = path != "/checkpoint" && path != "/backup";
-    EXPECT_EQ(Scan(OpenKeyspace("a")), Concat(path == "/moved" ? "in a log=of a " : "", "key=of a",
-                                              is_later ? " other=of a" : ""));
-    EXPECT_EQ(Scan(OpenKeyspace("b")), "key=of b");
-    EXPECT_EQ(Scan(), "key=of default");
-    ASSERT_OK_AND_ASSIGN(const VerifyReport report, db_->Verify());
-    EXPECT_THAT(report.problems, testing::IsEmpty());
-    ASSERT_OK(db_->Close());
-    Options reading = to;
-    reading.mode = OpenMode::kReadOnly;
-    ASSERT_OK_AND_ASSIGN(db_, DB::Open(path, reading));
-    EXPECT_OK(db_->OpenKeyspace("a", options));
-  }
-}
-
-// Without a manifest, the tables say it.
-TEST_F(KeyspacesTest, RepairWithoutAManifestMixesNothing) {
-  Open();
-  Put("key", "default");
-  ASSERT_OK(OpenKeyspace("a").Put("key", "value"));
-  Flush();
-  ASSERT_NO_FATAL_FAILURE(Open());  // no log names "a" now
-  ASSERT_OK(db_->Close());
-  db_ = nullptr;
-  const auto directory = *world_.files->OpenDirectory(kStorePath, /*create=*/false);
-  for (const std::string& manifest : world_.FilesOf(FileKind::kManifest))
-    ASSERT_OK(directory->Remove(manifest.substr(manifest.rfind('/') + 1)));
-  ASSERT_OK_AND_ASSIGN(const std::vector<std::string> before, directory->List());
-  EXPECT_THAT(DB::Repair(kStorePath, options_),
-              StatusIs(absl::StatusCode::kUnimplemented,
-                       AllOf(HasSubstr(".table: the table belongs to keyspace 2"),
-                             HasSubstr("DB::Repair"))));
-  ASSERT_OK_AND_ASSIGN(const std::vector<std::string> after, directory->List());
-  EXPECT_EQ(after, before);
-}
-
-// No table belongs to the keyspace yet, and the log that created it is gone.
-TEST_F(KeyspacesTest, RepairWithoutAManifestTakesNoKeyspaceForDamage) {
-  for (const bool is_range : {false, true}) {
-    SCOPED_TRACE(is_range ? "a range" : "a key");
-    world_.files = std::make_unique<MemoryFileSystem>();
-    options_ = world_.SmallOptions();
-    options_.write_buffer_bytes = 1 << 20;
-    ASSERT_NO_FATAL_FAILURE(Open());
-    OpenKeyspace("a");
-    ASSERT_NO_FATAL_FAILURE(Open());
-    Put("key", std::string(200'000, 'v'));
-    WriteBatch batch;
-    batch.Put("key", "value");
-    if (is_range) {
-      batch.DeleteRange(OpenKeyspace("a"), "a", "z");
-    } else {
-      batch.Put(OpenKeyspace("a"), "key", "value");
-    }
-    ASSERT_OK(db_->Write(batch));
-    ASSERT_OK(db_->Close());
-    db_ = nullptr;
-    ASSERT_THAT(world_.FilesOf(FileKind::kTable), testing::IsEmpty());
-    const auto directory = *world_.files->OpenDirectory(kStorePath, /*create=*/false);
-    ASSERT_OK(directory->Remove(kCurrentFileName));
-    for (const std::string& manifest : world_.FilesOf(FileKind::kManifest))
-      ASSERT_OK(directory->Remove(manifest.substr(manifest.rfind('/') + 1)));
-    const auto files = [&] {
-      std::map<std::string, std::string> bytes;
-      const std::vector<std::string> names = *directory->List();
-      for (const std::string& name : names)
-        bytes[name] = world_.files->FileBytes(Concat(kStorePath, "/", name));
-      return bytes;
-    };
-    const std::map<std::string, std::string> before = files();
-    options_.write_buffer_bytes = 64 << 10;  // so that it writes a table before it meets the batch
-    EXPECT_THAT(DB::Repair(kStorePath, options_),
-                StatusIs(absl::StatusCode::kUnimplemented,
-                         AllOf(HasSubstr(".log: record at offset "), HasSubstr("has keyspaces"),
-                               HasSubstr("DB::Repair"))));
-    EXPECT_EQ(files(), before);
-  }
-}
-
-// A writer makes one beside a follower: the follower keeps what it has.
-TEST_F(KeyspacesTest, AFollowerKeepsItsView) {
-  Open();
-  Put("key", "old");
-  Options follow = options_;
-  follow.mode = OpenMode::kFollow;
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> follower, DB::Open(kStorePath, follow));
-  OpenKeyspace("a");
-  Put("key", "new");
-  const auto refused = StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("has keyspaces"));
-  EXPECT_THAT(follower->Resume(), refused);
-  EXPECT_THAT(follower->GetFailure(), refused);
-  ASSERT_OK_AND_ASSIGN(const std::optional<std::string> value, follower->Get("key"));
-  EXPECT_EQ(value, "old");
-  Flush();
-  EXPECT_THAT(follower->Resume(), refused);
 }
 
 TEST_F(KeyspacesTest, VerifyFindsNothingWrong) {

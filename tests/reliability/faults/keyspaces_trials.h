@@ -3,8 +3,8 @@
 // calls meet a log that cannot be written, or run out of memory.  After each opening the store has
 // what the calls up to some moment have made: names, options and keys.  In the end the manifest is
 // lost, and Repair must refuse tables of keyspaces.
-#ifndef TRELLIS_TESTS_RELIABILITY_JOBS_KEYSPACES_H_
-#define TRELLIS_TESTS_RELIABILITY_JOBS_KEYSPACES_H_
+#ifndef TRELLIS_TESTS_RELIABILITY_FAULTS_KEYSPACES_TRIALS_H_
+#define TRELLIS_TESTS_RELIABILITY_FAULTS_KEYSPACES_TRIALS_H_
 
 #include <cstdint>
 #include <string>
@@ -28,4 +28,4 @@ KeyspacesReport CheckKeyspaces(uint64_t seed, uint64_t amount);
 
 }  // namespace reliability
 
-#endif  // TRELLIS_TESTS_RELIABILITY_JOBS_KEYSPACES_H_
+#endif  // TRELLIS_TESTS_RELIABILITY_FAULTS_KEYSPACES_TRIALS_H_

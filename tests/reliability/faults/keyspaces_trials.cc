@@ -1,4 +1,4 @@
-#include "tests/reliability/jobs/keyspaces.h"
+#include "tests/reliability/faults/keyspaces_trials.h"
 
 #include <algorithm>
 #include <map>
