@@ -55,7 +55,7 @@ class Version {
   std::span<const TreeOfId> trees() const { return trees_; }
 
   uint64_t bytes() const;  // of all tables
-  // Of filters and indexes, in all trees but this one.
+  // The bytes of filters and indexes in all trees but this one.
   uint64_t FilterIndexBytesBeside(KeyspaceId keyspace) const;
   // The tables of all trees.
   std::array<OpenTables, kLevels> Levels() const;

@@ -28,6 +28,8 @@ class KeyspacesCrashTest : public KeyspacesTest {
   };
 
   static std::string NameOf(int n) { return Concat("k", n); }
+  // The option of k1 after batch n.
+  static double FppOf(int n) { return 0.01 * n; }
 
   absl::Status Work(Done* done) {
     TRELLIS_ASSIGN_OR_RETURN(db_, DB::Open(kStorePath, options_));
@@ -41,8 +43,7 @@ class KeyspacesCrashTest : public KeyspacesTest {
       for (const Keyspace& each : keyspaces) batch.Put(each, "key", std::to_string(n));
       TRELLIS_RETURN_IF_ERROR(db_->Write(batch, {.sync = n == 2}));
       done->written = n;
-      TRELLIS_RETURN_IF_ERROR(
-          db_->OpenKeyspace(NameOf(1), {.expire_after = static_cast<uint64_t>(n)}).status());
+      TRELLIS_RETURN_IF_ERROR(db_->OpenKeyspace(NameOf(1), {.target_fpp = FppOf(n)}).status());
       if (n == 2) done->durable = n;
       if (n != 3) continue;
       TRELLIS_RETURN_IF_ERROR(db_->Flush());
@@ -63,7 +64,9 @@ class KeyspacesCrashTest : public KeyspacesTest {
     EXPECT_LE(created, done.created + 1);
     EXPECT_GE(created, is_process ? done.created : done.durable);
     EXPECT_GE(created, written);
-    const int changed = static_cast<int>(OptionsOnDisk(NameOf(1)).expire_after.value_or(0));
+    const std::optional<double> fpp = OptionsOnDisk(NameOf(1)).target_fpp;
+    int changed = 0;
+    while (changed < kBatches && fpp && *fpp != FppOf(changed)) ++changed;
     EXPECT_LE(changed, written);
     EXPECT_GE(changed, written < created ? written : written - 1);
     for (int n = 1; n <= created; ++n) {

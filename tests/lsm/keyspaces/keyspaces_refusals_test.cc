@@ -1,4 +1,4 @@
-// What a store with keyspaces refuses so far (lsm/design/keyspaces.md), and copies, which it has.
+// A store with keyspaces refuses some calls so far (lsm/design/keyspaces.md).  Copies work.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

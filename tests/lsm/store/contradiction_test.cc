@@ -174,7 +174,8 @@ TEST_F(ContradictionTest, NewerEntriesBelowOlderOnesOfAKeyspace) {
   ExpectSound();
   db_ = nullptr;
   uint64_t newer = 0;
-  for (const auto& [number, table] : Forger().State().levels[0]) {
+  const ManifestState state = Forger().State();
+  for (const auto& [number, table] : state.levels[0]) {
     if (table.keyspace != kDefaultKeyspace) newer = number;
   }
   Forger().ChangeRecord(newer, [](VersionEdit::Added* added) { added->level = 3; });

@@ -116,25 +116,6 @@ TEST_F(OwnTreesTest, RemovalsAndMovesTouchTheTreeOfTheirTables) {
   EXPECT_EQ(moved->TreeOf(7), base->TreeOf(7));
 }
 
-// Plans of a tree run beside removals of its tables, and ask for it again.
-TEST_F(OwnTreesTest, TreesStayWithoutTablesUntilTheNextOpening) {
-  const auto base = ThreeTrees();
-  VersionEdit edit;
-  edit.removed.push_back({0, 3});
-  edit.removed.push_back({1, 4});
-  const auto next = base->After(edit, {}).value();
-  EXPECT_THAT(IdsOf(*next), ElementsAre(0, 5, 7));
-  EXPECT_THAT(next->TreeOf(5)->level(0), IsEmpty());
-  EXPECT_THAT(next->TreeOf(5)->level(1), IsEmpty());
-  EXPECT_EQ(next->TreeOf(5)->bytes(), 0u);
-  EXPECT_EQ(next->TreeOf(5)->keyspace(), 5u);
-  EXPECT_EQ(Get(*next->TreeOf(5), "k"), "absent");
-  EXPECT_EQ(next->TreeOf(0), base->TreeOf(0));
-  EXPECT_EQ(next->TreeOf(7), base->TreeOf(7));
-  const auto opened = Version::Create(next->Levels()).value();
-  EXPECT_THAT(IdsOf(*opened), ElementsAre(0, 7)) << "a store that is opened has no empty tree";
-}
-
 TEST_F(OwnTreesTest, EditsOfSeveralTreesReplaceThese) {
   const auto base = ThreeTrees();
   const OpenTables outputs = {TableOf(0, 8, "a", 60), TableOf(6, 9, "k", 61)};
