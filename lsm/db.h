@@ -44,7 +44,8 @@
 //   PermissionDenied    an object store refuses this client (object_pool.h)
 //   Cancelled           Pace::progress ended the call
 //   Aborted             the store takes no more writes after an earlier failure; names that failure
-//   Unknown             writes only: the write failed, and may or may not be in the store
+//   Unknown             writes only (OpenKeyspace may be one): the write failed, and may or may not
+//                       be in the store
 //
 // A write that fails with any code but Unknown is not in the store.
 //
@@ -93,12 +94,13 @@
 // Processes.  One process at a time may have a store open for writing, and only once.  Several may
 // have it open for reading, if none has it open for writing.
 //
-// Lifetime.  Iterators, snapshots and pinned values may outlive the DB.  Such an iterator still
-// shows the same entries, and keeps the memory and the open files that it needs.  The directory can
-// be opened again meanwhile.
+// Lifetime.  Iterators, snapshots, pinned values and Keyspace handles may outlive the DB, but not
+// the file system and the clock of Options::environment.  Such an iterator still shows the same
+// entries, and keeps the memory and the open files that it needs.  The directory can be opened
+// again meanwhile.
 //
 // Fork.  A process that was forked while a store was open must not use that DB or its iterators,
-// snapshots and values: it has none of the store's threads.  Its writes are refused.  The
+// snapshots, values and handles: it has none of the store's threads.  Its writes are refused.  The
 // destructors of its DB and snapshots do nothing, so it may call exit.  If the parent dies without
 // closing the store, a child that lives on keeps the store locked.
 #ifndef TRELLIS_LSM_DB_H_
@@ -146,7 +148,9 @@ class TRELLIS_API DB {
   //                             filter_goal
   //   DataLoss                  files are damaged, missing or not Trellis's.  Repair may save the
   //                             rest
-  //   Unimplemented             files of a newer version of the format
+  //   Unimplemented             files of a newer version of the format; or the store has keyspaces,
+  //                             and the mode is kFollow, or there is a filter_goal in bytes and
+  //                             the store is opened for writing
   static absl::StatusOr<std::unique_ptr<DB>> Open(const std::string& directory,
                                                   const Options& options = {});
 
@@ -161,7 +165,8 @@ class TRELLIS_API DB {
   // Any thread may call Close, at any time and repeatedly; each call returns the same status.
   // Other calls that are waiting, and all later ones, return FailedPrecondition, except:
   //
-  //   GetStatistics, GetDamage   show the state at the time of Close
+  //   GetStatistics              has the counters at the time of Close; tables and memtables are 0
+  //   GetDamage                  shows the state at the time of Close
   //   GetSnapshot                returns a snapshot that every read refuses
   //   ApproximateBytes           returns 0
   //   iterators, pinned values   stay usable
@@ -187,10 +192,10 @@ class TRELLIS_API DB {
   //
   // Space: a table that lies wholly in the range is removed unread, once the range is flushed and
   // no older snapshot needs the table.  The store flushes early only if that frees at least what it
-  // costs, which is 1 MiB or more.  A table that lies partly in the range keeps its deleted keys
-  // until a compaction rewrites it.  To free whole tables at once, call Flush and
-  // WaitForBackgroundWork; to free everything, call CompactRange.  Existing iterators still show
-  // the keys, and keep the files.
+  // costs, which is 1 MiB or more (and only in the default keyspace).  A table that lies partly in
+  // the range keeps its deleted keys until a compaction rewrites it.  To free whole tables at once,
+  // call Flush and WaitForBackgroundWork; to free everything, call CompactRange.  Existing
+  // iterators still show the keys, and keep the files.
   absl::Status DeleteRange(std::string_view from, std::optional<std::string_view> to,
                            const WriteOptions& options = {});
   absl::Status Write(const WriteBatch& batch, const WriteOptions& options = {});
@@ -229,28 +234,45 @@ class TRELLIS_API DB {
 
   // --- keyspaces (lsm/keyspace.h) ---
 
-  // Creates the keyspace, or finds it, and sets the options that are given.  A creation or a change
-  // of options is as durable as a put without `sync`.  "default" is the keyspace of the calls
-  // above.  Its options are those of Open.
+  // Returns the keyspace of this name.  Creates it if there is none.  Stores the options that are
+  // set; the others stay.  "default" is the keyspace of the calls above; its options are those of
+  // Open.  Two threads that create one name get the same keyspace.
   //
-  // Each keyspace has levels and tables of its own.  So a flush writes a table for each keyspace
-  // that has entries in the memtable, and a store has at most kKeyspacesMax of them (lsm/limits.h)
-  // besides "default".  Two things depend on the default keyspace alone: read-triggered
-  // compactions, and the early flush that DeleteRange describes.
+  // A creation or a change of options is a write.  It is as durable as a put without `sync`, may
+  // wait like a put, and has the errors of a write.  After Unknown, call Resume: the store then
+  // lacks the change.
   //
-  // Not everything works yet with a store that has keyspaces.  Repair, OpenMode::kFollow and
-  // Options::filter_goal in bytes return Unimplemented, and change nothing.  A follower that has
-  // the store open keeps its view, and GetFailure says why.  Copies have all keyspaces.  A keyspace
-  // cannot be removed yet.  Older releases refuse such a store.
+  // Each keyspace has levels and tables of its own.  A flush writes and syncs one table for each
+  // keyspace that has entries in the memtable.  So a keyspace with a few keys in each flush gets a
+  // small table each time, and a compaction after every four of them.
+  //
+  // A store with keyspaces has limits so far:
+  //
+  //   - It has at most kKeyspacesMax of them (lsm/limits.h), besides "default".
+  //   - No keyspace can be removed.  So the first one makes all these limits final.
+  //   - Older releases refuse the store.
+  //   - Repair refuses it, so make backups.  Copies have all keyspaces.
+  //   - OpenMode::kFollow refuses it.  A follower that has the store open keeps its view, and
+  //     GetFailure says why.
+  //   - Options::filter_goal in bytes is refused, unless the store is open for reading only.
+  //   - Only the default keyspace has read-triggered compactions, early flushes for the space that
+  //     deletes and range deletes free, and gaps that iterators remember.
+  //
+  // Refusals are Unimplemented, and change nothing.  Errors:
   //
   //   InvalidArgument      the name is empty or longer than 255 bytes; an option is out of range;
-  //                        an option is set for "default"
-  //   Unimplemented        KeyspaceOptions::expire_after is set; Options::filter_goal is in bytes
+  //                        an option is set for "default"; filter_kind is "none", and there is a
+  //                        filter_goal
+  //   Unimplemented        KeyspaceOptions::expire_after is set; or the keyspace is new, and
+  //                        Options::filter_goal is in bytes
   //   NotFound             the store is open for reading only, and has no such keyspace
-  //   FailedPrecondition   the store is open for reading only, and an option differs; or it was
-  //                        closed
-  //   ResourceExhausted    the disk is full; kKeyspacesMax keyspaces exist; or
-  //                        2^32 - 2 were created
+  //   FailedPrecondition   the store is open for reading only, and an option differs; it was
+  //                        closed; this process is a forked child; or a callback creates a keyspace
+  //                        or changes options
+  //   ResourceExhausted    the keyspace is new, and the disk is full (a change of options is
+  //                        accepted, like a delete), or kKeyspacesMax keyspaces exist, or 2^32 - 2
+  //                        were created
+  //   Aborted, Unknown     as for a write
   absl::StatusOr<Keyspace> OpenKeyspace(std::string_view name, const KeyspaceOptions& options = {});
   // The names, sorted by their bytes, with "default".
   absl::StatusOr<std::vector<std::string>> ListKeyspaces();
@@ -261,12 +283,14 @@ class TRELLIS_API DB {
   // resumed.  Flush and CompactRange return FailedPrecondition if the store is open for reading
   // only.
 
-  // Writes the memtables to tables, and waits for that.  After OK all earlier writes are durable.
+  // Writes the memtables, with the entries of all keyspaces, to tables, and waits for that.  After
+  // OK all earlier writes are durable.
   absl::Status Flush();
 
   // Flushes, merges all entries of the default keyspace in [from, to) into one sorted run, and
-  // waits for that.  (Keyspace::CompactRange does so in another one.)  nullopt: unbounded on that
-  // side.  An empty range (from >= to) is OK.
+  // waits for that.  (Keyspace::CompactRange does so in another one.)  While it waits for its turn,
+  // no other compaction begins in any keyspace.  nullopt: unbounded on that side.  An empty range
+  // (from >= to) is OK.
   absl::Status CompactRange(std::optional<std::string_view> from = std::nullopt,
                             std::optional<std::string_view> to = std::nullopt);
 
@@ -305,7 +329,7 @@ class TRELLIS_API DB {
   uint64_t ApproximateBytes(std::optional<std::string_view> from = std::nullopt,
                             std::optional<std::string_view> to = std::nullopt);
 
-  // Its levels describe the tables of the default keyspace (lsm/statistics.h).
+  // The state of the levels is that of the default keyspace's tables (lsm/statistics.h).
   Statistics GetStatistics();
 
   // Performs the lookup of Get(key) and returns every step of it.  Statistics count it as a lookup.
@@ -429,8 +453,8 @@ class TRELLIS_API DB {
   //   DataLoss           the log_directory does not exist.  If the logs are gone for good, give an
   //                      empty log_directory: Repair then works without logs
   //   any other failure  (ResourceExhausted, Unavailable; Unimplemented for files of a newer
-  //                      version) ends the repair and leaves the store as it was.  Only damage is
-  //                      left out
+  //                      version, or if the store has keyspaces) ends the repair and leaves the
+  //                      store as it was.  Only damage is left out
   static absl::StatusOr<RepairReport> Repair(const std::string& directory,
                                              const Options& options = {});
 

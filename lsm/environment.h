@@ -31,9 +31,9 @@ class TRELLIS_API RandomSource {
   virtual uint64_t Next() = 0;
 };
 
-// The objects must outlive every store that was opened with them.  File systems must also outlive
-// iterators that outlive their DB.  A null member selects the system's own; a null scheduler gives
-// each store threads of its own.
+// The objects must outlive every store that was opened with them.  File systems and the clock must
+// also outlive iterators, snapshots and Keyspace handles that outlive their DB.  A null member
+// selects the system's own; a null scheduler gives each store threads of its own.
 struct Environment {
   FileSystem* file_system = nullptr;
   // Holds the logs in Options::log_directory.  Without that option, any other than file_system is

@@ -10,10 +10,12 @@
 //
 //   A callback may                          A callback must not
 //   -------------------------------------   ------------------------------------------------------
-//   read: Get, MultiGet, NewIterator,       write or wait for background work: Put, Delete, Write,
-//   GetSnapshot, Explain                    Flush, CompactRange, WaitForBackgroundWork, Resume,
-//   ask: GetStatistics, GetFailure,         Verify, Checkpoint, Backup, Close.  These return
-//   GetDamage, ApproximateBytes             FailedPrecondition, because they might wait for the
+//   read: Get, MultiGet, NewIterator,       write or wait for background work: Put, Delete,
+//   GetSnapshot, Explain                    DeleteRange, Write, Flush, CompactRange,
+//   ask: GetStatistics, GetFailure,         WaitForBackgroundWork, Resume, Verify, Checkpoint,
+//   GetDamage, ApproximateBytes,            Backup, Close, and OpenKeyspace if it creates a
+//   ListKeyspaces, and OpenKeyspace if it   keyspace or changes options.  These return
+//   changes nothing                         FailedPrecondition, because they might wait for the
 //   use other stores, but not in a circle   thread that runs the callback
 //   wake a thread that does anything        wait for a thread that uses the store, or for a mutex
 //                                           that such a thread holds
@@ -57,6 +59,7 @@ struct Event {
   uint64_t lost = 0;         // events dropped just before this one
 };
 
+// Does not say which keyspace has the table.
 struct TableInfo {
   uint64_t number = 0;
   int level = 0;
@@ -86,8 +89,9 @@ struct FlushBegin : Event {
 struct FlushEnd : Event {
   uint64_t job = 0;
   FlushReason reason = FlushReason::kMemtable;
-  uint64_t entries = 0;            // in the memtable, including range deletes
-  std::vector<TableInfo> outputs;  // none after a failure, or if nothing was left; else one
+  uint64_t entries = 0;  // in the memtable, including range deletes
+  // One for each keyspace that has entries left; none after a failure.
+  std::vector<TableInfo> outputs;
   uint64_t bytes_written = 0;
   uint64_t nanos = 0;
   absl::Status status;
@@ -104,6 +108,7 @@ enum class CompactionReason : uint8_t {
 };
 TRELLIS_API const char* NameOf(CompactionReason reason);
 
+// A compaction is within one keyspace.  Its events do not name it.
 struct CompactionBegin : Event {
   uint64_t job = 0;
   CompactionReason reason = CompactionReason::kLevel;

@@ -1,4 +1,4 @@
-// A keyspace is a named set of keys within a store.  DB::OpenKeyspace creates or finds it.
+// A keyspace is a named set of keys within a store.  DB::OpenKeyspace returns it.
 //
 //   absl::StatusOr<lsm::Keyspace> users = db->OpenKeyspace("users");
 //   absl::Status status = users->Put("key", "value");
@@ -8,7 +8,8 @@
 // All keyspaces of a store share its log, its memory and its threads, and their writes have one
 // order.  The calls of DB itself read and write the keyspace "default".
 //
-// DB::OpenKeyspace says what does not work yet in a store that has keyspaces.
+// DB::OpenKeyspace (lsm/db.h) says what a keyspace costs, and what does not work yet in a store
+// with keyspaces.
 #ifndef TRELLIS_LSM_KEYSPACE_H_
 #define TRELLIS_LSM_KEYSPACE_H_
 
@@ -35,8 +36,13 @@ namespace lsm::inline TRELLIS_ABI {
 class Engine;
 struct KeyspaceState;  // lsm/base/keyspace_state.h
 
-// A handle.  Copying it copies two shared pointers.  It may outlive the DB: after DB::Close its
-// calls return what the calls of DB return then.  Thread-safe, except for assignment to the handle.
+// A handle.  Copying it copies two shared pointers.  Thread-safe, except for assignment to the
+// handle.
+//
+// A handle and a batch that names it belong to one opening of the store.  After you open the store
+// again, call OpenKeyspace again, and fill batches again: the new DB returns InvalidArgument for an
+// old batch.  A handle may outlive the DB, but not its file system and clock (lsm/environment.h).
+// After DB::Close its calls fail as those of DB do.
 class TRELLIS_API Keyspace {
  public:
   // A handle of no store: every call returns FailedPrecondition.
@@ -45,7 +51,8 @@ class TRELLIS_API Keyspace {
   const std::string& name() const;  // empty without a store
 
   // Each call does in this keyspace what the call of DB with its name does in "default", with the
-  // same errors.  A snapshot is of the whole store, so it serves reads of any keyspace.
+  // same errors.  A snapshot is of the whole store, so it serves reads of any keyspace.  There is
+  // no Flush: DB::Flush writes the entries of all keyspaces.
 
   absl::Status Put(std::string_view key, std::string_view value, const WriteOptions& options = {});
   absl::Status Delete(std::string_view key, const WriteOptions& options = {});
@@ -69,7 +76,7 @@ class TRELLIS_API Keyspace {
                             std::optional<std::string_view> to = std::nullopt) const;
   absl::StatusOr<Explanation> Explain(std::string_view key, const ReadOptions& options = {}) const;
 
-  // Describes the tables of the keyspace.  All figures are 0 without a store, and after DB::Close.
+  // Describes the tables of the keyspace.  Without a store, and after DB::Close, returns zeros.
   KeyspaceStatistics GetStatistics() const;
 
  private:

@@ -17,9 +17,9 @@ inline constexpr size_t kRangeBoundBytesMax = kKeyBytesMax + 1;
 // Largest WriteBatch, in encoded bytes.
 inline constexpr size_t kBatchBytesMax = size_t{256} << 20;
 
-// Longest name of a keyspace, in bytes, and the most keyspaces of a store, besides "default".  Each
-// has a tree of its own: tables in each flush, levels and memory.
+// Longest name of a keyspace, in bytes.
 inline constexpr size_t kKeyspaceNameBytesMax = 255;
+// Most keyspaces of a store, besides "default".  DB::OpenKeyspace says what each one costs.
 inline constexpr size_t kKeyspacesMax = 64;
 
 // Number of levels.

@@ -35,7 +35,8 @@ enum class OpenMode : uint8_t {
   // closes or recovers it.  Takes no lock.  The view is refreshed twice a second;
   // Statistics::view_age_nanos says how old it is.  A snapshot keeps its view, with the files of
   // that view.  In an object store a pin keeps these files; it lapses if this process hangs for
-  // long.  Not for network file systems such as NFS (lsm/design/followers.md).
+  // long.  Not for network file systems such as NFS (lsm/design/followers.md).  Unimplemented for a
+  // store with keyspaces.
   kFollow,
 };
 
@@ -73,7 +74,9 @@ struct Options {
   //   WastedReads   wasted reads per lookup of an absent key, with the least memory that reaches
   //                 it; [0.000001, 100]
   //
-  // Cannot be combined with filter_kind "none".
+  // Cannot be combined with filter_kind "none".  In a store with keyspaces, BitsPerKey and
+  // WastedReads hold for each keyspace by itself, and Bytes is Unimplemented unless the store is
+  // open for reading only.
   //
   // Each flush and compaction computes the FPP of its outputs (lsm/filters/filter_allocation.h).
   // Small runs get low FPPs, which cost little there.  So do tables in key ranges that absent-key
@@ -137,7 +140,7 @@ struct Options {
   // in tables of 64 MiB.
   uint64_t table_bytes = uint64_t{64} << 20;
 
-  // --- shape of the tree ---
+  // --- shape of the tree; the limits apply to each keyspace by itself ---
 
   // Organisation of the levels below level 0.  Default kLeveled; kLeveled, kTiered, kLazyLeveled.
   // For random writes kLazyLeveled writes less than half as much as kLeveled.  In return, lookups
@@ -155,13 +158,13 @@ struct Options {
   // number at which writes wait (default 20).  Both [1, 1000], in this order.  A level with several
   // runs is merged into the next when it has as many runs as the first number (at least 2).
   //
-  // Level 0 is compacted with fewer tables when its reads have wasted as much time as the
-  // compaction takes (lsm/design/read_triggered_compaction.md).  A store that is open for reading
-  // only is not compacted.
+  // Level 0 of the default keyspace is compacted with fewer tables when its reads have wasted as
+  // much time as the compaction takes (lsm/design/read_triggered_compaction.md).  A store that is
+  // open for reading only is not compacted.
   //
   // Halfway between the two numbers (12), writes begin to slow down, so that level 0 does not fill
   // up before a compaction makes room (lsm/runtime/write_pace.h).  This delays a write by at most 2
-  // ms.
+  // ms.  If level 0 of one keyspace is full, writes to all keyspaces wait.
   int level0_compaction_tables = 4;
   int level0_stop_tables = 20;
 
@@ -174,9 +177,9 @@ struct Options {
   uint64_t scrub_seconds = 0;
 
   // Receives flushes, compactions, stalls, failures, openings and files as events
-  // (lsm/event_listener.h).  Default null, which is none.  The store keeps it until the DB, its
-  // iterators and its snapshots are destroyed.  No callback if ValidateOptions refuses the
-  // options.  Repair, Destroy and copies do not use it.
+  // (lsm/event_listener.h).  Default null, which is none.  The store keeps it until the DB and all
+  // its iterators, snapshots and Keyspace handles are destroyed.  No callback if ValidateOptions
+  // refuses the options.  Repair, Destroy and copies do not use it.
   std::shared_ptr<EventListener> listener = nullptr;
 
   // --- files ---
@@ -223,14 +226,15 @@ struct Options {
 TRELLIS_API absl::Status ValidateOptions(const Options& options);
 
 // Options of one keyspace (DB::OpenKeyspace).  The store keeps them.  An option that is not set
-// keeps the value of an earlier call.  If no call has set it, the value in Options applies.
-// Meanings and ranges are those of Options.  All other options are the store's.
+// keeps the value of an earlier call.  If no call has set it, the value in Options applies.  No
+// call unsets an option, and none returns it.  Meanings and ranges are those of Options.  All other
+// options are the store's.
 struct KeyspaceOptions {
   std::optional<std::string> filter_kind = std::nullopt;  // for new tables
   // For new tables.  Has no effect while Options::filter_goal is set, like Options::target_fpp.
   std::optional<double> target_fpp = std::nullopt;
-  std::optional<Compression> compression = std::nullopt;  // for new tables
-  std::optional<CompactionStyle> compaction_style = std::nullopt;
+  std::optional<Compression> compression = std::nullopt;           // for new tables
+  std::optional<CompactionStyle> compaction_style = std::nullopt;  // converted in the background
   // Reserved: seconds that an entry lives.  Entries do not expire yet, so OpenKeyspace returns
   // Unimplemented if it is set.
   std::optional<uint32_t> expire_after = std::nullopt;

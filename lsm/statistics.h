@@ -4,9 +4,14 @@
 // MultiGet; iterators have their own counters.  May be taken at any time by any thread.  Counters
 // of one Statistics may differ by lookups that were in flight.
 //
-// In a store with keyspaces, the state of the levels is that of the default keyspace's tables;
-// KeyspaceStatistics has that of another.  All other state, and all counters, are of the whole
-// store.
+// In a store with keyspaces:
+//
+//   counters              of all keyspaces, also those of the levels.  Of the default one alone:
+//                         level0_seeks, gap_jumps, compactions_for_readers
+//   state of the levels   of the default one alone, and what is computed from it:
+//                         expected_wasted_reads, space_amplification.  KeyspaceStatistics has that
+//                         of another
+//   other state           of the whole store
 #ifndef TRELLIS_LSM_STATISTICS_H_
 #define TRELLIS_LSM_STATISTICS_H_
 
@@ -109,13 +114,13 @@ struct TRELLIS_API Statistics {
   uint64_t lookups_ended_in_range = 0;
   uint64_t iterators = 0;
   // Seeks of destroyed iterators, including seeks to the first or last key.  `level0_seeks` is the
-  // sum, over these seeks, of the number of tables in level 0 that the iterator had.  It is 0 for
-  // an iterator destroyed after level 0 was compacted.
+  // sum, over the seeks in the default keyspace, of the number of tables in level 0 that the
+  // iterator had.  It is 0 for an iterator destroyed after level 0 was compacted.
   uint64_t seeks = 0;
   uint64_t level0_seeks = 0;
   // How many tombstones, and entries that they cover, iterators walked over; and how often they
-  // jumped over a gap, an interval of keys that is known to be deleted.  Counted when an iterator
-  // is destroyed.
+  // jumped over a gap, an interval of keys that is known to be deleted (default keyspace alone).
+  // Counted when an iterator is destroyed.
   uint64_t dead_entries_walked = 0;
   uint64_t gap_jumps = 0;
   // How often iterators moved an input (memtable, table of level 0, run) past a range; counted when
@@ -218,14 +223,14 @@ struct TRELLIS_API Statistics {
 
   // Bytes written to log and tables per byte written by users; 0 before any.
   double write_amplification() const;
-  // Bytes of tables per live byte.  The live bytes are those in the oldest run of the deepest level
-  // that is not empty, minus those that are expected to be dead.  (If that is level 0, all its
-  // tables count, because old and new versions cannot be told apart there.)  Infinity if no byte is
-  // expected to be live (JSON: null); 0 without tables.
+  // Bytes of tables per live byte, in the default keyspace.  The live bytes are those in the oldest
+  // run of the deepest level that is not empty, minus those that are expected to be dead.  (If that
+  // is level 0, all its tables count, because old and new versions cannot be told apart there.)
+  // Infinity if no byte is expected to be live (JSON: null); 0 without tables.
   double space_amplification() const;
 
   // Wasted table reads per point lookup that went beyond the memtables, found or not; 0 before any.
-  // For absent keys the expected value is total.expected_wasted_reads.
+  // For absent keys of the default keyspace the expected value is total.expected_wasted_reads.
   double wasted_reads_per_lookup() const;
 
   // Computes the state figures of `total` as sums and means over the levels.
@@ -240,7 +245,7 @@ struct TRELLIS_API Statistics {
 
 // The tables of one keyspace (Keyspace::GetStatistics).
 struct TRELLIS_API KeyspaceStatistics {
-  bool has_own_tree = false;                    // false: it has no tables now
+  bool has_own_tree = false;                    // false: it has no tables now; "default": true
   std::array<LevelStatistics, kLevels> levels;  // state; the counters are 0
   uint64_t table_bytes = 0;
 };

@@ -35,8 +35,8 @@ class TRELLIS_API WriteBatch {
   void DeleteRange(std::string_view from, std::optional<std::string_view> to);
 
   // The same in a keyspace (lsm/keyspace.h).  A handle of no store makes the batch invalid
-  // (FailedPrecondition).  The batch can be written only to the DB of its handles; any other DB
-  // returns InvalidArgument.
+  // (FailedPrecondition).  Write the batch to the DB that made the handles.  Any other DB returns
+  // InvalidArgument, also a later opening of the same store.
   void Put(const Keyspace& keyspace, std::string_view key, std::string_view value);
   void Delete(const Keyspace& keyspace, std::string_view key);
   void DeleteRange(const Keyspace& keyspace, std::string_view from,
