@@ -24,12 +24,12 @@ using Kind = KeyspaceChange::Kind;
 
 class KeyspacesDirectoryTest : public testing::Test {
  protected:
-  // One thread needs no lock.
-  KeyspacesDirectoryTest() { keyspaces_.AssertHeld(); }
+  // One thread needs no lock.  So each function says at its beginning that it holds the mutex.
 
   // As the leader does it.
   std::shared_ptr<const KeyspaceState> Make(std::string_view name,
                                             const KeyspaceOptions& options = {}) {
+    keyspaces_.AssertHeld();
     absl::StatusOr<Keyspaces::Prepared> prepared = keyspaces_.Prepare(name, options);
     EXPECT_OK(prepared);
     const std::shared_ptr<const KeyspaceState> state = prepared->state;
@@ -37,7 +37,9 @@ class KeyspacesDirectoryTest : public testing::Test {
     keyspaces_.Apply(*std::move(prepared));
     return state;
   }
+  void Start(const KeyspaceRecords& records) { keyspaces_.Start(records); }
   VersionEdit EditOf(const std::vector<KeyspaceChange>& changes) {
+    keyspaces_.AssertHeld();
     VersionEdit edit;
     keyspaces_.AddTo(changes, &edit);
     return edit;
@@ -51,6 +53,7 @@ class KeyspacesDirectoryTest : public testing::Test {
 };
 
 TEST_F(KeyspacesDirectoryTest, NothingIsVisibleBeforeApply) {
+  keyspaces_.AssertHeld();
   ASSERT_OK_AND_ASSIGN(Keyspaces::Prepared prepared, keyspaces_.Prepare("a", {.target_fpp = 0.25}));
   EXPECT_EQ(prepared.change, (KeyspaceChange{Kind::kCreated, 2, "a", {.target_fpp = 0.25}}));
   EXPECT_EQ(keyspaces_.Find("a"), nullptr);
@@ -65,6 +68,7 @@ TEST_F(KeyspacesDirectoryTest, NothingIsVisibleBeforeApply) {
 }
 
 TEST_F(KeyspacesDirectoryTest, ARequestThatChangesNothingHasNoEntry) {
+  keyspaces_.AssertHeld();
   const auto state = Make("a", {.target_fpp = 0.25});
   EXPECT_EQ(Make("a"), state);
   EXPECT_EQ(Make("a", {.target_fpp = 0.25}), state);
@@ -77,6 +81,7 @@ TEST_F(KeyspacesDirectoryTest, ARequestThatChangesNothingHasNoEntry) {
 }
 
 TEST_F(KeyspacesDirectoryTest, OwnOptionsReplaceThoseOfTheStore) {
+  keyspaces_.AssertHeld();
   options_.level1_bytes = 12345;
   Make("a", {.compaction_style = CompactionStyle::kTiered});
   Make("b", {.expire_after = 1});
@@ -92,6 +97,7 @@ TEST_F(KeyspacesDirectoryTest, OwnOptionsReplaceThoseOfTheStore) {
 }
 
 TEST_F(KeyspacesDirectoryTest, AFlushRecordsTheLastState) {
+  keyspaces_.AssertHeld();
   Make("old", {.target_fpp = 0.25});
   const VersionEdit first = EditOf(std::exchange(changes_, {}));
   EXPECT_EQ(first.next_keyspace_id, 3u);
@@ -123,15 +129,16 @@ TEST_F(KeyspacesDirectoryTest, AFlushRecordsTheLastState) {
 }
 
 TEST_F(KeyspacesDirectoryTest, StartsAgainWithRecords) {
+  keyspaces_.AssertHeld();
   KeyspaceRecords records;
   ASSERT_EQ(records.Replay({Kind::kCreated, 7, "a", {.target_fpp = 0.25}}), "");
   ASSERT_EQ(records.Replay({Kind::kCreated, 9, "b", {}}), "");
   ASSERT_EQ(records.Replay({Kind::kOptions, 0, "", {.expire_after = 3}}), "");
-  keyspaces_.Start(records);
+  Start(records);
   EXPECT_THAT(keyspaces_.Names(), ElementsAre("a", "b", "default"));
   EXPECT_EQ(keyspaces_.Records(), records);
   ASSERT_EQ(records.Replay({Kind::kDropped, 7, "", {}}), "");
-  keyspaces_.Start(records);
+  Start(records);
   EXPECT_THAT(keyspaces_.Names(), ElementsAre("b", "default"));
   EXPECT_THAT(keyspaces_.own_options(), IsEmpty());
   EXPECT_EQ(keyspaces_.Records(), records);
@@ -139,9 +146,10 @@ TEST_F(KeyspacesDirectoryTest, StartsAgainWithRecords) {
 }
 
 TEST_F(KeyspacesDirectoryTest, IdsRunOut) {
+  keyspaces_.AssertHeld();
   KeyspaceRecords records;
   ASSERT_EQ(records.Advance(KeyspaceRecords::kIdEnd - 1), "");
-  keyspaces_.Start(records);
+  Start(records);
   EXPECT_EQ(Make("last")->id, UINT32_MAX);
   EXPECT_THAT(keyspaces_.Prepare("more", {}),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("ids of keyspaces")));
@@ -176,15 +184,16 @@ TEST_F(KeyspacesDirectoryTest, EachOpeningHasItsNumber) {
 }
 
 TEST_F(KeyspacesDirectoryTest, IdsOfDroppedKeyspacesAreNotGivenAgain) {
+  keyspaces_.AssertHeld();
   KeyspaceRecords records;
   ASSERT_EQ(records.Replay({Kind::kCreated, 7, "a", {}}), "");
   ASSERT_EQ(records.Replay({Kind::kCreated, 9, "b", {}}), "");
   ASSERT_EQ(records.Replay({Kind::kDropped, 9, "", {}}), "");
-  keyspaces_.Start(records);
+  Start(records);
   EXPECT_EQ(keyspaces_.Records().next_id(), 10u);
   EXPECT_EQ(Make("b")->id, 10u);
   ASSERT_EQ(records.Replay({Kind::kDropped, 7, "", {}}), "");
-  keyspaces_.Start(records);
+  Start(records);
   EXPECT_EQ(Make("c")->id, 10u) << "also if none is left";
 }
 
