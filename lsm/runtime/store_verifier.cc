@@ -164,7 +164,7 @@ absl::Status StoreVerifier::VerifyKeyOrder(Pacer* pacer, VerifyReport* report) {
                     TablesToCompare(AgedRunsOf(*view->version->ShareTree(*keyspace))), from,
                     kBytesComparedAtOnce, calls);
     const bool goes_on = next.ok() && next->has_value();
-    from = goes_on ? **std::move(next) : std::string();
+    from = goes_on ? std::move(**next) : std::string();
     if (!goes_on) keyspace = TreeAfter(*view->version, *keyspace);
     parts_.views->LetGo(std::move(view));
     if (!next.ok() && (!ended.ok() || absl::IsResourceExhausted(next.status())))
