@@ -141,7 +141,7 @@ void AddBatch(const WriteBatch& batch, Memtable* memtable) {
   memtable->AddPrepared();
 }
 
-// Batches of `count` ranges with the sequences from 1 on.
+// Makes batches of `count` ranges, with sequences from 1 on.
 std::vector<WriteBatch> RangeBatches(uint64_t count, bool is_adjacent) {
   std::vector<WriteBatch> batches;
   for (const uint64_t i : bench::Shuffled(count, 3))

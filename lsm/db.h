@@ -235,8 +235,8 @@ class TRELLIS_API DB {
   // --- keyspaces (lsm/keyspace.h) ---
 
   // Returns the keyspace of this name.  Creates it if there is none.  Stores the options that are
-  // set; the others stay.  "default" is the keyspace of the calls above; its options are those of
-  // Open.  Two threads that create one name get the same keyspace.
+  // set; the others keep their values.  "default" is the keyspace of the calls above; its options
+  // are those of Open.  Two threads that create one name get the same keyspace.
   //
   // A creation or a change of options is a write.  It is as durable as a put without `sync`, may
   // wait like a put, and has the errors of a write.  After Unknown, call Resume: the store then
@@ -249,7 +249,7 @@ class TRELLIS_API DB {
   // A store with keyspaces has limits so far:
   //
   //   - It has at most kKeyspacesMax of them (lsm/limits.h), besides "default".
-  //   - No keyspace can be removed.  So the first one makes all these limits final.
+  //   - No keyspace can be removed.  So once there is one, all these limits are final.
   //   - Older releases refuse the store.
   //   - Repair refuses it, so make backups.  Copies have all keyspaces.
   //   - OpenMode::kFollow refuses it.  A follower that has the store open keeps its view, and

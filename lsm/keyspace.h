@@ -45,7 +45,7 @@ struct KeyspaceState;  // lsm/base/keyspace_state.h
 // After DB::Close its calls fail as those of DB do.
 class TRELLIS_API Keyspace {
  public:
-  // A handle of no store: every call returns FailedPrecondition.
+  // A handle that belongs to no store.  Every call returns FailedPrecondition.
   Keyspace() = default;
 
   const std::string& name() const;  // empty without a store

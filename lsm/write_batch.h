@@ -34,9 +34,9 @@ class TRELLIS_API WriteBatch {
   // not exist as keys.
   void DeleteRange(std::string_view from, std::optional<std::string_view> to);
 
-  // The same in a keyspace (lsm/keyspace.h).  A handle of no store makes the batch invalid
-  // (FailedPrecondition).  Write the batch to the DB that made the handles.  Any other DB returns
-  // InvalidArgument, also a later opening of the same store.
+  // The same in a keyspace (lsm/keyspace.h).  A handle that belongs to no store makes the batch
+  // invalid (FailedPrecondition).  Write the batch to the DB that made the handles.  Any other DB
+  // returns InvalidArgument, even a later opening of the same store.
   void Put(const Keyspace& keyspace, std::string_view key, std::string_view value);
   void Delete(const Keyspace& keyspace, std::string_view key);
   void DeleteRange(const Keyspace& keyspace, std::string_view from,

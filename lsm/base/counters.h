@@ -22,8 +22,8 @@ struct LevelCounts {
   uint64_t& operator[](Field field) { return values[field]; }
 };
 
-// Counters that belong to no level.  The last two are no statistics: kReadsAvoided and kWastedReads
-// at level 0, as far as other trees than the default one counted them.
+// Counters that belong to no level.  The last two are no statistics.  They have the part of
+// kReadsAvoided and kWastedReads at level 0 that trees other than the default one counted.
 enum class Counter : uint8_t {
   LSM_COUNTERS(LSM_ENUMERATOR) kLevel0AvoidedElsewhere,
   kLevel0WastedElsewhere,

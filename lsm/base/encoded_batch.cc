@@ -95,7 +95,7 @@ absl::Status TakeChange(std::string_view* rest, KeyspaceChange* change) {
     return absl::DataLossError("the id of a keyspace is damaged");
   const bool may_be_default = change->kind == KeyspaceChange::Kind::kOptions;
   if (change->id < kOtherKeyspaceMin && !(may_be_default && change->id == kDefaultKeyspace))
-    return absl::DataLossError("an id that is no other keyspace's");
+    return absl::DataLossError("a change of a keyspace has an invalid id");
   if (change->kind == KeyspaceChange::Kind::kCreated) {
     if (!TakeLengthPrefixed(&input, &name) || name.empty() || name.size() > kKeyspaceNameBytesMax)
       return absl::DataLossError("the name of a keyspace is damaged");

@@ -63,8 +63,8 @@ class EncodedBatch {
   static std::string_view Of(const WriteBatch& batch) { return batch.bytes_; }
   static void SetFirstSequence(WriteBatch* batch, Sequence sequence);
 
-  // As the methods of WriteBatch, in any keyspace.  REQUIRES: the id is kDefaultKeyspace, or at
-  // least kOtherKeyspaceMin.
+  // Like the methods of WriteBatch, but in any keyspace.  REQUIRES: the id is kDefaultKeyspace, or
+  // at least kOtherKeyspaceMin.
   static void Put(WriteBatch* batch, KeyspaceId keyspace, std::string_view key,
                   std::string_view value);
   static void Delete(WriteBatch* batch, KeyspaceId keyspace, std::string_view key);
@@ -96,9 +96,10 @@ class EncodedBatch {
   // Passes each entry of encoded bytes to the handler.  Trusts none of the bytes: DataLoss (with
   // the offset in the batch) unless they are exactly the entries that the header counts, within
   // their limits, and with valid sequence numbers.  (0 is valid, since a batch has it before it is
-  // written; but not for a range delete, which could hide nothing.)  Unimplemented for an option of
-  // a keyspace that this release does not know.  The handler may have received some entries before
-  // an error.  It checks whether the keyspace of an entry exists; its own error ends the call.
+  // written.  For a range delete it is not, since that range would hide nothing.)  Unimplemented
+  // for an option of a keyspace that this release does not know.  The handler may have received
+  // some entries before an error.  The handler checks whether the keyspace of an entry exists, and
+  // its errors end the call.
   static absl::Status ForEach(std::string_view encoded, Handler* handler);
 
   // REQUIRES: at least a header.

@@ -22,7 +22,7 @@ namespace lsm::inline TRELLIS_ABI {
 using Sequence = uint64_t;
 inline constexpr Sequence kSequenceMax = (uint64_t{1} << 56) - 1;
 
-// A set of keys with a name (lsm/design/keyspaces.md).  Id 1 is never a keyspace's.
+// A set of keys with a name (lsm/design/keyspaces.md).  No keyspace has the id 1.
 using KeyspaceId = uint32_t;
 inline constexpr KeyspaceId kDefaultKeyspace = 0;
 inline constexpr KeyspaceId kOtherKeyspaceMin = 2;

@@ -45,7 +45,7 @@ absl::Status TakeFilterKind(std::string_view contents, KeyspaceOptions* options)
   return absl::OkStatus();
 }
 
-// False if it is no byte below `end`.
+// False unless it is a byte below `end`.
 template <class T>
 bool TakeChoice(std::string_view contents, size_t end, std::optional<T>* option) {
   if (contents.size() != 1 || static_cast<uint8_t>(contents.front()) >= end) return false;
@@ -95,7 +95,7 @@ void Replace(const std::optional<T>& by, std::optional<T>* option) {
 
 absl::Status NoKeyspace() {
   return absl::FailedPreconditionError(
-      "the keyspace is of no store: DB::OpenKeyspace returns one that is");
+      "the keyspace belongs to no store: use one that DB::OpenKeyspace returned");
 }
 
 KeyspaceOptions Merged(KeyspaceOptions options, const KeyspaceOptions& changes) {
@@ -146,7 +146,7 @@ absl::Status ValidateKeyspace(std::string_view name, const KeyspaceOptions& opti
         "set");
   }
   const absl::Status status = ValidateOptions(EffectiveOptions(store, options));
-  // Those of the store are valid, so the message begins with the name of an option of the keyspace.
+  // The store's options are valid, so the message begins with the name of one of the keyspace's.
   return status.ok() ? status : absl::InvalidArgumentError(Concat("Keyspace", MessageOf(status)));
 }
 

@@ -26,8 +26,8 @@ struct KeyspaceState {
 
   const KeyspaceId id;
   const std::string name;
-  // Identifies the opening of the store to which it belongs.  This number is unique in the process,
-  // unlike the engine's address, which a later engine may have again.
+  // Identifies the opening of the store.  The number is unique in the process.  The engine's
+  // address is not, since a later engine may have it again.
   const uint64_t opening;
   KeyspaceOptions options;  // those that were set; guarded by the engine's mutex
 };
@@ -44,7 +44,7 @@ struct KeyspaceChange {
   bool operator==(const KeyspaceChange&) const = default;
 };
 
-// The error of a handle of no store.
+// The error of a handle that belongs to no store.
 absl::Status NoKeyspace();
 
 // --- options ---
@@ -65,7 +65,7 @@ absl::Status ValidateKeyspace(std::string_view name, const KeyspaceOptions& opti
 // Unimplemented if a store with these options cannot have keyspaces besides the default one.
 absl::Status CheckMayHaveKeyspaces(const Options& store);
 
-// The encoding in logs and manifests.  lsm/FORMAT.md, section "Options of a keyspace", has it.
+// The encoding in logs and manifests (lsm/FORMAT.md, "Options of a keyspace").
 std::string EncodeKeyspaceOptions(const KeyspaceOptions& options);
 // DataLoss; or Unimplemented for an option or a kind of filter that this release does not know.
 // The message names no file and no offset: the caller adds them.

@@ -81,7 +81,7 @@ CoverBegins MapsCover::BeginsOfCover(std::string_view internal_key, Sequence at,
   bool hides_itself = true;
   for (size_t part = PartsUpTo(key); part > 0; --part) {
     const RangeMap& map = *parts_[part - 1].map;
-    // The stretch of the keys right below the begin that was found so far.
+    // The stretch of the keys right below the begin found so far.
     size_t stretch = map.AfterStretchOf(begins.of_older);
     if (stretch > 0 && map.boundary(stretch - 1) == begins.of_older) --stretch;
     if (stretch == 0) continue;  // those keys are in the part before

@@ -13,13 +13,13 @@
 // to the end of the cover.  The input of the cover itself may have newer entries under its own
 // ranges.  It goes only as far as it certainly has none.
 //
-// A merge asks with internal keys, so that a memtable searches its Skiplist without a copy.  Their
-// suffixes do not matter.  The answers are user keys.
+// A merge passes internal keys, so that a memtable can search its Skiplist without a copy.  The
+// suffixes of these keys do not matter.  The answers are user keys.
 //
 // Threads: the functions are const and may be called by any number of threads at once.  In a
-// memtable, a writer may add ranges meanwhile.  Those have sequences above `at`, so each answer
-// stays true.  Lifetime: a returned key is a view, and lives as long as the cover.  One exception:
-// if nothing is skipped, it is a view of the key in the question.
+// memtable, a writer may add ranges meanwhile.  New ranges have sequences above `at`, so each
+// answer stays true.  Lifetime: a returned key is a view that lives as long as the cover.  One
+// exception: if nothing is skipped, it is a view of the key that the caller passed.
 //
 // Errors: none.  No function allocates.
 #ifndef TRELLIS_LSM_BASE_RANGE_COVER_H_
@@ -97,7 +97,7 @@ class MapsCover final : public RangeCover {
   CoverBegins BeginsOfCover(std::string_view internal_key, Sequence at,
                             uint64_t* walked) const override;
 
-  // As StretchAt, but for a user key, and `newest` is the lowest sequence above `above`; 0 if there
+  // Like StretchAt, but for a user key.  `newest` is the lowest sequence above `above`; 0 if there
   // is none.
   CoverStretch StretchAbove(std::string_view user_key, Sequence above) const;
   // EndsOfCover(...).of_older, but for a user key and a reader that sees all ranges.

@@ -111,10 +111,10 @@ class RangeMap {
     const Sequence newest = newest_[stretch];
     return newest <= at ? newest : NewestOf(stretch, at);
   }
-  // For a stretch that a sequence <= `at` covers.  CoverEnd: the first later stretch that none
-  // covers, or size().  CoverBegin: the first stretch from which on all are covered up to this one.
-  // If `at` is at or after largest_sequence(), they take one load and one binary search; otherwise
-  // they walk.
+  // For a stretch that a sequence <= `at` covers.  CoverEnd: the first later stretch that no such
+  // sequence covers, or size().  CoverBegin: the first of the covered stretches that lead up to
+  // this one without a gap.  If `at` is at or after largest_sequence(), they take one load and one
+  // binary search; otherwise they walk.
   size_t CoverEnd(size_t stretch, Sequence at) const;
   size_t CoverBegin(size_t stretch, Sequence at) const;
   // REQUIRES: i < sequence_count(stretch).  They descend.

@@ -31,8 +31,9 @@ bool EndsAt(BlockHandle handle, uint64_t begin, uint64_t end) {
          handle.stored_bytes == end - handle.offset - kBlockTrailerBytes;
 }
 
-// Sets `ranges`, the block between index and properties, or, without one, `is_of_keyspace`.  False
-// if there is neither room for one nor none, or if a table without data blocks has other parts.
+// Sets `ranges` if there is a block between index and properties, and `is_of_keyspace` otherwise.
+// False if the space between them does not fit a block and is not empty, or if a table without data
+// blocks has other parts.
 bool FindRanges(Footer* footer) {
   if (EndsAt(footer->index, kTableHeaderBytes, footer->properties.offset)) {
     footer->is_of_keyspace = true;

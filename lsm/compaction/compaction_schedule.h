@@ -35,8 +35,8 @@ namespace lsm::inline TRELLIS_ABI {
 // Gives the options with which a tree is compacted.
 class TreeOptions {
  public:
-  // A tree whose keyspace is in `own` has the options there.  All others, or all trees if `own` is
-  // null, have those of the store.  Both arguments outlive it.
+  // A tree whose keyspace is in `own` has the options there.  All other trees have those of the
+  // store; so do all trees if `own` is null.  Both arguments outlive this object.
   TreeOptions(const Options& store, const OwnOptions* own = nullptr) : store_(store), own_(own) {}
   const Options& Of(const Tree& tree) const {
     if (own_ == nullptr || own_->empty()) return store_;
@@ -122,9 +122,9 @@ class CompactionSchedule {
   // job has its version and its snapshots.
   Plans StartChoosing(uint64_t paid_bytes, uint64_t wall_seconds, Job* job);
   // Chooses a plan for the job, by the store's options and the job's own_options.  `running` are
-  // the plans that StartChoosing returned.  Some of these may end meanwhile: this does no harm,
-  // because the new plan does not touch the tables that they took or wrote.  Of the version, the
-  // job keeps only the plan's tree.
+  // the plans that StartChoosing returned.  Some of these may end meanwhile.  This does no harm,
+  // because the new plan does not touch the tables that they took or wrote.  The job keeps only the
+  // plan's tree of the version.
   static void Choose(const Options& options, const Plans& running, Job* job);
   // True if more compactions run at once than ever before.
   bool Begin(Job* job);

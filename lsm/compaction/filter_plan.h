@@ -23,9 +23,9 @@ namespace lsm::inline TRELLIS_ABI {
 // accepts.
 absl::Status ChooseFilters(const Options& options, JobContext* context);
 
-// The context of jobs that work on the tree of this keyspace: that of the store, with the options
-// of the keyspace, if `own` has any.  They outlive it.  The bytes are those of
-// Version::FilterIndexBytesBeside.
+// The context of jobs that work on the tree of this keyspace: the store's context, with the options
+// that `own` has for the keyspace, if any.  `store` and `own` outlive the result.  The bytes are
+// those of Version::FilterIndexBytesBeside.
 absl::StatusOr<JobContext> ContextOfTree(const JobContext& store, const OwnOptions& own,
                                          KeyspaceId keyspace, uint64_t filter_index_bytes_beside);
 

@@ -42,8 +42,8 @@ class FlushRun {
   FlushRun(const FlushRun&) = delete;
   FlushRun& operator=(const FlushRun&) = delete;
 
-  // The lists are in the order of their ids.  `age_nanos`: as for RunFlush.  A list of which
-  // nothing is left has no table.
+  // The lists are in the order of their ids.  `age_nanos`: as for RunFlush.  If nothing of a list
+  // is left, it gets no table.
   absl::Status Run(std::vector<List> lists, const SnapshotList& snapshots, uint64_t age_nanos,
                    JobResult* result);
 

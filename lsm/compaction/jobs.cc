@@ -198,9 +198,9 @@ absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
     if (tree == nullptr && tables_now != nullptr) tree = tables_now();
     return tree != nullptr;
   };
-  // Compactions beside the flush only move entries from table to table.  So a tree of any moment
-  // during the flush gives the right answer.  The flush lets go of a tree soon, since that keeps
-  // obsolete files, also on a full disk.
+  // Compactions that run beside the flush only move entries from table to table.  So a tree of any
+  // moment during the flush gives the right answer.  The flush does not hold a tree for long, since
+  // the tree keeps obsolete files, even on a full disk.
   const auto let_go = [&] {
     tree = nullptr;
     return false;

@@ -47,8 +47,8 @@ using TablesNow = std::function<std::shared_ptr<const Tree>()>;
 //   range       likewise: it shrinks to the keys that it may hide
 //
 // If nothing is left, there is no table.  `tables_now` is called only for tombstones and ranges.
-// The tree is not held for long, so that the files of obsolete tables can be removed meanwhile.
-// `tables_now` is null if not all tables are known; then no tombstone and no range is dropped.
+// The tree is not held for long, so that the files of obsolete tables can be removed meanwhile.  If
+// not all tables are known, `tables_now` is null.  Then no tombstone and no range is dropped.
 // `age_nanos`: how long ago the memtable's first entry may have been written.
 absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
                                    const RangeMap& ranges, const TableFilter& filter,

@@ -5,7 +5,7 @@
 namespace lsm::inline TRELLIS_ABI {
 
 Level0Reads Level0Account::CountReads() const {
-  // Threads count between the two sums, so `elsewhere` may be the larger one.
+  // Other threads may count between the two sums, so `elsewhere` may be the larger one.
   const auto sum = [this](LevelCounts::Field field, Counter elsewhere) {
     const uint64_t of_all = counters_.SumOf(0, field);
     return of_all - std::min(of_all, counters_.SumOf(elsewhere));

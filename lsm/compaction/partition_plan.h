@@ -27,8 +27,8 @@ namespace lsm::inline TRELLIS_ABI {
 // A partition takes at most a 64th of the cache, so that many fit.
 size_t PartitionBytes(uint64_t cache_bytes, uint64_t store_bytes, uint64_t table_bytes);
 
-// The same for the outputs of a job, which replace `leaving`, tables of the tree: about `keys` keys
-// and `bytes` bytes (0: unknown) in `tables` tables with this filter.
+// The same for the outputs of a job, which replace the tables `leaving` of the tree.  The outputs
+// have about `keys` keys and `bytes` bytes (0: unknown), in `tables` tables with this filter.
 size_t PlanPartitions(const JobContext& context, const Tree& tree, const OpenTables& leaving,
                       const TableFilter& filter, uint64_t keys, uint64_t bytes, uint64_t tables);
 

@@ -149,7 +149,7 @@ inline constexpr uint64_t kBytesMergedPerJob = uint64_t{1} << 20;
 uint64_t BytesPaidBy(const Level0Reads& reads);
 
 struct CompactionPlan {
-  // Whose tree has the tables.
+  // The keyspace whose tree has the tables.
   KeyspaceId keyspace = kDefaultKeyspace;
 
   int level = 0;            // of `inputs`
@@ -172,9 +172,9 @@ struct CompactionPlan {
   bool merges_level0(KeyspaceId tree) const { return keyspace == tree && level == 0 && !drops; }
 
   // --- only for steps (lsm/compaction/steps.h) ---
-  // The step takes the user keys in [from, to).  Without `from` it begins at the first key, without
-  // `to` it ends at the last one.  With `to`, the inputs also hold later keys, so the step does not
-  // remove them.
+  // The step takes the user keys in [from, to).  Without `from` it begins at the first key, and
+  // without `to` it ends at the last one.  With `to`, the inputs also hold later keys, so the step
+  // does not remove them.
   std::optional<std::string> from, to;
   uint64_t table_bytes = 0;  // the approximate size of each output; 0: Options::table_bytes
 };
@@ -187,8 +187,8 @@ OpenTables TablesRemovedBy(const CompactionPlan& plan);
 uint64_t BytesTakenBy(const CompactionPlan& plan);
 
 // The running plans of all trees.  None conflicts with another.  A function that gets them also
-// gets a tree, of a version that is at least as new as each plan.  They are shared because a plan
-// may end while another one is chosen.
+// gets a tree; its version is at least as new as each plan.  They are shared, because a plan may
+// end while another one is chosen.
 using RunningPlans = std::span<const std::shared_ptr<const CompactionPlan>>;
 
 // Whether the plan conflicts with a running one (rules 1 and 2 above).
@@ -233,7 +233,7 @@ struct AgedTables {
 // Needs no memory.
 AgedTables AgedTablesOf(const Tree& tree, uint64_t wall_seconds);
 
-// The state that a choice depends on, besides the tree, the options and the running plans.
+// The state that a choice depends on, besides the trees, the options and the running plans.
 struct PickMoment {
   enum class Turn : uint8_t { kAfterLevels, kFirst, kNever };
 
@@ -259,7 +259,7 @@ struct CompactionChoice {
   std::vector<Lack> lacking;
 };
 
-// Whether work frees at least the bytes that it writes, with those that its syncs cost.
+// Whether work frees at least the bytes that it writes, plus what its syncs cost in bytes.
 constexpr bool PaysForItself(double freed_bytes, double written_bytes) {
   return freed_bytes >= written_bytes + static_cast<double>(kBytesMergedPerJob);
 }
@@ -285,9 +285,9 @@ CompactionChoice PickForTombstones(std::span<const TreeToCompact> trees, Running
 // Whether PickDrop has a plan.  Needs no memory.
 bool HasDrop(const Tree& tree, RunningPlans running, HasSnapshotIn has_snapshot,
              const KeySpan& span = {});
-// A drop in the deepest level that has tables to drop.  It takes all of these there that overlap
-// the span.  Tables of other levels need drops of their own, since a plan has one level.  The
-// snapshots ascend.
+// A drop in the deepest level that has tables to drop.  It takes all such tables of that level that
+// overlap the span.  Tables of other levels need drops of their own, since a plan has one level.
+// The snapshots ascend.
 std::optional<CompactionPlan> PickDrop(const Tree& tree, RunningPlans running,
                                        std::span<const Sequence> snapshots,
                                        const KeySpan& span = {});

@@ -72,7 +72,7 @@ class TableOutput {
 
  private:
   bool ShouldEndBefore(std::string_view user_key);
-  // Adds the ranges up to this user key; nullopt: all that are left.  May end tables and begin
+  // Adds the ranges up to this user key, or all that are left (nullopt).  May end tables and begin
   // others.
   absl::Status AddRanges(std::optional<std::string_view> up_to);
   // The next place where the ranges change, or where one enters a grandparent.

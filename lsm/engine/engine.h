@@ -158,9 +158,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
                                                           std::shared_ptr<EventQueue> events,
                                                           bool* released);
   absl::Status Start();
-  // Writes the memtable as tables of level 0: they become some of `levels` and, until CURRENT names
-  // their manifest, of `made`.  REQUIRES:
-  // `levels` have all older entries.
+  // Writes the memtable as tables of level 0.  They are added to `levels` and, until CURRENT names
+  // their manifest, to `made`.  REQUIRES: `levels` have all older entries.
   absl::Status FlushTo(const Memtable& memtable, FlushReason reason,
                        std::array<OpenTables, kLevels>* levels, NewFiles* made);
   // Begins a log and a manifest of these levels and the keyspaces, makes CURRENT name it, publishes
@@ -187,7 +186,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   absl::Status SealMemtable(FlushReason reason, StallEvents* stall, bool* counted)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Commit(Writer* leader, const Writer** last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Carries out the leader's request: commits the entry that it needs, if any.
+  // Carries out the leader's request, and commits an entry if the request needs one.
   absl::Status ChangeKeyspace(Writer* leader) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WaitStalled(StallCause cause, StallEvents* stall, bool* counted)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

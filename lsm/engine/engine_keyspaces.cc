@@ -1,4 +1,4 @@
-// Engine: making, finding and changing keyspaces.
+// Engine: creating, finding and changing keyspaces.
 #include <utility>
 
 #include "lsm/base/encoded_batch.h"
@@ -54,7 +54,7 @@ absl::StatusOr<std::shared_ptr<const KeyspaceState>> Engine::OpenKeyspace(
   };
   absl::Status status = ask();
   if (IsDiskFull(status)) {
-    // As for a put: perhaps there is space by now.
+    // As for a put, there may be space by now.
     LookForSpace(kKeyspaceNameBytesMax);
     status = ask();
   }

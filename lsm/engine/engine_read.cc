@@ -25,8 +25,8 @@ absl::Status SnapshotOfAnother() {
   return absl::InvalidArgumentError("ReadOptions::snapshot is a snapshot of another DB");
 }
 
-// The newest range delete of the memtable that covers the key of the keyspace and that the lookup
-// sees; 0: none.
+// The sequence of the newest range delete that covers the key, among those of the keyspace in the
+// memtable that the lookup sees; 0: none.
 Sequence NewestRange(const Memtable& memtable, KeyspaceId keyspace, const LookupKey& key) {
   const RangeList* const ranges = memtable.RangesOf(keyspace);
   return ranges == nullptr ? 0 : ranges->NewestAt(key.internal_key(), key.sequence());
@@ -72,7 +72,7 @@ Sequence NewestRangeIn(const ReadView& view, KeyspaceId keyspace, size_t count,
   return newest;
 }
 
-// The range deletes that a view's memtables have of a keyspace.
+// The range deletes of a keyspace in the memtables of a view.
 class MemtableRanges final : public RangesAbove {
  public:
   MemtableRanges(const ReadView& view, KeyspaceId keyspace) : view_(view), keyspace_(keyspace) {}
@@ -141,8 +141,8 @@ void Find(const ReadView& view, KeyspaceId keyspace, const Tree::GetOptions& opt
   if (lookup->result.answer == TableAnswer::kFound) counters.Add(Counter::kLookupsFound, 1);
 }
 
-// The lists of a keyspace, newest first, for a reader that has loaded its sequence number.  It can
-// see no entry of an empty memtable, and none of one without a list.
+// The lists of a keyspace, newest first, for a reader that has loaded its sequence number.  A
+// memtable that is empty or has no such list has no entry that this reader can see.
 std::vector<const EntryList*> ListsOf(const ReadView& view, KeyspaceId keyspace) {
   std::vector<const EntryList*> lists;
   lists.reserve(1 + view.sealed.size());

@@ -185,8 +185,8 @@ absl::Status Engine::Commit(Writer* leader, const Writer** last) {
   writers_.throttle().Spend(batch_bytes);
   sequences_.Advance(entries);
   views_.ShowUpTo(sequences_.last());
-  // If the memtable is due, the flush job seals it, or else the next leader.  This leader does not:
-  // it would wait for files.
+  // If the memtable is due, the flush job or the next leader seals it.  This leader does not,
+  // because it would have to wait for files.
   if (!ranges.empty() && CurrentView()->sealed.empty()) {
     mutex_.Unlock();
     SealIfDue([&](const ReadView& view, const SnapshotList& snapshots) {

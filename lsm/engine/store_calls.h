@@ -22,8 +22,8 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// An open store has its files.  If one is missing or in the way, another program caused that.
-// NotFound or AlreadyExists would mislead the caller.
+// The error of an open store.  If one of its files is missing or in the way, another program caused
+// that, and NotFound or AlreadyExists would mislead the caller.
 absl::Status OfOpenStore(const absl::Status& status);
 
 inline absl::Status WriteTo(Engine* engine, const WriteBatch& batch, const WriteOptions& options) {

@@ -148,7 +148,7 @@ absl::Status Keyspaces(const std::string& directory) {
       db.OpenKeyspace("events", {.compaction_style = lsm::CompactionStyle::kTiered});
   if (!events.ok()) return events.status();
 
-  lsm::WriteBatch batch;  // over several keyspaces, and still whole or not at all
+  lsm::WriteBatch batch;  // over several keyspaces; applied as a whole or not at all
   batch.Put(*users, "anna", "member");
   batch.Put(*events, "1", "anna joined");
   absl::Status status = db.Write(batch);

@@ -132,7 +132,7 @@ absl::Status StoreFollower::ReadState(const Directories& directories) {
                            ManifestReader::Open(*directories.tables, *current));
   TRELLIS_RETURN_IF_ERROR(manifest->ReadOn().status());
   TRELLIS_RETURN_IF_ERROR(CheckIsSameStore(manifest->state()));
-  // Before the logs, which may have entries of keyspaces.
+  // This comes before the logs are read, since they may have entries of keyspaces.
   TRELLIS_RETURN_IF_ERROR(manifest->state().CheckHasNoKeyspaces(place_.path, "OpenMode::kFollow"));
   manifest_ = std::move(manifest);
   edits_before_ = manifest_->edit_count();

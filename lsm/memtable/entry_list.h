@@ -1,6 +1,6 @@
 // The entries and the range deletes of one keyspace in a memtable.
 //
-// Threads: as of the memtable.  All of it is in the arena, so it needs no destructor.
+// Threads: as for the memtable.  The whole list is in the arena, so it needs no destructor.
 #ifndef TRELLIS_LSM_MEMTABLE_ENTRY_LIST_H_
 #define TRELLIS_LSM_MEMTABLE_ENTRY_LIST_H_
 
@@ -48,16 +48,16 @@ class EntryList {
   // The range deletes; nullptr if there are none.  A caller that has acquired the number of a range
   // delete finds it here.
   const RangeList* ranges() const { return ranges_.load(std::memory_order_acquire); }
-  // A copy of all of them, for tables.  Beside a writer it may lack those that are being added.
+  // A copy of all of them, for tables.  If a writer is adding some, the copy may lack these.
   RangeMap MapOfRanges() const { return ranges() == nullptr ? RangeMap() : ranges()->ToMap(); }
 
-  // No entry has a higher number; range deletes do not count.  Relaxed: it changes before the
-  // numbers of the entries become visible.
+  // No entry of the list has a higher number; range deletes do not count.  Relaxed: it changes
+  // before the numbers of the entries become visible.
   Sequence newest_entry() const { return newest_entry_.load(std::memory_order_relaxed); }
-  // Whether it has neither entries nor range deletes.
+  // Whether the list has neither entries nor range deletes.
   bool empty() const;
-  // How many entries were added, without range deletes.  The default keyspace's list does not count
-  // them.  Relaxed, likewise.
+  // How many entries were added, without range deletes.  The list of the default keyspace does not
+  // count its entries.  Relaxed, likewise.
   uint64_t entry_count() const { return entry_count_.load(std::memory_order_relaxed); }
 
   // --- for the writer ---
@@ -73,7 +73,7 @@ class EntryList {
   void Link(const Entry* entry) { skiplist_.Link(entry); }
   // How many entries of the batch that is being prepared are in this list.
   uint32_t* prepared_count() { return &prepared_count_; }
-  // After all entries of a batch up to this number.
+  // Call it after all entries of a batch up to this number.
   void NoteNewest(Sequence sequence) {
     // Relaxed, and no atomic maximum: only the writer changes it.
     newest_entry_.store(std::max(newest_entry(), sequence), std::memory_order_relaxed);
@@ -81,7 +81,7 @@ class EntryList {
   // Counts one entry.
   void NoteAdded() { entry_count_.store(entry_count() + 1, std::memory_order_relaxed); }
   void PrepareRanges(const RangeMap& ranges, RangeList::Group* group);
-  // After the first group of ranges was added.
+  // Call it after the first group of ranges was added.
   void ShowRanges() { ranges_.store(range_list_, std::memory_order_release); }
 
  private:

@@ -1,5 +1,5 @@
-// Collects the range deletes that a replay finds in logs, by keyspace.  The memtable then takes
-// those of a keyspace in one call, which costs n log n even if they are nested
+// Collects the range deletes that a replay finds in logs, by keyspace.  The memtable then takes all
+// ranges of a keyspace in one call, which costs n log n even if they are nested
 // (Memtable::AddRanges).
 #ifndef TRELLIS_LSM_MEMTABLE_HELD_RANGES_H_
 #define TRELLIS_LSM_MEMTABLE_HELD_RANGES_H_

@@ -6,8 +6,8 @@
 namespace lsm::inline TRELLIS_ABI {
 
 size_t ListsById::Table::Begin(KeyspaceId keyspace) const {
-  // Multiplied by 2^32 divided by the golden ratio: ids that follow one another, or have a common
-  // divisor, are far apart.
+  // The id is multiplied by 2^32 divided by the golden ratio.  This puts ids that follow one
+  // another, or have a common divisor, far apart.
   return (keyspace * uint32_t{0x9e3779b9}) >> (32 - bits);
 }
 

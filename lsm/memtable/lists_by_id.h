@@ -1,13 +1,13 @@
-// The lists of all keyspaces of a memtable but the default one, for one writer and any number of
-// readers without locks.
+// The lists of a memtable by keyspace, except for the default one.  For one writer, and any number
+// of readers without locks.
 //
 //   table   slots, a power of two, at least twice as many as there are lists
 //   slot    the address of a list, or nullptr.  A search goes from the slot of the id's hash up to
 //           the list, or to the first free slot
 //
 // A list stays as long as the arena.  When the table is half full, the writer fills another one of
-// twice the size.  The old ones stay for readers that are in them; together they are smaller than
-// the newest one.
+// twice the size.  The old tables stay for readers that search them.  Together they are smaller
+// than the newest one.
 //
 // Memory orders:
 //
@@ -18,9 +18,10 @@
 //           these slots, and the lists in them, which were made before
 //   writer  loads both relaxed: only it changes them
 //
-// A reader may miss a list that is made meanwhile, also because it is in an old table.  It has no
-// entry that the reader may see: the reader has acquired the number up to which it sees entries,
-// and the writer has stored list and table before it released the number of the list's first entry.
+// A reader may miss a list that is made meanwhile, for example because the reader is in an old
+// table.  Such a list has no entry that the reader may see.  The reader has acquired the number up
+// to which it sees entries, and the writer stores list and table before it releases the number of
+// the list's first entry.
 #ifndef TRELLIS_LSM_MEMTABLE_LISTS_BY_ID_H_
 #define TRELLIS_LSM_MEMTABLE_LISTS_BY_ID_H_
 
@@ -38,7 +39,7 @@ namespace lsm::inline TRELLIS_ABI {
 
 class ListsById {
  public:
-  // `arena` must outlive it, and holds all of it.
+  // `arena` holds all the memory of this object, and must outlive it.
   explicit ListsById(Arena* arena) : arena_(arena) {}
   ListsById(const ListsById&) = delete;
   ListsById& operator=(const ListsById&) = delete;
@@ -46,12 +47,12 @@ class ListsById {
   // nullptr if there is none.  Any thread.
   const EntryList* Find(KeyspaceId keyspace) const;
 
-  // How many there are.  Any thread.  Relaxed: a figure.
+  // How many lists there are.  Any thread.  Relaxed, since it is only a figure.
   size_t count() const { return count_.load(std::memory_order_relaxed); }
   // All of them that are not empty, by ascending id.  Any thread.
   std::vector<const EntryList*> Filled() const;
 
-  // Only the writer.  Throws std::bad_alloc without memory, and then has changed nothing that a
+  // Only for the writer.  Throws std::bad_alloc without memory; then nothing has changed that a
   // caller sees.
   EntryList* FindOrMake(KeyspaceId keyspace);
 

@@ -4,16 +4,16 @@
 // without a lock.  Lifetime: entries live as long as the memtable and never move.
 //
 // Each keyspace has a list of its own (entry_list.h), so keys hold no id.  The list of the default
-// one is a member; the others are found by their ids (lists_by_id.h).  All are in one arena.
+// keyspace is a member.  The others are found by their ids (lists_by_id.h).  All are in one arena.
 //
 // A ring keeps the last entries that were added as batches, by their numbers:
 //
 //   slot   number % recent_max      the entry with this number, or a later one that has replaced it
 //
 // A reader that knows everything up to a number learns from it what the next writes changed,
-// without a search (lsm/runtime/known_gaps.h).  In the slot of a range delete, or of an entry of
-// another keyspace than the default one, it finds a tombstone of the empty key: none of them makes
-// a key of the default keyspace visible.
+// without a search (lsm/runtime/known_gaps.h).  In the slot of a range delete, or of an entry of a
+// keyspace other than the default one, it finds a tombstone of the empty key.  That is right
+// because none of these makes a key of the default keyspace visible.
 //
 // Range deletes are in lists of their own (range_list.h), and count as entries.
 #ifndef TRELLIS_LSM_MEMTABLE_MEMTABLE_H_
@@ -73,7 +73,7 @@ class Memtable {
   // PrepareBatch copies the entries into the memtable's memory, where no reader finds them.  It
   // fails if the bytes are not a batch (DataLoss), or without memory (std::bad_alloc); then no
   // AddPrepared may follow.  The first call makes the ring.  If AddPrepared does not follow, the
-  // numbers of the batch may be used again: only empty lists are left, and boundaries of range
+  // numbers of the batch may be used again.  Only empty lists are left, and boundaries of range
   // deletes at which no answer changes.  `ranges` receives the range deletes of the batch in the
   // default keyspace, the newest at each key; null: they are not wanted.
   absl::Status PrepareBatch(std::string_view encoded, RangeMap* ranges = nullptr);
@@ -89,7 +89,7 @@ class Memtable {
   // Adds an entry that changes the set of keyspaces.
   void AddChange(KeyspaceChange change);
 
-  // The list of a keyspace; nullptr if no entry of that keyspace came so far.  If a caller has
+  // The list of a keyspace; nullptr if no entry of that keyspace was added so far.  If a caller has
   // acquired the number of an entry, it finds the list of that entry.
   const EntryList* Find(KeyspaceId keyspace) const {
     return keyspace == kDefaultKeyspace ? &default_ : others_.Find(keyspace);
@@ -99,7 +99,7 @@ class Memtable {
   // For callers that can write only the default keyspace.  Unimplemented, with an id, if another
   // keyspace has entries, or if there are changes of keyspaces.
   absl::Status CheckHasOnlyDefault() const;
-  // The changes of keyspaces, in their order.  REQUIRES: the memtable has no writer any more, or
+  // The changes of keyspaces, in their order.  REQUIRES: the memtable no longer has a writer, or
   // the caller is the writer.
   const std::vector<KeyspaceChange>& changes() const { return changes_; }
   // An estimate of the keys that a table of this list would have.  For the default keyspace it
@@ -109,7 +109,7 @@ class Memtable {
   // --- the list of the default keyspace (entry_list.h) ---
 
   MemtableAnswer Get(const LookupKey& key, std::string_view* value) const;
-  // In the list of a keyspace.
+  // The same in the list of a keyspace.
   MemtableAnswer Get(KeyspaceId keyspace, const LookupKey& key, std::string_view* value) const {
     if (keyspace == kDefaultKeyspace) [[likely]]
       return Get(key, value);
@@ -135,7 +135,8 @@ class Memtable {
   // Whether any list has deletes that were added as batches, or range deletes.  Relaxed, as
   // entry_count.
   bool has_deletes() const { return tombstone_count() > 0 || has_more_deletes(); }
-  // How many lists there are besides the default keyspace's, also empty ones.  Relaxed: a figure.
+  // How many lists there are besides that of the default keyspace, including empty ones.  Relaxed,
+  // since it is only a figure.
   size_t other_lists() const { return others_.count(); }
   // Memory use, including the unused part of the last arena block.  Any thread.
   size_t memory_bytes() const {
@@ -190,7 +191,7 @@ class Memtable {
   std::atomic<uint64_t> entry_count_{0};
   std::atomic<uint64_t> tombstone_count_{0};
   std::atomic<uint64_t> range_count_{0};
-  // Whether it has range deletes, or deletes of other keyspaces than the default one.
+  // Whether it has range deletes, or deletes of keyspaces other than the default one.
   std::atomic<bool> has_more_deletes_{false};
   const Sequence number_before_;
   std::atomic<Sequence> last_number_;
@@ -206,7 +207,8 @@ class Memtable {
   uint64_t prepared_tombstones_ = 0;    // likewise
   uint64_t prepared_count_ = 0;         // of all entries and ranges
   Sequence prepared_last_ = 0;          // the last number of a batch with entries
-  // Whether it has more than entries of the default keyspace.  If not, all that follows is empty.
+  // Whether the batch has more than entries of the default keyspace.  If not, all members below are
+  // empty.
   bool prepared_has_more_ = false;
   std::vector<OtherEntry> prepared_others_;   // of other keyspaces
   std::vector<EntryList*> prepared_lists_;    // the lists of these

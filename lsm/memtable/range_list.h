@@ -27,10 +27,11 @@
 // sequences above s since.  If the third step does not follow, because the log failed, only
 // boundaries remain.  They change no answer.
 //
-// Costs: a read takes a search in the Skiplist, and a walk over the sequences above `at`.  The end
-// or the begin of a cover takes one step more for each stretch of the cover.  Adding a range takes
-// a few searches.  It also takes one step and 16 bytes for each boundary that it covers.  In all, a
-// disjoint range with two short bounds takes less than 240 bytes (range_list_test.cc measures it).
+// Costs: a read takes a search in the Skiplist, and a walk over the sequences above `at`.  To find
+// the end or the begin of a cover takes one more step for each stretch of the cover.  To add a
+// range takes a few searches, and one step and 16 bytes for each boundary that the range covers.
+// In all, a disjoint range with two short bounds takes less than 240 bytes (range_list_test.cc
+// measures it).
 #ifndef TRELLIS_LSM_MEMTABLE_RANGE_LIST_H_
 #define TRELLIS_LSM_MEMTABLE_RANGE_LIST_H_
 
@@ -76,7 +77,7 @@ class RangeList {
     std::vector<Prepared> prepared_;
   };
 
-  // `arena` must outlive the list, and holds all of it.
+  // `arena` holds all the memory of the list, and must outlive it.
   explicit RangeList(Arena* arena);
   RangeList(const RangeList&) = delete;
   RangeList& operator=(const RangeList&) = delete;
@@ -91,8 +92,8 @@ class RangeList {
   // The newest sequence <= `at` that covers the key; 0 if there is none.
   Sequence NewestAt(std::string_view internal_key, Sequence at) const;
 
-  // As the functions of RangeCover.  A returned key is a view of the list, which lives as long as
-  // the arena, or of the key in the question.
+  // Like the functions of RangeCover.  A returned key is a view of the list, which lives as long as
+  // the arena, or of the key that the caller passed.
   CoverStretch StretchAt(std::string_view internal_key, Sequence at) const;
   // `of_itself` skips only stretches with a sequence in (newest_entry, at].  They add the number of
   // the cover's stretches to *walked.

@@ -116,8 +116,8 @@ class Skiplist {
 
   // Creates an entry without linking it in: no search finds it yet.
   const Entry* NewEntry(std::string_view user_key, uint64_t suffix, std::string_view value);
-  // The bytes that linking the next `count` entries takes at most: a leaf for each, about ten times
-  // the usual need.  Also goes on with the directory, which takes memory now.  A caller that links
+  // The most bytes that linking the next `count` entries may take: a leaf for each, about ten times
+  // the usual need.  Also continues the directory, which takes memory now.  A caller that links
   // into several lists reserves the sum of their bytes in the arena.
   size_t BytesToLink(size_t count);
   // Makes linking the next `count` entries need no memory.  Unused memory costs only addresses.

@@ -70,7 +70,7 @@ class RepairJob {
   // `file_id`: nullopt accepts any.
   absl::StatusOr<std::unique_ptr<Table>> OpenAnyTable(uint64_t number,
                                                       std::optional<uint64_t> file_id);
-  // Unimplemented for a table of another keyspace than the default one: levels would mix them.
+  // Unimplemented for a table of a keyspace other than the default one: levels would mix them.
   static absl::Status CheckKeyspaceOf(const Table& table);
   // Whether the first bytes show that the file is another program's.  Such a file is reported, and
   // stays.

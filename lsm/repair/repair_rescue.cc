@@ -36,8 +36,8 @@ std::string PathOf(const Directory& directory, uint64_t table) {
   return Concat(directory.path(), "/", TableFileName(table));
 }
 
-// Whether the bytes are a batch if all keyspaces exist that it names.  Without a manifest, an
-// earlier log may have created them.
+// Whether the bytes are a batch, provided that all keyspaces exist that it names.  Without a
+// manifest, an earlier log may have created them.
 bool IsSoundWithKeyspaces(std::string_view encoded) {
   KeyspaceRecords all;
   return all.Advance(KeyspaceRecords::kIdEnd).empty() && CheckBatch(encoded, &all).ok();

@@ -24,7 +24,8 @@ double MeanCoveredBytes(const ReadView& view, Sequence visible,
   for (uint64_t i = 0; i < kLookedAtMax && number > memtable.number_before(); ++i, --number) {
     const Memtable::Entry* const entry = memtable.FindRecent(number);
     if (entry == nullptr || sampled == kSampledMax) break;
-    // The tombstone in place of a range delete, or of another keyspace's entry, says nothing.
+    // A tombstone that stands for a range delete, or for an entry of another keyspace, says
+    // nothing.
     if (!IsTombstone(entry->suffix()) || entry->user_key().empty()) continue;
     covered_bytes += view.version->default_tree()->CoveredBytes(/*level=*/-1, /*run=*/0,
                                                                 entry->user_key(), digest_seed);

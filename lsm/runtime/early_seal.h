@@ -41,8 +41,8 @@ namespace lsm::inline TRELLIS_ABI {
 bool IsSealDue(const ReadView& view, Sequence visible, const SnapshotList& snapshots,
                uint64_t now_nanos, const bloom::DigestSeed& digest_seed, const Options& options);
 
-// The same, but only by these range deletes of the memtable.  A leader asks this after a group with
-// range deletes, unless a sealed memtable waits for its flush.  So it must not take long.
+// The same, but judges only these range deletes of the memtable.  A leader asks this after a group
+// with range deletes, unless a sealed memtable waits for its flush.  So it must not take long.
 // Tree::BytesUnder says what it costs.
 bool AreRangesDue(const ReadView& view, const RangeMap& ranges, const SnapshotList& snapshots,
                   const Options& options);

@@ -14,7 +14,7 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// Relaxed: each opening needs another number, in any order.
+// Relaxed: each opening needs a number of its own, in any order.
 uint64_t NewOpening() {
   static std::atomic<uint64_t> last{0};
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -39,11 +39,11 @@ absl::Status CheckKeyspacesAct(const KeyspaceRecords& records, const Options& st
     if (!record.has_own_tree)
       return unimplemented("is in the common tree, which this release does not know");
     if (record.options.expire_after.value_or(0) != 0)
-      return unimplemented("has KeyspaceOptions::expire_after, and this release expires nothing");
+      return unimplemented("has KeyspaceOptions::expire_after, but this release expires nothing");
   }
   if (!records.any() || IsForReading(store.mode)) return absl::OkStatus();
   for (const auto& [id, record] : records.all()) {
-    // Those of the store may be others than when the keyspace was made.
+    // The store may have other options now than when the keyspace was created.
     KeyspaceOptions options = record.options;
     options.expire_after.reset();
     TRELLIS_RETURN_IF_ERROR(WithContext(ValidateKeyspace(record.name, options, store),

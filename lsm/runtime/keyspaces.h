@@ -4,10 +4,10 @@
 //   Prepare   decides what a request changes, and takes the memory for it
 //   Apply     makes it visible: after its entry was committed, before the next writer's turn
 //
-// Jobs of the trees ask for effective options, and for the account of readers.
+// Jobs that work on trees get effective options here, and the account of readers.
 //
-// Threads: the engine's mutex guards it, except for opening() and account(), which are thread-safe
-// by themselves.  Only the functions that say so allocate no memory.
+// Threads: the engine's mutex guards this object, except for opening() and account(), which are
+// thread-safe by themselves.  Functions allocate memory unless they say that they do not.
 #ifndef TRELLIS_LSM_RUNTIME_KEYSPACES_H_
 #define TRELLIS_LSM_RUNTIME_KEYSPACES_H_
 
@@ -48,14 +48,14 @@ struct KeyspaceRequest {
 // The lists of a memtable, for its flush.  The memtable must outlive them.
 std::vector<FlushRun::List> ListsToFlush(const Memtable& memtable);
 
-// Unimplemented if this release does not act on the place or the options of one of the keyspaces,
-// or if a store with these options cannot be written with any.  InvalidArgument if the options of a
-// keyspace do not go with those of the store.
+// Unimplemented if this release cannot handle the place or the options of one of the keyspaces, or
+// if a store with these options cannot have keyspaces and be written to.  InvalidArgument if the
+// options of a keyspace do not fit those of the store.
 absl::Status CheckKeyspacesAct(const KeyspaceRecords& records, const Options& store);
 
 class Keyspaces {
  public:
-  // All outlive it; `mutex` is the engine's.
+  // All arguments outlive this object; `mutex` is the engine's.
   Keyspaces(const Options* options, Counters* counters, Mutex* mutex);
   Keyspaces(const Keyspaces&) = delete;
   Keyspaces& operator=(const Keyspaces&) = delete;
@@ -67,18 +67,18 @@ class Keyspaces {
   // The account of the readers of the default tree.
   Level0Account& account() { return account_; }
 
-  // The caller holds the mutex, perhaps by another name, which Clang's analysis cannot follow.
+  // For a caller that holds the mutex under another name, which Clang's analysis cannot follow.
   void AssertHeld() const ABSL_ASSERT_EXCLUSIVE_LOCK(*mutex_) {}
 
-  // Called by the opening, also repeatedly, before there are handles.
+  // Called by the opening, perhaps more than once, before there are handles.
   void Start(const KeyspaceRecords& records) ABSL_LOCKS_EXCLUDED(*mutex_);
   // The same, after CheckKeyspacesAct.  Errors name `directory`.
   absl::Status CheckAndStart(const KeyspaceRecords& records, std::string_view directory)
       ABSL_LOCKS_EXCLUDED(*mutex_);
-  // All of it, for a new manifest.
+  // All records, for a new manifest.
   KeyspaceRecords Records() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
 
-  // Null if there is none of this name.
+  // Null if no keyspace has this name.
   std::shared_ptr<const KeyspaceState> Find(std::string_view name) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
   // Whether one of these options, if set, differs from the keyspace's.
@@ -94,7 +94,7 @@ class Keyspaces {
     std::shared_ptr<KeyspaceState> state;
     std::optional<KeyspaceChange> change;  // nullopt: there is nothing to do
     KeyspaceOptions options;
-    // New entries for the maps of these names.
+    // New entries for the members of Keyspaces with these names.
     States states;
     Ids ids;
     OwnOptions own_options;
@@ -109,7 +109,7 @@ class Keyspaces {
   const OwnOptions& own_options() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_) {
     return own_options_;
   }
-  // A copy of those for the trees of this version, for use without the mutex.
+  // A copy of the options of this version's trees, for use without the mutex.
   OwnOptions OwnOptionsIn(const Version& version) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
 
   // Records the changes of a memtable in the edit of its flush.

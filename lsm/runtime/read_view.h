@@ -34,8 +34,8 @@ struct ReadView {
     return bytes;
   }
 
-  // The reserve counts this for the memtables (lsm/store/reserve.h).  A flush writes a table for
-  // each list, however small the list is, and the next put may add a list to any tree.
+  // The bytes that the reserve counts for the memtables (lsm/store/reserve.h).  A flush writes a
+  // table for each list, however small the list is, and the next put may begin a list for any tree.
   uint64_t bytes_to_flush() const {
     uint64_t tables = version->trees().size() - 1 + memtable->other_lists();
     for (const auto& each : sealed) tables += each->other_lists();

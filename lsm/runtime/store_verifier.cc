@@ -141,7 +141,7 @@ absl::Status StoreVerifier::VerifyIfThere(const PlacedTable& table, Pacer* pacer
   return status;
 }
 
-// Compares tree by tree in pieces, each with the tables of that moment, so that no table has to be
+// Compares each tree in pieces.  Each piece has the tables of its moment, so no table has to be
 // kept for long.
 absl::Status StoreVerifier::VerifyKeyOrder(Pacer* pacer, VerifyReport* report) {
   const Pacer::Uncounted uncounted(pacer);

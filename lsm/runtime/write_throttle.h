@@ -2,8 +2,8 @@
 // (write_pace.h) follows from the state of the store.
 //
 // Two jobs make room: the flush of a sealed memtable, and a compaction of level 0 once that has
-// many tables.  If several compactions run at once, the first one counts that merges level 0 of the
-// fullest tree (Version::fullest_tree).
+// many tables.  If several compactions run at once, the one that counts is the first that merges
+// level 0 of the fullest tree (Version::fullest_tree).
 //
 // Not thread-safe: the engine's mutex guards it.  Nothing here fails or throws.
 #ifndef TRELLIS_LSM_RUNTIME_WRITE_THROTTLE_H_

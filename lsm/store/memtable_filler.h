@@ -32,9 +32,9 @@ namespace lsm::inline TRELLIS_ABI {
 // Takes over a full memtable, or the last one.  It is never empty.
 using MemtableSink = std::function<absl::Status(std::shared_ptr<const Memtable>)>;
 
-// DataLoss unless the bytes are a batch, and its keyspaces exist or existed.  Applies the changes
-// of keyspaces in the batch to `keyspaces`.  If that is null, only the default keyspace exists, and
-// a change is Unimplemented.
+// DataLoss unless the bytes are a batch, and its keyspaces exist or existed.  Applies the batch's
+// changes of keyspaces to `keyspaces`.  If `keyspaces` is null, only the default keyspace exists,
+// and a change is Unimplemented.
 absl::Status CheckBatch(std::string_view encoded, KeyspaceRecords* keyspaces = nullptr);
 
 class MemtableFiller {
@@ -47,8 +47,8 @@ class MemtableFiller {
   // both.
   absl::Status MakeRoomForNext(LogReader* log);
   // REQUIRES: the payload is a batch (CheckBatch), and `log` read it last.  Frees the payload's
-  // memory, so the payload is no longer valid.  Skips entries of keyspaces that `keyspaces` (null:
-  // all exist) does not have.
+  // memory, so the payload is no longer valid.  Skips entries of keyspaces that are not in
+  // `keyspaces`; null: all exist.
   absl::Status Add(std::string_view payload, LogReader* log,
                    const KeyspaceRecords* keyspaces = nullptr);
   absl::Status HandOver();

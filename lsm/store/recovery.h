@@ -17,8 +17,9 @@
 //
 // The manifest knows the size of a log that was closed in order, so nothing of it may be missing.
 //
-// A log has the creation of a keyspace before its entries.  An entry of a keyspace that was dropped
-// is skipped, and its number counts.  An entry of one that was never created is DataLoss.
+// A log has the creation of a keyspace before the entries of that keyspace.  An entry of a keyspace
+// that was dropped is skipped, but its number counts.  An entry of a keyspace that was never
+// created is DataLoss.
 #ifndef TRELLIS_LSM_STORE_RECOVERY_H_
 #define TRELLIS_LSM_STORE_RECOVERY_H_
 
@@ -64,7 +65,7 @@ absl::Status CheckLogsAreNotElsewhere(const StoreDirectory& there, const Manifes
 // Replays the logs that `state` needs into memtables of at most `memtable_bytes_max`, and hands
 // these over, oldest first, as a MemtableFiller does.  DataLoss for a log that is damaged, missing
 // or foreign, Unimplemented for one of a newer version, and the sink's errors.  When the sink is
-// called, `replayed` has the keyspaces as of the end of the memtable, or of a later record.
+// called, `replayed` has the keyspaces as of the last record in the memtable, or of a later record.
 absl::Status ReplayLogs(Directory& log_directory, const ManifestState& state,
                         size_t memtable_bytes_max, const MemtableSink& sink,
                         ReplayedLogs* replayed);

@@ -108,7 +108,7 @@ absl::Status Table::ReadProperties(TableTail* tail) {
                            tail->Block(footer_.file_id, footer_.properties, kPropertiesBytesMax));
   TRELLIS_ASSIGN_OR_RETURN(
       properties_, TableProperties::Decode(bytes, file_->path(), footer_.properties.offset));
-  // Otherwise older releases would take it for a table of the default keyspace.
+  // With another version, older releases would take the table for one of the default keyspace.
   const uint64_t keyspace = properties_.keyspace;
   if (keyspace == kDefaultKeyspace ? footer_.is_of_keyspace
                                    : footer_.version() != kTableVersionWithRanges) {

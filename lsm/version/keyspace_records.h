@@ -1,7 +1,7 @@
-// The keyspaces of a store, as its manifest, or its manifest and the logs after it, describe them.
+// The keyspaces of a store, according to its manifest, or to its manifest and the logs after it.
 //
-// Thread-compatible.  The functions that change it return what is wrong with the change; empty if
-// nothing is.  After a problem the records are undefined.
+// Thread-compatible.  The functions that change the records return what is wrong with the change,
+// or an empty string.  After a problem the records are undefined.
 #ifndef TRELLIS_LSM_VERSION_KEYSPACE_RECORDS_H_
 #define TRELLIS_LSM_VERSION_KEYSPACE_RECORDS_H_
 
@@ -15,10 +15,10 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// A manifest's record of a keyspace.  Of the default one it has only the options.
+// A manifest's record of a keyspace.  For the default one, only the options count.
 struct KeyspaceRecord {
   KeyspaceId id = kDefaultKeyspace;
-  bool has_own_tree = true;  // or else its keys are in the common tree
+  bool has_own_tree = true;  // false: its keys are in the common tree
   KeyspaceOptions options = {};
   std::string name = std::string(kDefaultKeyspaceName);
 
@@ -30,13 +30,13 @@ class KeyspaceRecords {
   // Above every id.
   static constexpr uint64_t kIdEnd = uint64_t{1} << 32;
 
-  // Those other than the default one, and that one if it has options.
+  // All keyspaces except the default one, which is here only if it has options.
   const std::map<KeyspaceId, KeyspaceRecord>& all() const { return all_; }
   // Above the id of every keyspace so far; kIdEnd: all are used up.
   uint64_t next_id() const { return next_id_; }
   bool Has(KeyspaceId id) const { return id == kDefaultKeyspace || all_.contains(id); }
-  // Whether there are others than the default one, or were: then older releases, and what knows no
-  // keyspaces, refuse the store.
+  // Whether the store has or had keyspaces other than the default one.  Then older releases refuse
+  // it, and so do calls that do not know keyspaces yet.
   bool any() const { return next_id_ != kOtherKeyspaceMin || !all_.empty(); }
 
   // --- edits of a manifest: first all of Advance, then all of Drop, then all of Put ---
@@ -44,14 +44,15 @@ class KeyspaceRecords {
   // The next id never decreases.
   std::string Advance(uint64_t next_id);
   std::string Drop(KeyspaceId id);
-  // A new keyspace has an id below the next one, and a name that no other has.  A known one keeps
-  // its name.  From a tree of its own it does not return to the common tree.
+  // A new keyspace has an id below the next one, and a name that no other has.  A known keyspace
+  // keeps its name.  Once it has a tree of its own, it does not return to the common tree.
   std::string Put(KeyspaceRecord record);
 
   // --- entries of a log ---
 
-  // A creation of an id below the next one, and changes of keyspaces that were dropped, change
-  // nothing: the manifest is newer.  But the name must be the same, if the keyspace exists.
+  // The manifest may be newer than the entry.  So a creation of an id below the next one changes
+  // nothing, and neither does a change of a keyspace that was dropped.  But if the keyspace exists,
+  // a creation must have its name.
   std::string Replay(const KeyspaceChange& change);
 
   bool operator==(const KeyspaceRecords&) const = default;

@@ -75,15 +75,14 @@ struct ManifestState {
   //   - a change of keyspaces does not fit (KeyspaceRecords), or a table belongs to none;
   //   - a snapshot is not the first edit, or the first edit is no snapshot.
   //
-  // Removals come before additions, so one edit can move a table.  Changes of keyspaces come before
-  // both.
+  // Changes of keyspaces come first, then removals, then additions.  So one edit can move a table.
   absl::Status Apply(const VersionEdit& edit, std::string_view file, uint64_t offset);
   // One edit that produces this whole state.
   VersionEdit ToSnapshot() const;
   bool started = false;  // an edit was applied
 
-  // Unimplemented if there are keyspaces other than the default one: for what cannot handle them
-  // yet.  `directory` is the store's, for the message.
+  // For calls that cannot handle keyspaces yet.  Unimplemented if there are any other than the
+  // default one.  The message names the store's `directory` and the `call`.
   absl::Status CheckHasNoKeyspaces(std::string_view directory, std::string_view call) const;
 
   // The logs that must exist.

@@ -54,7 +54,8 @@ bool HasSnapshotBetween(std::span<const Sequence> snapshots, Sequence from, Sequ
 
 // A table that no reader needs, unless a snapshot lies in [smallest, hidden_from).  A reader below
 // `smallest` sees nothing of the table.  For a reader at `hidden_from` or above, range deletes in
-// newer runs hide all of it.  This follows from records in memory; nothing is read.  Two kinds:
+// newer runs hide all of it.  This follows from records in memory, so nothing is read.  There are
+// two kinds:
 //
 //   covered   at each key of the span, a newer run has a range delete above the table's largest
 //             sequence (of entries and of ranges).  `smallest` is the table's smallest sequence.

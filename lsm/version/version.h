@@ -1,6 +1,6 @@
-// The trees of a store at one moment.  The default keyspace has one.  Another keyspace has one
-// exactly if it has tables (lsm/design/keyspaces.md).  A table belongs to one tree: its record says
-// to which (TableMeta::keyspace).
+// The trees of a store at one moment.  The default keyspace always has one.  Any other keyspace has
+// one if and only if it has tables (lsm/design/keyspaces.md).  A table belongs to one tree, which
+// its record names (TableMeta::keyspace).
 //
 // Threads: immutable; any number of readers.  Versions share the trees in which they do not differ.
 #ifndef TRELLIS_LSM_VERSION_VERSION_H_
@@ -29,7 +29,8 @@ class Version {
     std::shared_ptr<const Tree> tree;
   };
 
-  // The tables of a level may be in any order, and of any trees.  Errors as from Tree::Create.
+  // The tables of a level may be in any order, and may belong to any trees.  Errors as from
+  // Tree::Create.
   static absl::StatusOr<std::shared_ptr<const Version>> Create(
       std::array<OpenTables, kLevels> levels);
 
@@ -47,7 +48,8 @@ class Version {
       return default_tree_.get();
     return OwnTreeOf(keyspace);
   }
-  // The same, to hold while others drop the version.  Never null: without tables, an empty one.
+  // The same, for callers that hold the tree longer than the version.  Never null: a keyspace
+  // without tables gets an empty tree.
   std::shared_ptr<const Tree> ShareTree(KeyspaceId keyspace) const;
   // The tree whose level 0 has the most tables (Tree::level0_tables).  Never null.
   const Tree* fullest_tree() const { return fullest_tree_; }

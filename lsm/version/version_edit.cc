@@ -221,7 +221,7 @@ bool TakeRanges(std::string_view* input, RangeRecord* ranges) {
   return true;
 }
 
-// False if it is none, or that of the default keyspace, which no field states.
+// False if it is not the id of a keyspace, or is that of the default one, which no field states.
 bool TakeKeyspaceOfTable(std::string_view* input, KeyspaceId* keyspace) {
   return TakeVarint32(input, keyspace) && *keyspace != kDefaultKeyspace;
 }
@@ -336,7 +336,7 @@ Problem TakeSeedOnce(std::string_view input, std::string_view name,
 
 Problem TakeKeyspaceId(std::string_view* input, KeyspaceId* id) {
   if (!TakeVarint32(input, id)) return "the id of a keyspace is cut off";
-  if (*id != kDefaultKeyspace && *id < kOtherKeyspaceMin) return "an id that is no keyspace's";
+  if (*id != kDefaultKeyspace && *id < kOtherKeyspaceMin) return "the id of a keyspace is invalid";
   return "";
 }
 

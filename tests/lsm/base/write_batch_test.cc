@@ -332,7 +332,7 @@ TEST(WriteBatchTest, ImpossibleBatchesAreDamage) {
   }
 
   EXPECT_OK(walk(Encoded(1, 1, "\x41\x02\x01k\x01v")));
-  // More bytes than needed, as in a length.
+  // Ids may have more bytes than they need, like lengths.
   EXPECT_OK(walk(Encoded(1, 1, std::string_view("\x41\x82\x80\0\x01k\x01v", 8))));
   EXPECT_OK(walk(Encoded(1, 1, "\x41\xff\xff\xff\xff\x0f\x01k\x01v")));
   for (const std::string_view id : {std::string_view("\0", 1), std::string_view("\x80\0", 2),
@@ -400,7 +400,7 @@ TEST(WriteBatchTest, KeepsChangesOfKeyspaces) {
                 StatusIs(absl::StatusCode::kDataLoss, HasSubstr("write batch: offset")));
 }
 
-// With the zero bytes within.
+// Keeps zero bytes inside the literal.
 template <size_t kSize>
 std::string_view Bytes(const char (&literal)[kSize]) {
   return {literal, kSize - 1};
@@ -414,10 +414,10 @@ TEST(WriteBatchTest, ImpossibleChangesOfKeyspacesAreRefused) {
     EXPECT_TRUE(recorder.changes.empty());
   };
   const auto lost = absl::StatusCode::kDataLoss, newer = absl::StatusCode::kUnimplemented;
-  refused(Bytes("\5\1\1a\0"), lost, "an id that is no other keyspace's");
-  refused(Bytes("\5\0\1a\0"), lost, "an id that is no other keyspace's");
-  refused(Bytes("\6\0"), lost, "an id that is no other keyspace's");
-  refused(Bytes("\7\1\0"), lost, "an id that is no other keyspace's");
+  refused(Bytes("\5\1\1a\0"), lost, "a change of a keyspace has an invalid id");
+  refused(Bytes("\5\0\1a\0"), lost, "a change of a keyspace has an invalid id");
+  refused(Bytes("\6\0"), lost, "a change of a keyspace has an invalid id");
+  refused(Bytes("\7\1\0"), lost, "a change of a keyspace has an invalid id");
   refused(Bytes("\6\xff\xff\xff\xff\x10"), lost, "the id of a keyspace is damaged");
   refused(Bytes("\5\2\0\0"), lost, "the name of a keyspace is damaged");
   refused(Concat("\5\2\x80\2", std::string(256, 'x'), Bytes("\0")), lost,

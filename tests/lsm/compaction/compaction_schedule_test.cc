@@ -649,11 +649,11 @@ TEST_F(TreesScheduleTest, TheRuleHasItsTurnBeforeDueLevelsOfAllTrees) {
 }
 
 TEST_F(TreesScheduleTest, DueLevelsOfAllTreesComeByTheirScores) {
-  // Level 0 has score 1, and is taken.
+  // Level 0 of the default tree has score 1, and a job takes it.
   SetTables({4, 3, 2, 1}, {});
   Job first = Chosen();
   EXPECT_THAT(InputsOf(first), ElementsAre(4, 3, 2, 1));
-  // Then 4, in conflict, 3 in the other tree, and 2.
+  // The scores are then 4, which conflicts, 3 in the other tree, and 2.
   std::vector<uint64_t> of_default, of_other;
   for (uint64_t i = 0; i < 16; ++i) of_default.push_back(40 - i);
   for (uint64_t i = 0; i < 12; ++i) of_other.push_back(60 - i);
@@ -676,7 +676,7 @@ TEST_F(TreesScheduleTest, TheRuleTakesThePlanThatFreesMostOfAllTrees) {
   EXPECT_THAT(InputsOf(Chosen()), ElementsAre(15));
 }
 
-// A version would keep the files of all trees.
+// A job does not hold a version, which would keep the files of all trees.
 TEST_F(TreesScheduleTest, JobsHoldTheTreeOfTheirPlanAlone) {
   SetTables({1}, {15, 14, 13, 12});
   const std::shared_ptr<const Tree> tree = version_->ShareTree(5);

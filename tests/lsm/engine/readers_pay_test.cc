@@ -134,7 +134,7 @@ TEST_F(ReadersPayTest, KeysOfMultiGetPayAsLookups) {
   EXPECT_EQ(LevelsInTheEnd(), "0 1");
 }
 
-// A merge of the default tree would not spare them.
+// A merge of the default tree would not save their reads.
 TEST_F(ReadersPayTest, OtherKeyspacesPayNothing) {
   MakeTree(1000, 2);
   ASSERT_OK_AND_ASSIGN(Keyspace other, db_->OpenKeyspace("other"));

@@ -47,7 +47,7 @@ class KeyspacesConcurrentTest : public testing::Test {
   std::unique_ptr<DB> db_;
 };
 
-// One keyspace comes of it, whoever is first.
+// They all get the same keyspace, whichever thread is first.
 TEST_F(KeyspacesConcurrentTest, OneNewNameIsOneKeyspace) {
   constexpr size_t kThreads = 4;
   Open();
@@ -77,7 +77,7 @@ TEST_F(KeyspacesConcurrentTest, OneNewNameIsOneKeyspace) {
   ASSERT_NO_FATAL_FAILURE(Open());
   ASSERT_OK_AND_ASSIGN(const std::vector<std::string> names, db_->ListKeyspaces());
   EXPECT_EQ(names.size(), 21u);
-  // The options of all callers are there: nothing has changed for a reader.
+  // The store has the options of all callers, so a reader that asks for them changes nothing.
   ASSERT_OK(db_->Close());
   options_.mode = OpenMode::kReadOnly;
   ASSERT_NO_FATAL_FAILURE(Open());

@@ -21,8 +21,8 @@ class KeyspacesCrashTest : public KeyspacesTest {
  protected:
   static constexpr int kBatches = 4;
 
-  // The work that a run has done until it ended.  Batch n, the n-th, writes n to the keyspaces k1
-  // to kn, and to the default one.  After it, n becomes an option of k1.
+  // The work that a run did before it ended.  Batch n writes n to the keyspaces k1 to kn, and to
+  // the default one.  Then an option of k1 is set to FppOf(n).
   struct Done {
     int created = 0, written = 0, durable = 0;
   };

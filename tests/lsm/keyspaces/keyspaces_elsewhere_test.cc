@@ -25,7 +25,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing_support::StatusIs;
 
-// As puts are.  Options may change, like deletes.
+// A full disk refuses puts, too.  A change of options is accepted, like a delete.
 TEST_F(KeyspacesTest, AFullDiskRefusesNewOnes) {
   options_.reserve_bytes = 1 << 20;
   options_.compression = Compression::kNone;
@@ -47,7 +47,7 @@ TEST_F(KeyspacesTest, AFullDiskRefusesNewOnes) {
   EXPECT_EQ(Scan(OpenKeyspace("b")), "key=value");
 }
 
-// A flush writes a table for each keyspace, and a table takes a block of the disk at least.
+// A flush writes a table for each keyspace, and a table takes at least one block of the disk.
 TEST_F(KeyspacesTest, TheReserveCountsATableForEach) {
   constexpr size_t kKeyspaces = 60;
   options_.reserve_bytes = 8 << 20;
@@ -60,7 +60,7 @@ TEST_F(KeyspacesTest, TheReserveCountsATableForEach) {
   EXPECT_EQ(statistics.flushes, 0u);
   EXPECT_LT(statistics.memtable_bytes, kKeyspaces * 4096);
   EXPECT_GE(statistics.reserve_bytes, kKeyspaces * 4096);
-  // One write may be to all of them.
+  // One write may go to all keyspaces.
   Flush();
   ASSERT_NO_FATAL_FAILURE(Open());
   WriteBatch batch;
@@ -69,7 +69,7 @@ TEST_F(KeyspacesTest, TheReserveCountsATableForEach) {
   EXPECT_GE(db_->GetStatistics().reserve_bytes, kKeyspaces * 4096);
 }
 
-// The layer below stores files, whatever they hold.
+// An object store holds files, whatever is in them.
 TEST_F(KeyspacesTest, LiveInAnObjectStore) {
   const auto objects = std::make_shared<MemoryObjects>();
   PoolClient client(objects, "a process", 1, {.log_chunk_bytes = 2048, .table_chunk_bytes = 1024});
@@ -89,8 +89,8 @@ TEST_F(KeyspacesTest, LiveInAnObjectStore) {
   db_ = nullptr;
 }
 
-// Each byte of the logs and manifests of a closed store: the store has everything, or an error
-// names the file.
+// Damages each byte of the logs and manifests of a closed store.  Then the store has everything, or
+// an error names the file.
 TEST_F(KeyspacesTest, DamagedBytesLoseNothingSilently) {
   Open();
   Keyspace a = OpenKeyspace("a", {.filter_kind = "ribbon", .compression = Compression::kNone});

@@ -23,7 +23,7 @@ using KeyspacesMemtablesTest = KeyspacesTest;
 
 // --- memtables ---
 
-// After a switch, the active memtable has no list of a keyspace until that is written to.
+// After a switch, the active memtable has no list of a keyspace until a write to that keyspace.
 TEST_F(KeyspacesMemtablesTest, SealedMemtablesAreRead) {
   Open();
   Keyspace a = OpenKeyspace("a"), b = OpenKeyspace("b"), c = OpenKeyspace("c");
@@ -62,7 +62,7 @@ TEST_F(KeyspacesMemtablesTest, SealedMemtablesAreRead) {
          "table table sealed + table + table + sealed ");
   EXPECT_EQ(Scan(a), "k1=table k2=sealed k3=sealed");
   EXPECT_EQ(Scan(c), "k1=table k2=table k3=sealed");
-  // Then it has lists of its own.
+  // Writes then give the active memtable lists of its own.
   ASSERT_OK(a.DeleteRange("k1", "k3"));
   ASSERT_OK(c.Delete("k3"));
   ASSERT_OK(c.Put("k1", "active"));
@@ -110,7 +110,7 @@ TEST_F(KeyspacesMemtablesTest, ReplaysWriteByOptionsOfTheLog) {
   EXPECT_LT(OpenKeyspace("d").GetStatistics().table_bytes, 2500u);
 }
 
-// The id of a creation that failed goes to the next keyspace.
+// The next keyspace gets the id of a creation that failed.
 TEST_F(KeyspacesMemtablesTest, CreationsAfterAFailedOneSurviveReopening) {
   Open();
   ASSERT_OK(OpenKeyspace("before").Put("key", "before"));

@@ -41,7 +41,7 @@ TEST_F(KeyspacesTest, TimeLimitsAreRefused) {
   EXPECT_THAT(List(), ElementsAre("a", "default"));
 }
 
-// Each keyspace would use as much.
+// Each keyspace would use that many bytes.
 TEST_F(KeyspacesTest, AFilterGoalInBytesIsRefused) {
   options_.filter_goal = FilterGoal::Bytes(1 << 20);
   const auto refused =
@@ -151,7 +151,7 @@ TEST_F(KeyspacesTest, CopiesHaveThem) {
   }
 }
 
-// Without a manifest, the tables say it.
+// Without a manifest, the tables name their keyspaces.
 TEST_F(KeyspacesTest, RepairWithoutAManifestMixesNothing) {
   Open();
   Put("key", "default");
@@ -172,7 +172,7 @@ TEST_F(KeyspacesTest, RepairWithoutAManifestMixesNothing) {
   EXPECT_EQ(after, before);
 }
 
-// A writer makes one beside a follower: the follower keeps what it has.
+// A writer creates a keyspace while a follower has the store open.  The follower keeps its view.
 TEST_F(KeyspacesTest, AFollowerKeepsItsView) {
   Open();
   Put("key", "old");

@@ -1,4 +1,4 @@
-// Keyspaces of one store: making and changing them, writes and reads, and what an opening finds.
+// Keyspaces of one store: creation, changes, writes and reads, and what an opening finds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -119,7 +119,7 @@ TEST_F(KeyspacesTest, OptionsOutOfRangeAreRefused) {
   options_.filter_goal = FilterGoal::BitsPerKey(10);
   ASSERT_NO_FATAL_FAILURE(Open());
   refused("a", {.filter_kind = "none"}, "KeyspaceOptions::filter_kind is none");
-  // The store keeps options of keyspaces, but not those of an opening.
+  // The store keeps the options of keyspaces, but not those of DB::Open.
   options_.filter_goal = FilterGoal();
   ASSERT_NO_FATAL_FAILURE(Open());
   OpenKeyspace("a", {.filter_kind = "none"});
@@ -210,7 +210,7 @@ TEST_F(KeyspacesTest, UnsetOptionsStay) {
   }
 }
 
-// Each of the first four acts on the keyspace's own tree, and on no other.
+// Each of the first four options acts only on the keyspace's own tree.
 TEST_F(KeyspacesTest, OptionsActInTheOwnTree) {
   options_.filter_kind = "blocked";
   Open();
@@ -239,12 +239,12 @@ TEST_F(KeyspacesTest, OptionsActInTheOwnTree) {
   EXPECT_LT(newest(b).table_bytes, 100 * 90u);
   EXPECT_GT(newest(a).target_fpp, 0.1);
   EXPECT_LT(newest(b).target_fpp, 0.1);
-  // A compaction writes by them, too.
+  // A compaction uses these options, too.
   ASSERT_OK(a.CompactRange());
   EXPECT_GT(a.GetStatistics().table_bytes, 100u * 90);
   EXPECT_THAT(a.GetStatistics().levels[1].filter_kind, HasSubstr("standard"));
   EXPECT_GT(a.GetStatistics().levels[1].target_fpp, 0.2);
-  // And so does an opening.
+  // And so does an opening that replays a log.
   ASSERT_OK(a.Put("in the log", std::string(5000, 'v')));
   ASSERT_OK(b.Put("in the log", std::string(5000, 'v')));
   ASSERT_NO_FATAL_FAILURE(Open());
@@ -389,7 +389,8 @@ TEST_F(KeyspacesTest, HandlesOutliveTheDB) {
 
 TEST_F(KeyspacesTest, AHandleOfNoStoreRefusesEachCall) {
   Keyspace none;
-  const auto refused = StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("of no store"));
+  const auto refused =
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("belongs to no store"));
   EXPECT_EQ(none.name(), "");
   EXPECT_THAT(none.Put("key", "value"), refused);
   EXPECT_THAT(none.Delete("key"), refused);

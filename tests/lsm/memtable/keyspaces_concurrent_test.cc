@@ -1,4 +1,4 @@
-// One writer that begins keyspaces and writes to them, and readers of all of them.  A reader finds
+// One writer begins keyspaces and writes to them, while readers read all of them.  A reader finds
 // everything that was added before it began.  ThreadSanitizer checks the rest.
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ namespace {
 using testing_support::Dice;
 
 constexpr uint64_t kKeyspaceBatches = 3000;
-constexpr uint64_t kBatchesToNewKeyspace = 3;  // each third batch begins a keyspace
+constexpr uint64_t kBatchesToNewKeyspace = 3;  // every third batch begins a keyspace
 constexpr int kKeyspaceReaders = 3;
 
 // The batch with this index has an entry in the newest keyspace, one in an older one, one in the
@@ -94,7 +94,7 @@ class KeyspaceRace {
     ASSERT_EQ(ranges->NewestAt(covered.internal_key(), kSequenceMax),
               kEntriesOfBatch * (batch + 1));
   }
-  // The writer may be about to begin this one, or a neighbour in the table.
+  // The writer may be about to begin this keyspace, or a neighbour in the table.
   void ExpectRightOrNone(KeyspaceId keyspace) {
     const EntryList* const list = memtable_.Find(keyspace);
     ASSERT_TRUE(list == nullptr || list->keyspace() == keyspace);
@@ -105,7 +105,7 @@ class KeyspaceRace {
     ASSERT_GE(lists.size(), complete);
     ASSERT_EQ(lists[0]->keyspace(), kDefaultKeyspace);
     for (size_t i = 1; i < lists.size(); ++i) {
-      // Some of those that are made meanwhile may be missing.
+      // Some of the lists that are made meanwhile may be missing.
       const KeyspaceId id = kOtherKeyspaceMin + static_cast<KeyspaceId>(i) - 1;
       ASSERT_TRUE(i < complete ? lists[i]->keyspace() == id : lists[i]->keyspace() >= id);
       ASSERT_LT(lists[i - 1]->keyspace(), lists[i]->keyspace());

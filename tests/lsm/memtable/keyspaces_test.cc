@@ -27,7 +27,7 @@ using testing::IsEmpty;
 using testing_support::Dice;
 using testing_support::StatusIs;
 
-// As a writer does it.
+// Adds the batch in two steps, like a writer.
 void AddBatch(Memtable* memtable, Sequence first, WriteBatch batch) {
   EncodedBatch::SetFirstSequence(&batch, first);
   ASSERT_OK(memtable->PrepareBatch(EncodedBatch::Of(batch)));
@@ -261,7 +261,7 @@ class NaiveKeyspaces {
  public:
   explicit NaiveKeyspaces(std::vector<KeyspaceId> ids) : ids_(std::move(ids)) {}
 
-  // A group with the next numbers.  It belongs to the writes once it is taken.
+  // Makes a group with the next numbers.  It belongs to the writes once it is taken.
   WriteBatch Roll(Dice& dice) {
     rolled_ = writes_;
     WriteBatch batch;

@@ -1,4 +1,4 @@
-// A memtable when memory runs out: at each allocation of a batch, and after its preparation.
+// A memtable whose memory runs out, at each allocation of a batch and after its preparation.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -84,7 +84,7 @@ bool HasAll(const Memtable& memtable) {
   return memtable.entry_count() == kKeyspaces * (kPasses + 3);
 }
 
-// Also the second step of the batch that follows needs none.
+// The second step of the next batch needs no memory either.
 TEST(MemtableMemoryTest, ABatchEntersWholeOrLeavesEmptyLists) {
   WriteBatch batch = SomeBatch();
   EncodedBatch::SetFirstSequence(&batch, 1);

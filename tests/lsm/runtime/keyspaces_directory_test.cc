@@ -24,9 +24,10 @@ using Kind = KeyspaceChange::Kind;
 
 class KeyspacesDirectoryTest : public testing::Test {
  protected:
-  // One thread needs no lock.  So each function says at its beginning that it holds the mutex.
+  // One thread needs no lock, so each function only asserts at its beginning that it holds the
+  // mutex.
 
-  // As the leader does it.
+  // Creates or changes a keyspace, like the leader.
   std::shared_ptr<const KeyspaceState> Make(std::string_view name,
                                             const KeyspaceOptions& options = {}) {
     keyspaces_.AssertHeld();
@@ -113,7 +114,7 @@ TEST_F(KeyspacesDirectoryTest, AFlushRecordsTheLastState) {
                                          {2, true, {.target_fpp = 0.25, .expire_after = 8}, "old"},
                                          {3, true, {.expire_after = 7}, "new"}}));
   EXPECT_THAT(edit.dropped_keyspaces, IsEmpty());
-  // As of these changes, even if there were others since.
+  // The edit has the options as of these changes, even if others followed.
   changes_.resize(1);
   Make("old", {.target_fpp = 0.5});
   edit = EditOf({changes_[0]});

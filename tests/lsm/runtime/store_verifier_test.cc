@@ -162,7 +162,7 @@ TEST_F(StoreVerifierTest, ComparesTheRunsOfEachTree) {
     maker_.keyspace = keyspace;
     levels[level].push_back(maker_.Make(number, {entry}));
   };
-  // In order, and newer in another tree.
+  // The entries are in order.  Those in another tree may be newer.
   add(0, 0, 31, PutOf("a", 9));
   add(0, 1, 32, PutOf("a", 8));
   add(5, 0, 33, PutOf("a", 90));

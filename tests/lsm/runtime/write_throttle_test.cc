@@ -128,7 +128,7 @@ TEST_F(WriteThrottleTest, MergesOfAnotherTreeSayNothingAboutTheFullestOne) {
   throttle_.BeginCompaction(&of_other, *view_.version);
   world_.clock.Advance(1'000'000'000);
   EXPECT_FALSE(Waits()) << "the estimate for a merge of the fullest tree is short";
-  // It begins while its tree is the fullest, which then changes.
+  // The merge begins while its tree is the fullest.  Then another tree becomes the fullest.
   throttle_.BeginCompaction(&of_other, *other_is_fullest);
   world_.clock.Advance(1'000'000'000);
   EXPECT_FALSE(Waits());

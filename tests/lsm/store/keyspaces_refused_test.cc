@@ -1,5 +1,5 @@
-// A log that names a keyspace which was never created.  What meets its entry refuses, and loses
-// nothing.
+// A log that names a keyspace that was never created.  Whatever reads the entry refuses the log,
+// and loses nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -107,9 +107,9 @@ TEST_F(KeyspacesRefusedTest, HostileChangesAreRefused) {
       {{Kind::kCreated, 3, "default", {}},
        kDamage,
        "keyspace 3 is added with the name \"default\""},
-      {{Kind::kCreated, 0, "default", {}}, kDamage, "an id that is no other keyspace's"},
-      {{Kind::kCreated, 1, "c", {}}, kDamage, "an id that is no other keyspace's"},
-      {{Kind::kDropped, 0, "", {}}, kDamage, "an id that is no other keyspace's"},
+      {{Kind::kCreated, 0, "default", {}}, kDamage, "a change of a keyspace has an invalid id"},
+      {{Kind::kCreated, 1, "c", {}}, kDamage, "a change of a keyspace has an invalid id"},
+      {{Kind::kDropped, 0, "", {}}, kDamage, "a change of a keyspace has an invalid id"},
       {{Kind::kDropped, 3, "", {}}, kDamage, "a change of keyspace 3, which was not created"},
       {{Kind::kOptions, UINT32_MAX, "", {}}, kDamage, "a change of keyspace 4294967295"},
       {{Kind::kOptions, 2, "", {.filter_kind = "from the future"}},
@@ -134,7 +134,7 @@ TEST_F(KeyspacesRefusedTest, HostileChangesAreRefused) {
     WriteBatch batch;
     EncodedBatch::Change(&batch, each.change);
     const absl::Status written = db_->Write(batch);
-    if (!written.ok()) {  // what no log can have, a batch cannot have either
+    if (!written.ok()) {  // no batch can have what no log can have
       EXPECT_THAT(written, StatusIs(each.code, HasSubstr(each.what)));
       continue;
     }
@@ -151,13 +151,13 @@ TEST_F(KeyspacesRefusedTest, HostileChangesAreRefused) {
   }
 }
 
-// The last id is a keyspace's like any other.  None can be created after it.
+// The last id is like any other.  No keyspace can be created after it.
 TEST_F(KeyspacesRefusedTest, TheLastIdIsUsable) {
   Open();
   WriteBatch batch;
   EncodedBatch::Change(&batch, {KeyspaceChange::Kind::kCreated, UINT32_MAX, "last", {}});
   EncodedBatch::Put(&batch, UINT32_MAX, "key", "value");
-  // Once more, with the same name: as after a manifest that knows it.
+  // The same creation again, as if the manifest already knew the keyspace.
   EncodedBatch::Change(&batch, {KeyspaceChange::Kind::kCreated, UINT32_MAX, "last", {}});
   ASSERT_OK(db_->Write(batch));
   for (int pass = 0; pass < 3; ++pass) {

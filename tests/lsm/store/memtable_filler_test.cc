@@ -283,7 +283,7 @@ TEST(CheckBatchTest, FollowsTheChangesOfKeyspaces) {
     EXPECT_THAT(check({kind, 7, "", {}}), damaged("a change of keyspace 7, which was not created"));
   }
   EXPECT_THAT(check({Kind::kCreated, 7, "a", {}}), damaged("keyspace 7 is added with the name"));
-  // A caller that knows no keyspaces.
+  // A caller that does not know keyspaces.
   WriteBatch batch;
   EncodedBatch::Change(&batch, {Kind::kCreated, 2, "a", {}});
   EXPECT_THAT(CheckBatch(EncodedBatch::Of(batch)),

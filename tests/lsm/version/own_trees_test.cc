@@ -154,7 +154,7 @@ TEST_F(OwnTreesTest, TheLastTableTakesItsTreeAlong) {
   EXPECT_EQ(next->TreeOf(5), nullptr);
   EXPECT_TRUE(next->ShareTree(5)->empty());
   EXPECT_EQ(next->fullest_tree(), next->TreeOf(7));
-  // The keyspace may still be there, and gets tables again.
+  // The keyspace may still exist, and gets tables again.
   const auto added = TableOf(5, 8, "k", 50);
   VersionEdit flush;
   flush.added.push_back({0, added->meta});

@@ -44,7 +44,7 @@ class TreeFixture : public testing::Test {
     for (const TableStep& step : explanation.tables) numbers.push_back(step.table_number);
     return numbers;
   }
-  // Those of the keys, each of one letter, that may exist below the run.
+  // Returns those of the keys (each is one letter) that may exist below the run.
   static std::string Below(const Tree& tree, int level, uint32_t run, std::string_view keys) {
     std::string found;
     for (size_t i = 0; i < keys.size(); ++i) {
