@@ -363,8 +363,8 @@ JobResult RunKeyspaces(uint64_t seed, uint64_t amount) {
                  ReadableCount(report.options), " changed options; ",
                  ReadableCount(report.compared), " states compared with a model, after ",
                  ReadableCount(report.crashes), " crashes and ", ReadableCount(report.resumed),
-                 " times Resume; memory ran out ", ReadableCount(report.out_of_memory), " times; ",
-                 ReadableCount(report.repairs_refused), " repairs refused"),
+                 " calls of Resume; memory ran out ", ReadableCount(report.out_of_memory),
+                 " times; ", ReadableCount(report.repairs_refused), " repairs refused"),
           report.finding};
 }
 
