@@ -22,7 +22,7 @@ inline lsm::RangeMap RangesOf(std::span<const lsm::RangeDelete> ranges,
   return lsm::RangeMap::Merged(all).Thinned(snapshots);
 }
 
-// For lists in braces.
+// An overload for lists in braces.
 inline lsm::RangeMap RangesOf(const std::vector<lsm::RangeDelete>& ranges,
                               const std::vector<lsm::Sequence>& snapshots = {}) {
   return RangesOf(std::span(ranges), std::span(snapshots));

@@ -81,7 +81,7 @@ TEST_F(KeyspacesTest, LinesFitATerminal) {
   EXPECT_TRUE(shows_it);
 }
 
-// They are no entries of the default keyspace.
+// Entries of other keyspaces do not count for lookups in a log.
 TEST_F(KeyspacesTest, LookupsInALogLeaveThemOut) {
   EXPECT_EQ(Run({"get", "--raw", "k/000002.log", "a"}).out, "one");
   EXPECT_EQ(Result({"get", "k/000002.log", "b"})["answer"], "absent");
@@ -152,7 +152,7 @@ TEST_F(KeyspaceLogsTest, VerifyKnowsThemFromEarlierLogs) {
   EXPECT_EQ(result.code, 0) << result.out << result.err;
 }
 
-// A crash lost the end of log 2, with the creation.  An opening drops log 3 without an error.
+// A crash lost the end of log 2, which had the creation.  An opening drops log 3 without an error.
 TEST_F(KeyspaceLogsTest, VerifyAcceptsALostCreation) {
   MakeLogOf(2, 1, {Put(lsm::kDefaultKeyspace)});
   MakeLogOf(3, 3, {Put(2), Change({lsm::KeyspaceChange::Kind::kOptions, 2})});
@@ -225,7 +225,7 @@ TEST_F(KeyspaceTablesTest, InfoNamesTheKeyspace) {
   EXPECT_EQ(Result({"properties", "t/000003.table"})["properties"]["keyspace"], 2);
 }
 
-// They would mix the keys of all keyspaces.
+// The commands would mix the keys of all keyspaces.
 TEST_F(KeyspaceTablesTest, CommandsThatShowAStoresKeysRefuseIt) {
   for (const std::vector<std::string>& command :
        std::vector<std::vector<std::string>>{{"dump", "t"},

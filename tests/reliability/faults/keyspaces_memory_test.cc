@@ -20,8 +20,9 @@ namespace {
 
 using testing::ElementsAre;
 
-// Opens the keyspace "a" in many stores, each time with another allocation that fails, or with all
-// from it on.  It either exists with its options, or it does not, and can be made later.
+// Opens the keyspace "a" in many stores.  Each time a different allocation fails, or all from that
+// one on.  Afterwards the keyspace exists with its options, or it does not exist and can be created
+// later.
 class KeyspacesMemoryTest : public testing::TestWithParam<bool> {};
 
 TEST_P(KeyspacesMemoryTest, OpeningsAreWholeOrFail) {

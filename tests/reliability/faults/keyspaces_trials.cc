@@ -38,7 +38,7 @@ struct KeyspaceModel {
   lsm::Contents contents;
   bool operator==(const KeyspaceModel&) const = default;
 };
-// By name; with "default".
+// The keyspaces by name, including "default".
 using StoreModel = std::map<std::string, KeyspaceModel>;
 
 class KeyspacesTrial {
@@ -110,7 +110,7 @@ class KeyspacesTrial {
     }
     return options;
   }
-  // Not the library's own function: that is what is tested.
+  // This is not the library's own function, because that is under test.
   static StoreModel Opened(StoreModel model, const std::string& name,
                            const KeyspaceOptions& options) {
     KeyspaceOptions& has = model[name].options;
@@ -128,7 +128,7 @@ class KeyspacesTrial {
   }
   void Synced() { durable_ = states_.size() - 1; }
 
-  // OK: the model has it.
+  // If the call succeeds, the model has the change.
   absl::Status Ask(const std::string& name, const KeyspaceOptions& options) {
     TRELLIS_ASSIGN_OR_RETURN(Keyspace handle, db_->OpenKeyspace(name, options));
     report_.keyspaces += !now().contains(name);
@@ -217,7 +217,7 @@ class KeyspacesTrial {
     return Compare();
   }
 
-  // An append or a sync of the log fails.
+  // Fails an append or a sync of the log.
   std::string FailACall() {
     const auto failing =
         dice_.OneIn(2) ? lsm::FileOperation::kAppend : lsm::FileOperation::kSyncFile;
@@ -240,7 +240,7 @@ class KeyspacesTrial {
     return Resume();
   }
 
-  // Afterwards the store has exactly what reads have shown.
+  // After it, the store has exactly what reads have shown.
   std::string Resume() {
     const bool has_failed = !db_->GetFailure().ok();
     if (const absl::Status status = db_->Resume(); !status.ok()) return Failed("Resume", status);
@@ -269,7 +269,7 @@ class KeyspacesTrial {
     return OpenAndCompare(nullptr);
   }
 
-  // The machine or the process ends while a call runs, or a flush.
+  // Ends the machine or the process while a call or a flush runs.
   std::string Crash() {
     ++report_.crashes;
     const bool is_process = dice_.OneIn(2);
@@ -305,7 +305,7 @@ class KeyspacesTrial {
     return OpenAndCompare(pending ? &*pending : nullptr);
   }
 
-  // The store has a state from the last durable one on.
+  // The store must have one of the states from the last durable one on.
   std::string OpenAndCompare(const StoreModel* pending) {
     if (std::string problem = Open(); !problem.empty()) return problem;
     if (pending != nullptr) states_.push_back(*pending);
@@ -322,7 +322,7 @@ class KeyspacesTrial {
     ++report_.compared;
     for (size_t i = states_.size(); i-- > durable_;) {
       if (states_[i] != *found) continue;
-      states_ = {*found};  // an opening flushes, and begins a new manifest
+      states_ = {*found};  // an opening flushes and begins a new manifest, so this state is durable
       durable_ = 0;
       return "";
     }

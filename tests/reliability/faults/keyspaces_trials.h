@@ -1,8 +1,8 @@
-// Keyspaces of a store, against a model.  Calls make keyspaces, change their options, and write
-// batches over several; flushes, compactions, openings, Resume and crashes come in between.  Some
-// calls meet a log that cannot be written, or run out of memory.  After each opening the store has
-// what the calls up to some moment have made: names, options and keys.  In the end the manifest is
-// lost, and Repair must refuse tables of keyspaces.
+// Compares the keyspaces of a store with a model.  Calls create keyspaces, change their options,
+// and write batches over several.  Flushes, compactions, openings, Resume and crashes come in
+// between.  In some calls the log cannot be written, or memory runs out.  After each opening, the
+// store has the names, options and keys that the calls up to some moment have made.  At the end the
+// manifest is lost, and Repair must refuse tables of keyspaces.
 #ifndef TRELLIS_TESTS_RELIABILITY_FAULTS_KEYSPACES_TRIALS_H_
 #define TRELLIS_TESTS_RELIABILITY_FAULTS_KEYSPACES_TRIALS_H_
 

@@ -353,8 +353,8 @@ double ExpectedReadsOf(const LevelRow& run) {
   return (run.predicted_sum + unfiltered) / static_cast<double>(run.keys);
 }
 
-// Estimates what tables of older releases did not record, as Tree does: by the mean bytes of a key
-// in the table's tree.
+// Estimates what tables of older releases did not record.  Like Tree, it uses the mean bytes of a
+// key in the table's tree.
 void EstimateDeadEntries(std::vector<TableRow>* tables) {
   struct Sums {
     double bytes = 0, keys = 0;
@@ -364,7 +364,7 @@ void EstimateDeadEntries(std::vector<TableRow>* tables) {
     if (!table.is_open) continue;
     Sums& tree = trees[table.placed.meta.keyspace];
     tree.bytes += static_cast<double>(table.placed.meta.file_bytes);
-    // As KeysOf in lsm/version/open_table.h: a file of another release may not state its keys.
+    // Like KeysOf in lsm/version/open_table.h.  A file of another release may not state its keys.
     tree.keys += static_cast<double>(table.keys != 0 ? table.keys : table.placed.meta.entries);
   }
   for (TableRow& table : *tables) {

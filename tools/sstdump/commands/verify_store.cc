@@ -25,13 +25,13 @@ using lsm::Concat;
 // Checks what a log says about keyspaces, as recovery does.
 class LogKeyspaces {
  public:
-  // `keyspaces` are those before the log, and become those after it.  `is_used`: recovery uses the
-  // log if its first entry comes after `last`.
+  // `keyspaces` are those before the log, and are updated to those after it.  `is_used`: recovery
+  // uses the log if its first entry directly follows `last`.
   LogKeyspaces(lsm::KeyspaceRecords* keyspaces, bool is_used, lsm::Sequence last)
       : keyspaces_(*keyspaces), is_used_(is_used), last_(last) {}
 
   void Visit(const BatchEntry& entry, uint64_t offset) {
-    // Otherwise the creations before it may be lost.
+    // If there is a gap before the log, earlier creations may be lost.
     if (is_first_) is_used_ = is_used_ && entry.sequence == last_ + 1;
     is_first_ = false;
     if (!is_used_ || !problem_.empty()) return;
@@ -42,7 +42,7 @@ class LogKeyspaces {
     }
     offset_ = offset;
   }
-  // The first one; empty: none.
+  // The first problem; empty if there is none.
   const std::string& problem() const { return problem_; }
   uint64_t offset() const { return offset_; }  // of its record
 

@@ -85,7 +85,7 @@ struct BatchEntry {
     return is_range() ? key <= of_key && (!to || of_key < *to) : key == of_key;
   }
 };
-// The fault of a record that names this keyspace, which was not created.
+// Describes the fault of a record that names this keyspace, which was not created.
 std::string UnknownKeyspaceText(lsm::KeyspaceId keyspace);
 // Visits the entries of a log's record.  DataLoss if the record does not hold a whole batch;
 // entries before the damage have been visited by then.
