@@ -1,4 +1,4 @@
-// A log that names a keyspace that was never created.  Whatever reads the entry refuses the log,
+// A log that names a keyspace that was never created.  Every reader of the entry refuses the log,
 // and loses nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
