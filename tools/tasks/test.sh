@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 
 # Without --full, this runs the checks that a change to the store, the filters or sstdump is most likely to break.  With
-# it, this runs what each change must pass: 70 to 80 minutes on two slow cores.  Checks that take long and seldom fail
+# it, this runs what each change must pass: 80 minutes on two slow cores.  Checks that take long and seldom fail
 # are commands of their own: lint, sanitize and embed.
 command_test() {
   local tests=test_product more_packages=()
