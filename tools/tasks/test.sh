@@ -1,9 +1,9 @@
 # The commands that test or check.  Sourced by tools/dev.
 # shellcheck shell=bash
 
-# Without --full, this runs the checks that a change to the store, the filters or sstdump is most likely to break.  With
-# it, this runs what each change must pass: 80 minutes on two slow cores.  Checks that take long and seldom fail
-# are commands of their own: lint, sanitize and embed.
+# Without --full, this runs what fits into 20 minutes on two slow cores, from nothing: the checks that a change to the
+# store, the filters or sstdump is most likely to break.  With it, this runs what each change must pass: 80 minutes
+# there.  Checks that take long and seldom fail are commands of their own: lint, sanitize and embed.
 command_test() {
   local tests=test_product more_packages=()
   case "$#:${1:-}" in
@@ -33,12 +33,6 @@ test_product() {
     left_out reliability-minute build-release
     left_out embed-find_package build-release
   fi
-  if build_preset asan memory_tests; then
-    test_memory
-  else
-    left_out test-asan build-asan
-  fi
-  test_concurrent concurrent_tests
 }
 
 test_everything() {
@@ -55,22 +49,12 @@ test_everything() {
     left_out embed-find_package build-release
   fi
   if build_preset asan memory_tests; then
-    test_memory
+    check_tests test-asan 'Test code that reads untrusted bytes or manages memory with AddressSanitizer' \
+      test_preset asan -L memory
   else
     left_out test-asan build-asan
   fi
-  if test_concurrent concurrent_tests reliability; then
-    check histories-tsan 'Concurrent histories with ThreadSanitizer' \
-      "${reliability_tsan[@]}" histories 1 2000
-    reliability_figures | sed 's/^/      /'
-  else
-    left_out histories-tsan build-tsan
-  fi
-}
-
-test_memory() {
-  check_tests test-asan 'Test code that reads untrusted bytes or manages memory with AddressSanitizer' \
-    test_preset asan -L memory
+  test_concurrent
 }
 
 command_sanitize() {
@@ -81,7 +65,11 @@ command_sanitize() {
     check_tests test-asan 'Test with AddressSanitizer and UndefinedBehaviorSanitizer' test_preset asan
     check reliability-asan 'Reliability programme with both sanitizers, briefly' \
       "$build/asan/tests/reliability/reliability" part 100 "${jobs_left_out[@]}"
+  else
+    left_out test-asan build-asan
+    left_out reliability-asan build-asan
   fi
+  test_concurrent
   if build_preset fuzz fuzz_loaders; then
     check fuzz 'Fuzz the readers of store files, 20 s each' fuzz_store 20
     show_lines fuzzed
@@ -94,14 +82,16 @@ command_sanitize() {
 # The test preset `tsan` names the same file of suppressions.
 reliability_tsan=(env "TSAN_OPTIONS=suppressions=$root/tests/tsan.supp" "$build/tsan/tests/reliability/reliability")
 
-# test_concurrent TARGET...: fails if they cannot be built.
 test_concurrent() {
-  if ! build_preset tsan "$@"; then
+  if build_preset tsan concurrent_tests reliability; then
+    check_tests test-tsan 'Test concurrent code with ThreadSanitizer' test_preset tsan
+    check histories-tsan 'Concurrent histories with ThreadSanitizer' \
+      "${reliability_tsan[@]}" histories 1 2000
+    reliability_figures | sed 's/^/      /'
+  else
     left_out test-tsan build-tsan
-    return 1
+    left_out histories-tsan build-tsan
   fi
-  check_tests test-tsan 'Test concurrent code with ThreadSanitizer' test_preset tsan
-  return 0
 }
 
 command_quick() {
