@@ -11,6 +11,7 @@
 #ifndef TRELLIS_LSM_RUNTIME_KEYSPACES_H_
 #define TRELLIS_LSM_RUNTIME_KEYSPACES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -85,6 +86,8 @@ class Keyspaces {
   bool Changes(const KeyspaceState& state, const KeyspaceOptions& options) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
   std::vector<std::string> Names() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+  // How many there are besides the default one.
+  size_t other_count() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_) { return states_.size() - 1; }
 
   using States = std::map<KeyspaceId, std::shared_ptr<KeyspaceState>>;
   using Ids = std::map<std::string_view, KeyspaceId>;

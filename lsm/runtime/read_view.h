@@ -35,9 +35,10 @@ struct ReadView {
   }
 
   // The reserve counts this for the memtables (lsm/store/reserve.h).  A flush writes a table for
-  // each list, however small the list is, and the next put may add a list to any tree.
-  uint64_t bytes_to_flush() const {
-    uint64_t tables = version->trees().size() - 1 + memtable->other_lists();
+  // each list, however small the list is.  `other_keyspaces` are those besides the default one: the
+  // next put may add a list for any of them to the active memtable.
+  uint64_t bytes_to_flush(size_t other_keyspaces) const {
+    uint64_t tables = other_keyspaces;
     for (const auto& each : sealed) tables += each->other_lists();
     return memtable_bytes() + tables * kTableBytesOnDiskMin;
   }
