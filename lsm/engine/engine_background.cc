@@ -295,7 +295,7 @@ void Engine::CompactOne() {
       compaction.version = CurrentView()->version;  // not the view, which holds memtables too
       compaction.snapshots = sequences_.Snapshots();
       keyspaces_.AssertHeld();
-      compaction.own_options = keyspaces_.OwnOptionsIn(*compaction.version);
+      compaction.own_options = keyspaces_.own_options();
       running =
           schedule_.StartChoosing(keyspaces_.account().paid_bytes(), wall_seconds, &compaction);
     }

@@ -33,7 +33,6 @@
 #include "lsm/options.h"
 #include "lsm/threads/mutex.h"
 #include "lsm/version/keyspace_records.h"
-#include "lsm/version/version.h"
 #include "lsm/version/version_edit.h"
 #include "lsm/write_batch.h"
 
@@ -112,8 +111,6 @@ class Keyspaces {
   const OwnOptions& own_options() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_) {
     return own_options_;
   }
-  // A copy of those for the trees of this version, for use without the mutex.
-  OwnOptions OwnOptionsIn(const Version& version) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
 
   // Records the changes of a memtable in the edit of its flush.
   void AddTo(const std::vector<KeyspaceChange>& changes, VersionEdit* edit) const
