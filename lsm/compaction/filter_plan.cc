@@ -193,7 +193,7 @@ absl::StatusOr<JobContext> ContextOfTree(const JobContext& store, const OwnOptio
   const auto found = own.find(keyspace);
   if (found == own.end()) return context;
   context.options = found->second.get();
-  // The allocator keeps its curves if it can.
+  // Otherwise the store's allocator serves the tree, with the curves that it has computed.
   if (context.options->filter_kind != store.options->filter_kind)
     TRELLIS_RETURN_IF_ERROR(ChooseFilters(*context.options, &context));
   return context;

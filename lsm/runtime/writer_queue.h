@@ -60,9 +60,9 @@ class WriterQueue {
   bool Join(Writer* writer, Mutex* mutex, Scheduler* scheduler)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
-  // REQUIRES: the leader has a batch.  Takes no writer with another task than kWrite, and none to a
-  // leader with another task.  If the leader does
-  // not sync, takes no writer that does, because the leader would have to wait for the disk.
+  // REQUIRES: the leader has a batch.  Takes only writers with the task kWrite, and only if the
+  // leader has that task, too.  If the leader does not sync, takes no writer that does, because the
+  // leader would have to wait for the disk.
   // `may_put(bytes)`: whether a put may be in a group that then has that many bytes.
   Group BuildGroup(const Writer& leader, absl::FunctionRef<bool(uint64_t)> may_put);
 
