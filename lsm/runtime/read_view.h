@@ -46,20 +46,9 @@ struct ReadView {
   // Whether a memtable has range deletes of the keyspace.  A reader that has acquired the number of
   // a range delete sees it.
   bool has_ranges(KeyspaceId keyspace) const {
-    if (keyspace == kDefaultKeyspace) [[likely]]
-      return has_ranges();
     if (memtable->RangesOf(keyspace) != nullptr) return true;
     for (const auto& each : sealed) {
       if (each->RangesOf(keyspace) != nullptr) return true;
-    }
-    return false;
-  }
-
-  // The same for the default keyspace.  Relaxed.
-  bool has_ranges() const {
-    if (memtable->range_count() > 0) return true;
-    for (const auto& each : sealed) {
-      if (each->range_count() > 0) return true;
     }
     return false;
   }
