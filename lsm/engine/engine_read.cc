@@ -122,6 +122,14 @@ bool FindInMemtables(const ReadView& view, KeyspaceId keyspace, const Counters::
   return true;
 }
 
+// Counts them when an iterator is closed.
+void CountDeadEntries(const IteratorCounts& made, const Counters::Here& counters) {
+  if (made.dead_entries + made.gap_jumps + made.range_jumps == 0) return;
+  counters.Add(Counter::kDeadEntriesWalked, made.dead_entries);
+  counters.Add(Counter::kGapJumps, made.gap_jumps);
+  counters.Add(Counter::kRangeJumps, made.range_jumps);
+}
+
 // The sequence number to read at.
 Sequence SequenceFor(const LiveViews& views, const ReadView& view, const ReadOptions& options) {
   return options.snapshot != nullptr ? options.snapshot->sequence() : views.VisibleIn(view);
@@ -362,8 +370,7 @@ std::unique_ptr<Iterator> Engine::MakeIterator(KeyspaceId keyspace, const ReadOp
   return NewDbIterator(
       std::move(merged), sequence, std::move(bounds),
       {&counters_, store_.environment.clock, iterators}, gaps,
-      // Owns `seek_reads` and the covers, which are destroyed after the inputs
-      // that use them.
+      // Owns `seek_reads` and the covers, which are destroyed after the inputs that use them.
       [self = shared_from_this(), view = std::move(view), level0,
        seek_reads = std::move(seek_reads), own = std::move(own),
        memtable_covers = std::move(memtable_covers)](const IteratorCounts& made) mutable {
@@ -371,11 +378,7 @@ std::unique_ptr<Iterator> Engine::MakeIterator(KeyspaceId keyspace, const ReadOp
         self->views_.LetGo(std::move(view));
         const Counters::Here counters(&self->counters_);
         self->keyspaces_.account().CountSeeks(made.seeks, level0, counters);
-        if (made.dead_entries + made.gap_jumps + made.range_jumps > 0) {
-          counters.Add(Counter::kDeadEntriesWalked, made.dead_entries);
-          counters.Add(Counter::kGapJumps, made.gap_jumps);
-          counters.Add(Counter::kRangeJumps, made.range_jumps);
-        }
+        CountDeadEntries(made, counters);
         const uint64_t count = counters.Add(Counter::kSeeks, made.seeks);
         if (count / kSeeksPerNote != (count - made.seeks) / kSeeksPerNote) self->NoteReads();
       });
