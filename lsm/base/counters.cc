@@ -89,10 +89,11 @@ void Counters::SumInto(Statistics* statistics) const {
     for (size_t i = 0; i < kCounterMembers.size(); ++i) {
       statistics->*kCounterMembers[i] += stripe->counters[i].load(std::memory_order_relaxed);
     }
-    for (size_t level = 0; level < kLevels; ++level) {
+    for (size_t place = 0; place < stripe->levels.size(); ++place) {
+      LevelStatistics& level = statistics->levels[place == kLevel0OfOthers ? 0 : place];
       for (size_t field = 0; field < kLevelMembers.size(); ++field) {
-        const uint64_t value = stripe->levels[level][field].load(std::memory_order_relaxed);
-        statistics->levels[level].*kLevelMembers[field] += value;
+        const uint64_t value = stripe->levels[place][field].load(std::memory_order_relaxed);
+        level.*kLevelMembers[field] += value;
         statistics->total.*kLevelMembers[field] += value;
       }
     }

@@ -22,13 +22,8 @@ struct LevelCounts {
   uint64_t& operator[](Field field) { return values[field]; }
 };
 
-// Counters that belong to no level.  The last two are no statistics.  They have the part of
-// kReadsAvoided and kWastedReads at level 0 that trees other than the default one counted.
-enum class Counter : uint8_t {
-  LSM_COUNTERS(LSM_ENUMERATOR) kLevel0AvoidedElsewhere,
-  kLevel0WastedElsewhere,
-  kCount
-};
+// Counters that belong to no level.
+enum class Counter : uint8_t { LSM_COUNTERS(LSM_ENUMERATOR) kCount };
 #undef LSM_ENUMERATOR
 
 // Calls whose times are recorded.
@@ -47,6 +42,11 @@ class Counters {
  public:
   Counters();
   ~Counters();
+
+  // In trees of other keyspaces than the default one, lookups count here what they do at level 0.
+  // SumInto adds it to level 0.  It is apart because only the readers of the default tree pay for a
+  // merge (Level0Account).  The place depends on the table, so a lookup counts each thing once.
+  static constexpr int kLevel0OfOthers = kLevels;
 
   // Access to the calling thread's stripe.  Must not be used by another thread.
   class Here;
@@ -67,7 +67,8 @@ class Counters {
   // and of `total`.  The `lookups` of `total` are those that no memtable answered.  Fields for the
   // current state (tables, bytes, FPPs, memory) stay unchanged.
   void SumInto(Statistics* statistics) const;
-  // Sum of a counter of the store, or of one of a level.
+  // Sum of a counter of the store, or of one of a level.  That of level 0 is of the default tree
+  // alone.
   uint64_t SumOf(Counter counter) const;
   uint64_t SumOf(int level, LevelCounts::Field field) const;
 
@@ -77,7 +78,8 @@ class Counters {
   // Whole cache lines, so that no two threads write to the same one.
   struct alignas(64) Stripe {
     std::array<std::atomic<uint64_t>, kCounters> counters{};
-    std::array<std::array<std::atomic<uint64_t>, LevelCounts::kFieldCount>, kLevels> levels{};
+    // The last one is kLevel0OfOthers.
+    std::array<std::array<std::atomic<uint64_t>, LevelCounts::kFieldCount>, kLevels + 1> levels{};
   };
   // Sums a counter over all stripes.
   template <typename CounterOf>

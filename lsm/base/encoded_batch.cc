@@ -84,13 +84,10 @@ bool IsChangeNext(std::string_view rest) {
   return !rest.empty() && IsKeyspaceChange(static_cast<BatchKind>(rest.front()));
 }
 
-// Takes a change from the front of `rest`.  The error is only a text.
+// Takes a change from the front of `rest`.  The error is only a text.  REQUIRES: IsChangeNext.
 absl::Status TakeChange(std::string_view* rest, KeyspaceChange* change) {
-  const auto kind = static_cast<BatchKind>(rest->front());
   std::string_view input = rest->substr(1), name, options;
-  change->kind = kind == BatchKind::kCreatedKeyspace   ? KeyspaceChange::Kind::kCreated
-                 : kind == BatchKind::kDroppedKeyspace ? KeyspaceChange::Kind::kDropped
-                                                       : KeyspaceChange::Kind::kOptions;
+  change->kind = static_cast<KeyspaceChange::Kind>(rest->front());
   if (!TakeVarint32(&input, &change->id))
     return absl::DataLossError("the id of a keyspace is damaged");
   const bool may_be_default = change->kind == KeyspaceChange::Kind::kOptions;

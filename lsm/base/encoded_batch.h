@@ -40,17 +40,10 @@ inline constexpr uint8_t kHasKeyspace = 0x40;
 constexpr bool IsKeyspaceChange(BatchKind kind) {
   return kind >= BatchKind::kCreatedKeyspace && kind <= BatchKind::kKeyspaceOptions;
 }
-constexpr BatchKind BatchKindOf(KeyspaceChange::Kind kind) {
-  switch (kind) {
-    case KeyspaceChange::Kind::kCreated:
-      return BatchKind::kCreatedKeyspace;
-    case KeyspaceChange::Kind::kDropped:
-      return BatchKind::kDroppedKeyspace;
-    case KeyspaceChange::Kind::kOptions:
-      break;
-  }
-  return BatchKind::kKeyspaceOptions;
-}
+constexpr BatchKind BatchKindOf(KeyspaceChange::Kind kind) { return static_cast<BatchKind>(kind); }
+static_assert(BatchKindOf(KeyspaceChange::Kind::kCreated) == BatchKind::kCreatedKeyspace &&
+              BatchKindOf(KeyspaceChange::Kind::kDropped) == BatchKind::kDroppedKeyspace &&
+              BatchKindOf(KeyspaceChange::Kind::kOptions) == BatchKind::kKeyspaceOptions);
 constexpr BatchKind BatchKindOf(EntryKind kind) { return static_cast<BatchKind>(kind); }
 static_assert(BatchKindOf(EntryKind::kDelete) == BatchKind::kDelete &&
               BatchKindOf(EntryKind::kPut) == BatchKind::kPut);

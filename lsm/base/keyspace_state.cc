@@ -22,8 +22,6 @@ enum KeyspaceOptionNumber : uint32_t {
   kExpireAfterOption = 5,
 };
 
-constexpr double kKeyspaceFppMax = 0.5;
-
 void AppendOption(std::string* out, KeyspaceOptionNumber number, std::string_view contents) {
   AppendVarint32(out, number);
   AppendLengthPrefixed(out, contents);
@@ -60,10 +58,9 @@ absl::Status TakeOption(uint32_t number, std::string_view contents, KeyspaceOpti
       return TakeFilterKind(contents, options);
     case kTargetFppOption: {
       uint64_t bits = 0;
-      is_right = TakeFixed64(&contents, &bits) && contents.empty();
+      const bool is_whole = TakeFixed64(&contents, &bits) && contents.empty();
       const auto fpp = std::bit_cast<double>(bits);
-      // The comparison is written so that NaN fails.
-      is_right = is_right && fpp >= FilterCurve::kLeastFpp && fpp <= kKeyspaceFppMax;
+      is_right = is_whole && IsTargetFpp(fpp);
       options->target_fpp = fpp;
       break;
     }

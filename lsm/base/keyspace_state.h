@@ -8,7 +8,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
@@ -34,7 +33,8 @@ struct KeyspaceState {
 
 // An entry of a log that changes the set of keyspaces.
 struct KeyspaceChange {
-  enum class Kind : uint8_t { kCreated, kDropped, kOptions };
+  // The kinds of their entries in a batch (BatchKind).
+  enum class Kind : uint8_t { kCreated = 5, kDropped = 6, kOptions = 7 };
 
   Kind kind = Kind::kCreated;
   KeyspaceId id = kDefaultKeyspace;

@@ -51,9 +51,7 @@ absl::Status CheckGoal(const Options& options) {
 }
 
 absl::Status CheckFilter(const Options& options) {
-  constexpr double kMostFpp = 0.5;
-  // The comparison is written so that NaN fails.
-  if (!(options.target_fpp >= FilterCurve::kLeastFpp && options.target_fpp <= kMostFpp)) {
+  if (!IsTargetFpp(options.target_fpp)) {
     return Refuse("target_fpp",
                   std::isnan(options.target_fpp) ? "nan" : ReadableNumber(options.target_fpp),
                   "in [0.000001, 0.5]");

@@ -193,7 +193,7 @@ absl::StatusOr<JobContext> ContextOfTree(const JobContext& store, const OwnOptio
   const auto found = own.find(keyspace);
   if (found == own.end()) return context;
   context.options = found->second.get();
-  // With the same kind of filter, the allocator keeps its curves.
+  // Otherwise the store's allocator serves the tree, with the curves that it has computed.
   if (context.options->filter_kind != store.options->filter_kind)
     TRELLIS_RETURN_IF_ERROR(ChooseFilters(*context.options, &context));
   return context;

@@ -18,7 +18,7 @@ namespace lsm::inline TRELLIS_ABI {
 
 // Everything outlives the jobs.
 struct JobContext {
-  const Options* options = nullptr;  // those of one tree: see ContextOfTree (filter_plan.h)
+  const Options* options = nullptr;  // of the store, or of one tree (ContextOfTree, filter_plan.h)
   Directory* directory = nullptr;    // of the tables
   Clock* clock = nullptr;
   RandomSource* random = nullptr;

@@ -5,14 +5,8 @@
 namespace lsm::inline TRELLIS_ABI {
 
 Level0Reads Level0Account::CountReads() const {
-  // Other threads may count between the two sums, so `elsewhere` may be the larger one.
-  const auto sum = [this](LevelCounts::Field field, Counter elsewhere) {
-    const uint64_t of_all = counters_.SumOf(0, field);
-    return of_all - std::min(of_all, counters_.SumOf(elsewhere));
-  };
-  return {sum(LevelCounts::kReadsAvoided, Counter::kLevel0AvoidedElsewhere),
-          sum(LevelCounts::kWastedReads, Counter::kLevel0WastedElsewhere),
-          counters_.SumOf(Counter::kLevel0Seeks)};
+  return {counters_.SumOf(0, LevelCounts::kReadsAvoided),
+          counters_.SumOf(0, LevelCounts::kWastedReads), counters_.SumOf(Counter::kLevel0Seeks)};
 }
 
 bool Level0Account::AddReads(const Level0Reads& now, const Tree& tree, const Options& options,

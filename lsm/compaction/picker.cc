@@ -597,10 +597,9 @@ CompactionChoice PickCompaction(std::span<const TreeToCompact> trees, RunningPla
   if (moment.tombstones == Turn::kAfterLevels) choice = PickForTombstones(trees, running, moment);
   // Due work that conflicts with running plans must not wait for readers' merges as well.
   if (choice.plan || !due_levels.empty()) return choice;
-  for (const auto& [tree, options] : trees) {
-    if (tree->keyspace() != kDefaultKeyspace ||
-        !IsPaidByReaders(*tree, *options, running, moment.paid_bytes))
-      continue;
+  const auto& [tree, options] = trees.front();
+  if (tree->keyspace() == kDefaultKeyspace &&
+      IsPaidByReaders(*tree, *options, running, moment.paid_bytes)) {
     choice.plan = PickFrom(*tree, *options, 0, running);
     if (choice.plan) choice.plan->for_readers = true;
   }

@@ -299,7 +299,8 @@ std::optional<CompactionPlan> PickDrop(const Tree& tree, RunningPlans running,
 // conflict with running ones, returns one for the level that is next furthest over its limit, and
 // so on.  Then comes the rule for tombstones, if it has its turn; it may also have it before the
 // levels.  If no level is over its limit and readers have paid enough, returns a plan for level 0
-// of the default tree.  Otherwise there is no plan.
+// of the default tree.  Otherwise there is no plan.  REQUIRES: there is a tree, and the default
+// one, if it is among them, is the first.
 //
 // For a level over its limit, the plan takes from
 //   level 0           the oldest table and all tables that overlap it

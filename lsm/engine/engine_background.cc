@@ -105,10 +105,11 @@ void Engine::SealIfDue(
 
 void Engine::ScheduleFlush() {
   const ReadView& view = *CurrentView();
+  keyspaces_.AssertHeld();
   const bool flushes = !view.sealed.empty();
   const bool is_due = flushes || memtable_logs_.is_seal_wanted() ||
                       memtable_logs_.IsNextDue(view, options_.write_buffer_bytes) ||
-                      reserves_.IsDue(view.bytes_to_flush());
+                      reserves_.IsDue(view.bytes_to_flush(keyspaces_.other_count()));
   if (!is_due || !jobs_.MaySchedule(Job::kFlush)) return;
   // It is no failure if the next log is not made ahead of time, or the reserve is not enlarged.
   const std::optional<FailureKind> failure =
@@ -294,7 +295,7 @@ void Engine::CompactOne() {
       compaction.version = CurrentView()->version;  // not the view, which holds memtables too
       compaction.snapshots = sequences_.Snapshots();
       keyspaces_.AssertHeld();
-      compaction.own_options = keyspaces_.OwnOptionsIn(*compaction.version);
+      compaction.own_options = keyspaces_.own_options();
       running =
           schedule_.StartChoosing(keyspaces_.account().paid_bytes(), wall_seconds, &compaction);
     }

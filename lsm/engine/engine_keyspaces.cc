@@ -67,20 +67,19 @@ absl::Status Engine::ChangeKeyspace(Writer* leader) {
   keyspaces_.AssertHeld();
   TRELLIS_ASSIGN_OR_RETURN(Keyspaces::Prepared prepared,
                            keyspaces_.Prepare(request.name, request.options));
-  if (prepared.change) {
-    WriteBatch batch;
-    EncodedBatch::Change(&batch, *prepared.change);
-    TRELLIS_RETURN_IF_ERROR(batch.status());
-    leader->batch = &batch;
-    if (batch.has_puts()) TRELLIS_RETURN_IF_ERROR(CheckMayPut(batch.size_bytes()));
-    TRELLIS_RETURN_IF_ERROR(MakeRoom(/*seal_now=*/false));
-    const Writer* last = leader;
-    TRELLIS_RETURN_IF_ERROR(Commit(leader, &last));
-    // Nothing here needs memory: the entry is in the log.
-    schedule_.NoteChange();  // another style may have work
-  }
   request.state = prepared.state;
+  if (!prepared.change) return absl::OkStatus();  // an earlier writer made it
+  WriteBatch batch;
+  EncodedBatch::Change(&batch, *prepared.change);
+  TRELLIS_RETURN_IF_ERROR(batch.status());
+  leader->batch = &batch;
+  if (batch.has_puts()) TRELLIS_RETURN_IF_ERROR(CheckMayPut(batch.size_bytes()));
+  TRELLIS_RETURN_IF_ERROR(MakeRoom(/*seal_now=*/false));
+  const Writer* last = leader;
+  TRELLIS_RETURN_IF_ERROR(Commit(leader, &last));
+  // Applying it needs no memory: the entry is in the log.
   keyspaces_.Apply(std::move(prepared));
+  schedule_.NoteChange();  // another style may have work
   ScheduleWork();
   return absl::OkStatus();
 }

@@ -122,6 +122,14 @@ bool FindInMemtables(const ReadView& view, KeyspaceId keyspace, const Counters::
   return true;
 }
 
+// Counts them when an iterator is closed.
+void CountDeadEntries(const IteratorCounts& made, const Counters::Here& counters) {
+  if (made.dead_entries + made.gap_jumps + made.range_jumps == 0) return;
+  counters.Add(Counter::kDeadEntriesWalked, made.dead_entries);
+  counters.Add(Counter::kGapJumps, made.gap_jumps);
+  counters.Add(Counter::kRangeJumps, made.range_jumps);
+}
+
 // The sequence number to read at.
 Sequence SequenceFor(const LiveViews& views, const ReadView& view, const ReadOptions& options) {
   return options.snapshot != nullptr ? options.snapshot->sequence() : views.VisibleIn(view);
@@ -139,20 +147,6 @@ void Find(const ReadView& view, KeyspaceId keyspace, const Tree::GetOptions& opt
       tree->Get(lookup, options, counters);
   }
   if (lookup->result.answer == TableAnswer::kFound) counters.Add(Counter::kLookupsFound, 1);
-}
-
-// The lists of a keyspace, newest first, for a reader that has loaded its sequence number.  A
-// memtable that is empty or has no such list has no entry that this reader can see.
-std::vector<const EntryList*> ListsOf(const ReadView& view, KeyspaceId keyspace) {
-  std::vector<const EntryList*> lists;
-  lists.reserve(1 + view.sealed.size());
-  const auto add = [&](const Memtable& memtable) {
-    const EntryList* const list = memtable.Find(keyspace);
-    if (list != nullptr) lists.push_back(list);
-  };
-  if (!view.memtable->empty()) add(*view.memtable);
-  for (const auto& memtable : view.sealed) add(*memtable);
-  return lists;
 }
 
 // Looks up some keys of a MultiGet side by side.
@@ -321,14 +315,22 @@ std::unique_ptr<Iterator> Engine::MakeIterator(KeyspaceId keyspace, const ReadOp
   auto seek_reads = std::make_shared<SeekReads>(store_.environment.file_system);
   scan.seek_reads = seek_reads.get();
   const bool is_default = keyspace == kDefaultKeyspace;
-  // The view keeps the tree, unless there is none.
-  const bool has_tree = view->version->TreeOf(keyspace) != nullptr;
-  const auto empty_tree = has_tree ? nullptr : std::make_shared<const Tree>(keyspace);
-  const Tree& tree = has_tree ? *view->version->TreeOf(keyspace) : *empty_tree;
-  const std::vector<const EntryList*> lists = ListsOf(*view, keyspace);
+  // The view does not have the tree of a keyspace without tables.
+  std::shared_ptr<const Tree> own = is_default ? nullptr : view->version->ShareTree(keyspace);
+  const Tree& tree = own != nullptr ? *own : *view->version->default_tree();
+  // The sequence number was loaded before, so it sees no entry of a memtable that is empty now, and
+  // none of one without a list.  The active memtable may get its list at any time: asks it once.
+  const EntryList* const active =
+      view->memtable->empty() ? nullptr : view->memtable->Find(keyspace);
+  const auto for_lists = [&](auto visit) {
+    if (active != nullptr) visit(active);
+    for (const auto& memtable : view->sealed) {
+      if (const EntryList* const list = memtable->Find(keyspace); list != nullptr) visit(list);
+    }
+  };
   std::vector<std::unique_ptr<InnerIterator>> inputs;
-  inputs.reserve(lists.size() + tree.iterator_count());
-  for (const EntryList* const list : lists) inputs.push_back(list->NewIterator());
+  inputs.reserve(1 + view->sealed.size() + tree.iterator_count());
+  for_lists([&](const EntryList* list) { inputs.push_back(list->NewIterator()); });
   tree.AddIterators(scan, &inputs);
   const uint64_t iterators = counters_.Add(Counter::kIterators, 1);
   // Readers pay for the default tree.
@@ -345,12 +347,12 @@ std::unique_ptr<Iterator> Engine::MakeIterator(KeyspaceId keyspace, const ReadOp
   std::unique_ptr<InnerIterator> merged;
   if (tree.has_ranges() || view->has_ranges(keyspace)) {
     memtable_covers = std::make_shared<std::vector<MemtableCover>>();
-    memtable_covers->reserve(lists.size());
+    memtable_covers->reserve(1 + view->sealed.size());
     std::vector<const RangeCover*> covers;
     covers.reserve(inputs.size());
-    for (const EntryList* const list : lists) {
+    for_lists([&](const EntryList* list) {
       covers.push_back(list->ranges() == nullptr ? nullptr : &memtable_covers->emplace_back(list));
-    }
+    });
     tree.AddCovers(&covers);
     auto covering = NewCoveringIterator(std::move(inputs), covers, sequence, bounds);
     gaps.covering = covering.get();
@@ -368,19 +370,15 @@ std::unique_ptr<Iterator> Engine::MakeIterator(KeyspaceId keyspace, const ReadOp
   return NewDbIterator(
       std::move(merged), sequence, std::move(bounds),
       {&counters_, store_.environment.clock, iterators}, gaps,
-      // Owns `seek_reads` and the covers, which are destroyed after the inputs
-      // that use them.
+      // Owns `seek_reads` and the covers, which are destroyed after the inputs that use them.
       [self = shared_from_this(), view = std::move(view), level0,
-       seek_reads = std::move(seek_reads), empty_tree,
+       seek_reads = std::move(seek_reads), own = std::move(own),
        memtable_covers = std::move(memtable_covers)](const IteratorCounts& made) mutable {
+        own.reset();  // LetGo removes only files of tables that no tree has
         self->views_.LetGo(std::move(view));
         const Counters::Here counters(&self->counters_);
         self->keyspaces_.account().CountSeeks(made.seeks, level0, counters);
-        if (made.dead_entries + made.gap_jumps + made.range_jumps > 0) {
-          counters.Add(Counter::kDeadEntriesWalked, made.dead_entries);
-          counters.Add(Counter::kGapJumps, made.gap_jumps);
-          counters.Add(Counter::kRangeJumps, made.range_jumps);
-        }
+        CountDeadEntries(made, counters);
         const uint64_t count = counters.Add(Counter::kSeeks, made.seeks);
         if (count / kSeeksPerNote != (count - made.seeks) / kSeeksPerNote) self->NoteReads();
       });

@@ -128,7 +128,8 @@ absl::Status Engine::Lead(Writer* leader) {
 }
 
 absl::Status Engine::Commit(Writer* leader, const Writer** last) {
-  const uint64_t memtable_bytes = CurrentView()->bytes_to_flush();
+  keyspaces_.AssertHeld();
+  const uint64_t memtable_bytes = CurrentView()->bytes_to_flush(keyspaces_.other_count());
   const WriterQueue::Group group = writers_.BuildGroup(*leader, [&](uint64_t bytes) {
     // Otherwise the put leads a group of its own: it is refused, or builds a larger reserve.
     return !reserves_.IsShort() && reserves_.Fits(memtable_bytes + bytes);
@@ -338,7 +339,8 @@ void Engine::BuildReserves(Reserve::Effort effort, uint64_t batch_bytes) {
   {
     MutexLock lock(&mutex_);
     table_bytes = CurrentView()->version->bytes();
-    memtable_bytes = CurrentView()->bytes_to_flush() + batch_bytes;
+    keyspaces_.AssertHeld();
+    memtable_bytes = CurrentView()->bytes_to_flush(keyspaces_.other_count()) + batch_bytes;
   }
   reserves_.Build(table_bytes, memtable_bytes, effort);
 }
@@ -346,7 +348,8 @@ void Engine::BuildReserves(Reserve::Effort effort, uint64_t batch_bytes) {
 absl::Status Engine::CheckMayPut(uint64_t batch_bytes) {
   // MakeRoom refuses the write for that.
   if (!jobs_.failures().OfLogOrManifest().ok()) return absl::OkStatus();
-  if (!reserves_.Fits(CurrentView()->bytes_to_flush() + batch_bytes)) {
+  keyspaces_.AssertHeld();
+  if (!reserves_.Fits(CurrentView()->bytes_to_flush(keyspaces_.other_count()) + batch_bytes)) {
     mutex_.Unlock();
     // Other writers wait for this one.
     reserves_.CountStall([&] { BuildReserves(Reserve::Effort::kNoWait, batch_bytes); });

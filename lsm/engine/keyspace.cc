@@ -15,22 +15,25 @@ const std::string& Keyspace::name() const {
 
 absl::Status Keyspace::Put(std::string_view key, std::string_view value,
                            const WriteOptions& options) {
+  if (state_ == nullptr) return CatchOutOfMemory(NoKeyspace);
   WriteBatch batch;
   batch.Put(*this, key, value);
-  return state_ == nullptr ? batch.status() : WriteTo(engine_.get(), batch, options);
+  return WriteTo(engine_.get(), batch, options);
 }
 
 absl::Status Keyspace::Delete(std::string_view key, const WriteOptions& options) {
+  if (state_ == nullptr) return CatchOutOfMemory(NoKeyspace);
   WriteBatch batch;
   batch.Delete(*this, key);
-  return state_ == nullptr ? batch.status() : WriteTo(engine_.get(), batch, options);
+  return WriteTo(engine_.get(), batch, options);
 }
 
 absl::Status Keyspace::DeleteRange(std::string_view from, std::optional<std::string_view> to,
                                    const WriteOptions& options) {
+  if (state_ == nullptr) return CatchOutOfMemory(NoKeyspace);
   WriteBatch batch;
   batch.DeleteRange(*this, from, to);
-  return state_ == nullptr ? batch.status() : WriteTo(engine_.get(), batch, options);
+  return WriteTo(engine_.get(), batch, options);
 }
 
 absl::StatusOr<std::optional<std::string>> Keyspace::Get(std::string_view key,

@@ -88,4 +88,9 @@ double TextbookFilterBytesPerKey(double fpp) {
   return -std::log(fpp) / (std::log(2) * std::log(2) * 8);
 }
 
+bool IsTargetFpp(double fpp) {
+  constexpr double kTargetFppMax = 0.5;
+  return fpp >= FilterCurve::kLeastFpp && fpp <= kTargetFppMax;  // false for NaN
+}
+
 }  // namespace lsm

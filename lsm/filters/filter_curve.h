@@ -31,12 +31,14 @@ namespace lsm::inline TRELLIS_ABI {
 // of any kind.
 double TextbookFilterBytesPerKey(double fpp);
 
+// Whether Options::target_fpp may have this value.
+bool IsTargetFpp(double fpp);
+
 // Immutable.
 class FilterCurve {
  public:
   // The useful range of FPPs.  Above the greatest, a filter saves less than one read in ten, about
-  // as much as it costs to query.  Below the least, the gain is not noticeable (Options::target_fpp
-  // ends there too).
+  // as much as it costs to query.  Below the least, the gain is not noticeable (IsTargetFpp).
   static constexpr double kLeastFpp = 0.000001;
   static constexpr double kGreatestFpp = 0.9;
 

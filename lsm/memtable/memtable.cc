@@ -63,9 +63,7 @@ class Memtable::EntryMaker : public EncodedBatch::Handler {
     for (const auto& [keyspace, ranges] : ranges_) {
       RangeMap map = RangeMap::Of(ranges);
       memtable_.PrepareRanges(memtable_.FindOrMake(keyspace), map);
-      if (keyspace != kDefaultKeyspace) continue;
-      memtable_.prepared_range_count_ = ranges.size();
-      of_default = std::move(map);
+      if (keyspace == kDefaultKeyspace) of_default = std::move(map);
     }
     return of_default;
   }
@@ -151,15 +149,12 @@ void Memtable::AddPreparedRanges() {
   if (prepared_ranged_.empty()) return;
   prepared_ranges_.Add();
   for (EntryList* const list : prepared_ranged_) list->ShowRanges();
-  // Relaxed, and no atomic addition: only the writer changes it.
-  range_count_.store(range_count() + prepared_range_count_, std::memory_order_relaxed);
 }
 
 void Memtable::AddRanges(KeyspaceId keyspace, std::span<const RangeDelete> ranges) {
   ClearPrepared();
   prepared_has_more_ = true;
   PrepareRanges(FindOrMake(keyspace), RangeMap::Of(ranges));
-  prepared_range_count_ = keyspace == kDefaultKeyspace ? ranges.size() : 0;
   has_more_deletes_.store(true, std::memory_order_relaxed);
   AddPreparedRanges();
   ClearPrepared();
@@ -218,7 +213,6 @@ void Memtable::ClearPrepared() {
   ClearPreparedVector(&prepared_marks_);
   ClearPreparedVector(&prepared_ranged_);
   prepared_ranges_.Clear();
-  prepared_range_count_ = 0;
   prepared_changes_.clear();
 }
 

@@ -125,9 +125,7 @@ class Memtable {
   const RangeList* ranges() const { return default_.ranges(); }
   RangeMap MapOfRanges() const { return default_.MapOfRanges(); }
   Sequence newest_entry() const { return default_.newest_entry(); }
-  // How many range deletes were added.  Relaxed, as entry_count.
-  uint64_t range_count() const { return range_count_.load(std::memory_order_relaxed); }
-  // The deletes among the entries that were added as batches.  Relaxed, likewise.
+  // The deletes among the entries that were added as batches.  Relaxed, as entry_count.
   uint64_t tombstone_count() const { return tombstone_count_.load(std::memory_order_relaxed); }
 
   // --- all lists ---
@@ -190,7 +188,6 @@ class Memtable {
   ListsById others_;
   std::atomic<uint64_t> entry_count_{0};
   std::atomic<uint64_t> tombstone_count_{0};
-  std::atomic<uint64_t> range_count_{0};
   // Whether it has range deletes, or deletes of keyspaces other than the default one.
   std::atomic<bool> has_more_deletes_{false};
   const Sequence number_before_;
@@ -215,7 +212,6 @@ class Memtable {
   std::vector<const Entry*> prepared_marks_;  // for the ring, in place of others and ranges
   RangeList::Group prepared_ranges_;          // of all keyspaces
   std::vector<EntryList*> prepared_ranged_;   // the lists of these
-  uint64_t prepared_range_count_ = 0;         // of the default keyspace
   bool prepared_has_more_deletes_ = false;    // as has_more_deletes_
   std::vector<KeyspaceChange> prepared_changes_;
 };

@@ -168,14 +168,6 @@ void Keyspaces::Apply(Prepared prepared) {
   }
 }
 
-OwnOptions Keyspaces::OwnOptionsIn(const Version& version) const {
-  OwnOptions options;
-  for (const auto& [id, tree] : version.trees()) {
-    if (const auto own = own_options_.find(id); own != own_options_.end()) options.insert(*own);
-  }
-  return options;
-}
-
 void Keyspaces::AddTo(const std::vector<KeyspaceChange>& changes, VersionEdit* edit) const {
   std::map<KeyspaceId, KeyspaceRecord> records;
   std::set<KeyspaceId> created;

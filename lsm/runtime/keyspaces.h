@@ -11,6 +11,7 @@
 #ifndef TRELLIS_LSM_RUNTIME_KEYSPACES_H_
 #define TRELLIS_LSM_RUNTIME_KEYSPACES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -32,7 +33,6 @@
 #include "lsm/options.h"
 #include "lsm/threads/mutex.h"
 #include "lsm/version/keyspace_records.h"
-#include "lsm/version/version.h"
 #include "lsm/version/version_edit.h"
 #include "lsm/write_batch.h"
 
@@ -85,6 +85,8 @@ class Keyspaces {
   bool Changes(const KeyspaceState& state, const KeyspaceOptions& options) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
   std::vector<std::string> Names() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+  // How many there are besides the default one.
+  size_t other_count() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_) { return states_.size() - 1; }
 
   using States = std::map<KeyspaceId, std::shared_ptr<KeyspaceState>>;
   using Ids = std::map<std::string_view, KeyspaceId>;
@@ -109,8 +111,6 @@ class Keyspaces {
   const OwnOptions& own_options() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_) {
     return own_options_;
   }
-  // A copy of the options of this version's trees, for use without the mutex.
-  OwnOptions OwnOptionsIn(const Version& version) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
 
   // Records the changes of a memtable in the edit of its flush.
   void AddTo(const std::vector<KeyspaceChange>& changes, VersionEdit* edit) const

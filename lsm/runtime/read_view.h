@@ -35,9 +35,10 @@ struct ReadView {
   }
 
   // The bytes that the reserve counts for the memtables (lsm/store/reserve.h).  A flush writes a
-  // table for each list, however small the list is, and the next put may begin a list for any tree.
-  uint64_t bytes_to_flush() const {
-    uint64_t tables = version->trees().size() - 1 + memtable->other_lists();
+  // table for each list, however small the list is.  `other_keyspaces` are those besides the
+  // default one: the next put may begin a list for any of them in the active memtable.
+  uint64_t bytes_to_flush(size_t other_keyspaces) const {
+    uint64_t tables = other_keyspaces;
     for (const auto& each : sealed) tables += each->other_lists();
     return memtable_bytes() + tables * kTableBytesOnDiskMin;
   }
@@ -45,20 +46,9 @@ struct ReadView {
   // Whether a memtable has range deletes of the keyspace.  A reader that has acquired the number of
   // a range delete sees it.
   bool has_ranges(KeyspaceId keyspace) const {
-    if (keyspace == kDefaultKeyspace) [[likely]]
-      return has_ranges();
     if (memtable->RangesOf(keyspace) != nullptr) return true;
     for (const auto& each : sealed) {
       if (each->RangesOf(keyspace) != nullptr) return true;
-    }
-    return false;
-  }
-
-  // The same for the default keyspace.  Relaxed.
-  bool has_ranges() const {
-    if (memtable->range_count() > 0) return true;
-    for (const auto& each : sealed) {
-      if (each->range_count() > 0) return true;
     }
     return false;
   }

@@ -27,21 +27,21 @@ FilterVerdict VerdictOf(FilterPresence presence, bool passed) {
   return FilterVerdict::kUnknown;
 }
 
-void CountConsidered(FilterPresence presence, int level, const Counters::Here& counters) {
-  counters.Add(level, LevelCounts::kTablesConsidered, 1);
+void CountConsidered(FilterPresence presence, int slot, const Counters::Here& counters) {
+  counters.Add(slot, LevelCounts::kTablesConsidered, 1);
   if (presence == FilterPresence::kUsable) [[likely]]
     return;
   switch (presence) {
     case FilterPresence::kUsable:
       break;
     case FilterPresence::kAbsent:
-      counters.Add(level, LevelCounts::kFiltersAbsent, 1);
+      counters.Add(slot, LevelCounts::kFiltersAbsent, 1);
       break;
     case FilterPresence::kDamaged:
-      counters.Add(level, LevelCounts::kFiltersDamaged, 1);
+      counters.Add(slot, LevelCounts::kFiltersDamaged, 1);
       break;
     case FilterPresence::kUnknown:
-      counters.Add(level, LevelCounts::kFiltersUnknown, 1);
+      counters.Add(slot, LevelCounts::kFiltersUnknown, 1);
       break;
   }
 }
@@ -57,7 +57,7 @@ TableStep* AddStep(Explanation* explanation, int level, const OpenTable& table) 
 
 // Whether a table has the key although its filter denies it.  An error here does not affect the
 // lookup, which was not going to read the table.
-[[gnu::noinline]] bool HasAfterAll(const Table& table, const LookupKey& key, int level,
+[[gnu::noinline]] bool HasAfterAll(const Table& table, const LookupKey& key, int slot,
                                    const Counters::Here& counters) {
   TableHit hit;
   LevelCounts counts;
@@ -65,7 +65,7 @@ TableStep* AddStep(Explanation* explanation, int level, const OpenTable& table) 
   const absl::StatusOr<TableAnswer> answer =
       CatchOutOfMemory([&] { return table.Get(lookup, &hit); });
   counts[LevelCounts::kFalsePositives] = 0;  // Table::Get assumed that the filter passed the key
-  counters.Add(level, counts);
+  counters.Add(slot, counts);
   if (!answer.ok()) return false;
   const bool has = *answer != TableAnswer::kAbsent;
   counters.Add(Counter::kFilterDenialsChecked, 1);
@@ -86,7 +86,7 @@ class Tree::Search {
     options_ = options;
     tables_ = tree.candidates_.data();
     const std::span<const uint32_t> with_key = tree.ranges_.With(lookup->key.user_key());
-    begin_ = at_ = with_key.data();
+    at_ = with_key.data();
     end_ = at_ + with_key.size();
     if constexpr (kBesideRanges) ranges_.asked = at_;
     // Prefetches the lines of all filters before it waits for the first.
@@ -99,7 +99,7 @@ class Tree::Search {
   const Table* Next(const Counters::Here& counters) {
     const LookupKey& key = lookup_->key;
     for (; at_ != end_; ++at_) {
-      const int level = current().level;
+      const int slot = this->slot();
       const Table& table = *current().table->table;
       Table::FilterAnswer filter;
       if (lookup_->explanation != nullptr || table.has_filter_partitions()) [[unlikely]] {
@@ -116,10 +116,10 @@ class Tree::Search {
         const bool is_to_read = filter.passed || lookup_->doubt_filters;
         if (is_to_read && EndsInRange(counters)) return nullptr;
       }
-      CountConsidered(filter.presence, level, counters);
-      if (filter.passed || (lookup_->doubt_filters && HasAfterAll(table, key, level, counters)))
+      CountConsidered(filter.presence, slot, counters);
+      if (filter.passed || (lookup_->doubt_filters && HasAfterAll(table, key, slot, counters)))
         return &table;
-      counters.Add(level, LevelCounts::kReadsAvoided, 1);
+      counters.Add(slot, LevelCounts::kReadsAvoided, 1);
     }
     return nullptr;
   }
@@ -128,7 +128,8 @@ class Tree::Search {
   TableLookup Question(LevelCounts* counts) const {
     return {lookup_->key, options_.fill_cache, options_.pin_always, counts, step_};
   }
-  int level() const { return current().level; }
+  // Where the lookup counts what it does in the current table.
+  int slot() const { return current().slot; }
 
   // Takes the answer and the counts of that table.  Returns true if the lookup is over.
   bool Take(const absl::StatusOr<TableAnswer>& answer, LevelCounts* counts,
@@ -138,8 +139,7 @@ class Tree::Search {
       ForgetFalsePositive(counts);
     if (answer.ok()) ++(*counts)[is_answer ? LevelCounts::kUsefulReads : LevelCounts::kWastedReads];
     if (!is_answer) CountWasted(*counts);
-    if (!is_answer && level() == 0) ++level0_wasted_;
-    counters.Add(level(), *counts);
+    counters.Add(slot(), *counts);
     if (!is_answer) {
       ++at_;
       return false;
@@ -169,21 +169,11 @@ class Tree::Search {
 
   // Counts the levels that the lookup reached: all of them, if no table had the key or failed.
   void End(const Tree& tree, const Counters::Here& counters) const {
-    counters.Add(at_ == end_ ? tree.deepest_level() : current().level, LevelCounts::kLookupsEnded,
-                 1);
-    if (tree.keyspace() != kDefaultKeyspace) [[unlikely]]
-      CountElsewhere(counters);
+    counters.Add(at_ == end_ ? tree.SlotOf(tree.deepest_level()) : slot(),
+                 LevelCounts::kLookupsEnded, 1);
   }
 
  private:
-  // Counts the tables of level 0 that the search has passed, for Level0Account.
-  [[gnu::noinline]] void CountElsewhere(const Counters::Here& counters) const {
-    uint64_t passed = 0;
-    for (const uint32_t* at = begin_; at != at_ && tables_[*at].level == 0; ++at)
-      passed += tables_[*at].has_entries ? 1 : 0;
-    counters.Add(Counter::kLevel0AvoidedElsewhere, passed - level0_wasted_);
-    counters.Add(Counter::kLevel0WastedElsewhere, level0_wasted_);
-  }
   // Counts the read as wasted for the table if its filter was wrong or not usable.
   void CountWasted(LevelCounts& counts) {
     const OpenTable& table = *current().table;
@@ -201,7 +191,7 @@ class Tree::Search {
     LevelCounts counts;
     const Table::FilterAnswer answer = table.AskFilter(Question(&counts));
     filter_failed_ = table.has_filter_partitions() && answer.presence != FilterPresence::kUsable;
-    counters.Add(level(), counts);
+    counters.Add(slot(), counts);
     if (step_ != nullptr) {
       step_->filter = VerdictOf(answer.presence, answer.passed);
       step_->outcome = answer.passed && current().has_entries ? "absent" : "skipped";
@@ -268,11 +258,9 @@ class Tree::Search {
   KeyLookup* lookup_ = nullptr;
   GetOptions options_;
   const Candidate* tables_ = nullptr;  // of the tree
-  const uint32_t* begin_ = nullptr;    // the numbers of the tables to ask
-  const uint32_t* at_ = nullptr;       // current table number, up to `end_`
+  const uint32_t* at_ = nullptr;       // current table number, of those to ask, up to `end_`
   const uint32_t* end_ = nullptr;
   TableStep* step_ = nullptr;
-  uint32_t level0_wasted_ = 0;
   bool filter_failed_ = false;  // in the current table, the filter partition could not be queried
   struct Ranges {
     const uint32_t* asked = nullptr;  // the first candidate whose range deletes were not asked
@@ -381,7 +369,7 @@ class Tree::Batch {
       return place->table->IndexFor(lookups_[place->lookup].key.user_key(), options_.fill_cache,
                                     &counts, nullptr);
     });
-    counters_.Add(searches_[place->lookup].level(), counts);
+    counters_.Add(searches_[place->lookup].slot(), counts);
     place->status = index.status();
     if (!index.ok()) return;
     place->block.index = index->part;

@@ -113,7 +113,8 @@ void Tree::ListCandidates() {
   for (int i = 0; i < kLevels; ++i) {
     for (const auto& table : level(i)) {
       const bool has_ranges = !table->table->ranges().empty();
-      candidates_.push_back({table.get(), i, has_ranges, table->table->has_entries()});
+      candidates_.push_back({table.get(), i, has_ranges, table->table->has_entries(),
+                             static_cast<uint8_t>(SlotOf(i))});
       has_ranges_ |= has_ranges;
       ranges.push_back(table->meta.span());
     }

@@ -199,6 +199,7 @@ class Tree {
     int level;
     bool has_ranges = false;
     bool has_entries = false;
+    uint8_t slot = 0;  // SlotOf(level)
   };
   template <bool kBesideRanges>
   class Search;
@@ -212,6 +213,11 @@ class Tree {
 
   // Whether the table has older entries than this run of the level, as far as they share keys.
   static bool IsOlder(int table_level, const OpenTable& table, int level, uint32_t run);
+
+  // Where lookups of this tree count what they do at a level.
+  int SlotOf(int level) const {
+    return level == 0 && keyspace_ != kDefaultKeyspace ? Counters::kLevel0OfOthers : level;
+  }
 
   // Sorts the tables of a level below 0 into runs.
   absl::Status FindRuns(int level);

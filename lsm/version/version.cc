@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "lsm/bytes/status.h"
@@ -13,6 +14,13 @@ namespace {
 using TablesByLevel = std::array<OpenTables, kLevels>;
 
 bool IsBeforeId(const Version::TreeOfId& entry, KeyspaceId id) { return entry.id < id; }
+
+// Null if the keyspace has no tree.
+const std::shared_ptr<const Tree>* FindTree(std::span<const Version::TreeOfId> trees,
+                                            KeyspaceId id) {
+  const auto at = std::lower_bound(trees.begin(), trees.end(), id, IsBeforeId);
+  return at != trees.end() && at->id == id ? &at->tree : nullptr;
+}
 
 // The ids of the trees that gain or lose tables.
 std::set<KeyspaceId> IdsTouched(const Version& base, const VersionEdit& edit) {
@@ -69,14 +77,13 @@ absl::StatusOr<std::shared_ptr<const Version>> Version::After(const VersionEdit&
 }
 
 const Tree* Version::OwnTreeOf(KeyspaceId keyspace) const {
-  const auto at = std::lower_bound(trees_.begin(), trees_.end(), keyspace, IsBeforeId);
-  return at != trees_.end() && at->id == keyspace ? at->tree.get() : nullptr;
+  const std::shared_ptr<const Tree>* const tree = FindTree(trees_, keyspace);
+  return tree != nullptr ? tree->get() : nullptr;
 }
 
 std::shared_ptr<const Tree> Version::ShareTree(KeyspaceId keyspace) const {
-  const auto at = std::lower_bound(trees_.begin(), trees_.end(), keyspace, IsBeforeId);
-  if (at != trees_.end() && at->id == keyspace) return at->tree;
-  return std::make_shared<const Tree>(keyspace);
+  const std::shared_ptr<const Tree>* const tree = FindTree(trees_, keyspace);
+  return tree != nullptr ? *tree : std::make_shared<const Tree>(keyspace);
 }
 
 void Version::FindFullest() {

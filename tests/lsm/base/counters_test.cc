@@ -98,6 +98,22 @@ TEST(CountersTest, FillsLevelsAndTheirSum) {
   EXPECT_EQ(statistics.total.lookups, 70u);
 }
 
+TEST(CountersTest, Level0OfOtherTreesHasItsOwnSum) {
+  Counters counters;
+  const Counters::Here here(&counters);
+  here.Add(0, LevelCounts::kWastedReads, 3);
+  here.Add(Counters::kLevel0OfOthers, LevelCounts::kWastedReads, 4);
+  here.Add(Counters::kLevel0OfOthers, LevelCounts::kLookupsEnded, 5);
+  here.Add(6, LevelCounts::kWastedReads, 10);
+  EXPECT_EQ(counters.SumOf(0, LevelCounts::kWastedReads), 3u);
+  Statistics statistics;
+  counters.SumInto(&statistics);
+  EXPECT_EQ(statistics.levels[0].wasted_reads, 7u);
+  EXPECT_EQ(statistics.levels[0].lookups, 5u);
+  EXPECT_EQ(statistics.levels[6].wasted_reads, 10u);
+  EXPECT_EQ(statistics.total.wasted_reads, 17u);
+}
+
 TEST(CountersTest, SummingAgainOverwritesOnlyCounts) {
   Counters counters;
   counters.Add(Counter::kWrites, 5);

@@ -69,6 +69,23 @@ TEST_F(KeyspacesTest, TheReserveCountsATableForEach) {
   EXPECT_GE(db_->GetStatistics().reserve_bytes, kKeyspaces * 4096);
 }
 
+// A keyspace may get its first entry when there is no space for its table but the reserve.
+TEST_F(KeyspacesTest, TheReserveCountsATableForThoseWithoutEntries) {
+  constexpr size_t kKeyspaces = 60;
+  options_.reserve_bytes = 8 << 20;
+  Open();
+  WriteBatch batch;
+  for (size_t i = 0; i < kKeyspaces; ++i) batch.Put(OpenKeyspace(Concat("k", i)), "key", "value");
+  EXPECT_GE(db_->GetStatistics().reserve_bytes, kKeyspaces * 4096);
+  world_.files->SetFreeBytes(20'000);
+  ASSERT_OK(db_->Write(batch));
+  Flush();
+  EXPECT_OK(db_->GetFailure());
+  EXPECT_EQ(db_->GetStatistics().reserve_releases, 1u);
+  ASSERT_NO_FATAL_FAILURE(Open());
+  EXPECT_EQ(Scan(OpenKeyspace("k0")), "key=value");
+}
+
 // An object store holds files, whatever is in them.
 TEST_F(KeyspacesTest, LiveInAnObjectStore) {
   const auto objects = std::make_shared<MemoryObjects>();

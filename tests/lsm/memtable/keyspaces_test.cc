@@ -141,7 +141,7 @@ TEST(KeyspacesTest, CountsSayWhoseTheyAre) {
   EXPECT_EQ(memtable.entry_count(), 6u);
   EXPECT_EQ(memtable.last_number(), 6u);
   EXPECT_EQ(memtable.tombstone_count(), 1u);
-  EXPECT_EQ(memtable.range_count(), 1u);
+  EXPECT_EQ(memtable.MapOfRanges().range_count(), 1u);
   EXPECT_EQ(memtable.newest_entry(), 1u);
   EXPECT_EQ(memtable.Find(2)->newest_entry(), 3u);
   EXPECT_EQ(memtable.Find(3)->newest_entry(), 5u);
@@ -252,7 +252,7 @@ TEST(KeyspacesTest, ReplaysAddToAnyList) {
   EXPECT_EQ(AnswerOf(memtable, 5, "b"), "=kept");
   EXPECT_EQ(AnswerOf(memtable, 6, "b"), "deleted");
   EXPECT_EQ(memtable.entry_count(), 4u);
-  EXPECT_EQ(memtable.range_count(), 0u);
+  EXPECT_EQ(memtable.ranges(), nullptr);
   EXPECT_EQ(memtable.Find(5)->newest_entry(), 2u);
 }
 

@@ -209,7 +209,7 @@ TEST_P(RangeListModelTest, AgreesWithTheWrites) {
     naive.Take();
     ASSERT_EQ(memtable.entry_count(), naive.last());
     ASSERT_EQ(memtable.last_number(), naive.last());
-    ASSERT_EQ(memtable.range_count(), naive.ranges().size());
+    ASSERT_EQ(memtable.ranges() != nullptr, !naive.ranges().empty());
     for (const Sequence at : {naive.last(), naive.ends()[dice.Roll(naive.ends().size())]}) {
       DemandLookups(memtable, naive, at);
       if (memtable.ranges() != nullptr)

@@ -57,7 +57,8 @@ struct Command {
   uint32_t kinds;  // accepted kinds of files, a bit each
   OnDirectory on_directory;
   CommandArguments arguments;
-  bool lines = false;  // with --json: one object a line instead of one document
+  bool lines = false;      // with --json: one object a line instead of one document
+  bool keyspaces = false;  // whether it shows a store with keyspaces (CheckShowsKeyspaces)
 };
 
 // In the order that the help shows.

@@ -352,10 +352,10 @@ void ShowStoreInfo(const Target& target, Session* session) {
       sums.range_deletes == 0
           ? ""
           : Concat(", ", Count(sums.range_deletes, "range delete", "range deletes"));
-  fields.push_back(
-      {"tables", Concat(ReadableCount(sums.tables), " in levels 0 to ", sums.deepest_level, ", ",
-                        ReadableBytes(sums.table_bytes), ", ",
-                        Count(sums.entries, "entry", "entries"), ranges, " (sstdump levels)")});
+  fields.push_back({"tables", Concat(ReadableCount(sums.tables), " in levels 0 to ",
+                                     sums.deepest_level, ", ", ReadableBytes(sums.table_bytes),
+                                     ", ", Count(sums.entries, "entry", "entries"), ranges,
+                                     state.keyspaces.any() ? "" : " (sstdump levels)")});
   if (const auto& keyspaces = state.keyspaces.all(); !keyspaces.empty()) {
     fields.push_back({"keyspaces", Concat(Count(keyspaces.size(), "keyspace", "keyspaces"),
                                           " besides the default one (sstdump manifest)")});

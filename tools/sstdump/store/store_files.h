@@ -75,8 +75,8 @@ struct StoreFiles {
 absl::StatusOr<StoreFiles> LookAtStore(const World& world, const Request& request,
                                        const Target& directory);
 
-// Unimplemented if there are keyspaces and the command shows the keys of a store: it would mix
-// them.  LookAtStore checks those of the manifest.
+// Unimplemented if there are keyspaces and the command would mix their keys (Command::keyspaces).
+// LookAtStore checks those of the manifest.
 absl::Status CheckShowsKeyspaces(const Request& request, const lsm::KeyspaceRecords& keyspaces,
                                  const std::string& directory);
 
