@@ -1,7 +1,7 @@
 // Range deletes and keyspaces in memtables and logs, against a plain list of the writes.  Every
-// second trial has the default keyspace alone, as stores do so far.  Groups are written to
-// memtables and a log; some fail before the log has them, and their numbers are used again. Readers
-// look up keys at the last number and at older ones.  Then the log is replayed.
+// second trial has the default keyspace alone.  Groups are written to memtables and a log; some
+// fail before the log has them, and their numbers are used again.  Readers look up keys at the last
+// number and at older ones.  Then the log is replayed.
 #ifndef TRELLIS_TESTS_RELIABILITY_JOBS_RANGES_H_
 #define TRELLIS_TESTS_RELIABILITY_JOBS_RANGES_H_
 
