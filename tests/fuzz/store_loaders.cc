@@ -181,7 +181,9 @@ void CountBatch(std::string& bytes, uint64_t) {
     const char kind = rest[0];
     rest.remove_prefix(1);
     lsm::KeyspaceId keyspace = 0;
-    return lsm::TakeVarint32(&rest, &keyspace) && keyspace >= lsm::kOtherKeyspaceMin &&
+    if (!lsm::TakeVarint32(&rest, &keyspace)) return false;
+    const bool has_options = kind == 7 && keyspace == lsm::kDefaultKeyspace;
+    return (has_options || keyspace >= lsm::kOtherKeyspaceMin) &&
            (kind != 5 || lsm::TakeLengthPrefixed(&rest, &ignored)) &&
            (kind == 6 || lsm::TakeLengthPrefixed(&rest, &ignored));
   };
@@ -256,6 +258,8 @@ std::string SomeChanges() {
                "a",
                {"ribbon", 0.25, lsm::Compression::kNone, lsm::CompactionStyle::kTiered, 3600}});
   lsm::EncodedBatch::Change(&batch, {Kind::kOptions, 2, "", {.expire_after = 0}});
+  lsm::EncodedBatch::Change(&batch,
+                            {Kind::kOptions, lsm::kDefaultKeyspace, "", {.expire_after = 1}});
   lsm::EncodedBatch::Change(&batch, {Kind::kDropped, 300, "", {}});
   lsm::EncodedBatch::SetFirstSequence(&batch, 1);
   return std::string(lsm::EncodedBatch::Of(batch));

@@ -317,13 +317,19 @@ JobResult RunModel(uint64_t seed, uint64_t amount) {
           report.finding};
 }
 
+struct RunLength {
+  uint64_t amount;
+  uint64_t long_run_min;  // runs from this amount on are long
+  const char* unit;
+};
+RunLength LengthOf(const ModelReport& report) { return {report.operations, 300'000, "operations"}; }
+
 // A long run must have seen each of these, or it says nothing about them.
-constexpr uint64_t kLongRunOperations = 300'000;
-std::string ProblemIfUnseen(const ModelReport& report,
+std::string ProblemIfUnseen(const std::string& finding, const RunLength& run,
                             std::initializer_list<std::pair<uint64_t, const char*>> seen) {
-  if (!report.finding.empty() || report.operations < kLongRunOperations) return report.finding;
+  if (!finding.empty() || run.amount < run.long_run_min) return finding;
   for (const auto& [count, what] : seen) {
-    if (count == 0) return Concat(report.operations, " operations, and ", what);
+    if (count == 0) return Concat(run.amount, " ", run.unit, ", and ", what);
   }
   return "";
 }
@@ -336,7 +342,8 @@ JobResult RunDeletes(uint64_t seed, uint64_t amount) {
              " operations as on a map, with windows of deleted keys: ", ReadableCount(report.moves),
              " moves of iterators, which walked over ", ReadableCount(report.dead_entries),
              " dead entries and jumped over ", ReadableCount(report.gap_jumps), " known gaps"),
-      ProblemIfUnseen(report, {{report.gap_jumps, "no jump over a known gap"}})};
+      ProblemIfUnseen(report.finding, LengthOf(report),
+                      {{report.gap_jumps, "no jump over a known gap"}})};
 }
 
 JobResult RunRangeDeletes(uint64_t seed, uint64_t amount) {
@@ -350,9 +357,10 @@ JobResult RunRangeDeletes(uint64_t seed, uint64_t amount) {
                  ReadableCount(report.flushes), " flushes, ", ReadableCount(report.compactions),
                  " compactions, ", ReadableCount(report.drops), " tables dropped unread, ",
                  ReadableCount(report.reopenings + report.kills + report.crashes), " openings"),
-          ProblemIfUnseen(report, {{report.range_ends, "no lookup that a range delete ended"},
-                                   {report.range_jumps, "no jump over a range"},
-                                   {report.drops, "no table dropped unread"}})};
+          ProblemIfUnseen(report.finding, LengthOf(report),
+                          {{report.range_ends, "no lookup that a range delete ended"},
+                           {report.range_jumps, "no jump over a range"},
+                           {report.drops, "no table dropped unread"}})};
 }
 
 JobResult RunKeyspaces(uint64_t seed, uint64_t amount) {
@@ -365,7 +373,12 @@ JobResult RunKeyspaces(uint64_t seed, uint64_t amount) {
                  ReadableCount(report.crashes), " crashes and ", ReadableCount(report.resumed),
                  " calls of Resume; memory ran out ", ReadableCount(report.out_of_memory),
                  " times; ", ReadableCount(report.repairs_refused), " repairs refused"),
-          report.finding};
+          ProblemIfUnseen(report.finding, {report.calls, 3'000, "calls"},
+                          {{report.keyspaces, "no new keyspace"},
+                           {report.options, "no change of options"},
+                           {report.crashes, "no crash"},
+                           {report.resumed, "no Resume"},
+                           {report.repairs_refused, "no refused repair"}})};
 }
 
 JobResult RunRanges(uint64_t seed, uint64_t amount) {

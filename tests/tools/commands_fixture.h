@@ -64,6 +64,21 @@ inline std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
+// The columns that a line of output takes on a terminal, without its colours.
+inline size_t LineColumnsOf(const std::string& line) {
+  size_t columns = 0;
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\x1b') {
+      i = line.find('m', i);
+    } else if (line[i] == '\t') {
+      columns += 8 - columns % 8;
+    } else if ((line[i] & 0xc0) != 0x80) {
+      ++columns;
+    }
+  }
+  return columns;
+}
+
 }  // namespace tools
 
 #endif  // TRELLIS_TESTS_TOOLS_COMMANDS_FIXTURE_H_

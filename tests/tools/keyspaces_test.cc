@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -62,15 +63,6 @@ TEST_F(KeyspacesTest, WalShowsTheirIds) {
                         "    6\tput\tc\tthree\n"));
 }
 
-size_t LineColumnsOf(const std::string& line) {
-  size_t columns = 0;
-  for (const char c : line) {
-    const bool begins_character = (c & 0xc0) != 0x80;
-    columns += c == '\t' ? 8 - columns % 8 : begins_character;
-  }
-  return columns;
-}
-
 TEST_F(KeyspacesTest, LinesFitATerminal) {
   MakeStoreOfALog("l", {{{std::string(200, 'k'), 1, false, std::string(200, 'v'), false, 300}}});
   const Terminal terminal = {.is_terminal = true, .allows_color = false};
@@ -89,8 +81,8 @@ TEST_F(KeyspacesTest, LookupsInALogLeaveThemOut) {
   EXPECT_EQ(Result({"info", "k/000002.log"})["puts"], 3);
 }
 
-// As an opening does.
-TEST_F(KeyspacesTest, StoresWithThemAreDamaged) {
+// An opening refuses such a store, too.
+TEST_F(KeyspacesTest, StoresThatDidNotCreateThemAreDamaged) {
   const std::string where = "k/000002.log: offset ";
   const std::string what = ", which was not created";
   for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
@@ -229,8 +221,8 @@ TEST_F(KeyspaceTablesTest, InfoNamesTheKeyspace) {
   EXPECT_EQ(Result({"properties", "t/000003.table"})["properties"]["keyspace"], 2);
 }
 
-// The commands would mix the keys of all keyspaces.
-TEST_F(KeyspaceTablesTest, CommandsThatShowAStoresKeysRefuseIt) {
+// They would mix the keys of all keyspaces.
+TEST_F(KeyspaceTablesTest, CommandsThatKnowNoKeyspacesRefuseIt) {
   for (const std::vector<std::string>& command :
        std::vector<std::vector<std::string>>{{"dump", "t"},
                                              {"scan", "t"},

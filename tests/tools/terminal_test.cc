@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "lsm/memory_file_system.h"
 #include "lsm/table/properties.h"
 #include "lsm/version/version_edit.h"
+#include "tests/tools/commands_fixture.h"
 #include "tests/tools/sample_store.h"
 #include "tools/sstdump/commands/commands.h"
 #include "tools/sstdump/wrap.h"
@@ -22,27 +22,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-
-std::vector<std::string> Lines(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
-
-size_t ColumnsOf(const std::string& line) {
-  size_t columns = 0;
-  for (size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '\x1b') {
-      i = line.find('m', i);
-    } else if (line[i] == '\t') {
-      columns += 8 - columns % 8;
-    } else if ((line[i] & 0xc0) != 0x80) {
-      ++columns;
-    }
-  }
-  return columns;
-}
 
 class TerminalTest : public testing::Test {
  protected:
@@ -165,7 +144,7 @@ TEST_F(WideStoreTest, EveryLineOfEveryCommandFits) {
                                                  .has_utf8 = has_utf8});
         EXPECT_NE(result.out, "") << arguments[0] << result.err;
         for (const std::string& line : Lines(result.out)) {
-          EXPECT_LE(ColumnsOf(line), columns) << arguments[0] << ": " << line;
+          EXPECT_LE(LineColumnsOf(line), columns) << arguments[0] << ": " << line;
         }
       }
     }
@@ -181,9 +160,9 @@ TEST_F(WideStoreTest, HelpFits) {
       if (!command.empty()) arguments.insert(arguments.begin(), command);
       for (const std::string& line :
            Lines(Run(arguments, {.is_terminal = true, .columns = columns}).out))
-        EXPECT_LE(ColumnsOf(line), columns) << command << ": " << line;
+        EXPECT_LE(LineColumnsOf(line), columns) << command << ": " << line;
       for (const std::string& line : Lines(Run(arguments).out))
-        EXPECT_LE(ColumnsOf(line), 80u) << command << ": " << line;
+        EXPECT_LE(LineColumnsOf(line), 80u) << command << ": " << line;
     }
   }
 }
@@ -230,7 +209,7 @@ TEST_F(TerminalTest, LinesFitTerminalsAndAreWholeInPipes) {
                                                {"explain", "s", "key000003"},
                                                {"verify", "s"}}) {
       for (const std::string& line : Lines(Run(arguments, terminal).out)) {
-        EXPECT_LE(ColumnsOf(line), columns) << arguments[0] << ": " << line;
+        EXPECT_LE(LineColumnsOf(line), columns) << arguments[0] << ": " << line;
       }
     }
   }

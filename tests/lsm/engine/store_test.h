@@ -9,7 +9,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "tests/lsm/engine/world.h"
 #include "tests/support/status_matchers.h"
@@ -47,23 +49,20 @@ class StoreTest : public testing::Test {
     if (!value.ok()) return value.status().ToString();
     return value->value_or("absent");
   }
-  // "a=1 b=2"
-  std::string Scan(const ReadOptions& options = {}) {
-    std::string shown;
-    const std::unique_ptr<Iterator> iterator = db_->NewIterator(options);
-    for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next()) {
-      shown += Concat(shown.empty() ? "" : " ", iterator->key(), "=", iterator->value());
-    }
-    EXPECT_OK(iterator->status());
-    std::string backward;
-    for (iterator->SeekToLast(); iterator->Valid(); iterator->Prev()) {
-      backward =
-          Concat(iterator->key(), "=", iterator->value(), backward.empty() ? "" : " ", backward);
-    }
-    EXPECT_OK(iterator->status());
+  // "a=1 b=2", the same in both directions.
+  static std::string ScanOf(Iterator& iterator) {
+    std::string shown, backward;
+    const auto entry = [&] { return Concat(iterator.key(), "=", iterator.value()); };
+    for (iterator.SeekToFirst(); iterator.Valid(); iterator.Next())
+      shown += Concat(shown.empty() ? "" : " ", entry());
+    EXPECT_OK(iterator.status());
+    for (iterator.SeekToLast(); iterator.Valid(); iterator.Prev())
+      backward = Concat(entry(), backward.empty() ? "" : " ", backward);
+    EXPECT_OK(iterator.status());
     EXPECT_EQ(backward, shown);
     return shown;
   }
+  std::string Scan(const ReadOptions& options = {}) { return ScanOf(*db_->NewIterator(options)); }
 
   // "2 0 1": tables in each level, down to the deepest that has any.
   std::string Levels() {

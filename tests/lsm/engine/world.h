@@ -63,6 +63,17 @@ struct World {
     return paths;
   }
 
+  // The bytes of each file, by name.  None without the directory.
+  std::map<std::string, std::string> FilesIn(const std::string& directory_path = kStorePath) {
+    std::map<std::string, std::string> bytes;
+    const auto directory = files->OpenDirectory(directory_path, /*create=*/false);
+    if (!directory.ok()) return bytes;
+    const std::vector<std::string> names = (*directory)->List().value();
+    for (const std::string& name : names)
+      bytes[name] = files->FileBytes(Concat(directory_path, "/", name));
+    return bytes;
+  }
+
   std::unique_ptr<MemoryFileSystem> files;
   testing_support::SingleThreadScheduler scheduler;
   testing_support::ManualClock clock;

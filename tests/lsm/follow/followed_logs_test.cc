@@ -106,7 +106,7 @@ TEST_F(FollowedLogsTest, TakesRangeDeletes) {
   EXPECT_EQ(memtable->Get(LookupKey("key3", 5, 0), &value), MemtableAnswer::kRangeDeleted);
 }
 
-TEST_F(FollowedLogsTest, RefusesKeyspaces) {
+TEST_F(FollowedLogsTest, RefusesKeyspacesThatWereNotCreated) {
   Append(2, 1, 3);
   WriteBatch batch;
   EncodedBatch::Put(&batch, 7, "key", "value");

@@ -1,7 +1,6 @@
 // Threads that open keyspaces at once, write to them and read.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -85,7 +84,7 @@ TEST_F(KeyspacesConcurrentTest, OneNewNameIsOneKeyspace) {
 }
 
 // Creations, changes of options, writes, flushes and reads at once.
-TEST_F(KeyspacesConcurrentTest, WritersAndReadersOfAll) {
+TEST_F(KeyspacesConcurrentTest, EachWriterReadsItsWritesBesideTheOthers) {
   constexpr size_t kThreads = 4;
   constexpr int kRounds = 60;
   Open();

@@ -2,7 +2,9 @@
 // keyspace comes before its keys, and batches over several are whole.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +12,8 @@
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "lsm/keyspace.h"
+#include "lsm/memory_file_system.h"
+#include "lsm/version/keyspace_records.h"
 #include "lsm/write_batch.h"
 #include "tests/lsm/keyspaces/keyspaces_fixture.h"
 #include "tests/support/status_matchers.h"
@@ -64,22 +68,25 @@ class KeyspacesCrashTest : public KeyspacesTest {
     EXPECT_LE(created, done.created + 1);
     EXPECT_GE(created, is_process ? done.created : done.durable);
     EXPECT_GE(created, written);
-    const std::optional<double> fpp = OptionsOnDisk(NameOf(1)).target_fpp;
+    const std::optional<KeyspaceRecord> first = RecordOnDisk(NameOf(1));
+    const std::optional<double> fpp = first ? first->options.target_fpp : std::nullopt;
     int changed = 0;
-    while (changed < kBatches && fpp && *fpp != FppOf(changed)) ++changed;
+    while (changed <= kBatches && fpp && *fpp != FppOf(changed)) ++changed;
+    EXPECT_LE(changed, kBatches) << fpp.value_or(0) << " is the option after no batch";
     EXPECT_LE(changed, written);
     EXPECT_GE(changed, written < created ? written : written - 1);
-    for (int n = 1; n <= created; ++n) {
-      EXPECT_EQ(Get(OpenKeyspace(NameOf(n)), "key"), n <= written ? value : "absent") << n;
-    }
+    const auto expect_values = [&] {
+      for (int n = 1; n <= created; ++n)
+        EXPECT_EQ(Get(OpenKeyspace(NameOf(n)), "key"), n <= written ? value : "absent") << n;
+    };
+    expect_values();
     EXPECT_EQ(static_cast<int>(List().size()) - 1, created) << "all were there";
     // The store goes on, with ids of its own.
     Keyspace more = OpenKeyspace("more");
     EXPECT_EQ(Scan(more), "");
     ASSERT_OK(more.Put("key", "more"));
     Flush();
-    for (int n = 1; n <= created; ++n)
-      EXPECT_EQ(Get(OpenKeyspace(NameOf(n)), "key"), n <= written ? value : "absent") << n;
+    expect_values();
   }
 };
 

@@ -2,14 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
+#include "lsm/fs/file_names.h"
 #include "lsm/keyspace.h"
 #include "lsm/objects/memory_object_pool.h"
 #include "lsm/write_batch.h"
@@ -140,7 +142,7 @@ TEST_F(KeyspacesTest, DamagedBytesLoseNothingSilently) {
           ++refused;
           EXPECT_TRUE(absl::IsDataLoss(db.status()) || absl::IsUnimplemented(db.status()))
               << db.status();
-          EXPECT_THAT(std::string(db.status().message()), HasSubstr(kStorePath));
+          EXPECT_THAT(std::string(db.status().message()), HasSubstr(path));
           continue;
         }
         db_ = *std::move(db);

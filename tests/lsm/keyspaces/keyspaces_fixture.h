@@ -4,16 +4,15 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "lsm/keyspace.h"
+#include "lsm/version/keyspace_records.h"
 #include "lsm/version/manifest.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/support/status_matchers.h"
@@ -40,18 +39,8 @@ class KeyspacesTest : public StoreTest {
     return value->value_or("absent");
   }
   using StoreTest::Get;
-  // "a=1 b=2", the same in both directions.
   static std::string Scan(const Keyspace& keyspace, const ReadOptions& options = {}) {
-    std::string shown, backward;
-    const std::unique_ptr<Iterator> iterator = keyspace.NewIterator(options);
-    const auto entry = [&] { return Concat(iterator->key(), "=", iterator->value()); };
-    for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next())
-      shown += Concat(shown.empty() ? "" : " ", entry());
-    for (iterator->SeekToLast(); iterator->Valid(); iterator->Prev())
-      backward = Concat(entry(), backward.empty() ? "" : " ", backward);
-    EXPECT_OK(iterator->status());
-    EXPECT_EQ(shown, backward);
-    return shown;
+    return ScanOf(*keyspace.NewIterator(options));
   }
   using StoreTest::Scan;
 
@@ -59,19 +48,18 @@ class KeyspacesTest : public StoreTest {
     const auto directory = *world_.files->OpenDirectory(kStorePath, /*create=*/false);
     return ReadManifest(*directory).value().state;
   }
-  KeyspaceId IdOf(const std::string& name) {
+  // nullopt if the manifest does not know the keyspace.
+  std::optional<KeyspaceRecord> RecordOnDisk(std::string_view name) {
     const ManifestState state = StateOnDisk();
     for (const auto& [id, record] : state.keyspaces.all()) {
-      if (record.name == name) return id;
+      if (record.name == name) return record;
     }
-    return kDefaultKeyspace;
+    return std::nullopt;
   }
-  KeyspaceOptions OptionsOnDisk(const std::string& name) {
-    const ManifestState state = StateOnDisk();
-    for (const auto& [id, record] : state.keyspaces.all()) {
-      if (record.name == name) return record.options;
-    }
-    return {};
+  KeyspaceOptions OptionsOnDisk(std::string_view name) {
+    const std::optional<KeyspaceRecord> record = RecordOnDisk(name);
+    EXPECT_TRUE(record) << name;
+    return record ? record->options : KeyspaceOptions();
   }
 };
 

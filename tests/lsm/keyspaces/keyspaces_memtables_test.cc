@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "lsm/explanation.h"
 #include "lsm/keyspace.h"

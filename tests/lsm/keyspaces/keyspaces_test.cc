@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <set>
@@ -11,10 +11,14 @@
 #include <utility>
 #include <vector>
 
+#include "lsm/bytes/status.h"
 #include "lsm/db.h"
+#include "lsm/explanation.h"
 #include "lsm/filter_goal.h"
 #include "lsm/keyspace.h"
-#include "lsm/version/manifest.h"
+#include "lsm/pinned_value.h"
+#include "lsm/snapshot.h"
+#include "lsm/version/keyspace_records.h"
 #include "lsm/write_batch.h"
 #include "tests/lsm/keyspaces/keyspaces_fixture.h"
 #include "tests/support/status_matchers.h"
@@ -210,7 +214,7 @@ TEST_F(KeyspacesTest, UnsetOptionsStay) {
   }
 }
 
-// Each of the first four options acts only on the keyspace's own tree.
+// The kind of filter, the target and the compression act only on the keyspace's own tree.
 TEST_F(KeyspacesTest, OptionsActInTheOwnTree) {
   options_.filter_kind = "blocked";
   Open();
@@ -247,8 +251,12 @@ TEST_F(KeyspacesTest, OptionsActInTheOwnTree) {
   // And so does an opening that replays a log.
   ASSERT_OK(a.Put("in the log", std::string(5000, 'v')));
   ASSERT_OK(b.Put("in the log", std::string(5000, 'v')));
+  const uint64_t compressed_b = newest(b).table_bytes;
   ASSERT_NO_FATAL_FAILURE(Open());
+  EXPECT_EQ(newest(OpenKeyspace("a")).tables, 1u);
   EXPECT_GT(newest(OpenKeyspace("a")).table_bytes, 5000u);
+  EXPECT_EQ(newest(OpenKeyspace("b")).tables, 3u);
+  EXPECT_LT(newest(OpenKeyspace("b")).table_bytes, compressed_b + 2500);
 }
 
 // A tiered tree merges tables of level 0 into further runs; a leveled one has one run.
@@ -287,9 +295,11 @@ TEST_F(KeyspacesTest, IdsAreNeverGivenAgain) {
       ASSERT_NO_FATAL_FAILURE(Open());
     }
     Flush();
-    EXPECT_TRUE(ids.insert(IdOf(name)).second) << IdOf(name);
-    EXPECT_GT(IdOf(name), 1u);
-    EXPECT_GT(StateOnDisk().keyspaces.next_id(), IdOf(name));
+    const std::optional<KeyspaceRecord> record = RecordOnDisk(name);
+    ASSERT_TRUE(record);
+    EXPECT_TRUE(ids.insert(record->id).second) << record->id;
+    EXPECT_GE(record->id, kOtherKeyspaceMin);
+    EXPECT_GT(StateOnDisk().keyspaces.next_id(), record->id);
   }
   for (int i = 0; i < 6; ++i) {
     const std::string name = Concat("keyspace ", i);
@@ -454,10 +464,7 @@ TEST_F(KeyspacesTest, IteratorsKeepTheirMomentAndBounds) {
   ASSERT_OK(a.Put("k2", "new"));
   ASSERT_OK(a.DeleteRange("k3", std::nullopt));
   Flush();
-  std::string shown;
-  for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next())
-    shown += Concat(iterator->key(), "=", iterator->value(), " ");
-  EXPECT_EQ(shown, "k1=1 k2=1 k3=1 ");
+  EXPECT_EQ(ScanOf(*iterator), "k1=1 k2=1 k3=1");
   EXPECT_EQ(Scan(a), "k1=1 k2=new");
   EXPECT_EQ(Scan(b), "k1=2 k2=2 k3=2");
 }
@@ -578,7 +585,7 @@ TEST_F(KeyspacesTest, SurviveResume) {
   EXPECT_EQ(Scan(OpenKeyspace("c")), "key=3");
 }
 
-// A creation that failed may be in the log: then an opening finds an empty keyspace.
+// After Resume, the keyspace can be created as if the first call had not been made.
 TEST_F(KeyspacesTest, AFailedCreationMakesNoHandle) {
   Open();
   Put("key", "value");

@@ -181,7 +181,7 @@ TEST(KeyspacesTest, AGivenUpBatchLeavesAnEmptyList) {
               StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("keyspace 7")));
 }
 
-TEST(KeyspacesTest, KeepsChanges) {
+TEST(KeyspacesTest, AMemtableKeepsTheChanges) {
   using Kind = KeyspaceChange::Kind;
   Memtable memtable(/*number_before=*/0, /*recent_max=*/8);
   std::vector<KeyspaceChange> expected;
@@ -208,7 +208,7 @@ TEST(KeyspacesTest, KeepsChanges) {
               StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("a change of keyspace 2")));
 }
 
-TEST(KeyspacesTest, CountsTheKeysOfEachList) {
+TEST(KeyspacesTest, AMemtableCountsTheKeysOfEachList) {
   Memtable memtable;
   WriteBatch batch;
   batch.Put("a", "1");

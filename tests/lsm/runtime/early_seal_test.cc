@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "lsm/base/encoded_batch.h"
 #include "lsm/write_batch.h"
@@ -13,7 +14,7 @@
 namespace lsm {
 namespace {
 
-// Which keyspaces count: so far only the default one has tables.
+// Which keyspaces count: range deletes of the default one alone make a memtable due.
 class EarlySealTest : public testing::Test {
  protected:
   // Level 1 has 64 MiB, of which [a, c) has 4 MiB.

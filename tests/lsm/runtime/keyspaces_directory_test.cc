@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "lsm/base/counters.h"
+#include "lsm/keyspace.h"
 #include "lsm/runtime/keyspaces.h"
 #include "lsm/threads/mutex.h"
+#include "lsm/version/keyspace_records.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {

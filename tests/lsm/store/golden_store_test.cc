@@ -166,33 +166,32 @@ INSTANTIATE_TEST_SUITE_P(Releases, GoldenStoreTest,
                                          "version2_runs_tombstones.golden",
                                          "version3_closed.golden", "version3_killed.golden"));
 
-// A log with each kind of entry.
-TEST(LogGoldenTest, HasEachKindOfEntry) {
+// Writes a log of this batch, and compares it with the golden file.
+void ExpectLog(const std::string& golden, WriteBatch batch) {
   World world;
   ASSERT_OK_AND_ASSIGN(const auto directory,
                        world.files->OpenDirectory(kStorePath, /*create=*/true));
   ASSERT_OK_AND_ASSIGN(auto file, directory->CreateExclusive("000001.log"));
   ASSERT_OK_AND_ASSIGN(const auto log,
                        LogWriter::Create(std::move(file), LogKind::kWriteAhead, /*file_id=*/1));
+  EncodedBatch::SetFirstSequence(&batch, 7);
+  ASSERT_OK(log->Append(EncodedBatch::Of(batch)));
+  ASSERT_OK(log->Close(/*sync=*/true));
+  testing_support::ExpectGolden(golden, Draw(world));
+}
+
+// A log with each kind of entry.
+TEST(LogGoldenTest, HasEachKindOfEntry) {
   WriteBatch batch;
   batch.Put("key", "value");
   batch.Delete("kex");
   batch.DeleteRange("a", "kez");
   batch.DeleteRange("x", std::nullopt);
-  EncodedBatch::SetFirstSequence(&batch, 7);
-  ASSERT_OK(log->Append(EncodedBatch::Of(batch)));
-  ASSERT_OK(log->Close(/*sync=*/true));
-  testing_support::ExpectGolden("store/version3_log.golden", Draw(world));
+  ExpectLog("store/version3_log.golden", batch);
 }
 
 // Changes of keyspaces, with each option.
 TEST(LogGoldenTest, HasChangesOfKeyspaces) {
-  World world;
-  ASSERT_OK_AND_ASSIGN(const auto directory,
-                       world.files->OpenDirectory(kStorePath, /*create=*/true));
-  ASSERT_OK_AND_ASSIGN(auto file, directory->CreateExclusive("000001.log"));
-  ASSERT_OK_AND_ASSIGN(const auto log,
-                       LogWriter::Create(std::move(file), LogKind::kWriteAhead, /*file_id=*/1));
   using Kind = KeyspaceChange::Kind;
   WriteBatch batch;
   EncodedBatch::Change(&batch, {Kind::kCreated, 2, "a", {}});
@@ -203,30 +202,18 @@ TEST(LogGoldenTest, HasChangesOfKeyspaces) {
                         {"ribbon", 0.25, Compression::kNone, CompactionStyle::kTiered, 3600}});
   EncodedBatch::Change(&batch, {Kind::kOptions, 0, "", {.expire_after = 0}});
   EncodedBatch::Change(&batch, {Kind::kDropped, 2, "", {}});
-  EncodedBatch::SetFirstSequence(&batch, 7);
-  ASSERT_OK(log->Append(EncodedBatch::Of(batch)));
-  ASSERT_OK(log->Close(/*sync=*/true));
-  testing_support::ExpectGolden("store/version3_keyspace_changes_log.golden", Draw(world));
+  ExpectLog("store/version3_keyspace_changes_log.golden", batch);
 }
 
 // The same with entries of keyspaces.
 TEST(LogGoldenTest, HasEntriesOfKeyspaces) {
-  World world;
-  ASSERT_OK_AND_ASSIGN(const auto directory,
-                       world.files->OpenDirectory(kStorePath, /*create=*/true));
-  ASSERT_OK_AND_ASSIGN(auto file, directory->CreateExclusive("000001.log"));
-  ASSERT_OK_AND_ASSIGN(const auto log,
-                       LogWriter::Create(std::move(file), LogKind::kWriteAhead, /*file_id=*/1));
   WriteBatch batch;
   EncodedBatch::Put(&batch, 2, "key", "value");
   EncodedBatch::Delete(&batch, 300, "kex");
   EncodedBatch::DeleteRange(&batch, ~KeyspaceId{0}, "a", "kez");
   EncodedBatch::DeleteRange(&batch, 2, "x", std::nullopt);
   batch.Put("key", "value");
-  EncodedBatch::SetFirstSequence(&batch, 7);
-  ASSERT_OK(log->Append(EncodedBatch::Of(batch)));
-  ASSERT_OK(log->Close(/*sync=*/true));
-  testing_support::ExpectGolden("store/version3_keyspaces_log.golden", Draw(world));
+  ExpectLog("store/version3_keyspaces_log.golden", batch);
 }
 
 // The first two were written before tables recorded their dead entries.

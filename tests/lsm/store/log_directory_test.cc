@@ -40,13 +40,7 @@ class LogDirectoryTest : public StoreTest {
     EXPECT_EQ(*ReadAll(*db), (Contents{{"table", path}, {"log", path}}));
   }
   std::map<std::string, std::string> FilesIn(const std::string& path) {
-    std::map<std::string, std::string> files;
-    const auto directory = world_.files->OpenDirectory(path, /*create=*/false);
-    if (!directory.ok()) return files;
-    const std::vector<std::string> names = (*directory)->List().value();
-    for (const std::string& name : names)
-      files[name] = world_.files->FileBytes(Concat(path, "/", name));
-    return files;
+    return world_.FilesIn(path);
   }
   // Expects that Repair and Destroy are refused with this message, and that no file changes.
   void ExpectNoRepairAndNoDestroy(const std::string& path, const std::string& log_directory,

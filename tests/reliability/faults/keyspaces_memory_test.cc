@@ -2,12 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <memory>
 #include <new>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "lsm/keyspace.h"
 #include "tests/lsm/engine/world.h"

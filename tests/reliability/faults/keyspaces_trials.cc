@@ -1,6 +1,7 @@
 #include "tests/reliability/faults/keyspaces_trials.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <new>
@@ -12,6 +13,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "lsm/keyspace.h"
+#include "lsm/memory_file_system.h"
 #include "lsm/version/manifest.h"
 #include "lsm/write_batch.h"
 #include "tests/lsm/engine/world.h"

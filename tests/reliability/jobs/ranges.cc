@@ -255,7 +255,7 @@ class RangesTrial {
       const absl::StatusOr<bool> more = log->Next(&record);
       status.Update(more.status());
       if (status.ok() && !*more) break;
-      // CheckBatch refuses keyspaces that no log has created.
+      // CheckBatch refuses keyspaces that no log has created.  This log creates none.
       if (status.ok() && keyspaces_ == 1) status = lsm::CheckBatch(record.payload);
       if (status.ok()) status = filler.Add(record.payload, log.get());
       if (!status.ok()) return Finding(Concat("the replay: ", status.ToString()));
