@@ -16,6 +16,7 @@
 #include "lsm/options.h"
 #include "lsm/rados.h"
 #include "lsm/rados/rados_pool.h"
+#include "lsm/write_batch.h"
 #include "tests/lsm/rados/counting_pool.h"
 #include "tests/lsm/rados/test_cluster.h"
 #include "tests/support/scratch_dir.h"
@@ -53,8 +54,13 @@ class RadosStoreTest : public testing::Test {
 
   // At least two tables, and writes that are only in the log.
   static void Fill(DB& db) {
+    WriteBatch batch;
     for (int i = 0; i < kKeys; ++i) {
-      ASSERT_OK(db.Put(Key(i), Value(i)));
+      batch.Put(Key(i), Value(i));
+      if (i == kKeys / 2 || i == kKeys - 1) {
+        ASSERT_OK(db.Write(batch));
+        batch.Clear();
+      }
       if (i == kKeys / 2) {
         ASSERT_OK(db.Flush());
       }
@@ -83,7 +89,12 @@ TEST_F(RadosStoreTest, KeepsWritesForTheNextClient) {
   ASSERT_TRUE(first != nullptr && second != nullptr);
   {
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, Open(first.get()));
-    Fill(*db);
+    for (int i = 0; i < kKeys; ++i) {
+      ASSERT_OK(db->Put(Key(i), Value(i)));
+      if (i == kKeys / 2) {
+        ASSERT_OK(db->Flush());
+      }
+    }
     EXPECT_THAT(Open(second.get()), StatusIs(absl::StatusCode::kFailedPrecondition));
     ASSERT_OK(db->Close());
   }
