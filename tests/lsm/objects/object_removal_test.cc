@@ -103,6 +103,10 @@ TEST_F(ObjectRemovalTest, LinksOfTwoClientsAreUndoneAtOnce) {
                 StatusIs(absl::StatusCode::kAlreadyExists));
     a_.pool.SetHooks({});
     EXPECT_TRUE(made);
+    ObjectRead read;
+    read.entries_after = "";
+    ASSERT_OK_AND_ASSIGN(const ObjectContents index, checker_.pool.Read(IndexName("/copy"), read));
+    for (const auto& [entry, value] : index.entries) EXPECT_EQ(entry, Concat("f:", kTable));
     ASSERT_OK(copy->Remove(kTable));
   }
   ASSERT_OK(directory_->Remove(kTable));
