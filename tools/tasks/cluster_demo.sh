@@ -70,9 +70,9 @@ print_demo() {  # whether the take-over was in time, and the view young
     lost "$(value_of lost check)" \
     'longest pause' "$(cat "$demo_dir/pause-osd") s when an OSD was killed; $(
       cat "$demo_dir/pause-takeover") s at the take-over, allowed $(takeover_most) s$late" \
-    follower "$(value_of views follower) views, at most $(value_of oldest follower) s old; $(
+    follower "$(value_of views follower) views, at most $(value_of oldest follower) s old, without a writer $(
+      value_of quiet follower) s, allowed $demo_quiet_age s$old; $(
       value_of keys follower) keys read, $(value_of wrong follower) wrong" \
-    'quiet store' "views at most $(value_of quiet follower) s old, allowed $demo_quiet_age s$old" \
     'network reads' "$(value_of absent reads) per absent key, by the filters $(value_of predicted reads); $(
       value_of present reads) per present key"
 }
