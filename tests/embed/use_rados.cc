@@ -18,7 +18,7 @@ void Expect(bool holds, std::string_view what, const absl::Status& status) {
 }
 
 bool Names(const absl::Status& status, std::string_view text) {
-  return status.message().find(text) != std::string_view::npos;
+  return std::string(status.message()).find(text) != std::string::npos;
 }
 
 }  // namespace
