@@ -208,7 +208,7 @@ struct Options {
   std::string log_directory = {};
 
   // How long DB::Open waits, in seconds, while another process (or another DB of this one) has the
-  // store open.  Default 0: it fails at once.  At most 1000000000.  It takes over when the other one
+  // store open.  Default 0: it fails at once.  At most 1000000000.  It takes over if the other one
   // closes the store, ends, or (lsm/object_file_system.h) has not renewed its lock in time.  A call
   // that returns Unavailable or Unknown does not end the wait.
   uint64_t lock_wait_seconds = 0;
