@@ -383,10 +383,12 @@ class TRELLIS_API DB {
   // the very last sync failed.  A crash may also leave files.  Destroy removes all of these.
   //
   // `file_system` has the copy; null: that of this store.  From one file system to another, tables
-  // are copied and verified, except between stores in one pool of objects.
+  // are copied and verified.  Object stores copy them by reference if both ends are in one pool
+  // (ObjectPool::Identity), also with a client for each end, as two results of OpenRados are.
   absl::Status Checkpoint(const std::string& directory, FileSystem* file_system = nullptr);
 
-  // Like Checkpoint, but copies the tables.  Each copy is read back and verified as Verify does:
+  // Like Checkpoint, but copies the tables, in one pool of objects too: a backup must survive
+  // damage to the bytes of this store.  Each copy is read back and verified as Verify does:
   // DataLoss if it differs from what was written.  With Options::direct_reads, the copy is read
   // past the page cache if its file system supports that.
   //

@@ -1,5 +1,5 @@
-// A file system on an object store.  lsm/design/object_store.md has the mapping, the fence, and the
-// proof that no acknowledged write is lost when another process takes a store over.
+// A file system on an object store.  lsm/design/object_store.md has the mapping and the fence;
+// lsm/rados/README.md has the proof that no acknowledged write is lost in a take-over.
 //
 // It differs from POSIX in this:
 //

@@ -1,5 +1,5 @@
 // The interface to an object store.  ObjectFileSystem (object_file_system.h) maps files to objects
-// through it; lsm/design/object_store.md has the mapping and its proof.  Derive from ObjectPool to
+// through it; lsm/design/object_store.md has the mapping.  Derive from ObjectPool to
 // keep a store in an object store that Trellis has no adapter for.
 //
 // An object has bytes, attributes, and entries (a sorted map).  An attribute or entry that does not
@@ -103,6 +103,11 @@ class TRELLIS_API PendingObjectWrite {
 class TRELLIS_API ObjectPool {
  public:
   virtual ~ObjectPool();
+
+  // Names the objects that the calls reach, not this client: two pools with the same identity have
+  // the same objects.  Tables are copied by reference between such pools.  Empty, the default: no
+  // other ObjectPool has these objects.
+  virtual std::string Identity() const;
 
   virtual absl::Status Write(const std::string& object, const ObjectWrite& write) = 0;
   virtual absl::StatusOr<ObjectContents> Read(const std::string& object,

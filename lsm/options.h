@@ -208,9 +208,9 @@ struct Options {
   std::string log_directory = {};
 
   // How long DB::Open waits, in seconds, while another process (or another DB of this one) has the
-  // store open.  Default 0: it fails at once.  At most 1000000000.  A process that waits takes over
-  // when the other one closes the store or ends.  In an object store it also takes over when the
-  // other one has not renewed its lock in time (lsm/object_file_system.h).
+  // store open.  Default 0: it fails at once.  At most 1000000000.  It takes over if the other one
+  // closes the store, ends, or (lsm/object_file_system.h) has not renewed its lock in time.  A call
+  // that returns Unavailable or Unknown does not end the wait.
   uint64_t lock_wait_seconds = 0;
 
   // Users, besides the owner, who may read new files and directories of the store: none (kOwner:

@@ -8,8 +8,8 @@
 //   environment.file_system = rados->get();  // then DB::Open(..., "store", ...)
 //
 // object_file_system.h says what differs from POSIX.  lsm/rados/README.md has the settings that the
-// pool needs, the contract, and the way to a standby.  lsm/design/object_store.md has the proof
-// that no acknowledged write is lost when another process takes a store over.
+// pool needs, the contract, the way to a standby, and the proof that no acknowledged write is lost
+// when another process takes a store over.
 #ifndef TRELLIS_LSM_RADOS_H_
 #define TRELLIS_LSM_RADOS_H_
 

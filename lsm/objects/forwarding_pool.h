@@ -22,6 +22,7 @@ class ForwardingPool : public ObjectPool {
   // `pool` outlives it.
   explicit ForwardingPool(ObjectPool* pool) : pool_(*pool) {}
 
+  std::string Identity() const override { return pool_.Identity(); }
   absl::Status Write(const std::string& object, const ObjectWrite& write) override {
     return pool_.Write(object, write);
   }

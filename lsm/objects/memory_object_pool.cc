@@ -273,6 +273,10 @@ size_t MemoryObjectPool::writes_in_flight() const {
   return started_.size();
 }
 
+std::string MemoryObjectPool::Identity() const {
+  return Concat("memory:", reinterpret_cast<uintptr_t>(objects_.get()));
+}
+
 absl::StatusOr<ObjectContents> MemoryObjectPool::Read(const std::string& object,
                                                       const ObjectRead& read) {
   return Call<absl::StatusOr<ObjectContents>>(

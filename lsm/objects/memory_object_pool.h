@@ -103,6 +103,7 @@ class MemoryObjectPool final : public ObjectPool {
   void ApplyStartedWrites();
   size_t writes_in_flight() const;
 
+  std::string Identity() const override;
   absl::Status Write(const std::string& object, const ObjectWrite& write) override;
   absl::StatusOr<ObjectContents> Read(const std::string& object, const ObjectRead& read) override;
   std::unique_ptr<PendingObjectWrite> StartWrite(const std::string& object,

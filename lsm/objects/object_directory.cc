@@ -24,6 +24,12 @@ absl::Status NameIsTaken(std::string_view path) {
 
 bool IsOfTable(const GoneFile& gone) { return gone.file.kind == IndexedKind::kTable; }
 
+bool HaveSameObjects(const ObjectPool& a, const ObjectPool& b) {
+  if (&a == &b) return true;
+  const std::string identity = a.Identity();
+  return !identity.empty() && identity == b.Identity();
+}
+
 // While it lives, no removal that waits in OpenIds runs.
 class Lookup {
  public:
@@ -223,7 +229,7 @@ absl::Status ObjectDirectory::Link(std::string_view name, Directory& to,
                                    std::string_view new_name) {
   TRELLIS_RETURN_IF_ERROR(CheckBareName(path(), name));
   auto* const other = dynamic_cast<ObjectDirectory*>(&to);
-  if (other == nullptr || &other->index_->pool() != &index_->pool())
+  if (other == nullptr || !HaveSameObjects(other->index_->pool(), index_->pool()))
     return Directory::Link(name, to, new_name);
   TRELLIS_RETURN_IF_ERROR(CheckBareName(to.path(), new_name));
   TRELLIS_ASSIGN_OR_RETURN(const IndexedFile file, Find(name));
@@ -244,7 +250,7 @@ absl::Status ObjectDirectory::Link(std::string_view name, Directory& to,
   TRELLIS_RETURN_IF_ERROR(WithContext(status, other->PathOf(new_name)));
   status = AddTag(index_->pool(), link);
   if (absl::IsNotFound(status)) {
-    UndoLink(*process_, other->index_, link).IgnoreError();
+    UndoLink(*other->process_, other->index_, link).IgnoreError();
     return WhyUnlinked(name);
   }
   TRELLIS_RETURN_IF_ERROR(WithContext(status, PathOf(name)));
@@ -256,7 +262,7 @@ absl::Status ObjectDirectory::Link(std::string_view name, Directory& to,
   status = other->index_->Change(finish);
   if (!absl::IsAborted(status)) return WithContext(status, other->PathOf(new_name));
   // After any other error, a later owner finds the name or link:TAG.
-  UndoLink(*process_, other->index_, link).IgnoreError();
+  UndoLink(*other->process_, other->index_, link).IgnoreError();
   return NameIsTaken(other->PathOf(new_name));
 }
 

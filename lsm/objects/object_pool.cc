@@ -1,6 +1,7 @@
 #include "lsm/object_pool.h"
 
 #include <memory>
+#include <string>
 #include <utility>
 
 namespace lsm::inline TRELLIS_ABI {
@@ -19,6 +20,8 @@ class DoneWrite final : public PendingObjectWrite {
 
 PendingObjectWrite::~PendingObjectWrite() = default;
 ObjectPool::~ObjectPool() = default;
+
+std::string ObjectPool::Identity() const { return ""; }
 
 std::unique_ptr<PendingObjectWrite> ObjectPool::StartWrite(const std::string& object,
                                                            const ObjectWrite& write) {

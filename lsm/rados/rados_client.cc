@@ -67,7 +67,15 @@ absl::StatusOr<std::unique_ptr<RadosClient>> RadosClient::Connect(const RadosOpt
     return absl::UnavailableError(
         Concat("pool ", options.pool, ": open: ", RadosErrorText(-error)));
   }
+  client->pool_identity_ = client->IdentityOfPool();
   return client;
+}
+
+// A cluster never uses the number of a pool again.  All clients use the pool's default namespace.
+std::string RadosClient::IdentityOfPool() const {
+  char cluster[37] = "";
+  if (rados_cluster_fsid(cluster_, cluster, sizeof(cluster)) < 0) return "";
+  return Concat("rados:", cluster, ":", rados_ioctx_get_id(io_));
 }
 
 absl::Status RadosClient::Configure(const RadosOptions& options) {

@@ -39,17 +39,22 @@ class RadosClient {
   rados_ioctx_t io() const { return io_; }
   const RadosProcess& process() const { return process_; }
   uint64_t give_up_after_millis() const { return give_up_after_millis_; }
+  // The cluster and the pool, whatever the client's configuration and user are.
+  const std::string& pool_identity() const { return pool_identity_; }
 
  private:
   explicit RadosClient(uint64_t give_up_after_millis)
       : give_up_after_millis_(give_up_after_millis) {}
 
   absl::Status Configure(const RadosOptions& options);
+  // Empty if librados does not tell.
+  std::string IdentityOfPool() const;
 
   const uint64_t give_up_after_millis_;
   const RadosProcess process_;
   rados_t cluster_ = nullptr;
   rados_ioctx_t io_ = nullptr;
+  std::string pool_identity_;
 };
 
 // The text of an errno value.

@@ -28,6 +28,7 @@ class RadosPool final : public ObjectPool {
   // As OpenRados.
   static absl::StatusOr<std::unique_ptr<RadosPool>> Connect(const RadosOptions& options);
 
+  std::string Identity() const override { return client_->pool_identity(); }
   absl::Status Write(const std::string& object, const ObjectWrite& write) override;
   absl::StatusOr<ObjectContents> Read(const std::string& object, const ObjectRead& read) override;
   std::unique_ptr<PendingObjectWrite> StartWrite(const std::string& object,

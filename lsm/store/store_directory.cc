@@ -40,26 +40,41 @@ struct LockedDirectory {
   std::unique_ptr<Directory> directory;
   std::unique_ptr<FileLock> lock;
 };
+using OpenDirectoryFunction = absl::FunctionRef<absl::StatusOr<std::unique_ptr<Directory>>()>;
+
+absl::StatusOr<LockedDirectory> TryToLock(std::unique_ptr<Directory> directory,
+                                          OpenDirectoryFunction open, OpenMode mode) {
+  if (directory == nullptr) {
+    TRELLIS_ASSIGN_OR_RETURN(directory, open());
+  }
+  TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, LockFor(*directory, mode));
+  return LockedDirectory{std::move(directory), std::move(lock)};
+}
+
 // `opened`, which may be null, serves the first attempt.  `hint` follows the message if another
 // holder has the lock.
-absl::StatusOr<LockedDirectory> OpenAndLock(
-    std::unique_ptr<Directory> opened,
-    absl::FunctionRef<absl::StatusOr<std::unique_ptr<Directory>>()> open,
-    const Environment& environment, const Options& options, std::string_view hint) {
+absl::StatusOr<LockedDirectory> OpenAndLock(std::unique_ptr<Directory> opened,
+                                            OpenDirectoryFunction open,
+                                            const Environment& environment, const Options& options,
+                                            std::string_view hint) {
   const uint64_t from = environment.clock->MonotonicNanos();
+  bool was_held = false;
   for (;;) {
-    // Again each time: once a directory in an object store has another owner, earlier handles are
-    // of no use.
-    std::unique_ptr<Directory> directory = std::move(opened);
-    if (directory == nullptr) {
-      TRELLIS_ASSIGN_OR_RETURN(directory, open());
-    }
-    absl::StatusOr<std::unique_ptr<FileLock>> lock = LockFor(*directory, options.mode);
-    if (lock.ok()) return LockedDirectory{std::move(directory), *std::move(lock)};
+    // Opens the directory again each time: once a directory in an object store has another owner,
+    // earlier handles are of no use.
+    absl::StatusOr<LockedDirectory> locked = TryToLock(std::move(opened), open, options.mode);
+    if (locked.ok()) return locked;
+    const bool is_held = absl::IsFailedPrecondition(locked.status());
+    was_held |= is_held;
+    // A standby that waits outlives calls that fail or take too long.  Before that, such an error
+    // may be permanent.
+    const bool may_pass = absl::IsUnavailable(locked.status()) || absl::IsUnknown(locked.status());
+    if (!is_held && !(was_held && may_pass)) return locked;
     const uint64_t seconds = (environment.clock->MonotonicNanos() - from) / 1'000'000'000;
-    if (!absl::IsFailedPrecondition(lock.status())) return lock.status();
-    if (seconds >= options.lock_wait_seconds)
-      return absl::FailedPreconditionError(Concat(MessageOf(lock.status()), hint));
+    if (seconds >= options.lock_wait_seconds) {
+      return is_held ? absl::FailedPreconditionError(Concat(MessageOf(locked.status()), hint))
+                     : locked.status();
+    }
     environment.scheduler != nullptr ? environment.scheduler->Pause(kLockPauseNanos)
                                      : PauseThread(kLockPauseNanos);
   }

@@ -29,6 +29,10 @@ if(TARGET Trellis::lsm)
   add_test(NAME plugin COMMAND load_plugins $<TARGET_FILE:plugin>)
 endif()
 
+if(TARGET Trellis::rados)
+  embedded(use_rados use_rados.cc 20 Trellis::rados)
+endif()
+
 # in_a_project_of_its_own(NAME FOLDER OPTIONS...): configures, builds and tests another project of this folder.
 function(in_a_project_of_its_own name folder)
   add_test(NAME ${name}

@@ -157,10 +157,10 @@ embed() {
 }
 test_embedded() { (cd -- "$build/embed/$1" && ctest -j "$(nproc)" --no-tests=error --output-on-failure); }
 
-check_embedding() {
+check_embedding() {  # CMAKE-OPTION...
   if check stage 'Install the release build' stage "$build/release" static; then
     if check embed-find_package 'Embed by find_package' embed find_package static \
-      -DCMAKE_PREFIX_PATH="$build/stage/static"; then
+      -DCMAKE_PREFIX_PATH="$build/stage/static" "$@"; then
       check_tests run-find_package 'Run the project that found the package' test_embedded static
     fi
   fi
@@ -177,15 +177,15 @@ check_two_versions() {
 
 command_embed() {
   lock
-  all_packages
+  all_packages librados-dev
   how=check
-  if build_preset release lsm/all bloom/all tools/all; then check_embedding; fi
+  if configure_rados && build_preset release lsm/all bloom/all tools/all; then check_embedding -DWITH_RADOS=ON; fi
   if check embed-subdirectory 'Embed by add_subdirectory, shared libraries' embed subdirectory subdirectory \
-    -DBUILD_SHARED_LIBS=ON -DTRELLIS_INSTALL=ON -DTRELLIS_PRECOMPILE=ON; then
+    -DBUILD_SHARED_LIBS=ON -DTRELLIS_INSTALL=ON -DTRELLIS_PRECOMPILE=ON -DTRELLIS_BUILD_RADOS=ON; then
     check_tests run-subdirectory 'Run the project that contains the sources' test_embedded subdirectory
     if check stage-shared 'Install the shared libraries' stage "$build/embed/subdirectory" shared &&
       check embed-shared 'Embed by find_package, shared libraries' embed find_package shared \
-        -DCMAKE_PREFIX_PATH="$build/stage/shared" -DHEADERS_ALONE=OFF; then
+        -DCMAKE_PREFIX_PATH="$build/stage/shared" -DHEADERS_ALONE=OFF -DWITH_RADOS=ON; then
       check_tests run-shared 'Run the project that found the shared libraries' test_embedded shared
       check_two_versions
     fi

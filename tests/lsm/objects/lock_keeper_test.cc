@@ -165,7 +165,7 @@ TEST_F(LockKeeperTest, EvictedClientsHearSo) {
   EXPECT_TRUE(absl::IsFailedPrecondition(b_.Lock()));
 }
 
-TEST_F(LockKeeperTest, ClientsAreEvictedAfterTheLockHasExpired) {
+TEST_F(LockKeeperTest, EvictionsAreReportedAfterTheLockHasExpired) {
   ASSERT_OK(a_.Lock());
   a_.Refuse(ObjectCall::kRenew);
   Advance(kLockNanos);

@@ -43,30 +43,105 @@ TEST_F(ObjectRemovalTest, LinkedTablesOutliveEitherName) {
   }
 }
 
-// At each of its calls the process stops.  Then another one opens both directories, finishes what
-// was begun, and removes what it finds.
+// Links refer to the same chunks, so no client reads or writes one, except for the attribute with
+// the tags, which the source's client changes.
+TEST_F(ObjectRemovalTest, ClientsOfOnePoolLinkWithoutCopying) {
+  const std::string table = "the bytes of a table";
+  Write(kTable, table);
+  const size_t chunks = CountChunks();
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Directory> copy,
+                       b_.files.OpenDirectory("/copy", /*create=*/true));
+  const uint64_t from_a = a_.pool.call_count();
+  int calls_on_chunks = 0;
+  b_.pool.SetHooks({[&](ObjectCall, const std::string& object, uint64_t) {
+                      if (!object.starts_with("index:")) ++calls_on_chunks;
+                      return MemoryObjectPool::Fate::kApplied;
+                    },
+                    nullptr});
+  ASSERT_OK(directory_->Link(kTable, *copy, kTable));
+  b_.pool.SetHooks({});
+  EXPECT_EQ(calls_on_chunks, 0);
+  EXPECT_LE(a_.pool.call_count() - from_a, 3u);  // the entry, the tags, and their change
+  EXPECT_EQ(CountChunks(), chunks);
+  ASSERT_OK(directory_->Remove(kTable));
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, ReadWholeFile(*copy, kTable, 100));
+  EXPECT_EQ(bytes, table);
+  ASSERT_OK(copy->Remove(kTable));
+  EXPECT_EQ(CountChunks(), 0u);
+}
+
+TEST_F(ObjectRemovalTest, PoolsWithOtherObjectsAreNotLinked) {
+  Write(kTable, "the bytes of a table");
+  PoolClient elsewhere(objects_->Clone(), "elsewhere", 5);
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Directory> copy,
+                       elsewhere.files.OpenDirectory("/copy", /*create=*/true));
+  EXPECT_THAT(directory_->Link(kTable, *copy, kTable), StatusIs(absl::StatusCode::kUnimplemented));
+}
+
+// The link's name appears before the link is finished.  So the link is undone, by the client of its
+// directory: the source's client may outlive that one, and must not use its pool later.
+TEST_F(ObjectRemovalTest, LinksOfTwoClientsAreUndoneAtOnce) {
+  Write(kTable, "the bytes of a table");
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ReadFile> reader,
+                       directory_->OpenRead(kTable, ReadMode::kBuffered));
+  const size_t chunks = CountChunks();
+  {
+    PoolClient other(objects_, "another process", 5);
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Directory> copy,
+                         other.files.OpenDirectory("/copy", /*create=*/true));
+    const std::unique_ptr<Directory> same = OpenAs(c_, "/copy");
+    bool made = false;
+    a_.pool.SetHooks({[&](ObjectCall call, const std::string& object, uint64_t) {
+                        if (call == ObjectCall::kWrite && object.ends_with(".0") && !made) {
+                          made = true;
+                          EXPECT_OK(same->AtomicReplace(kTable, "small", std::nullopt));
+                        }
+                        return MemoryObjectPool::Fate::kApplied;
+                      },
+                      nullptr});
+    EXPECT_THAT(directory_->Link(kTable, *copy, kTable),
+                StatusIs(absl::StatusCode::kAlreadyExists));
+    a_.pool.SetHooks({});
+    EXPECT_TRUE(made);
+    ObjectRead read;
+    read.entries_after = "";
+    ASSERT_OK_AND_ASSIGN(const ObjectContents index, checker_.pool.Read(IndexName("/copy"), read));
+    for (const auto& [entry, value] : index.entries) EXPECT_EQ(entry, Concat("f:", kTable));
+    ASSERT_OK(copy->Remove(kTable));
+  }
+  ASSERT_OK(directory_->Remove(kTable));
+  EXPECT_EQ(CountChunks(), chunks);  // of the reader
+}
+
+// At each of its calls the process stops, or both processes do, if a second one has the directory
+// of the link.  Then another one opens both directories, finishes what was begun, and removes what
+// it finds.
 TEST_F(ObjectRemovalTest, InterruptedLinksAndRemovalsLeaveNoChunk) {
   Write(kTable, "the bytes of a table");
   ASSERT_OK(a_.files.OpenDirectory("/copy", /*create=*/true));
   uint64_t calls = 0;
-  for (uint64_t stop = 0; stop <= calls; ++stop) {
+  for (uint64_t round = 0; round / 2 <= calls; ++round) {
+    const uint64_t stop = round / 2;
+    const bool has_two = round % 2 == 1;
     const std::shared_ptr<MemoryObjects> objects = objects_->Clone();
-    PoolClient a(objects, "A", 100 + stop), b(objects, "B", 1000 + stop);
+    PoolClient a(objects, "A", 100 + stop), a2(objects, "A2", 500 + stop);
+    PoolClient b(objects, "B", 1000 + stop);
     {
       ASSERT_OK_AND_ASSIGN(const auto store, a.files.OpenDirectory(kStore, false));
-      ASSERT_OK_AND_ASSIGN(const auto copy, a.files.OpenDirectory("/copy", false));
-      const uint64_t from = a.pool.call_count();
-      if (stop > 0) {
-        a.pool.SetHooks({[&](ObjectCall, const std::string&, uint64_t number) {
-                           return number - from < stop - 1 ? MemoryObjectPool::Fate::kApplied
-                                                           : MemoryObjectPool::Fate::kRefused;
-                         },
-                         nullptr});
-      }
+      ASSERT_OK_AND_ASSIGN(const auto copy, (has_two ? a2 : a).files.OpenDirectory("/copy", false));
+      uint64_t made = 0;
+      const MemoryObjectPool::Hooks hooks{[&](ObjectCall, const std::string&, uint64_t) {
+                                            return ++made < stop || stop == 0
+                                                       ? MemoryObjectPool::Fate::kApplied
+                                                       : MemoryObjectPool::Fate::kRefused;
+                                          },
+                                          nullptr};
+      a.pool.SetHooks(hooks);
+      a2.pool.SetHooks(hooks);
       store->Link(kTable, *copy, kTable).IgnoreError();
       store->Remove(kTable).IgnoreError();
       copy->Remove(kTable).IgnoreError();
-      if (stop == 0) calls = a.pool.call_count() - from;
+      if (stop == 0) calls = made;
     }
     for (const char* path : {kStore, "/copy"}) {
       ASSERT_OK_AND_ASSIGN(const auto directory, b.files.OpenDirectory(path, false));

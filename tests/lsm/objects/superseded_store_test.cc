@@ -259,6 +259,83 @@ TEST_F(SupersededStoreTest, StandbysWaitForTheLock) {
   ExpectAllRefused();
 }
 
+// The writer closes the store after the standby's third attempt.  No lock expires.
+TEST_F(SupersededStoreTest, WaitingStandbysTakeOverAtTheFirstAttemptAfterClose) {
+  b_.options().lock_wait_seconds = 60;
+  int attempts = 0;
+  MemoryObjectPool::Hooks hooks;
+  hooks.after = [&](ObjectCall call, const std::string&, uint64_t) {
+    if (call != ObjectCall::kLock) return true;
+    ++attempts;
+    if (attempts == 3) {
+      EXPECT_OK(a_.db().Close());
+    }
+    if (attempts > 4) b_.clock().Advance(uint64_t{20'000'000'000});  // ends the wait
+    return true;
+  };
+  b_.pool().SetHooks(std::move(hooks));
+  ASSERT_OK(b_.Open());
+  EXPECT_EQ(attempts, 4);
+  EXPECT_EQ(**b_.db().Get("key"), "2");
+}
+
+// While the standby waits, each kind of its calls fails once: as with
+// RadosOptions::give_up_after_millis, when the cluster is slow.
+TEST_F(SupersededStoreTest, WaitingStandbysOutliveFailedCalls) {
+  for (const bool is_applied : {false, true}) {
+    for (uint64_t failing = 0; failing < 12; ++failing) {
+      SCOPED_TRACE(Concat(is_applied, " at call ", failing));
+      const auto objects = std::make_shared<MemoryObjects>();
+      Process a(objects, 1), b(objects, 2);
+      ASSERT_OK(a.Open());
+      ASSERT_OK(a.db().Put("key", "2"));
+      b.options().lock_wait_seconds = 60;
+      int attempts = 0;
+      std::optional<uint64_t> from;  // the standby's first call after its first attempt to lock
+      uint64_t last = 0;
+      MemoryObjectPool::Hooks hooks;
+      const auto fails = [&](uint64_t number) { return from && number == *from + failing; };
+      hooks.before = [&](ObjectCall call, const std::string&, uint64_t number) {
+        last = number;
+        if (call == ObjectCall::kLock && ++attempts == 3) a.LetLockExpire();
+        if (attempts > 20) b.clock().Advance(uint64_t{20'000'000'000});
+        return fails(number) && !is_applied ? Fate::kRefused : Fate::kApplied;
+      };
+      hooks.after = [&](ObjectCall call, const std::string&, uint64_t number) {
+        if (call == ObjectCall::kLock && !from) from = number + 1;
+        return !fails(number) || !is_applied;
+      };
+      b.pool().SetHooks(std::move(hooks));
+      const absl::Status opened = b.Open();
+      b.pool().SetHooks({});
+      ASSERT_OK(opened);
+      EXPECT_GE(last, *from + failing);
+      EXPECT_EQ(**b.db().Get("key"), "2");
+    }
+  }
+}
+
+// A process that does not wait yet reports the error.
+TEST_F(SupersededStoreTest, FirstCallsThatFailEndAnOpening) {
+  b_.options().lock_wait_seconds = 60;
+  b_.CutOff(true);
+  EXPECT_THAT(b_.Open(), StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST_F(SupersededStoreTest, StandbysThatAreCutOffGiveUp) {
+  b_.options().lock_wait_seconds = 60;
+  int attempts = 0;
+  MemoryObjectPool::Hooks hooks;
+  hooks.before = [&](ObjectCall call, const std::string&, uint64_t) {
+    if (call == ObjectCall::kLock) ++attempts;
+    if (attempts > 0) b_.clock().Advance(uint64_t{20'000'000'000});
+    return attempts > 1 ? Fate::kRefused : Fate::kApplied;
+  };
+  b_.pool().SetHooks(std::move(hooks));
+  EXPECT_THAT(b_.Open(), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_GT(attempts, 1);
+}
+
 TEST_F(SupersededStoreTest, StandbysGiveUp) {
   b_.options().lock_wait_seconds = 60;
   int attempts = 0;

@@ -58,7 +58,9 @@ constexpr std::string_view kUsage =
                                           `sync`, until the time is over, SIGTERM comes, or another
                                           process takes the store over.  NAME tells writers apart
   follow STORE ACKNOWLEDGED...            follows the store until SIGTERM comes, and looks up each key once
-                                          a view must have it; at the end all, and prints what it saw
+                                          a view must have it; at the end all, and prints what it saw.
+                                          SIGUSR1 ends a time without writers: it prints the age of the
+                                          oldest view until then
   check STORE ACKNOWLEDGED...             looks up every acknowledged key
   reads STORE KEYS                        counts reads from the network for loaded and absent keys
 
@@ -87,8 +89,8 @@ std::string KeyOf(std::string_view writer, uint64_t number) {
 }
 std::string ValueOf(std::string_view key) { return Concat(key, std::string(70, '.')); }
 
-std::atomic<bool> stop{false};
-static_assert(std::atomic<bool>::is_always_lock_free);  // a signal handler sets it
+std::atomic<bool> stop{false}, end_of_quiet{false};
+static_assert(std::atomic<bool>::is_always_lock_free);  // signal handlers set them
 
 class Acknowledged {
  public:
@@ -331,6 +333,8 @@ absl::Status FollowKeys(DB& db, std::vector<AcknowledgedFile> files, Followed* f
     if (age < last_age) ++followed->views;
     last_age = age;
     followed->oldest_nanos = std::max(followed->oldest_nanos, age);
+    if (end_of_quiet.exchange(false))
+      std::printf("quiet %.2f\n", static_cast<double>(followed->oldest_nanos) / 1e9);
     const auto has_come = [&](const AcknowledgedKey& key) { return key.micros + age / 1000 < now; };
     std::vector<std::string> some;
     for (const AcknowledgedKey& key : waiting) {
@@ -348,6 +352,7 @@ absl::Status FollowKeys(DB& db, std::vector<AcknowledgedFile> files, Followed* f
 absl::Status Follow(const Settings& settings) {
   TRELLIS_ASSIGN_OR_RETURN(const lsm::RadosPlace place, lsm::ParseRadosUri(settings.words[1]));
   std::signal(SIGTERM, [](int) { stop = true; });
+  std::signal(SIGUSR1, [](int) { end_of_quiet = true; });
   TRELLIS_ASSIGN_OR_RETURN(const auto files, lsm::OpenRados(OptionsFor(place, settings)));
   TRELLIS_ASSIGN_OR_RETURN(const auto db,
                            OpenStore(place.path, files.get(), lsm::OpenMode::kFollow));

@@ -16,6 +16,8 @@
 #include "lsm/options.h"
 #include "lsm/rados.h"
 #include "lsm/rados/rados_pool.h"
+#include "lsm/write_batch.h"
+#include "tests/lsm/rados/counting_pool.h"
 #include "tests/lsm/rados/test_cluster.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/status_matchers.h"
@@ -24,6 +26,7 @@ namespace lsm {
 namespace {
 
 using testing::HasSubstr;
+using testing_support::CountingFiles;
 using testing_support::StatusIs;
 using testing_support::TestCluster;
 
@@ -47,6 +50,34 @@ class RadosStoreTest : public testing::Test {
     options.lock_wait_seconds = wait_seconds;
     options.environment.file_system = files;
     return DB::Open(name_, options);
+  }
+
+  // At least two tables, and writes that are only in the log.
+  static void Fill(DB& db) {
+    WriteBatch batch;
+    for (int i = 0; i < kKeys; ++i) {
+      batch.Put(Key(i), Value(i));
+      if (i == kKeys / 2 || i == kKeys - 1) {
+        ASSERT_OK(db.Write(batch));
+        batch.Clear();
+      }
+      if (i == kKeys / 2) {
+        ASSERT_OK(db.Flush());
+      }
+    }
+  }
+  // The copy opens, passes Verify, and holds the keys.
+  static void ExpectWhole(const std::string& path, FileSystem* files) {
+    Options options;
+    options.environment.file_system = files;
+    options.mode = OpenMode::kMustExist;
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(path, options));
+    ASSERT_OK_AND_ASSIGN(const VerifyReport report, db->Verify());
+    EXPECT_THAT(report.problems, testing::IsEmpty());
+    for (int i = 0; i < kKeys; ++i) {
+      ASSERT_OK_AND_ASSIGN(const std::optional<std::string> value, db->Get(Key(i)));
+      ASSERT_EQ(value, Value(i)) << path;
+    }
   }
 
   const std::string name_ = TestCluster::UniqueName();
@@ -99,49 +130,91 @@ TEST_F(RadosStoreTest, AnotherClientRecoversIt) {
   EXPECT_EQ(value, std::nullopt);
 }
 
-// Each copy must open, pass Verify, and hold the keys.
 TEST_F(RadosStoreTest, CopiesGoToADiskAndBack) {
   const std::unique_ptr<FileSystem> pool = Client(), other = Client();
   ASSERT_TRUE(pool != nullptr && other != nullptr);
   const testing_support::ScratchDir disk;
-  const auto expect_whole = [](const std::string& path, FileSystem* files) {
-    Options options;
-    options.environment.file_system = files;
-    options.mode = OpenMode::kMustExist;
-    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(path, options));
-    ASSERT_OK_AND_ASSIGN(const VerifyReport report, db->Verify());
-    EXPECT_THAT(report.problems, testing::IsEmpty());
-    for (int i = 0; i < kKeys; ++i) {
-      ASSERT_OK_AND_ASSIGN(const std::optional<std::string> value, db->Get(Key(i)));
-      ASSERT_EQ(value, Value(i)) << path;
-    }
-  };
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, Open(pool.get()));
-  for (int i = 0; i < kKeys; ++i) {
-    ASSERT_OK(db->Put(Key(i), Value(i)));
-    if (i == kKeys / 2) {
-      ASSERT_OK(db->Flush());
-    }
-  }
+  Fill(*db);
   ASSERT_OK(db->Checkpoint(disk.path_of("checkpoint"), &PosixFileSystem()));
-  expect_whole(disk.path_of("checkpoint"), &PosixFileSystem());
+  ExpectWhole(disk.path_of("checkpoint"), &PosixFileSystem());
   ASSERT_OK_AND_ASSIGN(const CopyReport backup,
                        db->Backup(disk.path_of("backup"), "", {}, &PosixFileSystem()));
   EXPECT_EQ(backup.tables_linked, 0u);
-  expect_whole(disk.path_of("backup"), &PosixFileSystem());
+  ExpectWhole(disk.path_of("backup"), &PosixFileSystem());
 
   Options options;
   options.environment.file_system = other.get();
   ASSERT_OK(
       DB::Restore(disk.path_of("backup"), name_ + "-restored", options, {}, &PosixFileSystem())
           .status());
-  expect_whole(name_ + "-restored", other.get());
-  // In one pool the tables are shared, and outlive the store.
-  ASSERT_OK(db->Checkpoint(name_ + "-shared", pool.get()));
-  ASSERT_OK(db->CompactRange());
-  expect_whole(name_ + "-shared", other.get());
+  ExpectWhole(name_ + "-restored", other.get());
   ASSERT_OK(DB::Destroy(name_ + "-restored", options));
+}
+
+TEST_F(RadosStoreTest, StoresOnADiskAreCopiedToThePool) {
+  const std::unique_ptr<FileSystem> pool = Client();
+  ASSERT_TRUE(pool != nullptr);
+  const testing_support::ScratchDir disk;
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(disk.path_of("store")));
+  Fill(*db);
+  ASSERT_OK(db->Checkpoint(name_ + "-checkpoint", pool.get()));
+  ExpectWhole(name_ + "-checkpoint", pool.get());
+  ASSERT_OK_AND_ASSIGN(const CopyReport backup, db->Backup(name_ + "-backup", "", {}, pool.get()));
+  EXPECT_EQ(backup.tables_linked, 0u);
+  EXPECT_GE(backup.tables_copied, 2u);
+  ExpectWhole(name_ + "-backup", pool.get());
+  Options options;
+  options.environment.file_system = pool.get();
+  ASSERT_OK(DB::Destroy(name_ + "-checkpoint", options));
+  ASSERT_OK(DB::Destroy(name_ + "-backup", options));
+}
+
+// Two clients, as two machines have.  The copy's client reads no byte of a table: a table that is
+// copied is also read back.
+TEST_F(RadosStoreTest, CheckpointsInThePoolShareTables) {
+  const std::unique_ptr<FileSystem> pool = Client();
+  ASSERT_TRUE(pool != nullptr);
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<CountingFiles> other,
+                       CountingFiles::Open(TestCluster::Options()));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, Open(pool.get()));
+  Fill(*db);
+  ASSERT_OK(db->Checkpoint(name_ + "-shared", other->files()));
+  EXPECT_EQ(other->pool().calls().bytes_read, 0u);
+  ASSERT_OK_AND_ASSIGN(const CopyReport backup,
+                       db->Backup(name_ + "-backup", "", {}, other->files()));
+  EXPECT_EQ(backup.tables_linked, 0u);
+  EXPECT_GT(other->pool().calls().bytes_read, backup.bytes_copied / 2);
+  // The shared tables outlive the store's names.
+  ASSERT_OK(db->CompactRange());
+  ExpectWhole(name_ + "-shared", other->files());
+  Options options;
+  options.environment.file_system = other->files();
   ASSERT_OK(DB::Destroy(name_ + "-shared", options));
+  ASSERT_OK(DB::Destroy(name_ + "-backup", options));
+}
+
+TEST_F(RadosStoreTest, BackupsOfASeriesInThePoolShareTables) {
+  const std::unique_ptr<FileSystem> other = Client();
+  ASSERT_TRUE(other != nullptr);
+  const testing_support::ScratchDir disk;
+  Options there;
+  there.environment.file_system = other.get();
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(disk.path_of("store")));
+  Fill(*db);
+  ASSERT_OK_AND_ASSIGN(const CopyReport monday, db->Backup(name_ + "-monday", "", {}, other.get()));
+  EXPECT_EQ(monday.tables_linked, 0u);
+  ASSERT_OK(db->Put("later", "value"));
+  ASSERT_OK_AND_ASSIGN(const CopyReport tuesday,
+                       db->Backup(name_ + "-tuesday", name_ + "-monday", {}, other.get()));
+  EXPECT_EQ(tuesday.tables_linked, monday.tables_copied);
+  EXPECT_EQ(tuesday.tables_copied, 1u);
+  ASSERT_OK(DB::Destroy(name_ + "-monday", there));
+  ExpectWhole(name_ + "-tuesday", other.get());
+  ASSERT_OK(
+      DB::Restore(name_ + "-tuesday", disk.path_of("restored"), {}, {}, other.get()).status());
+  ExpectWhole(disk.path_of("restored"), &PosixFileSystem());
+  ASSERT_OK(DB::Destroy(name_ + "-tuesday", there));
 }
 
 // An operator puts the writer's client on the blocklist.

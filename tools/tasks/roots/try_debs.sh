@@ -28,6 +28,16 @@ g++ -std=c++20 fruit.cc -o linked -Wl,-Bstatic $(pkg-config --cflags --libs --st
 ldd linked | grep 'trellis\|absl' && exit 1
 echo '== libtrellis-dev: the archives'
 
+g++ -std=c++20 ../use_rados.cc -o rados $(pkg-config --cflags --libs trellis-rados)
+./rados | grep 'without a cluster: .*missing/ceph.conf'
+mkdir with_rados
+printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(rados LANGUAGES CXX)' \
+  'find_package(Trellis 0.1 REQUIRED COMPONENTS rados)' 'add_executable(found ../../use_rados.cc)' \
+  'target_link_libraries(found PRIVATE Trellis::rados)' >with_rados/CMakeLists.txt
+cmake -S with_rados -B with_rados/built && cmake --build with_rados/built
+with_rados/built/found | grep 'without a cluster: .*missing/ceph.conf'
+echo '== libtrellis-rados-dev: pkg-config and find_package(Trellis COMPONENTS rados)'
+
 apt-get purge -y libtrellis-dev
 ./a.out | grep 'banana: not found'
 echo '== libtrellis: the program runs without the development files'
