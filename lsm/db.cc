@@ -62,24 +62,24 @@ absl::Status DB::Write(const WriteBatch& batch, const WriteOptions& options) {
 
 absl::StatusOr<std::optional<std::string>> DB::Get(std::string_view key,
                                                    const ReadOptions& options) {
-  return GetFrom(engine_.get(), kDefaultKeyspace, key, options);
+  return GetFrom(engine_.get(), /*keyspace=*/nullptr, key, options);
 }
 
 absl::StatusOr<bool> DB::Get(std::string_view key, std::string* value, const ReadOptions& options) {
-  return GetFrom(engine_.get(), kDefaultKeyspace, key, value, options);
+  return GetFrom(engine_.get(), /*keyspace=*/nullptr, key, value, options);
 }
 
 absl::StatusOr<bool> DB::Get(std::string_view key, PinnedValue* value, const ReadOptions& options) {
-  return GetFrom(engine_.get(), kDefaultKeyspace, key, value, options);
+  return GetFrom(engine_.get(), /*keyspace=*/nullptr, key, value, options);
 }
 
 std::vector<absl::StatusOr<std::optional<std::string>>> DB::MultiGet(
     std::span<const std::string_view> keys, const ReadOptions& options) {
-  return engine_->MultiGet(kDefaultKeyspace, keys, options);
+  return engine_->MultiGet(/*keyspace=*/nullptr, keys, options);
 }
 
 std::unique_ptr<Iterator> DB::NewIterator(const ReadOptions& options) {
-  return engine_->NewIterator(kDefaultKeyspace, options);
+  return engine_->NewIterator(/*keyspace=*/nullptr, options);
 }
 
 std::unique_ptr<const Snapshot> DB::GetSnapshot() {
@@ -105,6 +105,10 @@ absl::StatusOr<Keyspace> DB::OpenKeyspace(std::string_view name, const KeyspaceO
   });
 }
 
+absl::Status DB::DropKeyspace(std::string_view name) {
+  return CatchOutOfMemory([&] { return engine_->DropKeyspace(name); });
+}
+
 absl::StatusOr<std::vector<std::string>> DB::ListKeyspaces() {
   return CatchOutOfMemory([&] { return engine_->ListKeyspaces(); });
 }
@@ -115,7 +119,7 @@ absl::Status DB::Flush() {
 
 absl::Status DB::CompactRange(std::optional<std::string_view> from,
                               std::optional<std::string_view> to) {
-  return CompactIn(engine_.get(), kDefaultKeyspace, from, to);
+  return CompactIn(engine_.get(), /*keyspace=*/nullptr, from, to);
 }
 
 absl::Status DB::WaitForBackgroundWork() { return OfOpenStore(engine_->WaitForBackgroundWork()); }
@@ -128,7 +132,7 @@ absl::Status DB::GetFailure() { return OfOpenStore(engine_->GetFailure()); }
 
 uint64_t DB::ApproximateBytes(std::optional<std::string_view> from,
                               std::optional<std::string_view> to) {
-  return engine_->ApproximateBytes(kDefaultKeyspace, from.value_or(""), to);
+  return engine_->ApproximateBytes(/*keyspace=*/nullptr, from.value_or(""), to);
 }
 
 absl::StatusOr<VerifyReport> DB::Verify(const Pace& pace) {
@@ -163,7 +167,7 @@ absl::StatusOr<CopyReport> DB::Restore(const std::string& backup, const std::str
 Statistics DB::GetStatistics() { return engine_->GetStatistics(); }
 
 absl::StatusOr<Explanation> DB::Explain(std::string_view key, const ReadOptions& options) {
-  return ExplainIn(engine_.get(), kDefaultKeyspace, key, options);
+  return ExplainIn(engine_.get(), /*keyspace=*/nullptr, key, options);
 }
 
 absl::Status DB::Destroy(const std::string& directory, const Options& options) {

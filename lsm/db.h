@@ -242,14 +242,14 @@ class TRELLIS_API DB {
   // wait like a put, and has the errors of a write.  After Unknown, call Resume: the store then
   // lacks the change.
   //
-  // Each keyspace has levels and tables of its own.  A flush writes and syncs one table for each
-  // keyspace that has entries in the memtable.  So a keyspace with a few keys in each flush gets a
-  // small table each time, and a compaction after every four of them.
+  // New keyspaces share the levels and tables of one tree, the common one.  A flush writes and
+  // syncs one table for all of them.  There the options of the store apply, not those of a
+  // keyspace.  (Keyspaces that an older release made have levels and tables of their own.)
   //
   // A store with keyspaces has limits so far:
   //
   //   - It has at most kKeyspacesMax of them (lsm/limits.h), besides "default".
-  //   - No keyspace can be removed.  So once there is one, all these limits are final.
+  //   - A store that had a keyspace keeps these limits, also after all keyspaces were dropped.
   //   - Older releases refuse the store.
   //   - Repair refuses it, so make backups.  Copies have all keyspaces.
   //   - OpenMode::kFollow refuses it.  A follower that has the store open keeps its view, and
@@ -274,6 +274,16 @@ class TRELLIS_API DB {
   //                        were created
   //   Aborted, Unknown     as for a write
   absl::StatusOr<Keyspace> OpenKeyspace(std::string_view name, const KeyspaceOptions& options = {});
+  // Removes the keyspace with all its keys, as durably as a put without `sync`.  From then on every
+  // call of its handles returns FailedPrecondition, also with an older snapshot, and a batch that
+  // names it writes nothing.  An iterator that exists goes on.  A new keyspace may have the name.
+  // The space is freed after the next flush, which a large drop causes at once.  A drop needs no
+  // space, so it works while the disk is full.
+  //
+  //   NotFound             there is none
+  //   InvalidArgument      it is "default"
+  //   FailedPrecondition   the store is open for reading only, or was closed
+  absl::Status DropKeyspace(std::string_view name);
   // The names, sorted by their bytes, with "default".
   absl::StatusOr<std::vector<std::string>> ListKeyspaces();
 

@@ -36,6 +36,7 @@ struct PartitionStep {
 struct TableStep {
   int level = 0;
   uint64_t table_number = 0;
+  // Of a table that several keyspaces share, they begin with the id of one, four bytes.
   std::string smallest_key, largest_key;
   FilterVerdict filter = FilterVerdict::kAbsent;
   std::vector<PartitionStep> partitions;  // none if the table is not partitioned

@@ -42,7 +42,8 @@ struct KeyspaceState;  // lsm/base/keyspace_state.h
 // A handle and a batch that names it belong to one opening of the store.  After you open the store
 // again, call OpenKeyspace again, and fill batches again: the new DB returns InvalidArgument for an
 // old batch.  A handle may outlive the DB, but not its file system and clock (lsm/environment.h).
-// After DB::Close its calls fail as those of DB do.
+// After DB::Close its calls fail as those of DB do.  After DB::DropKeyspace they return
+// FailedPrecondition; those without a status return nothing.
 class TRELLIS_API Keyspace {
  public:
   // A handle that belongs to no store.  Every call returns FailedPrecondition.

@@ -245,9 +245,9 @@ struct TRELLIS_API Statistics {
 
 // The tables of one keyspace (Keyspace::GetStatistics).
 struct TRELLIS_API KeyspaceStatistics {
-  bool has_own_tree = false;                    // false: it has no tables now; "default": true
-  std::array<LevelStatistics, kLevels> levels;  // state; the counters are 0
-  uint64_t table_bytes = 0;
+  bool has_own_tree = false;                    // false: it is in the common tree; "default": true
+  std::array<LevelStatistics, kLevels> levels;  // state of its own tree; the counters are 0
+  uint64_t table_bytes = 0;                     // an estimate in the common tree
 };
 
 }  // namespace lsm

@@ -109,6 +109,12 @@ absl::Status TakeChange(std::string_view* rest, KeyspaceChange* change) {
 
 }  // namespace
 
+absl::Status EncodedBatch::CheckNoneDropped(const WriteBatch& batch) {
+  for (const auto& keyspace : batch.keyspaces_)
+    TRELLIS_RETURN_IF_ERROR(CheckNotDropped(keyspace.get()));
+  return absl::OkStatus();
+}
+
 EncodedBatch::Handler::~Handler() = default;
 
 void EncodedBatch::SetFirstSequence(WriteBatch* batch, Sequence sequence) {

@@ -73,6 +73,9 @@ class EncodedBatch {
     return batch.keyspaces_;
   }
 
+  // FailedPrecondition, with a name, if one of them was dropped.
+  static absl::Status CheckNoneDropped(const WriteBatch& batch);
+
   // Receives the entries in order.
   class Handler {
    public:

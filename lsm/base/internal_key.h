@@ -15,6 +15,7 @@
 #include "bloom/hash.h"
 #include "lsm/base/key_head.h"
 #include "lsm/bytes/coding.h"
+#include "lsm/limits.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
@@ -22,10 +23,20 @@ namespace lsm::inline TRELLIS_ABI {
 using Sequence = uint64_t;
 inline constexpr Sequence kSequenceMax = (uint64_t{1} << 56) - 1;
 
-// A set of keys with a name (lsm/design/keyspaces.md).  No keyspace has the id 1.
+// A set of keys with a name (lsm/design/keyspaces.md).
 using KeyspaceId = uint32_t;
 inline constexpr KeyspaceId kDefaultKeyspace = 0;
+// No keyspace's id, but that of the tree whose keys belong to several keyspaces, and begin with the
+// ids of these: four bytes, big-endian (lsm/version/common_keys.h).
+inline constexpr KeyspaceId kCommonTree = 1;
 inline constexpr KeyspaceId kOtherKeyspaceMin = 2;
+inline constexpr size_t kKeyspacePrefixBytes = 4;
+// The longest user key in a tree, and the longest bound of its range deletes.
+inline constexpr size_t kTreeKeyBytesMax = kKeyspacePrefixBytes + kKeyBytesMax;
+inline constexpr size_t kTreeBoundBytesMax = kKeyspacePrefixBytes + kRangeBoundBytesMax;
+inline void StoreKeyspacePrefix(char* to, KeyspaceId keyspace) {
+  for (int shift = 24; shift >= 0; shift -= 8) *to++ = static_cast<char>(keyspace >> shift);
+}
 
 enum class EntryKind : uint8_t { kDelete = 0, kPut = 1 };
 inline constexpr EntryKind kEntryKindMax = EntryKind::kPut;
@@ -105,23 +116,32 @@ inline int CompareInternalKeys(std::string_view a, std::string_view b) {
 }
 
 // The key of a point lookup, passed from the memtables down to the last table: user key, sequence
-// number of the reader, and the digest for all filters, computed once.
+// number of the reader, and the digest for all filters, computed once.  In the common tree a key
+// begins with the id of its keyspace; in memtables it does not.
 class LookupKey {
  public:
   LookupKey(std::string_view user_key, Sequence sequence, const bloom::DigestSeed& digest_seed)
       : digest_(bloom::DigestOf(user_key, digest_seed)),
         sequence_(sequence),
         size_bytes_(user_key.size() + kInternalKeySuffixBytes) {
-    char* to = size_bytes_ <= sizeof(inline_) ? inline_ : (heap_.resize(size_bytes_), heap_.data());
-    // An empty key may have a null address, which memcpy does not allow.
-    if (!user_key.empty()) std::memcpy(to, user_key.data(), user_key.size());
-    StoreFixed64(to + user_key.size(), PackSuffix(sequence, kEntryKindMax));
-    bytes_ = to;
+    Fill(Room(), user_key);
+  }
+  // For the common tree.
+  LookupKey(KeyspaceId keyspace, std::string_view user_key, Sequence sequence,
+            const bloom::DigestSeed& digest_seed)
+      : sequence_(sequence),
+        size_bytes_(kKeyspacePrefixBytes + user_key.size() + kInternalKeySuffixBytes),
+        prefix_bytes_(kKeyspacePrefixBytes) {
+    char* const to = Room();
+    StoreKeyspacePrefix(to, keyspace);
+    Fill(to + kKeyspacePrefixBytes, user_key);
+    digest_ = bloom::DigestOf(this->user_key(), digest_seed);
   }
   LookupKey(LookupKey&& other) noexcept
       : digest_(other.digest_),
         sequence_(other.sequence_),
         size_bytes_(other.size_bytes_),
+        prefix_bytes_(other.prefix_bytes_),
         heap_(std::move(other.heap_)) {
     const bool is_inline = size_bytes_ <= sizeof(inline_);
     if (is_inline) std::memcpy(inline_, other.inline_, size_bytes_);
@@ -130,16 +150,32 @@ class LookupKey {
   LookupKey(const LookupKey&) = delete;
   LookupKey& operator=(const LookupKey&) = delete;
 
+  // As in the tree.
   std::string_view user_key() const { return {bytes_, size_bytes_ - kInternalKeySuffixBytes}; }
-  // The target of a seek for this key.
+  // The target of a seek for this key in the tree, and in a list of a memtable.
   std::string_view internal_key() const { return {bytes_, size_bytes_}; }
+  std::string_view memtable_key() const { return internal_key().substr(prefix_bytes_); }
   Sequence sequence() const { return sequence_; }
   bloom::Digest digest() const { return digest_; }
 
  private:
+  // For `size_bytes_` bytes.
+  char* Room() {
+    if (size_bytes_ > sizeof(inline_)) heap_.resize(size_bytes_);
+    char* const room = size_bytes_ <= sizeof(inline_) ? inline_ : heap_.data();
+    bytes_ = room;
+    return room;
+  }
+  void Fill(char* to, std::string_view user_key) const {
+    // An empty key may have a null address, which memcpy does not allow.
+    if (!user_key.empty()) std::memcpy(to, user_key.data(), user_key.size());
+    StoreFixed64(to + user_key.size(), PackSuffix(sequence_, kEntryKindMax));
+  }
+
   bloom::Digest digest_;
   Sequence sequence_;
   size_t size_bytes_;
+  size_t prefix_bytes_ = 0;  // of the id, if there is one
   const char* bytes_;
   char inline_[120];
   std::string heap_;

@@ -90,6 +90,11 @@ void Replace(const std::optional<T>& by, std::optional<T>* option) {
 
 }  // namespace
 
+absl::Status DroppedKeyspace(const KeyspaceState& keyspace) {
+  return absl::FailedPreconditionError(
+      Concat("the keyspace \"", Escape(keyspace.name), "\" was dropped"));
+}
+
 absl::Status NoKeyspace() {
   return absl::FailedPreconditionError(
       "the keyspace belongs to no store: use one that DB::OpenKeyspace returned");

@@ -3,6 +3,7 @@
 #ifndef TRELLIS_LSM_BASE_KEYSPACE_STATE_H_
 #define TRELLIS_LSM_BASE_KEYSPACE_STATE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -28,8 +29,30 @@ struct KeyspaceState {
   // Identifies the opening of the store.  The number is unique in the process.  The engine's
   // address is not, since a later engine may have it again.
   const uint64_t opening;
-  KeyspaceOptions options;  // those that were set; guarded by the engine's mutex
+  // Set once, when the entry of the drop is in the log; the tables go later.  Relaxed: a reader
+  // loads the view first, which acquires.  So if it finds the flag unset, its view has the
+  // keyspace's tables.
+  std::atomic<bool> dropped{false};
+  // All guarded by the engine's mutex.
+  KeyspaceOptions options;       // those that were set
+  bool has_own_tree = false;     // or else its entries in tables are in the common tree
+  bool stays_in_common = false;  // an attempt to give it a tree of its own has failed
 };
+
+// The id of the keyspace that a call names; null: the default one.
+inline KeyspaceId KeyspaceIdOf(const KeyspaceState* keyspace) {
+  return keyspace == nullptr ? kDefaultKeyspace : keyspace->id;
+}
+
+// Null: the default one, which is never dropped.
+inline bool IsDropped(const KeyspaceState* keyspace) {
+  return keyspace != nullptr && keyspace->dropped.load(std::memory_order_relaxed);
+}
+// The error of calls after the drop.
+absl::Status DroppedKeyspace(const KeyspaceState& keyspace);
+inline absl::Status CheckNotDropped(const KeyspaceState* keyspace) {
+  return IsDropped(keyspace) ? DroppedKeyspace(*keyspace) : absl::OkStatus();
+}
 
 // An entry of a log that changes the set of keyspaces.
 struct KeyspaceChange {

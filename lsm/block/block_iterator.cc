@@ -12,7 +12,7 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-constexpr size_t kInternalKeyBytesMax = kKeyBytesMax + kInternalKeySuffixBytes;
+constexpr size_t kInternalKeyBytesMax = kTreeKeyBytesMax + kInternalKeySuffixBytes;
 constexpr size_t kPassedKeyBytesMax = size_t{256} << 10;
 constexpr std::string_view kMisplacedRestart =
     "a restart offset is not that of an entry with its whole key";
@@ -101,7 +101,7 @@ bool BlockIterator::ParseNext() {
   }
   // Checked before the key is built: with shared bytes, small blocks can hold many huge keys.
   if (entry.shared + entry.key_tail.size() >
-      (internal_keys_ ? kInternalKeyBytesMax : kKeyBytesMax)) {
+      (internal_keys_ ? kInternalKeyBytesMax : kTreeKeyBytesMax)) {
     Fail("a key is longer than the limit");
     return false;
   }

@@ -84,7 +84,7 @@ absl::StatusOr<RangeMap> DecodeRanges(std::string_view bytes, std::string_view p
     const bool is_first = at == bytes.data();
     if (!ReadBlockEntry(at, limit, &entry) || entry.shared > key.size())
       return damage("an entry is malformed");
-    if (entry.shared + entry.key_tail.size() > kRangeBoundBytesMax)
+    if (entry.shared + entry.key_tail.size() > kTreeBoundBytesMax)
       return damage("a bound is longer than bounds may be");
     if (!is_first && entry.key_tail <= std::string_view(key).substr(entry.shared))
       return damage("bounds are out of order");

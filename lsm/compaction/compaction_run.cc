@@ -62,6 +62,7 @@ absl::Status CompactionRun::RunInSteps(JobResult* result) {
 
 absl::Status CompactionRun::TakeStep(PlanLeft* left, JobResult* total) {
   const Now now = calls_.now();
+  if (now.tree == nullptr) return TreeIsGone();
   const CompactionPlan step = NextStep(*now.tree, *left, context_.options->table_bytes).value();
   TRELLIS_ASSIGN_OR_RETURN(const JobResult result,
                            RunCompaction(context_, *now.tree, step, now.snapshots, calls_.stop));

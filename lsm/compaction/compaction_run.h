@@ -1,8 +1,9 @@
 // Carries out a chosen compaction: drops its tables, moves them, merges them at once, or merges
 // them in small steps while space is short (steps.h).
 //
-// Used by one thread, the job's.  Returns errors of reading, writing and recording, and Aborted if
-// the store is being closed.  After a failure because of a full disk, Run may be called again.
+// Used by one thread, the job's.  Returns errors of reading, writing and recording, Aborted if it
+// was stopped, and Cancelled if the tree is gone, since its keyspace was dropped.  After a failure
+// because of a full disk, Run may be called again.
 #ifndef TRELLIS_LSM_COMPACTION_COMPACTION_RUN_H_
 #define TRELLIS_LSM_COMPACTION_COMPACTION_RUN_H_
 
@@ -27,7 +28,7 @@ class CompactionRun {
 
   // The plan's tree in the current version, and the snapshots of the same moment.
   struct Now {
-    std::shared_ptr<const Tree> tree;
+    std::shared_ptr<const Tree> tree;  // null: its keyspace was dropped
     SnapshotList snapshots;
   };
 
@@ -35,7 +36,7 @@ class CompactionRun {
   struct Calls {
     std::function<Now()> now;
     std::function<bool()> is_room_short;
-    std::function<bool()> stop;  // the store is being closed
+    std::function<bool()> stop;  // the store is being closed, or the keyspace was dropped
     // Replaces the tables that `plan` (the job's, or a step of it) removes by the result (null: a
     // move), durably and visibly.  A `left` that is not null becomes the job's plan at the same
     // moment.

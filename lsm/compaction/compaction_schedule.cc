@@ -22,14 +22,17 @@ AgedTables AgedTablesIn(const Version& version, uint64_t wall_seconds) {
 bool IsAnyDue(const Version& version, const TreeOptions& options, RunningPlans running,
               HasSnapshotIn has_snapshot) {
   return std::any_of(version.trees().begin(), version.trees().end(), [&](const auto& entry) {
-    return HasDrop(*entry.tree, running, has_snapshot) ||
-           DueLevel(*entry.tree, options.Of(*entry.tree), running).has_value();
+    return options.IsCompacted(*entry.tree) &&
+           (HasDrop(*entry.tree, running, has_snapshot) ||
+            DueLevel(*entry.tree, options.Of(*entry.tree), running).has_value());
   });
 }
 
 std::vector<TreeToCompact> TreesOf(const Version& version, const TreeOptions& options) {
   std::vector<TreeToCompact> trees;
-  for (const auto& [id, tree] : version.trees()) trees.push_back({tree.get(), &options.Of(*tree)});
+  for (const auto& [id, tree] : version.trees()) {
+    if (options.IsCompacted(*tree)) trees.push_back({tree.get(), &options.Of(*tree)});
+  }
   return trees;
 }
 
@@ -117,9 +120,11 @@ void CompactionSchedule::Choose(const Options& options, const Plans& running, Jo
   if (request == nullptr) {
     PickMoment moment = job->moment;
     moment.snapshots = job->snapshots;
-    choice = PickCompaction(TreesOf(*job->version, TreeOptions(options, &job->own_options)),
-                            running, moment);
-  } else if (const Tree* const tree = job->version->TreeOf(request->keyspace); tree == nullptr) {
+    choice = PickCompaction(
+        TreesOf(*job->version, TreeOptions(options, &job->own_options, &job->dropped)), running,
+        moment);
+  } else if (const Tree* const tree = job->version->TreeOf(request->keyspace);
+             tree == nullptr || job->dropped.contains(request->keyspace)) {
     // There is nothing to do.
   } else if (request->drops) {
     choice.plan = PickDrop(*tree, running, job->snapshots, SpanOf(request->from, request->to));

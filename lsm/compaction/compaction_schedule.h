@@ -19,6 +19,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -36,8 +37,14 @@ namespace lsm::inline TRELLIS_ABI {
 class TreeOptions {
  public:
   // A tree whose keyspace is in `own` has the options there.  All other trees have those of the
-  // store; so do all trees if `own` is null.  Both arguments outlive this object.
-  TreeOptions(const Options& store, const OwnOptions* own = nullptr) : store_(store), own_(own) {}
+  // store; so do all trees if `own` is null.  The trees of `dropped` (null: none) are not
+  // compacted, since they will be removed.  All arguments outlive this object.
+  TreeOptions(const Options& store, const OwnOptions* own = nullptr,
+              const std::set<KeyspaceId>* dropped = nullptr)
+      : store_(store), own_(own), dropped_(dropped) {}
+  bool IsCompacted(const Tree& tree) const {
+    return dropped_ == nullptr || !dropped_->contains(tree.keyspace());
+  }
   const Options& Of(const Tree& tree) const {
     if (own_ == nullptr || own_->empty()) return store_;
     const auto found = own_->find(tree.keyspace());
@@ -47,6 +54,7 @@ class TreeOptions {
  private:
   const Options& store_;
   const OwnOptions* const own_;
+  const std::set<KeyspaceId>* const dropped_;
 };
 
 class CompactionSchedule {
@@ -71,6 +79,7 @@ class CompactionSchedule {
     uint64_t filter_index_bytes_beside = 0;      // Version::FilterIndexBytesBeside this tree
     SnapshotList snapshots;                      // of the version; unused in steps
     OwnOptions own_options;                      // of all keyspaces
+    std::set<KeyspaceId> dropped;                // whose trees are not compacted
     Request* request = nullptr;                  // null: it carries out none
     std::shared_ptr<const CompactionPlan> plan;  // null: there is nothing to do
     // There is no plan: no work is due, or all due work conflicts with running compactions.

@@ -1,4 +1,15 @@
-// Carries out a flush: writes each list of a memtable to one table of its keyspace's tree, level 0.
+// Carries out a flush: writes the lists of a memtable to tables of level 0.
+//
+//   keyspace of the list                              its entries go to
+//   was dropped, or is dropped by the edit            nowhere
+//   has a tree of its own                             one table of that tree
+//   leaves the common tree (leaving.h)                level 1 of its new tree, with those that it
+//                                                     has in the common tree
+//   otherwise                                         the one table of the common tree, with the id
+//                                                     before each key
+//
+// The common tree also gets a name for each keyspace that the edit adds, changes or drops
+// (lsm/version/common_keys.h).  Its table is written last.
 //
 // Used by one thread.  Returns errors of reading and writing; after one, no table is left.
 #ifndef TRELLIS_LSM_COMPACTION_FLUSH_RUN_H_
@@ -7,18 +18,23 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
+#include "lsm/base/inner_iterator.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/base/keyspace_state.h"
 #include "lsm/base/range_map.h"
 #include "lsm/compaction/job_context.h"
 #include "lsm/compaction/jobs.h"
 #include "lsm/iterator.h"
+#include "lsm/version/keyspace_records.h"
 #include "lsm/version/version.h"
+#include "lsm/version/version_edit.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
@@ -27,33 +43,57 @@ class FlushRun {
   // The part of a memtable that belongs to one keyspace.
   struct List {
     KeyspaceId keyspace = kDefaultKeyspace;
-    std::unique_ptr<Iterator> entries;
+    std::function<std::unique_ptr<InnerIterator>()> new_entries;
     RangeMap ranges;
     uint64_t keys = 0;  // about
   };
-  // Returns the current version.  All entries that are older than the memtable must be in it.
-  using VersionNow = std::function<std::shared_ptr<const Version>()>;
+  struct Calls {
+    // Returns the current version.  All entries that are older than the memtable must be in it.
+    std::function<std::shared_ptr<const Version>()> version_now;
+    // The record of a keyspace that may leave the common tree; nullopt: it must stay.  Null: none
+    // leaves.
+    std::function<std::optional<KeyspaceRecord>(KeyspaceId)> record_to_leave;
+    std::function<bool()> stop;  // the keyspace stays, because the store is being closed
+  };
 
   // `context` is the store's, and outlives this object.
-  FlushRun(const JobContext* context, OwnOptions own_options, VersionNow version_now)
-      : context_(*context),
-        own_options_(std::move(own_options)),
-        version_now_(std::move(version_now)) {}
+  FlushRun(const JobContext* context, OwnOptions own_options, Calls calls)
+      : context_(*context), own_options_(std::move(own_options)), calls_(std::move(calls)) {}
   FlushRun(const FlushRun&) = delete;
   FlushRun& operator=(const FlushRun&) = delete;
 
-  // The lists are in the order of their ids.  `age_nanos`: as for RunFlush.  If nothing of a list
-  // is left, it gets no table.
-  absl::Status Run(std::vector<List> lists, const SnapshotList& snapshots, uint64_t age_nanos,
+  // The lists are in the order of their ids.  `edit` says which keyspaces are new, changed or
+  // dropped; all others are as in the version.  It gets the tables, and the record of a keyspace
+  // that leaves.  `last_sequence`: of the memtable.  `age_nanos`: as for RunFlush.  If nothing of a
+  // list is left, it gets no table.
+  absl::Status Run(const std::vector<List>& lists, Sequence last_sequence,
+                   const SnapshotList& snapshots, uint64_t age_nanos, VersionEdit* edit,
                    JobResult* result);
 
+  // The keyspace that was to leave, if any, and whether it does.  Otherwise it could not be read or
+  // written, and stays.
+  std::optional<KeyspaceId> leaver() const { return leaver_; }
+  bool leaves() const { return leaves_; }
+
  private:
-  absl::Status RunList(const List& list, const SnapshotList& snapshots, uint64_t age_nanos,
+  absl::Status RunLists(const std::vector<List>& lists, Sequence last_sequence,
+                        const SnapshotList& snapshots, uint64_t age_nanos, VersionEdit* edit,
+                        JobResult* result);
+  // Takes a keyspace out of the common tree, if one is to leave and can.
+  void LetLeave(const std::vector<List>& lists, const Version& version,
+                const SnapshotList& snapshots, uint64_t age_nanos, VersionEdit* edit,
+                JobResult* result);
+  absl::Status RunList(KeyspaceId keyspace, Iterator& entries, const RangeMap& ranges,
+                       uint64_t keys, const SnapshotList& snapshots, uint64_t age_nanos,
                        JobResult* result);
+  absl::StatusOr<JobContext> ContextOf(KeyspaceId keyspace) const;
+  void RemoveOutputs(JobResult* result);
 
   const JobContext& context_;
   const OwnOptions own_options_;
-  const VersionNow version_now_;
+  const Calls calls_;
+  std::optional<KeyspaceId> leaver_;
+  bool leaves_ = false;
 };
 
 }  // namespace lsm

@@ -13,6 +13,8 @@
 #include "lsm/bytes/status.h"
 #include "lsm/compaction/filter_plan.h"
 #include "lsm/compaction/table_output.h"
+#include "lsm/version/common_keys.h"
+#include "lsm/version/prefix_iterator.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -31,12 +33,17 @@ constexpr uint64_t kBytesPerEntry = uint64_t{1} << 10;
 class VisibilityFilter {
  public:
   // `ranges`: those of the job's inputs.  `hides_nothing(user_key)`: no table outside of this job
-  // may hold older versions of the key.
+  // may hold older versions of the key.  `members`: as Tree::members.
   VisibilityFilter(const RangeMap& ranges, const SnapshotList& snapshots,
-                   std::function<bool(std::string_view)> hides_nothing)
-      : ranges_(ranges), snapshots_(snapshots), hides_nothing_(std::move(hides_nothing)) {}
+                   std::function<bool(std::string_view)> hides_nothing,
+                   const Members* members = nullptr)
+      : ranges_(ranges),
+        snapshots_(snapshots),
+        hides_nothing_(std::move(hides_nothing)),
+        members_(members) {}
 
   bool Keep(const ParsedKey& key) {
+    if (members_ != nullptr && !IsOfMember(key.user_key)) return false;
     const size_t stratum = static_cast<size_t>(
         std::lower_bound(snapshots_.begin(), snapshots_.end(), key.sequence) - snapshots_.begin());
     if (!ranges_.empty() && IsCovered(key, stratum)) return false;
@@ -57,6 +64,14 @@ class VisibilityFilter {
   uint64_t tombstones_dropped() const { return tombstones_dropped_; }
 
  private:
+  bool IsOfMember(std::string_view user_key) {
+    const KeyspaceId keyspace = KeyspaceOf(user_key);
+    if (keyspace != last_keyspace_) {
+      last_keyspace_ = keyspace;
+      is_member_ = members_->Has(keyspace);
+    }
+    return is_member_;
+  }
   // Whether a range delete of the entry's stratum is above it.
   bool IsCovered(const ParsedKey& key, size_t stratum) {
     while (next_stretch_ < ranges_.size() && ranges_.boundary(next_stretch_) <= key.user_key)
@@ -70,6 +85,9 @@ class VisibilityFilter {
   size_t next_stretch_ = 0;  // the one after that of the last key
   const SnapshotList& snapshots_;
   const std::function<bool(std::string_view)> hides_nothing_;
+  const Members* const members_;
+  KeyspaceId last_keyspace_ = kNamesInCommonTree;
+  bool is_member_ = true;  // whether that is one
   std::string last_user_key_;
   size_t last_stratum_ = 0;
   bool has_last_ = false;
@@ -108,6 +126,15 @@ RangeMap NeededOf(const RangeMap& ranges, const SnapshotList& snapshots,
   return needed.Finish();
 }
 
+Table::ScanOptions ScanOfJob() {
+  Table::ScanOptions scan;
+  scan.fill_cache = false;
+  scan.readahead_bytes = kReadaheadBytes;
+  scan.count_blocks = false;
+  scan.check_filter = true;
+  return scan;
+}
+
 // The runs of the plan's tables, newest first.  Each table of level 0 is a run.  The spans are
 // views of the plan.
 std::vector<TableSpan> RunsOf(const CompactionPlan& plan) {
@@ -122,9 +149,9 @@ std::vector<TableSpan> RunsOf(const CompactionPlan& plan) {
   return runs;
 }
 
-// The range deletes of these runs in the plan's window, thinned.
+// The range deletes of these runs in the plan's window, thinned, without those of no member.
 RangeMap RangesOf(const CompactionPlan& plan, const std::vector<TableSpan>& runs,
-                  const SnapshotList& snapshots) {
+                  const SnapshotList& snapshots, const Members* members) {
   std::vector<RangeMap> of_runs;
   std::vector<const RangeMap*> maps;
   for (const TableSpan run : runs) {
@@ -138,7 +165,8 @@ RangeMap RangesOf(const CompactionPlan& plan, const std::vector<TableSpan>& runs
   for (const RangeMap& of_run : of_runs) maps.push_back(&of_run);
   const KeySpan window{plan.from ? std::string_view(*plan.from) : "",
                        plan.to ? KeyEnd(*plan.to) : std::nullopt};
-  return RangeMap::Merged(maps).Within(window).Thinned(snapshots);
+  RangeMap ranges = RangeMap::Merged(maps).Within(window).Thinned(snapshots);
+  return members == nullptr ? ranges : members->RangesOfThese(ranges);
 }
 
 // Seeks to the first entry of the first user key >= `from`; nullopt: to the first entry.
@@ -158,7 +186,7 @@ absl::StatusOr<JobResult> AddVisible(Iterator& entries, const std::optional<std:
   uint64_t bytes = kBytesBetweenStops;  // since `stop` was called
   for (; entries.Valid(); entries.Next()) {
     if (bytes >= kBytesBetweenStops) {
-      if (stop()) return absl::AbortedError("the store is being closed");
+      if (stop()) return absl::AbortedError("the job was stopped");
       bytes = 0;
     }
     bytes += kBytesPerEntry;
@@ -234,11 +262,7 @@ absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
 absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Tree& tree,
                                         const CompactionPlan& plan, const SnapshotList& snapshots,
                                         const std::function<bool()>& stop) {
-  Table::ScanOptions scan;
-  scan.fill_cache = false;
-  scan.readahead_bytes = kReadaheadBytes;
-  scan.count_blocks = false;
-  scan.check_filter = true;
+  const Table::ScanOptions scan = ScanOfJob();
   const std::vector<TableSpan> runs = RunsOf(plan);
   std::vector<std::unique_ptr<InnerIterator>> inputs;
   for (const TableSpan run : runs) {
@@ -255,7 +279,7 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Tree& t
   for (const auto& table : TablesTakenBy(plan))
     dead.Add(DeadEntriesOf(*table, /*bytes_per_key=*/0));
   if (dead.oldest_tombstone != 0) tombstones.oldest_tombstone = dead.oldest_tombstone;
-  const RangeMap ranges = RangesOf(plan, runs, snapshots);
+  const RangeMap ranges = RangesOf(plan, runs, snapshots, tree.members());
   RangeMap needed = NeededOf(ranges, snapshots, [&](const KeySpan& span) {
     return tree.OlderSpan(plan.output_level, plan.output_run, span);
   });
@@ -263,9 +287,12 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Tree& t
                      plan.table_bytes != 0 ? plan.table_bytes : context.options->table_bytes,
                      plan.grandparents, plan.staying, std::move(tombstones), std::move(needed),
                      plan.keyspace);
-  VisibilityFilter visible(ranges, snapshots, [&](std::string_view user_key) {
-    return !tree.MayExistBelow(plan.output_level, plan.output_run, user_key);
-  });
+  VisibilityFilter visible(
+      ranges, snapshots,
+      [&](std::string_view user_key) {
+        return !tree.MayExistBelow(plan.output_level, plan.output_run, user_key);
+      },
+      tree.members());
   SeekFrom(plan.from, merged.get());
   TRELLIS_ASSIGN_OR_RETURN(JobResult result, AddVisible(*merged, plan.to, visible, output, stop));
   TRELLIS_RETURN_IF_ERROR(Finish(&output, &result));
@@ -273,6 +300,60 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Tree& t
   result.bytes_read = BytesTakenBy(plan);
   return result;
 }
+
+absl::StatusOr<JobResult> RunLeaving(const JobContext& context, const Tree& common,
+                                     KeyspaceId keyspace, std::unique_ptr<InnerIterator> entries,
+                                     const RangeMap& ranges, uint64_t keys,
+                                     const SnapshotList& snapshots, uint64_t age_nanos,
+                                     const std::function<bool()>& stop) {
+  std::vector<std::unique_ptr<InnerIterator>> inputs;
+  common.AddIterators(ScanOfJob(), &inputs);
+  for (auto& input : inputs) input = NewPrefixIterator(keyspace, std::move(input));
+  inputs.push_back(std::move(entries));
+  const std::unique_ptr<Iterator> merged = NewMergingIterator(std::move(inputs));
+  std::vector<RangeMap> of_runs = {ranges};
+  DeadEntries dead;  // of the tree
+  uint64_t table_keys = 0, table_bytes = 0;
+  const CommonBounds bounds = CommonBoundsOf(keyspace, "", std::nullopt);
+  const KeySpan span{bounds.from, bounds.to ? KeyEnd(*bounds.to) : KeyEnd()};
+  for (int level = 0; level < kLevels; ++level) {
+    for (const auto& table : common.Overlapping(level, span)) {
+      of_runs.push_back(OutOfCommonTree(keyspace, table->table->ranges()));
+      dead.Add(DeadEntriesOf(*table, /*bytes_per_key=*/0));
+      table_keys += table->meta.entries;
+      table_bytes += table->meta.file_bytes;
+    }
+  }
+  const uint64_t bytes = common.ApproximateBytes(bounds.from, bounds.to);
+  // Of tables with other keyspaces, the same share as of the bytes.
+  if (table_bytes > 0) {
+    keys += static_cast<uint64_t>(static_cast<double>(table_keys) * static_cast<double>(bytes) /
+                                  static_cast<double>(table_bytes));
+  }
+  std::vector<const RangeMap*> maps;
+  for (const RangeMap& of_run : of_runs) maps.push_back(&of_run);
+  const RangeMap all_ranges = RangeMap::Merged(maps).Thinned(snapshots);
+  TombstoneRecord tombstones;
+  if (dead.oldest_tombstone != 0) tombstones.oldest_tombstone = dead.oldest_tombstone;
+  tombstones.age_seconds = age_nanos / 1'000'000'000;
+  // All older entries are inputs.
+  RangeMap needed =
+      NeededOf(all_ranges, snapshots, [](const KeySpan&) { return std::optional<KeySpan>(); });
+  VisibilityFilter visible(all_ranges, snapshots, [](std::string_view) { return true; });
+  TRELLIS_ASSIGN_OR_RETURN(const TableFilter filter, PlanFlush(context, Tree(keyspace), keys));
+  TableOutput output(context, filter, /*level=*/1, /*run=*/0, context.options->table_bytes,
+                     /*grandparents=*/{}, /*staying=*/{}, std::move(tombstones), std::move(needed),
+                     keyspace);
+  merged->SeekToFirst();
+  TRELLIS_ASSIGN_OR_RETURN(JobResult result,
+                           AddVisible(*merged, std::nullopt, visible, output, stop));
+  TRELLIS_RETURN_IF_ERROR(Finish(&output, &result));
+  result.output_level = 1;
+  result.bytes_read = bytes;
+  return result;
+}
+
+absl::Status TreeIsGone() { return absl::CancelledError("the keyspace of the tables was dropped"); }
 
 VersionEdit EditOf(const CompactionPlan& plan, const JobResult* result) {
   VersionEdit edit;

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
+#include "lsm/base/inner_iterator.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/base/range_map.h"
 #include "lsm/compaction/job_context.h"
@@ -55,6 +56,16 @@ absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
                                    const SnapshotList& snapshots, const TablesNow& tables_now,
                                    uint64_t age_nanos = 0, KeyspaceId keyspace = kDefaultKeyspace);
 
+// Takes a keyspace out of the common tree: merges its entries and range deletes there with those of
+// a sealed memtable, about `keys` of them, into tables for level 1 of a new tree.  `context` is the
+// new tree's (ContextOfTree).  All entries that are older than the memtable must be in `common`.
+// Drops what a compaction into the last level drops.  `stop` and `age_nanos`: as below and above.
+absl::StatusOr<JobResult> RunLeaving(const JobContext& context, const Tree& common,
+                                     KeyspaceId keyspace, std::unique_ptr<InnerIterator> entries,
+                                     const RangeMap& ranges, uint64_t keys,
+                                     const SnapshotList& snapshots, uint64_t age_nanos,
+                                     const std::function<bool()>& stop);
+
 // Merges the plan's tables and drops entries that no reader needs:
 //
 //   version     a newer one of the same key exists, or a range delete above it that covers the key,
@@ -64,12 +75,16 @@ absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
 //   range       likewise: it shrinks to the keys that it may hide.  Those that no snapshot tells
 //               apart become one
 //   copy        of several copies of an entry or range, one stays
+//   dead        in the common tree, an entry or range of no member (Tree::members)
 //
 // Calls `stop` at the beginning and from time to time; if it returns true, the job ends with
 // Aborted.  A plan that could be a trivial move is merged as well: the entries stay the same.
 absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Tree& tree,
                                         const CompactionPlan& plan, const SnapshotList& snapshots,
                                         const std::function<bool()>& stop);
+
+// The error of a job whose tree was dropped meanwhile: Cancelled.
+absl::Status TreeIsGone();
 
 // The edit that records a plan and its result (null for a trivial move).
 VersionEdit EditOf(const CompactionPlan& plan, const JobResult* result);

@@ -98,13 +98,16 @@ class Engine : public std::enable_shared_from_this<Engine> {
     absl::FunctionRef<void(LookupResult& result)> take;
     bool pins = false;
   };
-  absl::StatusOr<bool> Get(KeyspaceId keyspace, std::string_view key, const ReadOptions& options,
-                           const ValueSink& sink, Explanation* explanation = nullptr);
+  // Here and below, null is the default keyspace.
+  absl::StatusOr<bool> Get(const KeyspaceState* keyspace, std::string_view key,
+                           const ReadOptions& options, const ValueSink& sink,
+                           Explanation* explanation = nullptr);
   // One answer per key, all as of the same moment.
   std::vector<absl::StatusOr<std::optional<std::string>>> MultiGet(
-      KeyspaceId keyspace, std::span<const std::string_view> keys, const ReadOptions& options);
+      const KeyspaceState* keyspace, std::span<const std::string_view> keys,
+      const ReadOptions& options);
   // Returns an empty iterator with an error if there is no memory for one.
-  std::unique_ptr<Iterator> NewIterator(KeyspaceId keyspace, const ReadOptions& options);
+  std::unique_ptr<Iterator> NewIterator(const KeyspaceState* keyspace, const ReadOptions& options);
 
   struct Moment {
     Sequence sequence = 0;
@@ -117,18 +120,19 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void ReleaseSnapshot(Sequence sequence);
 
   absl::Status Flush();
-  absl::Status CompactRange(KeyspaceId keyspace, std::optional<std::string_view> from,
+  absl::Status CompactRange(const KeyspaceState* keyspace, std::optional<std::string_view> from,
                             std::optional<std::string_view> to);
   absl::Status WaitForBackgroundWork();
   absl::Status Resume();
   absl::Status GetFailure();
-  uint64_t ApproximateBytes(KeyspaceId keyspace, std::string_view from,
+  uint64_t ApproximateBytes(const KeyspaceState* keyspace, std::string_view from,
                             std::optional<std::string_view> to);
   Statistics GetStatistics();
-  KeyspaceStatistics GetKeyspaceStatistics(KeyspaceId keyspace);
+  KeyspaceStatistics GetKeyspaceStatistics(const KeyspaceState& keyspace);
 
   absl::StatusOr<std::shared_ptr<const KeyspaceState>> OpenKeyspace(std::string_view name,
                                                                     const KeyspaceOptions& options);
+  absl::Status DropKeyspace(std::string_view name);
   absl::StatusOr<std::vector<std::string>> ListKeyspaces();
 
   absl::StatusOr<VerifyReport> Verify(const Pace& pace);
@@ -158,9 +162,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
                                                           std::shared_ptr<EventQueue> events,
                                                           bool* released);
   absl::Status Start();
-  // Writes the memtable as tables of level 0.  They are added to `levels` and, until CURRENT names
-  // their manifest, to `made`.  REQUIRES: `levels` have all older entries.
-  absl::Status FlushTo(const Memtable& memtable, FlushReason reason,
+  // Writes the memtable, whose last number is at most `last_sequence`, as tables of level 0.  They
+  // are added to `levels` and, until CURRENT names their manifest, to `made`.  REQUIRES: `levels`
+  // have all older entries, and the directory has all changes of keyspaces so far.
+  absl::Status FlushTo(const Memtable& memtable, FlushReason reason, Sequence last_sequence,
                        std::array<OpenTables, kLevels>* levels, NewFiles* made);
   // Begins a log and a manifest of these levels and the keyspaces, makes CURRENT name it, publishes
   // a view of all that, and removes files that are not needed any more.  Until CURRENT is swapped,
@@ -254,14 +259,16 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Waits until the request is carried out, or cannot be.
   absl::Status RequestRange(CompactionSchedule::Request* request);
   // Makes the edit durable, and publishes a view with the new version, to which `change` (may be
-  // null) was applied.
+  // null) was applied.  Supersedes the tables of keyspaces that the edit drops.  Cancelled if there
+  // is no tree of this id, whose tables the edit replaces.
   absl::Status ApplyEdit(VersionEdit edit, const OpenTables& outputs,
-                         const std::function<void(ReadView*)>& change);
+                         const std::function<void(ReadView*)>& change,
+                         KeyspaceId tree = kDefaultKeyspace);
 
   // --- reading (engine_read.cc) ---
   // The view of the snapshot, if it has one, or else the current one.  Never null.
   absl::StatusOr<std::shared_ptr<const ReadView>> ShareView(const Snapshot* snapshot) const;
-  std::unique_ptr<Iterator> MakeIterator(KeyspaceId keyspace, const ReadOptions& options);
+  std::unique_ptr<Iterator> MakeIterator(const KeyspaceState* keyspace, const ReadOptions& options);
 
   // --- constant after the opening ---
   const Options options_;

@@ -13,8 +13,19 @@
 #include "lsm/events/job_events.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/runtime/early_seal.h"
+#include "lsm/version/common_keys.h"
 
 namespace lsm::inline TRELLIS_ABI {
+namespace {
+
+// `tree` may be null.
+void AddTablesOf(const Tree* tree, ObsoleteFiles::Tables* tables) {
+  for (int level = 0; tree != nullptr && level < kLevels; ++level) {
+    for (const auto& table : tree->level(level)) tables->emplace_back(table->meta.number, table);
+  }
+}
+
+}  // namespace
 
 void Engine::PublishView(LiveViews::Prepared prepared) {
   views_.AssertHeld();
@@ -29,7 +40,7 @@ void Engine::ScheduleWork() {
   if (!schedule_.MayChoose() || !jobs_.MaySchedule(Job::kCompaction, reserves_.IsShort())) return;
   const Version& version = *CurrentView()->version;
   keyspaces_.AssertHeld();
-  const TreeOptions tree_options(options_, &keyspaces_.own_options());
+  const TreeOptions tree_options(options_, &keyspaces_.own_options(), &keyspaces_.dropped());
   const bool is_due = schedule_.IsDue(version, tree_options, sequences_.HasSnapshotIn());
   if (!is_due && !schedule_.MayFree(version) &&
       !keyspaces_.account().IsPaid(*version.default_tree(), options_, schedule_.running()))
@@ -83,8 +94,9 @@ void Engine::SealIfDue(
     {
       MutexLock lock(&mutex_);
       const auto level0_stop_tables = static_cast<size_t>(options_.level0_stop_tables);
+      keyspaces_.AssertHeld();
       if (!jobs_.MayBegin() ||
-          CurrentView()->version->fullest_tree()->level0_tables() >= level0_stop_tables)
+          keyspaces_.FullestTree(*CurrentView()->version).level0_tables() >= level0_stop_tables)
         return absl::OkStatus();
       snapshots = sequences_.Snapshots();
       view = CurrentView();
@@ -120,10 +132,11 @@ void Engine::ScheduleFlush() {
 void Engine::EndJob(FailureKind kind, const absl::Status& status, Compaction* compaction) {
   {
     MutexLock lock(&mutex_);
-    const bool gave_up = absl::IsAborted(status) && lifetime_.is_closing();
+    const bool gave_up =
+        absl::IsCancelled(status) || (absl::IsAborted(status) && lifetime_.is_closing());
     const bool is_failure = !status.ok() && !gave_up;
     keyspaces_.AssertHeld();
-    const TreeOptions tree_options(options_, &keyspaces_.own_options());
+    const TreeOptions tree_options(options_, &keyspaces_.own_options(), &keyspaces_.dropped());
     if (is_failure && compaction != nullptr && !absl::IsAborted(status) &&
         !absl::IsDataLoss(status) &&
         schedule_.IsOptional(*compaction, *CurrentView()->version, tree_options,
@@ -252,22 +265,35 @@ absl::Status Engine::FlushOldest() {
     keyspaces_.AddTo(memtable->changes(), &edit);
   }
   // Memtables are flushed in their order, so all older entries are in tables.
-  FlushRun run(&job_context_, std::move(own_options), [this] {
+  FlushRun::Calls calls;
+  calls.version_now = [this] {
     MutexLock lock(&mutex_);
     return CurrentView()->version;
-  });
+  };
+  calls.record_to_leave = [this](KeyspaceId id) -> std::optional<KeyspaceRecord> {
+    if (reserves_.IsShort()) return std::nullopt;
+    MutexLock lock(&mutex_);
+    keyspaces_.AssertHeld();
+    return keyspaces_.RecordToLeave(id);
+  };
+  calls.stop = [this] { return lifetime_.is_closing(); };
+  FlushRun run(&job_context_, std::move(own_options), std::move(calls));
   return WithFlushEvents(
       events_.get(), store_.environment.clock, log.reason, *memtable,
       [&](JobResult* result) -> absl::Status {
         const uint64_t from = store_.environment.clock->MonotonicNanos();
         // The manifest will require the next log to exist.
         TRELLIS_RETURN_IF_ERROR(logs_.SyncNames());
-        TRELLIS_RETURN_IF_ERROR(
-            run.Run(ListsToFlush(*memtable), snapshots, memtable->AgeNanos(from), result));
+        TRELLIS_RETURN_IF_ERROR(run.Run(ListsToFlush(*memtable), log.last_sequence, snapshots,
+                                        memtable->AgeNanos(from), &edit, result));
+        if (run.leaver() && !run.leaves()) {
+          MutexLock lock(&mutex_);
+          keyspaces_.AssertHeld();
+          keyspaces_.NoteStays(*run.leaver());
+        }
         // Without a table, because nothing was left, the edit still says that the log is obsolete.
         edit.oldest_log = next_log;
         edit.last_sequence = log.last_sequence;
-        for (const auto& table : result->outputs) edit.added.push_back({0, table->meta});
         TRELLIS_RETURN_IF_ERROR(ApplyEdit(std::move(edit), result->outputs, [&](ReadView* view) {
           view->sealed.pop_back();
           // The view wakes callers that wait for the flush, and they must find it counted.
@@ -279,6 +305,9 @@ absl::Status Engine::FlushOldest() {
         {
           MutexLock lock(&mutex_);
           memtable_logs_.RemoveOldest();
+          keyspaces_.AssertHeld();
+          keyspaces_.Forget(memtable->changes());
+          if (run.leaves()) keyspaces_.NoteLeft(*run.leaver());
         }
         logs_.Remove(next_log);
         return absl::OkStatus();
@@ -296,6 +325,7 @@ void Engine::CompactOne() {
       compaction.snapshots = sequences_.Snapshots();
       keyspaces_.AssertHeld();
       compaction.own_options = keyspaces_.own_options();
+      compaction.dropped = keyspaces_.dropped();
       running =
           schedule_.StartChoosing(keyspaces_.account().paid_bytes(), wall_seconds, &compaction);
     }
@@ -312,7 +342,8 @@ void Engine::CompactOne() {
     if (schedule_.Begin(&compaction)) counters_.Add(Counter::kCompactionsAtOnce, 1);
     const CompactionPlan* const plan = compaction.plan.get();
     if (plan != nullptr) keyspaces_.account().Spend(*plan);
-    writers_.throttle().BeginCompaction(&compaction, *CurrentView()->version);
+    writers_.throttle().BeginCompaction(&compaction,
+                                        keyspaces_.FullestTree(*CurrentView()->version));
     ScheduleWork();
   }
   if (compaction.plan != nullptr) status = CatchOutOfMemory([&] { return Compact(&compaction); });
@@ -320,22 +351,32 @@ void Engine::CompactOne() {
 }
 
 absl::Status Engine::Compact(Compaction* compaction) {
-  CompactionRun::Calls calls;
-  calls.now = [this, keyspace = compaction->plan->keyspace] {
+  const KeyspaceId keyspace = compaction->plan->keyspace;
+  std::shared_ptr<const KeyspaceState> state;  // null in the common tree
+  {
     MutexLock lock(&mutex_);
-    return CompactionRun::Now{CurrentView()->version->ShareTree(keyspace), sequences_.Snapshots()};
+    keyspaces_.AssertHeld();
+    state = keyspaces_.StateOf(keyspace);
+  }
+  CompactionRun::Calls calls;
+  calls.now = [this, keyspace] {
+    MutexLock lock(&mutex_);
+    const Version& version = *CurrentView()->version;
+    const bool is_gone = version.TreeOf(keyspace) == nullptr;
+    return CompactionRun::Now{is_gone ? nullptr : version.ShareTree(keyspace),
+                              sequences_.Snapshots()};
   };
   calls.is_room_short = [this] { return reserves_.IsShort(); };
-  calls.stop = [this] { return lifetime_.is_closing(); };
+  calls.stop = [this, &state] { return lifetime_.is_closing() || IsDropped(state.get()); };
   calls.apply = [&](const CompactionPlan& plan, const JobResult* result,
                     const CompactionRun::Plan& left) {
-    return result == nullptr ? ApplyEdit(EditOf(plan, nullptr), {}, nullptr)
+    return result == nullptr ? ApplyEdit(EditOf(plan, nullptr), {}, nullptr, keyspace)
                              : ApplyCompaction(compaction, plan, *result, left);
   };
   calls.collect = [this] { views_.CollectPatiently(); };
   const CompactionPlan& plan = *compaction->plan;
   TRELLIS_ASSIGN_OR_RETURN(const JobContext context,
-                           ContextOfTree(job_context_, compaction->own_options, plan.keyspace,
+                           ContextOfTree(job_context_, compaction->own_options, keyspace,
                                          compaction->filter_index_bytes_beside));
   CompactionRun run(&context, &counters_, std::move(calls), compaction);
   const bool for_readers = plan.for_readers;
@@ -344,12 +385,13 @@ absl::Status Engine::Compact(Compaction* compaction) {
                                   : for_readers                    ? CompactionReason::kReaders
                                   : plan.for_tombstones            ? CompactionReason::kTombstones
                                                                    : CompactionReason::kLevel;
-  return WithCompactionEvents(events_.get(), store_.environment.clock, reason, plan,
-                              [&](JobResult* result) {
-                                const auto once = [&] { return run.Run(result); };
-                                // Compactions for readers are not worth the reserve.
-                                return for_readers ? once() : WithReserve(once);
-                              });
+  absl::Status status = WithCompactionEvents(events_.get(), store_.environment.clock, reason, plan,
+                                             [&](JobResult* result) {
+                                               const auto once = [&] { return run.Run(result); };
+                                               // Compactions for readers are not worth the reserve.
+                                               return for_readers ? once() : WithReserve(once);
+                                             });
+  return absl::IsAborted(status) && IsDropped(state.get()) ? TreeIsGone() : status;
 }
 
 absl::Status Engine::ApplyCompaction(Compaction* compaction, const CompactionPlan& plan,
@@ -364,7 +406,7 @@ absl::Status Engine::ApplyCompaction(Compaction* compaction, const CompactionPla
   };
   std::function<void(ReadView*)> change;
   if (left != nullptr) change = replace;
-  TRELLIS_RETURN_IF_ERROR(ApplyEdit(EditOf(plan, &result), result.outputs, change));
+  TRELLIS_RETURN_IF_ERROR(ApplyEdit(EditOf(plan, &result), result.outputs, change, plan.keyspace));
   views_.Supersede(std::move(superseded));
   counters_.Add(Counter::kCompactionBytesRead, result.bytes_read);
   counters_.Add(Counter::kCompactionBytesWritten, result.bytes_written);
@@ -372,7 +414,7 @@ absl::Status Engine::ApplyCompaction(Compaction* compaction, const CompactionPla
 }
 
 absl::Status Engine::ApplyEdit(VersionEdit edit, const OpenTables& outputs,
-                               const std::function<void(ReadView*)>& change) {
+                               const std::function<void(ReadView*)>& change, KeyspaceId tree) {
   NewFiles made;  // until the manifest may name them
   for (const auto& table : outputs)
     made.Add(store_.directory.get(), TableFileName(table->meta.number));
@@ -383,9 +425,13 @@ absl::Status Engine::ApplyEdit(VersionEdit edit, const OpenTables& outputs,
     MutexLock lock(&mutex_);
     base = CurrentView()->version;
   }
+  if (base->TreeOf(tree) == nullptr) return TreeIsGone();
+  ObsoleteFiles::Tables superseded;
+  for (const KeyspaceId id : edit.dropped_keyspaces) AddTablesOf(base->TreeOf(id), &superseded);
   edit.next_file_number = manifest_.next_file_number();
   std::shared_ptr<const Version> version = base;
-  if (!edit.added.empty() || !edit.removed.empty() || !edit.dropped_keyspaces.empty()) {
+  if (!edit.added.empty() || !edit.removed.empty() || !edit.dropped_keyspaces.empty() ||
+      !edit.keyspaces.empty()) {
     TRELLIS_ASSIGN_OR_RETURN(version, base->After(edit, outputs));
   }
   if (version == base && change == nullptr) return manifest_.Record(edit);
@@ -399,14 +445,17 @@ absl::Status Engine::ApplyEdit(VersionEdit edit, const OpenTables& outputs,
   }
   made.Keep();
   TRELLIS_RETURN_IF_ERROR(manifest_.Record(edit));
-  MutexLock lock(&mutex_);
-  // Only a holder of the manifest's mutex changes the version.  A writer may have sealed a memtable
-  // meanwhile, but no more than one as long as none is removed.
-  assert(CurrentView()->sealed.size() <= view->sealed.capacity());
-  *view = *CurrentView();
-  view->version = std::move(version);
-  if (change != nullptr) change(view.get());
-  PublishView(std::move(prepared));
+  {
+    MutexLock lock(&mutex_);
+    // Only a holder of the manifest's mutex changes the version.  A writer may have sealed a
+    // memtable meanwhile, but no more than one as long as none is removed.
+    assert(CurrentView()->sealed.size() <= view->sealed.capacity());
+    *view = *CurrentView();
+    view->version = std::move(version);
+    if (change != nullptr) change(view.get());
+    PublishView(std::move(prepared));
+  }
+  views_.Supersede(std::move(superseded));
   return absl::OkStatus();
 }
 
@@ -431,13 +480,30 @@ absl::Status Engine::RequestRange(CompactionSchedule::Request* request) {
   return request->status;
 }
 
-absl::Status Engine::CompactRange(KeyspaceId keyspace, std::optional<std::string_view> from,
+absl::Status Engine::CompactRange(const KeyspaceState* state, std::optional<std::string_view> from,
                                   std::optional<std::string_view> to) {
   TRELLIS_RETURN_IF_ERROR(events_->CheckMayWait("DB::CompactRange"));
   const Call call(&lifetime_);
   TRELLIS_RETURN_IF_ERROR(call.status());
+  TRELLIS_RETURN_IF_ERROR(CheckNotDropped(state));
   TRELLIS_RETURN_IF_ERROR(Flush());
   if (from && to && *from >= *to) return absl::OkStatus();
+  KeyspaceId keyspace = KeyspaceIdOf(state);  // of the tree
+  const bool has_own_tree = [&] {
+    MutexLock lock(&mutex_);
+    return CurrentView()->version->TreeOf(keyspace) != nullptr;
+  }();
+  CommonBounds bounds;
+  if (!has_own_tree) {
+    bounds = CommonBoundsOf(keyspace, from.value_or(""), to);
+    from = bounds.from;
+    to = bounds.to;
+    keyspace = kCommonTree;
+  }
+  const auto request_range = [&](CompactionSchedule::Request* request) {
+    const absl::Status status = RequestRange(request);
+    return absl::IsCancelled(status) && IsDropped(state) ? DroppedKeyspace(*state) : status;
+  };
   const auto deepest_level = [&] {
     MutexLock lock(&mutex_);
     const Tree* const tree = CurrentView()->version->TreeOf(keyspace);
@@ -454,13 +520,13 @@ absl::Status Engine::CompactRange(KeyspaceId keyspace, std::optional<std::string
   for (int i = 0; i < kLevels && has_drop(); ++i) {
     CompactionSchedule::Request request{
         .from = from, .to = to, .drops = true, .keyspace = keyspace};
-    TRELLIS_RETURN_IF_ERROR(RequestRange(&request));
+    TRELLIS_RETURN_IF_ERROR(request_range(&request));
   }
   for (int level = 0; level < kLevels; ++level) {
     // The last level is rewritten in place.
     CompactionSchedule::Request request{
         .level = level, .from = from, .to = to, .keyspace = keyspace};
-    TRELLIS_RETURN_IF_ERROR(RequestRange(&request));
+    TRELLIS_RETURN_IF_ERROR(request_range(&request));
     // Asked afterwards, because another job may have moved tables down while the request waited.
     if (level > 0 && level >= deepest_level()) break;
   }

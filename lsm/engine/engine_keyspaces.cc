@@ -7,6 +7,7 @@
 #include "lsm/engine/engine.h"
 #include "lsm/engine/store_calls.h"
 #include "lsm/limits.h"
+#include "lsm/runtime/early_seal.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -47,7 +48,7 @@ absl::StatusOr<std::shared_ptr<const KeyspaceState>> Engine::OpenKeyspace(
     if (state != nullptr && !changes) return state;
   }
   TRELLIS_RETURN_IF_ERROR(events_->CheckMayWait("DB::OpenKeyspace"));
-  KeyspaceRequest request{name, options};
+  KeyspaceRequest request{name, &options};
   const auto ask = [&] {
     Writer writer{.task = Writer::Task::kKeyspace, .keyspace = &request};
     return Enqueue(&writer);
@@ -65,8 +66,14 @@ absl::StatusOr<std::shared_ptr<const KeyspaceState>> Engine::OpenKeyspace(
 absl::Status Engine::ChangeKeyspace(Writer* leader) {
   KeyspaceRequest& request = *leader->keyspace;
   keyspaces_.AssertHeld();
-  TRELLIS_ASSIGN_OR_RETURN(Keyspaces::Prepared prepared,
-                           keyspaces_.Prepare(request.name, request.options));
+  const bool is_drop = request.options == nullptr;
+  Keyspaces::Prepared prepared;
+  if (is_drop) {
+    prepared = keyspaces_.PrepareDrop(request.name);
+    if (prepared.state == nullptr) return absl::OkStatus();
+  } else {
+    TRELLIS_ASSIGN_OR_RETURN(prepared, keyspaces_.Prepare(request.name, *request.options));
+  }
   request.state = prepared.state;
   if (!prepared.change) return absl::OkStatus();  // an earlier writer made it
   WriteBatch batch;
@@ -81,7 +88,31 @@ absl::Status Engine::ChangeKeyspace(Writer* leader) {
   keyspaces_.Apply(std::move(prepared));
   schedule_.NoteChange();  // another style may have work
   ScheduleWork();
+  if (!is_drop || !CurrentView()->sealed.empty()) return absl::OkStatus();
+  // As after a range delete: the job seals the memtable, or the next leader.
+  mutex_.Unlock();
+  SealIfDue([&](const ReadView& view, const SnapshotList&) {
+    return IsDropDue(view, request.state->id, options_);
+  });
+  mutex_.Lock();
   return absl::OkStatus();
+}
+
+absl::Status Engine::DropKeyspace(std::string_view name) {
+  TRELLIS_RETURN_IF_ERROR(CheckProcess());
+  TRELLIS_RETURN_IF_ERROR(lifetime_.Check());
+  if (name == kDefaultKeyspaceName)
+    return absl::InvalidArgumentError("the keyspace \"default\" cannot be dropped");
+  if (IsForReading(options_.mode)) {
+    return absl::FailedPreconditionError(Concat(
+        "the keyspace \"", Escape(name), "\" is not dropped: the store is open for reading only"));
+  }
+  TRELLIS_RETURN_IF_ERROR(events_->CheckMayWait("DB::DropKeyspace"));
+  KeyspaceRequest request{name};
+  Writer writer{.task = Writer::Task::kKeyspace, .keyspace = &request};
+  TRELLIS_RETURN_IF_ERROR(OfOpenStore(Enqueue(&writer)));
+  if (request.state != nullptr) return absl::OkStatus();
+  return absl::NotFoundError(Concat("there is no keyspace \"", Escape(name), "\""));
 }
 
 absl::StatusOr<std::vector<std::string>> Engine::ListKeyspaces() {
@@ -92,16 +123,23 @@ absl::StatusOr<std::vector<std::string>> Engine::ListKeyspaces() {
   return keyspaces_.Names();
 }
 
-KeyspaceStatistics Engine::GetKeyspaceStatistics(KeyspaceId keyspace) {
+KeyspaceStatistics Engine::GetKeyspaceStatistics(const KeyspaceState& keyspace) {
   KeyspaceStatistics statistics;
   std::shared_ptr<const ReadView> view = views_.Share();
   if (view == nullptr) return statistics;
-  if (const Tree* const tree = view->version->TreeOf(keyspace); tree != nullptr) {
+  if (IsDropped(&keyspace)) {
+    views_.LetGo(std::move(view));
+    return statistics;
+  }
+  const Version& version = *view->version;
+  if (const Tree* const tree = version.TreeOf(keyspace.id); tree != nullptr) {
     Statistics of_tree;
     tree->Describe(&of_tree);
     statistics.has_own_tree = true;
     statistics.levels = std::move(of_tree.levels);
     statistics.table_bytes = tree->bytes();
+  } else {
+    statistics.table_bytes = version.ApproximateBytes(keyspace.id, "", std::nullopt);
   }
   views_.LetGo(std::move(view));
   return statistics;

@@ -113,8 +113,22 @@ absl::Status WithoutFalseDamage(const absl::Status& status, Directory& directory
 // Tables of keyspaces that the logs drop.
 void RemoveTablesOfNone(const KeyspaceRecords& keyspaces, std::array<OpenTables, kLevels>* levels) {
   for (OpenTables& level : *levels) {
-    std::erase_if(level, [&](const auto& table) { return !keyspaces.Has(table->meta.keyspace); });
+    std::erase_if(level,
+                  [&](const auto& table) { return !keyspaces.HasTree(table->meta.keyspace); });
   }
+}
+
+// The tables that the version has, and the state does not.
+ObsoleteFiles::Tables TablesGone(const Version& version, const ManifestState& state) {
+  ObsoleteFiles::Tables gone;
+  const std::array<OpenTables, kLevels> levels = version.Levels();
+  for (size_t i = 0; i < levels.size(); ++i) {
+    for (const auto& table : levels[i]) {
+      if (!state.levels[i].contains(table->meta.number))
+        gone.emplace_back(table->meta.number, table);
+    }
+  }
+  return gone;
 }
 
 // Checks the options that depend on the store, and fills in the parts of the context that do.
@@ -334,8 +348,9 @@ absl::Status Engine::Start() {
   const MemtableSink sink = [&](std::shared_ptr<const Memtable> memtable) -> absl::Status {
     // For their options.
     TRELLIS_RETURN_IF_ERROR(keyspaces_.CheckAndStart(replayed.keyspaces, directory.path()));
+    RemoveTablesOfNone(replayed.keyspaces, &levels);
     if (!IsForReading(options_.mode))
-      return FlushTo(*memtable, FlushReason::kOpening, &levels, &made);
+      return FlushTo(*memtable, FlushReason::kOpening, replayed.last_sequence, &levels, &made);
     held.push_back(std::move(memtable));
     return absl::OkStatus();
   };
@@ -378,24 +393,31 @@ absl::Status Engine::Start() {
   return verifier_.StartScrubbing() ? absl::OkStatus() : OutOfMemory();
 }
 
-absl::Status Engine::FlushTo(const Memtable& memtable, FlushReason reason,
+absl::Status Engine::FlushTo(const Memtable& memtable, FlushReason reason, Sequence last_sequence,
                              std::array<OpenTables, kLevels>* levels, NewFiles* made) {
   const uint64_t from = store_.environment.clock->MonotonicNanos();
-  TRELLIS_ASSIGN_OR_RETURN(const std::shared_ptr<const Version> version, Version::Create(*levels));
   SnapshotList snapshots;
+  KeyspaceRecords records;
+  VersionEdit edit;  // of the keyspaces; the new manifest has all of them anyway
   OwnOptions own_options;
   {
     MutexLock lock(&mutex_);
     snapshots = sequences_.Snapshots();
     keyspaces_.AssertHeld();
     own_options = keyspaces_.own_options();
+    records = keyspaces_.Records();
+    keyspaces_.AddTo(memtable.changes(), &edit);
   }
-  FlushRun run(&job_context_, std::move(own_options), [&] { return version; });
+  TRELLIS_ASSIGN_OR_RETURN(const std::shared_ptr<const Version> version,
+                           Version::Create(*levels, records));
+  FlushRun::Calls calls;  // none leaves the common tree
+  calls.version_now = [&] { return version; };
+  FlushRun run(&job_context_, std::move(own_options), std::move(calls));
   JobResult result;
   TRELLIS_RETURN_IF_ERROR(WithFlushEvents(
       events_.get(), store_.environment.clock, reason, memtable, [&](JobResult* flushed) {
-        absl::Status status =
-            run.Run(ListsToFlush(memtable), snapshots, memtable.AgeNanos(from), flushed);
+        absl::Status status = run.Run(ListsToFlush(memtable), last_sequence, snapshots,
+                                      memtable.AgeNanos(from), &edit, flushed);
         result = *flushed;
         return status;
       }));
@@ -413,14 +435,15 @@ absl::Status Engine::FlushTo(const Memtable& memtable, FlushReason reason,
 absl::Status Engine::StartWriting(ManifestState state,
                                   std::optional<std::string_view> expected_current,
                                   std::array<OpenTables, kLevels> levels, NewFiles* made) {
-  state.levels = {};
-  for (size_t i = 0; i < levels.size(); ++i) {
-    for (const auto& table : levels[i]) state.levels[i].emplace(table->meta.number, table->meta);
-  }
   {
     MutexLock lock(&mutex_);
     keyspaces_.AssertHeld();
     state.keyspaces = keyspaces_.Records();
+  }
+  RemoveTablesOfNone(state.keyspaces, &levels);
+  state.levels = {};
+  for (size_t i = 0; i < levels.size(); ++i) {
+    for (const auto& table : levels[i]) state.levels[i].emplace(table->meta.number, table->meta);
   }
   // Before any existing file is changed, because tables that are sound one by one may contradict
   // one another.
@@ -431,7 +454,7 @@ absl::Status Engine::StartWriting(ManifestState state,
                                       Memtable::RecentMax(options_.write_buffer_bytes),
                                       store_.environment.clock->MonotonicNanos());
   }();
-  TRELLIS_ASSIGN_OR_RETURN(view->version, Version::Create(std::move(levels)));
+  TRELLIS_ASSIGN_OR_RETURN(view->version, Version::Create(std::move(levels), state.keyspaces));
   absl::Status status;
   MutexLock manifest_lock(manifest_.mutex());
   try {
@@ -468,8 +491,14 @@ absl::Status Engine::SwitchFiles(ManifestState state,
   MemtableLogs memtable_logs = MemtableLogs::StartingWith(log_number, log_seed);
   LiveViews::Prepared prepared = views_.Prepare(view);
   const uint64_t wall_seconds = WallSecondsOf(*store_.environment.clock);
+  ObsoleteFiles::Tables superseded;  // of keyspaces that were dropped before a failure
+  {
+    MutexLock lock(&mutex_);
+    if (CurrentView() != nullptr) superseded = TablesGone(*CurrentView()->version, state);
+  }
   TRELLIS_ASSIGN_OR_RETURN(const uint64_t manifest_number,
                            manifest_.Begin(std::move(state), expected_current, made));
+  views_.Supersede(std::move(superseded));
   // In DB::Resume there may be readers.
   RemoveOrphans(*store_.directory, store_.log_directory(), manifest_.state(), manifest_number,
                 [this](uint64_t table) { return views_.IsHeld(table); });
@@ -479,6 +508,8 @@ absl::Status Engine::SwitchFiles(ManifestState state,
     views_.ShowUpTo(sequences_.last());
     schedule_.NoteTime(*view->version, wall_seconds);
     PublishView(std::move(prepared));
+    keyspaces_.AssertHeld();
+    keyspaces_.ForgetDropped();
     ScheduleWork();
   }
   logs_.Remove(log_number);
@@ -491,7 +522,13 @@ absl::Status Engine::StartReading(std::vector<std::shared_ptr<const Memtable>> m
   view->memtable = std::make_shared<Memtable>();
   // The view has the newest first.
   view->sealed.assign(memtables.rbegin(), memtables.rend());
-  TRELLIS_ASSIGN_OR_RETURN(view->version, Version::Create(std::move(levels)));
+  KeyspaceRecords records;
+  {
+    MutexLock lock(&mutex_);
+    keyspaces_.AssertHeld();
+    records = keyspaces_.Records();
+  }
+  TRELLIS_ASSIGN_OR_RETURN(view->version, Version::Create(std::move(levels), records));
   LiveViews::Prepared prepared = views_.Prepare(view);
   MutexLock lock(&mutex_);
   view->sequence_max = sequences_.last();

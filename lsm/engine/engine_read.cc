@@ -11,6 +11,8 @@
 #include "lsm/memtable/memtable_cover.h"
 #include "lsm/snapshot.h"
 #include "lsm/table/block_reads.h"
+#include "lsm/version/common_keys.h"
+#include "lsm/version/prefix_iterator.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -29,7 +31,7 @@ absl::Status SnapshotOfAnother() {
 // memtable that the lookup sees; 0: none.
 Sequence NewestRange(const Memtable& memtable, KeyspaceId keyspace, const LookupKey& key) {
   const RangeList* const ranges = memtable.RangesOf(keyspace);
-  return ranges == nullptr ? 0 : ranges->NewestAt(key.internal_key(), key.sequence());
+  return ranges == nullptr ? 0 : ranges->NewestAt(key.memtable_key(), key.sequence());
 }
 
 const char* NameOf(MemtableAnswer answer) {
@@ -135,18 +137,57 @@ Sequence SequenceFor(const LiveViews& views, const ReadView& view, const ReadOpt
   return options.snapshot != nullptr ? options.snapshot->sequence() : views.VisibleIn(view);
 }
 
-// `lookups`: how many lookups the thread has made, with this one.
-void Find(const ReadView& view, KeyspaceId keyspace, const Tree::GetOptions& options,
-          const Counters::Here& counters, uint64_t lookups, KeyLookup* lookup) {
+// A lookup in the keyspace, in the form that this tree needs.
+KeyLookup LookupIn(const Tree* tree, KeyspaceId keyspace, std::string_view key, Sequence sequence,
+                   const bloom::DigestSeed& seed) {
+  if (tree != nullptr && tree->is_common()) [[unlikely]]
+    return KeyLookup(keyspace, key, sequence, seed);
+  return KeyLookup(key, sequence, seed);
+}
+
+// `tree`: the one with the keyspace, or null.  `lookups`: how many lookups the thread has made,
+// with this one.
+void Find(const ReadView& view, KeyspaceId keyspace, const Tree* tree,
+          const Tree::GetOptions& options, const Counters::Here& counters, uint64_t lookups,
+          KeyLookup* lookup) {
   if (!FindInMemtables(view, keyspace, counters, lookup)) {
     std::optional<MemtableRanges> ranges;
     if (view.has_ranges(keyspace)) [[unlikely]]
       lookup->ranges_above = &ranges.emplace(view, keyspace);
     lookup->doubt_filters = lookups % kDoubtOneIn == 0;
-    if (const Tree* const tree = view.version->TreeOf(keyspace); tree != nullptr) [[likely]]
+    if (tree != nullptr) [[likely]]
       tree->Get(lookup, options, counters);
   }
   if (lookup->result.answer == TableAnswer::kFound) counters.Add(Counter::kLookupsFound, 1);
+}
+
+// The covers that an iterator owns.
+struct OwnedCovers {
+  std::vector<MemtableCover> of_memtables;
+  std::vector<PrefixCover> of_tree;
+};
+
+// Makes iterators of the common tree show one keyspace, and covers likewise.
+void SeeOneKeyspace(KeyspaceId keyspace, std::span<std::unique_ptr<InnerIterator>> of_tree) {
+  for (std::unique_ptr<InnerIterator>& iterator : of_tree)
+    iterator = NewPrefixIterator(keyspace, std::move(iterator));
+}
+void SeeOneKeyspace(KeyspaceId keyspace, std::span<const RangeCover*> of_tree,
+                    std::vector<PrefixCover>* made) {
+  made->reserve(of_tree.size());
+  for (const RangeCover*& cover : of_tree) {
+    if (cover != nullptr) cover = &made->emplace_back(keyspace, cover);
+  }
+}
+
+// Tree::PayRent, for a key of the keyspace.  Throws nothing: without memory no rent is paid.
+bool PayRent(const Tree& tree, KeyspaceId keyspace, std::string_view key, uint64_t bytes) {
+  if (!tree.is_common()) return tree.PayRent(key, bytes);
+  try {
+    return tree.PayRent(CommonKeyOf(keyspace, key), bytes);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
 // Looks up some keys of a MultiGet side by side.
@@ -171,6 +212,8 @@ bool LookupsTogether::Find(std::span<const std::string_view> keys,
   numbers.reserve(keys.size());
   const MemtableRanges ranges(view, keyspace);
   const bool has_ranges = view.has_ranges(keyspace);
+  const Tree* const tree = view.version->TreeWith(keyspace);
+  const bool is_common = tree != nullptr && tree->is_common();
   const EpochGuard guard;
   bool note_is_due = false;
   const auto give = [&](size_t i, const absl::Status& status, const LookupResult& result) {
@@ -186,7 +229,8 @@ bool LookupsTogether::Find(std::span<const std::string_view> keys,
     }
   };
   for (size_t i = 0; i < keys.size(); ++i) {
-    KeyLookup& lookup = lookups.emplace_back(keys[i], sequence, digest_seed);
+    KeyLookup& lookup = is_common ? lookups.emplace_back(keyspace, keys[i], sequence, digest_seed)
+                                  : lookups.emplace_back(keys[i], sequence, digest_seed);
     numbers.push_back(i);
     const uint64_t count = counters.Add(Counter::kLookups, 1);
     lookup.doubt_filters = count % kDoubtOneIn == 0;
@@ -197,8 +241,7 @@ bool LookupsTogether::Find(std::span<const std::string_view> keys,
     lookups.pop_back();
     numbers.pop_back();
   }
-  if (const Tree* const tree = view.version->TreeOf(keyspace); tree != nullptr)
-    tree->MultiGet(lookups, {.fill_cache = fill_cache}, file_system, counters);
+  if (tree != nullptr) tree->MultiGet(lookups, {.fill_cache = fill_cache}, file_system, counters);
   for (size_t i = 0; i < lookups.size(); ++i)
     give(numbers[i], lookups[i].status, lookups[i].result);
   return note_is_due;
@@ -214,7 +257,7 @@ absl::StatusOr<std::shared_ptr<const ReadView>> Engine::ShareView(const Snapshot
   return view;
 }
 
-absl::StatusOr<bool> Engine::Get(KeyspaceId keyspace, std::string_view key,
+absl::StatusOr<bool> Engine::Get(const KeyspaceState* keyspace, std::string_view key,
                                  const ReadOptions& options, const ValueSink& sink,
                                  Explanation* explanation) {
   if (options.snapshot != nullptr && options.snapshot->owner_ != this) return SnapshotOfAnother();
@@ -228,21 +271,25 @@ absl::StatusOr<bool> Engine::Get(KeyspaceId keyspace, std::string_view key,
   const ReadView* view = views_.Load();
   if (view == nullptr) [[unlikely]]
     return views_.WhyNone();
+  if (IsDropped(keyspace)) [[unlikely]]
+    return DroppedKeyspace(*keyspace);
   if (options.snapshot != nullptr && options.snapshot->view_ != nullptr)
     view = options.snapshot->view_.get();
   if (lookups % kLookupsPerNote == 0) [[unlikely]]
     NoteReads();
-  KeyLookup lookup(key, SequenceFor(views_, *view, options), job_context_.digest_seed);
+  const KeyspaceId id = KeyspaceIdOf(keyspace);
+  const Tree* const tree = view->version->TreeWith(id);
+  KeyLookup lookup =
+      LookupIn(tree, id, key, SequenceFor(views_, *view, options), job_context_.digest_seed);
   lookup.explanation = explanation;
   if (explanation != nullptr) {
     explanation->key = std::string(key);
     explanation->digest = lookup.key.digest();
     explanation->sequence = lookup.key.sequence();
-    const Tree* const tree = view->version->TreeOf(keyspace);
     for (int i = 0; i < kLevels; ++i)
       explanation->tables_by_level.push_back(tree == nullptr ? 0 : tree->level(i).size());
   }
-  Find(*view, keyspace, {options.fill_cache, sink.pins}, counters, lookups, &lookup);
+  Find(*view, id, tree, {options.fill_cache, sink.pins}, counters, lookups, &lookup);
   TRELLIS_RETURN_IF_ERROR(std::move(lookup.status));
   const bool found = lookup.result.answer == TableAnswer::kFound;
   if (explanation != nullptr) {
@@ -256,11 +303,16 @@ absl::StatusOr<bool> Engine::Get(KeyspaceId keyspace, std::string_view key,
 }
 
 std::vector<absl::StatusOr<std::optional<std::string>>> Engine::MultiGet(
-    KeyspaceId keyspace, std::span<const std::string_view> keys, const ReadOptions& options) {
+    const KeyspaceState* keyspace, std::span<const std::string_view> keys,
+    const ReadOptions& options) {
   std::vector<absl::StatusOr<std::optional<std::string>>> answers(keys.size());
   // Shares the view, and takes a guard for some keys at a time.  So what a guard keeps from being
   // freed (blocks evicted from the cache, in all stores) does not grow with the number of keys.
   absl::StatusOr<std::shared_ptr<const ReadView>> shared = ShareView(options.snapshot);
+  if (shared.ok() && IsDropped(keyspace)) {
+    views_.LetGo(*std::move(shared));
+    shared = DroppedKeyspace(*keyspace);
+  }
   if (!shared.ok()) {
     std::fill(answers.begin(), answers.end(), shared.status());
     return answers;
@@ -272,7 +324,7 @@ std::vector<absl::StatusOr<std::optional<std::string>>> Engine::MultiGet(
     const auto some_keys = keys.subspan(begin, count);
     const auto some_answers = std::span(answers).subspan(begin, count);
     const LookupsTogether lookups{*view,
-                                  keyspace,
+                                  KeyspaceIdOf(keyspace),
                                   sequence,
                                   job_context_.digest_seed,
                                   options.fill_cache,
@@ -297,7 +349,8 @@ std::vector<absl::StatusOr<std::optional<std::string>>> Engine::MultiGet(
   return answers;
 }
 
-std::unique_ptr<Iterator> Engine::NewIterator(KeyspaceId keyspace, const ReadOptions& options) {
+std::unique_ptr<Iterator> Engine::NewIterator(const KeyspaceState* keyspace,
+                                              const ReadOptions& options) {
   try {
     return MakeIterator(keyspace, options);
   } catch (const std::bad_alloc&) {
@@ -305,19 +358,26 @@ std::unique_ptr<Iterator> Engine::NewIterator(KeyspaceId keyspace, const ReadOpt
   }
 }
 
-std::unique_ptr<Iterator> Engine::MakeIterator(KeyspaceId keyspace, const ReadOptions& options) {
+std::unique_ptr<Iterator> Engine::MakeIterator(const KeyspaceState* state,
+                                               const ReadOptions& options) {
   absl::StatusOr<std::shared_ptr<const ReadView>> shared = ShareView(options.snapshot);
   if (!shared.ok()) return NewEmptyIterator(shared.status());
   std::shared_ptr<const ReadView> view = *std::move(shared);
   const Sequence sequence = SequenceFor(views_, *view, options);
   Table::ScanOptions scan;
+  if (IsDropped(state)) {
+    views_.LetGo(std::move(view));
+    return NewEmptyIterator(DroppedKeyspace(*state));
+  }
   scan.fill_cache = options.fill_cache;
   auto seek_reads = std::make_shared<SeekReads>(store_.environment.file_system);
   scan.seek_reads = seek_reads.get();
+  const KeyspaceId keyspace = KeyspaceIdOf(state);
   const bool is_default = keyspace == kDefaultKeyspace;
-  // The view does not have the tree of a keyspace without tables.
-  std::shared_ptr<const Tree> own = is_default ? nullptr : view->version->ShareTree(keyspace);
-  const Tree& tree = own != nullptr ? *own : *view->version->default_tree();
+  // The view keeps the tree, unless there is none.
+  const bool has_tree = view->version->TreeWith(keyspace) != nullptr;
+  auto empty_tree = has_tree ? nullptr : std::make_shared<const Tree>(keyspace);
+  const Tree& tree = has_tree ? *view->version->TreeWith(keyspace) : *empty_tree;
   // The sequence number was loaded before, so it sees no entry of a memtable that is empty now, and
   // none of one without a list.  The active memtable may get its list at any time: asks it once.
   const EntryList* const active =
@@ -331,7 +391,9 @@ std::unique_ptr<Iterator> Engine::MakeIterator(KeyspaceId keyspace, const ReadOp
   std::vector<std::unique_ptr<InnerIterator>> inputs;
   inputs.reserve(1 + view->sealed.size() + tree.iterator_count());
   for_lists([&](const EntryList* list) { inputs.push_back(list->NewIterator()); });
+  const size_t lists = inputs.size();
   tree.AddIterators(scan, &inputs);
+  if (tree.is_common()) SeeOneKeyspace(keyspace, std::span(inputs).subspan(lists));
   const uint64_t iterators = counters_.Add(Counter::kIterators, 1);
   // Readers pay for the default tree.
   const Level0Account::Seen level0 =
@@ -342,18 +404,21 @@ std::unique_ptr<Iterator> Engine::MakeIterator(KeyspaceId keyspace, const ReadOp
               ReadPoint::In(*view, sequence)};
   IteratorBounds bounds{std::optional<std::string>(options.lower_bound),
                         std::optional<std::string>(options.upper_bound)};
-  // The covers of memtables; they must outlive the merge.
-  std::shared_ptr<std::vector<MemtableCover>> memtable_covers;
+  // They must outlive the merge.
+  std::shared_ptr<OwnedCovers> own_covers;
   std::unique_ptr<InnerIterator> merged;
   if (tree.has_ranges() || view->has_ranges(keyspace)) {
-    memtable_covers = std::make_shared<std::vector<MemtableCover>>();
-    memtable_covers->reserve(1 + view->sealed.size());
+    own_covers = std::make_shared<OwnedCovers>();
+    own_covers->of_memtables.reserve(1 + view->sealed.size());
     std::vector<const RangeCover*> covers;
     covers.reserve(inputs.size());
     for_lists([&](const EntryList* list) {
-      covers.push_back(list->ranges() == nullptr ? nullptr : &memtable_covers->emplace_back(list));
+      covers.push_back(list->ranges() == nullptr ? nullptr
+                                                 : &own_covers->of_memtables.emplace_back(list));
     });
     tree.AddCovers(&covers);
+    if (tree.is_common())
+      SeeOneKeyspace(keyspace, std::span(covers).subspan(lists), &own_covers->of_tree);
     auto covering = NewCoveringIterator(std::move(inputs), covers, sequence, bounds);
     gaps.covering = covering.get();
     merged = std::move(covering);
@@ -361,8 +426,8 @@ std::unique_ptr<Iterator> Engine::MakeIterator(KeyspaceId keyspace, const ReadOp
     merged = NewMergingIterator(std::move(inputs));
   }
   if (!IsForReading(options_.mode)) {
-    gaps.charge = [this, &tree](std::string_view key, uint64_t entries) {
-      if (!tree.PayRent(key, entries * kBytesMergedPerDeadEntry)) return;
+    gaps.charge = [this, &tree, keyspace](std::string_view key, uint64_t entries) {
+      if (!PayRent(tree, keyspace, key, entries * kBytesMergedPerDeadEntry)) return;
       keyspaces_.account().NoteRent();
       NoteReads();
     };
@@ -372,9 +437,8 @@ std::unique_ptr<Iterator> Engine::MakeIterator(KeyspaceId keyspace, const ReadOp
       {&counters_, store_.environment.clock, iterators}, gaps,
       // Owns `seek_reads` and the covers, which are destroyed after the inputs that use them.
       [self = shared_from_this(), view = std::move(view), level0,
-       seek_reads = std::move(seek_reads), own = std::move(own),
-       memtable_covers = std::move(memtable_covers)](const IteratorCounts& made) mutable {
-        own.reset();  // LetGo removes only files of tables that no tree has
+       seek_reads = std::move(seek_reads), empty_tree = std::move(empty_tree),
+       own_covers = std::move(own_covers)](const IteratorCounts& made) mutable {
         self->views_.LetGo(std::move(view));
         const Counters::Here counters(&self->counters_);
         self->keyspaces_.account().CountSeeks(made.seeks, level0, counters);
@@ -403,12 +467,13 @@ void Engine::ReleaseSnapshot(Sequence sequence) {
   if (is_change) ScheduleWork();
 }
 
-uint64_t Engine::ApproximateBytes(KeyspaceId keyspace, std::string_view from,
+uint64_t Engine::ApproximateBytes(const KeyspaceState* keyspace, std::string_view from,
                                   std::optional<std::string_view> to) {
   const EpochGuard guard;
   const ReadView* const view = views_.Load();
-  const Tree* const tree = view == nullptr ? nullptr : view->version->TreeOf(keyspace);
-  return tree == nullptr ? 0 : tree->ApproximateBytes(from, to);
+  return view == nullptr || IsDropped(keyspace)
+             ? 0
+             : view->version->ApproximateBytes(KeyspaceIdOf(keyspace), from, to);
 }
 
 Statistics Engine::GetStatistics() {

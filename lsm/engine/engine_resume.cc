@@ -72,9 +72,11 @@ absl::Status Engine::StartOver(const ReadView& view, absl::Status* forgotten) {
   std::array<OpenTables, kLevels> levels = view.version->Levels();
   NewFiles made;
   for (auto sealed = view.sealed.rbegin(); sealed != view.sealed.rend(); ++sealed)
-    TRELLIS_RETURN_IF_ERROR(FlushTo(**sealed, FlushReason::kResume, &levels, &made));
+    TRELLIS_RETURN_IF_ERROR(
+        FlushTo(**sealed, FlushReason::kResume, (*sealed)->last_number(), &levels, &made));
   if (!view.memtable->empty())
-    TRELLIS_RETURN_IF_ERROR(FlushTo(*view.memtable, FlushReason::kResume, &levels, &made));
+    TRELLIS_RETURN_IF_ERROR(FlushTo(*view.memtable, FlushReason::kResume,
+                                    view.memtable->last_number(), &levels, &made));
   return StartWriting(std::move(state), current.Encode(), std::move(levels), &made);
 }
 

@@ -105,7 +105,9 @@ absl::Status Engine::Lead(Writer* leader) {
   try {
     switch (leader->task) {
       case Writer::Task::kWrite:
-        if (leader->batch->has_puts()) status = CheckMayPut(leader->batch->size_bytes());
+        status = EncodedBatch::CheckNoneDropped(*leader->batch);
+        if (status.ok() && leader->batch->has_puts())
+          status = CheckMayPut(leader->batch->size_bytes());
         if (status.ok()) status = MakeRoom(/*seal_now=*/false);
         if (status.ok()) status = Commit(leader, &last);
         break;
@@ -220,11 +222,13 @@ absl::Status Engine::MakeRoom(bool seal_now) {
       return Refusal(failure);
     TRELLIS_RETURN_IF_ERROR(lifetime_.Check());  // no job makes room any more
     const ReadView& view = *CurrentView();
-    const size_t level0_tables = view.version->fullest_tree()->level0_tables();
+    keyspaces_.AssertHeld();
+    const Tree& fullest = keyspaces_.FullestTree(*view.version);
+    const size_t level0_tables = fullest.level0_tables();
     // After a failed compaction no job makes room in level 0, so slowing writes for it is useless.
     const bool has_compactions = jobs_.failures().Of(FailureKind::kCompaction).ok();
     const uint64_t slowdown_nanos =
-        seal_now || delayed ? 0 : writers_.throttle().NanosToWait(view, has_compactions);
+        seal_now || delayed ? 0 : writers_.throttle().NanosToWait(view, fullest, has_compactions);
     if (slowdown_nanos > 0) {
       delayed = true;
       mutex_.Unlock();

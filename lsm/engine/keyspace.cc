@@ -39,19 +39,19 @@ absl::Status Keyspace::DeleteRange(std::string_view from, std::optional<std::str
 absl::StatusOr<std::optional<std::string>> Keyspace::Get(std::string_view key,
                                                          const ReadOptions& options) const {
   if (state_ == nullptr) return CatchOutOfMemory(NoKeyspace);
-  return GetFrom(engine_.get(), state_->id, key, options);
+  return GetFrom(engine_.get(), state_.get(), key, options);
 }
 
 absl::StatusOr<bool> Keyspace::Get(std::string_view key, std::string* value,
                                    const ReadOptions& options) const {
   if (state_ == nullptr) return CatchOutOfMemory(NoKeyspace);
-  return GetFrom(engine_.get(), state_->id, key, value, options);
+  return GetFrom(engine_.get(), state_.get(), key, value, options);
 }
 
 absl::StatusOr<bool> Keyspace::Get(std::string_view key, PinnedValue* value,
                                    const ReadOptions& options) const {
   if (state_ == nullptr) return CatchOutOfMemory(NoKeyspace);
-  return GetFrom(engine_.get(), state_->id, key, value, options);
+  return GetFrom(engine_.get(), state_.get(), key, value, options);
 }
 
 std::vector<absl::StatusOr<std::optional<std::string>>> Keyspace::MultiGet(
@@ -60,34 +60,34 @@ std::vector<absl::StatusOr<std::optional<std::string>>> Keyspace::MultiGet(
     return std::vector<absl::StatusOr<std::optional<std::string>>>(keys.size(),
                                                                    CatchOutOfMemory(NoKeyspace));
   }
-  return engine_->MultiGet(state_->id, keys, options);
+  return engine_->MultiGet(state_.get(), keys, options);
 }
 
 std::unique_ptr<Iterator> Keyspace::NewIterator(const ReadOptions& options) const {
   if (state_ == nullptr) return NewEmptyIterator(CatchOutOfMemory(NoKeyspace));
-  return engine_->NewIterator(state_->id, options);
+  return engine_->NewIterator(state_.get(), options);
 }
 
 absl::Status Keyspace::CompactRange(std::optional<std::string_view> from,
                                     std::optional<std::string_view> to) {
   if (state_ == nullptr) return CatchOutOfMemory(NoKeyspace);
-  return CompactIn(engine_.get(), state_->id, from, to);
+  return CompactIn(engine_.get(), state_.get(), from, to);
 }
 
 uint64_t Keyspace::ApproximateBytes(std::optional<std::string_view> from,
                                     std::optional<std::string_view> to) const {
   if (state_ == nullptr) return 0;
-  return engine_->ApproximateBytes(state_->id, from.value_or(""), to);
+  return engine_->ApproximateBytes(state_.get(), from.value_or(""), to);
 }
 
 absl::StatusOr<Explanation> Keyspace::Explain(std::string_view key,
                                               const ReadOptions& options) const {
   if (state_ == nullptr) return CatchOutOfMemory(NoKeyspace);
-  return ExplainIn(engine_.get(), state_->id, key, options);
+  return ExplainIn(engine_.get(), state_.get(), key, options);
 }
 
 KeyspaceStatistics Keyspace::GetStatistics() const {
-  return state_ == nullptr ? KeyspaceStatistics() : engine_->GetKeyspaceStatistics(state_->id);
+  return state_ == nullptr ? KeyspaceStatistics() : engine_->GetKeyspaceStatistics(*state_);
 }
 
 }  // namespace lsm

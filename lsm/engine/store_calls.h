@@ -1,5 +1,5 @@
-// The calls that DB and Keyspace have in common.  They throw std::bad_alloc only if they return no
-// status.
+// The calls that DB and Keyspace have in common.  Null is the default keyspace.  They throw
+// std::bad_alloc only if they return no status.
 #ifndef TRELLIS_LSM_ENGINE_STORE_CALLS_H_
 #define TRELLIS_LSM_ENGINE_STORE_CALLS_H_
 
@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
-#include "lsm/base/internal_key.h"
+#include "lsm/base/keyspace_state.h"
 #include "lsm/bytes/status.h"
 #include "lsm/engine/engine.h"
 #include "lsm/explanation.h"
@@ -30,7 +30,8 @@ inline absl::Status WriteTo(Engine* engine, const WriteBatch& batch, const Write
   return CatchOutOfMemory([&] { return OfOpenStore(engine->Write(batch, options)); });
 }
 
-inline absl::StatusOr<std::optional<std::string>> GetFrom(Engine* engine, KeyspaceId keyspace,
+inline absl::StatusOr<std::optional<std::string>> GetFrom(Engine* engine,
+                                                          const KeyspaceState* keyspace,
                                                           std::string_view key,
                                                           const ReadOptions& options) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<std::optional<std::string>> {
@@ -41,8 +42,9 @@ inline absl::StatusOr<std::optional<std::string>> GetFrom(Engine* engine, Keyspa
   });
 }
 
-inline absl::StatusOr<bool> GetFrom(Engine* engine, KeyspaceId keyspace, std::string_view key,
-                                    std::string* value, const ReadOptions& options) {
+inline absl::StatusOr<bool> GetFrom(Engine* engine, const KeyspaceState* keyspace,
+                                    std::string_view key, std::string* value,
+                                    const ReadOptions& options) {
   return CatchOutOfMemory([&] {
     return engine->Get(keyspace, key, options,
                        {[&](LookupResult& result) { value->assign(result.value); }});
@@ -57,8 +59,9 @@ inline void PinResult(LookupResult& result, PinnedValue* pinned) {
       [](void* block) { static_cast<CachedBlock*>(block)->Unref(); }, pinned);
 }
 
-inline absl::StatusOr<bool> GetFrom(Engine* engine, KeyspaceId keyspace, std::string_view key,
-                                    PinnedValue* value, const ReadOptions& options) {
+inline absl::StatusOr<bool> GetFrom(Engine* engine, const KeyspaceState* keyspace,
+                                    std::string_view key, PinnedValue* value,
+                                    const ReadOptions& options) {
   value->Reset();
   return CatchOutOfMemory([&] {
     return engine->Get(keyspace, key, options,
@@ -66,13 +69,13 @@ inline absl::StatusOr<bool> GetFrom(Engine* engine, KeyspaceId keyspace, std::st
   });
 }
 
-inline absl::Status CompactIn(Engine* engine, KeyspaceId keyspace,
+inline absl::Status CompactIn(Engine* engine, const KeyspaceState* keyspace,
                               std::optional<std::string_view> from,
                               std::optional<std::string_view> to) {
   return CatchOutOfMemory([&] { return OfOpenStore(engine->CompactRange(keyspace, from, to)); });
 }
 
-inline absl::StatusOr<Explanation> ExplainIn(Engine* engine, KeyspaceId keyspace,
+inline absl::StatusOr<Explanation> ExplainIn(Engine* engine, const KeyspaceState* keyspace,
                                              std::string_view key, const ReadOptions& options) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<Explanation> {
     Explanation explanation;

@@ -62,10 +62,11 @@ void EntryList::PrepareRanges(const RangeMap& ranges, RangeList::Group* group) {
 }
 
 MemtableAnswer EntryList::Get(const LookupKey& key, std::string_view* value) const {
-  const Skiplist::Entry* entry = skiplist_.FindAtOrAfter(key.internal_key());
-  if (entry == nullptr || entry->user_key() != key.user_key()) return MemtableAnswer::kAbsent;
+  const std::string_view sought = key.memtable_key();
+  const Skiplist::Entry* entry = skiplist_.FindAtOrAfter(sought);
+  if (entry == nullptr || entry->user_key() != UserKeyOf(sought)) return MemtableAnswer::kAbsent;
   if (const RangeList* const list = ranges(); list != nullptr) [[unlikely]] {
-    if (list->NewestAt(key.internal_key(), key.sequence()) > SequenceOf(entry->suffix()))
+    if (list->NewestAt(sought, key.sequence()) > SequenceOf(entry->suffix()))
       return MemtableAnswer::kRangeDeleted;
   }
   if (IsTombstone(entry->suffix())) return MemtableAnswer::kDeleted;

@@ -34,16 +34,27 @@ double MeanCoveredBytes(const ReadView& view, Sequence visible,
   return sampled == 0 ? 0 : static_cast<double>(covered_bytes) / static_cast<double>(sampled);
 }
 
-}  // namespace
-
-bool AreRangesDue(const ReadView& view, const RangeMap& ranges, const SnapshotList& snapshots,
-                  const Options& options) {
+// The bytes that a flush of the memtable makes others write.
+uint64_t PriceOfFlush(const ReadView& view, const Options& options) {
   const Memtable& memtable = *view.memtable;
   uint64_t price = kBytesMergedPerJob + memtable.memory_bytes();
   if (memtable.newest_entry() > 0) {
     const auto flushes = static_cast<uint64_t>(std::max(1, options.level0_compaction_tables));
     price += view.version->default_tree()->level_bytes(1) / flushes;
   }
+  return price;
+}
+
+}  // namespace
+
+bool IsDropDue(const ReadView& view, KeyspaceId keyspace, const Options& options) {
+  const Tree* const tree = view.version->TreeOf(keyspace);
+  return tree != nullptr && tree->bytes() >= PriceOfFlush(view, options);
+}
+
+bool AreRangesDue(const ReadView& view, const RangeMap& ranges, const SnapshotList& snapshots,
+                  const Options& options) {
+  const uint64_t price = PriceOfFlush(view, options);
   const auto has_snapshot = [&](Sequence from, Sequence to) {
     return HasSnapshotBetween(snapshots, from, to);
   };

@@ -20,6 +20,10 @@
 // deletes and the tables of the default keyspace count so far.  The bytes are those of the whole
 // memtable, since a flush writes all of it.
 //
+// Drops: the flush that covers the drop of a keyspace removes its tree.  The memtable is due if the
+// tree has as many bytes.  A smaller drop waits for the next flush, and so does one in the common
+// tree, whose tables go with compactions.
+//
 // Reads memory alone.  Thread-safe.  Throws std::bad_alloc.
 #ifndef TRELLIS_LSM_RUNTIME_EARLY_SEAL_H_
 #define TRELLIS_LSM_RUNTIME_EARLY_SEAL_H_
@@ -40,6 +44,9 @@ namespace lsm::inline TRELLIS_ABI {
 // this view.  `now_nanos`: the monotonic time.
 bool IsSealDue(const ReadView& view, Sequence visible, const SnapshotList& snapshots,
                uint64_t now_nanos, const bloom::DigestSeed& digest_seed, const Options& options);
+
+// The same, but judges only the drop of a keyspace, which is in the memtable.
+bool IsDropDue(const ReadView& view, KeyspaceId keyspace, const Options& options);
 
 // The same, but judges only these range deletes of the memtable.  A leader asks this after a group
 // with range deletes, unless a sealed memtable waits for its flush.  So it must not take long.

@@ -25,8 +25,8 @@ uint64_t NewOpening() {
 std::vector<FlushRun::List> ListsToFlush(const Memtable& memtable) {
   std::vector<FlushRun::List> lists;
   for (const EntryList* const list : memtable.Lists()) {
-    lists.push_back(
-        {list->keyspace(), list->NewIterator(), list->MapOfRanges(), memtable.KeysOf(*list)});
+    lists.push_back({list->keyspace(), [list] { return list->NewIterator(); }, list->MapOfRanges(),
+                     memtable.KeysOf(*list)});
   }
   return lists;
 }
@@ -36,8 +36,6 @@ absl::Status CheckKeyspacesAct(const KeyspaceRecords& records, const Options& st
     const auto unimplemented = [&record = record](std::string_view what) {
       return absl::UnimplementedError(Concat("the keyspace \"", Escape(record.name), "\" ", what));
     };
-    if (!record.has_own_tree)
-      return unimplemented("is in the common tree, which this release does not know");
     if (record.options.expire_after.value_or(0) != 0)
       return unimplemented("has KeyspaceOptions::expire_after, but this release expires nothing");
   }
@@ -56,6 +54,7 @@ Keyspaces::Keyspaces(const Options* options, Counters* counters, Mutex* mutex)
     : options_(*options), opening_(NewOpening()), account_(counters), mutex_(mutex) {
   const auto state =
       std::make_shared<KeyspaceState>(kDefaultKeyspace, kDefaultKeyspaceName, opening_);
+  state->has_own_tree = true;
   ids_.emplace(state->name, state->id);
   states_.emplace(state->id, state);
 }
@@ -75,10 +74,12 @@ void Keyspaces::Start(const KeyspaceRecords& records) {
   std::erase_if(ids_, [](const auto& entry) { return entry.second != kDefaultKeyspace; });
   std::erase_if(states_, [](const auto& entry) { return entry.first != kDefaultKeyspace; });
   own_options_.clear();
+  dropped_.clear();
   for (const auto& [id, record] : records.all()) {
     std::shared_ptr<KeyspaceState>& state = states_[id];
     if (state == nullptr) state = std::make_shared<KeyspaceState>(id, record.name, opening_);
     state->options = record.options;
+    state->has_own_tree = record.has_own_tree;
     ids_.emplace(state->name, id);
     if (ReplacesAny(record.options)) {
       own_options_[id] =
@@ -99,7 +100,11 @@ KeyspaceRecords Keyspaces::Records() const {
   records.Advance(next_id_);
   for (const auto& [id, state] : states_) {
     if (id == kDefaultKeyspace && state->options == KeyspaceOptions()) continue;
-    records.Put({.id = id, .options = state->options, .name = state->name});
+    if (dropped_.contains(id)) continue;
+    records.Put({.id = id,
+                 .has_own_tree = state->has_own_tree,
+                 .options = state->options,
+                 .name = state->name});
   }
   return records;
 }
@@ -133,8 +138,8 @@ absl::StatusOr<Keyspaces::Prepared> Keyspaces::Prepare(std::string_view name,
   } else {
     if (next_id_ == KeyspaceRecords::kIdEnd)
       return absl::ResourceExhaustedError("all ids of keyspaces are used up");
-    if (states_.size() > kKeyspacesMax) {  // one of them is the default one
-      return absl::ResourceExhaustedError(Concat("the store has ", states_.size() - 1,
+    if (ids_.size() > kKeyspacesMax) {  // one of them is the default one
+      return absl::ResourceExhaustedError(Concat("the store has ", ids_.size() - 1,
                                                  " keyspaces besides \"default\": it may have ",
                                                  kKeyspacesMax));
     }
@@ -153,9 +158,25 @@ absl::StatusOr<Keyspaces::Prepared> Keyspaces::Prepare(std::string_view name,
   return prepared;
 }
 
+Keyspaces::Prepared Keyspaces::PrepareDrop(std::string_view name) const {
+  Prepared prepared;
+  const auto found = ids_.find(name);
+  if (found == ids_.end()) return prepared;
+  prepared.state = states_.at(found->second);
+  prepared.change = {.kind = KeyspaceChange::Kind::kDropped, .id = prepared.state->id};
+  prepared.dropped.insert(prepared.state->id);
+  return prepared;
+}
+
 void Keyspaces::Apply(Prepared prepared) {
   if (!prepared.change) return;
   const KeyspaceId id = prepared.state->id;
+  if (prepared.change->kind == KeyspaceChange::Kind::kDropped) {
+    prepared.state->dropped.store(true, std::memory_order_relaxed);
+    dropped_.merge(prepared.dropped);
+    ids_.erase(prepared.state->name);
+    return;
+  }
   next_id_ = std::max(next_id_, uint64_t{id} + 1);
   prepared.state->options = std::move(prepared.options);
   states_.merge(prepared.states);
@@ -168,6 +189,58 @@ void Keyspaces::Apply(Prepared prepared) {
   }
 }
 
+std::shared_ptr<const KeyspaceState> Keyspaces::StateOf(KeyspaceId id) const {
+  const auto found = states_.find(id);
+  return found == states_.end() ? nullptr : found->second;
+}
+
+const Tree& Keyspaces::FullestTree(const Version& version) const {
+  if (dropped_.empty()) return *version.fullest_tree();
+  const Tree* fullest = version.default_tree().get();
+  for (const auto& [id, tree] : version.trees()) {
+    if (!dropped_.contains(id) && tree->level0_tables() > fullest->level0_tables())
+      fullest = tree.get();
+  }
+  return *fullest;
+}
+
+void Keyspaces::Forget(const std::vector<KeyspaceChange>& changes) {
+  for (const KeyspaceChange& change : changes) {
+    if (change.kind != KeyspaceChange::Kind::kDropped) continue;
+    dropped_.erase(change.id);
+    own_options_.erase(change.id);
+    states_.erase(change.id);
+  }
+}
+
+void Keyspaces::ForgetDropped() {
+  for (const KeyspaceId id : dropped_) {
+    own_options_.erase(id);
+    states_.erase(id);
+  }
+  dropped_.clear();
+}
+
+std::optional<KeyspaceRecord> Keyspaces::RecordToLeave(KeyspaceId id) const {
+  const auto found = states_.find(id);
+  if (found == states_.end() || IsDropped(found->second.get()) || found->second->stays_in_common)
+    return std::nullopt;
+  return KeyspaceRecord{.id = id,
+                        .has_own_tree = true,
+                        .options = found->second->options,
+                        .name = found->second->name};
+}
+
+void Keyspaces::NoteLeft(KeyspaceId id) {
+  if (const auto found = states_.find(id); found != states_.end())
+    found->second->has_own_tree = true;
+}
+
+void Keyspaces::NoteStays(KeyspaceId id) {
+  if (const auto found = states_.find(id); found != states_.end())
+    found->second->stays_in_common = true;
+}
+
 void Keyspaces::AddTo(const std::vector<KeyspaceChange>& changes, VersionEdit* edit) const {
   std::map<KeyspaceId, KeyspaceRecord> records;
   std::set<KeyspaceId> created;
@@ -175,14 +248,19 @@ void Keyspaces::AddTo(const std::vector<KeyspaceChange>& changes, VersionEdit* e
     switch (change.kind) {
       case KeyspaceChange::Kind::kCreated:
         created.insert(change.id);
-        records[change.id] = {.id = change.id, .options = change.options, .name = change.name};
+        records[change.id] = {
+            .id = change.id, .has_own_tree = false, .options = change.options, .name = change.name};
         edit->next_keyspace_id = uint64_t{change.id} + 1;
         break;
       case KeyspaceChange::Kind::kOptions: {
-        KeyspaceRecord& record = records[change.id];
-        if (!created.contains(change.id)) record.name = states_.at(change.id)->name;
-        record.id = change.id;
-        record.options = change.options;
+        if (!created.contains(change.id)) {
+          const auto known = states_.find(change.id);
+          if (known == states_.end()) break;  // its drop follows
+          records[change.id].name = known->second->name;
+          records[change.id].has_own_tree = known->second->has_own_tree;
+        }
+        records[change.id].id = change.id;
+        records[change.id].options = change.options;
         break;
       }
       case KeyspaceChange::Kind::kDropped:

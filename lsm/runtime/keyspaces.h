@@ -3,6 +3,9 @@
 //   Start     takes over what the manifest and the logs say
 //   Prepare   decides what a request changes, and takes the memory for it
 //   Apply     makes it visible: after its entry was committed, before the next writer's turn
+//   Forget    a drop is in the manifest, and the tables are gone
+//
+// A dropped keyspace is flagged by Apply, and has no name any more.  Its state stays until Forget.
 //
 // Jobs that work on trees get effective options here, and the account of readers.
 //
@@ -16,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,19 +42,20 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// A call of DB::OpenKeyspace, in the queue of writers.
+// A call of DB::OpenKeyspace or DB::DropKeyspace, in the queue of writers.
 struct KeyspaceRequest {
   std::string_view name;
-  const KeyspaceOptions& options;
-  std::shared_ptr<const KeyspaceState> state = nullptr;  // the result
+  const KeyspaceOptions* options = nullptr;  // null: the keyspace is dropped
+  // The result.  Null: there is none to drop.
+  std::shared_ptr<const KeyspaceState> state = nullptr;
 };
 
 // The lists of a memtable, for its flush.  The memtable must outlive them.
 std::vector<FlushRun::List> ListsToFlush(const Memtable& memtable);
 
-// Unimplemented if this release cannot handle the place or the options of one of the keyspaces, or
-// if a store with these options cannot have keyspaces and be written to.  InvalidArgument if the
-// options of a keyspace do not fit those of the store.
+// Unimplemented if this release cannot handle the options of one of the keyspaces, or if a store
+// with these options cannot have keyspaces and be written to.  InvalidArgument if the options of a
+// keyspace do not fit those of the store.
 absl::Status CheckKeyspacesAct(const KeyspaceRecords& records, const Options& store);
 
 class Keyspaces {
@@ -75,7 +80,7 @@ class Keyspaces {
   // The same, after CheckKeyspacesAct.  Errors name `directory`.
   absl::Status CheckAndStart(const KeyspaceRecords& records, std::string_view directory)
       ABSL_LOCKS_EXCLUDED(*mutex_);
-  // All records, for a new manifest.
+  // All records, for a new manifest: without what is flagged.
   KeyspaceRecords Records() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
 
   // Null if no keyspace has this name.
@@ -100,10 +105,13 @@ class Keyspaces {
     States states;
     Ids ids;
     OwnOptions own_options;
+    std::set<KeyspaceId> dropped;
   };
   // ResourceExhausted if there are too many keyspaces.
   absl::StatusOr<Prepared> Prepare(std::string_view name, const KeyspaceOptions& options) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+  // The drop of the keyspace of this name; without a state if there is none.
+  Prepared PrepareDrop(std::string_view name) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
   // Allocates no memory.  REQUIRES: no other change was applied since Prepare.
   void Apply(Prepared prepared) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
 
@@ -111,6 +119,28 @@ class Keyspaces {
   const OwnOptions& own_options() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_) {
     return own_options_;
   }
+
+  // The keyspaces that are flagged and not forgotten.  Allocates no memory.
+  const std::set<KeyspaceId>& dropped() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_) {
+    return dropped_;
+  }
+  // The state of an id that is not forgotten; null if there is none.
+  std::shared_ptr<const KeyspaceState> StateOf(KeyspaceId id) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+  // The tree that slows and stops writes: of those that are not flagged, the one whose level 0 has
+  // the most tables.  Allocates no memory.
+  const Tree& FullestTree(const Version& version) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+  // The drops of a memtable that was flushed; and all that there are.  They allocate no memory.
+  void Forget(const std::vector<KeyspaceChange>& changes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+  void ForgetDropped() ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+
+  // For FlushRun::Calls::record_to_leave: nullopt if the keyspace was dropped, or stays.
+  std::optional<KeyspaceRecord> RecordToLeave(KeyspaceId id) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+  // The keyspace has left the common tree, or could not, and stays until the next opening.  They
+  // allocate no memory.
+  void NoteLeft(KeyspaceId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+  void NoteStays(KeyspaceId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
 
   // Records the changes of a memtable in the edit of its flush.
   void AddTo(const std::vector<KeyspaceChange>& changes, VersionEdit* edit) const
@@ -124,6 +154,7 @@ class Keyspaces {
   States states_ ABSL_GUARDED_BY(*mutex_);
   Ids ids_ ABSL_GUARDED_BY(*mutex_);  // views of the states' names
   OwnOptions own_options_ ABSL_GUARDED_BY(*mutex_);
+  std::set<KeyspaceId> dropped_ ABSL_GUARDED_BY(*mutex_);
   uint64_t next_id_ ABSL_GUARDED_BY(*mutex_) = kOtherKeyspaceMin;
 };
 

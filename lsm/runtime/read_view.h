@@ -35,11 +35,13 @@ struct ReadView {
   }
 
   // The bytes that the reserve counts for the memtables (lsm/store/reserve.h).  A flush writes a
-  // table for each list, however small the list is.  `other_keyspaces` are those besides the
-  // default one: the next put may begin a list for any of them in the active memtable.
+  // table for each tree that gets entries, however few: at most one for each tree of the version,
+  // and one of the common tree.  `other_keyspaces` are those besides the default one: the next put
+  // may begin a list for any of them in the active memtable.
   uint64_t bytes_to_flush(size_t other_keyspaces) const {
-    uint64_t tables = other_keyspaces;
-    for (const auto& each : sealed) tables += each->other_lists();
+    const size_t trees = version->trees().size();
+    uint64_t tables = std::min(other_keyspaces, trees);
+    for (const auto& each : sealed) tables += std::min(each->other_lists(), trees);
     return memtable_bytes() + tables * kTableBytesOnDiskMin;
   }
 

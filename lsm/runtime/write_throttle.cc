@@ -25,8 +25,7 @@ double NanosPerByte(double nanos, uint64_t room_bytes, uint64_t write_buffer_byt
 }  // namespace
 
 // Many short waits now are better than a long one later, for a flush or a full level 0.
-uint64_t WriteThrottle::NanosToWait(const ReadView& view, bool has_compactions) {
-  const Tree& tree = *view.version->fullest_tree();
+uint64_t WriteThrottle::NanosToWait(const ReadView& view, const Tree& tree, bool has_compactions) {
   const size_t level0_tables = tree.level0_tables() + view.sealed.size();
   const bool is_level0_slow = level0_tables >= Level0TablesToSlowDown(options_) && has_compactions;
   if (view.sealed.empty() && !is_level0_slow) return pace_.Begin(0, 0);
@@ -55,13 +54,13 @@ void WriteThrottle::EndFlush(bool made_room) {
   if (flush_room_.runs()) flush_room_.End(clock_.MonotonicNanos(), made_room);
 }
 
-void WriteThrottle::BeginCompaction(const CompactionSchedule::Job* job, const Version& version) {
+void WriteThrottle::BeginCompaction(const CompactionSchedule::Job* job, const Tree& tree) {
   const CompactionPlan* const plan = job->plan.get();
-  const KeyspaceId fullest = version.fullest_tree()->keyspace();
-  if (plan == nullptr || !plan->merges_level0(fullest) || plan->trivial_move) return;
-  if (level0_job_ != nullptr && level0_keyspace_ == fullest) return;
+  const KeyspaceId keyspace = tree.keyspace();
+  if (plan == nullptr || !plan->merges_level0(keyspace) || plan->trivial_move) return;
+  if (level0_job_ != nullptr && level0_keyspace_ == keyspace) return;
   level0_job_ = job;
-  level0_keyspace_ = fullest;
+  level0_keyspace_ = keyspace;
   level0_room_.Begin(clock_.MonotonicNanos(), BytesTakenBy(*plan));
 }
 

@@ -3,7 +3,7 @@
 //
 // Two jobs make room: the flush of a sealed memtable, and a compaction of level 0 once that has
 // many tables.  If several compactions run at once, the one that counts is the first that merges
-// level 0 of the fullest tree (Version::fullest_tree).
+// level 0 of the fullest tree (Keyspaces::FullestTree).
 //
 // Not thread-safe: the engine's mutex guards it.  Nothing here fails or throws.
 #ifndef TRELLIS_LSM_RUNTIME_WRITE_THROTTLE_H_
@@ -25,9 +25,9 @@ class WriteThrottle {
   // Both outlive it.
   WriteThrottle(const Options* options, Clock* clock) : options_(*options), clock_(*clock) {}
 
-  // Nanoseconds that the next write has to wait.  `has_compactions`: compactions run when due, and
-  // have not failed.
-  uint64_t NanosToWait(const ReadView& view, bool has_compactions);
+  // Nanoseconds that the next write has to wait.  `tree` is the one of the view that slows writes.
+  // `has_compactions`: compactions run when due, and have not failed.
+  uint64_t NanosToWait(const ReadView& view, const Tree& tree, bool has_compactions);
   // A write of this many bytes was committed.
   void Spend(uint64_t bytes) { pace_.Spend(bytes); }
 
@@ -35,8 +35,8 @@ class WriteThrottle {
   void EndFlush(bool made_room);
 
   // For each compaction that begins or ends.  `job` identifies the compaction until it ends, also
-  // in steps.  `version`: the current one.
-  void BeginCompaction(const CompactionSchedule::Job* job, const Version& version);
+  // in steps.  `tree`: the one that slows writes now.
+  void BeginCompaction(const CompactionSchedule::Job* job, const Tree& tree);
   void EndCompaction(const CompactionSchedule::Job* job, bool made_room);
 
  private:

@@ -35,6 +35,7 @@ WriterQueue::Group WriterQueue::BuildGroup(const Writer& leader,
     Writer* next = writers_[i];
     if (leader.task != Writer::Task::kWrite || next->task != Writer::Task::kWrite) break;
     if (next->sync && !leader.sync) break;
+    if (!EncodedBatch::CheckNoneDropped(*next->batch).ok()) break;  // leads itself, and fails
     const size_t bytes = group_bytes_.size() + next->batch->size_bytes();
     if (bytes > bytes_max) break;
     if (next->batch->has_puts() && !may_put(bytes)) break;  // leads itself

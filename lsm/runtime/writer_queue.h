@@ -62,8 +62,8 @@ class WriterQueue {
 
   // REQUIRES: the leader has a batch.  Takes only writers with the task kWrite, and only if the
   // leader has it too.  If the leader does not sync, takes no writer that does, because the leader
-  // would have to wait for the disk.  `may_put(bytes)`: whether a put may be in a group that then
-  // has that many bytes.
+  // would have to wait for the disk.  Takes none whose batch names a keyspace that was dropped.
+  // `may_put(bytes)`: whether a put may be in a group that then has that many bytes.
   Group BuildGroup(const Writer& leader, absl::FunctionRef<bool(uint64_t)> may_put);
 
   // All writers from the leader to `last` are done, with this status.  False: no writer is left.

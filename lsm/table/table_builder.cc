@@ -22,7 +22,7 @@ namespace {
 // Limit for key and value together.  A block ends when it reaches its target size, so it exceeds
 // that by at most one entry.  It must stay below the size that readers accept.
 constexpr uint64_t kEntryBytesMax = kBlockBytesMax - (uint64_t{4} << 20);
-static_assert(kKeyBytesMax + kInternalKeySuffixBytes + kValueBytesMax <= kEntryBytesMax);
+static_assert(kTreeKeyBytesMax + kInternalKeySuffixBytes + kValueBytesMax <= kEntryBytesMax);
 constexpr std::string_view kCreatedBy = "trellis " TRELLIS_VERSION_STRING;
 
 // A table is full at this size of its index or of its ranges, or with this many keys.  It may still

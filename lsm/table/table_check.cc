@@ -92,7 +92,7 @@ class TableChecker {
       facts_.smallest_sequence = key.sequence;
     }
     if (is_new_key) last_key_.assign(key.user_key);
-    if (key.user_key.size() > kKeyBytesMax)
+    if (key.user_key.size() > kTreeKeyBytesMax)
       Damage(offset_, Concat("a key of ", key.user_key.size(), " bytes, longer than keys may be"));
     last_sequence_ = key.sequence;
     last_kind_ = key.kind;

@@ -7,6 +7,21 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
+bool KeyspaceRecords::HasTree(KeyspaceId id) const {
+  if (id == kDefaultKeyspace) return true;
+  if (id == kCommonTree) return any();
+  const auto found = all_.find(id);
+  return found != all_.end() && found->second.has_own_tree;
+}
+
+std::vector<KeyspaceId> KeyspaceRecords::InCommonTree() const {
+  std::vector<KeyspaceId> ids;
+  for (const auto& [id, record] : all_) {
+    if (id != kDefaultKeyspace && !record.has_own_tree) ids.push_back(id);
+  }
+  return ids;
+}
+
 std::string KeyspaceRecords::Advance(uint64_t next_id) {
   if (next_id < next_id_)
     return Concat("the next keyspace id runs backwards, from ", next_id_, " to ", next_id);
@@ -52,7 +67,8 @@ std::string KeyspaceRecords::Replay(const KeyspaceChange& change) {
                       "\", but it has the name \"", Escape(known->second.name), "\"");
       }
       next_id_ = uint64_t{change.id} + 1;
-      return Put({.id = change.id, .options = change.options, .name = change.name});
+      return Put(
+          {.id = change.id, .has_own_tree = false, .options = change.options, .name = change.name});
     case KeyspaceChange::Kind::kDropped:
     case KeyspaceChange::Kind::kOptions:
       break;

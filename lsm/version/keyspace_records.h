@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "bloom/core/abi.h"
 #include "lsm/base/internal_key.h"
@@ -35,6 +36,11 @@ class KeyspaceRecords {
   // Above the id of every keyspace so far; kIdEnd: all are used up.
   uint64_t next_id() const { return next_id_; }
   bool Has(KeyspaceId id) const { return id == kDefaultKeyspace || all_.contains(id); }
+  // Whether there may be tables of the tree with this id: the default tree, the common one, or one
+  // that belongs to a keyspace.
+  bool HasTree(KeyspaceId id) const;
+  // The ids in the common tree, ascending.
+  std::vector<KeyspaceId> InCommonTree() const;
   // Whether the store has or had keyspaces other than the default one.  Then older releases refuse
   // it, and so do calls that do not know keyspaces yet.
   bool any() const { return next_id_ != kOtherKeyspaceMin || !all_.empty(); }
@@ -52,7 +58,7 @@ class KeyspaceRecords {
 
   // The manifest may be newer than the entry.  So a creation of an id below the next one changes
   // nothing, and neither does a change of a keyspace that was dropped.  But if the keyspace exists,
-  // a creation must have its name.
+  // a creation must have its name.  A new keyspace is in the common tree.
   std::string Replay(const KeyspaceChange& change);
 
   bool operator==(const KeyspaceRecords&) const = default;

@@ -33,6 +33,10 @@ class RangesAbove {
 struct KeyLookup {
   KeyLookup(std::string_view user_key, Sequence sequence, const bloom::DigestSeed& seed)
       : key(user_key, sequence, seed) {}
+  // For the common tree.
+  KeyLookup(KeyspaceId keyspace, std::string_view user_key, Sequence sequence,
+            const bloom::DigestSeed& seed)
+      : key(keyspace, user_key, sequence, seed) {}
 
   LookupKey key;
   // Searches tables even if their filters say "no".  If such a table has the key, it answers, and

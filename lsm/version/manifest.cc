@@ -160,9 +160,10 @@ absl::Status ManifestState::Apply(const VersionEdit& edit, std::string_view file
       return damage(
           Concat("table ", number, " is added, but the next file number is ", next_file_number));
     }
-    if (!keyspaces.Has(added.table.keyspace)) {
-      return damage(Concat("table ", number, " is added to keyspace ", added.table.keyspace,
-                           ", which does not exist"));
+    if (const KeyspaceId id = added.table.keyspace; !keyspaces.HasTree(id)) {
+      return damage(
+          Concat("table ", number, " is added to keyspace ", id,
+                 keyspaces.Has(id) ? ", which is in the common tree" : ", which does not exist"));
     }
     levels[static_cast<size_t>(added.level)].emplace(number, added.table);
   }

@@ -74,20 +74,22 @@ bool Tree::HasOlder(int level_number, size_t run, const KeySpan& span) const {
 }
 
 void Tree::ListNeedless() {
-  if (!has_ranges_) return;
+  if (!has_ranges_ && members_ == nullptr) return;
   std::vector<const MapsCover*> newer;
   for (int i = 0; i < kLevels; ++i) {
     const Level& level = levels_[static_cast<size_t>(i)];
     for (size_t run = 0; run < level.runs.size(); ++run) {
       for (const auto& table : level.runs[run]) {
-        if (!table->meta.has_entries() && !HasOlder(i, run, table->meta.span())) {
+        if (members_ != nullptr && !members_->HasIn(table->meta.span())) {
+          needless_.push_back({table, i});
+        } else if (!table->meta.has_entries() && !HasOlder(i, run, table->meta.span())) {
           needless_.push_back({table, i});
         } else if (const auto hidden_from = HiddenFrom(*table, newer)) {
           needless_.push_back({table, i, table->table->sequences().first, *hidden_from});
         }
       }
       // A run's own ranges are not above its tables.
-      if (level.covers[run] != nullptr) newer.push_back(level.covers[run].get());
+      if (has_ranges_ && level.covers[run] != nullptr) newer.push_back(level.covers[run].get());
     }
   }
   std::sort(needless_.begin(), needless_.end(), IsBeforeInNumber);

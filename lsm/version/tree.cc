@@ -61,8 +61,9 @@ double WastedReadsOf(TableSpan run) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const Tree>> Tree::Create(std::array<OpenTables, kLevels> levels,
-                                                         KeyspaceId keyspace) {
-  auto tree = std::make_shared<Tree>(keyspace);
+                                                         KeyspaceId keyspace,
+                                                         std::shared_ptr<const Members> members) {
+  auto tree = std::make_shared<Tree>(keyspace, std::move(members));
   for (int i = 0; i < kLevels; ++i) {
     Level& level = tree->levels_[static_cast<size_t>(i)];
     level.tables = std::move(levels[static_cast<size_t>(i)]);

@@ -1,4 +1,5 @@
 // The tables of one keyspace at one moment: immutable levels of open tables, and lookups in them.
+// The common tree has several keyspaces (common_keys.h); its keys are the user keys meant below.
 //
 //   level 0         tables as flushed, newest first; their key ranges may overlap
 //   deeper levels   sorted runs, newest first.  The tables of a run are disjoint, also in user
@@ -25,6 +26,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -40,6 +42,7 @@
 #include "lsm/file_system.h"
 #include "lsm/statistics.h"
 #include "lsm/table/table.h"
+#include "lsm/version/common_keys.h"
 #include "lsm/version/key_ranges.h"
 #include "lsm/version/lookup.h"
 #include "lsm/version/open_table.h"
@@ -55,7 +58,7 @@ bool HasSnapshotBetween(std::span<const Sequence> snapshots, Sequence from, Sequ
 // A table that no reader needs, unless a snapshot lies in [smallest, hidden_from).  A reader below
 // `smallest` sees nothing of the table.  For a reader at `hidden_from` or above, range deletes in
 // newer runs hide all of it.  This follows from records in memory, so nothing is read.  There are
-// two kinds:
+// three kinds:
 //
 //   covered   at each key of the span, a newer run has a range delete above the table's largest
 //             sequence (of entries and of ranges).  `smallest` is the table's smallest sequence.
@@ -63,6 +66,8 @@ bool HasSnapshotBetween(std::span<const Sequence> snapshots, Sequence from, Sequ
 //             highest
 //   idle      the table has no entries, and no older table overlaps the span: its ranges hide
 //             nothing.  Both numbers are 0: no snapshot needs it
+//   dead      the table is of the common tree, and its span holds no key of a member: all of it
+//             belongs to keyspaces that were dropped or have left.  Both numbers are 0
 //
 // A covered table may hide older versions in its span, by its tombstones and ranges.  The covering
 // ranges hide these versions, too.  If the table with these ranges is covered itself, the ranges
@@ -81,13 +86,18 @@ struct NeedlessTable {
 class Tree {
  public:
   // Without tables.
-  explicit Tree(KeyspaceId keyspace) : keyspace_(keyspace) {}
+  explicit Tree(KeyspaceId keyspace, std::shared_ptr<const Members> members = nullptr)
+      : keyspace_(keyspace), members_(std::move(members)) {}
   // The tables of a level may be in any order.  DataLoss if tables of a run overlap, or if a table
   // of level 0 has older writes than tables with lower numbers (AgeOrder).
-  static absl::StatusOr<std::shared_ptr<const Tree>> Create(std::array<OpenTables, kLevels> levels,
-                                                            KeyspaceId keyspace = kDefaultKeyspace);
+  static absl::StatusOr<std::shared_ptr<const Tree>> Create(
+      std::array<OpenTables, kLevels> levels, KeyspaceId keyspace = kDefaultKeyspace,
+      std::shared_ptr<const Members> members = nullptr);
 
   KeyspaceId keyspace() const { return keyspace_; }  // its id
+  bool is_common() const { return keyspace_ == kCommonTree; }
+  // Of the common tree: entries of other ids are dead.  Null: none are.
+  const Members* members() const { return members_.get(); }
 
   // Newest run first; below level 0, the tables of a run are in the order of their keys.
   const OpenTables& level(int level) const { return levels_[static_cast<size_t>(level)].tables; }
@@ -225,7 +235,8 @@ class Tree {
   void NoteTombstones();
   void MakeCovers();
   // needless_tables.cc.  A table that is not covered costs one binary search in each map above it.
-  // A covered one costs a walk over its stretches.  Without ranges, this does nothing.
+  // A covered one costs a walk over its stretches.  Without ranges, this does nothing, except in
+  // the common tree.
   void ListNeedless();
   // Whether a table after this run, in the order of lookups, overlaps the span.
   bool HasOlder(int level, size_t run, const KeySpan& span) const;
@@ -233,6 +244,7 @@ class Tree {
   void DescribeRuns(int level, LevelStatistics* statistics) const;
 
   const KeyspaceId keyspace_;
+  const std::shared_ptr<const Members> members_;
   std::array<Level, kLevels> levels_;
   // All tables in the order of lookups: newest first.
   std::vector<Candidate> candidates_;

@@ -40,16 +40,22 @@ std::set<KeyspaceId> IdsTouched(const Version& base, const VersionEdit& edit) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const Version>> Version::Create(TablesByLevel levels) {
+absl::StatusOr<std::shared_ptr<const Version>> Version::Create(TablesByLevel levels,
+                                                               const KeyspaceRecords& keyspaces) {
   std::map<KeyspaceId, TablesByLevel> trees;
   trees[kDefaultKeyspace];
+  for (const auto& [id, record] : keyspaces.all()) {
+    if (record.has_own_tree) trees[id];
+  }
   for (size_t level = 0; level < levels.size(); ++level) {
     for (auto& table : levels[level])
       trees[table->meta.keyspace][level].push_back(std::move(table));
   }
   auto version = std::make_shared<Version>();
+  version->members_ = std::make_shared<const Members>(keyspaces.InCommonTree());
   for (auto& [id, tables] : trees) {
-    TRELLIS_ASSIGN_OR_RETURN(std::shared_ptr<const Tree> tree, Tree::Create(std::move(tables), id));
+    TRELLIS_ASSIGN_OR_RETURN(std::shared_ptr<const Tree> tree,
+                             Tree::Create(std::move(tables), id, version->MembersOf(id)));
     version->Put(std::move(tree));
   }
   version->FindFullest();
@@ -59,14 +65,19 @@ absl::StatusOr<std::shared_ptr<const Version>> Version::Create(TablesByLevel lev
 absl::StatusOr<std::shared_ptr<const Version>> Version::After(const VersionEdit& edit,
                                                               const OpenTables& outputs) const {
   auto version = std::make_shared<Version>(*this);
-  for (const KeyspaceId id : edit.dropped_keyspaces) version->Remove(id);
-  for (const KeyspaceId id : IdsTouched(*this, edit)) {
+  version->ApplyKeyspaces(edit);
+  std::set<KeyspaceId> touched = IdsTouched(*this, edit);
+  // Other tables may be dead now.
+  if (common_tree_ != nullptr && version->members_ != members_) touched.insert(kCommonTree);
+  for (const KeyspaceId id : touched) {
     const Tree none(id);
     const Tree* const before = version->TreeOf(id);
     TRELLIS_ASSIGN_OR_RETURN(
         std::shared_ptr<const Tree> tree,
-        Tree::Create(LevelsAfter(before != nullptr ? *before : none, edit, outputs), id));
-    if (tree->empty() && id != kDefaultKeyspace) {
+        Tree::Create(LevelsAfter(before != nullptr ? *before : none, edit, outputs), id,
+                     version->MembersOf(id)));
+    // An own tree stays without tables, unless the edit drops its keyspace.
+    if (tree->empty() && (before == nullptr || id == kCommonTree)) {
       version->Remove(id);
     } else {
       version->Put(std::move(tree));
@@ -74,6 +85,27 @@ absl::StatusOr<std::shared_ptr<const Version>> Version::After(const VersionEdit&
   }
   version->FindFullest();
   return std::shared_ptr<const Version>(std::move(version));
+}
+
+void Version::ApplyKeyspaces(const VersionEdit& edit) {
+  if (edit.dropped_keyspaces.empty() && edit.keyspaces.empty()) return;
+  std::set<KeyspaceId> members(members_->ids().begin(), members_->ids().end());
+  for (const KeyspaceId id : edit.dropped_keyspaces) {
+    Remove(id);
+    members.erase(id);
+  }
+  for (const KeyspaceRecord& record : edit.keyspaces) {
+    if (record.id == kDefaultKeyspace) continue;
+    if (!record.has_own_tree) {
+      members.insert(record.id);
+      continue;
+    }
+    members.erase(record.id);
+    if (TreeOf(record.id) == nullptr) Put(std::make_shared<const Tree>(record.id));
+  }
+  if (!std::equal(members.begin(), members.end(), members_->ids().begin(), members_->ids().end()))
+    members_ =
+        std::make_shared<const Members>(std::vector<KeyspaceId>(members.begin(), members.end()));
 }
 
 const Tree* Version::OwnTreeOf(KeyspaceId keyspace) const {
@@ -96,6 +128,7 @@ void Version::FindFullest() {
 void Version::Put(std::shared_ptr<const Tree> tree) {
   const KeyspaceId id = tree->keyspace();
   if (id == kDefaultKeyspace) default_tree_ = tree;
+  if (id == kCommonTree) common_tree_ = tree.get();
   const auto at = std::lower_bound(trees_.begin(), trees_.end(), id, IsBeforeId);
   if (at != trees_.end() && at->id == id) {
     at->tree = std::move(tree);
@@ -105,7 +138,17 @@ void Version::Put(std::shared_ptr<const Tree> tree) {
 }
 
 void Version::Remove(KeyspaceId id) {
+  if (id == kCommonTree) common_tree_ = nullptr;
   std::erase_if(trees_, [id](const TreeOfId& entry) { return entry.id == id; });
+}
+
+uint64_t Version::ApproximateBytes(KeyspaceId keyspace, std::string_view from,
+                                   std::optional<std::string_view> to) const {
+  const Tree* const tree = TreeWith(keyspace);
+  if (tree == nullptr || (to && from >= *to)) return 0;
+  if (!tree->is_common()) return tree->ApproximateBytes(from, to);
+  const CommonBounds bounds = CommonBoundsOf(keyspace, from, to);
+  return tree->ApproximateBytes(bounds.from, bounds.to);
 }
 
 uint64_t Version::bytes() const {

@@ -156,7 +156,7 @@ Problem TakeKey(std::string_view* input, std::string_view which, std::string* ke
   ParsedKey parsed;
   if (!ParseInternalKey(bytes, &parsed))
     return Concat("a table's ", which, " key is no internal key");
-  if (parsed.user_key.size() > kKeyBytesMax)
+  if (parsed.user_key.size() > kTreeKeyBytesMax)
     return Concat("a table's ", which, " key is longer than keys may be");
   key->assign(bytes);
   return "";
@@ -211,11 +211,11 @@ Problem TakeTableOfRun(std::string_view input, VersionEdit::Added* added) {
 bool TakeRanges(std::string_view* input, RangeRecord* ranges) {
   std::string_view begin, end;
   if (!TakeVarint64(input, &ranges->range_count) || ranges->range_count == 0 ||
-      !TakeLengthPrefixed(input, &begin) || begin.size() > kRangeBoundBytesMax)
+      !TakeLengthPrefixed(input, &begin) || begin.size() > kTreeBoundBytesMax)
     return false;
   ranges->begin.assign(begin);
   if (input->empty()) return true;
-  if (!TakeLengthPrefixed(input, &end) || end.size() > kRangeBoundBytesMax || end <= begin)
+  if (!TakeLengthPrefixed(input, &end) || end.size() > kTreeBoundBytesMax || end <= begin)
     return false;
   ranges->end = std::string(end);
   return true;

@@ -25,6 +25,7 @@
 #include "tests/reliability/jobs/repairs.h"
 #include "tests/reliability/jobs/rotation.h"
 #include "tests/reliability/jobs/scripts.h"
+#include "tests/reliability/keyspaces/drops_job.h"
 #ifdef TRELLIS_HAS_PEERS
 #include "tests/reliability/jobs/differential.h"
 #endif
@@ -394,6 +395,19 @@ JobResult RunRanges(uint64_t seed, uint64_t amount) {
           report.finding};
 }
 
+JobResult RunDrops(uint64_t seed, uint64_t amount) {
+  const DropsReport report = CheckDrops(seed * kSeedStride, amount);
+  return {report.operations,
+          Concat(ReadableCount(report.operations), " operations as on a map for each keyspace: ",
+                 ReadableCount(report.created), " were made and ", ReadableCount(report.dropped),
+                 " dropped, ", ReadableCount(report.dropped_beside), " of them beside a job; ",
+                 ReadableCount(report.answers), " lookups, ", ReadableCount(report.moves),
+                 " moves of iterators, ", ReadableCount(report.refusals),
+                 " refusals after a drop, ", ReadableCount(report.openings), " openings, ",
+                 ReadableCount(report.lossy), " of them after a loss"),
+          report.finding};
+}
+
 JobResult RunRangeRepairs(uint64_t seed, uint64_t amount) {
   const RangeRepairsReport report = RepairRanges(seed * kSeedStride, amount);
   return {report.repairs,
@@ -524,6 +538,8 @@ const std::vector<Job>& AllJobs() {
       {"keyspaces", "calls",
        "keyspaces of a store and of a model: made, changed, reopened, crashed", RunKeyspaces,
        100'000, 100'000, 4'000},
+      {"drops", "operations", "keyspaces that are made and dropped, and a map for each", RunDrops,
+       200'000, 200'000, 20'000},
       {"range-repairs", "repairs", "repairs of stores with range deletes, and a list of writes",
        RunRangeRepairs, 20'000, 10'000, 500},
       {"differential", "operations", "the same operations on Trellis, RocksDB and LevelDB",

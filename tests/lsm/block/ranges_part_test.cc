@@ -92,7 +92,7 @@ TEST(RangesPartTest, ReadsBackTheSameMap) {
 }
 
 TEST(RangesPartTest, AcceptsTheLimits) {
-  const std::string longest(kKeyBytesMax, 'k'), next = longest + '\0';
+  const std::string longest(kTreeKeyBytesMax, 'k'), next = longest + '\0';
   const std::vector<RangeDelete> ranges = {{longest, next, kSequenceMax}, {next, std::nullopt, 1}};
   const RangeMap map = RangeMap::Of(ranges);
   const auto again = DecodeRanges(EncodeRanges(map), "file", 0);
@@ -127,7 +127,7 @@ TEST(RangesPartTest, RefusesListsThatNoMapHas) {
       {{{"a", ListOf(1, {9, 4})}}, "a list of sequences is too long"},
       {{{"a", five}, {"b", ListOf(0, {1})}}, "a list of sequences is too long"},
       {{{"a", five}, {"a", gap}}, "bounds are out of order"},
-      {{{std::string(kKeyBytesMax + 2, 'k'), five}}, "a bound is longer than bounds may be"},
+      {{{std::string(kTreeBoundBytesMax + 1, 'k'), five}}, "a bound is longer than bounds may be"},
   };
   for (const Case& one : cases) {
     EXPECT_THAT(

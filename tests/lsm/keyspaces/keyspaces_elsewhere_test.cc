@@ -49,15 +49,16 @@ TEST_F(KeyspacesTest, AFullDiskRefusesNewOnes) {
   EXPECT_EQ(Scan(OpenKeyspace("b")), "key=value");
 }
 
-// A flush writes a table for each keyspace, and a table takes at least one block of the disk.
+// A flush writes a table for each own tree, and a table takes at least one block of the disk.
 TEST_F(KeyspacesTest, TheReserveCountsATableForEach) {
   constexpr size_t kKeyspaces = 60;
   options_.reserve_bytes = 8 << 20;
   Open();
   EXPECT_LT(db_->GetStatistics().reserve_bytes, kKeyspaces * 4096);
-  std::vector<Keyspace> keyspaces;
-  for (size_t i = 0; i < kKeyspaces; ++i) keyspaces.push_back(OpenKeyspace(Concat("k", i)));
-  for (Keyspace& keyspace : keyspaces) ASSERT_OK(keyspace.Put("key", "value"));
+  std::vector<std::string> names;
+  for (size_t i = 0; i < kKeyspaces; ++i) names.push_back(Concat("k", i));
+  ASSERT_NO_FATAL_FAILURE(MakeOwnTrees(names));
+  for (const std::string& name : names) ASSERT_OK(OpenKeyspace(name).Put("key", "value"));
   const Statistics statistics = db_->GetStatistics();
   EXPECT_EQ(statistics.flushes, 0u);
   EXPECT_LT(statistics.memtable_bytes, kKeyspaces * 4096);
@@ -66,7 +67,7 @@ TEST_F(KeyspacesTest, TheReserveCountsATableForEach) {
   Flush();
   ASSERT_NO_FATAL_FAILURE(Open());
   WriteBatch batch;
-  for (size_t i = 0; i < kKeyspaces; ++i) batch.Put(OpenKeyspace(Concat("k", i)), "key", "value");
+  for (const std::string& name : names) batch.Put(OpenKeyspace(name), "key", "value");
   ASSERT_OK(db_->Write(batch));
   EXPECT_GE(db_->GetStatistics().reserve_bytes, kKeyspaces * 4096);
 }

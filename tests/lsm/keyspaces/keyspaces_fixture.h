@@ -4,16 +4,22 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "lsm/base/merging_iterator.h"
 #include "lsm/db.h"
 #include "lsm/keyspace.h"
+#include "lsm/store/open_tables.h"
+#include "lsm/version/common_keys.h"
 #include "lsm/version/keyspace_records.h"
 #include "lsm/version/manifest.h"
+#include "lsm/version/version.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/support/status_matchers.h"
 
@@ -44,6 +50,30 @@ class KeyspacesTest : public StoreTest {
   }
   using StoreTest::Scan;
 
+  // Gives new keyspaces of these names trees of their own, as a flush does once they have grown.
+  // Closes the store and opens it.
+  void MakeOwnTrees(const std::vector<std::string>& names) {
+    for (const std::string& name : names) OpenKeyspace(name);
+    Flush();
+    db_ = nullptr;
+    const auto directory = *world_.files->OpenDirectory(kStorePath, /*create=*/false);
+    ManifestContents contents = ReadManifest(*directory).value();
+    KeyspaceRecords& keyspaces = contents.state.keyspaces;
+    const KeyspaceRecords before = keyspaces;
+    for (const auto& [id, record] : before.all()) {
+      KeyspaceRecord own = record;
+      own.has_own_tree = true;
+      if (std::find(names.begin(), names.end(), record.name) == names.end()) continue;
+      ASSERT_EQ(keyspaces.Put(std::move(own)), "");
+    }
+    const uint64_t number = contents.state.next_file_number++;
+    const auto manifest = ManifestWriter::Create(
+        *directory, number, /*file_id=*/77, contents.state.ToSnapshot(), contents.current_bytes);
+    ASSERT_OK(manifest.status());
+    ASSERT_OK((*manifest)->Close());
+    Open();
+  }
+
   ManifestState StateOnDisk() {
     const auto directory = *world_.files->OpenDirectory(kStorePath, /*create=*/false);
     return ReadManifest(*directory).value().state;
@@ -60,6 +90,55 @@ class KeyspacesTest : public StoreTest {
     const std::optional<KeyspaceRecord> record = RecordOnDisk(name);
     EXPECT_TRUE(record) << name;
     return record ? record->options : KeyspaceOptions();
+  }
+
+  // How many tables each tree has, by its id.
+  std::map<KeyspaceId, int> TablesByTree() {
+    std::map<KeyspaceId, int> tables;
+    for (const auto& level : StateOnDisk().levels) {
+      for (const auto& [number, table] : level) ++tables[table.keyspace];
+    }
+    return tables;
+  }
+  // The newest entries of the common tree: user keys with ids, and values; "-" for a tombstone.
+  std::map<std::string, std::string> CommonEntries() {
+    const ManifestState state = StateOnDisk();
+    const auto directory = *world_.files->OpenDirectory(kStorePath, /*create=*/false);
+    TableContext context;
+    context.digest_seed = state.digest_seed;
+    auto levels = OpenTablesOf(*world_.files, *directory, state, ReadMode::kBuffered, context,
+                               /*helpers=*/nullptr)
+                      .value();
+    const auto version = Version::Create(std::move(levels), state.keyspaces).value();
+    std::map<std::string, std::string> found;
+    const Tree* const tree = version->TreeOf(kCommonTree);
+    if (tree == nullptr) return found;
+    std::vector<std::unique_ptr<InnerIterator>> inputs;
+    tree->AddIterators({}, &inputs);
+    const auto entries = NewMergingIterator(std::move(inputs));
+    for (entries->SeekToFirst(); entries->Valid(); entries->Next()) {
+      found.emplace(UserKeyOf(entries->key()), IsTombstone(SuffixOf(entries->key()))
+                                                   ? std::string_view("-")
+                                                   : entries->value());
+    }
+    EXPECT_OK(entries->status());
+    return found;
+  }
+  // The names in the common tree: "2=a common".
+  std::vector<std::string> Names() {
+    std::vector<std::string> names;
+    for (const auto& [key, value] : CommonEntries()) {
+      if (KeyspaceOf(key) != kNamesInCommonTree) continue;
+      const KeyspaceId id = KeyspaceOf(std::string_view(key).substr(kKeyspacePrefixBytes));
+      if (value == "-") {
+        names.push_back(Concat(id, " dropped"));
+        continue;
+      }
+      KeyspaceRecord record;
+      EXPECT_OK(DecodeName(value, &record));
+      names.push_back(Concat(id, "=", record.name, record.has_own_tree ? " own" : " common"));
+    }
+    return names;
   }
 };
 

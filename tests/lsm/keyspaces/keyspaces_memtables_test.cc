@@ -100,6 +100,7 @@ TEST_F(KeyspacesMemtablesTest, ABatchLargerThanAMemtableIsReplayed) {
 // The manifest does not know these options when the replay writes a table.
 TEST_F(KeyspacesMemtablesTest, ReplaysWriteByOptionsOfTheLog) {
   Open();
+  MakeOwnTrees({"a", "b", "c", "d"});
   Keyspace a = OpenKeyspace("a", {.compression = Compression::kNone}), b = OpenKeyspace("b");
   Flush();
   OpenKeyspace("b", {.compression = Compression::kNone});

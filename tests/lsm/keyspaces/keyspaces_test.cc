@@ -34,6 +34,7 @@ using testing_support::StatusIs;
 
 TEST_F(KeyspacesTest, EachHasItsOwnKeys) {
   Open();
+  MakeOwnTrees({"a", "b"});
   Keyspace a = OpenKeyspace("a"), b = OpenKeyspace("b");
   EXPECT_EQ(a.name(), "a");
   Put("key", "of default");
@@ -58,6 +59,7 @@ TEST_F(KeyspacesTest, EachHasItsOwnKeys) {
   EXPECT_EQ(a.GetStatistics().levels[0].tables, 1u) << "only the tree of \"b\" is compacted";
   EXPECT_EQ(b.GetStatistics().levels[0].tables, 0u);
   EXPECT_EQ(b.GetStatistics().levels[1].tables, 1u);
+  EXPECT_TRUE(a.GetStatistics().has_own_tree);
 }
 
 TEST_F(KeyspacesTest, OneNameIsOneKeyspace) {
@@ -218,6 +220,7 @@ TEST_F(KeyspacesTest, UnsetOptionsStay) {
 TEST_F(KeyspacesTest, OptionsActInTheOwnTree) {
   options_.filter_kind = "blocked";
   Open();
+  MakeOwnTrees({"a", "b"});
   Keyspace a = OpenKeyspace("a", {.filter_kind = "standard"}), b = OpenKeyspace("b");
   const auto fill = [&] {
     for (int i = 0; i < 100; ++i) {
@@ -263,6 +266,7 @@ TEST_F(KeyspacesTest, OptionsActInTheOwnTree) {
 TEST_F(KeyspacesTest, EachTreeIsCompactedByItsStyle) {
   options_.level0_compaction_tables = 2;
   Open();
+  MakeOwnTrees({"tiered", "leveled"});
   Keyspace tiered = OpenKeyspace("tiered", {.compaction_style = CompactionStyle::kTiered});
   Keyspace leveled = OpenKeyspace("leveled");
   for (int i = 0; i < 12; ++i) {

@@ -104,7 +104,8 @@ TEST_F(KeyspacesDirectoryTest, AFlushRecordsTheLastState) {
   Make("old", {.target_fpp = 0.25});
   const VersionEdit first = EditOf(std::exchange(changes_, {}));
   EXPECT_EQ(first.next_keyspace_id, 3u);
-  EXPECT_EQ(first.keyspaces, std::vector<KeyspaceRecord>({{2, true, {.target_fpp = 0.25}, "old"}}));
+  EXPECT_EQ(first.keyspaces,
+            std::vector<KeyspaceRecord>({{2, false, {.target_fpp = 0.25}, "old"}}));
   Make("new");
   Make("new", {.expire_after = 7});
   Make("old", {.expire_after = 8});
@@ -113,14 +114,14 @@ TEST_F(KeyspacesDirectoryTest, AFlushRecordsTheLastState) {
   EXPECT_EQ(edit.next_keyspace_id, 4u);
   EXPECT_EQ(edit.keyspaces,
             std::vector<KeyspaceRecord>({{0, true, {.expire_after = 9}, "default"},
-                                         {2, true, {.target_fpp = 0.25, .expire_after = 8}, "old"},
-                                         {3, true, {.expire_after = 7}, "new"}}));
+                                         {2, false, {.target_fpp = 0.25, .expire_after = 8}, "old"},
+                                         {3, false, {.expire_after = 7}, "new"}}));
   EXPECT_THAT(edit.dropped_keyspaces, IsEmpty());
   // The edit has the options as of these changes, even if others followed.
   changes_.resize(1);
   Make("old", {.target_fpp = 0.5});
   edit = EditOf({changes_[0]});
-  EXPECT_EQ(edit.keyspaces, std::vector<KeyspaceRecord>({{3, true, {}, "new"}}));
+  EXPECT_EQ(edit.keyspaces, std::vector<KeyspaceRecord>({{3, false, {}, "new"}}));
 
   changes_.push_back({Kind::kDropped, 2, "", {}});
   changes_.push_back({Kind::kDropped, 3, "", {}});
@@ -129,6 +130,39 @@ TEST_F(KeyspacesDirectoryTest, AFlushRecordsTheLastState) {
   EXPECT_THAT(edit.keyspaces, IsEmpty());
   EXPECT_THAT(edit.dropped_keyspaces, ElementsAre(2u)) << "the other one was never recorded";
   EXPECT_EQ(EditOf({}), VersionEdit());
+}
+
+TEST_F(KeyspacesDirectoryTest, ADropIsKeptUntilItsFlush) {
+  const auto state = Make("a", {.target_fpp = 0.25});
+  Make("b");
+  EXPECT_EQ(keyspaces_.PrepareDrop("c").state, nullptr);
+  Keyspaces::Prepared prepared = keyspaces_.PrepareDrop("a");
+  EXPECT_EQ(prepared.state, state);
+  EXPECT_EQ(prepared.change, (KeyspaceChange{Kind::kDropped, 2, "", {}}));
+  EXPECT_FALSE(IsDropped(state.get()));
+  EXPECT_OK(CheckNotDropped(state.get()));
+  const KeyspaceChange drop = *prepared.change;
+  keyspaces_.Apply(std::move(prepared));
+  EXPECT_THAT(CheckNotDropped(state.get()),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("\"a\" was dropped")));
+  EXPECT_THAT(keyspaces_.Names(), ElementsAre("b", "default"));
+  EXPECT_EQ(keyspaces_.Find("a"), nullptr);
+  EXPECT_FALSE(keyspaces_.Records().Has(2));
+  EXPECT_THAT(keyspaces_.dropped(), ElementsAre(2u));
+  // Flushes of earlier memtables still need it.
+  EXPECT_EQ(EditOf({{Kind::kOptions, 2, "", {.target_fpp = 0.5}}}).keyspaces[0].name, "a");
+  EXPECT_TRUE(keyspaces_.own_options().contains(2));
+  EXPECT_EQ(Make("a")->id, 4u);
+  keyspaces_.Forget({drop});
+  EXPECT_THAT(keyspaces_.dropped(), IsEmpty());
+  EXPECT_EQ(keyspaces_.StateOf(2), nullptr);
+  EXPECT_FALSE(keyspaces_.own_options().contains(2));
+  EXPECT_EQ(keyspaces_.Find("a")->id, 4u);
+  // An opening, or Resume, flushes all.
+  keyspaces_.Apply(keyspaces_.PrepareDrop("b"));
+  keyspaces_.ForgetDropped();
+  EXPECT_THAT(keyspaces_.dropped(), IsEmpty());
+  EXPECT_EQ(keyspaces_.StateOf(3), nullptr);
 }
 
 TEST_F(KeyspacesDirectoryTest, StartsAgainWithRecords) {
@@ -160,7 +194,7 @@ TEST_F(KeyspacesDirectoryTest, IdsRunOut) {
   ASSERT_EQ(EditOf(changes_).next_keyspace_id, KeyspaceRecords::kIdEnd);
 }
 
-TEST_F(KeyspacesDirectoryTest, PlacesAndOptionsOfLaterReleasesAreRefused) {
+TEST_F(KeyspacesDirectoryTest, OptionsOfLaterReleasesAreRefused) {
   const auto check = [this](const KeyspaceRecord& record) {
     KeyspaceRecords records;
     EXPECT_EQ(records.Advance(3), "");
@@ -171,8 +205,7 @@ TEST_F(KeyspacesDirectoryTest, PlacesAndOptionsOfLaterReleasesAreRefused) {
     return StatusIs(absl::StatusCode::kUnimplemented, HasSubstr(what));
   };
   EXPECT_OK(check({.id = 2, .options = {.target_fpp = 0.5, .expire_after = 0}, .name = "a"}));
-  EXPECT_THAT(check({.id = 2, .has_own_tree = false, .name = "a"}),
-              refused("the keyspace \"a\" is in the common tree"));
+  EXPECT_OK(check({.id = 2, .has_own_tree = false, .name = "a"}));
   EXPECT_THAT(check({.id = 2, .options = {.expire_after = 1}, .name = "a"}),
               refused("the keyspace \"a\" has KeyspaceOptions::expire_after"));
   options_.filter_goal = FilterGoal::Bytes(1 << 20);

@@ -34,7 +34,7 @@ class WriteThrottleTest : public testing::Test {
   bool Waits(bool has_compactions = true) {
     bool waits = false;
     for (int i = 0; i < 20; ++i) {
-      waits |= throttle_.NanosToWait(view_, has_compactions) > 0;
+      waits |= throttle_.NanosToWait(view_, *view_.version->fullest_tree(), has_compactions) > 0;
       throttle_.Spend(options_.write_buffer_bytes / 4);
     }
     return waits;
@@ -74,7 +74,7 @@ TEST_F(WriteThrottleTest, Level0DelaysWritesHalfWayToTheStop) {
   SetLevel0(4);
   Job job;
   job.plan = PlanOf(0);
-  throttle_.BeginCompaction(&job, *view_.version);
+  throttle_.BeginCompaction(&job, *view_.version->fullest_tree());
   world_.clock.Advance(1'000'000'000);
   EXPECT_TRUE(Waits());
   EXPECT_FALSE(Waits(/*has_compactions=*/false)) << "no job makes room";
@@ -92,13 +92,13 @@ TEST_F(WriteThrottleTest, FirstCompactionOfLevel0Counts) {
   unread->drops = true;
   Job drop;
   drop.plan = unread;
-  throttle_.BeginCompaction(&nothing, *view_.version);
-  throttle_.BeginCompaction(&below, *view_.version);
-  throttle_.BeginCompaction(&drop, *view_.version);
+  throttle_.BeginCompaction(&nothing, *view_.version->fullest_tree());
+  throttle_.BeginCompaction(&below, *view_.version->fullest_tree());
+  throttle_.BeginCompaction(&drop, *view_.version->fullest_tree());
   EXPECT_FALSE(Waits()) << "none of level 0 runs, and the estimate is short";
-  throttle_.BeginCompaction(&first, *view_.version);
+  throttle_.BeginCompaction(&first, *view_.version->fullest_tree());
   world_.clock.Advance(1'000'000'000);
-  throttle_.BeginCompaction(&second, *view_.version);
+  throttle_.BeginCompaction(&second, *view_.version->fullest_tree());
   throttle_.EndCompaction(&second, true);
   throttle_.EndCompaction(&below, true);
   EXPECT_TRUE(Waits()) << "the first one still runs";
@@ -125,17 +125,17 @@ TEST_F(WriteThrottleTest, MergesOfAnotherTreeSayNothingAboutTheFullestOne) {
   for (size_t i = 0; i < 2; ++i) levels[0].push_back(MakeTable());
   const auto other_is_fullest = Version::Create(levels).value();
   view_.version = fuller;
-  throttle_.BeginCompaction(&of_other, *view_.version);
+  throttle_.BeginCompaction(&of_other, *view_.version->fullest_tree());
   world_.clock.Advance(1'000'000'000);
   EXPECT_FALSE(Waits()) << "the estimate for a merge of the fullest tree is short";
   // The merge begins while its tree is the fullest.  Then another tree becomes the fullest.
-  throttle_.BeginCompaction(&of_other, *other_is_fullest);
+  throttle_.BeginCompaction(&of_other, *other_is_fullest->fullest_tree());
   world_.clock.Advance(1'000'000'000);
   EXPECT_FALSE(Waits());
   view_.version = other_is_fullest;
   EXPECT_TRUE(Waits());
   view_.version = fuller;
-  throttle_.BeginCompaction(&of_fullest, *view_.version);
+  throttle_.BeginCompaction(&of_fullest, *view_.version->fullest_tree());
   world_.clock.Advance(1'000'000'000);
   EXPECT_TRUE(Waits()) << "it takes the place of the other";
   throttle_.EndCompaction(&of_other, true);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -130,6 +131,61 @@ TEST_F(OwnTreesTest, EditsOfSeveralTreesReplaceThese) {
   EXPECT_EQ(next->TreeOf(7), base->TreeOf(7));
 }
 
+KeyspaceRecord RecordOf(KeyspaceId id, bool has_own_tree) {
+  return {.id = id, .has_own_tree = has_own_tree, .options = {}, .name = std::to_string(id)};
+}
+
+TEST_F(OwnTreesTest, MembersAreInTheCommonTree) {
+  KeyspaceRecords records;
+  ASSERT_EQ(records.Advance(10), "");
+  ASSERT_EQ(records.Put(RecordOf(2, /*has_own_tree=*/true)), "");
+  ASSERT_EQ(records.Put(RecordOf(3, /*has_own_tree=*/false)), "");
+  const auto base = Version::Create({}, records).value();
+  EXPECT_THAT(IdsOf(*base), ElementsAre(0, 2)) << "an own tree needs no table";
+  EXPECT_THAT(base->members()->ids(), ElementsAre(3));
+  EXPECT_EQ(base->TreeWith(0), base->default_tree().get());
+  EXPECT_EQ(base->TreeWith(2), base->TreeOf(2));
+  EXPECT_EQ(base->TreeWith(3), nullptr);
+
+  const auto table = TableOf(kCommonTree, 4, CommonKeyOf(3, "k"), 7);
+  VersionEdit edit;
+  edit.added.push_back({0, table->meta});
+  edit.keyspaces = {RecordOf(4, /*has_own_tree=*/false), RecordOf(5, /*has_own_tree=*/true)};
+  const auto next = base->After(edit, {table}).value();
+  EXPECT_THAT(IdsOf(*next), ElementsAre(0, 1, 2, 5));
+  EXPECT_THAT(next->members()->ids(), ElementsAre(3, 4));
+  EXPECT_EQ(next->TreeWith(3), next->TreeOf(kCommonTree));
+  EXPECT_TRUE(next->TreeWith(4)->is_common());
+  EXPECT_EQ(next->TreeWith(4)->members(), next->members().get());
+  EXPECT_THAT(next->TreeOf(kCommonTree)->needless(), IsEmpty());
+  EXPECT_GT(next->ApproximateBytes(3, "", std::nullopt), 0u);
+  EXPECT_EQ(next->ApproximateBytes(4, "", std::nullopt), 0u);
+
+  // Other options, and nothing else.
+  VersionEdit options;
+  options.keyspaces = {RecordOf(3, /*has_own_tree=*/false)};
+  const auto same = next->After(options, {}).value();
+  EXPECT_EQ(same->members(), next->members());
+  EXPECT_EQ(same->TreeOf(kCommonTree), next->TreeOf(kCommonTree));
+
+  VersionEdit drops;
+  drops.dropped_keyspaces = {2, 3};
+  const auto last = next->After(drops, {}).value();
+  EXPECT_THAT(IdsOf(*last), ElementsAre(0, 1, 5));
+  EXPECT_THAT(last->members()->ids(), ElementsAre(4));
+  EXPECT_THAT(next->members()->ids(), ElementsAre(3, 4)) << "the base stays";
+  ASSERT_EQ(last->TreeOf(kCommonTree)->needless().size(), 1u) << "all of the table is dead";
+  EXPECT_EQ(last->TreeOf(kCommonTree)->needless()[0].table, table);
+  EXPECT_EQ(last->TreeOf(kCommonTree)->needless()[0].hidden_from, 0u);
+
+  // One leaves the common tree.
+  VersionEdit leaving;
+  leaving.keyspaces = {RecordOf(4, /*has_own_tree=*/true)};
+  const auto left = last->After(leaving, {}).value();
+  EXPECT_THAT(left->members()->ids(), IsEmpty());
+  EXPECT_FALSE(left->TreeWith(4)->is_common());
+}
+
 TEST_F(OwnTreesTest, TablesOfTwoTreesMayOverlap) {
   const auto low = TableOf(0, 1, "a", 9), high = TableOf(5, 2, "a", 8);
   const auto version =
@@ -145,20 +201,38 @@ TEST_F(OwnTreesTest, TablesOfTwoTreesMayOverlap) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("overlap")));
 }
 
-TEST_F(OwnTreesTest, TheLastTableTakesItsTreeAlong) {
+TEST_F(OwnTreesTest, OwnTreesStayWithoutTables) {
   const auto base = ThreeTrees();
   VersionEdit edit;
   edit.removed = {{0, 2}, {0, 3}, {1, 4}};
   const auto next = base->After(edit, {}).value();
-  EXPECT_THAT(IdsOf(*next), ElementsAre(0, 7)) << "the default tree stays";
-  EXPECT_EQ(next->TreeOf(5), nullptr);
-  EXPECT_TRUE(next->ShareTree(5)->empty());
+  EXPECT_THAT(IdsOf(*next), ElementsAre(0, 5, 7));
+  EXPECT_TRUE(next->TreeOf(5)->empty());
   EXPECT_EQ(next->fullest_tree(), next->TreeOf(7));
-  // The keyspace may still exist, and gets tables again.
   const auto added = TableOf(5, 8, "k", 50);
   VersionEdit flush;
   flush.added.push_back({0, added->meta});
   EXPECT_EQ(Get(*next->After(flush, {added}).value()->TreeOf(5), "k"), "5");
+}
+
+TEST_F(OwnTreesTest, TheLastTableOfTheCommonTreeTakesItAlong) {
+  KeyspaceRecords records;
+  ASSERT_EQ(records.Advance(10), "");
+  ASSERT_EQ(records.Put(RecordOf(3, /*has_own_tree=*/false)), "");
+  const auto table = TableOf(kCommonTree, 4, CommonKeyOf(3, "k"), 7);
+  const auto base = Version::Create({{{table}}}, records).value();
+  EXPECT_THAT(IdsOf(*base), ElementsAre(0, 1));
+  VersionEdit edit;
+  edit.removed = {{0, 4}};
+  const auto next = base->After(edit, {}).value();
+  EXPECT_THAT(IdsOf(*next), ElementsAre(0));
+  EXPECT_EQ(next->TreeWith(3), nullptr);
+  EXPECT_THAT(next->members()->ids(), ElementsAre(3));
+  EXPECT_EQ(next->ApproximateBytes(3, "", std::nullopt), 0u);
+  const auto added = TableOf(kCommonTree, 8, CommonKeyOf(3, "k"), 50);
+  VersionEdit flush;
+  flush.added.push_back({0, added->meta});
+  EXPECT_TRUE(next->After(flush, {added}).value()->TreeWith(3)->is_common());
 }
 
 TEST_F(OwnTreesTest, DroppedKeyspacesLoseTheirTrees) {

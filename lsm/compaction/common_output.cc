@@ -1,0 +1,100 @@
+#include "lsm/compaction/common_output.h"
+
+#include <cassert>
+
+#include "lsm/version/common_keys.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+// The names, and then one list after the other.
+class CommonOutput::Entries final : public Iterator {
+ public:
+  Entries(std::map<std::string, std::string> names, std::vector<List> lists)
+      : names_(std::move(names)), lists_(std::move(lists)) {}
+
+  bool Valid() const override { return name_ != names_.end() || list_ < lists_.size(); }
+  std::string_view key() const override { return name_ != names_.end() ? name_->first : key_; }
+  std::string_view value() const override {
+    return name_ != names_.end() ? std::string_view(name_->second) : lists_[list_].entries->value();
+  }
+  absl::Status status() const override { return status_; }
+
+  void SeekToFirst() override {
+    status_ = absl::OkStatus();
+    name_ = names_.begin();
+    list_ = 0;
+    if (!lists_.empty()) lists_[0].entries->SeekToFirst();
+    Settle();
+  }
+  void Next() override {
+    assert(Valid());
+    if (name_ != names_.end()) {
+      ++name_;
+    } else {
+      lists_[list_].entries->Next();
+    }
+    Settle();
+  }
+
+  // A flush has no use for these.
+  void SeekToLast() override { assert(false); }
+  void Seek(std::string_view) override { assert(false); }
+  void SeekForPrev(std::string_view) override { assert(false); }
+  void Prev() override { assert(false); }
+
+ private:
+  // Goes on to the next list at the end of one.
+  void Settle() {
+    if (name_ != names_.end()) return;
+    for (; list_ < lists_.size(); lists_[list_].entries->SeekToFirst()) {
+      const List& list = lists_[list_];
+      if (list.entries->Valid()) {
+        key_ = CommonKeyOf(list.keyspace, list.entries->key());
+        return;
+      }
+      status_ = list.entries->status();
+      list_ = status_.ok() ? list_ + 1 : lists_.size();
+      if (list_ == lists_.size()) return;
+    }
+  }
+
+  const std::map<std::string, std::string> names_;
+  const std::vector<List> lists_;
+  std::map<std::string, std::string>::const_iterator name_ = names_.end();
+  size_t list_ = lists_.size();
+  std::string key_;  // of the current entry, if that is no name
+  absl::Status status_;
+};
+
+void CommonOutput::AddName(const KeyspaceRecord& record) {
+  std::string key;
+  AppendInternalKey(&key, NameKeyOf(record.id), sequence_, EntryKind::kPut);
+  names_.emplace(std::move(key), EncodeName(record));
+}
+
+void CommonOutput::AddDropped(KeyspaceId keyspace) {
+  std::string key;
+  AppendInternalKey(&key, NameKeyOf(keyspace), sequence_, EntryKind::kDelete);
+  names_.emplace(std::move(key), "");
+}
+
+void CommonOutput::AddList(KeyspaceId keyspace, std::unique_ptr<Iterator> entries,
+                           const RangeMap& ranges, uint64_t keys) {
+  assert(lists_.empty() || lists_.back().keyspace < keyspace);
+  lists_.push_back({keyspace, std::move(entries)});
+  ranges_.push_back(InCommonTree(keyspace, ranges));
+  keys_ += keys;
+}
+
+std::unique_ptr<Iterator> CommonOutput::TakeEntries() {
+  return std::make_unique<Entries>(std::move(names_), std::move(lists_));
+}
+
+RangeMap CommonOutput::TakeRanges() {
+  std::vector<const RangeMap*> maps;
+  maps.reserve(ranges_.size());
+  for (const RangeMap& map : ranges_) maps.push_back(&map);
+  return RangeMap::Joined(maps);
+}
+
+}  // namespace lsm

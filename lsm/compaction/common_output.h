@@ -1,0 +1,58 @@
+// The input of the common tree's table in a flush: the names, and the lists of several keyspaces
+// (lsm/version/common_keys.h).
+//
+//   AddName*   (AddList in the order of ids)*   TakeEntries, TakeRanges
+//
+// Used by one thread.  Throws std::bad_alloc.
+#ifndef TRELLIS_LSM_COMPACTION_COMMON_OUTPUT_H_
+#define TRELLIS_LSM_COMPACTION_COMMON_OUTPUT_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bloom/core/abi.h"
+#include "lsm/base/internal_key.h"
+#include "lsm/base/range_map.h"
+#include "lsm/iterator.h"
+#include "lsm/version/keyspace_records.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+class CommonOutput {
+ public:
+  // The sequence of the names.
+  explicit CommonOutput(Sequence sequence) : sequence_(sequence) {}
+
+  // A keyspace that is new or has changed, and one that is dropped.
+  void AddName(const KeyspaceRecord& record);
+  void AddDropped(KeyspaceId keyspace);
+  void AddList(KeyspaceId keyspace, std::unique_ptr<Iterator> entries, const RangeMap& ranges,
+               uint64_t keys);
+
+  bool empty() const { return names_.empty() && lists_.empty(); }
+  uint64_t keys() const { return names_.size() + keys_; }  // about
+  // All entries, in the order of the tree's keys.  It only goes forward.
+  std::unique_ptr<Iterator> TakeEntries();
+  RangeMap TakeRanges();
+
+ private:
+  class Entries;
+  struct List {
+    KeyspaceId keyspace;
+    std::unique_ptr<Iterator> entries;
+  };
+
+  const Sequence sequence_;
+  std::map<std::string, std::string> names_;  // internal keys in the tree, and values
+  std::vector<List> lists_;
+  std::vector<RangeMap> ranges_;
+  uint64_t keys_ = 0;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_COMPACTION_COMMON_OUTPUT_H_

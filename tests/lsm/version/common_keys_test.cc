@@ -1,0 +1,125 @@
+#include "lsm/version/common_keys.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lsm/bytes/status.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+using testing_support::StatusIs;
+
+constexpr KeyspaceId kHighestId = 0xffffffff;
+
+TEST(CommonKeysTest, BeginWithTheId) {
+  EXPECT_EQ(CommonKeyOf(0x01020304, "key"), "\x01\x02\x03\x04key");
+  EXPECT_EQ(CommonKeyOf(0xfffefdfc, ""), "\xff\xfe\xfd\xfc");
+  EXPECT_EQ(CommonEndOf(2), CommonKeyOf(3, ""));
+  EXPECT_EQ(CommonEndOf(0xff), CommonKeyOf(0x100, ""));
+  EXPECT_EQ(CommonEndOf(kHighestId), std::nullopt);
+  for (const KeyspaceId id : {0u, 2u, 0xffu, 0x100u, 0x80000000u, kHighestId}) {
+    EXPECT_EQ(KeyspaceOf(CommonKeyOf(id, "")), id);
+    EXPECT_EQ(KeyspaceOf(CommonKeyOf(id, "\xff\xff")), id);
+  }
+  // The least key at or after a shorter one.
+  EXPECT_EQ(KeyspaceOf(""), 0u);
+  EXPECT_EQ(KeyspaceOf("\1"), 0x01000000u);
+  EXPECT_EQ(KeyspaceOf("\1\2\3"), 0x01020300u);
+}
+
+TEST(CommonKeysTest, BoundsStayInTheKeyspace) {
+  const CommonBounds all = CommonBoundsOf(5, "", std::nullopt);
+  EXPECT_EQ(all.from, CommonKeyOf(5, ""));
+  EXPECT_EQ(all.to, CommonKeyOf(6, ""));
+  const CommonBounds part = CommonBoundsOf(5, "a", "b");
+  EXPECT_EQ(part.from, CommonKeyOf(5, "a"));
+  EXPECT_EQ(part.to, CommonKeyOf(5, "b"));
+  EXPECT_EQ(CommonBoundsOf(kHighestId, "a", std::nullopt).to, std::nullopt);
+}
+
+TEST(CommonKeysTest, LookupsHaveAFormForEachPlace) {
+  const bloom::DigestSeed seed = 7;
+  for (const std::string& key : {std::string(), std::string("key"), std::string(108, 'k'),
+                                 std::string(109, 'k'), std::string(5000, 'k')}) {
+    LookupKey made(0x01020304, key, 9, seed);
+    const LookupKey moved(std::move(made));
+    EXPECT_EQ(moved.user_key(), CommonKeyOf(0x01020304, key));
+    EXPECT_EQ(UserKeyOf(moved.internal_key()), moved.user_key());
+    EXPECT_EQ(UserKeyOf(moved.memtable_key()), key);
+    EXPECT_EQ(SuffixOf(moved.memtable_key()), PackSuffix(9, kEntryKindMax));
+    EXPECT_TRUE(moved.digest() == bloom::DigestOf(CommonKeyOf(0x01020304, key), seed));
+    const LookupKey own(key, 9, seed);
+    EXPECT_EQ(own.memtable_key(), own.internal_key());
+    EXPECT_EQ(own.user_key(), key);
+  }
+}
+
+TEST(CommonKeysTest, NamesComeBack) {
+  const KeyspaceRecord record = {.id = 7,
+                                 .has_own_tree = false,
+                                 .options = {.filter_kind = "ribbon", .expire_after = 9},
+                                 .name = "a name"};
+  KeyspaceRecord decoded = {.id = 7};
+  ASSERT_OK(DecodeName(EncodeName(record), &decoded));
+  EXPECT_EQ(decoded, record);
+  EXPECT_EQ(NameKeyOf(7), std::string("\0\0\0\0\0\0\0\7", 8));
+  const std::string encoded = EncodeName(record);
+  for (size_t i = 0; i < encoded.size(); ++i) {
+    EXPECT_THAT(DecodeName(std::string_view(encoded).substr(0, i), &decoded),
+                StatusIs(absl::StatusCode::kDataLoss));
+  }
+  EXPECT_THAT(DecodeName(encoded + "x", &decoded), StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(DecodeName("\2" + encoded.substr(1), &decoded),
+              StatusIs(absl::StatusCode::kDataLoss));
+}
+
+TEST(MembersTest, KnowWhichSpansAreDead) {
+  const Members members({3, 5, kHighestId});
+  EXPECT_TRUE(members.Has(0)) << "the names";
+  EXPECT_TRUE(members.Has(3));
+  EXPECT_FALSE(members.Has(4));
+  const auto has_in = [&](const std::string& from, const std::optional<std::string>& to) {
+    return members.HasIn(SpanOf(from, to));
+  };
+  const auto key = [](KeyspaceId id, std::string_view of_it = "") {
+    return CommonKeyOf(id, of_it);
+  };
+  EXPECT_TRUE(has_in("", key(0, "x"))) << "names";
+  EXPECT_TRUE(has_in(key(0, "x"), key(2)));
+  EXPECT_FALSE(has_in(key(1), key(3)));
+  EXPECT_FALSE(has_in(key(2, "a"), key(2, "z")));
+  EXPECT_TRUE(has_in(key(2, "a"), key(3, "a")));
+  EXPECT_TRUE(has_in(key(3, "z"), key(5))) << "a member at its begin";
+  EXPECT_FALSE(has_in(key(4), key(5)));
+  EXPECT_TRUE(members.HasIn(KeySpan::OfKeys(key(4), key(5)))) << "and at its end";
+  EXPECT_FALSE(has_in(key(6), key(kHighestId)));
+  EXPECT_TRUE(has_in(key(6), std::nullopt));
+  EXPECT_FALSE(has_in(key(3, "z"), key(3, "a"))) << "empty";
+  EXPECT_FALSE(Members({}).HasIn(SpanOf(key(2), std::nullopt)));
+  EXPECT_TRUE(Members({}).HasIn(SpanOf("", std::nullopt)));
+}
+
+TEST(MembersTest, KeepTheirRanges) {
+  const RangeMap two = InCommonTree(2, RangeMap::Of(std::vector<RangeDelete>{{"a", "c", 1}}));
+  const RangeMap three =
+      InCommonTree(3, RangeMap::Of(std::vector<RangeDelete>{{"a", std::nullopt, 2}}));
+  const RangeMap four = InCommonTree(4, RangeMap::Of(std::vector<RangeDelete>{{"", "b", 3}}));
+  const RangeMap all = RangeMap::Joined(std::vector<const RangeMap*>{&two, &three, &four});
+  const auto joined = [&](const std::vector<const RangeMap*>& maps) {
+    return RangeMap::Joined(maps);
+  };
+  EXPECT_EQ(Members({2, 3, 4}).RangesOfThese(all), all);
+  EXPECT_EQ(Members({2, 4}).RangesOfThese(all), joined({&two, &four}));
+  EXPECT_EQ(Members({3}).RangesOfThese(all), three);
+  EXPECT_TRUE(Members({5}).RangesOfThese(all).empty());
+}
+
+}  // namespace
+}  // namespace lsm
