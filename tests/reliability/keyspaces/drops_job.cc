@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,6 +36,7 @@ constexpr char kStoreOfKeyspaces[] = "/store";
 constexpr size_t kOperationsInEpisode = 150;
 constexpr size_t kNamesMax = 9;
 constexpr char kDefaultName[] = "default";
+constexpr char kGrowing[] = "k2";
 
 using KeysAndValues = std::map<std::string, std::string>;
 // What a store has, by the names of keyspaces.
@@ -85,7 +87,7 @@ class DropsTrial {
     content_[kDefaultName];
     NoteDurable();
     Reopen();
-    if (dice_.OneIn(2)) MakeOwnTrees();
+    if (!is_growing_ && dice_.OneIn(2)) MakeOwnTrees();
     for (size_t i = 0; finding_.empty() && i < kOperationsInEpisode; ++i) {
       ++report_.operations;
       Operate();
@@ -240,6 +242,7 @@ class DropsTrial {
     if (const absl::Status status = (*manifest)->Close(); !status.ok())
       return Find("a manifest", status);
     Reopen();
+    for (const auto& [name, birth] : births_) own_.insert(birth);
   }
 
   // --- changes ---
@@ -455,6 +458,8 @@ class DropsTrial {
   void Lookups() {
     const std::string name = SomeName();
     const Keyspace& keyspace = handles_.at(name);
+    const bool is_own = name != kDefaultName && keyspace.GetStatistics().has_own_tree;
+    if (is_own && own_.insert(births_.at(name)).second) ++report_.left;
     const When when = SomeWhen();
     const KeysAndValues& expected = ExpectedIn(name, when);
     std::vector<std::string> keys;
@@ -583,6 +588,7 @@ class DropsTrial {
   // --- draws ---
 
   std::string SomeName() {
+    if (is_growing_ && handles_.contains(kGrowing) && dice_.OneIn(2)) return kGrowing;
     auto at = handles_.begin();
     std::advance(at, dice_.Roll(handles_.size()));
     return at->first;
@@ -606,7 +612,7 @@ class DropsTrial {
         return Concat("key", dice_.Roll(20));
     }
   }
-  size_t SomeSize() const { return dice_.OneIn(4) ? 9000 : dice_.Roll(100); }
+  size_t SomeSize() const { return dice_.OneIn(is_growing_ ? 2 : 4) ? 9000 : dice_.Roll(100); }
 
   // --- findings ---
 
@@ -632,6 +638,8 @@ class DropsTrial {
   // Writers often wait for level 0.  Then none may write while a compaction runs: nothing would end
   // its wait.
   const bool is_tight_ = seed_ % 2 == 0;
+  // Half of the writes go to one keyspace, until it leaves the common tree.
+  const bool is_growing_ = seed_ % 3 == 0;
   MemoryFileSystem files_;
   testing_support::SingleThreadScheduler scheduler_;
   InterruptingClock clock_;
@@ -646,6 +654,7 @@ class DropsTrial {
   std::vector<ContentByName> possible_;
   std::map<std::string, uint64_t> births_;  // a number for each creation, by name
   uint64_t last_birth_ = 0;
+  std::set<uint64_t> own_;  // births of those with trees of their own
   uint64_t last_value_ = 0;
   bool is_crashing_ = false;  // calls may fail
   Moment moment_;

@@ -14,6 +14,7 @@ struct DropsReport {
   uint64_t created = 0;
   uint64_t dropped = 0;
   uint64_t dropped_beside = 0;  // of these, while a compaction ran
+  uint64_t left = 0;            // keyspaces that left the common tree
   uint64_t answers = 0;         // that were compared
   uint64_t moves = 0;           // of iterators
   uint64_t refusals = 0;        // of calls and batches after a drop
