@@ -72,7 +72,8 @@ class DropsTrial {
     options_.reserve_bytes = 0;
     options_.level0_compaction_tables = 3;
     options_.level0_stop_tables = is_tight_ ? 3 : 30;
-    options_.compression = dice_.OneIn(2) ? lsm::Compression::kNone : lsm::Compression::kLz4;
+    options_.compression =
+        is_growing_ || dice_.OneIn(2) ? lsm::Compression::kNone : lsm::Compression::kLz4;
     options_.environment = {&files_, nullptr, &clock_, &scheduler_, &random_};
   }
   ~DropsTrial() {
@@ -595,7 +596,7 @@ class DropsTrial {
   }
   // Mostly of one that exists.
   std::string SomeOther() {
-    return dice_.OneIn(4) ? Concat("k", dice_.Roll(kNamesMax)) : SomeName();
+    return dice_.OneIn(is_growing_ ? 1 : 4) ? Concat("k", dice_.Roll(kNamesMax)) : SomeName();
   }
   // Few, so that they meet.  Some are like ids, and some at the edges of a keyspace.
   std::string SomeKey() const {
