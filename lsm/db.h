@@ -244,7 +244,13 @@ class TRELLIS_API DB {
   //
   // New keyspaces share the levels and tables of one tree, the common one.  A flush writes and
   // syncs one table for all of them.  There the options of the store apply, not those of a
-  // keyspace.  (Keyspaces that an older release made have levels and tables of their own.)
+  // keyspace.
+  //
+  // A keyspace that has at least Options::write_buffer_bytes in tables gets levels and tables of
+  // its own in the next flush with entries of it, and its options act from then on.  Each of them
+  // costs every flush with entries of it a table and its syncs.  So there are at most
+  // write_buffer_bytes / 1 MiB such keyspaces, from 1 to 64.  A keyspace that has more than four
+  // times write_buffer_bytes before it is its turn stays in the common tree.
   //
   // A store with keyspaces has limits so far:
   //

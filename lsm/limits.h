@@ -20,7 +20,7 @@ inline constexpr size_t kBatchBytesMax = size_t{256} << 20;
 // Longest name of a keyspace, in bytes.
 inline constexpr size_t kKeyspaceNameBytesMax = 255;
 // Most keyspaces of a store, besides "default".  DB::OpenKeyspace says what each one costs.
-inline constexpr size_t kKeyspacesMax = 64;
+inline constexpr size_t kKeyspacesMax = 100'000;
 
 // Number of levels.
 inline constexpr int kLevels = 7;

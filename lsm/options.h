@@ -226,8 +226,9 @@ struct Options {
 TRELLIS_API absl::Status ValidateOptions(const Options& options);
 
 // Options of one keyspace (DB::OpenKeyspace).  The store keeps them.  An option that is not set
-// keeps the value of an earlier call.  If no call has set it, the value in Options applies.  No
-// call unsets an option, and none returns it.  Meanings and ranges are those of Options.  All other
+// keeps the value of an earlier call.  If no call has set it, the value in Options applies.  So it
+// does while the keyspace is in the common tree (DB::OpenKeyspace).  No call unsets an option, and
+// none returns it.  Meanings and ranges are those of Options.  All other
 // options are the store's.
 struct KeyspaceOptions {
   std::optional<std::string> filter_kind = std::nullopt;  // for new tables
