@@ -2,6 +2,7 @@
 #ifndef TRELLIS_LSM_RUNTIME_READ_VIEW_H_
 #define TRELLIS_LSM_RUNTIME_READ_VIEW_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <memory>
