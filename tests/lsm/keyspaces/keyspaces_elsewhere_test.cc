@@ -77,8 +77,11 @@ TEST_F(KeyspacesTest, TheReserveCountsATableForThoseWithoutEntries) {
   constexpr size_t kKeyspaces = 60;
   options_.reserve_bytes = 8 << 20;
   Open();
+  std::vector<std::string> names;
+  for (size_t i = 0; i < kKeyspaces; ++i) names.push_back(Concat("k", i));
+  ASSERT_NO_FATAL_FAILURE(MakeOwnTrees(names));
   WriteBatch batch;
-  for (size_t i = 0; i < kKeyspaces; ++i) batch.Put(OpenKeyspace(Concat("k", i)), "key", "value");
+  for (const std::string& name : names) batch.Put(OpenKeyspace(name), "key", "value");
   EXPECT_GE(db_->GetStatistics().reserve_bytes, kKeyspaces * 4096);
   world_.files->SetFreeBytes(20'000);
   ASSERT_OK(db_->Write(batch));

@@ -86,6 +86,11 @@ class KeyspacesTest : public StoreTest {
     }
     return std::nullopt;
   }
+  // kDefaultKeyspace if the manifest does not know the keyspace.
+  KeyspaceId IdOf(std::string_view name) {
+    const std::optional<KeyspaceRecord> record = RecordOnDisk(name);
+    return record ? record->id : kDefaultKeyspace;
+  }
   KeyspaceOptions OptionsOnDisk(std::string_view name) {
     const std::optional<KeyspaceRecord> record = RecordOnDisk(name);
     EXPECT_TRUE(record) << name;
@@ -95,7 +100,8 @@ class KeyspacesTest : public StoreTest {
   // How many tables each tree has, by its id.
   std::map<KeyspaceId, int> TablesByTree() {
     std::map<KeyspaceId, int> tables;
-    for (const auto& level : StateOnDisk().levels) {
+    const ManifestState state = StateOnDisk();
+    for (const auto& level : state.levels) {
       for (const auto& [number, table] : level) ++tables[table.keyspace];
     }
     return tables;

@@ -101,19 +101,6 @@ TEST_F(KeyspacesRefusalsTest, AStoreWithATimeLimitIsRefused) {
   }
 }
 
-TEST_F(KeyspacesRefusalsTest, HaveALimit) {
-  Open();
-  for (size_t i = 0; i < kKeyspacesMax; ++i) OpenKeyspace(Concat("k", i));
-  const auto refused =
-      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("64 keyspaces besides \"default\""));
-  EXPECT_THAT(db_->OpenKeyspace("more"), refused);
-  ASSERT_OK(OpenKeyspace("k7", {.target_fpp = 0.25}).Put("key", "value"));
-  ASSERT_NO_FATAL_FAILURE(Open());
-  EXPECT_EQ(List().size(), kKeyspacesMax + 1);
-  EXPECT_THAT(db_->OpenKeyspace("more"), refused);
-  EXPECT_EQ(Scan(OpenKeyspace("k7")), "key=value");
-}
-
 TEST_F(KeyspacesRefusalsTest, FollowersAndRepairRefuseThem) {
   Open();
   OpenKeyspace("a");
@@ -227,7 +214,7 @@ TEST_F(KeyspacesRefusalsTest, RepairWithoutAManifestTakesNoKeyspaceForDamage) {
     const auto directory = *world_.files->OpenDirectory(kStorePath, /*create=*/false);
     for (const std::string& table : world_.FilesOf(FileKind::kTable))
       ASSERT_OK(directory->Remove(table.substr(table.rfind('/') + 1)));
-    ASSERT_OK(directory->Remove(kCurrentFileName));
+    RemoveManifests();
     options_.write_buffer_bytes = 64 << 10;  // so that it writes a table before it meets the batch
     ExpectNoRepair(AllOf(HasSubstr(".log: record at offset "), HasSubstr("has keyspaces")));
   }

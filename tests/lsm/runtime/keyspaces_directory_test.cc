@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "lsm/base/counters.h"
+#include "lsm/bytes/status.h"
 #include "lsm/keyspace.h"
+#include "lsm/limits.h"
 #include "lsm/runtime/keyspaces.h"
 #include "lsm/threads/mutex.h"
 #include "lsm/version/keyspace_records.h"
@@ -68,6 +70,22 @@ TEST_F(KeyspacesDirectoryTest, NothingIsVisibleBeforeApply) {
   EXPECT_THAT(keyspaces_.Names(), ElementsAre("a", "default"));
   EXPECT_EQ(keyspaces_.own_options().at(2)->target_fpp, 0.25);
   EXPECT_EQ(keyspaces_.Records().next_id(), 3u);
+}
+
+TEST_F(KeyspacesDirectoryTest, HasALimit) {
+  KeyspaceRecords records;
+  ASSERT_EQ(records.Advance(kOtherKeyspaceMin + kKeyspacesMax), "");
+  for (size_t i = 0; i < kKeyspacesMax; ++i) {
+    const auto id = static_cast<KeyspaceId>(kOtherKeyspaceMin + i);
+    ASSERT_EQ(records.Put({.id = id, .has_own_tree = false, .options = {}, .name = Concat("k", i)}),
+              "");
+  }
+  Start(records);
+  keyspaces_.AssertHeld();
+  EXPECT_THAT(keyspaces_.Prepare("more", {}).status(),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr(Concat(kKeyspacesMax, " keyspaces besides \"default\""))));
+  EXPECT_OK(keyspaces_.Prepare("k7", {.target_fpp = 0.25}).status());
 }
 
 TEST_F(KeyspacesDirectoryTest, ARequestThatChangesNothingHasNoEntry) {
