@@ -1,0 +1,61 @@
+#include <chrono>
+#include <thread>
+
+#include "bench/keyspaces/parts.h"
+#include "bench/keyspaces/store.h"
+#include "lsm/bytes/readable.h"
+#include "lsm/bytes/status.h"
+
+namespace bench::keyspaces {
+namespace {
+
+constexpr double kCallMillisMax = 1;
+constexpr uint64_t kDroppedValueBytes = 1000;  // a fill takes less time than with short values
+constexpr double kWaitSeconds = 10;            // for the files to go
+// Of its bytes: a flush may write names meanwhile.
+constexpr double kShareLeft = 0.01;
+
+}  // namespace
+
+absl::StatusOr<Part> MeasureDrop(const Config& config, Progress* progress) {
+  Part part{"drop", lsm::Concat("drop: a keyspace of ", lsm::ReadableBytes(config.size_bytes)), {}};
+  progress->Announce(part.title);
+  Store store(config, "drop");
+  TRELLIS_RETURN_IF_ERROR(store.Open());
+  TRELLIS_ASSIGN_OR_RETURN(const std::vector<lsm::Keyspace> large, store.OpenKeyspaces("large", 1));
+  Feeder feeder(config, &store.db(), kDroppedValueBytes);
+  TRELLIS_RETURN_IF_ERROR(
+      feeder.Fill(large.data(), 0, config.size_bytes / (16 + kDroppedValueBytes) + 1));
+  TRELLIS_RETURN_IF_ERROR(store.Settle());
+  const lsm::KeyspaceStatistics statistics = large[0].GetStatistics();
+  const Files before = store.GetFiles();
+  // The common tree may have older copies of its entries, which are dead since it left.
+  const auto its_bytes = static_cast<double>(statistics.table_bytes);
+  const double limit = static_cast<double>(before.table_bytes) - (1 - kShareLeft) * its_bytes;
+
+  const auto begin = std::chrono::steady_clock::now();
+  TRELLIS_RETURN_IF_ERROR(store.db().DropKeyspace(large[0].name()));
+  const double call_seconds = SecondsSince(begin);
+  const auto are_gone = [&] { return static_cast<double>(store.GetFiles().table_bytes) <= limit; };
+  bool gone = are_gone();
+  for (; !gone && SecondsSince(begin) < kWaitSeconds; gone = are_gone()) {
+    TRELLIS_RETURN_IF_ERROR(config.CheckStop());
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  const double gone_seconds = SecondsSince(begin);
+  TRELLIS_RETURN_IF_ERROR(store.db().WaitForBackgroundWork());
+  const Files now = store.GetFiles();
+  if (!gone)
+    part.notes.push_back(lsm::Concat("its tables are still there after ", kWaitSeconds, " s"));
+  if (!statistics.has_own_tree) part.notes.push_back("the keyspace had no tree of its own");
+  part.figures = {{"the call", 1000 * call_seconds, "ms", kCallMillisMax},
+                  {"until the tables of its tree are gone", 1000 * gone_seconds, "ms"},
+                  {"tables before", static_cast<double>(before.tables)},
+                  {"bytes of its tree before", its_bytes, "B"},
+                  {"bytes of all tables before", static_cast<double>(before.table_bytes), "B"},
+                  {"tables left", static_cast<double>(now.tables)},
+                  {"bytes of tables left", static_cast<double>(now.table_bytes), "B"}};
+  return part;
+}
+
+}  // namespace bench::keyspaces

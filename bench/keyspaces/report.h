@@ -1,0 +1,27 @@
+// The results of a run, as text, JSON and a page.
+#ifndef TRELLIS_BENCH_KEYSPACES_REPORT_H_
+#define TRELLIS_BENCH_KEYSPACES_REPORT_H_
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "bench/experiment/run.h"
+#include "bench/keyspaces/config.h"
+#include "bench/keyspaces/results.h"
+#include "bench/table.h"
+
+namespace bench::keyspaces {
+
+// The figures that have a goal, with the missed ones first.
+Table GoalsTable(const Results& results);
+
+std::string ToText(const Results& results);
+nlohmann::ordered_json ToJson(const Results& results);
+Report ReportOf(const Results& results);
+// Measures the parts and makes the report.
+absl::StatusOr<Report> Run(const Config& config);
+
+}  // namespace bench::keyspaces
+
+#endif  // TRELLIS_BENCH_KEYSPACES_REPORT_H_
