@@ -50,11 +50,11 @@ absl::StatusOr<Part> MeasureDrop(const Config& config, Progress* progress) {
   if (!statistics.has_own_tree) part.notes.push_back("the keyspace had no tree of its own");
   part.figures = {{"the call", 1000 * call_seconds, "ms", kCallMillisMax},
                   {"until the tables of its tree are gone", 1000 * gone_seconds, "ms"},
-                  {"tables before", static_cast<double>(before.tables)},
+                  {"all tables before", static_cast<double>(before.tables)},
                   {"bytes of its tree before", its_bytes, "B"},
                   {"bytes of all tables before", static_cast<double>(before.table_bytes), "B"},
-                  {"tables left", static_cast<double>(now.tables)},
-                  {"bytes of tables left", static_cast<double>(now.table_bytes), "B"}};
+                  {"all tables left", static_cast<double>(now.tables)},
+                  {"bytes of all tables left", static_cast<double>(now.table_bytes), "B"}};
   return part;
 }
 

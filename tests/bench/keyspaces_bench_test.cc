@@ -1,0 +1,166 @@
+// The command keyspaces_bench as a user runs it, with small stores.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "bench/keyspaces/report.h"
+#include "bench/keyspaces/results.h"
+#include "lsm/limits.h"
+#include "tests/bench/interrupted_run.h"
+#include "tests/support/read_file.h"
+#include "tests/support/run_program.h"
+#include "tests/support/scratch_dir.h"
+
+namespace bench::keyspaces {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing_support::ProgramResult;
+using testing_support::ReadFile;
+
+Results ThreeGoals() {
+  Results results;
+  results.parts = {
+      {"open", "Opening", {{"time", 0.5, "s", 1.0}, {"count", 7}, {"heap", 2048, "B", 1024.0}}},
+      {"cold", "Logs", {{"logs", 3, "", 3.0}}, {}, {"too few keyspaces"}}};
+  return results;
+}
+
+TEST(KeyspacesBenchReportTest, MissedGoalsComeFirst) {
+  EXPECT_THAT(GoalsTable(ThreeGoals()).rows,
+              ElementsAre(ElementsAre("open", "heap", "2.00 KiB", "1.00 KiB", "missed"),
+                          ElementsAre("open", "time", "0.500 s", "1.00 s", "reached"),
+                          ElementsAre("cold", "logs", "3.00", "3.00", "reached")));
+}
+
+TEST(KeyspacesBenchReportTest, TextHasFiguresWithoutGoalsAndNotes) {
+  const std::string text = ToText(ThreeGoals());
+  EXPECT_THAT(text, HasSubstr("count      7.00\n"));
+  EXPECT_THAT(text, HasSubstr("Note  cold: too few keyspaces.\n"));
+}
+
+TEST(KeyspacesBenchReportTest, JsonHasEveryFigure) {
+  const nlohmann::ordered_json figures = ToJson(ThreeGoals())["figures"];
+  ASSERT_EQ(figures.size(), 4u);
+  EXPECT_EQ(figures[1]["goal"], nullptr);
+  EXPECT_EQ(figures[2]["value"], 2048);
+  EXPECT_EQ(figures[2]["goal"], 1024);
+}
+
+class KeyspacesBenchCommandTest : public testing::Test {
+ protected:
+  ProgramResult Run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), TRELLIS_KEYSPACES_BENCH);
+    arguments.insert(arguments.end(), {"--out", out_});
+    return testing_support::RunProgram(arguments);
+  }
+
+  // Small options for all parts.
+  static std::vector<std::string> Small(std::vector<std::string> arguments = {}) {
+    for (const char* argument :
+         {"--keyspaces", "6",  "--cold",       "3",  "--write-buffer", "1M",  "--flushes",    "3",
+          "--size",      "4M", "--tree-bytes", "2M", "--keys",         "30k", "--operations", "200",
+          "--rounds",    "2",  "--openings",   "1"}) {
+      arguments.emplace_back(argument);
+    }
+    return arguments;
+  }
+
+  // By part and name.
+  std::map<std::string, double> Figures() const {
+    std::map<std::string, double> figures;
+    for (const auto& figure : nlohmann::json::parse(ReadFile(out_ + "/report.json"))["figures"]) {
+      figures[figure["part"].get<std::string>() + ": " + figure["name"].get<std::string>()] =
+          figure["value"];
+    }
+    return figures;
+  }
+
+  std::set<std::string> FilesOfOut() const {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(out_))
+      names.insert(entry.path().filename().string());
+    return names;
+  }
+
+  const testing_support::ScratchDir scratch_{testing_support::FastFolder()};
+  const std::string out_ = scratch_.path_of("out");
+};
+
+TEST_F(KeyspacesBenchCommandTest, MeasuresEveryPartAndLeavesNoStore) {
+  const ProgramResult result = Run(Small());
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(FilesOfOut(), ElementsAre("excerpt-keyspaces.md", "report.html", "report.json"));
+  for (const char* line :
+       {"\nopen: 6 keyspaces with a key each\n", "\ncold: logs with one hot keyspace and 3 cold",
+        "\nspeed: a hot keyspace beside 3 cold ones", "\ndrop: a keyspace of 4.00 MiB\n",
+        "\nmany: tables and bytes written\n", "\nGoals\n", "\nget present ", "\nsmall, evenly ",
+        "\nhot, others trickle ", "\nown trees, evenly "}) {
+    EXPECT_THAT(result.out, HasSubstr(line));
+  }
+  EXPECT_THAT(result.out, Not(HasSubstr("Note"))) << "a keyspace has no tree, or keeps its files";
+  EXPECT_THAT(ReadFile(out_ + "/excerpt-keyspaces.md"), HasSubstr("\nGoals\n"));
+
+  std::map<std::string, double> figures = Figures();
+  EXPECT_GT(figures["open: open, after a flush"], 0);
+  EXPECT_GT(figures["cold: most bytes of logs, write buffers"], 0.9);
+  EXPECT_GE(figures["cold: flushes"], 3);
+  EXPECT_EQ(figures["cold: hot keyspace has a tree of its own"], 1);
+  EXPECT_GT(figures["speed: put, hot / alone"], 0);
+  EXPECT_GT(figures["drop: bytes of its tree before"], 4e6);
+  EXPECT_LT(figures["drop: bytes of all tables left"], 4e6);
+  EXPECT_EQ(figures["many: small, evenly: trees"], 0);
+  EXPECT_EQ(figures["many: hot, others trickle: trees"], 1);
+  EXPECT_GE(figures["many: own trees, evenly: write amplification"], 0.9);
+}
+
+TEST_F(KeyspacesBenchCommandTest, MeasuresOnlyWhatIsAskedFor) {
+  const ProgramResult result = Run(Small({"many", "--even"}));
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("\nown trees, evenly "));
+  for (const char* other : {"small, evenly", "trickle ", "\nopen", "\ndrop"})
+    EXPECT_THAT(result.out, Not(HasSubstr(other)));
+}
+
+TEST_F(KeyspacesBenchCommandTest, SaysThatTheLimitIsLower) {
+  if (lsm::kKeyspacesMax >= 1'000'000) GTEST_SKIP() << "no limit is lower";
+  const ProgramResult result = Run({"open", "--keyspaces", "1M", "--openings", "1"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("Note  open: a store has at most "));
+}
+
+TEST_F(KeyspacesBenchCommandTest, RefusesWrongOptions) {
+  const auto refuses = [&](const std::vector<std::string>& arguments, const std::string& why) {
+    const ProgramResult result = Run(arguments);
+    EXPECT_EQ(result.code, 2);
+    EXPECT_THAT(result.err, HasSubstr("keyspaces_bench: " + why));
+    EXPECT_THAT(result.out, IsEmpty());
+  };
+  refuses({"opne"}, "PARTS: opne not in ");
+  refuses({"open", "--even"}, "--even: belongs to the part many");
+  refuses({"--size", "1X"}, "--size: 1X is not a size from 1M to 1024G");
+  refuses({"--write-buffer", "64"}, "--write-buffer: 64 is not a size from 1M to 1G");
+  refuses({"--keyspaces", "-1"}, "--keyspaces: -1 is not a number from 1 to 1M");
+}
+
+TEST_F(KeyspacesBenchCommandTest, InterruptReportsFinishedPartsAndLeavesNoStore) {
+  EXPECT_EQ(RunInterrupted(TRELLIS_KEYSPACES_BENCH,
+                           {"open", "drop", "--keyspaces", "6", "--size", "1024G", "--out", out_},
+                           "drop: a keyspace", scratch_.path_of("stderr")),
+            130);
+  EXPECT_THAT(FilesOfOut(), ElementsAre("report.html", "report.json"));
+  EXPECT_EQ(nlohmann::json::parse(ReadFile(out_ + "/report.json"))["interrupted"], true);
+  for (const auto& [name, value] : Figures()) EXPECT_THAT(name, testing::StartsWith("open: "));
+}
+
+}  // namespace
+}  // namespace bench::keyspaces
