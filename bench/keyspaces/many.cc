@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -135,7 +136,9 @@ absl::Status MeasureTrickle(const Config& config, Progress* progress, std::vecto
   for (const lsm::Keyspace& keyspace : many.keyspaces()) {
     TRELLIS_ASSIGN_OR_RETURN(keys, GiveOwnTree(config, &many.store(), keyspace));
   }
-  keys *= 4;  // the hot one is larger
+  keys *= 2;  // the hot one is larger
+  // First to the size that it has from then on, since larger trees write more.
+  TRELLIS_RETURN_IF_ERROR(PutHot(config, &many, keys, false));
   for (const bool trickles : {false, true}) {
     TRELLIS_RETURN_IF_ERROR(many.store().Settle());
     many.Begin();
