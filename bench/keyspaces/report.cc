@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -50,11 +51,22 @@ std::vector<Table> TablesOf(const Part& part) {
   return part.tables.empty() ? std::vector<Table>{FiguresTable(part)} : part.tables;
 }
 
+// Each note once, after the names of its parts.
 std::vector<std::string> NotesOf(const Results& results) {
-  std::vector<std::string> notes;
+  std::vector<std::pair<std::string, std::string>> parts_by_note;
   for (const Part& part : results.parts) {
-    for (const std::string& note : part.notes) notes.push_back(part.name + ": " + note + ".");
+    for (const std::string& note : part.notes) {
+      const auto at = std::find_if(parts_by_note.begin(), parts_by_note.end(),
+                                   [&](const auto& pair) { return pair.first == note; });
+      if (at == parts_by_note.end()) {
+        parts_by_note.emplace_back(note, part.name);
+      } else {
+        at->second += ", " + part.name;
+      }
+    }
   }
+  std::vector<std::string> notes;
+  for (const auto& [note, parts] : parts_by_note) notes.push_back(parts + ": " + note + ".");
   return notes;
 }
 
@@ -68,13 +80,17 @@ Table RunTable(const Results& results) {
   return ConditionsTable(results.conditions, pairs, config, results.seconds);
 }
 
-// The tables, from which the excerpt is made too.
-std::string FiguresText(const Results& results) {
+std::string NotesText(const Results& results) {
   std::string text;
-  for (const Part& part : results.parts) text += TextOf(TablesOf(part));
-  text += TextOf({GoalsTable(results)});
   for (const std::string& note : NotesOf(results)) text += "Note  " + note + "\n";
   return text;
+}
+
+// The excerpt for bench/README.md.  The other parts' figures with goals are in the last table.
+std::string ExcerptOf(const Results& results) {
+  std::string text = ToRows(RowsNamed(RunTable(results), {"CPU", "Took"})) + "\n";
+  for (const Part& part : results.parts) text += TextOf(part.tables);
+  return Fenced(text + TextOf({GoalsTable(results)}) + NotesText(results));
 }
 
 Page PageOf(const Results& results) {
@@ -131,7 +147,9 @@ Table GoalsTable(const Results& results) {
 }
 
 std::string ToText(const Results& results) {
-  return TextOf({RunTable(results)}) + FiguresText(results);
+  std::string text = TextOf({RunTable(results)});
+  for (const Part& part : results.parts) text += TextOf(TablesOf(part));
+  return text + TextOf({GoalsTable(results)}) + NotesText(results);
 }
 
 Json ToJson(const Results& results) {
@@ -167,8 +185,7 @@ Report ReportOf(const Results& results) {
   Report report;
   report.text = ToText(results);
   report.page = PageOf(results);
-  report.excerpts = {{"keyspaces", Fenced(ToRows(RowsNamed(RunTable(results), {"CPU", "Took"})) +
-                                          "\n" + FiguresText(results))}};
+  report.excerpts = {{"keyspaces", ExcerptOf(results)}};
   report.interrupted = results.interrupted;
   return report;
 }

@@ -18,6 +18,7 @@ namespace {
 
 constexpr double kRatioMax = 1.05;
 constexpr uint64_t kKeysPerCold = 100;
+constexpr uint64_t kKeysChecked = 1000;
 constexpr size_t kKeysPerMultiGet = 64;
 constexpr int kStepsPerSeek = 10;
 // Numbers from here on belong to keys that are never written.
@@ -116,6 +117,21 @@ class SpeedStore {
     return keyspace_ ? keyspace_->CompactRange() : store_.db().CompactRange();
   }
 
+  // Reads a sample of the keys and compares the values.  The timed loops only look at what is
+  // found.
+  absl::Status Check() {
+    const ValueMaker values(static_cast<size_t>(config_.value_bytes));
+    SplitMix random(config_.seed);
+    std::string value;
+    for (uint64_t i = 0; i < kKeysChecked; ++i) {
+      const std::string key = SyntheticKey(random.Below(config_.keys), config_.seed);
+      TRELLIS_ASSIGN_OR_RETURN(
+          const bool found, keyspace_ ? keyspace_->Get(key, &value) : store_.db().Get(key, &value));
+      if (!found || !values.Matches(key, value)) return WrongAnswer(key);
+    }
+    return absl::OkStatus();
+  }
+
   bool has_own_tree() const { return !keyspace_ || keyspace_->GetStatistics().has_own_tree; }
 
   // An empty memtable, but for an entry of each keyspace.
@@ -170,6 +186,7 @@ class SpeedRounds {
       progress->Announce(
           lsm::Concat("speed: fills store ", &store - stores_.data() + 1, " of ", stores_.size()));
       TRELLIS_RETURN_IF_ERROR(store->Fill());
+      TRELLIS_RETURN_IF_ERROR(store->Check());
       TRELLIS_RETURN_IF_ERROR(store->Prepare());
     }
     return absl::OkStatus();

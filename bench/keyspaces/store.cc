@@ -130,7 +130,7 @@ absl::StatusOr<uint64_t> GiveOwnTree(const Config& config, Store* store,
 uint64_t Allowed(uint64_t keyspaces, std::vector<std::string>* notes) {
   if (keyspaces <= lsm::kKeyspacesMax) return keyspaces;
   notes->push_back(lsm::Concat("a store has at most ", lsm::ReadableCount(lsm::kKeyspacesMax),
-                               " keyspaces, so not ", lsm::ReadableCount(keyspaces)));
+                               " keyspaces, fewer than wanted"));
   return lsm::kKeyspacesMax;
 }
 

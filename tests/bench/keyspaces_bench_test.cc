@@ -31,7 +31,8 @@ Results ThreeGoals() {
   Results results;
   results.parts = {
       {"open", "Opening", {{"time", 0.5, "s", 1.0}, {"count", 7}, {"heap", 2048, "B", 1024.0}}},
-      {"cold", "Logs", {{"logs", 3, "", 3.0}}, {}, {"too few keyspaces"}}};
+      {"cold", "Logs", {{"logs", 3, "", 3.0}}, {}, {"too few keyspaces"}},
+      {"drop", "Drop", {}, {}, {"slow", "too few keyspaces"}}};
   return results;
 }
 
@@ -45,7 +46,7 @@ TEST(KeyspacesBenchReportTest, MissedGoalsComeFirst) {
 TEST(KeyspacesBenchReportTest, TextHasFiguresWithoutGoalsAndNotes) {
   const std::string text = ToText(ThreeGoals());
   EXPECT_THAT(text, HasSubstr("count      7.00\n"));
-  EXPECT_THAT(text, HasSubstr("Note  cold: too few keyspaces.\n"));
+  EXPECT_THAT(text, HasSubstr("Note  cold, drop: too few keyspaces.\nNote  drop: slow.\n"));
 }
 
 TEST(KeyspacesBenchReportTest, JsonHasEveryFigure) {

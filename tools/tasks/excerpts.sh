@@ -163,7 +163,8 @@ command_excerpt() {
       soak) excerpt_soak ;;
       cluster) excerpt_cluster ;;
       peers) excerpt_peers ;;
-      scale) put_written scale "$build/scale" ;;  # of the last run here, because a run takes long
+      # Of the last run here, because a run takes long.
+      scale | keyspaces) put_written "$part" "$build/$part" ;;
       kinds | family | speed | streams | stream-times | levels | partitions | styles | reliability)
         lock && all_packages && "excerpt_$part"
         ;;

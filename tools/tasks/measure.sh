@@ -68,3 +68,11 @@ command_scale() {
   echo
   "$build/release/bench/scale" --out "$(from_here "$build/scale")" "$@" 9>&-
 }
+
+command_keyspaces() {
+  lock
+  setup "${packages_to_build[@]}" "${packages_to_report[@]}"
+  build_preset release keyspaces_bench
+  echo
+  "$build/release/bench/keyspaces/keyspaces_bench" --out "$(from_here "$build/keyspaces")" "$@" 9>&-
+}
