@@ -44,8 +44,8 @@
 //   PermissionDenied    an object store refuses this client (object_pool.h)
 //   Cancelled           Pace::progress ended the call
 //   Aborted             the store takes no more writes after an earlier failure; names that failure
-//   Unknown             writes only (OpenKeyspace may be one): the write failed, and may or may not
-//                       be in the store
+//   Unknown             writes only, also OpenKeyspace and DropKeyspace: the write failed, and may
+//                       or may not be in the store
 //
 // A write that fails with any code but Unknown is not in the store.
 //
@@ -68,7 +68,8 @@
 // make space:
 //
 //   1. If writes return Aborted or Unknown, call Resume or open the store again.
-//   2. Delete keys, by Delete or DeleteRange.  (A batch that also has a put is refused.)
+//   2. Delete keys, by Delete or DeleteRange, or drop keyspaces.  (A batch that also has a put is
+//      refused.)
 //   3. Call CompactRange.
 //
 // Puts succeed again as soon as there is space for the reserve.  Statistics::puts_refused and
@@ -246,16 +247,16 @@ class TRELLIS_API DB {
   // syncs one table for all of them.  There the options of the store apply, not those of a
   // keyspace.
   //
-  // A keyspace that has at least Options::write_buffer_bytes in tables gets levels and tables of
-  // its own in the next flush with entries of it, and its options act from then on.  Each of them
-  // costs every flush with entries of it a table and its syncs.  So there are at most
-  // write_buffer_bytes / 1 MiB such keyspaces, from 1 to 64.  A keyspace that has more than four
-  // times write_buffer_bytes before it is its turn stays in the common tree.
+  // A keyspace with Options::write_buffer_bytes or more in tables is large.  A later flush that has
+  // entries of it gives it levels and tables of its own; from then on its options act.  At most one
+  // keyspace moves in a flush, the largest.  A store has at most write_buffer_bytes / 1 MiB such
+  // keyspaces, from 1 to 64, because each adds a table and its syncs to a flush.  A keyspace that
+  // exceeds four times write_buffer_bytes before it can move stays in the common tree.
   //
-  // A store with keyspaces has limits so far:
+  // Once a store has had a keyspace, these limits hold, even after all keyspaces are dropped:
   //
-  //   - It has at most kKeyspacesMax of them (lsm/limits.h), besides "default".
-  //   - A store that had a keyspace keeps these limits, also after all keyspaces were dropped.
+  //   - It has at most kKeyspacesMax keyspaces (lsm/limits.h), besides "default".  Each takes about
+  //     400 bytes of memory and its name.
   //   - Older releases refuse the store.
   //   - Repair refuses it, so make backups.  Copies have all keyspaces.
   //   - OpenMode::kFollow refuses it.  A follower that has the store open keeps its view, and
@@ -280,15 +281,24 @@ class TRELLIS_API DB {
   //                        were created
   //   Aborted, Unknown     as for a write
   absl::StatusOr<Keyspace> OpenKeyspace(std::string_view name, const KeyspaceOptions& options = {});
-  // Removes the keyspace with all its keys, as durably as a put without `sync`.  From then on every
-  // call of its handles returns FailedPrecondition, also with an older snapshot, and a batch that
-  // names it writes nothing.  An iterator that exists goes on.  A new keyspace may have the name.
-  // The space is freed after the next flush, which a large drop causes at once.  A drop needs no
-  // space, so it works while the disk is full.
+  // Removes the keyspace with all its keys, as durably as a put without `sync`.  From then on calls
+  // of its handles return FailedPrecondition, even with an older snapshot (lsm/keyspace.h), and so
+  // does Write of a batch that names it: nothing of the batch is written.  An iterator that exists
+  // goes on.  A new keyspace may have the name.  A drop needs no space, so it works while the disk
+  // is full.
+  //
+  // Space: if the keyspace has tables of its own, the flush that covers the drop removes them.  A
+  // large drop causes that flush, as deletes do that free more than they cost.  In the common tree,
+  // tables that hold only dropped keys are removed unread.  The rest is freed when compactions
+  // rewrite its tables, at no fixed time.  To free it sooner, call DeleteRange("", nullopt) and
+  // CompactRange of the handle before the drop.
   //
   //   NotFound             there is none
   //   InvalidArgument      it is "default"
-  //   FailedPrecondition   the store is open for reading only, or was closed
+  //   FailedPrecondition   the store is open for reading only; it was closed; this process is a
+  //                        forked child; or a callback drops a keyspace
+  //   Aborted, Unknown     as for a write; after Unknown, call Resume: the keyspace then still
+  //   exists
   absl::Status DropKeyspace(std::string_view name);
   // The names, sorted by their bytes, with "default".
   absl::StatusOr<std::vector<std::string>> ListKeyspaces();
@@ -399,11 +409,11 @@ class TRELLIS_API DB {
   // the very last sync failed.  A crash may also leave files.  Destroy removes all of these.
   //
   // `file_system` has the copy; null: that of this store.  From one file system to another, tables
-  // are copied and verified.  Object stores copy them by reference if both ends are in one pool
-  // (ObjectPool::Identity), also with a client for each end, as two results of OpenRados are.
+  // are copied and verified.  If both ends are in one pool of objects, tables are copied by
+  // reference, even if each end has its own client (ObjectPool::Identity).
   absl::Status Checkpoint(const std::string& directory, FileSystem* file_system = nullptr);
 
-  // Like Checkpoint, but copies the tables, in one pool of objects too: a backup must survive
+  // Like Checkpoint, but always copies the tables, even within one pool: a backup must survive
   // damage to the bytes of this store.  Each copy is read back and verified as Verify does:
   // DataLoss if it differs from what was written.  With Options::direct_reads, the copy is read
   // past the page cache if its file system supports that.

@@ -13,8 +13,8 @@
 //   read: Get, MultiGet, NewIterator,       write or wait for background work: Put, Delete,
 //   GetSnapshot, Explain                    DeleteRange, Write, Flush, CompactRange,
 //   ask: GetStatistics, GetFailure,         WaitForBackgroundWork, Resume, Verify, Checkpoint,
-//   GetDamage, ApproximateBytes,            Backup, Close, and OpenKeyspace if it creates a
-//   ListKeyspaces, and OpenKeyspace if it   keyspace or changes options.  These return
+//   GetDamage, ApproximateBytes,            Backup, Close, DropKeyspace, and OpenKeyspace if it
+//   ListKeyspaces, and OpenKeyspace if it   creates a keyspace or changes options.  These return
 //   changes nothing                         FailedPrecondition, because they might wait for the
 //   use other stores, but not in a circle   thread that runs the callback
 //   wake a thread that does anything        wait for a thread that uses the store, or for a mutex
@@ -59,7 +59,7 @@ struct Event {
   uint64_t lost = 0;         // events dropped just before this one
 };
 
-// Does not say which keyspace has the table.
+// Does not say which keyspace or tree has the table.
 struct TableInfo {
   uint64_t number = 0;
   int level = 0;
@@ -72,7 +72,8 @@ struct TableInfo {
 enum class FlushReason : uint8_t {
   kMemtable,    // a memtable was full
   kTombstones,  // a memtable is not full, but its deletes and range deletes are expected to free at
-                // least as much as the flush makes the store write; or they are a week old
+                // least as much as the flush makes the store write; or they are a week old; or
+                // a large keyspace was dropped
   kRequest,     // DB::Flush; also CompactRange, Checkpoint and Backup, which flush
   kOpening,     // the memtable was read from logs
   kResume,      // DB::Resume writes what is in memory
@@ -90,7 +91,8 @@ struct FlushEnd : Event {
   uint64_t job = 0;
   FlushReason reason = FlushReason::kMemtable;
   uint64_t entries = 0;  // in the memtable, including range deletes
-  // One for each keyspace that has entries left; none after a failure.
+  // One for each tree that gets entries, and all new tables of a keyspace that leaves the common
+  // tree (DB::OpenKeyspace).  None after a failure.
   std::vector<TableInfo> outputs;
   uint64_t bytes_written = 0;
   uint64_t nanos = 0;
@@ -103,12 +105,13 @@ enum class CompactionReason : uint8_t {
   kTombstones,  // it is expected to free at least what it writes; or iterators have spent as much
                 // time on dead entries as it takes; or a delete is a week old
   kDrop,        // the inputs are removed unread, and there are no outputs: range deletes hide
-                // everything in them, or they hold only range deletes that hide nothing
+                // everything in them, or they hold only range deletes that hide nothing, or only
+                // entries that keyspaces have left in the common tree
   kRequest,     // DB::CompactRange, except for its drops
 };
 TRELLIS_API const char* NameOf(CompactionReason reason);
 
-// A compaction is within one keyspace.  Its events do not name it.
+// A compaction is within one tree.  Its events do not name it.
 struct CompactionBegin : Event {
   uint64_t job = 0;
   CompactionReason reason = CompactionReason::kLevel;

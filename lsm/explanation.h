@@ -36,7 +36,8 @@ struct PartitionStep {
 struct TableStep {
   int level = 0;
   uint64_t table_number = 0;
-  // Of a table that several keyspaces share, they begin with the id of one, four bytes.
+  // In a table of the common tree (DB::OpenKeyspace), each begins with the four-byte id of its
+  // keyspace.
   std::string smallest_key, largest_key;
   FilterVerdict filter = FilterVerdict::kAbsent;
   std::vector<PartitionStep> partitions;  // none if the table is not partitioned

@@ -43,7 +43,8 @@ struct KeyspaceState;  // lsm/base/keyspace_state.h
 // again, call OpenKeyspace again, and fill batches again: the new DB returns InvalidArgument for an
 // old batch.  A handle may outlive the DB, but not its file system and clock (lsm/environment.h).
 // After DB::Close its calls fail as those of DB do.  After DB::DropKeyspace they return
-// FailedPrecondition; those without a status return nothing.
+// FailedPrecondition, and NewIterator returns an iterator with that status.  ApproximateBytes
+// returns 0, GetStatistics zeros, and name() its value.
 class TRELLIS_API Keyspace {
  public:
   // A handle that belongs to no store.  Every call returns FailedPrecondition.

@@ -75,8 +75,8 @@ struct Options {
   //                 it; [0.000001, 100]
   //
   // Cannot be combined with filter_kind "none".  In a store with keyspaces, BitsPerKey and
-  // WastedReads hold for each keyspace by itself, and Bytes is Unimplemented unless the store is
-  // open for reading only.
+  // WastedReads hold for each tree by itself (DB::OpenKeyspace), and Bytes is Unimplemented unless
+  // the store is open for reading only.
   //
   // Each flush and compaction computes the FPP of its outputs (lsm/filters/filter_allocation.h).
   // Small runs get low FPPs, which cost little there.  So do tables in key ranges that absent-key
@@ -140,7 +140,7 @@ struct Options {
   // in tables of 64 MiB.
   uint64_t table_bytes = uint64_t{64} << 20;
 
-  // --- shape of the tree; the limits apply to each keyspace by itself ---
+  // --- shape of the tree; the limits apply to each tree by itself ---
 
   // Organisation of the levels below level 0.  Default kLeveled; kLeveled, kTiered, kLazyLeveled.
   // For random writes kLazyLeveled writes less than half as much as kLeveled.  In return, lookups
@@ -164,7 +164,7 @@ struct Options {
   //
   // Halfway between the two numbers (12), writes begin to slow down, so that level 0 does not fill
   // up before a compaction makes room (lsm/runtime/write_pace.h).  This delays a write by at most 2
-  // ms.  If level 0 of one keyspace is full, writes to all keyspaces wait.
+  // ms.  If level 0 of any tree is full, all writes wait.
   int level0_compaction_tables = 4;
   int level0_stop_tables = 20;
 
@@ -208,9 +208,10 @@ struct Options {
   std::string log_directory = {};
 
   // How long DB::Open waits, in seconds, while another process (or another DB of this one) has the
-  // store open.  Default 0: it fails at once.  At most 1000000000.  It takes over if the other one
-  // closes the store, ends, or (lsm/object_file_system.h) has not renewed its lock in time.  A call
-  // that returns Unavailable or Unknown does not end the wait.
+  // store open.  Default 0: it fails at once.  At most 1000000000.  The call takes over if the
+  // other one closes the store, ends, or, in an object store, fails to renew its lock in time
+  // (lsm/object_file_system.h).  Once it waits, file system calls that return Unavailable or
+  // Unknown do not end the wait.
   uint64_t lock_wait_seconds = 0;
 
   // Users, besides the owner, who may read new files and directories of the store: none (kOwner:
@@ -225,11 +226,11 @@ struct Options {
 // InvalidArgument, with the option, its value and the range, if an option is invalid.
 TRELLIS_API absl::Status ValidateOptions(const Options& options);
 
-// Options of one keyspace (DB::OpenKeyspace).  The store keeps them.  An option that is not set
-// keeps the value of an earlier call.  If no call has set it, the value in Options applies.  So it
-// does while the keyspace is in the common tree (DB::OpenKeyspace).  No call unsets an option, and
-// none returns it.  Meanings and ranges are those of Options.  All other
-// options are the store's.
+// Options of one keyspace.  The store keeps them, and uses them once the keyspace has tables of its
+// own; until then the values in Options apply (DB::OpenKeyspace).  An option that no call has set
+// has the value in Options.  A later call changes only the options that it sets.  No call unsets an
+// option, and none returns it.  Meanings and ranges are those of Options.  All other options are
+// the store's.
 struct KeyspaceOptions {
   std::optional<std::string> filter_kind = std::nullopt;  // for new tables
   // For new tables.  Has no effect while Options::filter_goal is set, like Options::target_fpp.

@@ -10,7 +10,8 @@
 //                         level0_seeks, gap_jumps, compactions_for_readers
 //   state of the levels   of the default one alone, and what is computed from it:
 //                         expected_wasted_reads, space_amplification.  KeyspaceStatistics has that
-//                         of another
+//                         of a keyspace with a tree of its own.  No call has that of the common
+//                         tree
 //   other state           of the whole store
 #ifndef TRELLIS_LSM_STATISTICS_H_
 #define TRELLIS_LSM_STATISTICS_H_
@@ -245,7 +246,7 @@ struct TRELLIS_API Statistics {
 
 // The tables of one keyspace (Keyspace::GetStatistics).
 struct TRELLIS_API KeyspaceStatistics {
-  bool has_own_tree = false;                    // false: it is in the common tree; "default": true
+  bool has_own_tree = false;  // false: in the common tree, dropped, or without a store
   std::array<LevelStatistics, kLevels> levels;  // state of its own tree; the counters are 0
   uint64_t table_bytes = 0;                     // an estimate in the common tree
 };

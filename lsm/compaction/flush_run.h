@@ -1,4 +1,4 @@
-// Carries out a flush: writes the lists of a memtable to tables of level 0.
+// Carries out a flush: writes the lists of a memtable to tables.
 //
 //   keyspace of the list                              its entries go to
 //   was dropped, or is dropped by the edit            nowhere

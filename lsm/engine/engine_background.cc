@@ -65,12 +65,15 @@ void Engine::NoteReads(bool is_look) {
   // the store has its lock, which CheckProcess asks.
   const bool may_begin =
       jobs_.MayBegin() && CatchOutOfMemory([this] { return CheckProcess(); }).ok();
+  KeyspaceId dropped = kDefaultKeyspace;  // none
   if (may_begin) {
     const Version& version = *CurrentView()->version;
     const Tree& tree = *version.default_tree();
     const RunningPlans running = schedule_.running();
     if (keyspaces_.account().AddReads(now, tree, options_, running)) schedule_.NoteChange();
     if (is_look) schedule_.NoteTime(version, wall_seconds);
+    keyspaces_.AssertHeld();
+    dropped = keyspaces_.LargestDropped(version);
     if (keyspaces_.account().TakeRent()) schedule_.NoteRent();
     // Also if there was work before: there may have been no memory to schedule it.
     if (keyspaces_.account().IsPaid(tree, options_, running) || schedule_.MayFree(version))
@@ -79,9 +82,12 @@ void Engine::NoteReads(bool is_look) {
   mutex_.Unlock();
   if (!is_look || !may_begin) return;
   SealIfDue([&](const ReadView& view, const SnapshotList& snapshots) {
-    return IsSealDue(view, views_.VisibleIn(view), snapshots,
-                     store_.environment.clock->MonotonicNanos(), job_context_.digest_seed,
-                     options_);
+    // The drop may be in a sealed memtable, whose flush removes the tree.
+    const bool is_drop_due =
+        dropped != kDefaultKeyspace && view.sealed.empty() && IsDropDue(view, dropped, options_);
+    return is_drop_due || IsSealDue(view, views_.VisibleIn(view), snapshots,
+                                    store_.environment.clock->MonotonicNanos(),
+                                    job_context_.digest_seed, options_);
   });
 }
 

@@ -153,6 +153,7 @@ absl::Status Keyspaces(const std::string& directory) {
   batch.Put(*events, "1", "anna joined");
   absl::Status status = db.Write(batch);
   auto user = users->Get("anna");
+  if (status.ok()) status = db.DropKeyspace("events");
   // end
   if (!status.ok()) return status;
   if (!user.ok()) return user.status();

@@ -1,6 +1,6 @@
 // The exclusive lock of a directory: from then on no handle that was opened before can change its
 // files, or append to a log or manifest in it.  lsm/design/object_store.md has the steps, numbered
-// as in fence.cc, and the proof.
+// as in fence.cc; lsm/rados/README.md has the proof.
 #ifndef TRELLIS_LSM_OBJECTS_FENCE_H_
 #define TRELLIS_LSM_OBJECTS_FENCE_H_
 

@@ -21,8 +21,8 @@
 // memtable, since a flush writes all of it.
 //
 // Drops: the flush that covers the drop of a keyspace removes its tree.  The memtable is due if the
-// tree has as many bytes.  A smaller drop waits for the next flush, and so does one in the common
-// tree, whose tables go with compactions.
+// tree has at least as many bytes as the flush makes others write.  A smaller drop waits for the
+// next flush, and so does one in the common tree, whose tables go with compactions.
 //
 // Reads memory alone.  Thread-safe.  Throws std::bad_alloc.
 #ifndef TRELLIS_LSM_RUNTIME_EARLY_SEAL_H_

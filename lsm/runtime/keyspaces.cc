@@ -204,6 +204,18 @@ const Tree& Keyspaces::FullestTree(const Version& version) const {
   return *fullest;
 }
 
+KeyspaceId Keyspaces::LargestDropped(const Version& version) const {
+  KeyspaceId largest = kDefaultKeyspace;
+  uint64_t bytes = 0;
+  for (const KeyspaceId id : dropped_) {
+    const Tree* const tree = version.TreeOf(id);
+    if (tree == nullptr || tree->bytes() <= bytes) continue;
+    largest = id;
+    bytes = tree->bytes();
+  }
+  return largest;
+}
+
 void Keyspaces::Forget(const std::vector<KeyspaceChange>& changes) {
   for (const KeyspaceChange& change : changes) {
     if (change.kind != KeyspaceChange::Kind::kDropped) continue;

@@ -130,6 +130,9 @@ class Keyspaces {
   // The tree that slows and stops writes: of those that are not flagged, the one whose level 0 has
   // the most tables.  Allocates no memory.
   const Tree& FullestTree(const Version& version) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+  // The keyspace with the largest tree of its own, of those that are flagged; kDefaultKeyspace if
+  // no such keyspace has tables.  Allocates no memory.
+  KeyspaceId LargestDropped(const Version& version) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
   // The drops of a memtable that was flushed; and all that there are.  They allocate no memory.
   void Forget(const std::vector<KeyspaceChange>& changes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
   void ForgetDropped() ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
