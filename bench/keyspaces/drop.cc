@@ -16,7 +16,7 @@ constexpr double kCallMillisMax = 1;
 constexpr uint64_t kDroppedValueBytes = 1000;  // a fill takes less time than with short values
 constexpr uint64_t kSmallKeyspaces = 21;
 constexpr double kWaitSeconds = 10;  // for the files to go
-// Of its bytes: a flush may write names meanwhile.
+// Its tree counts as gone with this share of its bytes left: a flush may write names meanwhile.
 constexpr double kShareLeft = 0.01;
 
 }  // namespace

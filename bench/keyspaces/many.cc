@@ -21,7 +21,7 @@ constexpr double kEvenWritesMax = 20;          // table bytes per user byte
 constexpr uint64_t kTrickleBytes = 10 * 1024;  // a flush
 constexpr uint64_t kStepsPerFlush = 16;        // in which a trickle comes
 
-// What was written between two moments, and the tables at the end.
+// The writes between two moments, and the tables at the end.
 struct Spell {
   std::string name;
   uint64_t keyspaces = 0;

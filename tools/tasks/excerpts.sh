@@ -163,7 +163,7 @@ command_excerpt() {
       soak) excerpt_soak ;;
       cluster) excerpt_cluster ;;
       peers) excerpt_peers ;;
-      # Of the last run here, because a run takes long.
+      # These take the last run here, because a run takes long.
       scale | keyspaces) put_written "$part" "$build/$part" ;;
       kinds | family | speed | streams | stream-times | levels | partitions | styles | reliability)
         lock && all_packages && "excerpt_$part"
