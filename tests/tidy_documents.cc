@@ -187,7 +187,7 @@ Complaints ExamplesSayHowTheyAreBuilt(const Tree& tree) {
 
 Complaints TheFrontPageIsShort(const Tree& tree) {
   static const std::map<std::string, size_t> kLinesMax = {{"README.md", 150},
-                                                          {"bench/README.md", 309}};
+                                                          {"bench/README.md", 385}};
   Complaints complaints;
   for (const auto& [path, most] : kLinesMax) {
     const auto document = tree.find(path);

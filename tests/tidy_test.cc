@@ -617,7 +617,7 @@ std::vector<Rule> RulesOfTheFrontDoor() {
        TheFrontPageIsShort,
        {{{"README.md", std::string(151, '\n') + "```text\na\n```\n"}, {"bench/README.md", "a\n"}},
         {{"README.md", "```text\na\n```\n"},
-         {"bench/README.md", "```text\na\n```\n" + std::string(307, '\n')}},
+         {"bench/README.md", "```text\na\n```\n" + std::string(383, '\n')}},
         {{"README.md", "```text\na 1\n```\n"}, {"bench/README.md", "a 2\n"}},
         {}}},
       {"LinesAreNarrow",
