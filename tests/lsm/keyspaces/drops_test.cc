@@ -210,6 +210,26 @@ TEST_F(DropsTest, ALargeOneIsFlushedAtOnce) {
   EXPECT_FALSE(IsInManifest("own"));
 }
 
+// A drop beside a flush: its memtable cannot be sealed yet.
+TEST_F(DropsTest, ALargeOneIsLookedAtAgain) {
+  options_.write_buffer_bytes = 4 << 20;
+  options_.table_bytes = 4 << 20;
+  options_.compression = Compression::kNone;
+  ASSERT_NO_FATAL_FAILURE(OpenBoth());
+  Keyspace own = OpenKeyspace("own");
+  for (int i = 0; i < 30; ++i) ASSERT_OK(own.Put(Concat(i), std::string(100'000, 'v')));
+  Flush();
+  const uint64_t flushes = db_->GetStatistics().flushes;
+  for (int i = 0; i < 45; ++i) Put(Concat(i), std::string(100'000, 'v'));
+  ASSERT_EQ(db_->GetStatistics().flushes, flushes) << "the sealed memtable waits for its flush";
+  ASSERT_OK(db_->DropKeyspace("own"));
+  ASSERT_OK(db_->WaitForBackgroundWork());
+  EXPECT_EQ(db_->GetStatistics().flushes, flushes + 1);
+  EXPECT_TRUE(IsInManifest("own"));
+  ASSERT_OK(db_->WaitForBackgroundWork());  // which looks
+  EXPECT_FALSE(IsInManifest("own"));
+}
+
 TEST_F(DropsTest, CompactionsDropTheDeadOfTheCommonTree) {
   Open();
   std::vector<Keyspace> keyspaces;
