@@ -78,7 +78,7 @@ class CompactionSchedule {
     std::shared_ptr<const Tree> tree;            // the plan's, of this version; null in steps
     uint64_t filter_index_bytes_beside = 0;      // Version::FilterIndexBytesBeside this tree
     SnapshotList snapshots;                      // of the version; unused in steps
-    OwnOptions own_options;                      // of all keyspaces
+    OwnOptions own_options;                      // of its trees
     std::set<KeyspaceId> dropped;                // whose trees are not compacted
     Request* request = nullptr;                  // null: it carries out none
     std::shared_ptr<const CompactionPlan> plan;  // null: there is nothing to do

@@ -50,9 +50,10 @@ class FlushRun {
   struct Calls {
     // Returns the current version.  All entries that are older than the memtable must be in it.
     std::function<std::shared_ptr<const Version>()> version_now;
-    // The record of a keyspace that may leave the common tree; nullopt: it must stay.  Null: none
-    // leaves.
-    std::function<std::optional<KeyspaceRecord>(KeyspaceId)> record_to_leave;
+    // Whether the keyspace may leave the common tree.  Null: none leaves.
+    std::function<bool(KeyspaceId)> may_leave;
+    // Its record in the manifest; nullopt: there is none.
+    std::function<std::optional<KeyspaceRecord>(KeyspaceId)> record_of;
     std::function<bool()> stop;  // the keyspace stays, because the store is being closed
   };
 
@@ -77,16 +78,16 @@ class FlushRun {
 
  private:
   absl::Status RunLists(const std::vector<List>& lists, Sequence last_sequence,
-                        const SnapshotList& snapshots, uint64_t age_nanos, VersionEdit* edit,
-                        JobResult* result);
+                        const SnapshotList& snapshots, uint64_t age_nanos, bool may_leave,
+                        VersionEdit* edit, JobResult* result);
   // Takes a keyspace out of the common tree, if one is to leave and can.
-  void LetLeave(const std::vector<List>& lists, const Version& version,
-                const SnapshotList& snapshots, uint64_t age_nanos, VersionEdit* edit,
-                JobResult* result);
+  void LetLeave(const std::vector<List>& lists, const SnapshotList& snapshots, uint64_t age_nanos,
+                VersionEdit* edit, JobResult* result);
   absl::Status RunList(KeyspaceId keyspace, Iterator& entries, const RangeMap& ranges,
                        uint64_t keys, const SnapshotList& snapshots, uint64_t age_nanos,
                        JobResult* result);
-  absl::StatusOr<JobContext> ContextOf(KeyspaceId keyspace) const;
+  // `own_options` outlive the result.
+  absl::StatusOr<JobContext> ContextOf(KeyspaceId keyspace, const OwnOptions& own_options) const;
   void RemoveOutputs(JobResult* result);
 
   const JobContext& context_;

@@ -348,7 +348,7 @@ absl::StatusOr<JobResult> RunLeaving(const JobContext& context, const Tree& comm
   TRELLIS_ASSIGN_OR_RETURN(JobResult result,
                            AddVisible(*merged, std::nullopt, visible, output, stop));
   TRELLIS_RETURN_IF_ERROR(Finish(&output, &result));
-  result.output_level = 1;
+  result.outputs_of_leaver = result.outputs.size();
   result.bytes_read = bytes;
   return result;
 }

@@ -3,6 +3,7 @@
 #ifndef TRELLIS_LSM_COMPACTION_JOBS_H_
 #define TRELLIS_LSM_COMPACTION_JOBS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -26,6 +27,8 @@ namespace lsm::inline TRELLIS_ABI {
 struct JobResult {
   OpenTables outputs;
   int output_level = 0;
+  // Of a flush: so many of the outputs, the first ones, are for level 1 (RunLeaving).
+  size_t outputs_of_leaver = 0;
   uint64_t bytes_read = 0;
   uint64_t bytes_written = 0;
   uint64_t entries_dropped = 0;

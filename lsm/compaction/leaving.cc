@@ -12,7 +12,8 @@ size_t OwnTreesMax(uint64_t write_buffer_bytes) {
 
 std::optional<KeyspaceId> ChooseLeaver(const Version& version,
                                        std::span<const KeyspaceId> keyspaces,
-                                       uint64_t write_buffer_bytes) {
+                                       uint64_t write_buffer_bytes,
+                                       const std::function<bool(KeyspaceId)>& may_leave) {
   const Tree* const common = version.TreeOf(kCommonTree);
   if (common == nullptr || common->bytes() < write_buffer_bytes) return std::nullopt;
   const auto own_trees =
@@ -24,7 +25,7 @@ std::optional<KeyspaceId> ChooseLeaver(const Version& version,
   for (const KeyspaceId keyspace : keyspaces) {
     if (version.TreeOf(keyspace) != nullptr || !version.members()->Has(keyspace)) continue;
     const uint64_t bytes = version.ApproximateBytes(keyspace, "", std::nullopt);
-    if (bytes <= largest_bytes || bytes > 4 * write_buffer_bytes) continue;
+    if (bytes <= largest_bytes || bytes > 4 * write_buffer_bytes || !may_leave(keyspace)) continue;
     largest = keyspace;
     largest_bytes = bytes;
   }

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -17,20 +18,22 @@
 namespace lsm::inline TRELLIS_ABI {
 
 // A flush writes a table to each tree that gets entries.  With this many trees, besides the default
-// and the common one, a full memtable has at least 1 MiB for each: a table below that costs more
-// for its syncs than for its bytes.
+// and the common one, a full memtable has at least 1 MiB for each.  A smaller table costs more for
+// its syncs than for its bytes.
 size_t OwnTreesMax(uint64_t write_buffer_bytes);
 
 // Of these keyspaces, the one that has the most bytes in the common tree, if
 //
-//   - it has at least one write buffer of them: the flush may take twice as long for it
+//   - it has at least one write buffer of them
 //   - it has at most four: writers would wait for the flush.  A larger one stays
-//   - the version has fewer than OwnTreesMax trees
+//   - `may_leave` says so
+//   - the version has fewer than OwnTreesMax trees besides the default and the common one
 //
 // nullopt: none.
 std::optional<KeyspaceId> ChooseLeaver(const Version& version,
                                        std::span<const KeyspaceId> keyspaces,
-                                       uint64_t write_buffer_bytes);
+                                       uint64_t write_buffer_bytes,
+                                       const std::function<bool(KeyspaceId)>& may_leave);
 
 }  // namespace lsm
 

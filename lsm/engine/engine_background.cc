@@ -267,7 +267,7 @@ absl::Status Engine::FlushOldest() {
     log = memtable_logs_.oldest();
     next_log = memtable_logs_.number_after_oldest();
     keyspaces_.AssertHeld();
-    own_options = keyspaces_.own_options();
+    own_options = keyspaces_.OwnOptionsIn(*CurrentView()->version);
     keyspaces_.AddTo(memtable->changes(), &edit);
   }
   // Memtables are flushed in their order, so all older entries are in tables.
@@ -276,11 +276,18 @@ absl::Status Engine::FlushOldest() {
     MutexLock lock(&mutex_);
     return CurrentView()->version;
   };
-  calls.record_to_leave = [this](KeyspaceId id) -> std::optional<KeyspaceRecord> {
-    if (reserves_.IsShort()) return std::nullopt;
+  calls.may_leave = [this](KeyspaceId id) {
+    if (reserves_.IsShort()) return false;
     MutexLock lock(&mutex_);
     keyspaces_.AssertHeld();
-    return keyspaces_.RecordToLeave(id);
+    return keyspaces_.MayLeave(id);
+  };
+  // The directory may have options that later memtables hold.
+  calls.record_of = [this](KeyspaceId id) -> std::optional<KeyspaceRecord> {
+    MutexLock lock(manifest_.mutex());
+    const auto& records = manifest_.state().keyspaces.all();
+    const auto found = records.find(id);
+    return found == records.end() ? std::nullopt : std::optional(found->second);
   };
   calls.stop = [this] { return lifetime_.is_closing(); };
   FlushRun run(&job_context_, std::move(own_options), std::move(calls));
@@ -330,7 +337,7 @@ void Engine::CompactOne() {
       compaction.version = CurrentView()->version;  // not the view, which holds memtables too
       compaction.snapshots = sequences_.Snapshots();
       keyspaces_.AssertHeld();
-      compaction.own_options = keyspaces_.own_options();
+      compaction.own_options = keyspaces_.OwnOptionsIn(*compaction.version);
       compaction.dropped = keyspaces_.dropped();
       running =
           schedule_.StartChoosing(keyspaces_.account().paid_bytes(), wall_seconds, &compaction);

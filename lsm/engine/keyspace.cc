@@ -31,6 +31,7 @@ absl::Status Keyspace::Delete(std::string_view key, const WriteOptions& options)
 absl::Status Keyspace::DeleteRange(std::string_view from, std::optional<std::string_view> to,
                                    const WriteOptions& options) {
   if (state_ == nullptr) return CatchOutOfMemory(NoKeyspace);
+  TRELLIS_RETURN_IF_ERROR(CheckNotDropped(state_.get()));  // an empty range changes nothing
   WriteBatch batch;
   batch.DeleteRange(*this, from, to);
   return WriteTo(engine_.get(), batch, options);

@@ -53,7 +53,10 @@ absl::Status WithFlushEvents(EventQueue* events, Clock* clock, FlushReason reaso
     end.status = status;
     end.nanos = nanos;
     end.bytes_written = result.bytes_written;
-    if (status.ok()) end.outputs = InfoOf(result.outputs, 0);
+    if (status.ok()) {
+      end.outputs = InfoOf(result.outputs, 0);
+      for (size_t i = 0; i < result.outputs_of_leaver; ++i) end.outputs[i].level = 1;
+    }
     return end;
   });
   events->Deliver();

@@ -189,6 +189,14 @@ void Keyspaces::Apply(Prepared prepared) {
   }
 }
 
+OwnOptions Keyspaces::OwnOptionsIn(const Version& version) const {
+  OwnOptions options;
+  for (const auto& [id, tree] : version.trees()) {
+    if (const auto own = own_options_.find(id); own != own_options_.end()) options.insert(*own);
+  }
+  return options;
+}
+
 std::shared_ptr<const KeyspaceState> Keyspaces::StateOf(KeyspaceId id) const {
   const auto found = states_.find(id);
   return found == states_.end() ? nullptr : found->second;
@@ -233,14 +241,10 @@ void Keyspaces::ForgetDropped() {
   dropped_.clear();
 }
 
-std::optional<KeyspaceRecord> Keyspaces::RecordToLeave(KeyspaceId id) const {
+bool Keyspaces::MayLeave(KeyspaceId id) const {
   const auto found = states_.find(id);
-  if (found == states_.end() || IsDropped(found->second.get()) || found->second->stays_in_common)
-    return std::nullopt;
-  return KeyspaceRecord{.id = id,
-                        .has_own_tree = true,
-                        .options = found->second->options,
-                        .name = found->second->name};
+  return found != states_.end() && !IsDropped(found->second.get()) &&
+         !found->second->stays_in_common;
 }
 
 void Keyspaces::NoteLeft(KeyspaceId id) {

@@ -120,6 +120,9 @@ class Keyspaces {
     return own_options_;
   }
 
+  // A copy of those of this version's trees, for use without the mutex.
+  OwnOptions OwnOptionsIn(const Version& version) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+
   // The keyspaces that are flagged and not forgotten.  Allocates no memory.
   const std::set<KeyspaceId>& dropped() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_) {
     return dropped_;
@@ -137,12 +140,11 @@ class Keyspaces {
   void Forget(const std::vector<KeyspaceChange>& changes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
   void ForgetDropped() ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
 
-  // For FlushRun::Calls::record_to_leave: nullopt if the keyspace was dropped, or stays.
-  std::optional<KeyspaceRecord> RecordToLeave(KeyspaceId id) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
-  // The keyspace has left the common tree, or could not, and stays until the next opening.  They
-  // allocate no memory.
+  // For FlushRun::Calls::may_leave: false if the keyspace was dropped, or stays.
+  bool MayLeave(KeyspaceId id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+  // The keyspace has left the common tree.  Allocates no memory.
   void NoteLeft(KeyspaceId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+  // It could not, and stays until the next opening.  Allocates no memory.
   void NoteStays(KeyspaceId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
 
   // Records the changes of a memtable in the edit of its flush.

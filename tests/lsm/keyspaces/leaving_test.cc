@@ -169,12 +169,42 @@ TEST_F(LeavingTest, OneThatFailsStaysUntilTheNextOpening) {
   EXPECT_EQ(TablesByTree().size(), 1u);
   ASSERT_NO_FATAL_FAILURE(Fill(large, 3));
   EXPECT_FALSE(large.GetStatistics().has_own_tree);
+  // It is in no other's way.
+  Keyspace other = OpenKeyspace("other");
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_OK(large.Put("key", "value"));
+    ASSERT_NO_FATAL_FAILURE(Fill(other, round));
+  }
+  EXPECT_TRUE(other.GetStatistics().has_own_tree);
+  ASSERT_OK(db_->DropKeyspace("other"));
   ASSERT_NO_FATAL_FAILURE(Open());
   large = OpenKeyspace("large");
   ASSERT_NO_FATAL_FAILURE(Fill(large, 3));
   EXPECT_TRUE(large.GetStatistics().has_own_tree);
   EXPECT_EQ(Get(large, "key"), "value");
   EXPECT_EQ(Scan(OpenKeyspace("small")), "key=value");
+}
+
+// What a leaving writes must not take the space that the flush needs.
+TEST_F(LeavingTest, AFlushThatNeedsTheSpaceGoesWithout) {
+  options_.reserve_bytes = 0;
+  Open();
+  Keyspace large = OpenKeyspace("large");
+  for (int round = 0; round < 2; ++round) ASSERT_NO_FATAL_FAILURE(Fill(large, round));
+  ASSERT_OK(large.Put("key", "value"));
+  for (int i = 0; i < 32; ++i) Put(Concat(i), std::string(1'000, 'v'));
+  const uint64_t before = world_.files->operation_count();
+  world_.files->SetFreeBytes(90'000);
+  Flush();
+  EXPECT_GT(world_.files->operation_count(), before);
+  EXPECT_OK(db_->GetFailure());
+  EXPECT_FALSE(large.GetStatistics().has_own_tree);
+  EXPECT_EQ(Get(large, "key"), "value");
+  world_.files->SetFreeBytes(1 << 30);
+  ASSERT_NO_FATAL_FAILURE(Open());
+  large = OpenKeyspace("large");
+  ASSERT_NO_FATAL_FAILURE(Fill(large, 2));
+  EXPECT_TRUE(large.GetStatistics().has_own_tree);
 }
 
 // Its options act from then on.
