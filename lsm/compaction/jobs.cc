@@ -325,7 +325,7 @@ absl::StatusOr<JobResult> RunLeaving(const JobContext& context, const Tree& comm
     }
   }
   const uint64_t bytes = common.ApproximateBytes(bounds.from, bounds.to);
-  // Of tables with other keyspaces, the same share as of the bytes.
+  // If a table also has other keyspaces, its keys are shared out as its bytes are.
   if (table_bytes > 0) {
     keys += static_cast<uint64_t>(static_cast<double>(table_keys) * static_cast<double>(bytes) /
                                   static_cast<double>(table_bytes));

@@ -27,7 +27,7 @@ namespace lsm::inline TRELLIS_ABI {
 struct JobResult {
   OpenTables outputs;
   int output_level = 0;
-  // Of a flush: so many of the outputs, the first ones, are for level 1 (RunLeaving).
+  // In a flush: the first N outputs are for level 1 (RunLeaving).
   size_t outputs_of_leaver = 0;
   uint64_t bytes_read = 0;
   uint64_t bytes_written = 0;

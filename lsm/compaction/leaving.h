@@ -22,9 +22,9 @@ namespace lsm::inline TRELLIS_ABI {
 // its syncs than for its bytes.
 size_t OwnTreesMax(uint64_t write_buffer_bytes);
 
-// Of these keyspaces, the one that has the most bytes in the common tree, if
+// The keyspace among these that has the most bytes in the common tree, if
 //
-//   - it has at least one write buffer of them
+//   - it has at least one write buffer of bytes there
 //   - it has at most four: writers would wait for the flush.  A larger one stays
 //   - `may_leave` says so
 //   - the version has fewer than OwnTreesMax trees besides the default and the common one

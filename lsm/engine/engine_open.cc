@@ -327,7 +327,6 @@ absl::Status Engine::Start() {
   }
   TRELLIS_ASSIGN_OR_RETURN(const ManifestContents contents, LoadOrBegin(store_, options_));
   TRELLIS_RETURN_IF_ERROR(FillContext(store_, options_, contents.state.digest_seed, &job_context_));
-
   if (!IsForReading(options_.mode)) {
     TRELLIS_ASSIGN_OR_RETURN(const uint64_t next, NextFileNumber(directory, store_.log_directory(),
                                                                  contents.state.next_file_number));

@@ -161,6 +161,30 @@ void Find(const ReadView& view, KeyspaceId keyspace, const Tree* tree,
   if (lookup->result.answer == TableAnswer::kFound) counters.Add(Counter::kLookupsFound, 1);
 }
 
+// The lists of a keyspace, newest first, for a reader that has loaded its sequence number.  So it
+// sees no entry of a memtable that is empty now, and none of one without a list.  The active
+// memtable may get its list at any time: asks it once.
+class ListsSeen {
+ public:
+  ListsSeen(const ReadView& view, KeyspaceId keyspace)
+      : view_(view),
+        keyspace_(keyspace),
+        active_(view.memtable->empty() ? nullptr : view.memtable->Find(keyspace)) {}
+  size_t count_max() const { return 1 + view_.sealed.size(); }
+  template <typename Visit>
+  void ForEach(Visit visit) const {
+    if (active_ != nullptr) visit(active_);
+    for (const auto& memtable : view_.sealed) {
+      if (const EntryList* const list = memtable->Find(keyspace_); list != nullptr) visit(list);
+    }
+  }
+
+ private:
+  const ReadView& view_;
+  const KeyspaceId keyspace_;
+  const EntryList* const active_;
+};
+
 // The covers that an iterator owns.
 struct OwnedCovers {
   std::vector<MemtableCover> of_memtables;
@@ -178,6 +202,22 @@ void SeeOneKeyspace(KeyspaceId keyspace, std::span<const RangeCover*> of_tree,
   for (const RangeCover*& cover : of_tree) {
     if (cover != nullptr) cover = &made->emplace_back(keyspace, cover);
   }
+}
+
+// The covers of the lists and of the tree, in the order of an iterator's inputs.
+std::vector<const RangeCover*> CoversOf(const ListsSeen& lists, const Tree& tree,
+                                        KeyspaceId keyspace, OwnedCovers* owned) {
+  owned->of_memtables.reserve(lists.count_max());
+  std::vector<const RangeCover*> covers;
+  covers.reserve(lists.count_max() + tree.iterator_count());
+  lists.ForEach([&](const EntryList* list) {
+    covers.push_back(list->ranges() == nullptr ? nullptr : &owned->of_memtables.emplace_back(list));
+  });
+  const size_t of_lists = covers.size();
+  tree.AddCovers(&covers);
+  if (tree.is_common())
+    SeeOneKeyspace(keyspace, std::span(covers).subspan(of_lists), &owned->of_tree);
+  return covers;
 }
 
 // Tree::PayRent, for a key of the keyspace.  Throws nothing: without memory no rent is paid.
@@ -378,22 +418,13 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const KeyspaceState* state,
   const bool has_tree = view->version->TreeWith(keyspace) != nullptr;
   auto empty_tree = has_tree ? nullptr : std::make_shared<const Tree>(keyspace);
   const Tree& tree = has_tree ? *view->version->TreeWith(keyspace) : *empty_tree;
-  // The sequence number was loaded before, so it sees no entry of a memtable that is empty now, and
-  // none of one without a list.  The active memtable may get its list at any time: asks it once.
-  const EntryList* const active =
-      view->memtable->empty() ? nullptr : view->memtable->Find(keyspace);
-  const auto for_lists = [&](auto visit) {
-    if (active != nullptr) visit(active);
-    for (const auto& memtable : view->sealed) {
-      if (const EntryList* const list = memtable->Find(keyspace); list != nullptr) visit(list);
-    }
-  };
+  const ListsSeen lists(*view, keyspace);
   std::vector<std::unique_ptr<InnerIterator>> inputs;
-  inputs.reserve(1 + view->sealed.size() + tree.iterator_count());
-  for_lists([&](const EntryList* list) { inputs.push_back(list->NewIterator()); });
-  const size_t lists = inputs.size();
+  inputs.reserve(lists.count_max() + tree.iterator_count());
+  lists.ForEach([&](const EntryList* list) { inputs.push_back(list->NewIterator()); });
+  const size_t of_lists = inputs.size();
   tree.AddIterators(scan, &inputs);
-  if (tree.is_common()) SeeOneKeyspace(keyspace, std::span(inputs).subspan(lists));
+  if (tree.is_common()) SeeOneKeyspace(keyspace, std::span(inputs).subspan(of_lists));
   const uint64_t iterators = counters_.Add(Counter::kIterators, 1);
   // Readers pay for the default tree.
   const Level0Account::Seen level0 =
@@ -409,16 +440,7 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const KeyspaceState* state,
   std::unique_ptr<InnerIterator> merged;
   if (tree.has_ranges() || view->has_ranges(keyspace)) {
     own_covers = std::make_shared<OwnedCovers>();
-    own_covers->of_memtables.reserve(1 + view->sealed.size());
-    std::vector<const RangeCover*> covers;
-    covers.reserve(inputs.size());
-    for_lists([&](const EntryList* list) {
-      covers.push_back(list->ranges() == nullptr ? nullptr
-                                                 : &own_covers->of_memtables.emplace_back(list));
-    });
-    tree.AddCovers(&covers);
-    if (tree.is_common())
-      SeeOneKeyspace(keyspace, std::span(covers).subspan(lists), &own_covers->of_tree);
+    const std::vector<const RangeCover*> covers = CoversOf(lists, tree, keyspace, own_covers.get());
     auto covering = NewCoveringIterator(std::move(inputs), covers, sequence, bounds);
     gaps.covering = covering.get();
     merged = std::move(covering);

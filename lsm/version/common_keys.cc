@@ -107,7 +107,7 @@ bool Members::HasIn(const KeySpan& span) const {
   if (first == kNamesInCommonTree) return true;
   const auto member = std::lower_bound(ids_.begin(), ids_.end(), first);
   if (member == ids_.end()) return false;
-  // Of the first id the span has a key: its begin, or, if that is shorter, the id alone.
+  // The span's key of the first id: its begin, or, if that is shorter, the id alone.
   const std::string least = CommonKeyOf(*member, "");
   return *member == first ? !span.EndsBy(std::max<std::string_view>(least, span.begin))
                           : !span.EndsBy(least);

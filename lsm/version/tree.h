@@ -96,7 +96,7 @@ class Tree {
 
   KeyspaceId keyspace() const { return keyspace_; }  // its id
   bool is_common() const { return keyspace_ == kCommonTree; }
-  // Of the common tree: entries of other ids are dead.  Null: none are.
+  // In the common tree, entries of other ids are dead.  Null: none are.
   const Members* members() const { return members_.get(); }
 
   // Newest run first; below level 0, the tables of a run are in the order of their keys.

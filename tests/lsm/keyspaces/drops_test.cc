@@ -389,15 +389,16 @@ TEST_F(DropsTest, AFailedOneDropsNothing) {
   EXPECT_EQ(Scan(OpenKeyspace("a")), "key=value");
 }
 
+struct StepBeforeACrash {
+  std::string name;  // of a keyspace that is dropped, or that gets a key
+  bool drops = false;
+  bool flushes = false;
+};
+
 // The process or the machine crashes at each operation on files: a prefix of the writes is left,
 // drops among them.
 TEST_F(DropsTest, ACrashLeavesAPrefix) {
-  struct Step {
-    std::string name;  // of a keyspace that is dropped, or that gets a key
-    bool drops = false;
-    bool flushes = false;
-  };
-  const std::vector<Step> steps = {
+  const std::vector<StepBeforeACrash> steps = {
       {"own"},         {"small"}, {"own", false, true}, {"small"}, {"own"},      {"own", true},
       {"small", true}, {"small"}, {"own", false, true}, {"own"},   {"own", true}};
   using Contents = std::map<std::string, std::string>;  // by name: how many keys, as "k1=1 k2=1"

@@ -76,7 +76,7 @@ TEST_F(LeavingTest, ALargeOneGetsATreeOfItsOwn) {
       EXPECT_EQ(Scan(OpenKeyspace(name)), "key=value key2=value2") << name;
     EXPECT_OK(db_->Verify());
     if (pass == 0) {
-      // What it has left behind is dead.
+      // The entries that it left in the common tree are dead.
       ASSERT_OK(OpenKeyspace("small").CompactRange());
       for (const auto& [key, value] : CommonEntries()) EXPECT_NE(KeyspaceOf(key), IdOf("large"));
     }
@@ -86,7 +86,7 @@ TEST_F(LeavingTest, ALargeOneGetsATreeOfItsOwn) {
   }
 }
 
-TEST_F(LeavingTest, SnapshotsAndIteratorsSeeWhatTheySaw) {
+TEST_F(LeavingTest, OlderReadersSeeTheSameAsBefore) {
   Open();
   Keyspace large = OpenKeyspace("large");
   ASSERT_OK(large.Put("a", "first"));
@@ -185,7 +185,7 @@ TEST_F(LeavingTest, OneThatFailsStaysUntilTheNextOpening) {
   EXPECT_EQ(Scan(OpenKeyspace("small")), "key=value");
 }
 
-// What a leaving writes must not take the space that the flush needs.
+// A leaving must not take the space that the flush needs.
 TEST_F(LeavingTest, AFlushThatNeedsTheSpaceGoesWithout) {
   options_.reserve_bytes = 0;
   Open();

@@ -39,7 +39,7 @@ constexpr char kDefaultName[] = "default";
 constexpr char kGrowing[] = "k2";
 
 using KeysAndValues = std::map<std::string, std::string>;
-// What a store has, by the names of keyspaces.
+// The contents of a store, by the names of keyspaces.
 using ContentByName = std::map<std::string, KeysAndValues>;
 
 // Calls a function, once, when the store reads the time of day for the n-th time: for example when
@@ -83,7 +83,7 @@ class DropsTrial {
   DropsTrial(const DropsTrial&) = delete;
   DropsTrial& operator=(const DropsTrial&) = delete;
 
-  // What went wrong, or nothing.
+  // Returns a finding, or an empty string.
   std::string Run() {
     content_[kDefaultName];
     NoteDurable();
@@ -283,7 +283,7 @@ class DropsTrial {
     }
     if (!content_.contains(name)) {
       if (!is_crashing_ && db_->DropKeyspace(name).code() != absl::StatusCode::kNotFound)
-        Find("a keyspace that is not there may be dropped");
+        Find("an absent keyspace may be dropped");
       return;
     }
     ContentByName next = content_;
@@ -399,7 +399,7 @@ class DropsTrial {
         if (dice_.OneIn(2)) Flush();
       });
     }
-    // Of the keyspace itself, or of all that is due.
+    // The keyspace itself, or all that is due.
     const bool compacts = interrupts && name != kDefaultName && dice_.OneIn(2);
     absl::Status status;
     if (compacts) {
