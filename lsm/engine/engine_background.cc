@@ -25,6 +25,12 @@ void AddTablesOf(const Tree* tree, ObsoleteFiles::Tables* tables) {
   }
 }
 
+// Whether to seal the memtable for the drop of this keyspace (Keyspaces::LargestDropped).  If
+// another memtable is sealed, the drop may be in that one, and then its flush removes the tree.
+bool IsDropLeft(const ReadView& view, KeyspaceId dropped, const Options& options) {
+  return dropped != kDefaultKeyspace && view.sealed.empty() && IsDropDue(view, dropped, options);
+}
+
 }  // namespace
 
 void Engine::PublishView(LiveViews::Prepared prepared) {
@@ -82,12 +88,10 @@ void Engine::NoteReads(bool is_look) {
   mutex_.Unlock();
   if (!is_look || !may_begin) return;
   SealIfDue([&](const ReadView& view, const SnapshotList& snapshots) {
-    // The drop may be in a sealed memtable, whose flush removes the tree.
-    const bool is_drop_due =
-        dropped != kDefaultKeyspace && view.sealed.empty() && IsDropDue(view, dropped, options_);
-    return is_drop_due || IsSealDue(view, views_.VisibleIn(view), snapshots,
-                                    store_.environment.clock->MonotonicNanos(),
-                                    job_context_.digest_seed, options_);
+    return IsDropLeft(view, dropped, options_) ||
+           IsSealDue(view, views_.VisibleIn(view), snapshots,
+                     store_.environment.clock->MonotonicNanos(), job_context_.digest_seed,
+                     options_);
   });
 }
 
@@ -215,6 +219,20 @@ void Engine::FlushOne() {
   }
   absl::Status status;
   if (flushes) status = WithReserve([this] { return FlushOldest(); });
+  if (flushes && status.ok()) {
+    // A drop beside the flush could not seal its memtable.
+    KeyspaceId dropped = kDefaultKeyspace;
+    {
+      MutexLock lock(&mutex_);
+      keyspaces_.AssertHeld();
+      dropped = keyspaces_.LargestDropped(*CurrentView()->version);
+    }
+    if (dropped != kDefaultKeyspace) {
+      SealIfDue([&](const ReadView& view, const SnapshotList&) {
+        return IsDropLeft(view, dropped, options_);
+      });
+    }
+  }
   EndJob(FailureKind::kFlush, status);
 }
 
