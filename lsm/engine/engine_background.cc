@@ -373,6 +373,7 @@ void Engine::CompactOne() {
     if (schedule_.Begin(&compaction)) counters_.Add(Counter::kCompactionsAtOnce, 1);
     const CompactionPlan* const plan = compaction.plan.get();
     if (plan != nullptr) keyspaces_.account().Spend(*plan);
+    keyspaces_.AssertHeld();
     writers_.throttle().BeginCompaction(&compaction,
                                         keyspaces_.FullestTree(*CurrentView()->version));
     ScheduleWork();
