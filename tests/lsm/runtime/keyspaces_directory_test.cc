@@ -151,6 +151,7 @@ TEST_F(KeyspacesDirectoryTest, AFlushRecordsTheLastState) {
 }
 
 TEST_F(KeyspacesDirectoryTest, ADropIsKeptUntilItsFlush) {
+  keyspaces_.AssertHeld();
   const auto state = Make("a", {.target_fpp = 0.25});
   Make("b");
   EXPECT_EQ(keyspaces_.PrepareDrop("c").state, nullptr);
