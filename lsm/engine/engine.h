@@ -227,12 +227,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // does this.  `is_look`: a call of StoreDirectory::own_ticker.  It waits for mutex_, notes the
   // time, and calls SealIfDue.
   void NoteReads(bool is_look = false) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Asks `is_due` whether to seal the active memtable early (lsm/runtime/early_seal.h), unless
-  // level 0 is full.  If so, schedules the flush job, which seals it.  Without memory this does
-  // nothing: the next look asks again.
-  void SealIfDue(
-      absl::FunctionRef<bool(const ReadView& view, const SnapshotList& snapshots)> is_due)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether to seal the active memtable early (lsm/runtime/early_seal.h): because of a large drop,
+  // or because `is_due` says so.  If it is due, and level 0 is not full, schedules the flush job,
+  // which seals it.  Without memory this does nothing: the next look asks again.
+  using IsDue = absl::FunctionRef<bool(const ReadView& view, const SnapshotList& snapshots)>;
+  void SealIfDue(IsDue is_due) ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes the next log, if it is due, seals the memtable, if that is wanted early, and flushes a
   // memtable, if one is sealed.
   void FlushOne();

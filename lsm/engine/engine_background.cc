@@ -71,15 +71,12 @@ void Engine::NoteReads(bool is_look) {
   // the store has its lock, which CheckProcess asks.
   const bool may_begin =
       jobs_.MayBegin() && CatchOutOfMemory([this] { return CheckProcess(); }).ok();
-  KeyspaceId dropped = kDefaultKeyspace;  // none
   if (may_begin) {
     const Version& version = *CurrentView()->version;
     const Tree& tree = *version.default_tree();
     const RunningPlans running = schedule_.running();
     if (keyspaces_.account().AddReads(now, tree, options_, running)) schedule_.NoteChange();
     if (is_look) schedule_.NoteTime(version, wall_seconds);
-    keyspaces_.AssertHeld();
-    dropped = keyspaces_.LargestDropped(version);
     if (keyspaces_.account().TakeRent()) schedule_.NoteRent();
     // Also if there was work before: there may have been no memory to schedule it.
     if (keyspaces_.account().IsPaid(tree, options_, running) || schedule_.MayFree(version))
@@ -88,16 +85,15 @@ void Engine::NoteReads(bool is_look) {
   mutex_.Unlock();
   if (!is_look || !may_begin) return;
   SealIfDue([&](const ReadView& view, const SnapshotList& snapshots) {
-    return IsDropLeft(view, dropped, options_) ||
-           IsSealDue(view, views_.VisibleIn(view), snapshots,
+    return IsSealDue(view, views_.VisibleIn(view), snapshots,
                      store_.environment.clock->MonotonicNanos(), job_context_.digest_seed,
                      options_);
   });
 }
 
-void Engine::SealIfDue(
-    absl::FunctionRef<bool(const ReadView& view, const SnapshotList& snapshots)> is_due) {
+void Engine::SealIfDue(IsDue is_due) {
   std::shared_ptr<const ReadView> view;
+  KeyspaceId dropped = kDefaultKeyspace;  // none
   bool seals = false;
   CatchOutOfMemory([&] {
     SnapshotList snapshots;
@@ -110,8 +106,9 @@ void Engine::SealIfDue(
         return absl::OkStatus();
       snapshots = sequences_.Snapshots();
       view = CurrentView();
+      dropped = keyspaces_.LargestDropped(*view->version);
     }
-    seals = is_due(*view, snapshots);
+    seals = IsDropLeft(*view, dropped, options_) || is_due(*view, snapshots);
     return absl::OkStatus();
   }).IgnoreError();
   if (view == nullptr) return;
@@ -219,20 +216,8 @@ void Engine::FlushOne() {
   }
   absl::Status status;
   if (flushes) status = WithReserve([this] { return FlushOldest(); });
-  if (flushes && status.ok()) {
-    // A drop beside the flush could not seal its memtable.
-    KeyspaceId dropped = kDefaultKeyspace;
-    {
-      MutexLock lock(&mutex_);
-      keyspaces_.AssertHeld();
-      dropped = keyspaces_.LargestDropped(*CurrentView()->version);
-    }
-    if (dropped != kDefaultKeyspace) {
-      SealIfDue([&](const ReadView& view, const SnapshotList&) {
-        return IsDropLeft(view, dropped, options_);
-      });
-    }
-  }
+  // A drop beside the flush could not seal its memtable.
+  if (flushes && status.ok()) SealIfDue([](const ReadView&, const SnapshotList&) { return false; });
   EndJob(FailureKind::kFlush, status);
 }
 

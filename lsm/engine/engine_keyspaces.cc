@@ -7,7 +7,6 @@
 #include "lsm/engine/engine.h"
 #include "lsm/engine/store_calls.h"
 #include "lsm/limits.h"
-#include "lsm/runtime/early_seal.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -91,9 +90,7 @@ absl::Status Engine::ChangeKeyspace(Writer* leader) {
   if (!is_drop || !CurrentView()->sealed.empty()) return absl::OkStatus();
   // As after a range delete: the job seals the memtable, or the next leader.
   mutex_.Unlock();
-  SealIfDue([&](const ReadView& view, const SnapshotList&) {
-    return IsDropDue(view, request.state->id, options_);
-  });
+  SealIfDue([](const ReadView&, const SnapshotList&) { return false; });
   mutex_.Lock();
   return absl::OkStatus();
 }
