@@ -196,29 +196,31 @@ TEST_F(DropsTest, OneOfTheSameMemtableLeavesNothing) {
   EXPECT_EQ(IdOf("b"), 3u);
 }
 
-TEST_F(DropsTest, ALargeOneIsFlushedAtOnce) {
-  options_.write_buffer_bytes = 4 << 20;
-  options_.table_bytes = 4 << 20;
-  options_.compression = Compression::kNone;
-  ASSERT_NO_FATAL_FAILURE(OpenBoth());
-  Keyspace own = OpenKeyspace("own");
-  for (int i = 0; i < 30; ++i) ASSERT_OK(own.Put(Concat(i), std::string(100'000, 'v')));
-  Flush();
-  ASSERT_GT(own.GetStatistics().table_bytes, uint64_t{2} << 20);
+class LargeDropsTest : public DropsTest {
+ protected:
+  // Writes 3 MB to "own", in tables.
+  void FillOwn() {
+    options_.write_buffer_bytes = 4 << 20;
+    options_.table_bytes = 4 << 20;
+    options_.compression = Compression::kNone;
+    ASSERT_NO_FATAL_FAILURE(OpenBoth());
+    Keyspace own = OpenKeyspace("own");
+    for (int i = 0; i < 30; ++i) ASSERT_OK(own.Put(Concat(i), std::string(100'000, 'v')));
+    Flush();
+    ASSERT_GT(own.GetStatistics().table_bytes, uint64_t{2} << 20);
+  }
+};
+
+TEST_F(LargeDropsTest, AreFlushedAtOnce) {
+  ASSERT_NO_FATAL_FAILURE(FillOwn());
   ASSERT_OK(db_->DropKeyspace("own"));
   ASSERT_OK(db_->WaitForBackgroundWork());
   EXPECT_FALSE(IsInManifest("own"));
 }
 
 // The memtable with the drop cannot be sealed before the flush has ended.
-TEST_F(DropsTest, ALargeOneBesideAFlushFollowsIt) {
-  options_.write_buffer_bytes = 4 << 20;
-  options_.table_bytes = 4 << 20;
-  options_.compression = Compression::kNone;
-  ASSERT_NO_FATAL_FAILURE(OpenBoth());
-  Keyspace own = OpenKeyspace("own");
-  for (int i = 0; i < 30; ++i) ASSERT_OK(own.Put(Concat(i), std::string(100'000, 'v')));
-  Flush();
+TEST_F(LargeDropsTest, OnesBesideAFlushFollowIt) {
+  ASSERT_NO_FATAL_FAILURE(FillOwn());
   const uint64_t flushes = db_->GetStatistics().flushes;
   for (int i = 0; i < 45; ++i) Put(Concat(i), std::string(100'000, 'v'));
   ASSERT_EQ(db_->GetStatistics().flushes, flushes) << "the sealed memtable waits for its flush";
