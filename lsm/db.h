@@ -355,7 +355,6 @@ class TRELLIS_API DB {
   uint64_t ApproximateBytes(std::optional<std::string_view> from = std::nullopt,
                             std::optional<std::string_view> to = std::nullopt);
 
-  // The state of the levels is that of the default keyspace's tables (lsm/statistics.h).
   Statistics GetStatistics();
 
   // Performs the lookup of Get(key) and returns every step of it.  Statistics count it as a lookup.

@@ -6,18 +6,20 @@
 //
 // In a store with keyspaces:
 //
-//   counters              of all keyspaces, also those of the levels.  Of the default one alone:
-//                         level0_seeks, gap_jumps, compactions_for_readers
-//   state of the levels   of the default one alone, and what is computed from it:
-//                         expected_wasted_reads, space_amplification.  KeyspaceStatistics has that
-//                         of a keyspace with a tree of its own.  No call has that of the common
-//                         tree
-//   other state           of the whole store
+//   counters   of all keyspaces, also those of the levels.  Of the default one alone: level0_seeks,
+//              gap_jumps, compactions_for_readers
+//   state      of all keyspaces.  A level has the tables that all trees have there: those of
+//              keyspaces with a tree of their own, of the common tree, and of the default one.
+//              KeyspaceStatistics has the levels of one tree
+//
+// A text about filters (kind, reason) is that of the first tree with tables in the level; the
+// default one comes first.
 #ifndef TRELLIS_LSM_STATISTICS_H_
 #define TRELLIS_LSM_STATISTICS_H_
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "bloom/core/abi.h"
@@ -69,7 +71,8 @@ struct TRELLIS_API LevelStatistics {
   std::string filter_reason;
   // Expected table reads in this level by a lookup of an absent key, if each run has a table whose
   // range contains the key.  It is the sum over the runs of the predicted FPP (mean weighted by
-  // keys; 1 for a table without a usable filter).
+  // keys; 1 for a table without a usable filter).  In a store with several trees, the mean of their
+  // sums, each weighted by the keys of its tree.
   double expected_wasted_reads = 0;
 
   // Counters.
@@ -173,6 +176,13 @@ struct TRELLIS_API Statistics {
   uint64_t stall_nanos = 0;      // total of these waits; a flush for the reserve may count twice
 
   // Memory and state.
+  uint64_t keyspaces = 0;  // "default" is one
+  // Each keyspace with tables of its own has a tree; the common tree has those of all others.
+  uint64_t trees = 0;
+  // Bytes of tables that are expected to live: in each tree those in the oldest run of its deepest
+  // level that is not empty, minus those that are expected to be dead.  (If that is level 0, all
+  // its tables count, because old and new versions cannot be told apart there.)
+  uint64_t live_bytes = 0;
   uint64_t memtable_bytes = 0;
   uint64_t block_cache_bytes = 0;
   uint64_t block_cache_capacity_bytes = 0;
@@ -224,18 +234,18 @@ struct TRELLIS_API Statistics {
 
   // Bytes written to log and tables per byte written by users; 0 before any.
   double write_amplification() const;
-  // Bytes of tables per live byte, in the default keyspace.  The live bytes are those in the oldest
-  // run of the deepest level that is not empty, minus those that are expected to be dead.  (If that
-  // is level 0, all its tables count, because old and new versions cannot be told apart there.)
-  // Infinity if no byte is expected to be live (JSON: null); 0 without tables.
+  // Bytes of tables per live byte (live_bytes).  Infinity if no byte is expected to be live (JSON:
+  // null); 0 without tables.
   double space_amplification() const;
 
   // Wasted table reads per point lookup that went beyond the memtables, found or not; 0 before any.
-  // For absent keys of the default keyspace the expected value is total.expected_wasted_reads.
+  // For absent keys the expected value is total.expected_wasted_reads.  (In a store with several
+  // trees: if each tree gets its share by keys of the lookups.)
   double wasted_reads_per_lookup() const;
 
-  // Computes the state figures of `total` as sums and means over the levels.
-  void SumLevels();
+  // Computes the state of the levels as sums and means over those of these trees, then `total` and
+  // live_bytes.
+  void SumTrees(std::span<const Statistics> of_trees);
 
   std::string ToText() const;
   // A JSON object; its members have the names of the fields above.  A histogram is an object of

@@ -19,6 +19,8 @@ double Ratio(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
+uint64_t Difference(uint64_t now, uint64_t before) { return now - std::min(now, before); }
+
 // JSON names of the fields, equal to those of the struct.
 struct LevelField {
   std::string_view name;
@@ -59,6 +61,9 @@ struct StoreField {
 constexpr StoreField kStoreFields[] = {
     LSM_COUNTERS(LSM_FIELD)
     // State, which no thread counts.
+    {"keyspaces", &Statistics::keyspaces, true},
+    {"trees", &Statistics::trees, true},
+    {"live_bytes", &Statistics::live_bytes, true},
     {"memtable_bytes", &Statistics::memtable_bytes, true},
     {"block_cache_bytes", &Statistics::block_cache_bytes, true},
     {"block_cache_capacity_bytes", &Statistics::block_cache_capacity_bytes, true},
@@ -91,17 +96,56 @@ static_assert(sizeof(Statistics) == (kLevels + 1) * sizeof(LevelStatistics) +
                                         std::size(kTimesFields) * sizeof(LatencyHistogram) +
                                         sizeof(std::string) + sizeof(RecoveryReport));
 
-// Mean of a member over the levels, weighted by keys.  A level without filters (0) does not count,
-// since its reads are counted as filters_absent.
-double MeanFpp(const std::array<LevelStatistics, kLevels>& levels,
-               double LevelStatistics::*member) {
-  double sum = 0, weights = 0;
-  for (const LevelStatistics& level : levels) {
-    if (level.*member == 0) continue;
-    sum += level.*member * static_cast<double>(level.keys);
-    weights += static_cast<double>(level.keys);
+// Mean of a member, weighted by keys.  Levels without filters (0) do not count, since their reads
+// are counted as filters_absent.
+class MeanFpp {
+ public:
+  void Add(double fpp, uint64_t keys) {
+    if (fpp == 0) return;
+    sum_ += fpp * static_cast<double>(keys);
+    weights_ += static_cast<double>(keys);
   }
-  return weights == 0 ? 0 : sum / weights;
+  double Get() const { return weights_ == 0 ? 0 : sum_ / weights_; }
+
+ private:
+  double sum_ = 0, weights_ = 0;
+};
+double MeanFppOf(const std::array<LevelStatistics, kLevels>& levels,
+                 double LevelStatistics::*member) {
+  MeanFpp mean;
+  for (const LevelStatistics& level : levels) mean.Add(level.*member, level.keys);
+  return mean.Get();
+}
+
+// The earlier of two times; 0: none.
+uint64_t Earlier(uint64_t a, uint64_t b) { return a == 0 || (b != 0 && b < a) ? b : a; }
+
+// Adds the sums of the state.
+void AddState(const LevelStatistics& level, LevelStatistics* sum) {
+  for (const LevelField& field : kLevelState) {
+    if (field.member != &LevelStatistics::oldest_tombstone)
+      sum->*field.member += level.*field.member;
+  }
+  sum->oldest_tombstone = Earlier(sum->oldest_tombstone, level.oldest_tombstone);
+}
+
+void ClearState(LevelStatistics* level) {
+  for (const LevelField& field : kLevelState) level->*field.member = 0;
+  level->expected_wasted_reads = 0;
+}
+
+uint64_t LiveBytesOf(const std::array<LevelStatistics, kLevels>& levels) {
+  uint64_t covered = 0, live = 0;
+  for (size_t i = 0; i < levels.size(); ++i) {
+    const LevelStatistics& level = levels[i];
+    covered += level.covered_bytes;
+    if (level.table_bytes == 0) continue;
+    const uint64_t bytes = i == 0 ? level.table_bytes : level.oldest_run_bytes;
+    const uint64_t dead = i == 0 ? Difference(level.freeable_bytes, level.covered_bytes)
+                                 : level.oldest_run_dead_bytes;
+    live = Difference(bytes, dead);
+  }
+  return Difference(live, covered);
 }
 
 std::string FppOrDash(double fpp) { return fpp == 0 ? "-" : ReadableNumber(fpp); }
@@ -394,8 +438,6 @@ void WriteLevel(const LevelStatistics& level, JsonWriter* json) {
   json->EndObject();
 }
 
-uint64_t Difference(uint64_t now, uint64_t before) { return now - std::min(now, before); }
-
 // Whether no counter is smaller than before.  Ignores `lookups`: that of `total` is a difference of
 // two counters, which may shrink slightly while lookups are in flight.
 bool HasGrownFrom(const LevelStatistics& before, const LevelStatistics& now) {
@@ -458,46 +500,48 @@ double Statistics::wasted_reads_per_lookup() const {
 }
 
 double Statistics::space_amplification() const {
-  uint64_t all = 0, covered = 0, live = 0;
-  for (size_t i = 0; i < levels.size(); ++i) {
-    const LevelStatistics& level = levels[i];
-    all += level.table_bytes;
-    covered += level.covered_bytes;
-    if (level.table_bytes == 0) continue;
-    const uint64_t bytes = i == 0 ? level.table_bytes : level.oldest_run_bytes;
-    const uint64_t dead = i == 0 ? Difference(level.freeable_bytes, level.covered_bytes)
-                                 : level.oldest_run_dead_bytes;
-    live = Difference(bytes, dead);
-  }
-  live = Difference(live, covered);
-  if (all > 0 && live == 0) return std::numeric_limits<double>::infinity();
-  return Ratio(all, live);
+  if (total.table_bytes > 0 && live_bytes == 0) return std::numeric_limits<double>::infinity();
+  return Ratio(total.table_bytes, live_bytes);
 }
 
-void Statistics::SumLevels() {
-  for (const auto member :
-       {&LevelStatistics::tables, &LevelStatistics::runs, &LevelStatistics::table_bytes,
-        &LevelStatistics::oldest_run_bytes, &LevelStatistics::entries, &LevelStatistics::keys,
-        &LevelStatistics::tombstones, &LevelStatistics::range_deletes,
-        &LevelStatistics::range_bytes, &LevelStatistics::freeable_bytes,
-        &LevelStatistics::covered_bytes, &LevelStatistics::oldest_run_dead_bytes,
-        &LevelStatistics::filter_bytes, &LevelStatistics::index_bytes, &LevelStatistics::hot_tables,
-        &LevelStatistics::cold_tables, &LevelStatistics::filter_partition_bytes,
-        &LevelStatistics::index_partition_bytes}) {
-    total.*member = 0;
-    for (const LevelStatistics& level : levels) total.*member += level.*member;
+void Statistics::SumTrees(std::span<const Statistics> of_trees) {
+  live_bytes = 0;
+  uint64_t keys = 0;  // of all trees
+  std::vector<double> keys_of_trees;
+  for (const Statistics& tree : of_trees) {
+    live_bytes += LiveBytesOf(tree.levels);
+    uint64_t of_tree = 0;
+    for (const LevelStatistics& level : tree.levels) of_tree += level.keys;
+    keys_of_trees.push_back(static_cast<double>(of_tree));
+    keys += of_tree;
   }
-  total.oldest_tombstone = 0;
+  for (size_t i = 0; i < levels.size(); ++i) {
+    LevelStatistics& sum = levels[i];
+    ClearState(&sum);
+    MeanFpp target, predicted;
+    for (size_t t = 0; t < of_trees.size(); ++t) {
+      const LevelStatistics& level = of_trees[t].levels[i];
+      if (level.tables > 0 && sum.tables == 0) {
+        sum.filter_kind = level.filter_kind;
+        sum.filter_reason = level.filter_reason;
+      }
+      AddState(level, &sum);
+      target.Add(level.target_fpp, level.keys);
+      predicted.Add(level.predicted_fpp, level.keys);
+      if (keys > 0)
+        sum.expected_wasted_reads +=
+            level.expected_wasted_reads * keys_of_trees[t] / static_cast<double>(keys);
+    }
+    sum.target_fpp = target.Get();
+    sum.predicted_fpp = predicted.Get();
+  }
+  ClearState(&total);
   for (const LevelStatistics& level : levels) {
-    const uint64_t oldest = level.oldest_tombstone;
-    if (oldest != 0 && (total.oldest_tombstone == 0 || oldest < total.oldest_tombstone))
-      total.oldest_tombstone = oldest;
-  }
-  total.target_fpp = MeanFpp(levels, &LevelStatistics::target_fpp);
-  total.predicted_fpp = MeanFpp(levels, &LevelStatistics::predicted_fpp);
-  total.expected_wasted_reads = 0;
-  for (const LevelStatistics& level : levels)
+    AddState(level, &total);
     total.expected_wasted_reads += level.expected_wasted_reads;
+  }
+  total.target_fpp = MeanFppOf(levels, &LevelStatistics::target_fpp);
+  total.predicted_fpp = MeanFppOf(levels, &LevelStatistics::predicted_fpp);
 }
 
 std::string Statistics::ToText() const {

@@ -502,7 +502,7 @@ Statistics Engine::GetStatistics() {
   Statistics statistics;
   counters_.SumInto(&statistics);
   if (std::shared_ptr<const ReadView> view = views_.Share(); view != nullptr) {
-    view->version->default_tree()->Describe(&statistics);
+    view->version->Describe(&statistics);
     statistics.memtable_bytes = view->memtable_bytes();
     views_.LetGo(std::move(view));
   }
@@ -515,7 +515,11 @@ Statistics Engine::GetStatistics() {
   statistics.listener_nanos = events_->nanos();
   statistics.filter_goal = options_.filter_goal.ToText();
   statistics.recovery = lifetime_.recovery();
-  statistics.SumLevels();
+  {
+    MutexLock lock(&mutex_);
+    keyspaces_.AssertHeld();
+    statistics.keyspaces = 1 + keyspaces_.other_count();
+  }
   return statistics;
 }
 

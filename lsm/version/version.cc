@@ -118,6 +118,13 @@ std::shared_ptr<const Tree> Version::ShareTree(KeyspaceId keyspace) const {
   return tree != nullptr ? *tree : std::make_shared<const Tree>(keyspace);
 }
 
+void Version::Describe(Statistics* statistics) const {
+  std::vector<Statistics> of_trees(trees_.size());
+  for (size_t i = 0; i < trees_.size(); ++i) trees_[i].tree->Describe(&of_trees[i]);
+  statistics->trees = trees_.size();
+  statistics->SumTrees(of_trees);
+}
+
 void Version::FindFullest() {
   fullest_tree_ =
       std::max_element(trees_.begin(), trees_.end(), [](const TreeOfId& a, const TreeOfId& b) {

@@ -65,6 +65,9 @@ class Version {
                             std::optional<std::string_view> to) const;
   // Those in the common tree.  Never null.  Versions share them until they change.
   const std::shared_ptr<const Members>& members() const { return members_; }
+
+  // Sets the state of the levels, and the number of trees.
+  void Describe(Statistics* statistics) const;
   // As TreeOf, for callers that hold the tree longer than the version.  Never null: a keyspace
   // without one gets an empty tree.
   std::shared_ptr<const Tree> ShareTree(KeyspaceId keyspace) const;

@@ -16,6 +16,12 @@ using nlohmann::json;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 
+// As for a store whose only tree has these levels.
+void SumOne(Statistics* statistics) {
+  const Statistics tree = *statistics;
+  statistics->SumTrees({&tree, 1});
+}
+
 Statistics ExampleStatistics() {
   Statistics statistics;
   LevelStatistics& top = statistics.levels[0];
@@ -52,7 +58,7 @@ Statistics ExampleStatistics() {
   bottom.lookups = 40;
   bottom.blocks_from_cache = 3;
   bottom.blocks_from_file = 7;
-  statistics.SumLevels();
+  SumOne(&statistics);
   statistics.total.lookups = 50;
   statistics.total.wasted_reads = 8;
   statistics.filter_goal = "10 bits a key";
@@ -116,6 +122,7 @@ TEST(StatisticsTest, AmplificationsComeFromBytes) {
   EXPECT_DOUBLE_EQ(ExampleStatistics().space_amplification(), 5000.0 / 2500);
   Statistics statistics = ExampleStatistics();
   statistics.levels[2] = {};
+  SumOne(&statistics);
   EXPECT_DOUBLE_EQ(statistics.space_amplification(), 1);  // all in level 0
 }
 
@@ -124,15 +131,63 @@ TEST(StatisticsTest, SpaceAmplificationCountsDeadKeys) {
   statistics.levels[0].freeable_bytes = 1100;
   statistics.levels[0].covered_bytes = 1000;
   statistics.levels[2].freeable_bytes = statistics.levels[2].oldest_run_dead_bytes = 500;
+  SumOne(&statistics);
   EXPECT_DOUBLE_EQ(statistics.space_amplification(), 5000.0 / (2500 - 1000 - 500));
   statistics.levels[0].covered_bytes = 2000;
+  SumOne(&statistics);
   EXPECT_EQ(statistics.space_amplification(), std::numeric_limits<double>::infinity());
   EXPECT_TRUE(json::parse(statistics.ToJson())["space_amplification"].is_null());
   statistics.levels[2] = {};  // all in level 0
   statistics.levels[0].freeable_bytes = 700;
   statistics.levels[0].covered_bytes = 300;
+  SumOne(&statistics);
   const auto all = static_cast<double>(statistics.levels[0].table_bytes);
   EXPECT_DOUBLE_EQ(statistics.space_amplification(), all / (all - 700));
+}
+
+TEST(StatisticsTest, SumsTrees) {
+  Statistics first, second, third;
+  const auto set = [](LevelStatistics* level, uint64_t tables, uint64_t bytes, uint64_t keys,
+                      std::string kind, double expected) {
+    level->tables = tables;
+    level->table_bytes = level->oldest_run_bytes = bytes;
+    level->keys = keys;
+    level->filter_kind = std::move(kind);
+    level->expected_wasted_reads = expected;
+  };
+  set(&first.levels[0], 1, 100, 10, "", 0.5);
+  set(&first.levels[2], 2, 1000, 90, "blocked", 0.01);
+  first.levels[2].target_fpp = 0.01;
+  first.levels[2].oldest_run_bytes = 900;
+  first.levels[2].oldest_run_dead_bytes = 100;
+  set(&second.levels[0], 3, 300, 300, "ribbon", 0.1);
+  second.levels[0].freeable_bytes = 50;
+  second.levels[0].oldest_tombstone = 7;
+  set(&third.levels[2], 1, 10, 10, "xor", 0);
+  third.levels[2].target_fpp = 0.1;
+  third.levels[2].oldest_tombstone = 9;
+  const Statistics trees[] = {first, second, third};
+  Statistics sum;
+  sum.levels[0].lookups = 5;  // counters stay
+  sum.levels[0].tables = 77;
+  sum.SumTrees(trees);
+  EXPECT_EQ(sum.levels[0].lookups, 5u);
+  EXPECT_EQ(sum.levels[0].tables, 4u);
+  EXPECT_EQ(sum.levels[0].table_bytes, 400u);
+  EXPECT_EQ(sum.levels[0].filter_kind, "");
+  EXPECT_EQ(sum.levels[0].oldest_tombstone, 7u);
+  EXPECT_DOUBLE_EQ(sum.levels[0].expected_wasted_reads, (0.5 * 100 + 0.1 * 300) / 410);
+  EXPECT_EQ(sum.levels[1].tables, 0u);
+  EXPECT_EQ(sum.levels[2].filter_kind, "blocked");
+  EXPECT_DOUBLE_EQ(sum.levels[2].target_fpp, (0.01 * 90 + 0.1 * 10) / 100);
+  EXPECT_EQ(sum.total.tables, 7u);
+  EXPECT_EQ(sum.total.table_bytes, 1410u);
+  EXPECT_EQ(sum.total.oldest_tombstone, 7u);
+  EXPECT_EQ(sum.live_bytes, 800u + 250u + 10u);
+  EXPECT_DOUBLE_EQ(sum.space_amplification(), 1410.0 / 1060);
+  sum.SumTrees({});
+  EXPECT_EQ(sum.total.tables, 0u);
+  EXPECT_EQ(sum.space_amplification(), 0);
 }
 
 TEST(StatisticsTest, OldestTombstoneOfAllLevels) {
@@ -142,7 +197,7 @@ TEST(StatisticsTest, OldestTombstoneOfAllLevels) {
   statistics.levels[4].oldest_tombstone = 25;
   statistics.levels[1].tombstones = 3;
   statistics.levels[4].tombstones = 4;
-  statistics.SumLevels();
+  SumOne(&statistics);
   EXPECT_EQ(statistics.total.oldest_tombstone, 20u);
   EXPECT_EQ(statistics.total.tombstones, 7u);
 }

@@ -273,7 +273,8 @@ TEST_F(TreeTest, DescribesLevelsWithExpectedReads) {
                    (3 * filtered->table->properties().expected_fpp + 1) / 4);
   EXPECT_EQ(statistics.levels[2].filter_kind, "absent");
   EXPECT_EQ(statistics.levels[2].filter_reason, "does not pay: of something");
-  statistics.SumLevels();
+  const Statistics of_tree = statistics;
+  statistics.SumTrees({&of_tree, 1});
   EXPECT_DOUBLE_EQ(
       statistics.total.expected_wasted_reads,
       statistics.levels[0].expected_wasted_reads + statistics.levels[2].expected_wasted_reads);
