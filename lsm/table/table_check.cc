@@ -94,6 +94,8 @@ class TableChecker {
     if (is_new_key) last_key_.assign(key.user_key);
     if (key.user_key.size() > kTreeKeyBytesMax)
       Damage(offset_, Concat("a key of ", key.user_key.size(), " bytes, longer than keys may be"));
+    if (table_.properties().keyspace == kCommonTree && key.user_key.size() < kKeyspacePrefixBytes)
+      Damage(offset_, Concat("key ", QuotedKey(key.user_key), " is shorter than a keyspace's id"));
     last_sequence_ = key.sequence;
     last_kind_ = key.kind;
     ++facts_.entries;

@@ -321,6 +321,33 @@ TEST_F(TableDamageTest, RefusesForeignFiles) {
   }
 }
 
+// Keys of the common tree begin with an id.
+TEST_F(TableDamageTest, KeysOfTheCommonTreeHaveFourBytes) {
+  for (const KeyspaceId keyspace : {kDefaultKeyspace, kCommonTree}) {
+    for (const std::string_view key : {"abc", "abcd"}) {
+      TableBuildOptions options;
+      options.keyspace = keyspace;
+      Model model;
+      std::string internal_key;
+      AppendInternalKey(&internal_key, key, 1, EntryKind::kPut);
+      model[internal_key] = "value";
+      ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(BuildTable(options, model)));
+      std::vector<std::string> problems;
+      TableCheckCalls calls;
+      calls.problem = [&](const absl::Status& status) {
+        problems.emplace_back(status.message());
+        return true;
+      };
+      CheckTable(*opened.table, calls);
+      const bool is_short = keyspace == kCommonTree && key.size() < 4;
+      EXPECT_EQ(problems.size(), is_short ? 1u : 0u);
+      if (is_short) {
+        EXPECT_THAT(problems, ElementsAre(HasSubstr("\"abc\" is shorter than a keyspace's id")));
+      }
+    }
+  }
+}
+
 TEST_F(TableDamageTest, FailedReadsAreErrors) {
   Build(Compression::kLz4, "blocked");
   ASSERT_OK_AND_ASSIGN(OpenedTable opened, OpenTableBytes(bytes_, /*cache_bytes=*/0));
