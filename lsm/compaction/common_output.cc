@@ -7,15 +7,14 @@
 namespace lsm::inline TRELLIS_ABI {
 
 // The names, and then one list after the other.
-class CommonOutput::Entries final : public Iterator {
+class CommonOutput::Entries final : public InnerIterator {
  public:
-  Entries(std::map<std::string, std::string> names, std::vector<List> lists)
-      : names_(std::move(names)), lists_(std::move(lists)) {}
+  explicit Entries(const CommonOutput& output) : names_(output.names_), lists_(output.lists_) {}
 
   bool Valid() const override { return name_ != names_.end() || list_ < lists_.size(); }
   std::string_view key() const override { return name_ != names_.end() ? name_->first : key_; }
   std::string_view value() const override {
-    return name_ != names_.end() ? std::string_view(name_->second) : lists_[list_].entries->value();
+    return name_ != names_.end() ? std::string_view(name_->second) : entries_->value();
   }
   absl::Status status() const override { return status_; }
 
@@ -23,7 +22,7 @@ class CommonOutput::Entries final : public Iterator {
     status_ = absl::OkStatus();
     name_ = names_.begin();
     list_ = 0;
-    if (!lists_.empty()) lists_[0].entries->SeekToFirst();
+    EnterList();
     Settle();
   }
   void Next() override {
@@ -31,7 +30,7 @@ class CommonOutput::Entries final : public Iterator {
     if (name_ != names_.end()) {
       ++name_;
     } else {
-      lists_[list_].entries->Next();
+      entries_->Next();
     }
     Settle();
   }
@@ -43,26 +42,30 @@ class CommonOutput::Entries final : public Iterator {
   void Prev() override { assert(false); }
 
  private:
+  void EnterList() {
+    if (list_ == lists_.size()) return;
+    entries_ = lists_[list_].new_entries();
+    entries_->SeekToFirst();
+  }
   // Goes on to the next list at the end of one.
   void Settle() {
     if (name_ != names_.end()) return;
-    for (; list_ < lists_.size(); lists_[list_].entries->SeekToFirst()) {
-      const List& list = lists_[list_];
-      if (list.entries->Valid()) {
-        key_ = CommonKeyOf(list.keyspace, list.entries->key());
+    for (; list_ < lists_.size(); EnterList()) {
+      if (entries_->Valid()) {
+        key_ = CommonKeyOf(lists_[list_].keyspace, entries_->key());
         return;
       }
-      status_ = list.entries->status();
+      status_ = entries_->status();
       list_ = status_.ok() ? list_ + 1 : lists_.size();
-      if (list_ == lists_.size()) return;
     }
   }
 
-  const std::map<std::string, std::string> names_;
-  const std::vector<List> lists_;
+  const std::map<std::string, std::string>& names_;
+  const std::vector<List>& lists_;
   std::map<std::string, std::string>::const_iterator name_ = names_.end();
   size_t list_ = lists_.size();
-  std::string key_;  // of the current entry, if that is no name
+  std::unique_ptr<InnerIterator> entries_;  // of the list
+  std::string key_;                         // of the current entry, if that is no name
   absl::Status status_;
 };
 
@@ -78,19 +81,20 @@ void CommonOutput::AddDropped(KeyspaceId keyspace) {
   names_.emplace(std::move(key), "");
 }
 
-void CommonOutput::AddList(KeyspaceId keyspace, std::unique_ptr<Iterator> entries,
+void CommonOutput::AddList(KeyspaceId keyspace,
+                           std::function<std::unique_ptr<InnerIterator>()> new_entries,
                            const RangeMap& ranges, uint64_t keys) {
   assert(lists_.empty() || lists_.back().keyspace < keyspace);
-  lists_.push_back({keyspace, std::move(entries)});
+  lists_.push_back({keyspace, std::move(new_entries)});
   ranges_.push_back(InCommonTree(keyspace, ranges));
   keys_ += keys;
 }
 
-std::unique_ptr<Iterator> CommonOutput::TakeEntries() {
-  return std::make_unique<Entries>(std::move(names_), std::move(lists_));
+std::unique_ptr<InnerIterator> CommonOutput::NewEntries() const {
+  return std::make_unique<Entries>(*this);
 }
 
-RangeMap CommonOutput::TakeRanges() {
+RangeMap CommonOutput::Ranges() const {
   std::vector<const RangeMap*> maps;
   maps.reserve(ranges_.size());
   for (const RangeMap& map : ranges_) maps.push_back(&map);

@@ -1,13 +1,14 @@
 // The input of the common tree's table in a flush: the names, and the lists of several keyspaces
 // (lsm/version/common_keys.h).
 //
-//   AddName*   (AddList in the order of ids)*   TakeEntries, TakeRanges
+//   AddName*   (AddList in the order of ids)*   NewEntries, Ranges
 //
 // Used by one thread.  Throws std::bad_alloc.
 #ifndef TRELLIS_LSM_COMPACTION_COMMON_OUTPUT_H_
 #define TRELLIS_LSM_COMPACTION_COMMON_OUTPUT_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -15,9 +16,9 @@
 #include <vector>
 
 #include "bloom/core/abi.h"
+#include "lsm/base/inner_iterator.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/base/range_map.h"
-#include "lsm/iterator.h"
 #include "lsm/version/keyspace_records.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -30,20 +31,22 @@ class CommonOutput {
   // A keyspace that is new or has changed, and one that is dropped.
   void AddName(const KeyspaceRecord& record);
   void AddDropped(KeyspaceId keyspace);
-  void AddList(KeyspaceId keyspace, std::unique_ptr<Iterator> entries, const RangeMap& ranges,
-               uint64_t keys);
+  // `new_entries` is called for each NewEntries.
+  void AddList(KeyspaceId keyspace, std::function<std::unique_ptr<InnerIterator>()> new_entries,
+               const RangeMap& ranges, uint64_t keys);
 
   bool empty() const { return names_.empty() && lists_.empty(); }
   uint64_t keys() const { return names_.size() + keys_; }  // about
-  // All entries, in the order of the tree's keys.  It only goes forward.
-  std::unique_ptr<Iterator> TakeEntries();
-  RangeMap TakeRanges();
+  // All entries, in the order of the tree's keys.  It only goes forward, and this object must
+  // outlive it.
+  std::unique_ptr<InnerIterator> NewEntries() const;
+  RangeMap Ranges() const;
 
  private:
   class Entries;
   struct List {
     KeyspaceId keyspace;
-    std::unique_ptr<Iterator> entries;
+    std::function<std::unique_ptr<InnerIterator>()> new_entries;
   };
 
   const Sequence sequence_;

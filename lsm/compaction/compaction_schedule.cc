@@ -21,17 +21,20 @@ AgedTables AgedTablesIn(const Version& version, uint64_t wall_seconds) {
 // Whether a drop or a level over its limit waits in any tree.
 bool IsAnyDue(const Version& version, const TreeOptions& options, RunningPlans running,
               HasSnapshotIn has_snapshot) {
+  const bool has_others = version.trees().size() > 1;
   return std::any_of(version.trees().begin(), version.trees().end(), [&](const auto& entry) {
-    return options.IsCompacted(*entry.tree) &&
-           (HasDrop(*entry.tree, running, has_snapshot) ||
-            DueLevel(*entry.tree, options.Of(*entry.tree), running).has_value());
+    const Tree& tree = *entry.tree;
+    return options.IsCompacted(tree) &&
+           (HasDrop(tree, running, has_snapshot) ||
+            DueLevel({&tree, &options.Of(tree), has_others}, running).has_value());
   });
 }
 
 std::vector<TreeToCompact> TreesOf(const Version& version, const TreeOptions& options) {
+  const bool has_others = version.trees().size() > 1;
   std::vector<TreeToCompact> trees;
   for (const auto& [id, tree] : version.trees()) {
-    if (options.IsCompacted(*tree)) trees.push_back({tree.get(), &options.Of(*tree)});
+    if (options.IsCompacted(*tree)) trees.push_back({tree.get(), &options.Of(*tree), has_others});
   }
   return trees;
 }
@@ -97,6 +100,7 @@ bool CompactionSchedule::NoteReleased(const Version& version, Sequence released)
 CompactionSchedule::Plans CompactionSchedule::StartChoosing(uint64_t paid_bytes,
                                                             uint64_t wall_seconds, Job* job) {
   Plans running = running_;
+  running.insert(running.end(), flushes_.begin(), flushes_.end());
   NoteTime(*job->version, wall_seconds);
   job->revision = revision_;
   using Turn = PickMoment::Turn;
@@ -147,9 +151,30 @@ void CompactionSchedule::Choose(const Options& options, const Plans& running, Jo
   job->version = nullptr;
 }
 
+bool CompactionSchedule::TakeForFlush(const std::shared_ptr<const CompactionPlan>& plan,
+                                      const Version& version) {
+  const Tree* const tree = version.TreeOf(plan->keyspace);
+  const OpenTables tables = tree == nullptr ? OpenTables() : tree->level(0);
+  if (std::find(tables.begin(), tables.end(), plan->inputs.front()) == tables.end() ||
+      Conflicts(*plan, running_))
+    return false;
+  flushes_.push_back(plan);
+  return true;
+}
+
+void CompactionSchedule::EndFlush() {
+  if (flushes_.empty()) return;
+  flushes_.clear();
+  NoteChange();
+}
+
 bool CompactionSchedule::Begin(Job* job) {
   is_choosing_ = false;
   job->has_begun = true;
+  if (job->plan != nullptr && Conflicts(*job->plan, flushes_)) {
+    job->plan = nullptr;
+    job->found_nothing = true;
+  }
   if (job->found_nothing) idle_revision_ = job->revision;
   held_until_ = std::min(held_until_, job->held_until);
   if (job->is_rule_idle && job->revision == revision_) rent_is_due_ = false;

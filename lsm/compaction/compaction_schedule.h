@@ -6,11 +6,12 @@
 //   NoteScheduled   a job was scheduled; no other job is until this one has chosen its plan
 //   StartChoosing   it takes a copy of the running plans
 //   Choose          it chooses without the lock
-//   Begin           its plan joins the running plans, or it found none
+//   Begin           its plan joins the running plans; or it found none, or a flush has taken a
+//                   table of it meanwhile
 //   End             its plan no longer runs, and the request that it carried out is done
 //
 // Not thread-safe: the engine's mutex guards it.  It has no errors of its own.  Only StartChoosing,
-// Choose, Add and Reserve allocate memory.
+// Choose, Add, TakeForFlush and Reserve allocate memory.
 #ifndef TRELLIS_LSM_COMPACTION_COMPACTION_SCHEDULE_H_
 #define TRELLIS_LSM_COMPACTION_COMPACTION_SCHEDULE_H_
 
@@ -126,6 +127,11 @@ class CompactionSchedule {
   // REQUIRES: it is not in hand, nor done.
   void Withdraw(Request* request);
 
+  // A flush takes this table of level 0, so that no compaction does until EndFlush.  False if a
+  // compaction has taken it, or the tree no longer has it.
+  bool TakeForFlush(const std::shared_ptr<const CompactionPlan>& plan, const Version& version);
+  void EndFlush();
+
   void NoteScheduled() { is_choosing_ = true; }
   // Returns the running plans, and gives the job the first waiting request, if any.  REQUIRES: the
   // job has its version and its snapshots.
@@ -160,6 +166,7 @@ class CompactionSchedule {
 
   std::deque<Request*> requests_;
   Plans running_;  // no two of them conflict (lsm/compaction/picker.h)
+  Plans flushes_;  // of the running flush; nor do these
   size_t most_running_ = 0;
   bool is_choosing_ = false;  // a scheduled job has not reached Begin
   // Changes whenever there may be more to compact than before: the version changed, a compaction

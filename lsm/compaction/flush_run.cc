@@ -1,17 +1,26 @@
 #include "lsm/compaction/flush_run.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
+#include "lsm/base/merging_iterator.h"
 #include "lsm/bytes/status.h"
 #include "lsm/compaction/common_output.h"
 #include "lsm/compaction/filter_plan.h"
 #include "lsm/compaction/leaving.h"
 #include "lsm/fs/file_names.h"
+#include "lsm/version/common_keys.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
 namespace {
+
+// A table below this many bytes is taken along: its syncs cost as much as writing 1 MiB.  In a
+// store with a small write buffer, trees that share it evenly have less.
+constexpr uint64_t SmallTableBytes(uint64_t write_buffer_bytes) {
+  return std::min(kBytesMergedPerJob, write_buffer_bytes / 64);
+}
 
 enum class PlaceInTables { kNowhere, kOwnTree, kCommonTree };
 
@@ -42,9 +51,9 @@ class PlacesOfLists {
 absl::Status FlushRun::Run(const std::vector<List>& lists, Sequence last_sequence,
                            const SnapshotList& snapshots, uint64_t age_nanos, VersionEdit* edit,
                            JobResult* result) {
-  const auto run = [&](bool may_leave) {
+  const auto run = [&](bool is_simple) {
     absl::Status status = CatchOutOfMemory([&] {
-      return RunLists(lists, last_sequence, snapshots, age_nanos, may_leave, edit, result);
+      return RunLists(lists, last_sequence, snapshots, age_nanos, is_simple, edit, result);
     });
     if (!status.ok()) RemoveOutputs(result);
     return status;
@@ -54,12 +63,14 @@ absl::Status FlushRun::Run(const std::vector<List>& lists, Sequence last_sequenc
     given = *edit;
     return absl::OkStatus();
   }));
-  absl::Status status = run(/*may_leave=*/true);
-  if (!leaves_ || !IsDiskFull(status)) return status;
-  // Without the tables of the keyspace there may be enough space.
+  absl::Status status = run(/*is_simple=*/false);
+  // Without the tables of older entries there may be enough space, or nothing damaged.
+  const bool has_more = leaves_ || !replaced_.empty();
+  if (!is_along_unreadable_ && !(has_more && IsDiskFull(status))) return status;
   leaves_ = false;
+  replaced_.clear();
   *edit = std::move(given);
-  return run(/*may_leave=*/false);
+  return run(/*is_simple=*/true);
 }
 
 void FlushRun::RemoveOutputs(JobResult* result) {
@@ -73,9 +84,9 @@ void FlushRun::RemoveOutputs(JobResult* result) {
 }
 
 absl::Status FlushRun::RunLists(const std::vector<List>& lists, Sequence last_sequence,
-                                const SnapshotList& snapshots, uint64_t age_nanos, bool may_leave,
+                                const SnapshotList& snapshots, uint64_t age_nanos, bool is_simple,
                                 VersionEdit* edit, JobResult* result) {
-  if (may_leave) LetLeave(lists, snapshots, age_nanos, edit, result);
+  if (!is_simple) LetLeave(lists, snapshots, age_nanos, edit, result);
   CommonOutput common(last_sequence);
   for (const KeyspaceRecord& record : edit->keyspaces) common.AddName(record);
   for (const KeyspaceId id : edit->dropped_keyspaces) common.AddDropped(id);
@@ -94,23 +105,17 @@ absl::Status FlushRun::RunLists(const std::vector<List>& lists, Sequence last_se
           own.push_back(&list);
           break;
         case PlaceInTables::kCommonTree:
-          common.AddList(list.keyspace, list.new_entries(), list.ranges, list.keys);
+          common.AddList(list.keyspace, list.new_entries, list.ranges, list.keys);
           break;
       }
     }
   }
-  const auto run_list = [&](KeyspaceId keyspace, Iterator& entries, const RangeMap& ranges,
-                            uint64_t keys) {
-    return RunList(keyspace, entries, ranges, keys, snapshots, age_nanos, result);
-  };
-  for (const List* const list : own) {
-    TRELLIS_RETURN_IF_ERROR(
-        run_list(list->keyspace, *list->new_entries(), list->ranges, list->keys));
-  }
+  for (const List* const list : own)
+    TRELLIS_RETURN_IF_ERROR(RunList(*list, snapshots, age_nanos, is_simple, edit, result));
   if (!common.empty()) {
-    const uint64_t keys = common.keys();
-    const std::unique_ptr<Iterator> entries = common.TakeEntries();
-    TRELLIS_RETURN_IF_ERROR(run_list(kCommonTree, *entries, common.TakeRanges(), keys));
+    const List of_common{kCommonTree, [&] { return common.NewEntries(); }, common.Ranges(),
+                         common.keys()};
+    TRELLIS_RETURN_IF_ERROR(RunList(of_common, snapshots, age_nanos, is_simple, edit, result));
   }
   for (size_t i = 0; i < result->outputs.size(); ++i)
     edit->added.push_back({i < result->outputs_of_leaver ? 1 : 0, result->outputs[i]->meta});
@@ -131,6 +136,10 @@ void FlushRun::LetLeave(const std::vector<List>& lists, const SnapshotList& snap
     // Not the whole version, which would keep the files of other trees.
     const std::shared_ptr<const Tree> common = version->ShareTree(kCommonTree);
     version = nullptr;
+    if (calls_.note_more_bytes != nullptr) {
+      const CommonBounds bounds = CommonBoundsOf(*chosen, "", std::nullopt);
+      calls_.note_more_bytes(common->ApproximateBytes(bounds.from, bounds.to));
+    }
     const auto is_chosen = [&](const auto& each) { return each.id == *chosen; };
     edit->keyspaces.reserve(edit->keyspaces.size() + 1);  // before there is a file
     const auto in_edit = std::find_if(edit->keyspaces.begin(), edit->keyspaces.end(), is_chosen);
@@ -161,19 +170,60 @@ void FlushRun::LetLeave(const std::vector<List>& lists, const SnapshotList& snap
   status.IgnoreError();
 }
 
-absl::Status FlushRun::RunList(KeyspaceId keyspace, Iterator& entries, const RangeMap& ranges,
-                               uint64_t keys, const SnapshotList& snapshots, uint64_t age_nanos,
-                               JobResult* result) {
-  TRELLIS_ASSIGN_OR_RETURN(const JobContext context, ContextOf(keyspace, own_options_));
-  const TablesNow tree_now = [&] { return calls_.version_now()->ShareTree(keyspace); };
+std::shared_ptr<const OpenTable> FlushRun::TakeAlong(KeyspaceId keyspace) const {
+  if (calls_.take_along == nullptr) return nullptr;
+  const std::shared_ptr<const Version> version = calls_.version_now();
+  const Tree* const tree = version->TreeOf(keyspace);
+  if (version->trees().size() < 2 || tree == nullptr || tree->level(0).empty()) return nullptr;
+  const OpenTables& tables = tree->level(0);
+  if (tables.front()->meta.file_bytes >= SmallTableBytes(context_.options->write_buffer_bytes))
+    return nullptr;
+  // The output may overlap tables that this one does not.  They must be older, also in a store that
+  // was repaired.
+  const Sequence smallest = tables.front()->table->sequences().first;
+  const bool is_newest =
+      std::all_of(std::next(tables.begin()), tables.end(),
+                  [&](const auto& each) { return each->table->sequences().second < smallest; });
+  if (!is_newest) return nullptr;
+  const auto plan = std::make_shared<CompactionPlan>();
+  plan->keyspace = keyspace;
+  plan->inputs = {tables.front()};
+  return calls_.take_along(plan) ? tables.front() : nullptr;
+}
+
+absl::Status FlushRun::RunList(const List& list, const SnapshotList& snapshots, uint64_t age_nanos,
+                               bool is_simple, VersionEdit* edit, JobResult* result) {
+  TRELLIS_ASSIGN_OR_RETURN(const JobContext context, ContextOf(list.keyspace, own_options_));
+  const TablesNow tree_now = [&] { return calls_.version_now()->ShareTree(list.keyspace); };
+  const std::shared_ptr<const OpenTable> along = is_simple ? nullptr : TakeAlong(list.keyspace);
+  std::vector<std::unique_ptr<InnerIterator>> inputs;
+  inputs.push_back(list.new_entries());
+  uint64_t keys = list.keys;
+  RangeMap ranges = list.ranges;
+  const InnerIterator* entries_along = nullptr;
+  if (along != nullptr) {
+    if (calls_.note_more_bytes != nullptr) calls_.note_more_bytes(along->meta.file_bytes);
+    replaced_.push_back(along);
+    edit->removed.push_back({0, along->meta.number});
+    inputs.push_back(along->table->NewIterator(ScanOfJob()));
+    entries_along = inputs.back().get();
+    keys += KeysOf(*along);
+    const RangeMap* const maps[] = {&list.ranges, &along->table->ranges()};
+    ranges = RangeMap::Merged(maps);
+  }
+  const std::unique_ptr<Iterator> entries = NewMergingIterator(std::move(inputs));
   TRELLIS_ASSIGN_OR_RETURN(const TableFilter filter, PlanFlush(context, *tree_now(), keys));
   result->outputs.reserve(result->outputs.size() + 1);  // before there is a file
-  TRELLIS_ASSIGN_OR_RETURN(JobResult part, RunFlush(context, entries, ranges, filter, snapshots,
-                                                    tree_now, age_nanos, keyspace));
-  for (auto& table : part.outputs) result->outputs.push_back(std::move(table));
-  result->bytes_written += part.bytes_written;
-  result->entries_dropped += part.entries_dropped;
-  result->tombstones_dropped += part.tombstones_dropped;
+  absl::StatusOr<JobResult> part = RunFlush(context, *entries, ranges, filter, snapshots, tree_now,
+                                            age_nanos, list.keyspace, along.get());
+  if (!part.ok()) {
+    is_along_unreadable_ = entries_along != nullptr && !entries_along->status().ok();
+    return std::move(part).status();
+  }
+  for (auto& table : part->outputs) result->outputs.push_back(std::move(table));
+  result->bytes_written += part->bytes_written;
+  result->entries_dropped += part->entries_dropped;
+  result->tombstones_dropped += part->tombstones_dropped;
   return absl::OkStatus();
 }
 

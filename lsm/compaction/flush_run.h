@@ -11,6 +11,10 @@
 // The common tree also gets a name for each keyspace that the edit adds, changes or drops
 // (lsm/version/common_keys.h).  Its table is written last.
 //
+// Small tables.  A tree that gets a few KiB in each flush would soon have many tiny tables.  So in
+// a store with several trees a flush takes the newest table of level 0 along, if it is small: the
+// output has its entries too, and replaces it.  So at most one table of each level 0 is small.
+//
 // Used by one thread.  Returns errors of reading and writing; after one, no table is left.
 #ifndef TRELLIS_LSM_COMPACTION_FLUSH_RUN_H_
 #define TRELLIS_LSM_COMPACTION_FLUSH_RUN_H_
@@ -31,8 +35,9 @@
 #include "lsm/base/range_map.h"
 #include "lsm/compaction/job_context.h"
 #include "lsm/compaction/jobs.h"
-#include "lsm/iterator.h"
+#include "lsm/compaction/picker.h"
 #include "lsm/version/keyspace_records.h"
+#include "lsm/version/open_table.h"
 #include "lsm/version/version.h"
 #include "lsm/version/version_edit.h"
 
@@ -54,7 +59,12 @@ class FlushRun {
     std::function<bool(KeyspaceId)> may_leave;
     // Its record in the manifest; nullopt: there is none.
     std::function<std::optional<KeyspaceRecord>(KeyspaceId)> record_of;
+    // The flush will merge this many bytes of tables, too.  Null: nobody needs it.
+    std::function<void(uint64_t)> note_more_bytes;
     std::function<bool()> stop;  // the keyspace stays, because the store is being closed
+    // Takes the plan's table of level 0 for this flush.  False if that cannot be, or is not worth
+    // it now.  Null: none is taken along.
+    std::function<bool(const std::shared_ptr<const CompactionPlan>&)> take_along;
   };
 
   // `context` is the store's, and outlives this object.
@@ -64,9 +74,9 @@ class FlushRun {
   FlushRun& operator=(const FlushRun&) = delete;
 
   // The lists are in the order of their ids.  `edit` says which keyspaces are new, changed or
-  // dropped; all others are as in the version.  It gets the tables, and the record of a keyspace
-  // that leaves.  `last_sequence`: of the memtable.  `age_nanos`: as for RunFlush.  If nothing of a
-  // list is left, it gets no table.
+  // dropped; all others are as in the version.  It gets the tables, those that they replace, and
+  // the record of a keyspace that leaves.  `last_sequence`: of the memtable.  `age_nanos`: as for
+  // RunFlush.  If nothing of a list is left, it gets no table.
   absl::Status Run(const std::vector<List>& lists, Sequence last_sequence,
                    const SnapshotList& snapshots, uint64_t age_nanos, VersionEdit* edit,
                    JobResult* result);
@@ -75,17 +85,21 @@ class FlushRun {
   // written, and stays.
   std::optional<KeyspaceId> leaver() const { return leaver_; }
   bool leaves() const { return leaves_; }
+  // The tables that the outputs replace.
+  const OpenTables& replaced() const { return replaced_; }
 
  private:
+  // `is_simple`: none leaves, and no table is taken along.
   absl::Status RunLists(const std::vector<List>& lists, Sequence last_sequence,
-                        const SnapshotList& snapshots, uint64_t age_nanos, bool may_leave,
+                        const SnapshotList& snapshots, uint64_t age_nanos, bool is_simple,
                         VersionEdit* edit, JobResult* result);
   // Takes a keyspace out of the common tree, if one is to leave and can.
   void LetLeave(const std::vector<List>& lists, const SnapshotList& snapshots, uint64_t age_nanos,
                 VersionEdit* edit, JobResult* result);
-  absl::Status RunList(KeyspaceId keyspace, Iterator& entries, const RangeMap& ranges,
-                       uint64_t keys, const SnapshotList& snapshots, uint64_t age_nanos,
-                       JobResult* result);
+  absl::Status RunList(const List& list, const SnapshotList& snapshots, uint64_t age_nanos,
+                       bool is_simple, VersionEdit* edit, JobResult* result);
+  // Null: none.
+  std::shared_ptr<const OpenTable> TakeAlong(KeyspaceId keyspace) const;
   // `own_options` outlive the result.
   absl::StatusOr<JobContext> ContextOf(KeyspaceId keyspace, const OwnOptions& own_options) const;
   void RemoveOutputs(JobResult* result);
@@ -95,6 +109,8 @@ class FlushRun {
   const Calls calls_;
   std::optional<KeyspaceId> leaver_;
   bool leaves_ = false;
+  OpenTables replaced_;
+  bool is_along_unreadable_ = false;
 };
 
 }  // namespace lsm

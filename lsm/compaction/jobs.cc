@@ -19,7 +19,6 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// Compactions read whole tables front to back, past the block cache.
 constexpr size_t kReadaheadBytes = size_t{1} << 20;
 // An entry counts as 1 KiB more than its value.
 constexpr uint64_t kBytesBetweenStops = uint64_t{1} << 20;
@@ -126,15 +125,6 @@ RangeMap NeededOf(const RangeMap& ranges, const SnapshotList& snapshots,
   return needed.Finish();
 }
 
-Table::ScanOptions ScanOfJob() {
-  Table::ScanOptions scan;
-  scan.fill_cache = false;
-  scan.readahead_bytes = kReadaheadBytes;
-  scan.count_blocks = false;
-  scan.check_filter = true;
-  return scan;
-}
-
 // The runs of the plan's tables, newest first.  Each table of level 0 is a run.  The spans are
 // views of the plan.
 std::vector<TableSpan> RunsOf(const CompactionPlan& plan) {
@@ -217,10 +207,20 @@ absl::Status Finish(TableOutput* output, JobResult* result) {
 
 }  // namespace
 
+Table::ScanOptions ScanOfJob() {
+  Table::ScanOptions scan;
+  scan.fill_cache = false;
+  scan.readahead_bytes = kReadaheadBytes;
+  scan.count_blocks = false;
+  scan.check_filter = true;
+  return scan;
+}
+
 absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
                                    const RangeMap& ranges, const TableFilter& filter,
                                    const SnapshotList& snapshots, const TablesNow& tables_now,
-                                   uint64_t age_nanos, KeyspaceId keyspace) {
+                                   uint64_t age_nanos, KeyspaceId keyspace,
+                                   const OpenTable* along) {
   std::shared_ptr<const Tree> tree;
   const auto has_tables = [&] {
     if (tree == nullptr && tables_now != nullptr) tree = tables_now();
@@ -235,18 +235,23 @@ absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
   };
   const RangeMap thinned = ranges.Thinned(snapshots);
   RangeMap needed = NeededOf(thinned, snapshots, [&](const KeySpan& span) {
-    return has_tables() ? tree->OlderSpan(/*level=*/-1, /*run=*/0, span) : std::optional(span);
+    return has_tables() ? tree->OlderSpan(/*level=*/-1, /*run=*/0, span, along)
+                        : std::optional(span);
   });
   let_go();
   VisibilityFilter visible(thinned, snapshots, [&](std::string_view user_key) {
     if (!has_tables()) return false;
-    return !tree->MayExist(user_key);
+    return !tree->MayExist(user_key, along);
   });
   TombstoneRecord tombstones;
   tombstones.covered_bytes = [&](std::string_view user_key) -> uint64_t {
     if (!has_tables()) return 0;
-    return tree->CoveredBytes(/*level=*/-1, /*run=*/0, user_key, context.digest_seed);
+    return tree->CoveredBytes(/*level=*/-1, /*run=*/0, user_key, context.digest_seed, along);
   };
+  if (along != nullptr) {
+    const uint64_t oldest = DeadEntriesOf(*along, /*bytes_per_key=*/0).oldest_tombstone;
+    if (oldest != 0) tombstones.oldest_tombstone = oldest;
+  }
   tombstones.age_seconds = age_nanos / 1'000'000'000;
   TableOutput output(context, filter, /*level=*/0, /*run=*/0, std::numeric_limits<uint64_t>::max(),
                      /*grandparents=*/{}, /*staying=*/{}, std::move(tombstones), std::move(needed),

@@ -18,6 +18,7 @@
 #include "lsm/compaction/output_filters.h"
 #include "lsm/compaction/picker.h"
 #include "lsm/iterator.h"
+#include "lsm/table/table.h"
 #include "lsm/version/tree.h"
 #include "lsm/version/version_edit.h"
 
@@ -34,6 +35,9 @@ struct JobResult {
   uint64_t entries_dropped = 0;
   uint64_t tombstones_dropped = 0;  // part of these: tombstones that hid nothing
 };
+
+// How a job reads its tables: front to back, past the block cache.
+Table::ScanOptions ScanOfJob();
 
 // The sequence numbers that readers may read at, ascending, without duplicates.
 using SnapshotList = std::vector<Sequence>;
@@ -54,10 +58,13 @@ using TablesNow = std::function<std::shared_ptr<const Tree>()>;
 // The tree is not held for long, so that the files of obsolete tables can be removed meanwhile.  If
 // not all tables are known, `tables_now` is null.  Then no tombstone and no range is dropped.
 // `age_nanos`: how long ago the memtable's first entry may have been written.
+// `along`: the newest table of level 0, which the output will replace.  Then `entries` and `ranges`
+// are those of the memtable and of this table.  Null: there is none.
 absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
                                    const RangeMap& ranges, const TableFilter& filter,
                                    const SnapshotList& snapshots, const TablesNow& tables_now,
-                                   uint64_t age_nanos = 0, KeyspaceId keyspace = kDefaultKeyspace);
+                                   uint64_t age_nanos = 0, KeyspaceId keyspace = kDefaultKeyspace,
+                                   const OpenTable* along = nullptr);
 
 // Takes a keyspace out of the common tree: merges its entries and range deletes there with those of
 // a sealed memtable, about `keys` of them, into tables for level 1 of a new tree.  `context` is the

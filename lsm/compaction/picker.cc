@@ -53,13 +53,13 @@ bool IsBottom(const Tree& tree, int level, const KeySpan& span) {
 }
 
 double FreeableOf(const Tree& tree, const OpenTable& table) {
-  return static_cast<double>(DeadEntriesOf(table, tree.bytes_per_key()).freeable_bytes());
+  return static_cast<double>(tree.DeadEntriesIn(table).freeable_bytes());
 }
 
 // Whether a rewrite would leave half of the table or less: nothing below its new level overlaps it,
 // and the other half is dead.
 bool IsHalfDeadAtBottom(const Tree& tree, int output_level, const OpenTable& table) {
-  const uint64_t dead_bytes = DeadEntriesOf(table, tree.bytes_per_key()).dead_bytes;
+  const uint64_t dead_bytes = tree.DeadEntriesIn(table).dead_bytes;
   return dead_bytes >= table.meta.file_bytes - table.meta.file_bytes / 2 &&
          IsBottom(tree, output_level, table.meta.span());
 }
@@ -247,7 +247,9 @@ Remaining RemainingOf(const Tree& tree, int level, RunningPlans running) {
 }
 
 // By how much the level is over its limit; 0 if it is not.
-double DueScore(const Tree& tree, const Options& options, int level, RunningPlans running) {
+double DueScore(const TreeToCompact& of, int level, RunningPlans running) {
+  const Tree& tree = *of.tree;
+  const Options& options = *of.options;
   const Remaining remaining = RemainingOf(tree, level, running);
   const auto runs = static_cast<double>(remaining.runs);
   if (!KeepsOneRun(tree, options, level)) {
@@ -259,7 +261,7 @@ double DueScore(const Tree& tree, const Options& options, int level, RunningPlan
   if (runs > 1) return runs;
   const bool may_go_down = level + 1 < kLevels;
   const double fullness =
-      static_cast<double>(remaining.bytes) / static_cast<double>(LevelBytesMax(options, level));
+      static_cast<double>(remaining.bytes) / static_cast<double>(LevelBytesMax(of, level));
   return may_go_down && fullness > 1 ? fullness : 0;
 }
 
@@ -274,7 +276,7 @@ std::vector<DueOne> DueLevels(std::span<const TreeToCompact> trees, RunningPlans
   std::vector<DueOne> due;
   for (const TreeToCompact& tree : trees) {
     for (int level = 0; level < kLevels; ++level) {
-      const double score = DueScore(*tree.tree, *tree.options, level, running);
+      const double score = DueScore(tree, level, running);
       if (score > 0) due.push_back({&tree, level, score});
     }
   }
@@ -316,7 +318,7 @@ bool IsAged(const DeadEntries& dead, uint64_t wall_seconds) {
 // False if no plan can be due because of this table.  Each plan that is due by its bytes has an
 // input for which this is true, since the plan takes all of its inputs.
 bool IsWorthAPlan(const Tree& tree, const OpenTable& table, const PickMoment& moment) {
-  const DeadEntries dead = DeadEntriesOf(table, tree.bytes_per_key());
+  const DeadEntries dead = tree.DeadEntriesIn(table);
   return 2 * static_cast<double>(dead.freeable_bytes()) >=
              static_cast<double>(table.meta.file_bytes) ||
          IsAged(dead, moment.wall_seconds) || table.rent->paid_bytes() > 0;
@@ -354,8 +356,10 @@ TombstonePlan PlanForTombstones(const Tree& tree, const Options& options, int le
   return made;
 }
 
-// A plan at the bottom does not write what it frees, so that counts twice.
-double FreedBy(bool is_bottom, double freeable) { return is_bottom ? 2 * freeable : freeable; }
+// What dead entries count in the rule: twice, if the plan does not write them.
+double FreedBy(bool is_bottom, double freeable, double strays) {
+  return freeable + (is_bottom ? freeable : strays);
+}
 
 struct Worth {
   bool is_due = false;      // unless it is held
@@ -366,10 +370,11 @@ struct Worth {
 
 Worth WorthOf(const Tree& tree, const TombstonePlan& made, const PickMoment& moment) {
   Worth worth;
-  double freeable = 0, rent = 0;
+  double freeable = 0, strays = 0, rent = 0;
   for (const auto& table : made.plan.inputs) {
-    const DeadEntries dead = DeadEntriesOf(*table, tree.bytes_per_key());
+    const DeadEntries dead = tree.DeadEntriesIn(*table);
     freeable += static_cast<double>(dead.freeable_bytes());
+    strays += static_cast<double>(tree.BytesOfNoMember(*table));
     rent += static_cast<double>(table->rent->paid_bytes());
     worth.is_due = worth.is_due || IsAged(dead, moment.wall_seconds);
     // A snapshot between the entries and a range delete holds both.  (Table::sequences would say
@@ -378,12 +383,14 @@ Worth WorthOf(const Tree& tree, const TombstonePlan& made, const PickMoment& mom
       worth.held_until = std::max({worth.held_until, table->table->properties().largest_sequence,
                                    table->table->ranges().largest_sequence()});
   }
-  const double gained = FreedBy(made.is_bottom, freeable) + rent;
+  const double gained = FreedBy(made.is_bottom, freeable, strays) + rent;
   const auto taken = static_cast<double>(BytesTakenBy(made.plan));
   const double price = taken + static_cast<double>(kBytesMergedPerJob);
   worth.ratio = gained / price;
   worth.lack = price - gained;
   worth.is_due = worth.is_due || PaysForItself(gained, taken);
+  // No snapshot needs entries of no member.
+  if (PaysForItself(2 * strays, taken)) worth.held_until = 0;
   return worth;
 }
 
@@ -410,8 +417,16 @@ uint64_t BytesTakenBy(const CompactionPlan& plan) {
   return bytes;
 }
 
-uint64_t LevelBytesMax(const Options& options, int level) {
+uint64_t LevelBytesMax(const TreeToCompact& tree, int level) {
+  const Options& options = *tree.options;
   uint64_t bytes = options.level1_bytes;
+  const OpenTables& level0 = tree.tree->level(0);
+  if (tree.has_others && options.compaction_style == CompactionStyle::kLeveled && !level0.empty()) {
+    uint64_t largest = 0;
+    for (const auto& table : level0) largest = std::max(largest, table->meta.file_bytes);
+    const uint64_t gathered = largest * static_cast<uint64_t>(options.level0_compaction_tables);
+    bytes = std::min(bytes, std::max(gathered, kLevel1BytesMin));
+  }
   for (int i = 1; i < level; ++i) {
     if (bytes > std::numeric_limits<uint64_t>::max() / kLevelRatio)
       return std::numeric_limits<uint64_t>::max();
@@ -425,11 +440,11 @@ bool Conflicts(const CompactionPlan& plan, RunningPlans running) {
                      [&](const auto& other) { return ConflictBetween(plan, *other); });
 }
 
-std::optional<int> DueLevel(const Tree& tree, const Options& options, RunningPlans running) {
+std::optional<int> DueLevel(const TreeToCompact& tree, RunningPlans running) {
   std::optional<int> worst;
   double worst_score = 0;
   for (int level = 0; level < kLevels; ++level) {
-    const double score = DueScore(tree, options, level, running);
+    const double score = DueScore(tree, level, running);
     if (score <= worst_score) continue;
     worst = level;
     worst_score = score;
@@ -483,10 +498,13 @@ bool IsWorthAFlush(const Tree& tree, const TableToBe& table, Sequence oldest_sna
   const KeySpan hull = Widened(Widened(table.span, inputs), overlapped);
   const bool is_bottom = IsBottom(tree, 1, hull);
   if (is_bottom && oldest_snapshot < table.largest_sequence) return false;
-  double freeable = table.freeable_bytes;
-  for (const auto& input : inputs) freeable += FreeableOf(tree, *input);
+  double freeable = table.freeable_bytes, strays = 0;
+  for (const auto& input : inputs) {
+    freeable += FreeableOf(tree, *input);
+    strays += static_cast<double>(tree.BytesOfNoMember(*input));
+  }
   const uint64_t taken = table.bytes + BytesOf(inputs) + BytesOf(overlapped);
-  return PaysForItself(FreedBy(is_bottom, freeable), static_cast<double>(taken));
+  return PaysForItself(FreedBy(is_bottom, freeable, strays), static_cast<double>(taken));
 }
 
 namespace {
@@ -539,8 +557,8 @@ CompactionChoice PickForTombstones(std::span<const TreeToCompact> trees, Running
     return choice;
   choice.is_rule_idle = true;
   double best = -1;
-  for (const auto& [tree, options] : trees) {
-    TombstoneChoice here = PickForTombstonesIn(*tree, *options, running, moment);
+  for (const TreeToCompact& each : trees) {
+    TombstoneChoice here = PickForTombstonesIn(*each.tree, *each.options, running, moment);
     choice.held_until = std::min(choice.held_until, here.choice.held_until);
     choice.is_rule_idle = choice.is_rule_idle && here.choice.is_rule_idle;
     std::move(here.choice.lacking.begin(), here.choice.lacking.end(),
@@ -583,8 +601,8 @@ CompactionChoice PickCompaction(std::span<const TreeToCompact> trees, RunningPla
                                 const PickMoment& moment) {
   using Turn = PickMoment::Turn;
   CompactionChoice choice;
-  for (const auto& [tree, options] : trees) {
-    choice.plan = PickDrop(*tree, running, moment.snapshots);
+  for (const TreeToCompact& each : trees) {
+    choice.plan = PickDrop(*each.tree, running, moment.snapshots);
     if (choice.plan) return choice;
   }
   if (moment.tombstones == Turn::kFirst) choice = PickForTombstones(trees, running, moment);
@@ -597,10 +615,11 @@ CompactionChoice PickCompaction(std::span<const TreeToCompact> trees, RunningPla
   if (moment.tombstones == Turn::kAfterLevels) choice = PickForTombstones(trees, running, moment);
   // Due work that conflicts with running plans must not wait for readers' merges as well.
   if (choice.plan || !due_levels.empty()) return choice;
-  const auto& [tree, options] = trees.front();
-  if (tree->keyspace() == kDefaultKeyspace &&
-      IsPaidByReaders(*tree, *options, running, moment.paid_bytes)) {
-    choice.plan = PickFrom(*tree, *options, 0, running);
+  const Tree& first = *trees.front().tree;
+  const Options& options = *trees.front().options;
+  if (first.keyspace() == kDefaultKeyspace &&
+      IsPaidByReaders(first, options, running, moment.paid_bytes)) {
+    choice.plan = PickFrom(first, options, 0, running);
     if (choice.plan) choice.plan->for_readers = true;
   }
   return choice;

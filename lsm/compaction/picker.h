@@ -69,24 +69,29 @@
 // tombstones makes a plan P for one table at a time:
 //
 //   freeable(P)   bytes of dead entries of the inputs, and of what their tombstones cover
+//   strays(P)     of these, bytes of no member of the common tree (Tree::BytesOfNoMember)
 //   taken(P)      bytes of the inputs and of the tables that they overlap
 //   bottom(P)     no table below P's output level overlaps P's hull
-//   held(P)       bottom(P), and a snapshot is older than an entry of the inputs
+//   held(P)       bottom(P), and a snapshot is older than an entry of the inputs, unless
+//                 2 * strays(P) >= taken(P) + kBytesMergedPerJob
 //   rent(P)       bytes that could have been merged while iterators walked over the inputs' dead
 //                 entries, kBytesMergedPerDeadEntry for each
 //
 //   P is due if it is not held, and
-//     (bottom(P) ? 2 : 1) * freeable(P) + rent(P) >= taken(P) + kBytesMergedPerJob,
+//     freeable(P) + (bottom(P) ? freeable(P) : strays(P)) + rent(P)
+//       >= taken(P) + kBytesMergedPerJob,
 //     or an input has a tombstone that is older than kTombstoneSecondsMax
 //
 //   - A plan that reaches the bottom frees `freeable` and writes the rest of `taken`.  Any other
 //     plan writes `taken`, and its garbage goes later.  So in both cases a plan that is due by its
 //     bytes writes no more than its tombstones are expected to free.  Rent is paid as by the
 //     readers of level 0: until it is the price of the plan.
+//   - Every plan frees strays, whatever is below and whatever snapshots exist.
 //   - The plan merges the table into the level below.  If nothing below overlaps the table, the
 //     plan rewrites it in place, with the runs of its level that overlap it.
 //   - It stops: a plan into the next level takes each dead entry of its inputs one level deeper.  A
-//     plan in place is not held, so its outputs have no dead entries.
+//     plan in place that is not held has no dead entries in its outputs.  One that only its strays
+//     make due has no strays there, and half of what it takes is freed.
 //
 // lsm/design/tombstones.md derives the rule, and says why a wrong estimate costs a compaction, but
 // never a loop.
@@ -198,14 +203,22 @@ bool Conflicts(const CompactionPlan& plan, RunningPlans running);
 struct TreeToCompact {
   const Tree* tree = nullptr;
   const Options* options = nullptr;
+  bool has_others = false;  // the store has several trees
 };
 
 // Bytes that a level of one run may hold.
-uint64_t LevelBytesMax(const Options& options, int level);
+//
+// Trees that share the writes get less in each flush than one tree would.  If level 1 were as large
+// as that of one tree, each merge of a small level 0 would rewrite it.  So beside other trees,
+// level 1 of a leveled tree may hold what its level 0 gathers before a merge:
+// level0_compaction_tables times its largest table there; but at least kLevel1BytesMin, and at most
+// Options::level1_bytes.  While level 0 is empty, that is the limit.
+inline constexpr uint64_t kLevel1BytesMin = uint64_t{4} << 20;  // of 4 tables at their least
+uint64_t LevelBytesMax(const TreeToCompact& tree, int level);
 
 // The level that is furthest over its limit; nullopt if none is.  Tables that running plans take
 // down from a level do not count.  Needs no memory.
-std::optional<int> DueLevel(const Tree& tree, const Options& options, RunningPlans running = {});
+std::optional<int> DueLevel(const TreeToCompact& tree, RunningPlans running = {});
 
 // The highest price of the merge of level 0 that readers may pay for, in bytes as BytesPaidBy
 // counts them; nullopt if the merge would not leave fewer runs.  Allocates no memory.

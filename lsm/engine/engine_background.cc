@@ -166,6 +166,7 @@ void Engine::EndJob(FailureKind kind, const absl::Status& status, Compaction* co
       ScheduleWork();
     } else {
       writers_.throttle().EndFlush(status.ok());
+      schedule_.EndFlush();
     }
   }
   if (compaction != nullptr) *compaction = {};  // holds tables that may be obsolete
@@ -293,6 +294,15 @@ absl::Status Engine::FlushOldest() {
     return found == records.end() ? std::nullopt : std::optional(found->second);
   };
   calls.stop = [this] { return lifetime_.is_closing(); };
+  calls.note_more_bytes = [this](uint64_t bytes) {
+    MutexLock lock(&mutex_);
+    writers_.throttle().AddToFlush(bytes);
+  };
+  calls.take_along = [this](const std::shared_ptr<const CompactionPlan>& plan) {
+    if (reserves_.IsShort()) return false;
+    MutexLock lock(&mutex_);
+    return schedule_.TakeForFlush(plan, *CurrentView()->version);
+  };
   FlushRun run(&job_context_, std::move(own_options), std::move(calls));
   return WithFlushEvents(
       events_.get(), store_.environment.clock, log.reason, *memtable,
@@ -318,6 +328,9 @@ absl::Status Engine::FlushOldest() {
           counters_.Add(Counter::kFlushNanos, store_.environment.clock->MonotonicNanos() - from);
           counters_.Add(Counter::kTombstonesDroppedByFlushes, result->tombstones_dropped);
         }));
+        ObsoleteFiles::Tables superseded;
+        for (const auto& table : run.replaced()) superseded.emplace_back(table->meta.number, table);
+        views_.Supersede(std::move(superseded));
         {
           MutexLock lock(&mutex_);
           memtable_logs_.RemoveOldest();

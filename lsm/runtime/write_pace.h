@@ -31,6 +31,8 @@ class RoomMaker {
     began_ = now;
     bytes_ = bytes;
   }
+  // The running job, if any, has more bytes.
+  void Add(uint64_t bytes) { bytes_ += runs_ ? bytes : 0; }
   // The job ended.  Only a job that made room counts for the estimate.
   void End(uint64_t now, bool made_room) {
     if (runs_ && made_room && bytes_ > 0 && now > began_) {

@@ -32,6 +32,8 @@ class WriteThrottle {
   void Spend(uint64_t bytes) { pace_.Spend(bytes); }
 
   void BeginFlush(const Memtable& memtable);
+  // The flush also merges bytes of tables.
+  void AddToFlush(uint64_t bytes) { flush_room_.Add(bytes); }
   void EndFlush(bool made_room);
 
   // For each compaction that begins or ends.  `job` identifies the compaction until it ends, also

@@ -287,6 +287,17 @@ class Table {
   }
   absl::StatusOr<std::string> ReadDataBlock(BlockHandle handle) const;
 
+  // --- the pieces that the resident index tells apart ---
+
+  // A piece is a data block or, with partitions_on_demand, all data blocks of a partition.  Its
+  // keys are beyond the fence of the piece before it, up to its own fence.
+  size_t piece_count() const;
+  std::string_view piece_fence(size_t number) const;
+  // Where the piece begins in the file.  That of piece_count(): where the last one ends.
+  uint64_t piece_offset(size_t number) const;
+  // The first piece that may hold keys at or after `user_key`; piece_count() if there is none.
+  size_t FirstPieceFor(std::string_view user_key) const;
+
   // Bytes of the file before the first block that may hold keys at or after `user_key`.  (May read
   // an index partition.  If that fails, returns the bytes before the partition's first block.)
   uint64_t ApproximateOffsetOf(std::string_view user_key) const;

@@ -200,6 +200,23 @@ absl::StatusOr<TableAnswer> Table::GetPartitioned(const TableLookup& lookup, Tab
   return GetFrom({index.part, ordinal, nullptr, false}, lookup, hit);
 }
 
+size_t Table::piece_count() const {
+  return reads_partitions() ? partitions_->count() : block_count();
+}
+
+std::string_view Table::piece_fence(size_t number) const {
+  return reads_partitions() ? partitions_->fence(number) : block_fence(number);
+}
+
+uint64_t Table::piece_offset(size_t number) const {
+  if (number == piece_count()) return footer_.data_end();
+  return reads_partitions() ? partitions_->entry(number).data_offset : block_handle(number).offset;
+}
+
+size_t Table::FirstPieceFor(std::string_view user_key) const {
+  return reads_partitions() ? partitions_->LowerBound(user_key) : FirstBlockFor(user_key);
+}
+
 uint64_t Table::ApproximateOffsetOf(std::string_view user_key) const {
   const EpochGuard guard;
   const absl::StatusOr<IndexRef> index =

@@ -101,6 +101,24 @@ absl::Status DecodeName(std::string_view value, KeyspaceRecord* record) {
   return DecodeKeyspaceOptions(options, &record->options);
 }
 
+std::optional<KeyspaceId> Members::FirstOther(KeyspaceId from) const {
+  if (from == kNamesInCommonTree) ++from;
+  const auto begin = std::lower_bound(ids_.begin(), ids_.end(), from);
+  // Ids follow one another up to the first that is missing.
+  const auto end = std::partition_point(begin, ids_.end(), [&](const KeyspaceId& id) {
+    return id - from == static_cast<KeyspaceId>(&id - &*begin);
+  });
+  if (end == begin) return from;
+  const KeyspaceId last = *std::prev(end);
+  return last == kLastKeyspaceId ? std::nullopt : std::optional<KeyspaceId>(last + 1);
+}
+
+std::optional<KeyspaceId> Members::First(KeyspaceId from) const {
+  if (from == kNamesInCommonTree) return from;
+  const auto at = std::lower_bound(ids_.begin(), ids_.end(), from);
+  return at != ids_.end() ? std::optional<KeyspaceId>(*at) : std::nullopt;
+}
+
 bool Members::HasIn(const KeySpan& span) const {
   if (span.empty()) return false;
   const KeyspaceId first = KeyspaceOf(span.begin);

@@ -68,6 +68,10 @@ class Members {
   bool Has(KeyspaceId keyspace) const {
     return keyspace == kNamesInCommonTree || std::binary_search(ids_.begin(), ids_.end(), keyspace);
   }
+  // The first id from this one on that is no member, and the first one that is; nullopt if there is
+  // none.
+  std::optional<KeyspaceId> FirstOther(KeyspaceId from) const;
+  std::optional<KeyspaceId> First(KeyspaceId from) const;
   // Whether a member may have a key of the span.
   bool HasIn(const KeySpan& span) const;
 

@@ -95,6 +95,43 @@ void Tree::ListNeedless() {
   std::sort(needless_.begin(), needless_.end(), IsBeforeInNumber);
 }
 
+namespace {
+
+uint64_t BytesBetween(const Members& members, const OpenTable& table) {
+  const Table& file = *table.table;
+  uint64_t bytes = 0;
+  // All keys of the pieces from `piece` on are at or after `from`.
+  std::string from(table.meta.span().begin);
+  for (size_t piece = 0; piece < file.piece_count();) {
+    const std::optional<KeyspaceId> other = members.FirstOther(KeyspaceOf(from));
+    if (!other) break;
+    const std::string begin = CommonKeyOf(*other, "");
+    const size_t first = begin <= from ? piece : file.FirstPieceFor(begin) + 1;
+    const std::optional<KeyspaceId> member = members.First(*other);
+    const size_t end = member ? file.FirstPieceFor(CommonKeyOf(*member, "")) : file.piece_count();
+    if (first < end) bytes += file.piece_offset(end) - file.piece_offset(first);
+    if (end == file.piece_count()) break;
+    from = file.piece_fence(end);
+    piece = end + 1;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+void Tree::SumBytesOfNoMember(const Tree* before) {
+  if (members_ == nullptr) return;
+  const bool knows = before != nullptr && before->members_ == members_;
+  for (const Candidate& candidate : candidates_) {
+    const OpenTable& table = *candidate.table;
+    const auto known =
+        knows ? before->bytes_of_no_member_.find(table.meta.number) : bytes_of_no_member_.end();
+    const bool is_known = knows && known != before->bytes_of_no_member_.end();
+    bytes_of_no_member_.emplace(table.meta.number,
+                                is_known ? known->second : BytesBetween(*members_, table));
+  }
+}
+
 uint64_t Tree::BytesUnder(const RangeMap& ranges, HasSnapshotIn has_snapshot,
                           uint64_t enough) const {
   if (ranges.empty()) return 0;

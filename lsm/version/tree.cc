@@ -62,7 +62,8 @@ double WastedReadsOf(TableSpan run) {
 
 absl::StatusOr<std::shared_ptr<const Tree>> Tree::Create(std::array<OpenTables, kLevels> levels,
                                                          KeyspaceId keyspace,
-                                                         std::shared_ptr<const Members> members) {
+                                                         std::shared_ptr<const Members> members,
+                                                         const Tree* before) {
   auto tree = std::make_shared<Tree>(keyspace, std::move(members));
   for (int i = 0; i < kLevels; ++i) {
     Level& level = tree->levels_[static_cast<size_t>(i)];
@@ -87,6 +88,7 @@ absl::StatusOr<std::shared_ptr<const Tree>> Tree::Create(std::array<OpenTables, 
     if (!tables.empty()) tree->deepest_level_ = i;
   }
   tree->ListCandidates();
+  tree->SumBytesOfNoMember(before);
   tree->NoteTombstones();
   tree->MakeCovers();
   tree->ListNeedless();
@@ -129,7 +131,7 @@ void Tree::NoteTombstones() {
     keys += static_cast<double>(KeysOf(*candidate.table));
   if (keys > 0) bytes_per_key_ = static_cast<double>(bytes()) / keys;
   for (const Candidate& candidate : candidates_) {
-    const DeadEntries dead = DeadEntriesOf(*candidate.table, bytes_per_key_);
+    const DeadEntries dead = DeadEntriesIn(*candidate.table);
     tombstone_gain_ += std::max(0.0, 2 * static_cast<double>(dead.freeable_bytes()) -
                                          static_cast<double>(candidate.table->meta.file_bytes));
     if (dead.oldest_tombstone != 0) tombstone_times_.push_back(dead.oldest_tombstone);
@@ -150,6 +152,19 @@ void Tree::MakeCovers() {
                                            : std::make_unique<MapsCover>(std::move(parts)));
     }
   }
+}
+
+DeadEntries Tree::DeadEntriesIn(const OpenTable& table) const {
+  DeadEntries dead = DeadEntriesOf(table, bytes_per_key_);
+  // Old versions of no member count once.
+  const uint64_t more = BytesOfNoMember(table);
+  if (more > 0) dead.dead_bytes = std::min(dead.dead_bytes + more, table.meta.file_bytes);
+  return dead;
+}
+
+uint64_t Tree::BytesOfNoMember(const OpenTable& table) const {
+  const auto at = bytes_of_no_member_.find(table.meta.number);
+  return at != bytes_of_no_member_.end() ? at->second : 0;
 }
 
 bool Tree::PayRent(std::string_view user_key, uint64_t bytes) const {
@@ -208,11 +223,12 @@ bool Tree::MayExistBelow(int level_number, uint32_t run_number, std::string_view
   return IsOlder(oldest.level, *oldest.table, level_number, run_number);
 }
 
-std::optional<KeySpan> Tree::OlderSpan(int level, uint32_t run, const KeySpan& span) const {
+std::optional<KeySpan> Tree::OlderSpan(int level, uint32_t run, const KeySpan& span,
+                                       const OpenTable* without) const {
   std::optional<KeySpan> older;
   for (int i = std::max(level, 0); i < kLevels; ++i) {
     for (const TableSpan tables : runs(i)) {
-      if (!IsOlder(i, *tables.front(), level, run)) continue;
+      if (tables.front().get() == without || !IsOlder(i, *tables.front(), level, run)) continue;
       const size_t first = FirstBeyond(tables, span.begin);
       if (first == tables.size() || span.EndsBy(tables[first]->meta.span().begin)) continue;
       const auto after = std::partition_point(
@@ -227,13 +243,13 @@ std::optional<KeySpan> Tree::OlderSpan(int level, uint32_t run, const KeySpan& s
 }
 
 uint64_t Tree::CoveredBytes(int level, uint32_t run, std::string_view user_key,
-                            const bloom::DigestSeed& seed) const {
+                            const bloom::DigestSeed& seed, const OpenTable* without) const {
   const std::span<const uint32_t> with_key = ranges_.With(user_key);
   std::optional<bloom::Digest> digest;
   for (auto at = with_key.rbegin(); at != with_key.rend(); ++at) {
     const Candidate& candidate = candidates_[*at];
     if (!IsOlder(candidate.level, *candidate.table, level, run)) break;
-    if (!candidate.has_entries) continue;
+    if (!candidate.has_entries || candidate.table == without) continue;
     const OpenTable& table = *candidate.table;
     if (!digest) digest = bloom::DigestOf(user_key, seed);
     if (table.table->MayContain(*digest))
@@ -251,13 +267,16 @@ uint64_t Tree::ApproximateBytes(std::string_view from, std::optional<std::string
   if (to && from >= *to) return 0;
   uint64_t bytes = 0;
   for (const Level& level : levels_) {
-    for (const auto& table : level.tables) {
-      const KeySpan span = table->meta.span();
-      if (span.EndsBy(from) || (to && span.begin >= *to)) continue;
-      const uint64_t begin = from <= span.begin ? 0 : table->table->ApproximateOffsetOf(from);
-      const uint64_t end =
-          !to || span.EndsBy(*to) ? table->meta.file_bytes : table->table->ApproximateOffsetOf(*to);
-      bytes += end - std::min(begin, end);
+    for (const TableSpan run : level.runs) {
+      for (size_t at = FirstBeyond(run, from); at < run.size(); ++at) {
+        const OpenTable& table = *run[at];
+        const KeySpan span = table.meta.span();
+        if (to && span.begin >= *to) break;
+        const uint64_t begin = from <= span.begin ? 0 : table.table->ApproximateOffsetOf(from);
+        const uint64_t end =
+            !to || span.EndsBy(*to) ? table.meta.file_bytes : table.table->ApproximateOffsetOf(*to);
+        bytes += end - std::min(begin, end);
+      }
     }
   }
   return bytes;
@@ -270,7 +289,7 @@ void Tree::DescribeRuns(int level_number, LevelStatistics* statistics) const {
   if (runs.empty() || level_number == 0) return;
   for (const auto& table : runs.back()) {
     statistics->oldest_run_bytes += table->meta.file_bytes;
-    statistics->oldest_run_dead_bytes += table->table->properties().dead_bytes;
+    statistics->oldest_run_dead_bytes += DeadEntriesIn(*table).dead_bytes;
   }
 }
 
@@ -288,7 +307,7 @@ void Tree::Describe(Statistics* statistics) const {
       level_statistics.entries += table->meta.entries;
       const TableProperties& properties = table->table->properties();
       level_statistics.keys += properties.distinct_keys;
-      dead.Add(DeadEntriesOf(*table, bytes_per_key_));
+      dead.Add(DeadEntriesIn(*table));
       level_statistics.range_deletes += table->table->ranges().range_count();
       level_statistics.range_bytes += table->table->ranges().memory_bytes();
       level_statistics.filter_bytes += table->table->filter_memory_bytes();

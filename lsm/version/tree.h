@@ -22,6 +22,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -90,9 +91,10 @@ class Tree {
       : keyspace_(keyspace), members_(std::move(members)) {}
   // The tables of a level may be in any order.  DataLoss if tables of a run overlap, or if a table
   // of level 0 has older writes than tables with lower numbers (AgeOrder).
+  // `before` is the tree that this one follows, if any.
   static absl::StatusOr<std::shared_ptr<const Tree>> Create(
       std::array<OpenTables, kLevels> levels, KeyspaceId keyspace = kDefaultKeyspace,
-      std::shared_ptr<const Members> members = nullptr);
+      std::shared_ptr<const Members> members = nullptr, const Tree* before = nullptr);
 
   KeyspaceId keyspace() const { return keyspace_; }  // its id
   bool is_common() const { return keyspace_ == kCommonTree; }
@@ -123,6 +125,15 @@ class Tree {
 
   // Mean stored bytes of a key; 0 if there are no tables.
   double bytes_per_key() const { return bytes_per_key_; }
+  // The table's record of its dead entries, as DeadEntriesOf in open_table.h has it.  In the common
+  // tree, the bytes of no member are among its dead bytes.
+  DeadEntries DeadEntriesIn(const OpenTable& table) const;
+  // Stored bytes of the table that belong to no member of the common tree.  Every compaction of the
+  // table frees them.  Counts data blocks whose keys all lie between members, so what a compaction
+  // for these members has written counts nothing.  (With partitions on demand it counts whole
+  // partitions, so that nothing is read.)  0 in other trees.
+  uint64_t BytesOfNoMember(const OpenTable& table) const;
+
   // No compaction frees more than this for the sake of tombstones (lsm/compaction/picker.h): for
   // each table the excess of twice its freeable bytes over its size, if positive.
   double tombstone_gain() const { return tombstone_gain_; }
@@ -171,8 +182,12 @@ class Tree {
   // Whether there are such tables.  Allocates no memory.
   bool HasOverlapping(int level, const KeySpan& span) const;
 
-  // False only if no table can hold the user key.
-  bool MayExist(std::string_view user_key) const { return !ranges_.With(user_key).empty(); }
+  // False only if no table, other than `without`, can hold the user key.
+  bool MayExist(std::string_view user_key, const OpenTable* without = nullptr) const {
+    const std::span<const uint32_t> with_key = ranges_.With(user_key);
+    return with_key.size() > 1 ||
+           (with_key.size() == 1 && candidates_[with_key.front()].table != without);
+  }
 
   // False only if no entry of the user key can be older than this run of the level: no table below
   // the level, and no run of the level with a lower number, may hold the key.  The run need not
@@ -181,15 +196,17 @@ class Tree {
 
   // The same for a range delete: the smallest span with all keys of `span` that lie in spans of
   // tables older than this run.  It is a view of these spans and of `span`.  Returns nullopt if
-  // there are no such keys.  Level -1: all tables are older.  Takes two binary searches in each
-  // run.
-  std::optional<KeySpan> OlderSpan(int level, uint32_t run, const KeySpan& span) const;
+  // there are no such keys.  Level -1: all tables are older.  `without`: a table of level 0 that
+  // does not count.  Takes two binary searches in each run.
+  std::optional<KeySpan> OlderSpan(int level, uint32_t run, const KeySpan& span,
+                                   const OpenTable* without = nullptr) const;
 
   // Bytes that a tombstone in this run is expected to cover: what the oldest table with the key
   // stores for one key.  Only tables that are older than the run count, as in MayExistBelow, and
-  // filters in memory say which of them lack the key.  Level -1: all tables are older.
+  // filters in memory say which of them lack the key.  Level -1: all tables are older.  `without`
+  // does not count.
   uint64_t CoveredBytes(int level, uint32_t run, std::string_view user_key,
-                        const bloom::DigestSeed& seed) const;
+                        const bloom::DigestSeed& seed, const OpenTable* without = nullptr) const;
 
   // Approximate bytes of tables for keys in [from, to); nullopt: unbounded.
   uint64_t ApproximateBytes(std::string_view from, std::optional<std::string_view> to) const;
@@ -238,6 +255,9 @@ class Tree {
   // A covered one costs a walk over its stretches.  Without ranges, this does nothing, except in
   // the common tree.
   void ListNeedless();
+  // Fills bytes_of_no_member_.  A table takes a search for each gap between members, but no more
+  // than for each of its blocks.  If `before` has the same members, only new tables are searched.
+  void SumBytesOfNoMember(const Tree* before);
   // Whether a table after this run, in the order of lookups, overlaps the span.
   bool HasOlder(int level, size_t run, const KeySpan& span) const;
   // The part of Describe for the runs of a level.
@@ -256,7 +276,8 @@ class Tree {
   double tombstone_gain_ = 0;
   std::vector<uint64_t> tombstone_times_;
   std::vector<NeedlessTable> needless_;
-  size_t level0_sixteenths_ = 0;  // of level0_tables()
+  std::map<uint64_t, uint64_t> bytes_of_no_member_;  // by the table's number; zeros, too
+  size_t level0_sixteenths_ = 0;                     // of level0_tables()
 };
 
 // The tables of the tree after the edit: those of `base` that stay, and those that the edit adds to

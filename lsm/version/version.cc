@@ -75,7 +75,7 @@ absl::StatusOr<std::shared_ptr<const Version>> Version::After(const VersionEdit&
     TRELLIS_ASSIGN_OR_RETURN(
         std::shared_ptr<const Tree> tree,
         Tree::Create(LevelsAfter(before != nullptr ? *before : none, edit, outputs), id,
-                     version->MembersOf(id)));
+                     version->MembersOf(id), before));
     // An own tree stays without tables, unless the edit drops its keyspace.
     if (tree->empty() && (before == nullptr || id == kCommonTree)) {
       version->Remove(id);

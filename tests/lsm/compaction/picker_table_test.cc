@@ -136,7 +136,7 @@ class PickerTable {
   }
 
   std::string Due() const {
-    const std::optional<int> level = DueLevel(*tree_, options_, running_);
+    const std::optional<int> level = DueLevel({tree_.get(), &options_}, running_);
     return level ? "due L" + std::to_string(*level) + "\n" : "due none\n";
   }
 

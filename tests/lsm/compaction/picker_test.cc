@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "lsm/compaction/steps.h"
+#include "lsm/fs/file_names.h"
 #include "tests/lsm/table/table_ranges.h"
 #include "tests/lsm/version/table_text.h"
 
@@ -22,13 +23,64 @@ namespace {
 constexpr uint64_t kKiB = 1024;
 
 TEST(PickerTest, LevelsHoldTenTimesTheLevelAbove) {
+  const Tree tree(kDefaultKeyspace);
   Options options;
+  const TreeToCompact alone{&tree, &options};
   options.level1_bytes = 64 * kKiB;
-  EXPECT_EQ(LevelBytesMax(options, 1), 64 * kKiB);
-  EXPECT_EQ(LevelBytesMax(options, 2), 640 * kKiB);
-  EXPECT_EQ(LevelBytesMax(options, 5), 640000 * kKiB);
+  EXPECT_EQ(LevelBytesMax(alone, 1), 64 * kKiB);
+  EXPECT_EQ(LevelBytesMax(alone, 2), 640 * kKiB);
+  EXPECT_EQ(LevelBytesMax(alone, 5), 640000 * kKiB);
   options.level1_bytes = uint64_t{1} << 62;
-  EXPECT_EQ(LevelBytesMax(options, 2), std::numeric_limits<uint64_t>::max());
+  EXPECT_EQ(LevelBytesMax(alone, 2), std::numeric_limits<uint64_t>::max());
+}
+
+TEST(PickerTest, BesideOtherTreesLevelsFollowLevel0) {
+  constexpr uint64_t kMiB = 1024 * kKiB;
+  TableMaker maker;
+  Options options;  // 256 MiB in level 1; 4 tables in level 0
+  const auto level1_of = [&](const std::vector<uint64_t>& level0_mib, bool has_others) {
+    std::array<OpenTables, kLevels> levels;
+    for (const uint64_t mib : level0_mib) {
+      const uint64_t number = 1 + levels[0].size();
+      levels[0].push_back(maker.Make(number, {PutOf("a", number)}, mib * kMiB));
+      maker.directory->Remove(TableFileName(number)).IgnoreError();
+    }
+    const auto tree = Tree::Create(std::move(levels)).value();
+    const TreeToCompact one{tree.get(), &options, has_others};
+    EXPECT_EQ(LevelBytesMax(one, 2), 10 * LevelBytesMax(one, 1));
+    return LevelBytesMax(one, 1) / kMiB;
+  };
+  EXPECT_EQ(level1_of({2, 10, 1}, false), 256u);
+  EXPECT_EQ(level1_of({2, 10, 1}, true), 40u) << "four times the largest";
+  EXPECT_EQ(level1_of({1}, true), 4u);
+  EXPECT_EQ(level1_of({64, 1}, true), 256u);
+  EXPECT_EQ(level1_of({90}, true), 256u);
+  EXPECT_EQ(level1_of({}, true), 256u);
+  options.level0_compaction_tables = 1;
+  EXPECT_EQ(level1_of({2}, true), 4u) << "the least";
+  options.level1_bytes = 3 * kMiB;
+  EXPECT_EQ(level1_of({2}, true), 3u);
+  options = {};
+  options.compaction_style = CompactionStyle::kLazyLeveled;
+  EXPECT_EQ(level1_of({2}, true), 256u);
+}
+
+TEST(PickerTest, ALevelMayBeDueBesideOtherTreesOnly) {
+  TableMaker maker;
+  Options options;
+  std::array<OpenTables, kLevels> levels;
+  levels[0] = {maker.Make(2, {PutOf("a", 2)}, kKiB)};
+  levels[1] = {maker.Make(1, {PutOf("a", 1)}, 5 * 1024 * kKiB)};
+  const auto tree = Tree::Create(std::move(levels)).value();
+  for (const bool has_others : {false, true}) {
+    const TreeToCompact one{tree.get(), &options, has_others};
+    EXPECT_EQ(DueLevel(one), has_others ? std::optional(1) : std::nullopt);
+    const auto plan = PickCompaction({&one, 1}, {}, {}).plan;
+    ASSERT_EQ(plan.has_value(), has_others);
+    if (plan) {
+      EXPECT_EQ(plan->level, 1);
+    }
+  }
 }
 
 TEST(PickerTest, ReadersPayByTheirReads) {
@@ -156,8 +208,8 @@ TEST(PickerTest, PlansOfAnotherTreeLeaveALevelFull) {
   const auto tree = full(0, &maker), other = full(5, &other_maker);
   const auto plan =
       std::make_shared<const CompactionPlan>(PickCompaction(*tree, options).plan.value());
-  EXPECT_EQ(DueLevel(*tree, options, {&plan, 1}), std::nullopt);
-  EXPECT_EQ(DueLevel(*other, options, {&plan, 1}), 0);
+  EXPECT_EQ(DueLevel({tree.get(), &options}, {&plan, 1}), std::nullopt);
+  EXPECT_EQ(DueLevel({other.get(), &options}, {&plan, 1}), 0);
 }
 
 }  // namespace

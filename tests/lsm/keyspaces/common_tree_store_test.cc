@@ -276,5 +276,68 @@ TEST_F(CommonTreeTest, FiltersKnowItsKeys) {
   EXPECT_LT(wasted, 20u);
 }
 
+// A flush takes the newest table of a tree along while that is small.
+TEST_F(CommonTreeTest, FlushesOfAFewKeysMakeFewTables) {
+  options_.write_buffer_bytes = 4 << 20;  // small: below 64 KiB
+  options_.level0_compaction_tables = options_.level0_stop_tables = 30;
+  options_.compression = Compression::kNone;
+  Open();
+  ASSERT_NO_FATAL_FAILURE(MakeOwnTrees({"own"}));
+  std::map<std::string, std::map<std::string, std::string>> model;
+  const auto put = [&](const std::string& name, const std::string& key, const std::string& value) {
+    Keyspace keyspace = OpenKeyspace(name);
+    ASSERT_OK(value.empty() ? keyspace.Delete(key) : keyspace.Put(key, value));
+    if (value.empty()) {
+      model[name].erase(key);
+    } else {
+      model[name][key] = value;
+    }
+  };
+  for (int round = 0; round < 20; ++round) {
+    for (const char* const name : {"own", "small", "default"}) {
+      put(name, Concat(round), std::string(1'000, 'v'));
+      put(name, Concat(round % 7), Concat(name, round));
+      put(name, Concat(round % 5), "");
+    }
+    Flush();
+  }
+  for (const auto& [id, tables] : TablesByTree()) EXPECT_EQ(tables, 1) << id;
+  EXPECT_EQ(world_.FilesOf(FileKind::kTable).size(), 3u);
+  Keyspace own = OpenKeyspace("own");
+  for (int round = 0; round < 4; ++round) {
+    ASSERT_OK(own.Put(Concat("large", round), std::string(50'000, 'v')));
+    model["own"][Concat("large", round)] = std::string(50'000, 'v');
+    Flush();
+  }
+  EXPECT_EQ(TablesByTree()[IdOf("own")], 2) << "one was no longer small";
+  for (int pass = 0; pass < 2; ++pass) {
+    for (const auto& [name, keys] : model) {
+      std::string expected;
+      for (const auto& [key, value] : keys)
+        expected += Concat(expected.empty() ? "" : " ", key, "=", value);
+      EXPECT_EQ(Scan(OpenKeyspace(name)), expected) << name;
+    }
+    ASSERT_NO_FATAL_FAILURE(Open());
+  }
+}
+
+TEST_F(CommonTreeTest, StatisticsCountAllTrees) {
+  Open();
+  ASSERT_NO_FATAL_FAILURE(MakeOwnTrees({"own"}));
+  ASSERT_OK(OpenKeyspace("own").Put("a", "1"));
+  ASSERT_OK(OpenKeyspace("small").Put("a", "2"));
+  Put("a", "3");
+  Flush();
+  uint64_t bytes = 0;
+  for (const std::string& path : world_.FilesOf(FileKind::kTable))
+    bytes += world_.files->FileBytes(path).size();
+  const Statistics statistics = db_->GetStatistics();
+  EXPECT_EQ(statistics.levels[0].tables, 3u);
+  EXPECT_EQ(statistics.total.table_bytes, bytes);
+  EXPECT_EQ(statistics.trees, 3u);
+  EXPECT_EQ(statistics.keyspaces, 3u);
+  EXPECT_DOUBLE_EQ(statistics.space_amplification(), 1);
+}
+
 }  // namespace
 }  // namespace lsm

@@ -281,6 +281,44 @@ TEST_F(DropsTest, DeadTablesOfTheCommonTreeGoUnread) {
   EXPECT_EQ(Scan(c), "key=3");
 }
 
+// No table is dead as a whole, so the rule for tombstones has to see what the drops left.
+TEST_F(DropsTest, TheSpaceAmongLiveKeysIsFreed) {
+  options_.compression = Compression::kNone;
+  options_.write_buffer_bytes = 8 << 20;  // so large that none leaves the common tree
+  options_.table_bytes = 8 << 20;
+  options_.level1_bytes = 64 << 20;
+  Open();
+  std::vector<std::string> names;
+  for (int i = 0; i < 40; ++i) names.push_back(Concat("k", 10 + i));
+  for (const std::string& name : names) {
+    Keyspace keyspace = OpenKeyspace(name);
+    for (int i = 0; i < 100; ++i) ASSERT_OK(keyspace.Put(Concat(100 + i), std::string(1000, 'v')));
+  }
+  // Nothing is below the table, and the snapshot holds all of its entries.
+  const std::unique_ptr<const Snapshot> snapshot = db_->GetSnapshot();
+  Flush();
+  ASSERT_OK(db_->WaitForBackgroundWork());
+  const uint64_t full = db_->GetStatistics().total.table_bytes;
+  ASSERT_GT(full, uint64_t{4} << 20);
+  for (int i = 0; i < 40; ++i) {
+    if (i % 4 == 0) continue;
+    ASSERT_OK(db_->DropKeyspace(names[static_cast<size_t>(i)]));
+  }
+  Flush();
+  ASSERT_OK(db_->WaitForBackgroundWork());
+  const Statistics statistics = db_->GetStatistics();
+  EXPECT_LT(statistics.total.table_bytes, full / 3);
+  EXPECT_LT(statistics.total.freeable_bytes, uint64_t{1} << 20);
+  for (int i = 0; i < 40; i += 4) {
+    Keyspace keyspace = OpenKeyspace(names[static_cast<size_t>(i)]);
+    for (int key = 0; key < 100; ++key) EXPECT_EQ(Get(keyspace, Concat(100 + key)).size(), 1000u);
+  }
+  // It ends there.
+  ASSERT_NO_FATAL_FAILURE(Open());
+  ASSERT_OK(db_->WaitForBackgroundWork());
+  EXPECT_EQ(db_->GetStatistics().compaction_bytes_written, 0u);
+}
+
 // --- beside jobs ---
 
 class CallingClock : public testing_support::ManualClock {

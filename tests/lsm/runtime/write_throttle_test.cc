@@ -55,6 +55,24 @@ class WriteThrottleTest : public testing::Test {
   WriteThrottle throttle_{&options_, &world_.clock};
 };
 
+TEST_F(WriteThrottleTest, AFlushThatMergesMoreTakesLonger) {
+  view_.sealed.push_back(std::make_shared<Memtable>());
+  const auto waits = [&](uint64_t more) {
+    WriteThrottle throttle(&options_, &world_.clock);
+    throttle.BeginFlush(*view_.sealed.back());
+    throttle.AddToFlush(more);
+    throttle.NanosToWait(view_, *view_.version->fullest_tree(), true);
+    throttle.Spend(1'000);
+    return throttle.NanosToWait(view_, *view_.version->fullest_tree(), true);
+  };
+  EXPECT_EQ(waits(0), 0u);
+  EXPECT_GT(waits(10 << 20), 0u);
+  // Without a flush there is nothing to add to.
+  throttle_.AddToFlush(uint64_t{1} << 40);
+  throttle_.BeginFlush(*view_.sealed.back());
+  EXPECT_EQ(throttle_.NanosToWait(view_, *view_.version->fullest_tree(), true), 0u);
+}
+
 TEST_F(WriteThrottleTest, WritesDoNotWaitWithEnoughRoom) {
   SetLevel0(3);
   EXPECT_FALSE(Waits());

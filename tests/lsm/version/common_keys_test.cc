@@ -106,6 +106,31 @@ TEST(MembersTest, KnowWhichSpansAreDead) {
   EXPECT_TRUE(Members({}).HasIn(SpanOf("", std::nullopt)));
 }
 
+// Each set of ids from 2 to 9, and the highest ones.
+TEST(MembersTest, AreFoundFromAnIdOn) {
+  for (unsigned set = 0; set < 1u << 8; ++set) {
+    for (const KeyspaceId base : {KeyspaceId{2}, kHighestId - 7}) {
+      std::vector<KeyspaceId> ids;
+      for (KeyspaceId i = 0; i < 8; ++i) {
+        if ((set >> i & 1) != 0) ids.push_back(base + i);
+      }
+      const Members members(ids);
+      EXPECT_EQ(members.First(kNamesInCommonTree), kNamesInCommonTree);
+      EXPECT_EQ(members.FirstOther(kNamesInCommonTree), 1u);
+      for (KeyspaceId i = 0; i < 8; ++i) {
+        std::optional<KeyspaceId> first, other;
+        for (KeyspaceId at = i; at < 8; ++at) {
+          std::optional<KeyspaceId>* const found = members.Has(base + at) ? &first : &other;
+          if (!*found) *found = base + at;
+        }
+        if (!other && base == 2) other = 10;
+        EXPECT_EQ(members.First(base + i), first) << set << " from " << base + i;
+        EXPECT_EQ(members.FirstOther(base + i), other) << set << " from " << base + i;
+      }
+    }
+  }
+}
+
 TEST(MembersTest, KeepTheirRanges) {
   const RangeMap two = InCommonTree(2, RangeMap::Of(std::vector<RangeDelete>{{"a", "c", 1}}));
   const RangeMap three =

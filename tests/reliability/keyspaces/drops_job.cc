@@ -64,7 +64,8 @@ class DropsTrial {
  public:
   DropsTrial(uint64_t seed, DropsReport* report)
       : dice_(seed), seed_(seed), random_(seed), report_(*report) {
-    options_.write_buffer_bytes = 64 << 10;
+    // Flushes take small tables along: those of a 64th of this.
+    options_.write_buffer_bytes = is_roomy_ ? 4 << 20 : 64 << 10;
     options_.block_cache_bytes = 64 << 10;
     options_.block_bytes = 512;
     options_.table_bytes = 64 << 10;
@@ -641,6 +642,7 @@ class DropsTrial {
   const bool is_tight_ = seed_ % 2 == 0;
   // Half of the writes go to one keyspace, until it leaves the common tree.
   const bool is_growing_ = seed_ % 3 == 0;
+  const bool is_roomy_ = !is_tight_ && !is_growing_ && seed_ % 5 < 3;
   MemoryFileSystem files_;
   testing_support::SingleThreadScheduler scheduler_;
   InterruptingClock clock_;

@@ -1,0 +1,131 @@
+// Which bytes of the common tree's tables belong to no member.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lsm/version/common_keys.h"
+#include "lsm/version/version.h"
+#include "tests/lsm/version/table_maker.h"
+#include "tests/lsm/version/tree_fixture.h"
+#include "tests/support/dice.h"
+#include "tests/support/status_matchers.h"
+
+namespace lsm {
+namespace {
+
+class NoMemberTest : public TreeFixture {
+ protected:
+  NoMemberTest() { maker_.keyspace = kCommonTree; }
+
+  // A table with `keys` keys of each id, and values of this size.
+  std::shared_ptr<const OpenTable> TableOf(const std::vector<KeyspaceId>& ids, int keys,
+                                           size_t value_bytes) {
+    std::vector<Entry> entries;
+    for (const KeyspaceId id : ids) {
+      for (int i = 0; i < keys; ++i)
+        entries.push_back(PutOf(CommonKeyOf(id, std::to_string(1000 + i)), ++sequence_,
+                                std::string(value_bytes, 'v')));
+    }
+    return maker_.Make(++number_, entries);
+  }
+  static std::shared_ptr<const Members> MembersOf(std::vector<KeyspaceId> ids) {
+    return std::make_shared<const Members>(std::move(ids));
+  }
+  static std::shared_ptr<const Tree> TreeOf(const std::shared_ptr<const OpenTable>& table,
+                                            std::shared_ptr<const Members> members,
+                                            const Tree* before = nullptr) {
+    return Tree::Create({{{table}}}, kCommonTree, std::move(members), before).value();
+  }
+
+  uint64_t number_ = 0;
+  Sequence sequence_ = 0;
+};
+
+// The pieces of the table that have keys of these ids alone.
+struct DeadPieces {
+  uint64_t bytes = 0;
+  uint64_t largest = 0;  // of all pieces
+};
+DeadPieces PiecesOf(const OpenTable& table, const std::vector<KeyspaceId>& dead) {
+  const Table& file = *table.table;
+  DeadPieces found;
+  const auto entries = file.NewIterator({});
+  entries->SeekToFirst();
+  for (size_t piece = 0; piece < file.piece_count(); ++piece) {
+    bool is_dead = true;
+    for (; entries->Valid() && UserKeyOf(entries->key()) <= file.piece_fence(piece);
+         entries->Next()) {
+      const KeyspaceId id = KeyspaceOf(UserKeyOf(entries->key()));
+      is_dead = is_dead && std::binary_search(dead.begin(), dead.end(), id);
+    }
+    const uint64_t bytes = file.piece_offset(piece + 1) - file.piece_offset(piece);
+    if (is_dead) found.bytes += bytes;
+    found.largest = std::max(found.largest, bytes);
+  }
+  EXPECT_FALSE(entries->Valid());
+  return found;
+}
+
+TEST_F(NoMemberTest, CountsWhatIsWhollyDead) {
+  testing_support::Dice dice(1);
+  int partitioned = 0, counted = 0;
+  for (int round = 0; round < 400; ++round) {
+    maker_.partition_bytes = dice.OneIn(3) ? 64 : 0;
+    maker_.context.partitions_on_demand = maker_.partition_bytes != 0;
+    std::vector<KeyspaceId> ids, members, dead;
+    uint64_t gaps = 1;  // the highest ids
+    for (KeyspaceId id = 2; id < 30; ++id) {
+      const bool is_member = dice.OneIn(2), has_keys = !dice.OneIn(4);
+      if (has_keys) ids.push_back(id);
+      if (is_member && !dead.empty() && (members.empty() || members.back() != id - 1)) ++gaps;
+      if (is_member) members.push_back(id);
+      if (!is_member) dead.push_back(id);
+    }
+    const int keys = 1 + static_cast<int>(dice.Roll(40));
+    const auto table = TableOf(ids, keys, dice.Roll(300));
+    partitioned += table->table->is_partitioned() ? 1 : 0;
+    const auto tree = TreeOf(table, MembersOf(members));
+    const DeadPieces pieces = PiecesOf(*table, dead);
+    const uint64_t bytes = tree->BytesOfNoMember(*table);
+    EXPECT_LE(bytes, pieces.bytes) << round;
+    EXPECT_GE(bytes + 2 * gaps * pieces.largest, pieces.bytes) << round;
+    counted += bytes > 0 ? 1 : 0;
+    EXPECT_EQ(tree->DeadEntriesIn(*table).dead_bytes, bytes);
+
+    // What a compaction for these members leaves has none.
+    std::vector<KeyspaceId> left;
+    std::set_intersection(ids.begin(), ids.end(), members.begin(), members.end(),
+                          std::back_inserter(left));
+    if (left.empty()) continue;
+    const auto rewritten = TableOf(left, keys, dice.Roll(600));
+    EXPECT_EQ(TreeOf(rewritten, MembersOf(members))->BytesOfNoMember(*rewritten), 0u) << round;
+  }
+  EXPECT_GT(partitioned, 50);
+  EXPECT_GT(counted, 200);
+}
+
+TEST_F(NoMemberTest, CountsAgainIfTheMembersChange) {
+  const auto table = TableOf({2, 3, 4}, 50, 100);
+  const auto all = MembersOf({2, 3, 4}), two = MembersOf({2, 4});
+  const auto before = TreeOf(table, all);
+  EXPECT_EQ(before->BytesOfNoMember(*table), 0u);
+  const auto after = TreeOf(table, two, before.get());
+  const uint64_t bytes = after->BytesOfNoMember(*table);
+  EXPECT_GT(bytes, table->meta.file_bytes / 5);
+  EXPECT_LT(bytes, table->meta.file_bytes / 2);
+  EXPECT_EQ(TreeOf(table, two, after.get())->BytesOfNoMember(*table), bytes);
+  EXPECT_GT(after->tombstone_gain(), 0);
+  EXPECT_EQ(TreeOf(table, MembersOf({}), after.get())->DeadEntriesIn(*table).dead_bytes,
+            table->table->footer().data_end())
+      << "all of its blocks";
+}
+
+}  // namespace
+}  // namespace lsm
