@@ -35,7 +35,7 @@ struct TRELLIS_API DroppedLogEnd {
 struct TRELLIS_API RecoveryReport {
   uint64_t logs = 0;                   // read
   uint64_t records = 0;                // replayed, one per group of writes
-  uint64_t writes = 0;                 // replayed puts and deletes
+  uint64_t writes = 0;                 // replayed entries, range deletes included
   std::vector<DroppedLogEnd> dropped;  // oldest log first; at most one per log
 
   uint64_t dropped_bytes() const;

@@ -65,8 +65,9 @@ struct TRELLIS_API LevelStatistics {
   uint64_t index_partition_bytes = 0;
   double target_fpp = 0;     // target of its usable filters, mean weighted by keys; 0: none
   double predicted_fpp = 0;  // predicted from their layouts and sizes, mean weighted by keys
-  // Filter kind of the newest table ("blocked", …, "absent", "damaged", "unknown"), and why it was
-  // chosen (table property `filter_reason`; empty without Options::filter_goal).
+  // Filter kind of the newest table that has entries ("blocked", …, "absent", "damaged", "unknown";
+  // empty: there is none), and why it was chosen (table property `filter_reason`; empty without
+  // Options::filter_goal).
   std::string filter_kind;
   std::string filter_reason;
   // Expected table reads in this level by a lookup of an absent key, if each run has a table whose

@@ -113,8 +113,9 @@ Fences::Place Fences::FindHead(size_t begin, uint64_t head, std::string_view key
 }
 
 size_t Fences::memory_bytes() const {
-  return (heads_.capacity() + samples_.capacity() + ends_.capacity()) * sizeof(uint64_t) +
-         bytes_.capacity();
+  // The object itself has room for a short string.
+  const size_t of_keys = bytes_.capacity() > std::string().capacity() ? bytes_.capacity() : 0;
+  return (heads_.capacity() + samples_.capacity() + ends_.capacity()) * sizeof(uint64_t) + of_keys;
 }
 
 }  // namespace lsm

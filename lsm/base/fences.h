@@ -53,6 +53,7 @@ class Fences {
   // compared, or if `at` is size().
   bool IsFoundAt(size_t at, std::string_view key) const;
 
+  // Without the object itself.
   size_t memory_bytes() const;
 
  private:

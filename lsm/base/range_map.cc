@@ -233,6 +233,7 @@ void RangeMapBuilder::Add(std::string_view boundary, std::span<const Sequence> s
 RangeMap RangeMapBuilder::Finish() {
   const size_t stretches = map_.newest_.size();
   assert(stretches < UINT32_MAX);
+  if (stretches == 0) return {};
   map_.boundaries_ = Fences(std::move(keys_), std::move(key_ends_));
   map_.next_gap_.resize(stretches);
   auto gap = static_cast<uint32_t>(stretches);

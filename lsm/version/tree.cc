@@ -318,7 +318,7 @@ void Tree::Describe(Statistics* statistics) const {
       }
       const FilterPresence presence = table->table->filter_presence();
       const bool is_usable = presence == FilterPresence::kUsable;
-      if (table->meta.number > newest) {
+      if (table->meta.number > newest && table->meta.has_entries()) {
         newest = table->meta.number;
         level_statistics.filter_kind = is_usable ? FilterKindOf(*table->table) : NameOf(presence);
         level_statistics.filter_reason = properties.filter_reason;

@@ -256,6 +256,8 @@ TEST_F(RangeDeletesTest, LevelsCountThem) {
   EXPECT_EQ(levels["total"]["range_deletes"], 4);
   EXPECT_EQ(levels["levels"][0]["range_deletes"], 2);
   EXPECT_EQ(levels["levels"][0]["expected_wasted_reads"], 0) << "it has no keys";
+  EXPECT_EQ(levels["levels"][0]["filter"], "") << "it has no keys";
+  EXPECT_EQ(levels["levels"][1]["filter"], "blocked");
   EXPECT_GT(levels["levels"][1]["expected_wasted_reads"], 0);
   EXPECT_EQ(levels["tables"][0]["ranges_begin"], "a");
   const RunResult text = Run({"levels", "--tables", "r"});

@@ -116,5 +116,42 @@ TEST_F(TreeRangesTest, TablesWithoutEntriesHardlyCount) {
   }
 }
 
+TEST_F(TreeRangesTest, StatisticsCountRangesAndTheirMemory) {
+  const auto describe = [](const std::shared_ptr<const Tree>& tree) {
+    Statistics statistics;
+    tree->Describe(&statistics);
+    statistics.SumLevels();
+    return statistics;
+  };
+  maker_.oldest_tombstone = 77;
+  const auto entries = maker_.Make(1, {PutOf("a", 1)});
+  const Statistics without = describe(TreeOf({{{}, {entries}}}));
+  EXPECT_EQ(without.total.range_deletes, 0u);
+  EXPECT_EQ(without.total.range_bytes, 0u);
+  EXPECT_EQ(without.total.oldest_tombstone, 0u);
+
+  const std::string long_key(40, 'k');
+  const auto alone = maker_.Make(9, {}, 0, 0, RangesOf({{"b", "d", 90}, {"f", long_key, 91}})),
+             beside = maker_.Make(5, {PutOf("a", 50)}, 0, 0, RangesOf({{"a", {}, 51}}));
+  const Statistics with = describe(TreeOf({{{alone}, {beside}, {entries}}}));
+  EXPECT_EQ(with.levels[0].range_deletes, 2u);
+  EXPECT_EQ(with.levels[1].range_deletes, 1u);
+  EXPECT_EQ(with.levels[2].range_deletes, 0u);
+  EXPECT_EQ(with.total.range_deletes, 3u);
+  // 36 bytes for a boundary, 16 for each map, and keys that are too long for the string's object.
+  EXPECT_GE(with.levels[0].range_bytes, 4 * 36 + 43u);
+  EXPECT_LE(with.levels[0].range_bytes, 4 * 36 + 43u + 16 + 16);
+  EXPECT_EQ(with.levels[1].range_bytes, 36u + 16);
+  EXPECT_EQ(with.levels[2].range_bytes, 0u);
+  EXPECT_EQ(with.total.range_bytes, with.levels[0].range_bytes + with.levels[1].range_bytes);
+  EXPECT_EQ(with.levels[0].oldest_tombstone, 77u);
+  EXPECT_EQ(with.total.tombstones, 0u);
+  // A table of ranges alone needs no filter, so it says nothing about those of its level.
+  EXPECT_EQ(with.levels[0].filter_kind, "");
+  EXPECT_EQ(with.levels[1].filter_kind, "blocked");
+  const Statistics mixed = describe(TreeOf({{{alone, beside}}}));
+  EXPECT_EQ(mixed.levels[0].filter_kind, "blocked") << "although the other table is newer";
+}
+
 }  // namespace
 }  // namespace lsm

@@ -50,7 +50,7 @@ struct LevelRow {
   uint64_t readable_tables = 0, keys = 0, filter_bytes = 0, filtered_keys = 0;
   double target_sum = 0, predicted_sum = 0;  // weighted by the keys of tables with filters
   lsm::DeadEntries dead;                     // of all tables
-  uint64_t newest = 0;                       // number of the newest readable table
+  uint64_t newest = 0;                       // number of the newest readable table with entries
   std::string filter_kind, filter_reason;    // of that table
   double expected_reads = 0;  // wasted reads expected for an absent key within every table's range
 
@@ -63,7 +63,8 @@ struct LevelRow {
     readable_tables += table.is_open ? 1 : 0;
     keys += table.keys;
     filter_bytes += table.filter_bytes;
-    if (table.is_open && table.placed.meta.number >= newest) {
+    // Range deletes need no filter.
+    if (table.is_open && table.placed.meta.has_entries() && table.placed.meta.number >= newest) {
       newest = table.placed.meta.number;
       filter_kind = table.filter_kind;
       filter_reason = table.filter_reason;
@@ -326,7 +327,7 @@ void PrintTree(const Target& target, const std::array<LevelRow, lsm::kLevels>& l
     session->Print(
         "  freeable: bytes of dead entries, and of older entries that tombstones cover;\n"
         "  compactions are expected to free them\n"
-        "  oldest: day of the oldest tombstone\n");
+        "  oldest: day of the oldest tombstone or range delete\n");
   if (columns.readable)
     session->Print("  readable: keys, filters, b/key, target, FPP and wasted count only these\n");
   if (!columns.reasons) return;
