@@ -9,7 +9,6 @@
 #include <fstream>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,54 +18,12 @@
 #include "lsm/log/log_writer.h"
 #include "lsm/write_batch.h"
 #include "tests/lsm/engine/world.h"
+#include "tests/lsm/store/drawn_store.h"
 #include "tests/support/golden.h"
-#include "tests/support/source_directory.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
 namespace {
-
-std::filesystem::path PathOf(const std::string& name) {
-  return testing_support::SourceDirectory() / "tests/testdata/store" / name;
-}
-
-//   file 000004.table 1234
-//   54524c53...             32 bytes a line
-std::string Draw(World& world) {
-  std::string drawn;
-  const auto directory = *world.files->OpenDirectory(kStorePath, /*create=*/false);
-  const std::vector<std::string> names = directory->List().value();
-  for (const std::string& name : names) {
-    const std::string bytes = world.files->FileBytes(Concat(kStorePath, "/", name));
-    drawn += Concat("file ", name, " ", bytes.size());
-    for (size_t i = 0; i < bytes.size(); ++i) {
-      constexpr char kDigits[] = "0123456789abcdef";
-      if (i % 32 == 0) drawn += '\n';
-      drawn += kDigits[static_cast<uint8_t>(bytes[i]) >> 4];
-      drawn += kDigits[static_cast<uint8_t>(bytes[i]) & 15];
-    }
-    drawn += '\n';
-  }
-  return drawn;
-}
-
-void Load(const std::string& name, World* world) {
-  std::ifstream file(PathOf(name));
-  ASSERT_TRUE(file) << PathOf(name) << " is missing: tools/dev rewrite makes it";
-  ASSERT_OK(world->files->OpenDirectory(kStorePath, /*create=*/true));
-  std::string word;
-  while (file >> word) {
-    ASSERT_EQ(word, "file");
-    std::string file_name, digits, bytes;
-    size_t size = 0;
-    ASSERT_TRUE(file >> file_name >> size);
-    while (digits.size() < 2 * size && file >> word) digits += word;
-    ASSERT_EQ(digits.size(), 2 * size) << file_name;
-    for (size_t i = 0; i < size; ++i)
-      bytes += static_cast<char>(std::stoi(digits.substr(2 * i, 2), nullptr, 16));
-    world->files->SetFileBytes(Concat(kStorePath, "/", file_name), bytes);
-  }
-}
 
 // The contents that all images share; only their newest writes differ.
 Contents Expected() {
@@ -115,25 +72,26 @@ void MakeStore(World* world, bool kill, bool with_runs, std::string* drawn) {
   batch.Put("in the log", "not yet");
   batch.Put("in the log", "yes");
   ASSERT_OK(db->Write(batch, {.sync = true}));
-  if (kill) *drawn = Draw(*world);
+  if (kill) *drawn = DrawStore(*world);
   db.reset();
-  if (!kill) *drawn = Draw(*world);
+  if (!kill) *drawn = DrawStore(*world);
 }
 
 class GoldenStoreTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(GoldenStoreTest, IsRead) {
   const std::string name = GetParam();
-  if (std::getenv("TRELLIS_REWRITE") != nullptr && !std::filesystem::exists(PathOf(name))) {
+  if (std::getenv("TRELLIS_REWRITE") != nullptr &&
+      !std::filesystem::exists(GoldenStorePath(name))) {
     World maker(7);
     std::string drawn;
     ASSERT_NO_FATAL_FAILURE(MakeStore(&maker, name.find("killed") != std::string::npos,
                                       name.find("runs") != std::string::npos, &drawn));
-    std::filesystem::create_directories(PathOf(name).parent_path());
-    std::ofstream(PathOf(name)) << drawn;
+    std::filesystem::create_directories(GoldenStorePath(name).parent_path());
+    std::ofstream(GoldenStorePath(name)) << drawn;
   }
   World world;
-  ASSERT_NO_FATAL_FAILURE(Load(name, &world));
+  ASSERT_NO_FATAL_FAILURE(LoadStore(name, &world));
   Options options = world.SmallOptions();
   for (const OpenMode mode : {OpenMode::kReadOnly, OpenMode::kMustExist, OpenMode::kMustExist}) {
     options.mode = mode;
@@ -154,7 +112,7 @@ TEST_P(GoldenStoreTest, IsRead) {
 // Logs and manifests of format 1: no release has promised to read them.
 TEST(OldGoldenStoreTest, RefusesVersion1) {
   World world;
-  ASSERT_NO_FATAL_FAILURE(Load("version1_closed.golden", &world));
+  ASSERT_NO_FATAL_FAILURE(LoadStore("version1_closed.golden", &world));
   EXPECT_THAT(DB::Open(kStorePath, world.SmallOptions()),
               testing_support::StatusIs(absl::StatusCode::kUnimplemented,
                                         testing::HasSubstr("log format version 1")));
@@ -177,7 +135,7 @@ void ExpectLog(const std::string& golden, WriteBatch batch) {
   EncodedBatch::SetFirstSequence(&batch, 7);
   ASSERT_OK(log->Append(EncodedBatch::Of(batch)));
   ASSERT_OK(log->Close(/*sync=*/true));
-  testing_support::ExpectGolden(golden, Draw(world));
+  testing_support::ExpectGolden(golden, DrawStore(world));
 }
 
 // A log with each kind of entry.
@@ -221,7 +179,7 @@ TEST(OldGoldenStoreTest, TombstonesCountInEachStore) {
   for (const char* const name : {"version2_closed.golden", "version2_runs.golden",
                                  "version2_tombstones.golden", "version2_runs_tombstones.golden"}) {
     World world;
-    ASSERT_NO_FATAL_FAILURE(Load(name, &world));
+    ASSERT_NO_FATAL_FAILURE(LoadStore(name, &world));
     Options options = world.SmallOptions();
     options.mode = OpenMode::kReadOnly;
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(kStorePath, options));
@@ -240,7 +198,7 @@ TEST(OldGoldenStoreTest, OldTombstonesGoByThemselves) {
   for (const char* const name : {"version2_closed.golden", "version2_runs.golden",
                                  "version2_tombstones.golden", "version2_runs_tombstones.golden"}) {
     World world;
-    ASSERT_NO_FATAL_FAILURE(Load(name, &world));
+    ASSERT_NO_FATAL_FAILURE(LoadStore(name, &world));
     world.clock.Advance(uint64_t{7} * 24 * 60 * 60 * 1'000'000'000);
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> db, DB::Open(kStorePath, world.SmallOptions()));
     EXPECT_EQ(db->GetStatistics().total.tombstones, 1u) << name;
