@@ -36,7 +36,7 @@ struct ExpectedKeyspace {
 };
 using ExpectedKeyspaces = std::map<std::string, ExpectedKeyspace>;
 
-Contents ContentsOf(const Keyspace& keyspace) {
+Contents ContentsIn(const Keyspace& keyspace) {
   Contents contents;
   const std::unique_ptr<Iterator> iterator = keyspace.NewIterator();
   for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next())
@@ -74,7 +74,7 @@ void ExpectHolds(DB& db, const ExpectedKeyspaces& expected) {
     SCOPED_TRACE(name);
     ASSERT_OK_AND_ASSIGN(const Keyspace keyspace, db.OpenKeyspace(name));
     EXPECT_EQ(keyspace.GetStatistics().has_own_tree, wanted.has_own_tree);
-    EXPECT_EQ(ContentsOf(keyspace), wanted.contents);
+    EXPECT_EQ(ContentsIn(keyspace), wanted.contents);
     for (const std::string& key : keys) {
       ASSERT_OK_AND_ASSIGN(const std::optional<std::string> found, keyspace.Get(key));
       const auto at = wanted.contents.find(key);
