@@ -78,9 +78,10 @@ struct DeletionSettings {
 
 // One figure of a workload.
 struct DeletionFigure {
-  const char* name = "";       // "us/get"
-  double value = 0;            // infinity: did not happen
-  std::optional<double> goal;  // the first store's value may be at most this
+  const char* name = "";             // "us/get"
+  double value = 0;                  // infinity: did not happen
+  std::optional<double> goal;        // the first store's value may be at most this
+  std::optional<double> share_goal;  // and at most this part of the best other store's
 };
 
 // Runs the workload on a new store in `directory`, and closes the store.  `tick` is called about

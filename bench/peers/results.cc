@@ -49,6 +49,30 @@ nlohmann::ordered_json SettingsJson(const Results& results) {
       {"target_fpp", results.settings.target_fpp}};
 }
 
+nlohmann::ordered_json DeletesJson(const Results& results) {
+  using Json = nlohmann::ordered_json;
+  const auto number = [](const std::optional<double>& value) {
+    return value ? Json(*value) : Json(nullptr);
+  };
+  Json json = Json::array();
+  for (const DeletionResult& result : results.deletions) {
+    for (size_t store = 0; store < results.stores.size(); ++store) {
+      for (size_t i = 0; i < result.figures[store].size(); ++i) {
+        const DeletionFigure& figure = result.figures[store][i];
+        json.push_back(
+            {{"workload", result.deletion->name},
+             {"store", results.stores[store].first},
+             {"figure", figure.name},
+             {"value", std::isfinite(figure.value) ? Json(figure.value) : Json(nullptr)},
+             {"goal", number(figure.goal)},
+             {"share", figure.share_goal && store == 0 ? number(result.Share(i)) : Json(nullptr)},
+             {"share_goal", number(figure.share_goal)}});
+      }
+    }
+  }
+  return json;
+}
+
 }  // namespace
 
 Spread CellResult::Micros(size_t store) const {
@@ -83,6 +107,17 @@ std::optional<Spread> CellResult::Ratio() const {
   }
   if (ratios.empty()) return std::nullopt;
   return SpreadOf(std::move(ratios));
+}
+
+std::optional<double> DeletionResult::Share(size_t figure) const {
+  std::optional<double> best;
+  for (size_t store = 1; store < figures.size(); ++store) {
+    if (figure >= figures[store].size()) continue;
+    const double value = figures[store][figure].value;
+    best = best ? std::min(*best, value) : value;
+  }
+  if (!best) return std::nullopt;
+  return figures.front()[figure].value / *best;
 }
 
 const CellResult* Results::Find(const Cell& cell) const {
@@ -292,6 +327,12 @@ Table DeletionsTable(const Results& results) {
   }
   table.columns.push_back({"goal", "the first store's value is at most this", true});
   table.columns.push_back({"", "reached", false});
+  const auto add = [&](std::vector<std::string> row, double value,
+                       const std::optional<double>& goal) {
+    row.push_back(goal ? lsm::ReadableNumber(*goal) : "");
+    row.push_back(!goal ? "" : value <= *goal ? "reached" : "missed");
+    table.rows.push_back(std::move(row));
+  };
   for (const DeletionResult& result : results.deletions) {
     const std::vector<DeletionFigure>& first = result.figures.front();
     for (size_t i = 0; i < first.size(); ++i) {
@@ -302,10 +343,13 @@ Table DeletionsTable(const Results& results) {
         const bool has_value = i < figures.size() && std::isfinite(figures[i].value);
         row.push_back(has_value ? lsm::ReadableNumber(figures[i].value) : kNone);
       }
-      const std::optional<double> goal = first[i].goal;
-      row.push_back(goal ? lsm::ReadableNumber(*goal) : "");
-      row.push_back(!goal ? "" : first[i].value <= *goal ? "reached" : "missed");
-      table.rows.push_back(std::move(row));
+      add(std::move(row), first[i].value, first[i].goal);
+      const std::optional<double> share = result.Share(i);
+      if (!first[i].share_goal || !share) continue;
+      row = {"", lsm::Concat(first[i].name, ", part of the best other's"),
+             lsm::ReadableNumber(*share)};
+      row.resize(table.columns.size() - 2);
+      add(std::move(row), *share, first[i].share_goal);
     }
   }
   return table;
@@ -423,7 +467,7 @@ nlohmann::ordered_json ToJson(const Results& results) {
   using Json = nlohmann::ordered_json;
   Json json = ReportJson("peers_bench", 2, results.options, results.conditions, results.seconds);
   json["settings"] = SettingsJson(results);
-  for (const char* member : {"stores", "shapes", "cells", "deletes"}) json[member] = Json::array();
+  for (const char* member : {"stores", "shapes", "cells"}) json[member] = Json::array();
   json["loop_us"] = Json::object();
   for (const auto& [name, details] : results.stores)
     json["stores"].push_back({{"name", name}, {"details", details}});
@@ -484,17 +528,7 @@ nlohmann::ordered_json ToJson(const Results& results) {
     }
     json["cells"].push_back(std::move(row));
   }
-  for (const DeletionResult& result : results.deletions) {
-    for (size_t store = 0; store < results.stores.size(); ++store) {
-      for (const DeletionFigure& figure : result.figures[store])
-        json["deletes"].push_back(
-            {{"workload", result.deletion->name},
-             {"store", results.stores[store].first},
-             {"figure", figure.name},
-             {"value", std::isfinite(figure.value) ? Json(figure.value) : Json(nullptr)},
-             {"goal", figure.goal ? Json(*figure.goal) : Json(nullptr)}});
-    }
-  }
+  json["deletes"] = DeletesJson(results);
   return json;
 }
 

@@ -68,6 +68,9 @@ struct Shape {
 struct DeletionResult {
   const DeletionInfo* deletion = nullptr;
   std::vector<std::vector<DeletionFigure>> figures;  // by store; a variant has none
+
+  // The first store's value as a part of the lowest one of the others; nullopt if none has it.
+  std::optional<double> Share(size_t figure) const;
 };
 
 struct Results {

@@ -358,6 +358,35 @@ TEST(ResultsTest, WorstMissedGoalsComeFirst) {
   EXPECT_EQ(table.rows[2].back(), "reached");
 }
 
+// A goal is an upper limit, of the first store's value or of its part of the best other's.
+TEST(ResultsTest, DeletionsReachGoalsFromBelow) {
+  Results results = ResultsOf({});
+  const auto row_ends = [&](double micros, double ratio, double other, double better) {
+    const auto figures = [](double get, double times) {
+      return std::vector<DeletionFigure>{{"us/get", get, std::nullopt, 0.2},
+                                         {"times as long", times, 1.2, std::nullopt}};
+    };
+    results.deletions = {
+        {&kDeletions.back(), {figures(micros, ratio), figures(other, 1), figures(better, 1)}}};
+    std::string ends;
+    const Table table = DeletionsTable(results);
+    for (const std::vector<std::string>& row : table.rows) {
+      EXPECT_EQ(row.size(), table.columns.size());
+      ends += (ends.empty() ? "" : " ") + (row.back().empty() ? "-" : row.back());
+    }
+    return ends;
+  };
+  EXPECT_EQ(row_ends(1, 1.1, 9, 6), "- reached reached");
+  EXPECT_EQ(row_ends(1, 1.3, 9, 6), "- reached missed");
+  EXPECT_EQ(row_ends(1, 1.1, 9, 4), "- missed reached") << "a quarter of the better one";
+  EXPECT_EQ(row_ends(1, 1.3, 4, 9), "- missed missed");
+  EXPECT_EQ(DeletionsTable(results).rows[1][2], "0.250");
+  EXPECT_DOUBLE_EQ(ToJson(results)["deletes"][0]["share"], 0.25);
+  // Without another store there is nothing to compare with.
+  results.deletions[0].figures = {results.deletions[0].figures[0], {}, {}};
+  EXPECT_EQ(DeletionsTable(results).rows.size(), 2u);
+}
+
 TEST(ResultsTest, GoalsAreMeasurableCells) {
   const std::vector<Cell> cells = AllCells({{2000000, 100}, {20000000, 100}});
   for (const Goal& goal : Goals()) {

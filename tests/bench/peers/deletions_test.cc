@@ -5,7 +5,13 @@
 
 #include <cmath>
 #include <fstream>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "tests/bench/peers/fake_peer.h"
 #include "tests/support/scratch_dir.h"
@@ -87,6 +93,53 @@ TEST_F(DeletionsTest, WrongAnswersEndTheRun) {
     DeafPeer peer("A", &log_);
     EXPECT_THAT(Run(deletion.deletion, &peer), StatusIs(absl::StatusCode::kInternal));
   }
+}
+
+// Each of its gets takes several times as long once it has ranges.
+class PeerThatRangesSlow : public FakePeer {
+ public:
+  using FakePeer::FakePeer;
+  absl::Status DeleteRange(std::string_view from, std::string_view to) override {
+    has_ranges_ = true;
+    return FakePeer::DeleteRange(from, to);
+  }
+  std::unique_ptr<Reader> NewReader() override {
+    return std::make_unique<SlowReader>(FakePeer::NewReader(), has_ranges_ ? 5 : 1);
+  }
+
+ private:
+  class SlowReader : public Reader {
+   public:
+    SlowReader(std::unique_ptr<Reader> of, int times) : of_(std::move(of)), times_(times) {}
+    Answer Get(std::string_view key, std::string_view* value) override {
+      for (int i = 1; i < times_; ++i) of_->Get(key, value);
+      return of_->Get(key, value);
+    }
+    absl::Status MultiGet(std::span<const std::string_view> keys,
+                          std::vector<std::optional<std::string_view>>* values) override {
+      return of_->MultiGet(keys, values);
+    }
+    std::unique_ptr<Cursor> NewCursor() override { return of_->NewCursor(); }
+
+   private:
+    const std::unique_ptr<Reader> of_;
+    const int times_;
+  };
+  bool has_ranges_ = false;
+};
+
+TEST_F(DeletionsTest, GetsBesideRangesAreComparedWithThoseBefore) {
+  PeerThatRangesSlow peer("A", &log_);
+  ASSERT_OK_AND_ASSIGN(const std::vector<DeletionFigure> figures,
+                       Run(Deletion::kGetBesideRanges, &peer));
+  const double times = Of(figures, "times as long");
+  EXPECT_DOUBLE_EQ(times, Of(figures, "us/get") / Of(figures, "us/get without them"));
+  for (const DeletionFigure& figure : figures) {
+    const std::string_view name = figure.name;
+    EXPECT_EQ(figure.goal, name == "times as long" ? std::optional(1.2) : std::nullopt) << name;
+    EXPECT_EQ(figure.share_goal, name == "us/get" ? std::optional(0.2) : std::nullopt) << name;
+  }
+  EXPECT_GT(times, 1.2);
 }
 
 TEST_F(DeletionsTest, StopsWhenTold) {
