@@ -3,6 +3,7 @@
 
 put_excerpt() {  # between the command's mark and the next end of an excerpt
   [[ -n $3 ]] || die "nothing to put into $2"
+  grep -qxF -- "<!-- $1 -->" "$root/$2" || die "$2 has no line <!-- $1 -->"
   awk -v begin="<!-- $1 -->" -v excerpt="$3" '
     $0 == begin { print; print excerpt; within = 1; next }
     /^<!-- end of excerpt -->$/ { within = 0 }
@@ -165,6 +166,7 @@ command_excerpt() {
       peers) excerpt_peers ;;
       # These take the last run here, because a run takes long.
       scale | keyspaces) put_written "$part" "$build/$part" ;;
+      deletes) put_written deletes "$build/peers" ;;
       kinds | family | speed | streams | stream-times | levels | partitions | styles | reliability)
         lock && all_packages && "excerpt_$part"
         ;;
