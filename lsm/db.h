@@ -258,7 +258,6 @@ class TRELLIS_API DB {
   //   - It has at most kKeyspacesMax keyspaces (lsm/limits.h), besides "default".  Each takes about
   //     400 bytes of memory and its name.
   //   - Older releases refuse the store.
-  //   - Repair refuses it, so make backups.  Copies have all keyspaces.
   //   - OpenMode::kFollow refuses it.  A follower that has the store open keeps its view, and
   //     GetFailure says why.
   //   - Options::filter_goal in bytes is refused, unless the store is open for reading only.
@@ -477,12 +476,16 @@ class TRELLIS_API DB {
   // everything that was left out, contradictions to the entries, and missing logs that the store
   // needs: their writes are lost.
   //
+  // Keyspaces keep their names, options and keys.  Without a reliable manifest, tables and logs
+  // tell what they know of names and options.  A keyspace with keys whose name is lost gets the
+  // name "keyspace-ID", and the report says so.  That may be one that was dropped.
+  //
   //   NotFound           the directory holds no file of a store
   //   DataLoss           the log_directory does not exist.  If the logs are gone for good, give an
   //                      empty log_directory: Repair then works without logs
   //   any other failure  (ResourceExhausted, Unavailable; Unimplemented for files of a newer
-  //                      version, or if the store has keyspaces) ends the repair and leaves the
-  //                      store as it was.  Only damage is left out
+  //                      version; an error of Open for the options of a keyspace) ends the repair
+  //                      and leaves the store as it was.  Only damage is left out
   static absl::StatusOr<RepairReport> Repair(const std::string& directory,
                                              const Options& options = {});
 

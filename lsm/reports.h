@@ -75,13 +75,14 @@ struct RepairReport {
   uint64_t logs_converted = 0;    // into tables
   uint64_t entries_saved = 0;
   // One line for each part that was left out: the file, the offset and the reason.  Further lines
-  // name missing logs, writes that are missing before saved ones, and contradictions to the
-  // entries.  No line occurs twice.  At most kLeftOutLinesMax lines; `left_out_unnamed` counts the
-  // rest.
+  // name missing logs, writes that are missing before saved ones, contradictions to the entries,
+  // and keyspaces that have lost their names.  No line occurs twice.  At most kLeftOutLinesMax
+  // lines; `left_out_unnamed` counts the rest.
   //
   // Repair keeps each damaged file in its directory under its name with ".damaged" appended (and a
-  // number if an earlier repair kept one of that name).  A file that only has a store's name, but
-  // other content, stays as it is.
+  // number if an earlier repair kept one of that name).  So it does with the tables of a keyspace
+  // that was dropped, if it has no manifest.  A file that only has a store's name, but other
+  // content, stays as it is.
   static constexpr size_t kLeftOutLinesMax = 10'000;
   std::vector<std::string> left_out;
   uint64_t left_out_unnamed = 0;

@@ -242,19 +242,6 @@ std::vector<const EntryList*> Memtable::Lists() const {
   return lists;
 }
 
-absl::Status Memtable::CheckHasOnlyDefault() const {
-  const std::vector<const EntryList*> others = others_.Filled();
-  if (others.empty() && changes_.empty()) return absl::OkStatus();
-  if (others.empty()) {
-    return absl::UnimplementedError(Concat("a memtable has a change of keyspace ",
-                                           changes_.front().id,
-                                           ", which this release cannot write to tables"));
-  }
-  return absl::UnimplementedError(Concat("a memtable has entries of keyspace ",
-                                         others.front()->keyspace(),
-                                         ", which this release cannot write to tables"));
-}
-
 const Memtable::Entry* Memtable::FindRecent(Sequence number) const {
   if (recent_max_ == 0) return nullptr;
   const Entry* entry = recent_[number & (recent_max_ - 1)].load(std::memory_order_acquire);

@@ -96,9 +96,6 @@ class Memtable {
   }
   // The lists that are not empty, by ascending id.
   std::vector<const EntryList*> Lists() const;
-  // For callers that can write only the default keyspace.  Unimplemented, with an id, if another
-  // keyspace has entries, or if there are changes of keyspaces.
-  absl::Status CheckHasOnlyDefault() const;
   // The changes of keyspaces, in their order.  REQUIRES: the memtable no longer has a writer, or
   // the caller is the writer.
   const std::vector<KeyspaceChange>& changes() const { return changes_; }

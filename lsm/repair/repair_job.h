@@ -5,6 +5,9 @@
 //   3. decide the levels of the tables             repair_place.cc
 //   4. write the store                             repair_write.cc
 //
+// Each tree is a store of its own in steps 2 and 3.  What the files say about keyspaces is in
+// found_keyspaces.h, and repair_keyspaces.cc reads and writes it.
+//
 // It trusts what it reads from entries and range deletes: keys, sequences, counts.  Properties and
 // manifest are claims, which must agree with these (design/repair.md).
 //
@@ -21,22 +24,31 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
+#include "lsm/base/key_span.h"
+#include "lsm/base/keyspace_state.h"
+#include "lsm/base/range_map.h"
+#include "lsm/bytes/status.h"
+#include "lsm/compaction/common_output.h"
 #include "lsm/compaction/jobs.h"
 #include "lsm/fs/file_names.h"
+#include "lsm/iterator.h"
 #include "lsm/log/log_reader.h"
 #include "lsm/memtable/memtable.h"
 #include "lsm/options.h"
+#include "lsm/repair/found_keyspaces.h"
 #include "lsm/reports.h"
 #include "lsm/store/memtable_filler.h"
 #include "lsm/store/store_directory.h"
@@ -57,6 +69,10 @@ class RepairJob {
   // A table, described from its entries and range deletes.
   using SalvagedTable = AgedTable;
   using Tables = std::vector<SalvagedTable>;
+  struct SalvagedTree {
+    std::array<Tables, kLevels> levels;
+    Tables loose;  // tables whose level is unknown or not trusted
+  };
 
   // --- find the files (repair_read.cc) ---
   absl::Status Prepare();
@@ -67,24 +83,26 @@ class RepairJob {
   absl::StatusOr<ManifestContents> ReadManifestNumber(uint64_t number);
   absl::StatusOr<bool> FitsTheFiles(const ManifestState& state, uint64_t number);
   absl::Status FindDigestSeed();
-  // `file_id`: nullopt accepts any.
-  absl::StatusOr<std::unique_ptr<Table>> OpenAnyTable(uint64_t number,
-                                                      std::optional<uint64_t> file_id);
-  // Unimplemented for a table of a keyspace other than the default one: levels would mix them.
-  static absl::Status CheckKeyspaceOf(const Table& table);
+  // `record`: the manifest's.  Null: none, and any table with this number will do.
+  absl::StatusOr<std::unique_ptr<Table>> OpenAnyTable(uint64_t number, const TableMeta* record);
+  // DataLoss if the table is of another tree than the record says.  Its keys would be taken for
+  // those of another keyspace.
+  static absl::Status CheckKeyspaceOf(const Table& table, const TableMeta* record);
   // Whether the first bytes show that the file is another program's.  Such a file is reported, and
   // stays.
   absl::StatusOr<bool> IsForeign(Directory& directory, const std::string& name, FileKind kind);
   void LeaveOut(std::string line);  // each line once
+  FoundKeyspaces::Say Say() {
+    return [this](const std::string& line) { LeaveOut(Concat(directory_.path(), ": ", line)); };
+  }
   uint64_t lines_left_out() const { return report_.left_out.size() + report_.left_out_unnamed; }
 
   // --- save what is sound (repair_rescue.cc) ---
   absl::Status SalvageLevels();
   absl::Status SalvageLooseTables();
   // Reads the whole table.  DataLoss unless everything in it agrees with its entries, and it was
-  // made for this level or one above.  `file_id`: nullopt accepts any.
-  absl::StatusOr<SalvagedTable> ReadTable(uint64_t number, std::optional<uint64_t> file_id,
-                                          int level);
+  // made for this level or one above.  `record`: as for OpenAnyTable.
+  absl::StatusOr<SalvagedTable> ReadTable(uint64_t number, const TableMeta* record, int level);
   // Reports the figures in the manifest's record that the table contradicts.
   void CompareWithRecord(const TableMeta& record, const SalvagedTable& table);
   void Keep(const SalvagedTable& table, Tables* tables);
@@ -109,24 +127,54 @@ class RepairJob {
   absl::Status SalvageRecord(const LogReader::Record& record, const std::string& name,
                              LogReader* log, MemtableFiller* filler);
   absl::Status FlushMemtable(const Memtable& memtable);
-  // Writes tables for level 0.
-  absl::StatusOr<Tables> Flush(const Memtable& memtable);
+  // Makes a table of level 0 that is newer than those before it; or a loose table, if its age is
+  // unknown.
+  absl::Status FlushTo(KeyspaceId tree, Iterator& entries, const RangeMap& ranges);
+  // Writes tables for level 0 of a tree.
+  absl::StatusOr<Tables> Flush(KeyspaceId tree, Iterator& entries, const RangeMap& ranges);
   void DamagedLog(const std::string& name, std::string line);
+
+  // --- keyspaces (repair_keyspaces.cc) ---
+  // Finds the names in the common tree, and the ids that it has entries of.
+  absl::Status ReadCommonTree();
+  absl::Status ReadCommonTable(const SalvagedTable& table);
+  absl::Status ReadName(const Iterator& entry, const Table& table);
+  // All is known now: adopts the keyspaces, and removes the trees of those that were dropped.
+  void FinishKeyspaces();
+  void NoteOptions(const KeyspaceRecords& records);
+  // Merges into own trees what a leaving that a crash cut off has left in the common tree.
+  absl::Status FinishLeavings();
+  absl::StatusOr<Tables> TakeOutOfCommonTree(KeyspaceId keyspace);
+  // The names of all keyspaces, or of those that the common tree may lack, and the drops.
+  CommonOutput Names(bool all, Sequence sequence) const;
+  // For jobs that write to this tree.
+  absl::StatusOr<JobContext> ContextOf(KeyspaceId tree) const;
 
   // --- decide the levels (repair_place.cc) ---
   absl::Status PlaceTables();
+  absl::Status PlaceTree(KeyspaceId id, SalvagedTree* tree, Sequence names_sequence,
+                         bool renumbers);
   // Why the tables cannot keep their levels; empty if they can.
-  absl::StatusOr<std::string> FindDisorder();
-  std::string FindDisorderOfSpans();
-  absl::StatusOr<std::string> FindDisorderOfKeys();
+  absl::StatusOr<std::string> FindDisorder(SalvagedTree* tree);
+  static std::string FindDisorderOfSpans(SalvagedTree* tree);
+  absl::StatusOr<std::string> FindDisorderOfKeys(const SalvagedTree& tree);
   Sequence LargestSequence() const;
-  // Merges tables into tables of `level` with the newest entry of each key, unless a range delete
-  // of these tables hides it.  The ranges themselves stay, newest of each key, in level 0 only: in
-  // deeper levels the result is the whole store.
-  absl::StatusOr<Tables> Merge(const Tables& tables, int level, bool renumbers);
+  // Calls `add` for the newest entry of each key in the span, unless one of these ranges hides it.
+  using AddEntry =
+      std::function<absl::Status(std::string_view internal_key, std::string_view value)>;
+  absl::Status ForNewest(const Tables& tables, const KeySpan& span, const RangeMap& ranges,
+                         const AddEntry& add);
+  // Merges tables of level 0 into tables with the newest entry of each key, unless a range delete
+  // of these tables hides it.  The ranges themselves stay, newest of each key.
+  absl::StatusOr<Tables> MergeLevel0(KeyspaceId tree, const Tables& tables);
+  // Merges all tables of a tree into level 1.  No ranges stay.  In the common tree, only the
+  // entries of its members do, and the names are written again, with this sequence.
+  absl::StatusOr<Tables> MergeTree(KeyspaceId tree, const Tables& tables, Sequence names_sequence,
+                                   bool renumbers);
   // Closes the outputs.
   static Tables Written(const OpenTables& outputs);
-  void Place(int level, const Tables& tables);
+  static RangeMap NewestRangesOf(const Tables& tables);
+  void Place(KeyspaceId tree, int level, const Tables& tables);
 
   // --- write the store (repair_write.cc) ---
   absl::Status KeepDamagedFiles();
@@ -150,9 +198,13 @@ class RepairJob {
   bool logs_are_ours_ = false;      // their ids match the manifest that CURRENT names
   ManifestState state_;
   std::set<uint64_t> needed_logs_;  // required by the manifest
-  std::array<Tables, kLevels> new_levels_;
+  FoundKeyspaces keyspaces_;
+  KeyspaceRecords manifest_keyspaces_;  // none if no manifest is reliable
+  bool names_are_lost_ = false;         // a table of the common tree was damaged
+  std::map<KeyspaceId, SalvagedTree> trees_;
   JobContext context_;
-  Tables loose_tables_;             // tables whose level is unknown or not trusted
+  OwnOptions own_options_;
+  uint64_t first_new_number_ = 0;   // tables from this number on were made by this repair
   Sequence salvaged_to_ = 0;        // in tables, and in records so far
   Sequence in_tables_to_ = 0;       // up to this, records of the current log are in tables
   bool log_loss_is_named_ = false;  // a line says that a log is damaged or missing

@@ -13,6 +13,7 @@
 #include "lsm/compaction/table_output.h"
 #include "lsm/repair/repair_job.h"
 #include "lsm/version/age_order.h"
+#include "lsm/version/common_keys.h"
 #include "lsm/version/key_order.h"
 #include "lsm/version/runs_reader.h"
 
@@ -23,59 +24,85 @@ namespace {
 // numbers.
 constexpr Sequence kSequenceKept = kSequenceMax / 2;
 
+// "keyspace 5: ", for the report.
+std::string TextOfTree(KeyspaceId tree) {
+  if (tree == kDefaultKeyspace) return "";
+  return tree == kCommonTree ? "the common tree: " : Concat("keyspace ", tree, ": ");
+}
+
 }  // namespace
 
 // Both levels and sequences tell which versions are newer.  If they disagree, sequences decide: all
-// tables are merged into one run.
+// tables of the tree are merged into one run.
 absl::Status RepairJob::PlaceTables() {
+  FinishKeyspaces();
   const Sequence largest = LargestSequence();
   const bool renumbers = largest > kSequenceKept;
   if (renumbers) {
     LeaveOut(Concat(directory_.path(), ": writes have sequences up to ", largest,
                     ", which leave no room for later writes: all are numbered again"));
   }
-  TRELLIS_ASSIGN_OR_RETURN(const std::string disorder, FindDisorder());
+  TRELLIS_RETURN_IF_ERROR(FinishLeavings());
+  const Sequence names_sequence = renumbers ? 1 : largest + 1;
+  const bool has_names = !Names(names_are_lost_, names_sequence).empty();
+  if (has_names) trees_[kCommonTree];
+  for (auto& [id, tree] : trees_)
+    TRELLIS_RETURN_IF_ERROR(PlaceTree(id, &tree, names_sequence, renumbers));
+  // The numbers of dropped entries and ranges are not reused, unless too few numbers are left.
+  if (state_.last_sequence > kSequenceKept) state_.last_sequence = 0;
+  const Sequence last = LargestSequence();
+  state_.last_sequence = std::max({state_.last_sequence, last, renumbers ? last : largest});
+  return absl::OkStatus();
+}
+
+absl::Status RepairJob::PlaceTree(KeyspaceId id, SalvagedTree* tree, Sequence names_sequence,
+                                  bool renumbers) {
+  TRELLIS_ASSIGN_OR_RETURN(const std::string disorder, FindDisorder(tree));
   if (!disorder.empty()) {
-    LeaveOut(Concat(directory_.path(), ": ", disorder,
+    LeaveOut(Concat(directory_.path(), ": ", TextOfTree(id), disorder,
                     ": the levels are ignored; all tables become one run, in which the "
                     "sequences decide"));
   }
   if (renumbers || !disorder.empty()) {
-    for (Tables& level : new_levels_) {
-      loose_tables_.insert(loose_tables_.end(), level.begin(), level.end());
+    for (Tables& level : tree->levels) {
+      tree->loose.insert(tree->loose.end(), level.begin(), level.end());
       level.clear();
     }
   }
-  if (!loose_tables_.empty()) {
-    TRELLIS_ASSIGN_OR_RETURN(const Tables merged, Merge(loose_tables_, 1, renumbers));
-    Place(1, merged);
-    loose_tables_.clear();
+  if (!tree->loose.empty()) {
+    TRELLIS_ASSIGN_OR_RETURN(tree->levels[1],
+                             MergeTree(id, tree->loose, names_sequence, renumbers));
+    tree->loose.clear();
+  } else if (id == kCommonTree) {
+    CommonOutput names = Names(names_are_lost_, names_sequence);
+    if (names.empty()) return absl::OkStatus();
+    TRELLIS_ASSIGN_OR_RETURN(const Tables written, Flush(id, *names.TakeEntries(), {}));
+    Place(id, 0, written);
   }
-  // The numbers of dropped entries and ranges are not reused, unless too few numbers are left.
-  if (state_.last_sequence > kSequenceKept) state_.last_sequence = 0;
-  state_.last_sequence = std::max(state_.last_sequence, renumbers ? LargestSequence() : largest);
   return absl::OkStatus();
 }
 
 Sequence RepairJob::LargestSequence() const {
   Sequence largest = 0;
-  for (const Tables& level : new_levels_) {
-    for (const SalvagedTable& table : level) largest = std::max(largest, table.largest_sequence);
+  for (const auto& [id, tree] : trees_) {
+    for (const Tables& level : tree.levels) {
+      for (const SalvagedTable& table : level) largest = std::max(largest, table.largest_sequence);
+    }
+    for (const SalvagedTable& table : tree.loose)
+      largest = std::max(largest, table.largest_sequence);
   }
-  for (const SalvagedTable& table : loose_tables_)
-    largest = std::max(largest, table.largest_sequence);
   return largest;
 }
 
-absl::StatusOr<std::string> RepairJob::FindDisorder() {
-  std::string disorder = FindDisorderOfSpans();
+absl::StatusOr<std::string> RepairJob::FindDisorder(SalvagedTree* tree) {
+  std::string disorder = FindDisorderOfSpans(tree);
   if (!disorder.empty()) return disorder;
-  return FindDisorderOfKeys();
+  return FindDisorderOfKeys(*tree);
 }
 
 // Sorts each level in the order of lookups.
-std::string RepairJob::FindDisorderOfSpans() {
-  Tables& newest = new_levels_[0];
+std::string RepairJob::FindDisorderOfSpans(SalvagedTree* tree) {
+  Tables& newest = tree->levels[0];
   std::sort(newest.begin(), newest.end(),
             [](const auto& a, const auto& b) { return a.meta.number > b.meta.number; });
   AgeOrder order;
@@ -85,8 +112,8 @@ std::string RepairJob::FindDisorderOfSpans() {
     return Concat("level 0: ", TableFileName(table->meta.number),
                   " has a higher number than tables with newer entries");
   }
-  for (size_t level = 1; level < new_levels_.size(); ++level) {
-    Tables& tables = new_levels_[level];
+  for (size_t level = 1; level < tree->levels.size(); ++level) {
+    Tables& tables = tree->levels[level];
     std::sort(tables.begin(), tables.end(), [](const auto& a, const auto& b) {
       if (a.meta.run != b.meta.run) return a.meta.run > b.meta.run;
       return a.meta.span().begin < b.meta.span().begin;
@@ -103,10 +130,10 @@ std::string RepairJob::FindDisorderOfSpans() {
 }
 
 // Only the newest version of a key matters, because snapshots do not outlive a process.
-absl::StatusOr<std::string> RepairJob::FindDisorderOfKeys() {
+absl::StatusOr<std::string> RepairJob::FindDisorderOfKeys(const SalvagedTree& tree) {
   AgedRuns runs;
-  for (size_t level = 0; level < new_levels_.size(); ++level) {
-    const Tables& tables = new_levels_[level];
+  for (size_t level = 0; level < tree.levels.size(); ++level) {
+    const Tables& tables = tree.levels[level];
     for (size_t i = 0; i < tables.size(); ++i) {
       const bool begins = i == 0 || level == 0 || tables[i].meta.run != tables[i - 1].meta.run;
       if (begins) runs.emplace_back();
@@ -125,12 +152,10 @@ absl::StatusOr<std::string> RepairJob::FindDisorderOfKeys() {
   return disorder;
 }
 
-absl::StatusOr<RepairJob::Tables> RepairJob::Merge(const Tables& tables, int level,
-                                                   bool renumbers) {
+absl::Status RepairJob::ForNewest(const Tables& tables, const KeySpan& span, const RangeMap& ranges,
+                                  const AddEntry& add) {
   std::vector<TableMeta> metas;
-  std::vector<const RangeMap*> maps;
   for (const SalvagedTable& table : tables) {
-    maps.push_back(table.ranges.get());
     if (table.meta.has_entries()) metas.push_back(table.meta);
   }
   std::sort(metas.begin(), metas.end(),
@@ -146,27 +171,63 @@ absl::StatusOr<RepairJob::Tables> RepairJob::Merge(const Tables& tables, int lev
   }
   RunsReader reader(&directory_, context_.table_context);
   for (auto& [end, run] : runs) reader.AddRun(std::move(run));
-  TRELLIS_RETURN_IF_ERROR(reader.Start());
-  // A range may go on after the last entry of its table.
-  const RangeMap ranges = NewestRanges(maps);
-  TableOutput output(context_, UsualFilter(context_, level), level, /*run=*/0,
-                     level == 0 ? UINT64_MAX : options_.table_bytes, {}, {}, {},
-                     level == 0 ? ranges : RangeMap());
+  TRELLIS_RETURN_IF_ERROR(reader.Start(span.begin));
   std::string key;  // of the last entry that was the newest of its user key
-  while (reader.Valid()) {
-    if (key.empty() || UserKeyOf(key) != UserKeyOf(reader.key())) {
+  for (bool has_any = false; reader.Valid() && !span.EndsBy(UserKeyOf(reader.key()));) {
+    if (!has_any || UserKeyOf(key) != UserKeyOf(reader.key())) {
+      has_any = true;
       key.assign(reader.key());
       const Sequence sequence = SequenceOf(SuffixOf(key));
       const bool is_hidden = ranges.NewestAt(UserKeyOf(key), kSequenceMax) > sequence;
-      if (renumbers) {
-        const auto kind = static_cast<EntryKind>(SuffixOf(key) & 0xff);
-        key.resize(key.size() - kInternalKeySuffixBytes);
-        AppendFixed64(&key, PackSuffix(1, kind));
-      }
-      if (!is_hidden) TRELLIS_RETURN_IF_ERROR(output.Add(key, reader.value()));
+      if (!is_hidden) TRELLIS_RETURN_IF_ERROR(add(key, reader.value()));
     }
     TRELLIS_RETURN_IF_ERROR(reader.Next());
   }
+  return absl::OkStatus();
+}
+
+// A range may go on after the last entry of its table.
+RangeMap RepairJob::NewestRangesOf(const Tables& tables) {
+  std::vector<const RangeMap*> maps;
+  for (const SalvagedTable& table : tables) maps.push_back(table.ranges.get());
+  return NewestRanges(maps);
+}
+
+absl::StatusOr<RepairJob::Tables> RepairJob::MergeLevel0(KeyspaceId tree, const Tables& tables) {
+  const RangeMap ranges = NewestRangesOf(tables);
+  TRELLIS_ASSIGN_OR_RETURN(const JobContext context, ContextOf(tree));
+  TableOutput output(context, UsualFilter(context, 0), /*level=*/0, /*run=*/0, UINT64_MAX, {}, {},
+                     {}, ranges, tree);
+  TRELLIS_RETURN_IF_ERROR(ForNewest(
+      tables, {}, ranges,
+      [&](std::string_view key, std::string_view value) { return output.Add(key, value); }));
+  TRELLIS_ASSIGN_OR_RETURN(const OpenTables outputs, output.Finish());
+  return Written(outputs);
+}
+
+absl::StatusOr<RepairJob::Tables> RepairJob::MergeTree(KeyspaceId tree, const Tables& tables,
+                                                       Sequence names_sequence, bool renumbers) {
+  TRELLIS_ASSIGN_OR_RETURN(const JobContext context, ContextOf(tree));
+  TableOutput output(context, UsualFilter(context, 1), /*level=*/1, /*run=*/0,
+                     context.options->table_bytes, {}, {}, {}, {}, tree);
+  const Members members(state_.keyspaces.InCommonTree());
+  if (tree == kCommonTree) {
+    const std::unique_ptr<Iterator> names = Names(/*all=*/true, names_sequence).TakeEntries();
+    for (names->SeekToFirst(); names->Valid(); names->Next())
+      TRELLIS_RETURN_IF_ERROR(output.Add(names->key(), names->value()));
+  }
+  std::string numbered;
+  const auto add = [&](std::string_view key, std::string_view value) -> absl::Status {
+    if (tree == kCommonTree) {
+      const KeyspaceId id = KeyspaceOf(UserKeyOf(key));
+      if (id == kNamesInCommonTree || !members.Has(id)) return absl::OkStatus();
+    }
+    if (!renumbers) return output.Add(key, value);
+    numbered.clear();
+    AppendInternalKey(&numbered, UserKeyOf(key), 1, static_cast<EntryKind>(SuffixOf(key) & 0xff));
+    return output.Add(numbered, value);
+  };
+  TRELLIS_RETURN_IF_ERROR(ForNewest(tables, {}, NewestRangesOf(tables), add));
   TRELLIS_ASSIGN_OR_RETURN(const OpenTables outputs, output.Finish());
   return Written(outputs);
 }
@@ -181,8 +242,8 @@ RepairJob::Tables RepairJob::Written(const OpenTables& outputs) {
   return written;
 }
 
-void RepairJob::Place(int level, const Tables& tables) {
-  Tables& there = new_levels_[static_cast<size_t>(level)];
+void RepairJob::Place(KeyspaceId tree, int level, const Tables& tables) {
+  Tables& there = trees_[tree].levels[static_cast<size_t>(level)];
   there.insert(there.end(), tables.begin(), tables.end());
 }
 

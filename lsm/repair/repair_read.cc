@@ -29,6 +29,7 @@ absl::StatusOr<RepairReport> RepairJob::Run() {
   } else {
     TRELLIS_RETURN_IF_ERROR(SalvageLooseTables());
   }
+  TRELLIS_RETURN_IF_ERROR(ReadCommonTree());
   TRELLIS_RETURN_IF_ERROR(SalvageLogs());
   TRELLIS_RETURN_IF_ERROR(PlaceTables());
   TRELLIS_RETURN_IF_ERROR(CheckOutcome());
@@ -42,6 +43,9 @@ absl::Status RepairJob::Prepare() {
   TRELLIS_RETURN_IF_ERROR(FindManifest());
   if (levels_known_) {
     needed_logs_ = state_.NeededLogs();
+    manifest_keyspaces_ = state_.keyspaces;
+    keyspaces_.StartWith(manifest_keyspaces_, state_.last_sequence);
+    NoteOptions(manifest_keyspaces_);
   } else {
     TRELLIS_RETURN_IF_ERROR(FindDigestSeed());
   }
@@ -49,6 +53,7 @@ absl::Status RepairJob::Prepare() {
   if (state_.next_file_number > kFileNumberMax / 2) state_.next_file_number = 1;
   TRELLIS_ASSIGN_OR_RETURN(next_number_,
                            NextFileNumber(directory_, logs_, state_.next_file_number));
+  first_new_number_ = next_number_;
   context_.options = &options_;
   context_.directory = &directory_;
   context_.clock = store_.environment.clock;
@@ -114,7 +119,7 @@ absl::Status RepairJob::TryManifest(uint64_t number) {
   const bool is_named = current_ && current_->manifest_number == number;
   absl::StatusOr<ManifestContents> contents = ReadManifestNumber(number);
   if (contents.ok()) {
-    TRELLIS_RETURN_IF_ERROR(contents->state.CheckHasNoKeyspaces(directory_.path(), "DB::Repair"));
+    keyspaces_.AdvanceTo(contents->state.keyspaces.next_id());
     if (is_named) {
       TRELLIS_RETURN_IF_ERROR(store_.own_log_path
                                   ? CheckLogsAreNotElsewhere(store_, contents->state)
@@ -190,7 +195,7 @@ absl::Status RepairJob::FindDigestSeed() {
   TRELLIS_ASSIGN_OR_RETURN(const std::set<uint64_t> numbers,
                            NumbersOf(directory_, FileKind::kTable));
   for (const uint64_t number : numbers) {
-    const absl::StatusOr<std::unique_ptr<Table>> table = OpenAnyTable(number, std::nullopt);
+    const absl::StatusOr<std::unique_ptr<Table>> table = OpenAnyTable(number, nullptr);
     if (!table.ok() && !IsDamage(table.status())) return table.status();
     if (!table.ok()) continue;
     const auto seed = (*table)->properties().digest_seed_and_hash();
@@ -202,23 +207,29 @@ absl::Status RepairJob::FindDigestSeed() {
 }
 
 absl::StatusOr<std::unique_ptr<Table>> RepairJob::OpenAnyTable(uint64_t number,
-                                                               std::optional<uint64_t> file_id) {
+                                                               const TableMeta* record) {
   TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file,
                            directory_.OpenRead(TableFileName(number), ReadMode::kBuffered));
   TableContext context;
-  context.file_id = file_id;
+  if (record != nullptr) context.file_id = record->file_id;
   context.partitions_on_demand = true;  // a damaged partition does not affect others
   context.opens_without_ranges = true;  // nor do damaged range deletes affect entries
   TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<Table> table, Table::Open(std::move(file), context));
-  TRELLIS_RETURN_IF_ERROR(CheckKeyspaceOf(*table));
+  // The id was given, even if nothing of the table can be saved.
+  if (const uint64_t id = table->properties().keyspace; id < KeyspaceRecords::kIdEnd)
+    keyspaces_.AdvanceTo(id + 1);
+  TRELLIS_RETURN_IF_ERROR(CheckKeyspaceOf(*table, record));
   return table;
 }
 
-absl::Status RepairJob::CheckKeyspaceOf(const Table& table) {
+absl::Status RepairJob::CheckKeyspaceOf(const Table& table, const TableMeta* record) {
   const uint64_t keyspace = table.properties().keyspace;
-  if (keyspace == kDefaultKeyspace) return absl::OkStatus();
-  return absl::UnimplementedError(Concat(table.path(), ": the table belongs to keyspace ", keyspace,
-                                         ", and DB::Repair does not handle keyspaces yet"));
+  if (record != nullptr ? keyspace == record->keyspace : keyspace < KeyspaceRecords::kIdEnd)
+    return absl::OkStatus();
+  return DamageAt(table.path(), table.footer().properties.offset,
+                  Concat("the properties say keyspace ", keyspace,
+                         record != nullptr ? Concat(", the manifest says ", record->keyspace)
+                                           : ", which is too large"));
 }
 
 absl::StatusOr<bool> RepairJob::IsForeign(Directory& directory, const std::string& name,

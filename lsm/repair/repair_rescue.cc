@@ -15,7 +15,6 @@
 #include "lsm/store/store_files.h"
 #include "lsm/table/table_check.h"
 #include "lsm/table/table_claims.h"
-#include "lsm/version/keyspace_records.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -36,38 +35,35 @@ std::string PathOf(const Directory& directory, uint64_t table) {
   return Concat(directory.path(), "/", TableFileName(table));
 }
 
-// Whether the bytes are a batch, provided that all keyspaces exist that it names.  Without a
-// manifest, an earlier log may have created them.
-bool IsSoundWithKeyspaces(std::string_view encoded) {
-  KeyspaceRecords all;
-  return all.Advance(KeyspaceRecords::kIdEnd).empty() && CheckBatch(encoded, &all).ok();
-}
-
 }  // namespace
 
 // --- tables ---
 
 absl::Status RepairJob::SalvageLevels() {
   for (int level = 0; level < kLevels; ++level) {
-    Tables kept;
-    bool rescued_any = false;
+    std::map<KeyspaceId, Tables> kept;
+    std::set<KeyspaceId> rescued_any;
     for (const auto& [number, meta] : state_.levels[static_cast<size_t>(level)]) {
-      absl::StatusOr<SalvagedTable> table = ReadTable(number, meta.file_id, level);
+      absl::StatusOr<SalvagedTable> table = ReadTable(number, &meta, level);
       if (table.ok()) {
         table->meta.run = meta.run;
         CompareWithRecord(meta, *table);
-        Keep(*table, &kept);
+        Keep(*table, &kept[meta.keyspace]);
         continue;
       }
       TRELLIS_ASSIGN_OR_RETURN(const Tables rescued, Rescue(number, level, &meta, table.status()));
-      rescued_any = rescued_any || !rescued.empty();
-      kept.insert(kept.end(), rescued.begin(), rescued.end());
+      if (rescued.empty()) continue;
+      rescued_any.insert(meta.keyspace);
+      Tables& of_tree = kept[meta.keyspace];
+      of_tree.insert(of_tree.end(), rescued.begin(), rescued.end());
     }
-    // Level 0 is ordered by table number, which a rewritten table does not keep.
-    if (level == 0 && rescued_any) {
-      TRELLIS_ASSIGN_OR_RETURN(kept, Merge(kept, 0, /*renumbers=*/false));
+    for (auto& [tree, tables] : kept) {
+      // Level 0 is ordered by table number, which a rewritten table does not keep.
+      if (level == 0 && rescued_any.contains(tree)) {
+        TRELLIS_ASSIGN_OR_RETURN(tables, MergeLevel0(tree, tables));
+      }
+      Place(tree, level, tables);
     }
-    Place(level, kept);
   }
   return absl::OkStatus();
 }
@@ -79,28 +75,27 @@ absl::Status RepairJob::SalvageLooseTables() {
     TRELLIS_ASSIGN_OR_RETURN(const bool foreign,
                              IsForeign(directory_, TableFileName(number), FileKind::kTable));
     if (foreign) continue;
-    const absl::StatusOr<SalvagedTable> table = ReadTable(number, std::nullopt, kLevels - 1);
+    const absl::StatusOr<SalvagedTable> table = ReadTable(number, nullptr, kLevels - 1);
     if (table.ok()) {
-      Keep(*table, &loose_tables_);
+      Keep(*table, &trees_[table->meta.keyspace].loose);
       continue;
     }
     TRELLIS_ASSIGN_OR_RETURN(const Tables rescued, Rescue(number, 0, nullptr, table.status()));
-    loose_tables_.insert(loose_tables_.end(), rescued.begin(), rescued.end());
+    for (const SalvagedTable& each : rescued) trees_[each.meta.keyspace].loose.push_back(each);
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<RepairJob::SalvagedTable> RepairJob::ReadTable(uint64_t number,
-                                                              std::optional<uint64_t> file_id,
-                                                              int level) {
+                                                              const TableMeta* record, int level) {
   absl::StatusOr<std::unique_ptr<ReadFile>> file =
       directory_.OpenRead(TableFileName(number), ReadMode::kBuffered);
   TRELLIS_RETURN_IF_ERROR(file.status());
   TableContext context = context_.table_context;
-  context.file_id = file_id;
+  if (record != nullptr) context.file_id = record->file_id;
   TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<Table> table,
                            Table::Open(*std::move(file), context));
-  TRELLIS_RETURN_IF_ERROR(CheckKeyspaceOf(*table));
+  TRELLIS_RETURN_IF_ERROR(CheckKeyspaceOf(*table, record));
   absl::Status problem;  // the first one
   TableCheckCalls calls;
   calls.problem = [&](const absl::Status& status) {
@@ -121,6 +116,7 @@ absl::StatusOr<RepairJob::SalvagedTable> RepairJob::ReadTable(uint64_t number,
   meta.largest = facts.largest;
   meta.dead = table->properties().dead_entries();  // of which CheckTable has counted what it can
   meta.ranges = RangeRecord::Of(table->ranges());
+  meta.keyspace = static_cast<KeyspaceId>(table->properties().keyspace);
   salvaged.ranges = std::make_shared<const RangeMap>(table->ranges());
   std::tie(salvaged.smallest_sequence, salvaged.largest_sequence) = facts.all_sequences;
   TRELLIS_RETURN_IF_ERROR(CheckClaims(*table, RecordOf(meta)));
@@ -158,10 +154,10 @@ absl::StatusOr<RepairJob::Tables> RepairJob::Rescue(uint64_t number, int level,
                                                     const absl::Status& damage) {
   if (!IsDamage(damage)) return damage;
   damaged_.insert(TableFileName(number));
+  names_are_lost_ |= record != nullptr && record->keyspace == kCommonTree;
   const uint64_t lines_before = lines_left_out();
   Tables rescued;
-  const absl::StatusOr<std::unique_ptr<Table>> table =
-      OpenAnyTable(number, record != nullptr ? std::optional(record->file_id) : std::nullopt);
+  const absl::StatusOr<std::unique_ptr<Table>> table = OpenAnyTable(number, record);
   if (!table.ok() && !IsDamage(table.status())) return table.status();
   if (table.ok()) {
     TRELLIS_ASSIGN_OR_RETURN(rescued,
@@ -177,12 +173,22 @@ absl::StatusOr<RepairJob::Tables> RepairJob::Rescue(uint64_t number, int level,
 }
 
 struct RepairJob::Rescued {
-  Rescued(const JobContext& context, int level, uint32_t run_number, const RangeMap& ranges)
-      : output(context, UsualFilter(context, level), level, run_number,
-               context.options->table_bytes, {}, {}, {}, ranges),
+  Rescued(JobContext of_tree, KeyspaceId tree_id, int level, uint32_t run_number,
+          const RangeMap& ranges)
+      : context(std::move(of_tree)),
+        output(context, UsualFilter(context, level), level, run_number,
+               context.options->table_bytes, {}, {}, {}, ranges, tree_id),
+        tree(tree_id),
         run(run_number) {}
 
+  bool IsKey(std::string_view user_key) const {
+    if (tree != kCommonTree) return user_key.size() <= kKeyBytesMax;
+    return user_key.size() >= kKeyspacePrefixBytes && user_key.size() <= kTreeKeyBytesMax;
+  }
+
+  const JobContext context;
   TableOutput output;
+  const KeyspaceId tree;
   const uint32_t run;
   std::string last_key;
   uint64_t entries = 0;
@@ -193,7 +199,9 @@ struct RepairJob::Rescued {
 
 absl::StatusOr<RepairJob::Tables> RepairJob::RescueBlocks(const Table& table, int level,
                                                           uint32_t run) {
-  Rescued rescued(context_, level, run, table.ranges());
+  const auto tree = static_cast<KeyspaceId>(table.properties().keyspace);
+  TRELLIS_ASSIGN_OR_RETURN(JobContext context, ContextOf(tree));
+  Rescued rescued(std::move(context), tree, level, run, table.ranges());
   for (size_t part = 0; part < table.index_part_count(); ++part) {
     const absl::StatusOr<IndexPart> index = table.ReadIndexPart(part);
     if (!index.ok() && !IsDamage(index.status())) return index.status();
@@ -232,7 +240,7 @@ absl::Status RepairJob::RescueBlock(const Table& table, const IndexPart& index, 
       block.NewIterator(/*internal_keys=*/true, Concat(table.path(), ": offset ", handle.offset));
   for (entries->SeekToFirst(); entries->Valid(); entries->Next()) {
     ParsedKey parsed;
-    if (!ParseInternalKey(entries->key(), &parsed) || parsed.user_key.size() > kKeyBytesMax) {
+    if (!ParseInternalKey(entries->key(), &parsed) || !rescued->IsKey(parsed.user_key)) {
       (void)leave_out(DamageAt(table.path(), handle.offset, "an entry has an invalid key"));
       continue;
     }
@@ -253,7 +261,7 @@ absl::Status RepairJob::FlushStrays(Rescued* rescued) {
   const std::unique_ptr<Memtable> strays =
       std::exchange(rescued->strays, std::make_unique<Memtable>());
   if (strays->empty()) return absl::OkStatus();
-  TRELLIS_ASSIGN_OR_RETURN(Tables tables, Flush(*strays));
+  TRELLIS_ASSIGN_OR_RETURN(Tables tables, Flush(rescued->tree, *strays->NewIterator(), {}));
   for (SalvagedTable& table : tables) {
     table.meta.run = rescued->run;
     rescued->stray_tables.push_back(std::move(table));
@@ -374,14 +382,11 @@ absl::Status RepairJob::SalvageRecord(const LogReader::Record& record, const std
   }
   const Sequence first = EncodedBatch::FirstSequenceOf(record.payload);
   if (first <= in_tables_to_) return absl::OkStatus();
-  const absl::Status status = CheckBatch(record.payload);
-  if (absl::IsUnimplemented(status))  // the tables of keyspaces would be lost
+  const absl::Status status = keyspaces_.AddBatch(
+      record.payload, [&](const std::string& line) { LeaveOut(at_record(line)); });
+  if (absl::IsUnimplemented(status))  // an option of a keyspace would be lost
     return WithContext(status,
                        Concat(logs_.path(), "/", name, ": record at offset ", record.offset));
-  if (!status.ok() && !levels_known_ && IsSoundWithKeyspaces(record.payload)) {
-    return absl::UnimplementedError(
-        at_record("the store has keyspaces, which DB::Repair cannot handle yet"));
-  }
   if (!status.ok()) {
     DamagedLog(name, at_record(MessageOf(status)));
     return absl::OkStatus();
@@ -396,28 +401,43 @@ absl::Status RepairJob::SalvageRecord(const LogReader::Record& record, const std
   return filler->Add(record.payload, log);
 }
 
-absl::StatusOr<RepairJob::Tables> RepairJob::Flush(const Memtable& memtable) {
-  TRELLIS_RETURN_IF_ERROR(memtable.CheckHasOnlyDefault());
-  const std::unique_ptr<Iterator> entries = memtable.NewIterator();
+absl::StatusOr<RepairJob::Tables> RepairJob::Flush(KeyspaceId tree, Iterator& entries,
+                                                   const RangeMap& ranges) {
+  TRELLIS_ASSIGN_OR_RETURN(const JobContext context, ContextOf(tree));
   const TablesNow not_all_known = nullptr;  // so tombstones and ranges stay
-  TRELLIS_ASSIGN_OR_RETURN(
-      const JobResult result,
-      RunFlush(context_, *entries, memtable.MapOfRanges(), UsualFilter(context_, 0),
-               /*snapshots=*/{}, not_all_known));
+  TRELLIS_ASSIGN_OR_RETURN(const JobResult result,
+                           RunFlush(context, entries, ranges, UsualFilter(context, 0),
+                                    /*snapshots=*/{}, not_all_known, /*age_nanos=*/0, tree));
   return Written(result.outputs);
 }
 
-// Makes a table of level 0 that is newer than those before it; or a loose table, if its age is
-// unknown.
-absl::Status RepairJob::FlushMemtable(const Memtable& memtable) {
-  report_.entries_saved += memtable.entry_count();
-  TRELLIS_ASSIGN_OR_RETURN(const Tables written, Flush(memtable));
+absl::Status RepairJob::FlushTo(KeyspaceId tree, Iterator& entries, const RangeMap& ranges) {
+  TRELLIS_ASSIGN_OR_RETURN(const Tables written, Flush(tree, entries, ranges));
   if (levels_known_) {
-    Place(0, written);
+    Place(tree, 0, written);
   } else {
-    loose_tables_.insert(loose_tables_.end(), written.begin(), written.end());
+    Tables& loose = trees_[tree].loose;
+    loose.insert(loose.end(), written.begin(), written.end());
   }
   return absl::OkStatus();
+}
+
+absl::Status RepairJob::FlushMemtable(const Memtable& memtable) {
+  report_.entries_saved += memtable.entry_count();
+  CommonOutput common(/*sequence=*/0);  // the names come later
+  for (const EntryList* const list : memtable.Lists()) {
+    const KeyspaceId tree = keyspaces_.TreeOf(list->keyspace());
+    if (keyspaces_.IsDropped(list->keyspace())) continue;
+    if (tree == kCommonTree) {
+      common.AddList(list->keyspace(), list->NewIterator(), list->MapOfRanges(),
+                     memtable.KeysOf(*list));
+    } else {
+      TRELLIS_RETURN_IF_ERROR(FlushTo(tree, *list->NewIterator(), list->MapOfRanges()));
+    }
+  }
+  if (common.empty()) return absl::OkStatus();
+  const std::unique_ptr<Iterator> entries = common.TakeEntries();
+  return FlushTo(kCommonTree, *entries, common.TakeRanges());
 }
 
 void RepairJob::DamagedLog(const std::string& name, std::string line) {

@@ -86,16 +86,20 @@ absl::Status RepairJob::KeepDamagedFiles() {
 // Makes the same checks as an opening.
 absl::Status RepairJob::CheckOutcome() {
   state_.levels = {};
-  for (size_t level = 0; level < new_levels_.size(); ++level) {
-    for (const SalvagedTable& table : new_levels_[level]) {
-      TRELLIS_ASSIGN_OR_RETURN(
-          const std::shared_ptr<const OpenTable> open,
-          OpenTableFile(directory_, table.meta, ReadMode::kBuffered, context_.table_context));
-      TRELLIS_RETURN_IF_ERROR(
-          CheckPlace(*open->table, {static_cast<int>(level), state_.last_sequence}));
-      state_.levels[level].emplace(table.meta.number, table.meta);
+  for (const auto& [id, tree] : trees_) {
+    for (size_t level = 0; level < tree.levels.size(); ++level) {
+      for (const SalvagedTable& table : tree.levels[level]) {
+        TRELLIS_ASSIGN_OR_RETURN(
+            const std::shared_ptr<const OpenTable> open,
+            OpenTableFile(directory_, table.meta, ReadMode::kBuffered, context_.table_context));
+        TRELLIS_RETURN_IF_ERROR(
+            CheckPlace(*open->table, {static_cast<int>(level), state_.last_sequence}));
+        state_.levels[level].emplace(table.meta.number, table.meta);
+      }
     }
   }
+  TRELLIS_RETURN_IF_ERROR(
+      WithContext(CheckKeyspacesAct(state_.keyspaces, options_), directory_.path()));
   state_.next_file_number = next_number_;
   const std::string manifest = Concat(directory_.path(), "/the new manifest");
   TRELLIS_ASSIGN_OR_RETURN(const VersionEdit snapshot,

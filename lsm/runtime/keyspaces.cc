@@ -6,10 +6,9 @@
 #include <utility>
 
 #include "lsm/base/encoded_batch.h"
-#include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "lsm/limits.h"
-#include "lsm/store/store_directory.h"
+#include "lsm/store/recovery.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -29,25 +28,6 @@ std::vector<FlushRun::List> ListsToFlush(const Memtable& memtable) {
                      memtable.KeysOf(*list)});
   }
   return lists;
-}
-
-absl::Status CheckKeyspacesAct(const KeyspaceRecords& records, const Options& store) {
-  for (const auto& [id, record] : records.all()) {
-    const auto unimplemented = [&record = record](std::string_view what) {
-      return absl::UnimplementedError(Concat("the keyspace \"", Escape(record.name), "\" ", what));
-    };
-    if (record.options.expire_after.value_or(0) != 0)
-      return unimplemented("has KeyspaceOptions::expire_after, but this release expires nothing");
-  }
-  if (!records.any() || IsForReading(store.mode)) return absl::OkStatus();
-  for (const auto& [id, record] : records.all()) {
-    // The store may have other options now than when the keyspace was created.
-    KeyspaceOptions options = record.options;
-    options.expire_after.reset();
-    TRELLIS_RETURN_IF_ERROR(WithContext(ValidateKeyspace(record.name, options, store),
-                                        Concat("keyspace \"", Escape(record.name), "\"")));
-  }
-  return CheckMayHaveKeyspaces(store);
 }
 
 Keyspaces::Keyspaces(const Options* options, Counters* counters, Mutex* mutex)

@@ -53,11 +53,6 @@ struct KeyspaceRequest {
 // The lists of a memtable, for its flush.  The memtable must outlive them.
 std::vector<FlushRun::List> ListsToFlush(const Memtable& memtable);
 
-// Unimplemented if this release cannot handle the options of one of the keyspaces, or if a store
-// with these options cannot have keyspaces and be written to.  InvalidArgument if the options of a
-// keyspace do not fit those of the store.
-absl::Status CheckKeyspacesAct(const KeyspaceRecords& records, const Options& store);
-
 class Keyspaces {
  public:
   // All arguments outlive this object; `mutex` is the engine's.

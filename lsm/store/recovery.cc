@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "lsm/base/encoded_batch.h"
+#include "lsm/base/keyspace_state.h"
+#include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/log/log_reader.h"
@@ -288,6 +290,25 @@ absl::Status CheckLogDirectoryIsFree(Directory& log_directory) {
                ": a log of another store (each needs an Options::log_directory of its own)"));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckKeyspacesAct(const KeyspaceRecords& records, const Options& store) {
+  for (const auto& [id, record] : records.all()) {
+    const auto unimplemented = [&record = record](std::string_view what) {
+      return absl::UnimplementedError(Concat("the keyspace \"", Escape(record.name), "\" ", what));
+    };
+    if (record.options.expire_after.value_or(0) != 0)
+      return unimplemented("has KeyspaceOptions::expire_after, but this release expires nothing");
+  }
+  if (!records.any() || IsForReading(store.mode)) return absl::OkStatus();
+  for (const auto& [id, record] : records.all()) {
+    // The store may have other options now than when the keyspace was created.
+    KeyspaceOptions options = record.options;
+    options.expire_after.reset();
+    TRELLIS_RETURN_IF_ERROR(WithContext(ValidateKeyspace(record.name, options, store),
+                                        Concat("keyspace \"", Escape(record.name), "\"")));
+  }
+  return CheckMayHaveKeyspaces(store);
 }
 
 void RemoveOrphans(Directory& directory, Directory& log_directory, const ManifestState& state,

@@ -31,6 +31,7 @@
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
 #include "lsm/file_system.h"
+#include "lsm/options.h"
 #include "lsm/reports.h"
 #include "lsm/store/memtable_filler.h"
 #include "lsm/store/store_directory.h"
@@ -83,6 +84,11 @@ absl::Status CheckNoStore(Directory& directory, Directory& log_directory);
 // Before a new store is made: OK if no other store has its logs in the directory; otherwise
 // AlreadyExists, naming a log.
 absl::Status CheckLogDirectoryIsFree(Directory& log_directory);
+
+// Unimplemented if this release cannot handle the options of one of the keyspaces, or if a store
+// with these options cannot have keyspaces and be written to.  InvalidArgument if the options of a
+// keyspace do not fit those of the store.
+absl::Status CheckKeyspacesAct(const KeyspaceRecords& records, const Options& store);
 
 // Removes files that a store with this state has no use for: tables that are in no level, logs
 // before the oldest, manifests but the current one, temporary files.  Files that are not the

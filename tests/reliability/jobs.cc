@@ -373,13 +373,13 @@ JobResult RunKeyspaces(uint64_t seed, uint64_t amount) {
                  ReadableCount(report.compared), " states compared with a model, after ",
                  ReadableCount(report.crashes), " crashes and ", ReadableCount(report.resumed),
                  " calls of Resume; memory ran out ", ReadableCount(report.out_of_memory),
-                 " times; ", ReadableCount(report.repairs_refused), " repairs refused"),
+                 " times; ", ReadableCount(report.repairs), " repairs"),
           ProblemIfUnseen(report.finding, {report.calls, 3'000, "calls"},
                           {{report.keyspaces, "no new keyspace"},
                            {report.options, "no change of options"},
                            {report.crashes, "no crash"},
                            {report.resumed, "no Resume"},
-                           {report.repairs_refused, "no refused repair"}})};
+                           {report.repairs, "no repair"}})};
 }
 
 JobResult RunRanges(uint64_t seed, uint64_t amount) {
@@ -397,16 +397,17 @@ JobResult RunRanges(uint64_t seed, uint64_t amount) {
 
 JobResult RunDrops(uint64_t seed, uint64_t amount) {
   const DropsReport report = CheckDrops(seed * kSeedStride, amount);
-  return {report.operations,
-          Concat(ReadableCount(report.operations), " operations as on a map for each keyspace: ",
-                 ReadableCount(report.created), " were made and ", ReadableCount(report.dropped),
-                 " dropped, ", ReadableCount(report.dropped_beside), " of them beside a job, ",
-                 ReadableCount(report.left), " left the common tree; ",
-                 ReadableCount(report.answers), " lookups, ", ReadableCount(report.moves),
-                 " moves of iterators, ", ReadableCount(report.refusals),
-                 " refusals after a drop, ", ReadableCount(report.openings), " openings, ",
-                 ReadableCount(report.lossy), " of them after a loss"),
-          report.finding};
+  return {
+      report.operations,
+      Concat(ReadableCount(report.operations), " operations as on a map for each keyspace: ",
+             ReadableCount(report.created), " were made and ", ReadableCount(report.dropped),
+             " dropped, ", ReadableCount(report.dropped_beside), " of them beside a job, ",
+             ReadableCount(report.left), " left the common tree; ", ReadableCount(report.answers),
+             " lookups, ", ReadableCount(report.moves), " moves of iterators, ",
+             ReadableCount(report.refusals), " refusals after a drop, ",
+             ReadableCount(report.openings), " openings, ", ReadableCount(report.lossy),
+             " of them after a loss, ", ReadableCount(report.repairs), " after a repair"),
+      report.finding};
 }
 
 JobResult RunRangeRepairs(uint64_t seed, uint64_t amount) {

@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,7 +11,6 @@
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "lsm/filter_goal.h"
-#include "lsm/fs/file_names.h"
 #include "lsm/keyspace.h"
 #include "lsm/limits.h"
 #include "lsm/memory_file_system.h"
@@ -29,22 +26,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing_support::StatusIs;
 
-class KeyspacesRefusalsTest : public KeyspacesTest {
- protected:
-  void RemoveManifests() {
-    const auto directory = *world_.files->OpenDirectory(kStorePath, /*create=*/false);
-    for (const std::string& manifest : world_.FilesOf(FileKind::kManifest))
-      ASSERT_OK(directory->Remove(manifest.substr(manifest.rfind('/') + 1)));
-  }
-  // Expects that Repair refuses the store, and changes no file.
-  void ExpectNoRepair(const testing::Matcher<std::string>& message) {
-    const std::map<std::string, std::string> before = world_.FilesIn();
-    EXPECT_THAT(
-        DB::Repair(kStorePath, options_),
-        StatusIs(absl::StatusCode::kUnimplemented, AllOf(message, HasSubstr("DB::Repair"))));
-    EXPECT_EQ(world_.FilesIn(), before);
-  }
-};
+class KeyspacesRefusalsTest : public KeyspacesTest {};
 
 TEST_F(KeyspacesRefusalsTest, TimeLimitsAreRefused) {
   Open();
@@ -101,7 +83,7 @@ TEST_F(KeyspacesRefusalsTest, AStoreWithATimeLimitIsRefused) {
   }
 }
 
-TEST_F(KeyspacesRefusalsTest, FollowersAndRepairRefuseThem) {
+TEST_F(KeyspacesRefusalsTest, FollowersRefuseThem) {
   Open();
   OpenKeyspace("a");
   const auto refused = StatusIs(absl::StatusCode::kUnimplemented,
@@ -112,7 +94,6 @@ TEST_F(KeyspacesRefusalsTest, FollowersAndRepairRefuseThem) {
     Options follow = options_;
     follow.mode = OpenMode::kFollow;
     EXPECT_THAT(DB::Open(kStorePath, follow), refused);
-    EXPECT_THAT(DB::Repair(kStorePath, options_), refused);
     ASSERT_NO_FATAL_FAILURE(Open());
     EXPECT_THAT(List(), ElementsAre("a", "default"));
   }
@@ -157,19 +138,6 @@ TEST_F(KeyspacesRefusalsTest, CopiesHaveThem) {
   }
 }
 
-// Without a manifest, the tables name their keyspaces.
-TEST_F(KeyspacesRefusalsTest, RepairWithoutAManifestMixesNothing) {
-  Open();
-  Put("key", "default");
-  ASSERT_OK(OpenKeyspace("a").Put("key", "value"));
-  Flush();
-  ASSERT_NO_FATAL_FAILURE(Open());  // no log names "a" now
-  ASSERT_OK(db_->Close());
-  db_ = nullptr;
-  RemoveManifests();
-  ExpectNoRepair(HasSubstr(".table: the table belongs to keyspace 1"));
-}
-
 // A writer creates a keyspace while a follower has the store open.  The follower keeps its view.
 TEST_F(KeyspacesRefusalsTest, AFollowerKeepsItsView) {
   Open();
@@ -187,36 +155,6 @@ TEST_F(KeyspacesRefusalsTest, AFollowerKeepsItsView) {
     ASSERT_OK_AND_ASSIGN(const std::optional<std::string> value, follower->Get("key"));
     EXPECT_EQ(value, "old");
     Flush();
-  }
-}
-
-// The table with the name of the keyspace is lost, and the log that created it is gone.
-TEST_F(KeyspacesRefusalsTest, RepairWithoutAManifestTakesNoKeyspaceForDamage) {
-  for (const bool is_range : {false, true}) {
-    SCOPED_TRACE(is_range ? "a range" : "a key");
-    world_.files = std::make_unique<MemoryFileSystem>();
-    options_ = world_.SmallOptions();
-    options_.write_buffer_bytes = 1 << 20;
-    ASSERT_NO_FATAL_FAILURE(Open());
-    OpenKeyspace("a");
-    ASSERT_NO_FATAL_FAILURE(Open());
-    Put("key", std::string(200'000, 'v'));
-    WriteBatch batch;
-    batch.Put("key", "value");
-    if (is_range) {
-      batch.DeleteRange(OpenKeyspace("a"), "a", "z");
-    } else {
-      batch.Put(OpenKeyspace("a"), "key", "value");
-    }
-    ASSERT_OK(db_->Write(batch));
-    ASSERT_OK(db_->Close());
-    db_ = nullptr;
-    const auto directory = *world_.files->OpenDirectory(kStorePath, /*create=*/false);
-    for (const std::string& table : world_.FilesOf(FileKind::kTable))
-      ASSERT_OK(directory->Remove(table.substr(table.rfind('/') + 1)));
-    RemoveManifests();
-    options_.write_buffer_bytes = 64 << 10;  // so that it writes a table before it meets the batch
-    ExpectNoRepair(AllOf(HasSubstr(".log: record at offset "), HasSubstr("has keyspaces")));
   }
 }
 

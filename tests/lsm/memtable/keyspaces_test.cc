@@ -22,10 +22,8 @@ namespace lsm {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
 using testing_support::Dice;
-using testing_support::StatusIs;
 
 // Adds the batch in two steps, like a writer.
 void AddBatch(Memtable* memtable, Sequence first, WriteBatch batch) {
@@ -167,18 +165,14 @@ TEST(KeyspacesTest, AGivenUpBatchLeavesAnEmptyList) {
   EXPECT_TRUE(memtable.Find(7)->empty());
   EXPECT_TRUE(memtable.Find(8)->empty());
   EXPECT_THAT(IdsOf(memtable), IsEmpty());
-  EXPECT_OK(memtable.CheckHasOnlyDefault());
   WriteBatch batch;
   batch.Put("a", "2");
   AddBatch(&memtable, 1, batch);
   EXPECT_THAT(IdsOf(memtable), ElementsAre(0u));
-  EXPECT_OK(memtable.CheckHasOnlyDefault());
   EXPECT_EQ(AnswerOf(memtable, 7, "a"), "absent");
   EXPECT_EQ(AnswerOf(memtable, 8, "a"), "absent");
   AddBatch(&memtable, 2, given_up);
   EXPECT_THAT(IdsOf(memtable), ElementsAre(0u, 7u, 8u));
-  EXPECT_THAT(memtable.CheckHasOnlyDefault(),
-              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("keyspace 7")));
 }
 
 TEST(KeyspacesTest, AMemtableKeepsTheChanges) {
@@ -204,8 +198,6 @@ TEST(KeyspacesTest, AMemtableKeepsTheChanges) {
   EXPECT_EQ(memtable.changes(), expected);
   EXPECT_EQ(memtable.entry_count(), 18u);
   EXPECT_THAT(IdsOf(memtable), IsEmpty());
-  EXPECT_THAT(memtable.CheckHasOnlyDefault(),
-              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("a change of keyspace 2")));
 }
 
 TEST(KeyspacesTest, AMemtableCountsTheKeysOfEachList) {

@@ -13,6 +13,7 @@
 #include "lsm/keyspace.h"
 #include "lsm/limits.h"
 #include "lsm/runtime/keyspaces.h"
+#include "lsm/store/recovery.h"
 #include "lsm/threads/mutex.h"
 #include "lsm/version/keyspace_records.h"
 #include "tests/support/status_matchers.h"

@@ -100,6 +100,7 @@ class StoreForger {
       const std::unique_ptr<Table> open = Open(table);
       build.file_id = open->footer().file_id;
       build.level = open->properties().level;
+      build.keyspace = static_cast<KeyspaceId>(open->properties().keyspace);
       build.digest_seed = *open->properties().digest_seed_and_hash();
     }
     build.block_bytes = 512;

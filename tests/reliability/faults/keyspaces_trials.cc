@@ -19,6 +19,7 @@
 #include "tests/lsm/engine/world.h"
 #include "tests/reliability/faults/short_memory.h"
 #include "tests/reliability/faults/spared_files.h"
+#include "tests/reliability/keyspaces/repair_store.h"
 #include "tests/support/dice.h"
 
 namespace reliability {
@@ -61,7 +62,7 @@ class KeyspacesTrial {
         return Finding(Concat("step ", step, ": ", problem));
     }
     if (std::string problem = Reopen(); !problem.empty()) return Finding(problem);
-    return Finding(RepairWithoutManifest());
+    return Finding(Repair());
   }
 
  private:
@@ -389,23 +390,16 @@ class KeyspacesTrial {
     return *found == now() ? "" : Difference(*found);
   }
 
-  std::string RepairWithoutManifest() {
+  std::string Repair() {
     handles_.clear();
     if (const absl::Status status = db_->Close(); !status.ok()) return Failed("Close", status);
+    Synced();
     db_ = nullptr;
-    const auto directory = world_.files->OpenDirectory("/store", false).value();
-    const absl::StatusOr<lsm::ManifestContents> contents = lsm::ReadManifest(*directory);
-    if (!contents.ok()) return Failed("the manifest", contents.status());
-    bool has_tables = false;
-    for (const auto& level : contents->state.levels) {
-      for (const auto& [number, table] : level)
-        has_tables = has_tables || table.keyspace != lsm::kDefaultKeyspace;
-    }
-    if (!directory->Remove(contents->file_name).ok()) return "the manifest stays";
-    const absl::Status status = DB::Repair("/store", options_).status();
-    if (!has_tables) return "";
-    ++report_.repairs_refused;
-    return absl::IsUnimplemented(status) ? "" : Failed("Repair", status);
+    std::string problem = RepairStoreWithKeyspaces(world_.files.get(), "/store", options_,
+                                                   /*has_manifest=*/dice_.OneIn(2));
+    if (!problem.empty()) return problem;
+    ++report_.repairs;
+    return OpenAndCompare(nullptr);
   }
 
   Dice dice_;

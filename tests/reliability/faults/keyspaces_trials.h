@@ -1,8 +1,8 @@
 // Compares the keyspaces of a store with a model.  Calls create keyspaces, change their options,
 // and write batches over several.  Flushes, compactions, openings, Resume and crashes come in
 // between.  In some calls the log cannot be written, or memory runs out.  After each opening, the
-// store has the names, options and keys that the calls up to some moment have made.  At the end the
-// manifest is lost, and Repair must refuse tables of keyspaces.
+// store has the names, options and keys that the calls up to some moment have made.  At the end it
+// is repaired, perhaps without its manifest, and must have all of them.
 #ifndef TRELLIS_TESTS_RELIABILITY_FAULTS_KEYSPACES_TRIALS_H_
 #define TRELLIS_TESTS_RELIABILITY_FAULTS_KEYSPACES_TRIALS_H_
 
@@ -19,7 +19,7 @@ struct KeyspacesReport {
   uint64_t resumed = 0;        // times
   uint64_t out_of_memory = 0;  // calls of OpenKeyspace
   uint64_t compared = 0;       // states of the store
-  uint64_t repairs_refused = 0;
+  uint64_t repairs = 0;
   std::string finding;
 };
 

@@ -20,6 +20,7 @@
 #include "lsm/snapshot.h"
 #include "lsm/version/manifest.h"
 #include "lsm/write_batch.h"
+#include "tests/reliability/keyspaces/repair_store.h"
 #include "tests/support/deterministic_environment.h"
 #include "tests/support/dice.h"
 
@@ -194,7 +195,7 @@ class DropsTrial {
       if (const absl::Status status = db_->Close(); !status.ok()) return Find("Close", status);
       possible_ = {content_};
       LetGoOfStore();
-      return Reopen();
+      return RepairAndReopen();
     }
     // With one more operation, which may be cut off.
     files_.CrashAt(files_.operation_count() + dice_.Roll(40));
@@ -218,6 +219,16 @@ class DropsTrial {
     }
     files_.Restart(kind == 1 ? MemoryFileSystem::Unsynced::kKept
                              : MemoryFileSystem::Unsynced::kLost);
+    // A repair saves writes after those that were lost, which an opening does not.
+    kind == 1 ? RepairAndReopen() : Reopen();
+  }
+  void RepairAndReopen() {
+    if (dice_.OneIn(3)) {
+      const std::string problem = RepairStoreWithKeyspaces(&files_, kStoreOfKeyspaces, options_,
+                                                           /*has_manifest=*/dice_.OneIn(2));
+      if (!problem.empty()) return Find(problem);
+      ++report_.repairs;
+    }
     Reopen();
   }
 
