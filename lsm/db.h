@@ -150,8 +150,7 @@ class TRELLIS_API DB {
   //   DataLoss                  files are damaged, missing or not Trellis's.  Repair may save the
   //                             rest
   //   Unimplemented             files of a newer version of the format; or the store has keyspaces,
-  //                             and the mode is kFollow, or there is a filter_goal in bytes and
-  //                             the store is opened for writing
+  //                             and is opened for writing with a filter_goal in bytes
   static absl::StatusOr<std::unique_ptr<DB>> Open(const std::string& directory,
                                                   const Options& options = {});
 
@@ -258,13 +257,18 @@ class TRELLIS_API DB {
   //   - It has at most kKeyspacesMax keyspaces (lsm/limits.h), besides "default".  Each takes about
   //     400 bytes of memory and its name.
   //   - Older releases refuse the store.
-  //   - OpenMode::kFollow refuses it.  A follower that has the store open keeps its view, and
-  //     GetFailure says why.
   //   - Options::filter_goal in bytes is refused, unless the store is open for reading only.
   //   - Only the default keyspace has read-triggered compactions, early flushes for the space that
   //     deletes and range deletes free, and gaps that iterators remember.
   //
-  // Refusals are Unimplemented, and change nothing.  Errors:
+  // Refusals are Unimplemented, and change nothing.
+  //
+  // OpenMode::kFollow: a keyspace and its options are those of the current view.  If the writer
+  // drops the keyspace, calls of its handles return FailedPrecondition from the view on that shows
+  // the drop.  If a crash of the writer's machine loses the creation, they do so from the view on
+  // that lacks the keyspace.
+  //
+  // Errors:
   //
   //   InvalidArgument      the name is empty or longer than 255 bytes; an option is out of range;
   //                        an option is set for "default"; filter_kind is "none", and there is a
@@ -300,7 +304,8 @@ class TRELLIS_API DB {
   //   Aborted, Unknown     as for a write; after Unknown, call Resume: the keyspace then still
   //   exists
   absl::Status DropKeyspace(std::string_view name);
-  // The names, sorted by their bytes, with "default".
+  // The names, sorted by their bytes, with "default".  OpenMode::kFollow: those of the current
+  // view.
   absl::StatusOr<std::vector<std::string>> ListKeyspaces();
 
   // --- flushes, compactions and state ---

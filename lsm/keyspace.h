@@ -44,7 +44,8 @@ struct KeyspaceState;  // lsm/base/keyspace_state.h
 // old batch.  A handle may outlive the DB, but not its file system and clock (lsm/environment.h).
 // After DB::Close its calls fail as those of DB do.  After DB::DropKeyspace they return
 // FailedPrecondition, and NewIterator returns an iterator with that status.  ApproximateBytes
-// returns 0, GetStatistics zeros, and name() its value.
+// returns 0, GetStatistics zeros, and name() its value.  The same holds for a follower's handle
+// once its view shows the drop (DB::OpenKeyspace).
 class TRELLIS_API Keyspace {
  public:
   // A handle that belongs to no store.  Every call returns FailedPrecondition.

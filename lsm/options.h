@@ -35,8 +35,7 @@ enum class OpenMode : uint8_t {
   // closes or recovers it.  Takes no lock.  The view is refreshed twice a second;
   // Statistics::view_age_nanos says how old it is.  A snapshot keeps its view, with the files of
   // that view.  In an object store a pin keeps these files; it lapses if this process hangs for
-  // long.  Not for network file systems such as NFS (lsm/design/followers.md).  Unimplemented for a
-  // store with keyspaces.
+  // long.  Not for network file systems such as NFS (lsm/design/followers.md).
   kFollow,
 };
 

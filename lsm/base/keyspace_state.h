@@ -29,9 +29,9 @@ struct KeyspaceState {
   // Identifies the opening of the store.  The number is unique in the process.  The engine's
   // address is not, since a later engine may have it again.
   const uint64_t opening;
-  // Set once, when the entry of the drop is in the log; the tables go later.  Relaxed: a reader
-  // loads the view first, which acquires.  So if it finds the flag unset, its view has the
-  // keyspace's tables.
+  // Set once, when the entry of the drop is in the log; the tables go later.  A follower sets it
+  // before it publishes a view without the keyspace.  Relaxed: a reader loads the view first, which
+  // acquires.  So if it finds the flag unset, its view has the keyspace's tables.
   std::atomic<bool> dropped{false};
   // All guarded by the engine's mutex.
   KeyspaceOptions options;       // those that were set

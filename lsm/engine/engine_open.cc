@@ -316,8 +316,8 @@ absl::Status Engine::Start() {
   if (options_.mode == OpenMode::kFollow) {
     const Environment& environment = store_.environment;
     refresher_ = std::make_unique<ViewRefresher>(
-        ViewRefresher::Parts{&job_context_.table_context, &views_, &counters_, events_.get(),
-                             environment.clock},
+        ViewRefresher::Parts{&job_context_.table_context, &views_, &keyspaces_, &counters_,
+                             events_.get(), environment.clock},
         StoreFollower::Place{environment.file_system, directory.path(), environment.log_file_system,
                              store_.own_log_path, TableReadMode(options_)},
         &mutex_, &sequences_);

@@ -137,6 +137,15 @@ Sequence SequenceFor(const LiveViews& views, const ReadView& view, const ReadOpt
   return options.snapshot != nullptr ? options.snapshot->sequence() : views.VisibleIn(view);
 }
 
+// The id under which the keyspace has entries in this view.  After a crash of the writer's machine,
+// an id may be given again to another name.  So an older view of a follower may have other entries
+// under it.  The keyspace is not in that view then, and no entry has the id kCommonTree.
+KeyspaceId IdIn(const ReadView& view, const KeyspaceState* keyspace, const Snapshot* snapshot) {
+  const bool is_older = snapshot != nullptr && keyspace != nullptr && view.keyspaces != nullptr;
+  if (is_older && !view.keyspaces->Has(keyspace->id, keyspace->name)) return kCommonTree;
+  return KeyspaceIdOf(keyspace);
+}
+
 // A lookup in the keyspace, in the form that this tree needs.
 KeyLookup LookupIn(const Tree* tree, KeyspaceId keyspace, std::string_view key, Sequence sequence,
                    const bloom::DigestSeed& seed) {
@@ -317,7 +326,7 @@ absl::StatusOr<bool> Engine::Get(const KeyspaceState* keyspace, std::string_view
     view = options.snapshot->view_.get();
   if (lookups % kLookupsPerNote == 0) [[unlikely]]
     NoteReads();
-  const KeyspaceId id = KeyspaceIdOf(keyspace);
+  const KeyspaceId id = IdIn(*view, keyspace, options.snapshot);
   const Tree* const tree = view->version->TreeWith(id);
   KeyLookup lookup =
       LookupIn(tree, id, key, SequenceFor(views_, *view, options), job_context_.digest_seed);
@@ -364,7 +373,7 @@ std::vector<absl::StatusOr<std::optional<std::string>>> Engine::MultiGet(
     const auto some_keys = keys.subspan(begin, count);
     const auto some_answers = std::span(answers).subspan(begin, count);
     const LookupsTogether lookups{*view,
-                                  KeyspaceIdOf(keyspace),
+                                  IdIn(*view, keyspace, options.snapshot),
                                   sequence,
                                   job_context_.digest_seed,
                                   options.fill_cache,
@@ -412,7 +421,7 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const KeyspaceState* state,
   scan.fill_cache = options.fill_cache;
   auto seek_reads = std::make_shared<SeekReads>(store_.environment.file_system);
   scan.seek_reads = seek_reads.get();
-  const KeyspaceId keyspace = KeyspaceIdOf(state);
+  const KeyspaceId keyspace = IdIn(*view, state, options.snapshot);
   const bool is_default = keyspace == kDefaultKeyspace;
   // The view keeps the tree, unless there is none.
   const bool has_tree = view->version->TreeWith(keyspace) != nullptr;

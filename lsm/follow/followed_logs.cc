@@ -16,6 +16,12 @@ namespace lsm::inline TRELLIS_ABI {
 void FollowedLogs::StartOver(const ManifestState& state) {
   logs_.clear();
   last_ = state.last_sequence;
+  NoteEdits();
+}
+
+void FollowedLogs::NoteEdits() {
+  keyspaces_.reset();
+  is_shared_ = false;
 }
 
 absl::Status FollowedLogs::ReadOn(Directory& directory, const ManifestState& state,
@@ -24,6 +30,7 @@ absl::Status FollowedLogs::ReadOn(Directory& directory, const ManifestState& sta
   logs_.erase(logs_.begin(), logs_.lower_bound(state.oldest_log));
   last_ = std::max(last_, state.last_sequence);
   is_at_gap_ = false;
+  TRELLIS_RETURN_IF_ERROR(MakeKeyspaces(state));
   Pass pass{&directory, &state, refresh};
   TRELLIS_RETURN_IF_ERROR(ReadAll(&pass));
   is_at_gap_ = pass.is_at_gap;
@@ -38,6 +45,30 @@ absl::Status FollowedLogs::ReadOn(Directory& directory, const ManifestState& sta
   // Or a crash lost the end of a log that was not synced: the next opening for writing drops the
   // records after the gap.
   return absl::OkStatus();
+}
+
+absl::Status FollowedLogs::MakeKeyspaces(const ManifestState& state) {
+  if (keyspaces_) return absl::OkStatus();
+  KeyspaceRecords keyspaces = state.keyspaces;
+  for (auto log = logs_.lower_bound(state.oldest_log); log != logs_.end(); ++log) {
+    for (const KeyspaceChange& change : log->second.memtable->changes()) {
+      const std::string problem = keyspaces.Replay(change);
+      if (problem.empty()) continue;
+      return absl::DataLossError(
+          Concat(log->second.reader->path(), ": a change does not fit the manifest: ", problem));
+    }
+  }
+  keyspaces_ = std::move(keyspaces);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<const KeyspaceRecords>> FollowedLogs::KeyspacesFor(
+    const ManifestState& state) {
+  TRELLIS_RETURN_IF_ERROR(MakeKeyspaces(state));
+  if (!is_shared_ && (shared_ == nullptr || *shared_ != *keyspaces_))
+    shared_ = std::make_shared<const KeyspaceRecords>(*keyspaces_);
+  is_shared_ = true;
+  return shared_;
 }
 
 absl::Status FollowedLogs::ReadAll(Pass* pass) {
@@ -146,14 +177,19 @@ absl::StatusOr<bool> FollowedLogs::TakeHeld(Log* log) {
         path, record.offset,
         Concat("the record begins with number ", first, ", but ", last_, " is already there"));
   }
+  // After a failure it is unknown which changes of the batch they have.
+  std::optional<KeyspaceRecords> keyspaces = std::exchange(keyspaces_, std::nullopt);
   const auto prepare = [&]() -> absl::Status {
-    TRELLIS_RETURN_IF_ERROR(CheckBatch(record.payload));
+    TRELLIS_RETURN_IF_ERROR(CheckBatch(record.payload, &*keyspaces));
     return log->memtable->PrepareBatch(record.payload);
   };
   TRELLIS_RETURN_IF_ERROR(
       WithContext(prepare(), Concat(path, ": record at offset ", record.offset)));
+  const size_t changes = log->memtable->changes().size();
   // Readers do not see the entries before they have a view with a higher number.
   log->memtable->AddPrepared();
+  keyspaces_ = std::move(keyspaces);
+  if (log->memtable->changes().size() != changes) is_shared_ = false;
   last_ += EncodedBatch::CountOf(record.payload);
   log->reader->GiveBackPayload(record.payload.size());
   log->held.reset();

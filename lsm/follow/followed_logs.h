@@ -5,6 +5,9 @@
 // state lack, up to last().  Readers may use a memtable while it takes records: their view says up
 // to which number they read.
 //
+// Keyspaces.  A log has the creation of a keyspace before its entries.  So the records of keyspaces
+// are those of the state, with the changes that the memtables hold.
+//
 // Tails.  A record that the file does not hold whole is being written, or was when its writer
 // ended.  A record that is whole, but cannot be read, has three explanations:
 //
@@ -29,6 +32,7 @@
 #include "lsm/file_system.h"
 #include "lsm/log/log_reader.h"
 #include "lsm/memtable/memtable.h"
+#include "lsm/version/keyspace_records.h"
 #include "lsm/version/manifest.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -38,6 +42,8 @@ class FollowedLogs {
   // From now on reads the logs of this state from their beginnings.  For another manifest: its logs
   // may be others, and its sequence numbers may mean other writes.
   void StartOver(const ManifestState& state);
+  // The state has new edits, which may change keyspaces.
+  void NoteEdits();
 
   // Reads what is new in the logs that `state`, a later state of the same manifest, needs.
   // `refresh`: the number of the refresh, which may make several calls.  Errors:
@@ -58,6 +64,10 @@ class FollowedLogs {
   Sequence last() const { return last_; }
   // The memtables of the logs that `state` needs, newest first.
   std::vector<std::shared_ptr<const Memtable>> MemtablesFor(const ManifestState& state) const;
+  // The keyspaces as of the last write that the tables of `state`, and the memtables, hold.  The
+  // same object as in the last call, unless one has changed.  DataLoss if changes do not fit the
+  // state.
+  absl::StatusOr<std::shared_ptr<const KeyspaceRecords>> KeyspacesFor(const ManifestState& state);
 
  private:
   struct Unreadable {
@@ -84,6 +94,8 @@ class FollowedLogs {
     bool gap_is_damage = false;  // the log after the gap was synced or closed
   };
 
+  // Fills in keyspaces_, unless that is done.
+  absl::Status MakeKeyspaces(const ManifestState& state);
   absl::Status ReadAll(Pass* pass);
   absl::Status ReadLog(uint64_t number, Pass* pass);
   // Null if there is no log of the state, or not yet.
@@ -99,6 +111,10 @@ class FollowedLogs {
   Sequence last_ = 0;
   bool is_at_gap_ = false;
   std::map<uint64_t, Log> logs_;
+  // Of the state, with the changes of the memtables; nullopt: to be made.
+  std::optional<KeyspaceRecords> keyspaces_;
+  std::shared_ptr<const KeyspaceRecords> shared_;  // the last result of KeyspacesFor
+  bool is_shared_ = false;                         // keyspaces_ has not changed since
 };
 
 }  // namespace lsm

@@ -119,8 +119,7 @@ absl::Status StoreFollower::ReadState(const Directories& directories) {
   TRELLIS_RETURN_IF_ERROR(current.status());
   if (manifest_ != nullptr && *current == current_) {
     edits_before_ = manifest_->edit_count();
-    // The edits of the last attempt may have created keyspaces, which the logs name from then on.
-    return manifest_->state().CheckHasNoKeyspaces(place_.path, "OpenMode::kFollow");
+    return absl::OkStatus();
   }
   current_ = *current;
   manifest_ = nullptr;
@@ -132,8 +131,6 @@ absl::Status StoreFollower::ReadState(const Directories& directories) {
                            ManifestReader::Open(*directories.tables, *current));
   TRELLIS_RETURN_IF_ERROR(manifest->ReadOn().status());
   TRELLIS_RETURN_IF_ERROR(CheckIsSameStore(manifest->state()));
-  // This comes before the logs are read, since they may have entries of keyspaces.
-  TRELLIS_RETURN_IF_ERROR(manifest->state().CheckHasNoKeyspaces(place_.path, "OpenMode::kFollow"));
   manifest_ = std::move(manifest);
   edits_before_ = manifest_->edit_count();
   // Another opening of the store, or another copy of it: the logs may be others, and the numbers
@@ -161,9 +158,13 @@ absl::Status StoreFollower::CheckIsSameStore(const ManifestState& state) {
 }
 
 absl::Status StoreFollower::ReadEdits() {
-  const absl::Status status = manifest_->ReadOn().status();
-  if (!status.ok()) manifest_ = nullptr;
-  return status;
+  const absl::StatusOr<uint64_t> edits = manifest_->ReadOn();
+  if (!edits.ok()) {
+    manifest_ = nullptr;
+  } else if (*edits > 0) {
+    logs_.NoteEdits();
+  }
+  return edits.status();
 }
 
 absl::Status StoreFollower::OpenVersion(const TableContext& context,
@@ -175,7 +176,6 @@ absl::Status StoreFollower::OpenVersion(const TableContext& context,
     return absl::OkStatus();
   }
   const ManifestState& state = manifest_->state();
-  TRELLIS_RETURN_IF_ERROR(state.CheckHasNoKeyspaces(place_.path, "OpenMode::kFollow"));
   TRELLIS_ASSIGN_OR_RETURN(auto levels,
                            OpenTablesOf(*place_.files, *directories.tables, state, place_.read_mode,
                                         context, /*helpers=*/nullptr, &tables_));
@@ -185,7 +185,7 @@ absl::Status StoreFollower::OpenVersion(const TableContext& context,
   });
   auto opened = std::make_shared<PinnedVersion>();
   opened->pin = pin_;
-  TRELLIS_ASSIGN_OR_RETURN(opened->version, Version::Create(std::move(levels)));
+  TRELLIS_ASSIGN_OR_RETURN(opened->version, Version::Create(std::move(levels), state.keyspaces));
   opened->edits = manifest_->edit_count();
   version_ = std::move(opened);
   return absl::OkStatus();
@@ -214,6 +214,7 @@ absl::StatusOr<StoreFollower::View> StoreFollower::Try(const TableContext& conte
   View view;
   view.memtables = logs_.MemtablesFor(state);
   view.version = std::shared_ptr<const Version>(version_, version_->version.get());
+  TRELLIS_ASSIGN_OR_RETURN(view.keyspaces, logs_.KeyspacesFor(state));
   view.sequence = std::max(logs_.last(), state.last_sequence);
   return view;
 }

@@ -24,6 +24,7 @@
 #include "lsm/memtable/memtable.h"
 #include "lsm/store/open_tables.h"
 #include "lsm/table/table.h"
+#include "lsm/version/keyspace_records.h"
 #include "lsm/version/manifest.h"
 #include "lsm/version/version.h"
 
@@ -42,6 +43,8 @@ class StoreFollower {
   struct View {
     std::vector<std::shared_ptr<const Memtable>> memtables;  // newest first
     std::shared_ptr<const Version> version;                  // keeps its tables' pin
+    // Never null.  The same object as in the last view, unless a keyspace has changed.
+    std::shared_ptr<const KeyspaceRecords> keyspaces;
     Sequence sequence = 0;
     // Set if the last view held writes that this one lacks.
     struct WentBack {

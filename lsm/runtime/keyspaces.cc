@@ -169,6 +169,45 @@ void Keyspaces::Apply(Prepared prepared) {
   }
 }
 
+absl::StatusOr<Keyspaces::NextView> Keyspaces::PrepareView(const KeyspaceRecords& records,
+                                                           std::string_view directory) const {
+  TRELLIS_RETURN_IF_ERROR(WithContext(CheckKeyspacesAct(records, options_), directory));
+  NextView view;
+  const auto add = [&](const KeyspaceRecord& record) {
+    const auto known = states_.find(record.id);
+    std::shared_ptr<KeyspaceState>& state = view.states[record.id];
+    if (known == states_.end() || known->second->name != record.name) {
+      state = std::make_shared<KeyspaceState>(record.id, record.name, opening_);
+      state->options = record.options;
+      state->has_own_tree = record.has_own_tree;
+    } else {
+      state = known->second;
+      if (state->options != record.options || state->has_own_tree != record.has_own_tree)
+        view.changed.emplace_back(state, record);
+    }
+    view.ids.insert_or_assign(state->name, record.id);
+  };
+  if (!records.all().contains(kDefaultKeyspace)) add({});
+  for (const auto& [id, record] : records.all()) add(record);
+  view.next_id = records.next_id();
+  return view;
+}
+
+void Keyspaces::Apply(NextView view) {
+  for (const auto& [id, state] : states_) {
+    const auto next = view.states.find(id);
+    if (next == view.states.end() || next->second != state)
+      state->dropped.store(true, std::memory_order_relaxed);
+  }
+  for (auto& [state, record] : view.changed) {
+    state->options = std::move(record.options);
+    state->has_own_tree = record.has_own_tree;
+  }
+  ids_.swap(view.ids);
+  states_.swap(view.states);
+  next_id_ = view.next_id;
+}
+
 OwnOptions Keyspaces::OwnOptionsIn(const Version& version) const {
   OwnOptions options;
   for (const auto& [id, tree] : version.trees()) {

@@ -7,6 +7,11 @@
 //
 // A dropped keyspace is flagged by Apply, and has no name any more.  Its state stays until Forget.
 //
+// A follower learns all of that from another process.  For each new view:
+//
+//   PrepareView   compares the directory with the view's keyspaces, and takes the memory
+//   Apply         makes it visible: before the view is published
+//
 // Jobs that work on trees get effective options here, and the account of readers.
 //
 // Threads: the engine's mutex guards this object, except for opening() and account(), which are
@@ -22,6 +27,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -109,6 +115,23 @@ class Keyspaces {
   Prepared PrepareDrop(std::string_view name) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
   // Allocates no memory.  REQUIRES: no other change was applied since Prepare.
   void Apply(Prepared prepared) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+
+  // The directory as of a follower's next view.
+  struct NextView {
+    States states;
+    Ids ids;
+    // For states that stay.
+    std::vector<std::pair<std::shared_ptr<KeyspaceState>, KeyspaceRecord>> changed;
+    uint64_t next_id = kOtherKeyspaceMin;
+  };
+  // A keyspace keeps its state only if id and name are the same: after a crash of the writer's
+  // machine, an id that was lost may be given to another name.  Errors: as for CheckAndStart.
+  absl::StatusOr<NextView> PrepareView(const KeyspaceRecords& records,
+                                       std::string_view directory) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+  // Flags the keyspaces that the view does not have.  Allocates no memory.  REQUIRES: no other
+  // change was applied since PrepareView.
+  void Apply(NextView view) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
 
   // The effective options of the keyspaces that replace any of the store's.  Allocates no memory.
   const OwnOptions& own_options() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_) {

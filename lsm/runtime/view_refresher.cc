@@ -57,10 +57,19 @@ absl::Status ViewRefresher::RefreshAlone() {
   view->memtable = std::make_shared<Memtable>();  // takes no writes
   view->sealed = std::move(followed.memtables);
   view->version = std::move(followed.version);
+  view->keyspaces = std::move(followed.keyspaces);
   view->sequence_max = followed.sequence;
   LiveViews::Prepared prepared = parts_.views->Prepare(view);
   MutexLock lock(mutex_);
   parts_.views->AssertHeld();
+  parts_.keyspaces->AssertHeld();
+  // First the flags of dropped keyspaces, then the view.  A reader loads the view first.
+  const std::shared_ptr<const ReadView>& last = parts_.views->Current();
+  if (last == nullptr || last->keyspaces != view->keyspaces) {
+    TRELLIS_ASSIGN_OR_RETURN(Keyspaces::NextView next,
+                             parts_.keyspaces->PrepareView(*view->keyspaces, path_));
+    parts_.keyspaces->Apply(std::move(next));
+  }
   parts_.views->ShowUpTo(kSequenceMax);  // the view says how far
   parts_.views->Publish(std::move(prepared));
   sequences_->Start(view->sequence_max);
@@ -72,7 +81,8 @@ bool ViewRefresher::IsCurrent(const StoreFollower::View& followed) {
   parts_.views->AssertHeld();
   const std::shared_ptr<const ReadView>& view = parts_.views->Current();
   return view != nullptr && view->version == followed.version &&
-         view->sequence_max == followed.sequence && view->sealed == followed.memtables;
+         view->keyspaces == followed.keyspaces && view->sequence_max == followed.sequence &&
+         view->sealed == followed.memtables;
 }
 
 void ViewRefresher::Note(const absl::Status& status) {

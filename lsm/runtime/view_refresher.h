@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -19,6 +20,7 @@
 #include "lsm/base/counters.h"
 #include "lsm/events/event_queue.h"
 #include "lsm/follow/store_follower.h"
+#include "lsm/runtime/keyspaces.h"
 #include "lsm/runtime/live_views.h"
 #include "lsm/runtime/sequences.h"
 #include "lsm/table/table.h"
@@ -33,16 +35,18 @@ class ViewRefresher {
   struct Parts {
     const TableContext* context;  // filled in before Start
     LiveViews* views;
+    Keyspaces* keyspaces;
     Counters* counters;
     EventQueue* events;
     Clock* clock;
   };
 
-  // `mutex`, the engine's, guards the current view and the sequences.
+  // `mutex`, the engine's, guards the current view, the keyspaces and the sequences.
   ViewRefresher(const Parts& parts, StoreFollower::Place place, Mutex* mutex, Sequences* sequences)
       : parts_(parts),
         mutex_(mutex),
         sequences_(sequences),
+        path_(place.path),
         follower_(std::make_unique<StoreFollower>(std::move(place))) {}
   ViewRefresher(const ViewRefresher&) = delete;
   ViewRefresher& operator=(const ViewRefresher&) = delete;
@@ -74,6 +78,7 @@ class ViewRefresher {
   const Parts parts_;
   Mutex* const mutex_;
   Sequences* const sequences_ ABSL_PT_GUARDED_BY(*mutex_);
+  const std::string path_;
   Mutex refresh_mutex_ ABSL_ACQUIRED_BEFORE(*mutex_);
   std::unique_ptr<StoreFollower> follower_ ABSL_GUARDED_BY(refresh_mutex_);
   std::atomic<uint64_t> refreshed_nanos_{0};

@@ -7,6 +7,12 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
+bool KeyspaceRecords::Has(KeyspaceId id, std::string_view name) const {
+  if (id == kDefaultKeyspace) return name == kDefaultKeyspaceName;
+  const auto found = all_.find(id);
+  return found != all_.end() && found->second.name == name;
+}
+
 bool KeyspaceRecords::HasTree(KeyspaceId id) const {
   if (id == kDefaultKeyspace) return true;
   if (id == kCommonTree) return any();

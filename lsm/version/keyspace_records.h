@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bloom/core/abi.h"
@@ -36,6 +37,8 @@ class KeyspaceRecords {
   // Above the id of every keyspace so far; kIdEnd: all are used up.
   uint64_t next_id() const { return next_id_; }
   bool Has(KeyspaceId id) const { return id == kDefaultKeyspace || all_.contains(id); }
+  // Whether the keyspace with this id has this name.
+  bool Has(KeyspaceId id, std::string_view name) const;
   // Whether there may be tables of the tree with this id: the default tree, the common one, or one
   // that belongs to a keyspace.
   bool HasTree(KeyspaceId id) const;

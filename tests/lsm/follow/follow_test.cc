@@ -15,11 +15,10 @@
 #include <vector>
 
 #include "lsm/db.h"
-#include "lsm/event_listener.h"
 #include "lsm/fs/file_names.h"
-#include "lsm/keyspace.h"
 #include "lsm/threads/repeating_thread.h"
 #include "tests/lsm/engine/world.h"
+#include "tests/lsm/follow/follow_fixture.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -29,92 +28,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing_support::StatusIs;
-
-struct StepsBack : EventListener {
-  void OnViewWentBack(const ViewWentBack& event) override {
-    seen.push_back(Concat(event.from_sequence, " to ", event.to_sequence));
-  }
-  std::vector<std::string> seen;
-};
-
-class FollowTest : public testing::Test {
- protected:
-  FollowTest() : options_(world_.SmallOptions()), follow_(world_.SmallOptions()) {
-    follow_.mode = OpenMode::kFollow;
-    follow_.listener = listener_;
-  }
-
-  void OpenWriter() {
-    writer_ = nullptr;
-    absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, options_);
-    ASSERT_OK(db);
-    writer_ = *std::move(db);
-  }
-  void OpenFollower() {
-    absl::StatusOr<std::unique_ptr<DB>> db = DB::Open(kStorePath, follow_);
-    ASSERT_OK(db);
-    follower_ = *std::move(db);
-  }
-  void OpenBoth() {
-    OpenWriter();
-    OpenFollower();
-  }
-  // Ends the writer as if its process had been killed.
-  void KillWriter() {
-    world_.files->SetFault([](FileOperation operation, const std::string&, uint64_t) {
-      return operation == FileOperation::kAppend || operation == FileOperation::kAtomicReplace ||
-                     operation == FileOperation::kRemove
-                 ? absl::UnavailableError("killed")
-                 : absl::OkStatus();
-    });
-    writer_ = nullptr;
-    world_.files->SetFault(nullptr);
-  }
-  // The log has the record of a write that ended in Unknown, and the writer resumes without it. The
-  // follower has seen the write.
-  void ResumeWithoutAWrite() {
-    OpenBoth();
-    Put("a", "1");
-    world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
-      return operation == FileOperation::kSyncFile && path.ends_with(".log")
-                 ? absl::UnavailableError("broken")
-                 : absl::OkStatus();
-    });
-    WriteOptions sync;
-    sync.sync = true;
-    EXPECT_THAT(writer_->Put("b", "2", sync), StatusIs(absl::StatusCode::kUnknown));
-    EXPECT_EQ(Now(), "a=1 b=2");
-    world_.files->SetFault(nullptr);
-    ASSERT_OK(writer_->Resume());
-  }
-  void Put(std::string_view key, std::string_view value) { ASSERT_OK(writer_->Put(key, value)); }
-  void Refresh() { ASSERT_OK(follower_->Resume()); }
-  // The contents of the follower, after a refresh.
-  std::string Now(const ReadOptions& options = {}) {
-    const absl::Status refreshed = follower_->Resume();
-    return refreshed.ok() ? Shown(options) : refreshed.ToString();
-  }
-  std::string Shown(const ReadOptions& options = {}) {
-    std::string text;
-    const absl::StatusOr<Contents> contents = ReadAll(*follower_, options);
-    if (!contents.ok()) return contents.status().ToString();
-    for (const auto& [key, value] : *contents) {
-      text += Concat(text.empty() ? "" : " ", key, "=", value);
-      EXPECT_EQ(*follower_->Get(key, options), value);
-    }
-    return text;
-  }
-  // More than a write buffer, so that the writer begins another log and flushes.
-  void Fill(int round, int keys = 100) {
-    for (int i = 0; i < keys; ++i)
-      Put(Concat("fill", 1000 + i), std::string(1000, static_cast<char>('a' + round % 26)));
-  }
-
-  World world_;
-  Options options_, follow_;
-  std::shared_ptr<StepsBack> listener_ = std::make_shared<StepsBack>();
-  std::unique_ptr<DB> writer_, follower_;
-};
 
 TEST_F(FollowTest, SeesWritesWithoutAFlush) {
   OpenWriter();
@@ -453,22 +366,6 @@ TEST_F(FollowTest, AClosedFollowerRefusesReads) {
   iterator->SeekToFirst();
   ASSERT_TRUE(iterator->Valid());
   EXPECT_EQ(iterator->key(), "a");
-}
-
-// The follower reads the edit that creates the keyspace, and then the log that names it.
-TEST_F(FollowTest, AKeyspaceIsNoDamage) {
-  OpenBoth();
-  Put("a", "1");
-  Refresh();
-  ASSERT_OK_AND_ASSIGN(Keyspace keyspace, writer_->OpenKeyspace("k"));
-  ASSERT_OK(writer_->Flush());
-  ASSERT_OK(keyspace.Put("b", "2"));
-  const auto refused = StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("has keyspaces"));
-  for (int pass = 0; pass < 2; ++pass) {
-    EXPECT_THAT(follower_->Resume(), refused);
-    EXPECT_THAT(follower_->GetFailure(), refused);
-    EXPECT_EQ(Shown(), "a=1");
-  }
 }
 
 TEST_F(FollowTest, ChangesNoFile) {

@@ -11,11 +11,12 @@
 #include <vector>
 
 #include "lsm/base/encoded_batch.h"
-#include "lsm/bytes/coding.h"
+#include "lsm/base/keyspace_state.h"
 #include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/log/log_writer.h"
 #include "lsm/memory_file_system.h"
+#include "lsm/version/keyspace_records.h"
 #include "lsm/write_batch.h"
 #include "tests/support/status_matchers.h"
 
@@ -25,6 +26,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing_support::StatusIs;
+using Kind = KeyspaceChange::Kind;
 
 constexpr uint64_t kSeed = 77;
 
@@ -52,9 +54,21 @@ class FollowedLogsTest : public testing::Test {
     WriteBatch batch;
     for (int i = 0; i < count; ++i)
       batch.Put(Concat("key", first + static_cast<Sequence>(i)), Concat("value", first));
-    std::string bytes(EncodedBatch::Of(batch));
-    StoreFixed64(bytes.data(), first);
-    ASSERT_OK(writers_[log]->Append(bytes));
+    AppendBatch(log, first, &batch);
+  }
+  void AppendBatch(uint64_t log, Sequence first, WriteBatch* batch) {
+    EncodedBatch::SetFirstSequence(batch, first);
+    ASSERT_OK(writers_[log]->Append(EncodedBatch::Of(*batch)));
+  }
+  void AppendChange(uint64_t log, Sequence number, const KeyspaceChange& change) {
+    WriteBatch batch;
+    EncodedBatch::Change(&batch, change);
+    AppendBatch(log, number, &batch);
+  }
+  std::shared_ptr<const KeyspaceRecords> Keyspaces() {
+    absl::StatusOr<std::shared_ptr<const KeyspaceRecords>> keyspaces = logs_.KeyspacesFor(state_);
+    EXPECT_OK(keyspaces);
+    return keyspaces.ok() ? *keyspaces : std::make_shared<const KeyspaceRecords>();
   }
   void Remove(uint64_t log) { ASSERT_OK(directory_->Remove(LogFileName(log))); }
   std::string PathOf(uint64_t log) { return "logs/" + LogFileName(log); }
@@ -93,8 +107,7 @@ TEST_F(FollowedLogsTest, TakesRangeDeletes) {
   WriteBatch batch;
   batch.DeleteRange("key1", "key2");
   batch.DeleteRange("key3", std::nullopt);
-  EncodedBatch::SetFirstSequence(&batch, 4);
-  ASSERT_OK(writers_[2]->Append(EncodedBatch::Of(batch)));
+  AppendBatch(2, 4, &batch);
   ASSERT_OK(ReadOn());
   EXPECT_EQ(logs_.last(), 5u);
   EXPECT_EQ(Entries(), Counts{5});
@@ -110,13 +123,106 @@ TEST_F(FollowedLogsTest, RefusesKeyspacesThatWereNotCreated) {
   Append(2, 1, 3);
   WriteBatch batch;
   EncodedBatch::Put(&batch, 7, "key", "value");
-  EncodedBatch::SetFirstSequence(&batch, 4);
-  ASSERT_OK(writers_[2]->Append(EncodedBatch::Of(batch)));
+  AppendBatch(2, 4, &batch);
   EXPECT_THAT(ReadOn(), StatusIs(absl::StatusCode::kDataLoss,
                                  AllOf(HasSubstr(PathOf(2) + ": record at offset "),
                                        HasSubstr("a key of keyspace 7, which was not created"))));
   EXPECT_EQ(logs_.last(), 3u);
   EXPECT_EQ(Entries(), Counts{3});
+}
+
+TEST_F(FollowedLogsTest, TakesKeyspacesInTheOrderOfTheLog) {
+  AppendChange(2, 1, {Kind::kCreated, 2, "a", {}});
+  ASSERT_OK(ReadOn());
+  const std::shared_ptr<const KeyspaceRecords> first = Keyspaces();
+  EXPECT_TRUE(first->Has(2, "a"));
+  WriteBatch batch;
+  EncodedBatch::Put(&batch, 2, "key", "value");
+  AppendBatch(2, 2, &batch);
+  ASSERT_OK(ReadOn());
+  EXPECT_EQ(Keyspaces(), first) << "no keyspace has changed";
+  EXPECT_NE(logs_.MemtablesFor(state_)[0]->Find(2), nullptr);
+  Begin(5);
+  AppendChange(5, 3, {Kind::kOptions, 2, "", {.target_fpp = 0.25}});
+  ASSERT_OK(ReadOn());
+  EXPECT_EQ(Keyspaces()->all().at(2).options.target_fpp, 0.25);
+  AppendChange(5, 4, {Kind::kDropped, 2, "", {}});
+  AppendChange(5, 5, {Kind::kCreated, 3, "a", {}});
+  ASSERT_OK(ReadOn());
+  EXPECT_FALSE(Keyspaces()->Has(2));
+  EXPECT_TRUE(Keyspaces()->Has(3, "a"));
+  EXPECT_TRUE(first->Has(2, "a")) << "another view has it";
+}
+
+// Edits may be ahead of the logs that were read, and hold what logs do not.
+TEST_F(FollowedLogsTest, TakesKeyspacesOfNewEdits) {
+  AppendChange(2, 1, {Kind::kCreated, 2, "a", {}});
+  Begin(5);
+  AppendChange(5, 2, {Kind::kCreated, 3, "b", {}});
+  ASSERT_OK(ReadOn());
+  const std::shared_ptr<const KeyspaceRecords> before = Keyspaces();
+  state_.oldest_log = 5;
+  state_.last_sequence = 1;
+  ASSERT_EQ(state_.keyspaces.Replay({Kind::kCreated, 2, "a", {}}), "");
+  logs_.NoteEdits();
+  EXPECT_EQ(Keyspaces(), before) << "the edits say what the log said";
+  KeyspaceRecord own = state_.keyspaces.all().at(2);
+  own.has_own_tree = true;
+  ASSERT_EQ(state_.keyspaces.Put(own), "");
+  logs_.NoteEdits();
+  EXPECT_TRUE(Keyspaces()->HasTree(2));
+  EXPECT_TRUE(Keyspaces()->Has(3, "b"));
+  AppendChange(5, 3, {Kind::kDropped, 2, "", {}});
+  ASSERT_OK(ReadOn());
+  EXPECT_FALSE(Keyspaces()->Has(2));
+  EXPECT_TRUE(Keyspaces()->Has(3, "b"));
+  // Another manifest: what the logs said is forgotten.
+  logs_.StartOver(state_);
+  EXPECT_TRUE(Keyspaces()->Has(2, "a"));
+  EXPECT_FALSE(Keyspaces()->Has(3));
+}
+
+// Otherwise the second call would find the creation done, and take the record.
+TEST_F(FollowedLogsTest, ARecordThatIsRefusedChangesNoKeyspace) {
+  const Sequence first = 2;
+  const auto named_a = HasSubstr("keyspace 3 is added with the name \"a\"");
+  const auto not_created = HasSubstr("a key of keyspace 9, which was not created");
+  for (const bool is_change : {true, false}) {
+    SCOPED_TRACE(is_change);
+    Begin(is_change ? 5 : 6, is_change ? 1 : 2);
+    FollowedLogs logs;
+    ManifestState state = state_;
+    state.oldest_log = is_change ? 5 : 6;
+    state.log_seed = is_change ? 1 : 2;
+    logs.StartOver(state);
+    AppendChange(state.oldest_log, 1, {Kind::kCreated, 2, "a", {}});
+    WriteBatch batch;
+    EncodedBatch::Change(&batch, {Kind::kCreated, 3, is_change ? "a" : "b", {}});
+    if (!is_change) EncodedBatch::Put(&batch, 9, "key", "value");
+    AppendBatch(state.oldest_log, first, &batch);
+    for (int pass = 0; pass < 3; ++pass) {
+      const absl::Status status = logs.ReadOn(*directory_, state, ++refresh_);
+      EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss));
+      EXPECT_THAT(MessageOf(status), testing::Conditional(is_change, named_a, not_created));
+      ASSERT_OK_AND_ASSIGN(const auto keyspaces, logs.KeyspacesFor(state));
+      EXPECT_FALSE(keyspaces->Has(3));
+      EXPECT_TRUE(keyspaces->Has(2, "a"));
+      EXPECT_EQ(logs.last(), 1u);
+    }
+  }
+}
+
+TEST_F(FollowedLogsTest, KeyspacesThatDoNotFitTheManifestAreDamage) {
+  AppendChange(2, 1, {Kind::kCreated, 3, "a", {}});
+  ASSERT_OK(ReadOn());
+  ASSERT_EQ(state_.keyspaces.Replay({Kind::kCreated, 2, "a", {}}), "");
+  logs_.NoteEdits();
+  const auto damage = StatusIs(absl::StatusCode::kDataLoss,
+                               AllOf(HasSubstr(PathOf(2)), HasSubstr("which keyspace 2 has")));
+  for (int pass = 0; pass < 2; ++pass) {
+    EXPECT_THAT(logs_.KeyspacesFor(state_), damage);
+    EXPECT_THAT(ReadOn(), damage);
+  }
 }
 
 TEST_F(FollowedLogsTest, EachLogHasItsMemtable) {

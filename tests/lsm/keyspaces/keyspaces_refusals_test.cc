@@ -83,22 +83,6 @@ TEST_F(KeyspacesRefusalsTest, AStoreWithATimeLimitIsRefused) {
   }
 }
 
-TEST_F(KeyspacesRefusalsTest, FollowersRefuseThem) {
-  Open();
-  OpenKeyspace("a");
-  const auto refused = StatusIs(absl::StatusCode::kUnimplemented,
-                                AllOf(HasSubstr(kStorePath), HasSubstr("has keyspaces")));
-  for (int pass = 0; pass < 2; ++pass) {
-    SCOPED_TRACE(pass);  // in a log alone; in the manifest
-    db_ = nullptr;
-    Options follow = options_;
-    follow.mode = OpenMode::kFollow;
-    EXPECT_THAT(DB::Open(kStorePath, follow), refused);
-    ASSERT_NO_FATAL_FAILURE(Open());
-    EXPECT_THAT(List(), ElementsAre("a", "default"));
-  }
-}
-
 // A copy has all keyspaces, with their keys and options.
 TEST_F(KeyspacesRefusalsTest, CopiesHaveThem) {
   const KeyspaceOptions options = {.target_fpp = 0.25, .compression = Compression::kNone};
@@ -135,26 +119,6 @@ TEST_F(KeyspacesRefusalsTest, CopiesHaveThem) {
     reading.mode = OpenMode::kReadOnly;
     ASSERT_OK_AND_ASSIGN(db_, DB::Open(path, reading));
     EXPECT_OK(db_->OpenKeyspace("a", options));
-  }
-}
-
-// A writer creates a keyspace while a follower has the store open.  The follower keeps its view.
-TEST_F(KeyspacesRefusalsTest, AFollowerKeepsItsView) {
-  Open();
-  Put("key", "old");
-  Options follow = options_;
-  follow.mode = OpenMode::kFollow;
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<DB> follower, DB::Open(kStorePath, follow));
-  OpenKeyspace("a");
-  Put("key", "new");
-  const auto refused = StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("has keyspaces"));
-  for (int pass = 0; pass < 2; ++pass) {
-    SCOPED_TRACE(pass);  // in a log alone; in the manifest
-    EXPECT_THAT(follower->Resume(), refused);
-    EXPECT_THAT(follower->GetFailure(), refused);
-    ASSERT_OK_AND_ASSIGN(const std::optional<std::string> value, follower->Get("key"));
-    EXPECT_EQ(value, "old");
-    Flush();
   }
 }
 

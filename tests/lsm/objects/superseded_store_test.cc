@@ -12,6 +12,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "lsm/environment.h"
+#include "lsm/keyspace.h"
 #include "lsm/object_file_system.h"
 #include "lsm/objects/directory_index.h"
 #include "lsm/objects/memory_object_pool.h"
@@ -139,6 +140,31 @@ TEST_F(SupersededStoreTest, FollowersFollowNewOwners) {
   for (before->SeekToFirst(); before->Valid(); before->Next()) seen += Concat(before->value());
   EXPECT_OK(before->status());
   EXPECT_EQ(seen, "12");
+}
+
+TEST_F(SupersededStoreTest, KeyspacesGoToNewOwners) {
+  ASSERT_OK(a_.db().OpenKeyspace("dropped"));
+  ASSERT_OK(a_.db().OpenKeyspace("kept")->Put("key", "of a"));
+  ASSERT_OK(a_.db().Flush());
+  Process follower(objects_, 3);
+  follower.options().mode = OpenMode::kFollow;
+  ASSERT_OK(follower.Open());
+  ASSERT_OK_AND_ASSIGN(const Keyspace kept, follower.db().OpenKeyspace("kept"));
+  ASSERT_OK_AND_ASSIGN(const Keyspace dropped, follower.db().OpenKeyspace("dropped"));
+  EXPECT_EQ(kept.Get("key").value(), "of a");
+  EXPECT_EQ(dropped.Get("key").value(), std::nullopt);
+  TakeOver();
+  ASSERT_OK_AND_ASSIGN(Keyspace of_b, b_.db().OpenKeyspace("kept"));
+  EXPECT_EQ(of_b.Get("key").value(), "of a");
+  ASSERT_OK(of_b.Put("key", "of b"));
+  ASSERT_OK(b_.db().DropKeyspace("dropped"));
+  ASSERT_OK(follower.db().Resume());
+  EXPECT_EQ(kept.Get("key").value(), "of b");
+  EXPECT_THAT(dropped.Get("key"), StatusIs(absl::StatusCode::kFailedPrecondition));
+  ASSERT_OK(b_.db().Flush());
+  ASSERT_OK(follower.db().Resume());
+  EXPECT_EQ(kept.Get("key").value(), "of b");
+  EXPECT_THAT(follower.db().ListKeyspaces().value(), testing::ElementsAre("default", "kept"));
 }
 
 TEST_F(SupersededStoreTest, WritersLearnItFromTheirNextWrite) {

@@ -239,6 +239,58 @@ TEST_F(KeyspacesDirectoryTest, EachOpeningHasItsNumber) {
   EXPECT_EQ(Make("a")->opening, keyspaces_.opening());
 }
 
+TEST_F(KeyspacesDirectoryTest, AFollowerKeepsAStateIfIdAndNameAgree) {
+  keyspaces_.AssertHeld();
+  const auto show = [this](const KeyspaceRecords& records) {
+    keyspaces_.AssertHeld();
+    absl::StatusOr<Keyspaces::NextView> next = keyspaces_.PrepareView(records, "/store");
+    ASSERT_OK(next);
+    keyspaces_.Apply(*std::move(next));
+    EXPECT_EQ(keyspaces_.Records(), records);
+  };
+  KeyspaceRecords before;
+  ASSERT_EQ(before.Replay({Kind::kCreated, 2, "a", {}}), "");
+  ASSERT_EQ(before.Replay({Kind::kCreated, 3, "b", {.target_fpp = 0.25}}), "");
+  show(before);
+  const auto a = keyspaces_.Find("a"), b = keyspaces_.Find("b"), root = keyspaces_.Find("default");
+  EXPECT_EQ(a->opening, keyspaces_.opening());
+  KeyspaceRecords next = before;
+  ASSERT_EQ(next.Replay({Kind::kDropped, 2, "", {}}), "");
+  ASSERT_EQ(next.Replay({Kind::kOptions, 3, "", {.target_fpp = 0.5}}), "");
+  ASSERT_EQ(next.Put({.id = 3, .options = {.target_fpp = 0.5}, .name = "b"}), "");
+  ASSERT_EQ(next.Replay({Kind::kCreated, 4, "a", {}}), "");
+  ASSERT_OK_AND_ASSIGN(Keyspaces::NextView prepared, keyspaces_.PrepareView(next, "/store"));
+  EXPECT_FALSE(IsDropped(a.get())) << "not yet";
+  EXPECT_EQ(keyspaces_.Records(), before);
+  keyspaces_.Apply(std::move(prepared));
+  EXPECT_EQ(keyspaces_.Records(), next);
+  EXPECT_TRUE(IsDropped(a.get()));
+  EXPECT_EQ(keyspaces_.Find("b"), b);
+  EXPECT_EQ(b->options.target_fpp, 0.5);
+  EXPECT_TRUE(b->has_own_tree);
+  const auto namesake = keyspaces_.Find("a");
+  EXPECT_EQ(namesake->id, 4u);
+  EXPECT_FALSE(IsDropped(namesake.get()));
+  // The store of a machine that crashed: it had lost the drop and the namesake.
+  show(before);
+  EXPECT_TRUE(IsDropped(a.get()));
+  EXPECT_TRUE(IsDropped(namesake.get()));
+  EXPECT_NE(keyspaces_.Find("a"), a);
+  EXPECT_FALSE(IsDropped(keyspaces_.Find("a").get()));
+  EXPECT_EQ(keyspaces_.Find("b"), b);
+  // It had lost all keyspaces, and gave one of the ids to another name.
+  KeyspaceRecords other;
+  ASSERT_EQ(other.Replay({Kind::kCreated, 3, "c", {}}), "");
+  show(other);
+  EXPECT_TRUE(IsDropped(b.get()));
+  EXPECT_THAT(keyspaces_.Names(), ElementsAre("c", "default"));
+  EXPECT_EQ(keyspaces_.Find("default"), root);
+  EXPECT_FALSE(IsDropped(root.get()));
+  ASSERT_EQ(other.Replay({Kind::kOptions, 3, "", {.expire_after = 1}}), "");
+  EXPECT_THAT(keyspaces_.PrepareView(other, "/store"),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("/store: the keyspace \"c\"")));
+}
+
 TEST_F(KeyspacesDirectoryTest, IdsOfDroppedKeyspacesAreNotGivenAgain) {
   keyspaces_.AssertHeld();
   KeyspaceRecords records;

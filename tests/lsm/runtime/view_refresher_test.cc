@@ -7,10 +7,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 
+#include "lsm/base/keyspace_state.h"
 #include "lsm/db.h"
+#include "lsm/keyspace.h"
+#include "lsm/runtime/keyspaces.h"
 #include "lsm/table/block_cache.h"
 #include "tests/lsm/runtime/runtime_world.h"
 #include "tests/support/status_matchers.h"
@@ -57,10 +61,13 @@ class ViewRefresherTest : public testing::Test {
   Sequences sequences_;
   Lifetime lifetime_{&world_.mutex, &jobs_};
   LiveViews views_{&store_, &world_.events, &world_.mutex, &jobs_, &lifetime_};
-  ViewRefresher refresher_{{&context_, &views_, &world_.counters, &world_.events, &world_.clock},
-                           {world_.files.get(), kStorePath, world_.files.get(), std::nullopt},
-                           &world_.mutex,
-                           &sequences_};
+  Options options_;
+  Keyspaces keyspaces_{&options_, &world_.counters, &world_.mutex};
+  ViewRefresher refresher_{
+      {&context_, &views_, &keyspaces_, &world_.counters, &world_.events, &world_.clock},
+      {world_.files.get(), kStorePath, world_.files.get(), std::nullopt},
+      &world_.mutex,
+      &sequences_};
 };
 
 TEST_F(ViewRefresherTest, PublishesNewWrites) {
@@ -83,6 +90,30 @@ TEST_F(ViewRefresherTest, AQuietStoreKeepsItsView) {
   const std::shared_ptr<const ReadView> view = views_.Share();
   ASSERT_OK(refresher_.Refresh());
   EXPECT_EQ(views_.Share(), view);
+}
+
+TEST_F(ViewRefresherTest, AViewHasTheKeyspacesOfItsNumber) {
+  const auto find = [this](std::string_view name) {
+    MutexLock lock(&world_.mutex);
+    keyspaces_.AssertHeld();
+    return keyspaces_.Find(name);
+  };
+  ASSERT_OK(writer_->OpenKeyspace("a"));
+  ASSERT_OK(refresher_.Refresh());
+  const std::shared_ptr<const ReadView> view = views_.Share();
+  EXPECT_TRUE(view->keyspaces->Has(2, "a"));
+  const std::shared_ptr<const KeyspaceState> state = find("a");
+  ASSERT_NE(state, nullptr);
+  ASSERT_OK(writer_->Put("key", "value"));
+  ASSERT_OK(refresher_.Refresh());
+  EXPECT_NE(views_.Share(), view);
+  EXPECT_EQ(views_.Share()->keyspaces, view->keyspaces) << "none has changed";
+  EXPECT_EQ(find("a"), state);
+  ASSERT_OK(writer_->DropKeyspace("a"));
+  ASSERT_OK(refresher_.Refresh());
+  EXPECT_FALSE(views_.Share()->keyspaces->Has(2));
+  EXPECT_TRUE(IsDropped(state.get()));
+  EXPECT_EQ(find("a"), nullptr);
 }
 
 TEST_F(ViewRefresherTest, KeepsTheErrorOfTheLastRefresh) {

@@ -141,7 +141,7 @@ TEST_F(KeyspacesRefusedTest, HostileChangesAreRefused) {
       continue;
     }
     db_ = nullptr;
-    ExpectRefused({OpenMode::kMustExist, OpenMode::kReadOnly},
+    ExpectRefused({OpenMode::kMustExist, OpenMode::kReadOnly, OpenMode::kFollow},
                   StatusIs(each.code, IsRefusal(each.what)));
   }
 }

@@ -14,7 +14,9 @@
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "lsm/follow/store_follower.h"
+#include "lsm/keyspace.h"
 #include "lsm/threads/epoch.h"
+#include "tests/reliability/beyond/followed_history.h"
 #include "tests/reliability/beyond/followed_machine.h"
 #include "tests/support/deterministic_environment.h"
 #include "tests/support/dice.h"
@@ -24,7 +26,7 @@ namespace {
 
 using lsm::Concat;
 using testing_support::Dice;
-using Contents = std::map<std::string, std::string>;
+using Contents = FollowedHistory::Contents;
 using View = lsm::StoreFollower::View;
 using Fate = FollowedMachine::Fate;
 
@@ -32,39 +34,9 @@ constexpr char kStore[] = "/store";
 constexpr char kBackup[] = "/backup";
 constexpr size_t kKeys = 10;
 constexpr uint64_t kNever = UINT64_MAX;
+constexpr const char* kOtherKeyspaces[] = {"a", "b"};
 
-// The entries of a store in the order of their sequence numbers, and where its batches end.
-struct History {
-  struct Entry {
-    std::string key;                   // the first one of a range
-    std::optional<std::string> value;  // nullopt: a delete
-    bool is_range = false;
-    std::optional<std::string> to = std::nullopt;  // of a range; nullopt: it has no end
-  };
-  std::vector<Entry> entries;
-  std::set<size_t> ends = {0};
-
-  Contents At(size_t sequence) const {
-    Contents contents;
-    for (size_t i = 0; i < sequence; ++i) {
-      const Entry& entry = entries[i];
-      if (entry.value) {
-        contents[entry.key] = *entry.value;
-      } else {
-        const auto from = contents.lower_bound(entry.key);
-        const auto to = !entry.is_range ? contents.upper_bound(entry.key)
-                        : entry.to      ? contents.lower_bound(*entry.to)
-                                        : contents.end();
-        contents.erase(from, to);
-      }
-    }
-    return contents;
-  }
-  void Truncate(size_t sequence) {
-    entries.resize(sequence);
-    ends.erase(ends.upper_bound(sequence), ends.end());
-  }
-};
+using History = FollowedHistory;
 
 // One store, its writer and its follower, in one thread.  The same seed and the same plan repeat
 // the same run.
@@ -73,6 +45,8 @@ class Run {
   // The writer acts at operation `at` of a refresh.
   Run(uint64_t seed, uint64_t at)
       : dice_(seed),
+        keyspaces_dice_(seed),
+        has_keyspaces_(seed % 3 == 0),
         at_(at),
         machine_(seed % 2 == 0 ? OneMachine() : ObjectStore(seed)),
         random_(seed) {
@@ -228,6 +202,8 @@ class Run {
     actor_ = actor;
   }
   void ActOnce() {
+    if (has_keyspaces_ && keyspaces_dice_.OneIn(5))
+      ChangeKeyspace(kOtherKeyspaces[keyspaces_dice_.Roll(2)]);
     switch (dice_.Roll(16)) {
       case 0:
         Must(db_->Flush(), "flush");
@@ -253,22 +229,42 @@ class Run {
         return Write(dice_.OneIn(3) ? 3000 : 20);
     }
   }
+  // Creates the keyspace, or drops it.
+  void ChangeKeyspace(const std::string& name) {
+    History& now = history();
+    const bool exists = now.Has(name);
+    now.entries.push_back({.key = "",
+                           .keyspace = name,
+                           .kind = exists ? History::Kind::kDrop : History::Kind::kCreate});
+    now.ends.insert(now.entries.size());
+    Must(exists ? db_->DropKeyspace(name) : db_->OpenKeyspace(name).status(), "change a keyspace");
+    acknowledged_ = history().entries.size();
+  }
+  std::string AnyKeyspace() {
+    if (!has_keyspaces_ || keyspaces_dice_.OneIn(3)) return kFollowedDefault;
+    const char* const name = kOtherKeyspaces[keyspaces_dice_.Roll(2)];
+    return history().Has(name) ? name : kFollowedDefault;
+  }
   absl::Status TryToWrite(size_t value_bytes, bool sync) {
     lsm::WriteBatch batch;
     History& now = history();
     for (size_t i = 1 + dice_.Roll(3); i > 0; --i) {
       const size_t key = dice_.Roll(kKeys);
-      History::Entry entry{Concat("key", key), std::nullopt};
+      History::Entry entry{Concat("key", key)};
+      entry.keyspace = AnyKeyspace();
+      // It exists, so this makes no entry.
+      const lsm::Keyspace keyspace = db_->OpenKeyspace(entry.keyspace).value();
       if (dice_.OneIn(8)) {
-        entry.is_range = true;
+        entry.kind = History::Kind::kDeleteRange;
         if (key + 1 < kKeys && dice_.OneIn(2))
           entry.to = Concat("key", key + 1 + dice_.Roll(kKeys - 1 - key));
-        batch.DeleteRange(entry.key, entry.to);
+        batch.DeleteRange(keyspace, entry.key, entry.to);
       } else if (dice_.OneIn(4)) {
-        batch.Delete(entry.key);
+        entry.kind = History::Kind::kDelete;
+        batch.Delete(keyspace, entry.key);
       } else {
         entry.value = Concat(++writes_, std::string(value_bytes, 'v'));
-        batch.Put(entry.key, *entry.value);
+        batch.Put(keyspace, entry.key, entry.value);
       }
       now.entries.push_back(std::move(entry));
     }
@@ -429,27 +425,46 @@ class Run {
   std::optional<Contents> ContentsOf(const View& view, bool may_be_unavailable) {
     Contents contents;
     const lsm::EpochGuard guard;
+    const auto add = [&](lsm::KeyspaceId id, const std::string& name) {
+      const absl::Status status = AddContents(view, id, name, &contents);
+      const bool is_expected = may_be_unavailable && absl::IsUnavailable(status);
+      if (!status.ok() && !is_expected) Find(Concat("a lookup fails: ", status.ToString()));
+      return !is_expected;
+    };
+    if (!add(lsm::kDefaultKeyspace, kFollowedDefault)) return std::nullopt;
+    for (const auto& [id, record] : view.keyspaces->all()) {
+      contents[IdKeyOf(record.name)] = std::to_string(id);
+      if (!add(id, record.name)) return std::nullopt;
+    }
+    return contents;
+  }
+  absl::Status AddContents(const View& view, lsm::KeyspaceId id, const std::string& name,
+                           Contents* contents) {
+    const lsm::Tree* const tree = view.version->TreeWith(id);
+    const bool is_common = tree != nullptr && tree->is_common();
     for (size_t i = 0; i < kKeys; ++i) {
       const std::string key = Concat("key", i);
-      lsm::KeyLookup lookup(key, view.sequence, *context_.digest_seed);
+      const bloom::DigestSeed& seed = *context_.digest_seed;
+      lsm::KeyLookup lookup = is_common ? lsm::KeyLookup(id, key, view.sequence, seed)
+                                        : lsm::KeyLookup(key, view.sequence, seed);
       lsm::MemtableAnswer answer = lsm::MemtableAnswer::kAbsent;
       std::string_view value;
       for (const auto& memtable : view.memtables) {
         if (answer != lsm::MemtableAnswer::kAbsent) break;
-        answer = memtable->Get(lookup.key, &value);
-        const lsm::RangeList* const ranges = memtable->ranges();
+        answer = memtable->Get(id, lookup.key, &value);
+        const lsm::RangeList* const ranges = memtable->RangesOf(id);
         if (answer == lsm::MemtableAnswer::kAbsent && ranges != nullptr &&
-            ranges->NewestAt(lookup.key.internal_key(), view.sequence) > 0)
+            ranges->NewestAt(lookup.key.memtable_key(), view.sequence) > 0)
           answer = lsm::MemtableAnswer::kRangeDeleted;
       }
-      if (answer == lsm::MemtableAnswer::kFound) contents[key] = value;
-      if (answer != lsm::MemtableAnswer::kAbsent) continue;
-      view.version->default_tree()->Get(&lookup, {}, lsm::Counters::Here(&counters_));
-      if (may_be_unavailable && absl::IsUnavailable(lookup.status)) return std::nullopt;
-      if (!lookup.status.ok()) Find(Concat("a lookup fails: ", lookup.status.ToString()));
-      if (lookup.result.answer == lsm::TableAnswer::kFound) contents[key] = lookup.result.value;
+      if (answer == lsm::MemtableAnswer::kFound) (*contents)[KeyIn(name, key)] = value;
+      if (answer != lsm::MemtableAnswer::kAbsent || tree == nullptr) continue;
+      tree->Get(&lookup, {}, lsm::Counters::Here(&counters_));
+      TRELLIS_RETURN_IF_ERROR(lookup.status);
+      if (lookup.result.answer == lsm::TableAnswer::kFound)
+        (*contents)[KeyIn(name, key)] = lookup.result.value;
     }
-    return contents;
+    return absl::OkStatus();
   }
   // Exactly the first writes of a history that the store had since the refresh began.
   void CheckContents(const View& view, const Contents& contents, size_t first_era) {
@@ -477,9 +492,8 @@ class Run {
   void CheckMemtables(const View& view) {
     uint64_t entries = 0, largest = 0;
     for (const auto& memtable : view.memtables) entries += memtable->entry_count();
-    for (int level = 0; level < lsm::kLevels; ++level) {
-      for (const auto& table : view.version->default_tree()->level(level))
-        largest = std::max(largest, table->table->sequences().second);
+    for (const auto& level : view.version->Levels()) {
+      for (const auto& table : level) largest = std::max(largest, table->table->sequences().second);
     }
     if (entries + largest > view.sequence)
       Find(Concat("the memtables have ", entries, " entries of ", view.sequence,
@@ -525,26 +539,56 @@ class Run {
     lsm::ReadOptions at;
     at.snapshot = snapshot.get();
     const Contents before = ReadAll(**db, at);
-    if (before != history().At(history().entries.size())) Find("the follower's contents are wrong");
+    if (before != WithoutIds()) Find("the follower's contents are wrong");
     for (int i = 0; i < 5 && finding_.empty(); ++i) {
       Write(20);
       if (const absl::Status status = (*db)->Resume(); !status.ok())
         Find(Concat("a follower cannot be refreshed: ", status.ToString()));
       if (ReadAll(**db, at) != before) Find("a follower's snapshot sees later writes");
-      if (ReadAll(**db, {}) != history().At(history().entries.size()))
+      if (ReadAll(**db, {}) != WithoutIds())
         Find("the follower does not see what was acknowledged");
     }
+    if (finding_.empty()) DropBesideDB(**db);
+  }
+  // A handle reads until the view shows the drop.
+  void DropBesideDB(lsm::DB& follower) {
+    constexpr char kName[] = "dropped";
+    ChangeKeyspace(kName);
+    Must(follower.Resume(), "refresh the follower");
+    const absl::StatusOr<lsm::Keyspace> keyspace = follower.OpenKeyspace(kName);
+    if (!keyspace.ok()) return Find("a follower does not see a keyspace");
+    ChangeKeyspace(kName);
+    Must(follower.Resume(), "refresh the follower");
+    if (!absl::IsFailedPrecondition(keyspace->Get("key").status()))
+      Find("a follower's handle reads a keyspace whose drop its view shows");
+    if (ReadAll(follower, {}) != WithoutIds()) Find("a follower shows a keyspace that was dropped");
+  }
+  // What is acknowledged.
+  Contents WithoutIds() {
+    Contents contents = history().At(history().entries.size());
+    for (auto& [key, value] : contents) {
+      if (key.starts_with("#")) value = "";
+    }
+    return contents;
   }
   Contents ReadAll(lsm::DB& db, const lsm::ReadOptions& options) {
     Contents contents;
-    const std::unique_ptr<lsm::Iterator> iterator = db.NewIterator(options);
-    for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next())
-      contents.emplace(iterator->key(), iterator->value());
-    if (!iterator->status().ok()) Find(iterator->status().ToString());
+    for (const std::string& name : db.ListKeyspaces().value()) {
+      if (name != kFollowedDefault) contents[IdKeyOf(name)] = "";
+      const absl::StatusOr<lsm::Keyspace> keyspace = db.OpenKeyspace(name);
+      if (!keyspace.ok()) Find(keyspace.status().ToString());
+      if (!keyspace.ok()) return contents;
+      const std::unique_ptr<lsm::Iterator> iterator = keyspace->NewIterator(options);
+      for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next())
+        contents.emplace(KeyIn(name, iterator->key()), iterator->value());
+      if (!iterator->status().ok()) Find(iterator->status().ToString());
+    }
     return contents;
   }
 
   Dice dice_;
+  Dice keyspaces_dice_;  // so that runs without them stay as they were
+  const bool has_keyspaces_;
   const uint64_t at_;
   std::string finding_;
   const std::unique_ptr<FollowedMachine> machine_;
