@@ -141,16 +141,18 @@ absl::StatusOr<VerifyReport> DB::Verify(const Pace& pace) {
 
 std::vector<std::string> DB::GetDamage() { return engine_->GetDamage(); }
 
-absl::Status DB::Checkpoint(const std::string& directory, FileSystem* file_system) {
+absl::Status DB::Checkpoint(const std::string& directory, FileSystem* file_system,
+                            std::span<const Keyspace> only) {
   return CatchOutOfMemory([&] {
-    return engine_->CopyTo(directory, /*link=*/true, /*base=*/"", {}, file_system).status();
+    return engine_->CopyTo(directory, /*link=*/true, /*base=*/"", {}, file_system, only).status();
   });
 }
 
 absl::StatusOr<CopyReport> DB::Backup(const std::string& directory, const std::string& base,
-                                      const Pace& pace, FileSystem* file_system) {
+                                      const Pace& pace, FileSystem* file_system,
+                                      std::span<const Keyspace> only) {
   return CatchOutOfMemory(
-      [&] { return engine_->CopyTo(directory, /*link=*/false, base, pace, file_system); });
+      [&] { return engine_->CopyTo(directory, /*link=*/false, base, pace, file_system, only); });
 }
 
 absl::StatusOr<CopyReport> DB::Restore(const std::string& backup, const std::string& directory,

@@ -415,7 +415,17 @@ class TRELLIS_API DB {
   // `file_system` has the copy; null: that of this store.  From one file system to another, tables
   // are copied and verified.  If both ends are in one pool of objects, tables are copied by
   // reference, even if each end has its own client (ObjectPool::Identity).
-  absl::Status Checkpoint(const std::string& directory, FileSystem* file_system = nullptr);
+  //
+  // `only` has the keyspaces of the copy; empty: all.  Others do not exist in the copy, so they can
+  // be created there, empty.  "default" always exists; to have its keys, name the handle that
+  // OpenKeyspace("default") returns.  The common tree comes along as a whole if a chosen keyspace
+  // is in it.  The copy then holds the bytes of the others there, and no call shows them, until
+  // compactions in the copy remove them.  Further errors:
+  //
+  //   InvalidArgument     a handle is of another DB
+  //   FailedPrecondition  a keyspace was dropped, or a handle belongs to no store
+  absl::Status Checkpoint(const std::string& directory, FileSystem* file_system = nullptr,
+                          std::span<const Keyspace> only = {});
 
   // Like Checkpoint, but always copies the tables, even within one pool: a backup must survive
   // damage to the bytes of this store.  Each copy is read back and verified as Verify does:
@@ -426,9 +436,11 @@ class TRELLIS_API DB {
   // there, so each backup of a series takes only the space of its changes.  Destroy can remove any
   // one of them.  A linked table is verified too, and copied again if it is damaged.  NotFound if
   // `base` holds no backup.  `pace` counts the bytes of tables.  `file_system` has both `directory`
-  // and `base`; null: that of this store.
+  // and `base`; null: that of this store.  `base` may have other keyspaces than `only` names, and
+  // CopyReport::other_bytes says how many bytes of keyspaces that were not chosen come along.
   absl::StatusOr<CopyReport> Backup(const std::string& directory, const std::string& base = "",
-                                    const Pace& pace = {}, FileSystem* file_system = nullptr);
+                                    const Pace& pace = {}, FileSystem* file_system = nullptr,
+                                    std::span<const Keyspace> only = {});
 
   // Creates a store in `directory` from a backup, a checkpoint, or any store that has no
   // log_directory and is not open for writing.  Opens it for reading, copies its files, and

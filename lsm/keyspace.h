@@ -84,6 +84,7 @@ class TRELLIS_API Keyspace {
 
  private:
   friend class DB;
+  friend class Engine;
   friend class WriteBatch;
 
   Keyspace(std::shared_ptr<Engine> engine, std::shared_ptr<const KeyspaceState> state)

@@ -96,6 +96,9 @@ struct CopyReport {
   uint64_t tables_linked = 0;  // taken from `base`, and verified there
   uint64_t logs_copied = 0;    // Restore: logs with writes that are in no table
   uint64_t entries = 0;        // versions and tombstones in all tables
+  // Backup with `only`: about how many bytes of the tables belong to no chosen keyspace
+  // (DB::Checkpoint).
+  uint64_t other_bytes = 0;
 };
 
 }  // namespace lsm

@@ -45,6 +45,7 @@
 #include "lsm/events/event_queue.h"
 #include "lsm/explanation.h"
 #include "lsm/iterator.h"
+#include "lsm/keyspace.h"
 #include "lsm/options.h"
 #include "lsm/pace.h"
 #include "lsm/reports.h"
@@ -140,9 +141,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Brings each table by a link to `base` (empty: none), an earlier copy, if that has it; otherwise
   // by a link to this store's table, if `link`; otherwise by a copy, which is verified.  If the
   // file system cannot link, tables are copied.  `file_system` (null: this store's) has the copy
-  // and `base`.
+  // and `base`.  `only`: the keyspaces of the copy; empty: all.
   absl::StatusOr<CopyReport> CopyTo(const std::string& path, bool link, const std::string& base,
-                                    const Pace& pace, FileSystem* file_system);
+                                    const Pace& pace, FileSystem* file_system,
+                                    std::span<const Keyspace> only);
 
  private:
   using Writer = WriterQueue::Writer;

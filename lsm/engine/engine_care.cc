@@ -1,6 +1,9 @@
 // Engine: verifying, and copies of the store.
+#include <set>
 #include <utility>
 
+#include "lsm/base/keyspace_state.h"
+#include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "lsm/engine/engine.h"
 #include "lsm/store/copy_store.h"
@@ -17,13 +20,23 @@ absl::StatusOr<VerifyReport> Engine::Verify(const Pace& pace) {
 
 absl::StatusOr<CopyReport> Engine::CopyTo(const std::string& path, bool link,
                                           const std::string& base, const Pace& pace,
-                                          FileSystem* file_system) {
+                                          FileSystem* file_system, std::span<const Keyspace> only) {
   TRELLIS_RETURN_IF_ERROR(events_->CheckMayWait("a copy of the store"));
   const Call call(&lifetime_);
   TRELLIS_RETURN_IF_ERROR(call.status());
   if (IsForReading(options_.mode)) {
     return absl::FailedPreconditionError(
         Concat(store_.directory->path(), ": the store is open for reading only"));
+  }
+  std::set<KeyspaceId> chosen;
+  for (const Keyspace& keyspace : only) {
+    if (keyspace.engine_ == nullptr) return NoKeyspace();
+    if (keyspace.engine_.get() != this) {
+      return absl::InvalidArgumentError(
+          Concat("a copy is to have the keyspace \"", Escape(keyspace.name()), "\" of another DB"));
+    }
+    TRELLIS_RETURN_IF_ERROR(CheckNotDropped(keyspace.state_.get()));
+    chosen.insert(keyspace.state_->id);
   }
   const Options of_copy = OptionsOfCopy(options_, file_system);
   TRELLIS_RETURN_IF_ERROR(CheckIsOutside(
@@ -47,10 +60,18 @@ absl::StatusOr<CopyReport> Engine::CopyTo(const std::string& path, bool link,
     MutexLock lock(&mutex_);
     version = CurrentView()->version;
   }
+  CopyReport report;
+  if (!only.empty()) {
+    for (const Keyspace& keyspace : only) {
+      // Its drop was not seen above, and is flushed.
+      if (!state.keyspaces.Has(keyspace.state_->id)) return DroppedKeyspace(*keyspace.state_);
+    }
+    report.other_bytes = BytesOfOthers(*version, chosen);
+    KeepOnly(chosen, &state);
+  }
   const Pace until_closed = UntilClosed(pace, &lifetime_, events_.get());
   TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<Pacer> pacer,
-                           Pacer::Create(until_closed, store_.environment, version->bytes()));
-  CopyReport report;
+                           Pacer::Create(until_closed, store_.environment, TableBytesOf(state)));
   NewFiles made;
   absl::Status status = BringTables({store_.directory.get(), &state}, link,
                                     {base_store.directory.get(), &base_contents.state}, store,

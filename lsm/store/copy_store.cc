@@ -16,14 +16,6 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-uint64_t BytesOf(const ManifestState& state) {
-  uint64_t bytes = 0;
-  for (const auto& level : state.levels) {
-    for (const auto& [number, meta] : level) bytes += meta.file_bytes;
-  }
-  return bytes;
-}
-
 // Whether both records describe the same file, as far as the manifests tell.
 bool IsSameTable(const TableMeta& a, const TableMeta& b) {
   return a.number == b.number && a.file_id == b.file_id && a.file_bytes == b.file_bytes &&
@@ -153,6 +145,44 @@ absl::StatusOr<StoreDirectory> OpenForCopy(const std::string& path, const Option
   return store;
 }
 
+void KeepOnly(const std::set<KeyspaceId>& chosen, ManifestState* state) {
+  std::set<KeyspaceId> trees;
+  if (chosen.contains(kDefaultKeyspace)) trees.insert(kDefaultKeyspace);
+  const KeyspaceRecords before = state->keyspaces;
+  for (const auto& [id, record] : before.all()) {
+    if (chosen.contains(id)) {
+      trees.insert(record.has_own_tree ? id : kCommonTree);
+    } else if (id != kDefaultKeyspace) {
+      state->keyspaces.Drop(id);
+    }
+  }
+  for (auto& level : state->levels) {
+    std::erase_if(level, [&](const auto& table) { return !trees.contains(table.second.keyspace); });
+  }
+}
+
+uint64_t BytesOfOthers(const Version& version, const std::set<KeyspaceId>& chosen) {
+  const Tree* const common = version.TreeOf(kCommonTree);
+  if (common == nullptr) return 0;
+  uint64_t bytes = 0;
+  size_t members = 0;
+  for (const KeyspaceId id : version.members()->ids()) {
+    if (!chosen.contains(id)) continue;
+    ++members;
+    bytes += version.ApproximateBytes(id, "", std::nullopt);
+  }
+  if (members == 0 || members == version.members()->ids().size()) return 0;
+  return common->bytes() - std::min(bytes, common->bytes());
+}
+
+uint64_t TableBytesOf(const ManifestState& state) {
+  uint64_t bytes = 0;
+  for (const auto& level : state.levels) {
+    for (const auto& [number, meta] : level) bytes += meta.file_bytes;
+  }
+  return bytes;
+}
+
 absl::Status BringTables(const TableSource& from, bool link, const TableSource& base,
                          const StoreDirectory& store, ReadMode wished, Pacer* pacer, NewFiles* made,
                          CopyReport* report) {
@@ -220,7 +250,7 @@ absl::StatusOr<CopyReport> RestoreStore(const std::string& backup, const std::st
 
   TRELLIS_ASSIGN_OR_RETURN(const StoreDirectory store, OpenForCopy(path, options));
   TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<Pacer> pacer,
-                           Pacer::Create(pace, store.environment, BytesOf(state)));
+                           Pacer::Create(pace, store.environment, TableBytesOf(state)));
   CopyReport report;
   NewFiles made;
   TRELLIS_RETURN_IF_ERROR(BringTables({source.directory.get(), &state}, /*link=*/false, {}, store,

@@ -7,12 +7,14 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
+#include "lsm/base/internal_key.h"
 #include "lsm/file_system.h"
 #include "lsm/options.h"
 #include "lsm/reports.h"
@@ -20,6 +22,7 @@
 #include "lsm/store/store_directory.h"
 #include "lsm/store/store_files.h"
 #include "lsm/version/manifest.h"
+#include "lsm/version/version.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
@@ -35,6 +38,16 @@ absl::Status CheckIsOutside(const StoreDirectory& store, const FileSystem* file_
 // Opens and locks a directory for a new store.  AlreadyExists if it holds files of a store,
 // FailedPrecondition if it is in use.
 absl::StatusOr<StoreDirectory> OpenForCopy(const std::string& path, const Options& options);
+
+// Leaves these keyspaces in the state, and the tables that may have entries of them: of the common
+// tree all or none.  The default keyspace stays; without its id here it loses its tables.  The next
+// id stays too, since the common tree has entries of keyspaces that go.
+void KeepOnly(const std::set<KeyspaceId>& chosen, ManifestState* state);
+// About how many bytes of the common tree belong to none of these keyspaces; 0 if it has none of
+// them, and so does not come along.
+uint64_t BytesOfOthers(const Version& version, const std::set<KeyspaceId>& chosen);
+
+uint64_t TableBytesOf(const ManifestState& state);
 
 struct TableSource {
   Directory* directory = nullptr;

@@ -397,17 +397,17 @@ JobResult RunRanges(uint64_t seed, uint64_t amount) {
 
 JobResult RunDrops(uint64_t seed, uint64_t amount) {
   const DropsReport report = CheckDrops(seed * kSeedStride, amount);
-  return {
-      report.operations,
-      Concat(ReadableCount(report.operations), " operations as on a map for each keyspace: ",
-             ReadableCount(report.created), " were made and ", ReadableCount(report.dropped),
-             " dropped, ", ReadableCount(report.dropped_beside), " of them beside a job, ",
-             ReadableCount(report.left), " left the common tree; ", ReadableCount(report.answers),
-             " lookups, ", ReadableCount(report.moves), " moves of iterators, ",
-             ReadableCount(report.refusals), " refusals after a drop, ",
-             ReadableCount(report.openings), " openings, ", ReadableCount(report.lossy),
-             " of them after a loss, ", ReadableCount(report.repairs), " after a repair"),
-      report.finding};
+  return {report.operations,
+          Concat(ReadableCount(report.operations), " operations as on a map for each keyspace: ",
+                 ReadableCount(report.created), " were made and ", ReadableCount(report.dropped),
+                 " dropped, ", ReadableCount(report.dropped_beside), " of them beside a job, ",
+                 ReadableCount(report.left), " left the common tree; ",
+                 ReadableCount(report.answers), " lookups, ", ReadableCount(report.moves),
+                 " moves of iterators, ", ReadableCount(report.refusals),
+                 " refusals after a drop, ", ReadableCount(report.copies), " copies of some, ",
+                 ReadableCount(report.openings), " openings, ", ReadableCount(report.lossy),
+                 " of them after a loss, ", ReadableCount(report.repairs), " after a repair"),
+          report.finding};
 }
 
 JobResult RunRangeRepairs(uint64_t seed, uint64_t amount) {

@@ -6,14 +6,16 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "lsm/base/encoded_batch.h"
-#include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/log/log_writer.h"
+#include "lsm/version/common_keys.h"
 #include "lsm/write_batch.h"
+#include "tests/lsm/table/table_ranges.h"
 #include "tests/tools/commands_fixture.h"
 
 namespace tools {
@@ -21,6 +23,7 @@ namespace {
 
 using nlohmann::json;
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -206,38 +209,337 @@ TEST_F(KeyspaceTablesTest, VerifyComparesATableWithItsRecord) {
   const RunResult result = Run({"verify", "t"});
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.out + result.err,
-              HasSubstr("the manifest says keyspace 0, the table has keyspace 2"));
+              HasSubstr("the manifest says that it belongs to keyspace default, "
+                        "the table has keyspace 2 users"));
 }
 
 TEST_F(KeyspaceTablesTest, InfoNamesTheKeyspace) {
-  EXPECT_EQ(Result({"info", "t/000003.table"})["keyspace"], 2);
-  EXPECT_FALSE(Result({"info", "t/000002.table"}).contains("keyspace"));
+  const json info = Result({"info", "t/000003.table"});
+  EXPECT_EQ(info["keyspace"], 2);
+  EXPECT_EQ(info["tree"], "own");
+  EXPECT_FALSE(info.contains("keyspace_name"));  // a file by itself
+  EXPECT_FALSE(Result({"info", "t/000002.table"}).contains("tree"));
   EXPECT_THAT(Run({"info", "t/000003.table"}).out, HasSubstr("for level 1 of keyspace 2\n"));
   EXPECT_EQ(Result({"info", "t"})["keyspaces"], 1);
-  const std::string info = Run({"info", "t"}).out;
-  EXPECT_THAT(info, HasSubstr("1 keyspace besides the default one (sstdump manifest)"));
-  // That command refuses the store.
-  EXPECT_THAT(info, Not(HasSubstr("(sstdump levels)")));
+  EXPECT_THAT(Run({"info", "t"}).out,
+              AllOf(HasSubstr("1 keyspace besides the default one (sstdump levels)"),
+                    HasSubstr("4 entries (sstdump levels)")));
   EXPECT_EQ(Result({"properties", "t/000003.table"})["properties"]["keyspace"], 2);
 }
 
-// They would mix the keys of all keyspaces.
-TEST_F(KeyspaceTablesTest, CommandsThatKnowNoKeyspacesRefuseIt) {
-  for (const std::vector<std::string>& command :
-       std::vector<std::vector<std::string>>{{"dump", "t"},
-                                             {"scan", "t"},
-                                             {"get", "t", "a"},
-                                             {"explain", "t", "a"},
-                                             {"levels", "t"}}) {
-    const RunResult result = Run(command);
-    EXPECT_NE(result.code, 0) << command[0];
-    EXPECT_THAT(result.out + result.err,
-                HasSubstr(lsm::Concat("the store has keyspaces, which sstdump ", command[0],
-                                      " does not know yet")));
+// A store with keyspaces in trees of their own (users, idle) and in the common one (jobs, mail),
+// which all have the key "a".  The log creates "fresh".
+class CommonTreeTest : public CommandsTest {
+ protected:
+  CommonTreeTest() : directory_(files_.OpenDirectory("t", true).value()) {
+    using lsm::CommonKeyOf;
+    lsm::VersionEdit snapshot;
+    snapshot.next_file_number = 8;
+    snapshot.last_sequence = 20;
+    snapshot.oldest_log = 7;
+    snapshot.next_keyspace_id = 6;
+    snapshot.keyspaces = {
+        {.id = 2, .options = {.target_fpp = 0.25, .expire_after = 60}, .name = "users"},
+        {.id = 3, .has_own_tree = false, .name = "jobs"},
+        {.id = 4, .has_own_tree = false, .name = "mail"},
+        {.id = 5, .name = "idle"}};
+    const auto add = [&](const TableRecipe& recipe, const std::vector<SampleEntry>& entries) {
+      snapshot.added.push_back({recipe.level, MakeTable(*directory_, recipe, entries)});
+    };
+    add({.number = 2, .level = 1}, {{"a", 1, false, "of default"}});
+    add({.number = 3, .level = 1, .keyspace = 2}, {{"a", 2, false, "of users"}});
+    add({.number = 4,
+         .level = 2,
+         .ranges = lsm::InCommonTree(3, lsm::RangesOf({{"d", std::nullopt, 6}})),
+         .keyspace = lsm::kCommonTree},
+        {{lsm::NameKeyOf(3), 3, false, "a name"},
+         {CommonKeyOf(3, "a"), 4, false, "of jobs"},
+         {CommonKeyOf(3, "e"), 5, false, "deleted"},
+         {CommonKeyOf(4, "a"), 7, false, "of mail"}});
+    add({.number = 5, .level = 1, .keyspace = lsm::kCommonTree},
+        {{CommonKeyOf(3, "b"), 8, false, "newer"}});
+    add({.number = 6, .keyspace = lsm::kCommonTree}, {{CommonKeyOf(4, "c"), 9, true, ""}});
+    MakeManifest(*directory_, snapshot);
   }
-  EXPECT_EQ(Run({"get", "--raw", "t/000003.table", "a"}).out, "other");
-  EXPECT_EQ(Run({"manifest", "t"}).code, 0);
-  EXPECT_EQ(Run({"wal", "t"}).code, 0);
+  void MakeLogOf(const std::vector<std::function<void(lsm::WriteBatch*)>>& records) {
+    auto log = lsm::LogWriter::Create(directory_->CreateExclusive(lsm::LogFileName(7)).value(),
+                                      lsm::LogKind::kWriteAhead, 7);
+    ASSERT_TRUE(log.ok()) << log.status();
+    lsm::Sequence sequence = 21;
+    for (const auto& fill : records) {
+      lsm::WriteBatch batch;
+      fill(&batch);
+      lsm::EncodedBatch::SetFirstSequence(&batch, sequence);
+      sequence += lsm::EncodedBatch::CountOf(lsm::EncodedBatch::Of(batch));
+      ASSERT_TRUE((*log)->Append(lsm::EncodedBatch::Of(batch)).ok());
+    }
+  }
+  void MakeUsualLog() {
+    MakeLogOf(
+        {[](lsm::WriteBatch* batch) {
+           lsm::EncodedBatch::Put(batch, 3, "c", "logged");
+           lsm::EncodedBatch::Put(batch, 2, "b", "logged");
+         },
+         [](lsm::WriteBatch* batch) {
+           lsm::EncodedBatch::Change(batch, {lsm::KeyspaceChange::Kind::kCreated, 6, "fresh\n"});
+         },
+         [](lsm::WriteBatch* batch) { lsm::EncodedBatch::Put(batch, 6, "a", "of fresh"); }});
+  }
+  static std::vector<std::string> NamesOf(const json& tables) {
+    std::vector<std::string> names;
+    for (const json& table : tables) names.push_back(table["name"]);
+    return names;
+  }
+
+  std::unique_ptr<lsm::Directory> directory_;
+};
+
+TEST_F(CommonTreeTest, LevelsLabelsEachTable) {
+  MakeUsualLog();
+  const json result = Result({"levels", "t"});
+  const json tables = result["tables"];
+  EXPECT_THAT(NamesOf(tables), ElementsAre("000002.table", "000006.table", "000005.table",
+                                           "000004.table", "000003.table"));
+  EXPECT_FALSE(tables[0].contains("tree"));
+  EXPECT_EQ(tables[1]["tree"], "common");
+  EXPECT_FALSE(tables[1].contains("keyspace"));
+  EXPECT_EQ(tables[4]["tree"], "own");
+  EXPECT_EQ(tables[4]["keyspace"], 2);
+  EXPECT_EQ(tables[4]["keyspace_name"], "users");
+  // Tables of two trees are never one run.
+  EXPECT_EQ(result["levels"][1]["runs"], 3);
+  EXPECT_EQ(result["total"]["runs"], 5);
+  EXPECT_THAT(Run({"levels", "--tables", "t"}).out,
+              AllOf(ContainsRegex("000002.table +1 .* +default +a .. a\n"),
+                    ContainsRegex("000003.table +1 .* +users +a .. a\n"),
+                    ContainsRegex("000005.table +1 .* +\\(common tree\\) ")));
+}
+
+TEST_F(CommonTreeTest, LevelsListsTheKeyspaces) {
+  MakeUsualLog();
+  const json keyspaces = Result({"levels", "t"})["keyspaces"];
+  ASSERT_EQ(keyspaces.size(), 5u);
+  EXPECT_EQ(keyspaces[0]["name"], "default");
+  uint64_t jobs = 0, mail = 0;
+  for (const json& keyspace : keyspaces) {
+    const std::string name = keyspace["name"];
+    EXPECT_EQ(keyspace["own_tree"], name != "jobs" && name != "mail") << name;
+    EXPECT_EQ(keyspace["table_bytes"] == 0, name == "idle") << name;
+    if (name == "users") {
+      EXPECT_EQ(keyspace["expire_after"], 60);
+    }
+    if (name == "jobs") jobs = keyspace["table_bytes"];
+    if (name == "mail") mail = keyspace["table_bytes"];
+  }
+  const uint64_t common = files_.FileBytes("t/000004.table").size() +
+                          files_.FileBytes("t/000005.table").size() +
+                          files_.FileBytes("t/000006.table").size();
+  EXPECT_LE(jobs + mail, common);
+  const std::string text = Run({"levels", "t"}).out;
+  EXPECT_THAT(text,
+              AllOf(ContainsRegex("users +2 +own .*target 0.250, expires after 60 s\n"),
+                    ContainsRegex("jobs +3 +common .* -\n"), HasSubstr("weighted by their keys")));
+  // A store that never had any looks as before.
+  EXPECT_THAT(Run({"levels", "s"}).out, AllOf(Not(HasSubstr("keyspace")), Not(HasSubstr("mean"))));
+  EXPECT_FALSE(Result({"levels", "s"}).contains("keyspaces"));
+}
+
+TEST_F(CommonTreeTest, LevelsOfOneKeyspace) {
+  MakeUsualLog();
+  EXPECT_THAT(NamesOf(Result({"levels", "--keyspace", "default", "t"})["tables"]),
+              ElementsAre("000002.table"));
+  EXPECT_THAT(NamesOf(Result({"levels", "--keyspace", "users", "t"})["tables"]),
+              ElementsAre("000003.table"));
+  // Only tables that may hold its keys.
+  const json jobs = Result({"levels", "--keyspace", "jobs", "t"});
+  EXPECT_THAT(NamesOf(jobs["tables"]), ElementsAre("000005.table", "000004.table"));
+  EXPECT_EQ(jobs["tree"], "common");
+  EXPECT_EQ(jobs["keyspace"], 3);
+  EXPECT_EQ(jobs["keyspace_name"], "jobs");
+  EXPECT_FALSE(jobs.contains("keyspaces"));
+  EXPECT_THAT(NamesOf(Result({"levels", "--keyspace", "mail", "t"})["tables"]),
+              ElementsAre("000006.table", "000004.table"));
+  EXPECT_THAT(NamesOf(Result({"levels", "--keyspace", "fresh\\x0a", "t"})["tables"]),
+              ElementsAre());
+  EXPECT_THAT(Run({"levels", "--keyspace", "mail", "t"}).out,
+              HasSubstr("t: keyspace 4 mail, 2 tables of the common tree, "));
+}
+
+TEST_F(CommonTreeTest, ScanShowsOneKeyspaceWithoutItsId) {
+  MakeUsualLog();
+  EXPECT_EQ(Run({"scan", "t"}).out, "a\t1\tput\tof default\n");
+  EXPECT_EQ(Run({"scan", "--keyspace", "users", "t"}).out, "a\t2\tput\tof users\n");
+  EXPECT_EQ(Run({"scan", "--keyspace", "jobs", "t"}).out,
+            "b\t8\tput\tnewer\n"
+            "a\t4\tput\tof jobs\n"
+            "d\t6\trange delete\t\n"
+            "e\t5\tput\tdeleted\n");
+  EXPECT_EQ(Run({"scan", "--keyspace", "jobs", "--from", "b", "--to", "e", "t"}).out,
+            "b\t8\tput\tnewer\n"
+            "d\t6\trange delete\t\n");
+  EXPECT_EQ(Run({"scan", "--keyspace", "mail", "--prefix", "a", "t"}).out, "a\t7\tput\tof mail\n");
+  EXPECT_THAT(Run({"scan", "--keyspace", "mail", "t"}).err, HasSubstr("; only keyspace mail"));
+  EXPECT_THAT(Run({"scan", "--keyspace", "idle", "t"}).err,
+              HasSubstr("keyspace idle has no tables; the store's logs may hold writes"));
+  // A table by itself has the keys as they are.
+  EXPECT_THAT(Run({"scan", "--keys-only", "t/000005.table"}).out, "\\x00\\x00\\x00\\x03b\n");
+}
+
+TEST_F(CommonTreeTest, ExplainLooksIntoOneKeyspace) {
+  MakeUsualLog();
+  const auto explain = [this](const std::string& keyspace, const std::string& key) {
+    return Result({"explain", "--keyspace", keyspace, "t", key})["explanation"];
+  };
+  EXPECT_EQ(explain("default", "a")["answered_by"], "table 2 at level 1");
+  EXPECT_EQ(explain("users", "a")["answered_by"], "table 3 at level 1");
+  EXPECT_EQ(explain("jobs", "a")["answered_by"], "table 4 at level 2");
+  EXPECT_EQ(explain("jobs", "a")["key"], "a");
+  EXPECT_EQ(explain("jobs", "a")["tables_by_level"], json({1, 1, 1, 0, 0, 0, 0}));
+  EXPECT_EQ(explain("mail", "a")["answered_by"], "table 4 at level 2");
+  EXPECT_EQ(explain("jobs", "c")["answered_by"], "000007.log");
+  EXPECT_EQ(explain("default", "c")["answered_by"], nullptr);
+  EXPECT_EQ(explain("jobs", "e")["found"], false);
+  EXPECT_EQ(explain("fresh\\x0a", "a")["answered_by"], "000007.log");
+  EXPECT_EQ(Result({"explain", "--keyspace", "jobs", "t", "a"})["keyspace_name"], "jobs");
+  EXPECT_THAT(Run({"explain", "--keyspace", "jobs", "t", "a"}).out,
+              AllOf(HasSubstr("t: lookup of a in keyspace 3 jobs\n"),
+                    HasSubstr("answered by table 4 at level 2")));
+}
+
+TEST_F(CommonTreeTest, GetSearchesOneKeyspace) {
+  MakeUsualLog();
+  for (const std::vector<std::string>& asked :
+       std::vector<std::vector<std::string>>{{"default", "a", "of default"},
+                                             {"users", "a", "of users"},
+                                             {"jobs", "a", "of jobs"},
+                                             {"mail", "a", "of mail"},
+                                             {"jobs", "c", "logged"},
+                                             {"jobs", "e", ""},
+                                             {"fresh\\x0a", "a", "of fresh"}}) {
+    const RunResult result = Run({"get", "--raw", "--keyspace", asked[0], "t", asked[1]});
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(result.out, asked[2]) << asked[0];
+  }
+  const json results = Document({"get", "--keyspace", "jobs", "t", "a"})["results"];
+  ASSERT_EQ(results.size(), 3u);
+  EXPECT_EQ(results[0]["answer"], "absent");
+  EXPECT_EQ(results[1]["path"], "t/000004.table");
+  EXPECT_EQ(results[1]["value"], "of jobs");
+  EXPECT_EQ(results[1]["key"], "a");
+  EXPECT_EQ(results[2]["out_of_range"], json({"000005.table"}));
+}
+
+TEST_F(CommonTreeTest, DumpShowsOneKeyspace) {
+  MakeUsualLog();
+  EXPECT_EQ(Run({"dump", "t"}).out, "a\tof default\n");
+  EXPECT_EQ(Run({"dump", "--keyspace", "users", "t"}).out, "a\tof users\nb\tlogged\n");
+  EXPECT_EQ(Run({"dump", "--keyspace", "jobs", "t"}).out, "a\tof jobs\nb\tnewer\nc\tlogged\n");
+  EXPECT_EQ(Run({"dump", "--keyspace", "jobs", "--from", "b", "--to", "c", "t"}).out, "b\tnewer\n");
+  EXPECT_EQ(Run({"dump", "--keyspace", "mail", "t"}).out, "a\tof mail\n");
+  EXPECT_EQ(Run({"dump", "--keyspace", "fresh\\x0a", "t"}).out, "a\tof fresh\n");
+  EXPECT_EQ(Run({"dump", "--keyspace", "idle", "t"}).out, "");
+}
+
+TEST_F(CommonTreeTest, AnUnknownNameIsAnErrorWithSuggestions) {
+  MakeUsualLog();
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"levels", "t"},
+                                             {"scan", "t"},
+                                             {"dump", "t"},
+                                             {"get", "t", "a"},
+                                             {"get", "--raw", "t", "a"},
+                                             {"explain", "t", "a"}}) {
+    std::vector<std::string> arguments = command;
+    arguments.insert(arguments.begin() + 1, {"--keyspace", "usres"});
+    const RunResult result = Run(arguments);
+    EXPECT_EQ(result.code, 3) << command[0];
+    EXPECT_EQ(result.out, "") << command[0];
+    EXPECT_EQ(result.err, "sstdump: t: there is no keyspace \"usres\"; did you mean \"users\"?\n");
+  }
+  EXPECT_EQ(Run({"levels", "--keyspace", "x\\x00", "t"}).err,
+            "sstdump: t: there is no keyspace \"x\\x00\"; "
+            "there are default, users, jobs, mail, idle, fresh\\x0a\n");
+  EXPECT_EQ(Run({"levels", "--keyspace=", "s"}).err,
+            "sstdump: s: there is no keyspace \"\"; there is default\n");
+  const RunResult wrong = Run({"levels", "--keyspace", "a\\b", "t"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("keyspace \"a\\\\b\": a backslash must be followed by xHH"));
+}
+
+TEST_F(CommonTreeTest, AKeyspaceThatTheLogDropsIsUnknown) {
+  MakeLogOf({[](lsm::WriteBatch* batch) {
+    lsm::EncodedBatch::Change(batch, {lsm::KeyspaceChange::Kind::kDropped, 3});
+  }});
+  EXPECT_THAT(Run({"scan", "--keyspace", "jobs", "t"}).err, HasSubstr("there is no keyspace"));
+  EXPECT_EQ(Run({"scan", "--keyspace", "mail", "t"}).code, 0);
+}
+
+TEST_F(CommonTreeTest, NamesNeedAStore) {
+  MakeUsualLog();
+  const RunResult result = Run({"scan", "--keyspace", "users", "t/000003.table"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, HasSubstr("--keyspace takes the directory of a store"));
+  ASSERT_TRUE(directory_->Remove("CURRENT").ok());
+  EXPECT_THAT(Run({"scan", "--keyspace", "users", "t"}).err, HasSubstr("there is no CURRENT"));
+}
+
+TEST_F(CommonTreeTest, CommandsNameKeyspaces) {
+  MakeUsualLog();
+  EXPECT_THAT(Run({"info", "t/000005.table"}).out, HasSubstr("for level 1 of the common tree\n"));
+  EXPECT_EQ(Result({"info", "t/000005.table"})["tree"], "common");
+  EXPECT_FALSE(Result({"info", "t/000005.table"}).contains("keyspace"));
+  EXPECT_EQ(Result({"info", "t"})["keyspaces"], 4);
+  EXPECT_THAT(Run({"properties", "t"}).out,
+              AllOf(HasSubstr("t/000003.table: 30 properties of a table of keyspace 2 users\n"),
+                    HasSubstr("properties of a table of the common tree\n")));
+  EXPECT_THAT(Run({"manifest", "t"}).out,
+              AllOf(HasSubstr("    + keyspace 2 users, with a tree of its own, with options\n"),
+                    HasSubstr("    + keyspace 3 jobs, in the common tree\n"),
+                    HasSubstr("level 1 000003.table, keyspace 2 users, "),
+                    HasSubstr("level 1 000005.table, the common tree, ")));
+  const json added = Result({"manifest", "t"})["edits"][0]["added"];
+  EXPECT_EQ(added[1]["keyspace_name"], "users");
+  EXPECT_EQ(added[2]["tree"], "common");
+  EXPECT_FALSE(added[2].contains("keyspace"));
+  EXPECT_EQ(Result({"wal", "t"})["entries"][0]["entries"][0]["keyspace_name"], "jobs");
+  EXPECT_THAT(Run({"wal", "t"}).out,
+              AllOf(HasSubstr("put (keyspace 3 jobs)\tc\tlogged\n"),
+                    HasSubstr("keyspace created (keyspace 6)\tfresh\\x0a\n"),
+                    HasSubstr("put (keyspace 6 fresh\\x0a)\ta\tof fresh\n")));
+  // The names of a log by itself are those that it creates.
+  EXPECT_THAT(Run({"wal", "t/000007.log"}).out,
+              AllOf(HasSubstr("put (keyspace 3)\tc"), HasSubstr("put (keyspace 6 fresh\\x0a)\ta")));
+  // Names are not hexadecimal, unlike keys.
+  EXPECT_THAT(Run({"wal", "--hex", "t"}).out, HasSubstr("(keyspace 3 jobs)\t63\t"));
+}
+
+TEST_F(CommonTreeTest, VerifyNamesKeyspaces) {
+  MakeUsualLog();
+  const RunResult verify = Run({"verify", "t"});
+  EXPECT_EQ(verify.code, 0) << verify.out;
+  EXPECT_THAT(verify.out, AllOf(ContainsRegex("000002.table: ok, 1 data block.* the filter\n"),
+                                ContainsRegex("000003.table: ok, .*, of keyspace 2 users\n"),
+                                ContainsRegex("000004.table: ok, .*, of the common tree\n")));
+  const json files = Result({"verify", "t"})["files"];
+  for (const json& file : files) {
+    const bool is_of_users = file["file"] == "t/000003.table";
+    EXPECT_EQ(file.contains("keyspace_name"), is_of_users) << file;
+    EXPECT_EQ(file.value("tree", "") == "own", is_of_users) << file;
+  }
+}
+
+TEST_F(CommonTreeTest, LinesFitATerminal) {
+  MakeUsualLog();
+  const Terminal terminal = {.is_terminal = true, .allows_color = false};
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"levels", "--tables", "t"},
+                                             {"explain", "--keyspace", "jobs", "t", "a"},
+                                             {"wal", "t"},
+                                             {"manifest", "t"}}) {
+    for (const std::string& line : Lines(Run(command, terminal).out))
+      EXPECT_LE(LineColumnsOf(line), terminal.columns) << line;
+  }
 }
 
 }  // namespace

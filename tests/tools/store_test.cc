@@ -13,8 +13,10 @@
 #include <vector>
 
 #include "lsm/bytes/escape.h"
+#include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "lsm/environment.h"
+#include "lsm/keyspace.h"
 #include "lsm/memory_file_system.h"
 #include "tests/support/dice.h"
 #include "tests/support/scratch_dir.h"
@@ -25,6 +27,7 @@
 namespace tools {
 namespace {
 
+using lsm::Concat;
 using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
@@ -224,6 +227,43 @@ TEST_P(StoreTest, TablesShowTheirParts) {
   if (partitioned == 0) return;
   const std::string key = expected_.rbegin()->first;
   EXPECT_THAT(tools::Run(files_, {"explain", "s", key}).out, testing::HasSubstr("index partition"));
+}
+
+// Keyspaces in the common tree, with a tree of their own, and only in the log.
+TEST_P(StoreTest, KeyspacesMatchTheStore) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<lsm::DB> db, lsm::DB::Open("s", Options()));
+  std::map<std::string, std::map<std::string, std::string>> expected;
+  Dice dice(16);
+  const auto put = [&](const std::string& name, int i) {
+    ASSERT_OK_AND_ASSIGN(lsm::Keyspace keyspace, db->OpenKeyspace(name));
+    const std::string key = "key" + std::to_string(dice.Roll(3000));
+    const std::string value = name + std::to_string(i) + std::string(dice.Roll(60), 'x');
+    ASSERT_OK(keyspace.Put(key, value));
+    expected[name][key] = value;
+  };
+  for (int i = 0; i < 12'000; ++i) put(dice.OneIn(3) ? Concat("small", dice.Roll(10)) : "large", i);
+  ASSERT_OK(db->Flush());
+  ASSERT_OK_AND_ASSIGN(lsm::Keyspace small, db->OpenKeyspace("small1"));
+  ASSERT_OK(small.DeleteRange("key2", "key3"));
+  std::erase_if(expected["small1"],
+                [](const auto& entry) { return entry.first >= "key2" && entry.first < "key3"; });
+  ASSERT_OK(db->Flush());
+  for (int i = 0; i < 100; ++i) put(Concat("small", dice.Roll(12)), i);
+  ASSERT_OK(db->WaitForBackgroundWork());
+  ASSERT_OK_AND_ASSIGN(const lsm::Keyspace large, db->OpenKeyspace("large"));
+  EXPECT_TRUE(large.GetStatistics().has_own_tree);
+  EXPECT_EQ(Document({"verify", "s"})["results"][0]["problems"].size(), 0u);
+  for (const auto& [name, entries] : expected) {
+    std::map<std::string, std::string> dumped;
+    const json dump = Document({"dump", "--keyspace", name, "s"});
+    for (const json& pair : dump["results"][0]["entries"]) dumped[pair["key"]] = pair["value"];
+    EXPECT_EQ(dumped, entries) << name;
+    const auto& [key, value] = *entries.rbegin();
+    EXPECT_EQ(tools::Run(files_, {"get", "--raw", "--keyspace", name, "s", key}).out, value);
+    EXPECT_EQ(
+        Document({"explain", "--keyspace", name, "s", key})["results"][0]["explanation"]["found"],
+        true);
+  }
 }
 
 // Flushes and compactions remove files during every command.

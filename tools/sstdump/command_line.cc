@@ -30,7 +30,7 @@ struct Typed {
   bool hex = false;
   bool raw = false;
   std::vector<std::string> words;  // PATH... [KEY]
-  std::optional<std::string> from, to, prefix, rate;
+  std::optional<std::string> keyspace, from, to, prefix, rate;
 };
 
 constexpr const char* kIntroduction =
@@ -41,8 +41,10 @@ constexpr const char* kExitCodes =
     "0 fine, 1 damage found, 2 wrong usage, 3 unreadable or not a file of Trellis; with several "
     "paths the highest counts.";
 constexpr const char* kNotes =
-    "Data goes to the standard output, messages to the standard error.  Keys are typed and shown "
-    "with \\xHH for unprintable bytes and \\\\ for a backslash.  A KEY or PATH that begins with a "
+    "Data goes to the standard output, messages to the standard error.  Keys and names of "
+    "keyspaces "
+    "are typed and shown with \\xHH for unprintable bytes and \\\\ for a backslash.  A KEY or PATH "
+    "that begins with a "
     "dash must follow --.";
 
 // The column where CLI11 puts the description of an option or command.
@@ -228,6 +230,8 @@ void AddCommand(CLI::App* app, const Command& command, Typed* typed) {
     sub->add_flag("--records-only", request->records_only, "Records without the writes in them");
   if (arguments.keys_only != nullptr)
     sub->add_flag("--keys-only", request->keys_only, arguments.keys_only);
+  if (arguments.keyspace != nullptr)
+    sub->add_option("--keyspace", typed->keyspace, arguments.keyspace)->type_name("NAME");
   if (arguments.tables) sub->add_flag("--tables", request->with_tables, "Show each table too");
   if (arguments.forms) AddForms(sub, arguments.raw, typed);
   if (arguments.logs) {
@@ -272,6 +276,9 @@ std::vector<OptionText> OptionsOfItsOwn(const CLI::App& app, const std::string& 
   return options;
 }
 
+constexpr const char* kEscapeRule =
+    "\": a backslash must be followed by xHH, or by another backslash\n";
+
 bool FromHex(std::string_view text, std::string* bytes) {
   if (text.size() % 2 != 0) return false;
   std::string escaped;
@@ -283,13 +290,21 @@ bool FromHex(std::string_view text, std::string* bytes) {
 bool ReadKey(const std::string& text, const Typed& typed, const World& world, std::string* key) {
   if (typed.hex ? FromHex(text, key) : lsm::Unescape(text, key)) return true;
   *world.err << "sstdump: key \"" << lsm::Escape(text)
-             << (typed.hex ? "\" is not hexadecimal: two digits per byte\n"
-                           : "\": a backslash must be followed by xHH, or by another backslash\n");
+             << (typed.hex ? "\" is not hexadecimal: two digits per byte\n" : kEscapeRule);
+  return false;
+}
+
+// The same for the name of a keyspace, which is never hexadecimal.
+bool ReadName(const std::string& text, const World& world, std::string* name) {
+  if (lsm::Unescape(text, name)) return true;
+  *world.err << "sstdump: keyspace \"" << lsm::Escape(text) << kEscapeRule;
   return false;
 }
 
 bool ReadKeys(const Typed& typed, const World& world, Request* request) {
   if (request->command->arguments.key && !ReadKey(typed.words.back(), typed, world, &request->key))
+    return false;
+  if (typed.keyspace && !ReadName(*typed.keyspace, world, &request->keyspace.emplace()))
     return false;
   if (typed.from && !ReadKey(*typed.from, typed, world, &request->from.emplace())) return false;
   if (typed.to && !ReadKey(*typed.to, typed, world, &request->to.emplace())) return false;
@@ -376,7 +391,8 @@ void Unprotect(Typed* typed) {
     if (word->starts_with('\0')) word->erase(word->begin());
   };
   for (std::string& word : typed->words) unprotect(&word);
-  for (auto* word : {&typed->from, &typed->to, &typed->prefix, &typed->request.log_directory}) {
+  for (auto* word : {&typed->keyspace, &typed->from, &typed->to, &typed->prefix,
+                     &typed->request.log_directory}) {
     if (*word) unprotect(&**word);
   }
 }

@@ -23,6 +23,7 @@ struct Request {
 
   // Options of single commands.  Keys are bytes, no longer escaped.
   std::string key;                           // get, explain
+  std::optional<std::string> keyspace;       // its name, of commands that show keys
   std::optional<std::string> from;           // scan, dump
   std::optional<std::string> to;             // scan, dump
   std::optional<uint64_t> limit;             // scan, dump, wal, manifest, blocks

@@ -47,7 +47,12 @@ OnDirectory OnDirectoryOf(const Command& command, const Request& request) {
 // Shows one path, or says why the command does not take it.
 void ShowOne(const Command& command, const Target& target, Session* session) {
   session->Begin(target.path, NameOf(target.kind));
-  if ((command.kinds & Bit(target.kind)) != 0) {
+  const bool is_of_store = target.kind == TargetKind::kDirectory || target.keyspaces != nullptr;
+  if (session->request().keyspace && !is_of_store) {
+    session->Misuse(target.path, Concat("this is ", Describe(target),
+                                        "; --keyspace takes the directory of a store, whose "
+                                        "manifest has the names"));
+  } else if ((command.kinds & Bit(target.kind)) != 0) {
     command.run(target, session);
   } else if (target.kind == TargetKind::kForeign) {
     session->Fail(absl::InvalidArgumentError(Concat("this is ", target.foreign)), target);
@@ -95,8 +100,11 @@ ChosenFiles Choose(const Command& command, const StoreFiles& files, const Reques
     chosen.targets = LogTargets(files, &chosen.problems);
   if (is_lookup) KeepAsALookupAsks(files, &chosen.targets);
   if (command.on_directory == OnDirectory::kLogs) return chosen;
+  const std::string key = files.keyspaces->KeyInTree(request.key);
+  const bool shows_one = command.arguments.keyspace != nullptr;
   const auto is_wanted = [&](const PlacedTable& table) {
-    if (!is_lookup || table.MayHold(request.key)) return true;
+    if (shows_one && !files.keyspaces->MayBeIn(table.meta)) return false;
+    if (!is_lookup || table.MayHold(key)) return true;
     chosen.out_of_range.push_back(table.name);
     return false;
   };
@@ -129,16 +137,27 @@ void ShowProblems(const StoreFiles& files, const Target& directory, ChosenFiles*
   session->End();
 }
 
+// Whether the command shows one keyspace of several.
+bool ShowsOneOfSeveral(const Command& command, const StoreFiles& files) {
+  return command.arguments.keyspace != nullptr && files.has_state() &&
+         !files.manifest.state.keyspaces.all().empty();
+}
+
 // A store without tables is fine; a note says so.  A store always has a log.
-void SayThatThereAreNoTables(const Target& directory, Session* session) {
+void SayThatThereAreNoTables(const Command& command, const StoreFiles& files,
+                             const Target& directory, Session* session) {
   session->Begin(directory.path, NameOf(directory.kind));
-  session->Note(Concat(lsm::Escape(directory.path),
-                       ": the store has no tables; its logs may hold writes "
-                       "(sstdump dump, sstdump wal)"));
+  session->Note(Concat(lsm::Escape(directory.path), ": ",
+                       ShowsOneOfSeveral(command, files)
+                           ? Concat("keyspace ", lsm::Escape(files.keyspaces->shown.name),
+                                    " has no tables; the store's")
+                           : std::string("the store has no tables; its"),
+                       " logs may hold writes (sstdump dump, sstdump wal)"));
   session->End();
 }
 
-void SayWhatScanLeavesOut(const StoreFiles& files, const Target& directory, Session* session) {
+void SayWhatScanLeavesOut(const Command& command, const StoreFiles& files, const Target& directory,
+                          Session* session) {
   if (!files.has_state()) return;
   const std::set<uint64_t> numbers = LogNumbers(files);
   const auto logs = static_cast<uint64_t>(
@@ -146,6 +165,9 @@ void SayWhatScanLeavesOut(const StoreFiles& files, const Target& directory, Sess
   session->Begin(directory.path, NameOf(directory.kind));
   session->Note(
       Concat(lsm::Escape(directory.path), ": table by table, with old versions and deletions",
+             ShowsOneOfSeveral(command, files)
+                 ? Concat("; only keyspace ", lsm::Escape(files.keyspaces->shown.name))
+                 : std::string(),
              logs == 0 ? std::string()
                        : Concat("; writes in ", Count(logs, "log", "logs"), " are left out"),
              " (sstdump dump shows what the store holds)"));
@@ -195,9 +217,9 @@ void ShowFilesOf(const Command& command, const Target& directory, Session* sessi
   ChosenFiles chosen = Choose(command, *files, session->request());
   ShowProblems(*files, directory, &chosen, session);
   if (command.run == &RunScan && !chosen.targets.empty())
-    SayWhatScanLeavesOut(*files, directory, session);
+    SayWhatScanLeavesOut(command, *files, directory, session);
   if (chosen.targets.empty() && chosen.problems.empty() && chosen.out_of_range.empty())
-    SayThatThereAreNoTables(directory, session);
+    SayThatThereAreNoTables(command, *files, directory, session);
   for (const Target& target : chosen.targets) {
     if (session->is_broken()) return;
     if (command.run == &RunScan && chosen.targets.size() > 1) session->Announce(target.path);

@@ -287,12 +287,13 @@ std::string Session::Show(std::string_view bytes, size_t columns_max) const {
   // A value may be long, so only the bytes that can be visible are read.
   constexpr size_t kBytesOfAColumn = 4;
   if (columns_max != 0) bytes = bytes.substr(0, kBytesOfAColumn * (columns_max + 1));
+  return Fit(hex ? ToHex(bytes) : ShowName(bytes), columns_max);
+}
+
+std::string Session::ShowName(std::string_view name) const {
   const bool has_characters =
       !json_wanted() && world_.terminal.is_terminal && world_.terminal.has_utf8;
-  return Fit(hex              ? ToHex(bytes)
-             : has_characters ? EscapeAllButPlain(bytes)
-                              : lsm::Escape(bytes),
-             columns_max);
+  return has_characters ? EscapeAllButPlain(name) : lsm::Escape(name);
 }
 
 std::string Session::ShowKey(std::string_view key, size_t columns_max) const {

@@ -130,6 +130,8 @@ class Session {
   // A key or value as text, escaped or in hexadecimal as requested, cut to `columns_max` if not 0.
   // A UTF-8 terminal shows plain characters (characters.h) unescaped.
   std::string Show(std::string_view bytes, size_t columns_max = 0) const;
+  // The name of a keyspace: escaped, also with --hex and --raw.
+  std::string ShowName(std::string_view name) const;
   // A key for a screen; the empty key is "(empty)".  A key longer than kShownKeyBytes is cut,
   // followed by its length if there is room.  Raw keys are whole.
   static constexpr size_t kShownKeyBytes = 100;

@@ -20,6 +20,7 @@
 #include "lsm/snapshot.h"
 #include "lsm/version/manifest.h"
 #include "lsm/write_batch.h"
+#include "tests/reliability/keyspaces/copies_of_some.h"
 #include "tests/reliability/keyspaces/repair_store.h"
 #include "tests/support/deterministic_environment.h"
 #include "tests/support/dice.h"
@@ -94,6 +95,7 @@ class DropsTrial {
     for (size_t i = 0; finding_.empty() && i < kOperationsInEpisode; ++i) {
       ++report_.operations;
       Operate();
+      if (finding_.empty() && copies_.AreDue()) Copy();
     }
     if (finding_.empty()) CompareAll();
     return finding_.empty() ? "" : Concat("seed ", seed_, ": ", finding_);
@@ -390,6 +392,12 @@ class DropsTrial {
     if (status.ok()) return NoteDurable();
     if (!is_crashing_) Find("Flush", status);
   }
+  void Copy() {
+    ++report_.copies;
+    const std::string problem = copies_.Make(*db_, handles_, content_, options_);
+    if (!problem.empty()) return Find(problem);
+    NoteDurable();
+  }
   void Compact() {
     Keyspace& keyspace = handles_.at(SomeName());
     std::optional<std::string> from, to;
@@ -660,6 +668,7 @@ class DropsTrial {
   testing_support::SeededRandom random_;
   DropsReport& report_;
   lsm::Options options_;
+  CopiesOfSome copies_{seed_};
   std::unique_ptr<DB> db_;
   std::map<std::string, Keyspace> handles_;  // of those that exist
   std::vector<Keyspace> dropped_handles_;

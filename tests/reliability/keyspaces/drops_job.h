@@ -1,6 +1,7 @@
 // Keyspaces of a store, against a map for each.  Some have trees of their own, the others are in
 // the common tree.  They are made and dropped, and batches change several.  In between, the store
-// is closed, repaired, its process ends, its machine crashes, and a sync of the log fails.
+// is closed, repaired, its process ends, its machine crashes, a sync of the log fails, and some
+// keyspaces are copied.
 #ifndef TRELLIS_TESTS_RELIABILITY_KEYSPACES_DROPS_JOB_H_
 #define TRELLIS_TESTS_RELIABILITY_KEYSPACES_DROPS_JOB_H_
 
@@ -18,6 +19,7 @@ struct DropsReport {
   uint64_t answers = 0;         // that were compared
   uint64_t moves = 0;           // of iterators
   uint64_t refusals = 0;        // of calls and batches after a drop
+  uint64_t copies = 0;          // of some keyspaces
   uint64_t openings = 0;
   uint64_t lossy = 0;    // crashes that lost writes
   uint64_t repairs = 0;  // with a manifest and without one

@@ -7,6 +7,7 @@ namespace tools {
 namespace {
 
 constexpr const char* kTables = "Tables, or directories of tables";
+constexpr const char* kOneKeyspace = "The keyspace of this name in a store; default: default";
 
 using enum TargetKind;
 
@@ -19,8 +20,7 @@ constexpr Command kCommands[] = {
      .run = &RunInfo,
      .kinds = kAnyKind,
      .on_directory = OnDirectory::kWhole,
-     .arguments = {.paths = "Files, or stores", .forms = true, .logs = true},
-     .keyspaces = true},
+     .arguments = {.paths = "Files, or stores", .forms = true, .logs = true}},
     {.name = "properties",
      .what = "All recorded properties of tables",
      .example = "sstdump properties store/000013.table",
@@ -55,6 +55,7 @@ constexpr Command kCommands[] = {
      .arguments = {.paths = kTables,
                    .limit = "At most N entries of each table",
                    .keys_only = "Only keys",
+                   .keyspace = kOneKeyspace,
                    .range = true,
                    .forms = true,
                    .raw = true},
@@ -69,6 +70,7 @@ constexpr Command kCommands[] = {
      .arguments = {.paths = "Stores",
                    .limit = "At most N keys of each store",
                    .keys_only = "Only keys",
+                   .keyspace = kOneKeyspace,
                    .range = true,
                    .forms = true,
                    .raw = true,
@@ -83,6 +85,7 @@ constexpr Command kCommands[] = {
      .kinds = Bit(kTable) | Bit(kLog) | Bit(kDirectory),
      .on_directory = OnDirectory::kLogsAndTables,
      .arguments = {.paths = "Tables, logs, or directories of them",
+                   .keyspace = kOneKeyspace,
                    .key = true,
                    .forms = true,
                    .raw = true,
@@ -95,8 +98,7 @@ constexpr Command kCommands[] = {
      .run = &RunVerify,
      .kinds = kAnyKind,
      .on_directory = OnDirectory::kWhole,
-     .arguments = {.paths = "Files, or stores", .logs = true, .pace = true},
-     .keyspaces = true},
+     .arguments = {.paths = "Files, or stores", .logs = true, .pace = true}},
     {.name = "wal",
      .what = "The records of write-ahead logs, and the writes in them",
      .example = "sstdump wal --limit 5 store/000014.log\n"
@@ -110,8 +112,7 @@ constexpr Command kCommands[] = {
                    .forms = true,
                    .logs = true,
                    .records_only = true},
-     .lines = true,
-     .keyspaces = true},
+     .lines = true},
     {.name = "manifest",
      .what = "The edits of a manifest, and their sum",
      .example = "sstdump manifest store/             # the one that CURRENT names",
@@ -120,22 +121,27 @@ constexpr Command kCommands[] = {
      .on_directory = OnDirectory::kWhole,
      .arguments = {.paths = "Manifests, CURRENT files, or stores",
                    .limit = "At most N edits, and N tables of each edit and of their sum",
-                   .forms = true},
-     .keyspaces = true},
+                   .forms = true}},
     {.name = "levels",
      .what = "A store by level: tables, keys, filter bytes and FPP",
-     .example = "sstdump levels --tables store/",
+     .example = "sstdump levels --tables store/\n"
+                "  sstdump levels --keyspace users store/",
      .run = &RunLevels,
      .kinds = Bit(kDirectory),
      .on_directory = OnDirectory::kWhole,
-     .arguments = {.paths = "Stores", .forms = true, .tables = true}},
+     .arguments = {.paths = "Stores",
+                   .keyspace = "Only the tables of this keyspace; default: all",
+                   .forms = true,
+                   .tables = true}},
     {.name = "explain",
      .what = "Every step of a lookup in a store: logs, levels, filters, blocks",
-     .example = "sstdump explain store/ user1234",
+     .example = "sstdump explain store/ user1234\n"
+                "  sstdump explain --keyspace users store/ 1234",
      .run = &RunExplain,
      .kinds = Bit(kDirectory),
      .on_directory = OnDirectory::kWhole,
-     .arguments = {.paths = "Stores", .key = true, .forms = true, .logs = true}},
+     .arguments =
+         {.paths = "Stores", .keyspace = kOneKeyspace, .key = true, .forms = true, .logs = true}},
 };
 
 // Used in a static_assert: an incomplete row does not compile.

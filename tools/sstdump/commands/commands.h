@@ -35,6 +35,7 @@ struct CommandArguments {
   const char* paths;                // help of PATH
   const char* limit = nullptr;      // help of --limit; null: no such option
   const char* keys_only = nullptr;  // help of --keys-only; null: no such option
+  const char* keyspace = nullptr;   // help of --keyspace; null: no such option
   bool key = false;                 // KEY, after the paths
   bool range = false;               // --from, --to, --prefix
   bool forms = false;               // --hex
@@ -57,8 +58,7 @@ struct Command {
   uint32_t kinds;  // accepted kinds of files, a bit each
   OnDirectory on_directory;
   CommandArguments arguments;
-  bool lines = false;      // with --json: one object a line instead of one document
-  bool keyspaces = false;  // whether it shows a store with keyspaces (CheckShowsKeyspaces)
+  bool lines = false;  // with --json: one object a line instead of one document
 };
 
 // In the order that the help shows.

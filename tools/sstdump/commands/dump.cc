@@ -37,15 +37,16 @@ void ShowPair(const lsm::ParsedKey& key, std::string_view value, Session* sessio
   session->Print(line + "\n");
 }
 
-// Adds the logs' writes within the bounds.  Returns false, and tells the session why, if any may be
-// missing.
+// Adds the logs' writes of the keyspace within the bounds.  Returns false, and tells the session
+// why, if any may be missing.
 bool FillMemtable(const StoreFiles& files, const KeyBounds& bounds, Session* session,
                   lsm::Memtable* memtable) {
   lsm::HeldRanges ranges;
   const LogReplay replay = ReplayLogs(files, session, [&](size_t, const BatchEntry& entry) {
     const bool is_sound = session->tally().problems == 0 && entry.sequence <= lsm::kSequenceMax;
-    if (!is_sound || !entry.is_of_default()) return;
-    if (entry.is_range()) return ranges.Add(entry.keyspace, entry.key, entry.to, entry.sequence);
+    if (!is_sound || entry.keyspace != files.keyspaces->shown.id || entry.change != nullptr) return;
+    if (entry.is_range())
+      return ranges.Add(lsm::kDefaultKeyspace, entry.key, entry.to, entry.sequence);
     if (!bounds.Holds(entry.key)) return;
     const auto kind = entry.is_put() ? lsm::EntryKind::kPut : lsm::EntryKind::kDelete;
     memtable->Add(entry.sequence, kind, entry.key, entry.value);
@@ -57,8 +58,8 @@ bool FillMemtable(const StoreFiles& files, const KeyBounds& bounds, Session* ses
 
 bool HasAllTables(const StoreFiles& files, const KeyBounds& bounds, const Target& target,
                   Session* session) {
-  for (const PlacedTable& table : TablesInOrder(files.manifest.state)) {
-    if (!bounds.Meets(table) || !files.missing.contains(table.name)) continue;
+  for (const PlacedTable& table : TablesWithin(files, bounds)) {
+    if (!files.missing.contains(table.name)) continue;
     session->Fail(FindTable(files, table.meta.number).status(), target);
   }
   return session->tally().problems == 0;
@@ -99,7 +100,7 @@ void RunDump(const Target& target, Session* session) {
   if (!files.ok()) return session->Fail(files.status(), target);
   if (!files->has_state()) return session->Fail(StateProblem(*files), target);
   const KeyBounds bounds = {session->request().from.value_or(""), session->request().to};
-  lsm::Memtable memtable;
+  lsm::Memtable memtable;  // has the keyspace in the place of the default one
   const bool has_logs = FillMemtable(*files, bounds, session, &memtable);
   const bool has_tables = HasAllTables(*files, bounds, target, session);
   const absl::StatusOr<lsm::RangeMap> ranges = MergedRanges(*files, memtable, bounds);

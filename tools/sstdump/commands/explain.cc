@@ -20,14 +20,21 @@ void RunExplain(const Target& target, Session* session) {
   if (!files->has_state()) return session->Fail(StateProblem(*files), target);
   const std::string& key = session->request().key;
   const lsm::Explanation explanation = LookUpInStore(*files, key, session).explanation;
+  const Keyspaces& keyspaces = *files->keyspaces;
   if (session->json_wanted()) {
+    WriteShown(keyspaces, session);
     session->json().Key("explanation");
     session->json().Json(
         explanation.ToJson([&](std::string_view shown) { return session->Show(shown); }));
     return;
   }
-  session->Print(Heading(*session, target.path,
-                         Concat("lookup of ", session->ShowKey(key, KeyColumns(*session, 20, 1)))));
+  std::string where;
+  if (keyspaces.shown.id != lsm::kDefaultKeyspace)
+    where = Concat(" in keyspace ", KeyspaceText(keyspaces.shown.id, keyspaces.names, *session));
+  session->Print(
+      Heading(*session, target.path,
+              Concat("lookup of ",
+                     session->ShowKey(key, KeyColumns(*session, 20 + where.size(), 1)), where)));
   constexpr size_t kAroundKeys = 50;  // room for the rest of a line that shows two keys
   const size_t columns = KeyColumns(*session, kAroundKeys, 2);
   session->Print(

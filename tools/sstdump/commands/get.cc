@@ -200,7 +200,9 @@ void WriteTableLookup(const lsm::Table& table, const TableLookup& lookup, Sessio
 void ShowKeyInTable(const Target& target, Session* session) {
   const absl::StatusOr<std::unique_ptr<lsm::Table>> table = OpenTable(target);
   if (!table.ok()) return session->Fail(table.status(), target);
-  const TableLookup lookup = LookUp(**table, session->request().key);
+  const std::string& key = session->request().key;
+  const TableLookup lookup =
+      LookUp(**table, target.keyspaces == nullptr ? key : target.keyspaces->KeyInTree(key));
   const bool raw = session->request().form == ByteForm::kRaw && !session->json_wanted();
   if (session->json_wanted()) {
     WriteTableLookup(**table, lookup, session);
@@ -223,12 +225,14 @@ void ShowKeyInTable(const Target& target, Session* session) {
 void ShowKeyInLog(const Target& target, Session* session) {
   std::vector<FoundVersion> versions;
   uint64_t count = 0;
+  const lsm::KeyspaceId keyspace =
+      target.keyspaces == nullptr ? lsm::kDefaultKeyspace : target.keyspaces->shown.id;
   const Session::Tally before = session->tally();
   const LogSummary log = WalkLog(
       target, lsm::LogKind::kWriteAhead, session, [&](const lsm::LogReader::Record& record) {
         const absl::Status status =
             WalkBatch(record, OpenedPath(target), [&](const BatchEntry& entry) {
-              if (!entry.Changes(session->request().key)) return;
+              if (!entry.Changes(keyspace, session->request().key)) return;
               ++count;
               if (!versions.empty())
                 std::string().swap(versions.front().value);  // frees its memory too

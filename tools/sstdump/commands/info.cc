@@ -82,9 +82,12 @@ void PrintTable(const lsm::Table& table, const bloom::FilterDescription& filter,
       *session, target.path,
       Concat("table, format ", table.footer().version(), ", ", ReadableBytes(table.file_bytes()))));
   Fields fields;
-  fields.push_back({"made", Concat(UtcTime(p.created_micros), " by ",
-                                   session->Show(p.created_by, 40), ", for level ", p.level,
-                                   p.keyspace == 0 ? "" : Concat(" of keyspace ", p.keyspace))});
+  fields.push_back(
+      {"made", Concat(UtcTime(p.created_micros), " by ", session->Show(p.created_by, 40),
+                      ", for level ", p.level,
+                      p.keyspace == lsm::kDefaultKeyspace
+                          ? ""
+                          : Concat(" of ", TreeText(p.keyspace, NamesFor(target), *session)))});
   if (table.has_entries()) {
     AddEntryFields(p, session, &fields);
   } else {
@@ -103,7 +106,8 @@ void PrintTable(const lsm::Table& table, const bloom::FilterDescription& filter,
   session->Print(FieldsText(*session, fields));
 }
 
-void WriteTable(const lsm::Table& table, const bloom::FilterDescription& filter, Session* session) {
+void WriteTable(const lsm::Table& table, const bloom::FilterDescription& filter,
+                const Target& target, Session* session) {
   const lsm::TableProperties& p = table.properties();
   lsm::JsonWriter& json = session->json();
   json.Member("format_version", table.footer().version());
@@ -129,7 +133,7 @@ void WriteTable(const lsm::Table& table, const bloom::FilterDescription& filter,
     json.Member("ranges_largest_sequence", table.ranges().largest_sequence());
   }
   json.Member("compression", session->Show(p.compression));
-  if (p.keyspace != 0) json.Member("keyspace", p.keyspace);
+  WriteTree(p.keyspace, NamesFor(target), session);
   json.Member("level", p.level);
   json.Member("created_micros", p.created_micros);
   json.Member("created_by", session->Show(p.created_by));
@@ -151,7 +155,7 @@ void ShowTableInfo(const Target& target, Session* session) {
   bloom::FilterDescription filter;
   if ((*table)->filter_presence() != lsm::FilterPresence::kAbsent) filter = DescribeFilter(**table);
   if (session->json_wanted()) {
-    WriteTable(**table, filter, session);
+    WriteTable(**table, filter, target, session);
   } else {
     PrintTable(**table, filter, target, session);
   }
@@ -305,6 +309,11 @@ StoreSums SumUp(const StoreFiles& files, Session* session) {
   return sums;
 }
 
+// The number of keyspaces besides the default one.
+uint64_t OthersIn(const lsm::KeyspaceRecords& keyspaces) {
+  return keyspaces.all().size() - keyspaces.all().count(lsm::kDefaultKeyspace);
+}
+
 void WriteStore(const StoreFiles& files, const StoreSums& sums, const LogReplay& replay,
                 Session* session) {
   const lsm::ManifestState& state = files.manifest.state;
@@ -315,7 +324,7 @@ void WriteStore(const StoreFiles& files, const StoreSums& sums, const LogReplay&
   json.Member("table_bytes", sums.table_bytes);
   json.Member("entries", sums.entries);
   json.Member("range_deletes", sums.range_deletes);
-  if (state.keyspaces.any()) json.Member("keyspaces", state.keyspaces.all().size());
+  if (state.keyspaces.any()) json.Member("keyspaces", OthersIn(state.keyspaces));
   json.Member("deepest_level", sums.deepest_level);
   json.Member("smallest_key", session->Show(sums.smallest_key));
   json.Member("largest_key", session->Show(sums.largest_key));
@@ -352,13 +361,13 @@ void ShowStoreInfo(const Target& target, Session* session) {
       sums.range_deletes == 0
           ? ""
           : Concat(", ", Count(sums.range_deletes, "range delete", "range deletes"));
-  fields.push_back({"tables", Concat(ReadableCount(sums.tables), " in levels 0 to ",
-                                     sums.deepest_level, ", ", ReadableBytes(sums.table_bytes),
-                                     ", ", Count(sums.entries, "entry", "entries"), ranges,
-                                     state.keyspaces.any() ? "" : " (sstdump levels)")});
-  if (const auto& keyspaces = state.keyspaces.all(); !keyspaces.empty()) {
-    fields.push_back({"keyspaces", Concat(Count(keyspaces.size(), "keyspace", "keyspaces"),
-                                          " besides the default one (sstdump manifest)")});
+  fields.push_back(
+      {"tables", Concat(ReadableCount(sums.tables), " in levels 0 to ", sums.deepest_level, ", ",
+                        ReadableBytes(sums.table_bytes), ", ",
+                        Count(sums.entries, "entry", "entries"), ranges, " (sstdump levels)")});
+  if (const uint64_t others = OthersIn(state.keyspaces); others > 0) {
+    fields.push_back({"keyspaces", Concat(Count(others, "keyspace", "keyspaces"),
+                                          " besides the default one (sstdump levels)")});
   }
   if (sums.entries > 0) {
     fields.push_back({"keys", KeyRange(*session, sums.smallest_key, sums.largest_key, 12)});

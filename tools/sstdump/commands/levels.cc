@@ -6,12 +6,14 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 #include "lsm/statistics.h"
+#include "lsm/version/common_keys.h"
 #include "tools/sstdump/commands/commands.h"
 #include "tools/sstdump/layout.h"
 #include "tools/sstdump/store/store_files.h"
@@ -102,7 +104,31 @@ struct LevelRow {
   }
 };
 
-TableRow ReadTable(const StoreFiles& files, const PlacedTable& placed, Session* session) {
+// Bytes in tables, estimated by the indexes of readable tables in the common tree.
+using KeyspaceBytes = std::map<lsm::KeyspaceId, uint64_t>;
+
+void AddBytes(const lsm::KeyspaceRecords& keyspaces, const lsm::TableMeta& meta,
+              const lsm::Table& table, KeyspaceBytes* bytes) {
+  if (meta.keyspace != lsm::kCommonTree) {
+    (*bytes)[meta.keyspace] += meta.file_bytes;
+    return;
+  }
+  const lsm::KeySpan span = meta.span();
+  const auto& all = keyspaces.all();
+  for (auto it = all.lower_bound(lsm::KeyspaceOf(span.begin)); it != all.end(); ++it) {
+    if (it->second.has_own_tree) continue;
+    const lsm::CommonBounds bounds = lsm::CommonBoundsOf(it->first, "", std::nullopt);
+    if (span.EndsBy(bounds.from)) return;
+    const uint64_t begin = bounds.from <= span.begin ? 0 : table.ApproximateOffsetOf(bounds.from);
+    const uint64_t end = !bounds.to || span.EndsBy(*bounds.to)
+                             ? meta.file_bytes
+                             : table.ApproximateOffsetOf(*bounds.to);
+    (*bytes)[it->first] += end - std::min(begin, end);
+  }
+}
+
+TableRow ReadTable(const StoreFiles& files, const PlacedTable& placed, KeyspaceBytes* bytes,
+                   Session* session) {
   TableRow row;
   row.placed = placed;
   row.dead = placed.meta.dead;
@@ -123,6 +149,7 @@ TableRow ReadTable(const StoreFiles& files, const PlacedTable& placed, Session* 
   }
   const lsm::TableProperties& properties = (*table)->properties();
   row.is_open = true;
+  AddBytes(files.manifest.state.keyspaces, placed.meta, **table, bytes);
   row.keys = properties.distinct_keys;
   if (!properties.states_dead_entries())
     row.older = std::make_unique<lsm::TableProperties>(properties);
@@ -198,17 +225,29 @@ bool AnyHasRanges(const std::vector<TableRow>& tables) {
                      [](const TableRow& table) { return !table.placed.meta.ranges.empty(); });
 }
 
+// "users", or "(common tree)".
+std::string OwnerOf(lsm::KeyspaceId tree, const StoreFiles& files, const Session& session) {
+  if (tree == lsm::kCommonTree) return "(common tree)";
+  const auto name = files.keyspaces->names.find(tree);
+  return session.Fit(
+      session.ShowName(name == files.keyspaces->names.end() ? lsm::kDefaultKeyspaceName
+                                                            : std::string_view(name->second)),
+      session.columns() / 4);
+}
+
 // "2", or "2.1" for run 1 of level 2.
 std::string PlaceOf(const PlacedTable& table) {
   return Concat(table.level, table.meta.run == 0 ? "" : Concat(".", table.meta.run));
 }
 
-void PrintTables(const std::vector<TableRow>& tables, Session* session) {
+void PrintTables(const StoreFiles& files, const std::vector<TableRow>& tables, Session* session) {
+  const bool with_keyspaces = files.manifest.state.keyspaces.any();
   const bool with_reasons = AnyHasReason(tables);
   const bool with_ranges = AnyHasRanges(tables);
   Rows rows = {{"table", "level", "size", "entries", "filter", "FPP"}};
   if (with_ranges) rows[0].push_back("ranges");
   if (with_reasons) rows[0].push_back("why");
+  if (with_keyspaces) rows[0].push_back("keyspace");
   for (const TableRow& table : tables) {
     rows.push_back(
         {table.placed.name, PlaceOf(table.placed), ReadableBytes(table.placed.meta.file_bytes),
@@ -216,10 +255,11 @@ void PrintTables(const std::vector<TableRow>& tables, Session* session) {
          table.is_filtered ? ReadableNumber(table.predicted_fpp) : "-"});
     if (with_ranges) rows.back().push_back(ReadableCount(table.placed.meta.ranges.range_count));
     if (with_reasons) rows.back().push_back(ReasonName(table.filter_reason));
+    if (with_keyspaces) rows.back().push_back(OwnerOf(table.placed.meta.keyspace, files, *session));
   }
   constexpr size_t kBlanks = 2;
   const std::vector<std::string> left_out =
-      LeaveOutColumns(*session, {"filter", "why", "size", "entries", "FPP", "ranges"},
+      LeaveOutColumns(*session, {"filter", "why", "size", "entries", "FPP", "ranges", "keyspace"},
                       kBlanks + kKeyRangeColumnsMin, &rows);
   const size_t others = WidthOf(RowsText(rows, {})) + kBlanks;
   rows[0].push_back("keys");
@@ -252,8 +292,8 @@ void WriteLevel(const LevelRow& row, lsm::JsonWriter* json) {
   json->Member("filter_reason", row.filter_reason);
 }
 
-void WriteTree(const std::array<LevelRow, lsm::kLevels>& levels, const LevelRow& all,
-               const std::vector<TableRow>& tables, Session* session) {
+void WriteLevels(const StoreFiles& files, const std::array<LevelRow, lsm::kLevels>& levels,
+                 const LevelRow& all, const std::vector<TableRow>& tables, Session* session) {
   lsm::JsonWriter& json = session->json();
   json.Key("levels");
   json.BeginArray();
@@ -275,6 +315,7 @@ void WriteTree(const std::array<LevelRow, lsm::kLevels>& levels, const LevelRow&
     json.Member("name", table.placed.name);
     json.Member("level", table.placed.level);
     json.Member("run", table.placed.meta.run);
+    WriteTree(table.placed.meta.keyspace, files.keyspaces->names, session);
     json.Member("file_bytes", table.placed.meta.file_bytes);
     json.Member("entries", table.placed.meta.entries);
     json.Member("keys", table.keys);
@@ -295,11 +336,21 @@ void WriteTree(const std::array<LevelRow, lsm::kLevels>& levels, const LevelRow&
   json.EndArray();
 }
 
-void PrintTree(const Target& target, const std::array<LevelRow, lsm::kLevels>& levels,
-               const LevelRow& all, const std::vector<TableRow>& tables, Session* session) {
-  session->Print(Heading(
-      *session, target.path,
-      Concat("store of ", Count(all.tables, "table", "tables"), ", ", ReadableBytes(all.bytes))));
+// "store of 3 tables, 1.20 MiB", or "keyspace 2 users, 1 table of the common tree, 4.00 KiB".
+std::string TitleOf(const StoreFiles& files, const LevelRow& all, const Session& session) {
+  const std::string tables = Count(all.tables, "table", "tables");
+  if (!session.request().keyspace)
+    return Concat("store of ", tables, ", ", ReadableBytes(all.bytes));
+  const Keyspaces& keyspaces = *files.keyspaces;
+  return Concat("keyspace ", KeyspaceText(keyspaces.shown.id, keyspaces.names, session), ", ",
+                tables, keyspaces.is_common() ? " of the common tree, " : ", ",
+                ReadableBytes(all.bytes));
+}
+
+void PrintLevels(const Target& target, const StoreFiles& files,
+                 const std::array<LevelRow, lsm::kLevels>& levels, const LevelRow& all,
+                 const std::vector<TableRow>& tables, Session* session) {
+  session->Print(Heading(*session, target.path, TitleOf(files, all, *session)));
   const Columns columns = {.tombstones = all.dead.tombstones + all.dead.freeable_bytes() > 0,
                            .ranges = all.range_deletes > 0,
                            .reasons = AnyHasReason(tables),
@@ -323,6 +374,8 @@ void PrintTree(const Target& target, const std::array<LevelRow, lsm::kLevels>& l
   session->Print(
       "  FPP: predicted.  wasted: expected wasted reads of a lookup for an absent key\n"
       "  within the range of every table\n");
+  if (!tables.empty() && tables.front().placed.meta.keyspace != tables.back().placed.meta.keyspace)
+    session->Print("  of its tree; mean over the trees, weighted by their keys\n");
   if (columns.tombstones)
     session->Print(
         "  freeable: bytes of dead entries, and of older entries that tombstones cover;\n"
@@ -342,7 +395,8 @@ void PrintTree(const Target& target, const std::array<LevelRow, lsm::kLevels>& l
 // True if two consecutive tables belong to the same run.
 bool IsOneRun(const TableRow& before, const TableRow& after) {
   return after.placed.level > 0 && before.placed.level == after.placed.level &&
-         before.placed.meta.run == after.placed.meta.run;
+         before.placed.meta.run == after.placed.meta.run &&
+         before.placed.meta.keyspace == after.placed.meta.keyspace;
 }
 
 // A lookup asks one table of a run.  Tables are weighted by their keys; a table without a filter
@@ -376,8 +430,22 @@ void EstimateDeadEntries(std::vector<TableRow>* tables) {
   }
 }
 
+// The share of each tree in the keys.
+std::map<lsm::KeyspaceId, double> SharesOf(const std::vector<TableRow>& tables) {
+  std::map<lsm::KeyspaceId, double> shares;
+  double all = 0;
+  for (const TableRow& table : tables) {
+    shares[table.placed.meta.keyspace] += static_cast<double>(table.keys);
+    all += static_cast<double>(table.keys);
+  }
+  for (auto& [tree, share] : shares)
+    share = all > 0 ? share / all : 1 / static_cast<double>(shares.size());
+  return shares;
+}
+
 std::array<LevelRow, lsm::kLevels> LevelsOf(const std::vector<TableRow>& tables) {
   std::array<LevelRow, lsm::kLevels> levels;
+  std::map<lsm::KeyspaceId, double> shares = SharesOf(tables);
   for (size_t begin = 0, end = 0; begin < tables.size(); begin = end) {
     LevelRow& level = levels[static_cast<size_t>(tables[begin].placed.level)];
     LevelRow run;
@@ -386,9 +454,71 @@ std::array<LevelRow, lsm::kLevels> LevelsOf(const std::vector<TableRow>& tables)
       level.Add(tables[end]);
     }
     ++level.runs;
-    level.expected_reads += ExpectedReadsOf(run);
+    level.expected_reads += shares[tables[begin].placed.meta.keyspace] * ExpectedReadsOf(run);
   }
   return levels;
+}
+
+// --- the keyspaces of a store ---
+
+std::string TextOf(const lsm::KeyspaceOptions& options) {
+  const auto& [filter_kind, target_fpp, compression, compaction_style, expire_after] = options;
+  std::string text;
+  const auto add = [&text](const auto&... parts) {
+    text += Concat(text.empty() ? "" : ", ", parts...);
+  };
+  if (filter_kind) add("filter ", *filter_kind);
+  if (target_fpp) add("target ", ReadableNumber(*target_fpp));
+  if (compression) add(lsm::NameOf(*compression));
+  if (compaction_style) add(lsm::NameOf(*compaction_style));
+  if (expire_after) add("expires after ", *expire_after, " s");
+  return OrDash(text);
+}
+
+// The default one, then the others, the largest first.
+std::vector<lsm::KeyspaceRecord> KeyspacesBySize(const lsm::KeyspaceRecords& keyspaces,
+                                                 const KeyspaceBytes& bytes) {
+  std::vector<lsm::KeyspaceRecord> records;
+  if (!keyspaces.all().contains(lsm::kDefaultKeyspace)) records.emplace_back();
+  for (const auto& [id, record] : keyspaces.all()) records.push_back(record);
+  const auto bytes_of = [&](const lsm::KeyspaceRecord& record) {
+    const auto found = bytes.find(record.id);
+    return found == bytes.end() ? 0 : found->second;
+  };
+  std::stable_sort(records.begin() + 1, records.end(),
+                   [&](const auto& a, const auto& b) { return bytes_of(a) > bytes_of(b); });
+  return records;
+}
+
+void PrintKeyspaces(const lsm::KeyspaceRecords& keyspaces, KeyspaceBytes bytes, Session* session) {
+  constexpr size_t kShownMax = 20;
+  const std::vector<lsm::KeyspaceRecord> records = KeyspacesBySize(keyspaces, bytes);
+  Rows rows = {{"keyspace", "id", "tree", "size", "options"}};
+  for (const lsm::KeyspaceRecord& record : records) {
+    if (rows.size() > kShownMax) break;
+    rows.push_back({session->Fit(session->ShowName(record.name), session->columns() / 4),
+                    Concat(record.id), record.has_own_tree ? "own" : "common",
+                    ReadableBytes(bytes[record.id]), TextOf(record.options)});
+  }
+  const std::vector<std::string> left_out = LeaveOutColumns(*session, {"options", "id"}, 0, &rows);
+  session->Print(RowsText(rows, left_out));
+  if (records.size() > kShownMax)
+    session->Print(Concat("  and ", ReadableCount(records.size() - kShownMax),
+                          " more, which are smaller (--json has all)\n"));
+}
+
+void WriteKeyspaces(const lsm::KeyspaceRecords& keyspaces, KeyspaceBytes bytes, Session* session) {
+  lsm::JsonWriter& json = session->json();
+  json.Key("keyspaces");
+  json.BeginArray();
+  for (const lsm::KeyspaceRecord& record : KeyspacesBySize(keyspaces, bytes)) {
+    json.BeginObject();
+    WriteRecord(record, session);
+    json.Member("table_bytes", bytes[record.id]);
+    json.EndObject();
+    session->DrainJson();
+  }
+  json.EndArray();
 }
 
 }  // namespace
@@ -398,16 +528,27 @@ void RunLevels(const Target& target, Session* session) {
       LookAtStore(session->world(), session->request(), target);
   if (!files.ok()) return session->Fail(files.status(), target);
   if (!files->has_state()) return session->Fail(StateProblem(*files), target);
+  const lsm::KeyspaceRecords& keyspaces = files->manifest.state.keyspaces;
+  const bool is_one = session->request().keyspace.has_value();
+  KeyspaceBytes bytes;
   std::vector<TableRow> tables;
-  for (const PlacedTable& placed : TablesInOrder(files->manifest.state))
-    tables.push_back(ReadTable(*files, placed, session));
+  for (const PlacedTable& placed :
+       is_one ? TablesOfShown(*files) : TablesInOrder(files->manifest.state))
+    tables.push_back(ReadTable(*files, placed, &bytes, session));
   EstimateDeadEntries(&tables);
   const std::array<LevelRow, lsm::kLevels> levels = LevelsOf(tables);
   LevelRow all;
   for (const LevelRow& level : levels) all.Add(level);
-  if (session->json_wanted()) return WriteTree(levels, all, tables, session);
-  PrintTree(target, levels, all, tables, session);
-  if (session->request().with_tables) PrintTables(tables, session);
+  const bool lists_keyspaces = !is_one && keyspaces.any();
+  if (session->json_wanted()) {
+    if (is_one) WriteShown(*files->keyspaces, session);
+    WriteLevels(*files, levels, all, tables, session);
+    if (lists_keyspaces) WriteKeyspaces(keyspaces, std::move(bytes), session);
+    return;
+  }
+  PrintLevels(target, *files, levels, all, tables, session);
+  if (session->request().with_tables) PrintTables(*files, tables, session);
+  if (lists_keyspaces) PrintKeyspaces(keyspaces, std::move(bytes), session);
 }
 
 }  // namespace tools

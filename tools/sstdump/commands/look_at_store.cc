@@ -169,14 +169,6 @@ class Look {
 
 }  // namespace
 
-absl::Status CheckShowsKeyspaces(const Request& request, const lsm::KeyspaceRecords& keyspaces,
-                                 const std::string& directory) {
-  if (!keyspaces.any() || request.command->keyspaces) return absl::OkStatus();
-  return absl::UnimplementedError(Concat(directory, ": the store has keyspaces, which sstdump ",
-                                         request.command->name,
-                                         " does not know yet; it shows single tables and logs"));
-}
-
 absl::StatusOr<StoreFiles> LookAtStore(const World& world, const Request& request,
                                        const Target& directory) {
   constexpr int kLooksMax = 20;
@@ -185,16 +177,17 @@ absl::StatusOr<StoreFiles> LookAtStore(const World& world, const Request& reques
     TRELLIS_ASSIGN_OR_RETURN(StoreFiles files, look.Take(world, directory));
     if (!look.IsOfOneMoment(files)) continue;
     if (files.has_state()) {
-      TRELLIS_RETURN_IF_ERROR(
-          CheckShowsKeyspaces(request, files.manifest.state.keyspaces, directory.path));
       std::erase_if(files.logs, [&](uint64_t number) {
         if (!IsNoLog(files, number)) return false;
         files.no_logs.push_back(number);
         return true;
       });
-    } else if (!absl::IsNotFound(files.manifest_status)) {
-      files.manifest_status = NameForeign(files, files.manifest_status);
+      TRELLIS_ASSIGN_OR_RETURN(*files.keyspaces, FindKeyspaces(files, request));
+      return files;
     }
+    if (!absl::IsNotFound(files.manifest_status))
+      files.manifest_status = NameForeign(files, files.manifest_status);
+    if (request.keyspace) return StateProblem(files);
     return files;
   }
   return absl::UnavailableError(

@@ -34,13 +34,14 @@ std::string TextOf(const lsm::DeadEntries& dead) {
 }
 
 // Names every field, so that a new one does not compile before it is named here.
-void PrintTable(int level, const lsm::TableMeta& table, Session* session) {
+void PrintTable(int level, const lsm::TableMeta& table, const KeyspaceNames& names,
+                Session* session) {
   const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead, ranges,
                keyspace] = table;
   std::string line = Concat(
       "    + level ", level, " ", run == 0 ? "" : Concat("run ", run, " "),
       lsm::TableFileName(number), ", ",
-      keyspace == lsm::kDefaultKeyspace ? "" : Concat("keyspace ", keyspace, ", "),
+      keyspace == lsm::kDefaultKeyspace ? "" : Concat(TreeText(keyspace, names, *session), ", "),
       lsm::ReadableBytes(file_bytes), ", ", Count(entries, "entry", "entries"), ", ", TextOf(dead));
   size_t others = line.size();
   if (session->columns() != 0 && others + kKeyRangeColumnsMin > session->columns()) {
@@ -74,7 +75,8 @@ void PrintRest(uint64_t count, Session* session) {
 }
 
 // Names every field, so that a new one does not compile before it is printed here.
-void PrintEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) {
+void PrintEdit(uint64_t offset, const lsm::VersionEdit& edit, const KeyspaceNames& names,
+               Session* session) {
   const auto& [is_snapshot, next_file_number, last_sequence, oldest_log, digest_seed, log_seed,
                log_directory, synced_logs, closed_logs, added_tables, removed_tables,
                next_keyspace_id, dropped_keyspaces, keyspaces] = edit;
@@ -95,10 +97,10 @@ void PrintEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) 
   if (next_keyspace_id) field("next keyspace id", *next_keyspace_id);
   if (!line.empty()) session->Print(line + "\n");
   for (const lsm::KeyspaceId id : dropped_keyspaces)
-    session->Print(Concat("    - keyspace ", id, "\n"));
+    session->Print(Concat("    - keyspace ", KeyspaceText(id, names, *session), "\n"));
   for (const lsm::KeyspaceRecord& record : keyspaces) {
-    session->Print(Concat("    + keyspace ", record.id, " ", session->Show(record.name),
-                          record.has_own_tree ? ", with a tree of its own" : "",
+    session->Print(Concat("    + keyspace ", KeyspaceText(record.id, names, *session),
+                          record.has_own_tree ? ", with a tree of its own" : ", in the common tree",
                           record.options == lsm::KeyspaceOptions() ? "\n" : ", with options\n"));
   }
   for (const lsm::VersionEdit::Removed& removed : Limited(removed_tables, *session)) {
@@ -107,18 +109,19 @@ void PrintEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) 
   }
   PrintRest(removed_tables.size(), session);
   for (const lsm::VersionEdit::Added& added : Limited(added_tables, *session))
-    PrintTable(added.level, added.table, session);
+    PrintTable(added.level, added.table, names, session);
   PrintRest(added_tables.size(), session);
 }
 
 // Names every field, so that a new one does not compile before it is written here.
-void WriteTable(int level, const lsm::TableMeta& table, Session* session) {
+void WriteTable(int level, const lsm::TableMeta& table, const KeyspaceNames& names,
+                Session* session) {
   const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead, ranges,
                keyspace] = table;
   lsm::JsonWriter& json = session->json();
   json.BeginObject();
   json.Member("level", level);
-  if (keyspace != lsm::kDefaultKeyspace) json.Member("keyspace", keyspace);
+  WriteTree(keyspace, names, session);
   json.Member("run", run);
   json.Member("number", number);
   json.Member("file_id", lsm::ReadableId(file_id));
@@ -146,24 +149,15 @@ void WriteClosedLogs(const std::map<uint64_t, uint64_t>& closed_logs, lsm::JsonW
   json->EndArray();
 }
 
-void WriteKeyspace(const lsm::KeyspaceRecord& record, Session* session) {
-  const auto& [filter_kind, target_fpp, compression, compaction_style, expire_after] =
-      record.options;
-  lsm::JsonWriter& json = session->json();
-  json.BeginObject();
-  json.Member("id", record.id);
-  json.Member("name", session->Show(record.name));
-  json.Member("own_tree", record.has_own_tree);
-  if (filter_kind) json.Member("filter_kind", *filter_kind);
-  if (target_fpp) json.Member("target_fpp", *target_fpp);
-  if (compression) json.Member("compression", lsm::NameOf(*compression));
-  if (compaction_style) json.Member("compaction_style", lsm::NameOf(*compaction_style));
-  if (expire_after) json.Member("expire_after", *expire_after);
-  json.EndObject();
+void WriteKeyspaceOf(const lsm::KeyspaceRecord& record, Session* session) {
+  session->json().BeginObject();
+  WriteRecord(record, session);
+  session->json().EndObject();
 }
 
 // Names every field, so that a new one does not compile before it is written here.
-void WriteEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) {
+void WriteEdit(uint64_t offset, const lsm::VersionEdit& edit, const KeyspaceNames& names,
+               Session* session) {
   const auto& [is_snapshot, next_file_number, last_sequence, oldest_log, digest_seed, log_seed,
                log_directory, synced_logs, closed_logs, added_tables, removed_tables,
                next_keyspace_id, dropped_keyspaces, keyspaces] = edit;
@@ -192,7 +186,7 @@ void WriteEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) 
   if (!keyspaces.empty()) {
     json.Key("keyspaces");
     json.BeginArray();
-    for (const lsm::KeyspaceRecord& record : keyspaces) WriteKeyspace(record, session);
+    for (const lsm::KeyspaceRecord& record : keyspaces) WriteKeyspaceOf(record, session);
     json.EndArray();
   }
   json.Key("removed");
@@ -207,14 +201,14 @@ void WriteEdit(uint64_t offset, const lsm::VersionEdit& edit, Session* session) 
   json.Key("added");
   json.BeginArray();
   for (const lsm::VersionEdit::Added& added : Limited(added_tables, *session))
-    WriteTable(added.level, added.table, session);
+    WriteTable(added.level, added.table, names, session);
   json.EndArray();
   json.EndObject();
   session->DrainJson();
 }
 
 // Names every field, so that a new one does not compile before it is named here.
-void WriteState(const lsm::ManifestState& state, Session* session) {
+void WriteState(const lsm::ManifestState& state, const KeyspaceNames& names, Session* session) {
   const auto& [levels, next_file_number, last_sequence, oldest_log, digest_seed, log_seed,
                log_directory, synced_logs, closed_logs, keyspaces, started] = state;
   const std::vector<PlacedTable> tables = TablesInOrder(state);
@@ -236,20 +230,20 @@ void WriteState(const lsm::ManifestState& state, Session* session) {
     json.Member("next_keyspace_id", keyspaces.next_id());
     json.Key("keyspaces");
     json.BeginArray();
-    for (const auto& [id, record] : keyspaces.all()) WriteKeyspace(record, session);
+    for (const auto& [id, record] : keyspaces.all()) WriteKeyspaceOf(record, session);
     json.EndArray();
   }
   json.Member("table_count", tables.size());
   json.Key("tables");
   json.BeginArray();
   for (const PlacedTable& table : Limited(tables, *session))
-    WriteTable(table.level, table.meta, session);
+    WriteTable(table.level, table.meta, names, session);
   json.EndArray();
   json.EndObject();
 }
 
 // Leaves out the logs, which the edits name.
-void PrintState(const lsm::ManifestState& state, Session* session) {
+void PrintState(const lsm::ManifestState& state, const KeyspaceNames& names, Session* session) {
   session->Print(Concat(
       "  all together: next file ", state.next_file_number, ", last sequence ", state.last_sequence,
       ", oldest log ", state.oldest_log, ",\n    digest seed ", ReadableSeed(state.digest_seed),
@@ -259,11 +253,11 @@ void PrintState(const lsm::ManifestState& state, Session* session) {
       "\n"));
   const std::vector<PlacedTable> tables = TablesInOrder(state);
   for (const PlacedTable& table : Limited(tables, *session))
-    PrintTable(table.level, table.meta, session);
+    PrintTable(table.level, table.meta, names, session);
   PrintRest(tables.size(), session);
 }
 
-void ShowState(const ManifestWalk& walk, Session* session) {
+void ShowState(const ManifestWalk& walk, const KeyspaceNames& names, Session* session) {
   const LogSummary& log = walk.log;
   if (session->json_wanted()) {
     lsm::JsonWriter& json = session->json();
@@ -271,12 +265,12 @@ void ShowState(const ManifestWalk& walk, Session* session) {
     json.Member("file_bytes", log.size_bytes);
     json.Member("end", NameOf(log.end));
     json.Member("torn_bytes", log.torn_bytes);
-    WriteState(walk.state, session);
+    WriteState(walk.state, names, session);
     return;
   }
   if (!log.is_open) return;
   session->Print(Concat("  end: ", EndText(log.end, log.torn_bytes), "\n"));
-  PrintState(walk.state, session);
+  PrintState(walk.state, names, session);
 }
 
 // The manifest that CURRENT names.
@@ -294,18 +288,20 @@ void ShowManifestFile(const Target& target, Session* session) {
     session->json().BeginArray();
   }
   uint64_t left = LimitOf(*session);
+  KeyspaceNames names;
   const ManifestWalk walk =
       WalkManifest(target, session, [&](uint64_t offset, const lsm::VersionEdit& edit) {
+        for (const lsm::KeyspaceRecord& record : edit.keyspaces) names[record.id] = record.name;
         if (left == 0) return;
         --left;
         if (session->json_wanted()) {
-          WriteEdit(offset, edit, session);
+          WriteEdit(offset, edit, names, session);
         } else {
-          PrintEdit(offset, edit, session);
+          PrintEdit(offset, edit, names, session);
         }
       });
   if (session->json_wanted()) session->json().EndArray();
-  ShowState(walk, session);
+  ShowState(walk, names, session);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/readable.h"
+#include "lsm/bytes/status.h"
 #include "tools/sstdump/commands/commands.h"
 #include "tools/sstdump/layout.h"
 #include "tools/sstdump/store/table_file.h"
@@ -53,9 +54,17 @@ void RunProperties(const Target& target, Session* session) {
   const absl::StatusOr<std::unique_ptr<lsm::Table>> table = OpenTable(target);
   if (!table.ok()) return session->Fail(table.status(), target);
   const lsm::TableProperties& properties = (*table)->properties();
-  if (session->json_wanted()) return WriteProperties(properties, &session->json());
+  if (session->json_wanted()) {
+    WriteTree(properties.keyspace, NamesFor(target), session);
+    return WriteProperties(properties, &session->json());
+  }
   const std::map<std::string, std::string> texts = TextsOf(properties);
-  session->Print(Heading(*session, target.path, Count(texts.size(), "property", "properties")));
+  std::string owner;
+  if (properties.keyspace != lsm::kDefaultKeyspace)
+    owner =
+        lsm::Concat(" of a table of ", TreeText(properties.keyspace, NamesFor(target), *session));
+  session->Print(
+      Heading(*session, target.path, Count(texts.size(), "property", "properties") + owner));
   const size_t columns = KeyColumns(*session, 28, 1);
   Fields fields;
   for (const auto& [name, value] : texts) {

@@ -8,6 +8,7 @@
 #include "lsm/base/range_map.h"
 #include "lsm/bytes/status.h"
 #include "lsm/table/table_walk.h"
+#include "lsm/version/common_keys.h"
 #include "tools/sstdump/commands/commands.h"
 #include "tools/sstdump/layout.h"
 #include "tools/sstdump/store/table_file.h"
@@ -62,6 +63,8 @@ void WriteRange(const Target& target, std::string_view from, std::optional<std::
   session->EndLine();
 }
 
+// Shows all entries.  But if the table is of the common tree of a store, only those of the shown
+// keyspace, without its id.
 class TableScan {
  public:
   TableScan(const Target& target, const lsm::Table& table, Session* session)
@@ -69,8 +72,15 @@ class TableScan {
         table_(table),
         session_(session),
         request_(session->request()),
+        ranges_(&table.ranges()),
         left_(request_.limit.value_or(UINT64_MAX)) {
-    if (request_.keys_only) next_ = table.ranges().size();  // a range is no key
+    if (target.keyspaces != nullptr && target.keyspaces->is_common()) {
+      const lsm::KeyspaceId id = target.keyspaces->shown.id;
+      keyspace_ = lsm::CommonBoundsOf(id, "", std::nullopt);
+      ranges_of_keyspace_ = lsm::OutOfCommonTree(id, table.ranges());
+      ranges_ = &ranges_of_keyspace_;
+    }
+    if (request_.keys_only) next_ = ranges_->size();  // a range is no key
   }
 
   void Run() {
@@ -78,7 +88,9 @@ class TableScan {
     const auto visit = [this](const lsm::ParsedKey& key, std::string_view value) {
       return Visit(key, value);
     };
-    for (size_t i = request_.from ? table_.FirstBlockFor(*request_.from) : 0;
+    const std::string from =
+        (keyspace_ ? keyspace_->from : std::string()) + request_.from.value_or("");
+    for (size_t i = from.empty() ? 0 : table_.FirstBlockFor(from);
          i < table_.block_count() && !is_over_; ++i) {
       const lsm::BlockFacts facts = walk.Walk(i, visit);
       if (is_over_ || left_ == 0) break;
@@ -98,7 +110,13 @@ class TableScan {
     return true;
   }
 
-  bool Visit(const lsm::ParsedKey& key, std::string_view value) {
+  bool Visit(lsm::ParsedKey key, std::string_view value) {
+    if (keyspace_) {
+      if (key.user_key < keyspace_->from) return true;
+      is_over_ = keyspace_->to && key.user_key >= *keyspace_->to;
+      if (is_over_) return false;
+      key.user_key.remove_prefix(keyspace_->from.size());
+    }
     if (request_.from && key.user_key < *request_.from) return true;
     ShowRangesUpTo(key.user_key);
     is_over_ = (request_.to && key.user_key >= *request_.to) || !Take();
@@ -113,7 +131,7 @@ class TableScan {
 
   // The ranges that begin at or before the key, without those before or after the bounds.
   void ShowRangesUpTo(std::optional<std::string_view> key) {
-    const lsm::RangeMap& ranges = table_.ranges();
+    const lsm::RangeMap& ranges = *ranges_;
     for (; next_ < ranges.size(); ++next_) {
       const std::string_view from = ranges.boundary(next_);
       if ((key && from > *key) || (request_.to && from >= *request_.to)) return;
@@ -137,8 +155,11 @@ class TableScan {
   const lsm::Table& table_;
   Session* const session_;
   const Request& request_;
+  const lsm::RangeMap* ranges_;
   uint64_t left_;
-  size_t next_ = 0;  // the next stretch
+  std::optional<lsm::CommonBounds> keyspace_;  // set: only its entries are shown
+  lsm::RangeMap ranges_of_keyspace_;           // without its id
+  size_t next_ = 0;                            // the next stretch
   bool is_over_ = false;
 };
 

@@ -26,7 +26,7 @@ std::string VerifyCurrent(const Target& target, Session* session) {
 }  // namespace
 
 void PrintVerdict(const std::string& path, Session::Tally before, const std::string& counted,
-                  Session* session) {
+                  Session* session, uint64_t tree, const KeyspaceNames& names) {
   const bool is_fine = session->tally() == before;
   const bool is_damaged = session->tally().damage != before.damage;
   if (session->json_wanted()) {
@@ -36,14 +36,17 @@ void PrintVerdict(const std::string& path, Session::Tally before, const std::str
     json.Member("sound", is_fine);
     json.Member("state", is_fine ? "sound" : is_damaged ? "damaged" : "unreadable");
     json.Member("found", counted);
+    WriteTree(tree, names, session);
     json.EndObject();
     return session->DrainJson();
   }
+  const std::string owner =
+      tree == lsm::kDefaultKeyspace ? "" : Concat(", of ", TreeText(tree, names, *session));
   session->Print(Concat("  ", lsm::Escape(path), ": ",
                         is_fine      ? session->Green("ok")
                         : is_damaged ? session->Red("DAMAGED")
                                      : session->Yellow("not checked"),
-                        ", ", counted, "\n"));
+                        ", ", counted, owner, "\n"));
 }
 
 void RunVerify(const Target& target, Session* session) {
@@ -58,17 +61,19 @@ void RunVerify(const Target& target, Session* session) {
   }
   const Session::Tally before = session->tally();
   std::string counted;
+  uint64_t tree = lsm::kDefaultKeyspace;
   if (target.kind == TargetKind::kTable) {
     const TableVerdict verdict = TableVerifier({target}, session).Next();
     ReportTable(target, verdict, session);
     counted = TextOf(verdict);
+    tree = verdict.keyspace;
   }
   if (target.kind == TargetKind::kLog) counted = TextOf(VerifyLog(target, session));
   if (target.kind == TargetKind::kManifest) counted = TextOf(VerifyManifest(target, session));
   if (target.kind == TargetKind::kLock) counted = "empty, as expected";
   if (target.kind == TargetKind::kReserve) counted = "holds no data";
   if (target.kind == TargetKind::kCurrent) counted = VerifyCurrent(target, session);
-  PrintVerdict(target.path, before, counted, session);
+  PrintVerdict(target.path, before, counted, session, tree);
   if (session->json_wanted()) session->json().EndArray();
 }
 

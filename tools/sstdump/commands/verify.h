@@ -67,9 +67,11 @@ ManifestVerdict VerifyManifest(const Target& target, Session* session);
 void VerifyStore(const Target& target, Session* session);
 
 // Prints "ok", "DAMAGED" or "not checked" (unreadable, or of a newer version) after the file's
-// name, then the counts.  REQUIRES: `before` was session's tally() before the file.
+// name, then the counts, then the owner of a table's tree unless that is the default keyspace.
+// REQUIRES: `before` was session's tally() before the file.
 void PrintVerdict(const std::string& path, Session::Tally before, const std::string& counted,
-                  Session* session);
+                  Session* session, uint64_t tree = lsm::kDefaultKeyspace,
+                  const KeyspaceNames& names = {});
 
 std::string TextOf(const TableVerdict& verdict);
 std::string TextOf(const LogVerdict& verdict);

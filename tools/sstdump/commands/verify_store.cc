@@ -157,7 +157,8 @@ class StoreChecker {
       if (verifier.is_over()) return;
       ReportTable(*target, verdict, session_);
       if (verdict.is_open) CompareWithManifest(*target, tables[i], verdict, before);
-      PrintVerdict(target->path, before, TextOf(verdict), session_);
+      PrintVerdict(target->path, before, TextOf(verdict), session_, tables[i].meta.keyspace,
+                   files_.keyspaces->names);
     }
     NoteFilesLost("more table", "more tables");
     // Damaged tables cannot be compared.
@@ -203,8 +204,11 @@ class StoreChecker {
       differs("size", Concat(meta.file_bytes), Concat(target.size_bytes));
     if (verdict.file_id != meta.file_id)
       differs("file id", lsm::ReadableId(meta.file_id), lsm::ReadableId(verdict.file_id));
-    if (verdict.keyspace != meta.keyspace)
-      differs("keyspace", Concat(meta.keyspace), Concat("keyspace ", verdict.keyspace));
+    if (verdict.keyspace != meta.keyspace) {
+      const KeyspaceNames& names = files_.keyspaces->names;
+      differs("that it belongs to", TreeText(meta.keyspace, names, *session_),
+              TreeText(verdict.keyspace, names, *session_));
+    }
     if (verdict.digest_seed != state().digest_seed) {
       session_->Note(
           Concat(lsm::Escape(target.path),
@@ -342,7 +346,7 @@ class StoreChecker {
       const TableVerdict verdict = verifier.Next();
       if (verifier.is_over()) return;
       ReportTable(target, verdict, session_);
-      PrintVerdict(target.path, before, TextOf(verdict), session_);
+      PrintVerdict(target.path, before, TextOf(verdict), session_, verdict.keyspace);
     }
     for (const Target& target : LogTargets(files_, &problems)) {
       if (target.kind != TargetKind::kLog) {

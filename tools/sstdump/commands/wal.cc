@@ -14,11 +14,16 @@ namespace {
 
 using lsm::Concat;
 
-void PrintEntry(const BatchEntry& entry, Session* session) {
-  const std::string where = entry.is_of_default() ? "" : Concat(" (keyspace ", entry.keyspace, ")");
+bool IsCreation(const BatchEntry& entry) { return entry.kind == lsm::BatchKind::kCreatedKeyspace; }
+
+void PrintEntry(const BatchEntry& entry, const KeyspaceNames& names, Session* session) {
+  std::string where;
+  if (!entry.is_of_default())
+    where = Concat(" (keyspace ", KeyspaceText(entry.keyspace, names, *session), ")");
   const size_t columns = KeyColumns(*session, 30 + where.size(), 2);
   std::string line = Concat("    ", entry.sequence, "\t", NameOf(entry.kind), where, "\t",
-                            session->Show(entry.key, columns));
+                            IsCreation(entry) ? session->Fit(session->ShowName(entry.key), columns)
+                                              : session->Show(entry.key, columns));
   const bool shows_value = entry.is_put() && !session->request().keys_only;
   if (shows_value || entry.to) {
     line += "\t";
@@ -27,13 +32,14 @@ void PrintEntry(const BatchEntry& entry, Session* session) {
   session->Print(line + "\n");
 }
 
-void WriteEntry(const BatchEntry& entry, Session* session) {
+void WriteEntry(const BatchEntry& entry, const KeyspaceNames& names, Session* session) {
   lsm::JsonWriter& json = session->json();
   json.BeginObject();
   json.Member("sequence", entry.sequence);
-  if (!entry.is_of_default()) json.Member("keyspace", entry.keyspace);
+  WriteKeyspace(entry.keyspace, names, session);
   json.Member("kind", NameOf(entry.kind));
-  json.Member(entry.is_range() ? "from" : "key", session->Show(entry.key));
+  json.Member(entry.is_range() ? "from" : "key",
+              IsCreation(entry) ? session->ShowName(entry.key) : session->Show(entry.key));
   if (entry.to) json.Member("to", session->Show(*entry.to));
   if (entry.is_put() && !session->request().keys_only)
     json.Member("value", session->Show(entry.value));
@@ -51,7 +57,9 @@ BatchHeader HeaderOf(std::string_view payload) {
   return {lsm::EncodedBatch::FirstSequenceOf(payload), lsm::EncodedBatch::CountOf(payload)};
 }
 
-void ShowRecord(const Target& target, const lsm::LogReader::Record& record, Session* session) {
+// Adds the names of keyspaces that the record creates.
+void ShowRecord(const Target& target, const lsm::LogReader::Record& record, KeyspaceNames* names,
+                Session* session) {
   const BatchHeader batch = HeaderOf(record.payload);
   if (session->json_wanted()) {
     lsm::JsonWriter& json = session->BeginLine();
@@ -74,10 +82,11 @@ void ShowRecord(const Target& target, const lsm::LogReader::Record& record, Sess
   const absl::Status status = WalkBatch(record, OpenedPath(target), [&](const BatchEntry& entry) {
     if (session->request().records_only || session->is_broken()) return;
     if (session->json_wanted()) {
-      WriteEntry(entry, session);
+      WriteEntry(entry, *names, session);
     } else {
-      PrintEntry(entry, session);
+      PrintEntry(entry, *names, session);
     }
+    if (IsCreation(entry)) (*names)[entry.keyspace] = std::string(entry.key);
   });
   if (session->json_wanted()) {
     if (!session->request().records_only) session->json().EndArray();
@@ -91,6 +100,9 @@ void ShowRecord(const Target& target, const lsm::LogReader::Record& record, Sess
 void RunWal(const Target& target, Session* session) {
   session->Print(Heading(*session, target.path,
                          Concat("write-ahead log, ", lsm::ReadableBytes(target.size_bytes))));
+  KeyspaceNames names_here;
+  KeyspaceNames* const names =
+      target.keyspaces == nullptr ? &names_here : &target.keyspaces->names;  // from log to log
   uint64_t left = session->request().limit.value_or(UINT64_MAX);
   bool limited = false;
   const LogSummary log = WalkLog(target, lsm::LogKind::kWriteAhead, session,
@@ -98,7 +110,7 @@ void RunWal(const Target& target, Session* session) {
                                    limited = left == 0;
                                    if (limited) return false;
                                    --left;
-                                   ShowRecord(target, record, session);
+                                   ShowRecord(target, record, names, session);
                                    return !session->has_too_many_problems();
                                  });
   if (session->json_wanted()) {

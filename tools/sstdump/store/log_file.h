@@ -79,9 +79,9 @@ struct BatchEntry {
   bool is_range() const { return IsRange(kind); }
   // False for a change of keyspaces.
   bool is_of_default() const { return keyspace == lsm::kDefaultKeyspace && change == nullptr; }
-  // Whether it changes a key of the default keyspace.
-  bool Changes(std::string_view of_key) const {
-    if (!is_of_default()) return false;
+  // Whether it changes a key of the keyspace.
+  bool Changes(lsm::KeyspaceId of_keyspace, std::string_view of_key) const {
+    if (keyspace != of_keyspace || change != nullptr) return false;
     return is_range() ? key <= of_key && (!to || of_key < *to) : key == of_key;
   }
 };

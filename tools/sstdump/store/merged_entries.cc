@@ -2,13 +2,15 @@
 
 #include <cassert>
 #include <utility>
-#include <vector>
 
 #include "lsm/base/internal_key.h"
+#include "lsm/base/key_span.h"
 #include "lsm/base/merging_iterator.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
+#include "lsm/version/common_keys.h"
 #include "lsm/version/open_table.h"
+#include "lsm/version/prefix_iterator.h"
 
 namespace tools {
 namespace {
@@ -107,15 +109,30 @@ class RunEntries : public lsm::InnerIterator {
 
 }  // namespace
 
+std::vector<PlacedTable> TablesWithin(const StoreFiles& files, const KeyBounds& bounds) {
+  const std::string from = files.keyspaces->KeyInTree(bounds.from);
+  std::optional<std::string> to = bounds.to;
+  if (to) to = files.keyspaces->KeyInTree(*to);
+  std::vector<PlacedTable> tables = TablesOfShown(files);
+  std::erase_if(tables, [&](const PlacedTable& table) {
+    const lsm::KeySpan span = table.meta.span();
+    return span.EndsBy(from) || (to && span.begin >= *to);
+  });
+  return tables;
+}
+
 absl::StatusOr<lsm::RangeMap> MergedRanges(const StoreFiles& files, const lsm::Memtable& memtable,
                                            const KeyBounds& bounds) {
   std::vector<lsm::RangeMap> maps;
   if (memtable.ranges() != nullptr) maps.push_back(memtable.ranges()->ToMap());
-  for (const PlacedTable& placed : TablesInOrder(files.manifest.state)) {
-    if (!bounds.Meets(placed) || placed.meta.ranges.empty()) continue;
+  const Keyspaces& keyspaces = *files.keyspaces;
+  for (const PlacedTable& placed : TablesWithin(files, bounds)) {
+    if (placed.meta.ranges.empty()) continue;
     TRELLIS_ASSIGN_OR_RETURN(const std::shared_ptr<const lsm::OpenTable> table,
                              OpenIfThere(files, placed));
-    maps.push_back(table->table->ranges());
+    const lsm::RangeMap& ranges = table->table->ranges();
+    maps.push_back(keyspaces.is_common() ? lsm::OutOfCommonTree(keyspaces.shown.id, ranges)
+                                         : ranges);
   }
   std::vector<const lsm::RangeMap*> all;
   for (const lsm::RangeMap& map : maps) all.push_back(&map);
@@ -129,11 +146,15 @@ std::unique_ptr<lsm::Iterator> NewMergedEntries(const StoreFiles& files,
   inputs.push_back(memtable.NewIterator());
   std::vector<PlacedTable> run;
   const auto end_run = [&] {
-    if (!run.empty()) inputs.push_back(std::make_unique<RunEntries>(files, std::move(run)));
+    if (run.empty()) return;
+    std::unique_ptr<lsm::InnerIterator> entries =
+        std::make_unique<RunEntries>(files, std::move(run));
+    if (files.keyspaces->is_common())
+      entries = lsm::NewPrefixIterator(files.keyspaces->shown.id, std::move(entries));
+    inputs.push_back(std::move(entries));
     run.clear();
   };
-  for (PlacedTable& table : TablesInOrder(files.manifest.state)) {
-    if (!bounds.Meets(table)) continue;
+  for (PlacedTable& table : TablesWithin(files, bounds)) {
     const bool is_same_run = !run.empty() && table.level > 0 && run.back().level == table.level &&
                              run.back().meta.run == table.meta.run;
     if (!is_same_run) end_run();

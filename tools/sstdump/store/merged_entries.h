@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
-#include "lsm/base/key_span.h"
 #include "lsm/base/range_map.h"
 #include "lsm/iterator.h"
 #include "lsm/memtable/memtable.h"
@@ -24,12 +24,12 @@ struct KeyBounds {
   bool Holds(std::string_view user_key) const {
     return user_key >= from && (!to || user_key < *to);
   }
-  // True if the table may hold a key within the bounds.
-  bool Meets(const PlacedTable& table) const {
-    const lsm::KeySpan span = table.meta.span();
-    return !span.EndsBy(from) && (!to || span.begin < *to);
-  }
 };
+
+// The tables that may hold a key of the shown keyspace within the bounds, in order.
+std::vector<PlacedTable> TablesWithin(const StoreFiles& files, const KeyBounds& bounds);
+
+// Both of these are about the shown keyspace, and have its keys without the id.
 
 // The range deletes of the memtable and of the tables within the bounds, the newest of each key.
 // Unavailable if the store no longer needs a table; other errors as of OpenPlaced.

@@ -21,6 +21,7 @@ absl::StatusOr<std::optional<Target>> FindPart(const StoreFiles& files,
   if (target.ok()) {
     // Code that reads the file later finds out what it really is.
     target->kind = is_log ? TargetKind::kLog : TargetKind::kTable;
+    target->keyspaces = files.keyspaces;
     return std::optional<Target>(std::move(target).value());
   }
   if (!absl::IsNotFound(target.status())) return target.status();
@@ -115,6 +116,13 @@ std::vector<PlacedTable> TablesInOrder(const lsm::ManifestState& state) {
   std::stable_sort(tables.begin(), tables.end(), [](const PlacedTable& a, const PlacedTable& b) {
     return a.meta.keyspace < b.meta.keyspace;
   });
+  return tables;
+}
+
+std::vector<PlacedTable> TablesOfShown(const StoreFiles& files) {
+  std::vector<PlacedTable> tables = TablesInOrder(files.manifest.state);
+  std::erase_if(tables,
+                [&](const PlacedTable& table) { return !files.keyspaces->MayBeIn(table.meta); });
   return tables;
 }
 

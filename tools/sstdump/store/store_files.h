@@ -61,6 +61,7 @@ struct StoreFiles {
   absl::Status manifest_status;
   lsm::ManifestContents manifest;  // valid if manifest_status is OK
   std::shared_ptr<ManifestNow> manifest_now = std::make_shared<ManifestNow>();
+  std::shared_ptr<Keyspaces> keyspaces = std::make_shared<Keyspaces>();
 
   bool has_state() const { return manifest_status.ok(); }
 };
@@ -71,14 +72,10 @@ struct StoreFiles {
 //   a store in use cannot remove them meanwhile.
 // - If some were removed before they could be opened, the manifest is read again.
 // - Fails if the directory cannot be listed.  Unavailable if the store changes during every
-//   attempt.
+//   attempt.  For a request that names a keyspace, also errors as of FindKeyspaces and
+//   StateProblem.
 absl::StatusOr<StoreFiles> LookAtStore(const World& world, const Request& request,
                                        const Target& directory);
-
-// Unimplemented if there are keyspaces and the command would mix their keys (Command::keyspaces).
-// LookAtStore checks those of the manifest.
-absl::Status CheckShowsKeyspaces(const Request& request, const lsm::KeyspaceRecords& keyspaces,
-                                 const std::string& directory);
 
 // The error for a directory whose state is unknown.  A directory without a CURRENT is not a store,
 // unless it holds a store's files.  REQUIRES !has_state().
@@ -99,9 +96,11 @@ struct PlacedTable {
 
   bool MayHold(std::string_view user_key) const { return meta.span().Holds(user_key); }
 };
-// The tables by keyspace, each in the order in which a lookup asks them: by level; in level 0 the
+// The tables by tree, each in the order in which a lookup asks them: by level; in level 0 the
 // newest first; in deeper levels by run, newest first, and by key.
 std::vector<PlacedTable> TablesInOrder(const lsm::ManifestState& state);
+// The ones among them that may hold keys of the shown keyspace.
+std::vector<PlacedTable> TablesOfShown(const StoreFiles& files);
 
 // Opens a table with the checks that opening the store makes.
 absl::StatusOr<std::shared_ptr<const lsm::OpenTable>> OpenPlaced(const StoreFiles& files,

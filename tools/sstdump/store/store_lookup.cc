@@ -34,13 +34,13 @@ void AddDoubt(const std::vector<std::string>& files, const char* doubt,
       Concat(explanation->error.empty() ? "" : "; ", NamesText(files), ", which may hold ", doubt);
 }
 
-// The tables that may hold the key.  Opens all of them, so that damage is reported.  Tables that
-// cannot be opened go to `unread`.
+// The tables that may hold the key, which is as in the tree.  Opens all tables of the keyspace, so
+// that damage is reported.  Tables that cannot be opened go to `unread`.
 std::array<lsm::OpenTables, lsm::kLevels> OpenTables(const StoreFiles& files,
                                                      const std::string& key, Session* session,
                                                      std::vector<PlacedTable>* unread) {
   std::array<lsm::OpenTables, lsm::kLevels> levels;
-  for (const PlacedTable& placed : TablesInOrder(files.manifest.state)) {
+  for (const PlacedTable& placed : TablesOfShown(files)) {
     const std::string path = Concat(files.directory->path(), "/", placed.name);
     absl::StatusOr<std::shared_ptr<const lsm::OpenTable>> table = OpenPlaced(files, placed);
     const bool may_hold = placed.MayHold(key);
@@ -93,13 +93,17 @@ void LookIntoTables(const StoreFiles& files, const std::string& key, Session* se
                     StoreLookup* lookup) {
   lsm::Explanation& explanation = lookup->explanation;
   std::vector<PlacedTable> unread;
-  absl::StatusOr<std::shared_ptr<const lsm::Tree>> tree =
-      lsm::Tree::Create(OpenTables(files, key, session, &unread));
+  const Keyspaces& keyspaces = *files.keyspaces;
+  absl::StatusOr<std::shared_ptr<const lsm::Tree>> tree = lsm::Tree::Create(
+      OpenTables(files, keyspaces.KeyInTree(key), session, &unread), keyspaces.tree());
   if (!tree.ok()) {
     explanation.error = lsm::MessageOf(tree.status());
     return session->Fail(tree.status(), files.directory->path());
   }
-  lsm::KeyLookup in_tables(key, lsm::kSequenceMax, files.manifest.state.digest_seed);
+  const bloom::DigestSeed& seed = files.manifest.state.digest_seed;
+  lsm::KeyLookup in_tables = keyspaces.is_common()
+                                 ? lsm::KeyLookup(keyspaces.shown.id, key, lsm::kSequenceMax, seed)
+                                 : lsm::KeyLookup(key, lsm::kSequenceMax, seed);
   in_tables.explanation = &explanation;
   lsm::Counters counters;
   const lsm::EpochGuard guard;
@@ -128,11 +132,16 @@ StoreLookup LookUpInStore(const StoreFiles& files, const std::string& key, Sessi
   StoreLookup lookup;
   lsm::Explanation& explanation = lookup.explanation;
   explanation.key = key;
-  explanation.digest = bloom::DigestOf(key, state.digest_seed);
-  for (const auto& level : state.levels) explanation.tables_by_level.push_back(level.size());
+  const Keyspaces& keyspaces = *files.keyspaces;
+  explanation.digest = bloom::DigestOf(keyspaces.KeyInTree(key), state.digest_seed);
+  explanation.tables_by_level.resize(lsm::kLevels);
+  for (const PlacedTable& table : TablesInOrder(state)) {
+    if (table.meta.keyspace == keyspaces.tree())
+      ++explanation.tables_by_level[static_cast<size_t>(table.level)];
+  }
   std::map<size_t, LogAnswer> answers;  // by log
   const LogReplay logs = ReplayLogs(files, session, [&](size_t log, const BatchEntry& entry) {
-    if (!entry.Changes(key)) return;
+    if (!entry.Changes(keyspaces.shown.id, key)) return;
     answers[log] = {entry.kind, std::string(entry.value)};
   });
   for (const lsm::DroppedLogEnd& end : logs.dropped) NoteDropped(end, session);

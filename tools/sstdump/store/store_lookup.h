@@ -20,7 +20,7 @@ struct StoreLookup {
   bool is_certain() const { return explanation.error.empty(); }
 };
 
-// REQUIRES files.has_state().
+// Looks up a key of the shown keyspace.  REQUIRES files.has_state().
 StoreLookup LookUpInStore(const StoreFiles& files, const std::string& key, Session* session);
 
 }  // namespace tools

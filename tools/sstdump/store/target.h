@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "lsm/file_system.h"
 #include "lsm/version/manifest.h"
+#include "tools/sstdump/store/keyspaces.h"
 #include "tools/sstdump/world.h"
 
 namespace tools {
@@ -41,6 +42,9 @@ struct Target {
       directory;            // the directory itself, or the one that holds the file
   std::string name;         // in it; empty for a directory
   uint64_t size_bytes = 0;  // of a file
+  // Those of its store, for a file that was found through the store's manifest.  The files of a
+  // store share them.
+  std::shared_ptr<Keyspaces> keyspaces;
 };
 
 // Where an argument leads that is a path, with links resolved, or a URI of a store in Ceph.
