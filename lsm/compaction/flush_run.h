@@ -59,7 +59,7 @@ class FlushRun {
     std::function<bool(KeyspaceId)> may_leave;
     // Its record in the manifest; nullopt: there is none.
     std::function<std::optional<KeyspaceRecord>(KeyspaceId)> record_of;
-    // The flush will merge this many bytes of tables, too.  Null: nobody needs it.
+    // The flush will merge this many bytes of tables, too.  Null: no caller asks.
     std::function<void(uint64_t)> note_more_bytes;
     std::function<bool()> stop;  // the keyspace stays, because the store is being closed
     // Takes the plan's table of level 0 for this flush.  False if that cannot be, or is not worth

@@ -241,7 +241,9 @@ absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
   let_go();
   VisibilityFilter visible(thinned, snapshots, [&](std::string_view user_key) {
     if (!has_tables()) return false;
-    return !tree->MayExist(user_key, along);
+    // The tombstone of a name stays until a compaction: Repair may meet the keyspace's tables.
+    const bool is_name = keyspace == kCommonTree && KeyspaceOf(user_key) == kNamesInCommonTree;
+    return !tree->MayExist(user_key, is_name ? nullptr : along);
   });
   TombstoneRecord tombstones;
   tombstones.covered_bytes = [&](std::string_view user_key) -> uint64_t {

@@ -356,7 +356,7 @@ TombstonePlan PlanForTombstones(const Tree& tree, const Options& options, int le
   return made;
 }
 
-// What dead entries count in the rule: twice, if the plan does not write them.
+// The weight of dead entries in the rule: twice their bytes, if the plan does not write them.
 double FreedBy(bool is_bottom, double freeable, double strays) {
   return freeable + (is_bottom ? freeable : strays);
 }

@@ -25,6 +25,18 @@ void AddTablesOf(const Tree* tree, ObsoleteFiles::Tables* tables) {
   }
 }
 
+ObsoleteFiles::Tables ByNumber(const OpenTables& tables) {
+  ObsoleteFiles::Tables by_number;
+  for (const auto& table : tables) by_number.emplace_back(table->meta.number, table);
+  return by_number;
+}
+
+// nullopt: there is none.
+std::optional<KeyspaceRecord> RecordIn(const ManifestState& state, KeyspaceId id) {
+  const auto found = state.keyspaces.all().find(id);
+  return found == state.keyspaces.all().end() ? std::nullopt : std::optional(found->second);
+}
+
 // Whether to seal the memtable for the drop of this keyspace (Keyspaces::LargestDropped).  If
 // another memtable is sealed, the drop may be in that one, and then its flush removes the tree.
 bool IsDropLeft(const ReadView& view, KeyspaceId dropped, const Options& options) {
@@ -287,11 +299,9 @@ absl::Status Engine::FlushOldest() {
     return keyspaces_.MayLeave(id);
   };
   // The directory may have options that later memtables hold.
-  calls.record_of = [this](KeyspaceId id) -> std::optional<KeyspaceRecord> {
+  calls.record_of = [this](KeyspaceId id) {
     MutexLock lock(manifest_.mutex());
-    const auto& records = manifest_.state().keyspaces.all();
-    const auto found = records.find(id);
-    return found == records.end() ? std::nullopt : std::optional(found->second);
+    return RecordIn(manifest_.state(), id);
   };
   calls.stop = [this] { return lifetime_.is_closing(); };
   calls.note_more_bytes = [this](uint64_t bytes) {
@@ -312,11 +322,6 @@ absl::Status Engine::FlushOldest() {
         TRELLIS_RETURN_IF_ERROR(logs_.SyncNames());
         TRELLIS_RETURN_IF_ERROR(run.Run(ListsToFlush(*memtable), log.last_sequence, snapshots,
                                         memtable->AgeNanos(from), &edit, result));
-        if (run.leaver() && !run.leaves()) {
-          MutexLock lock(&mutex_);
-          keyspaces_.AssertHeld();
-          keyspaces_.NoteStays(*run.leaver());
-        }
         // Without a table, because nothing was left, the edit still says that the log is obsolete.
         edit.oldest_log = next_log;
         edit.last_sequence = log.last_sequence;
@@ -328,15 +333,14 @@ absl::Status Engine::FlushOldest() {
           counters_.Add(Counter::kFlushNanos, store_.environment.clock->MonotonicNanos() - from);
           counters_.Add(Counter::kTombstonesDroppedByFlushes, result->tombstones_dropped);
         }));
-        ObsoleteFiles::Tables superseded;
-        for (const auto& table : run.replaced()) superseded.emplace_back(table->meta.number, table);
-        views_.Supersede(std::move(superseded));
+        views_.Supersede(ByNumber(run.replaced()));
         {
           MutexLock lock(&mutex_);
           memtable_logs_.RemoveOldest();
           keyspaces_.AssertHeld();
           keyspaces_.Forget(memtable->changes());
-          if (run.leaves()) keyspaces_.NoteLeft(*run.leaver());
+          if (run.leaver() && run.leaves()) keyspaces_.NoteLeft(*run.leaver());
+          if (run.leaver() && !run.leaves()) keyspaces_.NoteStays(*run.leaver());
         }
         logs_.Remove(next_log);
         return absl::OkStatus();
@@ -427,9 +431,7 @@ absl::Status Engine::Compact(Compaction* compaction) {
 absl::Status Engine::ApplyCompaction(Compaction* compaction, const CompactionPlan& plan,
                                      const JobResult& result,
                                      const std::shared_ptr<const CompactionPlan>& left) {
-  ObsoleteFiles::Tables superseded;
-  for (const auto& table : TablesRemovedBy(plan))
-    superseded.emplace_back(table->meta.number, table);
+  ObsoleteFiles::Tables superseded = ByNumber(TablesRemovedBy(plan));
   // At the same moment as the view, so that no other compaction of the outputs is chosen before.
   const auto replace = [&](ReadView*) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     schedule_.Replace(compaction, left);

@@ -111,7 +111,7 @@ class FollowedLogs {
   Sequence last_ = 0;
   bool is_at_gap_ = false;
   std::map<uint64_t, Log> logs_;
-  // Of the state, with the changes of the memtables; nullopt: to be made.
+  // Those of the state, with the changes of the memtables; nullopt: to be made.
   std::optional<KeyspaceRecords> keyspaces_;
   std::shared_ptr<const KeyspaceRecords> shared_;  // the last result of KeyspacesFor
   bool is_shared_ = false;                         // keyspaces_ has not changed since

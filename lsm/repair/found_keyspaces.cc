@@ -162,7 +162,7 @@ bool FoundKeyspaces::HasLeft(KeyspaceId id) const {
 KeyspaceRecords FoundKeyspaces::Records(const Say& say) const {
   std::map<std::string, KeyspaceId> ids = {{std::string(kDefaultKeyspaceName), kDefaultKeyspace}};
   std::set<KeyspaceId> nameless;
-  // Of two with one name, the older one must have been dropped before the other was created.
+  // If two have one name, the older one must have been dropped before the other was created.
   for (auto each = found_.rbegin(); each != found_.rend(); ++each) {
     const auto& [id, found] = *each;
     if (id == kDefaultKeyspace || found.is_dropped) continue;

@@ -6,8 +6,9 @@
 //   logs                           creations, drops and changes of options
 //   own tables, and other entries  only that the id was given
 //
-// Of two statements, the later one counts, by its sequence.  A name or a log says nothing about the
-// place and the existence of a keyspace that the manifest knows, except that a log may drop it.
+// If two statements differ, the later one counts, by its sequence.  A name or a log says nothing
+// about the place and the existence of a keyspace that the manifest knows, except that a log may
+// drop it.
 //
 // Used by one thread.  Throws std::bad_alloc.
 #ifndef TRELLIS_LSM_REPAIR_FOUND_KEYSPACES_H_

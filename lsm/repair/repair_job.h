@@ -201,6 +201,7 @@ class RepairJob {
   FoundKeyspaces keyspaces_;
   KeyspaceRecords manifest_keyspaces_;  // none if no manifest is reliable
   bool names_are_lost_ = false;         // a table of the common tree was damaged
+  std::set<KeyspaceId> named_;          // the common tree has a name of them, or a tombstone
   std::map<KeyspaceId, SalvagedTree> trees_;
   JobContext context_;
   OwnOptions own_options_;

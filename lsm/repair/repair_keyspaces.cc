@@ -67,6 +67,7 @@ absl::Status RepairJob::ReadName(const Iterator& entry, const Table& table) {
     LeaveOut(Concat(what(), " is of no keyspace"));
     return absl::OkStatus();
   }
+  named_.insert(record.id);
   if (IsTombstone(suffix)) {
     keyspaces_.AddDroppedName(record.id, SequenceOf(suffix));
     return absl::OkStatus();
@@ -160,6 +161,11 @@ CommonOutput RepairJob::Names(bool all, Sequence sequence) const {
       names.AddName(record);
   }
   for (const auto& [id, record] : manifest_keyspaces_.all()) {
+    if (!state_.keyspaces.Has(id)) names.AddDropped(id);
+  }
+  if (!names_are_lost_) return names;
+  // The tombstones of these may be lost.
+  for (const KeyspaceId id : named_) {
     if (!state_.keyspaces.Has(id)) names.AddDropped(id);
   }
   return names;

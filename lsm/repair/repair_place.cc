@@ -74,9 +74,9 @@ absl::Status RepairJob::PlaceTree(KeyspaceId id, SalvagedTree* tree, Sequence na
                              MergeTree(id, tree->loose, names_sequence, renumbers));
     tree->loose.clear();
   } else if (id == kCommonTree) {
-    CommonOutput names = Names(names_are_lost_, names_sequence);
+    const CommonOutput names = Names(names_are_lost_, names_sequence);
     if (names.empty()) return absl::OkStatus();
-    TRELLIS_ASSIGN_OR_RETURN(const Tables written, Flush(id, *names.TakeEntries(), {}));
+    TRELLIS_ASSIGN_OR_RETURN(const Tables written, Flush(id, *names.NewEntries(), {}));
     Place(id, 0, written);
   }
   return absl::OkStatus();
@@ -212,7 +212,8 @@ absl::StatusOr<RepairJob::Tables> RepairJob::MergeTree(KeyspaceId tree, const Ta
                      context.options->table_bytes, {}, {}, {}, {}, tree);
   const Members members(state_.keyspaces.InCommonTree());
   if (tree == kCommonTree) {
-    const std::unique_ptr<Iterator> names = Names(/*all=*/true, names_sequence).TakeEntries();
+    const CommonOutput output_of_names = Names(/*all=*/true, names_sequence);
+    const std::unique_ptr<InnerIterator> names = output_of_names.NewEntries();
     for (names->SeekToFirst(); names->Valid(); names->Next())
       TRELLIS_RETURN_IF_ERROR(output.Add(names->key(), names->value()));
   }

@@ -429,15 +429,15 @@ absl::Status RepairJob::FlushMemtable(const Memtable& memtable) {
     const KeyspaceId tree = keyspaces_.TreeOf(list->keyspace());
     if (keyspaces_.IsDropped(list->keyspace())) continue;
     if (tree == kCommonTree) {
-      common.AddList(list->keyspace(), list->NewIterator(), list->MapOfRanges(),
-                     memtable.KeysOf(*list));
+      common.AddList(
+          list->keyspace(), [list] { return list->NewIterator(); }, list->MapOfRanges(),
+          memtable.KeysOf(*list));
     } else {
       TRELLIS_RETURN_IF_ERROR(FlushTo(tree, *list->NewIterator(), list->MapOfRanges()));
     }
   }
   if (common.empty()) return absl::OkStatus();
-  const std::unique_ptr<Iterator> entries = common.TakeEntries();
-  return FlushTo(kCommonTree, *entries, common.TakeRanges());
+  return FlushTo(kCommonTree, *common.NewEntries(), common.Ranges());
 }
 
 void RepairJob::DamagedLog(const std::string& name, std::string line) {

@@ -173,22 +173,24 @@ absl::StatusOr<Keyspaces::NextView> Keyspaces::PrepareView(const KeyspaceRecords
                                                            std::string_view directory) const {
   TRELLIS_RETURN_IF_ERROR(WithContext(CheckKeyspacesAct(records, options_), directory));
   NextView view;
-  const auto add = [&](const KeyspaceRecord& record) {
-    const auto known = states_.find(record.id);
-    std::shared_ptr<KeyspaceState>& state = view.states[record.id];
-    if (known == states_.end() || known->second->name != record.name) {
-      state = std::make_shared<KeyspaceState>(record.id, record.name, opening_);
-      state->options = record.options;
-      state->has_own_tree = record.has_own_tree;
+  const KeyspaceRecord usual_default;
+  std::vector<const KeyspaceRecord*> all;
+  if (!records.all().contains(kDefaultKeyspace)) all.push_back(&usual_default);
+  for (const auto& [id, record] : records.all()) all.push_back(&record);
+  for (const KeyspaceRecord* const record : all) {
+    const auto known = states_.find(record->id);
+    std::shared_ptr<KeyspaceState>& state = view.states[record->id];
+    if (known == states_.end() || known->second->name != record->name) {
+      state = std::make_shared<KeyspaceState>(record->id, record->name, opening_);
+      state->options = record->options;
+      state->has_own_tree = record->has_own_tree;
     } else {
       state = known->second;
-      if (state->options != record.options || state->has_own_tree != record.has_own_tree)
-        view.changed.emplace_back(state, record);
+      if (state->options != record->options || state->has_own_tree != record->has_own_tree)
+        view.changed.emplace_back(state, *record);
     }
-    view.ids.insert_or_assign(state->name, record.id);
-  };
-  if (!records.all().contains(kDefaultKeyspace)) add({});
-  for (const auto& [id, record] : records.all()) add(record);
+    view.ids.insert_or_assign(state->name, record->id);
+  }
   view.next_id = records.next_id();
   return view;
 }

@@ -26,7 +26,8 @@ struct ReadView {
   std::shared_ptr<Memtable> memtable;                   // takes writes
   std::vector<std::shared_ptr<const Memtable>> sealed;  // being flushed, newest first
   std::shared_ptr<const Version> version;
-  // Of a follower's view.  Null in other views: their ids belong to the same keyspaces for ever.
+  // A follower's view has them.  Null in other views: their ids belong to the same keyspaces for
+  // ever.
   std::shared_ptr<const KeyspaceRecords> keyspaces;
   // Readers of the view see no later write.  The views of a writer have no limit of their own,
   // because its writes become visible without a new view (LiveViews::ShowUpTo).

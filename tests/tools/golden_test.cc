@@ -77,6 +77,22 @@ TEST_F(GoldenTest, Runs) {
                          {"explain", "runs", "key000030"}});
 }
 
+TEST_F(GoldenTest, Keyspaces) {
+  const auto directory = MakeStoreOfKeyspaces(files_, "shop");
+  MakeLog(*directory, 7, {{{"c", 21, false, "from a log", false, 3}}}, LogState::kOpen);
+  Expect("keyspaces.golden", {{"levels", "--tables", "shop"},
+                              {"levels", "--keyspace", "jobs", "shop"},
+                              {"scan", "--keyspace", "jobs", "shop"},
+                              {"explain", "--keyspace", "jobs", "shop", "a"},
+                              {"get", "--keyspace", "jobs", "shop", "b"},
+                              {"dump", "--keyspace", "jobs", "shop"},
+                              {"dump", "--keyspace", "job", "shop"},
+                              {"verify", "shop"},
+                              {"wal", "shop"},
+                              {"manifest", "shop"},
+                              {"info", "shop", "shop/000005.table"}});
+}
+
 TEST_F(GoldenTest, Verify) {
   std::string table = files_.FileBytes("store/000003.table");
   table[700] = static_cast<char>(table[700] ^ 0x10);

@@ -6,16 +6,13 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "lsm/base/encoded_batch.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/log/log_writer.h"
-#include "lsm/version/common_keys.h"
 #include "lsm/write_batch.h"
-#include "tests/lsm/table/table_ranges.h"
 #include "tests/tools/commands_fixture.h"
 
 namespace tools {
@@ -227,40 +224,9 @@ TEST_F(KeyspaceTablesTest, InfoNamesTheKeyspace) {
   EXPECT_EQ(Result({"properties", "t/000003.table"})["properties"]["keyspace"], 2);
 }
 
-// A store with keyspaces in trees of their own (users, idle) and in the common one (jobs, mail),
-// which all have the key "a".  The log creates "fresh".
 class CommonTreeTest : public CommandsTest {
  protected:
-  CommonTreeTest() : directory_(files_.OpenDirectory("t", true).value()) {
-    using lsm::CommonKeyOf;
-    lsm::VersionEdit snapshot;
-    snapshot.next_file_number = 8;
-    snapshot.last_sequence = 20;
-    snapshot.oldest_log = 7;
-    snapshot.next_keyspace_id = 6;
-    snapshot.keyspaces = {
-        {.id = 2, .options = {.target_fpp = 0.25, .expire_after = 60}, .name = "users"},
-        {.id = 3, .has_own_tree = false, .name = "jobs"},
-        {.id = 4, .has_own_tree = false, .name = "mail"},
-        {.id = 5, .name = "idle"}};
-    const auto add = [&](const TableRecipe& recipe, const std::vector<SampleEntry>& entries) {
-      snapshot.added.push_back({recipe.level, MakeTable(*directory_, recipe, entries)});
-    };
-    add({.number = 2, .level = 1}, {{"a", 1, false, "of default"}});
-    add({.number = 3, .level = 1, .keyspace = 2}, {{"a", 2, false, "of users"}});
-    add({.number = 4,
-         .level = 2,
-         .ranges = lsm::InCommonTree(3, lsm::RangesOf({{"d", std::nullopt, 6}})),
-         .keyspace = lsm::kCommonTree},
-        {{lsm::NameKeyOf(3), 3, false, "a name"},
-         {CommonKeyOf(3, "a"), 4, false, "of jobs"},
-         {CommonKeyOf(3, "e"), 5, false, "deleted"},
-         {CommonKeyOf(4, "a"), 7, false, "of mail"}});
-    add({.number = 5, .level = 1, .keyspace = lsm::kCommonTree},
-        {{CommonKeyOf(3, "b"), 8, false, "newer"}});
-    add({.number = 6, .keyspace = lsm::kCommonTree}, {{CommonKeyOf(4, "c"), 9, true, ""}});
-    MakeManifest(*directory_, snapshot);
-  }
+  CommonTreeTest() : directory_(MakeStoreOfKeyspaces(files_, "t")) {}
   void MakeLogOf(const std::vector<std::function<void(lsm::WriteBatch*)>>& records) {
     auto log = lsm::LogWriter::Create(directory_->CreateExclusive(lsm::LogFileName(7)).value(),
                                       lsm::LogKind::kWriteAhead, 7);
@@ -491,7 +457,7 @@ TEST_F(CommonTreeTest, CommandsNameKeyspaces) {
   EXPECT_FALSE(Result({"info", "t/000005.table"}).contains("keyspace"));
   EXPECT_EQ(Result({"info", "t"})["keyspaces"], 4);
   EXPECT_THAT(Run({"properties", "t"}).out,
-              AllOf(HasSubstr("t/000003.table: 30 properties of a table of keyspace 2 users\n"),
+              AllOf(HasSubstr("t/000003.table: 25 properties of a table of keyspace 2 users\n"),
                     HasSubstr("properties of a table of the common tree\n")));
   EXPECT_THAT(Run({"manifest", "t"}).out,
               AllOf(HasSubstr("    + keyspace 2 users, with a tree of its own, with options\n"),

@@ -15,6 +15,7 @@
 #include "lsm/base/internal_key.h"
 #include "lsm/base/range_map.h"
 #include "lsm/fs/file_names.h"
+#include "lsm/version/common_keys.h"
 #include "lsm/version/manifest.h"
 #include "lsm/write_batch.h"
 #include "tests/lsm/table/table_ranges.h"
@@ -254,6 +255,41 @@ void MakeStoreOfRanges(lsm::FileSystem& file_system, const std::string& path) {
       {0, MakeTable(*directory, {.number = 4, .ranges = newest}, {})}};
   MakeLog(*directory, 5, {{put("c", 13), {"i", 14, true, "j", true}}}, LogState::kClosed);
   MakeManifest(*directory, snapshot);
+}
+
+std::unique_ptr<lsm::Directory> MakeStoreOfKeyspaces(lsm::FileSystem& file_system,
+                                                     const std::string& path) {
+  using lsm::CommonKeyOf;
+  std::unique_ptr<lsm::Directory> directory =
+      file_system.OpenDirectory(path, /*create=*/true).value();
+  lsm::VersionEdit snapshot;
+  snapshot.next_file_number = 8;
+  snapshot.last_sequence = 20;
+  snapshot.oldest_log = 7;
+  snapshot.next_keyspace_id = 6;
+  snapshot.keyspaces = {
+      {.id = 2, .options = {.target_fpp = 0.25, .expire_after = 60}, .name = "users"},
+      {.id = 3, .has_own_tree = false, .name = "jobs"},
+      {.id = 4, .has_own_tree = false, .name = "mail"},
+      {.id = 5, .name = "idle"}};
+  const auto add = [&](const TableRecipe& recipe, const std::vector<SampleEntry>& entries) {
+    snapshot.added.push_back({recipe.level, MakeTable(*directory, recipe, entries)});
+  };
+  add({.number = 2, .level = 1}, {{"a", 1, false, "of default"}});
+  add({.number = 3, .level = 1, .keyspace = 2}, {{"a", 2, false, "of users"}});
+  add({.number = 4,
+       .level = 2,
+       .ranges = lsm::InCommonTree(3, lsm::RangesOf({{"d", std::nullopt, 6}})),
+       .keyspace = lsm::kCommonTree},
+      {{lsm::NameKeyOf(3), 3, false, lsm::EncodeName(snapshot.keyspaces[1])},
+       {CommonKeyOf(3, "a"), 4, false, "of jobs"},
+       {CommonKeyOf(3, "e"), 5, false, "deleted"},
+       {CommonKeyOf(4, "a"), 7, false, "of mail"}});
+  add({.number = 5, .level = 1, .keyspace = lsm::kCommonTree},
+      {{CommonKeyOf(3, "b"), 8, false, "newer"}});
+  add({.number = 6, .keyspace = lsm::kCommonTree}, {{CommonKeyOf(4, "c"), 9, true, ""}});
+  MakeManifest(*directory, snapshot);
+  return directory;
 }
 
 void MakeTinyStore(lsm::FileSystem& file_system, const std::string& path) {

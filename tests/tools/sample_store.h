@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -94,6 +95,17 @@ void MakeStoreOfRuns(lsm::FileSystem& file_system, const std::string& path);
 //   000004.table  level 0  [a, b)@12, [e, h)@11, no entries
 //   000005.log             c@13, [i, j)@14
 void MakeStoreOfRanges(lsm::FileSystem& file_system, const std::string& path);
+
+// Makes a store with keyspaces in trees of their own (2 users, 5 idle) and in the common tree (3
+// jobs, 4 mail).  The caller makes its log, number 7, from sequence 21 on.
+//
+//   000002.table  level 1  default      a@1
+//   000003.table  level 1  users        a@2
+//   000004.table  level 2  common tree  name of jobs@3; jobs a@4 e@5, [d, end)@6; mail a@7
+//   000005.table  level 1  common tree  jobs b@8
+//   000006.table  level 0  common tree  mail c@9, a deletion
+std::unique_ptr<lsm::Directory> MakeStoreOfKeyspaces(lsm::FileSystem& file_system,
+                                                     const std::string& path);
 
 // Makes a sample store of as few bytes as possible, for tests that damage each byte.
 void MakeTinyStore(lsm::FileSystem& file_system, const std::string& path);

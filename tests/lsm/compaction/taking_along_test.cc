@@ -257,9 +257,8 @@ TEST_F(TakingAlongTest, AFailureEndsWithoutIt) {
     maker_.files.SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
       if (operation != failing || failures > 0) return absl::OkStatus();
       ++failures;
-      return operation == FileOperation::kReadAt
-                 ? absl::UnavailableError(Concat(path, ": broken"))
-                 : absl::ResourceExhaustedError(Concat(path, ": the disk is full"));
+      return operation == FileOperation::kReadAt ? absl::UnavailableError(Concat(path, ": broken"))
+                                                 : DiskFull(Concat(path, ": the disk is full"));
     });
     const Flushed flushed = Flush(5, {PutOf("b", 20)});
     maker_.files.SetFault(nullptr);

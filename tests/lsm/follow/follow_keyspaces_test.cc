@@ -242,6 +242,29 @@ TEST_F(FollowKeyspacesTest, SeesAKeyspaceLeaveTheCommonTree) {
   }
 }
 
+// The tree of its own loses its last table.  The dead entries in the common tree do not return.
+TEST_F(FollowKeyspacesTest, ATreeWithoutTablesHidesTheCommonTree) {
+  options_.compression = Compression::kNone;
+  OpenBoth();
+  Keyspace large = Make("large");
+  ASSERT_OK(Make("small").Put("key", "small"));
+  for (int round = 0; round < 4; ++round)
+    ASSERT_NO_FATAL_FAILURE(FillHalf(writer_.get(), &large, round));
+  ASSERT_TRUE(large.GetStatistics().has_own_tree);
+  ASSERT_OK(large.DeleteRange("", std::nullopt));
+  ASSERT_OK(large.CompactRange());
+  ASSERT_EQ(large.GetStatistics().table_bytes, 0u);
+  for (int pass = 0; pass < 2; ++pass) {
+    SCOPED_TRACE(pass);  // by edits; in a new manifest
+    Refresh();
+    EXPECT_EQ(Scan(See("large")), "");
+    EXPECT_TRUE(See("large").GetStatistics().has_own_tree);
+    EXPECT_EQ(Scan(See("small")), "key=small");
+    large = Keyspace();
+    OpenWriter();
+  }
+}
+
 // After a crash, an id may be given again to another name.
 TEST_F(FollowKeyspacesTest, AnIdThatWasLostIsAnotherKeyspace) {
   OpenBoth();

@@ -151,7 +151,8 @@ class FollowModelTest : public FollowKeyspacesTest, public testing::WithParamInt
   }
   // Loses some of the writes in the newest log.  A follower cannot look at a log that shrinks.
   void Crash() {
-    std::map<size_t, Sequence> ends;  // the newest log may have been made ahead of time
+    ASSERT_NO_FATAL_FAILURE(NoteWritten());  // a job may have made a newer log, without writes
+    std::map<size_t, Sequence> ends;
     for (const auto& [sequence, mark] : marks_) ends[mark.bytes] = sequence;
     const Sequence end = std::next(ends.begin(), static_cast<int>(dice_.Roll(ends.size())))->second;
     is_within_ = true;

@@ -46,7 +46,9 @@ class CopiesOfSomeTest : public KeyspacesTest {
     }
     OpenKeyspace("empty");
     Put("key", "of default");
-    for (const auto& [id, record] : StateOnDisk().keyspaces.all()) ids_[record.name] = id;
+    Flush();
+    const ManifestState state = StateOnDisk();
+    for (const auto& [id, record] : state.keyspaces.all()) ids_[record.name] = id;
   }
   std::vector<Keyspace> Handles(const std::vector<std::string>& names) {
     std::vector<Keyspace> handles;

@@ -150,11 +150,12 @@ TEST_F(DropsTest, IteratorsGoOn) {
 
 TEST_F(DropsTest, TheFlushThatCoversADropRemovesTheTree) {
   options_.level0_compaction_tables = options_.level0_stop_tables = 20;
+  options_.compression = Compression::kNone;
   ASSERT_NO_FATAL_FAILURE(OpenBoth());
   Keyspace own = OpenKeyspace("own"), small = OpenKeyspace("small");
   for (int i = 0; i < 3; ++i) {
-    ASSERT_OK(own.Put(Concat(i), "value"));
-    ASSERT_OK(small.Put(Concat(i), "value"));
+    ASSERT_OK(own.Put(Concat(i), std::string(1'000, 'v')));
+    ASSERT_OK(small.Put(Concat(i), std::string(1'000, 'v')));
     Flush();
   }
   const KeyspaceId id = IdOf("own"), small_id = IdOf("small");
@@ -265,6 +266,7 @@ TEST_F(DropsTest, DeadTablesOfTheCommonTreeGoUnread) {
   options_.write_buffer_bytes = 4 << 20;  // so large that none leaves the common tree
   Open();
   Keyspace a = OpenKeyspace("a"), b = OpenKeyspace("b"), c = OpenKeyspace("c");
+  ASSERT_OK(a.Put("large", std::string(100'000, 'v')));  // so that no flush takes the table along
   Flush();
   for (int i = 0; i < 300; ++i) ASSERT_OK(b.Put(Concat(i), Concat(i, std::string(500, 'v'))));
   Flush();
@@ -277,7 +279,7 @@ TEST_F(DropsTest, DeadTablesOfTheCommonTreeGoUnread) {
   Flush();
   ASSERT_OK(db_->WaitForBackgroundWork());
   EXPECT_GT(db_->GetStatistics().tables_dropped_unread, before);
-  EXPECT_EQ(Scan(a), "key=1");
+  EXPECT_EQ(Get(a, "key"), "1");
   EXPECT_EQ(Scan(c), "key=3");
 }
 
@@ -299,7 +301,7 @@ TEST_F(DropsTest, TheSpaceAmongLiveKeysIsFreed) {
   Flush();
   ASSERT_OK(db_->WaitForBackgroundWork());
   const uint64_t full = db_->GetStatistics().total.table_bytes;
-  ASSERT_GT(full, uint64_t{4} << 20);
+  ASSERT_GT(full, 4'000'000u);
   for (int i = 0; i < 40; ++i) {
     if (i % 4 == 0) continue;
     ASSERT_OK(db_->DropKeyspace(names[static_cast<size_t>(i)]));
@@ -351,10 +353,12 @@ TEST_F(DropsTest, ACompactionOfADroppedTreeGivesUp) {
       options_ = world_.SmallOptions();
       options_.environment.clock = &clock;
       options_.level0_compaction_tables = 4;
+      options_.compression = Compression::kNone;
       OpenBoth();
       Keyspace own = OpenKeyspace("own");
       for (int i = 0; i < 4; ++i) {
-        for (const char* const key : {"a", "m", "z"}) EXPECT_OK(own.Put(key, Concat(i)));
+        for (const char* const key : {"a", "m", "z"})
+          EXPECT_OK(own.Put(key, Concat(i, std::string(1'000, 'v'))));
         Flush();
       }
       const KeyspaceId id = IdOf("own");

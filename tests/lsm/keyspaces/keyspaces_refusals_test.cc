@@ -96,7 +96,7 @@ TEST_F(KeyspacesRefusalsTest, CopiesHaveThem) {
   ASSERT_OK(db_->Backup("/backup"));
   ASSERT_OK(a.Put("other", "of a"));
   ASSERT_OK_AND_ASSIGN(const CopyReport second, db_->Backup("/second", "/backup"));
-  EXPECT_EQ(second.tables_linked, 2u);
+  EXPECT_EQ(second.tables_linked, 1u) << "a flush has replaced the common tree's small table";
   EXPECT_EQ(second.tables_copied, 1u);
   ASSERT_OK(a.Put("in a log", "of a"));
   ASSERT_OK(db_->Close());

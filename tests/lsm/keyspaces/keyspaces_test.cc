@@ -265,14 +265,19 @@ TEST_F(KeyspacesTest, OptionsActInTheOwnTree) {
 // A tiered tree merges tables of level 0 into further runs; a leveled one has one run.
 TEST_F(KeyspacesTest, EachTreeIsCompactedByItsStyle) {
   options_.level0_compaction_tables = 2;
+  options_.compression = Compression::kNone;
   Open();
   MakeOwnTrees({"tiered", "leveled"});
+  const std::string filler(1'000, 'v');
   Keyspace tiered = OpenKeyspace("tiered", {.compaction_style = CompactionStyle::kTiered});
   Keyspace leveled = OpenKeyspace("leveled");
   for (int i = 0; i < 12; ++i) {
     for (const char* const key : {"a", "m", "z"}) {
       ASSERT_OK(tiered.Put(key, std::to_string(i)));
       ASSERT_OK(leveled.Put(key, std::to_string(i)));
+      // Large enough that the next flush does not take the table along.
+      ASSERT_OK(tiered.Put(Concat("t", key), filler));
+      ASSERT_OK(leveled.Put(Concat("t", key), filler));
     }
     Flush();
     ASSERT_OK(db_->WaitForBackgroundWork());
@@ -282,7 +287,8 @@ TEST_F(KeyspacesTest, EachTreeIsCompactedByItsStyle) {
   EXPECT_EQ(of_leveled.levels[1].runs, 1u);
   EXPECT_EQ(of_leveled.levels[2].runs, 0u);
   EXPECT_GT(of_tiered.levels[2].runs + of_tiered.levels[3].runs, 0u);
-  for (const Keyspace& keyspace : {tiered, leveled}) EXPECT_EQ(Scan(keyspace), "a=11 m=11 z=11");
+  for (const Keyspace& keyspace : {tiered, leveled})
+    EXPECT_TRUE(Scan(keyspace).starts_with("a=11 m=11 ta=")) << Scan(keyspace);
 }
 
 // --- ids ---

@@ -231,7 +231,7 @@ const FoundCase kFoundCases[] = {
      "2=a, 3=b own, 6=c, next 7"},
 };
 
-TEST_F(FoundKeyspacesTest, TellsWhatTheFilesSay) {
+TEST_F(FoundKeyspacesTest, AgreesWithTheFiles) {
   for (const FoundCase& each : kFoundCases) {
     SCOPED_TRACE(each.what);
     Begin(each.has_manifest);

@@ -100,7 +100,9 @@ class RepairKeyspacesTest : public KeyspacesTest {
     if (db_ == nullptr) return {};
     const absl::StatusOr<VerifyReport> verified = db_->Verify();
     EXPECT_OK(verified);
-    if (verified.ok()) EXPECT_THAT(verified->problems, testing::IsEmpty());
+    if (verified.ok()) {
+      EXPECT_THAT(verified->problems, testing::IsEmpty());
+    }
     return report->left_out;
   }
   std::vector<std::string> RepairWithoutManifest() {

@@ -50,7 +50,7 @@ TEST_F(RepairKeyspacesTest, KeepsASoundStore) {
   EXPECT_EQ(Scan(), "key=default");
 }
 
-// What it holds, in the order of names.
+// The changes of logs, in the order of names.
 TEST_F(RepairKeyspacesTest, TakesTheChangesOfLogs) {
   for (const bool has_manifest : {true, false}) {
     SCOPED_TRACE(has_manifest);
@@ -139,7 +139,9 @@ TEST_F(RepairKeyspacesTest, ALeavingThatWasCutOffLosesNothing) {
     const bool has_left = db_->Flush().ok() && own.GetStatistics().has_own_tree;
     db_ = nullptr;
     world_.files->Restart(MemoryFileSystem::Unsynced::kKept);
-    const std::vector<std::string> lines = RepairWithoutManifest();
+    std::vector<std::string> lines = RepairWithoutManifest();
+    // The table that was being written.
+    std::erase_if(lines, [](const std::string& line) { return line.starts_with("/store/"); });
     const bool is_merged = !lines.empty();
     if (is_merged) {
       EXPECT_THAT(lines, ElementsAre(AllOf(HasSubstr("keyspace 3, \"own\", has tables of its own "
@@ -267,7 +269,9 @@ TEST_F(RepairKeyspacesTest, GivesNoIdAgain) {
     if (what == "a drop in a log")
       EncodedBatch::Change(&batch, {KeyspaceChange::Kind::kDropped, 77, "", {}});
     ASSERT_OK(db_->Write(batch));
-    if (what == "the manifest") ASSERT_OK(db_->Flush());
+    if (what == "the manifest") {
+      ASSERT_OK(db_->Flush());
+    }
     ASSERT_NO_FATAL_FAILURE(Close());
     StoreForger forger = Forger();
     const uint64_t table = TablesOf(2).front(), common = TablesOf(kCommonTree).front();
@@ -497,7 +501,9 @@ TEST_F(RepairKeyspacesTest, MixesNothing) {
       ASSERT_OK(b.Put(key, "of b"));
       if (is_flushed) Flush();
       ASSERT_OK(a.DeleteRange("k", std::nullopt));
-      if (is_flushed) ASSERT_OK(own.DeleteRange("k", "k2"));
+      if (is_flushed) {
+        ASSERT_OK(own.DeleteRange("k", "k2"));
+      }
       ASSERT_OK(own.DeleteRange("key", std::nullopt));
       if (is_flushed) Flush();
     }

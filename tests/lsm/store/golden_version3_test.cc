@@ -29,7 +29,7 @@
 namespace lsm {
 namespace {
 
-// What a keyspace has.
+// A keyspace's contents and place.
 struct ExpectedKeyspace {
   bool has_own_tree = false;
   Contents contents;

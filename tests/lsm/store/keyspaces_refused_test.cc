@@ -26,6 +26,7 @@ namespace {
 
 using testing::AllOf;
 using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing_support::StatusIs;
 
@@ -76,18 +77,17 @@ TEST_F(KeyspacesRefusedTest, VerifyFindsThem) {
   EXPECT_THAT(report.problems, Contains(IsRefusal()));
 }
 
-TEST_F(KeyspacesRefusedTest, RepairKeepsTheLogAndSaysSo) {
+TEST_F(KeyspacesRefusedTest, RepairGivesThemAName) {
   WriteOne();
   db_ = nullptr;
-  const std::string bytes = world_.files->FileBytes(log_);
   ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair(kStorePath, options_));
-  EXPECT_EQ(report.entries_saved, 2u);
-  EXPECT_THAT(report.left_out, Contains(IsRefusal()));
-  EXPECT_EQ(world_.files->FileBytes(log_ + ".damaged"), bytes);
+  EXPECT_THAT(report.left_out, Contains(HasSubstr("it is \"keyspace-7\" now")));
   ASSERT_NO_FATAL_FAILURE(Open());
   EXPECT_EQ(Get("a"), "1");
-  EXPECT_EQ(Get("b"), "absent");
+  EXPECT_EQ(Get("b"), "2");
   EXPECT_EQ(Get("c"), "3");
+  ASSERT_OK_AND_ASSIGN(const std::vector<std::string> names, db_->ListKeyspaces());
+  EXPECT_THAT(names, ElementsAre("default", "keyspace-7"));
 }
 
 // Changes of keyspaces that no release writes.  Each is the second record of a log that has created

@@ -120,7 +120,8 @@ TEST_F(TreeRangesTest, StatisticsCountRangesAndTheirMemory) {
   const auto describe = [](const std::shared_ptr<const Tree>& tree) {
     Statistics statistics;
     tree->Describe(&statistics);
-    statistics.SumLevels();
+    const Statistics of_tree = statistics;
+    statistics.SumTrees({&of_tree, 1});
     return statistics;
   };
   maker_.oldest_tombstone = 77;

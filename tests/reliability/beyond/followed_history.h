@@ -1,4 +1,4 @@
-// What a store with a follower held after each of its writes (followers.cc).
+// The contents of a store with a follower after each of its writes (followers.cc).
 #ifndef TRELLIS_TESTS_RELIABILITY_BEYOND_FOLLOWED_HISTORY_H_
 #define TRELLIS_TESTS_RELIABILITY_BEYOND_FOLLOWED_HISTORY_H_
 

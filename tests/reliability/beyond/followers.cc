@@ -563,7 +563,7 @@ class Run {
       Find("a follower's handle reads a keyspace whose drop its view shows");
     if (ReadAll(follower, {}) != WithoutIds()) Find("a follower shows a keyspace that was dropped");
   }
-  // What is acknowledged.
+  // The acknowledged contents.
   Contents WithoutIds() {
     Contents contents = history().At(history().entries.size());
     for (auto& [key, value] : contents) {
@@ -573,7 +573,8 @@ class Run {
   }
   Contents ReadAll(lsm::DB& db, const lsm::ReadOptions& options) {
     Contents contents;
-    for (const std::string& name : db.ListKeyspaces().value()) {
+    const std::vector<std::string> names = db.ListKeyspaces().value();
+    for (const std::string& name : names) {
       if (name != kFollowedDefault) contents[IdKeyOf(name)] = "";
       const absl::StatusOr<lsm::Keyspace> keyspace = db.OpenKeyspace(name);
       if (!keyspace.ok()) Find(keyspace.status().ToString());
