@@ -2,10 +2,13 @@
 // (mutants.txt), with one bug switched on at a time.
 //
 //   seeded_bugs            runs without a bug, then with each of the bugs
+//   seeded_bugs third N    runs without a bug, then with every third bug: those whose numbers leave
+//                          the same rest as N
 //   seeded_bugs NAME ...   runs with each of these bugs
 //
 // Exits with 1 if a bug was not caught, or if a job found something without a bug.
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <set>
 #include <string>
@@ -76,10 +79,17 @@ std::vector<int> LookFor(const std::vector<Task>& tasks, const std::vector<int>&
 
 Task TaskOf(const Job& job, int mutant) { return {&job, 1, job.amount_for_mutants, mutant}; }
 
+bool AsksForThird(int argc, char** argv) { return argc == 3 && std::strcmp(argv[1], "third") == 0; }
+
 // The numbers of the bugs that the arguments name, or of all bugs without arguments.  Empty if a
 // name is unknown.
 std::vector<int> Chosen(int argc, char** argv) {
   std::vector<int> chosen;
+  if (AsksForThird(argc, argv)) {
+    for (int i = 1 + std::atoi(argv[2]) % 3; i <= static_cast<int>(std::size(kMutants)); i += 3)
+      chosen.push_back(i);
+    return chosen;
+  }
   for (int i = 1; i <= static_cast<int>(std::size(kMutants)); ++i) {
     bool wanted = argc == 1;
     for (int a = 1; a < argc; ++a)
@@ -113,7 +123,8 @@ int Main(int argc, char** argv) {
       std::fprintf(stderr, "  %-34s %s\n", mutant.name, mutant.text);
     return 2;
   }
-  const bool sound = argc > 1 || FindNothing();
+  const bool names_bugs = argc > 1 && !AsksForThird(argc, argv);
+  const bool sound = names_bugs || FindNothing();
   // First each bug with the job that should catch it, then the remaining bugs with all jobs.
   std::vector<Task> tasks;
   for (const int mutant : chosen) {

@@ -38,7 +38,7 @@ test_product() {
 test_everything() {
   if configure_rados && build_preset release; then
     check_tests test-release 'Test release' test_preset release
-    check reliability 'Reliability programme and seeded bugs' reliability
+    check reliability 'Reliability programme and a third of the seeded bugs' reliability third "$(third_of_bugs)"
     reliability_figures | sed 's/^/      /'
     with_cluster 1 check_tests test-cluster 'Test with a Ceph cluster of one OSD' test_with_cluster
     check_embedding
