@@ -541,7 +541,7 @@ const std::vector<Job>& AllJobs() {
        "keyspaces of a store and of a model: made, changed, reopened, crashed", RunKeyspaces,
        100'000, 100'000, 4'000},
       {"drops", "operations", "keyspaces that are made and dropped, and a map for each", RunDrops,
-       200'000, 200'000, 100'000},
+       200'000, 200'000, 500'000},
       {"range-repairs", "repairs", "repairs of stores with range deletes, and a list of writes",
        RunRangeRepairs, 20'000, 10'000, 500},
       {"differential", "operations", "the same operations on Trellis, RocksDB and LevelDB",

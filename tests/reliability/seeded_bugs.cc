@@ -34,7 +34,7 @@ constexpr Mutant kMutants[] = {
 #include "tests/reliability/mutants.inc"
 };
 
-constexpr unsigned kSecondsMax = 120;
+constexpr unsigned kSecondsMax = 240;
 
 void SwitchOn(const Task& task) {
   (void)!std::freopen("/dev/null", "w", stderr);
