@@ -21,6 +21,7 @@
 #include "lsm/version/manifest.h"
 #include "lsm/version/version.h"
 #include "tests/lsm/engine/store_test.h"
+#include "tests/lsm/keyspaces/own_trees.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -56,21 +57,9 @@ class KeyspacesTest : public StoreTest {
     for (const std::string& name : names) OpenKeyspace(name);
     Flush();
     db_ = nullptr;
-    const auto directory = *world_.files->OpenDirectory(kStorePath, /*create=*/false);
-    ManifestContents contents = ReadManifest(*directory).value();
-    KeyspaceRecords& keyspaces = contents.state.keyspaces;
-    const KeyspaceRecords before = keyspaces;
-    for (const auto& [id, record] : before.all()) {
-      KeyspaceRecord own = record;
-      own.has_own_tree = true;
-      if (std::find(names.begin(), names.end(), record.name) == names.end()) continue;
-      ASSERT_EQ(keyspaces.Put(std::move(own)), "");
-    }
-    const uint64_t number = contents.state.next_file_number++;
-    const auto manifest = ManifestWriter::Create(
-        *directory, number, /*file_id=*/77, contents.state.ToSnapshot(), contents.current_bytes);
-    ASSERT_OK(manifest.status());
-    ASSERT_OK((*manifest)->Close());
+    ASSERT_OK(GiveOwnTrees(*world_.files, kStorePath, [&](const std::string& name) {
+      return std::find(names.begin(), names.end(), name) != names.end();
+    }));
     Open();
   }
 

@@ -18,8 +18,8 @@
 #include "lsm/keyspace.h"
 #include "lsm/memory_file_system.h"
 #include "lsm/snapshot.h"
-#include "lsm/version/manifest.h"
 #include "lsm/write_batch.h"
+#include "tests/lsm/keyspaces/own_trees.h"
 #include "tests/reliability/keyspaces/copies_of_some.h"
 #include "tests/reliability/keyspaces/repair_store.h"
 #include "tests/support/deterministic_environment.h"
@@ -241,21 +241,9 @@ class DropsTrial {
     if (!finding_.empty()) return;
     if (const absl::Status status = db_->Close(); !status.ok()) return Find("Close", status);
     LetGoOfStore();
-    const auto directory = *files_.OpenDirectory(kStoreOfKeyspaces, /*create=*/false);
-    lsm::ManifestContents contents = lsm::ReadManifest(*directory).value();
-    const lsm::KeyspaceRecords before = contents.state.keyspaces;
-    for (const auto& [id, record] : before.all()) {
-      lsm::KeyspaceRecord own = record;
-      own.has_own_tree = true;
-      if (const std::string problem = contents.state.keyspaces.Put(own); !problem.empty())
-        return Find(problem);
-    }
-    const uint64_t number = contents.state.next_file_number++;
-    const auto manifest = lsm::ManifestWriter::Create(
-        *directory, number, /*file_id=*/seed_, contents.state.ToSnapshot(), contents.current_bytes);
-    if (!manifest.ok()) return Find("a manifest", manifest.status());
-    if (const absl::Status status = (*manifest)->Close(); !status.ok())
-      return Find("a manifest", status);
+    const absl::Status status = lsm::GiveOwnTrees(
+        files_, kStoreOfKeyspaces, [](const std::string& name) { return name != kDefaultName; });
+    if (!status.ok()) return Find("a manifest", status);
     Reopen();
     for (const auto& [name, birth] : births_) own_.insert(birth);
   }
