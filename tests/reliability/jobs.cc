@@ -424,9 +424,10 @@ JobResult RunDifferential([[maybe_unused]] uint64_t seed, [[maybe_unused]] uint6
 #ifdef TRELLIS_HAS_PEERS
   const DifferentialReport report = CompareWithPeers(seed * kSeedStride, amount);
   return {report.operations,
-          Concat(ReadableCount(report.operations), " operations as on RocksDB and LevelDB: ",
-                 ReadableCount(report.answers), " answers that were the same, over ",
-                 ReadableCount(report.reopenings), " reopenings"),
+          Concat(ReadableCount(report.operations),
+                 " operations as on RocksDB and LevelDB: ", ReadableCount(report.answers),
+                 " answers that were the same, over ", ReadableCount(report.reopenings),
+                 " reopenings and ", ReadableCount(report.drops), " drops of keyspaces"),
           report.finding};
 #else
   return {0, "not done", "nothing was compared: this was built without RocksDB and LevelDB"};

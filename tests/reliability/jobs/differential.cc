@@ -1,15 +1,5 @@
 #include "tests/reliability/jobs/differential.h"
 
-#include <leveldb/db.h>
-#include <leveldb/env.h>
-#include <leveldb/helpers/memenv.h>
-#include <leveldb/write_batch.h>
-#include <rocksdb/db.h>
-#include <rocksdb/env.h>
-#include <rocksdb/options.h>
-#include <rocksdb/write_batch.h>
-
-#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
@@ -20,31 +10,20 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "lsm/bytes/status.h"
-#include "lsm/db.h"
-#include "lsm/memory_file_system.h"
+#include "lsm/iterator.h"
 #include "tests/reliability/workload/actions.h"
 #include "tests/reliability/workload/changes.h"
+#include "tests/reliability/workload/compared_stores.h"
 #include "tests/reliability/workload/under_way.h"
-#include "tests/support/deterministic_environment.h"
 
 namespace reliability {
 namespace {
 
 using lsm::Concat;
-using OptionalKey = std::optional<std::string_view>;
-
-constexpr char kDirectory[] = "/store";
 
 constexpr size_t kEpisodeActions = 20'000;
 constexpr size_t kReductionEffortMax = 150'000;
 constexpr size_t kIteratorsHeld = 3;
-constexpr size_t kSnapshotsHeld = 4;
-// The index that stands for no snapshot.
-constexpr size_t kNow = kSnapshotsHeld;
-
-// Small, so that little data makes many tables, but not smaller, because LevelDB slows writers down
-// if it has too many tables.
-constexpr size_t kPeerBufferBytes = 128 << 10;
 
 ActionWeights WeightsOf(uint64_t seed) {
   ActionWeights weights = {};
@@ -68,355 +47,23 @@ ActionWeights WeightsOf(uint64_t seed) {
     weights[Action::kDeleteRange] = draws.Of({10, 40, 150});
     weights[Action::kRangeBatch] = draws.Of({5, 20});
   }
+  if (ComparedMaterial::FamiliesIn(seed) > 1) weights[Action::kDropKeyspace] = 8;
   return weights;
 }
-
-// Everything about an episode that its seed determines, except its actions.
-struct Material {
-  explicit Material(uint64_t seed_of_all)
-      : seed(seed_of_all), keys(seed, 3000), values(seed, 80, 5000) {}
-
-  const uint64_t seed;
-  const KeyPool keys;
-  const ValuePool values;
-};
-
-// --- one interface for the three stores ---
-
-// The calls that all three stores have.  Snapshots and bounds work as in lsm::ReadOptions.
-class Store {
- public:
-  virtual ~Store() = default;
-  virtual absl::Status Open() = 0;
-  // REQUIRES: no iterators exist.
-  virtual void Close() = 0;
-  virtual absl::Status Write(const std::vector<Change>& changes) = 0;
-  virtual absl::StatusOr<bool> Get(std::string_view key, size_t snapshot, std::string* value) = 0;
-  virtual std::unique_ptr<lsm::Iterator> NewIterator(size_t snapshot, OptionalKey lower,
-                                                     OptionalKey upper) = 0;
-  virtual void TakeSnapshot(size_t place) = 0;
-  virtual void ReleaseSnapshot(size_t place) = 0;
-  virtual absl::Status Flush() = 0;
-  virtual absl::Status Compact(OptionalKey from, OptionalKey to) = 0;
-};
-
-template <typename Slice>
-Slice ToSlice(std::string_view bytes) {
-  return Slice(bytes.data(), bytes.size());
-}
-
-template <typename Status>
-absl::Status ToAbsl(const Status& status) {
-  return status.ok() ? absl::OkStatus() : absl::UnknownError(status.ToString());
-}
-
-class TrellisStore final : public Store {
- public:
-  explicit TrellisStore(const Material& material)
-      : material_(material), draws_(material.seed), random_(material.seed) {}
-
-  absl::Status Open() override {
-    lsm::Options options = AnyOptions(draws_);
-    options.environment.file_system = &files_;
-    options.environment.clock = &clock_;
-    options.environment.scheduler = &scheduler_;
-    options.environment.random = &random_;
-    TRELLIS_ASSIGN_OR_RETURN(db_, lsm::DB::Open(kDirectory, options));
-    return absl::OkStatus();
-  }
-  void Close() override {
-    for (auto& snapshot : snapshots_) snapshot = nullptr;
-    db_ = nullptr;
-  }
-  absl::Status Write(const std::vector<Change>& changes) override {
-    lsm::WriteBatch batch;
-    AddTo(&batch, changes, material_.keys, material_.values);
-    return db_->Write(batch);
-  }
-  absl::StatusOr<bool> Get(std::string_view key, size_t snapshot, std::string* value) override {
-    return db_->Get(key, value, ReadsAsOf(snapshot));
-  }
-  std::unique_ptr<lsm::Iterator> NewIterator(size_t snapshot, OptionalKey lower,
-                                             OptionalKey upper) override {
-    lsm::ReadOptions options = ReadsAsOf(snapshot);
-    options.lower_bound = lower;
-    options.upper_bound = upper;
-    return db_->NewIterator(options);
-  }
-  void TakeSnapshot(size_t place) override { snapshots_[place] = db_->GetSnapshot(); }
-  void ReleaseSnapshot(size_t place) override { snapshots_[place] = nullptr; }
-  absl::Status Flush() override { return db_->Flush(); }
-  absl::Status Compact(OptionalKey from, OptionalKey to) override {
-    return db_->CompactRange(from, to);
-  }
-
-  // The other stores have threads for background work.
-  void RunBackgroundJob() { scheduler_.Pause(0); }
-  absl::Status RunBackgroundJobs() { return db_->WaitForBackgroundWork(); }
-
- private:
-  lsm::ReadOptions ReadsAsOf(size_t snapshot) const {
-    lsm::ReadOptions options;
-    if (snapshot != kNow) options.snapshot = snapshots_[snapshot].get();
-    return options;
-  }
-
-  const Material& material_;
-  Draws draws_;
-  lsm::MemoryFileSystem files_;
-  testing_support::SingleThreadScheduler scheduler_;
-  testing_support::ManualClock clock_;
-  testing_support::SeededRandom random_;
-  std::unique_ptr<lsm::DB> db_;
-  std::unique_ptr<const lsm::Snapshot> snapshots_[kSnapshotsHeld];
-};
-
-// The code that LevelDB and RocksDB share.  `Peer` names the types of one of them.
-template <typename Peer>
-class PeerStore : public Store {
- public:
-  explicit PeerStore(const Material& material)
-      : material_(material), environment_(Peer::NewMemEnv(Peer::Environment::Default())) {}
-  ~PeerStore() override { PeerStore::Close(); }
-
-  absl::Status Open() override {
-    typename Peer::Database* db = nullptr;
-    const auto status = Peer::Database::Open(Peer::OptionsOn(environment_.get()), kDirectory, &db);
-    db_.reset(db);
-    return ToAbsl(status);
-  }
-  void Close() override {
-    for (size_t place = 0; place < kSnapshotsHeld; ++place) ReleaseSnapshot(place);
-    db_ = nullptr;
-  }
-  absl::Status Write(const std::vector<Change>& changes) override {
-    typename Peer::Batch batch;
-    std::string buffer;
-    for (const auto& [rank, value, range] : changes) {
-      const auto key = ToSlice<typename Peer::Bytes>(material_.keys[rank]);
-      if (range) {
-        Peer::DeleteRange(*range, material_.keys, &batch);
-      } else if (value.exists()) {
-        batch.Put(key, ToSlice<typename Peer::Bytes>(material_.values.BytesOf(value, &buffer)));
-      } else {
-        batch.Delete(key);
-      }
-    }
-    return ToAbsl(db_->Write({}, &batch));
-  }
-  absl::StatusOr<bool> Get(std::string_view key, size_t snapshot, std::string* value) override {
-    const auto status = db_->Get(ReadsAsOf(snapshot), ToSlice<typename Peer::Bytes>(key), value);
-    if (status.IsNotFound()) return false;
-    if (!status.ok()) return ToAbsl(status);
-    return true;
-  }
-  std::unique_ptr<lsm::Iterator> NewIterator(size_t snapshot, OptionalKey lower,
-                                             OptionalKey upper) override {
-    return std::make_unique<typename Peer::Cursor>(
-        db_.get(), ReadsAsOf(snapshot), snapshot == kNow ? nullptr : snapshots_[snapshot], lower,
-        upper);
-  }
-  void TakeSnapshot(size_t place) override {
-    snapshots_[place] = {db_->GetSnapshot(), [db = db_.get()](const typename Peer::Held* snapshot) {
-                           db->ReleaseSnapshot(snapshot);
-                         }};
-  }
-  void ReleaseSnapshot(size_t place) override { snapshots_[place] = nullptr; }
-  absl::Status Flush() override { return Peer::Flush(db_.get()); }
-  absl::Status Compact(OptionalKey from, OptionalKey to) override {
-    const auto begin = ToSlice<typename Peer::Bytes>(from.value_or(""));
-    const auto end = ToSlice<typename Peer::Bytes>(to.value_or(""));
-    return Peer::Compact(db_.get(), from ? &begin : nullptr, to ? &end : nullptr);
-  }
-
- private:
-  typename Peer::Reads ReadsAsOf(size_t snapshot) const {
-    typename Peer::Reads reads;
-    if (snapshot != kNow) reads.snapshot = snapshots_[snapshot].get();
-    return reads;
-  }
-
-  const Material& material_;
-  const std::unique_ptr<typename Peer::Environment> environment_;
-  std::unique_ptr<typename Peer::Database> db_;
-  std::shared_ptr<const typename Peer::Held> snapshots_[kSnapshotsHeld];
-};
-
-// Adds bounds and SeekForPrev, which LevelDB's iterators lack.
-class LevelDbCursor final : public lsm::Iterator {
- public:
-  LevelDbCursor(leveldb::DB* db, const leveldb::ReadOptions& options,
-                const std::shared_ptr<const leveldb::Snapshot>&, OptionalKey lower,
-                OptionalKey upper)
-      : lower_(lower), upper_(upper), inner_(db->NewIterator(options)) {}
-
-  bool Valid() const override {
-    return inner_->Valid() && !(lower_ && key() < *lower_) && !(upper_ && key() >= *upper_);
-  }
-  void SeekToFirst() override {
-    if (lower_) {
-      inner_->Seek(ToSlice<leveldb::Slice>(*lower_));
-    } else {
-      inner_->SeekToFirst();
-    }
-  }
-  void SeekToLast() override {
-    if (upper_) {
-      inner_->Seek(ToSlice<leveldb::Slice>(*upper_));
-      StepBack();
-    } else {
-      inner_->SeekToLast();
-    }
-  }
-  void Seek(std::string_view target) override {
-    if (lower_) target = std::max(target, *lower_);
-    inner_->Seek(ToSlice<leveldb::Slice>(target));
-  }
-  void SeekForPrev(std::string_view target) override {
-    if (upper_ && target >= *upper_) return SeekToLast();
-    inner_->Seek(ToSlice<leveldb::Slice>(target));
-    if (!inner_->Valid() || key() != target) StepBack();
-  }
-  void Next() override { inner_->Next(); }
-  void Prev() override { inner_->Prev(); }
-  std::string_view key() const override { return {inner_->key().data(), inner_->key().size()}; }
-  std::string_view value() const override {
-    return {inner_->value().data(), inner_->value().size()};
-  }
-  absl::Status status() const override { return ToAbsl(inner_->status()); }
-
- private:
-  void StepBack() {
-    if (inner_->Valid()) {
-      inner_->Prev();
-    } else {
-      inner_->SeekToLast();
-    }
-  }
-
-  const OptionalKey lower_, upper_;
-  const std::unique_ptr<leveldb::Iterator> inner_;
-};
-
-struct LevelDb {
-  using Database = leveldb::DB;
-  using Environment = leveldb::Env;
-  using Batch = leveldb::WriteBatch;
-  using Bytes = leveldb::Slice;
-  using Reads = leveldb::ReadOptions;
-  using Held = leveldb::Snapshot;
-  using Cursor = LevelDbCursor;
-
-  static leveldb::Env* NewMemEnv(leveldb::Env* base) { return leveldb::NewMemEnv(base); }
-  static leveldb::Options OptionsOn(leveldb::Env* environment) {
-    leveldb::Options options;
-    options.env = environment;
-    options.create_if_missing = true;
-    options.write_buffer_size = kPeerBufferBytes;
-    options.block_size = 1024;
-    options.compression = leveldb::kNoCompression;
-    return options;
-  }
-  // LevelDB has no range deletes.
-  static void DeleteRange(const RankBounds& range, const KeyPool& keys, Batch* batch) {
-    for (uint32_t rank = range.first; rank < range.end; ++rank)
-      batch->Delete(ToSlice<leveldb::Slice>(keys[rank]));
-  }
-  // LevelDB has no call for a flush.
-  static absl::Status Flush(leveldb::DB*) { return absl::OkStatus(); }
-  static absl::Status Compact(leveldb::DB* db, const leveldb::Slice* from,
-                              const leveldb::Slice* to) {
-    db->CompactRange(from, to);
-    return absl::OkStatus();
-  }
-};
-
-class RocksDbCursor final : public lsm::Iterator {
- public:
-  RocksDbCursor(rocksdb::DB* db, rocksdb::ReadOptions options,
-                std::shared_ptr<const rocksdb::Snapshot> snapshot, OptionalKey lower,
-                OptionalKey upper)
-      : snapshot_(std::move(snapshot)),
-        lower_(ToSlice<rocksdb::Slice>(lower.value_or(""))),
-        upper_(ToSlice<rocksdb::Slice>(upper.value_or(""))) {
-    if (lower) options.iterate_lower_bound = &lower_;
-    if (upper) options.iterate_upper_bound = &upper_;
-    inner_.reset(db->NewIterator(options));
-  }
-
-  bool Valid() const override { return inner_->Valid(); }
-  void SeekToFirst() override { inner_->SeekToFirst(); }
-  void SeekToLast() override { inner_->SeekToLast(); }
-  void Seek(std::string_view target) override { inner_->Seek(target); }
-  void SeekForPrev(std::string_view target) override { inner_->SeekForPrev(target); }
-  void Next() override { inner_->Next(); }
-  void Prev() override { inner_->Prev(); }
-  std::string_view key() const override { return inner_->key().ToStringView(); }
-  std::string_view value() const override { return inner_->value().ToStringView(); }
-  absl::Status status() const override { return ToAbsl(inner_->status()); }
-
- private:
-  // RocksDB 7.8 asks the snapshot for its number whenever an iterator comes to a table with ranges.
-  const std::shared_ptr<const rocksdb::Snapshot> snapshot_;
-  const rocksdb::Slice lower_, upper_;
-  std::unique_ptr<rocksdb::Iterator> inner_;
-};
-
-struct RocksDb {
-  using Database = rocksdb::DB;
-  using Environment = rocksdb::Env;
-  using Batch = rocksdb::WriteBatch;
-  using Bytes = rocksdb::Slice;
-  using Reads = rocksdb::ReadOptions;
-  using Held = rocksdb::Snapshot;
-  using Cursor = RocksDbCursor;
-
-  static rocksdb::Env* NewMemEnv(rocksdb::Env* base) { return rocksdb::NewMemEnv(base); }
-  static rocksdb::Options OptionsOn(rocksdb::Env* environment) {
-    rocksdb::Options options;
-    options.env = environment;
-    options.create_if_missing = true;
-    options.write_buffer_size = kPeerBufferBytes;
-    options.target_file_size_base = kPeerBufferBytes;
-    options.max_bytes_for_level_base = 4 * kPeerBufferBytes;
-    options.compression = rocksdb::kNoCompression;
-    options.info_log_level = rocksdb::FATAL_LEVEL;
-    // Turns off work that would only cost time.
-    options.stats_dump_period_sec = 0;
-    options.stats_persist_period_sec = 0;
-    options.max_write_buffer_number = 8;
-    options.level0_slowdown_writes_trigger = options.level0_stop_writes_trigger = 1000;
-    return options;
-  }
-  // RocksDB refuses ranges whose end is before their begin, and has none without an end.
-  static void DeleteRange(const RankBounds& range, const KeyPool& keys, Batch* batch) {
-    if (range.first >= range.end) return;
-    const std::string beyond(10, '\xff');  // comes after all keys of the pool
-    batch->DeleteRange(FromOf(range, keys), ToOf(range, keys).value_or(beyond));
-  }
-  static absl::Status Flush(rocksdb::DB* db) { return ToAbsl(db->Flush({})); }
-  static absl::Status Compact(rocksdb::DB* db, const rocksdb::Slice* from,
-                              const rocksdb::Slice* to) {
-    return ToAbsl(db->CompactRange({}, from, to));
-  }
-};
-
-// --- an episode ---
 
 class Comparison {
  public:
   // `words`, if given, receives a line for each action.
-  Comparison(const Material& material, DifferentialReport* report, std::vector<std::string>* words)
+  Comparison(const ComparedMaterial& material, DifferentialReport* report,
+             std::vector<std::string>* words)
       : material_(material),
         keys_(material.keys),
         report_(*report),
         words_(words),
-        trellis_(material),
-        leveldb_(material),
-        rocksdb_(material) {}
+        stores_(MakeStores(material)) {}
 
   Outcome Run(const std::vector<Action>& actions) {
-    ForEach([](Store& store) { return store.Open(); });
+    ForEach([](ComparedStore& store) { return store.Open(); });
     for (size_t i = 0; i < actions.size() && problem_.empty(); ++i) {
       if (words_ != nullptr) words_->push_back(NameOf(actions[i].kind));
       Draws draws(actions[i].salt);
@@ -425,20 +72,23 @@ class Comparison {
       if (!problem_.empty()) return {i, problem_};
     }
     if (words_ != nullptr) words_->push_back("all keys, at the end");
-    for (const bool forward : {true, false}) ScanAll(kNow, forward);
+    for (family_ = 0; family_ < material_.families; ++family_) {
+      for (const bool forward : {true, false}) ScanAll(kNow, forward);
+    }
     Close();
     if (problem_.empty()) return {};
     return {actions.empty() ? 0 : actions.size() - 1, problem_};
   }
 
  private:
-  static constexpr size_t kStores = 3;
-  static constexpr const char* kNames[kStores] = {"Trellis", "LevelDB", "RocksDB"};
+  // Corresponding iterators, one of each store that has the family.
+  using Iterators = std::array<std::unique_ptr<lsm::Iterator>, kComparedStores>;
 
-  // Corresponding iterators, one of each store.
-  using Iterators = std::array<std::unique_ptr<lsm::Iterator>, kStores>;
+  // The stores that have the family of the current action.
+  size_t stores() const { return family_ == 0 ? kComparedStores : kComparedStores - 1; }
 
   void Make(Action::Kind kind, Draws& draws) {
+    family_ = HasFamily(kind) ? AnyFamily(draws) : 0;
     switch (kind) {
       case Action::kPut:
       case Action::kDelete:
@@ -469,17 +119,22 @@ class Comparison {
         return ScanAll(snapshot, draws.OneIn(2));
       }
       case Action::kBackgroundJob:
-        return trellis_.RunBackgroundJob();
+        return stores_[0]->RunBackgroundJob();
       case Action::kBackground:
-        return Check(kNames[0], trellis_.RunBackgroundJobs());
+        return Check(stores_[0]->name(), stores_[0]->RunBackgroundJobs());
       case Action::kFlush:
-        return ForEach([](Store& store) { return store.Flush(); });
+        return ForEach([](ComparedStore& store) { return store.Flush(); });
       case Action::kCompact:
         return Compact(draws);
       case Action::kReopen:
         Close();
         ++report_.reopenings;
-        return ForEach([](Store& store) { return store.Open(); });
+        return ForEach([](ComparedStore& store) { return store.Open(); });
+      case Action::kDropKeyspace:
+        family_ = 1 + draws.Roll(material_.families - 1);
+        Say([&] { return Concat(" of ", FamilyName(family_)); });
+        ++report_.drops;
+        return ForEach([&](ComparedStore& store) { return store.Replace(family_); });
       default:
         return;
     }
@@ -497,15 +152,15 @@ class Comparison {
   }
   template <typename Call>
   void ForEach(const Call& call) {
-    for (size_t i = 0; i < kStores; ++i) Check(kNames[i], call(*stores_[i]));
+    for (size_t i = 0; i < stores(); ++i) Check(stores_[i]->name(), call(*stores_[i]));
   }
   // Reports that the stores disagree.  `text(i)` is the answer of store i.
   template <typename Text>
   void FailWith(const std::string& what, const Text& text) {
     if (!problem_.empty()) return;
     problem_ = Concat(what, ":");
-    for (size_t i = 0; i < kStores; ++i)
-      problem_ += Concat(i == 0 ? " " : ", ", kNames[i], " says ", text(i));
+    for (size_t i = 0; i < stores(); ++i)
+      problem_ += Concat(i == 0 ? " " : ", ", stores_[i]->name(), " says ", text(i));
   }
 
   // --- actions ---
@@ -514,7 +169,7 @@ class Comparison {
     DrawChanges(kind, keys_, material_.values, draws, &changes_);
     Say([&] { return Concat(" ", TextOf(changes_, keys_)); });
     ++report_.writes;
-    ForEach([&](Store& store) { return store.Write(changes_); });
+    ForEach([&](ComparedStore& store) { return store.Write(family_, changes_); });
   }
 
   void Compact(Draws& draws) {
@@ -522,7 +177,30 @@ class Comparison {
     Say([&] { return TextOf(range, keys_); });
     lsm::ReadOptions bounds;
     range.SetIn(keys_, &bounds);
-    ForEach([&](Store& store) { return store.Compact(bounds.lower_bound, bounds.upper_bound); });
+    ForEach([&](ComparedStore& store) {
+      return store.Compact(family_, bounds.lower_bound, bounds.upper_bound);
+    });
+  }
+
+  static bool HasFamily(Action::Kind kind) {
+    switch (kind) {
+      case Action::kSnapshot:
+      case Action::kWalk:
+      case Action::kBackgroundJob:
+      case Action::kBackground:
+      case Action::kFlush:
+      case Action::kReopen:
+      case Action::kDropKeyspace:
+        return false;
+      default:
+        return true;
+    }
+  }
+  size_t AnyFamily(Draws& draws) {
+    if (material_.families == 1 || draws.OneIn(2)) return 0;
+    const size_t family = draws.Roll(material_.families);
+    if (family > 0) Say([&] { return Concat(" in ", FamilyName(family)); });
+    return family;
   }
 
   size_t AnySnapshot(Draws& draws) {
@@ -536,18 +214,20 @@ class Comparison {
     const size_t place = draws.Roll(kSnapshotsHeld);
     const bool take = has_snapshot_[place] = !has_snapshot_[place];
     Say([&] { return Concat(" ", place, take ? " taken" : " released"); });
-    for (Store* store : stores_) take ? store->TakeSnapshot(place) : store->ReleaseSnapshot(place);
+    for (const auto& store : stores_)
+      take ? store->TakeSnapshot(place) : store->ReleaseSnapshot(place);
   }
 
   void Get(size_t snapshot, uint32_t rank) {
-    bool found[kStores] = {};
-    for (size_t i = 0; i < kStores; ++i) {
-      const absl::StatusOr<bool> answer = stores_[i]->Get(keys_[rank], snapshot, &values_[i]);
-      Check(kNames[i], answer.status());
+    bool found[kComparedStores] = {};
+    for (size_t i = 0; i < stores(); ++i) {
+      const absl::StatusOr<bool> answer =
+          stores_[i]->Get(family_, keys_[rank], snapshot, &values_[i]);
+      Check(stores_[i]->name(), answer.status());
       found[i] = answer.ok() && *answer;
     }
     ++report_.answers;
-    for (size_t i = 1; i < kStores; ++i) {
+    for (size_t i = 1; i < stores(); ++i) {
       if (found[i] == found[0] && (!found[0] || values_[i] == values_[0])) continue;
       FailWith(keys_.TextOf(rank), [&](size_t which) {
         return TextOfValue(found[which] ? OptionalKey(values_[which]) : std::nullopt);
@@ -559,8 +239,10 @@ class Comparison {
     lsm::ReadOptions options;
     bounds.SetIn(keys_, &options);
     Iterators iterators;
-    for (size_t i = 0; i < kStores; ++i)
-      iterators[i] = stores_[i]->NewIterator(snapshot, options.lower_bound, options.upper_bound);
+    for (size_t i = 0; i < stores(); ++i) {
+      iterators[i] =
+          stores_[i]->NewIterator(family_, snapshot, options.lower_bound, options.upper_bound);
+    }
     return iterators;
   }
 
@@ -593,15 +275,16 @@ class Comparison {
   void MoveAll(const Move& move, const Iterators& iterators) {
     bool same = true;
     ++report_.answers;
-    for (size_t i = 0; i < kStores; ++i) {
+    for (size_t i = 0; i < kComparedStores && iterators[i] != nullptr; ++i) {
       MakeMove(move, keys_, iterators[i].get());
-      Check(kNames[i], iterators[i]->status());
+      Check(stores_[i]->name(), iterators[i]->status());
       same = same && iterators[i]->Valid() == iterators[0]->Valid() &&
              (!iterators[i]->Valid() || (iterators[i]->key() == iterators[0]->key() &&
                                          iterators[i]->value() == iterators[0]->value()));
     }
     if (same) return;
     FailWith(TextOf(move, keys_), [&](size_t i) {
+      if (iterators[i] == nullptr) return std::string("nothing");
       if (!iterators[i]->Valid()) return std::string("no key");
       return Concat(TextOfKey(iterators[i]->key()), " = ", TextOfValue(iterators[i]->value()));
     });
@@ -610,21 +293,19 @@ class Comparison {
   void Close() {
     for (Iterators& iterators : iterators_) iterators = {};
     for (bool& has : has_snapshot_) has = false;
-    for (Store* store : stores_) store->Close();
+    for (const auto& store : stores_) store->Close();
   }
 
-  const Material& material_;
+  const ComparedMaterial& material_;
   const KeyPool& keys_;
   DifferentialReport& report_;
   std::vector<std::string>* const words_;
   std::string problem_;
-  TrellisStore trellis_;
-  PeerStore<LevelDb> leveldb_;
-  PeerStore<RocksDb> rocksdb_;
-  Store* const stores_[kStores] = {&trellis_, &leveldb_, &rocksdb_};
+  size_t family_ = 0;  // of the current action
+  const std::vector<std::unique_ptr<ComparedStore>> stores_;
   Iterators iterators_[kIteratorsHeld];
   bool has_snapshot_[kSnapshotsHeld] = {};
-  std::string values_[kStores];
+  std::string values_[kComparedStores];
   std::vector<Change> changes_;
 };
 
@@ -634,7 +315,7 @@ DifferentialReport CompareWithPeers(uint64_t seed, uint64_t operations) {
   DifferentialReport report;
   for (; report.operations < operations && report.finding.empty(); ++seed) {
     SayUnderWay(Concat("the episode of seed ", seed, " (as amount, ", report.operations + 1, ")"));
-    const Material material(seed);
+    const ComparedMaterial material(seed);
     const std::vector<Action> actions = MakeActions(seed, WeightsOf(seed), kEpisodeActions);
     ++report.episodes;
     const std::optional<size_t> failed_at =

@@ -145,6 +145,8 @@ class Episode {
         return Disturb(draws);
       case Action::kFullDisk:
         return BeginFullDisk(draws);
+      case Action::kDropKeyspace:
+        return;  // only in the job differential
     }
   }
 

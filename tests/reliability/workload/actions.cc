@@ -241,6 +241,8 @@ const char* NameOf(Action::Kind kind) {
       return "delete range";
     case Action::kRangeBatch:
       return "batch with ranges";
+    case Action::kDropKeyspace:
+      return "drop and create";
   }
   return "?";
 }

@@ -116,9 +116,10 @@ struct Action {
     kFullDisk,  // the disk becomes full, or has space again
     kWindow,    // deletes neighbouring keys in one batch
     kDeleteRange,
-    kRangeBatch,  // a batch with range deletes
+    kRangeBatch,    // a batch with range deletes
+    kDropKeyspace,  // and creates another one of its name
   };
-  static constexpr size_t kKinds = kRangeBatch + 1;
+  static constexpr size_t kKinds = kDropKeyspace + 1;
 
   Kind kind = kGet;
   uint64_t salt = 0;

@@ -133,17 +133,20 @@ std::optional<std::string> ToOf(const RankBounds& range, const KeyPool& keys) {
 }
 
 void AddTo(lsm::WriteBatch* batch, const std::vector<Change>& changes, const KeyPool& keys,
-           const ValuePool& values) {
+           const ValuePool& values, const lsm::Keyspace* keyspace) {
   std::string buffer;
-  for (const auto& [rank, value, range] : changes) {
-    if (range) {
-      batch->DeleteRange(FromOf(*range, keys), ToOf(*range, keys));
-    } else if (value.exists()) {
-      batch->Put(keys[rank], values.BytesOf(value, &buffer));
-    } else {
-      batch->Delete(keys[rank]);
+  const auto add = [&](auto&... in) {
+    for (const auto& [rank, value, range] : changes) {
+      if (range) {
+        batch->DeleteRange(in..., FromOf(*range, keys), ToOf(*range, keys));
+      } else if (value.exists()) {
+        batch->Put(in..., keys[rank], values.BytesOf(value, &buffer));
+      } else {
+        batch->Delete(in..., keys[rank]);
+      }
     }
-  }
+  };
+  keyspace == nullptr ? add() : add(*keyspace);
 }
 
 absl::Status WriteTo(lsm::DB& db, Action::Kind kind, const std::vector<Change>& changes,

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "lsm/db.h"
+#include "lsm/keyspace.h"
 #include "lsm/options.h"
 #include "lsm/write_batch.h"
 #include "tests/reliability/workload/actions.h"
@@ -42,9 +43,9 @@ std::optional<std::string> ToOf(const RankBounds& range, const KeyPool& keys);
 absl::Status WriteTo(lsm::DB& db, Action::Kind kind, const std::vector<Change>& changes,
                      const KeyPool& keys, const ValuePool& values,
                      const lsm::WriteOptions& options);
-// Adds the changes to the batch.
+// Adds the changes to the batch.  Without a keyspace they are changes of "default".
 void AddTo(lsm::WriteBatch* batch, const std::vector<Change>& changes, const KeyPool& keys,
-           const ValuePool& values);
+           const ValuePool& values, const lsm::Keyspace* keyspace = nullptr);
 
 }  // namespace reliability
 
