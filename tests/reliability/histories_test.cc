@@ -1,6 +1,6 @@
 // The checker of concurrent histories rejects impossible histories and accepts possible ones.  It
 // also accepts the histories of a sound store.
-#include "tests/reliability/jobs/histories.h"
+#include "tests/reliability/histories/histories.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "tests/lsm/engine/world.h"
-#include "tests/reliability/workload/linearizability.h"
+#include "tests/reliability/histories/history_caller.h"
+#include "tests/reliability/histories/linearizability.h"
 #include "tests/support/sanitized.h"
 
 namespace reliability {
@@ -31,6 +32,10 @@ TimedCall Write(int thread, uint64_t begun, uint64_t returned, Entries entries) 
 }
 TimedCall Read(int thread, uint64_t begun, uint64_t returned, Entries entries) {
   return {TimedCall::kRead, "read", thread, begun, returned, std::move(entries)};
+}
+TimedCall Given(TimedCall call, std::vector<Condition> given) {
+  call.given = std::move(given);
+  return call;
 }
 
 bool IsLinearizable(const Calls& calls, const std::vector<uint64_t>& initial = kNothing) {
@@ -133,6 +138,59 @@ TEST(LinearizabilityTest, WritesOfOneThreadKeepTheirOrder) {
   EXPECT_FALSE(IsLinearizable(backward));
 }
 
+// Key 1 is the life of a keyspace, 7, until a drop.  Key 0 is in the keyspace.
+TEST(LinearizabilityTest, CallsAreGivenTheLifeOfAKeyspace) {
+  const auto alive = [](TimedCall call) { return Given(std::move(call), {{1, 7}}); };
+  const auto refused = [](TimedCall call) { return Given(std::move(call), {{1, 7, true}}); };
+  const TimedCall drop =
+      Given(Write(0, 10, 20, {{1, kAbsent}, {0, kAbsent}}), {{1, kAbsent, /*differs=*/true}});
+  const auto explains = [&](TimedCall call) {
+    return IsLinearizable({drop, std::move(call)}, {5, 7});
+  };
+  // Beside the drop a call may do either.
+  EXPECT_TRUE(explains(alive(Read(1, 11, 19, {{0, 5}}))));
+  EXPECT_TRUE(explains(refused(Read(1, 11, 19, {}))));
+  EXPECT_TRUE(explains(alive(Write(1, 11, 19, {{0, 6}}))));
+  EXPECT_FALSE(explains(alive(Read(1, 11, 19, {{0, kAbsent}}))));
+  // Before it, and after it.
+  EXPECT_FALSE(explains(refused(Read(1, 1, 9, {}))));
+  EXPECT_FALSE(explains(alive(Read(1, 21, 22, {{0, 5}}))));
+  EXPECT_FALSE(explains(alive(Read(1, 21, 22, {{0, kAbsent}}))));
+  EXPECT_FALSE(explains(alive(Write(1, 21, 22, {{0, 6}}))));
+  EXPECT_TRUE(explains(refused(Read(1, 21, 22, {}))));
+  // One life is dropped once.
+  EXPECT_FALSE(explains(Given(Write(1, 11, 19, {{1, kAbsent}}), {{1, kAbsent, true}})));
+}
+
+TimedCall Opening(uint64_t begun, uint64_t returned, uint64_t life) {
+  TimedCall call = Given(Read(0, begun, returned, {}), {{1, life}});
+  call.name = "OpenKeyspace";
+  return call;
+}
+bool ExplainsOpenings(Calls calls, uint64_t life_at_first) {
+  const std::vector<uint64_t> initial = {kAbsent, life_at_first};
+  AddCreations(initial, &calls);
+  return IsLinearizable(calls, initial);
+}
+
+TEST(LinearizabilityTest, OneOfTheOpeningsCreatesAKeyspace) {
+  EXPECT_TRUE(ExplainsOpenings({Opening(1, 2, 7)}, 7));
+  EXPECT_TRUE(ExplainsOpenings({Opening(1, 2, 7), Opening(3, 4, 7)}, kAbsent));
+  EXPECT_TRUE(ExplainsOpenings({Opening(1, 9, 7), Opening(3, 4, 7)}, kAbsent));
+  // There is another one, or two at once.
+  EXPECT_FALSE(ExplainsOpenings({Opening(1, 2, 8)}, 7));
+  EXPECT_FALSE(ExplainsOpenings({Opening(1, 3, 7), Opening(2, 4, 8)}, kAbsent));
+  const TimedCall drop = Given(Write(0, 10, 20, {{1, kAbsent}}), {{1, kAbsent, /*differs=*/true}});
+  EXPECT_TRUE(ExplainsOpenings({drop, Opening(11, 12, 8)}, 7));
+  EXPECT_TRUE(ExplainsOpenings({drop, Opening(11, 12, 7)}, 7));
+  EXPECT_FALSE(ExplainsOpenings({drop, Opening(21, 22, 7)}, 7));  // which is over
+  EXPECT_FALSE(ExplainsOpenings({drop, Opening(1, 2, 7), Opening(21, 22, 7)}, kAbsent));
+  // It was created before the first opening returned.
+  const TimedCall before = Given(Read(1, 5, 6, {}), {{1, kAbsent}});
+  EXPECT_TRUE(ExplainsOpenings({before, Opening(1, 9, 7), Opening(7, 8, 7)}, kAbsent));
+  EXPECT_FALSE(ExplainsOpenings({before, Opening(1, 9, 7), Opening(3, 4, 7)}, kAbsent));
+}
+
 TEST(LinearizabilityTest, GivesUpOnTooManyOrders) {
   Calls calls;
   const uint64_t count = 16;
@@ -153,6 +211,8 @@ bool HasAnOrder(const Calls& calls, std::vector<bool>* done, const std::vector<u
     bool may_be_next = true;
     for (size_t j = 0; j < calls.size(); ++j)
       may_be_next = may_be_next && ((*done)[j] || calls[j].returned >= calls[i].begun);
+    for (const Condition& given : calls[i].given)
+      may_be_next = may_be_next && (values[given.key] == given.value) != given.differs;
     std::vector<uint64_t> after = values;
     for (const KeyValue& entry : calls[i].entries) {
       if (calls[i].kind == TimedCall::kWrite) {
@@ -169,7 +229,7 @@ bool HasAnOrder(const Calls& calls, std::vector<bool>* done, const std::vector<u
   return !any_left;
 }
 
-// Reads return any value that is ever written.
+// Reads return any value that is ever written.  Some calls are given one.
 Calls AnyCalls(lsm::Dice* dice) {
   Calls calls(3 + dice->Roll(5));
   std::vector<size_t> moments(2 * calls.size());
@@ -189,6 +249,8 @@ Calls AnyCalls(lsm::Dice* dice) {
     }
   }
   for (TimedCall& call : calls) {
+    if (dice->OneIn(4))
+      call.given.push_back({dice->Roll(2), dice->Roll(written + 1), dice->OneIn(2)});
     if (call.kind == TimedCall::kWrite) continue;
     for (KeyValue& entry : call.entries) entry.value = dice->Roll(written + 1);
   }
@@ -230,10 +292,27 @@ TEST(LinearizabilityTest, ReducesToTheEssence) {
   EXPECT_THAT(essence, SizeIs(3));  // either value's write, and this read
 }
 
+TEST(LinearizabilityTest, TheEssenceHasOnlyConditionsThatMatter) {
+  const TimedCall creation = Given(Write(0, 3, 4, {{1, 7}}), {{1, kAbsent}});
+  const Calls stale = Essence({Given(Write(0, 1, 2, {{0, 5}}), {{1, kAbsent}}), creation,
+                               Given(Read(1, 5, 6, {{0, kAbsent}}), {{1, 7}})},
+                              kNothing);
+  ASSERT_THAT(stale, SizeIs(2));  // the write and the read
+  EXPECT_THAT(stale[0].given, IsEmpty());
+  EXPECT_THAT(stale[1].given, IsEmpty());
+  const Calls refused = Essence(
+      {creation, Given(Read(1, 5, 6, {{0, kAbsent}}), {{1, 7, /*differs=*/true}})}, kNothing);
+  ASSERT_THAT(refused, SizeIs(2));
+  EXPECT_THAT(refused[1].entries, IsEmpty());
+  EXPECT_THAT(refused[1].given, SizeIs(1));
+}
+
 TEST(LinearizabilityTest, NamesCalls) {
   EXPECT_EQ(TextOf(Write(2, 17, 20, {{0, 5}, {1, kAbsent}})),
             "thread 2, 17 to 20: write k0 = 5, k1 = -");
   EXPECT_EQ(TextOf(Read(0, 1, 2, {{1, 6}})), "thread 0, 1 to 2: read k1 is 6");
+  EXPECT_EQ(TextOf(Given(Write(0, 1, 2, {{1, 6}}), {{0, kAbsent, true}, {2, 7}})),
+            "thread 0, 1 to 2: write k1 = 6, if k0 is not - and k2 is 7");
 }
 
 TEST(HistoriesTest, SoundStoresAreLinearizable) {
@@ -243,6 +322,9 @@ TEST(HistoriesTest, SoundStoresAreLinearizable) {
   EXPECT_EQ(report.undecided, 0u);
   EXPECT_GE(report.operations, 40u * 200);
   EXPECT_GT(report.overlapping, report.operations / 10);
+  EXPECT_GT(report.drops, 40u);
+  EXPECT_GT(report.refusals, 40u);
+  EXPECT_GT(report.own_trees, 10u);
   EXPECT_GT(report.flushes, 40u);
   EXPECT_GT(report.compactions, 10u);
 }

@@ -12,10 +12,10 @@
 #include "tests/reliability/beyond/two_writers.h"
 #include "tests/reliability/faults/keyspaces_trials.h"
 #include "tests/reliability/faults/range_repairs.h"
+#include "tests/reliability/histories/histories.h"
 #include "tests/reliability/jobs/crash.h"
 #include "tests/reliability/jobs/damage.h"
 #include "tests/reliability/jobs/faults.h"
-#include "tests/reliability/jobs/histories.h"
 #include "tests/reliability/jobs/kills.h"
 #include "tests/reliability/jobs/large_store.h"
 #include "tests/reliability/jobs/memory.h"
@@ -443,9 +443,10 @@ JobResult RunHistories(uint64_t seed, uint64_t amount) {
   return {report.histories,
           Concat(ReadableCount(report.histories - report.undecided), " concurrent histories of ",
                  ReadableCount(report.operations), " calls, ", ReadableCount(report.overlapping),
-                 " of them overlapping others, with ", ReadableCount(report.flushes),
-                 " flushes and ", ReadableCount(report.compactions), " compactions meanwhile",
-                 IfSound(report.finding, ": all linearizable"), "; ",
+                 " of them overlapping others, with ", ReadableCount(report.drops),
+                 " drops of keyspaces, ", ReadableCount(report.refusals), " refusals after them, ",
+                 ReadableCount(report.flushes), " flushes and ", ReadableCount(report.compactions),
+                 " compactions meanwhile", IfSound(report.finding, ": all linearizable"), "; ",
                  ReadableCount(report.undecided), " undecided"),
           report.finding};
 }

@@ -1,4 +1,4 @@
-#include "tests/reliability/workload/linearizability.h"
+#include "tests/reliability/histories/linearizability.h"
 
 #include <algorithm>
 #include <limits>
@@ -15,6 +15,10 @@ using lsm::Concat;
 // Essence judges hundreds of histories.  A low limit may leave a few needless calls, but saves
 // time.
 constexpr uint64_t kPositionsForEssence = 10'000;
+
+bool Holds(const Condition& condition, uint64_t value) {
+  return (value == condition.value) != condition.differs;
+}
 
 // The search of Wing and Gong ("Testing and verifying concurrent objects", 1993) with a memory of
 // visited positions (Lowe, "Testing for linearizability", 2017).  It tries all orders, with one
@@ -44,7 +48,7 @@ class Search {
       if (seen.size() >= positions_max) return {Verdict::kUndecided, seen.size()};
       // Pushes the last candidate first, so that those that began first are tried first.
       for (auto i = next.rbegin(); i != next.rend(); ++i) {
-        if (calls_[*i]->kind != TimedCall::kWrite) continue;
+        if (calls_[*i]->kind != TimedCall::kWrite || !IsGiven(*calls_[*i], position)) continue;
         pending.push_back(position);
         Take(*i, &pending.back());
       }
@@ -92,10 +96,17 @@ class Search {
       (*position)[words_ + entry.key] = entry.value;
   }
 
-  bool Agrees(const TimedCall& call, const Position& position) const {
-    return std::all_of(call.entries.begin(), call.entries.end(), [&](const KeyValue& entry) {
-      return position[words_ + entry.key] == entry.value;
+  // Whether the call may have its turn.  For a read, its entries count as well.
+  bool IsGiven(const TimedCall& call, const Position& position) const {
+    return std::all_of(call.given.begin(), call.given.end(), [&](const Condition& condition) {
+      return Holds(condition, position[words_ + condition.key]);
     });
+  }
+  bool Agrees(const TimedCall& call, const Position& position) const {
+    return IsGiven(call, position) &&
+           std::all_of(call.entries.begin(), call.entries.end(), [&](const KeyValue& entry) {
+             return position[words_ + entry.key] == entry.value;
+           });
   }
 
   void TakeReads(Position* position) const {
@@ -114,21 +125,30 @@ class Search {
   std::vector<const TimedCall*> calls_;  // in the order in which they began
 };
 
+std::string TextOfEntry(uint64_t value) { return value == kAbsent ? "-" : Concat(value); }
+
 bool Writes(const TimedCall& call, size_t key) {
   return call.kind == TimedCall::kWrite &&
          std::any_of(call.entries.begin(), call.entries.end(),
                      [key](const KeyValue& entry) { return entry.key == key; });
 }
 
-// Whether a read may have found what this write left.  Many writes leave no value, so the value
-// alone does not identify the write.  Such a write is excluded if it began after the read returned,
-// or if another write of the key certainly followed it.
+// Whether the call needs this entry, or another one that does the same for it.
+bool Needs(const TimedCall& call, const KeyValue& entry) {
+  return (call.kind == TimedCall::kRead &&
+          std::find(call.entries.begin(), call.entries.end(), entry) != call.entries.end()) ||
+         std::any_of(call.given.begin(), call.given.end(), [&](const Condition& condition) {
+           return condition.key == entry.key && Holds(condition, entry.value);
+         });
+}
+
+// Whether another call may have found what this write left.  Many writes leave no value, so the
+// value alone does not identify the write.  Such a write is excluded if it began after the other
+// call returned, or if another write of the key certainly followed it.
 bool MayHaveBeenFound(const KeyValue& entry, const TimedCall& write,
                       const std::vector<TimedCall>& calls) {
   return std::any_of(calls.begin(), calls.end(), [&](const TimedCall& read) {
-    if (read.kind != TimedCall::kRead ||
-        std::find(read.entries.begin(), read.entries.end(), entry) == read.entries.end())
-      return false;
+    if (&read == &write || !Needs(read, entry)) return false;
     if (entry.value != kAbsent) return true;
     return read.returned > write.begun &&
            std::none_of(calls.begin(), calls.end(), [&](const TimedCall& other) {
@@ -162,6 +182,25 @@ bool LeaveOutEntries(size_t index, const std::vector<uint64_t>& initial,
   return any;
 }
 
+// Removes conditions that do not matter, as LeaveOutEntries does with entries of reads: those of
+// all calls together if possible, or else of one call.
+bool LeaveOutConditions(const std::vector<uint64_t>& initial, std::vector<TimedCall>* calls) {
+  bool any = false;
+  const auto adopt = [&](auto begin, auto end) {
+    std::vector<std::vector<Condition>> given;
+    for (auto call = begin; call != end; ++call) given.push_back(std::exchange(call->given, {}));
+    const bool had_some =
+        std::any_of(given.begin(), given.end(), [](const auto& some) { return !some.empty(); });
+    if (had_some && StaysWrong(*calls, initial)) return any = true;
+    for (auto call = begin; call != end; ++call)
+      call->given = std::move(given[static_cast<size_t>(call - begin)]);
+    return false;
+  };
+  if (adopt(calls->begin(), calls->end())) return true;
+  for (auto call = calls->begin(); call != calls->end(); ++call) adopt(call, call + 1);
+  return any;
+}
+
 }  // namespace
 
 Judgement Judge(const std::vector<TimedCall>& calls, const std::vector<uint64_t>& initial,
@@ -171,7 +210,7 @@ Judgement Judge(const std::vector<TimedCall>& calls, const std::vector<uint64_t>
 
 std::vector<TimedCall> Essence(std::vector<TimedCall> calls, const std::vector<uint64_t>& initial) {
   for (bool any = true; any;) {
-    any = false;
+    any = LeaveOutConditions(initial, &calls);
     for (size_t i = calls.size(); i-- > 0;) {
       // Tries to remove the whole call first, because most calls do not matter at all.
       std::vector<TimedCall> rest = calls;
@@ -197,8 +236,11 @@ std::string TextOf(const TimedCall& call) {
       Concat("thread ", call.thread, ", ", call.begun, " to ", call.returned, ": ", call.name);
   for (const KeyValue& entry : call.entries) {
     text += Concat(&entry == &call.entries.front() ? " " : ", ", "k", entry.key,
-                   call.kind == TimedCall::kWrite ? " = " : " is ",
-                   entry.value == kAbsent ? "-" : Concat(entry.value));
+                   call.kind == TimedCall::kWrite ? " = " : " is ", TextOfEntry(entry.value));
+  }
+  for (const Condition& condition : call.given) {
+    text += Concat(&condition == &call.given.front() ? ", if k" : " and k", condition.key,
+                   condition.differs ? " is not " : " is ", TextOfEntry(condition.value));
   }
   return text;
 }

@@ -2,8 +2,8 @@
 // 1990).  It is if there is an order of the calls with two properties:
 // - No call comes before a call that had returned before it began.
 // - Made one after another in this order, the calls would return the same results.
-#ifndef TRELLIS_TESTS_RELIABILITY_WORKLOAD_LINEARIZABILITY_H_
-#define TRELLIS_TESTS_RELIABILITY_WORKLOAD_LINEARIZABILITY_H_
+#ifndef TRELLIS_TESTS_RELIABILITY_HISTORIES_LINEARIZABILITY_H_
+#define TRELLIS_TESTS_RELIABILITY_HISTORIES_LINEARIZABILITY_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -23,13 +23,21 @@ struct KeyValue {
   friend bool operator==(const KeyValue&, const KeyValue&) = default;
 };
 
+// At the moment of a call, a key must hold a value, or must not hold it.
+struct Condition {
+  size_t key = 0;
+  uint64_t value = kAbsent;
+  bool differs = false;  // the key must not hold the value
+};
+
 // A call.  It takes effect, on all its keys at once, at some moment between `begun` and `returned`.
 struct TimedCall {
   enum Kind : uint8_t { kRead, kWrite } kind = kRead;
   const char* name = "";  // such as "Put", for the text of a finding
   int thread = 0;
-  uint64_t begun = 0, returned = 0;  // all moments of a history are distinct
-  std::vector<KeyValue> entries;     // no key twice
+  uint64_t begun = 0, returned = 0;
+  std::vector<KeyValue> entries;      // no key twice
+  std::vector<Condition> given = {};  // without these, the call would have had another answer
 };
 
 enum class Verdict : uint8_t { kLinearizable, kNotLinearizable, kUndecided };
@@ -49,9 +57,9 @@ Judgement Judge(const std::vector<TimedCall>& calls, const std::vector<uint64_t>
 // not linearizable.
 std::vector<TimedCall> Essence(std::vector<TimedCall> calls, const std::vector<uint64_t>& initial);
 
-// "thread 2, 17 to 20: Put k1 = 305"
+// "thread 2, 17 to 20: Put k1 = 305, if k4 is 7"
 std::string TextOf(const TimedCall& call);
 
 }  // namespace reliability
 
-#endif  // TRELLIS_TESTS_RELIABILITY_WORKLOAD_LINEARIZABILITY_H_
+#endif  // TRELLIS_TESTS_RELIABILITY_HISTORIES_LINEARIZABILITY_H_
