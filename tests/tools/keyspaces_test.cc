@@ -456,6 +456,7 @@ TEST_F(CommonTreeTest, CommandsNameKeyspaces) {
   EXPECT_EQ(Result({"info", "t/000005.table"})["tree"], "common");
   EXPECT_FALSE(Result({"info", "t/000005.table"}).contains("keyspace"));
   EXPECT_EQ(Result({"info", "t"})["keyspaces"], 4);
+  EXPECT_THAT(Run({"info", "t"}).out, HasSubstr("  keys       a .. a\n"));  // of "default"
   EXPECT_THAT(Run({"properties", "t"}).out,
               AllOf(HasSubstr("t/000003.table: 25 properties of a table of keyspace 2 users\n"),
                     HasSubstr("properties of a table of the common tree\n")));

@@ -260,6 +260,7 @@ struct StoreSums {
   uint64_t tables = 0, table_bytes = 0, entries = 0, log_bytes = 0, needed_logs = 0;
   uint64_t reserve_bytes = 0, range_deletes = 0;
   int deepest_level = 0;
+  bool has_keys = false;  // the default keyspace, in tables
   std::string smallest_key, largest_key;
   std::vector<std::string> unused;  // files named like the store's that it no longer needs
 };
@@ -268,10 +269,12 @@ StoreSums SumUp(const StoreFiles& files, Session* session) {
   StoreSums sums;
   const lsm::ManifestState& state = files.manifest.state;
   for (const PlacedTable& table : TablesInOrder(state)) {
-    if (table.meta.has_entries()) {
+    // Keys of two keyspaces are no range.
+    if (table.meta.has_entries() && table.meta.keyspace == lsm::kDefaultKeyspace) {
       const std::string_view smallest = table.meta.first_key(), largest = table.meta.last_key();
-      if (sums.entries == 0 || smallest < sums.smallest_key) sums.smallest_key.assign(smallest);
-      if (sums.entries == 0 || largest > sums.largest_key) sums.largest_key.assign(largest);
+      if (!sums.has_keys || smallest < sums.smallest_key) sums.smallest_key.assign(smallest);
+      if (!sums.has_keys || largest > sums.largest_key) sums.largest_key.assign(largest);
+      sums.has_keys = true;
     }
     ++sums.tables;
     sums.range_deletes += table.meta.ranges.range_count;
@@ -369,7 +372,7 @@ void ShowStoreInfo(const Target& target, Session* session) {
     fields.push_back({"keyspaces", Concat(Count(others, "keyspace", "keyspaces"),
                                           " besides the default one (sstdump levels)")});
   }
-  if (sums.entries > 0) {
+  if (sums.has_keys) {
     fields.push_back({"keys", KeyRange(*session, sums.smallest_key, sums.largest_key, 12)});
   }
   fields.push_back(
