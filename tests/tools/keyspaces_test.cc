@@ -273,11 +273,12 @@ TEST_F(CommonTreeTest, LevelsLabelsEachTable) {
   EXPECT_EQ(tables[4]["keyspace"], 2);
   EXPECT_EQ(tables[4]["keyspace_name"], "users");
   // Tables of two trees are never one run.
-  EXPECT_EQ(result["levels"][1]["runs"], 3);
+  EXPECT_EQ(result["levels"][1]["runs"], 2);
+  EXPECT_EQ(result["levels"][2]["runs"], 2);
   EXPECT_EQ(result["total"]["runs"], 5);
   EXPECT_THAT(Run({"levels", "--tables", "t"}).out,
               AllOf(ContainsRegex("000002.table +1 .* +default +a .. a\n"),
-                    ContainsRegex("000003.table +1 .* +users +a .. a\n"),
+                    ContainsRegex("000003.table +2 .* +users +a .. a\n"),
                     ContainsRegex("000005.table +1 .* +\\(common tree\\) ")));
 }
 
@@ -357,7 +358,7 @@ TEST_F(CommonTreeTest, ExplainLooksIntoOneKeyspace) {
     return Result({"explain", "--keyspace", keyspace, "t", key})["explanation"];
   };
   EXPECT_EQ(explain("default", "a")["answered_by"], "table 2 at level 1");
-  EXPECT_EQ(explain("users", "a")["answered_by"], "table 3 at level 1");
+  EXPECT_EQ(explain("users", "a")["answered_by"], "table 3 at level 2");
   EXPECT_EQ(explain("jobs", "a")["answered_by"], "table 4 at level 2");
   EXPECT_EQ(explain("jobs", "a")["key"], "a");
   EXPECT_EQ(explain("jobs", "a")["tables_by_level"], json({1, 1, 1, 0, 0, 0, 0}));
@@ -463,7 +464,7 @@ TEST_F(CommonTreeTest, CommandsNameKeyspaces) {
   EXPECT_THAT(Run({"manifest", "t"}).out,
               AllOf(HasSubstr("    + keyspace 2 users, with a tree of its own, with options\n"),
                     HasSubstr("    + keyspace 3 jobs, in the common tree\n"),
-                    HasSubstr("level 1 000003.table, keyspace 2 users, "),
+                    HasSubstr("level 2 000003.table, keyspace 2 users, "),
                     HasSubstr("level 1 000005.table, the common tree, ")));
   const json added = Result({"manifest", "t"})["edits"][0]["added"];
   EXPECT_EQ(added[1]["keyspace_name"], "users");

@@ -276,7 +276,7 @@ std::unique_ptr<lsm::Directory> MakeStoreOfKeyspaces(lsm::FileSystem& file_syste
     snapshot.added.push_back({recipe.level, MakeTable(*directory, recipe, entries)});
   };
   add({.number = 2, .level = 1}, {{"a", 1, false, "of default"}});
-  add({.number = 3, .level = 1, .keyspace = 2}, {{"a", 2, false, "of users"}});
+  add({.number = 3, .level = 2, .keyspace = 2}, {{"a", 2, false, "of users"}});
   add({.number = 4,
        .level = 2,
        .ranges = lsm::InCommonTree(3, lsm::RangesOf({{"d", std::nullopt, 6}})),

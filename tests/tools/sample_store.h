@@ -100,7 +100,7 @@ void MakeStoreOfRanges(lsm::FileSystem& file_system, const std::string& path);
 // jobs, 4 mail).  The caller makes its log, number 7, from sequence 21 on.
 //
 //   000002.table  level 1  default      a@1
-//   000003.table  level 1  users        a@2
+//   000003.table  level 2  users        a@2
 //   000004.table  level 2  common tree  name of jobs@3; jobs a@4 e@5, [d, end)@6; mail a@7
 //   000005.table  level 1  common tree  jobs b@8
 //   000006.table  level 0  common tree  mail c@9, a deletion
