@@ -83,6 +83,8 @@ TEST_F(FollowKeyspacesTest, SeesThemInLogsAndManifests) {
     EXPECT_EQ(Get(seen, "key"), "of b");
     const std::string_view keys[] = {"more", "key"};
     const auto values = seen.MultiGet(keys);
+    ASSERT_OK(values[0]);
+    ASSERT_OK(values[1]);
     EXPECT_EQ(*values[0], std::nullopt);
     EXPECT_EQ(*values[1], "of b");
     ASSERT_OK_AND_ASSIGN(const Explanation explanation, seen.Explain("key"));
