@@ -573,8 +573,10 @@ class Run {
   }
   Contents ReadAll(lsm::DB& db, const lsm::ReadOptions& options) {
     Contents contents;
-    const std::vector<std::string> names = db.ListKeyspaces().value();
-    for (const std::string& name : names) {
+    const absl::StatusOr<std::vector<std::string>> names = db.ListKeyspaces();
+    if (!names.ok()) Find(names.status().ToString());
+    if (!names.ok()) return contents;
+    for (const std::string& name : *names) {
       if (name != kFollowedDefault) contents[IdKeyOf(name)] = "";
       const absl::StatusOr<lsm::Keyspace> keyspace = db.OpenKeyspace(name);
       if (!keyspace.ok()) Find(keyspace.status().ToString());
