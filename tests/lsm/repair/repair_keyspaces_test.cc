@@ -16,6 +16,7 @@
 #include "lsm/db.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/keyspace.h"
+#include "lsm/limits.h"
 #include "lsm/version/common_keys.h"
 #include "lsm/write_batch.h"
 #include "tests/lsm/repair/repair_keyspaces_fixture.h"
@@ -362,6 +363,45 @@ TEST_F(RepairKeyspacesTest, DamagedBlocksLoseOnlyTheirKeys) {
       EXPECT_EQ(own == own_before, !is_own);
       EXPECT_EQ(all == small_before, is_own);
       EXPECT_GT((is_own ? own : all).size(), (is_own ? own_before : small_before).size() / 2);
+    }
+  }
+}
+
+// In the common tree the longest key has an id before it.
+TEST_F(RepairKeyspacesTest, SavesTheLongestKeys) {
+  Open();
+  const std::string longest(kKeyBytesMax, 'k');
+  Keyspace small = OpenKeyspace("small");
+  for (int i = 0; i < 20; ++i) ASSERT_OK(small.Put(Concat("a", 100 + i), std::string(300, 's')));
+  ASSERT_OK(small.Put(longest, "value"));
+  Flush();
+  ASSERT_NO_FATAL_FAILURE(Close());
+  Flip(Forger().PathOf(TablesOf(kCommonTree).front()), 3'000);
+  EXPECT_THAT(Repair(), ElementsAre(HasSubstr("keys up to")));
+  EXPECT_EQ(Get(OpenKeyspace("small"), longest), "value");
+}
+
+// Entries out of order go to tables of the same tree.
+TEST_F(RepairKeyspacesTest, SavesEntriesOutOfOrder) {
+  for (const bool is_own : {true, false}) {
+    for (const bool has_manifest : {true, false}) {
+      SCOPED_TRACE(Concat(is_own, has_manifest));
+      ASSERT_NO_FATAL_FAILURE(OpenNew());
+      ASSERT_NO_FATAL_FAILURE(MakeOwn("own"));
+      Keyspace small = OpenKeyspace("small");
+      for (int i = 0; i < 8; ++i) ASSERT_OK(small.Put(Concat("key", i), Concat(i)));
+      Flush();
+      const std::string own_before = Scan(OpenKeyspace("own")), small_before = Scan(small);
+      ASSERT_NO_FATAL_FAILURE(Close());
+      const uint64_t table = TablesOf(is_own ? IdOf("own") : kCommonTree).back();
+      const StoreForger::Entries entries = Forger().EntriesOf(table);
+      const auto half = entries.begin() + static_cast<ptrdiff_t>(entries.size() / 2);
+      Forger().SetBlocks(table, {{half, entries.end()}, {entries.begin(), half}});
+      has_manifest ? Repair() : RepairWithoutManifest();
+      ASSERT_NE(db_, nullptr);
+      EXPECT_THAT(List(), ElementsAre("default", "own", "small"));
+      EXPECT_EQ(Scan(OpenKeyspace("own")), own_before);
+      EXPECT_EQ(Scan(OpenKeyspace("small")), small_before);
     }
   }
 }
