@@ -436,6 +436,28 @@ TEST_F(RepairKeyspacesTest, NamesInADamagedTableAreWrittenAgain) {
   EXPECT_EQ(OptionsOnDisk("small").target_fpp, 0.25);
 }
 
+// The manifest knows the drop, and the older name is in another table.
+TEST_F(RepairKeyspacesTest, ATombstoneInADamagedTableIsWrittenAgain) {
+  Open();
+  ASSERT_OK(OpenKeyspace("old").Put("key", "old"));
+  const std::string value(2'000, 'v');  // more than a flush takes along
+  ASSERT_OK(OpenKeyspace("small").Put("key1", value));
+  Flush();
+  ASSERT_OK(db_->DropKeyspace("old"));
+  ASSERT_OK(OpenKeyspace("small").Put("key2", "value"));
+  Flush();
+  ASSERT_NO_FATAL_FAILURE(Close());
+  ASSERT_EQ(TablesOf(kCommonTree).size(), 2u);
+  Flip(Forger().PathOf(TablesOf(kCommonTree).back()), 40);
+  EXPECT_THAT(Repair(), ElementsAre(HasSubstr("keys up to")));
+  for (int pass = 0; pass < 2; ++pass) {
+    EXPECT_THAT(List(), ElementsAre("default", "small"));
+    EXPECT_EQ(Scan(OpenKeyspace("small")), Concat("key1=", value));
+    ASSERT_NO_FATAL_FAILURE(Close());
+    EXPECT_THAT(RepairWithoutManifest(), IsEmpty());
+  }
+}
+
 TEST_F(RepairKeyspacesTest, SaysWhichNamesAreInvalid) {
   Open();
   ASSERT_OK(OpenKeyspace("small").Put("key", "value"));
