@@ -4,9 +4,10 @@
 //                                  list were dropped
 //   names in the common tree       name, options and place; a tombstone: it was dropped
 //   logs                           creations, drops and changes of options
-//   own tables, and other entries  only that the id was given
+//   tables of an id's own          the place
+//   entries                        only that the id was given
 //
-// If two statements differ, the later one counts, by its sequence.  A name or a log says nothing
+// If two statements differ, the one with the higher sequence counts.  A name or a log says nothing
 // about the place and the existence of a keyspace that the manifest knows, except that a log may
 // drop it.
 //

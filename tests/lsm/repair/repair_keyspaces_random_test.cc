@@ -257,7 +257,7 @@ class RepairKeyspacesRandomTest : public RepairKeyspacesTest {
     }
   }
 
-  // Notes the contents that an opening finds in a copy of the store.
+  // Opens a copy of the store, and notes its keyspaces.
   void Observe() {
     const std::map<std::string, std::string> files = world_.FilesIn();
     ASSERT_NO_FATAL_FAILURE(Open());
@@ -309,7 +309,7 @@ TEST_F(RepairKeyspacesRandomTest, EqualsTheModel) {
     ASSERT_OK(more.Put("key", "value"));
     Flush();
     EXPECT_GE(IdOf("more"), has_manifest ? next_id_ : kOtherKeyspaceMin);
-    // Its files can be repaired without a manifest.
+    // A repair leaves a store that can be repaired again, without a manifest.
     model_["more"] = {{}, {{"key", "value"}}, {{"key", "value"}}};
     ids_in_model_["more"] = IdOf("more");
     if (!lacks_names) {

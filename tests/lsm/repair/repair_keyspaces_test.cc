@@ -51,7 +51,6 @@ TEST_F(RepairKeyspacesTest, KeepsASoundStore) {
   EXPECT_EQ(Scan(), "key=default");
 }
 
-// The changes of logs, in the order of names.
 TEST_F(RepairKeyspacesTest, TakesTheChangesOfLogs) {
   for (const bool has_manifest : {true, false}) {
     SCOPED_TRACE(has_manifest);

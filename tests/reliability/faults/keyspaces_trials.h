@@ -2,7 +2,7 @@
 // and write batches over several.  Flushes, compactions, openings, Resume and crashes come in
 // between.  In some calls the log cannot be written, or memory runs out.  After each opening, the
 // store has the names, options and keys that the calls up to some moment have made.  At the end it
-// is repaired, perhaps without its manifest, and must have all of them.
+// is repaired, with its manifest or without it, and again without it.  It must have all of them.
 #ifndef TRELLIS_TESTS_RELIABILITY_FAULTS_KEYSPACES_TRIALS_H_
 #define TRELLIS_TESTS_RELIABILITY_FAULTS_KEYSPACES_TRIALS_H_
 
