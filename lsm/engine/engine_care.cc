@@ -61,6 +61,7 @@ absl::StatusOr<CopyReport> Engine::CopyTo(const std::string& path, bool link,
     version = CurrentView()->version;
   }
   CopyReport report;
+  const KeyspaceRecords all = state.keyspaces;
   if (!only.empty()) {
     for (const Keyspace& keyspace : only) {
       // Its drop was not seen above, and is flushed.
@@ -78,6 +79,11 @@ absl::StatusOr<CopyReport> Engine::CopyTo(const std::string& path, bool link,
                                     TableReadMode(options_), pacer.get(), &made, &report);
   version.reset();
   views_.Collect();
+  if (status.ok() && !only.empty()) {
+    JobContext context = job_context_;
+    context.options = &of_copy;
+    status = AddNames(all, std::move(context), store, &state, &made, &report);
+  }
   if (!status.ok()) TRELLIS_RETURN_IF_ERROR(lifetime_.Check());
   // Callers would take NotFound and AlreadyExists for statements about the copy or its base.
   if (absl::IsNotFound(status) || absl::IsAlreadyExists(status))

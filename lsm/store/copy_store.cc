@@ -6,6 +6,9 @@
 #include <vector>
 
 #include "lsm/bytes/status.h"
+#include "lsm/compaction/common_output.h"
+#include "lsm/compaction/filter_plan.h"
+#include "lsm/compaction/jobs.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/reports.h"
 #include "lsm/store/log_set.h"
@@ -207,6 +210,44 @@ absl::Status BringTables(const TableSource& from, bool link, const TableSource& 
       }
     }
   }
+  return absl::OkStatus();
+}
+
+absl::Status AddNames(const KeyspaceRecords& all, JobContext context, const StoreDirectory& store,
+                      ManifestState* state, NewFiles* made, CopyReport* report) {
+  // No later write will have a number, and neither has a name.
+  if (state->last_sequence == kSequenceMax) return absl::OkStatus();
+  const bool has_common =
+      std::any_of(state->levels.begin(), state->levels.end(), [](const auto& level) {
+        return std::any_of(level.begin(), level.end(),
+                           [](const auto& table) { return table.second.keyspace == kCommonTree; });
+      });
+  CommonOutput names(state->last_sequence + 1);
+  for (const auto& [id, record] : all.all()) {
+    if (state->keyspaces.Has(id)) {
+      names.AddName(record);
+    } else if (has_common) {
+      names.AddDropped(id);
+    }
+  }
+  if (names.empty()) return absl::OkStatus();
+  Directory* const directory = store.directory.get();
+  context.directory = directory;
+  context.table_context = {};
+  context.table_context.digest_seed = state->digest_seed;
+  context.new_file_number = [&] {
+    made->Add(directory, TableFileName(state->next_file_number));
+    return state->next_file_number++;
+  };
+  const TablesNow not_all_known = nullptr;  // so tombstones stay
+  TRELLIS_ASSIGN_OR_RETURN(const JobResult result,
+                           RunFlush(context, *names.NewEntries(), {}, UsualFilter(context, 0),
+                                    /*snapshots=*/{}, not_all_known, /*age_nanos=*/0, kCommonTree));
+  for (const auto& table : result.outputs) {
+    state->levels[0].emplace(table->meta.number, table->meta);
+    report->entries += table->meta.entries;
+  }
+  ++state->last_sequence;
   return absl::OkStatus();
 }
 

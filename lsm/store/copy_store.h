@@ -15,12 +15,14 @@
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
 #include "lsm/base/internal_key.h"
+#include "lsm/compaction/job_context.h"
 #include "lsm/file_system.h"
 #include "lsm/options.h"
 #include "lsm/reports.h"
 #include "lsm/store/pacer.h"
 #include "lsm/store/store_directory.h"
 #include "lsm/store/store_files.h"
+#include "lsm/version/keyspace_records.h"
 #include "lsm/version/manifest.h"
 #include "lsm/version/version.h"
 
@@ -48,6 +50,13 @@ void KeepOnly(const std::set<KeyspaceId>& chosen, ManifestState* state);
 uint64_t BytesOfOthers(const Version& version, const std::set<KeyspaceId>& chosen);
 
 uint64_t TableBytesOf(const ManifestState& state);
+
+// Says which keyspaces the copy of some has, for a repair that has no manifest.  A new table of the
+// common tree gets the names of those that the state has, and tombstones for the others in `all`,
+// whose names may have come along with the tables.  `all` are those of the original.  The table is
+// the newest one, and counts in the report's entries.  `context` is the original's.
+absl::Status AddNames(const KeyspaceRecords& all, JobContext context, const StoreDirectory& store,
+                      ManifestState* state, NewFiles* made, CopyReport* report);
 
 struct TableSource {
   Directory* directory = nullptr;

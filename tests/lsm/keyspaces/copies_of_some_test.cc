@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,9 +23,11 @@
 namespace lsm {
 namespace {
 
+using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::Pair;
 using testing_support::StatusIs;
 
@@ -94,7 +98,8 @@ TEST_F(CopiesOfSomeTest, HaveTheChosenTrees) {
   ASSERT_OK(db_->Checkpoint("/empty", nullptr, Handles({"empty"})));
   ASSERT_OK(db_->Checkpoint("/all"));
   ASSERT_NO_FATAL_FAILURE(Become("/own", {"own"}));
-  EXPECT_THAT(TablesByTree(), ElementsAre(Pair(IdOf("own"), 1)));
+  EXPECT_THAT(TablesByTree(), ElementsAre(Pair(kCommonTree, 1), Pair(IdOf("own"), 1)));
+  EXPECT_THAT(Names(), ElementsAre(Concat(IdOf("own"), "=own own")));
   ASSERT_NO_FATAL_FAILURE(Become("/default", {"default"}));
   EXPECT_THAT(TablesByTree(), ElementsAre(Pair(kDefaultKeyspace, 1)));
   ASSERT_NO_FATAL_FAILURE(Become("/mixed", {"large", "small"}));
@@ -178,6 +183,36 @@ TEST_F(CopiesOfSomeTest, SeriesMayChange) {
   ASSERT_NO_FATAL_FAILURE(Become("/2", {"own", "small"}));
   ASSERT_NO_FATAL_FAILURE(Become("/3", {"default", "tiny"}));
   ASSERT_NO_FATAL_FAILURE(Become("/4", {"default", "empty", "large", "own", "small", "tiny"}));
+}
+
+// The tables of the common tree have the names of the others, and their entries.
+TEST_F(CopiesOfSomeTest, ARepairWithoutAManifestBringsNoOthersBack) {
+  OpenKeyspace("own", {.target_fpp = 0.25});
+  const std::vector<std::string> choices[] = {
+      {"own"}, {"large", "small"}, {"empty"}, {"default", "tiny"}, {"default"}};
+  for (const std::vector<std::string>& names : choices) {
+    const std::string path = Concat("/copy", copies_++);
+    ASSERT_OK(db_->Checkpoint(path, nullptr, Handles(names)));
+    const auto directory = world_.files->OpenDirectory(path, /*create=*/false).value();
+    for (const std::string& manifest : world_.FilesOf(FileKind::kManifest, path))
+      ASSERT_OK(directory->Remove(manifest.substr(path.size() + 1)));
+    ASSERT_OK_AND_ASSIGN(const RepairReport report, DB::Repair(path, options_));
+    EXPECT_THAT(report.left_out, Each(Not(HasSubstr("keyspace"))));
+  }
+  for (size_t i = 0; i < std::size(choices); ++i) {
+    SCOPED_TRACE(i);
+    ASSERT_NO_FATAL_FAILURE(Become(Concat("/copy", i), choices[i]));
+    for (const std::string& name : choices[i]) {
+      if (name == "default") continue;
+      EXPECT_EQ(IdOf(name), ids_[name]);
+      EXPECT_EQ(RecordOnDisk(name)->has_own_tree, name == "own" || name == "large");
+      EXPECT_EQ(OptionsOnDisk(name).target_fpp, name == "own" ? std::optional(0.25) : std::nullopt);
+    }
+    OpenKeyspace("large");  // new in most copies
+    ASSERT_OK(OpenKeyspace("another").Put("key", "value"));
+    ASSERT_OK(db_->CompactRange());
+    EXPECT_EQ(Scan(OpenKeyspace("another")), "key=value");
+  }
 }
 
 // A copy that was written to is a base like any other.

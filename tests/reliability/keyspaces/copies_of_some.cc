@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lsm/bytes/status.h"
+#include "tests/reliability/keyspaces/repair_store.h"
 
 namespace reliability {
 namespace {
@@ -64,6 +65,11 @@ std::string CopiesOfSome::Make(DB& db, const std::map<std::string, Keyspace>& ha
   lsm::Options of_copy = options;
   of_copy.mode = lsm::OpenMode::kMustExist;
   of_copy.level0_stop_tables = 30;
+  if (dice_.OneIn(3)) {
+    const std::string problem = RepairStoreWithKeyspaces(options.environment.file_system, path,
+                                                         of_copy, /*has_manifest=*/dice_.OneIn(3));
+    if (!problem.empty()) return Concat("in a copy of some keyspaces: ", problem);
+  }
   const auto copy = DB::Open(path, of_copy);
   if (!copy.ok()) return Concat("a copy cannot be opened: ", copy.status().ToString());
   std::string problem = CompareCopy(**copy, expected);

@@ -18,9 +18,9 @@ class CopiesOfSome {
  public:
   explicit CopiesOfSome(uint64_t seed) : dice_(seed) {}
 
-  // Copies some of the keyspaces, opens the copy, and creates others there again.  The copy must
-  // have what `content` says by name, also after its compactions.  Returns what is wrong, or an
-  // empty string.  `options` are the store's.
+  // Copies some of the keyspaces, perhaps repairs the copy, opens it, and creates others there
+  // again.  The copy must have what `content` says by name, also after its compactions.  Returns
+  // what is wrong, or an empty string.  `options` are the store's.
   std::string Make(lsm::DB& db, const std::map<std::string, lsm::Keyspace>& handles,
                    const std::map<std::string, std::map<std::string, std::string>>& content,
                    const lsm::Options& options);

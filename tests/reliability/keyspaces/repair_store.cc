@@ -47,7 +47,7 @@ absl::Status DropNameless(const std::string& path, const lsm::Options& options) 
 
 }  // namespace
 
-std::string RepairStoreWithKeyspaces(lsm::MemoryFileSystem* files, const std::string& path,
+std::string RepairStoreWithKeyspaces(lsm::FileSystem* files, const std::string& path,
                                      const lsm::Options& options, bool has_manifest) {
   const auto run = [&]() -> absl::Status {
     if (!has_manifest) {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "lsm/memory_file_system.h"
+#include "lsm/file_system.h"
 #include "lsm/options.h"
 
 namespace reliability {
@@ -13,7 +13,7 @@ namespace reliability {
 // were.  Without its manifest, obsolete files are removed first, because they may bring deleted
 // keys back.  A keyspace that was dropped may then come back under another name: it is dropped
 // again.  Returns a finding, or an empty string.
-std::string RepairStoreWithKeyspaces(lsm::MemoryFileSystem* files, const std::string& path,
+std::string RepairStoreWithKeyspaces(lsm::FileSystem* files, const std::string& path,
                                      const lsm::Options& options, bool has_manifest);
 
 }  // namespace reliability
