@@ -87,12 +87,12 @@ std::unique_ptr<const Snapshot> DB::GetSnapshot() {
   const bool is_counted = moment.view == nullptr;
   try {
     return std::unique_ptr<const Snapshot>(
-        new Snapshot(engine_.get(), moment.sequence, moment.view,
-                     [engine = engine_, is_counted](uint64_t taken) {
-                       if (is_counted) engine->ReleaseSnapshot(taken);
+        new Snapshot(engine_.get(), moment.sequence, moment.view, moment.time,
+                     [engine = engine_, is_counted, time = moment.time](uint64_t taken) {
+                       if (is_counted) engine->ReleaseSnapshot(taken, time.get());
                      }));
   } catch (const std::bad_alloc&) {
-    if (is_counted) engine_->ReleaseSnapshot(moment.sequence);
+    if (is_counted) engine_->ReleaseSnapshot(moment.sequence, moment.time.get());
     throw;
   }
 }

@@ -149,8 +149,7 @@ class TRELLIS_API DB {
   //                             filter_goal
   //   DataLoss                  files are damaged, missing or not Trellis's.  Repair may save the
   //                             rest
-  //   Unimplemented             files of a newer version of the format; or the store has keyspaces,
-  //                             and is opened for writing with a filter_goal in bytes
+  //   Unimplemented             files of a newer version of the format
   static absl::StatusOr<std::unique_ptr<DB>> Open(const std::string& directory,
                                                   const Options& options = {});
 
@@ -252,16 +251,14 @@ class TRELLIS_API DB {
   // keyspaces, from 1 to 64, because each adds a table and its syncs to a flush.  A keyspace that
   // exceeds four times write_buffer_bytes before it can move stays in the common tree.
   //
-  // Once a store has had a keyspace, these limits hold, even after all keyspaces are dropped:
+  // Once a store has had a keyspace, or expire_after was set for "default", these limits hold, even
+  // after all keyspaces are dropped:
   //
   //   - It has at most kKeyspacesMax keyspaces (lsm/limits.h), besides "default".  Each takes about
   //     400 bytes of memory and its name.
   //   - Older releases refuse the store.
-  //   - Options::filter_goal in bytes is refused, unless the store is open for reading only.
-  //   - Only the default keyspace has read-triggered compactions, early flushes for the space that
-  //     deletes and range deletes free, and gaps that iterators remember.
-  //
-  // Refusals are Unimplemented, and change nothing.
+  //   - Only the default keyspace has early flushes for the space that deletes and range deletes
+  //     free, and gaps that iterators remember.
   //
   // OpenMode::kFollow: a keyspace and its options are those of the current view.  If the writer
   // drops the keyspace, calls of its handles return FailedPrecondition from the view on that shows
@@ -271,10 +268,8 @@ class TRELLIS_API DB {
   // Errors:
   //
   //   InvalidArgument      the name is empty or longer than 255 bytes; an option is out of range;
-  //                        an option is set for "default"; filter_kind is "none", and there is a
-  //                        filter_goal
-  //   Unimplemented        KeyspaceOptions::expire_after is set; or the keyspace is new, and
-  //                        Options::filter_goal is in bytes
+  //                        an option other than expire_after is set for "default"; filter_kind is
+  //                        "none", and there is a filter_goal
   //   NotFound             the store is open for reading only, and has no such keyspace
   //   FailedPrecondition   the store is open for reading only, and an option differs; it was
   //                        closed; this process is a forked child; or a callback creates a keyspace

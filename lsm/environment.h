@@ -20,7 +20,8 @@ class TRELLIS_API Clock {
   // suspended.
   virtual uint64_t MonotonicNanos() = 0;
   // Microseconds since 1970, shown to people, and recorded as the age of tombstones.  A wrong time
-  // only makes the compactions that tombstones need run earlier or later.
+  // makes the compactions that tombstones need run earlier or later.  In keyspaces with
+  // KeyspaceOptions::expire_after, entries expire by it (lsm/GUIDE.md, "Expiry").
   virtual uint64_t WallMicros() = 0;
 };
 

@@ -73,7 +73,7 @@ enum class FlushReason : uint8_t {
   kMemtable,    // a memtable was full
   kTombstones,  // a memtable is not full, but its deletes and range deletes are expected to free at
                 // least as much as the flush makes the store write; or they are a week old; or
-                // a large keyspace was dropped
+                // a large keyspace was dropped, or all entries have expired
   kRequest,     // DB::Flush; also CompactRange, Checkpoint and Backup, which flush
   kOpening,     // the memtable was read from logs
   kResume,      // DB::Resume writes what is in memory

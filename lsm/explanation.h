@@ -43,10 +43,14 @@ struct TableStep {
   std::vector<PartitionStep> partitions;  // none if the table is not partitioned
   std::vector<BlockStep> blocks;  // none if the filter said no, or the key is beyond the last block
   // "skipped" (by the filter, or because the table has no entries), "absent", "put", "delete",
-  // "failed" (the table could not be read), "range delete" (of this table; it ended the lookup), or
-  // "not read" (because a range delete of a newer table or memtable ended the lookup).
+  // "expired" (a put), "failed" (the table could not be read), "range delete" (of this table; it
+  // ended the lookup), or "not read" (because a range delete of a newer table or memtable ended the
+  // lookup).
   std::string outcome;
   uint64_t sequence = 0;  // of the entry found
+  // When an expired put was written, in seconds since 1970.  If it has no time, when its keyspace
+  // got its first limit.
+  uint32_t written = 0;
   // The table's newest range delete that covers the key, as of the lookup; 0: none.
   uint64_t range_sequence = 0;
   // The filter said "maybe", but the table has no version of the key, not even one too new for the
@@ -56,8 +60,9 @@ struct TableStep {
 
 struct MemtableStep {
   std::string name;             // "memtable", "sealed memtable 0", or a log's file name
-  std::string outcome;          // "absent", "put", "delete", "range delete"
+  std::string outcome;          // "absent", "put", "delete", "range delete", "expired"
   uint64_t range_sequence = 0;  // as in TableStep
+  uint32_t written = 0;         // as in TableStep; 0: unknown
 };
 
 struct TRELLIS_API Explanation {

@@ -17,8 +17,7 @@ class TRELLIS_API FilterGoal {
     kNone,         // no common goal: Options::target_fpp applies to every table
     kBitsPerKey,   // filter bits per key of the store.  A key counts once for each
                    // table that holds it, since that table's filter has it
-    kBytes,        // memory of all filters together, in bytes.  Not in a store with keyspaces
-                   // (DB::OpenKeyspace)
+    kBytes,        // memory of all filters together, in bytes
     kWastedReads,  // expected table reads per lookup of an absent key.  Assumes that
                    // lookups follow the observed distribution over ranges of keys
                    // (lsm/filters/hotness.h), not a uniform one

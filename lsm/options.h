@@ -73,9 +73,9 @@ struct Options {
   //   WastedReads   wasted reads per lookup of an absent key, with the least memory that reaches
   //                 it; [0.000001, 100]
   //
-  // Cannot be combined with filter_kind "none".  In a store with keyspaces, BitsPerKey and
-  // WastedReads hold for each tree by itself (DB::OpenKeyspace), and Bytes is Unimplemented unless
-  // the store is open for reading only.
+  // Cannot be combined with filter_kind "none".  In a store with keyspaces, the goal is for all of
+  // them together, and each large one (DB::OpenKeyspace) counts by its share of the lookups since
+  // the opening.
   //
   // Each flush and compaction computes the FPP of its outputs (lsm/filters/filter_allocation.h).
   // Small runs get low FPPs, which cost little there.  So do tables in key ranges that absent-key
@@ -236,8 +236,12 @@ struct KeyspaceOptions {
   std::optional<double> target_fpp = std::nullopt;
   std::optional<Compression> compression = std::nullopt;           // for new tables
   std::optional<CompactionStyle> compaction_style = std::nullopt;  // converted in the background
-  // Reserved: seconds that an entry lives.  Entries do not expire yet, so OpenKeyspace returns
-  // Unimplemented if it is set.
+  // Seconds that an entry lives; 0, and unset: for ever.  Also for "default".  By the clock of the
+  // environment an entry lives that long, and at most one second more; then reads do not see it,
+  // and compactions remove it.  An entry that has expired stays so while the store is open, even if
+  // the limit is raised.  Entries from before the first limit live from that moment on.  A snapshot
+  // shows for all its life what it showed at first.  lsm/GUIDE.md, "Expiry", says what a clock does
+  // that jumps.
   std::optional<uint32_t> expire_after = std::nullopt;
 
   bool operator==(const KeyspaceOptions&) const = default;

@@ -12,6 +12,7 @@
 namespace lsm::inline TRELLIS_ABI {
 
 struct ReadView;  // lsm/runtime/read_view.h
+struct ReadTime;  // lsm/base/keyspace_state.h
 
 // Reads with it (ReadOptions::snapshot) see all writes before it and none after.  While it exists,
 // the store keeps the old versions that it can see.  May outlive its DB, but no read accepts it
@@ -32,13 +33,18 @@ class Snapshot {
 
   // `owner` is the store's engine.  `release` keeps it alive, so that no other engine gets its
   // address.  `view`: the one that reads use; null for the current one, if the store keeps the old
-  // versions.
+  // versions.  `time`: decides what has expired; null: nothing has.
   Snapshot(const void* owner, uint64_t sequence, std::shared_ptr<const ReadView> view,
-           std::function<void(uint64_t)> release)
-      : owner_(owner), sequence_(sequence), release_(std::move(release)), view_(std::move(view)) {}
+           std::shared_ptr<const ReadTime> time, std::function<void(uint64_t)> release)
+      : owner_(owner),
+        sequence_(sequence),
+        time_(std::move(time)),
+        release_(std::move(release)),
+        view_(std::move(view)) {}
 
   const void* const owner_;
   const uint64_t sequence_;
+  const std::shared_ptr<const ReadTime> time_;
   const std::function<void(uint64_t)> release_;
   // Last: the engine, which `release_` keeps, outlives it.
   const std::shared_ptr<const ReadView> view_;

@@ -43,13 +43,20 @@ struct TRELLIS_API LevelStatistics {
   // overlap are cut where they do, so one call may count several times.
   uint64_t range_deletes = 0;
   uint64_t range_bytes = 0;
-  // Bytes expected to be freed once the tombstones have reached the bottom: the dead entries of the
-  // level's tables, plus older entries in other tables that its tombstones cover (`covered_bytes`).
-  // In this and the next two figures, data that only a range delete hides counts as live until it
-  // is removed.
+  // Puts that have a time, because entries of their keyspaces expire or once did
+  // (KeyspaceOptions::expire_after); and the bytes that have expired for reads of the present.  The
+  // bytes are an estimate: as if a table's puts were written evenly between its times.  A table
+  // that several keyspaces share has expired when the last of them has.
+  uint64_t timed_entries = 0;
+  uint64_t expired_bytes = 0;
+  // Bytes expected to be freed once the tombstones have reached the bottom: the dead and the
+  // expired entries of the level's tables, plus older entries in other tables that its tombstones
+  // cover (`covered_bytes`).  In this and the next two figures, data that only a range delete hides
+  // counts as live until it is removed.
   uint64_t freeable_bytes = 0;
   uint64_t covered_bytes = 0;
-  uint64_t oldest_run_dead_bytes = 0;  // part of oldest_run_bytes that dead entries take
+  uint64_t oldest_run_dead_bytes =
+      0;  // part of oldest_run_bytes that dead and expired entries take
   // When the memtable of the oldest tombstone or range delete was begun, or when that was replayed
   // from a log, in seconds since 1970; 0 if there are none.
   uint64_t oldest_tombstone = 0;
@@ -73,7 +80,8 @@ struct TRELLIS_API LevelStatistics {
   // Expected table reads in this level by a lookup of an absent key, if each run has a table whose
   // range contains the key.  It is the sum over the runs of the predicted FPP (mean weighted by
   // keys; 1 for a table without a usable filter).  In a store with several trees, the mean of their
-  // sums, each weighted by the keys of its tree.
+  // sums, each weighted by the tree's share of the lookups since the opening (as if 1,000 more had
+  // been spread over all keys).
   double expected_wasted_reads = 0;
 
   // Counters.
@@ -117,10 +125,12 @@ struct TRELLIS_API Statistics {
   uint64_t memtable_hits = 0;  // answered by an entry of a memtable, tombstones included
   // Lookups that ended because a range delete hid the entry, or everything in the next table.
   uint64_t lookups_ended_in_range = 0;
+  // Lookups that ended because the newest version of the key had expired.
+  uint64_t lookups_ended_expired = 0;
   uint64_t iterators = 0;
   // Seeks of destroyed iterators, including seeks to the first or last key.  `level0_seeks` is the
-  // sum, over the seeks in the default keyspace, of the number of tables in level 0 that the
-  // iterator had.  It is 0 for an iterator destroyed after level 0 was compacted.
+  // sum, over the seeks, of the number of tables in level 0 that the iterator had.  It is 0 for an
+  // iterator destroyed after level 0 was compacted.
   uint64_t seeks = 0;
   uint64_t level0_seeks = 0;
   // How many tombstones, and entries that they cover, iterators walked over; and how often they
@@ -162,7 +172,8 @@ struct TRELLIS_API Statistics {
   // week old.
   uint64_t compactions_for_tombstones = 0;
   // Tables that were removed unread, and their bytes.  Either range deletes hid everything in
-  // them, or they held only range deletes that hid nothing.  Not part of `compactions`.
+  // them, or they held only range deletes that hid nothing, or all their entries had expired.  Not
+  // part of `compactions`.
   uint64_t tables_dropped_unread = 0;
   uint64_t bytes_dropped_unread = 0;
   uint64_t compactions_at_once = 0;    // most that ran at the same time, moves included
@@ -240,12 +251,11 @@ struct TRELLIS_API Statistics {
   double space_amplification() const;
 
   // Wasted table reads per point lookup that went beyond the memtables, found or not; 0 before any.
-  // For absent keys the expected value is total.expected_wasted_reads.  (In a store with several
-  // trees: if each tree gets its share by keys of the lookups.)
+  // For absent keys the expected value is total.expected_wasted_reads.
   double wasted_reads_per_lookup() const;
 
   // Computes the state of the levels as sums and means over those of these trees, then `total` and
-  // live_bytes.
+  // live_bytes.  The `lookups` of a tree are those that no memtable answered.
   void SumTrees(std::span<const Statistics> of_trees);
 
   std::string ToText() const;
@@ -260,6 +270,9 @@ struct TRELLIS_API KeyspaceStatistics {
   bool has_own_tree = false;  // false: in the common tree, dropped, or without a store
   std::array<LevelStatistics, kLevels> levels;  // state of its own tree; the counters are 0
   uint64_t table_bytes = 0;                     // an estimate in the common tree
+  // Counters of its own tree, since the opening or since it came; 0 in the common tree.
+  uint64_t lookups = 0;  // that no memtable answered
+  uint64_t writes = 0;   // puts, deletes and range deletes
 };
 
 }  // namespace lsm

@@ -1,6 +1,5 @@
 #include "bench/keyspaces/report.h"
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <filesystem>
@@ -31,45 +30,6 @@ constexpr std::array<Measurement, 5> kMeasurements = {{{"open", &MeasureOpen, 2}
                                                        {"drop", &MeasureDrop, 20},
                                                        {"many", &MeasureMany, 60}}};
 
-std::string ValueText(double value, const std::string& unit) {
-  if (unit == "B" && value >= 1024) return lsm::ReadableBytes(static_cast<uint64_t>(value));
-  const std::string number =
-      value < 0 ? "-" + lsm::ReadableNumber(-value) : lsm::ReadableNumber(value);
-  return unit.empty() ? number : number + " " + unit;
-}
-
-bool IsReached(const Figure& figure) { return figure.value <= *figure.goal; }
-
-Table FiguresTable(const Part& part) {
-  Table table{part.name, part.title, {{"", "figure", false}, {"measured", ""}}, {}};
-  for (const Figure& figure : part.figures)
-    table.rows.push_back({figure.name, ValueText(figure.value, figure.unit)});
-  return table;
-}
-
-std::vector<Table> TablesOf(const Part& part) {
-  return part.tables.empty() ? std::vector<Table>{FiguresTable(part)} : part.tables;
-}
-
-// Each note once, after the names of its parts.
-std::vector<std::string> NotesOf(const Results& results) {
-  std::vector<std::pair<std::string, std::string>> parts_by_note;
-  for (const Part& part : results.parts) {
-    for (const std::string& note : part.notes) {
-      const auto at = std::find_if(parts_by_note.begin(), parts_by_note.end(),
-                                   [&](const auto& pair) { return pair.first == note; });
-      if (at == parts_by_note.end()) {
-        parts_by_note.emplace_back(note, part.name);
-      } else {
-        at->second += ", " + part.name;
-      }
-    }
-  }
-  std::vector<std::string> notes;
-  for (const auto& [note, parts] : parts_by_note) notes.push_back(parts + ": " + note + ".");
-  return notes;
-}
-
 Table RunTable(const Results& results) {
   const Config& config = results.config;
   const Conditions pairs = {
@@ -80,24 +40,18 @@ Table RunTable(const Results& results) {
   return ConditionsTable(results.conditions, pairs, config, results.seconds);
 }
 
-std::string NotesText(const Results& results) {
-  std::string text;
-  for (const std::string& note : NotesOf(results)) text += "Note  " + note + "\n";
-  return text;
-}
-
 // The excerpt for bench/README.md.  The other parts' figures with goals are in the last table.
 std::string ExcerptOf(const Results& results) {
   std::string text = ToRows(RowsNamed(RunTable(results), {"CPU", "Took"})) + "\n";
   for (const Part& part : results.parts) text += TextOf(part.tables);
-  return Fenced(text + TextOf({GoalsTable(results)}) + NotesText(results));
+  return Fenced(text + TextOf({GoalsTable(results.parts)}) + NotesText(results.parts));
 }
 
 Page PageOf(const Results& results) {
   Page page;
   page.title = "Trellis keyspaces: what they cost";
-  page.warnings = NotesOf(results);
-  page.sections.push_back({"Goals", "Missed goals come first.", "", {GoalsTable(results)}});
+  page.warnings = NotesOf(results.parts);
+  page.sections.push_back({"Goals", "Missed goals come first.", "", {GoalsTable(results.parts)}});
   for (const Part& part : results.parts)
     page.sections.push_back({part.title, "", "", TablesOf(part)});
   page.sections.push_back({"Conditions", "", "", {RunTable(results)}});
@@ -124,32 +78,10 @@ absl::Status MeasureParts(Results* results) {
 
 }  // namespace
 
-Table GoalsTable(const Results& results) {
-  Table table{"goals",
-              "Goals",
-              {{"part", "", false},
-               {"figure", "", false},
-               {"measured", ""},
-               {"goal", "the figure is at most this"},
-               {"", "reached", false}},
-              {}};
-  for (const bool reached : {false, true}) {
-    for (const Part& part : results.parts) {
-      for (const Figure& figure : part.figures) {
-        if (!figure.goal || IsReached(figure) != reached) continue;
-        table.rows.push_back({part.name, figure.name, ValueText(figure.value, figure.unit),
-                              ValueText(*figure.goal, figure.unit),
-                              reached ? "reached" : "missed"});
-      }
-    }
-  }
-  return table;
-}
-
 std::string ToText(const Results& results) {
   std::string text = TextOf({RunTable(results)});
   for (const Part& part : results.parts) text += TextOf(TablesOf(part));
-  return text + TextOf({GoalsTable(results)}) + NotesText(results);
+  return text + TextOf({GoalsTable(results.parts)}) + NotesText(results.parts);
 }
 
 Json ToJson(const Results& results) {
@@ -167,17 +99,8 @@ Json ToJson(const Results& results) {
                       {"rounds", config.rounds},
                       {"openings", config.openings},
                       {"seed", config.seed}};
-  json["notes"] = NotesOf(results);
-  json["figures"] = Json::array();
-  for (const Part& part : results.parts) {
-    for (const Figure& figure : part.figures) {
-      json["figures"].push_back({{"part", part.name},
-                                 {"name", figure.name},
-                                 {"value", figure.value},
-                                 {"unit", figure.unit},
-                                 {"goal", figure.goal ? Json(*figure.goal) : Json(nullptr)}});
-    }
-  }
+  json["notes"] = NotesOf(results.parts);
+  json["figures"] = FiguresJson(results.parts);
   return json;
 }
 

@@ -9,12 +9,8 @@
 #include "bench/experiment/run.h"
 #include "bench/keyspaces/config.h"
 #include "bench/keyspaces/results.h"
-#include "bench/table.h"
 
 namespace bench::keyspaces {
-
-// The figures that have a goal, with the missed ones first.
-Table GoalsTable(const Results& results);
 
 std::string ToText(const Results& results);
 nlohmann::ordered_json ToJson(const Results& results);

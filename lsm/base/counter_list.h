@@ -9,6 +9,7 @@
   X(kLookupsFound, lookups_found)                               \
   X(kMemtableHits, memtable_hits)                               \
   X(kLookupsEndedInRange, lookups_ended_in_range)               \
+  X(kLookupsEndedExpired, lookups_ended_expired)                \
   X(kIterators, iterators)                                      \
   X(kSeeks, seeks)                                              \
   X(kLevel0Seeks, level0_seeks)                                 \

@@ -1,9 +1,6 @@
 #include "lsm/base/counters.h"
 
 #include <algorithm>
-#include <new>
-
-#include "lsm/threads/thread_index.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -26,55 +23,26 @@ constexpr std::array<LatencyHistogram Statistics::*, static_cast<size_t>(Timed::
 
 }  // namespace
 
-// Relaxed, in constructor and destructor: no other thread has access then.
-Counters::Counters() {
-  for (auto& stripe : stripes_) stripe.store(nullptr, std::memory_order_relaxed);
-  stripes_.back().store(new Stripe, std::memory_order_relaxed);
-}
-
-Counters::~Counters() {
-  for (auto& stripe : stripes_) delete stripe.load(std::memory_order_relaxed);
-}
-
-Counters::Stripe& Counters::StripeOfThisThread(bool* shared) {
-  const size_t index = std::min(ThreadIndex(), kStripes - 1);
-  *shared = index == kStripes - 1;
-  std::atomic<Stripe*>& slot = stripes_[index];
-  // Acquire: makes the zeros visible if another thread created the stripe.
-  Stripe* stripe = slot.load(std::memory_order_acquire);
-  if (stripe != nullptr) [[likely]]
-    return *stripe;
-  stripe = new (std::nothrow) Stripe;
-  if (stripe == nullptr) {
-    *shared = true;
-    // Relaxed: it exists before any thread can count.
-    return *stripes_.back().load(std::memory_order_relaxed);
-  }
-  // Release: makes the zeros visible to SumInto.
-  slot.store(stripe, std::memory_order_release);
-  return *stripe;
-}
-
-template <typename CounterOf>
-uint64_t Counters::Sum(const CounterOf& counter_of) const {
+uint64_t Counters::SumOf(Counter counter) const {
   uint64_t sum = 0;
-  for (const auto& slot : stripes_) {
-    const Stripe* const stripe = slot.load(std::memory_order_acquire);
-    if (stripe != nullptr) sum += counter_of(*stripe).load(std::memory_order_relaxed);
-  }
+  stripes_.ForEach([&](const Stripe& stripe) {
+    sum += stripe.counters[static_cast<size_t>(counter)].load(std::memory_order_relaxed);
+  });
   return sum;
 }
 
-uint64_t Counters::SumOf(Counter counter) const {
-  return Sum([&](const Stripe& stripe) -> auto& {
-    return stripe.counters[static_cast<size_t>(counter)];
+uint64_t Counters::SumOf(int level, LevelCounts::Field field) const {
+  uint64_t sum = 0;
+  stripes_.ForEach([&](const Stripe& stripe) {
+    sum += stripe.levels[static_cast<size_t>(level)][field].load(std::memory_order_relaxed);
   });
+  return sum;
 }
 
-uint64_t Counters::SumOf(int level, LevelCounts::Field field) const {
-  return Sum([&](const Stripe& stripe) -> auto& {
-    return stripe.levels[static_cast<size_t>(level)][field];
-  });
+uint64_t Counters::LookupsOfDefaultTree() const {
+  uint64_t sum = 0;
+  for (int level = 0; level < kLevels; ++level) sum += SumOf(level, LevelCounts::kLookupsEnded);
+  return sum;
 }
 
 void Counters::SumInto(Statistics* statistics) const {
@@ -83,21 +51,19 @@ void Counters::SumInto(Statistics* statistics) const {
     statistics->total.*member = 0;
     for (LevelStatistics& level : statistics->levels) level.*member = 0;
   }
-  for (const auto& slot : stripes_) {
-    const Stripe* const stripe = slot.load(std::memory_order_acquire);
-    if (stripe == nullptr) continue;
+  stripes_.ForEach([&](const Stripe& stripe) {
     for (size_t i = 0; i < kCounterMembers.size(); ++i) {
-      statistics->*kCounterMembers[i] += stripe->counters[i].load(std::memory_order_relaxed);
+      statistics->*kCounterMembers[i] += stripe.counters[i].load(std::memory_order_relaxed);
     }
-    for (size_t place = 0; place < stripe->levels.size(); ++place) {
-      LevelStatistics& level = statistics->levels[place == kLevel0OfOthers ? 0 : place];
+    for (size_t place = 0; place < stripe.levels.size(); ++place) {
+      LevelStatistics& level = statistics->levels[place % kLevelsOfOthers];
       for (size_t field = 0; field < kLevelMembers.size(); ++field) {
-        const uint64_t value = stripe->levels[place][field].load(std::memory_order_relaxed);
+        const uint64_t value = stripe.levels[place][field].load(std::memory_order_relaxed);
         level.*kLevelMembers[field] += value;
         statistics->total.*kLevelMembers[field] += value;
       }
     }
-  }
+  });
   for (size_t timed = 0; timed < kTimed; ++timed) {
     LatencyHistogram& histogram = statistics->*kTimedMembers[timed];
     histogram = {};

@@ -38,6 +38,7 @@ const char* FaultOf(const Entry& entry) {
     case BatchKind::kCreatedKeyspace:
     case BatchKind::kDroppedKeyspace:
     case BatchKind::kKeyspaceOptions:
+    case BatchKind::kTime:
       break;
   }
   return "an entry of unknown kind";
@@ -101,7 +102,7 @@ absl::Status TakeChange(std::string_view* rest, KeyspaceChange* change) {
   if (change->kind != KeyspaceChange::Kind::kDropped) {
     if (!TakeLengthPrefixed(&input, &options))
       return absl::DataLossError("the options of a keyspace are cut off");
-    TRELLIS_RETURN_IF_ERROR(DecodeKeyspaceOptions(options, &change->options));
+    TRELLIS_RETURN_IF_ERROR(DecodeKeyspaceOptions(options, &change->options, &change->marks));
   }
   *rest = input;
   return absl::OkStatus();
@@ -116,6 +117,13 @@ absl::Status EncodedBatch::CheckNoneDropped(const WriteBatch& batch) {
 }
 
 EncodedBatch::Handler::~Handler() = default;
+
+void EncodedBatch::SetTime(std::string* encoded, uint32_t seconds) {
+  char entry[1 + kPutTimeBytes];
+  entry[0] = static_cast<char>(BatchKind::kTime);
+  StoreFixed32(entry + 1, seconds);
+  encoded->insert(kHeaderBytes, entry, sizeof(entry));
+}
 
 void EncodedBatch::SetFirstSequence(WriteBatch* batch, Sequence sequence) {
   assert(sequence <= kSequenceMax);
@@ -144,7 +152,7 @@ void EncodedBatch::Change(WriteBatch* batch, const KeyspaceChange& change) {
     AppendVarint32(&bytes, change.id);
     if (change.kind == KeyspaceChange::Kind::kCreated) AppendLengthPrefixed(&bytes, change.name);
     if (change.kind != KeyspaceChange::Kind::kDropped)
-      AppendLengthPrefixed(&bytes, EncodeKeyspaceOptions(change.options));
+      AppendLengthPrefixed(&bytes, EncodeKeyspaceOptions(change.options, change.marks));
     batch->bytes_ += bytes;
     return absl::OkStatus();
   });
@@ -163,6 +171,13 @@ absl::Status EncodedBatch::ForEach(std::string_view encoded, Handler* handler) {
     return DamageAt("write batch", 0, "sequence numbers beyond their range");
   }
   std::string_view rest = encoded.substr(kHeaderBytes);
+  if (rest.starts_with(static_cast<char>(BatchKind::kTime))) [[unlikely]] {
+    std::string_view time = rest.substr(1);
+    uint32_t seconds = 0;
+    if (!TakeFixed32(&time, &seconds)) return BatchDamage(encoded, rest, "a time is cut off");
+    TRELLIS_RETURN_IF_ERROR(handler->Time(seconds));
+    rest = time;
+  }
   for (uint32_t i = 0; i < count; ++i) {
     if (IsChangeNext(rest)) [[unlikely]] {
       KeyspaceChange change;
@@ -180,6 +195,16 @@ absl::Status EncodedBatch::ForEach(std::string_view encoded, Handler* handler) {
   }
   if (!rest.empty()) return BatchDamage(encoded, rest, "more bytes than the entries counted");
   return absl::OkStatus();
+}
+
+void EncodedBatch::ForEachKeyspace(const WriteBatch& batch,
+                                   absl::FunctionRef<void(KeyspaceId keyspace)> visit) {
+  std::string_view rest = Of(batch).substr(kHeaderBytes);
+  while (!rest.empty()) {
+    Entry entry;
+    if (TakeEntry(&rest, &entry) != nullptr) return;
+    visit(entry.keyspace);
+  }
 }
 
 }  // namespace lsm

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
 #include "lsm/base/internal_key.h"
@@ -30,6 +31,9 @@ enum class BatchKind : uint8_t {
   kCreatedKeyspace = 5,
   kDroppedKeyspace = 6,
   kKeyspaceOptions = 7,
+  // The time of the puts in a record of the log, in keyspaces whose puts have times.  It may be the
+  // first entry.  It is not counted, and has no number.
+  kTime = 8,
 };
 constexpr bool IsRange(BatchKind kind) {
   return kind == BatchKind::kDeleteRange || kind == BatchKind::kDeleteRangeToEnd;
@@ -64,6 +68,9 @@ class EncodedBatch {
   static void DeleteRange(WriteBatch* batch, KeyspaceId keyspace, std::string_view from,
                           std::optional<std::string_view> to);
 
+  // Puts the time in front, in seconds since 1970.  REQUIRES: there is none yet.
+  static void SetTime(std::string* encoded, uint32_t seconds);
+
   // Adds a change, which counts as one entry.  A creation counts as a put.
   static void Change(WriteBatch* batch, const KeyspaceChange& change);
 
@@ -87,6 +94,8 @@ class EncodedBatch {
                                      std::optional<std::string_view> to) = 0;
     // `at` is the offset of the entry in the batch.
     virtual absl::Status Change(const KeyspaceChange& change, size_t at) = 0;
+    // Comes before all others, if it comes.
+    virtual absl::Status Time(uint32_t seconds) = 0;
   };
 
   // Passes each entry of encoded bytes to the handler.  Trusts none of the bytes: DataLoss (with
@@ -97,6 +106,11 @@ class EncodedBatch {
   // some entries before an error.  The handler checks whether the keyspace of an entry exists, and
   // its errors end the call.
   static absl::Status ForEach(std::string_view encoded, Handler* handler);
+
+  // Calls `visit` with the keyspace of each entry, in order.  Allocates no memory.  REQUIRES: there
+  // are no changes of keyspaces.
+  static void ForEachKeyspace(const WriteBatch& batch,
+                              absl::FunctionRef<void(KeyspaceId keyspace)> visit);
 
   // REQUIRES: at least a header.
   static Sequence FirstSequenceOf(std::string_view encoded) { return LoadFixed64(encoded.data()); }

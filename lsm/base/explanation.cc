@@ -44,7 +44,9 @@ std::string VerdictText(const TableStep& step) {
   return "";
 }
 
-bool IsAnswer(std::string_view outcome) { return outcome == "put" || outcome == "delete"; }
+bool IsAnswer(std::string_view outcome) {
+  return outcome == "put" || outcome == "delete" || outcome == "expired";
+}
 
 bool IsLast(const TableStep& step) {
   return IsAnswer(step.outcome) || step.outcome == "failed" || step.outcome == "not read";
@@ -56,9 +58,14 @@ std::string RangeText(uint64_t range_sequence) {
   return Concat(", covered by a range delete at sequence ", range_sequence);
 }
 
+// ", written 2026-11-30T03:00:00Z"
+std::string WrittenText(uint32_t seconds) {
+  return seconds == 0 ? "" : Concat(", written ", ReadableTime(seconds));
+}
+
 std::string OutcomeText(const TableStep& step) {
   if (!IsAnswer(step.outcome)) return step.outcome;
-  return Concat(step.outcome, " at sequence ", step.sequence);
+  return Concat(step.outcome, " at sequence ", step.sequence, WrittenText(step.written));
 }
 
 std::string CutKey(std::string_view key) {
@@ -112,6 +119,7 @@ void WriteTable(const TableStep& step, const Explanation::KeyText& key_text, Jso
   json->EndArray();
   json->Member("outcome", step.outcome);
   if (IsAnswer(step.outcome)) json->Member("sequence", step.sequence);
+  if (step.written != 0) json->Member("written", step.written);
   if (step.range_sequence != 0) json->Member("range_sequence", step.range_sequence);
   json->EndObject();
 }
@@ -140,7 +148,8 @@ std::string Explanation::ToText(const KeyText& key_text) const {
                             ", as of sequence ", sequence, "\n");
   bool is_over = false;  // answered, or failed
   for (const MemtableStep& step : memtables) {
-    text += Concat("  ", step.name, ": ", step.outcome, RangeText(step.range_sequence), "\n");
+    text += Concat("  ", step.name, ": ", step.outcome, WrittenText(step.written),
+                   RangeText(step.range_sequence), "\n");
     is_over |= IsAnswer(step.outcome) || (step.outcome == "range delete" && tables.empty());
   }
   for (size_t level = 0; level < tables_by_level.size(); ++level) {
@@ -184,6 +193,7 @@ std::string Explanation::ToJson(const KeyText& key_text) const {
     json.BeginObject();
     json.Member("name", step.name);
     json.Member("outcome", step.outcome);
+    if (step.written != 0) json.Member("written", step.written);
     if (step.range_sequence != 0) json.Member("range_sequence", step.range_sequence);
     json.EndObject();
   }

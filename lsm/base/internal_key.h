@@ -1,12 +1,15 @@
-// Internal keys: a user key with the sequence number and the kind of its write.  lsm/FORMAT.md,
-// section "Notation and rules for all files", has their bytes and their order.  By that order, a
-// seek to (key, sequence s, kEntryKindMax) finds the newest version that a reader at s may see.
+// Internal keys: a user key with the sequence number and the kind of its write; and the times of
+// puts.  lsm/FORMAT.md, section "Notation and rules for all files", has their bytes and their
+// order. By that order, a seek to (key, sequence s, kEntryKindMax) finds the newest version that a
+// reader at s may see.
 #ifndef TRELLIS_LSM_BASE_INTERNAL_KEY_H_
 #define TRELLIS_LSM_BASE_INTERNAL_KEY_H_
 
+#include <algorithm>
 #include <cassert>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,8 +41,14 @@ inline void StoreKeyspacePrefix(char* to, KeyspaceId keyspace) {
   for (int shift = 24; shift >= 0; shift -= 8) *to++ = static_cast<char>(keyspace >> shift);
 }
 
-enum class EntryKind : uint8_t { kDelete = 0, kPut = 1 };
-inline constexpr EntryKind kEntryKindMax = EntryKind::kPut;
+// A timed put has the time of its commit before its value.  2 and 3 are kinds of a batch's entries
+// only (BatchKind).
+enum class EntryKind : uint8_t { kDelete = 0, kPut = 1, kTimedPut = 4 };
+inline constexpr EntryKind kEntryKindMax = EntryKind::kTimedPut;
+inline constexpr bool IsEntryKind(uint8_t kind) {
+  return kind <= static_cast<uint8_t>(EntryKind::kPut) ||
+         kind == static_cast<uint8_t>(EntryKind::kTimedPut);
+}
 
 inline constexpr size_t kInternalKeySuffixBytes = 8;
 
@@ -51,6 +60,7 @@ inline Sequence SequenceOf(uint64_t suffix) { return suffix >> 8; }
 inline bool IsTombstone(uint64_t suffix) {
   return (suffix & 0xff) == static_cast<uint8_t>(EntryKind::kDelete);
 }
+inline EntryKind KindOf(uint64_t suffix) { return static_cast<EntryKind>(suffix & 0xff); }
 
 // REQUIRES: at least kInternalKeySuffixBytes bytes.  Readers of files check that first.
 inline std::string_view UserKeyOf(std::string_view internal_key) {
@@ -72,7 +82,7 @@ struct ParsedKey {
 inline bool ParseInternalKey(std::string_view internal_key, ParsedKey* parsed) {
   if (internal_key.size() < kInternalKeySuffixBytes) return false;
   const uint64_t suffix = SuffixOf(internal_key);
-  if ((suffix & 0xff) > static_cast<uint8_t>(kEntryKindMax)) return false;
+  if (!IsEntryKind(suffix & 0xff)) return false;
   parsed->user_key = UserKeyOf(internal_key);
   parsed->sequence = SequenceOf(suffix);
   parsed->kind = static_cast<EntryKind>(suffix & 0xff);
@@ -106,13 +116,70 @@ inline int CompareUserKeys(std::string_view a, std::string_view b) {
   return a.compare(b);
 }
 
-// < 0, 0 or > 0, in the order above.
+// < 0, 0 or > 0, in the order above: by user key, then by descending sequence.  Kinds do not count:
+// copies of a write are equal, also if one of them has become a tombstone (lsm/design/expiry.md).
 inline int CompareInternalKeys(std::string_view a, std::string_view b) {
   const int user_order = CompareUserKeys(UserKeyOf(a), UserKeyOf(b));
   if (user_order != 0) return user_order;
-  const uint64_t suffix_a = SuffixOf(a);
-  const uint64_t suffix_b = SuffixOf(b);
-  return suffix_a > suffix_b ? -1 : suffix_a < suffix_b ? 1 : 0;
+  const Sequence sequence_a = SequenceOf(SuffixOf(a));
+  const Sequence sequence_b = SequenceOf(SuffixOf(b));
+  return sequence_a > sequence_b ? -1 : sequence_a < sequence_b ? 1 : 0;
+}
+
+// --- times of puts (lsm/design/expiry.md) ---
+
+// Seconds since 1970, in 32 bits.  A later time counts as the last one, in 2106.
+inline constexpr uint32_t kSecondsMax = std::numeric_limits<uint32_t>::max();
+inline uint32_t SecondsOf(uint64_t micros) {
+  return static_cast<uint32_t>(std::min<uint64_t>(micros / 1'000'000, kSecondsMax));
+}
+
+inline constexpr size_t kPutTimeBytes = 4;
+// REQUIRES: at least kPutTimeBytes.  Readers of files check that first.
+inline uint32_t TimeOf(std::string_view timed_value) { return LoadFixed32(timed_value.data()); }
+inline void AppendTimed(std::string* out, uint32_t time, std::string_view value) {
+  AppendFixed32(out, time);
+  out->append(value);
+}
+
+// Whether an entry of a file may have this suffix and that many bytes of value.
+inline bool IsSoundEntry(uint64_t suffix, size_t value_bytes) {
+  const auto kind = static_cast<uint8_t>(suffix & 0xff);
+  if (kind <= static_cast<uint8_t>(EntryKind::kPut)) [[likely]]
+    return true;
+  return IsEntryKind(kind) && value_bytes >= kPutTimeBytes;
+}
+
+// The value as a program has put it.  REQUIRES: the entry is sound.
+inline std::string_view ValueOf(EntryKind kind, std::string_view stored) {
+  return kind == EntryKind::kTimedPut ? stored.substr(kPutTimeBytes) : stored;
+}
+
+// The entries of a keyspace that have expired for a reader.  By default none.
+struct ExpiryView {
+  uint32_t live_from = 0;  // all entries of earlier times
+  uint32_t untimed = 0;    // the time of puts without one
+
+  bool HidesUntimed() const { return untimed < live_from; }
+  bool HidesAt(uint32_t time) const { return time < live_from; }
+  bool operator==(const ExpiryView&) const = default;
+};
+
+// When a put was written, as expiry counts.  `stored` is the value of its entry, which is sound.
+inline uint32_t WrittenAt(const ExpiryView& view, EntryKind kind, std::string_view stored) {
+  return kind == EntryKind::kTimedPut ? TimeOf(stored) : view.untimed;
+}
+
+// The answer that a version gives to a reader.
+enum class Shown : uint8_t { kValue, kDeleted, kExpired };
+// `value` is that of the entry, which is sound.  If it is shown, removes the time before it.
+inline Shown ShowTo(const ExpiryView& view, uint64_t suffix, std::string_view* value) {
+  if (KindOf(suffix) == EntryKind::kPut) [[likely]]
+    return view.HidesUntimed() ? Shown::kExpired : Shown::kValue;
+  if (IsTombstone(suffix)) return Shown::kDeleted;
+  if (view.HidesAt(TimeOf(*value))) return Shown::kExpired;
+  value->remove_prefix(kPutTimeBytes);
+  return Shown::kValue;
 }
 
 // The key of a point lookup, passed from the memtables down to the last table: user key, sequence
@@ -140,6 +207,7 @@ class LookupKey {
   LookupKey(LookupKey&& other) noexcept
       : digest_(other.digest_),
         sequence_(other.sequence_),
+        expiry_(other.expiry_),
         size_bytes_(other.size_bytes_),
         prefix_bytes_(other.prefix_bytes_),
         heap_(std::move(other.heap_)) {
@@ -157,6 +225,8 @@ class LookupKey {
   std::string_view memtable_key() const { return internal_key().substr(prefix_bytes_); }
   Sequence sequence() const { return sequence_; }
   bloom::Digest digest() const { return digest_; }
+  const ExpiryView& expiry() const { return expiry_; }
+  void set_expiry(const ExpiryView& expiry) { expiry_ = expiry; }
 
  private:
   // For `size_bytes_` bytes.
@@ -174,6 +244,7 @@ class LookupKey {
 
   bloom::Digest digest_;
   Sequence sequence_;
+  ExpiryView expiry_;  // of the reader
   size_t size_bytes_;
   size_t prefix_bytes_ = 0;  // of the id, if there is one
   const char* bytes_;

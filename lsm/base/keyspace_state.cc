@@ -20,6 +20,7 @@ enum KeyspaceOptionNumber : uint32_t {
   kCompressionOption = 3,
   kCompactionStyleOption = 4,
   kExpireAfterOption = 5,
+  kExpiryMarksOption = 6,
 };
 
 void AppendOption(std::string* out, KeyspaceOptionNumber number, std::string_view contents) {
@@ -51,7 +52,8 @@ bool TakeChoice(std::string_view contents, size_t end, std::optional<T>* option)
   return true;
 }
 
-absl::Status TakeOption(uint32_t number, std::string_view contents, KeyspaceOptions* options) {
+absl::Status TakeOption(uint32_t number, std::string_view contents, KeyspaceOptions* options,
+                        ExpiryMarks* marks) {
   bool is_right = false;
   switch (number) {
     case kFilterKindOption:
@@ -77,6 +79,11 @@ absl::Status TakeOption(uint32_t number, std::string_view contents, KeyspaceOpti
       options->expire_after = seconds;
       break;
     }
+    case kExpiryMarksOption:
+      is_right = TakeFixed32(&contents, &marks->cutoff) &&
+                 TakeFixed32(&contents, &marks->timed_from) && contents.empty() &&
+                 marks->are_timed();
+      break;
     default:
       return UnknownOption(Concat("option ", number));
   }
@@ -89,6 +96,17 @@ void Replace(const std::optional<T>& by, std::optional<T>* option) {
 }
 
 }  // namespace
+
+ExpiryView LimitTable::At(KeyspaceId keyspace, uint32_t now) const {
+  auto row = First(keyspace);
+  if (row == rows_.end() || row->first != keyspace) return {};
+  ExpiryView view = row->second.At(now);
+  for (++row; row != rows_.end() && row->first == keyspace; ++row) {
+    const ExpiryView other = row->second.At(now);
+    view = {std::min(view.live_from, other.live_from), std::max(view.untimed, other.untimed)};
+  }
+  return view;
+}
 
 absl::Status DroppedKeyspace(const KeyspaceState& keyspace) {
   return absl::FailedPreconditionError(
@@ -131,11 +149,6 @@ absl::Status ValidateKeyspace(std::string_view name, const KeyspaceOptions& opti
     return absl::InvalidArgumentError(Concat("the name of a keyspace has ", name.size(),
                                              " bytes: it must have 1 to ", kKeyspaceNameBytesMax));
   }
-  if (options.expire_after) {
-    return absl::UnimplementedError(Concat("KeyspaceOptions::expire_after is ",
-                                           *options.expire_after,
-                                           ": entries do not expire yet, so it must not be set"));
-  }
   if (name == kDefaultKeyspaceName) {
     if (!ReplacesAny(options)) return absl::OkStatus();
     return absl::InvalidArgumentError(
@@ -152,14 +165,7 @@ absl::Status ValidateKeyspace(std::string_view name, const KeyspaceOptions& opti
   return status.ok() ? status : absl::InvalidArgumentError(Concat("Keyspace", MessageOf(status)));
 }
 
-absl::Status CheckMayHaveKeyspaces(const Options& store) {
-  if (store.filter_goal.kind() != FilterGoal::Kind::kBytes) return absl::OkStatus();
-  return absl::UnimplementedError(
-      "Options::filter_goal is a number of bytes for all filters together, which a store with "
-      "keyspaces does not keep to yet");
-}
-
-std::string EncodeKeyspaceOptions(const KeyspaceOptions& options) {
+std::string EncodeKeyspaceOptions(const KeyspaceOptions& options, const ExpiryMarks& marks) {
   const auto& [filter_kind, target_fpp, compression, compaction_style, expire_after] = options;
   std::string out, contents;
   if (filter_kind) AppendOption(&out, kFilterKindOption, *filter_kind);
@@ -178,10 +184,17 @@ std::string EncodeKeyspaceOptions(const KeyspaceOptions& options) {
     AppendVarint32(&contents, *expire_after);
     AppendOption(&out, kExpireAfterOption, contents);
   }
+  if (marks.are_timed()) {
+    contents.clear();
+    AppendFixed32(&contents, marks.cutoff);
+    AppendFixed32(&contents, marks.timed_from);
+    AppendOption(&out, kExpiryMarksOption, contents);
+  }
   return out;
 }
 
-absl::Status DecodeKeyspaceOptions(std::string_view bytes, KeyspaceOptions* options) {
+absl::Status DecodeKeyspaceOptions(std::string_view bytes, KeyspaceOptions* options,
+                                   ExpiryMarks* marks) {
   uint32_t last = 0;
   while (!bytes.empty()) {
     uint32_t number = 0;
@@ -190,7 +203,7 @@ absl::Status DecodeKeyspaceOptions(std::string_view bytes, KeyspaceOptions* opti
       return absl::DataLossError("an option of a keyspace is cut off");
     if (number <= last) return absl::DataLossError("the options of a keyspace are not in order");
     last = number;
-    TRELLIS_RETURN_IF_ERROR(TakeOption(number, contents, options));
+    TRELLIS_RETURN_IF_ERROR(TakeOption(number, contents, options, marks));
   }
   return absl::OkStatus();
 }

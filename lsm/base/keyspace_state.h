@@ -3,12 +3,15 @@
 #ifndef TRELLIS_LSM_BASE_KEYSPACE_STATE_H_
 #define TRELLIS_LSM_BASE_KEYSPACE_STATE_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
@@ -18,6 +21,85 @@
 namespace lsm::inline TRELLIS_ABI {
 
 inline constexpr std::string_view kDefaultKeyspaceName = "default";
+
+// --- expiry (lsm/design/expiry.md); times are seconds since 1970 ---
+
+// The expiry of a keyspace, as far as a store keeps it besides the option.
+struct ExpiryMarks {
+  // Entries of earlier times stay expired, whatever the option says now.
+  uint32_t cutoff = 0;
+  // When KeyspaceOptions::expire_after was first set.  From then on each put has a time, for good.
+  // A put without one counts as written at this time.  0: never, and no put has a time.
+  uint32_t timed_from = 0;
+
+  bool are_timed() const { return timed_from != 0; }
+  bool operator==(const ExpiryMarks&) const = default;
+};
+
+// The limit of a keyspace: its entries live for `seconds`; 0: for ever.
+struct ExpiryLimit {
+  uint32_t seconds = 0;
+  ExpiryMarks marks;
+
+  static ExpiryLimit Of(const KeyspaceOptions& options, const ExpiryMarks& marks) {
+    return {options.expire_after.value_or(0), marks};
+  }
+  // As a store has it that is opened at `now`.  After a jump back of the clock, new entries must
+  // not be older than the cutoff.
+  static ExpiryLimit AtOpening(const KeyspaceOptions& options, const ExpiryMarks& marks,
+                               uint32_t now) {
+    now = std::max(now, 1u);
+    return Of(options, {std::min(marks.cutoff, now), std::min(marks.timed_from, now)});
+  }
+  // For a reader whose time is `now`.
+  ExpiryView At(uint32_t now) const {
+    if (!marks.are_timed()) return {};
+    const uint32_t by_age = seconds == 0 ? 0 : now - std::min(now, seconds);
+    return {std::max(marks.cutoff, by_age), marks.timed_from};
+  }
+  bool operator==(const ExpiryLimit&) const = default;
+};
+
+// The limits of the keyspaces whose puts have times, as of one moment.
+class LimitTable {
+ public:
+  using Row = std::pair<KeyspaceId, ExpiryLimit>;
+
+  // REQUIRES: ids ascend.  If an id occurs more than once, the mildest of its limits counts.
+  explicit LimitTable(std::vector<Row> rows) : rows_(std::move(rows)) {}
+
+  const std::vector<Row>& rows() const { return rows_; }
+  // Before any other thread has it.
+  void SetCutoff(KeyspaceId keyspace, uint32_t cutoff) {
+    const auto row = First(keyspace);
+    rows_[static_cast<size_t>(row - rows_.begin())].second.marks.cutoff = cutoff;
+  }
+  bool Has(KeyspaceId keyspace) const {
+    const auto row = First(keyspace);
+    return row != rows_.end() && row->first == keyspace;
+  }
+  // For a reader whose time is `now`.
+  ExpiryView At(KeyspaceId keyspace, uint32_t now) const;
+
+ private:
+  std::vector<Row>::const_iterator First(KeyspaceId keyspace) const {
+    return std::lower_bound(rows_.begin(), rows_.end(), keyspace,
+                            [](const Row& row, KeyspaceId id) { return row.first < id; });
+  }
+
+  std::vector<Row> rows_;
+};
+
+// The time of a reader, and the limits of that moment; null: no keyspace has times.
+struct ReadTime {
+  uint32_t seconds = 0;
+  std::shared_ptr<const LimitTable> limits;
+
+  ExpiryView Of(KeyspaceId keyspace) const {
+    return limits == nullptr ? ExpiryView() : limits->At(keyspace, seconds);
+  }
+  bool operator==(const ReadTime&) const = default;
+};
 
 // A keyspace of an open store.  Handles and batches share it with the store.
 struct KeyspaceState {
@@ -33,8 +115,25 @@ struct KeyspaceState {
   // before it publishes a view without the keyspace.  Relaxed: a reader loads the view first, which
   // acquires.  So if it finds the flag unset, its view has the keyspace's tables.
   std::atomic<bool> dropped{false};
+  // The limit, for readers without the mutex: the seconds and the cutoff in one number, so that
+  // both are of one moment.  0: nothing expires.  Released after timed_from, which is set once.
+  std::atomic<uint64_t> limit{0};
+  std::atomic<uint32_t> timed_from{0};
+  // REQUIRES: the engine's mutex, or no other thread has this object.
+  void TakeLimit(const ExpiryLimit& now) {
+    marks = now.marks;
+    timed_from.store(now.marks.timed_from, std::memory_order_relaxed);
+    limit.store(uint64_t{now.seconds} << 32 | now.marks.cutoff, std::memory_order_release);
+  }
+  ExpiryLimit GetLimit() const {
+    const uint64_t both = limit.load(std::memory_order_acquire);
+    return {static_cast<uint32_t>(both >> 32),
+            {static_cast<uint32_t>(both), timed_from.load(std::memory_order_relaxed)}};
+  }
+
   // All guarded by the engine's mutex.
   KeyspaceOptions options;       // those that were set
+  ExpiryMarks marks;             // as `limit` has them
   bool has_own_tree = false;     // or else its entries in tables are in the common tree
   bool stays_in_common = false;  // an attempt to give it a tree of its own has failed
 };
@@ -63,6 +162,7 @@ struct KeyspaceChange {
   KeyspaceId id = kDefaultKeyspace;
   std::string name = {};         // kCreated
   KeyspaceOptions options = {};  // kCreated and kOptions: all that are set
+  ExpiryMarks marks = {};        // likewise
 
   bool operator==(const KeyspaceChange&) const = default;
 };
@@ -85,14 +185,13 @@ using OwnOptions = std::map<KeyspaceId, std::shared_ptr<const Options>>;
 // options.
 absl::Status ValidateKeyspace(std::string_view name, const KeyspaceOptions& options,
                               const Options& store);
-// Unimplemented if a store with these options cannot have keyspaces besides the default one.
-absl::Status CheckMayHaveKeyspaces(const Options& store);
 
 // The encoding in logs and manifests (lsm/FORMAT.md, "Options of a keyspace").
-std::string EncodeKeyspaceOptions(const KeyspaceOptions& options);
+std::string EncodeKeyspaceOptions(const KeyspaceOptions& options, const ExpiryMarks& marks = {});
 // DataLoss; or Unimplemented for an option or a kind of filter that this release does not know.
 // The message names no file and no offset: the caller adds them.
-absl::Status DecodeKeyspaceOptions(std::string_view bytes, KeyspaceOptions* options);
+absl::Status DecodeKeyspaceOptions(std::string_view bytes, KeyspaceOptions* options,
+                                   ExpiryMarks* marks);
 
 }  // namespace lsm
 

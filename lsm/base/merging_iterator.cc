@@ -40,7 +40,7 @@ class MergeHeap {
   // Takes an input that stands at its first entry.  False if it has failed, and so the whole.
   bool Add(Iterator& input) {
     if (!input.Valid()) return Accept(input);
-    heads_.emplace_back(&input);
+    heads_.emplace_back(&input, added_++);
     return true;
   }
   void Arrange() {
@@ -48,7 +48,7 @@ class MergeHeap {
   }
   void Clear() {
     heads_.clear();
-    lesser_ = 0;
+    lesser_ = added_ = 0;
   }
 
   // Restores the heap after the top input has moved.
@@ -78,7 +78,7 @@ class MergeHeap {
  private:
   // A valid input and its position.
   struct Head {
-    explicit Head(Iterator* valid) : input(valid) { Read(); }
+    Head(Iterator* valid, size_t its_rank) : input(valid), rank(its_rank) { Read(); }
     void Read() {
       key = input->key();
       const std::string_view user_key = UserKeyOf(key);
@@ -87,6 +87,7 @@ class MergeHeap {
     }
 
     Iterator* input;
+    size_t rank;           // the order of Add
     std::string_view key;  // input->key()
     // The first sixteen bytes of its user key, as two numbers.  They mostly decide, and a key is
     // compared several times.
@@ -96,7 +97,9 @@ class MergeHeap {
   // Whether `a` comes before `b`.
   bool Precedes(const Head& a, const Head& b) const {
     if (a.first == b.first && a.second == b.second) [[unlikely]] {
-      const int order = CompareInternalKeys(a.key, b.key);
+      // The copy of the newer input comes first, as in a lookup.
+      int order = CompareInternalKeys(a.key, b.key);
+      if (order == 0) order = a.rank < b.rank ? -1 : 1;
       return direction_ == Direction::kForward ? order < 0 : order > 0;
     }
     // No branch: which key is less is unpredictable.
@@ -129,6 +132,7 @@ class MergeHeap {
   }
 
   std::vector<Head> heads_;  // of the valid inputs
+  size_t added_ = 0;         // valid inputs, since Clear
   size_t lesser_ = 0;        // index of the next one after the top; 0: not known
   Direction direction_ = Direction::kForward;
   absl::Status status_;
@@ -143,7 +147,7 @@ void SeekInput(Iterator& input, Direction direction, std::string_view key) {
 
 // For a turn at the entry with this key, whose copies are skipped too.
 void SkipCopy(Iterator& input, Direction direction, std::string_view key) {
-  if (input.Valid() && input.key() == key)
+  if (input.Valid() && CompareInternalKeys(input.key(), key) == 0)
     direction == Direction::kForward ? input.Next() : input.Prev();
 }
 

@@ -9,6 +9,7 @@
 #include "lsm/bytes/json_writer.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
+#include "lsm/filters/tree_runs.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -36,6 +37,8 @@ constexpr LevelField kLevelState[] = {
     {"tombstones", &LevelStatistics::tombstones},
     {"range_deletes", &LevelStatistics::range_deletes},
     {"range_bytes", &LevelStatistics::range_bytes},
+    {"timed_entries", &LevelStatistics::timed_entries},
+    {"expired_bytes", &LevelStatistics::expired_bytes},
     {"freeable_bytes", &LevelStatistics::freeable_bytes},
     {"covered_bytes", &LevelStatistics::covered_bytes},
     {"oldest_run_dead_bytes", &LevelStatistics::oldest_run_dead_bytes},
@@ -506,15 +509,15 @@ double Statistics::space_amplification() const {
 
 void Statistics::SumTrees(std::span<const Statistics> of_trees) {
   live_bytes = 0;
-  uint64_t keys = 0;  // of all trees
-  std::vector<double> keys_of_trees;
+  std::vector<TreeLookups> lookups_of_trees;
   for (const Statistics& tree : of_trees) {
     live_bytes += LiveBytesOf(tree.levels);
-    uint64_t of_tree = 0;
-    for (const LevelStatistics& level : tree.levels) of_tree += level.keys;
-    keys_of_trees.push_back(static_cast<double>(of_tree));
-    keys += of_tree;
+    TreeLookups& of_tree = lookups_of_trees.emplace_back();
+    for (const LevelStatistics& level : tree.levels)
+      of_tree.keys += static_cast<double>(level.keys);
+    of_tree.lookups = static_cast<double>(tree.lookups);
   }
+  const std::vector<double> shares = SharesOfLookups(lookups_of_trees);
   for (size_t i = 0; i < levels.size(); ++i) {
     LevelStatistics& sum = levels[i];
     ClearState(&sum);
@@ -528,9 +531,7 @@ void Statistics::SumTrees(std::span<const Statistics> of_trees) {
       AddState(level, &sum);
       target.Add(level.target_fpp, level.keys);
       predicted.Add(level.predicted_fpp, level.keys);
-      if (keys > 0)
-        sum.expected_wasted_reads +=
-            level.expected_wasted_reads * keys_of_trees[t] / static_cast<double>(keys);
+      sum.expected_wasted_reads += level.expected_wasted_reads * shares[t];
     }
     sum.target_fpp = target.Get();
     sum.predicted_fpp = predicted.Get();

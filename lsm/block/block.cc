@@ -247,7 +247,7 @@ Block::Answer Block::Find(const LookupKey& key, const Signposts& signposts, Hit*
       suffix = SharedSuffix(static_cast<uint32_t>(at - bytes_.data()));
     }
     suffix_known = true;
-    if ((suffix & 0xff) > static_cast<uint8_t>(kEntryKindMax)) return Answer::kDamaged;
+    if (!IsSoundEntry(suffix, entry.value.size())) return Answer::kDamaged;
     if (suffix > sought_suffix) {
       hit->skipped_newer = true;
       continue;

@@ -110,8 +110,9 @@ bool BlockIterator::ParseNext() {
     return false;
   }
   key_.Splice(entry.shared, entry.key_tail);
-  if (internal_keys_ && (SuffixOf(key_) & 0xff) > static_cast<uint8_t>(kEntryKindMax)) {
-    Fail("an entry has an unknown kind");
+  if (internal_keys_ && !IsSoundEntry(SuffixOf(key_), entry.value.size())) {
+    Fail(IsEntryKind(SuffixOf(key_) & 0xff) ? "a value is too short for its time"
+                                            : "an entry has an unknown kind");
     return false;
   }
   value_ = entry.value;
@@ -167,7 +168,7 @@ bool BlockIterator::Land(std::string_view user_key) {
   const size_t key_bytes = size_t{entry.shared} + entry.key_tail.size();
   // If the entry is impossible, the walk from its restart tells what is wrong.
   if (entry.key_tail.size() < kInternalKeySuffixBytes || key_bytes > kInternalKeyBytesMax ||
-      (SuffixOf(entry.key_tail) & 0xff) > static_cast<uint8_t>(kEntryKindMax)) {
+      !IsSoundEntry(SuffixOf(entry.key_tail), entry.value.size())) {
     return false;
   }
   ForgetPassed();

@@ -31,12 +31,12 @@ bool EndsAt(BlockHandle handle, uint64_t begin, uint64_t end) {
          handle.stored_bytes == end - handle.offset - kBlockTrailerBytes;
 }
 
-// Sets `ranges` if there is a block between index and properties, and `is_of_keyspace` otherwise.
+// Sets `ranges` if there is a block between index and properties, and `needs_version_3` otherwise.
 // False if the space between them does not fit a block and is not empty, or if a table without data
 // blocks has other parts.
 bool FindRanges(Footer* footer) {
   if (EndsAt(footer->index, kTableHeaderBytes, footer->properties.offset)) {
-    footer->is_of_keyspace = true;
+    footer->needs_version_3 = true;
     return true;
   }
   const bool has_only_ranges = footer->entries == 0 && footer->filter.is_null() &&

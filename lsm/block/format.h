@@ -27,7 +27,7 @@ inline constexpr size_t kBlockTrailerBytes = 9;
 inline constexpr size_t kLargeBlockBytesMin = size_t{1} << 20;
 inline constexpr uint32_t kTableVersion = 1;
 inline constexpr uint32_t kTableVersionPartitioned = 2;
-inline constexpr uint32_t kTableVersionWithRanges = 3;  // or of a keyspace other than the default
+inline constexpr uint32_t kTableVersionWithRanges = 3;  // or as Footer::needs_version_3
 inline constexpr uint32_t kChecksumKindXxh3 = 1;
 // Larger blocks are rejected.  An entry with the largest key and value fits.
 inline constexpr uint64_t kBlockBytesMax = uint64_t{128} << 20;
@@ -59,9 +59,9 @@ struct Footer {
   uint64_t data_blocks = 0;
   uint64_t entries = 0;
   uint64_t index_partitions = 0;  // offset of the first; 0: not partitioned
-  // The table belongs to a keyspace other than the default one, so older releases must refuse it.
-  // Not in the file: Decode sets it if the version has no other reason.
-  bool is_of_keyspace = false;
+  // The table belongs to a keyspace other than the default one, or has puts with times, so older
+  // releases must refuse it.  Not in the file: Decode sets it if the version has no other reason.
+  bool needs_version_3 = false;
 
   bool is_partitioned() const { return index_partitions != 0; }
   // End of the data blocks.
@@ -72,7 +72,7 @@ struct Footer {
 
   // The oldest version that can express it.
   uint32_t version() const {
-    if (!ranges.is_null() || is_of_keyspace) return kTableVersionWithRanges;
+    if (!ranges.is_null() || needs_version_3) return kTableVersionWithRanges;
     return is_partitioned() ? kTableVersionPartitioned : kTableVersion;
   }
   // Encodes kFooterBytes.

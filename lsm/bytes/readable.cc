@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "absl/time/time.h"
+
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
@@ -74,6 +76,11 @@ std::string ReadableId(uint64_t id) {
   char text[24];
   std::snprintf(text, sizeof(text), "0x%016llx", static_cast<unsigned long long>(id));
   return text;
+}
+
+std::string ReadableTime(uint32_t seconds_since_1970) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixSeconds(seconds_since_1970),
+                          absl::UTCTimeZone());
 }
 
 std::string ReadableTable(const std::vector<std::vector<std::string>>& rows, size_t indent,

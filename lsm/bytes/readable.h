@@ -30,6 +30,9 @@ std::string ReadablePercent(double share);
 // A 64-bit id, seed or digest: "0x0123456789abcdef".
 std::string ReadableId(uint64_t id);
 
+// A time in UTC: "2026-11-30T03:00:00Z".
+std::string ReadableTime(uint32_t seconds_since_1970);
+
 // Formats a table in monospaced text.  The first column is left-aligned, the others right-aligned,
 // with two blanks between.  All rows must have the length of the first.  Lines begin with `indent`
 // blanks and end with '\n'. `columns_of` returns the width of a cell; by default ColumnsOf.

@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "lsm/compaction/level0_account.h"
+
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
@@ -34,7 +36,9 @@ std::vector<TreeToCompact> TreesOf(const Version& version, const TreeOptions& op
   const bool has_others = version.trees().size() > 1;
   std::vector<TreeToCompact> trees;
   for (const auto& [id, tree] : version.trees()) {
-    if (options.IsCompacted(*tree)) trees.push_back({tree.get(), &options.Of(*tree), has_others});
+    if (!options.IsCompacted(*tree)) continue;
+    trees.push_back(
+        {tree.get(), &options.Of(*tree), has_others, Level0Account(*tree).paid_bytes()});
   }
   return trees;
 }
@@ -60,7 +64,8 @@ bool CompactionSchedule::MayFree(const Version& version) const {
   const auto has_gain = [](const auto& entry) {
     return entry.tree->tombstone_gain() >= static_cast<double>(kBytesMergedPerJob);
   };
-  return rent_is_due_ || std::any_of(version.trees().begin(), version.trees().end(), has_gain) ||
+  return rent_is_due_ || may_have_expired_ ||
+         std::any_of(version.trees().begin(), version.trees().end(), has_gain) ||
          AgedTablesIn(version, wall_seconds_).any();
 }
 
@@ -97,15 +102,13 @@ bool CompactionSchedule::NoteReleased(const Version& version, Sequence released)
   return true;
 }
 
-CompactionSchedule::Plans CompactionSchedule::StartChoosing(uint64_t paid_bytes,
-                                                            uint64_t wall_seconds, Job* job) {
+CompactionSchedule::Plans CompactionSchedule::StartChoosing(uint64_t wall_seconds, Job* job) {
   Plans running = running_;
   running.insert(running.end(), flushes_.begin(), flushes_.end());
   NoteTime(*job->version, wall_seconds);
   job->revision = revision_;
   using Turn = PickMoment::Turn;
   PickMoment& moment = job->moment;
-  moment.paid_bytes = paid_bytes;
   moment.wall_seconds = wall_seconds;
   if (!job->snapshots.empty()) moment.oldest_snapshot = job->snapshots.front();
   moment.tombstones = !MayFree(*job->version)                  ? Turn::kNever
@@ -176,6 +179,7 @@ bool CompactionSchedule::Begin(Job* job) {
     job->found_nothing = true;
   }
   if (job->found_nothing) idle_revision_ = job->revision;
+  if (job->found_nothing && job->revision == revision_) may_have_expired_ = false;
   held_until_ = std::min(held_until_, job->held_until);
   if (job->is_rule_idle && job->revision == revision_) rent_is_due_ = false;
   if (job->request != nullptr) {

@@ -104,8 +104,8 @@ class CompactionSchedule {
   // limit.
   bool IsDue(const Version& version, const TreeOptions& options, HasSnapshotIn has_snapshot) const;
   // Whether the rule for tombstones may have a plan in any tree: tables have enough dead entries,
-  // one of them has an old tombstone, or iterators have paid.  False while the rule rests, and
-  // while a plan of it runs.
+  // one of them has an old tombstone, iterators have paid, or tables may have expired.  False while
+  // the rule rests, and while a plan of it runs.
   bool MayFree(const Version& version) const;
   // Notes that there may be more to compact than before, for example because the version changed.
   void NoteChange() { ++revision_; }
@@ -115,6 +115,11 @@ class CompactionSchedule {
   // Iterators have paid what a table lacked.  It is a change.
   void NoteRent() {
     rent_is_due_ = true;
+    NoteChange();
+  }
+  // Tables may have expired.  It is a change.
+  void NoteExpired() {
+    may_have_expired_ = true;
     NoteChange();
   }
   // A snapshot was released, and this is the oldest one now (kSequenceMax: there is none).  True,
@@ -135,7 +140,7 @@ class CompactionSchedule {
   void NoteScheduled() { is_choosing_ = true; }
   // Returns the running plans, and gives the job the first waiting request, if any.  REQUIRES: the
   // job has its version and its snapshots.
-  Plans StartChoosing(uint64_t paid_bytes, uint64_t wall_seconds, Job* job);
+  Plans StartChoosing(uint64_t wall_seconds, Job* job);
   // Chooses a plan for the job, by the store's options and the job's own_options.  `running` are
   // the plans that StartChoosing returned.  Some of these may end meanwhile.  This does no harm,
   // because the new plan does not touch the tables that they took or wrote.  The job keeps only the
@@ -175,10 +180,11 @@ class CompactionSchedule {
   uint64_t idle_revision_ = 0;  // when a job found nothing
 
   // --- the rule for tombstones ---
-  uint64_t wall_seconds_ = 0;  // as of the last NoteTime or StartChoosing
-  uint64_t rest_until_ = 0;    // 0: it does not rest
-  int plans_since_ = 0;        // that have begun since the rule's last one
-  bool rent_is_due_ = false;   // and since then the rule was not found idle
+  uint64_t wall_seconds_ = 0;      // as of the last NoteTime or StartChoosing
+  uint64_t rest_until_ = 0;        // 0: it does not rest
+  int plans_since_ = 0;            // that have begun since the rule's last one
+  bool may_have_expired_ = false;  // and since then no job has found nothing
+  bool rent_is_due_ = false;       // and since then the rule was not found idle
   // The least CompactionChoice::held_until of the choices since the oldest snapshot last passed it.
   Sequence held_until_ = kSequenceMax;
 };

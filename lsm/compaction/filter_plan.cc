@@ -33,21 +33,23 @@ struct PlannedOutput {
 // The keys of an output, by their hotness.
 using KeysByStep = std::map<int, double>;
 
-// The runs of a store after a job, divided into parts of one hotness each, and what the allocator
-// needs to know about the job.
-struct RunsAfter {
-  std::vector<FilterRun> runs;
-  FilterOutput output;
-  std::vector<int> output_steps;  // hotness of the output's parts
+// The runs of a tree after a job, divided into parts of one hotness each, and those parts that the
+// job writes to.  `steps` are their hotness.
+struct RunsAfter : RunsOfTree {
+  std::vector<FilterOutput::Part> parts;
+  std::vector<int> steps;
 };
 
 using Tables = std::set<const OpenTable*>;
 
 class RunsAfterJob {
  public:
-  RunsAfterJob(const Options& options, const StoreReads& reads, const OpenTables& leaving,
-               const PlannedOutput& output, const KeysByStep& keys_written)
+  // `choice`: the kinds of the tree's filters.
+  RunsAfterJob(const Options& options, const FilterChoice& choice, const StoreReads& reads,
+               const OpenTables& leaving, const PlannedOutput& output,
+               const KeysByStep& keys_written)
       : level1_bytes_(static_cast<double>(options.level1_bytes)),
+        kinds_(FilterKinds::Of(choice)),
         reads_(reads),
         output_(output),
         keys_written_(keys_written),
@@ -56,14 +58,17 @@ class RunsAfterJob {
     for (const auto& table : leaving) gone_.insert(table.get());
   }
 
-  RunsAfter Of(const Tree& tree) && {
+  // `counters`: as for StoreReads.
+  RunsAfter Of(const Tree& tree, const Counters* counters) && {
+    after_.lookups = static_cast<double>(tree.LookupsSoFar(counters));
     for (int level = 0; level < kLevels; ++level) {
       const std::vector<TableSpan>& runs = tree.runs(level);
       const auto is_joined = [&](TableSpan run) {
         return level > 0 && level == output_.level && run.front()->meta.run == output_.run;
       };
       // A run that the output begins is the newest of its level.
-      if (level == output_.level && std::none_of(runs.begin(), runs.end(), is_joined))
+      if (!keys_written_.empty() && level == output_.level &&
+          std::none_of(runs.begin(), runs.end(), is_joined))
         AddRun({}, true);
       for (const TableSpan run : runs) AddRun(run, is_joined(run));
     }
@@ -92,7 +97,7 @@ class RunsAfterJob {
       part.reads_by_keys += FppOf(*table) * keys_of_table;
       keys += keys_of_table;
       bytes += static_cast<double>(table->meta.file_bytes);
-      after_.output.staying_bytes += static_cast<double>(table->table->filter_bytes());
+      after_.staying_bytes += static_cast<double>(table->table->filter_bytes());
     }
     if (is_joined) {
       for (const auto& [step, keys_written] : keys_written_) {
@@ -122,16 +127,18 @@ class RunsAfterJob {
     run.lifetime = bytes_of_run / level1_bytes_;
     run.continues = continues;
     run.weight = run.keys == 0 ? 0 : hotness * keys / keys_of_run;
+    run.kinds = kinds_;
     if (is_joined && keys_written_.contains(step)) {
-      after_.output.parts.push_back(
+      after_.parts.push_back(
           {after_.runs.size(), static_cast<uint64_t>(std::llround(part.keys_written))});
-      after_.output_steps.push_back(step);
+      after_.steps.push_back(step);
     }
-    if (keys_of_run > 0) after_.output.staying_reads += hotness * part.reads_by_keys / keys_of_run;
+    if (keys_of_run > 0) after_.staying_reads += hotness * part.reads_by_keys / keys_of_run;
     after_.runs.push_back(run);
   }
 
   const double level1_bytes_;
+  const FilterKinds kinds_;
   const StoreReads& reads_;
   const PlannedOutput& output_;
   const KeysByStep& keys_written_;
@@ -139,6 +146,35 @@ class RunsAfterJob {
   Tables gone_;
   RunsAfter after_;
 };
+
+// The runs of all trees after a job, and the job's outputs in the order of its trees.
+struct StoreAfter {
+  std::vector<FilterRun> runs;
+  FilterOutput output;
+};
+
+StoreAfter WithTreesBeside(std::span<const RunsAfter> of_job,
+                           const std::vector<RunsOfTree>& beside) {
+  std::vector<RunsOfTree> trees(of_job.begin(), of_job.end());
+  trees.insert(trees.end(), beside.begin(), beside.end());
+  WeighTrees(trees);
+  StoreAfter after;
+  FilterOutput& output = after.output;
+  for (size_t i = 0; i < trees.size(); ++i) {
+    const RunsOfTree& tree = trees[i];
+    if (i < of_job.size()) {
+      for (const FilterOutput::Part& part : of_job[i].parts)
+        output.parts.push_back({after.runs.size() + part.run, part.keys});
+      output.staying_bytes += tree.staying_bytes;
+      output.staying_reads += tree.staying_reads;
+    } else {
+      output.trees_beside.push_back(
+          {static_cast<uint32_t>(i), tree.staying_bytes, tree.staying_reads});
+    }
+    after.runs.insert(after.runs.end(), tree.runs.begin(), tree.runs.end());
+  }
+  return after;
+}
 
 PlannedOutput OutputOf(const CompactionPlan& plan) {
   PlannedOutput output{.level = plan.output_level, .run = plan.output_run};
@@ -193,10 +229,40 @@ absl::StatusOr<JobContext> ContextOfTree(const JobContext& store, const OwnOptio
   const auto found = own.find(keyspace);
   if (found == own.end()) return context;
   context.options = found->second.get();
-  // Otherwise the store's allocator serves the tree, with the curves that it has computed.
-  if (context.options->filter_kind != store.options->filter_kind)
-    TRELLIS_RETURN_IF_ERROR(ChooseFilters(*context.options, &context));
+  // The store's allocator serves all trees: each run has its kinds.
+  TRELLIS_ASSIGN_OR_RETURN(context.filter_choice, FilterChoice::Of(context.options->filter_kind));
   return context;
+}
+
+RunsOfTree RunsNow(const JobContext& context, const Tree& tree) {
+  const Counters* const counters = context.table_context.counters;
+  const StoreReads reads(tree, counters);
+  return RunsAfterJob(*context.options, context.filter_choice, reads, {}, {}, {})
+      .Of(tree, counters);
+}
+
+absl::Status AddTreesBeside(const Version& version, const OwnOptions& own,
+                            std::span<const KeyspaceId> keyspaces, JobContext* context) {
+  if (context->filter_allocator == nullptr) return absl::OkStatus();
+  for (const auto& [id, tree] : version.trees()) {
+    if (std::find(keyspaces.begin(), keyspaces.end(), id) != keyspaces.end()) continue;
+    TRELLIS_ASSIGN_OR_RETURN(const JobContext of_tree, ContextOfTree(*context, own, id, 0));
+    context->trees_beside.push_back(RunsNow(of_tree, *tree));
+  }
+  return absl::OkStatus();
+}
+
+void SetTree(const Tree& tree, JobContext* context) {
+  const Counters* const counters = context->table_context.counters;
+  if (tree.keyspace() == kDefaultKeyspace) {
+    context->lookups_so_far = [counters] {
+      return counters == nullptr ? 0 : counters->LookupsOfDefaultTree();
+    };
+  } else {
+    context->lookups_so_far = [reads = tree.ShareReads()] {
+      return reads->counters.SumOf(TreeCounters::kLookups);
+    };
+  }
 }
 
 TableFilter UsualFilter(const JobContext& context, int level) {
@@ -208,17 +274,45 @@ TableFilter UsualFilter(const JobContext& context, int level) {
 
 namespace {
 
-// KindAndTarget (for a flush) and KindsAndTargets (for a compaction) leave partitions out.
-absl::StatusOr<TableFilter> KindAndTarget(const JobContext& context, const Tree& tree,
-                                          uint64_t keys) {
-  if (context.filter_allocator == nullptr) return UsualFilter(context, 0);
-  const FilterAllocator& allocator = *context.filter_allocator;
-  const StoreReads reads(tree, context.table_context.counters);
-  const PlannedOutput output{.keys = keys};
-  const KeysByStep keys_written = {{0, static_cast<double>(keys)}};
-  const RunsAfter after = RunsAfterJob(*context.options, reads, {}, output, keys_written).Of(tree);
+// KindsAndTargets leave partitions out.
+absl::StatusOr<std::vector<TableFilter>> KindsAndTargets(
+    std::span<const FlushOutput> outputs, const std::vector<RunsOfTree>& trees_beside) {
+  std::vector<TableFilter> filters;
+  if (outputs.empty()) return filters;
+  if (outputs.front().context->filter_allocator == nullptr) {
+    for (const FlushOutput& output : outputs) filters.push_back(UsualFilter(*output.context, 0));
+    return filters;
+  }
+  std::vector<RunsAfter> trees;
+  for (const FlushOutput& output : outputs) {
+    const JobContext& context = *output.context;
+    const Counters* const counters = context.table_context.counters;
+    const StoreReads reads(*output.tree, counters);
+    const PlannedOutput planned{.keys = output.keys};
+    const KeysByStep keys_written = {{0, static_cast<double>(output.keys)}};
+    trees.push_back(
+        RunsAfterJob(*context.options, context.filter_choice, reads, {}, planned, keys_written)
+            .Of(*output.tree, counters));
+  }
+  const FilterAllocator& allocator = *outputs.front().context->filter_allocator;
+  const StoreAfter after = WithTreesBeside(trees, trees_beside);
   const FilterAllocation allocation = allocator.ForOutput(after.runs, after.output);
-  return FilterOf(allocation.shares[after.output.parts[0].run], 0, allocator.goal());
+  // Each output is one part.
+  for (const FilterOutput::Part& part : after.output.parts) {
+    TRELLIS_ASSIGN_OR_RETURN(filters.emplace_back(),
+                             FilterOf(allocation.shares[part.run], 0, allocator.goal()));
+  }
+  return filters;
+}
+
+// The runs after the plan.
+RunsAfter RunsAfterPlan(const JobContext& context, const Tree& tree, const CompactionPlan& plan,
+                        const OpenTables& leaving, const StoreReads& reads,
+                        const InputReads& input_reads) {
+  const PlannedOutput output = OutputOf(plan);
+  const KeysByStep keys_written = KeysWritten(reads, input_reads);
+  return RunsAfterJob(*context.options, context.filter_choice, reads, leaving, output, keys_written)
+      .Of(tree, context.table_context.counters);
 }
 
 absl::StatusOr<OutputFilters> KindsAndTargets(const JobContext& context, const Tree& tree,
@@ -229,14 +323,12 @@ absl::StatusOr<OutputFilters> KindsAndTargets(const JobContext& context, const T
   const OpenTables inputs = TablesTakenBy(plan);
   const StoreReads reads(tree, context.table_context.counters);
   InputReads input_reads(reads, inputs);
-  const PlannedOutput output = OutputOf(plan);
-  const KeysByStep keys_written = KeysWritten(reads, input_reads);
-  const RunsAfter after =
-      RunsAfterJob(*context.options, reads, inputs, output, keys_written).Of(tree);
+  const RunsAfter of_tree = RunsAfterPlan(context, tree, plan, inputs, reads, input_reads);
+  const StoreAfter after = WithTreesBeside({&of_tree, 1}, context.trees_beside);
   const FilterAllocation allocation = allocator.ForOutput(after.runs, after.output);
   std::vector<OutputFilters::Choice> choices;
   for (size_t i = 0; i < after.output.parts.size(); ++i) {
-    const int step = after.output_steps[i];
+    const int step = of_tree.steps[i];
     TRELLIS_ASSIGN_OR_RETURN(
         TableFilter filter,
         FilterOf(allocation.shares[after.output.parts[i].run], step, allocator.goal()));
@@ -248,10 +340,22 @@ absl::StatusOr<OutputFilters> KindsAndTargets(const JobContext& context, const T
 
 }  // namespace
 
+absl::StatusOr<std::vector<TableFilter>> PlanFlush(std::span<const FlushOutput> outputs,
+                                                   const std::vector<RunsOfTree>& trees_beside) {
+  TRELLIS_ASSIGN_OR_RETURN(std::vector<TableFilter> filters,
+                           KindsAndTargets(outputs, trees_beside));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    filters[i].partition_bytes = PlanPartitions(*outputs[i].context, *outputs[i].tree, {},
+                                                filters[i], outputs[i].keys, 0, 1);
+  }
+  return filters;
+}
+
 absl::StatusOr<TableFilter> PlanFlush(const JobContext& context, const Tree& tree, uint64_t keys) {
-  TRELLIS_ASSIGN_OR_RETURN(TableFilter filter, KindAndTarget(context, tree, keys));
-  filter.partition_bytes = PlanPartitions(context, tree, {}, filter, keys, 0, 1);
-  return filter;
+  const FlushOutput output{&context, &tree, keys};
+  TRELLIS_ASSIGN_OR_RETURN(std::vector<TableFilter> filters,
+                           PlanFlush({&output, 1}, context.trees_beside));
+  return std::move(filters.front());
 }
 
 absl::StatusOr<OutputFilters> PlanFilters(const JobContext& context, const Tree& tree,
@@ -267,17 +371,19 @@ absl::StatusOr<OutputFilters> PlanFilters(const JobContext& context, const Tree&
 bool MoveKeepsTooMuch(const JobContext& context, const Tree& tree, const CompactionPlan& plan) {
   if (context.filter_allocator == nullptr) return false;
   const StoreReads reads(tree, context.table_context.counters);
-  const PlannedOutput output = OutputOf(plan);
-  const KeysByStep keys_written = KeysWritten(reads, InputReads(reads, plan.inputs));
-  const RunsAfter after =
-      RunsAfterJob(*context.options, reads, plan.inputs, output, keys_written).Of(tree);
+  const RunsAfter of_tree =
+      RunsAfterPlan(context, tree, plan, plan.inputs, reads, InputReads(reads, plan.inputs));
+  const StoreAfter after = WithTreesBeside({&of_tree, 1}, context.trees_beside);
   double filter_bytes = 0;
   for (const auto& table : plan.inputs)
     filter_bytes += static_cast<double>(table->table->filter_bytes());
   uint64_t keys = 0;
   for (const FilterRun& run : after.runs) keys += run.keys;
   const double budget = context.filter_allocator->BudgetBytes(keys);
-  if (after.output.staying_bytes + filter_bytes <= kStoreExcess * budget) return false;
+  double staying_bytes = after.output.staying_bytes;
+  for (const FilterOutput::TreeBeside& beside : after.output.trees_beside)
+    staying_bytes += beside.bytes;
+  if (staying_bytes + filter_bytes <= kStoreExcess * budget) return false;
   const FilterAllocation allocation = context.filter_allocator->Allocate(after.runs);
   double share = 0;
   for (const FilterOutput::Part& part : after.output.parts) {

@@ -6,6 +6,8 @@
 #define TRELLIS_LSM_COMPACTION_FILTER_PLAN_H_
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -14,8 +16,10 @@
 #include "lsm/compaction/job_context.h"
 #include "lsm/compaction/output_filters.h"
 #include "lsm/compaction/picker.h"
+#include "lsm/filters/tree_runs.h"
 #include "lsm/options.h"
 #include "lsm/version/tree.h"
+#include "lsm/version/version.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
@@ -29,13 +33,33 @@ absl::Status ChooseFilters(const Options& options, JobContext* context);
 absl::StatusOr<JobContext> ContextOfTree(const JobContext& store, const OwnOptions& own,
                                          KeyspaceId keyspace, uint64_t filter_index_bytes_beside);
 
+// The runs of a tree as they are.  `context`: of the tree.
+RunsOfTree RunsNow(const JobContext& context, const Tree& tree);
+
+// Adds what a job needs to know of the other trees for a filter goal: the runs of all trees of the
+// version but these, which the job writes to.  Keeps no table.  `own` is as above.
+absl::Status AddTreesBeside(const Version& version, const OwnOptions& own,
+                            std::span<const KeyspaceId> keyspaces, JobContext* context);
+
+// Sets the tree whose lookups the outputs will count from.
+void SetTree(const Tree& tree, JobContext* context);
+
 // The filter of Options::filter_kind and target_fpp.  Repair uses it too, because it does not know
 // the sizes of the runs: its tables get the filters of the goal when they are compacted.
 TableFilter UsualFilter(const JobContext& context, int level);
 
-// The filter for the table of a flush of about `keys` keys, with the size of its partitions
-// (partition_plan.h).  Assumes average hotness for the keys, because a memtable does not count
-// lookups.
+// The table that a flush adds to level 0 of a tree.
+struct FlushOutput {
+  const JobContext* context = nullptr;  // of the tree
+  const Tree* tree = nullptr;
+  uint64_t keys = 0;  // about
+};
+// The filters for all tables of a flush, with the sizes of their partitions (partition_plan.h).
+// Assumes average hotness for the keys of a tree, because a memtable does not count lookups.
+// `trees_beside`: all other trees (JobContext).
+absl::StatusOr<std::vector<TableFilter>> PlanFlush(std::span<const FlushOutput> outputs,
+                                                   const std::vector<RunsOfTree>& trees_beside);
+// The same for a flush of one table.
 absl::StatusOr<TableFilter> PlanFlush(const JobContext& context, const Tree& tree, uint64_t keys);
 
 // The same for the outputs of a compaction.  The filter of an output depends on the hotness of its

@@ -90,7 +90,7 @@ absl::Status FlushRun::RunLists(const std::vector<List>& lists, Sequence last_se
   CommonOutput common(last_sequence);
   for (const KeyspaceRecord& record : edit->keyspaces) common.AddName(record);
   for (const KeyspaceId id : edit->dropped_keyspaces) common.AddDropped(id);
-  std::vector<const List*> own;
+  std::vector<Output> outputs;
   {
     // Not longer: a version keeps files.
     const std::shared_ptr<const Version> version = calls_.version_now();
@@ -102,7 +102,7 @@ absl::Status FlushRun::RunLists(const std::vector<List>& lists, Sequence last_se
           result->entries_dropped += list.keys;
           break;
         case PlaceInTables::kOwnTree:
-          own.push_back(&list);
+          outputs.push_back({.list = &list});
           break;
         case PlaceInTables::kCommonTree:
           common.AddList(list.keyspace, list.new_entries, list.ranges, list.keys);
@@ -110,13 +110,15 @@ absl::Status FlushRun::RunLists(const std::vector<List>& lists, Sequence last_se
       }
     }
   }
-  for (const List* const list : own)
-    TRELLIS_RETURN_IF_ERROR(RunList(*list, snapshots, age_nanos, is_simple, edit, result));
+  std::optional<List> of_common;
   if (!common.empty()) {
-    const List of_common{kCommonTree, [&] { return common.NewEntries(); }, common.Ranges(),
-                         common.keys()};
-    TRELLIS_RETURN_IF_ERROR(RunList(of_common, snapshots, age_nanos, is_simple, edit, result));
+    of_common = {kCommonTree, [&] { return common.NewEntries(); }, common.Ranges(), common.keys()};
+    outputs.push_back({.list = &*of_common});
   }
+  for (size_t i = 0; !is_simple && i < outputs.size(); ++i) TakeAlong(&outputs[i], edit);
+  TRELLIS_RETURN_IF_ERROR(Plan(&outputs));
+  for (const Output& output : outputs)
+    TRELLIS_RETURN_IF_ERROR(RunList(output, snapshots, age_nanos, result));
   for (size_t i = 0; i < result->outputs.size(); ++i)
     edit->added.push_back({i < result->outputs_of_leaver ? 1 : 0, result->outputs[i]->meta});
   return absl::OkStatus();
@@ -152,12 +154,18 @@ void FlushRun::LetLeave(const std::vector<List>& lists, const SnapshotList& snap
       own_options[*chosen] =
           std::make_shared<const Options>(EffectiveOptions(*context_.options, record->options));
     }
-    TRELLIS_ASSIGN_OR_RETURN(const JobContext context, ContextOf(*chosen, own_options));
+    TRELLIS_ASSIGN_OR_RETURN(JobContext context, ContextOf(*chosen, own_options));
+    TRELLIS_RETURN_IF_ERROR(
+        AddTreesBeside(*calls_.version_now(), own_options_, {&*chosen, 1}, &context));
     const List& list = *std::find_if(lists.begin(), lists.end(),
                                      [&](const List& each) { return each.keyspace == *chosen; });
     TRELLIS_ASSIGN_OR_RETURN(
         *result, RunLeaving(context, *common, *chosen, list.new_entries(), list.ranges, list.keys,
                             snapshots, age_nanos, calls_.stop));
+    // The other outputs of the flush share the memory with these.
+    TRELLIS_ASSIGN_OR_RETURN(const auto tree,
+                             Tree::Create({OpenTables(), result->outputs}, *chosen));
+    runs_of_leaver_ = RunsNow(context, *tree);
     if (in_edit != edit->keyspaces.end()) {
       in_edit->has_own_tree = true;
     } else {
@@ -167,10 +175,10 @@ void FlushRun::LetLeave(const std::vector<List>& lists, const SnapshotList& snap
     return absl::OkStatus();
   });
   // It stays, and is flushed as the others are.
-  status.IgnoreError();
+  if (!status.ok()) RemoveOutputs(result);
 }
 
-std::shared_ptr<const OpenTable> FlushRun::TakeAlong(KeyspaceId keyspace) const {
+std::shared_ptr<const OpenTable> FlushRun::FindAlong(KeyspaceId keyspace) const {
   if (calls_.take_along == nullptr) return nullptr;
   const std::shared_ptr<const Version> version = calls_.version_now();
   const Tree* const tree = version->TreeOf(keyspace);
@@ -191,31 +199,59 @@ std::shared_ptr<const OpenTable> FlushRun::TakeAlong(KeyspaceId keyspace) const 
   return calls_.take_along(plan) ? tables.front() : nullptr;
 }
 
-absl::Status FlushRun::RunList(const List& list, const SnapshotList& snapshots, uint64_t age_nanos,
-                               bool is_simple, VersionEdit* edit, JobResult* result) {
-  TRELLIS_ASSIGN_OR_RETURN(const JobContext context, ContextOf(list.keyspace, own_options_));
+void FlushRun::TakeAlong(Output* output, VersionEdit* edit) {
+  const std::shared_ptr<const OpenTable> along = FindAlong(output->list->keyspace);
+  if (along == nullptr) return;
+  if (calls_.note_more_bytes != nullptr) calls_.note_more_bytes(along->meta.file_bytes);
+  replaced_.push_back(along);
+  edit->removed.push_back({0, along->meta.number});
+  output->along = along;
+}
+
+absl::Status FlushRun::Plan(std::vector<Output>* outputs) const {
+  // Not longer: a version keeps files.
+  const std::shared_ptr<const Version> version = calls_.version_now();
+  std::vector<KeyspaceId> ids;
+  std::vector<std::shared_ptr<const Tree>> trees;
+  std::vector<FlushOutput> planned;
+  for (Output& output : *outputs) {
+    const KeyspaceId id = output.list->keyspace;
+    TRELLIS_ASSIGN_OR_RETURN(output.context, ContextOf(id, own_options_));
+    ids.push_back(id);
+    trees.push_back(version->ShareTree(id));
+    SetTree(*trees.back(), &output.context);
+    const uint64_t keys_along = output.along == nullptr ? 0 : KeysOf(*output.along);
+    planned.push_back({&output.context, trees.back().get(), output.list->keys + keys_along});
+  }
+  JobContext beside = context_;
+  TRELLIS_RETURN_IF_ERROR(AddTreesBeside(*version, own_options_, ids, &beside));
+  if (leaves_) beside.trees_beside.push_back(runs_of_leaver_);
+  TRELLIS_ASSIGN_OR_RETURN(std::vector<TableFilter> filters,
+                           PlanFlush(planned, beside.trees_beside));
+  for (size_t i = 0; i < outputs->size(); ++i) (*outputs)[i].filter = std::move(filters[i]);
+  return absl::OkStatus();
+}
+
+absl::Status FlushRun::RunList(const Output& output, const SnapshotList& snapshots,
+                               uint64_t age_nanos, JobResult* result) {
+  const List& list = *output.list;
+  const std::shared_ptr<const OpenTable>& along = output.along;
   const TablesNow tree_now = [&] { return calls_.version_now()->ShareTree(list.keyspace); };
-  const std::shared_ptr<const OpenTable> along = is_simple ? nullptr : TakeAlong(list.keyspace);
   std::vector<std::unique_ptr<InnerIterator>> inputs;
   inputs.push_back(list.new_entries());
-  uint64_t keys = list.keys;
   RangeMap ranges = list.ranges;
   const InnerIterator* entries_along = nullptr;
   if (along != nullptr) {
-    if (calls_.note_more_bytes != nullptr) calls_.note_more_bytes(along->meta.file_bytes);
-    replaced_.push_back(along);
-    edit->removed.push_back({0, along->meta.number});
     inputs.push_back(along->table->NewIterator(ScanOfJob()));
     entries_along = inputs.back().get();
-    keys += KeysOf(*along);
     const RangeMap* const maps[] = {&list.ranges, &along->table->ranges()};
     ranges = RangeMap::Merged(maps);
   }
   const std::unique_ptr<Iterator> entries = NewMergingIterator(std::move(inputs));
-  TRELLIS_ASSIGN_OR_RETURN(const TableFilter filter, PlanFlush(context, *tree_now(), keys));
   result->outputs.reserve(result->outputs.size() + 1);  // before there is a file
-  absl::StatusOr<JobResult> part = RunFlush(context, *entries, ranges, filter, snapshots, tree_now,
-                                            age_nanos, list.keyspace, along.get());
+  absl::StatusOr<JobResult> part =
+      RunFlush(output.context, *entries, ranges, output.filter, snapshots, tree_now, age_nanos,
+               list.keyspace, along.get());
   if (!part.ok()) {
     is_along_unreadable_ = entries_along != nullptr && !entries_along->status().ok();
     return std::move(part).status();

@@ -35,7 +35,9 @@
 #include "lsm/base/range_map.h"
 #include "lsm/compaction/job_context.h"
 #include "lsm/compaction/jobs.h"
+#include "lsm/compaction/output_filters.h"
 #include "lsm/compaction/picker.h"
+#include "lsm/filters/tree_runs.h"
 #include "lsm/version/keyspace_records.h"
 #include "lsm/version/open_table.h"
 #include "lsm/version/version.h"
@@ -96,10 +98,21 @@ class FlushRun {
   // Takes a keyspace out of the common tree, if one is to leave and can.
   void LetLeave(const std::vector<List>& lists, const SnapshotList& snapshots, uint64_t age_nanos,
                 VersionEdit* edit, JobResult* result);
-  absl::Status RunList(const List& list, const SnapshotList& snapshots, uint64_t age_nanos,
-                       bool is_simple, VersionEdit* edit, JobResult* result);
+  // A list that is written, and how.
+  struct Output {
+    const List* list = nullptr;
+    std::shared_ptr<const OpenTable> along = nullptr;  // null: none
+    JobContext context = {};
+    TableFilter filter = {};
+  };
+  // Takes the small table along, if there is one.
+  void TakeAlong(Output* output, VersionEdit* edit);
   // Null: none.
-  std::shared_ptr<const OpenTable> TakeAlong(KeyspaceId keyspace) const;
+  std::shared_ptr<const OpenTable> FindAlong(KeyspaceId keyspace) const;
+  // Chooses the filters of all outputs together.
+  absl::Status Plan(std::vector<Output>* outputs) const;
+  absl::Status RunList(const Output& output, const SnapshotList& snapshots, uint64_t age_nanos,
+                       JobResult* result);
   // `own_options` outlive the result.
   absl::StatusOr<JobContext> ContextOf(KeyspaceId keyspace, const OwnOptions& own_options) const;
   void RemoveOutputs(JobResult* result);
@@ -109,6 +122,7 @@ class FlushRun {
   const Calls calls_;
   std::optional<KeyspaceId> leaver_;
   bool leaves_ = false;
+  RunsOfTree runs_of_leaver_;  // if it leaves
   OpenTables replaced_;
   bool is_along_unreadable_ = false;
 };

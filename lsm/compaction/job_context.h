@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "bloom/core/abi.h"
 #include "bloom/hash.h"
 #include "lsm/environment.h"
 #include "lsm/filters/filter_allocation.h"
 #include "lsm/filters/filter_choice.h"
+#include "lsm/filters/tree_runs.h"
 #include "lsm/options.h"
 #include "lsm/table/table.h"
 
@@ -29,6 +31,10 @@ struct JobContext {
   std::function<uint64_t()> new_file_number;
   // The bytes of filters and indexes that the store's other trees have (partition_plan.h).
   uint64_t filter_index_bytes_beside = 0;
+  // Their runs, if there is a filter_allocator (AddTreesBeside, filter_plan.h).
+  std::vector<RunsOfTree> trees_beside;
+  // The lookups of the tree so far (Tree::LookupsSoFar).  Null: none.
+  std::function<uint64_t()> lookups_so_far;
 };
 
 // Seconds since 1970.

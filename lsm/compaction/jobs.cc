@@ -29,35 +29,48 @@ constexpr uint64_t kBytesPerEntry = uint64_t{1} << 10;
 // Snapshots cut the sequence numbers into strata: two versions of a key in the same stratum look
 // the same to every snapshot, so only the newer one is needed.  A range delete is a version of
 // every key that it covers.
+//
+// A put that has expired for each reader that may see it is like a tombstone (expiry.md): it still
+// hides older versions, which may be live where the clock was set back.
 class VisibilityFilter {
  public:
-  // `ranges`: those of the job's inputs.  `hides_nothing(user_key)`: no table outside of this job
-  // may hold older versions of the key.  `members`: as Tree::members.
-  VisibilityFilter(const RangeMap& ranges, const SnapshotList& snapshots,
+  enum class Verdict : uint8_t { kDrop, kKeep, kExpired };
+
+  // `keyspace`: of the tree.  `ranges`: those of the job's inputs.  `hides_nothing(user_key)`: no
+  // table outside of this job may hold older versions of the key.  `members`: as Tree::members.
+  VisibilityFilter(KeyspaceId keyspace, const RangeMap& ranges, const SnapshotList& snapshots,
                    std::function<bool(std::string_view)> hides_nothing,
                    const Members* members = nullptr)
-      : ranges_(ranges),
+      : keyspace_(keyspace),
+        ranges_(ranges),
         snapshots_(snapshots),
         hides_nothing_(std::move(hides_nothing)),
-        members_(members) {}
+        members_(members) {
+    if (snapshots.expiry != nullptr) expired_ = snapshots.ExpiredIn(keyspace);
+  }
 
-  bool Keep(const ParsedKey& key) {
-    if (members_ != nullptr && !IsOfMember(key.user_key)) return false;
-    const size_t stratum = static_cast<size_t>(
-        std::lower_bound(snapshots_.begin(), snapshots_.end(), key.sequence) - snapshots_.begin());
-    if (!ranges_.empty() && IsCovered(key, stratum)) return false;
+  // kExpired: keep it as a tombstone.  `value` is that of the entry.
+  Verdict Judge(const ParsedKey& key, std::string_view value) {
+    if (members_ != nullptr && !IsOfMember(key.user_key)) return Verdict::kDrop;
+    const size_t stratum = snapshots_.StratumOf(key.sequence);
+    if (!ranges_.empty() && IsCovered(key, stratum)) return Verdict::kDrop;
     const bool same_key = has_last_ && last_user_key_ == key.user_key;
-    if (same_key && stratum == last_stratum_) return false;
+    if (same_key && stratum == last_stratum_) return Verdict::kDrop;
     if (!same_key) last_user_key_.assign(key.user_key);
     has_last_ = true;
     last_stratum_ = stratum;
     // In the lowest stratum no older version of the key is kept.  So a tombstone can only hide
     // versions in tables outside of this job.
     const bool lowest = stratum == 0;
-    const bool is_needless =
-        key.kind == EntryKind::kDelete && lowest && hides_nothing_(key.user_key);
-    tombstones_dropped_ += is_needless;
-    return !is_needless;
+    const bool is_tombstone = key.kind == EntryKind::kDelete;
+    const bool is_expired =
+        !is_tombstone && snapshots_.expiry != nullptr && IsExpired(key, stratum, value);
+    if (!is_tombstone && !is_expired) return Verdict::kKeep;
+    if (lowest && hides_nothing_(key.user_key)) {
+      tombstones_dropped_ += is_tombstone;
+      return Verdict::kDrop;
+    }
+    return is_expired ? Verdict::kExpired : Verdict::kKeep;
   }
 
   uint64_t tombstones_dropped() const { return tombstones_dropped_; }
@@ -71,6 +84,16 @@ class VisibilityFilter {
     }
     return is_member_;
   }
+  // Whether each reader that may see the put finds it expired.
+  bool IsExpired(const ParsedKey& key, size_t stratum, std::string_view value) {
+    if (keyspace_ == kCommonTree) {
+      const KeyspaceId keyspace = KeyspaceOf(key.user_key);
+      if (keyspace == kNamesInCommonTree) return false;  // its number is that of the default one
+      if (keyspace != expired_keyspace_) expired_ = snapshots_.ExpiredIn(keyspace);
+      expired_keyspace_ = keyspace;
+    }
+    return ShowTo(expired_[stratum], PackSuffix(key.sequence, key.kind), &value) == Shown::kExpired;
+  }
   // Whether a range delete of the entry's stratum is above it.
   bool IsCovered(const ParsedKey& key, size_t stratum) {
     while (next_stretch_ < ranges_.size() && ranges_.boundary(next_stretch_) <= key.user_key)
@@ -80,6 +103,9 @@ class VisibilityFilter {
     return ranges_.NewestIn(next_stretch_ - 1, stratum_end) > key.sequence;
   }
 
+  const KeyspaceId keyspace_;
+  std::vector<ExpiryView> expired_;            // by strata
+  KeyspaceId expired_keyspace_ = kCommonTree;  // whose strata these are, in the common tree
   const RangeMap& ranges_;
   size_t next_stretch_ = 0;  // the one after that of the last key
   const SnapshotList& snapshots_;
@@ -173,6 +199,7 @@ absl::StatusOr<JobResult> AddVisible(Iterator& entries, const std::optional<std:
                                      VisibilityFilter& visible, TableOutput& output,
                                      const std::function<bool()>& stop) {
   JobResult result;
+  std::string tombstone;                // in place of an expired entry
   uint64_t bytes = kBytesBetweenStops;  // since `stop` was called
   for (; entries.Valid(); entries.Next()) {
     if (bytes >= kBytesBetweenStops) {
@@ -185,13 +212,21 @@ absl::StatusOr<JobResult> AddVisible(Iterator& entries, const std::optional<std:
       return absl::DataLossError("an entry has a malformed internal key");
     }
     if (to && key.user_key >= *to) break;
-    if (!visible.Keep(key)) {
-      ++result.entries_dropped;
-      continue;
-    }
     const std::string_view value = entries.value();
-    TRELLIS_RETURN_IF_ERROR(output.Add(entries.key(), value));
-    bytes += value.size();
+    switch (visible.Judge(key, value)) {
+      case VisibilityFilter::Verdict::kDrop:
+        ++result.entries_dropped;
+        break;
+      case VisibilityFilter::Verdict::kKeep:
+        TRELLIS_RETURN_IF_ERROR(output.Add(entries.key(), value));
+        bytes += value.size();
+        break;
+      case VisibilityFilter::Verdict::kExpired:
+        tombstone.clear();
+        AppendInternalKey(&tombstone, key.user_key, key.sequence, EntryKind::kDelete);
+        TRELLIS_RETURN_IF_ERROR(output.Add(tombstone, {}));
+        break;
+    }
   }
   // A failed input must not look like one that ended: its remaining keys would be lost.
   TRELLIS_RETURN_IF_ERROR(entries.status());
@@ -239,7 +274,7 @@ absl::StatusOr<JobResult> RunFlush(const JobContext& context, Iterator& entries,
                         : std::optional(span);
   });
   let_go();
-  VisibilityFilter visible(thinned, snapshots, [&](std::string_view user_key) {
+  VisibilityFilter visible(keyspace, thinned, snapshots, [&](std::string_view user_key) {
     if (!has_tables()) return false;
     // The tombstone of a name stays until a compaction: Repair may meet the keyspace's tables.
     const bool is_name = keyspace == kCommonTree && KeyspaceOf(user_key) == kNamesInCommonTree;
@@ -295,7 +330,7 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Tree& t
                      plan.grandparents, plan.staying, std::move(tombstones), std::move(needed),
                      plan.keyspace);
   VisibilityFilter visible(
-      ranges, snapshots,
+      plan.keyspace, ranges, snapshots,
       [&](std::string_view user_key) {
         return !tree.MayExistBelow(plan.output_level, plan.output_run, user_key);
       },
@@ -346,7 +381,7 @@ absl::StatusOr<JobResult> RunLeaving(const JobContext& context, const Tree& comm
   // All older entries are inputs.
   RangeMap needed =
       NeededOf(all_ranges, snapshots, [](const KeySpan&) { return std::optional<KeySpan>(); });
-  VisibilityFilter visible(all_ranges, snapshots, [](std::string_view) { return true; });
+  VisibilityFilter visible(keyspace, all_ranges, snapshots, [](std::string_view) { return true; });
   TRELLIS_ASSIGN_OR_RETURN(const TableFilter filter, PlanFlush(context, Tree(keyspace), keys));
   TableOutput output(context, filter, /*level=*/1, /*run=*/0, context.options->table_bytes,
                      /*grandparents=*/{}, /*staying=*/{}, std::move(tombstones), std::move(needed),

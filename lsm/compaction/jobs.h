@@ -19,6 +19,7 @@
 #include "lsm/compaction/picker.h"
 #include "lsm/iterator.h"
 #include "lsm/table/table.h"
+#include "lsm/version/snapshot_list.h"
 #include "lsm/version/tree.h"
 #include "lsm/version/version_edit.h"
 
@@ -39,9 +40,6 @@ struct JobResult {
 // How a job reads its tables: front to back, past the block cache.
 Table::ScanOptions ScanOfJob();
 
-// The sequence numbers that readers may read at, ascending, without duplicates.
-using SnapshotList = std::vector<Sequence>;
-
 // Returns the current tree, for a flush.  All entries and range deletes of the keyspace that are
 // older than the memtable must be in it.
 using TablesNow = std::function<std::shared_ptr<const Tree>()>;
@@ -52,6 +50,8 @@ using TablesNow = std::function<std::shared_ptr<const Tree>()>;
 //   version     a newer one of the same key exists, or a range delete above it that covers the key,
 //               and no snapshot lies between them
 //   tombstone   it hides nothing: no snapshot is older, and no table's span holds the key
+//   expired     likewise, if each reader that may see it finds it expired.  Otherwise it becomes a
+//               tombstone
 //   range       likewise: it shrinks to the keys that it may hide
 //
 // If nothing is left, there is no table.  `tables_now` is called only for tombstones and ranges.
@@ -82,6 +82,7 @@ absl::StatusOr<JobResult> RunLeaving(const JobContext& context, const Tree& comm
 //               and no snapshot lies between them
 //   tombstone   it hides nothing: no snapshot is older, and neither a table below nor an older run
 //               of the output's level may hold the key
+//   expired     likewise, as in a flush
 //   range       likewise: it shrinks to the keys that it may hide.  Those that no snapshot tells
 //               apart become one
 //   copy        of several copies of an entry or range, one stays

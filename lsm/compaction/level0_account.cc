@@ -4,52 +4,66 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-Level0Reads Level0Account::CountReads() const {
-  return {counters_.SumOf(0, LevelCounts::kReadsAvoided),
-          counters_.SumOf(0, LevelCounts::kWastedReads), counters_.SumOf(Counter::kLevel0Seeks)};
+Level0Reads Level0Account::CountReads(const Counters& store) const {
+  const TreeCounters& counters = reads_.counters;
+  Level0Reads reads;
+  reads.seeks = counters.SumOf(TreeCounters::kLevel0Seeks);
+  if (tree_.keyspace() == kDefaultKeyspace) {
+    reads.asks = store.SumOf(0, LevelCounts::kReadsAvoided);
+    reads.reads = store.SumOf(0, LevelCounts::kWastedReads);
+  } else {
+    reads.asks = counters.SumOf(TreeCounters::kLevel0Asks);
+    reads.reads = counters.SumOf(TreeCounters::kLevel0Reads);
+  }
+  return reads;
 }
 
-bool Level0Account::AddReads(const Level0Reads& now, const Tree& tree, const Options& options,
-                             RunningPlans running) {
-  MutexLock lock(&mutex_);
-  const bool was_paid = IsPaidLocked(tree, options, running);
-  // Another thread may have charged newer sums already, so a count may be below what was charged.
-  const auto since = [](uint64_t count, uint64_t* charged) {
-    const uint64_t more = count > *charged ? count - *charged : 0;
-    *charged += more;
-    return more;
-  };
+void Level0Account::Note(const Level0Reads& now) const {
+  if (!reads_.mutex.TryLock()) return;
+  // Another thread may have noted newer sums already.
+  Level0Reads& counted = reads_.counted;
+  counted.asks = std::max(counted.asks, now.asks);
+  counted.reads = std::max(counted.reads, now.reads);
+  counted.seeks = std::max(counted.seeks, now.seeks);
+  reads_.mutex.Unlock();
+}
+
+bool Level0Account::Charge(const Options& options, RunningPlans running) const {
+  MutexLock lock(&reads_.mutex);
+  const bool was_paid = IsPaidByReaders(tree_, options, running, reads_.paid_bytes);
+  const Level0Reads now = reads_.counted;
+  const Level0Reads before = reads_.charged;
   const uint64_t more_bytes =
-      BytesPaidBy({since(now.asks, &charged_.asks), since(now.reads, &charged_.reads),
-                   since(now.seeks, &charged_.seeks)});
-  if (!TakeFromLevel0(tree, running)) paid_bytes_ += more_bytes;
-  paid_bytes_ = std::min(paid_bytes_, PriceForReaders(tree, options).value_or(0));
-  return !was_paid && IsPaidLocked(tree, options, running);
+      BytesPaidBy({now.asks - before.asks, now.reads - before.reads, now.seeks - before.seeks});
+  reads_.charged = now;
+  if (!TakeFromLevel0(tree_, running)) reads_.paid_bytes += more_bytes;
+  reads_.paid_bytes = std::min(reads_.paid_bytes, PriceForReaders(tree_, options).value_or(0));
+  return !was_paid && IsPaidByReaders(tree_, options, running, reads_.paid_bytes);
 }
 
-bool Level0Account::IsPaid(const Tree& tree, const Options& options, RunningPlans running) const {
-  MutexLock lock(&mutex_);
-  return IsPaidLocked(tree, options, running);
+bool Level0Account::IsPaid(const Options& options, RunningPlans running) const {
+  return IsPaidByReaders(tree_, options, running, paid_bytes());
 }
 
 uint64_t Level0Account::paid_bytes() const {
-  MutexLock lock(&mutex_);
-  return paid_bytes_;
+  MutexLock lock(&reads_.mutex);
+  return reads_.paid_bytes;
 }
 
-void Level0Account::Spend(const CompactionPlan& plan) {
-  if (!plan.merges_level0(kDefaultKeyspace)) return;
-  MutexLock lock(&mutex_);
-  paid_bytes_ -= std::min(paid_bytes_, PriceOf(plan));
+void Level0Account::Spend(const CompactionPlan& plan) const {
+  if (!plan.merges_level0(tree_.keyspace())) return;
+  MutexLock lock(&reads_.mutex);
+  reads_.paid_bytes -= std::min(reads_.paid_bytes, PriceOf(plan));
 }
 
-void Level0Account::NoteMerge(const CompactionPlan& plan) {
-  if (plan.merges_level0(kDefaultKeyspace)) merges_.fetch_add(1, std::memory_order_relaxed);
+void Level0Account::NoteMerge(const CompactionPlan& plan) const {
+  if (plan.merges_level0(tree_.keyspace()))
+    reads_.level0_merges.fetch_add(1, std::memory_order_relaxed);
 }
 
-void Level0Account::Forfeit() {
-  MutexLock lock(&mutex_);
-  paid_bytes_ = 0;
+void Level0Account::Forfeit() const {
+  MutexLock lock(&reads_.mutex);
+  reads_.paid_bytes = 0;
 }
 
 }  // namespace lsm

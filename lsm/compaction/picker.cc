@@ -579,7 +579,7 @@ bool HasDrop(const Tree& tree, RunningPlans running, HasSnapshotIn has_snapshot,
 }
 
 std::optional<CompactionPlan> PickDrop(const Tree& tree, RunningPlans running,
-                                       std::span<const Sequence> snapshots, const KeySpan& span) {
+                                       const SnapshotList& snapshots, const KeySpan& span) {
   const auto has_snapshot = [&](Sequence from, Sequence to) {
     return HasSnapshotBetween(snapshots, from, to);
   };
@@ -597,12 +597,46 @@ std::optional<CompactionPlan> PickDrop(const Tree& tree, RunningPlans running,
   return plan;
 }
 
+std::optional<CompactionPlan> PickExpired(const Tree& tree, RunningPlans running,
+                                          const SnapshotList& snapshots) {
+  if (snapshots.expiry == nullptr) return std::nullopt;
+  for (int level = tree.deepest_level(); level >= 0; --level) {
+    CompactionPlan plan = PlanBetween(tree, level, level);
+    plan.inputs = tree.Expired(level, snapshots,
+                               [&](const OpenTable& table) { return IsTaken(table, running); });
+    if (plan.inputs.empty()) continue;
+    plan.output_run = plan.inputs.back()->meta.run;
+    plan.drops = true;
+    return plan;
+  }
+  return std::nullopt;
+}
+
+std::optional<CompactionPlan> PickHalfExpired(const Tree& tree, const Options& options,
+                                              RunningPlans running, const SnapshotList& snapshots) {
+  if (snapshots.expiry == nullptr) return std::nullopt;
+  const auto picked = tree.PickHalfExpired(
+      snapshots, [&](const OpenTable& table) { return IsTaken(table, running); });
+  if (!picked) return std::nullopt;
+  CompactionPlan plan = PlanBetween(tree, picked->level, picked->level);
+  if (picked->level == 0) {
+    plan = PlanDown(tree, 0, CloseOver(tree, 0, picked->table->meta.span()), &options);
+    plan.trivial_move = false;
+  } else {
+    plan.inputs = {picked->table};
+    plan.output_run = picked->table->meta.run;
+  }
+  plan.for_tombstones = true;
+  return IfFree(std::move(plan), running);
+}
+
 CompactionChoice PickCompaction(std::span<const TreeToCompact> trees, RunningPlans running,
                                 const PickMoment& moment) {
   using Turn = PickMoment::Turn;
   CompactionChoice choice;
   for (const TreeToCompact& each : trees) {
     choice.plan = PickDrop(*each.tree, running, moment.snapshots);
+    if (!choice.plan) choice.plan = PickExpired(*each.tree, running, moment.snapshots);
     if (choice.plan) return choice;
   }
   if (moment.tombstones == Turn::kFirst) choice = PickForTombstones(trees, running, moment);
@@ -612,22 +646,28 @@ CompactionChoice PickCompaction(std::span<const TreeToCompact> trees, RunningPla
     choice.plan = PickFrom(*tree->tree, *tree->options, level, running);
     if (choice.plan) return choice;
   }
+  if (moment.snapshots.expiry != nullptr && moment.tombstones != Turn::kNever) {
+    for (const TreeToCompact& each : trees) {
+      choice.plan = PickHalfExpired(*each.tree, *each.options, running, moment.snapshots);
+      if (choice.plan) return choice;
+    }
+  }
   if (moment.tombstones == Turn::kAfterLevels) choice = PickForTombstones(trees, running, moment);
   // Due work that conflicts with running plans must not wait for readers' merges as well.
   if (choice.plan || !due_levels.empty()) return choice;
-  const Tree& first = *trees.front().tree;
-  const Options& options = *trees.front().options;
-  if (first.keyspace() == kDefaultKeyspace &&
-      IsPaidByReaders(first, options, running, moment.paid_bytes)) {
-    choice.plan = PickFrom(first, options, 0, running);
-    if (choice.plan) choice.plan->for_readers = true;
+  for (const TreeToCompact& each : trees) {
+    if (!IsPaidByReaders(*each.tree, *each.options, running, each.paid_bytes)) continue;
+    choice.plan = PickFrom(*each.tree, *each.options, 0, running);
+    if (!choice.plan) continue;
+    choice.plan->for_readers = true;
+    return choice;
   }
   return choice;
 }
 
 CompactionChoice PickCompaction(const Tree& tree, const Options& options, RunningPlans running,
-                                const PickMoment& moment) {
-  const TreeToCompact one{&tree, &options};
+                                const PickMoment& moment, uint64_t paid_bytes) {
+  const TreeToCompact one{&tree, &options, /*has_others=*/false, paid_bytes};
   return PickCompaction({&one, 1}, running, moment);
 }
 

@@ -61,7 +61,8 @@
 //   - A store that is written and seldom read never pays the price.  One that is only read for a
 //     long time ends with an empty level 0.
 //
-// Only styles that keep level 1 as one run do this.  In the others, the merge would leave as many
+// Each tree has its own account (level0_account.h).  Only styles that keep level 1 as one run do
+// this.  In the others, the merge would leave as many
 // runs as before.
 //
 // Dead entries are a third reason.  A table records the bytes that its dead entries are expected to
@@ -130,16 +131,9 @@ namespace lsm::inline TRELLIS_ABI {
 // Each level below level 1 may hold this many times the bytes of the one above.
 inline constexpr uint64_t kLevelRatio = 10;
 
-// The reads that level 0 wasted, each counted once per table.
-struct Level0Reads {
-  uint64_t asks = 0;   // lookups whose key the table's filter denied
-  uint64_t reads = 0;  // lookups that read the table and did not find their key
-  uint64_t seeks = 0;  // seeks of iterators
-};
-
-// The price of these reads: the bytes that a compaction reads, merges and writes in the same time,
-// at 7 to 8 ns per byte.  The figures are for tables in memory, on a machine with a memory latency
-// of 0.2 us.  There, each table of level 0
+// The price of the reads that level 0 wasted: the bytes that a compaction reads, merges and writes
+// in the same time, at 7 to 8 ns per byte.  The figures are for tables in memory, on a machine with
+// a memory latency of 0.2 us.  There, each table of level 0
 //
 //   - adds 17 to 30 ns to a lookup whose key it does not hold (the cache lines of all filters are
 //     fetched at once), or 0.5 us without a filter;
@@ -204,6 +198,7 @@ struct TreeToCompact {
   const Tree* tree = nullptr;
   const Options* options = nullptr;
   bool has_others = false;  // the store has several trees
+  uint64_t paid_bytes = 0;  // by readers of its level 0
 };
 
 // Bytes that a level of one run may hold.
@@ -250,11 +245,10 @@ AgedTables AgedTablesOf(const Tree& tree, uint64_t wall_seconds);
 struct PickMoment {
   enum class Turn : uint8_t { kAfterLevels, kFirst, kNever };
 
-  uint64_t paid_bytes = 0;                   // by readers of the default tree's level 0
-  Turn tombstones = Turn::kAfterLevels;      // when the rule is asked
-  Sequence oldest_snapshot = kSequenceMax;   // kSequenceMax: there is none
-  uint64_t wall_seconds = 0;                 // since 1970
-  std::span<const Sequence> snapshots = {};  // all, ascending
+  Turn tombstones = Turn::kAfterLevels;     // when the rule is asked
+  Sequence oldest_snapshot = kSequenceMax;  // kSequenceMax: there is none
+  uint64_t wall_seconds = 0;                // since 1970
+  SnapshotList snapshots = {};              // all
 };
 
 struct CompactionChoice {
@@ -300,20 +294,30 @@ bool HasDrop(const Tree& tree, RunningPlans running, HasSnapshotIn has_snapshot,
              const KeySpan& span = {});
 // A drop in the deepest level that has tables to drop.  It takes all such tables of that level that
 // overlap the span.  Tables of other levels need drops of their own, since a plan has one level.
-// The snapshots ascend.
 std::optional<CompactionPlan> PickDrop(const Tree& tree, RunningPlans running,
-                                       std::span<const Sequence> snapshots,
-                                       const KeySpan& span = {});
+                                       const SnapshotList& snapshots, const KeySpan& span = {});
+
+// --- tables whose entries have expired (lsm/design/expiry.md) ---
+
+// A drop of tables that have expired as a whole, in the deepest level that has any that can go
+// (Tree::Expired).  A plan that runs beside it takes none of the older tables that they overlap,
+// since such a table keeps them.
+std::optional<CompactionPlan> PickExpired(const Tree& tree, RunningPlans running,
+                                          const SnapshotList& snapshots);
+// A plan for a table of which a fifth has expired (Tree::PickHalfExpired): rewrites it in place, or
+// merges a table of level 0 down.
+std::optional<CompactionPlan> PickHalfExpired(const Tree& tree, const Options& options,
+                                              RunningPlans running, const SnapshotList& snapshots);
 
 // --- all reasons ---
 
 // Goes through the reasons, each for all trees.  Returns a drop, if there is one.  Otherwise
 // returns a plan for the level that is furthest over its limit.  If all plans for that level
 // conflict with running ones, returns one for the level that is next furthest over its limit, and
-// so on.  Then comes the rule for tombstones, if it has its turn; it may also have it before the
-// levels.  If no level is over its limit and readers have paid enough, returns a plan for level 0
-// of the default tree.  Otherwise there is no plan.  REQUIRES: there is a tree, and the default
-// one, if it is among them, is the first.
+// so on.  Tables that have expired as a whole are drops; those that have by a fifth come after the
+// levels.  Then comes the rule for tombstones, if it has its turn; it may also have it before the
+// levels.  If no level is over its limit, returns a plan for level 0 of a tree whose readers have
+// paid enough.  Otherwise there is no plan.
 //
 // For a level over its limit, the plan takes from
 //   level 0           the oldest table and all tables that overlap it
@@ -325,9 +329,9 @@ std::optional<CompactionPlan> PickDrop(const Tree& tree, RunningPlans running,
 // In the first two cases, if that conflicts, it tries the next table.
 CompactionChoice PickCompaction(std::span<const TreeToCompact> trees, RunningPlans running,
                                 const PickMoment& moment);
-// The same in one tree.
+// The same in one tree, whose readers have paid this much.
 CompactionChoice PickCompaction(const Tree& tree, const Options& options, RunningPlans running = {},
-                                const PickMoment& moment = {});
+                                const PickMoment& moment = {}, uint64_t paid_bytes = 0);
 
 // The part of the readers' payment that the plan uses up.
 uint64_t PriceOf(const CompactionPlan& plan);

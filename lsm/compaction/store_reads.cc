@@ -20,7 +20,7 @@ double ShareBetween(const OpenTable& table, std::string_view from,
 }  // namespace
 
 StoreReads::StoreReads(const Tree& tree, const Counters* counters) {
-  const uint64_t lookups = counters == nullptr ? 0 : counters->SumOf(Counter::kLookups);
+  const uint64_t lookups = tree.LookupsSoFar(counters);
   std::vector<HotnessScale::Part> parts;
   for (int level = 0; level < kLevels; ++level) {
     for (const TableSpan run : tree.runs(level)) {

@@ -22,7 +22,7 @@ namespace lsm::inline TRELLIS_ABI {
 class StoreReads {
  public:
   // Takes the counts of this moment.  `counters` are the store's and may be null.  The tree must
-  // outlive it.
+  // outlive it.  The expected reads follow from the lookups of this tree alone.
   StoreReads(const Tree& tree, const Counters* counters);
 
   WastedReads Of(const OpenTable& table) const;

@@ -161,10 +161,12 @@ absl::Status TableOutput::EndTable() {
   meta.dead = summary.properties.dead_entries();
   meta.ranges = std::move(summary.ranges);
   meta.keyspace = keyspace_;
+  meta.times = summary.properties.write_times();
   TRELLIS_ASSIGN_OR_RETURN(
       std::shared_ptr<const OpenTable> table,
       OpenTableFile(*context_.directory, meta, TableReadMode(*context_.options),
-                    context_.table_context, filters_.InheritedBy(meta.span())));
+                    context_.table_context, filters_.InheritedBy(meta.span()),
+                    context_.lookups_so_far == nullptr ? 0 : context_.lookups_so_far()));
   bytes_written_ += meta.file_bytes;
   finished_.push_back(std::move(table));
   builder_.reset();

@@ -30,11 +30,12 @@ constexpr std::string_view kZeroByte("\0", 1);
 
 class DbIterator final : public Iterator, private DeadWalkObserver {
  public:
-  DbIterator(std::unique_ptr<InnerIterator> entries, Sequence sequence, IteratorBounds bounds,
-             const SeekTimer& timer, const GapUse& gaps,
+  DbIterator(std::unique_ptr<InnerIterator> entries, Sequence sequence, const ExpiryView& expiry,
+             IteratorBounds bounds, const SeekTimer& timer, const GapUse& gaps,
              std::function<void(const IteratorCounts&)> on_destroy)
       : entries_(std::move(entries)),
         sequence_(sequence),
+        expiry_(expiry),
         bounds_(std::move(bounds)),
         timer_(timer),
         gaps_(gaps),
@@ -74,7 +75,10 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
   }
   std::string_view value() const override {
     assert(valid_);
-    return direction_ == Direction::kForward ? entries_->value() : std::string_view(saved_value_);
+    if (direction_ == Direction::kBackward) return saved_value_;
+    std::string_view value = entries_->value();
+    value.remove_prefix(time_bytes_);
+    return value;
   }
   absl::Status status() const override {
     return out_of_memory_ ? OutOfMemory() : entries_->status();
@@ -207,6 +211,21 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
     while (entries_->Valid() && UserKeyOf(entries_->key()) >= user_key) entries_->Prev();
   }
 
+  // Whether the reader sees the value of the current entry, which has this suffix.
+  bool IsShown(uint64_t suffix) {
+    time_bytes_ = 0;
+    if (KindOf(suffix) == EntryKind::kPut) [[likely]]
+      return !expiry_.HidesUntimed();
+    return IsTimedShown(suffix);
+  }
+  [[gnu::noinline]] bool IsTimedShown(uint64_t suffix) {
+    std::string_view value = entries_->value();
+    const size_t bytes = value.size();
+    const Shown shown = ShowTo(expiry_, suffix, &value);
+    time_bytes_ = bytes - value.size();
+    return shown == Shown::kValue;
+  }
+
   bool BehindUpper(std::string_view user_key) const {
     return bounds_.upper && user_key >= *bounds_.upper;
   }
@@ -228,7 +247,7 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
       const bool is_visible = SequenceOf(suffix) <= sequence_;
       const bool is_passed = skipping && user_key == saved_key_.view();
       if (is_visible && !is_passed) {
-        if (!IsTombstone(suffix)) [[likely]] {
+        if (IsShown(suffix)) [[likely]] {
           user_key_ = user_key;
           valid_ = true;
           EndForwardWalk(user_key);
@@ -294,17 +313,17 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
         SeekInternal(saved_key_);
         if (!entries_->status().ok()) break;
         has_found_ = entries_->Valid() && UserKeyOf(entries_->key()) == saved_key_.view() &&
-                     !IsTombstone(SuffixOf(entries_->key()));
-        if (has_found_) saved_value_.assign(entries_->value());
+                     IsShown(SuffixOf(entries_->key()));
+        if (has_found_) saved_value_.assign(entries_->value().substr(time_bytes_));
         SeekBefore(saved_key_);
         continue;
       }
       if (SequenceOf(suffix) <= sequence_) {
         // This entry replaces what was found of the key so far: older entries.
-        has_found_ = !IsTombstone(suffix);
+        has_found_ = IsShown(suffix);
         if (has_found_) {
           saved_key_.assign(user_key);
-          saved_value_.assign(entries_->value());
+          saved_value_.assign(entries_->value().substr(time_bytes_));
         } else {
           if (IsGapSought() && FindGap(user_key)) {
             SeekBefore(range_.from);
@@ -514,6 +533,7 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
   // DbIterator, and inlines its calls.
   std::unique_ptr<InnerIterator> entries_;
   const Sequence sequence_;
+  const ExpiryView expiry_;
   const IteratorBounds bounds_;
   const SeekTimer timer_;
   const GapUse gaps_;
@@ -522,6 +542,7 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
   Direction direction_ = Direction::kForward;
   bool valid_ = false;
   bool out_of_memory_ = false;  // at the last move
+  size_t time_bytes_ = 0;       // before the value of the entry that IsShown was asked about
   std::string_view user_key_;  // while valid: of the entry that `entries_` stands on, or saved_key_
   KeyBuffer seek_key_;
   KeyBuffer saved_key_;
@@ -538,11 +559,11 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
 }  // namespace
 
 std::unique_ptr<Iterator> NewDbIterator(std::unique_ptr<InnerIterator> entries, Sequence sequence,
-                                        IteratorBounds bounds, const SeekTimer& timer,
-                                        const GapUse& gaps,
+                                        const ExpiryView& expiry, IteratorBounds bounds,
+                                        const SeekTimer& timer, const GapUse& gaps,
                                         std::function<void(const IteratorCounts&)> on_destroy) {
-  return std::make_unique<DbIterator>(std::move(entries), sequence, std::move(bounds), timer, gaps,
-                                      std::move(on_destroy));
+  return std::make_unique<DbIterator>(std::move(entries), sequence, expiry, std::move(bounds),
+                                      timer, gaps, std::move(on_destroy));
 }
 
 }  // namespace lsm

@@ -1,5 +1,5 @@
-// Iterates over user keys, as of one sequence number: hides older versions and tombstones, and
-// stays within the bounds.
+// Iterates over user keys, as of one sequence number and one time: hides older versions, tombstones
+// and expired entries, and stays within the bounds.
 #ifndef TRELLIS_LSM_ENGINE_DB_ITERATOR_H_
 #define TRELLIS_LSM_ENGINE_DB_ITERATOR_H_
 
@@ -48,11 +48,12 @@ struct IteratorCounts {
   uint64_t range_jumps = 0;
 };
 
-// `entries` iterates over internal keys.  `on_destroy` is called last, after `entries` was
-// destroyed.  It releases what `entries` and `gaps` read from.
+// `entries` iterates over internal keys.  A version that `expiry` hides is like a tombstone.
+// `on_destroy` is called last, after `entries` was destroyed.  It releases what `entries` and
+// `gaps` read from.
 std::unique_ptr<Iterator> NewDbIterator(std::unique_ptr<InnerIterator> entries, Sequence sequence,
-                                        IteratorBounds bounds, const SeekTimer& timer,
-                                        const GapUse& gaps,
+                                        const ExpiryView& expiry, IteratorBounds bounds,
+                                        const SeekTimer& timer, const GapUse& gaps,
                                         std::function<void(const IteratorCounts&)> on_destroy);
 
 }  // namespace lsm

@@ -12,7 +12,7 @@
 // Reads take neither; one of many thousands tries to take mutex_ (NoteReads).  Files are written
 // and synced without mutex_, and also without manifest_.mutex(), except for the manifest and that
 // switch.  No lock is held while events are delivered (lsm/events/event_queue.h).  The locks of
-// LogSet, LiveViews, EventQueue, Level0Account and Reserves are taken last.  While a thread holds
+// LogSet, LiveViews, EventQueue, TreeReads and Reserves are taken last.  While a thread holds
 // one of them, it waits for nothing but files: log files with LogSet's lock, reserve files with
 // those of Reserves.
 //
@@ -115,10 +115,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
     // Reads of the snapshot use it: another process may compact away what only old numbers can see.
     // Null in a writer, which keeps that for the number until ReleaseSnapshot.
     std::shared_ptr<const ReadView> view;
+    std::shared_ptr<const ReadTime> time;  // null: no keyspace has times
   };
   Moment TakeSnapshot();
-  // REQUIRES: the number is of a moment without a view.
-  void ReleaseSnapshot(Sequence sequence);
+  // REQUIRES: number and time are of a moment without a view.
+  void ReleaseSnapshot(Sequence sequence, const ReadTime* time);
 
   absl::Status Flush();
   absl::Status CompactRange(const KeyspaceState* keyspace, std::optional<std::string_view> from,
@@ -224,10 +225,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void ScheduleWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Schedules FlushOne, if that has anything to do and is not scheduled yet.
   void ScheduleFlush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Charges readers for level 0.  Then schedules a compaction if readers have paid for it, or if
-  // tombstones make it due.  A reader does not wait: if another thread holds mutex_, a later call
-  // does this.  `is_look`: a call of StoreDirectory::own_ticker.  It waits for mutex_, notes the
-  // time, and calls SealIfDue.
+  // Charges the readers of each tree for its level 0.  Then schedules a compaction if readers have
+  // paid for one, or if tombstones make one due.  A reader does not wait: if another thread holds
+  // mutex_, a later call does this.  `is_look`: a call of StoreDirectory::own_ticker.  It waits for
+  // mutex_, notes the time, and calls SealIfDue.
   void NoteReads(bool is_look = false) ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether to seal the active memtable early (lsm/runtime/early_seal.h): because of a large drop,
   // or because `is_due` says so.  If it is due, and level 0 is not full, schedules the flush job,
@@ -291,7 +292,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   WriterQueue writers_ ABSL_GUARDED_BY(mutex_);
   Sequences sequences_ ABSL_GUARDED_BY(mutex_);
 
-  Keyspaces keyspaces_;  // guarded by mutex_, except for what is thread-safe by itself
+  Keyspaces keyspaces_;  // guarded by mutex_
 
   // --- these take mutex_ themselves ---
   Lifetime lifetime_;

@@ -1,4 +1,5 @@
 // Engine: flushes, compactions, and how their outcome becomes visible.
+#include <algorithm>
 #include <cassert>
 #include <functional>
 #include <new>
@@ -8,11 +9,13 @@
 #include "lsm/compaction/compaction_run.h"
 #include "lsm/compaction/filter_plan.h"
 #include "lsm/compaction/flush_run.h"
+#include "lsm/compaction/level0_account.h"
 #include "lsm/compaction/picker.h"
 #include "lsm/engine/engine.h"
 #include "lsm/events/job_events.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/runtime/early_seal.h"
+#include "lsm/threads/epoch.h"
 #include "lsm/version/common_keys.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -43,6 +46,42 @@ bool IsDropLeft(const ReadView& view, KeyspaceId dropped, const Options& options
   return dropped != kDefaultKeyspace && view.sealed.empty() && IsDropDue(view, dropped, options);
 }
 
+// Whether readers have paid for a merge in any tree.
+bool IsAnyPaid(const Version& version, const TreeOptions& options, RunningPlans running) {
+  return std::any_of(version.trees().begin(), version.trees().end(), [&](const auto& entry) {
+    const Tree& tree = *entry.tree;
+    return options.IsCompacted(tree) && Level0Account(tree).IsPaid(options.Of(tree), running);
+  });
+}
+
+// Adds up what readers of each tree have counted so far, for ChargeReaders.
+void CountReaders(const Version& version, const Counters& counters) {
+  for (const auto& [id, tree] : version.trees()) {
+    const Level0Account account(*tree);
+    account.Note(account.CountReads(counters));
+  }
+}
+
+// Charges the readers of all trees, and tells the schedule what it may find.
+void ChargeReaders(const Version& version, const TreeOptions& options,
+                   CompactionSchedule* schedule) {
+  for (const auto& [id, tree] : version.trees()) {
+    const Level0Account account(*tree);
+    if (account.TakeRent()) schedule->NoteRent();
+    if (options.IsCompacted(*tree) && account.Charge(options.Of(*tree), schedule->running()))
+      schedule->NoteChange();
+  }
+}
+
+// Calls `act` with the account of each tree that the plan is of; null: of all trees.  A tree that
+// is gone has no account any more.
+void ForAccounts(const Version& version, const CompactionPlan* plan,
+                 absl::FunctionRef<void(const Level0Account& account)> act) {
+  for (const auto& [id, tree] : version.trees()) {
+    if (plan == nullptr || plan->keyspace == id) act(Level0Account(*tree));
+  }
+}
+
 }  // namespace
 
 void Engine::PublishView(LiveViews::Prepared prepared) {
@@ -61,7 +100,7 @@ void Engine::ScheduleWork() {
   const TreeOptions tree_options(options_, &keyspaces_.own_options(), &keyspaces_.dropped());
   const bool is_due = schedule_.IsDue(version, tree_options, sequences_.HasSnapshotIn());
   if (!is_due && !schedule_.MayFree(version) &&
-      !keyspaces_.account().IsPaid(*version.default_tree(), options_, schedule_.running()))
+      !IsAnyPaid(version, tree_options, schedule_.running()))
     return;
   // A merge that only readers or tombstones need is scheduled again by a later look (NoteReads).
   const std::optional<FailureKind> failure =
@@ -72,7 +111,12 @@ void Engine::ScheduleWork() {
 
 void Engine::NoteReads(bool is_look) {
   if (IsForReading(options_.mode)) return;
-  const Level0Reads now = keyspaces_.account().CountReads();
+  CatchOutOfMemory([this] {
+    const EpochGuard guard;
+    if (const ReadView* const view = views_.Load(); view != nullptr)
+      CountReaders(*view->version, counters_);
+    return absl::OkStatus();
+  }).IgnoreError();
   const uint64_t wall_seconds = is_look ? WallSecondsOf(*store_.environment.clock) : 0;
   if (is_look) {
     mutex_.Lock();
@@ -85,13 +129,13 @@ void Engine::NoteReads(bool is_look) {
       jobs_.MayBegin() && CatchOutOfMemory([this] { return CheckProcess(); }).ok();
   if (may_begin) {
     const Version& version = *CurrentView()->version;
-    const Tree& tree = *version.default_tree();
-    const RunningPlans running = schedule_.running();
-    if (keyspaces_.account().AddReads(now, tree, options_, running)) schedule_.NoteChange();
+    keyspaces_.AssertHeld();
+    const TreeOptions tree_options(options_, &keyspaces_.own_options(), &keyspaces_.dropped());
+    ChargeReaders(version, tree_options, &schedule_);
     if (is_look) schedule_.NoteTime(version, wall_seconds);
-    if (keyspaces_.account().TakeRent()) schedule_.NoteRent();
+    if (is_look && keyspaces_.MayHaveExpired(version)) schedule_.NoteExpired();
     // Also if there was work before: there may have been no memory to schedule it.
-    if (keyspaces_.account().IsPaid(tree, options_, running) || schedule_.MayFree(version))
+    if (IsAnyPaid(version, tree_options, schedule_.running()) || schedule_.MayFree(version))
       ScheduleWork();
   }
   mutex_.Unlock();
@@ -106,6 +150,7 @@ void Engine::NoteReads(bool is_look) {
 void Engine::SealIfDue(IsDue is_due) {
   std::shared_ptr<const ReadView> view;
   KeyspaceId dropped = kDefaultKeyspace;  // none
+  std::optional<Keyspaces::UnrecordedLimits> limits;
   bool seals = false;
   CatchOutOfMemory([&] {
     SnapshotList snapshots;
@@ -116,11 +161,14 @@ void Engine::SealIfDue(IsDue is_due) {
       if (!jobs_.MayBegin() ||
           keyspaces_.FullestTree(*CurrentView()->version).level0_tables() >= level0_stop_tables)
         return absl::OkStatus();
-      snapshots = sequences_.Snapshots();
+      snapshots = keyspaces_.ForJob(sequences_);
       view = CurrentView();
       dropped = keyspaces_.LargestDropped(*view->version);
+      // Otherwise the change may be in the sealed memtable.
+      if (view->sealed.empty()) limits = keyspaces_.Unrecorded();
     }
-    seals = IsDropLeft(*view, dropped, options_) || is_due(*view, snapshots);
+    seals = IsDropLeft(*view, dropped, options_) || is_due(*view, snapshots) ||
+            (limits && AreLimitsDue(*view, limits->present, limits->recorded, options_));
     return absl::OkStatus();
   }).IgnoreError();
   if (view == nullptr) return;
@@ -166,13 +214,16 @@ void Engine::EndJob(FailureKind kind, const absl::Status& status, Compaction* co
       if (jobs_.failures().OfLogOrManifest().ok()) counters_.Add(Counter::kBackgroundErrors, 1);
       schedule_.RestAfter(*compaction);
       if (compaction->plan == nullptr || compaction->plan->for_readers)
-        keyspaces_.account().Forfeit();
+        ForAccounts(*CurrentView()->version, compaction->plan.get(),
+                    [](const Level0Account& account) { account.Forfeit(); });
     } else if (is_failure) {
       jobs_.AddFailure(kind, status);
     }
     if (compaction != nullptr) {
       const CompactionPlan* const plan = compaction->plan.get();
-      if (plan != nullptr) keyspaces_.account().NoteMerge(*plan);
+      if (plan != nullptr)
+        ForAccounts(*CurrentView()->version, plan,
+                    [&](const Level0Account& account) { account.NoteMerge(*plan); });
       writers_.throttle().EndCompaction(compaction, status.ok());
       schedule_.End(compaction, status);
       ScheduleWork();
@@ -279,10 +330,10 @@ absl::Status Engine::FlushOldest() {
     // be missed.
     MutexLock lock(&mutex_);
     memtable = CurrentView()->sealed.back();  // the oldest
-    snapshots = sequences_.Snapshots();
+    keyspaces_.AssertHeld();
+    snapshots = keyspaces_.ForJob(sequences_);
     log = memtable_logs_.oldest();
     next_log = memtable_logs_.number_after_oldest();
-    keyspaces_.AssertHeld();
     own_options = keyspaces_.OwnOptionsIn(*CurrentView()->version);
     keyspaces_.AddTo(memtable->changes(), &edit);
   }
@@ -338,7 +389,8 @@ absl::Status Engine::FlushOldest() {
           MutexLock lock(&mutex_);
           memtable_logs_.RemoveOldest();
           keyspaces_.AssertHeld();
-          keyspaces_.Forget(memtable->changes());
+          if (keyspaces_.Forget(memtable->changes(), *CurrentView()->version))
+            schedule_.NoteExpired();
           if (run.leaver() && run.leaves()) keyspaces_.NoteLeft(*run.leaver());
           if (run.leaver() && !run.leaves()) keyspaces_.NoteStays(*run.leaver());
         }
@@ -355,12 +407,11 @@ void Engine::CompactOne() {
     {
       MutexLock lock(&mutex_);
       compaction.version = CurrentView()->version;  // not the view, which holds memtables too
-      compaction.snapshots = sequences_.Snapshots();
       keyspaces_.AssertHeld();
+      compaction.snapshots = keyspaces_.ForJob(sequences_);
       compaction.own_options = keyspaces_.OwnOptionsIn(*compaction.version);
       compaction.dropped = keyspaces_.dropped();
-      running =
-          schedule_.StartChoosing(keyspaces_.account().paid_bytes(), wall_seconds, &compaction);
+      running = schedule_.StartChoosing(wall_seconds, &compaction);
     }
     CompactionSchedule::Choose(options_, running, &compaction);
     return absl::OkStatus();
@@ -374,7 +425,9 @@ void Engine::CompactOne() {
     MutexLock lock(&mutex_);
     if (schedule_.Begin(&compaction)) counters_.Add(Counter::kCompactionsAtOnce, 1);
     const CompactionPlan* const plan = compaction.plan.get();
-    if (plan != nullptr) keyspaces_.account().Spend(*plan);
+    if (plan != nullptr)
+      ForAccounts(*CurrentView()->version, plan,
+                  [&](const Level0Account& account) { account.Spend(*plan); });
     keyspaces_.AssertHeld();
     writers_.throttle().BeginCompaction(&compaction,
                                         keyspaces_.FullestTree(*CurrentView()->version));
@@ -397,8 +450,9 @@ absl::Status Engine::Compact(Compaction* compaction) {
     MutexLock lock(&mutex_);
     const Version& version = *CurrentView()->version;
     const bool is_gone = version.TreeOf(keyspace) == nullptr;
+    keyspaces_.AssertHeld();
     return CompactionRun::Now{is_gone ? nullptr : version.ShareTree(keyspace),
-                              sequences_.Snapshots()};
+                              keyspaces_.ForJob(sequences_)};
   };
   calls.is_room_short = [this] { return reserves_.IsShort(); };
   calls.stop = [this, &state] { return lifetime_.is_closing() || IsDropped(state.get()); };
@@ -409,9 +463,19 @@ absl::Status Engine::Compact(Compaction* compaction) {
   };
   calls.collect = [this] { views_.CollectPatiently(); };
   const CompactionPlan& plan = *compaction->plan;
-  TRELLIS_ASSIGN_OR_RETURN(const JobContext context,
+  TRELLIS_ASSIGN_OR_RETURN(JobContext context,
                            ContextOfTree(job_context_, compaction->own_options, keyspace,
                                          compaction->filter_index_bytes_beside));
+  SetTree(*compaction->tree, &context);
+  {
+    std::shared_ptr<const Version> version;
+    {
+      MutexLock lock(&mutex_);
+      version = CurrentView()->version;
+    }
+    TRELLIS_RETURN_IF_ERROR(
+        AddTreesBeside(*version, compaction->own_options, {&keyspace, 1}, &context));
+  }
   CompactionRun run(&context, &counters_, std::move(calls), compaction);
   const bool for_readers = plan.for_readers;
   const CompactionReason reason = plan.drops                       ? CompactionReason::kDrop

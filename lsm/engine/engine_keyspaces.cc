@@ -1,4 +1,5 @@
 // Engine: creating, finding and changing keyspaces.
+#include <algorithm>
 #include <utility>
 
 #include "lsm/base/encoded_batch.h"
@@ -24,6 +25,16 @@ absl::Status CheckMayKeep(std::string_view name, const KeyspaceState* state, boo
                                               "reading only"));
 }
 
+// The writes to the keyspace with this tree of its own.
+uint64_t WritesOf(const Tree& tree, const Counters& store) {
+  const TreeCounters& counters = tree.reads().counters;
+  if (tree.keyspace() != kDefaultKeyspace) return counters.SumOf(TreeCounters::kWrites);
+  // Each write is counted first for the store.
+  const uint64_t elsewhere = counters.SumOf(TreeCounters::kWritesElsewhere);
+  const uint64_t all = store.SumOf(Counter::kWriteEntries);
+  return all - std::min(all, elsewhere);
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const KeyspaceState>> Engine::OpenKeyspace(
@@ -40,9 +51,6 @@ absl::StatusOr<std::shared_ptr<const KeyspaceState>> Engine::OpenKeyspace(
     const bool changes = state != nullptr && keyspaces_.Changes(*state, options);
     if (IsForReading(options_.mode)) {
       TRELLIS_RETURN_IF_ERROR(CheckMayKeep(name, state.get(), changes));
-    } else if (state == nullptr) {
-      TRELLIS_RETURN_IF_ERROR(
-          WithContext(CheckMayHaveKeyspaces(options_), store_.directory->path()));
     }
     if (state != nullptr && !changes) return state;
   }
@@ -81,6 +89,11 @@ absl::Status Engine::ChangeKeyspace(Writer* leader) {
   leader->batch = &batch;
   if (batch.has_puts()) TRELLIS_RETURN_IF_ERROR(CheckMayPut(batch.size_bytes()));
   TRELLIS_RETURN_IF_ERROR(MakeRoom(/*seal_now=*/false));
+  // After the last wait before the entry is written.
+  keyspaces_.Announce(&prepared);
+  batch.Clear();
+  EncodedBatch::Change(&batch, *prepared.change);
+  TRELLIS_RETURN_IF_ERROR(batch.status());
   const Writer* last = leader;
   TRELLIS_RETURN_IF_ERROR(Commit(leader, &last));
   // Applying it needs no memory: the entry is in the log.
@@ -130,11 +143,19 @@ KeyspaceStatistics Engine::GetKeyspaceStatistics(const KeyspaceState& keyspace) 
   }
   const Version& version = *view->version;
   if (const Tree* const tree = version.TreeOf(keyspace.id); tree != nullptr) {
+    SnapshotList present;
+    {
+      MutexLock lock(&mutex_);
+      keyspaces_.AssertHeld();
+      present = keyspaces_.Present();
+    }
     Statistics of_tree;
-    tree->Describe(&of_tree);
+    tree->Describe(&of_tree, present);
     statistics.has_own_tree = true;
     statistics.levels = std::move(of_tree.levels);
     statistics.table_bytes = tree->bytes();
+    statistics.lookups = tree->LookupsSoFar(&counters_);
+    statistics.writes = WritesOf(*tree, counters_);
   } else {
     statistics.table_bytes = version.ApproximateBytes(keyspace.id, "", std::nullopt);
   }

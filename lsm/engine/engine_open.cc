@@ -18,6 +18,11 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
+// Null without a view.
+const Version* VersionOf(const std::shared_ptr<const ReadView>& view) {
+  return view == nullptr ? nullptr : view->version.get();
+}
+
 absl::Status CheckMode(const std::string& path, OpenMode mode, bool exists) {
   if (exists && mode == OpenMode::kMustNotExist) {
     return absl::AlreadyExistsError(
@@ -233,7 +238,7 @@ Engine::Engine(const Options& options, StoreDirectory store, std::shared_ptr<Eve
               views_.NoteLock(LiveViews::Lock::kTables, taken_over);
             }),
       writers_(&options_, store_.environment.clock),
-      keyspaces_(&options_, &counters_, &mutex_),
+      keyspaces_(&options_, &mutex_, store_.environment.clock),
       lifetime_(&mutex_, &jobs_),
       views_(&store_, events_.get(), &mutex_, &jobs_, &lifetime_),
       verifier_({&store_, &job_context_, &manifest_, &logs_, &views_, &lifetime_, &counters_,
@@ -395,12 +400,15 @@ absl::Status Engine::Start() {
 absl::Status Engine::FlushTo(const Memtable& memtable, FlushReason reason, Sequence last_sequence,
                              std::array<OpenTables, kLevels>* levels, NewFiles* made) {
   const uint64_t from = store_.environment.clock->MonotonicNanos();
+  // Drops nothing by time: a later log may raise a limit.
   SnapshotList snapshots;
   KeyspaceRecords records;
   VersionEdit edit;  // of the keyspaces; the new manifest has all of them anyway
   OwnOptions own_options;
+  std::shared_ptr<const ReadView> before;  // null: the store is being opened
   {
     MutexLock lock(&mutex_);
+    before = CurrentView();
     snapshots = sequences_.Snapshots();
     keyspaces_.AssertHeld();
     own_options = keyspaces_.own_options();
@@ -408,7 +416,7 @@ absl::Status Engine::FlushTo(const Memtable& memtable, FlushReason reason, Seque
     keyspaces_.AddTo(memtable.changes(), &edit);
   }
   TRELLIS_ASSIGN_OR_RETURN(const std::shared_ptr<const Version> version,
-                           Version::Create(*levels, records));
+                           Version::Create(*levels, records, VersionOf(before)));
   FlushRun::Calls calls;  // none leaves the common tree
   calls.version_now = [&] { return version; };
   FlushRun run(&job_context_, std::move(own_options), std::move(calls));
@@ -434,8 +442,10 @@ absl::Status Engine::FlushTo(const Memtable& memtable, FlushReason reason, Seque
 absl::Status Engine::StartWriting(ManifestState state,
                                   std::optional<std::string_view> expected_current,
                                   std::array<OpenTables, kLevels> levels, NewFiles* made) {
+  std::shared_ptr<const ReadView> before;  // as in FlushTo
   {
     MutexLock lock(&mutex_);
+    before = CurrentView();
     keyspaces_.AssertHeld();
     state.keyspaces = keyspaces_.Records();
   }
@@ -453,7 +463,9 @@ absl::Status Engine::StartWriting(ManifestState state,
                                       Memtable::RecentMax(options_.write_buffer_bytes),
                                       store_.environment.clock->MonotonicNanos());
   }();
-  TRELLIS_ASSIGN_OR_RETURN(view->version, Version::Create(std::move(levels), state.keyspaces));
+  TRELLIS_ASSIGN_OR_RETURN(view->version,
+                           Version::Create(std::move(levels), state.keyspaces, VersionOf(before)));
+  before = nullptr;
   absl::Status status;
   MutexLock manifest_lock(manifest_.mutex());
   try {
@@ -509,6 +521,7 @@ absl::Status Engine::SwitchFiles(ManifestState state,
     PublishView(std::move(prepared));
     keyspaces_.AssertHeld();
     keyspaces_.ForgetDropped();
+    keyspaces_.NoteAllRecorded();
     ScheduleWork();
   }
   logs_.Remove(log_number);

@@ -6,6 +6,7 @@
 
 #include "lsm/base/merging_iterator.h"
 #include "lsm/bytes/status.h"
+#include "lsm/compaction/level0_account.h"
 #include "lsm/engine/db_iterator.h"
 #include "lsm/engine/engine.h"
 #include "lsm/memtable/memtable_cover.h"
@@ -44,6 +45,8 @@ const char* NameOf(MemtableAnswer answer) {
       return "delete";
     case MemtableAnswer::kRangeDeleted:
       return "range delete";
+    case MemtableAnswer::kExpired:
+      return "expired";
   }
   return "?";
 }
@@ -120,6 +123,8 @@ bool FindInMemtables(const ReadView& view, KeyspaceId keyspace, const Counters::
   counters.Add(Counter::kMemtableHits, 1);
   if (answer == MemtableAnswer::kRangeDeleted) [[unlikely]]
     counters.Add(Counter::kLookupsEndedInRange, 1);
+  if (answer == MemtableAnswer::kExpired) [[unlikely]]
+    counters.Add(Counter::kLookupsEndedExpired, 1);
   result->answer = answer == MemtableAnswer::kFound ? TableAnswer::kFound : TableAnswer::kDeleted;
   return true;
 }
@@ -144,6 +149,16 @@ KeyspaceId IdIn(const ReadView& view, const KeyspaceState* keyspace, const Snaps
   const bool is_older = snapshot != nullptr && keyspace != nullptr && view.keyspaces != nullptr;
   if (is_older && !view.keyspaces->Has(keyspace->id, keyspace->name)) return kCommonTree;
   return KeyspaceIdOf(keyspace);
+}
+
+// The entries that have expired for a reader.  REQUIRES: its view was loaded before
+// (Keyspaces::ExpiredNow).
+// `of_snapshot`: the time of the reader's snapshot; null: it has no snapshot.
+ExpiryView ExpiryFor(const Keyspaces& keyspaces, const KeyspaceState* keyspace,
+                     const std::shared_ptr<const ReadTime>* of_snapshot) {
+  if (of_snapshot == nullptr) [[likely]]
+    return keyspaces.ExpiredNow(keyspace);
+  return *of_snapshot == nullptr ? ExpiryView() : (*of_snapshot)->Of(KeyspaceIdOf(keyspace));
 }
 
 // A lookup in the keyspace, in the form that this tree needs.
@@ -245,6 +260,7 @@ struct LookupsTogether {
   const KeyspaceId keyspace;
   const Sequence sequence;
   const bloom::DigestSeed& digest_seed;
+  const ExpiryView expiry;
   const bool fill_cache;
   FileSystem* const file_system;
   const Counters::Here counters;
@@ -280,6 +296,7 @@ bool LookupsTogether::Find(std::span<const std::string_view> keys,
   for (size_t i = 0; i < keys.size(); ++i) {
     KeyLookup& lookup = is_common ? lookups.emplace_back(keyspace, keys[i], sequence, digest_seed)
                                   : lookups.emplace_back(keys[i], sequence, digest_seed);
+    lookup.key.set_expiry(expiry);
     numbers.push_back(i);
     const uint64_t count = counters.Add(Counter::kLookups, 1);
     lookup.doubt_filters = count % kDoubtOneIn == 0;
@@ -330,6 +347,8 @@ absl::StatusOr<bool> Engine::Get(const KeyspaceState* keyspace, std::string_view
   const Tree* const tree = view->version->TreeWith(id);
   KeyLookup lookup =
       LookupIn(tree, id, key, SequenceFor(views_, *view, options), job_context_.digest_seed);
+  lookup.key.set_expiry(ExpiryFor(
+      keyspaces_, keyspace, options.snapshot == nullptr ? nullptr : &options.snapshot->time_));
   lookup.explanation = explanation;
   if (explanation != nullptr) {
     explanation->key = std::string(key);
@@ -367,6 +386,8 @@ std::vector<absl::StatusOr<std::optional<std::string>>> Engine::MultiGet(
     return answers;
   }
   std::shared_ptr<const ReadView> view = *std::move(shared);
+  const ExpiryView expiry = ExpiryFor(
+      keyspaces_, keyspace, options.snapshot == nullptr ? nullptr : &options.snapshot->time_);
   const Sequence sequence = SequenceFor(views_, *view, options);
   for (size_t begin = 0; begin < keys.size(); begin += kKeysTogether) {
     const size_t count = std::min(kKeysTogether, keys.size() - begin);
@@ -376,6 +397,7 @@ std::vector<absl::StatusOr<std::optional<std::string>>> Engine::MultiGet(
                                   IdIn(*view, keyspace, options.snapshot),
                                   sequence,
                                   job_context_.digest_seed,
+                                  expiry,
                                   options.fill_cache,
                                   store_.environment.file_system,
                                   Counters::Here(&counters_)};
@@ -418,6 +440,8 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const KeyspaceState* state,
     views_.LetGo(std::move(view));
     return NewEmptyIterator(DroppedKeyspace(*state));
   }
+  const ExpiryView expiry = ExpiryFor(
+      keyspaces_, state, options.snapshot == nullptr ? nullptr : &options.snapshot->time_);
   scan.fill_cache = options.fill_cache;
   auto seek_reads = std::make_shared<SeekReads>(store_.environment.file_system);
   scan.seek_reads = seek_reads.get();
@@ -435,13 +459,14 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const KeyspaceState* state,
   tree.AddIterators(scan, &inputs);
   if (tree.is_common()) SeeOneKeyspace(keyspace, std::span(inputs).subspan(of_lists));
   const uint64_t iterators = counters_.Add(Counter::kIterators, 1);
-  // Readers pay for the default tree.
-  const Level0Account::Seen level0 =
-      is_default ? keyspaces_.account().See(tree) : Level0Account::Seen{};
+  const Level0Account account(tree);
+  const Level0Account::Seen level0 = account.See();
   // A follower's view may go back to an earlier state of the store.  The gaps are those of the
-  // default keyspace.
-  GapUse gaps{options_.mode == OpenMode::kFollow || !is_default ? nullptr : views_.gaps(),
-              ReadPoint::In(*view, sequence)};
+  // default keyspace.  They do not say at which time they were found, so they are not known where
+  // entries may expire.
+  const bool knows_gaps =
+      options_.mode != OpenMode::kFollow && is_default && expiry == ExpiryView();
+  GapUse gaps{knows_gaps ? views_.gaps() : nullptr, ReadPoint::In(*view, sequence)};
   IteratorBounds bounds{std::optional<std::string>(options.lower_bound),
                         std::optional<std::string>(options.upper_bound)};
   // They must outlive the merge.
@@ -459,20 +484,20 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const KeyspaceState* state,
   if (!IsForReading(options_.mode)) {
     gaps.charge = [this, &tree, keyspace](std::string_view key, uint64_t entries) {
       if (!PayRent(tree, keyspace, key, entries * kBytesMergedPerDeadEntry)) return;
-      keyspaces_.account().NoteRent();
+      Level0Account(tree).NoteRent();
       NoteReads();
     };
   }
   return NewDbIterator(
-      std::move(merged), sequence, std::move(bounds),
+      std::move(merged), sequence, expiry, std::move(bounds),
       {&counters_, store_.environment.clock, iterators}, gaps,
       // Owns `seek_reads` and the covers, which are destroyed after the inputs that use them.
-      [self = shared_from_this(), view = std::move(view), level0,
+      [self = shared_from_this(), view = std::move(view), account, level0,
        seek_reads = std::move(seek_reads), empty_tree = std::move(empty_tree),
        own_covers = std::move(own_covers)](const IteratorCounts& made) mutable {
-        self->views_.LetGo(std::move(view));
         const Counters::Here counters(&self->counters_);
-        self->keyspaces_.account().CountSeeks(made.seeks, level0, counters);
+        account.CountSeeks(made.seeks, level0, counters);  // the view keeps the tree
+        self->views_.LetGo(std::move(view));
         CountDeadEntries(made, counters);
         const uint64_t count = counters.Add(Counter::kSeeks, made.seeks);
         if (count / kSeeksPerNote != (count - made.seeks) / kSeeksPerNote) self->NoteReads();
@@ -482,16 +507,18 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const KeyspaceState* state,
 Engine::Moment Engine::TakeSnapshot() {
   // Without views, the store is closed, and no read accepts the snapshot.
   std::shared_ptr<const ReadView> view = IsForReading(options_.mode) ? views_.Share() : nullptr;
-  if (view != nullptr) return {view->sequence_max, std::move(view)};
   MutexLock lock(&mutex_);
-  return {sequences_.Take(), nullptr};
+  keyspaces_.AssertHeld();
+  std::shared_ptr<const ReadTime> time = keyspaces_.TimeOfSnapshot();
+  if (view != nullptr) return {view->sequence_max, std::move(view), std::move(time)};
+  return {sequences_.Take(time), nullptr, time};
 }
 
-void Engine::ReleaseSnapshot(Sequence sequence) {
+void Engine::ReleaseSnapshot(Sequence sequence, const ReadTime* time) {
   // In a forked child, a thread that does not exist there may hold the lock.
   if (!CheckProcess().ok()) return;
   MutexLock lock(&mutex_);
-  sequences_.Release(sequence);
+  sequences_.Release(sequence, time);
   bool is_change = schedule_.NoteOldestSnapshot(sequences_.oldest_snapshot());
   if (const auto& view = CurrentView(); view != nullptr)
     is_change |= schedule_.NoteReleased(*view->version, sequence);
@@ -510,8 +537,15 @@ uint64_t Engine::ApproximateBytes(const KeyspaceState* keyspace, std::string_vie
 Statistics Engine::GetStatistics() {
   Statistics statistics;
   counters_.SumInto(&statistics);
+  SnapshotList present;
+  {
+    MutexLock lock(&mutex_);
+    keyspaces_.AssertHeld();
+    present = keyspaces_.Present();
+    statistics.keyspaces = 1 + keyspaces_.other_count();
+  }
   if (std::shared_ptr<const ReadView> view = views_.Share(); view != nullptr) {
-    view->version->Describe(&statistics);
+    view->version->Describe(&statistics, &counters_, present);
     statistics.memtable_bytes = view->memtable_bytes();
     views_.LetGo(std::move(view));
   }
@@ -524,11 +558,6 @@ Statistics Engine::GetStatistics() {
   statistics.listener_nanos = events_->nanos();
   statistics.filter_goal = options_.filter_goal.ToText();
   statistics.recovery = lifetime_.recovery();
-  {
-    MutexLock lock(&mutex_);
-    keyspaces_.AssertHeld();
-    statistics.keyspaces = 1 + keyspaces_.other_count();
-  }
   return statistics;
 }
 

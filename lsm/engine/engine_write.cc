@@ -9,6 +9,7 @@
 #include "lsm/engine/engine.h"
 #include "lsm/events/job_events.h"
 #include "lsm/runtime/early_seal.h"
+#include "lsm/threads/epoch.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -57,6 +58,17 @@ absl::Status CheckWritable(const Options& options) {
              options.mode == OpenMode::kFollow ? "kFollow)" : "kReadOnly)"));
 }
 
+// Counts the entries of keyspaces besides the default one for their trees.
+void CountByTree(const WriteBatch& batch, const Version& version) {
+  const TreeCounters::Here elsewhere(&version.default_tree()->reads().counters);
+  EncodedBatch::ForEachKeyspace(batch, [&](KeyspaceId keyspace) {
+    if (keyspace == kDefaultKeyspace) return;
+    elsewhere.Add(TreeCounters::kWritesElsewhere, 1);
+    if (const Tree* const tree = version.TreeOf(keyspace); tree != nullptr)
+      TreeCounters::Here(&tree->reads().counters).Add(TreeCounters::kWrites, 1);
+  });
+}
+
 }  // namespace
 
 absl::Status Engine::Write(const WriteBatch& batch, const WriteOptions& options) {
@@ -85,6 +97,14 @@ absl::Status Engine::Write(const WriteBatch& batch, const WriteOptions& options)
   counters.Add(Counter::kWrites, 1);
   counters.Add(Counter::kWriteEntries, batch.count());
   counters.Add(Counter::kUserBytesWritten, batch.user_bytes());
+  if (EncodedBatch::KeyspacesOf(batch).empty()) [[likely]]
+    return absl::OkStatus();
+  CatchOutOfMemory([&] {
+    const EpochGuard guard;
+    if (const ReadView* const view = views_.Load(); view != nullptr)
+      CountByTree(batch, *view->version);
+    return absl::OkStatus();
+  }).IgnoreError();
   return absl::OkStatus();
 }
 
@@ -144,14 +164,21 @@ absl::Status Engine::Commit(Writer* leader, const Writer** last) {
         "all sequence numbers are used up: the store can only be read");
   }
   StoreFixed64(batch.data(), sequences_.last() + 1);
+  // Only the leader changes limits, so they stay those of this group.
+  const std::shared_ptr<const LimitTable> limits = keyspaces_.limits();
+  if (limits != nullptr && entries > 0) [[unlikely]]
+    EncodedBatch::SetTime(&batch, keyspaces_.Now());
   const size_t batch_bytes = batch.size();
   // Only the leader replaces the memtable, so it stays the one of this view.
   Memtable* memtable = CurrentView()->memtable.get();
   RangeMap ranges;  // of the group, in the default keyspace
   mutex_.Unlock();
+  const auto has_limit = [&](KeyspaceId keyspace) { return limits->Has(keyspace); };
+  const Memtable::IsTimed is_timed = has_limit;
   // First all steps that may fail without leaving a trace.
   absl::Status status = CatchOutOfMemory([&] {
-    TRELLIS_RETURN_IF_ERROR(memtable->PrepareBatch(batch, &ranges));
+    TRELLIS_RETURN_IF_ERROR(
+        memtable->PrepareBatch(batch, &ranges, limits == nullptr ? nullptr : &is_timed));
     logs_.Reserve(batch_bytes);
     return absl::OkStatus();
   });

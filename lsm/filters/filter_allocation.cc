@@ -5,7 +5,6 @@
 
 #include "bloom/core/filter_format.h"
 #include "lsm/bytes/status.h"
-#include "lsm/filters/filter_choice.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -75,14 +74,19 @@ uint64_t KeysOf(std::span<const FilterRun> runs) {
   return keys;
 }
 
-// The deepest run is rewritten completely during the time in which as many keys come down as there
-// are above it.  So in a growing store, its tables are sized for too few keys: on average half of
-// that number is missing.  Sizing the tables for this half too makes the sum right.
+// The deepest run of a tree is rewritten completely during the time in which as many keys come down
+// as there are above it.  So in a growing tree, its tables are sized for too few keys: on average
+// half of that number is missing.  Sizing the tables for this half too makes the sum right.
 double ShareBeforeGrowth(std::span<const FilterRun> runs) {
   const auto all = static_cast<double>(KeysOf(runs));
-  size_t deepest = runs.size() - 1;
-  while (deepest > 0 && runs[deepest].continues) --deepest;
-  const auto above = static_cast<double>(KeysOf(runs.first(deepest)));
+  if (all == 0) return 1;
+  double above = 0;
+  bool is_deepest = true;
+  for (size_t i = runs.size(); i > 0; --i) {
+    const FilterRun& run = runs[i - 1];
+    if (!is_deepest) above += static_cast<double>(run.keys);
+    if (!run.continues) is_deepest = i > 1 && runs[i - 2].tree != run.tree;
+  }
   return all / (all + above / 2);
 }
 
@@ -135,15 +139,18 @@ std::string ExplanationOf(FilterReason reason, const FilterGoal& goal) {
   return Concat(NameOf(reason), ": ", text, goal.ToText());
 }
 
-absl::StatusOr<std::unique_ptr<FilterAllocator>> FilterAllocator::Of(std::string_view filter_kind,
-                                                                     const FilterGoal& goal) {
-  TRELLIS_ASSIGN_OR_RETURN(const FilterChoice choice, FilterChoice::Of(filter_kind));
+FilterKinds FilterKinds::Of(const FilterChoice& choice) {
   const auto name_of = [&choice](int level) {
     const auto& policy = choice.ForLevel(level);
     return policy == nullptr ? std::string_view() : policy->name();
   };
-  return std::unique_ptr<FilterAllocator>(
-      new FilterAllocator(name_of(0), name_of(FilterChoice::kFirstCompactLevel), goal));
+  return {name_of(0), name_of(FilterChoice::kFirstCompactLevel)};
+}
+
+absl::StatusOr<std::unique_ptr<FilterAllocator>> FilterAllocator::Of(std::string_view filter_kind,
+                                                                     const FilterGoal& goal) {
+  TRELLIS_ASSIGN_OR_RETURN(const FilterChoice choice, FilterChoice::Of(filter_kind));
+  return std::unique_ptr<FilterAllocator>(new FilterAllocator(FilterKinds::Of(choice), goal));
 }
 
 double FilterAllocator::BudgetBytes(uint64_t keys) const {
@@ -201,19 +208,27 @@ FilterAllocation FilterAllocator::SolveWith(std::span<const FilterRun> runs,
 }
 
 bool FilterAllocator::CompactPays(const FilterRun& run, double fpp) const {
+  const FilterKinds& kinds = KindsOf(run);
   const double saved_bits =
-      CurveOf(fast_kind_, run).Reaching(fpp).bits - CurveOf(compact_kind_, run).Reaching(fpp).bits;
+      CurveOf(kinds.fast, run).Reaching(fpp).bits - CurveOf(kinds.compact, run).Reaching(fpp).bits;
   return saved_bits * kNanosPerBit * run.lifetime >= kMoreBuildNanos;
 }
 
 FilterAllocation FilterAllocator::Solve(std::span<const FilterRun> runs, const Limit& limit) const {
-  std::vector<std::string_view> kinds(runs.size(), fast_kind_);
+  std::vector<std::string_view> kinds;
+  bool has_choice = false;
+  for (const FilterRun& run : runs) {
+    kinds.push_back(KindsOf(run).fast);
+    has_choice = has_choice || KindsOf(run).fast != KindsOf(run).compact;
+  }
   FilterAllocation allocation = SolveWith(runs, kinds, limit);
-  if (fast_kind_ == compact_kind_) return allocation;
+  if (!has_choice) return allocation;
   // The FPPs of fast kinds suffice to estimate what a compact kind would save.
   for (size_t i = 0; i < runs.size(); ++i) {
+    const FilterKinds& of_run = KindsOf(runs[i]);
     const double fpp = std::min(allocation.shares[i].fpp, 0.5);
-    if (runs[i].keys > 0 && CompactPays(runs[i], fpp)) kinds[i] = compact_kind_;
+    if (runs[i].keys > 0 && of_run.fast != of_run.compact && CompactPays(runs[i], fpp))
+      kinds[i] = of_run.compact;
   }
   return SolveWith(runs, kinds, limit);
 }
@@ -237,8 +252,9 @@ FilterAllocation FilterAllocator::Allocate(std::span<const FilterRun> runs) cons
 
 FilterAllocation FilterAllocator::ForOutput(std::span<const FilterRun> runs,
                                             const FilterOutput& output) const {
+  double beside = 0;
   const auto total_with = [&](const FilterAllocation& allocation) {
-    double total = WantsReads() ? output.staying_reads : output.staying_bytes;
+    double total = beside + (WantsReads() ? output.staying_reads : output.staying_bytes);
     for (const FilterOutput::Part& part : output.parts) {
       const FilterRun& run = runs[part.run];
       if (run.keys == 0) continue;
@@ -252,6 +268,14 @@ FilterAllocation FilterAllocator::ForOutput(std::span<const FilterRun> runs,
   const double usual =
       goal_.kind() == FilterGoal::Kind::kBytes ? goal * ShareBeforeGrowth(runs) : goal;
   const FilterAllocation fair = SolveFor(runs, usual);
+  for (const FilterOutput::TreeBeside& tree : output.trees_beside) {
+    double share = 0;
+    for (size_t i = 0; i < runs.size(); ++i) {
+      if (runs[i].tree != tree.tree || runs[i].keys == 0) continue;
+      share += WantsReads() ? runs[i].weight * fair.shares[i].fpp : fair.shares[i].bytes;
+    }
+    beside += std::max(share, WantsReads() ? tree.reads : tree.bytes);
+  }
   const double beyond = total_with(fair) - goal;  // negative: below the goal
   double farthest =
       std::clamp(usual - kCorrection * beyond, usual / kCorrectionMost, usual * kCorrectionMost);

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,9 +26,19 @@
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
 #include "lsm/filter_goal.h"
+#include "lsm/filters/filter_choice.h"
 #include "lsm/filters/filter_curve.h"
 
 namespace lsm::inline TRELLIS_ABI {
+
+// The kinds of filters among which a run gets one.  Names of policies, which live as long as the
+// program; empty: no filters.
+struct FilterKinds {
+  std::string_view fast;
+  std::string_view compact;  // the same as `fast` if there is only one kind
+
+  static FilterKinds Of(const FilterChoice& choice);
+};
 
 // Tables of which a lookup reads at most one: a table of level 0; a run below level 0; or a part of
 // such a run whose tables are equally hot (lsm/filters/hotness.h).
@@ -36,10 +47,13 @@ struct FilterRun {
   uint64_t tables = 1;  // number of filters that share its keys, about equally
   // Rewrites of level 1 during the life of this run: its size in units of level 1.
   double lifetime = 0;
-  // Share of the lookups of absent keys that ask one of its tables: 1 for a whole run, less for a
-  // part.  The other parts of the run follow it.
+  // Share of the lookups of absent keys that ask one of its tables: 1 for a whole run of the only
+  // tree, less for a part, or beside other trees (lsm/filters/tree_runs.h).  The other parts of the
+  // run follow it.
   double weight = 1;
-  bool continues = false;  // belongs to the same run as the one before
+  bool continues = false;                           // belongs to the same run as the one before
+  uint32_t tree = 0;                                // the runs of a tree stand together
+  std::optional<FilterKinds> kinds = std::nullopt;  // nullopt: those of the allocator
 };
 
 enum class FilterReason : uint8_t {
@@ -82,6 +96,13 @@ struct FilterOutput {
   std::vector<Part> parts;
   double staying_bytes = 0;  // filter memory of tables that the job leaves alone
   double staying_reads = 0;  // expected wasted reads of these tables
+  // The same of a tree that the job does not write to.
+  struct TreeBeside {
+    uint32_t tree = 0;  // as in FilterRun
+    double bytes = 0;
+    double reads = 0;
+  };
+  std::vector<TreeBeside> trees_beside = {};
 };
 
 // Thread-safe.  The first curves take some milliseconds each; then a run takes some tens of
@@ -111,14 +132,17 @@ class FilterAllocator {
   // but no further than to meet the goal.  A larger correction would not help: a small output
   // cannot compensate for much, and tables of one run should be alike.  With a budget in bytes, a
   // share also leaves room for the growth of the store until its tables are rewritten.
+  //
+  // A tree beside the job's counts with its share, or with what it has if that is more.  So what it
+  // lacks is left for its own jobs.  Otherwise two trees that are rewritten as a whole, one after
+  // the other, would each make up for the other one, and keep what they have.
   FilterAllocation ForOutput(std::span<const FilterRun> runs, const FilterOutput& output) const;
 
  private:
   static constexpr double kCorrection = 2;
   static constexpr double kCorrectionMost = 4;  // largest factor of the correction
 
-  FilterAllocator(std::string_view fast_kind, std::string_view compact_kind, const FilterGoal& goal)
-      : fast_kind_(fast_kind), compact_kind_(compact_kind), goal_(goal) {}
+  FilterAllocator(const FilterKinds& kinds, const FilterGoal& goal) : kinds_(kinds), goal_(goal) {}
 
   struct Limit {
     double bytes;
@@ -133,10 +157,9 @@ class FilterAllocator {
   FilterAllocation SolveFor(std::span<const FilterRun> runs, double wanted) const;
   bool CompactPays(const FilterRun& run, double fpp) const;
   const FilterCurve& CurveOf(std::string_view kind, const FilterRun& run) const;
+  const FilterKinds& KindsOf(const FilterRun& run) const { return run.kinds ? *run.kinds : kinds_; }
 
-  // Names of policies.
-  const std::string_view fast_kind_;
-  const std::string_view compact_kind_;  // the same as fast_kind_ if there is only one kind
+  const FilterKinds kinds_;
   const FilterGoal goal_;
   const std::unique_ptr<FilterCurves> curves_ = std::make_unique<FilterCurves>();
 };

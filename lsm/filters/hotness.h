@@ -1,9 +1,9 @@
-// Estimates how many lookups of absent keys go to a part of the store, compared with its share of
-// the keys, from its wasted reads.  Pure functions.
+// Estimates how many lookups of absent keys go to a part of a tree, compared with its share of the
+// keys, from its wasted reads.  Pure functions.
 //
 // Filters rarely let an absent key pass, so counting these keys costs lookups nothing.  The count
 // tells how often a filter was asked.  Take a table whose filter has FPP p, and which holds the
-// share m of its run's keys.  N lookups, distributed like the keys of the store, would cause p m N
+// share m of its run's keys.  N lookups, distributed like the keys of the tree, would cause p m N
 // wasted reads. The *hotness* of the table is its observed number of wasted reads divided by this
 // expected number: 1 on average; 9 if 90 % of the lookups go to a tenth of the keys.
 //
@@ -47,7 +47,7 @@ struct WastedReads {
 // Counts the wasted reads of an open table.  Thread-safe.
 class WastedReadCounter {
  public:
-  // `lookups`: of the store so far.
+  // `lookups`: of the table's tree so far.
   WastedReadCounter(const WastedReads& inherited, uint64_t lookups)
       : inherited_(inherited), lookups_before_(lookups) {}
 
@@ -55,7 +55,7 @@ class WastedReadCounter {
   // line.  (A table without a filter is read every time, which costs more than the line.)
   void Add() { count_.fetch_add(1, std::memory_order_relaxed); }
 
-  // `lookups`: of the store so far.  `expected`: expected wasted reads per lookup.
+  // `lookups`: of the table's tree so far.  `expected`: expected wasted reads per lookup.
   WastedReads Get(uint64_t lookups, double expected) const {
     const uint64_t since = lookups > lookups_before_ ? lookups - lookups_before_ : 0;
     WastedReads reads = inherited_;

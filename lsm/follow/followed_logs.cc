@@ -179,9 +179,11 @@ absl::StatusOr<bool> FollowedLogs::TakeHeld(Log* log) {
   }
   // After a failure it is unknown which changes of the batch they have.
   std::optional<KeyspaceRecords> keyspaces = std::exchange(keyspaces_, std::nullopt);
+  const auto are_timed = [&](KeyspaceId id) { return keyspaces->AreTimed(id); };
+  const Memtable::IsTimed is_timed = are_timed;
   const auto prepare = [&]() -> absl::Status {
     TRELLIS_RETURN_IF_ERROR(CheckBatch(record.payload, &*keyspaces));
-    return log->memtable->PrepareBatch(record.payload);
+    return log->memtable->PrepareBatch(record.payload, /*ranges=*/nullptr, &is_timed);
   };
   TRELLIS_RETURN_IF_ERROR(
       WithContext(prepare(), Concat(path, ": record at offset ", record.offset)));

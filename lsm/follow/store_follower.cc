@@ -185,7 +185,9 @@ absl::Status StoreFollower::OpenVersion(const TableContext& context,
   });
   auto opened = std::make_shared<PinnedVersion>();
   opened->pin = pin_;
-  TRELLIS_ASSIGN_OR_RETURN(opened->version, Version::Create(std::move(levels), state.keyspaces));
+  const Version* const before = version_ == nullptr ? nullptr : version_->version.get();
+  TRELLIS_ASSIGN_OR_RETURN(opened->version,
+                           Version::Create(std::move(levels), state.keyspaces, before));
   opened->edits = manifest_->edit_count();
   version_ = std::move(opened);
   return absl::OkStatus();

@@ -21,7 +21,7 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-enum class MemtableAnswer : uint8_t { kAbsent, kFound, kDeleted, kRangeDeleted };
+enum class MemtableAnswer : uint8_t { kAbsent, kFound, kDeleted, kRangeDeleted, kExpired };
 
 class EntryList {
  public:
@@ -37,8 +37,8 @@ class EntryList {
   // --- for readers ---
 
   // Finds the newest entry that `key` may see.  `value` points into the memtable.  kRangeDeleted: a
-  // range delete of this list hides that entry.  kAbsent says nothing about range deletes: a caller
-  // that goes on to older entries asks ranges().
+  // range delete of this list hides that entry.  kExpired: it has expired for the reader.  kAbsent
+  // says nothing about range deletes: a caller that goes on to older entries asks ranges().
   MemtableAnswer Get(const LookupKey& key, std::string_view* value) const;
 
   // Iterates over internal keys.  Must not outlive the memtable.  May or may not see entries that

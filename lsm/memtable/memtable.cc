@@ -27,9 +27,20 @@ void ClearPreparedVector(std::vector<T>* prepared) {
 // Creates the entries without linking them in, and collects the ranges.
 class Memtable::EntryMaker : public EncodedBatch::Handler {
  public:
-  EntryMaker(Memtable* memtable, Sequence first) : memtable_(*memtable), next_(first) {}
+  EntryMaker(Memtable* memtable, Sequence first, const IsTimed* is_timed)
+      : memtable_(*memtable), next_(first), is_timed_(is_timed) {}
 
+  absl::Status Time(uint32_t seconds) override {
+    time_ = seconds;
+    return absl::OkStatus();
+  }
   absl::Status Put(KeyspaceId keyspace, std::string_view key, std::string_view value) override {
+    if (is_timed_ != nullptr && (*is_timed_)(keyspace)) [[unlikely]] {
+      if (!time_) return absl::DataLossError("write batch: a put lacks its time");
+      timed_value_.clear();
+      AppendTimed(&timed_value_, *time_, value);
+      return Make(keyspace, key, PackSuffix(next_++, EntryKind::kTimedPut), timed_value_);
+    }
     return Make(keyspace, key, PackSuffix(next_++, EntryKind::kPut), value);
   }
   absl::Status Delete(KeyspaceId keyspace, std::string_view key) override {
@@ -95,6 +106,9 @@ class Memtable::EntryMaker : public EncodedBatch::Handler {
 
   Memtable& memtable_;
   Sequence next_;
+  const IsTimed* const is_timed_;
+  std::optional<uint32_t> time_;                           // of the batch
+  std::string timed_value_;                                // of the last put that has a time
   std::map<KeyspaceId, std::vector<RangeDelete>> ranges_;  // views of the batch
 };
 
@@ -117,12 +131,13 @@ void Memtable::Add(KeyspaceId keyspace, Sequence sequence, EntryKind kind,
   entry_count_.store(entry_count() + 1, std::memory_order_relaxed);
 }
 
-absl::Status Memtable::PrepareBatch(std::string_view encoded, RangeMap* ranges) {
+absl::Status Memtable::PrepareBatch(std::string_view encoded, RangeMap* ranges,
+                                    const IsTimed* is_timed) {
   ClearPrepared();
   if (encoded.size() < EncodedBatch::kHeaderBytes) {
     return DamageAt("write batch", encoded.size(), "shorter than its header");
   }
-  EntryMaker maker(this, EncodedBatch::FirstSequenceOf(encoded));
+  EntryMaker maker(this, EncodedBatch::FirstSequenceOf(encoded), is_timed);
   TRELLIS_RETURN_IF_ERROR(EncodedBatch::ForEach(encoded, &maker));
   RangeMap of_default;
   if (prepared_has_more_) of_default = maker.PrepareRanges();

@@ -28,6 +28,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
 #include "lsm/base/inner_iterator.h"
@@ -57,7 +58,8 @@ class Memtable {
   Memtable(const Memtable&) = delete;
   Memtable& operator=(const Memtable&) = delete;
 
-  // REQUIRES: no other entry has this key and sequence number.
+  // REQUIRES: no other entry has this key and sequence number; the value of a timed put begins with
+  // its time.
   void Add(KeyspaceId keyspace, Sequence sequence, EntryKind kind, std::string_view user_key,
            std::string_view value);
   void Add(Sequence sequence, EntryKind kind, std::string_view user_key, std::string_view value) {
@@ -75,8 +77,12 @@ class Memtable {
   // AddPrepared may follow.  The first call makes the ring.  If AddPrepared does not follow, the
   // numbers of the batch may be used again.  Only empty lists are left, and boundaries of range
   // deletes at which no answer changes.  `ranges` receives the range deletes of the batch in the
-  // default keyspace, the newest at each key; null: they are not wanted.
-  absl::Status PrepareBatch(std::string_view encoded, RangeMap* ranges = nullptr);
+  // default keyspace, the newest at each key; null: they are not wanted.  `is_timed`: whether
+  // puts of a keyspace get the time of the batch; null: none do.  DataLoss if a batch with such a
+  // put has no time.
+  using IsTimed = absl::FunctionRef<bool(KeyspaceId keyspace)>;
+  absl::Status PrepareBatch(std::string_view encoded, RangeMap* ranges = nullptr,
+                            const IsTimed* is_timed = nullptr);
   // Needs no memory.
   void AddPrepared();
 

@@ -18,6 +18,7 @@ class KeyspacesOfBatch final : public EncodedBatch::Handler {
  public:
   explicit KeyspacesOfBatch(Sequence first) : next_(first) {}
 
+  absl::Status Time(uint32_t) override { return absl::OkStatus(); }
   absl::Status Put(KeyspaceId keyspace, std::string_view, std::string_view) override {
     return Entry(keyspace);
   }
@@ -53,6 +54,7 @@ void FoundKeyspaces::StartWith(const KeyspaceRecords& manifest, Sequence last_se
     Found& found = found_[id];
     found.name = record.name;
     found.options = record.options;
+    found.marks = record.marks;
     found.options_sequence = last_sequence;
     found.has_own_tree = found.has_left = record.has_own_tree;
   }
@@ -84,11 +86,16 @@ void FoundKeyspaces::AddEntry(KeyspaceId id) {
   if (id != kDefaultKeyspace) FindOrMake(id);
 }
 
+void FoundKeyspaces::AddTimed(KeyspaceId id) {
+  if (Found* const found = FindOrMake(id)) found->has_timed = true;
+}
+
 void FoundKeyspaces::AddName(const KeyspaceRecord& record, Sequence sequence) {
   Found* const found = FindOrMake(record.id);
   if (found == nullptr || IsKnown(record.id)) return;
   if (sequence >= found->options_sequence) {
     found->options = record.options;
+    found->marks = record.marks;
     found->options_sequence = sequence;
   }
   if (record.id == kDefaultKeyspace || sequence < found->sequence) return;
@@ -127,6 +134,7 @@ void FoundKeyspaces::AddChange(const KeyspaceChange& change, Sequence sequence, 
   if (found == nullptr || (creates && IsKnown(change.id))) return;
   if (sequence >= found->options_sequence) {
     found->options = change.options;
+    found->marks = change.marks;
     found->options_sequence = sequence;
   }
   if (!creates || change.name == kDefaultKeyspaceName) return;
@@ -152,6 +160,11 @@ KeyspaceId FoundKeyspaces::TreeOf(KeyspaceId id) const {
   if (id == kDefaultKeyspace) return id;
   const auto found = found_.find(id);
   return found != found_.end() && found->second.has_own_tree ? id : kCommonTree;
+}
+
+bool FoundKeyspaces::IsTimed(KeyspaceId id) const {
+  const auto found = found_.find(id);
+  return found != found_.end() && found->second.marks.are_timed();
 }
 
 bool FoundKeyspaces::HasLeft(KeyspaceId id) const {
@@ -186,12 +199,17 @@ KeyspaceRecords FoundKeyspaces::Records(const Say& say) const {
   std::map<KeyspaceId, std::string> names;
   for (const auto& [name, id] : ids) names.emplace(id, name);
   for (const auto& [id, found] : found_) {
-    if (found.is_dropped || (id == kDefaultKeyspace && found.options == KeyspaceOptions()))
-      continue;
+    if (found.is_dropped) continue;
+    if (found.has_timed && !found.marks.are_timed()) {
+      say(Concat("the entries of keyspace \"", Escape(names.at(id)),
+                 "\" have times, but no file says how long they live: they stay"));
+    }
+    if (id == kDefaultKeyspace && found.options == KeyspaceOptions()) continue;
     records.Put({.id = id,
                  .has_own_tree = found.has_own_tree,
                  .options = found.options,
-                 .name = names.at(id)});
+                 .name = names.at(id),
+                 .marks = found.marks});
   }
   return records;
 }

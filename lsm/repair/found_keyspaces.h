@@ -44,6 +44,8 @@ class FoundKeyspaces {
   void AddTable(KeyspaceId tree);
   // The common tree has an entry of this keyspace.
   void AddEntry(KeyspaceId id);
+  // There are entries of this keyspace that have times.
+  void AddTimed(KeyspaceId id);
   // An entry among the names.  It need not be the newest one.
   void AddName(const KeyspaceRecord& record, Sequence sequence);
   void AddDroppedName(KeyspaceId id, Sequence sequence);
@@ -58,6 +60,9 @@ class FoundKeyspaces {
   // tree without such a statement, a crash may have cut off the leaving.
   bool HasLeft(KeyspaceId id) const;
 
+  // Whether its puts have times, as far as is known so far.
+  bool IsTimed(KeyspaceId id) const;
+
   // All that were not dropped.  Each has a name of its own: see design/repair.md.
   KeyspaceRecords Records(const Say& say) const;
 
@@ -65,11 +70,13 @@ class FoundKeyspaces {
   struct Found {
     std::string name;  // empty: unknown
     KeyspaceOptions options;
+    ExpiryMarks marks;
     Sequence sequence = 0;          // of the newest statement about its existence
     Sequence options_sequence = 0;  // and about its options
     bool has_own_tree = false;
     bool has_left = false;
     bool is_dropped = false;
+    bool has_timed = false;  // entries that have a time
   };
 
   bool IsKnown(KeyspaceId id) const { return id < known_below_; }

@@ -16,7 +16,16 @@ namespace lsm::inline TRELLIS_ABI {
 // --- what the common tree says ---
 
 absl::Status RepairJob::ReadCommonTree() {
-  for (const auto& [id, tree] : trees_) keyspaces_.AddTable(id);
+  const auto is_timed = [](const SalvagedTable& table) {
+    return table.meta.times.timed_entries > 0;
+  };
+  for (const auto& [id, tree] : trees_) {
+    keyspaces_.AddTable(id);
+    bool any = std::any_of(tree.loose.begin(), tree.loose.end(), is_timed);
+    for (const Tables& level : tree.levels)
+      any = any || std::any_of(level.begin(), level.end(), is_timed);
+    if (any && id != kCommonTree) keyspaces_.AddTimed(id);
+  }
   const auto common = trees_.find(kCommonTree);
   if (common == trees_.end()) return absl::OkStatus();
   for (const SalvagedTable& table : common->second.loose)
@@ -47,6 +56,7 @@ absl::Status RepairJob::ReadCommonTable(const SalvagedTable& table) {
       continue;
     }
     keyspaces_.AddEntry(id);
+    if (KindOf(SuffixOf(entries->key())) == EntryKind::kTimedPut) keyspaces_.AddTimed(id);
     const std::optional<std::string> end = CommonEndOf(id);
     if (!end) break;
     std::string next;

@@ -12,7 +12,6 @@
 #include "lsm/compaction/filter_plan.h"
 #include "lsm/compaction/table_output.h"
 #include "lsm/repair/repair_job.h"
-#include "lsm/version/age_order.h"
 #include "lsm/version/common_keys.h"
 #include "lsm/version/key_order.h"
 #include "lsm/version/runs_reader.h"

@@ -24,6 +24,11 @@ std::string TextOf(const DeadEntries& dead) {
                 dead.dead_bytes, " + ", dead.covered_bytes, " bytes");
 }
 
+std::string TextOf(const WriteTimes& times) {
+  return Concat(times.timed_entries, " from ", times.oldest, " to ", times.newest, ", a fifth by ",
+                times.fifth);
+}
+
 // Says what the loss of a table's range deletes means.  `record` may be null.
 std::string TextOfLostRanges(const TableMeta* record) {
   if (record == nullptr || record->ranges.empty())
@@ -115,6 +120,7 @@ absl::StatusOr<RepairJob::SalvagedTable> RepairJob::ReadTable(uint64_t number,
   meta.smallest = facts.smallest;
   meta.largest = facts.largest;
   meta.dead = table->properties().dead_entries();  // of which CheckTable has counted what it can
+  meta.times = table->properties().write_times();
   meta.ranges = RangeRecord::Of(table->ranges());
   meta.keyspace = static_cast<KeyspaceId>(table->properties().keyspace);
   salvaged.ranges = std::make_shared<const RangeMap>(table->ranges());
@@ -135,6 +141,7 @@ void RepairJob::CompareWithRecord(const TableMeta& record, const SalvagedTable& 
   compare("size", Concat(record.file_bytes), Concat(found.file_bytes));
   compare("entries", Concat(record.entries), Concat(found.entries));
   compare("dead entries", TextOf(record.dead), TextOf(found.dead));
+  compare("times", TextOf(record.times), TextOf(found.times));
   compare("range deletes", Described(record.ranges), Described(found.ranges));
   compare("smallest key", QuotedInternalKey(record.smallest), QuotedInternalKey(found.smallest));
   compare("largest key", QuotedInternalKey(record.largest), QuotedInternalKey(found.largest));
@@ -398,7 +405,8 @@ absl::Status RepairJob::SalvageRecord(const LogReader::Record& record, const std
                        " to ", first - 1));
   }
   salvaged_to_ = std::max(salvaged_to_, first - 1 + EncodedBatch::CountOf(record.payload));
-  return filler->Add(record.payload, log);
+  return filler->AddOfAll(record.payload, log,
+                          [this](KeyspaceId id) { return keyspaces_.IsTimed(id); });
 }
 
 absl::StatusOr<RepairJob::Tables> RepairJob::Flush(KeyspaceId tree, Iterator& entries,

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "lsm/base/inner_iterator.h"
+#include "lsm/base/internal_key.h"
 #include "lsm/base/range_map.h"
 #include "lsm/compaction/picker.h"
 
@@ -34,6 +35,30 @@ double MeanCoveredBytes(const ReadView& view, Sequence visible,
   return sampled == 0 ? 0 : static_cast<double>(covered_bytes) / static_cast<double>(sampled);
 }
 
+// Whether each entry of the memtable is a put that has expired for all readers.  If the keys are in
+// the order of their times, the last one is the first to say no.
+bool HasExpired(const Memtable& memtable, const SnapshotList& snapshots) {
+  if (snapshots.expiry == nullptr || memtable.memory_bytes() < kBytesMergedPerJob) return false;
+  const std::vector<const EntryList*> lists = memtable.Lists();
+  for (const EntryList* list : lists) {
+    if (list->ranges() != nullptr) return false;
+    const std::vector<ExpiryView> expired = snapshots.ExpiredIn(list->keyspace());
+    const std::unique_ptr<InnerIterator> entries = list->NewIterator();
+    const auto is_expired = [&] {
+      const uint64_t suffix = SuffixOf(entries->key());
+      std::string_view value = entries->value();
+      const size_t stratum = snapshots.StratumOf(SequenceOf(suffix));
+      return ShowTo(expired[stratum], suffix, &value) == Shown::kExpired;
+    };
+    entries->SeekToLast();
+    if (entries->Valid() && !is_expired()) return false;
+    for (entries->SeekToFirst(); entries->Valid(); entries->Next()) {
+      if (!is_expired()) return false;
+    }
+  }
+  return !lists.empty();
+}
+
 // The bytes that a flush of the memtable makes others write.
 uint64_t PriceOfFlush(const ReadView& view, const Options& options) {
   const Memtable& memtable = *view.memtable;
@@ -52,6 +77,14 @@ bool IsDropDue(const ReadView& view, KeyspaceId keyspace, const Options& options
   return tree != nullptr && tree->bytes() >= PriceOfFlush(view, options);
 }
 
+bool AreLimitsDue(const ReadView& view, const SnapshotList& present, const SnapshotList& recorded,
+                  const Options& options) {
+  double freed = 0;
+  for (const auto& [id, tree] : view.version->trees())
+    freed += tree->ExpiredBytes(present) - tree->ExpiredBytes(recorded);
+  return freed >= static_cast<double>(PriceOfFlush(view, options));
+}
+
 bool AreRangesDue(const ReadView& view, const RangeMap& ranges, const SnapshotList& snapshots,
                   const Options& options) {
   const uint64_t price = PriceOfFlush(view, options);
@@ -66,6 +99,7 @@ bool IsSealDue(const ReadView& view, Sequence visible, const SnapshotList& snaps
   const Memtable& memtable = *view.memtable;
   const uint64_t tombstones = memtable.tombstone_count();
   const RangeList* const ranges = memtable.ranges();
+  if (HasExpired(memtable, snapshots)) return true;
   if (!memtable.has_deletes()) return false;
   if (memtable.AgeNanos(now_nanos) / 1'000'000'000 >= kTombstoneSecondsMax) return true;
   if (ranges != nullptr && AreRangesDue(view, ranges->ToMap(), snapshots, options)) return true;

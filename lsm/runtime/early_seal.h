@@ -1,4 +1,5 @@
-// When a memtable is sealed before it is full: as soon as its deletes would pay for its flush.
+// When a memtable is sealed before it is full: as soon as its deletes would pay for its flush, or
+// all of its entries have expired.
 //
 // Tombstones: the memtable counts as the table of level 0 that its flush would make.  If the rule
 // for tombstones (lsm/compaction/picker.h) would take that table at once, the flush is worth it. So
@@ -24,6 +25,14 @@
 // tree has at least as many bytes as the flush makes others write.  A smaller drop waits for the
 // next flush, and so does one in the common tree, whose tables go with compactions.
 //
+// Limits: a compaction does not use a lower limit of a keyspace before the flush that records it
+// (lsm/design/expiry.md).  The memtable is due if by then at least as many bytes of tables have
+// expired as the flush makes others write.
+//
+// Expiry: the flush of a memtable whose puts have all expired for all readers writes no value, and
+// frees the memory and the log.  It is due if these have 1 MiB, the price of its syncs.  So an idle
+// store keeps no more than that.
+//
 // Reads memory alone.  Thread-safe.  Throws std::bad_alloc.
 #ifndef TRELLIS_LSM_RUNTIME_EARLY_SEAL_H_
 #define TRELLIS_LSM_RUNTIME_EARLY_SEAL_H_
@@ -47,6 +56,10 @@ bool IsSealDue(const ReadView& view, Sequence visible, const SnapshotList& snaps
 
 // The same, but judges only the drop of a keyspace, which is in the memtable.
 bool IsDropDue(const ReadView& view, KeyspaceId keyspace, const Options& options);
+
+// The same, but judges only the limits that no flush has recorded (Keyspaces::Unrecorded).
+bool AreLimitsDue(const ReadView& view, const SnapshotList& present, const SnapshotList& recorded,
+                  const Options& options);
 
 // The same, but judges only these range deletes of the memtable.  A leader asks this after a group
 // with range deletes, unless a sealed memtable waits for its flush.  So it must not take long.

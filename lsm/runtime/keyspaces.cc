@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -30,13 +31,16 @@ std::vector<FlushRun::List> ListsToFlush(const Memtable& memtable) {
   return lists;
 }
 
-Keyspaces::Keyspaces(const Options* options, Counters* counters, Mutex* mutex)
-    : options_(*options), opening_(NewOpening()), account_(counters), mutex_(mutex) {
-  const auto state =
-      std::make_shared<KeyspaceState>(kDefaultKeyspace, kDefaultKeyspaceName, opening_);
-  state->has_own_tree = true;
-  ids_.emplace(state->name, state->id);
-  states_.emplace(state->id, state);
+Keyspaces::Keyspaces(const Options* options, Mutex* mutex, Clock* clock)
+    : options_(*options),
+      opening_(NewOpening()),
+      mutex_(mutex),
+      states_({{kDefaultKeyspace, std::make_shared<KeyspaceState>(
+                                      kDefaultKeyspace, kDefaultKeyspaceName, opening_)}}),
+      clock_(clock),
+      default_state_(states_.at(kDefaultKeyspace).get()) {
+  states_.at(kDefaultKeyspace)->has_own_tree = true;
+  ids_.emplace(default_state_->name, kDefaultKeyspace);
 }
 
 absl::Status Keyspaces::CheckOwner(const WriteBatch& batch) const {
@@ -49,17 +53,29 @@ absl::Status Keyspaces::CheckOwner(const WriteBatch& batch) const {
   return absl::OkStatus();
 }
 
+ExpiryLimit Keyspaces::LimitOf(const KeyspaceRecord& record) const {
+  return ExpiryLimit::AtOpening(record.options, record.marks, clock_.Now());
+}
+
 void Keyspaces::Start(const KeyspaceRecords& records) {
   MutexLock lock(mutex_);
   std::erase_if(ids_, [](const auto& entry) { return entry.second != kDefaultKeyspace; });
   std::erase_if(states_, [](const auto& entry) { return entry.first != kDefaultKeyspace; });
   own_options_.clear();
   dropped_.clear();
+  limits_left_.clear();
+  std::vector<LimitTable::Row> limits;
   for (const auto& [id, record] : records.all()) {
     std::shared_ptr<KeyspaceState>& state = states_[id];
     if (state == nullptr) state = std::make_shared<KeyspaceState>(id, record.name, opening_);
     state->options = record.options;
     state->has_own_tree = record.has_own_tree;
+    if (record.marks.are_timed()) {
+      const ExpiryLimit limit = LimitOf(record);
+      state->TakeLimit(limit);
+      limits.emplace_back(id, limit);
+      limits_left_[id] = {limit};
+    }
     ids_.emplace(state->name, id);
     if (ReplacesAny(record.options)) {
       own_options_[id] =
@@ -67,6 +83,7 @@ void Keyspaces::Start(const KeyspaceRecords& records) {
     }
   }
   next_id_ = records.next_id();
+  limits_ = limits.empty() ? nullptr : std::make_shared<const LimitTable>(std::move(limits));
 }
 
 absl::Status Keyspaces::CheckAndStart(const KeyspaceRecords& records, std::string_view directory) {
@@ -84,7 +101,8 @@ KeyspaceRecords Keyspaces::Records() const {
     records.Put({.id = id,
                  .has_own_tree = state->has_own_tree,
                  .options = state->options,
-                 .name = state->name});
+                 .name = state->name,
+                 .marks = state->marks});
   }
   return records;
 }
@@ -148,6 +166,33 @@ Keyspaces::Prepared Keyspaces::PrepareDrop(std::string_view name) const {
   return prepared;
 }
 
+void Keyspaces::Announce(Prepared* prepared) {
+  if (!prepared->change || prepared->change->kind == KeyspaceChange::Kind::kDropped) return;
+  const KeyspaceState& state = *prepared->state;
+  KeyspaceChange& change = *prepared->change;
+  // A creation that failed may have had this id.
+  if (change.kind == KeyspaceChange::Kind::kCreated) limits_left_.erase(state.id);
+  const bool begins = !state.marks.are_timed();
+  if (begins && change.options.expire_after.value_or(0) == 0) return;
+  const uint32_t now = clock_.Now();
+  change.marks = {ExpiryLimit::Of(state.options, state.marks).At(now).live_from,
+                  begins ? std::max(now, 1u) : state.marks.timed_from};
+  const ExpiryLimit limit = ExpiryLimit::Of(change.options, change.marks);
+  std::vector<LimitTable::Row> rows;
+  for (const auto& [id, each] : states_) {
+    if (id != state.id && each->marks.are_timed() && !dropped_.contains(id))
+      rows.emplace_back(id, ExpiryLimit::Of(each->options, each->marks));
+  }
+  rows.insert(std::find_if(rows.begin(), rows.end(),
+                           [&](const LimitTable::Row& row) { return row.first > state.id; }),
+              {state.id, limit});
+  prepared->limits = std::make_shared<LimitTable>(std::move(rows));
+  std::vector<ExpiryLimit>& left = limits_left_[state.id];
+  // Before, it had no limit, unless the change creates it.
+  if (left.empty() && change.kind == KeyspaceChange::Kind::kOptions) left.emplace_back();
+  left.push_back(limit);
+}
+
 void Keyspaces::Apply(Prepared prepared) {
   if (!prepared.change) return;
   const KeyspaceId id = prepared.state->id;
@@ -158,6 +203,16 @@ void Keyspaces::Apply(Prepared prepared) {
     return;
   }
   next_id_ = std::max(next_id_, uint64_t{id} + 1);
+  if (prepared.limits != nullptr) {
+    KeyspaceState& state = *prepared.state;
+    // Readers have used the old limit until now.
+    const uint32_t cutoff = ExpiryLimit::Of(state.options, state.marks).At(clock_.Now()).live_from;
+    state.TakeLimit(ExpiryLimit::Of(
+        prepared.options,
+        {std::max(prepared.change->marks.cutoff, cutoff), prepared.change->marks.timed_from}));
+    prepared.limits->SetCutoff(id, state.marks.cutoff);
+    limits_ = std::move(prepared.limits);
+  }
   prepared.state->options = std::move(prepared.options);
   states_.merge(prepared.states);
   ids_.merge(prepared.ids);
@@ -173,6 +228,7 @@ absl::StatusOr<Keyspaces::NextView> Keyspaces::PrepareView(const KeyspaceRecords
                                                            std::string_view directory) const {
   TRELLIS_RETURN_IF_ERROR(WithContext(CheckKeyspacesAct(records, options_), directory));
   NextView view;
+  std::vector<LimitTable::Row> limits;
   const KeyspaceRecord usual_default;
   std::vector<const KeyspaceRecord*> all;
   if (!records.all().contains(kDefaultKeyspace)) all.push_back(&usual_default);
@@ -180,18 +236,23 @@ absl::StatusOr<Keyspaces::NextView> Keyspaces::PrepareView(const KeyspaceRecords
   for (const KeyspaceRecord* const record : all) {
     const auto known = states_.find(record->id);
     std::shared_ptr<KeyspaceState>& state = view.states[record->id];
+    const ExpiryLimit limit = LimitOf(*record);
+    if (record->marks.are_timed()) limits.emplace_back(record->id, limit);
     if (known == states_.end() || known->second->name != record->name) {
       state = std::make_shared<KeyspaceState>(record->id, record->name, opening_);
       state->options = record->options;
       state->has_own_tree = record->has_own_tree;
+      state->TakeLimit(limit);
     } else {
       state = known->second;
-      if (state->options != record->options || state->has_own_tree != record->has_own_tree)
-        view.changed.emplace_back(state, *record);
+      if (state->options != record->options || state->has_own_tree != record->has_own_tree ||
+          state->marks != limit.marks)
+        view.changed.push_back({state, *record, limit});
     }
     view.ids.insert_or_assign(state->name, record->id);
   }
   view.next_id = records.next_id();
+  if (!limits.empty()) view.limits = std::make_shared<const LimitTable>(std::move(limits));
   return view;
 }
 
@@ -201,10 +262,12 @@ void Keyspaces::Apply(NextView view) {
     if (next == view.states.end() || next->second != state)
       state->dropped.store(true, std::memory_order_relaxed);
   }
-  for (auto& [state, record] : view.changed) {
+  for (auto& [state, record, limit] : view.changed) {
     state->options = std::move(record.options);
     state->has_own_tree = record.has_own_tree;
+    state->TakeLimit(limit);
   }
+  limits_ = std::move(view.limits);
   ids_.swap(view.ids);
   states_.swap(view.states);
   next_id_ = view.next_id;
@@ -222,7 +285,6 @@ std::shared_ptr<const KeyspaceState> Keyspaces::StateOf(KeyspaceId id) const {
   const auto found = states_.find(id);
   return found == states_.end() ? nullptr : found->second;
 }
-
 const Tree& Keyspaces::FullestTree(const Version& version) const {
   if (dropped_.empty()) return *version.fullest_tree();
   const Tree* fullest = version.default_tree().get();
@@ -245,21 +307,87 @@ KeyspaceId Keyspaces::LargestDropped(const Version& version) const {
   return largest;
 }
 
-void Keyspaces::Forget(const std::vector<KeyspaceChange>& changes) {
+bool Keyspaces::Forget(const std::vector<KeyspaceChange>& changes, const Version& version) {
+  bool has_limit = false;
   for (const KeyspaceChange& change : changes) {
-    if (change.kind != KeyspaceChange::Kind::kDropped) continue;
+    if (change.kind != KeyspaceChange::Kind::kDropped) {
+      const auto left = limits_left_.find(change.id);
+      if (left == limits_left_.end()) continue;
+      has_limit = true;
+      // Earlier limits are in force after no crash any more.
+      const auto recorded = std::find(left->second.begin(), left->second.end(),
+                                      ExpiryLimit::Of(change.options, change.marks));
+      if (recorded != left->second.end()) left->second.erase(left->second.begin(), recorded);
+      continue;
+    }
+    limits_left_.erase(change.id);
     dropped_.erase(change.id);
     own_options_.erase(change.id);
     states_.erase(change.id);
   }
+  return has_limit && MayHaveExpired(version);
 }
 
 void Keyspaces::ForgetDropped() {
   for (const KeyspaceId id : dropped_) {
+    limits_left_.erase(id);
     own_options_.erase(id);
     states_.erase(id);
   }
   dropped_.clear();
+}
+
+std::shared_ptr<const ReadTime> Keyspaces::TimeOfSnapshot() const {
+  if (limits_ == nullptr) return nullptr;
+  return std::make_shared<const ReadTime>(ReadTime{clock_.Now(), limits_});
+}
+
+SnapshotList Keyspaces::Present() const {
+  SnapshotList none;
+  if (limits_ != nullptr)
+    none.expiry = std::make_shared<const JobExpiry>(JobExpiry{{clock_.Now(), limits_}, {}});
+  return none;
+}
+
+std::shared_ptr<const JobExpiry> Keyspaces::ExpiryOfJob(
+    std::vector<JobExpiry::Reader> readers) const {
+  std::vector<LimitTable::Row> rows;
+  for (const auto& [id, limits] : limits_left_) {
+    for (const ExpiryLimit& limit : limits) rows.emplace_back(id, limit);
+  }
+  return std::make_shared<const JobExpiry>(JobExpiry{
+      {clock_.Now(), std::make_shared<const LimitTable>(std::move(rows))}, std::move(readers)});
+}
+
+std::optional<Keyspaces::UnrecordedLimits> Keyspaces::Unrecorded() const {
+  if (std::none_of(limits_left_.begin(), limits_left_.end(),
+                   [](const auto& entry) { return entry.second.size() > 1; }))
+    return std::nullopt;
+  UnrecordedLimits limits = {Present(), {}};
+  limits.recorded.expiry = ExpiryOfJob({});
+  return limits;
+}
+
+SnapshotList Keyspaces::ForJob(const Sequences& sequences) const {
+  SnapshotList list = sequences.Snapshots();
+  if (!limits_left_.empty()) list.expiry = ExpiryOfJob(sequences.Readers());
+  return list;
+}
+
+bool Keyspaces::MayHaveExpired(const Version& version) const {
+  if (limits_ == nullptr) return false;
+  const uint32_t now = clock_.Now();
+  return std::any_of(version.trees().begin(), version.trees().end(),
+                     [&](const auto& entry) { return entry.tree->MayHaveExpired(*limits_, now); });
+}
+
+void Keyspaces::NoteAllRecorded() {
+  for (auto& [id, limits] : limits_left_) {
+    const auto state = states_.find(id);
+    if (state == states_.end() || limits.empty()) continue;
+    limits.erase(std::next(limits.begin()), limits.end());
+    limits.front() = ExpiryLimit::Of(state->second->options, state->second->marks);
+  }
 }
 
 bool Keyspaces::MayLeave(KeyspaceId id) const {
@@ -285,8 +413,11 @@ void Keyspaces::AddTo(const std::vector<KeyspaceChange>& changes, VersionEdit* e
     switch (change.kind) {
       case KeyspaceChange::Kind::kCreated:
         created.insert(change.id);
-        records[change.id] = {
-            .id = change.id, .has_own_tree = false, .options = change.options, .name = change.name};
+        records[change.id] = {.id = change.id,
+                              .has_own_tree = false,
+                              .options = change.options,
+                              .name = change.name,
+                              .marks = change.marks};
         edit->next_keyspace_id = uint64_t{change.id} + 1;
         break;
       case KeyspaceChange::Kind::kOptions: {
@@ -298,6 +429,7 @@ void Keyspaces::AddTo(const std::vector<KeyspaceChange>& changes, VersionEdit* e
         }
         records[change.id].id = change.id;
         records[change.id].options = change.options;
+        records[change.id].marks = change.marks;
         break;
       }
       case KeyspaceChange::Kind::kDropped:

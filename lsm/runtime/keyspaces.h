@@ -12,10 +12,10 @@
 //   PrepareView   compares the directory with the view's keyspaces, and takes the memory
 //   Apply         makes it visible: before the view is published
 //
-// Jobs that work on trees get effective options here, and the account of readers.
+// Jobs that work on trees get effective options here.
 //
-// Threads: the engine's mutex guards this object, except for opening() and account(), which are
-// thread-safe by themselves.  Functions allocate memory unless they say that they do not.
+// Threads: the engine's mutex guards this object, except for opening(), which is constant.
+// Functions allocate memory unless they say that they do not.
 #ifndef TRELLIS_LSM_RUNTIME_KEYSPACES_H_
 #define TRELLIS_LSM_RUNTIME_KEYSPACES_H_
 
@@ -34,13 +34,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
-#include "lsm/base/counters.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/base/keyspace_state.h"
 #include "lsm/compaction/flush_run.h"
-#include "lsm/compaction/level0_account.h"
 #include "lsm/memtable/memtable.h"
 #include "lsm/options.h"
+#include "lsm/runtime/sequences.h"
+#include "lsm/store/store_clock.h"
 #include "lsm/threads/mutex.h"
 #include "lsm/version/keyspace_records.h"
 #include "lsm/version/version_edit.h"
@@ -62,7 +62,7 @@ std::vector<FlushRun::List> ListsToFlush(const Memtable& memtable);
 class Keyspaces {
  public:
   // All arguments outlive this object; `mutex` is the engine's.
-  Keyspaces(const Options* options, Counters* counters, Mutex* mutex);
+  Keyspaces(const Options* options, Mutex* mutex, Clock* clock);
   Keyspaces(const Keyspaces&) = delete;
   Keyspaces& operator=(const Keyspaces&) = delete;
 
@@ -70,8 +70,6 @@ class Keyspaces {
   uint64_t opening() const { return opening_; }
   // InvalidArgument unless the batch names keyspaces of this opening only.
   absl::Status CheckOwner(const WriteBatch& batch) const;
-  // The account of the readers of the default tree.
-  Level0Account& account() { return account_; }
 
   // For a caller that holds the mutex under another name, which Clang's analysis cannot follow.
   void AssertHeld() const ABSL_ASSERT_EXCLUSIVE_LOCK(*mutex_) {}
@@ -107,12 +105,17 @@ class Keyspaces {
     Ids ids;
     OwnOptions own_options;
     std::set<KeyspaceId> dropped;
+    // The new limits of all keyspaces; null: they stay.
+    std::shared_ptr<LimitTable> limits;
   };
   // ResourceExhausted if there are too many keyspaces.
   absl::StatusOr<Prepared> Prepare(std::string_view name, const KeyspaceOptions& options) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
   // The drop of the keyspace of this name; without a state if there is none.
   Prepared PrepareDrop(std::string_view name) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+  // The change is about to be logged: computes its marks (ExpiryMarks).  From now on jobs know that
+  // a crash may leave its limit.  REQUIRES: as Apply.
+  void Announce(Prepared* prepared) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
   // Allocates no memory.  REQUIRES: no other change was applied since Prepare.
   void Apply(Prepared prepared) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
 
@@ -121,7 +124,13 @@ class Keyspaces {
     States states;
     Ids ids;
     // For states that stay.
-    std::vector<std::pair<std::shared_ptr<KeyspaceState>, KeyspaceRecord>> changed;
+    struct Changed {
+      std::shared_ptr<KeyspaceState> state;
+      KeyspaceRecord record;
+      ExpiryLimit limit;
+    };
+    std::vector<Changed> changed;
+    std::shared_ptr<const LimitTable> limits;  // as `limits_`
     uint64_t next_id = kOtherKeyspaceMin;
   };
   // A keyspace keeps its state only if id and name are the same: after a crash of the writer's
@@ -154,8 +163,11 @@ class Keyspaces {
   // The keyspace with the largest tree of its own, of those that are flagged; kDefaultKeyspace if
   // no such keyspace has tables.  Allocates no memory.
   KeyspaceId LargestDropped(const Version& version) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
-  // The drops of a memtable that was flushed; and all that there are.  They allocate no memory.
-  void Forget(const std::vector<KeyspaceChange>& changes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+  // The changes of a memtable that was flushed: its drops, and the limits that the manifest has
+  // now.  True if tables of this version may have expired by these limits.  Allocates no memory.
+  bool Forget(const std::vector<KeyspaceChange>& changes, const Version& version)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+  // All drops that there are.  Allocates no memory.
   void ForgetDropped() ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
 
   // For FlushRun::Calls::may_leave: false if the keyspace was dropped, or stays.
@@ -165,20 +177,71 @@ class Keyspaces {
   // It could not, and stays until the next opening.  Allocates no memory.
   void NoteStays(KeyspaceId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
 
+  // --- expiry (lsm/design/expiry.md) ---
+
+  // The entries that have expired for a read of the present in this keyspace (null: the default
+  // one).  The reader has taken its view before: a compaction takes its time before it publishes a
+  // view, so the reader's time is not earlier.  Any thread.
+  ExpiryView ExpiredNow(const KeyspaceState* keyspace) const {
+    const KeyspaceState& state = keyspace == nullptr ? *default_state_ : *keyspace;
+    // Relaxed: it is only asked whether anything expires.
+    if (state.limit.load(std::memory_order_relaxed) == 0) [[likely]]
+      return {};
+    // The time first: a limit that changes afterwards keeps expired what has expired by then.
+    const uint32_t now = clock_.Now();
+    return state.GetLimit().At(now);
+  }
+  // The limits of the keyspaces whose puts have times; null if there are none.  Allocates no
+  // memory.
+  const std::shared_ptr<const LimitTable>& limits() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_) {
+    return limits_;
+  }
+  // The time of a commit.
+  uint32_t Now() const { return clock_.Now(); }
+  // The time of a snapshot that is taken now; null if no keyspace has times.
+  std::shared_ptr<const ReadTime> TimeOfSnapshot() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+  // The limits for reads of the present; no snapshots.
+  SnapshotList Present() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+  // Present() with its limits, and with the mildest that a crash may leave.  nullopt: they are the
+  // same for all keyspaces.
+  struct UnrecordedLimits {
+    SnapshotList present, recorded;
+  };
+  std::optional<UnrecordedLimits> Unrecorded() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+  // The snapshots, with what has expired for them and for the present, for a job.
+  SnapshotList ForJob(const Sequences& sequences) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+  // False only if no table of the version has expired, as a whole or by a fifth.  Allocates no
+  // memory.
+  bool MayHaveExpired(const Version& version) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+  // All options are in the manifest that is in force from now on.  Allocates no memory.
+  void NoteAllRecorded() ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+
   // Records the changes of a memtable in the edit of its flush.
   void AddTo(const std::vector<KeyspaceChange>& changes, VersionEdit* edit) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
 
  private:
+  // The entries that a job may take for expired at this time.
+  std::shared_ptr<const JobExpiry> ExpiryOfJob(std::vector<JobExpiry::Reader> readers) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+  // The limit that the record leaves to this opening.
+  ExpiryLimit LimitOf(const KeyspaceRecord& record) const;
+
   const Options& options_;
   const uint64_t opening_;
-  Level0Account account_;
   Mutex* const mutex_;
   States states_ ABSL_GUARDED_BY(*mutex_);
   Ids ids_ ABSL_GUARDED_BY(*mutex_);  // views of the states' names
   OwnOptions own_options_ ABSL_GUARDED_BY(*mutex_);
   std::set<KeyspaceId> dropped_ ABSL_GUARDED_BY(*mutex_);
   uint64_t next_id_ ABSL_GUARDED_BY(*mutex_) = kOtherKeyspaceMin;
+
+  mutable StoreClock clock_;                  // thread-safe
+  const KeyspaceState* const default_state_;  // in states_, for readers
+  std::shared_ptr<const LimitTable> limits_ ABSL_GUARDED_BY(*mutex_);
+  // The limits that a crash may leave, of keyspaces with times: that in the manifest, and those of
+  // the changes that no flush has recorded, in their order.
+  std::map<KeyspaceId, std::vector<ExpiryLimit>> limits_left_ ABSL_GUARDED_BY(*mutex_);
 };
 
 }  // namespace lsm

@@ -1,16 +1,21 @@
 // The sequence numbers of an open store: the last number that was given to an entry, and the
-// numbers at which callers may still read.  (The last one that readers may see is in live_views.h.)
+// numbers at which callers may still read, with the times of these readers.  (The last one that
+// readers may see is in live_views.h.)
 //
 // Not thread-safe: the engine's mutex guards it.  Only Take and Snapshots take memory.
 #ifndef TRELLIS_LSM_RUNTIME_SEQUENCES_H_
 #define TRELLIS_LSM_RUNTIME_SEQUENCES_H_
 
 #include <cstdint>
-#include <set>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "bloom/core/abi.h"
 #include "lsm/base/internal_key.h"
-#include "lsm/compaction/jobs.h"
+#include "lsm/base/keyspace_state.h"
+#include "lsm/version/snapshot_list.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
@@ -25,37 +30,43 @@ class Sequences {
   // Gives numbers to that many entries.
   void Advance(uint64_t entries) { last_ += entries; }
 
-  // Takes a snapshot of the present.
-  Sequence Take() {
-    snapshots_.insert(last_);
+  // Takes a snapshot of the present.  `time`: of its reads; null: no keyspace has times.
+  Sequence Take(std::shared_ptr<const ReadTime> time = nullptr) {
+    snapshots_.emplace(last_, std::move(time));
     return last_;
   }
-  // REQUIRES: it was taken more often than released.
-  void Release(Sequence sequence) { snapshots_.erase(snapshots_.find(sequence)); }
+  // REQUIRES: it was taken, with that time, more often than released.
+  void Release(Sequence sequence, const ReadTime* time = nullptr) {
+    auto taken = snapshots_.find(sequence);
+    while (taken->second.get() != time) ++taken;
+    snapshots_.erase(taken);
+  }
 
   // kSequenceMax if there is none.
   Sequence oldest_snapshot() const {
-    return snapshots_.empty() ? kSequenceMax : *snapshots_.begin();
+    return snapshots_.empty() ? kSequenceMax : snapshots_.begin()->first;
   }
   // Tells whether a snapshot s with from <= s < to exists.  Valid while this object lives.
   auto HasSnapshotIn() const {
     return [this](Sequence from, Sequence to) {
       const auto first = snapshots_.lower_bound(from);
-      return first != snapshots_.end() && *first < to;
+      return first != snapshots_.end() && first->first < to;
     };
   }
-  // Ascending, each once.
+  // Ascending, each once.  `expiry` stays null.
   SnapshotList Snapshots() const {
     SnapshotList list;
-    for (const Sequence sequence : snapshots_) {
+    for (const auto& [sequence, time] : snapshots_) {
       if (list.empty() || list.back() != sequence) list.push_back(sequence);
     }
     return list;
   }
+  // All of them, each with its time: several may have one number.
+  std::vector<JobExpiry::Reader> Readers() const { return {snapshots_.begin(), snapshots_.end()}; }
 
  private:
   Sequence last_ = 0;
-  std::multiset<Sequence> snapshots_;
+  std::multimap<Sequence, std::shared_ptr<const ReadTime>> snapshots_;
 };
 
 }  // namespace lsm

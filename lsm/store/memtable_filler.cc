@@ -14,7 +14,19 @@ absl::Status CheckBatch(std::string_view encoded, KeyspaceRecords* keyspaces) {
   class Check : public EncodedBatch::Handler {
    public:
     Check(std::string_view batch, KeyspaceRecords* records) : batch_(batch), records_(records) {}
+    absl::Status Time(uint32_t) override {
+      has_time_ = true;
+      if (records_ != nullptr) return absl::OkStatus();
+      return absl::UnimplementedError(
+          "write batch: the record has a time: the store has a keyspace whose entries expire, "
+          "which "
+          "this call cannot handle yet");
+    }
     absl::Status Put(KeyspaceId keyspace, std::string_view key, std::string_view) override {
+      if (!has_time_ && records_ != nullptr && records_->AreTimed(keyspace)) [[unlikely]] {
+        return DamageAt("write batch", static_cast<uint64_t>(key.data() - batch_.data()),
+                        Concat("a put of keyspace ", keyspace, ", and the record has no time"));
+      }
       return CheckKeyspace(keyspace, key);
     }
     absl::Status Delete(KeyspaceId keyspace, std::string_view key) override {
@@ -44,23 +56,44 @@ absl::Status CheckBatch(std::string_view encoded, KeyspaceRecords* keyspaces) {
 
     const std::string_view batch_;
     KeyspaceRecords* const records_;
+    bool has_time_ = false;
   };
   Check check(encoded, keyspaces);
   return EncodedBatch::ForEach(encoded, &check);
 }
 
+// The keyspaces that exist, as one of the two says.
+struct MemtableFiller::Existing {
+  const KeyspaceRecords* records;
+  const IsTimed* is_timed;  // null if `records` is not
+
+  bool Has(KeyspaceId keyspace) const { return records == nullptr || records->Has(keyspace); }
+  bool AreTimed(KeyspaceId keyspace) const {
+    return records == nullptr ? (*is_timed)(keyspace) : records->AreTimed(keyspace);
+  }
+};
+
 class MemtableFiller::Handler : public EncodedBatch::Handler {
  public:
   Handler(MemtableFiller* filler, std::string_view payload, LogReader* log,
-          const KeyspaceRecords* keyspaces)
+          const Existing& existing)
       : filler_(*filler),
         payload_(payload),
         log_(*log),
-        keyspaces_(keyspaces),
+        existing_(existing),
         next_(EncodedBatch::FirstSequenceOf(payload)) {}
 
+  absl::Status Time(uint32_t seconds) override {
+    time_ = seconds;
+    return absl::OkStatus();
+  }
   absl::Status Put(KeyspaceId keyspace, std::string_view key, std::string_view value) override {
-    return Add(keyspace, EntryKind::kPut, key, value);
+    // A put of an earlier time than the first limit may have none.
+    if (!time_ || !existing_.AreTimed(keyspace)) [[likely]]
+      return Add(keyspace, EntryKind::kPut, key, value);
+    timed_value_.clear();
+    AppendTimed(&timed_value_, *time_, value);
+    return Add(keyspace, EntryKind::kTimedPut, key, timed_value_);
   }
   absl::Status Delete(KeyspaceId keyspace, std::string_view key) override {
     return Add(keyspace, EntryKind::kDelete, key, {});
@@ -68,7 +101,7 @@ class MemtableFiller::Handler : public EncodedBatch::Handler {
   absl::Status DeleteRange(KeyspaceId keyspace, std::string_view from,
                            std::optional<std::string_view> to) override {
     const Sequence sequence = next_++;
-    if (!Exists(keyspace)) return absl::OkStatus();
+    if (!existing_.Has(keyspace)) return absl::OkStatus();
     TRELLIS_RETURN_IF_ERROR(MakeRoom(from.data(), HeldRanges::MemoryOf(from, to)));
     filler_.ranges_.Add(keyspace, from, to, sequence);
     return absl::OkStatus();
@@ -84,14 +117,10 @@ class MemtableFiller::Handler : public EncodedBatch::Handler {
   absl::Status Add(KeyspaceId keyspace, EntryKind kind, std::string_view key,
                    std::string_view value) {
     const Sequence sequence = next_++;
-    if (!Exists(keyspace)) return absl::OkStatus();
+    if (!existing_.Has(keyspace)) return absl::OkStatus();
     TRELLIS_RETURN_IF_ERROR(MakeRoom(key.data(), key.size() + value.size()));
     filler_.memtable_->Add(keyspace, sequence, kind, key, value);
     return absl::OkStatus();
-  }
-
-  bool Exists(KeyspaceId keyspace) const {
-    return keyspace == kDefaultKeyspace || keyspaces_ == nullptr || keyspaces_->Has(keyspace);
   }
 
   // For an entry of this size, which begins at about this byte of the payload.
@@ -112,8 +141,10 @@ class MemtableFiller::Handler : public EncodedBatch::Handler {
   MemtableFiller& filler_;
   const std::string_view payload_;
   LogReader& log_;
-  const KeyspaceRecords* const keyspaces_;
+  const Existing existing_;
   Sequence next_;
+  std::optional<uint32_t> time_;  // of the record
+  std::string timed_value_;       // of the last put that has a time
 };
 
 MemtableFiller::MemtableFiller(size_t memory_bytes_max, MemtableSink sink)
@@ -126,8 +157,18 @@ absl::Status MemtableFiller::MakeRoomForNext(LogReader* log) {
 }
 
 absl::Status MemtableFiller::Add(std::string_view payload, LogReader* log,
-                                 const KeyspaceRecords* keyspaces) {
-  Handler handler(this, payload, log, keyspaces);
+                                 const KeyspaceRecords& keyspaces) {
+  return Add(payload, log, Existing{&keyspaces, nullptr});
+}
+
+absl::Status MemtableFiller::AddOfAll(std::string_view payload, LogReader* log,
+                                      const IsTimed& is_timed) {
+  return Add(payload, log, Existing{nullptr, &is_timed});
+}
+
+absl::Status MemtableFiller::Add(std::string_view payload, LogReader* log,
+                                 const Existing& existing) {
+  Handler handler(this, payload, log, existing);
   TRELLIS_RETURN_IF_ERROR(EncodedBatch::ForEach(payload, &handler));
   log->GiveBackPayload(payload.size());
   return absl::OkStatus();

@@ -32,9 +32,9 @@ namespace lsm::inline TRELLIS_ABI {
 // Takes over a full memtable, or the last one.  It is never empty.
 using MemtableSink = std::function<absl::Status(std::shared_ptr<const Memtable>)>;
 
-// DataLoss unless the bytes are a batch, and its keyspaces exist or existed.  Applies the batch's
-// changes of keyspaces to `keyspaces`.  If `keyspaces` is null, only the default keyspace exists,
-// and a change is Unimplemented.
+// DataLoss unless the bytes are a batch, its keyspaces exist or existed, and it has a time if one
+// of its puts needs it.  Applies the batch's changes of keyspaces to `keyspaces`.  If `keyspaces`
+// is null, only the default keyspace exists, and a change is Unimplemented.
 absl::Status CheckBatch(std::string_view encoded, KeyspaceRecords* keyspaces = nullptr);
 
 class MemtableFiller {
@@ -48,13 +48,19 @@ class MemtableFiller {
   absl::Status MakeRoomForNext(LogReader* log);
   // REQUIRES: the payload is a batch (CheckBatch), and `log` read it last.  Frees the payload's
   // memory, so the payload is no longer valid.  Skips entries of keyspaces that are not in
-  // `keyspaces`; null: all exist.
-  absl::Status Add(std::string_view payload, LogReader* log,
-                   const KeyspaceRecords* keyspaces = nullptr);
+  // `keyspaces`, which says whose puts get the record's time.
+  absl::Status Add(std::string_view payload, LogReader* log, const KeyspaceRecords& keyspaces);
+  // The same, if all keyspaces exist.  `is_timed`: whether puts of the keyspace get the record's
+  // time, if it has one.
+  using IsTimed = std::function<bool(KeyspaceId keyspace)>;
+  absl::Status AddOfAll(std::string_view payload, LogReader* log, const IsTimed& is_timed);
   absl::Status HandOver();
 
  private:
   class Handler;
+  struct Existing;
+
+  absl::Status Add(std::string_view payload, LogReader* log, const Existing& existing);
 
   size_t memory_bytes() const { return memtable_->memory_bytes() + ranges_.memory_bytes(); }
 

@@ -113,7 +113,7 @@ class Replay {
     }
     TRELLIS_RETURN_IF_ERROR(WithContext(CheckBatch(record.payload, &result_.keyspaces),
                                         Concat(path, ": record at offset ", record.offset)));
-    TRELLIS_RETURN_IF_ERROR(filler_.Add(record.payload, reader, &result_.keyspaces));
+    TRELLIS_RETURN_IF_ERROR(filler_.Add(record.payload, reader, result_.keyspaces));
     result_.last_sequence += count;
     ++result_.report.records;
     result_.report.writes += count;
@@ -297,18 +297,18 @@ absl::Status CheckKeyspacesAct(const KeyspaceRecords& records, const Options& st
     const auto unimplemented = [&record = record](std::string_view what) {
       return absl::UnimplementedError(Concat("the keyspace \"", Escape(record.name), "\" ", what));
     };
-    if (record.options.expire_after.value_or(0) != 0)
-      return unimplemented("has KeyspaceOptions::expire_after, but this release expires nothing");
+    if (record.options.expire_after.value_or(0) != 0 && !record.marks.are_timed()) {
+      return unimplemented(
+          "has KeyspaceOptions::expire_after, and does not say since when, as this release does");
+    }
   }
   if (!records.any() || IsForReading(store.mode)) return absl::OkStatus();
   for (const auto& [id, record] : records.all()) {
     // The store may have other options now than when the keyspace was created.
-    KeyspaceOptions options = record.options;
-    options.expire_after.reset();
-    TRELLIS_RETURN_IF_ERROR(WithContext(ValidateKeyspace(record.name, options, store),
+    TRELLIS_RETURN_IF_ERROR(WithContext(ValidateKeyspace(record.name, record.options, store),
                                         Concat("keyspace \"", Escape(record.name), "\"")));
   }
-  return CheckMayHaveKeyspaces(store);
+  return absl::OkStatus();
 }
 
 void RemoveOrphans(Directory& directory, Directory& log_directory, const ManifestState& state,

@@ -41,6 +41,7 @@ constexpr Property kProperties[] = {
     {"distinct_keys", &P::distinct_keys},
     {"entries", &P::entries},
     {"expected_fpp", &P::expected_fpp},
+    {"fifth_write_seconds", &P::fifth_write_seconds},
     {"filter_bytes", &P::filter_bytes},
     {"filter_kind", &P::filter_kind},
     {"filter_reason", &P::filter_reason},
@@ -49,7 +50,9 @@ constexpr Property kProperties[] = {
     {"largest_key", &P::largest_key},
     {"largest_sequence", &P::largest_sequence},
     {"level", &P::level},
+    {"newest_write_seconds", &P::newest_write_seconds},
     {"oldest_tombstone", &P::oldest_tombstone},
+    {"oldest_write_seconds", &P::oldest_write_seconds},
     {"partitions", &P::partitions},
     {"range_bytes", &P::range_bytes},
     {"range_deletes", &P::range_deletes},
@@ -59,6 +62,7 @@ constexpr Property kProperties[] = {
     {"smallest_key", &P::smallest_key},
     {"smallest_sequence", &P::smallest_sequence},
     {"target_fpp", &P::target_fpp},
+    {"timed_entries", &P::timed_entries},
     {"uncompressed_data_bytes", &P::uncompressed_data_bytes},
 };
 
@@ -176,6 +180,8 @@ bool IsLeftOut(const Property& property, const TableProperties& properties) {
     return properties.range_deletes == 0;
   if (property.name == "covered_bytes" || property.name == "oldest_tombstone")
     return properties.deletions == 0 && properties.range_deletes == 0;
+  if (property.name == "timed_entries" || property.name.ends_with("_write_seconds"))
+    return properties.timed_entries == 0;
   return property.name == "filter_reason" && properties.filter_reason.empty();
 }
 
@@ -211,6 +217,14 @@ DeadEntries TableProperties::EstimateDeadEntries(uint64_t table_entries,
       static_cast<double>(std::min(deletions, table_entries)) * bytes_per_key);
   dead.oldest_tombstone = created_micros / 1'000'000;
   return dead;
+}
+
+WriteTimes TableProperties::write_times() const {
+  const auto seconds = [](uint64_t stated) {
+    return static_cast<uint32_t>(std::min<uint64_t>(stated, kSecondsMax));
+  };
+  return {timed_entries, seconds(oldest_write_seconds), seconds(newest_write_seconds),
+          seconds(fifth_write_seconds)};
 }
 
 std::optional<bloom::DigestSeed> TableProperties::digest_seed_and_hash() const {

@@ -17,6 +17,7 @@
 #include "bloom/core/abi.h"
 #include "bloom/hash.h"
 #include "lsm/table/dead_entries.h"
+#include "lsm/table/write_times.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
@@ -62,6 +63,11 @@ struct TableProperties {
   std::string compression;           // requested: "lz4", "none"
   uint64_t block_bytes = 0;          // target
   uint64_t restart_interval = 0;
+  // As in WriteTimes.  In files only if there are timed entries.
+  uint64_t timed_entries = 0;
+  uint64_t oldest_write_seconds = 0;
+  uint64_t newest_write_seconds = 0;
+  uint64_t fifth_write_seconds = 0;
   uint64_t keyspace = 0;        // the id; 0, and not in the file: the default one
   int level = 0;                // for which it was made
   uint64_t created_micros = 0;  // since 1970
@@ -79,6 +85,8 @@ struct TableProperties {
   // The same; for a table of an older release, an estimate: each tombstone covers `bytes_per_key`,
   // and the oldest one is as old as the table.  `table_entries`: of the table, as its footer says.
   DeadEntries EstimateDeadEntries(uint64_t table_entries, double bytes_per_key) const;
+  // The stated times of its puts.
+  WriteTimes write_times() const;
 
   // The three combined; nullopt if the hash belongs to a later release.
   std::optional<bloom::DigestSeed> digest_seed_and_hash() const;

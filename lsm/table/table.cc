@@ -110,11 +110,15 @@ absl::Status Table::ReadProperties(TableTail* tail) {
       properties_, TableProperties::Decode(bytes, file_->path(), footer_.properties.offset));
   // With another version, older releases would take the table for one of the default keyspace.
   const uint64_t keyspace = properties_.keyspace;
-  if (keyspace == kDefaultKeyspace ? footer_.is_of_keyspace
-                                   : footer_.version() != kTableVersionWithRanges) {
+  if (keyspace == kDefaultKeyspace && properties_.timed_entries == 0
+          ? footer_.needs_version_3
+          : footer_.version() != kTableVersionWithRanges) {
     return DamageAt(file_->path(), footer_.properties.offset,
-                    Concat("the properties say keyspace ", keyspace, ", the footer says version ",
-                           footer_.version()));
+                    Concat("the properties say keyspace ", keyspace,
+                           properties_.timed_entries == 0
+                               ? ""
+                               : Concat(" and ", properties_.timed_entries, " timed entries"),
+                           ", the footer says version ", footer_.version()));
   }
   if (properties_.IsStated("smallest_sequence")) sequences_.first = properties_.smallest_sequence;
   if (properties_.IsStated("largest_sequence")) sequences_.second = properties_.largest_sequence;
@@ -221,9 +225,9 @@ absl::StatusOr<TableAnswer> Table::GetFrom(FirstBlock first, const TableLookup& 
         }
         hit->value = in_block.value;
         hit->suffix = in_block.suffix;
-        return static_cast<EntryKind>(in_block.suffix & 0xff) == EntryKind::kDelete
-                   ? TableAnswer::kDeleted
-                   : TableAnswer::kFound;
+        return ShowTo(lookup.key.expiry(), hit->suffix, &hit->value) == Shown::kValue
+                   ? TableAnswer::kFound
+                   : TableAnswer::kDeleted;
       case Block::Answer::kAbsent:
       case Block::Answer::kPastTheEnd:
         break;

@@ -105,10 +105,14 @@ void TableBuilder::Add(std::string_view internal_key, std::string_view value) {
   const bool first = properties_.entries == 0;
   // Compares user keys: negative if this one comes after the last one.
   const int order = first ? -1 : UserKeyOf(last_key_).compare(key.user_key);
-  if (order > 0 || (order == 0 && SuffixOf(last_key_) <= SuffixOf(internal_key))) {
+  if (order > 0 || (order == 0 && SequenceOf(SuffixOf(last_key_)) <= key.sequence)) {
     status_ = absl::InternalError(Concat(file_->path(), ": keys were added out of order: \"",
                                          Escape(last_key_, 64), "\", then \"",
                                          Escape(internal_key, 64), "\""));
+    return;
+  }
+  if (!IsSoundEntry(SuffixOf(internal_key), value.size())) {
+    status_ = absl::InternalError(Concat(file_->path(), ": a timed put without a time was added"));
     return;
   }
   if (internal_key.size() + value.size() > kEntryBytesMax) {
@@ -129,6 +133,7 @@ void TableBuilder::Add(std::string_view internal_key, std::string_view value) {
 
   ++properties_.entries;
   dead_entries_.Count(key, value.size(), /*is_new_key=*/order != 0);
+  write_times_.Count(key, value);
   properties_.smallest_sequence =
       first ? key.sequence : std::min(properties_.smallest_sequence, key.sequence);
   properties_.largest_sequence = std::max(properties_.largest_sequence, key.sequence);
@@ -244,6 +249,13 @@ absl::StatusOr<TableSummary> TableBuilder::Finish() {
   properties_.deletions = dead_entries_.tombstones();
   properties_.dead_bytes = dead_entries_.DeadBytesOf(properties_.data_bytes);
   properties_.range_deletes = ranges.range_count();
+  const WriteTimes times = write_times_.Finish();
+  properties_.timed_entries = times.timed_entries;
+  if (times.timed_entries > 0) {
+    properties_.oldest_write_seconds = times.oldest;
+    properties_.newest_write_seconds = times.newest;
+    properties_.fifth_write_seconds = times.fifth;
+  }
   if (properties_.deletions > 0 || properties_.range_deletes > 0) {
     // The manifest has 32 bits for it.
     properties_.oldest_tombstone =
@@ -259,7 +271,7 @@ absl::StatusOr<TableSummary> TableBuilder::Finish() {
   footer.file_id = options_.file_id;
   footer.data_blocks = properties_.data_blocks;
   footer.entries = properties_.entries;
-  footer.is_of_keyspace = options_.keyspace != kDefaultKeyspace;
+  footer.needs_version_3 = options_.keyspace != kDefaultKeyspace || times.timed_entries > 0;
   status_ = WriteEntryParts(&footer);
   if (status_.ok()) status_ = WriteRanges(ranges, &footer);
   TRELLIS_RETURN_IF_ERROR(status_);

@@ -24,6 +24,7 @@
 #include "lsm/table/partition_builder.h"
 #include "lsm/table/properties.h"
 #include "lsm/table/range_record.h"
+#include "lsm/table/write_times.h"
 
 namespace lsm::inline TRELLIS_ABI {
 
@@ -107,6 +108,7 @@ class TableBuilder {
   uint64_t index_key_bytes_ = 0;                  // with each key written in full
   double filter_bytes_per_key_ = 0;
   DeadEntryCounter dead_entries_;
+  WriteTimesCounter write_times_;
   RangeMapBuilder ranges_;
   uint64_t range_memory_bytes_ = 0;  // that the map will take (ranges_part.h)
   TableProperties properties_;

@@ -100,6 +100,7 @@ class TableChecker {
     last_kind_ = key.kind;
     ++facts_.entries;
     dead_entries_.Count(key, value.size(), is_new_key);
+    write_times_.Count(key, value);
     facts_.smallest_sequence = std::min(facts_.smallest_sequence, key.sequence);
     facts_.largest_sequence = std::max(facts_.largest_sequence, key.sequence);
     raw_key_bytes_ += key.user_key.size();
@@ -171,6 +172,13 @@ class TableChecker {
     CheckSum("deletions", p.deletions, dead_entries_.tombstones());
     CheckSum("dead_bytes", p.dead_bytes, dead_entries_.DeadBytesOf(data_bytes_));
     CheckSum("distinct_keys", p.distinct_keys, facts_.keys);
+    const WriteTimes times = write_times_.Finish();
+    CheckSum("timed_entries", p.timed_entries, times.timed_entries);
+    if (times.timed_entries > 0) {
+      CheckSum("oldest_write_seconds", p.oldest_write_seconds, times.oldest);
+      CheckSum("newest_write_seconds", p.newest_write_seconds, times.newest);
+      CheckSum("fifth_write_seconds", p.fifth_write_seconds, times.fifth);
+    }
     CheckSum("smallest_sequence", p.smallest_sequence, facts_.smallest_sequence);
     CheckSum("largest_sequence", p.largest_sequence, facts_.largest_sequence);
     CheckSum("raw_key_bytes", p.raw_key_bytes, raw_key_bytes_);
@@ -225,6 +233,7 @@ class TableChecker {
   Sequence last_sequence_ = 0;
   EntryKind last_kind_ = EntryKind::kPut;
   DeadEntryCounter dead_entries_;
+  WriteTimesCounter write_times_;
   uint64_t raw_key_bytes_ = 0, raw_value_bytes_ = 0, data_bytes_ = 0, expanded_bytes_ = 0;
 };
 

@@ -83,6 +83,17 @@ class ClaimChecker {
     AtMost("dead_bytes", p.dead_bytes, "data_bytes", p.data_bytes);
   }
 
+  void CheckTimes(const WriteTimes& recorded) {
+    const TableProperties& p = properties_;
+    const std::string_view where = "the manifest says";
+    Equal("timed_entries", p.timed_entries, where, recorded.timed_entries);
+    if (p.timed_entries == 0) return;
+    Equal("oldest_write_seconds", p.oldest_write_seconds, where, recorded.oldest);
+    Equal("newest_write_seconds", p.newest_write_seconds, where, recorded.newest);
+    Equal("fifth_write_seconds", p.fifth_write_seconds, where, recorded.fifth);
+    AtMost("timed_entries", p.timed_entries, "entries", p.entries);
+  }
+
   void CheckRanges(const RangeRecord& recorded) {
     if (recorded == RangeRecord::Of(table_.ranges())) return;
     DamageOfRanges("the table has ", Described(RangeRecord::Of(table_.ranges())),
@@ -123,6 +134,7 @@ class ClaimChecker {
     Equal("smallest_key", properties_.smallest_key, record.smallest);
     Equal("largest_key", properties_.largest_key, record.largest);
     CheckDeadEntries(record.dead);
+    CheckTimes(record.times);
     CheckRanges(record.ranges);
     CheckFences(record);
   }

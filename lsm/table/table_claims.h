@@ -24,6 +24,7 @@ struct TableRecord {
   DeadEntries dead;
   const RangeRecord& ranges;
   KeyspaceId keyspace = kDefaultKeyspace;
+  WriteTimes times = {};
 };
 
 // For messages: "2 range deletes from "b" to "h"", or "no range deletes".

@@ -80,7 +80,7 @@ std::string NameKeyOf(KeyspaceId keyspace) {
 
 std::string EncodeName(const KeyspaceRecord& record) {
   std::string value(1, record.has_own_tree ? '\1' : '\0');
-  AppendLengthPrefixed(&value, EncodeKeyspaceOptions(record.options));
+  AppendLengthPrefixed(&value, EncodeKeyspaceOptions(record.options, record.marks));
   AppendLengthPrefixed(&value, record.name);
   return value;
 }
@@ -98,7 +98,8 @@ absl::Status DecodeName(std::string_view value, KeyspaceRecord* record) {
     return absl::DataLossError(Concat("the name of a keyspace has ", name.size(), " bytes"));
   record->name.assign(name);
   record->options = {};
-  return DecodeKeyspaceOptions(options, &record->options);
+  record->marks = {};
+  return DecodeKeyspaceOptions(options, &record->options, &record->marks);
 }
 
 std::optional<KeyspaceId> Members::FirstOther(KeyspaceId from) const {

@@ -73,8 +73,11 @@ std::string KeyspaceRecords::Replay(const KeyspaceChange& change) {
                       "\", but it has the name \"", Escape(known->second.name), "\"");
       }
       next_id_ = uint64_t{change.id} + 1;
-      return Put(
-          {.id = change.id, .has_own_tree = false, .options = change.options, .name = change.name});
+      return Put({.id = change.id,
+                  .has_own_tree = false,
+                  .options = change.options,
+                  .name = change.name,
+                  .marks = change.marks});
     case KeyspaceChange::Kind::kDropped:
     case KeyspaceChange::Kind::kOptions:
       break;
@@ -87,6 +90,7 @@ std::string KeyspaceRecords::Replay(const KeyspaceChange& change) {
   record.id = change.id;
   if (const auto known = all_.find(change.id); known != all_.end()) record = known->second;
   record.options = change.options;
+  record.marks = change.marks;
   return Put(std::move(record));
 }
 

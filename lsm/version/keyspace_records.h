@@ -23,6 +23,7 @@ struct KeyspaceRecord {
   bool has_own_tree = true;  // false: its keys are in the common tree
   KeyspaceOptions options = {};
   std::string name = std::string(kDefaultKeyspaceName);
+  ExpiryMarks marks = {};
 
   bool operator==(const KeyspaceRecord&) const = default;
 };
@@ -44,6 +45,12 @@ class KeyspaceRecords {
   bool HasTree(KeyspaceId id) const;
   // The ids in the common tree, ascending.
   std::vector<KeyspaceId> InCommonTree() const;
+  // Whether the puts of this keyspace have times.
+  bool AreTimed(KeyspaceId id) const {
+    if (all_.empty()) return false;
+    const auto found = all_.find(id);
+    return found != all_.end() && found->second.marks.are_timed();
+  }
   // Whether the store has or had keyspaces other than the default one.  Then older releases refuse
   // it, and so do calls that do not know keyspaces yet.
   bool any() const { return next_id_ != kOtherKeyspaceMin || !all_.empty(); }

@@ -86,7 +86,7 @@ class Tree::Search {
     options_ = options;
     tables_ = tree.candidates_.data();
     const std::span<const uint32_t> with_key = tree.ranges_.With(lookup->key.user_key());
-    at_ = with_key.data();
+    begin_ = at_ = with_key.data();
     end_ = at_ + with_key.size();
     if constexpr (kBesideRanges) ranges_.asked = at_;
     // Prefetches the lines of all filters before it waits for the first.
@@ -138,7 +138,10 @@ class Tree::Search {
     if (filter_failed_) [[unlikely]]
       ForgetFalsePositive(counts);
     if (answer.ok()) ++(*counts)[is_answer ? LevelCounts::kUsefulReads : LevelCounts::kWastedReads];
-    if (!is_answer) CountWasted(*counts);
+    if (!is_answer) {
+      CountWasted(*counts);
+      level0_wasted_ += current().level == 0;
+    }
     counters.Add(slot(), *counts);
     if (!is_answer) {
       ++at_;
@@ -158,9 +161,15 @@ class Tree::Search {
       }
     }
     lookup_->result.answer = *answer;
+    if (*answer == TableAnswer::kDeleted && !IsTombstone(lookup_->result.suffix)) [[unlikely]]
+      counters.Add(Counter::kLookupsEndedExpired, 1);
     if (step_ != nullptr) {
-      step_->outcome = *answer == TableAnswer::kFound ? "put" : "delete";
-      step_->sequence = SequenceOf(lookup_->result.suffix);
+      const LookupResult& result = lookup_->result;
+      const bool is_expired = *answer != TableAnswer::kFound && !IsTombstone(result.suffix);
+      step_->outcome = *answer == TableAnswer::kFound ? "put" : is_expired ? "expired" : "delete";
+      step_->sequence = SequenceOf(result.suffix);
+      if (is_expired)
+        step_->written = WrittenAt(lookup_->key.expiry(), KindOf(result.suffix), result.value);
       lookup_->explanation->answered_by =
           Concat("table ", current().table->meta.number, " at level ", current().level);
     }
@@ -171,9 +180,22 @@ class Tree::Search {
   void End(const Tree& tree, const Counters::Here& counters) const {
     counters.Add(at_ == end_ ? tree.SlotOf(tree.deepest_level()) : slot(),
                  LevelCounts::kLookupsEnded, 1);
+    if (tree.keyspace() != kDefaultKeyspace) [[unlikely]]
+      CountForTree(&tree.reads().counters);
   }
 
  private:
+  // Each table of level 0 that the lookup has passed was asked or read for nothing.
+  [[gnu::noinline]] void CountForTree(TreeCounters* counters) const {
+    uint64_t passed = 0;
+    for (const uint32_t* at = begin_; at != at_ && tables_[*at].level == 0; ++at)
+      passed += tables_[*at].has_entries;
+    const TreeCounters::Here here(counters);
+    here.Add(TreeCounters::kLookups, 1);
+    if (passed == 0) return;
+    here.Add(TreeCounters::kLevel0Asks, passed - level0_wasted_);
+    here.Add(TreeCounters::kLevel0Reads, level0_wasted_);
+  }
   // Counts the read as wasted for the table if its filter was wrong or not usable.
   void CountWasted(LevelCounts& counts) {
     const OpenTable& table = *current().table;
@@ -258,10 +280,12 @@ class Tree::Search {
   KeyLookup* lookup_ = nullptr;
   GetOptions options_;
   const Candidate* tables_ = nullptr;  // of the tree
-  const uint32_t* at_ = nullptr;       // current table number, of those to ask, up to `end_`
+  const uint32_t* begin_ = nullptr;    // the first table number to ask
+  const uint32_t* at_ = nullptr;       // the current one, up to `end_`
   const uint32_t* end_ = nullptr;
   TableStep* step_ = nullptr;
   bool filter_failed_ = false;  // in the current table, the filter partition could not be queried
+  uint32_t level0_wasted_ = 0;  // tables of level 0 that were read and did not answer
   struct Ranges {
     const uint32_t* asked = nullptr;  // the first candidate whose range deletes were not asked
     bool has_asked_above = false;

@@ -5,7 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "lsm/base/counters.h"
 #include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/table/table_claims.h"
@@ -135,23 +134,20 @@ absl::StatusOr<std::unique_ptr<ReadFile>> OpenFileOfTable(Directory& directory,
 absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableFile(Directory& directory,
                                                                const TableMeta& meta, ReadMode mode,
                                                                const TableContext& context,
-                                                               const WastedReads& inherited) {
+                                                               const WastedReads& inherited,
+                                                               uint64_t lookups) {
   TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<ReadFile> file, OpenFileOfTable(directory, meta, mode));
-  return OpenTableIn(std::move(file), meta, context, {}, inherited);
+  return OpenTableIn(std::move(file), meta, context, {}, inherited, lookups);
 }
 
-absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableIn(std::unique_ptr<ReadFile> file,
-                                                             const TableMeta& meta,
-                                                             const TableContext& context,
-                                                             std::string_view end,
-                                                             const WastedReads& inherited) {
+absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableIn(
+    std::unique_ptr<ReadFile> file, const TableMeta& meta, const TableContext& context,
+    std::string_view end, const WastedReads& inherited, uint64_t lookups) {
   TableContext with_id = context;
   with_id.file_id = meta.file_id;
   TRELLIS_ASSIGN_OR_RETURN(std::unique_ptr<Table> table,
                            Table::Open(std::move(file), with_id, end));
   TRELLIS_RETURN_IF_ERROR(CheckClaims(*table, RecordOf(meta)));
-  const uint64_t lookups =
-      context.counters == nullptr ? 0 : context.counters->SumOf(Counter::kLookups);
   return std::make_shared<const OpenTable>(
       OpenTable{meta, std::move(table), std::make_unique<WastedReadCounter>(inherited, lookups)});
 }

@@ -56,19 +56,18 @@ absl::StatusOr<std::unique_ptr<ReadFile>> OpenFileOfTable(Directory& directory,
 
 // Opens the table, and checks its id and its number of entries.  The errors DataLoss and
 // Unimplemented name the file.  `inherited`: the counts of the tables that it was made from, as far
-// as they concern its keys.
+// as they concern its keys.  `lookups`: of the table's tree so far (Tree::LookupsSoFar).
 absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableFile(Directory& directory,
                                                                const TableMeta& meta, ReadMode mode,
                                                                const TableContext& context,
-                                                               const WastedReads& inherited = {});
+                                                               const WastedReads& inherited = {},
+                                                               uint64_t lookups = 0);
 
 // The second step of OpenTableFile, for a file that OpenFileOfTable opened.  `end` as for
 // Table::Open.
-absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableIn(std::unique_ptr<ReadFile> file,
-                                                             const TableMeta& meta,
-                                                             const TableContext& context,
-                                                             std::string_view end = {},
-                                                             const WastedReads& inherited = {});
+absl::StatusOr<std::shared_ptr<const OpenTable>> OpenTableIn(
+    std::unique_ptr<ReadFile> file, const TableMeta& meta, const TableContext& context,
+    std::string_view end = {}, const WastedReads& inherited = {}, uint64_t lookups = 0);
 
 // The index of the first table of a run whose span ends after the user key; run.size() if there is
 // none.

@@ -51,7 +51,7 @@ absl::Status RunsReader::Enter(size_t number, std::string_view from) {
       scan.readahead_bytes = std::clamp(kBytes / runs_.size(), kBytesMin, kBytesMax);
       run.iterator = run.table->NewIterator(scan);
       std::string first;
-      if (!from.empty()) AppendInternalKey(&first, from, kSequenceMax, EntryKind::kPut);
+      if (!from.empty()) AppendInternalKey(&first, from, kSequenceMax, kEntryKindMax);
       from.empty() ? run.iterator->SeekToFirst() : run.iterator->Seek(first);
     }
     TRELLIS_RETURN_IF_ERROR(run.iterator->status());

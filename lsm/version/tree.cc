@@ -9,7 +9,7 @@
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "lsm/filters/filter_allocation.h"
-#include "lsm/version/age_order.h"
+#include "lsm/version/key_order.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
@@ -65,6 +65,7 @@ absl::StatusOr<std::shared_ptr<const Tree>> Tree::Create(std::array<OpenTables, 
                                                          std::shared_ptr<const Members> members,
                                                          const Tree* before) {
   auto tree = std::make_shared<Tree>(keyspace, std::move(members));
+  if (before != nullptr) tree->reads_ = before->reads_;
   for (int i = 0; i < kLevels; ++i) {
     Level& level = tree->levels_[static_cast<size_t>(i)];
     level.tables = std::move(levels[static_cast<size_t>(i)]);
@@ -109,6 +110,11 @@ absl::Status Tree::FindRuns(int level_number) {
     }
   }
   return absl::OkStatus();
+}
+
+uint64_t Tree::LookupsSoFar(const Counters* store) const {
+  if (keyspace_ != kDefaultKeyspace) return reads_->counters.SumOf(TreeCounters::kLookups);
+  return store == nullptr ? 0 : store->LookupsOfDefaultTree();
 }
 
 void Tree::ListCandidates() {
@@ -282,21 +288,24 @@ uint64_t Tree::ApproximateBytes(std::string_view from, std::optional<std::string
   return bytes;
 }
 
-void Tree::DescribeRuns(int level_number, LevelStatistics* statistics) const {
+void Tree::DescribeRuns(int level_number, const SnapshotList& present,
+                        LevelStatistics* statistics) const {
   const std::vector<TableSpan>& runs = this->runs(level_number);
   statistics->runs = runs.size();
   for (const TableSpan run : runs) statistics->expected_wasted_reads += WastedReadsOf(run);
   if (runs.empty() || level_number == 0) return;
   for (const auto& table : runs.back()) {
     statistics->oldest_run_bytes += table->meta.file_bytes;
-    statistics->oldest_run_dead_bytes += DeadEntriesIn(*table).dead_bytes;
+    const auto expired = static_cast<uint64_t>(ExpiredBytesOf(*table, present));
+    statistics->oldest_run_dead_bytes +=
+        std::min(DeadEntriesIn(*table).dead_bytes + expired, table->meta.file_bytes);
   }
 }
 
-void Tree::Describe(Statistics* statistics) const {
+void Tree::Describe(Statistics* statistics, const SnapshotList& present) const {
   for (int i = 0; i < kLevels; ++i) {
     LevelStatistics& level_statistics = statistics->levels[static_cast<size_t>(i)];
-    DescribeRuns(i, &level_statistics);
+    DescribeRuns(i, present, &level_statistics);
     double target_sum = 0, predicted_sum = 0;
     double filtered_keys = 0;
     uint64_t newest = 0;
@@ -308,6 +317,8 @@ void Tree::Describe(Statistics* statistics) const {
       const TableProperties& properties = table->table->properties();
       level_statistics.keys += properties.distinct_keys;
       dead.Add(DeadEntriesIn(*table));
+      level_statistics.timed_entries += table->meta.times.timed_entries;
+      level_statistics.expired_bytes += static_cast<uint64_t>(ExpiredBytesOf(*table, present));
       level_statistics.range_deletes += table->table->ranges().range_count();
       level_statistics.range_bytes += table->table->ranges().memory_bytes();
       level_statistics.filter_bytes += table->table->filter_memory_bytes();
@@ -332,7 +343,7 @@ void Tree::Describe(Statistics* statistics) const {
       filtered_keys += keys;
     }
     level_statistics.tombstones = dead.tombstones;
-    level_statistics.freeable_bytes = dead.freeable_bytes();
+    level_statistics.freeable_bytes = dead.freeable_bytes() + level_statistics.expired_bytes;
     level_statistics.covered_bytes = dead.covered_bytes;
     level_statistics.oldest_tombstone = dead.oldest_tombstone;
     if (filtered_keys == 0) continue;

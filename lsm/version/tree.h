@@ -47,6 +47,8 @@
 #include "lsm/version/key_ranges.h"
 #include "lsm/version/lookup.h"
 #include "lsm/version/open_table.h"
+#include "lsm/version/snapshot_list.h"
+#include "lsm/version/tree_reads.h"
 #include "lsm/version/version_edit.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -91,7 +93,7 @@ class Tree {
       : keyspace_(keyspace), members_(std::move(members)) {}
   // The tables of a level may be in any order.  DataLoss if tables of a run overlap, or if a table
   // of level 0 has older writes than tables with lower numbers (AgeOrder).
-  // `before` is the tree that this one follows, if any.
+  // `before` is the tree that this one follows, if any.  They share what readers did.
   static absl::StatusOr<std::shared_ptr<const Tree>> Create(
       std::array<OpenTables, kLevels> levels, KeyspaceId keyspace = kDefaultKeyspace,
       std::shared_ptr<const Members> members = nullptr, const Tree* before = nullptr);
@@ -100,6 +102,11 @@ class Tree {
   bool is_common() const { return keyspace_ == kCommonTree; }
   // In the common tree, entries of other ids are dead.  Null: none are.
   const Members* members() const { return members_.get(); }
+  // Changes while the tree does not.
+  TreeReads& reads() const { return *reads_; }
+  std::shared_ptr<TreeReads> ShareReads() const { return reads_; }
+  // Its lookups that no memtable answered.  `store` has those of the default tree; null: none.
+  uint64_t LookupsSoFar(const Counters* store) const;
 
   // Newest run first; below level 0, the tables of a run are in the order of their keys.
   const OpenTables& level(int level) const { return levels_[static_cast<size_t>(level)].tables; }
@@ -176,6 +183,27 @@ class Tree {
   // and one search in `ranges` for each table there and for each stretch within the table.
   uint64_t BytesUnder(const RangeMap& ranges, HasSnapshotIn has_snapshot, uint64_t enough) const;
 
+  // --- tables whose entries have expired (lsm/design/expiry.md; expired_tables.cc) ---
+
+  using IsTaken = absl::FunctionRef<bool(const OpenTable& table)>;
+  // The tables of this level that can go unread, because their entries have expired for each reader
+  // that may see them, and no older table overlaps their spans except for such tables of this
+  // level.  So nothing that they hide comes back.  Leaves out those that `is_taken`.
+  OpenTables Expired(int level, const SnapshotList& snapshots, IsTaken is_taken) const;
+  // A table of which at least a fifth has expired, the one that has been so for the longest time;
+  // nullopt if there is none, or if less than a sixth of all tables with timed puts has expired: a
+  // table of keys by time soon goes as a whole.
+  struct HalfExpired {
+    std::shared_ptr<const OpenTable> table;
+    int level = 0;
+  };
+  std::optional<HalfExpired> PickHalfExpired(const SnapshotList& snapshots, IsTaken is_taken) const;
+  // The bytes of tables that have expired for all readers, by an estimate: as if the puts of a
+  // table were written evenly between the times that are known.
+  double ExpiredBytes(const SnapshotList& snapshots) const;
+  // False only if no table is of these two kinds at that time.  Allocates no memory.
+  bool MayHaveExpired(const LimitTable& limits, uint32_t now) const;
+
   // The tables of the level that overlap the span, in the order of `level`.  Each run takes a
   // binary search.
   OpenTables Overlapping(int level, const KeySpan& span) const;
@@ -211,8 +239,9 @@ class Tree {
   // Approximate bytes of tables for keys in [from, to); nullopt: unbounded.
   uint64_t ApproximateBytes(std::string_view from, std::optional<std::string_view> to) const;
 
-  // Sets the state of each level (not the counters).
-  void Describe(Statistics* statistics) const;
+  // Sets the state of each level (not the counters).  `present`: which
+  // entries have expired, without snapshots.
+  void Describe(Statistics* statistics, const SnapshotList& present = {}) const;
 
  private:
   struct Level {
@@ -243,7 +272,7 @@ class Tree {
 
   // Where lookups of this tree count what they do at a level.
   int SlotOf(int level) const {
-    return level == 0 && keyspace_ != kDefaultKeyspace ? Counters::kLevel0OfOthers : level;
+    return keyspace_ == kDefaultKeyspace ? level : Counters::kLevelsOfOthers + level;
   }
 
   // Sorts the tables of a level below 0 into runs.
@@ -260,11 +289,14 @@ class Tree {
   void SumBytesOfNoMember(const Tree* before);
   // Whether a table after this run, in the order of lookups, overlaps the span.
   bool HasOlder(int level, size_t run, const KeySpan& span) const;
+  // The bytes of the table that have expired for all readers, by an estimate (expired_tables.cc).
+  double ExpiredBytesOf(const OpenTable& table, const SnapshotList& snapshots) const;
   // The part of Describe for the runs of a level.
-  void DescribeRuns(int level, LevelStatistics* statistics) const;
+  void DescribeRuns(int level, const SnapshotList& present, LevelStatistics* statistics) const;
 
   const KeyspaceId keyspace_;
   const std::shared_ptr<const Members> members_;
+  std::shared_ptr<TreeReads> reads_ = std::make_shared<TreeReads>();
   std::array<Level, kLevels> levels_;
   // All tables in the order of lookups: newest first.
   std::vector<Candidate> candidates_;

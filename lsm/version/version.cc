@@ -41,7 +41,8 @@ std::set<KeyspaceId> IdsTouched(const Version& base, const VersionEdit& edit) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const Version>> Version::Create(TablesByLevel levels,
-                                                               const KeyspaceRecords& keyspaces) {
+                                                               const KeyspaceRecords& keyspaces,
+                                                               const Version* before) {
   std::map<KeyspaceId, TablesByLevel> trees;
   trees[kDefaultKeyspace];
   for (const auto& [id, record] : keyspaces.all()) {
@@ -55,7 +56,8 @@ absl::StatusOr<std::shared_ptr<const Version>> Version::Create(TablesByLevel lev
   version->members_ = std::make_shared<const Members>(keyspaces.InCommonTree());
   for (auto& [id, tables] : trees) {
     TRELLIS_ASSIGN_OR_RETURN(std::shared_ptr<const Tree> tree,
-                             Tree::Create(std::move(tables), id, version->MembersOf(id)));
+                             Tree::Create(std::move(tables), id, version->MembersOf(id),
+                                          before == nullptr ? nullptr : before->TreeOf(id)));
     version->Put(std::move(tree));
   }
   version->FindFullest();
@@ -118,9 +120,13 @@ std::shared_ptr<const Tree> Version::ShareTree(KeyspaceId keyspace) const {
   return tree != nullptr ? *tree : std::make_shared<const Tree>(keyspace);
 }
 
-void Version::Describe(Statistics* statistics) const {
+void Version::Describe(Statistics* statistics, const Counters* counters,
+                       const SnapshotList& present) const {
   std::vector<Statistics> of_trees(trees_.size());
-  for (size_t i = 0; i < trees_.size(); ++i) trees_[i].tree->Describe(&of_trees[i]);
+  for (size_t i = 0; i < trees_.size(); ++i) {
+    trees_[i].tree->Describe(&of_trees[i], present);
+    of_trees[i].lookups = trees_[i].tree->LookupsSoFar(counters);
+  }
   statistics->trees = trees_.size();
   statistics->SumTrees(of_trees);
 }

@@ -17,6 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
+#include "lsm/base/counters.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/statistics.h"
 #include "lsm/version/common_keys.h"
@@ -36,9 +37,11 @@ class Version {
 
   // The tables of a level may be in any order, and may belong to any trees.  Without tables, the
   // default keyspace and those with trees of their own have empty ones, and there is no common
-  // tree. Errors as from Tree::Create.
+  // tree. Errors as from Tree::Create.  `before` is the version that this one follows, if any: the
+  // trees share what readers did.
   static absl::StatusOr<std::shared_ptr<const Version>> Create(
-      std::array<OpenTables, kLevels> levels, const KeyspaceRecords& keyspaces = {});
+      std::array<OpenTables, kLevels> levels, const KeyspaceRecords& keyspaces = {},
+      const Version* before = nullptr);
 
   // The version after the edit.  Added tables are tables of this version that move, or new ones out
   // of `outputs`.  A dropped keyspace loses its tree.  Trees that neither gain nor lose tables are
@@ -66,8 +69,10 @@ class Version {
   // Those in the common tree.  Never null.  Versions share them until they change.
   const std::shared_ptr<const Members>& members() const { return members_; }
 
-  // Sets the state of the levels, and the number of trees.
-  void Describe(Statistics* statistics) const;
+  // Sets the state of the levels, and the number of trees.  `counters` are the store's; null: there
+  // were no lookups.  `present`: which entries have expired, without snapshots.
+  void Describe(Statistics* statistics, const Counters* counters = nullptr,
+                const SnapshotList& present = {}) const;
   // As TreeOf, for callers that hold the tree longer than the version.  Never null: a keyspace
   // without one gets an empty tree.
   std::shared_ptr<const Tree> ShareTree(KeyspaceId keyspace) const;

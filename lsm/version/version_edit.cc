@@ -40,6 +40,10 @@ enum TableField : uint32_t {
   // 4 is free.
   kRanges = 5,
   kKeyspaceOfTable = 6,
+  kOldestWrite = 7,
+  kNewestWrite = 8,
+  kTimedEntries = 9,
+  kFifthWrite = 10,
 };
 
 void AppendField(std::string* out, Tag tag, std::string_view bytes) {
@@ -73,7 +77,9 @@ void AppendTableField(std::string* out, TableField number, std::string_view cont
 }
 
 // Figures that are 0 are left out.
-std::string FieldsOf(const DeadEntries& dead, const RangeRecord& ranges, KeyspaceId keyspace) {
+std::string FieldsOf(const DeadEntries& dead, const RangeRecord& ranges, KeyspaceId keyspace,
+                     const WriteTimes& times) {
+  const auto& [timed_entries, oldest, newest, fifth] = times;
   const auto& [tombstones, dead_bytes, covered_bytes, oldest_tombstone] = dead;
   const auto& [range_count, begin, end] = ranges;
   std::string out, contents;
@@ -104,15 +110,28 @@ std::string FieldsOf(const DeadEntries& dead, const RangeRecord& ranges, Keyspac
     AppendVarint32(&contents, keyspace);
     AppendTableField(&out, kKeyspaceOfTable, contents);
   }
+  if (timed_entries != 0) {
+    const auto append_seconds = [&](TableField field, uint32_t seconds) {
+      contents.clear();
+      AppendFixed32(&contents, seconds);
+      AppendTableField(&out, field, contents);
+    };
+    append_seconds(kOldestWrite, oldest);
+    append_seconds(kNewestWrite, newest);
+    contents.clear();
+    AppendVarint64(&contents, timed_entries);
+    AppendTableField(&out, kTimedEntries, contents);
+    append_seconds(kFifthWrite, fifth);
+  }
   return out;
 }
 
 // Names every field of a table, so that a new one does not compile before it is encoded here.  Uses
 // the oldest field that can express the table, so that older releases read most manifests.
 void AppendAdded(std::string* out, const VersionEdit::Added& added) {
-  const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead, ranges,
-               keyspace] = added.table;
-  const std::string fields = FieldsOf(dead, ranges, keyspace);
+  const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead, ranges, keyspace,
+               times] = added.table;
+  const std::string fields = FieldsOf(dead, ranges, keyspace, times);
   std::string bytes;
   if (run != 0 || !fields.empty()) AppendVarint32(&bytes, run);
   AppendVarint32(&bytes, static_cast<uint32_t>(added.level));
@@ -128,11 +147,11 @@ void AppendAdded(std::string* out, const VersionEdit::Added& added) {
 }
 
 void AppendKeyspace(std::string* out, const KeyspaceRecord& record) {
-  const auto& [id, has_own_tree, options, name] = record;
+  const auto& [id, has_own_tree, options, name, marks] = record;
   std::string bytes;
   AppendVarint32(&bytes, id);
   bytes += has_own_tree ? '\1' : '\0';
-  AppendLengthPrefixed(&bytes, EncodeKeyspaceOptions(options));
+  AppendLengthPrefixed(&bytes, EncodeKeyspaceOptions(options, marks));
   AppendLengthPrefixed(&bytes, name);
   AppendField(out, kKeyspace, bytes);
 }
@@ -248,6 +267,20 @@ Problem TakeTableField(uint32_t number, std::string_view contents, TableMeta* ta
     case kRanges:
       is_right = TakeRanges(&contents, &table->ranges);
       break;
+    case kOldestWrite:
+      is_right = TakeFixed32(&contents, &table->times.oldest);
+      break;
+    case kNewestWrite:
+      is_right = TakeFixed32(&contents, &table->times.newest) &&
+                 table->times.newest >= table->times.oldest;
+      break;
+    case kTimedEntries:
+      is_right =
+          TakeVarint64(&contents, &table->times.timed_entries) && table->times.timed_entries != 0;
+      break;
+    case kFifthWrite:
+      is_right = TakeFixed32(&contents, &table->times.fifth);
+      break;
     case kKeyspaceOfTable:
       is_right = TakeKeyspaceOfTable(&contents, &table->keyspace);
       break;
@@ -285,6 +318,12 @@ Problem TakeTableWithFields(std::string_view input, VersionEdit::Added* added, U
     return Concat("table ", table.number, " has ", table.entries, " entries and ",
                   table.dead.tombstones, " tombstones");
   }
+  if (table.times.timed_entries > table.entries - table.dead.tombstones) {
+    return Concat("table ", table.number, " has ", table.times.timed_entries,
+                  " timed entries, too many of its ", table.entries);
+  }
+  if (table.times.timed_entries == 0 && table.times != WriteTimes())
+    return Concat("table ", table.number, " has times, but no timed entries");
   return "";
 }
 
@@ -353,7 +392,7 @@ Problem TakeKeyspace(std::string_view input, KeyspaceRecord* record, Unknown* un
   if (name.empty() || name.size() > kKeyspaceNameBytesMax)
     return Concat("the name of keyspace ", record->id, " has ", name.size(), " bytes");
   record->name.assign(name);
-  const absl::Status status = DecodeKeyspaceOptions(options, &record->options);
+  const absl::Status status = DecodeKeyspaceOptions(options, &record->options, &record->marks);
   if (absl::IsUnimplemented(status)) *unknown = std::string(MessageOf(status));
   return std::string(MessageOf(status));
 }

@@ -19,6 +19,7 @@
 #include "lsm/table/dead_entries.h"
 #include "lsm/table/range_record.h"
 #include "lsm/table/table_claims.h"
+#include "lsm/table/write_times.h"
 #include "lsm/version/keyspace_records.h"
 
 namespace lsm::inline TRELLIS_ABI {
@@ -36,6 +37,7 @@ struct TableMeta {
   DeadEntries dead;                        // nothing for a table of an older release
   RangeRecord ranges;                      // nothing for a table without range deletes
   KeyspaceId keyspace = kDefaultKeyspace;  // whose tree has the table
+  WriteTimes times = {};                   // nothing for a table without timed puts
 
   // False for a table of range deletes alone.
   bool has_entries() const { return !smallest.empty(); }
@@ -55,7 +57,8 @@ struct TableMeta {
 
 // The figures with which the table's properties must agree.  Refers to `meta`.
 inline TableRecord RecordOf(const TableMeta& meta) {
-  return {meta.entries, meta.first_key(), meta.last_key(), meta.dead, meta.ranges, meta.keyspace};
+  return {meta.entries, meta.first_key(), meta.last_key(), meta.dead,
+          meta.ranges,  meta.keyspace,    meta.times};
 }
 
 struct VersionEdit {

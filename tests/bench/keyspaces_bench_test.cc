@@ -38,7 +38,7 @@ Results ThreeGoals() {
 }
 
 TEST(KeyspacesBenchReportTest, MissedGoalsComeFirst) {
-  EXPECT_THAT(GoalsTable(ThreeGoals()).rows,
+  EXPECT_THAT(GoalsTable(ThreeGoals().parts).rows,
               ElementsAre(ElementsAre("open", "heap", "2.00 KiB", "1.00 KiB", "missed"),
                           ElementsAre("open", "time", "0.500 s", "1.00 s", "reached"),
                           ElementsAre("cold", "logs", "3.00", "3.00", "reached")));

@@ -80,7 +80,12 @@ class Writes : public lsm::EncodedBatch::Handler {
     all.push_back({change.id, lsm::BatchKindOf(change.kind), change.name, "", change});
     return absl::OkStatus();
   }
+  absl::Status Time(uint32_t) override {
+    has_time = true;
+    return absl::OkStatus();
+  }
   std::vector<Write> all;
+  bool has_time = false;
 };
 
 lsm::WriteBatch BatchOf(const std::vector<Write>& writes) {
@@ -142,7 +147,7 @@ bool UseBatch(std::string_view bytes) {
   lsm::EncodedBatch::SetFirstSequence(&again, lsm::EncodedBatch::FirstSequenceOf(bytes));
   Demand(again.status().ok() && again.count() == writes.all.size(),
          "the decoded batch can be written again");
-  // The input may encode a length in more bytes than it needs.
+  // The input may encode a length in more bytes than it needs, or have a time.
   Demand(
       lsm::EncodedBatch::Of(again).size() < bytes.size() || lsm::EncodedBatch::Of(again) == bytes,
       "the rewritten batch equals the original unless it is shorter");

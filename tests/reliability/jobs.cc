@@ -10,6 +10,7 @@
 #include "tests/reliability/beyond/local_cache.h"
 #include "tests/reliability/beyond/take_overs.h"
 #include "tests/reliability/beyond/two_writers.h"
+#include "tests/reliability/expiry/expiry_job.h"
 #include "tests/reliability/faults/keyspaces_trials.h"
 #include "tests/reliability/faults/range_repairs.h"
 #include "tests/reliability/histories/histories.h"
@@ -26,6 +27,7 @@
 #include "tests/reliability/jobs/rotation.h"
 #include "tests/reliability/jobs/scripts.h"
 #include "tests/reliability/keyspaces/drops_job.h"
+#include "tests/reliability/keyspaces/trees_job.h"
 #ifdef TRELLIS_HAS_PEERS
 #include "tests/reliability/jobs/differential.h"
 #endif
@@ -410,6 +412,39 @@ JobResult RunDrops(uint64_t seed, uint64_t amount) {
           report.finding};
 }
 
+JobResult RunTrees(uint64_t seed, uint64_t amount) {
+  const TreesReport report = CheckTrees(seed * kSeedStride, amount);
+  return {report.stores,
+          Concat(ReadableCount(report.stores), " stores with two trees, of which one was asked in ",
+                 "most of ", ReadableCount(report.lookups), " lookups; ",
+                 ReadableCount(report.merges), " merges for readers"),
+          report.finding};
+}
+
+JobResult RunExpiry(uint64_t seed, uint64_t amount) {
+  const ExpiryReport report = CheckExpiry(seed * kSeedStride, amount);
+  return {
+      report.operations,
+      Concat(ReadableCount(report.operations), " operations as on a model with a clock, which ",
+             "was set back ", ReadableCount(report.set_back), " times; ",
+             ReadableCount(report.limits), " changes of limits, ",
+             ReadableCount(report.limits_beside), " of them beside a job; ",
+             ReadableCount(report.answers), " lookups, ", ReadableCount(report.moves),
+             " moves of iterators; ", ReadableCount(report.openings), " openings, ",
+             ReadableCount(report.lossy), " of them after a loss, ", ReadableCount(report.repairs),
+             " after a repair, and ", ReadableCount(report.resumed), " calls of Resume; ",
+             ReadableCount(report.expired), " puts had expired before an opening, ",
+             ReadableCount(report.seen_again), " of them were seen again; ",
+             ReadableCount(report.drops), " tables dropped unread"),
+      ProblemIfUnseen(report.finding, {report.operations, 50'000, "operations"},
+                      {{report.limits_beside, "no limit changed beside a job"},
+                       {report.lossy, "no loss"},
+                       {report.repairs, "no repair"},
+                       {report.resumed, "no Resume"},
+                       {report.seen_again, "no expired put was seen again"},
+                       {report.drops, "no table dropped unread"}})};
+}
+
 JobResult RunRangeRepairs(uint64_t seed, uint64_t amount) {
   const RangeRepairsReport report = RepairRanges(seed * kSeedStride, amount);
   return {report.repairs,
@@ -544,6 +579,10 @@ const std::vector<Job>& AllJobs() {
        100'000, 100'000, 4'000},
       {"drops", "operations", "keyspaces that are made and dropped, and a map for each", RunDrops,
        200'000, 200'000, 500'000},
+      {"trees", "stores", "trees that share the filters' memory, and whose readers pay for merges",
+       RunTrees, 60, 60, 2},
+      {"expiry", "operations", "entries that expire by a virtual clock, and a model of them",
+       RunExpiry, 100'000, 100'000, 100'000},
       {"range-repairs", "repairs", "repairs of stores with range deletes, and a list of writes",
        RunRangeRepairs, 20'000, 10'000, 500},
       {"differential", "operations", "the same operations on Trellis, RocksDB and LevelDB",

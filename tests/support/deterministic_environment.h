@@ -80,6 +80,18 @@ class ManualClock : public lsm::Clock {
   std::atomic<uint64_t> nanos_{0};
 };
 
+// Its wall clock shows the seconds that the test sets.  Thread-safe.
+class SetClock : public ManualClock {
+ public:
+  uint64_t WallMicros() override { return seconds_.load() * 1'000'000; }
+  uint64_t seconds() const { return seconds_.load(); }
+  void Set(uint64_t seconds) { seconds_.store(seconds); }
+  void Add(uint64_t seconds) { seconds_.fetch_add(seconds); }
+
+ private:
+  std::atomic<uint64_t> seconds_{1'700'000'000};
+};
+
 // Runs a job whenever a caller reads the time of day, for example to begin a table.  So jobs begin
 // and end within others, as far as the scheduler allows.
 class YieldingClock : public ManualClock {

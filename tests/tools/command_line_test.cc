@@ -81,6 +81,17 @@ TEST_F(CommandLineTest, WrongUsageExitsWithTwoAndExplainsItself) {
       {"get", "x", "a\\x4"},
       {"get", "x", "a\\"},
       {"scan", "--from", "\\q", "x"},
+      {"dump", "--at", "", "x"},
+      {"dump", "--at", "-1", "x"},
+      {"dump", "--at", "now", "x"},
+      {"dump", "--at", "4294967296", "x"},
+      {"dump", "--at", "99999999999999999999999", "x"},
+      {"dump", "--at", "2026-11-30", "x"},
+      {"dump", "--at", "2026-02-30T03:00:00Z", "x"},
+      {"dump", "--at", "1969-12-31T23:59:59Z", "x"},
+      {"dump", "--at", "2106-02-07T06:28:16Z", "x"},
+      {"scan", "--at", "1", "x"},
+      {"wal", "--at", "1", "x"},
   };
   for (const auto& arguments : wrong) {
     const RunResult result = Run(arguments);
@@ -95,6 +106,9 @@ TEST_F(CommandLineTest, MessagesAdvise) {
               HasSubstr("99999999999 is more than 1,000,000,000"));
   EXPECT_THAT(Run({"info", "-dash"}).err, HasSubstr("a KEY or PATH like -dash must follow --"));
   EXPECT_THAT(Run({"get", "x", "-k"}).err, HasSubstr("like -k must follow --"));
+  EXPECT_THAT(Run({"dump", "--at", "yesterday", "x"}).err,
+              HasSubstr("\"yesterday\" is not a time from 1970 to 2106-02-07T06:28:15Z"));
+  EXPECT_THAT(Run({"scan", "--at=1", "x"}).err, HasSubstr("--at=1"));
   EXPECT_THAT(Run({"info"}).err, Not(HasSubstr("must follow --")));
   EXPECT_THAT(Run({"scan", "--limit", "-1", "x"}).err, Not(HasSubstr("must follow --")));
   EXPECT_THAT(Run({"info", "--json"}).err, Not(HasSubstr("must follow --")));
@@ -212,6 +226,7 @@ TEST(ReadmeTest, ListsTheCommands) {
 // README.md explains every member of every JSON document.
 TEST_F(CommandLineTest, ReadmeDescribesTheJson) {
   MakeSampleStore(files_, "s");
+  MakeStoreOfExpiry(files_, "e");
   files_.SetFileBytes("s/000003.table", files_.FileBytes("s/000003.table").substr(0, 1000));
   const std::string readme = Readme();
   std::set<std::string> members;
@@ -223,8 +238,8 @@ TEST_F(CommandLineTest, ReadmeDescribesTheJson) {
   };
   for (const Command& entry : Commands()) {
     const std::string command = entry.name;
-    for (const std::string path :
-         {"s", "s/000002.table", "s/000007.log", "s/000001.manifest", "s/CURRENT"}) {
+    for (const std::string path : {"s", "s/000002.table", "s/000007.log", "s/000001.manifest",
+                                   "s/CURRENT", "e", "e/000002.table"}) {
       std::vector<std::string> arguments = {"--json", command};
       if (command == "filter") arguments.insert(arguments.end(), {"--probes", "100"});
       arguments.push_back(path);

@@ -93,6 +93,26 @@ TEST_F(GoldenTest, Keyspaces) {
                               {"info", "shop", "shop/000005.table"}});
 }
 
+TEST_F(GoldenTest, Expiry) {
+  MakeStoreOfExpiry(files_, "shop");
+  const std::string earlier = "2023-11-14T23:00:00Z";
+  Expect("expiry.golden", {{"levels", "--tables", "shop"},
+                           {"levels", "--keyspace", "sessions", "--at", earlier, "shop"},
+                           {"levels", "shop"},
+                           {"dump", "--keyspace", "sessions", "shop"},
+                           {"dump", "--keyspace", "sessions", "--at", earlier, "shop"},
+                           {"explain", "--keyspace", "sessions", "shop", "c"},
+                           {"get", "--keyspace", "sessions", "shop", "c"},
+                           {"get", "--keyspace", "sessions", "shop", "a"},
+                           {"get", "shop/000003.table", "c"},
+                           {"scan", "shop/000002.table"},
+                           {"wal", "shop"},
+                           {"info", "shop/000003.table"},
+                           {"properties", "shop/000003.table"},
+                           {"manifest", "shop"},
+                           {"verify", "shop"}});
+}
+
 TEST_F(GoldenTest, Verify) {
   std::string table = files_.FileBytes("store/000003.table");
   table[700] = static_cast<char>(table[700] ^ 0x10);

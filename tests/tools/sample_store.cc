@@ -14,6 +14,9 @@
 #include "lsm/base/encoded_batch.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/base/range_map.h"
+#include "lsm/block/format.h"
+#include "lsm/bytes/checksum.h"
+#include "lsm/bytes/coding.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/version/common_keys.h"
 #include "lsm/version/manifest.h"
@@ -24,7 +27,7 @@
 namespace tools {
 namespace {
 
-constexpr uint64_t kCreatedMicros = 1'700'000'000'000'000;
+constexpr uint64_t kCreatedMicros = uint64_t{kSampleTime} * 1'000'000;
 
 uint64_t FileIdOf(uint64_t number) { return 0xabcd000000000000 + number; }
 
@@ -41,7 +44,9 @@ std::optional<std::string_view> EndOf(const SampleEntry& range) {
 std::string EncodedBatch(const std::vector<SampleEntry>& entries) {
   lsm::WriteBatch batch;
   for (const SampleEntry& entry : entries) {
-    if (entry.is_range) {
+    if (entry.change) {
+      lsm::EncodedBatch::Change(&batch, *entry.change);
+    } else if (entry.is_range) {
       lsm::EncodedBatch::DeleteRange(&batch, entry.keyspace, entry.key, EndOf(entry));
     } else if (entry.is_delete) {
       lsm::EncodedBatch::Delete(&batch, entry.keyspace, entry.key);
@@ -50,7 +55,9 @@ std::string EncodedBatch(const std::vector<SampleEntry>& entries) {
     }
   }
   lsm::EncodedBatch::SetFirstSequence(&batch, entries.front().sequence);
-  return std::string(lsm::EncodedBatch::Of(batch));
+  std::string encoded(lsm::EncodedBatch::Of(batch));
+  if (entries.front().written) lsm::EncodedBatch::SetTime(&encoded, *entries.front().written);
+  return encoded;
 }
 
 // Keys that are hard to read and to parse.
@@ -85,18 +92,41 @@ lsm::TableMeta MakeTable(lsm::Directory& directory, const TableRecipe& recipe,
   lsm::TableBuilder builder(options,
                             directory.CreateExclusive(lsm::TableFileName(recipe.number)).value());
   for (const SampleEntry& entry : entries) {
-    std::string key;
+    std::string key, value;
     lsm::AppendInternalKey(&key, entry.key, entry.sequence,
-                           entry.is_delete ? lsm::EntryKind::kDelete : lsm::EntryKind::kPut);
-    builder.Add(key, entry.value);
+                           entry.is_delete ? lsm::EntryKind::kDelete
+                           : entry.written ? lsm::EntryKind::kTimedPut
+                                           : lsm::EntryKind::kPut);
+    if (entry.written) lsm::AppendTimed(&value, *entry.written, entry.value);
+    builder.Add(key, entry.written ? value : entry.value);
   }
   lsm::AddRanges(recipe.ranges, &builder);
   const lsm::TableSummary summary = builder.Finish().value();
-  return {recipe.number,      summary.file_id,
-          summary.file_bytes, summary.properties.entries,
-          summary.smallest,   summary.largest,
-          /*run=*/0,          summary.properties.dead_entries(),
-          summary.ranges,     recipe.keyspace};
+  return {recipe.number,
+          summary.file_id,
+          summary.file_bytes,
+          summary.properties.entries,
+          summary.smallest,
+          summary.largest,
+          /*run=*/0,
+          summary.properties.dead_entries(),
+          summary.ranges,
+          recipe.keyspace,
+          summary.properties.write_times()};
+}
+
+std::string WithProperties(const std::string& table, const lsm::TableProperties& properties) {
+  lsm::Footer footer =
+      lsm::Footer::Decode(std::string_view(table).substr(table.size() - lsm::kFooterBytes),
+                          table.size(), "")
+          .value();
+  std::string bytes = table.substr(0, footer.properties.offset);
+  const std::string block = properties.Encode() + '\0';  // not compressed
+  footer.properties.stored_bytes = block.size() - 1;
+  bytes += block;
+  lsm::AppendFixed64(&bytes, lsm::Checksum(block, footer.file_id, footer.properties.offset));
+  footer.file_bytes = bytes.size() + lsm::kFooterBytes;
+  return bytes + footer.Encode();
 }
 
 std::vector<SampleEntry> NumberedEntries(int count, uint64_t first_sequence, size_t value_bytes) {
@@ -292,6 +322,53 @@ std::unique_ptr<lsm::Directory> MakeStoreOfKeyspaces(lsm::FileSystem& file_syste
   return directory;
 }
 
+void MakeStoreOfExpiry(lsm::FileSystem& file_system, const std::string& path) {
+  using lsm::CommonKeyOf;
+  const std::unique_ptr<lsm::Directory> directory =
+      file_system.OpenDirectory(path, /*create=*/true).value();
+  const auto put = [](std::string key, uint64_t sequence, std::string value, uint32_t after,
+                      lsm::KeyspaceId keyspace = lsm::kDefaultKeyspace) {
+    return SampleEntry{std::move(key), sequence,           false, std::move(value), false,
+                       keyspace,       kSampleTime + after};
+  };
+  constexpr lsm::ExpiryMarks kMarks = {.cutoff = 0, .timed_from = kSampleTime};
+  lsm::VersionEdit snapshot;
+  snapshot.next_file_number = 7;
+  snapshot.last_sequence = 11;
+  snapshot.oldest_log = 6;
+  snapshot.next_keyspace_id = 4;
+  snapshot.keyspaces = {
+      {.id = 2, .options = {.expire_after = 3600}, .name = "sessions", .marks = kMarks},
+      {.id = 3,
+       .has_own_tree = false,
+       .options = {.expire_after = 86'400},
+       .name = "carts",
+       .marks = kMarks}};
+  const auto add = [&](const TableRecipe& recipe, const std::vector<SampleEntry>& entries) {
+    snapshot.added.push_back({recipe.level, MakeTable(*directory, recipe, entries)});
+  };
+  add({.number = 2, .level = 2, .keyspace = 2}, {{"a", 1, false, "before the limit"},
+                                                 put("b", 2, "old", 600),
+                                                 put("c", 3, "expired", 1200),
+                                                 put("d", 4, "deleted", 5000)});
+  add({.number = 3, .level = 1, .keyspace = 2},
+      {put("b", 5, "new", 5000), put("c", 6, "expired, too", 3000), {"d", 7, true}});
+  add({.number = 4, .level = 1, .keyspace = lsm::kCommonTree},
+      {{lsm::NameKeyOf(3), 8, false, lsm::EncodeName(snapshot.keyspaces[1])},
+       put(CommonKeyOf(3, "a"), 9, "by the limit in the log", 4000),
+       put(CommonKeyOf(3, "b"), 10, "cart", 5000)});
+  add({.number = 5, .level = 1}, {{"a", 11, false, "for ever"}});
+  SampleEntry limit = {"", 14};
+  limit.change = {.kind = lsm::KeyspaceChange::Kind::kOptions,
+                  .id = 3,
+                  .options = {.expire_after = 3000},
+                  .marks = kMarks};
+  MakeLog(*directory, 6,
+          {{put("e", 12, "logged", 6000, 2), put("f", 13, "logged", 6000, 2)}, {limit}},
+          LogState::kOpen);
+  MakeManifest(*directory, snapshot);
+}
+
 void MakeTinyStore(lsm::FileSystem& file_system, const std::string& path) {
   const std::unique_ptr<lsm::Directory> directory =
       file_system.OpenDirectory(path, /*create=*/true).value();
@@ -322,7 +399,8 @@ RunResult RunIn(lsm::FileSystem& file_system, const Terminal& terminal,
                      .resolve = nullptr,
                      .shows_progress = terminal.is_terminal,
                      .now_nanos = [&nanos] { return nanos += 1000; },
-                     .sleep_nanos = [&nanos](uint64_t slept) { nanos += slept; }});
+                     .sleep_nanos = [&nanos](uint64_t slept) { nanos += slept; },
+                     .now_seconds = [] { return kSampleNow; }});
   result.nanos = nanos;
   result.out = out.str();
   result.err = err.str();

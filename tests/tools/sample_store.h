@@ -7,16 +7,19 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "lsm/base/internal_key.h"
+#include "lsm/base/keyspace_state.h"
 #include "lsm/base/range_map.h"
 #include "lsm/file_system.h"
 #include "lsm/log/log_writer.h"
 #include "lsm/memory_file_system.h"
 #include "lsm/options.h"
+#include "lsm/table/properties.h"
 #include "lsm/table/table_builder.h"
 #include "lsm/version/version_edit.h"
 #include "tools/sstdump/commands/commands.h"
@@ -26,6 +29,10 @@ namespace tools {
 
 inline constexpr uint64_t kSampleSeed = 0x5eed;  // of digests
 
+// Seconds since 1970: when all tables were made, and what the machine's clock shows.
+inline constexpr uint32_t kSampleTime = 1'700'000'000;  // 2023-11-14T22:13:20Z
+inline constexpr uint32_t kSampleNow = kSampleTime + 7200;
+
 struct SampleEntry {
   std::string key;
   uint64_t sequence = 0;
@@ -34,6 +41,9 @@ struct SampleEntry {
   // In a log only: deletes the keys from `key` on, up to `value` unless that is empty.
   bool is_range = false;
   lsm::KeyspaceId keyspace = lsm::kDefaultKeyspace;  // in a log only
+  // The time of a put.  In a log that of the first entry is the time of the record.
+  std::optional<uint32_t> written = std::nullopt;
+  std::optional<lsm::KeyspaceChange> change = std::nullopt;  // in a log only: it is no write
 };
 
 // Makes a table from entries in the order of internal keys.  Returns the table's record for a
@@ -53,6 +63,9 @@ struct TableRecipe {
 };
 lsm::TableMeta MakeTable(lsm::Directory& directory, const TableRecipe& recipe,
                          const std::vector<SampleEntry>& entries);
+
+// The bytes of a table with other properties, under right checksums.
+std::string WithProperties(const std::string& table, const lsm::TableProperties& properties);
 
 // `count` puts "key000000", "key000003", … with sequences from `first_sequence` on.
 std::vector<SampleEntry> NumberedEntries(int count, uint64_t first_sequence,
@@ -106,6 +119,18 @@ void MakeStoreOfRanges(lsm::FileSystem& file_system, const std::string& path);
 //   000006.table  level 0  common tree  mail c@9, a deletion
 std::unique_ptr<lsm::Directory> MakeStoreOfKeyspaces(lsm::FileSystem& file_system,
                                                      const std::string& path);
+
+// Makes a store in which entries expire, with the keyspaces sessions (2, in a tree of its own, an
+// hour from kSampleTime on) and carts (3, in the common tree; a day, and after the log 50 minutes):
+//
+//   000002.table  level 2  sessions     a@1 b@2 c@3 d@4, of which a has no time
+//   000003.table  level 1  sessions     b@5 c@6 d@7, of which d is a deletion
+//   000004.table  level 1  common tree  name of carts@8; carts a@9 b@10
+//   000005.table  level 1  default      a@11
+//   000006.log             sessions e@12 f@13, carts' limit@14
+//
+// At kSampleNow, sessions has b, e and f, and carts has b.
+void MakeStoreOfExpiry(lsm::FileSystem& file_system, const std::string& path);
 
 // Makes a sample store of as few bytes as possible, for tests that damage each byte.
 void MakeTinyStore(lsm::FileSystem& file_system, const std::string& path);

@@ -16,8 +16,10 @@
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "lsm/environment.h"
+#include "lsm/iterator.h"
 #include "lsm/keyspace.h"
 #include "lsm/memory_file_system.h"
+#include "tests/support/deterministic_environment.h"
 #include "tests/support/dice.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/status_matchers.h"
@@ -264,6 +266,67 @@ TEST_P(StoreTest, KeyspacesMatchTheStore) {
         Document({"explain", "--keyspace", name, "s", key})["results"][0]["explanation"]["found"],
         true);
   }
+}
+
+// Its wall clock shows what the test sets.
+class SetClock : public testing_support::ManualClock {
+ public:
+  uint64_t WallMicros() override { return seconds * 1'000'000; }
+  std::atomic<uint64_t> seconds = kSampleTime;
+};
+
+// At each time sstdump shows what a reader of the store sees then.  Limits change on the way.
+TEST_P(StoreTest, ExpiryMatchesTheStore) {
+  SetClock clock;
+  lsm::Options options = Options();
+  options.environment.clock = &clock;
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<lsm::DB> db, lsm::DB::Open("s", options));
+  Dice dice(17);
+  const auto limit_all = [&] {
+    for (const std::string name : {"default", "small", "large"}) {
+      const auto seconds = static_cast<uint32_t>(100 * dice.Roll(20));
+      ASSERT_OK(db->OpenKeyspace(name, {.expire_after = seconds}));
+    }
+  };
+  for (int i = 0; i < 8000; ++i) {
+    const std::string name = dice.OneIn(8) ? "small" : dice.OneIn(3) ? "default" : "large";
+    ASSERT_OK_AND_ASSIGN(lsm::Keyspace keyspace, db->OpenKeyspace(name));
+    const std::string key = "key" + std::to_string(dice.Roll(3000));
+    if (dice.OneIn(10)) {
+      ASSERT_OK(keyspace.Delete(key));
+    } else {
+      ASSERT_OK(keyspace.Put(key, name + std::to_string(i) + std::string(dice.Roll(60), 'x')));
+    }
+    if (dice.OneIn(5)) ++clock.seconds;
+    if (i == 1000 || i == 5000 || i == 7990) limit_all();
+  }
+  ASSERT_OK(db->WaitForBackgroundWork());
+  size_t shown = 0;
+  for (int i = 0; i < 6; ++i) {
+    for (const std::string name : {"default", "small", "large"}) {
+      const std::string at = std::to_string(clock.seconds);
+      ASSERT_OK_AND_ASSIGN(const lsm::Keyspace keyspace, db->OpenKeyspace(name));
+      std::string expected;
+      const std::unique_ptr<lsm::Iterator> entries = keyspace.NewIterator();
+      for (entries->SeekToFirst(); entries->Valid(); entries->Next())
+        expected += Concat(entries->key(), "\t", entries->value(), "\n");
+      EXPECT_OK(entries->status());
+      EXPECT_EQ(tools::Run(files_, {"dump", "--at", at, "--keyspace", name, "s"}).out, expected)
+          << name << " " << i;
+      shown += expected.size();
+      for (int k = 0; k < 20; ++k) {
+        const std::string key = "key" + std::to_string(dice.Roll(3000));
+        ASSERT_OK_AND_ASSIGN(const std::optional<std::string> value, keyspace.Get(key));
+        EXPECT_EQ(
+            tools::Run(files_, {"get", "--raw", "--at", at, "--keyspace", name, "s", key}).out,
+            value.value_or(""))
+            << name << " " << key;
+      }
+    }
+    clock.seconds += 300;
+  }
+  EXPECT_GT(shown, 1000u);
+  EXPECT_EQ(Document({"verify", "s"})["results"][0]["problems"].size(), 0u);
 }
 
 // Flushes and compactions remove files during every command.

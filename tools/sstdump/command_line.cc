@@ -5,7 +5,9 @@
 #include <sstream>
 #include <utility>
 
+#include "absl/time/time.h"
 #include "bloom/catalog.h"
+#include "lsm/base/internal_key.h"
 #include "lsm/block/format.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/readable.h"
@@ -30,7 +32,7 @@ struct Typed {
   bool hex = false;
   bool raw = false;
   std::vector<std::string> words;  // PATH... [KEY]
-  std::optional<std::string> keyspace, from, to, prefix, rate;
+  std::optional<std::string> keyspace, from, to, prefix, rate, at;
 };
 
 constexpr const char* kIntroduction =
@@ -132,6 +134,31 @@ bool ReadRate(std::string_view text, uint64_t* bytes) {
   return *bytes > 0;
 }
 
+// Seconds since 1970, or a time in UTC as sstdump shows it.
+bool ReadTime(const std::string& text, uint32_t* seconds) {
+  constexpr size_t kDigitsMax = 10;
+  absl::Time time;
+  uint64_t number = 0;
+  if (CheckCount(text).empty() && text.size() <= kDigitsMax) {
+    number = std::stoull(text);
+  } else if (absl::ParseTime("%Y-%m-%dT%H:%M:%SZ", text, &time, nullptr) &&
+             time >= absl::UnixEpoch()) {
+    number = static_cast<uint64_t>(absl::ToUnixSeconds(time));
+  } else {
+    return false;
+  }
+  *seconds = static_cast<uint32_t>(number);
+  return number <= lsm::kSecondsMax;
+}
+
+std::string CheckTime(const std::string& text) {
+  uint32_t seconds = 0;
+  if (ReadTime(text, &seconds)) return "";
+  return Concat("\"", lsm::Escape(text, 40), "\" is not a time from 1970 to ",
+                lsm::ReadableTime(lsm::kSecondsMax),
+                ": seconds since 1970, or a time in UTC in this form");
+}
+
 constexpr const char* kColorType = "WHEN";
 const std::vector<std::string> kColors = {"auto", "always", "never"};
 
@@ -205,6 +232,15 @@ void AddPace(CLI::App* app, Typed* typed) {
       ->type_name("N");
 }
 
+void AddTime(CLI::App* app, Typed* typed) {
+  app->add_option(
+         "--at", typed->at,
+         "Show what a reader sees at this time, in keyspaces whose entries expire: seconds "
+         "since 1970, or like 2026-11-30T03:00:00Z; default: now")
+      ->check(CheckTime)
+      ->type_name("TIME");
+}
+
 void AddProbes(CLI::App* app, Typed* typed) {
   app->add_option("--probes", typed->request.probes,
                   "Query the filter for N absent keys (at most 1,000,000,000); 0: do not measure.  "
@@ -232,6 +268,7 @@ void AddCommand(CLI::App* app, const Command& command, Typed* typed) {
     sub->add_flag("--keys-only", request->keys_only, arguments.keys_only);
   if (arguments.keyspace != nullptr)
     sub->add_option("--keyspace", typed->keyspace, arguments.keyspace)->type_name("NAME");
+  if (arguments.at) AddTime(sub, typed);
   if (arguments.tables) sub->add_flag("--tables", request->with_tables, "Show each table too");
   if (arguments.forms) AddForms(sub, arguments.raw, typed);
   if (arguments.logs) {
@@ -313,6 +350,11 @@ bool ReadKeys(const Typed& typed, const World& world, Request* request) {
     request->to = lsm::PrefixEnd(*request->from);
   }
   if (typed.rate) ReadRate(*typed.rate, &request->rate.emplace());
+  if (request->command->arguments.at) {
+    const uint64_t now = world.now_seconds ? world.now_seconds() : 0;
+    request->at = static_cast<uint32_t>(std::min<uint64_t>(now, lsm::kSecondsMax));
+    if (typed.at) ReadTime(*typed.at, &*request->at);
+  }
   request->form = typed.hex ? ByteForm::kHex : typed.raw ? ByteForm::kRaw : ByteForm::kEscaped;
   request->color =
       typed.color == "always" ||

@@ -49,7 +49,9 @@ std::vector<std::string> LeaveOutColumns(const Session& session,
     if (WidthOf(lsm::ReadableTable(*rows, kRowIndent, &ColumnsOf)) + others <= session.columns())
       break;
     const std::vector<std::string>& headings = rows->front();
-    const auto column = std::find(headings.begin(), headings.end(), name) - headings.begin();
+    const auto found = std::find(headings.begin(), headings.end(), name);
+    if (found == headings.end()) continue;
+    const auto column = found - headings.begin();
     for (auto& row : *rows) row.erase(row.begin() + column);
     left_out.push_back(name);
   }
@@ -108,7 +110,9 @@ std::string NamesText(const std::vector<std::string>& names) {
   return text;
 }
 
-const char* NameOf(lsm::EntryKind kind) { return kind == lsm::EntryKind::kPut ? "put" : "delete"; }
+const char* NameOf(lsm::EntryKind kind) {
+  return kind == lsm::EntryKind::kDelete ? "delete" : "put";
+}
 
 const char* NameOf(lsm::BatchKind kind) {
   switch (kind) {
@@ -125,6 +129,8 @@ const char* NameOf(lsm::BatchKind kind) {
       return "keyspace dropped";
     case lsm::BatchKind::kKeyspaceOptions:
       return "keyspace options";
+    case lsm::BatchKind::kTime:
+      return "time";
   }
   return "range delete";
 }
@@ -171,6 +177,20 @@ std::string RangesText(const Session& session, uint64_t count, std::string_view 
   const size_t columns = KeyColumns(session, others + text.size() + kBetweenKeys.size(), 2);
   return Concat(text, session.ShowKey(begin, columns), kBetweenKeys,
                 end ? session.ShowKey(*end, columns) : "end");
+}
+
+std::string TimesText(const lsm::WriteTimes& times) {
+  return Concat(Count(times.timed_entries, "timed put", "timed puts"), ", written ",
+                lsm::ReadableTime(times.oldest), " to ", lsm::ReadableTime(times.newest));
+}
+
+void WriteTimesOf(const lsm::WriteTimes& times, Session* session) {
+  if (times.timed_entries == 0) return;
+  lsm::JsonWriter& json = session->json();
+  json.Member("timed_entries", times.timed_entries);
+  json.Member("oldest_write_seconds", times.oldest);
+  json.Member("newest_write_seconds", times.newest);
+  json.Member("fifth_write_seconds", times.fifth);
 }
 
 void WriteRanges(const lsm::RangeRecord& ranges, Session* session) {

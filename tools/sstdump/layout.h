@@ -11,6 +11,7 @@
 #include "lsm/base/encoded_batch.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/log/log_reader.h"
+#include "lsm/table/write_times.h"
 #include "tools/sstdump/session.h"
 
 namespace tools {
@@ -62,6 +63,12 @@ std::string KeyRange(const Session& session, std::string_view first, std::string
 // The same of range deletes between two bounds, of which the second is excluded; nullopt: "end".
 std::string RangesText(const Session& session, uint64_t count, std::string_view begin,
                        std::optional<std::string_view> end, size_t others);
+
+// "12 timed puts, written 2026-11-30T03:00:00Z to 2026-11-30T04:00:00Z".
+std::string TimesText(const lsm::WriteTimes& times);
+// In JSON: "timed_entries", and the times of the oldest, the newest and the fifth of them; nothing
+// without timed puts.
+void WriteTimesOf(const lsm::WriteTimes& times, Session* session);
 
 // In JSON: "range_deletes", and "ranges_begin" and "ranges_end" if there are any.
 void WriteRanges(const lsm::RangeRecord& ranges, Session* session);

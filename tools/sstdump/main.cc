@@ -124,6 +124,10 @@ uint64_t NowNanos() {
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
                                std::chrono::nanoseconds(1));
 }
+uint64_t NowSeconds() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch() / std::chrono::seconds(1);
+  return now < 0 ? 0 : static_cast<uint64_t>(now);
+}
 // True if the output is a pipe whose reader has gone.  With --rate the next write may be seconds
 // away.
 bool OutputIsGone() {
@@ -173,7 +177,8 @@ int Main(int argc, char** argv) {
                     NowNanos,
                     SleepNanos,
                     OutputIsGone,
-                    RadosStores()};
+                    RadosStores(),
+                    NowSeconds};
   const int code = RunSstdump(std::vector<std::string>(argv + 1, argv + argc), world);
   out.flush();
   if (buffer.error() == 0 || buffer.error() == EPIPE) return code;

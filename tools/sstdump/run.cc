@@ -214,6 +214,11 @@ void ShowFilesOf(const Command& command, const Target& directory, Session* sessi
   // sstdump cannot show another product's files.
   if (absl::IsInvalidArgument(files->manifest_status))
     return ShowFailure(files->manifest_status, directory, session);
+  const bool is_lookup = command.on_directory == OnDirectory::kLogsAndTables;
+  if (is_lookup && files->has_state()) {
+    files->keyspaces->expired =
+        ExpiredIn(files->keyspaces->shown.id, RecordsWithLogs(*files), session->request());
+  }
   ChosenFiles chosen = Choose(command, *files, session->request());
   ShowProblems(*files, directory, &chosen, session);
   if (command.run == &RunScan && !chosen.targets.empty())
@@ -226,7 +231,6 @@ void ShowFilesOf(const Command& command, const Target& directory, Session* sessi
     ShowOne(command, target, session);
   }
   ShowOutOfRange(directory, chosen.out_of_range, session);
-  const bool is_lookup = command.on_directory == OnDirectory::kLogsAndTables;
   if (is_lookup && !chosen.problems.empty() && !absl::IsNotFound(files->manifest_status))
     SayThatTheAnswerIsUnknown(directory, session);
 }

@@ -165,7 +165,7 @@ command_excerpt() {
       cluster) excerpt_cluster ;;
       peers) excerpt_peers ;;
       # These take the last run here, because a run takes long.
-      scale | keyspaces) put_written "$part" "$build/$part" ;;
+      scale | keyspaces | expiry) put_written "$part" "$build/$part" ;;
       deletes) put_written deletes "$build/peers" ;;
       kinds | family | speed | streams | stream-times | levels | partitions | styles | reliability)
         lock && all_packages && "excerpt_$part"

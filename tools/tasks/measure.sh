@@ -76,3 +76,12 @@ command_keyspaces() {
   echo
   "$build/release/bench/keyspaces/keyspaces_bench" --out "$(from_here "$build/keyspaces")" "$@" 9>&-
 }
+
+command_expiry() {
+  lock
+  all_packages "${packages_to_report[@]}"
+  if [[ -z ${TRELLIS_NO_PEERS:-} ]]; then configure_peers; fi
+  build_preset release expiry_bench
+  echo
+  "$build/release/bench/expiry/expiry_bench" --out "$(from_here "$build/expiry")" "$@" 9>&-
+}

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cctype>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -98,20 +99,46 @@ TEST(CountersTest, FillsLevelsAndTheirSum) {
   EXPECT_EQ(statistics.total.lookups, 70u);
 }
 
-TEST(CountersTest, Level0OfOtherTreesHasItsOwnSum) {
+TEST(CountersTest, LevelsOfOtherTreesHaveTheirOwnSums) {
   Counters counters;
   const Counters::Here here(&counters);
   here.Add(0, LevelCounts::kWastedReads, 3);
-  here.Add(Counters::kLevel0OfOthers, LevelCounts::kWastedReads, 4);
-  here.Add(Counters::kLevel0OfOthers, LevelCounts::kLookupsEnded, 5);
-  here.Add(6, LevelCounts::kWastedReads, 10);
+  here.Add(Counters::kLevelsOfOthers, LevelCounts::kWastedReads, 4);
+  here.Add(Counters::kLevelsOfOthers, LevelCounts::kLookupsEnded, 5);
+  here.Add(6, LevelCounts::kWastedReads, 8);
+  here.Add(Counters::kLevelsOfOthers + 6, LevelCounts::kWastedReads, 2);
   EXPECT_EQ(counters.SumOf(0, LevelCounts::kWastedReads), 3u);
+  EXPECT_EQ(counters.LookupsOfDefaultTree(), 0u);
   Statistics statistics;
   counters.SumInto(&statistics);
   EXPECT_EQ(statistics.levels[0].wasted_reads, 7u);
   EXPECT_EQ(statistics.levels[0].lookups, 5u);
   EXPECT_EQ(statistics.levels[6].wasted_reads, 10u);
   EXPECT_EQ(statistics.total.wasted_reads, 17u);
+  here.Add(0, LevelCounts::kLookupsEnded, 7);
+  here.Add(6, LevelCounts::kLookupsEnded, 8);
+  EXPECT_EQ(counters.LookupsOfDefaultTree(), 15u) << "of all its levels";
+}
+
+TEST(CountersTest, CountersOfATreeLoseNoCount) {
+  TreeCounters counters;
+  constexpr int kThreads = 70, kTimes = 500;  // some threads share the last stripe
+  std::vector<std::thread> threads;
+  std::atomic<int> begun{0};
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      for (++begun; begun < kThreads;) std::this_thread::yield();
+      for (int time = 0; time < kTimes; ++time) {
+        const TreeCounters::Here here(&counters);
+        here.Add(TreeCounters::kLookups, 1);
+        here.Add(TreeCounters::kLevel0Asks, 2);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(counters.SumOf(TreeCounters::kLookups), uint64_t{kThreads} * kTimes);
+  EXPECT_EQ(counters.SumOf(TreeCounters::kLevel0Asks), uint64_t{kThreads} * kTimes * 2);
+  EXPECT_EQ(counters.SumOf(TreeCounters::kLevel0Reads), 0u);
 }
 
 TEST(CountersTest, SummingAgainOverwritesOnlyCounts) {

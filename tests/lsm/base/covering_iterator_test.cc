@@ -331,7 +331,12 @@ std::vector<Entry> Entries(int begin, int end, Sequence sequence) {
 }
 std::string Name(int i) { return Concat("k", 100'000 + i); }
 // Where a jump forward goes, and from where a jump backward looks back.
-std::string JumpTo(int i) { return Key(Name(i), kSequenceMax); }
+std::string JumpTo(std::string_view user_key) {
+  std::string key;
+  AppendInternalKey(&key, user_key, kSequenceMax, kEntryKindMax);
+  return key;
+}
+std::string JumpTo(int i) { return JumpTo(Name(i)); }
 
 class CoveringWorkTest : public testing::Test {
  protected:
@@ -495,7 +500,7 @@ TEST_F(CoveringWorkTest, AnInputJumpsOverTablesWithoutNewerEntries) {
                      {Ranges({{800, 900, 50}}), 70}});
   Merge().SeekToFirst();
   EXPECT_EQ(Current(), Name(850));
-  EXPECT_THAT(work(0).seeks, ElementsAre(Key("", kSequenceMax), JumpTo(800)));
+  EXPECT_THAT(work(0).seeks, ElementsAre(JumpTo(""), JumpTo(800)));
   work(0) = {};
   merged_->SeekForPrev(Key(Name(700), 0));
   EXPECT_EQ(Current(), "");

@@ -78,6 +78,25 @@ TEST(ExplanationTest, LevelsBelowTheAnswerAreNotReached) {
                                               "  level 2: 5 tables, not reached\n"));
 }
 
+TEST(ExplanationTest, ExpiredPutsEndTheLookup) {
+  Explanation explanation = ExampleExplanation();
+  explanation.tables_by_level = {2, 0, 5, 1};
+  explanation.tables[2].outcome = "expired";
+  explanation.tables[2].written = 1'700'000'000;
+  explanation.found = false;
+  EXPECT_THAT(explanation.ToText(),
+              EndsWith("      expired at sequence 17, written 2023-11-14T22:13:20Z\n"
+                       "  level 3: 1 table, not reached\n"
+                       "  not found; answered by table 4 at level 2\n"));
+  EXPECT_EQ(json::parse(explanation.ToJson())["tables"][2]["written"], 1'700'000'000);
+  EXPECT_FALSE(json::parse(explanation.ToJson())["tables"][0].contains("written"));
+  explanation.tables.clear();
+  explanation.memtables[0] = {.name = "memtable", .outcome = "expired", .written = 1};
+  EXPECT_THAT(explanation.ToText(), HasSubstr("  memtable: expired, written 1970-01-01T00:00:01Z\n"
+                                              "  level 0: 2 tables, not reached\n"));
+  EXPECT_EQ(json::parse(explanation.ToJson())["memtables"][0]["written"], 1);
+}
+
 TEST(ExplanationTest, LevelsBelowAFailureAreNotReached) {
   Explanation explanation = ExampleExplanation();
   explanation.tables[0].outcome = "failed";

@@ -38,6 +38,10 @@ class Recorder : public EncodedBatch::Handler {
     changes.push_back(change);
     return Record(change.id, Concat("change at ", at));
   }
+  absl::Status Time(uint32_t seconds) override {
+    time = seconds;
+    return absl::OkStatus();
+  }
   absl::Status Record(KeyspaceId keyspace, std::string entry) {
     if (entries.size() == fail_at) return absl::AbortedError("told to");
     if (keyspace != kDefaultKeyspace) entry = Concat(keyspace, ": ", entry);
@@ -47,6 +51,7 @@ class Recorder : public EncodedBatch::Handler {
 
   std::vector<std::string> entries;
   std::vector<KeyspaceChange> changes;
+  std::optional<uint32_t> time;
   size_t fail_at = ~size_t{0};
 };
 
@@ -56,6 +61,25 @@ std::vector<std::string> EntriesOf(const WriteBatch& batch) {
   EXPECT_OK(EncodedBatch::ForEach(EncodedBatch::Of(batch), &recorder));
   EXPECT_EQ(recorder.entries.size(), batch.count());
   return recorder.entries;
+}
+
+TEST(EncodedBatchTest, ATimeComesFirstAndIsNotCounted) {
+  WriteBatch batch;
+  batch.Put("a", "1");
+  batch.Delete("b");
+  std::string timed(EncodedBatch::Of(batch));
+  EncodedBatch::SetTime(&timed, 1'700'000'000);
+  EXPECT_EQ(timed.size(), batch.size_bytes() + 5);
+  Recorder recorder;
+  EXPECT_OK(EncodedBatch::ForEach(timed, &recorder));
+  EXPECT_EQ(recorder.time, 1'700'000'000u);
+  EXPECT_EQ(recorder.entries, EntriesOf(batch));
+  std::string twice = timed;
+  EncodedBatch::SetTime(&twice, 1);
+  for (const std::string& wrong : {twice, timed.substr(0, 16), timed + timed.substr(12, 5)}) {
+    Recorder other;
+    EXPECT_THAT(EncodedBatch::ForEach(wrong, &other), StatusIs(absl::StatusCode::kDataLoss));
+  }
 }
 
 TEST(WriteBatchTest, NewBatchesAreEmpty) {
@@ -352,7 +376,7 @@ TEST(WriteBatchTest, ImpossibleBatchesAreDamage) {
         walk(Encoded(1, 1, Concat(kind, "\x02\x01k\x01v"))),
         StatusIs(absl::StatusCode::kDataLoss, HasSubstr("offset 12: an entry of unknown kind")));
   }
-  for (const char kind : {'\4', '\x45', '\x46', '\x47', '\x08'}) {
+  for (const char kind : {'\4', '\x45', '\x46', '\x47', '\x48'}) {
     EXPECT_THAT(
         walk(Encoded(1, 1, Concat(std::string(1, kind), "\x02\x01k\x01v"))),
         StatusIs(absl::StatusCode::kDataLoss, HasSubstr("offset 12: an entry of unknown kind")));
@@ -426,7 +450,7 @@ TEST(WriteBatchTest, ImpossibleChangesOfKeyspacesAreRefused) {
   refused(Bytes("\7\2\1\1"), lost, "an option of a keyspace is cut off");
   refused(Bytes("\7\2\3\3\1\2"), lost, "option 3 of a keyspace has an invalid value");
   refused(Bytes("\7\2\6\3\1\1\3\1\1"), lost, "the options of a keyspace are not in order");
-  refused(Bytes("\7\2\3\6\1\1"), newer, "option 6 of a keyspace is not known");
+  refused(Bytes("\7\2\3\7\1\1"), newer, "option 7 of a keyspace is not known");
   refused(Bytes("\7\2\5\1\3xyz"), newer, "filter kind \"xyz\" of a keyspace is not known");
 }
 

@@ -61,6 +61,12 @@ TEST(ReadableTest, NumbersHaveThreeSignificantDigits) {
   EXPECT_EQ(ReadablePercent(0.0123), "1.23 %");
 }
 
+TEST(ReadableTest, TimesAreInUtc) {
+  EXPECT_EQ(ReadableTime(0), "1970-01-01T00:00:00Z");
+  EXPECT_EQ(ReadableTime(1'700'000'000), "2023-11-14T22:13:20Z");
+  EXPECT_EQ(ReadableTime(UINT32_MAX), "2106-02-07T06:28:15Z");
+}
+
 TEST(ReadableTest, TablesHaveAlignedColumns) {
   EXPECT_EQ(ReadableTable({{"name", "size"}, {"a", "1,000"}, {"longer", "7"}}, 2),
             "  name     size\n"

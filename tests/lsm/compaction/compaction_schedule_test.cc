@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "lsm/compaction/level0_account.h"
 #include "tests/lsm/table/table_ranges.h"
 #include "tests/lsm/version/table_maker.h"
 
@@ -52,13 +53,12 @@ class CompactionScheduleTest : public testing::Test {
     return VersionWith({DeleteOf("a", 1)}, wall_seconds_, /*covered_bytes=*/1 << 20);
   }
   // A job that has chosen and begun.
-  Job Chosen(uint64_t paid_bytes = 0) {
+  Job Chosen() {
     schedule_.NoteScheduled();
     Job job;
     job.version = version_;
     job.snapshots = snapshots_;
-    const CompactionSchedule::Plans running =
-        schedule_.StartChoosing(paid_bytes, wall_seconds_, &job);
+    const CompactionSchedule::Plans running = schedule_.StartChoosing(wall_seconds_, &job);
     CompactionSchedule::Choose(options_, running, &job);
     schedule_.Begin(&job);
     return job;
@@ -69,7 +69,7 @@ class CompactionScheduleTest : public testing::Test {
     Job job;
     job.version = version_;
     job.snapshots = snapshots_;
-    schedule_.StartChoosing(/*paid_bytes=*/0, wall_seconds_, &job);
+    schedule_.StartChoosing(wall_seconds_, &job);
     return job;
   }
   Job StartWith(std::shared_ptr<const CompactionPlan> plan) {
@@ -147,7 +147,7 @@ TEST_F(CompactionScheduleTest, PlansRunUntilTheirJobEnds) {
   Job choosing;
   choosing.version = version_;
   schedule_.NoteScheduled();
-  EXPECT_THAT(schedule_.StartChoosing(0, wall_seconds_, &choosing), ElementsAre(first, second));
+  EXPECT_THAT(schedule_.StartChoosing(wall_seconds_, &choosing), ElementsAre(first, second));
   schedule_.Begin(&choosing);
   schedule_.End(&job, absl::OkStatus());
   EXPECT_THAT(Running(), ElementsAre(second));
@@ -273,7 +273,6 @@ class TreesScheduleTest : public CompactionScheduleTest {
     return job.plan == nullptr ? std::vector<uint64_t>() : NumbersOf(job.plan->inputs);
   }
 
-  static constexpr uint64_t kEnough = uint64_t{1} << 40;  // bytes, for any merge for readers
   std::array<OpenTables, kLevels> levels_;
 };
 
@@ -297,23 +296,17 @@ TEST_F(TreesScheduleTest, WorkInAnyTreeIsDue) {
   EXPECT_FALSE(schedule_.IsOptional(Start(), *version_, options_, has_snapshot_));
 }
 
-TEST_F(TreesScheduleTest, ReadersPayForTheDefaultTree) {
-  SetTables({2, 1}, {12, 11});
-  Job job = Chosen(kEnough);
-  EXPECT_THAT(InputsOf(job), ElementsAre(2, 1));
-  EXPECT_TRUE(job.plan->for_readers);
-  EXPECT_EQ(Chosen(kEnough).plan, nullptr) << "not for the other tree";
-  schedule_.End(&job, absl::OkStatus());
-}
-
 TEST_F(TreesScheduleTest, ReadersWaitForDueWorkOfAnyTree) {
   SetTables({}, {14, 13, 12, 11});
   Job first = Chosen();
   // More of the same keys: due, but in conflict.
   SetTables({2, 1}, {18, 17, 16, 15});
-  EXPECT_EQ(Chosen(kEnough).plan, nullptr);
+  const Level0Account account(*version_->default_tree());
+  account.Note({.seeks = uint64_t{1} << 40});
+  EXPECT_TRUE(account.Charge(options_, {}));
+  EXPECT_EQ(Chosen().plan, nullptr);
   schedule_.End(&first, absl::OkStatus());
-  EXPECT_THAT(InputsOf(Chosen(kEnough)), ElementsAre(18, 17, 16, 15));
+  EXPECT_THAT(InputsOf(Chosen()), ElementsAre(18, 17, 16, 15));
 }
 
 TEST_F(TreesScheduleTest, TheRuleForTombstonesLooksAtAllTrees) {
@@ -686,7 +679,7 @@ TEST_F(TreesScheduleTest, JobsHoldTheTreeOfTheirPlanAlone) {
   schedule_.NoteScheduled();
   Job job;
   job.version = std::exchange(version_, nullptr);
-  const CompactionSchedule::Plans running = schedule_.StartChoosing(0, wall_seconds_, &job);
+  const CompactionSchedule::Plans running = schedule_.StartChoosing(wall_seconds_, &job);
   EXPECT_FALSE(other.expired());
   CompactionSchedule::Choose(options_, running, &job);
   EXPECT_THAT(InputsOf(job), ElementsAre(15, 14, 13, 12));

@@ -293,5 +293,122 @@ TEST_F(FilterPlanTest, PartitionsCountTheFiltersOfAllTrees) {
   EXPECT_EQ(with(16 << 10), 256u);
 }
 
+// --- several trees ---
+
+class TreesFilterPlanTest : public FilterPlanTest {
+ protected:
+  // The default tree and tree 5, each with this many keys in level 1.
+  void SetTrees(int keys) {
+    std::array<OpenTables, kLevels> levels;
+    levels[1].push_back(Table(0, keys));
+    maker_.keyspace = 5;
+    levels[1].push_back(Table(0, keys));
+    maker_.keyspace = kDefaultKeyspace;
+    version_ = Version::Create(std::move(levels)).value();
+  }
+  void CountLookups(KeyspaceId tree, uint64_t lookups) {
+    if (tree == kDefaultKeyspace) {
+      Counters::Here(&maker_.counters).Add(1, LevelCounts::kLookupsEnded, lookups);
+    } else {
+      TreeCounters::Here(&version_->TreeOf(tree)->reads().counters)
+          .Add(TreeCounters::kLookups, lookups);
+    }
+  }
+  JobContext ContextIn(KeyspaceId keyspace) {
+    JobContext store = Context();
+    store.table_context.counters = &maker_.counters;
+    JobContext context = ContextOfTree(store, own_, keyspace, 0).value();
+    EXPECT_OK(AddTreesBeside(*version_, own_, {&keyspace, 1}, &context));
+    return context;
+  }
+  // A flush of both trees.
+  std::vector<TableFilter> FlushOfBoth(uint64_t keys) {
+    const JobContext contexts[] = {ContextIn(0), ContextIn(5)};
+    const std::vector<FlushOutput> outputs = {{&contexts[0], version_->TreeOf(0), keys},
+                                              {&contexts[1], version_->TreeOf(5), keys}};
+    return PlanFlush(outputs, {}).value();
+  }
+  CompactionPlan RewriteOf(KeyspaceId keyspace) const {
+    CompactionPlan plan;
+    plan.keyspace = keyspace;
+    plan.level = plan.output_level = 1;
+    plan.inputs = version_->TreeOf(keyspace)->level(1);
+    return plan;
+  }
+  double TargetOfRewrite(KeyspaceId keyspace) {
+    return PlanFilters(ContextIn(keyspace), *version_->TreeOf(keyspace), RewriteOf(keyspace))
+        ->For("1000000")
+        .target_fpp;
+  }
+
+  std::shared_ptr<const Version> version_;
+  OwnOptions own_;
+};
+
+TEST_F(TreesFilterPlanTest, AFlushSharesTheGoalAmongItsOutputs) {
+  SetTrees(100);
+  options_.filter_goal = FilterGoal::Bytes(25'500);
+  for (const TableFilter& filter : FlushOfBoth(10'000)) {
+    EXPECT_NEAR(filter.target_fpp, 0.009, 0.0015) << "10 bits a key, less the room for growth";
+  }
+}
+
+TEST_F(TreesFilterPlanTest, RunsAreWeighedByTheLookupsOfTheirTree) {
+  SetTrees(5'000);
+  CountLookups(5, 100'000);
+  CountLookups(kDefaultKeyspace, 1'000);
+  const std::vector<TableFilter> filters = FlushOfBoth(5'000);
+  // The lookups are 100,500 to 1,500.
+  EXPECT_NEAR(filters[0].target_fpp / filters[1].target_fpp, 67, 10);
+  // One lacks the bytes that the other has beyond its share; but not the reverse.
+  EXPECT_NEAR(TargetOfRewrite(kDefaultKeyspace) / 0.0082, 8, 2);
+  EXPECT_NEAR(TargetOfRewrite(5) / 0.0082, 1, 0.2);
+}
+
+TEST_F(TreesFilterPlanTest, OtherTreesTakeTheirPartOfABudget) {
+  SetTrees(10'000);
+  options_.filter_goal = FilterGoal::Bytes(25'000);
+  // The other tree's filters have 10 bits a key already.
+  EXPECT_NEAR(TargetOfRewrite(5), 0.0082, 0.002);
+  JobContext alone = ContextIn(5);
+  alone.trees_beside.clear();
+  EXPECT_LT(PlanFilters(alone, *version_->TreeOf(5), RewriteOf(5))->For("").target_fpp, 0.0002);
+}
+
+TEST_F(TreesFilterPlanTest, FiltersOfOtherTreesCountForMoves) {
+  SetTrees(10'000);
+  options_.filter_goal = FilterGoal::Bytes(19'000);
+  CompactionPlan move = RewriteOf(5);
+  move.output_level = 2;
+  move.trivial_move = true;
+  EXPECT_TRUE(MoveKeepsTooMuch(ContextIn(5), *version_->TreeOf(5), move));
+  JobContext alone = ContextIn(5);
+  alone.trees_beside.clear();
+  EXPECT_FALSE(MoveKeepsTooMuch(alone, *version_->TreeOf(5), move));
+}
+
+TEST_F(TreesFilterPlanTest, TreesHaveTheirOwnKinds) {
+  SetTrees(1'000);
+  Options ribbon = options_;
+  ribbon.filter_kind = "ribbon";
+  own_[5] = std::make_shared<const Options>(ribbon);
+  const std::vector<TableFilter> filters = FlushOfBoth(1'000);
+  EXPECT_EQ(filters[0].policy->name(), "standard");
+  EXPECT_EQ(filters[1].policy->name(), "ribbon");
+  EXPECT_EQ(PlanFilters(ContextIn(5), *version_->TreeOf(5), RewriteOf(5))->For("").policy->name(),
+            "ribbon");
+}
+
+TEST_F(TreesFilterPlanTest, OutputsCountFromTheLookupsOfTheirTree) {
+  SetTrees(10);
+  CountLookups(5, 300);
+  CountLookups(kDefaultKeyspace, 40);
+  for (const KeyspaceId id : {KeyspaceId{0}, KeyspaceId{5}}) {
+    JobContext context = ContextIn(id);
+    SetTree(*version_->TreeOf(id), &context);
+    EXPECT_EQ(context.lookups_so_far(), id == 5 ? 300u : 40u);
+  }
+}
+
 }  // namespace
 }  // namespace lsm

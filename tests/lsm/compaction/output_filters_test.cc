@@ -62,7 +62,7 @@ class OutputFiltersTest : public testing::Test, protected JobWorld {
 
   // 90 % of the lookups go to one fifth of the keys.
   void CountLookups() {
-    maker_.counters.Add(Counter::kLookups, kLookups);
+    Counters::Here(&maker_.counters).Add(2, LevelCounts::kLookupsEnded, kLookups);
     for (int i = 0; i < kTables; ++i) {
       const double share = i == 3 || i == 4 ? 0.45 : 0.1 / 8;
       for (int seen = 0; seen < share * kLowerFpp * kLookups; ++seen)
@@ -139,7 +139,7 @@ TEST_F(OutputFiltersTest, HotTablesMoveWithTheirMemory) {
   plan_.overlapped.clear();
   plan_.trivial_move = true;
   EXPECT_TRUE(MoveKeepsTooMuch(context_, *tree_, plan_));
-  maker_.counters.Add(Counter::kLookups, kLookups);
+  Counters::Here(&maker_.counters).Add(2, LevelCounts::kLookupsEnded, kLookups);
   for (const auto& table : lower_) {
     for (int i = 0; i < 200; ++i) table->wasted_reads->Add();
   }
@@ -178,7 +178,7 @@ TEST_F(OutputFiltersTest, FppScalesObservedReads) {
   OpenTables tables = lower_;
   tables.push_back(maker_.Make(next_number_++, entries));
   tree_ = Tree::Create({OpenTables{}, OpenTables{}, tables}).value();
-  maker_.counters.Add(Counter::kLookups, kLookups);
+  Counters::Here(&maker_.counters).Add(2, LevelCounts::kLookupsEnded, kLookups);
   for (const auto& table : tables) {
     const double fpp = table == tables.back() ? 10 * kLowerFpp : kLowerFpp;
     for (int seen = 0; seen < fpp * kLookups / (kTables + 1); ++seen) table->wasted_reads->Add();

@@ -59,7 +59,9 @@ class Simulation : private JobWorld {
       case 7:
         return End();
       default:
-        return Begin(PickCompaction(*tree_, options_, Running(), AnyMoment()).plan);
+        return Begin(PickCompaction(*tree_, options_, Running(), AnyMoment(),
+                                    kBytesMergedPerJob * Roll(2) + Roll(5000))
+                         .plan);
     }
   }
 
@@ -114,7 +116,6 @@ class Simulation : private JobWorld {
   PickMoment AnyMoment() {
     using Turn = PickMoment::Turn;
     PickMoment moment;
-    moment.paid_bytes = kBytesMergedPerJob * Roll(2) + Roll(5000);
     moment.tombstones = Roll(3) != 0   ? Turn::kNever
                         : Roll(2) == 0 ? Turn::kFirst
                                        : Turn::kAfterLevels;

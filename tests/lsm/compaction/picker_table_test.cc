@@ -53,16 +53,15 @@ class PickerTable {
     CompactionChoice choice;
     if (one.command == "pick") {
       PickMoment moment = MomentOf(one);
-      const std::vector<Sequence> snapshots = SnapshotsOf(one.Named("snapshots"));
-      moment.snapshots = snapshots;
-      choice = PickCompaction(*tree_, options_, running_, moment);
+      moment.snapshots = SnapshotsOf(one.Named("snapshots"));
+      choice = PickCompaction(*tree_, options_, running_, moment, one.Number("paid", 0));
       plan = choice.plan;
     } else if (one.command == "range" && one.words.size() == 3) {
       plan = PlanRange(*tree_, static_cast<int>(testing_support::NumberOf(one.words[0])),
                        Bound(one.words[1]), Bound(one.words[2]));
     } else if (one.command == "drop" && one.words.size() == 2) {
       const KeySpan span = SpanOf(Bound(one.words[0]), Bound(one.words[1]));
-      plan = PickDrop(*tree_, running_, std::span<const Sequence>(), span);
+      plan = PickDrop(*tree_, running_, SnapshotList(), span);
     } else {
       return one.NotUnderstood();
     }
@@ -99,7 +98,6 @@ class PickerTable {
   static PickMoment MomentOf(const TextCase& one) {
     using Turn = PickMoment::Turn;
     PickMoment moment;
-    moment.paid_bytes = one.Number("paid", 0);
     moment.wall_seconds = one.Number("day", 0) * 24 * 60 * 60 + one.Number("second", 0);
     moment.oldest_snapshot = one.Number("snapshot", kSequenceMax);
     moment.tombstones =

@@ -290,7 +290,7 @@ TEST_F(TakingAlongTest, APlanThatCameTooLateIsGivenUp) {
     schedule_.NoteScheduled();
     CompactionSchedule::Job job;
     job.version = version_;
-    const CompactionSchedule::Plans running = schedule_.StartChoosing(0, 0, &job);
+    const CompactionSchedule::Plans running = schedule_.StartChoosing(0, &job);
     CompactionSchedule::Choose(options_, running, &job);
     meanwhile();
     schedule_.Begin(&job);

@@ -347,7 +347,7 @@ TEST_F(DbIteratorTest, FailedMovesHideNothing) {
       int moves = 0;
       const auto iterator =
           NewDbIterator(std::make_unique<CountedIterator>(memtable.NewIterator(), &moves, failing),
-                        sequence, {}, {}, {}, [](const IteratorCounts&) {});
+                        sequence, {}, {}, {}, {}, [](const IteratorCounts&) {});
       std::vector<std::string> seen;
       for (forward ? iterator->SeekToFirst() : iterator->SeekToLast(); iterator->Valid();
            forward ? iterator->Next() : iterator->Prev())
@@ -373,7 +373,7 @@ TEST_F(DbIteratorTest, SkipsManyVersionsInFewMoves) {
     int moves = 0;
     const auto iterator =
         NewDbIterator(std::make_unique<CountedIterator>(memtable.NewIterator(), &moves), as_of, {},
-                      {}, {}, [](const IteratorCounts&) {});
+                      {}, {}, {}, [](const IteratorCounts&) {});
     std::string seen;
     for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next())
       seen += Concat(iterator->key(), "=", iterator->value(), " ");

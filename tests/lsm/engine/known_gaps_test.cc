@@ -309,7 +309,7 @@ class MemtableGapsTest : public testing::Test {
     std::vector<std::unique_ptr<InnerIterator>> inputs;
     inputs.push_back(view.memtable->NewIterator());
     for (const auto& memtable : view.sealed) inputs.push_back(memtable->NewIterator());
-    return NewDbIterator(NewMergingIterator(std::move(inputs)), sequence, {}, {},
+    return NewDbIterator(NewMergingIterator(std::move(inputs)), sequence, {}, {}, {},
                          {gaps, ReadPoint::In(view, sequence)}, [](const IteratorCounts&) {});
   }
 
@@ -348,8 +348,8 @@ TEST_F(MemtableGapsTest, LongWalksAreCharged) {
     gaps.charge = [&](std::string_view key, uint64_t entries) {
       charges += Concat(charges.empty() ? "" : " ", entries, " at ", key);
     };
-    const auto iterator = NewDbIterator(view.memtable->NewIterator(), writes_.last(), {}, {}, gaps,
-                                        [](const IteratorCounts&) {});
+    const auto iterator = NewDbIterator(view.memtable->NewIterator(), writes_.last(), {}, {}, {},
+                                        gaps, [](const IteratorCounts&) {});
     forward ? iterator->Seek(target) : iterator->SeekForPrev(target);
     return charges;
   };
@@ -387,7 +387,7 @@ TEST_F(MemtableGapsTest, AFailedWalkRecordsNothing) {
   for (const bool forward : {true, false}) {
     const auto iterator = NewDbIterator(
         std::make_unique<BrokenIterator>(view.memtable->NewIterator(), 50), writes_.last(), {}, {},
-        {&gaps_, ReadPoint::In(view, writes_.last())}, [](const IteratorCounts&) {});
+        {}, {&gaps_, ReadPoint::In(view, writes_.last())}, [](const IteratorCounts&) {});
     forward ? iterator->SeekToFirst() : iterator->SeekToLast();
     EXPECT_FALSE(iterator->status().ok());
     EXPECT_TRUE(gaps_.empty());

@@ -134,8 +134,8 @@ TEST_F(ReadersPayTest, KeysOfMultiGetPayAsLookups) {
   EXPECT_EQ(LevelsInTheEnd(), "0 1");
 }
 
-// A merge of the default tree would not save their reads.
-TEST_F(ReadersPayTest, OtherKeyspacesPayNothing) {
+// A merge of the default tree would not save their reads, and their own tree has one table.
+TEST_F(ReadersPayTest, OtherKeyspacesPayNothingForTheDefaultOne) {
   MakeTree(1000, 2);
   ASSERT_OK_AND_ASSIGN(Keyspace other, db_->OpenKeyspace("other"));
   for (int i = 0; i < 2; ++i) {

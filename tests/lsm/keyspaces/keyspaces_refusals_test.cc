@@ -10,7 +10,6 @@
 #include "lsm/base/encoded_batch.h"
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
-#include "lsm/filter_goal.h"
 #include "lsm/keyspace.h"
 #include "lsm/limits.h"
 #include "lsm/memory_file_system.h"
@@ -27,39 +26,6 @@ using testing::HasSubstr;
 using testing_support::StatusIs;
 
 class KeyspacesRefusalsTest : public KeyspacesTest {};
-
-TEST_F(KeyspacesRefusalsTest, TimeLimitsAreRefused) {
-  Open();
-  OpenKeyspace("a");
-  for (const char* name : {"a", "b", "default"}) {
-    for (const uint32_t seconds : {0u, 60u}) {
-      EXPECT_THAT(db_->OpenKeyspace(name, {.expire_after = seconds}),
-                  StatusIs(absl::StatusCode::kUnimplemented,
-                           HasSubstr(Concat(kStorePath, ": keyspace \"", name,
-                                            "\": KeyspaceOptions::expire_after is ", seconds))));
-    }
-  }
-  EXPECT_THAT(List(), ElementsAre("a", "default"));
-}
-
-// Each keyspace would use that many bytes.
-TEST_F(KeyspacesRefusalsTest, AFilterGoalInBytesIsRefused) {
-  options_.filter_goal = FilterGoal::Bytes(1 << 20);
-  const auto refused =
-      StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("Options::filter_goal"));
-  Open();
-  EXPECT_THAT(db_->OpenKeyspace("a"), refused);
-  OpenKeyspace("default");
-  options_.filter_goal = FilterGoal::BitsPerKey(10);
-  ASSERT_NO_FATAL_FAILURE(Open());
-  ASSERT_OK(OpenKeyspace("a").Put("key", "value"));
-  db_ = nullptr;
-  options_.filter_goal = FilterGoal::Bytes(1 << 20);
-  EXPECT_THAT(OpenStatus(), refused);
-  options_.mode = OpenMode::kReadOnly;  // makes no filters
-  ASSERT_NO_FATAL_FAILURE(Open());
-  EXPECT_EQ(Scan(OpenKeyspace("a")), "key=value");
-}
 
 // A later release may have written it.
 TEST_F(KeyspacesRefusalsTest, AStoreWithATimeLimitIsRefused) {

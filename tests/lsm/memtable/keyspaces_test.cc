@@ -51,6 +51,8 @@ std::string AnswerOf(const Memtable& memtable, KeyspaceId keyspace, std::string_
     case MemtableAnswer::kDeleted:
     case MemtableAnswer::kRangeDeleted:
       return "deleted";
+    case MemtableAnswer::kExpired:
+      return "expired";
     case MemtableAnswer::kAbsent:
       break;
   }

@@ -54,7 +54,7 @@ class RangeIteratorsTest : public testing::Test {
     for (const auto& memtable : view.sealed) add(*memtable, as_tables);
     auto merged = NewCoveringIterator(std::move(inputs), covers, sequence, bounds);
     const GapUse gaps{&gaps_, ReadPoint::In(view, sequence), merged.get()};
-    return NewDbIterator(std::move(merged), sequence, bounds, {}, gaps,
+    return NewDbIterator(std::move(merged), sequence, {}, bounds, {}, gaps,
                          [this](const IteratorCounts& counts) { last_counts_ = counts; });
   }
 

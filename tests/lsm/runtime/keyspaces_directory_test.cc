@@ -16,6 +16,7 @@
 #include "lsm/store/recovery.h"
 #include "lsm/threads/mutex.h"
 #include "lsm/version/keyspace_records.h"
+#include "tests/support/deterministic_environment.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -52,9 +53,9 @@ class KeyspacesDirectoryTest : public testing::Test {
   }
 
   Options options_;
-  Counters counters_;
   Mutex mutex_;
-  Keyspaces keyspaces_{&options_, &counters_, &mutex_};
+  testing_support::ManualClock clock_;
+  Keyspaces keyspaces_{&options_, &mutex_, &clock_};
   std::vector<KeyspaceChange> changes_;  // that were applied
 };
 
@@ -173,7 +174,7 @@ TEST_F(KeyspacesDirectoryTest, ADropIsKeptUntilItsFlush) {
   EXPECT_EQ(EditOf({{Kind::kOptions, 2, "", {.target_fpp = 0.5}}}).keyspaces[0].name, "a");
   EXPECT_TRUE(keyspaces_.own_options().contains(2));
   EXPECT_EQ(Make("a")->id, 4u);
-  keyspaces_.Forget({drop});
+  EXPECT_FALSE(keyspaces_.Forget({drop}, Version()));
   EXPECT_THAT(keyspaces_.dropped(), IsEmpty());
   EXPECT_EQ(keyspaces_.StateOf(2), nullptr);
   EXPECT_FALSE(keyspaces_.own_options().contains(2));
@@ -228,13 +229,11 @@ TEST_F(KeyspacesDirectoryTest, OptionsOfLaterReleasesAreRefused) {
   EXPECT_OK(check({.id = 2, .has_own_tree = false, .name = "a"}));
   EXPECT_THAT(check({.id = 2, .options = {.expire_after = 1}, .name = "a"}),
               refused("the keyspace \"a\" has KeyspaceOptions::expire_after"));
-  options_.filter_goal = FilterGoal::Bytes(1 << 20);
-  EXPECT_THAT(check({.id = 2, .name = "a"}), refused("Options::filter_goal"));
   EXPECT_OK(CheckKeyspacesAct({}, options_));
 }
 
 TEST_F(KeyspacesDirectoryTest, EachOpeningHasItsNumber) {
-  const Keyspaces other(&options_, &counters_, &mutex_);
+  const Keyspaces other(&options_, &mutex_, &clock_);
   EXPECT_NE(other.opening(), keyspaces_.opening());
   EXPECT_EQ(Make("a")->opening, keyspaces_.opening());
 }

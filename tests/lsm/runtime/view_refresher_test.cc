@@ -62,7 +62,7 @@ class ViewRefresherTest : public testing::Test {
   Lifetime lifetime_{&world_.mutex, &jobs_};
   LiveViews views_{&store_, &world_.events, &world_.mutex, &jobs_, &lifetime_};
   Options options_;
-  Keyspaces keyspaces_{&options_, &world_.counters, &world_.mutex};
+  Keyspaces keyspaces_{&options_, &world_.mutex, &world_.clock};
   ViewRefresher refresher_{
       {&context_, &views_, &keyspaces_, &world_.counters, &world_.events, &world_.clock},
       {world_.files.get(), kStorePath, world_.files.get(), std::nullopt},

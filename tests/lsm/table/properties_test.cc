@@ -35,7 +35,8 @@ TableProperties Full() {
          raw_key_bytes, raw_value_bytes, data_bytes, uncompressed_data_bytes, data_blocks,
          index_bytes, filter_bytes, partitions, filter_kind, target_fpp, expected_fpp,
          filter_reason, digest_seed, digest_hash, digest_seed_high, compression, block_bytes,
-         restart_interval, keyspace, level, created_micros, created_by, others, missing] =
+         restart_interval, timed_entries, oldest_write_seconds, newest_write_seconds,
+         fifth_write_seconds, keyspace, level, created_micros, created_by, others, missing] =
       properties;
   entries = 1;
   deletions = 2;
@@ -93,6 +94,9 @@ TEST(TablePropertiesTest, FormatPageHasThemAll) {
   properties.partitions = 1;
   properties.filter_reason = "share";
   properties.keyspace = 2;
+  properties.timed_entries = 1;
+  properties.oldest_write_seconds = properties.newest_write_seconds = 7;
+  properties.fifth_write_seconds = 8;
   properties.set_digest_seed(bloom::DigestSeed(bloom::DigestHash::kSipHash, 5, 6));
   std::vector<std::string> stated, documented;
   const std::string bytes = properties.Encode();

@@ -104,7 +104,7 @@ KeyspaceRecord RecordOfWords(const std::vector<std::string>& words) {
 }
 
 std::string TextOfRecord(const KeyspaceRecord& record) {
-  const auto& [id, has_own_tree, options, name] = record;
+  const auto& [id, has_own_tree, options, name, marks] = record;
   const auto& [filter_kind, target_fpp, compression, style, expire_after] = options;
   std::ostringstream text;
   text << "keyspace " << id << (has_own_tree ? " own " : " common ") << name;
@@ -113,6 +113,7 @@ std::string TextOfRecord(const KeyspaceRecord& record) {
   if (compression) text << " compression=" << NameOf(*compression);
   if (style) text << " style=" << NameOf(*style);
   if (expire_after) text << " expire_after=" << *expire_after;
+  if (marks.are_timed()) text << " cutoff=" << marks.cutoff << " timed_from=" << marks.timed_from;
   text << "\n";
   return text.str();
 }
@@ -200,7 +201,7 @@ std::string TextOf(const VersionEdit& edit) {
     text << "removed " << level << " " << number << "\n";
   for (const auto& [level, table] : added_tables) {
     const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead, ranges,
-                 keyspace] = table;
+                 keyspace, times] = table;
     text << "added " << level << " " << number << " " << file_id << " " << file_bytes << " "
          << entries << " " << TextOfKey(smallest) << " " << TextOfKey(largest);
     if (run != 0) text << " " << run;
@@ -210,6 +211,10 @@ std::string TextOf(const VersionEdit& edit) {
     if (dead != DeadEntries()) {
       text << "dead " << tombstones << " " << dead_bytes << " " << covered_bytes << " "
            << oldest_tombstone << "\n";
+    }
+    const auto& [timed_entries, oldest, newest, fifth] = times;
+    if (timed_entries != 0) {
+      text << "times " << timed_entries << " " << oldest << " " << newest << " " << fifth << "\n";
     }
     const auto& [range_count, begin, end] = ranges;
     if (range_count == 0) continue;

@@ -16,7 +16,6 @@
 
 #include "lsm/base/key_span.h"
 #include "lsm/bytes/status.h"
-#include "lsm/version/age_order.h"
 #include "tests/lsm/table/table_ranges.h"
 #include "tests/lsm/version/table_maker.h"
 #include "tests/support/dice.h"

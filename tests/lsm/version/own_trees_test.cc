@@ -201,6 +201,56 @@ TEST_F(OwnTreesTest, TablesOfTwoTreesMayOverlap) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("overlap")));
 }
 
+TEST_F(OwnTreesTest, VersionsOfATreeShareItsReads) {
+  const auto base = ThreeTrees();
+  EXPECT_EQ(Get(*base->TreeOf(5), "k"), "5");
+  const auto added = TableOf(5, 9, "m", 60);
+  VersionEdit edit;
+  edit.added.push_back({0, added->meta});
+  const auto next = base->After(edit, {added}).value();
+  EXPECT_NE(next->TreeOf(5), base->TreeOf(5));
+  EXPECT_EQ(&next->TreeOf(5)->reads(), &base->TreeOf(5)->reads());
+  EXPECT_EQ(Get(*base->TreeOf(5), "k"), "5") << "a reader of the older one";
+  EXPECT_EQ(next->TreeOf(5)->LookupsSoFar(&maker_.counters), 2u);
+  EXPECT_EQ(next->TreeOf(7)->LookupsSoFar(&maker_.counters), 0u);
+  EXPECT_EQ(next->TreeOf(0)->LookupsSoFar(&maker_.counters), 0u);
+  EXPECT_EQ(Get(*next->TreeOf(0), "k"), "0");
+  EXPECT_EQ(next->TreeOf(0)->LookupsSoFar(&maker_.counters), 1u);
+  // As in DB::Resume.
+  const auto again = Version::Create(next->Levels(), {}, next.get()).value();
+  EXPECT_EQ(again->TreeOf(5)->LookupsSoFar(&maker_.counters), 2u);
+  EXPECT_EQ(Version::Create(next->Levels()).value()->TreeOf(5)->LookupsSoFar(nullptr), 0u);
+}
+
+// In level 0 a lookup asks each table, or reads it for nothing, until one answers.
+TEST_F(OwnTreesTest, LookupsCountWastedReadsOfLevel0) {
+  std::array<OpenTables, kLevels> levels;
+  maker_.target_fpp = 0.000001;
+  levels[0] = {maker_.Make(4, {PutOf("a", 8), PutOf("z", 9)}),
+               maker_.Make(3, {PutOf("a", 6), PutOf("k", 6), PutOf("z", 7)})};
+  maker_.filter_kind = "";
+  levels[0].push_back(maker_.Make(2, {PutOf("a", 4), PutOf("z", 5)}));
+  levels[1] = {maker_.Make(1, {PutOf("a", 1), PutOf("m", 2), PutOf("z", 3)})};
+  const auto tree = Tree::Create(std::move(levels), 5).value();
+  const auto counts_are = [&](uint64_t lookups, uint64_t asks, uint64_t reads) {
+    const TreeCounters& counters = tree->reads().counters;
+    EXPECT_EQ(counters.SumOf(TreeCounters::kLookups), lookups);
+    EXPECT_EQ(counters.SumOf(TreeCounters::kLevel0Asks), asks);
+    EXPECT_EQ(counters.SumOf(TreeCounters::kLevel0Reads), reads);
+  };
+  Get(*tree, "zz");  // beyond all spans
+  counts_are(1, 0, 0);
+  Get(*tree, "a");  // answered by the newest
+  counts_are(2, 0, 0);
+  Get(*tree, "k");  // by the second one
+  counts_are(3, 1, 0);
+  Get(*tree, "m");  // by level 1
+  counts_are(4, 3, 1);
+  Get(*tree, "n");  // by none
+  counts_are(5, 5, 2);
+  EXPECT_EQ(maker_.counters.SumOf(0, LevelCounts::kReadsAvoided), 0u) << "of the default tree";
+}
+
 TEST_F(OwnTreesTest, OwnTreesStayWithoutTables) {
   const auto base = ThreeTrees();
   VersionEdit edit;

@@ -109,7 +109,8 @@ class TableMaker {
             /*run=*/0,
             summary->properties.dead_entries(),
             summary->ranges,
-            keyspace};
+            keyspace,
+            summary->properties.write_times()};
   }
 
   MemoryFileSystem files;

@@ -25,7 +25,7 @@ using testing_support::StatusIs;
 TableMeta FullMeta(uint64_t number, uint32_t run = 0) {
   TableMeta meta;
   auto& [number_of_file, file_id, file_bytes, entries, smallest, largest, number_of_run, dead,
-         ranges, keyspace] = meta;
+         ranges, keyspace, times] = meta;
   number_of_file = number;
   file_id = 0x1234567890abcdef;
   file_bytes = 4096;
@@ -36,6 +36,7 @@ TableMeta FullMeta(uint64_t number, uint32_t run = 0) {
   if (number % 2 == 0) dead = {3, 300, 4, 1'600'000'000};
   if (number % 4 == 0) ranges = {3, "b", std::string("zz\0", 3)};
   if (number % 8 == 0) keyspace = 300;
+  if (number % 8 == 0) times = {14, 0, UINT32_MAX, 1'600'000'000};
   return meta;
 }
 
@@ -60,7 +61,7 @@ VersionEdit FullEdit() {
   const KeyspaceOptions options = {"ribbon", 0.25, Compression::kNone, CompactionStyle::kTiered,
                                    UINT32_MAX};
   keyspaces = {{0, true, {.expire_after = 1}, "default"},
-               {300, true, options, "a"},
+               {300, true, options, "a", {1'600'000'000, 1'500'000'000}},
                {UINT32_MAX - 1, false, {}, std::string(255, '\0')}};
   return edit;
 }

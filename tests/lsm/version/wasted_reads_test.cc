@@ -117,9 +117,9 @@ TEST_F(WastedReadsTest, DoubtsDoNotCount) {
 
 TEST_F(WastedReadsTest, TablesContinueInheritedCounts) {
   const TableMeta meta = Table(1)->meta;
-  maker_.counters.Add(Counter::kLookups, 1000);
-  ASSERT_OK_AND_ASSIGN(const auto table, OpenTableFile(*maker_.directory, meta, ReadMode::kBuffered,
-                                                       maker_.context, WastedReads{6, 7}));
+  ASSERT_OK_AND_ASSIGN(const auto table,
+                       OpenTableFile(*maker_.directory, meta, ReadMode::kBuffered, maker_.context,
+                                     WastedReads{6, 7}, /*lookups=*/1000));
   const WastedReads reads = table->wasted_reads->Get(/*lookups=*/1500, /*expected=*/0.1);
   EXPECT_EQ(reads.seen, 6);
   EXPECT_DOUBLE_EQ(reads.expected, 7 + 50);

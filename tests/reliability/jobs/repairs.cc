@@ -143,6 +143,9 @@ class Survey {
     absl::Status Change(const lsm::KeyspaceChange&, size_t) override {
       return absl::UnimplementedError("no specimen has keyspaces");
     }
+    absl::Status Time(uint32_t) override {
+      return absl::UnimplementedError("no specimen has times");
+    }
 
    private:
     Survey& survey_;

@@ -20,6 +20,7 @@
 #include "lsm/snapshot.h"
 #include "lsm/write_batch.h"
 #include "tests/lsm/keyspaces/own_trees.h"
+#include "tests/reliability/keyspaces/comparisons.h"
 #include "tests/reliability/keyspaces/copies_of_some.h"
 #include "tests/reliability/keyspaces/repair_store.h"
 #include "tests/support/deterministic_environment.h"
@@ -40,7 +41,6 @@ constexpr size_t kNamesMax = 9;
 constexpr char kDefaultName[] = "default";
 constexpr char kGrowing[] = "k2";
 
-using KeysAndValues = std::map<std::string, std::string>;
 // The contents of a store, by the names of keyspaces.
 using ContentByName = std::map<std::string, KeysAndValues>;
 
@@ -168,7 +168,7 @@ class DropsTrial {
     for (const std::string& name : *names) {
       if (!OpenHandle(name)) return;
       if (!births_.contains(name)) births_[name] = ++last_birth_;
-      there[name] = ScanOf(handles_.at(name), {});
+      Find(ReadKeyspace(handles_.at(name), {}, &there[name]));
       if (!finding_.empty()) return;
     }
     for (auto possible = possible_.rbegin(); possible != possible_.rend(); ++possible) {
@@ -438,7 +438,8 @@ class DropsTrial {
   }
   void HoldIterator() {
     if (held_.iterator != nullptr)
-      CompareForward("an iterator that was held", *held_.iterator, held_.keys);
+      Find(
+          CompareForward("an iterator that was held", *held_.iterator, held_.keys, &report_.moves));
     const std::string name = SomeName();
     held_ = {handles_.at(name).NewIterator(), content_.at(name)};
   }
@@ -474,29 +475,7 @@ class DropsTrial {
     std::vector<std::string> keys;
     for (int i = 0; i < 12; ++i) keys.push_back(SomeKey());
     for (const auto& [key, value] : expected) keys.push_back(key);
-    const std::vector<std::string_view> views(keys.begin(), keys.end());
-    const auto together = keyspace.MultiGet(views, when.options);
-    for (size_t i = 0; i < keys.size(); ++i) {
-      const auto found = expected.find(keys[i]);
-      const std::optional<std::string> value =
-          found == expected.end() ? std::nullopt : std::optional(found->second);
-      CompareValue("MultiGet", name, keys[i], together[i], value);
-      CompareValue("Get", name, keys[i], keyspace.Get(keys[i], when.options), value);
-      if (i % 8 != 0) continue;
-      const auto explained = keyspace.Explain(keys[i], when.options);
-      if (!explained.ok() || explained->found != value.has_value())
-        Find(Concat("Explain in ", name, " differs"));
-    }
-  }
-  void CompareValue(std::string_view what, const std::string& name, const std::string& key,
-                    const absl::StatusOr<std::optional<std::string>>& found,
-                    const std::optional<std::string>& expected) {
-    ++report_.answers;
-    if (!found.ok()) return Find(Concat(what, " in ", name), found.status());
-    if (*found == expected) return;
-    Find(Concat(what, " in ", name, " of key ", lsm::Escape(key), " finds ",
-                found->value_or("nothing").substr(0, 20), " instead of ",
-                expected.value_or("nothing").substr(0, 20)));
+    Find(CompareLookups(keyspace, keys, when.options, expected, &report_.answers));
   }
 
   // Moves an iterator to and fro.
@@ -516,67 +495,14 @@ class DropsTrial {
       expected.erase(expected.lower_bound(upper), expected.end());
     }
     const std::unique_ptr<lsm::Iterator> iterator = handles_.at(name).NewIterator(when.options);
-    auto at = expected.end();
-    for (int i = 0; i < 25 && finding_.empty(); ++i) {
-      const std::string target = SomeKey();
-      switch (dice_.Roll(at == expected.end() ? 4 : 12)) {
-        case 0:
-          iterator->SeekToFirst();
-          at = expected.begin();
-          break;
-        case 1:
-          iterator->SeekToLast();
-          at = expected.empty() ? expected.end() : std::prev(expected.end());
-          break;
-        case 2:
-          iterator->Seek(target);
-          at = expected.lower_bound(target);
-          break;
-        case 3:
-          iterator->SeekForPrev(target);
-          at = expected.upper_bound(target);
-          at = at == expected.begin() ? expected.end() : std::prev(at);
-          break;
-        default:
-          if (dice_.OneIn(2)) {
-            iterator->Next();
-            ++at;
-          } else {
-            iterator->Prev();
-            at = at == expected.begin() ? expected.end() : std::prev(at);
-          }
-      }
-      CompareEntry(Concat("an iterator in ", name), *iterator, expected, at);
-    }
-  }
-  void CompareEntry(const std::string& what, const lsm::Iterator& iterator,
-                    const KeysAndValues& expected, KeysAndValues::const_iterator at) {
-    ++report_.moves;
-    if (!iterator.status().ok()) return Find(what, iterator.status());
-    if (iterator.Valid() != (at != expected.end())) {
-      return Find(Concat(what,
-                         iterator.Valid() ? Concat(" stands at ", lsm::Escape(iterator.key()))
-                                          : std::string(" has ended"),
-                         " instead of ",
-                         at == expected.end() ? "the end" : lsm::Escape(at->first)));
-    }
-    if (!iterator.Valid()) return;
-    if (iterator.key() == at->first && iterator.value() == at->second) return;
-    Find(Concat(what, " stands at ", lsm::Escape(iterator.key()), " instead of ",
-                lsm::Escape(at->first), ", or has another value"));
-  }
-  void CompareForward(const std::string& what, lsm::Iterator& iterator,
-                      const KeysAndValues& expected) {
-    iterator.SeekToFirst();
-    for (auto at = expected.begin(); finding_.empty(); ++at) {
-      CompareEntry(what, iterator, expected, at);
-      if (at == expected.end() || !iterator.Valid()) return;
-      iterator.Next();
-    }
+    Find(CompareWalk(
+        Concat("an iterator in ", name), *iterator, expected, dice_, [this] { return SomeKey(); },
+        &report_.moves));
   }
   void CompareScan(const std::string& name, const When& when) {
     const std::unique_ptr<lsm::Iterator> iterator = handles_.at(name).NewIterator(when.options);
-    CompareForward(Concat("a scan of ", name), *iterator, ExpectedIn(name, when));
+    Find(CompareForward(Concat("a scan of ", name), *iterator, ExpectedIn(name, when),
+                        &report_.moves));
   }
   void CompareAll() {
     for (const auto& [name, keyspace] : handles_) {
@@ -585,15 +511,6 @@ class DropsTrial {
         CompareScan(name, {{.snapshot = moment_.snapshot.get()}, false});
     }
   }
-  KeysAndValues ScanOf(const Keyspace& keyspace, const lsm::ReadOptions& options) {
-    KeysAndValues found;
-    const std::unique_ptr<lsm::Iterator> iterator = keyspace.NewIterator(options);
-    for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next())
-      found.emplace(iterator->key(), iterator->value());
-    if (!iterator->status().ok()) Find(Concat("a scan of ", keyspace.name()), iterator->status());
-    return found;
-  }
-
   // --- draws ---
 
   std::string SomeName() {

@@ -63,6 +63,7 @@ constexpr Command kCommands[] = {
     {.name = "dump",
      .what = "A store's contents: each key with its newest value, logs included",
      .example = "sstdump dump --prefix user1 store/\n"
+                "  sstdump dump --at 2026-11-30T03:00:00Z backup/   # what had not expired then\n"
                 "  sstdump dump --json store/ | jq -r 'select(has(\"key\")) | .key'",
      .run = &RunDump,
      .kinds = Bit(kDirectory),
@@ -74,7 +75,8 @@ constexpr Command kCommands[] = {
                    .range = true,
                    .forms = true,
                    .raw = true,
-                   .logs = true},
+                   .logs = true,
+                   .at = true},
      .lines = true},
     {.name = "get",
      .what = "Searches each file for a key, and shows the result of each step",
@@ -89,7 +91,8 @@ constexpr Command kCommands[] = {
                    .key = true,
                    .forms = true,
                    .raw = true,
-                   .logs = true}},
+                   .logs = true,
+                   .at = true}},
     {.name = "verify",
      .what = "Checks everything: checksums, order, counts, index, filter",
      .example = "sstdump verify store/ && echo sound\n"
@@ -132,7 +135,8 @@ constexpr Command kCommands[] = {
      .arguments = {.paths = "Stores",
                    .keyspace = "Only the tables of this keyspace; default: all",
                    .forms = true,
-                   .tables = true}},
+                   .tables = true,
+                   .at = true}},
     {.name = "explain",
      .what = "Every step of a lookup in a store: logs, levels, filters, blocks",
      .example = "sstdump explain store/ user1234\n"
@@ -140,8 +144,12 @@ constexpr Command kCommands[] = {
      .run = &RunExplain,
      .kinds = Bit(kDirectory),
      .on_directory = OnDirectory::kWhole,
-     .arguments =
-         {.paths = "Stores", .keyspace = kOneKeyspace, .key = true, .forms = true, .logs = true}},
+     .arguments = {.paths = "Stores",
+                   .keyspace = kOneKeyspace,
+                   .key = true,
+                   .forms = true,
+                   .logs = true,
+                   .at = true}},
 };
 
 // Used in a static_assert: an incomplete row does not compile.

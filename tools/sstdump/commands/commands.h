@@ -45,6 +45,7 @@ struct CommandArguments {
   bool tables = false;
   bool probes = false;
   bool pace = false;  // --rate, --threads
+  bool at = false;    // --at
 };
 
 constexpr uint32_t Bit(TargetKind kind) { return uint32_t{1} << static_cast<uint32_t>(kind); }

@@ -1,5 +1,7 @@
 // `sstdump dump`: a store's contents: the newest value of each key over its logs and tables.
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,12 +22,15 @@ namespace {
 
 using lsm::Concat;
 
-void ShowPair(const lsm::ParsedKey& key, std::string_view value, Session* session) {
+// `written` is nothing for a put without a time.
+void ShowPair(const lsm::ParsedKey& key, std::string_view value, std::optional<uint32_t> written,
+              Session* session) {
   const bool keys_only = session->request().keys_only;
   if (session->json_wanted()) {
     lsm::JsonWriter& json = session->BeginLine();
     json.Member("key", session->Show(key.user_key));
     json.Member("sequence", key.sequence);
+    if (written) json.Member("written", *written);
     if (!keys_only) json.Member("value", session->Show(value));
     return session->EndLine();
   }
@@ -37,21 +42,28 @@ void ShowPair(const lsm::ParsedKey& key, std::string_view value, Session* sessio
   session->Print(line + "\n");
 }
 
-// Adds the logs' writes of the keyspace within the bounds.  Returns false, and tells the session
-// why, if any may be missing.
+// Adds the logs' writes of the keyspace within the bounds, and sets what has expired by the limit
+// after them.  Returns false, and tells the session why, if any may be missing.
 bool FillMemtable(const StoreFiles& files, const KeyBounds& bounds, Session* session,
-                  lsm::Memtable* memtable) {
+                  lsm::Memtable* memtable, lsm::ExpiryView* expired) {
   lsm::HeldRanges ranges;
+  std::string timed_value;
   const LogReplay replay = ReplayLogs(files, session, [&](size_t, const BatchEntry& entry) {
     const bool is_sound = session->tally().problems == 0 && entry.sequence <= lsm::kSequenceMax;
     if (!is_sound || entry.keyspace != files.keyspaces->shown.id || entry.change != nullptr) return;
     if (entry.is_range())
       return ranges.Add(lsm::kDefaultKeyspace, entry.key, entry.to, entry.sequence);
     if (!bounds.Holds(entry.key)) return;
+    if (entry.written) {
+      timed_value.clear();
+      lsm::AppendTimed(&timed_value, *entry.written, entry.value);
+      return memtable->Add(entry.sequence, lsm::EntryKind::kTimedPut, entry.key, timed_value);
+    }
     const auto kind = entry.is_put() ? lsm::EntryKind::kPut : lsm::EntryKind::kDelete;
     memtable->Add(entry.sequence, kind, entry.key, entry.value);
   });
   ranges.MoveTo(memtable);
+  *expired = ExpiredIn(files.keyspaces->shown.id, replay.keyspaces, session->request());
   for (const lsm::DroppedLogEnd& end : replay.dropped) NoteDropped(end, session);
   return replay.is_whole && replay.last_sequence <= lsm::kSequenceMax;
 }
@@ -65,10 +77,10 @@ bool HasAllTables(const StoreFiles& files, const KeyBounds& bounds, const Target
   return session->tally().problems == 0;
 }
 
-// Shows the newest version of each key that no range delete hides, up to the first error or the
-// limit.
+// Shows the newest version of each key, unless a range delete hides it or it has expired, up to the
+// first error or the limit.
 absl::Status ShowNewest(lsm::Iterator* entries, const lsm::RangeMap& ranges,
-                        const KeyBounds& bounds, Session* session) {
+                        const lsm::ExpiryView& expired, const KeyBounds& bounds, Session* session) {
   uint64_t left = session->request().limit.value_or(UINT64_MAX);
   std::string last;  // the previous internal key
   lsm::LookupKey first(bounds.from, lsm::kSequenceMax, bloom::DigestSeed());
@@ -77,16 +89,19 @@ absl::Status ShowNewest(lsm::Iterator* entries, const lsm::RangeMap& ranges,
     if (!lsm::ParseInternalKey(entries->key(), &key))
       return absl::DataLossError("not an internal key");
     if (bounds.to && key.user_key >= *bounds.to) break;
-    if (!last.empty() && lsm::CompareInternalKeys(last, entries->key()) >= 0) {
-      return absl::DataLossError(
-          Concat("key ", lsm::QuotedKey(key.user_key), " is repeated or out of order"));
-    }
+    // A compaction in steps may have left a copy of an entry in another run.
+    if (!last.empty() && lsm::CompareInternalKeys(last, entries->key()) > 0)
+      return absl::DataLossError(Concat("key ", lsm::QuotedKey(key.user_key), " is out of order"));
     const bool is_newest = last.empty() || lsm::UserKeyOf(last) != key.user_key;
     last.assign(entries->key());
-    if (!is_newest || key.kind != lsm::EntryKind::kPut) continue;
+    std::string_view value = entries->value();
+    std::optional<uint32_t> written;
+    if (key.kind == lsm::EntryKind::kTimedPut) written = lsm::TimeOf(value);
+    const lsm::Shown shown = lsm::ShowTo(expired, lsm::SuffixOf(last), &value);
+    if (!is_newest || shown != lsm::Shown::kValue) continue;
     if (ranges.NewestAt(key.user_key, lsm::kSequenceMax) > key.sequence) continue;
     if (session->is_broken()) return absl::OkStatus();
-    ShowPair(key, entries->value(), session);
+    ShowPair(key, value, written, session);
     --left;
   }
   return left > 0 ? entries->status() : absl::OkStatus();
@@ -101,7 +116,8 @@ void RunDump(const Target& target, Session* session) {
   if (!files->has_state()) return session->Fail(StateProblem(*files), target);
   const KeyBounds bounds = {session->request().from.value_or(""), session->request().to};
   lsm::Memtable memtable;  // has the keyspace in the place of the default one
-  const bool has_logs = FillMemtable(*files, bounds, session, &memtable);
+  lsm::ExpiryView expired;
+  const bool has_logs = FillMemtable(*files, bounds, session, &memtable, &expired);
   const bool has_tables = HasAllTables(*files, bounds, target, session);
   const absl::StatusOr<lsm::RangeMap> ranges = MergedRanges(*files, memtable, bounds);
   if (has_tables && !ranges.ok()) session->Fail(ranges.status(), target);
@@ -111,7 +127,7 @@ void RunDump(const Target& target, Session* session) {
                                 "scan and sstdump wal show what is readable"));
   }
   const std::unique_ptr<lsm::Iterator> entries = NewMergedEntries(*files, memtable, bounds);
-  const absl::Status status = ShowNewest(entries.get(), *ranges, bounds, session);
+  const absl::Status status = ShowNewest(entries.get(), *ranges, expired, bounds, session);
   if (status.ok()) return;
   session->Fail(status, target);
   session->Note(

@@ -1,6 +1,8 @@
 // `sstdump get`: each step of a search for a key in one file.  With `--raw` only the value, also of
 // a whole store.
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,7 +29,14 @@ struct FoundVersion {
   lsm::Sequence sequence = 0;
   lsm::BatchKind kind = lsm::BatchKind::kPut;
   uint64_t value_bytes = 0;
-  std::string value;  // of the newest version
+  std::string value;                               // of the newest version
+  std::optional<uint32_t> written = std::nullopt;  // of a put that has a time
+
+  bool is_put() const { return kind == lsm::BatchKind::kPut; }
+  bool HasExpired(const lsm::ExpiryView& expired) const {
+    if (!is_put()) return false;
+    return written ? expired.HidesAt(*written) : expired.HidesUntimed();
+  }
 };
 
 // The result of a lookup in one table.
@@ -76,7 +85,12 @@ TableLookup LookUp(const lsm::Table& table, std::string_view user_key) {
     ++lookup.version_count;
     ++lookup.entry_count;
     if (lookup.versions.size() < kShownVersions) {
-      lookup.versions.push_back({key.sequence, lsm::BatchKindOf(key.kind), value.size(), ""});
+      std::optional<uint32_t> written;
+      if (key.kind == lsm::EntryKind::kTimedPut) written = lsm::TimeOf(value);
+      value = lsm::ValueOf(key.kind, value);
+      const auto kind =
+          key.kind == lsm::EntryKind::kDelete ? lsm::BatchKind::kDelete : lsm::BatchKind::kPut;
+      lookup.versions.push_back({key.sequence, kind, value.size(), "", written});
       if (lookup.version_count == 1) lookup.versions.back().value.assign(value);
     }
     return true;
@@ -93,9 +107,27 @@ TableLookup LookUp(const lsm::Table& table, std::string_view user_key) {
   return lookup;
 }
 
-const char* AnswerOf(const std::vector<FoundVersion>& versions, bool is_certain) {
+const char* AnswerOf(const std::vector<FoundVersion>& versions, const lsm::ExpiryView& expired,
+                     bool is_certain) {
   if (!is_certain) return "unknown";
-  return versions.empty() ? "absent" : NameOf(versions.front().kind);
+  if (versions.empty()) return "absent";
+  return versions.front().HasExpired(expired) ? "expired" : NameOf(versions.front().kind);
+}
+
+// ", 12 bytes, written 2026-11-30T03:00:00Z".
+std::string DetailsOf(const FoundVersion& version, const lsm::ExpiryView& expired) {
+  if (!version.is_put()) return "";
+  std::string details = Concat(", ", Count(version.value_bytes, "byte", "bytes"));
+  if (version.written) details += Concat(", written ", lsm::ReadableTime(*version.written));
+  // It is older than the first limit.
+  if (!version.written && version.HasExpired(expired))
+    details += Concat(", written before ", lsm::ReadableTime(expired.untimed));
+  return details;
+}
+
+// The entries that a reader of the file's store finds expired; none for a file by itself.
+lsm::ExpiryView ExpiredFor(const Target& target) {
+  return target.keyspaces == nullptr ? lsm::ExpiryView() : target.keyspaces->expired;
 }
 
 std::string FilterText(const lsm::Table& table, const TableLookup& lookup) {
@@ -116,8 +148,8 @@ std::string FilterText(const lsm::Table& table, const TableLookup& lookup) {
 }
 
 // If a newer version may be unreadable, none of these versions is the answer.
-void PrintVersions(const std::vector<FoundVersion>& versions, uint64_t count, bool is_certain,
-                   Session* session) {
+void PrintVersions(const std::vector<FoundVersion>& versions, uint64_t count,
+                   const lsm::ExpiryView& expired, bool is_certain, Session* session) {
   if (!is_certain) {
     session->Print("  answer  unknown: a part that may hold it cannot be read\n");
   } else if (versions.empty()) {
@@ -125,12 +157,11 @@ void PrintVersions(const std::vector<FoundVersion>& versions, uint64_t count, bo
   }
   for (size_t i = 0; i < versions.size(); ++i) {
     const FoundVersion& version = versions[i];
-    const bool is_put = version.kind == lsm::BatchKind::kPut;
+    const bool has_expired = version.HasExpired(expired);
     const char* label = !is_certain ? "  found   " : i == 0 ? "  answer  " : "  older   ";
-    session->Print(Concat(
-        label, NameOf(version.kind), " at sequence ", version.sequence,
-        is_put ? Concat(", ", Count(version.value_bytes, "byte", "bytes")) : std::string(), "\n"));
-    if (i == 0 && is_put) {
+    session->Print(Concat(label, has_expired ? "expired " : "", NameOf(version.kind),
+                          " at sequence ", version.sequence, DetailsOf(version, expired), "\n"));
+    if (i == 0 && version.is_put() && !has_expired) {
       session->Print(
           Concat("  value   ", session->Show(version.value, KeyColumns(*session, 10, 1)), "\n"));
     }
@@ -155,15 +186,17 @@ void PrintTableLookup(const Target& target, const lsm::Table& table, const Table
                           lsm::ReadableCount(handle.stored_bytes), " bytes, for keys up to ",
                           session->ShowKey(table.block_fence(i), columns), "\n"));
   }
-  PrintVersions(lookup.versions, lookup.version_count, lookup.is_certain(), session);
+  PrintVersions(lookup.versions, lookup.version_count, ExpiredFor(target), lookup.is_certain(),
+                session);
 }
 
-void WriteVersions(const std::vector<FoundVersion>& versions, bool is_certain, Session* session) {
+void WriteVersions(const std::vector<FoundVersion>& versions, const lsm::ExpiryView& expired,
+                   bool is_certain, Session* session) {
   lsm::JsonWriter& json = session->json();
-  json.Member("answer", AnswerOf(versions, is_certain));
-  if (is_certain && !versions.empty() && versions.front().kind == lsm::BatchKind::kPut) {
-    json.Member("value", session->Show(versions.front().value));
-  }
+  json.Member("answer", AnswerOf(versions, expired, is_certain));
+  const bool is_value =
+      !versions.empty() && versions.front().is_put() && !versions.front().HasExpired(expired);
+  if (is_certain && is_value) json.Member("value", session->Show(versions.front().value));
   json.Key("versions");
   json.BeginArray();
   for (const FoundVersion& version : versions) {
@@ -171,12 +204,14 @@ void WriteVersions(const std::vector<FoundVersion>& versions, bool is_certain, S
     json.Member("sequence", version.sequence);
     json.Member("kind", NameOf(version.kind));
     json.Member("value_bytes", version.value_bytes);
+    if (version.written) json.Member("written", *version.written);
     json.EndObject();
   }
   json.EndArray();
 }
 
-void WriteTableLookup(const lsm::Table& table, const TableLookup& lookup, Session* session) {
+void WriteTableLookup(const Target& target, const lsm::Table& table, const TableLookup& lookup,
+                      Session* session) {
   lsm::JsonWriter& json = session->json();
   json.Member("key", session->Show(session->request().key));
   json.Member("digest", lsm::ReadableId(lookup.digest));
@@ -194,7 +229,7 @@ void WriteTableLookup(const lsm::Table& table, const TableLookup& lookup, Sessio
     session->DrainJson();
   }
   json.EndArray();
-  WriteVersions(lookup.versions, lookup.is_certain(), session);
+  WriteVersions(lookup.versions, ExpiredFor(target), lookup.is_certain(), session);
 }
 
 void ShowKeyInTable(const Target& target, Session* session) {
@@ -205,7 +240,7 @@ void ShowKeyInTable(const Target& target, Session* session) {
       LookUp(**table, target.keyspaces == nullptr ? key : target.keyspaces->KeyInTree(key));
   const bool raw = session->request().form == ByteForm::kRaw && !session->json_wanted();
   if (session->json_wanted()) {
-    WriteTableLookup(**table, lookup, session);
+    WriteTableLookup(target, **table, lookup, session);
   } else if (!raw) {
     PrintTableLookup(target, **table, lookup, session);
   } else if (lookup.ranges_status.ok() && !lookup.versions.empty()) {
@@ -237,7 +272,7 @@ void ShowKeyInLog(const Target& target, Session* session) {
               if (!versions.empty())
                 std::string().swap(versions.front().value);  // frees its memory too
               versions.insert(versions.begin(), {entry.sequence, entry.kind, entry.value.size(),
-                                                 std::string(entry.value)});
+                                                 std::string(entry.value), entry.written});
               if (versions.size() > kShownVersions) versions.pop_back();
             });
         if (!status.ok()) session->Fail(status, target);
@@ -249,7 +284,7 @@ void ShowKeyInLog(const Target& target, Session* session) {
   if (is_certain && dropped.has_value()) NoteDropped(*dropped, session);
   if (session->json_wanted()) {
     session->json().Member("key", session->Show(session->request().key));
-    return WriteVersions(versions, is_certain, session);
+    return WriteVersions(versions, ExpiredFor(target), is_certain, session);
   }
   if (session->request().form == ByteForm::kRaw) {
     if (is_certain && !versions.empty()) session->PrintRaw(versions.front().value);
@@ -258,7 +293,7 @@ void ShowKeyInLog(const Target& target, Session* session) {
   session->Print(Heading(
       *session, target.path,
       Concat("key ", session->ShowKey(session->request().key, KeyColumns(*session, 20, 2)))));
-  PrintVersions(versions, count, is_certain, session);
+  PrintVersions(versions, count, ExpiredFor(target), is_certain, session);
 }
 
 // `--raw`: prints the store's answer and nothing else.  Prints no value that may be stale.

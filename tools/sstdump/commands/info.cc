@@ -49,6 +49,14 @@ void AddEntryFields(const lsm::TableProperties& p, Session* session, Fields* fie
                          ", ", Count(p.deletions, "deletion", "deletions"), "), sequence ",
                          p.smallest_sequence, " to ", p.largest_sequence)});
   fields->push_back({"keys", KeyRange(*session, p.smallest_key, p.largest_key, 12)});
+  const lsm::WriteTimes times = p.write_times();
+  if (times.timed_entries > 0) {
+    const bool has_fifth = times.fifth != 0;
+    fields->push_back(
+        {"times",
+         TimesText(times) +
+             (has_fifth ? Concat(", a fifth before ", lsm::ReadableTime(times.fifth)) : "")});
+  }
   fields->push_back(
       {"data",
        Concat(ReadableBytes(p.raw_key_bytes), " of keys and ", ReadableBytes(p.raw_value_bytes),
@@ -120,6 +128,7 @@ void WriteTable(const lsm::Table& table, const bloom::FilterDescription& filter,
   json.Member("largest_key", session->Show(p.largest_key));
   json.Member("smallest_sequence", p.smallest_sequence);
   json.Member("largest_sequence", p.largest_sequence);
+  WriteTimesOf(p.write_times(), session);
   json.Member("raw_key_bytes", p.raw_key_bytes);
   json.Member("raw_value_bytes", p.raw_value_bytes);
   json.Member("data_bytes", p.data_bytes);

@@ -41,6 +41,7 @@ struct TableRow {
   double target_fpp = 0;
   double predicted_fpp = 1;  // without a usable filter every lookup reads a block
   lsm::DeadEntries dead;
+  uint64_t expired_bytes = 0;  // an estimate
   // The properties of a table whose release did not record `dead`; otherwise null.
   std::unique_ptr<const lsm::TableProperties> older;
 };
@@ -51,9 +52,10 @@ struct LevelRow {
   // Sums over the readable tables.
   uint64_t readable_tables = 0, keys = 0, filter_bytes = 0, filtered_keys = 0;
   double target_sum = 0, predicted_sum = 0;  // weighted by the keys of tables with filters
-  lsm::DeadEntries dead;                     // of all tables
-  uint64_t newest = 0;                       // number of the newest readable table with entries
-  std::string filter_kind, filter_reason;    // of that table
+  uint64_t expired_bytes = 0;
+  lsm::DeadEntries dead;                   // of all tables
+  uint64_t newest = 0;                     // number of the newest readable table with entries
+  std::string filter_kind, filter_reason;  // of that table
   double expected_reads = 0;  // wasted reads expected for an absent key within every table's range
 
   void Add(const TableRow& table) {
@@ -62,6 +64,7 @@ struct LevelRow {
     entries += table.placed.meta.entries;
     range_deletes += table.placed.meta.ranges.range_count;
     dead.Add(table.dead);
+    expired_bytes += table.expired_bytes;
     readable_tables += table.is_open ? 1 : 0;
     keys += table.keys;
     filter_bytes += table.filter_bytes;
@@ -78,6 +81,7 @@ struct LevelRow {
   }
   void Add(const LevelRow& level) {
     dead.Add(level.dead);
+    expired_bytes += level.expired_bytes;
     runs += level.runs;
     tables += level.tables;
     bytes += level.bytes;
@@ -104,30 +108,68 @@ struct LevelRow {
   }
 };
 
-// Bytes in tables, estimated by the indexes of readable tables in the common tree.
-using KeyspaceBytes = std::map<lsm::KeyspaceId, uint64_t>;
+// A keyspace in readable tables.
+struct KeyspaceSize {
+  uint64_t bytes = 0;          // in the common tree an estimate by the indexes
+  uint64_t expired_bytes = 0;  // an estimate by the times of writes
+};
 
-void AddBytes(const lsm::KeyspaceRecords& keyspaces, const lsm::TableMeta& meta,
-              const lsm::Table& table, KeyspaceBytes* bytes) {
-  if (meta.keyspace != lsm::kCommonTree) {
-    (*bytes)[meta.keyspace] += meta.file_bytes;
-    return;
-  }
-  const lsm::KeySpan span = meta.span();
-  const auto& all = keyspaces.all();
-  for (auto it = all.lower_bound(lsm::KeyspaceOf(span.begin)); it != all.end(); ++it) {
-    if (it->second.has_own_tree) continue;
-    const lsm::CommonBounds bounds = lsm::CommonBoundsOf(it->first, "", std::nullopt);
-    if (span.EndsBy(bounds.from)) return;
-    const uint64_t begin = bounds.from <= span.begin ? 0 : table.ApproximateOffsetOf(bounds.from);
-    const uint64_t end = !bounds.to || span.EndsBy(*bounds.to)
-                             ? meta.file_bytes
-                             : table.ApproximateOffsetOf(*bounds.to);
-    (*bytes)[it->first] += end - std::min(begin, end);
-  }
-}
+// Adds up the keyspaces in tables.
+class KeyspaceSizes {
+ public:
+  // `records`: those that the manifest has, with the options that the logs leave.
+  KeyspaceSizes(lsm::KeyspaceRecords records, const Request& request)
+      : records_(std::move(records)), request_(request) {}
 
-TableRow ReadTable(const StoreFiles& files, const PlacedTable& placed, KeyspaceBytes* bytes,
+  const lsm::KeyspaceRecords& records() const { return records_; }
+  KeyspaceSize Of(lsm::KeyspaceId id) const {
+    const auto found = sizes_.find(id);
+    return found == sizes_.end() ? KeyspaceSize() : found->second;
+  }
+  // Whether entries of any keyspace may expire.
+  bool AreAnyTimed() const {
+    return std::any_of(records_.all().begin(), records_.all().end(),
+                       [](const auto& known) { return known.second.marks.are_timed(); });
+  }
+
+  // Returns the bytes of the table that have expired.
+  uint64_t Add(const lsm::TableMeta& meta, const lsm::Table& table) {
+    if (meta.keyspace != lsm::kCommonTree) return Add(meta.keyspace, meta, meta.file_bytes);
+    uint64_t expired_bytes = 0;
+    const lsm::KeySpan span = meta.span();
+    const auto& all = records_.all();
+    for (auto it = all.lower_bound(lsm::KeyspaceOf(span.begin)); it != all.end(); ++it) {
+      if (it->second.has_own_tree) continue;
+      const lsm::CommonBounds bounds = lsm::CommonBoundsOf(it->first, "", std::nullopt);
+      if (span.EndsBy(bounds.from)) break;
+      const uint64_t begin = bounds.from <= span.begin ? 0 : table.ApproximateOffsetOf(bounds.from);
+      const uint64_t end = !bounds.to || span.EndsBy(*bounds.to)
+                               ? meta.file_bytes
+                               : table.ApproximateOffsetOf(*bounds.to);
+      expired_bytes += Add(it->first, meta, end - std::min(begin, end));
+    }
+    return expired_bytes;
+  }
+
+ private:
+  uint64_t Add(lsm::KeyspaceId id, const lsm::TableMeta& meta, uint64_t bytes) {
+    const lsm::ExpiryView expired = ExpiredIn(id, records_, request_);
+    const double share = meta.times.timed_entries > 0 ? ExpiredShareOf(meta.times, expired)
+                         : expired.HidesUntimed()     ? 1
+                                                      : 0;
+    const auto expired_bytes = static_cast<uint64_t>(static_cast<double>(bytes) * share);
+    KeyspaceSize& size = sizes_[id];
+    size.bytes += bytes;
+    size.expired_bytes += expired_bytes;
+    return expired_bytes;
+  }
+
+  const lsm::KeyspaceRecords records_;
+  const Request& request_;
+  std::map<lsm::KeyspaceId, KeyspaceSize> sizes_;
+};
+
+TableRow ReadTable(const StoreFiles& files, const PlacedTable& placed, KeyspaceSizes* sizes,
                    Session* session) {
   TableRow row;
   row.placed = placed;
@@ -149,7 +191,7 @@ TableRow ReadTable(const StoreFiles& files, const PlacedTable& placed, KeyspaceB
   }
   const lsm::TableProperties& properties = (*table)->properties();
   row.is_open = true;
-  AddBytes(files.manifest.state.keyspaces, placed.meta, **table, bytes);
+  row.expired_bytes = sizes->Add(placed.meta, **table);
   row.keys = properties.distinct_keys;
   if (!properties.states_dead_entries())
     row.older = std::make_unique<lsm::TableProperties>(properties);
@@ -180,6 +222,7 @@ std::string ReasonName(const std::string& reason) {
 // Columns that only some stores need.
 struct Columns {
   bool tombstones;  // some table has dead entries
+  bool expired;     // entries of some keyspace may expire
   bool ranges;      // some table has range deletes
   bool reasons;     // a filter goal chose some table's filter, or gave it none
   bool readable;    // some table is unreadable
@@ -202,6 +245,7 @@ std::vector<std::string> Cells(std::string name, const LevelRow& row, const Colu
     const std::string time = UtcTime(row.dead.oldest_tombstone * 1'000'000);
     cells.push_back(row.dead.oldest_tombstone == 0 ? "-" : time.substr(0, time.find(' ')));
   }
+  if (columns.expired) cells.push_back(ReadableBytes(row.expired_bytes));
   if (columns.ranges) cells.push_back(ReadableCount(row.range_deletes));
   if (columns.readable) {
     cells.push_back(row.readable_tables == row.tables
@@ -225,6 +269,12 @@ bool AnyHasRanges(const std::vector<TableRow>& tables) {
                      [](const TableRow& table) { return !table.placed.meta.ranges.empty(); });
 }
 
+bool AnyHasTimes(const std::vector<TableRow>& tables) {
+  return std::any_of(tables.begin(), tables.end(), [](const TableRow& table) {
+    return table.placed.meta.times.timed_entries > 0;
+  });
+}
+
 // "users", or "(common tree)".
 std::string OwnerOf(lsm::KeyspaceId tree, const StoreFiles& files, const Session& session) {
   if (tree == lsm::kCommonTree) return "(common tree)";
@@ -244,8 +294,11 @@ void PrintTables(const StoreFiles& files, const std::vector<TableRow>& tables, S
   const bool with_keyspaces = files.manifest.state.keyspaces.any();
   const bool with_reasons = AnyHasReason(tables);
   const bool with_ranges = AnyHasRanges(tables);
+  const bool with_times = AnyHasTimes(tables);
   Rows rows = {{"table", "level", "size", "entries", "filter", "FPP"}};
   if (with_ranges) rows[0].push_back("ranges");
+  if (with_times)
+    rows[0].insert(rows[0].end(), {"timed puts", "oldest write", "newest write", "expired"});
   if (with_reasons) rows[0].push_back("why");
   if (with_keyspaces) rows[0].push_back("keyspace");
   for (const TableRow& table : tables) {
@@ -254,12 +307,22 @@ void PrintTables(const StoreFiles& files, const std::vector<TableRow>& tables, S
          ReadableCount(table.placed.meta.entries), table.is_open ? table.filter_kind : "?",
          table.is_filtered ? ReadableNumber(table.predicted_fpp) : "-"});
     if (with_ranges) rows.back().push_back(ReadableCount(table.placed.meta.ranges.range_count));
+    const lsm::WriteTimes& times = table.placed.meta.times;
+    if (with_times && times.timed_entries == 0) {
+      rows.back().insert(rows.back().end(), {"-", "-", "-", ReadableBytes(table.expired_bytes)});
+    } else if (with_times) {
+      rows.back().insert(rows.back().end(),
+                         {ReadableCount(times.timed_entries), lsm::ReadableTime(times.oldest),
+                          lsm::ReadableTime(times.newest), ReadableBytes(table.expired_bytes)});
+    }
     if (with_reasons) rows.back().push_back(ReasonName(table.filter_reason));
     if (with_keyspaces) rows.back().push_back(OwnerOf(table.placed.meta.keyspace, files, *session));
   }
   constexpr size_t kBlanks = 2;
   const std::vector<std::string> left_out =
-      LeaveOutColumns(*session, {"filter", "why", "size", "entries", "FPP", "ranges", "keyspace"},
+      LeaveOutColumns(*session,
+                      {"oldest write", "newest write", "filter", "why", "size", "entries", "FPP",
+                       "timed puts", "ranges", "expired", "keyspace"},
                       kBlanks + kKeyRangeColumnsMin, &rows);
   const size_t others = WidthOf(RowsText(rows, {})) + kBlanks;
   rows[0].push_back("keys");
@@ -272,7 +335,7 @@ void PrintTables(const StoreFiles& files, const std::vector<TableRow>& tables, S
   session->Print(RowsText(rows, left_out));
 }
 
-void WriteLevel(const LevelRow& row, lsm::JsonWriter* json) {
+void WriteLevel(const LevelRow& row, bool with_expired, lsm::JsonWriter* json) {
   json->Member("tables", row.tables);
   json->Member("readable_tables", row.readable_tables);
   json->Member("runs", row.runs);
@@ -283,6 +346,7 @@ void WriteLevel(const LevelRow& row, lsm::JsonWriter* json) {
   json->Member("tombstones", row.dead.tombstones);
   json->Member("freeable_bytes", row.dead.freeable_bytes());
   json->Member("oldest_tombstone", row.dead.oldest_tombstone);
+  if (with_expired) json->Member("expired_bytes", row.expired_bytes);
   json->Member("filter_bytes", row.filter_bytes);
   json->Member("bits_per_key", row.bits_per_key());
   json->Member("target_fpp", row.target_fpp());
@@ -293,20 +357,22 @@ void WriteLevel(const LevelRow& row, lsm::JsonWriter* json) {
 }
 
 void WriteLevels(const StoreFiles& files, const std::array<LevelRow, lsm::kLevels>& levels,
-                 const LevelRow& all, const std::vector<TableRow>& tables, Session* session) {
+                 const LevelRow& all, const std::vector<TableRow>& tables, bool with_expired,
+                 Session* session) {
   lsm::JsonWriter& json = session->json();
+  if (with_expired) json.Member("at", *session->request().at);
   json.Key("levels");
   json.BeginArray();
   for (size_t i = 0; i < levels.size(); ++i) {
     json.BeginObject();
     json.Member("level", i);
-    WriteLevel(levels[i], &json);
+    WriteLevel(levels[i], with_expired, &json);
     json.EndObject();
   }
   json.EndArray();
   json.Key("total");
   json.BeginObject();
-  WriteLevel(all, &json);
+  WriteLevel(all, with_expired, &json);
   json.EndObject();
   json.Key("tables");
   json.BeginArray();
@@ -323,6 +389,8 @@ void WriteLevels(const StoreFiles& files, const std::array<LevelRow, lsm::kLevel
     json.Member("tombstones", table.dead.tombstones);
     json.Member("freeable_bytes", table.dead.freeable_bytes());
     json.Member("oldest_tombstone", table.dead.oldest_tombstone);
+    WriteTimesOf(table.placed.meta.times, session);
+    if (with_expired) json.Member("expired_bytes", table.expired_bytes);
     json.Member("filter", table.is_open ? table.filter_kind : "?");
     json.Member("filter_reason", table.filter_reason);
     json.Member("filter_bytes", table.filter_bytes);
@@ -349,15 +417,17 @@ std::string TitleOf(const StoreFiles& files, const LevelRow& all, const Session&
 
 void PrintLevels(const Target& target, const StoreFiles& files,
                  const std::array<LevelRow, lsm::kLevels>& levels, const LevelRow& all,
-                 const std::vector<TableRow>& tables, Session* session) {
+                 const std::vector<TableRow>& tables, bool with_expired, Session* session) {
   session->Print(Heading(*session, target.path, TitleOf(files, all, *session)));
   const Columns columns = {.tombstones = all.dead.tombstones + all.dead.freeable_bytes() > 0,
+                           .expired = with_expired,
                            .ranges = all.range_deletes > 0,
                            .reasons = AnyHasReason(tables),
                            .readable = all.readable_tables < all.tables};
   Rows rows = {
       {"level", "tables", "runs", "size", "keys", "filters", "b/key", "target", "FPP", "wasted"}};
   if (columns.tombstones) rows[0].insert(rows[0].end(), {"tombstones", "freeable", "oldest"});
+  if (columns.expired) rows[0].push_back("expired");
   if (columns.ranges) rows[0].push_back("ranges");
   if (columns.readable) rows[0].push_back("readable");
   if (columns.reasons) rows[0].insert(rows[0].end(), {"filter", "why"});
@@ -368,7 +438,7 @@ void PrintLevels(const Target& target, const StoreFiles& files,
   const std::vector<std::string> left_out =
       LeaveOutColumns(*session,
                       {"oldest", "freeable", "target", "tombstones", "b/key", "size", "filters",
-                       "keys", "filter", "why", "runs", "ranges"},
+                       "keys", "filter", "why", "runs", "ranges", "expired"},
                       0, &rows);
   session->Print(RowsText(rows, left_out));
   session->Print(
@@ -381,6 +451,10 @@ void PrintLevels(const Target& target, const StoreFiles& files,
         "  freeable: bytes of dead entries, and of older entries that tombstones cover;\n"
         "  compactions are expected to free them\n"
         "  oldest: day of the oldest tombstone or range delete\n");
+  if (columns.expired) {
+    session->Print(Concat("  expired: estimated bytes of puts that have expired at ",
+                          lsm::ReadableTime(*session->request().at), "\n"));
+  }
   if (columns.readable)
     session->Print("  readable: keys, filters, b/key, target, FPP and wasted count only these\n");
   if (!columns.reasons) return;
@@ -461,8 +535,9 @@ std::array<LevelRow, lsm::kLevels> LevelsOf(const std::vector<TableRow>& tables)
 
 // --- the keyspaces of a store ---
 
-std::string TextOf(const lsm::KeyspaceOptions& options) {
-  const auto& [filter_kind, target_fpp, compression, compaction_style, expire_after] = options;
+std::string TextOf(const lsm::KeyspaceRecord& record) {
+  const auto& [filter_kind, target_fpp, compression, compaction_style, expire_after] =
+      record.options;
   std::string text;
   const auto add = [&text](const auto&... parts) {
     text += Concat(text.empty() ? "" : ", ", parts...);
@@ -471,34 +546,40 @@ std::string TextOf(const lsm::KeyspaceOptions& options) {
   if (target_fpp) add("target ", ReadableNumber(*target_fpp));
   if (compression) add(lsm::NameOf(*compression));
   if (compaction_style) add(lsm::NameOf(*compaction_style));
-  if (expire_after) add("expires after ", *expire_after, " s");
+  if (expire_after == 0) add("expires no more");
+  if (expire_after.value_or(0) > 0) add("expires after ", *expire_after, " s");
+  if (record.marks.are_timed()) add("timed from ", lsm::ReadableTime(record.marks.timed_from));
+  if (record.marks.cutoff > 0)
+    add("older than ", lsm::ReadableTime(record.marks.cutoff), " expired");
   return OrDash(text);
 }
 
 // The default one, then the others, the largest first.
-std::vector<lsm::KeyspaceRecord> KeyspacesBySize(const lsm::KeyspaceRecords& keyspaces,
-                                                 const KeyspaceBytes& bytes) {
+std::vector<lsm::KeyspaceRecord> KeyspacesBySize(const KeyspaceSizes& sizes) {
   std::vector<lsm::KeyspaceRecord> records;
-  if (!keyspaces.all().contains(lsm::kDefaultKeyspace)) records.emplace_back();
-  for (const auto& [id, record] : keyspaces.all()) records.push_back(record);
-  const auto bytes_of = [&](const lsm::KeyspaceRecord& record) {
-    const auto found = bytes.find(record.id);
-    return found == bytes.end() ? 0 : found->second;
-  };
-  std::stable_sort(records.begin() + 1, records.end(),
-                   [&](const auto& a, const auto& b) { return bytes_of(a) > bytes_of(b); });
+  if (!sizes.records().all().contains(lsm::kDefaultKeyspace)) records.emplace_back();
+  for (const auto& [id, record] : sizes.records().all()) records.push_back(record);
+  std::stable_sort(records.begin() + 1, records.end(), [&](const auto& a, const auto& b) {
+    return sizes.Of(a.id).bytes > sizes.Of(b.id).bytes;
+  });
   return records;
 }
 
-void PrintKeyspaces(const lsm::KeyspaceRecords& keyspaces, KeyspaceBytes bytes, Session* session) {
+void PrintKeyspaces(const KeyspaceSizes& sizes, Session* session) {
   constexpr size_t kShownMax = 20;
-  const std::vector<lsm::KeyspaceRecord> records = KeyspacesBySize(keyspaces, bytes);
-  Rows rows = {{"keyspace", "id", "tree", "size", "options"}};
+  const std::vector<lsm::KeyspaceRecord> records = KeyspacesBySize(sizes);
+  const bool with_expired = sizes.AreAnyTimed();
+  Rows rows = {{"keyspace", "id", "tree", "size"}};
+  if (with_expired) rows[0].push_back("expired");
+  rows[0].push_back("options");
   for (const lsm::KeyspaceRecord& record : records) {
     if (rows.size() > kShownMax) break;
+    const KeyspaceSize size = sizes.Of(record.id);
     rows.push_back({session->Fit(session->ShowName(record.name), session->columns() / 4),
                     Concat(record.id), record.has_own_tree ? "own" : "common",
-                    ReadableBytes(bytes[record.id]), TextOf(record.options)});
+                    ReadableBytes(size.bytes)});
+    if (with_expired) rows.back().push_back(ReadableBytes(size.expired_bytes));
+    rows.back().push_back(TextOf(record));
   }
   const std::vector<std::string> left_out = LeaveOutColumns(*session, {"options", "id"}, 0, &rows);
   session->Print(RowsText(rows, left_out));
@@ -507,18 +588,29 @@ void PrintKeyspaces(const lsm::KeyspaceRecords& keyspaces, KeyspaceBytes bytes, 
                           " more, which are smaller (--json has all)\n"));
 }
 
-void WriteKeyspaces(const lsm::KeyspaceRecords& keyspaces, KeyspaceBytes bytes, Session* session) {
+void WriteKeyspaces(const KeyspaceSizes& sizes, Session* session) {
   lsm::JsonWriter& json = session->json();
   json.Key("keyspaces");
   json.BeginArray();
-  for (const lsm::KeyspaceRecord& record : KeyspacesBySize(keyspaces, bytes)) {
+  for (const lsm::KeyspaceRecord& record : KeyspacesBySize(sizes)) {
     json.BeginObject();
     WriteRecord(record, session);
-    json.Member("table_bytes", bytes[record.id]);
+    json.Member("table_bytes", sizes.Of(record.id).bytes);
+    if (record.marks.are_timed()) json.Member("expired_bytes", sizes.Of(record.id).expired_bytes);
     json.EndObject();
     session->DrainJson();
   }
   json.EndArray();
+}
+
+// The manifest's keyspaces, with the options that they have after the logs.
+lsm::KeyspaceRecords KeyspacesOf(const StoreFiles& files) {
+  lsm::KeyspaceRecords records = files.manifest.state.keyspaces;
+  const lsm::KeyspaceRecords after_logs = RecordsWithLogs(files);
+  for (const auto& [id, record] : after_logs.all()) {
+    if (id < records.next_id()) records.Put(record);
+  }
+  return records;
 }
 
 }  // namespace
@@ -528,27 +620,27 @@ void RunLevels(const Target& target, Session* session) {
       LookAtStore(session->world(), session->request(), target);
   if (!files.ok()) return session->Fail(files.status(), target);
   if (!files->has_state()) return session->Fail(StateProblem(*files), target);
-  const lsm::KeyspaceRecords& keyspaces = files->manifest.state.keyspaces;
   const bool is_one = session->request().keyspace.has_value();
-  KeyspaceBytes bytes;
+  KeyspaceSizes sizes(KeyspacesOf(*files), session->request());
   std::vector<TableRow> tables;
   for (const PlacedTable& placed :
        is_one ? TablesOfShown(*files) : TablesInOrder(files->manifest.state))
-    tables.push_back(ReadTable(*files, placed, &bytes, session));
+    tables.push_back(ReadTable(*files, placed, &sizes, session));
   EstimateDeadEntries(&tables);
   const std::array<LevelRow, lsm::kLevels> levels = LevelsOf(tables);
   LevelRow all;
   for (const LevelRow& level : levels) all.Add(level);
-  const bool lists_keyspaces = !is_one && keyspaces.any();
+  const bool lists_keyspaces = !is_one && sizes.records().any();
+  const bool with_expired = sizes.AreAnyTimed();
   if (session->json_wanted()) {
     if (is_one) WriteShown(*files->keyspaces, session);
-    WriteLevels(*files, levels, all, tables, session);
-    if (lists_keyspaces) WriteKeyspaces(keyspaces, std::move(bytes), session);
+    WriteLevels(*files, levels, all, tables, with_expired, session);
+    if (lists_keyspaces) WriteKeyspaces(sizes, session);
     return;
   }
-  PrintLevels(target, *files, levels, all, tables, session);
+  PrintLevels(target, *files, levels, all, tables, with_expired, session);
   if (session->request().with_tables) PrintTables(*files, tables, session);
-  if (lists_keyspaces) PrintKeyspaces(keyspaces, std::move(bytes), session);
+  if (lists_keyspaces) PrintKeyspaces(sizes, session);
 }
 
 }  // namespace tools

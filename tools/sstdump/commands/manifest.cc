@@ -36,13 +36,14 @@ std::string TextOf(const lsm::DeadEntries& dead) {
 // Names every field, so that a new one does not compile before it is named here.
 void PrintTable(int level, const lsm::TableMeta& table, const KeyspaceNames& names,
                 Session* session) {
-  const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead, ranges,
-               keyspace] = table;
+  const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead, ranges, keyspace,
+               times] = table;
   std::string line = Concat(
       "    + level ", level, " ", run == 0 ? "" : Concat("run ", run, " "),
       lsm::TableFileName(number), ", ",
       keyspace == lsm::kDefaultKeyspace ? "" : Concat(TreeText(keyspace, names, *session), ", "),
-      lsm::ReadableBytes(file_bytes), ", ", Count(entries, "entry", "entries"), ", ", TextOf(dead));
+      lsm::ReadableBytes(file_bytes), ", ", Count(entries, "entry", "entries"), ", ",
+      times.timed_entries == 0 ? "" : Concat(TimesText(times), ", "), TextOf(dead));
   size_t others = line.size();
   if (session->columns() != 0 && others + kKeyRangeColumnsMin > session->columns()) {
     constexpr size_t kIndent = 8;
@@ -116,8 +117,8 @@ void PrintEdit(uint64_t offset, const lsm::VersionEdit& edit, const KeyspaceName
 // Names every field, so that a new one does not compile before it is written here.
 void WriteTable(int level, const lsm::TableMeta& table, const KeyspaceNames& names,
                 Session* session) {
-  const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead, ranges,
-               keyspace] = table;
+  const auto& [number, file_id, file_bytes, entries, smallest, largest, run, dead, ranges, keyspace,
+               times] = table;
   lsm::JsonWriter& json = session->json();
   json.BeginObject();
   json.Member("level", level);
@@ -133,6 +134,7 @@ void WriteTable(int level, const lsm::TableMeta& table, const KeyspaceNames& nam
   json.Member("dead_bytes", dead.dead_bytes);
   json.Member("covered_bytes", dead.covered_bytes);
   json.Member("oldest_tombstone", dead.oldest_tombstone);
+  WriteTimesOf(times, session);
   WriteRanges(ranges, session);
   json.EndObject();
 }

@@ -6,6 +6,7 @@
 
 #include "lsm/base/encoded_batch.h"
 #include "lsm/base/range_map.h"
+#include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 #include "lsm/table/table_walk.h"
 #include "lsm/version/common_keys.h"
@@ -18,16 +19,25 @@ namespace {
 
 using lsm::Concat;
 
-// Prints one line: the key, or key, sequence, kind and value separated by tabs.  Escaped bytes
-// contain no tabs.
-void PrintEntry(const lsm::ParsedKey& key, std::string_view value, Session* session) {
+// The field for the time of a put, in a table that has such: "2026-11-30T03:00:00Z\t", or "-\t".
+constexpr size_t kTimeColumns = 24;
+std::string TimeField(const lsm::ParsedKey& key, std::string_view value) {
+  if (key.kind != lsm::EntryKind::kTimedPut) return "-\t";
+  return Concat(lsm::ReadableTime(lsm::TimeOf(value)), "\t");
+}
+
+// Prints one line: the key, or key, sequence, kind, perhaps time, and value separated by tabs.
+// Escaped bytes contain no tabs.
+void PrintEntry(const lsm::ParsedKey& key, std::string_view value, bool has_times,
+                Session* session) {
   if (session->request().keys_only)
     return session->Print(Concat(session->Show(key.user_key, KeyColumns(*session, 0, 1)), "\n"));
   // In a pipe keys are whole.  On a terminal a long value would fill the screen.
-  const size_t columns = KeyColumns(*session, 24, 2);
+  const size_t columns = KeyColumns(*session, 24 + (has_times ? kTimeColumns : 0), 2);
   const std::string line = Concat(session->Show(key.user_key, columns), "\t", key.sequence, "\t",
-                                  NameOf(key.kind), "\t");
-  session->Print(Concat(line, session->Show(value, RestOfLine(*session, line)), "\n"));
+                                  NameOf(key.kind), "\t", has_times ? TimeField(key, value) : "");
+  session->Print(
+      Concat(line, session->Show(lsm::ValueOf(key.kind, value), RestOfLine(*session, line)), "\n"));
 }
 
 void WriteEntry(const Target& target, const lsm::ParsedKey& key, std::string_view value,
@@ -37,17 +47,18 @@ void WriteEntry(const Target& target, const lsm::ParsedKey& key, std::string_vie
   json.Member("key", session->Show(key.user_key));
   json.Member("sequence", key.sequence);
   json.Member("kind", NameOf(key.kind));
-  if (!session->request().keys_only && key.kind == lsm::EntryKind::kPut)
-    json.Member("value", session->Show(value));
+  if (key.kind == lsm::EntryKind::kTimedPut) json.Member("written", lsm::TimeOf(value));
+  if (!session->request().keys_only && key.kind != lsm::EntryKind::kDelete)
+    json.Member("value", session->Show(lsm::ValueOf(key.kind, value)));
   session->EndLine();
 }
 
 // One row for each sequence of a stretch.  Without `to`, it goes on to the end.
 void PrintRange(std::string_view from, std::optional<std::string_view> to, lsm::Sequence sequence,
-                Session* session) {
-  const size_t columns = KeyColumns(*session, 30, 2);
+                bool has_times, Session* session) {
+  const size_t columns = KeyColumns(*session, 30 + (has_times ? kTimeColumns : 0), 2);
   std::string line = Concat(session->Show(from, columns), "\t", sequence, "\t",
-                            NameOf(lsm::BatchKind::kDeleteRange), "\t");
+                            NameOf(lsm::BatchKind::kDeleteRange), "\t", has_times ? "-\t" : "");
   if (to) line += session->Show(*to, RestOfLine(*session, line));
   session->Print(line + "\n");
 }
@@ -72,6 +83,7 @@ class TableScan {
         table_(table),
         session_(session),
         request_(session->request()),
+        has_times_(table.properties().timed_entries > 0),
         ranges_(&table.ranges()),
         left_(request_.limit.value_or(UINT64_MAX)) {
     if (target.keyspaces != nullptr && target.keyspaces->is_common()) {
@@ -124,7 +136,7 @@ class TableScan {
     if (session_->json_wanted()) {
       WriteEntry(target_, key, value, session_);
     } else {
-      PrintEntry(key, value, session_);
+      PrintEntry(key, value, has_times_, session_);
     }
     return true;
   }
@@ -147,7 +159,7 @@ class TableScan {
     if (session_->json_wanted()) {
       WriteRange(target_, from, to, sequence, session_);
     } else {
-      PrintRange(from, to, sequence, session_);
+      PrintRange(from, to, sequence, has_times_, session_);
     }
   }
 
@@ -155,6 +167,7 @@ class TableScan {
   const lsm::Table& table_;
   Session* const session_;
   const Request& request_;
+  const bool has_times_;  // some puts have a time, so each row has a field for it
   const lsm::RangeMap* ranges_;
   uint64_t left_;
   std::optional<lsm::CommonBounds> keyspace_;  // set: only its entries are shown

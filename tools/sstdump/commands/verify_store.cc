@@ -9,7 +9,6 @@
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 #include "lsm/table/table_claims.h"
-#include "lsm/version/age_order.h"
 #include "lsm/version/key_order.h"
 #include "lsm/version/keyspace_records.h"
 #include "tools/sstdump/commands/table_verifier.h"
@@ -35,11 +34,7 @@ class LogKeyspaces {
     if (is_first_) is_used_ = is_used_ && entry.sequence == last_ + 1;
     is_first_ = false;
     if (!is_used_ || !problem_.empty()) return;
-    if (entry.change != nullptr) {
-      problem_ = keyspaces_.Replay(*entry.change);
-    } else if (entry.keyspace >= keyspaces_.next_id()) {
-      problem_ = UnknownKeyspaceText(entry.keyspace);
-    }
+    problem_ = ReplayEntry(entry, &keyspaces_);
     offset_ = offset;
   }
   // The first problem; empty if there is none.

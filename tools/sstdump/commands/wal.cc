@@ -1,4 +1,6 @@
 // `sstdump wal`: the records of a write-ahead log, and the writes in them.
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -51,10 +53,17 @@ void WriteEntry(const BatchEntry& entry, const KeyspaceNames& names, Session* se
 struct BatchHeader {
   lsm::Sequence first = 0;
   uint32_t count = 0;
+  std::optional<uint32_t> written;  // the time in front of its entries
 };
 BatchHeader HeaderOf(std::string_view payload) {
   if (payload.size() < lsm::EncodedBatch::kHeaderBytes) return {};
-  return {lsm::EncodedBatch::FirstSequenceOf(payload), lsm::EncodedBatch::CountOf(payload)};
+  BatchHeader header = {lsm::EncodedBatch::FirstSequenceOf(payload),
+                        lsm::EncodedBatch::CountOf(payload), std::nullopt};
+  payload.remove_prefix(lsm::EncodedBatch::kHeaderBytes);
+  constexpr auto kTime = static_cast<char>(lsm::BatchKind::kTime);
+  if (payload.starts_with(kTime) && payload.size() > sizeof(uint32_t))
+    header.written = lsm::LoadFixed32(payload.data() + 1);
+  return header;
 }
 
 // Adds the names of keyspaces that the record creates.
@@ -69,15 +78,17 @@ void ShowRecord(const Target& target, const lsm::LogReader::Record& record, Keys
     json.Member("durable_offset", record.durable_offset);
     json.Member("first_sequence", batch.first);
     json.Member("count", batch.count);
+    if (batch.written) json.Member("written", *batch.written);
     if (!session->request().records_only) {
       json.Key("entries");
       json.BeginArray();
     }
   } else {
-    session->Print(Concat("  record at ", record.offset, ": ",
-                          lsm::ReadableCount(record.size_bytes), " bytes, ",
-                          Count(batch.count, "entry", "entries"), " from sequence ", batch.first,
-                          ", synced up to ", record.durable_offset, "\n"));
+    session->Print(
+        Concat("  record at ", record.offset, ": ", lsm::ReadableCount(record.size_bytes),
+               " bytes, ", Count(batch.count, "entry", "entries"), " from sequence ", batch.first,
+               batch.written ? Concat(", written ", lsm::ReadableTime(*batch.written)) : "",
+               ", synced up to ", record.durable_offset, "\n"));
   }
   const absl::Status status = WalkBatch(record, OpenedPath(target), [&](const BatchEntry& entry) {
     if (session->request().records_only || session->is_broken()) return;

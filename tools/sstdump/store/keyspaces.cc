@@ -44,22 +44,10 @@ bool ReplayChanges(const StoreFiles& files, uint64_t number, lsm::Sequence* last
     std::string problem;
     const absl::Status status = WalkBatch(record, (*log)->path(), [&](const BatchEntry& entry) {
       *last = entry.sequence;
-      if (entry.change != nullptr && problem.empty()) problem = records->Replay(*entry.change);
+      if (problem.empty()) problem = ReplayEntry(entry, records);
     });
     if (!status.ok() || !problem.empty()) return false;
   }
-}
-
-// The keyspaces that an opening would find.
-lsm::KeyspaceRecords WithThoseOfLogs(const StoreFiles& files) {
-  const lsm::ManifestState& state = files.manifest.state;
-  lsm::KeyspaceRecords records = state.keyspaces;
-  lsm::Sequence last = state.last_sequence;
-  const std::set<uint64_t> numbers = LogNumbers(files);
-  for (auto number = numbers.lower_bound(state.oldest_log); number != numbers.end(); ++number) {
-    if (!ReplayChanges(files, *number, &last, &records)) break;
-  }
-  return records;
 }
 
 absl::Status NoSuchKeyspace(const std::string& name, const lsm::KeyspaceRecords& records,
@@ -78,6 +66,25 @@ absl::Status NoSuchKeyspace(const std::string& name, const lsm::KeyspaceRecords&
 
 }  // namespace
 
+lsm::KeyspaceRecords RecordsWithLogs(const StoreFiles& files) {
+  const lsm::ManifestState& state = files.manifest.state;
+  lsm::KeyspaceRecords records = state.keyspaces;
+  lsm::Sequence last = state.last_sequence;
+  const std::set<uint64_t> numbers = LogNumbers(files);
+  for (auto number = numbers.lower_bound(state.oldest_log); number != numbers.end(); ++number) {
+    if (!ReplayChanges(files, *number, &last, &records)) break;
+  }
+  return records;
+}
+
+lsm::ExpiryView ExpiredIn(lsm::KeyspaceId keyspace, const lsm::KeyspaceRecords& records,
+                          const Request& request) {
+  const auto found = records.all().find(keyspace);
+  if (!request.at || found == records.all().end()) return {};
+  const lsm::KeyspaceRecord& record = found->second;
+  return lsm::ExpiryLimit::AtOpening(record.options, record.marks, *request.at).At(*request.at);
+}
+
 std::string Keyspaces::KeyInTree(std::string_view key) const {
   return is_common() ? lsm::CommonKeyOf(shown.id, key) : std::string(key);
 }
@@ -95,7 +102,7 @@ absl::StatusOr<Keyspaces> FindKeyspaces(const StoreFiles& files, const Request& 
   for (const auto& [id, record] : files.manifest.state.keyspaces.all())
     keyspaces.names[id] = record.name;
   if (!request.keyspace || *request.keyspace == lsm::kDefaultKeyspaceName) return keyspaces;
-  const lsm::KeyspaceRecords records = WithThoseOfLogs(files);
+  const lsm::KeyspaceRecords records = RecordsWithLogs(files);
   const auto found =
       std::find_if(records.all().begin(), records.all().end(),
                    [&](const auto& known) { return known.second.name == *request.keyspace; });
@@ -153,6 +160,10 @@ void WriteRecord(const lsm::KeyspaceRecord& record, Session* session) {
   if (compression) json.Member("compression", lsm::NameOf(*compression));
   if (compaction_style) json.Member("compaction_style", lsm::NameOf(*compaction_style));
   if (expire_after) json.Member("expire_after", *expire_after);
+  if (record.marks.are_timed()) {
+    json.Member("expired_before", record.marks.cutoff);
+    json.Member("timed_from", record.marks.timed_from);
+  }
 }
 
 }  // namespace tools

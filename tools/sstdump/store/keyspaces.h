@@ -25,6 +25,7 @@ using KeyspaceNames = std::map<uint64_t, std::string>;
 struct Keyspaces {
   KeyspaceNames names;        // those that files have named so far
   lsm::KeyspaceRecord shown;  // the one that the request names; without a name, the default one
+  lsm::ExpiryView expired;    // its entries that `get` hides, file by file
 
   // Whether its entries in tables are in the common tree, with its id before each key.
   bool is_common() const { return !shown.has_own_tree; }
@@ -34,6 +35,15 @@ struct Keyspaces {
   // Whether the table may hold keys of the shown keyspace.
   bool MayBeIn(const lsm::TableMeta& table) const;
 };
+
+// The keyspaces that an opening would find: those of the manifest, and what the logs change, up to
+// the first fault.  REQUIRES files.has_state().
+lsm::KeyspaceRecords RecordsWithLogs(const StoreFiles& files);
+
+// The entries of a keyspace that have expired for a reader, if the store is opened and read at the
+// request's time.
+lsm::ExpiryView ExpiredIn(lsm::KeyspaceId keyspace, const lsm::KeyspaceRecords& records,
+                          const Request& request);
 
 // NotFound, with a name that is similar, or else all names, if there is no keyspace of the
 // requested name.  An opening would find it in the manifest, or in the logs; the logs are read only

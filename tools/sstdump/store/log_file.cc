@@ -19,7 +19,7 @@ class BatchWalker : public lsm::EncodedBatch::Handler {
 
   absl::Status Put(lsm::KeyspaceId keyspace, std::string_view key,
                    std::string_view value) override {
-    visit_({sequence_++, keyspace, lsm::BatchKind::kPut, key, value, {}});
+    visit_({sequence_++, keyspace, lsm::BatchKind::kPut, key, value, {}, nullptr, written_});
     return absl::OkStatus();
   }
   absl::Status Delete(lsm::KeyspaceId keyspace, std::string_view key) override {
@@ -36,9 +36,14 @@ class BatchWalker : public lsm::EncodedBatch::Handler {
     visit_({sequence_++, change.id, lsm::BatchKindOf(change.kind), change.name, {}, {}, &change});
     return absl::OkStatus();
   }
+  absl::Status Time(uint32_t seconds) override {
+    written_ = seconds;
+    return absl::OkStatus();
+  }
 
  private:
   lsm::Sequence sequence_;
+  std::optional<uint32_t> written_;
   const std::function<void(const BatchEntry&)>& visit_;
 };
 
@@ -137,8 +142,13 @@ ManifestWalk WalkManifest(
   return walk;
 }
 
-std::string UnknownKeyspaceText(lsm::KeyspaceId keyspace) {
-  return Concat("the record names keyspace ", keyspace, ", which was not created");
+std::string ReplayEntry(const BatchEntry& entry, lsm::KeyspaceRecords* keyspaces) {
+  if (entry.change != nullptr) return keyspaces->Replay(*entry.change);
+  if (entry.keyspace >= keyspaces->next_id())
+    return Concat("the record names keyspace ", entry.keyspace, ", which was not created");
+  if (entry.is_put() && !entry.written && keyspaces->AreTimed(entry.keyspace))
+    return Concat("a put of keyspace ", entry.keyspace, ", and the record has no time");
+  return "";
 }
 
 absl::Status WalkBatch(const lsm::LogReader::Record& record, std::string_view file,

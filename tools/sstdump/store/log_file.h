@@ -74,6 +74,8 @@ struct BatchEntry {
   std::string_view value;              // of a put
   std::optional<std::string_view> to;  // of a range; nullopt: to the end
   const lsm::KeyspaceChange* change = nullptr;  // null: it changes no keyspace
+  // When the record was written, in seconds since 1970, if it says so.  Of a put.
+  std::optional<uint32_t> written = std::nullopt;
 
   bool is_put() const { return kind == lsm::BatchKind::kPut; }
   bool is_range() const { return IsRange(kind); }
@@ -85,8 +87,9 @@ struct BatchEntry {
     return is_range() ? key <= of_key && (!to || of_key < *to) : key == of_key;
   }
 };
-// Describes the fault of a record that names this keyspace, which was not created.
-std::string UnknownKeyspaceText(lsm::KeyspaceId keyspace);
+// Applies a change of keyspaces.  Returns why recovery would refuse the entry after entries that
+// left these keyspaces; empty if it would not.
+std::string ReplayEntry(const BatchEntry& entry, lsm::KeyspaceRecords* keyspaces);
 // Visits the entries of a log's record.  DataLoss if the record does not hold a whole batch;
 // entries before the damage have been visited by then.
 absl::Status WalkBatch(const lsm::LogReader::Record& record, std::string_view file,

@@ -19,7 +19,7 @@ class Replayer {
            const std::function<void(size_t log, const BatchEntry& entry)>& visit)
       : files_(files), session_(session), visit_(visit) {
     replay_.last_sequence = state().last_sequence;
-    keyspaces_ = state().keyspaces;
+    replay_.keyspaces = state().keyspaces;
   }
 
   LogReplay Run() && {
@@ -74,20 +74,13 @@ class Replayer {
 
   bool Apply(const Target& log, const lsm::LogReader::Record& record) {
     if (!Follows(log, record)) return true;
-    lsm::KeyspaceId unknown = lsm::kDefaultKeyspace;
     std::string problem;
     const absl::Status status = WalkBatch(record, OpenedPath(log), [&](const BatchEntry& entry) {
       replay_.last_sequence = entry.sequence;
-      if (entry.change != nullptr) {
-        if (problem.empty()) problem = keyspaces_.Replay(*entry.change);
-      } else if (entry.keyspace >= keyspaces_.next_id()) {
-        unknown = entry.keyspace;
-      }
+      if (problem.empty()) problem = ReplayEntry(entry, &replay_.keyspaces);
       visit_(replay_.logs.size() - 1, entry);
     });
     if (!status.ok()) session_->Fail(status, log);
-    if (unknown != lsm::kDefaultKeyspace)
-      session_->Damage(log, record.offset, UnknownKeyspaceText(unknown));
     if (!problem.empty()) session_->Damage(log, record.offset, problem);
     return !session_->has_too_many_problems();
   }
@@ -119,8 +112,7 @@ class Replayer {
   Session* const session_;
   const std::function<void(size_t log, const BatchEntry& entry)>& visit_;
   LogReplay replay_;
-  lsm::KeyspaceRecords keyspaces_;  // as of the last entry
-  bool was_durable_ = false;        // of the current log
+  bool was_durable_ = false;  // of the current log
   bool was_read_ = true;
   bool is_gap_ = false;
   UnusedRecords unused_;  // of the current log

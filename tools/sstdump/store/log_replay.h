@@ -24,6 +24,7 @@ struct LogReplay {
   bool is_whole = true;             // all logs were read completely
   lsm::Sequence last_sequence = 0;  // of the tables and the logs
   std::vector<lsm::DroppedLogEnd> dropped;
+  lsm::KeyspaceRecords keyspaces;  // after the last entry
 };
 
 // Replays the needed logs, oldest first.  A crash may leave a gap in the sequence numbers, and

@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -24,7 +25,22 @@ using lsm::Concat;
 struct LogAnswer {
   lsm::BatchKind kind = lsm::BatchKind::kPut;
   std::string value;
+  std::optional<uint32_t> written;  // of a put that has a time
 };
+
+// The step of a log without an answer, or with this one.
+lsm::MemtableStep StepOf(const LogReplay::Log& log, const LogAnswer* answer,
+                         const lsm::ExpiryView& expired) {
+  lsm::MemtableStep step = {log.name, log.is_unread ? "unread" : "absent"};
+  if (answer == nullptr) return step;
+  step.outcome = NameOf(answer->kind);
+  if (answer->kind != lsm::BatchKind::kPut) return step;
+  const uint32_t written = answer->written.value_or(expired.untimed);
+  if (!expired.HidesAt(written)) return step;
+  step.outcome = "expired";
+  step.written = written;
+  return step;
+}
 
 // Names only the first of many files.
 void AddDoubt(const std::vector<std::string>& files, const char* doubt,
@@ -83,14 +99,15 @@ bool ComesBefore(const PlacedTable& table, const lsm::TableStep* answered,
 // The step that answered; null if none did.  Steps for older tables may follow a range delete.
 const lsm::TableStep* AnswerIn(const std::vector<lsm::TableStep>& steps) {
   const auto answers = [](const lsm::TableStep& step) {
-    return step.outcome == "put" || step.outcome == "delete" || step.outcome == "range delete";
+    return step.outcome == "put" || step.outcome == "delete" || step.outcome == "range delete" ||
+           step.outcome == "expired";
   };
   const auto answer = std::find_if(steps.begin(), steps.end(), answers);
   return answer == steps.end() ? nullptr : &*answer;
 }
 
-void LookIntoTables(const StoreFiles& files, const std::string& key, Session* session,
-                    StoreLookup* lookup) {
+void LookIntoTables(const StoreFiles& files, const std::string& key, const lsm::ExpiryView& expired,
+                    Session* session, StoreLookup* lookup) {
   lsm::Explanation& explanation = lookup->explanation;
   std::vector<PlacedTable> unread;
   const Keyspaces& keyspaces = *files.keyspaces;
@@ -104,6 +121,7 @@ void LookIntoTables(const StoreFiles& files, const std::string& key, Session* se
   lsm::KeyLookup in_tables = keyspaces.is_common()
                                  ? lsm::KeyLookup(keyspaces.shown.id, key, lsm::kSequenceMax, seed)
                                  : lsm::KeyLookup(key, lsm::kSequenceMax, seed);
+  in_tables.key.set_expiry(expired);
   in_tables.explanation = &explanation;
   lsm::Counters counters;
   const lsm::EpochGuard guard;
@@ -142,8 +160,9 @@ StoreLookup LookUpInStore(const StoreFiles& files, const std::string& key, Sessi
   std::map<size_t, LogAnswer> answers;  // by log
   const LogReplay logs = ReplayLogs(files, session, [&](size_t log, const BatchEntry& entry) {
     if (!entry.Changes(keyspaces.shown.id, key)) return;
-    answers[log] = {entry.kind, std::string(entry.value)};
+    answers[log] = {entry.kind, std::string(entry.value), entry.written};
   });
+  const lsm::ExpiryView expired = ExpiredIn(keyspaces.shown.id, logs.keyspaces, session->request());
   for (const lsm::DroppedLogEnd& end : logs.dropped) NoteDropped(end, session);
   explanation.sequence = logs.last_sequence;
   std::vector<std::string> doubtful;
@@ -156,17 +175,15 @@ StoreLookup LookUpInStore(const StoreFiles& files, const std::string& key, Sessi
   for (size_t i = logs.logs.size(); i-- > 0;) {
     const auto found = answers.find(i);
     const LogAnswer* const answer = found != answers.end() ? &found->second : nullptr;
-    explanation.memtables.push_back({logs.logs[i].name, answer != nullptr ? NameOf(answer->kind)
-                                                        : logs.logs[i].is_unread ? "unread"
-                                                                                 : "absent"});
+    explanation.memtables.push_back(StepOf(logs.logs[i], answer, expired));
     if (answer == nullptr) continue;
-    explanation.found = answer->kind == lsm::BatchKind::kPut;
+    explanation.found = explanation.memtables.back().outcome == "put";
     explanation.answered_by = logs.logs[i].name;
-    explanation.value_bytes = answer->value.size();
-    lookup.value = answer->value;
+    if (explanation.found) lookup.value = answer->value;
+    explanation.value_bytes = lookup.value.size();
     return lookup;
   }
-  LookIntoTables(files, key, session, &lookup);
+  LookIntoTables(files, key, expired, session, &lookup);
   if (!lookup.is_certain() && session->tally().problems == 0) {
     session->Fail(absl::UnavailableError("the store was written to meanwhile: try again"),
                   files.directory->path());

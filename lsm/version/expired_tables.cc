@@ -1,0 +1,146 @@
+// Tree: the tables whose entries have expired.
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "lsm/version/snapshot_list.h"
+#include "lsm/version/tree.h"
+
+namespace lsm::inline TRELLIS_ABI {
+namespace {
+
+// The entries that have expired for each reader that may see an entry of the table, by the mildest
+// limit of the keyspaces with keys in it.  `skips_names`: as if the common tree had no names,
+// which never expire.
+ExpiryView ExpiredInTable(const OpenTable& table, const Members* members,
+                          const SnapshotList& snapshots, bool skips_names) {
+  const size_t stratum = snapshots.StratumOf(table.table->sequences().first);
+  if (table.meta.keyspace != kCommonTree) return snapshots.ExpiredIn(table.meta.keyspace)[stratum];
+  const KeySpan span = table.meta.span();
+  std::optional<ExpiryView> mildest;
+  const auto next = [&](KeyspaceId after) {
+    return after == std::numeric_limits<KeyspaceId>::max() ? std::nullopt
+                                                           : members->First(after + 1);
+  };
+  for (std::optional<KeyspaceId> id = members->First(KeyspaceOf(span.begin)); id; id = next(*id)) {
+    if (*id == kNamesInCommonTree && skips_names) continue;
+    if (*id == kNamesInCommonTree) return {};
+    if (span.EndsBy(CommonKeyOf(*id, ""))) break;
+    const ExpiryView view = snapshots.ExpiredIn(*id)[stratum];
+    if (!mildest) mildest = view;
+    mildest = {std::min(mildest->live_from, view.live_from),
+               std::max(mildest->untimed, view.untimed)};
+    if (mildest->live_from == 0) return {};
+  }
+  return mildest.value_or(ExpiryView());
+}
+
+// Entries that are neither tombstones nor timed.
+uint64_t UntimedOf(const OpenTable& table) {
+  return table.meta.entries - table.table->properties().deletions - table.meta.times.timed_entries;
+}
+
+bool IsExpired(const OpenTable& table, const ExpiryView& expired) {
+  const WriteTimes& times = table.meta.times;
+  return (times.timed_entries == 0 || expired.HidesAt(times.newest)) &&
+         (UntimedOf(table) == 0 || expired.HidesUntimed());
+}
+
+}  // namespace
+
+std::vector<ExpiryView> SnapshotList::ExpiredIn(KeyspaceId keyspace) const {
+  std::vector<ExpiryView> strata(size() + 1);
+  if (expiry == nullptr) return strata;
+  ExpiryView least = expiry->now.Of(keyspace);
+  auto reader = expiry->readers.rbegin();
+  for (size_t stratum = size();; --stratum) {
+    strata[stratum] = least;
+    if (stratum == 0) return strata;
+    // The readers of this number see the strata below, too.
+    const Sequence number = (*this)[stratum - 1];
+    for (; reader != expiry->readers.rend() && reader->first >= number; ++reader) {
+      const ReadTime* const time = reader->second.get();
+      least.live_from =
+          std::min(least.live_from, time == nullptr ? 0 : time->Of(keyspace).live_from);
+    }
+  }
+}
+
+size_t SnapshotList::StratumOf(Sequence sequence) const {
+  return static_cast<size_t>(std::lower_bound(begin(), end(), sequence) - begin());
+}
+
+OpenTables Tree::Expired(int level_number, const SnapshotList& snapshots, IsTaken is_taken) const {
+  OpenTables expired;
+  const std::vector<TableSpan>& in_level = runs(level_number);
+  // From the oldest run on.
+  for (size_t run = in_level.size(); run-- > 0;) {
+    for (const auto& table : in_level[run]) {
+      if (is_taken(*table) || !IsExpired(*table, ExpiredInTable(*table, members_.get(), snapshots,
+                                                                /*skips_names=*/false)))
+        continue;
+      const KeySpan span = table->meta.span();
+      bool has_older = false;
+      for (int below = level_number + 1; below < kLevels && !has_older; ++below)
+        has_older = HasOverlapping(below, span);
+      for (size_t older = run + 1; older < in_level.size() && !has_older; ++older) {
+        for (const auto& other : in_level[older]) {
+          has_older |= other->meta.span().Overlaps(span) &&
+                       std::find(expired.begin(), expired.end(), other) == expired.end();
+        }
+      }
+      if (!has_older) expired.push_back(table);
+    }
+  }
+  return expired;
+}
+
+double Tree::ExpiredBytesOf(const OpenTable& table, const SnapshotList& snapshots) const {
+  if (table.meta.times.timed_entries == 0) return 0;
+  const ExpiryView expired = ExpiredInTable(table, members_.get(), snapshots, /*skips_names=*/true);
+  return static_cast<double>(table.meta.file_bytes) * ExpiredShareOf(table.meta.times, expired);
+}
+
+double Tree::ExpiredBytes(const SnapshotList& snapshots) const {
+  double bytes = 0;
+  for (const Candidate& candidate : candidates_)
+    bytes += ExpiredBytesOf(*candidate.table, snapshots);
+  return bytes;
+}
+
+std::optional<Tree::HalfExpired> Tree::PickHalfExpired(const SnapshotList& snapshots,
+                                                       IsTaken is_taken) const {
+  std::optional<HalfExpired> picked;
+  double bytes = 0, expired_bytes = 0;
+  for (int level_number = 0; level_number < kLevels; ++level_number) {
+    for (const auto& table : level(level_number)) {
+      const WriteTimes& times = table->meta.times;
+      if (times.timed_entries == 0) continue;
+      const ExpiryView expired =
+          ExpiredInTable(*table, members_.get(), snapshots, /*skips_names=*/true);
+      const auto table_bytes = static_cast<double>(table->meta.file_bytes);
+      bytes += table_bytes;
+      expired_bytes += table_bytes * ExpiredShareOf(times, expired);
+      const bool is_due = times.fifth != 0 && expired.live_from >= times.fifth;
+      if (is_due && !is_taken(*table) && (!picked || times.fifth < picked->table->meta.times.fifth))
+        picked = HalfExpired{table, level_number};
+    }
+  }
+  return expired_bytes >= bytes / 6 ? picked : std::nullopt;
+}
+
+bool Tree::MayHaveExpired(const LimitTable& limits, uint32_t now) const {
+  ExpiryView widest = is_common() ? ExpiryView() : limits.At(keyspace_, now);
+  for (const auto& [id, limit] : limits.rows()) {
+    const ExpiryView view = limit.At(now);
+    if (is_common() && view.live_from > widest.live_from) widest = view;
+  }
+  if (widest.live_from == 0) return false;
+  return std::any_of(candidates_.begin(), candidates_.end(), [&](const Candidate& candidate) {
+    const WriteTimes& times = candidate.table->meta.times;
+    if (times.timed_entries == 0) return widest.HidesUntimed();
+    return widest.HidesAt(times.newest) || (times.fifth != 0 && widest.live_from >= times.fifth);
+  });
+}
+
+}  // namespace lsm

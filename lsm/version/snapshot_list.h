@@ -1,0 +1,46 @@
+// The readers that a job must serve: the numbers at which they may read, and what has expired for
+// them (lsm/design/expiry.md).
+#ifndef TRELLIS_LSM_VERSION_SNAPSHOT_LIST_H_
+#define TRELLIS_LSM_VERSION_SNAPSHOT_LIST_H_
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "bloom/core/abi.h"
+#include "lsm/base/internal_key.h"
+#include "lsm/base/keyspace_state.h"
+
+namespace lsm::inline TRELLIS_ABI {
+
+// The times of all readers, as of one moment.
+struct JobExpiry {
+  // A snapshot: its number and its time; null: nothing has expired for it.
+  using Reader = std::pair<Sequence, std::shared_ptr<const ReadTime>>;
+
+  // The present, with the limits that a crash may leave.
+  ReadTime now;
+  std::vector<Reader> readers;  // by ascending numbers, of which several may be the same
+};
+
+// The sequence numbers of snapshots, ascending, without duplicates.  They cut all numbers into
+// strata: stratum i has those above snapshot i - 1, up to snapshot i.
+class SnapshotList : public std::vector<Sequence> {
+ public:
+  using std::vector<Sequence>::vector;
+  SnapshotList() = default;
+  SnapshotList(std::vector<Sequence> numbers) : std::vector<Sequence>(std::move(numbers)) {}
+
+  // As of the same moment.  Null: nothing expires.
+  std::shared_ptr<const JobExpiry> expiry;
+
+  // For each stratum: the entries of a keyspace that have expired for each reader that may see
+  // them.  There is one more than there are snapshots.
+  std::vector<ExpiryView> ExpiredIn(KeyspaceId keyspace) const;
+  // The stratum of a number.
+  size_t StratumOf(Sequence sequence) const;
+};
+
+}  // namespace lsm
+
+#endif  // TRELLIS_LSM_VERSION_SNAPSHOT_LIST_H_
