@@ -55,7 +55,8 @@ struct ExpiryLimit {
   ExpiryView At(uint32_t now) const {
     if (!marks.are_timed()) return {};
     const uint32_t by_age = seconds == 0 ? 0 : now - std::min(now, seconds);
-    return {std::max(marks.cutoff, by_age), marks.timed_from};
+    // A follower's clock may be earlier than the cutoff.
+    return {std::max(std::min(marks.cutoff, now), by_age), marks.timed_from};
   }
   bool operator==(const ExpiryLimit&) const = default;
 };

@@ -236,7 +236,8 @@ absl::StatusOr<Keyspaces::NextView> Keyspaces::PrepareView(const KeyspaceRecords
   for (const KeyspaceRecord* const record : all) {
     const auto known = states_.find(record->id);
     std::shared_ptr<KeyspaceState>& state = view.states[record->id];
-    const ExpiryLimit limit = LimitOf(*record);
+    // Not as of the present: the clock may be early, and set right later.
+    const ExpiryLimit limit = ExpiryLimit::Of(record->options, record->marks);
     if (record->marks.are_timed()) limits.emplace_back(record->id, limit);
     if (known == states_.end() || known->second->name != record->name) {
       state = std::make_shared<KeyspaceState>(record->id, record->name, opening_);

@@ -327,6 +327,7 @@ class ExpiryTrial {
     });
     ChangeLimit(SomeName());
     files().SetFault(nullptr);
+    Advance(0);  // a change of another option did not ask for the time
   }
   void SetLimit(const std::string& name, const lsm::KeyspaceOptions& options) {
     ExpiringStore next = model_;
