@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "bloom/core/abi.h"
 #include "bloom/hash.h"
 #include "lsm/base/key_head.h"
@@ -208,6 +209,7 @@ class LookupKey {
       : digest_(other.digest_),
         sequence_(other.sequence_),
         expiry_(other.expiry_),
+        ask_expiry_(other.ask_expiry_),
         size_bytes_(other.size_bytes_),
         prefix_bytes_(other.prefix_bytes_),
         heap_(std::move(other.heap_)) {
@@ -225,8 +227,17 @@ class LookupKey {
   std::string_view memtable_key() const { return internal_key().substr(prefix_bytes_); }
   Sequence sequence() const { return sequence_; }
   bloom::Digest digest() const { return digest_; }
-  const ExpiryView& expiry() const { return expiry_; }
+  // Asked for each version that is found.
+  const ExpiryView& expiry() const {
+    if (ask_expiry_ != nullptr) [[unlikely]]
+      expiry_ = (*std::exchange(ask_expiry_, nullptr))();
+    return expiry_;
+  }
   void set_expiry(const ExpiryView& expiry) { expiry_ = expiry; }
+  // Most lookups of absent keys find no version, and need not read the clock.  So `ask` is called
+  // for the first one that is found.  It outlives this object.
+  using AskExpiry = absl::FunctionRef<ExpiryView()>;
+  void set_expiry(const AskExpiry* ask) { ask_expiry_ = ask; }
 
  private:
   // For `size_bytes_` bytes.
@@ -244,7 +255,8 @@ class LookupKey {
 
   bloom::Digest digest_;
   Sequence sequence_;
-  ExpiryView expiry_;  // of the reader
+  mutable ExpiryView expiry_;  // of the reader, unless it is still to be asked for
+  mutable const AskExpiry* ask_expiry_ = nullptr;
   size_t size_bytes_;
   size_t prefix_bytes_ = 0;  // of the id, if there is one
   const char* bytes_;

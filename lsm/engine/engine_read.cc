@@ -151,14 +151,9 @@ KeyspaceId IdIn(const ReadView& view, const KeyspaceState* keyspace, const Snaps
   return KeyspaceIdOf(keyspace);
 }
 
-// The entries that have expired for a reader.  REQUIRES: its view was loaded before
-// (Keyspaces::ExpiredNow).
-// `of_snapshot`: the time of the reader's snapshot; null: it has no snapshot.
-ExpiryView ExpiryFor(const Keyspaces& keyspaces, const KeyspaceState* keyspace,
-                     const std::shared_ptr<const ReadTime>* of_snapshot) {
-  if (of_snapshot == nullptr) [[likely]]
-    return keyspaces.ExpiredNow(keyspace);
-  return *of_snapshot == nullptr ? ExpiryView() : (*of_snapshot)->Of(KeyspaceIdOf(keyspace));
+// The entries that have expired for reads of the snapshot.
+ExpiryView ExpiryOf(const std::shared_ptr<const ReadTime>& time, const KeyspaceState* keyspace) {
+  return time == nullptr ? ExpiryView() : time->Of(KeyspaceIdOf(keyspace));
 }
 
 // A lookup in the keyspace, in the form that this tree needs.
@@ -347,8 +342,13 @@ absl::StatusOr<bool> Engine::Get(const KeyspaceState* keyspace, std::string_view
   const Tree* const tree = view->version->TreeWith(id);
   KeyLookup lookup =
       LookupIn(tree, id, key, SequenceFor(views_, *view, options), job_context_.digest_seed);
-  lookup.key.set_expiry(ExpiryFor(
-      keyspaces_, keyspace, options.snapshot == nullptr ? nullptr : &options.snapshot->time_));
+  const auto ask = [&] { return keyspaces_.ExpiredNow(keyspace); };
+  const LookupKey::AskExpiry ask_expiry = ask;
+  if (options.snapshot != nullptr) [[unlikely]] {
+    lookup.key.set_expiry(ExpiryOf(options.snapshot->time_, keyspace));
+  } else if (keyspaces_.Expires(keyspace)) [[unlikely]] {
+    lookup.key.set_expiry(&ask_expiry);
+  }
   lookup.explanation = explanation;
   if (explanation != nullptr) {
     explanation->key = std::string(key);
@@ -386,8 +386,9 @@ std::vector<absl::StatusOr<std::optional<std::string>>> Engine::MultiGet(
     return answers;
   }
   std::shared_ptr<const ReadView> view = *std::move(shared);
-  const ExpiryView expiry = ExpiryFor(
-      keyspaces_, keyspace, options.snapshot == nullptr ? nullptr : &options.snapshot->time_);
+  const ExpiryView expiry = options.snapshot == nullptr
+                                ? keyspaces_.ExpiredNow(keyspace)
+                                : ExpiryOf(options.snapshot->time_, keyspace);
   const Sequence sequence = SequenceFor(views_, *view, options);
   for (size_t begin = 0; begin < keys.size(); begin += kKeysTogether) {
     const size_t count = std::min(kKeysTogether, keys.size() - begin);
@@ -440,8 +441,8 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const KeyspaceState* state,
     views_.LetGo(std::move(view));
     return NewEmptyIterator(DroppedKeyspace(*state));
   }
-  const ExpiryView expiry = ExpiryFor(
-      keyspaces_, state, options.snapshot == nullptr ? nullptr : &options.snapshot->time_);
+  const ExpiryView expiry = options.snapshot == nullptr ? keyspaces_.ExpiredNow(state)
+                                                        : ExpiryOf(options.snapshot->time_, state);
   scan.fill_cache = options.fill_cache;
   auto seek_reads = std::make_shared<SeekReads>(store_.environment.file_system);
   scan.seek_reads = seek_reads.get();

@@ -179,14 +179,19 @@ class Keyspaces {
 
   // --- expiry (lsm/design/expiry.md) ---
 
+  // False if all entries of the keyspace live (null: the default one).  Any thread.
+  bool Expires(const KeyspaceState* keyspace) const {
+    const KeyspaceState& state = keyspace == nullptr ? *default_state_ : *keyspace;
+    // Relaxed: the view that the reader has loaded orders it (ExpiredNow).
+    return state.limit.load(std::memory_order_relaxed) != 0;
+  }
   // The entries that have expired for a read of the present in this keyspace (null: the default
   // one).  The reader has taken its view before: a compaction takes its time before it publishes a
   // view, so the reader's time is not earlier.  Any thread.
   ExpiryView ExpiredNow(const KeyspaceState* keyspace) const {
-    const KeyspaceState& state = keyspace == nullptr ? *default_state_ : *keyspace;
-    // Relaxed: it is only asked whether anything expires.
-    if (state.limit.load(std::memory_order_relaxed) == 0) [[likely]]
+    if (!Expires(keyspace)) [[likely]]
       return {};
+    const KeyspaceState& state = keyspace == nullptr ? *default_state_ : *keyspace;
     // The time first: a limit that changes afterwards keeps expired what has expired by then.
     const uint32_t now = clock_.Now();
     return state.GetLimit().At(now);
