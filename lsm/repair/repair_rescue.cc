@@ -405,8 +405,9 @@ absl::Status RepairJob::SalvageRecord(const LogReader::Record& record, const std
                        " to ", first - 1));
   }
   salvaged_to_ = std::max(salvaged_to_, first - 1 + EncodedBatch::CountOf(record.payload));
-  return filler->AddOfAll(record.payload, log,
-                          [this](KeyspaceId id) { return keyspaces_.IsTimed(id); });
+  return filler->Add(
+      record.payload, log, [](KeyspaceId) { return true; },
+      [this](KeyspaceId id) { return keyspaces_.IsTimed(id); });
 }
 
 absl::StatusOr<RepairJob::Tables> RepairJob::Flush(KeyspaceId tree, Iterator& entries,

@@ -18,9 +18,8 @@ absl::Status CheckBatch(std::string_view encoded, KeyspaceRecords* keyspaces) {
       has_time_ = true;
       if (records_ != nullptr) return absl::OkStatus();
       return absl::UnimplementedError(
-          "write batch: the record has a time: the store has a keyspace whose entries expire, "
-          "which "
-          "this call cannot handle yet");
+          "write batch: the record has a time, since entries of a keyspace expire, and this call "
+          "knows only the default keyspace");
     }
     absl::Status Put(KeyspaceId keyspace, std::string_view key, std::string_view) override {
       if (!has_time_ && records_ != nullptr && records_->AreTimed(keyspace)) [[unlikely]] {
@@ -62,25 +61,15 @@ absl::Status CheckBatch(std::string_view encoded, KeyspaceRecords* keyspaces) {
   return EncodedBatch::ForEach(encoded, &check);
 }
 
-// The keyspaces that exist, as one of the two says.
-struct MemtableFiller::Existing {
-  const KeyspaceRecords* records;
-  const IsTimed* is_timed;  // null if `records` is not
-
-  bool Has(KeyspaceId keyspace) const { return records == nullptr || records->Has(keyspace); }
-  bool AreTimed(KeyspaceId keyspace) const {
-    return records == nullptr ? (*is_timed)(keyspace) : records->AreTimed(keyspace);
-  }
-};
-
 class MemtableFiller::Handler : public EncodedBatch::Handler {
  public:
-  Handler(MemtableFiller* filler, std::string_view payload, LogReader* log,
-          const Existing& existing)
+  Handler(MemtableFiller* filler, std::string_view payload, LogReader* log, OfKeyspace exists,
+          OfKeyspace is_timed)
       : filler_(*filler),
         payload_(payload),
         log_(*log),
-        existing_(existing),
+        exists_(exists),
+        is_timed_(is_timed),
         next_(EncodedBatch::FirstSequenceOf(payload)) {}
 
   absl::Status Time(uint32_t seconds) override {
@@ -89,7 +78,7 @@ class MemtableFiller::Handler : public EncodedBatch::Handler {
   }
   absl::Status Put(KeyspaceId keyspace, std::string_view key, std::string_view value) override {
     // A put of an earlier time than the first limit may have none.
-    if (!time_ || !existing_.AreTimed(keyspace)) [[likely]]
+    if (!time_ || !is_timed_(keyspace)) [[likely]]
       return Add(keyspace, EntryKind::kPut, key, value);
     timed_value_.clear();
     AppendTimed(&timed_value_, *time_, value);
@@ -101,7 +90,7 @@ class MemtableFiller::Handler : public EncodedBatch::Handler {
   absl::Status DeleteRange(KeyspaceId keyspace, std::string_view from,
                            std::optional<std::string_view> to) override {
     const Sequence sequence = next_++;
-    if (!existing_.Has(keyspace)) return absl::OkStatus();
+    if (!exists_(keyspace)) return absl::OkStatus();
     TRELLIS_RETURN_IF_ERROR(MakeRoom(from.data(), HeldRanges::MemoryOf(from, to)));
     filler_.ranges_.Add(keyspace, from, to, sequence);
     return absl::OkStatus();
@@ -117,7 +106,7 @@ class MemtableFiller::Handler : public EncodedBatch::Handler {
   absl::Status Add(KeyspaceId keyspace, EntryKind kind, std::string_view key,
                    std::string_view value) {
     const Sequence sequence = next_++;
-    if (!existing_.Has(keyspace)) return absl::OkStatus();
+    if (!exists_(keyspace)) return absl::OkStatus();
     TRELLIS_RETURN_IF_ERROR(MakeRoom(key.data(), key.size() + value.size()));
     filler_.memtable_->Add(keyspace, sequence, kind, key, value);
     return absl::OkStatus();
@@ -141,7 +130,7 @@ class MemtableFiller::Handler : public EncodedBatch::Handler {
   MemtableFiller& filler_;
   const std::string_view payload_;
   LogReader& log_;
-  const Existing existing_;
+  const OfKeyspace exists_, is_timed_;
   Sequence next_;
   std::optional<uint32_t> time_;  // of the record
   std::string timed_value_;       // of the last put that has a time
@@ -156,19 +145,9 @@ absl::Status MemtableFiller::MakeRoomForNext(LogReader* log) {
   return fits ? absl::OkStatus() : HandOver();
 }
 
-absl::Status MemtableFiller::Add(std::string_view payload, LogReader* log,
-                                 const KeyspaceRecords& keyspaces) {
-  return Add(payload, log, Existing{&keyspaces, nullptr});
-}
-
-absl::Status MemtableFiller::AddOfAll(std::string_view payload, LogReader* log,
-                                      const IsTimed& is_timed) {
-  return Add(payload, log, Existing{nullptr, &is_timed});
-}
-
-absl::Status MemtableFiller::Add(std::string_view payload, LogReader* log,
-                                 const Existing& existing) {
-  Handler handler(this, payload, log, existing);
+absl::Status MemtableFiller::Add(std::string_view payload, LogReader* log, OfKeyspace exists,
+                                 OfKeyspace is_timed) {
+  Handler handler(this, payload, log, exists, is_timed);
   TRELLIS_RETURN_IF_ERROR(EncodedBatch::ForEach(payload, &handler));
   log->GiveBackPayload(payload.size());
   return absl::OkStatus();

@@ -20,6 +20,7 @@
 #include <memory>
 #include <string_view>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "bloom/core/abi.h"
 #include "lsm/log/log_reader.h"
@@ -47,20 +48,15 @@ class MemtableFiller {
   // both.
   absl::Status MakeRoomForNext(LogReader* log);
   // REQUIRES: the payload is a batch (CheckBatch), and `log` read it last.  Frees the payload's
-  // memory, so the payload is no longer valid.  Skips entries of keyspaces that are not in
-  // `keyspaces`, which says whose puts get the record's time.
-  absl::Status Add(std::string_view payload, LogReader* log, const KeyspaceRecords& keyspaces);
-  // The same, if all keyspaces exist.  `is_timed`: whether puts of the keyspace get the record's
-  // time, if it has one.
-  using IsTimed = std::function<bool(KeyspaceId keyspace)>;
-  absl::Status AddOfAll(std::string_view payload, LogReader* log, const IsTimed& is_timed);
+  // memory, so the payload is no longer valid.  Skips entries of keyspaces that do not exist.
+  // `is_timed`: whether puts of a keyspace get the record's time, if it has one.
+  using OfKeyspace = absl::FunctionRef<bool(KeyspaceId keyspace)>;
+  absl::Status Add(std::string_view payload, LogReader* log, OfKeyspace exists,
+                   OfKeyspace is_timed);
   absl::Status HandOver();
 
  private:
   class Handler;
-  struct Existing;
-
-  absl::Status Add(std::string_view payload, LogReader* log, const Existing& existing);
 
   size_t memory_bytes() const { return memtable_->memory_bytes() + ranges_.memory_bytes(); }
 

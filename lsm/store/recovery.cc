@@ -113,7 +113,10 @@ class Replay {
     }
     TRELLIS_RETURN_IF_ERROR(WithContext(CheckBatch(record.payload, &result_.keyspaces),
                                         Concat(path, ": record at offset ", record.offset)));
-    TRELLIS_RETURN_IF_ERROR(filler_.Add(record.payload, reader, result_.keyspaces));
+    const KeyspaceRecords& known = result_.keyspaces;
+    TRELLIS_RETURN_IF_ERROR(filler_.Add(
+        record.payload, reader, [&](KeyspaceId id) { return known.Has(id); },
+        [&](KeyspaceId id) { return known.AreTimed(id); }));
     result_.last_sequence += count;
     ++result_.report.records;
     result_.report.writes += count;

@@ -68,9 +68,10 @@ class MemtableFillerTest : public testing::Test {
       const absl::StatusOr<bool> more = log->Next(&record);
       EXPECT_OK(more.status());
       if (!more.ok() || !*more) break;
-      EXPECT_OK(keyspaces == nullptr
-                    ? filler.AddOfAll(record.payload, log.get(), [](KeyspaceId) { return false; })
-                    : filler.Add(record.payload, log.get(), *keyspaces));
+      EXPECT_OK(filler.Add(
+          record.payload, log.get(),
+          [&](KeyspaceId id) { return keyspaces == nullptr || keyspaces->Has(id); },
+          [&](KeyspaceId id) { return keyspaces != nullptr && keyspaces->AreTimed(id); }));
     }
     EXPECT_OK(filler.HandOver());
     return memtables;
