@@ -377,9 +377,10 @@ SnapshotList Keyspaces::ForJob(const Sequences& sequences) const {
 
 bool Keyspaces::MayHaveExpired(const Version& version) const {
   if (limits_ == nullptr) return false;
+  const LimitTable& limits = *limits_;
   const uint32_t now = clock_.Now();
   return std::any_of(version.trees().begin(), version.trees().end(),
-                     [&](const auto& entry) { return entry.tree->MayHaveExpired(*limits_, now); });
+                     [&](const auto& entry) { return entry.tree->MayHaveExpired(limits, now); });
 }
 
 void Keyspaces::NoteAllRecorded() {
