@@ -73,7 +73,8 @@ enum class FlushReason : uint8_t {
   kMemtable,    // a memtable was full
   kTombstones,  // a memtable is not full, but its deletes and range deletes are expected to free at
                 // least as much as the flush makes the store write; or they are a week old; or
-                // a large keyspace was dropped, or all entries have expired
+                // a large keyspace was dropped; or all entries have expired; or recording a lower
+                // limit of expiry frees as much
   kRequest,     // DB::Flush; also CompactRange, Checkpoint and Backup, which flush
   kOpening,     // the memtable was read from logs
   kResume,      // DB::Resume writes what is in memory

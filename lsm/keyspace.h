@@ -8,8 +8,8 @@
 // All keyspaces of a store share its log, its memory and its threads, and their writes have one
 // order.  The calls of DB itself read and write the keyspace "default".
 //
-// DB::OpenKeyspace (lsm/db.h) says what a keyspace costs, and what does not work yet in a store
-// with keyspaces.
+// DB::OpenKeyspace (lsm/db.h) says what a keyspace costs, and which limits a store with
+// keyspaces has.
 #ifndef TRELLIS_LSM_KEYSPACE_H_
 #define TRELLIS_LSM_KEYSPACE_H_
 

@@ -73,9 +73,9 @@ struct Options {
   //   WastedReads   wasted reads per lookup of an absent key, with the least memory that reaches
   //                 it; [0.000001, 100]
   //
-  // Cannot be combined with filter_kind "none".  In a store with keyspaces, the goal is for all of
-  // them together, and each large one (DB::OpenKeyspace) counts by its share of the lookups since
-  // the opening.
+  // Cannot be combined with filter_kind "none".  In a store with keyspaces, the goal applies to all
+  // of them together.  Each large keyspace (DB::OpenKeyspace) counts by its share of the lookups
+  // since the opening, and so do all small ones together.
   //
   // Each flush and compaction computes the FPP of its outputs (lsm/filters/filter_allocation.h).
   // Small runs get low FPPs, which cost little there.  So do tables in key ranges that absent-key
@@ -157,8 +157,8 @@ struct Options {
   // number at which writes wait (default 20).  Both [1, 1000], in this order.  A level with several
   // runs is merged into the next when it has as many runs as the first number (at least 2).
   //
-  // Level 0 of the default keyspace is compacted with fewer tables when its reads have wasted as
-  // much time as the compaction takes (lsm/design/read_triggered_compaction.md).  A store that is
+  // Level 0 of a tree is compacted with fewer tables when its reads have wasted as much time as the
+  // compaction takes (lsm/design/read_triggered_compaction.md).  A store that is
   // open for reading only is not compacted.
   //
   // Halfway between the two numbers (12), writes begin to slow down, so that level 0 does not fill
@@ -225,23 +225,23 @@ struct Options {
 // InvalidArgument, with the option, its value and the range, if an option is invalid.
 TRELLIS_API absl::Status ValidateOptions(const Options& options);
 
-// Options of one keyspace.  The store keeps them, and uses them once the keyspace has tables of its
-// own; until then the values in Options apply (DB::OpenKeyspace).  An option that no call has set
-// has the value in Options.  A later call changes only the options that it sets.  No call unsets an
-// option, and none returns it.  Meanings and ranges are those of Options.  All other options are
-// the store's.
+// Options of one keyspace.  The store keeps them.  It uses all but expire_after once the keyspace
+// has tables of its own; until then the values in Options apply (DB::OpenKeyspace).  An option that
+// no call has set has the value in Options.  A later call changes only the options that it sets. No
+// call unsets an option, and none returns it.  Meanings and ranges are those of Options.  All other
+// options are the store's.
 struct KeyspaceOptions {
   std::optional<std::string> filter_kind = std::nullopt;  // for new tables
   // For new tables.  Has no effect while Options::filter_goal is set, like Options::target_fpp.
   std::optional<double> target_fpp = std::nullopt;
   std::optional<Compression> compression = std::nullopt;           // for new tables
   std::optional<CompactionStyle> compaction_style = std::nullopt;  // converted in the background
-  // Seconds that an entry lives; 0, and unset: for ever.  Also for "default".  By the clock of the
-  // environment an entry lives that long, and at most one second more; then reads do not see it,
-  // and compactions remove it.  An entry that has expired stays so while the store is open, even if
-  // the limit is raised.  Entries from before the first limit live from that moment on.  A snapshot
-  // shows for all its life what it showed at first.  lsm/GUIDE.md, "Expiry", says what a clock does
-  // that jumps.
+  // Seconds that an entry lives; 0 or unset: for ever.  Acts at once, in any tree, and may be set
+  // for "default".  By the clock of the environment, an entry lives that long, and at most one
+  // second more.  Then reads do not see it, and compactions remove it.  An expired entry stays
+  // expired while the store is open, even if the limit is raised.  Entries from before the first
+  // limit count as written when it was set.  A snapshot always shows what it showed at first.
+  // lsm/GUIDE.md, "Expiry", has the effects of a clock that jumps.
   std::optional<uint32_t> expire_after = std::nullopt;
 
   bool operator==(const KeyspaceOptions&) const = default;

@@ -45,8 +45,8 @@ struct TRELLIS_API LevelStatistics {
   uint64_t range_bytes = 0;
   // Puts that have a time, because entries of their keyspaces expire or once did
   // (KeyspaceOptions::expire_after); and the bytes that have expired for reads of the present.  The
-  // bytes are an estimate: as if a table's puts were written evenly between its times.  A table
-  // that several keyspaces share has expired when the last of them has.
+  // bytes are an estimate, as if a table's puts were written evenly between its times.  In a table
+  // that several keyspaces share, the longest of their limits counts.
   uint64_t timed_entries = 0;
   uint64_t expired_bytes = 0;
   // Bytes expected to be freed once the tombstones have reached the bottom: the dead and the
@@ -55,8 +55,7 @@ struct TRELLIS_API LevelStatistics {
   // counts as live until it is removed.
   uint64_t freeable_bytes = 0;
   uint64_t covered_bytes = 0;
-  uint64_t oldest_run_dead_bytes =
-      0;  // part of oldest_run_bytes that dead and expired entries take
+  uint64_t oldest_run_dead_bytes = 0;  // the part of oldest_run_bytes that is dead or expired
   // When the memtable of the oldest tombstone or range delete was begun, or when that was replayed
   // from a log, in seconds since 1970; 0 if there are none.
   uint64_t oldest_tombstone = 0;
@@ -79,9 +78,9 @@ struct TRELLIS_API LevelStatistics {
   std::string filter_reason;
   // Expected table reads in this level by a lookup of an absent key, if each run has a table whose
   // range contains the key.  It is the sum over the runs of the predicted FPP (mean weighted by
-  // keys; 1 for a table without a usable filter).  In a store with several trees, the mean of their
-  // sums, each weighted by the tree's share of the lookups since the opening (as if 1,000 more had
-  // been spread over all keys).
+  // keys; 1 for a table without a usable filter).  In a store with several trees, it is the mean of
+  // their sums, weighted by each tree's share of the lookups since the opening (as if 1,000 more
+  // had been spread over all keys).
   double expected_wasted_reads = 0;
 
   // Counters.
@@ -270,7 +269,7 @@ struct TRELLIS_API KeyspaceStatistics {
   bool has_own_tree = false;  // false: in the common tree, dropped, or without a store
   std::array<LevelStatistics, kLevels> levels;  // state of its own tree; the counters are 0
   uint64_t table_bytes = 0;                     // an estimate in the common tree
-  // Counters of its own tree, since the opening or since it came; 0 in the common tree.
+  // Counters of its own tree, since the opening or since it got the tree; 0 in the common tree.
   uint64_t lookups = 0;  // that no memtable answered
   uint64_t writes = 0;   // puts, deletes and range deletes
 };

@@ -109,10 +109,10 @@ inline uint64_t Increase(std::atomic<uint64_t>* value, uint64_t amount, bool sha
 // Thread-safe.
 class Counters {
  public:
-  // In trees of other keyspaces than the default one, lookups count here what they do at a level:
-  // at kLevelsOfOthers + level.  SumInto adds it to the level.  It is apart because the lookups of
-  // the default tree count for its account and its filters (TreeReads).  The place depends on the
-  // table, so a lookup counts each thing once.
+  // Lookups in trees other than the default one count their work at a level at kLevelsOfOthers +
+  // level.  SumInto adds it to the level.  It is separate because the lookups of the default tree
+  // count for its account and its filters (TreeReads).  The place depends on the table, so a lookup
+  // counts each thing once.
   static constexpr int kLevelsOfOthers = kLevels;
 
   // Access to the calling thread's stripe.  Must not be used by another thread.
@@ -134,7 +134,7 @@ class Counters {
   // and of `total`.  The `lookups` of `total` are those that no memtable answered.  Fields for the
   // current state (tables, bytes, FPPs, memory) stay unchanged.
   void SumInto(Statistics* statistics) const;
-  // Sum of a counter of the store, or of one of a level of the default tree.
+  // Sum of a counter of the store; or of a counter of a level, in the default tree alone.
   uint64_t SumOf(Counter counter) const;
   uint64_t SumOf(int level, LevelCounts::Field field) const;
   // Lookups that no memtable answered, in the default tree.
@@ -145,7 +145,7 @@ class Counters {
   // Whole cache lines, so that no two threads write to the same one.
   struct alignas(64) Stripe {
     std::array<std::atomic<uint64_t>, kCounters> counters{};
-    // Those of the default tree, then those of the others.
+    // The levels of the default tree, then those of all others.
     std::array<std::array<std::atomic<uint64_t>, LevelCounts::kFieldCount>,
                size_t{kLevelsOfOthers} + kLevels>
         levels{};
@@ -208,7 +208,7 @@ inline void Counters::Add(int level, const LevelCounts& counts) { Here(this).Add
 class TreeCounters {
  public:
   enum Field : uint8_t {
-    // The first three stay 0 in the default tree, whose lookups Counters has.
+    // The first three stay 0 in the default tree: Counters counts its lookups.
     kLookups,  // that no memtable answered
     kLevel0Asks,
     kLevel0Reads,

@@ -31,8 +31,8 @@ enum class BatchKind : uint8_t {
   kCreatedKeyspace = 5,
   kDroppedKeyspace = 6,
   kKeyspaceOptions = 7,
-  // The time of the puts in a record of the log, in keyspaces whose puts have times.  It may be the
-  // first entry.  It is not counted, and has no number.
+  // The time of the puts in a log record, for keyspaces whose puts have times.  Only the first
+  // entry may have this kind.  It is not counted, and has no sequence number.
   kTime = 8,
 };
 constexpr bool IsRange(BatchKind kind) {
@@ -68,7 +68,7 @@ class EncodedBatch {
   static void DeleteRange(WriteBatch* batch, KeyspaceId keyspace, std::string_view from,
                           std::optional<std::string_view> to);
 
-  // Puts the time in front, in seconds since 1970.  REQUIRES: there is none yet.
+  // Inserts the time, in seconds since 1970, before all entries.  REQUIRES: there is none yet.
   static void SetTime(std::string* encoded, uint32_t seconds);
 
   // Adds a change, which counts as one entry.  A creation counts as a put.
@@ -94,7 +94,7 @@ class EncodedBatch {
                                      std::optional<std::string_view> to) = 0;
     // `at` is the offset of the entry in the batch.
     virtual absl::Status Change(const KeyspaceChange& change, size_t at) = 0;
-    // Comes before all others, if it comes.
+    // Is called at most once, before all others.
     virtual absl::Status Time(uint32_t seconds) = 0;
   };
 

@@ -1,6 +1,6 @@
-// Internal keys: a user key with the sequence number and the kind of its write; and the times of
+// Internal keys: a user key with the sequence number and the kind of its write.  Also the times of
 // puts.  lsm/FORMAT.md, section "Notation and rules for all files", has their bytes and their
-// order. By that order, a seek to (key, sequence s, kEntryKindMax) finds the newest version that a
+// order.  By that order, a seek to (key, sequence s, kEntryKindMax) finds the newest version that a
 // reader at s may see.
 #ifndef TRELLIS_LSM_BASE_INTERNAL_KEY_H_
 #define TRELLIS_LSM_BASE_INTERNAL_KEY_H_
@@ -117,8 +117,8 @@ inline int CompareUserKeys(std::string_view a, std::string_view b) {
   return a.compare(b);
 }
 
-// < 0, 0 or > 0, in the order above: by user key, then by descending sequence.  Kinds do not count:
-// copies of a write are equal, also if one of them has become a tombstone (lsm/design/expiry.md).
+// < 0, 0 or > 0, in the order above: by user key, then by descending sequence.  Kinds do not
+// matter: copies of a write are equal, even if one has become a tombstone (lsm/design/expiry.md).
 inline int CompareInternalKeys(std::string_view a, std::string_view b) {
   const int user_order = CompareUserKeys(UserKeyOf(a), UserKeyOf(b));
   if (user_order != 0) return user_order;
@@ -151,14 +151,14 @@ inline bool IsSoundEntry(uint64_t suffix, size_t value_bytes) {
   return IsEntryKind(kind) && value_bytes >= kPutTimeBytes;
 }
 
-// The value as a program has put it.  REQUIRES: the entry is sound.
+// The value without its time.  REQUIRES: the entry is sound.
 inline std::string_view ValueOf(EntryKind kind, std::string_view stored) {
   return kind == EntryKind::kTimedPut ? stored.substr(kPutTimeBytes) : stored;
 }
 
 // The entries of a keyspace that have expired for a reader.  By default none.
 struct ExpiryView {
-  uint32_t live_from = 0;  // all entries of earlier times
+  uint32_t live_from = 0;  // entries with earlier times have expired
   uint32_t untimed = 0;    // the time of puts without one
 
   bool HidesUntimed() const { return untimed < live_from; }
@@ -166,7 +166,7 @@ struct ExpiryView {
   bool operator==(const ExpiryView&) const = default;
 };
 
-// When a put was written, as expiry counts.  `stored` is the value of its entry, which is sound.
+// The time of a put, by which it expires.  `stored` is the value of its entry, which is sound.
 inline uint32_t WrittenAt(const ExpiryView& view, EntryKind kind, std::string_view stored) {
   return kind == EntryKind::kTimedPut ? TimeOf(stored) : view.untimed;
 }

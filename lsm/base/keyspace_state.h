@@ -24,7 +24,7 @@ inline constexpr std::string_view kDefaultKeyspaceName = "default";
 
 // --- expiry (lsm/design/expiry.md); times are seconds since 1970 ---
 
-// The expiry of a keyspace, as far as a store keeps it besides the option.
+// The facts about a keyspace's expiry that a store keeps besides the option.
 struct ExpiryMarks {
   // Entries of earlier times stay expired, whatever the option says now.
   uint32_t cutoff = 0;
@@ -44,8 +44,8 @@ struct ExpiryLimit {
   static ExpiryLimit Of(const KeyspaceOptions& options, const ExpiryMarks& marks) {
     return {options.expire_after.value_or(0), marks};
   }
-  // As a store has it that is opened at `now`.  After a jump back of the clock, new entries must
-  // not be older than the cutoff.
+  // The limit in a store that is opened at `now`.  If the clock was set back, new entries must not
+  // be older than the cutoff.
   static ExpiryLimit AtOpening(const KeyspaceOptions& options, const ExpiryMarks& marks,
                                uint32_t now) {
     now = std::max(now, 1u);
@@ -61,7 +61,7 @@ struct ExpiryLimit {
   bool operator==(const ExpiryLimit&) const = default;
 };
 
-// The limits of the keyspaces whose puts have times, as of one moment.
+// The limits of all keyspaces whose puts have times, as of one moment.
 class LimitTable {
  public:
   using Row = std::pair<KeyspaceId, ExpiryLimit>;
@@ -70,7 +70,7 @@ class LimitTable {
   explicit LimitTable(std::vector<Row> rows) : rows_(std::move(rows)) {}
 
   const std::vector<Row>& rows() const { return rows_; }
-  // Before any other thread has it.
+  // REQUIRES: no other thread has this table; the keyspace is in it.
   void SetCutoff(KeyspaceId keyspace, uint32_t cutoff) {
     const auto row = First(keyspace);
     rows_[static_cast<size_t>(row - rows_.begin())].second.marks.cutoff = cutoff;
@@ -91,7 +91,7 @@ class LimitTable {
   std::vector<Row> rows_;
 };
 
-// The time of a reader, and the limits of that moment; null: no keyspace has times.
+// The time of a reader, and the limits at that moment; null: no keyspace has times.
 struct ReadTime {
   uint32_t seconds = 0;
   std::shared_ptr<const LimitTable> limits;
@@ -116,8 +116,9 @@ struct KeyspaceState {
   // before it publishes a view without the keyspace.  Relaxed: a reader loads the view first, which
   // acquires.  So if it finds the flag unset, its view has the keyspace's tables.
   std::atomic<bool> dropped{false};
-  // The limit, for readers without the mutex: the seconds and the cutoff in one number, so that
-  // both are of one moment.  0: nothing expires.  Released after timed_from, which is set once.
+  // The limit, for readers without the mutex: seconds and cutoff in one number, so that a reader
+  // gets both as of one moment.  0: nothing expires.  Stored with release after timed_from, which
+  // is set once.
   std::atomic<uint64_t> limit{0};
   std::atomic<uint32_t> timed_from{0};
   // REQUIRES: the engine's mutex, or no other thread has this object.

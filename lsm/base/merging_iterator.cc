@@ -132,7 +132,7 @@ class MergeHeap {
   }
 
   std::vector<Head> heads_;  // of the valid inputs
-  size_t added_ = 0;         // valid inputs, since Clear
+  size_t added_ = 0;         // inputs added since Clear
   size_t lesser_ = 0;        // index of the next one after the top; 0: not known
   Direction direction_ = Direction::kForward;
   absl::Status status_;

@@ -183,7 +183,7 @@ class CompactionSchedule {
   uint64_t wall_seconds_ = 0;      // as of the last NoteTime or StartChoosing
   uint64_t rest_until_ = 0;        // 0: it does not rest
   int plans_since_ = 0;            // that have begun since the rule's last one
-  bool may_have_expired_ = false;  // and since then no job has found nothing
+  bool may_have_expired_ = false;  // and every job since then has found work
   bool rent_is_due_ = false;       // and since then the rule was not found idle
   // The least CompactionChoice::held_until of the choices since the oldest snapshot last passed it.
   Sequence held_until_ = kSequenceMax;

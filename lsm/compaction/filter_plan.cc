@@ -33,8 +33,8 @@ struct PlannedOutput {
 // The keys of an output, by their hotness.
 using KeysByStep = std::map<int, double>;
 
-// The runs of a tree after a job, divided into parts of one hotness each, and those parts that the
-// job writes to.  `steps` are their hotness.
+// The runs of a tree after a job, divided into parts of one hotness each.  `parts` are those that
+// the job writes to, `steps` their hotness.
 struct RunsAfter : RunsOfTree {
   std::vector<FilterOutput::Part> parts;
   std::vector<int> steps;
@@ -229,7 +229,7 @@ absl::StatusOr<JobContext> ContextOfTree(const JobContext& store, const OwnOptio
   const auto found = own.find(keyspace);
   if (found == own.end()) return context;
   context.options = found->second.get();
-  // The store's allocator serves all trees: each run has its kinds.
+  // The store's allocator serves all trees: each run names its kinds of filters.
   TRELLIS_ASSIGN_OR_RETURN(context.filter_choice, FilterChoice::Of(context.options->filter_kind));
   return context;
 }
@@ -274,7 +274,7 @@ TableFilter UsualFilter(const JobContext& context, int level) {
 
 namespace {
 
-// KindsAndTargets leave partitions out.
+// The KindsAndTargets functions do not choose partitions.
 absl::StatusOr<std::vector<TableFilter>> KindsAndTargets(
     std::span<const FlushOutput> outputs, const std::vector<RunsOfTree>& trees_beside) {
   std::vector<TableFilter> filters;
@@ -305,7 +305,7 @@ absl::StatusOr<std::vector<TableFilter>> KindsAndTargets(
   return filters;
 }
 
-// The runs after the plan.
+// The runs of the tree after the plan.
 RunsAfter RunsAfterPlan(const JobContext& context, const Tree& tree, const CompactionPlan& plan,
                         const OpenTables& leaving, const StoreReads& reads,
                         const InputReads& input_reads) {

@@ -36,12 +36,12 @@ absl::StatusOr<JobContext> ContextOfTree(const JobContext& store, const OwnOptio
 // The runs of a tree as they are.  `context`: of the tree.
 RunsOfTree RunsNow(const JobContext& context, const Tree& tree);
 
-// Adds what a job needs to know of the other trees for a filter goal: the runs of all trees of the
-// version but these, which the job writes to.  Keeps no table.  `own` is as above.
+// For a filter goal, adds to `context` the runs of all trees of the version except those of
+// `keyspaces`, which the job writes to.  Keeps no table.  `own` is as above.
 absl::Status AddTreesBeside(const Version& version, const OwnOptions& own,
                             std::span<const KeyspaceId> keyspaces, JobContext* context);
 
-// Sets the tree whose lookups the outputs will count from.
+// Sets the tree of the outputs: each new table notes how many lookups the tree had before it.
 void SetTree(const Tree& tree, JobContext* context);
 
 // The filter of Options::filter_kind and target_fpp.  Repair uses it too, because it does not know

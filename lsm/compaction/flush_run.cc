@@ -92,7 +92,7 @@ absl::Status FlushRun::RunLists(const std::vector<List>& lists, Sequence last_se
   for (const KeyspaceId id : edit->dropped_keyspaces) common.AddDropped(id);
   std::vector<Output> outputs;
   {
-    // Not longer: a version keeps files.
+    // Held only here: a version keeps files.
     const std::shared_ptr<const Version> version = calls_.version_now();
     const PlacesOfLists places(*version, *edit);
     for (const List& list : lists) {
@@ -162,7 +162,7 @@ void FlushRun::LetLeave(const std::vector<List>& lists, const SnapshotList& snap
     TRELLIS_ASSIGN_OR_RETURN(
         *result, RunLeaving(context, *common, *chosen, list.new_entries(), list.ranges, list.keys,
                             snapshots, age_nanos, calls_.stop));
-    // The other outputs of the flush share the memory with these.
+    // The filters of the flush's other outputs share the memory with those of these tables.
     TRELLIS_ASSIGN_OR_RETURN(const auto tree,
                              Tree::Create({OpenTables(), result->outputs}, *chosen));
     runs_of_leaver_ = RunsNow(context, *tree);
@@ -209,7 +209,7 @@ void FlushRun::TakeAlong(Output* output, VersionEdit* edit) {
 }
 
 absl::Status FlushRun::Plan(std::vector<Output>* outputs) const {
-  // Not longer: a version keeps files.
+  // Held only here: a version keeps files.
   const std::shared_ptr<const Version> version = calls_.version_now();
   std::vector<KeyspaceId> ids;
   std::vector<std::shared_ptr<const Tree>> trees;

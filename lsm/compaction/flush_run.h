@@ -98,14 +98,14 @@ class FlushRun {
   // Takes a keyspace out of the common tree, if one is to leave and can.
   void LetLeave(const std::vector<List>& lists, const SnapshotList& snapshots, uint64_t age_nanos,
                 VersionEdit* edit, JobResult* result);
-  // A list that is written, and how.
+  // A list to write, and the choices for its table.
   struct Output {
     const List* list = nullptr;
     std::shared_ptr<const OpenTable> along = nullptr;  // null: none
     JobContext context = {};
     TableFilter filter = {};
   };
-  // Takes the small table along, if there is one.
+  // Chooses the tree's small table to be merged along, if there is one.
   void TakeAlong(Output* output, VersionEdit* edit);
   // Null: none.
   std::shared_ptr<const OpenTable> FindAlong(KeyspaceId keyspace) const;

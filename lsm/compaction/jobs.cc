@@ -30,8 +30,8 @@ constexpr uint64_t kBytesPerEntry = uint64_t{1} << 10;
 // the same to every snapshot, so only the newer one is needed.  A range delete is a version of
 // every key that it covers.
 //
-// A put that has expired for each reader that may see it is like a tombstone (expiry.md): it still
-// hides older versions, which may be live where the clock was set back.
+// A put that has expired for each reader that may see it is like a tombstone (expiry.md).  It still
+// hides older versions: these may be live if the clock was set back.
 class VisibilityFilter {
  public:
   enum class Verdict : uint8_t { kDrop, kKeep, kExpired };

@@ -50,8 +50,8 @@ using TablesNow = std::function<std::shared_ptr<const Tree>()>;
 //   version     a newer one of the same key exists, or a range delete above it that covers the key,
 //               and no snapshot lies between them
 //   tombstone   it hides nothing: no snapshot is older, and no table's span holds the key
-//   expired     likewise, if each reader that may see it finds it expired.  Otherwise it becomes a
-//               tombstone
+//   expired     the put has expired for each reader that may see it, and hides nothing, like such a
+//               tombstone.  If it hides something, a tombstone replaces it
 //   range       likewise: it shrinks to the keys that it may hide
 //
 // If nothing is left, there is no table.  `tables_now` is called only for tombstones and ranges.

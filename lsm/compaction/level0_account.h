@@ -1,7 +1,8 @@
 // The account of read-triggered compaction: what readers of a tree have paid for merging its level
 // 0 into level 1 (lsm/compaction/picker.h says why they pay, and how much).
 //
-//   CountReads  sums up what all threads have counted, and Note remembers it
+//   CountReads  sums up the counts of all threads
+//   Note        remembers these sums
 //   Charge      charges the reads that level 0 wasted since the last call
 //   Spend       a compaction of level 0 begins and takes its price
 //   NoteMerge   it has ended: later seeks of older iterators no longer count
@@ -9,8 +10,8 @@
 //
 // Spend and NoteMerge ignore plans that do not merge level 0 of this tree.
 //
-// An account begins when its tree comes, and ends when that goes.  This object is only a view of
-// it, since all versions of a tree share the account (TreeReads).
+// An account lives as long as its tree.  This object is only a view of it: all versions of a tree
+// share the account (TreeReads).
 //
 // Thread-safe.  Its lock is taken last.
 #ifndef TRELLIS_LSM_COMPACTION_LEVEL0_ACCOUNT_H_
@@ -37,8 +38,8 @@ class Level0Account {
   // The sum of what all threads have counted.  `store`: the store's counters.  Slow, so callers
   // hold no lock.
   Level0Reads CountReads(const Counters& store) const;
-  // Waits for no lock, since a reader calls it, perhaps in a forked child.  If another thread uses
-  // the account, a later call notes these reads, too.
+  // Waits for no lock, since a reader calls it, perhaps in a forked child.  If another thread has
+  // the lock, a later call notes these reads, too.
   void Note(const Level0Reads& now) const;
 
   // Charges the reads that were noted and that no earlier call charged, but ignores them while a

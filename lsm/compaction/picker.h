@@ -61,9 +61,8 @@
 //   - A store that is written and seldom read never pays the price.  One that is only read for a
 //     long time ends with an empty level 0.
 //
-// Each tree has its own account (level0_account.h).  Only styles that keep level 1 as one run do
-// this.  In the others, the merge would leave as many
-// runs as before.
+// Each tree has its own account (level0_account.h).  Only styles that keep level 1 as one run merge
+// for readers.  In the others, the merge would leave as many runs as before.
 //
 // Dead entries are a third reason.  A table records the bytes that its dead entries are expected to
 // free, and when its oldest tombstone was written (lsm/table/dead_entries.h).  The rule for
@@ -299,23 +298,22 @@ std::optional<CompactionPlan> PickDrop(const Tree& tree, RunningPlans running,
 
 // --- tables whose entries have expired (lsm/design/expiry.md) ---
 
-// A drop of tables that have expired as a whole, in the deepest level that has any that can go
-// (Tree::Expired).  A plan that runs beside it takes none of the older tables that they overlap,
-// since such a table keeps them.
+// A drop of tables that have expired as a whole, in the deepest level with such tables that can go
+// (Tree::Expired).  They overlap no older table that a running plan takes: it would keep them.
 std::optional<CompactionPlan> PickExpired(const Tree& tree, RunningPlans running,
                                           const SnapshotList& snapshots);
-// A plan for a table of which a fifth has expired (Tree::PickHalfExpired): rewrites it in place, or
-// merges a table of level 0 down.
+// A plan for a table of which a fifth has expired (Tree::PickHalfExpired).  It rewrites the table
+// in place; a table of level 0 is merged down.
 std::optional<CompactionPlan> PickHalfExpired(const Tree& tree, const Options& options,
                                               RunningPlans running, const SnapshotList& snapshots);
 
 // --- all reasons ---
 
-// Goes through the reasons, each for all trees.  Returns a drop, if there is one.  Otherwise
-// returns a plan for the level that is furthest over its limit.  If all plans for that level
-// conflict with running ones, returns one for the level that is next furthest over its limit, and
-// so on.  Tables that have expired as a whole are drops; those that have by a fifth come after the
-// levels.  Then comes the rule for tombstones, if it has its turn; it may also have it before the
+// Goes through the reasons, each for all trees.  Returns a drop, if there is one, also of tables
+// that have expired as a whole.  Otherwise returns a plan for the level that is furthest over its
+// limit.  If all plans for that level conflict with running ones, returns one for the level that is
+// next furthest over its limit, and so on.  After the levels come tables of which a fifth has
+// expired.  Then comes the rule for tombstones, if it has its turn; it may also have it before the
 // levels.  If no level is over its limit, returns a plan for level 0 of a tree whose readers have
 // paid enough.  Otherwise there is no plan.
 //
@@ -329,7 +327,7 @@ std::optional<CompactionPlan> PickHalfExpired(const Tree& tree, const Options& o
 // In the first two cases, if that conflicts, it tries the next table.
 CompactionChoice PickCompaction(std::span<const TreeToCompact> trees, RunningPlans running,
                                 const PickMoment& moment);
-// The same in one tree, whose readers have paid this much.
+// The same in one tree.  Its readers have paid `paid_bytes`.
 CompactionChoice PickCompaction(const Tree& tree, const Options& options, RunningPlans running = {},
                                 const PickMoment& moment = {}, uint64_t paid_bytes = 0);
 

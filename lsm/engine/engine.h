@@ -226,9 +226,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Schedules FlushOne, if that has anything to do and is not scheduled yet.
   void ScheduleFlush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Charges the readers of each tree for its level 0.  Then schedules a compaction if readers have
-  // paid for one, or if tombstones make one due.  A reader does not wait: if another thread holds
-  // mutex_, a later call does this.  `is_look`: a call of StoreDirectory::own_ticker.  It waits for
-  // mutex_, notes the time, and calls SealIfDue.
+  // paid for one, or if tombstones or expired entries make one due.  A reader does not wait: if
+  // another thread holds mutex_, a later call does this.  `is_look`: a call of
+  // StoreDirectory::own_ticker.  It waits for mutex_, notes the time, and calls SealIfDue.
   void NoteReads(bool is_look = false) ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether to seal the active memtable early (lsm/runtime/early_seal.h): because of a large drop,
   // or because `is_due` says so.  If it is due, and level 0 is not full, schedules the flush job,

@@ -54,7 +54,7 @@ bool IsAnyPaid(const Version& version, const TreeOptions& options, RunningPlans 
   });
 }
 
-// Adds up what readers of each tree have counted so far, for ChargeReaders.
+// Adds up the counts of each tree's readers so far, for ChargeReaders.
 void CountReaders(const Version& version, const Counters& counters) {
   for (const auto& [id, tree] : version.trees()) {
     const Level0Account account(*tree);
@@ -62,7 +62,7 @@ void CountReaders(const Version& version, const Counters& counters) {
   }
 }
 
-// Charges the readers of all trees, and tells the schedule what it may find.
+// Charges the readers of all trees, and tells the schedule if that may make work due.
 void ChargeReaders(const Version& version, const TreeOptions& options,
                    CompactionSchedule* schedule) {
   for (const auto& [id, tree] : version.trees()) {
@@ -73,8 +73,8 @@ void ChargeReaders(const Version& version, const TreeOptions& options,
   }
 }
 
-// Calls `act` with the account of each tree that the plan is of; null: of all trees.  A tree that
-// is gone has no account any more.
+// Calls `act` with the account of the plan's tree; null: with those of all trees.  A tree that is
+// gone has no account.
 void ForAccounts(const Version& version, const CompactionPlan* plan,
                  absl::FunctionRef<void(const Level0Account& account)> act) {
   for (const auto& [id, tree] : version.trees()) {

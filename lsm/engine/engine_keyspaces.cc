@@ -25,11 +25,11 @@ absl::Status CheckMayKeep(std::string_view name, const KeyspaceState* state, boo
                                               "reading only"));
 }
 
-// The writes to the keyspace with this tree of its own.
+// The writes to the keyspace that this tree belongs to.
 uint64_t WritesOf(const Tree& tree, const Counters& store) {
   const TreeCounters& counters = tree.reads().counters;
   if (tree.keyspace() != kDefaultKeyspace) return counters.SumOf(TreeCounters::kWrites);
-  // Each write is counted first for the store.
+  // A write counts for the store first, so this count is read first.
   const uint64_t elsewhere = counters.SumOf(TreeCounters::kWritesElsewhere);
   const uint64_t all = store.SumOf(Counter::kWriteEntries);
   return all - std::min(all, elsewhere);
@@ -89,7 +89,7 @@ absl::Status Engine::ChangeKeyspace(Writer* leader) {
   leader->batch = &batch;
   if (batch.has_puts()) TRELLIS_RETURN_IF_ERROR(CheckMayPut(batch.size_bytes()));
   TRELLIS_RETURN_IF_ERROR(MakeRoom(/*seal_now=*/false));
-  // After the last wait before the entry is written.
+  // Here, since the entry is written without another wait.
   keyspaces_.Announce(&prepared);
   batch.Clear();
   EncodedBatch::Change(&batch, *prepared.change);

@@ -463,8 +463,7 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const KeyspaceState* state,
   const Level0Account account(tree);
   const Level0Account::Seen level0 = account.See();
   // A follower's view may go back to an earlier state of the store.  The gaps are those of the
-  // default keyspace.  They do not say at which time they were found, so they are not known where
-  // entries may expire.
+  // default keyspace.  They have no time, so iterators do not use them while entries may expire.
   const bool knows_gaps =
       options_.mode != OpenMode::kFollow && is_default && expiry == ExpiryView();
   GapUse gaps{knows_gaps ? views_.gaps() : nullptr, ReadPoint::In(*view, sequence)};

@@ -58,7 +58,7 @@ absl::Status CheckWritable(const Options& options) {
              options.mode == OpenMode::kFollow ? "kFollow)" : "kReadOnly)"));
 }
 
-// Counts the entries of keyspaces besides the default one for their trees.
+// Counts entries of keyspaces other than the default one for their trees.
 void CountByTree(const WriteBatch& batch, const Version& version) {
   const TreeCounters::Here elsewhere(&version.default_tree()->reads().counters);
   EncodedBatch::ForEachKeyspace(batch, [&](KeyspaceId keyspace) {
@@ -164,7 +164,7 @@ absl::Status Engine::Commit(Writer* leader, const Writer** last) {
         "all sequence numbers are used up: the store can only be read");
   }
   StoreFixed64(batch.data(), sequences_.last() + 1);
-  // Only the leader changes limits, so they stay those of this group.
+  // Only the leader changes limits, so these hold for the whole group.
   const std::shared_ptr<const LimitTable> limits = keyspaces_.limits();
   if (limits != nullptr && entries > 0) [[unlikely]]
     EncodedBatch::SetTime(&batch, keyspaces_.Now());

@@ -31,7 +31,7 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// The kinds of filters among which a run gets one.  Names of policies, which live as long as the
+// The kinds of filters that a run may get.  These are names of policies, which live as long as the
 // program; empty: no filters.
 struct FilterKinds {
   std::string_view fast;
@@ -47,12 +47,12 @@ struct FilterRun {
   uint64_t tables = 1;  // number of filters that share its keys, about equally
   // Rewrites of level 1 during the life of this run: its size in units of level 1.
   double lifetime = 0;
-  // Share of the lookups of absent keys that ask one of its tables: 1 for a whole run of the only
-  // tree, less for a part, or beside other trees (lsm/filters/tree_runs.h).  The other parts of the
-  // run follow it.
+  // Share of the lookups of absent keys that ask one of its tables: 1 for a whole run in a store
+  // with one tree.  Less for a part of a run, or if there are other trees
+  // (lsm/filters/tree_runs.h).  The other parts of the run follow it.
   double weight = 1;
   bool continues = false;                           // belongs to the same run as the one before
-  uint32_t tree = 0;                                // the runs of a tree stand together
+  uint32_t tree = 0;                                // runs of one tree are consecutive
   std::optional<FilterKinds> kinds = std::nullopt;  // nullopt: those of the allocator
 };
 
@@ -96,7 +96,7 @@ struct FilterOutput {
   std::vector<Part> parts;
   double staying_bytes = 0;  // filter memory of tables that the job leaves alone
   double staying_reads = 0;  // expected wasted reads of these tables
-  // The same of a tree that the job does not write to.
+  // The same for a tree that the job does not write to.
   struct TreeBeside {
     uint32_t tree = 0;  // as in FilterRun
     double bytes = 0;
@@ -133,9 +133,9 @@ class FilterAllocator {
   // cannot compensate for much, and tables of one run should be alike.  With a budget in bytes, a
   // share also leaves room for the growth of the store until its tables are rewritten.
   //
-  // A tree beside the job's counts with its share, or with what it has if that is more.  So what it
-  // lacks is left for its own jobs.  Otherwise two trees that are rewritten as a whole, one after
-  // the other, would each make up for the other one, and keep what they have.
+  // Another tree counts with its share, or with its present filters if these exceed the share.  So
+  // the memory that it lacks is left for its own jobs.  Otherwise two trees that are rewritten as a
+  // whole by turns would each use the memory that the other lacks, and nothing would change.
   FilterAllocation ForOutput(std::span<const FilterRun> runs, const FilterOutput& output) const;
 
  private:

@@ -1,9 +1,9 @@
 // The runs of all trees of a store, for one allocation of filter memory.  Pure functions.
 //
-// A lookup asks the runs of one tree alone.  So of a lookup of the store, a run gets the part that
-// its tree gets.  The shares of the trees are their counted lookups, as if kSpreadLookups more had
-// been spread over all keys evenly.  So a store that was just opened treats all keys alike, and a
-// tree that no lookup has asked yet still has filters.
+// A lookup asks the runs of one tree only.  So a run counts by its tree's share of the lookups.
+// The shares follow from counted lookups, as if kSpreadLookups more had been spread evenly over all
+// keys.  So a store that was just opened treats all keys alike, and a tree without lookups still
+// gets filters.
 #ifndef TRELLIS_LSM_FILTERS_TREE_RUNS_H_
 #define TRELLIS_LSM_FILTERS_TREE_RUNS_H_
 
@@ -21,7 +21,7 @@ struct TreeLookups {
   double keys = 0;     // of its tables
   double lookups = 0;  // that asked them since the opening
 };
-// The share of each tree in the lookups of the store.  Their sum is 1 if there are keys or lookups.
+// Each tree's share of the store's lookups.  Their sum is 1 if there are keys or lookups.
 std::vector<double> SharesOfLookups(std::span<const TreeLookups> trees);
 
 // The runs of one tree, and the tables that a job leaves as they are.  The weights and the expected
@@ -35,8 +35,8 @@ struct RunsOfTree {
   double keys() const;
 };
 
-// Makes the weights and the expected reads those of a lookup in the store that has these trees, and
-// numbers the trees (FilterRun::tree).
+// Multiplies the weights and the expected reads by the trees' shares, so that they are those of a
+// lookup in the store.  Numbers the trees (FilterRun::tree).
 void WeighTrees(std::span<RunsOfTree> trees);
 
 }  // namespace lsm

@@ -4,7 +4,7 @@
 //                                  list were dropped
 //   names in the common tree       name, options and place; a tombstone: it was dropped
 //   logs                           creations, drops and changes of options
-//   tables of an id's own          the place
+//   tables of an id's own tree     that it has this tree
 //   entries                        only that the id was given
 //
 // If two statements differ, the one with the higher sequence counts.  A name or a log says nothing

@@ -35,8 +35,8 @@ double MeanCoveredBytes(const ReadView& view, Sequence visible,
   return sampled == 0 ? 0 : static_cast<double>(covered_bytes) / static_cast<double>(sampled);
 }
 
-// Whether each entry of the memtable is a put that has expired for all readers.  If the keys are in
-// the order of their times, the last one is the first to say no.
+// Whether each entry of the memtable is a put that has expired for all readers.  Asks the last
+// entry first: if keys are in the order of time, it is the newest.
 bool HasExpired(const Memtable& memtable, const SnapshotList& snapshots) {
   if (snapshots.expiry == nullptr || memtable.memory_bytes() < kBytesMergedPerJob) return false;
   const std::vector<const EntryList*> lists = memtable.Lists();

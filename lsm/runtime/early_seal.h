@@ -1,5 +1,5 @@
-// When a memtable is sealed before it is full: as soon as its deletes would pay for its flush, or
-// all of its entries have expired.
+// When a memtable is sealed before it is full: as soon as its deletes, drops or limits would pay
+// for its flush, or all of its entries have expired.
 //
 // Tombstones: the memtable counts as the table of level 0 that its flush would make.  If the rule
 // for tombstones (lsm/compaction/picker.h) would take that table at once, the flush is worth it. So
@@ -17,8 +17,8 @@
 // Tables do not count if a snapshot holds them, or if they are needless without the flush.
 // Otherwise a program that repeats a range delete beside a snapshot would flush each time.
 //
-// The week counts for deletes and range deletes of all keyspaces.  For the other rules, only the
-// deletes and the tables of the default keyspace count so far.  The bytes are those of the whole
+// The week counts for deletes and range deletes of all keyspaces.  For the other rules above, only
+// the deletes and the tables of the default keyspace count.  The bytes are those of the whole
 // memtable, since a flush writes all of it.
 //
 // Drops: the flush that covers the drop of a keyspace removes its tree.  The memtable is due if the
@@ -26,12 +26,12 @@
 // next flush, and so does one in the common tree, whose tables go with compactions.
 //
 // Limits: a compaction does not use a lower limit of a keyspace before the flush that records it
-// (lsm/design/expiry.md).  The memtable is due if by then at least as many bytes of tables have
-// expired as the flush makes others write.
+// (lsm/design/expiry.md).  The memtable is due if its limits let at least as many more bytes of
+// tables expire as the flush makes others write.
 //
 // Expiry: the flush of a memtable whose puts have all expired for all readers writes no value, and
-// frees the memory and the log.  It is due if these have 1 MiB, the price of its syncs.  So an idle
-// store keeps no more than that.
+// frees the memory and the log.  It is due if the memtable takes 1 MiB or more, the price of
+// the syncs.  So an idle store keeps no more than that.
 //
 // Reads memory alone.  Thread-safe.  Throws std::bad_alloc.
 #ifndef TRELLIS_LSM_RUNTIME_EARLY_SEAL_H_

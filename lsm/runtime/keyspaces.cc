@@ -188,7 +188,7 @@ void Keyspaces::Announce(Prepared* prepared) {
               {state.id, limit});
   prepared->limits = std::make_shared<LimitTable>(std::move(rows));
   std::vector<ExpiryLimit>& left = limits_left_[state.id];
-  // Before, it had no limit, unless the change creates it.
+  // A keyspace that existed before had no limit.
   if (left.empty() && change.kind == KeyspaceChange::Kind::kOptions) left.emplace_back();
   left.push_back(limit);
 }
@@ -236,7 +236,7 @@ absl::StatusOr<Keyspaces::NextView> Keyspaces::PrepareView(const KeyspaceRecords
   for (const KeyspaceRecord* const record : all) {
     const auto known = states_.find(record->id);
     std::shared_ptr<KeyspaceState>& state = view.states[record->id];
-    // Not as of the present: the clock may be early, and set right later.
+    // Not as at an opening: the follower's clock may be slow, and set right later.
     const ExpiryLimit limit = ExpiryLimit::Of(record->options, record->marks);
     if (record->marks.are_timed()) limits.emplace_back(record->id, limit);
     if (known == states_.end() || known->second->name != record->name) {
@@ -315,7 +315,7 @@ bool Keyspaces::Forget(const std::vector<KeyspaceChange>& changes, const Version
       const auto left = limits_left_.find(change.id);
       if (left == limits_left_.end()) continue;
       has_limit = true;
-      // Earlier limits are in force after no crash any more.
+      // No crash can bring back earlier limits.
       const auto recorded = std::find(left->second.begin(), left->second.end(),
                                       ExpiryLimit::Of(change.options, change.marks));
       if (recorded != left->second.end()) left->second.erase(left->second.begin(), recorded);

@@ -113,8 +113,8 @@ class Keyspaces {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
   // The drop of the keyspace of this name; without a state if there is none.
   Prepared PrepareDrop(std::string_view name) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
-  // The change is about to be logged: computes its marks (ExpiryMarks).  From now on jobs know that
-  // a crash may leave its limit.  REQUIRES: as Apply.
+  // Computes the marks (ExpiryMarks) of a change that is about to be logged.  From now on, jobs
+  // expect that a crash may leave its limit.  REQUIRES: as Apply.
   void Announce(Prepared* prepared) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
   // Allocates no memory.  REQUIRES: no other change was applied since Prepare.
   void Apply(Prepared prepared) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
@@ -163,11 +163,12 @@ class Keyspaces {
   // The keyspace with the largest tree of its own, of those that are flagged; kDefaultKeyspace if
   // no such keyspace has tables.  Allocates no memory.
   KeyspaceId LargestDropped(const Version& version) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
-  // The changes of a memtable that was flushed: its drops, and the limits that the manifest has
-  // now.  True if tables of this version may have expired by these limits.  Allocates no memory.
+  // Forgets the changes of a flushed memtable: its drops, and the limits that the manifest has
+  // replaced.  True if tables of this version may have expired by the new limits.  Allocates no
+  // memory.
   bool Forget(const std::vector<KeyspaceChange>& changes, const Version& version)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
-  // All drops that there are.  Allocates no memory.
+  // Forgets all drops.  Allocates no memory.
   void ForgetDropped() ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
 
   // For FlushRun::Calls::may_leave: false if the keyspace was dropped, or stays.
@@ -186,13 +187,14 @@ class Keyspaces {
     return state.limit.load(std::memory_order_relaxed) != 0;
   }
   // The entries that have expired for a read of the present in this keyspace (null: the default
-  // one).  The reader has taken its view before: a compaction takes its time before it publishes a
-  // view, so the reader's time is not earlier.  Any thread.
+  // one).  REQUIRES: the reader has loaded its view.  A compaction reads the clock before it
+  // publishes a view, so the reader's time is not earlier.  Thread-safe.
   ExpiryView ExpiredNow(const KeyspaceState* keyspace) const {
     if (!Expires(keyspace)) [[likely]]
       return {};
     const KeyspaceState& state = keyspace == nullptr ? *default_state_ : *keyspace;
-    // The time first: a limit that changes afterwards keeps expired what has expired by then.
+    // Reads the time first: if the limit changes afterwards, entries that have expired by then stay
+    // expired.
     const uint32_t now = clock_.Now();
     return state.GetLimit().At(now);
   }
@@ -207,18 +209,18 @@ class Keyspaces {
   std::shared_ptr<const ReadTime> TimeOfSnapshot() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
   // The limits for reads of the present; no snapshots.
   SnapshotList Present() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
-  // Present() with its limits, and with the mildest that a crash may leave.  nullopt: they are the
-  // same for all keyspaces.
+  // Present(), and the same with the mildest limits that a crash may leave.  nullopt: they are
+  // equal.
   struct UnrecordedLimits {
     SnapshotList present, recorded;
   };
   std::optional<UnrecordedLimits> Unrecorded() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
-  // The snapshots, with what has expired for them and for the present, for a job.
+  // For a job: the snapshots, and the times and limits of these and of the present.
   SnapshotList ForJob(const Sequences& sequences) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
   // False only if no table of the version has expired, as a whole or by a fifth.  Allocates no
   // memory.
   bool MayHaveExpired(const Version& version) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
-  // All options are in the manifest that is in force from now on.  Allocates no memory.
+  // The manifest that is now in force has all options.  Allocates no memory.
   void NoteAllRecorded() ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
 
   // Records the changes of a memtable in the edit of its flush.
@@ -226,10 +228,10 @@ class Keyspaces {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
 
  private:
-  // The entries that a job may take for expired at this time.
+  // The entries that a job may treat as expired now.
   std::shared_ptr<const JobExpiry> ExpiryOfJob(std::vector<JobExpiry::Reader> readers) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
-  // The limit that the record leaves to this opening.
+  // The limit of the record in this opening.
   ExpiryLimit LimitOf(const KeyspaceRecord& record) const;
 
   const Options& options_;
@@ -244,8 +246,8 @@ class Keyspaces {
   mutable StoreClock clock_;                  // thread-safe
   const KeyspaceState* const default_state_;  // in states_, for readers
   std::shared_ptr<const LimitTable> limits_ ABSL_GUARDED_BY(*mutex_);
-  // The limits that a crash may leave, of keyspaces with times: that in the manifest, and those of
-  // the changes that no flush has recorded, in their order.
+  // For each keyspace whose puts have times, the limits that a crash may leave: the manifest's, and
+  // then those of the changes that no flush has recorded, in their order.
   std::map<KeyspaceId, std::vector<ExpiryLimit>> limits_left_ ABSL_GUARDED_BY(*mutex_);
 };
 

@@ -215,7 +215,7 @@ absl::Status BringTables(const TableSource& from, bool link, const TableSource& 
 
 absl::Status AddNames(const KeyspaceRecords& all, JobContext context, const StoreDirectory& store,
                       ManifestState* state, NewFiles* made, CopyReport* report) {
-  // No later write will have a number, and neither has a name.
+  // No sequence number is left for a name, nor for a later write.
   if (state->last_sequence == kSequenceMax) return absl::OkStatus();
   const bool has_common =
       std::any_of(state->levels.begin(), state->levels.end(), [](const auto& level) {

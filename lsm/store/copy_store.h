@@ -51,10 +51,10 @@ uint64_t BytesOfOthers(const Version& version, const std::set<KeyspaceId>& chose
 
 uint64_t TableBytesOf(const ManifestState& state);
 
-// Says which keyspaces the copy of some has, for a repair that has no manifest.  A new table of the
-// common tree gets the names of those that the state has, and tombstones for the others in `all`,
-// whose names may have come along with the tables.  `all` are those of the original.  The table is
-// the newest one, and counts in the report's entries.  `context` is the original's.
+// Records which keyspaces a partial copy has, for a repair without a manifest.  Adds a table to the
+// common tree, with the names of the keyspaces in `state`, and tombstones for the others in `all`,
+// whose names may have come along with the tables.  `all` are the keyspaces of the original.  The
+// table is the newest one, and counts in the report's entries.  `context` is the original's.
 absl::Status AddNames(const KeyspaceRecords& all, JobContext context, const StoreDirectory& store,
                       ManifestState* state, NewFiles* made, CopyReport* report);
 

@@ -302,7 +302,7 @@ absl::Status CheckKeyspacesAct(const KeyspaceRecords& records, const Options& st
     };
     if (record.options.expire_after.value_or(0) != 0 && !record.marks.are_timed()) {
       return unimplemented(
-          "has KeyspaceOptions::expire_after, and does not say since when, as this release does");
+          "has KeyspaceOptions::expire_after, but not the time of its first limit");
     }
   }
   if (!records.any() || IsForReading(store.mode)) return absl::OkStatus();

@@ -85,9 +85,8 @@ absl::Status CheckNoStore(Directory& directory, Directory& log_directory);
 // AlreadyExists, naming a log.
 absl::Status CheckLogDirectoryIsFree(Directory& log_directory);
 
-// Unimplemented if this release cannot handle the options of one of the keyspaces, or if a store
-// with these options cannot have keyspaces and be written to.  InvalidArgument if the options of a
-// keyspace do not fit those of the store.
+// Unimplemented if this release cannot handle the options of one of the keyspaces.  InvalidArgument
+// if the store is opened for writing, and the options of a keyspace do not fit its own.
 absl::Status CheckKeyspacesAct(const KeyspaceRecords& records, const Options& store);
 
 // Removes files that a store with this state has no use for: tables that are in no level, logs

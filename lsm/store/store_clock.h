@@ -21,7 +21,7 @@ class StoreClock {
   // Seconds since 1970.
   uint32_t Now() {
     const uint32_t now = SecondsOf(clock_.WallMicros());
-    // Acquire and release, so that a thread that acts on another one's time has no earlier one.
+    // Acquire and release: a thread that acts on another thread's time never gets an earlier one.
     uint32_t last = last_.load(std::memory_order_acquire);
     while (last < now && !last_.compare_exchange_weak(last, now, std::memory_order_acq_rel)) {
     }

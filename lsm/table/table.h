@@ -150,11 +150,10 @@ class Table {
   absl::StatusOr<IndexRef> IndexFor(std::string_view user_key, bool fill_cache, LevelCounts* counts,
                                     TableStep* step) const;
 
-  // Finds the newest version of the key that the lookup may see.  kDeleted: that is a tombstone, or
-  // has expired for the reader.  Does not query the filter.  Sets
-  // the value in `hit` unless the answer is kAbsent.  Assumes that a usable filter has said
-  // "maybe": if the table has no version of the key at all, counts a false positive.  REQUIRES:
-  // inside an EpochGuard.
+  // Finds the newest version of the key that the lookup may see.  kDeleted: that version is a
+  // tombstone, or has expired for the reader.  Does not query the filter.  Sets the value in `hit`
+  // unless the answer is kAbsent.  Assumes that a usable filter has said "maybe": if the table has
+  // no version of the key at all, counts a false positive.  REQUIRES: inside an EpochGuard.
   absl::StatusOr<TableAnswer> Get(const TableLookup& lookup, TableHit* hit) const {
     if (partitions_ == nullptr) [[likely]] {
       return GetFrom({&index_, index_.LowerBound(lookup.key.user_key()), nullptr, false}, lookup,

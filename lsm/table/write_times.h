@@ -1,5 +1,5 @@
 // A table's record of the times of its puts (lsm/design/expiry.md).  Each job that writes a table
-// computes it.  The choice of compactions uses it; no read depends on it.
+// computes it.  Compactions are chosen by it; no read depends on it.
 #ifndef TRELLIS_LSM_TABLE_WRITE_TIMES_H_
 #define TRELLIS_LSM_TABLE_WRITE_TIMES_H_
 
@@ -19,15 +19,15 @@ struct WriteTimes {
   uint64_t timed_entries = 0;  // puts that have a time; 0: all other figures are 0, too
   uint32_t oldest = 0;         // of these
   uint32_t newest = 0;
-  // About when a fifth of the table's bytes was written: puts that have a time before this one have
-  // a fifth.  0: they never have.
+  // Timed puts with earlier times take about a fifth of the table's bytes.  0: timed puts take less
+  // than a fifth.
   uint32_t fifth = 0;
 
   bool operator==(const WriteTimes&) const = default;
 };
 
-// The share of a table with timed puts that has expired, if these were written evenly between the
-// times that are known.
+// An estimate of the share of a table's bytes that has expired, as if timed puts were written
+// evenly between the known times.
 inline double ExpiredShareOf(const WriteTimes& times, const ExpiryView& expired) {
   const auto part = [&](uint32_t from, uint32_t to) {
     if (expired.live_from <= from) return 0.0;
@@ -62,7 +62,7 @@ class WriteTimesCounter {
   }
 
  private:
-  // Times in more steps than these are counted in steps of twice the length.
+  // If times would take more steps, all steps become twice as long.
   static constexpr size_t kStepsMax = 256;
 
   void CountTimed(uint32_t time, uint64_t bytes) {

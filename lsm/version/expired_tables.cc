@@ -10,8 +10,8 @@ namespace lsm::inline TRELLIS_ABI {
 namespace {
 
 // The entries that have expired for each reader that may see an entry of the table, by the mildest
-// limit of the keyspaces with keys in it.  `skips_names`: as if the common tree had no names,
-// which never expire.
+// limit of the keyspaces that may have keys in it.  `skips_names`: ignores the names in the common
+// tree, which never expire.
 ExpiryView ExpiredInTable(const OpenTable& table, const Members* members,
                           const SnapshotList& snapshots, bool skips_names) {
   const size_t stratum = snapshots.StratumOf(table.table->sequences().first);
@@ -56,7 +56,7 @@ std::vector<ExpiryView> SnapshotList::ExpiredIn(KeyspaceId keyspace) const {
   for (size_t stratum = size();; --stratum) {
     strata[stratum] = least;
     if (stratum == 0) return strata;
-    // The readers of this number see the strata below, too.
+    // Readers at this number see the strata below it, too.
     const Sequence number = (*this)[stratum - 1];
     for (; reader != expiry->readers.rend() && reader->first >= number; ++reader) {
       const ReadTime* const time = reader->second.get();

@@ -51,8 +51,8 @@ class KeyspaceRecords {
     const auto found = all_.find(id);
     return found != all_.end() && found->second.marks.are_timed();
   }
-  // Whether the store has or had keyspaces other than the default one.  Then older releases refuse
-  // it, and so do calls that do not know keyspaces yet.
+  // Whether the store has or had keyspaces other than the default one, or options of that one.
+  // Then older releases refuse it.
   bool any() const { return next_id_ != kOtherKeyspaceMin || !all_.empty(); }
 
   // --- edits of a manifest: first all of Advance, then all of Drop, then all of Put ---

@@ -20,7 +20,7 @@ struct JobExpiry {
 
   // The present, with the limits that a crash may leave.
   ReadTime now;
-  std::vector<Reader> readers;  // by ascending numbers, of which several may be the same
+  std::vector<Reader> readers;  // by ascending number; several may have the same one
 };
 
 // The sequence numbers of snapshots, ascending, without duplicates.  They cut all numbers into

@@ -92,8 +92,8 @@ class Tree {
   explicit Tree(KeyspaceId keyspace, std::shared_ptr<const Members> members = nullptr)
       : keyspace_(keyspace), members_(std::move(members)) {}
   // The tables of a level may be in any order.  DataLoss if tables of a run overlap, or if a table
-  // of level 0 has older writes than tables with lower numbers (AgeOrder).
-  // `before` is the tree that this one follows, if any.  They share what readers did.
+  // of level 0 has older writes than tables with lower numbers (AgeOrder).  `before` is the earlier
+  // version of this tree, if any; the two share their TreeReads.
   static absl::StatusOr<std::shared_ptr<const Tree>> Create(
       std::array<OpenTables, kLevels> levels, KeyspaceId keyspace = kDefaultKeyspace,
       std::shared_ptr<const Members> members = nullptr, const Tree* before = nullptr);
@@ -102,10 +102,11 @@ class Tree {
   bool is_common() const { return keyspace_ == kCommonTree; }
   // In the common tree, entries of other ids are dead.  Null: none are.
   const Members* members() const { return members_.get(); }
-  // Changes while the tree does not.
+  // The counts change, although the tree does not.
   TreeReads& reads() const { return *reads_; }
   std::shared_ptr<TreeReads> ShareReads() const { return reads_; }
-  // Its lookups that no memtable answered.  `store` has those of the default tree; null: none.
+  // Its lookups that no memtable answered.  `store`: the store's counters, which count those of the
+  // default tree; null: there were none.
   uint64_t LookupsSoFar(const Counters* store) const;
 
   // Newest run first; below level 0, the tables of a run are in the order of their keys.
@@ -186,13 +187,13 @@ class Tree {
   // --- tables whose entries have expired (lsm/design/expiry.md; expired_tables.cc) ---
 
   using IsTaken = absl::FunctionRef<bool(const OpenTable& table)>;
-  // The tables of this level that can go unread, because their entries have expired for each reader
-  // that may see them, and no older table overlaps their spans except for such tables of this
-  // level.  So nothing that they hide comes back.  Leaves out those that `is_taken`.
+  // The tables of this level that can go unread: their entries have expired for each reader that
+  // may see them, and older tables that overlap their spans are such tables of this level, too.  So
+  // nothing that they hide comes back.  Leaves out tables for which `is_taken` is true.
   OpenTables Expired(int level, const SnapshotList& snapshots, IsTaken is_taken) const;
-  // A table of which at least a fifth has expired, the one that has been so for the longest time;
-  // nullopt if there is none, or if less than a sixth of all tables with timed puts has expired: a
-  // table of keys by time soon goes as a whole.
+  // Among tables of which a fifth has expired, the one whose fifth is the oldest.  nullopt if
+  // there is none, or if less than a sixth of the bytes of all tables with timed puts has expired:
+  // if keys are in the order of time, such a table soon goes as a whole.
   struct HalfExpired {
     std::shared_ptr<const OpenTable> table;
     int level = 0;
@@ -201,7 +202,8 @@ class Tree {
   // The bytes of tables that have expired for all readers, by an estimate: as if the puts of a
   // table were written evenly between the times that are known.
   double ExpiredBytes(const SnapshotList& snapshots) const;
-  // False only if no table is of these two kinds at that time.  Allocates no memory.
+  // False only if no table has expired at that time, as a whole or by a fifth.  Allocates no
+  // memory.
   bool MayHaveExpired(const LimitTable& limits, uint32_t now) const;
 
   // The tables of the level that overlap the span, in the order of `level`.  Each run takes a
@@ -239,8 +241,8 @@ class Tree {
   // Approximate bytes of tables for keys in [from, to); nullopt: unbounded.
   uint64_t ApproximateBytes(std::string_view from, std::optional<std::string_view> to) const;
 
-  // Sets the state of each level (not the counters).  `present`: which
-  // entries have expired, without snapshots.
+  // Sets the state of each level (not the counters).  `present` tells which entries have expired;
+  // it has no snapshots.
   void Describe(Statistics* statistics, const SnapshotList& present = {}) const;
 
  private:

@@ -1,6 +1,6 @@
-// The work of readers and writers of one tree since the tree came, and the sum that its readers
-// have paid for merging its level 0 (lsm/compaction/level0_account.h).  The versions of a tree
-// share it. It goes with the last of them, so a reader of an older version counts safely.
+// Counts of the reads and writes of one tree since it was made, and the sum that its readers have
+// paid for merging its level 0 (lsm/compaction/level0_account.h).  All versions of a tree share it.
+// It lives as long as any of them, so a reader of an older version counts safely.
 #ifndef TRELLIS_LSM_VERSION_TREE_READS_H_
 #define TRELLIS_LSM_VERSION_TREE_READS_H_
 
@@ -25,7 +25,7 @@ struct Level0Reads {
 struct TreeReads {
   TreeCounters counters;
   std::atomic<uint64_t> level0_merges{0};  // that have ended
-  // A table has got the rent for tombstones that it lacked (tombstone_rent.h).
+  // The rent for a table's tombstones has been paid (tombstone_rent.h).
   std::atomic<bool> rent_is_due{false};
 
   Mutex mutex;  // is taken last

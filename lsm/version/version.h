@@ -37,8 +37,8 @@ class Version {
 
   // The tables of a level may be in any order, and may belong to any trees.  Without tables, the
   // default keyspace and those with trees of their own have empty ones, and there is no common
-  // tree. Errors as from Tree::Create.  `before` is the version that this one follows, if any: the
-  // trees share what readers did.
+  // tree.  Errors as from Tree::Create.  `before` is the version that this one follows, if any:
+  // their trees share their TreeReads.
   static absl::StatusOr<std::shared_ptr<const Version>> Create(
       std::array<OpenTables, kLevels> levels, const KeyspaceRecords& keyspaces = {},
       const Version* before = nullptr);
@@ -70,7 +70,7 @@ class Version {
   const std::shared_ptr<const Members>& members() const { return members_; }
 
   // Sets the state of the levels, and the number of trees.  `counters` are the store's; null: there
-  // were no lookups.  `present`: which entries have expired, without snapshots.
+  // were no lookups.  `present` tells which entries have expired; it has no snapshots.
   void Describe(Statistics* statistics, const Counters* counters = nullptr,
                 const SnapshotList& present = {}) const;
   // As TreeOf, for callers that hold the tree longer than the version.  Never null: a keyspace

@@ -34,8 +34,8 @@ struct Request {
   std::optional<uint64_t> rate;              // verify: bytes a second
   std::optional<uint64_t> threads;           // verify
   std::optional<std::string> log_directory;  // commands that read a store's logs
-  // The time as of which a store is shown, in seconds since 1970: of --at, or else the present.
-  // Nothing for commands that show no store as of a time.
+  // The time as of which a store is shown, in seconds since 1970: that of --at, or else the
+  // present.  nullopt for commands without --at.
   std::optional<uint32_t> at;
 };
 

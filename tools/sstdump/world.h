@@ -46,7 +46,7 @@ struct World {
   std::function<bool()> output_is_gone = nullptr;
   // Opens rados://POOL/PATH.  Null if sstdump was built without Ceph.
   std::function<absl::StatusOr<Place>(const std::string& uri)> open_rados = nullptr;
-  // The machine's clock, in seconds since 1970; without one it is 1970, and nothing has expired.
+  // The machine's clock, in seconds since 1970.  Without one it shows 1970, so nothing has expired.
   std::function<uint64_t()> now_seconds = nullptr;
 };
 

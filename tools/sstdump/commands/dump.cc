@@ -42,8 +42,8 @@ void ShowPair(const lsm::ParsedKey& key, std::string_view value, std::optional<u
   session->Print(line + "\n");
 }
 
-// Adds the logs' writes of the keyspace within the bounds, and sets what has expired by the limit
-// after them.  Returns false, and tells the session why, if any may be missing.
+// Adds the logs' writes of the keyspace within the bounds.  Sets `expired` by the limit after these
+// logs.  Returns false, and tells the session why, if any may be missing.
 bool FillMemtable(const StoreFiles& files, const KeyBounds& bounds, Session* session,
                   lsm::Memtable* memtable, lsm::ExpiryView* expired) {
   lsm::HeldRanges ranges;

@@ -25,7 +25,7 @@ using KeyspaceNames = std::map<uint64_t, std::string>;
 struct Keyspaces {
   KeyspaceNames names;        // those that files have named so far
   lsm::KeyspaceRecord shown;  // the one that the request names; without a name, the default one
-  lsm::ExpiryView expired;    // its entries that `get` hides, file by file
+  lsm::ExpiryView expired;    // its entries that `get` hides in single files
 
   // Whether its entries in tables are in the common tree, with its id before each key.
   bool is_common() const { return !shown.has_own_tree; }
@@ -36,8 +36,8 @@ struct Keyspaces {
   bool MayBeIn(const lsm::TableMeta& table) const;
 };
 
-// The keyspaces that an opening would find: those of the manifest, and what the logs change, up to
-// the first fault.  REQUIRES files.has_state().
+// The keyspaces that an opening would find: those of the manifest, with the changes in the logs up
+// to the first fault.  REQUIRES files.has_state().
 lsm::KeyspaceRecords RecordsWithLogs(const StoreFiles& files);
 
 // The entries of a keyspace that have expired for a reader, if the store is opened and read at the

@@ -74,7 +74,7 @@ struct BatchEntry {
   std::string_view value;              // of a put
   std::optional<std::string_view> to;  // of a range; nullopt: to the end
   const lsm::KeyspaceChange* change = nullptr;  // null: it changes no keyspace
-  // When the record was written, in seconds since 1970, if it says so.  Of a put.
+  // For puts: when the record was written, in seconds since 1970, if it says so.
   std::optional<uint32_t> written = std::nullopt;
 
   bool is_put() const { return kind == lsm::BatchKind::kPut; }
@@ -87,8 +87,8 @@ struct BatchEntry {
     return is_range() ? key <= of_key && (!to || of_key < *to) : key == of_key;
   }
 };
-// Applies a change of keyspaces.  Returns why recovery would refuse the entry after entries that
-// left these keyspaces; empty if it would not.
+// Applies a change of keyspaces.  Returns why recovery, with these keyspaces so far, would refuse
+// the entry; empty if it would not.
 std::string ReplayEntry(const BatchEntry& entry, lsm::KeyspaceRecords* keyspaces);
 // Visits the entries of a log's record.  DataLoss if the record does not hold a whole batch;
 // entries before the damage have been visited by then.
