@@ -214,13 +214,6 @@ VersionEdit ManifestState::ToSnapshot() const {
   return edit;  // there is nothing to remove or to drop
 }
 
-absl::Status ManifestState::CheckHasNoKeyspaces(std::string_view directory,
-                                                std::string_view call) const {
-  if (!keyspaces.any()) return absl::OkStatus();
-  return absl::UnimplementedError(
-      Concat(directory, ": the store has keyspaces, which ", call, " cannot handle yet"));
-}
-
 std::set<uint64_t> ManifestState::NeededLogs() const {
   std::set<uint64_t> numbers = synced_logs;
   numbers.insert(oldest_log);

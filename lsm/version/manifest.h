@@ -81,10 +81,6 @@ struct ManifestState {
   VersionEdit ToSnapshot() const;
   bool started = false;  // an edit was applied
 
-  // For calls that cannot handle keyspaces.  Unimplemented if there are any other than the default
-  // one.  The message names the store's `directory` and the `call`.
-  absl::Status CheckHasNoKeyspaces(std::string_view directory, std::string_view call) const;
-
   // The logs that must exist.
   std::set<uint64_t> NeededLogs() const;
   bool NeedsLog(uint64_t number) const;
