@@ -163,6 +163,10 @@ struct ExpiryView {
 
   bool HidesUntimed() const { return untimed < live_from; }
   bool HidesAt(uint32_t time) const { return time < live_from; }
+  // Hides only what both hide.
+  static ExpiryView MilderOf(const ExpiryView& a, const ExpiryView& b) {
+    return {std::min(a.live_from, b.live_from), std::max(a.untimed, b.untimed)};
+  }
   bool operator==(const ExpiryView&) const = default;
 };
 

@@ -101,10 +101,8 @@ ExpiryView LimitTable::At(KeyspaceId keyspace, uint32_t now) const {
   auto row = First(keyspace);
   if (row == rows_.end() || row->first != keyspace) return {};
   ExpiryView view = row->second.At(now);
-  for (++row; row != rows_.end() && row->first == keyspace; ++row) {
-    const ExpiryView other = row->second.At(now);
-    view = {std::min(view.live_from, other.live_from), std::max(view.untimed, other.untimed)};
-  }
+  for (++row; row != rows_.end() && row->first == keyspace; ++row)
+    view = ExpiryView::MilderOf(view, row->second.At(now));
   return view;
 }
 

@@ -48,8 +48,8 @@ struct ExpiryLimit {
   // be older than the cutoff.
   static ExpiryLimit AtOpening(const KeyspaceOptions& options, const ExpiryMarks& marks,
                                uint32_t now) {
-    now = std::max(now, 1u);
-    return Of(options, {std::min(marks.cutoff, now), std::min(marks.timed_from, now)});
+    // If the time of the first limit is still to come, puts from before it only live longer.
+    return Of(options, {std::min(marks.cutoff, now), marks.timed_from});
   }
   // For a reader whose time is `now`.
   ExpiryView At(uint32_t now) const {
@@ -70,10 +70,15 @@ class LimitTable {
   explicit LimitTable(std::vector<Row> rows) : rows_(std::move(rows)) {}
 
   const std::vector<Row>& rows() const { return rows_; }
-  // REQUIRES: no other thread has this table; the keyspace is in it.
-  void SetCutoff(KeyspaceId keyspace, uint32_t cutoff) {
-    const auto row = First(keyspace);
-    rows_[static_cast<size_t>(row - rows_.begin())].second.marks.cutoff = cutoff;
+  // Replaces the keyspace's limit; allocates memory only if there is none.  REQUIRES: no other
+  // thread has this object.
+  void Set(KeyspaceId keyspace, const ExpiryLimit& limit) {
+    const auto at = rows_.begin() + (First(keyspace) - rows_.cbegin());
+    if (at != rows_.end() && at->first == keyspace) {
+      at->second = limit;
+    } else {
+      rows_.insert(at, {keyspace, limit});
+    }
   }
   bool Has(KeyspaceId keyspace) const {
     const auto row = First(keyspace);
@@ -123,7 +128,6 @@ struct KeyspaceState {
   std::atomic<uint32_t> timed_from{0};
   // REQUIRES: the engine's mutex, or no other thread has this object.
   void TakeLimit(const ExpiryLimit& now) {
-    marks = now.marks;
     timed_from.store(now.marks.timed_from, std::memory_order_relaxed);
     limit.store(uint64_t{now.seconds} << 32 | now.marks.cutoff, std::memory_order_release);
   }
@@ -135,7 +139,6 @@ struct KeyspaceState {
 
   // All guarded by the engine's mutex.
   KeyspaceOptions options;       // those that were set
-  ExpiryMarks marks;             // as `limit` has them
   bool has_own_tree = false;     // or else its entries in tables are in the common tree
   bool stays_in_common = false;  // an attempt to give it a tree of its own has failed
 };

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "lsm/base/internal_key.h"
 #include "lsm/base/key_head.h"
@@ -23,7 +25,10 @@ class MergeHeap {
  public:
   enum class Direction { kForward, kBackward };
 
-  explicit MergeHeap(size_t inputs) { heads_.reserve(inputs); }
+  explicit MergeHeap(size_t inputs) {
+    heads_.reserve(inputs);
+    order_.reserve(inputs);
+  }
 
   bool empty() const { return heads_.empty(); }
   Iterator& top() const { return *heads_.front().input; }
@@ -40,7 +45,8 @@ class MergeHeap {
   // Takes an input that stands at its first entry.  False if it has failed, and so the whole.
   bool Add(Iterator& input) {
     if (!input.Valid()) return Accept(input);
-    heads_.emplace_back(&input, added_++);
+    heads_.emplace_back(&input);
+    order_.push_back(&input);
     return true;
   }
   void Arrange() {
@@ -48,7 +54,8 @@ class MergeHeap {
   }
   void Clear() {
     heads_.clear();
-    lesser_ = added_ = 0;
+    order_.clear();
+    lesser_ = 0;
   }
 
   // Restores the heap after the top input has moved.
@@ -78,7 +85,7 @@ class MergeHeap {
  private:
   // A valid input and its position.
   struct Head {
-    Head(Iterator* valid, size_t its_rank) : input(valid), rank(its_rank) { Read(); }
+    explicit Head(Iterator* valid) : input(valid) { Read(); }
     void Read() {
       key = input->key();
       const std::string_view user_key = UserKeyOf(key);
@@ -87,7 +94,6 @@ class MergeHeap {
     }
 
     Iterator* input;
-    size_t rank;           // the order of Add
     std::string_view key;  // input->key()
     // The first sixteen bytes of its user key, as two numbers.  They mostly decide, and a key is
     // compared several times.
@@ -96,17 +102,25 @@ class MergeHeap {
 
   // Whether `a` comes before `b`.
   bool Precedes(const Head& a, const Head& b) const {
-    if (a.first == b.first && a.second == b.second) [[unlikely]] {
-      // The copy of the newer input comes first, as in a lookup.
-      int order = CompareInternalKeys(a.key, b.key);
-      if (order == 0) order = a.rank < b.rank ? -1 : 1;
-      return direction_ == Direction::kForward ? order < 0 : order > 0;
-    }
+    if (a.first == b.first && a.second == b.second) [[unlikely]]
+      return PrecedesByKey(a, b);
     // No branch: which key is less is unpredictable.
     const int is_less =
         static_cast<int>(a.first < b.first) |
         (static_cast<int>(a.first == b.first) & static_cast<int>(a.second < b.second));
     return is_less == static_cast<int>(direction_ == Direction::kForward);
+  }
+
+  // The same, by the whole keys.  Apart, so that Precedes stays small enough to be inlined.
+  [[gnu::noinline]] bool PrecedesByKey(const Head& a, const Head& b) const {
+    int order = CompareInternalKeys(a.key, b.key);
+    // The copy of the newer input comes first, as in a lookup.
+    if (order == 0) order = IsAddedBefore(a.input, b.input) ? -1 : 1;
+    return direction_ == Direction::kForward ? order < 0 : order > 0;
+  }
+  bool IsAddedBefore(const Iterator* a, const Iterator* b) const {
+    const Iterator* const both[] = {a, b};
+    return *std::find_first_of(order_.begin(), order_.end(), std::begin(both), std::end(both)) == a;
   }
 
   void SiftDown(size_t hole) {
@@ -131,9 +145,9 @@ class MergeHeap {
     heads_[hole] = moving;
   }
 
-  std::vector<Head> heads_;  // of the valid inputs
-  size_t added_ = 0;         // inputs added since Clear
-  size_t lesser_ = 0;        // index of the next one after the top; 0: not known
+  std::vector<Head> heads_;             // of the valid inputs
+  std::vector<const Iterator*> order_;  // the inputs, as they were added
+  size_t lesser_ = 0;                   // index of the next one after the top; 0: not known
   Direction direction_ = Direction::kForward;
   absl::Status status_;
 };

@@ -167,7 +167,9 @@ bool CompactionSchedule::TakeForFlush(const std::shared_ptr<const CompactionPlan
 
 void CompactionSchedule::EndFlush() {
   if (flushes_.empty()) return;
-  flushes_.clear();
+  // A plan that is being chosen may have one of its tables.
+  ended_flushes_ = is_choosing_ ? flushes_.size() : 0;
+  if (!is_choosing_) flushes_.clear();
   NoteChange();
 }
 
@@ -178,6 +180,8 @@ bool CompactionSchedule::Begin(Job* job) {
     job->plan = nullptr;
     job->found_nothing = true;
   }
+  flushes_.erase(flushes_.begin(), flushes_.begin() + static_cast<ptrdiff_t>(ended_flushes_));
+  ended_flushes_ = 0;
   if (job->found_nothing) idle_revision_ = job->revision;
   if (job->found_nothing && job->revision == revision_) may_have_expired_ = false;
   held_until_ = std::min(held_until_, job->held_until);

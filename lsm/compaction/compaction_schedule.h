@@ -107,6 +107,7 @@ class CompactionSchedule {
   // one of them has an old tombstone, iterators have paid, or tables may have expired.  False while
   // the rule rests, and while a plan of it runs.
   bool MayFree(const Version& version) const;
+  bool may_have_expired() const { return may_have_expired_; }
   // Notes that there may be more to compact than before, for example because the version changed.
   void NoteChange() { ++revision_; }
   // Notes the time, in seconds since 1970.  It is a change if a tombstone has become due by its
@@ -117,7 +118,8 @@ class CompactionSchedule {
     rent_is_due_ = true;
     NoteChange();
   }
-  // Tables may have expired.  It is a change.
+  // Tables may have expired.  It is a change.  Those that have expired as a whole also go while the
+  // rule for tombstones rests.
   void NoteExpired() {
     may_have_expired_ = true;
     NoteChange();
@@ -172,6 +174,8 @@ class CompactionSchedule {
   std::deque<Request*> requests_;
   Plans running_;  // no two of them conflict (lsm/compaction/picker.h)
   Plans flushes_;  // of the running flush; nor do these
+  // The first ones of these are of flushes that ended while a job was choosing.
+  size_t ended_flushes_ = 0;
   size_t most_running_ = 0;
   bool is_choosing_ = false;  // a scheduled job has not reached Begin
   // Changes whenever there may be more to compact than before: the version changed, a compaction

@@ -99,7 +99,7 @@ void Engine::ScheduleWork() {
   keyspaces_.AssertHeld();
   const TreeOptions tree_options(options_, &keyspaces_.own_options(), &keyspaces_.dropped());
   const bool is_due = schedule_.IsDue(version, tree_options, sequences_.HasSnapshotIn());
-  if (!is_due && !schedule_.MayFree(version) &&
+  if (!is_due && !schedule_.may_have_expired() && !schedule_.MayFree(version) &&
       !IsAnyPaid(version, tree_options, schedule_.running()))
     return;
   // A merge that only readers or tombstones need is scheduled again by a later look (NoteReads).
@@ -118,6 +118,8 @@ void Engine::NoteReads(bool is_look) {
     return absl::OkStatus();
   }).IgnoreError();
   const uint64_t wall_seconds = is_look ? WallSecondsOf(*store_.environment.clock) : 0;
+  SnapshotList snapshots;
+  std::optional<Keyspaces::UnrecordedLimits> limits;
   if (is_look) {
     mutex_.Lock();
   } else if (!mutex_.TryLock()) {
@@ -134,23 +136,32 @@ void Engine::NoteReads(bool is_look) {
     ChargeReaders(version, tree_options, &schedule_);
     if (is_look) schedule_.NoteTime(version, wall_seconds);
     if (is_look && keyspaces_.MayHaveExpired(version)) schedule_.NoteExpired();
+    try {
+      if (is_look) snapshots = keyspaces_.ForJob(sequences_);
+      if (is_look) limits = keyspaces_.Unrecorded();
+    } catch (const std::bad_alloc&) {
+      // The next look seals the memtable, if it is due.
+    }
     // Also if there was work before: there may have been no memory to schedule it.
-    if (IsAnyPaid(version, tree_options, schedule_.running()) || schedule_.MayFree(version))
+    if (IsAnyPaid(version, tree_options, schedule_.running()) || schedule_.may_have_expired() ||
+        schedule_.MayFree(version))
       ScheduleWork();
   }
   mutex_.Unlock();
   if (!is_look || !may_begin) return;
-  SealIfDue([&](const ReadView& view, const SnapshotList& snapshots) {
+  SealIfDue([&](const ReadView& view, const SnapshotList&) {
+    // Otherwise the change of a limit may be in the sealed memtable.
+    const bool may_record = limits && view.sealed.empty();
     return IsSealDue(view, views_.VisibleIn(view), snapshots,
                      store_.environment.clock->MonotonicNanos(), job_context_.digest_seed,
-                     options_);
+                     options_) ||
+           (may_record && AreLimitsDue(view, limits->present, limits->recorded, options_));
   });
 }
 
 void Engine::SealIfDue(IsDue is_due) {
   std::shared_ptr<const ReadView> view;
   KeyspaceId dropped = kDefaultKeyspace;  // none
-  std::optional<Keyspaces::UnrecordedLimits> limits;
   bool seals = false;
   CatchOutOfMemory([&] {
     SnapshotList snapshots;
@@ -161,14 +172,11 @@ void Engine::SealIfDue(IsDue is_due) {
       if (!jobs_.MayBegin() ||
           keyspaces_.FullestTree(*CurrentView()->version).level0_tables() >= level0_stop_tables)
         return absl::OkStatus();
-      snapshots = keyspaces_.ForJob(sequences_);
+      snapshots = sequences_.Snapshots();
       view = CurrentView();
       dropped = keyspaces_.LargestDropped(*view->version);
-      // Otherwise the change may be in the sealed memtable.
-      if (view->sealed.empty()) limits = keyspaces_.Unrecorded();
     }
-    seals = IsDropLeft(*view, dropped, options_) || is_due(*view, snapshots) ||
-            (limits && AreLimitsDue(*view, limits->present, limits->recorded, options_));
+    seals = IsDropLeft(*view, dropped, options_) || is_due(*view, snapshots);
     return absl::OkStatus();
   }).IgnoreError();
   if (view == nullptr) return;

@@ -1,5 +1,6 @@
 // Engine: creating, finding and changing keyspaces.
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "lsm/base/encoded_batch.h"
@@ -91,11 +92,19 @@ absl::Status Engine::ChangeKeyspace(Writer* leader) {
   TRELLIS_RETURN_IF_ERROR(MakeRoom(/*seal_now=*/false));
   // Here, since the entry is written without another wait.
   keyspaces_.Announce(&prepared);
-  batch.Clear();
-  EncodedBatch::Change(&batch, *prepared.change);
-  TRELLIS_RETURN_IF_ERROR(batch.status());
-  const Writer* last = leader;
-  TRELLIS_RETURN_IF_ERROR(Commit(leader, &last));
+  absl::Status status;
+  try {
+    batch.Clear();
+    EncodedBatch::Change(&batch, *prepared.change);
+    status = batch.status();
+    const Writer* last = leader;
+    if (status.ok()) status = Commit(leader, &last);
+  } catch (const std::bad_alloc&) {
+    status = OutOfMemory();
+  }
+  // Otherwise it is unknown whether the log has it, and Resume follows.
+  if (!status.ok() && !absl::IsUnknown(status)) keyspaces_.TakeBack(prepared);
+  TRELLIS_RETURN_IF_ERROR(std::move(status));
   // Applying it needs no memory: the entry is in the log.
   keyspaces_.Apply(std::move(prepared));
   schedule_.NoteChange();  // another style may have work

@@ -55,8 +55,14 @@ void NoteMemtable(std::string name, const Memtable& memtable, KeyspaceId keyspac
                   MemtableAnswer answer, KeyLookup* lookup) {
   Explanation& explanation = *lookup->explanation;
   if (answer != MemtableAnswer::kAbsent) explanation.answered_by = name;
-  explanation.memtables.push_back(
-      {std::move(name), NameOf(answer), NewestRange(memtable, keyspace, lookup->key)});
+  MemtableStep& step = explanation.memtables.emplace_back();
+  step.name = std::move(name);
+  step.outcome = NameOf(answer);
+  step.range_sequence = NewestRange(memtable, keyspace, lookup->key);
+  if (answer != MemtableAnswer::kExpired) return;
+  const std::unique_ptr<InnerIterator> entry = memtable.Find(keyspace)->NewIterator();
+  entry->Seek(lookup->key.memtable_key());
+  step.written = WrittenAt(lookup->key.expiry(), KindOf(SuffixOf(entry->key())), entry->value());
 }
 
 // One in kLookupsPerNote of a thread's lookups, and one in kSeeksPerNote of the seeks of its closed
@@ -506,9 +512,10 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const KeyspaceState* state,
 
 Engine::Moment Engine::TakeSnapshot() {
   // Without views, the store is closed, and no read accepts the snapshot.
-  std::shared_ptr<const ReadView> view = IsForReading(options_.mode) ? views_.Share() : nullptr;
   MutexLock lock(&mutex_);
   keyspaces_.AssertHeld();
+  // With the lock, so that view and limits are of one refresh.
+  std::shared_ptr<const ReadView> view = IsForReading(options_.mode) ? views_.Share() : nullptr;
   std::shared_ptr<const ReadTime> time = keyspaces_.TimeOfSnapshot();
   if (view != nullptr) return {view->sequence_max, std::move(view), std::move(time)};
   return {sequences_.Take(time), nullptr, time};

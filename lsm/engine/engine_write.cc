@@ -60,13 +60,26 @@ absl::Status CheckWritable(const Options& options) {
 
 // Counts entries of keyspaces other than the default one for their trees.
 void CountByTree(const WriteBatch& batch, const Version& version) {
-  const TreeCounters::Here elsewhere(&version.default_tree()->reads().counters);
+  uint64_t elsewhere = 0;
+  KeyspaceId last = kDefaultKeyspace;
+  uint64_t writes = 0;  // in a row, to that one
+  const auto add = [&] {
+    if (last == kDefaultKeyspace) return;
+    elsewhere += writes;
+    if (const Tree* const tree = version.TreeOf(last); tree != nullptr)
+      TreeCounters::Here(&tree->reads().counters).Add(TreeCounters::kWrites, writes);
+  };
   EncodedBatch::ForEachKeyspace(batch, [&](KeyspaceId keyspace) {
-    if (keyspace == kDefaultKeyspace) return;
-    elsewhere.Add(TreeCounters::kWritesElsewhere, 1);
-    if (const Tree* const tree = version.TreeOf(keyspace); tree != nullptr)
-      TreeCounters::Here(&tree->reads().counters).Add(TreeCounters::kWrites, 1);
+    if (keyspace != last) {
+      add();
+      last = keyspace;
+      writes = 0;
+    }
+    ++writes;
   });
+  add();
+  TreeCounters::Here(&version.default_tree()->reads().counters)
+      .Add(TreeCounters::kWritesElsewhere, elsewhere);
 }
 
 }  // namespace
@@ -166,9 +179,7 @@ absl::Status Engine::Commit(Writer* leader, const Writer** last) {
   StoreFixed64(batch.data(), sequences_.last() + 1);
   // Only the leader changes limits, so these hold for the whole group.
   const std::shared_ptr<const LimitTable> limits = keyspaces_.limits();
-  if (limits != nullptr && entries > 0) [[unlikely]]
-    EncodedBatch::SetTime(&batch, keyspaces_.Now());
-  const size_t batch_bytes = batch.size();
+  const uint32_t now = limits == nullptr ? 0 : keyspaces_.Now();
   // Only the leader replaces the memtable, so it stays the one of this view.
   Memtable* memtable = CurrentView()->memtable.get();
   RangeMap ranges;  // of the group, in the default keyspace
@@ -177,9 +188,11 @@ absl::Status Engine::Commit(Writer* leader, const Writer** last) {
   const Memtable::IsTimed is_timed = has_limit;
   // First all steps that may fail without leaving a trace.
   absl::Status status = CatchOutOfMemory([&] {
+    if (limits != nullptr && entries > 0) [[unlikely]]
+      EncodedBatch::SetTime(&batch, now);
     TRELLIS_RETURN_IF_ERROR(
         memtable->PrepareBatch(batch, &ranges, limits == nullptr ? nullptr : &is_timed));
-    logs_.Reserve(batch_bytes);
+    logs_.Reserve(batch.size());
     return absl::OkStatus();
   });
   const bool begun = status.ok();
@@ -212,7 +225,7 @@ absl::Status Engine::Commit(Writer* leader, const Writer** last) {
     jobs_.AddFailure(FailureKind::kLog, status);
     return UnknownOutcome(status);
   }
-  writers_.throttle().Spend(batch_bytes);
+  writers_.throttle().Spend(batch.size());
   sequences_.Advance(entries);
   views_.ShowUpTo(sequences_.last());
   // If the memtable is due, the flush job or the next leader seals it.  This leader does not,

@@ -35,12 +35,8 @@ class Memtable::EntryMaker : public EncodedBatch::Handler {
     return absl::OkStatus();
   }
   absl::Status Put(KeyspaceId keyspace, std::string_view key, std::string_view value) override {
-    if (is_timed_ != nullptr && (*is_timed_)(keyspace)) [[unlikely]] {
-      if (!time_) return absl::DataLossError("write batch: a put lacks its time");
-      timed_value_.clear();
-      AppendTimed(&timed_value_, *time_, value);
-      return Make(keyspace, key, PackSuffix(next_++, EntryKind::kTimedPut), timed_value_);
-    }
+    if (is_timed_ != nullptr && (*is_timed_)(keyspace)) [[unlikely]]
+      return TimedPut(keyspace, key, value);
     return Make(keyspace, key, PackSuffix(next_++, EntryKind::kPut), value);
   }
   absl::Status Delete(KeyspaceId keyspace, std::string_view key) override {
@@ -80,6 +76,14 @@ class Memtable::EntryMaker : public EncodedBatch::Handler {
   }
 
  private:
+  // Apart, so that Put stays small.
+  [[gnu::noinline]] absl::Status TimedPut(KeyspaceId keyspace, std::string_view key,
+                                          std::string_view value) {
+    if (!time_) return absl::DataLossError("write batch: a put lacks its time");
+    timed_value_.clear();
+    AppendTimed(&timed_value_, *time_, value);
+    return Make(keyspace, key, PackSuffix(next_++, EntryKind::kTimedPut), timed_value_);
+  }
   absl::Status Make(KeyspaceId keyspace, std::string_view key, uint64_t suffix,
                     std::string_view value) {
     if (keyspace != kDefaultKeyspace) [[unlikely]] {

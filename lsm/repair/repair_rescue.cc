@@ -405,9 +405,14 @@ absl::Status RepairJob::SalvageRecord(const LogReader::Record& record, const std
                        " to ", first - 1));
   }
   salvaged_to_ = std::max(salvaged_to_, first - 1 + EncodedBatch::CountOf(record.payload));
+  // The limit of a keyspace may have been in a damaged record.
+  const auto is_timed = [this](KeyspaceId id) {
+    if (keyspaces_.IsTimed(id)) return true;
+    if (!damaged_logs_.empty()) keyspaces_.AddTimed(id);
+    return !damaged_logs_.empty();
+  };
   return filler->Add(
-      record.payload, log, [](KeyspaceId) { return true; },
-      [this](KeyspaceId id) { return keyspaces_.IsTimed(id); });
+      record.payload, log, [](KeyspaceId) { return true; }, is_timed);
 }
 
 absl::StatusOr<RepairJob::Tables> RepairJob::Flush(KeyspaceId tree, Iterator& entries,

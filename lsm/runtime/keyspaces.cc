@@ -102,7 +102,7 @@ KeyspaceRecords Keyspaces::Records() const {
                  .has_own_tree = state->has_own_tree,
                  .options = state->options,
                  .name = state->name,
-                 .marks = state->marks});
+                 .marks = state->GetLimit().marks});
   }
   return records;
 }
@@ -172,25 +172,35 @@ void Keyspaces::Announce(Prepared* prepared) {
   KeyspaceChange& change = *prepared->change;
   // A creation that failed may have had this id.
   if (change.kind == KeyspaceChange::Kind::kCreated) limits_left_.erase(state.id);
-  const bool begins = !state.marks.are_timed();
+  const ExpiryLimit before = state.GetLimit();
+  const bool begins = !before.marks.are_timed();
   if (begins && change.options.expire_after.value_or(0) == 0) return;
   const uint32_t now = clock_.Now();
-  change.marks = {ExpiryLimit::Of(state.options, state.marks).At(now).live_from,
-                  begins ? std::max(now, 1u) : state.marks.timed_from};
+  change.marks = {before.At(now).live_from, begins ? std::max(now, 1u) : before.marks.timed_from};
   const ExpiryLimit limit = ExpiryLimit::Of(change.options, change.marks);
   std::vector<LimitTable::Row> rows;
-  for (const auto& [id, each] : states_) {
-    if (id != state.id && each->marks.are_timed() && !dropped_.contains(id))
-      rows.emplace_back(id, ExpiryLimit::Of(each->options, each->marks));
+  if (limits_ != nullptr && !limits_have_forgotten_) rows = limits_->rows();
+  if (limits_ != nullptr && limits_have_forgotten_) {
+    for (const LimitTable::Row& row : limits_->rows()) {
+      if (states_.contains(row.first)) rows.push_back(row);
+    }
   }
-  rows.insert(std::find_if(rows.begin(), rows.end(),
-                           [&](const LimitTable::Row& row) { return row.first > state.id; }),
-              {state.id, limit});
-  prepared->limits = std::make_shared<LimitTable>(std::move(rows));
+  auto limits = std::make_shared<LimitTable>(std::move(rows));
+  limits->Set(state.id, limit);
   std::vector<ExpiryLimit>& left = limits_left_[state.id];
+  left.reserve(left.size() + 2);
   // A keyspace that existed before had no limit.
   if (left.empty() && change.kind == KeyspaceChange::Kind::kOptions) left.emplace_back();
   left.push_back(limit);
+  prepared->limits = std::move(limits);
+}
+
+void Keyspaces::TakeBack(const Prepared& prepared) {
+  if (prepared.limits == nullptr) return;
+  const auto left = limits_left_.find(prepared.state->id);
+  left->second.pop_back();
+  // A keyspace without times has only this one.
+  if (!prepared.state->GetLimit().marks.are_timed()) limits_left_.erase(left);
 }
 
 void Keyspaces::Apply(Prepared prepared) {
@@ -206,12 +216,13 @@ void Keyspaces::Apply(Prepared prepared) {
   if (prepared.limits != nullptr) {
     KeyspaceState& state = *prepared.state;
     // Readers have used the old limit until now.
-    const uint32_t cutoff = ExpiryLimit::Of(state.options, state.marks).At(clock_.Now()).live_from;
-    state.TakeLimit(ExpiryLimit::Of(
-        prepared.options,
-        {std::max(prepared.change->marks.cutoff, cutoff), prepared.change->marks.timed_from}));
-    prepared.limits->SetCutoff(id, state.marks.cutoff);
+    ExpiryMarks marks = prepared.change->marks;
+    marks.cutoff = std::max(marks.cutoff, state.GetLimit().At(clock_.Now()).live_from);
+    const ExpiryLimit limit = ExpiryLimit::Of(prepared.options, marks);
+    state.TakeLimit(limit);
+    prepared.limits->Set(id, limit);  // replaces it
     limits_ = std::move(prepared.limits);
+    limits_have_forgotten_ = false;
   }
   prepared.state->options = std::move(prepared.options);
   states_.merge(prepared.states);
@@ -247,7 +258,7 @@ absl::StatusOr<Keyspaces::NextView> Keyspaces::PrepareView(const KeyspaceRecords
     } else {
       state = known->second;
       if (state->options != record->options || state->has_own_tree != record->has_own_tree ||
-          state->marks != limit.marks)
+          state->GetLimit() != limit)
         view.changed.push_back({state, *record, limit});
     }
     view.ids.insert_or_assign(state->name, record->id);
@@ -321,7 +332,7 @@ bool Keyspaces::Forget(const std::vector<KeyspaceChange>& changes, const Version
       if (recorded != left->second.end()) left->second.erase(left->second.begin(), recorded);
       continue;
     }
-    limits_left_.erase(change.id);
+    limits_have_forgotten_ |= limits_left_.erase(change.id) > 0;
     dropped_.erase(change.id);
     own_options_.erase(change.id);
     states_.erase(change.id);
@@ -331,7 +342,7 @@ bool Keyspaces::Forget(const std::vector<KeyspaceChange>& changes, const Version
 
 void Keyspaces::ForgetDropped() {
   for (const KeyspaceId id : dropped_) {
-    limits_left_.erase(id);
+    limits_have_forgotten_ |= limits_left_.erase(id) > 0;
     own_options_.erase(id);
     states_.erase(id);
   }
@@ -388,7 +399,7 @@ void Keyspaces::NoteAllRecorded() {
     const auto state = states_.find(id);
     if (state == states_.end() || limits.empty()) continue;
     limits.erase(std::next(limits.begin()), limits.end());
-    limits.front() = ExpiryLimit::Of(state->second->options, state->second->marks);
+    limits.front() = state->second->GetLimit();
   }
 }
 

@@ -116,6 +116,8 @@ class Keyspaces {
   // Computes the marks (ExpiryMarks) of a change that is about to be logged.  From now on, jobs
   // expect that a crash may leave its limit.  REQUIRES: as Apply.
   void Announce(Prepared* prepared) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
+  // The change that was announced last failed, and is not in the log.  Allocates no memory.
+  void TakeBack(const Prepared& prepared) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
   // Allocates no memory.  REQUIRES: no other change was applied since Prepare.
   void Apply(Prepared prepared) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
 
@@ -246,6 +248,7 @@ class Keyspaces {
   mutable StoreClock clock_;                  // thread-safe
   const KeyspaceState* const default_state_;  // in states_, for readers
   std::shared_ptr<const LimitTable> limits_ ABSL_GUARDED_BY(*mutex_);
+  bool limits_have_forgotten_ ABSL_GUARDED_BY(*mutex_) = false;  // `limits_` of keyspaces
   // For each keyspace whose puts have times, the limits that a crash may leave: the manifest's, and
   // then those of the changes that no flush has recorded, in their order.
   std::map<KeyspaceId, std::vector<ExpiryLimit>> limits_left_ ABSL_GUARDED_BY(*mutex_);

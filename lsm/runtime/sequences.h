@@ -7,8 +7,9 @@
 #define TRELLIS_LSM_RUNTIME_SEQUENCES_H_
 
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -32,14 +33,12 @@ class Sequences {
 
   // Takes a snapshot of the present.  `time`: of its reads; null: no keyspace has times.
   Sequence Take(std::shared_ptr<const ReadTime> time = nullptr) {
-    snapshots_.emplace(last_, std::move(time));
+    snapshots_.insert({last_, std::move(time)});
     return last_;
   }
   // REQUIRES: it was taken, with that time, more often than released.
   void Release(Sequence sequence, const ReadTime* time = nullptr) {
-    auto taken = snapshots_.find(sequence);
-    while (taken->second.get() != time) ++taken;
-    snapshots_.erase(taken);
+    snapshots_.erase(snapshots_.find(Key{sequence, time}));
   }
 
   // kSequenceMax if there is none.
@@ -49,7 +48,7 @@ class Sequences {
   // Tells whether a snapshot s with from <= s < to exists.  Valid while this object lives.
   auto HasSnapshotIn() const {
     return [this](Sequence from, Sequence to) {
-      const auto first = snapshots_.lower_bound(from);
+      const auto first = snapshots_.lower_bound(Key{from, nullptr});
       return first != snapshots_.end() && first->first < to;
     };
   }
@@ -65,8 +64,22 @@ class Sequences {
   std::vector<JobExpiry::Reader> Readers() const { return {snapshots_.begin(), snapshots_.end()}; }
 
  private:
+  // Several may be of one number.  By the address of the time, too, so that each is found at once.
+  using Key = std::pair<Sequence, const ReadTime*>;
+  struct Less {
+    using is_transparent = void;
+    static Key KeyOf(const JobExpiry::Reader& taken) { return {taken.first, taken.second.get()}; }
+    static const Key& KeyOf(const Key& key) { return key; }
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      const Key key_a = KeyOf(a), key_b = KeyOf(b);
+      return key_a.first != key_b.first ? key_a.first < key_b.first
+                                        : std::less<>()(key_a.second, key_b.second);
+    }
+  };
+
   Sequence last_ = 0;
-  std::multimap<Sequence, std::shared_ptr<const ReadTime>> snapshots_;
+  std::multiset<JobExpiry::Reader, Less> snapshots_;
 };
 
 }  // namespace lsm

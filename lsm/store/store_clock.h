@@ -21,9 +21,10 @@ class StoreClock {
   // Seconds since 1970.
   uint32_t Now() {
     const uint32_t now = SecondsOf(clock_.WallMicros());
-    // Acquire and release: a thread that acts on another thread's time never gets an earlier one.
-    uint32_t last = last_.load(std::memory_order_acquire);
-    while (last < now && !last_.compare_exchange_weak(last, now, std::memory_order_acq_rel)) {
+    // Relaxed: it is one variable.  A thread that has learnt another one's time, in whatever way,
+    // finds that time here or a later one.
+    uint32_t last = last_.load(std::memory_order_relaxed);
+    while (last < now && !last_.compare_exchange_weak(last, now, std::memory_order_relaxed)) {
     }
     return last < now ? now : last;
   }

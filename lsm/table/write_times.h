@@ -29,6 +29,7 @@ struct WriteTimes {
 // An estimate of the share of a table's bytes that has expired, as if timed puts were written
 // evenly between the known times.
 inline double ExpiredShareOf(const WriteTimes& times, const ExpiryView& expired) {
+  if (times.timed_entries == 0) return 0;
   const auto part = [&](uint32_t from, uint32_t to) {
     if (expired.live_from <= from) return 0.0;
     if (expired.live_from >= to) return 1.0;

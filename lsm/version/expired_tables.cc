@@ -27,23 +27,41 @@ ExpiryView ExpiredInTable(const OpenTable& table, const Members* members,
     if (*id == kNamesInCommonTree) return {};
     if (span.EndsBy(CommonKeyOf(*id, ""))) break;
     const ExpiryView view = snapshots.ExpiredIn(*id)[stratum];
-    if (!mildest) mildest = view;
-    mildest = {std::min(mildest->live_from, view.live_from),
-               std::max(mildest->untimed, view.untimed)};
+    mildest = ExpiryView::MilderOf(mildest.value_or(view), view);
     if (mildest->live_from == 0) return {};
   }
   return mildest.value_or(ExpiryView());
 }
 
-// Entries that are neither tombstones nor timed.
+// Puts without times.
 uint64_t UntimedOf(const OpenTable& table) {
   return table.meta.entries - table.table->properties().deletions - table.meta.times.timed_entries;
 }
 
+// Names come first in the common tree.  They count as puts without times, and never expire.
+bool MayHaveNames(const OpenTable& table) {
+  return table.meta.keyspace == kCommonTree &&
+         KeyspaceOf(table.meta.span().begin) == kNamesInCommonTree;
+}
+
+// The share of the table's entries that are puts without times and have expired.
+double UntimedShareOf(const OpenTable& table, const ExpiryView& expired) {
+  if (!expired.HidesUntimed() || table.meta.entries == 0 || MayHaveNames(table)) return 0;
+  return static_cast<double>(UntimedOf(table)) / static_cast<double>(table.meta.entries);
+}
+
+// The bytes of the table that have expired.
+double EstimateExpired(const OpenTable& table, const ExpiryView& expired) {
+  const double share = ExpiredShareOf(table.meta.times, expired) + UntimedShareOf(table, expired);
+  return static_cast<double>(table.meta.file_bytes) * std::min(share, 1.0);
+}
+
 bool IsExpired(const OpenTable& table, const ExpiryView& expired) {
   const WriteTimes& times = table.meta.times;
-  return (times.timed_entries == 0 || expired.HidesAt(times.newest)) &&
-         (UntimedOf(table) == 0 || expired.HidesUntimed());
+  const uint64_t untimed = UntimedOf(table);
+  return times.timed_entries + untimed > 0 &&
+         (times.timed_entries == 0 || expired.HidesAt(times.newest)) &&
+         (untimed == 0 || expired.HidesUntimed());
 }
 
 }  // namespace
@@ -96,9 +114,9 @@ OpenTables Tree::Expired(int level_number, const SnapshotList& snapshots, IsTake
 }
 
 double Tree::ExpiredBytesOf(const OpenTable& table, const SnapshotList& snapshots) const {
-  if (table.meta.times.timed_entries == 0) return 0;
-  const ExpiryView expired = ExpiredInTable(table, members_.get(), snapshots, /*skips_names=*/true);
-  return static_cast<double>(table.meta.file_bytes) * ExpiredShareOf(table.meta.times, expired);
+  if (snapshots.expiry == nullptr) return 0;
+  return EstimateExpired(table,
+                         ExpiredInTable(table, members_.get(), snapshots, /*skips_names=*/true));
 }
 
 double Tree::ExpiredBytes(const SnapshotList& snapshots) const {
@@ -111,35 +129,48 @@ double Tree::ExpiredBytes(const SnapshotList& snapshots) const {
 std::optional<Tree::HalfExpired> Tree::PickHalfExpired(const SnapshotList& snapshots,
                                                        IsTaken is_taken) const {
   std::optional<HalfExpired> picked;
+  uint32_t picked_since = 0;
   double bytes = 0, expired_bytes = 0;
   for (int level_number = 0; level_number < kLevels; ++level_number) {
     for (const auto& table : level(level_number)) {
-      const WriteTimes& times = table->meta.times;
-      if (times.timed_entries == 0) continue;
       const ExpiryView expired =
           ExpiredInTable(*table, members_.get(), snapshots, /*skips_names=*/true);
-      const auto table_bytes = static_cast<double>(table->meta.file_bytes);
-      bytes += table_bytes;
-      expired_bytes += table_bytes * ExpiredShareOf(times, expired);
-      const bool is_due = times.fifth != 0 && expired.live_from >= times.fifth;
-      if (is_due && !is_taken(*table) && (!picked || times.fifth < picked->table->meta.times.fifth))
-        picked = HalfExpired{table, level_number};
+      const double untimed_share = UntimedShareOf(*table, expired);
+      const WriteTimes& times = table->meta.times;
+      if (times.timed_entries == 0 && untimed_share == 0) continue;
+      bytes += static_cast<double>(table->meta.file_bytes);
+      expired_bytes += EstimateExpired(*table, expired);
+      const bool is_by_untimed = untimed_share >= 0.2;
+      const uint32_t since = is_by_untimed ? expired.untimed : times.fifth;
+      if ((!is_by_untimed && (since == 0 || expired.live_from < since)) || is_taken(*table))
+        continue;
+      if (picked && since >= picked_since) continue;
+      picked = HalfExpired{table, level_number};
+      picked_since = since;
     }
   }
   return expired_bytes >= bytes / 6 ? picked : std::nullopt;
 }
 
 bool Tree::MayHaveExpired(const LimitTable& limits, uint32_t now) const {
-  ExpiryView widest = is_common() ? ExpiryView() : limits.At(keyspace_, now);
-  for (const auto& [id, limit] : limits.rows()) {
-    const ExpiryView view = limit.At(now);
-    if (is_common() && view.live_from > widest.live_from) widest = view;
+  uint32_t live_from = 0;
+  bool hides_untimed = false;
+  const auto add = [&](const ExpiryView& view) {
+    live_from = std::max(live_from, view.live_from);
+    hides_untimed = hides_untimed || view.HidesUntimed();
+  };
+  if (!is_common()) add(limits.At(keyspace_, now));
+  if (is_common()) {
+    for (const auto& [id, limit] : limits.rows()) add(limit.At(now));
   }
-  if (widest.live_from == 0) return false;
+  if (live_from == 0) return false;
   return std::any_of(candidates_.begin(), candidates_.end(), [&](const Candidate& candidate) {
-    const WriteTimes& times = candidate.table->meta.times;
-    if (times.timed_entries == 0) return widest.HidesUntimed();
-    return widest.HidesAt(times.newest) || (times.fifth != 0 && widest.live_from >= times.fifth);
+    const OpenTable& table = *candidate.table;
+    const WriteTimes& times = table.meta.times;
+    if (times.fifth != 0 && live_from >= times.fifth) return true;
+    if (MayHaveNames(table)) return false;
+    return (times.timed_entries > 0 && times.newest < live_from) ||
+           (hides_untimed && UntimedOf(table) > 0);
   });
 }
 

@@ -191,9 +191,10 @@ class Tree {
   // may see them, and older tables that overlap their spans are such tables of this level, too.  So
   // nothing that they hide comes back.  Leaves out tables for which `is_taken` is true.
   OpenTables Expired(int level, const SnapshotList& snapshots, IsTaken is_taken) const;
-  // Among tables of which a fifth has expired, the one whose fifth is the oldest.  nullopt if
-  // there is none, or if less than a sixth of the bytes of all tables with timed puts has expired:
-  // if keys are in the order of time, such a table soon goes as a whole.
+  // Among tables of which a fifth has expired, by timed or by untimed puts, the one for which that
+  // has been so for the longest time.  nullopt if there is none, or if less than a sixth of the
+  // bytes of all tables with such puts has expired: if keys are in the order of time, such a table
+  // soon goes as a whole.
   struct HalfExpired {
     std::shared_ptr<const OpenTable> table;
     int level = 0;
