@@ -1,14 +1,14 @@
 #include "bench/expiry/report.h"
 
-#include <chrono>
-#include <filesystem>
 #include <functional>
-#include <system_error>
+#include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "bench/experiment/figures.h"
 #include "bench/experiment/progress.h"
 #include "bench/expiry/parts.h"
-#include "bench/report/page.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
@@ -16,6 +16,11 @@ namespace bench::expiry {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// Its parts are "time", "random" and "gets".
+struct Results : MeasuredParts {
+  Config config;
+};
 
 Table RunTable(const Results& results) {
   const Config& config = results.config;
@@ -49,19 +54,6 @@ std::string ExcerptOf(const Results& results) {
   return Fenced(std::move(text));
 }
 
-Page PageOf(const Results& results) {
-  Page page;
-  page.title = "Trellis expiry: what it costs and frees";
-  page.warnings = NotesOf(results.parts);
-  page.sections.push_back({"Goals", "Missed goals come first.", "", {GoalsTable(results.parts)}});
-  for (const Part& part : results.parts)
-    page.sections.push_back({part.title, "", "", TablesOf(part)});
-  page.sections.push_back({"Conditions", "", "", {RunTable(results)}});
-  page.data_name = "expiry";
-  page.data = ToJson(results);
-  return page;
-}
-
 absl::Status MeasureParts(Results* results) {
   const Config& config = results->config;
   const bool by_time = config.Measures("day") && config.keys != "random";
@@ -85,45 +77,31 @@ absl::Status MeasureParts(Results* results) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
-std::string ToText(const Results& results) {
-  std::string text = TextOf({RunTable(results)});
-  for (const Part& part : results.parts) text += TextOf(TablesOf(part));
-  return text + TextOf({GoalsTable(results.parts)}) + NotesText(results.parts);
-}
-
 Json ToJson(const Results& results) {
   const Config& config = results.config;
-  Json json = ReportJson("expiry_bench", 1, config, results.conditions, results.seconds);
-  json["settings"] = {{"keys", config.keys},         {"peer", config.peer},
-                      {"scale", config.scale},       {"buffers", config.buffers},
-                      {"hours", config.hours},       {"value_bytes", config.value_bytes},
-                      {"get_keys", config.get_keys}, {"operations", config.operations},
-                      {"rounds", config.rounds},     {"seed", config.seed}};
-  json["notes"] = NotesOf(results.parts);
-  json["figures"] = FiguresJson(results.parts);
-  return json;
+  return JsonOfParts("expiry_bench", config, results,
+                     {{"keys", config.keys},
+                      {"peer", config.peer},
+                      {"scale", config.scale},
+                      {"buffers", config.buffers},
+                      {"hours", config.hours},
+                      {"value_bytes", config.value_bytes},
+                      {"get_keys", config.get_keys},
+                      {"operations", config.operations},
+                      {"rounds", config.rounds},
+                      {"seed", config.seed}});
 }
 
+}  // namespace
+
 absl::StatusOr<Report> Run(const Config& config) {
-  std::error_code ignored;
-  const bool was_there = std::filesystem::exists(config.out, ignored);
-  TRELLIS_RETURN_IF_ERROR(MakeOutputDirectory(config.out));
   Results results;
   results.config = config;
-  results.conditions = DescribeMachine(config.out);
-  const auto begin = std::chrono::steady_clock::now();
-  const absl::Status status = MeasureParts(&results);
-  results.seconds = SecondsSince(begin);
-  results.interrupted = absl::IsCancelled(status) && !results.parts.empty();
-  if (!status.ok() && !results.interrupted) {
-    if (!was_there) std::filesystem::remove(config.out, ignored);  // fails unless it is empty
-    return status;
-  }
+  TRELLIS_RETURN_IF_ERROR(MeasureInto(&results, config, [&] { return MeasureParts(&results); }));
   Report report;
-  report.text = ToText(results);
-  report.page = PageOf(results);
+  report.text = TextOfParts(RunTable(results), results.parts);
+  report.page = PageOfParts("Trellis expiry: what it costs and frees", "expiry", RunTable(results),
+                            results.parts, ToJson(results));
   report.excerpts = {{"expiry", ExcerptOf(results)}};
   report.interrupted = results.interrupted;
   return report;

@@ -4,9 +4,9 @@
 #define TRELLIS_BENCH_KEYSPACES_PARTS_H_
 
 #include "absl/status/statusor.h"
+#include "bench/experiment/figures.h"
 #include "bench/experiment/progress.h"
 #include "bench/keyspaces/config.h"
-#include "bench/keyspaces/results.h"
 
 namespace bench::keyspaces {
 

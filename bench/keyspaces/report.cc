@@ -1,15 +1,10 @@
 #include "bench/keyspaces/report.h"
 
 #include <array>
-#include <chrono>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "bench/experiment/progress.h"
 #include "bench/keyspaces/parts.h"
-#include "bench/machine.h"
-#include "bench/report/page.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
@@ -47,19 +42,6 @@ std::string ExcerptOf(const Results& results) {
   return Fenced(text + TextOf({GoalsTable(results.parts)}) + NotesText(results.parts));
 }
 
-Page PageOf(const Results& results) {
-  Page page;
-  page.title = "Trellis keyspaces: what they cost";
-  page.warnings = NotesOf(results.parts);
-  page.sections.push_back({"Goals", "Missed goals come first.", "", {GoalsTable(results.parts)}});
-  for (const Part& part : results.parts)
-    page.sections.push_back({part.title, "", "", TablesOf(part)});
-  page.sections.push_back({"Conditions", "", "", {RunTable(results)}});
-  page.data_name = "keyspaces";
-  page.data = ToJson(results);
-  return page;
-}
-
 absl::Status MeasureParts(Results* results) {
   const Config& config = results->config;
   double total = 0;
@@ -78,16 +60,12 @@ absl::Status MeasureParts(Results* results) {
 
 }  // namespace
 
-std::string ToText(const Results& results) {
-  std::string text = TextOf({RunTable(results)});
-  for (const Part& part : results.parts) text += TextOf(TablesOf(part));
-  return text + TextOf({GoalsTable(results.parts)}) + NotesText(results.parts);
-}
+std::string ToText(const Results& results) { return TextOfParts(RunTable(results), results.parts); }
 
 Json ToJson(const Results& results) {
   const Config& config = results.config;
-  Json json = ReportJson("keyspaces_bench", 1, config, results.conditions, results.seconds);
-  json["settings"] = {{"keyspaces", config.keyspaces},
+  return JsonOfParts("keyspaces_bench", config, results,
+                     {{"keyspaces", config.keyspaces},
                       {"cold", config.cold},
                       {"write_buffer_bytes", config.write_buffer_bytes},
                       {"value_bytes", config.value_bytes},
@@ -98,35 +76,20 @@ Json ToJson(const Results& results) {
                       {"operations", config.operations},
                       {"rounds", config.rounds},
                       {"openings", config.openings},
-                      {"seed", config.seed}};
-  json["notes"] = NotesOf(results.parts);
-  json["figures"] = FiguresJson(results.parts);
-  return json;
-}
-
-Report ReportOf(const Results& results) {
-  Report report;
-  report.text = ToText(results);
-  report.page = PageOf(results);
-  report.excerpts = {{"keyspaces", ExcerptOf(results)}};
-  report.interrupted = results.interrupted;
-  return report;
+                      {"seed", config.seed}});
 }
 
 absl::StatusOr<Report> Run(const Config& config) {
-  std::error_code ignored;
-  const bool was_there = std::filesystem::exists(config.out, ignored);
-  TRELLIS_RETURN_IF_ERROR(MakeOutputDirectory(config.out));
   Results results;
   results.config = config;
-  results.conditions = DescribeMachine(config.out);
-  const auto begin = std::chrono::steady_clock::now();
-  const absl::Status status = MeasureParts(&results);
-  results.seconds = SecondsSince(begin);
-  results.interrupted = absl::IsCancelled(status) && !results.parts.empty();
-  if (status.ok() || results.interrupted) return ReportOf(results);
-  if (!was_there) std::filesystem::remove(config.out, ignored);  // fails unless it is empty
-  return status;
+  TRELLIS_RETURN_IF_ERROR(MeasureInto(&results, config, [&] { return MeasureParts(&results); }));
+  Report report;
+  report.text = ToText(results);
+  report.page = PageOfParts("Trellis keyspaces: what they cost", "keyspaces", RunTable(results),
+                            results.parts, ToJson(results));
+  report.excerpts = {{"keyspaces", ExcerptOf(results)}};
+  report.interrupted = results.interrupted;
+  return report;
 }
 
 }  // namespace bench::keyspaces

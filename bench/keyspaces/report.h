@@ -6,15 +6,19 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "bench/experiment/figures.h"
 #include "bench/experiment/run.h"
 #include "bench/keyspaces/config.h"
-#include "bench/keyspaces/results.h"
 
 namespace bench::keyspaces {
 
+// Its parts are of PartNames.
+struct Results : MeasuredParts {
+  Config config;
+};
+
 std::string ToText(const Results& results);
 nlohmann::ordered_json ToJson(const Results& results);
-Report ReportOf(const Results& results);
 // Measures the parts and makes the report.
 absl::StatusOr<Report> Run(const Config& config);
 

@@ -2,10 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,8 +11,7 @@
 #include "bench/expiry/day.h"
 #include "bench/expiry/parts.h"
 #include "bench/expiry/store.h"
-#include "tests/bench/interrupted_run.h"
-#include "tests/support/read_file.h"
+#include "tests/bench/parts_command.h"
 #include "tests/support/run_program.h"
 #include "tests/support/scratch_dir.h"
 #include "tests/support/status_matchers.h"
@@ -24,9 +21,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing_support::ProgramResult;
-using testing_support::ReadFile;
 
 TEST(ExpiryBenchScheduleTest, AnEntryLivesForAWindowAndTheSecondInWhichItEnds) {
   const Schedule schedule(720);  // two a step
@@ -158,13 +153,9 @@ TEST(ExpiryBenchStoreTest, EntriesExpireByTheVirtualClock) {
   }
 }
 
-class ExpiryBenchCommandTest : public testing::Test {
+class ExpiryBenchCommandTest : public PartsCommandTest {
  protected:
-  ProgramResult Run(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), TRELLIS_EXPIRY_BENCH);
-    arguments.insert(arguments.end(), {"--out", out_});
-    return testing_support::RunProgram(arguments);
-  }
+  ExpiryBenchCommandTest() : PartsCommandTest(TRELLIS_EXPIRY_BENCH) {}
 
   static std::vector<std::string> Small(std::vector<std::string> arguments = {}) {
     for (const char* argument : {"--scale", "512", "--hours", "3", "--value-bytes", "1000",
@@ -173,27 +164,6 @@ class ExpiryBenchCommandTest : public testing::Test {
     }
     return arguments;
   }
-
-  // By part and name.
-  std::map<std::string, double> Figures() const {
-    std::map<std::string, double> figures;
-    const nlohmann::json report = nlohmann::json::parse(ReadFile(out_ + "/report.json"));
-    for (const nlohmann::json& figure : report["figures"]) {
-      figures[figure["part"].get<std::string>() + ": " + figure["name"].get<std::string>()] =
-          figure["value"];
-    }
-    return figures;
-  }
-
-  std::set<std::string> FilesOfOut() const {
-    std::set<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(out_))
-      names.insert(entry.path().filename().string());
-    return names;
-  }
-
-  const testing_support::ScratchDir scratch_{testing_support::FastFolder()};
-  const std::string out_ = scratch_.path_of("out");
 };
 
 TEST_F(ExpiryBenchCommandTest, MeasuresEveryPartAndLeavesNoStore) {
@@ -244,37 +214,26 @@ TEST_F(ExpiryBenchCommandTest, SizesRepeat) {
   std::map<std::string, double> second = Figures();
   for (const char* name : {"bytes per live byte, median", "bytes per live byte, most",
                            "the same of tables, median", "write amplification"}) {
-    EXPECT_NEAR(second[store + name], first[store + name], first[store + name] / 20) << name;
+    const double expected = first.at(store + name);
+    EXPECT_NEAR(second.at(store + name), expected, expected / 20) << name;
   }
 }
 
 TEST_F(ExpiryBenchCommandTest, RefusesWrongOptions) {
-  const auto refuses = [&](const std::vector<std::string>& arguments, const std::string& why) {
-    const ProgramResult result = Run(arguments);
-    EXPECT_EQ(result.code, 2);
-    EXPECT_THAT(result.err, HasSubstr("expiry_bench: " + why));
-    EXPECT_THAT(result.out, IsEmpty());
-  };
-  refuses({"dya"}, "PARTS: dya not in ");
-  refuses({"--keys", "sorted"}, "--keys: sorted not in ");
-  refuses({"--peer", "leveldb"}, "--peer: leveldb not in ");
-  refuses({"--scale", "0"}, "--scale: 0 is not a whole number from 1 to 512");
-  refuses({"--hours", "2"}, "--hours: 2 is not a whole number from 3 to 240");
-  if (!HasRocksDb()) refuses({"--peer", "rocksdb"}, "--peer: built without RocksDB");
+  ExpectRefusal({"dya"}, "PARTS: dya not in ");
+  ExpectRefusal({"--keys", "sorted"}, "--keys: sorted not in ");
+  ExpectRefusal({"--peer", "leveldb"}, "--peer: leveldb not in ");
+  ExpectRefusal({"--scale", "0"}, "--scale: 0 is not a whole number from 1 to 512");
+  ExpectRefusal({"--hours", "2"}, "--hours: 2 is not a whole number from 3 to 240");
+  if (!HasRocksDb()) ExpectRefusal({"--peer", "rocksdb"}, "--peer: built without RocksDB");
 }
 
 TEST_F(ExpiryBenchCommandTest, InterruptReportsFinishedPartsAndLeavesNoStore) {
   std::vector<std::string> arguments = Small({"--keys", "time", "--peer", "none"});
-  arguments.insert(arguments.end(), {"--out", out_});
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i] == "--operations") arguments[i + 1] = "10000000";
   }
-  EXPECT_EQ(
-      RunInterrupted(TRELLIS_EXPIRY_BENCH, arguments, "gets: lookups", scratch_.path_of("stderr")),
-      130);
-  EXPECT_THAT(FilesOfOut(), ElementsAre("report.html", "report.json"));
-  EXPECT_EQ(nlohmann::json::parse(ReadFile(out_ + "/report.json"))["interrupted"], true);
-  for (const auto& [name, value] : Figures()) EXPECT_THAT(name, testing::StartsWith("time: "));
+  ExpectReportIfInterrupted(arguments, "gets: lookups", "time");
 }
 
 }  // namespace

@@ -2,21 +2,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "bench/keyspaces/report.h"
-#include "bench/keyspaces/results.h"
 #include "bench/keyspaces/store.h"
 #include "lsm/limits.h"
-#include "tests/bench/interrupted_run.h"
+#include "tests/bench/parts_command.h"
 #include "tests/support/read_file.h"
 #include "tests/support/run_program.h"
-#include "tests/support/scratch_dir.h"
 
 namespace bench::keyspaces {
 namespace {
@@ -66,13 +62,9 @@ TEST(KeyspacesBenchStoreTest, LimitIsNoted) {
   EXPECT_THAT(notes, ElementsAre(HasSubstr("a store has at most ")));
 }
 
-class KeyspacesBenchCommandTest : public testing::Test {
+class KeyspacesBenchCommandTest : public PartsCommandTest {
  protected:
-  ProgramResult Run(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), TRELLIS_KEYSPACES_BENCH);
-    arguments.insert(arguments.end(), {"--out", out_});
-    return testing_support::RunProgram(arguments);
-  }
+  KeyspacesBenchCommandTest() : PartsCommandTest(TRELLIS_KEYSPACES_BENCH) {}
 
   // Small options for all parts.
   static std::vector<std::string> Small(std::vector<std::string> arguments = {}) {
@@ -84,27 +76,6 @@ class KeyspacesBenchCommandTest : public testing::Test {
     }
     return arguments;
   }
-
-  // By part and name.
-  std::map<std::string, double> Figures() const {
-    std::map<std::string, double> figures;
-    const nlohmann::json report = nlohmann::json::parse(ReadFile(out_ + "/report.json"));
-    for (const nlohmann::json& figure : report["figures"]) {
-      figures[figure["part"].get<std::string>() + ": " + figure["name"].get<std::string>()] =
-          figure["value"];
-    }
-    return figures;
-  }
-
-  std::set<std::string> FilesOfOut() const {
-    std::set<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(out_))
-      names.insert(entry.path().filename().string());
-    return names;
-  }
-
-  const testing_support::ScratchDir scratch_{testing_support::FastFolder()};
-  const std::string out_ = scratch_.path_of("out");
 };
 
 TEST_F(KeyspacesBenchCommandTest, MeasuresEveryPartAndLeavesNoStore) {
@@ -144,27 +115,16 @@ TEST_F(KeyspacesBenchCommandTest, MeasuresNamedParts) {
 }
 
 TEST_F(KeyspacesBenchCommandTest, RefusesWrongOptions) {
-  const auto refuses = [&](const std::vector<std::string>& arguments, const std::string& why) {
-    const ProgramResult result = Run(arguments);
-    EXPECT_EQ(result.code, 2);
-    EXPECT_THAT(result.err, HasSubstr("keyspaces_bench: " + why));
-    EXPECT_THAT(result.out, IsEmpty());
-  };
-  refuses({"opne"}, "PARTS: opne not in ");
-  refuses({"open", "--even"}, "--even: belongs to the part many");
-  refuses({"--size", "1X"}, "--size: 1X is not a size from 1M to 1024G");
-  refuses({"--write-buffer", "64"}, "--write-buffer: 64 is not a size from 1M to 1G");
-  refuses({"--keyspaces", "-1"}, "--keyspaces: -1 is not a number from 1 to 1M");
+  ExpectRefusal({"opne"}, "PARTS: opne not in ");
+  ExpectRefusal({"open", "--even"}, "--even: belongs to the part many");
+  ExpectRefusal({"--size", "1X"}, "--size: 1X is not a size from 1M to 1024G");
+  ExpectRefusal({"--write-buffer", "64"}, "--write-buffer: 64 is not a size from 1M to 1G");
+  ExpectRefusal({"--keyspaces", "-1"}, "--keyspaces: -1 is not a number from 1 to 1M");
 }
 
 TEST_F(KeyspacesBenchCommandTest, InterruptReportsFinishedPartsAndLeavesNoStore) {
-  EXPECT_EQ(RunInterrupted(TRELLIS_KEYSPACES_BENCH,
-                           {"open", "drop", "--keyspaces", "6", "--size", "1024G", "--out", out_},
-                           "drop: a keyspace", scratch_.path_of("stderr")),
-            130);
-  EXPECT_THAT(FilesOfOut(), ElementsAre("report.html", "report.json"));
-  EXPECT_EQ(nlohmann::json::parse(ReadFile(out_ + "/report.json"))["interrupted"], true);
-  for (const auto& [name, value] : Figures()) EXPECT_THAT(name, testing::StartsWith("open: "));
+  ExpectReportIfInterrupted({"open", "drop", "--keyspaces", "6", "--size", "1024G"},
+                            "drop: a keyspace", "open");
 }
 
 }  // namespace

@@ -80,12 +80,12 @@ class Writes : public lsm::EncodedBatch::Handler {
     all.push_back({change.id, lsm::BatchKindOf(change.kind), change.name, "", change});
     return absl::OkStatus();
   }
-  absl::Status Time(uint32_t) override {
-    has_time = true;
+  absl::Status Time(uint32_t seconds) override {
+    time = seconds;
     return absl::OkStatus();
   }
   std::vector<Write> all;
-  bool has_time = false;
+  std::optional<uint32_t> time;
 };
 
 lsm::WriteBatch BatchOf(const std::vector<Write>& writes) {
@@ -147,14 +147,15 @@ bool UseBatch(std::string_view bytes) {
   lsm::EncodedBatch::SetFirstSequence(&again, lsm::EncodedBatch::FirstSequenceOf(bytes));
   Demand(again.status().ok() && again.count() == writes.all.size(),
          "the decoded batch can be written again");
-  // The input may encode a length in more bytes than it needs, or have a time.
-  Demand(
-      lsm::EncodedBatch::Of(again).size() < bytes.size() || lsm::EncodedBatch::Of(again) == bytes,
-      "the rewritten batch equals the original unless it is shorter");
+  std::string encoded(lsm::EncodedBatch::Of(again));
+  if (writes.time) lsm::EncodedBatch::SetTime(&encoded, *writes.time);
+  // The input may encode a length in more bytes than it needs.
+  Demand(encoded.size() < bytes.size() || encoded == bytes,
+         "the rewritten batch equals the original unless it is shorter");
   Writes read_again;
-  Demand(lsm::EncodedBatch::ForEach(lsm::EncodedBatch::Of(again), &read_again).ok(),
-         "the rewritten batch can be read");
-  Demand(read_again.all == writes.all, "the rewritten batch has the same writes");
+  Demand(lsm::EncodedBatch::ForEach(encoded, &read_again).ok(), "the rewritten batch can be read");
+  Demand(read_again.all == writes.all && read_again.time == writes.time,
+         "the rewritten batch has the same writes");
 
   Demand(memtable.entry_count() == writes.all.size(), "each write is an entry");
   std::set<lsm::KeyspaceId> keyspaces;

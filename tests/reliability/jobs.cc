@@ -435,14 +435,16 @@ JobResult RunExpiry(uint64_t seed, uint64_t amount) {
              " after a repair, and ", ReadableCount(report.resumed), " calls of Resume; ",
              ReadableCount(report.expired), " puts had expired before an opening, ",
              ReadableCount(report.seen_again), " of them were seen again; ",
-             ReadableCount(report.drops), " tables dropped unread"),
+             ReadableCount(report.drops), " tables dropped unread, ",
+             ReadableCount(report.followed), " views of a follower"),
       ProblemIfUnseen(report.finding, {report.operations, 50'000, "operations"},
                       {{report.limits_beside, "no limit changed beside a job"},
                        {report.lossy, "no loss"},
                        {report.repairs, "no repair"},
                        {report.resumed, "no Resume"},
                        {report.seen_again, "no expired put was seen again"},
-                       {report.drops, "no table dropped unread"}})};
+                       {report.drops, "no table dropped unread"},
+                       {report.followed, "no view of a follower"}})};
 }
 
 JobResult RunRangeRepairs(uint64_t seed, uint64_t amount) {

@@ -293,7 +293,8 @@ TEST_F(CommonTreeTest, LevelsListsTheKeyspaces) {
     EXPECT_EQ(keyspace["own_tree"], name != "jobs" && name != "mail") << name;
     EXPECT_EQ(keyspace["table_bytes"] == 0, name == "idle") << name;
     if (name == "users") {
-      EXPECT_EQ(keyspace["expire_after"], 60);
+      EXPECT_EQ(keyspace["filter_kind"], "ribbon");
+      EXPECT_EQ(keyspace["target_fpp"], 0.25);
     }
     if (name == "jobs") jobs = keyspace["table_bytes"];
     if (name == "mail") mail = keyspace["table_bytes"];
@@ -304,7 +305,7 @@ TEST_F(CommonTreeTest, LevelsListsTheKeyspaces) {
   EXPECT_LE(jobs + mail, common);
   const std::string text = Run({"levels", "t"}).out;
   EXPECT_THAT(text,
-              AllOf(ContainsRegex("users +2 +own .*target 0.250, expires after 60 s\n"),
+              AllOf(ContainsRegex("users +2 +own .*filter ribbon, target 0.250\n"),
                     ContainsRegex("jobs +3 +common .* -\n"), HasSubstr("weighted by their keys")));
   // A store that never had any looks as before.
   EXPECT_THAT(Run({"levels", "s"}).out, AllOf(Not(HasSubstr("keyspace")), Not(HasSubstr("mean"))));

@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,6 +13,7 @@
 #include "lsm/table/table.h"
 #include "lsm/version/manifest.h"
 #include "lsm/version/version_edit.h"
+#include "tests/lsm/store/store_forger.h"
 #include "tests/support/range_maps.h"
 #include "tests/support/status_matchers.h"
 #include "tests/tools/commands_fixture.h"
@@ -32,6 +32,7 @@ class RangeDeletesTest : public CommandsTest {
  protected:
   RangeDeletesTest() { MakeStoreOfRanges(files_, "r"); }
 
+  lsm::StoreForger Forger() { return {&files_, "r"}; }
   std::unique_ptr<lsm::Directory> Directory() {
     return files_.OpenDirectory("r", /*create=*/false).value();
   }
@@ -45,16 +46,6 @@ class RangeDeletesTest : public CommandsTest {
     bytes[offset] ^= 4;
     files_.SetFileBytes(path, bytes);
     return offset;
-  }
-
-  // Makes the manifest again, after `change`.
-  void ChangeManifest(const std::function<void(lsm::VersionEdit*)>& change) {
-    const std::unique_ptr<lsm::Directory> directory = Directory();
-    lsm::VersionEdit snapshot = lsm::ReadManifest(*directory).value().state.ToSnapshot();
-    change(&snapshot);
-    ASSERT_OK(directory->Remove("CURRENT"));
-    ASSERT_OK(directory->Remove("000001.manifest"));
-    MakeManifest(*directory, snapshot);
   }
 };
 
@@ -271,22 +262,14 @@ TEST_F(RangeDeletesTest, VerifyChecksThem) {
   EXPECT_EQ(sound.code, 0) << sound.out << sound.err;
   EXPECT_THAT(sound.out, HasSubstr("0 data blocks, 0 entries, 2 range deletes, "));
 
-  ChangeManifest([](lsm::VersionEdit* edit) {
-    for (lsm::VersionEdit::Added& added : edit->added) {
-      if (added.table.number == 4) added.table.ranges.end = "i";
-    }
-  });
+  Forger().ChangeRecord(4, [](lsm::VersionEdit::Added* added) { added->table.ranges.end = "i"; });
   EXPECT_THAT(Run({"verify", "r"}).out,
               HasSubstr("the manifest says range deletes 2 range deletes from \"a\" to \"i\", the "
                         "table has 2 range deletes from \"a\" to \"h\""));
 }
 
 TEST_F(RangeDeletesTest, VerifyFindsNewerOnesBelowEntries) {
-  ChangeManifest([](lsm::VersionEdit* edit) {
-    for (lsm::VersionEdit::Added& added : edit->added) {
-      if (added.table.number == 4) added.level = 3;
-    }
-  });
+  Forger().ChangeRecord(4, [](lsm::VersionEdit::Added* added) { added->level = 3; });
   const RunResult result = Run({"verify", "r"});
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.out,
@@ -296,7 +279,7 @@ TEST_F(RangeDeletesTest, VerifyFindsNewerOnesBelowEntries) {
 }
 
 TEST_F(RangeDeletesTest, WritesBeyondTheLastSequenceMayBeRanges) {
-  ChangeManifest([](lsm::VersionEdit* edit) { edit->last_sequence = 11; });
+  Forger().ChangeManifest([](lsm::VersionEdit* edit) { edit->last_sequence = 11; });
   EXPECT_THAT(Run({"verify", "r"}).out, HasSubstr("the table holds writes up to sequence 12"));
 }
 

@@ -14,9 +14,6 @@
 #include "lsm/base/encoded_batch.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/base/range_map.h"
-#include "lsm/block/format.h"
-#include "lsm/bytes/checksum.h"
-#include "lsm/bytes/coding.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/version/common_keys.h"
 #include "lsm/version/manifest.h"
@@ -113,20 +110,6 @@ lsm::TableMeta MakeTable(lsm::Directory& directory, const TableRecipe& recipe,
           summary.ranges,
           recipe.keyspace,
           summary.properties.write_times()};
-}
-
-std::string WithProperties(const std::string& table, const lsm::TableProperties& properties) {
-  lsm::Footer footer =
-      lsm::Footer::Decode(std::string_view(table).substr(table.size() - lsm::kFooterBytes),
-                          table.size(), "")
-          .value();
-  std::string bytes = table.substr(0, footer.properties.offset);
-  const std::string block = properties.Encode() + '\0';  // not compressed
-  footer.properties.stored_bytes = block.size() - 1;
-  bytes += block;
-  lsm::AppendFixed64(&bytes, lsm::Checksum(block, footer.file_id, footer.properties.offset));
-  footer.file_bytes = bytes.size() + lsm::kFooterBytes;
-  return bytes + footer.Encode();
 }
 
 std::vector<SampleEntry> NumberedEntries(int count, uint64_t first_sequence, size_t value_bytes) {
@@ -298,7 +281,7 @@ std::unique_ptr<lsm::Directory> MakeStoreOfKeyspaces(lsm::FileSystem& file_syste
   snapshot.oldest_log = 7;
   snapshot.next_keyspace_id = 6;
   snapshot.keyspaces = {
-      {.id = 2, .options = {.target_fpp = 0.25, .expire_after = 60}, .name = "users"},
+      {.id = 2, .options = {.filter_kind = "ribbon", .target_fpp = 0.25}, .name = "users"},
       {.id = 3, .has_own_tree = false, .name = "jobs"},
       {.id = 4, .has_own_tree = false, .name = "mail"},
       {.id = 5, .name = "idle"}};
@@ -328,8 +311,11 @@ void MakeStoreOfExpiry(lsm::FileSystem& file_system, const std::string& path) {
       file_system.OpenDirectory(path, /*create=*/true).value();
   const auto put = [](std::string key, uint64_t sequence, std::string value, uint32_t after,
                       lsm::KeyspaceId keyspace = lsm::kDefaultKeyspace) {
-    return SampleEntry{std::move(key), sequence,           false, std::move(value), false,
-                       keyspace,       kSampleTime + after};
+    return SampleEntry{.key = std::move(key),
+                       .sequence = sequence,
+                       .value = std::move(value),
+                       .keyspace = keyspace,
+                       .written = kSampleTime + after};
   };
   constexpr lsm::ExpiryMarks kMarks = {.cutoff = 0, .timed_from = kSampleTime};
   lsm::VersionEdit snapshot;

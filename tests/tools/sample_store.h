@@ -19,7 +19,6 @@
 #include "lsm/log/log_writer.h"
 #include "lsm/memory_file_system.h"
 #include "lsm/options.h"
-#include "lsm/table/properties.h"
 #include "lsm/table/table_builder.h"
 #include "lsm/version/version_edit.h"
 #include "tools/sstdump/commands/commands.h"
@@ -63,9 +62,6 @@ struct TableRecipe {
 };
 lsm::TableMeta MakeTable(lsm::Directory& directory, const TableRecipe& recipe,
                          const std::vector<SampleEntry>& entries);
-
-// The bytes of a table with other properties, under right checksums.
-std::string WithProperties(const std::string& table, const lsm::TableProperties& properties);
 
 // `count` puts "key000000", "key000003", … with sequences from `first_sequence` on.
 std::vector<SampleEntry> NumberedEntries(int count, uint64_t first_sequence,

@@ -268,16 +268,9 @@ TEST_P(StoreTest, KeyspacesMatchTheStore) {
   }
 }
 
-// Its wall clock shows what the test sets.
-class SetClock : public testing_support::ManualClock {
- public:
-  uint64_t WallMicros() override { return seconds * 1'000'000; }
-  std::atomic<uint64_t> seconds = kSampleTime;
-};
-
 // At each time sstdump shows what a reader of the store sees then.  Limits change on the way.
 TEST_P(StoreTest, ExpiryMatchesTheStore) {
-  SetClock clock;
+  testing_support::SetClock clock;
   lsm::Options options = Options();
   options.environment.clock = &clock;
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<lsm::DB> db, lsm::DB::Open("s", options));
@@ -297,14 +290,14 @@ TEST_P(StoreTest, ExpiryMatchesTheStore) {
     } else {
       ASSERT_OK(keyspace.Put(key, name + std::to_string(i) + std::string(dice.Roll(60), 'x')));
     }
-    if (dice.OneIn(5)) ++clock.seconds;
+    if (dice.OneIn(5)) clock.Add(1);
     if (i == 1000 || i == 5000 || i == 7990) limit_all();
   }
   ASSERT_OK(db->WaitForBackgroundWork());
   size_t shown = 0;
   for (int i = 0; i < 6; ++i) {
     for (const std::string name : {"default", "small", "large"}) {
-      const std::string at = std::to_string(clock.seconds);
+      const std::string at = std::to_string(clock.seconds());
       ASSERT_OK_AND_ASSIGN(const lsm::Keyspace keyspace, db->OpenKeyspace(name));
       std::string expected;
       const std::unique_ptr<lsm::Iterator> entries = keyspace.NewIterator();
@@ -323,7 +316,7 @@ TEST_P(StoreTest, ExpiryMatchesTheStore) {
             << name << " " << key;
       }
     }
-    clock.seconds += 300;
+    clock.Add(300);
   }
   EXPECT_GT(shown, 1000u);
   EXPECT_EQ(Document({"verify", "s"})["results"][0]["problems"].size(), 0u);

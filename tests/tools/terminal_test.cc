@@ -5,6 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "lsm/block/format.h"
+#include "lsm/bytes/checksum.h"
+#include "lsm/bytes/coding.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/memory_file_system.h"
 #include "lsm/table/properties.h"
@@ -30,6 +33,21 @@ class TerminalTest : public testing::Test {
 
   lsm::MemoryFileSystem files_;
 };
+
+// The table with other properties, under right checksums.
+std::string WithProperties(const std::string& table, const lsm::TableProperties& properties) {
+  lsm::Footer footer =
+      lsm::Footer::Decode(std::string_view(table).substr(table.size() - lsm::kFooterBytes),
+                          table.size(), "")
+          .value();
+  std::string bytes = table.substr(0, footer.properties.offset);
+  const std::string block = properties.Encode() + '\0';  // not compressed
+  footer.properties.stored_bytes = block.size() - 1;
+  bytes += block;
+  lsm::AppendFixed64(&bytes, lsm::Checksum(block, footer.file_id, footer.properties.offset));
+  footer.file_bytes = bytes.size() + lsm::kFooterBytes;
+  return bytes + footer.Encode();
+}
 
 // A store in which everything is as long as possible: the path, keys, numbers and counts.  Some of
 // it is damaged.

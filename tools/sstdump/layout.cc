@@ -179,6 +179,11 @@ std::string RangesText(const Session& session, uint64_t count, std::string_view 
                 end ? session.ShowKey(*end, columns) : "end");
 }
 
+std::optional<uint32_t> WrittenOf(lsm::EntryKind kind, std::string_view stored_value) {
+  if (kind != lsm::EntryKind::kTimedPut) return std::nullopt;
+  return lsm::TimeOf(stored_value);
+}
+
 std::string TimesText(const lsm::WriteTimes& times) {
   return Concat(Count(times.timed_entries, "timed put", "timed puts"), ", written ",
                 lsm::ReadableTime(times.oldest), " to ", lsm::ReadableTime(times.newest));

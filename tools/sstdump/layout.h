@@ -3,6 +3,7 @@
 #define TRELLIS_TOOLS_SSTDUMP_LAYOUT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -64,10 +65,11 @@ std::string KeyRange(const Session& session, std::string_view first, std::string
 std::string RangesText(const Session& session, uint64_t count, std::string_view begin,
                        std::optional<std::string_view> end, size_t others);
 
+// When an entry of a table was written, in seconds since 1970; nothing if it has no time.
+std::optional<uint32_t> WrittenOf(lsm::EntryKind kind, std::string_view stored_value);
 // "12 timed puts, written 2026-11-30T03:00:00Z to 2026-11-30T04:00:00Z".
 std::string TimesText(const lsm::WriteTimes& times);
-// In JSON: "timed_entries", and the times of the oldest, the newest and the fifth of them; nothing
-// without timed puts.
+// In JSON: "timed_entries" and times of writes; nothing without timed puts.
 void WriteTimesOf(const lsm::WriteTimes& times, Session* session);
 
 // In JSON: "range_deletes", and "ranges_begin" and "ranges_end" if there are any.

@@ -23,6 +23,12 @@ class ExpiryCrashTest : public ExpiryTest {
   static constexpr uint64_t kBegin = 1'700'000'000;
   static constexpr int kKeys = 20;
 
+  void MakeFiles() {
+    db_ = nullptr;
+    world_.files = std::make_unique<MemoryFileSystem>();
+    options_ = world_.SmallOptions();
+    options_.environment.clock = &clock_;
+  }
   // Returns whether the entries were durable before an error.
   bool Work(const std::string& name) {
     bool is_durable = false;
@@ -71,9 +77,7 @@ class ExpiryCrashTest : public ExpiryTest {
 
 TEST_F(ExpiryCrashTest, JobsUseTheMildestLimitThatACrashMayLeave) {
   for (const char* name : {"default", "common"}) {
-    world_.files = std::make_unique<MemoryFileSystem>();
-    options_ = world_.SmallOptions();
-    options_.environment.clock = &clock_;
+    MakeFiles();
     ASSERT_TRUE(Work(name));
     const uint64_t operations = world_.files->operation_count();
     ASSERT_GT(operations, 50u);
@@ -81,10 +85,7 @@ TEST_F(ExpiryCrashTest, JobsUseTheMildestLimitThatACrashMayLeave) {
          {MemoryFileSystem::Unsynced::kLost, MemoryFileSystem::Unsynced::kKept}) {
       for (uint64_t at = 0; at < operations; ++at) {
         SCOPED_TRACE(Concat(name, " at ", at));
-        db_ = nullptr;
-        world_.files = std::make_unique<MemoryFileSystem>();
-        options_ = world_.SmallOptions();
-        options_.environment.clock = &clock_;
+        MakeFiles();
         world_.files->CrashAt(at);
         const bool was_durable = Work(name);
         db_ = nullptr;
@@ -92,7 +93,6 @@ TEST_F(ExpiryCrashTest, JobsUseTheMildestLimitThatACrashMayLeave) {
         ASSERT_NO_FATAL_FAILURE(Check(name, was_durable));
       }
     }
-    db_ = nullptr;
   }
 }
 

@@ -1,14 +1,11 @@
-// Entries that expire, in other parts of the store: repairs, followers, copies, statistics.
-#include <gmock/gmock.h>
+// Entries that expire, in other parts of the store: followers, copies, statistics.
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "lsm/bytes/status.h"
-#include "lsm/fs/file_names.h"
 #include "lsm/snapshot.h"
 #include "lsm/statistics.h"
 #include "tests/lsm/keyspaces/expiry_fixture.h"
@@ -17,94 +14,7 @@
 namespace lsm {
 namespace {
 
-using testing::Contains;
-using testing::HasSubstr;
-
-class ExpiryElsewhereTest : public ExpiryTest {
- protected:
-  // Closes the store, repairs it, and opens it.  Returns what the report says.
-  std::vector<std::string> Repair(bool has_manifest) {
-    db_ = nullptr;
-    if (!has_manifest) {
-      for (const std::string& path : world_.FilesOf(FileKind::kManifest)) Remove(path);
-    }
-    const absl::StatusOr<RepairReport> report = DB::Repair(kStorePath, options_);
-    EXPECT_OK(report);
-    Open();
-    return report.ok() ? report->left_out : std::vector<std::string>();
-  }
-  void Remove(const std::string& path) {
-    const auto directory = world_.files->OpenDirectory(kStorePath, /*create=*/false).value();
-    ASSERT_OK(directory->Remove(path.substr(path.rfind('/') + 1)));
-  }
-};
-
-// A put of each keyspace is in a table, and one is in the log.
-TEST_F(ExpiryElsewhereTest, RepairKeepsTimesAndLimits) {
-  for (const bool has_manifest : {true, false}) {
-    for (const bool again : {false, true}) {
-      SCOPED_TRACE(Concat(has_manifest, again));
-      db_ = nullptr;
-      world_.files = std::make_unique<MemoryFileSystem>();
-      options_.environment.file_system = world_.files.get();
-      ASSERT_NO_FATAL_FAILURE(Open());
-      ASSERT_NO_FATAL_FAILURE(MakeOwnTrees({"own"}));
-      const char* const names[] = {"default", "common", "own"};
-      for (const char* name : names) {
-        Keyspace keyspace = OpenKeyspace(name);
-        ASSERT_OK(keyspace.Put("before", "1"));
-      }
-      clock_.Add(100);
-      for (const char* name : names)
-        ASSERT_OK(OpenKeyspace(name, {.expire_after = 10}).Put("a", "2"));
-      Keyspace lasts = OpenKeyspace("lasts");
-      ASSERT_OK(lasts.Put("a", "2"));
-      Flush();
-      clock_.Add(5);
-      for (const char* name : names) ASSERT_OK(OpenKeyspace(name).Put("b", "3"));
-      ASSERT_OK(OpenKeyspace("lasts").Put("b", "3"));
-      Repair(has_manifest);
-      if (again) Repair(has_manifest);
-      for (const char* name : names) {
-        SCOPED_TRACE(name);
-        EXPECT_EQ(Scan(OpenKeyspace(name)), "a=2 b=3 before=1");
-      }
-      clock_.Add(6);  // "before" counts as written when the limit was set
-      for (const char* name : names) EXPECT_EQ(Scan(OpenKeyspace(name)), "b=3");
-      for (const char* name : names) ASSERT_OK(OpenKeyspace(name).Put("c", "4"));
-      clock_.Add(5);
-      for (const char* name : names) EXPECT_EQ(Scan(OpenKeyspace(name)), "c=4");
-      EXPECT_EQ(Scan(OpenKeyspace("lasts")), "a=2 b=3");
-      EXPECT_OK(db_->Verify());
-    }
-  }
-}
-
-// The limit of the default keyspace is lost with the manifest and with the names in the common
-// tree.
-TEST_F(ExpiryElsewhereTest, RepairSaysThatALimitIsLost) {
-  ASSERT_NO_FATAL_FAILURE(Open());
-  ASSERT_OK(OpenKeyspace("default", {.expire_after = 10}).Put("a", "1"));
-  Flush();
-  db_ = nullptr;
-  const ManifestState state = StateOnDisk();
-  std::vector<uint64_t> of_names;
-  for (const auto& level : state.levels) {
-    for (const auto& [number, table] : level) {
-      if (table.keyspace == kCommonTree) of_names.push_back(number);
-    }
-  }
-  ASSERT_EQ(of_names.size(), 1u);
-  Remove(Concat(kStorePath, "/", TableFileName(of_names[0])));
-  EXPECT_THAT(Repair(/*has_manifest=*/false),
-              Contains(HasSubstr("the entries of keyspace \"default\" have times, but no file says "
-                                 "how long they live: they stay")));
-  clock_.Add(100);
-  EXPECT_EQ(Scan(), "a=1");
-  // They still have their times.
-  OpenKeyspace("default", {.expire_after = 10});
-  EXPECT_EQ(Scan(), "");
-}
+class ExpiryElsewhereTest : public ExpiryTest {};
 
 TEST_F(ExpiryElsewhereTest, FollowersFollowLimits) {
   ASSERT_NO_FATAL_FAILURE(Open());

@@ -36,18 +36,18 @@ class ExpiryTest : public KeyspacesTest {
     EXPECT_OK(many[0]);
     EXPECT_EQ(many[0]->value_or("absent"), answer);
     const std::unique_ptr<Iterator> iterator = keyspace.NewIterator(options);
+    const auto at_key = [&] {
+      const bool is_there = iterator->Valid() && iterator->key() == key;
+      return is_there ? std::string(iterator->value()) : "absent";
+    };
     iterator->Seek(key);
-    EXPECT_EQ(
-        iterator->Valid() && iterator->key() == key ? std::string(iterator->value()) : "absent",
-        answer);
+    EXPECT_EQ(at_key(), answer);
     iterator->SeekForPrev(key);
-    EXPECT_EQ(
-        iterator->Valid() && iterator->key() == key ? std::string(iterator->value()) : "absent",
-        answer);
+    EXPECT_EQ(at_key(), answer);
     EXPECT_OK(iterator->status());
     return answer;
   }
-  static void Settle(DB& db) { ASSERT_OK(db.WaitForBackgroundWork()); }
+  void Settle() { ASSERT_OK(db_->WaitForBackgroundWork()); }
 
   testing_support::SetClock clock_;
 };

@@ -141,7 +141,7 @@ class ExpiryModelTest : public ExpiryTest, public testing::WithParamInterface<ui
     } else if (roll < 84) {
       ASSERT_OK(keyspace.CompactRange());
     } else if (roll < 87) {
-      Settle(*db_);
+      Settle();
     } else if (roll < 90) {
       constexpr uint32_t kLimits[] = {0, 5, 20, 20, 50, 1000};
       const uint32_t limit = kLimits[dice_.Roll(std::size(kLimits))];

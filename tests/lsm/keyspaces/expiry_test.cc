@@ -28,6 +28,12 @@ class ExpiryInTreeTest : public ExpiryTest, public testing::WithParamInterface<s
     if (GetParam() == "own") MakeOwnTrees({"own"});
   }
   Keyspace Limit(uint32_t seconds) { return OpenKeyspace(GetParam(), {.expire_after = seconds}); }
+  // Under a clock of this time.
+  void ReopenAt(uint64_t seconds, Keyspace* keyspace) {
+    clock_.Set(seconds);
+    ASSERT_NO_FATAL_FAILURE(Open());
+    *keyspace = OpenKeyspace(GetParam());
+  }
   void CompactAll(Keyspace& keyspace) { ASSERT_OK(keyspace.CompactRange()); }
 };
 INSTANTIATE_TEST_SUITE_P(Trees, ExpiryInTreeTest, testing::Values("default", "common", "own"),
@@ -43,8 +49,7 @@ TEST_P(ExpiryInTreeTest, EntriesLiveForTheLimitAndAtMostOneSecondMore) {
     if (place == std::string_view("level 0")) Flush();
     if (place == std::string_view("level 1")) CompactAll(keyspace);
     if (place == std::string_view("after reopening")) {
-      ASSERT_NO_FATAL_FAILURE(Open());
-      keyspace = OpenKeyspace(GetParam());
+      ASSERT_NO_FATAL_FAILURE(ReopenAt(clock_.seconds(), &keyspace));
     }
     EXPECT_EQ(Read(keyspace, "a"), "1");
     EXPECT_EQ(Read(keyspace, "b"), "2");
@@ -73,22 +78,18 @@ TEST_P(ExpiryInTreeTest, AnOlderVersionNeverReturns) {
     ASSERT_OK(keyspace.Put("a", "old"));
     ASSERT_OK(keyspace.Put("z", "other"));
     CompactAll(keyspace);
-    clock_.Set(now - 50);
-    ASSERT_NO_FATAL_FAILURE(Open());
-    keyspace = OpenKeyspace(GetParam());
+    ASSERT_NO_FATAL_FAILURE(ReopenAt(now - 50, &keyspace));
     ASSERT_OK(keyspace.Put("a", "new"));
     if (compacts) Flush();
     clock_.Set(now + 60);  // 110 and 60 seconds later
     EXPECT_EQ(Read(keyspace, "a"), "absent");
     Flush();
     if (compacts) CompactAll(keyspace);
-    Settle(*db_);
+    Settle();
     EXPECT_EQ(Read(keyspace, "a"), "absent");
     EXPECT_EQ(Scan(keyspace), "z=other");
     // Once more: what has expired may be seen again, but nothing older.
-    clock_.Set(now);
-    ASSERT_NO_FATAL_FAILURE(Open());
-    keyspace = OpenKeyspace(GetParam());
+    ASSERT_NO_FATAL_FAILURE(ReopenAt(now, &keyspace));
     EXPECT_NE(Read(keyspace, "a"), "old");
     CompactAll(keyspace);
     EXPECT_NE(Read(keyspace, "a"), "old");
@@ -140,8 +141,7 @@ TEST_P(ExpiryInTreeTest, ExpiredEntriesStayExpired) {
   Limit(0);
   clock_.Add(100'000);
   EXPECT_EQ(Scan(keyspace), "c=3") << "not any more";
-  ASSERT_NO_FATAL_FAILURE(Open());
-  keyspace = OpenKeyspace(GetParam());
+  ASSERT_NO_FATAL_FAILURE(ReopenAt(clock_.seconds(), &keyspace));
   EXPECT_EQ(Scan(keyspace), "c=3");
   Limit(100'001);
   EXPECT_EQ(Scan(keyspace), "c=3") << "puts have times even without a limit";
@@ -181,8 +181,7 @@ TEST_P(ExpiryInTreeTest, NothingIsBornExpired) {
   clock_.Set(now);
   ASSERT_OK(keyspace.Put("b", "2"));
   EXPECT_EQ(Scan(keyspace), "a=1 b=2") << "the store's time stands still";
-  ASSERT_NO_FATAL_FAILURE(Open());
-  keyspace = OpenKeyspace(GetParam());
+  ASSERT_NO_FATAL_FAILURE(ReopenAt(clock_.seconds(), &keyspace));
   ASSERT_OK(keyspace.Put("c", "3"));
   EXPECT_EQ(Read(keyspace, "c"), "3");
   clock_.Add(21);
@@ -200,10 +199,10 @@ TEST_P(ExpiryInTreeTest, TablesGoUnreadOnceAllHasExpired) {
   }
   ASSERT_OK(keyspace.Put("key9", "late"));
   Flush();
-  Settle(*db_);
+  Settle();
   const uint64_t bytes_read = db_->GetStatistics().compaction_bytes_read;
   clock_.Add(95);
-  Settle(*db_);
+  Settle();
   EXPECT_EQ(Scan(keyspace), "key9=late");
   if (GetParam() == "common") return;  // its names never expire
   const Statistics statistics = db_->GetStatistics();
@@ -212,7 +211,7 @@ TEST_P(ExpiryInTreeTest, TablesGoUnreadOnceAllHasExpired) {
   EXPECT_LT(keyspace.GetStatistics().table_bytes, 3000u);
   const auto snapshot = db_->GetSnapshot();
   clock_.Add(100);
-  Settle(*db_);
+  Settle();
   EXPECT_EQ(Scan(keyspace), "");
   EXPECT_EQ(Scan(keyspace, {.snapshot = snapshot.get()}), "key9=late");
 }
@@ -228,15 +227,15 @@ TEST_P(ExpiryInTreeTest, ATableIsRewrittenOnceAFifthHasExpired) {
   CompactAll(keyspace);
   const uint64_t entries = EntriesInTables();
   clock_.Add(15);
-  Settle(*db_);
+  Settle();
   EXPECT_EQ(EntriesInTables(), entries) << "a seventh has expired";
   clock_.Add(15);
-  Settle(*db_);
+  Settle();
   EXPECT_LE(EntriesInTables(), entries - 25);
   const uint64_t bytes = db_->GetStatistics().compaction_bytes_written;
-  Settle(*db_);
+  Settle();
   clock_.Add(2);
-  Settle(*db_);
+  Settle();
   EXPECT_EQ(db_->GetStatistics().compaction_bytes_written, bytes) << "once";
   ASSERT_OK(db_->Verify().status());
 }
@@ -248,17 +247,15 @@ TEST_P(ExpiryInTreeTest, AnExpiredTableStaysOverOneThatHasNot) {
   ASSERT_OK(keyspace.Put("a", "old"));
   ASSERT_OK(keyspace.Put("b", "old"));
   CompactAll(keyspace);
-  clock_.Set(now - 90);
-  ASSERT_NO_FATAL_FAILURE(Open());
-  keyspace = OpenKeyspace(GetParam());
+  ASSERT_NO_FATAL_FAILURE(ReopenAt(now - 90, &keyspace));
   ASSERT_OK(keyspace.Put("a", "new"));
   ASSERT_OK(keyspace.DeleteRange("b", "c"));
   Flush();
   clock_.Set(now + 50);
-  Settle(*db_);
+  Settle();
   EXPECT_EQ(Scan(keyspace), "");
   clock_.Set(now + 101);
-  Settle(*db_);
+  Settle();
   EXPECT_EQ(Scan(keyspace), "");
   if (GetParam() == "common") return;  // its names never expire
   EXPECT_EQ(keyspace.GetStatistics().table_bytes, 0u);
@@ -284,7 +281,7 @@ TEST_F(ExpiryTest, AnIdleStoreFreesAMemtableThatHasExpired) {
   Keyspace keyspace = OpenKeyspace("default", {.expire_after = 10});
   Flush();  // records the limit
   const auto flushes = [&] {
-    Settle(*db_);
+    Settle();
     return db_->GetStatistics().flushes;
   };
   const uint64_t before = flushes();
@@ -334,11 +331,7 @@ TEST_F(ExpiryTest, ABatchHasOneTimeInAllKeyspaces) {
 // It gets the id that the other one would have had.
 TEST_F(ExpiryTest, AKeyspaceHasNoLimitOfACreationThatFailed) {
   Open();
-  world_.files->SetFault([](FileOperation operation, const std::string& path, uint64_t) {
-    return operation == FileOperation::kAppend && path.ends_with(".log")
-               ? absl::UnavailableError("told to")
-               : absl::OkStatus();
-  });
+  Fail(FileOperation::kAppend, ".log");
   ASSERT_FALSE(db_->OpenKeyspace("fails", {.expire_after = 10}).ok());
   world_.files->SetFault(nullptr);
   ASSERT_OK(db_->Resume());

@@ -27,8 +27,8 @@ using testing_support::StatusIs;
 
 class KeyspacesRefusalsTest : public KeyspacesTest {};
 
-// A later release may have written it.
-TEST_F(KeyspacesRefusalsTest, AStoreWithATimeLimitIsRefused) {
+// An opening could not say what has expired.
+TEST_F(KeyspacesRefusalsTest, ALimitWithoutTimesIsRefused) {
   for (const KeyspaceId id : {kDefaultKeyspace, kOtherKeyspaceMin}) {
     world_.files = std::make_unique<MemoryFileSystem>();
     options_ = world_.SmallOptions();

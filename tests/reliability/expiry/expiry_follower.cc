@@ -19,15 +19,17 @@ std::string CompareView(const ExpiringKeyspace& writer, const KeysAndValues& fou
                         uint64_t writer_now) {
   ExpiringKeyspace followed = writer;
   followed.cutoff = std::min(writer.logged_cutoff, now);
-  followed.timed_from = std::min(writer.timed_from, now);
   for (const auto& [key, put] : writer.puts) {
     const auto seen = found.find(key);
     // After the writer was opened under a clock that was set back, the follower's time is later.
     const bool must_be_seen =
         !put.is_gone && !writer.IsExpired(put, writer_now) && !followed.IsExpired(put, now);
-    if (seen == found.end() && must_be_seen) return Concat("lacks key ", lsm::Escape(key));
+    if (seen == found.end() && must_be_seen)
+      return Concat("lacks key ", lsm::Escape(key), ", put at ", put.time.value_or(0),
+                    "; live from ", followed.LiveFrom(now));
     if (seen != found.end() && followed.IsExpired(put, now))
-      return Concat("shows key ", lsm::Escape(key), ", which has expired");
+      return Concat("shows key ", lsm::Escape(key), ", which has expired; put at ",
+                    put.time.value_or(0), ", live from ", followed.LiveFrom(now));
   }
   for (const auto& [key, value] : found) {
     const auto put = writer.puts.find(key);

@@ -23,9 +23,8 @@ class ExpiryFollower {
   std::string Open(const std::string& path, lsm::Options options);
 
   // Refreshes the view, and compares it with the writer's store.  `clock`: what the clock shows.
-  // `writer_now`: the writer's time, which is not earlier than the follower's.  What has expired
-  // for the writer alone may be gone.  The snapshot of the first call shows for ever what it showed
-  // then.
+  // `writer_now`: the writer's time.  What has expired for the writer alone may be gone.  The
+  // snapshot of the first call shows for ever what it showed then.
   std::string Follow(const ExpiringStore& writer, uint64_t clock, uint64_t writer_now);
 
  private:

@@ -12,59 +12,36 @@
 #include <vector>
 
 #include "lsm/bytes/status.h"
-#include "lsm/db.h"
-#include "lsm/fs/file_names.h"
 #include "lsm/keyspace.h"
 #include "lsm/memory_file_system.h"
 #include "lsm/snapshot.h"
 #include "lsm/write_batch.h"
 #include "tests/lsm/engine/world.h"
-#include "tests/lsm/keyspaces/own_trees.h"
+#include "tests/reliability/expiry/expiring_machine.h"
 #include "tests/reliability/expiry/expiry_follower.h"
 #include "tests/reliability/expiry/expiry_model.h"
 #include "tests/reliability/expiry/expiry_space.h"
 #include "tests/reliability/keyspaces/comparisons.h"
 #include "tests/reliability/keyspaces/repair_store.h"
-#include "tests/support/deterministic_environment.h"
-#include "tests/support/dice.h"
 
 namespace reliability {
 namespace {
 
 using lsm::Concat;
-using lsm::DB;
 using lsm::FileOperation;
 using lsm::Keyspace;
 using lsm::kStorePath;
 using lsm::MemoryFileSystem;
-using testing_support::Dice;
 
 constexpr size_t kStepsInEpisode = 250;
-constexpr uint64_t kFirstSecond = 1'700'000'000;
 constexpr int kKeysInTree = 24;
 
-class ExpiryTrial {
+class ExpiryTrial : public ExpiringMachine {
  public:
-  ExpiryTrial(uint64_t seed, ExpiryReport* report)
-      : dice_(seed), seed_(seed), report_(*report), world_(seed), options_(world_.SmallOptions()) {
-    options_.environment.clock = &clock_;
-    options_.level0_compaction_tables = 3;
-    options_.level0_stop_tables = 30;
-    options_.compression = lsm::Compression::kNone;
-    if (seed % 4 == 1) options_.compaction_style = lsm::CompactionStyle::kTiered;
-    clock_.Set(kFirstSecond);
-  }
-  ~ExpiryTrial() {
-    files().SetFault(nullptr);
-    LetGoOfStore();
-  }
-  ExpiryTrial(const ExpiryTrial&) = delete;
-  ExpiryTrial& operator=(const ExpiryTrial&) = delete;
+  using ExpiringMachine::ExpiringMachine;
 
   // Returns a finding, or an empty string.
   std::string Run() {
-    model_.keyspaces["default"].birth = ++last_birth_;
-    NoteDurable();
     Start();
     for (size_t i = 0; finding_.empty() && i < kStepsInEpisode; ++i) {
       ++report_.operations;
@@ -109,108 +86,32 @@ class ExpiryTrial {
     return dice_.OneIn(2) ? CreateOrDrop() : CompareAll();
   }
 
-  MemoryFileSystem& files() { return *world_.files; }
-
   // --- openings ---
 
-  void LetGoOfStore() {
+  void LetGoOfReaders() override {
     moments_.clear();
     held_ = {};
-    handles_.clear();
     follower_ = nullptr;
-    db_ = nullptr;
-  }
-
-  // Keyspaces in each kind of tree, of which one expires from the beginning on: so the store reads
-  // the clock.
-  void Start() {
-    auto db = DB::Open(kStorePath, options_);
-    if (!db.ok()) return Find("Open", db.status());
-    db_ = *std::move(db);
-    now_ = clock_.seconds();
-    OpenHandle("default");
-    for (const char* const name : {"common", "own", "lasting"}) Create(name, {});
-    Flush();
-    if (!finding_.empty()) return;
-    LetGoOfStore();
-    const absl::Status status =
-        GiveOwnTrees(files(), kStorePath, [](const std::string& name) { return name == "own"; });
-    if (!status.ok()) return Find("a manifest", status);
-    Reopen();
-    if (finding_.empty()) SetLimit("own", {.expire_after = static_cast<uint32_t>(seconds_)});
-    Flush();
-  }
-
-  void OpenHandle(const std::string& name) {
-    auto keyspace = db_->OpenKeyspace(name);
-    if (!keyspace.ok()) return Find("OpenKeyspace", keyspace.status());
-    handles_.insert_or_assign(name, *std::move(keyspace));
   }
 
   void CountDrops() { report_.drops += db_->GetStatistics().tables_dropped_unread; }
-
-  // The store must have the state of its last sequence.
-  void Reopen(bool is_repaired = false) {
-    const uint64_t ended = now_;
-    auto db = DB::Open(kStorePath, options_);
-    ++report_.openings;
-    if (!db.ok()) return Find("an opening fails", db.status());
-    db_ = *std::move(db);
-    now_ = clock_.seconds();
-    has_failed_job_ = false;
-    const uint64_t sequence = db_->GetSnapshot()->sequence();
-    if (is_repaired) possible_[0].sequence = sequence;
-    const auto later = std::find_if(possible_.begin(), possible_.end(),
-                                    [&](const auto& state) { return state.sequence > sequence; });
-    if (later == possible_.begin()) {
-      return Find(Concat("an opening finds writes up to ", sequence, ", and ",
-                         possible_.front().sequence, " were durable"));
-    }
-    if (later != possible_.end()) ++report_.lossy;
-    model_ = *std::prev(later);
-    model_.sequence = sequence;
-    const auto names = db_->ListKeyspaces();
-    if (!names.ok()) return Find("ListKeyspaces", names.status());
-    if (names->size() != model_.keyspaces.size()) return Find("an opening lists other keyspaces");
-    for (const std::string& name : *names) {
-      const auto known = model_.keyspaces.find(name);
-      if (known == model_.keyspaces.end()) return Find(Concat("an opening lists ", name));
-      OpenHandle(name);
-      if (finding_.empty()) NoteOpening(name, &known->second, ended);
-      if (!finding_.empty()) return;
-    }
-    NoteDurable();
-  }
-
-  void NoteOpening(const std::string& name, ExpiringKeyspace* keyspace, uint64_t ended) {
-    report_.expired += keyspace->NoteEnd(ended);
-    KeysAndValues found;
-    Find(ReadKeyspace(handles_.at(name), {}, &found));
-    const std::string problem = keyspace->NoteOpening(now_, found, &report_.seen_again);
-    if (!problem.empty())
-      Find(Concat("after an opening at ", now_, " of a store that ended at ", ended, ", in ", name,
-                  ": ", problem, "; limit ", keyspace->options.expire_after.value_or(0),
-                  ", cutoff ", keyspace->cutoff));
-  }
-
-  void Close() {
-    const absl::Status status = db_->Close();
-    if (!status.ok()) Find("Close", status);
-    NoteDurable();
-    LetGoOfStore();
-  }
   // Closes the store, or ends its process or its machine.
   void Restart() {
     CountDrops();
     const size_t kind = dice_.Roll(4);
+    const bool prepares = dice_.OneIn(2);
+    if (kind == 3 && prepares) LowerForNothing(SomeName());
+    if (kind == 1 && prepares) RaiseInALaterLog(SomeName());
+    if (!finding_.empty()) return;
     if (kind == 0) {
       Close();
     } else {
-      Crash(/*is_process=*/kind == 1);
+      Crash(/*is_process=*/kind == 1, kind == 1 && prepares ? 0 : dice_.Roll(40));
     }
     if (!finding_.empty()) return;
     const uint64_t seconds = dice_.Roll(3 * seconds_ + 1);
-    clock_.Set(dice_.OneIn(3) ? clock_.seconds() - seconds : clock_.seconds() + seconds);
+    const bool sets_back = dice_.OneIn(3);
+    clock_.Set(sets_back ? clock_.seconds() - seconds : clock_.seconds() + seconds);
     // A repair saves writes after those that were lost, which an opening does not.  It may use the
     // numbers of changes of keyspaces again.
     const bool repairs = possible_.size() == 1 && kind <= 1 && dice_.OneIn(3);
@@ -221,15 +122,57 @@ class ExpiryTrial {
       ++report_.repairs;
     }
     Reopen(repairs);
+    if (finding_.empty() && sets_back && dice_.OneIn(2)) WriteBehind(SomeName());
+  }
+  // Newer versions with earlier times expire before older ones.
+  void WriteBehind(const std::string& name) {
+    const std::map<std::string, ExpiringPut> before = model_.keyspaces.at(name).puts;
+    for (const auto& [key, put] : before) {
+      if (dice_.OneIn(2)) Put(name, key, dice_.Roll(60));
+    }
+    if (dice_.OneIn(3)) Flush();
+    Advance(model_.keyspaces.at(name).options.expire_after.value_or(0) + 1);
+    CompareAll();
+  }
+  // Raises a limit, and lowers it.  A crash may take back the latter.
+  void LowerForNothing(const std::string& name) {
+    if (!MayExpire(name)) return;
+    SetLimit(name, seconds_);
+    for (int i = 0; i < 4; ++i) Put(name, SomeKey(), 100);
+    Flush();
+    SetLimit(name, 10 * seconds_);
+    if (dice_.OneIn(2)) {
+      Put(name, SomeKey(), 10, /*sync=*/true);
+      SetLimit(name, 1);
+    } else {
+      Put(name, SomeKey(), 10);
+      const uint64_t sequence = model_.sequence;
+      RunToEnd([&] { return db_->Flush(); }, [&] { SetLimit(name, 1); });
+      NoteDurable(sequence);
+    }
+    Advance(2 * seconds_);
+    RunToEnd([&] { return db_->WaitForBackgroundWork(); });
+  }
+  // Raises a limit in another log than that of puts which no table has yet.  An opening must not
+  // drop them by the lower limit.
+  void RaiseInALaterLog(const std::string& name) {
+    if (!MayExpire(name)) return;
+    Flush();
+    SetLimit(name, seconds_);
+    for (size_t bytes = 0; bytes <= options_.write_buffer_bytes; bytes += 1000)
+      Put(name, SomeKey(), 1000);
+    SetLimit(name, 10 * seconds_);
+    Put(name, SomeKey(), 10);
+    Advance(2 * seconds_);
   }
   // Only the manifest knows what an opening has changed under a clock that was set back.
   bool NeedsManifest() const {
     return std::any_of(model_.keyspaces.begin(), model_.keyspaces.end(),
                        [](const auto& entry) { return entry.second.is_clamped; });
   }
-  // With a few more operations, of which the last one may be cut off.
-  void Crash(bool is_process) {
-    files().CrashAt(files().operation_count() + dice_.Roll(40));
+  // With a few more operations, of which the last one may be cut off after this many calls.
+  void Crash(bool is_process, uint64_t calls) {
+    files().CrashAt(files().operation_count() + calls);
     is_crashing_ = true;
     for (int i = 0; i < 8 && !files().crashed(); ++i) {
       switch (dice_.Roll(6)) {
@@ -253,40 +196,13 @@ class ExpiryTrial {
     if (!files().crashed()) files().CrashAt(files().operation_count());
     is_crashing_ = false;
     // After the end of a process, all that was acknowledged is there.
-    if (is_process) {
-      std::erase_if(possible_, [&](const auto& state) { return state.sequence < model_.sequence; });
-    }
+    if (is_process) NoteDurable();
     files().Restart(is_process ? MemoryFileSystem::Unsynced::kKept
                                : MemoryFileSystem::Unsynced::kLost);
   }
 
   // --- changes ---
 
-  // The store has said whether it did a change, of this many entries.
-  void Settle(std::string_view what, const absl::Status& status, ExpiringStore next,
-              uint64_t entries) {
-    next.sequence += entries;
-    if (status.ok()) {
-      model_ = std::move(next);
-      possible_.push_back(model_);
-    } else if (is_crashing_) {
-      // Perhaps the record is in the log.  The store refuses what follows.
-      if (possible_.back().sequence == model_.sequence) possible_.push_back(std::move(next));
-    } else if (!is_failing_) {
-      Find(what, status);
-    }
-  }
-  void NoteDurable() { possible_ = {model_}; }
-
-  void Create(const std::string& name, const lsm::KeyspaceOptions& options) {
-    ExpiringStore next = model_;
-    ExpiringKeyspace& created = next.keyspaces[name];
-    created.birth = ++last_birth_;
-    created.Change(options, now_);
-    auto keyspace = db_->OpenKeyspace(name, options);
-    Settle("OpenKeyspace", keyspace.status(), std::move(next), 1);
-    if (keyspace.ok()) handles_.insert_or_assign(name, *std::move(keyspace));
-  }
   void CreateOrDrop() {
     const std::string name = Concat("x", dice_.Roll(3));
     if (!model_.keyspaces.contains(name)) {
@@ -301,9 +217,11 @@ class ExpiryTrial {
     if (status.ok()) handles_.erase(name);
   }
 
+  bool MayExpire(const std::string& name) const {
+    return name == "default" ? seed_ % 2 != 0 : name != "lasting" || seed_ % 4 == 3;
+  }
   void ChangeLimit(const std::string& name) {
-    const bool is_lasting = name == "lasting" && seed_ % 4 != 3;
-    if (is_lasting || (name == "default" && seed_ % 2 == 0)) return;
+    if (!MayExpire(name)) return;
     lsm::KeyspaceOptions options;
     if (name == "default" || !dice_.OneIn(6)) {
       options.expire_after = SomeLimit();
@@ -329,17 +247,6 @@ class ExpiryTrial {
     files().SetFault(nullptr);
     Advance(0);  // a change of another option did not ask for the time
   }
-  void SetLimit(const std::string& name, const lsm::KeyspaceOptions& options) {
-    ExpiringStore next = model_;
-    ExpiringKeyspace& keyspace = next.keyspaces.at(name);
-    const ExpiringKeyspace before = keyspace;
-    const bool changes = keyspace.Change(options, now_);
-    const absl::Status status = db_->OpenKeyspace(name, options).status();
-    // Until now, readers have used the old limit.
-    if (changes) keyspace.cutoff = before.LiveFrom(now_);
-    if (changes || !status.ok()) Settle("OpenKeyspace", status, std::move(next), 1);
-    report_.limits += changes && status.ok();
-  }
 
   void Write() {
     lsm::WriteBatch batch;
@@ -362,7 +269,7 @@ class ExpiryTrial {
           break;
         }
         default:
-          batch.Put(handle, key, (keyspace.puts[key] = NewPut(keyspace)).Value());
+          batch.Put(handle, key, (keyspace.puts[key] = NewPut(keyspace, SomeSize())).Value());
       }
     }
     const bool sync = dice_.OneIn(8);
@@ -381,59 +288,55 @@ class ExpiryTrial {
       const absl::Status status = is_default ? db_->Delete(key) : handles_.at(name).Delete(key);
       return Settle("Delete", status, std::move(next), 1);
     }
-    const std::string value = (keyspace.puts[key] = NewPut(keyspace)).Value();
+    const std::string value = (keyspace.puts[key] = NewPut(keyspace, SomeSize())).Value();
     Settle("Put", is_default ? db_->Put(key, value) : handles_.at(name).Put(key, value),
            std::move(next), 1);
   }
-  ExpiringPut NewPut(const ExpiringKeyspace& keyspace) {
-    const size_t size = dice_.OneIn(3) ? dice_.Roll(3000) : dice_.Roll(60);
-    return {++last_number_, size, keyspace.timed_from == 0 ? std::nullopt : std::optional(now_)};
-  }
-
-  // A call of the log fails during a write, or a change of a limit; or calls fail while jobs run.
+  // Calls fail during a write, during a change of a limit, or while jobs run.
   void FailAndResume() {
-    is_failing_ = true;
-    if (dice_.OneIn(2)) {
-      const auto failing = dice_.OneIn(2) ? FileOperation::kAppend : FileOperation::kSyncFile;
-      files().SetFault([=](FileOperation operation, const std::string& path, uint64_t) {
-        return operation == failing && path.ends_with(".log") ? absl::UnavailableError("told to")
-                                                              : absl::OkStatus();
-      });
+    const auto failing = dice_.OneIn(2) ? FileOperation::kAppend : FileOperation::kSyncFile;
+    const size_t kind = dice_.Roll(5);
+    if (kind == 0) return FailCreation(Concat("x", dice_.Roll(3)));
+    if (kind <= 2) return FailJobs();
+    FailLog(failing, [&] {
       if (dice_.OneIn(2)) Advance(dice_.Roll(seconds_ + 2));
-      const size_t kind = dice_.Roll(3);
-      kind == 0 ? ChangeLimit(SomeName()) : kind == 1 ? CreateOrDrop() : Write();
-    } else {
-      has_failed_job_ = true;
-      Write();
-      ChangeLimit(SomeName());
-      uint64_t left = dice_.Roll(12);
-      files().SetFault([&left](FileOperation operation, const std::string& path, uint64_t) {
-        const bool counts =
-            operation != FileOperation::kReadAt && !path.ends_with(".log") && left-- == 0;
-        return counts ? absl::UnavailableError("told to") : absl::OkStatus();
-      });
-      db_->Flush().IgnoreError();
-      db_->WaitForBackgroundWork().IgnoreError();
-    }
+      const size_t call = dice_.Roll(3);
+      call == 0 ? ChangeLimit(SomeName()) : call == 1 ? CreateOrDrop() : Write();
+    });
+    CompareAll();
+  }
+  // Another keyspace gets the id of one whose creation failed.
+  void FailCreation(const std::string& name) {
+    if (model_.keyspaces.contains(name)) return;
+    FailLog(FileOperation::kAppend, [&] { Create(name, {.expire_after = 1}); });
+    if (!finding_.empty() || model_.keyspaces.contains(name)) return;
+    Create(name, {});
+    for (int i = 0; i < 4; ++i) Put(name, SomeKey(), 10);
+    Advance(seconds_);
+    if (dice_.OneIn(2)) Flush();
+    CompareAll();
+  }
+  void FailJobs() {
+    has_failed_job_ = is_failing_ = true;
+    Write();
+    ChangeLimit(SomeName());
+    uint64_t left = dice_.Roll(12), calls = 0;
+    files().SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
+      const bool fails =
+          operation != FileOperation::kReadAt && !path.ends_with(".log") && left-- == 0;
+      return fails || ++calls > kCallsMax ? absl::UnavailableError("told to") : absl::OkStatus();
+    });
+    db_->Flush().IgnoreError();
+    db_->WaitForBackgroundWork().IgnoreError();
     files().SetFault(nullptr);
     is_failing_ = false;
-    if (const absl::Status status = db_->Resume(); !status.ok()) return Find("Resume", status);
-    ++report_.resumed;
-    // A write that failed has perhaps used numbers up.
-    model_.sequence = db_->GetSnapshot()->sequence();
-    WriteOne();
-    Flush();
+    if (calls > kCallsMax) return Find("background work that failed once does not end");
+    Resume();
     CompareAll();
   }
 
   // --- time ---
 
-  // The store sees the time at once: a snapshot asks for it.
-  void Advance(uint64_t seconds) {
-    clock_.Add(seconds);
-    (void)db_->GetSnapshot();
-    now_ = std::max(now_, clock_.seconds());
-  }
   void SetBack() {
     ++report_.set_back;
     clock_.Set(clock_.seconds() - dice_.Roll(3 * seconds_ + 1));
@@ -441,11 +344,6 @@ class ExpiryTrial {
 
   // --- work ---
 
-  void Flush() {
-    const absl::Status status = db_->Flush();
-    if (status.ok()) return NoteDurable();
-    if (!is_crashing_) Find("Flush", status);
-  }
   void Compact() {
     Keyspace& keyspace = handles_.at(SomeName());
     std::optional<std::string> from, to;
@@ -459,23 +357,10 @@ class ExpiryTrial {
   }
   // Sometimes a limit changes, or time passes, while a compaction makes a table.
   void RunWork(const std::function<absl::Status()>& work) {
-    const bool interrupts = dice_.OneIn(2);
-    size_t left = dice_.Roll(3);
-    bool is_done = !interrupts;
-    if (interrupts) Flush();
-    files().SetFault([&](FileOperation operation, const std::string& path, uint64_t) {
-      if (is_done || operation != FileOperation::kCreate || !IsTable(path) || left-- > 0)
-        return absl::OkStatus();
-      is_done = true;
-      Interrupt();
-      return absl::OkStatus();
-    });
-    const absl::Status status = work();
-    files().SetFault(nullptr);
-    if (!status.ok()) Find("work", status);
-  }
-  static bool IsTable(const std::string& path) {
-    return lsm::IsTableFileName(std::string_view(path).substr(path.rfind('/') + 1));
+    if (!dice_.OneIn(2)) return RunToEnd(work);
+    Flush();
+    RunToEnd(
+        work, [this] { Interrupt(); }, dice_.Roll(3));
   }
   void Interrupt() {
     if (dice_.OneIn(2)) TakeMoment();
@@ -580,19 +465,17 @@ class ExpiryTrial {
     if (has_failed_job_ && finding_.empty()) Reopen();
     if (!finding_.empty()) return;
     for (auto& [name, handle] : handles_) {
-      SetLimit(name, {.expire_after = kLimit});
+      SetLimit(name, kLimit);
       ExpiringStore next = model_;
       next.keyspaces.at(name).puts.clear();
       Settle("DeleteRange", handle.DeleteRange("", std::nullopt), std::move(next), 1);
     }
+    // A limit that was refused must not keep anything.
+    if (dice_.OneIn(2)) FailLog(FileOperation::kAppend, [&] { SetLimit("own", 0); });
+    SetLimit("own", kLimit);
     for (int i = 0; finding_.empty() && i < 40; ++i) {
       for (auto& [name, handle] : handles_) {
-        ExpiringStore next = model_;
-        ExpiringKeyspace& keyspace = next.keyspaces.at(name);
-        ExpiringPut& put = keyspace.puts[Concat("key", 100 + i * 37 % 40)];
-        put = {++last_number_, 1000, now_};
-        const absl::Status status = handle.Put(Concat("key", 100 + i * 37 % 40), put.Value());
-        Settle("Put", status, std::move(next), 1);
+        Put(name, Concat("key", 100 + i * 37 % 40), 1000);
       }
       Advance(2);
     }
@@ -601,27 +484,17 @@ class ExpiryTrial {
     RunToEnd([&] { return db_->WaitForBackgroundWork(); });
     if (finding_.empty()) Find("once half has expired", CheckHalfIsFreed(files(), model_, now_));
     CompareAll();
+    const uint64_t dropped = db_->GetStatistics().tables_dropped_unread;
     Advance(3 * kLimit);
     RunToEnd([&] { return db_->WaitForBackgroundWork(); });
     CompareAll();
+    if (finding_.empty() && db_->GetStatistics().tables_dropped_unread == dropped)
+      Find("once all has expired, no table goes unread");
     if (finding_.empty()) Find("at the end", CheckAllIsFreed(files(), model_, now_));
     if (!finding_.empty()) return;
     const auto verified = db_->Verify();
     if (!verified.ok()) return Find("Verify", verified.status());
     if (!verified->problems.empty()) Find(Concat("Verify finds: ", verified->problems[0]));
-  }
-  // The work must end.
-  void RunToEnd(const std::function<absl::Status()>& work) {
-    constexpr uint64_t kCallsMax = 30'000;
-    uint64_t calls = 0;
-    files().SetFault([&](FileOperation, const std::string& path, uint64_t) {
-      return ++calls < kCallsMax ? absl::OkStatus()
-                                 : absl::UnavailableError(Concat(path, ": too many calls"));
-    });
-    const absl::Status status = work();
-    files().SetFault(nullptr);
-    if (calls >= kCallsMax) return Find("background work does not end");
-    if (!status.ok()) Find("work", status);
   }
 
   // --- draws ---
@@ -635,46 +508,16 @@ class ExpiryTrial {
     return dice_.OneIn(10) ? std::string(dice_.Roll(3), '\xff')
                            : Concat("key", 100 + dice_.Roll(kKeysInTree));
   }
+  size_t SomeSize() const { return dice_.OneIn(3) ? dice_.Roll(3000) : dice_.Roll(60); }
   uint32_t SomeLimit() const {
     const uint64_t limits[] = {
         0, 1, seconds_ / 2 + 1, seconds_, seconds_, 2 * seconds_, 10 * seconds_};
     return static_cast<uint32_t>(limits[dice_.Roll(std::size(limits))]);
   }
 
-  // --- findings ---
-
-  void Find(std::string_view what, const absl::Status& status) {
-    Find(Concat(what, ": ", status.ToString()));
-  }
-  void Find(const std::string& when, const std::string& problem) {
-    if (!problem.empty()) Find(Concat(when, ": ", problem));
-  }
-  void Find(std::string_view what) {
-    if (finding_.empty()) finding_ = what;
-  }
-
-  mutable Dice dice_;
-  const uint64_t seed_;
-  const uint64_t seconds_ = std::vector<uint64_t>{2, 10, 100, 3600}[dice_.Roll(4)];
-  ExpiryReport& report_;
-  testing_support::SetClock clock_;
-  lsm::World world_;
-  lsm::Options options_;
-  std::unique_ptr<DB> db_;
-  std::map<std::string, Keyspace> handles_;  // of those that exist
-  ExpiringStore model_;
-  uint64_t now_ = 0;  // the store's time, which stands still after a jump back
-  // After a crash the store has one of these: the durable state, or a later one.
-  std::vector<ExpiringStore> possible_;
-  uint64_t last_birth_ = 0;
-  uint64_t last_number_ = 0;
-  bool is_crashing_ = false;  // calls may fail, and then the store ends
-  bool is_failing_ = false;   // calls may fail, and Resume follows
-  bool has_failed_job_ = false;
   std::vector<Moment> moments_;
   Held held_;
   std::unique_ptr<ExpiryFollower> follower_;
-  std::string finding_;
 };
 
 }  // namespace

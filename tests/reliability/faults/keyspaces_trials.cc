@@ -112,6 +112,8 @@ class KeyspacesTrial {
       options.compaction_style =
           dice_.OneIn(2) ? lsm::CompactionStyle::kTiered : lsm::CompactionStyle::kLeveled;
     }
+    // Longer than a trial takes by the clock.
+    if (dice_.OneIn(4)) options.expire_after = dice_.OneIn(3) ? 0 : 100'000;
     return options;
   }
   // This is not the library's own function, because that is under test.
@@ -122,6 +124,7 @@ class KeyspacesTrial {
     if (options.target_fpp) has.target_fpp = options.target_fpp;
     if (options.compression) has.compression = options.compression;
     if (options.compaction_style) has.compaction_style = options.compaction_style;
+    if (options.expire_after) has.expire_after = options.expire_after;
     return model;
   }
   const StoreModel& now() const { return states_.back(); }

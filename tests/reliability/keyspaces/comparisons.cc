@@ -34,6 +34,22 @@ Found GetPinned(const lsm::Keyspace& keyspace, const std::string& key,
   return is_found ? std::optional<std::string>(value.view()) : std::nullopt;
 }
 
+// Where the iterator stands.
+std::string CompareEntry(const std::string& what, const lsm::Iterator& iterator,
+                         const KeysAndValues& expected, KeysAndValues::const_iterator at) {
+  if (!iterator.status().ok()) return Concat(what, ": ", iterator.status().ToString());
+  if (iterator.Valid() != (at != expected.end())) {
+    return Concat(what,
+                  iterator.Valid() ? Concat(" stands at ", lsm::Escape(iterator.key()))
+                                   : std::string(" has ended"),
+                  " instead of ", at == expected.end() ? "the end" : lsm::Escape(at->first));
+  }
+  if (!iterator.Valid() || (iterator.key() == at->first && iterator.value() == at->second))
+    return "";
+  return Concat(what, " stands at ", lsm::Escape(iterator.key()), " instead of ",
+                lsm::Escape(at->first), ", or has another value");
+}
+
 }  // namespace
 
 std::string CompareLookups(const lsm::Keyspace& keyspace, const std::vector<std::string>& keys,
@@ -62,21 +78,6 @@ std::string CompareLookups(const lsm::Keyspace& keyspace, const std::vector<std:
       return Concat("Explain in ", name, " differs");
   }
   return "";
-}
-
-std::string CompareEntry(const std::string& what, const lsm::Iterator& iterator,
-                         const KeysAndValues& expected, KeysAndValues::const_iterator at) {
-  if (!iterator.status().ok()) return Concat(what, ": ", iterator.status().ToString());
-  if (iterator.Valid() != (at != expected.end())) {
-    return Concat(what,
-                  iterator.Valid() ? Concat(" stands at ", lsm::Escape(iterator.key()))
-                                   : std::string(" has ended"),
-                  " instead of ", at == expected.end() ? "the end" : lsm::Escape(at->first));
-  }
-  if (!iterator.Valid() || (iterator.key() == at->first && iterator.value() == at->second))
-    return "";
-  return Concat(what, " stands at ", lsm::Escape(iterator.key()), " instead of ",
-                lsm::Escape(at->first), ", or has another value");
 }
 
 std::string CompareForward(const std::string& what, lsm::Iterator& iterator,

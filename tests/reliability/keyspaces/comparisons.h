@@ -24,10 +24,7 @@ std::string CompareLookups(const lsm::Keyspace& keyspace, const std::vector<std:
                            const lsm::ReadOptions& options, const KeysAndValues& expected,
                            uint64_t* answers);
 
-// Where the iterator stands.  `what` is for the finding.
-std::string CompareEntry(const std::string& what, const lsm::Iterator& iterator,
-                         const KeysAndValues& expected, KeysAndValues::const_iterator at);
-// Moves it over all entries.  `moves` counts them.
+// Moves it over all entries.  `what` is for the finding; `moves` counts the moves.
 std::string CompareForward(const std::string& what, lsm::Iterator& iterator,
                            const KeysAndValues& expected, uint64_t* moves);
 // Moves it to and fro.

@@ -50,9 +50,6 @@ class TrellisStore final : public ComparedStore {
     options.environment.clock = &clock_;
     options.environment.scheduler = &scheduler_;
     options.environment.random = &random_;
-    // A store with keyspaces has no such goal.
-    if (material_.families > 1 && options.filter_goal.kind() == lsm::FilterGoal::Kind::kBytes)
-      options.filter_goal = {};
     TRELLIS_ASSIGN_OR_RETURN(db_, lsm::DB::Open(kDirectory, options));
     for (size_t family = 0; family < material_.families; ++family) {
       TRELLIS_ASSIGN_OR_RETURN(families_.emplace_back(), db_->OpenKeyspace(FamilyName(family)));

@@ -95,8 +95,7 @@ absl::Status ShowNewest(lsm::Iterator* entries, const lsm::RangeMap& ranges,
     const bool is_newest = last.empty() || lsm::UserKeyOf(last) != key.user_key;
     last.assign(entries->key());
     std::string_view value = entries->value();
-    std::optional<uint32_t> written;
-    if (key.kind == lsm::EntryKind::kTimedPut) written = lsm::TimeOf(value);
+    const std::optional<uint32_t> written = WrittenOf(key.kind, value);
     const lsm::Shown shown = lsm::ShowTo(expired, lsm::SuffixOf(last), &value);
     if (!is_newest || shown != lsm::Shown::kValue) continue;
     if (ranges.NewestAt(key.user_key, lsm::kSequenceMax) > key.sequence) continue;

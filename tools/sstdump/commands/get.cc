@@ -34,8 +34,7 @@ struct FoundVersion {
 
   bool is_put() const { return kind == lsm::BatchKind::kPut; }
   bool HasExpired(const lsm::ExpiryView& expired) const {
-    if (!is_put()) return false;
-    return written ? expired.HidesAt(*written) : expired.HidesUntimed();
+    return is_put() && expired.HidesAt(written.value_or(expired.untimed));
   }
 };
 
@@ -85,8 +84,7 @@ TableLookup LookUp(const lsm::Table& table, std::string_view user_key) {
     ++lookup.version_count;
     ++lookup.entry_count;
     if (lookup.versions.size() < kShownVersions) {
-      std::optional<uint32_t> written;
-      if (key.kind == lsm::EntryKind::kTimedPut) written = lsm::TimeOf(value);
+      const std::optional<uint32_t> written = WrittenOf(key.kind, value);
       value = lsm::ValueOf(key.kind, value);
       const auto kind =
           key.kind == lsm::EntryKind::kDelete ? lsm::BatchKind::kDelete : lsm::BatchKind::kPut;

@@ -307,13 +307,13 @@ void PrintTables(const StoreFiles& files, const std::vector<TableRow>& tables, S
          ReadableCount(table.placed.meta.entries), table.is_open ? table.filter_kind : "?",
          table.is_filtered ? ReadableNumber(table.predicted_fpp) : "-"});
     if (with_ranges) rows.back().push_back(ReadableCount(table.placed.meta.ranges.range_count));
-    const lsm::WriteTimes& times = table.placed.meta.times;
-    if (with_times && times.timed_entries == 0) {
-      rows.back().insert(rows.back().end(), {"-", "-", "-", ReadableBytes(table.expired_bytes)});
-    } else if (with_times) {
-      rows.back().insert(rows.back().end(),
-                         {ReadableCount(times.timed_entries), lsm::ReadableTime(times.oldest),
-                          lsm::ReadableTime(times.newest), ReadableBytes(table.expired_bytes)});
+    if (with_times) {
+      const lsm::WriteTimes& times = table.placed.meta.times;
+      const bool is_timed = times.timed_entries > 0;
+      rows.back().insert(rows.back().end(), {is_timed ? ReadableCount(times.timed_entries) : "-",
+                                             is_timed ? lsm::ReadableTime(times.oldest) : "-",
+                                             is_timed ? lsm::ReadableTime(times.newest) : "-",
+                                             ReadableBytes(table.expired_bytes)});
     }
     if (with_reasons) rows.back().push_back(ReasonName(table.filter_reason));
     if (with_keyspaces) rows.back().push_back(OwnerOf(table.placed.meta.keyspace, files, *session));

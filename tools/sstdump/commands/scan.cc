@@ -22,8 +22,8 @@ using lsm::Concat;
 // The field for the time of a put, in a table that has such: "2026-11-30T03:00:00Z\t", or "-\t".
 constexpr size_t kTimeColumns = 24;
 std::string TimeField(const lsm::ParsedKey& key, std::string_view value) {
-  if (key.kind != lsm::EntryKind::kTimedPut) return "-\t";
-  return Concat(lsm::ReadableTime(lsm::TimeOf(value)), "\t");
+  const std::optional<uint32_t> written = WrittenOf(key.kind, value);
+  return written ? Concat(lsm::ReadableTime(*written), "\t") : "-\t";
 }
 
 // Prints one line: the key, or key, sequence, kind, perhaps time, and value separated by tabs.
@@ -47,7 +47,7 @@ void WriteEntry(const Target& target, const lsm::ParsedKey& key, std::string_vie
   json.Member("key", session->Show(key.user_key));
   json.Member("sequence", key.sequence);
   json.Member("kind", NameOf(key.kind));
-  if (key.kind == lsm::EntryKind::kTimedPut) json.Member("written", lsm::TimeOf(value));
+  if (const auto written = WrittenOf(key.kind, value)) json.Member("written", *written);
   if (!session->request().keys_only && key.kind != lsm::EntryKind::kDelete)
     json.Member("value", session->Show(lsm::ValueOf(key.kind, value)));
   session->EndLine();
