@@ -336,5 +336,27 @@ TEST_F(TakingAlongTest, APlanThatCameTooLateIsGivenUp) {
   }
 }
 
+TEST_F(TakingAlongTest, APlanDoesNotBeginIfItsTableIsGone) {
+  schedule_.Reserve(2);
+  SetTables({{{TableOf(5, 1, {PutOf("a", 1)}), TableOf(5, 2, {PutOf("a", 2)})}}});
+  CompactionSchedule::Request request;
+  request.keyspace = 5;
+  for (const bool begins : {false, true}) {
+    schedule_.Add(&request);
+    schedule_.NoteScheduled();
+    CompactionSchedule::Job job;
+    job.version = version_;
+    const CompactionSchedule::Plans running = schedule_.StartChoosing(0, &job);
+    CompactionSchedule::Choose(options_, running, &job);
+    ASSERT_NE(job.plan, nullptr);
+    if (!begins) {
+      EXPECT_THAT(Flush(5, {PutOf("a", 20)}).replaced, ElementsAre(2));  // and ends
+    }
+    schedule_.Begin(&job);
+    EXPECT_EQ(job.plan != nullptr, begins);
+    if (!begins) schedule_.Withdraw(&request);
+  }
+}
+
 }  // namespace
 }  // namespace lsm

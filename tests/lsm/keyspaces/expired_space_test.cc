@@ -108,5 +108,45 @@ TEST_F(ExpiredSpaceTest, AHigherLimitCausesNoFlush) {
   EXPECT_EQ(Get(Key(7)), ValueOf(7));
 }
 
+// All puts are from before the first limit, and have no times.
+TEST_F(ExpiredSpaceTest, AFirstLimitFreesAnIdleStore) {
+  Open();
+  Fill();
+  SetLimit(1'000);
+  Advance(1'001);
+  EXPECT_GT(db_->GetStatistics().total.expired_bytes, 4'000'000u);
+  EXPECT_EQ(TableBytesAfterALook(), 0u);
+}
+
+TEST_F(ExpiredSpaceTest, TablesOfUntimedPutsAreRewritten) {
+  Open();
+  Fill();
+  SetLimit(1'000);
+  Advance(900);
+  for (int i = 0; i < kKeys; i += 10) Put(Key(i), ValueOf(i));
+  CompactAll();
+  Advance(200);
+  EXPECT_LT(TableBytesAfterALook(), 1'000'000u);
+  for (int i = 0; i < kKeys; ++i) EXPECT_EQ(Get(Key(i)) == "absent", i % 10 != 0) << i;
+}
+
+// After a rewrite has failed, the rule for tombstones rests for an hour.
+TEST_F(ExpiredSpaceTest, TablesGoUnreadWhileTheRuleRests) {
+  Open();
+  SetLimit(1'000);
+  for (int part = 0; part < 10; ++part) {
+    for (int i = part; i < kKeys; i += 10) Put(Key(i), ValueOf(i));
+    Advance(100);
+  }
+  CompactAll();
+  Advance(300);
+  Fail(FileOperation::kAppend, ".table");
+  EXPECT_GT(TableBytesAfterALook(), 4'000'000u);
+  world_.files->SetFault(nullptr);
+  EXPECT_GT(TableBytesAfterALook(), 4'000'000u) << "it rests";
+  Advance(1'000);
+  EXPECT_EQ(TableBytesAfterALook(), 0u);
+}
+
 }  // namespace
 }  // namespace lsm

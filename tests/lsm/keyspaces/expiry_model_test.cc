@@ -53,10 +53,7 @@ struct ModelKeyspace {
     seconds = limit;
     NoteTime(now);
   }
-  void NoteOpening(uint64_t now) {
-    cutoff = std::min(cutoff, now);
-    timed_from = std::min(timed_from, now);
-  }
+  void NoteOpening(uint64_t now) { cutoff = std::min(cutoff, now); }
 };
 
 class ExpiryModelTest : public ExpiryTest, public testing::WithParamInterface<uint64_t> {

@@ -363,5 +363,81 @@ TEST_F(ExpiryTest, ExplainSaysThatAnEntryHasExpired) {
   }
 }
 
+// Puts from before the first limit live from that moment on, also if the machine boots in 1970.
+TEST_F(ExpiryTest, AnEarlyClockKeepsUntimedPuts) {
+  Open();
+  Put("a", "1");
+  OpenKeyspace("default", {.expire_after = 100'000});
+  Put("b", "2");
+  const uint64_t now = clock_.seconds();
+  clock_.Set(5);
+  ASSERT_NO_FATAL_FAILURE(Open());
+  clock_.Set(now + 10);
+  EXPECT_EQ(Scan(), "a=1 b=2");
+  ASSERT_OK(db_->CompactRange());
+  clock_.Set(now + 20);
+  ASSERT_NO_FATAL_FAILURE(Open());
+  EXPECT_EQ(Scan(), "a=1 b=2");
+}
+
+// A put under a clock at 0 must not be older than the cutoff.
+TEST_F(ExpiryTest, NothingIsBornExpiredAtZero) {
+  Open();
+  OpenKeyspace("default", {.expire_after = 10});
+  OpenKeyspace("default", {.expire_after = 1000});
+  clock_.Set(0);
+  ASSERT_NO_FATAL_FAILURE(Open());
+  Put("a", "1");
+  clock_.Set(1);
+  EXPECT_EQ(Scan(), "a=1");
+}
+
+TEST_F(ExpiryTest, ExplainSaysWhenAnExpiredEntryWasWritten) {
+  Open();
+  Put("early", "1");
+  const uint64_t limited = clock_.seconds();
+  OpenKeyspace("default", {.expire_after = 10});
+  clock_.Add(5);
+  Put("late", "2");
+  clock_.Add(20);
+  for (const bool in_table : {false, true}) {
+    if (in_table) {
+      clock_.Set(limited + 5);
+      ASSERT_NO_FATAL_FAILURE(Open());  // flushes them
+      clock_.Add(20);
+    }
+    for (const char* key : {"early", "late"}) {
+      ASSERT_OK_AND_ASSIGN(const Explanation explanation, db_->Explain(key));
+      const uint64_t written =
+          in_table ? explanation.tables.at(0).written : explanation.memtables.at(0).written;
+      EXPECT_EQ(written, limited + (key == std::string("late") ? 5 : 0)) << key;
+    }
+  }
+}
+
+// The common tree has a table of "b" whose puts are all from before its limit.  That of "a" is
+// shorter, but was set later.
+TEST_F(ExpiryTest, ALookFindsUntimedPutsOfAnyKeyspace) {
+  options_.write_buffer_bytes = 64 << 20;
+  options_.compression = Compression::kNone;
+  Open();
+  Keyspace never = OpenKeyspace("never");
+  Keyspace b = OpenKeyspace("b");
+  Flush();
+  for (int i = 0; i < 400; ++i) ASSERT_OK(b.Put(Concat("key", i), std::string(1000, 'v')));
+  OpenKeyspace("b", {.expire_after = 1000});
+  Flush();
+  ASSERT_OK(b.CompactRange());
+  clock_.Add(900);
+  OpenKeyspace("a", {.expire_after = 500});
+  ASSERT_OK(never.Delete("x"));
+  Flush();
+  ASSERT_OK(db_->WaitForBackgroundWork());
+  clock_.Add(200);
+  EXPECT_EQ(Scan(b), "");
+  ASSERT_OK(db_->WaitForBackgroundWork());
+  EXPECT_LT(db_->GetStatistics().total.entries, 200u);
+}
+
 }  // namespace
 }  // namespace lsm

@@ -84,5 +84,19 @@ TEST_F(RepairExpiryTest, SaysThatALimitIsLost) {
   EXPECT_EQ(Scan(), "");
 }
 
+// The record of a limit in a log is damaged.  The times of later puts are in their own records.
+TEST_F(RepairExpiryTest, KeepsTimesAfterADamagedLimit) {
+  ASSERT_NO_FATAL_FAILURE(Open());
+  Put("first", "0");
+  OpenKeyspace("default", {.expire_after = 10});
+  for (const char* key : {"a", "b", "c"}) Put(key, std::string(3000, '1'));
+  const std::string log = world_.FilesOf(FileKind::kLog).at(0);
+  const uint64_t limit_at = world_.files->FileBytes(log).find("first") + 26;
+  ASSERT_NO_FATAL_FAILURE(Close());
+  ASSERT_NO_FATAL_FAILURE(Flip(log, limit_at));
+  EXPECT_THAT(Repair(), Contains(HasSubstr("how long they live")));
+  EXPECT_EQ(db_->GetStatistics().total.timed_entries, 3u);
+}
+
 }  // namespace
 }  // namespace lsm

@@ -57,10 +57,9 @@ uint64_t ExpiringKeyspace::NoteEnd(uint64_t now) {
 
 std::string ExpiringKeyspace::NoteOpening(uint64_t now, const KeysAndValues& found,
                                           uint64_t* seen_again) {
-  is_clamped = is_clamped || std::max(cutoff, timed_from) > now;
+  is_clamped = is_clamped || cutoff > now;
   // Otherwise new puts would be older than the cutoff.
   cutoff = logged_cutoff = std::min(logged_cutoff, now);
-  timed_from = std::min(timed_from, now);
   for (auto& [key, put] : puts) {
     const auto seen = found.find(key);
     if (IsExpired(put, now)) continue;

@@ -15,6 +15,7 @@
 #include "tests/lsm/engine/world.h"
 #include "tests/reliability/faults/short_memory.h"
 #include "tests/reliability/faults/spared_files.h"
+#include "tests/support/deterministic_environment.h"
 #include "tests/support/status_matchers.h"
 
 namespace reliability {
@@ -75,6 +76,39 @@ TEST_P(KeyspacesMemoryTest, OpeningsAreWholeOrFail) {
 }
 
 INSTANTIATE_TEST_SUITE_P(OnceAndForever, KeyspacesMemoryTest, testing::Bool());
+
+// Memory runs out while a limit is ended, at each allocation.  Afterwards jobs drop what the old
+// limit lets expire, unless the store must resume.
+TEST(LimitsMemoryTest, ALimitThatWasNotSetHoldsNothing) {
+  ShortMemory& memory = ShortMemory::OfThisThread();
+  int failures = 0;
+  for (uint64_t number = 0;; ++number) {
+    SCOPED_TRACE(number);
+    lsm::World world;
+    testing_support::SetClock clock;
+    SparedFiles files(world.files.get());
+    lsm::Options options = world.SmallOptions();
+    options.environment.file_system = &files;
+    options.environment.clock = &clock;
+    const std::unique_ptr<lsm::DB> db = lsm::DB::Open(lsm::kStorePath, options).value();
+    ASSERT_OK_AND_ASSIGN(lsm::Keyspace limited, db->OpenKeyspace("default", {.expire_after = 10}));
+    ASSERT_OK(limited.Put("a", "1"));
+    ASSERT_OK(db->Flush());
+    memory.failed = 0;
+    memory.FailOnce(number);
+    const absl::Status status =
+        InStore([&] { return db->OpenKeyspace("default", {.expire_after = 0}).status(); });
+    memory.Stop();
+    if (memory.failed == 0) break;
+    if (status.ok() || !db->Put("b", "2").ok()) continue;
+    ++failures;
+    clock.Add(100);
+    ASSERT_OK(db->Flush());
+    ASSERT_OK(db->CompactRange());
+    EXPECT_EQ(db->GetStatistics().total.timed_entries, 0u);
+  }
+  EXPECT_GT(failures, 3);
+}
 
 }  // namespace
 }  // namespace reliability
