@@ -182,7 +182,10 @@ void CountBatch(std::string& bytes, uint64_t) {
   if (bytes.size() < lsm::EncodedBatch::kHeaderBytes) return;
   std::string_view rest = std::string_view(bytes).substr(lsm::EncodedBatch::kHeaderBytes), ignored;
   uint32_t count = 0;
-  size_t sound_bytes = lsm::EncodedBatch::kHeaderBytes;
+  constexpr auto kTime = static_cast<char>(lsm::BatchKind::kTime);
+  if (rest.starts_with(kTime) && rest.size() > lsm::kPutTimeBytes)
+    rest.remove_prefix(1 + lsm::kPutTimeBytes);
+  size_t sound_bytes = bytes.size() - rest.size();
   const auto take_change = [&] {
     const char kind = rest[0];
     rest.remove_prefix(1);
@@ -274,8 +277,10 @@ std::string SomeChanges() {
 std::vector<std::string> BatchSeeds() {
   lsm::WriteBatch one;
   one.Put("a", "b");
-  return {SomeBatch(0),  SomeBatch(lsm::kSequenceMax - 10),      SomeRanges(), SomeKeyspaces(),
-          SomeChanges(), std::string(lsm::EncodedBatch::Of(one))};
+  std::string timed = SomeKeyspaces();
+  lsm::EncodedBatch::SetTime(&timed, 1'700'000'000);
+  return {SomeBatch(0),  SomeBatch(lsm::kSequenceMax - 10),       SomeRanges(), SomeKeyspaces(),
+          SomeChanges(), std::string(lsm::EncodedBatch::Of(one)), timed};
 }
 
 // --- version edits ---
@@ -300,9 +305,11 @@ lsm::VersionEdit SomeSnapshot() {
   edit.added = {{0, SomeTable(2)}, {3, SomeTable(3)}};
   edit.added.back().table.ranges = {1, "", std::nullopt};
   edit.next_keyspace_id = 300;
-  edit.keyspaces = {{2, true, {"ribbon", 0.25}, "a"}, {299, false, {.expire_after = 1}, "b"}};
+  edit.keyspaces = {{2, true, {"ribbon", 0.25}, "a"},
+                    {299, false, {.expire_after = 1}, "b", {.cutoff = 8, .timed_from = 7}}};
   edit.added.push_back({1, SomeTable(4)});
   edit.added.back().table.keyspace = 2;
+  edit.added.back().table.times = {.timed_entries = 5, .oldest = 7, .newest = 900, .fifth = 80};
   return edit;
 }
 
