@@ -292,7 +292,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   WriterQueue writers_ ABSL_GUARDED_BY(mutex_);
   Sequences sequences_ ABSL_GUARDED_BY(mutex_);
 
-  Keyspaces keyspaces_;  // guarded by mutex_
+  Keyspaces keyspaces_;  // guarded by mutex_, except as its header says
 
   // --- these take mutex_ themselves ---
   Lifetime lifetime_;

@@ -14,8 +14,8 @@
 //
 // Jobs that work on trees get effective options here.
 //
-// Threads: the engine's mutex guards this object, except for opening(), which is constant.
-// Functions allocate memory unless they say that they do not.
+// Threads: the engine's mutex guards this object.  opening(), CheckOwner, Expires, ExpiredNow and
+// Now need no mutex.  Functions allocate memory unless they say that they do not.
 #ifndef TRELLIS_LSM_RUNTIME_KEYSPACES_H_
 #define TRELLIS_LSM_RUNTIME_KEYSPACES_H_
 
@@ -248,7 +248,8 @@ class Keyspaces {
   mutable StoreClock clock_;                  // thread-safe
   const KeyspaceState* const default_state_;  // in states_, for readers
   std::shared_ptr<const LimitTable> limits_ ABSL_GUARDED_BY(*mutex_);
-  bool limits_have_forgotten_ ABSL_GUARDED_BY(*mutex_) = false;  // `limits_` of keyspaces
+  // Whether `limits_` may have limits of keyspaces that were dropped and forgotten.
+  bool limits_have_forgotten_ ABSL_GUARDED_BY(*mutex_) = false;
   // For each keyspace whose puts have times, the limits that a crash may leave: the manifest's, and
   // then those of the changes that no flush has recorded, in their order.
   std::map<KeyspaceId, std::vector<ExpiryLimit>> limits_left_ ABSL_GUARDED_BY(*mutex_);
