@@ -479,7 +479,10 @@ class ExpiryTrial : public ExpiringMachine {
       }
       Advance(2);
     }
-    for (auto& [name, handle] : handles_) RunToEnd([&] { return handle.CompactRange(); });
+    for (auto& entry : handles_) {
+      Keyspace& handle = entry.second;  // Clang's lambdas capture no part of a structured binding
+      RunToEnd([&] { return handle.CompactRange(); });
+    }
     Advance(60);
     RunToEnd([&] { return db_->WaitForBackgroundWork(); });
     if (finding_.empty()) Find("once half has expired", CheckHalfIsFreed(files(), model_, now_));
