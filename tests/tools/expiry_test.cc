@@ -85,7 +85,8 @@ TEST_F(ExpiryTest, TablesShowTheTimesOfTheirPuts) {
   EXPECT_THAT(Run({"manifest", "e"}).out, HasSubstr(times + ", "));
   EXPECT_THAT(Run({"properties", "e/000003.table"}).out,
               HasSubstr(Concat("oldest_write_seconds     ", kSampleTime + 3000)));
-  for (const json& table : Result({"levels", "e"})["tables"]) {
+  const json levels = Result({"levels", "e"});  // outlives the loop
+  for (const json& table : levels["tables"]) {
     if (table["name"] != "000003.table") continue;
     EXPECT_EQ(table["timed_entries"], 2);
     EXPECT_EQ(table["newest_write_seconds"], kSampleTime + 5000);
@@ -131,7 +132,8 @@ TEST_F(ExpiryTest, LogsMayChangeTheLimit) {
   EXPECT_THAT(Dump("carts", kSampleNow), ElementsAre("b\tcart"));
   EXPECT_EQ(Run({"get", "--raw", "--keyspace", "carts", "e", "a"}).out, "");
   EXPECT_EQ(Document({"get", "--keyspace", "carts", "e", "a"})["results"][1]["answer"], "expired");
-  for (const json& keyspace : Result({"levels", "e"})["keyspaces"]) {
+  const json levels = Result({"levels", "e"});  // outlives the loop
+  for (const json& keyspace : levels["keyspaces"]) {
     if (keyspace["name"] == "carts") {
       EXPECT_EQ(keyspace["expire_after"], 3000);
     }
