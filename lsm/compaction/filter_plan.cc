@@ -241,15 +241,17 @@ RunsOfTree RunsNow(const JobContext& context, const Tree& tree) {
       .Of(tree, counters);
 }
 
-absl::Status AddTreesBeside(const Version& version, const OwnOptions& own,
-                            std::span<const KeyspaceId> keyspaces, JobContext* context) {
-  if (context->filter_allocator == nullptr) return absl::OkStatus();
+absl::StatusOr<std::vector<RunsOfTree>> TreesBeside(const JobContext& store, const OwnOptions& own,
+                                                    const Version& version,
+                                                    std::span<const KeyspaceId> keyspaces) {
+  std::vector<RunsOfTree> beside;
+  if (store.filter_allocator == nullptr) return beside;
   for (const auto& [id, tree] : version.trees()) {
     if (std::find(keyspaces.begin(), keyspaces.end(), id) != keyspaces.end()) continue;
-    TRELLIS_ASSIGN_OR_RETURN(const JobContext of_tree, ContextOfTree(*context, own, id, 0));
-    context->trees_beside.push_back(RunsNow(of_tree, *tree));
+    TRELLIS_ASSIGN_OR_RETURN(const JobContext of_tree, ContextOfTree(store, own, id, 0));
+    beside.push_back(RunsNow(of_tree, *tree));
   }
-  return absl::OkStatus();
+  return beside;
 }
 
 void SetTree(const Tree& tree, JobContext* context) {

@@ -36,10 +36,11 @@ absl::StatusOr<JobContext> ContextOfTree(const JobContext& store, const OwnOptio
 // The runs of a tree as they are.  `context`: of the tree.
 RunsOfTree RunsNow(const JobContext& context, const Tree& tree);
 
-// For a filter goal, adds to `context` the runs of all trees of the version except those of
-// `keyspaces`, which the job writes to.  Keeps no table.  `own` is as above.
-absl::Status AddTreesBeside(const Version& version, const OwnOptions& own,
-                            std::span<const KeyspaceId> keyspaces, JobContext* context);
+// For a filter goal: the runs of all trees of the version except those of `keyspaces`, which the
+// job writes to.  Otherwise empty.  Keeps no table.  `store` is the store's context, as above.
+absl::StatusOr<std::vector<RunsOfTree>> TreesBeside(const JobContext& store, const OwnOptions& own,
+                                                    const Version& version,
+                                                    std::span<const KeyspaceId> keyspaces);
 
 // Sets the tree of the outputs: each new table notes how many lookups the tree had before it.
 void SetTree(const Tree& tree, JobContext* context);

@@ -155,8 +155,9 @@ void FlushRun::LetLeave(const std::vector<List>& lists, const SnapshotList& snap
           std::make_shared<const Options>(EffectiveOptions(*context_.options, record->options));
     }
     TRELLIS_ASSIGN_OR_RETURN(JobContext context, ContextOf(*chosen, own_options));
-    TRELLIS_RETURN_IF_ERROR(
-        AddTreesBeside(*calls_.version_now(), own_options_, {&*chosen, 1}, &context));
+    TRELLIS_ASSIGN_OR_RETURN(
+        context.trees_beside,
+        TreesBeside(context_, own_options_, *calls_.version_now(), {&*chosen, 1}));
     const List& list = *std::find_if(lists.begin(), lists.end(),
                                      [&](const List& each) { return each.keyspace == *chosen; });
     TRELLIS_ASSIGN_OR_RETURN(
@@ -223,11 +224,10 @@ absl::Status FlushRun::Plan(std::vector<Output>* outputs) const {
     const uint64_t keys_along = output.along == nullptr ? 0 : KeysOf(*output.along);
     planned.push_back({&output.context, trees.back().get(), output.list->keys + keys_along});
   }
-  JobContext beside = context_;
-  TRELLIS_RETURN_IF_ERROR(AddTreesBeside(*version, own_options_, ids, &beside));
-  if (leaves_) beside.trees_beside.push_back(runs_of_leaver_);
-  TRELLIS_ASSIGN_OR_RETURN(std::vector<TableFilter> filters,
-                           PlanFlush(planned, beside.trees_beside));
+  TRELLIS_ASSIGN_OR_RETURN(std::vector<RunsOfTree> beside,
+                           TreesBeside(context_, own_options_, *version, ids));
+  if (leaves_) beside.push_back(runs_of_leaver_);
+  TRELLIS_ASSIGN_OR_RETURN(std::vector<TableFilter> filters, PlanFlush(planned, beside));
   for (size_t i = 0; i < outputs->size(); ++i) (*outputs)[i].filter = std::move(filters[i]);
   return absl::OkStatus();
 }

@@ -31,7 +31,7 @@ struct JobContext {
   std::function<uint64_t()> new_file_number;
   // The bytes of filters and indexes that the store's other trees have (partition_plan.h).
   uint64_t filter_index_bytes_beside = 0;
-  // Their runs, if there is a filter_allocator (AddTreesBeside, filter_plan.h).
+  // Their runs, if there is a filter_allocator (TreesBeside, filter_plan.h).
   std::vector<RunsOfTree> trees_beside;
   // The lookups of the tree so far (Tree::LookupsSoFar).  Null: none.
   std::function<uint64_t()> lookups_so_far;

@@ -481,8 +481,9 @@ absl::Status Engine::Compact(Compaction* compaction) {
       MutexLock lock(&mutex_);
       version = CurrentView()->version;
     }
-    TRELLIS_RETURN_IF_ERROR(
-        AddTreesBeside(*version, compaction->own_options, {&keyspace, 1}, &context));
+    TRELLIS_ASSIGN_OR_RETURN(
+        context.trees_beside,
+        TreesBeside(job_context_, compaction->own_options, *version, {&keyspace, 1}));
   }
   CompactionRun run(&context, &counters_, std::move(calls), compaction);
   const bool for_readers = plan.for_readers;

@@ -318,7 +318,7 @@ class TreesFilterPlanTest : public FilterPlanTest {
     JobContext store = Context();
     store.table_context.counters = &maker_.counters;
     JobContext context = ContextOfTree(store, own_, keyspace, 0).value();
-    EXPECT_OK(AddTreesBeside(*version_, own_, {&keyspace, 1}, &context));
+    context.trees_beside = TreesBeside(store, own_, *version_, {&keyspace, 1}).value();
     return context;
   }
   // A flush of both trees.
@@ -397,6 +397,21 @@ TEST_F(TreesFilterPlanTest, TreesHaveTheirOwnKinds) {
   EXPECT_EQ(filters[1].policy->name(), "ribbon");
   EXPECT_EQ(PlanFilters(ContextIn(5), *version_->TreeOf(5), RewriteOf(5))->For("").policy->name(),
             "ribbon");
+}
+
+TEST_F(TreesFilterPlanTest, TreesBesideHaveTheirOwnKinds) {
+  SetTrees(1'000);
+  options_.filter_goal = FilterGoal::Bytes(25'000);
+  options_.filter_kind = "ribbon";
+  Options standard = options_;
+  standard.filter_kind = "standard";
+  own_[5] = std::make_shared<const Options>(standard);
+  const auto kind_beside = [&](KeyspaceId keyspace) -> std::string_view {
+    const std::vector<RunsOfTree> beside = ContextIn(keyspace).trees_beside;
+    return beside.at(0).runs.at(0).kinds->fast;
+  };
+  EXPECT_EQ(kind_beside(5), "ribbon");
+  EXPECT_EQ(kind_beside(kDefaultKeyspace), "standard");
 }
 
 TEST_F(TreesFilterPlanTest, OutputsCountFromTheLookupsOfTheirTree) {
