@@ -44,14 +44,6 @@ OpenTables CloseOver(const Tree& tree, int level, KeySpan span) {
 
 KeySpan HullOf(const CompactionPlan& plan) { return Widened(HullOf(plan.inputs), plan.overlapped); }
 
-// Whether no table below the level overlaps the span.
-bool IsBottom(const Tree& tree, int level, const KeySpan& span) {
-  for (int below = level + 1; below < kLevels; ++below) {
-    if (tree.HasOverlapping(below, span)) return false;
-  }
-  return true;
-}
-
 double FreeableOf(const Tree& tree, const OpenTable& table) {
   return static_cast<double>(tree.DeadEntriesIn(table).freeable_bytes());
 }
@@ -61,7 +53,7 @@ double FreeableOf(const Tree& tree, const OpenTable& table) {
 bool IsHalfDeadAtBottom(const Tree& tree, int output_level, const OpenTable& table) {
   const uint64_t dead_bytes = tree.DeadEntriesIn(table).dead_bytes;
   return dead_bytes >= table.meta.file_bytes - table.meta.file_bytes / 2 &&
-         IsBottom(tree, output_level, table.meta.span());
+         !tree.HasOverlappingBelow(output_level, table.meta.span());
 }
 
 // A plan for the tree that takes no tables yet.
@@ -343,14 +335,14 @@ TombstonePlan PlanForTombstones(const Tree& tree, const Options& options, int le
   OpenTables inputs = CloseOver(tree, level, table.meta.span());
   TombstonePlan made;
   CompactionPlan& plan = made.plan;
-  if (level > 0 && IsBottom(tree, level, HullOf(inputs))) {
+  if (level > 0 && !tree.HasOverlappingBelow(level, HullOf(inputs))) {
     plan = PlanBetween(tree, level, level);
     plan.output_run = inputs.back()->meta.run;
     plan.inputs = std::move(inputs);
   } else {
     plan = PlanDown(tree, level, std::move(inputs), &options);
   }
-  made.is_bottom = IsBottom(tree, plan.output_level, HullOf(plan));
+  made.is_bottom = !tree.HasOverlappingBelow(plan.output_level, HullOf(plan));
   plan.trivial_move = plan.trivial_move && !made.is_bottom;
   plan.for_tombstones = true;
   return made;
@@ -496,7 +488,7 @@ bool IsWorthAFlush(const Tree& tree, const TableToBe& table, Sequence oldest_sna
   const OpenTables inputs = CloseOver(tree, 0, table.span);
   const OpenTables overlapped = CloseOver(tree, 1, Widened(table.span, inputs));
   const KeySpan hull = Widened(Widened(table.span, inputs), overlapped);
-  const bool is_bottom = IsBottom(tree, 1, hull);
+  const bool is_bottom = !tree.HasOverlappingBelow(1, hull);
   if (is_bottom && oldest_snapshot < table.largest_sequence) return false;
   double freeable = table.freeable_bytes, strays = 0;
   for (const auto& input : inputs) {
@@ -600,9 +592,10 @@ std::optional<CompactionPlan> PickDrop(const Tree& tree, RunningPlans running,
 std::optional<CompactionPlan> PickExpired(const Tree& tree, RunningPlans running,
                                           const SnapshotList& snapshots) {
   if (snapshots.expiry == nullptr) return std::nullopt;
+  ExpiryByKeyspace expiry(&snapshots);
   for (int level = tree.deepest_level(); level >= 0; --level) {
     CompactionPlan plan = PlanBetween(tree, level, level);
-    plan.inputs = tree.Expired(level, snapshots,
+    plan.inputs = tree.Expired(level, expiry,
                                [&](const OpenTable& table) { return IsTaken(table, running); });
     if (plan.inputs.empty()) continue;
     plan.output_run = plan.inputs.back()->meta.run;
@@ -612,17 +605,18 @@ std::optional<CompactionPlan> PickExpired(const Tree& tree, RunningPlans running
   return std::nullopt;
 }
 
-std::optional<CompactionPlan> PickHalfExpired(const Tree& tree, const Options& options,
-                                              RunningPlans running, const SnapshotList& snapshots) {
+std::optional<CompactionPlan> PickHalfExpired(const Tree& tree, RunningPlans running,
+                                              const SnapshotList& snapshots) {
   if (snapshots.expiry == nullptr) return std::nullopt;
-  const auto picked = tree.PickHalfExpired(
-      snapshots, [&](const OpenTable& table) { return IsTaken(table, running); });
+  ExpiryByKeyspace expiry(&snapshots);
+  const auto picked =
+      tree.PickHalfExpired(expiry, [&](const OpenTable& table) { return IsTaken(table, running); });
   if (!picked) return std::nullopt;
-  CompactionPlan plan = PlanBetween(tree, picked->level, picked->level);
+  CompactionPlan plan;
   if (picked->level == 0) {
-    plan = PlanDown(tree, 0, CloseOver(tree, 0, picked->table->meta.span()), &options);
-    plan.trivial_move = false;
+    plan = PlanDown(tree, 0, CloseOver(tree, 0, picked->table->meta.span()), nullptr);
   } else {
+    plan = PlanBetween(tree, picked->level, picked->level);
     plan.inputs = {picked->table};
     plan.output_run = picked->table->meta.run;
   }
@@ -648,7 +642,7 @@ CompactionChoice PickCompaction(std::span<const TreeToCompact> trees, RunningPla
   }
   if (moment.snapshots.expiry != nullptr && moment.tombstones != Turn::kNever) {
     for (const TreeToCompact& each : trees) {
-      choice.plan = PickHalfExpired(*each.tree, *each.options, running, moment.snapshots);
+      choice.plan = PickHalfExpired(*each.tree, running, moment.snapshots);
       if (choice.plan) return choice;
     }
   }

@@ -299,13 +299,15 @@ std::optional<CompactionPlan> PickDrop(const Tree& tree, RunningPlans running,
 // --- tables whose entries have expired (lsm/design/expiry.md) ---
 
 // A drop of tables that have expired as a whole, in the deepest level with such tables that can go
-// (Tree::Expired).  They overlap no older table that a running plan takes: it would keep them.
+// (Tree::Expired).  A table stays if it overlaps an older table that a running plan takes, because
+// that plan may write the older entries again.
 std::optional<CompactionPlan> PickExpired(const Tree& tree, RunningPlans running,
                                           const SnapshotList& snapshots);
 // A plan for a table of which a fifth has expired (Tree::PickHalfExpired).  It rewrites the table
-// in place; a table of level 0 is merged down.
-std::optional<CompactionPlan> PickHalfExpired(const Tree& tree, const Options& options,
-                                              RunningPlans running, const SnapshotList& snapshots);
+// in place; a table of level 0 is merged down.  nullopt also while a running plan takes a table
+// that must be merged with it.
+std::optional<CompactionPlan> PickHalfExpired(const Tree& tree, RunningPlans running,
+                                              const SnapshotList& snapshots);
 
 // --- all reasons ---
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <unordered_set>
 
 #include "lsm/version/snapshot_list.h"
 #include "lsm/version/tree.h"
@@ -12,10 +13,10 @@ namespace {
 // The entries that have expired for each reader that may see an entry of the table, by the mildest
 // limit of the keyspaces that may have keys in it.  `skips_names`: ignores the names in the common
 // tree, which never expire.
-ExpiryView ExpiredInTable(const OpenTable& table, const Members* members,
-                          const SnapshotList& snapshots, bool skips_names) {
-  const size_t stratum = snapshots.StratumOf(table.table->sequences().first);
-  if (table.meta.keyspace != kCommonTree) return snapshots.ExpiredIn(table.meta.keyspace)[stratum];
+ExpiryView ExpiredInTable(const OpenTable& table, const Members* members, ExpiryByKeyspace& expiry,
+                          bool skips_names) {
+  const size_t stratum = expiry.snapshots().StratumOf(table.table->sequences().first);
+  if (table.meta.keyspace != kCommonTree) return expiry.In(table.meta.keyspace)[stratum];
   const KeySpan span = table.meta.span();
   std::optional<ExpiryView> mildest;
   const auto next = [&](KeyspaceId after) {
@@ -23,10 +24,12 @@ ExpiryView ExpiredInTable(const OpenTable& table, const Members* members,
                                                            : members->First(after + 1);
   };
   for (std::optional<KeyspaceId> id = members->First(KeyspaceOf(span.begin)); id; id = next(*id)) {
-    if (*id == kNamesInCommonTree && skips_names) continue;
-    if (*id == kNamesInCommonTree) return {};
+    if (*id == kNamesInCommonTree) {
+      if (skips_names) continue;
+      return {};
+    }
     if (span.EndsBy(CommonKeyOf(*id, ""))) break;
-    const ExpiryView view = snapshots.ExpiredIn(*id)[stratum];
+    const ExpiryView view = expiry.In(*id)[stratum];
     mildest = ExpiryView::MilderOf(mildest.value_or(view), view);
     if (mildest->live_from == 0) return {};
   }
@@ -88,45 +91,49 @@ size_t SnapshotList::StratumOf(Sequence sequence) const {
   return static_cast<size_t>(std::lower_bound(begin(), end(), sequence) - begin());
 }
 
-OpenTables Tree::Expired(int level_number, const SnapshotList& snapshots, IsTaken is_taken) const {
+OpenTables Tree::Expired(int level_number, ExpiryByKeyspace& expiry, IsTaken is_taken) const {
   OpenTables expired;
+  std::unordered_set<const OpenTable*> gone;
   const std::vector<TableSpan>& in_level = runs(level_number);
   // From the oldest run on.
   for (size_t run = in_level.size(); run-- > 0;) {
     for (const auto& table : in_level[run]) {
-      if (is_taken(*table) || !IsExpired(*table, ExpiredInTable(*table, members_.get(), snapshots,
-                                                                /*skips_names=*/false)))
+      if (!IsExpired(*table,
+                     ExpiredInTable(*table, members_.get(), expiry, /*skips_names=*/false)) ||
+          is_taken(*table))
         continue;
       const KeySpan span = table->meta.span();
-      bool has_older = false;
-      for (int below = level_number + 1; below < kLevels && !has_older; ++below)
-        has_older = HasOverlapping(below, span);
-      for (size_t older = run + 1; older < in_level.size() && !has_older; ++older) {
-        for (const auto& other : in_level[older]) {
-          has_older |= other->meta.span().Overlaps(span) &&
-                       std::find(expired.begin(), expired.end(), other) == expired.end();
-        }
-      }
-      if (!has_older) expired.push_back(table);
+      if (HasOverlappingBelow(level_number, span)) continue;
+      const auto keeps_one = [&](TableSpan older) {
+        size_t at = FirstBeyond(older, span.begin);
+        while (at < older.size() && gone.contains(older[at].get()) &&
+               !span.EndsBy(older[at]->meta.span().begin))
+          ++at;
+        return at < older.size() && !span.EndsBy(older[at]->meta.span().begin);
+      };
+      const auto older = in_level.begin() + static_cast<ptrdiff_t>(run) + 1;
+      if (std::any_of(older, in_level.end(), keeps_one)) continue;
+      gone.insert(table.get());
+      expired.push_back(table);
     }
   }
   return expired;
 }
 
-double Tree::ExpiredBytesOf(const OpenTable& table, const SnapshotList& snapshots) const {
-  if (snapshots.expiry == nullptr) return 0;
+double Tree::ExpiredBytesOf(const OpenTable& table, ExpiryByKeyspace& expiry) const {
+  if (expiry.snapshots().expiry == nullptr) return 0;
   return EstimateExpired(table,
-                         ExpiredInTable(table, members_.get(), snapshots, /*skips_names=*/true));
+                         ExpiredInTable(table, members_.get(), expiry, /*skips_names=*/true));
 }
 
 double Tree::ExpiredBytes(const SnapshotList& snapshots) const {
   double bytes = 0;
-  for (const Candidate& candidate : candidates_)
-    bytes += ExpiredBytesOf(*candidate.table, snapshots);
+  ExpiryByKeyspace expiry(&snapshots);
+  for (const Candidate& candidate : candidates_) bytes += ExpiredBytesOf(*candidate.table, expiry);
   return bytes;
 }
 
-std::optional<Tree::HalfExpired> Tree::PickHalfExpired(const SnapshotList& snapshots,
+std::optional<Tree::HalfExpired> Tree::PickHalfExpired(ExpiryByKeyspace& expiry,
                                                        IsTaken is_taken) const {
   std::optional<HalfExpired> picked;
   uint32_t picked_since = 0;
@@ -134,7 +141,7 @@ std::optional<Tree::HalfExpired> Tree::PickHalfExpired(const SnapshotList& snaps
   for (int level_number = 0; level_number < kLevels; ++level_number) {
     for (const auto& table : level(level_number)) {
       const ExpiryView expired =
-          ExpiredInTable(*table, members_.get(), snapshots, /*skips_names=*/true);
+          ExpiredInTable(*table, members_.get(), expiry, /*skips_names=*/true);
       const double untimed_share = UntimedShareOf(*table, expired);
       const WriteTimes& times = table->meta.times;
       if (times.timed_entries == 0 && untimed_share == 0) continue;
@@ -159,9 +166,12 @@ bool Tree::MayHaveExpired(const LimitTable& limits, uint32_t now) const {
     live_from = std::max(live_from, view.live_from);
     hides_untimed = hides_untimed || view.HidesUntimed();
   };
-  if (!is_common()) add(limits.At(keyspace_, now));
   if (is_common()) {
-    for (const auto& [id, limit] : limits.rows()) add(limit.At(now));
+    for (const auto& [id, limit] : limits.rows()) {
+      if (members_->Has(id)) add(limit.At(now));
+    }
+  } else {
+    add(limits.At(keyspace_, now));
   }
   if (live_from == 0) return false;
   return std::any_of(candidates_.begin(), candidates_.end(), [&](const Candidate& candidate) {

@@ -67,10 +67,7 @@ bool Tree::HasOlder(int level_number, size_t run, const KeySpan& span) const {
     const size_t at = FirstBeyond(in_level[i], span.begin);
     if (at < in_level[i].size() && !span.EndsBy(in_level[i][at]->meta.span().begin)) return true;
   }
-  for (int below = level_number + 1; below < kLevels; ++below) {
-    if (HasOverlapping(below, span)) return true;
-  }
-  return false;
+  return HasOverlappingBelow(level_number, span);
 }
 
 void Tree::ListNeedless() {

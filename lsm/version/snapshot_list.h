@@ -3,6 +3,7 @@
 #ifndef TRELLIS_LSM_VERSION_SNAPSHOT_LIST_H_
 #define TRELLIS_LSM_VERSION_SNAPSHOT_LIST_H_
 
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -39,6 +40,24 @@ class SnapshotList : public std::vector<Sequence> {
   std::vector<ExpiryView> ExpiredIn(KeyspaceId keyspace) const;
   // The stratum of a number.
   size_t StratumOf(Sequence sequence) const;
+};
+
+// SnapshotList::ExpiredIn, computed once for each keyspace.
+class ExpiryByKeyspace {
+ public:
+  // `snapshots` outlives this object.
+  explicit ExpiryByKeyspace(const SnapshotList* snapshots) : snapshots_(*snapshots) {}
+
+  const SnapshotList& snapshots() const { return snapshots_; }
+  const std::vector<ExpiryView>& In(KeyspaceId keyspace) {
+    const auto [at, is_new] = by_keyspace_.try_emplace(keyspace);
+    if (is_new) at->second = snapshots_.ExpiredIn(keyspace);
+    return at->second;
+  }
+
+ private:
+  const SnapshotList& snapshots_;
+  std::map<KeyspaceId, std::vector<ExpiryView>> by_keyspace_;
 };
 
 }  // namespace lsm

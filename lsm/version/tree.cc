@@ -214,6 +214,13 @@ OpenTables Tree::Overlapping(int level_number, const KeySpan& span) const {
   return found;
 }
 
+bool Tree::HasOverlappingBelow(int level_number, const KeySpan& span) const {
+  for (int below = level_number + 1; below < kLevels; ++below) {
+    if (HasOverlapping(below, span)) return true;
+  }
+  return false;
+}
+
 bool Tree::HasOverlapping(int level_number, const KeySpan& span) const {
   const auto& level_runs = runs(level_number);
   return std::any_of(level_runs.begin(), level_runs.end(), [&](TableSpan run) {
@@ -288,7 +295,7 @@ uint64_t Tree::ApproximateBytes(std::string_view from, std::optional<std::string
   return bytes;
 }
 
-void Tree::DescribeRuns(int level_number, const SnapshotList& present,
+void Tree::DescribeRuns(int level_number, ExpiryByKeyspace& expiry,
                         LevelStatistics* statistics) const {
   const std::vector<TableSpan>& runs = this->runs(level_number);
   statistics->runs = runs.size();
@@ -296,16 +303,17 @@ void Tree::DescribeRuns(int level_number, const SnapshotList& present,
   if (runs.empty() || level_number == 0) return;
   for (const auto& table : runs.back()) {
     statistics->oldest_run_bytes += table->meta.file_bytes;
-    const auto expired = static_cast<uint64_t>(ExpiredBytesOf(*table, present));
+    const auto expired = static_cast<uint64_t>(ExpiredBytesOf(*table, expiry));
     statistics->oldest_run_dead_bytes +=
         std::min(DeadEntriesIn(*table).dead_bytes + expired, table->meta.file_bytes);
   }
 }
 
 void Tree::Describe(Statistics* statistics, const SnapshotList& present) const {
+  ExpiryByKeyspace expiry(&present);
   for (int i = 0; i < kLevels; ++i) {
     LevelStatistics& level_statistics = statistics->levels[static_cast<size_t>(i)];
-    DescribeRuns(i, present, &level_statistics);
+    DescribeRuns(i, expiry, &level_statistics);
     double target_sum = 0, predicted_sum = 0;
     double filtered_keys = 0;
     uint64_t newest = 0;
@@ -318,7 +326,7 @@ void Tree::Describe(Statistics* statistics, const SnapshotList& present) const {
       level_statistics.keys += properties.distinct_keys;
       dead.Add(DeadEntriesIn(*table));
       level_statistics.timed_entries += table->meta.times.timed_entries;
-      level_statistics.expired_bytes += static_cast<uint64_t>(ExpiredBytesOf(*table, present));
+      level_statistics.expired_bytes += static_cast<uint64_t>(ExpiredBytesOf(*table, expiry));
       level_statistics.range_deletes += table->table->ranges().range_count();
       level_statistics.range_bytes += table->table->ranges().memory_bytes();
       level_statistics.filter_bytes += table->table->filter_memory_bytes();

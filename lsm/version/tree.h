@@ -187,19 +187,20 @@ class Tree {
   // --- tables whose entries have expired (lsm/design/expiry.md; expired_tables.cc) ---
 
   using IsTaken = absl::FunctionRef<bool(const OpenTable& table)>;
-  // The tables of this level that can go unread: their entries have expired for each reader that
-  // may see them, and older tables that overlap their spans are such tables of this level, too.  So
-  // nothing that they hide comes back.  Leaves out tables for which `is_taken` is true.
-  OpenTables Expired(int level, const SnapshotList& snapshots, IsTaken is_taken) const;
-  // Among tables of which a fifth has expired, by timed or by untimed puts, the one for which that
-  // has been so for the longest time.  nullopt if there is none, or if less than a sixth of the
-  // bytes of all tables with such puts has expired: if keys are in the order of time, such a table
-  // soon goes as a whole.
+  // The tables of this level that can be removed unread, oldest run first.  All entries of such a
+  // table have expired for each reader that may see them.  Each older table that overlaps its span
+  // is in the list, too, so nothing that it hides comes back.  Leaves out tables for which
+  // `is_taken` is true.
+  OpenTables Expired(int level, ExpiryByKeyspace& expiry, IsTaken is_taken) const;
+  // Picks a table of which at least a fifth has expired, by timed or by untimed puts: the one that
+  // reached the fifth first.  nullopt if there is none.  Also nullopt if less than a sixth of the
+  // bytes of all tables with such puts has expired: if keys are in the order of time, a table soon
+  // goes as a whole.
   struct HalfExpired {
     std::shared_ptr<const OpenTable> table;
     int level = 0;
   };
-  std::optional<HalfExpired> PickHalfExpired(const SnapshotList& snapshots, IsTaken is_taken) const;
+  std::optional<HalfExpired> PickHalfExpired(ExpiryByKeyspace& expiry, IsTaken is_taken) const;
   // The bytes of tables that have expired for all readers, by an estimate: as if the puts of a
   // table were written evenly between the times that are known.
   double ExpiredBytes(const SnapshotList& snapshots) const;
@@ -212,6 +213,8 @@ class Tree {
   OpenTables Overlapping(int level, const KeySpan& span) const;
   // Whether there are such tables.  Allocates no memory.
   bool HasOverlapping(int level, const KeySpan& span) const;
+  // Whether there are such tables in deeper levels.  Allocates no memory.
+  bool HasOverlappingBelow(int level, const KeySpan& span) const;
 
   // False only if no table, other than `without`, can hold the user key.
   bool MayExist(std::string_view user_key, const OpenTable* without = nullptr) const {
@@ -293,9 +296,9 @@ class Tree {
   // Whether a table after this run, in the order of lookups, overlaps the span.
   bool HasOlder(int level, size_t run, const KeySpan& span) const;
   // The bytes of the table that have expired for all readers, by an estimate (expired_tables.cc).
-  double ExpiredBytesOf(const OpenTable& table, const SnapshotList& snapshots) const;
+  double ExpiredBytesOf(const OpenTable& table, ExpiryByKeyspace& expiry) const;
   // The part of Describe for the runs of a level.
-  void DescribeRuns(int level, const SnapshotList& present, LevelStatistics* statistics) const;
+  void DescribeRuns(int level, ExpiryByKeyspace& expiry, LevelStatistics* statistics) const;
 
   const KeyspaceId keyspace_;
   const std::shared_ptr<const Members> members_;
