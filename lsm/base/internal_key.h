@@ -163,7 +163,7 @@ struct ExpiryView {
 
   bool HidesUntimed() const { return untimed < live_from; }
   bool HidesAt(uint32_t time) const { return time < live_from; }
-  // Hides only what both hide.
+  // Hides only entries that both hide.
   static ExpiryView MilderOf(const ExpiryView& a, const ExpiryView& b) {
     return {std::min(a.live_from, b.live_from), std::max(a.untimed, b.untimed)};
   }
@@ -178,10 +178,10 @@ inline uint32_t WrittenAt(const ExpiryView& view, EntryKind kind, std::string_vi
 // The answer that a version gives to a reader.
 enum class Shown : uint8_t { kValue, kDeleted, kExpired };
 // `value` is that of the entry, which is sound.  If it is shown, removes the time before it.
-inline Shown ShowTo(const ExpiryView& view, uint64_t suffix, std::string_view* value) {
-  if (KindOf(suffix) == EntryKind::kPut) [[likely]]
+inline Shown ShowTo(const ExpiryView& view, EntryKind kind, std::string_view* value) {
+  if (kind == EntryKind::kPut) [[likely]]
     return view.HidesUntimed() ? Shown::kExpired : Shown::kValue;
-  if (IsTombstone(suffix)) return Shown::kDeleted;
+  if (kind == EntryKind::kDelete) return Shown::kDeleted;
   if (view.HidesAt(TimeOf(*value))) return Shown::kExpired;
   value->remove_prefix(kPutTimeBytes);
   return Shown::kValue;
@@ -231,15 +231,15 @@ class LookupKey {
   std::string_view memtable_key() const { return internal_key().substr(prefix_bytes_); }
   Sequence sequence() const { return sequence_; }
   bloom::Digest digest() const { return digest_; }
-  // Asked for each version that is found.
+  // Called for each put that a lookup finds.
   const ExpiryView& expiry() const {
     if (ask_expiry_ != nullptr) [[unlikely]]
       expiry_ = (*std::exchange(ask_expiry_, nullptr))();
     return expiry_;
   }
   void set_expiry(const ExpiryView& expiry) { expiry_ = expiry; }
-  // Most lookups of absent keys find no version, and need not read the clock.  So `ask` is called
-  // for the first one that is found.  It outlives this object.
+  // Most lookups of absent keys find no put, and need not read the clock.  So the first put that is
+  // found calls `ask`, which must stay valid until then.
   using AskExpiry = absl::FunctionRef<ExpiryView()>;
   void set_expiry(const AskExpiry* ask) { ask_expiry_ = ask; }
 

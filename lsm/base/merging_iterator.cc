@@ -20,7 +20,7 @@ namespace {
 // A binary heap of the valid inputs.  The top has the current entry.  After a move it mostly stays
 // at the top, which takes one comparison, with the input that is next after it.
 //
-// To position it: Begin Add* Arrange
+// At first, once: Know*.  To position it: Begin Add* Arrange
 class MergeHeap {
  public:
   enum class Direction { kForward, kBackward };
@@ -37,6 +37,9 @@ class MergeHeap {
   bool is_forward() const { return direction_ == Direction::kForward; }
   const absl::Status& status() const { return status_; }
 
+  // Names an input.  Of two copies of an entry, that of the input that was named first comes first.
+  void Know(const Iterator* input) { order_.push_back(input); }
+
   void Begin(Direction direction) {
     direction_ = direction;
     status_ = absl::OkStatus();
@@ -46,7 +49,6 @@ class MergeHeap {
   bool Add(Iterator& input) {
     if (!input.Valid()) return Accept(input);
     heads_.emplace_back(&input);
-    order_.push_back(&input);
     return true;
   }
   void Arrange() {
@@ -54,7 +56,6 @@ class MergeHeap {
   }
   void Clear() {
     heads_.clear();
-    order_.clear();
     lesser_ = 0;
   }
 
@@ -115,10 +116,10 @@ class MergeHeap {
   [[gnu::noinline]] bool PrecedesByKey(const Head& a, const Head& b) const {
     int order = CompareInternalKeys(a.key, b.key);
     // The copy of the newer input comes first, as in a lookup.
-    if (order == 0) order = IsAddedBefore(a.input, b.input) ? -1 : 1;
+    if (order == 0) order = IsKnownBefore(a.input, b.input) ? -1 : 1;
     return direction_ == Direction::kForward ? order < 0 : order > 0;
   }
-  bool IsAddedBefore(const Iterator* a, const Iterator* b) const {
+  bool IsKnownBefore(const Iterator* a, const Iterator* b) const {
     const Iterator* const both[] = {a, b};
     return *std::find_first_of(order_.begin(), order_.end(), std::begin(both), std::end(both)) == a;
   }
@@ -146,7 +147,7 @@ class MergeHeap {
   }
 
   std::vector<Head> heads_;             // of the valid inputs
-  std::vector<const Iterator*> order_;  // the inputs, as they were added
+  std::vector<const Iterator*> order_;  // all inputs, newest first
   size_t lesser_ = 0;                   // index of the next one after the top; 0: not known
   Direction direction_ = Direction::kForward;
   absl::Status status_;
@@ -189,7 +190,9 @@ class HeapMerge : public Base {
 class MergingIterator final : public HeapMerge<InnerIterator> {
  public:
   explicit MergingIterator(std::vector<std::unique_ptr<InnerIterator>> inputs)
-      : HeapMerge(inputs.size()), inputs_(std::move(inputs)) {}
+      : HeapMerge(inputs.size()), inputs_(std::move(inputs)) {
+    for (const auto& input : inputs_) heap_.Know(input.get());
+  }
 
   void SeekToFirst() override {
     MoveAll(Direction::kForward, [](Iterator& input) { input.SeekToFirst(); });
@@ -282,6 +285,7 @@ class CoveringMerge final : public HeapMerge<CoveringIterator> {
       Input& made = inputs_.emplace_back();
       made.entries = std::move(inputs[i]);
       made.cover = covers[i];
+      heap_.Know(made.entries.get());
     }
   }
 

@@ -92,7 +92,7 @@ class VisibilityFilter {
       if (keyspace != expired_keyspace_) expired_ = snapshots_.ExpiredIn(keyspace);
       expired_keyspace_ = keyspace;
     }
-    return ShowTo(expired_[stratum], PackSuffix(key.sequence, key.kind), &value) == Shown::kExpired;
+    return ShowTo(expired_[stratum], key.kind, &value) == Shown::kExpired;
   }
   // Whether a range delete of the entry's stratum is above it.
   bool IsCovered(const ParsedKey& key, size_t stratum) {

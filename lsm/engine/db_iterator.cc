@@ -216,12 +216,12 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
     time_bytes_ = 0;
     if (KindOf(suffix) == EntryKind::kPut) [[likely]]
       return !expiry_.HidesUntimed();
-    return IsTimedShown(suffix);
+    return !IsTombstone(suffix) && IsTimedShown(suffix);
   }
   [[gnu::noinline]] bool IsTimedShown(uint64_t suffix) {
     std::string_view value = entries_->value();
     const size_t bytes = value.size();
-    const Shown shown = ShowTo(expiry_, suffix, &value);
+    const Shown shown = ShowTo(expiry_, KindOf(suffix), &value);
     time_bytes_ = bytes - value.size();
     return shown == Shown::kValue;
   }

@@ -118,7 +118,7 @@ void Engine::NoteReads(bool is_look) {
     return absl::OkStatus();
   }).IgnoreError();
   const uint64_t wall_seconds = is_look ? WallSecondsOf(*store_.environment.clock) : 0;
-  SnapshotList snapshots;
+  std::optional<SnapshotList> snapshots;
   std::optional<Keyspaces::UnrecordedLimits> limits;
   if (is_look) {
     mutex_.Lock();
@@ -137,8 +137,8 @@ void Engine::NoteReads(bool is_look) {
     if (is_look) schedule_.NoteTime(version, wall_seconds);
     if (is_look && keyspaces_.MayHaveExpired(version)) schedule_.NoteExpired();
     try {
-      if (is_look) snapshots = keyspaces_.ForJob(sequences_);
       if (is_look) limits = keyspaces_.Unrecorded();
+      if (is_look) snapshots = keyspaces_.ForJob(sequences_);
     } catch (const std::bad_alloc&) {
       // The next look seals the memtable, if it is due.
     }
@@ -148,11 +148,11 @@ void Engine::NoteReads(bool is_look) {
       ScheduleWork();
   }
   mutex_.Unlock();
-  if (!is_look || !may_begin) return;
+  if (!snapshots) return;
   SealIfDue([&](const ReadView& view, const SnapshotList&) {
     // Otherwise the change of a limit may be in the sealed memtable.
     const bool may_record = limits && view.sealed.empty();
-    return IsSealDue(view, views_.VisibleIn(view), snapshots,
+    return IsSealDue(view, views_.VisibleIn(view), *snapshots,
                      store_.environment.clock->MonotonicNanos(), job_context_.digest_seed,
                      options_) ||
            (may_record && AreLimitsDue(view, limits->present, limits->recorded, options_));

@@ -346,10 +346,10 @@ absl::StatusOr<bool> Engine::Get(const KeyspaceState* keyspace, std::string_view
     NoteReads();
   const KeyspaceId id = IdIn(*view, keyspace, options.snapshot);
   const Tree* const tree = view->version->TreeWith(id);
-  KeyLookup lookup =
-      LookupIn(tree, id, key, SequenceFor(views_, *view, options), job_context_.digest_seed);
   const auto ask = [&] { return keyspaces_.ExpiredNow(keyspace); };
   const LookupKey::AskExpiry ask_expiry = ask;
+  KeyLookup lookup =
+      LookupIn(tree, id, key, SequenceFor(views_, *view, options), job_context_.digest_seed);
   if (options.snapshot != nullptr) [[unlikely]] {
     lookup.key.set_expiry(ExpiryOf(options.snapshot->time_, keyspace));
   } else if (keyspaces_.Expires(keyspace)) [[unlikely]] {

@@ -69,16 +69,11 @@ MemtableAnswer EntryList::Get(const LookupKey& key, std::string_view* value) con
     if (list->NewestAt(sought, key.sequence()) > SequenceOf(entry->suffix()))
       return MemtableAnswer::kRangeDeleted;
   }
+  if (IsTombstone(entry->suffix())) return MemtableAnswer::kDeleted;
   *value = entry->value();
-  switch (ShowTo(key.expiry(), entry->suffix(), value)) {
-    case Shown::kValue:
-      return MemtableAnswer::kFound;
-    case Shown::kDeleted:
-      return MemtableAnswer::kDeleted;
-    case Shown::kExpired:
-      break;
-  }
-  return MemtableAnswer::kExpired;
+  return ShowTo(key.expiry(), KindOf(entry->suffix()), value) == Shown::kValue
+             ? MemtableAnswer::kFound
+             : MemtableAnswer::kExpired;
 }
 
 std::unique_ptr<InnerIterator> EntryList::NewIterator() const {

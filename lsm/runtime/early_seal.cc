@@ -48,7 +48,7 @@ bool HasExpired(const Memtable& memtable, const SnapshotList& snapshots) {
       const uint64_t suffix = SuffixOf(entries->key());
       std::string_view value = entries->value();
       const size_t stratum = snapshots.StratumOf(SequenceOf(suffix));
-      return ShowTo(expired[stratum], suffix, &value) == Shown::kExpired;
+      return ShowTo(expired[stratum], KindOf(suffix), &value) == Shown::kExpired;
     };
     entries->SeekToLast();
     if (entries->Valid() && !is_expired()) return false;

@@ -184,6 +184,7 @@ void Keyspaces::Announce(Prepared* prepared) {
     for (const LimitTable::Row& row : limits_->rows()) {
       if (states_.contains(row.first)) rows.push_back(row);
     }
+    limits_have_forgotten_ = false;
   }
   auto limits = std::make_shared<LimitTable>(std::move(rows));
   limits->Set(state.id, limit);
@@ -197,6 +198,7 @@ void Keyspaces::Announce(Prepared* prepared) {
 
 void Keyspaces::TakeBack(const Prepared& prepared) {
   if (prepared.limits == nullptr) return;
+  limits_have_forgotten_ = true;  // perhaps: `limits_` stays as it was
   const auto left = limits_left_.find(prepared.state->id);
   left->second.pop_back();
   // A keyspace without times has only this one.
@@ -222,7 +224,6 @@ void Keyspaces::Apply(Prepared prepared) {
     state.TakeLimit(limit);
     prepared.limits->Set(id, limit);  // replaces it
     limits_ = std::move(prepared.limits);
-    limits_have_forgotten_ = false;
   }
   prepared.state->options = std::move(prepared.options);
   states_.merge(prepared.states);
@@ -327,7 +328,8 @@ bool Keyspaces::Forget(const std::vector<KeyspaceChange>& changes, const Version
       if (left == limits_left_.end()) continue;
       has_limit = true;
       // No crash can bring back earlier limits.
-      const auto recorded = std::find(left->second.begin(), left->second.end(),
+      // The first limit is that of the manifest, or of this change.
+      const auto recorded = std::find(std::next(left->second.begin()), left->second.end(),
                                       ExpiryLimit::Of(change.options, change.marks));
       if (recorded != left->second.end()) left->second.erase(left->second.begin(), recorded);
       continue;

@@ -225,7 +225,8 @@ absl::StatusOr<TableAnswer> Table::GetFrom(FirstBlock first, const TableLookup& 
         }
         hit->value = in_block.value;
         hit->suffix = in_block.suffix;
-        return ShowTo(lookup.key.expiry(), hit->suffix, &hit->value) == Shown::kValue
+        if (IsTombstone(hit->suffix)) return TableAnswer::kDeleted;
+        return ShowTo(lookup.key.expiry(), KindOf(hit->suffix), &hit->value) == Shown::kValue
                    ? TableAnswer::kFound
                    : TableAnswer::kDeleted;
       case Block::Answer::kAbsent:

@@ -64,8 +64,7 @@ absl::StatusOr<std::shared_ptr<const Tree>> Tree::Create(std::array<OpenTables, 
                                                          KeyspaceId keyspace,
                                                          std::shared_ptr<const Members> members,
                                                          const Tree* before) {
-  auto tree = std::make_shared<Tree>(keyspace, std::move(members));
-  if (before != nullptr) tree->reads_ = before->reads_;
+  auto tree = std::make_shared<Tree>(keyspace, std::move(members), before);
   for (int i = 0; i < kLevels; ++i) {
     Level& level = tree->levels_[static_cast<size_t>(i)];
     level.tables = std::move(levels[static_cast<size_t>(i)]);

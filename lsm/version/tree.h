@@ -89,8 +89,11 @@ struct NeedlessTable {
 class Tree {
  public:
   // Without tables.
-  explicit Tree(KeyspaceId keyspace, std::shared_ptr<const Members> members = nullptr)
-      : keyspace_(keyspace), members_(std::move(members)) {}
+  explicit Tree(KeyspaceId keyspace, std::shared_ptr<const Members> members = nullptr,
+                const Tree* before = nullptr)
+      : keyspace_(keyspace),
+        members_(std::move(members)),
+        reads_(before == nullptr ? std::make_shared<TreeReads>() : before->reads_) {}
   // The tables of a level may be in any order.  DataLoss if tables of a run overlap, or if a table
   // of level 0 has older writes than tables with lower numbers (AgeOrder).  `before` is the earlier
   // version of this tree, if any; the two share their TreeReads.
@@ -302,7 +305,7 @@ class Tree {
 
   const KeyspaceId keyspace_;
   const std::shared_ptr<const Members> members_;
-  std::shared_ptr<TreeReads> reads_ = std::make_shared<TreeReads>();
+  const std::shared_ptr<TreeReads> reads_;
   std::array<Level, kLevels> levels_;
   // All tables in the order of lookups: newest first.
   std::vector<Candidate> candidates_;

@@ -96,7 +96,7 @@ absl::Status ShowNewest(lsm::Iterator* entries, const lsm::RangeMap& ranges,
     last.assign(entries->key());
     std::string_view value = entries->value();
     const std::optional<uint32_t> written = WrittenOf(key.kind, value);
-    const lsm::Shown shown = lsm::ShowTo(expired, lsm::SuffixOf(last), &value);
+    const lsm::Shown shown = lsm::ShowTo(expired, lsm::KindOf(lsm::SuffixOf(last)), &value);
     if (!is_newest || shown != lsm::Shown::kValue) continue;
     if (ranges.NewestAt(key.user_key, lsm::kSequenceMax) > key.sequence) continue;
     if (session->is_broken()) return absl::OkStatus();
