@@ -104,7 +104,6 @@ struct ReadTime {
   ExpiryView Of(KeyspaceId keyspace) const {
     return limits == nullptr ? ExpiryView() : limits->At(keyspace, seconds);
   }
-  bool operator==(const ReadTime&) const = default;
 };
 
 // A keyspace of an open store.  Handles and batches share it with the store.
@@ -192,7 +191,7 @@ absl::Status ValidateKeyspace(std::string_view name, const KeyspaceOptions& opti
                               const Options& store);
 
 // The encoding in logs and manifests (lsm/FORMAT.md, "Options of a keyspace").
-std::string EncodeKeyspaceOptions(const KeyspaceOptions& options, const ExpiryMarks& marks = {});
+std::string EncodeKeyspaceOptions(const KeyspaceOptions& options, const ExpiryMarks& marks);
 // DataLoss; or Unimplemented for an option or a kind of filter that this release does not know.
 // The message names no file and no offset: the caller adds them.
 absl::Status DecodeKeyspaceOptions(std::string_view bytes, KeyspaceOptions* options,

@@ -53,10 +53,6 @@ absl::Status Keyspaces::CheckOwner(const WriteBatch& batch) const {
   return absl::OkStatus();
 }
 
-ExpiryLimit Keyspaces::LimitOf(const KeyspaceRecord& record) const {
-  return ExpiryLimit::AtOpening(record.options, record.marks, clock_.Now());
-}
-
 void Keyspaces::Start(const KeyspaceRecords& records) {
   MutexLock lock(mutex_);
   std::erase_if(ids_, [](const auto& entry) { return entry.second != kDefaultKeyspace; });
@@ -65,13 +61,14 @@ void Keyspaces::Start(const KeyspaceRecords& records) {
   dropped_.clear();
   limits_left_.clear();
   std::vector<LimitTable::Row> limits;
+  const uint32_t now = clock_.Now();
   for (const auto& [id, record] : records.all()) {
     std::shared_ptr<KeyspaceState>& state = states_[id];
     if (state == nullptr) state = std::make_shared<KeyspaceState>(id, record.name, opening_);
     state->options = record.options;
     state->has_own_tree = record.has_own_tree;
     if (record.marks.are_timed()) {
-      const ExpiryLimit limit = LimitOf(record);
+      const ExpiryLimit limit = ExpiryLimit::AtOpening(record.options, record.marks, now);
       state->TakeLimit(limit);
       limits.emplace_back(id, limit);
       limits_left_[id] = {limit};
@@ -357,10 +354,10 @@ std::shared_ptr<const ReadTime> Keyspaces::TimeOfSnapshot() const {
 }
 
 SnapshotList Keyspaces::Present() const {
-  SnapshotList none;
+  SnapshotList present;
   if (limits_ != nullptr)
-    none.expiry = std::make_shared<const JobExpiry>(JobExpiry{{clock_.Now(), limits_}, {}});
-  return none;
+    present.expiry = std::make_shared<const JobExpiry>(JobExpiry{{clock_.Now(), limits_}, {}});
+  return present;
 }
 
 std::shared_ptr<const JobExpiry> Keyspaces::ExpiryOfJob(

@@ -233,8 +233,6 @@ class Keyspaces {
   // The entries that a job may treat as expired now.
   std::shared_ptr<const JobExpiry> ExpiryOfJob(std::vector<JobExpiry::Reader> readers) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
-  // The limit of the record in this opening.
-  ExpiryLimit LimitOf(const KeyspaceRecord& record) const;
 
   const Options& options_;
   const uint64_t opening_;

@@ -13,20 +13,17 @@ namespace lsm::inline TRELLIS_ABI {
 absl::Status CheckBatch(std::string_view encoded, KeyspaceRecords* keyspaces) {
   class Check : public EncodedBatch::Handler {
    public:
-    Check(std::string_view batch, KeyspaceRecords* records) : batch_(batch), records_(records) {}
+    Check(std::string_view batch, KeyspaceRecords* records) : batch_(batch), records_(*records) {}
     absl::Status Time(uint32_t) override {
       has_time_ = true;
-      if (records_ != nullptr) return absl::OkStatus();
-      return absl::UnimplementedError(
-          "write batch: the record has a time, since entries of a keyspace expire, and this call "
-          "knows only the default keyspace");
+      return absl::OkStatus();
     }
     absl::Status Put(KeyspaceId keyspace, std::string_view key, std::string_view) override {
-      if (!has_time_ && records_ != nullptr && records_->AreTimed(keyspace)) [[unlikely]] {
-        return DamageAt("write batch", static_cast<uint64_t>(key.data() - batch_.data()),
-                        Concat("a put of keyspace ", keyspace, ", and the record has no time"));
-      }
-      return CheckKeyspace(keyspace, key);
+      if (has_time_ || !records_.AreTimed(keyspace)) [[likely]]
+        return CheckKeyspace(keyspace, key);
+      return DamageAt(
+          "write batch", static_cast<uint64_t>(key.data() - batch_.data()),
+          Concat("a put of keyspace ", keyspace, " needs a time, but the record has none"));
     }
     absl::Status Delete(KeyspaceId keyspace, std::string_view key) override {
       return CheckKeyspace(keyspace, key);
@@ -36,25 +33,20 @@ absl::Status CheckBatch(std::string_view encoded, KeyspaceRecords* keyspaces) {
       return CheckKeyspace(keyspace, from);
     }
     absl::Status Change(const KeyspaceChange& change, size_t at) override {
-      if (records_ == nullptr) {
-        return absl::UnimplementedError(
-            Concat("write batch: offset ", at, ": a change of keyspace ", change.id,
-                   ": the store has keyspaces, which this call cannot handle yet"));
-      }
-      const std::string problem = records_->Replay(change);
+      const std::string problem = records_.Replay(change);
       return problem.empty() ? absl::OkStatus() : DamageAt("write batch", at, problem);
     }
 
    private:
     absl::Status CheckKeyspace(KeyspaceId keyspace, std::string_view key) const {
       if (keyspace == kDefaultKeyspace) return absl::OkStatus();
-      if (records_ != nullptr && keyspace < records_->next_id()) return absl::OkStatus();
+      if (keyspace < records_.next_id()) return absl::OkStatus();
       return DamageAt("write batch", static_cast<uint64_t>(key.data() - batch_.data()),
                       Concat("a key of keyspace ", keyspace, ", which was not created"));
     }
 
     const std::string_view batch_;
-    KeyspaceRecords* const records_;
+    KeyspaceRecords& records_;
     bool has_time_ = false;
   };
   Check check(encoded, keyspaces);

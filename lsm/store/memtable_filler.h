@@ -34,9 +34,8 @@ namespace lsm::inline TRELLIS_ABI {
 using MemtableSink = std::function<absl::Status(std::shared_ptr<const Memtable>)>;
 
 // DataLoss unless the bytes are a batch, its keyspaces exist or existed, and it has a time if one
-// of its puts needs it.  Applies the batch's changes of keyspaces to `keyspaces`.  If `keyspaces`
-// is null, only the default keyspace exists, and a change is Unimplemented.
-absl::Status CheckBatch(std::string_view encoded, KeyspaceRecords* keyspaces = nullptr);
+// of its puts needs it.  Applies the batch's changes of keyspaces to `keyspaces`.
+absl::Status CheckBatch(std::string_view encoded, KeyspaceRecords* keyspaces);
 
 class MemtableFiller {
  public:

@@ -161,11 +161,11 @@ class Tree::Search {
       }
     }
     lookup_->result.answer = *answer;
-    if (*answer == TableAnswer::kDeleted && !IsTombstone(lookup_->result.suffix)) [[unlikely]]
+    const LookupResult& result = lookup_->result;
+    const bool is_expired = *answer == TableAnswer::kDeleted && !IsTombstone(result.suffix);
+    if (is_expired) [[unlikely]]
       counters.Add(Counter::kLookupsEndedExpired, 1);
     if (step_ != nullptr) {
-      const LookupResult& result = lookup_->result;
-      const bool is_expired = *answer != TableAnswer::kFound && !IsTombstone(result.suffix);
       step_->outcome = *answer == TableAnswer::kFound ? "put" : is_expired ? "expired" : "delete";
       step_->sequence = SequenceOf(result.suffix);
       if (is_expired)

@@ -295,7 +295,7 @@ TEST_F(ExpiryTest, PutsWithoutATimeAreDamage) {
     EXPECT_EQ(result.code, 1) << command[0];
     EXPECT_THAT(result.out + result.err,
                 AllOf(HasSubstr("e/000006.log: offset 32: "),
-                      HasSubstr("a put of keyspace 2, and the record has no time")))
+                      HasSubstr("a put of keyspace 2 needs a time, but the record has none")))
         << command[0];
   }
 }

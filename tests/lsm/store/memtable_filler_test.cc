@@ -226,21 +226,22 @@ TEST_F(MemtableFillerTest, FillsTheListOfEachKeyspace) {
 }
 
 TEST(CheckBatchTest, RefusesKeyspacesThatDoNotExist) {
+  KeyspaceRecords keyspaces;
   WriteBatch batch;
   batch.Put("a", "1");
-  EXPECT_OK(CheckBatch(EncodedBatch::Of(batch)));
+  EXPECT_OK(CheckBatch(EncodedBatch::Of(batch), &keyspaces));
   WriteBatch put = batch, deletes = batch, range = batch;
   EncodedBatch::Put(&put, 300, "b", "");
   EncodedBatch::Delete(&deletes, 2, "b");
   EncodedBatch::SetFirstSequence(&range, 1);
   EncodedBatch::DeleteRange(&range, ~KeyspaceId{0}, "b", std::nullopt);
-  EXPECT_THAT(CheckBatch(EncodedBatch::Of(put)),
+  EXPECT_THAT(CheckBatch(EncodedBatch::Of(put), &keyspaces),
               StatusIs(absl::StatusCode::kDataLoss,
                        HasSubstr("write batch: offset 21: a key of keyspace 300, which was not")));
   EXPECT_THAT(
-      CheckBatch(EncodedBatch::Of(deletes)),
+      CheckBatch(EncodedBatch::Of(deletes), &keyspaces),
       StatusIs(absl::StatusCode::kDataLoss, HasSubstr("keyspace 2, which was not created")));
-  EXPECT_THAT(CheckBatch(EncodedBatch::Of(range)),
+  EXPECT_THAT(CheckBatch(EncodedBatch::Of(range), &keyspaces),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("keyspace 4294967295, which was")));
 }
 
@@ -286,11 +287,6 @@ TEST(CheckBatchTest, FollowsTheChangesOfKeyspaces) {
     EXPECT_THAT(check({kind, 7, "", {}}), damaged("a change of keyspace 7, which was not created"));
   }
   EXPECT_THAT(check({Kind::kCreated, 7, "a", {}}), damaged("keyspace 7 is added with the name"));
-  // A caller that does not know keyspaces.
-  WriteBatch batch;
-  EncodedBatch::Change(&batch, {Kind::kCreated, 2, "a", {}});
-  EXPECT_THAT(CheckBatch(EncodedBatch::Of(batch)),
-              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("a change of keyspace 2")));
 }
 
 // Entries of keyspaces that are gone are skipped, and their numbers count.
