@@ -103,6 +103,7 @@ bool CompactionSchedule::NoteReleased(const Version& version, Sequence released)
 }
 
 CompactionSchedule::Plans CompactionSchedule::StartChoosing(uint64_t wall_seconds, Job* job) {
+  ForgetEndedFlushes();  // the job's version is newer
   Plans running = running_;
   running.insert(running.end(), flushes_.begin(), flushes_.end());
   NoteTime(*job->version, wall_seconds);
@@ -173,6 +174,11 @@ void CompactionSchedule::EndFlush() {
   NoteChange();
 }
 
+void CompactionSchedule::ForgetEndedFlushes() {
+  flushes_.erase(flushes_.begin(), flushes_.begin() + static_cast<ptrdiff_t>(ended_flushes_));
+  ended_flushes_ = 0;
+}
+
 bool CompactionSchedule::Begin(Job* job) {
   is_choosing_ = false;
   job->has_begun = true;
@@ -180,8 +186,7 @@ bool CompactionSchedule::Begin(Job* job) {
     job->plan = nullptr;
     job->found_nothing = true;
   }
-  flushes_.erase(flushes_.begin(), flushes_.begin() + static_cast<ptrdiff_t>(ended_flushes_));
-  ended_flushes_ = 0;
+  ForgetEndedFlushes();
   if (job->found_nothing) idle_revision_ = job->revision;
   if (job->found_nothing && job->revision == revision_) may_have_expired_ = false;
   held_until_ = std::min(held_until_, job->held_until);

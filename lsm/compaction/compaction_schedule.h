@@ -171,10 +171,13 @@ class CompactionSchedule {
   static constexpr int kPlansPerTombstones = 8;
   static constexpr uint64_t kRestSeconds = 60 * 60;
 
+  // For a moment at which no job with an older version than theirs is choosing.
+  void ForgetEndedFlushes();
+
   std::deque<Request*> requests_;
   Plans running_;  // no two of them conflict (lsm/compaction/picker.h)
   Plans flushes_;  // of the running flush; nor do these
-  // The first ones of these are of flushes that ended while a job was choosing.
+  // How many of flushes_, from the front, belong to flushes that ended while a job was choosing.
   size_t ended_flushes_ = 0;
   size_t most_running_ = 0;
   bool is_choosing_ = false;  // a scheduled job has not reached Begin

@@ -2,7 +2,7 @@
 // numbers at which callers may still read, with the times of these readers.  (The last one that
 // readers may see is in live_views.h.)
 //
-// Not thread-safe: the engine's mutex guards it.  Only Take and Snapshots take memory.
+// Not thread-safe: the engine's mutex guards it.  Only Take, Snapshots and Readers take memory.
 #ifndef TRELLIS_LSM_RUNTIME_SEQUENCES_H_
 #define TRELLIS_LSM_RUNTIME_SEQUENCES_H_
 

@@ -21,8 +21,8 @@ class StoreClock {
   // Seconds since 1970.
   uint32_t Now() {
     const uint32_t now = SecondsOf(clock_.WallMicros());
-    // Relaxed: it is one variable.  A thread that has learnt another one's time, in whatever way,
-    // finds that time here or a later one.
+    // Relaxed: it is one variable.  A thread that learnt another one's time by anything that
+    // synchronizes finds that time here, or a later one.
     uint32_t last = last_.load(std::memory_order_relaxed);
     while (last < now && !last_.compare_exchange_weak(last, now, std::memory_order_relaxed)) {
     }

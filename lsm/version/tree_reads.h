@@ -1,4 +1,4 @@
-// Counts of the reads and writes of one tree since it was made, and the sum that its readers have
+// Counts of the reads and writes of one tree since the opening, and the sum that its readers have
 // paid for merging its level 0 (lsm/compaction/level0_account.h).  All versions of a tree share it.
 // It lives as long as any of them, so a reader of an older version counts safely.
 #ifndef TRELLIS_LSM_VERSION_TREE_READS_H_

@@ -358,5 +358,28 @@ TEST_F(TakingAlongTest, APlanDoesNotBeginIfItsTableIsGone) {
   }
 }
 
+// The job was scheduled while the flush ran, and looks at the version that the flush left.
+TEST_F(TakingAlongTest, AFlushThatHasEndedHindersNoLaterChoice) {
+  schedule_.Reserve(2);
+  SetTables({{{TableOf(5, 1, {PutOf("a", 1)}), TableOf(5, 2, {PutOf("a", 2)})}}});
+  CompactionSchedule::Request request;
+  request.keyspace = 5;
+  schedule_.Add(&request);
+  auto plan = std::make_shared<CompactionPlan>();
+  plan->keyspace = 5;
+  plan->inputs = {version_->TreeOf(5)->level(0).front()};
+  ASSERT_TRUE(schedule_.TakeForFlush(plan, *version_));
+  schedule_.NoteScheduled();
+  schedule_.EndFlush();  // it has failed: the version still has the table
+  CompactionSchedule::Job job;
+  job.version = version_;
+  const CompactionSchedule::Plans running = schedule_.StartChoosing(0, &job);
+  EXPECT_EQ(running.size(), 0u);
+  CompactionSchedule::Choose(options_, running, &job);
+  schedule_.Begin(&job);
+  EXPECT_NE(job.plan, nullptr);
+  schedule_.End(&job, absl::OkStatus());
+}
+
 }  // namespace
 }  // namespace lsm

@@ -154,9 +154,12 @@ class KeyspaceSizes {
  private:
   uint64_t Add(lsm::KeyspaceId id, const lsm::TableMeta& meta, uint64_t bytes) {
     const lsm::ExpiryView expired = ExpiredIn(id, records_, request_);
-    const double share = meta.times.timed_entries > 0 ? ExpiredShareOf(meta.times, expired)
-                         : expired.HidesUntimed()     ? 1
-                                                      : 0;
+    const uint64_t untimed = meta.entries - meta.dead.tombstones - meta.times.timed_entries;
+    const double untimed_share =
+        expired.HidesUntimed() && meta.entries > 0
+            ? static_cast<double>(untimed) / static_cast<double>(meta.entries)
+            : 0;
+    const double share = std::min(1.0, ExpiredShareOf(meta.times, expired) + untimed_share);
     const auto expired_bytes = static_cast<uint64_t>(static_cast<double>(bytes) * share);
     KeyspaceSize& size = sizes_[id];
     size.bytes += bytes;
