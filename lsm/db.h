@@ -34,8 +34,7 @@
 //   DataLoss            a file is missing, or its bytes are not those that were written; names the
 //                       file and, if the file exists, the offset
 //   Unimplemented       a file was written by a newer version of the format; names the file and the
-//                       unknown part; or the store has keyspaces, and the call or the option does
-//                       not know them yet (OpenKeyspace)
+//                       unknown part
 //   ResourceExhausted   memory, disk space, file descriptors or threads have run out; or 2^56
 //                       writes or 2^53 file numbers are used up
 //   Unavailable         any other failure of the file system (EIO …), with its own text; also: a
