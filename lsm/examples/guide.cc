@@ -6,6 +6,7 @@
 //
 //   add_executable(guide guide.cc)
 //   target_link_libraries(guide PRIVATE Trellis::lsm)
+#include <atomic>
 #include <cstdint>
 #include <iostream>
 #include <memory>
@@ -158,6 +159,39 @@ absl::Status Keyspaces(const std::string& directory) {
   if (!status.ok()) return status;
   if (!user.ok()) return user.status();
   return Expect(*user == "member", "no keyspace");
+}
+
+// A clock that a test sets.
+class TestClock : public lsm::Clock {
+ public:
+  uint64_t MonotonicNanos() override { return lsm::SystemClock().MonotonicNanos(); }
+  uint64_t WallMicros() override { return seconds_ * 1'000'000; }
+  void Add(uint64_t seconds) { seconds_ += seconds; }
+
+ private:
+  std::atomic<uint64_t> seconds_{1'800'000'000};
+};
+
+absl::Status Expiry() {
+  TestClock clock;
+  lsm::MemoryFileSystem files;
+  lsm::Options options;
+  options.environment = {.file_system = &files, .clock = &clock};
+  absl::StatusOr<std::unique_ptr<lsm::DB>> opened = lsm::DB::Open("/store", options);
+  if (!opened.ok()) return opened.status();
+  lsm::DB& db = **opened;
+  const auto an_hour_passes = [&] { clock.Add(3601); };
+  // snippet: expiry
+  absl::StatusOr<lsm::Keyspace> sessions = db.OpenKeyspace("sessions", {.expire_after = 3600});
+  if (!sessions.ok()) return sessions.status();
+  absl::Status status = sessions->Put("token", "anna");
+  if (!status.ok()) return status;
+  auto user = sessions->Get("token");  // "anna"
+  an_hour_passes();
+  auto later = sessions->Get("token");  // nullopt
+  // end
+  if (!user.ok() || !later.ok()) return user.ok() ? later.status() : user.status();
+  return Expect(*user == "anna" && !later->has_value(), "a session lives for an hour");
 }
 
 absl::Status Memory(const std::string& directory) {
@@ -319,6 +353,7 @@ absl::Status Run(const std::string& directory) {
   absl::Status status = Opening(store);
   if (status.ok()) status = Memory(directory + "/small");
   if (status.ok()) status = Keyspaces(directory + "/keyspaces");
+  if (status.ok()) status = Expiry();
   if (status.ok()) status = Events(directory);
   if (status.ok()) status = OwnTests();
   lsm::MemoryFileSystem files;
