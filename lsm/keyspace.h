@@ -79,7 +79,8 @@ class TRELLIS_API Keyspace {
                             std::optional<std::string_view> to = std::nullopt) const;
   absl::StatusOr<Explanation> Explain(std::string_view key, const ReadOptions& options = {}) const;
 
-  // Describes the tables of the keyspace.  Without a store, and after DB::Close, returns zeros.
+  // Describes the tables of the keyspace, and its entries in memtables.  Without a store, and after
+  // DB::Close, returns zeros.
   KeyspaceStatistics GetStatistics() const;
 
  private:

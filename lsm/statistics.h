@@ -264,11 +264,14 @@ struct TRELLIS_API Statistics {
   std::string ToJson() const;
 };
 
-// The tables of one keyspace (Keyspace::GetStatistics).
+// The state of one keyspace (Keyspace::GetStatistics).
 struct TRELLIS_API KeyspaceStatistics {
   bool has_own_tree = false;  // false: in the common tree, dropped, or without a store
   std::array<LevelStatistics, kLevels> levels;  // state of its own tree; the counters are 0
   uint64_t table_bytes = 0;                     // an estimate in the common tree
+  // Memory of its entries and range deletes that no flush has written yet.  The sum over all
+  // keyspaces is Statistics::memtable_bytes, less unused memory and the names of new keyspaces.
+  uint64_t memtable_bytes = 0;
   // Counters of its own tree, since the opening or since it got the tree; 0 in the common tree.
   uint64_t lookups = 0;  // that no memtable answered
   uint64_t writes = 0;   // puts, deletes and range deletes

@@ -150,6 +150,7 @@ KeyspaceStatistics Engine::GetKeyspaceStatistics(const KeyspaceState& keyspace) 
     views_.LetGo(std::move(view));
     return statistics;
   }
+  statistics.memtable_bytes = view->memtable_bytes(keyspace.id);
   const Version& version = *view->version;
   if (const Tree* const tree = version.TreeOf(keyspace.id); tree != nullptr) {
     SnapshotList present;

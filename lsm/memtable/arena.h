@@ -46,6 +46,8 @@ class Arena {
     // Relaxed: a statistic; nothing else depends on it.
     return memory_bytes_.load(std::memory_order_relaxed);
   }
+  // The same without the unused part of the newest block.  Only for the thread that allocates.
+  size_t used_bytes() const { return memory_bytes() - static_cast<size_t>(limit_ - next_); }
 
  private:
   static constexpr size_t kAlignmentBytes = 8;

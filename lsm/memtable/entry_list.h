@@ -59,6 +59,8 @@ class EntryList {
   // How many entries were added, without range deletes.  The list of the default keyspace does not
   // count its entries.  Relaxed, likewise.
   uint64_t entry_count() const { return entry_count_.load(std::memory_order_relaxed); }
+  // The memory that NoteBytes counted.  Relaxed, since it is only a figure.
+  size_t memory_bytes() const { return memory_bytes_.load(std::memory_order_relaxed); }
 
   // --- for the writer ---
 
@@ -80,6 +82,9 @@ class EntryList {
   }
   // Counts one entry.
   void NoteAdded() { entry_count_.store(entry_count() + 1, std::memory_order_relaxed); }
+  void NoteBytes(size_t bytes) {
+    memory_bytes_.store(memory_bytes() + bytes, std::memory_order_relaxed);
+  }
   void PrepareRanges(const RangeMap& ranges, RangeList::Group* group);
   // Call it after the first group of ranges was added.
   void ShowRanges() { ranges_.store(range_list_, std::memory_order_release); }
@@ -89,6 +94,7 @@ class EntryList {
   Skiplist skiplist_;
   std::atomic<Sequence> newest_entry_{0};
   std::atomic<uint64_t> entry_count_{0};
+  std::atomic<size_t> memory_bytes_{0};
   // Null until the first ranges are in the list.  Released after them, so a reader that acquires
   // the pointer finds them.
   std::atomic<const RangeList*> ranges_{nullptr};

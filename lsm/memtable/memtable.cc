@@ -69,7 +69,7 @@ class Memtable::EntryMaker : public EncodedBatch::Handler {
     RangeMap of_default;
     for (const auto& [keyspace, ranges] : ranges_) {
       RangeMap map = RangeMap::Of(ranges);
-      memtable_.PrepareRanges(memtable_.FindOrMake(keyspace), map);
+      memtable_.PrepareRanges(keyspace, map);
       if (keyspace == kDefaultKeyspace) of_default = std::move(map);
     }
     return of_default;
@@ -96,11 +96,14 @@ class Memtable::EntryMaker : public EncodedBatch::Handler {
   void MakeOther(KeyspaceId keyspace, std::string_view key, uint64_t suffix,
                  std::string_view value) {
     memtable_.prepared_has_more_ = true;
-    EntryList* const list = memtable_.FindOrMake(keyspace);
-    if (*list->prepared_count() == 0) memtable_.prepared_lists_.push_back(list);
-    ++*list->prepared_count();
-    memtable_.prepared_others_.push_back({list, list->NewEntry(key, suffix, value)});
-    Mark(SequenceOf(suffix));
+    memtable_.Count([&] {
+      EntryList* const list = memtable_.FindOrMake(keyspace);
+      if (*list->prepared_count() == 0) memtable_.prepared_lists_.push_back(list);
+      ++*list->prepared_count();
+      memtable_.prepared_others_.push_back({list, list->NewEntry(key, suffix, value)});
+      Mark(SequenceOf(suffix));
+      return list;
+    });
   }
   void Mark(Sequence number) {
     if (memtable_.recent_max_ == 0) return;
@@ -128,11 +131,37 @@ Memtable::Memtable(Sequence number_before, size_t recent_max, uint64_t begun_nan
 
 void Memtable::Add(KeyspaceId keyspace, Sequence sequence, EntryKind kind,
                    std::string_view user_key, std::string_view value) {
-  EntryList* const list = FindOrMake(keyspace);
-  list->Add(sequence, kind, user_key, value);
-  if (keyspace != kDefaultKeyspace) list->NoteAdded();
+  Count([&] {
+    EntryList* const list = FindOrMake(keyspace);
+    list->Add(sequence, kind, user_key, value);
+    if (keyspace != kDefaultKeyspace) list->NoteAdded();
+    return list;
+  });
+  NoteUsedBytes();
   // Relaxed, and no atomic addition: only the writer changes it.
   entry_count_.store(entry_count() + 1, std::memory_order_relaxed);
+}
+
+template <typename Call>
+void Memtable::Count(const Call& call) {
+  const size_t before = arena_.used_bytes();
+  EntryList* const list = call();
+  if (list == &default_) return;  // it has what the others leave
+  const size_t bytes = arena_.used_bytes() - before;
+  list->NoteBytes(bytes);
+  // Relaxed, and no atomic addition: only the writer changes it.
+  bytes_of_others_.store(bytes_of_others_.load(std::memory_order_relaxed) + bytes,
+                         std::memory_order_relaxed);
+}
+
+size_t Memtable::BytesOf(KeyspaceId keyspace) const {
+  if (keyspace != kDefaultKeyspace) {
+    const EntryList* const list = others_.Find(keyspace);
+    return list == nullptr ? 0 : list->memory_bytes();
+  }
+  // The count of the others may be ahead, by an addition that goes on.
+  const size_t used = used_bytes_.load(std::memory_order_relaxed);
+  return used - std::min(used, bytes_of_others_.load(std::memory_order_relaxed));
 }
 
 absl::Status Memtable::PrepareBatch(std::string_view encoded, RangeMap* ranges,
@@ -157,11 +186,15 @@ absl::Status Memtable::PrepareBatch(std::string_view encoded, RangeMap* ranges,
   return absl::OkStatus();
 }
 
-void Memtable::PrepareRanges(EntryList* list, const RangeMap& ranges) {
-  if (ranges.empty()) return;
-  prepared_has_more_deletes_ = true;
-  prepared_ranged_.push_back(list);
-  list->PrepareRanges(ranges, &prepared_ranges_);
+void Memtable::PrepareRanges(KeyspaceId keyspace, const RangeMap& ranges) {
+  Count([&] {
+    EntryList* const list = FindOrMake(keyspace);
+    if (ranges.empty()) return list;
+    prepared_has_more_deletes_ = true;
+    prepared_ranged_.push_back(list);
+    list->PrepareRanges(ranges, &prepared_ranges_);
+    return list;
+  });
 }
 
 void Memtable::AddPreparedRanges() {
@@ -173,11 +206,12 @@ void Memtable::AddPreparedRanges() {
 void Memtable::AddRanges(KeyspaceId keyspace, std::span<const RangeDelete> ranges) {
   ClearPrepared();
   prepared_has_more_ = true;
-  PrepareRanges(FindOrMake(keyspace), RangeMap::Of(ranges));
+  PrepareRanges(keyspace, RangeMap::Of(ranges));
   has_more_deletes_.store(true, std::memory_order_relaxed);
   AddPreparedRanges();
   ClearPrepared();
   arena_.GiveBackReserved();
+  NoteUsedBytes();
   entry_count_.store(entry_count() + ranges.size(), std::memory_order_relaxed);  // as above
 }
 
@@ -192,7 +226,10 @@ void Memtable::AddPrepared() {
   for (const Entry* entry : prepared_) default_.Link(entry);
   if (prepared_has_more_) [[unlikely]] {
     for (const OtherEntry& other : prepared_others_) {
-      other.list->Link(other.entry);
+      Count([&] {
+        other.list->Link(other.entry);
+        return other.list;
+      });
       other.list->NoteNewest(SequenceOf(other.entry->suffix()));
       other.list->NoteAdded();
     }
@@ -210,6 +247,7 @@ void Memtable::AddPrepared() {
     std::for_each(prepared_marks_.begin(), prepared_marks_.end(), note_in_ring);
   }
   arena_.GiveBackReserved();
+  NoteUsedBytes();
   if (!prepared_.empty()) default_.NoteNewest(SequenceOf(prepared_.back()->suffix()));
   // Relaxed, and no atomic additions: only the writer changes them.
   if (prepared_count_ > 0) {

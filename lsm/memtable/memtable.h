@@ -143,6 +143,9 @@ class Memtable {
   size_t memory_bytes() const {
     return arena_.memory_bytes() + changes_bytes_.load(std::memory_order_relaxed);
   }
+  // The part of memory_bytes that the entries and the range deletes of a keyspace take, without the
+  // unused part.  Any thread.
+  size_t BytesOf(KeyspaceId keyspace) const;
   // All entries, with range deletes and changes of keyspaces.  Relaxed: the count grows before the
   // numbers of these entries become visible.  So if a thread has acquired a number, and then finds
   // the memtable empty, the memtable has no entry up to that number.
@@ -176,10 +179,16 @@ class Memtable {
   }
   // Relaxed, and only the writer changes it.
   bool has_more_deletes() const { return has_more_deletes_.load(std::memory_order_relaxed); }
+  // Runs `call`, which adds to a list, and counts the memory that this takes.  `call` returns the
+  // list.
+  template <typename Call>
+  void Count(const Call& call);
+  // Call it after each addition.
+  void NoteUsedBytes() { used_bytes_.store(arena_.used_bytes(), std::memory_order_relaxed); }
   // Needs no memory after PrepareBatch.
   void KeepChange(KeyspaceChange change);
   // The parts of the two steps for ranges.
-  void PrepareRanges(EntryList* list, const RangeMap& ranges);
+  void PrepareRanges(KeyspaceId keyspace, const RangeMap& ranges);
   void AddPreparedRanges();
   // Reserves for all lists at once, since a reservation holds only until the next one.
   void ReserveLinks();
@@ -191,6 +200,9 @@ class Memtable {
   ListsById others_;
   std::atomic<uint64_t> entry_count_{0};
   std::atomic<uint64_t> tombstone_count_{0};
+  // The memory of all lists, and of those besides that of the default keyspace.  Relaxed: figures.
+  std::atomic<size_t> used_bytes_{0};
+  std::atomic<size_t> bytes_of_others_{0};
   // Whether it has range deletes, or deletes of keyspaces other than the default one.
   std::atomic<bool> has_more_deletes_{false};
   const Sequence number_before_;

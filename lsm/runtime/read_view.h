@@ -38,6 +38,12 @@ struct ReadView {
     for (const auto& each : sealed) bytes += each->memory_bytes();
     return bytes;
   }
+  // Only the entries and range deletes of one keyspace.
+  uint64_t memtable_bytes(KeyspaceId keyspace) const {
+    uint64_t bytes = memtable->BytesOf(keyspace);
+    for (const auto& each : sealed) bytes += each->BytesOf(keyspace);
+    return bytes;
+  }
 
   // The bytes that the reserve counts for the memtables (lsm/store/reserve.h).  A flush writes a
   // table for each tree that gets entries, however few: at most one for each tree of the version,

@@ -24,6 +24,38 @@ using KeyspacesMemtablesTest = KeyspacesTest;
 
 // --- memtables ---
 
+TEST_F(KeyspacesMemtablesTest, StatisticsCountTheBytesOfEach) {
+  Open();
+  Keyspace a = OpenKeyspace("a"), b = OpenKeyspace("b");
+  const auto bytes_of = [](const Keyspace& keyspace) {
+    return keyspace.GetStatistics().memtable_bytes;
+  };
+  EXPECT_EQ(bytes_of(a), 0u);
+  for (int i = 0; i < 20; ++i) ASSERT_OK(a.Put(Concat("key", i), std::string(200, 'v')));
+  ASSERT_OK(b.DeleteRange("a", std::nullopt));
+  const uint64_t of_a = bytes_of(a);
+  EXPECT_GE(of_a, 20 * 200u);
+  EXPECT_LT(of_a, 20 * 300u + 2000);
+  EXPECT_GT(bytes_of(b), 0u);
+  EXPECT_LT(bytes_of(b), 2000u);
+  Put("~", std::string(options_.write_buffer_bytes, '~'));
+  Put("other", "active");  // the others are sealed
+  EXPECT_EQ(bytes_of(a), of_a);
+  ASSERT_OK(a.Put("key", std::string(200, 'v')));
+  EXPECT_GE(bytes_of(a), of_a + 200);
+  const Keyspace of_default = OpenKeyspace("default");
+  EXPECT_GE(bytes_of(of_default), options_.write_buffer_bytes);
+  EXPECT_LE(bytes_of(of_default) + bytes_of(a) + bytes_of(b), db_->GetStatistics().memtable_bytes);
+  Flush();
+  EXPECT_EQ(bytes_of(a), 0u);
+  EXPECT_EQ(bytes_of(of_default), 0u);
+  ASSERT_OK(a.Put("key", std::string(200, 'v')));
+  db_ = nullptr;
+  options_.mode = OpenMode::kReadOnly;
+  Open();
+  EXPECT_GE(bytes_of(OpenKeyspace("a")), 200u) << "replayed";
+}
+
 // After a switch, the active memtable has no list of a keyspace until a write to that keyspace.
 TEST_F(KeyspacesMemtablesTest, SealedMemtablesAreRead) {
   Open();
