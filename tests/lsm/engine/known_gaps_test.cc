@@ -87,6 +87,25 @@ TEST_F(EngineGapsTest, OutliveFlushesAndCompactions) {
   EXPECT_EQ(AtOrAfter(150, {.snapshot = snapshot.get()}), KeyOf(150));
 }
 
+TEST_F(EngineGapsTest, SeeksSkipTheBlocksOfAGap) {
+  Open();
+  PutAll(0, 5000);
+  const auto snapshot = db_->GetSnapshot();  // so puts and tombstones stay
+  DeleteAll(10, 4990);
+  CompactAll();
+  ASSERT_GT(db_->GetStatistics().total.tombstones, 4000u);
+  const auto blocks_of = [&](const auto& move) {
+    const Statistics before = db_->GetStatistics();
+    move();
+    const Statistics read = db_->GetStatistics().Since(before);
+    return read.scan_blocks_from_cache + read.scan_blocks_from_file;
+  };
+  EXPECT_GT(blocks_of([&] { EXPECT_EQ(AtOrAfter(10), KeyOf(4990)); }), 30u);
+  EXPECT_LT(blocks_of([&] { EXPECT_EQ(AtOrAfter(10), KeyOf(4990)); }), 8u);
+  EXPECT_LT(blocks_of([&] { EXPECT_EQ(AtOrAfter(2000), KeyOf(4990)); }), 8u);
+  EXPECT_LT(blocks_of([&] { EXPECT_EQ(AtOrBefore(4989), KeyOf(9)); }), 8u);
+}
+
 TEST_F(EngineGapsTest, QueuesPopInFewSteps) {
   Open();
   PutAll(0, 50);
