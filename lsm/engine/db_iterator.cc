@@ -17,7 +17,9 @@ namespace {
 //
 // Forward, the first visible entry of a key decides, so `entries_` stands on it while the iterator
 // is valid.  Backward, the last visible entry of a key decides.  So the iterator passes all entries
-// of the key, and keeps the deciding one in `saved_*`.
+// of the key, and keeps the deciding one in `saved_*`.  It cannot know that an entry decides before
+// it meets the next key, so it copies the value of each put.  After some copies for nothing it
+// copies no more, and seeks the deciding entry in the end.
 //
 // A key that is overwritten often has many entries in the memtable.  After kPassedMax of them a
 // seek skips the rest, so a step costs at most kPassedMax entries and a seek.
@@ -27,6 +29,10 @@ namespace {
 // from its first dead key, to the key that it found.
 constexpr int kPassedMax = 32;  // entries of one key: about what a seek costs
 constexpr std::string_view kZeroByte("\0", 1);
+// A move backward that has made this many copies of values, of this many bytes in all, makes no
+// more: they cost about as much as two seeks and reading a block again.
+constexpr int kCopiesMax = 4;
+constexpr size_t kCopiedBytesMax = size_t{16} << 10;
 
 class DbIterator final : public Iterator, private DeadWalkObserver {
  public:
@@ -294,10 +300,24 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
     return false;
   }
 
+  // Looks up the newest visible entry of saved_key_: sets has_found_ and saved_value_.  Afterwards
+  // `entries_` stands before all entries of the key, unless it has failed.
+  [[gnu::noinline]] void SeekNewest() {
+    SeekInternal(saved_key_);
+    if (!entries_->status().ok()) return;
+    has_found_ = entries_->Valid() && UserKeyOf(entries_->key()) == saved_key_.view() &&
+                 IsShown(SuffixOf(entries_->key()));
+    if (has_found_) saved_value_.assign(entries_->value().substr(time_bytes_));
+    SeekBefore(saved_key_);
+  }
+
   // Moves to the last user key, at or before the position of `entries_`, that a user may see.
   // Afterwards `entries_` stands before all entries of that key.
   void FindBackward() {
     uint64_t since_tombstone = 0;
+    int copies = 0;
+    size_t copied_bytes = 0;
+    bool is_copied = true;  // whether saved_value_ has the value of the key that was found
     for (int passed = 0; entries_->Valid();) {
       const std::string_view internal_key = entries_->key();
       const std::string_view user_key = UserKeyOf(internal_key);
@@ -310,12 +330,9 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
         // The key may have many more entries: seeks its newest visible one instead.
         passed = 0;
         saved_key_.assign(user_key);
-        SeekInternal(saved_key_);
+        SeekNewest();
         if (!entries_->status().ok()) break;
-        has_found_ = entries_->Valid() && UserKeyOf(entries_->key()) == saved_key_.view() &&
-                     IsShown(SuffixOf(entries_->key()));
-        if (has_found_) saved_value_.assign(entries_->value().substr(time_bytes_));
-        SeekBefore(saved_key_);
+        is_copied = true;
         continue;
       }
       if (SequenceOf(suffix) <= sequence_) {
@@ -323,7 +340,12 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
         has_found_ = IsShown(suffix);
         if (has_found_) {
           saved_key_.assign(user_key);
-          saved_value_.assign(entries_->value().substr(time_bytes_));
+          is_copied = copies < kCopiesMax || copied_bytes < kCopiedBytesMax;
+          if (is_copied) [[likely]] {
+            saved_value_.assign(entries_->value().substr(time_bytes_));
+            ++copies;
+            copied_bytes += saved_value_.size();
+          }
         } else {
           if (IsGapSought() && FindGap(user_key)) {
             SeekBefore(range_.from);
@@ -335,6 +357,10 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
         }
       }
       entries_->Prev();
+    }
+    if (has_found_ && !is_copied && entries_->status().ok()) [[unlikely]] {
+      counts_.dead_entries += std::exchange(dead_beyond_, 0);  // SeekNewest walks there again
+      SeekNewest();
     }
     // An error may have hidden a newer entry of the key that was found.
     const bool has_failed = !entries_->status().ok();

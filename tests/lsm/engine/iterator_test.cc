@@ -294,11 +294,12 @@ TEST_F(IteratorTest, WalksKeysOfManyVersions) {
   }
 }
 
-// Counts the moves of the iterator below it.  One of these moves fails, until the next seek.
+// Counts the moves of the iterator below it, and the reads of values.  One of these moves fails,
+// until the next seek.
 class CountedIterator : public InnerIterator {
  public:
-  CountedIterator(std::unique_ptr<Iterator> of, int* moves, int failing = -1)
-      : of_(std::move(of)), moves_(*moves), failing_(failing) {}
+  CountedIterator(std::unique_ptr<Iterator> of, int* moves, int failing = -1, int* values = nullptr)
+      : of_(std::move(of)), moves_(*moves), failing_(failing), values_(values) {}
   bool Valid() const override { return !failed_ && of_->Valid(); }
   void SeekToFirst() override { Count(), of_->SeekToFirst(); }
   void SeekToLast() override { Count(), of_->SeekToLast(); }
@@ -307,7 +308,10 @@ class CountedIterator : public InnerIterator {
   void Next() override { Count(), of_->Next(); }
   void Prev() override { Count(), of_->Prev(); }
   std::string_view key() const override { return of_->key(); }
-  std::string_view value() const override { return of_->value(); }
+  std::string_view value() const override {
+    if (values_ != nullptr) ++*values_;
+    return of_->value();
+  }
   absl::Status status() const override {
     return failed_ ? absl::UnavailableError("broken") : of_->status();
   }
@@ -318,6 +322,7 @@ class CountedIterator : public InnerIterator {
   const std::unique_ptr<Iterator> of_;
   int& moves_;
   const int failing_;
+  int* const values_;
   bool failed_ = false;
 };
 
@@ -382,6 +387,82 @@ TEST_F(DbIteratorTest, SkipsManyVersionsInFewMoves) {
     EXPECT_EQ(seen, as_of == sequence ? "a=x c=x d=x d=x c=x a=x " : "c=9998 c=9998 ");
     EXPECT_LT(moves, 600);
   }
+}
+
+// --- values ---
+
+class DbIteratorValuesTest : public testing::Test {
+ protected:
+  static constexpr int kDead = 1000;
+
+  void Add(EntryKind kind, std::string_view key, size_t value_bytes = 0) {
+    memtable_->Add(++sequence_, kind, key, std::string(value_bytes, key[0]));
+  }
+  // The keys "a0" and "b0" to "b<live - 1>", and between them kDead deleted ones.
+  void Fill(size_t value_bytes, int live) {
+    Add(EntryKind::kPut, "a0", value_bytes);
+    for (int i = 0; i < kDead; ++i) {
+      Add(EntryKind::kPut, Concat("aa", 1000 + i), value_bytes);
+      Add(EntryKind::kDelete, Concat("aa", 1000 + i));
+    }
+    for (int i = 0; i < live; ++i) Add(EntryKind::kPut, Concat("b", i), value_bytes);
+  }
+  std::unique_ptr<Iterator> Iterate() {
+    return NewDbIterator(std::make_unique<CountedIterator>(memtable_->NewIterator(), &moves_,
+                                                           /*failing=*/-1, &values_),
+                         sequence_, {}, {}, {}, {}, [](const IteratorCounts&) {});
+  }
+
+  std::optional<Memtable> memtable_{std::in_place};
+  Sequence sequence_ = 0;
+  int moves_ = 0;
+  int values_ = 0;
+};
+
+TEST_F(DbIteratorValuesTest, ForwardThoseOfDeadEntriesAreNotRead) {
+  Fill(/*value_bytes=*/1000, /*live=*/1);
+  const auto iterator = Iterate();
+  iterator->SeekToFirst();
+  iterator->Next();
+  ASSERT_TRUE(iterator->Valid());
+  EXPECT_EQ(iterator->key(), "b0");
+  EXPECT_EQ(values_, 0);
+  EXPECT_EQ(iterator->value(), std::string(1000, 'b'));
+}
+
+TEST_F(DbIteratorValuesTest, BackwardFewOfDeadEntriesAreRead) {
+  for (const size_t value_bytes : {1'000, 100'000}) {
+    SCOPED_TRACE(value_bytes);
+    memtable_.emplace();
+    values_ = 0;
+    Fill(value_bytes, /*live=*/1);
+    const auto iterator = Iterate();
+    iterator->SeekToLast();
+    EXPECT_EQ(values_, 1);
+    iterator->Prev();
+    ASSERT_TRUE(iterator->Valid());
+    EXPECT_EQ(iterator->key(), "a0");
+    EXPECT_EQ(iterator->value(), std::string(value_bytes, 'a'));
+    // kCopiedBytesMax or kCopiesMax (db_iterator.cc), and those of "b0" and "a0".
+    EXPECT_EQ(values_, value_bytes == 1'000 ? 17 + 2 : 4 + 2);
+    iterator->Next();
+    ASSERT_TRUE(iterator->Valid());
+    EXPECT_EQ(iterator->key(), "b0");
+    iterator->Prev();
+    iterator->Prev();
+    EXPECT_FALSE(iterator->Valid());
+    EXPECT_OK(iterator->status());
+  }
+}
+
+TEST_F(DbIteratorValuesTest, BackwardThoseOfLiveEntriesAreReadOnce) {
+  Fill(/*value_bytes=*/10'000, /*live=*/10);
+  const auto iterator = Iterate();
+  iterator->SeekToLast();
+  for (int i = 9; i > 0; --i, iterator->Prev()) ASSERT_EQ(iterator->key(), Concat("b", i));
+  EXPECT_EQ(iterator->key(), "b0");
+  EXPECT_EQ(values_, 10);
+  EXPECT_EQ(moves_, 1 + 10) << "a seek, and a step beyond each";
 }
 
 TEST_F(IteratorTest, IteratorsKeepTheirFiles) {
