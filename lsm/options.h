@@ -240,7 +240,7 @@ struct KeyspaceOptions {
   // for "default".  By the clock of the environment, an entry lives that long, and at most one
   // second more.  Then reads do not see it, and compactions remove it.  An expired entry stays
   // expired while the store is open, even if the limit is raised.  Entries from before the first
-  // limit count as written when it was set.  A snapshot always shows what it showed at first.
+  // limit count as written when it was set.  A snapshot always shows the same entries.
   // lsm/GUIDE.md, "Expiry", has the effects of a clock that jumps.
   std::optional<uint32_t> expire_after = std::nullopt;
 

@@ -109,9 +109,9 @@ inline uint64_t Increase(std::atomic<uint64_t>* value, uint64_t amount, bool sha
 // Thread-safe.
 class Counters {
  public:
-  // Lookups in trees other than the default one count their work at a level at kLevelsOfOthers +
-  // level.  SumInto adds it to the level.  It is separate because the lookups of the default tree
-  // count for its account and its filters (TreeReads).  The place depends on the table, so a lookup
+  // Lookups in trees other than the default one count their work at level i at kLevelsOfOthers + i.
+  // SumInto adds it to level i.  It is separate because only the lookups of the default tree count
+  // for that tree's account and filters (TreeReads).  The place depends on the table, so a lookup
   // counts each thing once.
   static constexpr int kLevelsOfOthers = kLevels;
 

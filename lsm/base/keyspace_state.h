@@ -48,7 +48,7 @@ struct ExpiryLimit {
   // be older than the cutoff.
   static ExpiryLimit AtOpening(const KeyspaceOptions& options, const ExpiryMarks& marks,
                                uint32_t now) {
-    // If the time of the first limit is still to come, puts from before it only live longer.
+    // timed_from may be later than `now`.  Then puts without times only live longer.
     return Of(options, {std::min(marks.cutoff, now), marks.timed_from});
   }
   // For a reader whose time is `now`.

@@ -112,7 +112,7 @@ class MergeHeap {
     return is_less == static_cast<int>(direction_ == Direction::kForward);
   }
 
-  // The same, by the whole keys.  Apart, so that Precedes stays small enough to be inlined.
+  // The same, by the whole keys.  Not inlined, so that Precedes stays small.
   [[gnu::noinline]] bool PrecedesByKey(const Head& a, const Head& b) const {
     int order = CompareInternalKeys(a.key, b.key);
     // The copy of the newer input comes first, as in a lookup.

@@ -113,13 +113,13 @@ class CompactionSchedule {
   // Notes the time, in seconds since 1970.  It is a change if a tombstone has become due by its
   // time, or if the rule has rested for long enough.
   void NoteTime(const Version& version, uint64_t wall_seconds);
-  // Iterators have paid what a table lacked.  It is a change.
+  // Notes that iterators have paid what a table lacked, which is a change.
   void NoteRent() {
     rent_is_due_ = true;
     NoteChange();
   }
-  // Tables may have expired.  It is a change.  Those that have expired as a whole also go while the
-  // rule for tombstones rests.
+  // Notes that tables may have expired, which is a change.  Tables that have expired as a whole
+  // also go while the rule for tombstones rests.
   void NoteExpired() {
     may_have_expired_ = true;
     NoteChange();

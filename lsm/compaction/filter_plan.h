@@ -42,7 +42,8 @@ absl::StatusOr<std::vector<RunsOfTree>> TreesBeside(const JobContext& store, con
                                                     const Version& version,
                                                     std::span<const KeyspaceId> keyspaces);
 
-// Sets the tree of the outputs: each new table notes how many lookups the tree had before it.
+// Sets how the job counts the lookups of the tree: each new table notes how many there were before
+// it.
 void SetTree(const Tree& tree, JobContext* context);
 
 // The filter of Options::filter_kind and target_fpp.  Repair uses it too, because it does not know

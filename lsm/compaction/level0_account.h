@@ -57,7 +57,8 @@ class Level0Account {
 
   // --- rent for tombstones, of any level (lsm/version/tombstone_rent.h) ---
 
-  // A table has got what it lacked.  Relaxed: publishes nothing; a later look takes it.
+  // Notes that iterators have paid the rest of a table's rent.  Relaxed: publishes nothing; a later
+  // look takes it.
   void NoteRent() const { reads_.rent_is_due.store(true, std::memory_order_relaxed); }
   // Whether that was noted since the last call.
   bool TakeRent() const { return reads_.rent_is_due.exchange(false, std::memory_order_relaxed); }

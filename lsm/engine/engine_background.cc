@@ -150,7 +150,7 @@ void Engine::NoteReads(bool is_look) {
   mutex_.Unlock();
   if (!snapshots) return;
   SealIfDue([&](const ReadView& view, const SnapshotList&) {
-    // Otherwise the change of a limit may be in the sealed memtable.
+    // While a memtable is sealed, its flush may be the one that records the change.
     const bool may_record = limits && view.sealed.empty();
     return IsSealDue(view, views_.VisibleIn(view), *snapshots,
                      store_.environment.clock->MonotonicNanos(), job_context_.digest_seed,

@@ -30,7 +30,8 @@ absl::Status CheckMayKeep(std::string_view name, const KeyspaceState* state, boo
 uint64_t WritesOf(const Tree& tree, const Counters& store) {
   const TreeCounters& counters = tree.reads().counters;
   if (tree.keyspace() != kDefaultKeyspace) return counters.SumOf(TreeCounters::kWrites);
-  // A write counts for the store first, so this count is read first.
+  // A write adds to kWriteEntries before it adds to kWritesElsewhere.  Reading the two in the
+  // opposite order counts no write elsewhere as one of this keyspace.
   const uint64_t elsewhere = counters.SumOf(TreeCounters::kWritesElsewhere);
   const uint64_t all = store.SumOf(Counter::kWriteEntries);
   return all - std::min(all, elsewhere);
@@ -90,7 +91,7 @@ absl::Status Engine::ChangeKeyspace(Writer* leader) {
   leader->batch = &batch;
   if (batch.has_puts()) TRELLIS_RETURN_IF_ERROR(CheckMayPut(batch.size_bytes()));
   TRELLIS_RETURN_IF_ERROR(MakeRoom(/*seal_now=*/false));
-  // Here, since the entry is written without another wait.
+  // Only now, since nothing waits between this call and the commit.
   keyspaces_.Announce(&prepared);
   absl::Status status;
   try {
@@ -102,7 +103,7 @@ absl::Status Engine::ChangeKeyspace(Writer* leader) {
   } catch (const std::bad_alloc&) {
     status = OutOfMemory();
   }
-  // Otherwise it is unknown whether the log has it, and Resume follows.
+  // After Unknown the log may have the change.  Resume follows.
   if (!status.ok() && !absl::IsUnknown(status)) keyspaces_.TakeBack(prepared);
   TRELLIS_RETURN_IF_ERROR(std::move(status));
   // Applying it needs no memory: the entry is in the log.

@@ -76,7 +76,7 @@ class Memtable::EntryMaker : public EncodedBatch::Handler {
   }
 
  private:
-  // Apart, so that Put stays small.
+  // Not inlined, so that Put stays small.
   [[gnu::noinline]] absl::Status TimedPut(KeyspaceId keyspace, std::string_view key,
                                           std::string_view value) {
     if (!time_) return absl::DataLossError("write batch: a put lacks its time");

@@ -44,7 +44,7 @@ class FoundKeyspaces {
   void AddTable(KeyspaceId tree);
   // The common tree has an entry of this keyspace.
   void AddEntry(KeyspaceId id);
-  // There are entries of this keyspace that have times.
+  // Entries of this keyspace have times.
   void AddTimed(KeyspaceId id);
   // An entry among the names.  It need not be the newest one.
   void AddName(const KeyspaceRecord& record, Sequence sequence);

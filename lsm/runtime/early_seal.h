@@ -30,8 +30,8 @@
 // tables expire as the flush makes others write.
 //
 // Expiry: the flush of a memtable whose puts have all expired for all readers writes no value, and
-// frees the memory and the log.  It is due if the memtable takes 1 MiB or more, the price of
-// the syncs.  So an idle store keeps no more than that.
+// frees the memory and the log.  The memtable is due if it takes at least 1 MiB: the syncs of a
+// flush cost as much as merging that many bytes.  So an idle store keeps no more than that.
 //
 // Reads memory alone.  Thread-safe.  Throws std::bad_alloc.
 #ifndef TRELLIS_LSM_RUNTIME_EARLY_SEAL_H_

@@ -245,7 +245,8 @@ absl::StatusOr<Keyspaces::NextView> Keyspaces::PrepareView(const KeyspaceRecords
   for (const KeyspaceRecord* const record : all) {
     const auto known = states_.find(record->id);
     std::shared_ptr<KeyspaceState>& state = view.states[record->id];
-    // Not as at an opening: the follower's clock may be slow, and set right later.
+    // An opening lowers a cutoff that is later than the present (ExpiryLimit::AtOpening).  A
+    // follower does not: its clock may be slow, and set right later.
     const ExpiryLimit limit = ExpiryLimit::Of(record->options, record->marks);
     if (record->marks.are_timed()) limits.emplace_back(record->id, limit);
     if (known == states_.end() || known->second->name != record->name) {

@@ -116,7 +116,8 @@ class Keyspaces {
   // Computes the marks (ExpiryMarks) of a change that is about to be logged.  From now on, jobs
   // expect that a crash may leave its limit.  REQUIRES: as Apply.
   void Announce(Prepared* prepared) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
-  // The change that was announced last failed, and is not in the log.  Allocates no memory.
+  // Takes back the change that was announced last.  REQUIRES: it is not in the log.  Allocates no
+  // memory.
   void TakeBack(const Prepared& prepared) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
   // Allocates no memory.  REQUIRES: no other change was applied since Prepare.
   void Apply(Prepared prepared) ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
@@ -209,10 +210,10 @@ class Keyspaces {
   uint32_t Now() const { return clock_.Now(); }
   // The time of a snapshot that is taken now; null if no keyspace has times.
   std::shared_ptr<const ReadTime> TimeOfSnapshot() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
-  // The limits for reads of the present; no snapshots.
+  // The limits for reads of the present, without snapshots.
   SnapshotList Present() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
-  // Present(), and the same with the mildest limits that a crash may leave.  nullopt: they are
-  // equal.
+  // Present(), and the same with the mildest limits that a crash may leave.  nullopt if no change
+  // of a limit waits for its flush.
   struct UnrecordedLimits {
     SnapshotList present, recorded;
   };
@@ -222,7 +223,7 @@ class Keyspaces {
   // False only if no table of the version has expired, as a whole or by a fifth.  Allocates no
   // memory.
   bool MayHaveExpired(const Version& version) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
-  // The manifest that is now in force has all options.  Allocates no memory.
+  // Notes that the manifest has the limits of all keyspaces now.  Allocates no memory.
   void NoteAllRecorded() ABSL_EXCLUSIVE_LOCKS_REQUIRED(*mutex_);
 
   // Records the changes of a memtable in the edit of its flush.

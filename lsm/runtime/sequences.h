@@ -64,7 +64,8 @@ class Sequences {
   std::vector<JobExpiry::Reader> Readers() const { return {snapshots_.begin(), snapshots_.end()}; }
 
  private:
-  // Several may be of one number.  By the address of the time, too, so that each is found at once.
+  // Several readers may have one number.  The address of the time orders these, so that Release
+  // finds the right one.
   using Key = std::pair<Sequence, const ReadTime*>;
   struct Less {
     using is_transparent = void;

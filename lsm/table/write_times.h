@@ -1,5 +1,5 @@
 // A table's record of the times of its puts (lsm/design/expiry.md).  Each job that writes a table
-// computes it.  Compactions are chosen by it; no read depends on it.
+// computes it.  The picker chooses compactions by it; no read depends on it.
 #ifndef TRELLIS_LSM_TABLE_WRITE_TIMES_H_
 #define TRELLIS_LSM_TABLE_WRITE_TIMES_H_
 

@@ -10,8 +10,8 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// The entries that have expired for each reader that may see an entry of the table, by the mildest
-// limit of the keyspaces that may have keys in it.  `skips_names`: ignores the names in the common
+// The entries that have expired for each reader that may see the table.  If several keyspaces may
+// have keys in it, their mildest limit counts.  `skips_names`: ignores the names in the common
 // tree, which never expire.
 ExpiryView ExpiredInTable(const OpenTable& table, const Members* members, ExpiryByKeyspace& expiry,
                           bool skips_names) {

@@ -185,7 +185,7 @@ class Tree::Search {
   }
 
  private:
-  // Each table of level 0 that the lookup has passed was a useless ask or a wasted read.
+  // The lookup has wasted an ask or a read on each table of level 0 that it has passed.
   [[gnu::noinline]] void CountForTree(TreeCounters* counters) const {
     uint64_t passed = 0;
     for (const uint32_t* at = begin_; at != at_ && tables_[*at].level == 0; ++at)

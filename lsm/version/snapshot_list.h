@@ -32,11 +32,11 @@ class SnapshotList : public std::vector<Sequence> {
   SnapshotList() = default;
   SnapshotList(std::vector<Sequence> numbers) : std::vector<Sequence>(std::move(numbers)) {}
 
-  // As of the same moment.  Null: nothing expires.
+  // The times of the readers, as of the moment of this list.  Null: nothing expires.
   std::shared_ptr<const JobExpiry> expiry;
 
-  // For each stratum: the entries of a keyspace that have expired for each reader that may see
-  // them.  There is one more than there are snapshots.
+  // Returns, for each of the size() + 1 strata, the entries of the keyspace that have expired for
+  // each reader that may see them.
   std::vector<ExpiryView> ExpiredIn(KeyspaceId keyspace) const;
   // The stratum of a number.
   size_t StratumOf(Sequence sequence) const;
