@@ -124,8 +124,10 @@ INSTANTIATE_TEST_SUITE_P(Releases, GoldenStoreTest,
                                          "version2_runs_tombstones.golden",
                                          "version3_closed.golden", "version3_killed.golden"));
 
-// Writes a log of this batch, and compares it with the golden file.
-void ExpectLog(const std::string& golden, WriteBatch batch) {
+// Writes a log of this batch, and compares it with the golden file.  With `seconds`, the record has
+// this time.
+void ExpectLog(const std::string& golden, WriteBatch batch,
+               std::optional<uint32_t> seconds = std::nullopt) {
   World world;
   ASSERT_OK_AND_ASSIGN(const auto directory,
                        world.files->OpenDirectory(kStorePath, /*create=*/true));
@@ -133,7 +135,9 @@ void ExpectLog(const std::string& golden, WriteBatch batch) {
   ASSERT_OK_AND_ASSIGN(const auto log,
                        LogWriter::Create(std::move(file), LogKind::kWriteAhead, /*file_id=*/1));
   EncodedBatch::SetFirstSequence(&batch, 7);
-  ASSERT_OK(log->Append(EncodedBatch::Of(batch)));
+  std::string encoded(EncodedBatch::Of(batch));
+  if (seconds) EncodedBatch::SetTime(&encoded, *seconds);
+  ASSERT_OK(log->Append(encoded));
   ASSERT_OK(log->Close(/*sync=*/true));
   testing_support::ExpectGolden(golden, DrawStore(world));
 }
@@ -172,6 +176,23 @@ TEST(LogGoldenTest, HasEntriesOfKeyspaces) {
   EncodedBatch::DeleteRange(&batch, 2, "x", std::nullopt);
   batch.Put("key", "value");
   ExpectLog("store/version3_keyspaces_log.golden", batch);
+}
+
+TEST(LogGoldenTest, HasMarksOfLimits) {
+  using Kind = KeyspaceChange::Kind;
+  WriteBatch batch;
+  EncodedBatch::Change(&batch, {Kind::kCreated, 2, "a", {.expire_after = 1}, {0, 1'600'000'000}});
+  EncodedBatch::Change(
+      &batch, {Kind::kOptions, 0, "", {.expire_after = 0}, {1'600'000'500, 1'600'000'000}});
+  ExpectLog("store/version3_marks_log.golden", batch);
+}
+
+TEST(LogGoldenTest, HasTimesOfRecords) {
+  WriteBatch batch;
+  batch.Put("key", "value");
+  EncodedBatch::Put(&batch, 2, "key", "value");
+  batch.Delete("kex");
+  ExpectLog("store/version3_times_log.golden", batch, 1'600'000'500);
 }
 
 // The first two were written before tables recorded their dead entries.

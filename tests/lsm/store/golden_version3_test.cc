@@ -1,5 +1,6 @@
 // Whole stores with all that files of version 3 brought: range deletes, keyspaces with trees of
-// their own, members of the common tree, drops, and a keyspace that left the common tree.
+// their own, members of the common tree, drops, a keyspace that left the common tree, and entries
+// that expire.
 //
 // The tests write these stores, too, and compare the bytes.  If a change of the program writes
 // other bytes, give the new stores new names, and keep the old ones among those that are read, once
@@ -87,6 +88,8 @@ void ExpectHolds(DB& db, const ExpectedKeyspaces& expected) {
   EXPECT_EQ(db.GetStatistics().total.filters_damaged, 0u);
 }
 
+constexpr uint64_t kNanosPerSecond = 1'000'000'000;
+
 class GoldenVersion3Test : public KeyspacesTest {
  protected:
   // Without compression, because LZ4's output may change.
@@ -97,10 +100,13 @@ class GoldenVersion3Test : public KeyspacesTest {
   }
 
   // Compares the files of the open store with the golden file.  Then opens the store in that file,
-  // in each way, and compares what it has.
-  void ExpectStore(const std::string& name, const ExpectedKeyspaces& expected) {
+  // in each way, and compares what it has.  Readers' clocks begin where the test's did, and are
+  // advanced by `seconds`.
+  void ExpectStore(const std::string& name, const ExpectedKeyspaces& expected,
+                   uint64_t seconds = 0) {
     testing_support::ExpectGolden("store/" + name, DrawStore(world_));
     World world;
+    world.clock.Advance(seconds * kNanosPerSecond);
     ASSERT_NO_FATAL_FAILURE(LoadStore(name, &world));
     Options options = world.SmallOptions();
     for (const OpenMode mode : {OpenMode::kReadOnly, OpenMode::kMustExist, OpenMode::kMustExist}) {
@@ -235,12 +241,57 @@ TEST_F(GoldenVersion3Test, DropsAndALeaving) {
                {"stays", {false, {{"key", "value"}, {"other", "value"}}}}});
 }
 
+// Puts without a time, from before the limit; puts with times in tables and in the log; cutoffs in
+// the manifest and in the log.
+TEST_F(GoldenVersion3Test, Expiry) {
+  Open();
+  Put("untimed", "1");
+  Flush();
+  ASSERT_NO_FATAL_FAILURE(MakeOwnTrees({"own"}));
+  Keyspace base = OpenKeyspace("default", {.expire_after = 1'000});
+  Keyspace own = OpenKeyspace("own", {.expire_after = 100});
+  Keyspace common = OpenKeyspace("common", {.expire_after = 50});
+  for (const Keyspace& each : {base, own, common})
+    ASSERT_NO_FATAL_FAILURE(Fill(each, Numbered(0, 20, "at 0")));
+  world_.clock.Advance(60 * kNanosPerSecond);
+  for (const Keyspace& each : {base, own, common})
+    ASSERT_NO_FATAL_FAILURE(Fill(each, Numbered(15, 25, "at 60")));
+  OpenKeyspace("common", {.expire_after = 200});
+  Flush();
+  world_.clock.Advance(50 * kNanosPerSecond);
+  OpenKeyspace("own", {.expire_after = 1'000});
+  WriteBatch batch;
+  for (const Keyspace& each : {base, own, common}) batch.Put(each, NumberedKey(30), "at 110");
+  ASSERT_OK(db_->Write(batch, {.sync = true}));
+
+  const Contents of_110 = {{NumberedKey(30), "at 110"}};
+  const Contents of_60 = Overlaid(Numbered(15, 25, "at 60"), of_110);
+  Contents all = Overlaid(Numbered(0, 15, "at 0"), of_60);
+  all["untimed"] = "1";
+  // The changes of the limits came when the first puts had expired.  These stay expired.
+  const char* const golden = "version3_expiry.golden";
+  ExpectStore(golden,
+              {{"common", {false, of_60}}, {"default", {true, all}}, {"own", {true, of_60}}},
+              /*seconds=*/115);
+  // 1,030 seconds after the first limit all older puts have expired, with times and without.
+  ExpectStore(golden, {{"common", {false, {}}}, {"default", {true, of_60}}, {"own", {true, of_60}}},
+              /*seconds=*/1'030);
+}
+
+bool HasVersion3(const TableMeta& table) {
+  return !table.ranges.empty() || table.keyspace != kDefaultKeyspace ||
+         table.times.timed_entries > 0;
+}
+
 // Releases before version 3 know logs of version 2, tables of versions 1 and 2, and no field of a
-// manifest beyond 13.  They refuse the others by name or number.
+// manifest beyond 13.  They refuse the others by name or number.  Records of tombstones are fields
+// of the manifest alone.
 TEST_F(GoldenVersion3Test, OldReleasesRefuseThem) {
-  for (const char* const name : {"version3_ranges.golden", "version3_own_trees.golden",
-                                 "version3_common_tree.golden", "version3_drops.golden"}) {
+  for (const std::string name :
+       {"version2_tombstones.golden", "version3_ranges.golden", "version3_own_trees.golden",
+        "version3_common_tree.golden", "version3_drops.golden", "version3_expiry.golden"}) {
     SCOPED_TRACE(name);
+    const bool is_version3 = name.starts_with("version3");
     World world;
     ASSERT_NO_FATAL_FAILURE(LoadStore(name, &world));
     const std::vector<std::string> logs = world.FilesOf(FileKind::kLog);
@@ -249,28 +300,28 @@ TEST_F(GoldenVersion3Test, OldReleasesRefuseThem) {
       LogHeader header;
       const std::string bytes = world.files->FileBytes(log);
       ASSERT_TRUE(LoadLogHeader(bytes.substr(0, kLogHeaderBytes), &header)) << log;
-      EXPECT_EQ(header.version, 3) << log;
+      EXPECT_EQ(header.version, is_version3 ? 3 : 2) << log;
     }
     const auto directory = *world.files->OpenDirectory(kStorePath, /*create=*/false);
     bool manifest_has_new_fields = false;
     const auto on_edit = [&](uint64_t, const VersionEdit& edit) {
       manifest_has_new_fields |= !edit.keyspaces.empty() || !edit.dropped_keyspaces.empty();
       for (const VersionEdit::Added& added : edit.added)
-        manifest_has_new_fields |= !added.table.ranges.empty();
+        manifest_has_new_fields |= added.table.dead != DeadEntries() || HasVersion3(added.table);
     };
     ASSERT_OK_AND_ASSIGN(const ManifestContents manifest, ReadManifest(*directory, on_edit));
     EXPECT_TRUE(manifest_has_new_fields);
     bool has_new_table = false;
     for (const auto& level : manifest.state.levels) {
       for (const auto& [number, meta] : level) {
-        const bool is_new = !meta.ranges.empty() || meta.keyspace != kDefaultKeyspace;
+        const bool is_new = HasVersion3(meta);
         auto file = directory->OpenRead(TableFileName(number), ReadMode::kBuffered);
         ASSERT_OK_AND_ASSIGN(const auto table, Table::Open(*std::move(file), {}));
         EXPECT_EQ(table->footer().version(), is_new ? 3u : 1u) << number;
         has_new_table |= is_new;
       }
     }
-    EXPECT_TRUE(has_new_table);
+    EXPECT_EQ(has_new_table, is_version3);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -110,8 +111,7 @@ std::string Dump(const std::string& bytes) {
   return dump.text();
 }
 
-void ExpectHoldsTheModel(const Table& table) {
-  const Model model = GoldenModel();
+void ExpectHoldsTheModel(const Table& table, const Model& model = GoldenModel()) {
   auto at = model.begin();
   auto iterator = table.NewIterator({});
   for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next(), ++at) {
@@ -175,6 +175,28 @@ TEST(TableGoldenTest, BytesOfAKeyspaceMatchVersion3) {
   EXPECT_EQ(opened.table->footer().version(), 3u);
   EXPECT_TRUE(opened.table->ranges().empty());
   EXPECT_EQ(opened.table->properties().keyspace, 300u);
+}
+
+TEST(TableGoldenTest, BytesWithTimesMatchVersion3) {
+  const TableBuildOptions options = GoldenOptions(Compression::kNone, "blocked");
+  Model model = GoldenModel();
+  Sequence sequence = 20;
+  for (const auto& [key, seconds] : std::map<std::string, uint32_t>{
+           {"apple", 1'600'000'300}, {"blueberry", 1'600'000'000}, {"date", kSecondsMax}}) {
+    std::string value;
+    AppendTimed(&value, seconds, "timed " + key);
+    model.emplace(InternalKey(key, ++sequence, EntryKind::kTimedPut), value);
+  }
+  const std::string bytes = BuildTable(options, model);
+  testing_support::ExpectGolden("table/tiny_timed.golden", Dump(bytes));
+  ASSERT_OK_AND_ASSIGN(const OpenedTable opened, OpenTableBytes(bytes));
+  ExpectHoldsTheModel(*opened.table, model);
+  EXPECT_EQ(opened.table->footer().version(), 3u);
+  const TableProperties& properties = opened.table->properties();
+  EXPECT_EQ(properties.timed_entries, 3u);
+  EXPECT_EQ(properties.oldest_write_seconds, 1'600'000'000u);
+  EXPECT_EQ(properties.newest_write_seconds, kSecondsMax);
+  EXPECT_EQ(properties.fifth_write_seconds, 1'600'000'301u);
 }
 
 TEST(TableGoldenTest, ReadsTablesOfVersion1) {

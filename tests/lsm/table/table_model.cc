@@ -179,7 +179,7 @@ Answer AskModel(const Model& model, std::string_view user_key, Sequence sequence
   const uint64_t suffix = SuffixOf(at->first);
   if ((suffix & 0xff) == static_cast<uint8_t>(EntryKind::kDelete))
     return {TableAnswer::kDeleted, "", suffix};
-  return {TableAnswer::kFound, at->second, suffix};
+  return {TableAnswer::kFound, std::string(ValueOf(KindOf(suffix), at->second)), suffix};
 }
 
 absl::StatusOr<Answer> AskTable(const Table& table, std::string_view user_key, Sequence sequence,
