@@ -242,6 +242,21 @@ TEST_F(RangeDeletesTest, PropertiesBlocksAndManifestShowThem) {
                     HasSubstr("1 range delete, x .. end\n")));
 }
 
+// A filter has the keys of entries, not those of ranges.
+TEST_F(RangeDeletesTest, FiltersAreShownBesideThem) {
+  const json beside = Result({"filter", "r/000003.table"});
+  EXPECT_EQ(beside["state"], "usable");
+  EXPECT_EQ(beside["key_count"], 2);
+  EXPECT_EQ(beside["measured"]["keys"], 2);
+  EXPECT_EQ(beside["measured"]["false_negatives"], 0);
+  EXPECT_THAT(Run({"filter", "r/000003.table"}).out,
+              AllOf(HasSubstr("filter of kind blocked"), HasSubstr("2 asked, all passed")));
+  const RunResult alone = Run({"filter", "r/000004.table"});
+  EXPECT_EQ(alone.code, 0);
+  EXPECT_THAT(alone.out, HasSubstr("no filter: the table has range deletes alone\n"));
+  EXPECT_EQ(Result({"filter", "r/000004.table"})["state"], "absent");
+}
+
 TEST_F(RangeDeletesTest, LevelsCountThem) {
   const json levels = Result({"levels", "r"});
   EXPECT_EQ(levels["total"]["range_deletes"], 4);

@@ -16,6 +16,7 @@ class RangeCopiesTest : public StoreTest {
  protected:
   static constexpr int kKeys = 200;
   static constexpr char kBackupPath[] = "/copies/backup";
+  static constexpr char kCheckpointPath[] = "/copies/checkpoint";
   static constexpr char kRestoredPath[] = "/copies/restored";
 
   RangeCopiesTest() { options_.compression = Compression::kNone; }
@@ -112,6 +113,18 @@ TEST_F(RangeCopiesTest, BackupsHaveThem) {
   ASSERT_OK(DB::Restore(kBackupPath, kRestoredPath, options_));
   ASSERT_NO_FATAL_FAILURE(ExpectCopy(kBackupPath, backed_up));
   ASSERT_NO_FATAL_FAILURE(ExpectCopy(kRestoredPath, backed_up));
+}
+
+TEST_F(RangeCopiesTest, CheckpointsHaveThem) {
+  ASSERT_NO_FATAL_FAILURE(Fill());
+  const Contents copied = contents_;
+  ASSERT_OK(db_->Checkpoint(kCheckpointPath));
+  // The store goes on, and the checkpoint stays as it is.
+  DeleteSome(0, std::nullopt);
+  CompactAll();
+  ASSERT_NO_FATAL_FAILURE(ExpectContents(*db_, contents_));
+  ASSERT_NO_FATAL_FAILURE(ExpectContents(*db_, contents_before_, {.snapshot = before_.get()}));
+  ASSERT_NO_FATAL_FAILURE(ExpectCopy(kCheckpointPath, copied));
 }
 
 // The ranges of the memtable are in a log, which is copied.

@@ -167,16 +167,19 @@ void WriteReport(const lsm::Table& table, const bloom::FilterDescription& filter
   json->EndArray();
 }
 
+std::string UnusableText(const lsm::Table& table) {
+  if (table.filter_presence() != lsm::FilterPresence::kAbsent)
+    return Concat("filter ", NameOf(table.filter_presence()), ": every answer is \"maybe\"");
+  if (table.properties().entries == 0) return "no filter: the table has range deletes alone";
+  return "no filter: every lookup within the key range reads a block";
+}
+
 // Reports a filter that cannot be used.
 void ShowUnusable(const Target& target, const lsm::Table& table, Session* session) {
   if (session->json_wanted()) {
     session->json().Member("filter_bytes", table.footer().filter.stored_bytes);
   } else {
-    session->Print(Heading(
-        *session, target.path,
-        table.filter_presence() == lsm::FilterPresence::kAbsent
-            ? std::string("no filter: every lookup within the key range reads a block")
-            : Concat("filter ", NameOf(table.filter_presence()), ": every answer is \"maybe\"")));
+    session->Print(Heading(*session, target.path, UnusableText(table)));
   }
   if (const absl::Status& status = table.filter_status(); !status.ok())
     session->Fail(status, target);
