@@ -109,6 +109,28 @@ TEST_F(KeyspacesMemtablesTest, SealedMemtablesAreRead) {
   EXPECT_EQ(Scan(c), "k1=active k2=table");
 }
 
+// A flush writes the entries of all keyspaces.
+TEST_F(KeyspacesMemtablesTest, ColdKeyspacesPinNoLog) {
+  constexpr int kColdOnes = 20;
+  options_.compression = Compression::kNone;
+  Open();
+  Keyspace hot = OpenKeyspace("hot");
+  for (int i = 0; i < kColdOnes; ++i) ASSERT_OK(OpenKeyspace(Concat("cold", i)).Put("key", "cold"));
+  const size_t buffer = options_.write_buffer_bytes;
+  for (size_t written = 0; written < 5 * buffer; written += 1'000) {
+    ASSERT_OK(hot.Put(Concat(written), std::string(1'000, 'v')));
+    size_t log_bytes = 0;
+    const std::vector<std::string> logs = world_.FilesOf(FileKind::kLog);
+    for (const std::string& log : logs) log_bytes += world_.files->FileBytes(log).size();
+    ASSERT_LE(logs.size(), 3u) << written;
+    ASSERT_LE(log_bytes, 3 * buffer) << written;
+  }
+  ASSERT_OK(db_->WaitForBackgroundWork());
+  EXPECT_LE(world_.FilesOf(FileKind::kLog).size(), 2u);
+  EXPECT_GE(db_->GetStatistics().flushes, 4u);
+  for (int i = 0; i < kColdOnes; ++i) EXPECT_EQ(Scan(OpenKeyspace(Concat("cold", i))), "key=cold");
+}
+
 // --- replay ---
 
 TEST_F(KeyspacesMemtablesTest, ABatchLargerThanAMemtableIsReplayed) {
