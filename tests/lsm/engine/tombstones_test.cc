@@ -20,6 +20,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::StartsWith;
 using testing_support::StatusIs;
 
 constexpr uint64_t kDayNanos = uint64_t{24} * 60 * 60 * 1'000'000'000;
@@ -112,6 +113,30 @@ TEST_F(TombstonesTest, EachTombstoneIsDueAfterAWeek) {
   EXPECT_EQ(LevelsAfterALook(), "0 4");
   EXPECT_EQ(db_->GetStatistics().total.tombstones, 0u);
   EXPECT_EQ(ForTombstones(), 1u);
+}
+
+// Each plan takes the tombstone one level deeper, and keeps its time.  So after a week it goes down
+// through all levels.
+TEST_F(TombstonesTest, OldTombstonesGoThroughAllLevels) {
+  options_.level1_bytes = 64 << 10;
+  options_.table_bytes = 64 << 10;
+  options_.write_buffer_bytes = 256 << 10;
+  Open();
+  for (int i = 0; i < kKeys; ++i) Put(Key(i * 37 % kKeys), ValueOf(i));
+  Flush();
+  ASSERT_OK(db_->WaitForBackgroundWork());
+  const std::string filled = Levels();
+  ASSERT_THAT(filled, StartsWith("0 0 ")) << "all is in the levels 2 and 3";
+  Delete(Key(5));
+  Flush();
+  world_.clock.Advance(kDayNanos * 7 - kHourNanos);
+  EXPECT_EQ(LevelsAfterALook(), Concat("1", filled.substr(1)));
+  EXPECT_EQ(ForTombstones(), 0u);
+  world_.clock.Advance(kHourNanos);
+  EXPECT_EQ(LevelsAfterALook(), filled);
+  EXPECT_EQ(db_->GetStatistics().total.tombstones, 0u);
+  EXPECT_EQ(ForTombstones(), 3u) << "one plan for each level";
+  EXPECT_EQ(Get(Key(5)), "absent");
 }
 
 TEST_F(TombstonesTest, OpeningNoticesOldTombstones) {
