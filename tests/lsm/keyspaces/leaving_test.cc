@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "lsm/db.h"
 #include "lsm/fs/file_names.h"
 #include "lsm/keyspace.h"
+#include "lsm/memory_file_system.h"
 #include "lsm/version/common_keys.h"
+#include "lsm/write_batch.h"
 #include "tests/lsm/keyspaces/keyspaces_fixture.h"
 #include "tests/support/status_matchers.h"
 
@@ -205,6 +208,83 @@ TEST_F(LeavingTest, AFlushThatNeedsTheSpaceGoesWithout) {
   large = OpenKeyspace("large");
   ASSERT_NO_FATAL_FAILURE(Fill(large, 2));
   EXPECT_TRUE(large.GetStatistics().has_own_tree);
+}
+
+// The process or the machine crashes at each operation on files of the flush with which a keyspace
+// leaves.  The keyspace has all of its entries, in one tree or in the other.
+TEST_F(LeavingTest, ACrashLeavesAllOrNothing) {
+  Open();
+  Keyspace large = OpenKeyspace("large"), small = OpenKeyspace("small");
+  for (int round = 0; round < 2; ++round) ASSERT_NO_FATAL_FAILURE(Fill(large, round));
+  ASSERT_OK(small.Put("key", "value"));
+  Flush();
+  ASSERT_FALSE(large.GetStatistics().has_own_tree);
+  const std::string before = Scan(large);
+  std::string after;
+  db_ = nullptr;
+  const std::unique_ptr<MemoryFileSystem> begun = world_.files->Clone();
+  bool is_written = false, is_flushed = false;
+  const auto work = [&]() -> absl::Status {
+    TRELLIS_ASSIGN_OR_RETURN(db_, DB::Open(kStorePath, options_));
+    TRELLIS_ASSIGN_OR_RETURN(const Keyspace keyspace, db_->OpenKeyspace("large"));
+    WriteBatch batch;
+    batch.Put(keyspace, "key0", "newer");
+    batch.Delete(keyspace, "key1");
+    batch.DeleteRange(keyspace, "key2", "key3");
+    TRELLIS_RETURN_IF_ERROR(db_->Write(batch, {.sync = true}));
+    is_written = true;
+    if (after.empty()) after = Scan(keyspace);
+    TRELLIS_RETURN_IF_ERROR(db_->Flush());
+    is_flushed = true;
+    return db_->Close();
+  };
+  const auto begin = [&] {
+    db_ = nullptr;
+    world_.files = begun->Clone();
+    options_.environment.file_system = world_.files.get();
+    world_.files->ResetCounts();
+    is_written = is_flushed = false;
+  };
+  begin();
+  ASSERT_OK(work());
+  const uint64_t operations = world_.files->operation_count();
+  ASSERT_NE(after, before);
+  std::set<std::string> outcomes;
+  for (const auto unsynced :
+       {MemoryFileSystem::Unsynced::kLost, MemoryFileSystem::Unsynced::kKept}) {
+    for (uint64_t at = 0; at < operations; ++at) {
+      SCOPED_TRACE(
+          Concat(unsynced == MemoryFileSystem::Unsynced::kKept ? "process " : "machine ", at));
+      begin();
+      world_.files->CrashAt(at);
+      work().IgnoreError();
+      db_ = nullptr;
+      world_.files->Restart(unsynced);
+      ASSERT_NO_FATAL_FAILURE(Open());
+      for (int pass = 0; pass < 2; ++pass) {
+        const Keyspace now = OpenKeyspace("large");
+        const bool is_own = now.GetStatistics().has_own_tree;
+        const std::string found = Scan(now);
+        if (is_written) {
+          ASSERT_EQ(found, after);
+        } else {
+          ASSERT_TRUE(found == before || found == after) << found.size();
+        }
+        if (is_flushed) {
+          ASSERT_TRUE(is_own);
+        }
+        ASSERT_EQ(Scan(OpenKeyspace("small")), "key=value");
+        EXPECT_THAT(Names(),
+                    ElementsAre(is_own ? "2=large own" : "2=large common", "3=small common"));
+        ASSERT_OK_AND_ASSIGN(const VerifyReport report, db_->Verify());
+        EXPECT_TRUE(report.problems.empty());
+        if (pass == 0) outcomes.insert(Concat(is_own ? "own " : "common ", found == after));
+        ASSERT_OK(OpenKeyspace("large").CompactRange());
+        EXPECT_EQ(world_.FilesOf(FileKind::kTable).size(), db_->GetStatistics().total.tables);
+      }
+    }
+  }
+  EXPECT_THAT(outcomes, ElementsAre("common 0", "common 1", "own 1"));
 }
 
 // Its options act from then on.
