@@ -128,6 +128,27 @@ bool IsThere(const Tree& tree, const std::string& document, const std::string& n
   });
 }
 
+// The excerpts that `tools/dev excerpt` makes: the names of the cases of its command.  Those of
+// snippets have marks of another kind.
+std::set<std::string> NamesOfExcerpts(const Tree& tree) {
+  std::set<std::string> names;
+  const auto script = tree.find("tools/tasks/excerpts.sh");
+  if (script == tree.end()) return names;
+  bool is_command = false;
+  for (const std::string_view line : Lines(script->second)) {
+    if (line == "command_excerpt() {") is_command = true;
+    const std::string cases(line.substr(0, line.find(')')));
+    if (!is_command || cases.size() == line.size() ||
+        cases.find_first_not_of("abcdefghijklmnopqrstuvwxyz-| ") != cases.npos)
+      continue;
+    std::istringstream words(cases);
+    for (std::string word; words >> word;) {
+      if (word != "|" && word != "snippets") names.insert(word);
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 Complaints LinksLeadSomewhere(const Tree& tree) {
@@ -287,8 +308,14 @@ Complaints ShownCodeIsCompiled(const Tree& tree) {
 
 Complaints ExcerptsHoldSomething(const Tree& tree) {
   Complaints complaints;
+  std::set<std::string> without_place = NamesOfExcerpts(tree);
+  const std::set<std::string> names = without_place;
   ForEachLine(tree, IsDocument, [&](const std::string& path, size_t i, std::string_view line) {
     if (!line.starts_with(kExcerpt)) return;
+    const std::string name(line.substr(kExcerpt.size(), line.find(" -->") - kExcerpt.size()));
+    without_place.erase(name);
+    if (!names.empty() && !names.contains(name))
+      complaints.push_back(At(path, i) + "tools/dev makes no excerpt " + name);
     const std::vector<std::string_view> lines = Lines(tree.at(path));
     size_t filled = 0, at = i + 1;
     for (; at < lines.size() && lines[at] != kEndOfExcerpt; ++at)
@@ -296,6 +323,10 @@ Complaints ExcerptsHoldSomething(const Tree& tree) {
     if (at == lines.size()) complaints.push_back(At(path, i) + "an excerpt without an end");
     if (filled == 0) complaints.push_back(At(path, i) + "an excerpt with nothing in it");
   });
+  for (const std::string& name : without_place)
+    complaints.push_back("tools/dev: no document has a place for the excerpt " + name);
+  if (names.empty() && tree.contains("tools/dev"))
+    complaints.push_back("tools/dev: makes no excerpt that this test can see");
   return complaints;
 }
 

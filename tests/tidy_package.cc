@@ -140,4 +140,18 @@ Complaints TheInterfaceHasTheVersionOfTheRelease(const Tree& tree) {
           " needs " + expected};
 }
 
+Complaints TheTopLevelIsBare(const Tree& tree) {
+  static const std::set<std::string> folders = {"bloom", "lsm", "tools", "tests", "bench", "build"};
+  static const std::set<std::string> files = {"LICENSE",    "CMakeLists.txt",  "CMakePresets.json",
+                                              "README.md",  "CONTRIBUTING.md", "CHANGELOG.md",
+                                              "SECURITY.md"};
+  Complaints complaints;
+  for (const auto& [path, text] : tree) {
+    const std::string top = path.substr(0, path.find('/'));
+    if (!top.starts_with(".") && !(top == path ? files : folders).contains(top))
+      complaints.push_back(path + ": does not belong here");
+  }
+  return complaints;
+}
+
 }  // namespace tidy

@@ -1,4 +1,4 @@
-// Rules of tidy_test.cc about what is installed.
+// Rules of tidy_test.cc about what is installed, and about the top level.
 #ifndef TRELLIS_TESTS_TIDY_PACKAGE_H_
 #define TRELLIS_TESTS_TIDY_PACKAGE_H_
 
@@ -33,6 +33,9 @@ Complaints TheReleaseStandsOnce(const Tree& tree);
 // TRELLIS_ABI names the same version as the SONAME of the shared libraries, which CMake makes from
 // the release.
 Complaints TheInterfaceHasTheVersionOfTheRelease(const Tree& tree);
+
+// The top level has the usual files and the folders of the parts.
+Complaints TheTopLevelIsBare(const Tree& tree);
 
 }  // namespace tidy
 

@@ -359,20 +359,6 @@ Complaints NamesAreQualified(const Tree& tree) {
   return complaints;
 }
 
-Complaints TheTopLevelIsBare(const Tree& tree) {
-  static const std::set<std::string> folders = {"bloom", "lsm", "tools", "tests", "bench", "build"};
-  static const std::set<std::string> files = {"LICENSE",    "CMakeLists.txt",  "CMakePresets.json",
-                                              "README.md",  "CONTRIBUTING.md", "CHANGELOG.md",
-                                              "SECURITY.md"};
-  Complaints complaints;
-  for (const auto& [path, text] : tree) {
-    const std::string top = path.substr(0, path.find('/'));
-    if (!top.starts_with(".") && !(top == path ? files : folders).contains(top))
-      complaints.push_back(path + ": does not belong here");
-  }
-  return complaints;
-}
-
 // --- the real tree, and trees that break each rule ---
 
 // Every file of the folders, and those beside them.  Large or binary data is listed without its
@@ -558,12 +544,6 @@ std::vector<Rule> RulesOfPackageAndDocuments() {
         {{"a.md", "<!-- lsm/examples/a.cc -->\n```cpp\n" + long_program + "```\n"},
          {"lsm/examples/a.cc", "// A.\n" + long_program}},
         {{"README.md", "Trellis.\n"}}}},
-      {"ExcerptsHoldSomething",
-       ExcerptsHoldSomething,
-       {{{"README.md", "<!-- tools/dev excerpt a -->\n<!-- end of excerpt -->\n"}},
-        {{"lsm/README.md",
-          "<!-- tools/dev excerpt a -->\n\n```text\n```\n\n<!-- end of excerpt -->\n"}},
-        {{"README.md", "<!-- tools/dev excerpt a -->\n1 of 2\n"}}}},
       {"SharedSentencesAreTheSame",
        SharedSentencesAreTheSame,
        {{{"a.md", "<!-- also in: lsm/a.h -->\n> One\n> two.\n"}, {"lsm/a.h", "// One\n// 2.\n"}},
@@ -588,6 +568,19 @@ std::vector<Rule> RulesOfPackageAndDocuments() {
 
 std::vector<Rule> RulesOfTheFrontDoor() {
   return {
+      {"ExcerptsHoldSomething",
+       ExcerptsHoldSomething,
+       {{{"README.md", "<!-- tools/dev excerpt a -->\n<!-- end of excerpt -->\n"}},
+        {{"lsm/README.md",
+          "<!-- tools/dev excerpt a -->\n\n```text\n```\n\n<!-- end of excerpt -->\n"}},
+        {{"README.md", "<!-- tools/dev excerpt a -->\n1 of 2\n"}},
+        {{"tools/dev", ""}, {"tools/tasks/excerpts.sh", "command_excerpt() {\n"}},
+        {{"tools/tasks/excerpts.sh", "command_excerpt() {\n      a | b-c) x ;;\n"},
+         {"README.md", "<!-- tools/dev excerpt a -->\n1\n<!-- end of excerpt -->\n"}},
+        {{"tools/tasks/excerpts.sh", "command_excerpt() {\n      a) x ;;\n"},
+         {"a.md",
+          "<!-- tools/dev excerpt a -->\n1\n<!-- end of excerpt -->\n"
+          "<!-- tools/dev excerpt b -->\n1\n<!-- end of excerpt -->\n"}}}},
       {"EachFolderHasArrows",
        EachFolderHasArrows,
        {{{"lsm/rooms/a.h", ""}}, {{"bloom/core/rooms/a.cc", ""}}}},
@@ -666,11 +659,10 @@ std::vector<Rule> RulesOfProse() {
 }
 
 std::vector<Rule> Rules() {
-  std::vector<Rule> rules = RulesOfSources();
-  for (const Rule& rule : RulesOfWords()) rules.push_back(rule);
-  for (const Rule& rule : RulesOfPackageAndDocuments()) rules.push_back(rule);
-  for (const Rule& rule : RulesOfProse()) rules.push_back(rule);
-  for (const Rule& rule : RulesOfTheFrontDoor()) rules.push_back(rule);
+  std::vector<Rule> rules;
+  for (const auto& some : {RulesOfSources(), RulesOfWords(), RulesOfPackageAndDocuments(),
+                           RulesOfProse(), RulesOfTheFrontDoor()})
+    rules.insert(rules.end(), some.begin(), some.end());
   return rules;
 }
 

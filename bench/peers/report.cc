@@ -74,6 +74,10 @@ std::string ExcerptOf(const Results& results) {
   return Fenced(TextOf({GoalsTable(results)}) +
                 ToRows(RowsNamed(ConditionsTable(results), {"CPU", "Took"})));
 }
+std::string ExcerptOfDeletes(const Results& results) {
+  return Fenced(ToText(DeletionsTable(results, /*goals_only=*/true)) + "\n" +
+                ToRows(RowsNamed(ConditionsTable(results), {"CPU"})));
+}
 
 }  // namespace
 
@@ -82,7 +86,7 @@ Report ReportOf(const Results& results) {
   report.text = ToText(results);
   report.page = PageOf(results);
   report.excerpts = {{"peers", ExcerptOf(results)},
-                     {"deletes", Fenced(ToText(DeletionsTable(results)))},
+                     {"deletes", ExcerptOfDeletes(results)},
                      {"goals", Fenced(ToText(GoalsTable(results)))}};  // for README.md
   report.interrupted = results.interrupted;
   return report;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <utility>
 
 #include "bench/experiment/run.h"
 #include "lsm/bytes/readable.h"
@@ -313,7 +314,7 @@ Table FiltersTable(const Results& results) {
   return table;
 }
 
-Table DeletionsTable(const Results& results) {
+Table DeletionsTable(const Results& results, bool goals_only) {
   Table table{"deletes", "Deletes: what they cost, and what they leave", {}, {}};
   table.columns = {{"workload", "", false}, {"figure", "", false}};
   // A variant takes part in none.
@@ -335,8 +336,10 @@ Table DeletionsTable(const Results& results) {
   };
   for (const DeletionResult& result : results.deletions) {
     const std::vector<DeletionFigure>& first = result.figures.front();
+    const char* workload = result.deletion->name;  // stands in its first row
     for (size_t i = 0; i < first.size(); ++i) {
-      std::vector<std::string> row = {i == 0 ? result.deletion->name : "", first[i].name};
+      if (goals_only && !first[i].goal && !first[i].share_goal) continue;
+      std::vector<std::string> row = {std::exchange(workload, ""), first[i].name};
       for (size_t store = 0; store < result.figures.size(); ++store) {
         if (!has_column(store)) continue;
         const std::vector<DeletionFigure>& figures = result.figures[store];

@@ -103,8 +103,8 @@ Table ReadsTable(const Results& results);
 Table OpeningsTable(const Results& results);
 // Fresh stores: filter memory, and the reads that it saves.
 Table FiltersTable(const Results& results);
-// Workloads that delete, with their goals.
-Table DeletionsTable(const Results& results);
+// Workloads that delete: all figures, or only those with goals.
+Table DeletionsTable(const Results& results, bool goals_only = false);
 // Percentiles of single puts.
 Table LatencyTable(const Results& results);
 // Two threads compared with one.
