@@ -142,6 +142,27 @@ TEST_F(DeletionsTest, GetsBesideRangesAreComparedWithThoseBefore) {
   EXPECT_GT(times, 1.2);
 }
 
+TEST_F(DeletionsTest, TheFirstSeekHasAGoalOfItsOwn) {
+  for (const Deletion deletion : {Deletion::kSeek, Deletion::kSeekHeld, Deletion::kSeekRange}) {
+    SCOPED_TRACE(static_cast<int>(deletion));
+    FakePeer peer("A", &log_);
+    peer.slow_seeks = 1;
+    ASSERT_OK_AND_ASSIGN(const std::vector<DeletionFigure> figures, Run(deletion, &peer));
+    EXPECT_GE(Of(figures, "us, first seek past them"), 1000);
+    EXPECT_LT(Of(figures, "us, later ones"), 1000);
+    EXPECT_DOUBLE_EQ(Of(figures, "first one, in plain seeks"),
+                     Of(figures, "us, first seek past them") / Of(figures, "us, plain seek"));
+    std::vector<std::string> with_goal;
+    for (const DeletionFigure& figure : figures) {
+      if (figure.goal) with_goal.emplace_back(figure.name);
+    }
+    std::vector<std::string> expected = {"first one, in plain seeks", "later ones, in plain seeks"};
+    if (deletion == Deletion::kSeekRange)
+      expected.emplace_back("when the store is quiet, in plain seeks");
+    EXPECT_EQ(with_goal, expected);
+  }
+}
+
 TEST_F(DeletionsTest, StopsWhenTold) {
   SetStoreBytes("000001.sst", 100);
   settings_.idle_seconds = 60;

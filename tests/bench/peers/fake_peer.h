@@ -2,10 +2,13 @@
 #ifndef TRELLIS_TESTS_BENCH_PEERS_FAKE_PEER_H_
 #define TRELLIS_TESTS_BENCH_PEERS_FAKE_PEER_H_
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -73,16 +76,22 @@ class FakePeer : public Peer {
   std::optional<uint64_t> filter_bytes;
   uint64_t table_bytes = 0;        // the value with which it was last opened
   std::atomic<uint64_t> reads{0};  // one per get
+  int slow_seeks = 0;              // this many of the next ones take a millisecond
 
  private:
   class FakeCursor : public Cursor {
    public:
-    explicit FakeCursor(const Entries* entries) : entries_(*entries), at_(entries->end()) {}
+    explicit FakeCursor(FakePeer* peer)
+        : entries_(peer->entries), at_(entries_.end()), slow_seeks_(peer->slow_seeks) {}
     void SeekToFirst() override { at_ = entries_.begin(); }
     void SeekToLast() override {
       at_ = entries_.empty() ? entries_.end() : std::prev(entries_.end());
     }
-    void Seek(std::string_view key) override { at_ = entries_.lower_bound(key); }
+    void Seek(std::string_view key) override {
+      if (std::exchange(slow_seeks_, std::max(slow_seeks_ - 1, 0)) > 0)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      at_ = entries_.lower_bound(key);
+    }
     void Next() override { ++at_; }
     void Prev() override { at_ = at_ == entries_.begin() ? entries_.end() : std::prev(at_); }
     bool Valid() override { return at_ != entries_.end(); }
@@ -93,6 +102,7 @@ class FakePeer : public Peer {
    private:
     const Entries& entries_;
     Entries::const_iterator at_;
+    int& slow_seeks_;
   };
 
   class FakeReader : public Reader {
@@ -116,9 +126,7 @@ class FakePeer : public Peer {
       }
       return absl::OkStatus();
     }
-    std::unique_ptr<Cursor> NewCursor() override {
-      return std::make_unique<FakeCursor>(&peer_.entries);
-    }
+    std::unique_ptr<Cursor> NewCursor() override { return std::make_unique<FakeCursor>(&peer_); }
 
    private:
     FakePeer& peer_;
