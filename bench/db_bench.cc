@@ -13,12 +13,17 @@
 //   BM_QueueGet/N               a Get of a present key of the queue
 //   BM_SeekPastDeletes/PLACE    seeks into a million deleted keys, to the live key after them
 //   BM_SeekBesideDeletes/PLACE  seeks to live keys of the same store
+//   BM_GetWithRanges/PLACE/KEY  gets beside 10,000 range deletes of ten keys each
 //   BM_Loop/present|absent      the overhead of BM_Get…: choosing the key and checking the answer
 //
 // KIND of the filters: none, standard, blocked (target FPP 0.01 both), blocked_1e-3 (0.001).
 //
 // PLACE of the tombstones: memtable, tables (a snapshot holds them there).  "first ms" is the first
 // seek into them.  Each queue has lost its first 100,000 keys; the Time column is per pop or get.
+//
+// PLACE of the ranges: none (without ranges), memtable, level0 (a table of ranges over one run of
+// entries), tables (one run; a snapshot holds the ranges there).  KEY: present and absent ones are
+// those between two ranges; deleted ones are within a range.
 //
 // The other stores have 500,000 keys "%016d" with values of 100 bytes that LZ4 halves, all in the
 // block cache, in several runs of tables.  The load flushes 18 times and waits for compactions each
@@ -433,6 +438,100 @@ void BM_SeekDeleted(benchmark::State& state, bool in_tables, bool past) {
   if (!right) state.SkipWithError("wrong answer");
 }
 
+enum class RangePlace { kNone, kMemtable, kLevel0, kTables };
+enum class RangeKey { kPresent, kAbsent, kCovered };
+
+constexpr uint64_t kRanges = 10'000;
+constexpr uint64_t kDeletedPerRange = 10;
+constexpr uint64_t kKeysPerRange = kKeys / kRanges;
+
+// The keys of the other stores, in one run, and ranges that delete the first ones of each
+// `kKeysPerRange`.
+struct StoreWithRanges {
+  explicit StoreWithRanges(RangePlace place) {
+    const std::string directory =
+        TheScratch().PathOf("ranges" + std::to_string(static_cast<int>(place)));
+    db = OrDie(lsm::DB::Open(directory, OptionsOf("blocked", 0.01)));
+    std::string value;
+    for (size_t i = 0; i < TheKeys().present.size(); ++i) {
+      TheValues().Make(TheKeys().present[i], &value);
+      OrDie(db->Put(TheKeys().present[i], value));
+    }
+    OrDie(db->CompactRange());
+    if (place == RangePlace::kTables) snapshot = db->GetSnapshot();
+    for (uint64_t i = 0; i < kRanges && place != RangePlace::kNone; ++i) {
+      const uint64_t from = 2 * i * kKeysPerRange;
+      OrDie(
+          db->DeleteRange(bench::DecimalKey(from), bench::DecimalKey(from + 2 * kDeletedPerRange)));
+    }
+    if (place == RangePlace::kTables) OrDie(db->CompactRange());
+    if (place != RangePlace::kLevel0) return;
+    OrDie(db->Flush());
+    // Read-only, so that no compaction takes the ranges to their entries.
+    lsm::Options options = OptionsOf("blocked", 0.01);
+    options.mode = lsm::OpenMode::kReadOnly;
+    db = nullptr;
+    db = OrDie(lsm::DB::Open(directory, options));
+  }
+
+  std::unique_ptr<lsm::DB> db;
+  std::unique_ptr<const lsm::Snapshot> snapshot;
+};
+
+bench::KeyList RangeKeysOf(RangeKey kind) {
+  bench::SplitMix random(8);
+  bench::KeyList keys;
+  for (size_t i = 0; i < kStreamLength; ++i) {
+    const uint64_t range = random.Below(kRanges);
+    const uint64_t key = kind == RangeKey::kCovered
+                             ? random.Below(kDeletedPerRange)
+                             : kDeletedPerRange + random.Below(kKeysPerRange - kDeletedPerRange);
+    keys.Add(bench::DecimalKey(2 * (range * kKeysPerRange + key) + (kind == RangeKey::kAbsent)));
+  }
+  return keys;
+}
+
+void BM_GetWithRanges(benchmark::State& state, RangePlace place, RangeKey kind) {
+  TheScratch();  // must outlive the stores
+  static std::map<RangePlace, std::unique_ptr<StoreWithRanges>> stores;
+  std::unique_ptr<StoreWithRanges>& store = stores[place];
+  if (store == nullptr) store = std::make_unique<StoreWithRanges>(place);
+  const bench::KeyList keys = RangeKeysOf(kind);
+  const bool is_present =
+      kind == RangeKey::kPresent || (kind == RangeKey::kCovered && place == RangePlace::kNone);
+  const lsm::LevelStatistics before = store->db->GetStatistics().total;
+  lsm::PinnedValue value;
+  // The first time around fills the block cache.
+  size_t at = 0;
+  const auto get = [&] {
+    const std::string_view key = keys[at];
+    at = at + 1 < keys.size() ? at + 1 : 0;
+    const absl::StatusOr<bool> found = store->db->Get(key, &value);
+    return found.ok() && *found == is_present &&
+           (!is_present || TheValues().Matches(key, value.view()));
+  };
+  bool right = true;
+  for (size_t i = 0; i < keys.size(); ++i) right = get() && right;
+  for (auto _ : state) right = get() && right;
+  if (!right) state.SkipWithError("wrong answer");
+  SetCounters(state, store->db.get(), before,
+              static_cast<double>(state.iterations()) + static_cast<double>(keys.size()));
+}
+
+void RegisterRanges() {
+  for (const auto& [place, place_name] :
+       {std::pair(RangePlace::kNone, "none"), std::pair(RangePlace::kMemtable, "memtable"),
+        std::pair(RangePlace::kLevel0, "level0"), std::pair(RangePlace::kTables, "tables")}) {
+    for (const auto& [kind, kind_name] :
+         {std::pair(RangeKey::kPresent, "present"), std::pair(RangeKey::kAbsent, "absent"),
+          std::pair(RangeKey::kCovered, "deleted")}) {
+      benchmark::RegisterBenchmark(
+          ("BM_GetWithRanges/" + std::string(place_name) + "/" + kind_name).c_str(),
+          BM_GetWithRanges, place, kind);
+    }
+  }
+}
+
 void RegisterAll() {
   using bench::Workload;
   struct Filter {
@@ -478,6 +577,7 @@ void RegisterAll() {
     benchmark::RegisterBenchmark((std::string("BM_SeekBesideDeletes/") + place).c_str(),
                                  BM_SeekDeleted, in_tables, false);
   }
+  RegisterRanges();
   benchmark::RegisterBenchmark("BM_Loop/present", BM_Loop, Workload::kPresent);
   benchmark::RegisterBenchmark("BM_Loop/absent", BM_Loop, Workload::kAbsent);
 }
