@@ -22,14 +22,31 @@ std::string ValueText(double value, const std::string& unit) {
   return unit.empty() ? number : number + " " + unit;
 }
 
+const char* const kPeer = "RocksDB";
+
+bool HavePeer(std::span<const Part> parts) {
+  return std::any_of(parts.begin(), parts.end(), [](const Part& part) {
+    return std::any_of(part.figures.begin(), part.figures.end(),
+                       [](const Figure& figure) { return figure.peer.has_value(); });
+  });
+}
+
+std::string PeerText(const Figure& figure) {
+  return figure.peer ? ValueText(*figure.peer, figure.unit) : "-";
+}
+
 bool IsReached(const Figure& figure) { return figure.value <= *figure.goal; }
 
 // The tables of the part, or one of its figures.
 std::vector<Table> TablesOf(const Part& part) {
   if (!part.tables.empty()) return part.tables;
   Table table{part.name, part.title, {{"", "figure", false}, {"measured", ""}}, {}};
-  for (const Figure& figure : part.figures)
+  const bool has_peer = HavePeer({&part, 1});
+  if (has_peer) table.columns.push_back({kPeer, ""});
+  for (const Figure& figure : part.figures) {
     table.rows.push_back({figure.name, ValueText(figure.value, figure.unit)});
+    if (has_peer) table.rows.back().push_back(PeerText(figure));
+  }
   return {std::move(table)};
 }
 
@@ -60,7 +77,8 @@ Json FiguresJson(std::span<const Part> parts) {
                          {"name", figure.name},
                          {"value", figure.value},
                          {"unit", figure.unit},
-                         {"goal", figure.goal ? Json(*figure.goal) : Json(nullptr)}});
+                         {"goal", figure.goal ? Json(*figure.goal) : Json(nullptr)},
+                         {"peer", figure.peer ? Json(*figure.peer) : Json(nullptr)}});
     }
   }
   return figures;
@@ -92,6 +110,8 @@ Table GoalsTable(std::span<const Part> parts) {
                {"goal", "the figure is at most this"},
                {"", "reached", false}},
               {}};
+  const bool has_peer = HavePeer(parts);
+  if (has_peer) table.columns.push_back({kPeer, "the figure of RocksDB"});
   for (const bool reached : {false, true}) {
     for (const Part& part : parts) {
       for (const Figure& figure : part.figures) {
@@ -99,6 +119,7 @@ Table GoalsTable(std::span<const Part> parts) {
         table.rows.push_back({part.name, figure.name, ValueText(figure.value, figure.unit),
                               ValueText(*figure.goal, figure.unit),
                               reached ? "reached" : "missed"});
+        if (has_peer) table.rows.back().push_back(PeerText(figure));
       }
     }
   }

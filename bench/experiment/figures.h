@@ -22,6 +22,7 @@ struct Figure {
   double value = 0;
   std::string unit = {};                      // "s", "us", "ms", "B"; empty: a number
   std::optional<double> goal = std::nullopt;  // the value is at most this
+  std::optional<double> peer = std::nullopt;  // the value of RocksDB, for comparison
 };
 
 struct Part {

@@ -7,6 +7,7 @@
 
 #include "bench/count.h"
 #include "bench/experiment/command_line.h"
+#include "bench/keyspaces/store.h"
 #include "lsm/bytes/status.h"
 
 namespace bench::keyspaces {
@@ -17,7 +18,7 @@ constexpr uint64_t kKiB = uint64_t{1} << 10, kMiB = uint64_t{1} << 20, kGiB = ui
 constexpr char kExamples[] = R"(Examples:
   keyspaces_bench --out /tmp/keyspaces
   keyspaces_bench open speed --rounds 21
-  keyspaces_bench drop --size 10G --write-buffer 64M
+  keyspaces_bench drop --size 1G --peer none
   keyspaces_bench many --even --tree-bytes 1G --write-buffer 64M)";
 
 // "16M" -> 16777216: K, M and G are powers of 1024.
@@ -79,6 +80,8 @@ class KeyspacesLine : public CommandLine {
 };
 
 std::string CheckTogether(const Config& config) {
+  if (config.has_peer() && !HasRocksDb())
+    return "--peer: built without RocksDB: configure with -DTRELLIS_BUILD_PEERS=ON";
   if ((config.trickle || config.even) && !config.Measures("many"))
     return std::string(config.trickle ? "--trickle" : "--even") + ": belongs to the part many";
   return "";
@@ -97,11 +100,15 @@ const std::vector<std::string>& PartNames() {
 
 Parsed<Config> ParseCommandLine(int argc, char** argv) {
   Config config;
+  config.peer = HasRocksDb() ? "rocksdb" : "none";
   KeyspacesLine line("keyspaces_bench", "Measures what keyspaces cost, beside their goals.",
                      kExamples, &config);
   line.Group("What is measured");
   line.AddList("PARTS", &config.parts, "Of open, cold, speed, drop, many; without: all")
       ->check(CLI::IsMember(PartNames()));
+  line.Add("--peer", &config.peer, "Also measures this store in all parts but many: rocksdb, none")
+      ->check(CLI::IsMember({"rocksdb", "none"}))
+      ->type_name("STORE");
   line.AddFlag("--trickle", &config.trickle,
                "Of many: trees that get 10 KiB a flush, beside a hot one");
   line.AddFlag("--even", &config.even, "Of many: trees of their own that are written evenly");

@@ -16,6 +16,7 @@ struct Config : RunOptions {
   std::vector<std::string> parts;  // of PartNames; empty: all
   bool trickle = false;            // of `many` only these; neither: all
   bool even = false;
+  std::string peer;  // "rocksdb", "none"
   // --- the stores ---
   uint64_t keyspaces = 10'000;  // of `open` and `many`
   uint64_t cold = 99;           // cold keyspaces of `cold` and `speed`
@@ -23,7 +24,7 @@ struct Config : RunOptions {
   uint64_t value_bytes = 100;
   // --- the work ---
   uint64_t flushes = 20;                     // write buffers that `cold` and `many` write
-  uint64_t size_bytes = uint64_t{1} << 30;   // of the keyspace that is dropped
+  uint64_t size_bytes = uint64_t{10} << 30;  // of the keyspace that is dropped
   uint64_t tree_bytes = uint64_t{48} << 20;  // of each tree of `many --even`
   uint64_t keys = 400'000;                   // of `speed`
   uint64_t operations = 50'000;              // of each kind and round of `speed`
@@ -31,6 +32,7 @@ struct Config : RunOptions {
   uint64_t openings = 5;
 
   bool Measures(const std::string& part) const;
+  bool has_peer() const { return peer != "none"; }
   uint64_t entry_bytes() const { return 16 + value_bytes; }
 };
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "bench/keyspaces/parts.h"
-#include "bench/keyspaces/store.h"
+#include "bench/keyspaces/trellis_store.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 #include "lsm/compaction/leaving.h"
@@ -48,18 +48,17 @@ struct Spell {
 class ManyStore {
  public:
   ManyStore(const Config& config, const std::string& name)
-      : config_(config), store_(config, "many-" + name) {}
+      : config_(config), store_({config, "many-" + name}) {}
 
   absl::Status Open(uint64_t keyspaces) {
     TRELLIS_RETURN_IF_ERROR(store_.Open());
-    TRELLIS_ASSIGN_OR_RETURN(keyspaces_, store_.OpenKeyspaces("keyspace-", keyspaces));
+    TRELLIS_RETURN_IF_ERROR(store_.OpenKeyspaces("keyspace-", keyspaces));
     Begin();
     return absl::OkStatus();
   }
 
-  Store& store() { return store_; }
-  const std::vector<lsm::Keyspace>& keyspaces() const { return keyspaces_; }
-  Feeder NewFeeder() { return Feeder(config_, &store_.db(), config_.value_bytes); }
+  TrellisStore& store() { return store_; }
+  Feeder NewFeeder() { return Feeder(config_, &store_, config_.value_bytes); }
   uint64_t entries_per_buffer() const {
     return config_.write_buffer_bytes / config_.entry_bytes() + 1;
   }
@@ -75,9 +74,8 @@ class ManyStore {
     Spell spell;
     spell.name = std::move(name);
     spell.seconds = SecondsSince(begin_);
-    spell.keyspaces = keyspaces_.size();
-    for (const lsm::Keyspace& keyspace : keyspaces_)
-      spell.own_trees += keyspace.GetStatistics().has_own_tree;
+    spell.keyspaces = store_.keyspaces();
+    for (size_t i = 0; i < store_.keyspaces(); ++i) spell.own_trees += store_.HasOwnTree(i);
     spell.statistics = store_.db().GetStatistics().Since(statistics_);
     spell.flushed_tables = store_.flushed_tables() - flushed_tables_;
     spell.files = store_.GetFiles();
@@ -86,8 +84,7 @@ class ManyStore {
 
  private:
   const Config& config_;
-  Store store_;
-  std::vector<lsm::Keyspace> keyspaces_;  // of store_
+  TrellisStore store_;
   lsm::Statistics statistics_;
   uint64_t flushed_tables_ = 0;
   std::chrono::steady_clock::time_point begin_;
@@ -104,8 +101,7 @@ absl::StatusOr<Spell> MeasureSmall(const Config& config, uint64_t keyspaces, Pro
   TRELLIS_RETURN_IF_ERROR(many.Open(keyspaces));
   Feeder feeder = many.NewFeeder();
   const uint64_t puts = config.flushes * many.entries_per_buffer();
-  for (uint64_t i = 0; i < puts; ++i)
-    TRELLIS_RETURN_IF_ERROR(feeder.Put(&many.keyspaces()[i % keyspaces], i));
+  for (uint64_t i = 0; i < puts; ++i) TRELLIS_RETURN_IF_ERROR(feeder.Put(i % keyspaces, i));
   TRELLIS_RETURN_IF_ERROR(feeder.Finish());
   return many.End("small, evenly");
 }
@@ -119,10 +115,10 @@ absl::Status PutHot(const Config& config, ManyStore* many, uint64_t keys, bool t
   const uint64_t trickle = kTrickleBytes / kStepsPerFlush / config.entry_bytes() + 1;
   for (uint64_t step = 0; step < config.flushes * kStepsPerFlush; ++step) {
     for (uint64_t i = 0; i < puts_per_step; ++i)
-      TRELLIS_RETURN_IF_ERROR(feeder.Put(many->keyspaces().data(), random.Below(keys)));
-    for (size_t other = 1; trickles && other < many->keyspaces().size(); ++other) {
+      TRELLIS_RETURN_IF_ERROR(feeder.Put(0, random.Below(keys)));
+    for (size_t other = 1; trickles && other < many->store().keyspaces(); ++other) {
       for (uint64_t i = 0; i < trickle; ++i)
-        TRELLIS_RETURN_IF_ERROR(feeder.Put(&many->keyspaces()[other], random.Below(keys)));
+        TRELLIS_RETURN_IF_ERROR(feeder.Put(other, random.Below(keys)));
     }
   }
   return feeder.Finish();
@@ -133,8 +129,8 @@ absl::Status MeasureTrickle(const Config& config, Progress* progress, std::vecto
   ManyStore many(config, "trickle");
   TRELLIS_RETURN_IF_ERROR(many.Open(TreesOf(config)));
   uint64_t keys = 0;
-  for (const lsm::Keyspace& keyspace : many.keyspaces()) {
-    TRELLIS_ASSIGN_OR_RETURN(keys, GiveOwnTree(config, &many.store(), keyspace));
+  for (size_t i = 0; i < many.store().keyspaces(); ++i) {
+    TRELLIS_ASSIGN_OR_RETURN(keys, GiveOwnTree(config, &many.store(), i));
   }
   keys *= 2;  // the hot one is larger
   // First to the size that it has from then on, since larger trees write more.
@@ -156,8 +152,7 @@ absl::StatusOr<Spell> MeasureEven(const Config& config, Progress* progress) {
   TRELLIS_RETURN_IF_ERROR(many.Open(trees));
   Feeder feeder = many.NewFeeder();
   const uint64_t puts = trees * (config.tree_bytes / config.entry_bytes() + 1);
-  for (uint64_t i = 0; i < puts; ++i)
-    TRELLIS_RETURN_IF_ERROR(feeder.Put(&many.keyspaces()[i % trees], i));
+  for (uint64_t i = 0; i < puts; ++i) TRELLIS_RETURN_IF_ERROR(feeder.Put(i % trees, i));
   TRELLIS_RETURN_IF_ERROR(feeder.Finish());
   return many.End("own trees, evenly");
 }

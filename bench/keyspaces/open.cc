@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "bench/keyspaces/parts.h"
@@ -35,70 +37,72 @@ struct OpenTimes {
 class OpenStore {
  public:
   // `count` keyspaces, or the same entries in "default".
-  OpenStore(const Config& config, uint64_t count, bool has_keyspaces)
-      : config_(config),
-        count_(count),
-        has_keyspaces_(has_keyspaces),
-        store_(config, has_keyspaces ? "open" : "open-default") {
+  OpenStore(const Config& config, uint64_t count, bool has_keyspaces, bool is_peer)
+      : config_(config), count_(count), has_keyspaces_(has_keyspaces), is_peer_(is_peer) {
+    StoreSettings settings(
+        config, lsm::Concat("open", has_keyspaces ? "" : "-default", is_peer ? "-rocksdb" : ""));
     // Large enough for all entries, so that none leaves memory.
-    store_.options().write_buffer_bytes =
+    settings.write_buffer_bytes =
         std::max<uint64_t>({config.write_buffer_bytes, uint64_t{64} << 20, 4096 * count});
+    store_ = is_peer ? MakeRocksDb(settings) : MakeTrellis(settings);
   }
 
   absl::StatusOr<OpenTimes> Measure(Progress* progress) {
-    progress->Announce(lsm::Concat("open: ", has_keyspaces_ ? "keyspaces" : "default"));
-    TRELLIS_RETURN_IF_ERROR(store_.Open());
+    progress->Announce(lsm::Concat("open: ", has_keyspaces_ ? "keyspaces" : "default",
+                                   is_peer_ ? ", in RocksDB" : ""));
+    TRELLIS_RETURN_IF_ERROR(store_->Open());
     const auto begin = std::chrono::steady_clock::now();
     TRELLIS_RETURN_IF_ERROR(OpenHandles());
     times_.create_micros = 1e6 * SecondsSince(begin) / static_cast<double>(count_);
     TRELLIS_RETURN_IF_ERROR(PutEach(0));
-    TRELLIS_RETURN_IF_ERROR(Close());
+    TRELLIS_RETURN_IF_ERROR(store_->Close());
     TRELLIS_RETURN_IF_ERROR(TimeOpening(&times_.log_seconds));
-    TRELLIS_RETURN_IF_ERROR(store_.Settle());
-    TRELLIS_RETURN_IF_ERROR(Close());
+    TRELLIS_RETURN_IF_ERROR(store_->Settle());
+    TRELLIS_RETURN_IF_ERROR(store_->Close());
     for (uint64_t i = 0; i < config_.openings; ++i) {
       TRELLIS_RETURN_IF_ERROR(TimeOpening(&times_.seconds.emplace_back()));
-      TRELLIS_RETURN_IF_ERROR(Close());
+      TRELLIS_RETURN_IF_ERROR(store_->Close());
       TRELLIS_RETURN_IF_ERROR(config_.CheckStop());
     }
     TRELLIS_RETURN_IF_ERROR(MeasureHeap());
-    TRELLIS_RETURN_IF_ERROR(Close());
+    TRELLIS_RETURN_IF_ERROR(store_->Close());
     return times_;
   }
 
  private:
   absl::Status OpenHandles() {
     if (!has_keyspaces_) return absl::OkStatus();
-    TRELLIS_ASSIGN_OR_RETURN(keyspaces_, store_.OpenKeyspaces("keyspace-", count_));
-    return absl::OkStatus();
+    return store_->OpenKeyspaces("keyspace-", count_);
   }
 
   absl::Status PutEach(uint64_t round) {
-    Feeder feeder(config_, &store_.db(), kShortValueBytes);
+    Feeder feeder(config_, store_.get(), kShortValueBytes);
     for (uint64_t i = 0; i < count_; ++i) {
-      TRELLIS_RETURN_IF_ERROR(
-          feeder.Put(has_keyspaces_ ? &keyspaces_[i] : nullptr, round * count_ + i));
+      TRELLIS_RETURN_IF_ERROR(feeder.Put(has_keyspaces_ ? i : kDefault, round * count_ + i));
     }
     return feeder.Finish();
   }
 
-  absl::Status TimeOpening(double* seconds) {
-    const auto begin = std::chrono::steady_clock::now();
-    TRELLIS_RETURN_IF_ERROR(store_.Open());
-    *seconds = SecondsSince(begin);
+  // Each keyspace must have its entry from before the openings.
+  absl::Status CheckEach() {
+    Feeder feeder(config_, store_.get(), kShortValueBytes);
+    for (uint64_t i = 0; i < count_; ++i)
+      TRELLIS_RETURN_IF_ERROR(feeder.Check(has_keyspaces_ ? i : kDefault, i));
     return absl::OkStatus();
   }
 
-  absl::Status Close() {
-    keyspaces_ = {};
-    return store_.Close();
+  absl::Status TimeOpening(double* seconds) {
+    const auto begin = std::chrono::steady_clock::now();
+    TRELLIS_RETURN_IF_ERROR(store_->Open());
+    *seconds = SecondsSince(begin);
+    return absl::OkStatus();
   }
 
   absl::Status MeasureHeap() {
     ::malloc_trim(0);
     const uint64_t before = HeapBytes();
-    TRELLIS_RETURN_IF_ERROR(store_.Open());
-    TRELLIS_RETURN_IF_ERROR(store_.db().WaitForBackgroundWork());
+    TRELLIS_RETURN_IF_ERROR(store_->Open());
+    TRELLIS_RETURN_IF_ERROR(store_->WaitUntilQuiet());
     const auto taken = [&] {
       return static_cast<double>(HeapBytes()) - static_cast<double>(before);
     };
@@ -109,16 +113,33 @@ class OpenStore {
       for (; entries < kEntries[i]; ++entries) TRELLIS_RETURN_IF_ERROR(PutEach(entries));
       times_.heap[i] = taken();
     }
-    return absl::OkStatus();
+    return CheckEach();
   }
 
   const Config& config_;
   const uint64_t count_;
   const bool has_keyspaces_;
-  Store store_;
-  std::vector<lsm::Keyspace> keyspaces_;  // of store_
+  const bool is_peer_;
+  std::unique_ptr<Store> store_;
   OpenTimes times_;
 };
+
+struct OpenFigures {
+  OpenTimes with, without;
+
+  double HeapOf(size_t i, uint64_t count) const {
+    return (with.heap[i] - without.heap[i]) / static_cast<double>(count);
+  }
+};
+
+absl::StatusOr<OpenFigures> MeasureStores(const Config& config, uint64_t count, bool is_peer,
+                                          Progress* progress) {
+  OpenFigures figures;
+  TRELLIS_ASSIGN_OR_RETURN(figures.with, OpenStore(config, count, true, is_peer).Measure(progress));
+  TRELLIS_ASSIGN_OR_RETURN(figures.without,
+                           OpenStore(config, count, false, is_peer).Measure(progress));
+  return figures;
+}
 
 }  // namespace
 
@@ -126,23 +147,34 @@ absl::StatusOr<Part> MeasureOpen(const Config& config, Progress* progress) {
   Part part{"open", "", {}};
   const uint64_t count = Allowed(config.keyspaces, &part.notes);
   part.title = lsm::Concat("open: ", lsm::ReadableCount(count), " keyspaces with a key each");
-  TRELLIS_ASSIGN_OR_RETURN(const OpenTimes with, OpenStore(config, count, true).Measure(progress));
-  TRELLIS_ASSIGN_OR_RETURN(const OpenTimes without,
-                           OpenStore(config, count, false).Measure(progress));
-  const auto add = [&](std::string name, double value, std::string unit,
+  TRELLIS_ASSIGN_OR_RETURN(const OpenFigures own, MeasureStores(config, count, false, progress));
+  std::optional<OpenFigures> peer;
+  if (config.has_peer()) {
+    TRELLIS_ASSIGN_OR_RETURN(peer, MeasureStores(config, count, true, progress));
+  }
+  const auto add = [&](std::string name, const auto& value, std::string unit,
                        std::optional<double> goal = std::nullopt) {
-    part.figures.push_back({std::move(name), value, std::move(unit), goal});
+    part.figures.push_back({std::move(name), value(own), std::move(unit), goal});
+    if (peer) part.figures.back().peer = value(*peer);
   };
-  add("create a keyspace", with.create_micros, "us");
-  add("open, after a flush", SpreadOf(with.seconds).median, "s", kSecondsMax);
-  add("open, after a flush, no keyspaces", SpreadOf(without.seconds).median, "s");
-  add("open, replaying the log", with.log_seconds, "s", kSecondsMax);
-  add("open, replaying the log, no keyspaces", without.log_seconds, "s");
+  using Of = const OpenFigures&;
+  add(
+      "create a keyspace", [](Of of) { return of.with.create_micros; }, "us");
+  add(
+      "open, after a flush", [](Of of) { return SpreadOf(of.with.seconds).median; }, "s",
+      kSecondsMax);
+  add(
+      "open, after a flush, no keyspaces",
+      [](Of of) { return SpreadOf(of.without.seconds).median; }, "s");
+  add(
+      "open, replaying the log", [](Of of) { return of.with.log_seconds; }, "s", kSecondsMax);
+  add(
+      "open, replaying the log, no keyspaces", [](Of of) { return of.without.log_seconds; }, "s");
   for (size_t i = 0; i < kEntries.size(); ++i) {
     const std::string state =
         i == 0 ? "at rest" : lsm::Concat(kEntries[i], kEntries[i] == 1 ? " entry" : " entries");
-    add("heap of a keyspace, " + state,
-        (with.heap[i] - without.heap[i]) / static_cast<double>(count), "B", kHeapMax);
+    add(
+        "heap of a keyspace, " + state, [&](Of of) { return of.HeapOf(i, count); }, "B", kHeapMax);
   }
   return part;
 }

@@ -1,5 +1,6 @@
 // The parts of keyspaces_bench.  Each makes its stores in the run's directory and removes them.
-// Each returns Cancelled soon after the run was interrupted.
+// Each returns Cancelled soon after the run was interrupted.  All but `many` also measure RocksDB,
+// if the options say so.
 #ifndef TRELLIS_BENCH_KEYSPACES_PARTS_H_
 #define TRELLIS_BENCH_KEYSPACES_PARTS_H_
 

@@ -19,11 +19,11 @@ struct Measurement {
   double seconds;  // with the default options
 };
 
-constexpr std::array<Measurement, 5> kMeasurements = {{{"open", &MeasureOpen, 2},
+constexpr std::array<Measurement, 5> kMeasurements = {{{"open", &MeasureOpen, 300},
                                                        {"cold", &MeasureCold, 10},
-                                                       {"speed", &MeasureSpeed, 40},
-                                                       {"drop", &MeasureDrop, 20},
-                                                       {"many", &MeasureMany, 60}}};
+                                                       {"speed", &MeasureSpeed, 60},
+                                                       {"drop", &MeasureDrop, 300},
+                                                       {"many", &MeasureMany, 120}}};
 
 Table RunTable(const Results& results) {
   const Config& config = results.config;
@@ -67,6 +67,7 @@ Json ToJson(const Results& results) {
   return JsonOfParts("keyspaces_bench", config, results,
                      {{"keyspaces", config.keyspaces},
                       {"cold", config.cold},
+                      {"peer", config.peer},
                       {"write_buffer_bytes", config.write_buffer_bytes},
                       {"value_bytes", config.value_bytes},
                       {"flushes", config.flushes},

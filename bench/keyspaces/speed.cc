@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "bench/keyspaces/parts.h"
-#include "bench/keyspaces/store.h"
+#include "bench/keyspaces/trellis_store.h"
 #include "bench/spread.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
@@ -19,17 +19,14 @@ namespace {
 constexpr double kRatioMax = 1.05;
 constexpr uint64_t kKeysPerCold = 100;
 constexpr uint64_t kKeysChecked = 1000;
-constexpr size_t kKeysPerMultiGet = 64;
-constexpr int kStepsPerSeek = 10;
 // Numbers from here on belong to keys that are never written.
 constexpr uint64_t kFirstAbsent = uint64_t{1} << 48;
 
-enum Work : size_t { kGetPresent, kGetAbsent, kMultiGet, kSeek, kPut, kWorks };
 constexpr std::array<const char*, kWorks> kWorkNames = {"get present", "get absent", "multiget",
                                                         "seek + 10 next", "put"};
-enum Place : size_t { kDefault, kOne, kHot, kPlaces };
-constexpr std::array<const char*, kPlaces> kPlaceNames = {"speed-default", "speed-one",
-                                                          "speed-hot"};
+enum Place : size_t { kInDefault, kOne, kHot, kPeerOne, kPeerHot, kPlaces };
+constexpr std::array<const char*, kPlaces> kPlaceNames = {"speed-default", "speed-one", "speed-hot",
+                                                          "speed-rocksdb-one", "speed-rocksdb-hot"};
 
 std::vector<std::string> DrawKeys(const Config& config, uint64_t first, uint64_t count,
                                   uint64_t round) {
@@ -41,134 +38,68 @@ std::vector<std::string> DrawKeys(const Config& config, uint64_t first, uint64_t
   return keys;
 }
 
-absl::Status WrongAnswer(std::string_view key) {
-  return absl::InternalError(lsm::Concat("a wrong answer for the key ", key));
-}
-
-// The loops.  `Target` is DB or Keyspace.
-template <typename Target>
-absl::Status Get(Target* target, std::span<const std::string> keys, bool are_present) {
-  std::string value;
-  for (const std::string& key : keys) {
-    TRELLIS_ASSIGN_OR_RETURN(const bool found, target->Get(key, &value));
-    if (found != are_present) return WrongAnswer(key);
-  }
-  return absl::OkStatus();
-}
-
-template <typename Target>
-absl::Status MultiGet(Target* target, std::span<const std::string> keys) {
-  std::vector<std::string_view> some;
-  for (size_t i = 0; i < keys.size(); i += some.size()) {
-    const auto part = keys.subspan(i, std::min(kKeysPerMultiGet, keys.size() - i));
-    some.assign(part.begin(), part.end());
-    for (const auto& value : target->MultiGet(some)) {
-      TRELLIS_RETURN_IF_ERROR(value.status());
-      if (!value->has_value()) return WrongAnswer(part.front());
-    }
-  }
-  return absl::OkStatus();
-}
-
-template <typename Target>
-absl::Status Seek(Target* target, std::span<const std::string> keys) {
-  const std::unique_ptr<lsm::Iterator> iterator = target->NewIterator();
-  for (const std::string& key : keys) {
-    iterator->Seek(key);
-    if (!iterator->Valid() || iterator->key() != key) return WrongAnswer(key);
-    for (int i = 0; i < kStepsPerSeek && iterator->Valid(); ++i) iterator->Next();
-  }
-  return iterator->status();
-}
-
-template <typename Target>
-absl::Status Put(Target* target, std::span<const std::string> keys, const std::string& value) {
-  for (const std::string& key : keys) TRELLIS_RETURN_IF_ERROR(target->Put(key, value));
-  return absl::OkStatus();
-}
-
 // A store and what is measured in it.
 class SpeedStore {
  public:
   SpeedStore(const Config& config, Place place, uint64_t cold)
-      : config_(config), place_(place), cold_(cold), store_(config, kPlaceNames[place]) {
+      : config_(config),
+        cold_(place == kHot || place == kPeerHot ? cold : 0),
+        is_default_(place == kInDefault) {
+    StoreSettings settings(config, kPlaceNames[place]);
     // Holds every block.
-    store_.options().block_cache_bytes =
-        static_cast<size_t>(4 * config.keys * config.entry_bytes() + (uint64_t{64} << 20));
+    settings.block_cache_bytes = 4 * config.keys * config.entry_bytes() + (uint64_t{64} << 20);
+    store_ = place < kPeerOne ? MakeTrellis(settings) : MakeRocksDb(settings);
   }
 
   absl::Status Fill() {
-    TRELLIS_RETURN_IF_ERROR(store_.Open());
-    if (place_ == kHot) {
-      TRELLIS_ASSIGN_OR_RETURN(others_, store_.OpenKeyspaces("cold", cold_));
+    TRELLIS_RETURN_IF_ERROR(store_->Open());
+    TRELLIS_RETURN_IF_ERROR(store_->OpenKeyspaces("cold", cold_));
+    Feeder feeder(config_, store_.get(), config_.value_bytes);
+    for (size_t other = 0; other < cold_; ++other)
+      TRELLIS_RETURN_IF_ERROR(feeder.Fill(other, 0, kKeysPerCold));
+    if (!is_default_) {
+      TRELLIS_RETURN_IF_ERROR(store_->OpenKeyspaces("hot", 1));
+      keyspace_ = cold_;
     }
-    Feeder feeder(config_, &store_.db(), config_.value_bytes);
-    for (const lsm::Keyspace& other : others_)
-      TRELLIS_RETURN_IF_ERROR(feeder.Fill(&other, 0, kKeysPerCold));
-    if (place_ == kDefault) {
-      TRELLIS_RETURN_IF_ERROR(feeder.Fill(nullptr, 0, config_.keys));
-    } else {
-      TRELLIS_ASSIGN_OR_RETURN(const std::vector<lsm::Keyspace> hot,
-                               store_.OpenKeyspaces("hot", 1));
-      keyspace_ = hot.front();
-      TRELLIS_RETURN_IF_ERROR(feeder.Fill(&*keyspace_, 0, config_.keys));
-    }
-    TRELLIS_RETURN_IF_ERROR(store_.Settle());
-    return keyspace_ ? keyspace_->CompactRange() : store_.db().CompactRange();
+    TRELLIS_RETURN_IF_ERROR(feeder.Fill(keyspace_, 0, config_.keys));
+    TRELLIS_RETURN_IF_ERROR(store_->Settle());
+    return store_->Compact(keyspace_);
   }
 
   // Reads a sample of the keys and compares the values.  The timed loops only look at what is
   // found.
   absl::Status Check() {
-    const ValueMaker values(static_cast<size_t>(config_.value_bytes));
     SplitMix random(config_.seed);
-    std::string value;
-    for (uint64_t i = 0; i < kKeysChecked; ++i) {
-      const std::string key = SyntheticKey(random.Below(config_.keys), config_.seed);
-      TRELLIS_ASSIGN_OR_RETURN(
-          const bool found, keyspace_ ? keyspace_->Get(key, &value) : store_.db().Get(key, &value));
-      if (!found || !values.Matches(key, value)) return WrongAnswer(key);
-    }
+    Feeder feeder(config_, store_.get(), config_.value_bytes);
+    for (uint64_t i = 0; i < kKeysChecked; ++i)
+      TRELLIS_RETURN_IF_ERROR(feeder.Check(keyspace_, random.Below(config_.keys)));
     return absl::OkStatus();
   }
 
-  bool has_own_tree() const { return !keyspace_ || keyspace_->GetStatistics().has_own_tree; }
+  bool has_own_tree() const {
+    const auto* const trellis = dynamic_cast<const TrellisStore*>(store_.get());
+    return trellis == nullptr || trellis->HasOwnTree(keyspace_);
+  }
 
   // An empty memtable, but for an entry of each keyspace.
   absl::Status Prepare() {
-    TRELLIS_RETURN_IF_ERROR(store_.Settle());
-    Feeder feeder(config_, &store_.db(), config_.value_bytes);
-    TRELLIS_RETURN_IF_ERROR(feeder.Put(keyspace_ ? &*keyspace_ : nullptr, 0));
-    for (const lsm::Keyspace& other : others_) TRELLIS_RETURN_IF_ERROR(feeder.Put(&other, 0));
+    TRELLIS_RETURN_IF_ERROR(store_->Settle());
+    Feeder feeder(config_, store_.get(), config_.value_bytes);
+    TRELLIS_RETURN_IF_ERROR(feeder.Put(keyspace_, 0));
+    for (size_t other = 0; other < cold_; ++other) TRELLIS_RETURN_IF_ERROR(feeder.Put(other, 0));
     return feeder.Finish();
   }
 
   absl::Status Do(Work work, std::span<const std::string> keys) {
-    return keyspace_ ? DoIn(&*keyspace_, work, keys) : DoIn(&store_.db(), work, keys);
+    return store_->Do(work, keyspace_, keys, std::string(config_.value_bytes, 'v'));
   }
 
  private:
-  template <typename Target>
-  absl::Status DoIn(Target* target, Work work, std::span<const std::string> keys) {
-    switch (work) {
-      case kGetPresent:
-      case kGetAbsent:
-        return Get(target, keys, work == kGetPresent);
-      case kMultiGet:
-        return MultiGet(target, keys);
-      case kSeek:
-        return Seek(target, keys);
-      default:
-        return Put(target, keys, std::string(config_.value_bytes, 'v'));
-    }
-  }
-
   const Config& config_;
-  const Place place_;
   const uint64_t cold_;
-  Store store_;
-  std::optional<lsm::Keyspace> keyspace_;  // nullopt: "default"
-  std::vector<lsm::Keyspace> others_;
+  const bool is_default_;
+  std::unique_ptr<Store> store_;
+  size_t keyspace_ = kDefault;  // the measured one
 };
 
 // Microseconds per operation, one for each round.
@@ -177,8 +108,10 @@ using SpeedTimes = std::array<std::array<std::vector<double>, kPlaces>, kWorks>;
 class SpeedRounds {
  public:
   SpeedRounds(const Config& config, uint64_t cold) : config_(config) {
-    for (const Place place : {kDefault, kOne, kHot})
-      stores_[place] = std::make_unique<SpeedStore>(config, place, cold);
+    const size_t places = config.has_peer() ? kPlaces : kPeerOne;
+    for (size_t place = 0; place < places; ++place) {
+      stores_.push_back(std::make_unique<SpeedStore>(config, static_cast<Place>(place), cold));
+    }
   }
 
   absl::Status Fill(Progress* progress) {
@@ -220,8 +153,8 @@ class SpeedRounds {
     TRELLIS_RETURN_IF_ERROR(config_.CheckStop());
     const std::vector<std::string> keys =
         DrawKeys(config_, work == kGetAbsent ? kFirstAbsent : 0, config_.keys, round);
-    for (size_t i = 0; i < kPlaces; ++i) {
-      const size_t place = round % 2 == 0 ? i : kPlaces - 1 - i;
+    for (size_t i = 0; i < stores_.size(); ++i) {
+      const size_t place = round % 2 == 0 ? i : stores_.size() - 1 - i;
       const auto begin = std::chrono::steady_clock::now();
       TRELLIS_RETURN_IF_ERROR(stores_[place]->Do(work, keys));
       const double micros = 1e6 * SecondsSince(begin) / static_cast<double>(keys.size());
@@ -231,7 +164,7 @@ class SpeedRounds {
   }
 
   const Config& config_;
-  std::array<std::unique_ptr<SpeedStore>, kPlaces> stores_;
+  std::vector<std::unique_ptr<SpeedStore>> stores_;  // by Place
   SpeedTimes times_;
 };
 
@@ -241,8 +174,8 @@ Spread RatiosOf(const std::vector<double>& times, const std::vector<double>& oth
   return SpreadOf(std::move(ratios));
 }
 
-void AddTimes(const SpeedTimes& times, Part* part) {
-  double most = 0;
+void AddTimes(const SpeedTimes& times, bool has_peer, Part* part) {
+  Figure most{"hot / alone, most", 0, "", kRatioMax};
   Table table{"speed",
               part->title,
               {{"us/op", "microseconds per operation", false},
@@ -254,8 +187,14 @@ void AddTimes(const SpeedTimes& times, Part* part) {
                {"hot/default", "median of the rounds' ratios"},
                {"+-%", "half the range of these ratios, in per cent of their median"}},
               {}};
+  if (has_peer) {
+    most.peer = 0;
+    table.columns.push_back({"RocksDB", "a column family of RocksDB beside cold ones"});
+    table.columns.push_back({"hot/alone", "in RocksDB, median of the rounds' ratios"});
+  }
   for (size_t work = 0; work < kWorks; ++work) {
-    const auto& [in_default, alone, hot] = times[work];
+    const std::vector<double>&in_default = times[work][kInDefault], &alone = times[work][kOne],
+          &hot = times[work][kHot];
     const Spread beside = RatiosOf(hot, alone), against_default = RatiosOf(hot, in_default);
     const std::string name = kWorkNames[work];
     std::vector<std::string> row = {name};
@@ -265,15 +204,26 @@ void AddTimes(const SpeedTimes& times, Part* part) {
       row.push_back(lsm::ReadableNumber(ratio.median));
       row.push_back(lsm::ReadableNumber(ratio.percent()));
     }
-    table.rows.push_back(std::move(row));
     part->figures.push_back({name + ", default", SpreadOf(in_default).median, "us"});
     part->figures.push_back({name + ", alone", SpreadOf(alone).median, "us"});
     part->figures.push_back({name + ", hot", SpreadOf(hot).median, "us"});
     part->figures.push_back({name + ", hot / alone", beside.median});
+    Figure* const figures = &part->figures.back() - 2;  // those that RocksDB has, too
+    most.value = std::max(most.value, beside.median);
+    if (has_peer) {
+      const std::vector<double>&peer_alone = times[work][kPeerOne],
+            &peer_hot = times[work][kPeerHot];
+      figures[0].peer = SpreadOf(peer_alone).median;
+      figures[1].peer = SpreadOf(peer_hot).median;
+      figures[2].peer = RatiosOf(peer_hot, peer_alone).median;
+      most.peer = std::max(*most.peer, *figures[2].peer);
+      row.push_back(lsm::ReadableNumber(*figures[1].peer));
+      row.push_back(lsm::ReadableNumber(*figures[2].peer));
+    }
     part->figures.push_back({name + ", hot / default", against_default.median});
-    most = std::max(most, beside.median);
+    table.rows.push_back(std::move(row));
   }
-  part->figures.push_back({"hot / alone, most", most, "", kRatioMax});
+  part->figures.push_back(std::move(most));
   part->tables = {std::move(table)};
 }
 
@@ -289,7 +239,7 @@ absl::StatusOr<Part> MeasureSpeed(const Config& config, Progress* progress) {
   if (!rounds.have_own_trees())
     part.notes.push_back("the hot keyspaces are in the common tree: --keys is small");
   TRELLIS_RETURN_IF_ERROR(rounds.Measure(progress));
-  AddTimes(rounds.times(), &part);
+  AddTimes(rounds.times(), config.has_peer(), &part);
   return part;
 }
 

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -13,6 +15,8 @@
 #include "tests/bench/parts_command.h"
 #include "tests/support/read_file.h"
 #include "tests/support/run_program.h"
+#include "tests/support/scratch_dir.h"
+#include "tests/support/status_matchers.h"
 
 namespace bench::keyspaces {
 namespace {
@@ -23,6 +27,7 @@ using testing::IsEmpty;
 using testing::Not;
 using testing_support::ProgramResult;
 using testing_support::ReadFile;
+using testing_support::StatusIs;
 
 Results ThreeGoals() {
   Results results;
@@ -38,6 +43,20 @@ TEST(KeyspacesBenchReportTest, MissedGoalsComeFirst) {
               ElementsAre(ElementsAre("open", "heap", "2.00 KiB", "1.00 KiB", "missed"),
                           ElementsAre("open", "time", "0.500 s", "1.00 s", "reached"),
                           ElementsAre("cold", "logs", "3.00", "3.00", "reached")));
+}
+
+TEST(KeyspacesBenchReportTest, ThePeerHasAColumn) {
+  Results results = ThreeGoals();
+  results.parts[0].figures[2].peer = 4096;
+  EXPECT_THAT(GoalsTable(results.parts).rows,
+              ElementsAre(ElementsAre("open", "heap", "2.00 KiB", "1.00 KiB", "missed", "4.00 KiB"),
+                          ElementsAre("open", "time", "0.500 s", "1.00 s", "reached", "-"),
+                          ElementsAre("cold", "logs", "3.00", "3.00", "reached", "-")));
+  EXPECT_THAT(ToText(results),
+              HasSubstr("\n       measured   RocksDB\ntime    0.500 s         -\n"));
+  const nlohmann::ordered_json figures = ToJson(results)["figures"];
+  EXPECT_EQ(figures[1]["peer"], nullptr);
+  EXPECT_EQ(figures[2]["peer"], 4096);
 }
 
 TEST(KeyspacesBenchReportTest, TextHasFiguresWithoutGoalsAndNotes) {
@@ -60,6 +79,48 @@ TEST(KeyspacesBenchStoreTest, LimitIsNoted) {
   EXPECT_THAT(notes, IsEmpty());
   EXPECT_EQ(Allowed(lsm::kKeyspacesMax + 1, &notes), lsm::kKeyspacesMax);
   EXPECT_THAT(notes, ElementsAre(HasSubstr("a store has at most ")));
+}
+
+// Each store keeps its keyspaces apart, also after a reopening and a drop.
+TEST(KeyspacesBenchStoreTest, WrongAnswersAreErrors) {
+  const testing_support::ScratchDir scratch{testing_support::FastFolder()};
+  Config config;
+  config.out = scratch.path();
+  config.write_buffer_bytes = 1 << 20;
+  for (const bool is_rocksdb : {false, true}) {
+    if (is_rocksdb && !HasRocksDb()) continue;
+    SCOPED_TRACE(is_rocksdb);
+    const std::unique_ptr<Store> store =
+        is_rocksdb ? MakeRocksDb({config, "store"}) : MakeTrellis({config, "store"});
+    ASSERT_OK(store->Open());
+    ASSERT_OK(store->OpenKeyspaces("a", 2));
+    Feeder feeder(config, store.get(), 10);
+    ASSERT_OK(feeder.Put(0, 1));
+    ASSERT_OK(feeder.Put(1, 2));
+    ASSERT_OK(feeder.Put(kDefault, 3));
+    ASSERT_OK(feeder.Finish());
+    ASSERT_OK(store->Close());
+    ASSERT_OK(store->Open());
+    ASSERT_OK(store->OpenKeyspaces("a", 2));
+    ASSERT_OK(store->Settle());
+    EXPECT_OK(feeder.Check(0, 1));
+    EXPECT_OK(feeder.Check(1, 2));
+    EXPECT_OK(feeder.Check(kDefault, 3));
+    EXPECT_GT(store->GetFiles().tables, 0u);
+    const std::vector<std::string> keys = {SyntheticKey(1, config.seed)};
+    for (const Work work : {kGetPresent, kMultiGet, kSeek}) {
+      EXPECT_OK(store->Do(work, 0, keys, ""));
+      EXPECT_THAT(store->Do(work, 1, keys, ""), StatusIs(absl::StatusCode::kInternal));
+    }
+    EXPECT_OK(store->Do(kGetAbsent, 1, keys, ""));
+    EXPECT_THAT(store->Do(kGetAbsent, 0, keys, ""), StatusIs(absl::StatusCode::kInternal));
+    ASSERT_OK(store->Do(kPut, 0, keys, "another"));
+    EXPECT_THAT(feeder.Check(0, 1), StatusIs(absl::StatusCode::kInternal));
+    EXPECT_THAT(feeder.Check(0, 2), StatusIs(absl::StatusCode::kInternal));
+    ASSERT_OK(store->Drop(0));
+    EXPECT_OK(feeder.Check(1, 2));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(scratch.path()));
 }
 
 class KeyspacesBenchCommandTest : public PartsCommandTest {
@@ -104,27 +165,40 @@ TEST_F(KeyspacesBenchCommandTest, MeasuresEveryPartAndLeavesNoStore) {
   EXPECT_EQ(figures["many: small, evenly: trees"], 0);
   EXPECT_EQ(figures["many: hot, others trickle: trees"], 1);
   EXPECT_GE(figures["many: own trees, evenly: write amplification"], 0.9);
+  const nlohmann::json report = ReportJson();
+  for (const nlohmann::json& figure : report["figures"]) {
+    const std::string part = figure["part"], name = figure["name"];
+    const bool is_own = part == "many" || name == "flushes" || name.starts_with("hot keyspace") ||
+                        name.ends_with("default");
+    EXPECT_EQ(figure["peer"].is_number(), HasRocksDb() && !is_own) << figure;
+  }
 }
 
 TEST_F(KeyspacesBenchCommandTest, MeasuresNamedParts) {
-  const ProgramResult result = Run(Small({"many", "--even"}));
+  const ProgramResult result = Run(Small({"many", "--even", "--peer", "none"}));
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("\nown trees, evenly "));
-  for (const char* other : {"small, evenly", "trickle ", "\nopen", "\ndrop"})
+  for (const char* other : {"small, evenly", "trickle ", "\nopen", "\ndrop", "RocksDB"})
     EXPECT_THAT(result.out, Not(HasSubstr(other)));
 }
 
 TEST_F(KeyspacesBenchCommandTest, RefusesWrongOptions) {
   ExpectRefusal({"opne"}, "PARTS: opne not in ");
   ExpectRefusal({"open", "--even"}, "--even: belongs to the part many");
+  ExpectRefusal({"--peer", "leveldb"}, "--peer: leveldb not in ");
+  if (!HasRocksDb()) ExpectRefusal({"--peer", "rocksdb"}, "--peer: built without RocksDB");
   ExpectRefusal({"--size", "1X"}, "--size: 1X is not a size from 1M to 1024G");
   ExpectRefusal({"--write-buffer", "64"}, "--write-buffer: 64 is not a size from 1M to 1G");
   ExpectRefusal({"--keyspaces", "-1"}, "--keyspaces: -1 is not a number from 1 to 1M");
 }
 
 TEST_F(KeyspacesBenchCommandTest, InterruptReportsFinishedPartsAndLeavesNoStore) {
-  ExpectReportIfInterrupted({"open", "drop", "--keyspaces", "6", "--size", "1024G"},
-                            "drop: a keyspace", "open");
+  for (const char* peer : {"none", "rocksdb"}) {
+    if (peer == std::string("rocksdb") && !HasRocksDb()) continue;
+    ExpectReportIfInterrupted(
+        {"open", "drop", "--keyspaces", "6", "--size", "1024G", "--peer", peer}, "drop: a keyspace",
+        "open");
+  }
 }
 
 }  // namespace

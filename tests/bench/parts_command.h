@@ -40,7 +40,9 @@ class PartsCommandTest : public testing::Test {
   void ExpectReportIfInterrupted(std::vector<std::string> arguments, const std::string& said,
                                  const std::string& ended) {
     arguments.insert(arguments.end(), {"--out", out_});
-    EXPECT_EQ(RunInterrupted(program_, arguments, said, scratch_.path_of("stderr")), 130);
+    const std::string err = scratch_.path_of("stderr");
+    std::filesystem::remove(err);  // of an earlier run
+    EXPECT_EQ(RunInterrupted(program_, arguments, said, err), 130);
     EXPECT_THAT(FilesOfOut(), testing::ElementsAre("report.html", "report.json"));
     EXPECT_EQ(ReportJson()["interrupted"], true);
     for (const auto& [name, value] : Figures())

@@ -71,7 +71,8 @@ command_scale() {
 
 command_keyspaces() {
   lock
-  setup "${packages_to_build[@]}" "${packages_to_report[@]}"
+  all_packages "${packages_to_report[@]}"
+  if [[ -z ${TRELLIS_NO_PEERS:-} ]]; then configure_peers; fi
   build_preset release keyspaces_bench
   echo
   "$build/release/bench/keyspaces/keyspaces_bench" --out "$(from_here "$build/keyspaces")" "$@" 9>&-
