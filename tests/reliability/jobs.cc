@@ -62,6 +62,9 @@ constexpr uint64_t kSeedStride = 1'000'003;
 // to workload.
 bool HasRanges(uint64_t workload) { return workload % 4 == 1 || workload % 4 == 2; }
 
+// Half of the workloads have keyspaces, half of these with range deletes.
+bool HasKeyspaces(uint64_t workload) { return workload / 2 % 2 == 1; }
+
 JobResult RunCrashes(uint64_t seed, uint64_t amount) {
   JobResult result;
   uint64_t workloads = 0, moments = 0, doubles = 0;
@@ -73,6 +76,7 @@ JobResult RunCrashes(uint64_t seed, uint64_t amount) {
     if (workloads % 4 >= 2) options.shape.large_value_bytes = 30'000;
     options.shape.copies = workloads % 8 == 4 || workloads % 8 == 5;
     options.shape.ranges = HasRanges(workloads);
+    options.shape.keyspaces = HasKeyspaces(workloads);
     options.shape.wide = workloads % 8 == 6;  // makes many images, so it is used late
     options.has_reserve = workloads % 8 >= 6;
     options.images_max = amount - result.amount;
@@ -125,6 +129,7 @@ FaultOptions FaultsIn(uint64_t workload, uint64_t seed) {
   if (workload % 4 == 3) options.shape.large_value_bytes = 30'000;
   options.shape.copies = workload % 2 == 1;
   options.shape.ranges = HasRanges(workload);
+  options.shape.keyspaces = HasKeyspaces(workload);
   options.logs_apart = workload % 4 == 1 || workload % 4 == 2;
   return options;
 }
@@ -194,6 +199,7 @@ JobResult RunMemory(uint64_t seed, uint64_t amount) {
                      if (workload % 4 >= 2) options.shape.large_value_bytes = 30'000;
                      options.shape.copies = workload % 4 == 1;
                      options.shape.ranges = HasRanges(workload);
+                     options.shape.keyspaces = HasKeyspaces(workload);
                      options.runs = std::min(runs_max, amount / kWorkloads + 1);
                      return FailAllocations(options);
                    });
@@ -553,8 +559,8 @@ const std::vector<Job>& AllJobs() {
       {"crash", "images", "crashes of the machine, at every change to files, with every loss",
        RunCrashes, 1'000'000, 500'000, 200'000},
       {"scripts", "scripts",
-       "all sequences of one operation or two (in soaks four), crashed everywhere", RunScripts, 90,
-       100, 0},
+       "all sequences of one operation or two (in soaks four), crashed everywhere", RunScripts, 132,
+       140, 0},
       {"faults", "runs", "file-system calls that fail, in every way", RunFaults, 10'000, 4'000,
        4'000},
       {"space", "runs", "disks that are full after N bytes", RunSpace, 10'000, 4'000, 1'000},

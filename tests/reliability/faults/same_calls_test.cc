@@ -150,6 +150,7 @@ TEST(SameCallsTest, PosixMakesTheSameChangesAsMemory) {
     WorkloadShape shape;
     shape.large_value_bytes = seed % 2 == 0 ? 30'000 : 0;
     shape.copies = seed % 4 >= 2;
+    shape.keyspaces = seed >= 5;
     const bool logs_apart = seed % 3 == 0;
     const std::vector<Step> steps = MakeWorkload(seed, shape);
     const std::vector<std::string> in_memory = ChangesInMemory(seed, logs_apart, steps);

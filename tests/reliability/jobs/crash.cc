@@ -98,8 +98,10 @@ class Witnessed {
       case Step::kCompact:
       case Step::kBackground:
         if (step.kind == Step::kWrite) {
-          history_.Add(step.commit);
-          TRELLIS_RETURN_IF_ERROR(Carry(step, *db_));
+          const Commit commit = PossibleIn(history_.contents(), step.commit);
+          if (commit.empty()) break;
+          history_.Add(commit);
+          TRELLIS_RETURN_IF_ERROR(WriteCommit(*db_, commit, step.sync));
         } else {
           TRELLIS_RETURN_IF_ERROR(CarryOnFullDisk(step));
         }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "lsm/base/keyspace_state.h"
 #include "lsm/block/format.h"
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
@@ -127,9 +128,8 @@ class Inspection {
 
   void LookUp() {
     const Contents& all = specimen_.contents();
-    for (int i = -1; i < 152; ++i) {
-      const std::string key = Specimen::Key(i);
-      const absl::StatusOr<std::optional<std::string>> value = db_->Get(key);
+    for (const std::string& key : specimen_.KeysToLookUp()) {
+      const absl::StatusOr<std::optional<std::string>> value = reliability::LookUp(*db_, key);
       Note(value.status());
       if (!value.ok()) continue;
       if (*value) found_.emplace(key, **value);
@@ -141,19 +141,31 @@ class Inspection {
   }
 
   void Walk() {
-    const std::unique_ptr<lsm::Iterator> iterator = db_->NewIterator();
+    const absl::StatusOr<std::vector<std::string>> names = db_->ListKeyspaces();
+    if (!names.ok()) return Problem(Concat("no list of keyspaces: ", names.status().ToString()));
+    for (const std::string& name : *names) WalkOver(name);
+  }
+
+  void WalkOver(const std::string& name) {
+    const absl::StatusOr<lsm::Keyspace> keyspace = db_->OpenKeyspace(name);
+    if (!keyspace.ok()) return Problem(Concat(name, ": ", keyspace.status().ToString()));
+    Entries forward, backward;
+    const std::unique_ptr<lsm::Iterator> iterator = keyspace->NewIterator();
     for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next())
-      forward_.emplace_back(iterator->key(), iterator->value());
+      forward.emplace_back(iterator->key(), iterator->value());
     const absl::Status forward_status = iterator->status();
     for (iterator->SeekToLast(); iterator->Valid(); iterator->Prev())
-      backward_.emplace_back(iterator->key(), iterator->value());
-    const Contents& all = specimen_.contents();
-    if (!MayLoseTail() &&
-        (!IsBeginOf(forward_, all.begin(), all.end(), forward_status.ok()) ||
-         !IsBeginOf(backward_, all.rbegin(), all.rend(), iterator->status().ok())))
+      backward.emplace_back(iterator->key(), iterator->value());
+    const Contents all = KeysOf(specimen_.contents(), name);
+    if (!MayLoseTail() && (!IsBeginOf(forward, all.begin(), all.end(), forward_status.ok()) ||
+                           !IsBeginOf(backward, all.rbegin(), all.rend(), iterator->status().ok())))
       Problem("an iterator shows wrong entries, and its status is OK");
     Note(forward_status);
     Note(iterator->status());
+    is_same_backward_ = is_same_backward_ && std::equal(forward.begin(), forward.end(),
+                                                        backward.rbegin(), backward.rend());
+    if (name != lsm::kDefaultKeyspaceName) walked_.emplace(EntryOf(name), kIsThere);
+    for (const auto& [key, value] : forward) walked_.emplace(KeyIn(name, key), value);
   }
 
   // `whole`: the entries must also end where `place` does.
@@ -184,20 +196,26 @@ class Inspection {
     ++report_.verified;
   }
 
+  // All keyspaces.
+  bool CanCompact() {
+    const absl::StatusOr<std::vector<std::string>> names = db_->ListKeyspaces();
+    return names.ok() && std::all_of(names->begin(), names->end(), [&](const std::string& name) {
+             return Carry({Step::kCompact, {}, false, name}, *db_).ok();
+           });
+  }
+
   // Some reads returned errors.  A compaction must not drop data that it cannot read.
   std::string Failed() {
     ++report_.not_read;
-    if (mode_ == OpenMode::kReadOnly || report_.cases() % 3 != 0 || !db_->CompactRange().ok())
-      return "";
+    if (mode_ == OpenMode::kReadOnly || report_.cases() % 3 != 0 || !CanCompact()) return "";
     const absl::StatusOr<size_t> count = CountCommits(*db_, specimen_.history());
     return count.ok() && *count == specimen_.history().size() ? "" : "a compaction lost something";
   }
 
   // All reads returned answers.
   std::string Answered() {
-    if (!std::equal(forward_.begin(), forward_.end(), backward_.rbegin(), backward_.rend()))
-      return "an iterator shows different entries forward and backward";
-    Contents walked(forward_.begin(), forward_.end());
+    if (!is_same_backward_) return "an iterator shows different entries forward and backward";
+    Contents walked = walked_;
     const bool shows_all = walked == specimen_.contents();
     const std::optional<size_t> count = specimen_.history().CountOf(DigestOf(walked));
     walked.erase("last");  // not looked up
@@ -234,8 +252,9 @@ class Inspection {
   bool tells_of_table_ = false;   // DB::Verify named a table
   bool tells_of_header_ = false;  // DB::Verify named a table's header
   std::string problem_;
-  Contents found_;  // by lookups
-  Entries forward_, backward_;
+  Contents found_;   // by lookups
+  Contents walked_;  // by iterators, forward
+  bool is_same_backward_ = true;
 };
 
 class Damager {
@@ -559,9 +578,11 @@ class Damager {
 
 template <typename How>
 DamageReport Damage(uint64_t seed, const DamageCheck& check, const How& how) {
-  // `check` may not know range deletes.
+  // `check` may not know range deletes and keyspaces.
   const bool has_ranges = check == nullptr && seed % 3 == 2;
-  Specimen specimen(seed, has_ranges), stranger(seed + 24, has_ranges);  // of the same form
+  const bool has_keyspaces = check == nullptr && seed % 3 == 0;
+  Specimen specimen(seed, has_ranges, has_keyspaces);
+  Specimen stranger(seed + 24, has_ranges, has_keyspaces);  // of the same form
   DamageReport report;
   for (Specimen* each : {&specimen, &stranger}) {
     if (const std::string problem = each->Make(); !problem.empty()) {

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "lsm/base/keyspace_state.h"
 #include "lsm/bytes/escape.h"
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
@@ -51,6 +52,9 @@ constexpr std::chrono::seconds kPatience{20};
 // order commits of different writers in any way.
 std::string KeyOf(size_t writer, size_t number) { return Concat("w", writer, "/", number); }
 
+// The entries of the first writer's keyspace have times.
+std::string KeyspaceOf(size_t writer) { return writer == 0 ? kTimedKeyspace : Concat("w", writer); }
+
 std::string ValueOf(Dice& dice, const std::string& origin) {
   size_t filling = dice.Roll(100);
   if (dice.OneIn(10)) filling = 2000;
@@ -59,26 +63,33 @@ std::string ValueOf(Dice& dice, const std::string& origin) {
 }
 
 // Deletes keys of the writer.  Every fourth range goes up to the writer's last key.
-Effect RangeOf(Dice& dice, size_t writer) {
+Effect RangeOf(Dice& dice, size_t writer, std::string_view keyspace) {
   std::string from = KeyOf(writer, dice.Roll(kKeysPerWriter));
   std::string to = dice.OneIn(4) ? Concat("w", writer, "0")  // '0' is the character after '/'
                                  : KeyOf(writer, dice.Roll(kKeysPerWriter));
   if (to < from) std::swap(from, to);
-  return DeletesRange(std::move(from), std::move(to));
+  return DeletesRange(KeyIn(keyspace, from), KeyIn(keyspace, to));
 }
 
 // The writer's commit with this number, counted from 0.  The values depend on the process, because
 // the first commit of a process may have the same number as one that was in flight when the process
-// before it ended.
-Commit CommitOf(uint64_t seed, uint64_t process, size_t writer, uint64_t number) {
+// before it ended.  `before` is what the writer's commits before this one lead to.
+Commit CommitOf(uint64_t seed, uint64_t process, size_t writer, uint64_t number,
+                const Contents& before) {
   Dice dice(((seed * 1'000'003 + process) * 1'000'003 + number) * kWriters + writer);
   const std::string origin = Concat("commit ", number, " of process ", process, ":");
   Commit commit;
+  // Each writer creates and drops a keyspace of its own.  The last writer has none.
+  const std::string own = KeyspaceOf(writer);
+  const bool is_there = before.contains(EntryOf(own));
+  if (writer + 1 < kWriters && dice.OneIn(is_there ? 200 : 10))
+    return {{EntryOf(own), is_there ? std::nullopt : std::optional<std::string>(kIsThere)}};
   const auto add = [&](size_t deleted_one_in) {
-    if (dice.OneIn(20)) return commit.push_back(RangeOf(dice, writer));
+    const std::string_view keyspace = is_there && dice.OneIn(2) ? own : lsm::kDefaultKeyspaceName;
+    if (dice.OneIn(20)) return commit.push_back(RangeOf(dice, writer, keyspace));
     std::optional<std::string> value;
     if (!dice.OneIn(deleted_one_in)) value = ValueOf(dice, origin);
-    commit.push_back({KeyOf(writer, dice.Roll(kKeysPerWriter)), std::move(value)});
+    commit.push_back({KeyIn(keyspace, KeyOf(writer, dice.Roll(kKeysPerWriter))), std::move(value)});
   };
   const size_t entries = dice.OneIn(3) ? 2 + dice.Roll(5) : 1;
   while (commit.size() < entries) add(/*deleted_one_in=*/6);
@@ -90,9 +101,22 @@ Commit CommitOf(uint64_t seed, uint64_t process, size_t writer, uint64_t number)
 absl::Status Write(DB& db, const Commit& commit, bool sync) {
   if (commit.size() > 1) return WriteCommit(db, commit, sync);
   const Effect& effect = commit.front();
+  if (PlaceOf(effect.key).keyspace != lsm::kDefaultKeyspaceName)
+    return WriteCommit(db, commit, sync);
   if (effect.is_range) return db.DeleteRange(effect.key, effect.to, {.sync = sync});
   return effect.value ? db.Put(effect.key, *effect.value, {.sync = sync})
                       : db.Delete(effect.key, {.sync = sync});
+}
+
+// All keys that the writer may write, and the entry of its keyspace.
+std::vector<std::string> KeysOf(size_t writer) {
+  const std::string own = KeyspaceOf(writer);
+  std::vector<std::string> keys = {EntryOf(own)};
+  for (size_t i = 0; i < kKeysPerWriter; ++i) {
+    keys.push_back(KeyOf(writer, i));
+    keys.push_back(KeyIn(own, KeyOf(writer, i)));
+  }
+  return keys;
 }
 
 // The known state of a writer's commits.
@@ -205,22 +229,26 @@ class Victim {
   }
 
   absl::Status Walk(std::vector<Contents>* found) {
-    const std::unique_ptr<lsm::Iterator> iterator = db_->NewIterator();
-    for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next()) {
-      const std::string key(iterator->key());
-      const size_t writer = key.size() > 1 ? static_cast<size_t>(key[1] - '0') : kWriters;
-      if (writer >= kWriters) return Wrong(Concat("a key that no process wrote: ", key));
-      if (!(*found)[writer].emplace(key, iterator->value()).second)
-        return Wrong(Concat("an iterator shows twice: ", key));
+    TRELLIS_ASSIGN_OR_RETURN(const Contents all, ReadStore(*db_));
+    for (const auto& [key, value] : all) {
+      size_t writer = 0;
+      while (writer < kWriters && !IsOf(writer, PlaceOf(key))) ++writer;
+      if (writer == kWriters) return Wrong(Concat("a key that no process wrote: ", key));
+      (*found)[writer].emplace(key, value);
     }
-    return lsm::WithContext(iterator->status(), "an iterator");
+    return absl::OkStatus();
+  }
+
+  static bool IsOf(size_t writer, const Place& place) {
+    return (place.keyspace == lsm::kDefaultKeyspaceName || place.keyspace == KeyspaceOf(writer)) &&
+           (!place.key || place.key->starts_with(Concat("w", writer, "/")));
   }
 
   // Point lookups take another path.
   absl::Status LookUp(size_t writer, const Contents& found) {
-    for (size_t i = 0; i < kKeysPerWriter; ++i) {
-      const std::string key = KeyOf(writer, i);
-      TRELLIS_ASSIGN_OR_RETURN(const std::optional<std::string> value, db_->Get(key));
+    for (const std::string& key : KeysOf(writer)) {
+      TRELLIS_ASSIGN_OR_RETURN(const std::optional<std::string> value,
+                               reliability::LookUp(*db_, key));
       const auto place = found.find(key);
       if (value != (place == found.end() ? std::nullopt : std::optional(place->second)))
         return Wrong(Concat("an iterator and Get disagree about ", key));
@@ -236,14 +264,13 @@ class Victim {
     const std::optional<uint64_t> pending = std::exchange(track.pending, std::nullopt);
     if (found == acknowledged) return absl::OkStatus();
     if (pending) {
-      track.Add(CommitOf(seed_, *pending, writer, track.count));
+      track.Add(CommitOf(seed_, *pending, writer, track.count, track.contents));
       if (found == track.contents) return absl::OkStatus();
     }
     std::string text = Concat("writer ", writer, ": does not hold what its first ",
                               track.count - (pending ? 1 : 0), " commits",
                               pending ? ", or those and the next one, lead to:" : " lead to:");
-    for (size_t i = 0; i < kKeysPerWriter; ++i) {
-      const std::string key = KeyOf(writer, i);
+    for (const std::string& key : KeysOf(writer)) {
       const std::string is = TextAt(found, key), was = TextAt(acknowledged, key),
                         may_be = TextAt(track.contents, key);
       if (is == was && is == may_be) continue;
@@ -267,7 +294,7 @@ class Victim {
         Dice dice(seed);
         Track& track = tracks_[writer];
         for (uint64_t i = 0; i < commits_max; ++i) {
-          const Commit commit = CommitOf(seed_, process_, writer, track.count);
+          const Commit commit = CommitOf(seed_, process_, writer, track.count, track.contents);
           Require(lsm::WithContext(Write(*db_, commit, dice.OneIn(sync_one_in)), "a write"));
           track.Add(commit);
           Say({Message::kAcknowledged, writer, {track.count}});
@@ -447,7 +474,7 @@ class Killer {
         for (size_t writer = 0; writer < kWriters; ++writer) {
           Track& track = tracks_[writer];
           if (message.counts[writer] > track.count && track.pending) {
-            track.Add(CommitOf(seed_, *track.pending, writer, track.count));
+            track.Add(CommitOf(seed_, *track.pending, writer, track.count, track.contents));
             ++report_.kept;
           }
           track.pending = life->process;
@@ -456,7 +483,7 @@ class Killer {
       case Message::kAcknowledged: {
         life->acknowledged = true;
         Track& track = tracks_[message.writer];
-        track.Add(CommitOf(seed_, life->process, message.writer, track.count));
+        track.Add(CommitOf(seed_, life->process, message.writer, track.count, track.contents));
         ++report_.commits;
         break;
       }

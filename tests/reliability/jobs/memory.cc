@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "lsm/base/keyspace_state.h"
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
 #include "lsm/event_listener.h"
@@ -61,7 +62,8 @@ lsm::Options OptionsOf(uint64_t seed, World& world, lsm::FileSystem* files,
 std::vector<Step> WithLargeBatches(std::vector<Step> steps) {
   constexpr size_t kEntries = 128;
   for (size_t i = 0; i < steps.size(); ++i) {
-    if (steps[i].kind != Step::kWrite || i % 7 != 0) continue;
+    if (steps[i].kind != Step::kWrite || i % 7 != 0 || !PlaceOf(steps[i].commit[0].key).key)
+      continue;
     for (size_t entry = 0; entry < kEntries; ++entry)
       steps[i].commit.push_back({Concat("wide", (entry * 7 + i) % 40), Concat(i)});
   }
@@ -108,7 +110,8 @@ class MemoryTrial {
   const Promises& promises() const { return promises_; }
 
  private:
-  // A snapshot and an iterator that are held while the store changes.
+  // A snapshot and an iterator that are held while the store changes.  Both are read in "default",
+  // since no snapshot shows a keyspace that was dropped.
   struct Held {
     std::unique_ptr<const lsm::Snapshot> snapshot;
     Contents contents;  // at the snapshot
@@ -202,12 +205,14 @@ class MemoryTrial {
   }
 
   absl::Status Write(const Step& step) {
+    const Commit commit = PossibleIn(promises_.contents(), step.commit);
+    if (commit.empty()) return absl::OkStatus();
     const Moment before = Now();
-    const absl::Status status = InStore([&] { return WriteCommit(*db_, step.commit, step.sync); });
+    const absl::Status status = InStore([&] { return WriteCommit(*db_, commit, step.sync); });
     if (!absl::IsUnknown(status)) Judge("Write", status, before);
     if (absl::IsUnknown(status) && !HasFailedSince(before) && !before.had_failure)
       Problem("the outcome of a write is unknown without a cause");
-    Problem(promises_.Answered(step.commit, status));
+    Problem(promises_.Answered(commit, status));
     // A write that was refused for lack of memory leaves no failure.
     if (!status.ok() && !absl::IsResourceExhausted(status) &&
         InStore([&] { return db_->GetFailure(); }).ok())
@@ -275,9 +280,22 @@ class MemoryTrial {
     Problem(promises_.Opened(*found, /*dropped=*/false));
   }
 
-  absl::StatusOr<Contents> ReadAll(const lsm::Snapshot* snapshot = nullptr) {
+  absl::StatusOr<Contents> ReadAll() {
+    const auto names = InStore([&] { return db_->ListKeyspaces(); });
+    if (!names.ok()) return names.status();
     Contents contents;
-    std::unique_ptr<lsm::Iterator> iterator = NewIterator(snapshot);
+    for (const std::string& name : *names) {
+      TRELLIS_ASSIGN_OR_RETURN(const Contents keys, ReadKeys(name));
+      if (name != lsm::kDefaultKeyspaceName) contents.emplace(EntryOf(name), kIsThere);
+      for (const auto& [key, value] : keys) contents.emplace(KeyIn(name, key), value);
+    }
+    return contents;
+  }
+
+  absl::StatusOr<Contents> ReadKeys(std::string_view name,
+                                    const lsm::Snapshot* snapshot = nullptr) {
+    Contents contents;
+    std::unique_ptr<lsm::Iterator> iterator = NewIterator(name, snapshot);
     if (iterator == nullptr) return lsm::OutOfMemory();
     for (InStore([&] { iterator->SeekToFirst(); }); iterator->Valid();
          InStore([&] { iterator->Next(); }))
@@ -289,12 +307,31 @@ class MemoryTrial {
   }
 
   // Null if there is no memory even for an iterator that holds the error.
-  std::unique_ptr<lsm::Iterator> NewIterator(const lsm::Snapshot* snapshot) {
+  std::unique_ptr<lsm::Iterator> NewIterator(std::string_view name, const lsm::Snapshot* snapshot) {
+    const lsm::Keyspace keyspace = KeyspaceOf(name);
     try {
-      return InStore([&] { return db_->NewIterator({.snapshot = snapshot}); });
+      return InStore([&] { return keyspace.NewIterator({.snapshot = snapshot}); });
     } catch (const std::bad_alloc&) {
       return nullptr;
     }
+  }
+
+  // One that exists.  What this allocates does not count.
+  lsm::Keyspace KeyspaceOf(std::string_view name) {
+    absl::StatusOr<lsm::Keyspace> keyspace = db_->OpenKeyspace(name);
+    if (keyspace.ok()) return *std::move(keyspace);
+    Problem(Concat("a keyspace that exists: ", keyspace.status().ToString()));
+    return {};
+  }
+
+  // Reads go to "default", or to another keyspace that must exist.
+  std::string AnyKeyspace() {
+    std::vector<std::string> names = {std::string(lsm::kDefaultKeyspaceName)};
+    for (const auto& [key, value] : promises_.contents()) {
+      const Place place = PlaceOf(key);
+      if (!place.key) names.emplace_back(place.keyspace);
+    }
+    return names.size() == 1 ? names[0] : names[dice_.Next() % names.size()];
   }
 
   // Reads see exactly what was acknowledged, or fail.
@@ -321,13 +358,18 @@ class MemoryTrial {
     }
   }
 
-  void LookUp(const std::string& key) {
+  void LookUp(const std::string& place_key) {
+    const Place place = PlaceOf(place_key);
+    if (!promises_.Has(place.keyspace)) return;
     const Moment before = Now();
+    const lsm::Keyspace keyspace = KeyspaceOf(place.keyspace);
+    if (!place.key) return;
+    const std::string_view key = *place.key;
     absl::StatusOr<std::optional<std::string>> value;
     lsm::PinnedValue pinned;
     switch (dice_.Next() % 4) {
       case 0: {
-        const absl::StatusOr<bool> found = InStore([&] { return db_->Get(key, &pinned); });
+        const absl::StatusOr<bool> found = InStore([&] { return keyspace.Get(key, &pinned); });
         if (!found.ok()) {
           value = found.status();
         } else if (*found) {
@@ -339,29 +381,36 @@ class MemoryTrial {
       }
       case 1: {
         const absl::StatusOr<lsm::Explanation> explained =
-            InStore([&] { return db_->Explain(key); });
+            InStore([&] { return keyspace.Explain(key); });
         if (!JudgeRead("Explain", explained.status(), before)) return;
         if (!explained->error.empty()) {
           if (!HasFailedSince(before))
             Problem(Concat("Explain fails without a cause: ", explained->error));
           return;
         }
-        if (explained->found != promises_.ValueOf(key).has_value())
+        if (explained->found != promises_.ValueOf(place_key).has_value())
           Problem("Explain gives a wrong answer");
         return;
       }
       default:
-        value = InStore([&] { return db_->Get(key); });
+        value = InStore([&] { return keyspace.Get(key); });
     }
-    if (JudgeRead("Get", value.status(), before) && *value != promises_.ValueOf(key))
+    if (JudgeRead("Get", value.status(), before) && *value != promises_.ValueOf(place_key))
       Problem("Get gives a wrong answer");
   }
 
-  void LookUpTogether(const std::vector<std::string>& keys) {
-    const std::vector<std::string_view> views(keys.begin(), keys.end());
+  // Looks up those of the keys that are in one keyspace.
+  void LookUpTogether(std::vector<std::string> keys) {
+    const std::string name = AnyKeyspace();
+    std::erase_if(keys, [&](const std::string& key) {
+      return PlaceOf(key).keyspace != name || !PlaceOf(key).key;
+    });
+    std::vector<std::string_view> views;
+    for (const std::string& key : keys) views.push_back(*PlaceOf(key).key);
+    const lsm::Keyspace keyspace = KeyspaceOf(name);
     const Moment before = Now();
     try {
-      const auto values = InStore([&] { return db_->MultiGet(views); });
+      const auto values = InStore([&] { return keyspace.MultiGet(views); });
       if (values.size() != keys.size())
         return Problem("MultiGet returns a wrong number of answers");
       uint64_t errors = 0;
@@ -386,17 +435,19 @@ class MemoryTrial {
 
   void LookBackward() {
     const Moment before = Now();
-    const std::unique_ptr<lsm::Iterator> iterator = NewIterator(nullptr);
+    const std::string name = AnyKeyspace();
+    const Contents contents = KeysOf(promises_.contents(), name);
+    const std::unique_ptr<lsm::Iterator> iterator = NewIterator(name, nullptr);
     if (iterator == nullptr) return;
-    auto expected = promises_.contents().rbegin();
+    auto expected = contents.rbegin();
     for (InStore([&] { iterator->SeekToLast(); }); iterator->Valid();
          InStore([&] { iterator->Prev(); }), ++expected) {
-      if (expected == promises_.contents().rend() || iterator->key() != expected->first ||
+      if (expected == contents.rend() || iterator->key() != expected->first ||
           iterator->value() != expected->second)
         return Problem("an iterator shows wrong entries backward");
     }
     if (JudgeRead("an iterator going backwards", iterator->status(), before) &&
-        expected != promises_.contents().rend())
+        expected != contents.rend())
       Problem("an iterator ends too early backward, and its status is OK");
   }
 
@@ -409,9 +460,9 @@ class MemoryTrial {
       return;
     }
     held_ = std::move(held);
-    held_->contents = promises_.contents();
+    held_->contents = KeysOf(promises_.contents(), lsm::kDefaultKeyspaceName);
     const Moment before = Now();
-    held_->iterator = NewIterator(held_->snapshot.get());
+    held_->iterator = NewIterator(lsm::kDefaultKeyspaceName, held_->snapshot.get());
     held_->expected = held_->contents.begin();
     if (held_->iterator == nullptr) return;
     // If there was no memory, the iterator holds only that error.
@@ -436,7 +487,7 @@ class MemoryTrial {
   void LookAtHeld() {
     if (!held_) return;
     const Moment before = Now();
-    const absl::StatusOr<Contents> all = ReadAll(held_->snapshot.get());
+    const absl::StatusOr<Contents> all = ReadKeys(lsm::kDefaultKeyspaceName, held_->snapshot.get());
     if (JudgeRead("an iterator", all.status(), before) && *all != held_->contents)
       Problem("a snapshot shows wrong entries");
     if (held_->iterator == nullptr) return;

@@ -41,6 +41,7 @@ WorkloadShape ShapeOf(uint64_t seed) {
   shape.steps = 3000;
   if (seed % 2 == 1) shape.large_value_bytes = 20'000;
   shape.ranges = seed % 3 == 1;
+  shape.keyspaces = seed / 2 % 2 == 1;
   return shape;
 }
 

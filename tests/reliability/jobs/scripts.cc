@@ -14,6 +14,8 @@ enum Operation : uint64_t {
   kDelete,
   kDeleteRange,
   kBatch,
+  kCreate,
+  kDrop,
   kFlush,
   kCompact,
   kReopen,
@@ -21,7 +23,7 @@ enum Operation : uint64_t {
   kOperations
 };
 
-// As in MakeWorkload, no two steps leave the same contents.
+// As in MakeWorkload, no two steps leave the same contents, except a drop right after the creation.
 Step StepOf(Operation operation, size_t number) {
   const std::string value = Concat("value ", number);
   switch (operation) {
@@ -34,10 +36,17 @@ Step StepOf(Operation operation, size_t number) {
       // Covers "key", "last" and "other".
       return {Step::kWrite, {DeletesRange("k", std::nullopt), {"last", Concat(number)}}, false};
     case kBatch:
-      // Longer than a sector, so that a crash can tear it.
+      // Longer than a sector, so that a crash can tear it.  If the keyspace exists, also in it.
       return {Step::kWrite,
-              {{"key", std::string(700, 'x')}, {"other", value}, {"last", Concat(number)}},
+              {{"key", std::string(700, 'x')},
+               {KeyIn(kTimedKeyspace, "key"), value},
+               {"other", value},
+               {"last", Concat(number)}},
               false};
+    case kCreate:
+      return {Step::kWrite, {{EntryOf(kTimedKeyspace), kIsThere}}, false};
+    case kDrop:
+      return {Step::kWrite, {{EntryOf(kTimedKeyspace), std::nullopt}}, false};
     case kFlush:
       return {Step::kFlush, {}, false};
     case kCompact:

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "lsm/base/keyspace_state.h"
 #include "lsm/bytes/status.h"
 #include "tests/lsm/engine/world.h"
 
@@ -62,6 +63,10 @@ std::string Promises::Opened(const Contents& found, bool dropped) {
 std::optional<std::string> Promises::ValueOf(const std::string& key) const {
   const auto place = contents_.find(key);
   return place == contents_.end() ? std::nullopt : std::optional(place->second);
+}
+
+bool Promises::Has(std::string_view keyspace) const {
+  return keyspace == lsm::kDefaultKeyspaceName || contents_.contains(EntryOf(keyspace));
 }
 
 std::string Promises::ProblemAfterCrash(const lsm::MemoryFileSystem& files, const std::string& path,

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "lsm/db.h"
@@ -46,6 +47,8 @@ class Promises {
 
   // The value that a read must return, or nullopt if the key must be absent.
   std::optional<std::string> ValueOf(const std::string& key) const;
+  // Whether this keyspace must exist.
+  bool Has(std::string_view keyspace) const;
   const Contents& contents() const { return contents_; }
   const History& history() const { return history_; }
   Copies& copies() { return copies_; }

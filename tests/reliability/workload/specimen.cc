@@ -10,6 +10,12 @@ using lsm::Concat;
 using lsm::DB;
 using lsm::World;
 
+namespace {
+
+constexpr char kDropped[] = "dropped";
+
+}  // namespace
+
 std::string Specimen::Make() {
   World world(seed_);
   lsm::Options options = OptionsOn(world);
@@ -23,7 +29,8 @@ std::string Specimen::Make() {
   const auto write = [&](int i, bool deletes) {
     // All entries have the same size, so that blocks and sectors do too and can replace each other.
     const size_t number = 1000 + history_.size();
-    Commit commit = {{Key(i), Concat("value ", seed_, " ", number, std::string(40, '.'))}};
+    const std::string key = has_keyspaces_ && i % 3 == 1 ? KeyIn(kTimedKeyspace, Key(i)) : Key(i);
+    Commit commit = {{key, Concat("value ", seed_, " ", number, std::string(40, '.'))}};
     // The first tables do not hold this key: their key ranges would overlap, so they could not lie
     // side by side in level 1.
     if (i >= 90 || history_.size() >= 90) commit.push_back({"last", Concat(number)});
@@ -35,10 +42,14 @@ std::string Specimen::Make() {
     const size_t number = 1000 + history_.size();
     Write(**db, {DeletesRange(Key(from), std::move(to)), {"last", Concat(number)}}, &status);
   };
+  for (const char* const name : {kTimedKeyspace, kDropped}) {
+    if (has_keyspaces_) Write(**db, {{EntryOf(name), kIsThere}}, &status);
+  }
   for (int i = 0; i < 90; ++i) {
     write(i, false);
     if (i % 45 == 44) status.Update((*db)->CompactRange());
   }
+  if (has_keyspaces_) status.Update(Carry({Step::kCompact, {}, false, kTimedKeyspace}, **db));
   remove(60, Key(65));
   for (int i = 40; i < 120; i += 2) write(i, i % 9 == 0);
   status.Update((*db)->Flush());
@@ -57,6 +68,7 @@ std::string Specimen::Make() {
   in_tables_ = history_.size();
   remove(20, Key(24));
   for (int i = 0; i < 150; i += 5) write(i, i % 8 == 0);
+  if (has_keyspaces_) Write(**db, {{EntryOf(kDropped), std::nullopt}}, &status);
   // The last sector of a log holds the end of a short record, or only the end of a long one.
   if (!logs_apart_) WriteLong(**db, &status);
   write(3, false);
@@ -68,6 +80,16 @@ std::string Specimen::Make() {
   if (closed_) files = world.files->Clone();
   image_ = Image::Of(*files, {kPath, kLogsPath});
   return "";
+}
+
+std::vector<std::string> Specimen::KeysToLookUp() const {
+  std::vector<std::string> keys;
+  if (has_keyspaces_) keys = {EntryOf(kTimedKeyspace), EntryOf(kDropped)};
+  for (int i = -1; i < 152; ++i) {
+    keys.push_back(Key(i));
+    if (has_keyspaces_) keys.push_back(KeyIn(kTimedKeyspace, Key(i)));
+  }
+  return keys;
 }
 
 lsm::Options Specimen::OptionsOn(World& world) const {

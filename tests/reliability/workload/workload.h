@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -18,13 +19,29 @@
 
 namespace reliability {
 
+// Contents and effects have the keys of all keyspaces in one order.  A key of "default" stands for
+// itself.  Behind these are, for each other keyspace, the entry of the keyspace itself, then its
+// keys.  An effect on the entry of a keyspace creates or drops it, and is alone in its commit.
+std::string EntryOf(std::string_view keyspace);
+std::string KeyIn(std::string_view keyspace, std::string_view key);
+struct Place {
+  std::string_view keyspace;            // as OpenKeyspace takes it
+  std::optional<std::string_view> key;  // nullopt: the keyspace itself
+};
+Place PlaceOf(std::string_view key);
+inline constexpr char kIsThere[] = "is there";  // the value of the entry of a keyspace
+
+// The entries of this keyspace have a time, because they expire after more years than a job takes.
+inline constexpr char kTimedKeyspace[] = "timed";
+
 // An effect of a write on one key or on a range of keys.
 struct Effect {
   std::string key;                   // the first one, if it is a range
   std::optional<std::string> value;  // nullopt: deletes
-  // Deletes all keys from `key` on, up to `to` without `to` itself.
+  // Deletes all keys of a keyspace from `key` on, up to `to` without `to` itself.
   bool is_range = false;
-  std::optional<std::string> to = std::nullopt;  // nullopt: the range has no end
+  // nullopt: the range ends with the last key of its keyspace.
+  std::optional<std::string> to = std::nullopt;
 };
 Effect DeletesRange(std::string from, std::optional<std::string> to);
 
@@ -33,8 +50,20 @@ using Commit = std::vector<Effect>;
 using Contents = std::map<std::string, std::string>;
 
 void Apply(const Commit& commit, Contents* contents);
+// Leaves out effects in keyspaces that do not exist, creations of others and drops of these.  Empty
+// if nothing is left.
+Commit PossibleIn(const Contents& contents, Commit commit);
 absl::Status WriteCommit(lsm::DB& db, const Commit& commit, bool sync);
 std::string TextOf(const Commit& commit);
+
+// All that iterators show.  InternalError if they do not show it in order.
+absl::StatusOr<Contents> ReadStore(lsm::DB& db, bool backward = false);
+// The keys of one keyspace, as its iterators show them.
+Contents KeysOf(const Contents& contents, std::string_view keyspace);
+// What the store has at a key of Contents.
+absl::StatusOr<std::optional<std::string>> LookUp(lsm::DB& db, std::string_view key);
+// True if the store has the keyspace.
+absl::StatusOr<bool> HasKeyspace(lsm::DB& db, std::string_view name);
 
 struct Step {
   enum Kind : uint8_t {
@@ -50,6 +79,8 @@ struct Step {
   Kind kind = kWrite;
   Commit commit;      // kWrite
   bool sync = false;  // kWrite
+  // kCompact.  If this keyspace does not exist, "default" is compacted instead.
+  std::string keyspace = {};
 
   // True if, once this step has succeeded, it and everything before it must survive a crash.
   bool MakesDurable() const { return sync || kind == kFlush || kind == kCompact; }
@@ -68,6 +99,7 @@ struct WorkloadShape {
   bool copies = false;           // some steps are kCopy or kVerify
   bool wide = false;             // begins with several tables that a newer one overlaps
   bool ranges = false;           // some writes delete a range of keys
+  bool keyspaces = false;        // some writes create or drop a keyspace, and others go to several
 };
 
 // No two writes leave the same contents, because each writes its number to the key "last".  The
@@ -80,8 +112,12 @@ class History {
   History();
   void Add(const Commit& commit);
   size_t size() const { return digests_.size() - 1; }  // in commits
-  // The number of commits after which the contents have this digest.
+  // The largest number of commits after which the contents have this digest.  (There are two only
+  // if a keyspace is created and dropped, and no write between these succeeds.)
   std::optional<size_t> CountOf(uint64_t contents_digest) const;
+  // After `count` commits.
+  uint64_t DigestAfter(size_t count) const { return digests_[count]; }
+  const Contents& contents() const { return contents_; }
   const std::set<std::string>& keys() const { return keys_; }
   // Removes the commits from number `count` on.
   void Truncate(size_t count);
@@ -105,7 +141,7 @@ class ContentsDigest {
 };
 uint64_t DigestOf(const Contents& contents);
 
-// Reads the whole store with an iterator and with Get, and compares the two.  Returns the number of
+// Reads the whole store with iterators and with Get, and compares the two.  Returns the number of
 // commits that leads to these contents, or an error that says what is wrong.
 absl::StatusOr<size_t> CountCommits(lsm::DB& db, const History& history);
 
