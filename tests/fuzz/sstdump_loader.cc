@@ -2,9 +2,14 @@
 // bytes.  The input is:
 //
 //   COLUMNS of the terminal, 0 for a pipe \n NAME of the file \n ARGUMENT \n ... \n BYTES
+//
+// The store is always s.  With "r/", "k/" or "e/" before the name it is one with range deletes,
+// with keyspaces, or with entries that expire.
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -32,13 +37,35 @@ using testing_support::Demand;
 
 constexpr char kStore[] = "s";
 
-const lsm::MemoryFileSystem& SampleFiles() {
-  static const lsm::MemoryFileSystem& files = *[] {
-    auto* const made = new lsm::MemoryFileSystem;
-    tools::MakeTinyStore(*made, kStore);
-    return made;
-  }();
-  return files;
+using Stores = std::map<std::string, std::unique_ptr<lsm::MemoryFileSystem>, std::less<>>;
+
+Stores MakeStores() {
+  Stores stores;
+  for (const char* const kind : {"", "r/", "k/", "e/"}) {
+    lsm::MemoryFileSystem& files =
+        *stores.emplace(kind, std::make_unique<lsm::MemoryFileSystem>()).first->second;
+    switch (*kind) {
+      case 'r':
+        tools::MakeStoreOfRanges(files, kStore);
+        break;
+      case 'k':
+        tools::MakeLog(*tools::MakeStoreOfKeyspaces(files, kStore), 7,
+                       {{{.key = "in a log", .sequence = 21, .value = "v", .keyspace = 3}}},
+                       tools::LogState::kOpen);
+        break;
+      case 'e':
+        tools::MakeStoreOfExpiry(files, kStore);
+        break;
+      default:
+        tools::MakeTinyStore(files, kStore);
+    }
+  }
+  return stores;
+}
+
+const Stores& SampleStores() {
+  static const Stores& stores = *new Stores(MakeStores());
+  return stores;
 }
 
 // Stops accepting text after 1 MiB, as a full disk does, because a small file may expand to long
@@ -78,9 +105,12 @@ bool IsPlain(std::string_view text) {
 bool UseSstdump(std::string_view bytes) {
   const WordsAndFile both = SplitWords(bytes);
   if (both.words.size() < 2) return false;
-  const std::string& name = both.words[1];
+  const std::string& word = both.words[1];
+  const auto kind = SampleStores().find(word.substr(0, word.find('/') + 1));
+  if (kind == SampleStores().end()) return false;
+  const std::string name = word.substr(kind->first.size());
   if (name.size() > 60 || name.find('/') != name.npos || name == "." || name == "..") return false;
-  const auto files = SampleFiles().Clone();
+  const auto files = kind->second->Clone();
   files->SetFileBytes(kStore + ("/" + name), both.file);
 
   BoundedText out_text, err_text;
@@ -159,6 +189,10 @@ constexpr const char* kWords[] = {"info",
                                   "--tables",
                                   "--keyspace",
                                   "default",
+                                  "users",
+                                  "--at",
+                                  "--at=0",
+                                  "--at=now",
                                   "--records-only",
                                   "--logs",
                                   "s",
@@ -223,20 +257,36 @@ std::vector<std::string> SstdumpSeeds() {
       {"explain", "s", "a"},
       {"explain", "--json", "s", "\\x64"},
   };
+  // Of the other stores.
+  const std::vector<std::vector<std::string>> more_command_lines = {
+      {"info", "s"},
+      {"properties", "s/FILE"},
+      {"scan", "s", "--json"},
+      {"dump", "s"},
+      {"verify", "s"},
+      {"manifest", "s", "--json"},
+      {"levels", "s"},
+      {"explain", "s", "a"},
+      {"scan", "s", "--at", "1700000000"},
+      {"levels", "s", "--at=2023-11-15T00:00:00Z"},
+      {"wal", "s"},
+  };
   std::vector<std::string> seeds;
-  const auto files = SampleFiles().Clone();
-  const std::vector<std::string> names = tools::FilesIn(*files, kStore);
-  size_t turn = 0;
-  for (const auto& command_line : command_lines) {
-    for (size_t i = 0; i < 2; ++i, ++turn) {
-      const std::string& name = names[turn % names.size()];
-      WordsAndFile both = {{turn % 3 == 0 ? "60" : "0", name},
-                           files->FileBytes(kStore + ("/" + name))};
-      for (std::string word : command_line) {
-        if (word == "s/FILE") word = "s/" + name;
-        both.words.push_back(word);
+  for (const auto& [kind, stored] : SampleStores()) {
+    const auto files = stored->Clone();
+    const std::vector<std::string> names = tools::FilesIn(*files, kStore);
+    size_t turn = 0;
+    for (const auto& command_line : kind.empty() ? command_lines : more_command_lines) {
+      for (size_t i = 0; i < 2; ++i, ++turn) {
+        const std::string& name = names[turn % names.size()];
+        WordsAndFile both = {{turn % 3 == 0 ? "60" : "0", kind + name},
+                             files->FileBytes(kStore + ("/" + name))};
+        for (std::string word : command_line) {
+          if (word == "s/FILE") word = "s/" + name;
+          both.words.push_back(word);
+        }
+        seeds.push_back(JoinWords(both));
       }
-      seeds.push_back(JoinWords(both));
     }
   }
   return seeds;

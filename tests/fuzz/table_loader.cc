@@ -107,7 +107,9 @@ void DemandAnswer(const lsm::Table& table, const std::vector<Entry>& entries,
   Demand(*answer == (is_delete ? lsm::TableAnswer::kDeleted : lsm::TableAnswer::kFound),
          "Get agrees with the kind of the entry that iteration yields");
   Demand(hit.suffix == lsm::SuffixOf(entry->key), "Get finds the version that iteration yields");
-  Demand(is_delete || hit.value == entry->value, "Get finds the value that iteration yields");
+  std::string_view value = entry->value;
+  if (!is_delete) lsm::ShowTo({}, hit.suffix, &value);  // without the time
+  Demand(is_delete || hit.value == value, "Get finds the value that iteration yields");
 }
 
 // Looks up and seeks some of the entries, and keys next to them.
@@ -251,6 +253,13 @@ std::vector<std::string> TableSeeds() {
     }
   }
   few = {some.front(), some.back()};
+  std::vector<Entry> timed;
+  for (const std::string user_key : {"a", "b", "c"}) {
+    Entry entry;
+    lsm::AppendInternalKey(&entry.key, user_key, --sequence, lsm::EntryKind::kTimedPut);
+    lsm::AppendTimed(&entry.value, 1'700'000'000, user_key);
+    timed.push_back(entry);
+  }
   const lsm::RangeMap ranges =
       lsm::RangesOf({{"a", "key1", 1005}, {"key00001", "key000010", 995}, {"x", {}, 7}}, {1000});
   std::vector<std::string> seeds;
@@ -282,6 +291,9 @@ std::vector<std::string> TableSeeds() {
     options.partition_bytes = partition_bytes;
     seeds.push_back(WriteTable(options, some, ranges));
     seeds.push_back(WriteTable(options, {}, ranges));
+    seeds.push_back(WriteTable(options, timed, {}));
+    options.keyspace = 3;
+    seeds.push_back(WriteTable(options, timed, {}));
   }
   return seeds;
 }

@@ -4,6 +4,7 @@
 //   DIRECTORY/NAME \n \n BYTES of the file
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,14 +19,16 @@
 #include "tests/fuzz/files.h"
 #include "tests/fuzz/loaders.h"
 #include "tests/lsm/engine/world.h"
+#include "tests/lsm/keyspaces/own_trees.h"
 
 namespace fuzz {
 namespace {
 
 using testing_support::Demand;
 
-// The files of a store while it is open, and those of a closed one.
-constexpr const char* kStores[] = {"/killed", "/closed"};
+// The files of a store while it is open, those of a closed one, and those of one with keyspaces
+// while it is open.
+constexpr const char* kStores[] = {"/killed", "/closed", "/keyspaces"};
 
 std::string NumberedKey(int number) { return "key" + std::to_string(1000 + number); }
 
@@ -33,12 +36,49 @@ std::vector<std::string> NamesIn(lsm::MemoryFileSystem& files, const std::string
   return files.OpenDirectory(store, false).value()->List().value();
 }
 
+// Makes a store with a keyspace that has a tree of its own, with two in the common tree, of which
+// one has a limit, and with one that is dropped in the log.
+void MakeStoreWithKeyspaces(lsm::MemoryFileSystem* files) {
+  lsm::World world;
+  const std::string path = kStores[2];
+  std::vector<lsm::Keyspace> keyspaces;
+  auto db = lsm::DB::Open(path, world.SmallOptions()).value();
+  for (const std::string name : {"own", "timed", "plain", "dropped"}) {
+    const auto limit = name == "timed" ? std::optional<uint32_t>(1'000'000'000) : std::nullopt;
+    Demand(db->OpenKeyspace(name, {.expire_after = limit}).ok(), "a store takes a keyspace");
+  }
+  db.reset();
+  Demand(
+      lsm::GiveOwnTrees(*world.files, path, [](const std::string& name) { return name == "own"; })
+          .ok(),
+      "a keyspace can have a tree of its own");
+  db = lsm::DB::Open(path, world.SmallOptions()).value();
+  for (const std::string name : {"default", "own", "timed", "plain", "dropped"})
+    keyspaces.push_back(db->OpenKeyspace(name).value());
+  for (int round = 0; round < 3; ++round) {
+    lsm::WriteBatch batch;
+    for (const lsm::Keyspace& keyspace : keyspaces) {
+      for (int i = round; i < 10; i += 1 + round)
+        batch.Put(keyspace, NumberedKey(i), std::string(static_cast<size_t>(5 * round + i), 'v'));
+      batch.Delete(keyspace, NumberedKey(2 * round));
+      batch.DeleteRange(keyspace, NumberedKey(7), NumberedKey(7 + round));
+    }
+    Demand(db->Write(batch, {.sync = true}).ok(), "a store takes a batch of several keyspaces");
+    if (round < 2) Demand(db->Flush().ok(), "a store with keyspaces can be flushed");
+  }
+  Demand(db->DropKeyspace("dropped").ok(), "a keyspace can be dropped");
+  Demand(db->Put("z", "not synced").ok(), "a store takes a write after a drop");
+  files->OpenDirectory(path, true).value();
+  for (const std::string& name : NamesIn(*world.files, path))
+    files->SetFileBytes(path + "/" + name, world.files->FileBytes(path + "/" + name));
+}
+
 // Makes stores with tables in three levels, with deletions, range deletes and older versions, and
 // logs with writes.
 std::unique_ptr<lsm::MemoryFileSystem> MakeStores() {
   lsm::World world;
   std::unique_ptr<lsm::MemoryFileSystem> files;
-  for (const char* const path : kStores) {
+  for (const char* const path : {kStores[0], kStores[1]}) {
     auto db = lsm::DB::Open(path, world.SmallOptions()).value();
     for (int round = 0; round < 4; ++round) {
       for (int i = round; i < 24; i += 1 + round)
@@ -64,6 +104,7 @@ std::unique_ptr<lsm::MemoryFileSystem> MakeStores() {
     const std::string path = std::string(kStores[1]) + "/" + name;
     files->SetFileBytes(path, world.files->FileBytes(path));
   }
+  MakeStoreWithKeyspaces(files.get());
   return files;
 }
 
@@ -89,10 +130,10 @@ Entries WalkStore(lsm::Iterator& iterator, bool forward, absl::Status* status) {
   return entries;
 }
 
-// Returns true if the whole store can be read.  Does not demand that Get finds each key that
+// Returns true if the whole keyspace can be read.  Does not demand that Get finds each key that
 // iteration yields.  A forged store may have newer versions in levels below older ones, and keys
 // that the table's filter lacks.
-bool ReadStore(lsm::DB& db) {
+bool ReadKeyspace(const lsm::Keyspace& db) {
   absl::Status forward_status, backward_status;
   const auto iterator = db.NewIterator();
   const Entries forward = WalkStore(*iterator, true, &forward_status);
@@ -117,13 +158,26 @@ bool ReadStore(lsm::DB& db) {
   return whole;
 }
 
+// A manifest may name any number of keyspaces.
+bool ReadStore(lsm::DB& db) {
+  constexpr size_t kMost = 20;
+  std::vector<std::string> names = db.ListKeyspaces().value();
+  bool whole = names.size() <= kMost;
+  names.resize(std::min(names.size(), kMost));
+  for (const std::string& name : names) {
+    const auto keyspace = db.OpenKeyspace(name);
+    Demand(keyspace.ok(), "a keyspace that is listed can be opened");
+    whole = ReadKeyspace(*keyspace) && whole;
+  }
+  return whole;
+}
+
 bool UseStore(std::string_view bytes) {
   const WordsAndFile both = SplitWords(bytes);
   if (both.words.size() != 1) return false;
   std::string path = both.words[0];
-  const bool closed = path.starts_with(kStores[1]);
-  const std::string store = kStores[closed ? 1 : 0];
-  if (!path.starts_with(store + "/") || path.find('/', store.size() + 1) != path.npos ||
+  const std::string store = path.substr(0, path.rfind('/'));
+  if (std::find(std::begin(kStores), std::end(kStores), store) == std::end(kStores) ||
       path.size() == store.size() + 1 || path.size() > 100)
     return false;
   lsm::World world(1, Stores().Clone());
@@ -147,7 +201,7 @@ bool UseStore(std::string_view bytes) {
   if (lsm::DB::Repair(store, repaired.SmallOptions()).ok()) {
     auto db = lsm::DB::Open(store, repaired.SmallOptions());
     Demand(db.ok(), "a repaired store opens");
-    Demand(ReadStore(**db), "a repaired store can be read");
+    Demand(ReadStore(**db) || (*db)->ListKeyspaces()->size() > 20, "a repaired store can be read");
   }
   return sound;
 }
