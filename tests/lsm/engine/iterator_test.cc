@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,7 +13,9 @@
 
 #include "lsm/engine/db_iterator.h"
 #include "lsm/memtable/memtable.h"
+#include "lsm/snapshot.h"
 #include "tests/lsm/engine/store_test.h"
+#include "tests/support/dice.h"
 #include "tests/support/status_matchers.h"
 
 namespace lsm {
@@ -463,6 +466,48 @@ TEST_F(DbIteratorValuesTest, BackwardThoseOfLiveEntriesAreReadOnce) {
   EXPECT_EQ(iterator->key(), "b0");
   EXPECT_EQ(values_, 10);
   EXPECT_EQ(moves_, 1 + 10) << "a seek, and a step beyond each";
+}
+
+// Moves backward that copy no more values, with tombstones, range deletes and snapshots.
+TEST_F(IteratorTest, BackwardOverDeadValuesIsForwardReversed) {
+  options_.write_buffer_bytes = 8 << 20;
+  Open();
+  testing_support::Dice dice(1);
+  const auto some_key = [&] { return Concat("k", 100 + dice.Roll(200)); };
+  std::vector<std::unique_ptr<const Snapshot>> snapshots;
+  for (int round = 0; round < 20; ++round) {
+    SCOPED_TRACE(round);
+    for (int i = 0; i < 100; ++i) Put(some_key(), Concat(round, std::string(8000, 'v'), i));
+    snapshots.push_back(db_->GetSnapshot());
+    for (int i = 0; i < 300; ++i) Delete(some_key());
+    const std::string from = some_key();
+    ASSERT_OK(db_->DeleteRange(from, from + "0"));
+    ASSERT_OK(db_->DeleteRange(Concat("k", 150 + round), Concat("k", 170 + round)));
+    if (dice.OneIn(3)) Flush();
+    const auto& snapshot = snapshots[dice.Roll(snapshots.size())];
+    for (const Snapshot* as_of : {static_cast<const Snapshot*>(nullptr), snapshot.get()}) {
+      std::vector<std::pair<std::string, std::string>> forward, backward;
+      const auto iterator = db_->NewIterator({.snapshot = as_of});
+      for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next())
+        forward.emplace_back(iterator->key(), iterator->value());
+      for (iterator->SeekToLast(); iterator->Valid(); iterator->Prev()) {
+        backward.emplace_back(iterator->key(), iterator->value());
+        if (!dice.OneIn(4)) continue;
+        iterator->Next();
+        if (iterator->Valid()) {
+          iterator->Prev();
+        } else {
+          iterator->SeekToLast();
+        }
+        ASSERT_TRUE(iterator->Valid());
+        ASSERT_EQ(iterator->key(), backward.back().first);
+        ASSERT_EQ(iterator->value(), backward.back().second);
+      }
+      ASSERT_OK(iterator->status());
+      std::reverse(backward.begin(), backward.end());
+      ASSERT_TRUE(forward == backward);
+    }
+  }
 }
 
 TEST_F(IteratorTest, IteratorsKeepTheirFiles) {
