@@ -37,10 +37,10 @@ using testing_support::Demand;
 
 constexpr char kStore[] = "s";
 
-using Stores = std::map<std::string, std::unique_ptr<lsm::MemoryFileSystem>, std::less<>>;
+using Samples = std::map<std::string, std::unique_ptr<lsm::MemoryFileSystem>, std::less<>>;
 
-Stores MakeStores() {
-  Stores stores;
+Samples MakeSamples() {
+  Samples stores;
   for (const char* const kind : {"", "r/", "k/", "e/"}) {
     lsm::MemoryFileSystem& files =
         *stores.emplace(kind, std::make_unique<lsm::MemoryFileSystem>()).first->second;
@@ -63,8 +63,8 @@ Stores MakeStores() {
   return stores;
 }
 
-const Stores& SampleStores() {
-  static const Stores& stores = *new Stores(MakeStores());
+const Samples& AllSamples() {
+  static const Samples& stores = *new Samples(MakeSamples());
   return stores;
 }
 
@@ -106,8 +106,8 @@ bool UseSstdump(std::string_view bytes) {
   const WordsAndFile both = SplitWords(bytes);
   if (both.words.size() < 2) return false;
   const std::string& word = both.words[1];
-  const auto kind = SampleStores().find(word.substr(0, word.find('/') + 1));
-  if (kind == SampleStores().end()) return false;
+  const auto kind = AllSamples().find(word.substr(0, word.find('/') + 1));
+  if (kind == AllSamples().end()) return false;
   const std::string name = word.substr(kind->first.size());
   if (name.size() > 60 || name.find('/') != name.npos || name == "." || name == "..") return false;
   const auto files = kind->second->Clone();
@@ -272,7 +272,7 @@ std::vector<std::string> SstdumpSeeds() {
       {"wal", "s"},
   };
   std::vector<std::string> seeds;
-  for (const auto& [kind, stored] : SampleStores()) {
+  for (const auto& [kind, stored] : AllSamples()) {
     const auto files = stored->Clone();
     const std::vector<std::string> names = tools::FilesIn(*files, kStore);
     size_t turn = 0;
