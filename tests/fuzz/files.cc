@@ -151,6 +151,7 @@ std::vector<Part> TakeTableApart(std::string_view bytes) {
   std::string numbers;
   lsm::AppendFixed64(&numbers, footer->file_id);
   lsm::AppendFixed64(&numbers, footer->entries);
+  if (footer->needs_version_3) numbers.push_back('3');
   parts.push_back({'T', numbers});
   for (const auto& [key, handle] :
        ReadIndexEntries(bytes.substr(footer->index.offset, footer->index.stored_bytes))) {
@@ -380,6 +381,7 @@ std::string PutTableTogether(const std::vector<Part>& parts) {
   for (const Part& part : parts) {
     if (part.kind == 'T') footer.file_id = NumberAt(part.bytes, 0);
     if (part.kind == 'T') footer.entries = NumberAt(part.bytes, 8);
+    if (part.kind == 'T') footer.needs_version_3 = part.bytes.size() > 16;
     if (part.kind == 'b') data_blocks.push_back(part.bytes);
     if (part.kind == 'z') data_blocks.push_back('\1' + Compressed(part.bytes));
     if (part.kind == 'k') keys.push_back(part.bytes);

@@ -285,7 +285,8 @@ std::vector<std::string> SstdumpSeeds() {
           if (word == "s/FILE") word = "s/" + name;
           both.words.push_back(word);
         }
-        seeds.push_back(JoinWords(both));
+        // Some of these commands take only some kinds of files.
+        if (kind.empty() || UseSstdump(JoinWords(both))) seeds.push_back(JoinWords(both));
       }
     }
   }
