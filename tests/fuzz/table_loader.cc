@@ -108,7 +108,7 @@ void DemandAnswer(const lsm::Table& table, const std::vector<Entry>& entries,
          "Get agrees with the kind of the entry that iteration yields");
   Demand(hit.suffix == lsm::SuffixOf(entry->key), "Get finds the version that iteration yields");
   std::string_view value = entry->value;
-  if (!is_delete) lsm::ShowTo({}, hit.suffix, &value);  // without the time
+  if (!is_delete) lsm::ShowTo({}, lsm::KindOf(hit.suffix), &value);  // without the time
   Demand(is_delete || hit.value == value, "Get finds the value that iteration yields");
 }
 

@@ -34,8 +34,10 @@ static_assert(HaveSameSignature(&DB::Delete, &Keyspace::Delete));
 static_assert(HaveSameSignature(&DB::DeleteRange, &Keyspace::DeleteRange));
 static_assert(HaveSameSignature<absl::StatusOr<std::optional<std::string>>>(&DB::Get,
                                                                             &Keyspace::Get));
-static_assert(HaveSameSignature<Found, std::string_view, std::string*>(&DB::Get, &Keyspace::Get));
-static_assert(HaveSameSignature<Found, std::string_view, PinnedValue*>(&DB::Get, &Keyspace::Get));
+static_assert(HaveSameSignature<Found, std::string_view, std::string*, const ReadOptions&>(
+    &DB::Get, &Keyspace::Get));
+static_assert(HaveSameSignature<Found, std::string_view, PinnedValue*, const ReadOptions&>(
+    &DB::Get, &Keyspace::Get));
 static_assert(HaveSameSignature(&DB::MultiGet, &Keyspace::MultiGet));
 static_assert(HaveSameSignature(&DB::NewIterator, &Keyspace::NewIterator));
 static_assert(HaveSameSignature(&DB::CompactRange, &Keyspace::CompactRange));
