@@ -257,7 +257,7 @@ std::vector<std::string> SstdumpSeeds() {
       {"explain", "s", "a"},
       {"explain", "--json", "s", "\\x64"},
   };
-  // Of the other stores.
+  // For the other stores.
   const std::vector<std::vector<std::string>> more_command_lines = {
       {"info", "s"},
       {"properties", "s/FILE"},

@@ -41,7 +41,7 @@ class ExpiredTablesTest : public TreeFixture {
     std::move(levels.begin(), levels.end(), all.begin());
     return Tree::Create(std::move(all), kOwnTree).value();
   }
-  // The entries of these keyspaces live for so many seconds, as of `now`.
+  // The number beside an id is the seconds for which the entries of this keyspace live.
   static std::shared_ptr<const LimitTable> LimitsOf(
       std::vector<std::pair<KeyspaceId, uint32_t>> seconds) {
     std::vector<LimitTable::Row> rows;

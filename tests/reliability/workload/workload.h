@@ -60,7 +60,7 @@ std::string TextOf(const Commit& commit);
 absl::StatusOr<Contents> ReadStore(lsm::DB& db, bool backward = false);
 // The keys of one keyspace, as its iterators show them.
 Contents KeysOf(const Contents& contents, std::string_view keyspace);
-// What the store has at a key of Contents.
+// The value that the store has at a key of Contents; nullopt: none.
 absl::StatusOr<std::optional<std::string>> LookUp(lsm::DB& db, std::string_view key);
 // True if the store has the keyspace.
 absl::StatusOr<bool> HasKeyspace(lsm::DB& db, std::string_view name);
