@@ -61,14 +61,15 @@ void Keyspaces::Start(const KeyspaceRecords& records) {
   dropped_.clear();
   limits_left_.clear();
   std::vector<LimitTable::Row> limits;
-  const uint32_t now = clock_.Now();
+  std::optional<uint32_t> now;  // one moment for all; without times no clock is read
   for (const auto& [id, record] : records.all()) {
     std::shared_ptr<KeyspaceState>& state = states_[id];
     if (state == nullptr) state = std::make_shared<KeyspaceState>(id, record.name, opening_);
     state->options = record.options;
     state->has_own_tree = record.has_own_tree;
     if (record.marks.are_timed()) {
-      const ExpiryLimit limit = ExpiryLimit::AtOpening(record.options, record.marks, now);
+      if (!now) now = clock_.Now();
+      const ExpiryLimit limit = ExpiryLimit::AtOpening(record.options, record.marks, *now);
       state->TakeLimit(limit);
       limits.emplace_back(id, limit);
       limits_left_[id] = {limit};

@@ -154,9 +154,12 @@ class KeyspaceSizes {
  private:
   uint64_t Add(lsm::KeyspaceId id, const lsm::TableMeta& meta, uint64_t bytes) {
     const lsm::ExpiryView expired = ExpiredIn(id, records_, request_);
+    // Names come first in the common tree.  They have no times, and never expire.
+    const bool may_have_names = meta.keyspace == lsm::kCommonTree &&
+                                lsm::KeyspaceOf(meta.span().begin) == lsm::kNamesInCommonTree;
     const uint64_t untimed = meta.entries - meta.dead.tombstones - meta.times.timed_entries;
     const double untimed_share =
-        expired.HidesUntimed() && meta.entries > 0
+        expired.HidesUntimed() && meta.entries > 0 && !may_have_names
             ? static_cast<double>(untimed) / static_cast<double>(meta.entries)
             : 0;
     const double share = std::min(1.0, ExpiredShareOf(meta.times, expired) + untimed_share);

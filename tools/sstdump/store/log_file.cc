@@ -147,7 +147,7 @@ std::string ReplayEntry(const BatchEntry& entry, lsm::KeyspaceRecords* keyspaces
   if (entry.keyspace >= keyspaces->next_id())
     return Concat("the record names keyspace ", entry.keyspace, ", which was not created");
   if (entry.is_put() && !entry.written && keyspaces->AreTimed(entry.keyspace))
-    return Concat("a put of keyspace ", entry.keyspace, ", and the record has no time");
+    return Concat("a put of keyspace ", entry.keyspace, " needs a time, but the record has none");
   return "";
 }
 
