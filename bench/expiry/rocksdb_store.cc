@@ -1,12 +1,9 @@
-#include <rocksdb/cache.h>
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
-#include <rocksdb/filter_policy.h>
 #include <rocksdb/listener.h>
 #include <rocksdb/options.h>
 #include <rocksdb/statistics.h>
 #include <rocksdb/system_clock.h>
-#include <rocksdb/table.h>
 #include <rocksdb/utilities/db_ttl.h>
 
 #include <chrono>
@@ -15,16 +12,13 @@
 #include <mutex>
 #include <thread>
 
+#include "bench/experiment/store_of_rocksdb.h"
 #include "bench/expiry/store.h"
 #include "bench/machine.h"
 #include "lsm/bytes/status.h"
 
 namespace bench::expiry {
 namespace {
-
-absl::Status FromRocksDb(const rocksdb::Status& status) {
-  return status.ok() ? absl::OkStatus() : absl::UnknownError("RocksDB: " + status.ToString());
-}
 
 // Entries and tables have the virtual time.  Everything else uses the system's.
 class VirtualSeconds : public rocksdb::SystemClockWrapper {
@@ -77,15 +71,7 @@ class RocksDbTables : public rocksdb::EventListener {
 class RocksDbStore : public Store {
  public:
   explicit RocksDbStore(const StoreSettings& settings) : path_(settings.path) {
-    rocksdb::BlockBasedTableOptions table;
-    table.block_cache = rocksdb::NewLRUCache(settings.block_cache_bytes);
-    table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
-    options_.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-    options_.create_if_missing = true;
-    options_.write_buffer_size = settings.write_buffer_bytes;
-    options_.target_file_size_base = settings.write_buffer_bytes;
-    options_.max_bytes_for_level_base = 4 * settings.write_buffer_bytes;
-    options_.compression = rocksdb::kNoCompression;
+    options_ = OptionsOfRocksDb(settings.write_buffer_bytes, settings.block_cache_bytes);
     options_.listeners = {events_};
     if (settings.clock != nullptr) {
       options_.statistics = rocksdb::CreateDBStatistics();

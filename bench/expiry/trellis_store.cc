@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "bench/experiment/store_of_trellis.h"
 #include "bench/expiry/store.h"
 #include "bench/workload.h"
 #include "lsm/bytes/status.h"
@@ -39,12 +40,7 @@ class TrellisStore : public Store {
  public:
   explicit TrellisStore(const StoreSettings& settings)
       : path_(settings.path), random_(StoreSeed(settings.seed, "expiry")) {
-    options_.write_buffer_bytes = static_cast<size_t>(settings.write_buffer_bytes);
-    options_.table_bytes = settings.write_buffer_bytes;
-    options_.level1_bytes = 4 * settings.write_buffer_bytes;
-    options_.block_cache_bytes = static_cast<size_t>(settings.block_cache_bytes);
-    options_.compression = lsm::Compression::kNone;  // so that bytes on disk are bytes of entries
-    options_.reserve_bytes = 0;                      // it would count as bytes on disk
+    options_ = OptionsOfTrellis(settings.write_buffer_bytes, settings.block_cache_bytes);
     options_.listener = events_;
     options_.environment.clock = settings.clock;
     options_.environment.random = &random_;

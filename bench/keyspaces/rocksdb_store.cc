@@ -1,8 +1,5 @@
-#include <rocksdb/cache.h>
 #include <rocksdb/db.h>
-#include <rocksdb/filter_policy.h>
 #include <rocksdb/options.h>
-#include <rocksdb/table.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "bench/experiment/store_of_rocksdb.h"
 #include "bench/keyspaces/store.h"
 #include "bench/machine.h"
 #include "lsm/bytes/status.h"
@@ -18,22 +16,10 @@
 namespace bench::keyspaces {
 namespace {
 
-absl::Status FromRocksDb(const rocksdb::Status& status) {
-  return status.ok() ? absl::OkStatus() : absl::UnknownError("RocksDB: " + status.ToString());
-}
-
 class RocksDbStore : public Store {
  public:
   explicit RocksDbStore(const StoreSettings& settings) : Store(settings) {
-    rocksdb::BlockBasedTableOptions table;
-    table.block_cache = rocksdb::NewLRUCache(settings.block_cache_bytes);
-    table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
-    options_.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-    options_.create_if_missing = true;
-    options_.write_buffer_size = settings.write_buffer_bytes;
-    options_.target_file_size_base = settings.write_buffer_bytes;
-    options_.max_bytes_for_level_base = 4 * settings.write_buffer_bytes;
-    options_.compression = rocksdb::kNoCompression;
+    options_ = OptionsOfRocksDb(settings.write_buffer_bytes, settings.block_cache_bytes);
     options_.arena_block_size = 8 << 10;  // by default a list with one entry takes 1 MiB
     options_.max_open_files = 512;        // so that an opening does not open all tables
   }

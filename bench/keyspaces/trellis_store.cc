@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "bench/experiment/store_of_trellis.h"
 #include "lsm/bytes/readable.h"
 #include "lsm/bytes/status.h"
 
@@ -65,12 +66,7 @@ absl::Status DoIn(Target* target, Work work, std::span<const std::string> keys,
 }  // namespace
 
 TrellisStore::TrellisStore(const StoreSettings& settings) : Store(settings) {
-  options_.write_buffer_bytes = static_cast<size_t>(settings.write_buffer_bytes);
-  options_.table_bytes = settings.write_buffer_bytes;
-  options_.level1_bytes = 4 * settings.write_buffer_bytes;
-  options_.block_cache_bytes = static_cast<size_t>(settings.block_cache_bytes);
-  options_.compression = lsm::Compression::kNone;  // so that bytes of tables are bytes of entries
-  options_.reserve_bytes = 0;                      // it would count as bytes on disk
+  options_ = OptionsOfTrellis(settings.write_buffer_bytes, settings.block_cache_bytes);
   options_.listener = flushed_tables_;
 }
 

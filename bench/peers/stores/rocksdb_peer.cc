@@ -17,15 +17,12 @@
 #include <thread>
 #include <utility>
 
+#include "bench/experiment/store_of_rocksdb.h"
 #include "bench/peers/peer.h"
 #include "bench/peers/stores/slice_cursor.h"
 
 namespace bench::peers {
 namespace {
-
-absl::Status FromRocksDb(const rocksdb::Status& status) {
-  return status.ok() ? absl::OkStatus() : absl::UnknownError("RocksDB: " + status.ToString());
-}
 
 rocksdb::Slice ToRocksDbSlice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 std::string_view ToView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
