@@ -182,7 +182,6 @@ void Keyspaces::Announce(Prepared* prepared) {
     for (const LimitTable::Row& row : limits_->rows()) {
       if (states_.contains(row.first)) rows.push_back(row);
     }
-    limits_have_forgotten_ = false;
   }
   auto limits = std::make_shared<LimitTable>(std::move(rows));
   limits->Set(state.id, limit);
@@ -191,6 +190,7 @@ void Keyspaces::Announce(Prepared* prepared) {
   // A keyspace that existed before had no limit.
   if (left.empty() && change.kind == KeyspaceChange::Kind::kOptions) left.emplace_back();
   left.push_back(limit);
+  limits_have_forgotten_ = false;  // once the new ones are in force
   prepared->limits = std::move(limits);
 }
 
@@ -324,10 +324,11 @@ bool Keyspaces::Forget(const std::vector<KeyspaceChange>& changes, const Version
   for (const KeyspaceChange& change : changes) {
     if (change.kind != KeyspaceChange::Kind::kDropped) {
       const auto left = limits_left_.find(change.id);
-      if (left == limits_left_.end()) continue;
+      // Without limits if there was no memory to announce one.
+      if (left == limits_left_.end() || left->second.empty()) continue;
       has_limit = true;
-      // No crash can bring back earlier limits.
-      // The first limit is that of the manifest, or of this change.
+      // No crash can bring back earlier limits.  The first one is that of the manifest, or of this
+      // change.
       const auto recorded = std::find(std::next(left->second.begin()), left->second.end(),
                                       ExpiryLimit::Of(change.options, change.marks));
       if (recorded != left->second.end()) left->second.erase(left->second.begin(), recorded);
