@@ -86,11 +86,14 @@ TEST_F(ExpiryTest, TablesShowTheTimesOfTheirPuts) {
   EXPECT_THAT(Run({"properties", "e/000003.table"}).out,
               HasSubstr(Concat("oldest_write_seconds     ", kSampleTime + 3000)));
   const json levels = Result({"levels", "e"});  // outlives the loop
+  int found = 0;
   for (const json& table : levels["tables"]) {
     if (table["name"] != "000003.table") continue;
+    ++found;
     EXPECT_EQ(table["timed_entries"], 2);
     EXPECT_EQ(table["newest_write_seconds"], kSampleTime + 5000);
   }
+  EXPECT_EQ(found, 1);
   EXPECT_FALSE(Result({"info", "e/000005.table"}).contains("timed_entries"));
   EXPECT_THAT(Run({"info", "e/000005.table"}).out, Not(HasSubstr("timed")));
 }
@@ -133,11 +136,13 @@ TEST_F(ExpiryTest, LogsMayChangeTheLimit) {
   EXPECT_EQ(Run({"get", "--raw", "--keyspace", "carts", "e", "a"}).out, "");
   EXPECT_EQ(Document({"get", "--keyspace", "carts", "e", "a"})["results"][1]["answer"], "expired");
   const json levels = Result({"levels", "e"});  // outlives the loop
+  int found = 0;
   for (const json& keyspace : levels["keyspaces"]) {
-    if (keyspace["name"] == "carts") {
-      EXPECT_EQ(keyspace["expire_after"], 3000);
-    }
+    if (keyspace["name"] != "carts") continue;
+    ++found;
+    EXPECT_EQ(keyspace["expire_after"], 3000);
   }
+  EXPECT_EQ(found, 1);
   const auto directory = files_.OpenDirectory("e", false).value();
   ASSERT_OK(directory->Remove("000006.log"));
   MakeLog(*directory, 6, {}, LogState::kOpen);

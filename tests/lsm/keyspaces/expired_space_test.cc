@@ -25,6 +25,14 @@ class ExpiredSpaceTest : public LargeValuesTest {
     ASSERT_OK(db_->OpenKeyspace("default", {.expire_after = seconds}));
   }
   void Advance(uint64_t seconds) { world_.clock.Advance(seconds * 1'000'000'000); }
+  // Writes a tenth of the keys each 100 s, so that each table has keys of all times.
+  void FillInTenths() {
+    for (int part = 0; part < 10; ++part) {
+      for (int i = part; i < kKeys; i += 10) Put(Key(i), ValueOf(i));
+      Advance(100);
+    }
+    CompactAll();
+  }
   // Tables of the default keyspace.  The name of "default", with its limit, has another one.
   uint64_t TableBytesAfterALook() {
     EXPECT_OK(db_->WaitForBackgroundWork());
@@ -62,15 +70,10 @@ TEST_F(ExpiredSpaceTest, SnapshotsKeepTables) {
   EXPECT_EQ(TableBytesAfterALook(), 0u);
 }
 
-// Each table has keys of all times.
 TEST_F(ExpiredSpaceTest, TablesAreRewrittenOnceAFifthHasExpired) {
   Open();
   SetLimit(1'000);
-  for (int part = 0; part < 10; ++part) {
-    for (int i = part; i < kKeys; i += 10) Put(Key(i), ValueOf(i));
-    Advance(100);
-  }
-  CompactAll();
+  FillInTenths();
   *listener_ = {};
   const uint64_t all = TableBytesAfterALook();
   Advance(50);  // the first tenth has expired
@@ -134,11 +137,7 @@ TEST_F(ExpiredSpaceTest, TablesOfUntimedPutsAreRewritten) {
 TEST_F(ExpiredSpaceTest, TablesGoUnreadWhileTheRuleRests) {
   Open();
   SetLimit(1'000);
-  for (int part = 0; part < 10; ++part) {
-    for (int i = part; i < kKeys; i += 10) Put(Key(i), ValueOf(i));
-    Advance(100);
-  }
-  CompactAll();
+  FillInTenths();
   Advance(300);
   Fail(FileOperation::kAppend, ".table");
   EXPECT_GT(TableBytesAfterALook(), 4'000'000u);
