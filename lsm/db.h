@@ -254,7 +254,7 @@ class TRELLIS_API DB {
   // after all keyspaces are dropped:
   //
   //   - It has at most kKeyspacesMax keyspaces (lsm/limits.h), besides "default".  Each takes about
-  //     400 bytes of memory and its name.
+  //     600 bytes of memory and its name.
   //   - Older releases refuse the store.
   //   - Only in the default keyspace, the store flushes early for the space that deletes and range
   //     deletes free, and iterators remember gaps (while none of its entries can expire).

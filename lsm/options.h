@@ -158,8 +158,8 @@ struct Options {
   // runs is merged into the next when it has as many runs as the first number (at least 2).
   //
   // Level 0 of a tree is compacted with fewer tables when its reads have wasted as much time as the
-  // compaction takes (lsm/design/read_triggered_compaction.md).  A store that is
-  // open for reading only is not compacted.
+  // compaction takes (lsm/design/read_triggered_compaction.md).  A store that is open for reading
+  // only is not compacted.
   //
   // Halfway between the two numbers (12), writes begin to slow down, so that level 0 does not fill
   // up before a compaction makes room (lsm/runtime/write_pace.h).  This delays a write by at most 2
@@ -227,9 +227,9 @@ TRELLIS_API absl::Status ValidateOptions(const Options& options);
 
 // Options of one keyspace.  The store keeps them.  It uses all but expire_after once the keyspace
 // has tables of its own; until then the values in Options apply (DB::OpenKeyspace).  An option that
-// no call has set has the value in Options.  A later call changes only the options that it sets. No
-// call unsets an option, and none returns it.  Meanings and ranges are those of Options.  All other
-// options are the store's.
+// no call has set has the value in Options.  A later call changes only the options that it sets.
+// No call unsets an option, and none returns it.  Meanings and ranges are those of Options.  All
+// other options are the store's.
 struct KeyspaceOptions {
   std::optional<std::string> filter_kind = std::nullopt;  // for new tables
   // For new tables.  Has no effect while Options::filter_goal is set, like Options::target_fpp.
