@@ -67,10 +67,10 @@ excerpt_cluster() {
   put_excerpt 'tools/dev excerpt cluster' README.md $'```text\n'"$(cat "$demo_dir/result.txt")"$'\n```'
 }
 
-# Puts the excerpt that an experiment wrote next to its report into bench/README.md.
-put_written() {  # NAME FOLDER
-  [[ -s $2/excerpt-$1.md ]] || die "no $2/excerpt-$1.md: run tools/dev $1 to its end first"
-  put_excerpt "tools/dev excerpt $1" bench/README.md "$(cat "$2/excerpt-$1.md")"
+# Puts the excerpt that an experiment wrote next to its report into a page.
+put_written() {  # NAME FOLDER [FILE]
+  [[ -s $2/excerpt-$1.md ]] || die "no $2/excerpt-$1.md: run tools/dev ${2##*/} to its end first"
+  put_excerpt "tools/dev excerpt $1" "${3:-bench/README.md}" "$(cat "$2/excerpt-$1.md")"
 }
 
 # Runs an experiment and puts its excerpt.
@@ -166,7 +166,7 @@ command_excerpt() {
       peers) excerpt_peers ;;
       # These take the last run here, because a run takes long.
       scale | keyspaces | expiry) put_written "$part" "$build/$part" ;;
-      deletes) put_written deletes "$build/peers" ;;
+      deletes) put_written deletes "$build/peers" lsm/design/tombstones.md ;;
       kinds | family | speed | streams | stream-times | levels | partitions | styles | reliability)
         lock && all_packages && "excerpt_$part"
         ;;
