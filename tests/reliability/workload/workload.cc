@@ -160,11 +160,10 @@ absl::StatusOr<bool> HasKeyspace(lsm::DB& db, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-absl::StatusOr<Contents> ReadStore(lsm::DB& db, bool backward) {
-  Contents contents;
+absl::Status ReadStore(lsm::DB& db, bool backward, Contents* shown) {
   TRELLIS_ASSIGN_OR_RETURN(const std::vector<std::string> names, db.ListKeyspaces());
   for (const std::string& name : names) {
-    if (name != lsm::kDefaultKeyspaceName) contents.emplace(EntryOf(name), kIsThere);
+    if (name != lsm::kDefaultKeyspaceName) shown->emplace(EntryOf(name), kIsThere);
     TRELLIS_ASSIGN_OR_RETURN(const lsm::Keyspace keyspace, db.OpenKeyspace(name));
     const std::unique_ptr<lsm::Iterator> iterator = keyspace.NewIterator();
     backward ? iterator->SeekToLast() : iterator->SeekToFirst();
@@ -174,10 +173,16 @@ absl::StatusOr<Contents> ReadStore(lsm::DB& db, bool backward) {
       if (last && !(backward ? key < *last : *last < key))
         return absl::InternalError(Concat("an iterator of ", name, " shows keys in disorder"));
       last = key;
-      contents.emplace(KeyIn(name, key), iterator->value());
+      shown->emplace(KeyIn(name, key), iterator->value());
     }
     TRELLIS_RETURN_IF_ERROR(iterator->status());
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Contents> ReadStore(lsm::DB& db, bool backward) {
+  Contents contents;
+  TRELLIS_RETURN_IF_ERROR(ReadStore(db, backward, &contents));
   return contents;
 }
 

@@ -58,6 +58,8 @@ std::string TextOf(const Commit& commit);
 
 // All that iterators show.  InternalError if they do not show it in order.
 absl::StatusOr<Contents> ReadStore(lsm::DB& db, bool backward = false);
+// The same in `shown`, which also has what iterators show before they fail.
+absl::Status ReadStore(lsm::DB& db, bool backward, Contents* shown);
 // The keys of one keyspace, as its iterators show them.
 Contents KeysOf(const Contents& contents, std::string_view keyspace);
 // The value that the store has at a key of Contents; nullopt: none.
