@@ -256,8 +256,8 @@ class TRELLIS_API DB {
   //   - It has at most kKeyspacesMax keyspaces (lsm/limits.h), besides "default".  Each takes about
   //     600 bytes of memory and its name.
   //   - Older releases refuse the store.
-  //   - Early flushes for the space that deletes and range deletes free are for the default keyspace
-  //     only.  So are the gaps that iterators remember, unless its entries can expire.
+  //   - Only the default keyspace has early flushes for the space that deletes and range deletes
+  //     free.  Iterators remember gaps in it alone, and not while its entries can expire.
   //
   // OpenMode::kFollow: a keyspace and its options are those of the current view.  If the writer
   // drops the keyspace, calls of its handles return FailedPrecondition from the view on that shows
