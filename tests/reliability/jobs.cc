@@ -76,8 +76,8 @@ JobResult RunCrashes(uint64_t seed, uint64_t amount) {
     if (workloads % 4 >= 2) options.shape.large_value_bytes = 30'000;
     options.shape.copies = workloads % 8 == 4 || workloads % 8 == 5;
     options.shape.ranges = HasRanges(workloads);
-    options.shape.keyspaces = HasKeyspaces(workloads);
-    options.shape.wide = workloads % 8 == 6;  // makes many images, so it is used late
+    options.shape.keyspaces = workloads % 8 >= 6;  // makes many images, so it is used late
+    options.shape.wide = workloads % 8 == 6;       // likewise
     options.has_reserve = workloads % 8 >= 6;
     options.images_max = amount - result.amount;
     // With a small amount, tries few images of each workload rather than few workloads.
