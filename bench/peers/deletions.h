@@ -7,8 +7,9 @@
 //   queue, 1k alive          append at one end, pop at the other: iterator, seek, delete
 //   queue, 1M alive          the same with N keys alive
 //   sliding window           N keys alive; append, and delete the oldest by its key, 4 N times
-//   seek past deletes        2 N keys, the half in the middle deleted, and the store quiet
-//   ... held by a snapshot   the same, with an iterator open since before the deletes
+//   seek past deletes        2 N keys, the half in the middle deleted; then idle until 60 % of the
+//                            bytes are left
+//   ... held by a snapshot   the same with a snapshot taken before the deletes, and without idling
 //   delete a range           20 N keys; then 90 % of them, by one call
 //   seek past a range        2 N keys, the half in the middle deleted by one call
 //   get beside 10k ranges    2 N keys; then 10,000 ranges of 10 keys each

@@ -113,6 +113,9 @@ class Peer {
   virtual absl::Status CompactAll() = 0;
 
   virtual std::unique_ptr<Reader> NewReader() = 0;
+  // Until the result is destroyed, the store keeps all that it holds now.  Destroy it before the
+  // store is closed.  nullptr if the store cannot.
+  virtual std::shared_ptr<const void> TakeSnapshot() { return nullptr; }
 
   // Data blocks read from files since the store was opened, if the settings asked to count them;
   // nullopt if the store does not count.

@@ -15,11 +15,16 @@ namespace {
 constexpr uint64_t kSampledMax = 256;
 constexpr uint64_t kLookedAtMax = 4096;  // entries
 
-// The mean of the bytes of tables that a tombstone of the memtable is expected to cover.
-double MeanCoveredBytes(const ReadView& view, Sequence visible,
-                        const bloom::DigestSeed& digest_seed) {
+// Means of the last tombstones of the memtable.
+struct TombstoneSample {
+  double key_bytes = 0;      // in a table, without compression
+  double covered_bytes = 0;  // of tables
+};
+
+TombstoneSample SampleOf(const ReadView& view, Sequence visible,
+                         const bloom::DigestSeed& digest_seed) {
   const Memtable& memtable = *view.memtable;
-  uint64_t covered_bytes = 0, sampled = 0;
+  uint64_t key_bytes = 0, covered_bytes = 0, sampled = 0;
   // A reader that sees `number` sees the ring, as far as that reaches back.
   Sequence number = std::min(visible, memtable.last_number());
   for (uint64_t i = 0; i < kLookedAtMax && number > memtable.number_before(); ++i, --number) {
@@ -28,11 +33,14 @@ double MeanCoveredBytes(const ReadView& view, Sequence visible,
     // A tombstone that stands for a range delete, or for an entry of another keyspace, says
     // nothing.
     if (!IsTombstone(entry->suffix()) || entry->user_key().empty()) continue;
+    key_bytes += entry->internal_key().size();
     covered_bytes += view.version->default_tree()->CoveredBytes(/*level=*/-1, /*run=*/0,
                                                                 entry->user_key(), digest_seed);
     ++sampled;
   }
-  return sampled == 0 ? 0 : static_cast<double>(covered_bytes) / static_cast<double>(sampled);
+  if (sampled == 0) return {};
+  const auto count = static_cast<double>(sampled);
+  return {static_cast<double>(key_bytes) / count, static_cast<double>(covered_bytes) / count};
 }
 
 // Whether each entry of the memtable is a put that has expired for all readers.  Asks the last
@@ -104,11 +112,16 @@ bool IsSealDue(const ReadView& view, Sequence visible, const SnapshotList& snaps
   if (memtable.AgeNanos(now_nanos) / 1'000'000'000 >= kTombstoneSecondsMax) return true;
   if (ranges != nullptr && AreRangesDue(view, ranges->ToMap(), snapshots, options)) return true;
   if (tombstones == 0) return false;
+  const TombstoneSample sample = SampleOf(view, visible, digest_seed);
+  if (sample.covered_bytes == 0) return false;
   TableToBe table;
-  table.freeable_bytes =
-      static_cast<double>(tombstones) * MeanCoveredBytes(view, visible, digest_seed);
-  if (table.freeable_bytes == 0) return false;
-  table.bytes = memtable.memory_bytes();
+  const auto count = static_cast<double>(tombstones);
+  table.freeable_bytes = count * (sample.covered_bytes + sample.key_bytes);
+  // A tombstone takes two to three times as much memory as its key has bytes.
+  const double puts =
+      std::max(0.0, 1 - count / static_cast<double>(std::max(tombstones, memtable.entry_count())));
+  table.bytes = static_cast<uint64_t>(puts * static_cast<double>(memtable.memory_bytes()) +
+                                      count * sample.key_bytes);
   table.largest_sequence = memtable.last_number();
   const std::unique_ptr<InnerIterator> first = memtable.NewIterator();
   const std::unique_ptr<InnerIterator> last = memtable.NewIterator();

@@ -4,7 +4,9 @@
 // Tombstones: the memtable counts as the table of level 0 that its flush would make.  If the rule
 // for tombstones (lsm/compaction/picker.h) would take that table at once, the flush is worth it. So
 // the tombstones of a few large values are flushed soon.  Those of a few small values wait until
-// the memtable is full, or a week old.
+// the memtable is full, or a week old.  The last tombstones are a sample of all: each counts with
+// the bytes of its key and those that it covers.  The other entries count with their share of the
+// memtable's memory.
 //
 // Range deletes: once a range is in a table, it frees each table that it contains whole, without a
 // merge (NeedlessTable in lsm/version/tree.h).  The memtable is due if such tables have as many

@@ -190,6 +190,10 @@ class LevelDbPeer : public Peer {
   std::unique_ptr<Reader> NewReader() override {
     return std::make_unique<LevelDbReader>(db_.get());
   }
+  std::shared_ptr<const void> TakeSnapshot() override {
+    return {db_->GetSnapshot(),
+            [db = db_.get()](const leveldb::Snapshot* snapshot) { db->ReleaseSnapshot(snapshot); }};
+  }
 
   std::optional<uint64_t> data_block_reads() override {
     if (!env_.counts_reads) return std::nullopt;

@@ -216,6 +216,10 @@ class RocksDbPeer : public Peer {
   std::unique_ptr<Reader> NewReader() override {
     return std::make_unique<RocksDbReader>(db_.get());
   }
+  std::shared_ptr<const void> TakeSnapshot() override {
+    return {db_->GetSnapshot(),
+            [db = db_.get()](const rocksdb::Snapshot* snapshot) { db->ReleaseSnapshot(snapshot); }};
+  }
 
   std::optional<uint64_t> data_block_reads() override {
     if (files_ == nullptr) return std::nullopt;

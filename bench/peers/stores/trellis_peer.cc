@@ -120,6 +120,7 @@ class TrellisPeer : public Peer {
   std::unique_ptr<Reader> NewReader() override {
     return std::make_unique<TrellisReader>(db_.get());
   }
+  std::shared_ptr<const void> TakeSnapshot() override { return db_->GetSnapshot(); }
 
   std::optional<uint64_t> data_block_reads() override {
     const lsm::Statistics statistics = db_->GetStatistics();

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <memory>
@@ -146,21 +147,33 @@ TEST_F(DeletionsTest, TheFirstSeekHasAGoalOfItsOwn) {
   for (const Deletion deletion : {Deletion::kSeek, Deletion::kSeekHeld, Deletion::kSeekRange}) {
     SCOPED_TRACE(static_cast<int>(deletion));
     FakePeer peer("A", &log_);
-    peer.slow_seeks = 1;
+    peer.slow_seeks = 2;  // the first one is not measured
     ASSERT_OK_AND_ASSIGN(const std::vector<DeletionFigure> figures, Run(deletion, &peer));
     EXPECT_GE(Of(figures, "us, first seek past them"), 1000);
     EXPECT_LT(Of(figures, "us, later ones"), 1000);
-    EXPECT_DOUBLE_EQ(Of(figures, "first one, in plain seeks"),
-                     Of(figures, "us, first seek past them") / Of(figures, "us, plain seek"));
+    EXPECT_DOUBLE_EQ(Of(figures, "first one, in first plain seeks"),
+                     Of(figures, "us, first seek past them") / Of(figures, "us, first plain seek"));
+    EXPECT_DOUBLE_EQ(Of(figures, "later ones, in later plain ones"),
+                     Of(figures, "us, later ones") / Of(figures, "us, later plain ones"));
     std::vector<std::string> with_goal;
     for (const DeletionFigure& figure : figures) {
       if (figure.goal) with_goal.emplace_back(figure.name);
     }
-    std::vector<std::string> expected = {"first one, in plain seeks", "later ones, in plain seeks"};
+    std::vector<std::string> expected = {"first one, in first plain seeks",
+                                         "later ones, in later plain ones"};
     if (deletion == Deletion::kSeekRange)
-      expected.emplace_back("when the store is quiet, in plain seeks");
+      expected.emplace_back("when the store is quiet, in plain ones");
     EXPECT_EQ(with_goal, expected);
   }
+}
+
+TEST_F(DeletionsTest, ASnapshotHoldsThePutsOnly) {
+  FakePeer peer("A", &log_);
+  ASSERT_OK(Run(Deletion::kSeekHeld, &peer).status());
+  const auto taken = std::find(log_.begin(), log_.end(), "A snapshot");
+  ASSERT_NE(taken, log_.end());
+  EXPECT_EQ(std::find(log_.begin(), taken, "A delete"), taken);
+  EXPECT_EQ(std::count(log_.begin(), taken, "A put"), 1);
 }
 
 TEST_F(DeletionsTest, StopsWhenTold) {

@@ -66,6 +66,10 @@ class FakePeer : public Peer {
     return absl::OkStatus();
   }
   std::unique_ptr<Reader> NewReader() override { return std::make_unique<FakeReader>(this); }
+  std::shared_ptr<const void> TakeSnapshot() override {
+    Note("snapshot");
+    return nullptr;
+  }
   std::optional<uint64_t> data_block_reads() override { return reads.load(); }
   absl::StatusOr<PeerFigures> Figures() override { return PeerFigures{3, 1000, filter_bytes, 7}; }
   bool is_variant() const override { return variant; }

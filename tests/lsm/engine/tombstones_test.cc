@@ -296,6 +296,21 @@ TEST_F(ReclaimTest, FewDeletesWaitForAFullMemtable) {
   EXPECT_EQ(AfterALook(), "1/0");
 }
 
+// A memtable takes about three times as many bytes as the table that it becomes.
+TEST_F(ReclaimTest, DeletesOfSmallValuesAreFlushedSoon) {
+  constexpr int kSmall = 200'000, kDeletedSmall = 120'000;
+  options_.write_buffer_bytes = 64 << 20;
+  options_.table_bytes = 64 << 20;
+  Open();
+  for (int i = 0; i < kSmall; ++i) Put(Concat("key", 1'000'000 + i), "small");
+  Flush();
+  listener_->flush_reasons.clear();
+  const uint64_t before = TableBytes();
+  for (int i = 0; i < kDeletedSmall; ++i) Delete(Concat("key", 1'000'000 + i));
+  EXPECT_EQ(AfterALook(), "1/1");
+  EXPECT_LT(TableBytes(), before / 2);
+}
+
 TEST_F(ReclaimTest, DeletesThatCoverNothingWait) {
   options_.target_fpp = 0.0001;
   options_.block_cache_bytes = 8 << 20;  // so that filters are in memory
