@@ -28,8 +28,7 @@ constexpr uint64_t kMiB = 1 << 20;
 constexpr double kLeftShare = 0.05;  // of the bytes, after the idle time
 // Tables that a range covers only in part stay for now: up to two for each sorted run.
 constexpr double kRangeLeftShare = 0.1;
-// Of the bytes, if half of the keys were deleted and their deletes have reached the bottom.
-constexpr double kSettledShare = 0.6;
+constexpr double kSettledShare = 0.6;  // after deletes of half of the keys
 constexpr int kTimedSeeks = 1001;
 constexpr uint64_t kGets = 100'000;
 
@@ -241,7 +240,7 @@ class Work {
     const auto seek = [&](uint64_t from, uint64_t to) {
       return SeekMicros(reader.get(), DigitKey::Present(from), DigitKey::Present(to));
     };
-    // What the first seek of all costs, for example to open a table, is part of neither.
+    // Neither has the costs that only the first seek of all has, for example to open a table.
     TRELLIS_RETURN_IF_ERROR(seek(half / 2, half / 2).status());
     Seeks seeks;
     TRELLIS_ASSIGN_OR_RETURN(seeks.first, seek(half, 3 * half));
