@@ -388,6 +388,8 @@ class ExpiryTrial : public ExpiringMachine {
           CompareForward("an iterator that was held", *held_.iterator, held_.keys, &report_.moves));
     const std::string name = SomeName();
     held_ = {handles_.at(name).NewIterator(), model_.keyspaces.at(name).SeenAt(now_)};
+    // Its later moves must show the same as these.
+    Find(CompareForward("an iterator", *held_.iterator, held_.keys, &report_.moves));
   }
 
   // Null: the present.
