@@ -144,8 +144,8 @@ TEST(MergingIteratorTest, TurnsAroundPastCopies) {
   }
 }
 
-// A compaction writes a tombstone in place of a put that has expired.  After a crash, Repair may
-// find both.  The one of the newer input decides, whatever their kinds.
+// A compaction writes a tombstone in place of a put that has expired, with the same sequence.  If
+// the put is still there, the one of the newer input decides, whatever their kinds.
 TEST(MergingIteratorTest, CopiesOfOtherKindsStandInTheOrderOfTheInputs) {
   std::vector<Entry> copies(2);
   AppendInternalKey(&copies[0].first, "k", 7, EntryKind::kTimedPut);
