@@ -257,7 +257,7 @@ class TRELLIS_API DB {
   //     600 bytes of memory and its name.
   //   - Older releases refuse the store.
   //   - Only the default keyspace has early flushes for the space that deletes and range deletes
-  //     free.  Iterators remember gaps in it alone, and not while its entries can expire.
+  //     free.
   //
   // OpenMode::kFollow: a keyspace and its options are those of the current view.  If the writer
   // drops the keyspace, calls of its handles return FailedPrecondition from the view on that shows

@@ -453,7 +453,6 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const KeyspaceState* state,
   auto seek_reads = std::make_shared<SeekReads>(store_.environment.file_system);
   scan.seek_reads = seek_reads.get();
   const KeyspaceId keyspace = IdIn(*view, state, options.snapshot);
-  const bool is_default = keyspace == kDefaultKeyspace;
   // The view keeps the tree, unless there is none.
   const bool has_tree = view->version->TreeWith(keyspace) != nullptr;
   auto empty_tree = has_tree ? nullptr : std::make_shared<const Tree>(keyspace);
@@ -468,11 +467,10 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const KeyspaceState* state,
   const uint64_t iterators = counters_.Add(Counter::kIterators, 1);
   const Level0Account account(tree);
   const Level0Account::Seen level0 = account.See();
-  // A follower's view may go back to an earlier state of the store.  The gaps are those of the
-  // default keyspace.  They have no time, so iterators do not use them while entries may expire.
-  const bool knows_gaps =
-      options_.mode != OpenMode::kFollow && is_default && expiry == ExpiryView();
-  GapUse gaps{knows_gaps ? views_.gaps() : nullptr, ReadPoint::In(*view, sequence)};
+  // A follower's view may go back to an earlier state of the store.  Gaps have no time, so
+  // iterators do not use them while entries may expire.
+  const bool knows_gaps = options_.mode != OpenMode::kFollow && expiry == ExpiryView();
+  GapUse gaps{knows_gaps ? views_.gaps() : nullptr, ReadPoint::In(*view, sequence, keyspace)};
   IteratorBounds bounds{std::optional<std::string>(options.lower_bound),
                         std::optional<std::string>(options.upper_bound)};
   // They must outlive the merge.

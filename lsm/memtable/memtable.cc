@@ -101,7 +101,6 @@ class Memtable::EntryMaker : public EncodedBatch::Handler {
       if (*list->prepared_count() == 0) memtable_.prepared_lists_.push_back(list);
       ++*list->prepared_count();
       memtable_.prepared_others_.push_back({list, list->NewEntry(key, suffix, value)});
-      Mark(SequenceOf(suffix));
       return list;
     });
   }
@@ -180,10 +179,33 @@ absl::Status Memtable::PrepareBatch(std::string_view encoded, RangeMap* ranges,
   if (changes > changes_.capacity()) changes_.reserve(std::max(changes, 2 * changes_.capacity()));
   // After all other allocations: a reservation holds for the next ones.
   ReserveLinks();
-  if (recent_ == nullptr && recent_max_ > 0)
-    recent_ = std::make_unique<std::atomic<const Entry*>[]>(recent_max_);
+  PrepareRing();
   if (ranges != nullptr) *ranges = std::move(of_default);
   return absl::OkStatus();
+}
+
+void Memtable::PrepareRing() {
+  if (recent_max_ == 0) return;
+  if (recent_ == nullptr) recent_ = std::make_unique<std::atomic<const Entry*>[]>(recent_max_);
+  if (own_words_ != nullptr || prepared_others_.empty()) return;
+  own_words_ = std::make_unique<Word[]>(recent_max_);
+  for (size_t slot = 0; slot < recent_max_; ++slot) {
+    // Relaxed: only this thread has written entries, and the pointer is released after the words.
+    const Entry* const entry = recent_[slot].load(std::memory_order_relaxed);
+    if (entry == nullptr) continue;
+    own_words_[slot].store(WordOf(SequenceOf(entry->suffix()), kDefaultKeyspace),
+                           std::memory_order_relaxed);
+  }
+  words_.store(own_words_.get(), std::memory_order_release);
+}
+
+void Memtable::NoteInRing(const Entry* entry, KeyspaceId keyspace) {
+  const Sequence number = SequenceOf(entry->suffix());
+  if (number + recent_max_ <= prepared_last_) return;  // a later entry of the batch replaces it
+  const size_t slot = number & (recent_max_ - 1);
+  if (own_words_ != nullptr) [[unlikely]]
+    own_words_[slot].store(WordOf(number, keyspace), std::memory_order_release);
+  recent_[slot].store(entry, std::memory_order_release);
 }
 
 void Memtable::PrepareRanges(KeyspaceId keyspace, const RangeMap& ranges) {
@@ -237,14 +259,11 @@ void Memtable::AddPrepared() {
     if (prepared_has_more_deletes_) has_more_deletes_.store(true, std::memory_order_relaxed);
     AddPreparedRanges();
   }
-  const auto note_in_ring = [this](const Entry* entry) {
-    const Sequence number = SequenceOf(entry->suffix());
-    if (number + recent_max_ > prepared_last_)
-      recent_[number & (recent_max_ - 1)].store(entry, std::memory_order_release);
-  };
   if (recent_ != nullptr) {
-    std::for_each(prepared_.begin(), prepared_.end(), note_in_ring);
-    std::for_each(prepared_marks_.begin(), prepared_marks_.end(), note_in_ring);
+    for (const Entry* entry : prepared_) NoteInRing(entry, kDefaultKeyspace);
+    for (const Entry* entry : prepared_marks_) NoteInRing(entry, kDefaultKeyspace);
+    for (const OtherEntry& other : prepared_others_)
+      NoteInRing(other.entry, other.list->keyspace());
   }
   arena_.GiveBackReserved();
   NoteUsedBytes();
@@ -299,10 +318,16 @@ std::vector<const EntryList*> Memtable::Lists() const {
   return lists;
 }
 
-const Memtable::Entry* Memtable::FindRecent(Sequence number) const {
-  if (recent_max_ == 0) return nullptr;
-  const Entry* entry = recent_[number & (recent_max_ - 1)].load(std::memory_order_acquire);
-  return entry != nullptr && SequenceOf(entry->suffix()) == number ? entry : nullptr;
+Memtable::RecentEntry Memtable::FindRecent(Sequence number) const {
+  if (recent_max_ == 0) return {};
+  const size_t slot = number & (recent_max_ - 1);
+  const Entry* const entry = recent_[slot].load(std::memory_order_acquire);
+  if (entry == nullptr || SequenceOf(entry->suffix()) != number) return {};
+  const Word* const words = words_.load(std::memory_order_acquire);
+  if (words == nullptr) return {entry, kDefaultKeyspace};
+  const uint64_t word = words[slot].load(std::memory_order_acquire);
+  const auto keyspace = static_cast<KeyspaceId>(word);
+  return word == WordOf(number, keyspace) ? RecentEntry{entry, keyspace} : RecentEntry{};
 }
 
 MemtableAnswer Memtable::Get(const LookupKey& key, std::string_view* value) const {

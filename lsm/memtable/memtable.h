@@ -9,11 +9,13 @@
 // A ring keeps the last entries that were added as batches, by their numbers:
 //
 //   slot   number % recent_max      the entry with this number, or a later one that has replaced it
+//   word   number % recent_max      low half of the number | keyspace of the entry
 //
 // A reader that knows everything up to a number learns from it what the next writes changed,
-// without a search (lsm/runtime/known_gaps.h).  In the slot of a range delete, or of an entry of a
-// keyspace other than the default one, it finds a tombstone of the empty key.  That is right
-// because none of these makes a key of the default keyspace visible.
+// without a search (lsm/runtime/known_gaps.h).  In the slot of a range delete, or of a change of
+// the set of keyspaces, it finds a tombstone of the empty key.  That is right because none of these
+// makes a key visible.  There are no words until the first entry of a keyspace other than the
+// default one.
 //
 // Range deletes are in lists of their own (range_list.h), and count as entries.
 #ifndef TRELLIS_LSM_MEMTABLE_MEMTABLE_H_
@@ -47,6 +49,7 @@ class Memtable {
   using Entry = EntryList::Entry;
 
   // The ring of an active memtable has a slot for each KiB of the write buffer, 8 bytes of 1,024.
+  // Once it has words, these take as much.
   static size_t RecentMax(uint64_t write_buffer_bytes) {
     return static_cast<size_t>(std::bit_floor(write_buffer_bytes / 1024));
   }
@@ -164,7 +167,11 @@ class Memtable {
   // The entry with this number, or the tombstone in its place; nullptr if the ring no longer has
   // it. REQUIRES: number_before() < number <= last_number(), and the caller has acquired `number`,
   // so the ring exists.
-  const Entry* FindRecent(Sequence number) const;
+  struct RecentEntry {
+    const Entry* entry = nullptr;
+    KeyspaceId keyspace = kDefaultKeyspace;
+  };
+  RecentEntry FindRecent(Sequence number) const;
 
  private:
   // Creates the entries of a batch.
@@ -185,6 +192,9 @@ class Memtable {
   void Count(const Call& call);
   // Call it after each addition.
   void NoteUsedBytes() { used_bytes_.store(arena_.used_bytes(), std::memory_order_relaxed); }
+  // Gives the ring words, if the batch needs them.
+  void PrepareRing();
+  void NoteInRing(const Entry* entry, KeyspaceId keyspace);
   // Needs no memory after PrepareBatch.
   void KeepChange(KeyspaceChange change);
   // The parts of the two steps for ranges.
@@ -210,6 +220,13 @@ class Memtable {
   const size_t recent_max_;
   // Release and acquire: a reader of a slot that is being replaced reads the new entry's number.
   std::unique_ptr<std::atomic<const Entry*>[]> recent_;
+  // Release and acquire, likewise: a reader believes a word only if it has the entry's number.  The
+  // pointer is released after the words of all entries before, and before the entry of a slot that
+  // needs one.  So a reader that acquires such an entry finds the words.
+  using Word = std::atomic<uint64_t>;
+  static uint64_t WordOf(Sequence number, KeyspaceId keyspace) { return number << 32 | keyspace; }
+  std::atomic<const Word*> words_{nullptr};
+  std::unique_ptr<Word[]> own_words_;  // used by the writer only
 
   std::vector<KeyspaceChange> changes_;
   std::atomic<size_t> changes_bytes_{0};  // relaxed: an estimate for any thread

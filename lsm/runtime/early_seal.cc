@@ -28,11 +28,11 @@ TombstoneSample SampleOf(const ReadView& view, Sequence visible,
   // A reader that sees `number` sees the ring, as far as that reaches back.
   Sequence number = std::min(visible, memtable.last_number());
   for (uint64_t i = 0; i < kLookedAtMax && number > memtable.number_before(); ++i, --number) {
-    const Memtable::Entry* const entry = memtable.FindRecent(number);
+    const auto [entry, keyspace] = memtable.FindRecent(number);
     if (entry == nullptr || sampled == kSampledMax) break;
-    // A tombstone that stands for a range delete, or for an entry of another keyspace, says
-    // nothing.
-    if (!IsTombstone(entry->suffix()) || entry->user_key().empty()) continue;
+    // A tombstone that stands for a range delete says nothing.
+    if (keyspace != kDefaultKeyspace || !IsTombstone(entry->suffix()) || entry->user_key().empty())
+      continue;
     key_bytes += entry->internal_key().size();
     covered_bytes += view.version->default_tree()->CoveredBytes(/*level=*/-1, /*run=*/0,
                                                                 entry->user_key(), digest_seed);

@@ -19,7 +19,7 @@ using End = std::optional<std::string_view>;  // nullopt: after all keys
 bool IsWithin(std::string_view key, const End& end) { return !end || key < *end; }
 std::string KeyAfter(std::string_view key) { return std::string(key) + '\0'; }
 
-// Calls `visit(entry)` for each entry with a number in (from, to].  False if one is missing.
+// Calls `visit(recent)` for each entry with a number in (from, to].  False if one is missing.
 template <typename Visit>
 bool ForEachBetween(const ReadView& view, Sequence from, Sequence to, const Visit& visit) {
   Sequence next = from + 1;
@@ -28,9 +28,9 @@ bool ForEachBetween(const ReadView& view, Sequence from, Sequence to, const Visi
     if (next > last) return true;
     if (next <= memtable.number_before()) return false;
     for (; next <= last; ++next) {
-      const Memtable::Entry* entry = memtable.FindRecent(next);
-      if (entry == nullptr) return false;
-      visit(*entry);
+      const Memtable::RecentEntry recent = memtable.FindRecent(next);
+      if (recent.entry == nullptr) return false;
+      visit(recent);
     }
     return true;
   };
@@ -42,15 +42,16 @@ bool ForEachBetween(const ReadView& view, Sequence from, Sequence to, const Visi
 
 }  // namespace
 
-ReadPoint ReadPoint::In(const ReadView& view, Sequence sequence) {
+ReadPoint ReadPoint::In(const ReadView& view, Sequence sequence, KeyspaceId keyspace) {
   // A view that takes no writes has all of them up to its own limit.
-  if (view.sequence_max != kSequenceMax) return {&view, sequence};
-  return {&view, std::min(sequence, view.memtable->last_number())};
+  if (view.sequence_max != kSequenceMax) return {&view, sequence, keyspace};
+  return {&view, std::min(sequence, view.memtable->last_number()), keyspace};
 }
 
-KnownGaps::Gap::Gap(std::string_view from_key, End to_key, Sequence since_number,
-                    Sequence until_number, uint64_t walked_entries)
-    : from(from_key),
+KnownGaps::Gap::Gap(KeyspaceId of_keyspace, std::string_view from_key, End to_key,
+                    Sequence since_number, Sequence until_number, uint64_t walked_entries)
+    : keyspace(of_keyspace),
+      from(from_key),
       to(to_key),
       since(since_number),
       until(until_number),
@@ -62,12 +63,15 @@ bool KnownGaps::Find(const ReadPoint& point, std::string_view key, Range* found)
   const EpochGuard guard;
   const List* list = list_.load(std::memory_order_seq_cst);
   if (list == nullptr) return false;
-  const auto after =
-      std::upper_bound(list->begin(), list->end(), key,
-                       [](std::string_view sought, const auto& gap) { return sought < gap->from; });
+  const auto after = std::upper_bound(
+      list->begin(), list->end(), key, [&point](std::string_view sought, const auto& gap) {
+        return point.keyspace != gap->keyspace ? point.keyspace < gap->keyspace
+                                               : sought < gap->from;
+      });
   if (after == list->begin()) return false;
   Gap& gap = **std::prev(after);
-  if (!IsWithin(key, gap.to) || point.number < gap.since) return false;
+  if (gap.keyspace != point.keyspace || !IsWithin(key, gap.to) || point.number < gap.since)
+    return false;
 
   std::string_view from = gap.from;
   End to = gap.to;
@@ -77,9 +81,9 @@ bool KnownGaps::Find(const ReadPoint& point, std::string_view key, Range* found)
     // Looking at more entries than the gap spares would cost more than a walk.
     if (point.number - until > gap.walked) return false;
     const bool has_all =
-        ForEachBetween(*point.view, until, point.number, [&](const Memtable::Entry& entry) {
-          if (IsTombstone(entry.suffix())) return;
-          const std::string_view put = entry.user_key();
+        ForEachBetween(*point.view, until, point.number, [&](const Memtable::RecentEntry& recent) {
+          if (recent.keyspace != gap.keyspace || IsTombstone(recent.entry->suffix())) return;
+          const std::string_view put = recent.entry->user_key();
           if (put >= gap.from && IsWithin(put, gap.to)) puts.push_back(put);
         });
     if (!has_all) return false;
@@ -105,7 +109,7 @@ bool KnownGaps::Find(const ReadPoint& point, std::string_view key, Range* found)
     found->has_end = piece->to.has_value();
     if (piece->to) found->to.assign(*piece->to);
   }
-  Replace(gap.from, gap.to, point.number, kept);
+  Replace(point, gap.from, gap.to, kept);
   return has_key;
 }
 
@@ -116,12 +120,14 @@ KnownGaps::List KnownGaps::Divide(const Gap& gap, Sequence until,
   const uint64_t walked = std::max(gap.walked / (puts->size() + 1), kWalkedMin);
   List pieces;
   std::string from = gap.from;
+  const auto add = [&](const End& to) {
+    pieces.push_back(std::make_shared<Gap>(gap.keyspace, from, to, gap.since, until, walked));
+  };
   for (const std::string_view put : *puts) {
-    if (from < put) pieces.push_back(std::make_shared<Gap>(from, put, gap.since, until, walked));
+    if (from < put) add(put);
     from = KeyAfter(put);
   }
-  if (IsWithin(from, gap.to))
-    pieces.push_back(std::make_shared<Gap>(from, gap.to, gap.since, until, walked));
+  if (IsWithin(from, gap.to)) add(gap.to);
   return pieces;
 }
 
@@ -130,23 +136,25 @@ void KnownGaps::Record(const ReadPoint& point, std::string_view from, End to,
   if (!IsWithin(from, to) || from.size() > kKeyBytesMax || (to && to->size() > kKeyBytesMax))
     return;
   try {
-    Replace(from, to, point.number,
-            {std::make_shared<Gap>(from, to, point.number, point.number, walked)});
+    Replace(point, from, to,
+            {std::make_shared<Gap>(point.keyspace, from, to, point.number, point.number, walked)});
   } catch (const std::bad_alloc&) {  // the next walk records it
   }
 }
 
-void KnownGaps::Replace(std::string_view from, End to, Sequence until,
+void KnownGaps::Replace(const ReadPoint& point, std::string_view from, End to,
                         const List& pieces) noexcept {
   if (!mutex_.TryLock()) return;
   try {
-    ReplaceLocked(from, to, until, pieces);
+    ReplaceLocked(point, from, to, pieces);
   } catch (const std::bad_alloc&) {  // the gaps stay as they are
   }
   mutex_.Unlock();
 }
 
-void KnownGaps::ReplaceLocked(std::string_view from, End to, Sequence until, const List& pieces) {
+void KnownGaps::ReplaceLocked(const ReadPoint& point, std::string_view from, End to,
+                              const List& pieces) {
+  const Sequence until = point.number;
   // Relaxed: only threads with the lock change it.
   const List* const list = list_.load(std::memory_order_relaxed);
   const auto spares_more = [&](const std::shared_ptr<Gap>& gap) {
@@ -166,7 +174,9 @@ void KnownGaps::ReplaceLocked(std::string_view from, End to, Sequence until, con
   };
   for (size_t i = 0; list != nullptr && i < list->size(); ++i) {
     const std::shared_ptr<Gap>& gap = (*list)[i];
-    const bool is_before = !IsWithin(from, gap->to), is_after = !IsWithin(gap->from, to);
+    const bool is_here = gap->keyspace == point.keyspace;
+    const bool is_before = is_here ? !IsWithin(from, gap->to) : gap->keyspace < point.keyspace;
+    const bool is_after = is_here ? !IsWithin(gap->from, to) : !is_before;
     if (is_after) place();
     if (is_before || is_after) {
       next->push_back(gap);
@@ -177,10 +187,12 @@ void KnownGaps::ReplaceLocked(std::string_view from, End to, Sequence until, con
     // The parts that the new ones leave stay true.
     const uint64_t walked = std::max(gap->walked / 2, kWalkedMin);
     if (gap->from < from)
-      next->push_back(std::make_shared<Gap>(gap->from, from, gap->since, gap_until, walked));
+      next->push_back(
+          std::make_shared<Gap>(gap->keyspace, gap->from, from, gap->since, gap_until, walked));
     place();
     if (to && IsWithin(*to, gap->to))
-      next->push_back(std::make_shared<Gap>(*to, gap->to, gap->since, gap_until, walked));
+      next->push_back(
+          std::make_shared<Gap>(gap->keyspace, *to, gap->to, gap->since, gap_until, walked));
   }
   place();
   while (next->size() > kGapsMax) {

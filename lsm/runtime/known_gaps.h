@@ -3,7 +3,7 @@
 //
 // A gap states a fact about the history of writes:
 //
-//   no key in [from, to) is visible at any number in [since, until]
+//   no key of the keyspace in [from, to) is visible at any number in [since, until]
 //
 // Flushes and compactions do not change what is visible at a number, so a gap outlives the memtable
 // and the tables that it was found in.  It is sound because of three steps
@@ -12,8 +12,8 @@
 //   * A walk over all entries of a view up to a number n finds no visible key: since = until = n.
 //     The view must hold all writes up to n (ReadPoint).
 //   * Only a put makes a key visible.  A reader at n > until looks at each entry in (until, n], in
-//     the rings of its view's memtables (Memtable::FindRecent).  If none is a put in the gap, until
-//     becomes n.  Puts divide the gap.
+//     the rings of its view's memtables (Memtable::FindRecent).  If none is a put of the keyspace
+//     in the gap, until becomes n.  Puts divide the gap.
 //   * An entry may be missing, because the ring has moved on or the memtable was flushed.  It may
 //     have been a put.  Then this reader does not use the gap, and walks.
 //
@@ -42,15 +42,17 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// A reader sees all writes up to `number`, and `view` has each of them.
+// A reader of a keyspace sees all its writes up to `number`, and `view` has each of them.
 struct ReadPoint {
   const ReadView* view = nullptr;
   Sequence number = 0;
+  KeyspaceId keyspace = kDefaultKeyspace;
 
   // The point of a reader that has loaded the view and then `sequence`.  Between the two, the
   // memtable may have been sealed and the next one written.  Then `sequence` includes writes that
   // the view lacks, and the number ends with the view's memtable.
-  static ReadPoint In(const ReadView& view, Sequence sequence);
+  static ReadPoint In(const ReadView& view, Sequence sequence,
+                      KeyspaceId keyspace = kDefaultKeyspace);
 };
 
 class KnownGaps {
@@ -96,9 +98,10 @@ class KnownGaps {
 
  private:
   struct Gap {
-    Gap(std::string_view from_key, std::optional<std::string_view> to_key, Sequence since_number,
-        Sequence until_number, uint64_t walked_entries);
+    Gap(KeyspaceId of_keyspace, std::string_view from_key, std::optional<std::string_view> to_key,
+        Sequence since_number, Sequence until_number, uint64_t walked_entries);
 
+    const KeyspaceId keyspace;
     const std::string from;
     const std::optional<std::string> to;
     const Sequence since;
@@ -107,17 +110,19 @@ class KnownGaps {
     std::atomic<Sequence> until;
     const uint64_t walked;
   };
-  // Disjoint, in the order of their keys.  Replaced as a whole.
+  // Disjoint, in the order of their keyspaces and keys.  Replaced as a whole.
   using List = std::vector<std::shared_ptr<Gap>>;
 
   // The pieces of a gap between these puts in it.  They are true until `until`.
   static List Divide(const Gap& gap, Sequence until, std::vector<std::string_view>* puts);
-  // Replaces what is known about [from, to) by `pieces`, which are true until `until`.  Changes
-  // nothing if a gap there is newer, or if another thread changes the list.
-  void Replace(std::string_view from, std::optional<std::string_view> to, Sequence until,
+  // Replaces what is known about [from, to) of the point's keyspace by `pieces`, which are true
+  // until its number.  Changes nothing if a gap there is newer, or if another thread changes the
+  // list.
+  void Replace(const ReadPoint& point, std::string_view from, std::optional<std::string_view> to,
                const List& pieces) noexcept;
-  void ReplaceLocked(std::string_view from, std::optional<std::string_view> to, Sequence until,
-                     const List& pieces) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReplaceLocked(const ReadPoint& point, std::string_view from,
+                     std::optional<std::string_view> to, const List& pieces)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Sequentially consistent where readers may follow it: see EpochGuard.
   std::atomic<const List*> list_{nullptr};

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 
 #include "lsm/base/merging_iterator.h"
 #include "lsm/engine/db_iterator.h"
+#include "lsm/keyspace.h"
 #include "lsm/snapshot.h"
 #include "tests/lsm/engine/store_test.h"
 #include "tests/lsm/runtime/written_views.h"
@@ -120,6 +122,24 @@ TEST_F(EngineGapsTest, QueuesPopInFewSteps) {
   EXPECT_GT(Jumps(), 900u);
 }
 
+TEST_F(EngineGapsTest, QueuesOfKeyspacesPopInFewSteps) {
+  Open();
+  ASSERT_OK_AND_ASSIGN(Keyspace queue, db_->OpenKeyspace("queue"));
+  PutAll(0, 1050);  // where the other keyspace has its queue
+  for (int i = 0; i < 50; ++i) ASSERT_OK(queue.Put(KeyOf(i), "value"));
+  for (int i = 0; i < 1000; ++i) {
+    const std::unique_ptr<Iterator> first = queue.NewIterator();
+    first->SeekToFirst();
+    ASSERT_TRUE(first->Valid());
+    ASSERT_EQ(first->key(), KeyOf(i));
+    ASSERT_OK(queue.Delete(KeyOf(i)));
+    ASSERT_OK(queue.Put(KeyOf(50 + i), "value"));
+  }
+  EXPECT_LT(Walked(), 12'000u);
+  EXPECT_GT(Jumps(), 900u);
+  EXPECT_EQ(First(), KeyOf(0));
+}
+
 TEST_F(EngineGapsTest, StacksPopInFewSteps) {
   Open();
   PutAll(0, 1000);
@@ -203,15 +223,16 @@ TEST_F(EngineGapsTest, StoresOpenForReadingJump) {
   EXPECT_EQ(Jumps(), 1u);
 }
 
-// Writes to a store and to a map, and compares iterators with the map.
+// Writes to keyspaces of a store and to maps, and compares iterators with these.
 class GapsModelTest : public EngineGapsTest {
  protected:
   static constexpr int kKeys = 400;
+  static constexpr size_t kKeyspaces = 3;
   using Entries = std::vector<std::pair<std::string, std::string>>;
 
   struct Moment {
     std::unique_ptr<const Snapshot> snapshot;
-    Contents contents;
+    std::array<Contents, kKeyspaces> contents;
   };
 
   int Roll(size_t sides) { return static_cast<int>(dice_.Roll(sides)); }
@@ -221,13 +242,15 @@ class GapsModelTest : public EngineGapsTest {
     const int at = Roll(kKeys);
     const int length = dice_.OneIn(3) ? Roll(120) : Roll(3);
     const bool deletes = dice_.OneIn(2);
+    const size_t of = OneKeyspace();
+    Contents& contents = contents_[of];
     for (int i = at; i < at + length && i < kKeys; ++i) {
       if (deletes) {
-        Delete(KeyOf(i));
-        contents_.erase(KeyOf(i));
+        ASSERT_OK(keyspaces_[of].Delete(KeyOf(i)));
+        contents.erase(KeyOf(i));
       } else if (length < 3 || dice_.OneIn(8)) {
-        Put(KeyOf(i), Concat(round));
-        contents_[KeyOf(i)] = Concat(round);
+        ASSERT_OK(keyspaces_[of].Put(KeyOf(i), Concat(round)));
+        contents[KeyOf(i)] = Concat(round);
       }
     }
     if (dice_.OneIn(60)) Flush();
@@ -238,7 +261,8 @@ class GapsModelTest : public EngineGapsTest {
 
   void Read() {
     const Moment* moment = dice_.OneIn(3) && !moments_.empty() ? &moments_.front() : nullptr;
-    const Contents& expected = moment != nullptr ? moment->contents : contents_;
+    const size_t of = OneKeyspace();
+    const Contents& expected = moment != nullptr ? moment->contents[of] : contents_[of];
     Entries entries(expected.begin(), expected.end());
     ReadOptions options{.snapshot = moment != nullptr ? moment->snapshot.get() : nullptr};
     const std::string lower = KeyOf(Roll(kKeys)), upper = KeyOf(Roll(kKeys));
@@ -250,7 +274,7 @@ class GapsModelTest : public EngineGapsTest {
       options.upper_bound = upper;
       std::erase_if(entries, [&](const auto& entry) { return entry.first >= upper; });
     }
-    const std::unique_ptr<Iterator> iterator = db_->NewIterator(options);
+    const std::unique_ptr<Iterator> iterator = keyspaces_[of].NewIterator(options);
     int place = -1;
     for (int moves = 0; moves < 6; ++moves) {
       place = Move(entries, place, iterator.get());
@@ -294,8 +318,13 @@ class GapsModelTest : public EngineGapsTest {
     }
   }
 
+  // With odd seeds only the default one, so that its writes are closer together.
+  size_t OneKeyspace() { return has_keyspaces_ ? dice_.Roll(kKeyspaces) : 0; }
+
   Dice dice_{1};
-  Contents contents_;
+  bool has_keyspaces_ = false;
+  std::vector<Keyspace> keyspaces_;
+  std::array<Contents, kKeyspaces> contents_;
   std::vector<Moment> moments_;
 };
 
@@ -303,13 +332,19 @@ TEST_F(GapsModelTest, AgreesWithAMap) {
   for (uint64_t seed = 1; seed <= 8; ++seed) {
     SCOPED_TRACE(seed);
     dice_ = Dice(seed);
-    options_.write_buffer_bytes = seed % 2 == 0 ? 64 << 10 : 1 << 20;
+    options_.write_buffer_bytes = seed % 4 < 2 ? 64 << 10 : 1 << 20;
+    has_keyspaces_ = seed % 2 == 0;
     moments_.clear();
-    contents_.clear();
+    keyspaces_.clear();
+    contents_ = {};
     db_ = nullptr;
     ASSERT_OK(DB::Destroy(kStorePath, options_));
     Open();
-    for (int round = 0; round < 1000 && !HasFatalFailure(); ++round) {
+    for (const char* name : {"default", "a", "b"}) {
+      ASSERT_OK_AND_ASSIGN(Keyspace keyspace, db_->OpenKeyspace(name));
+      keyspaces_.push_back(std::move(keyspace));
+    }
+    for (int round = 0; round < (has_keyspaces_ ? 3000 : 1000) && !HasFatalFailure(); ++round) {
       SCOPED_TRACE(round);
       Write(round);
       Read();

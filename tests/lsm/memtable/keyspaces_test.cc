@@ -193,8 +193,8 @@ TEST(KeyspacesTest, AMemtableKeepsTheChanges) {
     AddBatch(&memtable, next, batch);
     EXPECT_GE(memtable.memory_bytes(), before + 100);
     EXPECT_EQ(memtable.last_number(), next);
-    ASSERT_NE(memtable.FindRecent(next), nullptr);
-    EXPECT_EQ(memtable.FindRecent(next)->suffix() & 0xff, 0u) << "a tombstone";
+    ASSERT_NE(memtable.FindRecent(next).entry, nullptr);
+    EXPECT_EQ(memtable.FindRecent(next).entry->suffix() & 0xff, 0u) << "a tombstone";
     ++next;
   }
   EXPECT_EQ(memtable.changes(), expected);
@@ -265,22 +265,37 @@ TEST(KeyspacesTest, AMemtableCountsTheBytesOfEachList) {
   EXPECT_GT(sum, memtable.memory_bytes() * 3 / 4) << "the last block may be empty";
 }
 
-TEST(KeyspacesTest, TheRingSaysNothingAboutOthers) {
+TEST(KeyspacesTest, TheRingKnowsTheKeyspaceOfEachEntry) {
   Memtable memtable(/*number_before=*/0, /*recent_max=*/8);
-  WriteBatch batch;
-  batch.Put("a", "1");
-  EncodedBatch::Put(&batch, 2, "b", "2");
+  const auto recent = [&](Sequence number) {
+    const auto [entry, keyspace] = memtable.FindRecent(number);
+    return entry == nullptr ? std::string("none")
+                            : Concat(keyspace, "/", entry->user_key(), "/",
+                                     IsTombstone(entry->suffix()) ? "deleted" : entry->value());
+  };
+  WriteBatch of_default, batch;
+  of_default.Put("a", "1");
+  of_default.Delete("b");
+  AddBatch(&memtable, 1, of_default);
+  EXPECT_EQ(recent(1), "0/a/1");
+  batch.Put("a", "3");
+  EncodedBatch::Put(&batch, 2, "b", "4");
+  EncodedBatch::Delete(&batch, 70'000, "c");
   EncodedBatch::DeleteRange(&batch, 2, "c", "d");
-  batch.Put("e", "4");
-  AddBatch(&memtable, 1, batch);
-  EXPECT_EQ(memtable.FindRecent(1)->user_key(), "a");
-  EXPECT_EQ(memtable.FindRecent(4)->user_key(), "e");
-  for (const Sequence number : {2, 3}) {
-    const Memtable::Entry* const entry = memtable.FindRecent(number);
-    ASSERT_NE(entry, nullptr);
-    EXPECT_EQ(entry->user_key(), "");
-    EXPECT_EQ(entry->suffix(), PackSuffix(number, EntryKind::kDelete));
-  }
+  batch.Put("e", "7");
+  AddBatch(&memtable, 3, batch);
+  EXPECT_EQ(recent(1), "0/a/1") << "from before the words";
+  EXPECT_EQ(recent(2), "0/b/deleted");
+  EXPECT_EQ(recent(3), "0/a/3");
+  EXPECT_EQ(recent(4), "2/b/4");
+  EXPECT_EQ(recent(5), "70000/c/deleted");
+  EXPECT_EQ(recent(6), "0//deleted") << "a range";
+  EXPECT_EQ(recent(7), "0/e/7");
+  AddBatch(&memtable, 8, batch);
+  EXPECT_EQ(recent(4), "none");
+  EXPECT_EQ(recent(5), "70000/c/deleted");
+  EXPECT_EQ(recent(9), "2/b/4");
+  EXPECT_EQ(recent(12), "0/e/7");
 }
 
 TEST(KeyspacesTest, ReplaysAddToAnyList) {

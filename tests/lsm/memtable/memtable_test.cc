@@ -415,11 +415,11 @@ TEST(MemtableTest, FindsTheLastEntriesByTheirNumbers) {
     ASSERT_OK(memtable.PrepareBatch(EncodedBatch::Of(batch)));
     // Entries that are only prepared are in no slot.
     ASSERT_EQ(memtable.last_number(), last);
-    ASSERT_EQ(memtable.FindRecent(last + 1), nullptr);
+    ASSERT_EQ(memtable.FindRecent(last + 1).entry, nullptr);
     memtable.AddPrepared();
     ASSERT_EQ(memtable.last_number(), last + 3);
     for (Sequence number = kBefore + 1; number <= last + 3; ++number) {
-      const Memtable::Entry* entry = memtable.FindRecent(number);
+      const Memtable::Entry* entry = memtable.FindRecent(number).entry;
       ASSERT_EQ(entry != nullptr, number + 8 > last + 3) << number;
       if (entry == nullptr) continue;
       const bool deletes = (number - kBefore) % 3 == 2;
@@ -439,8 +439,8 @@ TEST(MemtableTest, BatchesMayBeLargerThanTheRing) {
     ASSERT_OK(memtable->PrepareBatch(EncodedBatch::Of(batch)));
     memtable->AddPrepared();
     EXPECT_EQ(memtable->last_number(), 20u);
-    EXPECT_EQ(memtable->FindRecent(12), nullptr);
-    EXPECT_EQ(memtable->FindRecent(13) != nullptr, memtable == &ring);
+    EXPECT_EQ(memtable->FindRecent(12).entry, nullptr);
+    EXPECT_EQ(memtable->FindRecent(13).entry != nullptr, memtable == &ring);
   }
 }
 

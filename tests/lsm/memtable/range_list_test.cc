@@ -287,7 +287,7 @@ TEST(RangeListTest, RangesHaveSlotsInTheRing) {
   batch.DeleteRange("d", std::nullopt);
   Add(&memtable, 1, batch);
   for (const Sequence number : {1, 2, 3}) {
-    const Memtable::Entry* const entry = memtable.FindRecent(number);
+    const Memtable::Entry* const entry = memtable.FindRecent(number).entry;
     ASSERT_NE(entry, nullptr) << number;
     EXPECT_EQ(SequenceOf(entry->suffix()), number);
     EXPECT_EQ(IsTombstone(entry->suffix()), number != 2);
@@ -304,7 +304,7 @@ TEST(RangeListTest, RangesHaveSlotsInTheRing) {
   for (int i = 0; i < 7; ++i) large.Put("k", "v");
   Add(&memtable, 4, large);
   for (Sequence number = 4; number <= 11; ++number)
-    EXPECT_EQ(memtable.FindRecent(number) != nullptr, number > 7) << number;
+    EXPECT_EQ(memtable.FindRecent(number).entry != nullptr, number > 7) << number;
 }
 
 // The header's figure.

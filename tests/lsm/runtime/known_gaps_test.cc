@@ -17,9 +17,10 @@ constexpr uint64_t kWalked = 1000;
 class KnownGapsTest : public testing::Test {
  protected:
   // The reader that comes now, with this number (none: the last one).
-  ReadPoint Point(std::optional<Sequence> number = std::nullopt) {
+  ReadPoint Point(std::optional<Sequence> number = std::nullopt,
+                  KeyspaceId keyspace = kDefaultKeyspace) {
     view_ = writes_.Now();
-    return ReadPoint::In(view_, number.value_or(writes_.last()));
+    return ReadPoint::In(view_, number.value_or(writes_.last()), keyspace);
   }
   void Record(std::string_view from, std::optional<std::string_view> to,
               uint64_t walked = kWalked) {
@@ -62,6 +63,32 @@ TEST_F(KnownGapsTest, StaysWhileNoPutComes) {
   writes_.Put("a");
   writes_.Delete("c");
   EXPECT_EQ(Found("c"), "b-d");
+}
+
+TEST_F(KnownGapsTest, AreOfOneKeyspace) {
+  const auto found_in = [&](KeyspaceId keyspace, std::string_view key) {
+    return FoundAt(Point(std::nullopt, keyspace), key);
+  };
+  for (const KeyspaceId keyspace : {7, 2, 5})
+    gaps_.Record(Point(std::nullopt, keyspace), "b", "d", kWalked);
+  Record("c", "e");
+  EXPECT_EQ(Found("c"), "c-e");
+  EXPECT_EQ(Found("b"), "none");
+  for (const KeyspaceId keyspace : {2, 5, 7}) EXPECT_EQ(found_in(keyspace, "c"), "b-d");
+  for (const KeyspaceId keyspace : {1, 3, 6, 8}) EXPECT_EQ(found_in(keyspace, "c"), "none");
+  // A put divides the gap of its keyspace only.
+  writes_.Put("c", 5);
+  writes_.Put("cc");
+  EXPECT_EQ(found_in(5, "b"), "b-c");
+  EXPECT_EQ(found_in(5, "c"), "none");
+  EXPECT_EQ(found_in(5, "cc"), "c+-d");
+  for (const KeyspaceId keyspace : {2, 7}) EXPECT_EQ(found_in(keyspace, "c"), "b-d");
+  EXPECT_EQ(Found("c"), "c-cc");
+  // One without an end ends with its keyspace.
+  gaps_.Record(Point(std::nullopt, 2), "x", std::nullopt, kWalked);
+  EXPECT_EQ(found_in(2, "z"), "x-");
+  EXPECT_EQ(found_in(3, "a"), "none");
+  EXPECT_EQ(found_in(5, "b"), "b-c");
 }
 
 // A range delete makes no key visible, and its number has a slot.

@@ -21,9 +21,9 @@ class WrittenViews {
   explicit WrittenViews(size_t recent_max) : recent_max_(recent_max) { view_.memtable = Next(); }
 
   Sequence last() const { return last_; }
-  void Put(std::string_view key) {
+  void Put(std::string_view key, KeyspaceId keyspace = kDefaultKeyspace) {
     WriteBatch batch;
-    batch.Put(key, "value");
+    EncodedBatch::Put(&batch, keyspace, key, "value");
     Write(&batch);
   }
   void Delete(std::string_view key) {
