@@ -190,7 +190,7 @@ class TRELLIS_API DB {
   //
   // Space: a table that lies wholly in the range is removed unread, once the range is flushed and
   // no older snapshot needs the table.  The store flushes early only if that frees at least what it
-  // costs, which is 1 MiB or more (and only in the default keyspace).  A table that lies partly in
+  // costs, which is 1 MiB or more (and not for small keyspaces).  A table that lies partly in
   // the range keeps its deleted keys until a compaction rewrites it.  To free whole tables at once,
   // call Flush and WaitForBackgroundWork; to free everything, call CompactRange.  Existing
   // iterators still show the keys, and keep the files.
@@ -256,8 +256,8 @@ class TRELLIS_API DB {
   //   - It has at most kKeyspacesMax keyspaces (lsm/limits.h), besides "default".  Each takes about
   //     600 bytes of memory and its name.
   //   - Older releases refuse the store.
-  //   - Only the default keyspace has early flushes for the space that deletes and range deletes
-  //     free.
+  //   - Small keyspaces, which share tables, have no early flushes for the space that deletes and
+  //     range deletes free.
   //
   // OpenMode::kFollow: a keyspace and its options are those of the current view.  If the writer
   // drops the keyspace, calls of its handles return FailedPrecondition from the view on that shows

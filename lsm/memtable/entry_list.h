@@ -56,9 +56,10 @@ class EntryList {
   Sequence newest_entry() const { return newest_entry_.load(std::memory_order_relaxed); }
   // Whether the list has neither entries nor range deletes.
   bool empty() const;
-  // How many entries were added, without range deletes.  The list of the default keyspace does not
-  // count its entries.  Relaxed, likewise.
+  // How many entries were added, without range deletes, and how many deletes are among them.  The
+  // list of the default keyspace does not count its entries.  Relaxed, likewise.
   uint64_t entry_count() const { return entry_count_.load(std::memory_order_relaxed); }
+  uint64_t tombstone_count() const { return tombstone_count_.load(std::memory_order_relaxed); }
   // The memory that NoteBytes counted.  Relaxed, since it is only a figure.
   size_t memory_bytes() const { return memory_bytes_.load(std::memory_order_relaxed); }
 
@@ -81,7 +82,10 @@ class EntryList {
     newest_entry_.store(std::max(newest_entry(), sequence), std::memory_order_relaxed);
   }
   // Counts one entry.
-  void NoteAdded() { entry_count_.store(entry_count() + 1, std::memory_order_relaxed); }
+  void NoteAdded(bool is_tombstone) {
+    entry_count_.store(entry_count() + 1, std::memory_order_relaxed);
+    if (is_tombstone) tombstone_count_.store(tombstone_count() + 1, std::memory_order_relaxed);
+  }
   void NoteBytes(size_t bytes) {
     memory_bytes_.store(memory_bytes() + bytes, std::memory_order_relaxed);
   }
@@ -94,6 +98,7 @@ class EntryList {
   Skiplist skiplist_;
   std::atomic<Sequence> newest_entry_{0};
   std::atomic<uint64_t> entry_count_{0};
+  std::atomic<uint64_t> tombstone_count_{0};
   std::atomic<size_t> memory_bytes_{0};
   // Null until the first ranges are in the list.  Released after them, so a reader that acquires
   // the pointer finds them.

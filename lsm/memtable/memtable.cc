@@ -133,7 +133,7 @@ void Memtable::Add(KeyspaceId keyspace, Sequence sequence, EntryKind kind,
   Count([&] {
     EntryList* const list = FindOrMake(keyspace);
     list->Add(sequence, kind, user_key, value);
-    if (keyspace != kDefaultKeyspace) list->NoteAdded();
+    if (keyspace != kDefaultKeyspace) list->NoteAdded(kind == EntryKind::kDelete);
     return list;
   });
   NoteUsedBytes();
@@ -253,7 +253,7 @@ void Memtable::AddPrepared() {
         return other.list;
       });
       other.list->NoteNewest(SequenceOf(other.entry->suffix()));
-      other.list->NoteAdded();
+      other.list->NoteAdded(IsTombstone(other.entry->suffix()));
     }
     for (KeyspaceChange& change : prepared_changes_) KeepChange(std::move(change));
     if (prepared_has_more_deletes_) has_more_deletes_.store(true, std::memory_order_relaxed);

@@ -136,6 +136,10 @@ class Memtable {
 
   // --- all lists ---
 
+  // The deletes in the list of a keyspace: tombstone_count, or what the list has counted.
+  uint64_t TombstonesOf(const EntryList& list) const {
+    return list.keyspace() == kDefaultKeyspace ? tombstone_count() : list.tombstone_count();
+  }
   // Whether any list has deletes that were added as batches, or range deletes.  Relaxed, as
   // entry_count.
   bool has_deletes() const { return tombstone_count() > 0 || has_more_deletes(); }

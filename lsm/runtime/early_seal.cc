@@ -1,6 +1,7 @@
 #include "lsm/runtime/early_seal.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include "lsm/base/inner_iterator.h"
@@ -15,32 +16,68 @@ namespace {
 constexpr uint64_t kSampledMax = 256;
 constexpr uint64_t kLookedAtMax = 4096;  // entries
 
-// Means of the last tombstones of the memtable.
+// Means of the last tombstones of a keyspace in the memtable.
 struct TombstoneSample {
   double key_bytes = 0;      // in a table, without compression
   double covered_bytes = 0;  // of tables
 };
 
-TombstoneSample SampleOf(const ReadView& view, Sequence visible,
-                         const bloom::DigestSeed& digest_seed) {
+// The samples of keyspaces with trees of their own, the default one among them.
+std::map<KeyspaceId, TombstoneSample> SampleTombstones(const ReadView& view, Sequence visible,
+                                                       const bloom::DigestSeed& digest_seed) {
+  struct Sum {
+    uint64_t key_bytes = 0, covered_bytes = 0, tombstones = 0;
+  };
+  std::map<KeyspaceId, Sum> sums;
   const Memtable& memtable = *view.memtable;
-  uint64_t key_bytes = 0, covered_bytes = 0, sampled = 0;
+  uint64_t sampled = 0;
   // A reader that sees `number` sees the ring, as far as that reaches back.
   Sequence number = std::min(visible, memtable.last_number());
   for (uint64_t i = 0; i < kLookedAtMax && number > memtable.number_before(); ++i, --number) {
     const auto [entry, keyspace] = memtable.FindRecent(number);
     if (entry == nullptr || sampled == kSampledMax) break;
     // A tombstone that stands for a range delete says nothing.
-    if (keyspace != kDefaultKeyspace || !IsTombstone(entry->suffix()) || entry->user_key().empty())
-      continue;
-    key_bytes += entry->internal_key().size();
-    covered_bytes += view.version->default_tree()->CoveredBytes(/*level=*/-1, /*run=*/0,
-                                                                entry->user_key(), digest_seed);
+    if (!IsTombstone(entry->suffix()) || entry->user_key().empty()) continue;
+    const Tree* const tree = view.version->TreeOf(keyspace);
+    if (tree == nullptr) continue;
+    Sum& sum = sums[keyspace];
+    sum.key_bytes += entry->internal_key().size();
+    sum.covered_bytes +=
+        tree->CoveredBytes(/*level=*/-1, /*run=*/0, entry->user_key(), digest_seed);
+    ++sum.tombstones;
     ++sampled;
   }
-  if (sampled == 0) return {};
-  const auto count = static_cast<double>(sampled);
-  return {static_cast<double>(key_bytes) / count, static_cast<double>(covered_bytes) / count};
+  std::map<KeyspaceId, TombstoneSample> samples;
+  for (const auto& [keyspace, sum] : sums) {
+    const auto count = static_cast<double>(sum.tombstones);
+    samples[keyspace] = {static_cast<double>(sum.key_bytes) / count,
+                         static_cast<double>(sum.covered_bytes) / count};
+  }
+  return samples;
+}
+
+// Whether the tombstones of the keyspace would pay for the flush.
+bool AreTombstonesDue(const ReadView& view, KeyspaceId keyspace, const TombstoneSample& sample,
+                      Sequence oldest_snapshot) {
+  const Memtable& memtable = *view.memtable;
+  const EntryList& list = *memtable.Find(keyspace);
+  const uint64_t tombstones = memtable.TombstonesOf(list);
+  if (sample.covered_bytes == 0 || tombstones == 0) return false;
+  TableToBe table;
+  const auto count = static_cast<double>(tombstones);
+  table.freeable_bytes = count * (sample.covered_bytes + sample.key_bytes);
+  // A tombstone takes two to three times as much memory as its key has bytes.
+  const double others =
+      std::max(0.0, 1 - count / static_cast<double>(std::max(tombstones, memtable.entry_count())));
+  table.bytes = static_cast<uint64_t>(others * static_cast<double>(memtable.memory_bytes()) +
+                                      count * sample.key_bytes);
+  table.largest_sequence = memtable.last_number();
+  const std::unique_ptr<InnerIterator> first = list.NewIterator();
+  const std::unique_ptr<InnerIterator> last = list.NewIterator();
+  first->SeekToFirst();
+  last->SeekToLast();
+  table.span = KeySpan::OfKeys(UserKeyOf(first->key()), UserKeyOf(last->key()));
+  return IsWorthAFlush(*view.version->TreeOf(keyspace), table, oldest_snapshot);
 }
 
 // Whether each entry of the memtable is a put that has expired for all readers.  Asks the last
@@ -70,12 +107,34 @@ bool HasExpired(const Memtable& memtable, const SnapshotList& snapshots) {
 // The bytes that a flush of the memtable makes others write.
 uint64_t PriceOfFlush(const ReadView& view, const Options& options) {
   const Memtable& memtable = *view.memtable;
+  const auto flushes = static_cast<uint64_t>(std::max(1, options.level0_compaction_tables));
   uint64_t price = kBytesMergedPerJob + memtable.memory_bytes();
-  if (memtable.newest_entry() > 0) {
-    const auto flushes = static_cast<uint64_t>(std::max(1, options.level0_compaction_tables));
-    price += view.version->default_tree()->level_bytes(1) / flushes;
+  for (const EntryList* const list : memtable.Lists()) {
+    const Tree* const tree = view.version->TreeOf(list->keyspace());
+    if (tree != nullptr && list->newest_entry() > 0) price += tree->level_bytes(1) / flushes;
   }
   return price;
+}
+
+// The bytes of tables that these range deletes of a keyspace would make needless, up to `enough`.
+uint64_t BytesUnder(const ReadView& view, KeyspaceId keyspace, const RangeMap& ranges,
+                    const SnapshotList& snapshots, uint64_t enough) {
+  const Tree* const tree = view.version->TreeOf(keyspace);
+  const auto has_snapshot = [&](Sequence from, Sequence to) {
+    return HasSnapshotBetween(snapshots, from, to);
+  };
+  return tree == nullptr ? 0 : tree->BytesUnder(ranges, has_snapshot, enough);
+}
+
+// Whether the range deletes of all keyspaces together would pay for the flush.
+bool AreAllRangesDue(const ReadView& view, const SnapshotList& snapshots, const Options& options) {
+  const uint64_t price = PriceOfFlush(view, options);
+  uint64_t freed = 0;
+  for (const EntryList* const list : view.memtable->Lists()) {
+    if (list->ranges() == nullptr || freed >= price) continue;
+    freed += BytesUnder(view, list->keyspace(), list->MapOfRanges(), snapshots, price - freed);
+  }
+  return freed >= price;
 }
 
 }  // namespace
@@ -96,40 +155,21 @@ bool AreLimitsDue(const ReadView& view, const SnapshotList& present, const Snaps
 bool AreRangesDue(const ReadView& view, const RangeMap& ranges, const SnapshotList& snapshots,
                   const Options& options) {
   const uint64_t price = PriceOfFlush(view, options);
-  const auto has_snapshot = [&](Sequence from, Sequence to) {
-    return HasSnapshotBetween(snapshots, from, to);
-  };
-  return view.version->default_tree()->BytesUnder(ranges, has_snapshot, price) >= price;
+  return BytesUnder(view, kDefaultKeyspace, ranges, snapshots, price) >= price;
 }
 
 bool IsSealDue(const ReadView& view, Sequence visible, const SnapshotList& snapshots,
                uint64_t now_nanos, const bloom::DigestSeed& digest_seed, const Options& options) {
   const Memtable& memtable = *view.memtable;
-  const uint64_t tombstones = memtable.tombstone_count();
-  const RangeList* const ranges = memtable.ranges();
   if (HasExpired(memtable, snapshots)) return true;
   if (!memtable.has_deletes()) return false;
   if (memtable.AgeNanos(now_nanos) / 1'000'000'000 >= kTombstoneSecondsMax) return true;
-  if (ranges != nullptr && AreRangesDue(view, ranges->ToMap(), snapshots, options)) return true;
-  if (tombstones == 0) return false;
-  const TombstoneSample sample = SampleOf(view, visible, digest_seed);
-  if (sample.covered_bytes == 0) return false;
-  TableToBe table;
-  const auto count = static_cast<double>(tombstones);
-  table.freeable_bytes = count * (sample.covered_bytes + sample.key_bytes);
-  // A tombstone takes two to three times as much memory as its key has bytes.
-  const double puts =
-      std::max(0.0, 1 - count / static_cast<double>(std::max(tombstones, memtable.entry_count())));
-  table.bytes = static_cast<uint64_t>(puts * static_cast<double>(memtable.memory_bytes()) +
-                                      count * sample.key_bytes);
-  table.largest_sequence = memtable.last_number();
-  const std::unique_ptr<InnerIterator> first = memtable.NewIterator();
-  const std::unique_ptr<InnerIterator> last = memtable.NewIterator();
-  first->SeekToFirst();
-  last->SeekToLast();
-  table.span = KeySpan::OfKeys(UserKeyOf(first->key()), UserKeyOf(last->key()));
-  return IsWorthAFlush(*view.version->default_tree(), table,
-                       snapshots.empty() ? kSequenceMax : snapshots.front());
+  if (AreAllRangesDue(view, snapshots, options)) return true;
+  const Sequence oldest_snapshot = snapshots.empty() ? kSequenceMax : snapshots.front();
+  for (const auto& [keyspace, sample] : SampleTombstones(view, visible, digest_seed)) {
+    if (AreTombstonesDue(view, keyspace, sample, oldest_snapshot)) return true;
+  }
+  return false;
 }
 
 }  // namespace lsm

@@ -19,8 +19,9 @@
 // Tables do not count if a snapshot holds them, or if they are needless without the flush.
 // Otherwise a program that repeats a range delete beside a snapshot would flush each time.
 //
-// The week counts for deletes and range deletes of all keyspaces.  For the other rules above, only
-// the deletes and the tables of the default keyspace count.  The bytes are those of the whole
+// The week counts for deletes and range deletes of all keyspaces.  For the other rules above, those
+// of keyspaces with a tree of their own count, the default one among them.  The tombstones of one
+// tree must pay for the flush; the range deletes pay together.  The bytes are those of the whole
 // memtable, since a flush writes all of it.
 //
 // Drops: the flush that covers the drop of a keyspace removes its tree.  The memtable is due if the

@@ -70,6 +70,15 @@ class KeyspaceRangesTest : public KeyspacesTest, public testing::WithParamInterf
     EXPECT_EQ(since.compaction_bytes_read, 0u);
     EXPECT_EQ(since.compaction_bytes_written, 0u);
   }
+  // The look for deletes that pay for their flush knows trees of their own.
+  void ExpectAllIsFreedSoon() {
+    ASSERT_OK(db_->WaitForBackgroundWork());
+    const bool is_own = GetParam() == "own";
+    EXPECT_EQ(db_->GetStatistics().Since(before_).flushes, is_own ? 1u : 0u);
+    EXPECT_EQ(keyspace_.ApproximateBytes() == 0, is_own);
+    EXPECT_EQ(Keys(), "none");
+    ExpectOthersHaveAll();
+  }
   void ExpectOthersHaveAll() {
     for (const char* const name : {"default", "lower", "upper"}) {
       for (int i = 0; i < kKeys; i += 20)
@@ -82,6 +91,18 @@ class KeyspaceRangesTest : public KeyspacesTest, public testing::WithParamInterf
 };
 INSTANTIATE_TEST_SUITE_P(Trees, KeyspaceRangesTest, testing::Values("common", "own"),
                          [](const auto& param) { return param.param; });
+
+TEST_P(KeyspaceRangesTest, DeletesAreFlushedSoon) {
+  ASSERT_NO_FATAL_FAILURE(Fill());
+  for (int i = 0; i < kKeys; ++i) ASSERT_OK(keyspace_.Delete(NumberedKey(i)));
+  ExpectAllIsFreedSoon();
+}
+
+TEST_P(KeyspaceRangesTest, RangeDeletesAreFlushedSoon) {
+  ASSERT_NO_FATAL_FAILURE(Fill());
+  ASSERT_OK(keyspace_.DeleteRange("", std::nullopt));
+  ExpectAllIsFreedSoon();
+}
 
 TEST_P(KeyspaceRangesTest, CoveredTablesGoUnread) {
   ASSERT_NO_FATAL_FAILURE(Fill());
