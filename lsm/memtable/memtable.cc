@@ -159,7 +159,7 @@ size_t Memtable::BytesOf(KeyspaceId keyspace) const {
     return list == nullptr ? 0 : list->memory_bytes();
   }
   // The count of the others may be ahead, by an addition that goes on.
-  const size_t used = used_bytes_.load(std::memory_order_relaxed);
+  const size_t used = used_bytes();
   return used - std::min(used, bytes_of_others_.load(std::memory_order_relaxed));
 }
 

@@ -136,7 +136,7 @@ class Memtable {
 
   // --- all lists ---
 
-  // The deletes in the list of a keyspace: tombstone_count, or what the list has counted.
+  // The deletes in a list.  tombstone_count counts those of the default keyspace.
   uint64_t TombstonesOf(const EntryList& list) const {
     return list.keyspace() == kDefaultKeyspace ? tombstone_count() : list.tombstone_count();
   }
@@ -150,8 +150,9 @@ class Memtable {
   size_t memory_bytes() const {
     return arena_.memory_bytes() + changes_bytes_.load(std::memory_order_relaxed);
   }
-  // The part of memory_bytes that the entries and the range deletes of a keyspace take, without the
-  // unused part.  Any thread.
+  // The part of memory_bytes that the entries and the range deletes take, of all keyspaces or of
+  // one.  Any thread.  Relaxed, likewise.
+  size_t used_bytes() const { return used_bytes_.load(std::memory_order_relaxed); }
   size_t BytesOf(KeyspaceId keyspace) const;
   // All entries, with range deletes and changes of keyspaces.  Relaxed: the count grows before the
   // numbers of these entries become visible.  So if a thread has acquired a number, and then finds
@@ -168,13 +169,13 @@ class Memtable {
   // entry_count: if a thread has acquired the number of an entry here, this is at least that
   // number.
   Sequence last_number() const { return last_number_.load(std::memory_order_relaxed); }
-  // The entry with this number, or the tombstone in its place; nullptr if the ring no longer has
-  // it. REQUIRES: number_before() < number <= last_number(), and the caller has acquired `number`,
-  // so the ring exists.
   struct RecentEntry {
     const Entry* entry = nullptr;
     KeyspaceId keyspace = kDefaultKeyspace;
   };
+  // The entry with this number, or the tombstone in its place; without an entry if the ring no
+  // longer has it.  REQUIRES: number_before() < number <= last_number(), and the caller has
+  // acquired `number`, so the ring exists.
   RecentEntry FindRecent(Sequence number) const;
 
  private:
@@ -225,7 +226,7 @@ class Memtable {
   // Release and acquire: a reader of a slot that is being replaced reads the new entry's number.
   std::unique_ptr<std::atomic<const Entry*>[]> recent_;
   // Release and acquire, likewise: a reader believes a word only if it has the entry's number.  The
-  // pointer is released after the words of all entries before, and before the entry of a slot that
+  // pointer is released after the words of all earlier entries, and before the first entry that
   // needs one.  So a reader that acquires such an entry finds the words.
   using Word = std::atomic<uint64_t>;
   static uint64_t WordOf(Sequence number, KeyspaceId keyspace) { return number << 32 | keyspace; }

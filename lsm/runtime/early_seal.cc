@@ -1,8 +1,8 @@
 #include "lsm/runtime/early_seal.h"
 
 #include <algorithm>
-#include <map>
 #include <memory>
+#include <vector>
 
 #include "lsm/base/inner_iterator.h"
 #include "lsm/base/internal_key.h"
@@ -12,72 +12,96 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// Only this many of the last tombstones are looked up, as a sample of all: about 50 us.
+// Only this many of the last tombstones of a keyspace are looked up, as a sample of all: about 50
+// us.
 constexpr uint64_t kSampledMax = 256;
-constexpr uint64_t kLookedAtMax = 4096;  // entries
 
-// Means of the last tombstones of a keyspace in the memtable.
-struct TombstoneSample {
-  double key_bytes = 0;      // in a table, without compression
-  double covered_bytes = 0;  // of tables
+// A keyspace with a tree of its own, and its list in the memtable.
+struct OwnList {
+  const Tree* tree;
+  const EntryList* list;
 };
 
-// The samples of keyspaces with trees of their own, the default one among them.
-std::map<KeyspaceId, TombstoneSample> SampleTombstones(const ReadView& view, Sequence visible,
-                                                       const bloom::DigestSeed& digest_seed) {
-  struct Sum {
-    uint64_t key_bytes = 0, covered_bytes = 0, tombstones = 0;
-  };
-  std::map<KeyspaceId, Sum> sums;
+// The lists of the default keyspace and of those with trees of their own.
+std::vector<OwnList> OwnListsOf(const ReadView& view) {
+  std::vector<OwnList> own;
+  for (const auto& [id, tree] : view.version->trees()) {
+    const EntryList* const list = tree->is_common() ? nullptr : view.memtable->Find(id);
+    if (list != nullptr) own.push_back({tree.get(), list});
+  }
+  return own;
+}
+
+// The last tombstones of a keyspace in the memtable.
+struct TombstoneSample {
+  OwnList of;
+  uint64_t wanted = 0;  // how many more are to be looked up
+  uint64_t count = 0, key_bytes = 0, covered_bytes = 0;
+};
+
+// Goes back through all recent entries, until each keyspace has its sample.
+std::vector<TombstoneSample> SampleTombstones(const ReadView& view, Sequence visible,
+                                              const bloom::DigestSeed& digest_seed) {
   const Memtable& memtable = *view.memtable;
-  uint64_t sampled = 0;
+  std::vector<TombstoneSample> samples;
+  uint64_t wanted = 0;  // of all samples
+  for (const OwnList& own : OwnListsOf(view)) {
+    TombstoneSample sample{own, std::min(memtable.TombstonesOf(*own.list), kSampledMax)};
+    wanted += sample.wanted;
+    if (sample.wanted > 0) samples.push_back(sample);
+  }
   // A reader that sees `number` sees the ring, as far as that reaches back.
   Sequence number = std::min(visible, memtable.last_number());
-  for (uint64_t i = 0; i < kLookedAtMax && number > memtable.number_before(); ++i, --number) {
+  for (; wanted > 0 && number > memtable.number_before(); --number) {
     const auto [entry, keyspace] = memtable.FindRecent(number);
-    if (entry == nullptr || sampled == kSampledMax) break;
+    if (entry == nullptr) break;
     // A tombstone that stands for a range delete says nothing.
     if (!IsTombstone(entry->suffix()) || entry->user_key().empty()) continue;
-    const Tree* const tree = view.version->TreeOf(keyspace);
-    if (tree == nullptr) continue;
-    Sum& sum = sums[keyspace];
-    sum.key_bytes += entry->internal_key().size();
-    sum.covered_bytes +=
-        tree->CoveredBytes(/*level=*/-1, /*run=*/0, entry->user_key(), digest_seed);
-    ++sum.tombstones;
-    ++sampled;
-  }
-  std::map<KeyspaceId, TombstoneSample> samples;
-  for (const auto& [keyspace, sum] : sums) {
-    const auto count = static_cast<double>(sum.tombstones);
-    samples[keyspace] = {static_cast<double>(sum.key_bytes) / count,
-                         static_cast<double>(sum.covered_bytes) / count};
+    const auto sample = std::find_if(
+        samples.begin(), samples.end(),
+        [&, id = keyspace](const auto& each) { return each.of.list->keyspace() == id; });
+    if (sample == samples.end() || sample->wanted == 0) continue;
+    ++sample->count;
+    sample->key_bytes += entry->internal_key().size();
+    sample->covered_bytes +=
+        sample->of.tree->CoveredBytes(/*level=*/-1, /*run=*/0, entry->user_key(), digest_seed);
+    --sample->wanted;
+    --wanted;
   }
   return samples;
 }
 
 // Whether the tombstones of the keyspace would pay for the flush.
-bool AreTombstonesDue(const ReadView& view, KeyspaceId keyspace, const TombstoneSample& sample,
+bool AreTombstonesDue(const Memtable& memtable, const TombstoneSample& sample,
                       Sequence oldest_snapshot) {
-  const Memtable& memtable = *view.memtable;
-  const EntryList& list = *memtable.Find(keyspace);
+  if (sample.covered_bytes == 0) return false;
+  const EntryList& list = *sample.of.list;
   const uint64_t tombstones = memtable.TombstonesOf(list);
-  if (sample.covered_bytes == 0 || tombstones == 0) return false;
-  TableToBe table;
   const auto count = static_cast<double>(tombstones);
-  table.freeable_bytes = count * (sample.covered_bytes + sample.key_bytes);
+  const double key_bytes =
+      count * static_cast<double>(sample.key_bytes) / static_cast<double>(sample.count);
+  const double covered_bytes =
+      count * static_cast<double>(sample.covered_bytes) / static_cast<double>(sample.count);
+  // The default keyspace does not count its own entries alone.
+  const uint64_t entries =
+      list.keyspace() == kDefaultKeyspace ? memtable.entry_count() : list.entry_count();
   // A tombstone takes two to three times as much memory as its key has bytes.
+  const double share = count / static_cast<double>(std::max(tombstones, entries));
+  TableToBe table;
+  table.freeable_bytes = covered_bytes + key_bytes;
+  // Writers may go on, so the list may have more bytes than all lists had before.
   const double others =
-      std::max(0.0, 1 - count / static_cast<double>(std::max(tombstones, memtable.entry_count())));
-  table.bytes = static_cast<uint64_t>(others * static_cast<double>(memtable.memory_bytes()) +
-                                      count * sample.key_bytes);
-  table.largest_sequence = memtable.last_number();
+      std::max(0.0, static_cast<double>(memtable.used_bytes()) -
+                        share * static_cast<double>(memtable.BytesOf(list.keyspace())));
+  table.bytes = static_cast<uint64_t>(others + key_bytes);
+  // A snapshot between the entries and a range delete holds both.
+  table.largest_sequence = list.ranges() == nullptr ? list.newest_entry() : memtable.last_number();
   const std::unique_ptr<InnerIterator> first = list.NewIterator();
   const std::unique_ptr<InnerIterator> last = list.NewIterator();
   first->SeekToFirst();
   last->SeekToLast();
   table.span = KeySpan::OfKeys(UserKeyOf(first->key()), UserKeyOf(last->key()));
-  return IsWorthAFlush(*view.version->TreeOf(keyspace), table, oldest_snapshot);
+  return IsWorthAFlush(*sample.of.tree, table, oldest_snapshot);
 }
 
 // Whether each entry of the memtable is a put that has expired for all readers.  Asks the last
@@ -104,35 +128,37 @@ bool HasExpired(const Memtable& memtable, const SnapshotList& snapshots) {
   return !lists.empty();
 }
 
-// The bytes that a flush of the memtable makes others write.
-uint64_t PriceOfFlush(const ReadView& view, const Options& options) {
+// The bytes that a flush of the memtable makes others write, besides those of `dropped`.
+uint64_t PriceOfFlush(const ReadView& view, const Options& options, const Tree* dropped = nullptr) {
   const Memtable& memtable = *view.memtable;
   const auto flushes = static_cast<uint64_t>(std::max(1, options.level0_compaction_tables));
   uint64_t price = kBytesMergedPerJob + memtable.memory_bytes();
-  for (const EntryList* const list : memtable.Lists()) {
-    const Tree* const tree = view.version->TreeOf(list->keyspace());
-    if (tree != nullptr && list->newest_entry() > 0) price += tree->level_bytes(1) / flushes;
+  const std::vector<OwnList> own = OwnListsOf(view);
+  for (const auto& [tree, list] : own) {
+    if (tree != dropped && list->newest_entry() > 0) price += tree->level_bytes(1) / flushes;
   }
+  const Tree* const common = view.version->TreeWith(kCommonTree);
+  if (memtable.other_lists() >= own.size() && common != nullptr)
+    price += common->level_bytes(1) / flushes;
   return price;
 }
 
-// The bytes of tables that these range deletes of a keyspace would make needless, up to `enough`.
-uint64_t BytesUnder(const ReadView& view, KeyspaceId keyspace, const RangeMap& ranges,
-                    const SnapshotList& snapshots, uint64_t enough) {
-  const Tree* const tree = view.version->TreeOf(keyspace);
+// The bytes of the tree's tables that these range deletes would make needless, up to `enough`.
+uint64_t BytesUnder(const Tree& tree, const RangeMap& ranges, const SnapshotList& snapshots,
+                    uint64_t enough) {
   const auto has_snapshot = [&](Sequence from, Sequence to) {
     return HasSnapshotBetween(snapshots, from, to);
   };
-  return tree == nullptr ? 0 : tree->BytesUnder(ranges, has_snapshot, enough);
+  return tree.BytesUnder(ranges, has_snapshot, enough);
 }
 
 // Whether the range deletes of all keyspaces together would pay for the flush.
 bool AreAllRangesDue(const ReadView& view, const SnapshotList& snapshots, const Options& options) {
   const uint64_t price = PriceOfFlush(view, options);
   uint64_t freed = 0;
-  for (const EntryList* const list : view.memtable->Lists()) {
+  for (const auto& [tree, list] : OwnListsOf(view)) {
     if (list->ranges() == nullptr || freed >= price) continue;
-    freed += BytesUnder(view, list->keyspace(), list->MapOfRanges(), snapshots, price - freed);
+    freed += BytesUnder(*tree, list->MapOfRanges(), snapshots, price - freed);
   }
   return freed >= price;
 }
@@ -141,7 +167,7 @@ bool AreAllRangesDue(const ReadView& view, const SnapshotList& snapshots, const 
 
 bool IsDropDue(const ReadView& view, KeyspaceId keyspace, const Options& options) {
   const Tree* const tree = view.version->TreeOf(keyspace);
-  return tree != nullptr && tree->bytes() >= PriceOfFlush(view, options);
+  return tree != nullptr && tree->bytes() >= PriceOfFlush(view, options, tree);
 }
 
 bool AreLimitsDue(const ReadView& view, const SnapshotList& present, const SnapshotList& recorded,
@@ -155,7 +181,7 @@ bool AreLimitsDue(const ReadView& view, const SnapshotList& present, const Snaps
 bool AreRangesDue(const ReadView& view, const RangeMap& ranges, const SnapshotList& snapshots,
                   const Options& options) {
   const uint64_t price = PriceOfFlush(view, options);
-  return BytesUnder(view, kDefaultKeyspace, ranges, snapshots, price) >= price;
+  return BytesUnder(*view.version->TreeOf(kDefaultKeyspace), ranges, snapshots, price) >= price;
 }
 
 bool IsSealDue(const ReadView& view, Sequence visible, const SnapshotList& snapshots,
@@ -166,10 +192,10 @@ bool IsSealDue(const ReadView& view, Sequence visible, const SnapshotList& snaps
   if (memtable.AgeNanos(now_nanos) / 1'000'000'000 >= kTombstoneSecondsMax) return true;
   if (AreAllRangesDue(view, snapshots, options)) return true;
   const Sequence oldest_snapshot = snapshots.empty() ? kSequenceMax : snapshots.front();
-  for (const auto& [keyspace, sample] : SampleTombstones(view, visible, digest_seed)) {
-    if (AreTombstonesDue(view, keyspace, sample, oldest_snapshot)) return true;
-  }
-  return false;
+  const std::vector<TombstoneSample> samples = SampleTombstones(view, visible, digest_seed);
+  return std::any_of(samples.begin(), samples.end(), [&](const TombstoneSample& sample) {
+    return AreTombstonesDue(memtable, sample, oldest_snapshot);
+  });
 }
 
 }  // namespace lsm

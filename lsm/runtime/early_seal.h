@@ -1,32 +1,31 @@
 // When a memtable is sealed before it is full: as soon as its deletes, drops or limits would pay
 // for its flush, or all of its entries have expired.
 //
-// Tombstones: the memtable counts as the table of level 0 that its flush would make.  If the rule
-// for tombstones (lsm/compaction/picker.h) would take that table at once, the flush is worth it. So
-// the tombstones of a few large values are flushed soon.  Those of a few small values wait until
-// the memtable is full, or a week old.  The last tombstones are a sample of all: each counts with
-// the bytes of its key and those that it covers.  The other entries count with their share of the
-// memtable's memory.
+// Tombstones: in each tree but the common one, the memtable counts as the table of level 0 that its
+// flush would make there.  If the rule for tombstones (lsm/compaction/picker.h) would take one such
+// table at once, the flush is worth it.  So the tombstones of a few large values are flushed soon.
+// Those of a few small values wait until the memtable is full, or a week old.  The last tombstones
+// of a keyspace are a sample of all: each counts with the bytes of its key and those that it
+// covers.  The table's bytes are those of these keys, and the memory of all other entries in the
+// memtable, since a flush writes all of them.
 //
 // Range deletes: once a range is in a table, it frees each table that it contains whole, without a
-// merge (NeedlessTable in lsm/version/tree.h).  The memtable is due if such tables have as many
-// bytes as the flush makes others write:
+// merge (NeedlessTable in lsm/version/tree.h).  The memtable is due if such tables of all trees but
+// the common one have as many bytes as the flush makes others write:
 //
 //   1 MiB for the syncs (kBytesMergedPerJob), and the bytes of the memtable
-//   if it has entries, its part of the next merge of level 0: the bytes of level 1, divided by
-//   level0_compaction_tables.  Without entries, its table hides nothing after the drop, and goes
+//   for each tree with entries there, its part of the next merge of level 0: the bytes of level 1,
+//   divided by level0_compaction_tables.  Without entries, its table hides nothing after the drop,
+//   and goes
 //
 // Tables do not count if a snapshot holds them, or if they are needless without the flush.
 // Otherwise a program that repeats a range delete beside a snapshot would flush each time.
 //
-// The week counts for deletes and range deletes of all keyspaces.  For the other rules above, those
-// of keyspaces with a tree of their own count, the default one among them.  The tombstones of one
-// tree must pay for the flush; the range deletes pay together.  The bytes are those of the whole
-// memtable, since a flush writes all of it.
+// A week: this rule alone counts deletes and range deletes in the common tree.
 //
 // Drops: the flush that covers the drop of a keyspace removes its tree.  The memtable is due if the
-// tree has at least as many bytes as the flush makes others write.  A smaller drop waits for the
-// next flush, and so does one in the common tree, whose tables go with compactions.
+// tree has at least as many bytes as the flush makes other trees write.  A smaller drop waits for
+// the next flush, and so does one in the common tree, whose tables go with compactions.
 //
 // Limits: a compaction does not use a lower limit of a keyspace before the flush that records it
 // (lsm/design/expiry.md).  The memtable is due if its limits let at least as many more bytes of
@@ -64,9 +63,9 @@ bool IsDropDue(const ReadView& view, KeyspaceId keyspace, const Options& options
 bool AreLimitsDue(const ReadView& view, const SnapshotList& present, const SnapshotList& recorded,
                   const Options& options);
 
-// The same, but judges only these range deletes of the memtable.  A leader asks this after a group
-// with range deletes, unless a sealed memtable waits for its flush.  So it must not take long.
-// Tree::BytesUnder says what it costs.
+// The same, for these range deletes of the default keyspace alone.  A leader asks this after a
+// group with range deletes, unless a sealed memtable waits for its flush.  So it must not take
+// long.  Tree::BytesUnder says what it costs, besides a look at each tree.
 bool AreRangesDue(const ReadView& view, const RangeMap& ranges, const SnapshotList& snapshots,
                   const Options& options);
 

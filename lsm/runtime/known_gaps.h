@@ -42,7 +42,7 @@
 
 namespace lsm::inline TRELLIS_ABI {
 
-// A reader of a keyspace sees all its writes up to `number`, and `view` has each of them.
+// A reader sees all writes to `keyspace` up to `number`, and `view` has each of them.
 struct ReadPoint {
   const ReadView* view = nullptr;
   Sequence number = 0;

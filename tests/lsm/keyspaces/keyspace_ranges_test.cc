@@ -70,7 +70,7 @@ class KeyspaceRangesTest : public KeyspacesTest, public testing::WithParamInterf
     EXPECT_EQ(since.compaction_bytes_read, 0u);
     EXPECT_EQ(since.compaction_bytes_written, 0u);
   }
-  // The look for deletes that pay for their flush knows trees of their own.
+  // Deletes in a tree of its own are flushed early, and those in the common tree are not.
   void ExpectAllIsFreedSoon() {
     ASSERT_OK(db_->WaitForBackgroundWork());
     const bool is_own = GetParam() == "own";
@@ -95,6 +95,23 @@ INSTANTIATE_TEST_SUITE_P(Trees, KeyspaceRangesTest, testing::Values("common", "o
 TEST_P(KeyspaceRangesTest, DeletesAreFlushedSoon) {
   ASSERT_NO_FATAL_FAILURE(Fill());
   for (int i = 0; i < kKeys; ++i) ASSERT_OK(keyspace_.Delete(NumberedKey(i)));
+  ExpectAllIsFreedSoon();
+}
+
+// Each tree has its own sample.
+TEST_P(KeyspaceRangesTest, DeletesAreFlushedSoonBesideThoseOfAnotherTree) {
+  ASSERT_NO_FATAL_FAILURE(Fill());
+  for (int i = 0; i < kKeys; ++i) ASSERT_OK(keyspace_.Delete(NumberedKey(i)));
+  for (int i = 0; i < 500; ++i) ASSERT_OK(db_->Delete(NumberedKey(2 * kKeys + i)));
+  ExpectAllIsFreedSoon();
+}
+
+// The numbers of other keyspaces do not count.
+TEST_P(KeyspaceRangesTest, DeletesAreFlushedSoonBesideALaterSnapshot) {
+  ASSERT_NO_FATAL_FAILURE(Fill());
+  for (int i = 0; i < kKeys; ++i) ASSERT_OK(keyspace_.Delete(NumberedKey(i)));
+  const std::unique_ptr<const Snapshot> snapshot = db_->GetSnapshot();
+  ASSERT_OK(db_->Put(NumberedKey(2 * kKeys), "later"));
   ExpectAllIsFreedSoon();
 }
 
