@@ -69,7 +69,7 @@
 // tombstones makes a plan P for one table at a time:
 //
 //   freeable(P)   bytes of dead entries of the inputs, and of what their tombstones cover
-//   strays(P)     of these, bytes of no member of the common tree (Tree::BytesOfNoMember)
+//   strays(P)     of these, bytes under ids of no member (Tree::BytesOfNoMember)
 //   taken(P)      bytes of the inputs and of the tables that they overlap
 //   bottom(P)     no table below P's output level overlaps P's hull
 //   held(P)       bottom(P), and a snapshot is older than an entry of the inputs, unless

@@ -37,37 +37,40 @@ ExpiryView ExpiredInTable(const OpenTable& table, const Members* members, Expiry
 }
 
 // Puts without times.
-uint64_t UntimedOf(const OpenTable& table) {
-  return table.meta.entries - table.table->properties().deletions - table.meta.times.timed_entries;
+uint64_t UntimedOf(const TableMeta& meta, const Table& table) {
+  return meta.entries - table.properties().deletions - meta.times.timed_entries;
 }
 
 // Names come first in the common tree.  They count as puts without times, and never expire.
-bool MayHaveNames(const OpenTable& table) {
-  return table.meta.keyspace == kCommonTree &&
-         KeyspaceOf(table.meta.span().begin) == kNamesInCommonTree;
+bool MayHaveNames(const TableMeta& meta) {
+  return meta.keyspace == kCommonTree && KeyspaceOf(meta.span().begin) == kNamesInCommonTree;
 }
 
 // The share of the table's entries that are puts without times and have expired.
-double UntimedShareOf(const OpenTable& table, const ExpiryView& expired) {
-  if (!expired.HidesUntimed() || table.meta.entries == 0 || MayHaveNames(table)) return 0;
-  return static_cast<double>(UntimedOf(table)) / static_cast<double>(table.meta.entries);
+double UntimedShareOf(const TableMeta& meta, const Table& table, const ExpiryView& expired) {
+  if (!expired.HidesUntimed() || meta.entries == 0 || MayHaveNames(meta)) return 0;
+  return static_cast<double>(UntimedOf(meta, table)) / static_cast<double>(meta.entries);
 }
 
 // The bytes of the table that have expired.
 double EstimateExpired(const OpenTable& table, const ExpiryView& expired) {
-  const double share = ExpiredShareOf(table.meta.times, expired) + UntimedShareOf(table, expired);
-  return static_cast<double>(table.meta.file_bytes) * std::min(share, 1.0);
+  return static_cast<double>(table.meta.file_bytes) *
+         ExpiredShareOf(table.meta, *table.table, expired);
 }
 
 bool IsExpired(const OpenTable& table, const ExpiryView& expired) {
   const WriteTimes& times = table.meta.times;
-  const uint64_t untimed = UntimedOf(table);
+  const uint64_t untimed = UntimedOf(table.meta, *table.table);
   return times.timed_entries + untimed > 0 &&
          (times.timed_entries == 0 || expired.HidesAt(times.newest)) &&
          (untimed == 0 || expired.HidesUntimed());
 }
 
 }  // namespace
+
+double ExpiredShareOf(const TableMeta& meta, const Table& table, const ExpiryView& expired) {
+  return std::min(ExpiredShareOf(meta.times, expired) + UntimedShareOf(meta, table, expired), 1.0);
+}
 
 std::vector<ExpiryView> SnapshotList::ExpiredIn(KeyspaceId keyspace) const {
   std::vector<ExpiryView> strata(size() + 1);
@@ -142,7 +145,7 @@ std::optional<Tree::HalfExpired> Tree::PickHalfExpired(ExpiryByKeyspace& expiry,
     for (const auto& table : level(level_number)) {
       const ExpiryView expired =
           ExpiredInTable(*table, members_.get(), expiry, /*skips_names=*/true);
-      const double untimed_share = UntimedShareOf(*table, expired);
+      const double untimed_share = UntimedShareOf(table->meta, *table->table, expired);
       const WriteTimes& times = table->meta.times;
       if (times.timed_entries == 0 && untimed_share == 0) continue;
       bytes += static_cast<double>(table->meta.file_bytes);
@@ -178,9 +181,9 @@ bool Tree::MayHaveExpired(const LimitTable& limits, uint32_t now) const {
     const OpenTable& table = *candidate.table;
     const WriteTimes& times = table.meta.times;
     if (times.fifth != 0 && live_from >= times.fifth) return true;
-    if (MayHaveNames(table)) return false;
+    if (MayHaveNames(table.meta)) return false;
     return (times.timed_entries > 0 && times.newest < live_from) ||
-           (hides_untimed && UntimedOf(table) > 0);
+           (hides_untimed && UntimedOf(table.meta, *table.table) > 0);
   });
 }
 

@@ -44,6 +44,9 @@ double FppOf(const OpenTable& table);
 // each tombstone covers `bytes_per_key`, and the oldest one is as old as the table.
 DeadEntries DeadEntriesOf(const OpenTable& table, double bytes_per_key);
 
+// The share of the table's entries that have expired, an estimate by the times of its writes.
+double ExpiredShareOf(const TableMeta& meta, const Table& table, const ExpiryView& expired);
+
 // Divides tables into those of the same run.  `tables` must be in the order of Tree::level and
 // Overlapping.
 std::vector<TableSpan> RunsAmong(TableSpan tables);

@@ -14,6 +14,7 @@
 #include "lsm/bytes/status.h"
 #include "lsm/statistics.h"
 #include "lsm/version/common_keys.h"
+#include "lsm/version/open_table.h"
 #include "tools/sstdump/commands/commands.h"
 #include "tools/sstdump/layout.h"
 #include "tools/sstdump/store/store_files.h"
@@ -134,7 +135,7 @@ class KeyspaceSizes {
 
   // Returns the bytes of the table that have expired.
   uint64_t Add(const lsm::TableMeta& meta, const lsm::Table& table) {
-    if (meta.keyspace != lsm::kCommonTree) return Add(meta.keyspace, meta, meta.file_bytes);
+    if (meta.keyspace != lsm::kCommonTree) return Add(meta.keyspace, meta, table, meta.file_bytes);
     uint64_t expired_bytes = 0;
     const lsm::KeySpan span = meta.span();
     const auto& all = records_.all();
@@ -146,23 +147,15 @@ class KeyspaceSizes {
       const uint64_t end = !bounds.to || span.EndsBy(*bounds.to)
                                ? meta.file_bytes
                                : table.ApproximateOffsetOf(*bounds.to);
-      expired_bytes += Add(it->first, meta, end - std::min(begin, end));
+      expired_bytes += Add(it->first, meta, table, end - std::min(begin, end));
     }
     return expired_bytes;
   }
 
  private:
-  uint64_t Add(lsm::KeyspaceId id, const lsm::TableMeta& meta, uint64_t bytes) {
-    const lsm::ExpiryView expired = ExpiredIn(id, records_, request_);
-    // Names come first in the common tree.  They have no times, and never expire.
-    const bool may_have_names = meta.keyspace == lsm::kCommonTree &&
-                                lsm::KeyspaceOf(meta.span().begin) == lsm::kNamesInCommonTree;
-    const uint64_t untimed = meta.entries - meta.dead.tombstones - meta.times.timed_entries;
-    const double untimed_share =
-        expired.HidesUntimed() && meta.entries > 0 && !may_have_names
-            ? static_cast<double>(untimed) / static_cast<double>(meta.entries)
-            : 0;
-    const double share = std::min(1.0, ExpiredShareOf(meta.times, expired) + untimed_share);
+  uint64_t Add(lsm::KeyspaceId id, const lsm::TableMeta& meta, const lsm::Table& table,
+               uint64_t bytes) {
+    const double share = ExpiredShareOf(meta, table, ExpiredIn(id, records_, request_));
     const auto expired_bytes = static_cast<uint64_t>(static_cast<double>(bytes) * share);
     KeyspaceSize& size = sizes_[id];
     size.bytes += bytes;
