@@ -346,7 +346,7 @@ absl::StatusOr<bool> Engine::Get(const KeyspaceState* keyspace, std::string_view
     NoteReads();
   const KeyspaceId id = IdIn(*view, keyspace, options.snapshot);
   const Tree* const tree = view->version->TreeWith(id);
-  const auto ask = [&] { return keyspaces_.ExpiredNow(keyspace); };
+  const auto ask = [this, keyspace] { return keyspaces_.ExpiredNow(keyspace); };
   const LookupKey::AskExpiry ask_expiry = ask;
   KeyLookup lookup =
       LookupIn(tree, id, key, SequenceFor(views_, *view, options), job_context_.digest_seed);
