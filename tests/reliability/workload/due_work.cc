@@ -9,6 +9,7 @@
 #include "lsm/store/open_tables.h"
 #include "lsm/table/block_cache.h"
 #include "lsm/version/manifest.h"
+#include "lsm/version/version.h"
 #include "tests/support/deterministic_environment.h"
 
 namespace reliability {
@@ -20,9 +21,9 @@ constexpr uint64_t kDayNanos = uint64_t{24} * 60 * 60 * 1'000'000'000;
 // The work of an episode's store takes far fewer calls of the file system.
 constexpr uint64_t kCallsMax = 30'000;
 
-// The tables as the manifest names them.  `cache` outlives the tree.
-absl::StatusOr<std::shared_ptr<const lsm::Tree>> TreeOf(const RunningStore& store,
-                                                        lsm::BlockCache* cache) {
+// The tables as the manifest names them.  `cache` outlives the version.
+absl::StatusOr<std::shared_ptr<const lsm::Version>> VersionOf(const RunningStore& store,
+                                                              lsm::BlockCache* cache) {
   TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<lsm::Directory> directory,
                            store.files->OpenDirectory(store.path, /*create=*/false));
   TRELLIS_ASSIGN_OR_RETURN(const lsm::ManifestContents contents, lsm::ReadManifest(*directory));
@@ -32,28 +33,31 @@ absl::StatusOr<std::shared_ptr<const lsm::Tree>> TreeOf(const RunningStore& stor
   TRELLIS_ASSIGN_OR_RETURN(
       auto levels, lsm::OpenTablesOf(*store.files, *directory, contents.state,
                                      lsm::ReadMode::kBuffered, context, /*helpers=*/nullptr));
-  return lsm::Tree::Create(std::move(levels));
+  return lsm::Version::Create(std::move(levels), contents.state.keyspaces);
 }
 
 // A table that is due to be dropped, or else the plan of the rule for tombstones that is due at
 // both times, as text.
 std::string DuePlan(const RunningStore& store, uint64_t seconds_before, uint64_t seconds_after) {
   lsm::BlockCache cache(1 << 20);
-  const auto tree = TreeOf(store, &cache);
-  if (!tree.ok()) return Concat("the tables cannot be opened: ", tree.status().ToString());
+  const auto version = VersionOf(store, &cache);
+  if (!version.ok()) return Concat("the tables cannot be opened: ", version.status().ToString());
   const auto first_of = [](const lsm::CompactionPlan& plan) {
     return Concat("after all background work, table ", plan.inputs.front()->meta.number,
                   " of level ", plan.level);
   };
-  if (const auto drop = lsm::PickDrop(**tree, {}, store.snapshots))
-    return Concat(first_of(*drop), " is due to be dropped");
+  std::vector<lsm::TreeToCompact> trees;
+  for (const auto& [id, tree] : (*version)->trees()) {
+    if (const auto drop = lsm::PickDrop(*tree, {}, store.snapshots))
+      return Concat(first_of(*drop), " is due to be dropped");
+    trees.push_back({tree.get(), store.options, (*version)->trees().size() > 1});
+  }
   std::string text;
   for (const uint64_t seconds : {seconds_before, seconds_after}) {
     lsm::PickMoment moment;
     if (!store.snapshots.empty()) moment.oldest_snapshot = store.snapshots.front();
     moment.wall_seconds = seconds;
-    const lsm::TreeToCompact whole{tree->get(), store.options};
-    const auto plan = lsm::PickForTombstones({&whole, 1}, {}, moment).plan;
+    const auto plan = lsm::PickForTombstones(trees, {}, moment).plan;
     if (!plan) return "";
     text = Concat(first_of(*plan), " is due for its tombstones");
   }
