@@ -7,6 +7,7 @@
 
 #include "lsm/bytes/status.h"
 #include "lsm/db.h"
+#include "lsm/keyspace.h"
 #include "lsm/memory_file_system.h"
 #include "tests/lsm/engine/full_disk.h"
 #include "tests/reliability/workload/changes.h"
@@ -33,6 +34,7 @@ class Episode {
       : keys_(script.keys),
         values_(script.values),
         options_(script.settings.options),
+        keyspace_name_(script.settings.keyspace),
         report_(*report),
         words_(words),
         random_(script.seed),
@@ -57,6 +59,7 @@ class Episode {
   std::optional<size_t> Run(const std::vector<Action>& actions) {
     ++report_.configurations;
     Open();
+    if (problem_.empty()) CheckOk(Flush());  // no crash loses the keyspace
     for (size_t i = 0; i < actions.size() && problem_.empty(); ++i) {
       if (words_ != nullptr) words_->push_back(NameOf(actions[i].kind));
       Draws draws(actions[i].salt);
@@ -96,7 +99,7 @@ class Episode {
         const absl::Status status = Write(kind, draws, nullptr);
         if (is_apart) CheckOk(Flush());
         if (kind >= Action::kWindow && !jobs_overlap_ && full_left_ == 0)
-          SeekWhileReadsFail(*db_, &files_, draws);
+          SeekWhileReadsFail(keyspace_, &files_, draws);
         return IsRefused(status) ? (void)++report_.refused : CheckOk(status);
       }
       case Action::kGet:
@@ -207,7 +210,7 @@ class Episode {
     const lsm::WriteOptions options{.sync = draws.OneIn(8)};
     DrawChanges(kind, keys_, values_, draws, &changes_);
     Say([&] { return Concat(" ", TextOf(changes_, keys_), options.sync ? ", synced" : ""); });
-    const absl::Status status = WriteTo(*db_, kind, changes_, keys_, values_, options);
+    const absl::Status status = WriteTo(*db_, keyspace_, kind, changes_, keys_, values_, options);
     if (status.ok()) {
       ++report_.writes;
       for (const Change& change : changes_) report_.ranges += change.range.has_value();
@@ -220,8 +223,8 @@ class Episode {
     return status;
   }
 
-  absl::Status Flush() {
-    const absl::Status status = db_->Flush();
+  absl::Status Flush() { return Synced(db_->Flush()); }
+  absl::Status Synced(absl::Status status) {
     if (status.ok()) journal_.clear();
     return status;
   }
@@ -232,9 +235,7 @@ class Episode {
     Say([&] { return TextOf(range, keys_); });
     lsm::ReadOptions bounds;
     range.SetIn(keys_, &bounds);
-    const absl::Status status = db_->CompactRange(bounds.lower_bound, bounds.upper_bound);
-    if (status.ok()) journal_.clear();
-    return status;
+    return Synced(keyspace_.CompactRange(bounds.lower_bound, bounds.upper_bound));
   }
 
   // --- reads ---
@@ -256,12 +257,13 @@ class Episode {
     const Value expected = (*view.state)[rank];
     switch (draws.Roll(3)) {
       case 0: {
-        const absl::StatusOr<std::optional<std::string>> value = db_->Get(keys_[rank], options);
+        const absl::StatusOr<std::optional<std::string>> value =
+            keyspace_.Get(keys_[rank], options);
         if (!value.ok()) return CheckOk(value.status());
         return CheckValue(rank, expected, *value);
       }
       case 1: {
-        const absl::StatusOr<bool> found = db_->Get(keys_[rank], &buffer_, options);
+        const absl::StatusOr<bool> found = keyspace_.Get(keys_[rank], &buffer_, options);
         if (!found.ok()) return CheckOk(found.status());
         return CheckValue(rank, expected, *found ? std::optional(buffer_) : std::nullopt);
       }
@@ -279,7 +281,7 @@ class Episode {
 
   void GetPinned(uint32_t rank, Value expected, const lsm::ReadOptions& options, Pinned* pinned) {
     CheckPinned(*pinned);
-    const absl::StatusOr<bool> found = db_->Get(keys_[rank], &pinned->value, options);
+    const absl::StatusOr<bool> found = keyspace_.Get(keys_[rank], &pinned->value, options);
     if (!found.ok()) return CheckOk(found.status());
     CheckValue(rank, expected, *found ? std::optional(pinned->value.view()) : std::nullopt);
     pinned->rank = rank;
@@ -295,7 +297,7 @@ class Episode {
     std::vector<uint32_t> ranks(draws.Roll(20));
     std::vector<std::string_view> sought;
     for (uint32_t& rank : ranks) sought.push_back(keys_[rank = keys_.Any(draws)]);
-    const auto answers = db_->MultiGet(sought, options);
+    const auto answers = keyspace_.MultiGet(sought, options);
     if (answers.size() != ranks.size()) return Fail(answers.size(), " answers");
     for (size_t i = 0; i < ranks.size(); ++i) {
       if (!answers[i].ok()) return CheckOk(answers[i].status());
@@ -308,7 +310,7 @@ class Episode {
     const View view = AnyView(draws, &options);
     const uint32_t rank = keys_.Any(draws);
     const Value expected = (*view.state)[rank];
-    const absl::StatusOr<lsm::Explanation> told = db_->Explain(keys_[rank], options);
+    const absl::StatusOr<lsm::Explanation> told = keyspace_.Explain(keys_[rank], options);
     if (!told.ok()) return CheckOk(told.status());
     if (!told->error.empty() || told->found != expected.exists() ||
         told->value_bytes != expected.bytes) {
@@ -360,7 +362,7 @@ class Episode {
     walker.bounds.SetIn(keys_, &walker.options);
     walker.at = kNowhere;
     Say([&] { return TextOf(walker.bounds, keys_); });
-    walker.iterator = db_->NewIterator(walker.options);
+    walker.iterator = keyspace_.NewIterator(walker.options);
     if (walker.iterator->Valid()) Fail("is valid before any seek");
     MoveWalker(&walker, draws);
   }
@@ -404,7 +406,7 @@ class Episode {
   }
 
   void ScanAll(const View& view, const lsm::ReadOptions& options, bool forward) {
-    const std::unique_ptr<lsm::Iterator> iterator = db_->NewIterator(options);
+    const std::unique_ptr<lsm::Iterator> iterator = keyspace_.NewIterator(options);
     Walker walker{view, {0, keys_.size()}, {}, nullptr, kNowhere};
     Move move{forward ? Move::kSeekToFirst : Move::kSeekToLast, 0};
     do {
@@ -421,7 +423,7 @@ class Episode {
       if (problem_.empty()) ScanAll({nullptr, state_}, {}, forward);
     }
     for (uint32_t rank = 0; rank < keys_.size() && problem_.empty(); ++rank) {
-      const absl::StatusOr<bool> found = db_->Get(keys_[rank], &buffer_);
+      const absl::StatusOr<bool> found = keyspace_.Get(keys_[rank], &buffer_);
       if (!found.ok()) return CheckOk(found.status());
       CheckValue(rank, (*state_)[rank], *found ? std::optional(buffer_) : std::nullopt);
     }
@@ -437,6 +439,9 @@ class Episode {
     if (!db.ok()) return Fail("cannot be opened: ", db.status().ToString());
     db_ = *std::move(db);
     watch_->db = db_.get();
+    absl::StatusOr<lsm::Keyspace> keyspace = db_->OpenKeyspace(keyspace_name_);
+    if (!keyspace.ok()) return Fail("has no keyspace: ", keyspace.status().ToString());
+    keyspace_ = *std::move(keyspace);
   }
 
   // Repairs an undamaged store.  No read may change.
@@ -529,7 +534,7 @@ class Episode {
   }
 
   void ReadAll(std::vector<std::optional<std::string>>* found) {
-    const std::unique_ptr<lsm::Iterator> iterator = db_->NewIterator();
+    const std::unique_ptr<lsm::Iterator> iterator = keyspace_.NewIterator();
     uint32_t rank = 0;
     for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next()) {
       while (rank < keys_.size() && keys_[rank] < iterator->key()) ++rank;
@@ -611,21 +616,12 @@ class Episode {
   }
 
   absl::Status MakeDisturbed(Draws& draws, std::optional<std::vector<Change>>* unknown) {
-    Say([] { return ", "; });
+    static constexpr const char* kCalls[] = {"flush", "compact", "all background jobs", "write"};
     const uint32_t roll = draws.Roll(16);
-    if (roll == 0) {
-      Say([] { return "flush"; });
-      return Flush();
-    }
-    if (roll == 1) {
-      Say([] { return "compact"; });
-      return Compact(draws);
-    }
-    if (roll == 2) {
-      Say([] { return "all background jobs"; });
-      return db_->WaitForBackgroundWork();
-    }
-    Say([] { return "write"; });
+    Say([&] { return Concat(", ", kCalls[std::min(roll, 3u)]); });
+    if (roll == 0) return Flush();
+    if (roll == 1) return Compact(draws);
+    if (roll == 2) return db_->WaitForBackgroundWork();
     if (roll >= 6) return Write(Action::kPut, draws, unknown);
     return Write(has_ranges_ ? Action::kRangeBatch : Action::kBatch, draws, unknown);
   }
@@ -659,6 +655,7 @@ class Episode {
   const KeyPool& keys_;
   const ValuePool& values_;
   lsm::Options options_;
+  const std::string keyspace_name_;
   ModelReport& report_;
   std::vector<std::string>* const words_;
   std::string problem_;
@@ -679,6 +676,7 @@ class Episode {
 
   std::shared_ptr<Watch> watch_;
   std::unique_ptr<DB> db_;
+  lsm::Keyspace keyspace_;
   std::vector<View> snapshots_;
   Walker walkers_[kIteratorsHeld];
   Pinned pinned_[2];

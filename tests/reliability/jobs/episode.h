@@ -21,6 +21,7 @@ struct EpisodeSettings {
   size_t keys = 0;
   uint32_t small_bytes = 0, large_bytes = 0;  // limits of value sizes
   ActionWeights weights = {};
+  std::string keyspace = "default";  // with all keys; another one is created first
   // The store's own threads do the background work, so an episode does not repeat exactly.  Actions
   // that need a single thread (kBackgroundJob, kStatistics, kDisturb, kFullDisk, kKill, kCrash)
   // must have weight 0.

@@ -57,6 +57,7 @@ EpisodeSettings SettingsOf(uint64_t seed) {
   for (size_t kind = Action::kSnapshot; kind < Action::kWindow; ++kind)
     settings.weights[kind] *= draws.Of({0u, 1u, 1u, 3u});
   if (draws.OneIn(4)) settings.options.filter_hash = bloom::DigestHash::kSipHash;
+  if (draws.OneIn(4)) settings.keyspace = "apart";
   return settings;
 }
 
@@ -95,7 +96,7 @@ std::string TextOf(const EpisodeSettings& settings) {
   return Concat(reliability::TextOf(settings.options), ", logs ",
                 settings.options.log_directory.empty() ? "with the tables" : "apart", "; ",
                 settings.keys, " keys, values up to ", settings.small_bytes, " and ",
-                settings.large_bytes, " bytes");
+                settings.large_bytes, " bytes, in keyspace ", settings.keyspace);
 }
 
 }  // namespace

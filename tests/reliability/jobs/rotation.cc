@@ -42,7 +42,7 @@ constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 // maximum length, as have the bounds of its ranges if it has any.  About 500 such edits fill a
 // manifest, or 250 with ranges.
 constexpr uint64_t EditBytes(bool has_ranges) {
-  return (has_ranges ? 4 : 2) * lsm::kKeyBytesMax + 200;
+  return (has_ranges ? 4 : 2) * lsm::kKeyBytesMax + 400;
 }
 const std::string& LongKey() {
   static const std::string* const key = new std::string(lsm::kKeyBytesMax, 'k');
@@ -108,6 +108,7 @@ class FilledStore {
 
   absl::Status Fill() {
     TRELLIS_RETURN_IF_ERROR(Open());
+    TRELLIS_RETURN_IF_ERROR(Write({{EntryOf(kTimedKeyspace), kIsThere}}, false));
     const uint64_t edit_bytes = EditBytes(has_ranges_);
     for (int flushes = 1; ManifestBytes() + edit_bytes < kManifestBytesMax; ++flushes) {
       TRELLIS_RETURN_IF_ERROR(Write(NextCommit(Concat(flushes)), false));
@@ -150,13 +151,16 @@ class FilledStore {
 
  private:
   // Every second one has a tombstone.  Older tables hold both keys, so the tombstone and the range
-  // stay in the new table.  No table lies wholly in the range.
+  // stay in the new table.  No table lies wholly in the range.  A few also write to a keyspace,
+  // whose entries get another table.
   Commit NextCommit(const std::string& value) const {
     Commit commit;
     if (has_ranges_) commit.push_back(DeletesRange(LongKey(), NextLongKey()));
     const bool deletes = promises_.history().size() % 2 == 1;
     commit.push_back({LongKey(), deletes ? std::nullopt : std::optional(value)});
     commit.push_back({NextLongKey(), value});
+    if (promises_.history().size() % 8 == 1)
+      commit.push_back({KeyIn(kTimedKeyspace, "key"), value});
     return commit;
   }
   std::string Manifest() {
@@ -228,7 +232,9 @@ class Trial {
     if (!problem_.empty()) return problem_;
     Write({{"beside", "2"}}, true);
     Check(store_.db().Flush());
-    // After each job the store tries again to remove files that it could not remove.
+    // A compaction may have become due, and have its inputs until it ends.  After each job the
+    // store tries again to remove files that it could not remove.
+    Check(store_.db().WaitForBackgroundWork());
     Fail(LeftOver(store_.world(), store_.db(), store_.logs_apart()));
     LookAround();
     CheckCrash();
@@ -263,7 +269,7 @@ class Trial {
   void LookAround() {
     for (const std::string& key : promises().history().keys()) {
       const uint64_t failed_before = files().failed();
-      const absl::StatusOr<std::optional<std::string>> value = store_.db().Get(key);
+      const absl::StatusOr<std::optional<std::string>> value = LookUp(store_.db(), key);
       // Reads must succeed after any failure.
       if (!value.ok() && files().failed() == failed_before)
         Fail(Concat("Get fails without a cause: ", value.status().ToString()));
@@ -287,7 +293,7 @@ class Trial {
     if (!problem_.empty()) return;
     const absl::Status status = store_.Open();
     if (!status.ok()) return Fail(Concat("cannot be opened: ", status.ToString()));
-    const absl::StatusOr<Contents> found = lsm::ReadAll(store_.db());
+    const absl::StatusOr<Contents> found = ReadStore(store_.db());
     if (!found.ok()) return Fail(Concat("cannot be read: ", found.status().ToString()));
     Fail(promises().Opened(*found, drops_));
   }

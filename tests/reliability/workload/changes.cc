@@ -149,19 +149,19 @@ void AddTo(lsm::WriteBatch* batch, const std::vector<Change>& changes, const Key
   keyspace == nullptr ? add() : add(*keyspace);
 }
 
-absl::Status WriteTo(lsm::DB& db, Action::Kind kind, const std::vector<Change>& changes,
-                     const KeyPool& keys, const ValuePool& values,
-                     const lsm::WriteOptions& options) {
+absl::Status WriteTo(lsm::DB& db, lsm::Keyspace& keyspace, Action::Kind kind,
+                     const std::vector<Change>& changes, const KeyPool& keys,
+                     const ValuePool& values, const lsm::WriteOptions& options) {
   const auto& [rank, value, range] = changes[0];
-  if (kind == Action::kDelete) return db.Delete(keys[rank], options);
+  if (kind == Action::kDelete) return keyspace.Delete(keys[rank], options);
   if (kind == Action::kDeleteRange)
-    return db.DeleteRange(FromOf(*range, keys), ToOf(*range, keys), options);
+    return keyspace.DeleteRange(FromOf(*range, keys), ToOf(*range, keys), options);
   if (kind == Action::kPut) {
     std::string buffer;
-    return db.Put(keys[rank], values.BytesOf(value, &buffer), options);
+    return keyspace.Put(keys[rank], values.BytesOf(value, &buffer), options);
   }
   lsm::WriteBatch batch;
-  AddTo(&batch, changes, keys, values);
+  AddTo(&batch, changes, keys, values, &keyspace);
   return db.Write(batch, options);
 }
 

@@ -38,11 +38,11 @@ std::string TextOf(const std::vector<Change>& changes, const KeyPool& keys);
 std::string FromOf(const RankBounds& range, const KeyPool& keys);
 std::optional<std::string> ToOf(const RankBounds& range, const KeyPool& keys);
 
-// Writes the changes.  A kPut, kDelete or kDeleteRange is a call of its own, all others are
-// batches.
-absl::Status WriteTo(lsm::DB& db, Action::Kind kind, const std::vector<Change>& changes,
-                     const KeyPool& keys, const ValuePool& values,
-                     const lsm::WriteOptions& options);
+// Writes the changes to a keyspace of the store.  A kPut, kDelete or kDeleteRange is a call of its
+// own, all others are batches.
+absl::Status WriteTo(lsm::DB& db, lsm::Keyspace& keyspace, Action::Kind kind,
+                     const std::vector<Change>& changes, const KeyPool& keys,
+                     const ValuePool& values, const lsm::WriteOptions& options);
 // Adds the changes to the batch.  Without a keyspace they are changes of "default".
 void AddTo(lsm::WriteBatch* batch, const std::vector<Change>& changes, const KeyPool& keys,
            const ValuePool& values, const lsm::Keyspace* keyspace = nullptr);

@@ -41,7 +41,7 @@ uint32_t Walker::After(const Move& move) const {
   return kNowhere;
 }
 
-void SeekWhileReadsFail(lsm::DB& db, lsm::MemoryFileSystem* files, Draws& draws) {
+void SeekWhileReadsFail(lsm::Keyspace& keyspace, lsm::MemoryFileSystem* files, Draws& draws) {
   if (!draws.OneIn(3)) return;
   uint64_t reads = draws.Roll(6);
   files->SetFault([reads](lsm::FileOperation operation, const std::string& path, uint64_t) mutable {
@@ -50,7 +50,7 @@ void SeekWhileReadsFail(lsm::DB& db, lsm::MemoryFileSystem* files, Draws& draws)
   });
   lsm::ReadOptions options;
   options.fill_cache = false;
-  const std::unique_ptr<lsm::Iterator> iterator = db.NewIterator(options);
+  const std::unique_ptr<lsm::Iterator> iterator = keyspace.NewIterator(options);
   draws.OneIn(3) ? iterator->SeekToLast() : iterator->SeekToFirst();
   files->SetFault(nullptr);
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lsm/db.h"
+#include "lsm/keyspace.h"
 #include "lsm/memory_file_system.h"
 #include "tests/reliability/workload/actions.h"
 
@@ -39,7 +40,7 @@ struct Walker {
 // One time in three, seeks with a new iterator while a read of a file fails.  Later iterators
 // must not believe that its walk over deleted keys has reached an end.  REQUIRES: no job reads
 // files meanwhile, and `files` has no other fault: it has none afterwards.
-void SeekWhileReadsFail(lsm::DB& db, lsm::MemoryFileSystem* files, Draws& draws);
+void SeekWhileReadsFail(lsm::Keyspace& keyspace, lsm::MemoryFileSystem* files, Draws& draws);
 
 }  // namespace reliability
 
