@@ -190,8 +190,8 @@ class TRELLIS_API DB {
   //
   // Space: a table that lies wholly in the range is removed unread, once the range is flushed and
   // no older snapshot needs the table.  The store flushes early only if that frees at least what it
-  // costs, which is 1 MiB or more (and not for small keyspaces).  A table that lies partly in
-  // the range keeps its deleted keys until a compaction rewrites it.  To free whole tables at once,
+  // costs, which is 1 MiB or more (and not for the common tree).  A table that lies partly in the
+  // range keeps its deleted keys until a compaction rewrites it.  To free whole tables at once,
   // call Flush and WaitForBackgroundWork; to free everything, call CompactRange.  Existing
   // iterators still show the keys, and keep the files.
   absl::Status DeleteRange(std::string_view from, std::optional<std::string_view> to,
@@ -250,14 +250,12 @@ class TRELLIS_API DB {
   // keyspaces, from 1 to 64, because each adds a table and its syncs to a flush.  A keyspace that
   // exceeds four times write_buffer_bytes before it can move stays in the common tree.
   //
-  // Once a store has had a keyspace, or expire_after was set for "default", these limits hold, even
-  // after all keyspaces are dropped:
+  // Limits:
   //
-  //   - It has at most kKeyspacesMax keyspaces (lsm/limits.h), besides "default".  Each takes about
-  //     600 bytes of memory and its name.
-  //   - Older releases refuse the store.
-  //   - Small keyspaces, which share tables, have no early flushes for the space that deletes and
-  //     range deletes free.
+  //   - A store has at most kKeyspacesMax keyspaces (lsm/limits.h), besides "default".  Each takes
+  //     about 600 bytes of memory and its name.
+  //   - Keyspaces in the common tree have no early flushes for the space that deletes and range
+  //     deletes free.
   //
   // OpenMode::kFollow: a keyspace and its options are those of the current view.  If the writer
   // drops the keyspace, calls of its handles return FailedPrecondition from the view on that shows
