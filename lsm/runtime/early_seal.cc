@@ -12,8 +12,7 @@
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// Only this many of the last tombstones of a keyspace are looked up, as a sample of all: about 50
-// us.
+// A sample is enough: this many of the last tombstones of a keyspace are looked up in 50 us.
 constexpr uint64_t kSampledMax = 256;
 
 // A keyspace with a tree of its own, and its list in the memtable.
