@@ -108,10 +108,13 @@ void LiveViews::ScheduleCollection() {
 }
 
 void LiveViews::RunCollection() {
-  const size_t views = CollectPatiently();
+  CollectPatiently();
   MutexLock lock(mutex_);
-  const bool goes_on = views > 0 && jobs_->ScheduleAgain(BackgroundJobs::Job::kCollection,
-                                                         [this] { RunCollection(); });
+  // Asked under the lock: a reader that retires a view from now on finds that no job is scheduled.
+  // One that has retired it since the last collection relies on this job.
+  const bool goes_on =
+      cell_.CountRetired() > 0 &&
+      jobs_->ScheduleAgain(BackgroundJobs::Job::kCollection, [this] { RunCollection(); });
   if (!goes_on) jobs_->End(BackgroundJobs::Job::kCollection);
 }
 

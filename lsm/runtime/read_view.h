@@ -113,6 +113,11 @@ class ReadViewCell {
   // Frees views that no reader can see any more, with everything that only they held.  Returns how
   // many views are left.  Allocates no memory.
   size_t Collect();
+  // How many views Collect has not freed yet.
+  size_t CountRetired() {
+    MutexLock lock(&mutex_);
+    return retired_.size();
+  }
 
  private:
   using Holder = const std::shared_ptr<const ReadView>;

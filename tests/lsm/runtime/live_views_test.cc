@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,9 +18,20 @@ namespace {
 using testing::IsEmpty;
 using testing::SizeIs;
 
+class CallingListener : public EventListener {
+ public:
+  void OnResume(const Resumed&) override {
+    if (call) call();
+  }
+  std::function<void()> call;
+};
+
 class LiveViewsTest : public testing::Test {
  protected:
-  LiveViewsTest() : store_(StoreDirectory::Open(kStorePath, world_.SmallOptions()).value()) {
+  LiveViewsTest()
+      : listener_(std::make_shared<CallingListener>()),
+        world_(listener_),
+        store_(StoreDirectory::Open(kStorePath, world_.SmallOptions()).value()) {
     version_ = Version::Create({}).value();
     Publish();
   }
@@ -43,6 +55,7 @@ class LiveViewsTest : public testing::Test {
     ASSERT_OK(store_.directory->CreateExclusive(TableFileName(number)).status());
   }
 
+  const std::shared_ptr<CallingListener> listener_;
   RuntimeWorld world_;
   StoreDirectory store_;
   BackgroundJobs jobs_{&world_.scheduler, &world_.counters, &world_.events};
@@ -85,6 +98,24 @@ TEST_F(LiveViewsTest, JobsFreeTheLastReadersView) {
   EXPECT_EQ(world_.scheduler.queued_count(), 1u);
   world_.scheduler.RunAll();
   EXPECT_TRUE(first.expired());
+  EXPECT_FALSE(jobs_.HasAny());
+}
+
+// The job has collected, and ends soon.
+TEST_F(LiveViewsTest, JobsFreeViewsThatReadersLetGoMeanwhile) {
+  std::shared_ptr<const ReadView> shared[2];
+  for (std::shared_ptr<const ReadView>& view : shared) {
+    view = views_.Share();
+    Publish();
+  }
+  EXPECT_EQ(views_.Collect(), 0u);
+  const std::weak_ptr<const ReadView> second = shared[1];
+  views_.LetGo(std::move(shared[0]));
+  listener_->call = [&] { views_.LetGo(std::move(shared[1])); };
+  world_.events.Add(Resumed());  // delivered in the collection, after the views were freed
+  world_.scheduler.RunAll();
+  EXPECT_EQ(shared[1], nullptr) << "the event was not delivered";
+  EXPECT_TRUE(second.expired());
   EXPECT_FALSE(jobs_.HasAny());
 }
 
