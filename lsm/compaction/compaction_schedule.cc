@@ -216,11 +216,11 @@ void CompactionSchedule::RestAfter(const Job& job) {
   if (job.plan == nullptr || job.plan->for_tombstones) rest_until_ = wall_seconds_ + kRestSeconds;
 }
 
-void CompactionSchedule::End(Job* job, const absl::Status& status) {
+void CompactionSchedule::End(Job* job, absl::Status status) {
   if (!job->has_begun) Begin(job);
   std::erase(running_, job->plan);
   if (job->request != nullptr) {
-    job->request->status = status;
+    job->request->status = std::move(status);
     job->request->done = true;
   }
   if (!job->found_nothing) NoteChange();

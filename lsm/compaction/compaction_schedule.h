@@ -158,7 +158,7 @@ class CompactionSchedule {
   // each flush might begin the same failure.
   void RestAfter(const Job& job);
   // `status` goes to the job's request.  A job that could not choose ends without Begin.
-  void End(Job* job, const absl::Status& status);
+  void End(Job* job, absl::Status status);
   // The job continues with this plan, which is the rest of its own plan after a step.  A plan
   // without inputs has no hull, so it no longer counts as running.
   void Replace(Job* job, const std::shared_ptr<const CompactionPlan>& plan);

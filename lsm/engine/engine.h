@@ -257,7 +257,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Called at the end of every flush and compaction, the latter with its `compaction`.  Notes a
   // failure, releases what the job held, removes obsolete files, builds the reserves, and schedules
   // what is due next.
-  void EndJob(FailureKind kind, const absl::Status& status, Compaction* compaction = nullptr);
+  void EndJob(FailureKind kind, absl::Status status, Compaction* compaction = nullptr);
   // Waits until the request is carried out, or cannot be.
   absl::Status RequestRange(CompactionSchedule::Request* request);
   // Makes the edit durable, and publishes a view with the new version, to which `change` (may be
