@@ -26,7 +26,8 @@ namespace {
 //
 // A move that meets dead entries, tombstones and what they cover, asks for a known gap and jumps to
 // its end.  A move that has walked over many of them records a gap: from where the move began, or
-// from its first dead key, to the key that it found.
+// from its first dead key, to the key that it found.  A key whose version has expired ends a gap as
+// a live key does, and the next gap begins beyond it: an earlier reader may see the version.
 constexpr int kPassedMax = 32;  // entries of one key: about what a seek costs
 constexpr std::string_view kZeroByte("\0", 1);
 // A move backward that has made this many copies of values, of this many bytes in all, makes no
@@ -243,7 +244,7 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
   // entries of deleted keys and, with `skip_saved`, those of saved_key_.
   void FindForward(bool skip_saved) {
     bool skipping = skip_saved;
-    bool is_saved_dead = false;
+    bool is_saved_dead = false, is_saved_expired = false;
     int passed = 0;
     while (entries_->Valid()) {
       const std::string_view internal_key = entries_->key();
@@ -260,14 +261,19 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
           return;
         }
         passed = 0;
-        skipping = !JumpOverGap(user_key);
-        if (!skipping) {
+        is_saved_expired = !IsTombstone(suffix);
+        if (!is_saved_expired && JumpOverGap(user_key)) {
           if (!range_.has_end) return EndAll();
+          skipping = false;
           continue;
         }
-        is_saved_dead = true;
+        if (is_saved_expired) PassExpired(user_key);
+        skipping = is_saved_dead = true;
       } else {
-        if (is_passed && is_saved_dead) ++walk_.dead;
+        if (is_passed && is_saved_dead) {
+          ++walk_.dead;
+          walk_.dead_before += is_saved_expired;
+        }
         if (++passed > kPassedMax) {
           // If they belong to several keys, the step costs more.
           passed = 0;
@@ -298,6 +304,15 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
     CountDead(1, dead_key);
     saved_key_.assign(dead_key);
     return false;
+  }
+
+  // At a version that has expired: the key becomes the saved one.
+  [[gnu::noinline]] void PassExpired(std::string_view user_key) {
+    RecordUpTo(user_key);
+    CountDead(1, user_key);
+    StartNextGap(user_key);
+    walk_.edge.append(kZeroByte);
+    saved_key_.assign(user_key);
   }
 
   // Looks up the newest visible entry of saved_key_: sets has_found_ and saved_value_.  Afterwards
@@ -346,6 +361,8 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
             ++copies;
             copied_bytes += saved_value_.size();
           }
+        } else if (!IsTombstone(suffix)) {
+          PassExpiredBackward(std::exchange(since_tombstone, 0), user_key);
         } else {
           if (IsGapSought() && FindGap(user_key)) {
             SeekBefore(range_.from);
@@ -371,6 +388,14 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
     has_failed ? EndWalk() : EndBackwardWalk(entries_->Valid() || CanEndAtBound(bounds_.lower));
   }
 
+  [[gnu::noinline]] void PassExpiredBackward(uint64_t entries, std::string_view user_key) {
+    range_.from.assign(user_key);
+    range_.from.append(kZeroByte);
+    RecordFrom(range_.from);
+    CountDead(entries, user_key);
+    StartNextGap(user_key);
+  }
+
   // --- known gaps ---
 
   // A move, as far as it has met only dead entries.
@@ -384,6 +409,7 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
     bool has_edge = false;    // false: after all keys
     bool has_jumped = false;
     uint64_t dead = 0;
+    uint64_t dead_before = 0;   // of `dead`, passed before the gap began
     uint64_t charged = 0;       // of `dead`
     uint64_t spared = 0;        // by jumps
     uint64_t dead_at_look = 0;  // at which the next gap is sought
@@ -496,7 +522,7 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
     const std::string_view bound = bounds_.lower ? std::string_view(*bounds_.lower) : "";
     range_.from.assign(is_within ? UserKeyOf(entries_->key()) : bound);
     if (is_within) range_.from.append(kZeroByte);
-    gaps_.known->Record(gaps_.point, range_.from, saved_key_.view(), dead);
+    Record(range_.from, saved_key_.view(), dead);
   }
 
   void EndAll() {
@@ -512,9 +538,31 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
   }
 
   [[gnu::noinline]] void RecordForward(std::optional<std::string_view> end) {
-    if (IsWorthRecording())
-      gaps_.known->Record(gaps_.point, walk_.edge, end, walk_.dead + walk_.spared);
+    RecordUpTo(end);
     EndWalk();
+  }
+
+  // A walk forward has met no visible key from its edge up to `end`.
+  void RecordUpTo(std::optional<std::string_view> end) {
+    if (IsWorthRecording()) Record(walk_.edge, end, DeadInGap() + walk_.spared);
+  }
+  // A walk backward has met none from `begin` up to its edge.
+  void RecordFrom(std::string_view begin) {
+    const auto end = walk_.has_edge ? std::optional<std::string_view>(walk_.edge) : std::nullopt;
+    if (IsWorthRecording()) Record(begin, end, DeadInGap() + walk_.spared);
+  }
+  void Record(std::string_view from, std::optional<std::string_view> to, uint64_t walked) {
+    const uint64_t order = gaps_.known->Record(gaps_.point, from, to, walked);
+    if (order != 0) gaps_.point.timed->own_order = order;
+  }
+
+  // The gap that the walk becomes has its edge here, whatever it has met before.
+  void StartNextGap(std::string_view edge) {
+    walk_.has_edge = true;
+    walk_.edge.assign(edge);
+    walk_.has_jumped = false;
+    walk_.spared = 0;
+    walk_.dead_before = walk_.dead;
   }
 
   // There is no visible key after saved_key_, if the iterator is valid.  Otherwise there is none
@@ -522,17 +570,14 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
   void EndBackwardWalk(bool is_ended_by_bound) {
     if (HasMetNothing()) [[likely]]
       return;
-    if (IsWorthRecording()) {
-      range_.from.clear();
-      if (valid_) {
-        range_.from.assign(saved_key_);
-        range_.from.append(kZeroByte);
-      } else if (is_ended_by_bound) {
-        range_.from.assign(*bounds_.lower);
-      }
-      const auto end = walk_.has_edge ? std::optional<std::string_view>(walk_.edge) : std::nullopt;
-      gaps_.known->Record(gaps_.point, range_.from, end, walk_.dead + walk_.spared);
+    range_.from.clear();
+    if (valid_) {
+      range_.from.assign(saved_key_);
+      range_.from.append(kZeroByte);
+    } else if (is_ended_by_bound) {
+      range_.from.assign(*bounds_.lower);
     }
+    RecordFrom(range_.from);
     EndWalk();
   }
 
@@ -545,14 +590,15 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
 
   bool IsWorthRecording() const {
     const uint64_t dead_min = walk_.has_jumped ? KnownGaps::kGrowthMin : KnownGaps::kWalkedMin;
-    return walk_.dead >= dead_min && gaps_.known != nullptr;
+    return DeadInGap() >= dead_min && gaps_.known != nullptr;
   }
+  uint64_t DeadInGap() const { return walk_.dead - walk_.dead_before; }
 
   void EndWalk() {
     counts_.dead_entries += walk_.dead;
     walk_.met = Walk::Met::kNothing;
     walk_.has_jumped = false;
-    walk_.dead = walk_.charged = walk_.spared = walk_.dead_at_look = 0;
+    walk_.dead = walk_.dead_before = walk_.charged = walk_.spared = walk_.dead_at_look = 0;
   }
 
   // This type is not a base class of DbIterator.  Otherwise GCC speculates that `entries_` is a
@@ -562,7 +608,7 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
   const ExpiryView expiry_;
   const IteratorBounds bounds_;
   const SeekTimer timer_;
-  const GapUse gaps_;
+  GapUse gaps_;
   const std::function<void(const IteratorCounts&)> on_destroy_;
   IteratorCounts counts_;
   Direction direction_ = Direction::kForward;

@@ -438,6 +438,7 @@ std::unique_ptr<Iterator> Engine::NewIterator(const KeyspaceState* keyspace,
 
 std::unique_ptr<Iterator> Engine::MakeIterator(const KeyspaceState* state,
                                                const ReadOptions& options) {
+  const uint64_t gaps_order = views_.gaps()->order();  // before the view is loaded
   absl::StatusOr<std::shared_ptr<const ReadView>> shared = ShareView(options.snapshot);
   if (!shared.ok()) return NewEmptyIterator(shared.status());
   std::shared_ptr<const ReadView> view = *std::move(shared);
@@ -467,10 +468,10 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const KeyspaceState* state,
   const uint64_t iterators = counters_.Add(Counter::kIterators, 1);
   const Level0Account account(tree);
   const Level0Account::Seen level0 = account.See();
-  // A follower's view may go back to an earlier state of the store.  Gaps have no time, so
-  // iterators do not use them while entries may expire.
-  const bool knows_gaps = options_.mode != OpenMode::kFollow && expiry == ExpiryView();
+  // A follower's view may go back to an earlier state of the store.
+  const bool knows_gaps = options_.mode != OpenMode::kFollow;
   GapUse gaps{knows_gaps ? views_.gaps() : nullptr, ReadPoint::In(*view, sequence, keyspace)};
+  if (expiry != ExpiryView()) gaps.point.timed = {.order_max = gaps_order};
   IteratorBounds bounds{std::optional<std::string>(options.lower_bound),
                         std::optional<std::string>(options.upper_bound)};
   // They must outlive the merge.

@@ -49,13 +49,15 @@ ReadPoint ReadPoint::In(const ReadView& view, Sequence sequence, KeyspaceId keys
 }
 
 KnownGaps::Gap::Gap(KeyspaceId of_keyspace, std::string_view from_key, End to_key,
-                    Sequence since_number, Sequence until_number, uint64_t walked_entries)
+                    Sequence since_number, Sequence until_number, uint64_t walked_entries,
+                    uint64_t in_order)
     : keyspace(of_keyspace),
       from(from_key),
       to(to_key),
       since(since_number),
       until(until_number),
-      walked(walked_entries) {}
+      walked(walked_entries),
+      order(in_order) {}
 
 KnownGaps::~KnownGaps() { delete list_.load(std::memory_order_relaxed); }
 
@@ -70,8 +72,7 @@ bool KnownGaps::Find(const ReadPoint& point, std::string_view key, Range* found)
       });
   if (after == list->begin()) return false;
   Gap& gap = **std::prev(after);
-  if (gap.keyspace != point.keyspace || !IsWithin(key, gap.to) || point.number < gap.since)
-    return false;
+  if (!IsWithin(key, gap.to) || !gap.IsFor(point)) return false;
 
   std::string_view from = gap.from;
   End to = gap.to;
@@ -121,7 +122,8 @@ KnownGaps::List KnownGaps::Divide(const Gap& gap, Sequence until,
   List pieces;
   std::string from = gap.from;
   const auto add = [&](const End& to) {
-    pieces.push_back(std::make_shared<Gap>(gap.keyspace, from, to, gap.since, until, walked));
+    pieces.push_back(
+        std::make_shared<Gap>(gap.keyspace, from, to, gap.since, until, walked, gap.order));
   };
   for (const std::string_view put : *puts) {
     if (from < put) add(put);
@@ -131,15 +133,18 @@ KnownGaps::List KnownGaps::Divide(const Gap& gap, Sequence until,
   return pieces;
 }
 
-void KnownGaps::Record(const ReadPoint& point, std::string_view from, End to,
-                       uint64_t walked) noexcept {
+uint64_t KnownGaps::Record(const ReadPoint& point, std::string_view from, End to,
+                           uint64_t walked) noexcept {
   if (!IsWithin(from, to) || from.size() > kKeyBytesMax || (to && to->size() > kKeyBytesMax))
-    return;
+    return 0;
+  const uint64_t order = point.timed ? order_.fetch_add(1, std::memory_order_release) + 1 : 0;
   try {
     Replace(point, from, to,
-            {std::make_shared<Gap>(point.keyspace, from, to, point.number, point.number, walked)});
+            {std::make_shared<Gap>(point.keyspace, from, to, point.number, point.number, walked,
+                                   order)});
   } catch (const std::bad_alloc&) {  // the next walk records it
   }
+  return order;
 }
 
 void KnownGaps::Replace(const ReadPoint& point, std::string_view from, End to,
@@ -186,13 +191,13 @@ void KnownGaps::ReplaceLocked(const ReadPoint& point, std::string_view from, End
     if (gap_until > until) return;
     // The parts that the new ones leave stay true.
     const uint64_t walked = std::max(gap->walked / 2, kWalkedMin);
-    if (gap->from < from)
-      next->push_back(
-          std::make_shared<Gap>(gap->keyspace, gap->from, from, gap->since, gap_until, walked));
+    const auto keep = [&](std::string_view part, const End& part_end) {
+      next->push_back(std::make_shared<Gap>(gap->keyspace, part, part_end, gap->since, gap_until,
+                                            walked, gap->order));
+    };
+    if (gap->from < from) keep(gap->from, from);
     place();
-    if (to && IsWithin(*to, gap->to))
-      next->push_back(
-          std::make_shared<Gap>(gap->keyspace, *to, gap->to, gap->since, gap_until, walked));
+    if (to && IsWithin(*to, gap->to)) keep(*to, gap->to);
   }
   place();
   while (next->size() > kGapsMax) {

@@ -17,6 +17,12 @@
 //   * An entry may be missing, because the ring has moved on or the memtable was flushed.  It may
 //     have been a put.  Then this reader does not use the gap, and walks.
 //
+// Expiry.  An entry that is hidden by its time is no part of a gap, since an earlier reader may see
+// it.  But a compaction may have dropped such an entry, and a reader with an older view may still
+// see it.  So a gap that was found where entries expire is used only by readers whose views are no
+// older than the view of its walk.  The order of gaps tells: a reader notes the last one, and then
+// loads its view.
+//
 // Threads: all functions may be called by any thread, and none waits.  Readers reach the gaps
 // within an EpochGuard.  A thread that finds the lock taken records nothing.  Memory: at most
 // kGapsMax gaps with keys of at most kKeyBytesMax bytes.  If memory runs out, nothing is recorded.
@@ -47,6 +53,12 @@ struct ReadPoint {
   const ReadView* view = nullptr;
   Sequence number = 0;
   KeyspaceId keyspace = kDefaultKeyspace;
+  // Only for a reader from which entries may be hidden by their times.
+  struct Timed {
+    uint64_t order_max = 0;  // KnownGaps::order, before the view was loaded
+    uint64_t own_order = 0;  // of the last gap that the reader has recorded
+  };
+  std::optional<Timed> timed = std::nullopt;
 
   // The point of a reader that has loaded the view and then `sequence`.  Between the two, the
   // memtable may have been sealed and the next one written.  Then `sequence` includes writes that
@@ -83,6 +95,10 @@ class KnownGaps {
   KnownGaps(const KnownGaps&) = delete;
   KnownGaps& operator=(const KnownGaps&) = delete;
 
+  // The order of the last gap that a timed reader has recorded.  Acquire, and a release where it
+  // grows: a reader that loads a view afterwards gets that of the walk, or a later one.
+  uint64_t order() const { return order_.load(std::memory_order_acquire); }
+
   // Relaxed: a reader that misses a gap walks.
   bool empty() const { return list_.load(std::memory_order_relaxed) == nullptr; }
 
@@ -93,13 +109,20 @@ class KnownGaps {
 
   // Records that no key in [from, to) is visible at this point.  Takes this part from older gaps,
   // but changes nothing if a newer one overlaps it.  `walked` dead entries were found there.
-  void Record(const ReadPoint& point, std::string_view from, std::optional<std::string_view> to,
-              uint64_t walked) noexcept;
+  // Returns the order of the gap: 0, unless the reader is timed.
+  uint64_t Record(const ReadPoint& point, std::string_view from, std::optional<std::string_view> to,
+                  uint64_t walked) noexcept;
 
  private:
   struct Gap {
     Gap(KeyspaceId of_keyspace, std::string_view from_key, std::optional<std::string_view> to_key,
-        Sequence since_number, Sequence until_number, uint64_t walked_entries);
+        Sequence since_number, Sequence until_number, uint64_t walked_entries, uint64_t in_order);
+
+    bool IsFor(const ReadPoint& point) const {
+      if (point.number < since || keyspace != point.keyspace) return false;
+      if (order == 0) return true;
+      return point.timed && (order <= point.timed->order_max || order == point.timed->own_order);
+    }
 
     const KeyspaceId keyspace;
     const std::string from;
@@ -109,6 +132,7 @@ class KnownGaps {
     // that a slower reader stores after a higher one.
     std::atomic<Sequence> until;
     const uint64_t walked;
+    const uint64_t order;  // 0: no timed reader found it
   };
   // Disjoint, in the order of their keyspaces and keys.  Replaced as a whole.
   using List = std::vector<std::shared_ptr<Gap>>;
@@ -126,6 +150,7 @@ class KnownGaps {
 
   // Sequentially consistent where readers may follow it: see EpochGuard.
   std::atomic<const List*> list_{nullptr};
+  std::atomic<uint64_t> order_{0};
   Mutex mutex_;  // of those that replace the list; only tried
   RetireList retired_ ABSL_GUARDED_BY(mutex_);
 };

@@ -80,14 +80,21 @@ std::string CompareLookups(const lsm::Keyspace& keyspace, const std::vector<std:
   return "";
 }
 
-std::string CompareForward(const std::string& what, lsm::Iterator& iterator,
-                           const KeysAndValues& expected, uint64_t* moves) {
-  iterator.SeekToFirst();
-  for (auto at = expected.begin();; ++at) {
+std::string CompareWhole(const std::string& what, lsm::Iterator& iterator,
+                         const KeysAndValues& expected, uint64_t* moves) {
+  std::string problem;
+  const auto compare = [&](KeysAndValues::const_iterator at) {
     ++*moves;
-    std::string problem = CompareEntry(what, iterator, expected, at);
-    if (!problem.empty() || at == expected.end()) return problem;
-    iterator.Next();
+    problem = CompareEntry(what, iterator, expected, at);
+    return problem.empty() && at != expected.end();
+  };
+  iterator.SeekToFirst();
+  for (auto at = expected.begin(); compare(at); ++at) iterator.Next();
+  if (!problem.empty()) return problem;
+  iterator.SeekToLast();
+  for (auto behind = expected.end();; --behind) {
+    if (!compare(behind == expected.begin() ? expected.end() : std::prev(behind))) return problem;
+    iterator.Prev();
   }
 }
 

@@ -24,9 +24,10 @@ std::string CompareLookups(const lsm::Keyspace& keyspace, const std::vector<std:
                            const lsm::ReadOptions& options, const KeysAndValues& expected,
                            uint64_t* answers);
 
-// Moves it over all entries.  `what` is for the finding; `moves` counts the moves.
-std::string CompareForward(const std::string& what, lsm::Iterator& iterator,
-                           const KeysAndValues& expected, uint64_t* moves);
+// Moves it over all entries, forward and then backward.  `what` is for the finding; `moves` counts
+// the moves.
+std::string CompareWhole(const std::string& what, lsm::Iterator& iterator,
+                         const KeysAndValues& expected, uint64_t* moves);
 // Moves it to and fro.
 std::string CompareWalk(const std::string& what, lsm::Iterator& iterator,
                         const KeysAndValues& expected, testing_support::Dice& dice,

@@ -438,8 +438,7 @@ class DropsTrial {
   }
   void HoldIterator() {
     if (held_.iterator != nullptr)
-      Find(
-          CompareForward("an iterator that was held", *held_.iterator, held_.keys, &report_.moves));
+      Find(CompareWhole("an iterator that was held", *held_.iterator, held_.keys, &report_.moves));
     const std::string name = SomeName();
     held_ = {handles_.at(name).NewIterator(), content_.at(name)};
   }
@@ -501,8 +500,8 @@ class DropsTrial {
   }
   void CompareScan(const std::string& name, const When& when) {
     const std::unique_ptr<lsm::Iterator> iterator = handles_.at(name).NewIterator(when.options);
-    Find(CompareForward(Concat("a scan of ", name), *iterator, ExpectedIn(name, when),
-                        &report_.moves));
+    Find(CompareWhole(Concat("a scan of ", name), *iterator, ExpectedIn(name, when),
+                      &report_.moves));
   }
   void CompareAll() {
     for (const auto& [name, keyspace] : handles_) {
