@@ -56,8 +56,8 @@ class EntryList {
   Sequence newest_entry() const { return newest_entry_.load(std::memory_order_relaxed); }
   // Whether the list has neither entries nor range deletes.
   bool empty() const;
-  // How many entries were added, without range deletes, and how many deletes are among them.  The
-  // list of the default keyspace does not count its entries.  Relaxed, likewise.
+  // How many entries were added, without range deletes, and how many deletes are among them.
+  // Relaxed, likewise.
   uint64_t entry_count() const { return entry_count_.load(std::memory_order_relaxed); }
   uint64_t tombstone_count() const { return tombstone_count_.load(std::memory_order_relaxed); }
   // The memory that NoteBytes counted.  Relaxed, since it is only a figure.
@@ -81,10 +81,10 @@ class EntryList {
     // Relaxed, and no atomic maximum: only the writer changes it.
     newest_entry_.store(std::max(newest_entry(), sequence), std::memory_order_relaxed);
   }
-  // Counts one entry.
-  void NoteAdded(bool is_tombstone) {
-    entry_count_.store(entry_count() + 1, std::memory_order_relaxed);
-    if (is_tombstone) tombstone_count_.store(tombstone_count() + 1, std::memory_order_relaxed);
+  // Counts entries, and the deletes among them.
+  void NoteAdded(uint64_t entries, uint64_t tombstones) {
+    entry_count_.store(entry_count() + entries, std::memory_order_relaxed);
+    tombstone_count_.store(tombstone_count() + tombstones, std::memory_order_relaxed);
   }
   void NoteBytes(size_t bytes) {
     memory_bytes_.store(memory_bytes() + bytes, std::memory_order_relaxed);

@@ -133,7 +133,7 @@ void Memtable::Add(KeyspaceId keyspace, Sequence sequence, EntryKind kind,
   Count([&] {
     EntryList* const list = FindOrMake(keyspace);
     list->Add(sequence, kind, user_key, value);
-    if (keyspace != kDefaultKeyspace) list->NoteAdded(kind == EntryKind::kDelete);
+    list->NoteAdded(1, kind == EntryKind::kDelete ? 1 : 0);
     return list;
   });
   NoteUsedBytes();
@@ -253,7 +253,7 @@ void Memtable::AddPrepared() {
         return other.list;
       });
       other.list->NoteNewest(SequenceOf(other.entry->suffix()));
-      other.list->NoteAdded(IsTombstone(other.entry->suffix()));
+      other.list->NoteAdded(1, IsTombstone(other.entry->suffix()) ? 1 : 0);
     }
     for (KeyspaceChange& change : prepared_changes_) KeepChange(std::move(change));
     if (prepared_has_more_deletes_) has_more_deletes_.store(true, std::memory_order_relaxed);
@@ -267,12 +267,14 @@ void Memtable::AddPrepared() {
   }
   arena_.GiveBackReserved();
   NoteUsedBytes();
-  if (!prepared_.empty()) default_.NoteNewest(SequenceOf(prepared_.back()->suffix()));
+  if (!prepared_.empty()) {
+    default_.NoteNewest(SequenceOf(prepared_.back()->suffix()));
+    default_.NoteAdded(prepared_.size(), prepared_tombstones_);
+  }
   // Relaxed, and no atomic additions: only the writer changes them.
   if (prepared_count_ > 0) {
     last_number_.store(prepared_last_, std::memory_order_relaxed);
     entry_count_.store(entry_count() + prepared_count_, std::memory_order_relaxed);
-    tombstone_count_.store(tombstone_count() + prepared_tombstones_, std::memory_order_relaxed);
   }
   ClearPrepared();
 }
@@ -303,13 +305,6 @@ void Memtable::KeepChange(KeyspaceChange change) {
 void Memtable::AddChange(KeyspaceChange change) {
   KeepChange(std::move(change));
   entry_count_.store(entry_count() + 1, std::memory_order_relaxed);  // as above
-}
-
-uint64_t Memtable::KeysOf(const EntryList& list) const {
-  if (list.keyspace() != kDefaultKeyspace) return list.entry_count();
-  uint64_t others = changes_.size();
-  for (const EntryList* const other : others_.Filled()) others += other->entry_count();
-  return entry_count() - std::min(entry_count(), others);
 }
 
 std::vector<const EntryList*> Memtable::Lists() const {

@@ -108,9 +108,6 @@ class Memtable {
   // The changes of keyspaces, in their order.  REQUIRES: the memtable no longer has a writer, or
   // the caller is the writer.
   const std::vector<KeyspaceChange>& changes() const { return changes_; }
-  // An estimate of the keys that a table of this list would have.  For the default keyspace it
-  // counts range deletes, too.
-  uint64_t KeysOf(const EntryList& list) const;
 
   // --- the list of the default keyspace (entry_list.h) ---
 
@@ -131,18 +128,12 @@ class Memtable {
   const RangeList* ranges() const { return default_.ranges(); }
   RangeMap MapOfRanges() const { return default_.MapOfRanges(); }
   Sequence newest_entry() const { return default_.newest_entry(); }
-  // The deletes among the entries that were added as batches.  Relaxed, as entry_count.
-  uint64_t tombstone_count() const { return tombstone_count_.load(std::memory_order_relaxed); }
 
   // --- all lists ---
 
-  // The deletes in a list.  tombstone_count counts those of the default keyspace.
-  uint64_t TombstonesOf(const EntryList& list) const {
-    return list.keyspace() == kDefaultKeyspace ? tombstone_count() : list.tombstone_count();
-  }
-  // Whether any list has deletes that were added as batches, or range deletes.  Relaxed, as
+  // Whether any list has range deletes, or deletes that were added as batches.  Relaxed, as
   // entry_count.
-  bool has_deletes() const { return tombstone_count() > 0 || has_more_deletes(); }
+  bool has_deletes() const { return default_.tombstone_count() > 0 || has_more_deletes(); }
   // How many lists there are besides that of the default keyspace, including empty ones.  Relaxed,
   // since it is only a figure.
   size_t other_lists() const { return others_.count(); }
@@ -214,7 +205,6 @@ class Memtable {
   EntryList default_;
   ListsById others_;
   std::atomic<uint64_t> entry_count_{0};
-  std::atomic<uint64_t> tombstone_count_{0};
   // The memory of all lists, and of those besides that of the default keyspace.  Relaxed: figures.
   std::atomic<size_t> used_bytes_{0};
   std::atomic<size_t> bytes_of_others_{0};

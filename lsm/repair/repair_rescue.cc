@@ -445,7 +445,7 @@ absl::Status RepairJob::FlushMemtable(const Memtable& memtable) {
     if (tree == kCommonTree) {
       common.AddList(
           list->keyspace(), [list] { return list->NewIterator(); }, list->MapOfRanges(),
-          memtable.KeysOf(*list));
+          list->entry_count());
     } else {
       TRELLIS_RETURN_IF_ERROR(FlushTo(tree, *list->NewIterator(), list->MapOfRanges()));
     }

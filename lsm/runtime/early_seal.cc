@@ -2,50 +2,87 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lsm/base/inner_iterator.h"
 #include "lsm/base/internal_key.h"
 #include "lsm/base/range_map.h"
+#include "lsm/compaction/common_output.h"
 #include "lsm/compaction/picker.h"
+#include "lsm/version/common_keys.h"
 
 namespace lsm::inline TRELLIS_ABI {
 namespace {
 
-// A sample is enough: this many of the last tombstones of a keyspace are looked up in 50 us.
+// A sample is enough: this many of the last tombstones of a tree are looked up in 50 us.
 constexpr uint64_t kSampledMax = 256;
 
-// A keyspace with a tree of its own, and its list in the memtable.
-struct OwnList {
+// The part of the memtable that its flush writes to one tree.
+struct Share {
   const Tree* tree;
-  const EntryList* list;
+  std::vector<const EntryList*> lists;  // by ascending id
+
+  // The sum over the lists.
+  template <typename Count>
+  uint64_t SumOf(const Count& count) const {
+    uint64_t sum = 0;
+    for (const EntryList* list : lists) sum += count(*list);
+    return sum;
+  }
+  uint64_t tombstones() const {
+    return SumOf([](const EntryList& list) { return list.tombstone_count(); });
+  }
+  bool has_ranges() const {
+    return std::any_of(lists.begin(), lists.end(),
+                       [](const EntryList* list) { return list->ranges() != nullptr; });
+  }
+  std::string KeyIn(KeyspaceId keyspace, std::string_view user_key) const {
+    return tree->is_common() ? CommonKeyOf(keyspace, user_key) : std::string(user_key);
+  }
 };
 
 // The lists of the default keyspace and of those with trees of their own.
-std::vector<OwnList> OwnListsOf(const ReadView& view) {
-  std::vector<OwnList> own;
+std::vector<Share> OwnSharesOf(const ReadView& view) {
+  std::vector<Share> own;
   for (const auto& [id, tree] : view.version->trees()) {
     const EntryList* const list = tree->is_common() ? nullptr : view.memtable->Find(id);
-    if (list != nullptr) own.push_back({tree.get(), list});
+    if (list != nullptr) own.push_back({tree.get(), {list}});
   }
   return own;
 }
 
-// The last tombstones of a keyspace in the memtable.
+// Likewise, and the lists of those with entries in the common tree.
+std::vector<Share> SharesOf(const ReadView& view) {
+  std::vector<Share> shares = OwnSharesOf(view);
+  const Tree* const common = view.version->TreeOf(kCommonTree);
+  if (common == nullptr) return shares;
+  Share of_common{common, {}};
+  for (const EntryList* list : view.memtable->Lists()) {
+    if (common->members()->Has(list->keyspace())) of_common.lists.push_back(list);
+  }
+  if (!of_common.lists.empty()) shares.push_back(std::move(of_common));
+  return shares;
+}
+
+// The last tombstones of a tree in the memtable.
 struct TombstoneSample {
-  OwnList of;
+  const Share& of;
   uint64_t wanted = 0;  // how many more are to be looked up
   uint64_t count = 0, key_bytes = 0, covered_bytes = 0;
 };
 
-// Goes back through all recent entries, until each keyspace has its sample.
-std::vector<TombstoneSample> SampleTombstones(const ReadView& view, Sequence visible,
+// Goes back through all recent entries, until each tree has its sample.
+std::vector<TombstoneSample> SampleTombstones(const ReadView& view,
+                                              const std::vector<Share>& shares, Sequence visible,
                                               const bloom::DigestSeed& digest_seed) {
   const Memtable& memtable = *view.memtable;
   std::vector<TombstoneSample> samples;
   uint64_t wanted = 0;  // of all samples
-  for (const OwnList& own : OwnListsOf(view)) {
-    TombstoneSample sample{own, std::min(memtable.TombstonesOf(*own.list), kSampledMax)};
+  for (const Share& share : shares) {
+    TombstoneSample sample{share, std::min(share.tombstones(), kSampledMax)};
     wanted += sample.wanted;
     if (sample.wanted > 0) samples.push_back(sample);
   }
@@ -56,51 +93,63 @@ std::vector<TombstoneSample> SampleTombstones(const ReadView& view, Sequence vis
     if (entry == nullptr) break;
     // A tombstone that stands for a range delete says nothing.
     if (!IsTombstone(entry->suffix()) || entry->user_key().empty()) continue;
-    const auto sample = std::find_if(
-        samples.begin(), samples.end(),
-        [&, id = keyspace](const auto& each) { return each.of.list->keyspace() == id; });
+    const Tree* const tree = view.version->TreeWith(keyspace);
+    const auto sample = std::find_if(samples.begin(), samples.end(),
+                                     [&](const auto& each) { return each.of.tree == tree; });
     if (sample == samples.end() || sample->wanted == 0) continue;
+    if (tree->is_common() && !tree->members()->Has(keyspace)) continue;
+    const std::string key = sample->of.KeyIn(keyspace, entry->user_key());
     ++sample->count;
-    sample->key_bytes += entry->internal_key().size();
-    sample->covered_bytes +=
-        sample->of.tree->CoveredBytes(/*level=*/-1, /*run=*/0, entry->user_key(), digest_seed);
+    sample->key_bytes += key.size() + kInternalKeySuffixBytes;
+    sample->covered_bytes += tree->CoveredBytes(/*level=*/-1, /*run=*/0, key, digest_seed);
     --sample->wanted;
     --wanted;
   }
   return samples;
 }
 
-// Whether the tombstones of the keyspace would pay for the flush.
+// The first and the last key of the share, which has entries.
+std::pair<std::string, std::string> EndsOf(const Share& share) {
+  const auto has_entries = [](const EntryList* list) { return list->newest_entry() > 0; };
+  const EntryList& first = **std::find_if(share.lists.begin(), share.lists.end(), has_entries);
+  const EntryList& last = **std::find_if(share.lists.rbegin(), share.lists.rend(), has_entries);
+  const std::unique_ptr<InnerIterator> from = first.NewIterator();
+  const std::unique_ptr<InnerIterator> to = last.NewIterator();
+  from->SeekToFirst();
+  to->SeekToLast();
+  return {share.KeyIn(first.keyspace(), UserKeyOf(from->key())),
+          share.KeyIn(last.keyspace(), UserKeyOf(to->key()))};
+}
+
+// Whether the tombstones of the tree would pay for the flush.
 bool AreTombstonesDue(const Memtable& memtable, const TombstoneSample& sample,
                       Sequence oldest_snapshot) {
   if (sample.covered_bytes == 0) return false;
-  const EntryList& list = *sample.of.list;
-  const uint64_t tombstones = memtable.TombstonesOf(list);
+  const Share& of = sample.of;
+  const uint64_t tombstones = of.tombstones();
   const auto count = static_cast<double>(tombstones);
   const double key_bytes =
       count * static_cast<double>(sample.key_bytes) / static_cast<double>(sample.count);
   const double covered_bytes =
       count * static_cast<double>(sample.covered_bytes) / static_cast<double>(sample.count);
-  // The default keyspace does not count its own entries alone.
-  const uint64_t entries =
-      list.keyspace() == kDefaultKeyspace ? memtable.entry_count() : list.entry_count();
+  const uint64_t entries = of.SumOf([](const EntryList& list) { return list.entry_count(); });
+  const uint64_t bytes =
+      of.SumOf([&](const EntryList& list) { return memtable.BytesOf(list.keyspace()); });
   // A tombstone takes two to three times as much memory as its key has bytes.
   const double share = count / static_cast<double>(std::max(tombstones, entries));
   TableToBe table;
   table.freeable_bytes = covered_bytes + key_bytes;
-  // Writers may go on, so the list may have more bytes than all lists had before.
-  const double others =
-      std::max(0.0, static_cast<double>(memtable.used_bytes()) -
-                        share * static_cast<double>(memtable.BytesOf(list.keyspace())));
+  // Writers may go on, so the lists may have more bytes than all lists had before.
+  const double others = std::max(
+      0.0, static_cast<double>(memtable.used_bytes()) - share * static_cast<double>(bytes));
   table.bytes = static_cast<uint64_t>(others + key_bytes);
+  for (const EntryList* list : of.lists)
+    table.largest_sequence = std::max(table.largest_sequence, list->newest_entry());
   // A snapshot between the entries and a range delete holds both.
-  table.largest_sequence = list.ranges() == nullptr ? list.newest_entry() : memtable.last_number();
-  const std::unique_ptr<InnerIterator> first = list.NewIterator();
-  const std::unique_ptr<InnerIterator> last = list.NewIterator();
-  first->SeekToFirst();
-  last->SeekToLast();
-  table.span = KeySpan::OfKeys(UserKeyOf(first->key()), UserKeyOf(last->key()));
-  return IsWorthAFlush(*sample.of.tree, table, oldest_snapshot);
+  if (of.has_ranges()) table.largest_sequence = memtable.last_number();
+  const auto [first, last] = EndsOf(of);
+  table.span = KeySpan::OfKeys(first, last);
+  return IsWorthAFlush(*of.tree, table, oldest_snapshot);
 }
 
 // Whether each entry of the memtable is a put that has expired for all readers.  Asks the last
@@ -132,9 +181,9 @@ uint64_t PriceOfFlush(const ReadView& view, const Options& options, const Tree* 
   const Memtable& memtable = *view.memtable;
   const auto flushes = static_cast<uint64_t>(std::max(1, options.level0_compaction_tables));
   uint64_t price = kBytesMergedPerJob + memtable.memory_bytes();
-  const std::vector<OwnList> own = OwnListsOf(view);
-  for (const auto& [tree, list] : own) {
-    if (tree != dropped && list->newest_entry() > 0) price += tree->level_bytes(1) / flushes;
+  const std::vector<Share> own = OwnSharesOf(view);
+  for (const auto& [tree, lists] : own) {
+    if (tree != dropped && lists[0]->newest_entry() > 0) price += tree->level_bytes(1) / flushes;
   }
   const Tree* const common = view.version->TreeWith(kCommonTree);
   if (memtable.other_lists() >= own.size() && common != nullptr)
@@ -151,13 +200,29 @@ uint64_t BytesUnder(const Tree& tree, const RangeMap& ranges, const SnapshotList
   return tree.BytesUnder(ranges, has_snapshot, enough);
 }
 
+// The range deletes of the share, over keys of the tree.
+RangeMap RangesOf(const Share& share, Sequence last_number) {
+  if (!share.tree->is_common()) return share.lists[0]->MapOfRanges();
+  CommonOutput output(last_number);
+  for (const EntryList* list : share.lists) {
+    if (list->ranges() != nullptr)
+      output.AddList(list->keyspace(), /*new_entries=*/nullptr, list->MapOfRanges(), /*keys=*/0);
+  }
+  return output.Ranges();
+}
+
 // Whether the range deletes of all keyspaces together would pay for the flush.
-bool AreAllRangesDue(const ReadView& view, const SnapshotList& snapshots, const Options& options) {
+bool AreAllRangesDue(const ReadView& view, const std::vector<Share>& shares,
+                     const SnapshotList& snapshots, const Options& options) {
+  if (std::none_of(shares.begin(), shares.end(),
+                   [](const Share& each) { return each.has_ranges(); }))
+    return false;
   const uint64_t price = PriceOfFlush(view, options);
   uint64_t freed = 0;
-  for (const auto& [tree, list] : OwnListsOf(view)) {
-    if (list->ranges() == nullptr || freed >= price) continue;
-    freed += BytesUnder(*tree, list->MapOfRanges(), snapshots, price - freed);
+  for (const Share& share : shares) {
+    if (!share.has_ranges() || freed >= price) continue;
+    const RangeMap ranges = RangesOf(share, view.memtable->last_number());
+    freed += BytesUnder(*share.tree, ranges, snapshots, price - freed);
   }
   return freed >= price;
 }
@@ -189,9 +254,10 @@ bool IsSealDue(const ReadView& view, Sequence visible, const SnapshotList& snaps
   if (HasExpired(memtable, snapshots)) return true;
   if (!memtable.has_deletes()) return false;
   if (memtable.AgeNanos(now_nanos) / 1'000'000'000 >= kTombstoneSecondsMax) return true;
-  if (AreAllRangesDue(view, snapshots, options)) return true;
+  const std::vector<Share> shares = SharesOf(view);
+  if (AreAllRangesDue(view, shares, snapshots, options)) return true;
   const Sequence oldest_snapshot = snapshots.empty() ? kSequenceMax : snapshots.front();
-  const std::vector<TombstoneSample> samples = SampleTombstones(view, visible, digest_seed);
+  const std::vector<TombstoneSample> samples = SampleTombstones(view, shares, visible, digest_seed);
   return std::any_of(samples.begin(), samples.end(), [&](const TombstoneSample& sample) {
     return AreTombstonesDue(memtable, sample, oldest_snapshot);
   });

@@ -1,17 +1,17 @@
 // When a memtable is sealed before it is full: as soon as its deletes, drops or limits would pay
 // for its flush, or all of its entries have expired.
 //
-// Tombstones: in each tree but the common one, the memtable counts as the table of level 0 that its
-// flush would make there.  If the rule for tombstones (lsm/compaction/picker.h) would take one such
-// table at once, the flush is worth it.  So the tombstones of a few large values are flushed soon.
-// Those of a few small values wait until the memtable is full, or a week old.  The last tombstones
-// of a keyspace are a sample of all: each counts with the bytes of its key and those that it
-// covers.  The table's bytes are those of these keys, and the memory of all other entries in the
-// memtable, since a flush writes all of them.
+// Tombstones: in each tree, the memtable counts as the table of level 0 that its flush would make
+// there.  If the rule for tombstones (lsm/compaction/picker.h) would take one such table at once,
+// the flush is worth it.  So the tombstones of a few large values are flushed soon.  Those of a few
+// small values wait until the memtable is full, or a week old.  The last tombstones of a tree are a
+// sample of all: each counts with the bytes of its key and those that it covers.  The table's bytes
+// are those of these keys, and the memory of all other entries in the memtable, since a flush
+// writes all of them.
 //
 // Range deletes: once a range is in a table, it frees each table that it contains whole, without a
-// merge (NeedlessTable in lsm/version/tree.h).  The memtable is due if such tables of all trees but
-// the common one have as many bytes as the flush makes others write:
+// merge (NeedlessTable in lsm/version/tree.h).  The memtable is due if such tables of all trees
+// have as many bytes as the flush makes others write:
 //
 //   1 MiB for the syncs (kBytesMergedPerJob), and the bytes of the memtable
 //   for each tree with entries there, its part of the next merge of level 0: the bytes of level 1,
@@ -20,8 +20,6 @@
 //
 // Tables do not count if a snapshot holds them, or if they are needless without the flush.
 // Otherwise a program that repeats a range delete beside a snapshot would flush each time.
-//
-// A week: this rule alone counts deletes and range deletes in the common tree.
 //
 // Drops: the flush that covers the drop of a keyspace removes its tree.  The memtable is due if the
 // tree has at least as many bytes as the flush makes other trees write.  A smaller drop waits for

@@ -26,7 +26,7 @@ std::vector<FlushRun::List> ListsToFlush(const Memtable& memtable) {
   std::vector<FlushRun::List> lists;
   for (const EntryList* const list : memtable.Lists()) {
     lists.push_back({list->keyspace(), [list] { return list->NewIterator(); }, list->MapOfRanges(),
-                     memtable.KeysOf(*list)});
+                     list->entry_count()});
   }
   return lists;
 }

@@ -70,12 +70,11 @@ class KeyspaceRangesTest : public KeyspacesTest, public testing::WithParamInterf
     EXPECT_EQ(since.compaction_bytes_read, 0u);
     EXPECT_EQ(since.compaction_bytes_written, 0u);
   }
-  // Deletes in a tree of its own are flushed early, and those in the common tree are not.
-  void ExpectAllIsFreedSoon() {
+  // In the common tree, the first and the last table have keys of the neighbours, too.
+  void ExpectAllIsFreedSoon(uint64_t left_in_common_max = 100'000) {
     ASSERT_OK(db_->WaitForBackgroundWork());
-    const bool is_own = GetParam() == "own";
-    EXPECT_EQ(db_->GetStatistics().Since(before_).flushes, is_own ? 1u : 0u);
-    EXPECT_EQ(keyspace_.ApproximateBytes() == 0, is_own);
+    EXPECT_EQ(db_->GetStatistics().Since(before_).flushes, 1u);
+    EXPECT_LE(keyspace_.ApproximateBytes(), GetParam() == "own" ? 0 : left_in_common_max);
     EXPECT_EQ(Keys(), "none");
     ExpectOthersHaveAll();
   }
@@ -118,7 +117,7 @@ TEST_P(KeyspaceRangesTest, DeletesAreFlushedSoonBesideALaterSnapshot) {
 TEST_P(KeyspaceRangesTest, RangeDeletesAreFlushedSoon) {
   ASSERT_NO_FATAL_FAILURE(Fill());
   ASSERT_OK(keyspace_.DeleteRange("", std::nullopt));
-  ExpectAllIsFreedSoon();
+  ExpectAllIsFreedSoon(/*left_in_common_max=*/2 << 20);
 }
 
 TEST_P(KeyspaceRangesTest, CoveredTablesGoUnread) {

@@ -140,7 +140,8 @@ TEST(KeyspacesTest, CountsSayWhoseTheyAre) {
   AddBatch(&memtable, 1, batch);
   EXPECT_EQ(memtable.entry_count(), 6u);
   EXPECT_EQ(memtable.last_number(), 6u);
-  EXPECT_EQ(memtable.tombstone_count(), 1u);
+  EXPECT_EQ(memtable.Find(kDefaultKeyspace)->tombstone_count(), 1u);
+  EXPECT_EQ(memtable.Find(2)->tombstone_count(), 2u);
   EXPECT_EQ(memtable.MapOfRanges().range_count(), 1u);
   EXPECT_EQ(memtable.newest_entry(), 1u);
   EXPECT_EQ(memtable.Find(2)->newest_entry(), 3u);
@@ -202,7 +203,7 @@ TEST(KeyspacesTest, AMemtableKeepsTheChanges) {
   EXPECT_THAT(IdsOf(memtable), IsEmpty());
 }
 
-TEST(KeyspacesTest, AMemtableCountsTheKeysOfEachList) {
+TEST(KeyspacesTest, AMemtableCountsTheEntriesOfEachList) {
   Memtable memtable;
   WriteBatch batch;
   batch.Put("a", "1");
@@ -214,8 +215,8 @@ TEST(KeyspacesTest, AMemtableCountsTheKeysOfEachList) {
   AddBatch(&memtable, 1, batch);
   memtable.Add(2, 9, EntryKind::kPut, "d", "1");
   memtable.AddChange({KeyspaceChange::Kind::kOptions, 2, "", {}});
-  EXPECT_EQ(memtable.KeysOf(*memtable.Find(0)), 2u);
-  EXPECT_EQ(memtable.KeysOf(*memtable.Find(2)), 4u);
+  EXPECT_EQ(memtable.Find(0)->entry_count(), 2u);
+  EXPECT_EQ(memtable.Find(2)->entry_count(), 4u);
 }
 
 TEST(KeyspacesTest, AMemtableCountsTheBytesOfEachList) {
