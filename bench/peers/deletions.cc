@@ -25,9 +25,7 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kValueBytes = 100;
 constexpr uint64_t kLargeValues = 256;
 constexpr uint64_t kMiB = 1 << 20;
-constexpr double kLeftShare = 0.05;  // of the bytes, after the idle time
-// Tables that a range covers only in part stay for now: up to two for each sorted run.
-constexpr double kRangeLeftShare = 0.1;
+constexpr double kLeftShare = 0.05;    // of the bytes, after the idle time
 constexpr double kSettledShare = 0.6;  // after deletes of half of the keys
 constexpr int kTimedSeeks = 1001;
 constexpr uint64_t kGets = 100'000;
@@ -152,12 +150,12 @@ class Work {
     const double micros = SecondsSince(call_begin) * 1e6;
     const Idle idle = IdleUntil(
         [&] { return (static_cast<double>(BytesIn(directory_)) - (stored - covered)) / covered; },
-        kRangeLeftShare);
+        kLeftShare);
     TRELLIS_RETURN_IF_ERROR(idle.status);
     Add("us/call", micros, 1000);
     Add("MiB covered", covered / kMiB);
-    Add("% of it left after idling", 100 * idle.left, 100 * kRangeLeftShare);
-    Add("seconds until 10 % are left", idle.seconds);
+    Add("% of it left after idling", 100 * idle.left, 100 * kLeftShare);
+    Add("seconds until 5 % are left", idle.seconds);
     Add("written, % of it",
         100 * static_cast<double>(ReadIoBytes().written - written_begin) / covered, 1);
     return ExpectNone(DigitKey::Present(begin));
