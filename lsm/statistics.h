@@ -51,11 +51,14 @@ struct TRELLIS_API LevelStatistics {
   uint64_t expired_bytes = 0;
   // Bytes expected to be freed once the tombstones have reached the bottom: the dead and the
   // expired entries of the level's tables, plus older entries in other tables that its tombstones
-  // cover (`covered_bytes`).  In this and the next two figures, data that only a range delete hides
-  // counts as live until it is removed.
+  // cover (`covered_bytes`).
   uint64_t freeable_bytes = 0;
   uint64_t covered_bytes = 0;
-  uint64_t oldest_run_dead_bytes = 0;  // the part of oldest_run_bytes that is dead or expired
+  // Bytes of the level's tables that range deletes in tables of any level hide from reads of the
+  // present, in addition to freeable_bytes.  Snapshots may need them.  An estimate by the indexes:
+  // of each end of a range, a block may count too much or too little, or as much as a partition.
+  uint64_t hidden_bytes = 0;
+  uint64_t oldest_run_dead_bytes = 0;  // part of oldest_run_bytes that is dead, expired or hidden
   // When the memtable of the oldest tombstone or range delete was begun, or when that was replayed
   // from a log, in seconds since 1970; 0 if there are none.
   uint64_t oldest_tombstone = 0;
@@ -191,8 +194,9 @@ struct TRELLIS_API Statistics {
   // Each keyspace with tables of its own has a tree; the common tree has those of all others.
   uint64_t trees = 0;
   // Bytes of tables that are expected to live: in each tree those in the oldest run of its deepest
-  // level that is not empty, minus those that are expected to be dead.  (If that is level 0, all
-  // its tables count, because old and new versions cannot be told apart there.)
+  // level that is not empty, minus those that are expected to be dead or hidden by range deletes.
+  // (If that is level 0, all its tables count, because old and new versions cannot be told apart
+  // there.)
   uint64_t live_bytes = 0;
   uint64_t memtable_bytes = 0;
   uint64_t block_cache_bytes = 0;

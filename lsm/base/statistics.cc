@@ -41,6 +41,7 @@ constexpr LevelField kLevelState[] = {
     {"expired_bytes", &LevelStatistics::expired_bytes},
     {"freeable_bytes", &LevelStatistics::freeable_bytes},
     {"covered_bytes", &LevelStatistics::covered_bytes},
+    {"hidden_bytes", &LevelStatistics::hidden_bytes},
     {"oldest_run_dead_bytes", &LevelStatistics::oldest_run_dead_bytes},
     {"oldest_tombstone", &LevelStatistics::oldest_tombstone},
     {"filter_bytes", &LevelStatistics::filter_bytes},
@@ -144,8 +145,9 @@ uint64_t LiveBytesOf(const std::array<LevelStatistics, kLevels>& levels) {
     covered += level.covered_bytes;
     if (level.table_bytes == 0) continue;
     const uint64_t bytes = i == 0 ? level.table_bytes : level.oldest_run_bytes;
-    const uint64_t dead = i == 0 ? Difference(level.freeable_bytes, level.covered_bytes)
-                                 : level.oldest_run_dead_bytes;
+    const uint64_t dead =
+        i == 0 ? Difference(level.freeable_bytes, level.covered_bytes) + level.hidden_bytes
+               : level.oldest_run_dead_bytes;
     live = Difference(bytes, dead);
   }
   return Difference(live, covered);
@@ -394,6 +396,10 @@ std::string SizesText(const Statistics& statistics) {
   if (statistics.total.freeable_bytes > 0) {
     rows.push_back({"  expected to go with tombstones at the bottom",
                     ReadableBytes(statistics.total.freeable_bytes)});
+  }
+  if (statistics.total.hidden_bytes > 0) {
+    rows.push_back(
+        {"  hidden by range deletes alone", ReadableBytes(statistics.total.hidden_bytes)});
   }
   rows.push_back({"write amplification: log and tables written, per byte of keys and values",
                   ReadableNumber(statistics.write_amplification())});

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "bloom/core/abi.h"
 #include "lsm/base/inner_iterator.h"
+#include "lsm/block/covered_keys.h"
 #include "lsm/file_system.h"
 #include "lsm/filters/hotness.h"
 #include "lsm/options.h"
@@ -46,6 +47,69 @@ DeadEntries DeadEntriesOf(const OpenTable& table, double bytes_per_key);
 
 // The share of the table's entries that have expired, an estimate by the times of its writes.
 double ExpiredShareOf(const TableMeta& meta, const Table& table, const ExpiryView& expired);
+
+class Members;
+
+// Estimates how many bytes of the tables of a tree only range deletes hide from a reader of the
+// present: AddRanges? Add* Take.  The index says how many bytes lie under a range; nothing is
+// read.  An end of a range counts by whole pieces (Table::piece_offset), on average neither too
+// much nor too little.  (needless_tables.cc)
+//
+//   newer ranges   A range of a newer run hides all that it covers, whatever its sequence.
+//                  (A compaction in steps leaves copies of newer entries below; they count, too.)
+//   own ranges     hide what they cover if they are newer than the table's entries.  Otherwise they
+//                  hide nothing, because the job that wrote the table dropped what they hide,
+//                  except what a snapshot kept.  If nothing older is below the table, only a
+//                  snapshot can have kept the range.  Then the entries count by their sequences, as
+//                  if these were spread evenly
+//   dead, expired  entries count as if they were spread evenly over the table, and are left out
+//   covered bytes  what tombstones under a range cover is left out, since `covered_bytes` has it
+//   a table without entries counts if newer ranges cover all of it
+//
+// Cost: see CoveredKeys.  A table takes a step for each span of covered keys in it, and a search in
+// its index for each span that leaves a piece.  Threads: one.
+class HiddenBytes {
+ public:
+  // `members`: of the common tree, where ranges of other ids do not count; otherwise null.
+  explicit HiddenBytes(const Members* members) : members_(members) {}
+
+  // The ranges of all tables come first.  May be left out if no table has covered bytes.  They must
+  // outlive this object.
+  void AddRanges(std::span<const RangeMap* const> of_tables);
+
+  struct Input {
+    const TableMeta& meta;
+    const Table& table;
+    const RangeMap& ranges;  // those of the table; must outlive this object
+    int level = 0;
+    bool has_older = false;        // whether a table of an older run overlaps this one
+    uint64_t dead_bytes = 0;       // dead and expired
+    uint64_t no_member_bytes = 0;  // Tree::BytesOfNoMember
+    uint64_t covered_bytes = 0;
+  };
+  // The tables in the order of lookups.
+  void Add(const Input& input);
+
+  // For each table that was added.
+  std::vector<uint64_t> Take() const;
+
+ private:
+  struct Estimate {
+    int level;
+    uint32_t run;
+    double hidden;
+    double covered;  // the part of its covered_bytes that lies under ranges
+  };
+  bool IsWanted(std::string_view begin) const;
+  double HiddenShareOf(const Input& input) const;
+  static bool AreOfOneRun(const Estimate& a, const Estimate& b);
+
+  const Members* const members_;
+  CoveredKeys newer_;                 // by the runs before the current one
+  std::vector<const RangeMap*> run_;  // of the current one
+  CoveredKeys all_;
+  std::vector<Estimate> estimates_;
+};
 
 // Divides tables into those of the same run.  `tables` must be in the order of Tree::level and
 // Overlapping.

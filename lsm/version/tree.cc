@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "lsm/bytes/escape.h"
@@ -295,24 +297,31 @@ uint64_t Tree::ApproximateBytes(std::string_view from, std::optional<std::string
 }
 
 void Tree::DescribeRuns(int level_number, ExpiryByKeyspace& expiry,
-                        LevelStatistics* statistics) const {
+                        std::span<const uint64_t> hidden, LevelStatistics* statistics) const {
   const std::vector<TableSpan>& runs = this->runs(level_number);
   statistics->runs = runs.size();
   for (const TableSpan run : runs) statistics->expected_wasted_reads += WastedReadsOf(run);
   if (runs.empty() || level_number == 0) return;
-  for (const auto& table : runs.back()) {
-    statistics->oldest_run_bytes += table->meta.file_bytes;
-    const auto expired = static_cast<uint64_t>(ExpiredBytesOf(*table, expiry));
+  hidden = hidden.last(runs.back().size());
+  for (size_t i = 0; i < runs.back().size(); ++i) {
+    const OpenTable& table = *runs.back()[i];
+    statistics->oldest_run_bytes += table.meta.file_bytes;
+    const auto expired = static_cast<uint64_t>(ExpiredBytesOf(table, expiry));
     statistics->oldest_run_dead_bytes +=
-        std::min(DeadEntriesIn(*table).dead_bytes + expired, table->meta.file_bytes);
+        std::min(DeadEntriesIn(table).dead_bytes + expired + hidden[i], table.meta.file_bytes);
   }
 }
 
 void Tree::Describe(Statistics* statistics, const SnapshotList& present) const {
   ExpiryByKeyspace expiry(&present);
+  const std::vector<uint64_t> hidden_bytes = HiddenBytesOfTables(expiry);
+  size_t done = 0;
   for (int i = 0; i < kLevels; ++i) {
     LevelStatistics& level_statistics = statistics->levels[static_cast<size_t>(i)];
-    DescribeRuns(i, expiry, &level_statistics);
+    const auto hidden = std::span(hidden_bytes).subspan(done, level(i).size());
+    done += hidden.size();
+    DescribeRuns(i, expiry, hidden, &level_statistics);
+    level_statistics.hidden_bytes = std::accumulate(hidden.begin(), hidden.end(), uint64_t{0});
     double target_sum = 0, predicted_sum = 0;
     double filtered_keys = 0;
     uint64_t newest = 0;

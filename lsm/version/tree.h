@@ -249,7 +249,8 @@ class Tree {
   uint64_t ApproximateBytes(std::string_view from, std::optional<std::string_view> to) const;
 
   // Sets the state of each level (not the counters).  `present` tells which entries have expired;
-  // it has no snapshots.
+  // it has no snapshots.  Reads nothing.  Estimates what range deletes hide: 5 ms for 10,000 of
+  // them and each older run that they cover.
   void Describe(Statistics* statistics, const SnapshotList& present = {}) const;
 
  private:
@@ -300,8 +301,13 @@ class Tree {
   bool HasOlder(int level, size_t run, const KeySpan& span) const;
   // The bytes of the table that have expired for all readers, by an estimate (expired_tables.cc).
   double ExpiredBytesOf(const OpenTable& table, ExpiryByKeyspace& expiry) const;
-  // The part of Describe for the runs of a level.
-  void DescribeRuns(int level, ExpiryByKeyspace& expiry, LevelStatistics* statistics) const;
+  // For each of candidates_, the bytes that only range deletes hide, by an estimate (HiddenBytes in
+  // open_table.h).  Without ranges they are zeros.
+  std::vector<uint64_t> HiddenBytesOfTables(ExpiryByKeyspace& expiry) const;
+  // The part of Describe for the runs of a level.  `hidden`: HiddenBytesOfTables, those of the
+  // level.
+  void DescribeRuns(int level, ExpiryByKeyspace& expiry, std::span<const uint64_t> hidden,
+                    LevelStatistics* statistics) const;
 
   const KeyspaceId keyspace_;
   const std::shared_ptr<const Members> members_;

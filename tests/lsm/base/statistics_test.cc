@@ -143,6 +143,10 @@ TEST(StatisticsTest, SpaceAmplificationCountsDeadKeys) {
   SumOne(&statistics);
   const auto all = static_cast<double>(statistics.levels[0].table_bytes);
   EXPECT_DOUBLE_EQ(statistics.space_amplification(), all / (all - 700));
+  statistics.levels[0].hidden_bytes = 100;  // by range deletes
+  SumOne(&statistics);
+  EXPECT_DOUBLE_EQ(statistics.space_amplification(), all / (all - 800));
+  EXPECT_EQ(statistics.total.hidden_bytes, 100u);
 }
 
 TEST(StatisticsTest, SumsTrees) {

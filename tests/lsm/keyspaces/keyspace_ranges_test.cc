@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -88,6 +89,27 @@ class KeyspaceRangesTest : public KeyspacesTest, public testing::WithParamInterf
   Keyspace keyspace_;
   Statistics before_;
 };
+TEST_P(KeyspaceRangesTest, StatisticsCountHiddenBytes) {
+  options_.block_cache_bytes = 64 << 20;  // so large that indexes tell all blocks apart
+  Fill();
+  std::unique_ptr<const Snapshot> snapshot = db_->GetSnapshot();
+  EXPECT_NEAR(db_->GetStatistics().space_amplification(), 1, 0.01);
+  ASSERT_OK(keyspace_.DeleteRange(NumberedKey(0), NumberedKey(180)));
+  Flush();
+  const Statistics now = db_->GetStatistics();
+  const double expected = 180.0 * kValueBytes;
+  EXPECT_NEAR(static_cast<double>(now.total.hidden_bytes), expected, expected / 50);
+  EXPECT_NEAR(now.space_amplification(), 10, 0.5);
+  uint64_t hidden = 0;
+  for (const LevelStatistics& level : keyspace_.GetStatistics().levels)
+    hidden += level.hidden_bytes;
+  EXPECT_EQ(hidden, GetParam() == "own" ? now.total.hidden_bytes : 0) << "no tree, no levels";
+  snapshot.reset();
+  ASSERT_OK(keyspace_.CompactRange());
+  EXPECT_NEAR(db_->GetStatistics().space_amplification(), 1, 0.05);
+  EXPECT_EQ(db_->GetStatistics().total.hidden_bytes, 0u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Trees, KeyspaceRangesTest, testing::Values("common", "own"),
                          [](const auto& param) { return param.param; });
 
