@@ -266,8 +266,14 @@ TEST_F(RangeDeletesTest, LevelsCountThem) {
   EXPECT_EQ(levels["levels"][1]["filter"], "blocked");
   EXPECT_GT(levels["levels"][1]["expected_wasted_reads"], 0);
   EXPECT_EQ(levels["tables"][0]["ranges_begin"], "a");
+  // They hide a, c, e and g in level 2, where i and k stay.  Each key has a block of its own.
+  const double hidden = levels["levels"][2]["hidden_bytes"];
+  EXPECT_NEAR(hidden / levels["levels"][2]["table_bytes"].get<double>(), 4.0 / 6, 0.02);
+  EXPECT_EQ(levels["levels"][0]["hidden_bytes"], 0) << "nothing is newer";
+  EXPECT_EQ(levels["tables"].back()["hidden_bytes"], levels["levels"][2]["hidden_bytes"]);
   const RunResult text = Run({"levels", "--tables", "r"});
-  EXPECT_THAT(text.out, AllOf(HasSubstr("ranges"), HasSubstr("- (range deletes alone)")));
+  EXPECT_THAT(text.out, AllOf(HasSubstr("ranges  hidden"), HasSubstr("- (range deletes alone)"),
+                              HasSubstr("hidden: estimated bytes")));
   MakeSampleStore(files_, "without");
   EXPECT_THAT(Run({"levels", "--tables", "without"}).out, Not(HasSubstr("ranges")));
 }

@@ -17,6 +17,7 @@
 #include "lsm/version/open_table.h"
 #include "tools/sstdump/commands/commands.h"
 #include "tools/sstdump/layout.h"
+#include "tools/sstdump/store/hidden_bytes.h"
 #include "tools/sstdump/store/store_files.h"
 #include "tools/sstdump/store/table_file.h"
 #include "tools/sstdump/wrap.h"
@@ -43,6 +44,7 @@ struct TableRow {
   double predicted_fpp = 1;  // without a usable filter every lookup reads a block
   lsm::DeadEntries dead;
   uint64_t expired_bytes = 0;  // an estimate
+  uint64_t hidden_bytes = 0;   // by range deletes alone, an estimate
   // The properties of a table whose release did not record `dead`; otherwise null.
   std::unique_ptr<const lsm::TableProperties> older;
 };
@@ -53,7 +55,7 @@ struct LevelRow {
   // Sums over the readable tables.
   uint64_t readable_tables = 0, keys = 0, filter_bytes = 0, filtered_keys = 0;
   double target_sum = 0, predicted_sum = 0;  // weighted by the keys of tables with filters
-  uint64_t expired_bytes = 0;
+  uint64_t expired_bytes = 0, hidden_bytes = 0;
   lsm::DeadEntries dead;                   // of all tables
   uint64_t newest = 0;                     // number of the newest readable table with entries
   std::string filter_kind, filter_reason;  // of that table
@@ -66,6 +68,7 @@ struct LevelRow {
     range_deletes += table.placed.meta.ranges.range_count;
     dead.Add(table.dead);
     expired_bytes += table.expired_bytes;
+    hidden_bytes += table.hidden_bytes;
     readable_tables += table.is_open ? 1 : 0;
     keys += table.keys;
     filter_bytes += table.filter_bytes;
@@ -83,6 +86,7 @@ struct LevelRow {
   void Add(const LevelRow& level) {
     dead.Add(level.dead);
     expired_bytes += level.expired_bytes;
+    hidden_bytes += level.hidden_bytes;
     runs += level.runs;
     tables += level.tables;
     bytes += level.bytes;
@@ -169,7 +173,7 @@ class KeyspaceSizes {
 };
 
 TableRow ReadTable(const StoreFiles& files, const PlacedTable& placed, KeyspaceSizes* sizes,
-                   Session* session) {
+                   HiddenInStore* hidden, Session* session) {
   TableRow row;
   row.placed = placed;
   row.dead = placed.meta.dead;
@@ -191,6 +195,7 @@ TableRow ReadTable(const StoreFiles& files, const PlacedTable& placed, KeyspaceS
   const lsm::TableProperties& properties = (*table)->properties();
   row.is_open = true;
   row.expired_bytes = sizes->Add(placed.meta, **table);
+  hidden->Add(placed, **table, row.expired_bytes);
   row.keys = properties.distinct_keys;
   if (!properties.states_dead_entries())
     row.older = std::make_unique<lsm::TableProperties>(properties);
@@ -245,7 +250,10 @@ std::vector<std::string> Cells(std::string name, const LevelRow& row, const Colu
     cells.push_back(row.dead.oldest_tombstone == 0 ? "-" : time.substr(0, time.find(' ')));
   }
   if (columns.expired) cells.push_back(ReadableBytes(row.expired_bytes));
-  if (columns.ranges) cells.push_back(ReadableCount(row.range_deletes));
+  if (columns.ranges) {
+    cells.push_back(ReadableCount(row.range_deletes));
+    cells.push_back(ReadableBytes(row.hidden_bytes));
+  }
   if (columns.readable) {
     cells.push_back(row.readable_tables == row.tables
                         ? "all"
@@ -295,7 +303,7 @@ void PrintTables(const StoreFiles& files, const std::vector<TableRow>& tables, S
   const bool with_ranges = AnyHasRanges(tables);
   const bool with_times = AnyHasTimes(tables);
   Rows rows = {{"table", "level", "size", "entries", "filter", "FPP"}};
-  if (with_ranges) rows[0].push_back("ranges");
+  if (with_ranges) rows[0].insert(rows[0].end(), {"ranges", "hidden"});
   if (with_times)
     rows[0].insert(rows[0].end(), {"timed puts", "oldest write", "newest write", "expired"});
   if (with_reasons) rows[0].push_back("why");
@@ -305,7 +313,10 @@ void PrintTables(const StoreFiles& files, const std::vector<TableRow>& tables, S
         {table.placed.name, PlaceOf(table.placed), ReadableBytes(table.placed.meta.file_bytes),
          ReadableCount(table.placed.meta.entries), table.is_open ? table.filter_kind : "?",
          table.is_filtered ? ReadableNumber(table.predicted_fpp) : "-"});
-    if (with_ranges) rows.back().push_back(ReadableCount(table.placed.meta.ranges.range_count));
+    if (with_ranges) {
+      rows.back().push_back(ReadableCount(table.placed.meta.ranges.range_count));
+      rows.back().push_back(ReadableBytes(table.hidden_bytes));
+    }
     if (with_times) {
       const lsm::WriteTimes& times = table.placed.meta.times;
       const bool is_timed = times.timed_entries > 0;
@@ -321,7 +332,7 @@ void PrintTables(const StoreFiles& files, const std::vector<TableRow>& tables, S
   const std::vector<std::string> left_out =
       LeaveOutColumns(*session,
                       {"oldest write", "newest write", "filter", "why", "size", "entries", "FPP",
-                       "timed puts", "ranges", "expired", "keyspace"},
+                       "timed puts", "ranges", "hidden", "expired", "keyspace"},
                       kBlanks + kKeyRangeColumnsMin, &rows);
   const size_t others = WidthOf(RowsText(rows, {})) + kBlanks;
   rows[0].push_back("keys");
@@ -345,6 +356,7 @@ void WriteLevel(const LevelRow& row, bool with_expired, lsm::JsonWriter* json) {
   json->Member("tombstones", row.dead.tombstones);
   json->Member("freeable_bytes", row.dead.freeable_bytes());
   json->Member("oldest_tombstone", row.dead.oldest_tombstone);
+  json->Member("hidden_bytes", row.hidden_bytes);
   if (with_expired) json->Member("expired_bytes", row.expired_bytes);
   json->Member("filter_bytes", row.filter_bytes);
   json->Member("bits_per_key", row.bits_per_key());
@@ -388,6 +400,7 @@ void WriteLevels(const StoreFiles& files, const std::array<LevelRow, lsm::kLevel
     json.Member("tombstones", table.dead.tombstones);
     json.Member("freeable_bytes", table.dead.freeable_bytes());
     json.Member("oldest_tombstone", table.dead.oldest_tombstone);
+    json.Member("hidden_bytes", table.hidden_bytes);
     WriteTimesOf(table.placed.meta.times, session);
     if (with_expired) json.Member("expired_bytes", table.expired_bytes);
     json.Member("filter", table.is_open ? table.filter_kind : "?");
@@ -427,7 +440,7 @@ void PrintLevels(const Target& target, const StoreFiles& files,
       {"level", "tables", "runs", "size", "keys", "filters", "b/key", "target", "FPP", "wasted"}};
   if (columns.tombstones) rows[0].insert(rows[0].end(), {"tombstones", "freeable", "oldest"});
   if (columns.expired) rows[0].push_back("expired");
-  if (columns.ranges) rows[0].push_back("ranges");
+  if (columns.ranges) rows[0].insert(rows[0].end(), {"ranges", "hidden"});
   if (columns.readable) rows[0].push_back("readable");
   if (columns.reasons) rows[0].insert(rows[0].end(), {"filter", "why"});
   for (size_t i = 0; i < levels.size(); ++i) {
@@ -437,7 +450,7 @@ void PrintLevels(const Target& target, const StoreFiles& files,
   const std::vector<std::string> left_out =
       LeaveOutColumns(*session,
                       {"oldest", "freeable", "target", "tombstones", "b/key", "size", "filters",
-                       "keys", "filter", "why", "runs", "ranges", "expired"},
+                       "keys", "filter", "why", "runs", "ranges", "hidden", "expired"},
                       0, &rows);
   session->Print(RowsText(rows, left_out));
   session->Print(
@@ -450,6 +463,9 @@ void PrintLevels(const Target& target, const StoreFiles& files,
         "  freeable: bytes of dead entries, and of older entries that tombstones cover;\n"
         "  compactions are expected to free them\n"
         "  oldest: day of the oldest tombstone or range delete\n");
+  if (columns.ranges)
+    session->Print(
+        "  hidden: estimated bytes that only range deletes hide, beside freeable ones\n");
   if (columns.expired) {
     session->Print(Concat("  expired: estimated bytes of puts that have expired at ",
                           lsm::ReadableTime(*session->request().at), "\n"));
@@ -621,10 +637,17 @@ void RunLevels(const Target& target, Session* session) {
   if (!files->has_state()) return session->Fail(StateProblem(*files), target);
   const bool is_one = session->request().keyspace.has_value();
   KeyspaceSizes sizes(KeyspacesOf(*files), session->request());
+  const std::vector<PlacedTable> placed =
+      is_one ? TablesOfShown(*files) : TablesInOrder(files->manifest.state);
+  HiddenInStore hidden(*files, placed, sizes.records());
   std::vector<TableRow> tables;
-  for (const PlacedTable& placed :
-       is_one ? TablesOfShown(*files) : TablesInOrder(files->manifest.state))
-    tables.push_back(ReadTable(*files, placed, &sizes, session));
+  for (const PlacedTable& table : placed)
+    tables.push_back(ReadTable(*files, table, &sizes, &hidden, session));
+  const std::map<uint64_t, uint64_t> hidden_bytes = hidden.BytesByTable();
+  for (TableRow& table : tables) {
+    const auto found = hidden_bytes.find(table.placed.meta.number);
+    if (found != hidden_bytes.end()) table.hidden_bytes = found->second;
+  }
   EstimateDeadEntries(&tables);
   const std::array<LevelRow, lsm::kLevels> levels = LevelsOf(tables);
   LevelRow all;
