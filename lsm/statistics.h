@@ -55,8 +55,8 @@ struct TRELLIS_API LevelStatistics {
   uint64_t freeable_bytes = 0;
   uint64_t covered_bytes = 0;
   // Bytes of the level's tables that range deletes in tables of any level hide from reads of the
-  // present, in addition to freeable_bytes.  Snapshots may need them.  An estimate by the indexes:
-  // of each end of a range, a block may count too much or too little, or as much as a partition.
+  // present, in addition to freeable_bytes.  Snapshots may need them.  It is an estimate by the
+  // indexes.  At each end of a range it may be off by a block, or by a partition of the index.
   uint64_t hidden_bytes = 0;
   uint64_t oldest_run_dead_bytes = 0;  // part of oldest_run_bytes that is dead, expired or hidden
   // When the memtable of the oldest tombstone or range delete was begun, or when that was replayed
