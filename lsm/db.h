@@ -286,8 +286,9 @@ class TRELLIS_API DB {
   // large drop causes that flush, as deletes do that free more than they cost.  In the common tree,
   // tables that hold only dropped keys are removed unread.  Tables that are half full of them are
   // compacted soon; keyspaces of less than two blocks (Options::block_bytes) do not count for that.
-  // The rest is freed when compactions rewrite its tables, at no fixed time.  To free it sooner,
-  // call DeleteRange("", nullopt) and CompactRange of the handle before the drop.
+  // The rest is freed when compactions rewrite its tables, at the latest after a week, as deleted
+  // values are (lsm/GUIDE.md, "How long a value stays").  To free it sooner, call
+  // DeleteRange("", nullopt) and CompactRange of the handle before the drop.
   //
   //   NotFound             there is none
   //   InvalidArgument      it is "default"

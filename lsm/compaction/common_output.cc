@@ -98,7 +98,11 @@ RangeMap CommonOutput::Ranges() const {
   std::vector<const RangeMap*> maps;
   maps.reserve(ranges_.size());
   for (const RangeMap& map : ranges_) maps.push_back(&map);
-  return RangeMap::Joined(maps);
+  RangeMap of_lists = RangeMap::Joined(maps);
+  if (strays_.empty()) return of_lists;
+  const RangeMap over_strays = RangesOverAll(strays_, sequence_);
+  const RangeMap* const both[] = {&of_lists, &over_strays};
+  return RangeMap::Merged(both);
 }
 
 }  // namespace lsm

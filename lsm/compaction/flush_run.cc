@@ -95,6 +95,11 @@ absl::Status FlushRun::RunLists(const std::vector<List>& lists, Sequence last_se
     // Held only here: a version keeps files.
     const std::shared_ptr<const Version> version = calls_.version_now();
     const PlacesOfLists places(*version, *edit);
+    for (const KeyspaceId id : edit->dropped_keyspaces) {
+      // It need not be a member: in an opening or Resume, the version has no dropped keyspace.
+      if (version->TreeOf(id) == nullptr) common.AddStrays(id);
+    }
+    if (leaves_) common.AddStrays(*leaver_);
     for (const List& list : lists) {
       if (leaves_ && list.keyspace == leaver_) continue;
       switch (places.Of(list.keyspace)) {

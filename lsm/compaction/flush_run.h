@@ -8,8 +8,9 @@
 //   otherwise                                         the one table of the common tree, with the id
 //                                                     before each key
 //
-// The common tree also gets a name for each keyspace that the edit adds, changes or drops
-// (lsm/version/common_keys.h).  Its table is written last.
+// The common tree also gets a name for each keyspace that the edit adds, changes or drops, and a
+// range delete over the keys of each one that is no member any more (lsm/version/common_keys.h).
+// Its table is written last.
 //
 // Small tables.  A tree that gets a few KiB in each flush would soon have many tiny tables.  So in
 // a store with several trees a flush takes the newest table of level 0 along, if it is small: the

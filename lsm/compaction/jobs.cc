@@ -165,9 +165,10 @@ std::vector<TableSpan> RunsOf(const CompactionPlan& plan) {
   return runs;
 }
 
-// The range deletes of these runs in the plan's window, thinned, without those of no member.
+// The range deletes of these runs in the plan's window, thinned.  Those over keys of no member stay
+// until no older table has such keys: their age is the only deadline of these keys.
 RangeMap RangesOf(const CompactionPlan& plan, const std::vector<TableSpan>& runs,
-                  const SnapshotList& snapshots, const Members* members) {
+                  const SnapshotList& snapshots) {
   std::vector<RangeMap> of_runs;
   std::vector<const RangeMap*> maps;
   for (const TableSpan run : runs) {
@@ -181,8 +182,7 @@ RangeMap RangesOf(const CompactionPlan& plan, const std::vector<TableSpan>& runs
   for (const RangeMap& of_run : of_runs) maps.push_back(&of_run);
   const KeySpan window{plan.from ? std::string_view(*plan.from) : "",
                        plan.to ? KeyEnd(*plan.to) : std::nullopt};
-  RangeMap ranges = RangeMap::Merged(maps).Within(window).Thinned(snapshots);
-  return members == nullptr ? ranges : members->RangesOfThese(ranges);
+  return RangeMap::Merged(maps).Within(window).Thinned(snapshots);
 }
 
 // Seeks to the first entry of the first user key >= `from`; nullopt: to the first entry.
@@ -321,7 +321,7 @@ absl::StatusOr<JobResult> RunCompaction(const JobContext& context, const Tree& t
   for (const auto& table : TablesTakenBy(plan))
     dead.Add(DeadEntriesOf(*table, /*bytes_per_key=*/0));
   if (dead.oldest_tombstone != 0) tombstones.oldest_tombstone = dead.oldest_tombstone;
-  const RangeMap ranges = RangesOf(plan, runs, snapshots, tree.members());
+  const RangeMap ranges = RangesOf(plan, runs, snapshots);
   RangeMap needed = NeededOf(ranges, snapshots, [&](const KeySpan& span) {
     return tree.OlderSpan(plan.output_level, plan.output_run, span);
   });

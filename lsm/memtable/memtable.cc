@@ -295,6 +295,8 @@ void Memtable::ClearPrepared() {
 }
 
 void Memtable::KeepChange(KeyspaceChange change) {
+  if (change.kind == KeyspaceChange::Kind::kDropped)
+    has_more_deletes_.store(true, std::memory_order_relaxed);
   const size_t bytes = sizeof(change) + change.name.size();
   changes_.push_back(std::move(change));
   // Relaxed, and no atomic addition: only the writer changes it.

@@ -131,8 +131,8 @@ class Memtable {
 
   // --- all lists ---
 
-  // Whether any list has range deletes, or deletes that were added as batches.  Relaxed, as
-  // entry_count.
+  // Whether any list has range deletes, or deletes that were added as batches, or a keyspace was
+  // dropped.  Relaxed, as entry_count.
   bool has_deletes() const { return default_.tombstone_count() > 0 || has_more_deletes(); }
   // How many lists there are besides that of the default keyspace, including empty ones.  Relaxed,
   // since it is only a figure.

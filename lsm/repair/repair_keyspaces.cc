@@ -39,8 +39,12 @@ absl::Status RepairJob::ReadCommonTree() {
 // Reads all names.  Of other ids it reads one entry each.
 absl::Status RepairJob::ReadCommonTable(const SalvagedTable& table) {
   for (size_t stretch = 0; stretch < table.ranges->size(); ++stretch) {
-    if (table.ranges->sequence_count(stretch) > 0)
-      keyspaces_.AdvanceTo(uint64_t{KeyspaceOf(table.ranges->boundary(stretch))} + 1);
+    if (table.ranges->sequence_count(stretch) == 0) continue;
+    keyspaces_.AdvanceTo(uint64_t{KeyspaceOf(table.ranges->boundary(stretch))} + 1);
+    if (stretch + 1 == table.ranges->size()) continue;
+    // The range may go on over later ids.
+    const std::string_view end = table.ranges->boundary(stretch + 1);
+    keyspaces_.AdvanceTo(uint64_t{KeyspaceOf(end)} + (end.size() > kKeyspacePrefixBytes ? 1 : 0));
   }
   if (!table.meta.has_entries()) return absl::OkStatus();
   TRELLIS_ASSIGN_OR_RETURN(const std::unique_ptr<Table> open,
@@ -171,7 +175,9 @@ CommonOutput RepairJob::Names(bool all, Sequence sequence) const {
       names.AddName(record);
   }
   for (const auto& [id, record] : manifest_keyspaces_.all()) {
-    if (!state_.keyspaces.Has(id)) names.AddDropped(id);
+    if (state_.keyspaces.Has(id)) continue;
+    names.AddDropped(id);
+    if (!record.has_own_tree) names.AddStrays(id);
   }
   if (!names_are_lost_) return names;
   // The tombstones of these may be lost.

@@ -75,7 +75,7 @@ absl::Status RepairJob::PlaceTree(KeyspaceId id, SalvagedTree* tree, Sequence na
   } else if (id == kCommonTree) {
     const CommonOutput names = Names(names_are_lost_, names_sequence);
     if (names.empty()) return absl::OkStatus();
-    TRELLIS_ASSIGN_OR_RETURN(const Tables written, Flush(id, *names.NewEntries(), {}));
+    TRELLIS_ASSIGN_OR_RETURN(const Tables written, Flush(id, *names.NewEntries(), names.Ranges()));
     Place(id, 0, written);
   }
   return absl::OkStatus();

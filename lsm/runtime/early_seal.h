@@ -21,9 +21,11 @@
 // Tables do not count if a snapshot holds them, or if they are needless without the flush.
 // Otherwise a program that repeats a range delete beside a snapshot would flush each time.
 //
+// A week: a memtable of this age is due if it has any delete, range delete or drop.
+//
 // Drops: the flush that covers the drop of a keyspace removes its tree.  The memtable is due if the
 // tree has at least as many bytes as the flush makes other trees write.  A smaller drop waits for
-// the next flush, and so does one in the common tree, whose tables go with compactions.
+// the next flush, or a week, and so does one in the common tree, whose tables go with compactions.
 //
 // Limits: a compaction does not use a lower limit of a keyspace before the flush that records it
 // (lsm/design/expiry.md).  The memtable is due if its limits let at least as many more bytes of

@@ -228,6 +228,7 @@ absl::Status AddNames(const KeyspaceRecords& all, JobContext context, const Stor
       names.AddName(record);
     } else if (has_common) {
       names.AddDropped(id);
+      if (!record.has_own_tree) names.AddStrays(id);
     }
   }
   if (names.empty()) return absl::OkStatus();
@@ -240,9 +241,10 @@ absl::Status AddNames(const KeyspaceRecords& all, JobContext context, const Stor
     return state->next_file_number++;
   };
   const TablesNow not_all_known = nullptr;  // so tombstones stay
-  TRELLIS_ASSIGN_OR_RETURN(const JobResult result,
-                           RunFlush(context, *names.NewEntries(), {}, UsualFilter(context, 0),
-                                    /*snapshots=*/{}, not_all_known, /*age_nanos=*/0, kCommonTree));
+  TRELLIS_ASSIGN_OR_RETURN(
+      const JobResult result,
+      RunFlush(context, *names.NewEntries(), names.Ranges(), UsualFilter(context, 0),
+               /*snapshots=*/{}, not_all_known, /*age_nanos=*/0, kCommonTree));
   for (const auto& table : result.outputs) {
     state->levels[0].emplace(table->meta.number, table->meta);
     report->entries += table->meta.entries;

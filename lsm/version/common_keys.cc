@@ -74,6 +74,16 @@ RangeMap OutOfCommonTree(KeyspaceId keyspace, const RangeMap& ranges) {
   return builder.Finish();
 }
 
+RangeMap RangesOverAll(const std::set<KeyspaceId>& keyspaces, Sequence sequence) {
+  std::vector<CommonBounds> bounds;
+  bounds.reserve(keyspaces.size());
+  for (const KeyspaceId id : keyspaces) bounds.push_back(CommonBoundsOf(id, "", std::nullopt));
+  std::vector<RangeDelete> ranges;
+  ranges.reserve(bounds.size());
+  for (const auto& [from, to] : bounds) ranges.push_back({from, to, sequence});
+  return RangeMap::Of(ranges);
+}
+
 std::string NameKeyOf(KeyspaceId keyspace) {
   return CommonKeyOf(kNamesInCommonTree, CommonKeyOf(keyspace, ""));
 }
@@ -132,16 +142,13 @@ bool Members::HasIn(const KeySpan& span) const {
                           : !span.EndsBy(least);
 }
 
-RangeMap Members::RangesOfThese(const RangeMap& ranges) const {
-  RangeMapBuilder builder;
-  std::vector<Sequence> list;
+bool Members::HasIn(const RangeMap& ranges) const {
   for (size_t stretch = 0; stretch < ranges.size(); ++stretch) {
-    ranges.ListSequences(stretch, &list);
-    // A range ends with its keyspace.
-    if (!list.empty() && !Has(KeyspaceOf(ranges.boundary(stretch)))) list.clear();
-    builder.Add(ranges.boundary(stretch), list);
+    if (ranges.sequence_count(stretch) > 0 &&
+        HasIn(KeySpan{ranges.boundary(stretch), ranges.end(stretch)}))
+      return true;
   }
-  return builder.Finish();
+  return false;
 }
 
 }  // namespace lsm

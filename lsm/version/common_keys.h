@@ -6,7 +6,9 @@
 //             and its place.  A tombstone: it was dropped
 //   others    the entries of the members
 //
-// Entries of an id that is no member any more are dead: the keyspace was dropped, or has left.
+// Entries of an id that is no member any more are strays: the keyspace was dropped, or has left.
+// The table that ends a membership has a range delete over all keys of the id.  No reader asks for
+// it: its age sees to it that the strays go (lsm/design/keyspaces.md).
 //
 // Threads: functions without state, and immutable objects.  They throw std::bad_alloc.
 #ifndef TRELLIS_LSM_VERSION_COMMON_KEYS_H_
@@ -14,6 +16,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -49,6 +52,8 @@ KeyspaceId KeyspaceOf(std::string_view common_key);
 RangeMap InCommonTree(KeyspaceId keyspace, const RangeMap& ranges);
 // The other way: of range deletes as they are in the tree, those of the keyspace.  Takes n + s.
 RangeMap OutOfCommonTree(KeyspaceId keyspace, const RangeMap& ranges);
+// The range deletes at this sequence over all keys of each of these ids.  Takes n log n.
+RangeMap RangesOverAll(const std::set<KeyspaceId>& keyspaces, Sequence sequence);
 
 // The key of a keyspace among the names, and the value: its record without the id.
 std::string NameKeyOf(KeyspaceId keyspace);
@@ -75,8 +80,8 @@ class Members {
   // Whether a member may have a key of the span.
   bool HasIn(const KeySpan& span) const;
 
-  // Without the ranges of others.  Takes n + s.
-  RangeMap RangesOfThese(const RangeMap& ranges) const;
+  // Whether one of the ranges covers keys of a member.  Takes a binary search for each.
+  bool HasIn(const RangeMap& ranges) const;
 
  private:
   const std::vector<KeyspaceId> ids_;

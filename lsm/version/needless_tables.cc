@@ -73,23 +73,31 @@ bool Tree::HasOlder(int level_number, size_t run, const KeySpan& span) const {
   return HasOverlappingBelow(level_number, span);
 }
 
+bool Tree::IsIdle(const OpenTable& table, int level, size_t run,
+                  std::span<const MapsCover* const> newer) const {
+  const KeySpan span = table.meta.span();
+  const bool is_of_no_member = members_ != nullptr && !members_->HasIn(span);
+  if (table.meta.has_entries() && !is_of_no_member) return false;
+  if (table.table->ranges().empty() || !HasOlder(level, run, span)) return true;
+  // Ranges over strays stay while strays may be below.  Newer ones take their place.
+  return is_of_no_member && AreAllCovered(span, newer);
+}
+
 void Tree::ListNeedless() {
-  if (!has_ranges_ && members_ == nullptr) return;
+  if (!has_maps_ && members_ == nullptr) return;
   std::vector<const MapsCover*> newer;
   for (int i = 0; i < kLevels; ++i) {
     const Level& level = levels_[static_cast<size_t>(i)];
     for (size_t run = 0; run < level.runs.size(); ++run) {
       for (const auto& table : level.runs[run]) {
-        if (members_ != nullptr && !members_->HasIn(table->meta.span())) {
-          needless_.push_back({table, i});
-        } else if (!table->meta.has_entries() && !HasOlder(i, run, table->meta.span())) {
+        if (IsIdle(*table, i, run, newer)) {
           needless_.push_back({table, i});
         } else if (const auto hidden_from = HiddenFrom(*table, newer)) {
           needless_.push_back({table, i, table->table->sequences().first, *hidden_from});
         }
       }
       // A run's own ranges are not above its tables.
-      if (has_ranges_ && level.covers[run] != nullptr) newer.push_back(level.covers[run].get());
+      if (has_maps_ && level.covers[run] != nullptr) newer.push_back(level.covers[run].get());
     }
   }
   std::sort(needless_.begin(), needless_.end(), IsBeforeInNumber);

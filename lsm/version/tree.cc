@@ -122,7 +122,9 @@ void Tree::ListCandidates() {
   std::vector<KeySpan> ranges;
   for (int i = 0; i < kLevels; ++i) {
     for (const auto& table : level(i)) {
-      const bool has_ranges = !table->table->ranges().empty();
+      const RangeMap& map = table->table->ranges();
+      const bool has_ranges = !map.empty() && (members_ == nullptr || members_->HasIn(map));
+      has_maps_ |= !map.empty();
       candidates_.push_back({table.get(), i, has_ranges, table->table->has_entries(),
                              static_cast<uint8_t>(SlotOf(i))});
       has_ranges_ |= has_ranges;
@@ -147,7 +149,7 @@ void Tree::NoteTombstones() {
 }
 
 void Tree::MakeCovers() {
-  if (!has_ranges_) return;
+  if (!has_maps_) return;
   for (Level& level : levels_) {
     for (const TableSpan run : level.runs) {
       std::vector<MapsCover::Part> parts;

@@ -174,7 +174,8 @@ class Tree {
   void AddIterators(const Table::ScanOptions& options,
                     std::vector<std::unique_ptr<InnerIterator>>* iterators) const;
   size_t iterator_count() const;  // as AddIterators adds them
-  // Whether a table has range deletes.
+  // Whether a table has range deletes that a reader may need.  Those over keys of no member are not
+  // needed, so they cost readers nothing.
   bool has_ranges() const { return has_ranges_; }
   // Adds a cover for each of these iterators; null if it has no range deletes.
   void AddCovers(std::vector<const RangeCover*>* covers) const;
@@ -263,7 +264,7 @@ class Tree {
   struct Candidate {
     const OpenTable* table;
     int level;
-    bool has_ranges = false;
+    bool has_ranges = false;  // as Tree::has_ranges
     bool has_entries = false;
     uint8_t slot = 0;  // SlotOf(level)
   };
@@ -294,6 +295,10 @@ class Tree {
   // A covered one costs a walk over its stretches.  Without ranges, this does nothing, except in
   // the common tree.
   void ListNeedless();
+  // Whether the table is needless, whatever snapshots exist: it holds no entries of members, and
+  // its ranges have no use.  `newer`: the covers of the newer runs.
+  bool IsIdle(const OpenTable& table, int level, size_t run,
+              std::span<const MapsCover* const> newer) const;
   // Fills bytes_of_no_member_.  A table takes a search for each gap between members, but no more
   // than for each of its blocks.  If `before` has the same members, only new tables are searched.
   void SumBytesOfNoMember(const Tree* before);
@@ -315,8 +320,9 @@ class Tree {
   std::array<Level, kLevels> levels_;
   // All tables in the order of lookups: newest first.
   std::vector<Candidate> candidates_;
-  bool has_ranges_ = false;
-  KeyRanges ranges_;  // spans of candidates_
+  bool has_maps_ = false;    // a table has range deletes
+  bool has_ranges_ = false;  // and a reader may need them
+  KeyRanges ranges_;         // spans of candidates_
   uint64_t filter_index_bytes_ = 0;
   int deepest_level_ = 0;
   double bytes_per_key_ = 0;

@@ -95,8 +95,7 @@ class KeyspacesTest : public StoreTest {
     }
     return tables;
   }
-  // The newest entries of the common tree: user keys with ids, and values; "-" for a tombstone.
-  std::map<std::string, std::string> CommonEntries() {
+  std::shared_ptr<const Version> VersionOnDisk() {
     const ManifestState state = StateOnDisk();
     const auto directory = *world_.files->OpenDirectory(kStorePath, /*create=*/false);
     TableContext context;
@@ -104,7 +103,12 @@ class KeyspacesTest : public StoreTest {
     auto levels = OpenTablesOf(*world_.files, *directory, state, ReadMode::kBuffered, context,
                                /*helpers=*/nullptr)
                       .value();
-    const auto version = Version::Create(std::move(levels), state.keyspaces).value();
+    return Version::Create(std::move(levels), state.keyspaces).value();
+  }
+  // The newest entries of the common tree: user keys with ids, and values; "-" for a tombstone.
+  // Ranges hide nothing here.
+  std::map<std::string, std::string> CommonEntries() {
+    const auto version = VersionOnDisk();
     std::map<std::string, std::string> found;
     const Tree* const tree = version->TreeOf(kCommonTree);
     if (tree == nullptr) return found;

@@ -131,19 +131,34 @@ TEST(MembersTest, AreFoundFromAnIdOn) {
   }
 }
 
-TEST(MembersTest, KeepTheirRanges) {
-  const RangeMap two = InCommonTree(2, RangeMap::Of(std::vector<RangeDelete>{{"a", "c", 1}}));
+TEST(MembersTest, MayHaveRanges) {
   const RangeMap three =
       InCommonTree(3, RangeMap::Of(std::vector<RangeDelete>{{"a", std::nullopt, 2}}));
-  const RangeMap four = InCommonTree(4, RangeMap::Of(std::vector<RangeDelete>{{"", "b", 3}}));
-  const RangeMap all = RangeMap::Joined(std::vector<const RangeMap*>{&two, &three, &four});
-  const auto joined = [&](const std::vector<const RangeMap*>& maps) {
-    return RangeMap::Joined(maps);
-  };
-  EXPECT_EQ(Members({2, 3, 4}).RangesOfThese(all), all);
-  EXPECT_EQ(Members({2, 4}).RangesOfThese(all), joined({&two, &four}));
-  EXPECT_EQ(Members({3}).RangesOfThese(all), three);
-  EXPECT_TRUE(Members({5}).RangesOfThese(all).empty());
+  EXPECT_TRUE(Members({3}).HasIn(three));
+  EXPECT_FALSE(Members({2, 4}).HasIn(three));
+  EXPECT_FALSE(Members({3}).HasIn(RangeMap()));
+  // One stretch: the strays of 2 and the first keys of 3 have the same sequence.
+  const std::string two = CommonKeyOf(2, ""), end = CommonKeyOf(3, "c");
+  const RangeMap joined = RangeMap::Of(std::vector<RangeDelete>{{two, end, 2}});
+  EXPECT_TRUE(Members({3}).HasIn(joined));
+  EXPECT_TRUE(Members({2}).HasIn(joined));
+  EXPECT_FALSE(Members({4}).HasIn(joined));
+}
+
+TEST(CommonKeysTest, RangesOverAllKeysOfIds) {
+  const RangeMap ranges = RangesOverAll({2, 3, 5, kHighestId}, 7);
+  ASSERT_EQ(ranges.size(), 5u);
+  EXPECT_EQ(ranges.boundary(0), CommonKeyOf(2, ""));
+  EXPECT_EQ(ranges.boundary(1), CommonKeyOf(4, "")) << "neighbours are one range";
+  EXPECT_EQ(ranges.boundary(2), CommonKeyOf(5, ""));
+  EXPECT_EQ(ranges.boundary(3), CommonKeyOf(6, ""));
+  EXPECT_EQ(ranges.boundary(4), CommonKeyOf(kHighestId, ""));
+  EXPECT_FALSE(ranges.hull().end) << "no id is higher";
+  for (const KeyspaceId id : {2u, 3u, 5u, kHighestId})
+    EXPECT_EQ(ranges.NewestAt(CommonKeyOf(id, "key"), 9), 7u) << id;
+  for (const KeyspaceId id : {0u, 1u, 4u, 6u, kHighestId - 1})
+    EXPECT_EQ(ranges.NewestAt(CommonKeyOf(id, "key"), 9), 0u) << id;
+  EXPECT_TRUE(RangesOverAll({}, 7).empty());
 }
 
 }  // namespace

@@ -128,5 +128,61 @@ TEST_F(NoMemberTest, CountsAgainIfTheMembersChange) {
   EXPECT_GT(none->tombstone_gain(), 0);
 }
 
+// Keyspace 3 is none any more.
+class StrayRangesTest : public NoMemberTest {
+ protected:
+  std::shared_ptr<const OpenTable> TableOf(const std::vector<KeyspaceId>& ids,
+                                           const RangeMap& ranges = {}) {
+    std::vector<Entry> entries;
+    for (const KeyspaceId id : ids) entries.push_back(PutOf(CommonKeyOf(id, "key"), ++sequence_));
+    return maker_.Make(++number_, entries, /*file_bytes=*/0, /*run=*/0, ranges);
+  }
+  std::shared_ptr<const Tree> LevelsOf(std::array<OpenTables, kLevels> levels) {
+    return Tree::Create(std::move(levels), kCommonTree, MembersOf({2, 4})).value();
+  }
+  static std::vector<uint64_t> NeedlessIn(const Tree& tree) {
+    std::vector<uint64_t> numbers;
+    for (const NeedlessTable& needless : tree.needless()) {
+      numbers.push_back(needless.table->meta.number);
+      EXPECT_FALSE(needless.IsHeld([](Sequence, Sequence) { return true; })) << numbers.back();
+    }
+    return numbers;
+  }
+  const RangeMap over_three_ = RangesOverAll({3}, 90);
+};
+
+TEST_F(StrayRangesTest, ReadersAskForRangesOfMembersAlone) {
+  const auto strays = TableOf({2, 4}, over_three_), below = TableOf({2, 3, 4});
+  const auto tree = LevelsOf({{{strays}, {below}}});
+  EXPECT_FALSE(tree->has_ranges());
+  std::vector<const RangeCover*> covers;
+  tree->AddCovers(&covers);
+  EXPECT_EQ(covers, (std::vector<const RangeCover*>{nullptr, nullptr}));
+  // While 3 is a member, its ranges count.
+  const auto members = MembersOf({2, 3, 4});
+  EXPECT_TRUE(Tree::Create({{{strays}, {below}}}, kCommonTree, members).value()->has_ranges());
+}
+
+TEST_F(StrayRangesTest, StayWhileStraysMayBeBelow) {
+  const auto mixed = TableOf({2, 3, 4}), alone = TableOf({}, over_three_);
+  EXPECT_TRUE(NeedlessIn(*LevelsOf({{{}, {alone}, {mixed}}})).empty());
+  EXPECT_EQ(NeedlessIn(*LevelsOf({{{}, {alone}}})), std::vector<uint64_t>{alone->meta.number});
+  const auto beside = TableOf({4});
+  EXPECT_EQ(NeedlessIn(*LevelsOf({{{}, {alone}, {beside}}})),
+            std::vector<uint64_t>{alone->meta.number});
+  // Strays without ranges are needless in any case.
+  const auto strays = TableOf({3});
+  EXPECT_EQ(NeedlessIn(*LevelsOf({{{}, {strays}, {mixed}}})),
+            std::vector<uint64_t>{strays->meta.number});
+}
+
+TEST_F(StrayRangesTest, GiveWayToNewerOnes) {
+  const auto mixed = TableOf({2, 3, 4}), older = TableOf({3}, RangesOverAll({3}, 80));
+  const auto newer = TableOf({2, 4}, over_three_);
+  EXPECT_TRUE(NeedlessIn(*LevelsOf({{{}, {older}, {mixed}}})).empty());
+  EXPECT_EQ(NeedlessIn(*LevelsOf({{{newer}, {older}, {mixed}}})),
+            std::vector<uint64_t>{older->meta.number});
+}
+
 }  // namespace
 }  // namespace lsm

@@ -23,6 +23,7 @@
 #include "tests/reliability/keyspaces/comparisons.h"
 #include "tests/reliability/keyspaces/copies_of_some.h"
 #include "tests/reliability/keyspaces/repair_store.h"
+#include "tests/reliability/keyspaces/strays.h"
 #include "tests/support/deterministic_environment.h"
 #include "tests/support/dice.h"
 
@@ -39,6 +40,7 @@ constexpr char kStoreOfKeyspaces[] = "/store";
 constexpr size_t kOperationsInEpisode = 150;
 constexpr size_t kNamesMax = 9;
 constexpr char kDefaultName[] = "default";
+constexpr uint64_t kWeekNanos = uint64_t{7} * 24 * 60 * 60 * 1'000'000'000;
 constexpr char kGrowing[] = "k2";
 
 // The contents of a store, by the names of keyspaces.
@@ -98,6 +100,7 @@ class DropsTrial {
       if (finding_.empty() && copies_.AreDue()) Copy();
     }
     if (finding_.empty()) CompareAll();
+    if (finding_.empty()) LetAWeekPass();
     return finding_.empty() ? "" : Concat("seed ", seed_, ": ", finding_);
   }
 
@@ -510,6 +513,19 @@ class DropsTrial {
         CompareScan(name, {{.snapshot = moment_.snapshot.get()}, false});
     }
   }
+
+  // Then nothing is left in the common tree of those that were dropped, or have left it.
+  void LetAWeekPass() {
+    moment_ = {};
+    held_ = {};
+    Flush();
+    clock_.Advance(kWeekNanos);
+    if (const absl::Status status = db_->WaitForBackgroundWork(); !status.ok())
+      return Find("after a week", status);
+    Find(ProblemOfStrays(files_, kStoreOfKeyspaces));
+    CompareAll();
+  }
+
   // --- draws ---
 
   std::string SomeName() {
