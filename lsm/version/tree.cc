@@ -123,12 +123,15 @@ void Tree::ListCandidates() {
   for (int i = 0; i < kLevels; ++i) {
     for (const auto& table : level(i)) {
       const RangeMap& map = table->table->ranges();
+      // No reader needs ranges over keys of no member.
       const bool has_ranges = !map.empty() && (members_ == nullptr || members_->HasIn(map));
       has_maps_ |= !map.empty();
       candidates_.push_back({table.get(), i, has_ranges, table->table->has_entries(),
                              static_cast<uint8_t>(SlotOf(i))});
       has_ranges_ |= has_ranges;
-      ranges.push_back(table->meta.span());
+      // Nor does a lookup look into a table where only such ranges cover its key.
+      const bool is_narrow = !map.empty() && !has_ranges && table->meta.has_entries();
+      ranges.push_back(is_narrow ? table->meta.span_of_entries() : table->meta.span());
     }
   }
   ranges_ = KeyRanges(ranges);

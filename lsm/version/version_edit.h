@@ -44,10 +44,12 @@ struct TableMeta {
   // The user keys that the table is asked for: the hull of its entries and its ranges, a view of
   // its keys.  All that compares tables with keys, or with each other, uses it.
   KeySpan span() const {
-    if (ranges.empty()) return KeySpan::OfKeys(first_key(), last_key());
+    if (ranges.empty()) return span_of_entries();
     if (!has_entries()) return ranges.hull();
-    return HullOf(KeySpan::OfKeys(first_key(), last_key()), ranges.hull());
+    return HullOf(span_of_entries(), ranges.hull());
   }
+  // Without the ranges, for lookups that need none of them.  REQUIRES: has_entries() or no ranges.
+  KeySpan span_of_entries() const { return KeySpan::OfKeys(first_key(), last_key()); }
   // The user keys of its first and last entry, to show and to check.  Empty if there is none.
   std::string_view first_key() const { return has_entries() ? UserKeyOf(smallest) : ""; }
   std::string_view last_key() const { return has_entries() ? UserKeyOf(largest) : ""; }

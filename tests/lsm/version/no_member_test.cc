@@ -158,9 +158,14 @@ TEST_F(StrayRangesTest, ReadersAskForRangesOfMembersAlone) {
   std::vector<const RangeCover*> covers;
   tree->AddCovers(&covers);
   EXPECT_EQ(covers, (std::vector<const RangeCover*>{nullptr, nullptr}));
+  // A lookup does not even look into the table because of them.
+  const auto names = TableOf({0}, over_three_);
+  EXPECT_FALSE(LevelsOf({{{names}}})->MayExist(CommonKeyOf(2, "key")));
   // While 3 is a member, its ranges count.
   const auto members = MembersOf({2, 3, 4});
   EXPECT_TRUE(Tree::Create({{{strays}, {below}}}, kCommonTree, members).value()->has_ranges());
+  EXPECT_TRUE(
+      Tree::Create({{{names}}}, kCommonTree, members).value()->MayExist(CommonKeyOf(2, "key")));
 }
 
 TEST_F(StrayRangesTest, StayWhileStraysMayBeBelow) {
