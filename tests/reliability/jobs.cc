@@ -253,6 +253,7 @@ JobResult RunRepairs(uint64_t seed, uint64_t amount) {
     sum.repairs += report.repairs;
     sum.forged += report.forged;
     sum.refused += report.refused;
+    sum.keyspaces += report.keyspaces;
     sum.whole += report.whole;
     sum.finding = report.finding;
   }
@@ -260,6 +261,7 @@ JobResult RunRepairs(uint64_t seed, uint64_t amount) {
       sum.repairs,
       Concat(ReadableCount(sum.repairs), " damaged stores repaired, ", ReadableCount(sum.forged),
              " of them forged: ", ReadableCount(sum.whole), " hold all that they held before, ",
+             ReadableCount(sum.keyspaces), " keyspaces beside \"default\" are in them, ",
              ReadableCount(sum.refused), " were refused and left as they were",
              IfSound(sum.finding, "; all others open, verify and hold what could be verified")),
       sum.finding};

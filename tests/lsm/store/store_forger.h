@@ -51,6 +51,12 @@ class StoreForger {
     manifest->Close().IgnoreError();
   }
 
+  void RemoveManifest() {
+    const std::string name = ReadManifest(*directory_).value().file_name;
+    directory_->Remove(name).IgnoreError();
+  }
+  void RemoveTable(uint64_t table) { directory_->Remove(TableFileName(table)).IgnoreError(); }
+
   void ChangeRecord(uint64_t table, const std::function<void(VersionEdit::Added*)>& change) {
     ChangeManifest([&](VersionEdit* edit) {
       for (VersionEdit::Added& added : edit->added) {

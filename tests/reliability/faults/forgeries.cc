@@ -11,6 +11,7 @@
 #include "lsm/base/internal_key.h"
 #include "lsm/bytes/status.h"
 #include "lsm/fs/file_names.h"
+#include "lsm/version/common_keys.h"
 
 namespace reliability {
 namespace {
@@ -18,6 +19,7 @@ namespace {
 using lsm::Concat;
 using lsm::EntryKind;
 using lsm::Footer;
+using lsm::KeyspaceId;
 using lsm::kSequenceMax;
 using lsm::Sequence;
 using lsm::StoreForger;
@@ -47,12 +49,14 @@ class Catalogue {
       for (const auto& [number, meta] : state_.levels[static_cast<size_t>(level)]) {
         Properties(number);
         Records(number, meta, level);
+        if (!meta.ranges.empty()) continue;  // they would be lost
         EntriesOf(number);
         BlocksOf(number);
       }
     }
     Pairs();
     Manifest();
+    if (state_.keyspaces.any()) Keyspaces();
     return std::move(forgeries_);
   }
 
@@ -208,10 +212,16 @@ class Catalogue {
         });
   }
 
+  // And their entries can be written again without the loss of range deletes.
+  static bool AreOfOneTree(const TableMeta& a, const TableMeta& b) {
+    return a.keyspace == b.keyspace && a.ranges.empty() && b.ranges.empty();
+  }
+
   void Pairs() {
     const auto& level0 = state_.levels[0];
     for (auto a = level0.begin(); a != level0.end(); ++a) {
       for (auto b = std::next(a); b != level0.end(); ++b) {
+        if (!AreOfOneTree(a->second, b->second)) continue;
         Add(Concat(lsm::TableFileName(a->first), " and ", lsm::TableFileName(b->first),
                    ": entries swapped"),
             Trace::kNamed, [first = a->first, second = b->first](StoreForger* forger) {
@@ -225,7 +235,7 @@ class Catalogue {
       const auto& tables = state_.levels[level];
       for (const auto& [a, a_meta] : tables) {
         for (const auto& [b, b_meta] : tables) {
-          if (a == b || a_meta.run != b_meta.run) continue;
+          if (a == b || a_meta.run != b_meta.run || !AreOfOneTree(a_meta, b_meta)) continue;
           if (lsm::UserKeyOf(a_meta.largest) >= lsm::UserKeyOf(b_meta.smallest)) continue;
           Add(Concat(lsm::TableFileName(a), ": holds the keys of ", lsm::TableFileName(b)),
               Trace::kNamed, [a = a, b = b](StoreForger* forger) {
@@ -275,6 +285,123 @@ class Catalogue {
     });
     Edit("a table twice", Trace::kHarmless,
          [](VersionEdit* edit) { edit->added.push_back(edit->added.front()); });
+  }
+
+  // --- keyspaces ---
+
+  void Keyspaces() {
+    for (const auto& level : state_.levels) {
+      for (const auto& [number, meta] : level) TreeOf(number, meta);
+    }
+    RecordsOfKeyspaces();
+    Names();
+  }
+
+  void TreeOf(uint64_t table, const TableMeta& meta) {
+    const std::string name = lsm::TableFileName(table);
+    std::vector<uint64_t> others = {lsm::kDefaultKeyspace, lsm::kCommonTree};
+    const uint64_t next = state_.keyspaces.next_id();
+    for (uint64_t id = lsm::kOtherKeyspaceMin; id < next; ++id) others.push_back(id);
+    others.push_back(next + 70);
+    for (const uint64_t other : others) {
+      if (other == meta.keyspace) continue;
+      const auto id = static_cast<KeyspaceId>(other);
+      Record(table, Concat("keyspace ", id), Trace::kNamed,
+             [id](VersionEdit::Added* added) { added->table.keyspace = id; });
+      Property(table, Concat("keyspace ", id),
+               [id](TableProperties* p, Footer*) { p->keyspace = id; });
+      // Nothing contradicts the table if this tree exists.
+      if (state_.keyspaces.HasTree(id)) continue;
+      Add(Concat(name, ": record and properties: keyspace ", id), Trace::kNamed,
+          [table, id](StoreForger* forger) {
+            forger->ChangeProperties(table, [&](TableProperties* p, Footer*) { p->keyspace = id; });
+            forger->ChangeRecord(table,
+                                 [&](VersionEdit::Added* added) { added->table.keyspace = id; });
+          });
+    }
+    Property(table, "keyspace 2^32",
+             [](TableProperties* p, Footer*) { p->keyspace = lsm::KeyspaceRecords::kIdEnd; });
+  }
+
+  void RecordsOfKeyspaces() {
+    Edit("two keyspaces of one name", Trace::kHarmless,
+         [](VersionEdit* edit) { edit->keyspaces.back().name = edit->keyspaces.front().name; });
+    Edit("one keyspace twice", Trace::kHarmless, [](VersionEdit* edit) {
+      edit->keyspaces.push_back(edit->keyspaces.front());
+      edit->keyspaces.back().name += "2";
+    });
+    Edit("a keyspace less", Trace::kNone, [](VersionEdit* edit) {
+      std::erase_if(edit->keyspaces, [](const auto& record) { return !record.has_own_tree; });
+    });
+    Edit("no keyspaces", Trace::kHarmless, [](VersionEdit* edit) { edit->keyspaces.clear(); });
+    Edit("next keyspace the first", Trace::kHarmless,
+         [](VersionEdit* edit) { edit->next_keyspace_id = lsm::kOtherKeyspaceMin; });
+    Edit("no tree of a keyspace's own", Trace::kHarmless, [](VersionEdit* edit) {
+      for (auto& record : edit->keyspaces) record.has_own_tree = false;
+    });
+  }
+
+  // Changes the names in the common tree, with the manifest and without it.
+  void ChangeNames(std::string_view what,
+                   const std::function<void(StoreForger::Entries*)>& change) {
+    const auto apply = [change, levels = state_.levels](StoreForger* forger) {
+      for (const auto& level : levels) {
+        for (const auto& [number, meta] : level) {
+          if (meta.keyspace != lsm::kCommonTree) continue;
+          StoreForger::Entries entries = forger->EntriesOf(number);
+          change(&entries);
+          const lsm::RangeMap ranges = forger->RangesOf(number);
+          if (entries.empty() && ranges.empty()) {
+            forger->ChangeManifest([number = number](VersionEdit* edit) {
+              std::erase_if(edit->added,
+                            [&](const auto& added) { return added.table.number == number; });
+            });
+            forger->RemoveTable(number);
+          } else {
+            forger->SetEntries(number, entries, ranges);
+          }
+        }
+      }
+    };
+    Add(Concat("names: ", what), Trace::kHarmless, apply);
+    Add(Concat("no manifest, and names: ", what), Trace::kHarmless, [apply](StoreForger* forger) {
+      apply(forger);
+      forger->RemoveManifest();
+    });
+  }
+
+  static bool IsName(const std::pair<std::string, std::string>& entry) {
+    return lsm::KeyspaceOf(lsm::UserKeyOf(entry.first)) == lsm::kNamesInCommonTree;
+  }
+  static bool IsTombstoneOf(const std::pair<std::string, std::string>& entry) {
+    return lsm::IsTombstone(lsm::SuffixOf(entry.first));
+  }
+
+  void Names() {
+    ChangeNames("unchanged", [](StoreForger::Entries*) {});
+    ChangeNames("none", [](StoreForger::Entries* entries) { std::erase_if(*entries, IsName); });
+    ChangeNames("no tombstones", [](StoreForger::Entries* entries) {
+      std::erase_if(*entries, [](const auto& e) { return IsName(e) && IsTombstoneOf(e); });
+    });
+    ChangeNames("all the same", [](StoreForger::Entries* entries) {
+      for (auto& entry : *entries) {
+        if (!IsName(entry) || IsTombstoneOf(entry)) continue;
+        lsm::KeyspaceRecord record;
+        if (!lsm::DecodeName(entry.second, &record).ok()) continue;
+        record.name = "same";
+        entry.second = lsm::EncodeName(record);
+      }
+    });
+    ChangeNames("all dropped", [](StoreForger::Entries* entries) {
+      for (auto& [key, value] : *entries) {
+        if (!IsName({key, value})) continue;
+        std::string tombstone;
+        lsm::AppendInternalKey(&tombstone, lsm::UserKeyOf(key), lsm::SequenceOf(lsm::SuffixOf(key)),
+                               EntryKind::kDelete);
+        key = tombstone;
+        value.clear();
+      }
+    });
   }
 
   const lsm::ManifestState& state_;

@@ -30,8 +30,8 @@ struct Forgery {
   std::function<void(lsm::StoreForger*)> apply;
 };
 
-// Forgeries of every field of every table, of the table's record in the manifest, and of the
-// manifest.
+// Forgeries of every field of every table, of the table's record in the manifest, of the manifest,
+// and of the names of keyspaces.
 std::vector<Forgery> ForgeriesOf(const lsm::ManifestState& state);
 
 }  // namespace reliability

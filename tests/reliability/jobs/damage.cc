@@ -223,9 +223,9 @@ class Inspection {
     if (shows_all) {
       const bool is_filter = db_->GetStatistics().total.filters_damaged > 0;
       report_.filters += is_filter;
-      // No answer depends on a table's header if the manifest has the table's id, nor on a block
-      // whose keys are all deleted by a range.  DB::Verify has told of it.
-      return is_filter || tells_of_header_ || (specimen_.has_ranges() && tells_of_table_) ||
+      // No answer depends on a table's header if the manifest has the table's id, nor on a block of
+      // dead entries.  DB::Verify has told of it.
+      return is_filter || tells_of_header_ || (specimen_.has_dead_blocks() && tells_of_table_) ||
                      tail_ != Tail::kShown
                  ? ""
                  : "all answers are right, but the damage is not reported";
@@ -578,11 +578,8 @@ class Damager {
 
 template <typename How>
 DamageReport Damage(uint64_t seed, const DamageCheck& check, const How& how) {
-  // `check` may not know range deletes and keyspaces.
-  const bool has_ranges = check == nullptr && seed % 3 == 2;
-  const bool has_keyspaces = check == nullptr && seed % 3 == 0;
-  Specimen specimen(seed, has_ranges, has_keyspaces);
-  Specimen stranger(seed + 24, has_ranges, has_keyspaces);  // of the same form
+  Specimen specimen(seed);
+  Specimen stranger(seed + 24);  // of the same form
   DamageReport report;
   for (Specimen* each : {&specimen, &stranger}) {
     if (const std::string problem = each->Make(); !problem.empty()) {

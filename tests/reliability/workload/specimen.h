@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,16 +26,22 @@ class Specimen {
   static constexpr char kPath[] = "/store";
   static constexpr char kLogsPath[] = "/logs";
 
-  // `has_ranges`: with range deletes in level 0 and in a log.  `has_keyspaces`: some keys are in a
-  // keyspace whose entries have times, and a log has a drop.
-  explicit Specimen(uint64_t seed, bool has_ranges = false, bool has_keyspaces = false)
+  // A third of the seeds make a store with range deletes, in level 0 and in a log.  Another third
+  // makes one with these keyspaces, and with range deletes in the first two:
+  //
+  //   timed     in the common tree; its entries have times, and a log changes its options
+  //   own       a tree of its own, and entries in the common tree that it has left there
+  //   gone      was dropped, but its entries are in the common tree
+  //   dropped   the same; only a log has the drop
+  //   again     a log has a drop, and then another keyspace of this name
+  explicit Specimen(uint64_t seed)
       : seed_(seed),
         closed_(seed % 2 == 0),
         lz4_(seed / 2 % 2 == 0),
         logs_apart_(seed / 4 % 2),
         has_runs_(seed % 3 == 1),
-        has_ranges_(has_ranges),
-        has_keyspaces_(has_keyspaces) {}
+        has_ranges_(seed % 3 == 2),
+        has_keyspaces_(seed % 3 == 0) {}
 
   // Makes the store: tables in level 1 (one run or two), tables in level 0, and two logs with
   // writes, all synced.  Returns what went wrong, or an empty string.
@@ -51,9 +58,17 @@ class Specimen {
   const History& history() const { return history_; }
   size_t in_tables() const { return in_tables_; }
   bool closed() const { return closed_; }
-  bool has_ranges() const { return has_ranges_; }
+  bool has_keyspaces() const { return has_keyspaces_; }
+  // No read needs a block whose keys are all deleted by a range, or are of no keyspace any more.
+  bool has_dead_blocks() const { return has_ranges_ || has_keyspaces_; }
 
  private:
+  // Makes the store with its keyspaces, closed.
+  absl::Status MakeKeyspaces(lsm::World& world, const lsm::Options& options);
+  // Drops and changes keyspaces in a log.
+  void ChangeKeyspaces(lsm::DB& db, absl::Status* status);
+  // Deletes the keys of a range in each keyspace that has range deletes.
+  void Remove(lsm::DB& db, int from, std::optional<int> to, absl::Status* status);
   void Write(lsm::DB& db, const Commit& commit, absl::Status* status);
   // Writes a record of several sectors, no two of them equal.
   void WriteLong(lsm::DB& db, absl::Status* status);
