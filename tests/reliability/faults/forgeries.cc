@@ -301,8 +301,12 @@ class Catalogue {
     const std::string name = lsm::TableFileName(table);
     std::vector<uint64_t> others = {lsm::kDefaultKeyspace, lsm::kCommonTree};
     const uint64_t next = state_.keyspaces.next_id();
-    for (uint64_t id = lsm::kOtherKeyspaceMin; id < next; ++id) others.push_back(id);
-    others.push_back(next + 70);
+    for (uint64_t id = lsm::kOtherKeyspaceMin; id < next; ++id) {
+      const auto record = state_.keyspaces.all().find(static_cast<KeyspaceId>(id));
+      const bool was_dropped = record == state_.keyspaces.all().end();
+      if (was_dropped || record->second.has_own_tree) others.push_back(id);
+    }
+    others.push_back(next + 70);  // it never was
     for (const uint64_t other : others) {
       if (other == meta.keyspace) continue;
       const auto id = static_cast<KeyspaceId>(other);
@@ -319,6 +323,11 @@ class Catalogue {
                                  [&](VersionEdit::Added* added) { added->table.keyspace = id; });
           });
     }
+    Add(Concat(name, ": no manifest, and properties: entries one more"), Trace::kHarmless,
+        [table](StoreForger* forger) {
+          forger->ChangeProperties(table, [](TableProperties* p, Footer*) { ++p->entries; });
+          forger->RemoveManifest();
+        });
     Property(table, "keyspace 2^32",
              [](TableProperties* p, Footer*) { p->keyspace = lsm::KeyspaceRecords::kIdEnd; });
   }
