@@ -28,7 +28,7 @@ class Survey {
     found_.keyspaces[lsm::kDefaultKeyspace];
   }
 
-  // What a manifest says.  A reliable one decides which keyspaces exist below its next id.
+  // Notes the keyspaces of a manifest.  A reliable one decides which exist below its next id.
   void ReadManifest(const lsm::ManifestState& state, bool is_home) {
     const lsm::KeyspaceRecords& records = state.keyspaces;
     for (const auto& [id, record] : records.all()) {

@@ -1,5 +1,5 @@
-// What can be read of a damaged store: every entry in a block that verifies, every record of a log
-// that verifies, and what these and the manifest say about keyspaces.
+// Surveys a damaged store: reads every entry in a block that verifies, every record of a log that
+// verifies, and the statements about keyspaces in these and in the manifest.
 #ifndef TRELLIS_TESTS_RELIABILITY_FAULTS_SURVEY_H_
 #define TRELLIS_TESTS_RELIABILITY_FAULTS_SURVEY_H_
 
