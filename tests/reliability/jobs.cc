@@ -245,7 +245,7 @@ JobResult RunDamage(uint64_t seed, uint64_t amount) {
 // Repairs stores of all forms.
 JobResult RunRepairs(uint64_t seed, uint64_t amount) {
   // The approximate number of damages per store.
-  constexpr uint64_t kDamages = 190'000;
+  constexpr uint64_t kDamages = 205'000;
   RepairsReport sum;
   const uint64_t one_in = std::max<uint64_t>(kDamages * kStoreForms / amount, 1);
   for (uint64_t store = 0; store < kStoreForms && sum.finding.empty(); ++store) {
