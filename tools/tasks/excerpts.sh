@@ -167,7 +167,7 @@ command_excerpt() {
       # These take the last run here, because a run takes long.
       scale | keyspaces | expiry) put_written "$part" "$build/$part" ;;
       deletes) put_written deletes "$build/peers" lsm/design/tombstones.md ;;
-      against) put_written against "$build/against" lsm/design/tombstones.md ;;
+      against | instructions) put_written "$part" "$build/against" lsm/design/tombstones.md ;;
       kinds | family | speed | streams | stream-times | levels | partitions | styles | reliability)
         lock && all_packages && "excerpt_$part"
         ;;
