@@ -97,8 +97,10 @@ class Stripes {
 
 // Returns the new count.  Relaxed throughout: a statistic orders nothing, and each is read
 // independently.  The plain form loses nothing, because its line has one writer: an index passes to
-// another thread only after its thread has ended (ThreadIndex orders the two).
-inline uint64_t Increase(std::atomic<uint64_t>* value, uint64_t amount, bool shared) {
+// another thread only after its thread has ended (ThreadIndex orders the two).  Inlined, since the
+// plain form is three instructions.
+[[gnu::always_inline]] inline uint64_t Increase(std::atomic<uint64_t>* value, uint64_t amount,
+                                                bool shared) {
   if (shared) [[unlikely]]
     return value->fetch_add(amount, std::memory_order_relaxed) + amount;
   const uint64_t increased = value->load(std::memory_order_relaxed) + amount;

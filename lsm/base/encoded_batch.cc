@@ -67,11 +67,11 @@ const char* TakeEntry(std::string_view* rest, Entry* entry) {
 }
 
 absl::Status Pass(const Entry& entry, EncodedBatch::Handler* handler) {
+  if (entry.kind == BatchKind::kPut) [[likely]]
+    return handler->Put(entry.keyspace, entry.key, entry.value_or_end);
   switch (entry.kind) {
     case BatchKind::kDelete:
       return handler->Delete(entry.keyspace, entry.key);
-    case BatchKind::kPut:
-      return handler->Put(entry.keyspace, entry.key, entry.value_or_end);
     case BatchKind::kDeleteRange:
       return handler->DeleteRange(entry.keyspace, entry.key, entry.value_or_end);
     default:

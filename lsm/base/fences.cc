@@ -42,15 +42,55 @@ Fences::Fences(std::string bytes, std::vector<uint64_t> ends)
   for (size_t i = kStretch; i <= count; i += kStretch) samples_.push_back(heads_[i - 1]);
 }
 
-bool Fences::HasPrefix(std::string_view key, size_t* at) const {
+inline bool Fences::HasPrefix(std::string_view key, size_t* at) const {
+  if (key.size() >= prefix_bytes_ && AreEqual(key.data(), bytes_.data(), prefix_bytes_)) [[likely]]
+    return true;
+  *at = FindWithoutPrefix(key);
+  return false;
+}
+
+size_t Fences::FindWithoutPrefix(std::string_view key) const {
   const std::string_view prefix(bytes_.data(), prefix_bytes_);
   const size_t shared = SharedPrefixBytes(key, prefix);
-  if (shared == prefix_bytes_) [[likely]]
-    return true;
   const bool before = shared == key.size() ||
                       static_cast<uint8_t>(key[shared]) < static_cast<uint8_t>(prefix[shared]);
-  *at = before ? 0 : size();
-  return false;
+  return before ? 0 : size();
+}
+
+inline size_t Fences::ApproachHead(uint64_t head) const {
+  const size_t begin = CountHeadsBelow(samples_.data(), samples_.size(), head) * kStretch;
+  const uint64_t* const stretch = heads_.data() + begin;
+  const size_t count = std::min(kStretch, heads_.size() - begin);
+  constexpr size_t kHeadsInLine = 64 / sizeof(uint64_t);
+  for (size_t i = 0; i < count; i += kHeadsInLine) __builtin_prefetch(stretch + i);
+  return begin;
+}
+
+inline Fences::Place Fences::FindHead(size_t begin, uint64_t head, std::string_view key) const {
+  assert(begin <= heads_.size());
+  const size_t first = begin + CountHeadsBelow(heads_.data() + begin,
+                                               std::min(kStretch, heads_.size() - begin), head);
+  if (first == size() || heads_[first] != head) return {first, false};
+  return FindAmongEqual(first, head, key);
+}
+
+Fences::Place Fences::FindAmongEqual(size_t first, uint64_t head, std::string_view key) const {
+  bool is_there = false;
+  size_t low = first;
+  size_t high = static_cast<size_t>(
+      std::upper_bound(heads_.begin() + static_cast<ptrdiff_t>(first), heads_.end(), head) -
+      heads_.begin());
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    const int fence_order = (*this)[middle].compare(key);
+    is_there |= fence_order == 0;
+    if (fence_order < 0) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return {low, is_there};
 }
 
 bool Fences::IsFoundAt(size_t at, std::string_view key) const {
@@ -58,15 +98,6 @@ bool Fences::IsFoundAt(size_t at, std::string_view key) const {
   if (at >= heads_.size() || !HasPrefix(key, &unused)) return false;
   const uint64_t head = KeyHead(key, prefix_bytes_);
   return head < heads_[at] && (at == 0 || heads_[at - 1] < head);
-}
-
-size_t Fences::ApproachHead(uint64_t head) const {
-  const size_t begin = CountHeadsBelow(samples_.data(), samples_.size(), head) * kStretch;
-  const uint64_t* const stretch = heads_.data() + begin;
-  const size_t count = std::min(kStretch, heads_.size() - begin);
-  constexpr size_t kHeadsInLine = 64 / sizeof(uint64_t);
-  for (size_t i = 0; i < count; i += kHeadsInLine) __builtin_prefetch(stretch + i);
-  return begin;
 }
 
 size_t Fences::Approach(std::string_view key) const {
@@ -86,30 +117,6 @@ Fences::Place Fences::Find(std::string_view key) const {
   if (heads_.empty() || !HasPrefix(key, &at)) return {at, false};
   const uint64_t head = KeyHead(key, prefix_bytes_);
   return FindHead(ApproachHead(head), head, key);
-}
-
-Fences::Place Fences::FindHead(size_t begin, uint64_t head, std::string_view key) const {
-  assert(begin <= heads_.size());
-  const size_t first = begin + CountHeadsBelow(heads_.data() + begin,
-                                               std::min(kStretch, heads_.size() - begin), head);
-  if (first == size() || heads_[first] != head) return {first, false};
-  // Heads are equal: compares whole keys.
-  bool is_there = false;
-  size_t low = first;
-  size_t high = static_cast<size_t>(
-      std::upper_bound(heads_.begin() + static_cast<ptrdiff_t>(first), heads_.end(), head) -
-      heads_.begin());
-  while (low < high) {
-    const size_t middle = low + (high - low) / 2;
-    const int fence_order = (*this)[middle].compare(key);
-    is_there |= fence_order == 0;
-    if (fence_order < 0) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return {low, is_there};
 }
 
 size_t Fences::memory_bytes() const {

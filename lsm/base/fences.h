@@ -59,12 +59,18 @@ class Fences {
  private:
   static constexpr size_t kStretch = 64;
 
-  // Whether the key begins with the common prefix.  If not, `at` is its position.
-  bool HasPrefix(std::string_view key, size_t* at) const;
+  // Whether the key begins with the common prefix.  If not, `at` is its position.  (These are
+  // inlined: each lookup and seek makes several searches, and compilers leave them calls.)
+  [[gnu::always_inline]] bool HasPrefix(std::string_view key, size_t* at) const;
+  // The position of a key that does not begin with the common prefix.
+  [[gnu::noinline]] size_t FindWithoutPrefix(std::string_view key) const;
 
   // Approach and FindFrom for a key with the common prefix and this head.
-  size_t ApproachHead(uint64_t head) const;
-  Place FindHead(size_t approached, uint64_t head, std::string_view key) const;
+  [[gnu::always_inline]] size_t ApproachHead(uint64_t head) const;
+  [[gnu::always_inline]] Place FindHead(size_t approached, uint64_t head,
+                                        std::string_view key) const;
+  // The rest of FindHead if the head at `first` is equal: compares whole keys.
+  [[gnu::noinline]] Place FindAmongEqual(size_t first, uint64_t head, std::string_view key) const;
 
   size_t prefix_bytes_ = 0;
   std::vector<uint64_t> heads_;

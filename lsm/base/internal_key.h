@@ -66,7 +66,8 @@ inline EntryKind KindOf(uint64_t suffix) { return static_cast<EntryKind>(suffix 
 // REQUIRES: at least kInternalKeySuffixBytes bytes.  Readers of files check that first.
 inline std::string_view UserKeyOf(std::string_view internal_key) {
   assert(internal_key.size() >= kInternalKeySuffixBytes);
-  return internal_key.substr(0, internal_key.size() - kInternalKeySuffixBytes);
+  // Not substr, which compilers leave a call in large functions.
+  return {internal_key.data(), internal_key.size() - kInternalKeySuffixBytes};
 }
 inline uint64_t SuffixOf(std::string_view internal_key) {
   assert(internal_key.size() >= kInternalKeySuffixBytes);

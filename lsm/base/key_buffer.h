@@ -35,7 +35,7 @@ class KeyBuffer {
   void assign(std::string_view key) { Splice(0, key); }
   void append(std::string_view tail) { Splice(size_bytes_, tail); }
   // Keeps the first `kept` bytes and appends `tail`.  REQUIRES: kept <= size().
-  void Splice(size_t kept, std::string_view tail) {
+  [[gnu::always_inline]] void Splice(size_t kept, std::string_view tail) {
     assert(kept <= size_bytes_);
     const size_t size_bytes = kept + tail.size();
     if (size_bytes > capacity_bytes_) [[unlikely]]
@@ -47,7 +47,7 @@ class KeyBuffer {
  private:
   static constexpr size_t kInPlaceBytes = 64;
 
-  static void Copy(char* to, const char* from, size_t count) {
+  [[gnu::always_inline]] static void Copy(char* to, const char* from, size_t count) {
     // Two loads of fixed size, which may overlap.
     if (count >= 8 && count <= 16) [[likely]] {
       uint64_t first, last;
@@ -66,7 +66,7 @@ class KeyBuffer {
     }
   }
 
-  void Grow(size_t kept, size_t size_bytes) {
+  [[gnu::noinline]] void Grow(size_t kept, size_t size_bytes) {
     std::unique_ptr<char[]> larger(new char[2 * size_bytes]);
     if (kept > 0) std::memcpy(larger.get(), data_, kept);
     heap_ = std::move(larger);

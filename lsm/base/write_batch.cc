@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 
 #include "lsm/base/encoded_batch.h"
 #include "lsm/base/keyspace_state.h"
@@ -102,22 +103,27 @@ void WriteBatch::Add(KeyspaceId keyspace, BatchKind kind, std::string_view key,
   const size_t framing_bytes_max = kEntryFramingBytesMax + (has_id ? kKeyspaceIdBytesMax : 0);
   const size_t size_before = bytes_.size();
   status_ = CatchOutOfMemory([&]() -> absl::Status {
-    TRELLIS_RETURN_IF_ERROR(CheckRoomFor(kind, key, rest, framing_bytes_max));
+    // Both are far below all limits in most entries.
+    if (key.size() + rest.size() > kKeyBytesMax || size_before > kBatchBytesMax / 2) [[unlikely]]
+      TRELLIS_RETURN_IF_ERROR(CheckRoomFor(kind, key, rest, framing_bytes_max));
     // Reserves exactly for the first entry, so that the batch of a single put takes one allocation;
     // doubles afterwards.
     const size_t needed_bytes = bytes_.size() + framing_bytes_max + key.size() + rest.size();
     if (needed_bytes > bytes_.capacity())
       bytes_.reserve(std::max(needed_bytes, 2 * bytes_.capacity()));
-    char framing[1 + kKeyspaceIdBytesMax + kVarint64BytesMax];
-    framing[0] = static_cast<char>(static_cast<uint8_t>(kind) | (has_id ? kHasKeyspace : 0));
-    char* end = has_id ? StoreVarint32(framing + 1, keyspace) : framing + 1;
+    // All but the rest is written in place: each call of append takes about 40 instructions.
+    bytes_.resize(needed_bytes - rest.size());
+    char* end = bytes_.data() + size_before;
+    *end++ = static_cast<char>(static_cast<uint8_t>(kind) | (has_id ? kHasKeyspace : 0));
+    if (has_id) end = StoreVarint32(end, keyspace);
     end = StoreVarint32(end, static_cast<uint32_t>(key.size()));
-    bytes_.append(framing, static_cast<size_t>(end - framing));
-    bytes_.append(key);
-    if (kind == BatchKind::kDelete || kind == BatchKind::kDeleteRangeToEnd) return absl::OkStatus();
-    end = StoreVarint32(framing, static_cast<uint32_t>(rest.size()));
-    bytes_.append(framing, static_cast<size_t>(end - framing));
-    bytes_.append(rest);
+    // An empty key may have a null address, which memcpy does not allow.
+    if (!key.empty()) std::memcpy(end, key.data(), key.size());
+    end += key.size();
+    const bool has_rest = kind != BatchKind::kDelete && kind != BatchKind::kDeleteRangeToEnd;
+    if (has_rest) end = StoreVarint32(end, static_cast<uint32_t>(rest.size()));
+    bytes_.resize(static_cast<size_t>(end - bytes_.data()));
+    if (has_rest) bytes_.append(rest);
     return absl::OkStatus();
   });
   if (!status_.ok()) return bytes_.resize(size_before);  // removes a partial entry

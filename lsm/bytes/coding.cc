@@ -82,13 +82,4 @@ bool TakeFixed64(std::string_view* input, uint64_t* value) {
 bool TakeVarint32(std::string_view* input, uint32_t* value) { return TakeVarint(input, value); }
 bool TakeVarint64(std::string_view* input, uint64_t* value) { return TakeVarint(input, value); }
 
-bool TakeLengthPrefixed(std::string_view* input, std::string_view* bytes) {
-  std::string_view rest = *input;
-  uint32_t length = 0;
-  if (!TakeVarint32(&rest, &length) || length > rest.size()) return false;
-  *bytes = rest.substr(0, length);
-  *input = rest.substr(length);
-  return true;
-}
-
 }  // namespace lsm

@@ -93,7 +93,15 @@ bool TakeFixed32(std::string_view* input, uint32_t* value);
 bool TakeFixed64(std::string_view* input, uint64_t* value);
 bool TakeVarint32(std::string_view* input, uint32_t* value);
 bool TakeVarint64(std::string_view* input, uint64_t* value);
-bool TakeLengthPrefixed(std::string_view* input, std::string_view* bytes);
+inline bool TakeLengthPrefixed(std::string_view* input, std::string_view* bytes) {
+  const char* const limit = input->data() + input->size();
+  uint32_t length = 0;
+  const char* const from = LoadVarint32(input->data(), limit, &length);
+  if (from == nullptr || length > static_cast<size_t>(limit - from)) return false;
+  *bytes = {from, length};
+  *input = {from + length, static_cast<size_t>(limit - from) - length};
+  return true;
+}
 
 }  // namespace lsm
 

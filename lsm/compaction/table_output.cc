@@ -44,7 +44,7 @@ TableOutput::~TableOutput() {
 
 bool TableOutput::ShouldEndBefore(std::string_view user_key) {
   while (next_grandparent_ < grandparents_.size() &&
-         grandparents_[next_grandparent_]->meta.span().EndsBy(user_key)) {
+         grandparents_[next_grandparent_]->meta.EndsBy(user_key)) {
     grandparent_bytes_ += grandparents_[next_grandparent_++]->meta.file_bytes;
   }
   bool beyond_one_that_stays = false;

@@ -38,14 +38,14 @@ constexpr size_t kCopiedBytesMax = size_t{16} << 10;
 class DbIterator final : public Iterator, private DeadWalkObserver {
  public:
   DbIterator(std::unique_ptr<InnerIterator> entries, Sequence sequence, const ExpiryView& expiry,
-             IteratorBounds bounds, const SeekTimer& timer, const GapUse& gaps,
+             IteratorBounds bounds, const SeekTimer& timer, GapUse gaps,
              std::function<void(const IteratorCounts&)> on_destroy)
       : entries_(std::move(entries)),
         sequence_(sequence),
         expiry_(expiry),
         bounds_(std::move(bounds)),
         timer_(timer),
-        gaps_(gaps),
+        gaps_(std::move(gaps)),
         on_destroy_(std::move(on_destroy)) {
     if (gaps_.covering != nullptr) gaps_.covering->ReportTo(this);
   }
@@ -479,7 +479,7 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
     walk_.dead += entries;
     if (walk_.dead >= walk_.charged + GapUse::kDeadPerCharge) [[unlikely]] {
       const uint64_t more = walk_.dead - std::exchange(walk_.charged, walk_.dead);
-      if (gaps_.charge != nullptr) gaps_.charge(user_key, more);
+      if (gaps_.charge != nullptr) gaps_.charge(gaps_.point.keyspace, user_key, more);
     }
     if (std::exchange(walk_.met, Walk::Met::kDeadKeys) != Walk::Met::kNothing) return;
     walk_.has_edge = true;
@@ -507,10 +507,11 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
   }
   std::optional<KeySpan> FindGap(std::string_view user_key, bool is_forward) override {
     if (gaps_.known == nullptr || gaps_.known->empty()) return std::nullopt;
-    if (!gaps_.known->Find(gaps_.point, user_key, &merge_range_)) return std::nullopt;
-    IsOfMove(is_forward) && !has_found_ ? NoteJump(merge_range_) : void(++counts_.gap_jumps);
-    return KeySpan{merge_range_.from,
-                   merge_range_.has_end ? KeyEnd(merge_range_.to.view()) : std::nullopt};
+    if (merge_range_ == nullptr) merge_range_ = std::make_unique<KnownGaps::Range>();
+    const KnownGaps::Range& range = *merge_range_;
+    if (!gaps_.known->Find(gaps_.point, user_key, merge_range_.get())) return std::nullopt;
+    IsOfMove(is_forward) && !has_found_ ? NoteJump(range) : void(++counts_.gap_jumps);
+    return KeySpan{range.from, range.has_end ? KeyEnd(range.to.view()) : std::nullopt};
   }
 
   void EndWalkBeyond(bool has_failed) {
@@ -624,18 +625,21 @@ class DbIterator final : public Iterator, private DeadWalkObserver {
   // The dead entries on that way (dead_beyond_) become a gap of their own.
   bool has_found_ = false;
   uint64_t dead_beyond_ = 0;
-  KnownGaps::Range range_;        // the last gap that was found
-  KnownGaps::Range merge_range_;  // the last one that the merge asked for
+  KnownGaps::Range range_;  // the last gap that was found
+  // The last one that the merge asked for, if it asks.  Apart, because glibc's malloc is slow for
+  // more than 1,032 bytes, and many programs make an iterator for each seek.
+  std::unique_ptr<KnownGaps::Range> merge_range_;
 };
+static_assert(sizeof(DbIterator) <= 1032);
 
 }  // namespace
 
 std::unique_ptr<Iterator> NewDbIterator(std::unique_ptr<InnerIterator> entries, Sequence sequence,
                                         const ExpiryView& expiry, IteratorBounds bounds,
-                                        const SeekTimer& timer, const GapUse& gaps,
+                                        const SeekTimer& timer, GapUse gaps,
                                         std::function<void(const IteratorCounts&)> on_destroy) {
   return std::make_unique<DbIterator>(std::move(entries), sequence, expiry, std::move(bounds),
-                                      timer, gaps, std::move(on_destroy));
+                                      timer, std::move(gaps), std::move(on_destroy));
 }
 
 }  // namespace lsm

@@ -33,9 +33,11 @@ struct GapUse {
   ReadPoint point;             // what `entries` hold, at the iterator's sequence
   // `entries`, if they are a merge with range deletes, which tells of its walks.
   CoveringIterator* covering = nullptr;
-  // A walk over at least kDeadPerCharge dead entries calls it for each part of it, with a dead key
-  // there and the number of entries (lsm/version/tombstone_rent.h).  Throws nothing.  Null: none.
-  std::function<void(std::string_view user_key, uint64_t entries)> charge = nullptr;
+  // A walk over at least kDeadPerCharge dead entries calls it for each part of it, with the
+  // keyspace of `point`, a dead key there and the number of entries (lsm/version/tombstone_rent.h).
+  // Throws nothing.  Null: none.  A function with two pointers takes no memory.
+  std::function<void(KeyspaceId keyspace, std::string_view user_key, uint64_t entries)> charge =
+      nullptr;
 
   static constexpr uint64_t kDeadPerCharge = 32;
 };
@@ -53,7 +55,7 @@ struct IteratorCounts {
 // `gaps` read from.
 std::unique_ptr<Iterator> NewDbIterator(std::unique_ptr<InnerIterator> entries, Sequence sequence,
                                         const ExpiryView& expiry, IteratorBounds bounds,
-                                        const SeekTimer& timer, const GapUse& gaps,
+                                        const SeekTimer& timer, GapUse gaps,
                                         std::function<void(const IteratorCounts&)> on_destroy);
 
 }  // namespace lsm

@@ -106,17 +106,15 @@ void NoteRangeAbove(Explanation* explanation) {
   }
 }
 
-// Searches the active memtable, then the sealed ones.  True if one of them knows the key.  A range
-// delete matters only if there is an older entry, so newer memtables are asked for one only then.
-bool FindInMemtables(const ReadView& view, KeyspaceId keyspace, const Counters::Here& counters,
-                     KeyLookup* lookup) {
-  LookupResult* const result = &lookup->result;
-  MemtableAnswer answer = view.memtable->Get(keyspace, lookup->key, &result->value);
+// Searches the sealed memtables, after the active one gave this answer.  A range delete matters
+// only if there is an older entry, so newer memtables are asked for one only then.
+[[gnu::noinline]] MemtableAnswer FindInSealed(const ReadView& view, KeyspaceId keyspace,
+                                              MemtableAnswer answer, KeyLookup* lookup) {
   if (lookup->explanation != nullptr)
     NoteMemtable("memtable", *view.memtable, keyspace, answer, lookup);
   for (size_t i = 0; answer == MemtableAnswer::kAbsent && i < view.sealed.size(); ++i) {
     const Memtable& sealed = *view.sealed[i];
-    answer = sealed.Get(keyspace, lookup->key, &result->value);
+    answer = sealed.Get(keyspace, lookup->key, &lookup->result.value);
     if (answer != MemtableAnswer::kAbsent &&
         NewestRangeIn(view, keyspace, 1 + i, lookup->key) != 0) {
       answer = MemtableAnswer::kRangeDeleted;
@@ -125,6 +123,18 @@ bool FindInMemtables(const ReadView& view, KeyspaceId keyspace, const Counters::
       NoteMemtable(Concat("sealed memtable ", i), sealed, keyspace, answer, lookup);
     }
   }
+  return answer;
+}
+
+// Searches the active memtable, then the sealed ones.  True if one of them knows the key.  Inlined,
+// and without the sealed ones, since most lookups find none.
+[[gnu::always_inline]] inline bool FindInMemtables(const ReadView& view, KeyspaceId keyspace,
+                                                   const Counters::Here& counters,
+                                                   KeyLookup* lookup) {
+  LookupResult* const result = &lookup->result;
+  MemtableAnswer answer = view.memtable->Get(keyspace, lookup->key, &result->value);
+  if (!view.sealed.empty() || lookup->explanation != nullptr) [[unlikely]]
+    answer = FindInSealed(view, keyspace, answer, lookup);
   if (answer == MemtableAnswer::kAbsent) return false;
   counters.Add(Counter::kMemtableHits, 1);
   if (answer == MemtableAnswer::kRangeDeleted) [[unlikely]]
@@ -176,9 +186,10 @@ void Find(const ReadView& view, KeyspaceId keyspace, const Tree* tree,
           const Tree::GetOptions& options, const Counters::Here& counters, uint64_t lookups,
           KeyLookup* lookup) {
   if (!FindInMemtables(view, keyspace, counters, lookup)) {
-    std::optional<MemtableRanges> ranges;
+    // Beyond the condition, since the lookup refers to it.  It costs nothing unless it is used.
+    const MemtableRanges ranges(view, keyspace);
     if (view.has_ranges(keyspace)) [[unlikely]]
-      lookup->ranges_above = &ranges.emplace(view, keyspace);
+      lookup->ranges_above = &ranges;
     lookup->doubt_filters = lookups % kDoubtOneIn == 0;
     if (tree != nullptr) [[likely]]
       tree->Get(lookup, options, counters);
@@ -487,15 +498,15 @@ std::unique_ptr<Iterator> Engine::MakeIterator(const KeyspaceState* state,
     merged = NewMergingIterator(std::move(inputs));
   }
   if (!IsForReading(options_.mode)) {
-    gaps.charge = [this, &tree, keyspace](std::string_view key, uint64_t entries) {
-      if (!PayRent(tree, keyspace, key, entries * kBytesMergedPerDeadEntry)) return;
+    gaps.charge = [this, &tree](KeyspaceId of, std::string_view key, uint64_t entries) {
+      if (!PayRent(tree, of, key, entries * kBytesMergedPerDeadEntry)) return;
       Level0Account(tree).NoteRent();
       NoteReads();
     };
   }
   return NewDbIterator(
       std::move(merged), sequence, expiry, std::move(bounds),
-      {&counters_, store_.environment.clock, iterators}, gaps,
+      {&counters_, store_.environment.clock, iterators}, std::move(gaps),
       // Owns `seek_reads` and the covers, which are destroyed after the inputs that use them.
       [self = shared_from_this(), view = std::move(view), account, level0,
        seek_reads = std::move(seek_reads), empty_tree = std::move(empty_tree),

@@ -1,6 +1,7 @@
 // Engine: the write path.  Writers queue up; the first one makes room, and also commits for those
 // after it (group commit).
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "lsm/base/encoded_batch.h"
@@ -89,7 +90,9 @@ absl::Status Engine::Write(const WriteBatch& batch, const WriteOptions& options)
   TRELLIS_RETURN_IF_ERROR(CheckWritable(options_));
   TRELLIS_RETURN_IF_ERROR(CheckProcess());
   TRELLIS_RETURN_IF_ERROR(lifetime_.Check());
-  TRELLIS_RETURN_IF_ERROR(keyspaces_.CheckOwner(batch));
+  const bool names_keyspaces = !EncodedBatch::KeyspacesOf(batch).empty();
+  if (names_keyspaces) [[unlikely]]
+    TRELLIS_RETURN_IF_ERROR(keyspaces_.CheckOwner(batch));
   TRELLIS_RETURN_IF_ERROR(events_->CheckMayWait("a write"));
   if (batch.count() == 0 && !options.sync) return absl::OkStatus();
   const Counters::Here counters(&counters_);
@@ -110,7 +113,7 @@ absl::Status Engine::Write(const WriteBatch& batch, const WriteOptions& options)
   counters.Add(Counter::kWrites, 1);
   counters.Add(Counter::kWriteEntries, batch.count());
   counters.Add(Counter::kUserBytesWritten, batch.user_bytes());
-  if (EncodedBatch::KeyspacesOf(batch).empty()) [[likely]]
+  if (!names_keyspaces) [[likely]]
     return absl::OkStatus();
   CatchOutOfMemory([&] {
     const EpochGuard guard;
@@ -138,7 +141,8 @@ absl::Status Engine::Lead(Writer* leader) {
   try {
     switch (leader->task) {
       case Writer::Task::kWrite:
-        status = EncodedBatch::CheckNoneDropped(*leader->batch);
+        if (!EncodedBatch::KeyspacesOf(*leader->batch).empty()) [[unlikely]]
+          status = EncodedBatch::CheckNoneDropped(*leader->batch);
         if (status.ok() && leader->batch->has_puts())
           status = CheckMayPut(leader->batch->size_bytes());
         if (status.ok()) status = MakeRoom(/*seal_now=*/false);
@@ -182,7 +186,7 @@ absl::Status Engine::Commit(Writer* leader, const Writer** last) {
   const uint32_t now = limits == nullptr ? 0 : keyspaces_.Now();
   // Only the leader replaces the memtable, so it stays the one of this view.
   Memtable* memtable = CurrentView()->memtable.get();
-  RangeMap ranges;  // of the group, in the default keyspace
+  std::optional<RangeMap> ranges;  // of the group, in the default keyspace
   mutex_.Unlock();
   const auto has_limit = [&](KeyspaceId keyspace) { return limits->Has(keyspace); };
   const Memtable::IsTimed is_timed = has_limit;
@@ -230,10 +234,10 @@ absl::Status Engine::Commit(Writer* leader, const Writer** last) {
   views_.ShowUpTo(sequences_.last());
   // If the memtable is due, the flush job or the next leader seals it.  This leader does not,
   // because it would have to wait for files.
-  if (!ranges.empty() && CurrentView()->sealed.empty()) {
+  if (ranges && CurrentView()->sealed.empty()) [[unlikely]] {
     mutex_.Unlock();
     SealIfDue([&](const ReadView& view, const SnapshotList& snapshots) {
-      return AreRangesDue(view, ranges, snapshots, options_);
+      return AreRangesDue(view, *ranges, snapshots, options_);
     });
     mutex_.Lock();
   }

@@ -50,7 +50,7 @@ class Memtable::EntryMaker : public EncodedBatch::Handler {
   absl::Status DeleteRange(KeyspaceId keyspace, std::string_view from,
                            std::optional<std::string_view> to) override {
     memtable_.prepared_has_more_ = true;
-    ranges_[keyspace].push_back({from, to, next_});
+    more().ranges[keyspace].push_back({from, to, next_});
     Mark(next_++);
     return absl::OkStatus();
   }
@@ -64,10 +64,11 @@ class Memtable::EntryMaker : public EncodedBatch::Handler {
 
   Sequence last() const { return next_ - 1; }
 
-  // Returns those of the default keyspace.
-  RangeMap PrepareRanges() {
-    RangeMap of_default;
-    for (const auto& [keyspace, ranges] : ranges_) {
+  // Returns those of the default keyspace; nullopt if there are none.
+  std::optional<RangeMap> PrepareRanges() {
+    std::optional<RangeMap> of_default;
+    if (more_ == nullptr) return of_default;
+    for (const auto& [keyspace, ranges] : more_->ranges) {
       RangeMap map = RangeMap::Of(ranges);
       memtable_.PrepareRanges(keyspace, map);
       if (keyspace == kDefaultKeyspace) of_default = std::move(map);
@@ -80,9 +81,10 @@ class Memtable::EntryMaker : public EncodedBatch::Handler {
   [[gnu::noinline]] absl::Status TimedPut(KeyspaceId keyspace, std::string_view key,
                                           std::string_view value) {
     if (!time_) return absl::DataLossError("write batch: a put lacks its time");
-    timed_value_.clear();
-    AppendTimed(&timed_value_, *time_, value);
-    return Make(keyspace, key, PackSuffix(next_++, EntryKind::kTimedPut), timed_value_);
+    std::string& timed_value = more().timed_value;
+    timed_value.clear();
+    AppendTimed(&timed_value, *time_, value);
+    return Make(keyspace, key, PackSuffix(next_++, EntryKind::kTimedPut), timed_value);
   }
   absl::Status Make(KeyspaceId keyspace, std::string_view key, uint64_t suffix,
                     std::string_view value) {
@@ -113,9 +115,17 @@ class Memtable::EntryMaker : public EncodedBatch::Handler {
   Memtable& memtable_;
   Sequence next_;
   const IsTimed* const is_timed_;
-  std::optional<uint32_t> time_;                           // of the batch
-  std::string timed_value_;                                // of the last put that has a time
-  std::map<KeyspaceId, std::vector<RangeDelete>> ranges_;  // views of the batch
+  std::optional<uint32_t> time_;  // of the batch
+  // Null for most batches, so that they pay nothing for it.
+  struct More {
+    std::string timed_value;                                // of the last put that has a time
+    std::map<KeyspaceId, std::vector<RangeDelete>> ranges;  // views of the batch
+  };
+  More& more() {
+    if (more_ == nullptr) more_ = std::make_unique<More>();
+    return *more_;
+  }
+  std::unique_ptr<More> more_;
 };
 
 Memtable::Memtable(Sequence number_before, size_t recent_max, uint64_t begun_nanos)
@@ -163,7 +173,7 @@ size_t Memtable::BytesOf(KeyspaceId keyspace) const {
   return used - std::min(used, bytes_of_others_.load(std::memory_order_relaxed));
 }
 
-absl::Status Memtable::PrepareBatch(std::string_view encoded, RangeMap* ranges,
+absl::Status Memtable::PrepareBatch(std::string_view encoded, std::optional<RangeMap>* ranges,
                                     const IsTimed* is_timed) {
   ClearPrepared();
   if (encoded.size() < EncodedBatch::kHeaderBytes) {
@@ -171,21 +181,23 @@ absl::Status Memtable::PrepareBatch(std::string_view encoded, RangeMap* ranges,
   }
   EntryMaker maker(this, EncodedBatch::FirstSequenceOf(encoded), is_timed);
   TRELLIS_RETURN_IF_ERROR(EncodedBatch::ForEach(encoded, &maker));
-  RangeMap of_default;
-  if (prepared_has_more_) of_default = maker.PrepareRanges();
+  if (ranges != nullptr) ranges->reset();
+  if (prepared_has_more_) [[unlikely]] {
+    std::optional<RangeMap> of_default = maker.PrepareRanges();
+    if (ranges != nullptr) *ranges = std::move(of_default);
+    const size_t changes = changes_.size() + prepared_changes_.size();
+    if (changes > changes_.capacity()) changes_.reserve(std::max(changes, 2 * changes_.capacity()));
+  }
   prepared_count_ = EncodedBatch::CountOf(encoded);
   prepared_last_ = maker.last();
-  const size_t changes = changes_.size() + prepared_changes_.size();
-  if (changes > changes_.capacity()) changes_.reserve(std::max(changes, 2 * changes_.capacity()));
   // After all other allocations: a reservation holds for the next ones.
   ReserveLinks();
-  PrepareRing();
-  if (ranges != nullptr) *ranges = std::move(of_default);
+  if (recent_max_ != 0 && (recent_ == nullptr || prepared_has_more_)) [[unlikely]]
+    PrepareRing();
   return absl::OkStatus();
 }
 
 void Memtable::PrepareRing() {
-  if (recent_max_ == 0) return;
   if (recent_ == nullptr) recent_ = std::make_unique<std::atomic<const Entry*>[]>(recent_max_);
   if (own_words_ != nullptr || prepared_others_.empty()) return;
   own_words_ = std::make_unique<Word[]>(recent_max_);
@@ -261,9 +273,11 @@ void Memtable::AddPrepared() {
   }
   if (recent_ != nullptr) {
     for (const Entry* entry : prepared_) NoteInRing(entry, kDefaultKeyspace);
-    for (const Entry* entry : prepared_marks_) NoteInRing(entry, kDefaultKeyspace);
-    for (const OtherEntry& other : prepared_others_)
-      NoteInRing(other.entry, other.list->keyspace());
+    if (prepared_has_more_) [[unlikely]] {
+      for (const Entry* entry : prepared_marks_) NoteInRing(entry, kDefaultKeyspace);
+      for (const OtherEntry& other : prepared_others_)
+        NoteInRing(other.entry, other.list->keyspace());
+    }
   }
   arena_.GiveBackReserved();
   NoteUsedBytes();

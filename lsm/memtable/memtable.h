@@ -26,6 +26,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -80,11 +81,12 @@ class Memtable {
   // AddPrepared may follow.  The first call makes the ring.  If AddPrepared does not follow, the
   // numbers of the batch may be used again.  Only empty lists are left, and boundaries of range
   // deletes at which no answer changes.  `ranges` receives the range deletes of the batch in the
-  // default keyspace, the newest at each key; null: they are not wanted.  `is_timed`: whether
+  // default keyspace, the newest at each key, or nullopt if there are none; null: they are not
+  // wanted.  `is_timed`: whether
   // puts of a keyspace get the time of the batch; null: none do.  DataLoss if a batch with such a
   // put has no time.
   using IsTimed = absl::FunctionRef<bool(KeyspaceId keyspace)>;
-  absl::Status PrepareBatch(std::string_view encoded, RangeMap* ranges = nullptr,
+  absl::Status PrepareBatch(std::string_view encoded, std::optional<RangeMap>* ranges = nullptr,
                             const IsTimed* is_timed = nullptr);
   // Needs no memory.
   void AddPrepared();

@@ -50,10 +50,16 @@ struct ReadView {
   // and one of the common tree.  `other_keyspaces` are those besides the default one: the next put
   // may begin a list for any of them in the active memtable.
   uint64_t bytes_to_flush(size_t other_keyspaces) const {
-    const size_t trees = version->trees().size();
-    uint64_t tables = std::min(other_keyspaces, trees);
-    for (const auto& each : sealed) tables += std::min(each->other_lists(), trees);
-    return memtable_bytes() + tables * kTableBytesOnDiskMin;
+    uint64_t tables = 0;
+    // Most stores have none, and each write asks three times.
+    if (other_keyspaces != 0) [[unlikely]]
+      tables = std::min(other_keyspaces, version->trees().size());
+    uint64_t bytes = memtable->memory_bytes();
+    for (const auto& each : sealed) {
+      bytes += each->memory_bytes();
+      tables += std::min(each->other_lists(), version->trees().size());
+    }
+    return bytes + tables * kTableBytesOnDiskMin;
   }
 
   // Whether a memtable has range deletes of the keyspace.  A reader that has acquired the number of

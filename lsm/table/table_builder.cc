@@ -94,31 +94,36 @@ TableBuilder::TableBuilder(TableBuildOptions options, std::unique_ptr<AppendFile
 
 TableBuilder::~TableBuilder() = default;
 
+absl::Status TableBuilder::Refusal(std::string_view internal_key, size_t value_bytes,
+                                   bool is_parsed, bool is_in_order) const {
+  if (!is_parsed) {
+    return absl::InternalError(
+        Concat(file_->path(), ": a malformed internal key was added: ", Escape(internal_key, 64)));
+  }
+  if (!is_in_order) {
+    return absl::InternalError(Concat(file_->path(), ": keys were added out of order: \"",
+                                      Escape(last_key_, 64), "\", then \"",
+                                      Escape(internal_key, 64), "\""));
+  }
+  if (!IsSoundEntry(SuffixOf(internal_key), value_bytes))
+    return absl::InternalError(Concat(file_->path(), ": a timed put without a time was added"));
+  return absl::InvalidArgumentError(Concat(file_->path(), ": an entry of ",
+                                           internal_key.size() + value_bytes,
+                                           " bytes; a table takes at most ", kEntryBytesMax));
+}
+
 void TableBuilder::Add(std::string_view internal_key, std::string_view value) {
   if (!status_.ok()) return;
   ParsedKey key;
-  if (!ParseInternalKey(internal_key, &key)) {
-    status_ = absl::InternalError(
-        Concat(file_->path(), ": a malformed internal key was added: ", Escape(internal_key, 64)));
-    return;
-  }
+  const bool is_parsed = ParseInternalKey(internal_key, &key);
   const bool first = properties_.entries == 0;
   // Compares user keys: negative if this one comes after the last one.
-  const int order = first ? -1 : UserKeyOf(last_key_).compare(key.user_key);
-  if (order > 0 || (order == 0 && SequenceOf(SuffixOf(last_key_)) <= key.sequence)) {
-    status_ = absl::InternalError(Concat(file_->path(), ": keys were added out of order: \"",
-                                         Escape(last_key_, 64), "\", then \"",
-                                         Escape(internal_key, 64), "\""));
-    return;
-  }
-  if (!IsSoundEntry(SuffixOf(internal_key), value.size())) {
-    status_ = absl::InternalError(Concat(file_->path(), ": a timed put without a time was added"));
-    return;
-  }
-  if (internal_key.size() + value.size() > kEntryBytesMax) {
-    status_ = absl::InvalidArgumentError(Concat(file_->path(), ": an entry of ",
-                                                internal_key.size() + value.size(),
-                                                " bytes; a table takes at most ", kEntryBytesMax));
+  const int order = first || !is_parsed ? -1 : CompareUserKeys(UserKeyOf(last_key_), key.user_key);
+  const bool is_in_order =
+      order < 0 || (order == 0 && SequenceOf(SuffixOf(last_key_)) > key.sequence);
+  if (!is_parsed || !is_in_order || !IsSoundEntry(SuffixOf(internal_key), value.size()) ||
+      internal_key.size() + value.size() > kEntryBytesMax) [[unlikely]] {
+    status_ = Refusal(internal_key, value.size(), is_parsed, is_in_order);
     return;
   }
   if (data_block_.size_bytes_estimate() >= options_.block_bytes && !data_block_.empty()) {
@@ -129,7 +134,7 @@ void TableBuilder::Add(std::string_view internal_key, std::string_view value) {
   if (order != 0) ++properties_.distinct_keys;
   AddToFilter(key.user_key, order != 0);
   data_block_.Add(internal_key, value);
-  last_key_ = internal_key;
+  last_key_.assign(internal_key);
 
   ++properties_.entries;
   dead_entries_.Count(key, value.size(), /*is_new_key=*/order != 0);
@@ -288,7 +293,7 @@ absl::StatusOr<TableSummary> TableBuilder::Finish() {
   return TableSummary{.file_id = options_.file_id,
                       .file_bytes = footer.file_bytes,
                       .smallest = smallest_,
-                      .largest = last_key_,
+                      .largest = std::string(last_key_.view()),
                       .properties = properties_,
                       .ranges = RangeRecord::Of(ranges)};
 }

@@ -15,6 +15,7 @@
 #include "bloom/filter_policy.h"
 #include "bloom/hash.h"
 #include "lsm/base/internal_key.h"
+#include "lsm/base/key_buffer.h"
 #include "lsm/base/range_map.h"
 #include "lsm/block/block.h"
 #include "lsm/block/format.h"
@@ -90,6 +91,9 @@ class TableBuilder {
  private:
   void FlushDataBlock(std::string_view next_user_key);
   void AddToFilter(std::string_view user_key, bool is_new_key);
+  // The error of Add for this entry, apart so that Add stays small.
+  [[gnu::noinline]] absl::Status Refusal(std::string_view internal_key, size_t value_bytes,
+                                         bool is_parsed, bool is_in_order) const;
   absl::Status WriteFilter(Footer* footer);
   absl::Status WriteIndex(Footer* footer);
   absl::Status WriteRanges(const RangeMap& ranges, Footer* footer);
@@ -113,7 +117,7 @@ class TableBuilder {
   uint64_t range_memory_bytes_ = 0;  // that the map will take (ranges_part.h)
   TableProperties properties_;
   std::string smallest_;
-  std::string last_key_;
+  KeyBuffer last_key_;
   std::string scratch_;
 };
 

@@ -90,10 +90,6 @@ std::vector<ExpiryView> SnapshotList::ExpiredIn(KeyspaceId keyspace) const {
   }
 }
 
-size_t SnapshotList::StratumOf(Sequence sequence) const {
-  return static_cast<size_t>(std::lower_bound(begin(), end(), sequence) - begin());
-}
-
 OpenTables Tree::Expired(int level_number, ExpiryByKeyspace& expiry, IsTaken is_taken) const {
   OpenTables expired;
   std::unordered_set<const OpenTable*> gone;

@@ -37,6 +37,9 @@ struct KeyLookup {
   KeyLookup(KeyspaceId keyspace, std::string_view user_key, Sequence sequence,
             const bloom::DigestSeed& seed)
       : key(keyspace, user_key, sequence, seed) {}
+  KeyLookup(KeyLookup&&) = default;
+  // Inlined, since each lookup ends with it, and compilers leave it a call.
+  [[gnu::always_inline]] ~KeyLookup() = default;
 
   LookupKey key;
   // Searches tables even if their filters say "no".  If such a table has the key, it answers, and

@@ -169,9 +169,8 @@ double FppOf(const OpenTable& table) {
 }
 
 size_t FirstBeyond(TableSpan run, std::string_view user_key) {
-  const auto at = std::partition_point(run.begin(), run.end(), [&](const auto& table) {
-    return table->meta.span().EndsBy(user_key);
-  });
+  const auto at = std::partition_point(
+      run.begin(), run.end(), [&](const auto& table) { return table->meta.EndsBy(user_key); });
   return static_cast<size_t>(at - run.begin());
 }
 

@@ -3,6 +3,7 @@
 #ifndef TRELLIS_LSM_VERSION_SNAPSHOT_LIST_H_
 #define TRELLIS_LSM_VERSION_SNAPSHOT_LIST_H_
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <utility>
@@ -39,7 +40,11 @@ class SnapshotList : public std::vector<Sequence> {
   // each reader that may see them.
   std::vector<ExpiryView> ExpiredIn(KeyspaceId keyspace) const;
   // The stratum of a number.
-  size_t StratumOf(Sequence sequence) const;
+  size_t StratumOf(Sequence sequence) const {
+    if (empty()) [[likely]]
+      return 0;
+    return static_cast<size_t>(std::lower_bound(begin(), end(), sequence) - begin());
+  }
 };
 
 // SnapshotList::ExpiredIn, computed once for each keyspace.

@@ -50,6 +50,12 @@ struct TableMeta {
   }
   // Without the ranges, for lookups that need none of them.  REQUIRES: has_entries() or no ranges.
   KeySpan span_of_entries() const { return KeySpan::OfKeys(first_key(), last_key()); }
+  // span().EndsBy(user_key), in one comparison if there are no ranges: each seek asks it.
+  bool EndsBy(std::string_view user_key) const {
+    if (ranges.empty()) [[likely]]
+      return CompareUserKeys(last_key(), user_key) < 0;
+    return span().EndsBy(user_key);
+  }
   // The user keys of its first and last entry, to show and to check.  Empty if there is none.
   std::string_view first_key() const { return has_entries() ? UserKeyOf(smallest) : ""; }
   std::string_view last_key() const { return has_entries() ? UserKeyOf(largest) : ""; }

@@ -184,5 +184,18 @@ TEST(SharedPrefixTest, CountsCommonFirstBytes) {
   }
 }
 
+TEST(SharedPrefixTest, ComparesEachOfTheBytesAndNoOther) {
+  for (size_t size_bytes = 0; size_bytes < 40; ++size_bytes) {
+    // Copies of exact size, so that a sanitizer finds a read beyond them.
+    const std::vector<char> a(size_bytes, 'a');
+    EXPECT_TRUE(AreEqual(a.data(), std::vector<char>(a).data(), size_bytes));
+    for (size_t i = 0; i < size_bytes; ++i) {
+      std::vector<char> b = a;
+      b[i] = 'b';
+      EXPECT_FALSE(AreEqual(a.data(), b.data(), size_bytes)) << size_bytes << " " << i;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace lsm

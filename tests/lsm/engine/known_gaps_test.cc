@@ -399,7 +399,7 @@ TEST_F(MemtableGapsTest, LongWalksAreCharged) {
   const auto charges_of = [&](std::string_view target, bool forward) {
     std::string charges;
     GapUse gaps;
-    gaps.charge = [&](std::string_view key, uint64_t entries) {
+    gaps.charge = [&](KeyspaceId, std::string_view key, uint64_t entries) {
       charges += Concat(charges.empty() ? "" : " ", entries, " at ", key);
     };
     const auto iterator = NewDbIterator(view.memtable->NewIterator(), writes_.last(), {}, {}, {},

@@ -54,12 +54,12 @@ class EarlySealTest : public testing::Test {
 
  private:
   RangeMap Write(WriteBatch batch) {
-    RangeMap ranges;
+    std::optional<RangeMap> ranges;
     EncodedBatch::SetFirstSequence(&batch, last_ + 1);
     EXPECT_OK(view_.memtable->PrepareBatch(EncodedBatch::Of(batch), &ranges));
     view_.memtable->AddPrepared();
     last_ += batch.count();
-    return ranges;
+    return ranges.value_or(RangeMap());
   }
 
   const Options options_;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 namespace lsm {
 namespace {
 
+using std::string_literals::operator""s;
 using testing::HasSubstr;
 using testing_support::Dice;
 using testing_support::StatusIs;
@@ -68,6 +70,22 @@ VersionEdit FullEdit() {
 
 absl::StatusOr<VersionEdit> Decode(std::string_view bytes) {
   return VersionEdit::Decode(bytes, "dir/M", 77);
+}
+
+TEST(TableMetaTest, EndsWhereItsSpanEnds) {
+  TableMeta entries, both, only_ranges;
+  entries.smallest = both.smallest = InternalKey(PutOf("b", 9));
+  entries.largest = both.largest = InternalKey(PutOf("d", 3));
+  both.ranges = {1, "a", "f"};
+  only_ranges.ranges = {1, "a", "c"};
+  TableMeta without_end = both;
+  without_end.ranges.end = std::nullopt;
+  for (const TableMeta& meta : {entries, both, only_ranges, without_end}) {
+    for (const std::string& key : {std::string(), "a"s, "b"s, "c"s, "d"s, "d\0"s, "e"s, "f"s, "g"s})
+      EXPECT_EQ(meta.EndsBy(key), meta.span().EndsBy(key)) << meta.ranges.begin << " " << key;
+  }
+  EXPECT_FALSE(entries.EndsBy("d"));
+  EXPECT_TRUE(entries.EndsBy("d\0"s));
 }
 
 TEST(VersionEditTest, ReadsBackItsBytes) {
