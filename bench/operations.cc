@@ -9,7 +9,8 @@
 // end.  All answers are checked.  Keys, values, order and the store's random numbers follow from
 // fixed seeds.
 //
-// tools/dev also links it with earlier commits, so it uses only public headers of lsm/.
+// tools/dev also links it with earlier commits, so it uses only public headers of lsm/, and
+// SplitMix.
 #include <array>
 #include <charconv>
 #include <cstdint>
@@ -17,12 +18,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "lsm/bytes/split_mix.h"
 #include "lsm/db.h"
 
 namespace {
@@ -55,10 +56,10 @@ std::string KeyOf(size_t number) {
 // The seeds of filters, so that both builds have the same false positives.
 class FixedRandom : public lsm::RandomSource {
  public:
-  uint64_t Next() override { return random_(); }
+  uint64_t Next() override { return random_.Next(); }
 
  private:
-  std::mt19937_64 random_{1};
+  lsm::SplitMix random_{1};
 };
 
 struct Work {
@@ -67,15 +68,14 @@ struct Work {
   std::vector<size_t> order;                 // random, of their indexes
 
   Work() : order(kKeys) {
-    std::mt19937_64 random(2);
+    lsm::SplitMix random(2);
     for (size_t i = 0; i < kKeys; ++i) {
       present.push_back(KeyOf(2 * i));
       absent.push_back(KeyOf(2 * i + 1));
       std::string& value = values.emplace_back(100, 'v');
-      for (size_t at = 0; at < value.size() / 2; ++at) value[at] = static_cast<char>(random());
-      // Not std::shuffle, which may differ between libraries.
+      for (size_t at = 0; at < value.size() / 2; ++at) value[at] = static_cast<char>(random.Next());
       order[i] = i;
-      std::swap(order[i], order[random() % (i + 1)]);
+      std::swap(order[i], order[random.Below(i + 1)]);
     }
   }
 };
