@@ -40,8 +40,8 @@ struct TRELLIS_API LevelStatistics {
   uint64_t keys = 0;              // distinct user keys of each table, summed over the tables
   uint64_t tombstones = 0;
   // Stretches of keys that range deletes cover, and the memory that they take.  Range deletes that
-  // overlap are cut where they do, so one call may count several times.  A range over the keys that a
-  // keyspace left in shared tables counts, too, until compactions have freed them.
+  // overlap are cut where they do, so one call may count several times.  A range over the keys that
+  // a keyspace left in shared tables counts, too, until compactions have freed them.
   uint64_t range_deletes = 0;
   uint64_t range_bytes = 0;
   // Puts that have a time, because entries of their keyspaces expire or once did

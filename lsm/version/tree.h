@@ -322,7 +322,7 @@ class Tree {
   std::vector<Candidate> candidates_;
   bool has_maps_ = false;    // a table has range deletes
   bool has_ranges_ = false;  // and a reader may need them
-  KeyRanges ranges_;  // spans of candidates_, without ranges that no reader needs
+  KeyRanges ranges_;         // spans of candidates_, without ranges that no reader needs
   uint64_t filter_index_bytes_ = 0;
   int deepest_level_ = 0;
   double bytes_per_key_ = 0;
