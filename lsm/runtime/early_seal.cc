@@ -61,7 +61,8 @@ std::vector<Share> SharesOf(const ReadView& view) {
   if (common == nullptr) return shares;
   Share of_common{common, {}};
   for (const EntryList* list : view.memtable->Lists()) {
-    if (common->members()->Has(list->keyspace())) of_common.lists.push_back(list);
+    const KeyspaceId id = list->keyspace();  // that of the default keyspace is also that of names
+    if (id != kDefaultKeyspace && common->members()->Has(id)) of_common.lists.push_back(list);
   }
   if (!of_common.lists.empty()) shares.push_back(std::move(of_common));
   return shares;

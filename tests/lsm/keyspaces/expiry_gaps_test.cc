@@ -66,7 +66,7 @@ TEST_F(ExpiryGapsTest, WalksOverDeletedKeysOnce) {
   EXPECT_EQ(Walked(), walked);
 }
 
-TEST_F(ExpiryGapsTest, AnIteratorUsesWhatItHasRecorded) {
+TEST_F(ExpiryGapsTest, IteratorsUseTheirOwnGaps) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   DeleteAllBut(-1);
   std::unique_ptr<Iterator> iterator = db_->NewIterator({});
