@@ -269,7 +269,7 @@ TEST_F(CommonTreeTest, FiltersKnowItsKeys) {
       found += Get(keyspaces[i], Concat(key)) == "value" ? 1 : 0;
   }
   EXPECT_EQ(found, 900);
-  const LevelStatistics& level0 = db_->GetStatistics().levels[0];
+  const LevelStatistics level0 = db_->GetStatistics().levels[0];
   const uint64_t wasted = level0.wasted_reads - before.levels[0].wasted_reads;
   const uint64_t avoided = level0.reads_avoided - before.levels[0].reads_avoided;
   EXPECT_GE(wasted + avoided, 99u) << "one key is beyond the table";
